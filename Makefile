@@ -1,0 +1,60 @@
+# ptxgen. `make run`: generate kernels, run them, show numbers. `make test`: prove everything that this machine can.
+# Needs a C compiler and make. Uses, where they are there: a GPU and its driver, ptxas, a second compiler.
+#
+#   run     the examples, on the GPU if there is one, else on the CPU driver (tests/sim)
+#   test    all tests, on the CPU driver; ends with the line "N passed, N failed"
+#   bench   emission speed and launch overhead
+#   gpu     the tests on the real driver, then the benches
+#   clean   remove build/
+
+CC      ?= cc
+CFLAGS  ?= -O2
+WARN     = -Wall -Wextra -pedantic -Wconversion -Wshadow
+B        = build
+SIM      = $(B)/libptxsim.so
+HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
+EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/ptxdump
+TESTS    = $(B)/test_builder $(B)/test_cuda $(B)/test_flash_decode
+
+.PHONY: all run test bench gpu clean
+all: $(SIM) $(EXAMPLES) $(TESTS) $(B)/bench
+
+run: $(SIM) $(EXAMPLES)
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/saxpy
+	@echo
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/flash_decode
+
+test: $(SIM) $(EXAMPLES) $(TESTS) $(B)/test_sim
+	@sh tests/run.sh $(SIM) $(B)
+
+bench: $(SIM) $(B)/bench
+	@PTXGEN_CUDA_LIBRARY=$(SIM) $(B)/bench
+
+gpu: $(TESTS) $(EXAMPLES) $(B)/bench
+	@PTXGEN_CUDA_LIBRARY= sh tests/run.sh gpu $(B)
+	@$(B)/flash_decode
+	@$(B)/bench
+
+clean:
+	rm -rf $(B)
+
+$(SIM): $(wildcard tests/sim/*.c tests/sim/*.h tests/sim/*.inc tests/sim/*.def)
+	@mkdir -p $(B)
+	$(CC) -std=c11 -O2 -fPIC -shared -pthread tests/sim/*.c -o $@ -lm
+
+# Each example says in its first lines how it is compiled: one cc command, this one.
+$(B)/%: examples/%.c $(HEADERS)
+	@mkdir -p $(B)
+	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
+
+$(B)/test_sim: tests/test_sim.c tests/sim/ptxsim.h
+	@mkdir -p $(B)
+	$(CC) -std=c11 $(CFLAGS) $< -o $@ -ldl -lm
+
+$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/sim/ptxsim.h
+	@mkdir -p $(B)
+	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
+
+$(B)/bench: tests/bench/bench.c $(HEADERS)
+	@mkdir -p $(B)
+	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm

@@ -1,0 +1,73 @@
+/* ptxdump - print the PTX of a ready kernel, to save, assemble or read.
+   cc -O2 examples/ptxdump.c -o ptxdump -lm
+
+     ptxdump                        list the kernels and their examples
+     ptxdump NAME [VARIANT] [SM]    e.g. ptxdump flash_decode 0 90 > flash_decode.ptx
+     ptxdump --all [SM]             everything, one module an example */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen.h"
+#include "../ptxgen_kernels.h"
+
+typedef union description {
+    uint64_t align;
+    unsigned char bytes[256];
+} description;
+
+static int dump(uint32_t operation, uint32_t variant, uint32_t sm) {
+    const ptx_operation *op = ptxk_operation_get(operation);
+    ptx_module_desc desc = {0, 0, 0, NULL, NULL};
+    ptx_module *m;
+    description d;
+    const char *label = "", *text;
+    desc.target = PTX_SM(sm);
+    if (!op || !ptxk_operation_example(operation, variant, &d, sizeof d, &label)) {
+        fprintf(stderr, "ptxdump: there is no example %u of that kernel\n", variant);
+        return 1;
+    }
+    m = ptx_module_new(&desc);
+    if (m) op->emit(m, &d);
+    text = ptx_text(m, NULL);
+    if (text)
+        printf("// %s, example %u: %s\n%s", op->name, variant, label, text);
+    else
+        fprintf(stderr, "ptxdump: %s\n", ptx_get_error(m)->message);
+    ptx_module_free(m);
+    return text == NULL;
+}
+
+/* A number in the range, or -1 after a message. */
+static long number(const char *text, long lowest, long highest, const char *what) {
+    char *end;
+    long n = strtol(text, &end, 10);
+    if (*text && !*end && n >= lowest && n <= highest) return n;
+    fprintf(stderr, "ptxdump: %s '%s' is not a number from %ld to %ld\n", what, text, lowest, highest);
+    return -1;
+}
+
+int main(int argc, char **argv) {
+    uint32_t i, v, all = argc > 1 && strcmp(argv[1], "--all") == 0;
+    long variant = argc > 2 && !all ? number(argv[2], 0, 1000000, "variant") : 0;
+    long sm = argc > 3 || (all && argc > 2) ? number(argv[all ? 2 : 3], 75, 999, "target") : 75;
+    description d;
+    const char *label;
+    int failed = 0;
+    if (variant < 0 || sm < 0) return 2;
+    for (i = 0; i < ptxk_operation_count(); i++) {
+        const char *name = ptxk_operation_get(i)->name;
+        if (argc > 1 && !all && strcmp(argv[1], name) == 0) return dump(i, (uint32_t)variant, (uint32_t)sm);
+        for (v = 0; argc == 1 || all; v++) {
+            if (!ptxk_operation_example(i, v, &d, sizeof d, &label)) break;
+            if (all)
+                failed |= dump(i, v, (uint32_t)sm);
+            else
+                printf("%s %u   %s\n", name, v, label);
+        }
+    }
+    if (argc == 1 || all) return failed;
+    fprintf(stderr, "ptxdump: no kernel is called '%s'; call it without arguments for the list\n", argv[1]);
+    return 2;
+}

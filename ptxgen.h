@@ -1,0 +1,3231 @@
+/* ptxgen.h - v0.1 - NVIDIA PTX built at run time from C. Public domain or MIT, at your choice.
+
+   WHAT   A typed, checked builder of PTX, the assembly language that every NVIDIA driver compiles. No nvcc,
+          no LLVM, no CUDA toolkit; nothing but the C standard library. ptxgen_kernels.h (ready kernels) and
+          ptxgen_cuda.h (loading and launching through the driver) stand on this header and are optional.
+   DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
+                                          #include "ptxgen.h"
+          Everywhere else include it plainly.
+
+   A whole kernel, y[i] = a * x[i] + y[i]:
+
+       ptx_module *m = ptx_module_new(NULL);                   // sm_75, malloc
+       ptx_kernel *k = ptx_entry(m, "saxpy");
+       ptx_val x = ptx_param_ptr(k, "x", PTX_GLOBAL);
+       ptx_val y = ptx_param_ptr(k, "y", PTX_GLOBAL);
+       ptx_val a = ptx_param(k, "a", PTX_F32);
+       ptx_val n = ptx_param(k, "n", PTX_U32);
+       ptx_val i = ptx_mad(k, ptx_ctaid_x(k), ptx_ntid_x(k), ptx_tid_x(k));
+       ptx_if(k, ptx_setp(k, PTX_LT, i, n));
+           ptx_val xi = ptx_ld(k, PTX_F32, ptx_at(ptx_ptr_add(k, x, i, 4), 0));
+           ptx_mem yi = ptx_at(ptx_ptr_add(k, y, i, 4), 0);
+           ptx_st(k, PTX_F32, yi, ptx_fma(k, a, xi, ptx_ld(k, PTX_F32, yi)));
+       ptx_end(k);
+       ptx_ret(k);
+       const char *text = ptx_text(m, NULL);                   // NULL: ptx_get_error(m)->message says why
+
+   INDEX  (the same tags in the same order in all three headers; search for the tag)
+     [MANUAL]     how to think about it, rules, what it does not do
+     [CONFIG]     macros that you may define before including
+     [ERRORS]     the catalogue: one line makes the code, its name and its meaning
+     [TYPES]      operands, handles, descriptions
+     [TABLE]      the instruction table and the modifiers: every fact about an instruction stands here, once
+     [INTERFACE]  functions, and the macros that are their everyday form
+     [SUPPORT]    implementation: memory, errors, text
+     [CORE]       implementation: record, control flow, verify, print
+     [LICENSE]
+
+   [MANUAL]
+   MODULE, KERNEL   A ptx_module owns everything: kernels, text, the error. ptx_entry() starts a kernel;
+          several may be open at once. Nothing is global: one thread per module at a time, any number of
+          modules.
+   VALUES  A ptx_val is a typed operand in 16 bytes, passed by value: a register that one instruction wrote
+          once, or an immediate (ptx_f32(1.5), ptx_u32(7); ptx_imm(7) takes the type of the slot it stands
+          in). Nothing ever writes to a value again, so a copy of a handle always means the same number.
+   VARIABLES  What changes is a ptx_var, a different C type: v = ptx_var_new(k, init); ptx_set(k, v, x);
+          ptx_get(k, v) is its value at that point, for good.
+   TYPES  The result's type follows from the operands. Both operands of an addition have one type; a mismatch
+          is an error that names both. ptx_as(x, PTX_S32) reads the same bits as another type of that width
+          and emits nothing; ptx_cvt(k, PTX_F32, x) converts. Registers of a b type (PTX_B32 ...) fit wherever
+          their width does.
+   ADDRESSES  An address knows its state space: parameters declared as pointers are global, ptx_shared() is
+          shared, and sums of such keep it. ptx_at(p, 16) is the operand [p+16]; ptx_with(ptx_at(p, 0),
+          PTX_NC) adds modifiers. An address that came out of memory has no space yet and is generic;
+          ptx_ptr(p, PTX_GLOBAL) says what it is.
+   MODIFIERS  ptx_add(k, a, b) is add with its usual modifiers (mul.lo, fma.rn, ex2.approx ...).
+          ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) is any instruction of the table with any modifiers it
+          has.
+   CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
+          ptx_while, ptx_break, ptx_continue; and plain labels and branches beside them. A C `break` or
+          `return` out of a scope is found when the text is asked for: "scope opened at file:line is not
+          closed".
+   ORDER  C does not say in which order the arguments of a call are evaluated. ptx_sub(k, ptx_ld(...),
+          ptx_ld(...)) is a correct kernel, but two compilers may print its loads in different orders. For
+          text that is the same everywhere, write one emitting call per statement, as the generators of
+          ptxgen_kernels.h do.
+   ERRORS  The first mistake is kept and every later call on that module is harmless. The message starts with
+          the caller's file and line and names kernel, instruction, operand and types. Check once, at
+          ptx_text(). Call sites are kept as pointers to string literals made by the macros: they must outlive
+          the module.
+   VERSIONS  .target is yours; .version is the lowest that target and the recorded instructions need, or the
+          module is refused when that passes the cap in ptx_module_desc. An instruction that the target lacks
+          is an error.
+
+   DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures, tensor-core
+          and bulk-copy instructions are not in the table yet.
+*/
+#ifndef PTXGEN_H
+#define PTXGEN_H
+
+/* ---- [CONFIG] ---------------------------------------------------------------------------------------------
+
+   PTXGEN_IMPLEMENTATION   in one file: compile the code
+   PTXGEN_STATIC           all functions static (a private copy in one file)
+   PTXGEN_API              your own linkage, e.g. __declspec(dllexport)
+*/
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef PTXGEN_API
+#ifdef PTXGEN_STATIC
+#define PTXGEN_API static inline
+#else
+#define PTXGEN_API extern
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PTXGEN_VERSION "0.1"
+
+/* ---- [ERRORS] ---------------------------------------------------------------------------------------------
+
+   X(code, name, meaning): the enumerator PTX_E_<code>, ptx_error_name(), and the text in the documentation.
+   */
+#define PTX_ERRORS(X)                                                                                        \
+    X(NONE, "none", "no error")                                                                              \
+    X(MEMORY, "memory", "the allocator returned NULL")                                                       \
+    X(ARGUMENT, "argument", "an argument of a call is NULL or out of its range")                             \
+    X(NAME, "name", "not a name: letters, digits and _, starting with a letter or _, ASCII,                  \
+        at most 255 long")                                                                                   \
+    X(DUPLICATE, "duplicate", "the name is taken in this module or kernel")                                  \
+    X(TYPE, "type", "an operand's type is not the one that the instruction needs there")                     \
+    X(FORM, "form", "the instruction does not exist for this type")                                          \
+    X(MODIFIER, "modifier", "the instruction does not take this modifier or combination")                    \
+    X(RANGE, "range", "an immediate does not fit the type of its slot")                                      \
+    X(HANDLE, "handle", "a handle that no call returned: zero, or from a failed call")                       \
+    X(FOREIGN, "foreign", "a handle that belongs to another kernel, or to one that was reset")               \
+    X(ADDRESS, "address", "an address of the wrong width, kind or state space")                              \
+    X(ALIGN, "align", "an access that is provably misaligned")                                               \
+    X(VECTOR, "vector", "a vector of 2 or 4 elements and at most 16 bytes is needed")                        \
+    X(GUARD, "guard", "a guard before an instruction that makes a value, or before nothing")                 \
+    X(TARGET, "target", "the target lacks this instruction, type or modifier")                               \
+    X(VERSION, "version", "a newer PTX version than the module's cap is needed")                             \
+    X(SCOPE, "scope", "else, break, continue or end outside its scope, or a scope left open")                \
+    X(LABEL, "label", "a branch to a label that is nowhere placed, or a label placed twice")                 \
+    X(UNDEFINED, "undefined", "a value is used where some path has not defined it")                          \
+    X(UNREACHABLE, "unreachable", "no path leads to this instruction")                                       \
+    X(FALL_OFF, "fall-off", "a path runs off the end of the kernel")                                         \
+    X(SHARED_LIMIT, "shared-limit", "more static shared memory than a kernel may declare (48 KiB)")          \
+    X(PARAM_LIMIT, "param-limit", "more parameter bytes than a kernel may have")                             \
+    X(LAUNCH_LIMIT, "launch-limit", "launch bounds that no device has")                                      \
+    X(EMPTY, "empty", "the module has no kernel")                                                            \
+    X(DESC, "desc", "a description or shape that an operation does not support")
+
+#define PTX__ENUM(code, name, meaning) PTX_E_##code,
+typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
+#undef PTX__ENUM
+
+/* The first error of a module. All pointers live as long as the module. */
+typedef struct ptx_error {
+    ptx_code code;
+    const char *message;  /* "file.c:12: error: kernel 'k', instruction 7: ... [type]"; "" when none */
+    const char *site;     /* "file.c:12" of the caller, or "" */
+    const char *kernel;   /* the kernel's name, or "" */
+    uint32_t instruction; /* its index in the kernel, counted from 0 */
+} ptx_error;
+
+/* ---- [TYPES] ------------------------------------------------------------------------------------------- */
+
+/* X(type, name in PTX, bits, kind): kind p predicate, b bits, u unsigned, s signed, f float, h 16-bit float
+   */
+#define PTX_TYPES(X)                                                                                         \
+    X(NONE, "none", 0, '-')                                                                                  \
+    X(PRED, "pred", 1, 'p')                                                                                  \
+    X(B8, "b8", 8, 'b')                                                                                      \
+    X(B16, "b16", 16, 'b')                                                                                   \
+    X(B32, "b32", 32, 'b')                                                                                   \
+    X(B64, "b64", 64, 'b')                                                                                   \
+    X(U8, "u8", 8, 'u')                                                                                      \
+    X(U16, "u16", 16, 'u')                                                                                   \
+    X(U32, "u32", 32, 'u')                                                                                   \
+    X(U64, "u64", 64, 'u')                                                                                   \
+    X(S8, "s8", 8, 's')                                                                                      \
+    X(S16, "s16", 16, 's')                                                                                   \
+    X(S32, "s32", 32, 's')                                                                                   \
+    X(S64, "s64", 64, 's')                                                                                   \
+    X(F16, "f16", 16, 'h')                                                                                   \
+    X(BF16, "bf16", 16, 'h')                                                                                 \
+    X(F32, "f32", 32, 'f')                                                                                   \
+    X(F64, "f64", 64, 'f')                                                                                   \
+    X(F16X2, "f16x2", 32, 'h')                                                                               \
+    X(BF16X2, "bf16x2", 32, 'h')                                                                             \
+    X(U16X2, "u16x2", 32, 'u')                                                                               \
+    X(S16X2, "s16x2", 32, 's')                                                                               \
+    X(TF32, "tf32", 32, 'h')
+
+#define PTX__ENUM(type, name, bits, kind) PTX_##type,
+typedef enum ptx_type { PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT } ptx_type;
+#undef PTX__ENUM
+
+/* State space of an address. PTX_GENERIC is what an address has of which nothing is known. */
+typedef enum ptx_space { PTX_GENERIC, PTX_GLOBAL, PTX_SHARED, PTX_LOCAL, PTX_CONST, PTX_PARAM } ptx_space;
+
+/* Modifiers of an instruction, or'ed together; the constants stand in [TABLE]. */
+typedef uint64_t ptx_mods;
+
+/* An operand, by value. The fields are the library's; make values with the functions below. All zero is no
+   value. */
+typedef struct ptx_val {
+    uint64_t bits;  /* register word, or the immediate */
+    uint32_t owner; /* the kernel's tag; 0 for an immediate */
+    uint8_t kind;   /* PTX__REG ... */
+    uint8_t type;   /* ptx_type */
+    uint8_t space;  /* ptx_space, where the value is an address */
+    uint8_t flags;  /* PTX__INVERTED, and log2 of a known alignment */
+} ptx_val;
+
+/* A place that can be written again. Read it with ptx_get, write it with ptx_set. */
+typedef struct ptx_var {
+    ptx_val cell;
+} ptx_var;
+
+/* A place in the code. */
+typedef struct ptx_label {
+    uint32_t index, owner;
+} ptx_label;
+
+/* A memory operand: [base + offset], with the modifiers of the access. */
+typedef struct ptx_mem {
+    ptx_val base;
+    int64_t offset;
+    ptx_mods mods;
+} ptx_mem;
+
+typedef struct ptx_module ptx_module;
+typedef struct ptx_kernel ptx_kernel;
+
+/* A chip, as in ".target sm_90a": PTX_SM(90), PTX_SM_A(90). */
+typedef uint32_t ptx_target;
+#define PTX_SM(number) ((ptx_target)(number))
+#define PTX_SM_A(number) ((ptx_target)(number) | 0x1000u)
+
+/* realloc with a user pointer: old_size is what the block was asked with, new_size 0 frees and returns NULL.
+   */
+typedef void *(*ptx_alloc_fn)(void *user, void *block, size_t old_size, size_t new_size);
+
+/* Zero means default everywhere. */
+typedef struct ptx_module_desc {
+    ptx_target target;    /* default PTX_SM(75) */
+    uint32_t max_version; /* refuse what needs a newer PTX: 78 is ".version 7.8". Default 90 */
+    uint32_t comments;    /* 1: print ptx_comment()s and each instruction's call site */
+    ptx_alloc_fn alloc;   /* default realloc and free */
+    void *alloc_user;
+} ptx_module_desc;
+
+/* What a launch needs to know of an entry. Pointers live until the module changes. */
+typedef struct ptx_param_info {
+    const char *name;
+    ptx_type type;   /* PTX_B8 for a by-value block of bytes */
+    ptx_space space; /* PTX_GLOBAL for a pointer, PTX_GENERIC otherwise */
+    uint32_t bytes, align, offset;
+} ptx_param_info;
+
+typedef struct ptx_entry_info {
+    const char *name;
+    const ptx_param_info *params;
+    uint32_t param_count, param_bytes;
+    uint32_t shared_bytes;  /* static */
+    uint32_t max_threads;   /* 0: not declared */
+    uint32_t instructions;
+} ptx_entry_info;
+
+/* One launch: which entry of the module (in the order of their ptx_entry calls), and its geometry. */
+typedef struct ptx_launch {
+    uint32_t entry;
+    uint32_t grid[3], block[3]; /* blocks; threads */
+    uint32_t shared_bytes;      /* dynamic */
+} ptx_launch;
+
+/* What a run-time size turns an operation into: launches in stream order, all reading the same block of
+   arguments. An operation that has nothing to do (an empty batch) has no launches. */
+#define PTX_PLAN_MAX 4
+typedef struct ptx_plan {
+    ptx_launch launch[PTX_PLAN_MAX];
+    uint32_t launches;
+    uint32_t args_bytes;      /* sizeof of the operation's argument struct */
+    uint64_t workspace_bytes; /* device scratch, 256-byte aligned, contents irrelevant; 0: none */
+    uint64_t min_bytes;       /* global bytes that any implementation must move: the lower bound */
+} ptx_plan;
+
+/* An operation: a generator with its description's size, so that launch code can cache it without knowing it.
+   emit appends the operation's entries to the module, reports through the module's error, and returns its
+   code. */
+typedef struct ptx_operation {
+    const char *name;
+    uint32_t desc_bytes;
+    ptx_code (*emit)(ptx_module *m, const void *desc);
+} ptx_operation;
+
+/* ---- [TABLE] ----------------------------------------------------------------------------------------------
+
+   MODIFIERS. One bit each; they print in the order of their bits, before the type. Two families: arithmetic,
+   and memory (which carry bit 63, so that one family is never taken for the other). The texts and the first
+   .version and target of a modifier stand in ptx__mods[], in bit order. */
+#define PTX__A(bit) ((ptx_mods)1 << (bit))
+#define PTX__M(bit) ((ptx_mods)1 << 63 | (ptx_mods)1 << (bit))
+
+#define PTX_EQ PTX__A(0) /* comparisons: setp, set */
+#define PTX_NE PTX__A(1)
+#define PTX_LT PTX__A(2)
+#define PTX_LE PTX__A(3)
+#define PTX_GT PTX__A(4)
+#define PTX_GE PTX__A(5)
+#define PTX_EQU PTX__A(6) /* ... true when an operand is NaN */
+#define PTX_NEU PTX__A(7)
+#define PTX_LTU PTX__A(8)
+#define PTX_LEU PTX__A(9)
+#define PTX_GTU PTX__A(10)
+#define PTX_GEU PTX__A(11)
+#define PTX_NUM PTX__A(12)   /* neither is NaN */
+#define PTX_ISNAN PTX__A(13) /* either is NaN */
+#define PTX_BOOL_AND PTX__A(14) /* setp combined with a predicate */
+#define PTX_BOOL_OR PTX__A(15)
+#define PTX_BOOL_XOR PTX__A(16)
+#define PTX_LO PTX__A(17) /* which half of a product */
+#define PTX_HI PTX__A(18)
+#define PTX_WIDE PTX__A(19)
+#define PTX_CLAMP PTX__A(20) /* funnel shifts */
+#define PTX_WRAP PTX__A(21)
+#define PTX_RN PTX__A(22) /* rounding: to nearest even, to zero, down, up; to nearest away */
+#define PTX_RZ PTX__A(23)
+#define PTX_RM PTX__A(24)
+#define PTX_RP PTX__A(25)
+#define PTX_RNA PTX__A(26)
+#define PTX_RNI PTX__A(27) /* the same to an integer */
+#define PTX_RZI PTX__A(28)
+#define PTX_RMI PTX__A(29)
+#define PTX_RPI PTX__A(30)
+#define PTX_APPROX PTX__A(31)
+#define PTX_FULL PTX__A(32)
+#define PTX_FTZ PTX__A(33)
+#define PTX_SAT PTX__A(34)
+#define PTX_RELU PTX__A(35)
+#define PTX_NAN PTX__A(36) /* min, max: a NaN operand wins */
+#define PTX_XORSIGN_ABS PTX__A(37)
+
+#define PTX_WEAK PTX__M(0) /* ordering of an access */
+#define PTX_VOLATILE PTX__M(1)
+#define PTX_RELAXED PTX__M(2)
+#define PTX_ACQUIRE PTX__M(3)
+#define PTX_RELEASE PTX__M(4)
+#define PTX_ACQ_REL PTX__M(5)
+#define PTX_SC PTX__M(6)
+#define PTX_CTA PTX__M(7) /* its scope */
+#define PTX_CLUSTER PTX__M(8)
+#define PTX_GPU PTX__M(9)
+#define PTX_SYS PTX__M(10)
+#define PTX__M_GLOBAL PTX__M(11) /* the space, taken from the address */
+#define PTX__M_SHARED PTX__M(12)
+#define PTX__M_LOCAL PTX__M(13)
+#define PTX__M_CONST PTX__M(14)
+#define PTX__M_PARAM PTX__M(15)
+#define PTX_CA PTX__M(16) /* cache operators */
+#define PTX_CG PTX__M(17)
+#define PTX_CS PTX__M(18)
+#define PTX_LU PTX__M(19)
+#define PTX_CV PTX__M(20)
+#define PTX_WB PTX__M(21)
+#define PTX_WT PTX__M(22)
+#define PTX_NC PTX__M(23) /* read-only for the whole kernel: the texture path */
+#define PTX_L1_EVICT_NORMAL PTX__M(24)
+#define PTX_L1_EVICT_UNCHANGED PTX__M(25)
+#define PTX_L1_EVICT_FIRST PTX__M(26)
+#define PTX_L1_EVICT_LAST PTX__M(27)
+#define PTX_L1_NO_ALLOCATE PTX__M(28)
+#define PTX_ATOM_AND PTX__M(29) /* what an atomic does */
+#define PTX_ATOM_OR PTX__M(30)
+#define PTX_ATOM_XOR PTX__M(31)
+#define PTX_ATOM_ADD PTX__M(32)
+#define PTX_ATOM_INC PTX__M(33)
+#define PTX_ATOM_DEC PTX__M(34)
+#define PTX_ATOM_MIN PTX__M(35)
+#define PTX_ATOM_MAX PTX__M(36)
+#define PTX_ATOM_EXCH PTX__M(37)
+#define PTX_ATOM_CAS PTX__M(38)
+#define PTX_NOFTZ PTX__M(39)
+#define PTX_L2_64B PTX__M(40) /* prefetch size */
+#define PTX_L2_128B PTX__M(41)
+#define PTX_L2_256B PTX__M(42)
+#define PTX__M_V2 PTX__M(43) /* taken from the number of operands */
+#define PTX__M_V4 PTX__M(44)
+
+/* Modifiers of which an instruction takes at most one. */
+#define PTX__CMP_ORDERED (PTX_EQ | PTX_NE | PTX_LT | PTX_LE | PTX_GT | PTX_GE)
+#define PTX__CMP_NAN (PTX_EQU | PTX_NEU | PTX_LTU | PTX_LEU | PTX_GTU | PTX_GEU | PTX_NUM | PTX_ISNAN)
+#define PTX__CMP (PTX__CMP_ORDERED | PTX__CMP_NAN)
+#define PTX__BOOL (PTX_BOOL_AND | PTX_BOOL_OR | PTX_BOOL_XOR)
+#define PTX__LOHI (PTX_LO | PTX_HI)
+#define PTX__PART (PTX__LOHI | PTX_WIDE)
+#define PTX__FUNNEL (PTX_CLAMP | PTX_WRAP)
+#define PTX__ROUND (PTX_RN | PTX_RZ | PTX_RM | PTX_RP)
+#define PTX__ROUND_INT (PTX_RNI | PTX_RZI | PTX_RMI | PTX_RPI)
+#define PTX__ROUND_ANY (PTX__ROUND | PTX__ROUND_INT | PTX_RNA | PTX_APPROX | PTX_FULL)
+#define PTX__SEM (PTX_WEAK | PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE | PTX_RELEASE | PTX_ACQ_REL | PTX_SC)
+#define PTX__SCOPE (PTX_CTA | PTX_CLUSTER | PTX_GPU | PTX_SYS)
+#define PTX__SPACE (PTX__M_GLOBAL | PTX__M_SHARED | PTX__M_LOCAL | PTX__M_CONST | PTX__M_PARAM)
+#define PTX__COP_LD (PTX_CA | PTX_CG | PTX_CS | PTX_LU | PTX_CV)
+#define PTX__COP_ST (PTX_WB | PTX_CG | PTX_CS | PTX_WT)
+#define PTX__L1 (PTX_L1_EVICT_NORMAL | PTX_L1_EVICT_UNCHANGED | PTX_L1_EVICT_FIRST | PTX_L1_EVICT_LAST       \
+                 | PTX_L1_NO_ALLOCATE)
+#define PTX__L2 (PTX_L2_64B | PTX_L2_128B | PTX_L2_256B)
+#define PTX__VEC (PTX__M_V2 | PTX__M_V4)
+#define PTX__ATOM_BITS (PTX_ATOM_AND | PTX_ATOM_OR | PTX_ATOM_XOR)
+#define PTX__ATOM_MINMAX (PTX_ATOM_MIN | PTX_ATOM_MAX)
+#define PTX__ATOM (PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC            \
+                   | PTX_ATOM_EXCH | PTX_ATOM_CAS)
+#define PTX__ORDER (PTX__SEM | PTX__SCOPE)
+#define PTX__LOAD (PTX__ORDER | PTX__SPACE | PTX__COP_LD | PTX_NC | PTX__L1 | PTX__L2 | PTX__VEC)
+#define PTX__STORE (PTX__ORDER | PTX__SPACE | PTX__COP_ST | PTX__L1 | PTX__VEC)
+#define PTX__ATOMIC (PTX__ORDER | PTX__M_GLOBAL | PTX__M_SHARED)
+
+/* Sets of types, one bit each. */
+#define PTX__T(type) ((uint64_t)1 << PTX_##type)
+#define PTX__I16 (PTX__T(U16) | PTX__T(S16))
+#define PTX__I32 (PTX__T(U32) | PTX__T(S32))
+#define PTX__I64 (PTX__T(U64) | PTX__T(S64))
+#define PTX__INT (PTX__I16 | PTX__I32 | PTX__I64)
+#define PTX__I8 (PTX__T(U8) | PTX__T(S8))
+#define PTX__SINT (PTX__T(S16) | PTX__T(S32) | PTX__T(S64))
+#define PTX__X16 (PTX__T(U16X2) | PTX__T(S16X2))
+#define PTX__F16S (PTX__T(F16) | PTX__T(F16X2))
+#define PTX__BF16S (PTX__T(BF16) | PTX__T(BF16X2))
+#define PTX__FLT (PTX__T(F32) | PTX__T(F64))
+#define PTX__BITS (PTX__T(B16) | PTX__T(B32) | PTX__T(B64))
+#define PTX__B32_64 (PTX__T(B32) | PTX__T(B64))
+#define PTX__MEMORY (PTX__T(B8) | PTX__BITS | PTX__I8 | PTX__INT | PTX__FLT)
+
+/* INSTRUCTIONS. A line is a form:
+     OP(ID, mnemonic, operands, types, source types, modifiers allowed, needed, default, first .version, first
+     target)
+   The first form of an instruction says OP and makes the enumerator PTX_<ID>; further forms say FORM. Of the
+   modifiers needed, one must be there; the default is added when none is. Facts as ptxas 13.0 has them.
+   Operands: results, '=', sources.
+     t the instruction's type    w twice its width    c the source type (cvt)    p predicate    u any 32-bit
+     integer m memory [a+n]              i an integer immediate                          v 1, 2 or 4 of t, in
+     braces if more
+   In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
+             '~' the same for the types that ld and st do not know by name (f16 ...). */
+#define PTX_TABLE(OP, FORM)                                                                                  \
+    /* id mnemonic operands types source allowed needed default ver sm */                                    \
+    OP(MOV, "mov", "*t=t", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                      \
+    OP(ADD, "add", "t=tt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                      \
+    FORM(ADD, "add", "t=tt", PTX__T(S32), 0, PTX_SAT, PTX_SAT, 0, 10, 0)                                     \
+    FORM(ADD, "add", "t=tt", PTX__X16, 0, 0, 0, 0, 80, 90)                                                   \
+    FORM(ADD, "add", "t=tt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, 0, 0, 10, 0)                    \
+    FORM(ADD, "add", "t=tt", PTX__T(F64), 0, PTX__ROUND, 0, 0, 10, 0)                                        \
+    FORM(ADD, "add", "t=tt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT, 0, 0, 42, 53)                         \
+    FORM(ADD, "add", "t=tt", PTX__BF16S, 0, PTX_RN, 0, 0, 78, 90)                                            \
+    OP(SUB, "sub", "t=tt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                      \
+    FORM(SUB, "sub", "t=tt", PTX__T(S32), 0, PTX_SAT, PTX_SAT, 0, 10, 0)                                     \
+    FORM(SUB, "sub", "t=tt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, 0, 0, 10, 0)                    \
+    FORM(SUB, "sub", "t=tt", PTX__T(F64), 0, PTX__ROUND, 0, 0, 10, 0)                                        \
+    FORM(SUB, "sub", "t=tt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT, 0, 0, 42, 53)                         \
+    FORM(SUB, "sub", "t=tt", PTX__BF16S, 0, PTX_RN, 0, 0, 78, 90)                                            \
+    OP(MUL, "mul", "t=tt", PTX__INT, 0, PTX__LOHI, PTX__LOHI, PTX_LO, 10, 0)                                 \
+    FORM(MUL, "mul", "w=tt", PTX__I16 | PTX__I32, 0, PTX_WIDE, PTX_WIDE, 0, 10, 0)                           \
+    FORM(MUL, "mul", "t=tt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, 0, 0, 10, 0)                    \
+    FORM(MUL, "mul", "t=tt", PTX__T(F64), 0, PTX__ROUND, 0, 0, 10, 0)                                        \
+    FORM(MUL, "mul", "t=tt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT, 0, 0, 42, 53)                         \
+    FORM(MUL, "mul", "t=tt", PTX__BF16S, 0, PTX_RN, 0, 0, 78, 90)                                            \
+    OP(MAD, "mad", "t=ttt", PTX__INT, 0, PTX__LOHI, PTX__LOHI, PTX_LO, 10, 0)                                \
+    FORM(MAD, "mad", "t=ttt", PTX__T(S32), 0, PTX_HI | PTX_SAT, PTX_SAT, 0, 10, 0)                           \
+    FORM(MAD, "mad", "w=ttw", PTX__I16 | PTX__I32, 0, PTX_WIDE, PTX_WIDE, 0, 10, 0)                          \
+    OP(FMA, "fma", "t=ttt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, PTX__ROUND, PTX_RN, 10, 0)       \
+    FORM(FMA, "fma", "t=ttt", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                         \
+    FORM(FMA, "fma", "t=ttt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT | PTX_RELU, PTX_RN, PTX_RN, 42, 53)   \
+    FORM(FMA, "fma", "t=ttt", PTX__BF16S, 0, PTX_RN | PTX_RELU, PTX_RN, PTX_RN, 70, 80)                      \
+    OP(DIV, "div", "t=tt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                      \
+    FORM(DIV,     "div",     "t=tt",     PTX__T(F32),  0, PTX__ROUND | PTX_APPROX | PTX_FULL | PTX_FTZ,      \
+                                                       PTX__ROUND | PTX_APPROX | PTX_FULL, PTX_RN, 10, 0)    \
+    FORM(DIV, "div", "t=tt", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                          \
+    OP(REM, "rem", "t=tt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                      \
+    OP(ABS, "abs", "t=t", PTX__SINT | PTX__T(F64), 0, 0, 0, 0, 10, 0)                                        \
+    FORM(ABS, "abs", "t=t", PTX__T(F32), 0, PTX_FTZ, 0, 0, 10, 0)                                            \
+    FORM(ABS, "abs", "t=t", PTX__F16S, 0, PTX_FTZ, 0, 0, 65, 53)                                             \
+    FORM(ABS, "abs", "t=t", PTX__BF16S, 0, 0, 0, 0, 70, 80)                                                  \
+    OP(NEG, "neg", "t=t", PTX__SINT | PTX__T(F64), 0, 0, 0, 0, 10, 0)                                        \
+    FORM(NEG, "neg", "t=t", PTX__T(F32), 0, PTX_FTZ, 0, 0, 10, 0)                                            \
+    FORM(NEG, "neg", "t=t", PTX__F16S, 0, PTX_FTZ, 0, 0, 60, 53)                                             \
+    FORM(NEG, "neg", "t=t", PTX__BF16S, 0, 0, 0, 0, 70, 80)                                                  \
+    OP(MIN, "min", "t=tt", PTX__INT | PTX__T(F64), 0, 0, 0, 0, 10, 0)                                        \
+    FORM(MIN, "min", "t=tt", PTX__T(S32), 0, PTX_RELU, PTX_RELU, 0, 80, 90)                                  \
+    FORM(MIN, "min", "t=tt", PTX__X16, 0, 0, 0, 0, 80, 90)                                                   \
+    FORM(MIN, "min", "t=tt", PTX__T(F32), 0, PTX_FTZ | PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 10, 0)               \
+    FORM(MIN, "min", "t=tt", PTX__F16S, 0, PTX_FTZ | PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 70, 80)                \
+    FORM(MIN, "min", "t=tt", PTX__BF16S, 0, PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 70, 80)                         \
+    OP(MAX, "max", "t=tt", PTX__INT | PTX__T(F64), 0, 0, 0, 0, 10, 0)                                        \
+    FORM(MAX, "max", "t=tt", PTX__T(S32), 0, PTX_RELU, PTX_RELU, 0, 80, 90)                                  \
+    FORM(MAX, "max", "t=tt", PTX__X16, 0, 0, 0, 0, 80, 90)                                                   \
+    FORM(MAX, "max", "t=tt", PTX__T(F32), 0, PTX_FTZ | PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 10, 0)               \
+    FORM(MAX, "max", "t=tt", PTX__F16S, 0, PTX_FTZ | PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 70, 80)                \
+    FORM(MAX, "max", "t=tt", PTX__BF16S, 0, PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 70, 80)                         \
+    OP(RCP,     "rcp",     "t=t",      PTX__T(F32),  0, PTX__ROUND | PTX_APPROX | PTX_FTZ,                   \
+                                                       PTX__ROUND | PTX_APPROX, PTX_RN, 10, 0)               \
+    FORM(RCP, "rcp", "t=t", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                           \
+    OP(SQRT,    "sqrt",    "t=t",      PTX__T(F32),  0, PTX__ROUND | PTX_APPROX | PTX_FTZ,                   \
+                                                       PTX__ROUND | PTX_APPROX, PTX_RN, 10, 0)               \
+    FORM(SQRT, "sqrt", "t=t", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                         \
+    OP(RSQRT, "rsqrt", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)           \
+    FORM(RSQRT, "rsqrt", "t=t", PTX__T(F64), 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 10, 0)                   \
+    OP(EX2, "ex2", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)               \
+    FORM(EX2, "ex2", "t=t", PTX__F16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 70, 75)                        \
+    OP(LG2, "lg2", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)               \
+    OP(SIN, "sin", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)               \
+    OP(COS, "cos", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)               \
+    OP(TANH, "tanh", "t=t", PTX__T(F32) | PTX__F16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 70, 75)          \
+    OP(AND, "and", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                     \
+    OP(OR, "or", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                       \
+    OP(XOR, "xor", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                     \
+    OP(NOT, "not", "*t=t", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                      \
+    OP(SHL, "shl", "*t=tu", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                    \
+    OP(SHR, "shr", "t=tu", PTX__INT | PTX__BITS, 0, 0, 0, 0, 10, 0)                                          \
+    OP(SHF_L, "shf.l", "*t=ttu", PTX__T(B32), 0, PTX__FUNNEL, PTX__FUNNEL, PTX_WRAP, 31, 32)                 \
+    OP(SHF_R, "shf.r", "*t=ttu", PTX__T(B32), 0, PTX__FUNNEL, PTX__FUNNEL, PTX_WRAP, 31, 32)                 \
+    OP(LOP3, "lop3", "*t=ttti", PTX__T(B32), 0, 0, 0, 0, 43, 50)                                             \
+    OP(PRMT, "prmt", "*t=ttu", PTX__T(B32), 0, 0, 0, 0, 20, 0)                                               \
+    OP(BFE, "bfe", "t=tuu", PTX__I32 | PTX__I64, 0, 0, 0, 0, 20, 0)                                          \
+    OP(BFI, "bfi", "*t=ttuu", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                \
+    OP(POPC, "popc", "*u=t", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                 \
+    OP(CLZ, "clz", "*u=t", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                   \
+    OP(BREV, "brev", "*t=t", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                 \
+    OP(SETP, "setp", "p=tt", PTX__INT, 0, PTX__CMP_ORDERED, PTX__CMP, 0, 10, 0)                              \
+    FORM(SETP, "setp", "p=ttp", PTX__INT, 0, PTX__CMP_ORDERED | PTX__BOOL, PTX__BOOL, 0, 10, 0)              \
+    FORM(SETP, "setp", "p=tt", PTX__BITS, 0, PTX_EQ | PTX_NE, PTX__CMP, 0, 10, 0)                            \
+    FORM(SETP, "setp", "p=tt", PTX__T(F32), 0, PTX__CMP | PTX_FTZ, PTX__CMP, 0, 10, 0)                       \
+    FORM(SETP, "setp", "p=ttp", PTX__T(F32), 0, PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__BOOL, 0, 10, 0)         \
+    FORM(SETP, "setp", "p=tt", PTX__T(F64), 0, PTX__CMP, PTX__CMP, 0, 10, 0)                                 \
+    FORM(SETP, "setp", "p=ttp", PTX__T(F64), 0, PTX__CMP | PTX__BOOL, PTX__BOOL, 0, 10, 0)                   \
+    FORM(SETP, "setp", "p=tt", PTX__T(F16), 0, PTX__CMP | PTX_FTZ, PTX__CMP, 0, 42, 53)                      \
+    FORM(SETP, "setp", "p=tt", PTX__T(BF16), 0, PTX__CMP, PTX__CMP, 0, 78, 90)                               \
+    OP(SELP, "selp", "*t=ttp", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                 \
+    OP(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__INT | PTX__I8, PTX_SAT, 0, 0, 10, 0)                      \
+    FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT,             \
+                                                                             PTX__ROUND_INT, PTX_RZI, 10, 0) \
+    FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F64) | PTX__T(F16), PTX__ROUND_INT | PTX_SAT,         \
+                                                                             PTX__ROUND_INT, PTX_RZI, 10, 0) \
+    FORM(CVT,     "cvt",     "t=c",      PTX__FLT | PTX__T(F16), PTX__INT | PTX__I8, PTX__ROUND | PTX_SAT,   \
+                                                                             PTX__ROUND, PTX_RN, 10, 0)      \
+    FORM(CVT,     "cvt",     "t=c",      PTX__T(F32),  PTX__T(F64), PTX__ROUND | PTX_FTZ | PTX_SAT,          \
+                                                                             PTX__ROUND, PTX_RN, 10, 0)      \
+    FORM(CVT,     "cvt",     "t=c",      PTX__T(F16),  PTX__T(F32), PTX__ROUND | PTX_FTZ | PTX_SAT,          \
+                                                                             PTX__ROUND, PTX_RN, 10, 0)      \
+    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F64), PTX__ROUND | PTX_SAT, PTX__ROUND, PTX_RN, 10, 0)       \
+    FORM(CVT, "cvt", "t=c", PTX__FLT, PTX__T(F16), PTX_SAT, 0, 0, 10, 0)                                     \
+    FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(F32), PTX_FTZ | PTX_SAT, 0, 0, 10, 0)                        \
+    FORM(CVT,     "cvt",     "t=c",      PTX__T(F32),  PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT,      \
+                                                                             PTX__ROUND_INT, 0, 10, 0)       \
+    FORM(CVT,     "cvt",     "t=c",      PTX__T(BF16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU,              \
+                                                                             PTX_RN | PTX_RZ, PTX_RN, 70,    \
+                                                                                 80)                         \
+    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(BF16), 0, 0, 0, 78, 90)                                      \
+    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA, PTX_RNA, PTX_RNA, 70, 80)                    \
+    OP(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU,     \
+                                                                             PTX_RN | PTX_RZ, PTX_RN, 70,    \
+                                                                                 80)                         \
+    OP(CVTA_TO, "cvta.to", "t=t", PTX__T(U64), 0, PTX__SPACE, PTX__SPACE, 0, 23, 20)                         \
+    OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0)                                             \
+    OP(ST, "st", "~=mv", PTX__MEMORY, 0, PTX__STORE, 0, 0, 10, 0)                                            \
+    OP(ATOMIC_BITS,    "atom",    "*t=mt",    PTX__B32_64,  0, PTX__ATOMIC | PTX__ATOM_BITS | PTX_ATOM_EXCH, \
+                                                                  PTX__ATOM_BITS | PTX_ATOM_EXCH, 0, 32, 32) \
+    OP(ATOMIC_CAS, "atom", "*t=mtt", PTX__BITS, 0, PTX__ATOMIC | PTX_ATOM_CAS, PTX_ATOM_CAS, PTX_ATOM_CAS,   \
+        63, 70)                                                                                              \
+    OP(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__I64, 0, PTX__ATOMIC | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0,  \
+        32, 32)                                                                                              \
+    FORM(ATOMIC, "atom", "t=mt",     PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__ATOMIC | PTX_ATOM_ADD,    \
+                                                                             PTX_ATOM_ADD, 0, 20, 20)        \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T(F64), 0, PTX__ATOMIC | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)        \
+    FORM(ATOMIC, "atom", "t=mt",     PTX__T(U32),  0, PTX__ATOMIC | PTX_ATOM_INC | PTX_ATOM_DEC,             \
+                                                                       PTX_ATOM_INC | PTX_ATOM_DEC, 0, 20,   \
+                                                                           20)                               \
+    FORM(ATOMIC, "atom", "t=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_NOFTZ, 0, 63, 70) \
+    OP(RED_BITS, "red", "*=mt", PTX__B32_64, 0, PTX__ATOMIC | PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 32, 32)     \
+    OP(RED, "red", "=mt", PTX__I32 | PTX__I64, 0, PTX__ATOMIC | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 32,   \
+        32)                                                                                                  \
+    FORM(RED, "red",   "=mt",      PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__ATOMIC | PTX_ATOM_ADD,      \
+                                                                             PTX_ATOM_ADD, 0, 20, 20)        \
+    FORM(RED, "red", "=mt", PTX__T(F64), 0, PTX__ATOMIC | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)             \
+    FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_NOFTZ, 0, 63, 70)      \
+    OP(FENCE, "fence", "=", 0, 0, PTX_ACQ_REL | PTX_SC | PTX__SCOPE, PTX_ACQ_REL | PTX_SC,                   \
+                                                                             PTX_ACQ_REL, 60, 70)            \
+    OP(SHFL_UP, "shfl.sync.up", "*t=tuuu", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                  \
+    OP(SHFL_DOWN, "shfl.sync.down", "*t=tuuu", PTX__T(B32), 0, 0, 0, 0, 60, 30)                              \
+    OP(SHFL_BFLY, "shfl.sync.bfly", "*t=tuuu", PTX__T(B32), 0, 0, 0, 0, 60, 30)                              \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t=tuuu", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                \
+    OP(VOTE_ALL, "vote.sync.all.pred", "p=pu", 0, 0, 0, 0, 0, 60, 30)                                        \
+    OP(VOTE_ANY, "vote.sync.any.pred", "p=pu", 0, 0, 0, 0, 0, 60, 30)                                        \
+    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pu", 0, 0, 0, 0, 0, 60, 30)                                   \
+    OP(ACTIVEMASK, "activemask.b32", "u=", 0, 0, 0, 0, 0, 62, 30)                                            \
+    OP(REDUX_ADD, "redux.sync.add", "t=tu", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
+    OP(REDUX_MIN, "redux.sync.min", "t=tu", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
+    OP(REDUX_MAX, "redux.sync.max", "t=tu", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
+    OP(BAR_SYNC, "bar.sync", "=u", 0, 0, 0, 0, 0, 10, 0)                                                     \
+    OP(BAR_WARP_SYNC, "bar.warp.sync", "=u", 0, 0, 0, 0, 0, 60, 30)                                          \
+    OP(TRAP, "trap", "=", 0, 0, 0, 0, 0, 10, 0)                                                              \
+    OP(EXIT, "exit", "=", 0, 0, 0, 0, 0, 10, 0)                                                              \
+    OP(RET, "ret", "=", 0, 0, 0, 0, 0, 10, 0)                                                                \
+    OP(BRA, "bra", "=", 0, 0, 0, 0, 0, 10, 0)
+
+#define PTX__OP(id, name, sig, types, src, allow, need, dflt, ver, sm) PTX_##id,
+#define PTX__FORM(id, name, sig, types, src, allow, need, dflt, ver, sm)
+typedef enum ptx_op_id { PTX_TABLE(PTX__OP, PTX__FORM) PTX__OP_COUNT } ptx_op_id;
+#undef PTX__OP
+#undef PTX__FORM
+
+/* Special registers: X(id, name in PTX, type) */
+#define PTX_SPECIALS(X)                                                                                      \
+    X(TID_X, "%tid.x", PTX_U32)                                                                              \
+    X(TID_Y, "%tid.y", PTX_U32)                                                                              \
+    X(TID_Z, "%tid.z", PTX_U32)                                                                              \
+    X(NTID_X, "%ntid.x", PTX_U32)                                                                            \
+    X(NTID_Y, "%ntid.y", PTX_U32)                                                                            \
+    X(NTID_Z, "%ntid.z", PTX_U32)                                                                            \
+    X(CTAID_X, "%ctaid.x", PTX_U32)                                                                          \
+    X(CTAID_Y, "%ctaid.y", PTX_U32)                                                                          \
+    X(CTAID_Z, "%ctaid.z", PTX_U32)                                                                          \
+    X(NCTAID_X, "%nctaid.x", PTX_U32)                                                                        \
+    X(NCTAID_Y, "%nctaid.y", PTX_U32)                                                                        \
+    X(NCTAID_Z, "%nctaid.z", PTX_U32)                                                                        \
+    X(LANEID, "%laneid", PTX_U32)                                                                            \
+    X(CLOCK64, "%clock64", PTX_U64)                                                                          \
+    X(GLOBALTIMER, "%globaltimer", PTX_U64)
+
+#define PTX__ENUM(id, name, type) PTX_##id,
+typedef enum ptx_special { PTX_SPECIALS(PTX__ENUM) PTX__SPECIAL_COUNT } ptx_special;
+#undef PTX__ENUM
+
+/* ---- [INTERFACE] ------------------------------------------------------------------------------------------
+
+   Every function accepts a NULL module or kernel, and any module that has an error: it then does nothing.
+   Functions whose name ends in _ take the caller's site; call the macro of the same name without it. */
+#define PTX__STR2(x) #x
+#define PTX__STR(x) PTX__STR2(x)
+#define PTX__AT __FILE__ ":" PTX__STR(__LINE__)
+
+/* -- module -- */
+
+/* A new, empty module; desc NULL: all defaults. NULL when out of memory, or when the description is wrong. */
+PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc);
+PTXGEN_API void ptx_module_free(ptx_module *m);
+/* Forget kernels and error, keep target and memory. Handles of before are foreign from now on. */
+PTXGEN_API void ptx_module_reset(ptx_module *m);
+PTXGEN_API ptx_target ptx_module_target(const ptx_module *m);
+
+/* The first error, never NULL: code PTX_E_NONE when there is none, PTX_E_MEMORY for a NULL module. */
+PTXGEN_API const ptx_error *ptx_get_error(const ptx_module *m);
+/* "type", "range" ... as in the catalogue; "?" for a code that is none. */
+PTXGEN_API const char *ptx_error_name(ptx_code code);
+/* Set the error, if it is the first, as a generator does for a description it refuses. printf format, returns
+   code. */
+PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, const char *format, ...);
+
+/* Verify every kernel. Also done by the functions below. */
+PTXGEN_API ptx_code ptx_verify(ptx_module *m);
+/* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
+PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
+/* The same into the caller's buffer: returns the length without the NUL, writes at most capacity - 1
+characters and a
+   NUL. Call with (NULL, 0) to learn the length. 0 on error. */
+PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity);
+/* The .version that the text has: 63 is 6.3. */
+PTXGEN_API uint32_t ptx_version(const ptx_module *m);
+
+PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m);
+/* What a launch needs of entry `index`; 0 if there is none such. */
+PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info *info);
+
+/* -- kernel -- */
+
+/* Start a kernel that the host can launch. */
+#define ptx_entry(m, name) ptx_entry_((m), PTX__AT, (name))
+PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *name);
+PTXGEN_API ptx_module *ptx_kernel_module(ptx_kernel *k);
+/* .maxntid: no block of more threads is launched, so registers are allotted for that. min_blocks > 0:
+   .minnctapersm */
+#define ptx_launch_bounds(k, max_threads, min_blocks)                                                        \
+    ptx_launch_bounds_((k), PTX__AT, (max_threads), (min_blocks))
+PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max_threads,
+                                   uint32_t min_blocks);
+
+/* Parameters, in the order of the calls; each is loaded where the call stands, so make them first. */
+#define ptx_param(k, name, type) ptx_param_((k), PTX__AT, (name), (type), PTX_GENERIC)
+/* A device pointer, as an address in that space. */
+#define ptx_param_ptr(k, name, space) ptx_param_((k), PTX__AT, (name), PTX_U64, (space))
+PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+                              ptx_space space);
+/* A struct by value: the result is its address in the parameter space; ptx_ld it field by field. align: 1 ...
+   64 */
+#define ptx_param_bytes(k, name, bytes, align) ptx_param_bytes_((k), PTX__AT, (name), (bytes), (align))
+PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char *name, uint32_t bytes,
+                                    uint32_t align);
+/* Shared memory of the block, count elements, at least `align` bytes aligned (0: the element's size): its
+   address. Contents are undefined at start. */
+#define ptx_shared(k, name, type, count, align) ptx_shared_((k), PTX__AT, (name), (type), (count), (align))
+PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+                               uint32_t count, uint32_t align);
+/* The dynamic shared memory that the launch gives (ptx_launch.shared_bytes), 16-byte aligned: its address. */
+#define ptx_shared_dynamic(k) ptx_shared_((k), PTX__AT, NULL, PTX_B8, 0, 16)
+
+/* -- operands that need no kernel -- */
+
+PTXGEN_API ptx_val ptx_imm(int64_t value); /* takes the integer type of its slot; must fit it */
+PTXGEN_API ptx_val
+ptx_u16(uint64_t value); /* wide on purpose: what does not fit is an error where it is used */
+PTXGEN_API ptx_val ptx_s16(int64_t value);
+PTXGEN_API ptx_val ptx_u32(uint64_t value);
+PTXGEN_API ptx_val ptx_s32(int64_t value);
+PTXGEN_API ptx_val ptx_u64(uint64_t value);
+PTXGEN_API ptx_val ptx_s64(int64_t value);
+PTXGEN_API ptx_val ptx_b32(uint64_t value);
+PTXGEN_API ptx_val
+ptx_f16(double value); /* rounded to nearest; a finite value that would become infinite is an error */
+PTXGEN_API ptx_val ptx_bf16(double value);
+PTXGEN_API ptx_val ptx_f32(double value);
+PTXGEN_API ptx_val ptx_f64(double value);
+/* The same bits as a type of the same width. */
+PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type);
+/* The same number as an address in that space: 64 bits for all but shared, which has 32. */
+PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space);
+/* The opposite of a predicate, where a predicate can stand (if, while, guards, selp, branches). */
+PTXGEN_API ptx_val ptx_inv(ptx_val predicate);
+PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset);
+PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods);
+PTXGEN_API ptx_type ptx_type_of(ptx_val v);
+PTXGEN_API uint32_t ptx_type_bytes(ptx_type type); /* 0 for predicates */
+PTXGEN_API const char *ptx_type_name(ptx_type type);
+
+/* -- instructions -- */
+
+/* Any instruction of the table with 0 to 4 plain operands. No result: a handle of kind none. */
+#define ptx_op0(k, op, mods) ptx_op0_((k), PTX__AT, (op), (mods))
+#define ptx_op1(k, op, mods, a) ptx_op1_((k), PTX__AT, (op), (mods), (a))
+#define ptx_op2(k, op, mods, a, b) ptx_op2_((k), PTX__AT, (op), (mods), (a), (b))
+#define ptx_op3(k, op, mods, a, b, c) ptx_op3_((k), PTX__AT, (op), (mods), (a), (b), (c))
+#define ptx_op4(k, op, mods, a, b, c, d) ptx_op4_((k), PTX__AT, (op), (mods), (a), (b), (c), (d))
+PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods);
+PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a);
+PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
+                            ptx_val b);
+PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
+                            ptx_val b, ptx_val c);
+PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
+                            ptx_val b, ptx_val c, ptx_val d);
+
+#define ptx_add(k, a, b) ptx_op2(k, PTX_ADD, 0, a, b)
+#define ptx_sub(k, a, b) ptx_op2(k, PTX_SUB, 0, a, b)
+#define ptx_mul(k, a, b) ptx_op2(k, PTX_MUL, 0, a, b) /* integers: the low half */
+#define ptx_mul_hi(k, a, b) ptx_op2(k, PTX_MUL, PTX_HI, a, b)
+#define ptx_mul_wide(k, a, b) ptx_op2(k, PTX_MUL, PTX_WIDE, a, b) /* twice the width */
+#define ptx_mad(k, a, b, c) ptx_op3(k, PTX_MAD, 0, a, b, c)       /* integers: the low half */
+#define ptx_mad_wide(k, a, b, c) ptx_op3(k, PTX_MAD, PTX_WIDE, a, b, c)
+#define ptx_fma(k, a, b, c) ptx_op3(k, PTX_FMA, 0, a, b, c)
+#define ptx_div(k, a, b) ptx_op2(k, PTX_DIV, 0, a, b)
+#define ptx_rem(k, a, b) ptx_op2(k, PTX_REM, 0, a, b)
+#define ptx_abs(k, a) ptx_op1(k, PTX_ABS, 0, a)
+#define ptx_neg(k, a) ptx_op1(k, PTX_NEG, 0, a)
+#define ptx_min(k, a, b) ptx_op2(k, PTX_MIN, 0, a, b)
+#define ptx_max(k, a, b) ptx_op2(k, PTX_MAX, 0, a, b)
+#define ptx_rcp(k, a) ptx_op1(k, PTX_RCP, 0, a) /* rounded to nearest, as sqrt and div are */
+#define ptx_sqrt(k, a) ptx_op1(k, PTX_SQRT, 0, a)
+#define ptx_rsqrt(k, a) ptx_op1(k, PTX_RSQRT, 0, a) /* approximate, as those below are */
+#define ptx_ex2(k, a) ptx_op1(k, PTX_EX2, 0, a)
+#define ptx_lg2(k, a) ptx_op1(k, PTX_LG2, 0, a)
+#define ptx_sin(k, a) ptx_op1(k, PTX_SIN, 0, a)
+#define ptx_cos(k, a) ptx_op1(k, PTX_COS, 0, a)
+#define ptx_tanh(k, a) ptx_op1(k, PTX_TANH, 0, a)
+#define ptx_and(k, a, b) ptx_op2(k, PTX_AND, 0, a, b)
+#define ptx_or(k, a, b) ptx_op2(k, PTX_OR, 0, a, b)
+#define ptx_xor(k, a, b) ptx_op2(k, PTX_XOR, 0, a, b)
+#define ptx_not(k, a) ptx_op1(k, PTX_NOT, 0, a)
+#define ptx_shl(k, a, count) ptx_op2(k, PTX_SHL, 0, a, count)
+#define ptx_shr(k, a, count) ptx_op2(k, PTX_SHR, 0, a, count)
+#define ptx_lop3(k, a, b, c, table) ptx_op4(k, PTX_LOP3, 0, a, b, c, table)
+#define ptx_prmt(k, a, b, selector) ptx_op3(k, PTX_PRMT, 0, a, b, selector)
+#define ptx_bfe(k, a, position, length) ptx_op3(k, PTX_BFE, 0, a, position, length)
+#define ptx_bfi(k, a, into, position, length) ptx_op4(k, PTX_BFI, 0, a, into, position, length)
+#define ptx_popc(k, a) ptx_op1(k, PTX_POPC, 0, a)
+#define ptx_clz(k, a) ptx_op1(k, PTX_CLZ, 0, a)
+#define ptx_brev(k, a) ptx_op1(k, PTX_BREV, 0, a)
+#define ptx_setp(k, compare, a, b) ptx_op2(k, PTX_SETP, compare, a, b) /* ptx_setp(k, PTX_LT, a, b) */
+#define ptx_selp(k, a, b, p) ptx_op3(k, PTX_SELP, 0, a, b, p)          /* p ? a : b */
+#define ptx_mov(k, a) ptx_op1(k, PTX_MOV, 0, a)
+#define ptx_shfl_up(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_UP, 0, a, delta, clamp, members)
+#define ptx_shfl_down(k, a, delta, clamp, members) ptx_op4(k, PTX_SHFL_DOWN, 0, a, delta, clamp, members)
+#define ptx_shfl_bfly(k, a, mask, clamp, members) ptx_op4(k, PTX_SHFL_BFLY, 0, a, mask, clamp, members)
+#define ptx_shfl_idx(k, a, lane, clamp, members) ptx_op4(k, PTX_SHFL_IDX, 0, a, lane, clamp, members)
+#define ptx_bar_sync(k, barrier) ptx_op1(k, PTX_BAR_SYNC, 0, barrier) /* ptx_imm(0) ... ptx_imm(15) */
+#define ptx_fence(k, order_and_scope) ptx_op0(k, PTX_FENCE, order_and_scope)
+#define ptx_trap(k) ptx_op0(k, PTX_TRAP, 0)
+
+/* a converted to type. Float to integer truncates, as C does; where the result is rounded, to nearest even.
+   */
+#define ptx_cvt(k, type, a) ptx_cvt_((k), PTX__AT, 0, (type), (a))
+#define ptx_cvt_with(k, mods, type, a) ptx_cvt_((k), PTX__AT, (mods), (type), (a))
+PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a);
+/* Two f32 to PTX_F16X2 or PTX_BF16X2 (sm_80). */
+#define ptx_cvt_pair(k, type, high, low) ptx_cvt_pair_((k), PTX__AT, 0, (type), (high), (low))
+PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
+                                 ptx_val low);
+
+/* Memory. ld reads a value of that type: of 8 bits as a 32-bit one, extended. st takes what ld gives. vec
+   forms move 2 or 4 elements in one access, aligned to its whole size. ld_if reads only where p holds,
+   `otherwise` elsewhere. */
+#define ptx_ld(k, type, mem) ptx_ld_((k), PTX__AT, (type), (mem))
+#define ptx_ld_if(k, p, type, mem, otherwise) ptx_ld_if_((k), PTX__AT, (p), (type), (mem), (otherwise))
+#define ptx_ld_vec(k, type, n, mem, out) ptx_ld_vec_((k), PTX__AT, (type), (n), (mem), (out))
+#define ptx_ld_vec_if(k, p, type, n, mem, otherwise, out)                                                    \
+    ptx_ld_vec_if_((k), PTX__AT, (p), (type), (n), (mem), (otherwise), (out))
+#define ptx_st(k, type, mem, value) ptx_st_((k), PTX__AT, (type), (mem), (value))
+#define ptx_st_vec(k, type, n, mem, values) ptx_st_vec_((k), PTX__AT, (type), (n), (mem), (values))
+PTXGEN_API ptx_val ptx_ld_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem);
+PTXGEN_API ptx_val ptx_ld_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, ptx_mem mem,
+                              ptx_val otherwise);
+PTXGEN_API void ptx_ld_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
+                            ptx_val *out);
+PTXGEN_API void ptx_ld_vec_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, uint32_t n,
+                               ptx_mem mem, ptx_val otherwise, ptx_val *out);
+PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value);
+PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
+                            const ptx_val *values);
+/* what: PTX_ATOM_ADD ..., with order and scope if wanted. atom returns the value of before; red does not. */
+#define ptx_atom(k, what, mem, value) ptx_atom_((k), PTX__AT, (what), (mem), (value))
+#define ptx_atom_cas(k, mem, compare, value) ptx_atom_cas_((k), PTX__AT, (mem), (compare), (value))
+#define ptx_red(k, what, mem, value) ptx_red_((k), PTX__AT, (what), (mem), (value))
+PTXGEN_API ptx_val ptx_atom_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem mem, ptx_val value);
+PTXGEN_API ptx_val ptx_atom_cas_(ptx_kernel *k, const char *site, ptx_mem mem, ptx_val compare,
+                                 ptx_val value);
+PTXGEN_API void ptx_red_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem mem, ptx_val value);
+
+/* address + index * bytes, the index a 32-bit integer (sign or zero extended by its type) or of the address's
+   width. */
+#define ptx_ptr_add(k, address, index, bytes) ptx_ptr_add_((k), PTX__AT, (address), (index), (bytes))
+PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address, ptx_val index,
+                                uint32_t bytes);
+
+/* One register of n parts and back: 2 x 16 in 32, 2 x 32 or 4 x 16 in 64 bits. parts[0] is the lowest. */
+#define ptx_pack(k, type, n, parts) ptx_pack_((k), PTX__AT, (type), (n), (parts))
+#define ptx_unpack(k, type, n, whole, out) ptx_unpack_((k), PTX__AT, (type), (n), (whole), (out))
+PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
+                             const ptx_val *parts);
+PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
+                            ptx_val *out);
+
+#define ptx_sreg(k, which) ptx_sreg_((k), PTX__AT, (which))
+PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which);
+#define ptx_tid_x(k) ptx_sreg(k, PTX_TID_X)
+#define ptx_ntid_x(k) ptx_sreg(k, PTX_NTID_X)
+#define ptx_ctaid_x(k) ptx_sreg(k, PTX_CTAID_X)
+#define ptx_ctaid_y(k) ptx_sreg(k, PTX_CTAID_Y)
+#define ptx_ctaid_z(k) ptx_sreg(k, PTX_CTAID_Z)
+#define ptx_nctaid_x(k) ptx_sreg(k, PTX_NCTAID_X)
+#define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
+
+/* -- variables -- */
+
+#define ptx_var_new(k, init) ptx_var_new_((k), PTX__AT, (init))
+#define ptx_get(k, var) ptx_get_((k), PTX__AT, (var))
+#define ptx_set(k, var, value) ptx_set_((k), PTX__AT, (var), (value))
+PTXGEN_API ptx_var ptx_var_new_(ptx_kernel *k, const char *site,
+                                ptx_val init); /* a typed immediate, or a register */
+PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var);
+PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value);
+
+/* -- control flow -- */
+
+#define ptx_if(k, p) ptx_if_((k), PTX__AT, (p))
+#define ptx_else(k) ptx_else_((k), PTX__AT)
+#define ptx_end(k) ptx_end_((k), PTX__AT)
+#define ptx_loop(k) ptx_loop_((k), PTX__AT)
+/* In a loop: leave it unless p holds. May stand anywhere in the body. */
+#define ptx_while(k, p) ptx_while_((k), PTX__AT, (p))
+/* for (i = first; i < limit; i += step): returns i, a value that is the same in the whole round. The
+   comparison is that of its type; limit + step - 1 must not pass the type's end. */
+#define ptx_for(k, first, limit, step) ptx_for_((k), PTX__AT, (first), (limit), (step))
+#define ptx_break(k) ptx_jump_((k), PTX__AT, 0)
+#define ptx_continue(k) ptx_jump_((k), PTX__AT, 1)
+PTXGEN_API void ptx_if_(ptx_kernel *k, const char *site, ptx_val p);
+PTXGEN_API void ptx_else_(ptx_kernel *k, const char *site);
+PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site);
+PTXGEN_API void ptx_loop_(ptx_kernel *k, const char *site);
+PTXGEN_API void ptx_while_(ptx_kernel *k, const char *site, ptx_val p);
+PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_val limit, ptx_val step);
+PTXGEN_API void ptx_jump_(ptx_kernel *k, const char *site, int next_round);
+
+#define ptx_label_new(k) ptx_label_new_((k), PTX__AT)
+#define ptx_place(k, label) ptx_place_((k), PTX__AT, (label))
+#define ptx_bra(k, label) ptx_bra_((k), PTX__AT, (label))
+PTXGEN_API ptx_label ptx_label_new_(ptx_kernel *k, const char *site);
+PTXGEN_API void ptx_place_(ptx_kernel *k, const char *site, ptx_label label);
+PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label);
+#define ptx_ret(k) ptx_op0(k, PTX_RET, 0)
+#define ptx_exit(k) ptx_op0(k, PTX_EXIT, 0)
+
+/* The next instruction happens only where p holds: a store, a reduction, a branch, ret, ptx_set, anything
+   that makes no new value (which would be undefined elsewhere; use selp, ld_if or ptx_set). */
+#define ptx_guard(k, p) ptx_guard_((k), PTX__AT, (p))
+PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
+
+/* A line of comment, printed when the module's description asks for comments. Characters outside ASCII become
+   '?'. */
+#define ptx_comment(k, text) ptx_comment_((k), PTX__AT, (text))
+PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PTXGEN_H */
+
+#if defined(PTXGEN_IMPLEMENTATION) && !defined(PTXGEN__IMPLEMENTED)
+#define PTXGEN__IMPLEMENTED
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- [SUPPORT] ----------------------------------------------------------------------------------------- */
+
+/* Kinds of ptx_val. */
+enum { PTX__NOTHING, PTX__REG, PTX__SYM, PTX__IMM, PTX__IMM_FLOAT };
+#define PTX__INVERTED 0x80u   /* ptx_val.flags: the opposite of that predicate */
+#define PTX__ALIGN_MASK 0x0fu /* ptx_val.flags: log2 of the alignment that an address is known to have */
+
+/* An operand in the record: words of 32 bits, a tag in the top four. An immediate is followed by its two
+   halves, a memory operand by its base and its offset. */
+enum {
+    PTX__W_PRED = 1, /* registers, by width: the low 28 bits count within the class */
+    PTX__W_16,
+    PTX__W_32,
+    PTX__W_64,
+    PTX__W_PRED_NOT,
+    PTX__W_UNSIGNED,
+    PTX__W_SIGNED,
+    PTX__W_HEX16,
+    PTX__W_F32,
+    PTX__W_F64,
+    PTX__W_PARAM, /* a symbol of this kernel */
+    PTX__W_SHARED,
+    PTX__W_SPECIAL,
+    PTX__W_MEM,
+    PTX__W_VECTOR /* the low bits say how many of the next operands stand in braces */
+};
+#define PTX__CLASSES 5
+#define PTX__WORD(tag, index) ((uint32_t)(tag) << 28 | (uint32_t)(index))
+#define PTX__TAG(word) ((word) >> 28)
+#define PTX__INDEX(word) ((word)&0x0fffffffu)
+#define PTX__INDEX_MAX 0x0fffffffu
+
+typedef struct ptx__type_fact {
+    const char *name;
+    uint8_t bits;
+    char kind;
+} ptx__type_fact;
+#define PTX__ROW(type, name, bits, kind) {name, bits, kind},
+static const ptx__type_fact ptx__types[] = {PTX_TYPES(PTX__ROW)};
+#undef PTX__ROW
+
+typedef struct ptx__row {
+    uint16_t op;
+    uint8_t version, sm;
+    const char *name, *sig;
+    uint64_t types, src;
+    ptx_mods allow, need, dflt;
+} ptx__row;
+#define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, sm)                                      \
+    {PTX_##id, ver, sm, name, sig, types, src, allow, need, dflt},
+static const ptx__row ptx__rows[] = {PTX_TABLE(PTX__ROW, PTX__ROW)};
+#undef PTX__ROW
+#define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
+
+/* Text of each modifier, in the order of the bits, and what it needs beyond its instruction. */
+typedef struct ptx__mod_fact {
+    const char *text;
+    uint8_t version, sm;
+} ptx__mod_fact;
+static const ptx__mod_fact ptx__mods_arith[] = {
+    {".eq", 0, 0},     {".ne", 0, 0},     {".lt", 0, 0},           {".le", 0, 0},  {".gt", 0, 0},
+    {".ge", 0, 0},     {".equ", 0, 0},    {".neu", 0, 0},          {".ltu", 0, 0}, {".leu", 0, 0},
+    {".gtu", 0, 0},    {".geu", 0, 0},    {".num", 0, 0},          {".nan", 0, 0}, {".and", 0, 0},
+    {".or", 0, 0},     {".xor", 0, 0},    {".lo", 0, 0},           {".hi", 0, 0},  {".wide", 0, 0},
+    {".clamp", 0, 0},  {".wrap", 0, 0},   {".rn", 0, 0},           {".rz", 0, 0},  {".rm", 0, 0},
+    {".rp", 0, 0},     {".rna", 70, 80},  {".rni", 0, 0},          {".rzi", 0, 0}, {".rmi", 0, 0},
+    {".rpi", 0, 0},    {".approx", 0, 0}, {".full", 0, 0},         {".ftz", 0, 0}, {".sat", 0, 0},
+    {".relu", 70, 80}, {".NaN", 70, 80},  {".xorsign.abs", 72, 86}};
+static const ptx__mod_fact ptx__mods_memory[] = {{".weak", 60, 70},
+                                                 {".volatile", 0, 0},
+                                                 {".relaxed", 60, 70},
+                                                 {".acquire", 60, 70},
+                                                 {".release", 60, 70},
+                                                 {".acq_rel", 60, 70},
+                                                 {".sc", 60, 70},
+                                                 {".cta", 60, 70},
+                                                 {".cluster", 78, 90},
+                                                 {".gpu", 60, 70},
+                                                 {".sys", 60, 70},
+                                                 {".global", 0, 0},
+                                                 {".shared", 0, 0},
+                                                 {".local", 0, 0},
+                                                 {".const", 0, 0},
+                                                 {".param", 0, 0},
+                                                 {".ca", 20, 20},
+                                                 {".cg", 20, 20},
+                                                 {".cs", 20, 20},
+                                                 {".lu", 20, 20},
+                                                 {".cv", 20, 20},
+                                                 {".wb", 20, 20},
+                                                 {".wt", 20, 20},
+                                                 {".nc", 31, 32},
+                                                 {".L1::evict_normal", 74, 70},
+                                                 {".L1::evict_unchanged", 74, 70},
+                                                 {".L1::evict_first", 74, 70},
+                                                 {".L1::evict_last", 74, 70},
+                                                 {".L1::no_allocate", 74, 70},
+                                                 {".and", 0, 0},
+                                                 {".or", 0, 0},
+                                                 {".xor", 0, 0},
+                                                 {".add", 0, 0},
+                                                 {".inc", 0, 0},
+                                                 {".dec", 0, 0},
+                                                 {".min", 0, 0},
+                                                 {".max", 0, 0},
+                                                 {".exch", 0, 0},
+                                                 {".cas", 0, 0},
+                                                 {".noftz", 0, 0},
+                                                 {".L2::64B", 74, 75},
+                                                 {".L2::128B", 74, 75},
+                                                 {".L2::256B", 74, 80},
+                                                 {".v2", 0, 0},
+                                                 {".v4", 0, 0}};
+
+/* At most one modifier of each of these. */
+static const ptx_mods ptx__exclusive[] = {PTX__CMP, PTX__BOOL, PTX__PART, PTX__FUNNEL, PTX__ROUND_ANY};
+static const ptx_mods ptx__exclusive_memory[] = {PTX__SEM, PTX__SCOPE, PTX__SPACE, PTX__COP_LD | PTX__COP_ST,
+                                                 PTX__L1,  PTX__L2,    PTX__VEC,   PTX__ATOM};
+
+/* .target -> the lowest .version that knows it */
+typedef struct ptx__chip {
+    uint16_t sm;
+    uint8_t suffixed, version;
+} ptx__chip;
+static const ptx__chip ptx__chips[] = {{75, 0, 63},  {80, 0, 70},  {86, 0, 71},  {87, 0, 74},  {89, 0, 78},
+                                       {90, 0, 78},  {90, 1, 80},  {100, 0, 86}, {100, 1, 86}, {103, 0, 88},
+                                       {103, 1, 88}, {110, 0, 90}, {110, 1, 90}, {120, 0, 87}, {120, 1, 87},
+                                       {121, 0, 88}, {121, 1, 88}};
+
+static const char *const ptx__error_names[] = {
+#define PTX__ROW(code, name, meaning) name,
+    PTX_ERRORS(PTX__ROW)
+#undef PTX__ROW
+};
+
+typedef struct ptx__special_fact {
+    const char *name;
+    ptx_type type;
+} ptx__special_fact;
+#define PTX__ROW(id, name, type) {name, type},
+static const ptx__special_fact ptx__specials[] = {PTX_SPECIALS(PTX__ROW)};
+#undef PTX__ROW
+
+/* A form as it was used: a row with a type and modifiers, checked once, and its mnemonic ready to copy. */
+typedef struct ptx__form {
+    ptx_mods asked;
+    uint32_t key;  /* op, type and source type */
+    uint32_t next; /* in the hash chain, index + 1 */
+    uint32_t text, text_length;
+    uint32_t version; /* the lowest, modifiers included */
+    const ptx__row *row;
+} ptx__form;
+
+enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
+
+typedef struct ptx__ins {
+    const char *site;
+    uint32_t form;         /* index; comment: its text */
+    uint32_t words;        /* first operand; branch and label: the label */
+    uint32_t guard;        /* predicate word, 0 none */
+    uint16_t count;        /* words */
+    uint8_t kind, results; /* results: leading words that are written */
+} ptx__ins;
+
+typedef struct ptx__label {
+    const char *site;
+    uint32_t at; /* instruction + 1, 0: not placed */
+    uint32_t uses;
+    const char *used;
+} ptx__label;
+
+enum { PTX__S_IF, PTX__S_ELSE, PTX__S_LOOP, PTX__S_FOR };
+typedef struct ptx__scope {
+    const char *site;
+    ptx_label again, next, done; /* loop head, next round; if: `next` is the else branch */
+    ptx_var counter;
+    ptx_val step;
+    uint32_t kind;
+} ptx__scope;
+
+typedef struct ptx__symbol {
+    const char *site;
+    uint32_t name; /* in chars */
+    uint32_t type, count, align;
+} ptx__symbol;
+
+typedef struct ptx__block {
+    uint32_t first, end;           /* instructions */
+    uint32_t next[2];              /* successors, index + 1 */
+    uint32_t idom, order, in, out; /* dominator tree and its numbering */
+} ptx__block;
+
+/* A growing array: memory is the module's, kept over a reset. */
+#define PTX__ARRAY(type)                                                                                     \
+    struct {                                                                                                 \
+        type *at;                                                                                            \
+        size_t count, capacity;                                                                              \
+    }
+
+struct ptx_kernel {
+    ptx_module *m;
+    uint32_t owner;
+    uint32_t name; /* in chars */
+    const char *site;
+    uint32_t registers[PTX__CLASSES];
+    uint32_t guard;
+    const char *guard_site;
+    uint32_t max_threads, min_blocks;
+    uint32_t version; /* the lowest that the recorded forms need */
+    uint32_t shared_bytes, param_bytes, verified;
+    PTX__ARRAY(ptx__ins) ins;
+    PTX__ARRAY(uint32_t) words;
+    PTX__ARRAY(ptx__label) labels;
+    PTX__ARRAY(ptx__scope) scopes;
+    PTX__ARRAY(ptx__symbol) shared;
+    PTX__ARRAY(ptx__symbol) params;
+    PTX__ARRAY(ptx_param_info) info;
+};
+
+#define PTX__BUCKETS 256
+struct ptx_module {
+    ptx_alloc_fn alloc;
+    void *user;
+    ptx_target target;
+    uint32_t cap, comments, version, serial, seed;
+    ptx_error error;
+    char message[768];
+    char error_site[256], error_kernel[256];
+    uint32_t used; /* kernels in use; those behind it keep their memory */
+    PTX__ARRAY(ptx_kernel *) kernels;
+    PTX__ARRAY(ptx__form) forms;
+    PTX__ARRAY(char) chars; /* names and mnemonics */
+    PTX__ARRAY(char) text;
+    PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
+    PTX__ARRAY(uint32_t) scratch;
+    uint32_t bucket[PTX__BUCKETS];
+    uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
+};
+
+static void *ptx__default_alloc(void *user, void *block, size_t old_size, size_t new_size) {
+    (void)user;
+    (void)old_size;
+    if (new_size == 0) {
+        free(block);
+        return NULL;
+    }
+    return realloc(block, new_size);
+}
+
+static const ptx_error ptx__no_module = {PTX_E_MEMORY,
+                                         "error: there is no module: out of memory, or a description that "
+                                         "ptx_module_new refused [memory]",
+                                         "", "", 0};
+
+static ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, ptx_code code, const char *site, const char *format,
+                           va_list args) {
+    char what[512];
+    const char *kernel = k ? m->chars.at + k->name : "";
+    if (m->error.code) return m->error.code;
+    vsnprintf(what, sizeof what, format, args);
+    if (!site) site = "";
+    m->error.code = code;
+    m->error.instruction = k ? (uint32_t)k->ins.count : 0;
+    snprintf(m->error_kernel, sizeof m->error_kernel, "%.255s", kernel);
+    snprintf(m->error_site, sizeof m->error_site, "%.255s", site);
+    if (k)
+        snprintf(m->message, sizeof m->message, "%s: error: kernel '%.80s', instruction %lu: %s [%s]", site,
+                 kernel, (unsigned long)k->ins.count, what, ptx_error_name(code));
+    else
+        snprintf(m->message, sizeof m->message, "%s%serror: %s [%s]", site, *site ? ": " : "", what,
+                 ptx_error_name(code));
+    m->error.message = m->message;
+    m->error.site = m->error_site;
+    m->error.kernel = m->error_kernel;
+    return code;
+}
+
+PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, const char *format, ...) {
+    va_list args;
+    if (!m) return PTX_E_MEMORY;
+    va_start(args, format);
+    code = ptx__failv(m, NULL, code, site, format, args);
+    va_end(args);
+    return code;
+}
+
+static ptx_code ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    code = ptx__failv(k->m, k, code, site, format, args);
+    va_end(args);
+    return code;
+}
+
+/* Errors of the verifier name an instruction that was recorded before. */
+static ptx_code ptx__fail_at(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *site,
+                             const char *what, const char *detail) {
+    ptx_module *m = k->m;
+    ptx__fail(k, code, site, "%s%s", what, detail);
+    if (m->error.code == code) {
+        m->error.instruction = instruction;
+        snprintf(m->message, sizeof m->message, "%s: error: kernel '%.80s', instruction %lu: %s%s [%s]", site,
+                 m->chars.at + k->name, (unsigned long)instruction, what, detail, ptx_error_name(code));
+    }
+    return code;
+}
+
+/* Make room for `more` elements behind the `count` in use. Returns 0 when there is none. */
+static int ptx__room(ptx_module *m, void **at, size_t count, size_t *capacity, size_t more, size_t size) {
+    size_t want = *capacity;
+    void *block;
+    if (more <= want - count) return 1;
+    if (more > ((size_t)-1) / size / 2 - count) return ptx_fail(m, PTX_E_MEMORY, "", "out of memory"), 0;
+    if (want < 16) want = 16;
+    while (want < count + more) want += want / 2;
+    block = m->alloc(m->user, *at, *capacity * size, want * size);
+    if (!block)
+        return ptx_fail(m, PTX_E_MEMORY, "", "out of memory: %lu bytes", (unsigned long)(want * size)), 0;
+    *at = block;
+    *capacity = want;
+    return 1;
+}
+
+static void ptx__release(ptx_module *m, void *at, size_t capacity, size_t size) {
+    if (at) m->alloc(m->user, at, capacity * size, 0);
+}
+
+/* The array's pointer goes through a local and memcpy: void ** may not alias T **. */
+#define PTX__ROOM(m, array, more, ok)                                                                        \
+    do {                                                                                                     \
+        void *ptx__at = (void *)(array).at;                                                                  \
+        (ok) = ptx__room((m), &ptx__at, (array).count, &(array).capacity, (more), sizeof *(array).at);       \
+        memcpy(&(array).at, &ptx__at, sizeof ptx__at);                                                       \
+    } while (0)
+
+/* ASCII text to the character pool, NUL-terminated: its offset, or 0 when out of memory (offset 0 holds "").
+   */
+static uint32_t ptx__keep(ptx_module *m, const char *s, size_t length) {
+    int ok;
+    uint32_t at = (uint32_t)m->chars.count;
+    PTX__ROOM(m, m->chars, length + 1, ok);
+    if (!ok) return 0;
+    memcpy(m->chars.at + at, s, length);
+    m->chars.at[at + length] = 0;
+    m->chars.count += length + 1;
+    return at;
+}
+
+PTXGEN_API const char *ptx_error_name(ptx_code code) {
+    return (unsigned)code < PTX_E_COUNT ? ptx__error_names[code] : "?";
+}
+
+PTXGEN_API const ptx_error *ptx_get_error(const ptx_module *m) { return m ? &m->error : &ptx__no_module; }
+
+PTXGEN_API const char *ptx_type_name(ptx_type type) {
+    return (unsigned)type < PTX__TYPE_COUNT ? ptx__types[type].name : "?";
+}
+
+PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
+    return (unsigned)type < PTX__TYPE_COUNT ? ptx__types[type].bits / 8u : 0;
+}
+
+PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
+    ptx_alloc_fn alloc = desc && desc->alloc ? desc->alloc : ptx__default_alloc;
+    void *user = desc ? desc->alloc_user : NULL;
+    ptx_module *m = (ptx_module *)alloc(user, NULL, 0, sizeof *m);
+    size_t i;
+    if (!m) return NULL;
+    memset(m, 0, sizeof *m);
+    m->alloc = alloc;
+    m->user = user;
+    m->target = desc && desc->target ? desc->target : PTX_SM(75);
+    m->cap = desc && desc->max_version ? desc->max_version : 90;
+    m->comments = desc ? desc->comments : 0;
+    /* Tags only tell kernels apart, they never reach the text: an address makes those of two modules differ.
+       */
+    m->seed = (uint32_t)((uintptr_t)m >> 4) * 2654435761u;
+    for (i = PTX__ROW_COUNT; i-- > 0;) m->first[ptx__rows[i].op] = (uint16_t)i;
+    m->first[PTX__OP_COUNT] = (uint16_t)PTX__ROW_COUNT;
+    ptx_module_reset(m);
+    return m;
+}
+
+PTXGEN_API void ptx_module_reset(ptx_module *m) {
+    size_t i;
+    if (!m) return;
+    memset(&m->error, 0, sizeof m->error);
+    m->error.message = m->error.site = m->error.kernel = "";
+    m->used = 0;
+    m->version = 0;
+    for (i = 0; i < sizeof ptx__chips / sizeof ptx__chips[0]; i++)
+        if (m->target == (ptx__chips[i].suffixed ? PTX_SM_A(ptx__chips[i].sm) : PTX_SM(ptx__chips[i].sm)))
+            m->version = ptx__chips[i].version;
+    if (m->version == 0)
+        ptx_fail(m, PTX_E_TARGET, "", "target sm_%u%s is not known; the oldest is sm_75", m->target & 0xfffu,
+                 m->target & 0x1000u ? "a" : "");
+    else if (m->version > m->cap)
+        ptx_fail(m, PTX_E_VERSION, "", "target sm_%u%s needs PTX %u.%u, the cap is %u.%u", m->target & 0xfffu,
+                 m->target & 0x1000u ? "a" : "", m->version / 10, m->version % 10, m->cap / 10, m->cap % 10);
+    if (m->chars.count == 0) ptx__keep(m, "", 0);
+}
+
+PTXGEN_API void ptx_module_free(ptx_module *m) {
+    size_t i;
+    if (!m) return;
+    for (i = 0; i < m->kernels.count; i++) {
+        ptx_kernel *k = m->kernels.at[i];
+        ptx__release(m, k->ins.at, k->ins.capacity, sizeof *k->ins.at);
+        ptx__release(m, k->words.at, k->words.capacity, sizeof *k->words.at);
+        ptx__release(m, k->labels.at, k->labels.capacity, sizeof *k->labels.at);
+        ptx__release(m, k->scopes.at, k->scopes.capacity, sizeof *k->scopes.at);
+        ptx__release(m, k->shared.at, k->shared.capacity, sizeof *k->shared.at);
+        ptx__release(m, k->params.at, k->params.capacity, sizeof *k->params.at);
+        ptx__release(m, k->info.at, k->info.capacity, sizeof *k->info.at);
+        ptx__release(m, k, 1, sizeof *k);
+    }
+    ptx__release(m, (void *)m->kernels.at, m->kernels.capacity, sizeof *m->kernels.at);
+    ptx__release(m, m->forms.at, m->forms.capacity, sizeof *m->forms.at);
+    ptx__release(m, m->chars.at, m->chars.capacity, 1);
+    ptx__release(m, m->text.at, m->text.capacity, 1);
+    ptx__release(m, m->blocks.at, m->blocks.capacity, sizeof *m->blocks.at);
+    ptx__release(m, m->scratch.at, m->scratch.capacity, sizeof *m->scratch.at);
+    m->alloc(m->user, m, sizeof *m, 0);
+}
+
+PTXGEN_API ptx_target ptx_module_target(const ptx_module *m) { return m ? m->target : 0; }
+PTXGEN_API uint32_t ptx_version(const ptx_module *m) {
+    uint32_t i, version = m ? m->version : 0;
+    for (i = 0; m && i < m->used; i++)
+        if (m->kernels.at[i]->version > version) version = m->kernels.at[i]->version;
+    return version;
+}
+
+/* ---- [CORE] -------------------------------------------------------------------------------------------- */
+
+/* -- operands -- */
+
+static ptx_val ptx__val(unsigned kind, unsigned type, uint64_t bits) {
+    ptx_val v;
+    v.bits = bits;
+    v.owner = 0;
+    v.kind = (uint8_t)kind;
+    v.type = (uint8_t)type;
+    v.space = v.flags = 0;
+    return v;
+}
+static ptx_val ptx__float(unsigned type, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return ptx__val(PTX__IMM_FLOAT, type, bits);
+}
+static ptx_val ptx__none(void) { return ptx__val(PTX__NOTHING, PTX_NONE, 0); }
+
+PTXGEN_API ptx_val ptx_imm(int64_t value) { return ptx__val(PTX__IMM, PTX_NONE, (uint64_t)value); }
+PTXGEN_API ptx_val ptx_u16(uint64_t value) { return ptx__val(PTX__IMM, PTX_U16, value); }
+PTXGEN_API ptx_val ptx_s16(int64_t value) { return ptx__val(PTX__IMM, PTX_S16, (uint64_t)value); }
+PTXGEN_API ptx_val ptx_u32(uint64_t value) { return ptx__val(PTX__IMM, PTX_U32, value); }
+PTXGEN_API ptx_val ptx_s32(int64_t value) { return ptx__val(PTX__IMM, PTX_S32, (uint64_t)value); }
+PTXGEN_API ptx_val ptx_u64(uint64_t value) { return ptx__val(PTX__IMM, PTX_U64, value); }
+PTXGEN_API ptx_val ptx_s64(int64_t value) { return ptx__val(PTX__IMM, PTX_S64, (uint64_t)value); }
+PTXGEN_API ptx_val ptx_b32(uint64_t value) { return ptx__val(PTX__IMM, PTX_B32, value); }
+PTXGEN_API ptx_val ptx_f16(double value) { return ptx__float(PTX_F16, value); }
+PTXGEN_API ptx_val ptx_bf16(double value) { return ptx__float(PTX_BF16, value); }
+PTXGEN_API ptx_val ptx_f32(double value) { return ptx__float(PTX_F32, value); }
+PTXGEN_API ptx_val ptx_f64(double value) { return ptx__float(PTX_F64, value); }
+PTXGEN_API ptx_type ptx_type_of(ptx_val v) { return (ptx_type)v.type; }
+
+PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
+    /* A register of another width is no value at all: the use of it says so. */
+    if (v.kind != PTX__REG || (unsigned)type >= PTX__TYPE_COUNT
+        || ptx__types[v.type].bits != ptx__types[type].bits)
+        return ptx__none();
+    v.type = (uint8_t)type;
+    return v;
+}
+PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space) {
+    v.space = (uint8_t)space;
+    return v;
+}
+PTXGEN_API ptx_val ptx_inv(ptx_val predicate) {
+    if (predicate.type != PTX_PRED) return ptx__none();
+    predicate.flags ^= PTX__INVERTED;
+    return predicate;
+}
+PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
+    ptx_mem mem;
+    mem.base = address;
+    mem.offset = byte_offset;
+    mem.mods = 0;
+    return mem;
+}
+PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
+    mem.mods |= mods;
+    return mem;
+}
+
+/* The b type of that width: as which instructions that only move bits print their type. */
+static unsigned ptx__as_bits(unsigned type) {
+    switch (ptx__types[type].bits) {
+    case 8: return PTX_B8;
+    case 16: return PTX_B16;
+    case 32: return PTX_B32;
+    case 64: return PTX_B64;
+    default: return type;
+    }
+}
+/* Registers of 8 bits do not exist: what has 8 bits in memory is 32 wide in a register. */
+static unsigned ptx__in_register(unsigned type) {
+    return type == PTX_U8 ? PTX_U32 : type == PTX_S8 ? PTX_S32 : type == PTX_B8 ? PTX_B32 : type;
+}
+static unsigned ptx__wider(unsigned type) {
+    switch (type) {
+    case PTX_U16: return PTX_U32;
+    case PTX_S16: return PTX_S32;
+    case PTX_U32: return PTX_U64;
+    case PTX_S32: return PTX_S64;
+    default: return type;
+    }
+}
+
+static const char *ptx__describe(ptx_val v) {
+    if (v.kind == PTX__NOTHING) return "no value";
+    if (v.kind == PTX__SYM) return "the address of a parameter block";
+    if (v.kind == PTX__IMM && v.type == PTX_NONE) return "an integer immediate";
+    return ptx__types[v.type].name;
+}
+
+/* value as a float of that many exponent and mantissa bits, to nearest even. 0 where a finite value becomes
+   infinite. */
+static int ptx__narrow(double value, int exponent_bits, int mantissa_bits, uint32_t *out) {
+    uint64_t d, mantissa, rest, half;
+    int exponent, shift, top = (1 << exponent_bits) - 1, bias = top >> 1;
+    uint32_t sign, r;
+    memcpy(&d, &value, sizeof d);
+    sign = (uint32_t)(d >> 63) << (exponent_bits + mantissa_bits);
+    exponent = (int)(d >> 52 & 0x7ff);
+    mantissa = d & 0xfffffffffffffull;
+    if (exponent == 0x7ff) {
+        *out =
+            mantissa ? (1u << (exponent_bits + mantissa_bits)) - 1u : sign | (uint32_t)top << mantissa_bits;
+        return 1;
+    }
+    if (exponent) mantissa |= 1ull << 52;
+    exponent += bias - 1023;
+    shift = 52 - mantissa_bits + (exponent < 1 ? 1 - exponent : 0);
+    if (shift > 54) shift = 54;
+    r = (uint32_t)(mantissa >> shift);
+    rest = mantissa & ((1ull << shift) - 1);
+    half = 1ull << (shift - 1);
+    if (rest > half || (rest == half && (r & 1u))) r++;
+    if (exponent > 1) r += (uint32_t)(exponent - 1) << mantissa_bits;
+    if (exponent > top || r >= (uint32_t)top << mantissa_bits) return 0;
+    *out = sign | r;
+    return 1;
+}
+
+/* -- forms -- */
+
+static const ptx__mod_fact *ptx__mod(ptx_mods family, unsigned bit) {
+    if (family >> 63)
+        return bit < sizeof ptx__mods_memory / sizeof *ptx__mods_memory ? &ptx__mods_memory[bit] : NULL;
+    return bit < sizeof ptx__mods_arith / sizeof *ptx__mods_arith ? &ptx__mods_arith[bit] : NULL;
+}
+/* The first modifier of a set, for messages. */
+static const char *ptx__mod_text(ptx_mods set, ptx_mods family) {
+    unsigned bit;
+    for (bit = 0; bit < 63; bit++)
+        if (set >> bit & 1) return ptx__mod(family, bit) ? ptx__mod(family, bit)->text : "?";
+    return family >> 63 ? "a memory modifier" : "?";
+}
+
+static int ptx__conflict(ptx_mods mods) {
+    const ptx_mods *groups = mods >> 63 ? ptx__exclusive_memory : ptx__exclusive;
+    size_t i, n = mods >> 63 ? sizeof ptx__exclusive_memory / sizeof *groups
+                             : sizeof ptx__exclusive / sizeof *groups;
+    for (i = 0; i < n; i++) {
+        ptx_mods in = mods & groups[i] & ~((ptx_mods)1 << 63);
+        if (in & (in - 1)) return 1;
+    }
+    return 0;
+}
+
+static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
+                                     unsigned src, ptx_mods asked, ptx_mods *mods) {
+    const ptx__row *row = &ptx__rows[k->m->first[op]], *near = NULL;
+    for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
+        ptx_mods all = asked;
+        if (row->types ? !(row->types >> type & 1) : type != PTX_NONE) continue;
+        if (row->src && !(row->src >> src & 1)) continue;
+        if (!near) near = row;
+        if (row->need && !(asked & row->need & ~((ptx_mods)1 << 63))) {
+            if (!row->dflt) continue;
+            all |= row->dflt;
+        }
+        if (all & ~row->allow || (asked && (row->allow ^ asked) >> 63 && row->allow)) continue;
+        if (ptx__conflict(all)) continue;
+        *mods = all;
+        return row;
+    }
+    row = &ptx__rows[k->m->first[op]];
+    if (!near && row->src)
+        ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s", row->name, ptx__types[src].name,
+                  ptx__types[type].name);
+    else if (!near)
+        ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__types[type].name);
+    else if (asked & ~near->allow)
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s does not take %s", near->name, ptx__types[type].name,
+                  ptx__mod_text(asked & ~near->allow, asked));
+    else if (asked && ptx__conflict(asked))
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s: two modifiers exclude each other", near->name,
+                  ptx__types[type].name);
+    else
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s needs one more modifier, such as %s", near->name,
+                  ptx__types[type].name, ptx__mod_text(near->need, near->need));
+    return NULL;
+}
+
+static void ptx__append(char *text, size_t *length, const char *s) {
+    size_t n = strlen(s);
+    memcpy(text + *length, s, n);
+    *length += n;
+}
+
+/* Check a form against table, target and version cap and keep its mnemonic. */
+static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
+                              ptx_mods asked, uint32_t *bucket) {
+    ptx_module *m = k->m;
+    ptx_mods mods = 0;
+    const ptx__row *row = ptx__find_row(k, site, op, type, src, asked, &mods);
+    uint32_t version, sm, have = m->target & 0xfffu;
+    char text[256];
+    size_t length = 0;
+    unsigned bit;
+    ptx__form *form;
+    int ok;
+    if (!row) return 0;
+    version = row->version;
+    sm = row->sm;
+    ptx__append(text, &length, row->name);
+    for (bit = 0; bit < 63; bit++) {
+        const ptx__mod_fact *mod;
+        if (!(mods >> bit & 1)) continue;
+        mod = ptx__mod(mods, bit);
+        if (mod->version > version) version = mod->version;
+        if (mod->sm > sm) sm = mod->sm;
+        ptx__append(text, &length, mod->text);
+    }
+    if (row->types) {
+        ptx__append(text, &length, ".");
+        ptx__append(text, &length, ptx__types[type].name);
+    }
+    if (row->src) {
+        ptx__append(text, &length, ".");
+        ptx__append(text, &length, ptx__types[src].name);
+    }
+    text[length] = 0;
+    if (sm > have) {
+        ptx__fail(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%u", text, sm, have);
+        return 0;
+    }
+    if (version > m->cap) {
+        ptx__fail(k, PTX_E_VERSION, site, "%s needs PTX %u.%u, the cap is %u.%u", text, version / 10,
+                  version % 10, m->cap / 10, m->cap % 10);
+        return 0;
+    }
+    PTX__ROOM(m, m->forms, 1, ok);
+    if (!ok) return 0;
+    form = &m->forms.at[m->forms.count];
+    form->text = ptx__keep(m, text, length);
+    if (!form->text) return 0;
+    form->asked = asked;
+    form->key = op | type << 16 | src << 24;
+    form->text_length = (uint32_t)length;
+    form->version = version;
+    form->row = row;
+    form->next = *bucket;
+    *bucket = (uint32_t)++m->forms.count;
+    return *bucket;
+}
+
+/* The form of an instruction as index + 1, or 0 with the error set. */
+static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
+                              ptx_mods mods) {
+    ptx_module *m = k->m;
+    uint32_t key = op | type << 16 | src << 24, index, version;
+    uint32_t hash =
+        (key * 2654435761u) ^ ((uint32_t)(mods >> 32) * 2246822519u) ^ ((uint32_t)mods * 3266489917u);
+    uint32_t *bucket = &m->bucket[hash >> 24];
+    for (index = *bucket; index; index = m->forms.at[index - 1].next)
+        if (m->forms.at[index - 1].key == key && m->forms.at[index - 1].asked == mods) break;
+    if (!index) index = ptx__new_form(k, site, op, type, src, mods, bucket);
+    if (!index) return 0;
+    version = m->forms.at[index - 1].version;
+    if (version > k->version) k->version = version;
+    return index;
+}
+
+/* -- recording -- */
+
+static int ptx__ready(ptx_kernel *k) { return k && !k->m->error.code; }
+
+static uint32_t ptx__tag_of(unsigned type) {
+    unsigned bits = ptx__types[type].bits;
+    return bits == 1 ? PTX__W_PRED : bits == 16 ? PTX__W_16 : bits == 32 ? PTX__W_32 : PTX__W_64;
+}
+
+static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
+    uint32_t tag = ptx__tag_of(type), index = k->registers[tag];
+    ptx_val v = ptx__val(PTX__REG, type, 0);
+    if (index == PTX__INDEX_MAX) ptx__fail(k, PTX_E_MEMORY, site, "more than 2^28 registers");
+    k->registers[tag]++;
+    v.bits = PTX__WORD(tag, index);
+    v.owner = k->owner;
+    return v;
+}
+
+/* A handle that belongs here, of a register that exists. */
+static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *what) {
+    uint32_t tag = PTX__TAG((uint32_t)v.bits);
+    if (v.kind != PTX__REG && v.kind != PTX__SYM) {
+        ptx__fail(k, PTX_E_HANDLE, site, "%s is %s where a register is needed", what, ptx__describe(v));
+        return 0;
+    }
+    if (v.owner != k->owner) {
+        ptx__fail(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
+        return 0;
+    }
+    if (v.kind == PTX__REG
+        && (tag == 0 || tag >= PTX__CLASSES || PTX__INDEX((uint32_t)v.bits) >= k->registers[tag])) {
+        ptx__fail(k, PTX_E_HANDLE, site, "%s is no register of this kernel", what);
+        return 0;
+    }
+    return 1;
+}
+
+/* Room for one more instruction of that many words: done once, so that pushing needs no checks. */
+static int ptx__begin(ptx_kernel *k, size_t words) {
+    int ok;
+    PTX__ROOM(k->m, k->ins, 1, ok);
+    if (!ok) return 0;
+    PTX__ROOM(k->m, k->words, words, ok);
+    return ok;
+}
+static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
+
+static ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
+                             size_t results) {
+    ptx__ins *ins = &k->ins.at[k->ins.count++];
+    ins->site = site;
+    ins->form = form;
+    ins->words = (uint32_t)words;
+    ins->count = (uint16_t)(k->words.count - words);
+    ins->kind = (uint8_t)kind;
+    ins->results = (uint8_t)results;
+    ins->guard = k->guard;
+    k->guard = 0;
+    k->verified = 0;
+    return ins;
+}
+
+/* A guard before an instruction that defines a value would leave it undefined where the guard is false. */
+static int ptx__unguarded(ptx_kernel *k, const char *site, const char *name) {
+    if (!k->guard) return 1;
+    ptx__fail(k, PTX_E_GUARD, site,
+              "%s makes a value, which would be undefined where the guard of %s is false; "
+              "use selp, ld_if or ptx_set",
+              name, k->guard_site);
+    return 0;
+}
+
+static int ptx__fits(uint64_t bits, unsigned type) {
+    unsigned width = ptx__types[type].bits;
+    int64_t s = (int64_t)bits;
+    if (width == 64) return 1;
+    if (ptx__types[type].kind == 's')
+        return s >= -((int64_t)1 << (width - 1)) && s < (int64_t)1 << (width - 1);
+    if (ptx__types[type].kind == 'b' && s < 0) return s >= -((int64_t)1 << (width - 1));
+    return bits >> width == 0;
+}
+
+/* An immediate as an operand of that type. */
+static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+                         unsigned type) {
+    char kind = ptx__types[type].kind;
+    uint64_t bits = v.bits;
+    uint32_t tag = PTX__W_UNSIGNED;
+    if (v.kind == PTX__IMM_FLOAT) {
+        double value;
+        float f;
+        memcpy(&value, &bits, sizeof value);
+        if (v.type == PTX_F32) {
+            uint32_t word;
+            f = (float)value;
+            memcpy(&word, &f, sizeof word);
+            if ((word & 0x7fffffffu) > 0x7f800000u) word = 0x7fffffffu; /* one NaN, on every machine */
+            if ((word & 0x7fffffffu) == 0x7f800000u && (bits << 1) != (uint64_t)0x7ff << 53) {
+                ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %g does not fit f32", index, name, value);
+                return 0;
+            }
+            bits = word;
+            tag = PTX__W_F32;
+        } else {
+            if ((bits & 0x7fffffffffffffffull) > 0x7ff0000000000000ull) bits = 0x7fffffffffffffffull;
+            tag = PTX__W_F64;
+        }
+    } else {
+        if (kind == 's' || (kind == 'b' && (int64_t)bits < 0)) tag = PTX__W_SIGNED;
+        if (!ptx__fits(bits, v.type ? v.type : type) || !ptx__fits(bits, type)) {
+            ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %lld does not fit %s", index, name,
+                      (long long)bits, ptx__types[v.type ? v.type : type].name);
+            return 0;
+        }
+    }
+    ptx__word(k, PTX__WORD(tag, 0));
+    ptx__word(k, (uint32_t)bits);
+    ptx__word(k, (uint32_t)(bits >> 32));
+    return 1;
+}
+
+/* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
+static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+                            unsigned type, int loose) {
+    const ptx__type_fact *want = &ptx__types[type], *have = &ptx__types[v.type];
+    int fits =
+        v.type == type || (have->bits == want->bits && (loose || have->kind == 'b' || want->kind == 'b'));
+    if (v.kind == PTX__REG && v.owner == k->owner && fits) {
+        uint32_t word = (uint32_t)v.bits, tag = PTX__TAG(word);
+        if (tag == 0 || tag >= PTX__CLASSES || PTX__INDEX(word) >= k->registers[tag])
+            return ptx__mine(k, site, v, "a source");
+        if (v.flags & PTX__INVERTED) word = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(word));
+        ptx__word(k, word);
+        return 1;
+    }
+    if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
+        int integer = want->kind == 'u' || want->kind == 's' || want->kind == 'b';
+        if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
+            return ptx__push_imm(k, site, name, index, v, type);
+    } else if (v.kind != PTX__REG || v.owner != k->owner) {
+        char what[32];
+        snprintf(what, sizeof what, "operand %u", index);
+        ptx__mine(k, site, v, what);
+    }
+    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s", index, name, ptx__describe(v),
+              want->name);
+    return 0;
+}
+
+/* What the printed instruction cannot take as it stands, in a register: a 16-bit float immediate, an inverted
+   predicate in a plain slot. */
+static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot) {
+    uint32_t form, bits = 0, guard = k->guard;
+    size_t at;
+    ptx_val d;
+    if (v.kind == PTX__IMM_FLOAT && (v.type == PTX_F16 || v.type == PTX_BF16)) {
+        double value;
+        memcpy(&value, &v.bits, sizeof value);
+        if (!ptx__narrow(value, v.type == PTX_F16 ? 5 : 8, v.type == PTX_F16 ? 10 : 7, &bits)) {
+            ptx__fail(k, PTX_E_RANGE, site, "%g does not fit %s", value, ptx__types[v.type].name);
+            return v;
+        }
+        form = ptx__get_form(k, site, PTX_MOV, PTX_B16, 0, 0);
+    } else if (v.kind == PTX__REG && v.flags & PTX__INVERTED && slot != 'p') {
+        if (!ptx__mine(k, site, v, "a predicate")) return v;
+        form = ptx__get_form(k, site, PTX_NOT, PTX_PRED, 0, 0);
+    } else
+        return v;
+    if (!form || !ptx__begin(k, 4)) return v;
+    d = ptx__new_register(k, site, v.type);
+    at = k->words.count;
+    ptx__word(k, (uint32_t)d.bits);
+    if (v.kind == PTX__REG)
+        ptx__word(k, (uint32_t)v.bits);
+    else {
+        ptx__word(k, PTX__WORD(PTX__W_HEX16, 0));
+        ptx__word(k, bits);
+        ptx__word(k, 0);
+    }
+    k->guard = 0;
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
+    k->guard = guard;
+    return d;
+}
+
+/* An address stays one through the arithmetic that addresses are made by. */
+static unsigned ptx__space_of(unsigned op, const ptx_val *src, unsigned n) {
+    switch (op) {
+    case PTX_ADD: return src[0].space && src[1].space ? 0u : src[0].space | src[1].space;
+    case PTX_SUB: return src[1].space ? 0u : src[0].space;
+    case PTX_MAD: return n == 3 ? src[2].space : 0u;
+    case PTX_MOV:
+    case PTX_AND: return src[0].space;
+    case PTX_SELP:
+    case PTX_MIN:
+    case PTX_MAX: return src[0].space == src[1].space ? src[0].space : 0u;
+    default: return 0;
+    }
+}
+
+/* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
+   instead of to a new value. */
+static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
+    const ptx__row *row;
+    const char *sig, *slot;
+    uint32_t form;
+    unsigned i, result_type = PTX_NONE, actual = PTX_NONE;
+    size_t at, results = 0;
+    ptx_val d = ptx__none();
+    int loose;
+
+    if (!ptx__ready(k)) return d;
+    if (op >= PTX__OP_COUNT) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
+        return d;
+    }
+    sig = ptx__rows[k->m->first[op]].sig;
+    loose = *sig == '*';
+    slot = strchr(sig, '=') + 1;
+    if (type == PTX_NONE && strchr(slot, 't')) {
+        for (i = 0; i < n && slot[i]; i++) /* a register decides before an immediate does */
+            if (slot[i] == 't' && src[i].kind == PTX__REG) break;
+        if (i == n || !slot[i])
+            for (i = 0; i < n && slot[i]; i++)
+                if (slot[i] == 't' && src[i].type != PTX_NONE) break;
+        if (i < n && slot[i]) actual = src[i].type;
+        if (actual == PTX_NONE || actual >= PTX__TYPE_COUNT) {
+            for (i = 0; i < n; i++)
+                if (src[i].kind == PTX__NOTHING)
+                    ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is no value", i + 1,
+                              ptx__rows[k->m->first[op]].name);
+            ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
+                      ptx__rows[k->m->first[op]].name);
+            return d;
+        }
+        type = loose ? ptx__as_bits(actual) : actual;
+    }
+    form = ptx__get_form(k, site, op, type, src_type, mods);
+    if (!form) return d;
+    row = k->m->forms.at[form - 1].row;
+    sig = row->sig + (row->sig[0] == '*');
+    slot = strchr(sig, '=') + 1;
+    if (strlen(slot) != n) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u operands, %u given", row->name,
+                  (unsigned)strlen(slot), n);
+        return d;
+    }
+    if (*sig != '=' && !into && !ptx__unguarded(k, site, row->name)) return d;
+    for (i = 0; i < n; i++) src[i] = ptx__settle(k, site, src[i], slot[i]);
+    if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 * (size_t)n)) return d;
+    at = k->words.count;
+    switch (*sig) {
+    case 't': result_type = loose && actual ? actual : type; break;
+    case 'w': result_type = ptx__wider(type); break;
+    case 'p': result_type = PTX_PRED; break;
+    case 'u': result_type = PTX_U32; break;
+    default: break;
+    }
+    if (into) {
+        d = *into;
+        ptx__word(k, (uint32_t)d.bits);
+        results = 1;
+    } else if (result_type != PTX_NONE) {
+        d = ptx__new_register(k, site, ptx__in_register(result_type));
+        d.space = (uint8_t)ptx__space_of(op, src, n);
+        ptx__word(k, (uint32_t)d.bits);
+        results = 1;
+    }
+    for (i = 0; i < n; i++) {
+        int ok;
+        switch (slot[i]) {
+        case 't': ok = ptx__push_source(k, site, row->name, i + 1, src[i], type, loose); break;
+        case 'w': ok = ptx__push_source(k, site, row->name, i + 1, src[i], ptx__wider(type), 0); break;
+        case 'c': ok = ptx__push_source(k, site, row->name, i + 1, src[i], src_type, 0); break;
+        case 'p': ok = ptx__push_source(k, site, row->name, i + 1, src[i], PTX_PRED, 0); break;
+        case 'u':
+            ok = ptx__push_source(k, site, row->name, i + 1, src[i],
+                                  src[i].kind == PTX__IMM && src[i].type == PTX_NONE ? PTX_B32 : PTX_U32,
+                                  ptx__types[src[i].type].kind == 's');
+            break;
+        default: /* 'i' */
+            ok = src[i].kind == PTX__IMM && src[i].bits <= 255;
+            if (!ok)
+                ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be an immediate of 0 to 255", i + 1,
+                          row->name);
+            else
+                ok = ptx__push_imm(k, site, row->name, i + 1, src[i], PTX_U32);
+            break;
+        }
+        if (!ok) return ptx__none();
+    }
+    if (op == PTX_BAR_SYNC && src[0].kind == PTX__IMM && src[0].bits > 15) {
+        ptx__fail(k, PTX_E_RANGE, site, "barrier %lld: a block has 0 to 15", (long long)src[0].bits);
+        return ptx__none();
+    }
+    ptx__commit(k, site, op == PTX_RET || op == PTX_EXIT ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at,
+                results);
+    return d;
+}
+
+PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
+    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, NULL, 0, NULL);
+}
+PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
+    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, &a, 1, NULL);
+}
+PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
+                            ptx_val b) {
+    ptx_val src[2];
+    src[0] = a;
+    src[1] = b;
+    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 2, NULL);
+}
+PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
+                            ptx_val b, ptx_val c) {
+    ptx_val src[3];
+    src[0] = a;
+    src[1] = b;
+    src[2] = c;
+    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 3, NULL);
+}
+PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
+                            ptx_val b, ptx_val c, ptx_val d) {
+    ptx_val src[4];
+    src[0] = a;
+    src[1] = b;
+    src[2] = c;
+    src[3] = d;
+    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
+}
+
+PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a) {
+    if (!ptx__ready(k)) return ptx__none();
+    if (!ptx__mine(k, site, a, "the operand of cvt")) return ptx__none();
+    if ((unsigned)type == a.type && !mods)
+        return ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &a, 1, NULL);
+    return ptx__record(k, site, PTX_CVT, mods, type, a.type, &a, 1, NULL);
+}
+PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
+                                 ptx_val low) {
+    ptx_val src[2];
+    src[0] = high;
+    src[1] = low;
+    return ptx__record(k, site, PTX_CVT_PAIR, mods, type, PTX_F32, src, 2, NULL);
+}
+
+/* -- kernels and their memory -- */
+
+/* A name that PTX takes, kept: its offset, or 0 with the error set. */
+static uint32_t ptx__name(ptx_module *m, const char *site, const char *name) {
+    size_t i, n = name ? strlen(name) : 0;
+    for (i = 0; i < n; i++) {
+        char c = name[i];
+        int letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && !(i && c >= '0' && c <= '9')) break;
+    }
+    if (n == 0 || i < n || n > 255 || strcmp(name, "_") == 0 || strcmp(name, "WARP_SZ") == 0) {
+        ptx_fail(m, PTX_E_NAME, site, "'%.60s' is not a name", name ? name : "(null)");
+        return 0;
+    }
+    return ptx__keep(m, name, n);
+}
+
+PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *name) {
+    ptx_kernel *k;
+    uint32_t i, at;
+    int ok;
+    if (!m || m->error.code) return NULL;
+    at = ptx__name(m, site, name);
+    if (!at) return NULL;
+    for (i = 0; i < m->used; i++)
+        if (strcmp(m->chars.at + m->kernels.at[i]->name, name) == 0) {
+            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel '%.80s' already, started at %s",
+                     name, m->kernels.at[i]->site);
+            return NULL;
+        }
+    if (m->used == m->kernels.count) {
+        PTX__ROOM(m, m->kernels, 1, ok);
+        if (!ok) return NULL;
+        k = (ptx_kernel *)m->alloc(m->user, NULL, 0, sizeof *k);
+        if (!k) {
+            ptx_fail(m, PTX_E_MEMORY, site, "out of memory: %lu bytes", (unsigned long)sizeof *k);
+            return NULL;
+        }
+        memset(k, 0, sizeof *k);
+        m->kernels.at[m->kernels.count++] = k;
+    }
+    k = m->kernels.at[m->used++];
+    k->m = m;
+    k->owner = m->seed + ++m->serial;
+    if (k->owner == 0) k->owner = m->seed + ++m->serial;
+    k->name = at;
+    k->site = site;
+    memset(k->registers, 0, sizeof k->registers);
+    k->guard = 0;
+    k->max_threads = k->min_blocks = k->shared_bytes = k->param_bytes = k->verified = k->version = 0;
+    k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
+    k->params.count = k->info.count = 0;
+    return k;
+}
+
+PTXGEN_API ptx_module *ptx_kernel_module(ptx_kernel *k) { return k ? k->m : NULL; }
+
+PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max_threads,
+                                   uint32_t min_blocks) {
+    if (!ptx__ready(k)) return;
+    if (max_threads == 0 || max_threads > 1024 || min_blocks > 32)
+        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
+                  "launch bounds of %u threads and %u blocks: a block has 1 to 1024 threads,"
+                  " a multiprocessor at most 32 blocks",
+                  max_threads, min_blocks);
+    k->max_threads = max_threads;
+    k->min_blocks = min_blocks;
+}
+
+static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) {
+    size_t i;
+    const char *chars = k->m->chars.at;
+    for (i = 0; i < k->params.count; i++)
+        if (strcmp(chars + k->params.at[i].name, name) == 0) break;
+    if (i < k->params.count)
+        return ptx__fail(k, PTX_E_DUPLICATE, site, "parameter '%.80s' is there already", name), 0;
+    for (i = 0; i < k->shared.count; i++)
+        if (strcmp(chars + k->shared.at[i].name, name) == 0) break;
+    if (i < k->shared.count)
+        return ptx__fail(k, PTX_E_DUPLICATE, site, "shared '%.80s' is there already", name), 0;
+    return 1;
+}
+
+static uint32_t ptx__align_up(uint32_t bytes, uint32_t align) { return (bytes + align - 1) & ~(align - 1); }
+
+static int ptx__is_power_of_two(uint32_t n) { return n && (n & (n - 1)) == 0; }
+
+/* A new parameter: its index + 1, or 0. */
+static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name, unsigned type,
+                               uint32_t bytes, uint32_t align, unsigned space) {
+    ptx_module *m = k->m;
+    ptx__symbol *p;
+    uint32_t at, offset, limit = m->cap >= 81 ? 32764u : 4352u;
+    int ok;
+    if (k->guard) return ptx__fail(k, PTX_E_GUARD, site, "a guard before a parameter"), 0u;
+    at = ptx__name(m, site, name);
+    if (!at || !ptx__name_is_free(k, site, name)) return 0;
+    offset = ptx__align_up(k->param_bytes, align);
+    if (bytes > limit || offset > limit - bytes) {
+        ptx__fail(k, PTX_E_PARAM_LIMIT, site,
+                  "parameter '%.80s' ends at byte %lu; a kernel may have %u with PTX %s", name,
+                  (unsigned long)offset + bytes, limit, limit == 4352 ? "before 8.1" : "8.1 and later");
+        return 0;
+    }
+    if (offset + bytes > 4352 && k->version < 81) k->version = 81;
+    PTX__ROOM(m, k->params, 1, ok);
+    if (!ok) return 0;
+    PTX__ROOM(m, k->info, k->params.count + 1, ok); /* filled when asked for, so that asking cannot fail */
+    if (!ok) return 0;
+    p = &k->params.at[k->params.count];
+    p->site = site;
+    p->name = at;
+    p->type = type | space << 8;
+    p->count = bytes;
+    p->align = align;
+    k->param_bytes = offset + bytes;
+    k->verified = 0;
+    return (uint32_t)++k->params.count;
+}
+
+PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+                              ptx_space space) {
+    uint32_t bytes, index;
+    ptx_val base, v, to;
+    if (!ptx__ready(k)) return ptx__none();
+    bytes = ptx_type_bytes(type);
+    if (bytes == 0 || space > PTX_CONST) {
+        ptx__fail(k, PTX_E_TYPE, site, "a parameter cannot have type %s", ptx_type_name(type));
+        return ptx__none();
+    }
+    index = ptx__add_param(k, site, name, type, bytes, bytes, space);
+    if (!index) return ptx__none();
+    base = ptx__val(PTX__SYM, PTX_U64, index - 1);
+    base.owner = k->owner;
+    base.space = PTX_PARAM;
+    v = ptx_ld_(k, site, type, ptx_at(base, 0));
+    if (space == PTX_GENERIC || !ptx__ready(k)) return v;
+    /* The host passes generic addresses; in the global space this costs no machine instruction. */
+    to = ptx__record(k, site, PTX_CVTA_TO, PTX__M(10u + (unsigned)space), PTX_U64, PTX_NONE, &v, 1, NULL);
+    to.space = (uint8_t)space;
+    return to;
+}
+
+PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char *name, uint32_t bytes,
+                                    uint32_t align) {
+    uint32_t index;
+    ptx_val base;
+    if (!ptx__ready(k)) return ptx__none();
+    if (bytes == 0 || !ptx__is_power_of_two(align) || align > 64) {
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "a parameter block needs bytes, and an alignment of 1, 2 ... 64; not %u and %u", bytes,
+                  align);
+        return ptx__none();
+    }
+    index = ptx__add_param(k, site, name, PTX_B8, bytes, align, 0);
+    if (!index) return ptx__none();
+    base = ptx__val(PTX__SYM, PTX_U64, index - 1);
+    base.owner = k->owner;
+    base.space = PTX_PARAM;
+    return base;
+}
+
+PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+                               uint32_t count, uint32_t align) {
+    ptx_module *m;
+    uint32_t size, at, start, form, log2 = 0;
+    size_t words;
+    ptx__symbol *s;
+    ptx_val v;
+    int ok;
+    if (!ptx__ready(k)) return ptx__none();
+    m = k->m;
+    size = ptx_type_bytes(type);
+    if (align < size) align = size;
+    if (size == 0 || !ptx__is_power_of_two(align) || align > 1024 || (name && count == 0)) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "shared memory of %u elements of type %s, aligned to %u", count,
+                  ptx_type_name(type), align);
+        return ptx__none();
+    }
+    if (name) {
+        at = ptx__name(m, site, name);
+        if (!at || !ptx__name_is_free(k, site, name)) return ptx__none();
+    } else { /* dynamic: a name of its own, from the kernel's */
+        char own[300];
+        snprintf(own, sizeof own, "%.255s_dynamic", m->chars.at + k->name);
+        at = ptx__keep(m, own, strlen(own));
+        if (!at || !ptx__name_is_free(k, site, own)) return ptx__none();
+    }
+    start = ptx__align_up(k->shared_bytes, align);
+    if (count > 49152u / size || start > 49152u - count * size) {
+        ptx__fail(k, PTX_E_SHARED_LIMIT, site,
+                  "'%.80s' would end at byte %llu of static shared memory, the limit is 49152;"
+                  " use ptx_shared_dynamic()",
+                  m->chars.at + at, (unsigned long long)start + (unsigned long long)count * size);
+        return ptx__none();
+    }
+    k->shared_bytes = start + count * size;
+    PTX__ROOM(m, k->shared, 1, ok);
+    if (!ok || !ptx__unguarded(k, site, "ptx_shared")) return ptx__none();
+    s = &k->shared.at[k->shared.count++];
+    s->site = site;
+    s->name = at;
+    s->type = type;
+    s->count = count;
+    s->align = align;
+    form = ptx__get_form(k, site, PTX_MOV, PTX_B32, 0, 0);
+    if (!form || !ptx__begin(k, 2)) return ptx__none();
+    while (align >> log2 > 1) log2++;
+    v = ptx__new_register(k, site, PTX_U32);
+    v.space = PTX_SHARED;
+    v.flags = (uint8_t)(log2 + 1);
+    words = k->words.count;
+    ptx__word(k, (uint32_t)v.bits);
+    ptx__word(k, PTX__WORD(PTX__W_SHARED, k->shared.count - 1));
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, words, 1);
+    return v;
+}
+
+/* -- memory -- */
+
+/* Push [base + offset] for an access of that many bytes. */
+static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, ptx_mem mem, uint32_t bytes) {
+    ptx_val b = mem.base;
+    uint32_t known = b.flags & PTX__ALIGN_MASK;
+    unsigned bits = ptx__types[b.type].bits, want = b.space == PTX_SHARED ? 32 : 64;
+    char kind = ptx__types[b.type].kind;
+    if (!ptx__mine(k, site, b, "the address")) return 0;
+    if ((kind != 'u' && kind != 's' && kind != 'b') || bits != want) {
+        ptx__fail(k, PTX_E_ADDRESS, site, "%s: an address in %s space is an integer of %u bits, this is %s",
+                  name,
+                  b.space == PTX_SHARED    ? "shared"
+                  : b.space == PTX_GENERIC ? "generic"
+                                           : "global",
+                  want, ptx__types[b.type].name);
+        return 0;
+    }
+    if (mem.offset < -2147483647 - 1 || mem.offset > 2147483647) {
+        ptx__fail(k, PTX_E_RANGE, site, "%s: the offset %lld does not fit 32 bits", name,
+                  (long long)mem.offset);
+        return 0;
+    }
+    if (b.kind == PTX__SYM) {
+        const ptx__symbol *p = &k->params.at[b.bits];
+        if (mem.offset < 0 || mem.offset + (int64_t)bytes > (int64_t)p->count) {
+            ptx__fail(k, PTX_E_ADDRESS, site, "%s: bytes %lld to %lld of parameter '%.80s', which has %u",
+                      name, (long long)mem.offset, (long long)mem.offset + bytes - 1,
+                      k->m->chars.at + p->name, p->count);
+            return 0;
+        }
+        known = 1;
+        while (p->align >> known) known++;
+    }
+    if (known && (bytes > 1u << (known - 1) || (mem.offset & (int64_t)(bytes - 1)))) {
+        ptx__fail(k, PTX_E_ALIGN, site, "%s of %u bytes at offset %lld from an address aligned to %u", name,
+                  bytes, (long long)mem.offset, 1u << (known - 1));
+        return 0;
+    }
+    ptx__word(k, PTX__WORD(PTX__W_MEM, 0));
+    ptx__word(k, b.kind == PTX__SYM ? PTX__WORD(PTX__W_PARAM, b.bits) : (uint32_t)b.bits);
+    ptx__word(k, (uint32_t)(int32_t)mem.offset);
+    return 1;
+}
+
+/* The modifiers of an access: what the caller asked, the space of its address, the width of its vector. */
+static ptx_mods ptx__memory_mods(ptx_mem mem, uint32_t n) {
+    ptx_mods mods = mem.mods;
+    if (mem.base.space != PTX_GENERIC) mods |= PTX__M(10u + mem.base.space);
+    if (n == 2) mods |= PTX__M_V2;
+    if (n == 4) mods |= PTX__M_V4;
+    return mods;
+}
+
+static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, const void *values) {
+    if ((unsigned)type >= PTX__TYPE_COUNT || ptx_type_bytes(type) == 0)
+        ptx__fail(k, PTX_E_TYPE, site, "memory holds no type %s", ptx_type_name(type));
+    else if ((n != 1 && n != 2 && n != 4) || n * ptx_type_bytes(type) > 16)
+        ptx__fail(k, PTX_E_VECTOR, site,
+                  "an access of %u elements of %s: there are 1, 2 and 4, of 16 bytes at most", n,
+                  ptx_type_name(type));
+    else if (!values)
+        ptx__fail(k, PTX_E_ARGUMENT, site, "the vector's values are NULL");
+    return ptx__ready(k);
+}
+
+static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx_type type, uint32_t n,
+                      ptx_mem mem, ptx_val otherwise, ptx_val *out) {
+    uint32_t i, form;
+    unsigned printed;
+    size_t at, results;
+    ptx_val d[4];
+    for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
+    if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, out)) return;
+    printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
+    form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(mem, n));
+    if (!form || !ptx__unguarded(k, site, "ld")) return;
+    for (i = 0; i < n; i++) {
+        if (guard) {
+            ptx_val init = otherwise;
+            if (init.kind == PTX__IMM && init.type == PTX_NONE) init.type = (uint8_t)ptx__in_register(type);
+            d[i] = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &init, 1, NULL);
+            if (!ptx__ready(k)) return;
+            if (ptx__types[d[i].type].bits != ptx__types[ptx__in_register(type)].bits) {
+                ptx__fail(k, PTX_E_TYPE, site, "ld_if of %s: the value otherwise is %s", ptx_type_name(type),
+                          ptx__describe(otherwise));
+                return;
+            }
+            d[i].type = (uint8_t)ptx__in_register(type);
+        } else
+            d[i] = ptx__new_register(k, site, ptx__in_register(type));
+    }
+    if (guard) ptx_guard_(k, site, *guard);
+    if (!ptx__ready(k) || !ptx__begin(k, 5 + 3)) return;
+    at = k->words.count;
+    if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
+    for (i = 0; i < n; i++) ptx__word(k, (uint32_t)d[i].bits);
+    results = k->words.count - at;
+    if (!ptx__push_memory(k, site, "ld", mem, n * ptx_type_bytes(type))) return;
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    for (i = 0; i < n; i++) out[i] = d[i];
+}
+
+PTXGEN_API ptx_val ptx_ld_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem) {
+    ptx_val v;
+    ptx__load(k, site, NULL, type, 1, mem, ptx__none(), &v);
+    return v;
+}
+PTXGEN_API ptx_val ptx_ld_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, ptx_mem mem,
+                              ptx_val otherwise) {
+    ptx_val v;
+    ptx__load(k, site, &p, type, 1, mem, otherwise, &v);
+    return v;
+}
+PTXGEN_API void ptx_ld_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
+                            ptx_val *out) {
+    ptx__load(k, site, NULL, type, n, mem, ptx__none(), out);
+}
+PTXGEN_API void ptx_ld_vec_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, uint32_t n,
+                               ptx_mem mem, ptx_val otherwise, ptx_val *out) {
+    ptx__load(k, site, &p, type, n, mem, otherwise, out);
+}
+
+PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
+                            const ptx_val *values) {
+    uint32_t i, form;
+    unsigned printed;
+    size_t at;
+    ptx_val v[4];
+    if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, values)) return;
+    printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
+    form = ptx__get_form(k, site, PTX_ST, printed, 0, ptx__memory_mods(mem, n));
+    if (!form) return;
+    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, values[i], 't');
+    if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 4)) return;
+    at = k->words.count;
+    if (!ptx__push_memory(k, site, "st", mem, n * ptx_type_bytes(type))) return;
+    if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
+    for (i = 0; i < n; i++)
+        if (!ptx__push_source(k, site, "st", i + 2, v[i], ptx__in_register(type), 0)) return;
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 0);
+}
+PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value) {
+    ptx_st_vec_(k, site, type, 1, mem, &value);
+}
+
+/* atom and red: the type comes from the value. */
+static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem mem,
+                           const ptx_val *v, unsigned n) {
+    ptx_val d = ptx__none();
+    unsigned i, type;
+    uint32_t form;
+    size_t at, results = 0;
+    int loose;
+    if (!ptx__ready(k)) return d;
+    type = v[0].kind == PTX__REG || v[n - 1].kind != PTX__REG ? v[0].type : v[n - 1].type;
+    if (type == PTX_NONE || type >= PTX__TYPE_COUNT) {
+        ptx__fail(k, PTX_E_TYPE, site, "%s: the value has no type to go by; use ptx_u32() or the like",
+                  ptx__rows[k->m->first[op]].name);
+        return d;
+    }
+    loose = ptx__rows[k->m->first[op]].sig[0] == '*';
+    form = ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(mem, 1) | what);
+    if (!form) return d;
+    if (op != PTX_RED && op != PTX_RED_BITS && !ptx__unguarded(k, site, "atom")) return d;
+    if (!ptx__begin(k, 1 + 3 + 6)) return d;
+    at = k->words.count;
+    if (op != PTX_RED && op != PTX_RED_BITS) {
+        d = ptx__new_register(k, site, type);
+        ptx__word(k, (uint32_t)d.bits);
+        results = 1;
+    }
+    if (!ptx__push_memory(k, site, "atom", mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
+    for (i = 0; i < n; i++)
+        if (!ptx__push_source(k, site, "atom", i + 2, v[i], type, loose)) return ptx__none();
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    return d;
+}
+PTXGEN_API ptx_val ptx_atom_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem mem, ptx_val value) {
+    int bits = (what & (PTX__ATOM_BITS | PTX_ATOM_EXCH) & ~PTX__M(63)) != 0;
+    return ptx__atomic(k, site, bits ? PTX_ATOMIC_BITS : PTX_ATOMIC, what, mem, &value, 1);
+}
+PTXGEN_API void ptx_red_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem mem, ptx_val value) {
+    int bits = (what & PTX__ATOM_BITS & ~PTX__M(63)) != 0;
+    ptx__atomic(k, site, bits ? PTX_RED_BITS : PTX_RED, what, mem, &value, 1);
+}
+PTXGEN_API ptx_val ptx_atom_cas_(ptx_kernel *k, const char *site, ptx_mem mem, ptx_val compare,
+                                 ptx_val value) {
+    ptx_val v[2];
+    v[0] = compare;
+    v[1] = value;
+    return ptx__atomic(k, site, PTX_ATOMIC_CAS, PTX_ATOM_CAS, mem, v, 2);
+}
+
+PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address, ptx_val index,
+                                uint32_t bytes) {
+    unsigned wide;
+    if (!ptx__ready(k)) return ptx__none();
+    if (!ptx__mine(k, site, address, "the address")) return ptx__none();
+    if (index.kind == PTX__IMM)
+        return ptx_op2_(k, site, PTX_ADD, 0, address, ptx_imm((int64_t)index.bits * (int64_t)bytes));
+    if (!ptx__mine(k, site, index, "the index")) return ptx__none();
+    wide = ptx__types[address.type].bits == 64 && ptx__types[index.type].bits == 32;
+    if (wide) { /* the same sign as the index, so that it extends as its type says */
+        ptx_val base = ptx_as(address, index.type == PTX_S32 ? PTX_S64 : PTX_U64), sum;
+        if (index.type != PTX_S32) index.type = PTX_U32;
+        sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes), base);
+        return ptx_as(sum, (ptx_type)address.type);
+    }
+    if (index.space == 0 && ptx__types[index.type].bits == ptx__types[address.type].bits)
+        index.type = address.type;
+    return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
+}
+
+/* mov between one register and the parts of it */
+static int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
+                         const void *parts) {
+    if (whole < PTX__TYPE_COUNT && part < PTX__TYPE_COUNT && parts && (n == 2 || n == 4)
+        && ptx__types[part].bits >= 16 && ptx__types[part].bits * n == ptx__types[whole].bits)
+        return 1;
+    ptx__fail(k, PTX_E_VECTOR, site, "%u parts of %s do not make one %s", n, ptx_type_name((ptx_type)part),
+              ptx_type_name((ptx_type)whole));
+    return 0;
+}
+PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
+                             const ptx_val *parts) {
+    ptx_val d = ptx__none(), p[4];
+    uint32_t i, form;
+    size_t at;
+    if (!ptx__ready(k) || !ptx__parts_ok(k, site, type, parts ? parts[0].type : PTX__TYPE_COUNT, n, parts))
+        return d;
+    form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
+    if (!form || !ptx__unguarded(k, site, "mov")) return d;
+    for (i = 0; i < n; i++) p[i] = ptx__settle(k, site, parts[i], 't');
+    if (!ptx__ready(k) || !ptx__begin(k, 2 + 3 * 4)) return d;
+    at = k->words.count;
+    d = ptx__new_register(k, site, type);
+    ptx__word(k, (uint32_t)d.bits);
+    ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
+    for (i = 0; i < n; i++)
+        if (!ptx__push_source(k, site, "mov", i + 1, p[i], parts[0].type, 1)) return ptx__none();
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
+    return d;
+}
+PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
+                            ptx_val *out) {
+    uint32_t i, form;
+    size_t at;
+    for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
+    if (!ptx__ready(k) || !ptx__mine(k, site, whole, "the operand of mov")) return;
+    if (!ptx__parts_ok(k, site, whole.type, type, n, out)) return;
+    form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(whole.type), 0, 0);
+    if (!form || !ptx__unguarded(k, site, "mov") || !ptx__begin(k, 6)) return;
+    at = k->words.count;
+    ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
+    for (i = 0; i < n; i++) {
+        out[i] = ptx__new_register(k, site, type);
+        ptx__word(k, (uint32_t)out[i].bits);
+    }
+    ptx__word(k, (uint32_t)whole.bits);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, n + 1);
+}
+
+PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which) {
+    ptx_val d = ptx__none();
+    uint32_t form;
+    size_t at;
+    if (!ptx__ready(k)) return d;
+    if ((unsigned)which >= PTX__SPECIAL_COUNT)
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "no such special register"), d;
+    form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(ptx__specials[which].type), 0, 0);
+    if (!form || !ptx__unguarded(k, site, "mov") || !ptx__begin(k, 2)) return d;
+    at = k->words.count;
+    d = ptx__new_register(k, site, ptx__specials[which].type);
+    ptx__word(k, (uint32_t)d.bits);
+    ptx__word(k, PTX__WORD(PTX__W_SPECIAL, which));
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
+    return d;
+}
+
+/* -- variables -- */
+
+PTXGEN_API ptx_var ptx_var_new_(ptx_kernel *k, const char *site, ptx_val init) {
+    ptx_var var;
+    var.cell = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &init, 1, NULL);
+    return var;
+}
+PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
+    ptx_val v = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &var.cell, 1, NULL);
+    v.space = var.cell.space;
+    return v;
+}
+PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
+    if (!ptx__ready(k) || !ptx__mine(k, site, var.cell, "the variable")) return;
+    if (value.kind == PTX__REG && value.type != var.cell.type && ptx__types[value.type].kind != 'b'
+        && ptx__types[var.cell.type].kind != 'b') {
+        ptx__fail(k, PTX_E_TYPE, site, "ptx_set: the variable is %s, the value %s",
+                  ptx__types[var.cell.type].name, ptx__describe(value));
+        return;
+    }
+    if (value.kind == PTX__REG && value.space != var.cell.space) {
+        ptx__fail(k, PTX_E_ADDRESS, site,
+                  "ptx_set: the variable and the value are addresses of different spaces");
+        return;
+    }
+    /* An immediate is checked as the variable's type before the type becomes bits. */
+    if (value.kind == PTX__IMM && value.type == PTX_NONE) value.type = var.cell.type;
+    if (value.kind == PTX__IMM && value.type != var.cell.type) {
+        ptx__fail(k, PTX_E_TYPE, site, "ptx_set: the variable is %s, the value %s",
+                  ptx__types[var.cell.type].name, ptx__describe(value));
+        return;
+    }
+    ptx__record(k, site, PTX_MOV, 0, ptx__as_bits(var.cell.type), PTX_NONE, &value, 1, &var.cell);
+}
+
+/* -- control flow -- */
+
+static int ptx__label_ok(ptx_kernel *k, const char *site, ptx_label label) {
+    if (label.owner == k->owner && label.index < k->labels.count) return 1;
+    ptx__fail(k, label.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site, "a label that is not this kernel's");
+    return 0;
+}
+
+PTXGEN_API ptx_label ptx_label_new_(ptx_kernel *k, const char *site) {
+    ptx_label label = {0, 0};
+    int ok;
+    if (!ptx__ready(k)) return label;
+    PTX__ROOM(k->m, k->labels, 1, ok);
+    if (!ok) return label;
+    label.index = (uint32_t)k->labels.count++;
+    label.owner = k->owner;
+    memset(&k->labels.at[label.index], 0, sizeof k->labels.at[label.index]);
+    k->labels.at[label.index].site = site;
+    return label;
+}
+
+PTXGEN_API void ptx_place_(ptx_kernel *k, const char *site, ptx_label label) {
+    if (!ptx__ready(k) || !ptx__label_ok(k, site, label)) return;
+    if (k->guard) {
+        ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before a label", k->guard_site);
+        return;
+    }
+    if (k->labels.at[label.index].at) {
+        ptx__fail(k, PTX_E_LABEL, site, "the label is placed already, at %s", k->labels.at[label.index].site);
+        return;
+    }
+    if (!ptx__begin(k, 0)) return;
+    k->labels.at[label.index].at = (uint32_t)k->ins.count + 1;
+    k->labels.at[label.index].site = site;
+    ptx__commit(k, site, PTX__I_LABEL, 0, k->words.count, 0)->words = label.index;
+}
+
+PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label) {
+    uint32_t form;
+    if (!ptx__ready(k) || !ptx__label_ok(k, site, label)) return;
+    form = ptx__get_form(k, site, PTX_BRA, 0, 0, 0);
+    if (!form || !ptx__begin(k, 0)) return;
+    k->labels.at[label.index].uses++;
+    k->labels.at[label.index].used = site;
+    ptx__commit(k, site, PTX__I_BRANCH, form - 1, k->words.count, 0)->words = label.index;
+}
+
+PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
+    if (!ptx__ready(k)) return;
+    if (p.type != PTX_PRED && p.kind != PTX__NOTHING) {
+        ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred", ptx__describe(p));
+        return;
+    }
+    if (!ptx__mine(k, site, p, "the condition")) return;
+    if (k->guard) {
+        ptx__fail(k, PTX_E_GUARD, site, "two guards before one instruction, the first at %s", k->guard_site);
+        return;
+    }
+    k->guard = (uint32_t)p.bits;
+    if (p.flags & PTX__INVERTED) k->guard = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(k->guard));
+    k->guard_site = site;
+}
+
+static void ptx__branch_unless(ptx_kernel *k, const char *site, ptx_val p, ptx_label to) {
+    p.flags ^= PTX__INVERTED;
+    ptx_guard_(k, site, p);
+    ptx_bra_(k, site, to);
+}
+
+static ptx__scope *ptx__open(ptx_kernel *k, const char *site, unsigned kind) {
+    ptx__scope *s;
+    int ok;
+    if (!ptx__ready(k)) return NULL;
+    if (k->guard)
+        return ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before a scope", k->guard_site), NULL;
+    PTX__ROOM(k->m, k->scopes, 1, ok);
+    if (!ok) return NULL;
+    s = &k->scopes.at[k->scopes.count++];
+    memset(s, 0, sizeof *s);
+    s->site = site;
+    s->kind = kind;
+    s->again = ptx_label_new_(k, site);
+    s->next = ptx_label_new_(k, site);
+    s->done = ptx_label_new_(k, site);
+    return ptx__ready(k) ? s : NULL;
+}
+
+static ptx__scope *ptx__innermost_loop(ptx_kernel *k, const char *site, const char *what) {
+    size_t i;
+    if (!ptx__ready(k)) return NULL;
+    for (i = k->scopes.count; i-- > 0;)
+        if (k->scopes.at[i].kind >= PTX__S_LOOP) return &k->scopes.at[i];
+    ptx__fail(k, PTX_E_SCOPE, site, "%s outside of a loop", what);
+    return NULL;
+}
+
+/* Whether control can come to this point: not behind an unguarded branch, ret or exit. */
+static int ptx__falls_through(const ptx_kernel *k) {
+    const ptx__ins *last = k->ins.count ? &k->ins.at[k->ins.count - 1] : NULL;
+    return !last || last->guard || (last->kind != PTX__I_BRANCH && last->kind != PTX__I_LEAVE);
+}
+
+PTXGEN_API void ptx_if_(ptx_kernel *k, const char *site, ptx_val p) {
+    ptx__scope *s = ptx__open(k, site, PTX__S_IF);
+    if (s) ptx__branch_unless(k, site, p, s->next);
+}
+
+PTXGEN_API void ptx_else_(ptx_kernel *k, const char *site) {
+    ptx__scope *s;
+    if (!ptx__ready(k)) return;
+    s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
+    if (!s || s->kind != PTX__S_IF) {
+        ptx__fail(k, PTX_E_SCOPE, site, "else without an if%s%s",
+                  s ? "; the innermost scope was opened at " : "", s ? s->site : "");
+        return;
+    }
+    if (ptx__falls_through(k)) ptx_bra_(k, site, s->done);
+    ptx_place_(k, site, s->next);
+    s->kind = PTX__S_ELSE;
+}
+
+PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
+    ptx__scope s;
+    if (!ptx__ready(k)) return;
+    if (!k->scopes.count) {
+        ptx__fail(k, PTX_E_SCOPE, site, "end without an open scope");
+        return;
+    }
+    s = k->scopes.at[--k->scopes.count];
+    if (s.kind == PTX__S_IF) ptx_place_(k, site, s.next);
+    if (s.kind == PTX__S_FOR) {
+        ptx_val v;
+        if (ptx__falls_through(k) || k->labels.at[s.next.index].uses) {
+            ptx_place_(k, site, s.next);
+            v = ptx_get_(k, site, s.counter);
+            v = ptx_op2_(k, site, PTX_ADD, 0, v, s.step);
+            ptx_set_(k, site, s.counter, v);
+            ptx_bra_(k, site, s.again);
+        }
+    }
+    if (s.kind == PTX__S_LOOP && ptx__falls_through(k)) ptx_bra_(k, site, s.again);
+    if (s.kind != PTX__S_IF) ptx_place_(k, site, s.done);
+}
+
+PTXGEN_API void ptx_loop_(ptx_kernel *k, const char *site) {
+    ptx__scope *s = ptx__open(k, site, PTX__S_LOOP);
+    if (!s) return;
+    s->next = s->again;
+    ptx_place_(k, site, s->again);
+}
+
+PTXGEN_API void ptx_while_(ptx_kernel *k, const char *site, ptx_val p) {
+    ptx__scope *s = ptx__innermost_loop(k, site, "while");
+    if (s) ptx__branch_unless(k, site, p, s->done);
+}
+
+PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_val limit, ptx_val step) {
+    ptx_var counter;
+    ptx_val i, p;
+    ptx__scope *s;
+    if (!ptx__ready(k)) return ptx__none();
+    if (first.kind == PTX__IMM && first.type == PTX_NONE && limit.kind == PTX__REG) first.type = limit.type;
+    counter = ptx_var_new_(k, site, first);
+    s = ptx__open(k, site, PTX__S_FOR);
+    if (!s) return ptx__none();
+    s->counter = counter;
+    s->step = step;
+    ptx_place_(k, site, s->again);
+    i = ptx_get_(k, site, counter);
+    p = ptx_op2_(k, site, PTX_SETP, PTX_LT, i, limit);
+    if (!ptx__ready(k)) return ptx__none();
+    ptx__branch_unless(k, site, p, s->done);
+    return i;
+}
+
+PTXGEN_API void ptx_jump_(ptx_kernel *k, const char *site, int next_round) {
+    ptx__scope *s = ptx__innermost_loop(k, site, next_round ? "continue" : "break");
+    if (s) ptx_bra_(k, site, next_round ? s->next : s->done);
+}
+
+PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) {
+    uint32_t at, i;
+    if (!ptx__ready(k) || !text || !k->m->comments) return;
+    at = ptx__keep(k->m, text, strlen(text));
+    if (!at || !ptx__begin(k, 0)) return;
+    for (i = at; k->m->chars.at[i]; i++)
+        if ((unsigned char)k->m->chars.at[i] < 32 || (unsigned char)k->m->chars.at[i] > 126)
+            k->m->chars.at[i] = '?';
+    i = k->guard; /* a comment is no instruction: the guard waits for the next */
+    k->guard = 0;
+    ptx__commit(k, site, PTX__I_COMMENT, at, k->words.count, 0);
+    k->guard = i;
+}
+
+/* -- verify --
+   Blocks, then the dominator tree (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001).
+   Every value has one definition and every variable its declaration; each use must be dominated by it. All
+   linear in practice. */
+
+/* The scratch of one kernel, carved out of one array. */
+typedef struct ptx__flow {
+    ptx__block *block;
+    uint32_t blocks;
+    uint32_t *of_label;  /* label -> block */
+    uint32_t *order;     /* reverse postorder -> block */
+    uint32_t *pred_head; /* block -> first of its predecessors in pred */
+    uint32_t *pred;
+    uint32_t *def; /* register, all classes in one row -> instruction + 1 */
+    uint32_t *def_block;
+    uint32_t reached;
+    uint32_t base[PTX__CLASSES];
+} ptx__flow;
+
+static int ptx__ends_block(const ptx__ins *ins) {
+    return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
+}
+
+static int ptx__starts_block(const ptx_kernel *k, size_t i) {
+    const ptx__ins *ins = &k->ins.at[i];
+    if (i == 0 || ptx__ends_block(ins - 1)) return 1;
+    return ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses;
+}
+
+static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
+    ptx_module *m = k->m;
+    size_t i, n = k->ins.count, blocks = 0, registers = 0, need;
+    uint32_t b, *s;
+    int ok, c;
+    for (i = 0; i < n; i++) blocks += (size_t)ptx__starts_block(k, i);
+    for (c = 0; c < PTX__CLASSES; c++) {
+        f->base[c] = (uint32_t)registers;
+        registers += k->registers[c];
+    }
+    m->blocks.count = m->scratch.count = 0;
+    need = k->labels.count + 6 * blocks + 2 + 2 * registers;
+    PTX__ROOM(m, m->blocks, blocks, ok);
+    if (!ok) return 0;
+    PTX__ROOM(m, m->scratch, need, ok);
+    if (!ok) return 0;
+    s = m->scratch.at;
+    memset(s, 0, need * sizeof *s);
+    f->block = m->blocks.at;
+    f->blocks = (uint32_t)blocks;
+    f->of_label = s, s += k->labels.count;
+    f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
+    f->pred_head = s, s += blocks + 2;
+    f->pred = s, s += 2 * blocks + blocks;
+    f->def = s, s += registers;
+    f->def_block = s;
+    memset(f->block, 0, blocks * sizeof *f->block);
+    for (i = 0, b = 0; i < n; i++) {
+        if (ptx__starts_block(k, i)) f->block[b++].first = (uint32_t)i;
+        if (k->ins.at[i].kind == PTX__I_LABEL) f->of_label[k->ins.at[i].words] = b - 1;
+        f->block[b - 1].end = (uint32_t)i + 1;
+    }
+    for (b = 0; b < f->blocks; b++) {
+        const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
+        if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
+        if (last->kind == PTX__I_BRANCH) f->block[b].next[1] = f->of_label[last->words] + 1;
+    }
+    return 1;
+}
+
+/* Number the blocks that a path reaches, in reverse postorder. order 0 is none, the entry has 1. */
+static void ptx__walk(ptx__flow *f) {
+    uint32_t *stack = f->order + f->blocks, depth = 0, left = f->blocks, i;
+    ptx__block *block = f->block;
+    stack[depth++] = 0;
+    block[0].in = 1;
+    while (depth) {
+        ptx__block *b = &block[stack[depth - 1]];
+        if (b->out < 2) { /* `out` counts the successors taken, `in` marks the visited */
+            uint32_t to = b->next[b->out++];
+            if (to && !block[to - 1].in) {
+                block[to - 1].in = 1;
+                stack[depth++] = to - 1;
+            }
+        } else
+            f->order[--left] = stack[--depth];
+    }
+    f->reached = f->blocks - left;
+    for (i = 0; i < f->reached; i++) {
+        f->order[i] = f->order[left + i];
+        block[f->order[i]].order = i + 1;
+    }
+}
+
+static void ptx__dominators(ptx__flow *f) {
+    ptx__block *block = f->block;
+    uint32_t i, j, e, *fill = f->pred_head + 1;
+    int changed = 1;
+    for (i = 0; i < f->reached; i++)
+        for (e = 0; e < 2; e++)
+            if (block[f->order[i]].next[e]) fill[block[f->order[i]].next[e]]++;
+    for (i = 1; i <= f->blocks; i++) fill[i] += fill[i - 1]; /* fill[b] = first of block b */
+    for (i = 0; i < f->reached; i++)
+        for (e = 0; e < 2; e++)
+            if (block[f->order[i]].next[e]) f->pred[fill[block[f->order[i]].next[e] - 1]++] = f->order[i];
+    /* now fill[b] is the end of block b, and pred_head[b] = fill[b - 1] its first */
+    block[0].idom = 0;
+    for (i = 1; i < f->reached; i++) block[f->order[i]].idom = UINT32_MAX;
+    while (changed) {
+        changed = 0;
+        for (i = 1; i < f->reached; i++) {
+            uint32_t b = f->order[i], best = UINT32_MAX;
+            for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++) {
+                uint32_t x = f->pred[j], y = best;
+                if (block[x].idom == UINT32_MAX) continue;
+                if (y == UINT32_MAX) {
+                    best = x;
+                    continue;
+                }
+                while (x != y) {
+                    while (block[x].order > block[y].order) x = block[x].idom;
+                    while (block[y].order > block[x].order) y = block[y].idom;
+                }
+                best = x;
+            }
+            if (block[b].idom != best) {
+                block[b].idom = best;
+                changed = 1;
+            }
+        }
+    }
+    /* Interval numbers: a dominates b when a's interval holds b's. Sizes upwards, then places downwards. */
+    for (i = 0; i < f->reached; i++) block[f->order[i]].out = 1;
+    for (i = f->reached; i-- > 1;) block[block[f->order[i]].idom].out += block[f->order[i]].out;
+    for (i = 0; i < f->reached; i++) { /* pred is done with: it holds the next free place of each block */
+        ptx__block *b = &block[f->order[i]];
+        if (i == 0)
+            b->in = 0;
+        else {
+            b->in = f->pred[b->idom];
+            f->pred[b->idom] += b->out;
+        }
+        f->pred[f->order[i]] = b->in + 1;
+        b->out += b->in;
+    }
+}
+
+/* Walk the registers among the operands of an instruction. */
+static uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, uint32_t *at) {
+    const uint32_t *w = k->words.at + ins->words;
+    while (*at < ins->count) {
+        uint32_t word = w[(*at)++], tag = PTX__TAG(word);
+        if (tag <= PTX__W_PRED_NOT)
+            return tag == PTX__W_PRED_NOT ? PTX__WORD(PTX__W_PRED, PTX__INDEX(word)) : word;
+        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) *at += 2;
+        if (tag == PTX__W_MEM) {
+            word = w[*at];
+            *at += 2;
+            if (PTX__TAG(word) < PTX__CLASSES) return word;
+        }
+    }
+    return 0;
+}
+
+static int ptx__defined(const ptx__flow *f, uint32_t reg, uint32_t ins, uint32_t b) {
+    uint32_t slot = f->base[PTX__TAG(reg)] + PTX__INDEX(reg), def = f->def[slot], in;
+    if (!def) return 0;
+    if (f->def_block[slot] == b) return def <= ins + 1;
+    in = f->block[b].in;
+    return f->block[f->def_block[slot]].in <= in && in < f->block[f->def_block[slot]].out;
+}
+
+static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, uint32_t i) {
+    uint32_t def = f->def[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
+    const ptx__ins *ins = &k->ins.at[i];
+    if (PTX__TAG(reg) == PTX__W_PRED_NOT) reg = PTX__WORD(PTX__W_PRED, PTX__INDEX(reg));
+    return ptx__fail_at(k, PTX_E_UNDEFINED, i, ins->site,
+                        "a value is used here that is not defined on every path; it is made at ",
+                        def ? k->ins.at[def - 1].site : "(nowhere)");
+}
+
+static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i, at, reg;
+    for (b = 0; b < f->blocks; b++) {
+        if (!f->block[b].order) continue;
+        for (i = f->block[b].first; i < f->block[b].end; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            if (!ins->results) continue;
+            for (at = 0; at < ins->results && (reg = ptx__next_register(k, ins, &at)) != 0;) {
+                uint32_t slot = f->base[PTX__TAG(reg)] + PTX__INDEX(reg);
+                if (f->def[slot]) continue; /* a variable: its declaration came first */
+                f->def[slot] = i + 1;
+                f->def_block[slot] = b;
+            }
+        }
+    }
+    for (b = 0; b < f->blocks; b++) {
+        if (!f->block[b].order) continue;
+        for (i = f->block[b].first; i < f->block[b].end; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            uint32_t slot;
+            if (ins->guard
+                && (reg = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)),
+                    !ptx__defined(f, reg, i, b) || f->def[f->base[1] + PTX__INDEX(reg)] == i + 1))
+                return ptx__undefined(k, f, reg, i);
+            if (ins->kind != PTX__I_PLAIN) continue;
+            for (at = 0; (reg = ptx__next_register(k, ins, &at)) != 0;) {
+                slot = f->base[PTX__TAG(reg)] + PTX__INDEX(reg);
+                if (!ptx__defined(f, reg, i, b) || (at > ins->results && f->def[slot] == i + 1))
+                    return ptx__undefined(k, f, reg, i);
+            }
+        }
+    }
+    return PTX_E_NONE;
+}
+
+static ptx_code ptx__verify_kernel(ptx_kernel *k) {
+    ptx__flow f;
+    size_t i;
+    uint32_t b;
+    if (k->verified) return PTX_E_NONE;
+    if (k->guard) return ptx__fail(k, PTX_E_GUARD, k->guard_site, "a guard before nothing");
+    if (k->scopes.count)
+        return ptx__fail(k, PTX_E_SCOPE, k->scopes.at[k->scopes.count - 1].site,
+                         "the scope opened at %s is not closed", k->scopes.at[k->scopes.count - 1].site);
+    for (i = 0; i < k->labels.count; i++)
+        if (k->labels.at[i].uses && !k->labels.at[i].at)
+            return ptx__fail(k, PTX_E_LABEL, k->labels.at[i].used, "the label made at %s is nowhere placed",
+                             k->labels.at[i].site);
+    if (!k->ins.count)
+        return ptx__fail(k, PTX_E_FALL_OFF, k->site, "the kernel is empty; it needs a ptx_ret");
+    if (!ptx__make_blocks(k, &f)) return k->m->error.code;
+    ptx__walk(&f);
+    for (b = 0; b < f.blocks; b++) {
+        const ptx__block *block = &f.block[b];
+        const ptx__ins *last = &k->ins.at[block->end - 1];
+        if (!block->order) {
+            for (i = block->first; i < block->end; i++)
+                if (k->ins.at[i].kind != PTX__I_LABEL && k->ins.at[i].kind != PTX__I_COMMENT)
+                    return ptx__fail_at(k, PTX_E_UNREACHABLE, (uint32_t)i, k->ins.at[i].site,
+                                        "no path leads here", "");
+        } else if (b + 1 == f.blocks && (!ptx__ends_block(last) || last->guard))
+            return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
+                                "the kernel ends here without ptx_ret", "");
+    }
+    ptx__dominators(&f);
+    if (ptx__verify_values(k, &f)) return k->m->error.code;
+    k->verified = 1;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptx_verify(ptx_module *m) {
+    uint32_t i;
+    if (!m) return PTX_E_MEMORY;
+    if (!m->error.code && !m->used) ptx_fail(m, PTX_E_EMPTY, "", "the module has no kernel");
+    for (i = 0; i < m->used && !m->error.code; i++) ptx__verify_kernel(m->kernels.at[i]);
+    return m->error.code;
+}
+
+/* -- print -- */
+
+/* Decimal digits of n at p: the end. */
+static char *ptx__digits(char *p, uint64_t n) {
+    char digit[20];
+    int i = 0;
+    do {
+        digit[i++] = (char)('0' + (int)(n % 10));
+        n /= 10;
+    } while (n);
+    while (i) *p++ = digit[--i];
+    return p;
+}
+static char *ptx__hex(char *p, uint64_t n, int digits) {
+    while (digits--) *p++ = "0123456789ABCDEF"[n >> (4 * digits) & 15];
+    return p;
+}
+static char *ptx__string(char *p, const char *s) {
+    size_t n = strlen(s);
+    memcpy(p, s, n);
+    return p + n;
+}
+static char *ptx__print_register(char *p, uint32_t word) {
+    uint32_t tag = PTX__TAG(word);
+    if (tag == PTX__W_PRED_NOT) *p++ = '!', tag = PTX__W_PRED;
+    *p++ = '%';
+    *p++ = "?phrd"[tag];
+    return ptx__digits(p, PTX__INDEX(word));
+}
+
+/* One operand at *w; returns behind what it printed and moves *w on. No operand needs more than 280
+   characters. */
+static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w) {
+    uint32_t word = *(*w)++, tag = PTX__TAG(word);
+    uint64_t bits = 0;
+    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
+        bits = (*w)[0] | (uint64_t)(*w)[1] << 32;
+        *w += 2;
+    }
+    switch (tag) {
+    case PTX__W_UNSIGNED: return ptx__digits(p, bits);
+    case PTX__W_SIGNED:
+        if ((int64_t)bits < 0) *p++ = '-', bits = 0 - bits;
+        return ptx__digits(p, bits);
+    case PTX__W_HEX16: return ptx__hex(ptx__string(p, "0x"), bits, 4);
+    case PTX__W_F32: return ptx__hex(ptx__string(p, "0f"), bits, 8);
+    case PTX__W_F64: return ptx__hex(ptx__string(p, "0d"), bits, 16);
+    case PTX__W_PARAM: return ptx__string(p, k->m->chars.at + k->params.at[PTX__INDEX(word)].name);
+    case PTX__W_SHARED: return ptx__string(p, k->m->chars.at + k->shared.at[PTX__INDEX(word)].name);
+    case PTX__W_SPECIAL: return ptx__string(p, ptx__specials[PTX__INDEX(word)].name);
+    case PTX__W_MEM: {
+        int64_t offset;
+        *p++ = '[';
+        p = ptx__print_operand(k, p, w);
+        offset = (int32_t) * (*w)++;
+        if (offset) *p++ = '+';
+        if (offset < 0) *p++ = '-', offset = -offset;
+        if (offset) p = ptx__digits(p, (uint64_t)offset);
+        *p++ = ']';
+        return p;
+    }
+    case PTX__W_VECTOR: {
+        uint32_t i, n = PTX__INDEX(word);
+        *p++ = '{';
+        for (i = 0; i < n; i++) {
+            if (i) *p++ = ',', *p++ = ' ';
+            p = ptx__print_operand(k, p, w);
+        }
+        *p++ = '}';
+        return p;
+    }
+    default: return ptx__print_register(p, word);
+    }
+}
+
+/* Room for `more` characters behind p; returns the new p, or NULL. */
+static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
+    size_t used = (size_t)(p - m->text.at);
+    int ok;
+    m->text.count = used;
+    PTX__ROOM(m, m->text, more, ok);
+    return ok ? m->text.at + used : NULL;
+}
+
+static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins *ins) {
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
+    *p++ = '\t';
+    if (ins->guard) {
+        *p++ = '@';
+        p = ptx__print_register(p, ins->guard);
+        *p++ = ' ';
+    }
+    memcpy(p, k->m->chars.at + form->text, form->text_length);
+    p += form->text_length;
+    if (ins->kind == PTX__I_BRANCH) {
+        p = ptx__string(p, " $L");
+        p = ptx__digits(p, ins->words);
+    } else
+        while (w < end) {
+            *p++ = w == k->words.at + ins->words ? ' ' : ',';
+            if (p[-1] == ',') *p++ = ' ';
+            p = ptx__print_operand(k, p, &w);
+        }
+    *p++ = ';';
+    return p;
+}
+
+static char *ptx__print_head(ptx_kernel *k, char *p) {
+    static const char *const registers[PTX__CLASSES] = {"", ".pred %p", ".b16 %h", ".b32 %r", ".b64 %d"};
+    const char *chars = k->m->chars.at;
+    size_t i;
+    int c;
+    for (i = 0; i < k->shared.count; i++) /* dynamic shared memory is declared outside */
+        if (!k->shared.at[i].count) {
+            if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
+            p = ptx__digits(ptx__string(p, ".extern .shared .align "), k->shared.at[i].align);
+            p = ptx__string(ptx__string(ptx__string(p, " .b8 "), chars + k->shared.at[i].name), "[];\n");
+        }
+    if (!(p = ptx__text_room(k->m, p, 1024))) return NULL;
+    p = ptx__string(ptx__string(ptx__string(p, "\n.visible .entry "), chars + k->name), "(");
+    for (i = 0; i < k->params.count; i++) {
+        const ptx__symbol *s = &k->params.at[i];
+        if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
+        p = ptx__string(p, i ? ",\n\t.param " : "\n\t.param ");
+        if ((s->type & 0xff) == PTX_B8) {
+            p = ptx__digits(ptx__string(p, ".align "), s->align);
+            p = ptx__string(ptx__string(p, " .b8 "), chars + s->name);
+            *p++ = '[';
+            p = ptx__digits(p, s->count);
+            *p++ = ']';
+        } else {
+            const char *type = ptx__types[s->type & 0xff].name;
+            if (!(PTX__MEMORY >> (s->type & 0xff) & 1)) type = ptx__types[ptx__as_bits(s->type & 0xff)].name;
+            *p++ = '.';
+            p = ptx__string(ptx__string(ptx__string(p, type), " "), chars + s->name);
+        }
+    }
+    if (!(p = ptx__text_room(k->m, p, 1024))) return NULL;
+    p = ptx__string(p, k->params.count ? "\n)\n" : ")\n");
+    if (k->max_threads) p = ptx__string(ptx__digits(ptx__string(p, ".maxntid "), k->max_threads), ", 1, 1\n");
+    if (k->min_blocks) p = ptx__string(ptx__digits(ptx__string(p, ".minnctapersm "), k->min_blocks), "\n");
+    p = ptx__string(p, "{\n");
+    for (c = 1; c < PTX__CLASSES; c++)
+        if (k->registers[c]) {
+            p = ptx__string(ptx__string(p, "\t.reg "), registers[c]);
+            *p++ = '<';
+            p = ptx__string(ptx__digits(p, k->registers[c]), ">;\n");
+        }
+    for (i = 0; i < k->shared.count; i++) {
+        const ptx__symbol *s = &k->shared.at[i];
+        if (!s->count) continue;
+        if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
+        p = ptx__digits(ptx__string(p, "\t.shared .align "), s->align);
+        p = ptx__string(ptx__string(p, " .b"), ""); /* only the size matters to the assembler */
+        p = ptx__digits(p, 8u * ptx_type_bytes((ptx_type)s->type));
+        p = ptx__string(ptx__string(p, " "), chars + s->name);
+        *p++ = '[';
+        p = ptx__string(ptx__digits(p, s->count), "];\n");
+    }
+    return ptx__text_room(k->m, p, 64);
+}
+
+/* The longest line of one instruction: mnemonic 256, guard and punctuation 32, and its operands. */
+static size_t ptx__line_bound(const ptx__ins *ins) { return 320 + 24u * (size_t)ins->count; }
+
+static char *ptx__print_kernel(ptx_kernel *k, char *p) {
+    size_t i, room = 0, n = k->ins.count;
+    const ptx__ins *ins = k->ins.at;
+    if (!(p = ptx__print_head(k, p))) return NULL;
+    for (i = 0; i < n; i++, ins++) {
+        size_t bound = ptx__line_bound(ins);
+        if (k->m->comments) bound += strlen(ins->site) + 8;
+        if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->chars.at + ins->form);
+        if (room < bound) { /* asked for in large steps: the test is all that most lines pay */
+            if (!(p = ptx__text_room(k->m, p, bound + 4096))) return NULL;
+            room = k->m->text.capacity - (size_t)(p - k->m->text.at);
+        }
+        {
+            char *start = p;
+            if (ins->kind == PTX__I_LABEL) {
+                if (!k->labels.at[ins->words].uses) continue;
+                p = ptx__digits(ptx__string(p, "$L"), ins->words);
+                *p++ = ':';
+            } else if (ins->kind == PTX__I_COMMENT)
+                p = ptx__string(ptx__string(p, "\t// "), k->m->chars.at + ins->form);
+            else {
+                p = ptx__print_instruction(k, p, ins);
+                if (k->m->comments) p = ptx__string(ptx__string(p, " // "), ins->site);
+            }
+            *p++ = '\n';
+            room -= (size_t)(p - start);
+        }
+    }
+    if (!(p = ptx__text_room(k->m, p, 8))) return NULL;
+    return ptx__string(p, "}\n");
+}
+
+PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {
+    char *p;
+    uint32_t i, version;
+    if (length) *length = 0;
+    if (ptx_verify(m)) return NULL;
+    m->text.count = 0;
+    if (!(p = ptx__text_room(m, m->text.at, 256))) return NULL;
+    version = ptx_version(m);
+    p = ptx__digits(ptx__string(p, ".version "), version / 10);
+    *p++ = '.';
+    p = ptx__digits(p, version % 10);
+    p = ptx__digits(ptx__string(p, "\n.target sm_"), m->target & 0xfffu);
+    if (m->target & 0x1000u) *p++ = 'a';
+    p = ptx__string(p, "\n.address_size 64\n");
+    for (i = 0; i < m->used; i++)
+        if (!(p = ptx__print_kernel(m->kernels.at[i], p))) return NULL;
+    *p = 0;
+    m->text.count = (size_t)(p - m->text.at);
+    if (length) *length = m->text.count;
+    return m->text.at;
+}
+
+PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity) {
+    size_t length, n;
+    const char *text = ptx_text(m, &length);
+    if (!text) length = 0;
+    if (buffer && capacity) {
+        n = length < capacity - 1 ? length : capacity - 1;
+        if (text) memcpy(buffer, text, n);
+        buffer[n] = 0;
+    }
+    return length;
+}
+
+PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) { return m ? m->used : 0; }
+
+PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info *info) {
+    ptx_kernel *k;
+    uint32_t i, offset = 0;
+    if (!m || !info || index >= m->used) return 0;
+    k = m->kernels.at[index];
+    for (i = 0; i < k->params.count; i++) {
+        const ptx__symbol *s = &k->params.at[i];
+        ptx_param_info *p = &k->info.at[i];
+        p->name = m->chars.at + s->name;
+        p->type = (ptx_type)(s->type & 0xff);
+        p->space = (ptx_space)(s->type >> 8);
+        p->bytes = s->count;
+        p->align = s->align;
+        p->offset = offset = ptx__align_up(offset, s->align);
+        offset += s->count;
+    }
+    info->name = m->chars.at + k->name;
+    info->params = k->info.at;
+    info->param_count = (uint32_t)k->params.count;
+    info->param_bytes = k->param_bytes;
+    info->shared_bytes = k->shared_bytes;
+    info->max_threads = k->max_threads;
+    info->instructions = (uint32_t)k->ins.count;
+    return 1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PTXGEN_IMPLEMENTATION */
+
+/* ---- [LICENSE] --------------------------------------------------------------------------------------------
+
+   This software is available under two licenses; choose the one you prefer.
+
+   A - MIT License. Copyright (c) 2026 the ptxgen authors.
+   Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+   associated documentation files (the "Software"), to deal in the Software without restriction, including
+   without limitation the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+   copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to the
+   following conditions: The above copyright notice and this permission notice shall be included in all copies
+   or substantial portions of the Software.
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT
+   LIMITED TO THE
+   WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+   AUTHORS OR
+   COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT,
+   TORT OR
+   OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+   SOFTWARE.
+
+   B - Public domain (www.unlicense.org). This is free and unencumbered software released into the public
+   domain. Anyone is free to copy, modify, publish, use, compile, sell, or distribute this software, either in
+   source code form or as a compiled binary, for any purpose, commercial or non-commercial, and by any means.
+   THE SOFTWARE IS PROVIDED "AS IS",
+   WITHOUT WARRANTY OF ANY KIND, as above. */

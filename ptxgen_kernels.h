@@ -1,0 +1,1101 @@
+/* ptxgen_kernels.h - v0.1 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
+
+   WHAT   Generators of kernels that LLM inference needs, and the geometry of their launches: a description
+          goes in, PTX and a plan (entries, grids, workspace, bytes) come out. Nobody computes a grid by hand.
+   DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
+                                          #include "ptxgen_kernels.h"     (includes ptxgen.h)
+          Everywhere else include it plainly.
+
+   Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
+
+       ptxk_flash_decode_desc desc = {32, 8, 128, PTX_F16, 0.0f};           // 0: scale 1/sqrt(128)
+       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count};
+       ptx_plan plan;
+       ptxk_message why;
+       if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
+       ptx_module *m = ptx_module_new(NULL);
+       ptxk_flash_decode_emit(m, &desc);                             // two entries: chunk pass, combine
+       const char *text = ptx_text(m, NULL);
+       // load it, allocate plan.workspace_bytes, fill a ptxk_flash_decode_args, and run plan.launch[0],
+       // plan.launch[1] ... with that struct as the one argument; ptxgen_cuda.h does all that.
+
+   INDEX  (the same tags in the same order in all three headers; search for the tag)
+     [MANUAL]     what each operation computes, and what happens at the edges
+     [CONFIG]     macros that you may define before including
+     [ERRORS]     how a description or a shape is refused
+     [TYPES]      descriptions, shapes, arguments
+     [TABLE]      the operations and their example descriptions: the registry
+     [INTERFACE]  functions
+     [SUPPORT]    implementation: checks, sizes, the registry
+     [CORE]       implementation: the vocabulary of kernels, and the kernels
+     [LICENSE]
+
+   [MANUAL]
+   OPERATION  desc -> code (what is baked: head counts, head_dim, type), shape -> plan (what changes from
+          launch to launch), args -> one by-value parameter that all entries of the plan read. Sizes that change
+          every token, such as lengths, are read from device memory, so a captured graph replays with new ones.
+
+   FLASH_DECODE  out[b,h,:] = sum_i softmax_i(scale * q[b,h,:] . K[b,g,i,:]) V[b,g,i,:],  i < lengths[b],
+          g = h * kv_heads / heads. Split-KV: blocks take chunks of a sequence, a second kernel joins the
+          chunks (T. Dao, D. Haziza, F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023),
+          with the online softmax of M. Milakov and N. Gimelshein ("Online normalizer calculation for softmax",
+          2018). f32 arithmetic. The query heads of one KV head share the reads of K and V (up to 8; more are
+          done in tiles of at most 8).
+     length 0            zeros; the cache pointers of that sequence are not followed
+     length > max_seq    NaN in that sequence's whole output, its cache is not touched; others are right
+     length > max_len    right, if it is at most max_seq: max_len only steers the number of splits
+     score -inf          that key has weight 0; when all are -inf the output is zeros
+     score +inf          the keys with +inf share the weight equally
+     score NaN           NaN in that head's output
+     weight 0            is multiplied like any other: 0 * inf in V is NaN
+     element offsets are 64-bit throughout: caches past 2^32 elements are addressed right.
+
+   DOES NOT  use tensor cores yet; no paged caches, windows or soft caps yet.
+*/
+#ifndef PTXGEN_KERNELS_H
+#define PTXGEN_KERNELS_H
+
+#include "ptxgen.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- [CONFIG] ------------------------------------------------------------------------------------------
+
+   PTXGEN_IMPLEMENTATION, PTXGEN_STATIC, PTXGEN_API: as in ptxgen.h. Nothing of its own. */
+
+/* ---- [ERRORS] ------------------------------------------------------------------------------------------
+
+   emit functions report through the module: PTX_E_DESC, with a message that names field, value and rule, before
+   a line is emitted. plan functions return PTX_E_DESC, or PTX_E_ARGUMENT for a NULL, and write such a message: */
+typedef struct ptxk_message {
+    char text[160]; /* "flash_decode: head_dim is 100, must be a multiple of 8 from 8 to 256"; "" when well */
+} ptxk_message;
+
+/* ---- [TYPES] ------------------------------------------------------------------------------------------- */
+
+/* What is baked into the code. All fields count for equality, there is no padding: usable as a key. */
+typedef struct ptxk_flash_decode_desc {
+    uint32_t heads;    /* query heads: a multiple of kv_heads, at most 65536 */
+    uint32_t kv_heads; /* at least 1 */
+    uint32_t head_dim; /* a multiple of 8, 8 ... 256 */
+    uint32_t kv_type;  /* what the caches hold: PTX_F32, PTX_F16 or PTX_BF16 */
+    float scale;       /* factor of q . k; 0: 1/sqrt(head_dim) */
+} ptxk_flash_decode_desc;
+
+/* What a plan is made for. */
+typedef struct ptxk_flash_decode_shape {
+    uint32_t batch;    /* sequences, at most 65535; 0: nothing to do, a plan without launches */
+    uint32_t max_len;  /* the longest length to plan for, at most max_seq: steers the number of splits */
+    uint32_t max_seq;  /* rows that a cache holds per KV head, at most 2^31 - 1 */
+    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+} ptxk_flash_decode_shape;
+
+/* The one argument of both entries, by value. Device addresses. */
+typedef struct ptxk_flash_decode_args {
+    uint64_t q;         /* f32 [batch, heads, head_dim], 16-byte aligned */
+    uint64_t k_caches;  /* u64 [batch], each the 16-byte aligned address of kv_type [kv_heads, max_seq, head_dim] */
+    uint64_t v_caches;  /* the same for V */
+    uint64_t lengths;   /* u32 [batch], each at most max_seq */
+    uint64_t out;       /* f32 [batch, heads, head_dim], 16-byte aligned */
+    uint64_t workspace; /* plan.workspace_bytes, 256-byte aligned; ignored when that is 0 */
+    uint32_t max_seq;   /* as in the shape */
+    uint32_t reserved;  /* 0 */
+} ptxk_flash_decode_args;
+
+/* ---- [TABLE] -------------------------------------------------------------------------------------------
+
+   OPERATIONS. X(name): ptxk_<name>_desc, ptxk_<name>_emit(), and its examples below. */
+#define PTXK_OPERATIONS(X) X(flash_decode)
+
+/* EXAMPLES. X(label, fields of the description ...): each type with each size of row, GQA in rotation, and shapes
+   of known models. What ptxdump prints and what the tests assemble for every target. */
+#define PTXK_EXAMPLES_flash_decode(X)                                                                        \
+    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, 0.0f)                                                \
+    X("1 head, d 16, f32", 1, 1, 16, PTX_F32, 0.0f)                                                          \
+    X("4 heads on 1, d 16, f16", 4, 1, 16, PTX_F16, 0.0f)                                                    \
+    X("7 heads on 1, d 16, bf16", 7, 1, 16, PTX_BF16, 0.0f)                                                  \
+    X("16 heads on 2, d 40, f32", 16, 2, 40, PTX_F32, 0.0f)                                                  \
+    X("2 heads on 2, d 40, f16", 2, 2, 40, PTX_F16, 0.0f)                                                    \
+    X("8 heads on 2, d 40, bf16", 8, 2, 40, PTX_BF16, 0.0f)                                                  \
+    X("14 heads on 2, d 64, f32", 14, 2, 64, PTX_F32, 0.0f)                                                  \
+    X("8 heads on 1, d 64, f16", 8, 1, 64, PTX_F16, 0.0f)                                                    \
+    X("12 heads on 12, d 64, bf16", 12, 12, 64, PTX_BF16, 0.0f)                                              \
+    X("4 heads on 1, d 96, f32", 4, 1, 96, PTX_F32, 0.0f)                                                    \
+    X("28 heads on 4, d 96, f16", 28, 4, 96, PTX_F16, 0.0f)                                                  \
+    X("64 heads on 8, d 96, bf16", 64, 8, 96, PTX_BF16, 0.0f)                                                \
+    X("32 heads on 8, d 128, f32", 32, 8, 128, PTX_F32, 0.0f)                                                \
+    X("64 heads on 8, d 128, f32", 64, 8, 128, PTX_F32, 0.0f)                                                \
+    X("32 heads on 32, d 128, f16", 32, 32, 128, PTX_F16, 0.0f)                                              \
+    X("64 heads on 8, d 128, f16", 64, 8, 128, PTX_F16, 0.0f)                                                \
+    X("28 heads on 4, d 128, bf16", 28, 4, 128, PTX_BF16, 0.0f)                                              \
+    X("71 heads on 1, d 64, f16", 71, 1, 64, PTX_F16, 0.0f)                                                  \
+    X("8 heads on 1, d 192, f32", 8, 1, 192, PTX_F32, 0.0f)                                                  \
+    X("1 head, d 192, f16", 1, 1, 192, PTX_F16, 0.0f)                                                        \
+    X("4 heads on 1, d 192, bf16", 4, 1, 192, PTX_BF16, 0.0f)                                                \
+    X("7 heads on 1, d 256, f32", 7, 1, 256, PTX_F32, 0.0f)                                                  \
+    X("8 heads on 1, d 256, f32", 8, 1, 256, PTX_F32, 0.0f)                                                  \
+    X("8 heads on 1, d 256, f16", 8, 1, 256, PTX_F16, 0.0f)                                                  \
+    X("16 heads on 4, d 256, bf16", 16, 4, 256, PTX_BF16, 0.0625f)                                           \
+    X("1 head, d 8, f16", 1, 1, 8, PTX_F16, 0.0f)                                                            \
+    X("9 heads on 1, d 136, f32", 9, 1, 136, PTX_F32, 0.0f)
+
+/* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
+
+/* -- registry -- */
+
+PTXGEN_API uint32_t ptxk_operation_count(void);
+/* NULL past the end. */
+PTXGEN_API const ptx_operation *ptxk_operation_get(uint32_t index);
+/* NULL for an unknown name. */
+PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name);
+/* Example description `variant` (0, 1, ...) of operation `index`. Returns 0 past the end of either, or when it
+   does not fit into capacity. label may be NULL; it is set to a static text. */
+PTXGEN_API int ptxk_operation_example(uint32_t index, uint32_t variant, void *desc, size_t capacity,
+                                      const char **label);
+
+/* -- flash_decode -- */
+
+/* Append the two entries (chunk pass, combine) to the module. desc: a ptxk_flash_decode_desc. Their names contain
+   all that is baked, so several descriptions fit into one module. */
+PTXGEN_API ptx_code ptxk_flash_decode_emit(ptx_module *m, const void *desc);
+/* The launches for a shape. min_bytes is the lower bound when all sequences are max_len long. why may be NULL. */
+PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
+                                           const ptxk_flash_decode_shape *shape, ptx_plan *plan,
+                                           ptxk_message *why);
+/* The lower bound of traffic for these lengths (host memory): K and V rows once, q and out once. 0: a bad desc. */
+PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, const uint32_t *lengths,
+                                            uint32_t batch);
+/* Keys that one block takes of a sequence of that length, as the kernel computes it. splits is
+   plan.launch[0].grid[2]. 0 for a bad desc or splits 0. */
+PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, uint32_t length,
+                                            uint32_t splits);
+
+/* -- vocabulary: pieces of kernels, for your own as well -- */
+
+/* op (PTX_ADD, PTX_MAX ...) over the lanes whose numbers differ in the bits first, 2 first ... last/2 only; every
+   lane gets the result. (1, 32): the whole warp; (1, 8): each 8 neighbours; (8, 32): the 4 lanes 8 apart.
+   x: 32 bits, all 32 lanes present. */
+PTXGEN_API ptx_val ptxk_warp_reduce(ptx_kernel *k, ptx_op_id op, ptx_val x, uint32_t first, uint32_t last);
+/* 16 bytes in one access, as four b32. p NULL: always; otherwise only where *p holds, zeros elsewhere. */
+PTXGEN_API void ptxk_load16(ptx_kernel *k, const ptx_val *p, ptx_mem mem, ptx_val words[4]);
+/* The elements of 16 bytes as f32: 4 of PTX_F32, 8 of PTX_F16 or PTX_BF16. Returns how many. */
+PTXGEN_API uint32_t ptxk_widen(ptx_kernel *k, ptx_type stored, const ptx_val words[4], ptx_val *out);
+/* sum + a[0] b[0] + ... + a[n-1] b[n-1], fused, in this order. */
+PTXGEN_API ptx_val ptxk_dot(ptx_kernel *k, uint32_t n, const ptx_val *a, const ptx_val *b, ptx_val sum);
+/* out[i] += a x[i] */
+PTXGEN_API void ptxk_axpy(ptx_kernel *k, uint32_t n, ptx_val a, const ptx_val *x, ptx_val *out);
+/* a / b as a factor: 1 / b, and 0 where b is 0. */
+PTXGEN_API ptx_val ptxk_rcp_or_zero(ptx_kernel *k, ptx_val b);
+/* ceil(a / b), u32; a + b - 1 must not wrap. */
+PTXGEN_API ptx_val ptxk_div_up(ptx_kernel *k, ptx_val a, ptx_val b);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PTXGEN_KERNELS_H */
+
+#if defined(PTXGEN_IMPLEMENTATION) && !defined(PTXGEN_KERNELS_IMPLEMENTED)
+#define PTXGEN_KERNELS_IMPLEMENTED
+
+#include <float.h>
+#include <math.h> /* INFINITY, NAN; no function of it */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- [SUPPORT] ----------------------------------------------------------------------------------------- */
+
+static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *format, ...)
+{
+    if (why) {
+        va_list list;
+        va_start(list, format);
+        (void)vsnprintf(why->text, sizeof why->text, format, list);
+        va_end(list);
+    }
+    return code;
+}
+
+/* a * b, or 0 in *fits when that passes 64 bits. */
+static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits)
+{
+    if (b && a > UINT64_MAX / b) {
+        *fits = 0;
+        return 0;
+    }
+    return a * b;
+}
+
+static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* The square root of 1 ... 2^32 by Newton's rule: no libm to link, the same bits everywhere. */
+static double ptxk__sqrt(double x)
+{
+    double y = x;
+    int i;
+    for (i = 0; i < 40; i++) y = 0.5 * (y + x / y);
+    return y;
+}
+
+/* All that follows from a flash_decode description. */
+#define PTXK__WARPS 4u
+#define PTXK__THREADS (32u * PTXK__WARPS)
+#define PTXK__TILE 8u  /* most query heads of a block */
+#define PTXK__ROW 8u   /* most elements of a row in a lane */
+#define PTXK__UNROLL 4u
+#define PTXK__JOIN 8u  /* chunks that the combine has in flight */
+#define PTXK__LEN_MAX 0x7fffffffu
+
+typedef struct ptxk__flash {
+    ptx_type type;
+    uint32_t heads, kv_heads, d;
+    uint32_t group;     /* query heads of a KV head */
+    uint32_t tile;      /* ... of them in one block */
+    uint32_t tiles;     /* blocks for a group; the last may have fewer heads */
+    uint32_t row_bytes; /* of one key */
+    uint32_t per_vec;   /* elements of 16 bytes */
+    uint32_t row_vecs;  /* 16-byte vectors of a row */
+    uint32_t lanes;     /* lanes that share a row, a power of two */
+    uint32_t vecs;      /* vectors of a row in a lane: lane i has vectors i, i + lanes */
+    uint32_t rows;      /* rows that a warp reads at once */
+    uint32_t unroll;    /* ... and how many times, before it computes */
+    uint32_t warp_keys; /* keys of a warp in one step: rows * unroll */
+    uint32_t step;      /* keys of the block in one step */
+    uint32_t min_chunk; /* fewest keys worth a block of their own, a multiple of step */
+    uint32_t record;    /* bytes of one partial result in the workspace */
+    float scale;        /* of the scores, in base 2 */
+} ptxk__flash;
+
+static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why)
+{
+    uint32_t bytes, overhead, key_bytes;
+    double scale;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the description is NULL");
+    if (!d->kv_heads || d->kv_heads > 65536)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: kv_heads is %u, must be 1 to 65536", d->kv_heads);
+    if (!d->heads || d->heads > 65536)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: heads is %u, must be 1 to 65536", d->heads);
+    if (d->heads % d->kv_heads)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: heads is %u, must be a multiple of kv_heads, %u",
+                            d->heads, d->kv_heads);
+    if (d->head_dim % 8 || !d->head_dim || d->head_dim > 256)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_decode: head_dim is %u, must be a multiple of 8 from 8 to 256", d->head_dim);
+    if (d->kv_type != PTX_F32 && d->kv_type != PTX_F16 && d->kv_type != PTX_BF16)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_decode: kv_type is %u, must be PTX_F32, PTX_F16 or PTX_BF16", d->kv_type);
+    if (!(d->scale >= -1e30f && d->scale <= 1e30f))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_decode: scale is %g, must be from -1e30 to 1e30 (0: default)",
+                            (double)d->scale);
+
+    f->type = (ptx_type)d->kv_type;
+    f->heads = d->heads;
+    f->kv_heads = d->kv_heads;
+    f->d = d->head_dim;
+    f->group = d->heads / d->kv_heads;
+    f->tiles = ptxk__ceil_div(f->group, PTXK__TILE);
+    f->tile = ptxk__ceil_div(f->group, f->tiles);
+    bytes = f->type == PTX_F32 ? 4 : 2;
+    f->row_bytes = f->d * bytes;
+    f->per_vec = 16 / bytes;
+    f->row_vecs = f->row_bytes / 16;
+    f->lanes = 1;
+    while (f->lanes < 32 && f->lanes < f->row_vecs) f->lanes *= 2;
+    f->vecs = ptxk__ceil_div(f->row_vecs, f->lanes);
+    f->rows = 32 / f->lanes;
+    /* Registers: q and the sums take 2 * tile * elements, K and V in flight 8 * vecs a key, scores tile a key */
+    f->unroll = f->tile * f->per_vec * f->vecs > 48 ? PTXK__UNROLL / 2 : PTXK__UNROLL;
+    f->warp_keys = f->rows * f->unroll;
+    f->step = f->warp_keys * PTXK__WARPS;
+    f->record = (f->d + 8) * 4;
+
+    /* A split costs, for each of its heads: q read (d floats), its partial result written and read again (d floats
+       and a sector of maximum and sum, which every warp of the combine reads: one for 32 elements), and some 16
+       sectors a block for lengths, pointers and the like. Keys are added until that is 4 % of what K and V
+       themselves take, so that all traffic stays within 5 % of the lower bound; 128 at least, for the start of a
+       block is not free. */
+    overhead = f->tile * (3 * f->d * 4 + 32 + f->d) + 512;
+    key_bytes = 2 * f->row_bytes;
+    f->min_chunk = ptxk__ceil_div(overhead * 25, key_bytes);
+    if (f->min_chunk < 128) f->min_chunk = 128;
+    f->min_chunk = ptxk__ceil_div(f->min_chunk, f->step) * f->step;
+
+    scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
+    f->scale = (float)(scale * 1.44269504088896340736); /* log2 e: ex2 is what the machine has */
+    return PTX_E_NONE;
+}
+
+/* Bytes before the partial results in the workspace: u32 chunks[batch]. The kernels compute the same. */
+static uint64_t ptxk__flash_header(uint32_t batch)
+{
+    return ((uint64_t)batch * 4 + 255) / 256 * 256;
+}
+
+PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, uint32_t length,
+                                            uint32_t splits)
+{
+    ptxk__flash f;
+    uint32_t chunk;
+    if (!splits || ptxk__flash_form(desc, &f, NULL)) return 0;
+    if (length > PTXK__LEN_MAX) return 0;
+    chunk = ptxk__ceil_div(ptxk__ceil_div(length, splits), f.step) * f.step;
+    return chunk < f.min_chunk ? f.min_chunk : chunk;
+}
+
+PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, const uint32_t *lengths,
+                                            uint32_t batch)
+{
+    ptxk__flash f;
+    uint64_t bytes;
+    uint32_t i;
+    if (!lengths || ptxk__flash_form(desc, &f, NULL)) return 0;
+    bytes = (uint64_t)batch * f.heads * f.d * 4 * 2;
+    for (i = 0; i < batch; i++) bytes += (uint64_t)lengths[i] * f.kv_heads * f.row_bytes * 2;
+    return bytes;
+}
+
+PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
+                                           const ptxk_flash_decode_shape *shape, ptx_plan *plan,
+                                           ptxk_message *why)
+{
+    ptxk__flash f;
+    ptx_launch *chunks, *combine;
+    uint64_t cache, blocks, want, most;
+    int fits = 1;
+    ptx_code code = ptxk__flash_form(desc, &f, why);
+    if (plan) memset(plan, 0, sizeof *plan);
+    if (code) return code;
+    if (!shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the %s is NULL", plan ? "shape" : "plan");
+    if (shape->batch > 65535)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: batch is %u, must be at most 65535",
+                            shape->batch);
+    if (shape->max_seq > PTXK__LEN_MAX)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: max_seq is %u, must be at most 2147483647",
+                            shape->max_seq);
+    if (shape->max_len > shape->max_seq)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: max_len is %u, must be at most max_seq, %u",
+                            shape->max_len, shape->max_seq);
+    if (!shape->sm_count)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: sm_count is 0, must be at least 1");
+    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_decode_args);
+    if (!shape->batch) return PTX_E_NONE;
+
+    cache = ptxk__product((uint64_t)f.kv_heads * shape->max_seq, f.row_bytes, &fits); /* one sequence's K */
+    (void)ptxk__product(cache, 2 * (uint64_t)shape->batch, &fits);
+    if (!fits) {
+        memset(plan, 0, sizeof *plan);
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_decode: batch %u, kv_heads %u, max_seq %u, head_dim %u: caches pass 2^64 bytes",
+                            shape->batch, f.kv_heads, shape->max_seq, f.d);
+    }
+    plan->min_bytes = 2 * (uint64_t)shape->batch * f.kv_heads * shape->max_len * f.row_bytes
+                      + 2 * (uint64_t)shape->batch * f.heads * f.d * 4;
+
+    /* Eight blocks for each multiprocessor, two to four waves of what fits at once, so that the end of a launch
+       is short even when lengths differ; but no block with fewer keys than min_chunk. */
+    blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
+    want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
+    most = ptxk__ceil_div(shape->max_len, f.min_chunk);
+    if (want > most) want = most;
+    if (want > 65535) want = 65535;
+    if (want < 1) want = 1;
+
+    chunks = &plan->launch[plan->launches++];
+    chunks->entry = 0;
+    chunks->grid[0] = f.kv_heads * f.tiles;
+    chunks->grid[1] = shape->batch;
+    chunks->grid[2] = (uint32_t)want;
+    chunks->block[0] = PTXK__THREADS;
+    chunks->block[1] = chunks->block[2] = 1;
+    if (want == 1) return PTX_E_NONE; /* no chunk has a neighbour: no workspace, nothing to join */
+    combine = &plan->launch[plan->launches++];
+    combine->entry = 1;
+    combine->grid[0] = ptxk__ceil_div(f.heads * f.d, PTXK__THREADS);
+    combine->grid[1] = shape->batch;
+    combine->grid[2] = 1;
+    combine->block[0] = PTXK__THREADS;
+    combine->block[1] = combine->block[2] = 1;
+    plan->workspace_bytes = ptxk__flash_header(shape->batch) + want * shape->batch * f.heads * f.record;
+    return PTX_E_NONE;
+}
+
+/* The registry, made from [TABLE]. */
+#define PTXK__OPERATION(name) {#name, (uint32_t)sizeof(ptxk_##name##_desc), ptxk_##name##_emit},
+static const ptx_operation ptxk__operations[] = {PTXK_OPERATIONS(PTXK__OPERATION)};
+#undef PTXK__OPERATION
+
+PTXGEN_API uint32_t ptxk_operation_count(void)
+{
+    return (uint32_t)(sizeof ptxk__operations / sizeof ptxk__operations[0]);
+}
+
+PTXGEN_API const ptx_operation *ptxk_operation_get(uint32_t index)
+{
+    return index < ptxk_operation_count() ? &ptxk__operations[index] : NULL;
+}
+
+PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name)
+{
+    uint32_t i;
+    for (i = 0; name && i < ptxk_operation_count(); i++)
+        if (!strcmp(name, ptxk__operations[i].name)) return &ptxk__operations[i];
+    return NULL;
+}
+
+/* ptxk__<name>_example: description `variant`, and its label. */
+#define PTXK__LABEL(label, a, b, c, d, e) label,
+#define PTXK__DESC(label, a, b, c, d, e) {a, b, c, d, e},
+static const char *const ptxk__flash_decode_labels[] = {PTXK_EXAMPLES_flash_decode(PTXK__LABEL)};
+static const ptxk_flash_decode_desc ptxk__flash_decode_examples[] = {PTXK_EXAMPLES_flash_decode(PTXK__DESC)};
+#undef PTXK__LABEL
+#undef PTXK__DESC
+
+static const void *ptxk__flash_decode_example(uint32_t variant, const char **label)
+{
+    if (variant >= sizeof ptxk__flash_decode_examples / sizeof ptxk__flash_decode_examples[0]) return NULL;
+    *label = ptxk__flash_decode_labels[variant];
+    return &ptxk__flash_decode_examples[variant];
+}
+
+PTXGEN_API int ptxk_operation_example(uint32_t index, uint32_t variant, void *desc, size_t capacity,
+                                      const char **label)
+{
+    const char *text = NULL;
+    const void *example = NULL;
+    uint32_t i = 0;
+    if (index >= ptxk_operation_count() || !desc || capacity < ptxk__operations[index].desc_bytes) return 0;
+#define PTXK__EXAMPLE(name) \
+    if (i++ == index) example = ptxk__##name##_example(variant, &text);
+    PTXK_OPERATIONS(PTXK__EXAMPLE)
+#undef PTXK__EXAMPLE
+    (void)i;
+    if (!example) return 0;
+    memcpy(desc, example, ptxk__operations[index].desc_bytes);
+    if (label) *label = text;
+    return 1;
+}
+
+/* ---- [CORE] --------------------------------------------------------------------------------------------
+
+   One emitting call in a statement: the text is then the same whatever compiler built the generator. */
+
+/* -- vocabulary -- */
+
+PTXGEN_API ptx_val ptxk_warp_reduce(ptx_kernel *k, ptx_op_id op, ptx_val x, uint32_t first, uint32_t last)
+{
+    uint32_t distance;
+    for (distance = first; distance < last; distance *= 2) {
+        ptx_val other = ptx_shfl_bfly(k, x, ptx_u32(distance), ptx_u32(31), ptx_u32(0xffffffffu));
+        x = ptx_op2(k, op, 0, x, ptx_as(other, ptx_type_of(x)));
+    }
+    return x;
+}
+
+PTXGEN_API void ptxk_load16(ptx_kernel *k, const ptx_val *p, ptx_mem mem, ptx_val words[4])
+{
+    if (p)
+        ptx_ld_vec_if(k, *p, PTX_B32, 4, mem, ptx_b32(0), words);
+    else
+        ptx_ld_vec(k, PTX_B32, 4, mem, words);
+}
+
+PTXGEN_API uint32_t ptxk_widen(ptx_kernel *k, ptx_type stored, const ptx_val words[4], ptx_val *out)
+{
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        if (stored == PTX_F32) {
+            out[i] = ptx_as(words[i], PTX_F32);
+        } else if (stored == PTX_F16) {
+            ptx_val half[2];
+            ptx_unpack(k, PTX_F16, 2, words[i], half);
+            out[2 * i] = ptx_cvt(k, PTX_F32, half[0]);
+            out[2 * i + 1] = ptx_cvt(k, PTX_F32, half[1]);
+        } else { /* a bf16 is the upper half of an f32; the conversion instruction came with sm_90 */
+            ptx_val low = ptx_shl(k, words[i], ptx_u32(16));
+            ptx_val high = ptx_and(k, words[i], ptx_b32(0xffff0000u));
+            out[2 * i] = ptx_as(low, PTX_F32);
+            out[2 * i + 1] = ptx_as(high, PTX_F32);
+        }
+    }
+    return stored == PTX_F32 ? 4 : 8;
+}
+
+PTXGEN_API ptx_val ptxk_dot(ptx_kernel *k, uint32_t n, const ptx_val *a, const ptx_val *b, ptx_val sum)
+{
+    uint32_t i;
+    for (i = 0; i < n; i++) sum = ptx_fma(k, a[i], b[i], sum);
+    return sum;
+}
+
+PTXGEN_API void ptxk_axpy(ptx_kernel *k, uint32_t n, ptx_val a, const ptx_val *x, ptx_val *out)
+{
+    uint32_t i;
+    for (i = 0; i < n; i++) out[i] = ptx_fma(k, a, x[i], out[i]);
+}
+
+PTXGEN_API ptx_val ptxk_rcp_or_zero(ptx_kernel *k, ptx_val b)
+{
+    ptx_val zero = ptx_setp(k, PTX_EQ, b, ptx_f32(0));
+    ptx_val inverse = ptx_rcp(k, b);
+    return ptx_selp(k, ptx_f32(0), inverse, zero);
+}
+
+PTXGEN_API ptx_val ptxk_div_up(ptx_kernel *k, ptx_val a, ptx_val b)
+{
+    ptx_val sum = ptx_add(k, a, b);
+    ptx_val last = ptx_sub(k, sum, ptx_u32(1));
+    return ptx_div(k, last, b);
+}
+
+/* 2^(x - y), the weight of a score x where y is the maximum. */
+static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y)
+{
+    ptx_val difference = ptx_sub(k, x, y);
+    return ptx_ex2(k, difference);
+}
+
+/* The address in the args of a pointer to global memory. */
+static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset)
+{
+    ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offset));
+    return ptx_ptr(p, PTX_GLOBAL);
+}
+
+static void ptxk__add_to(ptx_kernel *k, ptx_var address, uint64_t bytes)
+{
+    ptx_val here = ptx_get(k, address);
+    ptx_val there = ptx_add(k, here, ptx_u64(bytes));
+    ptx_set(k, address, there);
+}
+
+/* -- flash_decode: chunk pass -- */
+
+/* What a lane keeps for each head: its piece of q and of the weighted sum, the maximum, the sum of weights. */
+typedef struct ptxk__flash_state {
+    ptx_val q[PTXK__TILE][PTXK__ROW];
+    ptx_var sum[PTXK__TILE][PTXK__ROW], most[PTXK__TILE], total[PTXK__TILE];
+    ptx_val has[2];   /* vector i of a row exists for this lane; only for i where it does not for all */
+    ptx_var k_at, v_at; /* this lane's first vector of its next key */
+} ptxk__flash_state;
+
+static int ptxk__flash_partial(const ptxk__flash *f, uint32_t vec)
+{
+    return (vec + 1) * f->lanes > f->row_vecs;
+}
+
+/* The vectors of `unroll` keys that this lane reads; inside: NULL, or which of the keys there are. */
+static void ptxk__flash_read(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_state *s, ptx_var at,
+                             const ptx_val *inside, ptx_val words[PTXK__UNROLL][2][4])
+{
+    ptx_val base = ptx_get(k, at);
+    uint32_t u, v;
+    base = ptx_ptr(base, PTX_GLOBAL);
+    for (u = 0; u < f->unroll; u++) {
+        for (v = 0; v < f->vecs; v++) {
+            int64_t offset = (int64_t)(u * f->rows * f->row_bytes + v * f->lanes * 16);
+            ptx_mem mem = ptx_with(ptx_at(base, offset), PTX_NC);
+            if (ptxk__flash_partial(f, v) && inside) {
+                ptx_val both = ptx_and(k, s->has[v], inside[u]);
+                ptxk_load16(k, &both, mem, words[u][v]);
+            } else if (inside) {
+                ptxk_load16(k, &inside[u], mem, words[u][v]);
+            } else {
+                ptxk_load16(k, ptxk__flash_partial(f, v) ? &s->has[v] : NULL, mem, words[u][v]);
+            }
+        }
+    }
+}
+
+static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words[2][4], ptx_val *out)
+{
+    uint32_t v, n = 0;
+    for (v = 0; v < f->vecs; v++) n += ptxk_widen(k, f->type, words[v], out + n);
+}
+
+/* One step of a warp: `unroll` keys for each group of lanes. The new maximum, the old sums scaled to it, the
+   weights. inside: NULL, or which of the keys there are. */
+static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_state *s,
+                             const ptx_val *inside)
+{
+    uint32_t n = f->per_vec * f->vecs, h, u, e;
+    ptx_val keys[PTXK__UNROLL][2][4], values[PTXK__UNROLL][2][4], row[PTXK__ROW];
+    ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__ROW];
+    int has_min_nan = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+
+    ptxk__flash_read(k, f, s, s->k_at, inside, keys);
+    ptxk__flash_read(k, f, s, s->v_at, inside, values);
+    for (u = 0; u < f->unroll; u++) {
+        ptxk__flash_widen(k, f, keys[u], row);
+        for (h = 0; h < f->tile; h++) {
+            score[h][u] = ptx_mul(k, s->q[h][0], row[0]);
+            score[h][u] = ptxk_dot(k, n - 1, s->q[h] + 1, row + 1, score[h][u]);
+        }
+    }
+    for (h = 0; h < f->tile; h++) {
+        ptx_val old = ptx_get(k, s->most[h]), most = old, total, shrink;
+        for (u = 0; u < f->unroll; u++) {
+            ptx_val x = ptxk_warp_reduce(k, PTX_ADD, score[h][u], 1, f->lanes);
+            if (has_min_nan) { /* +inf becomes the largest number, NaN stays: no inf - inf is ever computed */
+                x = ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
+            } else {
+                ptx_val infinite = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
+                x = ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
+            }
+            if (inside) x = ptx_selp(k, x, ptx_f32(-INFINITY), inside[u]);
+            score[h][u] = x;
+            most = ptx_max(k, most, x);
+        }
+        shrink = ptxk__weight(k, old, most);
+        total = ptx_get(k, s->total[h]);
+        total = ptx_mul(k, total, shrink);
+        for (u = 0; u < f->unroll; u++) {
+            score[h][u] = ptxk__weight(k, score[h][u], most);
+            total = ptx_add(k, total, score[h][u]);
+        }
+        ptx_set(k, s->most[h], most);
+        ptx_set(k, s->total[h], total);
+        for (e = 0; e < n; e++) {
+            sum[h][e] = ptx_get(k, s->sum[h][e]);
+            sum[h][e] = ptx_mul(k, sum[h][e], shrink);
+        }
+    }
+    for (u = 0; u < f->unroll; u++) {
+        ptxk__flash_widen(k, f, values[u], row);
+        for (h = 0; h < f->tile; h++) ptxk_axpy(k, n, score[h][u], row, sum[h]);
+    }
+    for (h = 0; h < f->tile; h++)
+        for (e = 0; e < n; e++) ptx_set(k, s->sum[h][e], sum[h][e]);
+}
+
+/* The groups of lanes of a warp become one: all get the common maximum, the sums are added. */
+static void ptxk__flash_join_lanes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_state *s,
+                                   ptx_val most[PTXK__TILE], ptx_val total[PTXK__TILE],
+                                   ptx_val sum[PTXK__TILE][PTXK__ROW])
+{
+    uint32_t n = f->per_vec * f->vecs, h, e;
+    for (h = 0; h < f->tile; h++) {
+        ptx_val mine = ptx_get(k, s->most[h]), shrink;
+        most[h] = ptxk_warp_reduce(k, PTX_MAX, mine, f->lanes, 32);
+        shrink = ptxk__weight(k, mine, most[h]);
+        total[h] = ptx_get(k, s->total[h]);
+        total[h] = ptx_mul(k, total[h], shrink);
+        total[h] = ptxk_warp_reduce(k, PTX_ADD, total[h], f->lanes, 32);
+        for (e = 0; e < n; e++) {
+            sum[h][e] = ptx_get(k, s->sum[h][e]);
+            sum[h][e] = ptx_mul(k, sum[h][e], shrink);
+            sum[h][e] = ptxk_warp_reduce(k, PTX_ADD, sum[h][e], f->lanes, 32);
+        }
+    }
+}
+
+/* The address of the partial result of (chunk, sequence, head): workspace + header + index * record. */
+static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, ptx_val workspace, ptx_val chunk,
+                                  ptx_val sequence, ptx_val head)
+{
+    ptx_val batch = ptx_sreg(k, PTX_NCTAID_Y);
+    ptx_val header = ptx_mad(k, batch, ptx_u32(4), ptx_u32(255));
+    ptx_val wide = ptx_cvt(k, PTX_U64, sequence);
+    ptx_val row, index;
+    header = ptx_and(k, header, ptx_u32(0xffffff00u));
+    row = ptx_mad_wide(k, chunk, batch, wide);
+    wide = ptx_cvt(k, PTX_U64, head);
+    index = ptx_mad(k, row, ptx_u64(f->heads), wide);
+    workspace = ptx_ptr_add(k, workspace, header, 1);
+    return ptx_ptr_add(k, workspace, index, f->record);
+}
+
+static void ptxk__flash_chunks(ptx_module *m, const ptxk__flash *f, const char *name)
+{
+    ptx_kernel *k = ptx_entry(m, name);
+    uint32_t n = f->per_vec * f->vecs, head_vecs = f->d / 4, h, e, v, w;
+    uint32_t state_at = PTXK__WARPS * f->tile * f->d * 4; /* after the warps' sums: their maxima and totals */
+    ptxk__flash_state s;
+    ptx_val args, stage, tid, warp, lane, part, group, tile, kv_head, first_head, sequence, chunk_index;
+    ptx_val splits;
+    ptx_val q, out, workspace, k_base, v_base, length, max_seq, limit, bad, chunk, chunks, begin, count, vecs;
+    ptx_val row, here, p, i, most[PTXK__TILE], total[PTXK__TILE], sum[PTXK__TILE][PTXK__ROW];
+    ptx_var next;
+
+    ptx_launch_bounds(k, PTXK__THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_decode_args), 8);
+    stage = ptx_shared(k, "stage", PTX_F32, PTXK__WARPS * f->tile * (f->d + 2), 16);
+    tid = ptx_tid_x(k);
+    warp = ptx_shr(k, tid, ptx_u32(5));
+    lane = ptx_and(k, tid, ptx_u32(31));
+    sequence = ptx_ctaid_y(k);
+    chunk_index = ptx_ctaid_z(k);
+    splits = ptx_sreg(k, PTX_NCTAID_Z);
+
+    ptx_comment(k, "the keys of this block, from the length in device memory");
+    here = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_decode_args, lengths));
+    here = ptx_ptr_add(k, here, sequence, 4);
+    length = ptx_ld(k, PTX_U32, ptx_at(here, 0));
+    max_seq = ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offsetof(ptxk_flash_decode_args, max_seq)));
+    limit = ptx_min(k, max_seq, ptx_u32(PTXK__LEN_MAX));
+    bad = ptx_setp(k, PTX_GT, length, limit);
+    length = ptx_selp(k, ptx_u32(0), length, bad); /* then block 0 writes NaN, from the initial total below */
+    chunk = ptxk_div_up(k, length, splits);
+    chunk = ptx_add(k, chunk, ptx_u32(f->step - 1));
+    i = ptx_rem(k, chunk, ptx_u32(f->step));
+    chunk = ptx_sub(k, chunk, i);
+    chunk = ptx_max(k, chunk, ptx_u32(f->min_chunk));
+    chunks = ptxk_div_up(k, length, chunk);
+    p = ptx_setp(k, PTX_GE, chunk_index, chunks);
+    i = ptx_setp(k, PTX_NE, chunk_index, ptx_u32(0)); /* block 0 writes the output even where there is no key */
+    p = ptx_and(k, p, i);
+    ptx_guard(k, p);
+    ptx_ret(k);
+    begin = ptx_mul(k, chunk_index, chunk);
+    count = ptx_sub(k, length, begin);
+    count = ptx_min(k, count, chunk);
+
+    ptx_comment(k, "the heads of this block");
+    here = ptx_ctaid_x(k);
+    kv_head = here;
+    tile = ptx_u32(0);
+    if (f->tiles > 1) {
+        kv_head = ptx_div(k, here, ptx_u32(f->tiles));
+        tile = ptx_rem(k, here, ptx_u32(f->tiles));
+    }
+    first_head = ptx_mul(k, kv_head, ptx_u32(f->group));
+    vecs = ptx_u32(f->tile * head_vecs); /* 16-byte vectors of f32 of all heads of the block */
+    if (f->tiles > 1) {
+        first_head = ptx_mad(k, tile, ptx_u32(f->tile), first_head);
+        if (f->tile * f->tiles != f->group) { /* the last tile has fewer heads */
+            i = ptx_mul(k, tile, ptx_u32(f->tile));
+            i = ptx_sub(k, ptx_u32(f->group), i);
+            i = ptx_min(k, i, ptx_u32(f->tile));
+            vecs = ptx_mul(k, i, ptx_u32(head_vecs));
+        }
+    }
+
+    ptx_comment(k, "q * scale * log2(e): global memory once, then shared memory, then registers");
+    q = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_decode_args, q));
+    here = ptx_cvt(k, PTX_U64, first_head);
+    row = ptx_mad_wide(k, sequence, ptx_u32(f->heads), here);
+    q = ptx_ptr_add(k, q, row, f->d * 4);
+    i = ptx_for(k, tid, ptx_u32(f->tile * head_vecs), ptx_u32(PTXK__THREADS));
+    {
+        ptx_val words[4];
+        p = ptx_setp(k, PTX_LT, i, vecs);
+        here = ptx_ptr_add(k, q, i, 16);
+        ptxk_load16(k, &p, ptx_at(here, 0), words);
+        for (e = 0; e < 4; e++) words[e] = ptx_mul(k, ptx_as(words[e], PTX_F32), ptx_f32((double)f->scale));
+        here = ptx_ptr_add(k, stage, i, 16);
+        ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 0), words);
+    }
+    ptx_end(k);
+    ptx_bar_sync(k, ptx_imm(0));
+    part = ptx_and(k, lane, ptx_u32(f->lanes - 1)); /* which vector of a row */
+    group = ptx_div(k, lane, ptx_u32(f->lanes));     /* which row of those that the warp reads at once */
+    here = ptx_ptr_add(k, stage, part, f->per_vec * 4);
+    for (v = 0; v < f->vecs; v++) {
+        if (ptxk__flash_partial(f, v))
+            s.has[v] = ptx_setp(k, PTX_LT, part, ptx_u32(f->row_vecs - v * f->lanes));
+        for (h = 0; h < f->tile; h++) {
+            for (e = 0; e < f->per_vec; e += 4) {
+                ptx_val *into = &s.q[h][v * f->per_vec + e];
+                ptx_mem mem = ptx_at(here, (int64_t)((h * f->d + v * f->lanes * f->per_vec + e) * 4));
+                ptxk_load16(k, ptxk__flash_partial(f, v) ? &s.has[v] : NULL, mem, into);
+                for (w = 0; w < 4; w++) into[w] = ptx_as(into[w], PTX_F32);
+            }
+        }
+    }
+
+    ptx_comment(k, "K and V: row ((kv_head * max_seq) + position), in 64 bits");
+    here = ptx_cvt(k, PTX_U64, begin);
+    row = ptx_mad_wide(k, kv_head, max_seq, here);
+    next = ptx_var_new(k, ptx_u32(0));
+    i = ptx_mul(k, warp, ptx_u32(f->warp_keys));
+    ptx_set(k, next, i);
+    i = ptx_add(k, i, group);
+    here = ptx_cvt(k, PTX_U64, i);
+    row = ptx_add(k, row, here);
+    k_base = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_decode_args, k_caches));
+    k_base = ptx_ptr_add(k, k_base, sequence, 8);
+    k_base = ptx_ld(k, PTX_U64, ptx_at(k_base, 0));
+    k_base = ptx_ptr(k_base, PTX_GLOBAL);
+    k_base = ptx_ptr_add(k, k_base, row, f->row_bytes);
+    k_base = ptx_ptr_add(k, k_base, part, 16);
+    s.k_at = ptx_var_new(k, k_base);
+    v_base = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_decode_args, v_caches));
+    v_base = ptx_ptr_add(k, v_base, sequence, 8);
+    v_base = ptx_ld(k, PTX_U64, ptx_at(v_base, 0));
+    v_base = ptx_ptr(v_base, PTX_GLOBAL);
+    v_base = ptx_ptr_add(k, v_base, row, f->row_bytes);
+    v_base = ptx_ptr_add(k, v_base, part, 16);
+    s.v_at = ptx_var_new(k, v_base);
+    here = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), bad);
+    for (h = 0; h < f->tile; h++) {
+        s.most[h] = ptx_var_new(k, ptx_f32(-FLT_MAX)); /* not -inf: scores of -inf then weigh 2^-inf = 0 */
+        s.total[h] = ptx_var_new(k, here);
+        for (e = 0; e < n; e++) s.sum[h][e] = ptx_var_new(k, ptx_f32(0));
+    }
+
+    ptx_comment(k, "whole steps, then what is left");
+    ptx_loop(k);
+    {
+        i = ptx_get(k, next);
+        here = ptx_add(k, i, ptx_u32(f->warp_keys));
+        p = ptx_setp(k, PTX_LE, here, count);
+        ptx_while(k, p);
+        ptxk__flash_step(k, f, &s, NULL);
+        i = ptx_add(k, i, ptx_u32(f->step));
+        ptx_set(k, next, i);
+        ptxk__add_to(k, s.k_at, (uint64_t)f->step * f->row_bytes);
+        ptxk__add_to(k, s.v_at, (uint64_t)f->step * f->row_bytes);
+    }
+    ptx_end(k);
+    i = ptx_get(k, next);
+    p = ptx_setp(k, PTX_LT, i, count);
+    ptx_if(k, p);
+    {
+        ptx_val inside[PTXK__UNROLL];
+        i = ptx_add(k, i, group);
+        for (e = 0; e < f->unroll; e++) {
+            here = ptx_add(k, i, ptx_u32(e * f->rows));
+            inside[e] = ptx_setp(k, PTX_LT, here, count);
+        }
+        ptxk__flash_step(k, f, &s, inside);
+    }
+    ptx_end(k);
+
+    ptx_comment(k, "the lanes of a warp, then the warps through shared memory");
+    ptxk__flash_join_lanes(k, f, &s, most, total, sum);
+    ptx_bar_sync(k, ptx_imm(0)); /* q has been read by all */
+    p = ptx_setp(k, PTX_LT, lane, ptx_u32(f->lanes));
+    ptx_if(k, p);
+    {
+        here = ptx_ptr_add(k, stage, warp, f->tile * f->d * 4);
+        here = ptx_ptr_add(k, here, part, f->per_vec * 4);
+        for (v = 0; v < f->vecs; v++) {
+            if (ptxk__flash_partial(f, v)) ptx_if(k, s.has[v]);
+            for (h = 0; h < f->tile; h++) {
+                for (e = 0; e < f->per_vec; e += 4) {
+                    ptx_mem mem = ptx_at(here, (int64_t)((h * f->d + v * f->lanes * f->per_vec + e) * 4));
+                    ptx_st_vec(k, PTX_F32, 4, mem, &sum[h][v * f->per_vec + e]);
+                }
+            }
+            if (ptxk__flash_partial(f, v)) ptx_end(k);
+        }
+    }
+    ptx_end(k);
+    p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+    ptx_if(k, p);
+    {
+        here = ptx_ptr_add(k, stage, warp, f->tile * 8);
+        for (h = 0; h < f->tile; h++) {
+            ptx_val pair[2];
+            pair[0] = most[h];
+            pair[1] = total[h];
+            ptx_st_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)(state_at + h * 8)), pair);
+        }
+    }
+    ptx_end(k);
+    ptx_bar_sync(k, ptx_imm(0));
+
+    ptx_comment(k, "a sequence of one chunk is done here; of several, its chunks go to the workspace");
+    out = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_decode_args, out));
+    workspace = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_decode_args, workspace));
+    p = ptx_ctaid_x(k);
+    p = ptx_or(k, p, chunk_index);
+    p = ptx_or(k, p, tid);
+    p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+    here = ptx_setp(k, PTX_GT, splits, ptx_u32(1)); /* otherwise there is no workspace, and no combine */
+    p = ptx_and(k, p, here);
+    here = ptx_ptr_add(k, workspace, sequence, 4);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(here, 0), chunks);
+    i = ptx_for(k, tid, vecs, ptx_u32(PTXK__THREADS));
+    {
+        ptx_val pair[PTXK__WARPS][2], words[PTXK__WARPS][4], joined[4], head, vec, top, all;
+        head = ptx_div(k, i, ptx_u32(head_vecs));
+        vec = ptx_rem(k, i, ptx_u32(head_vecs));
+        here = ptx_ptr_add(k, stage, head, 8);
+        row = ptx_ptr_add(k, stage, i, 16);
+        for (w = 0; w < PTXK__WARPS; w++) {
+            ptx_ld_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)(state_at + w * f->tile * 8)), pair[w]);
+            ptx_ld_vec(k, PTX_F32, 4, ptx_at(row, (int64_t)(w * f->tile * f->d * 4)), words[w]);
+        }
+        top = pair[0][0];
+        for (w = 1; w < PTXK__WARPS; w++) top = ptx_max(k, top, pair[w][0]);
+        all = ptx_f32(0);
+        for (w = 0; w < PTXK__WARPS; w++) {
+            ptx_val shrink = ptxk__weight(k, pair[w][0], top);
+            if (!w) {
+                all = ptx_mul(k, shrink, pair[w][1]);
+                for (e = 0; e < 4; e++) joined[e] = ptx_mul(k, shrink, words[w][e]);
+            } else {
+                all = ptx_fma(k, shrink, pair[w][1], all);
+                ptxk_axpy(k, 4, shrink, words[w], joined);
+            }
+        }
+        head = ptx_add(k, head, first_head);
+        p = ptx_setp(k, PTX_LE, chunks, ptx_u32(1));
+        ptx_if(k, p);
+        {
+            ptx_val inverse = ptxk_rcp_or_zero(k, all), result[4];
+            for (e = 0; e < 4; e++) result[e] = ptx_mul(k, joined[e], inverse);
+            here = ptx_cvt(k, PTX_U64, head);
+            row = ptx_mad_wide(k, sequence, ptx_u32(f->heads), here);
+            here = ptx_ptr_add(k, out, row, f->d * 4);
+            here = ptx_ptr_add(k, here, vec, 16);
+            ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 0), result);
+        }
+        ptx_else(k);
+        {
+            ptx_val state[2];
+            here = ptxk__flash_record(k, f, workspace, chunk_index, sequence, head);
+            state[0] = top;
+            state[1] = all;
+            p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
+            ptx_guard(k, p);
+            ptx_st_vec(k, PTX_F32, 2, ptx_at(here, 0), state);
+            here = ptx_ptr_add(k, here, vec, 16);
+            ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 32), joined);
+        }
+        ptx_end(k);
+    }
+    ptx_end(k);
+    ptx_ret(k);
+}
+
+/* -- flash_decode: combine -- */
+
+/* A thread joins the chunks of one element of the output, PTXK__JOIN loads in flight. */
+static void ptxk__flash_combine(ptx_module *m, const ptxk__flash *f, const char *name)
+{
+    ptx_kernel *k = ptx_entry(m, name);
+    ptx_val args, tid, sequence, element, head, column, workspace, out, here, chunks, p, batch, stride, row;
+    ptx_val inside[PTXK__JOIN], state[PTXK__JOIN][2], value[PTXK__JOIN], c, old, top, shrink, all, joined;
+    ptx_var most, total, sum, at;
+    uint32_t u;
+
+    ptx_launch_bounds(k, PTXK__THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_decode_args), 8);
+    sequence = ptx_ctaid_y(k);
+    workspace = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_decode_args, workspace));
+    here = ptx_ptr_add(k, workspace, sequence, 4);
+    chunks = ptx_ld(k, PTX_U32, ptx_at(here, 0));
+    p = ptx_setp(k, PTX_LE, chunks, ptx_u32(1)); /* the chunk pass wrote the output itself */
+    ptx_guard(k, p);
+    ptx_ret(k);
+    tid = ptx_tid_x(k);
+    element = ptx_ctaid_x(k);
+    element = ptx_mad(k, element, ptx_u32(PTXK__THREADS), tid);
+    if (f->heads * f->d % PTXK__THREADS) {
+        p = ptx_setp(k, PTX_GE, element, ptx_u32(f->heads * f->d));
+        ptx_guard(k, p);
+        ptx_ret(k);
+    }
+    head = ptx_div(k, element, ptx_u32(f->d));
+    column = ptx_rem(k, element, ptx_u32(f->d));
+    here = ptxk__flash_record(k, f, workspace, ptx_u32(0), sequence, head);
+    at = ptx_var_new(k, here);
+    batch = ptx_sreg(k, PTX_NCTAID_Y);
+    stride = ptx_mul_wide(k, batch, ptx_u32(f->heads)); /* records, then bytes, from a chunk to the next */
+    stride = ptx_mul(k, stride, ptx_u64(f->record));
+    most = ptx_var_new(k, ptx_f32(-FLT_MAX));
+    total = ptx_var_new(k, ptx_f32(0));
+    sum = ptx_var_new(k, ptx_f32(0));
+
+    c = ptx_for(k, ptx_u32(0), chunks, ptx_u32(PTXK__JOIN));
+    {
+        here = ptx_get(k, at);
+        here = ptx_ptr(here, PTX_GLOBAL);
+        for (u = 0; u < PTXK__JOIN; u++) {
+            row = ptx_add(k, c, ptx_u32(u));
+            inside[u] = ptx_setp(k, PTX_LT, row, chunks);
+            ptx_ld_vec_if(k, inside[u], PTX_F32, 2, ptx_at(here, 0), ptx_f32(0), state[u]);
+            row = ptx_ptr_add(k, here, column, 4);
+            value[u] = ptx_ld_if(k, inside[u], PTX_F32, ptx_at(row, 32), ptx_f32(0));
+            here = ptx_ptr_add(k, here, stride, 1);
+        }
+        ptx_set(k, at, here);
+        old = ptx_get(k, most);
+        top = old;
+        for (u = 0; u < PTXK__JOIN; u++) {
+            state[u][0] = ptx_selp(k, state[u][0], ptx_f32(-FLT_MAX), inside[u]);
+            top = ptx_max(k, top, state[u][0]);
+        }
+        shrink = ptxk__weight(k, old, top);
+        all = ptx_get(k, total);
+        all = ptx_mul(k, all, shrink);
+        joined = ptx_get(k, sum);
+        joined = ptx_mul(k, joined, shrink);
+        for (u = 0; u < PTXK__JOIN; u++) {
+            shrink = ptxk__weight(k, state[u][0], top);
+            all = ptx_fma(k, shrink, state[u][1], all);
+            joined = ptx_fma(k, shrink, value[u], joined);
+        }
+        ptx_set(k, most, top);
+        ptx_set(k, total, all);
+        ptx_set(k, sum, joined);
+    }
+    ptx_end(k);
+    all = ptx_get(k, total);
+    all = ptxk_rcp_or_zero(k, all);
+    joined = ptx_get(k, sum);
+    joined = ptx_mul(k, joined, all);
+    out = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_decode_args, out));
+    here = ptx_cvt(k, PTX_U64, element);
+    row = ptx_mad_wide(k, sequence, ptx_u32(f->heads * f->d), here);
+    out = ptx_ptr_add(k, out, row, 4);
+    ptx_st(k, PTX_F32, ptx_at(out, 0), joined);
+    ptx_ret(k);
+}
+
+PTXGEN_API ptx_code ptxk_flash_decode_emit(ptx_module *m, const void *desc)
+{
+    ptxk__flash f;
+    ptxk_message why;
+    char name[96], scale[16] = "";
+    const ptxk_flash_decode_desc *d = (const ptxk_flash_decode_desc *)desc;
+    ptx_code code = ptxk__flash_form(d, &f, &why);
+    if (code) return ptx_fail(m, code, PTX__AT, "%s", why.text);
+    if (d->scale < 0 || d->scale > 0) {
+        uint32_t bits;
+        memcpy(&bits, &d->scale, sizeof bits);
+        (void)snprintf(scale, sizeof scale, "_s%08x", bits);
+    }
+    (void)snprintf(name, sizeof name, "flash_decode_h%u_kv%u_d%u_%s%s", f.heads, f.kv_heads, f.d,
+                   ptx_type_name(f.type), scale);
+    ptxk__flash_chunks(m, &f, name);
+    (void)snprintf(name, sizeof name, "flash_decode_h%u_kv%u_d%u_%s%s_combine", f.heads, f.kv_heads, f.d,
+                   ptx_type_name(f.type), scale);
+    ptxk__flash_combine(m, &f, name);
+    return ptx_get_error(m)->code;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* PTXGEN_IMPLEMENTATION */
+
+/* ---- [LICENSE] -----------------------------------------------------------------------------------------
+
+   Public domain (unlicense.org) or MIT, at your choice.
+
+   Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+   associated documentation files (the "Software"), to deal in the Software without restriction, including
+   without limitation the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+   copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to the
+   following conditions: The above copyright notice and this permission notice shall be included in all
+   copies or substantial portions of the Software. THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF
+   ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS
+   FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE
+   LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE,
+   ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE. */

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Run every test program and add up their closing lines: `run.sh DRIVER BUILD`. DRIVER is the CPU driver's library, or
+# the word gpu for the machine's own. The last line is "N passed, N failed", and the exit status says whether N is 0.
+driver=$1
+build=$2
+passed=0
+failed=0
+log=$build/test.log
+
+one() { # name, command ...
+    name=$1
+    shift
+    start=$(date +%s)
+    "$@" >"$log" 2>&1
+    status=$?
+    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
+    p=$(echo "$line" | sed -n 's/^\([0-9]*\) passed.*/\1/p')
+    f=$(echo "$line" | sed -n 's/.* \([0-9]*\) failed.*/\1/p')
+    # A program that crashed, or that says nothing, has failed whatever it counted.
+    if [ -z "$p" ] || { [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; }; then
+        p=${p:-0}
+        f=$((${f:-0} + 1))
+    fi
+    passed=$((passed + p))
+    failed=$((failed + f))
+    if [ "$f" -ne 0 ]; then cat "$log"; else grep -iE '^(skip|seed|note)' "$log"; fi
+    echo "$name: $p passed, $f failed ($(($(date +%s) - start)) s)"
+}
+
+export PTXSIM_QUIET=1
+if [ "$driver" = gpu ]; then
+    unset PTXGEN_CUDA_LIBRARY
+else
+    export PTXGEN_CUDA_LIBRARY="$driver"
+    one "CPU driver" "$build/test_sim" "$driver"
+    one "drop-in" sh tests/dropin.sh
+fi
+one "builder" "$build/test_builder"
+one "launch section" "$build/test_cuda"
+one "flash decode" "$build/test_flash_decode"
+one "flash decode through ptxas" "$build/test_flash_decode" ptxas
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

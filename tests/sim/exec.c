@@ -1,0 +1,712 @@
+/* exec.c - running a kernel: the paths of a warp, block barriers, blocks on threads.
+ *
+ * A warp is a set of paths (pc, lanes). One runs at a time: the one with the lowest pc, so that paths
+ * meet again; where they meet they merge. A path that jumps backwards too often while others wait lets
+ * another one go first, so that lanes that spin on a lock cannot starve the lane that holds it. An
+ * instruction that needs lanes that are not here yet (*.sync, an aligned barrier) parks its path
+ * (P_SYNC) until they come, or until nothing else can run: then the absence is reported and the
+ * instruction goes ahead. A block is a resumable object; a worker that has run one for a long time
+ * starts others beside it, as far as the chip could hold them, so that blocks may wait for each other. */
+#include "sim.h"
+#include <unistd.h>
+
+enum { QUANTUM = 4096, BACKWARD_LIMIT = 64, BLOCK_SLICE = 1 << 20 };
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+static void add_path(sim_warp *w, uint32_t pc, uint32_t mask, int state)
+{
+    if (!mask) return;
+    for (uint32_t k = 0; k < w->path_count; k++) {
+        sim_path *p = &w->paths[k];
+        if (p->pc != pc || p->state == P_BARRIER || (state == P_BARRIER)) continue;
+        p->mask |= mask;
+        if (state == P_RUN || p->state == P_RUN) p->state = P_RUN;      /* more lanes: look again */
+        return;
+    }
+    sim_path *p = &w->paths[w->path_count++];
+    p->pc = pc;
+    p->mask = mask;
+    p->state = (uint8_t)state;
+    p->force = false;
+    p->turn = 0;
+}
+
+static void remove_path(sim_warp *w, uint32_t k) { w->paths[k] = w->paths[--w->path_count]; }
+
+/* Lanes that the path's parked instruction still waits for. */
+static uint32_t missing(sim_warp *w, const sim_path *p)
+{
+    const sim_ins *i = &w->kernel->code[p->pc];
+    if (i->flow != F_SYNC) return w->live & ~p->mask;
+    uint32_t need = 0;
+    SIM_EACH_LANE(l, p->mask) need |= sim_slot(w, i->e)[l];
+    return need & w->live & ~p->mask;
+}
+
+/* Makes the next path the running one.  False: none can run now. */
+static bool take_path(sim_warp *w, bool fair)
+{
+    uint32_t best = UINT32_MAX;
+    for (int round = 0; round < 2 && best == UINT32_MAX; round++) {
+        for (uint32_t k = 0; k < w->path_count; k++) {
+            sim_path *p = &w->paths[k];
+            if (round && p->state == P_SYNC
+                && !missing(w, p)) { /* the others have exited instead of coming */
+                const sim_ins *i = &w->kernel->code[p->pc];
+                p->state = P_RUN;
+                if (i->flow != F_SYNC && sim_option.barriers)
+                    sim_report_at(w, i, "barrier-divergence", sim_lowest(p->mask),
+                                  "lanes 0x%08x wait at this barrier; the other "
+                                  "lanes of the warp went around it and exited",
+                                  p->mask);
+            }
+            if (p->state != P_RUN) continue;
+            if (best == UINT32_MAX || (fair ? p->turn < w->paths[best].turn : p->pc < w->paths[best].pc))
+                best = k;
+        }
+    }
+    if (best == UINT32_MAX) { /* all parked: go ahead without the absent lanes */
+        bool barrier = false;
+        for (uint32_t k = 0; k < w->path_count; k++) {
+            barrier |= w->paths[k].state == P_BARRIER;
+            if (w->paths[k].state == P_SYNC && (best == UINT32_MAX || w->paths[k].pc < w->paths[best].pc))
+                best = k;
+        }
+        if (best == UINT32_MAX || barrier) return false;
+        w->paths[best].force = true;
+    }
+    w->pc = w->paths[best].pc;
+    w->active = w->paths[best].mask;
+    w->force = w->paths[best].force;
+    remove_path(w, best);
+    return true;
+}
+
+/* Takes in the paths that stand where the running one is; returns the pc at which to look again. */
+static uint32_t meet(sim_warp *w, uint32_t pc, uint32_t *active)
+{
+    uint32_t stop = UINT32_MAX;
+    for (uint32_t k = 0; k < w->path_count;) {
+        const sim_path *p = &w->paths[k];
+        if (p->state == P_BARRIER) { k++; continue; }
+        if (p->pc == pc) { *active |= p->mask; remove_path(w, k); continue; }
+        if (p->pc > pc && p->pc < stop) stop = p->pc;
+        k++;
+    }
+    return stop;
+}
+
+static bool lower_waits(const sim_warp *w, uint32_t pc)
+{
+    for (uint32_t k = 0; k < w->path_count; k++)
+        if (w->paths[k].state == P_RUN && w->paths[k].pc < pc) return true;
+    return false;
+}
+
+/* --- barriers --------------------------------------------------------------------------------- */
+
+static void release_barrier(sim_block *b, uint32_t id)
+{
+    sim_barrier *s = &b->barriers[id];
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        sim_warp *w = &b->warps[n];
+        b->barrier_masks[id * b->warp_count + n] = 0;
+        for (uint32_t k = 0; k < w->path_count; k++) {
+            sim_path p = w->paths[k];
+            if (p.state != P_BARRIER || p.barrier != id) continue;
+            const sim_ins *i = &w->kernel->code[p.pc];
+            if (i->op == 1) SIM_EACH_LANE(l, p.mask) sim_slot(w, i->d)[l] = s->popc;
+            if (i->op > 1) sim_pred_write(w, i->d, (i->op == 2 ? s->all : s->any) ? SIM_FULL : 0, p.mask);
+            remove_path(w, k);
+            add_path(w, p.pc + 1, p.mask, P_RUN);
+            k = UINT32_MAX;                                   /* the list changed: from the start */
+        }
+    }
+    memset(s, 0, sizeof *s);
+}
+
+static void check_barrier(sim_block *b, uint32_t id)
+{
+    sim_barrier *s = &b->barriers[id];
+    uint32_t arrived = 0, waiting = 0;
+    if (!s->active) return;
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        uint32_t live = b->warps[n].live, here = b->barrier_masks[id * b->warp_count + n];
+        if (here && !(live & ~here)) arrived++;
+        else if (live) waiting++;
+    }
+    if (s->expected ? arrived * SIM_LANES >= s->expected : !waiting) release_barrier(b, id);
+}
+
+static void arrive(sim_warp *w, const sim_ins *i, uint32_t mask)
+{
+    sim_block *b = w->block;
+    uint32_t lane = sim_lowest(mask), id = sim_slot(w, i->a)[lane] & 15,
+             here = b->barrier_masks[id * b->warp_count + w->index];
+    sim_barrier *s = &b->barriers[id];
+    if (!s->active) { s->active = true; s->all = true; s->expected = i->count ? sim_slot(w, i->b)[lane] : 0; }
+    b->barrier_masks[id * b->warp_count + w->index] = here | mask;
+    if (i->op) {
+        uint32_t p = sim_pred(w, i->c) & mask;
+        s->popc += sim_popcount(p);
+        s->all &= p == mask;
+        s->any |= p != 0;
+    }
+    w->worker->counts.c.barriers++;
+    if (i->flow == F_BARRIER) {
+        add_path(w, w->pc, mask, P_BARRIER);
+        w->paths[w->path_count - 1].barrier = (uint8_t)id;
+    }
+    check_barrier(b, id);
+}
+
+/* --- one warp --------------------------------------------------------------------------------- */
+
+void sim_warp_fault(sim_warp *w, int code)
+{
+    int none = 0;
+    w->fault = true;
+    atomic_compare_exchange_strong(&w->launch->error, &none, code);
+}
+
+static void lanes_exit(sim_warp *w, uint32_t mask)
+{
+    w->live &= ~mask;
+    if (!w->live) w->block->live_warps--;
+    for (uint32_t id = 0; id < 16; id++) if (w->block->barriers[id].active) check_barrier(w->block, id);
+}
+
+/* A *.sync instruction. True: it was carried out for all of `m`; else the lanes of m that wait are
+ * parked. */
+static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gone)
+{
+    const uint32_t *e = sim_slot(w, i->e);
+    uint32_t waits = 0, absent = 0;
+    SIM_EACH_LANE(l, m) {
+        uint32_t need = (e[l] & w->live) | 1u << l;
+        if (need & ~m) { waits |= 1u << l; absent |= need & ~m; }
+    }
+    if (i->op == 1 && i->fn == sim_nop && waits) { /* bar.warp.sync: lanes may be parked at another one */
+        uint32_t here = m;
+        for (uint32_t k = 0; k < w->path_count; k++) {
+            const sim_path *p = &w->paths[k];
+            const sim_ins *j = &w->kernel->code[p->pc];
+            if (p->state == P_SYNC && j->flow == F_SYNC && j->fn == sim_nop) here |= p->mask;
+        }
+        if (!(absent & ~here)) {
+            for (uint32_t k = 0; k < w->path_count; k++) {
+                sim_path p = w->paths[k];
+                const sim_ins *j = &w->kernel->code[p.pc];
+                if (p.state != P_SYNC || j->flow != F_SYNC || j->fn != sim_nop || !(p.mask & absent))
+                    continue;
+                remove_path(w, k);
+                add_path(w, p.pc + 1, p.mask, P_RUN);
+                k = UINT32_MAX;
+            }
+            waits = 0;
+        }
+    }
+    if (waits && w->force) {
+        if (sim_option.sync_masks) {
+            uint32_t lane = sim_lowest(waits);
+            sim_report_at(w, i, "absent-lane", lane,
+                          "the mask 0x%08x names lanes 0x%08x, which never come here (here: 0x%08x)", e[lane],
+                          absent, m);
+        }
+        waits = 0;
+    }
+    w->force = false;
+    *gone = waits;
+    if (m & ~waits) i->fn(w, i, m & ~waits);
+    return !waits;
+}
+
+/* Runs at most `budget` instructions of the warp; returns how many. */
+static uint32_t warp_run(sim_warp *w, uint32_t budget)
+{
+    const sim_ins *code = w->kernel->code;
+    sim_counts *counts = &w->worker->counts;
+    uint32_t done = 0;
+    bool fair = false;
+    while (done < budget && take_path(w, fair)) {
+        uint32_t pc = w->pc, active = w->active, stop, backward = 0;
+        bool own_turn = fair;
+        fair = false;
+        stop = meet(w, pc, &active);
+        for (;;) {
+            const sim_ins *i = &code[pc];
+            uint32_t m = active;
+            if (i->guard) m &= i->guard_negate ? ~w->p[i->guard] : w->p[i->guard];
+            if (i->last) {
+                counts->warp[i->cls]++;
+                counts->thread[i->cls] += m == SIM_FULL ? SIM_LANES : sim_popcount(m);
+            }
+            done++;
+            if (SIM_UNLIKELY(i->watch)) sim_watch(w, i, active, m);
+            switch (i->flow) {
+            case F_PLAIN:
+                if (m) i->fn(w, i, m);
+                pc++;
+                break;
+            case F_MEMORY:
+                if (m) i->fn(w, i, m);
+                pc++;
+                if (SIM_UNLIKELY(w->fault)) { w->issued += done; return done; }
+                break;
+            case F_INDEXED: {
+                uint32_t to = 0;
+                SIM_EACH_LANE(l, m) if (sim_slot(w, i->a)[l] == i->c) to |= 1u << l;
+                if (i->op && (m & ~to)) {
+                    sim_report_at(w, i, "branch-index", sim_lowest(m & ~to),
+                                  "the index is outside the list of targets");
+                    sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
+                    w->issued += done;
+                    return done;
+                }
+                m = to;
+            }   /* fall through */
+            case F_BRANCH: {
+                uint32_t target = (uint32_t)i->imm;
+                if (!m) { pc++; break; }
+                if (m != active) {
+                    counts->c.divergent_branches++;
+                    add_path(w, pc + 1, active & ~m, P_RUN);
+                    for (uint32_t k = 0; k < w->path_count; k++)
+                        if (w->paths[k].pc == pc + 1) w->paths[k].turn = w->backward;
+                }
+                if (target <= pc) backward++;
+                active = m;
+                pc = target;
+                if (!w->path_count) { stop = UINT32_MAX; if (done >= budget) goto pause; continue; }
+                stop = meet(w, pc, &active);
+                if (backward > BACKWARD_LIMIT && w->path_count) { fair = true; goto pause; }
+                if (!own_turn && lower_waits(w, pc)) goto pause;
+                if (done >= budget) goto pause;
+                continue;
+            }
+            case F_EXIT:
+                if (m) { active &= ~m; w->pc = pc; lanes_exit(w, m); }
+                pc++;
+                if (!active) goto next;
+                stop = meet(w, pc, &active);
+                break;
+            case F_TRAP:
+                if (m) {
+                    sim_report_at(w, i, i->op ? "assert" : "trap", sim_lowest(m),
+                                  i->op ? "an assertion failed" : "the kernel executed trap");
+                    sim_warp_fault(w, i->op ? SIM_ERROR_ASSERT : SIM_ERROR_LAUNCH_FAILED);
+                    w->issued += done;
+                    return done;
+                }
+                pc++;
+                break;
+            case F_SYNC: {
+                uint32_t gone = 0;
+                if (m && !synchronise(w, i, m, &gone)) {
+                    add_path(w, pc, gone, P_SYNC);
+                    add_path(w, pc + 1, active & ~gone, P_RUN);
+                    goto next;
+                }
+                if (w->path_count) stop = meet(w, pc, &active);
+                pc++;
+                break;
+            }
+            case F_BARRIER: case F_ARRIVE: {
+                if (!m) { pc++; break; }
+                bool alone = (i->x & X_ALIGNED) && m != w->live;
+                if (alone && !w->force) {                     /* the others may still come here */
+                    add_path(w, pc, m, P_SYNC);
+                    add_path(w, pc + 1, active & ~m, P_RUN);
+                    goto next;
+                }
+                if (alone && sim_option.barriers)
+                    sim_report_at(w, i, "barrier-divergence", sim_lowest(m),
+                                  "only lanes 0x%08x of the warp's 0x%08x reach this barrier", m, w->live);
+                w->force = false;
+                w->pc = pc;
+                if (i->flow == F_ARRIVE) { arrive(w, i, m); pc++; stop = meet(w, pc, &active); break; }
+                add_path(w, pc + 1, active & ~m, P_RUN);
+                arrive(w, i, m);
+                goto next;
+            }
+            default:                                          /* F_YIELD */
+                pc++;
+                add_path(w, pc, active, P_RUN);
+                for (uint32_t k = 0; k < w->path_count; k++)
+                    if (w->paths[k].pc == pc) w->paths[k].turn = ++w->backward;
+                w->issued += done;
+                return done;
+            }
+            if (pc >= stop) { stop = meet(w, pc, &active); if (!own_turn && lower_waits(w, pc)) goto pause; }
+            if (SIM_UNLIKELY(done >= budget)) goto pause;
+        }
+pause:
+        add_path(w, pc, active, P_RUN);
+        w->backward++;
+        for (uint32_t k = 0; k < w->path_count; k++) if (w->paths[k].pc == pc) w->paths[k].turn = w->backward;
+next:;
+    }
+    w->issued += done;
+    return done;
+}
+
+/* --- one block -------------------------------------------------------------------------------- */
+
+static void *room(void *old, size_t *capacity, size_t bytes)
+{
+    if (bytes <= *capacity) return old;
+    free(old);
+    bytes = (bytes + 127) / 64 * 64;
+    void *p = aligned_alloc(64, bytes);
+    *capacity = p ? bytes : 0;
+    return p;
+}
+
+static void fill(sim_warp *w, uint32_t slot, uint32_t v)
+{
+    uint32_t *at = w->bank[0] + (size_t)slot * SIM_LANES;
+    for (uint32_t l = 0; l < SIM_LANES; l++) at[l] = v;
+}
+
+static void fill_specials(sim_block *b, sim_warp *w, bool all)
+{
+    const sim_kernel *k = w->kernel;
+    const uint32_t *n = w->launch->block;
+    for (uint32_t s = 0; s < k->special_count; s++) {
+        uint32_t slot = k->specials[s].slot, *at = w->bank[0] + (size_t)slot * SIM_LANES;
+        switch (k->specials[s].special) {
+        case SR_CTAID_X: case SR_CLUSTERID_X: fill(w, slot, b->ctaid[0]); continue;
+        case SR_CTAID_Y: case SR_CLUSTERID_Y: fill(w, slot, b->ctaid[1]); continue;
+        case SR_CTAID_Z: case SR_CLUSTERID_Z: fill(w, slot, b->ctaid[2]); continue;
+        case SR_SMID:
+            fill(w, slot,
+                 (uint32_t)((b->ctaid[0] + (uint64_t)b->ctaid[1] * w->launch->grid[0])
+                            % sim_the_device()->sm_count));
+            continue;
+        default: break;
+        }
+        if (!all) continue;
+        for (uint32_t l = 0; l < SIM_LANES; l++) {
+            uint32_t t = w->index * SIM_LANES + l, v;
+            switch (k->specials[s].special) {
+            case SR_TID_X: v = t % n[0]; break;
+            case SR_TID_Y: v = t / n[0] % n[1]; break;
+            case SR_TID_Z: v = t / (n[0] * n[1]); break;
+            case SR_LANEID: v = l; break;
+            case SR_WARPID: v = w->index; break;
+            case SR_LANEMASK_EQ: v = 1u << l; break;
+            case SR_LANEMASK_LT: v = (1u << l) - 1; break;
+            case SR_LANEMASK_LE: v = (1u << l) - 1 + (1u << l); break;
+            case SR_LANEMASK_GT: v = ~((1u << l) - 1 + (1u << l)); break;
+            default: v = ~((1u << l) - 1); break;
+            }
+            at[l] = v;
+        }
+    }
+}
+
+static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_t index)
+{
+    const sim_kernel *k = l->kernel;
+    uint32_t warps = l->warps;
+    size_t bank = (size_t)k->reg_slots * SIM_LANES * 4, local = (size_t)k->local_bytes * warps * SIM_LANES,
+           shadow_capacity = 0;
+    size_t clear = (size_t)k->special_slots * SIM_LANES * 4;
+    if (warps > b->warp_capacity) {
+        free(b->warps);
+        free(b->barrier_masks);
+        b->warps = calloc(warps, sizeof *b->warps);
+        b->barrier_masks = calloc((size_t)warps * 16, 4);
+        b->warp_capacity = b->warps && b->barrier_masks ? warps : 0;
+        b->configured = 0;
+    }
+    uint32_t *old = b->registers;
+    b->registers = room(b->registers, &b->register_capacity, bank * warps);
+    if (old != b->registers) b->configured = 0;
+    b->predicates = room(b->predicates, &b->predicate_capacity, (size_t)k->preds * 4 * warps);
+    b->watch = room(b->watch, &b->watch_capacity, (size_t)(k->watch_count + 1) * 4 * warps);
+    if (!b->watch) return false;
+    memset(b->watch, 0, (size_t)(k->watch_count + 1) * 4 * warps);
+    if (l->shared_bytes + 64 > b->shared_capacity) {
+        free(b->shared);
+        b->shared = aligned_alloc(64, (l->shared_bytes + 127) / 64 * 64);
+        free(b->shared_shadow);
+        b->shared_shadow = aligned_alloc(64, (l->shared_bytes / 8 + 127) / 64 * 64);
+        b->shared_capacity = b->shared && b->shared_shadow ? l->shared_bytes + 64 : 0;
+    }
+    if (local) {
+        shadow_capacity = b->local_capacity;
+        b->local = room(b->local, &b->local_capacity, local);
+        if (shadow_capacity != b->local_capacity) {
+            free(b->local_shadow);
+            b->local_shadow = aligned_alloc(64, (local / 8 + 127) / 64 * 64);
+        }
+        if (!b->local || !b->local_shadow) return false;
+        memset(b->local, 0xcd, local);
+        memset(b->local_shadow, 0, local / 8 + 1);
+    }
+    if (!b->warp_capacity || !b->registers || !b->predicates || !b->shared_capacity) return false;
+    b->worker = worker;
+    b->launch = l;
+    b->ctaid[0] = (uint32_t)(index % l->grid[0]);
+    b->ctaid[1] = (uint32_t)(index / l->grid[0] % l->grid[1]);
+    b->ctaid[2] = (uint32_t)(index / l->grid[0] / l->grid[1]);
+    b->warp_count = b->live_warps = warps;
+    b->shared_lo = k->shared_base;
+    b->shared_hi = k->shared_base + l->shared_bytes;
+    b->done = false;
+    if (l->shared_bytes) {
+        memset(b->shared, 0xcd, l->shared_bytes);
+        memset(b->shared_shadow, 0, l->shared_bytes / 8 + 1);
+    }
+    memset(b->barriers, 0, sizeof b->barriers);
+    memset(b->barrier_masks, 0, (size_t)warps * 64);
+    memset(b->predicates, 0, (size_t)k->preds * 4 * warps);
+    bool all = b->configured != l->launch_serial;
+    b->configured = l->launch_serial;
+    for (uint32_t n = 0; n < warps; n++) {
+        sim_warp *w = &b->warps[n];
+        uint32_t left = l->threads - n * SIM_LANES;
+        memset(w, 0, offsetof(sim_warp, paths));
+        w->bank[0] = b->registers + bank / 4 * n;
+        w->bank[1] = k->const_bank;
+        w->p = b->predicates + (size_t)k->preds * n;
+        w->p[0] = SIM_FULL;
+        w->watch = b->watch + (size_t)k->watch_count * n;
+        w->scratch = worker->scratch;
+        w->index = n;
+        w->live = left >= SIM_LANES ? SIM_FULL : (1u << left) - 1;
+        w->block = b;
+        w->worker = worker;
+        w->kernel = k;
+        w->launch = l;
+        w->path_count = 0;
+        w->issued = 0;
+        if (k->clear_registers || all) memset((char *)w->bank[0] + clear, 0xcd, bank - clear);
+        fill_specials(b, w, all);
+        add_path(w, 0, w->live, P_RUN);
+    }
+    worker->counts.c.blocks++;
+    return true;
+}
+
+/* Nothing can run: lanes that wait for absent ones go ahead with a report; else it is a deadlock. */
+static void stuck(sim_block *b)
+{
+    sim_warp *at = NULL;
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        sim_warp *w = &b->warps[n];
+        for (uint32_t k = 0; k < w->path_count; k++) {
+            if (w->paths[k].state == P_SYNC) { w->paths[k].force = true; w->paths[k].state = P_RUN; return; }
+            if (!at) at = w;
+        }
+    }
+    if (!at) { b->done = true; return; }
+    char waits[160];
+    size_t length = 0;
+    waits[0] = 0;
+    for (uint32_t id = 0; id < 16; id++) {
+        uint32_t lanes = 0;
+        if (!b->barriers[id].active) continue;
+        for (uint32_t n = 0; n < b->warp_count; n++)
+            lanes += sim_popcount(b->barrier_masks[id * b->warp_count + n]);
+        if (length < sizeof waits - 40)
+            length += (size_t)snprintf(waits + length, sizeof waits - length, "%sbarrier %u has %u threads",
+                                       length ? ", " : "", id, lanes);
+    }
+    sim_report_at(at, &at->kernel->code[at->paths[0].pc], "deadlock", sim_lowest(at->paths[0].mask),
+                  "no thread of the block can go on: %s", waits);
+    sim_warp_fault(at, SIM_ERROR_TIMEOUT);
+}
+
+/* Runs the block for a while.  True: it is done (or the launch has failed). */
+static bool block_run(sim_block *b, uint64_t slice)
+{
+    sim_launch *l = b->launch;
+    while (b->live_warps) {
+        uint32_t ran = 0;
+        for (uint32_t n = 0; n < b->warp_count; n++) {
+            if (!b->warps[n].path_count) continue;
+            ran += warp_run(&b->warps[n], QUANTUM);
+            if (b->warps[n].fault) return true;
+        }
+        if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
+        if (!ran) { stuck(b); if (b->done || atomic_load(&l->error)) return true; continue; }
+        b->clock += ran;
+        if (l->deadline_ns && b->clock >> 16 != (b->clock - ran) >> 16 && sim_now_ns() > l->deadline_ns) {
+            sim_warp *w = &b->warps[0];
+            for (uint32_t n = 0; n < b->warp_count; n++) if (b->warps[n].path_count) w = &b->warps[n];
+            sim_report_at(w, &w->kernel->code[w->paths[0].pc], "timeout", sim_lowest(w->paths[0].mask),
+                          "the launch ran longer than the watchdog allows");
+            sim_warp_fault(w, SIM_ERROR_TIMEOUT);
+            return true;
+        }
+        if (ran >= slice) return false;
+        slice -= ran;
+    }
+    return true;
+}
+
+/* --- workers ---------------------------------------------------------------------------------- */
+
+static sim_block *fresh_block(sim_worker *w, uint32_t n)
+{
+    if (n == w->block_capacity) {
+        uint32_t wanted = w->block_capacity ? w->block_capacity * 2 : 4;
+        sim_block **grown = realloc(w->blocks, wanted * sizeof *grown);
+        if (!grown) return NULL;
+        memset(grown + w->block_capacity, 0, (wanted - w->block_capacity) * sizeof *grown);
+        w->blocks = grown;
+        w->block_capacity = wanted;
+    }
+    if (!w->blocks[n]) w->blocks[n] = calloc(1, sizeof **w->blocks);
+    return w->blocks[n];
+}
+
+static void worker_run(sim_worker *w, sim_launch *l)
+{
+    uint32_t open = 0, at = 0;
+    bool more = true;
+    w->cached = NULL;
+    while (!atomic_load_explicit(&l->error, memory_order_relaxed)) {
+        if (more && (at >= open || !open) && open < l->resident_limit) {
+            uint64_t index = atomic_fetch_add(&l->next_block, 1);
+            if (index >= l->block_count) more = false;
+            else {
+                sim_block *b = fresh_block(w, open);
+                int none = 0;
+                if (!b || !block_begin(b, w, l, index)) {
+                    atomic_compare_exchange_strong(&l->error, &none, 2);
+                    break;
+                }
+                at = open++;
+            }
+        }
+        if (!open) break;
+        if (at >= open) at = 0;
+        if (block_run(w->blocks[at], BLOCK_SLICE)) {
+            sim_block *b = w->blocks[at];
+            w->blocks[at] = w->blocks[--open];
+            w->blocks[open] = b;
+            if (!open) at = 0;
+        } else at++;
+    }
+    sim_count_merge(&w->counts);
+    memset(&w->counts, 0, sizeof w->counts);
+}
+
+static sim_worker *new_worker(uint32_t index)
+{
+    sim_worker *w = calloc(1, sizeof *w);
+    if (!w) return NULL;
+    w->index = index;
+    w->scratch = aligned_alloc(64, SIM_LANES * 16);
+    if (!w->scratch) { free(w); return NULL; }
+    return w;
+}
+
+static void free_worker(sim_worker *w)
+{
+    if (!w) return;
+    for (uint32_t k = 0; k < w->block_capacity; k++) {
+        sim_block *b = w->blocks[k];
+        if (!b) continue;
+        free(b->warps); free(b->barrier_masks); free(b->registers); free(b->predicates); free(b->shared);
+        free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch);
+        free(b);
+    }
+    free(w->blocks);
+    free(w->scratch);
+    free(w);
+}
+
+enum { MAX_THREADS = 256 };
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t wake, idle;
+    sim_launch *launch;
+    uint64_t generation;
+    uint32_t busy, started, wanted;
+    bool quit;
+    pthread_t threads[MAX_THREADS];
+    sim_worker *workers[MAX_THREADS];
+} pool = { .lock = PTHREAD_MUTEX_INITIALIZER,
+           .wake = PTHREAD_COND_INITIALIZER,
+           .idle = PTHREAD_COND_INITIALIZER };
+
+static void *helper(void *argument)
+{
+    sim_worker *w = argument;
+    uint64_t seen = 0;
+    pthread_mutex_lock(&pool.lock);
+    for (;;) {
+        while (!pool.quit && (pool.generation == seen || !pool.launch || w->index >= pool.wanted))
+            pthread_cond_wait(&pool.wake, &pool.lock);
+        if (pool.quit) break;
+        seen = pool.generation;
+        sim_launch *l = pool.launch;
+        if (atomic_load(&l->next_block) >= l->block_count) continue;
+        pool.busy++;
+        pthread_mutex_unlock(&pool.lock);
+        worker_run(w, l);
+        pthread_mutex_lock(&pool.lock);
+        if (!--pool.busy) pthread_cond_broadcast(&pool.idle);
+    }
+    pthread_mutex_unlock(&pool.lock);
+    return NULL;
+}
+
+static uint32_t thread_wish(void)
+{
+    const char *text = getenv("PTXSIM_THREADS");
+    long n = sim_option.threads ? sim_option.threads
+             : text             ? strtol(text, NULL, 10)
+                                : sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
+}
+
+/* The caller holds the driver's lock: one launch at a time. */
+int sim_launch_run(sim_launch *l)
+{
+    uint32_t threads = thread_wish();
+    if (!pool.workers[0] && !(pool.workers[0] = new_worker(0))) return 2;
+    pool.workers[0]->counts.c.launches = 1;
+    if (threads > l->block_count) threads = (uint32_t)l->block_count;
+    l->resident_limit = l->resident_limit / threads + 1;
+    if (sim_option.watchdog) l->deadline_ns = sim_now_ns() + (uint64_t)sim_option.watchdog * 1000000000u;
+    if (threads > 1) {
+        pthread_mutex_lock(&pool.lock);
+        while (pool.started + 1 < threads) {
+            uint32_t n = pool.started + 1;
+            if (!pool.workers[n] && !(pool.workers[n] = new_worker(n))) break;
+            if (pthread_create(&pool.threads[n], NULL, helper, pool.workers[n])) break;
+            pool.started++;
+        }
+        pool.launch = l;
+        pool.wanted = threads;
+        pool.generation++;
+        pthread_cond_broadcast(&pool.wake);
+        pthread_mutex_unlock(&pool.lock);
+    }
+    worker_run(pool.workers[0], l);
+    if (threads > 1) {
+        pthread_mutex_lock(&pool.lock);
+        while (pool.busy) pthread_cond_wait(&pool.idle, &pool.lock);
+        pool.launch = NULL;
+        pthread_mutex_unlock(&pool.lock);
+    }
+    return atomic_load(&l->error);
+}
+
+void sim_exec_shutdown(void)
+{
+    pthread_mutex_lock(&pool.lock);
+    pool.quit = true;
+    pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+    for (uint32_t n = 1; n <= pool.started; n++) pthread_join(pool.threads[n], NULL);
+    for (uint32_t n = 0; n < MAX_THREADS; n++) { free_worker(pool.workers[n]); pool.workers[n] = NULL; }
+    pool.started = 0;
+    pool.quit = false;
+}

@@ -1,0 +1,1187 @@
+/* lower.c - from statements to code: operand checks, slots, control flow, calls (inlined), barriers,
+ * moves.
+ *
+ * Each function is lowered once by itself, which finds its errors; an entry's code is kept. Calls are
+ * inlined, so a frame is one copy of a function with its own slots, labels and variables. Loads, stores,
+ * atomics, conversions and warp-wide instructions are in lower_memory.c. */
+#include "sim.h"
+#include "lower.h"
+#include <stdarg.h>
+
+enum { SPECIAL_SLOTS = 32, MAX_CODE = 1 << 22, MAX_INLINE = 64 };
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static void describe(const sim_operand *o, char *out, size_t size)
+{
+    switch (o->kind) {
+    case O_REG:     snprintf(out, size, "register '%s' of type .%s", o->name, sim_types[o->type].name); break;
+    case O_INT:     snprintf(out, size, "the integer %lld", (long long)o->value); break;
+    case O_FLOAT:   snprintf(out, size, "a floating-point constant"); break;
+    case O_SYMBOL:  snprintf(out, size, "the symbol '%s'", o->name); break;
+    case O_SPECIAL: snprintf(out, size, "the special register '%s'", o->name); break;
+    case O_SINK:    snprintf(out, size, "'_'"); break;
+    case O_VECTOR:  snprintf(out, size, "a vector of %u", o->count); break;
+    case O_ADDRESS: snprintf(out, size, "an address"); break;
+    case O_PAIR:    snprintf(out, size, "a pair"); break;
+    default:        snprintf(out, size, "nothing"); break;
+    }
+}
+
+void sim_mismatch(sim_lower *lw, uint32_t index, const char *format, ...)
+{
+    char text[300], have[120] = "";
+    va_list a;
+    va_start(a, format);
+    vsnprintf(text, sizeof text, format, a);
+    va_end(a);
+    if (index < lw->s->operand_count) describe(&lw->s->operands[index], have, sizeof have);
+    lw->errors++;
+    sim_error(lw->m, lw->s->line, "Arguments mismatch for instruction '%s' (operand %u%s%s; %s)", lw->full,
+              index, *have ? " is " : "", have, text);
+}
+
+static void wrong(sim_lower *lw, const char *format, ...) SIM_PRINTF(2, 3);
+static void wrong(sim_lower *lw, const char *format, ...)
+{
+    char text[300];
+    va_list a;
+    va_start(a, format);
+    vsnprintf(text, sizeof text, format, a);
+    va_end(a);
+    lw->errors++;
+    sim_error(lw->m, lw->s->line, "%s", text);
+}
+
+bool sim_operands_between(sim_lower *lw, uint32_t least, uint32_t most)
+{
+    uint32_t n = lw->s->operand_count;
+    if (n >= least && n <= most) return true;
+    lw->errors++;
+    if (least == most)
+        sim_error(lw->m, lw->s->line, "Arguments mismatch for instruction '%s' (%u operands, expected %u)",
+                  lw->full, n, least);
+    else
+        sim_error(lw->m, lw->s->line,
+                  "Arguments mismatch for instruction '%s' (%u operands, expected %u to %u)", lw->full, n,
+                  least, most);
+    return false;
+}
+
+/* --- growing arrays --------------------------------------------------------------------------- */
+
+static void *grow(sim_lower *lw, void *old, uint32_t count, uint32_t *capacity, size_t item)
+{
+    if (count < *capacity) return old;
+    uint32_t wanted = *capacity ? *capacity * 2 : 32;
+    void *p = realloc(old, wanted * item);
+    if (!p) { lw->m->out_of_memory = true; longjmp(*lw->m->bail, 1); }
+    memset((char *)p + *capacity * item, 0, (wanted - *capacity) * item);
+    *capacity = wanted;
+    return p;
+}
+
+sim_ins *sim_emit(sim_lower *lw, sim_handler fn, sim_flow flow)
+{
+    sim_kernel *k = lw->k;
+    if (k->code_count >= MAX_CODE)
+        sim_fatal(lw->m, lw->s->line, "The code of '%s' is too large", k->function->name);
+    k->code = grow(lw, k->code, k->code_count, &k->code_capacity, sizeof *k->code);
+    sim_ins *i = &k->code[k->code_count++];
+    memset(i, 0, sizeof *i);
+    i->fn = fn;
+    i->flow = (uint8_t)flow;
+    i->line = lw->s ? lw->s->line : k->function->end_line;
+    i->cls = lw->s && lw->s->form ? lw->s->form->cls : C_CONTROL;
+    return i;
+}
+
+uint32_t sim_list_begin(sim_lower *lw, uint32_t count)
+{
+    sim_kernel *k = lw->k;
+    uint32_t at = k->list_count;
+    for (uint32_t n = 0; n < count; n++) {
+        k->lists = grow(lw, k->lists, k->list_count, &k->list_capacity, sizeof *k->lists);
+        k->lists[k->list_count++] = 0;
+    }
+    return at;
+}
+
+uint32_t sim_constant(sim_lower *lw, uint64_t value, uint32_t width)
+{
+    sim_kernel *k = lw->k;
+    uint32_t h = (uint32_t)((value * UINT64_C(0x9e3779b97f4a7c15)) >> 54) & 1023;
+    for (uint32_t n = lw->consts_hash[h]; n; n = 0) {
+        const sim_const_fill *c = &k->consts[n - 1];
+        if (c->value == value && c->width == width) return SIM_CONST_BANK | c->slot;
+    }
+    k->consts = grow(lw, k->consts, k->const_fill_count, &lw->const_capacity, sizeof *k->consts);
+    k->consts[k->const_fill_count] = (sim_const_fill){ k->const_slots, (uint8_t)width, value };
+    lw->consts_hash[h] = ++k->const_fill_count;
+    k->const_slots += width;
+    return SIM_CONST_BANK | (k->const_slots - width);
+}
+
+uint32_t sim_temporary(sim_lower *lw, uint32_t width)
+{
+    uint32_t at = lw->k->reg_slots;
+    lw->k->reg_slots += width;
+    return at;
+}
+
+uint32_t sim_new_pred(sim_lower *lw) { return lw->k->preds++; }
+
+static uint32_t width_of(sim_type t) { return sim_types[t].bytes <= 4 ? 1 : sim_types[t].bytes / 4u; }
+
+uint32_t sim_register_slot(sim_lower *lw, uint32_t reg)
+{
+    uint32_t *at = &lw->frame->slots[reg];
+    sim_type t = (sim_type)lw->frame->function->register_types[reg];
+    if (!*at) *at = (t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, width_of(t))) + 1;
+    return *at - 1;
+}
+
+uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o)
+{
+    sim_kernel *k = lw->k;
+    uint32_t width = o->type == T_U64 ? 2 : 1;
+    switch (o->special) {
+    case SR_CLOCK:
+    case SR_CLOCK_HI:
+    case SR_CLOCK64:
+    case SR_GLOBALTIMER:
+    case SR_GLOBALTIMER_LO:
+    case SR_GLOBALTIMER_HI: {
+        uint32_t d = sim_temporary(lw, width);
+        sim_ins *i = sim_emit(lw, sim_clock, F_PLAIN);
+        i->d = d;
+        i->op = (uint8_t)o->special;
+        i->width = (uint8_t)width;
+        return d;
+    }
+    case SR_TID_X:
+    case SR_TID_Y:
+    case SR_TID_Z:
+    case SR_LANEID:
+    case SR_WARPID:
+    case SR_CTAID_X:
+    case SR_CTAID_Y:
+    case SR_CTAID_Z:
+    case SR_SMID:
+    case SR_LANEMASK_EQ:
+    case SR_LANEMASK_LE:
+    case SR_LANEMASK_LT:
+    case SR_LANEMASK_GE:
+    case SR_LANEMASK_GT: case SR_CLUSTERID_X: case SR_CLUSTERID_Y: case SR_CLUSTERID_Z:
+        for (uint32_t n = 0; n < k->special_count; n++)
+            if (k->specials[n].special == o->special) return k->specials[n].slot;
+        k->specials = grow(lw, k->specials, k->special_count, &lw->special_capacity, sizeof *k->specials);
+        k->specials[k->special_count] = (sim_slot_fill){ o->special, k->special_count + 1 };
+        return k->specials[k->special_count++].slot;
+    default:
+        for (uint32_t n = 0; n < k->launch_special_count; n++)
+            if (k->launch_specials[n].special == o->special)
+                return SIM_CONST_BANK | k->launch_specials[n].slot;
+        k->launch_specials = grow(lw, k->launch_specials, k->launch_special_count,
+                                  &lw->launch_special_capacity, sizeof *k->launch_specials);
+        k->launch_specials[k->launch_special_count++] = (sim_slot_fill){ o->special, k->const_slots };
+        k->const_slots += width;
+        return SIM_CONST_BANK | (k->const_slots - width);
+    }
+}
+
+/* --- operands --------------------------------------------------------------------------------- */
+
+/* May a register of type r stand where the instruction says t? */
+static bool compatible(sim_type r, sim_type t, int flags)
+{
+    const sim_type_info *a = &sim_types[r], *b = &sim_types[t];
+    if (r == T_PRED || t == T_PRED) return r == t;
+    if (flags & WIDER_OK ? a->bytes < b->bytes : a->bytes != b->bytes) return false;
+    if (flags & WIDER_OK && a->bytes > b->bytes && a->kind == K_FLOAT && b->kind != K_FLOAT
+        && b->kind != K_BITS)
+        return false;
+    switch (b->kind) {
+    case K_BITS:  return true;
+    case K_UINT: case K_SINT: return a->kind == K_BITS || a->kind == K_UINT || a->kind == K_SINT;
+    case K_FLOAT:
+    case K_PACKED:
+        return a->kind == K_BITS || a->kind == b->kind || (a->kind == K_FLOAT && a->bytes == b->bytes);
+    default: return false;
+    }
+}
+
+static uint64_t cut(uint64_t v, sim_type t)
+{
+    uint32_t bytes = sim_types[t].bytes;
+    return bytes >= 8 ? v : v & ((UINT64_C(1) << bytes * 8) - 1);
+}
+
+uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags)
+{
+    uint32_t width = width_of(t);
+    switch (o->kind) {
+    case O_REG: {
+        sim_type r = (sim_type)o->type;
+        if (!compatible(r, t, flags)) {
+            sim_mismatch(lw, index, "expected a .%s register", sim_types[t].name);
+            return 0;
+        }
+        uint32_t slot = sim_register_slot(lw, o->reg);
+        sim_note(lw, slot, false, false, o->name);
+        if (width_of(r) > 1 && width == 1 && sim_types[r].bytes == 8) {
+            uint32_t d = sim_temporary(lw, 1);
+            sim_ins *i = sim_emit(lw, sim_op_handler(OP_low_half), F_PLAIN);
+            i->a = slot;
+            i->d = d;
+            return d;
+        }
+        return slot;
+    }
+    case O_INT:
+        if (sim_types[t].kind == K_FLOAT || sim_types[t].kind == K_PACKED) {
+            sim_mismatch(lw, index, "expected a .%s register%s", sim_types[t].name,
+                         t == T_F32 || t == T_F64 ? " or floating-point constant" : "");
+            return 0;
+        }
+        return sim_constant(lw, cut((uint64_t)o->value, t), width);
+    case O_FLOAT: {
+        double d;
+        float f;
+        uint32_t b;
+        memcpy(&d, &o->value, 8);
+        f = (float)d;
+        memcpy(&b, &f, 4);
+        if (t == T_F64 || (t == T_B64 && !o->bare_float_single))
+            return sim_constant(lw, (uint64_t)o->value, 2);
+        if (t == T_F32 || t == T_B32) return sim_constant(lw, b, 1);
+        sim_mismatch(lw, index, "expected .%s", sim_types[t].name);
+        return 0;
+    }
+    case O_SPECIAL:
+        if (o->type == T_PRED || sim_types[t].kind == K_FLOAT || sim_types[t].kind == K_PACKED
+            || (flags & WIDER_OK ? sim_types[o->type].bytes < sim_types[t].bytes
+                                 : sim_types[o->type].bytes != sim_types[t].bytes)) {
+            sim_mismatch(lw, index, "expected .%s", sim_types[t].name);
+            return 0;
+        }
+        return sim_special_slot(lw, o);
+    default:
+        sim_mismatch(lw, index, "expected a .%s register or constant", sim_types[t].name);
+        return 0;
+    }
+}
+
+uint32_t sim_source(sim_lower *lw, uint32_t index, sim_type t, int flags)
+{ return sim_source_of(lw, &lw->s->operands[index], index, t, flags); }
+
+uint32_t sim_dest_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags)
+{
+    if (o->kind == O_SPECIAL) {
+        wrong(lw, "Read-only special register cannot be destination argument ('%s')", o->name);
+        return 0;
+    }
+    if (o->kind == O_SINK) return t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, width_of(t));
+    if (o->kind == O_INT || o->kind == O_FLOAT) {
+        wrong(lw, "Result register required for instruction '%s'", lw->full);
+        return 0;
+    }
+    if (o->kind != O_REG || !compatible((sim_type)o->type, t, flags) || o->negate) {
+        sim_mismatch(lw, index, "expected a .%s register", sim_types[t].name);
+        return 0;
+    }
+    sim_note(lw, sim_register_slot(lw, o->reg), t == T_PRED, true, o->name);
+    return sim_register_slot(lw, o->reg);
+}
+
+uint32_t sim_dest(sim_lower *lw, uint32_t index, sim_type t, int flags)
+{ return sim_dest_of(lw, &lw->s->operands[index], index, t, flags); }
+
+uint32_t sim_dest_pred(sim_lower *lw, const sim_operand *o, uint32_t index)
+{
+    return sim_dest_of(lw, o, index, T_PRED, 0);
+}
+
+uint32_t sim_source_pred(sim_lower *lw, uint32_t index)
+{
+    const sim_operand *o = &lw->s->operands[index];
+    if (o->kind == O_REG && o->type == T_PRED) {
+        sim_note(lw, sim_register_slot(lw, o->reg), true, false, o->name);
+        return sim_register_slot(lw, o->reg) | (o->negate ? SIM_PRED_NOT : 0);
+    }
+    if (o->kind == O_INT) return o->value ? 0 : SIM_PRED_NOT;           /* predicate 0 is always true */
+    if (o->kind == O_SPECIAL && o->type == T_PRED) return SIM_PRED_NOT;
+    sim_mismatch(lw, index, "expected a predicate");
+    return 0;
+}
+
+static int64_t immediate(sim_lower *lw, uint32_t index)
+{
+    const sim_operand *o = &lw->s->operands[index];
+    if (o->kind == O_INT) return o->value;
+    sim_mismatch(lw, index, "expected a constant");
+    return 0;
+}
+
+uint32_t sim_flags_of(const sim_statement *s)
+{
+    const sim_mods *m = &s->mods;
+    uint32_t x = s->form->x;
+    if (sim_mod(m, M_ftz)) x |= X_FTZ;
+    if (sim_mod(m, M_sat)) x |= X_SAT;
+    if (sim_mod(m, M_relu)) x |= X_RELU;
+    if (sim_mod(m, M_NaN)) x |= X_NAN;
+    if (sim_mod(m, M_satfinite)) x |= X_SATFINITE;
+    if (sim_mod(m, M_rz)) x |= R_RZ << X_ROUND_SHIFT;
+    if (sim_mod(m, M_rm)) x |= R_RM << X_ROUND_SHIFT;
+    if (sim_mod(m, M_rp)) x |= R_RP << X_ROUND_SHIFT;
+    if (sim_mod(m, M_rna)) x |= R_RNA << X_ROUND_SHIFT;
+    if (sim_mod(m, M_rni)) x |= X_INTROUND;
+    if (sim_mod(m, M_rzi)) x |= X_INTROUND | R_RZ << X_ROUND_SHIFT;
+    if (sim_mod(m, M_rmi)) x |= X_INTROUND | R_RM << X_ROUND_SHIFT;
+    if (sim_mod(m, M_rpi)) x |= X_INTROUND | R_RP << X_ROUND_SHIFT;
+    return x;
+}
+
+/* --- forms whose operands the table describes ------------------------------------------------- */
+
+static sim_type twice(sim_type t)
+{
+    switch (t) {
+    case T_U16: return T_U32;
+    case T_S16: return T_S32;
+    case T_U32: return T_U64;
+    default:    return T_S64;
+    }
+}
+
+static void lower_table(sim_lower *lw, const sim_statement *s)
+{
+    const sim_form *f = s->form;
+    uint32_t n = 0, slots[6] = { 0 }, args = 0;
+    sim_type t = s->type_count ? (sim_type)s->types[0] : T_NONE,
+             t2 = s->type_count > 1 ? (sim_type)s->types[1] : t;
+    for (const char *p = f->args; *p; p++) args += *p != ' ';
+    if (!sim_operands_between(lw, args, args)) return;
+    for (const char *p = f->args; *p; p++) {
+        switch (*p) {
+        case ' ': continue;
+        case 'd': slots[n] = sim_dest(lw, n, t, 0); break;
+        case 'D': slots[n] = sim_dest(lw, n, twice(t), 0); break;
+        case 'W': slots[n] = sim_dest(lw, n, T_U32, 0); break;
+        case 'a': slots[n] = sim_source(lw, n, t, 0); break;
+        case 'A': slots[n] = sim_source(lw, n, twice(t), 0); break;
+        case 'b': slots[n] = sim_source(lw, n, t2, 0); break;
+        case 'w': case 'u': slots[n] = sim_source(lw, n, T_U32, 0); break;
+        case 'P': slots[n] = sim_dest_pred(lw, &s->operands[n], n); break;
+        case 'p': slots[n] = sim_source_pred(lw, n); break;
+        default:  (void)immediate(lw, n); break;
+        }
+        n++;
+    }
+    uint32_t x = sim_flags_of(s);
+    int op = x == 0 ? f->op : x == X_FTZ ? f->op_ftz : f->op_any;
+    if (op == SIM_NO_OP) op = f->op;
+    sim_ins *i = sim_emit(lw, sim_op_handler(op), F_PLAIN);
+    i->d = slots[0];
+    i->a = slots[1];
+    i->b = slots[2];
+    i->c = slots[3];
+    i->e = slots[4];
+    i->x = x;
+    i->op = f->sub;
+    i->count = f->lanes;
+    i->imm = f->imm;
+    i->type = (uint8_t)t;
+}
+
+/* --- comparisons, logic, moves ---------------------------------------------------------------- */
+
+static uint32_t comparison(const sim_statement *s, bool is_unsigned)
+{
+    static const struct { uint16_t mod; uint8_t cmp;
+    } table[] = { { M_eq, CMP_EQ },   { M_ne, CMP_NE },   { M_lt, CMP_LT },   { M_le, CMP_LE },
+                  { M_gt, CMP_GT },   { M_ge, CMP_GE },   { M_lo, CMP_LT },   { M_ls, CMP_LE },
+                  { M_hi, CMP_GT },   { M_hs, CMP_GE },   { M_equ, CMP_EQU }, { M_neu, CMP_NEU },
+                  { M_ltu, CMP_LTU }, { M_leu, CMP_LEU }, { M_gtu, CMP_GTU }, { M_geu, CMP_GEU },
+                  { M_num, CMP_NUM }, { M_nan, CMP_NAN } };
+    (void)is_unsigned;
+    for (size_t k = 0; k < sizeof table / sizeof *table; k++)
+        if (sim_mod(&s->mods, table[k].mod)) return (uint32_t)table[k].cmp << X_CMP_SHIFT;
+    return 0;
+}
+
+static uint32_t boolean(const sim_statement *s)
+{
+    return sim_mod(&s->mods, M_and)   ? BOOL_AND << X_BOOL_SHIFT
+           : sim_mod(&s->mods, M_or)  ? BOOL_OR << X_BOOL_SHIFT
+           : sim_mod(&s->mods, M_xor) ? BOOL_XOR << X_BOOL_SHIFT
+                                      : 0;
+}
+
+static int compare_operation(sim_type t, bool ftz)
+{
+    switch (t) {
+    case T_S16: return OP_cmp_s16;
+    case T_U16: case T_B16: return OP_cmp_u16;
+    case T_S32: return OP_cmp_s32;
+    case T_U64: case T_B64: return OP_cmp_u64;
+    case T_S64: return OP_cmp_s64;
+    case T_F32: return ftz ? OP_cmp_f32_ftz : OP_cmp_f32;
+    case T_F64: return OP_cmp_f64;
+    case T_F16: return ftz ? OP_cmp_f16_ftz : OP_cmp_f16;
+    case T_BF16: return OP_cmp_bf16;
+    case T_F16X2: case T_BF16X2: return OP_cmp_half2;
+    default: return OP_cmp_u32;
+    }
+}
+
+static void lower_compare(sim_lower *lw, const sim_statement *s, sim_type t, sim_type result)
+{
+    uint32_t d, q = 0, a, b, c = 0, logic = boolean(s);
+    bool pair = s->operand_count && s->operands[0].kind == O_PAIR;
+    if (!sim_operands_between(lw, logic ? 4 : 3, logic ? 4 : 3)) return;
+    if (result == T_PRED) {
+        const sim_operand *o = &s->operands[0];
+        if (pair && s->form->lanes != 2 && o->items[1].kind == O_SINK && o->items[0].kind == O_SINK)
+            pair = true;
+        d = sim_dest_pred(lw, pair ? &o->items[0] : o, 0);
+        if (pair) q = sim_dest_pred(lw, &o->items[1], 0) + 1;
+        if (s->form->lanes == 2 && !pair) sim_mismatch(lw, 0, "expected two predicates, p|q");
+    } else d = sim_dest(lw, 0, result, 0);
+    a = sim_source(lw, 1, t, 0);
+    b = sim_source(lw, 2, t, 0);
+    if (logic) c = sim_source_pred(lw, 3);
+    sim_ins *i = sim_emit(lw, sim_op_handler(compare_operation(t, sim_mod(&s->mods, M_ftz))), F_PLAIN);
+    i->d = d; i->q = q; i->a = a; i->b = b; i->c = c;
+    i->x = sim_flags_of(s) | comparison(s, false) | logic;
+    i->op = result != T_PRED;
+    i->type = (uint8_t)result;
+}
+
+void sim_lower_setp(sim_lower *lw, const sim_statement *s)
+{
+    lower_compare(lw, s, (sim_type)s->types[0], T_PRED);
+}
+void sim_lower_set(sim_lower *lw, const sim_statement *s)
+{
+    lower_compare(lw, s, (sim_type)s->types[1], (sim_type)s->types[0]);
+}
+
+void sim_lower_pred(sim_lower *lw, const sim_statement *s)
+{
+    uint32_t n = s->form->sub == 3 ? 2 : 3;
+    if (!sim_operands_between(lw, n, n)) return;
+    uint32_t d = sim_dest_pred(lw, &s->operands[0], 0), a = sim_source_pred(lw, 1),
+             b = n == 3 ? sim_source_pred(lw, 2) : 0;
+    sim_ins *i = sim_emit(lw, sim_pred_logic, F_PLAIN);
+    i->d = d; i->a = a; i->b = b; i->op = s->form->sub;
+}
+
+void sim_lower_lop3(sim_lower *lw, const sim_statement *s)
+{
+    bool with_pred = s->form->sub;
+    uint32_t q = 0, d;
+    if (!sim_operands_between(lw, with_pred ? 6 : 5, with_pred ? 6 : 5)) return;
+    const sim_operand *o = &s->operands[0];
+    if (with_pred) {
+        if (o->kind != O_PAIR) { sim_mismatch(lw, 0, "expected d|p"); return; }
+        d = sim_dest_of(lw, &o->items[0], 0, T_B32, 0);
+        q = sim_dest_pred(lw, &o->items[1], 0) + 1;
+    } else d = sim_dest(lw, 0, T_B32, 0);
+    uint32_t a = sim_source(lw, 1, T_B32, 0), b = sim_source(lw, 2, T_B32, 0),
+             c = sim_source(lw, 3, T_B32, 0);
+    int64_t table = immediate(lw, 4);
+    uint32_t p = with_pred ? sim_source_pred(lw, 5) : 0;
+    sim_ins *i = sim_emit(lw, sim_op_handler(OP_lop3), F_PLAIN);
+    i->d = d; i->a = a; i->b = b; i->c = c; i->imm = table & 255;
+    if (!with_pred) return;
+    i = sim_emit(lw, sim_op_handler(OP_cmp_u32), F_PLAIN);    /* p = (d != 0) or/and q */
+    i->d = q - 1; i->a = d; i->b = sim_constant(lw, 0, 1); i->c = p;
+    i->x = CMP_NE << X_CMP_SHIFT | (s->form->sub == 1 ? BOOL_OR : BOOL_AND) << X_BOOL_SHIFT;
+}
+
+void sim_lower_carry(sim_lower *lw, const sim_statement *s)
+{
+    uint32_t n = s->form->sub >= 2 ? 4 : 3;
+    sim_type t = (sim_type)s->types[0];
+    if (!sim_operands_between(lw, n, n)) return;
+    uint32_t d = sim_dest(lw, 0, t, 0), a = sim_source(lw, 1, t, 0), b = sim_source(lw, 2, t, 0),
+             c = n == 4 ? sim_source(lw, 3, t, 0) : 0;
+    sim_ins *i = sim_emit(lw, sim_op_handler(OP_carry), F_PLAIN);
+    i->d = d; i->a = a; i->b = b; i->c = c;
+    i->op = s->form->sub;
+    i->width = (uint8_t)width_of(t);
+    i->x = s->form->x | (sim_types[t].kind == K_SINT ? X_SIGNED : 0);
+}
+
+/* Where a variable lies.  Shared, local and parameter addresses are offsets in their space. */
+bool sim_symbol_address(sim_lower *lw, const sim_symbol *y, uint64_t *address, sim_space *space)
+{
+    while (y->alias) y = y->alias;
+    if (y->kind != SYM_VAR) return false;
+    *space = (sim_space)y->space;
+    sim_placed *list = y->space == SP_SHARED ? lw->shared : NULL;
+    switch (y->space) {
+    case SP_GLOBAL: case SP_CONST: *address = y->address; return true;
+    case SP_PARAM:
+        if (y->is_formal && y->function && y->function->is_entry) { *address = y->address; return true; }
+        break;
+    default: break;
+    }
+    if (!list) list = lw->frame->placed;
+    if (y->space == SP_PARAM) *space = SP_LOCAL; /* parameters of calls live in the thread's memory */
+    for (sim_placed *p = list; p; p = p->next) if (p->symbol == y) { *address = p->offset; return true; }
+    if (y->space == SP_LOCAL || y->space == SP_PARAM) {
+        sim_placed *p = sim_alloc(lw->m, sizeof *p);
+        uint64_t at = ((uint64_t)lw->local_used + y->align - 1) / y->align * y->align;
+        if (at + y->size > 512 * 1024)
+            sim_fatal(lw->m, lw->s->line, "Local memory of '%s' exceeds 512 KiB", lw->k->function->name);
+        p->symbol = y;
+        p->offset = (uint32_t)at;
+        p->next = lw->frame->placed;
+        lw->frame->placed = p;
+        lw->local_used = (uint32_t)(at + y->size);
+        *address = p->offset;
+        return true;
+    }
+    return false;
+}
+
+void sim_vector_mov(sim_warp *w, const sim_ins *i, uint32_t mask)
+{
+    const uint32_t *list = w->kernel->lists
+                           + i->list; /* count destinations, then op sources; sizes in x and b */
+    SIM_EACH_LANE(l, mask) {
+        uint8_t bytes[16] = { 0 };
+        for (uint32_t k = 0; k < i->op; k++) {
+            uint64_t v = i->c == 8 ? sim_slot64(w, list[i->count + k])[l]
+                                   : sim_slot(w, list[i->count + k])[l];
+            memcpy(bytes + k * i->c, &v, i->c > 8 ? 8u : i->c);
+            if (i->c == 16) memcpy(bytes + 8, &sim_slot64(w, list[i->count + k] + 2)[l], 8);
+        }
+        for (uint32_t k = 0; k < i->count; k++) {
+            uint64_t v = 0;
+            if (list[k] == UINT32_MAX) continue;
+            memcpy(&v, bytes + k * i->b, i->b > 8 ? 8u : i->b);
+            if (i->b >= 8) sim_slot64(w, list[k])[l] = v; else sim_slot(w, list[k])[l] = (uint32_t)v;
+            if (i->b == 16) memcpy(&sim_slot64(w, list[k] + 2)[l], bytes + 8, 8);
+        }
+    }
+}
+
+static void lower_vector_mov(sim_lower *lw, const sim_statement *s, sim_type t)
+{
+    const sim_operand *d = &s->operands[0], *a = &s->operands[1];
+    bool pack = a->kind == O_VECTOR;
+    const sim_operand *v = pack ? a : d;
+    uint32_t total = sim_types[t].bytes, n = v->count, each = n ? total / n : 0;
+    if ((d->kind == O_VECTOR) == pack) {
+        sim_mismatch(lw, 0, "one side is a vector, the other a .%s register", sim_types[t].name);
+        return;
+    }
+    if ((n != 2 && n != 4) || each * n != total || each == 0) {
+        sim_mismatch(lw, pack, "a .%s cannot be made of %u elements", sim_types[t].name, n);
+        return;
+    }
+    sim_type e = each == 1 ? T_B8 : each == 2 ? T_B16 : each == 4 ? T_B32 : T_B64;
+    uint32_t list = sim_list_begin(lw, n + 1), at[4];
+    for (uint32_t k = 0; k < n; k++) {
+        const sim_operand *o = &v->items[k];
+        if (o->kind == O_REG && v->items[0].kind == O_REG
+            && (sim_types[o->type].kind == K_FLOAT) != (sim_types[v->items[0].type].kind == K_FLOAT)) {
+            wrong(lw, "Vector with elements of different types are not allowed in mov instruction");
+            return;
+        }
+        if (!pack && o->kind == O_SINK) at[k] = UINT32_MAX;
+        else at[k] = pack ? sim_source_of(lw, o, 1, e, 0) : sim_dest_of(lw, o, 0, e, 0);
+    }
+    if (pack) {
+        uint32_t dest = sim_dest(lw, 0, t, 0);
+        if (n == 2 && each == 4) {
+            sim_ins *i = sim_emit(lw, sim_op_handler(OP_pack_64), F_PLAIN);
+            i->d = dest; i->a = at[0]; i->b = at[1];
+            return;
+        }
+        if (n == 2 && each == 2) {
+            sim_ins *i = sim_emit(lw, sim_op_handler(OP_pack_32), F_PLAIN);
+            i->d = dest; i->a = at[0]; i->b = at[1];
+            return;
+        }
+        lw->k->lists[list] = dest;
+        for (uint32_t k = 0; k < n; k++) lw->k->lists[list + 1 + k] = at[k];
+    } else {
+        uint32_t source = sim_source(lw, 1, t, 0);
+        if (n == 2 && each <= 4 && each >= 2) {
+            for (uint32_t k = 0; k < 2; k++) {
+                if (at[k] == UINT32_MAX) continue;
+                int op = each == 4 ? (k ? OP_unpack_hi : OP_low_half) : k ? OP_unpack_16 : OP_zext_16;
+                sim_ins *i = sim_emit(lw, sim_op_handler(op), F_PLAIN);
+                i->d = at[k]; i->a = source;
+            }
+            if (at[0] == UINT32_MAX && at[1] == UINT32_MAX) sim_emit(lw, sim_nop, F_PLAIN);
+            return;
+        }
+        for (uint32_t k = 0; k < n; k++) lw->k->lists[list + k] = at[k];
+        lw->k->lists[list + n] = source;
+    }
+    sim_ins *i = sim_emit(lw, sim_vector_mov, F_PLAIN);
+    i->list = list;
+    i->count = (uint8_t)(pack ? 1 : n);
+    i->op = (uint8_t)(pack ? n : 1);
+    i->b = pack ? total : each;
+    i->c = pack ? each : total;
+}
+
+void sim_lower_mov(sim_lower *lw, const sim_statement *s)
+{
+    sim_type t = (sim_type)s->types[0];
+    if (!sim_operands_between(lw, 2, 2)) return;
+    const sim_operand *d = &s->operands[0], *a = &s->operands[1];
+    if (t == T_PRED) {
+        uint32_t p = sim_dest_pred(lw, d, 0), q = sim_source_pred(lw, 1);
+        sim_ins *i = sim_emit(lw, sim_pred_logic, F_PLAIN);
+        i->d = p; i->a = q; i->op = 4;
+        return;
+    }
+    if (d->kind == O_VECTOR || a->kind == O_VECTOR) { lower_vector_mov(lw, s, t); return; }
+    uint32_t slot;
+    if (a->kind == O_SYMBOL) {
+        uint64_t address;
+        sim_space space;
+        if (sim_types[t].bytes < 4 || sim_types[t].kind == K_FLOAT) {
+            sim_mismatch(lw, 1, "an address does not fit a .%s", sim_types[t].name);
+            return;
+        }
+        const sim_symbol *y = a->symbol;
+        while (y->alias) y = y->alias;
+        if (y->kind == SYM_FUNC) slot = sim_constant(lw, 0, width_of(t));
+        else if (sim_symbol_address(lw, y, &address, &space))
+            slot = sim_constant(lw, cut(address + (uint64_t)a->value, t), width_of(t));
+        else { sim_mismatch(lw, 1, "'%s' has no address", a->name); return; }
+    } else slot = sim_source(lw, 1, t, 0);
+    uint32_t dest = sim_dest(lw, 0, t, 0);
+    if (t == T_B128) {
+        uint32_t list = sim_list_begin(lw, 2);
+        lw->k->lists[list] = dest;
+        lw->k->lists[list + 1] = slot;
+        sim_ins *i = sim_emit(lw, sim_vector_mov, F_PLAIN);
+        i->list = list; i->count = i->op = 1; i->b = i->c = 16;
+        return;
+    }
+    sim_ins *i = sim_emit(lw, sim_op_handler(width_of(t) == 2 ? OP_mov_64 : OP_mov_32), F_PLAIN);
+    i->d = dest;
+    i->a = slot;
+}
+
+/* --- control flow ----------------------------------------------------------------------------- */
+
+static void add_fixup(sim_lower *lw, uint32_t ins, uint32_t statement)
+{
+    lw->fixups = grow(lw, lw->fixups, lw->fixup_count, &lw->fixup_capacity, sizeof *lw->fixups);
+    lw->fixups[lw->fixup_count].ins = ins;
+    lw->fixups[lw->fixup_count].statement = statement;
+    lw->fixups[lw->fixup_count++].frame = lw->frame;
+}
+
+static const sim_symbol *label_of(sim_lower *lw, const sim_operand *o, uint32_t index)
+{
+    const sim_symbol *y = o->kind == O_SYMBOL ? o->symbol : NULL;
+    while (y && y->alias) y = y->alias;
+    if (y && y->kind == SYM_LABEL && y->function == lw->frame->function) return y;
+    sim_mismatch(lw, index, "expected a label");
+    return NULL;
+}
+
+void sim_lower_bra(sim_lower *lw, const sim_statement *s)
+{
+    if (!sim_operands_between(lw, 1, 1)) return;
+    const sim_symbol *y = label_of(lw, &s->operands[0], 0);
+    if (!y) return;
+    sim_emit(lw, sim_nop, F_BRANCH);
+    if (y->index != UINT32_MAX) add_fixup(lw, lw->k->code_count - 1, y->index);
+}
+
+void sim_lower_brx(sim_lower *lw, const sim_statement *s)
+{
+    if (!sim_operands_between(lw, 2, 2)) return;
+    uint32_t a = sim_source(lw, 0, T_U32, 0);
+    const sim_operand *o = &s->operands[1];
+    if (o->kind != O_SYMBOL || o->symbol->kind != SYM_TARGETS) {
+        sim_mismatch(lw, 1, "expected a .branchtargets list");
+        return;
+    }
+    /* one guarded branch for each target: the index is compared and the lanes that match go */
+    const sim_symbol *list = o->symbol;
+    for (uint32_t k = 0; k < list->target_count; k++) {
+        const sim_symbol *y = label_of(lw, &list->targets[k], 1);
+        if (!y || y->index == UINT32_MAX) return;
+        sim_ins *i = sim_emit(lw, sim_nop, F_INDEXED);
+        i->a = a;
+        i->c = k;
+        i->op = k + 1 == list->target_count;
+        add_fixup(lw, lw->k->code_count - 1, y->index);
+    }
+}
+
+void sim_lower_ret(sim_lower *lw, const sim_statement *s)
+{
+    (void)s;
+    if (!sim_operands_between(lw, 0, 0)) return;
+    if (!lw->frame->caller) { sim_emit(lw, sim_nop, F_EXIT); return; }
+    sim_emit(lw, sim_nop, F_BRANCH);                          /* to the end of the inlined copy */
+    add_fixup(lw, lw->k->code_count - 1, lw->frame->function->statement_count);
+}
+
+void sim_lower_exit(sim_lower *lw, const sim_statement *s)
+{
+    (void)s;
+    if (sim_operands_between(lw, 0, 0)) sim_emit(lw, sim_nop, F_EXIT);
+}
+
+void sim_lower_trap(sim_lower *lw, const sim_statement *s)
+{
+    (void)s;
+    if (sim_operands_between(lw, 0, 0)) sim_emit(lw, sim_nop, F_TRAP);
+}
+
+void sim_lower_nanosleep(sim_lower *lw, const sim_statement *s)
+{
+    (void)s;
+    if (!sim_operands_between(lw, 1, 1)) return;
+    (void)sim_source(lw, 0, T_U32, 0);
+    sim_emit(lw, sim_nop, F_YIELD);
+}
+
+void sim_lower_nop(sim_lower *lw, const sim_statement *s)
+{
+    uint32_t n = *s->form->args == 'i';
+    if (!sim_operands_between(lw, n, n)) return;
+    if (n) (void)immediate(lw, 0);
+    sim_emit(lw, sim_nop, F_PLAIN);
+}
+
+void sim_lower_bar(sim_lower *lw, const sim_statement *s)
+{
+    uint32_t sub = s->form->sub, n = s->operand_count, at = 0, d = 0;
+    bool popc = sub == 2 && s->types[0] == T_U32;
+    if (!sim_operands_between(lw, sub == 2 ? 3 : sub == 1 ? 2 : 1, sub == 2 ? 4 : 2)) return;
+    if (sub == 2) d = popc ? sim_dest(lw, at, T_U32, 0) : sim_dest_pred(lw, &s->operands[at], at);
+    at = sub == 2;
+    const sim_operand *id = &s->operands[at];
+    if (id->kind == O_INT && (id->value < 0 || id->value > 15))
+        wrong(lw, "Barrier number '%lld' out of range, expected to be in range [0..15]",
+              (long long)id->value);
+    uint32_t a = sim_source(lw, at, T_U32, 0), b = 0;
+    bool counted = sub == 2 ? n == 4 : n == 2;
+    at++;
+    if (counted) {
+        const sim_operand *o = &s->operands[at];
+        if (o->kind == O_INT && o->value % 32)
+            wrong(lw, "Number of threads participating in barrier must be in multiple of warp size");
+        b = sim_source(lw, at++, T_U32, 0);
+    }
+    uint32_t c = sub == 2 ? sim_source_pred(lw, at) : 0;
+    sim_ins *i = sim_emit(lw, sim_nop, sub == 1 ? F_ARRIVE : F_BARRIER);
+    i->d = d; i->a = a; i->b = b; i->c = c;
+    i->count = counted;
+    i->op = sub == 2 ? (popc ? 1 : sim_mod(&s->mods, M_and) ? 2 : 3) : 0;
+    i->x = s->form->x | (sim_mod(&s->mods, M_aligned) ? X_ALIGNED : 0);
+}
+
+/* --- calls: inlined --------------------------------------------------------------------------- */
+
+static void lower_body(sim_lower *lw, sim_frame *frame);
+
+static sim_frame *new_frame(sim_lower *lw, sim_function *f)
+{
+    sim_frame *frame = sim_alloc(lw->m, sizeof *frame);
+    frame->function = f;
+    frame->caller = lw->frame;
+    frame->depth = lw->frame ? lw->frame->depth + 1 : 0;
+    frame->slots = sim_alloc(lw->m, (f->register_count + 1) * sizeof *frame->slots);
+    frame->labels = sim_alloc(lw->m, (f->statement_count + 1) * sizeof *frame->labels);
+    return frame;
+}
+
+/* One argument: a .param variable of the caller is shared with the callee; anything else is moved or
+ * stored. */
+static bool bind_argument(sim_lower *lw, sim_frame *inner, const sim_symbol *formal,
+                          const sim_operand *actual, bool result)
+{
+    sim_type t = (sim_type)formal->type;
+    const sim_symbol *y = actual->kind == O_SYMBOL ? actual->symbol : NULL;
+    if (formal->kind == SYM_REG) {
+        sim_frame *outer = lw->frame;
+        if (actual->kind == O_REG ? sim_types[actual->type].bytes != sim_types[t].bytes
+                                        || (actual->type == T_PRED) != (t == T_PRED)
+                                  : actual->kind != O_INT && actual->kind != O_FLOAT)
+            return false;
+        if (t == T_PRED) return false;
+        lw->frame = inner;
+        uint32_t slot = sim_register_slot(lw, formal->index);
+        lw->frame = outer;
+        uint32_t a = sim_source_of(lw, actual, 0, t, 0);
+        sim_ins *i = sim_emit(lw, sim_op_handler(width_of(t) == 2 ? OP_mov_64 : OP_mov_32), F_PLAIN);
+        i->d = slot; i->a = a;
+        sim_note(lw, slot, false, true, formal->name);
+        lw->notes[lw->note_count - 1].code = lw->k->code_count - 1;
+        return true;
+    }
+    if (y && y->kind == SYM_VAR && y->space == SP_PARAM) {
+        uint64_t offset;
+        sim_space space;
+        if (y->size != formal->size || (y->is_formal && y->function->is_entry)) return false;
+        if (!sim_symbol_address(lw, y, &offset, &space)) return false;
+        sim_placed *p = sim_alloc(lw->m, sizeof *p);
+        p->symbol = formal;
+        p->offset = (uint32_t)offset;
+        p->next = inner->placed;
+        inner->placed = p;
+        return true;
+    }
+    if (formal->is_array
+        || (actual->kind == O_REG ? sim_types[actual->type].bytes != sim_types[t].bytes
+                                  : actual->kind != O_INT && actual->kind != O_FLOAT))
+        return false;
+    uint64_t offset; /* a register for a .param formal: through its memory */
+    sim_space space;
+    sim_frame *outer = lw->frame;
+    lw->frame = inner;
+    bool placed = sim_symbol_address(lw, formal, &offset, &space);
+    lw->frame = outer;
+    if (!placed || result) return placed && !result;
+    uint32_t list = sim_list_begin(lw, 1), value = sim_source_of(lw, actual, 0, t, 0);
+    sim_ins *i = sim_emit(lw, sim_st, F_MEMORY);
+    lw->k->lists[list] = value;
+    i->list = list;
+    i->a = sim_constant(lw, offset, 2);
+    i->q = 1;
+    i->space = SP_LOCAL;
+    i->size = sim_types[t].bytes;
+    i->count = 1;
+    if (width_of(t) == 2) lw->k->lists[list] |= SIM_WIDE;
+    return true;
+}
+
+void sim_lower_call(sim_lower *lw, const sim_statement *s)
+{
+    const sim_operand *o = s->operands, *target, *returns = NULL, *args = NULL;
+    uint32_t n = s->operand_count, k = 0;
+    static const sim_operand none = { .kind = O_LIST };
+    if (k < n && o[k].kind == O_LIST) returns = &o[k++];
+    if (k >= n) { sim_mismatch(lw, 0, "expected a function"); return; }
+    target = &o[k++];
+    if (k < n && o[k].kind == O_LIST) args = &o[k++];
+    if (args && !args->count) { sim_mismatch(lw, k - 1, "an empty argument list is left out"); return; }
+    if (!returns) returns = &none;
+    if (!args) args = &none;
+    const sim_symbol *y = target->kind == O_SYMBOL ? target->symbol : NULL;
+    while (y && y->alias) y = y->alias;
+    if (target->kind == O_REG) { wrong(lw, "Indirect calls are not implemented by this CPU driver"); return; }
+    if (!y || y->kind != SYM_FUNC) {
+        wrong(lw, "Call to '%s' requires call prototype", target->name ? target->name : "?");
+        return;
+    }
+    sim_function *f = y->function;
+    if (args->count != f->param_count || returns->count != f->return_count) {
+        sim_mismatch(lw, 0, "'%s' takes %u arguments and returns %u", f->name, f->param_count,
+                     f->return_count);
+        return;
+    }
+    if (f->is_entry) { wrong(lw, "Entry '%s' cannot be called", f->name); return; }
+    if (!f->has_body) {
+        if (!strcmp(f->name, "__assertfail")) { sim_emit(lw, sim_nop, F_TRAP)->op = 1; return; }
+        if (!strcmp(f->name, "vprintf")) { sim_emit(lw, sim_nop, F_PLAIN); return; }
+        if (lw->m->error_count == 0)
+            wrong(lw, "Function '%s' has no body; linking is not implemented by this CPU driver", f->name);
+        return;
+    }
+    if (f->busy) { wrong(lw, "Recursion ('%s') is not implemented by this CPU driver", f->name); return; }
+    if (lw->frame->depth >= MAX_INLINE) { wrong(lw, "Calls nested too deeply"); return; }
+    uint32_t before = lw->k->code_count;
+    sim_frame *inner = new_frame(lw, f);
+    const sim_symbol *formal = f->params;
+    bool good = true;
+    for (uint32_t a = 0; a < args->count; a++, formal = formal->list_next)
+        good &= bind_argument(lw, inner, formal, &args->items[a], false);
+    formal = f->returns;
+    for (uint32_t a = 0; a < returns->count; a++, formal = formal->list_next) {
+        if (formal->kind == SYM_REG) continue;
+        good &= bind_argument(lw, inner, formal, &returns->items[a], true);
+    }
+    if (!good) { sim_mismatch(lw, 0, "an argument differs in kind or size from the formal one"); return; }
+    sim_ins *skip = NULL;
+    uint32_t skip_at = 0;
+    int32_t guard = s->guard;
+    if (guard >= 0) { /* the whole copy is skipped where the guard is off */
+        skip = sim_emit(lw, sim_nop, F_BRANCH);
+        skip->guard = (uint16_t)sim_register_slot(lw, (uint32_t)guard);
+        skip->guard_negate = !s->guard_negate;
+        skip->imm = 0;
+        skip_at = lw->k->code_count - 1;
+        if (skip_at != before) {
+            sim_ins t = lw->k->code[skip_at];
+            memmove(&lw->k->code[before + 1], &lw->k->code[before], (skip_at - before) * sizeof t);
+            lw->k->code[before] = t;
+            skip_at = before;
+        }
+    }
+    sim_frame *outer = lw->frame;
+    const sim_statement *call = lw->s;
+    sim_emit(lw, sim_nop, F_PLAIN)->last = 1;                 /* the call itself, for the count */
+    f->busy = true;
+    lower_body(lw, inner);
+    f->busy = false;
+    lw->frame = outer;
+    lw->s = call;
+    formal = f->returns;
+    for (uint32_t a = 0; a < returns->count; a++, formal = formal->list_next) {
+        if (formal->kind != SYM_REG) continue;
+        uint32_t d = sim_dest_of(lw, &returns->items[a], 0, (sim_type)formal->type, 0);
+        sim_frame *now = lw->frame;
+        lw->frame = inner;
+        uint32_t from = sim_register_slot(lw, formal->index);
+        lw->frame = now;
+        sim_ins *i = sim_emit(
+            lw, sim_op_handler(width_of((sim_type)formal->type) == 2 ? OP_mov_64 : OP_mov_32), F_PLAIN);
+        i->d = d; i->a = from;
+    }
+    if (guard >= 0) lw->k->code[skip_at].imm = lw->k->code_count;
+    sim_emit(lw, sim_nop, F_PLAIN);
+}
+
+/* --- functions -------------------------------------------------------------------------------- */
+
+static void lower_statement(sim_lower *lw, const sim_statement *s)
+{
+    uint32_t before = lw->k->code_count, first_note = lw->note_count;
+    lw->s = s;
+    snprintf(lw->full, sizeof lw->full, "%s", s->form->name);
+    if (s->form->lower) s->form->lower(lw, s);
+    else lower_table(lw, s);
+    bool call = s->form->lower == sim_lower_call;
+    if (s->guard >= 0 && !call) {
+        uint32_t p = sim_register_slot(lw, (uint32_t)s->guard);
+        sim_note(lw, p, true, false, "(guard)");
+        lw->notes[lw->note_count - 1].code = before;
+        lw->notes[lw->note_count - 1].guard = true;
+        if (p > 65535) sim_fatal(lw->m, s->line, "Too many predicates");
+        for (uint32_t k = before; k < lw->k->code_count; k++) {
+            lw->k->code[k].guard = (uint16_t)p;
+            lw->k->code[k].guard_negate = s->guard_negate;
+        }
+    }
+    if (!call && lw->k->code_count > before) lw->k->code[lw->k->code_count - 1].last = 1;
+    sim_note_end(lw, first_note);
+}
+
+static void lower_body(sim_lower *lw, sim_frame *frame)
+{
+    sim_function *f = frame->function;
+    lw->frame = frame;
+    for (uint32_t k = 0; k < f->statement_count; k++) {
+        frame->labels[k] = lw->k->code_count;
+        lower_statement(lw, &f->body[k]);
+    }
+    frame->labels[f->statement_count] = lw->k->code_count;
+}
+
+/* Static shared variables get their offsets before the code is emitted, in the order of their declaration. */
+static bool uses_symbol(const sim_operand *o, const sim_symbol *y)
+{
+    const sim_symbol *z = o->symbol;
+    if (o->kind == O_SYMBOL) { while (z && z->alias) z = z->alias; if (z == y) return true; }
+    if (o->items)
+        for (uint32_t k = 0; k < (o->kind == O_ADDRESS ? 1u : o->count); k++)
+            if (uses_symbol(&o->items[k], y)) return true;
+    return false;
+}
+
+static bool function_uses(sim_function *f, const sim_symbol *y, uint32_t depth)
+{
+    if (depth > 32) return false;
+    for (uint32_t k = 0; k < f->statement_count; k++) {
+        const sim_statement *s = &f->body[k];
+        for (uint32_t n = 0; n < s->operand_count; n++) {
+            if (uses_symbol(&s->operands[n], y)) return true;
+            const sim_symbol *z = s->operands[n].kind == O_SYMBOL ? s->operands[n].symbol : NULL;
+            while (z && z->alias) z = z->alias;
+            if (s->form->lower == sim_lower_call && z && z->kind == SYM_FUNC && z->function != f
+                && z->function->has_body && !z->function->busy) {
+                f->busy = true;
+                bool found = function_uses(z->function, y, depth + 1);
+                f->busy = false;
+                if (found) return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void place_shared_symbol(sim_lower *lw, sim_symbol *y, uint64_t *at, uint32_t *dynamic_align,
+                                bool dynamic)
+{
+    sim_kernel *k = lw->k;
+    if (y->space != SP_SHARED || (y->size == 0) != dynamic) return;
+    if (!function_uses((sim_function *)(uintptr_t)k->function, y, 0)) return;
+    if (dynamic) {
+        if (y->align > *dynamic_align) *dynamic_align = y->align;
+        lw->has_dynamic = true;
+    } else *at = (*at + y->align - 1) / y->align * y->align;
+    sim_placed *p = sim_alloc(lw->m, sizeof *p);
+    p->symbol = y;
+    p->offset = (uint32_t)*at;
+    p->next = lw->shared;
+    lw->shared = p;
+    sim_shared_symbol *grown = realloc(k->shared_symbols, (k->shared_symbol_count + 1) * sizeof *grown);
+    if (!grown) { lw->m->out_of_memory = true; longjmp(*lw->m->bail, 1); }
+    k->shared_symbols = grown;
+    grown[k->shared_symbol_count++] = (sim_shared_symbol){ y->name, (uint32_t)*at, (uint32_t)y->size };
+    if (!dynamic) *at += y->size;
+}
+
+static void place_shared(sim_lower *lw)
+{
+    sim_kernel *k = lw->k;
+    uint64_t at = lw->m->shared_base;
+    uint32_t align = 1;
+    k->shared_base = lw->m->shared_base;
+    for (int dynamic = 0; dynamic < 2; dynamic++) {
+        if (dynamic) {
+            for (sim_symbol *y = lw->m->variables; y; y = y->list_next)
+                if (y->space == SP_SHARED && !y->size && y->align > align) align = y->align;
+            k->static_shared = (uint32_t)(at - k->shared_base);
+            if (at - k->shared_base > 49152)
+                sim_error(lw->m, k->function->end_line,
+                          "Entry function '%s' uses too much shared data (0x%llx bytes, 0xc000 max)",
+                          k->function->name, (unsigned long long)(at - k->shared_base));
+            at = (at + align - 1) / align * align;
+        }
+        for (sim_symbol *y = lw->m->variables; y; y = y->list_next)
+            place_shared_symbol(lw, y, &at, &align, dynamic);
+        for (sim_function *f = lw->m->functions; f; f = f->next)
+            for (sim_symbol *y = f->variables; y; y = y->list_next)
+                place_shared_symbol(lw, y, &at, &align, dynamic);
+    }
+    if (lw->has_dynamic) k->static_shared = (uint32_t)(at - k->shared_base);
+    k->dynamic_align = align;
+}
+
+void sim_kernel_free(sim_kernel *k)
+{
+    if (!k) return;
+    free(k->code); free(k->lists); free(k->const_bank); free(k->specials); free(k->launch_specials);
+    free(k->params); free(k->consts); free(k->shared_symbols); free(k->watches);
+    k->magic = 0;
+    free(k);
+}
+
+void sim_lower_abandon(sim_module *m)
+{
+    if (!m->lowering) return;
+    free(m->lowering->fixups);
+    free(m->lowering->notes);
+    m->lowering = NULL;
+}
+
+static void lower_function(sim_module *m, sim_function *f)
+{
+    sim_lower *lw = sim_alloc(m, sizeof *lw);
+    sim_kernel *k = calloc(1, sizeof *k);
+    if (!k) { m->out_of_memory = true; longjmp(*m->bail, 1); }
+    k->function = f;
+    k->module = m;
+    f->kernel = k; /* freed with the module, also when we leave early */
+    m->lowering = lw;
+    lw->m = m;
+    lw->k = k;
+    k->reg_slots = SPECIAL_SLOTS;
+    k->special_slots = SPECIAL_SLOTS;
+    k->preds = 1;
+    k->const_slots = 1;
+    place_shared(lw);
+    f->busy = true;
+    lower_body(lw, new_frame(lw, f));
+    f->busy = false;
+    lw->s = NULL;
+    sim_emit(lw, sim_nop, F_EXIT)->last = 1;                  /* falling off the end */
+    for (uint32_t n = 0; n < lw->fixup_count; n++)
+        k->code[lw->fixups[n].ins].imm = lw->fixups[n].frame->labels[lw->fixups[n].statement];
+    free(lw->fixups);
+    lw->fixups = NULL;
+    if (k->preds > 65535) sim_fatal(m, f->line, "Too many predicates");
+    k->local_bytes = (lw->local_used + 15) / 16 * 16;
+    k->const_bank = malloc((size_t)k->const_slots * SIM_LANES * 4);
+    if (!k->const_bank) { m->out_of_memory = true; longjmp(*m->bail, 1); }
+    memset(k->const_bank, 0, (size_t)k->const_slots * SIM_LANES * 4);
+    for (uint32_t n = 0; n < k->const_fill_count; n++) {
+        uint32_t *at = k->const_bank + (size_t)k->consts[n].slot * SIM_LANES;
+        for (uint32_t l = 0; l < SIM_LANES; l++)
+            if (k->consts[n].width == 1) at[l] = (uint32_t)k->consts[n].value;
+            else ((uint64_t *)(void *)at)[l] = k->consts[n].value;
+    }
+    sim_find_unwritten(lw);
+    m->lowering = NULL;
+    k->magic = 0x4b524e4c;
+}
+
+/* Module variables get device memory: one allocation each, so that bounds are exact. */
+static void place_variables(sim_module *m)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        sim_symbol *y = m->variables;
+        sim_function *f = NULL;
+        for (;;) {
+            if (!y) {                                         /* then those declared inside functions */
+                f = f ? f->next : m->functions;
+                if (!f) break;
+                y = f->variables;
+                continue;
+            }
+            if (y->space == SP_GLOBAL || y->space == SP_CONST) {
+                if (!pass) {
+                    sim_allocation *a;
+                    uint64_t size = y->size ? y->size : 1;
+                    int error = sim_memory_alloc(m->context, size,
+                                                 y->space == SP_CONST ? MEM_CONST : MEM_MODULE, y->name, &a);
+                    if (error) { m->out_of_memory = true; longjmp(*m->bail, 1); }
+                    y->address = a->base;
+                    sim_shadow_set(a->shadow, 0, size);       /* module variables start as zero */
+                    if (y->init) memcpy(a->host, y->init, (size_t)y->size);
+                } else for (sim_reloc *r = y->relocs; r; r = r->next) {
+                    sim_symbol *target = NULL;
+                    for (sim_symbol *z = m->variables; z; z = z->list_next)
+                        if (!strcmp(z->name, r->name)) target = z;
+                    bool function = false;
+                    for (sim_function *g = m->functions; g; g = g->next)
+                        function |= !strcmp(g->name, r->name);
+                    if (!target && !function) {
+                        sim_error(m, r->line, "Unknown symbol '%s'", r->name);
+                        continue;
+                    }
+                    uint64_t value = ((target ? target->address : 0) + (uint64_t)r->addend)
+                                     >> (r->shift & 63);
+                    sim_allocation *a = sim_memory_find(y->address);
+                    if (a) memcpy(a->host + r->offset, &value, r->bytes);
+                }
+            }
+            y = y->list_next;
+        }
+    }
+    uint64_t constants = 0;
+    for (sim_symbol *y = m->variables; y; y = y->list_next) if (y->space == SP_CONST) constants += y->size;
+    if (constants > 65536)
+        sim_error(m, m->line_count, "File uses too much global constant data (0x%llx bytes, 0x10000 max)",
+                  (unsigned long long)constants);
+}
+
+void sim_lower_module(sim_module *m)
+{
+    m->shared_base = sim_the_device()->sm >= 90 ? 0x400 : 0;
+    place_variables(m);
+    for (sim_function *f = m->functions; f; f = f->next) {
+        if (!f->has_body) continue;
+        lower_function(m, f);
+    }
+}

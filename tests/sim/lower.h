@@ -1,0 +1,101 @@
+/* lower.h - the lowering functions that rows of the instruction table name (lower.c, lower_memory.c). */
+#ifndef SIM_LOWER_H
+#define SIM_LOWER_H
+#include "sim.h"
+
+SIM_PRIVATE_BEGIN
+
+void sim_lower_setp(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_set(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_mov(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_cvt(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_cvt_pack(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_carry(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_lop3(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_pred(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_prmt(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_ld(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_st(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_atom(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_cvta(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_isspacep(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_hint(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_cp_async(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_bra(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_brx(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_ret(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_exit(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_trap(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_call(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_bar(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_warp_sync(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_shfl(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_vote(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_match(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_redux(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_elect(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_activemask(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_nop(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_nanosleep(struct sim_lower *lw, const sim_statement *s);
+
+/* what lower_memory.c and lower.c share */
+typedef struct sim_frame {             /* one inlined copy of a function */
+    sim_function *function;
+    struct sim_frame *caller;
+    uint32_t *slots;                   /* by register index: slot + 1, predicates: index + 1 */
+    uint32_t *labels;                  /* by statement: code index */
+    uint32_t return_fixups;            /* chain of branches to the end, through ins->imm: index + 1 */
+    struct sim_placed *placed;         /* .local, .param, .shared variables */
+    uint32_t depth;
+} sim_frame;
+
+typedef struct sim_placed { struct sim_placed *next; const sim_symbol *symbol; uint32_t offset; } sim_placed;
+
+typedef struct sim_note_entry {
+    uint32_t code, slot;
+    const char *name;
+    bool pred, write, unsure, guard;
+} sim_note_entry;
+
+typedef struct sim_lower {
+    sim_module *m;
+    sim_kernel *k;
+    sim_frame *frame;
+    const sim_statement *s;
+    sim_placed *shared;
+    uint32_t shared_used, local_used, dynamic_offset_patches;
+    uint32_t const_capacity, special_capacity, launch_special_capacity, param_capacity, consts_hash[1024];
+    uint32_t errors;
+    bool has_dynamic;
+    uint32_t temporaries;
+    struct sim_fixup { uint32_t ins, statement; sim_frame *frame; } *fixups;
+    uint32_t fixup_count, fixup_capacity;
+    sim_note_entry *notes; uint32_t note_count, note_capacity;
+    char full[160];                    /* the instruction's name, for messages */
+} sim_lower;
+
+enum { WIDER_OK = 2 };
+void sim_note(sim_lower *lw, uint32_t slot, bool pred, bool write, const char *name); /* registers.c */
+void     sim_note_end(sim_lower *lw, uint32_t first_note);
+void     sim_find_unwritten(sim_lower *lw);
+sim_ins *sim_emit(sim_lower *lw, sim_handler fn, sim_flow flow);
+uint32_t sim_source(sim_lower *lw, uint32_t index, sim_type t, int flags);       /* operand -> slot */
+uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags);
+uint32_t sim_dest(sim_lower *lw, uint32_t index, sim_type t, int flags);
+uint32_t sim_dest_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags);
+uint32_t sim_dest_pred(sim_lower *lw, const sim_operand *o, uint32_t index);
+uint32_t sim_source_pred(sim_lower *lw, uint32_t index);
+uint32_t sim_constant(sim_lower *lw, uint64_t value, uint32_t width);
+uint32_t sim_temporary(sim_lower *lw, uint32_t width);
+uint32_t sim_new_pred(sim_lower *lw);
+void     sim_mismatch(sim_lower *lw, uint32_t index, const char *format, ...) SIM_PRINTF(3, 4);
+bool     sim_operands_between(sim_lower *lw, uint32_t least, uint32_t most);
+uint32_t sim_flags_of(const sim_statement *s);
+uint32_t sim_list_begin(sim_lower *lw, uint32_t count);
+uint32_t sim_register_slot(sim_lower *lw, uint32_t reg);
+bool     sim_symbol_address(sim_lower *lw, const sim_symbol *y, uint64_t *address, sim_space *space);
+bool     sim_not_implemented(const char *shown);
+uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o);
+
+SIM_PRIVATE_END
+#endif

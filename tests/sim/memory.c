@@ -1,0 +1,653 @@
+/* memory.c - ld, st, atom, red, cp.async, cvta, isspacep.
+ *
+ * A request of a warp is turned into addresses, sorted by state space and by the region (allocation,
+ * shared memory, the warp's local memory, parameters) they fall into, checked, counted and carried out,
+ * one group of lanes at a time; the usual case is one group. Requests whose lanes lie side by side have
+ * their own short way. */
+#include "sim.h"
+#include "arith.h"
+
+typedef struct region { uint8_t *host, *shadow; uint64_t base, size; sim_space space; } region;
+typedef void (*action)(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
+
+static void addresses(const sim_warp *w, const sim_ins *i, uint32_t slot, bool wide, int64_t offset,
+                      uint64_t *at)
+{
+    (void)i;
+    if (wide) {
+        const uint64_t *a = sim_slot64(w, slot);
+        for (uint32_t l = 0; l < SIM_LANES; l++) at[l] = a[l] + (uint64_t)offset;
+    } else {
+        const uint32_t *a = sim_slot(w, slot), o = (uint32_t)offset;
+        for (uint32_t l = 0; l < SIM_LANES; l++) at[l] = (uint32_t)(a[l] + o);
+    }
+}
+
+static bool contiguous(const uint64_t *at, uint64_t step)
+{
+    uint64_t different = 0;
+    for (uint32_t l = 0; l < SIM_LANES; l++) different |= at[l] ^ (at[0] + l * step);
+    return !different;
+}
+
+static bool uniform(const uint64_t *at)
+{
+    uint64_t different = 0;
+    for (uint32_t l = 0; l < SIM_LANES; l++) different |= at[l] ^ at[0];
+    return !different;
+}
+
+/* --- finding and checking --------------------------------------------------------------------- */
+
+static const char *verb(const sim_ins *i)
+{
+    return i->fn == sim_st ? "write" : i->fn == sim_atom ? "atomic" : "read";
+}
+
+static void out_of_bounds(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, uint32_t bytes,
+                          sim_space space)
+{
+    char where[256] = "";
+    uint64_t shown = address;
+    const char *kind = "out-of-bounds";
+    if (space == SP_SHARED) {
+        const sim_block *b = w->block;
+        const sim_kernel *k = w->kernel;
+        const sim_shared_symbol *nearest = NULL;
+        for (uint32_t n = 0; n < k->shared_symbol_count; n++)
+            if (k->shared_symbols[n].offset <= address
+                && (!nearest || k->shared_symbols[n].offset >= nearest->offset))
+                nearest = &k->shared_symbols[n];
+        snprintf(where, sizeof where, "shared memory spans 0x%x..0x%x%s%s", b->shared_lo, b->shared_hi,
+                 nearest ? "; nearest symbol: " : "", nearest ? nearest->name : "");
+    } else if (space == SP_LOCAL)
+        snprintf(where, sizeof where, "the thread has %u bytes of local memory", w->kernel->local_bytes);
+    else if (space == SP_PARAM)
+        snprintf(where, sizeof where, "the kernel has %u bytes of parameters", w->launch->param_bytes);
+    else {
+        sim_memory_describe(address, bytes, where, sizeof where);
+        if (strstr(where, "freed")) kind = "use-after-free";
+    }
+    if (sim_option.bounds)
+        sim_report_at(w, i, kind, lane, "%s of %u bytes at %s address 0x%llx: %s", verb(i), bytes,
+                      space == SP_SHARED  ? "shared"
+                      : space == SP_LOCAL ? "local"
+                      : space == SP_PARAM ? "parameter"
+                                          : "global",
+                      (unsigned long long)shown, where);
+    sim_warp_fault(w, SIM_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void misaligned(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, uint32_t bytes)
+{
+    if (sim_option.align)
+        sim_report_at(w, i, "misaligned", lane,
+                      "%s of %u bytes at address 0x%llx, which is no multiple of %u", verb(i), bytes,
+                      (unsigned long long)address, bytes);
+    sim_warp_fault(w, SIM_ERROR_MISALIGNED);
+}
+
+static bool aligned(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes)
+{
+    uint64_t low = 0;
+    if (m == SIM_FULL) for (uint32_t l = 0; l < SIM_LANES; l++) low |= at[l];
+    else SIM_EACH_LANE(l, m) low |= at[l];
+    if (!(low & (bytes - 1))) return true;
+    SIM_EACH_LANE(lane, m) if (at[lane] & (bytes - 1)) { misaligned(w, i, lane, at[lane], bytes); break; }
+    return false;
+}
+
+/* Carries out `act` for the lanes of one space, region by region. */
+static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, sim_space space, uint32_t bytes,
+                     action act)
+{
+    region r;
+    r.space = space;
+    if (!aligned(w, i, m, at, bytes)) return;
+    if (space == SP_SHARED || space == SP_PARAM) {
+        const sim_block *b = w->block;
+        if (space == SP_SHARED) {
+            r.host = b->shared;
+            r.shadow = b->shared_shadow;
+            r.base = b->shared_lo;
+            r.size = b->shared_hi - b->shared_lo;
+        } else {
+            r.host = w->launch->params;
+            r.shadow = NULL;
+            r.base = 0;
+            r.size = w->launch->param_bytes;
+        }
+        SIM_EACH_LANE(lane, m)
+        if (SIM_UNLIKELY(at[lane] < r.base || at[lane] - r.base + bytes > r.size)) {
+            out_of_bounds(w, i, lane, at[lane], bytes, space);
+            return;
+        }
+        act(w, i, m, at, &r);
+        return;
+    }
+    if (space == SP_LOCAL) { /* the warp's local memory: thread after thread */
+        const sim_block *b = w->block;
+        uint32_t each = w->kernel->local_bytes;
+        r.host = b->local + (size_t)w->index * SIM_LANES * each;
+        r.shadow = b->local_shadow + (size_t)w->index * SIM_LANES * each / 8;
+        r.base = 0;
+        r.size = (uint64_t)each * SIM_LANES;
+        SIM_EACH_LANE(lane, m) {
+            if (SIM_UNLIKELY(at[lane] + bytes > each || at[lane] > each)) {
+                out_of_bounds(w, i, lane, at[lane], bytes, space);
+                return;
+            }
+            at[lane] += (uint64_t)lane * each;
+        }
+        w->worker->counts.c.local_requests++;
+        w->worker->counts.c.local_bytes += (uint64_t)sim_popcount(m) * bytes;
+        act(w, i, m, at, &r);
+        return;
+    }
+    while (m) {
+        uint32_t first = sim_lowest(m), group;
+        sim_allocation *a = w->worker->cached;
+        if (!a || at[first] - a->base >= a->size) a = w->worker->cached = sim_memory_find(at[first]);
+        if (SIM_UNLIKELY(!a || a->size < bytes)) {
+            out_of_bounds(w, i, first, at[first], bytes, SP_GLOBAL);
+            return;
+        }
+        uint64_t last = a->size - bytes;
+        if (m == SIM_FULL) {
+            uint32_t outside = 0;
+            for (uint32_t l = 0; l < SIM_LANES; l++) outside |= at[l] - a->base > last;
+            group = m;
+            if (outside) { group = 0; SIM_EACH_LANE(l, m) if (at[l] - a->base <= last) group |= 1u << l; }
+        } else { group = 0; SIM_EACH_LANE(l, m) if (at[l] - a->base <= last) group |= 1u << l; }
+        if (SIM_UNLIKELY(!(group >> first & 1))) {
+            out_of_bounds(w, i, first, at[first], bytes, SP_GLOBAL);
+            return;
+        }
+        r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size;
+        act(w, i, group, at, &r);
+        m &= ~group;
+    }
+}
+
+static void request(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, uint32_t bytes, action act)
+{
+    if (i->space != SP_GENERIC) {
+        in_space(w, i, m, at, i->space == SP_CONST ? SP_GLOBAL : (sim_space)i->space, bytes, act);
+        return;
+    }
+    uint64_t high = 0;
+    SIM_EACH_LANE(l, m) high |= at[l] >> 48;
+    if (!high) { in_space(w, i, m, at, SP_GLOBAL, bytes, act); return; }
+    static const struct { uint64_t base; sim_space space; } windows[] = {
+        { SIM_SHARED_WINDOW, SP_SHARED }, { SIM_LOCAL_WINDOW, SP_LOCAL }, { SIM_PARAM_WINDOW, SP_PARAM } };
+    for (uint32_t k = 0; k < 3 && m && !w->fault; k++) {
+        uint32_t group = 0;
+        SIM_EACH_LANE(l, m) if (at[l] - windows[k].base < SIM_WINDOW_SIZE)
+        {
+            group |= 1u << l;
+            at[l] -= windows[k].base;
+        }
+        if (group) in_space(w, i, group, at, windows[k].space, bytes, act);
+        m &= ~group;
+    }
+    if (m && !w->fault) in_space(w, i, m, at, SP_GLOBAL, bytes, act);
+}
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+static uint32_t sectors(const uint64_t *at, uint32_t m, uint32_t bytes)
+{
+    uint64_t seen[64], last = UINT64_MAX;
+    uint32_t n = 0;
+    SIM_EACH_LANE(l, m) {
+        for (uint64_t sector = at[l] >> 5; sector <= (at[l] + bytes - 1) >> 5; sector++) {
+            if (sector == last) continue;
+            last = sector;
+            uint32_t k = 0;
+            while (k < n && seen[k] != sector) k++;
+            if (k == n && n < 64) seen[n++] = sector;
+        }
+    }
+    return n;
+}
+
+/* Passes over the 32 banks: lanes go in groups whose requests make up 128 bytes; equal words are served
+ * together. */
+static void count_banks(sim_counts *c, const uint64_t *at, uint32_t m, uint32_t bytes)
+{
+    uint32_t lanes = bytes <= 4 ? 32 : bytes == 8 ? 16 : bytes == 16 ? 8 : 4, wavefronts = 0, ideal = 0;
+    for (uint32_t first = 0; first < SIM_LANES; first += lanes) {
+        uint32_t group = m & (lanes == 32 ? SIM_FULL : ((1u << lanes) - 1) << first), depth[32] = { 0 },
+                 worst = 0;
+        uint64_t words[32 * 2];
+        uint32_t n = 0;
+        if (!group) continue;
+        ideal++;
+        SIM_EACH_LANE(l, group) {
+            for (uint64_t word = at[l] >> 2; word <= (at[l] + bytes - 1) >> 2; word++) {
+                uint32_t k = 0;
+                while (k < n && words[k] != word) k++;
+                if (k < n || n >= 64) continue;
+                words[n++] = word;
+                if (++depth[word & 31] > worst) worst = depth[word & 31];
+            }
+        }
+        wavefronts += worst;
+    }
+    c->c.shared_wavefronts += wavefronts;
+    c->c.shared_bank_conflicts += wavefronts - ideal;
+}
+
+static void count_request(sim_warp *w, const uint64_t *at, uint32_t m, uint32_t bytes, sim_space space,
+                          bool store, int shape)
+{
+    sim_counts *c = &w->worker->counts;
+    uint64_t asked = (uint64_t)(m == SIM_FULL ? SIM_LANES : sim_popcount(m)) * bytes;
+    if (space == SP_GLOBAL) {
+        uint64_t n = shape == 1 ? ((at[0] + (uint64_t)SIM_LANES * bytes - 1) >> 5) - (at[0] >> 5) + 1
+                   : shape == 2 ? ((at[0] + bytes - 1) >> 5) - (at[0] >> 5) + 1 : sectors(at, m, bytes);
+        if (store) {
+            c->c.global_store_requests++;
+            c->c.global_store_bytes += asked;
+            c->c.global_store_sectors += n;
+        } else {
+            c->c.global_load_requests++;
+            c->c.global_load_bytes += asked;
+            c->c.global_load_sectors += n;
+        }
+    } else if (space == SP_SHARED) {
+        if (store) { c->c.shared_store_requests++; c->c.shared_store_bytes += asked; }
+        else { c->c.shared_load_requests++; c->c.shared_load_bytes += asked; }
+        if (shape == 2) c->c.shared_wavefronts++;
+        else if (shape == 1) c->c.shared_wavefronts += bytes <= 4 ? 1 : bytes / 4;
+        else count_banks(c, at, m, bytes);
+    }
+}
+
+/* --- loads ------------------------------------------------------------------------------------ */
+
+static bool shadow_full(const uint8_t *shadow, uint64_t offset, uint64_t bytes)
+{
+    if ((offset | bytes) & 7) return sim_shadow_all(shadow, offset, bytes);
+    const uint8_t *p = shadow + (offset >> 3);
+    uint64_t n = bytes >> 3, all = UINT64_MAX;
+    for (; n >= 8; n -= 8, p += 8) { uint64_t v; memcpy(&v, p, 8); all &= v; }
+    for (; n; n--, p++) all &= *p | UINT64_C(0xffffffffffffff00);
+    return all == UINT64_MAX;
+}
+
+static void uninitialised(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
+                          uint32_t bytes)
+{
+    SIM_EACH_LANE(lane, m) {
+        uint64_t offset = at[lane] - r->base;
+        if (sim_shadow_all(r->shadow, offset, bytes)) continue;
+        uint32_t k = 0;
+        while (r->shadow[(offset + k) >> 3] >> ((offset + k) & 7) & 1) k++;
+        char where[200] = "";
+        uint64_t shown = at[lane];
+        if (r->space == SP_LOCAL) shown %= w->kernel->local_bytes;
+        if (r->space == SP_GLOBAL) sim_memory_describe(at[lane] + k, 1, where, sizeof where);
+        sim_report_at(w, i, "uninitialised-read", lane,
+                      "read of %u bytes at %s address 0x%llx: byte %u was never written%s%s", bytes,
+                      r->space == SP_SHARED  ? "shared"
+                      : r->space == SP_LOCAL ? "local"
+                                             : "global",
+                      (unsigned long long)shown, k, *where ? "; " : "", where);
+        return;
+    }
+}
+
+static inline uint64_t fetch(const uint8_t *p, uint32_t size, bool is_signed)
+{
+    uint64_t v = 0;
+    switch (size) {
+    case 1: return is_signed ? (uint64_t)(int64_t)(int8_t)*p : *p;
+    case 2: { uint16_t x; memcpy(&x, p, 2); return is_signed ? (uint64_t)(int64_t)(int16_t)x : x; }
+    case 4: { uint32_t x; memcpy(&x, p, 4); return is_signed ? (uint64_t)(int64_t)(int32_t)x : x; }
+    default: memcpy(&v, p, 8); return v;
+    }
+}
+
+static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
+{
+    const uint32_t *list = w->kernel->lists + i->list;
+    uint32_t size = i->size, count = i->count, bytes = size * count;
+    int shape = m != SIM_FULL ? 0 : contiguous(at, bytes) ? 1 : uniform(at) ? 2 : 0;
+    count_request(w, at, m, bytes, r->space, false, shape);
+    if (r->shadow && sim_option.uninitialised) {
+        bool fine = true;
+        if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
+        else if (shape == 2) fine = sim_shadow_all(r->shadow, at[0] - r->base, bytes);
+        else SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
+        if (SIM_UNLIKELY(!fine)) uninitialised(w, i, m, at, r, bytes);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        if (list[k] == UINT32_MAX) continue;
+        bool wide = list[k] & SIM_WIDE;
+        uint32_t slot = list[k] & ~SIM_WIDE;
+        if (size == 16) {
+            uint64_t *d = sim_slot64(w, slot), *e = sim_slot64(w, slot + 2);
+            SIM_EACH_LANE(l, m)
+            {
+                const uint8_t *p = r->host + (at[l] - r->base);
+                memcpy(&d[l], p, 8);
+                memcpy(&e[l], p + 8, 8);
+            }
+            continue;
+        }
+        if (size == 4 && !wide) {
+            uint32_t *d = sim_slot(w, slot);
+            if (shape == 1) {
+                const uint8_t *p = r->host + (at[0] - r->base) + k * 4;
+                if (count == 1) memcpy(d, p, SIM_LANES * 4);
+                else for (uint32_t l = 0; l < SIM_LANES; l++) memcpy(&d[l], p + l * bytes, 4);
+            } else if (shape == 2) {
+                uint32_t v;
+                memcpy(&v, r->host + (at[0] - r->base) + k * 4, 4);
+                for (uint32_t l = 0; l < SIM_LANES; l++) d[l] = v;
+            } else SIM_EACH_LANE(l, m) memcpy(&d[l], r->host + (at[l] - r->base) + k * 4, 4);
+            continue;
+        }
+        bool is_signed = i->x & X_SIGNED;
+        if (wide) {
+            uint64_t *d = sim_slot64(w, slot);
+            SIM_EACH_LANE(l, m) d[l] = fetch(r->host + (at[l] - r->base) + k * size, size, is_signed);
+        } else {
+            uint32_t *d = sim_slot(w, slot), cut = i->type == T_S8 && i->width == 2 ? 0xffff : SIM_FULL;
+            if (size == 2 && !is_signed) SIM_EACH_LANE(l, m)
+                {
+                    uint16_t v;
+                    memcpy(&v, r->host + (at[l] - r->base) + k * 2, 2);
+                    d[l] = v;
+                }
+            else
+                SIM_EACH_LANE(l, m)
+                d[l] = (uint32_t)fetch(r->host + (at[l] - r->base) + k * size, size, is_signed) & cut;
+        }
+    }
+}
+
+void sim_ld(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    uint64_t at[SIM_LANES];
+    addresses(w, i, i->a, i->q, i->imm, at);
+    request(w, i, m, at, (uint32_t)i->size * i->count, load);
+}
+
+/* --- stores ----------------------------------------------------------------------------------- */
+
+static void written(const region *r, uint64_t offset, uint64_t bytes)
+{
+    if (!r->shadow) return;
+    if (bytes == 4 || bytes == 8 || bytes == 16) {            /* the usual: already set, nothing to write */
+        if (sim_shadow_all(r->shadow, offset, bytes)) return;
+    }
+    sim_shadow_set(r->shadow, offset, bytes);
+}
+
+static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
+{
+    const uint32_t *list = w->kernel->lists + i->list;
+    uint32_t size = i->size, count = i->count, bytes = size * count;
+    int shape = m == SIM_FULL && contiguous(at, bytes) ? 1 : 0;
+    if (r->space == SP_PARAM) {
+        out_of_bounds(w, i, sim_lowest(m), at[sim_lowest(m)], bytes, SP_PARAM);
+        return;
+    }
+    count_request(w, at, m, bytes, r->space, true, shape);
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t slot = list[k] & ~SIM_WIDE;
+        if (list[k] & SIM_CONST_BANK && list[k] != UINT32_MAX) slot = (list[k] & ~SIM_WIDE);
+        if (size == 16) {
+            const uint64_t *d = sim_slot64(w, slot), *e = sim_slot64(w, slot + 2);
+            SIM_EACH_LANE(l, m)
+            {
+                uint8_t *p = r->host + (at[l] - r->base);
+                memcpy(p, &d[l], 8);
+                memcpy(p + 8, &e[l], 8);
+            }
+        } else if (size == 8) {
+            const uint64_t *d = sim_slot64(w, slot);
+            SIM_EACH_LANE(l, m) memcpy(r->host + (at[l] - r->base) + k * 8, &d[l], 8);
+        } else {
+            const uint32_t *d = sim_slot(w, slot);
+            if (size == 4 && shape == 1 && count == 1) memcpy(r->host + (at[0] - r->base), d, SIM_LANES * 4);
+            else if (size == 4) SIM_EACH_LANE(l, m) memcpy(r->host + (at[l] - r->base) + k * 4, &d[l], 4);
+            else SIM_EACH_LANE(l, m) {
+                uint16_t v = (uint16_t)d[l];
+                uint8_t b = (uint8_t)d[l];
+                if (size == 2) memcpy(r->host + (at[l] - r->base) + k * 2, &v, 2);
+                else memcpy(r->host + (at[l] - r->base) + k, &b, 1);
+            }
+        }
+    }
+    if (!r->shadow) return;
+    if (shape == 1) {
+        uint64_t offset = at[0] - r->base, total = (uint64_t)bytes * SIM_LANES;
+        if (!shadow_full(r->shadow, offset, total)) sim_shadow_set(r->shadow, offset, total);
+    } else SIM_EACH_LANE(l, m) written(r, at[l] - r->base, bytes);
+}
+
+void sim_st(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    uint64_t at[SIM_LANES];
+    addresses(w, i, i->a, i->q, i->imm, at);
+    request(w, i, m, at, (uint32_t)i->size * i->count, store);
+}
+
+/* --- atomics ---------------------------------------------------------------------------------- */
+
+static u64 combine(const sim_ins *i, u64 old, u64 v, u64 compare, bool global)
+{
+    s64 x = (s64)old, y = (s64)v;
+    if (i->type == T_S32) { x = (s32)old; y = (s32)v; }
+    switch (i->op) {
+    case A_ADD:
+        switch (i->type) {
+        case T_F32: {
+            u32 r = global ? cz(Fz((u32)old) + Fz((u32)v)) : c32(F((u32)old) + F((u32)v));
+            return r;
+        }
+        case T_F64:    return UD(D(old) + D(v));
+        case T_F16:    return h16(H((u32)old) + H((u32)v));
+        case T_F16X2:  return pair16(h16(H((u32)old) + H((u32)v)), h16(H((u32)old >> 16) + H((u32)v >> 16)));
+        case T_BF16:   return b16(Bf((u32)old) + Bf((u32)v));
+        case T_BF16X2:
+            return pair16(b16(Bf((u32)old) + Bf((u32)v)), b16(Bf((u32)old >> 16) + Bf((u32)v >> 16)));
+        default:       return old + v;
+        }
+    case A_MIN: case A_MAX:
+        switch (i->type) {
+        case T_F16: case T_BF16: {
+            u32 inf = i->type == T_F16 ? 0x7c00 : 0x7f80;
+            return i->op == A_MIN ? min16((u32)old, (u32)v, inf) : max16((u32)old, (u32)v, inf);
+        }
+        case T_F16X2: case T_BF16X2: {
+            u32 inf = i->type == T_F16X2 ? 0x7c00 : 0x7f80, a = (u32)old, b = (u32)v;
+            return i->op == A_MIN ? pair16(min16(a & 0xffff, b & 0xffff, inf), min16(a >> 16, b >> 16, inf))
+                                  : pair16(max16(a & 0xffff, b & 0xffff, inf), max16(a >> 16, b >> 16, inf));
+        }
+        case T_S32: case T_S64: return (i->op == A_MIN) == (x < y) ? old : v;
+        default: return (i->op == A_MIN) == (old < v) ? old : v;
+        }
+    case A_INC:  return (u32)old >= (u32)v ? 0 : old + 1;
+    case A_DEC:  return (u32)old == 0 || (u32)old > (u32)v ? v : old - 1;
+    case A_AND:  return old & v;
+    case A_OR:   return old | v;
+    case A_XOR:  return old ^ v;
+    case A_EXCH: return v;
+    default: return old == compare ? v : old; /* cas: the list holds what is compared, c the new value */
+    }
+}
+
+static pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER; /* 128-bit atomics */
+
+#if defined(__GNUC__)
+#define SIM_CAS(type) \
+    do { \
+        type old_ = __atomic_load_n((type *)(void *)p, __ATOMIC_SEQ_CST), new_; \
+        do new_ = (type)combine(i, old_, value, compare, global); \
+        while (!__atomic_compare_exchange_n((type *)(void *)p, &old_, new_, 0, __ATOMIC_SEQ_CST, \
+                                            __ATOMIC_SEQ_CST)); \
+        old = old_; \
+    } while (0)
+#else
+#define SIM_CAS(type) \
+    do { \
+        type old_, new_; \
+        pthread_mutex_lock(&wide_lock); \
+        memcpy(&old_, p, sizeof old_); \
+        new_ = (type)combine(i, old_, value, compare, global); \
+        memcpy(p, &new_, sizeof new_); \
+        pthread_mutex_unlock(&wide_lock); \
+        old = old_; \
+    } while (0)
+#endif
+
+static void atomic_wide(sim_warp *w, const sim_ins *i, uint32_t lane, uint8_t *p, uint32_t source,
+                        uint32_t target)
+{
+    uint64_t old[2], v[2] = { sim_slot64(w, source)[lane], sim_slot64(w, source + 2)[lane] };
+    pthread_mutex_lock(&wide_lock);
+    memcpy(old, p, 16);
+    if (i->op == A_EXCH) memcpy(p, v, 16);
+    else if (old[0] == v[0] && old[1] == v[1]) {
+        uint64_t n[2] = { sim_slot64(w, i->c)[lane], sim_slot64(w, i->c + 2)[lane] };
+        memcpy(p, n, 16);
+    }
+    pthread_mutex_unlock(&wide_lock);
+    if (target == UINT32_MAX) return;
+    sim_slot64(w, target & ~SIM_WIDE)[lane] = old[0];
+    sim_slot64(w, (target & ~SIM_WIDE) + 2)[lane] = old[1];
+}
+
+static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
+{
+    const uint32_t *values = w->kernel->lists + i->list,
+                   *results = i->d == UINT32_MAX ? NULL : w->kernel->lists + i->d;
+    uint32_t size = i->size, bytes = size * i->count;
+    bool global = r->space == SP_GLOBAL;
+    sim_counts *c = &w->worker->counts;
+    c->c.atomics++;
+    c->c.atomic_operations += sim_popcount(m);
+    if (r->shadow && sim_option.uninitialised && i->op != A_EXCH) {
+        bool fine = true;
+        SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
+        if (!fine) uninitialised(w, i, m, at, r, bytes);
+    }
+    SIM_EACH_LANE(l, m) {
+        for (uint32_t k = 0; k < i->count; k++) {
+            uint8_t *p = r->host + (at[l] - r->base) + k * size;
+            uint32_t source = values[k] & ~SIM_WIDE, target = results ? results[k] : UINT32_MAX;
+            if (size == 16) { atomic_wide(w, i, l, p, source, target); continue; }
+            uint64_t value = size == 8 ? sim_slot64(w, source)[l] : sim_slot(w, source)[l], compare = 0, old;
+            if (i->op == A_CAS) {
+                compare = value;
+                value = size == 8 ? sim_slot64(w, i->c)[l] : sim_slot(w, i->c)[l];
+            }
+            if (size == 2) { compare &= 0xffff; SIM_CAS(uint16_t); }
+            else if (size == 4) SIM_CAS(uint32_t);
+            else SIM_CAS(uint64_t);
+            if (target == UINT32_MAX) continue;
+            if (target & SIM_WIDE) sim_slot64(w, target & ~SIM_WIDE)[l] = old;
+            else sim_slot(w, target)[l] = (uint32_t)old;
+        }
+        written(r, at[l] - r->base, bytes);
+    }
+}
+
+void sim_atom(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    uint64_t at[SIM_LANES];
+    addresses(w, i, i->a, i->q, i->imm, at);
+    request(w, i, m, at, (uint32_t)i->size * i->count, atomic);
+}
+
+/* --- cp.async: carried out at once ------------------------------------------------------------ */
+
+static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
+{
+    uint32_t size = i->size;
+    sim_block *b = w->block;
+    uint64_t to[SIM_LANES];
+    sim_counts *c = &w->worker->counts;
+    addresses(w, i, i->b, i->width, (int32_t)i->e, to);
+    int shape = m == SIM_FULL && contiguous(at, size);
+    count_request(w, at, m, size, SP_GLOBAL, false, shape);
+    c->c.async_copies += sim_popcount(m);
+    c->c.async_copy_bytes += (uint64_t)sim_popcount(m) * size;
+    SIM_EACH_LANE(l, m) {
+        uint32_t n = size;
+        if (i->op == 1 && sim_slot(w, i->c)[l] < n) n = sim_slot(w, i->c)[l];
+        if (i->op == 2 && sim_pred(w, i->c) >> l & 1) n = 0;
+        uint64_t offset = to[l] - b->shared_lo;
+        memset(b->shared + offset, 0, size);
+        memcpy(b->shared + offset, r->host + (at[l] - r->base), n);
+        sim_shadow_set(b->shared_shadow, offset, size);
+        if (sim_option.uninitialised && n && !sim_shadow_all(r->shadow, at[l] - r->base, n)) {
+            uninitialised(w, i, 1u << l, at, r, n);
+            sim_shadow_clear(b->shared_shadow, offset, n);
+        }
+    }
+}
+
+void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    uint64_t at[SIM_LANES], to[SIM_LANES];
+    const sim_block *b = w->block;
+    addresses(w, i, i->a, i->q, i->imm, at);
+    addresses(w, i, i->b, i->width, (int32_t)i->e, to);
+    if (!aligned(w, i, m, to, i->size)) return;
+    uint32_t empty = 0;
+    SIM_EACH_LANE(l, m) {
+        if (to[l] < b->shared_lo || to[l] + i->size > b->shared_hi || to[l] > b->shared_hi) {
+            out_of_bounds(w, i, l, to[l], i->size, SP_SHARED);
+            return;
+        }
+        if ((i->op == 1 && sim_slot(w, i->c)[l] == 0) || (i->op == 2 && sim_pred(w, i->c) >> l & 1))
+            empty |= 1u << l;
+    }
+    SIM_EACH_LANE(l, empty)
+    { /* nothing is read: the source may lie anywhere */
+        uint64_t offset = to[l] - b->shared_lo;
+        memset(b->shared + offset, 0, i->size);
+        sim_shadow_set(b->shared_shadow, offset, i->size);
+    }
+    if (m & ~empty) request(w, i, m & ~empty, at, i->size, copy_in);
+}
+
+/* --- addresses as values ---------------------------------------------------------------------- */
+
+static uint64_t window_of(uint32_t space)
+{
+    return space == SP_SHARED  ? SIM_SHARED_WINDOW
+           : space == SP_LOCAL ? SIM_LOCAL_WINDOW
+           : space == SP_PARAM ? SIM_PARAM_WINDOW
+                               : 0;
+}
+
+void sim_cvta(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const uint64_t *a = sim_slot64(w, i->a);
+    uint64_t *d = sim_slot64(w, i->d), base = window_of(i->space);
+    SIM_EACH_LANE(l, m) d[l] = i->op ? a[l] - base : a[l] + base;
+}
+
+void sim_isspacep(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const uint64_t *a = sim_slot64(w, i->a);
+    uint64_t base = window_of(i->space);
+    uint32_t r = 0;
+    SIM_EACH_LANE(l, m) {
+        bool in;
+        if (base) in = a[l] - base < SIM_WINDOW_SIZE;
+        else {
+            const sim_allocation *x = a[l] >> 48 ? NULL : sim_memory_find(a[l]);
+            in = i->space == SP_CONST ? x && x->kind == MEM_CONST
+                                      : !(a[l] >> 48) && !(x && x->kind == MEM_CONST);
+        }
+        r |= (uint32_t)in << l;
+    }
+    sim_pred_write(w, i->d, r, m);
+}

@@ -1,0 +1,1348 @@
+/* parse.c - from text to statements: lexer, directives, declarations, operands.
+ *
+ * A syntax error ends the parse (sim_fatal), as in ptxas; everything else is noted (sim_error) and
+ * parsing goes on. Instructions are matched with their form as soon as they are read (isa.c); their
+ * operands are checked by lower.c. A new directive: parse_module_item or parse_body_item. A new special
+ * register: the table `specials`. */
+#include "sim.h"
+#include "lower.h"
+
+typedef struct parser {
+    sim_module *m;
+    const char *p, *end;
+    uint32_t line;
+    sim_function *function;
+    uint32_t depth;
+    sim_symbol **scope;
+    uint32_t scope_count, scope_capacity; /* symbols of open scopes, in order of entry */
+} parser;
+
+static const struct { const char *name; uint16_t special; uint8_t type, sm; uint8_t version;
+} specials[] = {
+    { "%tid.x", SR_TID_X, T_U32, 0, 0 },
+    { "%tid.y", SR_TID_Y, T_U32, 0, 0 },
+    { "%tid.z", SR_TID_Z, T_U32, 0, 0 },
+    { "%ntid.x", SR_NTID_X, T_U32, 0, 0 },
+    { "%ntid.y", SR_NTID_Y, T_U32, 0, 0 },
+    { "%ntid.z", SR_NTID_Z, T_U32, 0, 0 },
+    { "%ctaid.x", SR_CTAID_X, T_U32, 0, 0 },
+    { "%ctaid.y", SR_CTAID_Y, T_U32, 0, 0 },
+    { "%ctaid.z", SR_CTAID_Z, T_U32, 0, 0 },
+    { "%nctaid.x", SR_NCTAID_X, T_U32, 0, 0 },
+    { "%nctaid.y", SR_NCTAID_Y, T_U32, 0, 0 },
+    { "%nctaid.z", SR_NCTAID_Z, T_U32, 0, 0 },
+    { "%laneid", SR_LANEID, T_U32, 0, 0 },
+    { "%warpid", SR_WARPID, T_U32, 0, 0 },
+    { "%nwarpid", SR_NWARPID, T_U32, 0, 0 },
+    { "%smid", SR_SMID, T_U32, 0, 0 },
+    { "%nsmid", SR_NSMID, T_U32, 0, 0 },
+    { "%gridid", SR_GRIDID, T_U64, 0, 0 },
+    { "%lanemask_eq", SR_LANEMASK_EQ, T_U32, 0, 0 },
+    { "%lanemask_le", SR_LANEMASK_LE, T_U32, 0, 0 },
+    { "%lanemask_lt", SR_LANEMASK_LT, T_U32, 0, 0 },
+    { "%lanemask_ge", SR_LANEMASK_GE, T_U32, 0, 0 },
+    { "%lanemask_gt", SR_LANEMASK_GT, T_U32, 0, 0 },
+    { "%clock", SR_CLOCK, T_U32, 0, 0 },
+    { "%clock_hi", SR_CLOCK_HI, T_U32, 0, 50 },
+    { "%clock64", SR_CLOCK64, T_U64, 0, 0 },
+    { "%globaltimer", SR_GLOBALTIMER, T_U64, 0, 31 },
+    { "%globaltimer_lo", SR_GLOBALTIMER_LO, T_U32, 0, 31 },
+    { "%globaltimer_hi", SR_GLOBALTIMER_HI, T_U32, 0, 31 },
+    { "%total_smem_size", SR_TOTAL_SMEM, T_U32, 0, 41 },
+    { "%dynamic_smem_size", SR_DYNAMIC_SMEM, T_U32, 0, 41 },
+    { "%aggr_smem_size", SR_AGGR_SMEM, T_U32, 90, 81 },
+    { "%reserved_smem_offset_begin", SR_RESERVED_BEGIN, T_B32, 80, 76 },
+    { "%reserved_smem_offset_end", SR_RESERVED_END, T_B32, 80, 76 },
+    { "%reserved_smem_offset_cap", SR_RESERVED_CAP, T_B32, 80, 76 },
+    { "%current_graph_exec", SR_ZERO64, T_U64, 50, 80 },
+    { "%is_explicit_cluster", SR_PRED_ZERO, T_PRED, 90, 78 },
+    { "%clusterid.x", SR_CLUSTERID_X, T_U32, 90, 78 },
+    { "%clusterid.y", SR_CLUSTERID_Y, T_U32, 90, 78 },
+    { "%clusterid.z", SR_CLUSTERID_Z, T_U32, 90, 78 },
+    { "%nclusterid.x", SR_NCLUSTERID_X, T_U32, 90, 78 },
+    { "%nclusterid.y", SR_NCLUSTERID_Y, T_U32, 90, 78 },
+    { "%nclusterid.z", SR_NCLUSTERID_Z, T_U32, 90, 78 },
+    { "%cluster_ctaid.x", SR_ZERO, T_U32, 90, 78 },
+    { "%cluster_ctaid.y", SR_ZERO, T_U32, 90, 78 },
+    { "%cluster_ctaid.z", SR_ZERO, T_U32, 90, 78 },
+    { "%cluster_nctaid.x", SR_ONE, T_U32, 90, 78 },
+    { "%cluster_nctaid.y", SR_ONE, T_U32, 90, 78 },
+    { "%cluster_nctaid.z", SR_ONE, T_U32, 90, 78 },
+    { "%cluster_ctarank", SR_ZERO, T_U32, 90, 78 },
+    { "%cluster_nctarank", SR_ONE, T_U32, 90, 78 },
+};
+
+/* --- lexer ------------------------------------------------------------------------------------ */
+
+static bool is_name_start(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
+}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_name(char c) { return is_name_start(c) || is_digit(c); }
+
+static void skip(parser *s)
+{
+    for (;;) {
+        char c = *s->p;
+        if (c == '\n') { s->line++; s->p++; }
+        else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') s->p++;
+        else if (c == '/' && s->p[1] == '/') { while (*s->p && *s->p != '\n') s->p++; }
+        else if (c == '/' && s->p[1] == '*') {
+            s->p += 2;
+            while (*s->p && !(*s->p == '*' && s->p[1] == '/')) { if (*s->p == '\n') s->line++; s->p++; }
+            if (*s->p) s->p += 2;
+        } else return;
+    }
+}
+
+static void skip_line(parser *s) { while (*s->p && *s->p != '\n') s->p++; }
+
+static void syntax(parser *s)
+{
+    skip(s);
+    char near[40];
+    size_t n = 0;
+    if (is_name(*s->p) || *s->p == '.') {
+        if (*s->p == '.') near[n++] = *s->p++;
+        while (n < sizeof near - 1 && is_name(*s->p)) near[n++] = *s->p++;
+    } else if (*s->p) near[n++] = *s->p;
+    near[n] = 0;
+    sim_fatal(s->m, s->line, "Parsing error near '%s': syntax error", near);
+}
+
+static bool peek(parser *s, char c) { skip(s); return *s->p == c; }
+static bool accept(parser *s, char c) { if (!peek(s, c)) return false; s->p++; return true; }
+static void expect(parser *s, char c) { if (!accept(s, c)) syntax(s); }
+
+static const char *copy(parser *s, const char *text, size_t length)
+{
+    char *r = sim_alloc(s->m, length + 1);
+    memcpy(r, text, length);
+    return r;
+}
+
+static const char *name(parser *s)
+{
+    skip(s);
+    const char *at = s->p;
+    if (!is_name_start(*at)) syntax(s);
+    while (is_name(*s->p)) s->p++;
+    return copy(s, at, (size_t)(s->p - at));
+}
+
+/* The next token is the directive `.word` (the whole word): take it. */
+static bool directive(parser *s, const char *word)
+{
+    skip(s);
+    size_t n = strlen(word);
+    if (*s->p != '.' || strncmp(s->p + 1, word, n) || is_name(s->p[1 + n])
+        || (s->p[1 + n] == ':' && s->p[2 + n] == ':'))
+        return false;
+    s->p += n + 1;
+    return true;
+}
+
+/* Takes a type directive; T_NONE when the next token is none. */
+static sim_type type_directive(parser *s)
+{
+    skip(s);
+    if (*s->p != '.') return T_NONE;
+    const char *at = s->p + 1, *e = at;
+    while (is_name(*e)) e++;
+    sim_type t = sim_type_find(at, (size_t)(e - at));
+    if (t != T_NONE) s->p = e;
+    return t;
+}
+
+typedef struct number { bool is_float, single; uint64_t bits; } number;
+
+static int hex(char c)
+{
+    return is_digit(c)            ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+static number read_number(parser *s)
+{
+    number n = { false, false, 0 };
+    const char *p = s->p;
+    if (p[0] == '0' && (p[1] == 'f' || p[1] == 'F' || p[1] == 'd' || p[1] == 'D')) {
+        int digits = p[1] == 'f' || p[1] == 'F' ? 8 : 16;
+        n.is_float = true;
+        for (int k = 0; k < digits; k++) {
+            if (hex(p[2 + k]) < 0) syntax(s);
+            n.bits = n.bits << 4 | (uint64_t)hex(p[2 + k]);
+        }
+        if (hex(p[2 + digits]) >= 0) syntax(s);
+        s->p += 2 + digits;
+        if (digits == 8) {
+            uint32_t b = (uint32_t)n.bits; float f; double d;
+            memcpy(&f, &b, 4);
+            d = (double)f;
+            if ((b & 0x7fffffff) > 0x7f800000)
+                n.bits = (uint64_t)(b & 0x80000000) << 32 | UINT64_C(0x7ff0000000000000)
+                         | (uint64_t)(b & 0x7fffff) << 29;
+            else memcpy(&n.bits, &d, 8);
+            n.single = true;
+        }
+        return n;
+    }
+    const char *e = p;
+    while (is_digit(*e)) e++;
+    bool hexadecimal = p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
+    if (!hexadecimal && (*e == '.' || *e == 'e' || *e == 'E')
+        && (is_digit(e[1]) || *e == '.' || e[1] == '+' || e[1] == '-')) {
+        char text[80], *stop;
+        size_t length = 0;
+        while (length < sizeof text - 1
+               && (is_digit(p[length]) || p[length] == '.' || p[length] == 'e' || p[length] == 'E'
+                   || ((p[length] == '+' || p[length] == '-') && length && (p[length - 1] | 32) == 'e'))) {
+            text[length] = p[length];
+            length++;
+        }
+        text[length] = 0;
+        double d = strtod(text, &stop);
+        if (stop == text) syntax(s);
+        s->p += stop - text;
+        n.is_float = true;
+        memcpy(&n.bits, &d, 8);
+        if (is_name(*s->p)) syntax(s);
+        return n;
+    }
+    unsigned base = 10;
+    if (hexadecimal) { base = 16; p += 2; }
+    else if (p[0] == '0' && (p[1] == 'b' || p[1] == 'B')) { base = 2; p += 2; }
+    else if (p[0] == '0') base = 8;
+    const char *first = p;
+    while (hex(*p) >= 0 && (unsigned)hex(*p) < base) n.bits = n.bits * base + (unsigned)hex(*p++);
+    if (p == first) syntax(s);
+    if (*p == 'U') p++;
+    s->p = p;
+    if (is_name(*p)) {                                        /* 1x: the name would start with a digit */
+        s->p = first;
+        sim_fatal(s->m, s->line, "Parsing error near '%.*s': syntax error",
+                  (int)(p - first > 30 ? 30 : p - first), first);
+    }
+    return n;
+}
+
+/* Constant integer expressions, C's operators and precedence. */
+static int64_t expression(parser *s, int level, int nesting);
+
+static int64_t primary(parser *s, int nesting)
+{
+    if (nesting > 64) sim_fatal(s->m, s->line, "Expression nested too deeply");
+    skip(s);
+    if (accept(s, '(')) {
+        skip(s);
+        if (*s->p == '.' && (directive(s, "s64") || directive(s, "u64"))) {
+            expect(s, ')');
+            return primary(s, nesting + 1);
+        }
+        int64_t v = expression(s, 0, nesting + 1);
+        expect(s, ')');
+        return v;
+    }
+    if (accept(s, '-')) return (int64_t)(0 - (uint64_t)primary(s, nesting + 1));
+    if (accept(s, '+')) return primary(s, nesting + 1);
+    if (accept(s, '~')) return ~primary(s, nesting + 1);
+    if (accept(s, '!')) return !primary(s, nesting + 1);
+    if (!strncmp(s->p, "WARP_SZ", 7) && !is_name(s->p[7])) { s->p += 7; return 32; }
+    if (!is_digit(*s->p)) syntax(s);
+    number n = read_number(s);
+    if (n.is_float) sim_fatal(s->m, s->line, "Integer expression expected");
+    return (int64_t)n.bits;
+}
+
+static int64_t expression(parser *s, int level, int nesting)
+{
+    static const char *const operators[][4] = { { "||" }, { "&&" }, { "|" }, { "^" }, { "&" }, { "==", "!=" },
+        { "<=", ">=", "<", ">" }, { "<<", ">>" }, { "+", "-" }, { "*", "/", "%" } };
+    enum { LEVELS = sizeof operators / sizeof *operators };
+    if (level == LEVELS) return primary(s, nesting);
+    int64_t a = expression(s, level + 1, nesting);
+    for (;;) {
+        skip(s);
+        const char *found = NULL;
+        for (int k = 0; k < 4 && operators[level][k]; k++) {
+            const char *o = operators[level][k];
+            size_t n = strlen(o);
+            if (strncmp(s->p, o, n)) continue;
+            if (n == 1 && (s->p[1] == *o || s->p[1] == '=') && strchr("|&<>", *o)) continue;
+            found = o;
+            break;
+        }
+        if (!found) break;
+        s->p += strlen(found);
+        int64_t b = expression(s, level + 1, nesting + 1);
+        uint64_t x = (uint64_t)a, y = (uint64_t)b;
+        switch (found[0] | (found[1] << 8)) {
+        case '|' | '|' << 8: a = a || b; break;
+        case '&' | '&' << 8: a = a && b; break;
+        case '|': a = (int64_t)(x | y); break;
+        case '^': a = (int64_t)(x ^ y); break;
+        case '&': a = (int64_t)(x & y); break;
+        case '=' | '=' << 8: a = a == b; break;
+        case '!' | '=' << 8: a = a != b; break;
+        case '<' | '=' << 8: a = a <= b; break;
+        case '>' | '=' << 8: a = a >= b; break;
+        case '<': a = a < b; break;
+        case '>': a = a > b; break;
+        case '<' | '<' << 8: a = y > 63 ? 0 : (int64_t)(x << y); break;
+        case '>' | '>' << 8: a = y > 63 ? (a < 0 ? -1 : 0) : a >> y; break;
+        case '+': a = (int64_t)(x + y); break;
+        case '-': a = (int64_t)(x - y); break;
+        case '*': a = (int64_t)(x * y); break;
+        default:
+            if (!b) sim_fatal(s->m, s->line, "Division by zero in constant expression");
+            if (b == -1) a = *found == '/' ? (int64_t)(0 - x) : 0;
+            else a = *found == '/' ? a / b : a % b;
+        }
+    }
+    return a;
+}
+
+static int64_t integer(parser *s) { return expression(s, 0, 0); }
+
+/* --- symbols ---------------------------------------------------------------------------------- */
+
+static uint32_t hash(const char *text, size_t n)
+{
+    uint32_t h = 2166136261u;
+    for (size_t k = 0; k < n; k++) h = (h ^ (unsigned char)text[k]) * 16777619u;
+    return h;
+}
+
+static sim_symbol *find_exact(sim_module *m, const char *text, size_t n, bool range)
+{
+    for (sim_symbol *y = m->buckets[hash(text, n) & (m->bucket_count - 1)]; y; y = y->hash_next)
+        if (y->range == range && !strncmp(y->name, text, n) && !y->name[n]) return y;
+    return NULL;
+}
+
+/* A name, or a register of a declared range: *index is then the number behind the prefix. */
+static sim_symbol *find(sim_module *m, const char *text, uint32_t *index)
+{
+    size_t n = strlen(text), k = n;
+    sim_symbol *y = find_exact(m, text, n, false);
+    *index = 0;
+    while (k && is_digit(text[k - 1])) k--;
+    if (k == n || !k || (text[k] == '0' && n - k > 1) || n - k > 8) return y;
+    sim_symbol *r = find_exact(m, text, k, true);
+    uint32_t number = (uint32_t)strtoul(text + k, NULL, 10);
+    if (!r || number >= r->count || (y && y->depth >= r->depth)) return y;
+    *index = number;
+    return r;
+}
+
+static void enter(parser *s, sim_symbol *y)
+{
+    sim_module *m = s->m;
+    y->depth = s->depth;
+    size_t n = strlen(y->name);
+    sim_symbol *old = find_exact(m, y->name, n, y->range);
+    if (old && old->depth == y->depth && (y->kind != SYM_FUNC || old->kind != SYM_FUNC)) {
+        if (old->kind == SYM_VAR && old->is_extern && y->kind == SYM_VAR) old = NULL;
+        else
+            sim_error(m, y->line, "Duplicate definition of %s '%s'",
+                      y->kind == SYM_LABEL  ? "label"
+                      : y->kind == SYM_REG  ? "register"
+                      : y->kind == SYM_FUNC ? "function"
+                                            : "variable",
+                      y->name);
+    }
+    sim_symbol **bucket = &m->buckets[hash(y->name, n) & (m->bucket_count - 1)];
+    y->hash_next = *bucket;
+    *bucket = y;
+    if (s->scope_count == s->scope_capacity) {
+        uint32_t capacity = s->scope_capacity ? s->scope_capacity * 2 : 64;
+        sim_symbol **grown = sim_alloc(m, capacity * sizeof *grown);
+        if (s->scope_count) memcpy(grown, s->scope, s->scope_count * sizeof *grown);
+        s->scope = grown;
+        s->scope_capacity = capacity;
+    }
+    s->scope[s->scope_count++] = y;
+}
+
+static sim_symbol *new_symbol(parser *s, int kind, const char *text)
+{
+    sim_symbol *y = sim_alloc(s->m, sizeof *y);
+    y->kind = (uint8_t)kind;
+    y->name = text;
+    y->line = s->line;
+    y->function = s->function;
+    return y;
+}
+
+static void open_scope(parser *s)
+{
+    if (++s->depth > 256) sim_fatal(s->m, s->line, "Scopes nested too deeply");
+}
+
+/* Labels that were used but not defined here may be defined further out. */
+static void close_scope(parser *s)
+{
+    sim_symbol *pending = NULL;
+    while (s->scope_count && s->scope[s->scope_count - 1]->depth == s->depth) {
+        sim_symbol *y = s->scope[--s->scope_count];
+        sim_symbol **at = &s->m->buckets[hash(y->name, strlen(y->name)) & (s->m->bucket_count - 1)];
+        while (*at != y) at = &(*at)->hash_next;
+        *at = y->hash_next;
+        if (y->kind == SYM_LABEL && y->index == UINT32_MAX && !y->alias) {
+            y->list_next = pending;
+            pending = y;
+        }
+    }
+    s->depth--;
+    for (sim_symbol *y = pending, *next; y; y = next) {
+        uint32_t index;
+        next = y->list_next;
+        sim_symbol *outer = find(s->m, y->name, &index);
+        if (outer && (outer->kind == SYM_LABEL || outer->kind == SYM_FUNC || outer->kind == SYM_VAR))
+            y->alias = outer;
+        else if (s->depth <= 1) sim_error(s->m, y->line, "Unknown symbol '%s'", y->name);
+        else { y->list_next = NULL; enter(s, y); }
+    }
+}
+
+/* --- operands --------------------------------------------------------------------------------- */
+
+static sim_operand *new_operands(parser *s, uint32_t n) { return sim_alloc(s->m, n * sizeof(sim_operand)); }
+
+static void register_operand(const sim_symbol *y, uint32_t index, sim_operand *o)
+{
+    o->kind = O_REG;
+    o->type = y->type;
+    o->symbol = (sim_symbol *)(uintptr_t)y;
+    o->reg = y->index + index;
+    o->name = y->name;
+}
+
+static bool special_operand(parser *s, const char *text, sim_operand *o)
+{
+    if (text[0] != '%') return false;
+    char full[64];
+    snprintf(full, sizeof full, "%s", text);
+    const char *at = s->p;
+    if (*at == '.' && strchr("xyzw", at[1]) && at[1] && !is_name(at[2])) {
+        size_t n = strlen(full);
+        if (n + 3 < sizeof full) { full[n] = '.'; full[n + 1] = at[1]; full[n + 2] = 0; at += 2; }
+    }
+    for (size_t k = 0; k < sizeof specials / sizeof *specials; k++) {
+        if (strcmp(specials[k].name, full)) continue;
+        if (specials[k].sm > s->m->target)
+            sim_error(s->m, s->line, "Feature '%s' requires .target sm_%u or higher", full, specials[k].sm);
+        if (specials[k].version > s->m->version)
+            sim_error(s->m, s->line, "Feature '%s' requires PTX ISA .version %u.%u or later", full,
+                      specials[k].version / 10u, specials[k].version % 10u);
+        o->kind = O_SPECIAL;
+        o->special = specials[k].special;
+        o->type = specials[k].type;
+        o->name = copy(s, full, strlen(full));
+        s->p = at;
+        return true;
+    }
+    if (!strncmp(text, "%envreg", 7) && is_digit(text[7]) && atoi(text + 7) < 32) {
+        o->kind = O_SPECIAL;
+        o->special = (uint16_t)(SR_ENVREG + atoi(text + 7));
+        o->type = T_B32;
+        o->name = text;
+        return true;
+    }
+    if (!strncmp(text, "%pm", 3) && is_digit(text[3])) {
+        bool wide = strlen(text) > 4;
+        o->kind = O_SPECIAL;
+        o->special = wide ? SR_ZERO64 : SR_ZERO;
+        o->type = wide ? T_U64 : T_U32;
+        o->name = text;
+        return true;
+    }
+    return false;
+}
+
+static void parse_operand(parser *s, sim_operand *o, int nesting);
+
+static void parse_list(parser *s, sim_operand *o, char close, int nesting)
+{
+    sim_operand buffer[64];
+    uint16_t n = 0;
+    if (!peek(s, close)) {
+        do {
+            if (n == 64) sim_fatal(s->m, s->line, "Too many elements in list");
+            memset(&buffer[n], 0, sizeof buffer[n]);
+            parse_operand(s, &buffer[n++], nesting + 1);
+        } while (accept(s, ','));
+    }
+    expect(s, close);
+    o->count = n;
+    o->items = new_operands(s, n ? n : 1u);
+    memcpy(o->items, buffer, n * sizeof *buffer);
+}
+
+static void parse_identifier(parser *s, sim_operand *o)
+{
+    const char *text = name(s);
+    uint32_t index, line = s->line;
+    if (!strcmp(text, "_")) { o->kind = O_SINK; return; }
+    if (!strcmp(text, "WARP_SZ")) { o->kind = O_INT; o->value = 32; return; }
+    sim_symbol *y = find(s->m, text, &index);
+    if (!y && special_operand(s, text, o)) return;
+    if (!y) { /* a label further down, or unknown: the scope's end tells */
+        y = new_symbol(s, SYM_LABEL, text);
+        y->index = UINT32_MAX;
+        y->line = line;
+        enter(s, y);
+    }
+    if (y->kind == SYM_REG) {
+        register_operand(y, index, o);
+        o->name = text;
+        if (!y->vector) return;
+        if (*s->p == '.' && s->p[1] && strchr("xyzwrgba", s->p[1]) && !is_name(s->p[2])) {
+            uint32_t element = (uint32_t)(strchr("xyzwrgba", s->p[1]) - "xyzwrgba") & 3;
+            s->p += 2;
+            if (element >= y->vector) sim_error(s->m, line, "Illegal vector element of '%s'", text);
+            else o->reg += element;
+            return;
+        }
+        sim_operand whole = *o;
+        o->kind = O_VECTOR;
+        o->count = y->vector;
+        o->items = new_operands(s, y->vector);
+        for (uint32_t k = 0; k < y->vector; k++) { o->items[k] = whole; o->items[k].reg = whole.reg + k; }
+        return;
+    }
+    o->kind = O_SYMBOL;
+    o->symbol = y;
+    o->name = text;
+    o->type = y->type;
+}
+
+/* sym[3] counts elements, sym+3 bytes */
+static void parse_offset(parser *s, sim_operand *o)
+{
+    for (;;) {
+        skip(s);
+        if (o->kind == O_SYMBOL && *s->p == '[') {
+            s->p++;
+            int64_t n = integer(s);
+            uint32_t bytes = o->symbol->kind == SYM_VAR ? sim_types[o->symbol->type].bytes : 1u;
+            o->value = (int64_t)((uint64_t)o->value
+                                 + (uint64_t)n * bytes * (o->symbol->vector ? o->symbol->vector : 1u));
+            expect(s, ']');
+        } else if (*s->p == '+') {
+            s->p++;
+            o->value = (int64_t)((uint64_t)o->value + (uint64_t)expression(s, 9, 0));
+        } else if (*s->p == '-') {
+            s->p++;
+            o->value = (int64_t)((uint64_t)o->value - (uint64_t)expression(s, 9, 0));
+        } else return;
+    }
+}
+
+static void parse_address(parser *s, sim_operand *o, int nesting)
+{
+    o->kind = O_ADDRESS;
+    o->items = new_operands(s, 1);
+    skip(s);
+    if (is_name_start(*s->p) && strncmp(s->p, "WARP_SZ", 7)) {
+        parse_identifier(s, o->items);
+        parse_offset(s, o->items);
+        o->value = o->items->value;
+        o->items->value = 0;
+    } else {
+        o->items->kind = O_INT;
+        o->items->value = integer(s);
+        o->value = 0;
+    }
+    (void)nesting;
+    expect(s, ']');
+}
+
+static void parse_operand(parser *s, sim_operand *o, int nesting)
+{
+    if (nesting > 8) sim_fatal(s->m, s->line, "Operands nested too deeply");
+    skip(s);
+    char c = *s->p;
+    if (c == '{') { s->p++; o->kind = O_VECTOR; parse_list(s, o, '}', nesting); }
+    else if (c == '[') { s->p++; parse_address(s, o, nesting); return; }
+    else if (c == '!') {
+        s->p++;
+        skip(s);
+        if (is_name_start(*s->p)) { parse_identifier(s, o); o->negate = true; }
+        else { o->kind = O_INT; o->value = !integer(s); }
+    } else if (is_name_start(c)) {
+        parse_identifier(s, o);
+        if (o->kind == O_SYMBOL || o->kind == O_REG) parse_offset(s, o);
+    } else {
+        const char *at = s->p;
+        uint32_t line = s->line;
+        bool minus = c == '-';
+        if (c == '-' || c == '+') { s->p++; skip(s); }
+        if (is_digit(*s->p)) {
+            number n = read_number(s);
+            if (n.is_float) {
+                o->kind = O_FLOAT;
+                o->bare_float_single = n.single;
+                o->value = (int64_t)(n.bits ^ (minus ? UINT64_C(0x8000000000000000) : 0));
+                return;
+            }
+        }
+        s->p = at;
+        s->line = line;
+        o->kind = O_INT;
+        o->value = integer(s);
+    }
+    if (peek(s, '|') && s->p[1] != '|') {
+        s->p++;
+        sim_operand first = *o;
+        memset(o, 0, sizeof *o);
+        o->kind = O_PAIR;
+        o->count = 2;
+        o->items = new_operands(s, 2);
+        o->items[0] = first;
+        parse_operand(s, &o->items[1], nesting + 1);
+    }
+}
+
+/* --- instructions ----------------------------------------------------------------------------- */
+
+static void skip_statement(parser *s)
+{
+    while (*s->p && *s->p != ';') { skip(s); if (*s->p && *s->p != ';') s->p++; }
+    if (*s->p) s->p++;
+}
+
+static sim_statement *new_statement(parser *s)
+{
+    sim_function *f = s->function;
+    if (f->statement_count == f->statement_capacity) {
+        uint32_t capacity = f->statement_capacity ? f->statement_capacity * 2 : 64;
+        sim_statement *grown = sim_alloc(s->m, capacity * sizeof *grown);
+        if (f->statement_count) memcpy(grown, f->body, f->statement_count * sizeof *grown);
+        f->body = grown;
+        f->statement_capacity = capacity;
+    }
+    return &f->body[f->statement_count++];
+}
+
+static void parse_instruction(parser *s)
+{
+    sim_module *m = s->m;
+    sim_statement st = { 0 };
+    st.guard = -1;
+    if (accept(s, '@')) {
+        st.guard_negate = accept(s, '!');
+        sim_operand guard = { 0 };
+        skip(s);
+        if (!is_name_start(*s->p)) syntax(s);
+        st.line = s->line;
+        parse_identifier(s, &guard);
+        if (guard.kind == O_REG && guard.type == T_PRED) st.guard = (int32_t)guard.reg;
+        else sim_error(m, st.line, "Predicate expression expected");
+        skip(s);
+        if (*s->p == '.' || *s->p == '{') syntax(s);
+    }
+    skip(s);
+    st.line = s->line;
+    st.opcode = name(s);
+    if (peek(s, ':')) syntax(s);
+    char shown[200];
+    int unknown = 0;
+    char unknown_name[48] = "";
+    size_t shown_length = (size_t)snprintf(shown, sizeof shown, "%s", st.opcode);
+    while (*s->p == '.') {
+        const char *at = ++s->p;
+        while (is_name(*s->p) || (*s->p == ':' && s->p[1] == ':') || (*s->p == ':' && s->p[-1] == ':'))
+            s->p++;
+        size_t n = (size_t)(s->p - at);
+        if (!n) syntax(s);
+        if (shown_length + n + 2 < sizeof shown)
+            shown_length += (size_t)snprintf(shown + shown_length, sizeof shown - shown_length, ".%.*s",
+                                             (int)n, at);
+        sim_type t = sim_type_find(at, n);
+        int mod = t == T_NONE ? sim_mod_find(at, n) : M_NONE;
+        if (t != T_NONE) {
+            if (st.type_count < SIM_MAX_TYPES) st.types[st.type_count++] = (uint8_t)t;
+        } else if (mod == M_NONE) {
+            if (!unknown++) snprintf(unknown_name, sizeof unknown_name, "%.*s", (int)(n < 47 ? n : 47), at);
+        } else {
+            if (sim_mod(&st.mods, mod) && mod != M_L2 && !(mod == M_sync || mod == M_add))
+                sim_error(m, st.line, "Duplicate modifier '.%s'", sim_mod_name(mod));
+            sim_mod_set(&st.mods, mod);
+        }
+        skip(s);
+    }
+    if (!sim_opcode_known(st.opcode)) {
+        sim_error(m, st.line, "Not a name of any known instruction: '%s'", st.opcode);
+        skip_statement(s);
+        return;
+    }
+    if (sim_not_implemented(shown)) {
+        sim_error(m, st.line, "Instruction '%s' is not implemented by this CPU driver", shown);
+        skip_statement(s);
+        return;
+    }
+    if (unknown) {
+        sim_error(m, st.line, "Unknown modifier '.%s'", unknown_name);
+        skip_statement(s);
+        return;
+    }
+    sim_operand operands[SIM_MAX_OPERANDS];
+    uint8_t n = 0;
+    if (!peek(s, ';')) {
+        do {
+            if (n == SIM_MAX_OPERANDS)
+                sim_fatal(m, s->line, "Too many operands for instruction '%s'", st.opcode);
+            memset(&operands[n], 0, sizeof operands[n]);
+            if (peek(s, '(')) { /* a list of call arguments, or a parenthesised constant */
+                if (!strcmp(st.opcode, "call")) {
+                    s->p++;
+                    operands[n].kind = O_LIST;
+                    parse_list(s, &operands[n], ')', 0);
+                } else { operands[n].kind = O_INT; operands[n].value = integer(s); }
+            } else parse_operand(s, &operands[n], 0);
+            n++;
+            if (peek(s, '.') && !strncmp(s->p, ".unified", 8)) s->p += 8;
+        } while (accept(s, ','));
+    }
+    expect(s, ';');
+    st.operand_count = n;
+    st.operands = new_operands(s, n ? n : 1u);
+    memcpy(st.operands, operands, n * sizeof *operands);
+    st.form = sim_find_form(m, &st, shown, sizeof shown);
+    if (st.form) *new_statement(s) = st;
+}
+
+/* --- declarations ----------------------------------------------------------------------------- */
+
+static uint32_t alignment(parser *s)
+{
+    uint32_t line = s->line;
+    int64_t n = integer(s);
+    if (n <= 0 || n > 65536 || (n & (n - 1))) {
+        sim_error(s->m, line, "Alignment must be a power of two");
+        return 16;
+    }
+    return (uint32_t)n;
+}
+
+static uint32_t vector_directive(parser *s)
+{
+    if (directive(s, "v2")) return 2;
+    if (directive(s, "v4")) return 4;
+    return 0;
+}
+
+static uint64_t dimensions(parser *s, bool *array, bool *open)
+{
+    uint64_t total = 1;
+    *array = *open = false;
+    while (accept(s, '[')) {
+        *array = true;
+        if (accept(s, ']')) { *open = true; continue; }
+        uint32_t line = s->line;
+        int64_t n = integer(s);
+        if (n <= 0 || n > INT64_C(0x7fffffffffff) || total > UINT64_C(0x7fffffffffff) / (uint64_t)n)
+            sim_fatal(s->m, line, "Illegal array dimension");
+        total *= (uint64_t)n;
+        expect(s, ']');
+    }
+    return total;
+}
+
+static void parse_registers(parser *s)
+{
+    sim_function *f = s->function;
+    uint32_t vector = vector_directive(s);
+    sim_type t = type_directive(s);
+    if (!vector) vector = vector_directive(s);
+    if (t == T_NONE) syntax(s);
+    do {
+        sim_symbol *y = new_symbol(s, SYM_REG, name(s));
+        y->line = s->line;
+        y->type = (uint8_t)t;
+        y->vector = (uint8_t)vector;
+        y->count = 1;
+        if (accept(s, '<')) {
+            int64_t n = expression(s, 8, 0);
+            expect(s, '>');
+            if (n <= 0 || n > 1000000) sim_fatal(s->m, s->line, "Illegal register count");
+            y->range = true;
+            y->count = (uint32_t)n;
+        }
+        uint32_t need = f->register_count + y->count * (vector ? vector : 1u);
+        if (need > 4000000) sim_fatal(s->m, s->line, "Too many registers");
+        if (need > f->register_capacity) {
+            uint32_t capacity = need * 2;
+            uint8_t *grown = sim_alloc(s->m, capacity);
+            if (f->register_count) memcpy(grown, f->register_types, f->register_count);
+            f->register_types = grown;
+            f->register_capacity = capacity;
+        }
+        y->index = f->register_count;
+        memset(f->register_types + f->register_count, (int)t, need - f->register_count);
+        f->register_count = need;
+        enter(s, y);
+    } while (accept(s, ','));
+}
+
+static void add_reloc(parser *s, sim_symbol *y, uint64_t offset, uint32_t bytes)
+{
+    sim_reloc *r = sim_alloc(s->m, sizeof *r);
+    r->line = s->line;
+    r->offset = offset;
+    r->bytes = (uint8_t)bytes;
+    skip(s);
+    if (!strncmp(s->p, "mask", 4) && !is_name(s->p[4])) {
+        s->p += 4;
+        expect(s, '(');
+        uint64_t mask = (uint64_t)integer(s);
+        expect(s, ')');
+        while (r->shift < 64 && mask && !(mask & 1)) { mask >>= 1; r->shift++; }
+        expect(s, '(');
+        add_reloc(s, y, offset, bytes); /* the inner one is the newest: give it the shift */
+        y->relocs->shift = r->shift;
+        expect(s, ')');
+        return;
+    }
+    if (!strncmp(s->p, "generic", 7) && !is_name(s->p[7])) {
+        s->p += 7;
+        expect(s, '(');
+        r->name = name(s);
+        expect(s, ')');
+        r->generic = true;
+    } else r->name = name(s);
+    sim_operand o = { 0 };
+    o.kind = O_REG;
+    parse_offset(s, &o);
+    r->addend = o.value;
+    r->next = y->relocs;
+    y->relocs = r;
+}
+
+static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nesting)
+{
+    uint32_t bytes = sim_types[y->type].bytes;
+    if (nesting > 8) sim_fatal(s->m, s->line, "Initialiser nested too deeply");
+    if (accept(s, '{')) {
+        if (accept(s, '}')) return;
+        do parse_initialiser(s, y, at, nesting + 1); while (accept(s, ','));
+        expect(s, '}');
+        return;
+    }
+    if (*at + bytes > y->size) sim_fatal(s->m, s->line, "Greater number of elements in array initializer");
+    skip(s);
+    uint64_t bits = 0;
+    bool minus = *s->p == '-' && (is_digit(s->p[1]) || s->p[1] == ' ');
+    const char *back = s->p;
+    uint32_t line = s->line;
+    if (is_name_start(*s->p) && strncmp(s->p, "WARP_SZ", 7)) add_reloc(s, y, *at, bytes);
+    else {
+        number n = { false, false, 0 };
+        if (minus) s->p++;
+        skip(s);
+        if (is_digit(*s->p)) n = read_number(s);
+        if (!n.is_float && !minus && peek(s, '(')) {          /* 0xff00(sym): that byte of the address */
+            s->p++;
+            if (s->m->version < 71)
+                sim_error(s->m, line, "Feature 'mask() operator' requires PTX ISA .version 7.1 or later");
+            add_reloc(s, y, *at, bytes);
+            while (y->relocs->shift < 56 && n.bits && !(n.bits & 1)) { n.bits >>= 1; y->relocs->shift++; }
+            expect(s, ')');
+        } else if (n.is_float) {
+            double d; float f; uint32_t b;
+            memcpy(&d, &n.bits, 8);
+            if (minus) d = -d;
+            f = (float)d;
+            memcpy(&b, &f, 4);
+            if (y->type == T_F64) memcpy(&bits, &d, 8);
+            else if (y->type == T_F32) bits = b;
+            else sim_error(s->m, line, "Initial value type mismatch for '%s'", y->name);
+        } else {
+            s->p = back;
+            s->line = line;
+            bits = (uint64_t)integer(s);
+            if (y->type == T_F32 || y->type == T_F64) {
+                double d = (double)(int64_t)bits; float f = (float)d; uint32_t b;
+                memcpy(&b, &f, 4);
+                bits = b;
+                if (y->type == T_F64) memcpy(&bits, &d, 8);
+            }
+        }
+        memcpy(y->init + *at, &bits, bytes);
+    }
+    *at += bytes;
+}
+
+/* .space [.align n] [.attribute(...)] [.vN] .type name[n] [= ...], ... ; or one parameter without the
+ * semicolon */
+static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool is_extern)
+{
+    uint32_t align = 0, vector = 0;
+    sim_type t = T_NONE;
+    sim_symbol *y = NULL;
+    bool reg = space == SP_REG;
+    for (;;) {
+        if (directive(s, "align")) { align = alignment(s); continue; }
+        if (directive(s, "attribute")) {
+            expect(s, '(');
+            while (*s->p && !peek(s, ')')) s->p++;
+            expect(s, ')');
+            continue;
+        }
+        if (directive(s, "ptr")) {
+            if (!directive(s, "global") && !directive(s, "shared") && !directive(s, "local"))
+                directive(s, "const");
+            if (directive(s, "align")) (void)alignment(s);
+            continue;
+        }
+        uint32_t v = vector_directive(s);
+        if (v) { vector = v; continue; }
+        if (t == T_NONE && (t = type_directive(s)) != T_NONE) continue;
+        break;
+    }
+    if (t == T_NONE) {
+        skip(s);
+        if (!strncmp(s->p, ".texref", 7) || !strncmp(s->p, ".samplerref", 11)
+            || !strncmp(s->p, ".surfref", 8))
+            sim_fatal(s->m, s->line, "Textures and surfaces are not implemented by this CPU driver");
+        syntax(s);
+    }
+    do {
+        bool array, open;
+        skip(s);
+        uint32_t line = s->line;
+        const char *id = formal && (peek(s, ',') || peek(s, ')')) ? "_" : name(s);
+        y = new_symbol(s, reg ? SYM_REG : SYM_VAR, id);
+        y->line = line;
+        y->type = (uint8_t)t;
+        y->space = (uint8_t)space;
+        y->vector = (uint8_t)vector;
+        y->is_formal = formal;
+        y->is_extern = is_extern;
+        y->count = 1;
+        y->elements = dimensions(s, &array, &open);
+        y->is_array = array;
+        uint32_t bytes = sim_types[t].bytes * (vector ? vector : 1u);
+        y->align = align ? align : bytes ? bytes : 1u;
+        if (t == T_PRED && !reg) {
+            sim_error(s->m, line, "Variable '%s' cannot be of type .pred", id);
+            bytes = 1;
+        }
+        y->size = open ? 0 : y->elements * bytes;
+        if (reg) {
+            sim_function *f = s->function;
+            if (f->register_count == f->register_capacity) {
+                uint32_t capacity = f->register_capacity * 2 + 16;
+                uint8_t *grown = sim_alloc(s->m, capacity);
+                if (f->register_count) memcpy(grown, f->register_types, f->register_count);
+                f->register_types = grown;
+                f->register_capacity = capacity;
+            }
+            y->index = f->register_count;
+            f->register_types[f->register_count++] = (uint8_t)t;
+        }
+        if (accept(s, '=')) {
+            if (space != SP_GLOBAL && space != SP_CONST)
+                sim_error(s->m, line, "No initial value is allowed for '%s' in this state space", id);
+            uint64_t at = 0;
+            if (open) {                                       /* int a[] = {...}: count the elements first */
+                const char *p = s->p;
+                uint64_t n = 1;
+                while (*p && *p != ';') n += *p++ == ',';
+                y->size = n * bytes;
+            }
+            if (y->size > UINT64_C(1) << 30) sim_fatal(s->m, line, "Initialised array too large");
+            y->init = sim_alloc(s->m, y->size ? (size_t)y->size : 1u);
+            parse_initialiser(s, y, &at, 0);
+            if (open) y->size = at;
+        } else if (open && space != SP_SHARED && !is_extern && !formal)
+            sim_error(s->m, line, "Array size required for '%s'", id);
+        if (formal) return y;
+        if (space == SP_SHARED && y->size > 0x100000)
+            sim_error(s->m, line, "Shared variable '%s' is too large", id);
+        if (s->function) {
+            if (space == SP_LOCAL && y->size > 512 * 1024)
+                sim_fatal(s->m, line, "Local variable '%s' is too large", id);
+            y->list_next = s->function->variables;
+            s->function->variables = y;
+        } else {
+            *s->m->variables_tail = y;
+            s->m->variables_tail = &y->list_next;
+        }
+        enter(s, y);
+    } while (accept(s, ','));
+    expect(s, ';');
+    return y;
+}
+
+static sim_symbol *parse_formals(parser *s, uint32_t *count, bool entry)
+{
+    sim_symbol *first = NULL, **tail = &first;
+    expect(s, '(');
+    if (accept(s, ')')) return NULL;
+    do {
+        sim_symbol *y;
+        if (directive(s, "param")) y = parse_variable(s, SP_PARAM, true, false);
+        else if (!entry && directive(s, "reg")) y = parse_variable(s, SP_REG, true, false);
+        else if (peek(s, '.') && !strncmp(s->p, "...", 3)) { s->p += 3; break; }
+        else { syntax(s); return NULL; }
+        *tail = y;
+        tail = &y->list_next;
+        (*count)++;
+    } while (accept(s, ','));
+    expect(s, ')');
+    return first;
+}
+
+static sim_space variable_space(parser *s)
+{
+    if (directive(s, "global")) return SP_GLOBAL;
+    if (directive(s, "const")) return SP_CONST;
+    if (directive(s, "shared")) return SP_SHARED;
+    if (directive(s, "local")) return SP_LOCAL;
+    if (directive(s, "param")) return SP_PARAM;
+    return SP_GENERIC;
+}
+
+/* --- functions -------------------------------------------------------------------------------- */
+
+static void gate(parser *s, const char *what, uint32_t version, uint32_t target)
+{
+    if (s->m->target < target)
+        sim_error(s->m, s->line, "Feature '%s' requires .target sm_%u or higher", what, target);
+    if (s->m->version < version)
+        sim_error(s->m, s->line, "Feature '%s' requires PTX ISA .version %u.%u or later", what, version / 10,
+                  version % 10);
+}
+
+static void parse_pragma(parser *s)
+{
+    static const struct { const char *text; uint8_t version, target; } gates[] = {
+        { "enable_smem_spilling", 87, 75 }, { "frequency", 90, 20 }, { "used_bytes_mask", 83, 50 } };
+    do {
+        expect(s, '"');
+        for (size_t k = 0; k < sizeof gates / sizeof *gates; k++)
+            if (!strncmp(s->p, gates[k].text, strlen(gates[k].text)))
+                gate(s, gates[k].text, gates[k].version, gates[k].target);
+        while (*s->p && *s->p != '"' && *s->p != '\n') s->p++;
+        expect(s, '"');
+    } while (accept(s, ','));
+    expect(s, ';');
+}
+
+static void define_label(parser *s, const char *text, uint32_t line)
+{
+    sim_symbol *y = find_exact(s->m, text, strlen(text), false);
+    if (y && y->depth == s->depth && y->kind == SYM_LABEL && y->index == UINT32_MAX) {
+        y->index = s->function->statement_count;              /* used before */
+        return;
+    }
+    y = new_symbol(s, SYM_LABEL, text);
+    y->line = line;
+    y->index = s->function->statement_count;
+    enter(s, y);
+}
+
+static void parse_prototype(parser *s, const char *text)
+{
+    sim_function *f = sim_alloc(s->m, sizeof *f);
+    sim_symbol *y = new_symbol(s, SYM_PROTO, text);
+    sim_function *owner = s->function;
+    f->name = text;
+    f->module = s->m;
+    f->is_prototype = true;
+    y->function = f;
+    s->function = f;
+    if (peek(s, '(')) f->returns = parse_formals(s, &f->return_count, false);
+    (void)name(s);
+    if (peek(s, '(')) f->params = parse_formals(s, &f->param_count, false);
+    directive(s, "noreturn");
+    s->function = owner;
+    expect(s, ';');
+    enter(s, y);
+}
+
+static bool parse_label_or_instruction(parser *s)
+{
+    skip(s);
+    if (*s->p == '@') { parse_instruction(s); return true; }
+    if (!is_name_start(*s->p)) return false;
+    const char *at = s->p, *e = at;
+    uint32_t line = s->line;
+    while (is_name(*e)) e++;
+    const char *after = e;
+    while (*after == ' ' || *after == '\t' || *after == '\r' || *after == '\n') after++;
+    if (*after != ':' || after[1] == ':') { parse_instruction(s); return true; }
+    const char *text = copy(s, at, (size_t)(e - at));
+    s->p = e;
+    expect(s, ':');
+    if (directive(s, "branchtargets") || directive(s, "calltargets")) {
+        sim_symbol *y = new_symbol(s, SYM_TARGETS, text);
+        sim_operand list = { 0 };
+        sim_operand buffer[256];
+        y->line = line;
+        do {
+            if (list.count == 256) sim_fatal(s->m, s->line, "Too many branch targets");
+            memset(&buffer[list.count], 0, sizeof *buffer);
+            parse_identifier(s, &buffer[list.count]);
+            if (buffer[list.count].kind != O_SYMBOL) sim_error(s->m, s->line, "Label expected in '%s'", text);
+            else list.count++;
+        } while (accept(s, ','));
+        expect(s, ';');
+        y->targets = new_operands(s, list.count + 1u);
+        memcpy(y->targets, buffer, list.count * sizeof *buffer);
+        y->target_count = list.count;
+        enter(s, y);
+    } else if (directive(s, "callprototype")) parse_prototype(s, text);
+    else define_label(s, text, line);
+    return true;
+}
+
+static void parse_body(parser *s)
+{
+    uint32_t base = s->depth;
+    open_scope(s);
+    for (;;) {
+        skip(s);
+        if (*s->p == '{') { s->p++; open_scope(s); }
+        else if (*s->p == '}') {
+            if (s->depth == base + 1) s->function->end_line = s->line;
+            s->p++;
+            close_scope(s);
+            if (s->depth == base) return;
+        } else if (*s->p == ';') s->p++;
+        else if (directive(s, "reg")) { parse_registers(s); expect(s, ';'); }
+        else if (directive(s, "loc") || directive(s, "file")) skip_line(s);
+        else if (directive(s, "pragma")) parse_pragma(s);
+        else if (*s->p == '.') {
+            bool is_extern = directive(s, "extern");
+            sim_space space = variable_space(s);
+            if (space == SP_GENERIC) syntax(s);
+            parse_variable(s, space, false, is_extern);
+        } else if (!parse_label_or_instruction(s)) syntax(s);
+    }
+}
+
+static uint32_t parse_triple(parser *s, uint32_t v[3])
+{
+    uint32_t n = 0;
+    v[0] = v[1] = v[2] = 1;
+    do {
+        int64_t x = integer(s);
+        if (n == 3 || x < 0 || x > INT32_MAX) syntax(s);
+        v[n++] = (uint32_t)x;
+    } while (n < 3 && accept(s, ','));
+    return n;
+}
+
+static void parse_function(parser *s, bool entry, bool is_extern)
+{
+    sim_module *m = s->m;
+    sim_function *f = sim_alloc(m, sizeof *f);
+    f->module = m;
+    f->is_entry = entry;
+    f->is_extern = is_extern;
+    s->function = f;
+    if (!entry && peek(s, '(')) f->returns = parse_formals(s, &f->return_count, entry);
+    skip(s);
+    f->line = s->line;
+    f->name = name(s);
+    if (peek(s, '(')) f->params = parse_formals(s, &f->param_count, entry);
+    for (;;) {
+        if (directive(s, "maxntid")) f->maxntid_count = parse_triple(s, f->maxntid);
+        else if (directive(s, "reqntid")) f->reqntid_count = parse_triple(s, f->reqntid);
+        else if (directive(s, "maxnreg")) f->maxnreg = (uint32_t)integer(s);
+        else if (directive(s, "minnctapersm") || directive(s, "maxnctapersm"))
+            f->minnctapersm = (uint32_t)integer(s);
+        else if (directive(s, "reqnctapercluster")) {
+            gate(s, ".reqnctapercluster", 78, 90);
+            parse_triple(s, f->reqnctapercluster);
+        } else if (directive(s, "maxclusterrank")) { gate(s, ".maxclusterrank", 78, 90); (void)integer(s); }
+        else if (directive(s, "explicitcluster")) gate(s, ".explicitcluster", 78, 90);
+        else if (directive(s, "blocksareclusters")) gate(s, ".blocksareclusters", 90, 90);
+        else if (directive(s, "noreturn")) gate(s, ".noreturn", 64, 30);
+        else if (directive(s, "abi_preserve_control") || directive(s, "abi_preserve")) {
+            gate(s, ".abi_preserve", 90, 80);
+            (void)integer(s);
+        } else if (directive(s, "pragma")) parse_pragma(s);
+        else break;
+    }
+    uint32_t index;
+    sim_symbol *old = find(m, f->name, &index), *y = new_symbol(s, SYM_FUNC, f->name);
+    y->line = f->line;
+    f->has_body = peek(s, '{');
+    if (!f->has_body) expect(s, ';');
+    if (old && old->kind == SYM_FUNC) {
+        if (old->function->has_body && f->has_body)
+            sim_error(m, f->line, "Duplicate definition of function '%s'", f->name);
+        if (old->function->param_count != f->param_count || old->function->return_count != f->return_count)
+            sim_error(m, f->line, "Inconsistent prototypes of '%s', number of parameters differ", f->name);
+    }
+    s->function = NULL;
+    y->function = f;
+    if (old && old->kind == SYM_FUNC && old->depth == s->depth) {
+        if (f->has_body || !old->function->has_body) { /* the definition takes the place of the declaration */
+            sim_function *d = old->function;
+            if (!d->has_body && f->has_body) { sim_function *next = d->next; *d = *f; d->next = next; f = d; }
+        }
+    } else {
+        enter(s, y);
+        *m->functions_tail = f;
+        m->functions_tail = &f->next;
+    }
+    s->function = f;
+    if (f->has_body) {
+        s->p++;
+        open_scope(s);
+        for (sim_symbol *p = f->returns; p; p = p->list_next) { p->function = f; enter(s, p); }
+        for (sim_symbol *p = f->params; p; p = p->list_next) { p->function = f; enter(s, p); }
+        parse_body(s);
+        close_scope(s);
+        if (f->maxntid_count && f->reqntid_count)
+            sim_error(m, f->end_line,
+                      "Conflicting directives: .maxntid and .reqntid cannot both be specified");
+    }
+    s->function = NULL;
+    if (!entry) return;
+    uint64_t offset = 0;
+    for (sim_symbol *p = f->params; p; p = p->list_next) {
+        offset = (offset + p->align - 1) / p->align * p->align;
+        p->address = offset;
+        offset += p->size;
+        if (offset > 1u << 24) break;
+    }
+    f->param_bytes = (uint32_t)offset;
+    if (offset > (m->version >= 81 ? 32764u : 4352u)) {
+        sim_error(m, f->end_line ? f->end_line : f->line,
+                  "Entry function '%s' uses too much parameter space (0x%x bytes, 0x%x max).", f->name,
+                  (unsigned)offset, m->version >= 81 ? 0x7ffcu : 0x1100u);
+        if (m->version < 81)
+            sim_error(m, f->end_line,
+                      "Feature 'Kernel parameter size larger than 4352 bytes' requires "
+                      "PTX ISA .version 8.1 or later");
+    }
+}
+
+/* --- the module ------------------------------------------------------------------------------- */
+
+static const struct { uint16_t sm; char suffix; uint8_t version;
+} targets[] = { { 20, 0, 20 },    { 30, 0, 30 },    { 32, 0, 40 },    { 35, 0, 31 },    { 37, 0, 41 },
+                { 50, 0, 40 },    { 52, 0, 41 },    { 53, 0, 42 },    { 60, 0, 50 },    { 61, 0, 50 },
+                { 62, 0, 50 },    { 70, 0, 60 },    { 72, 0, 61 },    { 75, 0, 63 },    { 80, 0, 70 },
+                { 86, 0, 71 },    { 87, 0, 74 },    { 88, 0, 90 },    { 89, 0, 78 },    { 90, 0, 78 },
+                { 90, 'a', 80 },  { 100, 0, 86 },   { 100, 'a', 86 }, { 100, 'f', 88 }, { 103, 0, 88 },
+                { 103, 'a', 88 }, { 103, 'f', 88 }, { 110, 0, 90 },   { 110, 'a', 90 }, { 110, 'f', 90 },
+                { 120, 0, 87 },   { 120, 'a', 87 }, { 120, 'f', 88 }, { 121, 0, 88 },   { 121, 'a', 88 },
+                { 121, 'f', 88 } };
+
+static void parse_header(parser *s)
+{
+    sim_module *m = s->m;
+    if (!directive(s, "version")) sim_fatal(m, s->line, "Missing .version directive at start of file");
+    uint32_t line = s->line;
+    skip(s);
+    if (!is_digit(*s->p)) syntax(s);
+    char *e;
+    unsigned long major = strtoul(s->p, &e, 10), minor = 0;
+    if (*e == '.') minor = strtoul(e + 1, &e, 10);
+    s->p = e;
+    if (major > 99 || minor > 9) major = 99;
+    m->version = (uint32_t)(major * 10 + minor);
+    if (m->version > 90)
+        sim_fatal(m, line, "Unsupported .version %lu.%lu; current version is '9.0'", major, minor);
+    if (!directive(s, "target")) sim_fatal(m, s->line, "Missing .target directive");
+    do {
+        const char *text = name(s);
+        line = s->line;
+        if (!strncmp(text, "sm_", 3)) {
+            m->target = (uint32_t)strtoul(text + 3, &e, 10);
+            m->target_suffix = *e;
+            bool known = false;
+            for (size_t k = 0; k < sizeof targets / sizeof *targets; k++) {
+                if (targets[k].sm != m->target || targets[k].suffix != *e || (*e && e[1])) continue;
+                known = true;
+                if (m->version < targets[k].version)
+                    sim_error(m, line, "PTX .version %u.%u does not support .target %s", m->version / 10,
+                              m->version % 10, text);
+            }
+            if (!known) sim_fatal(m, line, "Unsupported .target '%s'", text);
+        } else if (!strcmp(text, "debug")) m->debug = true;
+        else if (strcmp(text, "texmode_independent") && strcmp(text, "texmode_unified")
+                 && strcmp(text, "map_f64_to_f32"))
+            sim_fatal(m, line, "Unsupported .target option '%s'", text);
+    } while (accept(s, ','));
+    if (directive(s, "address_size")) {
+        line = s->line;
+        if (integer(s) != 64) sim_fatal(m, line, "32-bit addresses are not supported");
+    }
+    m->shared_base = 0;
+}
+
+static void parse_section(parser *s)
+{
+    while (*s->p && *s->p != '{') { if (*s->p == '\n') s->line++; s->p++; }
+    int depth = 0;
+    for (; *s->p; s->p++) {
+        if (*s->p == '\n') s->line++;
+        if (*s->p == '{') depth++;
+        if (*s->p == '}' && !--depth) { s->p++; break; }
+    }
+}
+
+static void parse_module_item(parser *s)
+{
+    bool is_extern = false;
+    if (directive(s, "file") || directive(s, "loc")) { skip_line(s); return; }
+    if (directive(s, "pragma")) { parse_pragma(s); return; }
+    if (directive(s, "section")) { parse_section(s); return; }
+    if (directive(s, "alias")) {
+        uint32_t index;
+        const char *a = name(s);
+        expect(s, ',');
+        sim_symbol *of = find(s->m, name(s), &index), *y = find(s->m, a, &index);
+        expect(s, ';');
+        if (!of || of->kind != SYM_FUNC || !y || y->kind != SYM_FUNC)
+            sim_error(s->m, s->line, "Illegal alias '%s'", a);
+        else y->function = of->function;
+        return;
+    }
+    for (;;) {
+        if (directive(s, "extern")) is_extern = true;
+        else if (!directive(s, "visible") && !directive(s, "weak") && !directive(s, "common")) break;
+    }
+    if (directive(s, "entry")) parse_function(s, true, is_extern);
+    else if (directive(s, "func")) parse_function(s, false, is_extern);
+    else {
+        sim_space space = variable_space(s);
+        if (directive(s, "tex")) sim_fatal(s->m, s->line, "Textures are not implemented by this CPU driver");
+        if (space == SP_GENERIC || space == SP_LOCAL || space == SP_PARAM) syntax(s);
+        parse_variable(s, space, false, is_extern);
+    }
+}
+
+void sim_parse(sim_module *m)
+{
+    parser s = { 0 };
+    s.m = m;
+    s.p = m->text;
+    s.end = m->text + m->text_length;
+    s.line = 1;
+    m->bucket_count = 4096;
+    m->buckets = sim_alloc(m, m->bucket_count * sizeof *m->buckets);
+    m->functions_tail = &m->functions;
+    m->variables_tail = &m->variables;
+    uint32_t line = 1;
+    for (const char *p = s.p; p < s.end; p++) {
+        if (*p == '\n') line++;
+        if ((unsigned char)*p >= 128 || !*p)
+            sim_fatal(m, line, "Unexpected non-ASCII character encountered on line %u", line);
+    }
+    skip(&s);
+    parse_header(&s);
+    while (skip(&s), *s.p) { if (*s.p == ';') s.p++; else parse_module_item(&s); }
+    for (sim_symbol *v = m->variables; v; v = v->list_next) v->function = NULL;
+}

@@ -1,0 +1,79 @@
+/* ptxsim.h - what the CPU driver offers beyond the CUDA Driver API.
+ *
+ * The library exports the driver's own entry points (cuInit, cuLaunchKernel, ...) with their real ABI; a
+ * program that opens "libcuda.so.1" opens this library instead. The functions below are found with
+ * dlsym:
+ *
+ *     int (*get)(ptxsim_counters *, size_t) = dlsym(lib, "ptxsim_counters_get");
+ *
+ * Environment: PTXSIM_DEVICE=sm_75|sm_80|sm_86|sm_89|sm_90|sm_100|sm_120 (an 'a' may follow; default
+ * sm_90), PTXSIM_THREADS=n, PTXSIM_QUIET=1 (no reports on stderr), PTXSIM_MEMORY=bytes (device memory).
+ * All functions may be called from any thread. */
+#ifndef PTXSIM_H
+#define PTXSIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What ran since the last reset. Fields are only ever appended; `size` of the getter says how many the
+ * caller knows. */
+typedef struct ptxsim_counters {
+    uint64_t launches;                 /* kernels started */
+    uint64_t blocks;                   /* thread blocks run */
+    uint64_t warp_instructions;        /* instructions issued to a warp, predicated-off ones too */
+    uint64_t thread_instructions;      /* the same, times the lanes that were on */
+    uint64_t warp_integer, warp_float, warp_half, warp_double, warp_convert, warp_move; /* both, by class */
+    uint64_t warp_control, warp_memory, warp_special, warp_warpwide, warp_tensor;
+    uint64_t thread_integer, thread_float, thread_half, thread_double, thread_convert, thread_move;
+    uint64_t thread_control, thread_memory, thread_special, thread_warpwide, thread_tensor;
+    uint64_t global_load_requests;     /* warp-wide global loads (generic ones that hit global memory too) */
+    uint64_t global_load_bytes;        /* bytes that the threads asked for */
+    uint64_t global_load_sectors;      /* distinct 32-byte sectors, summed over requests */
+    uint64_t global_store_requests, global_store_bytes, global_store_sectors;
+    uint64_t shared_load_requests, shared_load_bytes;
+    uint64_t shared_store_requests, shared_store_bytes;
+    uint64_t shared_wavefronts;        /* passes that the 32 banks of 4 bytes need */
+    uint64_t shared_bank_conflicts;    /* wavefronts beyond the fewest possible for the bytes asked */
+    uint64_t local_requests, local_bytes;
+    uint64_t atomics;                  /* warp-wide atom and red requests */
+    uint64_t atomic_operations;        /* the same, times lanes */
+    uint64_t barriers;                 /* warps that arrived at a block barrier */
+    uint64_t divergent_branches;       /* branches that split a warp */
+    uint64_t async_copies, async_copy_bytes;   /* cp.async, per thread */
+} ptxsim_counters;
+
+/* Copies at most `size` bytes of the counters to `out`; returns 0, or 1 (CUDA_ERROR_INVALID_VALUE) for a
+ * null `out`. */
+int  ptxsim_counters_get(ptxsim_counters *out, size_t size);
+void ptxsim_counters_reset(void);
+
+/* The findings since the last clear, as text, one paragraph each. Writes at most cap - 1 characters and
+ * a NUL; returns the length of the whole text without the NUL, so that a first call with (NULL, 0) tells
+ * the size. */
+size_t   ptxsim_report(char *buf, size_t cap);
+unsigned ptxsim_report_count(
+    void); /* findings (the same one at the same line of the same launch counts once) */
+void ptxsim_report_clear(void); /* forgets them and revives contexts that a fault had poisoned           */
+
+/* How often the driver function of that name was called since the library was loaded; 0 for an unknown
+ * name. */
+uint64_t ptxsim_calls(const char *driver_function);
+
+/* The nth call from now (1 = the next) of that driver function returns `code` and does nothing; nth = 0
+ * or code = 0 takes the order back. Returns 0, or 1 for an unknown name. */
+int ptxsim_fail(const char *driver_function, unsigned nth, int code);
+
+/* Options. Checks, on (1) unless set to 0: "bounds", "align", "uninitialised", "registers", "barriers",
+ * "sync-masks". "threads": how many threads run blocks (0: one for each processor). "quiet": no reports
+ * on stderr. "watchdog": seconds after which a launch is given up with CUDA_ERROR_LAUNCH_TIMEOUT
+ * (default 300, 0: never). */
+void ptxsim_set(const char *option, int value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

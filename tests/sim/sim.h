@@ -1,0 +1,685 @@
+/* sim.h - the types that the rooms of the CPU driver share.
+ *
+ *   text --parse.c--> statements --isa.c: which form? lower.c: operands, code--> code --exec.c--> results
+ *
+ *   parse.c      lexer, declarations, statements      memory.c     ld, st, atom, red, cp.async, cvta
+ *   isa.c        THE table of instruction forms       warp.c       shfl, vote, match, redux, elect
+ *   lower.c      operand checks, code, calls          check.c      findings: text, counting
+ *   lower_memory.c  the same for memory, cvt, warps   arena.c      device memory and its shadow
+ *   lanes.def    one line per 32-lane operation       count.c      counters
+ *   scalar.c     compiles lanes.def per CPU level     device.c     chips
+ *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
+ *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking   */
+#ifndef SIM_H
+#define SIM_H
+
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE 1
+#endif
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ptxsim.h"
+
+#if defined(__GNUC__)
+#define SIM_EXPORT    __attribute__((visibility("default")))
+#define SIM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define SIM_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define SIM_PRIVATE_BEGIN _Pragma("GCC visibility push(hidden)")
+#define SIM_PRIVATE_END   _Pragma("GCC visibility pop")
+#else
+#define SIM_PRIVATE_BEGIN
+#define SIM_PRIVATE_END
+#define SIM_EXPORT
+#define SIM_UNLIKELY(x) (x)
+#define SIM_PRINTF(f, a)
+#endif
+
+SIM_PRIVATE_BEGIN
+
+enum { SIM_LANES = 32 };
+#define SIM_FULL 0xffffffffu
+
+/* --- types ------------------------------------------------------------------------------------ */
+
+typedef enum sim_type {
+    T_NONE, T_PRED, T_B8, T_B16, T_B32, T_B64, T_B128, T_U8, T_U16, T_U32, T_U64, T_S8, T_S16, T_S32, T_S64,
+    T_F16, T_F16X2, T_BF16, T_BF16X2, T_F32, T_F32X2, T_F64, T_TF32, T_U16X2, T_S16X2,
+    T_E4M3X2, T_E5M2X2, T_E4M3, T_E5M2, T_S4, T_U4, T_B1, T_OTHER, T_COUNT
+} sim_type;
+
+typedef enum sim_kind { K_NONE, K_PRED, K_BITS, K_UINT, K_SINT, K_FLOAT, K_PACKED } sim_kind;
+
+typedef struct sim_type_info { const char *name; uint8_t bytes; uint8_t kind; } sim_type_info;
+extern const sim_type_info sim_types[T_COUNT];
+sim_type sim_type_find(const char *name, size_t length);      /* T_NONE if it is none */
+
+typedef enum sim_space {
+    SP_GENERIC,
+    SP_GLOBAL,
+    SP_SHARED,
+    SP_LOCAL,
+    SP_CONST,
+    SP_PARAM,
+    SP_REG,
+    SP_TEX
+} sim_space;
+
+/* Where the windows of the generic address space lie. Global, constant and host memory have their own
+ * addresses. */
+#define SIM_SHARED_WINDOW (UINT64_C(1) << 48)
+#define SIM_LOCAL_WINDOW  ((UINT64_C(1) << 48) + (UINT64_C(1) << 40))
+#define SIM_PARAM_WINDOW  ((UINT64_C(1) << 48) + (UINT64_C(2) << 40))
+#define SIM_WINDOW_SIZE   (UINT64_C(1) << 32)
+
+/* --- modifiers: everything behind the opcode that is not a type; the list is in isa.c --------- */
+
+enum { SIM_MOD_WORDS = 5 };
+typedef struct sim_mods { uint64_t w[SIM_MOD_WORDS]; } sim_mods;
+
+#define SIM_MODIFIERS(X) \
+    X(rn) X(rz) X(rm) X(rp) X(rna) X(rs) X(rni) X(rzi) X(rmi) X(rpi) X(ftz) X(noftz) X(sat) X(satfinite) \
+    X(relu) X(oob) X(approx) X(full) X(NaN) X(xorsign) X(abs) X(cc) X(lo) X(hi) X(wide) X(shiftamt) \
+    X(clamp) X(wrap) X(l) X(r) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(ls) X(hs) X(equ) X(neu) X(ltu) X(leu) \
+    X(gtu) X(geu) X(num) X(nan) X(and) X(or) X(xor) X(finite) X(infinite) X(number) X(notanumber) X(normal) \
+    X(subnormal) X(f4e) X(b4e) X(rc8) X(rc16) X(ecl) X(ecr) X(const) X(global) X(local) X(param) X(shared) \
+    X(tex) X(ca) X(cg) X(cs) X(lu) X(cv) X(wb) X(wt) X(nc) X(volatile) X(weak) X(relaxed) X(acquire) \
+    X(release) X(acq_rel) X(sc) X(mmio) X(cta) X(cluster) X(gpu) X(sys) X(gl) X(v2) X(v4) X(v8) X(to) X(L1) \
+    X(L2) X(uni) X(sync) X(aligned) X(arrive) X(red) X(popc) X(warp) X(up) X(down) X(bfly) X(idx) X(all) \
+    X(any) X(ballot) X(match) X(add) X(min) X(max) X(inc) X(dec) X(exch) X(cas) X(proxy) X(alias) X(async) \
+    X(bulk) X(commit_group) X(wait_group) X(wait_all) X(wait) X(unified) X(pack) X(read) X(mbarrier_init)
+
+#define SIM_MODIFIERS_COLON(X) \
+    X(shared_cta, "shared::cta") X(shared_cluster, "shared::cluster") X(param_entry, "param::entry") \
+    X(param_func, "param::func") X(L1_evict_normal, "L1::evict_normal") \
+    X(L1_evict_unchanged, "L1::evict_unchanged") X(L1_evict_first, "L1::evict_first") \
+    X(L1_evict_last, "L1::evict_last") X(L1_no_allocate, "L1::no_allocate") \
+    X(L2_evict_last, "L2::evict_last") X(L2_evict_normal, "L2::evict_normal") \
+    X(L2_evict_first, "L2::evict_first") X(L2_evict_unchanged, "L2::evict_unchanged") X(L2_64B, "L2::64B") \
+    X(L2_128B, "L2::128B") X(L2_256B, "L2::256B") X(L2_cache_hint, "L2::cache_hint") \
+    X(barrier_cluster, "cluster::all") X(async_generic, "async::generic") \
+    X(tensormap_generic, "tensormap::generic") X(restrict_shared, "sync_restrict::shared::cluster") \
+    X(restrict_shared_cta, "sync_restrict::shared::cta")
+
+enum {
+    M_NONE,
+#define X(name) M_##name,
+    SIM_MODIFIERS(X)
+#undef X
+#define X(name, text) M_##name,
+    SIM_MODIFIERS_COLON(X)
+#undef X
+    M_COUNT
+};
+
+static inline bool sim_mod(const sim_mods *m, int id) { return m->w[id >> 6] >> (id & 63) & 1; }
+static inline void sim_mod_set(sim_mods *m, int id) { m->w[id >> 6] |= UINT64_C(1) << (id & 63); }
+static inline void sim_mod_clear(sim_mods *m, int id) { m->w[id >> 6] &= ~(UINT64_C(1) << (id & 63)); }
+int  sim_mod_find(const char *name, size_t length);           /* M_NONE if unknown */
+const char *sim_mod_name(int id);
+
+/* --- a parsed module -------------------------------------------------------------------------- */
+
+typedef enum sim_symbol_kind {
+    SYM_REG,
+    SYM_VAR,
+    SYM_LABEL,
+    SYM_FUNC,
+    SYM_PROTO,
+    SYM_TARGETS
+} sim_symbol_kind;
+
+typedef struct sim_operand sim_operand;
+
+typedef struct sim_symbol {
+    const char *name;
+    struct sim_symbol *hash_next;      /* older symbols of the same bucket */
+    struct sim_symbol *list_next;      /* the next variable of the module or function */
+    struct sim_function *function;     /* SYM_FUNC, SYM_PROTO: itself; else the owner (NULL: module scope) */
+    uint8_t  kind, type, space;
+    uint8_t  vector;                   /* 2 or 4 for .v2/.v4 declarations */
+    bool     is_extern, is_formal, is_array, range;    /* range: %r<n> */
+    uint32_t count;                    /* range: registers */
+    uint32_t index;                    /* registers: first index in the function; labels: statement */
+    uint32_t depth, line, align;
+    uint64_t elements, size;           /* bytes */
+    uint64_t address;                  /* global, const: device address; param: offset */
+    uint8_t *init;                     /* NULL: zero */
+    struct sim_reloc *relocs;
+    struct sim_symbol *alias;          /* a label that an outer scope defines */
+    sim_operand *targets;              /* .branchtargets: labels */
+    uint32_t target_count;
+} sim_symbol;
+
+typedef struct sim_reloc {
+    struct sim_reloc *next;
+    const char *name;
+    uint64_t offset; int64_t addend; uint32_t line;
+    uint8_t bytes, shift; bool generic;
+} sim_reloc;
+
+typedef enum sim_operand_kind {
+    O_NONE,
+    O_REG,
+    O_INT,
+    O_FLOAT,
+    O_SYMBOL,
+    O_SPECIAL,
+    O_SINK,
+    O_VECTOR,
+    O_ADDRESS,
+    O_LIST,
+    O_PAIR
+} sim_operand_kind;
+
+struct sim_operand {
+    uint8_t kind;
+    uint8_t type;                      /* registers */
+    bool    negate;                    /* !p */
+    bool    bare_float_single;         /* 0f... literals */
+    uint16_t special;
+    uint16_t count;                    /* vectors and lists */
+    uint32_t reg;                      /* registers: index in the function */
+    sim_symbol *symbol;
+    const char *name;                  /* an identifier not yet known: a label */
+    int64_t value;                     /* integer, address offset, or the bits of a double */
+    sim_operand *items;                /* O_VECTOR, O_LIST: elements; O_ADDRESS: the base; O_PAIR: two */
+};
+
+enum { SIM_MAX_OPERANDS = 10, SIM_MAX_TYPES = 6 };
+
+typedef struct sim_statement {
+    const struct sim_form *form;
+    const char *opcode;                /* first component */
+    uint32_t line;
+    int32_t guard;                     /* register index, or -1 */
+    bool guard_negate;
+    uint8_t type_count, operand_count;
+    uint8_t types[SIM_MAX_TYPES];
+    sim_mods mods;
+    sim_operand *operands;
+} sim_statement;
+
+typedef struct sim_function {
+    const char *name;
+    struct sim_function *next;
+    struct sim_module *module;
+    sim_symbol *params, *returns;      /* in order, by list_next */
+    sim_symbol *variables;             /* .local, .shared, .param declared inside */
+    sim_statement *body;
+    uint32_t statement_count, statement_capacity;
+    uint8_t *register_types;           /* by register index */
+    uint32_t register_count, register_capacity;
+    uint32_t line, end_line;
+    uint32_t param_count, return_count, param_bytes;
+    uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3];
+    uint32_t maxntid_count, reqntid_count;
+    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier;
+    struct sim_kernel *kernel;         /* entries */
+} sim_function;
+
+typedef struct sim_chunk { struct sim_chunk *next; size_t used, size; } sim_chunk;
+
+typedef struct sim_module {
+    uint32_t magic;
+    struct sim_module *next;           /* of the context */
+    struct sim_context *context;
+    sim_chunk *memory;                 /* everything parsed lives here */
+    char *text;                        /* our copy of the source, for the lines in reports */
+    size_t text_length;
+    const char **lines; uint32_t line_count;
+    uint32_t version, target; char target_suffix;
+    bool address64, debug;
+    sim_function *functions, **functions_tail;
+    sim_symbol *variables, **variables_tail;
+    sim_symbol **buckets; uint32_t bucket_count;
+    uint32_t shared_base;
+    char *log; size_t log_length, log_capacity; uint32_t error_count;
+    bool fatal, out_of_memory;
+    jmp_buf *bail;
+    struct sim_lower *lowering;        /* in work: gives back what it holds when a fatal error leaves it */
+} sim_module;
+
+/* Memory of the module, zeroed; leaves by m->bail when there is none. sim_fatal does not return either. */
+void *sim_alloc(sim_module *m, size_t bytes);
+void  sim_error(sim_module *m, uint32_t line, const char *format, ...) SIM_PRINTF(3, 4);
+void  sim_fatal(sim_module *m, uint32_t line, const char *format, ...) SIM_PRINTF(3, 4);
+
+/* Parses and compiles text (length without the NUL).  Returns a CUresult; *out is set on success only. */
+int  sim_module_load(struct sim_context *context, const char *text, size_t length, char *log, size_t log_size,
+                     sim_module **out);
+void sim_module_free(sim_module *m);
+void sim_parse(sim_module *m);                                /* parse.c */
+void sim_lower_module(sim_module *m);                         /* lower.c */
+void sim_lower_abandon(sim_module *m);
+
+/* --- instruction forms ------------------------------------------------------------------------ */
+
+typedef enum sim_class {
+    C_INT,
+    C_FLOAT,
+    C_HALF,
+    C_DOUBLE,
+    C_CONVERT,
+    C_MOVE,
+    C_CONTROL,
+    C_MEMORY,
+    C_SPECIAL,
+    C_WARP,
+    C_TENSOR,
+    C_COUNT
+} sim_class;
+
+struct sim_lower;
+typedef void (*sim_lower_fn)(struct sim_lower *lw, const sim_statement *s);
+
+typedef struct sim_form {
+    const char *name;                  /* opcode and the modifiers that choose the form: "mul.wide" */
+    const char *types;                 /* "u32|s32.f32": alternatives of each type position; "" for none */
+    const char *mods; /* "rnd! ftz? sat?": groups or names joined by '|'; ! needed, ? allowed */
+    const char *args;                  /* operands, see isa.c; "" with a `lower` that looks at them itself */
+    uint8_t version, target;           /* first .version times ten and first sm_ */
+    uint8_t cls;
+    sim_lower_fn lower;                /* NULL: the lane operation below */
+    int op, op_ftz, op_any;            /* OP_ of lanes.def: without modifiers, with .ftz alone, with others */
+    uint8_t sub, lanes;                /* what the operation needs besides: i->op, i->count, */
+    int32_t imm;                       /* i->imm, */
+    uint32_t x;                        /* i->x */
+} sim_form;
+
+const sim_form *sim_find_form(sim_module *m, sim_statement *s, char *shown, size_t shown_size);
+bool sim_opcode_known(const char *opcode);
+
+/* --- code ------------------------------------------------------------------------------------- */
+
+struct sim_warp; struct sim_ins;
+typedef void (*sim_handler)(struct sim_warp *w, const struct sim_ins *i, uint32_t mask);
+
+/* How exec.c treats an instruction around or instead of its handler. */
+typedef enum sim_flow {
+    F_PLAIN,
+    F_MEMORY,
+    F_BRANCH,
+    F_EXIT,
+    F_SYNC,
+    F_BARRIER,
+    F_ARRIVE,
+    F_TRAP,
+    F_INDEXED,
+    F_YIELD
+} sim_flow;
+
+#define SIM_CONST_BANK 0x80000000u     /* operand slots: bit 31 chooses the launch's constants */
+#define SIM_WIDE       0x40000000u     /* in lists of memory operands: the register has 64 bits */
+#define SIM_PRED_NOT   0x80000000u     /* predicate operands: bit 31 negates */
+
+/* Modifier bits of a decoded instruction, for handlers that serve several forms. */
+enum {
+    X_FTZ = 1,
+    X_SAT = 2,
+    X_RELU = 4,
+    X_NAN = 8,
+    X_XORSIGN = 16,
+    X_ABS = 32,
+    X_SATFINITE = 64,
+    X_OOB = 128,
+    X_ROUND_SHIFT = 8,
+    X_ROUND = 7 << 8,
+    X_CMP_SHIFT = 12,
+    X_CMP = 31 << 12,
+    X_BOOL_SHIFT = 18,
+    X_BOOL = 3 << 18,
+    X_SIGNED = 1 << 20,
+    X_CC = 1 << 21,
+    X_ALIGNED = 1 << 22,
+    X_CARRY = 1 << 23,
+    X_INTROUND = 1 << 24,
+    X_BF16 = 1 << 25,
+    X_VOLATILE = 1 << 26
+};
+enum { R_RN, R_RZ, R_RM, R_RP, R_RNA };
+enum {
+    CMP_EQ,
+    CMP_NE,
+    CMP_LT,
+    CMP_LE,
+    CMP_GT,
+    CMP_GE,
+    CMP_EQU,
+    CMP_NEU,
+    CMP_LTU,
+    CMP_LEU,
+    CMP_GTU,
+    CMP_GEU,
+    CMP_NUM,
+    CMP_NAN
+};
+enum { BOOL_NONE, BOOL_AND, BOOL_OR, BOOL_XOR };
+
+typedef struct sim_ins {
+    sim_handler fn;
+    uint32_t d, a, b, c;               /* slots (units of 32 uint32_t); predicates: indices */
+    uint32_t e, q;                     /* a fourth source; a second destination (predicate + 1, 0: none) */
+    int64_t  imm;                      /* address offset, branch target */
+    uint32_t x;                        /* X_ bits */
+    uint32_t line;
+    uint16_t guard; bool guard_negate; /* predicate index */
+    uint8_t  flow, cls;
+    uint8_t  size, count, space;       /* memory: bytes of an element, elements, state space */
+    uint8_t width; /* memory: slots units of a register (1: 32, 2: 64 bits); cvt and others: free */
+    uint8_t  op;                       /* sub-operation */
+    uint8_t  type;
+    uint8_t  last;                     /* 1: counts as an instruction of the program (helpers do not) */
+    uint32_t list;                     /* vectors: where their slots begin in kernel->lists */
+    uint32_t watch;                    /* registers check: index + 1 into kernel->watches */
+} sim_ins;
+
+typedef enum sim_special {
+    SR_TID_X = 1,
+    SR_TID_Y,
+    SR_TID_Z,
+    SR_NTID_X,
+    SR_NTID_Y,
+    SR_NTID_Z,
+    SR_CTAID_X,
+    SR_CTAID_Y,
+    SR_CTAID_Z,
+    SR_NCTAID_X,
+    SR_NCTAID_Y,
+    SR_NCTAID_Z,
+    SR_LANEID,
+    SR_WARPID,
+    SR_NWARPID,
+    SR_SMID,
+    SR_NSMID,
+    SR_GRIDID,
+    SR_LANEMASK_EQ,
+    SR_LANEMASK_LE,
+    SR_LANEMASK_LT,
+    SR_LANEMASK_GE,
+    SR_LANEMASK_GT,
+    SR_CLOCK,
+    SR_CLOCK_HI,
+    SR_CLOCK64,
+    SR_GLOBALTIMER,
+    SR_GLOBALTIMER_LO,
+    SR_GLOBALTIMER_HI,
+    SR_TOTAL_SMEM,
+    SR_DYNAMIC_SMEM,
+    SR_AGGR_SMEM,
+    SR_ZERO,
+    SR_ONE,
+    SR_ZERO64,
+    SR_PRED_ZERO,
+    SR_RESERVED_BEGIN,
+    SR_RESERVED_END,
+    SR_RESERVED_CAP,
+    SR_CLUSTERID_X,
+    SR_CLUSTERID_Y,
+    SR_CLUSTERID_Z,
+    SR_NCLUSTERID_X,
+    SR_NCLUSTERID_Y,
+    SR_NCLUSTERID_Z,
+    SR_ENVREG,
+    SR_COUNT = SR_ENVREG + 32
+} sim_special;
+
+typedef struct sim_slot_fill { uint16_t special; uint32_t slot; } sim_slot_fill;
+typedef struct sim_param_fill {
+    uint32_t slot, offset;
+    uint8_t size;
+    bool sign;
+    uint8_t width;
+} sim_param_fill;
+typedef struct sim_const_fill { uint32_t slot; uint8_t width; uint64_t value; } sim_const_fill;
+typedef struct sim_shared_symbol { const char *name; uint32_t offset, size; } sim_shared_symbol;
+
+typedef struct sim_watch_entry {
+    uint32_t code, watched;
+    const char *name;
+    bool write, guard;
+} sim_watch_entry;
+
+typedef struct sim_kernel {
+    uint32_t magic;
+    const sim_function *function; sim_module *module;
+    sim_ins *code; uint32_t code_count, code_capacity;
+    uint32_t *lists; uint32_t list_count, list_capacity;
+    uint32_t reg_slots;                /* the warp's bank, in slots */
+    uint32_t special_slots;            /* the first of them, which blocks do not clear */
+    uint32_t preds;
+    uint32_t const_slots; uint32_t *const_bank;
+    sim_slot_fill *specials, *launch_specials; uint32_t special_count, launch_special_count;
+    sim_param_fill *params; uint32_t param_fill_count;
+    sim_const_fill *consts; uint32_t const_fill_count;
+    uint32_t local_bytes, static_shared, shared_base, dynamic_align;
+    sim_shared_symbol *shared_symbols; uint32_t shared_symbol_count;
+    bool clear_registers;              /* some path reads a register that nothing wrote */
+    uint32_t watch_count, watch_entry_count; /* registers.c: watched registers, and who touches them */
+    struct sim_watch_entry *watches;
+    uint32_t max_dynamic_shared;       /* cuFuncSetAttribute */
+} sim_kernel;
+
+void sim_kernel_free(sim_kernel *k);
+
+/* --- devices, contexts, memory ---------------------------------------------------------------- */
+
+typedef struct sim_device {
+    const char *name; uint32_t sm; char suffix;
+    uint32_t sm_count, shared_per_sm, shared_optin, threads_per_sm, blocks_per_sm, clock_khz,
+        memory_clock_khz, bus_bits, l2_bytes;
+    uint64_t memory;
+    char text[64];
+} sim_device;
+const sim_device *sim_the_device(void);
+uint64_t sim_device_memory(void);
+
+typedef enum sim_memory_kind { MEM_DEVICE, MEM_HOST, MEM_MODULE, MEM_CONST } sim_memory_kind;
+
+typedef struct sim_allocation {
+    uint64_t base, size;
+    uint8_t *host, *shadow;            /* shadow: one bit for each byte, set when it was written */
+    size_t host_mapped, shadow_mapped;
+    bool freed, owned_by_caller;
+    uint8_t kind;
+    const char *label;                 /* module variables */
+    uint64_t serial;
+    struct sim_context *context;
+} sim_allocation;
+
+int sim_memory_alloc(struct sim_context *c, uint64_t size, int kind, const char *label, sim_allocation **out);
+int  sim_memory_free(uint64_t base, int kind);
+void sim_memory_free_context(struct sim_context *c);
+sim_allocation *sim_memory_find(uint64_t address); /* the live allocation that holds this byte, or NULL */
+void sim_memory_describe(uint64_t address, uint64_t size, char *out, size_t cap);
+uint64_t sim_memory_used(void);
+void sim_memory_release_all(void);
+
+static inline bool sim_shadow_all(const uint8_t *shadow, uint64_t offset, uint64_t bytes)
+{
+    while (bytes && (offset & 7)) {
+        if (!(shadow[offset >> 3] >> (offset & 7) & 1)) return false;
+        offset++;
+        bytes--;
+    }
+    while (bytes >= 8) { if (shadow[offset >> 3] != 0xff) return false; offset += 8; bytes -= 8; }
+    return !bytes || (shadow[offset >> 3] & ((1u << bytes) - 1)) == (1u << bytes) - 1;
+}
+void sim_shadow_set(uint8_t *shadow, uint64_t offset, uint64_t bytes);
+void sim_shadow_clear(uint8_t *shadow, uint64_t offset, uint64_t bytes);
+
+typedef struct sim_context {
+    uint32_t magic;
+    struct sim_context *next;
+    sim_module *modules;
+    int sticky;                        /* the error of a faulting kernel */
+    uint32_t references; bool primary;
+    struct sim_stream *streams; struct sim_event *events; struct sim_link *links;
+} sim_context;
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+typedef struct sim_options {
+    int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
+} sim_options;
+extern sim_options sim_option;
+
+enum { SIM_CODE_OK = 0, SIM_ERROR_ILLEGAL_ADDRESS = 700, SIM_ERROR_TIMEOUT = 702, SIM_ERROR_MISALIGNED = 716,
+       SIM_ERROR_LAUNCH_FAILED = 719, SIM_ERROR_ASSERT = 710, SIM_ERROR_ILLEGAL_INSTRUCTION = 715 };
+
+typedef struct sim_counts {            /* per worker; added up after a launch */
+    ptxsim_counters c;
+    uint64_t warp[C_COUNT], thread[C_COUNT];
+} sim_counts;
+
+typedef struct sim_launch {
+    const sim_kernel *kernel;
+    sim_context *context;
+    uint32_t grid[3], block[3];
+    uint32_t threads, warps, dynamic_shared, shared_bytes;
+    uint8_t *params; uint32_t param_bytes;
+    uint64_t block_count, grid_id;
+    uint64_t deadline_ns;
+    atomic_ullong next_block;
+    atomic_int error;
+    uint32_t resident_limit;
+    uint64_t launch_serial;
+} sim_launch;
+
+typedef enum sim_path_state { P_RUN, P_SYNC, P_BARRIER } sim_path_state;
+typedef struct sim_path { uint32_t pc, mask; uint8_t state, barrier; bool force; uint32_t turn; } sim_path;
+
+typedef struct sim_warp {
+    uint32_t *bank[2];                 /* registers, constants */
+    uint32_t *p;                       /* predicates, one mask each */
+    uint32_t *watch;                   /* written lanes of watched registers */
+    uint32_t *scratch;
+    uint32_t cc;                       /* carry flags */
+    uint32_t pc, active, live, index;
+    uint32_t backward;                 /* backward branches since this path was chosen */
+    bool     fault, force;
+    uint32_t path_count;
+    sim_path paths[SIM_LANES + 1];
+    struct sim_block *block;
+    struct sim_worker *worker;
+    const sim_kernel *kernel;
+    sim_launch *launch;
+    uint64_t issued;
+} sim_warp;
+
+typedef struct sim_barrier {
+    uint32_t expected;
+    uint32_t arrived_warps;
+    bool active, reduces;
+    uint32_t popc;
+    bool all, any;
+} sim_barrier;
+
+typedef struct sim_block {
+    struct sim_worker *worker;
+    sim_launch *launch;
+    uint32_t ctaid[3];
+    sim_warp *warps; uint32_t warp_count, live_warps;
+    uint8_t *shared, *shared_shadow; uint32_t shared_lo, shared_hi, shared_capacity;
+    uint8_t *local, *local_shadow; uint32_t local_bytes; size_t local_capacity;
+    sim_barrier barriers[16];
+    uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
+    uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
+    uint32_t warp_capacity;
+    uint64_t clock;
+    uint64_t configured;               /* launch_serial that filled the special slots */
+    bool done;
+} sim_block;
+
+typedef struct sim_worker {
+    uint32_t *scratch;                 /* 32 x 16 bytes: where masked operations write first */
+    sim_counts counts;
+    sim_allocation *cached;            /* the allocation of the last global access */
+    sim_block **blocks; uint32_t block_capacity;
+    uint32_t index;
+} sim_worker;
+
+int  sim_launch_run(sim_launch *l);                           /* returns a CUresult; synchronous */
+void sim_exec_shutdown(void);
+void sim_warp_fault(sim_warp *w, int code);
+void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m);
+
+static inline uint32_t *sim_slot(const sim_warp *w, uint32_t s)
+{
+    return w->bank[s >> 31] + (size_t)(s & 0x7fffffffu) * SIM_LANES;
+}
+static inline uint64_t *sim_slot64(const sim_warp *w, uint32_t s)
+{
+    return (uint64_t *)(void *)sim_slot(w, s);
+}
+static inline uint32_t sim_pred(const sim_warp *w, uint32_t o)
+{ return w->p[o & ~SIM_PRED_NOT] ^ (uint32_t)-(int32_t)(o >> 31); }
+static inline void sim_pred_write(sim_warp *w, uint32_t p, uint32_t value, uint32_t mask)
+{ w->p[p] = (w->p[p] & ~mask) | (value & mask); }
+static inline uint32_t sim_popcount(uint32_t x)
+{
+    x -= x >> 1 & 0x55555555u;
+    x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+    return ((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
+#if defined(__GNUC__)
+static inline uint32_t sim_lowest(uint32_t x) { return (uint32_t)__builtin_ctz(x); }     /* x is not 0 */
+#else
+static inline uint32_t sim_lowest(uint32_t x) { uint32_t n = 0; while (!(x & 1)) { x >>= 1; n++; } return n; }
+#endif
+#define SIM_EACH_LANE(lane, mask) \
+    for (uint32_t left_ = (mask), lane; left_ && (lane = sim_lowest(left_), 1); left_ &= left_ - 1)
+
+/* lanes.def, one handler for each operation, at the best level that this CPU has */
+enum {
+#define L(name, dst, a, b, c, expr) OP_##name,
+#define P(name, slot, read) OP_##name,
+#define G(name) OP_##name,
+#include "lanes.def"
+#undef L
+#undef P
+#undef G
+    OP_COUNT
+};
+enum { SIM_NO_OP = -1 };
+sim_handler sim_op_handler(int op);
+
+/* memory.c, warp.c: handlers that lower.c names */
+void sim_ld(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_st(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_atom(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_cvta(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_isspacep(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_nop(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_vote(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_match(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_redux(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_elect(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_activemask(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_clock(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_pred_logic(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_vector_mov(sim_warp *w, const sim_ins *i, uint32_t mask);
+
+enum { A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
+
+/* --- findings --------------------------------------------------------------------------------- */
+
+void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lane, const char *format, ...)
+    SIM_PRINTF(5, 6);
+void sim_report_host(const char *kind, const char *format, ...) SIM_PRINTF(2, 3);
+
+void sim_count_merge(const sim_counts *c);
+extern pthread_mutex_t sim_count_lock;
+uint64_t sim_now_ns(void);
+void sim_contexts_revive(void);
+
+SIM_PRIVATE_END
+#endif

@@ -1,0 +1,138 @@
+/* warp.c - instructions in which lanes see each other: shfl, vote, match, redux, elect; predicates and
+ * clocks.
+ *
+ * exec.c has already seen to it that the lanes that a membermask names are here. Masks may differ
+ * between lanes of one request: each group of lanes with the same mask stands for itself. */
+#include "sim.h"
+
+void sim_nop(sim_warp *w, const sim_ins *i, uint32_t m) { (void)w; (void)i; (void)m; }
+
+void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const uint32_t *a = sim_slot(w, i->a), *b = sim_slot(w, i->b), *c = sim_slot(w, i->c);
+    uint32_t *d = sim_slot(w, i->d), from[SIM_LANES], out[SIM_LANES], valid = 0;
+    for (uint32_t l = 0; l < SIM_LANES; l++) {
+        uint32_t clamp = c[l] & 31, segment = c[l] >> 8 & 31, n = b[l] & 31;
+        uint32_t lowest = l & segment, top = (l & segment) | (clamp & ~segment), j;
+        bool in;
+        switch (i->op) {
+        case 0:  j = l - n; in = (int32_t)j >= (int32_t)((l & segment) | (clamp & ~segment)); break;
+        case 1:  j = l + n; in = j <= top; break;
+        case 2:  j = l ^ n; in = j <= top; break;
+        default: j = lowest | (n & ~segment); in = j <= top; break;
+        }
+        if (!in) j = l;
+        valid |= (uint32_t)in << l;
+        from[l] = j & 31;
+    }
+    for (uint32_t l = 0; l < SIM_LANES; l++) out[l] = a[from[l]];
+    if (sim_option.sync_masks) SIM_EACH_LANE(lane, m) {
+        if (m >> from[lane] & 1) continue;
+        sim_report_at(w, i, "absent-lane", lane, "reads from lane %u, which does not take part", from[lane]);
+        break;
+    }
+    if (m == SIM_FULL) memcpy(d, out, sizeof out);
+    else SIM_EACH_LANE(l, m) d[l] = out[l];
+    if (i->q) sim_pred_write(w, i->q - 1, valid, m);
+}
+
+void sim_vote(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const uint32_t *e = sim_slot(w, i->e);
+    uint32_t p = sim_pred(w, i->a), r = 0;
+    SIM_EACH_LANE(l, m) {
+        uint32_t group = e[l] & m, set = p & group;
+        switch (i->op) {
+        case 0:  r |= (uint32_t)(set == group) << l; break;
+        case 1:  r |= (uint32_t)(set != 0) << l; break;
+        case 2:  r |= (uint32_t)(set == group || !set) << l; break;
+        default: sim_slot(w, i->d)[l] = set; break;
+        }
+    }
+    if (i->op != 3) sim_pred_write(w, i->d, r, m);
+}
+
+void sim_match(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const uint32_t *e = sim_slot(w, i->e);
+    uint32_t out[SIM_LANES] = { 0 }, p = 0;
+    SIM_EACH_LANE(l, m) {
+        uint32_t same = 0, group = e[l] & m;
+        for (uint32_t k = 0; k < SIM_LANES; k++) {
+            if (!(group >> k & 1)) continue;
+            bool equal = i->width == 2 ? sim_slot64(w, i->a)[k] == sim_slot64(w, i->a)[l]
+                                       : sim_slot(w, i->a)[k] == sim_slot(w, i->a)[l];
+            same |= (uint32_t)equal << k;
+        }
+        bool all = same == group;
+        out[l] = i->op ? (all ? group : 0) : same;
+        p |= (uint32_t)all << l;
+    }
+    SIM_EACH_LANE(l, m) sim_slot(w, i->d)[l] = out[l];
+    if (i->q) sim_pred_write(w, i->q - 1, p, m);
+}
+
+void sim_redux(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const uint32_t *e = sim_slot(w, i->e), *a = sim_slot(w, i->a);
+    uint32_t out[SIM_LANES] = { 0 };
+    SIM_EACH_LANE(l, m) {
+        uint32_t group = e[l] & m, r = a[l];
+        bool first = true;
+        SIM_EACH_LANE(k, group) {
+            uint32_t v = a[k];
+            bool less = i->x & X_SIGNED ? (int32_t)v < (int32_t)r : v < r;
+            if (first) { r = v; first = false; continue; }
+            switch (i->op) {
+            case A_ADD: r += v; break;
+            case A_MIN: r = less ? v : r; break;
+            case A_MAX: r = less ? r : v; break;
+            case A_AND: r &= v; break;
+            case A_OR:  r |= v; break;
+            default:    r ^= v; break;
+            }
+        }
+        out[l] = r;
+    }
+    SIM_EACH_LANE(l, m) sim_slot(w, i->d)[l] = out[l];
+}
+
+void sim_elect(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const uint32_t *e = sim_slot(w, i->e);
+    uint32_t p = 0;
+    SIM_EACH_LANE(l, m) {
+        uint32_t group = e[l] & m, leader = group ? sim_lowest(group) : l;
+        sim_slot(w, i->d)[l] = leader;
+        p |= (uint32_t)(leader == l) << l;
+    }
+    sim_pred_write(w, i->q - 1, p, m);
+}
+
+void sim_activemask(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    SIM_EACH_LANE(l, m) sim_slot(w, i->d)[l] = m;
+}
+
+void sim_pred_logic(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    uint32_t a = sim_pred(w, i->a), b = sim_pred(w, i->b), r;
+    switch (i->op) {
+    case 0:  r = a & b; break;
+    case 1:  r = a | b; break;
+    case 2:  r = a ^ b; break;
+    case 3:  r = ~a; break;
+    default: r = a; break;
+    }
+    sim_pred_write(w, i->d, r, m);
+}
+
+void sim_clock(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    uint64_t v = i->op == SR_GLOBALTIMER || i->op == SR_GLOBALTIMER_LO || i->op == SR_GLOBALTIMER_HI
+                     ? sim_now_ns()
+                     : w->block->clock + w->issued;
+    if (i->op == SR_CLOCK_HI || i->op == SR_GLOBALTIMER_HI) v >>= 32;
+    SIM_EACH_LANE(l, m)
+        if (i->width == 2) sim_slot64(w, i->d)[l] = v; else sim_slot(w, i->d)[l] = (uint32_t)v;
+}

@@ -1,0 +1,928 @@
+/* test_sim.c - proves the CPU driver (tests/sim): arithmetic, kernels, checks, refusals, the API's
+ * errors.
+ *
+ *   test_sim [library]        or PTXGEN_CUDA_LIBRARY; run from the root of the repository
+ *
+ * Every fault that the driver reports is shown twice: by a program that has it and by a near twin that
+ * has not. */
+#define _GNU_SOURCE 1
+#include <dlfcn.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "sim/ptxsim.h"
+
+/* --- the driver, by name ---------------------------------------------------------------------- */
+
+typedef unsigned long long dptr;
+typedef void *handle;
+
+#define ENTRIES(X) \
+    X(cuInit, (unsigned)) X(cuDriverGetVersion, (int *)) X(cuDeviceGetCount, (int *)) \
+    X(cuDeviceGet, (int *, int)) X(cuDeviceGetName, (char *, int, int)) \
+    X(cuDeviceGetAttribute, (int *, int, int)) X(cuDeviceTotalMem_v2, (size_t *, int)) \
+    X(cuDevicePrimaryCtxRetain, (handle *, int)) X(cuDevicePrimaryCtxRelease_v2, (int)) \
+    X(cuCtxSetCurrent, (handle)) X(cuDevicePrimaryCtxGetState, (int, unsigned *, int *)) \
+    X(cuCtxCreate_v2, (handle *, unsigned, int)) X(cuCtxDestroy_v2, (handle)) \
+    X(cuCtxGetCurrent, (handle *)) X(cuCtxPushCurrent_v2, (handle)) X(cuCtxPopCurrent_v2, (handle *)) \
+    X(cuCtxGetDevice, (int *)) X(cuCtxSynchronize, (void)) X(cuModuleLoadData, (handle *, const void *)) \
+    X(cuModuleLoadDataEx, (handle *, const void *, unsigned, int *, void **)) X(cuModuleUnload, (handle)) \
+    X(cuModuleGetFunction, (handle *, handle, const char *)) \
+    X(cuModuleGetGlobal_v2, (dptr *, size_t *, handle, const char *)) \
+    X(cuFuncGetAttribute, (int *, int, handle)) X(cuFuncSetAttribute, (handle, int, int)) \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, handle, int, size_t)) \
+    X(cuMemAlloc_v2, (dptr *, size_t)) X(cuMemFree_v2, (dptr)) \
+    X(cuMemHostAlloc, (void **, size_t, unsigned)) X(cuMemFreeHost, (void *)) \
+    X(cuMemGetInfo_v2, (size_t *, size_t *)) X(cuMemcpyHtoD_v2, (dptr, const void *, size_t)) \
+    X(cuMemcpyDtoH_v2, (void *, dptr, size_t)) X(cuMemcpyDtoD_v2, (dptr, dptr, size_t)) \
+    X(cuMemcpy, (dptr, dptr, size_t)) X(cuMemcpyHtoDAsync_v2, (dptr, const void *, size_t, handle)) \
+    X(cuMemsetD8_v2, (dptr, unsigned char, size_t)) X(cuMemsetD16_v2, (dptr, unsigned short, size_t)) \
+    X(cuMemsetD32_v2, (dptr, unsigned, size_t)) X(cuStreamCreate, (handle *, unsigned)) \
+    X(cuStreamDestroy_v2, (handle)) X(cuStreamSynchronize, (handle)) X(cuStreamQuery, (handle)) \
+    X(cuStreamWaitEvent, (handle, handle, unsigned)) X(cuEventCreate, (handle *, unsigned)) \
+    X(cuEventDestroy_v2, (handle)) X(cuEventRecord, (handle, handle)) X(cuEventSynchronize, (handle)) \
+    X(cuEventElapsedTime, (float *, handle, handle)) X(cuGetErrorName, (int, const char **)) \
+    X(cuGetErrorString, (int, const char **)) X(cuLinkCreate_v2, (unsigned, int *, void **, handle *)) \
+    X(cuLinkAddData_v2, (handle, int, void *, size_t, const char *, unsigned, int *, void **)) \
+    X(cuLinkComplete, (handle, void **, size_t *)) X(cuLinkDestroy, (handle)) \
+    X(cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *)) \
+    X(cuLaunchKernel, (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, \
+                       void **, void **)) \
+    X(ptxsim_counters_get, (ptxsim_counters *, size_t)) X(ptxsim_fail, (const char *, unsigned, int))
+
+#define X(name, args) static int (*name##_) args;
+ENTRIES(X)
+#undef X
+static void (*counters_reset)(void), (*report_clear)(void), (*set_option)(const char *, int);
+static size_t (*report)(char *, size_t);
+static unsigned (*report_count)(void);
+static uint64_t (*calls)(const char *);
+
+static void *symbol(void *library, const char *name)
+{
+    void *p = dlsym(library, name);
+    if (!p) { fprintf(stderr, "missing symbol %s\n", name); exit(2); }
+    return p;
+}
+
+/* --- checks ----------------------------------------------------------------------------------- */
+
+static int passed, failed;
+
+static bool check_at(const char *file, int line, bool good, const char *format, ...)
+{
+    if (good) { passed++; return true; }
+    va_list a;
+    failed++;
+    if (failed > 60) return false;
+    fprintf(stderr, "%s:%d: ", file, line);
+    va_start(a, format);
+    vfprintf(stderr, format, a);
+    va_end(a);
+    fputc('\n', stderr);
+    return false;
+}
+#define CHECK(good, ...) check_at(__FILE__, __LINE__, good, __VA_ARGS__)
+#define SAME(have, want)                                                                                     \
+    do {                                                                                                     \
+        long long have_ = (long long)(have), want_ = (long long)(want);                                      \
+        check_at(__FILE__, __LINE__, have_ == want_, "%s is %lld, expected %lld", #have, have_, want_);      \
+    } while (0)
+
+static char log_text[1 << 16];
+
+static handle load(const char *ptx)
+{
+    handle m = NULL;
+    int options[2] = { 5, 6 };
+    void *values[2] = { log_text, (void *)(uintptr_t)sizeof log_text };
+    int code = cuModuleLoadDataEx_(&m, ptx, 2, options, values);
+    if (code) fprintf(stderr, "load: %d\n%s", code, log_text);
+    return code ? NULL : m;
+}
+
+static int refused(const char *ptx)
+{
+    handle m = NULL;
+    int options[2] = { 5, 6 };
+    void *values[2] = { log_text, (void *)(uintptr_t)sizeof log_text };
+    int code = cuModuleLoadDataEx_(&m, ptx, 2, options, values);
+    if (!code) cuModuleUnload_(m);
+    return code;
+}
+
+static handle function(handle m, const char *name)
+{
+    handle f = NULL;
+    if (m) cuModuleGetFunction_(&f, m, name);
+    return f;
+}
+
+static dptr alloc(size_t bytes) { dptr p = 0; if (cuMemAlloc_v2_(&p, bytes)) return 0; return p; }
+
+static int run(handle f, unsigned grid, unsigned block, unsigned shared, void **params)
+{
+    int code = cuLaunchKernel_(f, grid, 1, 1, block, 1, 1, shared, NULL, params, NULL);
+    return code ? code : cuCtxSynchronize_();
+}
+
+static char found[1 << 16];
+
+static const char *findings(void) { report(found, sizeof found); return found; }
+
+#define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
+#define REGS \
+    ".reg .pred p<8>; .reg .b16 h<16>; .reg .b32 r<32>; .reg .b64 d<16>; .reg .f32 f<16>; .reg .f64 g<8>;\n"
+
+/* --- arithmetic: 3,200 single instructions ---------------------------------------------------- */
+
+static float as_float(uint32_t x) { float f; memcpy(&f, &x, 4); return f; }
+
+/* The documented bound of the approximate instruction that the snippet ends in. */
+static bool close_enough(const char *snippet, uint32_t have, uint32_t want)
+{
+    float a = as_float(have), b = as_float(want);
+    if (have == want || (isnan(a) && isnan(b))) return true;
+    if (strstr(snippet, ".f64")) { /* rcp, rsqrt .approx.ftz.f64: the upper word is looked at */
+        return llabs((long long)have - (long long)want) <= 1;
+    }
+    double error = fabs((double)a - (double)b), relative = b != 0 ? error / fabs((double)b) : error;
+    if (strstr(snippet, "sin.approx") || strstr(snippet, "cos.approx")) return error <= ldexp(1, -20);
+    if (strstr(snippet, "lg2.approx")) return error <= ldexp(1, -21) || relative <= ldexp(1, -21);
+    return relative <= ldexp(1, -21)
+           || (fabsf(b) < 1.2e-38f && llabs((long long)have - (long long)want) <= 4);
+}
+
+static void test_semantics(void)
+{
+    enum { MAX = 4000, PER_KERNEL = 64 };
+    static uint32_t want[MAX], have[MAX];
+    static char class_of[MAX], *snippet[MAX];
+    FILE *file = fopen("tests/data/semantics.tsv", "r");
+    char line[2048];
+    int n = 0;
+    if (!CHECK(file != NULL, "tests/data/semantics.tsv cannot be opened (run from the root)")) return;
+    if (!fgets(line, sizeof line, file)) line[0] = 0;
+    while (n < MAX && fgets(line, sizeof line, file)) {
+        char *class = strchr(line, '\t'), *code = class ? strchr(class + 1, '\t') : NULL;
+        if (!code) continue;
+        want[n] = (uint32_t)strtoul(line, NULL, 16);
+        class_of[n] = class[1];
+        code[strcspn(code, "\n")] = 0;
+        snippet[n] = strdup(code + 1);
+        n++;
+    }
+    fclose(file);
+    CHECK(n > 3000, "only %d cases", n);
+    size_t room = 1 << 20, used;
+    char *ptx = malloc(room);
+    used = (size_t)sprintf(ptx, HEAD);
+    for (int k = 0; k < n; k++) {
+        if (k % PER_KERNEL == 0)
+            used += (size_t)sprintf(
+                ptx + used,
+                ".visible .entry k%d(.param .u64 o) { .reg .b64 %%out; .reg .b32 a,b,c,d,e; "
+                ".reg .b64 w,x,y,z; .reg .b16 h,k,m; .reg .pred p,q; ld.param.u64 %%out,[o];\n",
+                k / PER_KERNEL);
+        used += (size_t)sprintf(ptx + used, "%s st.global.b32 [%%out+%d], d;\n", snippet[k], k * 4);
+        if (k % PER_KERNEL == PER_KERNEL - 1 || k == n - 1) used += (size_t)sprintf(ptx + used, "ret; }\n");
+        if (used + 4096 > room) ptx = realloc(ptx, room *= 2);
+    }
+    handle m = load(ptx);
+    free(ptx);
+    if (!CHECK(m != NULL, "the module of all cases does not load")) return;
+    dptr out = alloc(MAX * 4);
+    void *params[] = { &out };
+    for (int k = 0; k * PER_KERNEL < n; k++) {
+        char name[16];
+        sprintf(name, "k%d", k);
+        SAME(run(function(m, name), 1, 1, 0, params), 0);
+    }
+    cuMemcpyDtoH_v2_(have, out, (size_t)n * 4);
+    for (int k = 0; k < n; k++) {
+        bool good = class_of[k] == 'a'   ? close_enough(snippet[k], have[k], want[k])
+                    : class_of[k] == 'o' ? true
+                                         : have[k] == want[k];
+        CHECK(good, "%s gives %08x, expected %08x", snippet[k], have[k], want[k]);
+        free(snippet[k]);
+    }
+    cuMemFree_v2_(out);
+    cuModuleUnload_(m);
+}
+
+/* --- refusals: what ptxas rejects, with its line; what it accepts, loads ---------------------- */
+
+static char *read_file(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = calloc(1, 1 << 17);
+    if (!f) { free(text); return NULL; }
+    size_t n = fread(text, 1, (1 << 17) - 1, f);
+    text[n] = 0;
+    fclose(f);
+    return text;
+}
+
+static void test_mistakes(void)
+{
+    char *list = read_file("tests/data/mistakes/expected.tsv"), *save = NULL;
+    int n = 0;
+    if (!CHECK(list != NULL, "tests/data/mistakes/expected.tsv cannot be opened")) return;
+    for (char *line = strtok_r(list, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *tab = strchr(line, '\t'), path[300], *text;
+        if (*line == '#' || !tab) continue;
+        int want = atoi(tab + 1), at = 0;
+        *tab = 0;
+        snprintf(path, sizeof path, "tests/data/mistakes/%s", line);
+        if (!CHECK((text = read_file(path)) != NULL, "%s cannot be opened", path)) continue;
+        int code = refused(text);
+        const char *p = strstr(log_text, "line ");
+        if (p) at = atoi(p + 5);
+        if (!want) CHECK(code == 0, "%s: refused with %d: %s", line, code, log_text);
+        else {
+            CHECK(code == 218 || code == 222, "%s: gives %d, expected a refusal", line, code);
+            CHECK(at == want, "%s: line %d, expected %d: %s", line, at, want, log_text);
+        }
+        free(text);
+        n++;
+    }
+    free(list);
+    CHECK(n > 80, "only %d mistakes", n);
+}
+
+static void test_refusals(void)
+{
+    static const struct { const char *body, *message;
+    } cases[] = { { "add.f32 f0, f1, r1x;", "Unknown symbol" },
+                  { "add.f32 f0, f1, 1;", "floating-point constant" },
+                  { "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1,r2,r3}, "
+                    "{r4,r5}, {f4,f5,f6,f7};",
+                    "not implemented by this CPU driver" },
+                  { "ld.relaxed.global.u32 r0, [d0];", "Scope modifier required" },
+                  { "st.shared.nc.u32 [r0], r1;", "Illegal modifier" },
+                  { "ld.global.v2.u32 {r0,r1,r2,r3}, [d0];", "vector size mismatch" },
+                  { "atom.global.add.s64 d1, [d0], d2;", "Unexpected instruction types" },
+                  { "cvt.rn.f32.f16 f0, h0;", "Illegal rounding" },
+                  { "setp.lo.f32 p0, f0, f1;", "comparison qualifier" },
+                  { "call nowhere, (r0);", "Unknown symbol" },
+                  { "bra f0;", "expected a label" },
+                  { "lop3.b32 r0, r1, r2, r3, r4;", "expected a constant" },
+                  { "mov.u32 r0, %clusterx;", "Unknown symbol" },
+                  { "add.rn.rz.f32 f0, f1, f2;", "cannot be combined" },
+                  { "atom.global.add.f16 h0, [d0], h1;", "noftz" },
+                  { "bar.sync 0, 48;", "multiple of warp size" } };
+    char ptx[2000];
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        snprintf(ptx, sizeof ptx, HEAD ".visible .entry k(.param .u64 o) {\n" REGS "%s\nret; }\n",
+                 cases[k].body);
+        SAME(refused(ptx), 218);
+        CHECK(strstr(log_text, cases[k].message) != NULL, "'%s' says: %s", cases[k].body, log_text);
+        CHECK(strstr(log_text, "line 6;") != NULL || strstr(log_text, "line 7;") != NULL,
+              "'%s' names another line: %s", cases[k].body, log_text);
+    }
+    SAME(refused(".version 9.1\n.target sm_90\n.visible .entry k() { ret; }"), 222);
+    SAME(refused(".version 9.0\n.target sm_120\n.visible .entry k() { ret; }"), 209);
+    SAME(refused(""), 218);
+    SAME(refused("hello"), 218);
+    /* several errors in one log, with the driver's form */
+    SAME(refused(HEAD ".visible .entry k() {\n" REGS
+                      "add.f32 f0, f1;\nadd.u32 f0, r1, r2;\nfadd.f32 f0, f1, f2;\nret; }"),
+         218);
+    CHECK(strstr(log_text,
+                 "ptxas application ptx input, line 6; error   : Arguments mismatch for instruction 'add'")
+              != NULL,
+          "%s", log_text);
+    CHECK(strstr(log_text, "line 7;")
+              && strstr(log_text, "line 8; error   : Not a name of any known instruction: 'fadd'"),
+          "%s", log_text);
+    CHECK(strstr(log_text, "expected a .u32 register") != NULL, "%s", log_text);
+}
+
+/* --- kernels ---------------------------------------------------------------------------------- */
+
+static void test_saxpy(void)
+{
+    enum { N = 100003 };
+    handle m = load(HEAD
+        ".visible .entry saxpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n) {\n" REGS
+        "ld.param.u64 d0, [x]; ld.param.u64 d1, [y]; ld.param.f32 f0, [a]; ld.param.u32 r0, [n];\n"
+        "mov.u32 r1, %ctaid.x; mov.u32 r2, %ntid.x; mov.u32 r3, %tid.x; mad.lo.s32 r4, r1, r2, r3;\n"
+        "setp.ge.u32 p0, r4, r0; @p0 bra END;\n"
+        "mul.wide.u32 d2, r4, 4; add.s64 d3, d0, d2; add.s64 d4, d1, d2;\n"
+        "ld.global.f32 f1, [d3]; ld.global.f32 f2, [d4]; fma.rn.f32 f3, f0, f1, f2; st.global.f32 [d4], f3;\n"
+        "END: ret; }\n");
+    handle f = function(m, "saxpy");
+    float *x = malloc(N * 4), *y = malloc(N * 4), *z = malloc(N * 4), a = 2.5f;
+    dptr dx = alloc(N * 4), dy = alloc(N * 4);
+    unsigned n = N;
+    int bad = 0;
+    for (int k = 0; k < N; k++) { x[k] = (float)k * 0.37f; y[k] = 1.0f / (float)(k + 1); }
+    cuMemcpyHtoD_v2_(dx, x, N * 4);
+    cuMemcpyHtoD_v2_(dy, y, N * 4);
+    void *params[] = { &dx, &dy, &a, &n };
+    counters_reset();
+    SAME(run(f, (N + 255) / 256, 256, 0, params), 0);
+    cuMemcpyDtoH_v2_(z, dy, N * 4);
+    for (int k = 0; k < N; k++) bad += z[k] != fmaf(a, x[k], y[k]);
+    SAME(bad, 0);
+    ptxsim_counters c;
+    ptxsim_counters_get_(&c, sizeof c);
+    SAME(c.launches, 1);
+    SAME(c.blocks, (N + 255) / 256);
+    SAME(c.global_load_bytes, 8 * N);
+    SAME(c.global_store_bytes, 4 * N);
+    SAME(c.global_store_sectors, (N * 4 + 31) / 32);
+    SAME(c.thread_float, N);
+    SAME(c.divergent_branches, 1);
+    /* the same through `extra` */
+    struct { dptr x, y; float a; unsigned n; } packed = { dx, dy, 0, N };
+    size_t size = sizeof packed;
+    void *extra[] = { (void *)1, &packed, (void *)2, &size, NULL };
+    SAME(cuLaunchKernel_(f, 10, 1, 1, 32, 1, 1, 0, NULL, NULL, extra), 0);
+    cuMemFree_v2_(dx);
+    cuMemFree_v2_(dy);
+    cuModuleUnload_(m);
+    free(x); free(y); free(z);
+}
+
+#define REDUCE \
+    ".shared .align 4 .b8 part[128];\n" \
+    ".visible .entry k(.param .u64 in, .param .u64 out) {\n" REGS \
+    "ld.param.u64 d0, [in]; ld.param.u64 d1, [out]; mov.u32 r0, %tid.x; mul.wide.u32 d2, r0, 4;\n" \
+    "add.u64 d2, d0, d2;\n" \
+    "ld.global.f32 f0, [d2];\n" \
+    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 16, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
+    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 8, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
+    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 4, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
+    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 2, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
+    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 1, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
+    "and.b32 r3, r0, 31; shr.u32 r4, r0, 5; mov.u32 r5, part; mad.lo.u32 r6, r4, 4, r5;\n" \
+    "setp.eq.u32 p0, r3, 0; @p0 st.shared.f32 [r6], f0;\n" \
+    "bar.sync 0;\n" \
+    "setp.ge.u32 p1, r0, 32; @p1 bra END;\n" \
+    "mad.lo.u32 r6, r3, 4, r5; mov.f32 f0, 0f00000000; setp.lt.u32 p2, r3, 8; @p2 ld.shared.f32 f0, [r6];\n" \
+    "mov.b32 r1, f0; shfl.sync.down.b32 r2, r1, 4, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
+    "mov.b32 r1, f0; shfl.sync.down.b32 r2, r1, 2, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
+    "mov.b32 r1, f0; shfl.sync.down.b32 r2, r1, 1, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
+    "@p0 st.global.f32 [d1], f0;\n" \
+    "END: ret; }\n"
+
+static void test_reduction(void)
+{
+    handle m = load(HEAD REDUCE);
+    float x[256], y = 0, want = 0;
+    dptr in = alloc(sizeof x), out = alloc(4);
+    for (int k = 0; k < 256; k++) { x[k] = (float)(k * k % 97); want += x[k]; }
+    cuMemcpyHtoD_v2_(in, x, sizeof x);
+    void *params[] = { &in, &out };
+    SAME(run(function(m, "k"), 1, 256, 0, params), 0);
+    cuMemcpyDtoH_v2_(&y, out, 4);
+    CHECK(y == want, "sum is %g, expected %g", y, want);
+    SAME(report_count(), 0);
+    cuMemFree_v2_(in);
+    cuMemFree_v2_(out);
+    cuModuleUnload_(m);
+}
+
+/* Runs a kernel of one parameter (u32 out[count]) and hands the results back; the code of the launch is
+ * returned. */
+static int run_out(const char *ptx, unsigned grid, unsigned block, unsigned shared, uint32_t *out,
+                   unsigned count)
+{
+    handle m = load(ptx), f = function(m, "k");
+    dptr d = alloc(count * 4 + 4);
+    void *params[] = { &d };
+    if (!f || !d) return -1;
+    cuMemsetD32_v2_(d, 0, count);
+    if (shared > 49152) cuFuncSetAttribute_(f, 8, (int)shared);
+    int code = run(f, grid, block, shared, params);
+    if (code >= 700) report_count();
+    if (code < 700) cuMemcpyDtoH_v2_(out, d, count * 4);
+    unsigned kept = report_count();
+    if (code >= 700) { findings(); report_clear(); }          /* the context has to live for the clean-up */
+    cuMemFree_v2_(d);
+    cuModuleUnload_(m);
+    (void)kept;
+    return code;
+}
+
+#define OUT \
+    ".visible .entry k(.param .u64 out) {\n" REGS \
+    "ld.param.u64 d0, [out]; mov.u32 r0, %tid.x; mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1;\n"
+
+static void test_control_flow(void)
+{
+    uint32_t x[1024];
+    int bad = 0;
+    /* Collatz lengths: every lane leaves the loop at its own time */
+    SAME(run_out(HEAD OUT "add.u32 r1, r0, 1; mov.u32 r2, 0;\n"
+        "L: setp.eq.u32 p0, r1, 1; @p0 bra E; and.b32 r3, r1, 1; setp.eq.u32 p1, r3, 0; @p1 bra EVEN;\n"
+        "mad.lo.u32 r1, r1, 3, 1; bra NEXT;\nEVEN: shr.u32 r1, r1, 1;\nNEXT: add.u32 r2, r2, 1; bra L;\n"
+        "E: st.global.u32 [d1], r2; ret; }", 1, 256, 0, x, 256), 0);
+    for (uint32_t t = 0; t < 256; t++) {
+        uint32_t n = t + 1, steps = 0;
+        while (n != 1) { n = n & 1 ? 3 * n + 1 : n / 2; steps++; }
+        bad += x[t] != steps;
+    }
+    SAME(bad, 0);
+    /* a spin lock inside one warp, and over blocks */
+    SAME(run_out(HEAD OUT "add.u64 d2, d0, 4;\n"
+                          "SPIN: atom.global.cas.b32 r1, [d0], 0, 1; setp.ne.u32 p0, r1, 0; @p0 bra SPIN;\n"
+                          "ld.volatile.global.u32 r2, [d2]; add.u32 r2, r2, 1; st.volatile.global.u32 [d2], "
+                          "r2; membar.gl; atom.global.exch.b32 r3, [d0], 0; ret; }",
+                 6, 64, 0, x, 2),
+         0);
+    SAME(x[1], 6 * 64);
+    /* brx.idx */
+    SAME(run_out(HEAD OUT "and.b32 r1, r0, 3; T: .branchtargets A, B, C, D; brx.idx r1, T;\n"
+                          "A: mov.u32 r2, 10; bra E;\nB: mov.u32 r2, 20; bra E;\nC: mov.u32 r2, 30; bra "
+                          "E;\nD: mov.u32 r2, 40;\nE: st.global.u32 [d1], r2; ret; }",
+                 1, 32, 0, x, 32),
+         0);
+    for (int t = bad = 0; t < 32; t++) bad += x[t] != (uint32_t)(t % 4 + 1) * 10;
+    SAME(bad, 0);
+    /* calls: parameters in registers and in .param space, a divergent return, a call within a call */
+    SAME(
+        run_out(
+            HEAD
+            ".func (.param .b32 res) twice(.param .b32 v) { .reg .b32 a; .reg .pred p; ld.param.b32 a, [v];\n"
+            "setp.gt.u32 p, a, 9; @!p bra SMALL; st.param.b32 [res], 1000; ret; SMALL: add.u32 a, a, a; "
+            "st.param.b32 [res], a; ret; }\n"
+            ".func (.reg .b32 o) next(.reg .b32 i) { { .param .b32 v; .param .b32 r; .reg .b32 t; "
+            "st.param.b32 [v], i; call (r), twice, (v);\n"
+            "ld.param.b32 t, [r]; add.u32 o, t, 1; } ret; }\n" OUT
+            "call (r1), next, (r0); st.global.u32 [d1], r1; ret; }",
+            1, 32, 0, x, 32),
+        0);
+    for (int t = bad = 0; t < 32; t++) bad += x[t] != (t > 9 ? 1001u : (uint32_t)(2 * t + 1));
+    SAME(bad, 0);
+    /* a grid-wide barrier by hand: blocks wait for blocks that come later */
+    SAME(run_out(HEAD OUT "mov.u32 r1, %nctaid.x; atom.global.add.u32 r2, [d0], 1;\n"
+        "W: nanosleep.u32 20; ld.relaxed.gpu.global.u32 r3, [d0]; setp.lt.u32 p0, r3, r1; @p0 bra W;\n"
+        "red.global.add.u32 [d0+4], r3; ret; }", 40, 1, 0, x, 2), 0);
+    SAME(x[0], 40);
+    SAME(x[1], 1600);
+}
+
+static void test_memory(void)
+{
+    uint32_t x[1024];
+    int bad = 0;
+    /* vectors, sub-words, sign extension, local arrays, generic addresses, constants, initialisers */
+    SAME(run_out(HEAD
+                 ".const .align 4 .u32 tab[4] = { 11, 0x16, 0b100001, 054 };\n.global .align 8 .u64 ptr = "
+                 "generic(tab2);\n"
+                 ".global .align 4 .s32 tab2[2] = { -5, 6 };\n" OUT
+                 ".local .align 16 .b8 st[32]; mov.u64 d2, st; cvta.local.u64 d3, d2;\n"
+                 "st.local.v4.u32 [d2], {1, 2, 3, 4}; st.u8 [d3+5], 0xff; ld.local.u32 r1, [st+4]; "
+                 "ld.local.s8 r2, [d2+5]; st.global.v2.u32 [d0], {r1, r2};\n"
+                 "ld.const.u32 r3, [tab+8]; ld.const.u32 r4, [tab+12]; st.global.u32 [d0+8], r3; "
+                 "st.global.u32 [d0+12], r4;\n"
+                 "ld.global.u64 d4, [ptr]; ld.s32 r5, [d4]; st.global.u32 [d0+16], r5;\n"
+                 "ld.local.v4.u32 {r6, r7, r8, r9}, [d2]; add.u32 r6, r6, r9; st.global.u32 [d0+20], r6;\n"
+                 "isspacep.local p0, d3; selp.u32 r10, 1, 0, p0; isspacep.global p1, d3; selp.u32 r11, 1, 0, "
+                 "p1; mad.lo.u32 r10, r11, 2, r10; st.global.u32 [d0+24], r10;\n"
+                 "ld.global.s16 d5, [tab2]; shr.u64 d5, d5, 32; cvt.u32.u64 r12, d5; st.global.u32 [d0+28], "
+                 "r12; ret; }",
+                 1, 1, 0, x, 8),
+         0);
+    static const uint32_t want[8] = { 0xff02, 0xffffffff, 33, 44, (uint32_t)-5, 5, 1, 0xffffffff };
+    for (int k = 0; k < 8; k++) SAME(x[k], want[k]);
+    /* atomics: sums, minima, the wrap of inc, f16x2 */
+    SAME(run_out(HEAD OUT "red.global.add.u32 [d0], r0; atom.global.max.s32 r1, [d0+4], r0; "
+                          "atom.global.inc.u32 r2, [d0+8], 9;\n"
+                          "mov.b32 r3, 0x3c003c00; red.global.add.noftz.f16x2 [d0+12], r3; mov.f32 f0, "
+                          "0f3F000000; atom.global.add.f32 f1, [d0+16], f0;\n"
+                          "and.b32 r4, r0, 31; shl.b32 r5, 1, r4; red.global.or.b32 [d0+20], r5; ret; }",
+                 1, 256, 0, x, 6),
+         0);
+    SAME(x[0], 255 * 128);
+    SAME(x[1], 255);
+    SAME(x[2], 256 % 10);
+    SAME(x[3], 0x5c005c00);
+    CHECK(as_float(x[4]) == 128, "%g", as_float(x[4]));
+    SAME(x[5], 0xffffffff);
+    /* dynamic shared memory beyond 48 KiB, transposed: bank conflicts are counted */
+    counters_reset();
+    SAME(run_out(HEAD ".extern .shared .align 16 .b8 dyn[];\n" OUT
+                      "mov.u32 r1, dyn; shl.b32 r2, r0, 7; add.u32 r3, r1, r2; st.shared.u32 [r3], r0;\n"
+                      "bar.sync 0; ld.shared.u32 r4, [r3]; st.global.u32 [d1], r4; mov.u32 r5, "
+                      "%dynamic_smem_size; setp.ne.u32 p0, r5, 65536; @p0 st.global.u32 [d1], r5; ret; }",
+                 1, 512, 65536, x, 512),
+         0);
+    for (int t = bad = 0; t < 512; t++) bad += x[t] != (uint32_t)t;
+    SAME(bad, 0);
+    ptxsim_counters c;
+    ptxsim_counters_get_(&c, sizeof c);
+    SAME(c.shared_bank_conflicts, 2 * 16 * 31);
+    SAME(c.barriers, 16);
+    /* cp.async with a short source */
+    SAME(run_out(HEAD ".shared .align 16 .b8 s[512];\n.global .align 16 .u32 src[4] = { 1, 2, 3, 4 };\n" OUT
+                      "mov.u32 r1, s; mov.u64 d2, src; cp.async.ca.shared.global [r1], [d2], 16, 8; "
+                      "cp.async.commit_group; cp.async.wait_group 0;\n"
+                      "ld.shared.v4.u32 {r2, r3, r4, r5}, [r1]; add.u32 r2, r2, r3; add.u32 r2, r2, r4; "
+                      "add.u32 r2, r2, r5; st.global.u32 [d0], r2; ret; }",
+                 1, 1, 0, x, 1),
+         0);
+    SAME(x[0], 3);
+    /* beyond 2^32 elements: a sparse allocation of 64 GiB */
+    dptr huge = alloc((size_t)64 << 30);
+    CHECK(huge != 0, "64 GiB");
+    uint32_t v = 77, w = 0;
+    cuMemcpyHtoD_v2_(huge + ((size_t)63 << 30), &v, 4);
+    cuMemcpyDtoH_v2_(&w, huge + ((size_t)63 << 30), 4);
+    SAME(w, 77);
+    SAME(cuMemFree_v2_(huge), 0);
+}
+
+static void test_warps(void)
+{
+    uint32_t x[64];
+    int bad = 0;
+    SAME(run_out(HEAD OUT "shfl.sync.up.b32 r1|p0, r0, 3, 0, -1; selp.u32 r2, 1, 0, p0; mad.lo.u32 r1, r1, "
+                          "2, r2; st.global.u32 [d1], r1; ret; }",
+                 1, 32, 0, x, 32),
+         0);
+    for (uint32_t t = bad = 0; t < 32; t++) bad += x[t] != (t >= 3 ? (t - 3) * 2 + 1 : t * 2);
+    SAME(bad, 0);
+    SAME(run_out(HEAD OUT "shfl.sync.bfly.b32 r1|p0, r0, 5, 0x1807, -1; st.global.u32 [d1], r1; ret; }", 1,
+                 32, 0, x, 32),
+         0);
+    for (uint32_t t = bad = 0; t < 32; t++) bad += x[t] != ((t ^ 5) <= ((t & 24) | 7) ? t ^ 5 : t);
+    SAME(bad, 0);
+    /* tiles of 8: the mask differs from lane to lane */
+    SAME(run_out(HEAD OUT "and.b32 r1, r0, 24; shl.b32 r2, 255, r1; shfl.sync.idx.b32 r3, r0, 2, 0x1807, r2; "
+                          "st.global.u32 [d1], r3; ret; }",
+                 1, 32, 0, x, 32),
+         0);
+    for (uint32_t t = bad = 0; t < 32; t++) bad += x[t] != (t & 24) + 2;
+    SAME(bad, 0);
+    SAME(run_out(HEAD OUT "setp.lt.u32 p0, r0, 5; vote.sync.ballot.b32 r1, p0, -1; vote.sync.any.pred p1, "
+                          "p0, -1; vote.sync.all.pred p2, !p0, -1;\n"
+                          "and.b32 r2, r0, 3; match.any.sync.b32 r3, r2, -1; redux.sync.add.u32 r4, r0, -1; "
+                          "redux.sync.max.s32 r5, r0, -1; activemask.b32 r6;\n"
+                          "elect.sync r7|p3, -1; selp.u32 r8, 1, 0, p3; xor.b32 r1, r1, r3; add.u32 r1, r1, "
+                          "r4; add.u32 r1, r1, r5; add.u32 r1, r1, r6; add.u32 r1, r1, r8;\n"
+                          "@p1 add.u32 r1, r1, 100; @p2 add.u32 r1, r1, 1000; st.global.u32 [d1], r1; ret; }",
+                 1, 32, 0, x, 32),
+         0);
+    for (uint32_t t = bad = 0; t < 32; t++)
+        bad += x[t] != (31u ^ 0x11111111u << (t & 3)) + 496 + 31 + 0xffffffffu + (t == 0) + 100;
+    SAME(bad, 0);
+    /* lanes meet again for a shfl.sync after a divergent branch; bar.warp.sync in both arms */
+    SAME(run_out(HEAD OUT "setp.lt.u32 p0, r0, 16; mov.u32 r1, 7; @p0 bra A; mov.u32 r1, 9; bar.warp.sync "
+                          "-1; bra B;\nA: bar.warp.sync -1;\n"
+                          "B: shfl.sync.bfly.b32 r2, r1, 16, 31, -1; st.global.u32 [d1], r2; ret; }",
+                 1, 32, 0, x, 32),
+         0);
+    for (uint32_t t = bad = 0; t < 32; t++) bad += x[t] != (t < 16 ? 9u : 7u);
+    SAME(bad, 0);
+    SAME(report_count(), 0);
+    /* barriers with a number and a count: producers arrive, consumers wait; bar.red */
+    SAME(
+        run_out(
+            HEAD
+            ".shared .align 4 .u32 box;\n" OUT
+            "setp.ge.u32 p0, r0, 32; @p0 bra CONSUMER; st.shared.u32 [box], 42; bar.arrive 1, 64; bra JOIN;\n"
+            "CONSUMER: bar.sync 1, 64; ld.shared.u32 r1, [box];\nJOIN: setp.lt.u32 p1, r0, 10; "
+            "bar.red.popc.u32 r2, 0, p1; @p0 add.u32 r2, r2, r1; st.global.u32 [d1], r2; ret; }",
+            1, 64, 0, x, 64),
+        0);
+    for (uint32_t t = bad = 0; t < 64; t++) bad += x[t] != (t < 32 ? 10u : 52u);
+    SAME(bad, 0);
+    SAME(report_count(), 0);
+}
+
+/* --- checks: a fault and its twin ------------------------------------------------------------- */
+
+static void fault(const char *name, const char *body, int want_code, const char *want_kind, unsigned block)
+{
+    static char ptx[8000];
+    uint32_t x[64];
+    report_clear();
+    found[0] = 0;
+    snprintf(ptx, sizeof ptx,
+             HEAD ".shared .align 16 .b8 sm[64];\n.visible .entry k(.param .u64 out) {\n" REGS
+                  "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x; mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1; "
+                  "mov.u32 r31, sm;\n%s\nret; }",
+             body);
+    int code = run_out(ptx, 1, block, 0, x, 64);              /* 64 words and one that nothing has written */
+    if (code < 700) findings();
+    check_at(__FILE__, __LINE__, code == want_code, "%s: gives %d, expected %d: %s", name, code, want_code,
+             found);
+    if (*want_kind) {
+        size_t n = strlen(want_kind);
+        check_at(__FILE__, __LINE__,
+                 !strncmp(found, want_kind, n) && found[n] == ':' && strstr(found, "kernel 'k', line 8"),
+                 "%s: expected %s at line 8, found: %s", name, want_kind, found);
+    } else check_at(__FILE__, __LINE__, !*found, "%s: nothing is wrong, found: %s", name, found);
+    report_clear();
+}
+
+static void test_checks(void)
+{
+    fault("store inside", "st.global.u32 [d0+252], r0;", 0, "", 1);
+    fault("store past the end", "st.global.u32 [d0+260], r0;", 700, "out-of-bounds", 1);
+    CHECK(strstr(found, "0 bytes past the end of the 260-byte allocation")
+              && strstr(found, "st.global.u32 [d0+260], r0;")
+              && strstr(found, "block (0,0,0), thread (0,0,0)"),
+          "%s", found);
+    fault("store before", "st.global.u32 [d0+-4], r0;", 700, "out-of-bounds", 1);
+    fault("null", "mov.u64 d2, 0; ld.global.u32 r1, [d2];", 700, "out-of-bounds", 1);
+    fault("vector over the end", "ld.global.v2.u32 {r1, r2}, [d0+256];", 700, "out-of-bounds", 1);
+    fault("aligned vector", "ld.global.v4.u32 {r1, r2, r3, r4}, [d0+16];", 0, "", 1);
+    fault("misaligned vector", "ld.global.v4.u32 {r1, r2, r3, r4}, [d0+8];", 716, "misaligned", 1);
+    fault("misaligned word", "ld.global.u32 r1, [d0+2];", 716, "misaligned", 1);
+    fault("written", "ld.global.u32 r1, [d0+252];", 0, "", 1);
+    fault("never written", "ld.global.u32 r1, [d0+256];", 0, "uninitialised-read", 1);
+    fault("shared written", "st.shared.u32 [r31+60], 1; ld.shared.u32 r1, [r31+60];", 0, "", 1);
+    fault("shared never written", "st.shared.u16 [r31+60], 1; ld.shared.u32 r1, [r31+60];", 0,
+          "uninitialised-read", 1);
+    fault("shared past the end", "st.shared.u32 [r31+64], 1;", 700, "out-of-bounds", 1);
+    fault("shared address 0 on sm_90", "mov.u32 r1, 0; st.shared.u32 [r1], 1;", 700, "out-of-bounds", 1);
+    fault("local inside",
+          ".local .align 8 .b8 a[16]; mov.u64 d2, a; st.local.u64 [d2+8], d0; ld.local.u64 d3, [d2+8];", 0,
+          "", 33);
+    fault("local outside", ".local .align 8 .b8 a[16]; mov.u64 d2, a; st.local.u64 [d2+16], d0;", 700,
+          "out-of-bounds", 33);
+    fault("local never written", ".local .align 8 .b8 a[16]; mov.u64 d2, a; ld.local.u64 d3, [d2+8];", 0,
+          "uninitialised-read", 33);
+    fault("parameter outside", "mov.u64 d2, out; ld.param.u64 d3, [d2+8];", 700, "out-of-bounds", 1);
+    fault("barrier for all", "bar.sync 0;", 0, "", 96);
+    fault("barrier for half a warp", "setp.lt.u32 p0, r0, 16; @!p0 bra E; bar.sync 0; E:", 0,
+          "barrier-divergence", 32);
+    fault("barrier after half a warp exited", "setp.lt.u32 p0, r0, 16; @p0 exit; bar.sync 0;", 0, "", 32);
+    fault("barrier after a warp exited", "setp.lt.u32 p0, r0, 32; @p0 exit; bar.sync 0;", 0, "", 96);
+    fault("two barriers that wait for each other",
+          "setp.lt.u32 p0, r0, 32; @p0 bra A; bar.sync 1; bra E; A: bar.sync 2; E:", 702, "deadlock", 64);
+    fault("two barriers, each with its warp",
+          "setp.lt.u32 p0, r0, 32; @p0 bra A; bar.sync 1, 32; bra E; A: bar.sync 2, 32; E:", 0, "", 64);
+    fault("shfl with all lanes", "shfl.sync.bfly.b32 r1, r0, 1, 31, -1;", 0, "", 32);
+    fault("shfl with absent lanes",
+          "setp.lt.u32 p0, r0, 16; @!p0 bra E; shfl.sync.bfly.b32 r1, r0, 1, 31, -1; E:", 0, "", 32 - 16);
+    fault("shfl with lanes elsewhere",
+          "setp.lt.u32 p0, r0, 16; @!p0 bra E; shfl.sync.bfly.b32 r1, r0, 1, 31, -1; bar.warp.sync 0xffff; "
+          "E: bar.warp.sync -1;",
+          0, "absent-lane", 32);
+    fault("shfl with the right mask",
+          "setp.lt.u32 p0, r0, 16; @!p0 bra E; shfl.sync.bfly.b32 r1, r0, 1, 31, 0xffff; E:", 0, "", 32);
+    fault("register written on both paths",
+          "setp.lt.u32 p0, r0, 7; @p0 mov.u32 r1, 1; @!p0 mov.u32 r1, 2; add.u32 r2, r1, r0;", 0, "", 32);
+    fault("register written on one path", "setp.lt.u32 p0, r0, 7; @p0 mov.u32 r1, 1; add.u32 r2, r1, r0;", 0,
+          "uninitialised-register", 32);
+    CHECK(strstr(found, "register 'r1'") && strstr(found, "thread (7,0,0)"), "%s", found);
+    fault("predicate never written", "@p5 st.global.u32 [d0], 1;", 0, "uninitialised-register", 1);
+    fault("trap not taken", "setp.gt.u32 p0, r0, 99; @p0 trap;", 0, "", 32);
+    fault("trap", "setp.gt.u32 p0, r0, 20; @p0 trap;", 719, "trap", 32);
+
+    /* copies carry what was written; a copy from the host initialises */
+    dptr a = alloc(64), b = alloc(64);
+    uint32_t zero[4] = { 0 };
+    handle m = load(HEAD ".visible .entry k(.param .u64 p, .param .u64 q) { .reg .b64 d; .reg .b32 r; "
+                         "ld.param.u64 d, [p]; ld.global.u32 r, [d]; ret; }");
+    handle f = function(m, "k");
+    void *params[] = { &b, &a };
+    cuMemcpyHtoD_v2_(a, zero, 16);
+    cuMemcpyDtoD_v2_(b, a + 32, 16);
+    SAME(run(f, 1, 1, 0, params), 0);
+    SAME(report_count(), 1);
+    report_clear();
+    cuMemcpyDtoD_v2_(b, a, 16);
+    SAME(run(f, 1, 1, 0, params), 0);
+    SAME(report_count(), 0);
+    /* use after free; the context stays broken until it is cleared */
+    cuMemFree_v2_(b);
+    SAME(run(f, 1, 1, 0, params), 700);
+    CHECK(strstr(findings(), "use-after-free") == found, "%s", found);
+    SAME(cuMemAlloc_v2_(&b, 16), 700);
+    SAME(cuCtxSynchronize_(), 700);
+    report_clear();
+    SAME(cuCtxSynchronize_(), 0);
+    /* each check can be switched off */
+    params[0] = &a;
+    a += 48;
+    set_option("uninitialised", 0);
+    SAME(run(f, 1, 1, 0, params), 0);
+    SAME(report_count(), 0);
+    set_option("uninitialised", 1);
+    a -= 48;
+    cuMemFree_v2_(a);
+    cuModuleUnload_(m);
+}
+
+/* --- the API ---------------------------------------------------------------------------------- */
+
+static void test_api(void)
+{
+    int v = 0, junk;
+    char name[64];
+    size_t total, free_bytes, free_after;
+    handle context = NULL, other = NULL, m, f, s, e1, e2;
+    dptr p = 0;
+    const char *text;
+    SAME(cuDriverGetVersion_(&v), 0);
+    SAME(v, 13000);
+    SAME(cuDeviceGetCount_(&v), 0);
+    SAME(v, 1);
+    SAME(cuDeviceGet_(&v, 1), 101);
+    SAME(cuDeviceGetName_(name, sizeof name, 0), 0);
+    CHECK(!strncmp(name, "ptxsim CPU driver (sm_", 22), "%s", name);
+    static const struct {
+        int attribute, value;
+    } attributes[] = { { 1, 1024 },    { 2, 1024 },  { 4, 64 },      { 5, 2147483647 },
+                       { 6, 65535 },   { 8, 49152 }, { 10, 32 },     { 16, 132 },
+                       { 39, 2048 },   { 41, 1 },    { 75, 9 },      { 76, 0 },
+                       { 81, 233472 }, { 95, 1 },    { 97, 232448 }, { 106, 32 } };
+    for (size_t k = 0; k < sizeof attributes / sizeof *attributes; k++) {
+        SAME(cuDeviceGetAttribute_(&v, attributes[k].attribute, 0), 0);
+        SAME(v, attributes[k].value);
+    }
+    SAME(cuDeviceGetAttribute_(&v, -1, 0), 1);
+    SAME(cuGetErrorName_(700, &text), 0);
+    CHECK(!strcmp(text, "CUDA_ERROR_ILLEGAL_ADDRESS"), "%s", text);
+    SAME(cuGetErrorString_(12345, &text), 1);
+    /* memory */
+    SAME(cuMemGetInfo_v2_(&free_bytes, &total), 0);
+    SAME(cuMemAlloc_v2_(&p, 0), 1);
+    SAME(cuMemAlloc_v2_(&p, total + 1), 2);
+    SAME(cuMemAlloc_v2_(&p, 1000), 0);
+    SAME(cuMemGetInfo_v2_(&free_after, &total), 0);
+    SAME(free_bytes - free_after, 1000);
+    SAME(cuMemFree_v2_(p + 8), 1);
+    SAME(cuMemcpyDtoH_v2_(name, p + 990, 20), 1);
+    SAME(cuMemcpyHtoD_v2_(12345, name, 4), 1);
+    SAME(cuMemcpyHtoDAsync_v2_(p, name, 4, &junk), 400);
+    SAME(cuMemsetD32_v2_(p + 2, 0, 1), 1);
+    SAME(cuMemsetD16_v2_(p, 0x1234, 500), 0);
+    uint16_t half;
+    SAME(cuMemcpyDtoH_v2_(&half, p + 998, 2), 0);
+    SAME(half, 0x1234);
+    SAME(cuMemFree_v2_(p), 0);
+    SAME(cuMemFree_v2_(p), 1);
+    void *pinned;
+    SAME(cuMemHostAlloc_(&pinned, 64, 2), 0);
+    memset(pinned, 5, 64);
+    SAME(cuMemFreeHost_(pinned), 0);
+    SAME(cuMemFreeHost_(pinned), 1);
+    /* handles that are none */
+    SAME(cuModuleUnload_(&junk), 400);
+    SAME(cuModuleGetFunction_(&f, &junk, "k"), 400);
+    SAME(cuStreamSynchronize_(&junk), 400);
+    SAME(cuStreamDestroy_v2_(&junk), 400);
+    SAME(cuEventRecord_(&junk, NULL), 400);
+    SAME(cuFuncGetAttribute_(&v, 0, &junk), 400);
+    SAME(cuLaunchKernel_(&junk, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 400);
+    SAME(cuCtxSetCurrent_(&junk), 201);
+    SAME(cuLinkComplete_(&junk, (void **)&text, &total), 400);
+    /* launches that the hardware refuses */
+    m = load(
+        HEAD
+        ".shared .align 4 .b8 s[1024];\n.visible .entry k(.param .u64 a) .maxntid 128 { .reg .b32 r; mov.u32 "
+        "r, s; ret; }\n"
+        ".visible .entry q(.param .u64 a) .reqntid 64 { ret; }\n.visible .global .align 4 .u32 gv[3];\n");
+    SAME(cuModuleGetFunction_(&f, m, "none"), 500);
+    SAME(cuModuleGetFunction_(&f, m, "k"), 0);
+    void *params[] = { &p };
+    SAME(cuLaunchKernel_(f, 1, 1, 1, 128, 1, 1, 0, NULL, params, NULL), 0);
+    SAME(cuLaunchKernel_(f, 1, 1, 1, 129, 1, 1, 0, NULL, params, NULL), 1);
+    SAME(cuLaunchKernel_(f, 0, 1, 1, 32, 1, 1, 0, NULL, params, NULL), 1);
+    SAME(cuLaunchKernel_(f, 1, 65536, 1, 32, 1, 1, 0, NULL, params, NULL), 1);
+    SAME(cuLaunchKernel_(f, 1, 1, 1, 32, 1, 65, 0, NULL, params, NULL), 1);
+    SAME(cuLaunchKernel_(f, 1, 1, 1, 32, 1, 1, 49152, NULL, params, NULL), 1);
+    SAME(cuLaunchKernel_(f, 1, 1, 1, 32, 1, 1, 48128, NULL, params, NULL), 0);
+    SAME(cuLaunchKernel_(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL), 1);
+    SAME(cuFuncSetAttribute_(f, 8, 100000), 0);
+    SAME(cuLaunchKernel_(f, 1, 1, 1, 32, 1, 1, 100000, NULL, params, NULL), 0);
+    SAME(cuFuncSetAttribute_(f, 8, 232448), 1);
+    SAME(cuFuncGetAttribute_(&v, 1, f), 0);
+    SAME(v, 1024);
+    SAME(cuOccupancyMaxActiveBlocksPerMultiprocessor_(&v, f, 128, 0), 0);
+    CHECK(v >= 8 && v <= 16, "%d blocks", v);
+    SAME(cuModuleGetFunction_(&f, m, "q"), 0);
+    SAME(cuLaunchKernel_(f, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL), 1);
+    SAME(cuLaunchKernel_(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL), 0);
+    size_t bytes;
+    SAME(cuModuleGetGlobal_v2_(&p, &bytes, m, "gv"), 0);
+    SAME(bytes, 12);
+    SAME(cuModuleGetGlobal_v2_(&p, &bytes, m, "gw"), 500);
+    SAME(cuModuleUnload_(m), 0);
+    SAME(cuLaunchKernel_(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL), 400);
+    /* streams, events */
+    SAME(cuStreamCreate_(&s, 1), 0);
+    SAME(cuEventCreate_(&e1, 0), 0);
+    SAME(cuEventCreate_(&e2, 0), 0);
+    float ms = -1;
+    SAME(cuEventElapsedTime_(&ms, e1, e2), 400);
+    SAME(cuEventRecord_(e1, s), 0);
+    SAME(cuEventRecord_(e2, s), 0);
+    SAME(cuStreamWaitEvent_(s, e1, 0), 0);
+    SAME(cuEventElapsedTime_(&ms, e1, e2), 0);
+    CHECK(ms >= 0, "%g", ms);
+    SAME(cuStreamQuery_(s), 0);
+    SAME(cuEventDestroy_v2_(e1), 0);
+    SAME(cuEventDestroy_v2_(e1), 400);
+    SAME(cuEventDestroy_v2_(e2), 0);
+    SAME(cuStreamDestroy_v2_(s), 0);
+    SAME(cuStreamDestroy_v2_(s), 400);
+    /* linking gives an image that loads */
+    char ptx[] = HEAD ".visible .entry k(.param .u64 a) { ret; }";
+    handle link;
+    void *image;
+    SAME(cuLinkCreate_v2_(0, NULL, NULL, &link), 0);
+    SAME(cuLinkAddData_v2_(link, 1, ptx, sizeof ptx, "k", 0, NULL, NULL), 0);
+    SAME(cuLinkComplete_(link, &image, &bytes), 0);
+    char *kept = malloc(bytes);
+    memcpy(kept, image, bytes);
+    SAME(cuLinkDestroy_(link), 0);
+    SAME(cuModuleLoadData_(&m, kept), 0);
+    SAME(cuModuleGetFunction_(&f, m, "k"), 0);
+    cuModuleUnload_(m);
+    kept[bytes - 8] ^= 1;
+    SAME(cuModuleLoadData_(&m, kept), 200);
+    SAME(cuModuleLoadData_(&m, "\177ELF"), 200);
+    free(kept);
+    /* contexts */
+    SAME(cuCtxGetCurrent_(&context), 0);
+    SAME(cuCtxCreate_v2_(&other, 0, 0), 0);
+    SAME(cuMemAlloc_v2_(&p, 100), 0);
+    SAME(cuCtxPopCurrent_v2_(&f), 0);
+    CHECK(f == other, "the wrong context was popped");
+    SAME(cuCtxPushCurrent_v2_(other), 0);
+    SAME(cuCtxDestroy_v2_(other), 0);
+    SAME(cuCtxDestroy_v2_(other), 201);
+    SAME(cuMemFree_v2_(p), 1);
+    /* counted and failed calls */
+    uint64_t before = calls("cuMemAlloc_v2");
+    SAME(ptxsim_fail_("cuMemAlloc_v2", 2, 2), 0);
+    SAME(cuMemAlloc_v2_(&p, 16), 0);
+    cuMemFree_v2_(p);
+    SAME(cuMemAlloc_v2_(&p, 16), 2);
+    SAME(cuMemAlloc_v2_(&p, 16), 0);
+    cuMemFree_v2_(p);
+    SAME(calls("cuMemAlloc_v2") - before, 3);
+    SAME(ptxsim_fail_("cuNothing", 1, 2), 1);
+    void *address = NULL;
+    SAME(cuGetProcAddress_v2_("cuMemAlloc", &address, 13000, 0, NULL), 0);
+    CHECK(address == *(void **)&cuMemAlloc_v2_, "cuMemAlloc is not cuMemAlloc_v2");
+}
+
+/* One worker or four: the same results, bit for bit. */
+static void test_determinism(void)
+{
+    enum { N = 64 * 256 };
+    static uint32_t one[N], four[N];
+    static const char ptx[] = HEAD ".visible .entry k(.param .u64 out) {\n" REGS
+                                   "ld.param.u64 d0, [out]; mov.u32 r0, %tid.x; mov.u32 r1, %ctaid.x; "
+                                   "mad.lo.u32 r2, r1, 256, r0; mul.wide.u32 d1, r2, 4; add.u64 d1, d0, d1;\n"
+                                   "cvt.rn.f32.u32 f0, r2; mov.u32 r3, 0;\nL: sin.approx.f32 f1, f0; "
+                                   "fma.rn.f32 f0, f0, f1, f0; ex2.approx.f32 f2, f1; add.f32 f0, f0, f2;\n"
+                                   "add.u32 r3, r3, 1; and.b32 r4, r0, 15; setp.le.u32 p0, r3, r4; @p0 bra "
+                                   "L; st.global.f32 [d1], f0; ret; }";
+    set_option("threads", 1);
+    SAME(run_out(ptx, 64, 256, 0, one, N), 0);
+    set_option("threads", 4);
+    SAME(run_out(ptx, 64, 256, 0, four, N), 0);
+    set_option("threads", 0);
+    CHECK(!memcmp(one, four, sizeof one), "results depend on the number of threads");
+}
+
+int main(int argc, char **argv)
+{
+    const char *path = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
+    void *library = dlopen(path ? path : "build/libptxsim.so", RTLD_NOW | RTLD_LOCAL);
+    if (!library) { fprintf(stderr, "%s\n", dlerror()); return 2; }
+#define X(name, args) *(void **)&name##_ = symbol(library, #name);
+    ENTRIES(X)
+#undef X
+    *(void **)&counters_reset = symbol(library, "ptxsim_counters_reset");
+    *(void **)&report_clear = symbol(library, "ptxsim_report_clear");
+    *(void **)&set_option = symbol(library, "ptxsim_set");
+    *(void **)&report = symbol(library, "ptxsim_report");
+    *(void **)&report_count = symbol(library, "ptxsim_report_count");
+    *(void **)&calls = symbol(library, "ptxsim_calls");
+    set_option("quiet", 1);
+    handle context;
+    SAME(cuInit_(0), 0);
+    SAME(cuDevicePrimaryCtxRetain_(&context, 0), 0);
+    SAME(cuCtxSetCurrent_(context), 0);
+    test_semantics();
+    test_mistakes();
+    test_refusals();
+    test_saxpy();
+    test_reduction();
+    test_control_flow();
+    test_memory();
+    test_warps();
+    test_checks();
+    test_api();
+    test_determinism();
+    SAME(cuDevicePrimaryCtxRelease_v2_(0), 0);
+    dlclose(library);
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}
