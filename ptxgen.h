@@ -1119,6 +1119,7 @@ struct ptx_kernel {
     uint32_t max_threads, min_blocks;
     uint32_t version; /* the lowest that the recorded forms need */
     uint32_t shared_bytes, param_bytes, verified;
+    uint32_t cuts; /* labels, branches and exits: there is at most one block more */
     PTX__ARRAY(ptx__ins) ins;
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
@@ -1237,22 +1238,29 @@ static void ptx__release(ptx_module *m, void *at, size_t capacity, size_t size) 
 }
 
 /* The array's pointer goes through a local and memcpy: void ** may not alias T **. */
-#define PTX__ROOM(m, array, more, ok)                                                                        \
+#define PTX__ROOM(m, array, more, ok)                                                                         \
     do {                                                                                                     \
-        void *ptx__at = (void *)(array).at;                                                                  \
-        (ok) = ptx__room((m), &ptx__at, (array).count, &(array).capacity, (more), sizeof *(array).at);       \
-        memcpy(&(array).at, &ptx__at, sizeof ptx__at);                                                       \
+        (ok) = 1;                                                                                            \
+        if ((more) > (array).capacity - (array).count) {                                                     \
+            void *ptx__at = (void *)(array).at;                                                              \
+            (ok) = ptx__room((m), &ptx__at, (array).count, &(array).capacity, (more), sizeof *(array).at);   \
+            memcpy(&(array).at, &ptx__at, sizeof ptx__at);                                                   \
+        }                                                                                                    \
     } while (0)
+
+/* Short texts are copied as this many bytes whatever their length, which is faster; so a pool that they are copied from
+   has that much behind its last text, and whoever copies has room for it. */
+#define PTX__SLACK 32
 
 /* ASCII text to the character pool, NUL-terminated: its offset, or 0 when out of memory (offset 0 holds "").
    */
 static uint32_t ptx__keep(ptx_module *m, const char *s, size_t length) {
     int ok;
     uint32_t at = (uint32_t)m->chars.count;
-    PTX__ROOM(m, m->chars, length + 1, ok);
+    PTX__ROOM(m, m->chars, length + 1 + PTX__SLACK, ok);
     if (!ok) return 0;
     memcpy(m->chars.at + at, s, length);
-    m->chars.at[at + length] = 0;
+    memset(m->chars.at + at + length, 0, 1 + PTX__SLACK);
     m->chars.count += length + 1;
     return at;
 }
@@ -1417,7 +1425,12 @@ static unsigned ptx__as_bits(unsigned type) {
 }
 /* Registers of 8 bits do not exist: what has 8 bits in memory is 32 wide in a register. */
 static unsigned ptx__in_register(unsigned type) {
-    return type == PTX_U8 ? PTX_U32 : type == PTX_S8 ? PTX_S32 : type == PTX_B8 ? PTX_B32 : type;
+    switch (type) {
+    case PTX_U8: return PTX_U32;
+    case PTX_S8: return PTX_S32;
+    case PTX_B8: return PTX_B32;
+    default: return type;
+    }
 }
 static unsigned ptx__wider(unsigned type) {
     switch (type) {
@@ -1612,7 +1625,7 @@ static int ptx__ready(ptx_kernel *k) { return k && !k->m->error.code; }
 
 static uint32_t ptx__tag_of(unsigned type) {
     unsigned bits = ptx__types[type].bits;
-    return bits == 1 ? PTX__W_PRED : bits == 16 ? PTX__W_16 : bits == 32 ? PTX__W_32 : PTX__W_64;
+    return bits == 1 ? 1u : bits == 16 ? 2u : bits == 32 ? 3u : 4u; /* PTX__W_PRED ... PTX__W_64 */
 }
 
 static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
@@ -1664,6 +1677,7 @@ static ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uin
     ins->kind = (uint8_t)kind;
     ins->results = (uint8_t)results;
     ins->guard = k->guard;
+    k->cuts += kind != PTX__I_PLAIN;
     k->guard = 0;
     k->verified = 0;
     return ins;
@@ -1807,6 +1821,12 @@ static unsigned ptx__space_of(unsigned op, const ptx_val *src, unsigned n) {
     }
 }
 
+/* The source operands of a row: what stands behind the '='. */
+static const char *ptx__sources(const char *sig) {
+    while (*sig++ != '=') continue;
+    return sig;
+}
+
 /* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
    instead of to a new value. */
 static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
@@ -1826,37 +1846,42 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     }
     sig = ptx__rows[k->m->first[op]].sig;
     loose = *sig == '*';
-    slot = strchr(sig, '=') + 1;
-    if (type == PTX_NONE && strchr(slot, 't')) {
-        for (i = 0; i < n && slot[i]; i++) /* a register decides before an immediate does */
-            if (slot[i] == 't' && src[i].kind == PTX__REG) break;
-        if (i == n || !slot[i])
-            for (i = 0; i < n && slot[i]; i++)
-                if (slot[i] == 't' && src[i].type != PTX_NONE) break;
-        if (i < n && slot[i]) actual = src[i].type;
-        if (actual == PTX_NONE || actual >= PTX__TYPE_COUNT) {
+    slot = ptx__sources(sig);
+    if (type == PTX_NONE) {
+        unsigned typed = 0; /* slots that have the instruction's type */
+        for (i = 0; i < n && slot[i]; i++) {
+            if (slot[i] != 't') continue;
+            typed = 1;
+            if (src[i].kind == PTX__REG) { /* a register decides before an immediate does */
+                actual = src[i].type;
+                break;
+            }
+            if (actual == PTX_NONE) actual = src[i].type;
+        }
+        if (typed && (actual == PTX_NONE || actual >= PTX__TYPE_COUNT)) {
+            const char *name = ptx__rows[k->m->first[op]].name;
             for (i = 0; i < n; i++)
                 if (src[i].kind == PTX__NOTHING)
-                    ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is no value", i + 1,
-                              ptx__rows[k->m->first[op]].name);
-            ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
-                      ptx__rows[k->m->first[op]].name);
+                    ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is no value", i + 1, name);
+            ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like", name);
             return d;
         }
-        type = loose ? ptx__as_bits(actual) : actual;
+        if (typed) type = loose ? ptx__as_bits(actual) : actual;
     }
     form = ptx__get_form(k, site, op, type, src_type, mods);
     if (!form) return d;
     row = k->m->forms.at[form - 1].row;
     sig = row->sig + (row->sig[0] == '*');
-    slot = strchr(sig, '=') + 1;
-    if (strlen(slot) != n) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u operands, %u given", row->name,
-                  (unsigned)strlen(slot), n);
+    slot = ptx__sources(sig);
+    for (i = 0; slot[i];) i++;
+    if (i != n) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u operands, %u given", row->name, i, n);
         return d;
     }
     if (*sig != '=' && !into && !ptx__unguarded(k, site, row->name)) return d;
-    for (i = 0; i < n; i++) src[i] = ptx__settle(k, site, src[i], slot[i]);
+    for (i = 0; i < n; i++)
+        if (src[i].kind == PTX__IMM_FLOAT || src[i].flags & PTX__INVERTED)
+            src[i] = ptx__settle(k, site, src[i], slot[i]);
     if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 * (size_t)n)) return d;
     at = k->words.count;
     switch (*sig) {
@@ -2003,7 +2028,7 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     k->site = site;
     memset(k->registers, 0, sizeof k->registers);
     k->guard = 0;
-    k->max_threads = k->min_blocks = k->shared_bytes = k->param_bytes = k->verified = k->version = 0;
+    k->max_threads = k->min_blocks = k->shared_bytes = k->param_bytes = k->verified = k->version = k->cuts = 0;
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
     k->params.count = k->info.count = 0;
     return k;
@@ -2401,8 +2426,8 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
     ptx_val d = ptx__none(), p[4];
     uint32_t i, form;
     size_t at;
-    if (!ptx__ready(k) || !ptx__parts_ok(k, site, type, parts ? parts[0].type : PTX__TYPE_COUNT, n, parts))
-        return d;
+    if (!ptx__ready(k)) return d;
+    if (!ptx__parts_ok(k, site, type, parts ? parts[0].type : (unsigned)PTX_NONE, n, parts)) return d;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     if (!form || !ptx__unguarded(k, site, "mov")) return d;
     for (i = 0; i < n; i++) p[i] = ptx__settle(k, site, parts[i], 't');
@@ -2560,8 +2585,10 @@ static ptx__scope *ptx__open(ptx_kernel *k, const char *site, unsigned kind) {
     ptx__scope *s;
     int ok;
     if (!ptx__ready(k)) return NULL;
-    if (k->guard)
-        return ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before a scope", k->guard_site), NULL;
+    if (k->guard) {
+        ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before a scope", k->guard_site);
+        return NULL;
+    }
     PTX__ROOM(k->m, k->scopes, 1, ok);
     if (!ok) return NULL;
     s = &k->scopes.at[k->scopes.count++];
@@ -2712,10 +2739,9 @@ static int ptx__starts_block(const ptx_kernel *k, size_t i) {
 
 static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
-    size_t i, n = k->ins.count, blocks = 0, registers = 0, need;
+    size_t i, n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
     uint32_t b, *s;
     int ok, c;
-    for (i = 0; i < n; i++) blocks += (size_t)ptx__starts_block(k, i);
     for (c = 0; c < PTX__CLASSES; c++) {
         f->base[c] = (uint32_t)registers;
         registers += k->registers[c];
@@ -2729,7 +2755,6 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     f->block = m->blocks.at;
-    f->blocks = (uint32_t)blocks;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
     f->pred_head = s, s += blocks + 2;
@@ -2742,6 +2767,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         if (k->ins.at[i].kind == PTX__I_LABEL) f->of_label[k->ins.at[i].words] = b - 1;
         f->block[b - 1].end = (uint32_t)i + 1;
     }
+    f->blocks = b;
     for (b = 0; b < f->blocks; b++) {
         const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
@@ -2827,27 +2853,10 @@ static void ptx__dominators(ptx__flow *f) {
     }
 }
 
-/* Walk the registers among the operands of an instruction. */
-static uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, uint32_t *at) {
-    const uint32_t *w = k->words.at + ins->words;
-    while (*at < ins->count) {
-        uint32_t word = w[(*at)++], tag = PTX__TAG(word);
-        if (tag <= PTX__W_PRED_NOT)
-            return tag == PTX__W_PRED_NOT ? PTX__WORD(PTX__W_PRED, PTX__INDEX(word)) : word;
-        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) *at += 2;
-        if (tag == PTX__W_MEM) {
-            word = w[*at];
-            *at += 2;
-            if (PTX__TAG(word) < PTX__CLASSES) return word;
-        }
-    }
-    return 0;
-}
-
 static int ptx__defined(const ptx__flow *f, uint32_t reg, uint32_t ins, uint32_t b) {
     uint32_t slot = f->base[PTX__TAG(reg)] + PTX__INDEX(reg), def = f->def[slot], in;
     if (!def) return 0;
-    if (f->def_block[slot] == b) return def <= ins + 1;
+    if (f->def_block[slot] == b) return def <= ins; /* def counts from 1: strictly before */
     in = f->block[b].in;
     return f->block[f->def_block[slot]].in <= in && in < f->block[f->def_block[slot]].out;
 }
@@ -2855,41 +2864,62 @@ static int ptx__defined(const ptx__flow *f, uint32_t reg, uint32_t ins, uint32_t
 static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, uint32_t i) {
     uint32_t def = f->def[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
     const ptx__ins *ins = &k->ins.at[i];
-    if (PTX__TAG(reg) == PTX__W_PRED_NOT) reg = PTX__WORD(PTX__W_PRED, PTX__INDEX(reg));
     return ptx__fail_at(k, PTX_E_UNDEFINED, i, ins->site,
                         "a value is used here that is not defined on every path; it is made at ",
                         def ? k->ins.at[def - 1].site : "(nowhere)");
 }
 
-static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i, at, reg;
-    for (b = 0; b < f->blocks; b++) {
-        if (!f->block[b].order) continue;
-        for (i = f->block[b].first; i < f->block[b].end; i++) {
-            const ptx__ins *ins = &k->ins.at[i];
-            if (!ins->results) continue;
-            for (at = 0; at < ins->results && (reg = ptx__next_register(k, ins, &at)) != 0;) {
-                uint32_t slot = f->base[PTX__TAG(reg)] + PTX__INDEX(reg);
-                if (f->def[slot]) continue; /* a variable: its declaration came first */
-                f->def[slot] = i + 1;
-                f->def_block[slot] = b;
-            }
+/* Note what instruction i writes, where it is the first to, and return a register that it reads (or, a variable, sets)
+   without a definition on every path; 0 when there is none. */
+static uint32_t ptx__verify_instruction(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
+                                        uint32_t b) {
+    const uint32_t *first = k->words.at + ins->words, *w = first + ins->results, *end = first + ins->count;
+    uint32_t bad = 0, word;
+    if (ins->guard) {
+        word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
+        if (!ptx__defined(f, word, i, b)) bad = word;
+    }
+    if (ins->kind != PTX__I_PLAIN) return bad;
+    while (w < end) {
+        uint32_t tag = PTX__TAG(word = *w++);
+        if (tag < PTX__CLASSES) {
+            if (!ptx__defined(f, word, i, b)) bad = word;
+        } else if (tag == PTX__W_PRED_NOT) {
+            word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+            if (!ptx__defined(f, word, i, b)) bad = word;
+        } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
+            w += 2;
+        else if (tag == PTX__W_MEM) {
+            if (PTX__TAG(*w) < PTX__CLASSES && !ptx__defined(f, *w, i, b)) bad = *w;
+            w += 2;
         }
     }
-    for (b = 0; b < f->blocks; b++) {
-        if (!f->block[b].order) continue;
-        for (i = f->block[b].first; i < f->block[b].end; i++) {
-            const ptx__ins *ins = &k->ins.at[i];
-            uint32_t slot;
-            if (ins->guard
-                && (reg = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)),
-                    !ptx__defined(f, reg, i, b) || f->def[f->base[1] + PTX__INDEX(reg)] == i + 1))
-                return ptx__undefined(k, f, reg, i);
-            if (ins->kind != PTX__I_PLAIN) continue;
-            for (at = 0; (reg = ptx__next_register(k, ins, &at)) != 0;) {
-                slot = f->base[PTX__TAG(reg)] + PTX__INDEX(reg);
-                if (!ptx__defined(f, reg, i, b) || (at > ins->results && f->def[slot] == i + 1))
-                    return ptx__undefined(k, f, reg, i);
+    for (w = first, end = first + ins->results; w < end; w++) {
+        uint32_t slot;
+        if (PTX__TAG(*w) >= PTX__CLASSES) continue;
+        slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
+        if (!f->def[slot]) {
+            f->def[slot] = i + 1;
+            f->def_block[slot] = b;
+        } else if (f->def[slot] != i + 1 && !ptx__defined(f, *w, i, b))
+            bad = *w;
+    }
+    return bad;
+}
+
+/* In the order of the text, a definition nearly always stands before its uses: then one pass does. Where it does not
+   (a block that only a branch backwards reaches), the second pass knows all definitions. */
+static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i, bad;
+    int pass, late = 1;
+    for (pass = 0; pass < 2 && late; pass++) {
+        late = 0;
+        for (b = 0; b < f->blocks; b++) {
+            if (!f->block[b].order) continue;
+            for (i = f->block[b].first; i < f->block[b].end; i++) {
+                bad = ptx__verify_instruction(k, f, &k->ins.at[i], i, b);
+                if (bad && pass) return ptx__undefined(k, f, bad, i);
+                if (bad) late = 1;
             }
         }
     }
@@ -2941,10 +2971,34 @@ PTXGEN_API ptx_code ptx_verify(ptx_module *m) {
 
 /* -- print -- */
 
-/* Decimal digits of n at p: the end. */
+/* Decimal digits of n at p: the end. Two at a time, for register numbers are most of what a kernel's text is. */
+static char *ptx__digits32(char *p, uint32_t n) {
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142"
+                                "43444546474849505152535455565758596061626364656667686970717273747576777879808182838485"
+                                "8687888990919293949596979899";
+    char digit[10];
+    int at = 10;
+    if (n < 10) {
+        *p = (char)('0' + n);
+        return p + 1;
+    }
+    while (n >= 100) {
+        at -= 2;
+        memcpy(digit + at, pairs + 2 * (n % 100), 2);
+        n /= 100;
+    }
+    if (n >= 10) {
+        memcpy(p, pairs + 2 * n, 2);
+        p += 2;
+    } else
+        *p++ = (char)('0' + n);
+    while (at < 10) *p++ = digit[at++];
+    return p;
+}
 static char *ptx__digits(char *p, uint64_t n) {
     char digit[20];
     int i = 0;
+    if (n <= UINT32_MAX) return ptx__digits32(p, (uint32_t)n);
     do {
         digit[i++] = (char)('0' + (int)(n % 10));
         n /= 10;
@@ -2966,7 +3020,7 @@ static char *ptx__print_register(char *p, uint32_t word) {
     if (tag == PTX__W_PRED_NOT) *p++ = '!', tag = PTX__W_PRED;
     *p++ = '%';
     *p++ = "?phrd"[tag];
-    return ptx__digits(p, PTX__INDEX(word));
+    return ptx__digits32(p, PTX__INDEX(word));
 }
 
 /* One operand at *w; returns behind what it printed and moves *w on. No operand needs more than 280
@@ -3032,16 +3086,20 @@ static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins
         p = ptx__print_register(p, ins->guard);
         *p++ = ' ';
     }
-    memcpy(p, k->m->chars.at + form->text, form->text_length);
+    memcpy(p, k->m->chars.at + form->text, PTX__SLACK);
+    if (form->text_length > PTX__SLACK) memcpy(p, k->m->chars.at + form->text, form->text_length);
     p += form->text_length;
     if (ins->kind == PTX__I_BRANCH) {
         p = ptx__string(p, " $L");
         p = ptx__digits(p, ins->words);
     } else
         while (w < end) {
-            *p++ = w == k->words.at + ins->words ? ' ' : ',';
-            if (p[-1] == ',') *p++ = ' ';
-            p = ptx__print_operand(k, p, &w);
+            if (w != k->words.at + ins->words) *p++ = ',';
+            *p++ = ' ';
+            if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
+                p = ptx__print_register(p, *w++);
+            else
+                p = ptx__print_operand(k, p, &w);
         }
     *p++ = ';';
     return p;

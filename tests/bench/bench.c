@@ -1,0 +1,184 @@
+/* bench - emission speed and launch overhead, as ratios and differences within one run.
+
+   EMISSION  Every example of ptxgen_kernels.h is built, verified and printed, one thread, memory kept by reset; beside
+             it a loop that formats the same lines from a ready array with no checks. The two take turns; the
+             figure is the median of the rounds' ratios.
+   LAUNCH    ptxcu_operation (a hit) + ptxcu_run of an operation with one empty kernel, against the driver's
+             cuLaunchKernel called bare; batches take turns, the figure is the median of their differences. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PTXGEN_IMPLEMENTATION
+#include "../../ptxgen.h"
+#include "../../ptxgen_kernels.h"
+#include "../../ptxgen_cuda.h"
+
+#define ROUNDS 15
+
+static double seconds(void) {
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+static double median(double *v, size_t n) {
+    qsort(v, n, sizeof *v, by_value);
+    return v[n / 2];
+}
+
+/* -- emission -- */
+
+typedef union description {
+    uint64_t align;
+    unsigned char bytes[256];
+} description;
+
+/* All examples through one reused module: the bytes printed; instructions if wanted; 0 on an error. */
+static size_t emit_all(ptx_module *m, char *copy, uint64_t *instructions) {
+    uint32_t op, variant, e;
+    size_t total = 0, length;
+    description d;
+    for (op = 0; op < ptxk_operation_count(); op++)
+        for (variant = 0; ptxk_operation_example(op, variant, &d, sizeof d, NULL); variant++) {
+            const char *text;
+            ptx_module_reset(m);
+            ptxk_operation_get(op)->emit(m, &d);
+            text = ptx_text(m, &length);
+            if (!text) {
+                fprintf(stderr, "bench: %s\n", ptx_get_error(m)->message);
+                return 0;
+            }
+            if (copy) memcpy(copy + total, text, length);
+            total += length;
+            for (e = 0; instructions && e < ptx_entry_count(m); e++) {
+                ptx_entry_info info;
+                ptx_entry_get(m, e, &info);
+                *instructions += info.instructions;
+            }
+        }
+    return total;
+}
+
+/* The ready array: lines of a mnemonic and operands. An operand is a register, or text as it stands. */
+typedef struct operand {
+    const char *text; /* NULL: a register */
+    uint32_t length, number;
+    char letter;
+} operand;
+typedef struct line {
+    const char *text; /* up to the first operand */
+    uint32_t length, operands;
+} line;
+
+static int is_register(const char *s) {
+    return s[0] == '%' && s[1] && strchr("phrd", s[1]) && s[2] >= '0' && s[2] <= '9';
+}
+
+/* Take text apart; with out and ops NULL only count. Returns the lines. */
+static size_t make_lines(const char *s, line *out, operand *ops, size_t *operands) {
+    size_t lines = 0, n = 0;
+    while (*s) {
+        const char *start = s;
+        size_t first = n;
+        while (*s != '\n' && !is_register(s)) s++;
+        if (out) {
+            out[lines].text = start;
+            out[lines].length = (uint32_t)(s - start);
+        }
+        while (*s != '\n') {
+            operand op = {NULL, 0, 0, 0};
+            if (is_register(s)) {
+                op.letter = s[1];
+                for (s += 2; *s >= '0' && *s <= '9'; s++) op.number = op.number * 10 + (uint32_t)(*s - '0');
+            } else {
+                op.text = s;
+                while (*s != '\n' && !is_register(s)) s++;
+                op.length = (uint32_t)(s - op.text);
+            }
+            if (ops) ops[n] = op;
+            n++;
+        }
+        if (out) out[lines].operands = (uint32_t)(n - first);
+        lines++;
+        s++;
+    }
+    *operands = n;
+    return lines;
+}
+
+static size_t format_lines(const line *l, size_t n, const operand *op, char *out) {
+    char *at = out;
+    for (; n--; l++) {
+        uint32_t i;
+        memcpy(at, l->text, l->length);
+        at += l->length;
+        for (i = 0; i < l->operands; i++, op++) {
+            if (op->text) {
+                memcpy(at, op->text, op->length);
+                at += op->length;
+            } else {
+                uint32_t value = op->number;
+                char digit[10];
+                int k = 0;
+                *at++ = '%';
+                *at++ = op->letter;
+                do digit[k++] = (char)('0' + value % 10);
+                while (value /= 10);
+                while (k) *at++ = digit[--k];
+            }
+        }
+        *at++ = '\n';
+    }
+    return (size_t)(at - out);
+}
+
+static int bench_emission(void) {
+    ptx_module_desc desc = {PTX_SM(90), 0, 0, NULL, NULL};
+    ptx_module *m = ptx_module_new(&desc);
+    uint64_t instructions = 0;
+    size_t bytes = emit_all(m, NULL, &instructions), lines, operands;
+    char *text = (char *)malloc(bytes + 1), *again = (char *)malloc(bytes + 1);
+    line *ready;
+    operand *ops;
+    double ours[ROUNDS], bare[ROUNDS], ratio[ROUNDS];
+    int round, i, repeat = 4;
+    if (!bytes || !text || !again) return 1;
+    emit_all(m, text, NULL);
+    text[bytes] = 0;
+    lines = make_lines(text, NULL, NULL, &operands);
+    ready = (line *)malloc(lines * sizeof *ready);
+    ops = (operand *)malloc(operands * sizeof *ops);
+    if (!ready || !ops) return 1;
+    make_lines(text, ready, ops, &operands);
+    if (format_lines(ready, lines, ops, again) != bytes || memcmp(text, again, bytes)) {
+        fprintf(stderr, "bench: the bare loop printed something else\n");
+        return 1;
+    }
+    for (round = 0; round < ROUNDS; round++) {
+        double t0 = seconds(), t1;
+        for (i = 0; i < repeat; i++) emit_all(m, NULL, NULL);
+        t1 = seconds();
+        ours[round] = (t1 - t0) / repeat;
+        for (i = 0; i < repeat; i++) format_lines(ready, lines, ops, again);
+        bare[round] = (seconds() - t1) / repeat;
+        ratio[round] = bare[round] / ours[round];
+    }
+    printf("emission: %.2f MB of PTX, %llu instructions recorded\n", (double)bytes / 1e6,
+           (unsigned long long)instructions);
+    printf("  build, verify, print  %7.0f MB/s  %5.1f ns an instruction\n", (double)bytes / 1e6 / median(ours, ROUNDS),
+           1e9 * median(ours, ROUNDS) / (double)instructions);
+    printf("  bare formatting loop  %7.0f MB/s\n", (double)bytes / 1e6 / median(bare, ROUNDS));
+    printf("  ratio                 %7.2f      (0.3 is the promise)\n", median(ratio, ROUNDS));
+    ptx_module_free(m);
+    free(text);
+    free(again);
+    free(ready);
+    free(ops);
+    return 0;
+}

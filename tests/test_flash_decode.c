@@ -1,0 +1,878 @@
+/* test_flash_decode.c - decode attention is right, on odd shapes, at every edge, and moves no more than it must.
+ *
+ *   test_flash_decode           run on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1): the CPU driver or a GPU
+ *   test_flash_decode ptxas     assemble every example for every target, where ptxas is on the PATH
+ *
+ * Data is fresh in every run; PTXGEN_SEED=n repeats one. Outputs and workspace are filled with NaN before each run, and
+ * so are the rows of the caches past the end of a sequence. */
+#define _POSIX_C_SOURCE 200809L
+#define PTXGEN_IMPLEMENTATION
+#include "ptxgen_kernels.h"
+
+#include "reference/flash_decode.h"
+#include "sim/ptxsim.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+
+static unsigned passed, failed;
+
+static int check_at(int ok, const char *file, int line, const char *what, const char *more)
+{
+    if (ok) {
+        passed++;
+    } else {
+        failed++;
+        if (failed <= 50) printf("%s:%d: FAILED %s %s\n", file, line, what, more);
+    }
+    return ok;
+}
+#define CHECK(x) check_at((x) != 0, __FILE__, __LINE__, #x, "")
+#define CHECK_MORE(x, more) check_at((x) != 0, __FILE__, __LINE__, #x, more)
+
+/* -- random numbers -- */
+
+static uint64_t seed_state;
+
+static uint32_t random_u32(void)
+{
+    seed_state = seed_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed_state >> 32) ^ (uint32_t)(seed_state >> 59);
+}
+
+static uint32_t random_below(uint32_t n)
+{
+    return (uint32_t)((uint64_t)random_u32() * n >> 32);
+}
+
+static double random_within(double x)
+{
+    return ((double)random_u32() / 2147483648.0 - 1) * x;
+}
+
+/* -- the driver, what of it is needed -- */
+
+typedef uint64_t device_ptr;
+static struct {
+    int (*cuInit)(unsigned);
+    int (*cuDeviceGet)(int *, int);
+    int (*cuDeviceGetAttribute)(int *, int, int);
+    int (*cuDevicePrimaryCtxRetain)(void **, int);
+    int (*cuCtxSetCurrent)(void *);
+    int (*cuCtxSynchronize)(void);
+    int (*cuMemAlloc)(device_ptr *, size_t);
+    int (*cuMemFree)(device_ptr);
+    int (*cuMemcpyHtoD)(device_ptr, const void *, size_t);
+    int (*cuMemcpyDtoH)(void *, device_ptr, size_t);
+    int (*cuModuleLoadDataEx)(void **, const void *, unsigned, int *, void **);
+    int (*cuModuleUnload)(void *);
+    int (*cuModuleGetFunction)(void **, void *, const char *);
+    int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
+                          void **, void **);
+    /* of the CPU driver only */
+    int (*ptxsim_counters_get)(ptxsim_counters *, size_t);
+    void (*ptxsim_counters_reset)(void);
+    size_t (*ptxsim_report)(char *, size_t);
+    unsigned (*ptxsim_report_count)(void);
+    void (*ptxsim_report_clear)(void);
+} cu;
+static int capability;
+
+static int open_driver(void)
+{
+    const char *path = getenv("PTXGEN_CUDA_LIBRARY");
+    void *lib = dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW), *context;
+    int device, major, minor, missing = 0;
+    if (!lib) {
+        printf("cannot open the driver: %s\n", dlerror());
+        return 0;
+    }
+#define SYMBOL(field, name)                                   \
+    do {                                                      \
+        void *symbol = dlsym(lib, name);                      \
+        memcpy(&cu.field, &symbol, sizeof symbol);            \
+        if (!symbol && !strncmp(name, "cu", 2)) missing++;    \
+    } while (0)
+    SYMBOL(cuInit, "cuInit");
+    SYMBOL(cuDeviceGet, "cuDeviceGet");
+    SYMBOL(cuDeviceGetAttribute, "cuDeviceGetAttribute");
+    SYMBOL(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+    SYMBOL(cuCtxSetCurrent, "cuCtxSetCurrent");
+    SYMBOL(cuCtxSynchronize, "cuCtxSynchronize");
+    SYMBOL(cuMemAlloc, "cuMemAlloc_v2");
+    SYMBOL(cuMemFree, "cuMemFree_v2");
+    SYMBOL(cuMemcpyHtoD, "cuMemcpyHtoD_v2");
+    SYMBOL(cuMemcpyDtoH, "cuMemcpyDtoH_v2");
+    SYMBOL(cuModuleLoadDataEx, "cuModuleLoadDataEx");
+    SYMBOL(cuModuleUnload, "cuModuleUnload");
+    SYMBOL(cuModuleGetFunction, "cuModuleGetFunction");
+    SYMBOL(cuLaunchKernel, "cuLaunchKernel");
+    SYMBOL(ptxsim_counters_get, "ptxsim_counters_get");
+    SYMBOL(ptxsim_counters_reset, "ptxsim_counters_reset");
+    SYMBOL(ptxsim_report, "ptxsim_report");
+    SYMBOL(ptxsim_report_count, "ptxsim_report_count");
+    SYMBOL(ptxsim_report_clear, "ptxsim_report_clear");
+#undef SYMBOL
+    if (missing || cu.cuInit(0) || cu.cuDeviceGet(&device, 0) || cu.cuDeviceGetAttribute(&major, 75, device)
+        || cu.cuDeviceGetAttribute(&minor, 76, device) || cu.cuDevicePrimaryCtxRetain(&context, device)
+        || cu.cuCtxSetCurrent(context)) {
+        printf("cannot start the driver (%d functions missing)\n", missing);
+        return 0;
+    }
+    capability = 10 * major + minor;
+    printf("driver: %s, sm_%d\n", cu.ptxsim_report ? "CPU" : "GPU", capability);
+    return 1;
+}
+
+static device_ptr upload(const void *data, size_t bytes)
+{
+    device_ptr p = 0;
+    if (!CHECK(cu.cuMemAlloc(&p, bytes ? bytes : 16) == 0)) return 0;
+    if (bytes) CHECK(cu.cuMemcpyHtoD(p, data, bytes) == 0);
+    return p;
+}
+
+/* -- a problem: descriptions, data on the host, and what came out -- */
+
+#define BATCH_MAX 16
+typedef struct problem {
+    ptxk_flash_decode_desc desc;
+    ptxk_flash_decode_shape shape;
+    ptx_target target;
+    enum ref_format format;
+    uint32_t lengths[BATCH_MAX];
+    float *q, *out;                       /* [batch][heads][d] */
+    void *keys[BATCH_MAX], *values[BATCH_MAX]; /* [kv_heads][max_seq][d] */
+    ptx_plan plan;
+} problem;
+
+static float *pool_f32;
+static uint16_t *pool_f16, *pool_bf16;
+#define POOL 300007u
+
+static void fill_pools(void)
+{
+    uint32_t i;
+    pool_f32 = (float *)malloc(POOL * sizeof *pool_f32);
+    pool_f16 = (uint16_t *)malloc(POOL * sizeof *pool_f16);
+    pool_bf16 = (uint16_t *)malloc(POOL * sizeof *pool_bf16);
+    for (i = 0; i < POOL; i++) {
+        double x = random_within(2);
+        pool_f32[i] = (float)x;
+        pool_f16[i] = ref_to_f16(x);
+        pool_bf16[i] = ref_to_bf16(x);
+    }
+}
+
+static size_t head_bytes(const problem *p)
+{
+    return (size_t)p->shape.max_seq * p->desc.head_dim * ref_bytes(p->format);
+}
+
+/* Random rows up to the length, NaN behind. */
+static void *random_cache(const problem *p, uint32_t length)
+{
+    size_t row = p->desc.head_dim * ref_bytes(p->format), g, i;
+    char *cache = (char *)malloc(p->desc.kv_heads * head_bytes(p) + 1);
+    const char *pool = p->format == REF_F32   ? (const char *)pool_f32
+                       : p->format == REF_F16 ? (const char *)pool_f16
+                                              : (const char *)pool_bf16;
+    memset(cache, 0xff, p->desc.kv_heads * head_bytes(p));
+    for (g = 0; g < p->desc.kv_heads; g++)
+        for (i = 0; i < length && i < p->shape.max_seq; i++)
+            memcpy(cache + g * head_bytes(p) + i * row,
+                   pool + random_below(POOL - p->desc.head_dim) * ref_bytes(p->format), row);
+    return cache;
+}
+
+static uint32_t type_of(enum ref_format format)
+{
+    return format == REF_F32 ? PTX_F32 : format == REF_F16 ? PTX_F16 : PTX_BF16;
+}
+
+static problem problem_new(uint32_t heads, uint32_t kv_heads, uint32_t d, enum ref_format format, uint32_t max_seq,
+                           const uint32_t *lengths, uint32_t batch)
+{
+    problem p;
+    uint32_t i;
+    memset(&p, 0, sizeof p);
+    p.desc.heads = heads;
+    p.desc.kv_heads = kv_heads;
+    p.desc.head_dim = d;
+    p.desc.kv_type = type_of(format);
+    p.format = format;
+    p.shape.batch = batch;
+    p.shape.max_seq = max_seq;
+    p.shape.sm_count = 132;
+    p.target = PTX_SM(75);
+    p.q = (float *)malloc((size_t)batch * heads * d * sizeof *p.q);
+    p.out = (float *)malloc((size_t)batch * heads * d * sizeof *p.out);
+    for (i = 0; i < batch * heads * d; i++) p.q[i] = (float)random_within(3);
+    for (i = 0; i < batch; i++) {
+        p.lengths[i] = lengths[i];
+        if (lengths[i] <= max_seq && lengths[i] > p.shape.max_len) p.shape.max_len = lengths[i];
+        p.keys[i] = random_cache(&p, lengths[i]);
+        p.values[i] = random_cache(&p, lengths[i]);
+    }
+    return p;
+}
+
+static void problem_free(problem *p)
+{
+    uint32_t i;
+    for (i = 0; i < p->shape.batch; i++) {
+        free(p->keys[i]);
+        free(p->values[i]);
+    }
+    free(p->q);
+    free(p->out);
+}
+
+static void check_reports(void)
+{
+    static char text[4000];
+    if (!cu.ptxsim_report_count) return;
+    if (!CHECK(cu.ptxsim_report_count() == 0)) {
+        cu.ptxsim_report(text, sizeof text);
+        printf("%s\n", text);
+        cu.ptxsim_report_clear();
+    }
+}
+
+/* Emit, load, and launch by the plan. Caches are given by device addresses. 1 when all went well. */
+static int launch(problem *p, const device_ptr *keys, const device_ptr *values)
+{
+    ptxk_flash_decode_args args;
+    ptxk_message why;
+    ptx_module_desc module_desc;
+    ptx_module *m;
+    const char *text;
+    void *module = NULL, *params[1];
+    uint32_t i;
+    size_t out_bytes = (size_t)p->shape.batch * p->desc.heads * p->desc.head_dim * sizeof(float);
+    int ok;
+    char *poison;
+    static char log[8192];
+    int options[2] = {5, 6}; /* error log buffer, its size */
+    void *option_values[2];
+
+    if (!CHECK_MORE(ptxk_flash_decode_plan(&p->desc, &p->shape, &p->plan, &why) == PTX_E_NONE, why.text)) return 0;
+    memset(&module_desc, 0, sizeof module_desc);
+    module_desc.target = p->target;
+    m = ptx_module_new(&module_desc);
+    ptxk_flash_decode_emit(m, &p->desc);
+    text = ptx_text(m, NULL);
+    if (!CHECK_MORE(text != NULL, ptx_get_error(m)->message)) return 0;
+    log[0] = 0;
+    option_values[0] = log;
+    option_values[1] = (void *)(uintptr_t)sizeof log;
+    ok = CHECK_MORE(cu.cuModuleLoadDataEx(&module, text, 2, options, option_values) == 0, log);
+
+    memset(&args, 0, sizeof args);
+    poison = (char *)malloc(out_bytes + p->plan.workspace_bytes + 1);
+    memset(poison, 0xff, out_bytes + p->plan.workspace_bytes + 1);
+    args.q = upload(p->q, out_bytes);
+    args.k_caches = upload(keys, p->shape.batch * sizeof *keys);
+    args.v_caches = upload(values, p->shape.batch * sizeof *values);
+    args.lengths = upload(p->lengths, p->shape.batch * sizeof *p->lengths);
+    args.out = upload(poison, out_bytes);
+    if (p->plan.workspace_bytes) args.workspace = upload(poison, (size_t)p->plan.workspace_bytes);
+    args.max_seq = p->shape.max_seq;
+    CHECK(p->plan.args_bytes == sizeof args);
+    params[0] = &args;
+    if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
+    for (i = 0; ok && i < p->plan.launches; i++) {
+        const ptx_launch *l = &p->plan.launch[i];
+        ptx_entry_info info;
+        void *function = NULL;
+        ok = CHECK(ptx_entry_get(m, l->entry, &info)) && CHECK(info.param_bytes == sizeof args)
+             && CHECK(cu.cuModuleGetFunction(&function, module, info.name) == 0)
+             && CHECK(cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+                                        l->block[2], l->shared_bytes, NULL, params, NULL)
+                      == 0);
+    }
+    ok = CHECK(cu.cuCtxSynchronize() == 0) && ok;
+    if (ok) ok = CHECK(cu.cuMemcpyDtoH(p->out, args.out, out_bytes) == 0);
+    check_reports();
+    cu.cuMemFree(args.q);
+    cu.cuMemFree(args.k_caches);
+    cu.cuMemFree(args.v_caches);
+    cu.cuMemFree(args.lengths);
+    cu.cuMemFree(args.out);
+    if (args.workspace) cu.cuMemFree(args.workspace);
+    if (module) cu.cuModuleUnload(module);
+    ptx_module_free(m);
+    free(poison);
+    return ok;
+}
+
+static int problem_run(problem *p)
+{
+    device_ptr keys[BATCH_MAX], values[BATCH_MAX];
+    uint32_t i;
+    int ok;
+    for (i = 0; i < p->shape.batch; i++) {
+        keys[i] = upload(p->keys[i], p->desc.kv_heads * head_bytes(p));
+        values[i] = upload(p->values[i], p->desc.kv_heads * head_bytes(p));
+    }
+    ok = launch(p, keys, values);
+    for (i = 0; i < p->shape.batch; i++) {
+        cu.cuMemFree(keys[i]);
+        cu.cuMemFree(values[i]);
+    }
+    return ok;
+}
+
+/* Every element against the truth; the worst error as a fraction of what arithmetic allows. */
+static double worst;
+
+static void compare(const problem *p, uint32_t sequence, const void *keys, const void *values, uint64_t rows)
+{
+    size_t n = (size_t)p->desc.heads * p->desc.head_dim, i, wrong = 0, first = 0;
+    double *truth = (double *)malloc(n * sizeof *truth), *bound = (double *)malloc(n * sizeof *bound);
+    const float *out = p->out + sequence * n;
+    double scale = p->desc.scale < 0 || p->desc.scale > 0 ? (double)p->desc.scale : 1 / sqrt(p->desc.head_dim);
+    uint32_t splits = p->plan.launch[0].grid[2], length = p->lengths[sequence];
+    uint32_t chunk = length > p->shape.max_seq ? 0 : ptxk_flash_decode_chunk(&p->desc, length, splits);
+    char text[256];
+    ref_flash_decode(truth, bound, p->q + sequence * n, keys, values, p->format, p->desc.heads, p->desc.kv_heads,
+                     p->desc.head_dim, rows, length, scale, chunk, splits);
+    for (i = 0; i < n; i++) {
+        double error = fabs(out[i] - truth[i]);
+        int ok = isnan(truth[i]) ? isnan(out[i]) : error <= bound[i];
+        if (!ok && !wrong++) first = i;
+        if (ok && bound[i] > 0 && error / bound[i] > worst) worst = error / bound[i];
+    }
+    (void)snprintf(text, sizeof text,
+                   "(h%u kv%u d%u type %u, sequence %u, length %u: %u of %u wrong, first [%u][%u] is %g, not %g +- %g)",
+                   p->desc.heads, p->desc.kv_heads, p->desc.head_dim, (unsigned)p->format, sequence, length,
+                   (unsigned)wrong, (unsigned)n, (unsigned)(first / p->desc.head_dim),
+                   (unsigned)(first % p->desc.head_dim), (double)out[first], truth[first], bound[first]);
+    CHECK_MORE(wrong == 0, text);
+    free(truth);
+    free(bound);
+}
+
+static void problem_check(problem *p)
+{
+    uint32_t i;
+    if (!problem_run(p)) return;
+    for (i = 0; i < p->shape.batch; i++) compare(p, i, p->keys[i], p->values[i], p->shape.max_seq);
+}
+
+/* Keys of the smallest chunk: a length of which two chunks are made at least. */
+static uint32_t chunk_of(uint32_t heads, uint32_t kv_heads, uint32_t d, enum ref_format format)
+{
+    ptxk_flash_decode_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.heads = heads;
+    desc.kv_heads = kv_heads;
+    desc.head_dim = d;
+    desc.kv_type = type_of(format);
+    return ptxk_flash_decode_chunk(&desc, 1, 1);
+}
+
+/* -- the grid of shapes -- */
+
+static void every_head_dim_type_group_and_length(void)
+{
+    static const uint32_t dims[] = {16, 40, 64, 96, 128, 192, 256}, groups[] = {1, 4, 7, 8};
+    uint32_t i, j, format, turn = 0;
+    for (i = 0; i < sizeof dims / sizeof *dims; i++) {
+        for (format = 0; format < 3; format++) {
+            for (j = 0; j < sizeof groups / sizeof *groups; j++, turn++) {
+                uint32_t kv_heads = 1 + turn % 2, chunk, lengths[8];
+                problem p;
+                chunk = chunk_of(groups[j] * kv_heads, kv_heads, dims[i], (enum ref_format)format);
+                lengths[0] = chunk;
+                lengths[1] = 0;
+                lengths[2] = chunk + 1;
+                lengths[3] = 1;
+                lengths[4] = 4095;
+                lengths[5] = 2;
+                lengths[6] = chunk - 1;
+                lengths[7] = 1 + random_below(turn % 4 ? 600 : 4097);
+                p = problem_new(groups[j] * kv_heads, kv_heads, dims[i], (enum ref_format)format, 4097, lengths, 8);
+                if (turn % 3 && capability >= 80) p.target = PTX_SM(80); /* another way to clamp scores */
+                problem_check(&p);
+                CHECK(p.plan.launch[0].grid[2] > 1); /* several chunks were tested */
+                problem_free(&p);
+            }
+        }
+    }
+}
+
+/* -- SEEDS.md, 000: one test for each input on which the original fails -- */
+
+static void d_above_128_is_stored(void)
+{
+    static const uint32_t lengths[] = {300, 5};
+    static const uint32_t dims[] = {136, 144, 160, 192, 200, 248, 256};
+    uint32_t i, format;
+    for (i = 0; i < sizeof dims / sizeof *dims; i++) {
+        for (format = 0; format < 3; format++) {
+            problem p = problem_new(3, 1, dims[i], (enum ref_format)format, 300, lengths, 2);
+            problem_check(&p);
+            problem_free(&p);
+        }
+    }
+}
+
+static void mixed_lengths_and_empty_chunks(void)
+{
+    uint32_t format, i, lengths[BATCH_MAX];
+    for (format = 0; format < 3; format++) {
+        problem p;
+        for (i = 0; i < BATCH_MAX; i++) lengths[i] = i % 4 == 3 ? random_below(8) : random_below(5000);
+        lengths[5] = 5000;
+        lengths[6] = 0;
+        p = problem_new(4, 2, 64, (enum ref_format)format, 5000, lengths, BATCH_MAX);
+        p.shape.sm_count = 1000;
+        problem_check(&p);
+        CHECK(p.plan.launch[0].grid[2] > 4);
+        problem_free(&p);
+    }
+}
+
+static void infinite_scores(void)
+{
+    uint32_t format, round, i, h;
+    for (format = 0; format < 3; format++) {
+        for (round = 0; round < 4; round++) {
+            uint32_t chunk = chunk_of(4, 1, 64, (enum ref_format)format), lengths[6];
+            problem p;
+            for (i = 0; i < 6; i++) lengths[i] = round < 2 ? 37 : 3 * chunk + 5;
+            p = problem_new(4, 1, 64, (enum ref_format)format, 4 * chunk, lengths, 6);
+            if (round % 2 && capability >= 80) p.target = PTX_SM(80);
+            for (i = 0; i < 6; i++) { /* q[0] > 0: K[0] = +-inf makes the score of that sign, for all heads */
+                for (h = 0; h < 4; h++) {
+                    float *q = &p.q[(size_t)(i * 4 + h) * 64];
+                    *q = fabsf(*q) + 0.125f;
+                }
+            }
+            for (i = 0; i < lengths[0]; i++) {
+                size_t at = (size_t)i * 64;
+                ref_put(p.keys[0], p.format, at, i % 3 ? (double)-INFINITY : 0.5); /* some are -inf */
+                ref_put(p.keys[1], p.format, at, (double)-INFINITY);               /* all are */
+                if (i % 11 == 4) ref_put(p.keys[2], p.format, at, (double)INFINITY); /* some share the weight */
+                ref_put(p.keys[3], p.format, at, i == lengths[0] / 2 ? (double)INFINITY : (double)-INFINITY);
+                ref_put(p.keys[4], p.format, at, (double)INFINITY); /* all share it */
+                if (i + 1 == lengths[0]) ref_put(p.keys[5], p.format, at, (double)-INFINITY); /* the last */
+            }
+            problem_check(&p);
+            problem_free(&p);
+        }
+    }
+}
+
+static void nan_scores_make_their_head_nan_and_no_other(void)
+{
+    uint32_t round;
+    for (round = 0; round < 4; round++) {
+        uint32_t chunk = chunk_of(4, 2, 64, REF_F16), lengths[2];
+        problem p;
+        lengths[0] = lengths[1] = round < 2 ? 50 : 2 * chunk + 9;
+        p = problem_new(4, 2, 64, REF_F16, 3 * chunk, lengths, 2);
+        if (round % 2 && capability >= 80) p.target = PTX_SM(80);
+        ref_put(p.keys[0], REF_F16, (size_t)(lengths[0] - 3) * 64 + 17, (double)NAN); /* KV head 0 of sequence 0 */
+        p.q[(size_t)(1 * 4 + 3) * 64 + 5] = NAN;                                      /* head 3 of sequence 1 */
+        problem_check(&p);
+        CHECK(isnan(p.out[0]) && isnan(p.out[64]) && !isnan(p.out[128]) && !isnan(p.out[192]));
+        CHECK(!isnan(p.out[256]) && !isnan(p.out[384]) && isnan(p.out[448]));
+        problem_free(&p);
+    }
+}
+
+static void zero_length_gives_zeros(void)
+{
+    static const uint32_t lengths[] = {0, 0, 0};
+    uint32_t splits;
+    for (splits = 0; splits < 2; splits++) {
+        problem p = problem_new(8, 2, 128, REF_F16, 4096, lengths, 3);
+        device_ptr nowhere[3] = {0, 0, 0}; /* nothing of a cache may be touched */
+        uint32_t i, wrong = 0;
+        if (splits) p.shape.max_len = 4096;
+        if (launch(&p, nowhere, nowhere)) {
+            for (i = 0; i < 3 * 8 * 128; i++) wrong += p.out[i] == 0 ? 0 : 1;
+            CHECK(wrong == 0);
+            CHECK((p.plan.launch[0].grid[2] > 1) == (splits == 1));
+        }
+        problem_free(&p);
+    }
+}
+
+static void length_above_max_seq_is_nan_and_touches_no_cache(void)
+{
+    static const uint32_t lengths[] = {101, 100, 0xffffffffu, 3, 0x80000000u};
+    uint32_t i, h, wrong = 0;
+    problem p = problem_new(4, 2, 40, REF_BF16, 100, lengths, 5);
+    device_ptr keys[5], values[5];
+    for (i = 0; i < 5; i++) {
+        int good = lengths[i] <= 100;
+        keys[i] = good ? upload(p.keys[i], 2 * head_bytes(&p)) : 0;
+        values[i] = good ? upload(p.values[i], 2 * head_bytes(&p)) : 0;
+    }
+    if (launch(&p, keys, values)) {
+        for (i = 0; i < 5; i++) {
+            if (lengths[i] <= 100) {
+                compare(&p, i, p.keys[i], p.values[i], 100);
+            } else {
+                for (h = 0; h < 4 * 40; h++) wrong += isnan(p.out[i * 160 + h]) ? 0 : 1;
+            }
+        }
+        CHECK(wrong == 0);
+    }
+    for (i = 0; i < 5; i++) {
+        if (keys[i]) cu.cuMemFree(keys[i]);
+        if (values[i]) cu.cuMemFree(values[i]);
+    }
+    problem_free(&p);
+}
+
+/* The splits are the plan's, the chunks follow from the length on the device: whatever the plan was made for, every key
+   is in one chunk. A length that the plan did not expect is right, too. */
+static void grid_cannot_be_chosen_wrong(void)
+{
+    static const uint32_t sms[] = {1, 7, 132, 100000};
+    uint32_t i;
+    for (i = 0; i < 8; i++) {
+        uint32_t lengths[3] = {3000, 777, 2999};
+        problem p = problem_new(5, 1, 128, REF_F16, 3001, lengths, 3);
+        ptxk_flash_decode_shape shape;
+        p.shape.sm_count = sms[i / 2];
+        if (i % 2) p.shape.max_len = 800; /* fewer splits than the longest sequence would get */
+        problem_check(&p);
+        shape = p.shape;
+        CHECK((uint64_t)ptxk_flash_decode_chunk(&p.desc, shape.max_len, p.plan.launch[0].grid[2])
+                  * p.plan.launch[0].grid[2]
+              >= shape.max_len);
+        problem_free(&p);
+    }
+}
+
+static void offsets_past_2_to_32_elements(void)
+{
+    static const uint32_t lengths[] = {5};
+    const uint32_t d = 256, kv_heads = 17;
+    uint32_t rows = (1u << 20) + 3, i;
+    size_t head = (size_t)rows * d * 2;
+    device_ptr cache[1] = {0};
+    problem p = problem_new(kv_heads, kv_heads, d, REF_F16, 5, lengths, 1);
+    /* 17 * (2^20 + 3) * 256 elements: head 16 starts past 2^32, and the bytes pass 2^33. One cache is both K and V. */
+    if (cu.cuMemAlloc(&cache[0], head * kv_heads)) {
+        printf("SKIP offsets_past_2_to_32_elements: no %.1f GB of device memory\n", (double)head * kv_heads / 1e9);
+        problem_free(&p);
+        return;
+    }
+    for (i = 0; i < kv_heads; i++)
+        CHECK(cu.cuMemcpyHtoD(cache[0] + i * head, (char *)p.keys[0] + i * head_bytes(&p), head_bytes(&p)) == 0);
+    p.shape.max_seq = rows;
+    if (launch(&p, cache, cache)) compare(&p, 0, p.keys[0], p.keys[0], 5);
+    cu.cuMemFree(cache[0]);
+    problem_free(&p);
+}
+
+static void f16_and_bf16_of_all_magnitudes(void)
+{
+    uint32_t i, format;
+    for (i = 0; i < 65536; i++) { /* the reference's own conversions */
+        double h = ref_from_f16((uint16_t)i), b = ref_from_bf16((uint16_t)i);
+        if (!isnan(h) && ref_to_f16(h) != i) CHECK(!"f16 round trip");
+        if (!isnan(b) && ref_to_bf16(b) != i) CHECK(!"bf16 round trip");
+    }
+    for (format = REF_F16; format <= REF_BF16; format++) {
+        static const uint32_t lengths[] = {1000};
+        problem p = problem_new(2, 1, 64, (enum ref_format)format, 1000, lengths, 1);
+        for (i = 0; i < 1000 * 64; i++) { /* V: any finite pattern that keeps the sum finite; K: small, subnormal */
+            uint16_t *v = &((uint16_t *)p.values[0])[i], *k = &((uint16_t *)p.keys[0])[i];
+            *v = (uint16_t)random_u32();
+            if (format == REF_F16 && (*v & 0x7c00) == 0x7c00) *v = (uint16_t)(*v & 0x83ff);
+            if (format == REF_BF16 && (*v & 0x7f80) > 0x7000) *v = (uint16_t)(*v & 0xbfff);
+            if (i % 3 == 0) *k = (uint16_t)(*k & 0x83ff);
+        }
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
+static void scale_is_used(void)
+{
+    static const float scales[] = {0.5f, -0.25f, 1.0f};
+    static const uint32_t lengths[] = {200};
+    uint32_t i;
+    for (i = 0; i < 3; i++) {
+        problem p = problem_new(2, 2, 16, REF_F32, 200, lengths, 1);
+        p.desc.scale = scales[i];
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
+/* 9 heads: tiles of 5 and 4. 64 heads, 20: tiles of 8, and of 7, 7, 6. d 8: one vector a row. */
+static void groups_of_more_than_8_heads(void)
+{
+    static const uint32_t lengths[] = {900, 33, 0};
+    static const uint32_t heads[] = {9, 64, 20, 71}, dims[] = {64, 128, 136, 8};
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        problem p = problem_new(heads[i], 1, dims[i], (enum ref_format)(i % 3), 900, lengths, 3);
+        problem_check(&p);
+        problem_free(&p);
+    }
+}
+
+/* -- refusals -- */
+
+static void refuse_desc(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t type, float scale, const char *message)
+{
+    ptxk_flash_decode_desc desc;
+    ptxk_flash_decode_shape shape = {1, 10, 10, 100};
+    ptxk_message why;
+    ptx_plan plan;
+    ptx_module *m = ptx_module_new(NULL);
+    uint32_t length = 5;
+    desc.heads = heads;
+    desc.kv_heads = kv_heads;
+    desc.head_dim = d;
+    desc.kv_type = type;
+    desc.scale = scale;
+    CHECK(ptxk_flash_decode_emit(m, &desc) == PTX_E_DESC);
+    CHECK_MORE(strstr(ptx_get_error(m)->message, message) != NULL, ptx_get_error(m)->message);
+    CHECK(ptx_entry_count(m) == 0); /* not a line was emitted */
+    CHECK(ptx_text(m, NULL) == NULL);
+    ptx_module_free(m);
+    CHECK(ptxk_flash_decode_plan(&desc, &shape, &plan, &why) == PTX_E_DESC);
+    CHECK_MORE(strstr(why.text, message) != NULL, why.text);
+    CHECK(plan.launches == 0);
+    CHECK(ptxk_flash_decode_bytes(&desc, &length, 1) == 0);
+    CHECK(ptxk_flash_decode_chunk(&desc, 5, 1) == 0);
+}
+
+static void heads_not_multiple_of_kv_heads_refused(void)
+{
+    refuse_desc(32, 5, 128, PTX_F16, 0, "heads is 32, must be a multiple of kv_heads, 5");
+    refuse_desc(4, 8, 128, PTX_F16, 0, "heads is 4, must be a multiple of kv_heads, 8");
+}
+
+static void bad_descriptions_are_refused(void)
+{
+    refuse_desc(0, 1, 128, PTX_F16, 0, "heads is 0, must be 1 to 65536");
+    refuse_desc(65537, 1, 128, PTX_F16, 0, "heads is 65537, must be 1 to 65536");
+    refuse_desc(1, 0, 128, PTX_F16, 0, "kv_heads is 0, must be 1 to 65536");
+    refuse_desc(1, 0xffffffffu, 128, PTX_F16, 0, "kv_heads is 4294967295, must be 1 to 65536");
+    refuse_desc(1, 1, 0, PTX_F16, 0, "head_dim is 0, must be a multiple of 8 from 8 to 256");
+    refuse_desc(1, 1, 100, PTX_F16, 0, "head_dim is 100, must be a multiple of 8 from 8 to 256");
+    refuse_desc(1, 1, 264, PTX_F16, 0, "head_dim is 264, must be a multiple of 8 from 8 to 256");
+    refuse_desc(1, 1, 128, PTX_F64, 0, "must be PTX_F32, PTX_F16 or PTX_BF16");
+    refuse_desc(1, 1, 128, 0, 0, "kv_type is 0, must be PTX_F32, PTX_F16 or PTX_BF16");
+    refuse_desc(1, 1, 128, 12345, 0, "kv_type is 12345, must be PTX_F32, PTX_F16 or PTX_BF16");
+    refuse_desc(1, 1, 128, PTX_F16, NAN, "scale is ");
+    refuse_desc(1, 1, 128, PTX_F16, INFINITY, "scale is inf, must be from -1e30 to 1e30");
+}
+
+static void refuse_shape(uint32_t batch, uint32_t max_len, uint32_t max_seq, uint32_t sms, const char *message)
+{
+    ptxk_flash_decode_desc desc = {65536, 65536, 256, PTX_F32, 0};
+    ptxk_flash_decode_shape shape;
+    ptxk_message why;
+    ptx_plan plan;
+    shape.batch = batch;
+    shape.max_len = max_len;
+    shape.max_seq = max_seq;
+    shape.sm_count = sms;
+    CHECK(ptxk_flash_decode_plan(&desc, &shape, &plan, &why) == PTX_E_DESC);
+    CHECK_MORE(strstr(why.text, message) != NULL, why.text);
+    CHECK(plan.launches == 0 && plan.workspace_bytes == 0);
+    CHECK(ptxk_flash_decode_plan(&desc, &shape, &plan, NULL) == PTX_E_DESC);
+}
+
+static void bad_shapes_are_refused(void)
+{
+    ptxk_flash_decode_desc desc = {8, 2, 64, PTX_F16, 0};
+    ptxk_flash_decode_shape shape = {0, 10, 10, 100};
+    ptx_plan plan;
+    ptxk_message why;
+    ptx_module *m;
+    refuse_shape(65536, 10, 10, 1, "batch is 65536, must be at most 65535");
+    refuse_shape(1, 11, 10, 1, "max_len is 11, must be at most max_seq, 10");
+    refuse_shape(1, 10, 0x80000000u, 1, "max_seq is 2147483648, must be at most 2147483647");
+    refuse_shape(1, 10, 10, 0, "sm_count is 0, must be at least 1");
+    refuse_shape(65535, 10, 0x7fffffffu, 1, "caches pass 2^64 bytes");
+    CHECK(ptxk_flash_decode_plan(&desc, &shape, &plan, &why) == PTX_E_NONE); /* nothing to do */
+    CHECK(plan.launches == 0 && plan.workspace_bytes == 0 && !why.text[0]);
+    CHECK(ptxk_flash_decode_plan(NULL, &shape, &plan, &why) == PTX_E_ARGUMENT);
+    CHECK(ptxk_flash_decode_plan(&desc, NULL, &plan, &why) == PTX_E_ARGUMENT);
+    CHECK(ptxk_flash_decode_plan(&desc, &shape, NULL, &why) == PTX_E_ARGUMENT);
+    m = ptx_module_new(NULL);
+    CHECK(ptxk_flash_decode_emit(m, NULL) == PTX_E_ARGUMENT);
+    ptx_module_free(m);
+    CHECK(ptxk_flash_decode_emit(NULL, &desc) != PTX_E_NONE);
+}
+
+static void registry_finds_its_operations(void)
+{
+    uint32_t i, v;
+    const char *label = NULL;
+    CHECK(ptxk_operation_count() >= 1 && !ptxk_operation_get(ptxk_operation_count()));
+    CHECK(!ptxk_operation_find("none") && !ptxk_operation_find(NULL));
+    for (i = 0; i < ptxk_operation_count(); i++) {
+        const ptx_operation *o = ptxk_operation_get(i);
+        unsigned char desc[256];
+        CHECK(ptxk_operation_find(o->name) == o && o->desc_bytes <= sizeof desc);
+        CHECK(!ptxk_operation_example(i, 0, desc, o->desc_bytes - 1, &label));
+        for (v = 0; ptxk_operation_example(i, v, desc, sizeof desc, &label); v++) {
+            ptx_module *m = ptx_module_new(NULL);
+            CHECK(o->emit(m, desc) == PTX_E_NONE);
+            CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message);
+            ptx_module_free(m);
+        }
+        CHECK(v > 0);
+    }
+}
+
+/* -- traffic: sectors counted by the CPU driver against the bytes that any implementation must move -- */
+
+static void traffic_within(uint32_t heads, uint32_t kv_heads, uint32_t d, enum ref_format format, uint32_t length,
+                           uint32_t batch, double limit)
+{
+    uint32_t lengths[BATCH_MAX], i;
+    ptxsim_counters c;
+    problem p;
+    double ratio;
+    for (i = 0; i < batch; i++) lengths[i] = length;
+    p = problem_new(heads, kv_heads, d, format, length, lengths, batch);
+    problem_check(&p);
+    cu.ptxsim_counters_get(&c, sizeof c);
+    CHECK(p.plan.min_bytes == ptxk_flash_decode_bytes(&p.desc, lengths, batch));
+    ratio = 32.0 * (double)(c.global_load_sectors + c.global_store_sectors) / (double)p.plan.min_bytes;
+    printf("traffic: %2u heads on %u, d %u, %s, batch %u, length %u, %u splits: %.4f of the lower bound; "
+           "%.1f warp instructions a key and KV head\n",
+           heads, kv_heads, d, format == REF_F32 ? "f32" : format == REF_F16 ? "f16" : "bf16", batch, length,
+           p.plan.launch[0].grid[2], ratio, (double)c.warp_instructions / ((double)length * batch * kv_heads));
+    CHECK(ratio <= limit);
+    CHECK(c.local_requests == 0);
+    problem_free(&p);
+}
+
+static void traffic_is_within_5_percent_of_the_lower_bound(void)
+{
+    if (!cu.ptxsim_counters_get) {
+        printf("SKIP traffic_is_within_5_percent_of_the_lower_bound: only the CPU driver counts\n");
+        return;
+    }
+    traffic_within(32, 8, 128, REF_F16, 4096, 1, 1.05);
+    traffic_within(32, 8, 128, REF_F16, 4096, 3, 1.05);
+    traffic_within(32, 8, 128, REF_F32, 4096, 1, 1.05);
+    traffic_within(8, 8, 128, REF_BF16, 4096, 1, 1.05);
+    traffic_within(28, 4, 128, REF_BF16, 4096, 1, 1.05);
+    traffic_within(16, 2, 64, REF_F16, 4096, 1, 1.05);
+    traffic_within(16, 2, 256, REF_F16, 4096, 1, 1.05);
+}
+
+/* -- ptxas -- */
+
+static int every_example_assembles_without_spills(void)
+{
+    static const unsigned targets[] = {75, 80, 86, 89, 90, 100, 120};
+    const char *folder = getenv("TMPDIR");
+    char path[256], command[600], line[400];
+    unsigned t;
+    uint32_t i, v;
+    if (system("ptxas --version > /dev/null 2>&1")) {
+        printf("SKIP every_example_assembles_without_spills: no ptxas on the PATH\n");
+        return 0;
+    }
+    (void)snprintf(path, sizeof path, "%s/flash_decode_XXXXXX", folder ? folder : "/tmp");
+    {
+        int file = mkstemp(path);
+        if (!CHECK(file >= 0)) return 0;
+        (void)fclose(fdopen(file, "w"));
+    }
+    for (t = 0; t < sizeof targets / sizeof *targets; t++) {
+        ptx_module_desc module_desc;
+        ptx_module *m;
+        const char *text, *label;
+        FILE *file;
+        unsigned kernels = 0, most = 0, registers, stores, loads;
+        int status;
+        memset(&module_desc, 0, sizeof module_desc);
+        module_desc.target = PTX_SM(targets[t]);
+        m = ptx_module_new(&module_desc);
+        for (i = 0; i < ptxk_operation_count(); i++) {
+            unsigned char desc[256];
+            for (v = 0; ptxk_operation_example(i, v, desc, sizeof desc, &label); v++)
+                CHECK_MORE(ptxk_operation_get(i)->emit(m, desc) == PTX_E_NONE, label);
+        }
+        text = ptx_text(m, NULL);
+        if (!CHECK_MORE(text != NULL, ptx_get_error(m)->message)) {
+            ptx_module_free(m);
+            continue;
+        }
+        file = fopen(path, "w");
+        if (CHECK(file != NULL)) {
+            CHECK(fputs(text, file) >= 0);
+            (void)fclose(file);
+        }
+        ptx_module_free(m);
+        (void)snprintf(command, sizeof command, "ptxas -v -arch=sm_%u '%s' -o '%s.cubin' 2>&1", targets[t], path, path);
+        file = popen(command, "r");
+        if (!CHECK(file != NULL)) continue;
+        while (fgets(line, sizeof line, file)) {
+            const char *at = strstr(line, "Used "), *spill = strstr(line, "bytes stack frame, ");
+            if (strstr(line, "error") || strstr(line, "fatal")) CHECK_MORE(!"ptxas", line);
+            if (strstr(line, "Compiling entry")) kernels++;
+            if (at && sscanf(at, "Used %u registers", &registers) == 1 && registers > most) most = registers;
+            if (spill && sscanf(spill, "bytes stack frame, %u bytes spill stores, %u bytes spill loads", &stores, &loads) == 2)
+                CHECK_MORE(!stores && !loads, line);
+        }
+        status = pclose(file);
+        CHECK(status == 0);
+        printf("ptxas sm_%u: %u kernels, at most %u registers\n", targets[t], kernels, most);
+        (void)snprintf(command, sizeof command, "%s.cubin", path);
+        (void)remove(command);
+    }
+    (void)remove(path);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    const char *seed = getenv("PTXGEN_SEED");
+    int status = 0;
+    if (argc > 1 && !strcmp(argv[1], "ptxas")) {
+        every_example_assembles_without_spills();
+    } else {
+        uint64_t number = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
+        printf("PTXGEN_SEED=%llu\n", (unsigned long long)number);
+        seed_state = number * 2862933555777941757u + 3037000493u;
+        if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
+        fill_pools();
+        bad_descriptions_are_refused();
+        heads_not_multiple_of_kv_heads_refused();
+        bad_shapes_are_refused();
+        registry_finds_its_operations();
+        if (CHECK(open_driver())) {
+            zero_length_gives_zeros();
+            length_above_max_seq_is_nan_and_touches_no_cache();
+            infinite_scores();
+            nan_scores_make_their_head_nan_and_no_other();
+            d_above_128_is_stored();
+            mixed_lengths_and_empty_chunks();
+            grid_cannot_be_chosen_wrong();
+            f16_and_bf16_of_all_magnitudes();
+            scale_is_used();
+            groups_of_more_than_8_heads();
+            offsets_past_2_to_32_elements();
+            every_head_dim_type_group_and_length();
+            traffic_is_within_5_percent_of_the_lower_bound();
+            printf("largest error: %.3f of its bound\n", worst);
+        }
+        free(pool_f32);
+        free(pool_f16);
+        free(pool_bf16);
+    }
+    if (failed) status = 1;
+    printf("%u passed, %u failed\n", passed, failed);
+    return status;
+}
