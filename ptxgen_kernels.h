@@ -32,15 +32,16 @@
 
    [MANUAL]
    OPERATION  desc -> code (what is baked: head counts, head_dim, type), shape -> plan (what changes from
-          launch to launch), args -> one by-value parameter that all entries of the plan read. Sizes that change
-          every token, such as lengths, are read from device memory, so a captured graph replays with new ones.
+          launch to launch), args -> one by-value parameter that all entries of the plan read. Sizes that
+          change every token, such as lengths, are read from device memory, so a captured graph replays with
+          the new ones.
 
    FLASH_DECODE  out[b,h,:] = sum_i softmax_i(scale * q[b,h,:] . K[b,g,i,:]) V[b,g,i,:],  i < lengths[b],
           g = h * kv_heads / heads. Split-KV: blocks take chunks of a sequence, a second kernel joins the
           chunks (T. Dao, D. Haziza, F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023),
-          with the online softmax of M. Milakov and N. Gimelshein ("Online normalizer calculation for softmax",
-          2018). f32 arithmetic. The query heads of one KV head share the reads of K and V (up to 8; more are
-          done in tiles of at most 8).
+          with the online softmax of M. Milakov and N. Gimelshein ("Online normalizer calculation for
+          softmax", 2018). f32 arithmetic. The query heads of one KV head share the reads of K and V (up to 8;
+          more are done in tiles of at most 8).
      length 0            zeros; the cache pointers of that sequence are not followed
      length > max_seq    NaN in that sequence's whole output, its cache is not touched; others are right
      length > max_len    right, if it is at most max_seq: max_len only steers the number of splits
@@ -67,8 +68,9 @@ extern "C" {
 
 /* ---- [ERRORS] ------------------------------------------------------------------------------------------
 
-   emit functions report through the module: PTX_E_DESC, with a message that names field, value and rule, before
-   a line is emitted. plan functions return PTX_E_DESC, or PTX_E_ARGUMENT for a NULL, and write such a message: */
+   emit functions report through the module: PTX_E_DESC, with a message that names field, value and rule,
+   before a line is emitted. plan functions return PTX_E_DESC, or PTX_E_ARGUMENT for a NULL, and write such a
+   message: */
 typedef struct ptxk_message {
     char text[160]; /* "flash_decode: head_dim is 100, must be a multiple of 8 from 8 to 256"; "" when well */
 } ptxk_message;
@@ -95,7 +97,7 @@ typedef struct ptxk_flash_decode_shape {
 /* The one argument of both entries, by value. Device addresses. */
 typedef struct ptxk_flash_decode_args {
     uint64_t q;         /* f32 [batch, heads, head_dim], 16-byte aligned */
-    uint64_t k_caches;  /* u64 [batch], each the 16-byte aligned address of kv_type [kv_heads, max_seq, head_dim] */
+    uint64_t k_caches;  /* u64 [batch]: addresses of kv_type [kv_heads, max_seq, head_dim], 16-byte aligned */
     uint64_t v_caches;  /* the same for V */
     uint64_t lengths;   /* u32 [batch], each at most max_seq */
     uint64_t out;       /* f32 [batch, heads, head_dim], 16-byte aligned */
@@ -109,8 +111,8 @@ typedef struct ptxk_flash_decode_args {
    OPERATIONS. X(name): ptxk_<name>_desc, ptxk_<name>_emit(), and its examples below. */
 #define PTXK_OPERATIONS(X) X(flash_decode)
 
-/* EXAMPLES. X(label, fields of the description ...): each type with each size of row, GQA in rotation, and shapes
-   of known models. What ptxdump prints and what the tests assemble for every target. */
+/* EXAMPLES. X(label, fields of the description ...): each type with each size of row, GQA in rotation, and
+   shapes of known models. What ptxdump prints and what the tests assemble for every target. */
 #define PTXK_EXAMPLES_flash_decode(X)                                                                        \
     X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, 0.0f)                                                \
     X("1 head, d 16, f32", 1, 1, 16, PTX_F32, 0.0f)                                                          \
@@ -150,21 +152,21 @@ PTXGEN_API uint32_t ptxk_operation_count(void);
 PTXGEN_API const ptx_operation *ptxk_operation_get(uint32_t index);
 /* NULL for an unknown name. */
 PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name);
-/* Example description `variant` (0, 1, ...) of operation `index`. Returns 0 past the end of either, or when it
-   does not fit into capacity. label may be NULL; it is set to a static text. */
+/* Example description `variant` (0, 1, ...) of operation `index`. Returns 0 past the end of either, or when
+   it does not fit into capacity. label may be NULL; it is set to a static text. */
 PTXGEN_API int ptxk_operation_example(uint32_t index, uint32_t variant, void *desc, size_t capacity,
                                       const char **label);
 
 /* -- flash_decode -- */
 
-/* Append the two entries (chunk pass, combine) to the module. desc: a ptxk_flash_decode_desc. Their names contain
-   all that is baked, so several descriptions fit into one module. */
+/* Append the two entries (chunk pass, combine) to the module. desc: a ptxk_flash_decode_desc. Their names
+   contain all that is baked, so several descriptions fit into one module. */
 PTXGEN_API ptx_code ptxk_flash_decode_emit(ptx_module *m, const void *desc);
-/* The launches for a shape. min_bytes is the lower bound when all sequences are max_len long. why may be NULL. */
+/* The launches for a shape. min_bytes: the lower bound when every sequence is max_len long. why: or NULL. */
 PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
                                            const ptxk_flash_decode_shape *shape, ptx_plan *plan,
                                            ptxk_message *why);
-/* The lower bound of traffic for these lengths (host memory): K and V rows once, q and out once. 0: a bad desc. */
+/* The lower bound of traffic for these lengths (host memory): K, V, q and out once. 0 for a bad desc. */
 PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, const uint32_t *lengths,
                                             uint32_t batch);
 /* Keys that one block takes of a sequence of that length, as the kernel computes it. splits is
@@ -174,9 +176,9 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
 
 /* -- vocabulary: pieces of kernels, for your own as well -- */
 
-/* op (PTX_ADD, PTX_MAX ...) over the lanes whose numbers differ in the bits first, 2 first ... last/2 only; every
-   lane gets the result. (1, 32): the whole warp; (1, 8): each 8 neighbours; (8, 32): the 4 lanes 8 apart.
-   x: 32 bits, all 32 lanes present. */
+/* op (PTX_ADD, PTX_MAX ...) over the lanes whose numbers differ in the bits first, 2 first ... last/2 only;
+   every lane gets the result. (1, 32): the whole warp; (1, 8): each 8 neighbours; (8, 32): the 4 lanes that
+   are 8 apart. x: 32 bits, all 32 lanes present. */
 PTXGEN_API ptx_val ptxk_warp_reduce(ptx_kernel *k, ptx_op_id op, ptx_val x, uint32_t first, uint32_t last);
 /* 16 bytes in one access, as four b32. p NULL: always; otherwise only where *p holds, zeros elsewhere. */
 PTXGEN_API void ptxk_load16(ptx_kernel *k, const ptx_val *p, ptx_mem mem, ptx_val words[4]);
@@ -290,7 +292,8 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
                             d->heads, d->kv_heads);
     if (d->head_dim % 8 || !d->head_dim || d->head_dim > 256)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_decode: head_dim is %u, must be a multiple of 8 from 8 to 256", d->head_dim);
+                            "flash_decode: head_dim is %u, must be a multiple of 8 from 8 to 256",
+                            d->head_dim);
     if (d->kv_type != PTX_F32 && d->kv_type != PTX_F16 && d->kv_type != PTX_BF16)
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: kv_type is %u, must be PTX_F32, PTX_F16 or PTX_BF16", d->kv_type);
@@ -314,17 +317,18 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     while (f->lanes < 32 && f->lanes < f->row_vecs) f->lanes *= 2;
     f->vecs = ptxk__ceil_div(f->row_vecs, f->lanes);
     f->rows = 32 / f->lanes;
-    /* Registers: q and the sums take 2 * tile * elements, K and V in flight 8 * vecs a key, scores tile a key */
+    /* Registers: 2 * tile * elements for q and the sums, 8 * vecs a key for K and V in flight, tile a key for
+       scores: 4 keys at a time pass 255 when tile * elements does 48. */
     f->unroll = f->tile * f->per_vec * f->vecs > 48 ? PTXK__UNROLL / 2 : PTXK__UNROLL;
     f->warp_keys = f->rows * f->unroll;
     f->step = f->warp_keys * PTXK__WARPS;
     f->record = (f->d + 8) * 4;
 
-    /* A split costs, for each of its heads: q read (d floats), its partial result written and read again (d floats
-       and a sector of maximum and sum, which every warp of the combine reads: one for 32 elements), and some 16
-       sectors a block for lengths, pointers and the like. Keys are added until that is 4 % of what K and V
-       themselves take, so that all traffic stays within 5 % of the lower bound; 128 at least, for the start of a
-       block is not free. */
+    /* A split costs, for each of its heads: q read (d floats), its partial result written and read again (d
+       floats and a sector of maximum and sum, which every warp of the combine reads: one for 32 elements),
+       and some 16 sectors a block for lengths, pointers and the like. Keys are added until that is 4 % of what
+       K and V themselves take, so that all traffic stays within 5 % of the lower bound; 128 at least, for the
+       start of a block is not free. */
     overhead = f->tile * (3 * f->d * 4 + 32 + f->d) + 512;
     key_bytes = 2 * f->row_bytes;
     f->min_chunk = ptxk__ceil_div(overhead * 25, key_bytes);
@@ -397,14 +401,15 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     if (!fits) {
         memset(plan, 0, sizeof *plan);
         return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_decode: batch %u, kv_heads %u, max_seq %u, head_dim %u: caches pass 2^64 bytes",
+                            "flash_decode: batch %u, kv_heads %u, max_seq %u, head_dim %u: "
+                            "caches pass 2^64 bytes",
                             shape->batch, f.kv_heads, shape->max_seq, f.d);
     }
     plan->min_bytes = 2 * (uint64_t)shape->batch * f.kv_heads * shape->max_len * f.row_bytes
                       + 2 * (uint64_t)shape->batch * f.heads * f.d * 4;
 
-    /* Eight blocks for each multiprocessor, two to four waves of what fits at once, so that the end of a launch
-       is short even when lengths differ; but no block with fewer keys than min_chunk. */
+    /* Eight blocks for each multiprocessor, two to four waves of what fits at once, so that the end of a
+       launch is short even when lengths differ; but no block with fewer keys than min_chunk. */
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
     most = ptxk__ceil_div(shape->max_len, f.min_chunk);
@@ -582,7 +587,7 @@ static void ptxk__add_to(ptx_kernel *k, ptx_var address, uint64_t bytes)
 
 /* -- flash_decode: chunk pass -- */
 
-/* What a lane keeps for each head: its piece of q and of the weighted sum, the maximum, the sum of weights. */
+/* What a lane keeps for each head: its part of q and of the weighted sum, the maximum, the sum of weights. */
 typedef struct ptxk__flash_state {
     ptx_val q[PTXK__TILE][PTXK__ROW];
     ptx_var sum[PTXK__TILE][PTXK__ROW], most[PTXK__TILE], total[PTXK__TILE];
@@ -753,7 +758,7 @@ static void ptxk__flash_chunks(ptx_module *m, const ptxk__flash *f, const char *
     chunk = ptx_max(k, chunk, ptx_u32(f->min_chunk));
     chunks = ptxk_div_up(k, length, chunk);
     p = ptx_setp(k, PTX_GE, chunk_index, chunks);
-    i = ptx_setp(k, PTX_NE, chunk_index, ptx_u32(0)); /* block 0 writes the output even where there is no key */
+    i = ptx_setp(k, PTX_NE, chunk_index, ptx_u32(0)); /* block 0 writes an output even without a key */
     p = ptx_and(k, p, i);
     ptx_guard(k, p);
     ptx_ret(k);

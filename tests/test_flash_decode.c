@@ -1,10 +1,12 @@
-/* test_flash_decode.c - decode attention is right, on odd shapes, at every edge, and moves no more than it must.
+/* test_flash_decode.c - decode attention is right, on odd shapes, at every edge, and moves no more than it
+ * must.
  *
- *   test_flash_decode           run on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1): the CPU driver or a GPU
- *   test_flash_decode ptxas     assemble every example for every target, where ptxas is on the PATH
+ *   test_flash_decode           run on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1): the CPU
+ * driver or a GPU test_flash_decode ptxas     assemble every example for every target, where ptxas is on the
+ * PATH
  *
- * Data is fresh in every run; PTXGEN_SEED=n repeats one. Outputs and workspace are filled with NaN before each run, and
- * so are the rows of the caches past the end of a sequence. */
+ * Data is fresh in every run; PTXGEN_SEED=n repeats one. Outputs and workspace are filled with NaN before
+ * each run, and so are the rows of the caches past the end of a sequence. */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
 #include "ptxgen_kernels.h"
@@ -68,8 +70,8 @@ static struct {
     int (*cuModuleLoadDataEx)(void **, const void *, unsigned, int *, void **);
     int (*cuModuleUnload)(void *);
     int (*cuModuleGetFunction)(void **, void *, const char *);
-    int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-                          void **, void **);
+    int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          void *, void **, void **);
     /* of the CPU driver only */
     int (*ptxsim_counters_get)(ptxsim_counters *, size_t);
     void (*ptxsim_counters_reset)(void);
@@ -88,11 +90,11 @@ static int open_driver(void)
         printf("cannot open the driver: %s\n", dlerror());
         return 0;
     }
-#define SYMBOL(field, name)                                   \
-    do {                                                      \
-        void *symbol = dlsym(lib, name);                      \
-        memcpy(&cu.field, &symbol, sizeof symbol);            \
-        if (!symbol && !strncmp(name, "cu", 2)) missing++;    \
+#define SYMBOL(field, name)                                                                                 \
+    do {                                                                                                    \
+        void *symbol = dlsym(lib, name);                                                                    \
+        memcpy(&cu.field, &symbol, sizeof symbol);                                                          \
+        if (!symbol && !strncmp(name, "cu", 2)) missing++;                                                  \
     } while (0)
     SYMBOL(cuInit, "cuInit");
     SYMBOL(cuDeviceGet, "cuDeviceGet");
@@ -142,7 +144,7 @@ typedef struct problem {
     ptx_target target;
     enum ref_format format;
     uint32_t lengths[BATCH_MAX];
-    float *q, *out;                       /* [batch][heads][d] */
+    float *q, *out;                            /* [batch][heads][d] */
     void *keys[BATCH_MAX], *values[BATCH_MAX]; /* [kv_heads][max_seq][d] */
     ptx_plan plan;
 } problem;
@@ -191,8 +193,8 @@ static uint32_t type_of(enum ref_format format)
     return format == REF_F32 ? PTX_F32 : format == REF_F16 ? PTX_F16 : PTX_BF16;
 }
 
-static problem problem_new(uint32_t heads, uint32_t kv_heads, uint32_t d, enum ref_format format, uint32_t max_seq,
-                           const uint32_t *lengths, uint32_t batch)
+static problem problem_new(uint32_t heads, uint32_t kv_heads, uint32_t d, enum ref_format format,
+                           uint32_t max_seq, const uint32_t *lengths, uint32_t batch)
 {
     problem p;
     uint32_t i;
@@ -257,7 +259,8 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values)
     int options[2] = {5, 6}; /* error log buffer, its size */
     void *option_values[2];
 
-    if (!CHECK_MORE(ptxk_flash_decode_plan(&p->desc, &p->shape, &p->plan, &why) == PTX_E_NONE, why.text)) return 0;
+    if (!CHECK_MORE(ptxk_flash_decode_plan(&p->desc, &p->shape, &p->plan, &why) == PTX_E_NONE, why.text))
+        return 0;
     memset(&module_desc, 0, sizeof module_desc);
     module_desc.target = p->target;
     m = ptx_module_new(&module_desc);
@@ -288,8 +291,8 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values)
         void *function = NULL;
         ok = CHECK(ptx_entry_get(m, l->entry, &info)) && CHECK(info.param_bytes == sizeof args)
              && CHECK(cu.cuModuleGetFunction(&function, module, info.name) == 0)
-             && CHECK(cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
-                                        l->block[2], l->shared_bytes, NULL, params, NULL)
+             && CHECK(cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
+                                        l->block[1], l->block[2], l->shared_bytes, NULL, params, NULL)
                       == 0);
     }
     ok = CHECK(cu.cuCtxSynchronize() == 0) && ok;
@@ -332,23 +335,25 @@ static void compare(const problem *p, uint32_t sequence, const void *keys, const
     size_t n = (size_t)p->desc.heads * p->desc.head_dim, i, wrong = 0, first = 0;
     double *truth = (double *)malloc(n * sizeof *truth), *bound = (double *)malloc(n * sizeof *bound);
     const float *out = p->out + sequence * n;
-    double scale = p->desc.scale < 0 || p->desc.scale > 0 ? (double)p->desc.scale : 1 / sqrt(p->desc.head_dim);
+    double scale =
+        p->desc.scale < 0 || p->desc.scale > 0 ? (double)p->desc.scale : 1 / sqrt(p->desc.head_dim);
     uint32_t splits = p->plan.launch[0].grid[2], length = p->lengths[sequence];
     uint32_t chunk = length > p->shape.max_seq ? 0 : ptxk_flash_decode_chunk(&p->desc, length, splits);
     char text[256];
-    ref_flash_decode(truth, bound, p->q + sequence * n, keys, values, p->format, p->desc.heads, p->desc.kv_heads,
-                     p->desc.head_dim, rows, length, scale, chunk, splits);
+    ref_flash_decode(truth, bound, p->q + sequence * n, keys, values, p->format, p->desc.heads,
+                     p->desc.kv_heads, p->desc.head_dim, rows, length, scale, chunk, splits);
     for (i = 0; i < n; i++) {
         double error = fabs(out[i] - truth[i]);
         int ok = isnan(truth[i]) ? isnan(out[i]) : error <= bound[i];
         if (!ok && !wrong++) first = i;
         if (ok && bound[i] > 0 && error / bound[i] > worst) worst = error / bound[i];
     }
-    (void)snprintf(text, sizeof text,
-                   "(h%u kv%u d%u type %u, sequence %u, length %u: %u of %u wrong, first [%u][%u] is %g, not %g +- %g)",
-                   p->desc.heads, p->desc.kv_heads, p->desc.head_dim, (unsigned)p->format, sequence, length,
-                   (unsigned)wrong, (unsigned)n, (unsigned)(first / p->desc.head_dim),
-                   (unsigned)(first % p->desc.head_dim), (double)out[first], truth[first], bound[first]);
+    (void)snprintf(
+        text, sizeof text,
+        "(h%u kv%u d%u type %u, sequence %u, length %u: %u of %u wrong, first [%u][%u] is %g, not %g +- %g)",
+        p->desc.heads, p->desc.kv_heads, p->desc.head_dim, (unsigned)p->format, sequence, length,
+        (unsigned)wrong, (unsigned)n, (unsigned)(first / p->desc.head_dim),
+        (unsigned)(first % p->desc.head_dim), (double)out[first], truth[first], bound[first]);
     CHECK_MORE(wrong == 0, text);
     free(truth);
     free(bound);
@@ -393,7 +398,8 @@ static void every_head_dim_type_group_and_length(void)
                 lengths[5] = 2;
                 lengths[6] = chunk - 1;
                 lengths[7] = 1 + random_below(turn % 4 ? 600 : 4097);
-                p = problem_new(groups[j] * kv_heads, kv_heads, dims[i], (enum ref_format)format, 4097, lengths, 8);
+                p = problem_new(groups[j] * kv_heads, kv_heads, dims[i], (enum ref_format)format, 4097,
+                                lengths, 8);
                 if (turn % 3 && capability >= 80) p.target = PTX_SM(80); /* another way to clamp scores */
                 problem_check(&p);
                 CHECK(p.plan.launch[0].grid[2] > 1); /* several chunks were tested */
@@ -445,7 +451,8 @@ static void infinite_scores(void)
             for (i = 0; i < 6; i++) lengths[i] = round < 2 ? 37 : 3 * chunk + 5;
             p = problem_new(4, 1, 64, (enum ref_format)format, 4 * chunk, lengths, 6);
             if (round % 2 && capability >= 80) p.target = PTX_SM(80);
-            for (i = 0; i < 6; i++) { /* q[0] > 0: K[0] = +-inf makes the score of that sign, for all heads */
+            for (i = 0; i < 6;
+                 i++) { /* q[0] > 0: K[0] = +-inf makes the score of that sign, for all heads */
                 for (h = 0; h < 4; h++) {
                     float *q = &p.q[(size_t)(i * 4 + h) * 64];
                     *q = fabsf(*q) + 0.125f;
@@ -455,7 +462,8 @@ static void infinite_scores(void)
                 size_t at = (size_t)i * 64;
                 ref_put(p.keys[0], p.format, at, i % 3 ? (double)-INFINITY : 0.5); /* some are -inf */
                 ref_put(p.keys[1], p.format, at, (double)-INFINITY);               /* all are */
-                if (i % 11 == 4) ref_put(p.keys[2], p.format, at, (double)INFINITY); /* some share the weight */
+                if (i % 11 == 4)
+                    ref_put(p.keys[2], p.format, at, (double)INFINITY); /* some share the weight */
                 ref_put(p.keys[3], p.format, at, i == lengths[0] / 2 ? (double)INFINITY : (double)-INFINITY);
                 ref_put(p.keys[4], p.format, at, (double)INFINITY); /* all share it */
                 if (i + 1 == lengths[0]) ref_put(p.keys[5], p.format, at, (double)-INFINITY); /* the last */
@@ -475,8 +483,9 @@ static void nan_scores_make_their_head_nan_and_no_other(void)
         lengths[0] = lengths[1] = round < 2 ? 50 : 2 * chunk + 9;
         p = problem_new(4, 2, 64, REF_F16, 3 * chunk, lengths, 2);
         if (round % 2 && capability >= 80) p.target = PTX_SM(80);
-        ref_put(p.keys[0], REF_F16, (size_t)(lengths[0] - 3) * 64 + 17, (double)NAN); /* KV head 0 of sequence 0 */
-        p.q[(size_t)(1 * 4 + 3) * 64 + 5] = NAN;                                      /* head 3 of sequence 1 */
+        ref_put(p.keys[0], REF_F16, (size_t)(lengths[0] - 3) * 64 + 17,
+                (double)NAN);                    /* KV head 0 of sequence 0 */
+        p.q[(size_t)(1 * 4 + 3) * 64 + 5] = NAN; /* head 3 of sequence 1 */
         problem_check(&p);
         CHECK(isnan(p.out[0]) && isnan(p.out[64]) && !isnan(p.out[128]) && !isnan(p.out[192]));
         CHECK(!isnan(p.out[256]) && !isnan(p.out[384]) && isnan(p.out[448]));
@@ -530,8 +539,8 @@ static void length_above_max_seq_is_nan_and_touches_no_cache(void)
     problem_free(&p);
 }
 
-/* The splits are the plan's, the chunks follow from the length on the device: whatever the plan was made for, every key
-   is in one chunk. A length that the plan did not expect is right, too. */
+/* The splits are the plan's, the chunks follow from the length on the device: whatever the plan was made
+   for, every key is in one chunk. A length that the plan did not expect is right, too. */
 static void grid_cannot_be_chosen_wrong(void)
 {
     static const uint32_t sms[] = {1, 7, 132, 100000};
@@ -559,14 +568,17 @@ static void offsets_past_2_to_32_elements(void)
     size_t head = (size_t)rows * d * 2;
     device_ptr cache[1] = {0};
     problem p = problem_new(kv_heads, kv_heads, d, REF_F16, 5, lengths, 1);
-    /* 17 * (2^20 + 3) * 256 elements: head 16 starts past 2^32, and the bytes pass 2^33. One cache is both K and V. */
+    /* 17 * (2^20 + 3) * 256 elements: head 16 starts past 2^32, and the bytes pass 2^33. One cache is both K
+     * and V. */
     if (cu.cuMemAlloc(&cache[0], head * kv_heads)) {
-        printf("SKIP offsets_past_2_to_32_elements: no %.1f GB of device memory\n", (double)head * kv_heads / 1e9);
+        printf("SKIP offsets_past_2_to_32_elements: no %.1f GB of device memory\n",
+               (double)head * kv_heads / 1e9);
         problem_free(&p);
         return;
     }
     for (i = 0; i < kv_heads; i++)
-        CHECK(cu.cuMemcpyHtoD(cache[0] + i * head, (char *)p.keys[0] + i * head_bytes(&p), head_bytes(&p)) == 0);
+        CHECK(cu.cuMemcpyHtoD(cache[0] + i * head, (char *)p.keys[0] + i * head_bytes(&p), head_bytes(&p))
+              == 0);
     p.shape.max_seq = rows;
     if (launch(&p, cache, cache)) compare(&p, 0, p.keys[0], p.keys[0], 5);
     cu.cuMemFree(cache[0]);
@@ -578,13 +590,14 @@ static void f16_and_bf16_of_all_magnitudes(void)
     uint32_t i, format;
     for (i = 0; i < 65536; i++) { /* the reference's own conversions */
         double h = ref_from_f16((uint16_t)i), b = ref_from_bf16((uint16_t)i);
-        if (!isnan(h) && ref_to_f16(h) != i) CHECK(!"f16 round trip");
-        if (!isnan(b) && ref_to_bf16(b) != i) CHECK(!"bf16 round trip");
+        if (!isnan(h) && ref_to_f16(h) != i) CHECK_MORE(0, "f16 round trip");
+        if (!isnan(b) && ref_to_bf16(b) != i) CHECK_MORE(0, "bf16 round trip");
     }
     for (format = REF_F16; format <= REF_BF16; format++) {
         static const uint32_t lengths[] = {1000};
         problem p = problem_new(2, 1, 64, (enum ref_format)format, 1000, lengths, 1);
-        for (i = 0; i < 1000 * 64; i++) { /* V: any finite pattern that keeps the sum finite; K: small, subnormal */
+        for (i = 0; i < 1000 * 64;
+             i++) { /* V: any finite pattern that keeps the sum finite; K: small, subnormal */
             uint16_t *v = &((uint16_t *)p.values[0])[i], *k = &((uint16_t *)p.keys[0])[i];
             *v = (uint16_t)random_u32();
             if (format == REF_F16 && (*v & 0x7c00) == 0x7c00) *v = (uint16_t)(*v & 0x83ff);
@@ -624,7 +637,8 @@ static void groups_of_more_than_8_heads(void)
 
 /* -- refusals -- */
 
-static void refuse_desc(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t type, float scale, const char *message)
+static void refuse_desc(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t type, float scale,
+                        const char *message)
 {
     ptxk_flash_decode_desc desc;
     ptxk_flash_decode_shape shape = {1, 10, 10, 100};
@@ -671,7 +685,8 @@ static void bad_descriptions_are_refused(void)
     refuse_desc(1, 1, 128, PTX_F16, INFINITY, "scale is inf, must be from -1e30 to 1e30");
 }
 
-static void refuse_shape(uint32_t batch, uint32_t max_len, uint32_t max_seq, uint32_t sms, const char *message)
+static void refuse_shape(uint32_t batch, uint32_t max_len, uint32_t max_seq, uint32_t sms,
+                         const char *message)
 {
     ptxk_flash_decode_desc desc = {65536, 65536, 256, PTX_F32, 0};
     ptxk_flash_decode_shape shape;
@@ -733,8 +748,8 @@ static void registry_finds_its_operations(void)
 
 /* -- traffic: sectors counted by the CPU driver against the bytes that any implementation must move -- */
 
-static void traffic_within(uint32_t heads, uint32_t kv_heads, uint32_t d, enum ref_format format, uint32_t length,
-                           uint32_t batch, double limit)
+static void traffic_within(uint32_t heads, uint32_t kv_heads, uint32_t d, enum ref_format format,
+                           uint32_t length, uint32_t batch, double limit)
 {
     uint32_t lengths[BATCH_MAX], i;
     ptxsim_counters c;
@@ -748,8 +763,12 @@ static void traffic_within(uint32_t heads, uint32_t kv_heads, uint32_t d, enum r
     ratio = 32.0 * (double)(c.global_load_sectors + c.global_store_sectors) / (double)p.plan.min_bytes;
     printf("traffic: %2u heads on %u, d %u, %s, batch %u, length %u, %u splits: %.4f of the lower bound; "
            "%.1f warp instructions a key and KV head\n",
-           heads, kv_heads, d, format == REF_F32 ? "f32" : format == REF_F16 ? "f16" : "bf16", batch, length,
-           p.plan.launch[0].grid[2], ratio, (double)c.warp_instructions / ((double)length * batch * kv_heads));
+           heads, kv_heads, d,
+           format == REF_F32   ? "f32"
+           : format == REF_F16 ? "f16"
+                               : "bf16",
+           batch, length, p.plan.launch[0].grid[2], ratio,
+           (double)c.warp_instructions / ((double)length * batch * kv_heads));
     CHECK(ratio <= limit);
     CHECK(c.local_requests == 0);
     problem_free(&p);
@@ -815,15 +834,19 @@ static int every_example_assembles_without_spills(void)
             (void)fclose(file);
         }
         ptx_module_free(m);
-        (void)snprintf(command, sizeof command, "ptxas -v -arch=sm_%u '%s' -o '%s.cubin' 2>&1", targets[t], path, path);
+        (void)snprintf(command, sizeof command, "ptxas -v -arch=sm_%u '%s' -o '%s.cubin' 2>&1", targets[t],
+                       path, path);
         file = popen(command, "r");
         if (!CHECK(file != NULL)) continue;
         while (fgets(line, sizeof line, file)) {
             const char *at = strstr(line, "Used "), *spill = strstr(line, "bytes stack frame, ");
-            if (strstr(line, "error") || strstr(line, "fatal")) CHECK_MORE(!"ptxas", line);
+            if (strstr(line, "error") || strstr(line, "fatal")) CHECK_MORE(0, line);
             if (strstr(line, "Compiling entry")) kernels++;
             if (at && sscanf(at, "Used %u registers", &registers) == 1 && registers > most) most = registers;
-            if (spill && sscanf(spill, "bytes stack frame, %u bytes spill stores, %u bytes spill loads", &stores, &loads) == 2)
+            if (spill
+                && sscanf(spill, "bytes stack frame, %u bytes spill stores, %u bytes spill loads", &stores,
+                          &loads)
+                       == 2)
                 CHECK_MORE(!stores && !loads, line);
         }
         status = pclose(file);

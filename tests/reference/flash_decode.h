@@ -1,8 +1,8 @@
 /* flash_decode.h - the truth about decode attention, in double precision, and the 16-bit formats.
  *
- * Written from the definition (softmax over the keys of a sequence), not from the kernel: two passes, no online
- * softmax, no base 2. Beside each output stands a bound of the error that f32 arithmetic may make; its derivation is
- * above ref_flash_decode. */
+ * Written from the definition (softmax over the keys of a sequence), not from the kernel: two passes, no
+ * online softmax, no base 2. Beside each output stands a bound of the error that f32 arithmetic may make;
+ * its derivation is above ref_flash_decode. */
 #ifndef REFERENCE_FLASH_DECODE_H
 #define REFERENCE_FLASH_DECODE_H
 
@@ -30,7 +30,8 @@ static uint16_t ref_to_f16(double x)
     int exponent, n;
     if (isnan(x)) return 0x7fff;
     if (a >= 65520) return (uint16_t)(sign | 0x7c00);
-    if (a < 0x1p-14) return (uint16_t)(sign | (int)nearbyint(ldexp(a, 24))); /* may round up to the first normal */
+    if (a < 0x1p-14)
+        return (uint16_t)(sign | (int)nearbyint(ldexp(a, 24))); /* may round up to the first normal */
     (void)frexp(a, &exponent);
     scaled = ldexp(a, 11 - exponent); /* 1024 ... 2048 */
     n = (int)nearbyint(scaled);
@@ -83,28 +84,26 @@ static void ref_put(void *array, enum ref_format format, size_t index, double x)
 
 /* One sequence: out[heads][d] and bound[heads][d] from q[heads][d] and caches [kv_heads][max_seq][d].
  *
- * Rules at the edges: a score of -inf has weight 0; if all have, or there is none, the output is 0; keys with +inf
- * share the weight equally; NaN in a score makes that head NaN; length > max_seq makes all NaN.
+ * Rules at the edges: a score of -inf has weight 0; if all have, or there is none, the output is 0; keys
+ * with +inf share the weight equally; NaN in a score makes that head NaN; length > max_seq makes all NaN.
  *
- * The bound, with u = 2^-24, for an f32 kernel that keeps scores in base 2, splits a sequence into `splits` parts of at
- * most `chunk` keys, and each part over 4 warps and groups of lanes:
- *   score      c = scale log2 e and q c are rounded (2u), a lane sums at most 8 terms, 5 steps join 32 lanes (13u):
- *              |error of s_i| <= 15 u A_i, A_i = sum |q_j k_j| |c|; 16 for the second order. f16 and bf16 are exact
- *              in f32.
- *   weight     2^(s_i - m): the subtraction is rounded, u |s_i - m| (m grows, so the final m bounds it), ex2.approx
- *              is good to 2 ulp <= 4u. m itself cancels in the quotient, whatever its error.
- *   rescaling  each change of m multiplies by 2^(m - m'), 4u + u for the product, and ln 2 u |m - m'|; the m - m' add
- *              up to at most max - min of the scores. Where m does not change the factor is exactly 1. A lane group
- *              takes at least 8 keys of its block at a time, then come lanes, warps and parts:
- *              C = chunk / 8 + 5 + 4 + splits changes at most.
- *   sums       a lane group adds at most chunk / 4 terms, then the joins: G = (chunk / 4 + 5 + 4 + splits) u.
- *   quotient   the reciprocal and its product: 2u.
- * With E_i = ln 2 (16 u A_i + u (|s_i - m| + range)) + 4u + 5uC + G and w_i the true weights:
- *   |error| <= sum w_i |v_i| E_i + |out| sum w_i E_i + 2u |out|, times 1.1 for the second order, and an absolute
- *   1e-37 for what underflows. */
-static void ref_flash_decode(double *out, double *bound, const float *q, const void *keys, const void *values,
-                             enum ref_format format, uint32_t heads, uint32_t kv_heads, uint32_t d, uint64_t max_seq,
-                             uint64_t length, double scale, uint32_t chunk, uint32_t splits)
+ * The bound, with u = 2^-24, for an f32 kernel that keeps scores in base 2, splits a sequence into `splits`
+ * parts of at most `chunk` keys, and each part over 4 warps and groups of lanes: score      c = scale log2 e
+ * and q c are rounded (2u), a lane sums at most 8 terms, 5 steps join 32 lanes (13u): |error of s_i| <= 15 u
+ * A_i, A_i = sum |q_j k_j| |c|; 16 for the second order. f16 and bf16 are exact in f32. weight     2^(s_i -
+ * m): the subtraction is rounded, u |s_i - m| (m grows, so the final m bounds it), ex2.approx is good to 2
+ * ulp <= 4u. m itself cancels in the quotient, whatever its error. rescaling  each change of m multiplies by
+ * 2^(m - m'), 4u + u for the product, and ln 2 u |m - m'|; the m - m' add up to at most max - min of the
+ * scores. Where m does not change the factor is exactly 1. A lane group takes at least 8 keys of its block
+ * at a time, then come lanes, warps and parts: C = chunk / 8 + 5 + 4 + splits changes at most. sums       a
+ * lane group adds at most chunk / 4 terms, then the joins: G = (chunk / 4 + 5 + 4 + splits) u. quotient the
+ * reciprocal and its product: 2u. With E_i = ln 2 (16 u A_i + u (|s_i - m| + range)) + 4u + 5uC + G and w_i
+ * the true weights: |error| <= sum w_i |v_i| E_i + |out| sum w_i E_i + 2u |out|, times 1.1 for the second
+ * order, and an absolute 1e-37 for what underflows. */
+static void ref_flash_decode(double *out, double *bound, const float *q, const void *keys,
+                             const void *values, enum ref_format format, uint32_t heads, uint32_t kv_heads,
+                             uint32_t d, uint64_t max_seq, uint64_t length, double scale, uint32_t chunk,
+                             uint32_t splits)
 {
     const double u = 0x1p-24, ln2 = 0.69314718055994530942;
     uint32_t group = heads / kv_heads, g, h, e;
@@ -135,7 +134,8 @@ static void ref_flash_decode(double *out, double *bound, const float *q, const v
             }
         }
         for (h = 0; h < group; h++) { /* scores become weights, sizes become E_i */
-            double *s = score + h * length, *a = size + h * length, most = -INFINITY, least = INFINITY, total = 0;
+            double *s = score + h * length, *a = size + h * length, most = -INFINITY, least = INFINITY,
+                   total = 0;
             double fixed = (4 + 5 * (chunk / 8.0 + 9 + splits) + (chunk / 4.0 + 9 + splits)) * u, error = 0;
             int nan = 0;
             for (i = 0; i < length; i++) {
@@ -160,7 +160,8 @@ static void ref_flash_decode(double *out, double *bound, const float *q, const v
                 error += s[i] * a[i];
             }
             for (e = 0; e < d; e++) {
-                double *o = out + (size_t)(g * group + h) * d + e, *b = bound + (size_t)(g * group + h) * d + e;
+                double *o = out + (size_t)(g * group + h) * d + e,
+                       *b = bound + (size_t)(g * group + h) * d + e;
                 *o = nan ? (double)NAN : 0;
                 *b = 0;
                 if (nan) continue;
@@ -176,7 +177,8 @@ static void ref_flash_decode(double *out, double *bound, const float *q, const v
                 }
             }
             for (e = 0; e < d && !nan; e++) {
-                double *o = out + (size_t)(g * group + h) * d + e, *b = bound + (size_t)(g * group + h) * d + e;
+                double *o = out + (size_t)(g * group + h) * d + e,
+                       *b = bound + (size_t)(g * group + h) * d + e;
                 *b = 1.1 * (*b + fabs(*o) * (error + 2 * u));
             }
         }

@@ -1,0 +1,70 @@
+/* saxpy - y = a x + y, from C calls to checked numbers: build a kernel, load it, launch it, look at the result.
+   cc -O2 examples/saxpy.c -o saxpy -ldl
+
+   Runs on the GPU; without one, on the CPU driver: PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./saxpy */
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen.h"
+#include "../ptxgen_cuda.h"
+
+/* One thread an element. */
+static void emit_saxpy(ptx_module *m) {
+    ptx_kernel *k = ptx_entry(m, "saxpy");
+    ptx_val x = ptx_param_ptr(k, "x", PTX_GLOBAL);
+    ptx_val y = ptx_param_ptr(k, "y", PTX_GLOBAL);
+    ptx_val a = ptx_param(k, "a", PTX_F32);
+    ptx_val n = ptx_param(k, "n", PTX_U32);
+    ptx_val block = ptx_ctaid_x(k);
+    ptx_val threads = ptx_ntid_x(k);
+    ptx_val thread = ptx_tid_x(k);
+    ptx_val i = ptx_mad(k, block, threads, thread);
+    ptx_val inside = ptx_setp(k, PTX_LT, i, n);
+    ptx_if(k, inside);
+    {
+        ptx_mem xi = ptx_at(ptx_ptr_add(k, x, i, sizeof(float)), 0);
+        ptx_mem yi = ptx_at(ptx_ptr_add(k, y, i, sizeof(float)), 0);
+        ptx_val xv = ptx_ld(k, PTX_F32, xi);
+        ptx_val yv = ptx_ld(k, PTX_F32, yi);
+        ptx_st(k, PTX_F32, yi, ptx_fma(k, a, xv, yv));
+    }
+    ptx_end(k);
+    ptx_ret(k);
+}
+
+enum { N = 1000003 };
+static float x[N], y[N], result[N];
+
+int main(void) {
+    ptxcu *cu = NULL;
+    ptx_module *m = NULL;
+    ptxcu_program *program = NULL;
+    ptxcu_buffer dx = {0, 0}, dy = {0, 0};
+    ptx_launch launch = {0, {(N + 255) / 256, 1, 1}, {256, 1, 1}, 0};
+    ptxcu_arg args[4];
+    long i, wrong = 0;
+    int failed = 1;
+    for (i = 0; i < N; i++) x[i] = (float)i, y[i] = (float)(N - i);
+
+    if (ptxcu_open(&cu, NULL)) goto done;
+    m = ptx_module_new(NULL);
+    emit_saxpy(m);
+    if (ptxcu_load(cu, m, &program) || ptxcu_alloc(cu, sizeof x, &dx) || ptxcu_alloc(cu, sizeof y, &dy)) goto done;
+    if (ptxcu_upload(cu, dx, 0, x, sizeof x, 0) || ptxcu_upload(cu, dy, 0, y, sizeof y, 0)) goto done;
+    args[0] = ptxcu_arg_buffer(dx);
+    args[1] = ptxcu_arg_buffer(dy);
+    args[2] = ptxcu_arg_f32(2.0f);
+    args[3] = ptxcu_arg_u32(N);
+    if (ptxcu_launch(cu, program, &launch, args, 4, 0)) goto done;
+    if (ptxcu_download(cu, result, dy, 0, sizeof y, 0) || ptxcu_sync(cu)) goto done;
+
+    for (i = 0; i < N; i++) wrong += result[i] != 2.0f * x[i] + y[i];
+    printf("saxpy on %s: %d elements, %ld wrong\n", ptxcu_device(cu)->name, (int)N, wrong);
+    failed = wrong != 0;
+done:
+    if (ptxcu_get_error(cu)->code) fprintf(stderr, "saxpy: %s\n", ptxcu_get_error(cu)->message);
+    ptx_module_free(m);
+    ptxcu_close(cu);
+    return failed;
+}
