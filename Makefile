@@ -57,4 +57,4 @@ $(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/sim
 
 $(B)/bench: tests/bench/bench.c $(HEADERS)
 	@mkdir -p $(B)
-	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
+	$(CC) -std=c11 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm

@@ -80,14 +80,14 @@
 /* ---- [CONFIG] ---------------------------------------------------------------------------------------------
 
    PTXGEN_IMPLEMENTATION   in one file: compile the code
-   PTXGEN_STATIC           all functions static (a private copy in one file)
+   PTXGEN_STATIC           with it: all functions static, a private copy in that file
    PTXGEN_API              your own linkage, e.g. __declspec(dllexport)
 */
 #include <stddef.h>
 #include <stdint.h>
 
 #ifndef PTXGEN_API
-#ifdef PTXGEN_STATIC
+#if defined(PTXGEN_STATIC) && defined(PTXGEN_IMPLEMENTATION)
 #define PTXGEN_API static inline
 #else
 #define PTXGEN_API extern
@@ -281,11 +281,12 @@ typedef struct ptx_operation {
 
 /* ---- [TABLE] ----------------------------------------------------------------------------------------------
 
-   MODIFIERS. One bit each; they print in the order of their bits, before the type. Two families: arithmetic,
-   and memory (which carry bit 63, so that one family is never taken for the other). The texts and the first
-   .version and target of a modifier stand in ptx__mods[], in bit order. */
-#define PTX__A(bit) ((ptx_mods)1 << (bit))
+   MODIFIERS. One bit each; they print in the order of their bits, before the type. Two families, arithmetic
+   (which carry bit 62) and memory (bit 63), so that one is never taken for the other. The texts and the first
+   .version and target of a modifier stand in ptx__mods_arith[] and ptx__mods_memory[], in bit order. */
+#define PTX__A(bit) ((ptx_mods)1 << 62 | (ptx_mods)1 << (bit))
 #define PTX__M(bit) ((ptx_mods)1 << 63 | (ptx_mods)1 << (bit))
+#define PTX__FAMILY ((ptx_mods)3 << 62)
 
 #define PTX_EQ PTX__A(0) /* comparisons: setp, set */
 #define PTX_NE PTX__A(1)
@@ -396,10 +397,14 @@ typedef struct ptx_operation {
 #define PTX__ATOM_MINMAX (PTX_ATOM_MIN | PTX_ATOM_MAX)
 #define PTX__ATOM (PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC            \
                    | PTX_ATOM_EXCH | PTX_ATOM_CAS)
-#define PTX__ORDER (PTX__SEM | PTX__SCOPE)
-#define PTX__LOAD (PTX__ORDER | PTX__SPACE | PTX__COP_LD | PTX_NC | PTX__L1 | PTX__L2 | PTX__VEC)
-#define PTX__STORE (PTX__ORDER | PTX__SPACE | PTX__COP_ST | PTX__L1 | PTX__VEC)
-#define PTX__ATOMIC (PTX__ORDER | PTX__M_GLOBAL | PTX__M_SHARED)
+#define PTX__SEM_LD (PTX_WEAK | PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE)
+#define PTX__SEM_ST (PTX_WEAK | PTX_VOLATILE | PTX_RELAXED | PTX_RELEASE)
+#define PTX__SEM_ATOM (PTX_RELAXED | PTX_ACQUIRE | PTX_RELEASE | PTX_ACQ_REL)
+#define PTX__WRITABLE (PTX__M_GLOBAL | PTX__M_SHARED | PTX__M_LOCAL)
+#define PTX__HINTS (PTX__L1 | PTX__L2 | PTX__VEC)
+#define PTX__LOAD (PTX__SEM_LD | PTX__SCOPE | PTX__SPACE | PTX__COP_LD | PTX_NC | PTX__HINTS)
+#define PTX__STORE (PTX__SEM_ST | PTX__SCOPE | PTX__WRITABLE | PTX__COP_ST | PTX__L1 | PTX__VEC)
+#define PTX__ATOMIC (PTX__SEM_ATOM | PTX__SCOPE | PTX__M_GLOBAL | PTX__M_SHARED)
 
 /* Sets of types, one bit each. */
 #define PTX__T(type) ((uint64_t)1 << PTX_##type)
@@ -451,7 +456,7 @@ typedef struct ptx_operation {
     FORM(MUL, "mul", "t=tt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT, 0, 0, 42, 53)                         \
     FORM(MUL, "mul", "t=tt", PTX__BF16S, 0, PTX_RN, 0, 0, 78, 90)                                            \
     OP(MAD, "mad", "t=ttt", PTX__INT, 0, PTX__LOHI, PTX__LOHI, PTX_LO, 10, 0)                                \
-    FORM(MAD, "mad", "t=ttt", PTX__T(S32), 0, PTX_HI | PTX_SAT, PTX_SAT, 0, 10, 0)                           \
+    FORM(MAD, "mad", "t=ttt", PTX__T(S32), 0, PTX_HI | PTX_SAT, PTX_HI | PTX_SAT, 0, 10, 0)                  \
     FORM(MAD, "mad", "w=ttw", PTX__I16 | PTX__I32, 0, PTX_WIDE, PTX_WIDE, 0, 10, 0)                          \
     OP(FMA, "fma", "t=ttt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, PTX__ROUND, PTX_RN, 10, 0)       \
     FORM(FMA, "fma", "t=ttt", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                         \
@@ -512,12 +517,13 @@ typedef struct ptx_operation {
     OP(CLZ, "clz", "*u=t", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                   \
     OP(BREV, "brev", "*t=t", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                 \
     OP(SETP, "setp", "p=tt", PTX__INT, 0, PTX__CMP_ORDERED, PTX__CMP, 0, 10, 0)                              \
-    FORM(SETP, "setp", "p=ttp", PTX__INT, 0, PTX__CMP_ORDERED | PTX__BOOL, PTX__BOOL, 0, 10, 0)              \
+    FORM(SETP, "setp", "p=ttp", PTX__INT, 0, PTX__CMP_ORDERED | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 10, 0)   \
     FORM(SETP, "setp", "p=tt", PTX__BITS, 0, PTX_EQ | PTX_NE, PTX__CMP, 0, 10, 0)                            \
     FORM(SETP, "setp", "p=tt", PTX__T(F32), 0, PTX__CMP | PTX_FTZ, PTX__CMP, 0, 10, 0)                       \
-    FORM(SETP, "setp", "p=ttp", PTX__T(F32), 0, PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__BOOL, 0, 10, 0)         \
+    FORM(SETP, "setp", "p=ttp", PTX__T(F32), 0, PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__BOOL | PTX__CMP, 0,     \
+        10, 0)                                                                                               \
     FORM(SETP, "setp", "p=tt", PTX__T(F64), 0, PTX__CMP, PTX__CMP, 0, 10, 0)                                 \
-    FORM(SETP, "setp", "p=ttp", PTX__T(F64), 0, PTX__CMP | PTX__BOOL, PTX__BOOL, 0, 10, 0)                   \
+    FORM(SETP, "setp", "p=ttp", PTX__T(F64), 0, PTX__CMP | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 10, 0)        \
     FORM(SETP, "setp", "p=tt", PTX__T(F16), 0, PTX__CMP | PTX_FTZ, PTX__CMP, 0, 42, 53)                      \
     FORM(SETP, "setp", "p=tt", PTX__T(BF16), 0, PTX__CMP, PTX__CMP, 0, 78, 90)                               \
     OP(SELP, "selp", "*t=ttp", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                 \
@@ -560,16 +566,18 @@ typedef struct ptx_operation {
     FORM(ATOMIC, "atom", "t=mt",     PTX__T(U32),  0, PTX__ATOMIC | PTX_ATOM_INC | PTX_ATOM_DEC,             \
                                                                        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 20,   \
                                                                            20)                               \
-    FORM(ATOMIC, "atom", "t=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_NOFTZ, 0, 63, 70) \
+    FORM(ATOMIC, "atom", "t=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ,                       \
+        PTX_ATOM_ADD | PTX_NOFTZ, 0, 63, 70)                                                                 \
     OP(RED_BITS, "red", "*=mt", PTX__B32_64, 0, PTX__ATOMIC | PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 32, 32)     \
     OP(RED, "red", "=mt", PTX__I32 | PTX__I64, 0, PTX__ATOMIC | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 32,   \
         32)                                                                                                  \
     FORM(RED, "red",   "=mt",      PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__ATOMIC | PTX_ATOM_ADD,      \
                                                                              PTX_ATOM_ADD, 0, 20, 20)        \
     FORM(RED, "red", "=mt", PTX__T(F64), 0, PTX__ATOMIC | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)             \
-    FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_NOFTZ, 0, 63, 70)      \
-    OP(FENCE, "fence", "=", 0, 0, PTX_ACQ_REL | PTX_SC | PTX__SCOPE, PTX_ACQ_REL | PTX_SC,                   \
-                                                                             PTX_ACQ_REL, 60, 70)            \
+    FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD | PTX_NOFTZ,  \
+        0, 63, 70)                                                                                           \
+    OP(FENCE, "fence", "=", 0, 0, PTX_ACQ_REL | PTX_SC | PTX__SCOPE,                                         \
+       PTX_ACQ_REL | PTX_SC | PTX__SCOPE, PTX_ACQ_REL, 60, 70)                                               \
     OP(SHFL_UP, "shfl.sync.up", "*t=tuuu", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                  \
     OP(SHFL_DOWN, "shfl.sync.down", "*t=tuuu", PTX__T(B32), 0, 0, 0, 0, 60, 30)                              \
     OP(SHFL_BFLY, "shfl.sync.bfly", "*t=tuuu", PTX__T(B32), 0, 0, 0, 0, 60, 30)                              \
@@ -626,7 +634,7 @@ typedef enum ptx_special { PTX_SPECIALS(PTX__ENUM) PTX__SPECIAL_COUNT } ptx_spec
 
 /* -- module -- */
 
-/* A new, empty module; desc NULL: all defaults. NULL when out of memory, or when the description is wrong. */
+/* A new, empty module; desc NULL: all defaults. NULL when out of memory; a wrong description is its error. */
 PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc);
 PTXGEN_API void ptx_module_free(ptx_module *m);
 /* Forget kernels and error, keep target and memory. Handles of before are foreign from now on. */
@@ -686,7 +694,8 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
 PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                uint32_t count, uint32_t align);
 /* The dynamic shared memory that the launch gives (ptx_launch.shared_bytes), 16-byte aligned: its address. */
-#define ptx_shared_dynamic(k) ptx_shared_((k), PTX__AT, NULL, PTX_B8, 0, 16)
+#define ptx_shared_dynamic(k) ptx_shared_dynamic_((k), PTX__AT)
+PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site);
 
 /* -- operands that need no kernel -- */
 
@@ -1024,7 +1033,8 @@ static const ptx__mod_fact ptx__mods_memory[] = {{".weak", 60, 70},
                                                  {".v4", 0, 0}};
 
 /* At most one modifier of each of these. */
-static const ptx_mods ptx__exclusive[] = {PTX__CMP, PTX__BOOL, PTX__PART, PTX__FUNNEL, PTX__ROUND_ANY};
+static const ptx_mods ptx__exclusive[] = {PTX__CMP,    PTX__BOOL,      PTX__PART,
+                                          PTX__FUNNEL, PTX__ROUND_ANY, PTX_SAT | PTX_RELU};
 static const ptx_mods ptx__exclusive_memory[] = {PTX__SEM, PTX__SCOPE, PTX__SPACE, PTX__COP_LD | PTX__COP_ST,
                                                  PTX__L1,  PTX__L2,    PTX__VEC,   PTX__ATOM};
 
@@ -1075,8 +1085,8 @@ typedef struct ptx__ins {
 
 typedef struct ptx__label {
     const char *site;
-    uint32_t at; /* instruction + 1, 0: not placed */
-    uint32_t uses;
+    uint32_t at;           /* instruction + 1, 0: not placed */
+    uint32_t uses, closed; /* closed: the end of a scope, nobody can branch to it any more */
     const char *used;
 } ptx__label;
 
@@ -1141,7 +1151,8 @@ struct ptx_module {
     uint32_t used; /* kernels in use; those behind it keep their memory */
     PTX__ARRAY(ptx_kernel *) kernels;
     PTX__ARRAY(ptx__form) forms;
-    PTX__ARRAY(char) chars; /* names and mnemonics */
+    PTX__ARRAY(char) names;
+    PTX__ARRAY(char) chars; /* mnemonics of the forms */
     PTX__ARRAY(char) text;
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
@@ -1167,7 +1178,7 @@ static const ptx_error ptx__no_module = {PTX_E_MEMORY,
 static ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, ptx_code code, const char *site, const char *format,
                            va_list args) {
     char what[512];
-    const char *kernel = k ? m->chars.at + k->name : "";
+    const char *kernel = k ? m->names.at + k->name : "";
     if (m->error.code) return m->error.code;
     vsnprintf(what, sizeof what, format, args);
     if (!site) site = "";
@@ -1212,7 +1223,7 @@ static ptx_code ptx__fail_at(ptx_kernel *k, ptx_code code, uint32_t instruction,
     if (m->error.code == code) {
         m->error.instruction = instruction;
         snprintf(m->message, sizeof m->message, "%s: error: kernel '%.80s', instruction %lu: %s%s [%s]", site,
-                 m->chars.at + k->name, (unsigned long)instruction, what, detail, ptx_error_name(code));
+                 m->names.at + k->name, (unsigned long)instruction, what, detail, ptx_error_name(code));
     }
     return code;
 }
@@ -1238,7 +1249,7 @@ static void ptx__release(ptx_module *m, void *at, size_t capacity, size_t size) 
 }
 
 /* The array's pointer goes through a local and memcpy: void ** may not alias T **. */
-#define PTX__ROOM(m, array, more, ok)                                                                         \
+#define PTX__ROOM(m, array, more, ok)                                                                        \
     do {                                                                                                     \
         (ok) = 1;                                                                                            \
         if ((more) > (array).capacity - (array).count) {                                                     \
@@ -1248,20 +1259,21 @@ static void ptx__release(ptx_module *m, void *at, size_t capacity, size_t size) 
         }                                                                                                    \
     } while (0)
 
-/* Short texts are copied as this many bytes whatever their length, which is faster; so a pool that they are copied from
-   has that much behind its last text, and whoever copies has room for it. */
+/* Short texts are copied as this many bytes whatever their length, which is faster; so a pool that they are
+   copied from has that much behind its last text, and whoever copies has room for it. */
 #define PTX__SLACK 32
 
-/* ASCII text to the character pool, NUL-terminated: its offset, or 0 when out of memory (offset 0 holds "").
-   */
+/* ASCII text to the names, which a reset forgets: its offset, or 0 when out of memory (offset 0 holds ""). */
 static uint32_t ptx__keep(ptx_module *m, const char *s, size_t length) {
-    int ok;
-    uint32_t at = (uint32_t)m->chars.count;
-    PTX__ROOM(m, m->chars, length + 1 + PTX__SLACK, ok);
+    int ok,
+        own = m->names.at && (uintptr_t)s - (uintptr_t)m->names.at < m->names.count; /* may be one of ours */
+    size_t from = own ? (size_t)(s - m->names.at) : 0;
+    uint32_t at = (uint32_t)m->names.count;
+    PTX__ROOM(m, m->names, length + 1, ok);
     if (!ok) return 0;
-    memcpy(m->chars.at + at, s, length);
-    memset(m->chars.at + at + length, 0, 1 + PTX__SLACK);
-    m->chars.count += length + 1;
+    memcpy(m->names.at + at, own ? m->names.at + from : s, length);
+    m->names.at[at + length] = 0;
+    m->names.count += length + 1;
     return at;
 }
 
@@ -1316,7 +1328,8 @@ PTXGEN_API void ptx_module_reset(ptx_module *m) {
     else if (m->version > m->cap)
         ptx_fail(m, PTX_E_VERSION, "", "target sm_%u%s needs PTX %u.%u, the cap is %u.%u", m->target & 0xfffu,
                  m->target & 0x1000u ? "a" : "", m->version / 10, m->version % 10, m->cap / 10, m->cap % 10);
-    if (m->chars.count == 0) ptx__keep(m, "", 0);
+    m->names.count = 0;
+    ptx__keep(m, "", 0);
 }
 
 PTXGEN_API void ptx_module_free(ptx_module *m) {
@@ -1335,6 +1348,7 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
     }
     ptx__release(m, (void *)m->kernels.at, m->kernels.capacity, sizeof *m->kernels.at);
     ptx__release(m, m->forms.at, m->forms.capacity, sizeof *m->forms.at);
+    ptx__release(m, m->names.at, m->names.capacity, 1);
     ptx__release(m, m->chars.at, m->chars.capacity, 1);
     ptx__release(m, m->text.at, m->text.capacity, 1);
     ptx__release(m, m->blocks.at, m->blocks.capacity, sizeof *m->blocks.at);
@@ -1393,6 +1407,7 @@ PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
     return v;
 }
 PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space) {
+    if (v.kind != PTX__REG || (unsigned)space > PTX_CONST) return ptx__none();
     v.space = (uint8_t)space;
     return v;
 }
@@ -1488,9 +1503,9 @@ static const ptx__mod_fact *ptx__mod(ptx_mods family, unsigned bit) {
 /* The first modifier of a set, for messages. */
 static const char *ptx__mod_text(ptx_mods set, ptx_mods family) {
     unsigned bit;
-    for (bit = 0; bit < 63; bit++)
+    for (bit = 0; bit < 62; bit++)
         if (set >> bit & 1) return ptx__mod(family, bit) ? ptx__mod(family, bit)->text : "?";
-    return family >> 63 ? "a memory modifier" : "?";
+    return set >> 63 ? "a memory modifier" : "an arithmetic modifier";
 }
 
 static int ptx__conflict(ptx_mods mods) {
@@ -1498,10 +1513,35 @@ static int ptx__conflict(ptx_mods mods) {
     size_t i, n = mods >> 63 ? sizeof ptx__exclusive_memory / sizeof *groups
                              : sizeof ptx__exclusive / sizeof *groups;
     for (i = 0; i < n; i++) {
-        ptx_mods in = mods & groups[i] & ~((ptx_mods)1 << 63);
+        ptx_mods in = mods & groups[i] & ~PTX__FAMILY;
         if (in & (in - 1)) return 1;
     }
     return 0;
+}
+
+/* Of the modifiers that a row needs, those of one group stand for each other; of each group one must be
+   there. */
+static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
+    const ptx_mods *groups = need >> 63 ? ptx__exclusive_memory : ptx__exclusive;
+    size_t i, n = need >> 63 ? sizeof ptx__exclusive_memory / sizeof *groups
+                             : sizeof ptx__exclusive / sizeof *groups;
+    need &= ~PTX__FAMILY;
+    for (i = 0; i < n; i++) {
+        if (need & groups[i] && !(need & groups[i] & have)) return need & groups[i];
+        need &= ~groups[i];
+    }
+    return need & have ? 0 : need;
+}
+
+/* What the memory model adds: order and scope go together, and exclude cache operators and the read-only
+   path. */
+static int ptx__order_wrong(unsigned op, ptx_mods mods) {
+    ptx_mods sem = mods & PTX__SEM & ~PTX__FAMILY, scope = mods & PTX__SCOPE & ~PTX__FAMILY;
+    ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE;
+    if (op != PTX_LD && op != PTX_ST) return 0;
+    if ((strong != 0) != (scope != 0)) return 1;
+    if (sem && mods & (PTX__COP_LD | PTX__COP_ST | PTX_NC) & ~PTX__FAMILY) return 1;
+    return (mods & PTX_NC & ~PTX__FAMILY) && !(mods & PTX__M_GLOBAL & ~PTX__FAMILY);
 }
 
 static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
@@ -1511,13 +1551,11 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         ptx_mods all = asked;
         if (row->types ? !(row->types >> type & 1) : type != PTX_NONE) continue;
         if (row->src && !(row->src >> src & 1)) continue;
-        if (!near) near = row;
-        if (row->need && !(asked & row->need & ~((ptx_mods)1 << 63))) {
-            if (!row->dflt) continue;
-            all |= row->dflt;
-        }
-        if (all & ~row->allow || (asked && (row->allow ^ asked) >> 63 && row->allow)) continue;
-        if (ptx__conflict(all)) continue;
+        if (!near || asked & ~near->allow) near = row;
+        if (row->dflt && !(asked & row->need & ptx__missing(row->need, 0))) all |= row->dflt;
+        if (all & ~row->allow || ptx__missing(row->need, all) || ptx__conflict(all)
+            || ptx__order_wrong(op, all))
+            continue;
         *mods = all;
         return row;
     }
@@ -1529,13 +1567,19 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__types[type].name);
     else if (asked & ~near->allow)
         ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s does not take %s", near->name, ptx__types[type].name,
-                  ptx__mod_text(asked & ~near->allow, asked));
-    else if (asked && ptx__conflict(asked))
+                  ptx__mod_text(asked & ~near->allow,
+                                asked & ~near->allow & PTX__FAMILY ? asked & ~near->allow : asked));
+    else if (ptx__conflict(asked))
         ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s: two modifiers exclude each other", near->name,
                   ptx__types[type].name);
+    else if (ptx__order_wrong(op, asked))
+        ptx__fail(k, PTX_E_MODIFIER, site,
+                  "%s.%s: an order needs a scope and a scope an order, and neither goes with "
+                  "cache operators; .nc is for global memory",
+                  near->name, ptx__types[type].name);
     else
         ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s needs one more modifier, such as %s", near->name,
-                  ptx__types[type].name, ptx__mod_text(near->need, near->need));
+                  ptx__types[type].name, ptx__mod_text(ptx__missing(near->need, asked), near->need));
     return NULL;
 }
 
@@ -1561,7 +1605,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     version = row->version;
     sm = row->sm;
     ptx__append(text, &length, row->name);
-    for (bit = 0; bit < 63; bit++) {
+    for (bit = 0; bit < 62; bit++) {
         const ptx__mod_fact *mod;
         if (!(mods >> bit & 1)) continue;
         mod = ptx__mod(mods, bit);
@@ -1590,8 +1634,12 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     PTX__ROOM(m, m->forms, 1, ok);
     if (!ok) return 0;
     form = &m->forms.at[m->forms.count];
-    form->text = ptx__keep(m, text, length);
-    if (!form->text) return 0;
+    PTX__ROOM(m, m->chars, length + PTX__SLACK, ok);
+    if (!ok) return 0;
+    form->text = (uint32_t)m->chars.count;
+    memcpy(m->chars.at + form->text, text, length);
+    memset(m->chars.at + form->text + length, 0, PTX__SLACK);
+    m->chars.count += length;
     form->asked = asked;
     form->key = op | type << 16 | src << 24;
     form->text_length = (uint32_t)length;
@@ -1730,7 +1778,8 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
         }
     } else {
         if (kind == 's' || (kind == 'b' && (int64_t)bits < 0)) tag = PTX__W_SIGNED;
-        if (!ptx__fits(bits, v.type ? v.type : type) || !ptx__fits(bits, type)) {
+        if (!ptx__fits(bits, v.type ? v.type : type) || !ptx__fits(bits, type)
+            || (v.type == PTX_NONE && kind == 'u' && (int64_t)bits < 0)) {
             ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %lld does not fit %s", index, name,
                       (long long)bits, ptx__types[v.type ? v.type : type].name);
             return 0;
@@ -1844,9 +1893,18 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
         return d;
     }
+    if (type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "type %u is none", type >= PTX__TYPE_COUNT ? type : src_type);
+        return d;
+    }
     sig = ptx__rows[k->m->first[op]].sig;
     loose = *sig == '*';
     slot = ptx__sources(sig);
+    if (*slot == 'm' || *sig == '~' || op == PTX_BRA || (*slot == 'c' && src_type == PTX_NONE)) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
+                  ptx__rows[k->m->first[op]].name, ptx__rows[k->m->first[op]].name);
+        return d;
+    }
     if (type == PTX_NONE) {
         unsigned typed = 0; /* slots that have the instruction's type */
         for (i = 0; i < n && slot[i]; i++) {
@@ -1854,7 +1912,8 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
             typed = 1;
             if (src[i].kind == PTX__REG) { /* a register decides before an immediate does */
                 actual = src[i].type;
-                break;
+                if (actual < PTX__TYPE_COUNT && ptx__types[actual].kind != 'b')
+                    break; /* and numbers before bits */
             }
             if (actual == PTX_NONE) actual = src[i].type;
         }
@@ -1863,7 +1922,8 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
             for (i = 0; i < n; i++)
                 if (src[i].kind == PTX__NOTHING)
                     ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is no value", i + 1, name);
-            ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like", name);
+            ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
+                      name);
             return d;
         }
         if (typed) type = loose ? ptx__as_bits(actual) : actual;
@@ -1916,8 +1976,8 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         default: /* 'i' */
             ok = src[i].kind == PTX__IMM && src[i].bits <= 255;
             if (!ok)
-                ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be an immediate of 0 to 255", i + 1,
-                          row->name);
+                ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be an immediate of 0 to 255, not %lld", i + 1,
+                          row->name, (long long)src[i].bits);
             else
                 ok = ptx__push_imm(k, site, row->name, i + 1, src[i], PTX_U32);
             break;
@@ -2004,7 +2064,7 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     at = ptx__name(m, site, name);
     if (!at) return NULL;
     for (i = 0; i < m->used; i++)
-        if (strcmp(m->chars.at + m->kernels.at[i]->name, name) == 0) {
+        if (strcmp(m->names.at + m->kernels.at[i]->name, name) == 0) {
             ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel '%.80s' already, started at %s",
                      name, m->kernels.at[i]->site);
             return NULL;
@@ -2028,7 +2088,8 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     k->site = site;
     memset(k->registers, 0, sizeof k->registers);
     k->guard = 0;
-    k->max_threads = k->min_blocks = k->shared_bytes = k->param_bytes = k->verified = k->version = k->cuts = 0;
+    k->max_threads = k->min_blocks = k->shared_bytes = k->param_bytes = k->verified = k->version = k->cuts =
+        0;
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
     k->params.count = k->info.count = 0;
     return k;
@@ -2050,7 +2111,7 @@ PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max
 
 static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) {
     size_t i;
-    const char *chars = k->m->chars.at;
+    const char *chars = k->m->names.at;
     for (i = 0; i < k->params.count; i++)
         if (strcmp(chars + k->params.at[i].name, name) == 0) break;
     if (i < k->params.count)
@@ -2141,46 +2202,21 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
     return base;
 }
 
-PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
-                               uint32_t count, uint32_t align) {
-    ptx_module *m;
-    uint32_t size, at, start, form, log2 = 0;
+/* A shared array under a name that is kept already: its address, in a register. */
+static ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, ptx_type type, uint32_t count,
+                               uint32_t align) {
+    uint32_t form, log2 = 0;
     size_t words;
     ptx__symbol *s;
     ptx_val v;
     int ok;
-    if (!ptx__ready(k)) return ptx__none();
-    m = k->m;
-    size = ptx_type_bytes(type);
-    if (align < size) align = size;
-    if (size == 0 || !ptx__is_power_of_two(align) || align > 1024 || (name && count == 0)) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "shared memory of %u elements of type %s, aligned to %u", count,
-                  ptx_type_name(type), align);
+    if (!name || !ptx__name_is_free(k, site, k->m->names.at + name) || !ptx__unguarded(k, site, "ptx_shared"))
         return ptx__none();
-    }
-    if (name) {
-        at = ptx__name(m, site, name);
-        if (!at || !ptx__name_is_free(k, site, name)) return ptx__none();
-    } else { /* dynamic: a name of its own, from the kernel's */
-        char own[300];
-        snprintf(own, sizeof own, "%.255s_dynamic", m->chars.at + k->name);
-        at = ptx__keep(m, own, strlen(own));
-        if (!at || !ptx__name_is_free(k, site, own)) return ptx__none();
-    }
-    start = ptx__align_up(k->shared_bytes, align);
-    if (count > 49152u / size || start > 49152u - count * size) {
-        ptx__fail(k, PTX_E_SHARED_LIMIT, site,
-                  "'%.80s' would end at byte %llu of static shared memory, the limit is 49152;"
-                  " use ptx_shared_dynamic()",
-                  m->chars.at + at, (unsigned long long)start + (unsigned long long)count * size);
-        return ptx__none();
-    }
-    k->shared_bytes = start + count * size;
-    PTX__ROOM(m, k->shared, 1, ok);
-    if (!ok || !ptx__unguarded(k, site, "ptx_shared")) return ptx__none();
+    PTX__ROOM(k->m, k->shared, 1, ok);
+    if (!ok) return ptx__none();
     s = &k->shared.at[k->shared.count++];
     s->site = site;
-    s->name = at;
+    s->name = name;
     s->type = type;
     s->count = count;
     s->align = align;
@@ -2195,6 +2231,59 @@ PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name
     ptx__word(k, PTX__WORD(PTX__W_SHARED, k->shared.count - 1));
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, words, 1);
     return v;
+}
+
+PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+                               uint32_t count, uint32_t align) {
+    uint32_t size, start;
+    if (!ptx__ready(k)) return ptx__none();
+    size = ptx_type_bytes(type);
+    if (align < size) align = size;
+    if (size == 0 || !ptx__is_power_of_two(align) || align > 1024 || count == 0) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "shared memory of %u elements of type %s, aligned to %u", count,
+                  ptx_type_name(type), align);
+        return ptx__none();
+    }
+    start = ptx__align_up(k->shared_bytes, align);
+    if (count > 49152u / size || start > 49152u - count * size) {
+        ptx__fail(k, PTX_E_SHARED_LIMIT, site,
+                  "'%.80s' would end at byte %llu of static shared memory, the limit is 49152; use "
+                  "ptx_shared_dynamic()",
+                  name ? name : "(null)", (unsigned long long)start + (unsigned long long)count * size);
+        return ptx__none();
+    }
+    k->shared_bytes = start + count * size;
+    return ptx__add_shared(k, site, ptx__name(k->m, site, name), type, count, align);
+}
+
+PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site) {
+    char own[300]; /* with a $, which no name of a caller has */
+    if (!ptx__ready(k)) return ptx__none();
+    snprintf(own, sizeof own, "%.255s$dynamic", k->m->names.at + k->name);
+    return ptx__add_shared(k, site, ptx__keep(k->m, own, strlen(own)), PTX_B8, 0, 16);
+}
+
+/* A value for something of that type; an immediate without a type gets it. For what is moved as mere bits,
+   where the instruction would not tell the difference. */
+static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val *v, unsigned type) {
+    const ptx__type_fact *want = &ptx__types[type], *have = &ptx__types[v->type];
+    int integer = want->kind == 'u' || want->kind == 's' || want->kind == 'b';
+    if (v->kind == PTX__IMM && v->type == PTX_NONE && integer) {
+        if (!ptx__fits(v->bits, type) || (want->kind == 'u' && (int64_t)v->bits < 0)) {
+            ptx__fail(k, PTX_E_RANGE, site, "%s: %lld does not fit %s", what, (long long)v->bits, want->name);
+            return 0;
+        }
+        v->type = (uint8_t)type;
+        return 1;
+    }
+    if (v->type == type) return 1;
+    if (v->type && have->bits == want->bits && (have->kind == 'b' || want->kind == 'b')) return 1;
+    if (v->kind == PTX__NOTHING)
+        ptx__fail(k, PTX_E_HANDLE, site, "%s: the value is no value", what);
+    else
+        ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s", what, want->name,
+                  ptx__describe(*v));
+    return 0;
 }
 
 /* -- memory -- */
@@ -2225,7 +2314,7 @@ static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, p
         if (mem.offset < 0 || mem.offset + (int64_t)bytes > (int64_t)p->count) {
             ptx__fail(k, PTX_E_ADDRESS, site, "%s: bytes %lld to %lld of parameter '%.80s', which has %u",
                       name, (long long)mem.offset, (long long)mem.offset + bytes - 1,
-                      k->m->chars.at + p->name, p->count);
+                      k->m->names.at + p->name, p->count);
             return 0;
         }
         known = 1;
@@ -2277,15 +2366,10 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     for (i = 0; i < n; i++) {
         if (guard) {
             ptx_val init = otherwise;
-            if (init.kind == PTX__IMM && init.type == PTX_NONE) init.type = (uint8_t)ptx__in_register(type);
+            if (!ptx__suits(k, site, "ld_if, the value otherwise", &init, ptx__in_register(type))) return;
             d[i] = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &init, 1, NULL);
-            if (!ptx__ready(k)) return;
-            if (ptx__types[d[i].type].bits != ptx__types[ptx__in_register(type)].bits) {
-                ptx__fail(k, PTX_E_TYPE, site, "ld_if of %s: the value otherwise is %s", ptx_type_name(type),
-                          ptx__describe(otherwise));
-                return;
-            }
             d[i].type = (uint8_t)ptx__in_register(type);
+            if (!ptx__ready(k)) return;
         } else
             d[i] = ptx__new_register(k, site, ptx__in_register(type));
     }
@@ -2330,7 +2414,12 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
     form = ptx__get_form(k, site, PTX_ST, printed, 0, ptx__memory_mods(mem, n));
     if (!form) return;
-    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, values[i], 't');
+    for (i = 0; i < n; i++) {
+        v[i] = ptx__settle(k, site, values[i], 't');
+        if (ptx_type_bytes(type) == 1 && v[i].kind == PTX__IMM && !ptx__fits(v[i].bits, type))
+            ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
+                      ptx_type_name(type));
+    }
     if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 4)) return;
     at = k->words.count;
     if (!ptx__push_memory(k, site, "st", mem, n * ptx_type_bytes(type))) return;
@@ -2376,11 +2465,11 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     return d;
 }
 PTXGEN_API ptx_val ptx_atom_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem mem, ptx_val value) {
-    int bits = (what & (PTX__ATOM_BITS | PTX_ATOM_EXCH) & ~PTX__M(63)) != 0;
+    int bits = (what & (PTX__ATOM_BITS | PTX_ATOM_EXCH) & ~PTX__FAMILY) != 0;
     return ptx__atomic(k, site, bits ? PTX_ATOMIC_BITS : PTX_ATOMIC, what, mem, &value, 1);
 }
 PTXGEN_API void ptx_red_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem mem, ptx_val value) {
-    int bits = (what & PTX__ATOM_BITS & ~PTX__M(63)) != 0;
+    int bits = (what & PTX__ATOM_BITS & ~PTX__FAMILY) != 0;
     ptx__atomic(k, site, bits ? PTX_RED_BITS : PTX_RED, what, mem, &value, 1);
 }
 PTXGEN_API ptx_val ptx_atom_cas_(ptx_kernel *k, const char *site, ptx_mem mem, ptx_val compare,
@@ -2396,9 +2485,18 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     unsigned wide;
     if (!ptx__ready(k)) return ptx__none();
     if (!ptx__mine(k, site, address, "the address")) return ptx__none();
-    if (index.kind == PTX__IMM)
-        return ptx_op2_(k, site, PTX_ADD, 0, address, ptx_imm((int64_t)index.bits * (int64_t)bytes));
+    if (index.kind == PTX__IMM) { /* the sum wraps like the address */
+        index.bits *= bytes;
+        if (ptx__types[address.type].bits == 32) index.bits &= 0xffffffffu;
+        index.type = address.type;
+        return ptx_op2_(k, site, PTX_ADD, 0, address, index);
+    }
     if (!ptx__mine(k, site, index, "the index")) return ptx__none();
+    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> index.type & 1)) {
+        ptx__fail(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s",
+                  ptx__describe(index));
+        return ptx__none();
+    }
     wide = ptx__types[address.type].bits == 64 && ptx__types[index.type].bits == 32;
     if (wide) { /* the same sign as the index, so that it extends as its type says */
         ptx_val base = ptx_as(address, index.type == PTX_S32 ? PTX_S64 : PTX_U64), sum;
@@ -2491,22 +2589,10 @@ PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
 }
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
     if (!ptx__ready(k) || !ptx__mine(k, site, var.cell, "the variable")) return;
-    if (value.kind == PTX__REG && value.type != var.cell.type && ptx__types[value.type].kind != 'b'
-        && ptx__types[var.cell.type].kind != 'b') {
-        ptx__fail(k, PTX_E_TYPE, site, "ptx_set: the variable is %s, the value %s",
-                  ptx__types[var.cell.type].name, ptx__describe(value));
-        return;
-    }
+    if (!ptx__suits(k, site, "ptx_set", &value, var.cell.type)) return;
     if (value.kind == PTX__REG && value.space != var.cell.space) {
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "ptx_set: the variable and the value are addresses of different spaces");
-        return;
-    }
-    /* An immediate is checked as the variable's type before the type becomes bits. */
-    if (value.kind == PTX__IMM && value.type == PTX_NONE) value.type = var.cell.type;
-    if (value.kind == PTX__IMM && value.type != var.cell.type) {
-        ptx__fail(k, PTX_E_TYPE, site, "ptx_set: the variable is %s, the value %s",
-                  ptx__types[var.cell.type].name, ptx__describe(value));
         return;
     }
     ptx__record(k, site, PTX_MOV, 0, ptx__as_bits(var.cell.type), PTX_NONE, &value, 1, &var.cell);
@@ -2612,8 +2698,21 @@ static ptx__scope *ptx__innermost_loop(ptx_kernel *k, const char *site, const ch
 
 /* Whether control can come to this point: not behind an unguarded branch, ret or exit. */
 static int ptx__falls_through(const ptx_kernel *k) {
-    const ptx__ins *last = k->ins.count ? &k->ins.at[k->ins.count - 1] : NULL;
-    return !last || last->guard || (last->kind != PTX__I_BRANCH && last->kind != PTX__I_LEAVE);
+    size_t i = k->ins.count;
+    while (i-- > 0) {
+        const ptx__ins *last = &k->ins.at[i];
+        const ptx__label *label = last->kind == PTX__I_LABEL ? &k->labels.at[last->words] : NULL;
+        if (last->kind == PTX__I_COMMENT || (label && label->closed && !label->uses)) continue;
+        return last->guard || (last->kind != PTX__I_BRANCH && last->kind != PTX__I_LEAVE);
+    }
+    return 1;
+}
+
+/* A guard belongs to one instruction: else and end are none. */
+static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what) {
+    if (!k->guard) return 1;
+    ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
+    return 0;
 }
 
 PTXGEN_API void ptx_if_(ptx_kernel *k, const char *site, ptx_val p) {
@@ -2623,7 +2722,7 @@ PTXGEN_API void ptx_if_(ptx_kernel *k, const char *site, ptx_val p) {
 
 PTXGEN_API void ptx_else_(ptx_kernel *k, const char *site) {
     ptx__scope *s;
-    if (!ptx__ready(k)) return;
+    if (!ptx__ready(k) || !ptx__no_guard(k, site, "else")) return;
     s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
     if (!s || s->kind != PTX__S_IF) {
         ptx__fail(k, PTX_E_SCOPE, site, "else without an if%s%s",
@@ -2637,7 +2736,7 @@ PTXGEN_API void ptx_else_(ptx_kernel *k, const char *site) {
 
 PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
     ptx__scope s;
-    if (!ptx__ready(k)) return;
+    if (!ptx__ready(k) || !ptx__no_guard(k, site, "end")) return;
     if (!k->scopes.count) {
         ptx__fail(k, PTX_E_SCOPE, site, "end without an open scope");
         return;
@@ -2656,6 +2755,7 @@ PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
     }
     if (s.kind == PTX__S_LOOP && ptx__falls_through(k)) ptx_bra_(k, site, s.again);
     if (s.kind != PTX__S_IF) ptx_place_(k, site, s.done);
+    if (ptx__ready(k)) k->labels.at[s.next.index].closed = k->labels.at[s.done.index].closed = 1;
 }
 
 PTXGEN_API void ptx_loop_(ptx_kernel *k, const char *site) {
@@ -2675,7 +2775,7 @@ PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_
     ptx_val i, p;
     ptx__scope *s;
     if (!ptx__ready(k)) return ptx__none();
-    if (first.kind == PTX__IMM && first.type == PTX_NONE && limit.kind == PTX__REG) first.type = limit.type;
+    if (first.kind == PTX__IMM && first.type == PTX_NONE) first.type = limit.type;
     counter = ptx_var_new_(k, site, first);
     s = ptx__open(k, site, PTX__S_FOR);
     if (!s) return ptx__none();
@@ -2699,9 +2799,9 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) 
     if (!ptx__ready(k) || !text || !k->m->comments) return;
     at = ptx__keep(k->m, text, strlen(text));
     if (!at || !ptx__begin(k, 0)) return;
-    for (i = at; k->m->chars.at[i]; i++)
-        if ((unsigned char)k->m->chars.at[i] < 32 || (unsigned char)k->m->chars.at[i] > 126)
-            k->m->chars.at[i] = '?';
+    for (i = at; k->m->names.at[i]; i++)
+        if ((unsigned char)k->m->names.at[i] < 32 || (unsigned char)k->m->names.at[i] > 126)
+            k->m->names.at[i] = '?';
     i = k->guard; /* a comment is no instruction: the guard waits for the next */
     k->guard = 0;
     ptx__commit(k, site, PTX__I_COMMENT, at, k->words.count, 0);
@@ -2869,8 +2969,8 @@ static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, 
                         def ? k->ins.at[def - 1].site : "(nowhere)");
 }
 
-/* Note what instruction i writes, where it is the first to, and return a register that it reads (or, a variable, sets)
-   without a definition on every path; 0 when there is none. */
+/* Note what instruction i writes, where it is the first to, and return a register that it reads (or, a
+   variable, sets) without a definition on every path; 0 when there is none. */
 static uint32_t ptx__verify_instruction(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
                                         uint32_t b) {
     const uint32_t *first = k->words.at + ins->words, *w = first + ins->results, *end = first + ins->count;
@@ -2907,8 +3007,8 @@ static uint32_t ptx__verify_instruction(const ptx_kernel *k, ptx__flow *f, const
     return bad;
 }
 
-/* In the order of the text, a definition nearly always stands before its uses: then one pass does. Where it does not
-   (a block that only a branch backwards reaches), the second pass knows all definitions. */
+/* In the order of the text, a definition nearly always stands before its uses: then one pass does. Where it
+   does not (a block that only a branch backwards reaches), the second pass knows all definitions. */
 static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, bad;
     int pass, late = 1;
@@ -2971,11 +3071,13 @@ PTXGEN_API ptx_code ptx_verify(ptx_module *m) {
 
 /* -- print -- */
 
-/* Decimal digits of n at p: the end. Two at a time, for register numbers are most of what a kernel's text is. */
+/* Decimal digits of n at p: the end. Two at a time, for register numbers are most of what a kernel's text is.
+   */
 static char *ptx__digits32(char *p, uint32_t n) {
-    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142"
-                                "43444546474849505152535455565758596061626364656667686970717273747576777879808182838485"
-                                "8687888990919293949596979899";
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142"
+        "43444546474849505152535455565758596061626364656667686970717273747576777879808182838485"
+        "8687888990919293949596979899";
     char digit[10];
     int at = 10;
     if (n < 10) {
@@ -3040,8 +3142,8 @@ static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w
     case PTX__W_HEX16: return ptx__hex(ptx__string(p, "0x"), bits, 4);
     case PTX__W_F32: return ptx__hex(ptx__string(p, "0f"), bits, 8);
     case PTX__W_F64: return ptx__hex(ptx__string(p, "0d"), bits, 16);
-    case PTX__W_PARAM: return ptx__string(p, k->m->chars.at + k->params.at[PTX__INDEX(word)].name);
-    case PTX__W_SHARED: return ptx__string(p, k->m->chars.at + k->shared.at[PTX__INDEX(word)].name);
+    case PTX__W_PARAM: return ptx__string(p, k->m->names.at + k->params.at[PTX__INDEX(word)].name);
+    case PTX__W_SHARED: return ptx__string(p, k->m->names.at + k->shared.at[PTX__INDEX(word)].name);
     case PTX__W_SPECIAL: return ptx__string(p, ptx__specials[PTX__INDEX(word)].name);
     case PTX__W_MEM: {
         int64_t offset;
@@ -3107,7 +3209,7 @@ static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins
 
 static char *ptx__print_head(ptx_kernel *k, char *p) {
     static const char *const registers[PTX__CLASSES] = {"", ".pred %p", ".b16 %h", ".b32 %r", ".b64 %d"};
-    const char *chars = k->m->chars.at;
+    const char *chars = k->m->names.at;
     size_t i;
     int c;
     for (i = 0; i < k->shared.count; i++) /* dynamic shared memory is declared outside */
@@ -3170,7 +3272,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
     for (i = 0; i < n; i++, ins++) {
         size_t bound = ptx__line_bound(ins);
         if (k->m->comments) bound += strlen(ins->site) + 8;
-        if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->chars.at + ins->form);
+        if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->form);
         if (room < bound) { /* asked for in large steps: the test is all that most lines pay */
             if (!(p = ptx__text_room(k->m, p, bound + 4096))) return NULL;
             room = k->m->text.capacity - (size_t)(p - k->m->text.at);
@@ -3182,7 +3284,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
                 p = ptx__digits(ptx__string(p, "$L"), ins->words);
                 *p++ = ':';
             } else if (ins->kind == PTX__I_COMMENT)
-                p = ptx__string(ptx__string(p, "\t// "), k->m->chars.at + ins->form);
+                p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins->form);
             else {
                 p = ptx__print_instruction(k, p, ins);
                 if (k->m->comments) p = ptx__string(ptx__string(p, " // "), ins->site);
@@ -3239,7 +3341,7 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     for (i = 0; i < k->params.count; i++) {
         const ptx__symbol *s = &k->params.at[i];
         ptx_param_info *p = &k->info.at[i];
-        p->name = m->chars.at + s->name;
+        p->name = m->names.at + s->name;
         p->type = (ptx_type)(s->type & 0xff);
         p->space = (ptx_space)(s->type >> 8);
         p->bytes = s->count;
@@ -3247,7 +3349,7 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
         p->offset = offset = ptx__align_up(offset, s->align);
         offset += s->count;
     }
-    info->name = m->chars.at + k->name;
+    info->name = m->names.at + k->name;
     info->params = k->info.at;
     info->param_count = (uint32_t)k->params.count;
     info->param_bytes = k->param_bytes;

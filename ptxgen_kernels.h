@@ -326,9 +326,9 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
 
     /* A split costs, for each of its heads: q read (d floats), its partial result written and read again (d
        floats and a sector of maximum and sum, which every warp of the combine reads: one for 32 elements),
-       and some 16 sectors a block for lengths, pointers and the like. Keys are added until that is 4 % of what
-       K and V themselves take, so that all traffic stays within 5 % of the lower bound; 128 at least, for the
-       start of a block is not free. */
+       and some 16 sectors a block for lengths, pointers and the like. Keys are added until that is 4 % of
+       what K and V themselves take, so that all traffic stays within 5 % of the lower bound; 128 at least,
+       for the start of a block is not free. */
     overhead = f->tile * (3 * f->d * 4 + 32 + f->d) + 512;
     key_bytes = 2 * f->row_bytes;
     f->min_chunk = ptxk__ceil_div(overhead * 25, key_bytes);

@@ -117,7 +117,7 @@ static void must(ptxcu *cu, int failed) {
 static ptxcu_buffer to_device(ptxcu *cu, const void *data, size_t bytes) {
     ptxcu_buffer b = {0, 0};
     must(cu, ptxcu_alloc(cu, bytes, &b));
-    must(cu, ptxcu_upload(cu, b, 0, data, bytes, 0));
+    must(cu, ptxcu_upload(cu, b, 0, data, bytes, NULL));
     return b;
 }
 
@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     ptx_plan plan;
     ptxcu *cu = NULL;
     ptxcu_program *program;
-    const ptxcu_device_info *device;
+    const ptxcu_device *device;
     enum ref_format format;
     uint64_t k_address[MAX_BATCH], v_address[MAX_BATCH], state, bytes;
     size_t row, q_count, cache_bytes, i;
@@ -148,7 +148,7 @@ int main(int argc, char **argv) {
     if (!parse(&o, argc, argv)) return 2;
     if (o.repeat == 0) o.repeat = 1;
     must(cu, ptxcu_open(&cu, NULL));
-    device = ptxcu_device(cu);
+    device = ptxcu_device_info(cu);
     printf("device     %s%s, %u multiprocessors\n", device->name,
            device->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "", device->sm_count);
     printf("shape      %u heads on %u, head_dim %u, %s cache, %u sequences, longest %u; seed %llu\n", o.desc.heads,
@@ -215,14 +215,14 @@ int main(int argc, char **argv) {
     for (r = 0; r < o.repeat; r++) {
         float ms;
         if (counters_reset) counters_reset();
-        must(cu, ptxcu_event_record(cu, begin, 0));
-        must(cu, ptxcu_run(cu, program, &plan, &args, sizeof args, 0));
-        must(cu, ptxcu_event_record(cu, end, 0));
+        must(cu, ptxcu_event_record(cu, begin, NULL));
+        must(cu, ptxcu_run(cu, program, &plan, &args, sizeof args, NULL));
+        must(cu, ptxcu_event_record(cu, end, NULL));
         must(cu, ptxcu_sync(cu));
         must(cu, ptxcu_event_elapsed_ms(cu, begin, end, &ms));
         if (r == 0 || ms < best_ms) best_ms = ms;
     }
-    must(cu, ptxcu_download(cu, out, buffer, 0, q_count * sizeof *out, 0));
+    must(cu, ptxcu_download(cu, out, buffer, 0, q_count * sizeof *out, NULL));
     must(cu, ptxcu_sync(cu));
     bytes = ptxk_flash_decode_bytes(&o.desc, o.lengths, o.batch);
     printf("time       %.3f ms, best of %u%s\n", best_ms, o.repeat,

@@ -51,16 +51,16 @@ int main(void) {
     m = ptx_module_new(NULL);
     emit_saxpy(m);
     if (ptxcu_load(cu, m, &program) || ptxcu_alloc(cu, sizeof x, &dx) || ptxcu_alloc(cu, sizeof y, &dy)) goto done;
-    if (ptxcu_upload(cu, dx, 0, x, sizeof x, 0) || ptxcu_upload(cu, dy, 0, y, sizeof y, 0)) goto done;
+    if (ptxcu_upload(cu, dx, 0, x, sizeof x, NULL) || ptxcu_upload(cu, dy, 0, y, sizeof y, NULL)) goto done;
     args[0] = ptxcu_arg_buffer(dx);
     args[1] = ptxcu_arg_buffer(dy);
     args[2] = ptxcu_arg_f32(2.0f);
     args[3] = ptxcu_arg_u32(N);
-    if (ptxcu_launch(cu, program, &launch, args, 4, 0)) goto done;
-    if (ptxcu_download(cu, result, dy, 0, sizeof y, 0) || ptxcu_sync(cu)) goto done;
+    if (ptxcu_launch(cu, program, &launch, args, 4, NULL)) goto done;
+    if (ptxcu_download(cu, result, dy, 0, sizeof y, NULL) || ptxcu_sync(cu)) goto done;
 
     for (i = 0; i < N; i++) wrong += result[i] != 2.0f * x[i] + y[i];
-    printf("saxpy on %s: %d elements, %ld wrong\n", ptxcu_device(cu)->name, (int)N, wrong);
+    printf("saxpy on %s: %d elements, %ld wrong\n", ptxcu_device_info(cu)->name, (int)N, wrong);
     failed = wrong != 0;
 done:
     if (ptxcu_get_error(cu)->code) fprintf(stderr, "saxpy: %s\n", ptxcu_get_error(cu)->message);

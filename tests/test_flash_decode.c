@@ -1,15 +1,13 @@
-/* test_flash_decode.c - decode attention is right, on odd shapes, at every edge, and moves no more than it
- * must.
+/* test_flash_decode.c - decode attention is right, on odd shapes, at every edge, and moves only what it must.
  *
- *   test_flash_decode           run on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1): the CPU
- * driver or a GPU test_flash_decode ptxas     assemble every example for every target, where ptxas is on the
- * PATH
+ *   test_flash_decode           run on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU
+ *   test_flash_decode ptxas     assemble every example for every target, where ptxas is on the PATH
  *
  * Data is fresh in every run; PTXGEN_SEED=n repeats one. Outputs and workspace are filled with NaN before
  * each run, and so are the rows of the caches past the end of a sequence. */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
-#include "ptxgen_kernels.h"
+#include "../ptxgen_kernels.h"
 
 #include "reference/flash_decode.h"
 #include "sim/ptxsim.h"
@@ -761,8 +759,8 @@ static void traffic_within(uint32_t heads, uint32_t kv_heads, uint32_t d, enum r
     cu.ptxsim_counters_get(&c, sizeof c);
     CHECK(p.plan.min_bytes == ptxk_flash_decode_bytes(&p.desc, lengths, batch));
     ratio = 32.0 * (double)(c.global_load_sectors + c.global_store_sectors) / (double)p.plan.min_bytes;
-    printf("traffic: %2u heads on %u, d %u, %s, batch %u, length %u, %u splits: %.4f of the lower bound; "
-           "%.1f warp instructions a key and KV head\n",
+    printf("note: traffic of %2u heads on %u, d %u, %s, batch %u, length %u, %u splits: %.4f of the lower "
+           "bound; %.1f warp instructions a key and KV head\n",
            heads, kv_heads, d,
            format == REF_F32   ? "f32"
            : format == REF_F16 ? "f16"
@@ -851,7 +849,7 @@ static int every_example_assembles_without_spills(void)
         }
         status = pclose(file);
         CHECK(status == 0);
-        printf("ptxas sm_%u: %u kernels, at most %u registers\n", targets[t], kernels, most);
+        printf("note: ptxas sm_%u: %u kernels, at most %u registers\n", targets[t], kernels, most);
         (void)snprintf(command, sizeof command, "%s.cubin", path);
         (void)remove(command);
     }
@@ -867,7 +865,7 @@ int main(int argc, char **argv)
         every_example_assembles_without_spills();
     } else {
         uint64_t number = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
-        printf("PTXGEN_SEED=%llu\n", (unsigned long long)number);
+        printf("seed: PTXGEN_SEED=%llu\n", (unsigned long long)number);
         seed_state = number * 2862933555777941757u + 3037000493u;
         if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
         fill_pools();
@@ -889,7 +887,7 @@ int main(int argc, char **argv)
             offsets_past_2_to_32_elements();
             every_head_dim_type_group_and_length();
             traffic_is_within_5_percent_of_the_lower_bound();
-            printf("largest error: %.3f of its bound\n", worst);
+            printf("note: largest error: %.3f of its bound\n", worst);
         }
         free(pool_f32);
         free(pool_f16);

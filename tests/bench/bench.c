@@ -182,3 +182,84 @@ static int bench_emission(void) {
     free(ops);
     return 0;
 }
+
+/* -- launch -- */
+
+typedef struct empty_args {
+    uint64_t a, b;
+} empty_args;
+
+static ptx_code emit_empty(ptx_module *m, const void *desc) {
+    ptx_kernel *k = ptx_entry(m, "empty");
+    (void)desc;
+    ptx_param_bytes(k, "args", sizeof(empty_args), 8);
+    ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+typedef int (*launch_fn)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                         void **);
+typedef int (*load_fn)(void **, const void *);
+typedef int (*find_fn)(void **, void *, const char *);
+
+static int bench_launch(void) {
+    static const uint32_t desc = 0;
+    enum { BATCH = 4000 };
+    ptx_operation op = {"empty", sizeof desc, emit_empty};
+    ptx_plan plan;
+    empty_args args = {0, 0};
+    void *params[1], *symbol[3], *module = NULL, *function = NULL;
+    launch_fn bare_launch;
+    load_fn load;
+    find_fn find;
+    ptxcu *cu = NULL;
+    ptxcu_program *program = NULL;
+    ptx_module *m = NULL;
+    double ours[ROUNDS], bare[ROUNDS], extra[ROUNDS];
+    int round, i;
+    unsigned failed;
+    memset(&plan, 0, sizeof plan);
+    plan.launches = 1;
+    plan.args_bytes = sizeof args;
+    for (i = 0; i < 3; i++) plan.launch[0].grid[i] = plan.launch[0].block[i] = 1;
+    params[0] = &args;
+
+    failed = ptxcu_open(&cu, NULL);
+    symbol[0] = ptxcu_symbol(cu, "cuLaunchKernel");
+    symbol[1] = ptxcu_symbol(cu, "cuModuleLoadData");
+    symbol[2] = ptxcu_symbol(cu, "cuModuleGetFunction");
+    memcpy(&bare_launch, &symbol[0], sizeof symbol[0]);
+    memcpy(&load, &symbol[1], sizeof symbol[1]);
+    memcpy(&find, &symbol[2], sizeof symbol[2]);
+    m = ptx_module_new(NULL);
+    emit_empty(m, NULL);
+    if (!failed) failed = ptxcu_operation(cu, &op, &desc, &program);
+    if (!failed) failed = load(&module, ptx_text(m, NULL)) || find(&function, module, "empty");
+    for (round = 0; round < ROUNDS && !failed; round++) {
+        double t0 = seconds(), t1;
+        for (i = 0; i < BATCH; i++) {
+            failed |= (unsigned)ptxcu_operation(cu, &op, &desc, &program);
+            failed |= (unsigned)ptxcu_run(cu, program, &plan, &args, sizeof args, NULL);
+        }
+        ptxcu_sync(cu);
+        t1 = seconds();
+        ours[round] = 1e9 * (t1 - t0) / BATCH;
+        for (i = 0; i < BATCH; i++) failed |= (unsigned)bare_launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+        ptxcu_sync(cu);
+        bare[round] = 1e9 * (seconds() - t1) / BATCH;
+        extra[round] = ours[round] - bare[round];
+    }
+    if (failed)
+        fprintf(stderr, "bench: %s\n", ptxcu_get_error(cu)->message);
+    else {
+        printf("launch of an empty kernel on %s\n", ptxcu_device_info(cu)->name);
+        printf("  found again and run   %7.0f ns\n", median(ours, ROUNDS));
+        printf("  bare driver call      %7.0f ns\n", median(bare, ROUNDS));
+        printf("  difference            %7.0f ns   (less than 300 is the promise)\n", median(extra, ROUNDS));
+    }
+    ptx_module_free(m);
+    ptxcu_close(cu);
+    return failed != 0;
+}
+
+int main(void) { return bench_emission() || bench_launch(); }

@@ -88,18 +88,23 @@ static void ref_put(void *array, enum ref_format format, size_t index, double x)
  * with +inf share the weight equally; NaN in a score makes that head NaN; length > max_seq makes all NaN.
  *
  * The bound, with u = 2^-24, for an f32 kernel that keeps scores in base 2, splits a sequence into `splits`
- * parts of at most `chunk` keys, and each part over 4 warps and groups of lanes: score      c = scale log2 e
- * and q c are rounded (2u), a lane sums at most 8 terms, 5 steps join 32 lanes (13u): |error of s_i| <= 15 u
- * A_i, A_i = sum |q_j k_j| |c|; 16 for the second order. f16 and bf16 are exact in f32. weight     2^(s_i -
- * m): the subtraction is rounded, u |s_i - m| (m grows, so the final m bounds it), ex2.approx is good to 2
- * ulp <= 4u. m itself cancels in the quotient, whatever its error. rescaling  each change of m multiplies by
- * 2^(m - m'), 4u + u for the product, and ln 2 u |m - m'|; the m - m' add up to at most max - min of the
- * scores. Where m does not change the factor is exactly 1. A lane group takes at least 8 keys of its block
- * at a time, then come lanes, warps and parts: C = chunk / 8 + 5 + 4 + splits changes at most. sums       a
- * lane group adds at most chunk / 4 terms, then the joins: G = (chunk / 4 + 5 + 4 + splits) u. quotient the
- * reciprocal and its product: 2u. With E_i = ln 2 (16 u A_i + u (|s_i - m| + range)) + 4u + 5uC + G and w_i
- * the true weights: |error| <= sum w_i |v_i| E_i + |out| sum w_i E_i + 2u |out|, times 1.1 for the second
- * order, and an absolute 1e-37 for what underflows. */
+ * parts of at most `chunk` keys, and each part over 4 warps and groups of lanes:
+ *
+ *   score      c = scale log2 e and q c are rounded (2u), a lane sums at most 8 terms, 5 steps join 32 lanes
+ *              (13u): |error of s_i| <= 15 u A_i with A_i = sum |q_j k_j| |c|; 16 for the second order. f16
+ *              and bf16 are exact in f32.
+ *   weight     2^(s_i - m): the subtraction is rounded, u |s_i - m| (m grows, so the final m bounds it);
+ *              ex2.approx is good to 2 ulp <= 4u. m itself cancels in the quotient, whatever its error.
+ *   rescaling  each change of m multiplies by 2^(m - m'): 4u, u for the product, and ln 2 u |m - m'|, where
+ *              the m - m' add up to max - min of the scores at most. Where m does not change the factor is
+ *              exactly 1. A lane group sees at least every 8th key of its block in one step, then come lanes,
+ *              warps and parts: C = chunk / 8 + 5 + 4 + splits changes at most.
+ *   sums       a lane group adds at most chunk / 4 terms, then the joins: G = (chunk / 4 + 5 + 4 + splits) u.
+ *   quotient   the reciprocal and its product: 2u.
+ *
+ * With E_i = ln 2 (16 u A_i + u (|s_i - m| + range)) + 4u + 5uC + G and w_i the true weights:
+ *   |error| <= sum w_i |v_i| E_i + |out| sum w_i E_i + 2u |out|,
+ * times 1.1 for the second order, and an absolute 1e-37 for what underflows. */
 static void ref_flash_decode(double *out, double *bound, const float *q, const void *keys,
                              const void *values, enum ref_format format, uint32_t heads, uint32_t kv_heads,
                              uint32_t d, uint64_t max_seq, uint64_t length, double scale, uint32_t chunk,
