@@ -1,4 +1,4 @@
-# ptxgen. `make run`: generate kernels, run them, show numbers. `make test`: prove everything that this machine can.
+# ptxgen. `make run`: generate kernels, run them, show numbers. `make test`: prove what this machine can.
 # Needs a C compiler and make. Uses, where they are there: a GPU and its driver, ptxas, a second compiler.
 #
 #   run     the examples, on the GPU if there is one, else on the CPU driver (tests/sim)

@@ -401,10 +401,12 @@ typedef struct ptx_operation {
 #define PTX__SEM_ST (PTX_WEAK | PTX_VOLATILE | PTX_RELAXED | PTX_RELEASE)
 #define PTX__SEM_ATOM (PTX_RELAXED | PTX_ACQUIRE | PTX_RELEASE | PTX_ACQ_REL)
 #define PTX__WRITABLE (PTX__M_GLOBAL | PTX__M_SHARED | PTX__M_LOCAL)
+#define PTX__CONVERTIBLE (PTX__WRITABLE | PTX__M_CONST)
 #define PTX__HINTS (PTX__L1 | PTX__L2 | PTX__VEC)
 #define PTX__LOAD (PTX__SEM_LD | PTX__SCOPE | PTX__SPACE | PTX__COP_LD | PTX_NC | PTX__HINTS)
 #define PTX__STORE (PTX__SEM_ST | PTX__SCOPE | PTX__WRITABLE | PTX__COP_ST | PTX__L1 | PTX__VEC)
 #define PTX__ATOMIC (PTX__SEM_ATOM | PTX__SCOPE | PTX__M_GLOBAL | PTX__M_SHARED)
+#define PTX__REDUCE (PTX_RELAXED | PTX_RELEASE | PTX__SCOPE | PTX__M_GLOBAL | PTX__M_SHARED)
 
 /* Sets of types, one bit each. */
 #define PTX__T(type) ((uint64_t)1 << PTX_##type)
@@ -551,7 +553,7 @@ typedef struct ptx_operation {
     OP(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU,     \
                                                                              PTX_RN | PTX_RZ, PTX_RN, 70,    \
                                                                                  80)                         \
-    OP(CVTA_TO, "cvta.to", "t=t", PTX__T(U64), 0, PTX__SPACE, PTX__SPACE, 0, 23, 20)                         \
+    OP(CVTA_TO, "cvta.to", "t=t", PTX__T(U64), 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 23, 20)             \
     OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0)                                             \
     OP(ST, "st", "~=mv", PTX__MEMORY, 0, PTX__STORE, 0, 0, 10, 0)                                            \
     OP(ATOMIC_BITS,    "atom",    "*t=mt",    PTX__B32_64,  0, PTX__ATOMIC | PTX__ATOM_BITS | PTX_ATOM_EXCH, \
@@ -568,13 +570,13 @@ typedef struct ptx_operation {
                                                                            20)                               \
     FORM(ATOMIC, "atom", "t=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ,                       \
         PTX_ATOM_ADD | PTX_NOFTZ, 0, 63, 70)                                                                 \
-    OP(RED_BITS, "red", "*=mt", PTX__B32_64, 0, PTX__ATOMIC | PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 32, 32)     \
-    OP(RED, "red", "=mt", PTX__I32 | PTX__I64, 0, PTX__ATOMIC | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 32,   \
+    OP(RED_BITS, "red", "*=mt", PTX__B32_64, 0, PTX__REDUCE | PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 32, 32)     \
+    OP(RED, "red", "=mt", PTX__I32 | PTX__I64, 0, PTX__REDUCE | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 32,   \
         32)                                                                                                  \
-    FORM(RED, "red",   "=mt",      PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__ATOMIC | PTX_ATOM_ADD,      \
+    FORM(RED, "red",   "=mt",      PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__REDUCE | PTX_ATOM_ADD,      \
                                                                              PTX_ATOM_ADD, 0, 20, 20)        \
-    FORM(RED, "red", "=mt", PTX__T(F64), 0, PTX__ATOMIC | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)             \
-    FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD | PTX_NOFTZ,  \
+    FORM(RED, "red", "=mt", PTX__T(F64), 0, PTX__REDUCE | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)             \
+    FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD | PTX_NOFTZ,  \
         0, 63, 70)                                                                                           \
     OP(FENCE, "fence", "=", 0, 0, PTX_ACQ_REL | PTX_SC | PTX__SCOPE,                                         \
        PTX_ACQ_REL | PTX_SC | PTX__SCOPE, PTX_ACQ_REL, 60, 70)                                               \
@@ -1070,6 +1072,7 @@ typedef struct ptx__form {
     uint32_t text, text_length;
     uint32_t version; /* the lowest, modifiers included */
     const ptx__row *row;
+    const char *slots; /* the row's source operands */
 } ptx__form;
 
 enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
@@ -1158,6 +1161,7 @@ struct ptx_module {
     PTX__ARRAY(uint32_t) scratch;
     uint32_t bucket[PTX__BUCKETS];
     uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
+    const char *slots[PTX__OP_COUNT];  /* and its source operands: what stands behind the '=' */
 };
 
 static void *ptx__default_alloc(void *user, void *block, size_t old_size, size_t new_size) {
@@ -1306,7 +1310,10 @@ PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
     /* Tags only tell kernels apart, they never reach the text: an address makes those of two modules differ.
        */
     m->seed = (uint32_t)((uintptr_t)m >> 4) * 2654435761u;
-    for (i = PTX__ROW_COUNT; i-- > 0;) m->first[ptx__rows[i].op] = (uint16_t)i;
+    for (i = PTX__ROW_COUNT; i-- > 0;) {
+        m->first[ptx__rows[i].op] = (uint16_t)i;
+        m->slots[ptx__rows[i].op] = strchr(ptx__rows[i].sig, '=') + 1;
+    }
     m->first[PTX__OP_COUNT] = (uint16_t)PTX__ROW_COUNT;
     ptx_module_reset(m);
     return m;
@@ -1533,15 +1540,34 @@ static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
     return need & have ? 0 : need;
 }
 
-/* What the memory model adds: order and scope go together, and exclude cache operators and the read-only
-   path. */
-static int ptx__order_wrong(unsigned op, ptx_mods mods) {
+/* What a mask of modifiers cannot say: whether an access's order, scope, hints and space go together. NULL:
+   they do. */
+static const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
     ptx_mods sem = mods & PTX__SEM & ~PTX__FAMILY, scope = mods & PTX__SCOPE & ~PTX__FAMILY;
-    ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE;
-    if (op != PTX_LD && op != PTX_ST) return 0;
-    if ((strong != 0) != (scope != 0)) return 1;
-    if (sem && mods & (PTX__COP_LD | PTX__COP_ST | PTX_NC) & ~PTX__FAMILY) return 1;
-    return (mods & PTX_NC & ~PTX__FAMILY) && !(mods & PTX__M_GLOBAL & ~PTX__FAMILY);
+    ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE, space = mods & PTX__SPACE & ~PTX__FAMILY;
+    ptx_mods cached = mods & (PTX__COP_LD | PTX__COP_ST) & ~PTX__FAMILY;
+    int global = !space || space == (PTX__M_GLOBAL & ~PTX__FAMILY);
+    if (op != PTX_LD && op != PTX_ST) return NULL;
+    if ((strong != 0) != (scope != 0)) return "an order needs a scope, and a scope an order";
+    if (sem && (cached || mods & PTX_NC & ~PTX__FAMILY))
+        return "an order does not go with cache operators or .nc";
+    if (sem && !global && space != (PTX__M_SHARED & ~PTX__FAMILY))
+        return "an order is for global and shared memory";
+    if (mods & PTX_NC & ~PTX__FAMILY && !(global && space)) return ".nc is for global memory";
+    if (mods & PTX_NC & ~PTX__FAMILY && mods & (PTX_LU | PTX_CV) & ~PTX__FAMILY)
+        return ".nc does not go with .lu and .cv";
+    if (mods & (PTX__L1 | PTX__L2) & ~PTX__FAMILY && !global) return "L1 and L2 hints are for global memory";
+    if (mods & PTX__L1 & ~PTX__FAMILY && (cached || mods & PTX_VOLATILE & ~PTX__FAMILY))
+        return "L1 hints do not go with cache operators or .volatile";
+    return NULL;
+}
+
+/* cvt.sat between integers exists only where a value can lie outside the result's range. */
+static int ptx__cannot_saturate(unsigned op, unsigned type, unsigned src, ptx_mods mods) {
+    const ptx__type_fact *d = &ptx__types[type], *s = &ptx__types[src];
+    if (op != PTX_CVT || !(mods & PTX_SAT & ~PTX__FAMILY) || (s->kind != 'u' && s->kind != 's')) return 0;
+    if (d->kind == s->kind) return d->bits >= s->bits;
+    return d->kind == 's' && d->bits > s->bits;
 }
 
 static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
@@ -1554,7 +1580,7 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         if (!near || asked & ~near->allow) near = row;
         if (row->dflt && !(asked & row->need & ptx__missing(row->need, 0))) all |= row->dflt;
         if (all & ~row->allow || ptx__missing(row->need, all) || ptx__conflict(all)
-            || ptx__order_wrong(op, all))
+            || ptx__access_wrong(op, all) || ptx__cannot_saturate(op, type, src, all))
             continue;
         *mods = all;
         return row;
@@ -1572,11 +1598,12 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
     else if (ptx__conflict(asked))
         ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s: two modifiers exclude each other", near->name,
                   ptx__types[type].name);
-    else if (ptx__order_wrong(op, asked))
-        ptx__fail(k, PTX_E_MODIFIER, site,
-                  "%s.%s: an order needs a scope and a scope an order, and neither goes with "
-                  "cache operators; .nc is for global memory",
-                  near->name, ptx__types[type].name);
+    else if (ptx__access_wrong(op, asked))
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s: %s", near->name, ptx__types[type].name,
+                  ptx__access_wrong(op, asked));
+    else if (ptx__cannot_saturate(op, type, src, asked))
+        ptx__fail(k, PTX_E_MODIFIER, site, "cvt.sat from %s to %s: no value lies outside",
+                  ptx__types[src].name, ptx__types[type].name);
     else
         ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s needs one more modifier, such as %s", near->name,
                   ptx__types[type].name, ptx__mod_text(ptx__missing(near->need, asked), near->need));
@@ -1645,6 +1672,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->text_length = (uint32_t)length;
     form->version = version;
     form->row = row;
+    form->slots = strchr(row->sig, '=') + 1;
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
     return *bucket;
@@ -1792,8 +1820,8 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
 }
 
 /* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
-static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
-                            unsigned type, int loose) {
+static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+                           unsigned type, int loose) {
     const ptx__type_fact *want = &ptx__types[type], *have = &ptx__types[v.type];
     int fits =
         v.type == type || (have->bits == want->bits && (loose || have->kind == 'b' || want->kind == 'b'));
@@ -1817,6 +1845,18 @@ static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, u
     ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s", index, name, ptx__describe(v),
               want->name);
     return 0;
+}
+
+/* The same; most operands are registers of just that type, and need no more than this. */
+static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+                            unsigned type, int loose) {
+    uint32_t tag = PTX__TAG((uint32_t)v.bits);
+    if (v.kind == PTX__REG && v.type == type && v.owner == k->owner && !(v.flags & PTX__INVERTED) && tag
+        && tag < PTX__CLASSES && PTX__INDEX((uint32_t)v.bits) < k->registers[tag]) {
+        ptx__word(k, (uint32_t)v.bits);
+        return 1;
+    }
+    return ptx__push_other(k, site, name, index, v, type, loose);
 }
 
 /* What the printed instruction cannot take as it stands, in a register: a 16-bit float immediate, an inverted
@@ -1870,12 +1910,6 @@ static unsigned ptx__space_of(unsigned op, const ptx_val *src, unsigned n) {
     }
 }
 
-/* The source operands of a row: what stands behind the '='. */
-static const char *ptx__sources(const char *sig) {
-    while (*sig++ != '=') continue;
-    return sig;
-}
-
 /* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
    instead of to a new value. */
 static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
@@ -1899,7 +1933,7 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     }
     sig = ptx__rows[k->m->first[op]].sig;
     loose = *sig == '*';
-    slot = ptx__sources(sig);
+    slot = k->m->slots[op];
     if (*slot == 'm' || *sig == '~' || op == PTX_BRA || (*slot == 'c' && src_type == PTX_NONE)) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
                   ptx__rows[k->m->first[op]].name, ptx__rows[k->m->first[op]].name);
@@ -1932,10 +1966,11 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     if (!form) return d;
     row = k->m->forms.at[form - 1].row;
     sig = row->sig + (row->sig[0] == '*');
-    slot = ptx__sources(sig);
-    for (i = 0; slot[i];) i++;
-    if (i != n) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u operands, %u given", row->name, i, n);
+    slot = k->m->forms.at[form - 1].slots;
+    for (i = 0; i < n && slot[i];) i++;
+    if (i != n || slot[i]) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u operands, %u given", row->name,
+                  (unsigned)strlen(slot), n);
         return d;
     }
     if (*sig != '=' && !into && !ptx__unguarded(k, site, row->name)) return d;
@@ -1963,25 +1998,25 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     }
     for (i = 0; i < n; i++) {
         int ok;
+        unsigned want = type;
+        int any = loose;
         switch (slot[i]) {
-        case 't': ok = ptx__push_source(k, site, row->name, i + 1, src[i], type, loose); break;
-        case 'w': ok = ptx__push_source(k, site, row->name, i + 1, src[i], ptx__wider(type), 0); break;
-        case 'c': ok = ptx__push_source(k, site, row->name, i + 1, src[i], src_type, 0); break;
-        case 'p': ok = ptx__push_source(k, site, row->name, i + 1, src[i], PTX_PRED, 0); break;
+        case 't': break;
+        case 'w': want = ptx__wider(type), any = 0; break;
+        case 'c': want = src_type, any = 0; break;
+        case 'p': want = PTX_PRED, any = 0; break;
         case 'u':
-            ok = ptx__push_source(k, site, row->name, i + 1, src[i],
-                                  src[i].kind == PTX__IMM && src[i].type == PTX_NONE ? PTX_B32 : PTX_U32,
-                                  ptx__types[src[i].type].kind == 's');
+            want = src[i].kind == PTX__IMM && src[i].type == PTX_NONE ? PTX_B32 : PTX_U32;
+            any = ptx__types[src[i].type].kind == 's';
             break;
         default: /* 'i' */
-            ok = src[i].kind == PTX__IMM && src[i].bits <= 255;
-            if (!ok)
-                ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be an immediate of 0 to 255, not %lld", i + 1,
-                          row->name, (long long)src[i].bits);
-            else
-                ok = ptx__push_imm(k, site, row->name, i + 1, src[i], PTX_U32);
+            if (src[i].kind != PTX__IMM || src[i].bits > 255)
+                ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be an immediate of 0 to 255, not %lld",
+                          i + 1, row->name, (long long)src[i].bits);
+            want = PTX_U32;
             break;
         }
+        ok = ptx__push_source(k, site, row->name, i + 1, src[i], want, any);
         if (!ok) return ptx__none();
     }
     if (op == PTX_BAR_SYNC && src[0].kind == PTX__IMM && src[0].bits > 15) {
@@ -3071,31 +3106,30 @@ PTXGEN_API ptx_code ptx_verify(ptx_module *m) {
 
 /* -- print -- */
 
-/* Decimal digits of n at p: the end. Two at a time, for register numbers are most of what a kernel's text is.
-   */
+/* Decimal digits of n at p: the end. Most numbers in a kernel's text are those of its registers, so up to
+   four digits are done straight. */
 static char *ptx__digits32(char *p, uint32_t n) {
-    static const char pairs[] =
-        "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142"
-        "43444546474849505152535455565758596061626364656667686970717273747576777879808182838485"
-        "8687888990919293949596979899";
-    char digit[10];
-    int at = 10;
-    if (n < 10) {
+    static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334"
+                                "3536373839404142434445464748495051525354555657585960616263646566676869"
+                                "707172737475767778798081828384858687888990919293949596979899";
+    if (n >= 10000) {
+        p = ptx__digits32(p, n / 10000);
+        n %= 10000;
+        memcpy(p, pairs + 2 * (n / 100), 2);
+        memcpy(p + 2, pairs + 2 * (n % 100), 2);
+        return p + 4;
+    }
+    if (n >= 100) {
+        uint32_t high = n / 100;
+        if (high >= 10) *p++ = pairs[2 * high];
+        *p++ = pairs[2 * high + 1];
+        n -= 100 * high;
+    } else if (n < 10) {
         *p = (char)('0' + n);
         return p + 1;
     }
-    while (n >= 100) {
-        at -= 2;
-        memcpy(digit + at, pairs + 2 * (n % 100), 2);
-        n /= 100;
-    }
-    if (n >= 10) {
-        memcpy(p, pairs + 2 * n, 2);
-        p += 2;
-    } else
-        *p++ = (char)('0' + n);
-    while (at < 10) *p++ = digit[at++];
-    return p;
+    memcpy(p, pairs + 2 * n, 2);
+    return p + 2;
 }
 static char *ptx__digits(char *p, uint64_t n) {
     char digit[20];

@@ -228,8 +228,9 @@ typedef struct ptxcu_arg {
 /* -- handle -- */
 
 /* Find a driver, open a device.
-   cu: gets a handle to be closed, on error too (to read the error), except that it is NULL when memory ran
-   out desc: may be NULL Errors: MEMORY, LIBRARY, SYMBOL, NO_DEVICE, DEVICE. */
+   cu: gets a handle to be closed, on error too (to read the error), except that it is NULL without memory
+   desc: may be NULL
+   Errors: MEMORY, LIBRARY, SYMBOL, NO_DEVICE, DEVICE. */
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **cu, const ptxcu_desc *desc);
 /* Unload all programs, let the context go. Does not wait: synchronise what still runs. NULL is fine. */
 PTXGEN_API void ptxcu_close(ptxcu *cu);
@@ -289,8 +290,10 @@ PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu
 /* Load a builder's module. Its signatures are copied: the module may be freed. Entries keep their indices.
    Errors: MEMORY, EMIT, JIT. Lives until ptxcu_unload or ptxcu_close. */
 PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program);
-/* Load any PTX. Its signatures are not known, so arguments are only counted against the maximum; find entries
-   with ptxcu_entry_by_name. ptx: NUL-terminated ASCII. Errors: MEMORY, JIT. */
+/* Load any PTX. Its signatures are not known, so arguments are not checked: the driver reads as many as the
+   entry has. Find entries with ptxcu_entry_by_name.
+   ptx: NUL-terminated ASCII
+   Errors: MEMORY, JIT. */
 PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program);
 /* NULL is fine; what ptxcu_operation gave belongs to the cache and is refused (ARGUMENT). */
 PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program);
@@ -298,7 +301,7 @@ PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program);
 PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
                                           uint32_t *entry);
 /* The program of an operation, built for this device at the first call; later calls allocate nothing.
-   op: must live as long as the handle
+   op: read during the call only; its emit function is what tells operations apart
    desc: op->desc_bytes bytes, of which padding counts, too
    Errors: MEMORY, EMIT (also for a description that the operation refuses), JIT. */
 PTXGEN_API ptxcu_code ptxcu_operation(ptxcu *cu, const ptx_operation *op, const void *desc,
@@ -402,7 +405,8 @@ struct ptxcu_program {
 
 typedef struct ptxcu__slot {
     uint64_t hash;
-    const ptx_operation *op;
+    ptx_code (*emit)(ptx_module *m, const void *desc);
+    uint32_t desc_bytes;
     void *desc;             /* a copy */
     ptxcu_program *program; /* NULL: the slot is free */
 } ptxcu__slot;
@@ -805,7 +809,7 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
             ptxcu__program_free(cu, p);
         }
         for (i = 0; i < cu->slot_capacity; i++)
-            if (cu->slots[i].program) ptxcu__release(cu, cu->slots[i].desc, cu->slots[i].op->desc_bytes);
+            if (cu->slots[i].program) ptxcu__release(cu, cu->slots[i].desc, cu->slots[i].desc_bytes);
         ptxcu__release(cu, cu->slots, cu->slot_capacity * sizeof *cu->slots);
         ptxcu__release(cu, cu->log, PTXCU__LOG_BYTES);
         ptxcu__leave_context(cu);
@@ -834,15 +838,14 @@ PTXGEN_API void *ptxcu_symbol(const ptxcu *cu, const char *name) {
     return cu && cu->library && name ? ptxcu__find(cu->library, name) : NULL;
 }
 
-/* Call the driver in the handle's context and return; what stands after the result is the text of a failure.
- */
+/* Return what a driver call gives; `text` is the argument list of ptxcu__driver_fail. */
 #define PTXCU__DO(cu, call, text)                                                                            \
     do {                                                                                                     \
         int result_ = (cu)->driver.call;                                                                     \
         return result_ ? ptxcu__driver_fail text : PTXCU_E_NONE;                                             \
     } while (0)
 
-/* Set by ptxcu__enter's caller where an early return is needed. */
+/* Stands before the first use of the driver: return if the handle cannot be used. */
 #define PTXCU__ENTER(cu)                                                                                     \
     do {                                                                                                     \
         ptxcu_code code_ = ptxcu__enter(cu);                                                                 \
@@ -1172,7 +1175,9 @@ PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **progr
     if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
     if (!program) return ptxcu__null(cu, "ptxcu_load", "program");
     text = ptx_text(m, NULL);
-    if (!text) return ptxcu__fail(cu, PTXCU_E_EMIT, "%s", ptx_get_error(m)->message);
+    if (!text)
+        return ptxcu__fail(cu, ptx_get_error(m)->code == PTX_E_MEMORY ? PTXCU_E_MEMORY : PTXCU_E_EMIT, "%s",
+                           ptx_get_error(m)->message);
     return ptxcu__program_new(cu, text, m, program);
 }
 
@@ -1259,7 +1264,7 @@ PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, con
 
 static uint64_t ptxcu__hash(const ptx_operation *op, const void *desc) {
     const unsigned char *p = (const unsigned char *)desc;
-    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)(uintptr_t)op;
+    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)(uintptr_t)op->emit;
     uint32_t i;
     for (i = 0; i < op->desc_bytes; i++) h = (h ^ p[i]) * UINT64_C(0x100000001b3);
     return h ^ h >> 29;
@@ -1271,8 +1276,8 @@ static ptxcu__slot *ptxcu__probe(const ptxcu *cu, uint64_t hash, const ptx_opera
     for (;; i = (i + 1) & mask) {
         ptxcu__slot *s = &cu->slots[i];
         if (!s->program) return s;
-        if (s->hash == hash && s->op == op
-            && (op->desc_bytes == 0 || memcmp(s->desc, desc, op->desc_bytes) == 0))
+        if (s->hash == hash && s->emit == op->emit && s->desc_bytes == op->desc_bytes
+            && (s->desc_bytes == 0 || memcmp(s->desc, desc, s->desc_bytes) == 0))
             return s;
     }
 }
@@ -1287,7 +1292,11 @@ static ptxcu_code ptxcu__cache_grow(ptxcu *cu) {
     cu->slots = slots;
     cu->slot_capacity = capacity;
     for (i = 0; i < old_capacity; i++)
-        if (old[i].program) *ptxcu__probe(cu, old[i].hash, old[i].op, old[i].desc) = old[i];
+        if (old[i].program) {
+            uint32_t at = (uint32_t)old[i].hash & (capacity - 1);
+            while (slots[at].program) at = (at + 1) & (capacity - 1);
+            slots[at] = old[i];
+        }
     ptxcu__release(cu, old, old_capacity * sizeof *old);
     return PTXCU_E_NONE;
 }
@@ -1310,7 +1319,6 @@ static ptxcu_code ptxcu__build(ptxcu *cu, const ptx_operation *op, const void *d
                            (unsigned)(cu->info.max_version % 10));
     op->emit(m, desc); /* its result is the module's error, which ptx_text asks for */
     code = ptxcu_load(cu, m, out);
-    if (code == PTXCU_E_EMIT && cu->no_memory) cu->error.code = code = PTXCU_E_MEMORY;
     ptx_module_free(m);
     return code;
 }
@@ -1351,7 +1359,8 @@ PTXGEN_API ptxcu_code ptxcu_operation(ptxcu *cu, const ptx_operation *op, const 
     }
     s = ptxcu__probe(cu, hash, op, copy);
     s->hash = hash;
-    s->op = op;
+    s->emit = op->emit;
+    s->desc_bytes = op->desc_bytes;
     s->desc = copy;
     s->program = built;
     built->cached = 1;
@@ -1369,7 +1378,7 @@ PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
         if (!s->program) continue;
         code = ptxcu__program_unload(cu, s->program);
         if (code != PTXCU_E_NONE) worst = code;
-        ptxcu__release(cu, s->desc, s->op->desc_bytes);
+        ptxcu__release(cu, s->desc, s->desc_bytes);
         memset(s, 0, sizeof *s);
     }
     cu->slot_count = 0;
@@ -1491,8 +1500,7 @@ static ptxcu_code ptxcu__prepare(ptxcu *cu, ptxcu_program *program, const ptx_la
         return ptxcu__fail(cu, PTXCU_E_ENTRY, "there is no entry %u: the program has %u, counted from 0",
                            (unsigned)g->entry, (unsigned)program->count);
     e = &program->entries[g->entry];
-    /* x - 1 makes a zero the largest number; three dimensions within 2^32 can overflow only past the limits.
-     */
+    /* x - 1 turns 0 into the largest number, so that one comparison refuses both ends. */
     if (g->grid[0] - 1 >= d->max_grid[0] || g->grid[1] - 1 >= d->max_grid[1]
         || g->grid[2] - 1 >= d->max_grid[2] || g->block[0] - 1 >= d->max_block[0]
         || g->block[1] - 1 >= d->max_block[1] || g->block[2] - 1 >= d->max_block[2]

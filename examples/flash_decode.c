@@ -1,11 +1,12 @@
-/* flash_decode - decode attention on the shapes of a real model: generate, plan, launch, check against double precision.
+/* flash_decode - decode attention on the shapes of a real model: plan, launch, check against double precision.
    cc -O2 examples/flash_decode.c -o flash_decode -ldl -lm
 
-     flash_decode [heads=32] [kv_heads=8] [head_dim=128] [type=f16|bf16|f32] [lengths=4096,1,777,2048] [repeat=3]
-                  [seed=...]
+     flash_decode [heads=32] [kv_heads=8] [head_dim=128] [type=f16|bf16|f32] [lengths=4096,1,777,2048]
+                  [repeat=3] [seed=...]
 
-   Prints device, plan, time, the bytes that must move and (on the CPU driver) those that did, and the largest error beside
-   its tolerance. Exits with 1 when a result is wrong. Runs on the GPU; without one, on the CPU driver:
+   Prints device, plan, time, the bytes that must move and (on the CPU driver) those that did, and the largest
+   error beside its tolerance. Exits with 1 when a result is wrong. Runs on the GPU; without one, on the CPU
+   driver:
    PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./flash_decode */
 #include <math.h>
 #include <stdio.h>
@@ -74,12 +75,18 @@ static int parse(options *o, int argc, char **argv) {
         char *value = strchr(argv[i], '=');
         uint32_t seed;
         if (value) *value++ = 0;
-        if (!value) ok = 0;
-        else if (!strcmp(argv[i], "heads")) ok = parse_number("heads", value, 1u << 20, &o->desc.heads);
-        else if (!strcmp(argv[i], "kv_heads")) ok = parse_number("kv_heads", value, 1u << 20, &o->desc.kv_heads);
-        else if (!strcmp(argv[i], "head_dim")) ok = parse_number("head_dim", value, 1u << 20, &o->desc.head_dim);
-        else if (!strcmp(argv[i], "repeat")) ok = parse_number("repeat", value, 100000, &o->repeat);
-        else if (!strcmp(argv[i], "lengths")) ok = parse_lengths(o, value);
+        if (!value)
+            ok = 0;
+        else if (!strcmp(argv[i], "heads"))
+            ok = parse_number("heads", value, 1u << 20, &o->desc.heads);
+        else if (!strcmp(argv[i], "kv_heads"))
+            ok = parse_number("kv_heads", value, 1u << 20, &o->desc.kv_heads);
+        else if (!strcmp(argv[i], "head_dim"))
+            ok = parse_number("head_dim", value, 1u << 20, &o->desc.head_dim);
+        else if (!strcmp(argv[i], "repeat"))
+            ok = parse_number("repeat", value, 100000, &o->repeat);
+        else if (!strcmp(argv[i], "lengths"))
+            ok = parse_lengths(o, value);
         else if (!strcmp(argv[i], "seed")) {
             ok = parse_number("seed", value, 0xffffffffu, &seed);
             o->seed = seed;
@@ -89,8 +96,9 @@ static int parse(options *o, int argc, char **argv) {
             if (ok) o->desc.kv_type = types[t].type;
         } else
             ok = 0;
-        if (!ok) fprintf(stderr, "flash_decode: what is '%s%s%s'? See the first lines of the source.\n", argv[i],
-                         value ? "=" : "", value ? value : "");
+        if (!ok)
+            fprintf(stderr, "flash_decode: what is '%s%s%s'? See the first lines of the source.\n", argv[i],
+                    value ? "=" : "", value ? value : "");
     }
     for (i = 0; i < (int)o->batch; i++)
         if (o->lengths[i] > o->longest) o->longest = o->lengths[i];
@@ -151,9 +159,9 @@ int main(int argc, char **argv) {
     device = ptxcu_device_info(cu);
     printf("device     %s%s, %u multiprocessors\n", device->name,
            device->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "", device->sm_count);
-    printf("shape      %u heads on %u, head_dim %u, %s cache, %u sequences, longest %u; seed %llu\n", o.desc.heads,
-           o.desc.kv_heads, o.desc.head_dim, ptx_type_name((ptx_type)o.desc.kv_type), o.batch, o.longest,
-           (unsigned long long)o.seed);
+    printf("shape      %u heads on %u, head_dim %u, %s cache, %u sequences, longest %u; seed %llu\n",
+           o.desc.heads, o.desc.kv_heads, o.desc.head_dim, ptx_type_name((ptx_type)o.desc.kv_type), o.batch,
+           o.longest, (unsigned long long)o.seed);
 
     /* The plan: everything about the launches follows from the sizes. */
     shape.batch = o.batch;
@@ -241,8 +249,8 @@ int main(int argc, char **argv) {
     for (b = 0; b < o.batch; b++) {
         uint32_t splits = plan.launches ? plan.launch[0].grid[2] : 1;
         double scale = o.desc.scale != 0.0f ? (double)o.desc.scale : 1.0 / sqrt((double)o.desc.head_dim);
-        ref_flash_decode(expected, bound, q + b * row, k_host[b], v_host[b], format, o.desc.heads, o.desc.kv_heads,
-                         o.desc.head_dim, shape.max_seq, o.lengths[b], scale,
+        ref_flash_decode(expected, bound, q + b * row, k_host[b], v_host[b], format, o.desc.heads,
+                         o.desc.kv_heads, o.desc.head_dim, shape.max_seq, o.lengths[b], scale,
                          ptxk_flash_decode_chunk(&o.desc, o.lengths[b], splits), splits);
         for (i = 0; i < row; i++) {
             double error = fabs((double)out[b * row + i] - expected[i]);
@@ -252,7 +260,8 @@ int main(int argc, char **argv) {
         free(k_host[b]);
         free(v_host[b]);
     }
-    printf("error      %.3g at worst beside a tolerance of %.3g (derived from the arithmetic); %u of %lu wrong: %s\n",
+    printf("error      %.3g at worst beside a tolerance of %.3g (derived from the arithmetic); %u of %lu "
+           "wrong: %s\n",
            worst, worst_bound, wrong, (unsigned long)q_count, wrong ? "FAILED" : "ok");
     free(expected);
     free(bound);

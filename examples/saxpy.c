@@ -1,4 +1,4 @@
-/* saxpy - y = a x + y, from C calls to checked numbers: build a kernel, load it, launch it, look at the result.
+/* saxpy - y = a x + y, from C calls to checked numbers: build a kernel, load it, launch it, check it.
    cc -O2 examples/saxpy.c -o saxpy -ldl
 
    Runs on the GPU; without one, on the CPU driver: PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./saxpy */
@@ -50,7 +50,8 @@ int main(void) {
     if (ptxcu_open(&cu, NULL)) goto done;
     m = ptx_module_new(NULL);
     emit_saxpy(m);
-    if (ptxcu_load(cu, m, &program) || ptxcu_alloc(cu, sizeof x, &dx) || ptxcu_alloc(cu, sizeof y, &dy)) goto done;
+    if (ptxcu_load(cu, m, &program) || ptxcu_alloc(cu, sizeof x, &dx) || ptxcu_alloc(cu, sizeof y, &dy))
+        goto done;
     if (ptxcu_upload(cu, dx, 0, x, sizeof x, NULL) || ptxcu_upload(cu, dy, 0, y, sizeof y, NULL)) goto done;
     args[0] = ptxcu_arg_buffer(dx);
     args[1] = ptxcu_arg_buffer(dy);

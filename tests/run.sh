@@ -1,6 +1,7 @@
 #!/bin/sh
-# Run every test program and add up their closing lines: `run.sh DRIVER BUILD`. DRIVER is the CPU driver's library, or
-# the word gpu for the machine's own. The last line is "N passed, N failed", and the exit status says whether N is 0.
+# Run every test program and add up their closing lines: `run.sh DRIVER BUILD`. DRIVER is the CPU driver's
+# library, or the word gpu for the machine's own. The last line is "N passed, N failed"; the exit status says
+# whether anything failed.
 driver=$1
 build=$2
 passed=0

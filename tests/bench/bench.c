@@ -1,8 +1,8 @@
 /* bench - emission speed and launch overhead, as ratios and differences within one run.
 
-   EMISSION  Every example of ptxgen_kernels.h is built, verified and printed, one thread, memory kept by reset; beside
-             it a loop that formats the same lines from a ready array with no checks. The two take turns; the
-             figure is the median of the rounds' ratios.
+   EMISSION  Every example of ptxgen_kernels.h is built, verified and printed, one thread, memory kept by
+             reset; beside it a loop that formats the same lines from a ready array with no checks. The two
+             take turns; the figure is the median of the rounds' ratios.
    LAUNCH    ptxcu_operation (a hit) + ptxcu_run of an operation with one empty kernel, against the driver's
              cuLaunchKernel called bare; batches take turns, the figure is the median of their differences. */
 #include <stdio.h>
@@ -171,8 +171,8 @@ static int bench_emission(void) {
     }
     printf("emission: %.2f MB of PTX, %llu instructions recorded\n", (double)bytes / 1e6,
            (unsigned long long)instructions);
-    printf("  build, verify, print  %7.0f MB/s  %5.1f ns an instruction\n", (double)bytes / 1e6 / median(ours, ROUNDS),
-           1e9 * median(ours, ROUNDS) / (double)instructions);
+    printf("  build, verify, print  %7.0f MB/s  %5.1f ns an instruction\n",
+           (double)bytes / 1e6 / median(ours, ROUNDS), 1e9 * median(ours, ROUNDS) / (double)instructions);
     printf("  bare formatting loop  %7.0f MB/s\n", (double)bytes / 1e6 / median(bare, ROUNDS));
     printf("  ratio                 %7.2f      (0.3 is the promise)\n", median(ratio, ROUNDS));
     ptx_module_free(m);
@@ -197,8 +197,8 @@ static ptx_code emit_empty(ptx_module *m, const void *desc) {
     return ptx_get_error(m)->code;
 }
 
-typedef int (*launch_fn)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
-                         void **);
+typedef int (*launch_fn)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
+                         void **, void **);
 typedef int (*load_fn)(void **, const void *);
 typedef int (*find_fn)(void **, void *, const char *);
 
@@ -244,7 +244,8 @@ static int bench_launch(void) {
         ptxcu_sync(cu);
         t1 = seconds();
         ours[round] = 1e9 * (t1 - t0) / BATCH;
-        for (i = 0; i < BATCH; i++) failed |= (unsigned)bare_launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+        for (i = 0; i < BATCH; i++)
+            failed |= (unsigned)bare_launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
         ptxcu_sync(cu);
         bare[round] = 1e9 * (seconds() - t1) / BATCH;
         extra[round] = ours[round] - bare[round];

@@ -1,0 +1,181 @@
+#!/bin/sh
+# What a header promises to the program that it is copied into: it compiles everywhere without a warning,
+# exports only its prefix, keeps no mutable data, compiles fast, and gives the same text from every compiler.
+#   sh tests/dropin.sh         from the repository's root; the last line is "N passed, N failed, N skipped"
+passed=0 failed=0 skipped=0
+t=$(mktemp -d) || exit 1
+trap 'rm -rf "$t"' EXIT
+root=$(pwd)
+strict="-Wall -Wextra -pedantic -Wconversion -Wshadow -Wcast-qual -Werror"
+strict_c="$strict -Wmissing-prototypes -Wstrict-prototypes"
+
+ok() { passed=$((passed + 1)); }
+bad() {
+    failed=$((failed + 1))
+    echo "failed: $1"
+}
+skip() {
+    skipped=$((skipped + 1))
+    echo "skip: $1"
+}
+has() { command -v "$1" >/dev/null 2>&1; }
+
+headers=
+for h in ptxgen.h ptxgen_kernels.h ptxgen_cuda.h; do
+    if [ -f "$h" ]; then headers="$headers $h"; else skip "there is no $h"; fi
+done
+[ -n "$headers" ] || bad "no header here: run this from the repository's root"
+
+# -- sources: each header alone and all together; implementation, static copy, plain include --
+here="extern int ptx_here; int ptx_here;"
+sets=
+for h in $headers; do
+    n=$(basename "$h" .h)
+    sets="$sets $n"
+    echo "#include \"$root/$h\"" >"$t/$n.inc"
+done
+for h in $headers; do echo "#include \"$root/$h\""; done >"$t/together.inc"
+sets="$sets together"
+for n in $sets; do
+    for e in c cpp; do
+        { echo "#define PTXGEN_IMPLEMENTATION"; cat "$t/$n.inc"; } >"$t/$n-on.$e"
+        { echo "#define PTXGEN_STATIC"; cat "$t/$n-on.$e"; echo "$here"; } >"$t/$n-static.$e"
+        { cat "$t/$n.inc"; echo "$here"; } >"$t/$n-include.$e"
+    done
+done
+
+# -- no warning: one job a compiler and standard, two at a time --
+compile() { # compiler, standard, extension, flags
+    for n in $sets; do
+        for mode in on static include; do
+            name="$1-$2-$n-$mode"
+            if "$1" "-std=$2" $4 -c "$t/$n-$mode.$3" -o "$t/$name.o" >"$t/$name.log" 2>&1; then
+                echo pass
+            else
+                echo "fail $1 -std=$2: $n, $mode"
+                head -n 8 "$t/$name.log" | sed 's/^/  /'
+            fi
+        done
+    done >"$t/$1-$2.result"
+}
+jobs_done() {
+    for r in "$t"/*.result; do
+        [ -f "$r" ] || continue
+        passed=$((passed + $(grep -c '^pass$' "$r")))
+        failed=$((failed + $(grep -c '^fail ' "$r")))
+        grep -v '^pass$' "$r" | sed 's/^fail /failed: /'
+        rm -f "$r"
+    done
+}
+for cc in cc gcc clang; do
+    if ! has $cc; then
+        skip "$cc is not installed"
+        continue
+    fi
+    compile $cc c99 c "$strict_c" &
+    one=$!
+    compile $cc c11 c "$strict_c" &
+    wait $one $!
+done
+for cxx in g++ clang++; do
+    if ! has $cxx; then
+        skip "$cxx is not installed"
+        continue
+    fi
+    compile $cxx c++11 cpp "$strict" &
+    one=$!
+    compile $cxx c++20 cpp "$strict" &
+    wait $one $!
+done
+win=x86_64-w64-mingw32-gcc
+if has $win; then compile $win c99 c "$strict_c"; else skip "$win is not installed"; fi
+jobs_done
+
+# -- names and data: position-dependent code, so that constant tables of pointers are constant --
+for cc in gcc clang; do
+    has $cc && has nm || continue
+    for n in $sets; do
+        $cc -std=c99 -O1 -fno-pie -c "$t/$n-on.c" -o "$t/names.o" 2>/dev/null || { bad "$cc: $n"; continue; }
+        nm -g --defined-only "$t/names.o" | awk '{print $NF}' >"$t/names"
+        foreign=$(grep -Ev '^(ptx|ptxk|ptxcu)_[a-z0-9]' "$t/names" | tr '\n' ' ')
+        if [ -z "$foreign" ]; then ok; else bad "$n exports other names: $foreign"; fi
+        private=$(grep -E '^(ptx|ptxk|ptxcu)__' "$t/names" | tr '\n' ' ')
+        if [ -z "$private" ]; then ok; else bad "$n exports private names: $private"; fi
+        mutable=$(nm "$t/names.o" | awk '$2 ~ /^[DdBbCcGgSs]$/ {print $3}' | tr '\n' ' ')
+        if [ -z "$mutable" ]; then ok; else bad "$n, $cc: mutable data: $mutable"; fi
+        $cc -std=c99 -c "$t/$n-include.c" -o "$t/names.o" 2>/dev/null
+        extra=$(nm "$t/names.o" | awk '{print $NF}' | grep -v '^ptx_here$' | tr '\n' ' ')
+        if [ -z "$extra" ]; then ok; else bad "$n, included plainly, makes: $extra"; fi
+    done
+done
+
+# -- compile time at -O2: the best of three; a header that stands on another is measured together with it --
+now() { date +%s%N | sed 's/N$/000000000/'; }
+for n in $sets; do
+    best=
+    for i in 1 2 3; do
+        a=$(now)
+        cc -std=c99 -O2 -c "$t/$n-on.c" -o "$t/time.o" 2>/dev/null || break
+        b=$(now)
+        ms=$(((b - a) / 1000000))
+        if [ -z "$best" ] || [ "$ms" -lt "$best" ]; then best=$ms; fi
+        [ "$best" -lt 1000 ] && [ "$i" -eq 2 ] && break
+    done
+    echo "compile time: $n ${best:-?} ms at -O2"
+    [ "$n" = together ] && continue
+    if [ -z "$best" ]; then
+        bad "$n does not compile at -O2"
+    elif [ "$best" -gt 4000 ]; then
+        bad "$n: $best ms at -O2, 2000 are allowed"
+    else
+        [ "$best" -gt 2000 ] && echo "note: $n: $best ms at -O2, 2000 are allowed; a busy machine?"
+        ok
+    fi
+done
+
+# -- the same sections in the same order, in the index and in the file --
+tags="MANUAL CONFIG ERRORS TYPES TABLE INTERFACE SUPPORT CORE LICENSE"
+for h in $headers; do
+    index=$(sed -n '1,/^\*\//p' "$h" | sed -n '/^ *INDEX/,/\[LICENSE\]/p' \
+        | sed -n 's/^ *\[\([A-Z]*\)\].*/\1/p' | tr '\n' ' ' | sed 's/ $//')
+    if [ "$index" = "$tags" ]; then ok; else bad "$h: the INDEX has: $index"; fi
+    # A head is "/* ---- [TAG] ---"; the manual's is in the first comment, behind the index.
+    heads=$(awk '/^ *INDEX/ {index_on = 1} index_on && /\[LICENSE\]/ {index_on = 0; behind = 1; next}
+        behind && /^ *\[MANUAL\] *$/ {print "MANUAL"}
+        /^\/\* -+ \[[A-Z]+\]/ {s = $0; sub(/^[^[]*\[/, "", s); sub(/\].*/, "", s); print s}' "$h" \
+        | tr '\n' ' ' | sed 's/ $//')
+    if [ "$heads" = "$tags" ]; then ok; else bad "$h: the sections are: $heads"; fi
+done
+
+# -- no line over 110 columns --
+long=$(for f in *.h tests/*.[ch] tests/*.sh tests/*/*.[ch] tests/*/*.inc tests/*/*.def examples/*.[ch]; do
+    [ -f "$f" ] && awk -v f="$f" 'length($0) > 110 {print "  " f ":" FNR ": " length($0) " columns"}' "$f"
+done)
+if [ -z "$long" ]; then
+    ok
+else
+    bad "lines over 110 columns: $(echo "$long" | wc -l)"
+    echo "$long" | head -n 20
+fi
+
+# -- the same text from two compilers --
+if [ -f examples/ptxdump.c ] && has gcc && has clang && [ -f ptxgen_kernels.h ]; then
+    for cc in gcc clang; do
+        $cc -std=c99 -O1 examples/ptxdump.c -o "$t/dump-$cc" -ldl -lm 2>"$t/dump.log" \
+            || bad "$cc examples/ptxdump.c: $(head -n 3 "$t/dump.log")"
+    done
+    for sm in 75 80 90 120; do
+        for cc in gcc clang; do "$t/dump-$cc" --all $sm >"$t/$cc.ptx" 2>/dev/null; done
+        if [ -s "$t/gcc.ptx" ] && cmp -s "$t/gcc.ptx" "$t/clang.ptx"; then
+            ok
+        else
+            bad "ptxdump --all $sm: the text of gcc and of clang differs, or there is none"
+            cmp "$t/gcc.ptx" "$t/clang.ptx" | sed 's/^/  /'
+        fi
+    done
+else
+    skip "examples/ptxdump.c with gcc and clang: not all of them are here"
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,681 @@
+/* test_cuda.c - proves ptxgen_cuda.h: `test_cuda [LIBRARY]`. LIBRARY, else PTXGEN_CUDA_LIBRARY, else the
+   machine's driver. Without the CPU driver the parts that count its calls or make them fail are skipped.
+
+   cc -std=c99 tests/test_cuda.c -o build/test_cuda -ldl -lm */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen.h"
+#include "../ptxgen_cuda.h"
+
+static int passed, failed;
+
+static void check_at(int ok, const char *what, int line) {
+    if (ok) {
+        passed++;
+    } else {
+        failed++;
+        printf("%s:%d: failed: %s\n", __FILE__, line, what);
+    }
+}
+#define CHECK(condition) check_at((condition) ? 1 : 0, #condition, __LINE__)
+
+static void expect_at(const ptxcu *cu, ptxcu_code got, ptxcu_code want, const char *text, int line) {
+    const ptxcu_error *e = ptxcu_get_error(cu);
+    if (got == want && e->code == want && strstr(e->message, text)) {
+        passed++;
+    } else {
+        failed++;
+        printf("%s:%d: failed: got '%s', want '%s' with \"%s\" in: %s\n", __FILE__, line,
+               ptxcu_error_name(got), ptxcu_error_name(want), text, e->message);
+    }
+}
+/* The call fails with that code, and the message has that text. */
+#define EXPECT(cu, call, want, text)                                                                         \
+    do {                                                                                                     \
+        ptxcu_code got_ = (call);                                                                            \
+        expect_at((cu), got_, (want), (text), __LINE__);                                                     \
+    } while (0)
+
+static void works_at(const ptxcu *cu, ptxcu_code got, const char *what, int line) {
+    check_at(got == PTXCU_E_NONE, what, line);
+    if (got != PTXCU_E_NONE) printf("  %s\n", ptxcu_get_error(cu)->message);
+}
+#define WORKS(cu, call)                                                                                      \
+    do {                                                                                                     \
+        ptxcu_code got_ = (call);                                                                            \
+        works_at((cu), got_, #call, __LINE__);                                                               \
+    } while (0)
+
+/* An allocator that counts, checks sizes, and says no to the nth request. */
+typedef struct counter {
+    long requests, fail_at, blocks, wrong_sizes;
+    size_t bytes;
+} counter;
+
+static void *counted(void *user, void *block, size_t old_size, size_t new_size) {
+    counter *c = (counter *)user;
+    unsigned char *p = (unsigned char *)block, *fresh;
+    size_t known = 0;
+    if (p) {
+        p -= 16;
+        memcpy(&known, p, sizeof known);
+        if (known != old_size) c->wrong_sizes++;
+    } else if (old_size) {
+        c->wrong_sizes++;
+    }
+    if (new_size == 0) {
+        if (p) c->blocks--, c->bytes -= known;
+        free(p);
+        return NULL;
+    }
+    if (++c->requests == c->fail_at) return NULL;
+    fresh = (unsigned char *)malloc(new_size + 16);
+    if (!fresh) return NULL;
+    memcpy(fresh, &new_size, sizeof new_size);
+    if (p) {
+        memcpy(fresh + 16, block, known < new_size ? known : new_size);
+        free(p);
+        c->blocks--;
+        c->bytes -= known;
+    }
+    c->blocks++;
+    c->bytes += new_size;
+    return fresh + 16;
+}
+
+static ptxcu_desc describe(const char *library, counter *c) {
+    ptxcu_desc d;
+    memset(&d, 0, sizeof d);
+    d.library = library;
+    if (c) {
+        d.alloc = counted;
+        d.alloc_user = c;
+    }
+    return d;
+}
+
+/* ---- what is run ---- */
+
+static const char saxpy_text[] = ".version 6.3\n.target sm_75\n.address_size 64\n"
+                                 ".visible .entry fill(.param .u64 to, .param .u32 n, .param .f32 v) {\n"
+                                 "    .reg .pred %p<2>;\n    .reg .b32 %r<6>;\n    .reg .b64 %d<4>;\n"
+                                 "    .reg .f32 %f<2>;\n"
+                                 "    ld.param.u64 %d1, [to];\n    ld.param.u32 %r1, [n];\n"
+                                 "    ld.param.f32 %f1, [v];\n    cvta.to.global.u64 %d1, %d1;\n"
+                                 "    mov.u32 %r2, %tid.x;\n    mov.u32 %r3, %ctaid.x;\n"
+                                 "    mov.u32 %r4, %ntid.x;\n    mad.lo.u32 %r5, %r3, %r4, %r2;\n"
+                                 "    setp.ge.u32 %p1, %r5, %r1;\n    @%p1 ret;\n"
+                                 "    mul.wide.u32 %d2, %r5, 4;\n    add.u64 %d3, %d1, %d2;\n"
+                                 "    st.global.f32 [%d3], %f1;\n    ret;\n}\n";
+
+static const char broken_text[] = ".version 6.3\n.target sm_75\n.address_size 64\n"
+                                  ".visible .entry k() {\n"
+                                  "    .reg .f32 %f<3>;\n"
+                                  "    mov.f32 %f1, 0f3F800000;\n"
+                                  "    add.f32 %f2, %f1, %r99;\n"
+                                  "    ret;\n}\n";
+
+static void emit_saxpy(ptx_module *m, uint32_t max_threads) {
+    ptx_kernel *k = ptx_entry(m, "saxpy");
+    ptx_val x = ptx_param_ptr(k, "x", PTX_GLOBAL);
+    ptx_val y = ptx_param_ptr(k, "y", PTX_GLOBAL);
+    ptx_val a = ptx_param(k, "a", PTX_F32);
+    ptx_val n = ptx_param(k, "n", PTX_U32);
+    ptx_val block = ptx_ctaid_x(k), size = ptx_ntid_x(k), thread = ptx_tid_x(k);
+    ptx_val i = ptx_mad(k, block, size, thread);
+    if (max_threads) ptx_launch_bounds(k, max_threads, 0);
+    ptx_if(k, ptx_setp(k, PTX_LT, i, n));
+    {
+        ptx_val xi = ptx_ptr_add(k, x, i, 4), yi = ptx_ptr_add(k, y, i, 4);
+        ptx_val xv = ptx_ld(k, PTX_F32, ptx_at(xi, 0)), yv = ptx_ld(k, PTX_F32, ptx_at(yi, 0));
+        ptx_st(k, PTX_F32, ptx_at(yi, 0), ptx_fma(k, a, xv, yv));
+    }
+    ptx_end(k);
+    ptx_ret(k);
+}
+
+/* An operation: to[i] = value of the description, one block; with dynamic shared memory if asked. */
+typedef struct fill_desc {
+    uint32_t value, refuse, shared;
+} fill_desc;
+
+typedef struct fill_args {
+    uint64_t to;
+    uint32_t n, unused;
+} fill_args;
+
+static ptx_code fill_emit(ptx_module *m, const void *desc) {
+    const fill_desc *d = (const fill_desc *)desc;
+    ptx_kernel *k;
+    ptx_val args, to, n, i;
+    if (d->refuse) return ptx_fail(m, PTX_E_DESC, "", "fill refuses %u", (unsigned)d->refuse);
+    k = ptx_entry(m, "fill");
+    args = ptx_param_bytes(k, "args", 16, 8);
+    to = ptx_ptr(ptx_ld(k, PTX_U64, ptx_at(args, 0)), PTX_GLOBAL);
+    n = ptx_ld(k, PTX_U32, ptx_at(args, 8));
+    i = ptx_tid_x(k);
+    if (d->shared) ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_shared_dynamic(k), i, 4), 0), i);
+    ptx_if(k, ptx_setp(k, PTX_LT, i, n));
+    ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, to, i, 4), 0), ptx_u32(d->value));
+    ptx_end(k);
+    ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+static ptx_code twin_emit(ptx_module *m, const void *desc) { return fill_emit(m, desc); }
+
+static ptx_operation fill_operation(void) {
+    ptx_operation op;
+    op.name = "fill";
+    op.desc_bytes = (uint32_t)sizeof(fill_desc);
+    op.emit = fill_emit;
+    return op;
+}
+
+static ptx_plan fill_plan(void) {
+    ptx_plan p;
+    memset(&p, 0, sizeof p);
+    p.launches = 1;
+    p.args_bytes = (uint32_t)sizeof(fill_args);
+    p.launch[0].grid[0] = p.launch[0].grid[1] = p.launch[0].grid[2] = 1;
+    p.launch[0].block[0] = 64;
+    p.launch[0].block[1] = p.launch[0].block[2] = 1;
+    return p;
+}
+
+static ptx_launch geometry(uint32_t grid, uint32_t block) {
+    ptx_launch g;
+    g.entry = 0;
+    g.grid[0] = grid;
+    g.block[0] = block;
+    g.grid[1] = g.grid[2] = g.block[1] = g.block[2] = 1;
+    g.shared_bytes = 0;
+    return g;
+}
+
+/* ---- the CPU driver's extras ---- */
+
+typedef uint64_t (*calls_fn)(const char *);
+typedef int (*fail_fn)(const char *, unsigned, int);
+static calls_fn calls;
+static fail_fn make_fail;
+
+static void find_extras(const ptxcu *cu) {
+    void *p = ptxcu_symbol(cu, "ptxsim_calls");
+    memcpy(&calls, &p, sizeof p);
+    p = ptxcu_symbol(cu, "ptxsim_fail");
+    memcpy(&make_fail, &p, sizeof p);
+}
+
+#define PTXCU__NAME(name, params) #name,
+static const char *const functions[] = {PTXCU_DRIVER(PTXCU__NAME)};
+#undef PTXCU__NAME
+#define FUNCTIONS (sizeof functions / sizeof functions[0])
+
+/* Calls of the driver but for those named. */
+static uint64_t other_calls(const char *a, const char *b, const char *c) {
+    uint64_t sum = 0;
+    size_t i;
+    for (i = 0; i < FUNCTIONS; i++)
+        if (strcmp(functions[i], a) && strcmp(functions[i], b) && strcmp(functions[i], c))
+            sum += calls(functions[i]);
+    return sum;
+}
+
+/* ---- tests ---- */
+
+static void test_no_driver(void) {
+    counter c;
+    ptxcu *cu = NULL;
+    ptxcu_desc d;
+    ptxcu_buffer b;
+    memset(&c, 0, sizeof c);
+    d = describe("/nowhere/libnothing.so", &c);
+    d.fallback = "/nowhere/libfallback.so";
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_LIBRARY, "/nowhere/libnothing.so: ");
+    CHECK(strstr(ptxcu_get_error(cu)->message, "No such file") != NULL);
+    CHECK(strstr(ptxcu_get_error(cu)->message, "/nowhere/libfallback.so (fallback)") != NULL);
+    EXPECT(cu, ptxcu_alloc(cu, 4, &b), PTXCU_E_LIBRARY, "/nowhere/libnothing.so: ");
+    CHECK(b.address == 0 && b.bytes == 0);
+    CHECK(ptxcu_device_info(cu)->name[0] == 0 && ptxcu_symbol(cu, "cuInit") == NULL);
+    ptxcu_close(cu);
+    cu = NULL;
+    d = describe("libm.so.6", &c);
+    d.fallback = "/nowhere/libfallback.so";
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_SYMBOL, "missing symbols: cuInit");
+    ptxcu_close(cu);
+    CHECK(c.blocks == 0 && c.wrong_sizes == 0);
+    c.fail_at = c.requests + 1;
+    CHECK(ptxcu_open(&cu, &d) == PTXCU_E_MEMORY && cu == NULL);
+    CHECK(ptxcu_get_error(NULL)->code == PTXCU_E_MEMORY);
+    CHECK(ptxcu_open(NULL, NULL) == PTXCU_E_ARGUMENT);
+    CHECK(ptxcu_sync(NULL) == PTXCU_E_MEMORY && ptxcu_device_info(NULL) != NULL);
+    ptxcu_close(NULL);
+    CHECK(ptxcu_bytes(3, 4) == 12 && ptxcu_bytes(SIZE_MAX / 2, 3) == SIZE_MAX && ptxcu_bytes(0, 0) == 0);
+    CHECK(strcmp(ptxcu_error_name(PTXCU_E_WRONG_HANDLE), "wrong-handle") == 0);
+    CHECK(strcmp(ptxcu_error_name(PTXCU_E_COUNT), "?") == 0);
+}
+
+static void test_open(const char *library) {
+    ptxcu_desc d = describe(library, NULL);
+    const ptxcu_device *i;
+    ptxcu *cu, *second;
+    d.device = 1000;
+    EXPECT(cu, ptxcu_open(&cu, &d), PTXCU_E_DEVICE, "no device 1000");
+    ptxcu_close(cu);
+    d = describe("/nowhere/lib.so", NULL);
+    d.fallback = library;
+    WORKS(cu, ptxcu_open(&cu, &d));
+    CHECK(strcmp(ptxcu_device_info(cu)->library, d.fallback) == 0);
+    CHECK(ptxcu_get_error(cu)->code == PTXCU_E_NONE && ptxcu_get_error(cu)->message[0] == 0);
+    i = ptxcu_device_info(cu);
+    CHECK(i->name[0] && i->target >= 75 && i->max_version >= 63 && i->sm_count > 0 && i->memory_bytes > 0);
+    CHECK(i->shared_static == 49152 && i->shared_optin >= i->shared_static
+          && i->max_threads_per_block == 1024);
+    CHECK(i->is_cpu_driver == (ptxcu_symbol(cu, "ptxsim_calls") != NULL));
+    d.use_current_context = 1; /* the one that cu made current */
+    WORKS(second, ptxcu_open(&second, &d));
+    ptxcu_close(second);
+    WORKS(cu, ptxcu_sync(cu));
+    ptxcu_close(cu);
+    CHECK(ptxcu__ptx_of_cuda(12040) == 84 && ptxcu__ptx_of_cuda(12060) == 85
+          && ptxcu__ptx_of_cuda(12080) == 87);
+    CHECK(ptxcu__ptx_of_cuda(13000) == 90 && ptxcu__ptx_of_cuda(14000) == 90
+          && ptxcu__ptx_of_cuda(11080) == 78);
+    CHECK(ptxcu__target_of(90) == 90 && ptxcu__target_of(86) == 86 && ptxcu__target_of(88) == 87);
+}
+
+static void test_memory(ptxcu *cu) {
+    ptxcu_buffer b, c, none;
+    uint32_t host[64], back[64], i;
+    size_t free_bytes, total;
+    void *pinned = NULL;
+    ptxcu_stream s;
+    ptxcu_event first, last;
+    float ms = -1;
+    none.address = 0;
+    none.bytes = 0;
+    for (i = 0; i < 64; i++) host[i] = i * 2654435761u;
+    WORKS(cu, ptxcu_alloc(cu, 256, &b));
+    WORKS(cu, ptxcu_alloc(cu, 256, &c));
+    CHECK(b.address % 256 == 0 && b.bytes == 256);
+    WORKS(cu, ptxcu_stream_create(cu, &s));
+    WORKS(cu, ptxcu_event_create(cu, &first));
+    WORKS(cu, ptxcu_event_create(cu, &last));
+    WORKS(cu, ptxcu_event_record(cu, first, s));
+    WORKS(cu, ptxcu_upload(cu, b, 0, host, 256, s));
+    WORKS(cu, ptxcu_fill8(cu, c, 0, 0xAB, 256, s));
+    WORKS(cu, ptxcu_copy(cu, c, 128, b, 64, 64, s));
+    WORKS(cu, ptxcu_fill32(cu, c, 252, 77, 1, s));
+    WORKS(cu, ptxcu_download(cu, back, c, 0, 256, s));
+    WORKS(cu, ptxcu_event_record(cu, last, s));
+    WORKS(cu, ptxcu_stream_wait_event(cu, NULL, last));
+    WORKS(cu, ptxcu_event_sync(cu, last));
+    WORKS(cu, ptxcu_stream_sync(cu, s));
+    WORKS(cu, ptxcu_event_elapsed_ms(cu, first, last, &ms));
+    CHECK(ms >= 0);
+    CHECK(back[0] == 0xABABABABu && back[31] == 0xABABABABu && back[63] == 77 && back[62] == 0xABABABABu);
+    CHECK(memcmp(back + 32, host + 16, 64) == 0 && back[48] == 0xABABABABu);
+    EXPECT(cu, ptxcu_upload(cu, b, 1, host, 256, s), PTXCU_E_ARGUMENT, "256 bytes at offset 1");
+    EXPECT(cu, ptxcu_upload(cu, b, SIZE_MAX, host, 2, s), PTXCU_E_ARGUMENT, "buffer of 256");
+    EXPECT(cu, ptxcu_download(cu, back, b, 257, 0, s), PTXCU_E_ARGUMENT, "offset 257");
+    EXPECT(cu, ptxcu_download(cu, back, none, 0, 1, s), PTXCU_E_ARGUMENT, "buffer of 0");
+    EXPECT(cu, ptxcu_copy(cu, c, 200, b, 0, 100, s), PTXCU_E_ARGUMENT, "ptxcu_copy, to");
+    EXPECT(cu, ptxcu_copy(cu, c, 0, b, 200, 100, s), PTXCU_E_ARGUMENT, "ptxcu_copy, from");
+    EXPECT(cu, ptxcu_fill8(cu, c, 0, 0, 257, s), PTXCU_E_ARGUMENT, "ptxcu_fill8");
+    EXPECT(cu, ptxcu_fill32(cu, c, 0, 0, SIZE_MAX / 2, s), PTXCU_E_ARGUMENT, "ptxcu_fill32");
+    EXPECT(cu, ptxcu_fill32(cu, c, 2, 0, 1, s), PTXCU_E_ARGUMENT, "aligned");
+    EXPECT(cu, ptxcu_upload(cu, b, 0, NULL, 4, s), PTXCU_E_ARGUMENT, "NULL");
+    WORKS(cu, ptxcu_upload(cu, b, 256, NULL, 0, s));
+    WORKS(cu, ptxcu_host_alloc(cu, 4096, &pinned));
+    CHECK(pinned != NULL);
+    WORKS(cu, ptxcu_host_free(cu, pinned));
+    WORKS(cu, ptxcu_host_free(cu, NULL));
+    WORKS(cu, ptxcu_memory_info(cu, &free_bytes, &total));
+    CHECK(free_bytes > 0 && free_bytes <= total);
+    WORKS(cu, ptxcu_event_destroy(cu, first));
+    WORKS(cu, ptxcu_event_destroy(cu, last));
+    WORKS(cu, ptxcu_stream_destroy(cu, s));
+    WORKS(cu, ptxcu_free(cu, b));
+    WORKS(cu, ptxcu_free(cu, c));
+    WORKS(cu, ptxcu_free(cu, none));
+    WORKS(cu, ptxcu_alloc(cu, 0, &c));
+    CHECK(c.address == 0);
+    EXPECT(cu, ptxcu_alloc(cu, (size_t)1 << 46, &c), PTXCU_E_DRIVER, "cuMemAlloc_v2(70368744177664 bytes)");
+    CHECK(strcmp(ptxcu_get_error(cu)->driver_name, "CUDA_ERROR_OUT_OF_MEMORY") == 0 && c.address == 0);
+    CHECK(ptxcu_get_error(cu)->driver_result == 2 && strstr(ptxcu_get_error(cu)->message, "out of memory"));
+    EXPECT(cu, ptxcu_alloc(cu, 4, NULL), PTXCU_E_ARGUMENT, "NULL");
+    if (make_fail) {
+        make_fail("cuMemAlloc_v2", 1, 2);
+        EXPECT(cu, ptxcu_alloc(cu, 123, &c), PTXCU_E_DRIVER,
+               "cuMemAlloc_v2(123 bytes): CUDA_ERROR_OUT_OF_MEMORY");
+        CHECK(strcmp(ptxcu_get_error(cu)->call, "cuMemAlloc_v2(123 bytes)") == 0);
+        make_fail("cuMemcpyHtoDAsync_v2", 1, 1);
+        WORKS(cu, ptxcu_alloc(cu, 8, &c));
+        EXPECT(cu, ptxcu_upload(cu, c, 0, host, 8, NULL), PTXCU_E_DRIVER, "cuMemcpyHtoDAsync_v2(8 bytes)");
+        WORKS(cu, ptxcu_free(cu, c));
+    }
+}
+
+static void test_text(ptxcu *cu) {
+    ptxcu_program *p = NULL;
+    ptxcu_buffer b;
+    ptx_launch g = geometry(2, 32);
+    ptxcu_arg a[3];
+    float back[50];
+    uint32_t entry = 9, other = 9, i, wrong = 0;
+    EXPECT(cu, ptxcu_load_text(cu, broken_text, &p), PTXCU_E_JIT, "CUDA_ERROR_INVALID_PTX");
+    CHECK(p == NULL && strstr(ptxcu_get_error(cu)->log, "line 7") != NULL);
+    CHECK(strstr(ptxcu_get_error(cu)->message, "PTX line 7: add.f32 %f2, %f1, %r99;") != NULL);
+    EXPECT(cu, ptxcu_load_text(cu, NULL, &p), PTXCU_E_ARGUMENT, "NULL");
+    WORKS(cu, ptxcu_load_text(cu, saxpy_text, &p));
+    if (!p) return;
+    EXPECT(cu, ptxcu_entry_by_name(cu, p, "nothing", &entry), PTXCU_E_ENTRY, "nothing");
+    EXPECT(cu, ptxcu_launch(cu, p, &g, NULL, 0, NULL), PTXCU_E_ENTRY, "no entry 0");
+    WORKS(cu, ptxcu_entry_by_name(cu, p, "fill", &entry));
+    WORKS(cu, ptxcu_entry_by_name(cu, p, "fill", &other));
+    CHECK(entry == 0 && other == 0);
+    WORKS(cu, ptxcu_alloc(cu, sizeof back, &b));
+    a[0] = ptxcu_arg_buffer(b);
+    a[1] = ptxcu_arg_u32(50);
+    a[2] = ptxcu_arg_f32(1.5f);
+    WORKS(cu, ptxcu_launch(cu, p, &g, a, 3, NULL));
+    WORKS(cu, ptxcu_download(cu, back, b, 0, sizeof back, NULL));
+    WORKS(cu, ptxcu_sync(cu));
+    for (i = 0; i < 50; i++) wrong += back[i] < 1.5f || back[i] > 1.5f;
+    CHECK(wrong == 0);
+    WORKS(cu, ptxcu_free(cu, b));
+    WORKS(cu, ptxcu_unload(cu, p));
+    EXPECT(cu, ptxcu_unload(cu, p), PTXCU_E_WRONG_HANDLE, "unloaded");
+    WORKS(cu, ptxcu_unload(cu, NULL));
+}
+
+#define N 1000u
+static void test_saxpy(ptxcu *cu, ptxcu *other) {
+    static float x[N], y[N], back[N];
+    ptx_module *m = ptx_module_new(NULL), *bad = ptx_module_new(NULL);
+    ptxcu_program *p = NULL, *q = NULL;
+    ptxcu_buffer dx, dy;
+    ptxcu_arg a[5];
+    ptx_launch g = geometry(8, 128);
+    uint32_t i, wrong = 0, value = 3;
+    uint64_t before;
+    EXPECT(cu, ptxcu_load(cu, bad, &q), PTXCU_E_EMIT, ptx_get_error(bad)->message);
+    CHECK(ptx_get_error(bad)->code == PTX_E_EMPTY);
+    ptx_module_free(bad);
+    EXPECT(cu, ptxcu_load(cu, NULL, &q), PTXCU_E_ARGUMENT, "NULL");
+    emit_saxpy(m, 256);
+    WORKS(cu, ptxcu_load(cu, m, &p));
+    ptx_module_free(m); /* signatures are copies */
+    if (!p) return;
+    for (i = 0; i < N; i++) x[i] = (float)i, y[i] = (float)(N - i);
+    WORKS(cu, ptxcu_alloc(cu, sizeof x, &dx));
+    WORKS(cu, ptxcu_alloc(cu, sizeof y, &dy));
+    WORKS(cu, ptxcu_upload(cu, dx, 0, x, sizeof x, NULL));
+    WORKS(cu, ptxcu_upload(cu, dy, 0, y, sizeof y, NULL));
+    a[0] = ptxcu_arg_buffer(dx);
+    a[1] = ptxcu_arg_address(dy.address);
+    a[2] = ptxcu_arg_f32(2);
+    a[3] = ptxcu_arg_bytes(&value, 4);
+    a[4] = ptxcu_arg_u32(0);
+    before = calls ? calls("cuLaunchKernel") : 0;
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 3, NULL), PTXCU_E_ARGS, "takes 4 arguments, 3 are given");
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 5, NULL), PTXCU_E_ARGS, "takes 4 arguments, 5 are given");
+    EXPECT(cu, ptxcu_launch(cu, p, &g, NULL, 4, NULL), PTXCU_E_ARGUMENT, "args is NULL");
+    a[2] = ptxcu_arg_u32(2);
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_ARGS,
+           "argument 2: parameter 'a' is f32 of 4 bytes, the argument is u32 of 4 bytes");
+    a[2] = ptxcu_arg_f64(2);
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_ARGS, "the argument is f64 of 8 bytes");
+    a[2] = ptxcu_arg_f32(2);
+    a[3] = ptxcu_arg_bytes(&value, 3);
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_ARGS, "the argument is a block of 3 bytes");
+    a[3] = ptxcu_arg_bytes(NULL, 4);
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_ARGUMENT, "argument 3 is a NULL block");
+    a[3] = ptxcu_arg_s32(3);
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_ARGS,
+           "'n' is u32 of 4 bytes, the argument is s32");
+    a[3] = ptxcu_arg_u32(N);
+    a[0] = ptxcu_arg_u64(dx.address);
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_ARGS, "'x' is a pointer of 8 bytes");
+    a[0] = ptxcu_arg_s64(1);
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_ARGS, "the argument is s64 of 8 bytes");
+    a[0] = ptxcu_arg_buffer(dx);
+    g.entry = 1;
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_ENTRY, "no entry 1");
+    g = geometry(8, 257);
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_LAUNCH, "a block of 257 threads, at most 256");
+    g = geometry(8, 0);
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_LAUNCH, "block x is 0");
+    g = geometry(0, 32);
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_LAUNCH, "grid x is 0");
+    g = geometry(8, 32);
+    g.grid[1] = 65536;
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_LAUNCH, "grid y is 65536, must be 1 to 65535");
+    g = geometry(8, 1);
+    g.block[2] = 65;
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_LAUNCH, "block z is 65, must be 1 to 64");
+    g = geometry(8, 128);
+    g.shared_bytes = ptxcu_device_info(cu)->shared_optin + 1;
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_LAUNCH, "dynamic");
+    g.shared_bytes = 0;
+    EXPECT(other, ptxcu_launch(other, p, &g, a, 4, NULL), PTXCU_E_WRONG_HANDLE, "another handle");
+    EXPECT(other, ptxcu_unload(other, p), PTXCU_E_WRONG_HANDLE, "not one of this handle's");
+    EXPECT(cu, ptxcu_launch(cu, NULL, &g, a, 4, NULL), PTXCU_E_ARGUMENT, "program is NULL");
+    EXPECT(cu, ptxcu_launch(cu, p, NULL, a, 4, NULL), PTXCU_E_ARGUMENT, "geometry is NULL");
+    if (calls)
+        CHECK(calls("cuLaunchKernel") == before); /* all of that was found before the driver was asked */
+    if (make_fail) {
+        make_fail("cuLaunchKernel", 1, 701);
+        EXPECT(cu, ptxcu_launch(cu, p, &g, a, 4, NULL), PTXCU_E_DRIVER,
+               "cuLaunchKernel(entry 'saxpy', grid 8x1x1");
+    }
+    WORKS(cu, ptxcu_launch(cu, p, &g, a, 4, NULL));
+    WORKS(cu, ptxcu_download(cu, back, dy, 0, sizeof back, NULL));
+    WORKS(cu, ptxcu_sync(cu));
+    for (i = 0; i < N; i++) wrong += back[i] < x[i] * 2 + y[i] || back[i] > x[i] * 2 + y[i];
+    CHECK(wrong == 0);
+    WORKS(cu, ptxcu_free(cu, dx));
+    WORKS(cu, ptxcu_free(cu, dy));
+}
+
+static void test_operation(ptxcu *cu, const counter *c) {
+    ptx_operation op = fill_operation(), twin = fill_operation();
+    ptx_plan plan = fill_plan();
+    ptxcu_program *p = NULL, *q = NULL, *all[40];
+    fill_desc d = {5, 0, 0}, other_d;
+    fill_args args;
+    ptxcu_buffer b;
+    uint32_t back[64], i, wrong = 0, same = 1;
+    uint64_t loads, others, launches;
+    long requests;
+    WORKS(cu, ptxcu_alloc(cu, sizeof back, &b));
+    args.to = b.address;
+    args.n = 60;
+    args.unused = 0;
+    WORKS(cu, ptxcu_fill8(cu, b, 0, 0, sizeof back, NULL));
+    WORKS(cu, ptxcu_operation(cu, &op, &d, &p));
+    if (!p) return;
+    WORKS(cu, ptxcu_run(cu, p, &plan, &args, sizeof args, NULL));
+    loads = calls ? calls("cuModuleLoadDataEx") : 0;
+    others = calls ? other_calls("cuLaunchKernel", "cuCtxGetCurrent", "") : 0;
+    launches = calls ? calls("cuLaunchKernel") : 0;
+    requests = c->requests;
+    for (i = 0; i < 10; i++) {
+        if (ptxcu_operation(cu, &op, &d, &q) || q != p) same = 0;
+        if (ptxcu_run(cu, p, &plan, &args, sizeof args, NULL)) same = 0;
+    }
+    CHECK(same);
+    CHECK(c->requests == requests);
+    if (calls) {
+        CHECK(calls("cuModuleLoadDataEx") == loads);
+        CHECK(other_calls("cuLaunchKernel", "cuCtxGetCurrent", "") == others);
+        CHECK(calls("cuLaunchKernel") == launches + 10);
+    }
+    WORKS(cu, ptxcu_download(cu, back, b, 0, sizeof back, NULL));
+    WORKS(cu, ptxcu_sync(cu));
+    for (i = 0; i < 64; i++) wrong += back[i] != (i < 60 ? 5u : 0u);
+    CHECK(wrong == 0);
+
+    EXPECT(cu, ptxcu_run(cu, p, &plan, &args, sizeof args - 1, NULL), PTXCU_E_ARGS,
+           "for arguments of 16 bytes, 15");
+    EXPECT(cu, ptxcu_run(cu, p, &plan, NULL, sizeof args, NULL), PTXCU_E_ARGUMENT, "args is NULL");
+    plan.args_bytes = 8;
+    EXPECT(cu, ptxcu_run(cu, p, &plan, &args, 8, NULL), PTXCU_E_ARGS, "'args' has 16 bytes, 8 are given");
+    plan = fill_plan();
+    plan.launches = 5;
+    EXPECT(cu, ptxcu_run(cu, p, &plan, &args, sizeof args, NULL), PTXCU_E_ARGUMENT, "5 launches");
+    plan = fill_plan();
+    plan.launches = 2; /* the second has no geometry: nothing is launched */
+    launches = calls ? calls("cuLaunchKernel") : 0;
+    EXPECT(cu, ptxcu_run(cu, p, &plan, &args, sizeof args, NULL), PTXCU_E_LAUNCH, "grid x is 0");
+    if (calls) CHECK(calls("cuLaunchKernel") == launches);
+    plan.launches = 0;
+    WORKS(cu, ptxcu_run(cu, p, &plan, NULL, 0, NULL));
+    EXPECT(cu, ptxcu_unload(cu, p), PTXCU_E_ARGUMENT, "belongs to the cache");
+
+    d.refuse = 7;
+    EXPECT(cu, ptxcu_operation(cu, &op, &d, &q), PTXCU_E_EMIT, "fill refuses 7");
+    CHECK(q == NULL);
+    EXPECT(cu, ptxcu_operation(cu, &op, NULL, &q), PTXCU_E_ARGUMENT, "desc is NULL");
+    EXPECT(cu, ptxcu_operation(cu, NULL, &d, &q), PTXCU_E_ARGUMENT, "NULL");
+    d.refuse = 0;
+    memset(&other_d, 0, sizeof other_d);
+    other_d.value = 5;
+    WORKS(cu, ptxcu_operation(cu, &twin, &d, &q)); /* the same generator and bytes, elsewhere in memory */
+    CHECK(q == p);
+    twin.emit = twin_emit;
+    WORKS(cu, ptxcu_operation(cu, &twin, &other_d, &q)); /* another generator, the same bytes */
+    CHECK(q && q != p);
+
+    /* more than the table's first size, and every one found again */
+    for (i = 0; i < 40; i++) {
+        d.value = 100 + i;
+        if (ptxcu_operation(cu, &op, &d, &all[i])) same = 0;
+    }
+    requests = c->requests;
+    for (i = 0; i < 40; i++) {
+        d.value = 100 + i;
+        if (ptxcu_operation(cu, &op, &d, &q) || q != all[i]) same = 0;
+    }
+    CHECK(same && c->requests == requests);
+
+    /* dynamic shared memory above 48 KiB: asked for once */
+    if (ptxcu_device_info(cu)->shared_optin >= 60000) {
+        uint64_t asked;
+        d.shared = 1;
+        plan = fill_plan();
+        plan.launch[0].shared_bytes = 60000;
+        WORKS(cu, ptxcu_operation(cu, &op, &d, &q));
+        WORKS(cu, ptxcu_run(cu, q, &plan, &args, sizeof args, NULL));
+        asked = calls ? calls("cuFuncSetAttribute") : 0;
+        WORKS(cu, ptxcu_run(cu, q, &plan, &args, sizeof args, NULL));
+        plan.launch[0].shared_bytes = 50000;
+        WORKS(cu, ptxcu_run(cu, q, &plan, &args, sizeof args, NULL));
+        if (calls) CHECK(asked > 0 && calls("cuFuncSetAttribute") == asked);
+    }
+    WORKS(cu, ptxcu_sync(cu));
+    WORKS(cu, ptxcu_cache_clear(cu));
+    d.value = 5;
+    d.shared = 0;
+    WORKS(cu, ptxcu_operation(cu, &op, &d, &p));
+    WORKS(cu, ptxcu_free(cu, b));
+}
+
+/* Each allocation of open and operation fails in turn, then each driver call. */
+static void test_failures(const char *library) {
+    ptx_operation op = fill_operation();
+    fill_desc d = {1, 0, 0};
+    ptxcu_program *p;
+    counter c;
+    ptxcu *cu;
+    long at;
+    size_t i;
+    int wrong = 0, finished = 0;
+    for (at = 1; at < 2000 && !finished; at++) {
+        ptxcu_desc desc;
+        ptxcu_code code;
+        memset(&c, 0, sizeof c);
+        c.fail_at = at;
+        desc = describe(library, &c);
+        code = ptxcu_open(&cu, &desc);
+        if (!code) {
+            code = ptxcu_operation(cu, &op, &d, &p);
+            if (code) { /* not sticky: the next try has memory */
+                if (ptxcu_get_error(cu)->code != code || ptxcu_operation(cu, &op, &d, &p)) wrong++;
+            }
+        }
+        if (c.requests < at)
+            finished = code == PTXCU_E_NONE;
+        else if (code != PTXCU_E_MEMORY) {
+            wrong++;
+            printf("allocation %ld failed, and the code is '%s': %s\n", at, ptxcu_error_name(code),
+                   ptxcu_get_error(cu)->message);
+        }
+        ptxcu_close(cu);
+        if (c.blocks || c.bytes || c.wrong_sizes) wrong++;
+    }
+    CHECK(finished && at > 8);
+    CHECK(wrong == 0);
+    if (!make_fail) return;
+    for (i = 0, wrong = 0; i < FUNCTIONS; i++) {
+        uint64_t before = calls(functions[i]);
+        ptxcu_desc desc;
+        ptxcu_code code;
+        memset(&c, 0, sizeof c);
+        desc = describe(library, &c);
+        desc.fallback = "/nowhere/libfallback.so"; /* no second chance */
+        make_fail(functions[i], 1, 999);
+        code = ptxcu_open(&cu, &desc);
+        if (!code) code = ptxcu_operation(cu, &op, &d, &p);
+        /* attributes that are missing are zero; the names of errors are asked for only after an error */
+        if (calls(functions[i]) != before && !code && strcmp(functions[i], "cuDeviceGetAttribute")) {
+            wrong++;
+            printf("%s failed unnoticed\n", functions[i]);
+        }
+        ptxcu_close(cu);
+        make_fail(functions[i], 0, 0);
+        if (c.blocks || c.wrong_sizes) wrong++;
+    }
+    CHECK(wrong == 0);
+}
+
+int main(int argc, char **argv) {
+    const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
+    char opened[1024];
+    counter c;
+    ptxcu_desc d;
+    ptxcu *cu = NULL, *other = NULL;
+    if (library && !*library) library = NULL;
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+    test_no_driver();
+    memset(&c, 0, sizeof c);
+    d = describe(library, &c);
+    if (ptxcu_open(&cu, &d)) {
+        CHECK(library == NULL); /* one that was asked for opens */
+        printf("skip: no driver here: %s\n", ptxcu_get_error(cu)->message);
+        ptxcu_close(cu);
+    } else {
+        find_extras(cu);
+        snprintf(opened, sizeof opened, "%s", ptxcu_device_info(cu)->library);
+        library = opened; /* the fallback, perhaps */
+        if (!calls) printf("skip: not the CPU driver, so its calls cannot be counted or made to fail\n");
+        d = describe(library, NULL);
+        WORKS(other, ptxcu_open(&other, &d));
+        test_open(library);
+        test_memory(cu);
+        test_text(cu);
+        test_saxpy(cu, other);
+        test_operation(cu, &c);
+        test_text(other); /* the second handle has a life of its own */
+        ptxcu_close(cu);
+        CHECK(c.blocks == 0 && c.bytes == 0 && c.wrong_sizes == 0);
+        test_memory(other); /* and outlives the first */
+        ptxcu_close(other);
+        test_failures(library);
+    }
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}
