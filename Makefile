@@ -3,12 +3,15 @@
 #
 #   run     the examples, on the GPU if there is one, else on the CPU driver (tests/sim)
 #   test    all tests, on the CPU driver; ends with the line "N passed, N failed"
+#   sanitize  the same, all built with the address and undefined-behaviour sanitizers
 #   bench   emission speed and launch overhead
 #   gpu     the tests on the real driver, then the benches
 #   clean   remove build/
 
 CC      ?= cc
 CFLAGS  ?= -O2
+SIMFLAGS = -O2
+SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 WARN     = -Wall -Wextra -pedantic -Wconversion -Wshadow
 B        = build
 SIM      = $(B)/libptxsim.so
@@ -16,7 +19,7 @@ HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/ptxdump
 TESTS    = $(B)/test_builder $(B)/test_cuda $(B)/test_flash_decode
 
-.PHONY: all run test bench gpu clean
+.PHONY: all run test sanitize bench gpu clean
 all: $(SIM) $(EXAMPLES) $(TESTS) $(B)/bench
 
 run: $(SIM) $(EXAMPLES)
@@ -26,6 +29,9 @@ run: $(SIM) $(EXAMPLES)
 
 test: $(SIM) $(EXAMPLES) $(TESTS) $(B)/test_sim
 	@sh tests/run.sh $(SIM) $(B)
+
+sanitize:
+	@$(MAKE) --no-print-directory B=build/sanitize CFLAGS="-O1 -g $(SANITIZE)" SIMFLAGS="-O1 -g $(SANITIZE)" test
 
 bench: $(SIM) $(B)/bench
 	@PTXGEN_CUDA_LIBRARY=$(SIM) $(B)/bench
@@ -40,7 +46,7 @@ clean:
 
 $(SIM): $(wildcard tests/sim/*.c tests/sim/*.h tests/sim/*.inc tests/sim/*.def)
 	@mkdir -p $(B)
-	$(CC) -std=c11 -O2 -fPIC -shared -pthread tests/sim/*.c -o $@ -lm
+	$(CC) -std=c11 $(SIMFLAGS) -fPIC -shared -pthread tests/sim/*.c -o $@ -lm
 
 # Each example says in its first lines how it is compiled: one cc command, this one.
 $(B)/%: examples/%.c $(HEADERS)

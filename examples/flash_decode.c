@@ -1,4 +1,4 @@
-/* flash_decode - decode attention on the shapes of a real model: plan, launch, check against double precision.
+/* flash_decode - decode attention on the shapes of a real model: plan, launch, check against double.
    cc -O2 examples/flash_decode.c -o flash_decode -ldl -lm
 
      flash_decode [heads=32] [kv_heads=8] [head_dim=128] [type=f16|bf16|f32] [lengths=4096,1,777,2048]

@@ -36,6 +36,7 @@ else
     one "CPU driver" "$build/test_sim" "$driver"
     one "drop-in" sh tests/dropin.sh
 fi
+one "examples" sh tests/examples.sh "$build"
 one "builder" "$build/test_builder"
 one "launch section" "$build/test_cuda"
 one "flash decode" "$build/test_flash_decode"

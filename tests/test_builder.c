@@ -1032,8 +1032,10 @@ static void harmless(void) {
     ptx_for(q, x, x, x), ptx_break(q), ptx_continue(q), label = ptx_label_new(q), ptx_place(q, label);
     ptx_bra(q, label), ptx_exit(q), ptx_guard(q, x), ptx_comment(q, "x");
     x = ptx_inv(ptx_as(ptx_ptr(x, PTX_SHARED), PTX_F32));
-    CHECK(x.kind == 0 && ptx_type_bytes(PTX_F64) == 8 && ptx_type_bytes(WILD(ptx_type, PTX__TYPE_COUNT)) == 0);
-    CHECK(strcmp(ptx_type_name(PTX_BF16X2), "bf16x2") == 0 && strcmp(ptx_type_name(WILD(ptx_type, PTX__TYPE_COUNT)), "?") == 0);
+    CHECK(x.kind == 0 && ptx_type_bytes(PTX_F64) == 8);
+    CHECK(ptx_type_bytes(WILD(ptx_type, PTX__TYPE_COUNT)) == 0);
+    CHECK(strcmp(ptx_type_name(PTX_BF16X2), "bf16x2") == 0);
+    CHECK(strcmp(ptx_type_name(WILD(ptx_type, PTX__TYPE_COUNT)), "?") == 0);
 }
 
 /* -- every row of the table -- */

@@ -1,0 +1,52 @@
+#!/bin/sh
+# The examples as a newcomer meets them: each compiles with the cc command of its first lines, and does what it
+# says, right and wrong command lines alike. `examples.sh BUILD`; the driver is in PTXGEN_CUDA_LIBRARY.
+build=$1
+passed=0
+failed=0
+
+check() { # name, expected status, expected words, command ...
+    name=$1
+    status=$2
+    words=$3
+    shift 3
+    out=$("$@" 2>&1)
+    got=$?
+    if [ "$got" -eq "$status" ] && echo "$out" | grep -q -- "$words"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "failed: $name: exit status $got, not $status, or not '$words' in:"
+        echo "$out"
+    fi
+}
+
+for example in saxpy flash_decode ptxdump; do
+    command=$(sed -n 's/^ *\(cc .*\)$/\1/p' "examples/$example.c" | head -n 1)
+    command=$(echo "$command" | sed "s,-o $example,-o $build/cc_$example,")
+    check "$example compiles with: $command" 0 "" sh -c "$command"
+done
+
+check "saxpy" 0 " 0 wrong" "$build/saxpy"
+decode=$build/flash_decode
+check "attention, small" 0 ": ok" "$decode" heads=4 kv_heads=2 head_dim=64 lengths=0,1,70 repeat=1
+check "attention, bf16" 0 ": ok" "$decode" heads=7 kv_heads=1 head_dim=40 type=bf16 lengths=33 repeat=1
+check "attention, f32" 0 ": ok" "$decode" heads=3 kv_heads=3 head_dim=256 type=f32 lengths=9 repeat=1
+check "attention, nothing cached" 0 ": ok" "$decode" lengths=0 repeat=1
+check "a dimension that is no multiple of 8" 2 "head_dim" "$decode" head_dim=20
+check "no heads" 2 "heads" "$decode" heads=0
+check "heads that are no multiple" 2 "kv_heads" "$decode" heads=32 kv_heads=5
+check "an unknown type" 2 "f64" "$decode" type=f64
+check "an empty length" 2 "lengths" "$decode" lengths=1,,2
+check "an unknown option" 2 "color" "$decode" color=red
+check "the list of kernels" 0 "flash_decode 0" "$build/ptxdump"
+check "a kernel's text" 0 "visible .entry flash_decode" "$build/ptxdump" flash_decode 0 90
+check "an unknown kernel" 2 "no kernel" "$build/ptxdump" nothing
+check "an unknown example" 1 "no example" "$build/ptxdump" flash_decode 1000
+check "an unknown target" 1 "sm_91" "$build/ptxdump" flash_decode 0 91
+check "a target that is no number" 2 "target" "$build/ptxdump" flash_decode 0 x
+PTXGEN_CUDA_LIBRARY=/nowhere/libcuda.so
+check "a missing driver" 1 "/nowhere/libcuda.so" "$build/saxpy"
+rm -f "$build"/cc_*
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
