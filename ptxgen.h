@@ -15,7 +15,9 @@
        ptx_val y = ptx_param_ptr(k, "y", PTX_GLOBAL);
        ptx_val a = ptx_param(k, "a", PTX_F32);
        ptx_val n = ptx_param(k, "n", PTX_U32);
-       ptx_val i = ptx_mad(k, ptx_ctaid_x(k), ptx_ntid_x(k), ptx_tid_x(k));
+       ptx_val block = ptx_ctaid_x(k);
+       ptx_val threads = ptx_ntid_x(k);
+       ptx_val i = ptx_mad(k, block, threads, ptx_tid_x(k));
        ptx_if(k, ptx_setp(k, PTX_LT, i, n));
            ptx_val xi = ptx_ld(k, PTX_F32, ptx_at(ptx_ptr_add(k, x, i, 4), 0));
            ptx_mem yi = ptx_at(ptx_ptr_add(k, y, i, 4), 0);
