@@ -963,6 +963,11 @@ typedef struct ptx__type_fact {
 static const ptx__type_fact ptx__types[] = {PTX_TYPES(PTX__ROW)};
 #undef PTX__ROW
 
+/* A type's facts; of a number that is no type, as a handle that nobody made may hold, those of "none". */
+static const ptx__type_fact *ptx__fact(unsigned type) {
+    return &ptx__types[type < PTX__TYPE_COUNT ? type : (unsigned)PTX_NONE];
+}
+
 typedef struct ptx__row {
     uint16_t op;
     uint8_t version, sm;
@@ -1290,11 +1295,11 @@ PTXGEN_API const char *ptx_error_name(ptx_code code) {
 PTXGEN_API const ptx_error *ptx_get_error(const ptx_module *m) { return m ? &m->error : &ptx__no_module; }
 
 PTXGEN_API const char *ptx_type_name(ptx_type type) {
-    return (unsigned)type < PTX__TYPE_COUNT ? ptx__types[type].name : "?";
+    return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->name : "?";
 }
 
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
-    return (unsigned)type < PTX__TYPE_COUNT ? ptx__types[type].bits / 8u : 0;
+    return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->bits / 8u : 0;
 }
 
 PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
@@ -1410,7 +1415,7 @@ PTXGEN_API ptx_type ptx_type_of(ptx_val v) { return (ptx_type)v.type; }
 PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
     /* A register of another width is no value at all: the use of it says so. */
     if (v.kind != PTX__REG || (unsigned)type >= PTX__TYPE_COUNT
-        || ptx__types[v.type].bits != ptx__types[type].bits)
+        || ptx__fact(v.type)->bits != ptx__fact(type)->bits)
         return ptx__none();
     v.type = (uint8_t)type;
     return v;
@@ -1439,7 +1444,7 @@ PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
 
 /* The b type of that width: as which instructions that only move bits print their type. */
 static unsigned ptx__as_bits(unsigned type) {
-    switch (ptx__types[type].bits) {
+    switch (ptx__fact(type)->bits) {
     case 8: return PTX_B8;
     case 16: return PTX_B16;
     case 32: return PTX_B32;
@@ -1470,7 +1475,7 @@ static const char *ptx__describe(ptx_val v) {
     if (v.kind == PTX__NOTHING) return "no value";
     if (v.kind == PTX__SYM) return "the address of a parameter block";
     if (v.kind == PTX__IMM && v.type == PTX_NONE) return "an integer immediate";
-    return ptx__types[v.type].name;
+    return ptx__fact(v.type)->name;
 }
 
 /* value as a float of that many exponent and mantissa bits, to nearest even. 0 where a finite value becomes
@@ -1566,7 +1571,7 @@ static const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
 
 /* cvt.sat between integers exists only where a value can lie outside the result's range. */
 static int ptx__cannot_saturate(unsigned op, unsigned type, unsigned src, ptx_mods mods) {
-    const ptx__type_fact *d = &ptx__types[type], *s = &ptx__types[src];
+    const ptx__type_fact *d = ptx__fact(type), *s = ptx__fact(src);
     if (op != PTX_CVT || !(mods & PTX_SAT & ~PTX__FAMILY) || (s->kind != 'u' && s->kind != 's')) return 0;
     if (d->kind == s->kind) return d->bits >= s->bits;
     return d->kind == 's' && d->bits > s->bits;
@@ -1589,26 +1594,26 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
     }
     row = &ptx__rows[k->m->first[op]];
     if (!near && row->src)
-        ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s", row->name, ptx__types[src].name,
-                  ptx__types[type].name);
+        ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s", row->name, ptx__fact(src)->name,
+                  ptx__fact(type)->name);
     else if (!near)
-        ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__types[type].name);
+        ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__fact(type)->name);
     else if (asked & ~near->allow)
-        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s does not take %s", near->name, ptx__types[type].name,
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s does not take %s", near->name, ptx__fact(type)->name,
                   ptx__mod_text(asked & ~near->allow,
                                 asked & ~near->allow & PTX__FAMILY ? asked & ~near->allow : asked));
     else if (ptx__conflict(asked))
         ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s: two modifiers exclude each other", near->name,
-                  ptx__types[type].name);
+                  ptx__fact(type)->name);
     else if (ptx__access_wrong(op, asked))
-        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s: %s", near->name, ptx__types[type].name,
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s: %s", near->name, ptx__fact(type)->name,
                   ptx__access_wrong(op, asked));
     else if (ptx__cannot_saturate(op, type, src, asked))
         ptx__fail(k, PTX_E_MODIFIER, site, "cvt.sat from %s to %s: no value lies outside",
-                  ptx__types[src].name, ptx__types[type].name);
+                  ptx__fact(src)->name, ptx__fact(type)->name);
     else
         ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s needs one more modifier, such as %s", near->name,
-                  ptx__types[type].name, ptx__mod_text(ptx__missing(near->need, asked), near->need));
+                  ptx__fact(type)->name, ptx__mod_text(ptx__missing(near->need, asked), near->need));
     return NULL;
 }
 
@@ -1644,11 +1649,11 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     }
     if (row->types) {
         ptx__append(text, &length, ".");
-        ptx__append(text, &length, ptx__types[type].name);
+        ptx__append(text, &length, ptx__fact(type)->name);
     }
     if (row->src) {
         ptx__append(text, &length, ".");
-        ptx__append(text, &length, ptx__types[src].name);
+        ptx__append(text, &length, ptx__fact(src)->name);
     }
     text[length] = 0;
     if (sm > have) {
@@ -1702,7 +1707,7 @@ static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsi
 static int ptx__ready(ptx_kernel *k) { return k && !k->m->error.code; }
 
 static uint32_t ptx__tag_of(unsigned type) {
-    unsigned bits = ptx__types[type].bits;
+    unsigned bits = ptx__fact(type)->bits;
     return bits == 1 ? 1u : bits == 16 ? 2u : bits == 32 ? 3u : 4u; /* PTX__W_PRED ... PTX__W_64 */
 }
 
@@ -1725,6 +1730,11 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *wha
     }
     if (v.owner != k->owner) {
         ptx__fail(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
+        return 0;
+    }
+    if (v.type >= PTX__TYPE_COUNT || v.space > PTX_PARAM
+        || (v.kind == PTX__SYM && v.bits >= k->params.count)) {
+        ptx__fail(k, PTX_E_HANDLE, site, "%s is no handle that this kernel gave", what);
         return 0;
     }
     if (v.kind == PTX__REG
@@ -1772,19 +1782,19 @@ static int ptx__unguarded(ptx_kernel *k, const char *site, const char *name) {
 }
 
 static int ptx__fits(uint64_t bits, unsigned type) {
-    unsigned width = ptx__types[type].bits;
+    unsigned width = ptx__fact(type)->bits;
     int64_t s = (int64_t)bits;
     if (width == 64) return 1;
-    if (ptx__types[type].kind == 's')
+    if (ptx__fact(type)->kind == 's')
         return s >= -((int64_t)1 << (width - 1)) && s < (int64_t)1 << (width - 1);
-    if (ptx__types[type].kind == 'b' && s < 0) return s >= -((int64_t)1 << (width - 1));
+    if (ptx__fact(type)->kind == 'b' && s < 0) return s >= -((int64_t)1 << (width - 1));
     return bits >> width == 0;
 }
 
 /* An immediate as an operand of that type. */
 static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
                          unsigned type) {
-    char kind = ptx__types[type].kind;
+    char kind = ptx__fact(type)->kind;
     uint64_t bits = v.bits;
     uint32_t tag = PTX__W_UNSIGNED;
     if (v.kind == PTX__IMM_FLOAT) {
@@ -1811,7 +1821,7 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
         if (!ptx__fits(bits, v.type ? v.type : type) || !ptx__fits(bits, type)
             || (v.type == PTX_NONE && kind == 'u' && (int64_t)bits < 0)) {
             ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %lld does not fit %s", index, name,
-                      (long long)bits, ptx__types[v.type ? v.type : type].name);
+                      (long long)bits, ptx__fact(v.type ? v.type : type)->name);
             return 0;
         }
     }
@@ -1824,7 +1834,7 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
 /* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
 static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
                            unsigned type, int loose) {
-    const ptx__type_fact *want = &ptx__types[type], *have = &ptx__types[v.type];
+    const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
     int fits =
         v.type == type || (have->bits == want->bits && (loose || have->kind == 'b' || want->kind == 'b'));
     if (v.kind == PTX__REG && v.owner == k->owner && fits) {
@@ -1871,7 +1881,7 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
         double value;
         memcpy(&value, &v.bits, sizeof value);
         if (!ptx__narrow(value, v.type == PTX_F16 ? 5 : 8, v.type == PTX_F16 ? 10 : 7, &bits)) {
-            ptx__fail(k, PTX_E_RANGE, site, "%g does not fit %s", value, ptx__types[v.type].name);
+            ptx__fail(k, PTX_E_RANGE, site, "%g does not fit %s", value, ptx__fact(v.type)->name);
             return v;
         }
         form = ptx__get_form(k, site, PTX_MOV, PTX_B16, 0, 0);
@@ -1948,7 +1958,7 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
             typed = 1;
             if (src[i].kind == PTX__REG) { /* a register decides before an immediate does */
                 actual = src[i].type;
-                if (actual < PTX__TYPE_COUNT && ptx__types[actual].kind != 'b')
+                if (actual < PTX__TYPE_COUNT && ptx__fact(actual)->kind != 'b')
                     break; /* and numbers before bits */
             }
             if (actual == PTX_NONE) actual = src[i].type;
@@ -2009,7 +2019,7 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         case 'p': want = PTX_PRED, any = 0; break;
         case 'u':
             want = src[i].kind == PTX__IMM && src[i].type == PTX_NONE ? PTX_B32 : PTX_U32;
-            any = ptx__types[src[i].type].kind == 's';
+            any = ptx__fact(src[i].type)->kind == 's';
             break;
         default: /* 'i' */
             if (src[i].kind != PTX__IMM || src[i].bits > 255)
@@ -2303,7 +2313,7 @@ PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site) {
 /* A value for something of that type; an immediate without a type gets it. For what is moved as mere bits,
    where the instruction would not tell the difference. */
 static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val *v, unsigned type) {
-    const ptx__type_fact *want = &ptx__types[type], *have = &ptx__types[v->type];
+    const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v->type);
     int integer = want->kind == 'u' || want->kind == 's' || want->kind == 'b';
     if (v->kind == PTX__IMM && v->type == PTX_NONE && integer) {
         if (!ptx__fits(v->bits, type) || (want->kind == 'u' && (int64_t)v->bits < 0)) {
@@ -2329,8 +2339,8 @@ static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val
 static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, ptx_mem mem, uint32_t bytes) {
     ptx_val b = mem.base;
     uint32_t known = b.flags & PTX__ALIGN_MASK;
-    unsigned bits = ptx__types[b.type].bits, want = b.space == PTX_SHARED ? 32 : 64;
-    char kind = ptx__types[b.type].kind;
+    unsigned bits = ptx__fact(b.type)->bits, want = b.space == PTX_SHARED ? 32 : 64;
+    char kind = ptx__fact(b.type)->kind;
     if (!ptx__mine(k, site, b, "the address")) return 0;
     if ((kind != 'u' && kind != 's' && kind != 'b') || bits != want) {
         ptx__fail(k, PTX_E_ADDRESS, site, "%s: an address in %s space is an integer of %u bits, this is %s",
@@ -2338,7 +2348,7 @@ static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, p
                   b.space == PTX_SHARED    ? "shared"
                   : b.space == PTX_GENERIC ? "generic"
                                            : "global",
-                  want, ptx__types[b.type].name);
+                  want, ptx__fact(b.type)->name);
         return 0;
     }
     if (mem.offset < -2147483647 - 1 || mem.offset > 2147483647) {
@@ -2371,7 +2381,7 @@ static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, p
 /* The modifiers of an access: what the caller asked, the space of its address, the width of its vector. */
 static ptx_mods ptx__memory_mods(ptx_mem mem, uint32_t n) {
     ptx_mods mods = mem.mods;
-    if (mem.base.space != PTX_GENERIC) mods |= PTX__M(10u + mem.base.space);
+    if (mem.base.space != PTX_GENERIC && mem.base.space <= PTX_PARAM) mods |= PTX__M(10u + mem.base.space);
     if (n == 2) mods |= PTX__M_V2;
     if (n == 4) mods |= PTX__M_V4;
     return mods;
@@ -2524,7 +2534,7 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     if (!ptx__mine(k, site, address, "the address")) return ptx__none();
     if (index.kind == PTX__IMM) { /* the sum wraps like the address */
         index.bits *= bytes;
-        if (ptx__types[address.type].bits == 32) index.bits &= 0xffffffffu;
+        if (ptx__fact(address.type)->bits == 32) index.bits &= 0xffffffffu;
         index.type = address.type;
         return ptx_op2_(k, site, PTX_ADD, 0, address, index);
     }
@@ -2534,14 +2544,14 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
                   ptx__describe(index));
         return ptx__none();
     }
-    wide = ptx__types[address.type].bits == 64 && ptx__types[index.type].bits == 32;
+    wide = ptx__fact(address.type)->bits == 64 && ptx__fact(index.type)->bits == 32;
     if (wide) { /* the same sign as the index, so that it extends as its type says */
         ptx_val base = ptx_as(address, index.type == PTX_S32 ? PTX_S64 : PTX_U64), sum;
         if (index.type != PTX_S32) index.type = PTX_U32;
         sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes), base);
         return ptx_as(sum, (ptx_type)address.type);
     }
-    if (index.space == 0 && ptx__types[index.type].bits == ptx__types[address.type].bits)
+    if (index.space == 0 && ptx__fact(index.type)->bits == ptx__fact(address.type)->bits)
         index.type = address.type;
     return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
 }
@@ -2550,7 +2560,7 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
 static int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
                          const void *parts) {
     if (whole < PTX__TYPE_COUNT && part < PTX__TYPE_COUNT && parts && (n == 2 || n == 4)
-        && ptx__types[part].bits >= 16 && ptx__types[part].bits * n == ptx__types[whole].bits)
+        && ptx__fact(part)->bits >= 16 && ptx__fact(part)->bits * n == ptx__fact(whole)->bits)
         return 1;
     ptx__fail(k, PTX_E_VECTOR, site, "%u parts of %s do not make one %s", n, ptx_type_name((ptx_type)part),
               ptx_type_name((ptx_type)whole));
@@ -3267,8 +3277,8 @@ static char *ptx__print_head(ptx_kernel *k, char *p) {
             p = ptx__digits(p, s->count);
             *p++ = ']';
         } else {
-            const char *type = ptx__types[s->type & 0xff].name;
-            if (!(PTX__MEMORY >> (s->type & 0xff) & 1)) type = ptx__types[ptx__as_bits(s->type & 0xff)].name;
+            const char *type = ptx__fact(s->type & 0xff)->name;
+            if (!(PTX__MEMORY >> (s->type & 0xff) & 1)) type = ptx__fact(ptx__as_bits(s->type & 0xff))->name;
             *p++ = '.';
             p = ptx__string(ptx__string(ptx__string(p, type), " "), chars + s->name);
         }

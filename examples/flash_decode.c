@@ -25,8 +25,7 @@
 
 typedef struct options {
     ptxk_flash_decode_desc desc;
-    uint32_t lengths[MAX_BATCH], batch, longest, repeat;
-    uint64_t seed;
+    uint32_t lengths[MAX_BATCH], batch, longest, repeat, seed;
 } options;
 
 /* xorshift64*: the test data */
@@ -50,8 +49,7 @@ static int parse_number(const char *name, const char *text, uint32_t highest, ui
 
 static int parse_lengths(options *o, char *text) {
     char *item = text;
-    o->batch = 0;
-    for (; item; o->batch++) {
+    for (o->batch = 0; item; o->batch++) {
         char *comma = strchr(item, ',');
         if (comma) *comma = 0;
         if (o->batch == MAX_BATCH) {
@@ -59,50 +57,51 @@ static int parse_lengths(options *o, char *text) {
             return 0;
         }
         if (!parse_number("lengths", item, 1u << 24, &o->lengths[o->batch])) return 0;
+        if (o->lengths[o->batch] > o->longest) o->longest = o->lengths[o->batch];
         item = comma ? comma + 1 : NULL;
     }
     return 1;
 }
 
-static int parse(options *o, int argc, char **argv) {
-    static const struct {
-        const char *name;
-        uint32_t type;
-    } types[] = {{"f32", PTX_F32}, {"f16", PTX_F16}, {"bf16", PTX_BF16}};
-    int i, ok = 1;
-    size_t t;
-    for (i = 1; i < argc && ok; i++) {
-        char *value = strchr(argv[i], '=');
-        uint32_t seed;
-        if (value) *value++ = 0;
-        if (!value)
-            ok = 0;
-        else if (!strcmp(argv[i], "heads"))
-            ok = parse_number("heads", value, 1u << 20, &o->desc.heads);
-        else if (!strcmp(argv[i], "kv_heads"))
-            ok = parse_number("kv_heads", value, 1u << 20, &o->desc.kv_heads);
-        else if (!strcmp(argv[i], "head_dim"))
-            ok = parse_number("head_dim", value, 1u << 20, &o->desc.head_dim);
-        else if (!strcmp(argv[i], "repeat"))
-            ok = parse_number("repeat", value, 100000, &o->repeat);
-        else if (!strcmp(argv[i], "lengths"))
-            ok = parse_lengths(o, value);
-        else if (!strcmp(argv[i], "seed")) {
-            ok = parse_number("seed", value, 0xffffffffu, &seed);
-            o->seed = seed;
-        } else if (!strcmp(argv[i], "type")) {
-            for (t = 0; t < 3 && strcmp(types[t].name, value); t++) continue;
-            ok = t < 3;
-            if (ok) o->desc.kv_type = types[t].type;
-        } else
-            ok = 0;
-        if (!ok)
-            fprintf(stderr, "flash_decode: what is '%s%s%s'? See the first lines of the source.\n", argv[i],
-                    value ? "=" : "", value ? value : "");
+static int parse_type(options *o, const char *text) {
+    static const ptx_type types[] = {PTX_F32, PTX_F16, PTX_BF16};
+    size_t i;
+    for (i = 0; i < 3; i++)
+        if (!strcmp(text, ptx_type_name(types[i]))) {
+            o->desc.kv_type = (uint32_t)types[i];
+            return 1;
+        }
+    fprintf(stderr, "flash_decode: type=%s is not f32, f16 or bf16\n", text);
+    return 0;
+}
+
+static int parse_option(options *o, const char *name, char *value) {
+    if (!strcmp(name, "heads")) return parse_number(name, value, 1u << 20, &o->desc.heads);
+    if (!strcmp(name, "kv_heads")) return parse_number(name, value, 1u << 20, &o->desc.kv_heads);
+    if (!strcmp(name, "head_dim")) return parse_number(name, value, 1u << 20, &o->desc.head_dim);
+    if (!strcmp(name, "repeat")) return parse_number(name, value, 100000, &o->repeat);
+    if (!strcmp(name, "seed")) return parse_number(name, value, 0xffffffffu, &o->seed);
+    if (!strcmp(name, "type")) return parse_type(o, value);
+    if (!strcmp(name, "lengths")) {
+        o->longest = 0;
+        return parse_lengths(o, value);
     }
-    for (i = 0; i < (int)o->batch; i++)
-        if (o->lengths[i] > o->longest) o->longest = o->lengths[i];
-    return ok;
+    fprintf(stderr, "flash_decode: there is no option %s=; the source's first lines list them\n", name);
+    return 0;
+}
+
+static int parse(options *o, int argc, char **argv) {
+    int i;
+    for (i = 1; i < argc; i++) {
+        char *value = strchr(argv[i], '=');
+        if (!value) {
+            fprintf(stderr, "flash_decode: '%s' is not of the form option=value\n", argv[i]);
+            return 0;
+        }
+        *value++ = 0;
+        if (!parse_option(o, argv[i], value)) return 0;
+    }
+    return 1;
 }
 
 static void *need(size_t bytes) {
@@ -130,7 +129,7 @@ static ptxcu_buffer to_device(ptxcu *cu, const void *data, size_t bytes) {
 }
 
 int main(int argc, char **argv) {
-    options o = {{32, 8, 128, PTX_F16, 0.0f}, {4096, 1, 777, 2048}, 4, 0, 3, 0};
+    options o = {{32, 8, 128, PTX_F16, 0.0f}, {4096, 1, 777, 2048}, 4, 4096, 3, 0};
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
     ptxk_message why;
@@ -152,16 +151,16 @@ int main(int argc, char **argv) {
     ptxsim_counters counted;
     void *symbol;
 
-    o.seed = (uint64_t)time(NULL);
+    o.seed = (uint32_t)time(NULL);
     if (!parse(&o, argc, argv)) return 2;
     if (o.repeat == 0) o.repeat = 1;
     must(cu, ptxcu_open(&cu, NULL));
     device = ptxcu_device_info(cu);
     printf("device     %s%s, %u multiprocessors\n", device->name,
            device->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "", device->sm_count);
-    printf("shape      %u heads on %u, head_dim %u, %s cache, %u sequences, longest %u; seed %llu\n",
+    printf("shape      %u heads on %u, head_dim %u, %s cache, %u sequences, longest %u; seed %u\n",
            o.desc.heads, o.desc.kv_heads, o.desc.head_dim, ptx_type_name((ptx_type)o.desc.kv_type), o.batch,
-           o.longest, (unsigned long long)o.seed);
+           o.longest, o.seed);
 
     /* The plan: everything about the launches follows from the sizes. */
     shape.batch = o.batch;
@@ -169,7 +168,7 @@ int main(int argc, char **argv) {
     shape.max_seq = o.longest ? o.longest : 1;
     shape.sm_count = device->sm_count;
     if (ptxk_flash_decode_plan(&o.desc, &shape, &plan, &why)) {
-        fprintf(stderr, "flash_decode: %s\n", why.text);
+        fprintf(stderr, "%s\n", why.text);
         ptxcu_close(cu);
         return 2;
     }
@@ -179,7 +178,7 @@ int main(int argc, char **argv) {
                plan.launch[r].grid[2], plan.launch[r].block[0]);
 
     /* Random data, and poison where results belong. */
-    state = o.seed * 2 + 1;
+    state = (uint64_t)o.seed * 2 + 1;
     format = o.desc.kv_type == PTX_F32 ? REF_F32 : o.desc.kv_type == PTX_F16 ? REF_F16 : REF_BF16;
     row = (size_t)o.desc.heads * o.desc.head_dim;
     q_count = row * o.batch;
