@@ -273,12 +273,12 @@ typedef struct ptx_plan {
 } ptx_plan;
 
 /* An operation: a generator with its description's size, so that launch code can cache it without knowing it.
-   emit appends the operation's entries to the module, reports through the module's error, and returns its
-   code. */
+   emit appends the operation's entries to the module (site: its caller's, for the error of a bad
+   description), reports through the module's error, and returns its code. */
 typedef struct ptx_operation {
     const char *name;
     uint32_t desc_bytes;
-    ptx_code (*emit)(ptx_module *m, const void *desc);
+    ptx_code (*emit)(ptx_module *m, const char *site, const void *desc);
 } ptx_operation;
 
 /* ---- [TABLE] ----------------------------------------------------------------------------------------------

@@ -304,8 +304,9 @@ PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, con
    op: read during the call only; its emit function is what tells operations apart
    desc: op->desc_bytes bytes, of which padding counts, too
    Errors: MEMORY, EMIT (also for a description that the operation refuses), JIT. */
-PTXGEN_API ptxcu_code ptxcu_operation(ptxcu *cu, const ptx_operation *op, const void *desc,
-                                      ptxcu_program **program);
+#define ptxcu_operation(cu, op, desc, program) ptxcu_operation_((cu), PTX__AT, (op), (desc), (program))
+PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+                                       ptxcu_program **program);
 /* Unload all that ptxcu_operation gave. */
 PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu);
 
@@ -405,7 +406,7 @@ struct ptxcu_program {
 
 typedef struct ptxcu__slot {
     uint64_t hash;
-    ptx_code (*emit)(ptx_module *m, const void *desc);
+    ptx_code (*emit)(ptx_module *m, const char *site, const void *desc);
     uint32_t desc_bytes;
     void *desc;             /* a copy */
     ptxcu_program *program; /* NULL: the slot is free */
@@ -1301,7 +1302,8 @@ static ptxcu_code ptxcu__cache_grow(ptxcu *cu) {
     return PTXCU_E_NONE;
 }
 
-static ptxcu_code ptxcu__build(ptxcu *cu, const ptx_operation *op, const void *desc, ptxcu_program **out) {
+static ptxcu_code ptxcu__build(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+                               ptxcu_program **out) {
     ptx_module_desc d;
     ptx_module *m;
     ptxcu_code code;
@@ -1317,14 +1319,14 @@ static ptxcu_code ptxcu__build(ptxcu *cu, const ptx_operation *op, const void *d
         return ptxcu__fail(cu, PTXCU_E_EMIT, "the builder does not know sm_%u with PTX %u.%u",
                            (unsigned)(cu->info.target & 0xfff), (unsigned)(cu->info.max_version / 10),
                            (unsigned)(cu->info.max_version % 10));
-    op->emit(m, desc); /* its result is the module's error, which ptx_text asks for */
+    op->emit(m, site, desc); /* its result is the module's error, which ptx_text asks for */
     code = ptxcu_load(cu, m, out);
     ptx_module_free(m);
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_operation(ptxcu *cu, const ptx_operation *op, const void *desc,
-                                      ptxcu_program **program) {
+PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+                                       ptxcu_program **program) {
     ptxcu_program *built = NULL;
     ptxcu__slot *s;
     ptxcu_code code;
@@ -1352,7 +1354,7 @@ PTXGEN_API ptxcu_code ptxcu_operation(ptxcu *cu, const ptx_operation *op, const 
         if (!copy) return ptxcu__memory(cu, op->desc_bytes);
         memcpy(copy, desc, op->desc_bytes);
     }
-    code = ptxcu__build(cu, op, desc, &built);
+    code = ptxcu__build(cu, site, op, desc, &built);
     if (code != PTXCU_E_NONE) {
         ptxcu__release(cu, copy, op->desc_bytes);
         return code;

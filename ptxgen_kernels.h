@@ -161,7 +161,8 @@ PTXGEN_API int ptxk_operation_example(uint32_t index, uint32_t variant, void *de
 
 /* Append the two entries (chunk pass, combine) to the module. desc: a ptxk_flash_decode_desc. Their names
    contain all that is baked, so several descriptions fit into one module. */
-PTXGEN_API ptx_code ptxk_flash_decode_emit(ptx_module *m, const void *desc);
+#define ptxk_flash_decode_emit(m, desc) ptxk_flash_decode_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, const void *desc);
 /* The launches for a shape. min_bytes: the lower bound when every sequence is max_len long. why: or NULL. */
 PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
                                            const ptxk_flash_decode_shape *shape, ptx_plan *plan,
@@ -174,24 +175,36 @@ PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, 
 PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, uint32_t length,
                                             uint32_t splits);
 
-/* -- vocabulary: pieces of kernels, for your own as well -- */
+/* -- vocabulary: pieces of kernels, for your own as well; errors carry your line -- */
 
 /* op (PTX_ADD, PTX_MAX ...) over the lanes whose numbers differ in the bits first, 2 first ... last/2 only;
    every lane gets the result. (1, 32): the whole warp; (1, 8): each 8 neighbours; (8, 32): the 4 lanes that
    are 8 apart. x: 32 bits, all 32 lanes present. */
-PTXGEN_API ptx_val ptxk_warp_reduce(ptx_kernel *k, ptx_op_id op, ptx_val x, uint32_t first, uint32_t last);
+#define ptxk_warp_reduce(k, op, x, first, last) ptxk_warp_reduce_((k), PTX__AT, (op), (x), (first), (last))
+PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x, uint32_t first,
+                                     uint32_t last);
 /* 16 bytes in one access, as four b32. p NULL: always; otherwise only where *p holds, zeros elsewhere. */
-PTXGEN_API void ptxk_load16(ptx_kernel *k, const ptx_val *p, ptx_mem mem, ptx_val words[4]);
+#define ptxk_load16(k, p, mem, words) ptxk_load16_((k), PTX__AT, (p), (mem), (words))
+PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem,
+                             ptx_val words[4]);
 /* The elements of 16 bytes as f32: 4 of PTX_F32, 8 of PTX_F16 or PTX_BF16. Returns how many. */
-PTXGEN_API uint32_t ptxk_widen(ptx_kernel *k, ptx_type stored, const ptx_val words[4], ptx_val *out);
+#define ptxk_widen(k, stored, words, out) ptxk_widen_((k), PTX__AT, (stored), (words), (out))
+PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored, const ptx_val words[4],
+                                ptx_val *out);
 /* sum + a[0] b[0] + ... + a[n-1] b[n-1], fused, in this order. */
-PTXGEN_API ptx_val ptxk_dot(ptx_kernel *k, uint32_t n, const ptx_val *a, const ptx_val *b, ptx_val sum);
+#define ptxk_dot(k, n, a, b, sum) ptxk_dot_((k), PTX__AT, (n), (a), (b), (sum))
+PTXGEN_API ptx_val ptxk_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                             ptx_val sum);
 /* out[i] += a x[i] */
-PTXGEN_API void ptxk_axpy(ptx_kernel *k, uint32_t n, ptx_val a, const ptx_val *x, ptx_val *out);
+#define ptxk_axpy(k, n, a, x, out) ptxk_axpy_((k), PTX__AT, (n), (a), (x), (out))
+PTXGEN_API void ptxk_axpy_(ptx_kernel *k, const char *site, uint32_t n, ptx_val a, const ptx_val *x,
+                           ptx_val *out);
 /* a / b as a factor: 1 / b, and 0 where b is 0. */
-PTXGEN_API ptx_val ptxk_rcp_or_zero(ptx_kernel *k, ptx_val b);
+#define ptxk_rcp_or_zero(k, b) ptxk_rcp_or_zero_((k), PTX__AT, (b))
+PTXGEN_API ptx_val ptxk_rcp_or_zero_(ptx_kernel *k, const char *site, ptx_val b);
 /* ceil(a / b), u32; a + b - 1 must not wrap. */
-PTXGEN_API ptx_val ptxk_div_up(ptx_kernel *k, ptx_val a, ptx_val b);
+#define ptxk_div_up(k, a, b) ptxk_div_up_((k), PTX__AT, (a), (b))
+PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_val b);
 
 #ifdef __cplusplus
 }
@@ -437,7 +450,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
 }
 
 /* The registry, made from [TABLE]. */
-#define PTXK__OPERATION(name) {#name, (uint32_t)sizeof(ptxk_##name##_desc), ptxk_##name##_emit},
+#define PTXK__OPERATION(name) {#name, (uint32_t)sizeof(ptxk_##name##_desc), ptxk_##name##_emit_},
 static const ptx_operation ptxk__operations[] = {PTXK_OPERATIONS(PTXK__OPERATION)};
 #undef PTXK__OPERATION
 
@@ -496,10 +509,13 @@ PTXGEN_API int ptxk_operation_example(uint32_t index, uint32_t variant, void *de
 
    One emitting call in a statement: the text is then the same whatever compiler built the generator. */
 
-/* -- vocabulary -- */
+/* -- vocabulary --
+   What it emits belongs to its caller's line: here the site that the builder's macros take is a parameter. */
+#undef PTX__AT
+#define PTX__AT site
 
-PTXGEN_API ptx_val ptxk_warp_reduce(ptx_kernel *k, ptx_op_id op, ptx_val x, uint32_t first, uint32_t last)
-{
+PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x, uint32_t first,
+                                     uint32_t last) {
     uint32_t distance;
     for (distance = first; distance < last; distance *= 2) {
         ptx_val other = ptx_shfl_bfly(k, x, ptx_u32(distance), ptx_u32(31), ptx_u32(0xffffffffu));
@@ -508,7 +524,7 @@ PTXGEN_API ptx_val ptxk_warp_reduce(ptx_kernel *k, ptx_op_id op, ptx_val x, uint
     return x;
 }
 
-PTXGEN_API void ptxk_load16(ptx_kernel *k, const ptx_val *p, ptx_mem mem, ptx_val words[4])
+PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem, ptx_val words[4])
 {
     if (p)
         ptx_ld_vec_if(k, *p, PTX_B32, 4, mem, ptx_b32(0), words);
@@ -516,8 +532,8 @@ PTXGEN_API void ptxk_load16(ptx_kernel *k, const ptx_val *p, ptx_mem mem, ptx_va
         ptx_ld_vec(k, PTX_B32, 4, mem, words);
 }
 
-PTXGEN_API uint32_t ptxk_widen(ptx_kernel *k, ptx_type stored, const ptx_val words[4], ptx_val *out)
-{
+PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored, const ptx_val words[4],
+                                ptx_val *out) {
     uint32_t i;
     for (i = 0; i < 4; i++) {
         if (stored == PTX_F32) {
@@ -537,32 +553,35 @@ PTXGEN_API uint32_t ptxk_widen(ptx_kernel *k, ptx_type stored, const ptx_val wor
     return stored == PTX_F32 ? 4 : 8;
 }
 
-PTXGEN_API ptx_val ptxk_dot(ptx_kernel *k, uint32_t n, const ptx_val *a, const ptx_val *b, ptx_val sum)
-{
+PTXGEN_API ptx_val ptxk_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+                             ptx_val sum) {
     uint32_t i;
     for (i = 0; i < n; i++) sum = ptx_fma(k, a[i], b[i], sum);
     return sum;
 }
 
-PTXGEN_API void ptxk_axpy(ptx_kernel *k, uint32_t n, ptx_val a, const ptx_val *x, ptx_val *out)
-{
+PTXGEN_API void ptxk_axpy_(ptx_kernel *k, const char *site, uint32_t n, ptx_val a, const ptx_val *x,
+                           ptx_val *out) {
     uint32_t i;
     for (i = 0; i < n; i++) out[i] = ptx_fma(k, a, x[i], out[i]);
 }
 
-PTXGEN_API ptx_val ptxk_rcp_or_zero(ptx_kernel *k, ptx_val b)
+PTXGEN_API ptx_val ptxk_rcp_or_zero_(ptx_kernel *k, const char *site, ptx_val b)
 {
     ptx_val zero = ptx_setp(k, PTX_EQ, b, ptx_f32(0));
     ptx_val inverse = ptx_rcp(k, b);
     return ptx_selp(k, ptx_f32(0), inverse, zero);
 }
 
-PTXGEN_API ptx_val ptxk_div_up(ptx_kernel *k, ptx_val a, ptx_val b)
+PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_val b)
 {
     ptx_val sum = ptx_add(k, a, b);
     ptx_val last = ptx_sub(k, sum, ptx_u32(1));
     return ptx_div(k, last, b);
 }
+
+#undef PTX__AT
+#define PTX__AT __FILE__ ":" PTX__STR(__LINE__)
 
 /* 2^(x - y), the weight of a score x where y is the maximum. */
 static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y)
@@ -1062,14 +1081,14 @@ static void ptxk__flash_combine(ptx_module *m, const ptxk__flash *f, const char 
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_flash_decode_emit(ptx_module *m, const void *desc)
+PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, const void *desc)
 {
     ptxk__flash f;
     ptxk_message why;
     char name[96], scale[16] = "";
     const ptxk_flash_decode_desc *d = (const ptxk_flash_decode_desc *)desc;
     ptx_code code = ptxk__flash_form(d, &f, &why);
-    if (code) return ptx_fail(m, code, PTX__AT, "%s", why.text);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
     if (d->scale < 0 || d->scale > 0) {
         uint32_t bits;
         memcpy(&bits, &d->scale, sizeof bits);

@@ -29,7 +29,7 @@ static int dump(uint32_t operation, uint32_t variant, uint32_t sm) {
         return 1;
     }
     m = ptx_module_new(&desc);
-    if (m) op->emit(m, &d);
+    if (m) op->emit(m, PTX__AT, &d);
     text = ptx_text(m, NULL);
     if (text)
         printf("// %s, example %u: %s\n%s", op->name, variant, label, text);

@@ -146,10 +146,11 @@ typedef struct fill_args {
     uint32_t n, unused;
 } fill_args;
 
-static ptx_code fill_emit(ptx_module *m, const void *desc) {
+static ptx_code fill_emit(ptx_module *m, const char *site, const void *desc) {
     const fill_desc *d = (const fill_desc *)desc;
     ptx_kernel *k;
     ptx_val args, to, n, i;
+    (void)site;
     if (d->refuse) return ptx_fail(m, PTX_E_DESC, "", "fill refuses %u", (unsigned)d->refuse);
     k = ptx_entry(m, "fill");
     args = ptx_param_bytes(k, "args", 16, 8);
@@ -164,7 +165,9 @@ static ptx_code fill_emit(ptx_module *m, const void *desc) {
     return ptx_get_error(m)->code;
 }
 
-static ptx_code twin_emit(ptx_module *m, const void *desc) { return fill_emit(m, desc); }
+static ptx_code twin_emit(ptx_module *m, const char *site, const void *desc) {
+    return fill_emit(m, site, desc);
+}
 
 static ptx_operation fill_operation(void) {
     ptx_operation op;

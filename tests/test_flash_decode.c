@@ -736,7 +736,7 @@ static void registry_finds_its_operations(void)
         CHECK(!ptxk_operation_example(i, 0, desc, o->desc_bytes - 1, &label));
         for (v = 0; ptxk_operation_example(i, v, desc, sizeof desc, &label); v++) {
             ptx_module *m = ptx_module_new(NULL);
-            CHECK(o->emit(m, desc) == PTX_E_NONE);
+            CHECK(o->emit(m, PTX__AT, desc) == PTX_E_NONE);
             CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message);
             ptx_module_free(m);
         }
@@ -819,7 +819,7 @@ static int every_example_assembles_without_spills(void)
         for (i = 0; i < ptxk_operation_count(); i++) {
             unsigned char desc[256];
             for (v = 0; ptxk_operation_example(i, v, desc, sizeof desc, &label); v++)
-                CHECK_MORE(ptxk_operation_get(i)->emit(m, desc) == PTX_E_NONE, label);
+                CHECK_MORE(ptxk_operation_get(i)->emit(m, PTX__AT, desc) == PTX_E_NONE, label);
         }
         text = ptx_text(m, NULL);
         if (!CHECK_MORE(text != NULL, ptx_get_error(m)->message)) {

@@ -48,7 +48,7 @@ static size_t emit_all(ptx_module *m, char *copy, uint64_t *instructions) {
         for (variant = 0; ptxk_operation_example(op, variant, &d, sizeof d, NULL); variant++) {
             const char *text;
             ptx_module_reset(m);
-            ptxk_operation_get(op)->emit(m, &d);
+            ptxk_operation_get(op)->emit(m, PTX__AT, &d);
             text = ptx_text(m, &length);
             if (!text) {
                 fprintf(stderr, "bench: %s\n", ptx_get_error(m)->message);
@@ -189,8 +189,9 @@ typedef struct empty_args {
     uint64_t a, b;
 } empty_args;
 
-static ptx_code emit_empty(ptx_module *m, const void *desc) {
+static ptx_code emit_empty(ptx_module *m, const char *site, const void *desc) {
     ptx_kernel *k = ptx_entry(m, "empty");
+    (void)site;
     (void)desc;
     ptx_param_bytes(k, "args", sizeof(empty_args), 8);
     ptx_ret(k);
@@ -232,7 +233,7 @@ static int bench_launch(void) {
     memcpy(&load, &symbol[1], sizeof symbol[1]);
     memcpy(&find, &symbol[2], sizeof symbol[2]);
     m = ptx_module_new(NULL);
-    emit_empty(m, NULL);
+    emit_empty(m, PTX__AT, NULL);
     if (!failed) failed = ptxcu_operation(cu, &op, &desc, &program);
     if (!failed) failed = load(&module, ptx_text(m, NULL)) || find(&function, module, "empty");
     for (round = 0; round < ROUNDS && !failed; round++) {
