@@ -2544,6 +2544,10 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
                   ptx__describe(index));
         return ptx__none();
     }
+    if (index.type == PTX_S32 && bytes > 0x7fffffffu) {
+        ptx__fail(k, PTX_E_RANGE, site, "a stride of %u bytes does not fit the index's type, s32", bytes);
+        return ptx__none();
+    }
     wide = ptx__fact(address.type)->bits == 64 && ptx__fact(index.type)->bits == 32;
     if (wide) { /* the same sign as the index, so that it extends as its type says */
         ptx_val base = ptx_as(address, index.type == PTX_S32 ? PTX_S64 : PTX_U64), sum;

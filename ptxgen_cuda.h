@@ -756,6 +756,8 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     *out = cu;
     ptxcu__clear(cu, PTXCU_E_LIBRARY);
     ptxcu__append(cu, "no CUDA driver that works; tried");
+    if (d.library && !*d.library) d.library = NULL; /* empty is none, as for the variables */
+    if (d.fallback && !*d.fallback) d.fallback = NULL;
     variable = d.library ? NULL : ptxcu__variable("PTXGEN_CUDA_LIBRARY", buffer, sizeof buffer);
     if (d.library) {
         found = ptxcu__try(cu, d.library, "");

@@ -187,7 +187,7 @@ PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id 
 #define ptxk_load16(k, p, mem, words) ptxk_load16_((k), PTX__AT, (p), (mem), (words))
 PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem,
                              ptx_val words[4]);
-/* The elements of 16 bytes as f32: 4 of PTX_F32, 8 of PTX_F16 or PTX_BF16. Returns how many. */
+/* The elements of 16 bytes as f32: 4 of PTX_F32, 8 of PTX_F16 or PTX_BF16. Returns how many (0: no such). */
 #define ptxk_widen(k, stored, words, out) ptxk_widen_((k), PTX__AT, (stored), (words), (out))
 PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored, const ptx_val words[4],
                                 ptx_val *out);
@@ -535,6 +535,11 @@ PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, 
 PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored, const ptx_val words[4],
                                 ptx_val *out) {
     uint32_t i;
+    if (stored != PTX_F32 && stored != PTX_F16 && stored != PTX_BF16) {
+        ptx_fail(ptx_kernel_module(k), PTX_E_TYPE, site, "ptxk_widen takes f32, f16 or bf16, not %s",
+                 ptx_type_name(stored));
+        return 0;
+    }
     for (i = 0; i < 4; i++) {
         if (stored == PTX_F32) {
             out[i] = ptx_as(words[i], PTX_F32);

@@ -651,6 +651,7 @@ static void refuse_desc(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t 
     desc.scale = scale;
     CHECK(ptxk_flash_decode_emit(m, &desc) == PTX_E_DESC);
     CHECK_MORE(strstr(ptx_get_error(m)->message, message) != NULL, ptx_get_error(m)->message);
+    CHECK_MORE(strstr(ptx_get_error(m)->message, "test_flash_decode.c:") != NULL, ptx_get_error(m)->message);
     CHECK(ptx_entry_count(m) == 0); /* not a line was emitted */
     CHECK(ptx_text(m, NULL) == NULL);
     ptx_module_free(m);
