@@ -1186,20 +1186,20 @@ static const ptx_error ptx__no_module = {PTX_E_MEMORY,
                                          "ptx_module_new refused [memory]",
                                          "", "", 0};
 
-static ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, ptx_code code, const char *site, const char *format,
-                           va_list args) {
+static ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction, ptx_code code,
+                           const char *site, const char *format, va_list args) {
     char what[512];
     const char *kernel = k ? m->names.at + k->name : "";
     if (m->error.code) return m->error.code;
     vsnprintf(what, sizeof what, format, args);
     if (!site) site = "";
     m->error.code = code;
-    m->error.instruction = k ? (uint32_t)k->ins.count : 0;
+    m->error.instruction = instruction;
     snprintf(m->error_kernel, sizeof m->error_kernel, "%.255s", kernel);
     snprintf(m->error_site, sizeof m->error_site, "%.255s", site);
     if (k)
         snprintf(m->message, sizeof m->message, "%s: error: kernel '%.80s', instruction %lu: %s [%s]", site,
-                 kernel, (unsigned long)k->ins.count, what, ptx_error_name(code));
+                 kernel, (unsigned long)instruction, what, ptx_error_name(code));
     else
         snprintf(m->message, sizeof m->message, "%s%serror: %s [%s]", site, *site ? ": " : "", what,
                  ptx_error_name(code));
@@ -1213,7 +1213,7 @@ PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, con
     va_list args;
     if (!m) return PTX_E_MEMORY;
     va_start(args, format);
-    code = ptx__failv(m, NULL, code, site, format, args);
+    code = ptx__failv(m, NULL, 0, code, site, format, args);
     va_end(args);
     return code;
 }
@@ -1221,21 +1221,18 @@ PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, con
 static ptx_code ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    code = ptx__failv(k->m, k, code, site, format, args);
+    code = ptx__failv(k->m, k, (uint32_t)k->ins.count, code, site, format, args);
     va_end(args);
     return code;
 }
 
 /* Errors of the verifier name an instruction that was recorded before. */
 static ptx_code ptx__fail_at(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *site,
-                             const char *what, const char *detail) {
-    ptx_module *m = k->m;
-    ptx__fail(k, code, site, "%s%s", what, detail);
-    if (m->error.code == code) {
-        m->error.instruction = instruction;
-        snprintf(m->message, sizeof m->message, "%s: error: kernel '%.80s', instruction %lu: %s%s [%s]", site,
-                 m->names.at + k->name, (unsigned long)instruction, what, detail, ptx_error_name(code));
-    }
+                             const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    code = ptx__failv(k->m, k, instruction, code, site, format, args);
+    va_end(args);
     return code;
 }
 
@@ -2651,6 +2648,13 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
 
 /* -- control flow -- */
 
+/* A guard belongs to one instruction: labels and scopes are none. */
+static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what) {
+    if (!k->guard) return 1;
+    ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
+    return 0;
+}
+
 static int ptx__label_ok(ptx_kernel *k, const char *site, ptx_label label) {
     if (label.owner == k->owner && label.index < k->labels.count) return 1;
     ptx__fail(k, label.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site, "a label that is not this kernel's");
@@ -2672,10 +2676,7 @@ PTXGEN_API ptx_label ptx_label_new_(ptx_kernel *k, const char *site) {
 
 PTXGEN_API void ptx_place_(ptx_kernel *k, const char *site, ptx_label label) {
     if (!ptx__ready(k) || !ptx__label_ok(k, site, label)) return;
-    if (k->guard) {
-        ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before a label", k->guard_site);
-        return;
-    }
+    if (!ptx__no_guard(k, site, "a label")) return;
     if (k->labels.at[label.index].at) {
         ptx__fail(k, PTX_E_LABEL, site, "the label is placed already, at %s", k->labels.at[label.index].site);
         return;
@@ -2722,10 +2723,7 @@ static ptx__scope *ptx__open(ptx_kernel *k, const char *site, unsigned kind) {
     ptx__scope *s;
     int ok;
     if (!ptx__ready(k)) return NULL;
-    if (k->guard) {
-        ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before a scope", k->guard_site);
-        return NULL;
-    }
+    if (!ptx__no_guard(k, site, "a scope")) return NULL;
     PTX__ROOM(k->m, k->scopes, 1, ok);
     if (!ok) return NULL;
     s = &k->scopes.at[k->scopes.count++];
@@ -2757,13 +2755,6 @@ static int ptx__falls_through(const ptx_kernel *k) {
         return last->guard || (last->kind != PTX__I_BRANCH && last->kind != PTX__I_LEAVE);
     }
     return 1;
-}
-
-/* A guard belongs to one instruction: else and end are none. */
-static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what) {
-    if (!k->guard) return 1;
-    ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
-    return 0;
 }
 
 PTXGEN_API void ptx_if_(ptx_kernel *k, const char *site, ptx_val p) {
@@ -3016,7 +3007,7 @@ static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, 
     uint32_t def = f->def[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
     const ptx__ins *ins = &k->ins.at[i];
     return ptx__fail_at(k, PTX_E_UNDEFINED, i, ins->site,
-                        "a value is used here that is not defined on every path; it is made at ",
+                        "a value is used here that is not defined on every path; it is made at %s",
                         def ? k->ins.at[def - 1].site : "(nowhere)");
 }
 
@@ -3101,10 +3092,10 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
             for (i = block->first; i < block->end; i++)
                 if (k->ins.at[i].kind != PTX__I_LABEL && k->ins.at[i].kind != PTX__I_COMMENT)
                     return ptx__fail_at(k, PTX_E_UNREACHABLE, (uint32_t)i, k->ins.at[i].site,
-                                        "no path leads here", "");
+                                        "no path leads here");
         } else if (b + 1 == f.blocks && (!ptx__ends_block(last) || last->guard))
             return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
-                                "the kernel ends here without ptx_ret", "");
+                                "the kernel ends here without ptx_ret");
     }
     ptx__dominators(&f);
     if (ptx__verify_values(k, &f)) return k->m->error.code;
@@ -3303,7 +3294,7 @@ static char *ptx__print_head(ptx_kernel *k, char *p) {
         if (!s->count) continue;
         if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
         p = ptx__digits(ptx__string(p, "\t.shared .align "), s->align);
-        p = ptx__string(ptx__string(p, " .b"), ""); /* only the size matters to the assembler */
+        p = ptx__string(p, " .b"); /* only the size matters to the assembler */
         p = ptx__digits(p, 8u * ptx_type_bytes((ptx_type)s->type));
         p = ptx__string(ptx__string(p, " "), chars + s->name);
         *p++ = '[';
