@@ -17,17 +17,19 @@ B        = build
 SIM      = $(B)/libptxsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/ptxdump
+SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
+SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
 TESTS    = $(B)/test_builder $(B)/test_cuda $(B)/test_flash_decode
 
 .PHONY: all run test sanitize bench gpu clean
-all: $(SIM) $(EXAMPLES) $(TESTS) $(B)/bench
+all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench
 
 run: $(SIM) $(EXAMPLES)
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/saxpy
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/flash_decode
 
-test: $(SIM) $(EXAMPLES) $(TESTS) $(B)/test_sim
+test: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS)
 	@sh tests/run.sh $(SIM) $(B)
 
 sanitize:
@@ -44,16 +46,21 @@ gpu: $(TESTS) $(EXAMPLES) $(B)/bench
 clean:
 	rm -rf $(B)
 
-$(SIM): $(wildcard tests/sim/*.c tests/sim/*.h tests/sim/*.inc tests/sim/*.def)
+# tests/sim is one folder, one library; `cc -std=c11 -O2 -fPIC -shared -pthread tests/sim/*.c -lm` does too.
+$(SIM): $(SIMOBJ)
 	@mkdir -p $(B)
-	$(CC) -std=c11 $(SIMFLAGS) -fPIC -shared -pthread tests/sim/*.c -o $@ -lm
+	$(CC) $(SIMFLAGS) -shared -pthread $(SIMOBJ) -o $@ -lm
+
+$(B)/sim/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*.def)
+	@mkdir -p $(B)/sim
+	$(CC) -std=c11 $(SIMFLAGS) -fPIC -pthread -c $< -o $@
 
 # Each example says in its first lines how it is compiled: one cc command, this one.
 $(B)/%: examples/%.c $(HEADERS)
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
 
-$(B)/test_sim: tests/test_sim.c tests/sim/ptxsim.h
+$(B)/test_sim_%: tests/test_sim_%.c tests/simtest.h tests/sim/ptxsim.h
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) $< -o $@ -ldl -lm
 

@@ -33,7 +33,10 @@ if [ "$driver" = gpu ]; then
     unset PTXGEN_CUDA_LIBRARY
 else
     export PTXGEN_CUDA_LIBRARY="$driver"
-    one "CPU driver" "$build/test_sim" "$driver"
+    for source in tests/test_sim_*.c; do
+        name=$(basename "$source" .c)
+        one "CPU driver, $name" "$build/$name" "$driver"
+    done
     one "drop-in" sh tests/dropin.sh
 fi
 one "examples" sh tests/examples.sh "$build"

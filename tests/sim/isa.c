@@ -46,7 +46,7 @@ static const char *const mod_names[M_COUNT] = {
     SIM_MODIFIERS(X)
 #undef X
 #define X(name, text) [M_##name] = text,
-    SIM_MODIFIERS_COLON(X)
+    SIM_MODIFIERS_COLON(X) SIM_MODIFIERS_MATRIX(X) SIM_MODIFIERS_COPY(X) SIM_MODIFIERS_VIDEO(X)
 #undef X
 };
 
@@ -68,16 +68,16 @@ static const struct { const char *name, *members;
     { "BCMP", "eq|ne" },
     { "FCMP", "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan" },
     { "BOOL", "and|or|xor" },
-    { "SPACE", "global|shared|shared_cta|shared_cluster|local|const|param|param_entry|param_func" },
-    { "STSPACE", "global|shared|shared_cta|shared_cluster|local|param|param_func" },
-    { "ATSPACE", "global|shared|shared_cta|shared_cluster" },
+    { "SPACE", "global|shared|shared::cta|shared::cluster|local|const|param|param::entry|param::func" },
+    { "STSPACE", "global|shared|shared::cta|shared::cluster|local|param|param::func" },
+    { "ATSPACE", "global|shared|shared::cta|shared::cluster" },
     { "LDCOP", "ca|cg|cs|lu|cv" },
     { "STCOP", "wb|cg|cs|wt" },
     { "SCOPE", "cta|cluster|gpu|sys" },
     { "VEC", "v2|v4|v8" },
-    { "L1", "L1_evict_normal|L1_evict_unchanged|L1_evict_first|L1_evict_last|L1_no_allocate" },
-    { "L2P", "L2_evict_last|L2_evict_normal|L2_evict_first" },
-    { "L2F", "L2_64B|L2_128B|L2_256B" },
+    { "L1", "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate" },
+    { "L2P", "L2::evict_last|L2::evict_normal|L2::evict_first" },
+    { "L2F", "L2::64B|L2::128B|L2::256B" },
 };
 
 /* Rows, by family.  S: since .version, target.  OP3: operation, with .ftz alone, with any other modifier. */
@@ -470,35 +470,35 @@ static const sim_form forms[] = {
     { "cvt.pack.sat", "u16|s16.s32", "", "", S(65, 72), C_CONVERT, LOW(cvt_pack) },
     { "cvt.pack.sat", "u8|s8.s32.b32", "", "", S(65, 72), C_CONVERT, LOW(cvt_pack) },
     { "cvt.pack.sat", "u4|s4.s32.b32", "", "", S(65, 75), C_CONVERT, LOW(cvt_pack) },
-    { "cvta", "u32|u64", "to? global|shared|local|const|param|param_entry|shared_cta|shared_cluster!", "",
+    { "cvta", "u32|u64", "to? global|shared|local|const|param|param::entry|shared::cta|shared::cluster!", "",
       S(20, 20), C_INT, LOW(cvta) },
-    { "isspacep", "", "global|shared|local|const|param|param_entry|shared_cta|shared_cluster!", "", S(20, 20),
+    { "isspacep", "", "global|shared|local|const|param|param::entry|shared::cta|shared::cluster!", "", S(20, 20),
       C_INT, LOW(isspacep) },
 
     /* memory: modifiers and their gates are looked at in lower_memory.c */
     { "ld", "b8|u8|s8|b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64|b128",
-      "weak|volatile|relaxed|acquire? mmio? SCOPE? SPACE? LDCOP? nc? L1? L2P? L2F? L2_cache_hint? VEC?", "",
+      "weak|volatile|relaxed|acquire? mmio? SCOPE? SPACE? LDCOP? nc? L1? L2P? L2F? L2::cache_hint? VEC?", "",
       S(10, 10), C_MEMORY, LOW(ld) },
     { "ldu", "b8|u8|s8|b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64", "global? VEC?", "", S(20, 20), C_MEMORY,
       LOW(ld) },
     { "st", "b8|u8|s8|b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64|b128",
-      "weak|volatile|relaxed|release? mmio? SCOPE? STSPACE? STCOP? L1? L2P? L2_cache_hint? VEC?", "",
+      "weak|volatile|relaxed|release? mmio? SCOPE? STSPACE? STCOP? L1? L2P? L2::cache_hint? VEC?", "",
       S(10, 10), C_MEMORY, LOW(st) },
     { "atom", "*",
       "relaxed|acquire|release|acq_rel? SCOPE? ATSPACE? add|min|max|inc|dec|and|or|xor|exch|cas! noftz? VEC? "
-      "L2_cache_hint?",
+      "L2::cache_hint?",
       "", S(11, 11), C_MEMORY, LOW(atom) },
     { "red", "*",
-      "relaxed|release? SCOPE? ATSPACE? add|min|max|inc|dec|and|or|xor! noftz? VEC? L2_cache_hint?", "",
+      "relaxed|release? SCOPE? ATSPACE? add|min|max|inc|dec|and|or|xor! noftz? VEC? L2::cache_hint?", "",
       S(12, 11), C_MEMORY, LOW(atom) },
     { "prefetch", "", "global|local? L1|L2!", "", S(20, 20), C_MEMORY, LOW(hint) },
-    { "prefetch", "", "global? L2_evict_last|L2_evict_normal!", "", S(74, 80), C_MEMORY, LOW(hint) },
+    { "prefetch", "", "global? L2::evict_last|L2::evict_normal!", "", S(74, 80), C_MEMORY, LOW(hint) },
     { "prefetchu.L1", "", "", "", S(20, 20), C_MEMORY, LOW(hint) },
-    { "applypriority.L2_evict_normal", "", "global?", "", S(74, 80), C_MEMORY, LOW(hint), .sub = 1 },
+    { "applypriority.L2::evict_normal", "", "global?", "", S(74, 80), C_MEMORY, LOW(hint), .sub = 1 },
     { "discard.L2", "", "global?", "", S(74, 80), C_MEMORY, LOW(hint), .sub = 1 },
-    { "cp.async.ca", "", "shared|shared_cta! global! L2F? L2_cache_hint?", "", S(70, 80), C_MEMORY,
+    { "cp.async.ca", "", "shared|shared::cta! global! L2F? L2::cache_hint?", "", S(70, 80), C_MEMORY,
       LOW(cp_async) },
-    { "cp.async.cg", "", "shared|shared_cta! global! L2F? L2_cache_hint?", "", S(70, 80), C_MEMORY,
+    { "cp.async.cg", "", "shared|shared::cta! global! L2F? L2::cache_hint?", "", S(70, 80), C_MEMORY,
       LOW(cp_async) },
     { "cp.async.commit_group", "", "", "", S(70, 80), C_MEMORY, LOW(nop) },
     { "cp.async.wait_group", "", "", "i", S(70, 80), C_MEMORY, LOW(nop) },
@@ -509,7 +509,7 @@ static const sim_form forms[] = {
     { "fence.acquire", "", "SCOPE!", "", S(86, 90), C_MEMORY, LOW(nop) },
     { "fence.release", "", "SCOPE!", "", S(86, 90), C_MEMORY, LOW(nop) },
     { "fence.proxy.alias", "", "", "", S(75, 70), C_MEMORY, LOW(nop) },
-    { "fence.proxy.async", "", "global|shared_cta|shared_cluster?", "", S(80, 90), C_MEMORY, LOW(nop) },
+    { "fence.proxy.async", "", "global|shared::cta|shared::cluster?", "", S(80, 90), C_MEMORY, LOW(nop) },
     { "fence.mbarrier_init.release.cluster", "", "", "", S(80, 90), C_MEMORY, LOW(nop) },
 
     /* control */
@@ -523,6 +523,18 @@ static const sim_form forms[] = {
     { "nanosleep", "u32", "", "", S(63, 70), C_CONTROL, LOW(nanosleep) },
     { "pmevent", "", "", "i", S(14, 10), C_CONTROL, LOW(nop) },
     { "griddepcontrol.wait", "", "", "", S(78, 90), C_CONTROL, LOW(nop) },
+
+    /* video */
+
+    /* clusters */
+
+    /* mbarrier */
+
+    /* bulk and tensor copies */
+
+    /* matrices: ldmatrix, mma, wmma */
+
+    /* warpgroup matrices: wgmma */
 
     /* barriers and warps */
     { "bar.cta.sync", "", "", "", S(78, 10), C_CONTROL, LOW(bar), .sub = 0, .x = X_ALIGNED },
@@ -675,23 +687,6 @@ bool sim_opcode_known(const char *opcode)
     return false;
 }
 
-static int mod_by_word(const char *p, size_t n)               /* names as in SIM_MODIFIERS, '_' for '::' */
-{
-    char text[40];
-    int id = sim_mod_find(p, n);
-    if (id != M_NONE || n >= sizeof text / 2) return id;
-    size_t k = 0;
-    for (size_t j = 0; j < n; j++) {
-        bool colon = p[j] == '_'
-                     && (!strncmp(p, "shared_c", 8) ? j == 6
-                         : !strncmp(p, "param_", 6) ? j == 5
-                                                    : j == 2 && p[0] == 'L');
-        text[k++] = colon ? ':' : p[j];
-        if (colon) text[k++] = ':';
-    }
-    return sim_mod_find(text, k);
-}
-
 /* The modifiers behind the opcode in a form's name. */
 static bool name_matches(const sim_form *f, const sim_statement *s, uint32_t *count)
 {
@@ -700,7 +695,7 @@ static bool name_matches(const sim_form *f, const sim_statement *s, uint32_t *co
     if (strlen(s->opcode) != n || strncmp(f->name, s->opcode, n)) return false;
     for (const char *p = f->name + n; *p == '.'; p += n) {
         n = word_length(++p, ".");
-        if (!sim_mod(&s->mods, mod_by_word(p, n))) return false;
+        if (!sim_mod(&s->mods, sim_mod_find(p, n))) return false;
         ++*count;
     }
     return true;
@@ -743,7 +738,7 @@ static bool word_has(const char *p, size_t n, const sim_mods *mods, int *which, 
                 group = true;
             }
         if (!group) {
-            int id = mod_by_word(p, w);
+            int id = sim_mod_find(p, w);
             if (id != M_NONE && sim_mod(mods, id)) { any = true; which[(*hits)++ & 7] = id; }
         }
         p += w + 1;
@@ -759,7 +754,7 @@ static int check_mods(sim_module *m, const sim_form *f, const sim_statement *s, 
     if (*f->mods == '*') return 0;
     for (const char *p = strchr(f->name, '.'); p && *p == '.';) {
         size_t n = word_length(++p, ".");
-        sim_mod_clear(&left, mod_by_word(p, n));
+        sim_mod_clear(&left, sim_mod_find(p, n));
         p += n;
     }
     for (const char *p = f->mods; *p;) {

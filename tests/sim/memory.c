@@ -41,7 +41,7 @@ static bool uniform(const uint64_t *at)
 
 static const char *verb(const sim_ins *i)
 {
-    return i->fn == sim_st ? "write" : i->fn == sim_atom ? "atomic" : "read";
+    return i->fn == sim_st ? "write" : i->fn == sim_atom ? "atomic" : i->cls == C_MEMORY ? "read" : "access";
 }
 
 static void out_of_bounds(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, uint32_t bytes,
@@ -615,6 +615,55 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
         sim_shadow_set(b->shared_shadow, offset, i->size);
     }
     if (m & ~empty) request(w, i, m & ~empty, at, i->size, copy_in);
+}
+
+/* --- one thread's access, for the instructions that are not here ------------------------------ */
+
+/* Where the bytes at `address` lie on the host, bounds, first writes and findings looked after as for ld
+ * and st; NULL after a fault.  `bytes` of a generic address lie in one space.  Alignment is the caller's
+ * to check, by the rule of its instruction. */
+uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, sim_space space,
+                   uint32_t bytes, sim_access access)
+{
+    const sim_block *b = w->block;
+    region r = { .space = space == SP_CONST ? SP_GLOBAL : space };
+    uint64_t at[SIM_LANES];
+    if (space == SP_GENERIC) {
+        uint64_t offset = address - SIM_SHARED_WINDOW;
+        r.space = offset < SIM_WINDOW_SIZE                                 ? SP_SHARED
+                  : address - SIM_LOCAL_WINDOW < SIM_WINDOW_SIZE ? SP_LOCAL
+                  : address - SIM_PARAM_WINDOW < SIM_WINDOW_SIZE ? SP_PARAM
+                                                                 : SP_GLOBAL;
+        if (r.space != SP_GLOBAL) address = (uint32_t)address;
+    }
+    if (r.space == SP_SHARED) {
+        r.host = b->shared;
+        r.shadow = b->shared_shadow;
+        r.base = b->shared_lo;
+        r.size = b->shared_hi - b->shared_lo;
+    } else if (r.space == SP_PARAM) {
+        r.host = w->launch->params;
+        r.size = access == SIM_READ ? w->launch->param_bytes : 0;
+    } else if (r.space == SP_LOCAL) {
+        size_t start = ((size_t)w->index * SIM_LANES + lane) * w->kernel->local_bytes;
+        r.host = b->local + start;
+        r.shadow = b->local_shadow + start / 8;
+        r.size = w->kernel->local_bytes;
+    } else {
+        sim_allocation *a = w->worker->cached;
+        if (!a || address - a->base >= a->size) a = w->worker->cached = sim_memory_find(address);
+        if (a) { r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; }
+    }
+    if (address < r.base || r.size < bytes || address - r.base > r.size - bytes) {
+        out_of_bounds(w, i, lane, address, bytes, r.space);
+        return NULL;
+    }
+    at[lane] = address;
+    if (r.shadow && access != SIM_WRITE && sim_option.uninitialised
+        && !sim_shadow_all(r.shadow, address - r.base, bytes))
+        uninitialised(w, i, 1u << lane, at, &r, bytes);
+    if (r.shadow && access != SIM_READ) sim_shadow_set(r.shadow, address - r.base, bytes);
+    return r.host + (address - r.base);
 }
 
 /* --- addresses as values ---------------------------------------------------------------------- */

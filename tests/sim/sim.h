@@ -80,7 +80,7 @@ typedef enum sim_space {
 
 /* --- modifiers: everything behind the opcode that is not a type; the list is in isa.c --------- */
 
-enum { SIM_MOD_WORDS = 5 };
+enum { SIM_MOD_WORDS = 8 };
 typedef struct sim_mods { uint64_t w[SIM_MOD_WORDS]; } sim_mods;
 
 #define SIM_MODIFIERS(X) \
@@ -107,13 +107,18 @@ typedef struct sim_mods { uint64_t w[SIM_MOD_WORDS]; } sim_mods;
     X(tensormap_generic, "tensormap::generic") X(restrict_shared, "sync_restrict::shared::cluster") \
     X(restrict_shared_cta, "sync_restrict::shared::cta")
 
+/* Families of their own; a name with '::' or a digit at its head has its text beside it. */
+#define SIM_MODIFIERS_MATRIX(X)
+#define SIM_MODIFIERS_COPY(X)
+#define SIM_MODIFIERS_VIDEO(X)
+
 enum {
     M_NONE,
 #define X(name) M_##name,
     SIM_MODIFIERS(X)
 #undef X
 #define X(name, text) M_##name,
-    SIM_MODIFIERS_COLON(X)
+    SIM_MODIFIERS_COLON(X) SIM_MODIFIERS_MATRIX(X) SIM_MODIFIERS_COPY(X) SIM_MODIFIERS_VIDEO(X)
 #undef X
     M_COUNT
 };
@@ -649,6 +654,11 @@ enum {
 };
 enum { SIM_NO_OP = -1 };
 sim_handler sim_op_handler(int op);
+
+/* memory.c: one thread's access, checked like ld and st (see there) */
+typedef enum sim_access { SIM_READ, SIM_WRITE, SIM_UPDATE } sim_access;
+uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, sim_space space,
+                   uint32_t bytes, sim_access access);
 
 /* memory.c, warp.c: handlers that lower.c names */
 void sim_ld(sim_warp *w, const sim_ins *i, uint32_t mask);
