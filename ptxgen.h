@@ -130,6 +130,9 @@ extern "C" {
     X(UNDEFINED, "undefined", "a value is used where some path has not defined it")                          \
     X(UNREACHABLE, "unreachable", "no path leads to this instruction")                                       \
     X(FALL_OFF, "fall-off", "a path runs off the end of the kernel")                                         \
+    X(ENDLESS, "endless", "a loop that no path leaves")                                                      \
+    X(DIVERGENT, "divergent", "an instruction for all threads of a block or warp where only some may come")  \
+    X(ASYNC, "async", "the result of an asynchronous copy is used before a wait for it")                     \
     X(SHARED_LIMIT, "shared-limit", "more static shared memory than a kernel may declare (48 KiB)")          \
     X(PARAM_LIMIT, "param-limit", "more parameter bytes than a kernel may have")                             \
     X(LAUNCH_LIMIT, "launch-limit", "launch bounds that no device has")                                      \
@@ -600,6 +603,86 @@ typedef struct ptx_operation {
     OP(RET, "ret", "=", 0, 0, 0, 0, 0, 10, 0)                                                                \
     OP(BRA, "bra", "=", 0, 0, 0, 0, 0, 10, 0)
 
+/* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
+   the mnemonic begins with. X(text, who, result, effect)
+     who     ANY any threads; WARP all of a warp; MEMBERS the lanes that its last operand names; BLOCK all of a
+             block (with a count of threads: of whole warps). A mnemonic with .aligned is for WARP at least
+     result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the second
+             operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block
+     effect  on shared memory and on copies under way: what ptx__steps says */
+#define PTX_BEHAVIOURS(X)                                                                                    \
+    X("bar.warp.sync", MEMBERS, SAME, NONE)                                                                  \
+    X("bar.sync", BLOCK, SAME, BARRIER)                                                                      \
+    X("bar.red", BLOCK, UNI_BLOCK, BARRIER)                                                                  \
+    X("bar.arrive", WARP, SAME, NONE)                                                                        \
+    X("barrier.cluster.arrive", BLOCK, SAME, NONE)                                                           \
+    X("barrier.cluster.wait", BLOCK, SAME, BARRIER)                                                          \
+    X("barrier.red", BLOCK, UNI_BLOCK, BARRIER)                                                              \
+    X("barrier.arrive", ANY, SAME, NONE)                                                                     \
+    X("barrier.sync", BLOCK, SAME, BARRIER)                                                                  \
+    X("shfl.sync.idx", MEMBERS, LANE_OF, NONE)                                                               \
+    X("shfl.sync", MEMBERS, LANE, NONE)                                                                      \
+    X("vote.sync", MEMBERS, UNI_WARP, NONE)                                                                  \
+    X("redux.sync", MEMBERS, UNI_WARP, NONE)                                                                 \
+    X("match.all.sync", MEMBERS, UNI_WARP, NONE)                                                             \
+    X("match.any.sync", MEMBERS, LANE, NONE)                                                                 \
+    X("elect.sync", MEMBERS, LANE, NONE)                                                                     \
+    X("activemask", ANY, UNI_WARP, NONE)                                                                     \
+    X("ld.param", ANY, SAME, NONE)                                                                           \
+    X("ld.const", ANY, SAME, NONE)                                                                           \
+    X("ldmatrix", WARP, LANE, READ)                                                                          \
+    X("ldu", ANY, LANE, NONE)                                                                                \
+    X("ld", ANY, LANE, NONE)                                                                                 \
+    X("atom", ANY, LANE, NONE)                                                                               \
+    X("mma", WARP, LANE, NONE)                                                                               \
+    X("wmma", WARP, LANE, NONE)                                                                              \
+    X("movmatrix", WARP, LANE, NONE)                                                                         \
+    X("cp.async.commit_group", ANY, SAME, COMMIT)                                                            \
+    X("cp.async.wait_group", ANY, SAME, WAIT_GROUPS)                                                         \
+    X("cp.async.wait_all", ANY, SAME, WAIT)                                                                  \
+    X("cp.async.mbarrier", ANY, SAME, WAIT)                                                                  \
+    X("cp.async.bulk", ANY, SAME, NONE)                                                                      \
+    X("cp.async", ANY, SAME, COPY)                                                                           \
+    X("mbarrier", ANY, LANE, NONE)                                                                           \
+    X("tex", ANY, LANE, NONE)                                                                                \
+    X("tld4", ANY, LANE, NONE)                                                                               \
+    X("suld", ANY, LANE, NONE)                                                                               \
+    X("multimem", ANY, LANE, NONE)                                                                           \
+    X("call", ANY, LANE, NONE)
+
+/* LIMITS: immediate operands that have fewer values than their type. X(op, which operand, least, most); WIDTH
+   is the number of bits of the instruction's type. */
+#define PTX_LIMITS(X)                                                                                        \
+    X(SHL, 2, 0, WIDTH - 1)                                                                                  \
+    X(SHR, 2, 0, WIDTH - 1)                                                                                  \
+    X(SHF_L, 3, 0, WIDTH)                                                                                    \
+    X(SHF_R, 3, 0, WIDTH)                                                                                    \
+    X(PRMT, 3, 0, 0xffff)                                                                                    \
+    X(BFE, 2, 0, WIDTH - 1)                                                                                  \
+    X(BFE, 3, 0, WIDTH)                                                                                      \
+    X(BFI, 3, 0, WIDTH - 1)                                                                                  \
+    X(BFI, 4, 0, WIDTH)                                                                                      \
+    X(SHFL_UP, 2, 0, 31)                                                                                     \
+    X(SHFL_UP, 3, 0, 0x1f1f)                                                                                 \
+    X(SHFL_UP, 4, 1, 0xffffffff)                                                                             \
+    X(SHFL_DOWN, 2, 0, 31)                                                                                   \
+    X(SHFL_DOWN, 3, 0, 0x1f1f)                                                                               \
+    X(SHFL_DOWN, 4, 1, 0xffffffff)                                                                           \
+    X(SHFL_BFLY, 2, 0, 31)                                                                                   \
+    X(SHFL_BFLY, 3, 0, 0x1f1f)                                                                               \
+    X(SHFL_BFLY, 4, 1, 0xffffffff)                                                                           \
+    X(SHFL_IDX, 2, 0, 31)                                                                                    \
+    X(SHFL_IDX, 3, 0, 0x1f1f)                                                                                \
+    X(SHFL_IDX, 4, 1, 0xffffffff)                                                                            \
+    X(VOTE_ALL, 2, 1, 0xffffffff)                                                                            \
+    X(VOTE_ANY, 2, 1, 0xffffffff)                                                                            \
+    X(VOTE_BALLOT, 2, 1, 0xffffffff)                                                                         \
+    X(REDUX_ADD, 2, 1, 0xffffffff)                                                                           \
+    X(REDUX_MIN, 2, 1, 0xffffffff)                                                                           \
+    X(REDUX_MAX, 2, 1, 0xffffffff)                                                                           \
+    X(BAR_WARP_SYNC, 1, 1, 0xffffffff)                                                                       \
+    X(BAR_SYNC, 1, 0, 15)
+
 #define PTX__OP(id, name, sig, types, src, allow, need, dflt, ver, sm) PTX_##id,
 #define PTX__FORM(id, name, sig, types, src, allow, need, dflt, ver, sm)
 typedef enum ptx_op_id { PTX_TABLE(PTX__OP, PTX__FORM) PTX__OP_COUNT } ptx_op_id;
@@ -855,6 +938,12 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
 #define ptx_nctaid_x(k) ptx_sreg(k, PTX_NCTAID_X)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
 
+/* v again, with the caller's word that it is the same for all threads of the block (of each warp): what the
+   verifier cannot see, because it was loaded, or comes of a shuffle. Emits nothing. */
+#define ptx_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 0)
+#define ptx_warp_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 1)
+PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int in_warp);
+
 /* -- variables -- */
 
 #define ptx_var_new(k, init) ptx_var_new_((k), PTX__AT, (init))
@@ -1080,7 +1169,47 @@ typedef struct ptx__form {
     uint32_t version; /* the lowest, modifiers included */
     const ptx__row *row;
     const char *slots; /* the row's source operands */
+    uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
 } ptx__form;
+
+enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_BLOCK };
+enum {
+    PTX__RESULT_SAME,
+    PTX__RESULT_LANE,
+    PTX__RESULT_LANE_OF,
+    PTX__RESULT_UNI_WARP,
+    PTX__RESULT_UNI_BLOCK
+};
+enum {
+    PTX__EFFECT_NONE,
+    PTX__EFFECT_BARRIER,
+    PTX__EFFECT_COPY,
+    PTX__EFFECT_COMMIT,
+    PTX__EFFECT_WAIT_GROUPS,
+    PTX__EFFECT_WAIT,
+    PTX__EFFECT_READ,
+    PTX__EFFECT_COUNT
+};
+typedef struct ptx__behaviour {
+    const char *text;
+    uint8_t who, result, effect;
+} ptx__behaviour;
+#define PTX__ROW(text, who, result, effect)                                                                  \
+    {text, PTX__WHO_##who, PTX__RESULT_##result, PTX__EFFECT_##effect},
+static const ptx__behaviour ptx__behaviours[] = {PTX_BEHAVIOURS(PTX__ROW)};
+#undef PTX__ROW
+
+/* WIDTH - 1 and WIDTH as numbers that no limit is */
+typedef struct ptx__limit {
+    uint16_t op, operand;
+    int64_t least, most;
+} ptx__limit;
+#define PTX__ROW(op, operand, least, most) {PTX_##op, operand, least, most},
+#define WIDTH (-1)
+static const ptx__limit ptx__limits[] = {PTX_LIMITS(PTX__ROW)};
+#undef WIDTH
+#undef PTX__ROW
+#define PTX__LIMIT_COUNT (sizeof ptx__limits / sizeof ptx__limits[0])
 
 enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
 
@@ -1140,6 +1269,7 @@ struct ptx_kernel {
     uint32_t version; /* the lowest that the recorded forms need */
     uint32_t shared_bytes, param_bytes, verified;
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
+    uint32_t together, copies; /* how many instructions are not for ANY threads, and how many begin copies */
     PTX__ARRAY(ptx__ins) ins;
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
@@ -1147,6 +1277,7 @@ struct ptx_kernel {
     PTX__ARRAY(ptx__symbol) shared;
     PTX__ARRAY(ptx__symbol) params;
     PTX__ARRAY(ptx_param_info) info;
+    PTX__ARRAY(uint32_t) asserted; /* registers that ptx_uniform speaks of, the level above the word's tag */
 };
 
 #define PTX__BUCKETS 256
@@ -1169,6 +1300,7 @@ struct ptx_module {
     uint32_t bucket[PTX__BUCKETS];
     uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
     const char *slots[PTX__OP_COUNT];  /* and its source operands: what stands behind the '=' */
+    uint16_t limits[PTX__OP_COUNT];    /* its first line of PTX_LIMITS, or their count */
 };
 
 static void *ptx__default_alloc(void *user, void *block, size_t old_size, size_t new_size) {
@@ -1319,6 +1451,8 @@ PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
         m->slots[ptx__rows[i].op] = strchr(ptx__rows[i].sig, '=') + 1;
     }
     m->first[PTX__OP_COUNT] = (uint16_t)PTX__ROW_COUNT;
+    for (i = 0; i < PTX__OP_COUNT; i++) m->limits[i] = (uint16_t)PTX__LIMIT_COUNT;
+    for (i = PTX__LIMIT_COUNT; i-- > 0;) m->limits[ptx__limits[i].op] = (uint16_t)i;
     ptx_module_reset(m);
     return m;
 }
@@ -1355,6 +1489,7 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
         ptx__release(m, k->shared.at, k->shared.capacity, sizeof *k->shared.at);
         ptx__release(m, k->params.at, k->params.capacity, sizeof *k->params.at);
         ptx__release(m, k->info.at, k->info.capacity, sizeof *k->info.at);
+        ptx__release(m, k->asserted.at, k->asserted.capacity, sizeof *k->asserted.at);
         ptx__release(m, k, 1, sizeof *k);
     }
     ptx__release(m, (void *)m->kernels.at, m->kernels.capacity, sizeof *m->kernels.at);
@@ -1620,6 +1755,23 @@ static void ptx__append(char *text, size_t *length, const char *s) {
     *length += n;
 }
 
+static void ptx__behave(ptx__form *form, const char *text) {
+    size_t i;
+    form->who = PTX__WHO_ANY;
+    form->result = PTX__RESULT_SAME;
+    form->effect = PTX__EFFECT_NONE;
+    for (i = 0; i < sizeof ptx__behaviours / sizeof *ptx__behaviours; i++) {
+        const ptx__behaviour *b = &ptx__behaviours[i];
+        if (strncmp(text, b->text, strlen(b->text)) != 0) continue;
+        form->who = b->who;
+        form->result = b->result;
+        form->effect = b->effect;
+        break;
+    }
+    if (form->who == PTX__WHO_ANY && strstr(text, ".aligned")) form->who = PTX__WHO_WARP;
+    if (strncmp(text, "ld.", 3) == 0 && strstr(text, ".shared")) form->effect = PTX__EFFECT_READ;
+}
+
 /* Check a form against table, target and version cap and keep its mnemonic. */
 static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
                               ptx_mods asked, uint32_t *bucket) {
@@ -1677,6 +1829,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->version = version;
     form->row = row;
     form->slots = strchr(row->sig, '=') + 1;
+    ptx__behave(form, m->chars.at + form->text);
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
     return *bucket;
@@ -1763,6 +1916,10 @@ static ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uin
     ins->results = (uint8_t)results;
     ins->guard = k->guard;
     k->cuts += kind != PTX__I_PLAIN;
+    if (kind == PTX__I_PLAIN) {
+        k->together += k->m->forms.at[form].who;
+        k->copies += k->m->forms.at[form].effect == PTX__EFFECT_COPY;
+    }
     k->guard = 0;
     k->verified = 0;
     return ins;
@@ -1825,6 +1982,23 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
     ptx__word(k, PTX__WORD(tag, 0));
     ptx__word(k, (uint32_t)bits);
     ptx__word(k, (uint32_t)(bits >> 32));
+    return 1;
+}
+
+/* An immediate against PTX_LIMITS. */
+static int ptx__within(ptx_kernel *k, const char *site, const ptx__row *row, unsigned operand, ptx_val v,
+                       unsigned type) {
+    size_t i;
+    int64_t value = (int64_t)v.bits, width = ptx__fact(type)->bits;
+    for (i = k->m->limits[row->op]; i < PTX__LIMIT_COUNT && ptx__limits[i].op == row->op; i++) {
+        const ptx__limit *l = &ptx__limits[i];
+        int64_t most = l->most < 0 ? width + l->most + 1 : l->most;
+        if (l->operand != operand || (value >= l->least && value <= most)) continue;
+        if (most == 0xffffffff && value < 0) continue; /* a mask: -1 is all lanes */
+        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s is %lld, and goes from %lld to %lld", operand,
+                  row->name, (long long)value, (long long)l->least, (long long)most);
+        return 0;
+    }
     return 1;
 }
 
@@ -2026,11 +2200,8 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
             break;
         }
         ok = ptx__push_source(k, site, row->name, i + 1, src[i], want, any);
-        if (!ok) return ptx__none();
-    }
-    if (op == PTX_BAR_SYNC && src[0].kind == PTX__IMM && src[0].bits > 15) {
-        ptx__fail(k, PTX_E_RANGE, site, "barrier %lld: a block has 0 to 15", (long long)src[0].bits);
-        return ptx__none();
+        if (!ok || (src[i].kind == PTX__IMM && !ptx__within(k, site, row, i + 1, src[i], type)))
+            return ptx__none();
     }
     ptx__commit(k, site, op == PTX_RET || op == PTX_EXIT ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at,
                 results);
@@ -2135,7 +2306,8 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     k->max_threads = k->min_blocks = k->shared_bytes = k->param_bytes = k->verified = k->version = k->cuts =
         0;
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
-    k->params.count = k->info.count = 0;
+    k->params.count = k->info.count = k->asserted.count = 0;
+    k->together = k->copies = 0;
     return k;
 }
 
@@ -2623,6 +2795,18 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
     return d;
 }
 
+PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int in_warp) {
+    int ok;
+    if (!ptx__ready(k) || v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) return v;
+    if (!ptx__mine(k, site, v, "the value")) return ptx__none();
+    PTX__ROOM(k->m, k->asserted, 2, ok);
+    if (!ok || v.kind == PTX__SYM) return v;
+    k->asserted.at[k->asserted.count++] = (uint32_t)v.bits;
+    k->asserted.at[k->asserted.count++] = in_warp ? 1 : 0;
+    k->verified = 0;
+    return v;
+}
+
 /* -- variables -- */
 
 PTXGEN_API ptx_var ptx_var_new_(ptx_kernel *k, const char *site, ptx_val init) {
@@ -2867,6 +3051,11 @@ typedef struct ptx__flow {
     uint32_t *def_block;
     uint32_t reached;
     uint32_t base[PTX__CLASSES];
+    /* of convergence; nodes are blocks and, behind all ends, the number `blocks` */
+    uint32_t *post_order, *post_number, *post_idom, *post_depth; /* postdominators; number 0: no way to an end */
+    uint32_t *skip_warp, *skip_lane;                             /* to the next postdominator not yet marked */
+    uint32_t *stack, *classes, *level, *split;                   /* see there; split: the class of a branch */
+    uint32_t post_reached;
 } ptx__flow;
 
 static int ptx__ends_block(const ptx__ins *ins) {
@@ -2889,7 +3078,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + 2 * registers;
+    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 9 * (blocks + 1) + registers;
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
     PTX__ROOM(m, m->scratch, need, ok);
@@ -2902,7 +3091,17 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->pred_head = s, s += blocks + 2;
     f->pred = s, s += 2 * blocks + blocks;
     f->def = s, s += registers;
-    f->def_block = s;
+    f->def_block = s, s += registers;
+    f->post_order = s, s += blocks + 1;
+    f->post_number = s, s += blocks + 1;
+    f->post_idom = s, s += blocks + 1;
+    f->post_depth = s, s += blocks + 1;
+    f->skip_warp = s, s += blocks + 1;
+    f->skip_lane = s, s += blocks + 1;
+    f->stack = s, s += blocks + 1;
+    f->level = s, s += blocks + 1;
+    f->split = s, s += blocks + 1;
+    f->classes = s;
     memset(f->block, 0, blocks * sizeof *f->block);
     for (i = 0, b = 0; i < n; i++) {
         if (ptx__starts_block(k, i)) f->block[b++].first = (uint32_t)i;
@@ -2982,15 +3181,16 @@ static void ptx__dominators(ptx__flow *f) {
     /* Interval numbers: a dominates b when a's interval holds b's. Sizes upwards, then places downwards. */
     for (i = 0; i < f->reached; i++) block[f->order[i]].out = 1;
     for (i = f->reached; i-- > 1;) block[block[f->order[i]].idom].out += block[f->order[i]].out;
-    for (i = 0; i < f->reached; i++) { /* pred is done with: it holds the next free place of each block */
+    for (i = 0; i < f->reached; i++) {
         ptx__block *b = &block[f->order[i]];
+        uint32_t *place = f->pred + 2 * (size_t)f->blocks; /* the next free place of each block */
         if (i == 0)
             b->in = 0;
         else {
-            b->in = f->pred[b->idom];
-            f->pred[b->idom] += b->out;
+            b->in = place[b->idom];
+            place[b->idom] += b->out;
         }
-        f->pred[f->order[i]] = b->in + 1;
+        place[f->order[i]] = b->in + 1;
         b->out += b->in;
     }
 }
@@ -3068,6 +3268,424 @@ static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
     return PTX_E_NONE;
 }
 
+/* -- convergence --
+   Which instructions may only some of the threads reach? Every register gets a class: the same in the whole
+   block, the same in a warp, or other for each thread. Thread and lane ids, loads and atomics differ;
+   parameters, block ids and immediates do not; a variable differs, too, when it is set where only some
+   threads come. A branch on a value that differs divides the threads until its postdominator, where all paths
+   meet again. Values and branches wait on each other, so the two steps are repeated until nothing changes. */
+
+enum { PTX__CLASS_BLOCK, PTX__CLASS_WARP, PTX__CLASS_LANE };
+/* A word of `classes`: the class, a mark on %tid.x itself, what the caller asserts (class + 1, or 0), and
+   the instruction, counted from 1, at which the difference begins. A word of `level`: the same for the
+   control of a block, and the branch. */
+#define PTX__CLASS(word) ((word)&3u)
+#define PTX__TID_ITSELF 4u
+#define PTX__ASSERTED(word) ((word) >> 3 & 3u)
+#define PTX__ROOT(word) ((word) >> 5)
+#define PTX__DIFFERS(class_, instruction) ((uint32_t)(class_) | ((uint32_t)(instruction) + 1u) << 5)
+#define PTX__ROOT_MAX (1u << 26)
+
+static int ptx__ends_kernel(const ptx_kernel *k, const ptx__block *b) {
+    return k->ins.at[b->end - 1].kind == PTX__I_LEAVE;
+}
+
+/* Number the blocks backwards from the ends of the kernel. Blocks that no end can be reached from keep
+   post_number 0; the node `blocks` is behind all ends and has number 1. */
+static void ptx__walk_back(const ptx_kernel *k, ptx__flow *f) {
+    uint32_t left = f->blocks + 1, end, i, *stack = f->stack, *at = f->post_depth; /* the depths come later */
+    for (i = 0; i < f->blocks; i++) at[i] = f->pred_head[i];
+    for (end = 0; end < f->blocks; end++) {
+        uint32_t depth = 0;
+        if (!f->block[end].order || !ptx__ends_kernel(k, &f->block[end]) || f->post_number[end]) continue;
+        f->post_number[end] = 1;
+        stack[depth++] = end;
+        while (depth) {
+            uint32_t b = stack[depth - 1], from;
+            if (at[b] == f->pred_head[b + 1]) {
+                f->post_order[--left] = stack[--depth];
+                continue;
+            }
+            from = f->pred[at[b]++];
+            if (f->post_number[from]) continue;
+            f->post_number[from] = 1;
+            stack[depth++] = from;
+        }
+    }
+    f->post_order[--left] = f->blocks;
+    f->post_reached = f->blocks + 1 - left;
+    for (i = 0; i < f->post_reached; i++) {
+        f->post_order[i] = f->post_order[left + i];
+        f->post_number[f->post_order[i]] = i + 1;
+    }
+}
+
+/* A loop that never ends, unless by a trap. */
+static ptx_code ptx__verify_ends(ptx_kernel *k, const ptx__flow *f) {
+    uint32_t b, i, j;
+    if (f->post_reached == f->reached + 1) return PTX_E_NONE;
+    for (b = 0; b < f->blocks; b++)
+        for (i = f->block[b].first; i < f->block[b].end && f->block[b].order && !f->post_number[b]; i++)
+            if (k->ins.at[i].kind == PTX__I_PLAIN && k->m->forms.at[k->ins.at[i].form].row->op == PTX_TRAP)
+                return PTX_E_NONE;
+    for (b = 0; b < f->blocks; b++) { /* the head of the loop: a branch backwards leads there */
+        if (!f->block[b].order || f->post_number[b]) continue;
+        for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++)
+            if (f->block[f->pred[j]].order >= f->block[b].order) break;
+        if (j < f->pred_head[b + 1]) break;
+    }
+    i = f->block[b].first;
+    return ptx__fail_at(k, PTX_E_ENDLESS, i, k->ins.at[i].site,
+                        "no path leads from here to the end of the kernel: this loop has no way out");
+}
+
+/* The tree of postdominators: as ptx__dominators, with the edges turned round. */
+static void ptx__postdominators(const ptx_kernel *k, ptx__flow *f) {
+    uint32_t *idom = f->post_idom, *number = f->post_number, root = f->blocks, i, e;
+    int changed = 1;
+    for (i = 0; i < f->blocks; i++) idom[i] = UINT32_MAX;
+    idom[root] = root;
+    while (changed) {
+        changed = 0;
+        for (i = 1; i < f->post_reached; i++) {
+            uint32_t b = f->post_order[i], best = ptx__ends_kernel(k, &f->block[b]) ? root : UINT32_MAX;
+            for (e = 0; e < 2; e++) {
+                uint32_t x = f->block[b].next[e], y = best;
+                if (!x || !number[x - 1] || idom[x - 1] == UINT32_MAX) continue;
+                x--;
+                while (y != UINT32_MAX && x != y) {
+                    while (number[x] > number[y]) x = idom[x];
+                    while (number[y] > number[x]) y = idom[y];
+                }
+                best = x;
+            }
+            if (idom[b] != best) {
+                idom[b] = best;
+                changed = 1;
+            }
+        }
+    }
+    f->post_depth[root] = 0;
+    for (i = 1; i < f->post_reached; i++)
+        f->post_depth[f->post_order[i]] = f->post_depth[idom[f->post_order[i]]] + 1;
+}
+
+/* The nearest postdominator of b, itself included, that is not marked on this level. */
+static uint32_t ptx__unmarked(uint32_t *skip, uint32_t b) {
+    while (skip[b] != b) {
+        skip[b] = skip[skip[b]];
+        b = skip[b];
+    }
+    return b;
+}
+
+/* The branch at the end of block `from` divides the threads: mark what is controlled by it, and what is
+   controlled by branches in there. Each block is marked once on each level. */
+static void ptx__divide(ptx__flow *f, uint32_t from, unsigned level, uint32_t branch) {
+    uint32_t *stack = f->stack, depth = 0, *skip = level == PTX__CLASS_LANE ? f->skip_lane : f->skip_warp;
+    stack[depth++] = from;
+    while (depth) {
+        uint32_t b = stack[--depth], e, stop;
+        if (!f->post_number[b]) continue; /* in a loop that only a trap ends */
+        stop = f->post_depth[f->post_idom[b]];
+        for (e = 0; e < 2; e++) {
+            uint32_t n = f->block[b].next[e];
+            if (!n || !f->post_number[n - 1]) continue;
+            for (n = ptx__unmarked(skip, n - 1); f->post_depth[n] > stop; n = ptx__unmarked(skip, n)) {
+                skip[n] = f->post_idom[n];
+                if (PTX__CLASS(f->level[n]) < level) f->level[n] = PTX__DIFFERS(level, branch);
+                stack[depth++] = n;
+            }
+        }
+    }
+}
+
+/* How far a special register is the same. */
+static unsigned ptx__special_class(const char *name) {
+    static const char *const differ[] = {"%tid", "%lane", "%clock", "%globaltimer", "%pm"};
+    size_t i;
+    for (i = 0; i < sizeof differ / sizeof *differ; i++)
+        if (strncmp(name, differ[i], strlen(differ[i])) == 0) return PTX__CLASS_LANE;
+    return strcmp(name, "%warpid") == 0 ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
+}
+
+static uint32_t *ptx__class_at(ptx__flow *f, uint32_t reg) {
+    return &f->classes[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
+}
+
+/* The class of the operand at *w, which moves on; the one that differs most is kept in `most`. */
+static uint32_t ptx__operand_class(ptx__flow *f, const uint32_t **w, uint32_t i, uint32_t most) {
+    uint32_t word = *(*w)++, tag = PTX__TAG(word), c = 0;
+    if (tag == PTX__W_MEM) {
+        word = **w;
+        tag = PTX__TAG(word);
+        *w += 2;
+    }
+    if (tag == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word)), tag = PTX__W_PRED;
+    if (tag < PTX__CLASSES)
+        c = *ptx__class_at(f, word);
+    else if (tag == PTX__W_SPECIAL) {
+        c = ptx__special_class(ptx__specials[PTX__INDEX(word)].name);
+        if (c) c = PTX__DIFFERS(c, i);
+        if (PTX__INDEX(word) == PTX_TID_X) c |= PTX__TID_ITSELF;
+    } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
+        *w += 2;
+    return PTX__CLASS(c) > PTX__CLASS(most) ? c : most;
+}
+
+/* Whole warps: %tid.x compared with a multiple of 32, or its bits above the lane's. */
+static int ptx__by_warp(const ptx_kernel *k, const ptx__form *form, const uint32_t *w, uint32_t tid) {
+    const char *text = k->m->chars.at + form->text;
+    uint64_t n;
+    unsigned op = form->row->op;
+    if (PTX__TAG(*w) != PTX__W_32 || !(tid & PTX__TID_ITSELF)) return 0;
+    w++;
+    if (PTX__TAG(*w) < PTX__W_UNSIGNED || PTX__TAG(*w) > PTX__W_HEX16) return 0;
+    n = w[1] | (uint64_t)w[2] << 32;
+    switch (op) {
+    case PTX_SHR: return n >= 5;
+    case PTX_DIV: return n && n % 32 == 0;
+    case PTX_AND: return (n & 31) == 0;
+    case PTX_SETP:
+        if (form->slots[2]) return 0; /* combined with a predicate */
+        if (strncmp(text, "setp.lt", 7) == 0 || strncmp(text, "setp.ge", 7) == 0) return n % 32 == 0;
+        if (strncmp(text, "setp.le", 7) == 0 || strncmp(text, "setp.gt", 7) == 0) return n % 32 == 31;
+        return 0;
+    default: return 0;
+    }
+}
+
+/* The class of what instruction i makes. */
+static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i) {
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *first = k->words.at + ins->words + ins->results, *w = first;
+    const uint32_t *end = k->words.at + ins->words + ins->count;
+    uint32_t c = 0, lead = 0, operand = 0;
+    while (w < end) {
+        uint32_t next = ptx__operand_class(f, &w, i, 0);
+        if (operand == 0) lead = next;
+        if (form->result == PTX__RESULT_LANE_OF ? operand == 1 : PTX__CLASS(next) > PTX__CLASS(c)) c = next;
+        operand++;
+    }
+    switch (form->result) {
+    case PTX__RESULT_LANE: return PTX__DIFFERS(PTX__CLASS_LANE, i);
+    case PTX__RESULT_UNI_WARP: return PTX__DIFFERS(PTX__CLASS_WARP, i);
+    case PTX__RESULT_UNI_BLOCK: return 0;
+    case PTX__RESULT_LANE_OF:
+        return PTX__CLASS(c) == PTX__CLASS_LANE ? c : PTX__DIFFERS(PTX__CLASS_WARP, i);
+    default: break;
+    }
+    if (PTX__CLASS(c) == PTX__CLASS_LANE && operand == 2 && ptx__by_warp(k, form, first, lead))
+        return PTX__DIFFERS(PTX__CLASS_WARP, i);
+    if (form->row->op != PTX_MOV) c &= ~PTX__TID_ITSELF;
+    return c;
+}
+
+/* One round over the instructions: 1 when a class or a level has changed. */
+static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f) {
+    uint32_t n, i;
+    int changed = 0;
+    for (n = 0; n < f->reached; n++) {
+        uint32_t b = f->order[n];
+        const ptx__ins *ins = &k->ins.at[f->block[b].first];
+        for (i = f->block[b].first; i < f->block[b].end; i++, ins++) {
+            const uint32_t *w = k->words.at + ins->words, *end = w + ins->results;
+            uint32_t made, guard = 0;
+            if (ins->guard) guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
+            if (ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE) {
+                if (PTX__CLASS(guard) > PTX__CLASS(f->split[b])) {
+                    f->split[b] = guard;
+                    changed = 1;
+                    ptx__divide(f, b, PTX__CLASS_WARP, i);
+                    if (PTX__CLASS(guard) == PTX__CLASS_LANE) ptx__divide(f, b, PTX__CLASS_LANE, i);
+                }
+                continue;
+            }
+            if (ins->kind != PTX__I_PLAIN || w == end) continue;
+            made = ptx__result_class(k, f, ins, i);
+            if (PTX__CLASS(guard) > PTX__CLASS(made)) made = guard;
+            for (; w < end; w++) {
+                uint32_t *c, now = made, asserted;
+                if (PTX__TAG(*w) >= PTX__CLASSES) continue;
+                c = ptx__class_at(f, *w);
+                /* a variable that is set, not declared, here: threads that go elsewhere keep the old value */
+                if (f->def[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] != i + 1) {
+                    if (PTX__CLASS(f->level[b]) > PTX__CLASS(now)) now = f->level[b];
+                    now &= ~PTX__TID_ITSELF;
+                }
+                asserted = PTX__ASSERTED(*c);
+                if (asserted && PTX__CLASS(now) >= asserted) now = PTX__DIFFERS(asserted - 1, i);
+                if (PTX__CLASS(now) > PTX__CLASS(*c)) {
+                    *c = (now & ~(3u << 3)) | asserted << 3;
+                    changed = 1;
+                } else if (*c & ~now & PTX__TID_ITSELF) {
+                    *c &= ~PTX__TID_ITSELF;
+                    changed = 1;
+                }
+            }
+        }
+    }
+    return changed;
+}
+
+/* What begins to differ there, for messages. */
+static void ptx__describe_root(const ptx_kernel *k, uint32_t i, char *out, size_t size) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const uint32_t *w = k->words.at + ins->words + ins->results;
+    if (ins->kind == PTX__I_PLAIN && ins->count > ins->results && PTX__TAG(*w) == PTX__W_SPECIAL)
+        snprintf(out, size, "%s, read at %s", ptx__specials[PTX__INDEX(*w)].name, ins->site);
+    else
+        snprintf(out, size, "the result of %s at %s", k->m->forms.at[ins->form].row->name, ins->site);
+}
+
+static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i) {
+    uint32_t low = 0, high = f->blocks;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (f->block[middle].first <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* guard: the class of the instruction's own guard, where that is what differs; else the level of its block. */
+static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, uint32_t level, uint32_t guard,
+                               int block) {
+    const ptx__ins *ins = &k->ins.at[i], *branch = &k->ins.at[PTX__ROOT(level) - 1];
+    const char *name = k->m->forms.at[ins->form].row->name;
+    const char *who = block ? "all threads of the block" : "all threads of a warp";
+    char root[360];
+    if (guard) {
+        ptx__describe_root(k, PTX__ROOT(guard) - 1, root, sizeof root);
+        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
+                            "%s is for %s together, but its guard depends on %s", name, who, root);
+    }
+    ptx__describe_root(k, PTX__ROOT(f->split[ptx__block_of(f, PTX__ROOT(level) - 1)]) - 1, root, sizeof root);
+    return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
+                        "%s is for %s together, but only some come here%s: the condition at %s depends on "
+                        "%s; where it is the same for all of them, say so with ptx_uniform",
+                        name, who, branch->kind == PTX__I_LEAVE ? ", others have left" : "", branch->site,
+                        root);
+}
+
+/* Which class an instruction can bear at most: it is for the block, for a warp, or for any threads. */
+static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *end = k->words.at + ins->words + ins->count;
+    size_t operands = strlen(form->slots);
+    switch (form->who) {
+    case PTX__WHO_BLOCK: return operands > 1 && form->result == PTX__RESULT_SAME ? PTX__CLASS_WARP
+                                                                                 : PTX__CLASS_BLOCK;
+    case PTX__WHO_WARP: return PTX__CLASS_WARP;
+    case PTX__WHO_MEMBERS: /* a mask of its own making is the caller's to know; that of all lanes is not */
+        return ins->count >= 3 && PTX__TAG(end[-3]) >= PTX__W_UNSIGNED && PTX__TAG(end[-3]) <= PTX__W_HEX16
+                       && end[-2] == 0xffffffffu
+                   ? PTX__CLASS_WARP
+                   : PTX__CLASS_LANE;
+    default: return PTX__CLASS_LANE;
+    }
+}
+
+/* The classes of all registers and the levels of all blocks. */
+static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, rounds = 0;
+    for (i = 0; i <= f->blocks; i++) f->skip_warp[i] = f->skip_lane[i] = i;
+    for (i = 0; i + 1 < k->asserted.count; i += 2)
+        *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 3;
+    while (ptx__spread_classes(k, f)) {
+        /* Chains of variables around loops may take a round each. Rather than many rounds: all that is set
+           more than once differs, and so does all that hangs on it. */
+        if (++rounds != 64) continue;
+        for (i = 0; i < k->ins.count; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            const uint32_t *w = k->words.at + ins->words;
+            if (ins->kind != PTX__I_PLAIN || ins->results != 1 || PTX__TAG(*w) >= PTX__CLASSES) continue;
+            if (f->def[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] == i + 1) continue;
+            if (PTX__ASSERTED(*ptx__class_at(f, *w))) continue;
+            *ptx__class_at(f, *w) = PTX__DIFFERS(PTX__CLASS_LANE, i);
+        }
+    }
+}
+
+static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i;
+    if (!k->together) return PTX_E_NONE;
+    ptx__postdominators(k, f);
+    ptx__classify(k, f);
+    for (b = 0; b < f->blocks; b++) {
+        if (!f->block[b].order) continue;
+        for (i = f->block[b].first; i < f->block[b].end; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            uint32_t guard = 0;
+            unsigned bears;
+            if (ins->kind != PTX__I_PLAIN || !k->m->forms.at[ins->form].who) continue;
+            bears = ptx__bears(k, ins);
+            if (ins->guard) guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
+            if (PTX__CLASS(guard) > bears) return ptx__divergent(k, f, i, 0, guard, bears == 0);
+            if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears == 0);
+        }
+    }
+    return PTX_E_NONE;
+}
+
+/* -- copies under way --
+   What can be the state of a thread's cp.async copies, one bit each: none begun, begun, committed to a group,
+   waited for. Once a path has waited, a pipeline is assumed whose later copies fill other stages. */
+enum { PTX__COPY_NONE = 1, PTX__COPY_BEGUN = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
+
+static uint32_t ptx__step(uint32_t states, unsigned effect) {
+    uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED), rest = states & ~open;
+    switch (effect) {
+    case PTX__EFFECT_COPY:
+        return (states & PTX__COPY_WAITED) | (states & ~(uint32_t)PTX__COPY_WAITED ? PTX__COPY_BEGUN : 0u);
+    case PTX__EFFECT_COMMIT: return rest | (open ? PTX__COPY_COMMITTED : 0u);
+    case PTX__EFFECT_WAIT:
+    case PTX__EFFECT_WAIT_GROUPS: return rest | (open ? PTX__COPY_WAITED : 0u);
+    default: return states;
+    }
+}
+
+static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
+    uint32_t n, e, i, *in = f->level;
+    int changed = 1, report;
+    if (!k->copies) return PTX_E_NONE;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    in[0] = PTX__COPY_NONE;
+    for (report = 0; changed || !report; report = !changed) {
+        if (report) changed = 1;
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], states = in[b];
+            for (i = f->block[b].first; i < f->block[b].end; i++) {
+                const ptx__ins *ins = &k->ins.at[i];
+                unsigned effect;
+                if (ins->kind != PTX__I_PLAIN) continue;
+                effect = k->m->forms.at[ins->form].effect;
+                if (!effect) continue;
+                if (report && effect == PTX__EFFECT_READ && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED))
+                    return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
+                                        "shared memory is read while cp.async copies are under way: no "
+                                        "cp.async.wait_group or wait_all on some path to here");
+                if (report && effect == PTX__EFFECT_WAIT_GROUPS && states & PTX__COPY_BEGUN)
+                    return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
+                                        "cp.async.wait_group waits for committed groups only, and on some "
+                                        "path to here the copies are not committed");
+                states = ptx__step(states, effect);
+            }
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !(states & ~in[to - 1])) continue;
+                in[to - 1] |= states;
+                changed = 1;
+            }
+        }
+        if (report) break;
+    }
+    return PTX_E_NONE;
+}
+
 static ptx_code ptx__verify_kernel(ptx_kernel *k) {
     ptx__flow f;
     size_t i;
@@ -3099,6 +3717,9 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
     }
     ptx__dominators(&f);
     if (ptx__verify_values(k, &f)) return k->m->error.code;
+    ptx__walk_back(k, &f);
+    if (ptx__verify_ends(k, &f) || ptx__verify_convergence(k, &f) || ptx__verify_copies(k, &f))
+        return k->m->error.code;
     k->verified = 1;
     return PTX_E_NONE;
 }

@@ -771,6 +771,7 @@ static void ptxk__flash_chunks(ptx_module *m, const ptxk__flash *f, const char *
     here = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_decode_args, lengths));
     here = ptx_ptr_add(k, here, sequence, 4);
     length = ptx_ld(k, PTX_U32, ptx_at(here, 0));
+    length = ptx_uniform(k, length); /* one address for the whole block */
     max_seq = ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offsetof(ptxk_flash_decode_args, max_seq)));
     limit = ptx_min(k, max_seq, ptx_u32(PTXK__LEN_MAX));
     bad = ptx_setp(k, PTX_GT, length, limit);

@@ -641,8 +641,9 @@ static void flow(void) {
     L bare(75, 0), at_line = 0, WRONG("empty kernel", PTX_E_FALL_OFF, "empty");
     start(75), ptx_guard(k, c), ptx_ret(k), ptx_exit(k), FINE("guarded ret, exit");
     start(75), ptx_if(k, c), ptx_ret(k), ptx_else(k), ptx_ret(k), ptx_end(k), FINE("ret in both branches");
-    start(75), ptx_loop(k), ptx_red(k, PTX_ATOM_ADD, ptx_at(p, 0), u), ptx_end(k),
-    FINE("endless loop at the end");
+    start(75), L ptx_loop(k), ptx_red(k, PTX_ATOM_ADD, ptx_at(p, 0), u), ptx_end(k);
+    WRONG("endless loop at the end", PTX_E_ENDLESS, "no way out");
+    start(75), ptx_loop(k), ptx_trap(k), ptx_end(k), FINE("a loop that a trap ends");
     start(75), ptx_if(k, c), ptx_if(k, c), ptx_ret(k), ptx_else(k), ptx_ret(k), ptx_end(k), ptx_else(k);
     ptx_red(k, PTX_ATOM_ADD, ptx_at(p, 0), u), ptx_end(k), ptx_ret(k),
     FINE("ret in both of a nested if, then else");
