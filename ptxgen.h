@@ -1250,6 +1250,10 @@ typedef struct ptx__block {
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
 } ptx__block;
 
+typedef struct ptx__set {
+    uint32_t instruction, next; /* the next set of the same variable, index + 1 */
+} ptx__set;
+
 /* A growing array: memory is the module's, kept over a reset. */
 #define PTX__ARRAY(type)                                                                                     \
     struct {                                                                                                 \
@@ -1297,6 +1301,7 @@ struct ptx_module {
     PTX__ARRAY(char) text;
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
+    PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
     uint32_t bucket[PTX__BUCKETS];
     uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
     const char *slots[PTX__OP_COUNT];  /* and its source operands: what stands behind the '=' */
@@ -1499,6 +1504,7 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
     ptx__release(m, m->text.at, m->text.capacity, 1);
     ptx__release(m, m->blocks.at, m->blocks.capacity, sizeof *m->blocks.at);
     ptx__release(m, m->scratch.at, m->scratch.capacity, sizeof *m->scratch.at);
+    ptx__release(m, m->sets.at, m->sets.capacity, sizeof *m->sets.at);
     m->alloc(m->user, m, sizeof *m, 0);
 }
 
@@ -3055,6 +3061,7 @@ typedef struct ptx__flow {
     uint32_t *post_order, *post_number, *post_idom, *post_depth; /* postdominators; number 0: no way to an end */
     uint32_t *skip_warp, *skip_lane;                             /* to the next postdominator not yet marked */
     uint32_t *stack, *classes, *level, *split;                   /* see there; split: the class of a branch */
+    uint32_t *sets, *wanted, *relevant; /* register -> first of module.sets + 1; a stack; a bit an instruction */
     uint32_t post_reached;
 } ptx__flow;
 
@@ -3077,8 +3084,9 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         f->base[c] = (uint32_t)registers;
         registers += k->registers[c];
     }
-    m->blocks.count = m->scratch.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 9 * (blocks + 1) + registers;
+    m->blocks.count = m->scratch.count = m->sets.count = 0;
+    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 9 * (blocks + 1);
+    if (k->together) need += 3 * registers + n / 32 + 1;
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
     PTX__ROOM(m, m->scratch, need, ok);
@@ -3101,7 +3109,12 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->stack = s, s += blocks + 1;
     f->level = s, s += blocks + 1;
     f->split = s, s += blocks + 1;
-    f->classes = s;
+    if (k->together) {
+        f->classes = s, s += registers;
+        f->sets = s, s += registers;
+        f->wanted = s, s += registers;
+        f->relevant = s;
+    }
     memset(f->block, 0, blocks * sizeof *f->block);
     for (i = 0, b = 0; i < n; i++) {
         if (ptx__starts_block(k, i)) f->block[b++].first = (uint32_t)i;
@@ -3211,9 +3224,23 @@ static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, 
                         def ? k->ins.at[def - 1].site : "(nowhere)");
 }
 
+/* A variable's sets after its declaration are chained, each once, whichever pass finds them. */
+static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i) {
+    ptx_module *m = k->m;
+    ptx__set set;
+    int ok;
+    if (f->sets[slot] && m->sets.at[f->sets[slot] - 1].instruction >= i) return;
+    PTX__ROOM(m, m->sets, 1, ok);
+    if (!ok) return;
+    set.instruction = i;
+    set.next = f->sets[slot];
+    m->sets.at[m->sets.count++] = set;
+    f->sets[slot] = (uint32_t)m->sets.count;
+}
+
 /* Note what instruction i writes, where it is the first to, and return a register that it reads (or, a
    variable, sets) without a definition on every path; 0 when there is none. */
-static uint32_t ptx__verify_instruction(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
+static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
                                         uint32_t b) {
     const uint32_t *first = k->words.at + ins->words, *w = first + ins->results, *end = first + ins->count;
     uint32_t bad = 0, word;
@@ -3243,8 +3270,10 @@ static uint32_t ptx__verify_instruction(const ptx_kernel *k, ptx__flow *f, const
         if (!f->def[slot]) {
             f->def[slot] = i + 1;
             f->def_block[slot] = b;
-        } else if (f->def[slot] != i + 1 && !ptx__defined(f, *w, i, b))
-            bad = *w;
+        } else if (f->def[slot] != i + 1) {
+            if (!ptx__defined(f, *w, i, b)) bad = *w;
+            if (k->together) ptx__note_set(k, f, slot, i);
+        }
     }
     return bad;
 }
@@ -3282,9 +3311,10 @@ enum { PTX__CLASS_BLOCK, PTX__CLASS_WARP, PTX__CLASS_LANE };
 #define PTX__CLASS(word) ((word)&3u)
 #define PTX__TID_ITSELF 4u
 #define PTX__ASSERTED(word) ((word) >> 3 & 3u)
-#define PTX__ROOT(word) ((word) >> 5)
-#define PTX__DIFFERS(class_, instruction) ((uint32_t)(class_) | ((uint32_t)(instruction) + 1u) << 5)
-#define PTX__ROOT_MAX (1u << 26)
+#define PTX__WANTED 32u
+#define PTX__KEPT (3u << 3 | PTX__WANTED)
+#define PTX__ROOT(word) ((word) >> 6)
+#define PTX__DIFFERS(class_, instruction) ((uint32_t)(class_) | ((uint32_t)(instruction) + 1u) << 6)
 
 static int ptx__ends_kernel(const ptx_kernel *k, const ptx__block *b) {
     return k->ins.at[b->end - 1].kind == PTX__I_LEAVE;
@@ -3481,49 +3511,105 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
     return c;
 }
 
-/* One round over the instructions: 1 when a class or a level has changed. */
-static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, i;
-    int changed = 0;
-    for (n = 0; n < f->reached; n++) {
-        uint32_t b = f->order[n];
+/* Want the class of a register: put it on the stack, once. */
+static void ptx__want(ptx__flow *f, uint32_t word, uint32_t *depth) {
+    uint32_t slot;
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (PTX__TAG(word) >= PTX__CLASSES) return;
+    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    if (f->classes[slot] & PTX__WANTED) return;
+    f->classes[slot] |= PTX__WANTED;
+    f->wanted[(*depth)++] = slot;
+}
+
+static void ptx__want_sources(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *depth) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    f->relevant[i / 32] |= 1u << i % 32;
+    if (ins->guard) ptx__want(f, ins->guard, depth);
+    while (w < end) {
+        uint32_t tag = PTX__TAG(*w);
+        if (tag == PTX__W_MEM) {
+            ptx__want(f, w[1], depth);
+            w += 3;
+        } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
+            w += 3;
+        else
+            ptx__want(f, *w++, depth);
+    }
+}
+
+/* Only what conditions are made of matters, and that is little of most kernels: mark those instructions. */
+static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i, depth = 0, set;
+    for (b = 0; b < f->blocks; b++) {
         const ptx__ins *ins = &k->ins.at[f->block[b].first];
-        for (i = f->block[b].first; i < f->block[b].end; i++, ins++) {
-            const uint32_t *w = k->words.at + ins->words, *end = w + ins->results;
-            uint32_t made, guard = 0;
-            if (ins->guard) guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
-            if (ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE) {
-                if (PTX__CLASS(guard) > PTX__CLASS(f->split[b])) {
-                    f->split[b] = guard;
-                    changed = 1;
-                    ptx__divide(f, b, PTX__CLASS_WARP, i);
-                    if (PTX__CLASS(guard) == PTX__CLASS_LANE) ptx__divide(f, b, PTX__CLASS_LANE, i);
-                }
-                continue;
-            }
-            if (ins->kind != PTX__I_PLAIN || w == end) continue;
-            made = ptx__result_class(k, f, ins, i);
-            if (PTX__CLASS(guard) > PTX__CLASS(made)) made = guard;
-            for (; w < end; w++) {
-                uint32_t *c, now = made, asserted;
-                if (PTX__TAG(*w) >= PTX__CLASSES) continue;
-                c = ptx__class_at(f, *w);
-                /* a variable that is set, not declared, here: threads that go elsewhere keep the old value */
-                if (f->def[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] != i + 1) {
-                    if (PTX__CLASS(f->level[b]) > PTX__CLASS(now)) now = f->level[b];
-                    now &= ~PTX__TID_ITSELF;
-                }
-                asserted = PTX__ASSERTED(*c);
-                if (asserted && PTX__CLASS(now) >= asserted) now = PTX__DIFFERS(asserted - 1, i);
-                if (PTX__CLASS(now) > PTX__CLASS(*c)) {
-                    *c = (now & ~(3u << 3)) | asserted << 3;
-                    changed = 1;
-                } else if (*c & ~now & PTX__TID_ITSELF) {
-                    *c &= ~PTX__TID_ITSELF;
-                    changed = 1;
-                }
-            }
+        if (!f->block[b].order) continue;
+        for (i = f->block[b].first; i < f->block[b].end; i++, ins++)
+            if (ins->guard && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who))
+                ptx__want(f, ins->guard, &depth);
+    }
+    while (depth) {
+        uint32_t slot = f->wanted[--depth];
+        ptx__want_sources(k, f, f->def[slot] - 1, &depth);
+        for (set = f->sets[slot]; set; set = k->m->sets.at[set - 1].next)
+            ptx__want_sources(k, f, k->m->sets.at[set - 1].instruction, &depth);
+    }
+}
+
+/* What instruction i of block b makes of the classes: 1 when one has changed. */
+static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t b) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const uint32_t *w = k->words.at + ins->words, *end = w + ins->results;
+    uint32_t made = ptx__result_class(k, f, ins, i);
+    int changed = 0;
+    if (ins->guard) {
+        uint32_t guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
+        if (PTX__CLASS(guard) > PTX__CLASS(made)) made = guard;
+    }
+    for (; w < end; w++) {
+        uint32_t *c, now = made, asserted;
+        if (PTX__TAG(*w) >= PTX__CLASSES) continue;
+        c = ptx__class_at(f, *w);
+        /* a variable that is set, not declared, here: threads that go elsewhere keep the old value */
+        if (f->def[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] != i + 1) {
+            if (PTX__CLASS(f->level[b]) > PTX__CLASS(now)) now = f->level[b];
+            now &= ~PTX__TID_ITSELF;
         }
+        asserted = PTX__ASSERTED(*c);
+        if (asserted && PTX__CLASS(now) >= asserted) now = PTX__DIFFERS(asserted - 1, i);
+        if (PTX__CLASS(now) > PTX__CLASS(*c)) {
+            *c = (now & ~PTX__KEPT) | (*c & PTX__KEPT);
+            changed = 1;
+        } else if (*c & ~now & PTX__TID_ITSELF) {
+            *c &= ~PTX__TID_ITSELF;
+            changed = 1;
+        }
+    }
+    return changed;
+}
+
+/* One round: 1 when a class or the level of a block has changed. */
+static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f) {
+    uint32_t b = 0, word, words = (uint32_t)(k->ins.count / 32 + 1);
+    int changed = 0;
+    for (word = 0; word < words; word++) {
+        uint32_t bits = f->relevant[word], i = word * 32;
+        for (; bits; bits >>= 1, i++) {
+            if (!(bits & 1)) continue;
+            while (f->block[b].end <= i) b++;
+            changed |= ptx__spread_class(k, f, i, b);
+        }
+    }
+    for (b = 0; b < f->blocks; b++) {
+        uint32_t last = f->block[b].end - 1, guard = k->ins.at[last].guard;
+        if (!guard || !f->block[b].order || !ptx__ends_block(&k->ins.at[last])) continue;
+        guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)));
+        if (PTX__CLASS(guard) <= PTX__CLASS(f->split[b])) continue;
+        f->split[b] = guard;
+        changed = 1;
+        ptx__divide(f, b, PTX__CLASS_WARP, last);
+        if (PTX__CLASS(guard) == PTX__CLASS_LANE) ptx__divide(f, b, PTX__CLASS_LANE, last);
     }
     return changed;
 }
@@ -3594,17 +3680,14 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
     for (i = 0; i <= f->blocks; i++) f->skip_warp[i] = f->skip_lane[i] = i;
     for (i = 0; i + 1 < k->asserted.count; i += 2)
         *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 3;
+    ptx__find_relevant(k, f);
     while (ptx__spread_classes(k, f)) {
         /* Chains of variables around loops may take a round each. Rather than many rounds: all that is set
            more than once differs, and so does all that hangs on it. */
         if (++rounds != 64) continue;
-        for (i = 0; i < k->ins.count; i++) {
-            const ptx__ins *ins = &k->ins.at[i];
-            const uint32_t *w = k->words.at + ins->words;
-            if (ins->kind != PTX__I_PLAIN || ins->results != 1 || PTX__TAG(*w) >= PTX__CLASSES) continue;
-            if (f->def[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] == i + 1) continue;
-            if (PTX__ASSERTED(*ptx__class_at(f, *w))) continue;
-            *ptx__class_at(f, *w) = PTX__DIFFERS(PTX__CLASS_LANE, i);
+        for (i = 0; i < k->m->sets.count; i++) {
+            uint32_t at = k->m->sets.at[i].instruction, *c = ptx__class_at(f, k->words.at[k->ins.at[at].words]);
+            if (*c & PTX__WANTED && !PTX__ASSERTED(*c)) *c = PTX__DIFFERS(PTX__CLASS_LANE, at) | PTX__WANTED;
         }
     }
 }
