@@ -143,6 +143,43 @@ extern "C" {
 typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
 #undef PTX__ENUM
 
+/* Advice: what is no error but costs, or is right only by luck. X(code, name, meaning) as above. */
+#define PTX_ADVICE(X)                                                                                        \
+    X(NONE, "none", "nothing")                                                                               \
+    X(RACE, "race", "shared memory that one thread writes and another reads, with no barrier between")       \
+    X(PRESSURE, "pressure", "more registers live at once than a thread may have: they will be spilled")      \
+    X(CONTRACTION, "contraction", "a mul and an add that the assembler may join into one fma")               \
+    X(UNWAITED, "unwaited", "cp.async copies that are under way when the kernel ends")
+
+#define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
+typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
+#undef PTX__ENUM
+
+/* One piece of advice. Pointers live until the module changes or is advised again. */
+typedef struct ptx_advice {
+    ptx_advice_code code;
+    const char *message;  /* "file.c:12: advice: kernel 'k', instruction 7: ... [race]" */
+    const char *site;     /* "file.c:12" */
+    const char *kernel;
+    uint32_t instruction; /* its index in the kernel, counted from 0 */
+} ptx_advice;
+
+/* Where a line of the text comes from. Pointers live as long as the module. */
+typedef struct ptx_place {
+    const char *kernel;
+    const char *site;     /* "file.c:12" */
+    uint32_t instruction; /* its index in the kernel, counted from 0 */
+} ptx_place;
+
+/* What a kernel needs of registers, by liveness: what the assembler adds (addresses, copies) and saves
+   (scheduling, rematerialisation) is not in it. */
+typedef struct ptx_pressure_info {
+    uint32_t registers;   /* 32-bit registers live at once, at most */
+    uint32_t predicates;
+    uint32_t instruction; /* where */
+    const char *site;
+} ptx_pressure_info;
+
 /* The first error of a module. All pointers live as long as the module. */
 typedef struct ptx_error {
     ptx_code code;
@@ -605,13 +642,13 @@ typedef struct ptx_operation {
 
 /* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
    the mnemonic begins with. X(text, who, result, effect)
-     who     ANY any threads; WARP all of a warp; MEMBERS the lanes that its last operand names; BLOCK all of a
+     who     ANY any threads; WARP all of a warp; MEMBERS the lanes in its last operand; BLOCK all of a
              block (with a count of threads: of whole warps). A mnemonic with .aligned is for WARP at least
      result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the second
              operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block
      effect  on shared memory and on copies under way: what ptx__steps says */
 #define PTX_BEHAVIOURS(X)                                                                                    \
-    X("bar.warp.sync", MEMBERS, SAME, NONE)                                                                  \
+    X("bar.warp.sync", MEMBERS, SAME, BARRIER)                                                               \
     X("bar.sync", BLOCK, SAME, BARRIER)                                                                      \
     X("bar.red", BLOCK, UNI_BLOCK, BARRIER)                                                                  \
     X("bar.arrive", WARP, SAME, NONE)                                                                        \
@@ -643,6 +680,9 @@ typedef struct ptx_operation {
     X("cp.async.mbarrier", ANY, SAME, WAIT)                                                                  \
     X("cp.async.bulk", ANY, SAME, NONE)                                                                      \
     X("cp.async", ANY, SAME, COPY)                                                                           \
+    X("stmatrix", WARP, SAME, WRITE)                                                                         \
+    X("mbarrier.test_wait", ANY, LANE, BARRIER)                                                              \
+    X("mbarrier.try_wait", ANY, LANE, BARRIER)                                                               \
     X("mbarrier", ANY, LANE, NONE)                                                                           \
     X("tex", ANY, LANE, NONE)                                                                                \
     X("tld4", ANY, LANE, NONE)                                                                               \
@@ -738,6 +778,19 @@ PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, con
 
 /* Verify every kernel. Also done by the functions below. */
 PTXGEN_API ptx_code ptx_verify(ptx_module *m);
+/* Verify, and look for what deserves advice: how many pieces there are, at most 256; 0 on an error too. Takes
+   longer than verifying, so the functions below do not do it. */
+PTXGEN_API uint32_t ptx_advise(ptx_module *m);
+/* Piece `index` of the last ptx_advise; 0 if there is none such. */
+PTXGEN_API int ptx_advice_get(const ptx_module *m, uint32_t index, ptx_advice *advice);
+PTXGEN_API const char *ptx_advice_name(ptx_advice_code code);
+/* The register pressure of entry `index`; 0 on an error. */
+PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *info);
+/* Where line `line` (counted from 1) of the last ptx_text comes from; 0 if from no instruction. */
+PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place);
+/* A log of ptxas or the driver, each "line N" in it followed by the caller's place: returns the length
+   without the NUL, writes at most capacity - 1 characters and a NUL. */
+PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity);
 /* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
 /* The same into the caller's buffer: returns the length without the NUL, writes at most capacity - 1
@@ -1146,6 +1199,12 @@ static const ptx__chip ptx__chips[] = {{75, 0, 63},  {80, 0, 70},  {86, 0, 71}, 
                                        {103, 1, 88}, {110, 0, 90}, {110, 1, 90}, {120, 0, 87}, {120, 1, 87},
                                        {121, 0, 88}, {121, 1, 88}};
 
+static const char *const ptx__advice_names[] = {
+#define PTX__ROW(code, name, meaning) name,
+    PTX_ADVICE(PTX__ROW)
+#undef PTX__ROW
+};
+
 static const char *const ptx__error_names[] = {
 #define PTX__ROW(code, name, meaning) name,
     PTX_ERRORS(PTX__ROW)
@@ -1188,7 +1247,7 @@ enum {
     PTX__EFFECT_WAIT_GROUPS,
     PTX__EFFECT_WAIT,
     PTX__EFFECT_READ,
-    PTX__EFFECT_COUNT
+    PTX__EFFECT_WRITE
 };
 typedef struct ptx__behaviour {
     const char *text;
@@ -1250,6 +1309,12 @@ typedef struct ptx__block {
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
 } ptx__block;
 
+typedef struct ptx__note_ { /* a piece of advice */
+    uint32_t code, kernel, instruction, message; /* message: in module.advice_text */
+    const char *site;
+} ptx__note_;
+#define PTX__NOTES_MAX 256
+
 typedef struct ptx__set {
     uint32_t instruction, next; /* the next set of the same variable, index + 1 */
 } ptx__set;
@@ -1273,6 +1338,7 @@ struct ptx_kernel {
     uint32_t version; /* the lowest that the recorded forms need */
     uint32_t shared_bytes, param_bytes, verified;
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
+    uint32_t first_line; /* of its body, in the text last printed */
     uint32_t together, copies; /* how many instructions are not for ANY threads, and how many begin copies */
     PTX__ARRAY(ptx__ins) ins;
     PTX__ARRAY(uint32_t) words;
@@ -1290,6 +1356,7 @@ struct ptx_module {
     void *user;
     ptx_target target;
     uint32_t cap, comments, version, serial, seed;
+    uint32_t line; /* while printing: lines so far */
     ptx_error error;
     char message[768];
     char error_site[256], error_kernel[256];
@@ -1302,6 +1369,9 @@ struct ptx_module {
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
     PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
+    PTX__ARRAY(ptx__note_) notes;
+    PTX__ARRAY(char) advice_text;
+    PTX__ARRAY(uint32_t) lists; /* scratch of the advice */
     uint32_t bucket[PTX__BUCKETS];
     uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
     const char *slots[PTX__OP_COUNT];  /* and its source operands: what stands behind the '=' */
@@ -1467,6 +1537,7 @@ PTXGEN_API void ptx_module_reset(ptx_module *m) {
     if (!m) return;
     memset(&m->error, 0, sizeof m->error);
     m->error.message = m->error.site = m->error.kernel = "";
+    m->notes.count = m->advice_text.count = 0;
     m->used = 0;
     m->version = 0;
     for (i = 0; i < sizeof ptx__chips / sizeof ptx__chips[0]; i++)
@@ -1505,6 +1576,9 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
     ptx__release(m, m->blocks.at, m->blocks.capacity, sizeof *m->blocks.at);
     ptx__release(m, m->scratch.at, m->scratch.capacity, sizeof *m->scratch.at);
     ptx__release(m, m->sets.at, m->sets.capacity, sizeof *m->sets.at);
+    ptx__release(m, m->notes.at, m->notes.capacity, sizeof *m->notes.at);
+    ptx__release(m, m->advice_text.at, m->advice_text.capacity, 1);
+    ptx__release(m, m->lists.at, m->lists.capacity, sizeof *m->lists.at);
     m->alloc(m->user, m, sizeof *m, 0);
 }
 
@@ -1776,6 +1850,7 @@ static void ptx__behave(ptx__form *form, const char *text) {
     }
     if (form->who == PTX__WHO_ANY && strstr(text, ".aligned")) form->who = PTX__WHO_WARP;
     if (strncmp(text, "ld.", 3) == 0 && strstr(text, ".shared")) form->effect = PTX__EFFECT_READ;
+    if (strncmp(text, "st.", 3) == 0 && strstr(text, ".shared")) form->effect = PTX__EFFECT_WRITE;
 }
 
 /* Check a form against table, target and version cap and keep its mnemonic. */
@@ -3058,11 +3133,15 @@ typedef struct ptx__flow {
     uint32_t reached;
     uint32_t base[PTX__CLASSES];
     /* of convergence; nodes are blocks and, behind all ends, the number `blocks` */
-    uint32_t *post_order, *post_number, *post_idom, *post_depth; /* postdominators; number 0: no way to an end */
-    uint32_t *skip_warp, *skip_lane;                             /* to the next postdominator not yet marked */
-    uint32_t *stack, *classes, *level, *split;                   /* see there; split: the class of a branch */
-    uint32_t *sets, *wanted, *relevant; /* register -> first of module.sets + 1; a stack; a bit an instruction */
+    uint32_t *post_order, *post_number; /* postdominators; number 0: no way to an end */
+    uint32_t *post_idom, *post_depth;
+    uint32_t *skip_warp, *skip_lane;           /* to the next postdominator not yet marked */
+    uint32_t *stack, *classes, *level, *split; /* see there; split: the class of a branch */
+    uint32_t *sets, *wanted;                   /* register -> first of module.sets + 1; a stack */
+    uint32_t *relevant;                        /* a bit an instruction */
     uint32_t post_reached;
+    uint32_t live; /* where the pairs of ptx__live_ends begin */
+    int advising;  /* 1: classes of all that matters, 2: notes too */
 } ptx__flow;
 
 static int ptx__ends_block(const ptx__ins *ins) {
@@ -3086,7 +3165,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     }
     m->blocks.count = m->scratch.count = m->sets.count = 0;
     need = k->labels.count + 6 * blocks + 2 + 2 * registers + 9 * (blocks + 1);
-    if (k->together) need += 3 * registers + n / 32 + 1;
+    if (k->together || f->advising) need += 3 * registers + n / 32 + 1;
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
     PTX__ROOM(m, m->scratch, need, ok);
@@ -3109,7 +3188,8 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->stack = s, s += blocks + 1;
     f->level = s, s += blocks + 1;
     f->split = s, s += blocks + 1;
-    if (k->together) {
+    f->classes = NULL;
+    if (k->together || f->advising) {
         f->classes = s, s += registers;
         f->sets = s, s += registers;
         f->wanted = s, s += registers;
@@ -3272,7 +3352,7 @@ static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__
             f->def_block[slot] = b;
         } else if (f->def[slot] != i + 1) {
             if (!ptx__defined(f, *w, i, b)) bad = *w;
-            if (k->together) ptx__note_set(k, f, slot, i);
+            if (f->classes) ptx__note_set(k, f, slot, i);
         }
     }
     return bad;
@@ -3539,15 +3619,32 @@ static void ptx__want_sources(const ptx_kernel *k, ptx__flow *f, uint32_t i, uin
     }
 }
 
+/* The address, and behind it the offset, of what an instruction does in shared memory; NULL for none. */
+static const uint32_t *ptx__shared_operand(const ptx_kernel *k, const ptx__ins *ins) {
+    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
+    unsigned effect = k->m->forms.at[ins->form].effect;
+    if (effect != PTX__EFFECT_READ && effect != PTX__EFFECT_WRITE && effect != PTX__EFFECT_COPY) return NULL;
+    for (; w < end; w++) {
+        if (PTX__TAG(*w) == PTX__W_MEM) return w + 1;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+    }
+    return NULL;
+}
+
 /* Only what conditions are made of matters, and that is little of most kernels: mark those instructions. */
 static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, depth = 0, set;
     for (b = 0; b < f->blocks; b++) {
         const ptx__ins *ins = &k->ins.at[f->block[b].first];
         if (!f->block[b].order) continue;
-        for (i = f->block[b].first; i < f->block[b].end; i++, ins++)
-            if (ins->guard && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who))
+        for (i = f->block[b].first; i < f->block[b].end; i++, ins++) {
+            if (ins->guard && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising))
                 ptx__want(f, ins->guard, &depth);
+            if (f->advising && ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect) {
+                const uint32_t *w = ptx__shared_operand(k, ins);
+                if (w) ptx__want(f, *w, &depth);
+            }
+        }
     }
     while (depth) {
         uint32_t slot = f->wanted[--depth];
@@ -3636,7 +3733,7 @@ static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i) {
     return low;
 }
 
-/* guard: the class of the instruction's own guard, where that is what differs; else the level of its block. */
+/* guard: the class of the instruction's own guard, where that differs; else the level of its block. */
 static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, uint32_t level, uint32_t guard,
                                int block) {
     const ptx__ins *ins = &k->ins.at[i], *branch = &k->ins.at[PTX__ROOT(level) - 1];
@@ -3686,7 +3783,8 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
            more than once differs, and so does all that hangs on it. */
         if (++rounds != 64) continue;
         for (i = 0; i < k->m->sets.count; i++) {
-            uint32_t at = k->m->sets.at[i].instruction, *c = ptx__class_at(f, k->words.at[k->ins.at[at].words]);
+            uint32_t at = k->m->sets.at[i].instruction;
+            uint32_t *c = ptx__class_at(f, k->words.at[k->ins.at[at].words]);
             if (*c & PTX__WANTED && !PTX__ASSERTED(*c)) *c = PTX__DIFFERS(PTX__CLASS_LANE, at) | PTX__WANTED;
         }
     }
@@ -3694,7 +3792,7 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
 
 static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i;
-    if (!k->together) return PTX_E_NONE;
+    if (!f->classes) return PTX_E_NONE;
     ptx__postdominators(k, f);
     ptx__classify(k, f);
     for (b = 0; b < f->blocks; b++) {
@@ -3711,6 +3809,40 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
         }
     }
     return PTX_E_NONE;
+}
+
+/* A piece of advice about instruction i. */
+static void ptx__note(ptx_kernel *k, ptx_advice_code code, uint32_t i, const char *format, ...) {
+    ptx_module *m = k->m;
+    ptx__note_ *n;
+    char what[512];
+    size_t room, j;
+    va_list args;
+    int ok;
+    for (j = m->notes.count; j-- > 0;) /* once a place, not once a round of an unrolled loop */
+        if (m->notes.at[j].site == k->ins.at[i].site && m->notes.at[j].code == (uint32_t)code
+            && m->notes.at[j].kernel == k->name)
+            return;
+    if (m->notes.count >= PTX__NOTES_MAX || m->error.code) return;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    PTX__ROOM(m, m->notes, 1, ok);
+    if (!ok) return;
+    room = strlen(what) + strlen(k->ins.at[i].site) + 256;
+    PTX__ROOM(m, m->advice_text, room, ok);
+    if (!ok) return;
+    n = &m->notes.at[m->notes.count++];
+    n->code = (uint32_t)code;
+    n->kernel = k->name;
+    n->instruction = i;
+    n->site = k->ins.at[i].site;
+    n->message = (uint32_t)m->advice_text.count;
+    m->advice_text.count +=
+        1
+        + (size_t)snprintf(m->advice_text.at + m->advice_text.count, room,
+                           "%s: advice: kernel '%.80s', instruction %lu: %s [%s]", n->site,
+                           m->names.at + k->name, (unsigned long)i, what, ptx__advice_names[code]);
 }
 
 /* -- copies under way --
@@ -3731,7 +3863,7 @@ static uint32_t ptx__step(uint32_t states, unsigned effect) {
 }
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, e, i, *in = f->level;
+    uint32_t n, e, i, *in = f->stack; /* the walks are over */
     int changed = 1, report;
     if (!k->copies) return PTX_E_NONE;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
@@ -3757,6 +3889,11 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                                         "path to here the copies are not committed");
                 states = ptx__step(states, effect);
             }
+            if (report && f->advising == 2 && ptx__ends_kernel(k, &f->block[b])
+                && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED))
+                ptx__note(k, PTX_ADVICE_UNWAITED, f->block[b].end - 1,
+                          "cp.async copies may be under way when the kernel ends here; wait for them, or do "
+                          "without");
             for (e = 0; e < 2; e++) {
                 uint32_t to = f->block[b].next[e];
                 if (!to || !(states & ~in[to - 1])) continue;
@@ -3769,11 +3906,304 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
     return PTX_E_NONE;
 }
 
-static ptx_code ptx__verify_kernel(ptx_kernel *k) {
-    ptx__flow f;
+/* -- advice -- */
+
+/* The shared array that an address comes from, index + 1; 0 when that is not plain. */
+static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
+    uint32_t def, found = 0;
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    if (PTX__TAG(word) == PTX__W_SHARED) return PTX__INDEX(word) + 1;
+    if (PTX__TAG(word) != PTX__W_32 || depth > 24) return 0;
+    def = f->def[f->base[PTX__W_32] + PTX__INDEX(word)];
+    ins = &k->ins.at[def - 1];
+    w = k->words.at + ins->words + ins->results;
+    end = k->words.at + ins->words + ins->count;
+    for (; w < end; w++) {
+        uint32_t tag = PTX__TAG(*w);
+        if (tag == PTX__W_MEM) return 0; /* loaded */
+        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
+            w += 2;
+        else if (!found)
+            found = ptx__array_of(k, f, *w, depth + 1);
+    }
+    return found;
+}
+
+static uint32_t ptx__access_bytes(const ptx_kernel *k, const ptx__ins *ins) {
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    uint32_t bytes = ptx_type_bytes((ptx_type)(form->key >> 16 & 0xff));
+    if (form->asked & PTX__M_V2 & ~PTX__FAMILY) bytes *= 2;
+    if (form->asked & PTX__M_V4 & ~PTX__FAMILY) bytes *= 4;
+    return bytes ? bytes : 16;
+}
+
+/* Whether what instruction `store` writes may be what another thread reads in `load`. Of one thread's own
+   place - the same address, other for each thread - it is taken that no other thread has it. */
+static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint32_t load) {
+    const ptx__ins *s = &k->ins.at[store], *l = &k->ins.at[load];
+    const uint32_t *x = ptx__shared_operand(k, s), *y = ptx__shared_operand(k, l);
+    int64_t from, to;
+    uint32_t array_x, array_y, class_x, class_y;
+    if (!x || !y) return 0;
+    array_x = ptx__array_of(k, f, x[0], 0);
+    array_y = ptx__array_of(k, f, y[0], 0);
+    if (array_x && array_y && array_x != array_y) return 0;
+    class_x = PTX__TAG(x[0]) < PTX__CLASSES ? PTX__CLASS(*ptx__class_at(f, x[0])) : 0u;
+    class_y = PTX__TAG(y[0]) < PTX__CLASSES ? PTX__CLASS(*ptx__class_at(f, y[0])) : 0u;
+    from = (int32_t)x[1];
+    to = (int32_t)y[1];
+    if (x[0] != y[0]) return 1;
+    if (class_x == PTX__CLASS_LANE && class_y == PTX__CLASS_LANE) return from != to;
+    if (from + ptx__access_bytes(k, s) <= to || to + ptx__access_bytes(k, l) <= from) return 0;
+    /* one place for all: nothing to tell where only one and the same set of threads comes to both */
+    return f->level[ptx__block_of(f, store)] != f->level[ptx__block_of(f, load)]
+           || !PTX__CLASS(f->level[ptx__block_of(f, store)]);
+}
+
+/* Stores to shared memory since the last barrier, 32 of them in one go, against the loads. */
+static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
+    ptx_module *m = k->m;
+    uint32_t i, n, e, first, *in = f->stack;
+    int ok, changed, report;
+    m->lists.count = 0;
+    for (i = 0; i < k->ins.count; i++) {
+        unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? m->forms.at[k->ins.at[i].form].effect : 0u;
+        if (effect != PTX__EFFECT_WRITE && effect != PTX__EFFECT_COPY) continue;
+        PTX__ROOM(m, m->lists, 1, ok);
+        if (!ok) return;
+        m->lists.at[m->lists.count++] = i;
+    }
+    for (first = 0; first < m->lists.count && first < 4096; first += 32) {
+        for (n = 0; n <= f->blocks; n++) in[n] = 0;
+        for (report = 0, changed = 1; changed || report == 1; report += !changed) {
+            if (report == 2) break;
+            changed = 0;
+            for (n = 0; n < f->reached; n++) {
+                uint32_t b = f->order[n], open = in[b], store = first;
+                for (i = f->block[b].first; i < f->block[b].end; i++) {
+                    const ptx__ins *ins = &k->ins.at[i];
+                    unsigned effect = ins->kind == PTX__I_PLAIN ? m->forms.at[ins->form].effect : 0u;
+                    uint32_t j;
+                    if (effect == PTX__EFFECT_BARRIER) open = 0;
+                    if (effect == PTX__EFFECT_WRITE || effect == PTX__EFFECT_COPY) {
+                        for (; store < m->lists.count && m->lists.at[store] < i;) store++;
+                        if (store >= first && store < first + 32) open |= 1u << (store - first);
+                    }
+                    if (effect != PTX__EFFECT_READ || !report) continue;
+                    for (j = 0; j < 32; j++) {
+                        if (!(open >> j & 1) || !ptx__may_meet(k, f, m->lists.at[first + j], i)) continue;
+                        ptx__note(k, PTX_ADVICE_RACE, i,
+                                  "another thread may be writing what is read here, at %s, with no barrier "
+                                  "between; put a bar.sync there",
+                                  k->ins.at[m->lists.at[first + j]].site);
+                        break;
+                    }
+                }
+                for (e = 0; e < 2; e++) {
+                    uint32_t to = f->block[b].next[e];
+                    if (!to || !(open & ~in[to - 1])) continue;
+                    in[to - 1] |= open;
+                    changed = 1;
+                }
+            }
+        }
+    }
+}
+
+/* An add or sub whose operand is a product, neither with a rounding of its own: ptxas joins the two. */
+static void ptx__advise_contractions(ptx_kernel *k, const ptx__flow *f) {
+    uint32_t i;
+    for (i = 0; i < k->ins.count; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        const ptx__form *form = &k->m->forms.at[ins->form];
+        const uint32_t *w = k->words.at + ins->words + 1, *end = k->words.at + ins->words + ins->count;
+        if (ins->kind != PTX__I_PLAIN || (form->row->op != PTX_ADD && form->row->op != PTX_SUB)) continue;
+        if (!((PTX__FLT | PTX__F16S) >> (form->key >> 16 & 0xff) & 1)) continue;
+        if (form->asked & (PTX__ROUND | PTX_SAT) & ~PTX__FAMILY) continue;
+        for (; w < end && PTX__TAG(*w) < PTX__CLASSES; w++) {
+            uint32_t slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w), def = f->def[slot];
+            const ptx__form *from = &k->m->forms.at[k->ins.at[def - 1].form];
+            if (f->sets[slot] || from->row->op != PTX_MUL || from->key >> 16 != form->key >> 16) continue;
+            if (from->asked & (PTX__ROUND | PTX_SAT) & ~PTX__FAMILY) continue;
+            if ((from->asked ^ form->asked) & PTX_FTZ & ~PTX__FAMILY) continue;
+            ptx__note(k, PTX_ADVICE_CONTRACTION, i,
+                      "the assembler may join this %s and the mul at %s into one fma, which rounds once; "
+                      "ptx_fma says that it shall, PTX_RN on one of them that it shall not",
+                      form->row->name, k->ins.at[def - 1].site);
+            break;
+        }
+    }
+}
+
+/* The registers that an instruction reads (which = 1) or writes (which = 0), one by one: *at starts at 0. */
+static uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int which, uint32_t *at) {
+    const uint32_t *w = k->words.at + ins->words;
+    uint32_t end = which ? ins->count : ins->results, word;
+    if (which && *at == 0) {
+        *at = ins->results + 1u;
+        if (ins->guard) return PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
+    } else if (*at == 0)
+        *at = 1;
+    if (ins->kind != PTX__I_PLAIN) return 0;
+    while (*at - 1 < end) {
+        uint32_t tag = PTX__TAG(word = w[*at - 1]);
+        ++*at;
+        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
+            *at += 2;
+        else if (tag == PTX__W_MEM) {
+            word = w[*at - 1];
+            *at += 2;
+            if (PTX__TAG(word) < PTX__CLASSES) return word;
+        } else if (tag == PTX__W_PRED_NOT)
+            return PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+        else if (tag < PTX__CLASSES)
+            return word;
+    }
+    return 0;
+}
+
+/* What a register of a class takes: 32-bit registers in the low half, predicates in the high half. */
+static uint64_t ptx__weight(uint32_t word) {
+    static const uint64_t weight[PTX__CLASSES] = {0, (uint64_t)1 << 32, 1, 1, 2};
+    return weight[PTX__TAG(word)];
+}
+
+/* From each use back to its definitions: the register is live at the end of every block on the way. What is
+   found are pairs (block, register) in module.lists. 0: out of memory. */
+static int ptx__live_ends(ptx_kernel *k, ptx__flow *f) {
+    ptx_module *m = k->m;
+    uint32_t b, i, at, word, j, registers, *seen, *stack = f->stack, *pairs_of;
+    int ok;
+    /* per register: the uses that come before any definition in their block, chained through `lists` */
+    registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
+    pairs_of = f->classes; /* free now: first use of each register + 1 */
+    for (i = 0; i < registers; i++) pairs_of[i] = f->wanted[i] = 0;
+    seen = f->wanted; /* the block, + 1, in which a register was last defined or used */
+    m->lists.count = 0;
+    for (b = 0; b < f->blocks; b++) {
+        if (!f->block[b].order) continue;
+        for (i = f->block[b].first; i < f->block[b].end; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
+                uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+                if (seen[slot] == b + 1) continue;
+                seen[slot] = b + 1;
+                PTX__ROOM(m, m->lists, 2, ok);
+                if (!ok) return 0;
+                m->lists.at[m->lists.count] = b;
+                m->lists.at[m->lists.count + 1] = pairs_of[slot];
+                m->lists.count += 2;
+                pairs_of[slot] = (uint32_t)m->lists.count / 2;
+            }
+            for (at = 0; !ins->guard && (word = ptx__next_register(k, ins, 0, &at)) != 0;)
+                seen[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = b + 1;
+        }
+    }
+    f->live = (uint32_t)m->lists.count; /* pairs (block, register word) from here on */
+    for (b = 0; b < f->blocks; b++) f->skip_warp[b] = f->skip_lane[b] = 0;
+    for (word = 1; word < PTX__CLASSES; word++)
+        for (i = 0; i < k->registers[word]; i++) {
+            uint32_t slot = f->base[word] + i, use, depth = 0, home = f->def_block[slot], set;
+            uint32_t stamp = slot + 1;
+            if (!f->def[slot]) continue;
+            /* blocks with a definition that no path passes unseen: the walk ends there */
+            f->skip_lane[home] = stamp;
+            for (set = f->sets[slot]; set; set = m->sets.at[set - 1].next)
+                if (!k->ins.at[m->sets.at[set - 1].instruction].guard)
+                    f->skip_lane[ptx__block_of(f, m->sets.at[set - 1].instruction)] = stamp;
+            for (use = pairs_of[slot]; use; use = m->lists.at[2 * use - 1]) {
+                b = m->lists.at[2 * use - 2];
+                stack[depth++] = b;
+                while (depth) {
+                    b = stack[--depth];
+                    for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++) {
+                        uint32_t from = f->pred[j];
+                        if (f->skip_warp[from] == stamp) continue; /* live at its end already */
+                        f->skip_warp[from] = stamp;
+                        PTX__ROOM(m, m->lists, 2, ok);
+                        if (!ok) return 0;
+                        m->lists.at[m->lists.count++] = from;
+                        m->lists.at[m->lists.count++] = PTX__WORD(word, i);
+                        if (f->skip_lane[from] != stamp) stack[depth++] = from;
+                    }
+                }
+            }
+        }
+    return 1;
+}
+
+static void ptx__higher(ptx_pressure_info *peak, uint64_t live, uint32_t i) {
+    if ((uint32_t)live > peak->registers) {
+        peak->registers = (uint32_t)live;
+        peak->instruction = i;
+    }
+    if ((uint32_t)(live >> 32) > peak->predicates) peak->predicates = (uint32_t)(live >> 32);
+}
+
+/* The most that is live at once, by a walk backwards through each block from what is live at its end. */
+static int ptx__peak(ptx_kernel *k, ptx__flow *f, ptx_pressure_info *peak) {
+    ptx_module *m = k->m;
+    uint32_t b, i, j, at, word, *head, *live, registers;
+    memset(peak, 0, sizeof *peak);
+    peak->site = k->site;
+    if (!ptx__live_ends(k, f)) return 0;
+    /* the pairs of each block: chained by turning each pair's block into the next pair */
+    head = f->skip_warp;
+    for (b = 0; b < f->blocks; b++) head[b] = 0;
+    for (j = f->live; j < m->lists.count; j += 2) {
+        b = m->lists.at[j];
+        m->lists.at[j] = head[b];
+        head[b] = j + 1;
+    }
+    registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
+    live = f->classes;
+    for (i = 0; i < registers; i++) live[i] = 0;
+    for (b = 0; b < f->blocks; b++) {
+        uint64_t now = 0;
+        if (!f->block[b].order) continue;
+        for (j = head[b]; j; j = m->lists.at[j - 1]) {
+            word = m->lists.at[j];
+            live[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = b + 1;
+            now += ptx__weight(word);
+        }
+        for (i = f->block[b].end; i-- > f->block[b].first;) {
+            const ptx__ins *ins = &k->ins.at[i];
+            uint64_t held = now;
+            for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
+                uint32_t *l = &live[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+                if (*l != b + 1)
+                    held += ptx__weight(word); /* made and never used */
+                else if (!ins->guard) {
+                    *l = 0;
+                    now -= ptx__weight(word);
+                }
+            }
+            ptx__higher(peak, held, i);
+            for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
+                uint32_t *l = &live[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+                if (*l == b + 1) continue;
+                *l = b + 1;
+                now += ptx__weight(word);
+            }
+            ptx__higher(peak, now, i);
+        }
+    }
+    peak->site = k->ins.at[peak->instruction].site;
+    return 1;
+}
+
+/* Registers that a thread may have: 255, or what the launch bounds leave of 65,536, in steps of 8. */
+static uint32_t ptx__register_cap(const ptx_kernel *k) {
+    uint32_t threads = k->max_threads * (k->min_blocks ? k->min_blocks : 1u), cap = 255;
+    if (threads > 256) cap = 65536u / threads / 8u * 8u;
+    return cap < 255 ? cap : 255;
+}
+
+/* f: the flow of the kernel, for those who go on with it. */
+static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
     size_t i;
     uint32_t b;
-    if (k->verified) return PTX_E_NONE;
     if (k->guard) return ptx__fail(k, PTX_E_GUARD, k->guard_site, "a guard before nothing");
     if (k->scopes.count)
         return ptx__fail(k, PTX_E_SCOPE, k->scopes.at[k->scopes.count - 1].site,
@@ -3784,27 +4214,34 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
                              k->labels.at[i].site);
     if (!k->ins.count)
         return ptx__fail(k, PTX_E_FALL_OFF, k->site, "the kernel is empty; it needs a ptx_ret");
-    if (!ptx__make_blocks(k, &f)) return k->m->error.code;
-    ptx__walk(&f);
-    for (b = 0; b < f.blocks; b++) {
-        const ptx__block *block = &f.block[b];
+    if (!ptx__make_blocks(k, f)) return k->m->error.code;
+    ptx__walk(f);
+    for (b = 0; b < f->blocks; b++) {
+        const ptx__block *block = &f->block[b];
         const ptx__ins *last = &k->ins.at[block->end - 1];
         if (!block->order) {
             for (i = block->first; i < block->end; i++)
                 if (k->ins.at[i].kind != PTX__I_LABEL && k->ins.at[i].kind != PTX__I_COMMENT)
                     return ptx__fail_at(k, PTX_E_UNREACHABLE, (uint32_t)i, k->ins.at[i].site,
                                         "no path leads here");
-        } else if (b + 1 == f.blocks && (!ptx__ends_block(last) || last->guard))
+        } else if (b + 1 == f->blocks && (!ptx__ends_block(last) || last->guard))
             return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
                                 "the kernel ends here without ptx_ret");
     }
-    ptx__dominators(&f);
-    if (ptx__verify_values(k, &f)) return k->m->error.code;
-    ptx__walk_back(k, &f);
-    if (ptx__verify_ends(k, &f) || ptx__verify_convergence(k, &f) || ptx__verify_copies(k, &f))
+    ptx__dominators(f);
+    if (ptx__verify_values(k, f)) return k->m->error.code;
+    ptx__walk_back(k, f);
+    if (ptx__verify_ends(k, f) || ptx__verify_convergence(k, f) || ptx__verify_copies(k, f))
         return k->m->error.code;
     k->verified = 1;
     return PTX_E_NONE;
+}
+
+static ptx_code ptx__verify_kernel(ptx_kernel *k) {
+    ptx__flow f;
+    if (k->verified) return PTX_E_NONE;
+    f.advising = 0;
+    return ptx__verify_with(k, &f);
 }
 
 PTXGEN_API ptx_code ptx_verify(ptx_module *m) {
@@ -3813,6 +4250,49 @@ PTXGEN_API ptx_code ptx_verify(ptx_module *m) {
     if (!m->error.code && !m->used) ptx_fail(m, PTX_E_EMPTY, "", "the module has no kernel");
     for (i = 0; i < m->used && !m->error.code; i++) ptx__verify_kernel(m->kernels.at[i]);
     return m->error.code;
+}
+
+PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *info) {
+    ptx__flow f;
+    if (!m || !info || m->error.code || index >= m->used) return 0;
+    f.advising = 1;
+    return !ptx__verify_with(m->kernels.at[index], &f) && ptx__peak(m->kernels.at[index], &f, info);
+}
+
+PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
+    uint32_t i;
+    if (!m || ptx_verify(m)) return 0;
+    m->notes.count = m->advice_text.count = 0;
+    for (i = 0; i < m->used && !m->error.code; i++) {
+        ptx_kernel *k = m->kernels.at[i];
+        ptx_pressure_info peak;
+        ptx__flow f;
+        f.advising = 2;
+        if (ptx__verify_with(k, &f)) break;
+        ptx__advise_races(k, &f);
+        ptx__advise_contractions(k, &f);
+        if (ptx__peak(k, &f, &peak) && peak.registers > ptx__register_cap(k))
+            ptx__note(k, PTX_ADVICE_PRESSURE, peak.instruction,
+                      "%u registers are live here, and a thread may have %u", peak.registers,
+                      ptx__register_cap(k));
+    }
+    return m->error.code ? 0u : (uint32_t)m->notes.count;
+}
+
+PTXGEN_API int ptx_advice_get(const ptx_module *m, uint32_t index, ptx_advice *advice) {
+    const ptx__note_ *n;
+    if (!m || !advice || index >= m->notes.count) return 0;
+    n = &m->notes.at[index];
+    advice->code = (ptx_advice_code)n->code;
+    advice->message = m->advice_text.at + n->message;
+    advice->site = n->site;
+    advice->kernel = m->names.at + n->kernel;
+    advice->instruction = n->instruction;
+    return 1;
+}
+
+PTXGEN_API const char *ptx_advice_name(ptx_advice_code code) {
+    return (unsigned)code < PTX_ADVICE_COUNT ? ptx__advice_names[code] : "?";
 }
 
 /* -- print -- */
@@ -4010,10 +4490,18 @@ static char *ptx__print_head(ptx_kernel *k, char *p) {
 /* The longest line of one instruction: mnemonic 256, guard and punctuation 32, and its operands. */
 static size_t ptx__line_bound(const ptx__ins *ins) { return 320 + 24u * (size_t)ins->count; }
 
+/* Lines that an instruction prints. */
+static uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
+    return ins->kind != PTX__I_LABEL || k->labels.at[ins->words].uses;
+}
+
 static char *ptx__print_kernel(ptx_kernel *k, char *p) {
-    size_t i, room = 0, n = k->ins.count;
+    size_t i, room = 0, n = k->ins.count, head = (size_t)(p - k->m->text.at);
     const ptx__ins *ins = k->ins.at;
     if (!(p = ptx__print_head(k, p))) return NULL;
+    for (i = head; i < (size_t)(p - k->m->text.at); i++) k->m->line += k->m->text.at[i] == '\n';
+    k->first_line = k->m->line + 1;
+    k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
     for (i = 0; i < n; i++, ins++) {
         size_t bound = ptx__line_bound(ins);
         if (k->m->comments) bound += strlen(ins->site) + 8;
@@ -4025,7 +4513,10 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
         {
             char *start = p;
             if (ins->kind == PTX__I_LABEL) {
-                if (!k->labels.at[ins->words].uses) continue;
+                if (!k->labels.at[ins->words].uses) {
+                    k->m->line--;
+                    continue;
+                }
                 p = ptx__digits(ptx__string(p, "$L"), ins->words);
                 *p++ = ':';
             } else if (ins->kind == PTX__I_COMMENT)
@@ -4056,6 +4547,7 @@ PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {
     p = ptx__digits(ptx__string(p, "\n.target sm_"), m->target & 0xfffu);
     if (m->target & 0x1000u) *p++ = 'a';
     p = ptx__string(p, "\n.address_size 64\n");
+    m->line = 3;
     for (i = 0; i < m->used; i++)
         if (!(p = ptx__print_kernel(m->kernels.at[i], p))) return NULL;
     *p = 0;
@@ -4073,6 +4565,57 @@ PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity) {
         if (text) memcpy(buffer, text, n);
         buffer[n] = 0;
     }
+    return length;
+}
+
+PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
+    uint32_t e, i, at;
+    if (!m || !place || m->error.code || !m->text.count) return 0;
+    for (e = 0; e < m->used; e++) {
+        const ptx_kernel *k = m->kernels.at[e];
+        if (!k->verified || line < k->first_line) return 0;
+        if (e + 1 < m->used && line >= m->kernels.at[e + 1]->first_line) continue;
+        for (i = 0, at = k->first_line; i < k->ins.count; i++) {
+            at += ptx__lines(k, &k->ins.at[i]);
+            if (at <= line) continue;
+            place->kernel = m->names.at + k->name;
+            place->site = k->ins.at[i].site;
+            place->instruction = i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Append n characters as far as there is room; the length goes on regardless. */
+static void ptx__out(char *buffer, size_t capacity, size_t *length, const char *s, size_t n) {
+    size_t room = *length + 1 < capacity ? capacity - 1 - *length : 0;
+    if (buffer && room) memcpy(buffer + *length, s, n < room ? n : room);
+    *length += n;
+}
+
+PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity) {
+    size_t length = 0;
+    const char *from = log;
+    while (log && *log) {
+        uint32_t line = 0;
+        ptx_place place;
+        char text[400];
+        if (strncmp(log, "line ", 5) != 0 || log[5] < '0' || log[5] > '9') {
+            log++;
+            continue;
+        }
+        for (log += 5; *log >= '0' && *log <= '9'; log++)
+            if (line < 100000000) line = line * 10 + (uint32_t)(*log - '0');
+        ptx__out(buffer, capacity, &length, from, (size_t)(log - from));
+        from = log;
+        if (!ptx_locate(m, line, &place)) continue;
+        snprintf(text, sizeof text, " (%.200s, kernel '%.80s', instruction %lu)", place.site, place.kernel,
+                 (unsigned long)place.instruction);
+        ptx__out(buffer, capacity, &length, text, strlen(text));
+    }
+    if (log) ptx__out(buffer, capacity, &length, from, (size_t)(log - from));
+    if (buffer && capacity) buffer[length < capacity ? length : capacity - 1] = 0;
     return length;
 }
 

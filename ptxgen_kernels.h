@@ -688,16 +688,15 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         }
         shrink = ptxk__weight(k, old, most);
         total = ptx_get(k, s->total[h]);
-        total = ptx_mul(k, total, shrink);
         for (u = 0; u < f->unroll; u++) {
             score[h][u] = ptxk__weight(k, score[h][u], most);
-            total = ptx_add(k, total, score[h][u]);
+            total = u ? ptx_add(k, total, score[h][u]) : ptx_fma(k, total, shrink, score[h][u]);
         }
         ptx_set(k, s->most[h], most);
         ptx_set(k, s->total[h], total);
         for (e = 0; e < n; e++) {
             sum[h][e] = ptx_get(k, s->sum[h][e]);
-            sum[h][e] = ptx_mul(k, sum[h][e], shrink);
+            sum[h][e] = ptx_op2(k, PTX_MUL, PTX_RN, sum[h][e], shrink);
         }
     }
     for (u = 0; u < f->unroll; u++) {
@@ -719,11 +718,11 @@ static void ptxk__flash_join_lanes(ptx_kernel *k, const ptxk__flash *f, const pt
         most[h] = ptxk_warp_reduce(k, PTX_MAX, mine, f->lanes, 32);
         shrink = ptxk__weight(k, mine, most[h]);
         total[h] = ptx_get(k, s->total[h]);
-        total[h] = ptx_mul(k, total[h], shrink);
+        total[h] = ptx_op2(k, PTX_MUL, PTX_RN, total[h], shrink);
         total[h] = ptxk_warp_reduce(k, PTX_ADD, total[h], f->lanes, 32);
         for (e = 0; e < n; e++) {
             sum[h][e] = ptx_get(k, s->sum[h][e]);
-            sum[h][e] = ptx_mul(k, sum[h][e], shrink);
+            sum[h][e] = ptx_op2(k, PTX_MUL, PTX_RN, sum[h][e], shrink);
             sum[h][e] = ptxk_warp_reduce(k, PTX_ADD, sum[h][e], f->lanes, 32);
         }
     }

@@ -1,0 +1,422 @@
+/* What the verifier finds out about a whole kernel: divergence, endless loops, copies under way, races,
+   pressure, and the way back from a line of text. Each rule is tripped and nearly tripped.
+
+     cc -std=c99 tests/test_verify.c -o test_verify -lm && ./test_verify */
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int passed, failed;
+
+static void check_(int ok, int line, const char *what, const char *detail) {
+    if (ok) {
+        passed++;
+        return;
+    }
+    failed++;
+    printf("%s:%d: failed: %s%s%s\n", __FILE__, line, what, *detail ? ": " : "", detail);
+}
+#define CHECK(ok) check_((ok) != 0, __LINE__, #ok, "")
+#define CHECK_SAYS(ok, detail) check_((ok) != 0, __LINE__, #ok, detail)
+
+/* -- a kernel with what the cases need -- */
+
+static ptx_module *m;
+static ptx_kernel *k;
+static ptx_val p, n, tid, lane, warp, sh, mine, zero;
+
+static void start(void) {
+    ptx_module_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.target = PTX_SM(80);
+    m = ptx_module_new(&desc);
+    k = ptx_entry(m, "k");
+    p = ptx_param_ptr(k, "p", PTX_GLOBAL);
+    n = ptx_param(k, "n", PTX_U32);
+    sh = ptx_shared(k, "sh", PTX_U32, 1024, 16);
+    tid = ptx_tid_x(k);
+    lane = ptx_laneid(k);
+    warp = ptx_shr(k, tid, ptx_imm(5));
+    mine = ptx_ptr_add(k, sh, tid, 4);
+    zero = ptx_mov(k, ptx_u32(0));
+}
+static void barrier(void) { ptx_bar_sync(k, ptx_imm(0)); }
+static void shuffle(void) { ptx_shfl_bfly(k, zero, ptx_imm(1), ptx_imm(31), ptx_b32(0xffffffff)); }
+static ptx_val load(int64_t offset) { return ptx_ld(k, PTX_U32, ptx_at(p, offset)); }
+static void store(ptx_val x) { ptx_st(k, PTX_U32, ptx_at(p, 0), x); }
+
+/* Ends the kernel: want is the error's code, says what its message holds. */
+static int with_ret = 1;
+static void done(int line, ptx_code want, const char *says) {
+    const ptx_error *e;
+    if (with_ret) ptx_ret(k);
+    with_ret = 1;
+    ptx_text(m, NULL);
+    e = ptx_get_error(m);
+    check_(e->code == want, line, ptx_error_name(want), e->message);
+    if (says && !strstr(e->message, says)) check_(0, line, says, e->message);
+    ptx_module_free(m);
+}
+#define FINE done(__LINE__, PTX_E_NONE, NULL)
+#define WRONG(code, says) done(__LINE__, PTX_E_##code, says)
+
+static void test_divergence(void) {
+    ptx_val x, y;
+    ptx_var v;
+    ptx_label l;
+    /* conditions: what they depend on */
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), barrier(), ptx_end(k), WRONG(DIVERGENT, "%tid.x");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(16))), barrier(), ptx_end(k),
+        WRONG(DIVERGENT, "%tid.x");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, n)), barrier(), ptx_end(k), WRONG(DIVERGENT, "%laneid");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, load(0), n)), barrier(), ptx_end(k), WRONG(DIVERGENT, "ld");
+    start(), x = ptx_uniform(k, load(0)), ptx_if(k, ptx_setp(k, PTX_LT, x, n)), barrier(), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, ptx_ctaid_x(k), n)), barrier(), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(7))), barrier(), ptx_end(k), FINE;
+    start(), x = ptx_atom(k, PTX_ATOM_ADD, ptx_at(p, 0), n);
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, n)), barrier(), ptx_end(k), WRONG(DIVERGENT, "atom");
+    start(), x = ptx_mad(k, n, n, tid), y = ptx_min(k, x, n);
+    ptx_if(k, ptx_setp(k, PTX_GT, y, zero)), barrier(), ptx_end(k), WRONG(DIVERGENT, "%tid.x");
+    /* places: before, behind, in the other branch */
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), store(n), ptx_end(k), barrier(), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), store(n), ptx_else(k), barrier(), ptx_end(k);
+    WRONG(DIVERGENT, "only some come here");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(9))), ptx_if(k, ptx_setp(k, PTX_LT, tid, n));
+    store(n), ptx_end(k), barrier(), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(9)));
+    barrier(), ptx_end(k), ptx_end(k), WRONG(DIVERGENT, "%tid.x");
+    /* threads that have left */
+    start(), ptx_guard(k, ptx_setp(k, PTX_GE, tid, n)), ptx_ret(k), barrier(),
+        WRONG(DIVERGENT, "others have left");
+    start(), ptx_guard(k, ptx_setp(k, PTX_GE, ptx_ctaid_x(k), n)), ptx_ret(k), barrier(), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_GE, tid, n)), ptx_ret(k), ptx_end(k), barrier(),
+        WRONG(DIVERGENT, "only some");
+    start(), barrier(), ptx_guard(k, ptx_setp(k, PTX_GE, tid, n)), ptx_ret(k), store(n), FINE;
+    start(), ptx_guard(k, ptx_setp(k, PTX_GE, tid, n)), ptx_exit(k), shuffle(), WRONG(DIVERGENT, "shfl");
+    /* guards */
+    start(), ptx_guard(k, ptx_setp(k, PTX_LT, tid, n)), barrier(), WRONG(DIVERGENT, "guard");
+    start(), ptx_guard(k, ptx_setp(k, PTX_LT, n, ptx_imm(3))), barrier(), FINE;
+    /* loops: the trip count */
+    start(), ptx_for(k, ptx_u32(0), n, ptx_u32(1)), barrier(), ptx_end(k), FINE;
+    start(), ptx_for(k, ptx_u32(0), tid, ptx_u32(1)), barrier(), ptx_end(k), WRONG(DIVERGENT, "%tid.x");
+    start(), ptx_for(k, tid, n, ptx_u32(256)), barrier(), ptx_end(k), WRONG(DIVERGENT, "%tid.x");
+    start(), ptx_for(k, tid, n, ptx_u32(256)), ptx_end(k), barrier(), FINE;
+    start(), ptx_loop(k), barrier(), ptx_while(k, ptx_setp(k, PTX_NE, load(0), zero)), ptx_end(k);
+    WRONG(DIVERGENT, "ld");
+    start(), ptx_loop(k), x = ptx_uniform(k, load(0)), barrier(), ptx_while(k, ptx_setp(k, PTX_NE, x, zero));
+    ptx_end(k), FINE;
+    /* variables: what was set where only some threads came, and counts of rounds */
+    start(), v = ptx_var_new(k, zero), ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), ptx_set(k, v, ptx_imm(1));
+    ptx_end(k), ptx_if(k, ptx_setp(k, PTX_EQ, ptx_get(k, v), zero)), barrier(), ptx_end(k);
+    WRONG(DIVERGENT, "condition at");
+    start(), v = ptx_var_new(k, zero), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4))),
+             ptx_set(k, v, ptx_imm(1));
+    ptx_end(k), ptx_if(k, ptx_setp(k, PTX_EQ, ptx_get(k, v), zero)), barrier(), ptx_end(k), FINE;
+    start(), v = ptx_var_new(k, zero), ptx_loop(k), x = ptx_get(k, v),
+             ptx_set(k, v, ptx_add(k, x, ptx_imm(1)));
+    ptx_while(k, ptx_setp(k, PTX_LT, x, tid)), ptx_end(k);
+    ptx_if(k, ptx_setp(k, PTX_GT, ptx_get(k, v), n)), barrier(), ptx_end(k), WRONG(DIVERGENT, "condition at");
+    start(), v = ptx_var_new(k, tid), ptx_set(k, v, n),
+             ptx_if(k, ptx_setp(k, PTX_LT, ptx_get(k, v), ptx_imm(64)));
+    barrier(), ptx_end(k), WRONG(DIVERGENT, "%tid.x"); /* one class a variable: the declaration counts */
+    /* warps: whole ones may part */
+    start(), ptx_if(k, ptx_setp(k, PTX_EQ, warp, zero)), shuffle(), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_EQ, warp, zero)), barrier(), ptx_end(k), WRONG(DIVERGENT, "block");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(64))), shuffle(), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(63))), shuffle(), ptx_end(k),
+        WRONG(DIVERGENT, "warp");
+    start(), ptx_if(k, ptx_setp(k, PTX_LE, tid, ptx_imm(63))), shuffle(), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LE, tid, ptx_imm(64))), shuffle(), ptx_end(k),
+        WRONG(DIVERGENT, "warp");
+    start(), ptx_if(k, ptx_setp(k, PTX_GE, tid, ptx_imm(32))), shuffle(), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_EQ, tid, ptx_imm(32))), shuffle(), ptx_end(k),
+        WRONG(DIVERGENT, "warp");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, ptx_imm(32))), shuffle(), ptx_end(k),
+        WRONG(DIVERGENT, "%laneid");
+    start(), x = ptx_div(k, tid, ptx_u32(32)), ptx_if(k, ptx_setp(k, PTX_LT, x, n)), shuffle(), ptx_end(k),
+             FINE;
+    start(), x = ptx_div(k, tid, ptx_u32(16)), ptx_if(k, ptx_setp(k, PTX_LT, x, n)), shuffle(), ptx_end(k);
+    WRONG(DIVERGENT, "warp");
+    start(), x = ptx_and(k, tid, ptx_b32(~31u)), ptx_if(k, ptx_setp(k, PTX_LT, ptx_as(x, PTX_U32), n)),
+             shuffle();
+    ptx_end(k), FINE;
+    start(), ptx_for(k, warp, n, ptx_u32(8)), shuffle(), ptx_end(k), FINE;
+    start(), ptx_for(k, lane, n, ptx_u32(32)), shuffle(), ptx_end(k), WRONG(DIVERGENT, "shfl");
+    start(), x = ptx_shfl_idx(k, load(0), ptx_imm(0), ptx_imm(31), ptx_b32(0xffffffff));
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), shuffle(), ptx_end(k), FINE;
+    start(), x = ptx_shfl_idx(k, load(0), lane, ptx_imm(31), ptx_b32(0xffffffff));
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), shuffle(), ptx_end(k), WRONG(DIVERGENT, "warp");
+    start(), x = ptx_op2(k, PTX_VOTE_ANY, 0, ptx_setp(k, PTX_EQ, load(0), zero), ptx_b32(0xffffffff));
+    ptx_if(k, x), shuffle(), ptx_end(k), FINE;
+    start(), x = ptx_op2(k, PTX_VOTE_ANY, 0, ptx_setp(k, PTX_EQ, load(0), zero), ptx_b32(0xffffffff));
+    ptx_if(k, x), barrier(), ptx_end(k), WRONG(DIVERGENT, "vote");
+    /* masks: of all lanes, of some, of those that are here */
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, ptx_imm(8)));
+    ptx_shfl_bfly(k, zero, ptx_imm(1), ptx_imm(31), ptx_b32(0xff)), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, n)), x = ptx_op0(k, PTX_ACTIVEMASK, 0);
+    ptx_shfl_bfly(k, zero, ptx_imm(1), ptx_imm(31), x), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, n)), ptx_op1(k, PTX_BAR_WARP_SYNC, 0, ptx_b32(0xffffffff));
+    ptx_end(k), WRONG(DIVERGENT, "bar.warp.sync");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, n)), ptx_op2(k, PTX_REDUX_ADD, 0, zero, ptx_b32(0xffffffff));
+    ptx_end(k), WRONG(DIVERGENT, "redux");
+    /* assertions of less: the same in a warp */
+    start(), x = ptx_warp_uniform(k, load(0)), ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), shuffle(), ptx_end(k),
+             FINE;
+    start(), x = ptx_warp_uniform(k, load(0)), ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), barrier(), ptx_end(k);
+    WRONG(DIVERGENT, "block");
+    start(), ptx_uniform(k, ptx_u32(3)), ptx_uniform(k, zero), FINE;
+    /* labels and branches */
+    start(), l = ptx_label_new(k), ptx_guard(k, ptx_setp(k, PTX_LT, tid, n)), ptx_bra(k, l), barrier();
+    ptx_place(k, l), WRONG(DIVERGENT, "bar.sync");
+    start(), l = ptx_label_new(k), ptx_guard(k, ptx_setp(k, PTX_LT, tid, n)), ptx_bra(k, l), store(n);
+    ptx_place(k, l), barrier(), FINE;
+    start(), l = ptx_label_new(k), ptx_place(k, l), barrier(), ptx_guard(k, ptx_setp(k, PTX_LT, load(0), n));
+    ptx_bra(k, l), WRONG(DIVERGENT, "ld");
+}
+
+static void test_endless(void) {
+    ptx_label l;
+    start(), ptx_loop(k), store(n), ptx_end(k), with_ret = 0, WRONG(ENDLESS, "no way out");
+    start(), ptx_loop(k), store(n), ptx_break(k), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_EQ, n, zero)), ptx_loop(k), store(n), ptx_end(k), ptx_end(k);
+    WRONG(ENDLESS, "no way out");
+    start(), ptx_loop(k), ptx_guard(k, ptx_setp(k, PTX_EQ, n, zero)), ptx_trap(k), ptx_end(k);
+    with_ret = 0, FINE;
+    start(), ptx_loop(k), ptx_guard(k, ptx_setp(k, PTX_EQ, n, zero)), ptx_ret(k), ptx_end(k), with_ret = 0,
+                                                                                              FINE;
+    start(), l = ptx_label_new(k), ptx_place(k, l), store(n), ptx_bra(k, l), WRONG(UNREACHABLE, NULL);
+}
+
+static void test_limits(void) {
+    start(), ptx_shl(k, n, ptx_imm(31)), FINE;
+    start(), ptx_shl(k, n, ptx_imm(40)), WRONG(RANGE, "from 0 to 31");
+    start(), ptx_shl(k, ptx_mov(k, ptx_u64(1)), ptx_imm(40)), FINE;
+    start(), ptx_shr(k, n, ptx_imm(32)), WRONG(RANGE, "shr");
+    start(), ptx_bfe(k, n, ptx_imm(31), ptx_imm(32)), FINE;
+    start(), ptx_bfe(k, n, ptx_imm(32), ptx_imm(1)), WRONG(RANGE, "operand 2");
+    start(), ptx_bfe(k, n, ptx_imm(0), ptx_imm(33)), WRONG(RANGE, "operand 3");
+    start(), ptx_prmt(k, n, n, ptx_imm(0x7654)), FINE;
+    start(), ptx_prmt(k, n, n, ptx_imm(0x9999999)), WRONG(RANGE, "65535");
+    start(), ptx_shfl_bfly(k, n, ptx_imm(32), ptx_imm(31), ptx_imm(-1)), WRONG(RANGE, "operand 2");
+    start(), ptx_shfl_bfly(k, n, ptx_imm(16), ptx_imm(31), ptx_imm(0)), WRONG(RANGE, "operand 4");
+    start(), ptx_shfl_bfly(k, n, ptx_imm(16), ptx_imm(31), ptx_imm(-1)), FINE;
+    start(), ptx_bar_sync(k, ptx_imm(16)), WRONG(RANGE, "bar.sync");
+}
+
+/* Ends the kernel: how many pieces of advice of that kind it gets, and none of another. */
+static void advised(int line, ptx_advice_code code, uint32_t want, const char *says) {
+    ptx_advice a;
+    uint32_t i, count = 0, got;
+    char detail[1200] = "";
+    ptx_ret(k);
+    got = ptx_advise(m);
+    memset(&a, 0, sizeof a);
+    for (i = 0; i < got; i++) {
+        check_(ptx_advice_get(m, i, &a), line, "ptx_advice_get", "");
+        count += a.code == code;
+        snprintf(detail, sizeof detail, "%u pieces, the last: %s", (unsigned)got, a.message);
+    }
+    check_(!ptx_get_error(m)->code, line, "no error", ptx_get_error(m)->message);
+    check_(count == want && got == want, line, ptx_advice_name(code), detail);
+    if (want && says) check_(strstr(a.message, says) && strstr(a.message, a.site), line, says, a.message);
+    ptx_module_free(m);
+}
+#define ADVISED(code, want, says) advised(__LINE__, PTX_ADVICE_##code, want, says)
+
+static ptx_val near_by(int64_t words) { return ptx_ld(k, PTX_U32, ptx_at(mine, 4 * words)); }
+static void put(ptx_val x) { ptx_st(k, PTX_U32, ptx_at(mine, 0), x); }
+
+static void test_races(void) {
+    ptx_val x, y, other;
+    start(), put(n), x = near_by(1), store(x), ADVISED(RACE, 1, "bar.sync");
+    start(), put(n), barrier(), x = near_by(1), store(x), ADVISED(RACE, 0, NULL);
+    start(), put(n), x = near_by(0), store(x), ADVISED(RACE, 0, NULL); /* its own place */
+    start(), x = near_by(1), put(x), ADVISED(RACE, 0, NULL);
+    start(), other = ptx_shared(k, "other", PTX_U32, 64, 4), put(n), x = ptx_ld(k, PTX_U32, ptx_at(other, 0));
+    store(x), ADVISED(RACE, 0, NULL);
+    /* one place, one writer */
+    start(), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k);
+    x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)), store(x), ADVISED(RACE, 1, "writing");
+    start(), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k);
+    barrier(), x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)), store(x), ADVISED(RACE, 0, NULL);
+    start(), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k);
+    x = ptx_ld(k, PTX_U32, ptx_at(sh, 4)), store(x), ADVISED(RACE, 0, NULL);
+    /* a barrier on one path only */
+    start(), put(n), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(5))), barrier(), ptx_end(k), x = near_by(1),
+                                                                                           store(x);
+    ADVISED(RACE, 1, NULL);
+    /* a tree of sums: right with the barrier at the end of each round, racy without */
+    start(), put(n), barrier(), ptx_for(k, ptx_u32(0), n, ptx_u32(1));
+    x = near_by(64), y = near_by(0), put(ptx_add(k, x, y)), barrier(), ptx_end(k), ADVISED(RACE, 0, NULL);
+    start(), put(n), barrier(), ptx_for(k, ptx_u32(0), n, ptx_u32(1));
+    x = near_by(64), y = near_by(0), put(ptx_add(k, x, y)), ptx_end(k), ADVISED(RACE, 1, NULL);
+}
+
+static void test_contractions(void) {
+    ptx_val a, x;
+    start(), a = ptx_param(k, "a", PTX_F32), x = ptx_mul(k, a, a), x = ptx_add(k, x, a),
+             store(ptx_as(x, PTX_U32));
+    ADVISED(CONTRACTION, 1, "ptx_fma");
+    start(), a = ptx_param(k, "a", PTX_F32), x = ptx_op2(k, PTX_MUL, PTX_RN, a, a), x = ptx_add(k, x, a);
+    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
+    start(), a = ptx_param(k, "a", PTX_F32), x = ptx_mul(k, a, a), x = ptx_op2(k, PTX_ADD, PTX_RN, x, a);
+    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
+    start(), a = ptx_param(k, "a", PTX_F32), x = ptx_op2(k, PTX_MUL, PTX_FTZ, a, a), x = ptx_add(k, x, a);
+    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
+    start(), x = ptx_mul(k, n, n), x = ptx_add(k, x, n), store(x),
+             ADVISED(CONTRACTION, 0, NULL); /* integers */
+    start(), a = ptx_param(k, "a", PTX_F32), x = ptx_mul(k, a, a), store(ptx_as(ptx_max(k, x, a), PTX_U32));
+    ADVISED(CONTRACTION, 0, NULL);
+}
+
+/* count values live at once, in a loop or not, against the exact number. */
+static void test_pressure(void) {
+    enum { MOST = 400 };
+    ptx_val v[MOST], sum;
+    ptx_pressure_info peak;
+    int counts[] = {1, 7, 100, 240, 300}, i, j;
+    for (i = 0; i < 5; i++) {
+        uint32_t base;
+        int line;
+        start();
+        for (j = 0; j < counts[i]; j++) v[j] = load(4 * j);
+        line = __LINE__ - 1;
+        sum = v[0];
+        for (j = 1; j < counts[i]; j++) sum = ptx_add(k, sum, v[j]);
+        store(sum);
+        ptx_ret(k);
+        CHECK(ptx_pressure(m, 0, &peak));
+        base = 2; /* p; the loads of n and the ids are not used later */
+        CHECK_SAYS(peak.registers == base + (uint32_t)counts[i] || (counts[i] < 7 && peak.registers <= 7),
+                   (snprintf((char *)m->message, sizeof m->message, "%u for %d", (unsigned)peak.registers,
+                             counts[i]),
+                    m->message));
+        if (counts[i] > 7) {
+            char site[64];
+            snprintf(site, sizeof site, "%s:%d", __FILE__, line);
+            CHECK_SAYS(strcmp(peak.site, site) == 0 || strstr(peak.site, __FILE__), peak.site);
+        }
+        CHECK((ptx_advise(m) > 0) == (counts[i] > 253));
+        ptx_module_free(m);
+    }
+    /* a value that is needed in every round is live through the whole loop, one that is not is not */
+    start();
+    v[0] = load(0), v[1] = load(4), v[2] = ptx_mul(k, v[1], v[1]);
+    ptx_for(k, ptx_u32(0), v[2], ptx_u32(1));
+    store(v[0]);
+    ptx_end(k);
+    ptx_ret(k);
+    CHECK(ptx_pressure(m, 0, &peak));
+    CHECK_SAYS(peak.registers <= 8 && peak.registers >= 5, peak.site);
+    ptx_module_free(m);
+}
+
+/* Every line leads back to its call, in a text of several kernels, with and without comments. */
+static void test_locate(void) {
+    uint32_t comments, e, line = 0;
+    for (comments = 0; comments < 2; comments++) {
+        ptx_module_desc desc;
+        const char *text, *at;
+        int where[3] = {0, 0, 0};
+        memset(&desc, 0, sizeof desc);
+        desc.comments = comments;
+        m = ptx_module_new(&desc);
+        for (e = 0; e < 3; e++) {
+            char name[8];
+            ptx_val x;
+            snprintf(name, sizeof name, "k%u", (unsigned)e);
+            k = ptx_entry(m, name);
+            x = ptx_param(k, "n", PTX_U32);
+            ptx_shared(k, "buffer", PTX_F32, 4 + e, 16);
+            ptx_comment(k, "a comment");
+            ptx_if(k, ptx_setp(k, PTX_LT, x, ptx_imm(3)));
+            x = ptx_mul(k, x, ptx_u32(1000 + e)), where[e] = __LINE__;
+            ptx_end(k);
+            ptx_ret(k);
+        }
+        text = ptx_text(m, NULL);
+        CHECK_SAYS(text != NULL, ptx_get_error(m)->message);
+        for (at = text, line = 1; text && *at; line++) {
+            const char *end = strchr(at, '\n'), *mul = strstr(at, "mul.lo");
+            ptx_place place;
+            int found = ptx_locate(m, line, &place);
+            if (mul && mul < end) {
+                char want[300], name[8], log[100], out[600];
+                e = (uint32_t)(strstr(at, "100")[3] - '0');
+                snprintf(want, sizeof want, "%s:%d", __FILE__, where[e]);
+                snprintf(name, sizeof name, "k%u", (unsigned)e);
+                CHECK(found);
+                CHECK_SAYS(found && strcmp(place.site, want) == 0, place.site);
+                CHECK_SAYS(found && strcmp(place.kernel, name) == 0, place.kernel);
+                snprintf(log, sizeof log, "ptxas x, line %u; error : no", (unsigned)line);
+                CHECK(ptx_explain(m, log, out, sizeof out) == strlen(out));
+                CHECK_SAYS(strstr(out, want) && strstr(out, "; error : no"), out);
+                CHECK(ptx_explain(m, log, out, 10) > 10 && strlen(out) == 9);
+                CHECK(ptx_explain(m, log, NULL, 0) > 10);
+                where[e] = -1;
+            } else if (strncmp(at, ".visible", 8) == 0)
+                CHECK(!found);
+            at = end + 1;
+        }
+        for (e = 0; e < 3; e++) CHECK(where[e] == -1);
+        {
+            ptx_place place;
+            CHECK(!ptx_locate(m, 0, &place) && !ptx_locate(m, line + 100, &place));
+            CHECK(!ptx_locate(NULL, 1, &place) && !ptx_locate(m, 1, NULL));
+        }
+        ptx_module_free(m);
+    }
+}
+
+/* Memory may run out anywhere in the analyses: an error, no crash. */
+static long left;
+static void *counted(void *user, void *block, size_t old_size, size_t new_size) {
+    (void)user, (void)old_size;
+    if (!new_size) {
+        free(block);
+        return NULL;
+    }
+    return left-- > 0 ? realloc(block, new_size) : NULL;
+}
+static void test_memory(void) {
+    long limit;
+    int ended = 0;
+    for (limit = 0; limit < 400 && !ended; limit++) {
+        ptx_module_desc desc;
+        ptx_pressure_info peak;
+        memset(&desc, 0, sizeof desc);
+        desc.alloc = counted;
+        left = limit;
+        m = ptx_module_new(&desc);
+        k = ptx_entry(m, "k");
+        p = ptx_param_ptr(k, "p", PTX_GLOBAL);
+        n = ptx_param(k, "n", PTX_U32);
+        sh = ptx_shared(k, "sh", PTX_U32, 64, 4);
+        mine = ptx_ptr_add(k, sh, ptx_tid_x(k), 4);
+        ptx_for(k, ptx_u32(0), n, ptx_u32(1));
+        put(n), store(near_by(1)), barrier();
+        ptx_end(k);
+        ptx_ret(k);
+        ended = ptx_advise(m) == 1 && ptx_pressure(m, 0, &peak);
+        if (!ended) CHECK(ptx_get_error(m)->code == PTX_E_MEMORY);
+        left = 1000;
+        ptx_module_free(m);
+    }
+    CHECK(ended);
+}
+
+int main(void) {
+    test_divergence();
+    test_endless();
+    test_limits();
+    test_races();
+    test_contractions();
+    test_pressure();
+    test_locate();
+    test_memory();
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}
