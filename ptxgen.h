@@ -3854,10 +3854,11 @@ static uint32_t ptx__step(uint32_t states, unsigned effect) {
     uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED), rest = states & ~open;
     switch (effect) {
     case PTX__EFFECT_COPY:
-        return (states & PTX__COPY_WAITED) | (states & ~(uint32_t)PTX__COPY_WAITED ? PTX__COPY_BEGUN : 0u);
-    case PTX__EFFECT_COMMIT: return rest | (open ? PTX__COPY_COMMITTED : 0u);
+        rest = states & PTX__COPY_WAITED;
+        return rest | (states != rest ? (uint32_t)PTX__COPY_BEGUN : 0u);
+    case PTX__EFFECT_COMMIT: return rest | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
     case PTX__EFFECT_WAIT:
-    case PTX__EFFECT_WAIT_GROUPS: return rest | (open ? PTX__COPY_WAITED : 0u);
+    case PTX__EFFECT_WAIT_GROUPS: return rest | (open ? (uint32_t)PTX__COPY_WAITED : 0u);
     default: return states;
     }
 }

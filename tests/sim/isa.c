@@ -472,8 +472,8 @@ static const sim_form forms[] = {
     { "cvt.pack.sat", "u4|s4.s32.b32", "", "", S(65, 75), C_CONVERT, LOW(cvt_pack) },
     { "cvta", "u32|u64", "to? global|shared|local|const|param|param::entry|shared::cta|shared::cluster!", "",
       S(20, 20), C_INT, LOW(cvta) },
-    { "isspacep", "", "global|shared|local|const|param|param::entry|shared::cta|shared::cluster!", "", S(20, 20),
-      C_INT, LOW(isspacep) },
+    { "isspacep", "", "global|shared|local|const|param|param::entry|shared::cta|shared::cluster!", "",
+      S(20, 20), C_INT, LOW(isspacep) },
 
     /* memory: modifiers and their gates are looked at in lower_memory.c */
     { "ld", "b8|u8|s8|b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64|b128",
