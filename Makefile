@@ -19,7 +19,7 @@ HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/ptxdump
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
-TESTS    = $(B)/test_builder $(B)/test_verify $(B)/test_cuda $(B)/test_flash_decode
+TESTS    = $(B)/test_builder $(B)/test_verify $(B)/test_cuda $(B)/test_flash_decode $(B)/test_kv_scatter $(B)/test_ptxas
 
 .PHONY: all run test sanitize bench gpu clean
 all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench
@@ -64,7 +64,7 @@ $(B)/test_sim_%: tests/test_sim_%.c tests/simtest.h tests/sim/ptxsim.h
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) $< -o $@ -ldl -lm
 
-$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/sim/ptxsim.h
+$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/kerneltest.h tests/sim/ptxsim.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
 

@@ -51,6 +51,15 @@
      weight 0            is multiplied like any other: 0 * inf in V is NaN
      element offsets are 64-bit throughout: caches past 2^32 elements are addressed right.
 
+   KV_SCATTER  writes the K and V of new tokens into the caches: row (h, position of token t) of the cache of
+          its sequence becomes k[t,h,:], converted to the cache's type. The cache is [kv_heads, max_seq, d]
+          or anything else that two strides describe, or paged: pages of page_size positions, each
+          [kv_heads, page_size, d], found through a block table.
+     position >= max_seq, no such page, a page past the pool, a sequence past the batch
+                         nothing is written for that token
+     conversion          to nearest even; what passes the range of f16 becomes infinite; NaN stays NaN
+     two tokens with one position: either may win.
+
    DOES NOT  use tensor cores yet; no paged caches, windows or soft caps yet.
 */
 #ifndef PTXGEN_KERNELS_H
@@ -106,10 +115,40 @@ typedef struct ptxk_flash_decode_args {
     uint32_t reserved;  /* 0 */
 } ptxk_flash_decode_args;
 
+/* What is baked into the code of a scatter. */
+typedef struct ptxk_kv_scatter_desc {
+    uint32_t kv_heads;    /* at least 1 */
+    uint32_t head_dim;    /* at least 1: any */
+    uint32_t source_type; /* of k and v: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t cache_type;  /* of the caches: the same choice */
+    uint32_t page_size;   /* positions of a page, a power of two from 16; 0: the caches are not paged */
+} ptxk_kv_scatter_desc;
+
+typedef struct ptxk_kv_scatter_shape {
+    uint32_t tokens; /* 0: nothing to do, a plan without launches */
+} ptxk_kv_scatter_shape;
+
+/* The one argument, by value. Device addresses, 16-byte aligned but for the u32 and u64 arrays. Token t
+   belongs to sequence sequences[t] (or, where that is 0, t * sequence_step) and gets position positions[t]
+   (or position + t * position_step): one token for each of a batch has steps 1 and 0, a prompt 0 and 1. */
+typedef struct ptxk_kv_scatter_args {
+    uint64_t k, v;               /* source_type [tokens, kv_heads, head_dim] */
+    uint64_t k_caches, v_caches; /* u64 [batch]: addresses of the caches; paged: the pools themselves,
+                                    cache_type [pool_pages, kv_heads, page_size, head_dim] */
+    uint64_t sequences;          /* u32 [tokens], or 0 */
+    uint64_t positions;          /* u32 [tokens], or 0 */
+    uint64_t block_table;        /* paged: u32 [batch, max_pages], page of the pool; else 0 */
+    uint64_t head_stride;        /* elements from head to head, a multiple of 16 bytes or of head_dim ... */
+    uint64_t row_stride;         /* ... and from position to position; heads first: max_seq * d, d */
+    uint32_t sequence_step, position, position_step;
+    uint32_t tokens, batch, max_seq; /* as in the shape; sequences; positions of a cache */
+    uint32_t max_pages, pool_pages;  /* paged: columns of the block table; pages of a pool */
+} ptxk_kv_scatter_args;
+
 /* ---- [TABLE] -------------------------------------------------------------------------------------------
 
    OPERATIONS. X(name): ptxk_<name>_desc, ptxk_<name>_emit(), and its examples below. */
-#define PTXK_OPERATIONS(X) X(flash_decode)
+#define PTXK_OPERATIONS(X) X(flash_decode) X(kv_scatter)
 
 /* EXAMPLES. X(label, fields of the description ...): each type with each size of row, GQA in rotation, and
    shapes of known models. What ptxdump prints and what the tests assemble for every target. */
@@ -143,6 +182,17 @@ typedef struct ptxk_flash_decode_args {
     X("1 head, d 8, f16", 1, 1, 8, PTX_F16, 0.0f)                                                            \
     X("9 heads on 1, d 136, f32", 9, 1, 136, PTX_F32, 0.0f)
 
+#define PTXK_EXAMPLES_kv_scatter(X)                                                                          \
+    X("8 heads, d 128, f16 to f16", 8, 128, PTX_F16, PTX_F16, 0)                                             \
+    X("8 heads, d 128, f32 to f16, pages of 16", 8, 128, PTX_F32, PTX_F16, 16)                               \
+    X("8 heads, d 128, f32 to bf16", 8, 128, PTX_F32, PTX_BF16, 0)                                           \
+    X("4 heads, d 96, bf16 to bf16, pages of 64", 4, 96, PTX_BF16, PTX_BF16, 64)                             \
+    X("2 heads, d 80, bf16 to f32", 2, 80, PTX_BF16, PTX_F32, 0)                                             \
+    X("3 heads, d 33, f32 to f32", 3, 33, PTX_F32, PTX_F32, 0)                                               \
+    X("1 head, d 7, f16 to bf16, pages of 256", 1, 7, PTX_F16, PTX_BF16, 256)                                \
+    X("5 heads, d 512, bf16 to f16", 5, 512, PTX_BF16, PTX_F16, 0)                                           \
+    X("1 head, d 1, f32 to f16", 1, 1, PTX_F32, PTX_F16, 0)
+
 /* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
 
 /* -- registry -- */
@@ -175,6 +225,20 @@ PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, 
 PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, uint32_t length,
                                             uint32_t splits);
 
+/* -- kv_scatter -- */
+
+/* Append the entry to the module. desc: a ptxk_kv_scatter_desc. */
+#define ptxk_kv_scatter_emit(m, desc) ptxk_kv_scatter_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launch for a shape. min_bytes: every element of k and v read and written once. why: or NULL. */
+PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
+                                         const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
+                                         ptxk_message *why);
+/* Whether arguments can be right: addresses there and aligned, strides whole vectors that rows do not overlap
+   in, positions and offsets that do not wrap. What lies in device memory it cannot see. */
+PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
+                                          ptxk_message *why);
+
 /* -- vocabulary: pieces of kernels, for your own as well; errors carry your line -- */
 
 /* op (PTX_ADD, PTX_MAX ...) over the lanes whose numbers differ in the bits first, 2 first ... last/2 only;
@@ -191,6 +255,14 @@ PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, 
 #define ptxk_widen(k, stored, words, out) ptxk_widen_((k), PTX__AT, (stored), (words), (out))
 PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored, const ptx_val words[4],
                                 ptx_val *out);
+/* n elements (1, 2, 4 or 8, of 16 bytes at most) of memory as f32, in one access, and back, rounded to
+   nearest. */
+#define ptxk_load_f32(k, stored, n, mem, out) ptxk_load_f32_((k), PTX__AT, (stored), (n), (mem), (out))
+#define ptxk_store_f32(k, stored, n, mem, x) ptxk_store_f32_((k), PTX__AT, (stored), (n), (mem), (x))
+PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
+                               ptx_val *out);
+PTXGEN_API void ptxk_store_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
+                                const ptx_val *x);
 /* sum + a[0] b[0] + ... + a[n-1] b[n-1], fused, in this order. */
 #define ptxk_dot(k, n, a, b, sum) ptxk_dot_((k), PTX__AT, (n), (a), (b), (sum))
 PTXGEN_API ptx_val ptxk_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
@@ -269,6 +341,7 @@ static double ptxk__sqrt(double x)
 #define PTXK__UNROLL 4u
 #define PTXK__JOIN 8u  /* chunks that the combine has in flight */
 #define PTXK__LEN_MAX 0x7fffffffu
+#define PTXK__SCATTER_THREADS 256u
 
 typedef struct ptxk__flash {
     ptx_type type;
@@ -449,6 +522,142 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     return PTX_E_NONE;
 }
 
+/* All that follows from a kv_scatter description. */
+typedef struct ptxk__scatter {
+    ptx_type source, cache;
+    uint32_t kv_heads, d, page_size;
+    uint32_t source_bytes, cache_bytes; /* of an element */
+    uint32_t n;                         /* elements of a thread: as many as 16 bytes and d allow */
+    uint32_t vecs;                      /* threads for a row */
+} ptxk__scatter;
+
+static uint32_t ptxk__kv_bytes(uint32_t type)
+{
+    return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
+}
+
+static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter *f, ptxk_message *why)
+{
+    uint32_t wide;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the description is NULL");
+    if (!d->kv_heads || d->kv_heads > 65536)
+        return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: kv_heads is %u, must be 1 to 65536", d->kv_heads);
+    if (!d->head_dim || d->head_dim > 65536)
+        return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: head_dim is %u, must be 1 to 65536", d->head_dim);
+    f->source_bytes = ptxk__kv_bytes(d->source_type);
+    f->cache_bytes = ptxk__kv_bytes(d->cache_type);
+    if (!f->source_bytes || !f->cache_bytes)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "kv_scatter: %s is %u, must be PTX_F32, PTX_F16 or PTX_BF16",
+                            f->source_bytes ? "cache_type" : "source_type",
+                            f->source_bytes ? d->cache_type : d->source_type);
+    if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "kv_scatter: page_size is %u, must be 0 or a power of two from 16 to 65536",
+                            d->page_size);
+    f->source = (ptx_type)d->source_type;
+    f->cache = (ptx_type)d->cache_type;
+    f->kv_heads = d->kv_heads;
+    f->d = d->head_dim;
+    f->page_size = d->page_size;
+    wide = f->source_bytes > f->cache_bytes ? f->source_bytes : f->cache_bytes;
+    for (f->n = 16 / wide; f->d % f->n;) f->n /= 2;
+    f->vecs = f->d / f->n;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
+                                         const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
+                                         ptxk_message *why)
+{
+    ptxk__scatter f;
+    uint64_t threads, row;
+    int fits = 1;
+    ptx_code code = ptxk__scatter_form(desc, &f, why);
+    if (plan) memset(plan, 0, sizeof *plan);
+    if (code) return code;
+    if (!shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the %s is NULL", plan ? "shape" : "plan");
+    row = (uint64_t)f.kv_heads * f.vecs;
+    threads = ptxk__product(row, shape->tokens, &fits);
+    if (!fits || threads > 0xffffff00u)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "kv_scatter: tokens is %u, must be at most %lu with these heads and head_dim",
+                            shape->tokens, (unsigned long)(0xffffff00u / row));
+    plan->args_bytes = (uint32_t)sizeof(ptxk_kv_scatter_args);
+    if (!threads) return PTX_E_NONE;
+    plan->launches = 1;
+    plan->launch[0].grid[0] = (uint32_t)((threads + PTXK__SCATTER_THREADS - 1) / PTXK__SCATTER_THREADS);
+    plan->launch[0].grid[1] = 2; /* K and V */
+    plan->launch[0].grid[2] = 1;
+    plan->launch[0].block[0] = PTXK__SCATTER_THREADS;
+    plan->launch[0].block[1] = plan->launch[0].block[2] = 1;
+    plan->min_bytes = 2 * threads * f.n * (f.source_bytes + f.cache_bytes);
+    return PTX_E_NONE;
+}
+
+/* The address of every field that is one, and what it must be a multiple of. */
+static const struct ptxk__scatter_field {
+    const char *name;
+    uint32_t offset, align, needed; /* needed: 1 always, 2 with pages */
+} ptxk__scatter_fields[] = {
+    {"k", (uint32_t)offsetof(ptxk_kv_scatter_args, k), 16, 1},
+    {"v", (uint32_t)offsetof(ptxk_kv_scatter_args, v), 16, 1},
+    {"k_caches", (uint32_t)offsetof(ptxk_kv_scatter_args, k_caches), 8, 1},
+    {"v_caches", (uint32_t)offsetof(ptxk_kv_scatter_args, v_caches), 8, 1},
+    {"sequences", (uint32_t)offsetof(ptxk_kv_scatter_args, sequences), 4, 0},
+    {"positions", (uint32_t)offsetof(ptxk_kv_scatter_args, positions), 4, 0},
+    {"block_table", (uint32_t)offsetof(ptxk_kv_scatter_args, block_table), 4, 2}};
+
+PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
+                                          ptxk_message *why)
+{
+    ptxk__scatter f;
+    size_t i;
+    uint64_t heads, rows, last;
+    int fits = 1;
+    ptx_code code = ptxk__scatter_form(desc, &f, why);
+    if (code) return code;
+    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the arguments are NULL");
+    for (i = 0; i < sizeof ptxk__scatter_fields / sizeof *ptxk__scatter_fields; i++) {
+        const struct ptxk__scatter_field *field = &ptxk__scatter_fields[i];
+        uint32_t align = field->align;
+        uint64_t address;
+        memcpy(&address, (const char *)args + field->offset, sizeof address);
+        if (i >= 2 && i <= 3 && f.page_size) align = 16;
+        if (!address && (field->needed == 1 || (field->needed == 2 && f.page_size)))
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: %s is 0", field->name);
+        if (address % align)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: %s is not aligned to %u bytes", field->name,
+                                align);
+    }
+    last = args->tokens ? args->tokens - 1 : 0;
+    if (last * args->position_step + args->position > 0xffffffffu)
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "kv_scatter: position %u + %u tokens * position_step %u passes 2^32",
+                            args->position, args->tokens, args->position_step);
+    if (last * args->sequence_step > 0xffffffffu)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: %u tokens * sequence_step %u passes 2^32",
+                            args->tokens, args->sequence_step);
+    if (f.page_size) return PTX_E_NONE;
+    if (args->head_stride % f.n || args->row_stride % f.n)
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "kv_scatter: the strides %llu and %llu must be multiples of %u elements",
+                            (unsigned long long)args->head_stride, (unsigned long long)args->row_stride, f.n);
+    heads = ptxk__product(args->head_stride, f.kv_heads - 1, &fits);
+    rows = ptxk__product(args->row_stride, args->max_seq ? args->max_seq - 1u : 0u, &fits);
+    if (!fits || heads > (UINT64_MAX >> 4) || rows > (UINT64_MAX >> 4))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the strides pass 2^60 elements");
+    if ((f.kv_heads > 1 && args->head_stride < f.d) || (args->max_seq > 1 && args->row_stride < f.d)
+        || (f.kv_heads > 1 && args->max_seq > 1 && rows + f.d > args->head_stride
+            && heads + f.d > args->row_stride))
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "kv_scatter: rows overlap with a head_stride of %llu and a row_stride of %llu",
+                            (unsigned long long)args->head_stride, (unsigned long long)args->row_stride);
+    return PTX_E_NONE;
+}
+
 /* The registry, made from [TABLE]. */
 #define PTXK__OPERATION(name) {#name, (uint32_t)sizeof(ptxk_##name##_desc), ptxk_##name##_emit_},
 static const ptx_operation ptxk__operations[] = {PTXK_OPERATIONS(PTXK__OPERATION)};
@@ -472,20 +681,16 @@ PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name)
     return NULL;
 }
 
-/* ptxk__<name>_example: description `variant`, and its label. */
+/* ptxk__<name>_labels and ptxk__<name>_examples. */
 #define PTXK__LABEL(label, a, b, c, d, e) label,
 #define PTXK__DESC(label, a, b, c, d, e) {a, b, c, d, e},
-static const char *const ptxk__flash_decode_labels[] = {PTXK_EXAMPLES_flash_decode(PTXK__LABEL)};
-static const ptxk_flash_decode_desc ptxk__flash_decode_examples[] = {PTXK_EXAMPLES_flash_decode(PTXK__DESC)};
+#define PTXK__LIST(name) \
+    static const char *const ptxk__##name##_labels[] = {PTXK_EXAMPLES_##name(PTXK__LABEL)}; \
+    static const ptxk_##name##_desc ptxk__##name##_examples[] = {PTXK_EXAMPLES_##name(PTXK__DESC)};
+PTXK_OPERATIONS(PTXK__LIST)
+#undef PTXK__LIST
 #undef PTXK__LABEL
 #undef PTXK__DESC
-
-static const void *ptxk__flash_decode_example(uint32_t variant, const char **label)
-{
-    if (variant >= sizeof ptxk__flash_decode_examples / sizeof ptxk__flash_decode_examples[0]) return NULL;
-    *label = ptxk__flash_decode_labels[variant];
-    return &ptxk__flash_decode_examples[variant];
-}
 
 PTXGEN_API int ptxk_operation_example(uint32_t index, uint32_t variant, void *desc, size_t capacity,
                                       const char **label)
@@ -495,7 +700,10 @@ PTXGEN_API int ptxk_operation_example(uint32_t index, uint32_t variant, void *de
     uint32_t i = 0;
     if (index >= ptxk_operation_count() || !desc || capacity < ptxk__operations[index].desc_bytes) return 0;
 #define PTXK__EXAMPLE(name) \
-    if (i++ == index) example = ptxk__##name##_example(variant, &text);
+    if (i++ == index && variant < sizeof ptxk__##name##_labels / sizeof *ptxk__##name##_labels) { \
+        example = &ptxk__##name##_examples[variant]; \
+        text = ptxk__##name##_labels[variant]; \
+    }
     PTXK_OPERATIONS(PTXK__EXAMPLE)
 #undef PTXK__EXAMPLE
     (void)i;
@@ -556,6 +764,91 @@ PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored
         }
     }
     return stored == PTX_F32 ? 4 : 8;
+}
+
+/* How an access of that many bytes is written: so many words of b32, or one b16 (0 words). */
+static uint32_t ptxk__words(uint32_t bytes)
+{
+    return bytes / 4;
+}
+
+PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
+                               ptx_val *out) {
+    ptx_val words[4], wide[8];
+    uint32_t i, count = ptxk__words(n * (stored == PTX_F32 ? 4u : 2u));
+    if (count > 4 || !n || (n & (n - 1)) || !out) {
+        ptx_fail(ptx_kernel_module(k), PTX_E_VECTOR, site, "ptxk_load_f32 of %u elements of %s", n,
+                 ptx_type_name(stored));
+        return;
+    }
+    if (!count) {
+        ptx_val half = ptx_ld(k, stored, mem);
+        if (stored == PTX_F16) {
+            out[0] = ptx_cvt(k, PTX_F32, half);
+        } else {
+            half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
+            half = ptx_shl(k, half, ptx_u32(16));
+            out[0] = ptx_as(half, PTX_F32);
+        }
+        return;
+    }
+    if (count == 1)
+        words[0] = ptx_ld(k, PTX_B32, mem);
+    else
+        ptx_ld_vec(k, PTX_B32, count, mem, words);
+    for (i = count; i < 4; i++) words[i] = words[0];
+    ptxk_widen(k, stored, words, wide);
+    for (i = 0; i < n; i++) out[i] = wide[i];
+}
+
+/* The upper half of an f32, rounded to nearest even: bf16 before there was an instruction for it. */
+static ptx_val ptxk__to_bf16(ptx_kernel *k, const char *site, ptx_val x)
+{
+    ptx_val bits = ptx_as(x, PTX_U32), odd, up, nan, rounded;
+    odd = ptx_bfe(k, bits, ptx_u32(16), ptx_u32(1));
+    up = ptx_add(k, odd, ptx_u32(0x7fff));
+    rounded = ptx_add(k, bits, up);
+    rounded = ptx_shr(k, rounded, ptx_u32(16));
+    nan = ptx_setp(k, PTX_ISNAN, x, x);
+    rounded = ptx_selp(k, ptx_u32(0x7fff), rounded, nan);
+    rounded = ptx_cvt(k, PTX_U16, rounded);
+    return ptx_as(rounded, PTX_BF16);
+}
+
+PTXGEN_API void ptxk_store_f32_(ptx_kernel *k, const char *site, ptx_type stored, uint32_t n, ptx_mem mem,
+                                const ptx_val *x) {
+    ptx_val words[4], pair[2];
+    uint32_t i, count = ptxk__words(n * (stored == PTX_F32 ? 4u : 2u));
+    int modern = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+    ptx_type packed = stored == PTX_F16 ? PTX_F16X2 : PTX_BF16X2;
+    if (count > 4 || !n || (n & (n - 1)) || !x
+        || (stored != PTX_F32 && stored != PTX_F16 && stored != PTX_BF16)) {
+        ptx_fail(ptx_kernel_module(k), PTX_E_VECTOR, site, "ptxk_store_f32 of %u elements of %s", n,
+                 ptx_type_name(stored));
+        return;
+    }
+    if (!count) {
+        ptx_val half = stored == PTX_F16 || modern ? ptx_cvt(k, stored, x[0]) : ptxk__to_bf16(k, site, x[0]);
+        ptx_st(k, stored, mem, half);
+        return;
+    }
+    for (i = 0; i < count; i++) {
+        if (stored == PTX_F32) {
+            words[i] = ptx_as(x[i], PTX_B32);
+        } else if (modern) {
+            words[i] = ptx_cvt_pair(k, packed, x[2 * i + 1], x[2 * i]);
+            words[i] = ptx_as(words[i], PTX_B32);
+        } else {
+            pair[0] = stored == PTX_F16 ? ptx_cvt(k, stored, x[2 * i]) : ptxk__to_bf16(k, site, x[2 * i]);
+            pair[1] = stored == PTX_F16 ? ptx_cvt(k, stored, x[2 * i + 1])
+                                        : ptxk__to_bf16(k, site, x[2 * i + 1]);
+            words[i] = ptx_pack(k, PTX_B32, 2, pair);
+        }
+    }
+    if (count == 1)
+        ptx_st(k, PTX_B32, mem, words[0]);
+    else
+        ptx_st_vec(k, PTX_B32, count, mem, words);
 }
 
 PTXGEN_API ptx_val ptxk_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
@@ -1105,6 +1398,135 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
     (void)snprintf(name, sizeof name, "flash_decode_h%u_kv%u_d%u_%s%s_combine", f.heads, f.kv_heads, f.d,
                    ptx_type_name(f.type), scale);
     ptxk__flash_combine(m, &f, name);
+    return ptx_get_error(m)->code;
+}
+
+/* -- kv_scatter -- */
+
+/* A u32 of the arguments. */
+static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset)
+{
+    return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
+}
+
+/* array[index], or `otherwise` where the array's address is 0. */
+static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
+                                  ptx_val otherwise)
+{
+    ptx_val array = ptxk__arg_ptr(k, args, offset);
+    ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
+    ptx_val at = ptx_ptr_add(k, array, index, 4);
+    return ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), otherwise);
+}
+
+/* The byte offset, u64, of row (head, position) in the cache of a sequence, and its base; `there` becomes
+   false where the position has no page. */
+static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
+                                 ptx_val sequence, ptx_val head, ptx_val position, ptx_val *there)
+{
+    ptx_val row, at, page, last, fits, stride;
+    if (!f->page_size) {
+        at = ptx_ptr_add(k, caches, sequence, 8);
+        at = ptx_ld_if(k, *there, PTX_U64, ptx_at(at, 0), ptx_u64(0));
+        at = ptx_ptr(at, PTX_GLOBAL);
+        stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_kv_scatter_args, head_stride)));
+        row = ptx_cvt(k, PTX_U64, head);
+        row = ptx_mul(k, row, stride);
+        stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_kv_scatter_args, row_stride)));
+        position = ptx_cvt(k, PTX_U64, position);
+        row = ptx_mad(k, position, stride, row);
+        return ptx_ptr_add(k, at, row, f->cache_bytes);
+    }
+    page = ptx_div(k, position, ptx_u32(f->page_size));
+    last = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_pages));
+    fits = ptx_setp(k, PTX_LT, page, last);
+    *there = ptx_and(k, *there, fits);
+    page = ptx_cvt(k, PTX_U64, page);
+    page = ptx_mad_wide(k, sequence, last, page);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, block_table));
+    at = ptx_ptr_add(k, at, page, 4);
+    page = ptx_ld_if(k, *there, PTX_U32, ptx_at(at, 0), ptx_u32(0xffffffffu));
+    last = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, pool_pages));
+    fits = ptx_setp(k, PTX_LT, page, last);
+    *there = ptx_and(k, *there, fits);
+    head = ptx_cvt(k, PTX_U64, head);
+    row = ptx_mad_wide(k, page, ptx_u32(f->kv_heads), head);
+    position = ptx_rem(k, position, ptx_u32(f->page_size));
+    position = ptx_cvt(k, PTX_U64, position);
+    row = ptx_mad(k, row, ptx_u64(f->page_size), position);
+    return ptx_ptr_add(k, caches, row, f->d * f->cache_bytes);
+}
+
+PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc)
+{
+    ptxk__scatter f;
+    ptxk_message why;
+    char name[96];
+    ptx_kernel *k;
+    ptx_val args, i, vec, row, head, token, which, source, caches, other, there, sequence, position, p, x[8];
+    ptx_code code = ptxk__scatter_form((const ptxk_kv_scatter_desc *)desc, &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    (void)snprintf(name, sizeof name, "kv_scatter_kv%u_d%u_%s_%s_p%u", f.kv_heads, f.d,
+                   ptx_type_name(f.source), ptx_type_name(f.cache), f.page_size);
+    k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, PTXK__SCATTER_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_kv_scatter_args), 8);
+
+    ptx_comment(k, "one thread for each vector of a row: token, head, vector");
+    i = ptx_ctaid_x(k);
+    other = ptx_tid_x(k);
+    i = ptx_mad(k, i, ptx_u32(PTXK__SCATTER_THREADS), other);
+    vec = ptx_rem(k, i, ptx_u32(f.vecs));
+    row = ptx_div(k, i, ptx_u32(f.vecs));
+    head = ptx_rem(k, row, ptx_u32(f.kv_heads));
+    token = ptx_div(k, row, ptx_u32(f.kv_heads));
+    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, tokens));
+    p = ptx_setp(k, PTX_GE, token, other);
+    ptx_guard(k, p);
+    ptx_ret(k);
+
+    ptx_comment(k, "grid.y: K or V");
+    which = ptx_ctaid_y(k);
+    p = ptx_setp(k, PTX_EQ, which, ptx_u32(0));
+    source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
+    other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v));
+    source = ptx_selp(k, source, other, p);
+    caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
+    other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_caches));
+    caches = ptx_selp(k, caches, other, p);
+
+    ptx_comment(k, "whose, and where");
+    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, sequence_step));
+    sequence = ptx_mul(k, token, other);
+    sequence = ptxk__optional_u32(k, args, offsetof(ptxk_kv_scatter_args, sequences), token, sequence);
+    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, position_step));
+    position = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, position));
+    position = ptx_mad(k, token, other, position);
+    position = ptxk__optional_u32(k, args, offsetof(ptxk_kv_scatter_args, positions), token, position);
+    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, batch));
+    there = ptx_setp(k, PTX_LT, sequence, other);
+    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_seq));
+    p = ptx_setp(k, PTX_LT, position, other);
+    there = ptx_and(k, there, p);
+    caches = ptxk__scatter_row(k, &f, args, caches, sequence, head, position, &there);
+
+    ptx_if(k, there);
+    {
+        row = ptx_ptr_add(k, source, i, f.n * f.source_bytes);
+        caches = ptx_ptr_add(k, caches, vec, f.n * f.cache_bytes);
+        if (f.source != f.cache) {
+            ptxk_load_f32(k, f.source, f.n, ptx_with(ptx_at(row, 0), PTX_NC), x);
+            ptxk_store_f32(k, f.cache, f.n, ptx_at(caches, 0), x);
+        } else if (f.n * f.source_bytes < 4) {
+            x[0] = ptx_ld(k, PTX_B16, ptx_with(ptx_at(row, 0), PTX_NC));
+            ptx_st(k, PTX_B16, ptx_at(caches, 0), x[0]);
+        } else { /* as they are, NaN payloads and all */
+            ptxk_load_f32(k, PTX_F32, f.n * f.source_bytes / 4, ptx_with(ptx_at(row, 0), PTX_NC), x);
+            ptxk_store_f32(k, PTX_F32, f.n * f.source_bytes / 4, ptx_at(caches, 0), x);
+        }
+    }
+    ptx_end(k);
+    ptx_ret(k);
     return ptx_get_error(m)->code;
 }
 

@@ -44,6 +44,7 @@ one "builder" "$build/test_builder"
 one "verifier" "$build/test_verify"
 one "launch section" "$build/test_cuda"
 one "flash decode" "$build/test_flash_decode"
-one "flash decode through ptxas" "$build/test_flash_decode" ptxas
+one "KV-cache scatter" "$build/test_kv_scatter"
+one "every kernel through ptxas" "$build/test_ptxas"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -1,7 +1,6 @@
 /* test_flash_decode.c - decode attention is right, on odd shapes, at every edge, and moves only what it must.
  *
- *   test_flash_decode           run on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU
- *   test_flash_decode ptxas     assemble every example for every target, where ptxas is on the PATH
+ * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU.
  *
  * Data is fresh in every run; PTXGEN_SEED=n repeats one. Outputs and workspace are filled with NaN before
  * each run, and so are the rows of the caches past the end of a sequence. */
@@ -10,128 +9,7 @@
 #include "../ptxgen_kernels.h"
 
 #include "reference/flash_decode.h"
-#include "sim/ptxsim.h"
-
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <time.h>
-
-static unsigned passed, failed;
-
-static int check_at(int ok, const char *file, int line, const char *what, const char *more)
-{
-    if (ok) {
-        passed++;
-    } else {
-        failed++;
-        if (failed <= 50) printf("%s:%d: FAILED %s %s\n", file, line, what, more);
-    }
-    return ok;
-}
-#define CHECK(x) check_at((x) != 0, __FILE__, __LINE__, #x, "")
-#define CHECK_MORE(x, more) check_at((x) != 0, __FILE__, __LINE__, #x, more)
-
-/* -- random numbers -- */
-
-static uint64_t seed_state;
-
-static uint32_t random_u32(void)
-{
-    seed_state = seed_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(seed_state >> 32) ^ (uint32_t)(seed_state >> 59);
-}
-
-static uint32_t random_below(uint32_t n)
-{
-    return (uint32_t)((uint64_t)random_u32() * n >> 32);
-}
-
-static double random_within(double x)
-{
-    return ((double)random_u32() / 2147483648.0 - 1) * x;
-}
-
-/* -- the driver, what of it is needed -- */
-
-typedef uint64_t device_ptr;
-static struct {
-    int (*cuInit)(unsigned);
-    int (*cuDeviceGet)(int *, int);
-    int (*cuDeviceGetAttribute)(int *, int, int);
-    int (*cuDevicePrimaryCtxRetain)(void **, int);
-    int (*cuCtxSetCurrent)(void *);
-    int (*cuCtxSynchronize)(void);
-    int (*cuMemAlloc)(device_ptr *, size_t);
-    int (*cuMemFree)(device_ptr);
-    int (*cuMemcpyHtoD)(device_ptr, const void *, size_t);
-    int (*cuMemcpyDtoH)(void *, device_ptr, size_t);
-    int (*cuModuleLoadDataEx)(void **, const void *, unsigned, int *, void **);
-    int (*cuModuleUnload)(void *);
-    int (*cuModuleGetFunction)(void **, void *, const char *);
-    int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                          void *, void **, void **);
-    /* of the CPU driver only */
-    int (*ptxsim_counters_get)(ptxsim_counters *, size_t);
-    void (*ptxsim_counters_reset)(void);
-    size_t (*ptxsim_report)(char *, size_t);
-    unsigned (*ptxsim_report_count)(void);
-    void (*ptxsim_report_clear)(void);
-} cu;
-static int capability;
-
-static int open_driver(void)
-{
-    const char *path = getenv("PTXGEN_CUDA_LIBRARY");
-    void *lib = dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW), *context;
-    int device, major, minor, missing = 0;
-    if (!lib) {
-        printf("cannot open the driver: %s\n", dlerror());
-        return 0;
-    }
-#define SYMBOL(field, name)                                                                                 \
-    do {                                                                                                    \
-        void *symbol = dlsym(lib, name);                                                                    \
-        memcpy(&cu.field, &symbol, sizeof symbol);                                                          \
-        if (!symbol && !strncmp(name, "cu", 2)) missing++;                                                  \
-    } while (0)
-    SYMBOL(cuInit, "cuInit");
-    SYMBOL(cuDeviceGet, "cuDeviceGet");
-    SYMBOL(cuDeviceGetAttribute, "cuDeviceGetAttribute");
-    SYMBOL(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
-    SYMBOL(cuCtxSetCurrent, "cuCtxSetCurrent");
-    SYMBOL(cuCtxSynchronize, "cuCtxSynchronize");
-    SYMBOL(cuMemAlloc, "cuMemAlloc_v2");
-    SYMBOL(cuMemFree, "cuMemFree_v2");
-    SYMBOL(cuMemcpyHtoD, "cuMemcpyHtoD_v2");
-    SYMBOL(cuMemcpyDtoH, "cuMemcpyDtoH_v2");
-    SYMBOL(cuModuleLoadDataEx, "cuModuleLoadDataEx");
-    SYMBOL(cuModuleUnload, "cuModuleUnload");
-    SYMBOL(cuModuleGetFunction, "cuModuleGetFunction");
-    SYMBOL(cuLaunchKernel, "cuLaunchKernel");
-    SYMBOL(ptxsim_counters_get, "ptxsim_counters_get");
-    SYMBOL(ptxsim_counters_reset, "ptxsim_counters_reset");
-    SYMBOL(ptxsim_report, "ptxsim_report");
-    SYMBOL(ptxsim_report_count, "ptxsim_report_count");
-    SYMBOL(ptxsim_report_clear, "ptxsim_report_clear");
-#undef SYMBOL
-    if (missing || cu.cuInit(0) || cu.cuDeviceGet(&device, 0) || cu.cuDeviceGetAttribute(&major, 75, device)
-        || cu.cuDeviceGetAttribute(&minor, 76, device) || cu.cuDevicePrimaryCtxRetain(&context, device)
-        || cu.cuCtxSetCurrent(context)) {
-        printf("cannot start the driver (%d functions missing)\n", missing);
-        return 0;
-    }
-    capability = 10 * major + minor;
-    printf("driver: %s, sm_%d\n", cu.ptxsim_report ? "CPU" : "GPU", capability);
-    return 1;
-}
-
-static device_ptr upload(const void *data, size_t bytes)
-{
-    device_ptr p = 0;
-    if (!CHECK(cu.cuMemAlloc(&p, bytes ? bytes : 16) == 0)) return 0;
-    if (bytes) CHECK(cu.cuMemcpyHtoD(p, data, bytes) == 0);
-    return p;
-}
+#include "kerneltest.h"
 
 /* -- a problem: descriptions, data on the host, and what came out -- */
 
@@ -229,17 +107,6 @@ static void problem_free(problem *p)
     free(p->out);
 }
 
-static void check_reports(void)
-{
-    static char text[4000];
-    if (!cu.ptxsim_report_count) return;
-    if (!CHECK(cu.ptxsim_report_count() == 0)) {
-        cu.ptxsim_report(text, sizeof text);
-        printf("%s\n", text);
-        cu.ptxsim_report_clear();
-    }
-}
-
 /* Emit, load, and launch by the plan. Caches are given by device addresses. 1 when all went well. */
 static int launch(problem *p, const device_ptr *keys, const device_ptr *values)
 {
@@ -248,14 +115,11 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values)
     ptx_module_desc module_desc;
     ptx_module *m;
     const char *text;
-    void *module = NULL, *params[1];
+    void *module;
     uint32_t i;
     size_t out_bytes = (size_t)p->shape.batch * p->desc.heads * p->desc.head_dim * sizeof(float);
     int ok;
     char *poison;
-    static char log[8192];
-    int options[2] = {5, 6}; /* error log buffer, its size */
-    void *option_values[2];
 
     if (!CHECK_MORE(ptxk_flash_decode_plan(&p->desc, &p->shape, &p->plan, &why) == PTX_E_NONE, why.text))
         return 0;
@@ -265,10 +129,8 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values)
     ptxk_flash_decode_emit(m, &p->desc);
     text = ptx_text(m, NULL);
     if (!CHECK_MORE(text != NULL, ptx_get_error(m)->message)) return 0;
-    log[0] = 0;
-    option_values[0] = log;
-    option_values[1] = (void *)(uintptr_t)sizeof log;
-    ok = CHECK_MORE(cu.cuModuleLoadDataEx(&module, text, 2, options, option_values) == 0, log);
+    module = load_text(text);
+    ok = module != NULL;
 
     memset(&args, 0, sizeof args);
     poison = (char *)malloc(out_bytes + p->plan.workspace_bytes + 1);
@@ -281,18 +143,9 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values)
     if (p->plan.workspace_bytes) args.workspace = upload(poison, (size_t)p->plan.workspace_bytes);
     args.max_seq = p->shape.max_seq;
     CHECK(p->plan.args_bytes == sizeof args);
-    params[0] = &args;
     if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
-    for (i = 0; ok && i < p->plan.launches; i++) {
-        const ptx_launch *l = &p->plan.launch[i];
-        ptx_entry_info info;
-        void *function = NULL;
-        ok = CHECK(ptx_entry_get(m, l->entry, &info)) && CHECK(info.param_bytes == sizeof args)
-             && CHECK(cu.cuModuleGetFunction(&function, module, info.name) == 0)
-             && CHECK(cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
-                                        l->block[1], l->block[2], l->shared_bytes, NULL, params, NULL)
-                      == 0);
-    }
+    for (i = 0; ok && i < p->plan.launches; i++)
+        ok = launch_entry(m, module, &p->plan.launch[i], &args, sizeof args);
     ok = CHECK(cu.cuCtxSynchronize() == 0) && ok;
     if (ok) ok = CHECK(cu.cuMemcpyDtoH(p->out, args.out, out_bytes) == 0);
     check_reports();
@@ -788,113 +641,34 @@ static void traffic_is_within_5_percent_of_the_lower_bound(void)
     traffic_within(16, 2, 256, REF_F16, 4096, 1, 1.05);
 }
 
-/* -- ptxas -- */
-
-static int every_example_assembles_without_spills(void)
+int main(void)
 {
-    static const unsigned targets[] = {75, 80, 86, 89, 90, 100, 120};
-    const char *folder = getenv("TMPDIR");
-    char path[256], command[600], line[400];
-    unsigned t;
-    uint32_t i, v;
-    if (system("ptxas --version > /dev/null 2>&1")) {
-        printf("SKIP every_example_assembles_without_spills: no ptxas on the PATH\n");
-        return 0;
+    start_random();
+    if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
+    fill_pools();
+    bad_descriptions_are_refused();
+    heads_not_multiple_of_kv_heads_refused();
+    bad_shapes_are_refused();
+    registry_finds_its_operations();
+    if (CHECK(open_driver())) {
+        zero_length_gives_zeros();
+        length_above_max_seq_is_nan_and_touches_no_cache();
+        infinite_scores();
+        nan_scores_make_their_head_nan_and_no_other();
+        d_above_128_is_stored();
+        mixed_lengths_and_empty_chunks();
+        grid_cannot_be_chosen_wrong();
+        f16_and_bf16_of_all_magnitudes();
+        scale_is_used();
+        groups_of_more_than_8_heads();
+        offsets_past_2_to_32_elements();
+        every_head_dim_type_group_and_length();
+        traffic_is_within_5_percent_of_the_lower_bound();
+        printf("note: largest error: %.3f of its bound\n", worst);
     }
-    (void)snprintf(path, sizeof path, "%s/flash_decode_XXXXXX", folder ? folder : "/tmp");
-    {
-        int file = mkstemp(path);
-        if (!CHECK(file >= 0)) return 0;
-        (void)fclose(fdopen(file, "w"));
-    }
-    for (t = 0; t < sizeof targets / sizeof *targets; t++) {
-        ptx_module_desc module_desc;
-        ptx_module *m;
-        const char *text, *label;
-        FILE *file;
-        unsigned kernels = 0, most = 0, registers, stores, loads;
-        int status;
-        memset(&module_desc, 0, sizeof module_desc);
-        module_desc.target = PTX_SM(targets[t]);
-        m = ptx_module_new(&module_desc);
-        for (i = 0; i < ptxk_operation_count(); i++) {
-            unsigned char desc[256];
-            for (v = 0; ptxk_operation_example(i, v, desc, sizeof desc, &label); v++)
-                CHECK_MORE(ptxk_operation_get(i)->emit(m, PTX__AT, desc) == PTX_E_NONE, label);
-        }
-        text = ptx_text(m, NULL);
-        if (!CHECK_MORE(text != NULL, ptx_get_error(m)->message)) {
-            ptx_module_free(m);
-            continue;
-        }
-        file = fopen(path, "w");
-        if (CHECK(file != NULL)) {
-            CHECK(fputs(text, file) >= 0);
-            (void)fclose(file);
-        }
-        ptx_module_free(m);
-        (void)snprintf(command, sizeof command, "ptxas -v -arch=sm_%u '%s' -o '%s.cubin' 2>&1", targets[t],
-                       path, path);
-        file = popen(command, "r");
-        if (!CHECK(file != NULL)) continue;
-        while (fgets(line, sizeof line, file)) {
-            const char *at = strstr(line, "Used "), *spill = strstr(line, "bytes stack frame, ");
-            if (strstr(line, "error") || strstr(line, "fatal")) CHECK_MORE(0, line);
-            if (strstr(line, "Compiling entry")) kernels++;
-            if (at && sscanf(at, "Used %u registers", &registers) == 1 && registers > most) most = registers;
-            if (spill
-                && sscanf(spill, "bytes stack frame, %u bytes spill stores, %u bytes spill loads", &stores,
-                          &loads)
-                       == 2)
-                CHECK_MORE(!stores && !loads, line);
-        }
-        status = pclose(file);
-        CHECK(status == 0);
-        printf("note: ptxas sm_%u: %u kernels, at most %u registers\n", targets[t], kernels, most);
-        (void)snprintf(command, sizeof command, "%s.cubin", path);
-        (void)remove(command);
-    }
-    (void)remove(path);
-    return 1;
-}
-
-int main(int argc, char **argv)
-{
-    const char *seed = getenv("PTXGEN_SEED");
-    int status = 0;
-    if (argc > 1 && !strcmp(argv[1], "ptxas")) {
-        every_example_assembles_without_spills();
-    } else {
-        uint64_t number = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
-        printf("seed: PTXGEN_SEED=%llu\n", (unsigned long long)number);
-        seed_state = number * 2862933555777941757u + 3037000493u;
-        if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
-        fill_pools();
-        bad_descriptions_are_refused();
-        heads_not_multiple_of_kv_heads_refused();
-        bad_shapes_are_refused();
-        registry_finds_its_operations();
-        if (CHECK(open_driver())) {
-            zero_length_gives_zeros();
-            length_above_max_seq_is_nan_and_touches_no_cache();
-            infinite_scores();
-            nan_scores_make_their_head_nan_and_no_other();
-            d_above_128_is_stored();
-            mixed_lengths_and_empty_chunks();
-            grid_cannot_be_chosen_wrong();
-            f16_and_bf16_of_all_magnitudes();
-            scale_is_used();
-            groups_of_more_than_8_heads();
-            offsets_past_2_to_32_elements();
-            every_head_dim_type_group_and_length();
-            traffic_is_within_5_percent_of_the_lower_bound();
-            printf("note: largest error: %.3f of its bound\n", worst);
-        }
-        free(pool_f32);
-        free(pool_f16);
-        free(pool_bf16);
-    }
-    if (failed) status = 1;
+    free(pool_f32);
+    free(pool_f16);
+    free(pool_bf16);
     printf("%u passed, %u failed\n", passed, failed);
-    return status;
+    return failed != 0;
 }

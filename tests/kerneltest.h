@@ -1,0 +1,180 @@
+/* kerneltest.h - what the tests of kernels share: checks that count, random numbers, the driver by name, and
+ * assembling every example for every target.
+ *
+ * Include it behind _POSIX_C_SOURCE and the implementation of ptxgen_kernels.h. */
+#ifndef KERNELTEST_H
+#define KERNELTEST_H
+
+#include "sim/ptxsim.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static unsigned passed, failed;
+
+static int check_at(int ok, const char *file, int line, const char *what, const char *more)
+{
+    if (ok) {
+        passed++;
+    } else {
+        failed++;
+        if (failed <= 50) printf("%s:%d: FAILED %s %s\n", file, line, what, more);
+    }
+    return ok;
+}
+#define CHECK(x) check_at((x) != 0, __FILE__, __LINE__, #x, "")
+#define CHECK_MORE(x, more) check_at((x) != 0, __FILE__, __LINE__, #x, more)
+
+/* -- random numbers -- */
+
+static uint64_t seed_state;
+
+static uint32_t random_u32(void)
+{
+    seed_state = seed_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed_state >> 32) ^ (uint32_t)(seed_state >> 59);
+}
+
+static uint32_t random_below(uint32_t n)
+{
+    return (uint32_t)((uint64_t)random_u32() * n >> 32);
+}
+
+static double random_within(double x)
+{
+    return ((double)random_u32() / 2147483648.0 - 1) * x;
+}
+
+/* -- the driver, what of it is needed -- */
+
+typedef uint64_t device_ptr;
+static struct {
+    int (*cuInit)(unsigned);
+    int (*cuDeviceGet)(int *, int);
+    int (*cuDeviceGetAttribute)(int *, int, int);
+    int (*cuDevicePrimaryCtxRetain)(void **, int);
+    int (*cuCtxSetCurrent)(void *);
+    int (*cuCtxSynchronize)(void);
+    int (*cuMemAlloc)(device_ptr *, size_t);
+    int (*cuMemFree)(device_ptr);
+    int (*cuMemcpyHtoD)(device_ptr, const void *, size_t);
+    int (*cuMemcpyDtoH)(void *, device_ptr, size_t);
+    int (*cuModuleLoadDataEx)(void **, const void *, unsigned, int *, void **);
+    int (*cuModuleUnload)(void *);
+    int (*cuModuleGetFunction)(void **, void *, const char *);
+    int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          void *, void **, void **);
+    /* of the CPU driver only */
+    int (*ptxsim_counters_get)(ptxsim_counters *, size_t);
+    void (*ptxsim_counters_reset)(void);
+    size_t (*ptxsim_report)(char *, size_t);
+    unsigned (*ptxsim_report_count)(void);
+    void (*ptxsim_report_clear)(void);
+} cu;
+static int capability;
+
+static int open_driver(void)
+{
+    const char *path = getenv("PTXGEN_CUDA_LIBRARY");
+    void *lib = dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW), *context;
+    int device, major, minor, missing = 0;
+    if (!lib) {
+        printf("cannot open the driver: %s\n", dlerror());
+        return 0;
+    }
+#define SYMBOL(field, name)                                                                                 \
+    do {                                                                                                    \
+        void *symbol = dlsym(lib, name);                                                                    \
+        memcpy(&cu.field, &symbol, sizeof symbol);                                                          \
+        if (!symbol && !strncmp(name, "cu", 2)) missing++;                                                  \
+    } while (0)
+    SYMBOL(cuInit, "cuInit");
+    SYMBOL(cuDeviceGet, "cuDeviceGet");
+    SYMBOL(cuDeviceGetAttribute, "cuDeviceGetAttribute");
+    SYMBOL(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+    SYMBOL(cuCtxSetCurrent, "cuCtxSetCurrent");
+    SYMBOL(cuCtxSynchronize, "cuCtxSynchronize");
+    SYMBOL(cuMemAlloc, "cuMemAlloc_v2");
+    SYMBOL(cuMemFree, "cuMemFree_v2");
+    SYMBOL(cuMemcpyHtoD, "cuMemcpyHtoD_v2");
+    SYMBOL(cuMemcpyDtoH, "cuMemcpyDtoH_v2");
+    SYMBOL(cuModuleLoadDataEx, "cuModuleLoadDataEx");
+    SYMBOL(cuModuleUnload, "cuModuleUnload");
+    SYMBOL(cuModuleGetFunction, "cuModuleGetFunction");
+    SYMBOL(cuLaunchKernel, "cuLaunchKernel");
+    SYMBOL(ptxsim_counters_get, "ptxsim_counters_get");
+    SYMBOL(ptxsim_counters_reset, "ptxsim_counters_reset");
+    SYMBOL(ptxsim_report, "ptxsim_report");
+    SYMBOL(ptxsim_report_count, "ptxsim_report_count");
+    SYMBOL(ptxsim_report_clear, "ptxsim_report_clear");
+#undef SYMBOL
+    if (missing || cu.cuInit(0) || cu.cuDeviceGet(&device, 0) || cu.cuDeviceGetAttribute(&major, 75, device)
+        || cu.cuDeviceGetAttribute(&minor, 76, device) || cu.cuDevicePrimaryCtxRetain(&context, device)
+        || cu.cuCtxSetCurrent(context)) {
+        printf("cannot start the driver (%d functions missing)\n", missing);
+        return 0;
+    }
+    capability = 10 * major + minor;
+    printf("driver: %s, sm_%d\n", cu.ptxsim_report ? "CPU" : "GPU", capability);
+    return 1;
+}
+
+static device_ptr upload(const void *data, size_t bytes)
+{
+    device_ptr p = 0;
+    if (!CHECK(cu.cuMemAlloc(&p, bytes ? bytes : 16) == 0)) return 0;
+    if (bytes) CHECK(cu.cuMemcpyHtoD(p, data, bytes) == 0);
+    return p;
+}
+
+/* The CPU driver has found nothing. */
+static void check_reports(void)
+{
+    static char text[4000];
+    if (!cu.ptxsim_report_count) return;
+    if (!CHECK(cu.ptxsim_report_count() == 0)) {
+        cu.ptxsim_report(text, sizeof text);
+        printf("%s\n", text);
+        cu.ptxsim_report_clear();
+    }
+}
+
+/* A module of the text, loaded; NULL, and a failed check with the driver's log, when it is refused. */
+static void *load_text(const char *text)
+{
+    static char log[8192];
+    int options[2] = {5, 6}; /* error log buffer, its size */
+    void *values[2], *module = NULL;
+    log[0] = 0;
+    values[0] = log;
+    values[1] = (void *)(uintptr_t)sizeof log;
+    CHECK_MORE(cu.cuModuleLoadDataEx(&module, text, 2, options, values) == 0, log);
+    return module;
+}
+
+/* Launches one launch of a plan with the block of arguments. */
+static int launch_entry(const ptx_module *m, void *module, const ptx_launch *l, void *args, size_t args_bytes)
+{
+    ptx_entry_info info;
+    void *function = NULL, *params[1];
+    params[0] = args;
+    return CHECK(ptx_entry_get(m, l->entry, &info)) && CHECK(info.param_bytes == args_bytes)
+           && CHECK(cu.cuModuleGetFunction(&function, module, info.name) == 0)
+           && CHECK(cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+                                      l->block[2], l->shared_bytes, NULL, params, NULL)
+                    == 0);
+}
+
+/* Takes PTXGEN_SEED or a fresh seed, and prints it. */
+static void start_random(void)
+{
+    const char *seed = getenv("PTXGEN_SEED");
+    uint64_t number = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
+    printf("seed: PTXGEN_SEED=%llu\n", (unsigned long long)number);
+    seed_state = number * 2862933555777941757u + 3037000493u;
+}
+
+#endif

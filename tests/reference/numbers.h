@@ -1,0 +1,81 @@
+/* numbers.h - the number formats that kernels store, read and written in double precision. */
+#ifndef REFERENCE_NUMBERS_H
+#define REFERENCE_NUMBERS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- f16: 1 sign, 5 exponent (bias 15), 10 fraction; bf16: the upper half of an f32 -- */
+
+static double ref_from_f16(uint16_t h)
+{
+    int exponent = h >> 10 & 31, fraction = h & 1023;
+    double x = exponent == 31 ? (fraction ? NAN : INFINITY)
+               : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                              : ldexp(fraction, -24);
+    return h & 0x8000 ? -x : x;
+}
+
+/* To nearest, ties to even. */
+static uint16_t ref_to_f16(double x)
+{
+    uint16_t sign = (uint16_t)(signbit(x) ? 0x8000 : 0);
+    double a = fabs(x), scaled;
+    int exponent, n;
+    if (isnan(x)) return 0x7fff;
+    if (a >= 65520) return (uint16_t)(sign | 0x7c00);
+    if (a < 0x1p-14)
+        return (uint16_t)(sign | (int)nearbyint(ldexp(a, 24))); /* may round up to the first normal */
+    (void)frexp(a, &exponent);
+    scaled = ldexp(a, 11 - exponent); /* 1024 ... 2048 */
+    n = (int)nearbyint(scaled);
+    return (uint16_t)(sign | (((exponent + 14) << 10) + (n - 1024)));
+}
+
+static float ref_float(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static double ref_from_bf16(uint16_t h)
+{
+    return ref_float((uint32_t)h << 16);
+}
+
+static uint16_t ref_to_bf16(double x)
+{
+    float f = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    if (isnan(f)) return 0x7fff;
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* What a cache of that type holds. */
+enum ref_format { REF_F32, REF_F16, REF_BF16 };
+
+static size_t ref_bytes(enum ref_format format)
+{
+    return format == REF_F32 ? 4 : 2;
+}
+
+static double ref_get(const void *array, enum ref_format format, size_t index)
+{
+    if (format == REF_F32) return ((const float *)array)[index];
+    return format == REF_F16 ? ref_from_f16(((const uint16_t *)array)[index])
+                             : ref_from_bf16(((const uint16_t *)array)[index]);
+}
+
+static void ref_put(void *array, enum ref_format format, size_t index, double x)
+{
+    if (format == REF_F32)
+        ((float *)array)[index] = (float)x;
+    else
+        ((uint16_t *)array)[index] = format == REF_F16 ? ref_to_f16(x) : ref_to_bf16(x);
+}
+
+#endif
