@@ -303,7 +303,9 @@ static uint32_t warp_run(sim_warp *w, uint32_t budget)
                 break;
             case F_SYNC: {
                 uint32_t gone = 0;
-                if (m && !synchronise(w, i, m, &gone)) {
+                bool here = !m || synchronise(w, i, m, &gone);
+                if (SIM_UNLIKELY(w->fault)) { w->issued += done; return done; }
+                if (!here) {
                     add_path(w, pc, gone, P_SYNC);
                     add_path(w, pc + 1, active & ~gone, P_RUN);
                     goto next;

@@ -532,9 +532,15 @@ static const sim_form forms[] = {
 
     /* bulk and tensor copies */
 
-    /* matrices: ldmatrix, mma, wmma */
+    /* matrices: ldmatrix, mma, wmma; shapes, types and their gates are tables in lower_tensor.c */
+    { "ldmatrix", "*", "*", "", S(65, 75), C_TENSOR, LOW(ldmatrix) },
+    { "stmatrix", "*", "*", "", S(78, 90), C_TENSOR, LOW(stmatrix) },
+    { "movmatrix", "*", "*", "", S(78, 75), C_TENSOR, LOW(movmatrix) },
+    { "mma", "*", "*", "", S(64, 70), C_TENSOR, LOW(mma) },
+    { "wmma", "*", "*", "", S(60, 70), C_TENSOR, LOW(wmma) },
 
     /* warpgroup matrices: wgmma */
+    { "wgmma", "*", "*", "", S(80, 90), C_TENSOR, LOW(wgmma) },
 
     /* barriers and warps */
     { "bar.cta.sync", "", "", "", S(78, 10), C_CONTROL, LOW(bar), .sub = 0, .x = X_ALIGNED },
@@ -568,13 +574,7 @@ enum { FORMS = sizeof forms / sizeof *forms };
 
 /* Instructions that exist but do not run here: said so, apart from what is illegal. A prefix of the
  * dotted name. */
-static const char *const absent[] = { "mma",
-                                      "wmma",
-                                      "wgmma",
-                                      "ldmatrix",
-                                      "stmatrix",
-                                      "movmatrix",
-                                      "tcgen05",
+static const char *const absent[] = { "tcgen05",
                                       "tex",
                                       "tld4",
                                       "txq",

@@ -37,6 +37,13 @@ void sim_lower_elect(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_activemask(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_nop(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_nanosleep(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_ldmatrix(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_stmatrix(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_movmatrix(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_mma(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_wmma(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_wgmma(struct sim_lower *lw, const sim_statement *s);
+bool sim_lower_is_matrix(const char *opcode);
 
 /* what lower_memory.c and lower.c share */
 typedef struct sim_frame {             /* one inlined copy of a function */
@@ -95,6 +102,7 @@ uint32_t sim_list_begin(sim_lower *lw, uint32_t count);
 uint32_t sim_register_slot(sim_lower *lw, uint32_t reg);
 bool     sim_symbol_address(sim_lower *lw, const sim_symbol *y, uint64_t *address, sim_space *space);
 bool     sim_not_implemented(const char *shown);
+bool     sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *slot, int64_t *offset, bool *wide);
 uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o);
 
 SIM_PRIVATE_END

@@ -139,6 +139,18 @@ static void settle_address(sim_lower *lw, address *a)
     a->offset = 0;
 }
 
+/* The same for the rows of a matrix. */
+bool sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *slot, int64_t *offset, bool *wide)
+{
+    address a;
+    if (!lower_address(lw, index, space, &a)) return false;
+    settle_address(lw, &a);
+    *slot = a.slot;
+    *offset = a.offset;
+    *wide = a.wide;
+    return true;
+}
+
 /* --- ld, st ----------------------------------------------------------------------------------- */
 
 static uint32_t vector_count(const sim_statement *s)

@@ -700,3 +700,24 @@ void sim_isspacep(sim_warp *w, const sim_ins *i, uint32_t m)
     }
     sim_pred_write(w, i->d, r, m);
 }
+
+/* --- a warp's access, for matrices ------------------------------------------------------------ */
+
+bool sim_aligned_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t align)
+{ return aligned(w, i, m, at, align); }
+
+/* sim_reach for the lanes of m, counted as one request; false after a fault. */
+bool sim_reach_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space,
+                   uint32_t bytes, uint32_t align, sim_access access, uint8_t **where)
+{
+    uint64_t in_window[SIM_LANES], first = m ? at[sim_lowest(m)] : 0;
+    sim_space counted = space;
+    if (!aligned(w, i, m, at, align)) return false;
+    SIM_EACH_LANE(l, m)
+        if (!(where[l] = sim_reach(w, i, l, at[l], space, bytes, access))) return false;
+    for (uint32_t l = 0; l < SIM_LANES; l++) in_window[l] = space == SP_GENERIC ? (uint32_t)at[l] : at[l];
+    if (space == SP_GENERIC)
+        counted = first - SIM_SHARED_WINDOW < SIM_WINDOW_SIZE ? SP_SHARED : first >> 48 ? SP_LOCAL : SP_GLOBAL;
+    if (m) count_request(w, counted == SP_SHARED ? in_window : at, m, bytes, counted, access != SIM_READ, 0);
+    return true;
+}

@@ -467,11 +467,11 @@ static void parse_operand(parser *s, sim_operand *o, int nesting);
 
 static void parse_list(parser *s, sim_operand *o, char close, int nesting)
 {
-    sim_operand buffer[64];
+    sim_operand buffer[SIM_MAX_LIST];
     uint16_t n = 0;
     if (!peek(s, close)) {
         do {
-            if (n == 64) sim_fatal(s->m, s->line, "Too many elements in list");
+            if (n == SIM_MAX_LIST) sim_fatal(s->m, s->line, "Too many elements in list");
             memset(&buffer[n], 0, sizeof buffer[n]);
             parse_operand(s, &buffer[n++], nesting + 1);
         } while (accept(s, ','));
@@ -651,6 +651,7 @@ static void parse_instruction(parser *s)
     if (peek(s, ':')) syntax(s);
     char shown[200];
     int unknown = 0;
+    bool matrix = sim_lower_is_matrix(st.opcode);             /* these read their modifiers themselves */
     char unknown_name[48] = "";
     size_t shown_length = (size_t)snprintf(shown, sizeof shown, "%s", st.opcode);
     while (*s->p == '.') {
@@ -662,6 +663,7 @@ static void parse_instruction(parser *s)
         if (shown_length + n + 2 < sizeof shown)
             shown_length += (size_t)snprintf(shown + shown_length, sizeof shown - shown_length, ".%.*s",
                                              (int)n, at);
+        if (matrix) { skip(s); continue; }
         sim_type t = sim_type_find(at, n);
         int mod = t == T_NONE ? sim_mod_find(at, n) : M_NONE;
         if (t != T_NONE) {
@@ -690,6 +692,7 @@ static void parse_instruction(parser *s)
         skip_statement(s);
         return;
     }
+    if (matrix) st.words = copy(s, shown + strlen(st.opcode), shown_length - strlen(st.opcode));
     sim_operand operands[SIM_MAX_OPERANDS];
     uint8_t n = 0;
     if (!peek(s, ';')) {

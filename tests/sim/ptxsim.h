@@ -44,6 +44,7 @@ typedef struct ptxsim_counters {
     uint64_t barriers;                 /* warps that arrived at a block barrier */
     uint64_t divergent_branches;       /* branches that split a warp */
     uint64_t async_copies, async_copy_bytes;   /* cp.async, per thread */
+    uint64_t tensor_operations;        /* mma, wmma, wgmma: two for each multiply-add of the shape */
 } ptxsim_counters;
 
 /* Copies at most `size` bytes of the counters to `out`; returns 0, or 1 (CUDA_ERROR_INVALID_VALUE) for a

@@ -9,6 +9,7 @@
  *   lanes.def    one line per 32-lane operation       count.c      counters
  *   scalar.c     compiles lanes.def per CPU level     device.c     chips
  *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
+ *   lower_tensor.c  the same for matrices             tensor.c     mma, wmma, wgmma, ldmatrix
  *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking   */
 #ifndef SIM_H
 #define SIM_H
@@ -197,7 +198,7 @@ struct sim_operand {
     sim_operand *items;                /* O_VECTOR, O_LIST: elements; O_ADDRESS: the base; O_PAIR: two */
 };
 
-enum { SIM_MAX_OPERANDS = 10, SIM_MAX_TYPES = 6 };
+enum { SIM_MAX_OPERANDS = 10, SIM_MAX_TYPES = 6, SIM_MAX_LIST = 128 };   /* wgmma has lists of 128 */
 
 typedef struct sim_statement {
     const struct sim_form *form;
@@ -207,6 +208,7 @@ typedef struct sim_statement {
     bool guard_negate;
     uint8_t type_count, operand_count;
     uint8_t types[SIM_MAX_TYPES];
+    const char *words;                 /* matrix instructions: all modifiers and types, as written */
     sim_mods mods;
     sim_operand *operands;
 } sim_statement;
@@ -659,6 +661,9 @@ sim_handler sim_op_handler(int op);
 typedef enum sim_access { SIM_READ, SIM_WRITE, SIM_UPDATE } sim_access;
 uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, sim_space space,
                    uint32_t bytes, sim_access access);
+bool sim_aligned_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t align);
+bool sim_reach_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space,
+                   uint32_t bytes, uint32_t align, sim_access access, uint8_t **where);
 
 /* memory.c, warp.c: handlers that lower.c names */
 void sim_ld(sim_warp *w, const sim_ins *i, uint32_t mask);

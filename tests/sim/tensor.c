@@ -1,0 +1,599 @@
+/* tensor.c - matrix instructions: ldmatrix, stmatrix, movmatrix, mma, wmma, wgmma.
+ *
+ * A warp's fragments are spread out into matrices of doubles, multiplied by plain loops that the compiler
+ * vectorises, and gathered again. Products of the formats here are exact in double, and so are the
+ * integers; a sum starts with C, goes through k upwards in double and is rounded once to D's type. f64
+ * rounds each step, as its multiply-add does.
+ *
+ * With g = lane / 4, t = lane % 4 and `per` elements in a register, register r of
+ *   A holds row g + 8 (r & 1), columns t per + 4 per (r >> 1) + 0, 1, ...; of 8 rows: columns t per + 4 per r
+ *   B holds column g, rows t per + 4 per r + 0, 1, ...
+ *   C and D hold row g + 8 (e >> 1 & 1), column 2 t + (e & 1), e counting elements
+ * and larger matrices (wmma, wgmma) are such tiles one after the other. */
+#include "tensor.h"
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")
+#endif
+#include "arith.h"
+
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif
+
+enum {
+    MAX_A = 16 * 128, MAX_B = 128 * 8, MAX_C = 16 * 256,      /* elements; the largest of any mma and wmma */
+    MAX_WIDE_B = 64 * 256,                                    /* wgmma */
+    MAX_PER = 8
+};
+
+const sim_element_info sim_elements[E_COUNT] = {
+    [E_NONE] = { "", 0 },          [E_F16] = { "f16", 16 },   [E_BF16] = { "bf16", 16 },
+    [E_TF32] = { "tf32", 32 },     [E_F32] = { "f32", 32 },   [E_F64] = { "f64", 64 },
+    [E_S32] = { "s32", 32 },       [E_S8] = { "s8", 8 },      [E_U8] = { "u8", 8 },
+    [E_S4] = { "s4", 4 },          [E_U4] = { "u4", 4 },      [E_B1] = { "b1", 1 },
+    [E_E4M3] = { "e4m3", 8 },      [E_E5M2] = { "e5m2", 8 },  [E_E3M2] = { "e3m2", 8 },
+    [E_E2M3] = { "e2m3", 8 },      [E_E2M1] = { "e2m1", 4 },  [E_E2M1_BYTE] = { "e2m1 in a byte", 8 },
+    [E_UE8M0] = { "ue8m0", 8 },    [E_UE4M3] = { "ue4m3", 8 }, [E_B16] = { "b16", 16 },
+    [E_B8] = { "b8", 8 },          [E_B8X16] = { "b8x16", 8 }, [E_B6X16] = { "b6x16_p32", 8 },
+    [E_B4X16] = { "b4x16_p64", 8 },
+};
+
+/* --- elements --------------------------------------------------------------------------------- */
+
+static double byte_values[E_COUNT][256];
+static bool have_avx2;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+
+/* Formats without infinity or NaN: exponent and mantissa of the given widths. */
+static double plain_float(uint32_t x, int exponent, int mantissa, int bias)
+{
+    uint32_t e = x >> mantissa & ((1u << exponent) - 1), m = x & ((1u << mantissa) - 1);
+    double v = e ? ldexp((double)(m + (1u << mantissa)), (int)e - bias - mantissa)
+                 : ldexp((double)m, 1 - bias - mantissa);
+    return x >> (exponent + mantissa) & 1 ? -v : v;
+}
+
+static void prepare(void)
+{
+    for (uint32_t x = 0; x < 256; x++) {
+        byte_values[E_S8][x] = (int8_t)x;
+        byte_values[E_U8][x] = x;
+        byte_values[E_S4][x] = (int)((x & 15) ^ 8) - 8;
+        byte_values[E_U4][x] = x & 15;
+        byte_values[E_E4M3][x] = unpack_small(x, &small_e4m3);
+        byte_values[E_E5M2][x] = unpack_small(x, &small_e5m2);
+        byte_values[E_E3M2][x] = plain_float(x & 63, 3, 2, 3);
+        byte_values[E_E2M3][x] = plain_float(x & 63, 2, 3, 1);
+        byte_values[E_E2M1][x] = plain_float(x & 15, 2, 1, 1);
+        byte_values[E_E2M1_BYTE][x] = plain_float(x >> 2 & 15, 2, 1, 1);
+        byte_values[E_UE8M0][x] = x == 255 ? (double)NAN : ldexp(1, (int)x - 127);
+        byte_values[E_UE4M3][x] = unpack_small(x & 127, &small_e4m3);
+    }
+    byte_values[E_E4M3][0x7f] = byte_values[E_E4M3][0xff] = byte_values[E_UE4M3][0x7f] = (double)NAN;
+    byte_values[E_UE4M3][0xff] = (double)NAN;
+#if defined(__x86_64__) && defined(__GNUC__)
+    const char *wish = getenv("PTXSIM_LEVEL");
+    have_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+                && !(wish && !strcmp(wish, "base"));
+#endif
+}
+
+static inline double tf32_value(uint32_t x) { return (double)F(x & 0xffffe000); }
+
+static uint32_t per_register(uint8_t type)
+{ return sim_elements[type].bits >= 32 ? 1 : 32u / sim_elements[type].bits; }
+
+/* The elements of one register of every lane. */
+static void expand(uint8_t type, const uint32_t *s, double out[MAX_PER][SIM_LANES])
+{
+    const double *table = byte_values[type];
+    switch (type) {
+    case E_F16:
+        for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = (double)H(s[l] & 0xffff);
+        for (uint32_t l = 0; l < SIM_LANES; l++) out[1][l] = (double)H(s[l] >> 16);
+        break;
+    case E_BF16:
+        for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = (double)F(s[l] << 16);
+        for (uint32_t l = 0; l < SIM_LANES; l++) out[1][l] = (double)F(s[l] & 0xffff0000);
+        break;
+    case E_TF32: for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = tf32_value(s[l]); break;
+    case E_F32:  for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = (double)F(s[l]); break;
+    case E_S32:  for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = (double)(s32)s[l]; break;
+    case E_F64: { const uint64_t *x = (const uint64_t *)(const void *)s;
+        for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = D(x[l]);
+        break; }
+    case E_S4: case E_U4: case E_E2M1:
+        for (uint32_t e = 0; e < 8; e++)
+            for (uint32_t l = 0; l < SIM_LANES; l++) out[e][l] = table[s[l] >> e * 4 & 15];
+        break;
+    default:
+        for (uint32_t e = 0; e < 4; e++)
+            for (uint32_t l = 0; l < SIM_LANES; l++) out[e][l] = table[s[l] >> e * 8 & 255];
+        break;
+    }
+}
+
+/* The bits of a result of that type. */
+static uint64_t pack(uint8_t type, double x, bool saturate)
+{
+    switch (type) {
+    case E_F16: return h16(narrow_odd(x));
+    case E_F32: return c32((float)x);
+    case E_F64: return isnan(x) ? UINT64_C(0x7ff8000000000000) : UD(x);
+    default:    return saturate ? clamp_s32((s64)x) : (uint32_t)(s64)x;
+    }
+}
+
+/* --- where an element lies -------------------------------------------------------------------- */
+
+typedef struct place { uint32_t row, col; } place;
+
+/* The first element of register r of lane l; the others follow along k. */
+static inline place place_a(uint32_t rows, uint32_t k, uint32_t per, uint32_t r, uint32_t l)
+{
+    uint32_t g = l >> 2, t = l & 3;
+    if (rows == 8) return (place){ g, (t + 4 * r) * per };
+    uint32_t block = k / (2 * per);                           /* registers of 16 rows */
+    uint32_t tile = r / block, in = r % block;
+    return (place){ tile * 16 + g + 8 * (in & 1), (t + 4 * (in >> 1)) * per };
+}
+
+static inline place place_b(uint32_t k, uint32_t per, uint32_t r, uint32_t l)
+{
+    uint32_t block = k / (4 * per);                           /* registers of 8 columns */
+    return (place){ ((l & 3) + 4 * (r % block)) * per, r / block * 8 + (l >> 2) };
+}
+
+static inline place place_c(uint32_t rows, uint32_t columns, uint32_t e, uint32_t l)
+{
+    uint32_t g = l >> 2, t = l & 3, each = rows == 8 ? 2 : 4, tile = e / each, in = e % each;
+    return (place){ tile / (columns / 8) * 16 + g + 8 * (in >> 1), tile % (columns / 8) * 8 + 2 * t + (in & 1) };
+}
+
+/* m8n8k4 of f16: lanes 4q..4q+3 and 16+4q..16+4q+3 make product q. */
+static inline place place_quad_c(uint8_t type, uint32_t e, uint32_t l)
+{
+    uint32_t half = l >> 4 & 1;
+    if (type == E_F16) return (place){ (l & 3) + 4 * half, e };
+    return (place){ (l & 1) + (e & 2) + 4 * half, (e & 4) + (l & 2) + (e & 1) };
+}
+
+/* --- fragments -------------------------------------------------------------------------------- */
+
+/* Registers that hold the matrix once; wmma's f16 fragments have copies behind them. */
+static uint32_t needed(const sim_fragment *f, uint32_t elements)
+{
+    uint32_t n = elements / (SIM_LANES * per_register(f->type));
+    return n < f->regs ? n : f->regs;
+}
+
+static const uint32_t *slot_of(const sim_warp *w, const sim_fragment *f, uint32_t r)
+{ return sim_slot(w, w->kernel->lists[f->list + r]); }
+
+static void read_a(const sim_warp *w, const sim_fragment *f, uint32_t rows, uint32_t k, double *a)
+{
+    double x[MAX_PER][SIM_LANES];
+    uint32_t per = per_register(f->type), n = needed(f, rows * k);
+    for (uint32_t r = 0; r < n; r++) {
+        expand(f->type, slot_of(w, f, r), x);
+        for (uint32_t l = 0; l < SIM_LANES; l++) {
+            place p = place_a(rows, k, per, r, l);
+            for (uint32_t e = 0; e < per; e++) a[p.row * k + p.col + e] = x[e][l];
+        }
+    }
+}
+
+static void read_b(const sim_warp *w, const sim_fragment *f, uint32_t k, uint32_t columns, double *b)
+{
+    double x[MAX_PER][SIM_LANES];
+    uint32_t per = per_register(f->type), n = needed(f, columns * k);
+    for (uint32_t r = 0; r < n; r++) {
+        expand(f->type, slot_of(w, f, r), x);
+        for (uint32_t l = 0; l < SIM_LANES; l++) {
+            place p = place_b(k, per, r, l);
+            for (uint32_t e = 0; e < per; e++) b[(p.row + e) * columns + p.col] = x[e][l];
+        }
+    }
+}
+
+static void read_c(const sim_warp *w, const sim_fragment *f, uint32_t rows, uint32_t columns, double *c)
+{
+    double x[MAX_PER][SIM_LANES];
+    uint32_t per = per_register(f->type);
+    for (uint32_t r = 0; r < f->regs; r++) {
+        expand(f->type, slot_of(w, f, r), x);
+        for (uint32_t e = 0; e < per; e++)
+            for (uint32_t l = 0; l < SIM_LANES; l++) {
+                place p = place_c(rows, columns, r * per + e, l);
+                c[p.row * columns + p.col] = x[e][l];
+            }
+    }
+}
+
+static void write_register(sim_warp *w, const sim_fragment *f, uint32_t r, const double x[2][SIM_LANES],
+                           bool saturate, uint32_t m)
+{
+    uint32_t *d = (uint32_t *)(uintptr_t)slot_of(w, f, r);
+    uint64_t *wide = (uint64_t *)(void *)d;
+    uint32_t out[SIM_LANES];
+    switch (f->type) {
+    case E_F64: SIM_EACH_LANE(l, m) wide[l] = pack(E_F64, x[0][l], false); return;
+    case E_F16:
+        for (uint32_t l = 0; l < SIM_LANES; l++)
+            out[l] = h16(narrow_odd(x[0][l])) | h16(narrow_odd(x[1][l])) << 16;
+        break;
+    case E_F32: for (uint32_t l = 0; l < SIM_LANES; l++) out[l] = c32((float)x[0][l]); break;
+    default:    for (uint32_t l = 0; l < SIM_LANES; l++) out[l] = (uint32_t)pack(E_S32, x[0][l], saturate);
+    }
+    if (m == SIM_FULL) memcpy(d, out, sizeof out);
+    else SIM_EACH_LANE(l, m) d[l] = out[l];
+}
+
+static void write_d(sim_warp *w, const sim_fragment *f, uint32_t rows, uint32_t columns, const double *c,
+                    bool saturate, uint32_t m)
+{
+    double x[2][SIM_LANES];
+    uint32_t per = per_register(f->type);
+    for (uint32_t r = 0; r < f->regs; r++) {
+        for (uint32_t e = 0; e < per; e++)
+            for (uint32_t l = 0; l < SIM_LANES; l++) {
+                place p = place_c(rows, columns, r * per + e, l);
+                x[e][l] = c[p.row * columns + p.col];
+            }
+        write_register(w, f, r, (const double (*)[SIM_LANES])x, saturate, m);
+    }
+}
+
+/* --- products --------------------------------------------------------------------------------- */
+
+#if defined(__GNUC__)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE inline
+#endif
+
+/* c[m][n] += a[m][k] b[k][n], k upwards; n is a multiple of 8. `fused` for f64, whose products round. */
+static ALWAYS_INLINE void multiply_by(const double *restrict a, const double *restrict b, double *restrict c,
+                                      uint32_t m, uint32_t n, uint32_t k, bool fused)
+{
+    for (uint32_t i = 0; i < m; i += 2)
+        for (uint32_t j = 0; j < n; j += 8) {
+            double s[8], t[8], *c0 = c + i * n + j, *c1 = c0 + n;
+            const double *a0 = a + i * k, *a1 = a0 + k;
+            for (uint32_t q = 0; q < 8; q++) { s[q] = c0[q]; t[q] = c1[q]; }
+            for (uint32_t z = 0; z < k; z++) {
+                const double *x = b + z * n + j;
+                double u = a0[z], v = a1[z];
+                if (fused) for (uint32_t q = 0; q < 8; q++) { s[q] = fma(u, x[q], s[q]); t[q] = fma(v, x[q], t[q]); }
+                else for (uint32_t q = 0; q < 8; q++) { s[q] += u * x[q]; t[q] += v * x[q]; }
+            }
+            for (uint32_t q = 0; q < 8; q++) { c0[q] = s[q]; c1[q] = t[q]; }
+        }
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2,fma"))) static void multiply_avx2(const double *a, const double *b, double *c,
+                                                              uint32_t m, uint32_t n, uint32_t k)
+{ multiply_by(a, b, c, m, n, k, true); }                     /* exact products: fused or not is the same */
+#endif
+
+static void multiply(const double *a, const double *b, double *c, uint32_t m, uint32_t n, uint32_t k,
+                     bool rounds)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (have_avx2) { multiply_avx2(a, b, c, m, n, k); return; }
+#endif
+    if (rounds) multiply_by(a, b, c, m, n, k, true);
+    else multiply_by(a, b, c, m, n, k, false);
+}
+
+/* Lanes that an instruction for the whole warp lacks because the block has no such threads, or because
+ * they have left; those that go another way have been told by exec.c. */
+static void whole_warp(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    pthread_once(&prepared, prepare);
+    if (SIM_UNLIKELY(m != SIM_FULL) && !(w->live & ~m) && sim_option.sync_masks)
+        sim_report_at(w, i, "absent-lane", sim_lowest(m), "only lanes 0x%08x of the warp are here; all 32 are needed",
+                      m);
+}
+
+/* --- sparse A --------------------------------------------------------------------------------- */
+
+/* Two bits say where a stored element (4-bit types: a pair) lies among four; tf32: four bits, one of two. */
+static void spread(const sim_warp *w, const sim_tensor *t, const double *stored, double *a)
+{
+    const uint32_t *meta = sim_slot(w, t->metadata);
+    uint32_t bits = sim_elements[t->a.type].bits, unit = bits == 4 ? 2 : 1, row_units = t->k / 2 / unit;
+    bool halves = bits >= 16;                                 /* 16 bits for rows g and g + 8, or 32 for one */
+    uint32_t index_bits = bits == 32 ? 4 : 2, each = (halves ? 16 : 32) / index_bits,
+             words = row_units / each * (halves ? 1 : 2), first = words < 4 ? t->selector * words : 0;
+    memset(a, 0, sizeof *a * 16 * t->k);
+    for (uint32_t row = 0; row < 16; row++)
+        for (uint32_t j = 0; j < row_units; j++) {
+            uint32_t word = halves ? j / each : j / each * 2 + (row >> 3);
+            uint32_t shift = j % each * index_bits + (halves ? row >> 3 << 4 : 0);
+            uint32_t index = meta[(row & 7) * 4 + ((first + word) & 3)] >> shift & 3;
+            uint32_t to = bits == 32 ? j * 2 + (index >> 1) : (j / 2 * 4 + index) * unit;
+            for (uint32_t e = 0; e < unit; e++) a[row * t->k + to + e] = stored[row * (t->k / 2) + j * unit + e];
+        }
+}
+
+/* --- block scales ----------------------------------------------------------------------------- */
+
+static void scale_blocks(const sim_warp *w, const sim_tensor *t, double *a, double *b)
+{
+    const double *table = byte_values[t->scale_type];
+    const uint32_t *sa = sim_slot(w, t->scale[0]), *sb = sim_slot(w, t->scale[1]);
+    uint32_t byte_a = sim_slot(w, t->scale_byte[0])[0], byte_b = sim_slot(w, t->scale_byte[1])[0],
+             thread_a = sim_slot(w, t->scale_thread[0])[0], thread_b = sim_slot(w, t->scale_thread[1])[0];
+    uint32_t block = t->k / t->scale_vectors;
+    for (uint32_t row = 0; row < t->m; row++)
+        for (uint32_t z = 0; z < t->k; z++) {
+            uint32_t lane = (row & 7) * 4 + (thread_a & 1) * 2 + (row >> 3);
+            a[row * t->k + z] *= table[sa[lane] >> ((byte_a + z / block) & 3) * 8 & 255];
+        }
+    for (uint32_t z = 0; z < t->k; z++)
+        for (uint32_t col = 0; col < t->n; col++)
+            b[z * t->n + col] *= table[sb[col * 4 + (thread_b & 3)] >> ((byte_b + z / block) & 3) * 8 & 255];
+}
+
+/* --- mma, wmma.mma ---------------------------------------------------------------------------- */
+
+static void mma_bits(sim_warp *w, const sim_tensor *t, uint32_t m)
+{
+    uint32_t a[16][8], b[8][8], words = t->k / 32;
+    double c[MAX_C];
+    for (uint32_t r = 0; r < t->a.regs; r++) {
+        const uint32_t *s = slot_of(w, &t->a, r);
+        for (uint32_t l = 0; l < SIM_LANES; l++) {
+            place p = place_a(t->m, t->k, 32, r, l);
+            a[p.row][p.col / 32] = s[l];
+        }
+    }
+    for (uint32_t r = 0; r < t->b.regs; r++) {
+        const uint32_t *s = slot_of(w, &t->b, r);
+        for (uint32_t l = 0; l < SIM_LANES; l++) {
+            place p = place_b(t->k, 32, r, l);
+            b[p.col][p.row / 32] = s[l];
+        }
+    }
+    read_c(w, &t->c, t->m, t->n, c);
+    for (uint32_t row = 0; row < t->m; row++)
+        for (uint32_t col = 0; col < 8; col++)
+            for (uint32_t z = 0; z < words; z++)
+                c[row * 8 + col] += popc32(t->bit_and ? a[row][z] & b[col][z] : a[row][z] ^ b[col][z]);
+    write_d(w, &t->d, t->m, t->n, c, false, m);
+}
+
+static void mma_quads(sim_warp *w, const sim_tensor *t, uint32_t m)
+{
+    double a[4][8][4] = { { { 0 } } }, b[4][4][8] = { { { 0 } } }, c[4][8][8] = { { { 0 } } }, x[MAX_PER][SIM_LANES];
+    for (uint32_t r = 0; r < 2; r++) {
+        expand(E_F16, slot_of(w, &t->a, r), x);
+        for (uint32_t e = 0; e < 2; e++)
+            for (uint32_t l = 0; l < SIM_LANES; l++) {
+                uint32_t n = r * 2 + e, up = l >> 4 ? 4 : 0;
+                if (t->a_col) a[l >> 2 & 3][n + up][l & 3] = x[e][l];
+                else a[l >> 2 & 3][(l & 3) + up][n] = x[e][l];
+            }
+        expand(E_F16, slot_of(w, &t->b, r), x);
+        for (uint32_t e = 0; e < 2; e++)
+            for (uint32_t l = 0; l < SIM_LANES; l++) {
+                uint32_t n = r * 2 + e, up = l >> 4 ? 4 : 0;
+                if (t->b_col) b[l >> 2 & 3][n][(l & 3) + up] = x[e][l];
+                else b[l >> 2 & 3][l & 3][n + up] = x[e][l];
+            }
+    }
+    uint32_t per = per_register(t->c.type);
+    for (uint32_t r = 0; r < t->c.regs; r++) {
+        expand(t->c.type, slot_of(w, &t->c, r), x);
+        for (uint32_t e = 0; e < per; e++)
+            for (uint32_t l = 0; l < SIM_LANES; l++) {
+                place p = place_quad_c(t->c.type, r * per + e, l);
+                c[l >> 2 & 3][p.row][p.col] = x[e][l];
+            }
+    }
+    for (uint32_t q = 0; q < 4; q++) multiply(a[q][0], b[q][0], c[q][0], 8, 8, 4, false);
+    per = per_register(t->d.type);
+    for (uint32_t r = 0; r < t->d.regs; r++) {
+        for (uint32_t e = 0; e < per; e++)
+            for (uint32_t l = 0; l < SIM_LANES; l++) {
+                place p = place_quad_c(t->d.type, r * per + e, l);
+                x[e][l] = c[l >> 2 & 3][p.row][p.col];
+            }
+        write_register(w, &t->d, r, (const double (*)[SIM_LANES])x, false, m);
+    }
+}
+
+void sim_mma(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    static const int modes[4] = { FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD };
+    const sim_tensor *t = sim_tensor_of(i);
+    double a[MAX_A], b[MAX_B], c[MAX_C];
+    whole_warp(w, i, m);
+    w->worker->counts.c.tensor_operations += 2u * t->m * t->n * t->k * (t->quads ? 4u : 1u);
+    if (t->quads) { mma_quads(w, t, m); return; }
+    if (t->a.type == E_B1) { mma_bits(w, t, m); return; }
+    if (t->sparse) {
+        double stored[MAX_A / 2];
+        read_a(w, &t->a, t->m, t->k / 2u, stored);
+        spread(w, t, stored, a);
+    } else read_a(w, &t->a, t->m, t->k, a);
+    read_b(w, &t->b, t->k, t->n, b);
+    read_c(w, &t->c, t->m, t->n, c);
+    if (t->scale_vectors) scale_blocks(w, t, a, b);
+    if (t->rounding) fesetround(modes[t->rounding]);
+    multiply(a, b, c, t->m, t->n, t->k, t->a.type == E_F64);
+    if (t->rounding) fesetround(FE_TONEAREST);
+    write_d(w, &t->d, t->m, t->n, c, t->saturate, m);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static void lane_addresses(const sim_warp *w, const sim_tensor *t, uint64_t *at)
+{
+    const uint32_t *narrow = sim_slot(w, t->address);
+    const uint64_t *wide = sim_slot64(w, t->address);
+    for (uint32_t l = 0; l < SIM_LANES; l++)
+        at[l] = t->wide ? wide[l] + (uint64_t)t->offset : (uint32_t)(narrow[l] + (uint32_t)t->offset);
+}
+
+/* The sixteen bytes at each of the first `rows` lanes' addresses. */
+static bool reach_rows(sim_warp *w, const sim_ins *i, const sim_tensor *t, uint32_t rows, uint32_t m,
+                       sim_access access, uint8_t **row)
+{
+    uint64_t at[SIM_LANES];
+    uint32_t lanes = rows == 32 ? SIM_FULL : (1u << rows) - 1;
+    lane_addresses(w, t, at);
+    if (t->space == SP_GENERIC)                               /* they have to point to shared memory */
+        for (uint32_t l = 0; l < SIM_LANES; l++) at[l] -= SIM_SHARED_WINDOW;
+    for (uint32_t l = 0; l < SIM_LANES; l++) row[l] = NULL;
+    return sim_reach_all(w, i, lanes & m, at, SP_SHARED, 16, 16, access, row);
+}
+
+void sim_ldmatrix(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const sim_tensor *t = sim_tensor_of(i);
+    bool big = t->m == 16, packed = t->a.type == E_B6X16 || t->a.type == E_B4X16;
+    uint32_t rows = (big ? 16u : 8u) * t->count, out[4][SIM_LANES] = { { 0 } };
+    uint8_t *row[SIM_LANES], bytes[SIM_LANES][16] = { { 0 } };
+    whole_warp(w, i, m);
+    if (!reach_rows(w, i, t, rows, m, SIM_READ, row)) return;
+    for (uint32_t l = 0; l < rows; l++) {
+        if (!row[l]) continue;
+        if (!packed) { memcpy(bytes[l], row[l], 16); continue; }
+        uint32_t bits = t->a.type == E_B6X16 ? 6 : 4;
+        for (uint32_t e = 0; e < 16; e++) {
+            uint32_t at = e * bits, two = row[l][at / 8] | (uint32_t)row[l][(at + 7) / 8] << 8;
+            if (at / 8 == (at + 7) / 8) two = row[l][at / 8];
+            bytes[l][e] = (uint8_t)(two >> at % 8 & ((1u << bits) - 1));
+        }
+    }
+    for (uint32_t r = 0; r < t->d.regs; r++)
+        for (uint32_t l = 0; l < SIM_LANES; l++) {
+            uint32_t g = l >> 2, s = l & 3, v;
+            if (big) {                                        /* bytes, transposed: two registers a matrix */
+                const uint8_t (*p)[16] = (const uint8_t (*)[16])bytes + r / 2 * 16 + s * 4;
+                uint32_t col = g + 8 * (r & 1);
+                v = p[0][col] | (uint32_t)p[1][col] << 8 | (uint32_t)p[2][col] << 16 | (uint32_t)p[3][col] << 24;
+            } else if (t->trans) {
+                const uint8_t *p = bytes[r * 8 + s * 2] + g * 2, *q = bytes[r * 8 + s * 2 + 1] + g * 2;
+                v = p[0] | (uint32_t)p[1] << 8 | (uint32_t)q[0] << 16 | (uint32_t)q[1] << 24;
+            } else memcpy(&v, bytes[r * 8 + g] + s * 4, 4);
+            out[r][l] = v;
+        }
+    for (uint32_t r = 0; r < t->d.regs; r++) {
+        uint32_t *d = (uint32_t *)(uintptr_t)slot_of(w, &t->d, r);
+        SIM_EACH_LANE(l, m) d[l] = out[r][l];
+    }
+}
+
+void sim_stmatrix(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const sim_tensor *t = sim_tensor_of(i);
+    uint8_t *row[SIM_LANES];
+    whole_warp(w, i, m);
+    if (!reach_rows(w, i, t, t->count * 8u, m, SIM_WRITE, row)) return;
+    for (uint32_t r = 0; r < t->count; r++) {
+        const uint32_t *s = slot_of(w, &t->a, r);
+        uint8_t **p = row + r * 8;
+        SIM_EACH_LANE(l, m) {
+            uint32_t g = l >> 2, q = l & 3, v = s[l];
+            if (t->a.type == E_B8) {                          /* bytes: rows 2q and 2q + 1, columns g and g + 8 */
+                for (uint32_t e = 0; e < 4; e++)
+                    if (p[q * 2 + (e & 1)]) p[q * 2 + (e & 1)][g + 8 * (e >> 1)] = (uint8_t)(v >> e * 8);
+            } else if (t->trans) {
+                uint16_t low = (uint16_t)v, high = (uint16_t)(v >> 16);
+                if (p[q * 2]) memcpy(p[q * 2] + g * 2, &low, 2);
+                if (p[q * 2 + 1]) memcpy(p[q * 2 + 1] + g * 2, &high, 2);
+            } else if (p[g]) memcpy(p[g] + q * 4, &v, 4);
+        }
+    }
+}
+
+void sim_movmatrix(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const uint32_t *a = sim_slot(w, i->a);
+    uint32_t out[SIM_LANES], *d = sim_slot(w, i->d);
+    whole_warp(w, i, m);
+    for (uint32_t l = 0; l < SIM_LANES; l++) {
+        uint32_t g = l >> 2, t = l & 3, shift = (g & 1) * 16;
+        out[l] = pair16(a[t * 8 + g / 2] >> shift, a[t * 8 + 4 + g / 2] >> shift);
+    }
+    SIM_EACH_LANE(l, m) d[l] = out[l];
+}
+
+/* --- wmma.load, wmma.store -------------------------------------------------------------------- */
+
+typedef struct walk { uint32_t rows, columns, elements, per; bool along_rows; } walk;
+
+static walk walk_of(const sim_tensor *t, const sim_fragment *f)
+{
+    walk k = { .per = per_register(f->type) };
+    k.rows = t->part == 'b' ? t->k : t->m;
+    k.columns = t->part == 'a' ? t->k : t->n;
+    k.along_rows = t->part != 'b';                            /* a register's elements follow along a row */
+    k.elements = f->type == E_F64 ? k.rows * k.columns / SIM_LANES : needed(f, k.rows * k.columns);
+    return k;
+}
+
+static place place_in(const sim_tensor *t, const sim_fragment *f, const walk *k, uint32_t r, uint32_t e, uint32_t l)
+{
+    place p;
+    (void)f;
+    switch (t->part) {
+    case 'a': p = place_a(t->m, t->k, k->per, r, l); p.col += e; return p;
+    case 'b': p = place_b(t->k, k->per, r, l); p.row += e; return p;
+    default:  return place_c(t->m, t->n, r * k->per + e, l);
+    }
+}
+
+/* One register of every lane, from or to memory, in as few accesses as the layout allows. */
+static bool wmma_register(sim_warp *w, const sim_ins *i, const sim_tensor *t, const sim_fragment *f, const walk *k,
+                          uint32_t r, const uint64_t *base, const uint64_t *stride, uint32_t m, bool store)
+{
+    uint32_t bits = sim_elements[f->type].bits, *s = (uint32_t *)(uintptr_t)slot_of(w, f, r);
+    bool together = k->per == 1 || k->along_rows != t->a_col;
+    uint32_t steps = together ? 1 : k->per, bytes = together ? (bits == 64 ? 8 : 4) : bits / 8;
+    for (uint32_t e = 0; e < steps; e++) {
+        uint64_t at[SIM_LANES];
+        uint8_t *where[SIM_LANES];
+        for (uint32_t l = 0; l < SIM_LANES; l++) {
+            place p = place_in(t, f, k, r, e, l);
+            uint64_t n = t->a_col ? p.col * stride[l] + p.row : p.row * stride[l] + p.col;
+            at[l] = base[l] + (bits < 8 ? n * bits / 8 : n * (bits / 8));
+        }
+        if (!sim_reach_all(w, i, m, at, (sim_space)t->space, bytes, bytes, store ? SIM_WRITE : SIM_READ, where))
+            return false;
+        SIM_EACH_LANE(l, m) {
+            uint8_t *p = (bytes == 8 ? (uint8_t *)&((uint64_t *)(void *)s)[l] : (uint8_t *)&s[l])
+                         + (together ? 0 : e * bytes);
+            if (store) memcpy(where[l], p, bytes);
+            else memcpy(p, where[l], bytes);
+        }
+    }
+    return true;
+}
+
+static void wmma_memory(sim_warp *w, const sim_ins *i, uint32_t m, const sim_fragment *f, bool store)
+{
+    const sim_tensor *t = sim_tensor_of(i);
+    walk k = walk_of(t, f);
+    uint64_t base[SIM_LANES], stride[SIM_LANES];
+    whole_warp(w, i, m);
+    lane_addresses(w, t, base);
+    for (uint32_t l = 0; l < SIM_LANES; l++)
+        stride[l] = t->has_stride ? sim_slot(w, t->stride)[l] : t->a_col ? k.rows : k.columns;
+    if (!sim_aligned_all(w, i, m, base, 16)) return;
+    for (uint32_t r = 0; r < f->regs; r++) {
+        if (r < k.elements) { if (!wmma_register(w, i, t, f, &k, r, base, stride, m, store)) return; continue; }
+        if (store) break;
+        const uint32_t *from = slot_of(w, f, r % k.elements); /* copies that wmma.mma does not look at */
+        uint32_t *to = (uint32_t *)(uintptr_t)slot_of(w, f, r);
+        SIM_EACH_LANE(l, m) to[l] = from[l];
+    }
+}
+
+void sim_wmma_load(sim_warp *w, const sim_ins *i, uint32_t m) { wmma_memory(w, i, m, &sim_tensor_of(i)->d, false); }
+void sim_wmma_store(sim_warp *w, const sim_ins *i, uint32_t m) { wmma_memory(w, i, m, &sim_tensor_of(i)->a, true); }
