@@ -637,7 +637,144 @@ void sim_lower_wmma(sim_lower *lw, const sim_statement *s)
 
 /* --- wgmma ------------------------------------------------------------------------------------ */
 
+typedef struct wgmma_row {
+    const char *types, *results;       /* of A and B, which need not be equal among several; of D */
+    uint8_t bytes;                     /* N goes in steps of 8; of 16 where an element of D is an integer */
+    bool transposes, scales;
+} wgmma_row;
+
+static const wgmma_row wgmma_rows[] = {
+    { "f16", "f16 f32", 0, true, true },   { "bf16", "f32", 0, true, true },      { "tf32", "f32", 0, false, true },
+    { FP8, "f16 f32", 0, false, true },    { BYTES, "s32", 1, false, false },     { "b1", "s32", 1, false, false },
+};
+
+static bool wgmma_order(sim_lower *lw, const words *o)
+{
+    uint64_t which = o->have & (W(FENCE) | W(COMMIT) | W(WAIT));
+    sim_tensor t = { 0 };
+    int64_t pending = 0;
+    if (o->type_count || o->layout_count || (o->have & ~(W_WARP | which))) {
+        wrong(lw, "Illegal modifier for instruction '%s'", lw->full);
+        return false;
+    }
+    uint32_t count = which == W(WAIT) ? 1 : 0;
+    if (!sim_operands_between(lw, count, count)
+        || (count && !constant(lw, 0, 0, INT32_MAX, &pending))) return false;
+    sim_ins *i = emit(lw, sim_wgmma_order, &t);
+    i->op = which == W(FENCE) ? 0 : which == W(COMMIT) ? 1 : 2;
+    i->c = (uint32_t)pending;
+    return true;
+}
+
+static const wgmma_row *find_wgmma(sim_lower *lw, const words *o, bool sparse)
+{
+    const wgmma_row *row = NULL;
+    for (size_t k = 0; k < sizeof wgmma_rows / sizeof *wgmma_rows && o->type_count == 3; k++)
+        if (listed(wgmma_rows[k].types, o->types[1]) && listed(wgmma_rows[k].types, o->types[2])
+            && listed(wgmma_rows[k].results, o->types[0])) row = &wgmma_rows[k];
+    if (!row || (sparse && o->types[1] == E_B1)) {
+        wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        return NULL;
+    }
+    uint32_t k = 256u / sim_elements[o->types[1]].bits * (sparse ? 2 : 1);
+    bool steps = !row->bytes || o->n == 8 || o->n == 24 || o->n % 16 == 0;
+    if (o->m != 64 || !o->n || o->n > 256 || o->n % 8 || !steps || o->k != k) {
+        wrong(lw, "Illegal matrix shape '.m%un%uk%u' for instruction '%s'", o->m, o->n, o->k, lw->full);
+        return NULL;
+    }
+    return row;
+}
+
+static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const words *o)
+{
+    bool sparse = o->have & W(SP), bits = o->type_count == 3 && o->types[1] == E_B1;
+    const wgmma_row *row = find_wgmma(lw, o, sparse);
+    sim_tensor t = { 0 };
+    int64_t v;
+    if (!row) return;
+    if (o->layout_count || (bits ? (o->have & (W(AND) | W(POPC))) != (W(AND) | W(POPC)) : o->have & (W(AND) | W(POPC)))
+        || (o->have & W(SATFINITE) && (row->scales || bits))) {
+        wrong(lw, "Illegal modifiers for instruction '%s'", lw->full);
+        return;
+    }
+    if (sparse) gate(lw, 82, 90);
+    uint32_t at = sparse ? 5 : 3;
+    bool shared = s->operand_count > 1 && s->operands[1].kind != O_VECTOR;
+    uint32_t count = at + 1 + (row->scales ? 2 : 0) + (row->transposes ? (shared ? 2 : 1) : 0);
+    if (!sim_operands_between(lw, count, count)) return;
+    t.m = 16;
+    t.n = (uint16_t)o->n;
+    t.k = (uint16_t)o->k;
+    t.saturate = o->have & W(SATFINITE);
+    t.bit_and = true;
+    t.a_shared = shared;
+    bool good = true;
+    if (shared) {
+        t.a_descriptor = sim_source(lw, 1, T_B64, 0);
+        t.a.type = o->types[1];
+    } else good &= fragment(lw, 1, 4, o->types[1], false, &t.a);
+    t.b_descriptor = sim_source(lw, 2, T_B64, 0);
+    t.b.type = o->types[2];
+    if (sparse) good &= lower_sparse(lw, 3, t.k, o->types[1], &t);
+    t.scale_d = sim_source_pred(lw, at++);
+    for (uint32_t n = 0; n < 2 && row->scales; n++, at++) {
+        if (s->operands[at].kind != O_INT || (s->operands[at].value != 1 && s->operands[at].value != -1)) {
+            wrong(lw, "Argument %u of instruction '%s': expected to be -1 or 1", at, lw->full);
+            return;
+        }
+        *(n ? &t.b_negative : &t.a_negative) = s->operands[at].value < 0;
+    }
+    for (uint32_t n = shared ? 0 : 1; n < 2 && row->transposes; n++, at++) {
+        if (!constant(lw, at, 0, 1, &v)) return;
+        *(n ? &t.b_trans : &t.a_trans) = v;
+    }
+    uint32_t regs = registers_of(16u * t.n, o->types[0]);
+    good &= fragment(lw, 0, regs, o->types[0], true, &t.d);
+    if (!good) return;
+    t.c = t.d;                         /* noted as written only: scale-d may say that nothing is read */
+    t.touched_count = t.d.regs + t.a.regs;
+    t.touched = sim_list_begin(lw, t.touched_count);
+    for (uint32_t n = 0; n < t.touched_count; n++) lw->k->lists[t.touched + n] = UINT32_MAX;
+    emit(lw, sim_wgmma, &t);
+}
+
 void sim_lower_wgmma(sim_lower *lw, const sim_statement *s)
 {
-    wrong(lw, "Instruction '%s' is not implemented by this CPU driver", s->opcode);
+    words o;
+    uint64_t all = W(FENCE) | W(COMMIT) | W(WAIT) | W(ASYNC);
+    if (!read_words(lw, s, W(SYNC), W(ALIGNED) | all | W(SHAPE) | W(SP) | W(SATFINITE) | W(AND) | W(POPC), &o)
+        || !one_of(lw, &o, all, ".fence, .commit_group, .wait_group, .mma_async")) return;
+    if (lw->m->target != 90 || lw->m->target_suffix != 'a') {
+        wrong(lw, "Instruction '%s' not supported on .target 'sm_%u%.1s': it requires sm_90a", lw->full,
+              lw->m->target, lw->m->target_suffix ? &lw->m->target_suffix : "");
+        return;
+    }
+    if (o.have & W(ASYNC)) lower_wgmma_product(lw, s, &o);
+    else wgmma_order(lw, &o);
+}
+
+/* --- registers that wgmma holds --------------------------------------------------------------- */
+
+/* Gives every register that a mma_async adds into or reads A from a word among the warp's watches, behind
+ * those of registers.c; tensor.c keeps its state there. `word_of`: by slot, the word + 1. */
+void sim_watch_async(sim_lower *lw, uint32_t *word_of)
+{
+    sim_kernel *k = lw->k;
+    k->async_first = k->watch_count;
+    for (uint32_t c = 0; c < k->code_count; c++) {
+        if (k->code[c].fn != sim_wgmma) continue;
+        const sim_tensor *t = sim_tensor_of(&k->code[c]);
+        for (uint32_t n = 0; n < t->touched_count; n++) {
+            uint32_t slot = k->lists[n < t->d.regs ? t->d.list + n : t->a.list + n - t->d.regs];
+            if (!word_of[slot]) word_of[slot] = ++k->watch_count;
+            k->lists[t->touched + n] = word_of[slot] - 1;
+        }
+    }
+    k->async_count = k->watch_count - k->async_first;
+}
+
+bool sim_has_async(const sim_kernel *k)
+{
+    for (uint32_t c = 0; c < k->code_count; c++) if (k->code[c].fn == sim_wgmma) return true;
+    return false;
 }

@@ -70,7 +70,7 @@ static void watch(sim_lower *lw, const sim_note_entry *note, uint32_t watched)
 {
     sim_kernel *k = lw->k;
     k->watches[k->watch_entry_count++] = (sim_watch_entry){ note->code, watched, note->name, note->write,
-                                                            note->guard };
+                                                            note->guard, false };
 }
 
 void sim_find_unwritten(sim_lower *lw)
@@ -78,7 +78,8 @@ void sim_find_unwritten(sim_lower *lw)
     sim_kernel *k = lw->k;
     uint32_t vars = k->reg_slots + k->preds, words = (vars + 63) / 64, blocks, top = 0;
     uint8_t *leader = calloc(k->code_count + 1u, 1);
-    uint32_t *block_of = calloc(k->code_count + 1u, sizeof *block_of), *queue = NULL, *watched = NULL;
+    uint32_t *block_of = calloc(k->code_count + 1u, sizeof *block_of), *queue = NULL, *watched = NULL,
+             *held = NULL;             /* by slot: the word of a register that wgmma holds, + 1 */
     uint64_t *bits = NULL, *now = NULL;
     flow *f = NULL;
     k->clear_registers = true;
@@ -92,7 +93,8 @@ void sim_find_unwritten(sim_lower *lw)
     now = malloc((size_t)words * 8);
     queue = malloc((size_t)blocks * sizeof *queue);
     watched = calloc(vars, sizeof *watched);
-    k->watches = calloc(lw->note_count + 1u, sizeof *k->watches);
+    k->watches = calloc(lw->note_count * 2u + 1u, sizeof *k->watches);
+    if (sim_has_async(k) && !(held = calloc(vars, sizeof *held))) goto done;
     if (!f || !bits || !now || !queue || !watched || !k->watches) goto done;
     memset(bits, 0xff, (size_t)blocks * words * 8);
     uint32_t b = 0, at = 0;
@@ -150,14 +152,18 @@ void sim_find_unwritten(sim_lower *lw)
         }
     }
     k->clear_registers = k->watch_count != 0;
+    if (held) sim_watch_async(lw, held);
     for (uint32_t n = 0; n < lw->note_count; n++) {
         const sim_note_entry *e = &lw->notes[n];
-        if (!watched[e->slot] || (!e->write && !e->unsure)) continue;
-        if (!k->code[e->code].watch) k->code[e->code].watch = k->watch_entry_count + 1;
-        watch(lw, e, watched[e->slot] - 1);
+        bool unsure = watched[e->slot] && (e->write || e->unsure), async = held && held[e->slot];
+        if ((unsure || async) && !k->code[e->code].watch) k->code[e->code].watch = k->watch_entry_count + 1;
+        if (unsure) watch(lw, e, watched[e->slot] - 1);
+        if (!async) continue;
+        watch(lw, e, held[e->slot] - 1);
+        k->watches[k->watch_entry_count - 1].async = true;
     }
 done:
-    free(leader); free(block_of); free(f); free(bits); free(now); free(queue); free(watched);
+    free(leader); free(block_of); free(f); free(bits); free(now); free(queue); free(watched); free(held);
     free(lw->notes);
     lw->notes = NULL;
     lw->note_count = lw->note_capacity = 0;
@@ -170,6 +176,7 @@ void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m)
     uint32_t code = (uint32_t)(i - k->code);
     for (uint32_t n = i->watch - 1; n < k->watch_entry_count && k->watches[n].code == code; n++) {
         const sim_watch_entry *e = &k->watches[n];
+        if (e->async) { if (m) sim_async_touch(w, i, e, m); continue; }
         uint32_t lanes = (e->guard ? active : m) & ~w->watch[e->watched];
         if (e->write) w->watch[e->watched] |= m;
         else if (lanes && sim_option.registers)

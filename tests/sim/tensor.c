@@ -597,3 +597,154 @@ static void wmma_memory(sim_warp *w, const sim_ins *i, uint32_t m, const sim_fra
 
 void sim_wmma_load(sim_warp *w, const sim_ins *i, uint32_t m) { wmma_memory(w, i, m, &sim_tensor_of(i)->d, false); }
 void sim_wmma_store(sim_warp *w, const sim_ins *i, uint32_t m) { wmma_memory(w, i, m, &sim_tensor_of(i)->a, true); }
+
+/* --- wgmma ------------------------------------------------------------------------------------ */
+
+/* The operation is carried out when it is issued, by each warp for its 16 rows of the 64. What a program
+ * may not see of that is watched: every register that it holds has a word with the number of the group of
+ * the last mma_async, and with a bit that says that others have touched it since the last fence. */
+#define TOUCHED 0x80000000u
+
+void sim_async_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m)
+{
+    uint32_t *word = &w->watch[e->watched];
+    if (i->fn == sim_wgmma) return;
+    if ((*word & ~TOUCHED) > w->wgmma_done && sim_option.registers)
+        sim_report_at(w, i, "async-read", sim_lowest(m),
+                      "register '%s' is %s while a wgmma.mma_async may still use it: no wgmma.wait_group has waited "
+                      "for its group", e->name ? e->name : "?", e->write ? "written" : "read");
+    *word |= TOUCHED;
+}
+
+void sim_wgmma_order(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    whole_warp(w, i, m);
+    if (i->op == 1) { w->wgmma_groups++; return; }
+    if (i->op == 2) {
+        if (w->wgmma_groups > i->c && w->wgmma_groups - i->c > w->wgmma_done) w->wgmma_done = w->wgmma_groups - i->c;
+        return;
+    }
+    w->wgmma_fenced = true;
+    for (uint32_t n = 0; n < w->kernel->async_count; n++) w->watch[w->kernel->async_first + n] &= ~TOUCHED;
+}
+
+static void check_async(sim_warp *w, const sim_ins *i, const sim_tensor *t)
+{
+    const uint32_t *words = w->kernel->lists + t->touched;
+    bool touched = false;
+    if ((w->index | 3) >= w->block->warp_count)
+        sim_report_at(w, i, "warpgroup", 0,
+                      "wgmma needs four warps from a multiple of four on; the block has %u warps", w->block->warp_count);
+    for (uint32_t n = 0; n < t->touched_count && words[n] != UINT32_MAX; n++) {
+        uint32_t *word = &w->watch[words[n]];
+        touched |= *word & TOUCHED;
+        *word = (*word & TOUCHED) | (w->wgmma_groups + 1);
+    }
+    if ((!w->wgmma_fenced || touched) && sim_option.registers)
+        sim_report_at(w, i, "missing-fence", 0, touched ? "registers of this operation were touched after the last "
+                      "wgmma.fence" : "no wgmma.fence stands before the first wgmma.mma_async");
+}
+
+typedef struct layout { uint64_t start, leading, stride, base; uint32_t width; bool trans; } layout;
+
+static layout layout_of(uint64_t descriptor, bool trans)
+{
+    static const uint8_t widths[4] = { 1, 8, 4, 2 };          /* none, 128, 64, 32 bytes, in chunks of 16 */
+    return (layout){ (descriptor & 0x3fff) << 4, (descriptor >> 16 & 0x3fff) << 4, (descriptor >> 32 & 0x3fff) << 4,
+                     descriptor >> 49 & 7, widths[descriptor >> 62], trans };
+}
+
+/* The shared address of a chunk of 16 bytes: `major` counts rows along the stored direction's other one,
+ * `chunk` goes along the stored direction (k, or M or N when transposed). The bits 4..6 of an address are
+ * xored with bits 7..9, counted from where the pattern starts. */
+static uint64_t chunk_address(const layout *y, uint32_t across, uint32_t chunk)
+{
+    uint64_t at = y->start + (uint64_t)(across & 7) * y->width * 16 + (uint64_t)(chunk % y->width) * 16;
+    uint64_t group = across >> 3, next = chunk / y->width;
+    if (!y->trans) at += group * y->stride + next * y->leading;
+    else if (y->width == 1) at += group * y->leading + next * y->stride;
+    else at += group * y->stride + next * y->leading;
+    return at ^ (((at - (y->base << 7)) >> 7 & (y->width - 1u)) << 4);
+}
+
+/* A matrix of `lines` rows (A) or columns (B) from `first` on, each of k elements, from shared memory;
+ * element (line, z) goes to out[line * line_step + z * k_step]. */
+static bool fetch_matrix(sim_warp *w, const sim_ins *i, uint8_t type, const layout *y, uint32_t first, uint32_t lines,
+                         uint32_t k, double *out, uint32_t line_step, uint32_t k_step, bool negative)
+{
+    uint32_t per = 128u / sim_elements[type].bits, part = per_register(type);
+    uint32_t across = y->trans ? k : lines, chunks = (y->trans ? lines : k) / per,
+             first_chunk = y->trans ? first / per : 0, first_across = y->trans ? 0 : first;
+    double sign = negative ? -1 : 1;
+    for (uint32_t r = 0; r < across; r++)
+        for (uint32_t c = 0; c < chunks; c++) {
+            uint32_t words[4];
+            const uint8_t *p = sim_reach(w, i, 0, chunk_address(y, first_across + r, first_chunk + c), SP_SHARED, 16,
+                                         SIM_READ);
+            if (!p) return false;
+            memcpy(words, p, 16);
+            for (uint32_t e = 0; e < per; e++) {
+                uint32_t v = words[e / part], bits = sim_elements[type].bits, b = bits == 32 ? v : v >> e % part * bits;
+                double x = type == E_F16    ? (double)H(b & 0xffff)
+                           : type == E_BF16 ? (double)Bf(b & 0xffff)
+                           : type == E_TF32 ? tf32_value(b)
+                                            : byte_values[type][b & 255];
+                uint32_t line = y->trans ? c * per + e : r, z = y->trans ? r : c * per + e;
+                out[line * line_step + z * k_step] = sign * x;
+            }
+        }
+    return true;
+}
+
+static bool fetch_bits(sim_warp *w, const sim_ins *i, const layout *y, uint32_t first, uint32_t lines, uint32_t (*out)[8])
+{
+    for (uint32_t r = 0; r < lines; r++)
+        for (uint32_t c = 0; c < 2; c++) {
+            const uint8_t *p = sim_reach(w, i, 0, chunk_address(y, first + r, c), SP_SHARED, 16, SIM_READ);
+            if (!p) return false;
+            memcpy(&out[r][c * 4], p, 16);
+        }
+    return true;
+}
+
+static bool wgmma_bits(sim_warp *w, const sim_ins *i, const sim_tensor *t, const layout *a, const layout *b, double *c)
+{
+    uint32_t rows[16][8], columns[256][8], quarter = (w->index & 3) * 16;
+    if (t->a_shared) { if (!fetch_bits(w, i, a, quarter, 16, rows)) return false; }
+    else for (uint32_t r = 0; r < 4; r++)
+        for (uint32_t l = 0; l < SIM_LANES; l++) {
+            place p = place_a(16, 256, 32, r, l);
+            rows[p.row][p.col / 32] = slot_of(w, &t->a, r)[l];
+        }
+    if (!fetch_bits(w, i, b, 0, t->n, columns)) return false;
+    for (uint32_t r = 0; r < 16; r++)
+        for (uint32_t n = 0; n < t->n; n++)
+            for (uint32_t z = 0; z < 8; z++) c[r * t->n + n] += popc32(rows[r][z] & columns[n][z]);
+    return true;
+}
+
+void sim_wgmma(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const sim_tensor *t = sim_tensor_of(i);
+    double a[16 * 64], stored[16 * 32], b[MAX_WIDE_B], c[MAX_C];
+    uint32_t k = t->sparse ? t->k / 2u : t->k, quarter = (w->index & 3) * 16, lane = sim_lowest(m);
+    whole_warp(w, i, m);
+    check_async(w, i, t);
+    w->worker->counts.c.tensor_operations += 2u * t->m * t->n * t->k;
+    layout la = { 0 }, lb = layout_of(sim_slot64(w, t->b_descriptor)[lane], t->b_trans);
+    if (t->a_shared) la = layout_of(sim_slot64(w, t->a_descriptor)[lane], t->a_trans);
+    if (sim_pred(w, t->scale_d) >> lane & 1) read_c(w, &t->c, 16, t->n, c);
+    else for (uint32_t e = 0; e < 16u * t->n; e++) c[e] = 0;
+    if (t->b.type == E_B1) { if (!wgmma_bits(w, i, t, &la, &lb, c)) return; }
+    else {
+        double *to = t->sparse ? stored : a;
+        if (!t->a_shared) {
+            read_a(w, &t->a, 16, k, to);
+            for (uint32_t e = 0; t->a_negative && e < 16 * k; e++) to[e] = -to[e];
+        } else if (!fetch_matrix(w, i, t->a.type, &la, quarter, 16, k, to, k, 1, t->a_negative)) return;
+        if (t->sparse) spread(w, t, stored, a);
+        if (!fetch_matrix(w, i, t->b.type, &lb, 0, t->n, t->k, b, 1, t->n, t->b_negative)) return;
+        multiply(a, b, c, 16, t->n, t->k, false);
+    }
+    write_d(w, &t->d, 16, t->n, c, t->saturate, m);
+}
