@@ -353,6 +353,510 @@ static void test_mma_kinds(void)
         }
 }
 
+/* --- m8n8k4 of f16: four products by quads of lanes ------------------------------------------- */
+
+static void test_quads(void)
+{
+    static machine x;
+    static const char *const layouts[] = { "row", "col" };
+    static const int kinds[3][2] = { { F16, F16 }, { F32, F16 }, { F32, F32 } };
+    for (int form = 0; form < 12; form++) {
+        int acol = form & 1, bcol = form >> 1 & 1, dt = kinds[form / 4][0], ct = kinds[form / 4][1], bad = 0;
+        char text[200];
+        static double a[4][8][4], b[4][4][8], c[4][8][8];
+        x.a_words = x.b_words = 2;
+        x.c_words = ct == F16 ? 4 : 8;
+        x.d_words = dt == F16 ? 4 : 8;
+        snprintf(text, sizeof text, "mma.sync.aligned.m8n8k4.%s.%s.%s.f16.f16.%s %%d, %%a, %%b, %%c;", layouts[acol], layouts[bcol],
+                 types[dt].name, types[ct].name);
+        for (int l = 0; l < 32; l++) {
+            int q = l % 16 / 4, up = l < 16 ? 0 : 4;
+            for (int i = 0; i < 4; i++) {
+                uint64_t v = small_number(F16);
+                put_bits(x.in[l], i * 16, 16, v);
+                *(acol ? &a[q][i % 4 + up][l % 4] : &a[q][l % 4 + up][i]) = value_of(F16, v);
+                v = small_number(F16);
+                put_bits(x.in[l] + 2, i * 16, 16, v);
+                *(bcol ? &b[q][i][l % 4 + up] : &b[q][l % 4][i + up]) = value_of(F16, v);
+            }
+            for (int i = 0; i < 8; i++) {
+                uint64_t v = small_number(ct);
+                put_bits(x.in[l] + 4, i * types[ct].bits, types[ct].bits, v);
+                if (ct == F16) c[q][l % 4 + up][i] = value_of(ct, v);
+                else c[q][(l & 1) + (i & 2) + up][(i & 4) + (l & 2) + (i & 1)] = value_of(ct, v);
+            }
+        }
+        if (!run_instruction(HEAD, text, false, false, &x)) return;
+        for (int l = 0; l < 32; l++)
+            for (int i = 0; i < 8; i++) {
+                int q = l % 16 / 4, up = l < 16 ? 0 : 4;
+                int row = dt == F16 ? l % 4 + up : (l & 1) + (i & 2) + up, col = dt == F16 ? i : (i & 4) + (l & 2) + (i & 1);
+                double want = c[q][row][col];
+                for (int z = 0; z < 4; z++) want += a[q][row][z] * b[q][z][col];
+                bad += value_of(dt, get_bits(x.out[l], i * types[dt].bits, types[dt].bits)) != want;
+            }
+        CHECK(!bad, "%s: %d elements differ", text, bad);
+    }
+}
+
+/* --- sparse A --------------------------------------------------------------------------------- */
+
+/* The ISA's figures: which lane of each four, and which of its bits, hold the metadata of a row's group. */
+static uint32_t *metadata_of(machine *x, int lane) { return &x->in[lane][x->a_words + x->b_words + x->c_words]; }
+
+static void test_sparse_form(int k, int at, int bt, int dt, int selector, bool ordered, const char *infix)
+{
+    static machine x;
+    char text[300];
+    int bits = types[at].bits, ea = 16 * k / 2 / 32, eb = k * 8 / 32, unit = bits == 4 ? 2 : 1, bad = 0;
+    static double packed[16][128];
+    x.a_words = words_of(16 * k / 2, at);
+    x.b_words = words_of(k * 8, bt);
+    x.c_words = x.d_words = words_of(16 * 8, dt);
+    x.extra = 1;
+    snprintf(text, sizeof text, "mma.sp%s.sync.aligned.m16n8k%d.row.col%s.%s.%s.%s.%s %%d, %%a, %%b, %%c, %%0, %d;",
+             ordered ? "::ordered_metadata" : "", k, infix, types[dt].name, types[at].name, types[bt].name, types[dt].name, selector);
+    memset(x.in, 0, sizeof x.in);
+    for (int l = 0; l < 32; l++) *metadata_of(&x, l) = random32();        /* lanes that are not asked hold anything */
+    for (int l = 0; l < 32; l++) {
+        int row, col;
+        for (int i = 0; i < ea; i++) {
+            uint64_t v = small_number(at);
+            isa_a(16, k / 2, at, l, i, &row, &col);
+            put_bits(x.in[l], i * bits, bits, v);
+            packed[row][col] = value_of(at, v);
+        }
+        for (int i = 0; i < eb; i++) {
+            uint64_t v = small_number(bt);
+            isa_b(k, bt, l, i, &row, &col);
+            put_bits(x.in[l] + x.a_words, i * types[bt].bits, types[bt].bits, v);
+            mb[row][col] = value_of(bt, v);
+        }
+        for (int i = 0; i < 4; i++) {
+            uint64_t v = small_number(dt);
+            isa_c(l, i, &row, &col);
+            put_bits(x.in[l] + x.a_words + x.b_words, i * types[dt].bits, types[dt].bits, v);
+            mc[row][col] = value_of(dt, v);
+        }
+    }
+    memset(ma, 0, sizeof ma);
+    for (int row = 0; row < 16; row++)
+        for (int j = 0; j < k / 2 / unit; j += bits == 32 ? 1 : 2) {      /* one group: two of four; tf32: one of two */
+            int g = row % 8, high = row / 8;
+            if (bits == 32) {                                 /* 4 bits a group, 4 groups in 16 bits */
+                int which = random32() & 1, thread = k == 8 ? selector : selector * 2 + j / 4;
+                put_bits(metadata_of(&x, g * 4 + thread), high * 16 + j % 4 * 4, 4, which ? 14 : 4);
+                ma[row][j * 2 + which] = packed[row][j];
+                continue;
+            }
+            int first = (int)(random32() % 3), second = first + 1 + (int)(random32() % (3 - (unsigned)first)), thread, bit;
+            if (bits == 16) {
+                thread = k == 16 ? selector : selector * 2 + j / 8;
+                bit = high * 16 + j % 8 * 2;
+            } else {                                          /* 32 bits of one row: row g from an even thread */
+                bool few = k * bits == 32 * 8;
+                thread = few ? selector * 2 + high : j / 16 * 2 + high;
+                bit = j % 16 * 2;
+            }
+            put_bits(metadata_of(&x, g * 4 + thread), bit, 4, (unsigned)(first | second << 2));
+            for (int e = 0; e < unit; e++) {
+                ma[row][(j / 2 * 4 + first) * unit + e] = packed[row][j * unit + e];
+                ma[row][(j / 2 * 4 + second) * unit + e] = packed[row][(j + 1) * unit + e];
+            }
+        }
+    if (!run_instruction(strstr(infix, "kind") ? ".version 8.7\n.target sm_120a\n.address_size 64\n" : ".version 8.7\n.target sm_90\n.address_size 64\n",
+                         text, false, false, &x)) return;
+    for (int l = 0; l < 32; l++)
+        for (int i = 0; i < 4; i++) {
+            int row, col;
+            long double want, size;
+            isa_c(l, i, &row, &col);
+            evaluate(16, 8, k, row, col, 0, &want, &size);
+            bad += !right(dt, get_bits(x.out[l], i * types[dt].bits, types[dt].bits), want, size, k, true, false);
+        }
+    CHECK(!bad, "%s: %d elements differ", text, bad);
+    x.extra = 0;
+}
+
+static void test_sparse(void)
+{
+    for (int n = 0; n < 2; n++)
+        for (int sel = 0; sel < 4; sel++) {
+            test_sparse_form(16, F16, F16, n ? F32 : F16, sel, n, "");
+            test_sparse_form(16, BF16, BF16, F32, sel, n, "");
+            test_sparse_form(8, TF32, TF32, F32, sel, n, "");
+            if (sel > 1) continue;
+            test_sparse_form(32, F16, F16, n ? F32 : F16, sel, n, "");
+            test_sparse_form(32, BF16, BF16, F32, sel, n, "");
+            test_sparse_form(16, TF32, TF32, F32, sel, n, "");
+            test_sparse_form(32, n ? S8 : U8, S8, S32, sel, n, "");
+            test_sparse_form(64, n ? S4 : U4, S4, S32, sel, n, "");
+            if (sel) continue;
+            test_sparse_form(64, n ? S8 : U8, U8, S32, sel, n, "");
+            test_sparse_form(128, n ? S4 : U4, U4, S32, sel, n, "");
+            test_sparse_form(64, n ? E4M3 : E5M2, E4M3, F32, sel, n, "");
+        }
+}
+
+/* --- block scales ----------------------------------------------------------------------------- */
+
+static void test_scaled_form(const char *kind, int k, int at, int bt, int st, int vectors, int byte, int thread_a, int thread_b)
+{
+    static machine x;
+    char text[400];
+    int bad = 0, ea = 16 * k / 32, eb = k * 8 / 32;
+    x.a_words = words_of(16 * k, at);
+    x.b_words = words_of(k * 8, bt);
+    x.c_words = x.d_words = 4;
+    x.extra = 2;
+    snprintf(text, sizeof text, "mma.sync.aligned.m16n8k%d.row.col.%s.block_scale.scale_vec::%dX.f32.%s.%s.f32.%s "
+             "%%d, %%a, %%b, %%c, %%0, {%d,%d}, %%1, {%d,%d};", k, kind, vectors, types[at].name, types[bt].name, types[st].name,
+             byte, thread_a, byte, thread_b);
+    for (int l = 0; l < 32; l++) {
+        uint32_t *scales = metadata_of(&x, l);
+        int row, col;
+        scales[0] = scales[1] = 0;
+        for (int n = 0; n < 4; n++) {
+            scales[0] |= (uint32_t)small_number(st) << 8 * n;
+            scales[1] |= (uint32_t)(st == UE8M0 ? small_number(st) : 0x30 + random32() % 16) << 8 * n;
+        }
+        for (int i = 0; i < ea; i++) {
+            uint64_t v = small_number(at);
+            isa_a(16, k, at, l, i, &row, &col);
+            put_bits(x.in[l], i * types[at].bits, types[at].bits, v);
+            ma[row][col] = value_of(at, v);
+        }
+        for (int i = 0; i < eb; i++) {
+            uint64_t v = small_number(bt);
+            isa_b(k, bt, l, i, &row, &col);
+            put_bits(x.in[l] + x.a_words, i * types[bt].bits, types[bt].bits, v);
+            mb[row][col] = value_of(bt, v);
+        }
+        for (int i = 0; i < 4; i++) {
+            uint64_t v = small_number(F32);
+            isa_c(l, i, &row, &col);
+            put_bits(x.in[l] + x.a_words + x.b_words, i * 32, 32, v);
+            mc[row][col] = value_of(F32, v);
+        }
+    }
+    for (int z = 0; z < k; z++) {                             /* rows g and g + 8: the even and odd lane of a pair */
+        int at_byte = (byte + z / (k / vectors)) * 8;
+        for (int row = 0; row < 16; row++)
+            ma[row][z] *= value_of(st, metadata_of(&x, row % 8 * 4 + thread_a * 2 + row / 8)[0] >> at_byte & 255);
+        for (int col = 0; col < 8; col++) mb[z][col] *= value_of(st, metadata_of(&x, col * 4 + thread_b)[1] >> at_byte & 255);
+    }
+    if (!run_instruction(".version 8.7\n.target sm_120a\n.address_size 64\n", text, false, false, &x)) return;
+    for (int l = 0; l < 32; l++)
+        for (int i = 0; i < 4; i++) {
+            int row, col;
+            long double want, size;
+            isa_c(l, i, &row, &col);
+            evaluate(16, 8, k, row, col, 0, &want, &size);
+            bad += !right(F32, get_bits(x.out[l], i * 32, 32), want, size, k, true, false);
+        }
+    CHECK(!bad, "%s: %d elements differ", text, bad);
+    x.extra = 0;
+}
+
+static void test_scaled(void)
+{
+    static const int small[] = { E4M3, E5M2, E3M2, E2M3, E2M1B };
+    for (int n = 0; n < 5; n++)
+        test_scaled_form("kind::mxf8f6f4", 32, small[n], small[(n + 2) % 5], UE8M0, 1, n & 3, n & 1, n >> 1 & 3);
+    for (int n = 0; n < 8; n++) {
+        test_scaled_form("kind::mxf4", 64, E2M1, E2M1, UE8M0, 2, n & 2, n & 1, n & 3);
+        test_scaled_form("kind::mxf4nvf4", 64, E2M1, E2M1, UE8M0, 2, n & 2, n & 1, n & 3);
+        test_scaled_form("kind::mxf4nvf4", 64, E2M1, E2M1, UE4M3, 4, 0, n & 1, n & 3);
+    }
+    test_sparse_form(64, E4M3, E2M1B, F32, 0, true, ".kind::f8f6f4");
+    test_sparse_form(64, E2M1B, E3M2, F16, 0, true, ".kind::f8f6f4");
+}
+
+/* --- ldmatrix, stmatrix, movmatrix ------------------------------------------------------------ */
+
+/* A block of one warp over 1 KiB of shared memory, filled from and written back to global memory. */
+static uint8_t shared_in[1024], shared_out[1024];
+static uint32_t lane_out[32][4], lane_in[32][4], row_of[32];
+
+static int run_matrix(const char *head, const char *code)
+{
+    static char ptx[4000];
+    snprintf(ptx, sizeof ptx, "%s.visible .entry k(.param .u64 pi, .param .u64 po, .param .u64 pl, .param .u64 pr, .param .u64 pq) {\n"
+             ".shared .align 128 .b8 sm[1024];\n" REGS ".reg .b32 o<4>, i<4>;\n"
+             "mov.u32 r0, %%tid.x; mul.wide.u32 d5, r0, 32; mul.wide.u32 d6, r0, 16; mul.wide.u32 d7, r0, 4; mov.u32 r1, sm; shl.b32 r2, r0, 5;"
+             " add.u32 r2, r2, r1;\n"
+             "ld.param.u64 d0, [pi]; add.u64 d0, d0, d5; ld.global.v4.b32 {r4,r5,r6,r7}, [d0]; ld.global.v4.b32 {r8,r9,r10,r11}, [d0+16];\n"
+             "st.shared.v4.b32 [r2], {r4,r5,r6,r7}; st.shared.v4.b32 [r2+16], {r8,r9,r10,r11};\n"
+             "ld.param.u64 d1, [pl]; add.u64 d1, d1, d6; ld.global.v4.b32 {i0,i1,i2,i3}, [d1];\n"
+             "ld.param.u64 d2, [pr]; add.u64 d2, d2, d7; ld.global.u32 r3, [d2]; add.u32 r3, r3, r1; cvt.u64.u32 d9, r3; cvta.shared.u64 d8, d9;\n"
+             "mov.u32 o0, 0; mov.u32 o1, 0; mov.u32 o2, 0; mov.u32 o3, 0; bar.sync 0;\n%s\nbar.sync 0;\n"
+             "ld.shared.v4.b32 {r4,r5,r6,r7}, [r2]; ld.shared.v4.b32 {r8,r9,r10,r11}, [r2+16];\n"
+             "ld.param.u64 d3, [po]; add.u64 d3, d3, d5; st.global.v4.b32 [d3], {r4,r5,r6,r7}; st.global.v4.b32 [d3+16], {r8,r9,r10,r11};\n"
+             "ld.param.u64 d4, [pq]; add.u64 d4, d4, d6; st.global.v4.b32 [d4], {o0,o1,o2,o3}; ret; }\n", head, code);
+    handle m = load(ptx), f = function(m, "k");
+    if (!CHECK(f != NULL, "%s does not load", code)) return -1;
+    dptr in = alloc(1024), out = alloc(1024), lanes = alloc(512), rows = alloc(128), result = alloc(512);
+    void *params[] = { &in, &out, &lanes, &rows, &result };
+    cuMemcpyHtoD_v2_(in, shared_in, 1024);
+    cuMemcpyHtoD_v2_(lanes, lane_in, 512);
+    cuMemcpyHtoD_v2_(rows, row_of, 128);
+    int status = run(f, 1, 32, 0, params);
+    cuMemcpyDtoH_v2_(shared_out, out, 1024);
+    cuMemcpyDtoH_v2_(lane_out, result, 512);
+    unsigned told = report_count();
+    findings();
+    if (told) report_clear();
+    cuMemFree_v2_(in);
+    cuMemFree_v2_(out);
+    cuMemFree_v2_(lanes);
+    cuMemFree_v2_(rows);
+    cuMemFree_v2_(result);
+    cuModuleUnload_(m);
+    return status ? status : (int)told;
+}
+
+static void shuffle_rows(void)
+{
+    for (int n = 0; n < 1024; n++) shared_in[n] = (uint8_t)random32();
+    for (int l = 0; l < 32; l++) for (int k = 0; k < 4; k++) lane_in[l][k] = random32();
+    for (unsigned l = 0; l < 32; l++) row_of[l] = l;
+    for (unsigned l = 31; l > 0; l--) {
+        unsigned other = random32() % (l + 1), keep = row_of[l];
+        row_of[l] = row_of[other];
+        row_of[other] = keep;
+    }
+    for (int l = 0; l < 32; l++) row_of[l] = row_of[l] * 32 + 16 * (random32() & 1);
+}
+
+static const char *const lists[] = { "{o0}", "{o0,o1}", "{o0,o1,o2,o3}" }, *const sources[] = { "{i0}", "{i0,i1}", "{i0,i1,i2,i3}" };
+
+static void test_ldmatrix(void)
+{
+    char code[200];
+    ptxsim_counters before, after;
+    for (int form = 0; form < 12; form++) {
+        int log = form % 3, count = 1 << log, trans = form / 3 % 2, generic = form / 6, bad = 0;
+        shuffle_rows();
+        snprintf(code, sizeof code, "ldmatrix.sync.aligned.m8n8.x%d%s%s.b16 %s, [%s];", count, trans ? ".trans" : "",
+                 generic ? "" : ".shared", lists[log], generic ? "d8" : "r3");
+        SAME(run_matrix(HEAD, code), 0);
+        for (int l = 0; l < 32; l++)
+            for (int r = 0; r < count; r++)
+                for (int e = 0; e < 2; e++) {
+                    int row = trans ? l % 4 * 2 + e : l / 4, col = trans ? l / 4 : l % 4 * 2 + e;
+                    uint16_t want;
+                    memcpy(&want, shared_in + row_of[r * 8 + row] + col * 2, 2);
+                    bad += (uint16_t)(lane_out[l][r] >> 16 * e) != want;
+                }
+        CHECK(!bad, "%s: %d elements differ", code, bad);
+        shuffle_rows();
+        snprintf(code, sizeof code, "stmatrix.sync.aligned.m8n8.x%d%s%s.b16 [%s], %s;", count, trans ? ".trans" : "",
+                 generic ? "" : ".shared", generic ? "d8" : "r3", sources[log]);
+        SAME(run_matrix(HEAD, code), 0);
+        for (int l = 0; l < 32; l++)
+            for (int r = 0; r < count; r++)
+                for (int e = 0; e < 2; e++) {
+                    int row = trans ? l % 4 * 2 + e : l / 4, col = trans ? l / 4 : l % 4 * 2 + e;
+                    uint16_t v = (uint16_t)(lane_in[l][r] >> 16 * e);
+                    memcpy(shared_in + row_of[r * 8 + row] + col * 2, &v, 2);
+                }
+        CHECK(!memcmp(shared_in, shared_out, 1024), "%s: shared memory differs", code);
+    }
+    shuffle_rows();
+    SAME(run_matrix(HEAD, "movmatrix.sync.aligned.m8n8.trans.b16 o0, i0;"), 0);
+    int bad = 0;
+    for (int row = 0; row < 8; row++)
+        for (int col = 0; col < 8; col++)
+            bad += (uint16_t)(lane_out[row * 4 + col / 2][0] >> 16 * (col & 1))
+                   != (uint16_t)(lane_in[col * 4 + row / 2][0] >> 16 * (row & 1));
+    CHECK(!bad, "movmatrix: %d elements differ", bad);
+    /* faults: a row that is not aligned, one outside; rows of lanes that are not asked may be anything */
+    shuffle_rows();
+    row_of[9] = 8;
+    SAME(run_matrix(HEAD, "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {o0,o1}, [r3];"), 716);
+    CHECK(strstr(found, "misaligned") == found && strstr(found, "thread (9,0,0)"), "found %s", found);
+    SAME(run_matrix(HEAD, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {o0}, [r3];"), 0);
+    row_of[9] = 1024;
+    SAME(run_matrix(HEAD, "stmatrix.sync.aligned.m8n8.x2.shared.b16 [r3], {i0,i1};"), 700);
+    CHECK(strstr(found, "out-of-bounds") == found && strstr(found, "thread (9,0,0)"), "found %s", found);
+    SAME(run_matrix(HEAD, "stmatrix.sync.aligned.m8n8.x1.shared.b16 [r3], {i0};"), 0);
+    /* counters: eight rows in one go fill a wavefront; rows 128 bytes apart do not */
+    for (unsigned l = 0; l < 32; l++) row_of[l] = l * 16;
+    cuMemFree_v2_(alloc(16));
+    ptxsim_counters_get_(&before, sizeof before);
+    SAME(run_matrix(HEAD, ""), 0);
+    ptxsim_counters_get_(&after, sizeof after);
+    uint64_t plain = after.shared_wavefronts - before.shared_wavefronts, loads = after.shared_load_requests - before.shared_load_requests;
+    for (int apart = 0; apart < 2; apart++) {
+        for (unsigned l = 0; l < 32; l++) row_of[l] = apart ? l % 8 * 128 : l * 16;
+        ptxsim_counters_get_(&before, sizeof before);
+        SAME(run_matrix(HEAD, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {o0,o1,o2,o3}, [r3];"), 0);
+        ptxsim_counters_get_(&after, sizeof after);
+        SAME(after.shared_wavefronts - before.shared_wavefronts - plain, apart ? 32 : 4);
+        SAME(after.shared_load_requests - before.shared_load_requests - loads, 1);
+    }
+}
+
+static void test_byte_matrices(void)
+{
+    static const char head[] = ".version 8.6\n.target sm_100a\n.address_size 64\n";
+    char code[200];
+    for (int form = 0; form < 6; form++) {
+        static const char *const formats[] = { "b8", "b8x16.b6x16_p32", "b8x16.b4x16_p64" };
+        int log = form % 2, format = form / 2, count = 1 << log, bad = 0;
+        shuffle_rows();
+        snprintf(code, sizeof code, "ldmatrix.sync.aligned.m16n16.x%d.trans.shared.%s %s, [r3];", count, formats[format], lists[log + 1]);
+        SAME(run_matrix(head, code), 0);
+        for (int l = 0; l < 32; l++)
+            for (int r = 0; r < 2 * count; r++)
+                for (int e = 0; e < 4; e++) {
+                    const uint8_t *p = shared_in + row_of[r / 2 * 16 + l % 4 * 4 + e];
+                    int col = l / 4 + 8 * (r & 1), bit = col * (format == 1 ? 6 : 4);
+                    unsigned want = format == 0 ? p[col] : ((p[bit / 8] | (unsigned)p[bit / 8 + 1] << 8) >> bit % 8) & (format == 1 ? 63 : 15);
+                    bad += (lane_out[l][r] >> 8 * e & 255) != want;
+                }
+        CHECK(!bad, "%s: %d elements differ", code, bad);
+    }
+    for (int form = 0; form < 6; form++) {
+        int log = form % 3, six = form / 3, bad = 0;
+        shuffle_rows();
+        snprintf(code, sizeof code, "ldmatrix.sync.aligned.m8n16.x%d.shared.b8x16.%s %s, [r3];", 1 << log, six ? "b6x16_p32" : "b4x16_p64", lists[log]);
+        SAME(run_matrix(head, code), 0);
+        for (int l = 0; l < 32; l++)
+            for (int r = 0; r < 1 << log; r++)
+                for (int e = 0; e < 4; e++) {
+                    const uint8_t *p = shared_in + row_of[r * 8 + l / 4];
+                    int bit = (l % 4 * 4 + e) * (six ? 6 : 4);
+                    bad += (lane_out[l][r] >> 8 * e & 255) != (((p[bit / 8] | (unsigned)p[bit / 8 + 1] << 8) >> bit % 8) & (six ? 63 : 15));
+                }
+        CHECK(!bad, "%s: %d elements differ", code, bad);
+    }
+    for (int log = 0; log < 3; log++) {
+        shuffle_rows();
+        snprintf(code, sizeof code, "stmatrix.sync.aligned.m16n8.x%d.trans.shared.b8 [r3], %s;", 1 << log, sources[log]);
+        SAME(run_matrix(head, code), 0);
+        for (int l = 0; l < 32; l++)
+            for (int r = 0; r < 1 << log; r++)
+                for (int e = 0; e < 4; e++)
+                    shared_in[row_of[r * 8 + l % 4 * 2 + (e & 1)] + (uint32_t)(l / 4 + 8 * (e >> 1))] = (uint8_t)(lane_in[l][r] >> 8 * e);
+        CHECK(!memcmp(shared_in, shared_out, 1024), "%s: shared memory differs", code);
+    }
+}
+
+/* --- wmma ------------------------------------------------------------------------------------- */
+
+static void braces(char *out, const char *prefix, int first, int count)
+{
+    int n = sprintf(out, "{");
+    for (int k = 0; k < count; k++) n += sprintf(out + n, "%s%s%d", k ? "," : "", prefix, first + k);
+    sprintf(out + n, "}");
+}
+
+static void test_wmma_form(int m, int n, int k, int t, int ct, int dt, int ra, int rb, int acol, int bcol, int ccol, bool shared,
+                           const char *before, const char *suffix, int op)
+{
+    static char ptx[9000];
+    static uint8_t a[4096], b[4096], c[8192], d[8192];
+    char fa[100], fb[100], fc[200], fd[200], types4[60];
+    int bits = types[t].bits, pad = 128 / bits, lda = (acol ? m : k) + pad, ldb = (bcol ? k : n) + pad, ldc = (ccol ? m : n) + 16, bad = 0;
+    int rc = m * n * types[ct].bits / 32 / (ct == F64 ? 64 : 32), rd = m * n * types[dt].bits / 32 / (dt == F64 ? 64 : 32);
+    const char *p = t == F64 ? "g" : "r";
+    if (bits < 8) lda = k + pad, ldb = k + pad;
+    braces(fa, p, 0, ra);
+    braces(fb, p, 10, rb);
+    braces(fc, p, 20, rc);
+    braces(fd, p, 40, rd);
+    if (t == F16) snprintf(types4, sizeof types4, "%s.%s", types[dt].name, types[ct].name);
+    else snprintf(types4, sizeof types4, "%s.%s.%s.%s", types[dt].name, types[t].name, types[t].name, types[ct].name);
+    memset(a, 0, sizeof a);
+    memset(b, 0, sizeof b);
+    memset(c, 0, sizeof c);
+    for (int row = 0; row < m; row++)
+        for (int z = 0; z < k; z++) {
+            uint64_t v = small_number(t);
+            put_bits((uint32_t *)(void *)a, (acol ? z * lda + row : row * lda + z) * bits, bits, v);
+            ma[row][z] = value_of(t, v);
+        }
+    for (int col = 0; col < n; col++)
+        for (int z = 0; z < k; z++) {
+            uint64_t v = small_number(t);
+            put_bits((uint32_t *)(void *)b, (bcol ? col * ldb + z : z * ldb + col) * bits, bits, v);
+            mb[z][col] = value_of(t, v);
+        }
+    for (int row = 0; row < m; row++)
+        for (int col = 0; col < n; col++) {
+            uint64_t v = small_number(ct);
+            put_bits((uint32_t *)(void *)c, (ccol ? col * ldc + row : row * ldc + col) * types[ct].bits, types[ct].bits, v);
+            mc[row][col] = value_of(ct, v);
+        }
+    static const char *const names[] = { "row", "col" };
+    int at = sprintf(ptx, ".version 8.0\n.target sm_90\n.address_size 64\n.shared .align 128 .b8 sa[4096]; .shared .align 128 .b8 sb[4096];\n"
+                     ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd) {\n"
+                     ".reg .b32 r<100>; .reg .b64 d<16>; .reg .f64 g<100>;\n"
+                     "ld.param.u64 d0, [pa]; ld.param.u64 d1, [pb]; ld.param.u64 d2, [pc]; ld.param.u64 d3, [pd];\n"
+                     "mov.u32 r90, %%tid.x; mul.wide.u32 d4, r90, 128; cvt.u32.u64 r91, d4; mov.u32 r92, sa; mov.u32 r93, sb;\n"
+                     "add.u64 d5, d0, d4; add.u64 d6, d1, d4; add.u32 r94, r92, r91; add.u32 r95, r93, r91;\n");
+    for (int x = 0; x < 128 && shared; x += 4)
+        at += sprintf(ptx + at, "ld.global.b32 r96, [d5+%d]; st.shared.b32 [r94+%d], r96; ld.global.b32 r96, [d6+%d]; st.shared.b32 [r95+%d], r96;\n", x, x, x, x);
+    at += sprintf(ptx + at, "bar.sync 0; mov.u32 r97, %d;\n", lda);
+    at += sprintf(ptx + at, "wmma.load.a.sync.aligned.%s.m%dn%dk%d%s.%s %s, [%s], r97;\n", names[acol], m, n, k, shared ? ".shared" : ".global",
+                  types[t].name, fa, shared ? "r92" : "d0");
+    at += sprintf(ptx + at, "wmma.load.b.sync.aligned.%s.m%dn%dk%d%s.%s %s, [%s], %d;\n", names[bcol], m, n, k, shared ? ".shared" : "",
+                  types[t].name, fb, shared ? "r93" : "d1", ldb);
+    at += sprintf(ptx + at, "wmma.load.c.sync.aligned.%s.m%dn%dk%d.global.%s %s, [d2], %d;\n", names[ccol], m, n, k, types[ct].name, fc, ldc);
+    at += sprintf(ptx + at, "wmma.mma%s.sync.aligned.%s.%s.m%dn%dk%d.%s%s %s, %s, %s, %s;\n", before, names[acol], names[bcol], m, n, k, types4,
+                  suffix, fd, fa, fb, fc);
+    sprintf(ptx + at, "wmma.store.d.sync.aligned.%s.m%dn%dk%d.global.%s [d3], %s, %d;\nret; }\n", names[ccol], m, n, k, types[dt].name, fd, ldc);
+    handle module = load(ptx), f = function(module, "k");
+    if (!CHECK(f != NULL, "wmma %s m%dn%dk%d does not load", types[t].name, m, n, k)) return;
+    dptr da = alloc(4096), db = alloc(4096), dc = alloc(8192), dd = alloc(8192);
+    void *params[] = { &da, &db, &dc, &dd };
+    cuMemcpyHtoD_v2_(da, a, 4096);
+    cuMemcpyHtoD_v2_(db, b, 4096);
+    cuMemcpyHtoD_v2_(dc, c, 8192);
+    cuMemsetD8_v2_(dd, 0, 8192);
+    SAME(run(f, 1, 32, 0, params), 0);
+    CHECK(report_count() == 0, "%s", findings());
+    cuMemcpyDtoH_v2_(d, dd, 8192);
+    for (int row = 0; row < m; row++)
+        for (int col = 0; col < n; col++) {
+            long double want, size;
+            evaluate(m, n, k, row, col, op, &want, &size);
+            uint64_t have = get_bits((uint32_t *)(void *)d, (ccol ? col * ldc + row : row * ldc + col) * types[dt].bits, types[dt].bits);
+            bad += !right(dt, have, want, size, k, true, false);
+        }
+    CHECK(!bad, "wmma %s m%dn%dk%d %s %s %s: %d elements differ", types4, m, n, k, names[acol], names[bcol], names[ccol], bad);
+    cuMemFree_v2_(da);
+    cuMemFree_v2_(db);
+    cuMemFree_v2_(dc);
+    cuMemFree_v2_(dd);
+    cuModuleUnload_(module);
+}
+
+static void test_wmma(void)
+{
+    static const int shapes[3][3] = { { 16, 16, 16 }, { 8, 32, 16 }, { 32, 8, 16 } };
+    static const int bf16[3][2] = { { 4, 4 }, { 2, 8 }, { 8, 2 } }, bytes[3][2] = { { 2, 2 }, { 1, 4 }, { 4, 1 } };
+    for (int form = 0; form < 16; form++) {
+        int acol = form & 1, bcol = form >> 1 & 1, ccol = form >> 2 & 1, shared = form >> 3;
+        for (int s = 0; s < 3; s++) {
+            int m = shapes[s][0], n = shapes[s][1];
+            for (int acc = 0; acc < 4; acc++)
+                test_wmma_form(m, n, 16, F16, acc & 1 ? F32 : F16, acc & 2 ? F32 : F16, 8, 8, acol, bcol, ccol, shared, "", "", 0);
+            test_wmma_form(m, n, 16, BF16, F32, F32, bf16[s][0], bf16[s][1], acol, bcol, ccol, shared, "", "", 0);
+            test_wmma_form(m, n, 16, S8, S32, S32, bytes[s][0], bytes[s][1], acol, bcol, ccol, shared, "", "", 0);
+            test_wmma_form(m, n, 16, U8, S32, S32, bytes[s][0], bytes[s][1], acol, bcol, ccol, shared, "", ".satfinite", 0);
+        }
+        test_wmma_form(16, 16, 8, TF32, F32, F32, 4, 4, acol, bcol, ccol, shared, "", "", 0);
+        test_wmma_form(8, 8, 4, F64, F64, F64, 1, 1, acol, bcol, ccol, shared, "", "", 0);
+        if (acol || !bcol) continue;
+        test_wmma_form(8, 8, 32, S4, S32, S32, 1, 1, 0, 1, ccol, shared, "", "", 0);
+        test_wmma_form(8, 8, 32, U4, S32, S32, 1, 1, 0, 1, ccol, shared, "", "", 0);
+        test_wmma_form(8, 8, 128, B1, S32, S32, 1, 1, 0, 1, ccol, shared, ".xor.popc", "", 'x');
+        test_wmma_form(8, 8, 128, B1, S32, S32, 1, 1, 0, 1, ccol, shared, ".and.popc", "", '&');
+    }
+}
+
 /* --- every form loads ------------------------------------------------------------------------- */
 
 static void test_forms(const char *device, int least)
@@ -413,12 +917,14 @@ static void on_device(const char *device, int argc, char **argv, void (*tests)(v
 static void tests_sm_100(void)
 {
     test_forms("sm_100", 4);
+    test_byte_matrices();
 }
 
 static void tests_sm_120(void)
 {
     test_forms("sm_120", 10);
     test_mma_kinds();
+    test_scaled();
 }
 
 int main(int argc, char **argv)
@@ -428,5 +934,9 @@ int main(int argc, char **argv)
     sim_open(argc, argv);
     test_forms("sm_90", 55);
     test_mma();
+    test_quads();
+    test_sparse();
+    test_ldmatrix();
+    test_wmma();
     return sim_close();
 }
