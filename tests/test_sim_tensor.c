@@ -857,6 +857,285 @@ static void test_wmma(void)
     }
 }
 
+/* --- wgmma ------------------------------------------------------------------------------------ */
+
+typedef struct operand { int swizzle, leading, stride; bool trans; } operand; /* swizzle: 16 (none), 32, 64, 128 bytes */
+
+/* Where the ISA's canonical layouts put element z of line r (a row of A, a column of B), in bits. */
+static long where(const operand *o, int bits, int r, int z)
+{
+    int s = o->swizzle, bit;
+    long at;
+    if (o->trans) {                                           /* lines follow along: s bytes of them, then the next k */
+        int lines = s * 8 / bits;
+        if (s == 16) at = r / 8 * o->stride + z % 8 * 16 + z / 8 * o->leading;
+        else at = (long)r / lines * o->leading + z / 8 * o->stride + z % 8 * s;
+        bit = r % lines * bits;
+    } else {
+        int column = z * bits / 8;
+        at = r / 8 * o->stride + r % 8 * s + column % s / 16 * 16 + column / s * (long)o->leading;
+        bit = z * bits % 128;
+    }
+    at += bit / 8;
+    at ^= (at >> 7 & (s / 16 - 1)) << 4;                      /* the tile begins at a multiple of 1024 */
+    return at * 8 + bit % 8;
+}
+
+static uint64_t descriptor_of(const operand *o, int offset)
+{
+    uint64_t mode = o->swizzle == 16 ? 0 : o->swizzle == 128 ? 1 : o->swizzle == 64 ? 2 : 3;
+    return (uint64_t)(offset >> 4) | (uint64_t)(o->leading >> 4) << 16 | (uint64_t)(o->stride >> 4) << 32 | mode << 62;
+}
+
+enum { TILE_B = 8192, IMAGE = 8192 + 36864 };
+
+static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand ob, bool registers, int sa, int sb, bool accumulate,
+                            bool satfinite, bool sparse)
+{
+    static char ptx[60000], list[2000], a_list[40];
+    static uint32_t image[IMAGE / 4], out[128 * 128], in[128 * 132];
+    int bits = types[at].bits, k = 256 / bits * (sparse ? 2 : 1), ka = sparse ? k / 2 : k, regs = n * types[dt].bits / 64, bad = 0, per = 32 / bits, unit = 1;
+    static double packed[64][256];
+    memset(image, 0, sizeof image);
+    memset(in, 0, sizeof in);
+    for (int row = 0; row < 64; row++)
+        for (int z = 0; z < ka; z++) {
+            uint64_t v = small_number(at);
+            packed[row][z] = value_of(at, v) * sa;
+            if (!registers) { put_bits(image, (int)where(&oa, bits, row, z), bits, v); continue; }
+            int g = row % 8, t = z / per % 4, r = row / 8 % 2 + z / per / 4 * 2;
+            put_bits(&in[(row / 16 * 32 + g * 4 + t) * 132 + r], z % per * bits, bits, v);
+        }
+    for (int col = 0; col < n; col++)
+        for (int z = 0; z < k; z++) {
+            uint64_t v = small_number(bt);
+            put_bits(image, TILE_B * 8 + (int)where(&ob, bits, col, z), bits, v);
+            mb[z][col] = value_of(bt, v) * sb;
+        }
+    memset(ma, 0, sizeof ma);
+    for (int l = 0; l < 128; l++) in[l * 132 + 131] = random32();
+    for (int row = 0; row < 64; row++)
+        for (int z = 0; z < ka; z++) {
+            if (!sparse) { ma[row][z] = packed[row][z]; continue; }
+            /* the same pattern everywhere: elements 1 and 3 of four, 0b1101 */
+            uint32_t *lanes = &in[(row / 16 * 32 + row % 8 * 4) * 132 + 131];
+            if (bits == 32) { ma[row][z * 2 + 1] = packed[row][z]; for (int t = 0; t < 4; t++) lanes[t * 132] = 0xeeeeeeee; }
+            else { ma[row][z / 2 * 4 + (z & 1 ? 3 : 1)] = packed[row][z]; for (int t = 0; t < 4; t++) lanes[t * 132] = 0xdddddddd; }
+        }
+    (void)unit;
+    for (int w = 0; w < 4; w++)
+        for (int l = 0; l < 32; l++)
+            for (int i = 0; i < n / 2; i++) {
+                uint64_t v = small_number(dt);
+                put_bits(&in[(w * 32 + l) * 132 + 4], i * types[dt].bits % 4096, types[dt].bits, v);
+                mc[w * 16 + l / 4 + 8 * (i >> 1 & 1)][i / 4 * 8 + l % 4 * 2 + (i & 1)] = accumulate ? value_of(dt, v) : 0;
+            }
+    if (regs > 127) for (int l = 0; l < 128; l++) in[l * 132 + 131] = in[l * 132 + 131];
+    braces(list, "c", 0, regs);
+    braces(a_list, "r", 0, 4);
+    int p = sprintf(ptx, ".version 8.2\n.target sm_90a\n.address_size 64\n.shared .align 1024 .b8 sm[%d];\n"
+                    ".visible .entry k(.param .u64 pi, .param .u64 pm, .param .u64 po, .param .u64 da, .param .u64 db) {\n"
+                    ".reg .b32 r<16>, c<128>; .reg .b64 d<16>; .reg .pred p<4>;\n"
+                    "mov.u32 r8, %%tid.x; mul.wide.u32 d0, r8, 4; ld.param.u64 d1, [pm]; add.u64 d1, d1, d0; mov.u32 r9, sm; cvt.u32.u64 r10, d0; add.u32 r10, r10, r9;\n"
+                    "mov.u32 r11, 0;\nL: ld.global.b32 r12, [d1]; st.shared.b32 [r10], r12; add.u64 d1, d1, 512; add.u32 r10, r10, 512; add.u32 r11, r11, 512;"
+                    " setp.lt.u32 p1, r11, %d; @p1 bra L;\nbar.sync 0;\n"
+                    "mul.wide.u32 d2, r8, 528; ld.param.u64 d3, [pi]; add.u64 d3, d3, d2; ld.global.b32 r13, [d3+524];\n", IMAGE, IMAGE);
+    for (int i = 0; i < 4; i++) p += sprintf(ptx + p, "ld.global.b32 r%d, [d3+%d];\n", i, i * 4);
+    for (int i = 0; i < regs; i++) p += sprintf(ptx + p, "ld.global.b32 c%d, [d3+%d];\n", i, 16 + (i < 127 ? i : 126) * 4);
+    p += sprintf(ptx + p, "shr.u32 r9, r9, 4; cvt.u64.u32 d4, r9; ld.param.u64 d5, [da]; ld.param.u64 d6, [db]; add.u64 d5, d5, d4; add.u64 d6, d6, d4;\n"
+                 "setp.%s.u32 p0, r9, r9; wgmma.fence.sync.aligned;\n", accumulate ? "eq" : "ne");
+    p += sprintf(ptx + p, "wgmma.mma_async%s.sync.aligned.m64n%dk%d%s.%s.%s.%s%s %s, %s, d6, %sp0", sparse ? ".sp" : "", n, k, satfinite ? ".satfinite" : "",
+                 types[dt].name, types[at].name, types[bt].name, at == B1 ? ".and.popc" : "", list, registers ? a_list : "d5", sparse ? "r13, 0, " : "");
+    if (dt != S32) p += sprintf(ptx + p, ", %d, %d", sa, sb);
+    if (bits == 16 && !registers) p += sprintf(ptx + p, ", %d", oa.trans);
+    if (bits == 16) p += sprintf(ptx + p, ", %d", ob.trans);
+    p += sprintf(ptx + p, ";\nwgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\nmul.wide.u32 d2, r8, 512; ld.param.u64 d3, [po]; add.u64 d3, d3, d2;\n");
+    for (int i = 0; i < regs; i++) p += sprintf(ptx + p, "st.global.b32 [d3+%d], c%d;\n", i * 4, i);
+    sprintf(ptx + p, "ret; }\n");
+    handle m = load(ptx), f = function(m, "k");
+    if (!CHECK(f != NULL, "wgmma n%d %s does not load", n, types[at].name)) return;
+    dptr di = alloc(sizeof in), dm = alloc(sizeof image), d = alloc(sizeof out);
+    uint64_t desc_a = descriptor_of(&oa, 0), desc_b = descriptor_of(&ob, TILE_B);
+    void *params[] = { &di, &dm, &d, &desc_a, &desc_b };
+    cuMemcpyHtoD_v2_(di, in, sizeof in);
+    cuMemcpyHtoD_v2_(dm, image, sizeof image);
+    SAME(run(f, 1, 128, 0, params), 0);
+    if (!CHECK(report_count() == 0, "%s", findings())) report_clear();
+    cuMemcpyDtoH_v2_(out, d, (size_t)128 * 512);
+    for (int l = 0; l < 128; l++)
+        for (int i = 0; i < n / 2; i++) {
+            long double want, size;
+            int row = l / 32 * 16 + l % 32 / 4 + 8 * (i >> 1 & 1), col = i / 4 * 8 + l % 4 * 2 + (i & 1);
+            evaluate(64, n, k, row, col, at == B1 ? '&' : 0, &want, &size);
+            bad += !right(dt, get_bits(&out[l * 128], i * types[dt].bits, types[dt].bits), want, size, k, true, satfinite);
+        }
+    CHECK(!bad, "wgmma m64n%dk%d %s.%s.%s, A %s %d%s, B %d%s: %d elements differ", n, k, types[dt].name, types[at].name, types[bt].name,
+          registers ? "registers" : "swizzle", oa.swizzle, oa.trans ? " transposed" : "", ob.swizzle, ob.trans ? " transposed" : "", bad);
+    cuMemFree_v2_(di);
+    cuMemFree_v2_(dm);
+    cuMemFree_v2_(d);
+    cuModuleUnload_(m);
+}
+
+/* Strides of a tile of so many lines, k 32 bytes (64 where B stands beside a sparse A). */
+static operand canonical(int swizzle, bool trans, int lines, int bits, int k)
+{
+    operand o = { swizzle, 0, 0, trans };
+    if (!trans && swizzle == 16) { o.leading = 128; o.stride = 128 * (k * bits / 128); }
+    else if (!trans) { o.stride = swizzle * 8; o.leading = lines * swizzle; }
+    else if (swizzle == 16) { o.stride = 128; o.leading = lines / 8 * 128; }
+    else { o.stride = swizzle * 8; o.leading = swizzle * k; }
+    return o;
+}
+
+static void test_wgmma(void)
+{
+    static const int swizzles[] = { 16, 32, 64, 128 }, ns[] = { 8, 24, 64, 192 };
+    static const int forms[][3] = { { F16, F16, F32 }, { F16, F16, F16 }, { BF16, BF16, F32 }, { TF32, TF32, F32 }, { E4M3, E5M2, F32 },
+                                    { E5M2, E4M3, F16 }, { S8, S8, S32 }, { U8, S8, S32 }, { S8, U8, S32 }, { B1, B1, S32 } };
+    for (unsigned n = 0; n < sizeof forms / sizeof *forms; n++)
+        for (int s = 0; s < 16; s++) {
+            const int *t = forms[n];
+            int bits = types[t[0]].bits, k = 256 / bits, size = ns[(s + (int)n) % 4], transposes = bits == 16 ? 4 : 1;
+            bool integer = t[2] == S32;
+            for (int trans = 0; trans < transposes; trans++) {
+                bool ta = trans & 1, tb = trans >> 1;
+                int wide = swizzles[s / 4] * 8 / bits;        /* transposed tiles are whole rows of the swizzle */
+                if (tb && size % wide) size = wide;
+                operand oa = canonical(swizzles[s % 4], ta, 64, bits, k), ob = canonical(swizzles[s / 4], tb, size, bits, k);
+                test_wgmma_form(size, t[0], t[1], t[2], oa, ob, false, s & 1 && !integer ? -1 : 1, s & 2 && !integer ? -1 : 1, s % 3 != 0,
+                                integer && t[0] != B1 && s % 5 == 0, false);
+                if (!ta) test_wgmma_form(size, t[0], t[1], t[2], oa, ob, true, 1, 1, s % 3 != 0, false, false);
+            }
+        }
+    for (unsigned n = 0; n < 9; n++) {
+        const int *t = forms[n];
+        int bits = types[t[0]].bits, k = 512 / bits;
+        for (int s = 0; s < 4; s++) {
+            operand oa = canonical(swizzles[s], false, 64, bits, k / 2), ob = canonical(swizzles[s], false, 64, bits, k);
+            test_wgmma_form(64, t[0], t[1], t[2], oa, ob, s & 1, 1, 1, true, false, true);
+        }
+    }
+}
+
+/* --- faults and their twins ------------------------------------------------------------------- */
+
+static void judge(const char *name, const char *head, const char *body, unsigned block, const char *want)
+{
+    static char ptx[8000];
+    static uint32_t out[256];
+    snprintf(ptx, sizeof ptx, "%s.shared .align 1024 .b8 sm[32768];\n.visible .entry k(.param .u64 out) {\n"
+             ".reg .pred p<4>; .reg .b32 r<64>; .reg .b64 d<16>; .reg .f32 f<64>;\n"
+             "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x; setp.lt.u32 p0, r0, 16; setp.ge.u32 p1, r0, 0;\n"
+             "mov.u32 r1, 0; mov.u32 r2, 0; mov.u32 r3, 0; mov.u32 r4, 0; mov.u32 r5, 0; mov.u32 r6, 0;\n"
+             "mov.f32 f0, 0f00000000; mov.f32 f1, f0; mov.f32 f2, f0; mov.f32 f3, f0;\n"
+             "mov.u32 r10, sm; shl.b32 r11, r0, 7; add.u32 r11, r11, r10; mov.u32 r12, 0;\n"
+             "L: st.shared.v4.b32 [r11], {r1,r1,r1,r1}; add.u32 r11, r11, 16; add.u32 r12, r12, 1; setp.lt.u32 p2, r12, 8; @p2 bra L; bar.sync 0;\n"
+             "shr.u32 r13, r10, 4; cvt.u64.u32 d1, r13; add.u64 d1, d1, 0x0000001000080000; mov.u64 d2, d1;\n"
+             "%s\nret; }", head, body);
+    report_clear();
+    found[0] = 0;
+    int code = run_out(ptx, 1, block, 0, out, 256);
+    if (code < 700) findings();
+    const char *at = strstr(found, want);                     /* the kind begins a line */
+    if (*want) CHECK(at && (at == found || at[-1] == '\n') && at[strlen(want)] == ':', "%s: expected %s, found %d: %s", name, want, code, found);
+    else CHECK(code == 0 && !*found, "%s: nothing is wrong, found %d: %s", name, code, found);
+    report_clear();
+}
+
+static void test_faults(void)
+{
+#define MMA "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r1,r2}, {r3}, {f0,f1,f2,f3};"
+#define HOPPER ".version 8.0\n.target sm_90a\n.address_size 64\n"
+#define ADD "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0,f1,f2,f3}, d1, d2, p1, 1, 1, 0, 0;\n"
+#define ADD_R "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0,f1,f2,f3}, {r1,r2,r3,r4}, d2, p1, 1, 1, 0;\n"
+#define FENCE "wgmma.fence.sync.aligned;\n"
+#define COMMIT "wgmma.commit_group.sync.aligned;\n"
+#define WAIT(n) "wgmma.wait_group.sync.aligned " #n ";\n"
+#define USE "st.global.f32 [d0], f0;\n"
+    judge("mma by all lanes", HEAD, MMA, 32, "");
+    judge("mma behind a branch", HEAD, "@!p0 bra E; " MMA " E:", 32, "absent-lane");
+    judge("mma under a guard that is on", HEAD, "@p1 " MMA, 32, "");
+    judge("mma under a guard", HEAD, "@p0 " MMA, 32, "absent-lane");
+    judge("mma in half a warp", HEAD, MMA, 16, "absent-lane");
+    judge("mma after half the warp has left", HEAD, "@p0 exit; " MMA, 32, "absent-lane");
+    judge("mma with a register that nothing wrote", HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r1,r40}, {r3}, {f0,f1,f2,f3};",
+          32, "uninitialised-register");
+    judge("ldmatrix of bytes that nothing wrote", HEAD, "mov.u32 r10, sm; add.u32 r10, r10, 8192; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {r1}, [r10];",
+          32, "uninitialised-read");
+    judge("ldmatrix", HEAD, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {r1}, [r10];", 32, "");
+    judge("stmatrix writes", HEAD, "mov.u32 r10, sm; add.u32 r10, r10, 8192; stmatrix.sync.aligned.m8n8.x1.shared.b16 [r10], {r1}; bar.warp.sync -1; "
+          "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {r1}, [r10];", 32, "");
+    judge("wmma.load outside", HEAD, "wmma.load.a.sync.aligned.row.m16n16k16.global.bf16 {r1,r2,r3,r4}, [d0], 64;", 32, "out-of-bounds");
+    judge("wmma.load at an odd place", HEAD, "add.u64 d0, d0, 8; wmma.load.a.sync.aligned.row.m16n16k16.global.bf16 {r1,r2,r3,r4}, [d0], 16;", 32, "misaligned");
+    judge("wmma.store", HEAD, "wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [d0], {r1,r2,r3,r4}, 16;", 32, "");
+    judge("wgmma", HOPPER, FENCE ADD COMMIT WAIT(0) USE, 128, "");
+    judge("wgmma, read before the wait", HOPPER, FENCE ADD COMMIT USE WAIT(0), 128, "async-read");
+    judge("wgmma, read without a commit", HOPPER, FENCE ADD WAIT(0) USE, 128, "async-read");
+    judge("wgmma, waiting for all but one", HOPPER, FENCE ADD COMMIT WAIT(1) USE, 128, "async-read");
+    judge("wgmma, two groups, the first is done", HOPPER, FENCE ADD_R COMMIT "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f4,f5,f6,f7}, d1, d2, !p1, 1, 1, 0, 0;\n"
+          COMMIT WAIT(1) USE WAIT(0), 128, "");
+    judge("wgmma, two groups, the second is not", HOPPER, FENCE ADD_R COMMIT "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f4,f5,f6,f7}, d1, d2, !p1, 1, 1, 0, 0;\n"
+          COMMIT WAIT(1) "st.global.f32 [d0], f4;\n" WAIT(0), 128, "async-read");
+    judge("wgmma, A overwritten before the wait", HOPPER, FENCE ADD_R COMMIT "mov.u32 r2, 1;\n" WAIT(0), 128, "async-read");
+    judge("wgmma, A overwritten after the wait", HOPPER, FENCE ADD_R COMMIT WAIT(0) "mov.u32 r2, 1;\n", 128, "");
+    judge("wgmma without a fence", HOPPER, ADD COMMIT WAIT(0) USE, 128, "missing-fence");
+    judge("wgmma after another write", HOPPER, FENCE "mov.f32 f1, 0f3f800000;\n" ADD COMMIT WAIT(0) USE, 128, "missing-fence");
+    judge("wgmma twice in the same registers", HOPPER, FENCE ADD ADD COMMIT WAIT(0) USE FENCE ADD COMMIT WAIT(0) USE, 128, "");
+    judge("wgmma twice, touched between", HOPPER, FENCE ADD COMMIT WAIT(0) USE ADD COMMIT WAIT(0), 128, "missing-fence");
+    judge("wgmma in two warps", HOPPER, FENCE ADD COMMIT WAIT(0) USE, 64, "warpgroup");
+    judge("wgmma in six warps", HOPPER, "setp.lt.u32 p2, r0, 128; @p2 bra E; " FENCE ADD COMMIT WAIT(0) " E:", 128 + 64, "warpgroup");
+    judge("wgmma, B outside", HOPPER, "add.u64 d2, d2, 0x3f8;" FENCE ADD COMMIT WAIT(0) USE, 128, "uninitialised-read");
+    judge("wgmma, B far outside", HOPPER, "add.u64 d2, d2, 0x2000;" FENCE ADD COMMIT WAIT(0) USE, 128, "out-of-bounds");
+}
+
+/* --- refusals --------------------------------------------------------------------------------- */
+
+static void refuse(const char *head, const char *text, const char *message)
+{
+    static char ptx[4000];
+    snprintf(ptx, sizeof ptx, "%s.visible .entry k() {\n.reg .pred p<8>; .reg .b16 h<8>; .reg .b32 r<64>; .reg .b64 d<16>; .reg .f32 f<64>; .reg .f64 g<16>;\n%s\nret; }",
+             head, text);
+    int code = refused(ptx);
+    CHECK(code == 218 && strstr(log_text, "line 6;") && strstr(log_text, message), "%s: expected '%s', got %d: %s", text, message, code, log_text);
+}
+
+static void test_refusals(void)
+{
+    refuse(HEAD, "mma.sync.aligned.m16n8k12.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "m16n8k12");
+    refuse(HEAD, "mma.sync.aligned.m16n8kx.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "Unknown modifier '.m16n8kx'");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.bf16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "Unexpected instruction types");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f16 {f0,f1,f2,f3}, {r0,r1}, {r2}, {r3,r4};", "Unexpected instruction types");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "layouts");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "required");
+    refuse(HEAD, "mma.sync.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "'.aligned' required");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "Vector of size 4");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {f4,r1}, {r2}, {f0,f1,f2,f3};", "Arguments mismatch");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, r2, {f0,f1,f2,f3};", "vector of 1");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {5}, {f0,f1,f2,f3};", "Arguments mismatch");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.satfinite.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "Illegal modifier");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2};", "3 operands, expected 4");
+    refuse(HEAD, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32 {r0,r1}, {r2}, {r3}, {r0,r1};", ".xor, .and");
+    refuse(HEAD, "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1,r2,r3}, {r4,r5,r6,r7}, {f0,f1,f2,f3}, r8, 2;", "[0..1]");
+    refuse(HEAD, "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 {r0,r1,r2,r3}, {r0,r1,r2,r3}, {r4,r5,r6,r7}, {r0,r1,r2,r3}, r8, 1;", "[0..0]");
+    refuse(".version 7.8\n.target sm_80\n.address_size 64\n", "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {g0,g1,g2,g3}, {g4,g5,g6,g7}, {g8,g9}, {g0,g1,g2,g3};", "sm_90");
+    refuse(HEAD, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {r0,r1,r2}, [r9];", "Vector of size 4");
+    refuse(HEAD, "ldmatrix.sync.aligned.m8n8.shared.b16 {r0}, [r9];", ".x1, .x2, .x4");
+    refuse(HEAD, "ldmatrix.sync.aligned.m8n16.x1.shared.b16 {r0}, [r9];", "do not go together");
+    refuse(HEAD, "ldmatrix.sync.aligned.m8n8.x1.global.b16 {r0}, [d9];", "'.global'");
+    refuse(HEAD, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {h0}, [r9];", "Arguments mismatch");
+    refuse(HEAD, "movmatrix.sync.aligned.m8n8.b16 r0, r1;", "'.trans' required");
+    refuse(HEAD, "wmma.load.a.sync.aligned.row.m16n16k8.global.f16 {r0,r1,r2,r3,r4,r5,r6,r7}, [d0];", "Unexpected instruction types");
+    refuse(HEAD, "wmma.load.a.sync.aligned.row.m16n16k32.global.f16 {r0,r1,r2,r3,r4,r5,r6,r7}, [d0];", "Shape");
+    refuse(HEAD, "wmma.load.a.sync.aligned.col.m8n8k32.global.s4 {r0}, [d0];", "layout");
+    refuse(HEAD, "wgmma.fence.sync.aligned;", "sm_90a");
+    refuse(HOPPER, "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {f0,f1,f2,f3,f4,f5}, d0, d1, p0, 1, 1, 0, 0;", "m64n12k16");
+    refuse(HOPPER, "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8 {r0,r1,r2,r3,r4,r5,r6,r7,r8,r9,r10,r11,r12,r13,r14,r15,r16,r17,r18,r19}, d0, d1, p0;", "m64n40k32");
+    refuse(HOPPER, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0,f1,f2,f3}, d0, d1, p0, 2, 1, 0, 0;", "-1 or 1");
+    refuse(HOPPER, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0,f1,f2,f3}, d0, d1, p0, 1, 1, 0;", "operands");
+    refuse(HOPPER, "wgmma.wait_group.sync.aligned r0;", "constant");
+}
+
 /* --- every form loads ------------------------------------------------------------------------- */
 
 static void test_forms(const char *device, int least)
@@ -938,5 +1217,8 @@ int main(int argc, char **argv)
     test_sparse();
     test_ldmatrix();
     test_wmma();
+    test_wgmma();
+    test_faults();
+    test_refusals();
     return sim_close();
 }
