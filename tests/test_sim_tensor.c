@@ -1136,6 +1136,60 @@ static void test_refusals(void)
     refuse(HOPPER, "wgmma.wait_group.sync.aligned r0;", "constant");
 }
 
+/* --- compiled kernels: tests/data/nvcc/matrix_gemm.cu ----------------------------------------- */
+
+static void test_gemm(const char *path, const char *name, unsigned tile, unsigned block)
+{
+    enum { M = 128, N = 64, K = 192 };
+    static uint16_t a[M * K], b[N * K];
+    static float c[M * N];
+    char *text = read_file(path);
+    int n = N, k = K, bad = 0;
+    ptxsim_counters counters;
+    if (!CHECK(text != NULL, "%s cannot be opened", path)) return;
+    for (int x = 0; x < M * K; x++) a[x] = (uint16_t)any_number(F16);
+    for (int x = 0; x < N * K; x++) b[x] = (uint16_t)any_number(F16);
+    handle m = load(text), f = function(m, name);
+    free(text);
+    if (!CHECK(f != NULL, "%s: no %s", path, name)) return;
+    dptr da = alloc(sizeof a), db = alloc(sizeof b), dc = alloc(sizeof c);
+    void *params[] = { &dc, &da, &db, &n, &k };
+    cuMemcpyHtoD_v2_(da, a, sizeof a);
+    cuMemcpyHtoD_v2_(db, b, sizeof b);
+    counters_reset();
+    SAME(cuLaunchKernel_(f, N / tile, M / tile, 1, block, 1, 1, 0, NULL, params, NULL), 0);
+    SAME(cuCtxSynchronize_(), 0);
+    CHECK(report_count() == 0, "%s: %s", name, findings());
+    cuMemcpyDtoH_v2_(c, dc, sizeof c);
+    ptxsim_counters_get_(&counters, sizeof counters);
+    SAME(counters.tensor_operations, 2ll * M * N * K);
+    for (int row = 0; row < M; row++)
+        for (int col = 0; col < N; col++) {
+            long double want = 0, size = 0;
+            for (int z = 0; z < K; z++) {
+                long double p = (long double)value_of(F16, a[row * K + z]) * value_of(F16, b[col * K + z]);
+                want += p;
+                size += fabsl(p);
+            }
+            bad += !(fabsl(c[row * N + col] - want) <= K * ldexpl(size, -23));
+        }
+    CHECK(!bad, "%s: %d elements differ", name, bad);
+    cuMemFree_v2_(da);
+    cuMemFree_v2_(db);
+    cuMemFree_v2_(dc);
+    cuModuleUnload_(m);
+}
+
+static void test_compiled(void)
+{
+    static const char old[] = "tests/data/nvcc/matrix_gemm.ptx", hopper[] = "tests/data/nvcc/matrix_gemm_90a.ptx";
+    test_gemm(old, "gemm_wmma", 16, 32);
+    test_gemm(old, "gemm_mma", 64, 128);
+    test_gemm(hopper, "gemm_wmma", 16, 32);
+    test_gemm(hopper, "gemm_mma", 64, 128);
+    test_gemm(hopper, "gemm_wgmma", 64, 128);
+}
+
 /* --- every form loads ------------------------------------------------------------------------- */
 
 static void test_forms(const char *device, int least)
@@ -1220,5 +1274,6 @@ int main(int argc, char **argv)
     test_wgmma();
     test_faults();
     test_refusals();
+    test_compiled();
     return sim_close();
 }
