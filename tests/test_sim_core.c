@@ -117,8 +117,7 @@ static void test_refusals(void)
     static const struct { const char *body, *message;
     } cases[] = { { "add.f32 f0, f1, r1x;", "Unknown symbol" },
                   { "add.f32 f0, f1, 1;", "floating-point constant" },
-                  { "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1,r2,r3}, "
-                    "{r4,r5}, {f4,f5,f6,f7};",
+                  { "tcgen05.wait::ld.sync.aligned;",
                     "not implemented by this CPU driver" },
                   { "ld.relaxed.global.u32 r0, [d0];", "Scope modifier required" },
                   { "st.shared.nc.u32 [r0], r1;", "Illegal modifier" },
