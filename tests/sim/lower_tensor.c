@@ -9,6 +9,7 @@
 
 /* --- names ------------------------------------------------------------------------------------ */
 
+/* clang-format off */
 #define WORDS(X) \
     X(SYNC, "sync") X(ALIGNED, "aligned") X(SATFINITE, "satfinite") X(TRANS, "trans") X(X1, "x1") X(X2, "x2") \
     X(X4, "x4") X(SHARED, "shared") X(SHARED_CTA, "shared::cta") X(GLOBAL, "global") X(SP, "sp") \
@@ -18,6 +19,8 @@
     X(F8F6F4, "kind::f8f6f4") X(MXF8F6F4, "kind::mxf8f6f4") X(MXF4, "kind::mxf4") \
     X(MXF4NVF4, "kind::mxf4nvf4") X(BLOCK_SCALE, "block_scale") X(VEC_1X, "scale_vec::1X") \
     X(VEC_2X, "scale_vec::2X") X(VEC_4X, "scale_vec::4X") X(SHAPE, "shape") X(LAYOUT, "row or .col")
+
+/* clang-format on */
 
 enum word {
 #define X(id, text) N_##id,
@@ -44,6 +47,7 @@ typedef struct words {
 bool sim_lower_is_matrix(const char *opcode)
 {
     static const char *const names[] = { "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma" };
+    if (!strchr("lsmw", opcode[0])) return false;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) if (!strcmp(opcode, names[k])) return true;
     return false;
 }
@@ -299,6 +303,7 @@ typedef struct mma_row {
 #define FP8 "e4m3 e5m2"
 #define FP864 "e4m3 e5m2 e3m2 e2m3 e2m1"
 
+/* clang-format off */
 static const mma_row dense_rows[] = {
     { 8, 8, 4, "f16", NULL, "f16 f32", 64, 70, 0, NULL },
     { 16, 8, 8, "f16", NULL, "f16 f32", 65, 75, 0, NULL },
@@ -347,6 +352,8 @@ static const mma_row sparse_rows[] = {
     { 16, 8, 128, "e2m1", NULL, "f32", 87, 120, W(MXF4NVF4), "ue8m0 2 ue4m3 4" },
 };
 
+/* clang-format on */
+
 static const mma_row *find_row(const mma_row *rows, size_t count, const words *o, bool *shape)
 {
     for (size_t k = 0; k < count; k++) {
@@ -371,8 +378,8 @@ static uint32_t registers_of(uint32_t elements, uint8_t type)
 
 static bool lower_sparse(sim_lower *lw, uint32_t at, uint32_t k, uint8_t a, sim_tensor *t)
 {
-    uint32_t bits = sim_elements[a].bits, words_of_row = k / 2 * (bits == 32 ? 4 : bits == 4 ? 1 : 2) / 16;
-    uint32_t threads = bits >= 16 ? words_of_row : words_of_row;      /* that give metadata, of each four */
+    uint32_t bits = sim_elements[a].bits;
+    uint32_t threads = k / 2 * (bits == 32 ? 4 : bits == 4 ? 1 : 2) / 16; /* of each four, that give metadata */
     int64_t selector;
     if (lw->s->operands[at].kind != O_REG) { sim_mismatch(lw, at, "expected a .b32 register"); return false; }
     t->metadata = sim_source(lw, at, T_B32, 0);
@@ -578,6 +585,7 @@ static void lower_wmma_memory(sim_lower *lw, const words *o, bool store)
 static void lower_wmma_mma(sim_lower *lw, words *o)
 {
     sim_tensor t = { 0 };
+    if (o->type_count == 4 && o->types[1] == E_F16) o->type_count = 0;
     if (o->type_count == 2) {                                 /* f16: D and C alone */
         o->types[3] = o->types[1];
         o->types[1] = o->types[2] = E_F16;

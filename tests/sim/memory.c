@@ -703,6 +703,18 @@ void sim_isspacep(sim_warp *w, const sim_ins *i, uint32_t m)
 
 /* --- a warp's access, for matrices ------------------------------------------------------------ */
 
+/* Do each eight rows of 16 bytes fill the banks?  The usual case, for the count. */
+static bool rows_fill_banks(const uint64_t *at)
+{
+    uint32_t good = 0;
+    for (uint32_t first = 0; first < SIM_LANES; first += 8) {
+        uint32_t seen = 0;
+        for (uint32_t l = first; l < first + 8; l++) seen |= 1u << (at[l] >> 4 & 7);
+        good += seen == 0xff;
+    }
+    return good == SIM_LANES / 8;
+}
+
 bool sim_aligned_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t align)
 { return aligned(w, i, m, at, align); }
 
@@ -718,6 +730,8 @@ bool sim_reach_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     for (uint32_t l = 0; l < SIM_LANES; l++) in_window[l] = space == SP_GENERIC ? (uint32_t)at[l] : at[l];
     if (space == SP_GENERIC)
         counted = first - SIM_SHARED_WINDOW < SIM_WINDOW_SIZE ? SP_SHARED : first >> 48 ? SP_LOCAL : SP_GLOBAL;
-    if (m) count_request(w, counted == SP_SHARED ? in_window : at, m, bytes, counted, access != SIM_READ, 0);
+    if (counted == SP_SHARED) at = in_window;
+    bool quick = m == SIM_FULL && counted == SP_SHARED && bytes == 16 && rows_fill_banks(at);
+    if (m) count_request(w, at, m, bytes, counted, access != SIM_READ, quick);
     return true;
 }
