@@ -1,5 +1,5 @@
-/* test_sim_tensor.c - proves the matrix instructions of the CPU driver: ldmatrix, stmatrix, movmatrix, mma, wmma,
- * wgmma.
+/* test_sim_tensor.c - proves the matrix instructions of the CPU driver: ldmatrix, stmatrix, movmatrix, mma,
+ * wmma, wgmma.
  *
  *   test_sim_tensor [library]      or PTXGEN_CUDA_LIBRARY; run from the root of the repository
  *
@@ -22,14 +22,40 @@ static uint32_t random32(void)
     return (uint32_t)(seed >> 16);
 }
 
-enum type { F16, BF16, TF32, F32, F64, S32, S8, U8, S4, U4, B1, E4M3, E5M2, E3M2, E2M3, E2M1, E2M1B, UE8M0, UE4M3, TYPES };
-static const struct { const char *name; int bits, exponent, mantissa, bias, special; /* 1: IEEE, 2: one NaN, 0: none */
+enum type {
+    F16,
+    BF16,
+    TF32,
+    F32,
+    F64,
+    S32,
+    S8,
+    U8,
+    S4,
+    U4,
+    B1,
+    E4M3,
+    E5M2,
+    E3M2,
+    E2M3,
+    E2M1,
+    E2M1B,
+    UE8M0,
+    UE4M3,
+    TYPES
+};
+static const struct {
+    const char *name;
+    int bits, exponent, mantissa, bias, special; /* 1: IEEE, 2: one NaN, 0: none */
 } types[TYPES] = {
-    { "f16", 16, 5, 10, 15, 1 }, { "bf16", 16, 8, 7, 127, 1 }, { "tf32", 32, 8, 10, 127, 1 }, { "f32", 32, 8, 23, 127, 1 },
-    { "f64", 64, 11, 52, 1023, 1 }, { "s32", 32, 0, 0, 0, 0 }, { "s8", 8, 0, 0, 0, 0 }, { "u8", 8, 0, 0, 0, 0 },
-    { "s4", 4, 0, 0, 0, 0 }, { "u4", 4, 0, 0, 0, 0 }, { "b1", 1, 0, 0, 0, 0 }, { "e4m3", 8, 4, 3, 7, 2 },
-    { "e5m2", 8, 5, 2, 15, 1 }, { "e3m2", 8, 3, 2, 3, 0 }, { "e2m3", 8, 2, 3, 1, 0 }, { "e2m1", 4, 2, 1, 1, 0 },
-    { "e2m1", 8, 2, 1, 1, 0 }, { "ue8m0", 8, 8, 0, 127, 3 }, { "ue4m3", 8, 4, 3, 7, 2 } };
+    { "f16", 16, 5, 10, 15, 1 },  { "bf16", 16, 8, 7, 127, 1 },   { "tf32", 32, 8, 10, 127, 1 },
+    { "f32", 32, 8, 23, 127, 1 }, { "f64", 64, 11, 52, 1023, 1 }, { "s32", 32, 0, 0, 0, 0 },
+    { "s8", 8, 0, 0, 0, 0 },      { "u8", 8, 0, 0, 0, 0 },        { "s4", 4, 0, 0, 0, 0 },
+    { "u4", 4, 0, 0, 0, 0 },      { "b1", 1, 0, 0, 0, 0 },        { "e4m3", 8, 4, 3, 7, 2 },
+    { "e5m2", 8, 5, 2, 15, 1 },   { "e3m2", 8, 3, 2, 3, 0 },      { "e2m3", 8, 2, 3, 1, 0 },
+    { "e2m1", 4, 2, 1, 1, 0 },    { "e2m1", 8, 2, 1, 1, 0 },      { "ue8m0", 8, 8, 0, 127, 3 },
+    { "ue4m3", 8, 4, 3, 7, 2 }
+};
 
 static double value_of(int t, uint64_t bits)
 {
@@ -38,14 +64,20 @@ static double value_of(int t, uint64_t bits)
     case S8: return (int8_t)bits;
     case U8: return (uint8_t)bits;
     case S4: return (double)((int)(bits & 7) - (int)(bits & 8));
-    case U4: case B1: return (double)bits;
-    case F64: { double d; memcpy(&d, &bits, 8); return d; }
+    case U4:
+    case B1: return (double)bits;
+    case F64: {
+        double d;
+        memcpy(&d, &bits, 8);
+        return d;
+    }
     case UE8M0: return bits == 255 ? NAN : ldexp(1, (int)bits - 127);
     case TF32: bits >>= 13; break;
     case E2M1B: bits = bits >> 2 & 15; break;
     default: break;
     }
-    int e = (int)(bits >> types[t].mantissa) & ((1 << types[t].exponent) - 1), top = (1 << types[t].exponent) - 1;
+    int e = (int)(bits >> types[t].mantissa) & ((1 << types[t].exponent) - 1),
+        top = (1 << types[t].exponent) - 1;
     long m = (long)(bits & ((1ul << types[t].mantissa) - 1));
     double sign = bits >> (types[t].mantissa + types[t].exponent) & 1 && t != UE4M3 ? -1 : 1;
     if (types[t].special == 1 && e == top) return m ? NAN : sign * INFINITY;
@@ -59,24 +91,38 @@ static uint64_t small_number(int t)
 {
     int v = (int)(random32() % 5) - 2;
     switch (t) {
-    case S8: case S4: case S32: return (uint64_t)(int64_t)v & (types[t].bits == 32 ? 0xffffffff : (1u << types[t].bits) - 1);
-    case U8: case U4: case B1: return random32() & (t == B1 ? 1 : 7);
-    case F64: { double d = v; uint64_t b; memcpy(&b, &d, 8); return b; }
+    case S8:
+    case S4:
+    case S32: return (uint64_t)(int64_t)v & (types[t].bits == 32 ? 0xffffffff : (1u << types[t].bits) - 1);
+    case U8:
+    case U4:
+    case B1: return random32() & (t == B1 ? 1 : 7);
+    case F64: {
+        double d = v;
+        uint64_t b;
+        memcpy(&b, &d, 8);
+        return b;
+    }
     case UE8M0: return 126 + random32() % 3;
     case UE4M3: return 0x38;
     default: break;
     }
     if (!v) return 0;
     if (t == E2M1B) return (uint64_t)((v < 0) << 3 | (abs(v) == 1 ? 2 : 4)) << 2;
-    uint64_t e = (uint64_t)(types[t].bias + (abs(v) == 2)), b = e << types[t].mantissa | (uint64_t)(v < 0) << (types[t].mantissa + types[t].exponent);
+    uint64_t e = (uint64_t)(types[t].bias + (abs(v) == 2)),
+             b = e << types[t].mantissa | (uint64_t)(v < 0) << (types[t].mantissa + types[t].exponent);
     return t == TF32 ? b << 13 | (random32() & 0x1fff) : b;
 }
 
 static uint64_t any_number(int t)
 {
     uint64_t b = (uint64_t)random32() << 32 | random32();
-    if (t == F64) { double d = ldexp((double)(int32_t)b, (int)(random32() % 20) - 10); memcpy(&b, &d, 8); return b; }
-    if (t == F32 || t == TF32 || t == BF16) {                 /* of moderate size, so that sums stay finite */
+    if (t == F64) {
+        double d = ldexp((double)(int32_t)b, (int)(random32() % 20) - 10);
+        memcpy(&b, &d, 8);
+        return b;
+    }
+    if (t == F32 || t == TF32 || t == BF16) { /* of moderate size, so that sums stay finite */
         uint32_t f = (uint32_t)(b & 0x807fffff) | (110 + random32() % 30) << 23;
         return t == BF16 ? f >> 16 : f;
     }
@@ -87,17 +133,20 @@ static uint64_t any_number(int t)
 
 static uint64_t edge_number(int t)
 {
-    static const uint64_t f16[] = { 0, 0x8000, 1, 0x83ff, 0x7c00, 0xfc00, 0x7e00, 0x7bff, 0xfbff, 0x3c00, 0x0400 },
+    static const uint64_t
+        f16[] = { 0, 0x8000, 1, 0x83ff, 0x7c00, 0xfc00, 0x7e00, 0x7bff, 0xfbff, 0x3c00, 0x0400 },
         bf16[] = { 0, 0x8000, 1, 0x7f80, 0xff80, 0x7fc0, 0x3f80, 0xbf80, 0x0080 },
         f32[] = { 0, 0x80000000, 1, 0x7f800000, 0xff800000, 0x7fc00000, 0x3f800000, 0x80700000, 0xbf800000 },
         f64[] = { 0, 1, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0x3ff0000000000000 },
-        s32[] = { 0x7fffffff, 0x80000000, 0, 0xffffffff }, bytes[] = { 0, 0x7f, 0x80, 0xff, 0x7c, 0xfc, 1, 0x7e, 0x38 };
+        s32[] = { 0x7fffffff, 0x80000000, 0, 0xffffffff },
+        bytes[] = { 0, 0x7f, 0x80, 0xff, 0x7c, 0xfc, 1, 0x7e, 0x38 };
 #define PICK(list) list[random32() % (sizeof list / sizeof *list)]
-    if (random32() % 4) return small_number(t);               /* few of them, else all is NaN */
+    if (random32() % 4) return small_number(t); /* few of them, else all is NaN */
     switch (t) {
     case F16: return PICK(f16);
     case BF16: return PICK(bf16);
-    case F32: case TF32: return PICK(f32);
+    case F32:
+    case TF32: return PICK(f32);
     case F64: return PICK(f64);
     case S32: return PICK(s32);
     default: return types[t].bits == 8 ? PICK(bytes) : any_number(t);
@@ -105,7 +154,9 @@ static uint64_t edge_number(int t)
 }
 
 static uint64_t number_of(int pass, int t)
-{ return pass == 0 ? small_number(t) : pass == 1 ? any_number(t) : edge_number(t); }
+{
+    return pass == 0 ? small_number(t) : pass == 1 ? any_number(t) : edge_number(t);
+}
 
 /* --- layouts of the ISA ----------------------------------------------------------------------- */
 
@@ -113,14 +164,38 @@ static uint64_t number_of(int pass, int t)
 static void isa_a(int m, int k, int t, int l, int i, int *row, int *col)
 {
     int g = l / 4, q = l % 4, bits = types[t].bits;
-    if (t == F64) { *row = i % 2 && m == 16 ? g + 8 : g; *col = m == 8 ? q : q + i / 2 * 4; return; }
-    if (m == 8) { int n = 32 / bits; *row = g; *col = q * n + i % n; return; }
+    if (t == F64) {
+        *row = i % 2 && m == 16 ? g + 8 : g;
+        *col = m == 8 ? q : q + i / 2 * 4;
+        return;
+    }
+    if (m == 8) {
+        int n = 32 / bits;
+        *row = g;
+        *col = q * n + i % n;
+        return;
+    }
     switch (bits) {
-    case 32: *row = i == 0 || i == 2 ? g : g + 8; *col = i < 2 ? q : q + 4; break;
-    case 16: *row = i < 2 || (i >= 4 && i < 6) ? g : g + 8; *col = q * 2 + (i & 1) + (i >= 4 ? 8 : 0); break;
-    case 8:  *row = i < 4 || (i >= 8 && i < 12) ? g : g + 8; *col = q * 4 + (i & 3) + (i >= 8 ? 16 : 0); break;
-    case 4:  *row = i < 8 || (i >= 16 && i < 24) ? g : g + 8; *col = q * 8 + (i & 7) + (i >= 16 ? 32 : 0); break;
-    default: *row = i < 32 || (i >= 64 && i < 96) ? g : g + 8; *col = q * 32 + (i & 31) + (i >= 64 ? 128 : 0); break;
+    case 32:
+        *row = i == 0 || i == 2 ? g : g + 8;
+        *col = i < 2 ? q : q + 4;
+        break;
+    case 16:
+        *row = i < 2 || (i >= 4 && i < 6) ? g : g + 8;
+        *col = q * 2 + (i & 1) + (i >= 4 ? 8 : 0);
+        break;
+    case 8:
+        *row = i < 4 || (i >= 8 && i < 12) ? g : g + 8;
+        *col = q * 4 + (i & 3) + (i >= 8 ? 16 : 0);
+        break;
+    case 4:
+        *row = i < 8 || (i >= 16 && i < 24) ? g : g + 8;
+        *col = q * 8 + (i & 7) + (i >= 16 ? 32 : 0);
+        break;
+    default:
+        *row = i < 32 || (i >= 64 && i < 96) ? g : g + 8;
+        *col = q * 32 + (i & 31) + (i >= 64 ? 128 : 0);
+        break;
     }
     (void)k;
 }
@@ -133,8 +208,8 @@ static void isa_b(int k, int t, int l, int i, int *row, int *col)
     case 64: *row = q + 4 * i; break;
     case 32: *row = q + 4 * i; break;
     case 16: *row = q * 2 + (i & 1) + i / 2 * 8; break;
-    case 8:  *row = q * 4 + (i & 3) + i / 4 * 16; break;
-    case 4:  *row = q * 8 + (i & 7) + i / 8 * 32; break;
+    case 8: *row = q * 4 + (i & 3) + i / 4 * 16; break;
+    case 4: *row = q * 8 + (i & 7) + i / 8 * 32; break;
     default: *row = q * 32 + (i & 31) + i / 32 * 128; break;
     }
     (void)k;
@@ -148,10 +223,10 @@ static void isa_c(int l, int i, int *row, int *col)
 
 /* --- running one instruction ------------------------------------------------------------------ */
 
-enum { LANES = 32, MOST = 80 };        /* 32-bit words of a thread: what an instruction reads */
+enum { LANES = 32, MOST = 80 }; /* 32-bit words of a thread: what an instruction reads */
 
 typedef struct machine {
-    int a_words, b_words, c_words, d_words, extra;            /* per thread; extra: metadata, scales */
+    int a_words, b_words, c_words, d_words, extra; /* per thread; extra: metadata, scales */
     uint32_t in[LANES][MOST], out[LANES][MOST];
 } machine;
 
@@ -163,33 +238,55 @@ static bool run_instruction(const char *head, const char *text, bool wide, bool 
     static char ptx[20000];
     int n = 0, total = x->a_words + x->b_words + x->c_words + x->extra;
     const char *ld = wide_ab ? "g" : "r";
-    n += sprintf(ptx + n, "%s.visible .entry k(.param .u64 pi, .param .u64 po) {\n.reg .b32 r<100>; .reg .f64 g<100>; .reg .b64 d<8>; .reg .b16 h<8>;"
-                          " .reg .b32 d0<100>;\nld.param.u64 d2, [pi]; ld.param.u64 d3, [po]; mov.u32 r99, %%tid.x; mul.wide.u32 d4, r99, %d;\n"
-                          "add.u64 d2, d2, d4; add.u64 d3, d3, d4;\n", head, MOST * 4);
+    n += sprintf(ptx + n,
+                 "%s.visible .entry k(.param .u64 pi, .param .u64 po) {\n.reg .b32 r<100>; .reg .f64 g<100>; "
+                 ".reg .b64 d<8>; .reg .b16 h<8>;"
+                 " .reg .b32 d0<100>;\nld.param.u64 d2, [pi]; ld.param.u64 d3, [po]; mov.u32 r99, %%tid.x; "
+                 "mul.wide.u32 d4, r99, %d;\n"
+                 "add.u64 d2, d2, d4; add.u64 d3, d3, d4;\n",
+                 head, MOST * 4);
     int step = wide_ab ? 2 : 1;
     for (int k = 0; k < total; k += step)
         n += sprintf(ptx + n, "ld.global.b%d %s%d, [d2+%d];\n", 32 * step, ld, k / step, k * 4);
     for (const char *p = text; *p; p++) {
-        if (*p != '%') { ptx[n++] = *p; continue; }
+        if (*p != '%') {
+            ptx[n++] = *p;
+            continue;
+        }
         int first = 0, count = 0;
         const char *name = ld;
         switch (*++p) {
-        case 'd': count = x->d_words; name = wide ? "g" : "r"; first = wide ? 60 * step : 60; break;
+        case 'd':
+            count = x->d_words;
+            name = wide ? "g" : "r";
+            first = wide ? 60 * step : 60;
+            break;
         case 'a': count = x->a_words; break;
-        case 'b': first = x->a_words; count = x->b_words; break;
-        case 'c': first = x->a_words + x->b_words; count = x->c_words; break;
-        default:  n += sprintf(ptx + n, "r%d", x->a_words + x->b_words + x->c_words + (*p - '0')); continue;
+        case 'b':
+            first = x->a_words;
+            count = x->b_words;
+            break;
+        case 'c':
+            first = x->a_words + x->b_words;
+            count = x->c_words;
+            break;
+        default: n += sprintf(ptx + n, "r%d", x->a_words + x->b_words + x->c_words + (*p - '0')); continue;
         }
         n += sprintf(ptx + n, "{");
-        for (int k = 0; k < count; k += step) n += sprintf(ptx + n, "%s%s%d", k ? "," : "", name, (first + k) / step);
+        for (int k = 0; k < count; k += step)
+            n += sprintf(ptx + n, "%s%s%d", k ? "," : "", name, (first + k) / step);
         n += sprintf(ptx + n, "}");
     }
     n += sprintf(ptx + n, "\n");
     for (int k = 0; k < x->d_words; k += step)
-        n += sprintf(ptx + n, "st.global.b%d [d3+%d], %s%d;\n", 32 * step, k * 4, wide ? "g" : "r", 60 + k / step);
+        n += sprintf(ptx + n, "st.global.b%d [d3+%d], %s%d;\n", 32 * step, k * 4, wide ? "g" : "r",
+                     60 + k / step);
     sprintf(ptx + n, "ret; }\n");
     handle m = load(ptx), f = function(m, "k");
-    if (!CHECK(f != NULL, "does not load: %s", text)) { fprintf(stderr, "%s", ptx); return false; }
+    if (!CHECK(f != NULL, "does not load: %s", text)) {
+        fprintf(stderr, "%s", ptx);
+        return false;
+    }
     dptr in = alloc(sizeof x->in), out = alloc(sizeof x->out);
     void *params[] = { &in, &out };
     cuMemcpyHtoD_v2_(in, x->in, sizeof x->in);
@@ -209,13 +306,18 @@ static uint64_t get_bits(const uint32_t *words, int at, int bits)
 
 static void put_bits(uint32_t *words, int at, int bits, uint64_t v)
 {
-    if (bits == 64) { words[at / 32] = (uint32_t)v; words[at / 32 + 1] = (uint32_t)(v >> 32); return; }
+    if (bits == 64) {
+        words[at / 32] = (uint32_t)v;
+        words[at / 32 + 1] = (uint32_t)(v >> 32);
+        return;
+    }
     words[at / 32] &= ~((bits == 32 ? 0xffffffffu : (1u << bits) - 1) << at % 32);
     words[at / 32] |= (uint32_t)v << at % 32;
 }
 
 /* Is `have` the sum? `size` adds up the magnitudes of the terms. */
-static bool right(int t, uint64_t have_bits, long double want, long double size, int k, bool exact, bool saturate)
+static bool right(int t, uint64_t have_bits, long double want, long double size, int k, bool exact,
+                  bool saturate)
 {
     double have = value_of(t, have_bits);
     if (t == S32) {
@@ -238,18 +340,21 @@ static double ma[64][256], mb[256][256], mc[64][256];
 
 static void evaluate(int m, int n, int k, int row, int col, int op, long double *sum, long double *size)
 {
-    (void)m; (void)n;
+    (void)m;
+    (void)n;
     *sum = mc[row][col];
     *size = fabs(mc[row][col]);
     for (int z = 0; z < k; z++) {
-        long double p = op == 'x' ? (ma[row][z] != mb[z][col]) : op == '&' ? (ma[row][z] && mb[z][col])
-                                                             : (long double)ma[row][z] * mb[z][col];
+        long double p = op == 'x'   ? (ma[row][z] != mb[z][col])
+                        : op == '&' ? (ma[row][z] && mb[z][col])
+                                    : (long double)ma[row][z] * mb[z][col];
         *sum += p;
         *size += fabsl(p);
     }
 }
 
-static void test_mma_form(int m, int k, int at, int bt, int ct, const char *infix, const char *suffix, bool saturate, int op)
+static void test_mma_form(int m, int k, int at, int bt, int ct, const char *infix, const char *suffix,
+                          bool saturate, int op)
 {
     static machine x;
     char text[300], what[200];
@@ -259,8 +364,8 @@ static void test_mma_form(int m, int k, int at, int bt, int ct, const char *infi
     x.b_words = words_of(k * 8, bt);
     x.c_words = x.d_words = words_of(m * 8, ct);
     x.extra = 0;
-    snprintf(what, sizeof what, "mma.sync.aligned.m%dn8k%d.row.col%s.%s.%s.%s.%s%s", m, k, infix, types[ct].name,
-             types[at].name, types[bt].name, types[ct].name, suffix);
+    snprintf(what, sizeof what, "mma.sync.aligned.m%dn8k%d.row.col%s.%s.%s.%s.%s%s", m, k, infix,
+             types[ct].name, types[at].name, types[bt].name, types[ct].name, suffix);
     snprintf(text, sizeof text, "%s %%d, %%a, %%b, %%c;", what);
     bool kind = strstr(infix, "kind") != NULL;
     for (int pass = 0; pass < 3; pass++) {
@@ -285,8 +390,10 @@ static void test_mma_form(int m, int k, int at, int bt, int ct, const char *infi
                 mc[row][col] = value_of(ct, b);
             }
         }
-        if (!run_instruction(kind ? ".version 8.7\n.target sm_120a\n.address_size 64\n" : ".version 8.7\n.target sm_90\n.address_size 64\n",
-                             text, wide, wide, &x)) return;
+        if (!run_instruction(kind ? ".version 8.7\n.target sm_120a\n.address_size 64\n"
+                                  : ".version 8.7\n.target sm_90\n.address_size 64\n",
+                             text, wide, wide, &x))
+            return;
         int bad = 0;
         for (int l = 0; l < 32 && !bad; l++)
             for (int i = 0; i < ec && !bad; i++) {
@@ -296,7 +403,8 @@ static void test_mma_form(int m, int k, int at, int bt, int ct, const char *infi
                 evaluate(m, 8, k, row, col, op, &want, &size);
                 uint64_t have = get_bits(x.out[l], i * types[ct].bits, types[ct].bits);
                 if (!right(ct, have, want, size, k, pass == 0, saturate)) {
-                    CHECK(false, "%s, pass %d: row %d column %d is %g, expected %Lg", what, pass, row, col, value_of(ct, have), want);
+                    CHECK(false, "%s, pass %d: row %d column %d is %g, expected %Lg", what, pass, row, col,
+                          value_of(ct, have), want);
                     bad = 1;
                 }
             }
@@ -367,8 +475,8 @@ static void test_quads(void)
         x.a_words = x.b_words = 2;
         x.c_words = ct == F16 ? 4 : 8;
         x.d_words = dt == F16 ? 4 : 8;
-        snprintf(text, sizeof text, "mma.sync.aligned.m8n8k4.%s.%s.%s.f16.f16.%s %%d, %%a, %%b, %%c;", layouts[acol], layouts[bcol],
-                 types[dt].name, types[ct].name);
+        snprintf(text, sizeof text, "mma.sync.aligned.m8n8k4.%s.%s.%s.f16.f16.%s %%d, %%a, %%b, %%c;",
+                 layouts[acol], layouts[bcol], types[dt].name, types[ct].name);
         for (int l = 0; l < 32; l++) {
             int q = l % 16 / 4, up = l < 16 ? 0 : 4;
             for (int i = 0; i < 4; i++) {
@@ -382,15 +490,18 @@ static void test_quads(void)
             for (int i = 0; i < 8; i++) {
                 uint64_t v = small_number(ct);
                 put_bits(x.in[l] + 4, i * types[ct].bits, types[ct].bits, v);
-                if (ct == F16) c[q][l % 4 + up][i] = value_of(ct, v);
-                else c[q][(l & 1) + (i & 2) + up][(i & 4) + (l & 2) + (i & 1)] = value_of(ct, v);
+                if (ct == F16)
+                    c[q][l % 4 + up][i] = value_of(ct, v);
+                else
+                    c[q][(l & 1) + (i & 2) + up][(i & 4) + (l & 2) + (i & 1)] = value_of(ct, v);
             }
         }
         if (!run_instruction(HEAD, text, false, false, &x)) return;
         for (int l = 0; l < 32; l++)
             for (int i = 0; i < 8; i++) {
                 int q = l % 16 / 4, up = l < 16 ? 0 : 4;
-                int row = dt == F16 ? l % 4 + up : (l & 1) + (i & 2) + up, col = dt == F16 ? i : (i & 4) + (l & 2) + (i & 1);
+                int row = dt == F16 ? l % 4 + up : (l & 1) + (i & 2) + up,
+                    col = dt == F16 ? i : (i & 4) + (l & 2) + (i & 1);
                 double want = c[q][row][col];
                 for (int z = 0; z < 4; z++) want += a[q][row][z] * b[q][z][col];
                 bad += value_of(dt, get_bits(x.out[l], i * types[dt].bits, types[dt].bits)) != want;
@@ -402,7 +513,10 @@ static void test_quads(void)
 /* --- sparse A --------------------------------------------------------------------------------- */
 
 /* The ISA's figures: which lane of each four, and which of its bits, hold the metadata of a row's group. */
-static uint32_t *metadata_of(machine *x, int lane) { return &x->in[lane][x->a_words + x->b_words + x->c_words]; }
+static uint32_t *metadata_of(machine *x, int lane)
+{
+    return &x->in[lane][x->a_words + x->b_words + x->c_words];
+}
 
 static void test_sparse_form(int k, int at, int bt, int dt, int selector, bool ordered, const char *infix)
 {
@@ -414,10 +528,13 @@ static void test_sparse_form(int k, int at, int bt, int dt, int selector, bool o
     x.b_words = words_of(k * 8, bt);
     x.c_words = x.d_words = words_of(16 * 8, dt);
     x.extra = 1;
-    snprintf(text, sizeof text, "mma.sp%s.sync.aligned.m16n8k%d.row.col%s.%s.%s.%s.%s %%d, %%a, %%b, %%c, %%0, %d;",
-             ordered ? "::ordered_metadata" : "", k, infix, types[dt].name, types[at].name, types[bt].name, types[dt].name, selector);
+    snprintf(text, sizeof text,
+             "mma.sp%s.sync.aligned.m16n8k%d.row.col%s.%s.%s.%s.%s %%d, %%a, %%b, %%c, %%0, %d;",
+             ordered ? "::ordered_metadata" : "", k, infix, types[dt].name, types[at].name, types[bt].name,
+             types[dt].name, selector);
     memset(x.in, 0, sizeof x.in);
-    for (int l = 0; l < 32; l++) *metadata_of(&x, l) = random32();        /* lanes that are not asked hold anything */
+    for (int l = 0; l < 32; l++)
+        *metadata_of(&x, l) = random32(); /* lanes that are not asked hold anything */
     for (int l = 0; l < 32; l++) {
         int row, col;
         for (int i = 0; i < ea; i++) {
@@ -441,19 +558,21 @@ static void test_sparse_form(int k, int at, int bt, int dt, int selector, bool o
     }
     memset(ma, 0, sizeof ma);
     for (int row = 0; row < 16; row++)
-        for (int j = 0; j < k / 2 / unit; j += bits == 32 ? 1 : 2) {      /* one group: two of four; tf32: one of two */
+        for (int j = 0; j < k / 2 / unit;
+             j += bits == 32 ? 1 : 2) { /* one group: two of four; tf32: one of two */
             int g = row % 8, high = row / 8;
-            if (bits == 32) {                                 /* 4 bits a group, 4 groups in 16 bits */
+            if (bits == 32) { /* 4 bits a group, 4 groups in 16 bits */
                 int which = random32() & 1, thread = k == 8 ? selector : selector * 2 + j / 4;
                 put_bits(metadata_of(&x, g * 4 + thread), high * 16 + j % 4 * 4, 4, which ? 14 : 4);
                 ma[row][j * 2 + which] = packed[row][j];
                 continue;
             }
-            int first = (int)(random32() % 3), second = first + 1 + (int)(random32() % (3 - (unsigned)first)), thread, bit;
+            int first = (int)(random32() % 3), second = first + 1 + (int)(random32() % (3 - (unsigned)first)),
+                thread, bit;
             if (bits == 16) {
                 thread = k == 16 ? selector : selector * 2 + j / 8;
                 bit = high * 16 + j % 8 * 2;
-            } else {                                          /* 32 bits of one row: row g from an even thread */
+            } else { /* 32 bits of one row: row g from an even thread */
                 bool few = k * bits == 32 * 8;
                 thread = few ? selector * 2 + high : j / 16 * 2 + high;
                 bit = j % 16 * 2;
@@ -464,15 +583,18 @@ static void test_sparse_form(int k, int at, int bt, int dt, int selector, bool o
                 ma[row][(j / 2 * 4 + second) * unit + e] = packed[row][(j + 1) * unit + e];
             }
         }
-    if (!run_instruction(strstr(infix, "kind") ? ".version 8.7\n.target sm_120a\n.address_size 64\n" : ".version 8.7\n.target sm_90\n.address_size 64\n",
-                         text, false, false, &x)) return;
+    if (!run_instruction(strstr(infix, "kind") ? ".version 8.7\n.target sm_120a\n.address_size 64\n"
+                                               : ".version 8.7\n.target sm_90\n.address_size 64\n",
+                         text, false, false, &x))
+        return;
     for (int l = 0; l < 32; l++)
         for (int i = 0; i < 4; i++) {
             int row, col;
             long double want, size;
             isa_c(l, i, &row, &col);
             evaluate(16, 8, k, row, col, 0, &want, &size);
-            bad += !right(dt, get_bits(x.out[l], i * types[dt].bits, types[dt].bits), want, size, k, true, false);
+            bad += !right(dt, get_bits(x.out[l], i * types[dt].bits, types[dt].bits), want, size, k, true,
+                          false);
         }
     CHECK(!bad, "%s: %d elements differ", text, bad);
     x.extra = 0;
@@ -500,7 +622,8 @@ static void test_sparse(void)
 
 /* --- block scales ----------------------------------------------------------------------------- */
 
-static void test_scaled_form(const char *kind, int k, int at, int bt, int st, int vectors, int byte, int thread_a, int thread_b)
+static void test_scaled_form(const char *kind, int k, int at, int bt, int st, int vectors, int byte,
+                             int thread_a, int thread_b)
 {
     static machine x;
     char text[400];
@@ -509,9 +632,11 @@ static void test_scaled_form(const char *kind, int k, int at, int bt, int st, in
     x.b_words = words_of(k * 8, bt);
     x.c_words = x.d_words = 4;
     x.extra = 2;
-    snprintf(text, sizeof text, "mma.sync.aligned.m16n8k%d.row.col.%s.block_scale.scale_vec::%dX.f32.%s.%s.f32.%s "
-             "%%d, %%a, %%b, %%c, %%0, {%d,%d}, %%1, {%d,%d};", k, kind, vectors, types[at].name, types[bt].name, types[st].name,
-             byte, thread_a, byte, thread_b);
+    snprintf(text, sizeof text,
+             "mma.sync.aligned.m16n8k%d.row.col.%s.block_scale.scale_vec::%dX.f32.%s.%s.f32.%s "
+             "%%d, %%a, %%b, %%c, %%0, {%d,%d}, %%1, {%d,%d};",
+             k, kind, vectors, types[at].name, types[bt].name, types[st].name, byte, thread_a, byte,
+             thread_b);
     for (int l = 0; l < 32; l++) {
         uint32_t *scales = metadata_of(&x, l);
         int row, col;
@@ -539,11 +664,13 @@ static void test_scaled_form(const char *kind, int k, int at, int bt, int st, in
             mc[row][col] = value_of(F32, v);
         }
     }
-    for (int z = 0; z < k; z++) {                             /* rows g and g + 8: the even and odd lane of a pair */
+    for (int z = 0; z < k; z++) { /* rows g and g + 8: the even and odd lane of a pair */
         int at_byte = (byte + z / (k / vectors)) * 8;
         for (int row = 0; row < 16; row++)
-            ma[row][z] *= value_of(st, metadata_of(&x, row % 8 * 4 + thread_a * 2 + row / 8)[0] >> at_byte & 255);
-        for (int col = 0; col < 8; col++) mb[z][col] *= value_of(st, metadata_of(&x, col * 4 + thread_b)[1] >> at_byte & 255);
+            ma[row][z] *=
+                value_of(st, metadata_of(&x, row % 8 * 4 + thread_a * 2 + row / 8)[0] >> at_byte & 255);
+        for (int col = 0; col < 8; col++)
+            mb[z][col] *= value_of(st, metadata_of(&x, col * 4 + thread_b)[1] >> at_byte & 255);
     }
     if (!run_instruction(".version 8.7\n.target sm_120a\n.address_size 64\n", text, false, false, &x)) return;
     for (int l = 0; l < 32; l++)
@@ -562,7 +689,8 @@ static void test_scaled(void)
 {
     static const int small[] = { E4M3, E5M2, E3M2, E2M3, E2M1B };
     for (int n = 0; n < 5; n++)
-        test_scaled_form("kind::mxf8f6f4", 32, small[n], small[(n + 2) % 5], UE8M0, 1, n & 3, n & 1, n >> 1 & 3);
+        test_scaled_form("kind::mxf8f6f4", 32, small[n], small[(n + 2) % 5], UE8M0, 1, n & 3, n & 1,
+                         n >> 1 & 3);
     for (int n = 0; n < 8; n++) {
         test_scaled_form("kind::mxf4", 64, E2M1, E2M1, UE8M0, 2, n & 2, n & 1, n & 3);
         test_scaled_form("kind::mxf4nvf4", 64, E2M1, E2M1, UE8M0, 2, n & 2, n & 1, n & 3);
@@ -581,18 +709,25 @@ static uint32_t lane_out[32][4], lane_in[32][4], row_of[32];
 static int run_matrix(const char *head, const char *code)
 {
     static char ptx[4000];
-    snprintf(ptx, sizeof ptx, "%s.visible .entry k(.param .u64 pi, .param .u64 po, .param .u64 pl, .param .u64 pr, .param .u64 pq) {\n"
+    snprintf(ptx, sizeof ptx,
+             "%s.visible .entry k(.param .u64 pi, .param .u64 po, .param .u64 pl, .param .u64 pr, .param "
+             ".u64 pq) {\n"
              ".shared .align 128 .b8 sm[1024];\n" REGS ".reg .b32 o<4>, i<4>;\n"
-             "mov.u32 r0, %%tid.x; mul.wide.u32 d5, r0, 32; mul.wide.u32 d6, r0, 16; mul.wide.u32 d7, r0, 4; mov.u32 r1, sm; shl.b32 r2, r0, 5;"
+             "mov.u32 r0, %%tid.x; mul.wide.u32 d5, r0, 32; mul.wide.u32 d6, r0, 16; mul.wide.u32 d7, r0, 4; "
+             "mov.u32 r1, sm; shl.b32 r2, r0, 5;"
              " add.u32 r2, r2, r1;\n"
-             "ld.param.u64 d0, [pi]; add.u64 d0, d0, d5; ld.global.v4.b32 {r4,r5,r6,r7}, [d0]; ld.global.v4.b32 {r8,r9,r10,r11}, [d0+16];\n"
+             "ld.param.u64 d0, [pi]; add.u64 d0, d0, d5; ld.global.v4.b32 {r4,r5,r6,r7}, [d0]; "
+             "ld.global.v4.b32 {r8,r9,r10,r11}, [d0+16];\n"
              "st.shared.v4.b32 [r2], {r4,r5,r6,r7}; st.shared.v4.b32 [r2+16], {r8,r9,r10,r11};\n"
              "ld.param.u64 d1, [pl]; add.u64 d1, d1, d6; ld.global.v4.b32 {i0,i1,i2,i3}, [d1];\n"
-             "ld.param.u64 d2, [pr]; add.u64 d2, d2, d7; ld.global.u32 r3, [d2]; add.u32 r3, r3, r1; cvt.u64.u32 d9, r3; cvta.shared.u64 d8, d9;\n"
+             "ld.param.u64 d2, [pr]; add.u64 d2, d2, d7; ld.global.u32 r3, [d2]; add.u32 r3, r3, r1; "
+             "cvt.u64.u32 d9, r3; cvta.shared.u64 d8, d9;\n"
              "mov.u32 o0, 0; mov.u32 o1, 0; mov.u32 o2, 0; mov.u32 o3, 0; bar.sync 0;\n%s\nbar.sync 0;\n"
              "ld.shared.v4.b32 {r4,r5,r6,r7}, [r2]; ld.shared.v4.b32 {r8,r9,r10,r11}, [r2+16];\n"
-             "ld.param.u64 d3, [po]; add.u64 d3, d3, d5; st.global.v4.b32 [d3], {r4,r5,r6,r7}; st.global.v4.b32 [d3+16], {r8,r9,r10,r11};\n"
-             "ld.param.u64 d4, [pq]; add.u64 d4, d4, d6; st.global.v4.b32 [d4], {o0,o1,o2,o3}; ret; }\n", head, code);
+             "ld.param.u64 d3, [po]; add.u64 d3, d3, d5; st.global.v4.b32 [d3], {r4,r5,r6,r7}; "
+             "st.global.v4.b32 [d3+16], {r8,r9,r10,r11};\n"
+             "ld.param.u64 d4, [pq]; add.u64 d4, d4, d6; st.global.v4.b32 [d4], {o0,o1,o2,o3}; ret; }\n",
+             head, code);
     handle m = load(ptx), f = function(m, "k");
     if (!CHECK(f != NULL, "%s does not load", code)) return -1;
     dptr in = alloc(1024), out = alloc(1024), lanes = alloc(512), rows = alloc(128), result = alloc(512);
@@ -618,7 +753,8 @@ static int run_matrix(const char *head, const char *code)
 static void shuffle_rows(void)
 {
     for (int n = 0; n < 1024; n++) shared_in[n] = (uint8_t)random32();
-    for (int l = 0; l < 32; l++) for (int k = 0; k < 4; k++) lane_in[l][k] = random32();
+    for (int l = 0; l < 32; l++)
+        for (int k = 0; k < 4; k++) lane_in[l][k] = random32();
     for (unsigned l = 0; l < 32; l++) row_of[l] = l;
     for (unsigned l = 31; l > 0; l--) {
         unsigned other = random32() % (l + 1), keep = row_of[l];
@@ -628,7 +764,9 @@ static void shuffle_rows(void)
     for (int l = 0; l < 32; l++) row_of[l] = row_of[l] * 32 + 16 * (random32() & 1);
 }
 
-static const char *const lists[] = { "{o0}", "{o0,o1}", "{o0,o1,o2,o3}" }, *const sources[] = { "{i0}", "{i0,i1}", "{i0,i1,i2,i3}" };
+static const char *const lists[] = { "{o0}", "{o0,o1}", "{o0,o1,o2,o3}" }, *const sources[] = {
+    "{i0}", "{i0,i1}", "{i0,i1,i2,i3}"
+};
 
 static void test_ldmatrix(void)
 {
@@ -637,8 +775,8 @@ static void test_ldmatrix(void)
     for (int form = 0; form < 12; form++) {
         int log = form % 3, count = 1 << log, trans = form / 3 % 2, generic = form / 6, bad = 0;
         shuffle_rows();
-        snprintf(code, sizeof code, "ldmatrix.sync.aligned.m8n8.x%d%s%s.b16 %s, [%s];", count, trans ? ".trans" : "",
-                 generic ? "" : ".shared", lists[log], generic ? "d8" : "r3");
+        snprintf(code, sizeof code, "ldmatrix.sync.aligned.m8n8.x%d%s%s.b16 %s, [%s];", count,
+                 trans ? ".trans" : "", generic ? "" : ".shared", lists[log], generic ? "d8" : "r3");
         SAME(run_matrix(HEAD, code), 0);
         for (int l = 0; l < 32; l++)
             for (int r = 0; r < count; r++)
@@ -650,8 +788,8 @@ static void test_ldmatrix(void)
                 }
         CHECK(!bad, "%s: %d elements differ", code, bad);
         shuffle_rows();
-        snprintf(code, sizeof code, "stmatrix.sync.aligned.m8n8.x%d%s%s.b16 [%s], %s;", count, trans ? ".trans" : "",
-                 generic ? "" : ".shared", generic ? "d8" : "r3", sources[log]);
+        snprintf(code, sizeof code, "stmatrix.sync.aligned.m8n8.x%d%s%s.b16 [%s], %s;", count,
+                 trans ? ".trans" : "", generic ? "" : ".shared", generic ? "d8" : "r3", sources[log]);
         SAME(run_matrix(HEAD, code), 0);
         for (int l = 0; l < 32; l++)
             for (int r = 0; r < count; r++)
@@ -686,7 +824,8 @@ static void test_ldmatrix(void)
     ptxsim_counters_get_(&before, sizeof before);
     SAME(run_matrix(HEAD, ""), 0);
     ptxsim_counters_get_(&after, sizeof after);
-    uint64_t plain = after.shared_wavefronts - before.shared_wavefronts, loads = after.shared_load_requests - before.shared_load_requests;
+    uint64_t plain = after.shared_wavefronts - before.shared_wavefronts,
+             loads = after.shared_load_requests - before.shared_load_requests;
     for (int apart = 0; apart < 2; apart++) {
         for (unsigned l = 0; l < 32; l++) row_of[l] = apart ? l % 8 * 128 : l * 16;
         ptxsim_counters_get_(&before, sizeof before);
@@ -705,14 +844,17 @@ static void test_byte_matrices(void)
         static const char *const formats[] = { "b8", "b8x16.b6x16_p32", "b8x16.b4x16_p64" };
         int log = form % 2, format = form / 2, count = 1 << log, bad = 0;
         shuffle_rows();
-        snprintf(code, sizeof code, "ldmatrix.sync.aligned.m16n16.x%d.trans.shared.%s %s, [r3];", count, formats[format], lists[log + 1]);
+        snprintf(code, sizeof code, "ldmatrix.sync.aligned.m16n16.x%d.trans.shared.%s %s, [r3];", count,
+                 formats[format], lists[log + 1]);
         SAME(run_matrix(head, code), 0);
         for (int l = 0; l < 32; l++)
             for (int r = 0; r < 2 * count; r++)
                 for (int e = 0; e < 4; e++) {
                     const uint8_t *p = shared_in + row_of[r / 2 * 16 + l % 4 * 4 + e];
                     int col = l / 4 + 8 * (r & 1), bit = col * (format == 1 ? 6 : 4);
-                    unsigned want = format == 0 ? p[col] : ((p[bit / 8] | (unsigned)p[bit / 8 + 1] << 8) >> bit % 8) & (format == 1 ? 63 : 15);
+                    unsigned want = format == 0 ? p[col]
+                                                : ((p[bit / 8] | (unsigned)p[bit / 8 + 1] << 8) >> bit % 8)
+                                                      & (format == 1 ? 63 : 15);
                     bad += (lane_out[l][r] >> 8 * e & 255) != want;
                 }
         CHECK(!bad, "%s: %d elements differ", code, bad);
@@ -720,25 +862,29 @@ static void test_byte_matrices(void)
     for (int form = 0; form < 6; form++) {
         int log = form % 3, six = form / 3, bad = 0;
         shuffle_rows();
-        snprintf(code, sizeof code, "ldmatrix.sync.aligned.m8n16.x%d.shared.b8x16.%s %s, [r3];", 1 << log, six ? "b6x16_p32" : "b4x16_p64", lists[log]);
+        snprintf(code, sizeof code, "ldmatrix.sync.aligned.m8n16.x%d.shared.b8x16.%s %s, [r3];", 1 << log,
+                 six ? "b6x16_p32" : "b4x16_p64", lists[log]);
         SAME(run_matrix(head, code), 0);
         for (int l = 0; l < 32; l++)
             for (int r = 0; r < 1 << log; r++)
                 for (int e = 0; e < 4; e++) {
                     const uint8_t *p = shared_in + row_of[r * 8 + l / 4];
                     int bit = (l % 4 * 4 + e) * (six ? 6 : 4);
-                    bad += (lane_out[l][r] >> 8 * e & 255) != (((p[bit / 8] | (unsigned)p[bit / 8 + 1] << 8) >> bit % 8) & (six ? 63 : 15));
+                    bad += (lane_out[l][r] >> 8 * e & 255)
+                           != (((p[bit / 8] | (unsigned)p[bit / 8 + 1] << 8) >> bit % 8) & (six ? 63 : 15));
                 }
         CHECK(!bad, "%s: %d elements differ", code, bad);
     }
     for (int log = 0; log < 3; log++) {
         shuffle_rows();
-        snprintf(code, sizeof code, "stmatrix.sync.aligned.m16n8.x%d.trans.shared.b8 [r3], %s;", 1 << log, sources[log]);
+        snprintf(code, sizeof code, "stmatrix.sync.aligned.m16n8.x%d.trans.shared.b8 [r3], %s;", 1 << log,
+                 sources[log]);
         SAME(run_matrix(head, code), 0);
         for (int l = 0; l < 32; l++)
             for (int r = 0; r < 1 << log; r++)
                 for (int e = 0; e < 4; e++)
-                    shared_in[row_of[r * 8 + l % 4 * 2 + (e & 1)] + (uint32_t)(l / 4 + 8 * (e >> 1))] = (uint8_t)(lane_in[l][r] >> 8 * e);
+                    shared_in[row_of[r * 8 + l % 4 * 2 + (e & 1)] + (uint32_t)(l / 4 + 8 * (e >> 1))] =
+                        (uint8_t)(lane_in[l][r] >> 8 * e);
         CHECK(!memcmp(shared_in, shared_out, 1024), "%s: shared memory differs", code);
     }
 }
@@ -752,22 +898,27 @@ static void braces(char *out, const char *prefix, int first, int count)
     sprintf(out + n, "}");
 }
 
-static void test_wmma_form(int m, int n, int k, int t, int ct, int dt, int ra, int rb, int acol, int bcol, int ccol, bool shared,
-                           const char *before, const char *suffix, int op)
+static void test_wmma_form(int m, int n, int k, int t, int ct, int dt, int ra, int rb, int acol, int bcol,
+                           int ccol, bool shared, const char *before, const char *suffix, int op)
 {
     static char ptx[9000];
     static uint8_t a[4096], b[4096], c[8192], d[8192];
     char fa[100], fb[100], fc[200], fd[200], types4[60];
-    int bits = types[t].bits, pad = 128 / bits, lda = (acol ? m : k) + pad, ldb = (bcol ? k : n) + pad, ldc = (ccol ? m : n) + 16, bad = 0;
-    int rc = m * n * types[ct].bits / 32 / (ct == F64 ? 64 : 32), rd = m * n * types[dt].bits / 32 / (dt == F64 ? 64 : 32);
+    int bits = types[t].bits, pad = 128 / bits, lda = (acol ? m : k) + pad, ldb = (bcol ? k : n) + pad,
+        ldc = (ccol ? m : n) + 16, bad = 0;
+    int rc = m * n * types[ct].bits / 32 / (ct == F64 ? 64 : 32),
+        rd = m * n * types[dt].bits / 32 / (dt == F64 ? 64 : 32);
     const char *p = t == F64 ? "g" : "r";
     if (bits < 8) lda = k + pad, ldb = k + pad;
     braces(fa, p, 0, ra);
     braces(fb, p, 10, rb);
     braces(fc, p, 20, rc);
     braces(fd, p, 40, rd);
-    if (t == F16) snprintf(types4, sizeof types4, "%s.%s", types[dt].name, types[ct].name);
-    else snprintf(types4, sizeof types4, "%s.%s.%s.%s", types[dt].name, types[t].name, types[t].name, types[ct].name);
+    if (t == F16)
+        snprintf(types4, sizeof types4, "%s.%s", types[dt].name, types[ct].name);
+    else
+        snprintf(types4, sizeof types4, "%s.%s.%s.%s", types[dt].name, types[t].name, types[t].name,
+                 types[ct].name);
     memset(a, 0, sizeof a);
     memset(b, 0, sizeof b);
     memset(c, 0, sizeof c);
@@ -786,27 +937,36 @@ static void test_wmma_form(int m, int n, int k, int t, int ct, int dt, int ra, i
     for (int row = 0; row < m; row++)
         for (int col = 0; col < n; col++) {
             uint64_t v = small_number(ct);
-            put_bits((uint32_t *)(void *)c, (ccol ? col * ldc + row : row * ldc + col) * types[ct].bits, types[ct].bits, v);
+            put_bits((uint32_t *)(void *)c, (ccol ? col * ldc + row : row * ldc + col) * types[ct].bits,
+                     types[ct].bits, v);
             mc[row][col] = value_of(ct, v);
         }
     static const char *const names[] = { "row", "col" };
-    int at = sprintf(ptx, ".version 8.0\n.target sm_90\n.address_size 64\n.shared .align 128 .b8 sa[4096]; .shared .align 128 .b8 sb[4096];\n"
-                     ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd) {\n"
-                     ".reg .b32 r<100>; .reg .b64 d<16>; .reg .f64 g<100>;\n"
-                     "ld.param.u64 d0, [pa]; ld.param.u64 d1, [pb]; ld.param.u64 d2, [pc]; ld.param.u64 d3, [pd];\n"
-                     "mov.u32 r90, %%tid.x; mul.wide.u32 d4, r90, 128; cvt.u32.u64 r91, d4; mov.u32 r92, sa; mov.u32 r93, sb;\n"
-                     "add.u64 d5, d0, d4; add.u64 d6, d1, d4; add.u32 r94, r92, r91; add.u32 r95, r93, r91;\n");
+    int at = sprintf(
+        ptx, ".version 8.0\n.target sm_90\n.address_size 64\n.shared .align 128 .b8 sa[4096]; .shared .align "
+             "128 .b8 sb[4096];\n"
+             ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd) {\n"
+             ".reg .b32 r<100>; .reg .b64 d<16>; .reg .f64 g<100>;\n"
+             "ld.param.u64 d0, [pa]; ld.param.u64 d1, [pb]; ld.param.u64 d2, [pc]; ld.param.u64 d3, [pd];\n"
+             "mov.u32 r90, %%tid.x; mul.wide.u32 d4, r90, 128; cvt.u32.u64 r91, d4; mov.u32 r92, sa; mov.u32 "
+             "r93, sb;\n"
+             "add.u64 d5, d0, d4; add.u64 d6, d1, d4; add.u32 r94, r92, r91; add.u32 r95, r93, r91;\n");
     for (int x = 0; x < 128 && shared; x += 4)
-        at += sprintf(ptx + at, "ld.global.b32 r96, [d5+%d]; st.shared.b32 [r94+%d], r96; ld.global.b32 r96, [d6+%d]; st.shared.b32 [r95+%d], r96;\n", x, x, x, x);
+        at += sprintf(ptx + at,
+                      "ld.global.b32 r96, [d5+%d]; st.shared.b32 [r94+%d], r96; ld.global.b32 r96, [d6+%d]; "
+                      "st.shared.b32 [r95+%d], r96;\n",
+                      x, x, x, x);
     at += sprintf(ptx + at, "bar.sync 0; mov.u32 r97, %d;\n", lda);
-    at += sprintf(ptx + at, "wmma.load.a.sync.aligned.%s.m%dn%dk%d%s.%s %s, [%s], r97;\n", names[acol], m, n, k, shared ? ".shared" : ".global",
-                  types[t].name, fa, shared ? "r92" : "d0");
-    at += sprintf(ptx + at, "wmma.load.b.sync.aligned.%s.m%dn%dk%d%s.%s %s, [%s], %d;\n", names[bcol], m, n, k, shared ? ".shared" : "",
-                  types[t].name, fb, shared ? "r93" : "d1", ldb);
-    at += sprintf(ptx + at, "wmma.load.c.sync.aligned.%s.m%dn%dk%d.global.%s %s, [d2], %d;\n", names[ccol], m, n, k, types[ct].name, fc, ldc);
-    at += sprintf(ptx + at, "wmma.mma%s.sync.aligned.%s.%s.m%dn%dk%d.%s%s %s, %s, %s, %s;\n", before, names[acol], names[bcol], m, n, k, types4,
-                  suffix, fd, fa, fb, fc);
-    sprintf(ptx + at, "wmma.store.d.sync.aligned.%s.m%dn%dk%d.global.%s [d3], %s, %d;\nret; }\n", names[ccol], m, n, k, types[dt].name, fd, ldc);
+    at += sprintf(ptx + at, "wmma.load.a.sync.aligned.%s.m%dn%dk%d%s.%s %s, [%s], r97;\n", names[acol], m, n,
+                  k, shared ? ".shared" : ".global", types[t].name, fa, shared ? "r92" : "d0");
+    at += sprintf(ptx + at, "wmma.load.b.sync.aligned.%s.m%dn%dk%d%s.%s %s, [%s], %d;\n", names[bcol], m, n,
+                  k, shared ? ".shared" : "", types[t].name, fb, shared ? "r93" : "d1", ldb);
+    at += sprintf(ptx + at, "wmma.load.c.sync.aligned.%s.m%dn%dk%d.global.%s %s, [d2], %d;\n", names[ccol], m,
+                  n, k, types[ct].name, fc, ldc);
+    at += sprintf(ptx + at, "wmma.mma%s.sync.aligned.%s.%s.m%dn%dk%d.%s%s %s, %s, %s, %s;\n", before,
+                  names[acol], names[bcol], m, n, k, types4, suffix, fd, fa, fb, fc);
+    sprintf(ptx + at, "wmma.store.d.sync.aligned.%s.m%dn%dk%d.global.%s [d3], %s, %d;\nret; }\n", names[ccol],
+            m, n, k, types[dt].name, fd, ldc);
     handle module = load(ptx), f = function(module, "k");
     if (!CHECK(f != NULL, "wmma %s m%dn%dk%d does not load", types[t].name, m, n, k)) return;
     dptr da = alloc(4096), db = alloc(4096), dc = alloc(8192), dd = alloc(8192);
@@ -822,10 +982,13 @@ static void test_wmma_form(int m, int n, int k, int t, int ct, int dt, int ra, i
         for (int col = 0; col < n; col++) {
             long double want, size;
             evaluate(m, n, k, row, col, op, &want, &size);
-            uint64_t have = get_bits((uint32_t *)(void *)d, (ccol ? col * ldc + row : row * ldc + col) * types[dt].bits, types[dt].bits);
+            uint64_t have =
+                get_bits((uint32_t *)(void *)d, (ccol ? col * ldc + row : row * ldc + col) * types[dt].bits,
+                         types[dt].bits);
             bad += !right(dt, have, want, size, k, true, false);
         }
-    CHECK(!bad, "wmma %s m%dn%dk%d %s %s %s: %d elements differ", types4, m, n, k, names[acol], names[bcol], names[ccol], bad);
+    CHECK(!bad, "wmma %s m%dn%dk%d %s %s %s: %d elements differ", types4, m, n, k, names[acol], names[bcol],
+          names[ccol], bad);
     cuMemFree_v2_(da);
     cuMemFree_v2_(db);
     cuMemFree_v2_(dc);
@@ -836,16 +999,21 @@ static void test_wmma_form(int m, int n, int k, int t, int ct, int dt, int ra, i
 static void test_wmma(void)
 {
     static const int shapes[3][3] = { { 16, 16, 16 }, { 8, 32, 16 }, { 32, 8, 16 } };
-    static const int bf16[3][2] = { { 4, 4 }, { 2, 8 }, { 8, 2 } }, bytes[3][2] = { { 2, 2 }, { 1, 4 }, { 4, 1 } };
+    static const int bf16[3][2] = { { 4, 4 }, { 2, 8 }, { 8, 2 } },
+                     bytes[3][2] = { { 2, 2 }, { 1, 4 }, { 4, 1 } };
     for (int form = 0; form < 16; form++) {
         int acol = form & 1, bcol = form >> 1 & 1, ccol = form >> 2 & 1, shared = form >> 3;
         for (int s = 0; s < 3; s++) {
             int m = shapes[s][0], n = shapes[s][1];
             for (int acc = 0; acc < 4; acc++)
-                test_wmma_form(m, n, 16, F16, acc & 1 ? F32 : F16, acc & 2 ? F32 : F16, 8, 8, acol, bcol, ccol, shared, "", "", 0);
-            test_wmma_form(m, n, 16, BF16, F32, F32, bf16[s][0], bf16[s][1], acol, bcol, ccol, shared, "", "", 0);
-            test_wmma_form(m, n, 16, S8, S32, S32, bytes[s][0], bytes[s][1], acol, bcol, ccol, shared, "", "", 0);
-            test_wmma_form(m, n, 16, U8, S32, S32, bytes[s][0], bytes[s][1], acol, bcol, ccol, shared, "", ".satfinite", 0);
+                test_wmma_form(m, n, 16, F16, acc & 1 ? F32 : F16, acc & 2 ? F32 : F16, 8, 8, acol, bcol,
+                               ccol, shared, "", "", 0);
+            test_wmma_form(m, n, 16, BF16, F32, F32, bf16[s][0], bf16[s][1], acol, bcol, ccol, shared, "", "",
+                           0);
+            test_wmma_form(m, n, 16, S8, S32, S32, bytes[s][0], bytes[s][1], acol, bcol, ccol, shared, "", "",
+                           0);
+            test_wmma_form(m, n, 16, U8, S32, S32, bytes[s][0], bytes[s][1], acol, bcol, ccol, shared, "",
+                           ".satfinite", 0);
         }
         test_wmma_form(16, 16, 8, TF32, F32, F32, 4, 4, acol, bcol, ccol, shared, "", "", 0);
         test_wmma_form(8, 8, 4, F64, F64, F64, 1, 1, acol, bcol, ccol, shared, "", "", 0);
@@ -859,17 +1027,22 @@ static void test_wmma(void)
 
 /* --- wgmma ------------------------------------------------------------------------------------ */
 
-typedef struct operand { int swizzle, leading, stride; bool trans; } operand; /* swizzle: 16 (none), 32, 64, 128 bytes */
+typedef struct operand {
+    int swizzle, leading, stride;
+    bool trans;
+} operand; /* swizzle: 16 (none), 32, 64, 128 bytes */
 
 /* Where the ISA's canonical layouts put element z of line r (a row of A, a column of B), in bits. */
 static long where(const operand *o, int bits, int r, int z)
 {
     int s = o->swizzle, bit;
     long at;
-    if (o->trans) {                                           /* lines follow along: s bytes of them, then the next k */
+    if (o->trans) { /* lines follow along: s bytes of them, then the next k */
         int lines = s * 8 / bits;
-        if (s == 16) at = r / 8 * o->stride + z % 8 * 16 + z / 8 * o->leading;
-        else at = (long)r / lines * o->leading + z / 8 * o->stride + z % 8 * s;
+        if (s == 16)
+            at = r / 8 * o->stride + z % 8 * 16 + z / 8 * o->leading;
+        else
+            at = (long)r / lines * o->leading + z / 8 * o->stride + z % 8 * s;
         bit = r % lines * bits;
     } else {
         int column = z * bits / 8;
@@ -877,24 +1050,26 @@ static long where(const operand *o, int bits, int r, int z)
         bit = z * bits % 128;
     }
     at += bit / 8;
-    at ^= (at >> 7 & (s / 16 - 1)) << 4;                      /* the tile begins at a multiple of 1024 */
+    at ^= (at >> 7 & (s / 16 - 1)) << 4; /* the tile begins at a multiple of 1024 */
     return at * 8 + bit % 8;
 }
 
 static uint64_t descriptor_of(const operand *o, int offset)
 {
     uint64_t mode = o->swizzle == 16 ? 0 : o->swizzle == 128 ? 1 : o->swizzle == 64 ? 2 : 3;
-    return (uint64_t)(offset >> 4) | (uint64_t)(o->leading >> 4) << 16 | (uint64_t)(o->stride >> 4) << 32 | mode << 62;
+    return (uint64_t)(offset >> 4) | (uint64_t)(o->leading >> 4) << 16 | (uint64_t)(o->stride >> 4) << 32
+           | mode << 62;
 }
 
 enum { TILE_B = 8192, IMAGE = 8192 + 36864 };
 
-static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand ob, bool registers, int sa, int sb, bool accumulate,
-                            bool satfinite, bool sparse)
+static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand ob, bool registers, int sa,
+                            int sb, bool accumulate, bool satfinite, bool sparse)
 {
     static char ptx[60000], list[2000], a_list[40];
     static uint32_t image[IMAGE / 4], out[128 * 128], in[128 * 132];
-    int bits = types[at].bits, k = 256 / bits * (sparse ? 2 : 1), ka = sparse ? k / 2 : k, regs = n * types[dt].bits / 64, bad = 0, per = 32 / bits, unit = 1;
+    int bits = types[at].bits, k = 256 / bits * (sparse ? 2 : 1), ka = sparse ? k / 2 : k,
+        regs = n * types[dt].bits / 64, bad = 0, per = 32 / bits, unit = 1;
     static double packed[64][256];
     memset(image, 0, sizeof image);
     memset(in, 0, sizeof in);
@@ -902,7 +1077,10 @@ static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand o
         for (int z = 0; z < ka; z++) {
             uint64_t v = small_number(at);
             packed[row][z] = value_of(at, v) * sa;
-            if (!registers) { put_bits(image, (int)where(&oa, bits, row, z), bits, v); continue; }
+            if (!registers) {
+                put_bits(image, (int)where(&oa, bits, row, z), bits, v);
+                continue;
+            }
             int g = row % 8, t = z / per % 4, r = row / 8 % 2 + z / per / 4 * 2;
             put_bits(&in[(row / 16 * 32 + g * 4 + t) * 132 + r], z % per * bits, bits, v);
         }
@@ -916,11 +1094,19 @@ static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand o
     for (int l = 0; l < 128; l++) in[l * 132 + 131] = random32();
     for (int row = 0; row < 64; row++)
         for (int z = 0; z < ka; z++) {
-            if (!sparse) { ma[row][z] = packed[row][z]; continue; }
+            if (!sparse) {
+                ma[row][z] = packed[row][z];
+                continue;
+            }
             /* the same pattern everywhere: elements 1 and 3 of four, 0b1101 */
             uint32_t *lanes = &in[(row / 16 * 32 + row % 8 * 4) * 132 + 131];
-            if (bits == 32) { ma[row][z * 2 + 1] = packed[row][z]; for (int t = 0; t < 4; t++) lanes[t * 132] = 0xeeeeeeee; }
-            else { ma[row][z / 2 * 4 + (z & 1 ? 3 : 1)] = packed[row][z]; for (int t = 0; t < 4; t++) lanes[t * 132] = 0xdddddddd; }
+            if (bits == 32) {
+                ma[row][z * 2 + 1] = packed[row][z];
+                for (int t = 0; t < 4; t++) lanes[t * 132] = 0xeeeeeeee;
+            } else {
+                ma[row][z / 2 * 4 + (z & 1 ? 3 : 1)] = packed[row][z];
+                for (int t = 0; t < 4; t++) lanes[t * 132] = 0xdddddddd;
+            }
         }
     (void)unit;
     for (int w = 0; w < 4; w++)
@@ -928,28 +1114,43 @@ static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand o
             for (int i = 0; i < n / 2; i++) {
                 uint64_t v = small_number(dt);
                 put_bits(&in[(w * 32 + l) * 132 + 4], i * types[dt].bits % 4096, types[dt].bits, v);
-                mc[w * 16 + l / 4 + 8 * (i >> 1 & 1)][i / 4 * 8 + l % 4 * 2 + (i & 1)] = accumulate ? value_of(dt, v) : 0;
+                mc[w * 16 + l / 4 + 8 * (i >> 1 & 1)][i / 4 * 8 + l % 4 * 2 + (i & 1)] =
+                    accumulate ? value_of(dt, v) : 0;
             }
-    if (regs > 127) for (int l = 0; l < 128; l++) in[l * 132 + 131] = in[l * 132 + 131];
+    if (regs > 127)
+        for (int l = 0; l < 128; l++) in[l * 132 + 131] = in[l * 132 + 131];
     braces(list, "c", 0, regs);
     braces(a_list, "r", 0, 4);
-    int p = sprintf(ptx, ".version 8.2\n.target sm_90a\n.address_size 64\n.shared .align 1024 .b8 sm[%d];\n"
-                    ".visible .entry k(.param .u64 pi, .param .u64 pm, .param .u64 po, .param .u64 da, .param .u64 db) {\n"
-                    ".reg .b32 r<16>, c<128>; .reg .b64 d<16>; .reg .pred p<4>;\n"
-                    "mov.u32 r8, %%tid.x; mul.wide.u32 d0, r8, 4; ld.param.u64 d1, [pm]; add.u64 d1, d1, d0; mov.u32 r9, sm; cvt.u32.u64 r10, d0; add.u32 r10, r10, r9;\n"
-                    "mov.u32 r11, 0;\nL: ld.global.b32 r12, [d1]; st.shared.b32 [r10], r12; add.u64 d1, d1, 512; add.u32 r10, r10, 512; add.u32 r11, r11, 512;"
-                    " setp.lt.u32 p1, r11, %d; @p1 bra L;\nbar.sync 0;\n"
-                    "mul.wide.u32 d2, r8, 528; ld.param.u64 d3, [pi]; add.u64 d3, d3, d2; ld.global.b32 r13, [d3+524];\n", IMAGE, IMAGE);
+    int p = sprintf(
+        ptx,
+        ".version 8.2\n.target sm_90a\n.address_size 64\n.shared .align 1024 .b8 sm[%d];\n"
+        ".visible .entry k(.param .u64 pi, .param .u64 pm, .param .u64 po, .param .u64 da, .param .u64 db) "
+        "{\n"
+        ".reg .b32 r<16>, c<128>; .reg .b64 d<16>; .reg .pred p<4>;\n"
+        "mov.u32 r8, %%tid.x; mul.wide.u32 d0, r8, 4; ld.param.u64 d1, [pm]; add.u64 d1, d1, d0; mov.u32 r9, "
+        "sm; cvt.u32.u64 r10, d0; add.u32 r10, r10, r9;\n"
+        "mov.u32 r11, 0;\nL: ld.global.b32 r12, [d1]; st.shared.b32 [r10], r12; add.u64 d1, d1, 512; add.u32 "
+        "r10, r10, 512; add.u32 r11, r11, 512;"
+        " setp.lt.u32 p1, r11, %d; @p1 bra L;\nbar.sync 0;\n"
+        "mul.wide.u32 d2, r8, 528; ld.param.u64 d3, [pi]; add.u64 d3, d3, d2; ld.global.b32 r13, [d3+524];\n",
+        IMAGE, IMAGE);
     for (int i = 0; i < 4; i++) p += sprintf(ptx + p, "ld.global.b32 r%d, [d3+%d];\n", i, i * 4);
-    for (int i = 0; i < regs; i++) p += sprintf(ptx + p, "ld.global.b32 c%d, [d3+%d];\n", i, 16 + (i < 127 ? i : 126) * 4);
-    p += sprintf(ptx + p, "shr.u32 r9, r9, 4; cvt.u64.u32 d4, r9; ld.param.u64 d5, [da]; ld.param.u64 d6, [db]; add.u64 d5, d5, d4; add.u64 d6, d6, d4;\n"
-                 "setp.%s.u32 p0, r9, r9; wgmma.fence.sync.aligned;\n", accumulate ? "eq" : "ne");
-    p += sprintf(ptx + p, "wgmma.mma_async%s.sync.aligned.m64n%dk%d%s.%s.%s.%s%s %s, %s, d6, %sp0", sparse ? ".sp" : "", n, k, satfinite ? ".satfinite" : "",
-                 types[dt].name, types[at].name, types[bt].name, at == B1 ? ".and.popc" : "", list, registers ? a_list : "d5", sparse ? "r13, 0, " : "");
+    for (int i = 0; i < regs; i++)
+        p += sprintf(ptx + p, "ld.global.b32 c%d, [d3+%d];\n", i, 16 + (i < 127 ? i : 126) * 4);
+    p += sprintf(ptx + p,
+                 "shr.u32 r9, r9, 4; cvt.u64.u32 d4, r9; ld.param.u64 d5, [da]; ld.param.u64 d6, [db]; "
+                 "add.u64 d5, d5, d4; add.u64 d6, d6, d4;\n"
+                 "setp.%s.u32 p0, r9, r9; wgmma.fence.sync.aligned;\n",
+                 accumulate ? "eq" : "ne");
+    p += sprintf(ptx + p, "wgmma.mma_async%s.sync.aligned.m64n%dk%d%s.%s.%s.%s%s %s, %s, d6, %sp0",
+                 sparse ? ".sp" : "", n, k, satfinite ? ".satfinite" : "", types[dt].name, types[at].name,
+                 types[bt].name, at == B1 ? ".and.popc" : "", list, registers ? a_list : "d5",
+                 sparse ? "r13, 0, " : "");
     if (dt != S32) p += sprintf(ptx + p, ", %d, %d", sa, sb);
     if (bits == 16 && !registers) p += sprintf(ptx + p, ", %d", oa.trans);
     if (bits == 16) p += sprintf(ptx + p, ", %d", ob.trans);
-    p += sprintf(ptx + p, ";\nwgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\nmul.wide.u32 d2, r8, 512; ld.param.u64 d3, [po]; add.u64 d3, d3, d2;\n");
+    p += sprintf(ptx + p, ";\nwgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned "
+                          "0;\nmul.wide.u32 d2, r8, 512; ld.param.u64 d3, [po]; add.u64 d3, d3, d2;\n");
     for (int i = 0; i < regs; i++) p += sprintf(ptx + p, "st.global.b32 [d3+%d], c%d;\n", i * 4, i);
     sprintf(ptx + p, "ret; }\n");
     handle m = load(ptx), f = function(m, "k");
@@ -967,10 +1168,12 @@ static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand o
             long double want, size;
             int row = l / 32 * 16 + l % 32 / 4 + 8 * (i >> 1 & 1), col = i / 4 * 8 + l % 4 * 2 + (i & 1);
             evaluate(64, n, k, row, col, at == B1 ? '&' : 0, &want, &size);
-            bad += !right(dt, get_bits(&out[l * 128], i * types[dt].bits, types[dt].bits), want, size, k, true, satfinite);
+            bad += !right(dt, get_bits(&out[l * 128], i * types[dt].bits, types[dt].bits), want, size, k,
+                          true, satfinite);
         }
-    CHECK(!bad, "wgmma m64n%dk%d %s.%s.%s, A %s %d%s, B %d%s: %d elements differ", n, k, types[dt].name, types[at].name, types[bt].name,
-          registers ? "registers" : "swizzle", oa.swizzle, oa.trans ? " transposed" : "", ob.swizzle, ob.trans ? " transposed" : "", bad);
+    CHECK(!bad, "wgmma m64n%dk%d %s.%s.%s, A %s %d%s, B %d%s: %d elements differ", n, k, types[dt].name,
+          types[at].name, types[bt].name, registers ? "registers" : "swizzle", oa.swizzle,
+          oa.trans ? " transposed" : "", ob.swizzle, ob.trans ? " transposed" : "", bad);
     cuMemFree_v2_(di);
     cuMemFree_v2_(dm);
     cuMemFree_v2_(d);
@@ -981,38 +1184,54 @@ static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand o
 static operand canonical(int swizzle, bool trans, int lines, int bits, int k)
 {
     operand o = { swizzle, 0, 0, trans };
-    if (!trans && swizzle == 16) { o.leading = 128; o.stride = 128 * (k * bits / 128); }
-    else if (!trans) { o.stride = swizzle * 8; o.leading = lines * swizzle; }
-    else if (swizzle == 16) { o.stride = 128; o.leading = lines / 8 * 128; }
-    else { o.stride = swizzle * 8; o.leading = swizzle * k; }
+    if (!trans && swizzle == 16) {
+        o.leading = 128;
+        o.stride = 128 * (k * bits / 128);
+    } else if (!trans) {
+        o.stride = swizzle * 8;
+        o.leading = lines * swizzle;
+    } else if (swizzle == 16) {
+        o.stride = 128;
+        o.leading = lines / 8 * 128;
+    } else {
+        o.stride = swizzle * 8;
+        o.leading = swizzle * k;
+    }
     return o;
 }
 
 static void test_wgmma(void)
 {
     static const int swizzles[] = { 16, 32, 64, 128 }, ns[] = { 8, 24, 64, 192 };
-    static const int forms[][3] = { { F16, F16, F32 }, { F16, F16, F16 }, { BF16, BF16, F32 }, { TF32, TF32, F32 }, { E4M3, E5M2, F32 },
-                                    { E5M2, E4M3, F16 }, { S8, S8, S32 }, { U8, S8, S32 }, { S8, U8, S32 }, { B1, B1, S32 } };
+    static const int forms[][3] = { { F16, F16, F32 },   { F16, F16, F16 },   { BF16, BF16, F32 },
+                                    { TF32, TF32, F32 }, { E4M3, E5M2, F32 }, { E5M2, E4M3, F16 },
+                                    { S8, S8, S32 },     { U8, S8, S32 },     { S8, U8, S32 },
+                                    { B1, B1, S32 } };
     for (unsigned n = 0; n < sizeof forms / sizeof *forms; n++)
         for (int s = 0; s < 16; s++) {
             const int *t = forms[n];
-            int bits = types[t[0]].bits, k = 256 / bits, size = ns[(s + (int)n) % 4], transposes = bits == 16 ? 4 : 1;
+            int bits = types[t[0]].bits, k = 256 / bits, size = ns[(s + (int)n) % 4],
+                transposes = bits == 16 ? 4 : 1;
             bool integer = t[2] == S32;
             for (int trans = 0; trans < transposes; trans++) {
                 bool ta = trans & 1, tb = trans >> 1;
-                int wide = swizzles[s / 4] * 8 / bits;        /* transposed tiles are whole rows of the swizzle */
+                int wide = swizzles[s / 4] * 8 / bits; /* transposed tiles are whole rows of the swizzle */
                 if (tb && size % wide) size = wide;
-                operand oa = canonical(swizzles[s % 4], ta, 64, bits, k), ob = canonical(swizzles[s / 4], tb, size, bits, k);
-                test_wgmma_form(size, t[0], t[1], t[2], oa, ob, false, s & 1 && !integer ? -1 : 1, s & 2 && !integer ? -1 : 1, s % 3 != 0,
-                                integer && t[0] != B1 && s % 5 == 0, false);
-                if (!ta) test_wgmma_form(size, t[0], t[1], t[2], oa, ob, true, 1, 1, s % 3 != 0, false, false);
+                operand oa = canonical(swizzles[s % 4], ta, 64, bits, k),
+                        ob = canonical(swizzles[s / 4], tb, size, bits, k);
+                test_wgmma_form(size, t[0], t[1], t[2], oa, ob, false, s & 1 && !integer ? -1 : 1,
+                                s & 2 && !integer ? -1 : 1, s % 3 != 0, integer && t[0] != B1 && s % 5 == 0,
+                                false);
+                if (!ta)
+                    test_wgmma_form(size, t[0], t[1], t[2], oa, ob, true, 1, 1, s % 3 != 0, false, false);
             }
         }
     for (unsigned n = 0; n < 9; n++) {
         const int *t = forms[n];
         int bits = types[t[0]].bits, k = 512 / bits;
         for (int s = 0; s < 4; s++) {
-            operand oa = canonical(swizzles[s], false, 64, bits, k / 2), ob = canonical(swizzles[s], false, 64, bits, k);
+            operand oa = canonical(swizzles[s], false, 64, bits, k / 2),
+                    ob = canonical(swizzles[s], false, 64, bits, k);
             test_wgmma_form(64, t[0], t[1], t[2], oa, ob, s & 1, 1, 1, true, false, true);
         }
     }
@@ -1024,22 +1243,28 @@ static void judge(const char *name, const char *head, const char *body, unsigned
 {
     static char ptx[8000];
     static uint32_t out[256];
-    snprintf(ptx, sizeof ptx, "%s.shared .align 1024 .b8 sm[32768];\n.visible .entry k(.param .u64 out) {\n"
+    snprintf(ptx, sizeof ptx,
+             "%s.shared .align 1024 .b8 sm[32768];\n.visible .entry k(.param .u64 out) {\n"
              ".reg .pred p<4>; .reg .b32 r<64>; .reg .b64 d<16>; .reg .f32 f<64>;\n"
              "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x; setp.lt.u32 p0, r0, 16; setp.ge.u32 p1, r0, 0;\n"
              "mov.u32 r1, 0; mov.u32 r2, 0; mov.u32 r3, 0; mov.u32 r4, 0; mov.u32 r5, 0; mov.u32 r6, 0;\n"
              "mov.f32 f0, 0f00000000; mov.f32 f1, f0; mov.f32 f2, f0; mov.f32 f3, f0;\n"
              "mov.u32 r10, sm; shl.b32 r11, r0, 7; add.u32 r11, r11, r10; mov.u32 r12, 0;\n"
-             "L: st.shared.v4.b32 [r11], {r1,r1,r1,r1}; add.u32 r11, r11, 16; add.u32 r12, r12, 1; setp.lt.u32 p2, r12, 8; @p2 bra L; bar.sync 0;\n"
+             "L: st.shared.v4.b32 [r11], {r1,r1,r1,r1}; add.u32 r11, r11, 16; add.u32 r12, r12, 1; "
+             "setp.lt.u32 p2, r12, 8; @p2 bra L; bar.sync 0;\n"
              "shr.u32 r13, r10, 4; cvt.u64.u32 d1, r13; add.u64 d1, d1, 0x0000001000080000; mov.u64 d2, d1;\n"
-             "%s\nret; }", head, body);
+             "%s\nret; }",
+             head, body);
     report_clear();
     found[0] = 0;
     int code = run_out(ptx, 1, block, 0, out, 256);
     if (code < 700) findings();
-    const char *at = strstr(found, want);                     /* the kind begins a line */
-    if (*want) CHECK(at && (at == found || at[-1] == '\n') && at[strlen(want)] == ':', "%s: expected %s, found %d: %s", name, want, code, found);
-    else CHECK(code == 0 && !*found, "%s: nothing is wrong, found %d: %s", name, code, found);
+    const char *at = strstr(found, want); /* the kind begins a line */
+    if (*want)
+        CHECK(at && (at == found || at[-1] == '\n') && at[strlen(want)] == ':',
+              "%s: expected %s, found %d: %s", name, want, code, found);
+    else
+        CHECK(code == 0 && !*found, "%s: nothing is wrong, found %d: %s", name, code, found);
     report_clear();
 }
 
@@ -1048,7 +1273,8 @@ static void test_faults(void)
 #define MMA "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r1,r2}, {r3}, {f0,f1,f2,f3};"
 #define HOPPER ".version 8.0\n.target sm_90a\n.address_size 64\n"
 #define ADD "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0,f1,f2,f3}, d1, d2, p1, 1, 1, 0, 0;\n"
-#define ADD_R "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0,f1,f2,f3}, {r1,r2,r3,r4}, d2, p1, 1, 1, 0;\n"
+#define ADD_R                                                                                                \
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0,f1,f2,f3}, {r1,r2,r3,r4}, d2, p1, 1, 1, 0;\n"
 #define FENCE "wgmma.fence.sync.aligned;\n"
 #define COMMIT "wgmma.commit_group.sync.aligned;\n"
 #define WAIT(n) "wgmma.wait_group.sync.aligned " #n ";\n"
@@ -1059,34 +1285,57 @@ static void test_faults(void)
     judge("mma under a guard", HEAD, "@p0 " MMA, 32, "absent-lane");
     judge("mma in half a warp", HEAD, MMA, 16, "absent-lane");
     judge("mma after half the warp has left", HEAD, "@p0 exit; " MMA, 32, "absent-lane");
-    judge("mma with a register that nothing wrote", HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r1,r40}, {r3}, {f0,f1,f2,f3};",
+    judge("mma with a register that nothing wrote", HEAD,
+          "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r1,r40}, {r3}, {f0,f1,f2,f3};",
           32, "uninitialised-register");
-    judge("ldmatrix of bytes that nothing wrote", HEAD, "mov.u32 r10, sm; add.u32 r10, r10, 8192; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {r1}, [r10];",
+    judge("ldmatrix of bytes that nothing wrote", HEAD,
+          "mov.u32 r10, sm; add.u32 r10, r10, 8192; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {r1}, [r10];",
           32, "uninitialised-read");
     judge("ldmatrix", HEAD, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {r1}, [r10];", 32, "");
-    judge("stmatrix writes", HEAD, "mov.u32 r10, sm; add.u32 r10, r10, 8192; stmatrix.sync.aligned.m8n8.x1.shared.b16 [r10], {r1}; bar.warp.sync -1; "
-          "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {r1}, [r10];", 32, "");
-    judge("wmma.load outside", HEAD, "wmma.load.a.sync.aligned.row.m16n16k16.global.bf16 {r1,r2,r3,r4}, [d0], 64;", 32, "out-of-bounds");
-    judge("wmma.load at an odd place", HEAD, "add.u64 d0, d0, 8; wmma.load.a.sync.aligned.row.m16n16k16.global.bf16 {r1,r2,r3,r4}, [d0], 16;", 32, "misaligned");
-    judge("wmma.store", HEAD, "wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [d0], {r1,r2,r3,r4}, 16;", 32, "");
+    judge("stmatrix writes", HEAD,
+          "mov.u32 r10, sm; add.u32 r10, r10, 8192; stmatrix.sync.aligned.m8n8.x1.shared.b16 [r10], {r1}; "
+          "bar.warp.sync -1; "
+          "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {r1}, [r10];",
+          32, "");
+    judge("wmma.load outside", HEAD,
+          "wmma.load.a.sync.aligned.row.m16n16k16.global.bf16 {r1,r2,r3,r4}, [d0], 64;", 32, "out-of-bounds");
+    judge("wmma.load at an odd place", HEAD,
+          "add.u64 d0, d0, 8; wmma.load.a.sync.aligned.row.m16n16k16.global.bf16 {r1,r2,r3,r4}, [d0], 16;",
+          32, "misaligned");
+    judge("wmma.store", HEAD, "wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [d0], {r1,r2,r3,r4}, 16;",
+          32, "");
     judge("wgmma", HOPPER, FENCE ADD COMMIT WAIT(0) USE, 128, "");
     judge("wgmma, read before the wait", HOPPER, FENCE ADD COMMIT USE WAIT(0), 128, "async-read");
     judge("wgmma, read without a commit", HOPPER, FENCE ADD WAIT(0) USE, 128, "async-read");
     judge("wgmma, waiting for all but one", HOPPER, FENCE ADD COMMIT WAIT(1) USE, 128, "async-read");
-    judge("wgmma, two groups, the first is done", HOPPER, FENCE ADD_R COMMIT "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f4,f5,f6,f7}, d1, d2, !p1, 1, 1, 0, 0;\n"
-          COMMIT WAIT(1) USE WAIT(0), 128, "");
-    judge("wgmma, two groups, the second is not", HOPPER, FENCE ADD_R COMMIT "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f4,f5,f6,f7}, d1, d2, !p1, 1, 1, 0, 0;\n"
-          COMMIT WAIT(1) "st.global.f32 [d0], f4;\n" WAIT(0), 128, "async-read");
-    judge("wgmma, A overwritten before the wait", HOPPER, FENCE ADD_R COMMIT "mov.u32 r2, 1;\n" WAIT(0), 128, "async-read");
-    judge("wgmma, A overwritten after the wait", HOPPER, FENCE ADD_R COMMIT WAIT(0) "mov.u32 r2, 1;\n", 128, "");
+    judge("wgmma, two groups, the first is done", HOPPER,
+          FENCE ADD_R COMMIT
+          "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f4,f5,f6,f7}, d1, d2, !p1, 1, 1, 0, 0;\n" COMMIT
+              WAIT(1) USE WAIT(0),
+          128, "");
+    judge("wgmma, two groups, the second is not", HOPPER,
+          FENCE ADD_R COMMIT
+          "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f4,f5,f6,f7}, d1, d2, !p1, 1, 1, 0, 0;\n" COMMIT
+              WAIT(1) "st.global.f32 [d0], f4;\n" WAIT(0),
+          128, "async-read");
+    judge("wgmma, A overwritten before the wait", HOPPER, FENCE ADD_R COMMIT "mov.u32 r2, 1;\n" WAIT(0), 128,
+          "async-read");
+    judge("wgmma, A overwritten after the wait", HOPPER, FENCE ADD_R COMMIT WAIT(0) "mov.u32 r2, 1;\n", 128,
+          "");
     judge("wgmma without a fence", HOPPER, ADD COMMIT WAIT(0) USE, 128, "missing-fence");
-    judge("wgmma after another write", HOPPER, FENCE "mov.f32 f1, 0f3f800000;\n" ADD COMMIT WAIT(0) USE, 128, "missing-fence");
-    judge("wgmma twice in the same registers", HOPPER, FENCE ADD ADD COMMIT WAIT(0) USE FENCE ADD COMMIT WAIT(0) USE, 128, "");
-    judge("wgmma twice, touched between", HOPPER, FENCE ADD COMMIT WAIT(0) USE ADD COMMIT WAIT(0), 128, "missing-fence");
+    judge("wgmma after another write", HOPPER, FENCE "mov.f32 f1, 0f3f800000;\n" ADD COMMIT WAIT(0) USE, 128,
+          "missing-fence");
+    judge("wgmma twice in the same registers", HOPPER,
+          FENCE ADD ADD COMMIT WAIT(0) USE FENCE ADD COMMIT WAIT(0) USE, 128, "");
+    judge("wgmma twice, touched between", HOPPER, FENCE ADD COMMIT WAIT(0) USE ADD COMMIT WAIT(0), 128,
+          "missing-fence");
     judge("wgmma in two warps", HOPPER, FENCE ADD COMMIT WAIT(0) USE, 64, "warpgroup");
-    judge("wgmma in six warps", HOPPER, "setp.lt.u32 p2, r0, 128; @p2 bra E; " FENCE ADD COMMIT WAIT(0) " E:", 128 + 64, "warpgroup");
-    judge("wgmma, B outside", HOPPER, "add.u64 d2, d2, 0x3f8;" FENCE ADD COMMIT WAIT(0) USE, 128, "uninitialised-read");
-    judge("wgmma, B far outside", HOPPER, "add.u64 d2, d2, 0x2000;" FENCE ADD COMMIT WAIT(0) USE, 128, "out-of-bounds");
+    judge("wgmma in six warps", HOPPER,
+          "setp.lt.u32 p2, r0, 128; @p2 bra E; " FENCE ADD COMMIT WAIT(0) " E:", 128 + 64, "warpgroup");
+    judge("wgmma, B outside", HOPPER, "add.u64 d2, d2, 0x3f8;" FENCE ADD COMMIT WAIT(0) USE, 128,
+          "uninitialised-read");
+    judge("wgmma, B far outside", HOPPER, "add.u64 d2, d2, 0x2000;" FENCE ADD COMMIT WAIT(0) USE, 128,
+          "out-of-bounds");
 }
 
 /* --- refusals --------------------------------------------------------------------------------- */
@@ -1094,45 +1343,89 @@ static void test_faults(void)
 static void refuse(const char *head, const char *text, const char *message)
 {
     static char ptx[4000];
-    snprintf(ptx, sizeof ptx, "%s.visible .entry k() {\n.reg .pred p<8>; .reg .b16 h<8>; .reg .b32 r<64>; .reg .b64 d<16>; .reg .f32 f<64>; .reg .f64 g<16>;\n%s\nret; }",
+    snprintf(ptx, sizeof ptx,
+             "%s.visible .entry k() {\n.reg .pred p<8>; .reg .b16 h<8>; .reg .b32 r<64>; .reg .b64 d<16>; "
+             ".reg .f32 f<64>; .reg .f64 g<16>;\n%s\nret; }",
              head, text);
     int code = refused(ptx);
-    CHECK(code == 218 && strstr(log_text, "line 6;") && strstr(log_text, message), "%s: expected '%s', got %d: %s", text, message, code, log_text);
+    CHECK(code == 218 && strstr(log_text, "line 6;") && strstr(log_text, message),
+          "%s: expected '%s', got %d: %s", text, message, code, log_text);
 }
 
 static void test_refusals(void)
 {
-    refuse(HEAD, "mma.sync.aligned.m16n8k12.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "m16n8k12");
-    refuse(HEAD, "mma.sync.aligned.m16n8kx.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "Unknown modifier '.m16n8kx'");
-    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.bf16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "Unexpected instruction types");
-    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f16 {f0,f1,f2,f3}, {r0,r1}, {r2}, {r3,r4};", "Unexpected instruction types");
-    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "layouts");
-    refuse(HEAD, "mma.sync.aligned.m16n8k8.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "required");
-    refuse(HEAD, "mma.sync.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "'.aligned' required");
-    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "Vector of size 4");
-    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {f4,r1}, {r2}, {f0,f1,f2,f3};", "Arguments mismatch");
-    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, r2, {f0,f1,f2,f3};", "vector of 1");
-    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {5}, {f0,f1,f2,f3};", "Arguments mismatch");
-    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.satfinite.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};", "Illegal modifier");
-    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2};", "3 operands, expected 4");
-    refuse(HEAD, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32 {r0,r1}, {r2}, {r3}, {r0,r1};", ".xor, .and");
-    refuse(HEAD, "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1,r2,r3}, {r4,r5,r6,r7}, {f0,f1,f2,f3}, r8, 2;", "[0..1]");
-    refuse(HEAD, "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 {r0,r1,r2,r3}, {r0,r1,r2,r3}, {r4,r5,r6,r7}, {r0,r1,r2,r3}, r8, 1;", "[0..0]");
-    refuse(".version 7.8\n.target sm_80\n.address_size 64\n", "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {g0,g1,g2,g3}, {g4,g5,g6,g7}, {g8,g9}, {g0,g1,g2,g3};", "sm_90");
+    refuse(HEAD,
+           "mma.sync.aligned.m16n8k12.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};",
+           "m16n8k12");
+    refuse(HEAD,
+           "mma.sync.aligned.m16n8kx.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};",
+           "Unknown modifier '.m16n8kx'");
+    refuse(HEAD,
+           "mma.sync.aligned.m16n8k8.row.col.f32.f16.bf16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};",
+           "Unexpected instruction types");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f16 {f0,f1,f2,f3}, {r0,r1}, {r2}, {r3,r4};",
+           "Unexpected instruction types");
+    refuse(HEAD,
+           "mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};",
+           "layouts");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};",
+           "required");
+    refuse(HEAD, "mma.sync.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, {f0,f1,f2,f3};",
+           "'.aligned' required");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2}, {r0,r1}, {r2}, {f0,f1,f2,f3};",
+           "Vector of size 4");
+    refuse(HEAD,
+           "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {f4,r1}, {r2}, {f0,f1,f2,f3};",
+           "Arguments mismatch");
+    refuse(HEAD,
+           "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, r2, {f0,f1,f2,f3};",
+           "vector of 1");
+    refuse(HEAD,
+           "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {5}, {f0,f1,f2,f3};",
+           "Arguments mismatch");
+    refuse(HEAD,
+           "mma.sync.aligned.m16n8k8.row.col.satfinite.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2}, "
+           "{f0,f1,f2,f3};",
+           "Illegal modifier");
+    refuse(HEAD, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1}, {r2};",
+           "3 operands, expected 4");
+    refuse(HEAD, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32 {r0,r1}, {r2}, {r3}, {r0,r1};",
+           ".xor, .and");
+    refuse(HEAD,
+           "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, {r0,r1,r2,r3}, "
+           "{r4,r5,r6,r7}, {f0,f1,f2,f3}, r8, 2;",
+           "[0..1]");
+    refuse(HEAD,
+           "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 {r0,r1,r2,r3}, {r0,r1,r2,r3}, {r4,r5,r6,r7}, "
+           "{r0,r1,r2,r3}, r8, 1;",
+           "[0..0]");
+    refuse(".version 7.8\n.target sm_80\n.address_size 64\n",
+           "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {g0,g1,g2,g3}, {g4,g5,g6,g7}, {g8,g9}, "
+           "{g0,g1,g2,g3};",
+           "sm_90");
     refuse(HEAD, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {r0,r1,r2}, [r9];", "Vector of size 4");
     refuse(HEAD, "ldmatrix.sync.aligned.m8n8.shared.b16 {r0}, [r9];", ".x1, .x2, .x4");
     refuse(HEAD, "ldmatrix.sync.aligned.m8n16.x1.shared.b16 {r0}, [r9];", "do not go together");
     refuse(HEAD, "ldmatrix.sync.aligned.m8n8.x1.global.b16 {r0}, [d9];", "'.global'");
     refuse(HEAD, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {h0}, [r9];", "Arguments mismatch");
     refuse(HEAD, "movmatrix.sync.aligned.m8n8.b16 r0, r1;", "'.trans' required");
-    refuse(HEAD, "wmma.load.a.sync.aligned.row.m16n16k8.global.f16 {r0,r1,r2,r3,r4,r5,r6,r7}, [d0];", "Unexpected instruction types");
-    refuse(HEAD, "wmma.load.a.sync.aligned.row.m16n16k32.global.f16 {r0,r1,r2,r3,r4,r5,r6,r7}, [d0];", "Shape");
+    refuse(HEAD, "wmma.load.a.sync.aligned.row.m16n16k8.global.f16 {r0,r1,r2,r3,r4,r5,r6,r7}, [d0];",
+           "Unexpected instruction types");
+    refuse(HEAD, "wmma.load.a.sync.aligned.row.m16n16k32.global.f16 {r0,r1,r2,r3,r4,r5,r6,r7}, [d0];",
+           "Shape");
     refuse(HEAD, "wmma.load.a.sync.aligned.col.m8n8k32.global.s4 {r0}, [d0];", "layout");
     refuse(HEAD, "wgmma.fence.sync.aligned;", "sm_90a");
-    refuse(HOPPER, "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {f0,f1,f2,f3,f4,f5}, d0, d1, p0, 1, 1, 0, 0;", "m64n12k16");
-    refuse(HOPPER, "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8 {r0,r1,r2,r3,r4,r5,r6,r7,r8,r9,r10,r11,r12,r13,r14,r15,r16,r17,r18,r19}, d0, d1, p0;", "m64n40k32");
-    refuse(HOPPER, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0,f1,f2,f3}, d0, d1, p0, 2, 1, 0, 0;", "-1 or 1");
-    refuse(HOPPER, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0,f1,f2,f3}, d0, d1, p0, 1, 1, 0;", "operands");
+    refuse(HOPPER,
+           "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {f0,f1,f2,f3,f4,f5}, d0, d1, p0, 1, 1, 0, 0;",
+           "m64n12k16");
+    refuse(HOPPER,
+           "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8 "
+           "{r0,r1,r2,r3,r4,r5,r6,r7,r8,r9,r10,r11,r12,r13,r14,r15,r16,r17,r18,r19}, d0, d1, p0;",
+           "m64n40k32");
+    refuse(HOPPER, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0,f1,f2,f3}, d0, d1, p0, 2, 1, 0, 0;",
+           "-1 or 1");
+    refuse(HOPPER, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0,f1,f2,f3}, d0, d1, p0, 1, 1, 0;",
+           "operands");
     refuse(HOPPER, "wgmma.wait_group.sync.aligned r0;", "constant");
 }
 
@@ -1182,7 +1475,8 @@ static void test_gemm(const char *path, const char *name, unsigned tile, unsigne
 
 static void test_compiled(void)
 {
-    static const char old[] = "tests/data/nvcc/matrix_gemm.ptx", hopper[] = "tests/data/nvcc/matrix_gemm_90a.ptx";
+    static const char old[] = "tests/data/nvcc/matrix_gemm.ptx",
+                      hopper[] = "tests/data/nvcc/matrix_gemm_90a.ptx";
     test_gemm(old, "gemm_wmma", 16, 32);
     test_gemm(old, "gemm_mma", 64, 128);
     test_gemm(hopper, "gemm_wmma", 16, 32);
@@ -1204,16 +1498,23 @@ static void test_forms(const char *device, int least)
         *target++ = *text++ = 0;
         bool chip = !strncmp(target, "sm_100", 6) || !strncmp(target, "sm_120", 6);
         if (strcmp(device, chip ? (target[4] == '0' ? "sm_100" : "sm_120") : "sm_90")) continue;
-        const char *regs = "{ .reg .pred p<8>; .reg .b16 h<32>; .reg .b32 r<160>; .reg .b64 d<32>; .reg .f32 f<264>; .reg .f64 g<40>;";
-        snprintf(ptx, sizeof ptx, ".version %s\n.target %s\n.address_size 64\n.shared .align 128 .b8 smem[8192];\n"
-                 ".visible .entry k(.param .u64 pa) %s\n%s\nret; }\n", line, target, regs, text);
+        const char *regs = "{ .reg .pred p<8>; .reg .b16 h<32>; .reg .b32 r<160>; .reg .b64 d<32>; .reg .f32 "
+                           "f<264>; .reg .f64 g<40>;";
+        snprintf(ptx, sizeof ptx,
+                 ".version %s\n.target %s\n.address_size 64\n.shared .align 128 .b8 smem[8192];\n"
+                 ".visible .entry k(.param .u64 pa) %s\n%s\nret; }\n",
+                 line, target, regs, text);
         int code = refused(ptx);
         CHECK(code == 0, "%s: %d %s", text, code, log_text);
         n++;
-        char *version = strstr(ptx, ".version ");             /* one version less: refused, with the line */
-        if (!strncmp(line, "8.6", 3) || !strncmp(line, "6.3", 3)) continue;   /* the target itself needs 8.6 */
-        if (version[11] > '0') version[11]--;
-        else { version[9]--; version[11] = '5'; }
+        char *version = strstr(ptx, ".version "); /* one version less: refused, with the line */
+        if (!strncmp(line, "8.6", 3) || !strncmp(line, "6.3", 3)) continue; /* the target itself needs 8.6 */
+        if (version[11] > '0')
+            version[11]--;
+        else {
+            version[9]--;
+            version[11] = '5';
+        }
         if (!strcmp(target, "sm_70") && version[9] == '6' && version[11] < '0') continue;
         code = refused(ptx);
         CHECK(code != 0, "%s: accepted below its first version %s", text, line);
@@ -1240,7 +1541,8 @@ static void on_device(const char *device, int argc, char **argv, void (*tests)(v
         _exit(write(ends[1], counts, sizeof counts) != sizeof counts);
     }
     close(ends[1]);
-    if (read(ends[0], counts, sizeof counts) != sizeof counts) fprintf(stderr, "the tests on %s did not end\n", device);
+    if (read(ends[0], counts, sizeof counts) != sizeof counts)
+        fprintf(stderr, "the tests on %s did not end\n", device);
     close(ends[0]);
     waitpid(child, NULL, 0);
     passed += counts[0];

@@ -11,22 +11,22 @@
 
 /* clang-format off */
 #define WORDS(X) \
-    X(SYNC, "sync") X(ALIGNED, "aligned") X(SATFINITE, "satfinite") X(TRANS, "trans") X(X1, "x1") X(X2, "x2") \
-    X(X4, "x4") X(SHARED, "shared") X(SHARED_CTA, "shared::cta") X(GLOBAL, "global") X(SP, "sp") \
-    X(SP_ORDERED, "sp::ordered_metadata") X(XOR, "xor") X(AND, "and") X(POPC, "popc") X(RN, "rn") X(RZ, "rz") \
-    X(RM, "rm") X(RP, "rp") X(LOAD, "load") X(STORE, "store") X(MMA, "mma") X(A, "a") X(B, "b") X(C, "c") \
-    X(D, "d") X(ASYNC, "mma_async") X(FENCE, "fence") X(COMMIT, "commit_group") X(WAIT, "wait_group") \
-    X(F8F6F4, "kind::f8f6f4") X(MXF8F6F4, "kind::mxf8f6f4") X(MXF4, "kind::mxf4") \
-    X(MXF4NVF4, "kind::mxf4nvf4") X(BLOCK_SCALE, "block_scale") X(VEC_1X, "scale_vec::1X") \
-    X(VEC_2X, "scale_vec::2X") X(VEC_4X, "scale_vec::4X") X(SHAPE, "shape") X(LAYOUT, "row or .col")
-
+    X(SYNC, "sync") X(ALIGNED, "aligned") X(SATFINITE, "satfinite") X(TRANS, "trans") X(X1, "x1") \
+    X(X2, "x2") X(X4, "x4") X(SHARED, "shared") X(SHARED_CTA, "shared::cta") X(GLOBAL, "global") \
+    X(SP, "sp") X(SP_ORDERED, "sp::ordered_metadata") X(XOR, "xor") X(AND, "and") X(POPC, "popc") \
+    X(RN, "rn") X(RZ, "rz") X(RM, "rm") X(RP, "rp") X(LOAD, "load") X(STORE, "store") X(MMA, "mma") \
+    X(A, "a") X(B, "b") X(C, "c") X(D, "d") X(ASYNC, "mma_async") X(FENCE, "fence") \
+    X(COMMIT, "commit_group") X(WAIT, "wait_group") X(F8F6F4, "kind::f8f6f4") \
+    X(MXF8F6F4, "kind::mxf8f6f4") X(MXF4, "kind::mxf4") X(MXF4NVF4, "kind::mxf4nvf4") \
+    X(BLOCK_SCALE, "block_scale") X(VEC_1X, "scale_vec::1X") X(VEC_2X, "scale_vec::2X") \
+    X(VEC_4X, "scale_vec::4X") X(SHAPE, "shape") X(LAYOUT, "row or .col")
 /* clang-format on */
 
 enum word {
 #define X(id, text) N_##id,
     WORDS(X)
 #undef X
-    N_COUNT
+        N_COUNT
 };
 #define W(id) (UINT64_C(1) << N_##id)
 #define W_KINDS (W(F8F6F4) | W(MXF8F6F4) | W(MXF4) | W(MXF4NVF4))
@@ -41,14 +41,15 @@ static const char *const word_names[N_COUNT] = {
 typedef struct words {
     uint64_t have;
     uint32_t m, n, k;
-    uint8_t types[5], type_count, layouts[2], layout_count;   /* layouts: 1 for .col */
+    uint8_t types[5], type_count, layouts[2], layout_count; /* layouts: 1 for .col */
 } words;
 
 bool sim_lower_is_matrix(const char *opcode)
 {
     static const char *const names[] = { "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma" };
     if (!strchr("lsmw", opcode[0])) return false;
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) if (!strcmp(opcode, names[k])) return true;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (!strcmp(opcode, names[k])) return true;
     return false;
 }
 
@@ -114,7 +115,10 @@ static bool read_words(sim_lower *lw, const sim_statement *s, uint64_t needed, u
     snprintf(lw->full, sizeof lw->full, "%s%s", s->opcode, s->words ? s->words : "");
     for (const char *p = s->words; p && *p == '.';) {
         size_t n = strcspn(++p, ".");
-        if (!read_word(p, n, o)) { wrong(lw, "Unknown modifier '.%.*s' in '%s'", (int)n, p, lw->full); return false; }
+        if (!read_word(p, n, o)) {
+            wrong(lw, "Unknown modifier '.%.*s' in '%s'", (int)n, p, lw->full);
+            return false;
+        }
         p += n;
     }
     for (int k = 0; k < N_COUNT; k++) {
@@ -135,8 +139,10 @@ static bool one_of(sim_lower *lw, const words *o, uint64_t group, const char *na
 {
     uint64_t have = o->have & group;
     if (have && !(have & (have - 1))) return true;
-    wrong(lw, have ? "Only one of the modifiers %s can be used in instruction '%s'"
-                   : "One of the modifiers %s is required for instruction '%s'", names, lw->full);
+    wrong(lw,
+          have ? "Only one of the modifiers %s can be used in instruction '%s'"
+               : "One of the modifiers %s is required for instruction '%s'",
+          names, lw->full);
     return false;
 }
 
@@ -144,7 +150,8 @@ static void gate(sim_lower *lw, uint32_t version, uint32_t target)
 {
     if (lw->m->target < target) wrong(lw, "Feature '%s' requires .target sm_%u or higher", lw->full, target);
     if (lw->m->version < version)
-        wrong(lw, "Feature '%s' requires PTX ISA .version %u.%u or later", lw->full, version / 10, version % 10);
+        wrong(lw, "Feature '%s' requires PTX ISA .version %u.%u or later", lw->full, version / 10,
+              version % 10);
 }
 
 /* Features of one family of chips: sm_90a; sm_120a, sm_120f, sm_121a, sm_121f. */
@@ -152,7 +159,8 @@ static void gate_family(sim_lower *lw, uint32_t version, uint32_t least, uint32_
 {
     const sim_module *m = lw->m;
     if (m->target < least || m->target > most || !m->target_suffix)
-        wrong(lw, "Feature '%s' requires .target sm_%ua%s", lw->full, least, most > least ? " or its family" : "");
+        wrong(lw, "Feature '%s' requires .target sm_%ua%s", lw->full, least,
+              most > least ? " or its family" : "");
     gate(lw, version, 0);
 }
 
@@ -168,14 +176,18 @@ static bool listed(const char *list, uint8_t type)
 /* --- operands --------------------------------------------------------------------------------- */
 
 /* A brace list of registers: a fragment. */
-static bool fragment(sim_lower *lw, uint32_t index, uint32_t count, uint8_t type, bool destination, sim_fragment *f)
+static bool fragment(sim_lower *lw, uint32_t index, uint32_t count, uint8_t type, bool destination,
+                     sim_fragment *f)
 {
     const sim_operand *o = &lw->s->operands[index];
     sim_type t = type == E_F64 ? T_B64 : T_B32;
-    if (o->kind != O_VECTOR) { sim_mismatch(lw, index, "expected a vector of %u", count); return false; }
+    if (o->kind != O_VECTOR) {
+        sim_mismatch(lw, index, "expected a vector of %u", count);
+        return false;
+    }
     if (o->count != count) {
-        wrong(lw, "Vector of size %u is expected for argument %u of instruction '%s' (it has %u)", count, index,
-              lw->full, o->count);
+        wrong(lw, "Vector of size %u is expected for argument %u of instruction '%s' (it has %u)", count,
+              index, lw->full, o->count);
         return false;
     }
     f->type = type;
@@ -211,9 +223,14 @@ static sim_ins *emit(sim_lower *lw, sim_handler fn, const sim_tensor *t)
 static bool constant(sim_lower *lw, uint32_t index, int64_t least, int64_t most, int64_t *out)
 {
     const sim_operand *o = &lw->s->operands[index];
-    if (o->kind != O_INT) { sim_mismatch(lw, index, "expected a constant"); return false; }
+    if (o->kind != O_INT) {
+        sim_mismatch(lw, index, "expected a constant");
+        return false;
+    }
     if (o->value < least || o->value > most) {
-        wrong(lw, "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range [%lld..%lld]",
+        wrong(lw,
+              "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range "
+              "[%lld..%lld]",
               index, lw->full, (long long)o->value, (long long)least, (long long)most);
         return false;
     }
@@ -227,24 +244,30 @@ static bool matrix_memory(sim_lower *lw, const sim_statement *s, bool load, sim_
 {
     words o;
     memset(t, 0, sizeof *t);
-    if (!read_words(lw, s, W_WARP | W(SHAPE), W(TRANS) | W(X1) | W(X2) | W(X4) | W(SHARED) | W(SHARED_CTA), &o)
-        || !one_of(lw, &o, W(X1) | W(X2) | W(X4), ".x1, .x2, .x4") || !sim_operands_between(lw, 2, 2)) return false;
+    if (!read_words(lw, s, W_WARP | W(SHAPE), W(TRANS) | W(X1) | W(X2) | W(X4) | W(SHARED) | W(SHARED_CTA),
+                    &o)
+        || !one_of(lw, &o, W(X1) | W(X2) | W(X4), ".x1, .x2, .x4") || !sim_operands_between(lw, 2, 2))
+        return false;
     bool small = o.m == 8 && o.n == 8 && !o.k, trans = o.have & W(TRANS);
     uint8_t type = o.type_count ? o.types[o.type_count - 1] : E_NONE;
     t->count = o.have & W(X1) ? 1 : o.have & W(X2) ? 2 : 4;
-    bool good = small ? o.type_count == 1 && type == E_B16
-              : load ? (o.m == 16 && o.n == 16 && !o.k && trans && t->count < 4
-                        && ((o.type_count == 1 && type == E_B8)
-                            || (o.type_count == 2 && o.types[0] == E_B8X16 && (type == E_B6X16 || type == E_B4X16))))
-                       || (o.m == 8 && o.n == 16 && !o.k && !trans && o.type_count == 2 && o.types[0] == E_B8X16
-                           && (type == E_B6X16 || type == E_B4X16))
-                     : o.m == 16 && o.n == 8 && !o.k && trans && o.type_count == 1 && type == E_B8;
+    bool good =
+        small ? o.type_count == 1 && type == E_B16
+        : load
+            ? (o.m == 16 && o.n == 16 && !o.k && trans && t->count < 4
+               && ((o.type_count == 1 && type == E_B8)
+                   || (o.type_count == 2 && o.types[0] == E_B8X16 && (type == E_B6X16 || type == E_B4X16))))
+                  || (o.m == 8 && o.n == 16 && !o.k && !trans && o.type_count == 2 && o.types[0] == E_B8X16
+                      && (type == E_B6X16 || type == E_B4X16))
+            : o.m == 16 && o.n == 8 && !o.k && trans && o.type_count == 1 && type == E_B8;
     if (!good) {
         wrong(lw, "Shape, types and .trans do not go together in instruction '%s'", lw->full);
         return false;
     }
-    if (!small) gate_family(lw, 86, 100, 199);
-    else gate(lw, load ? (o.have & W(SHARED_CTA) ? 78 : 65) : 78, load ? 75 : 90);
+    if (!small)
+        gate_family(lw, 86, 100, 199);
+    else
+        gate(lw, load ? (o.have & W(SHARED_CTA) ? 78 : 65) : 78, load ? 75 : 90);
     t->m = (uint16_t)o.m;
     t->trans = trans;
     t->space = o.have & (W(SHARED) | W(SHARED_CTA)) ? SP_SHARED : SP_GENERIC;
@@ -280,7 +303,10 @@ void sim_lower_movmatrix(sim_lower *lw, const sim_statement *s)
         wrong(lw, "Shape and type of instruction '%s' have to be .m8n8 and .b16", lw->full);
         return;
     }
-    if (s->operands[1].kind == O_INT) { sim_mismatch(lw, 1, "expected a .b32 register"); return; }
+    if (s->operands[1].kind == O_INT) {
+        sim_mismatch(lw, 1, "expected a .b32 register");
+        return;
+    }
     uint32_t a = sim_source(lw, 1, T_B32, 0), d = sim_dest(lw, 0, T_B32, 0);
     sim_ins *i = emit(lw, sim_movmatrix, &t);
     i->a = a;
@@ -291,11 +317,11 @@ void sim_lower_movmatrix(sim_lower *lw, const sim_statement *s)
 
 typedef struct mma_row {
     uint16_t m, n, k;
-    const char *a, *b;                 /* element types; b NULL: the same one */
-    const char *results;               /* D and C: "f32 f16" means the same type for both */
+    const char *a, *b;   /* element types; b NULL: the same one */
+    const char *results; /* D and C: "f32 f16" means the same type for both */
     uint8_t version, target;
-    uint64_t kind;                     /* of W_KINDS; these are features of the sm_120 family */
-    const char *scales;                /* types of scale factors by vector: see check_scales */
+    uint64_t kind;      /* of W_KINDS; these are features of the sm_120 family */
+    const char *scales; /* types of scale factors by vector: see check_scales */
 } mma_row;
 
 #define BYTES "s8 u8"
@@ -361,7 +387,8 @@ static const mma_row *find_row(const mma_row *rows, size_t count, const words *o
         if (r->m != o->m || r->n != o->n || r->k != o->k || r->kind != (o->have & W_KINDS)) continue;
         *shape = true;
         if (o->type_count < 4 || !listed(r->a, o->types[1]) || !listed(r->results, o->types[0])
-            || (r->b ? !listed(r->b, o->types[2]) : o->types[1] != o->types[2])) continue;
+            || (r->b ? !listed(r->b, o->types[2]) : o->types[1] != o->types[2]))
+            continue;
         bool mixed = r->m == 8 && o->types[1] == E_F16 && o->types[0] == E_F32 && o->types[3] == E_F16;
         if (o->types[0] != o->types[3] && !mixed) continue;
         return r;
@@ -379,9 +406,16 @@ static uint32_t registers_of(uint32_t elements, uint8_t type)
 static bool lower_sparse(sim_lower *lw, uint32_t at, uint32_t k, uint8_t a, sim_tensor *t)
 {
     uint32_t bits = sim_elements[a].bits;
-    uint32_t threads = k / 2 * (bits == 32 ? 4 : bits == 4 ? 1 : 2) / 16; /* of each four, that give metadata */
+    uint32_t threads = k / 2
+                       * (bits == 32  ? 4
+                          : bits == 4 ? 1
+                                      : 2)
+                       / 16; /* of each four, that give metadata */
     int64_t selector;
-    if (lw->s->operands[at].kind != O_REG) { sim_mismatch(lw, at, "expected a .b32 register"); return false; }
+    if (lw->s->operands[at].kind != O_REG) {
+        sim_mismatch(lw, at, "expected a .b32 register");
+        return false;
+    }
     t->metadata = sim_source(lw, at, T_B32, 0);
     if (!constant(lw, at + 1, 0, threads >= 4 ? 0 : threads == 2 ? 1 : 3, &selector)) return false;
     t->selector = (uint8_t)selector;
@@ -393,7 +427,10 @@ static bool lower_scales(sim_lower *lw, const words *o, const mma_row *row, uint
 {
     uint8_t type = o->types[4];
     const char *name = strstr(row->scales, sim_elements[type].name);
-    uint32_t given = o->have & W(VEC_1X) ? 1 : o->have & W(VEC_2X) ? 2 : o->have & W(VEC_4X) ? 4 : 0,
+    uint32_t given = o->have & W(VEC_1X)   ? 1
+                     : o->have & W(VEC_2X) ? 2
+                     : o->have & W(VEC_4X) ? 4
+                                           : 0,
              vectors = name ? (uint32_t)(name[6] - '0') : 0;
     if (!name || (given ? given != vectors : row->kind == W(MXF4NVF4))) {
         wrong(lw, "Scale type and vector of instruction '%s' do not go together", lw->full);
@@ -413,8 +450,8 @@ static bool lower_scales(sim_lower *lw, const words *o, const mma_row *row, uint
             if (pair->items[e].kind == O_INT
                 && (pair->items[e].value < 0 || pair->items[e].value > most[e]
                     || (!e && vectors == 2 && pair->items[e].value & 1))) {
-                wrong(lw, "Argument %u of instruction '%s': value '%lld' out of range", at + n * 2 + 1, lw->full,
-                      (long long)pair->items[e].value);
+                wrong(lw, "Argument %u of instruction '%s': value '%lld' out of range", at + n * 2 + 1,
+                      lw->full, (long long)pair->items[e].value);
                 return false;
             }
         t->scale_byte[n] = sim_source_of(lw, &pair->items[0], at + n * 2 + 1, T_U16, 0);
@@ -424,7 +461,9 @@ static bool lower_scales(sim_lower *lw, const words *o, const mma_row *row, uint
 }
 
 static uint8_t element_in_kind(uint8_t type, const mma_row *r)
-{ return type == E_E2M1 && r->kind & (W(F8F6F4) | W(MXF8F6F4)) ? E_E2M1_BYTE : type; }
+{
+    return type == E_E2M1 && r->kind & (W(F8F6F4) | W(MXF8F6F4)) ? E_E2M1_BYTE : type;
+}
 
 static bool check_mma_words(sim_lower *lw, const words *o, const mma_row *row, bool sparse)
 {
@@ -481,14 +520,18 @@ void sim_lower_mma(sim_lower *lw, const sim_statement *s)
     sim_tensor t = { 0 };
     bool shape = false;
     if (!read_words(lw, s, W_WARP | W(SHAPE) | W(LAYOUT),
-                    W(SATFINITE) | W(SP) | W(SP_ORDERED) | W(XOR) | W(AND) | W(POPC) | W(RN) | W(RZ) | W(RM) | W(RP)
-                        | W_KINDS | W(BLOCK_SCALE) | W(VEC_1X) | W(VEC_2X) | W(VEC_4X), &o)) return;
+                    W(SATFINITE) | W(SP) | W(SP_ORDERED) | W(XOR) | W(AND) | W(POPC) | W(RN) | W(RZ) | W(RM)
+                        | W(RP) | W_KINDS | W(BLOCK_SCALE) | W(VEC_1X) | W(VEC_2X) | W(VEC_4X),
+                    &o))
+        return;
     bool sparse = o.have & (W(SP) | W(SP_ORDERED));
     const mma_row *row = sparse ? find_row(sparse_rows, sizeof sparse_rows / sizeof *sparse_rows, &o, &shape)
                                 : find_row(dense_rows, sizeof dense_rows / sizeof *dense_rows, &o, &shape);
     if (!row) {
-        if (shape) wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
-        else wrong(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o.m, o.n, o.k, lw->full);
+        if (shape)
+            wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        else
+            wrong(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o.m, o.n, o.k, lw->full);
         return;
     }
     uint32_t count = 4 + (sparse ? 2 : 0) + (row->scales ? 4 : 0);
@@ -503,16 +546,17 @@ void sim_lower_mma(sim_lower *lw, const sim_statement *s)
     t.a_col = o.layouts[0];
     t.b_col = o.layouts[1];
     t.rounding = o.have & W(RZ) ? 1 : o.have & W(RM) ? 2 : o.have & W(RP) ? 3 : 0;
-    uint32_t results = row->m * row->n, na = t.quads ? 2 : registers_of(row->m * row->k / (sparse ? 2u : 1u), a),
+    uint32_t results = row->m * row->n,
+             na = t.quads ? 2 : registers_of(row->m * row->k / (sparse ? 2u : 1u), a),
              nb = t.quads ? 2 : registers_of(row->k * row->n, b);
     bool good = fragment(lw, 1, na, a, false, &t.a);
     good &= fragment(lw, 2, nb, b, false, &t.b);
-    good &= fragment(lw, 3, t.quads ? (o.types[3] == E_F16 ? 4 : 8) : registers_of(results, o.types[3]), o.types[3],
-                     false, &t.c);
+    good &= fragment(lw, 3, t.quads ? (o.types[3] == E_F16 ? 4 : 8) : registers_of(results, o.types[3]),
+                     o.types[3], false, &t.c);
     if (sparse) good &= lower_sparse(lw, 4, row->k, a, &t);
     if (row->scales) good &= lower_scales(lw, &o, row, sparse ? 6 : 4, &t);
-    good &= fragment(lw, 0, t.quads ? (o.types[0] == E_F16 ? 4 : 8) : registers_of(results, o.types[0]), o.types[0],
-                     true, &t.d);
+    good &= fragment(lw, 0, t.quads ? (o.types[0] == E_F16 ? 4 : 8) : registers_of(results, o.types[0]),
+                     o.types[0], true, &t.d);
     if (good) emit(lw, sim_mma, &t);
 }
 
@@ -521,16 +565,16 @@ void sim_lower_mma(sim_lower *lw, const sim_statement *s)
 typedef struct wmma_row {
     uint8_t m, n, k;
     const char *types, *results;
-    uint8_t version, target, a, b;     /* registers of A and B */
+    uint8_t version, target, a, b; /* registers of A and B */
 } wmma_row;
 
 static const wmma_row wmma_rows[] = {
-    { 16, 16, 16, "f16", "f16 f32", 60, 70, 8, 8 },   { 8, 32, 16, "f16", "f16 f32", 61, 70, 8, 8 },
-    { 32, 8, 16, "f16", "f16 f32", 61, 70, 8, 8 },    { 16, 16, 16, "bf16", "f32", 70, 80, 4, 4 },
-    { 8, 32, 16, "bf16", "f32", 70, 80, 2, 8 },       { 32, 8, 16, "bf16", "f32", 70, 80, 8, 2 },
-    { 16, 16, 8, "tf32", "f32", 70, 80, 4, 4 },       { 8, 8, 4, "f64", "f64", 70, 80, 1, 1 },
-    { 16, 16, 16, "s8 u8", "s32", 63, 72, 2, 2 },     { 8, 32, 16, "s8 u8", "s32", 63, 72, 1, 4 },
-    { 32, 8, 16, "s8 u8", "s32", 63, 72, 4, 1 },      { 8, 8, 32, "s4 u4", "s32", 63, 75, 1, 1 },
+    { 16, 16, 16, "f16", "f16 f32", 60, 70, 8, 8 }, { 8, 32, 16, "f16", "f16 f32", 61, 70, 8, 8 },
+    { 32, 8, 16, "f16", "f16 f32", 61, 70, 8, 8 },  { 16, 16, 16, "bf16", "f32", 70, 80, 4, 4 },
+    { 8, 32, 16, "bf16", "f32", 70, 80, 2, 8 },     { 32, 8, 16, "bf16", "f32", 70, 80, 8, 2 },
+    { 16, 16, 8, "tf32", "f32", 70, 80, 4, 4 },     { 8, 8, 4, "f64", "f64", 70, 80, 1, 1 },
+    { 16, 16, 16, "s8 u8", "s32", 63, 72, 2, 2 },   { 8, 32, 16, "s8 u8", "s32", 63, 72, 1, 4 },
+    { 32, 8, 16, "s8 u8", "s32", 63, 72, 4, 1 },    { 8, 8, 32, "s4 u4", "s32", 63, 75, 1, 1 },
     { 8, 8, 128, "b1", "s32", 63, 75, 1, 1 },
 };
 
@@ -543,8 +587,10 @@ static const wmma_row *find_wmma(sim_lower *lw, const words *o, uint8_t type, bo
         shape = true;
         if (listed(result ? r->results : r->types, type)) return r;
     }
-    if (shape) wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
-    else wrong(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o->m, o->n, o->k, lw->full);
+    if (shape)
+        wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+    else
+        wrong(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o->m, o->n, o->k, lw->full);
     return NULL;
 }
 
@@ -553,7 +599,10 @@ static void lower_wmma_memory(sim_lower *lw, const words *o, bool store)
     sim_tensor t = { 0 };
     uint64_t parts = W(A) | W(B) | W(C) | W(D), part = o->have & parts;
     if (!one_of(lw, o, parts, store ? ".d" : ".a, .b, .c")) return;
-    if ((part == W(D)) != store) { wrong(lw, "Illegal matrix for instruction '%s'", lw->full); return; }
+    if ((part == W(D)) != store) {
+        wrong(lw, "Illegal matrix for instruction '%s'", lw->full);
+        return;
+    }
     if (o->type_count != 1 || o->layout_count != 1) {
         wrong(lw, "One type and one layout are required for instruction '%s'", lw->full);
         return;
@@ -564,7 +613,8 @@ static void lower_wmma_memory(sim_lower *lw, const words *o, bool store)
     const wmma_row *r = find_wmma(lw, o, type, result);
     if (!r) return;
     if (sim_elements[type].bits < 8 && o->layouts[0] != (part == W(B))) {
-        wrong(lw, "Illegal layout for instruction '%s': .%s is required", lw->full, part == W(B) ? "col" : "row");
+        wrong(lw, "Illegal layout for instruction '%s': .%s is required", lw->full,
+              part == W(B) ? "col" : "row");
         return;
     }
     gate(lw, r->version, r->target);
@@ -573,7 +623,9 @@ static void lower_wmma_memory(sim_lower *lw, const words *o, bool store)
     t.k = r->k;
     t.part = part == W(A) ? 'a' : part == W(B) ? 'b' : 'c';
     t.a_col = o->layouts[0];
-    t.space = o->have & W(GLOBAL) ? SP_GLOBAL : o->have & (W(SHARED) | W(SHARED_CTA)) ? SP_SHARED : SP_GENERIC;
+    t.space = o->have & W(GLOBAL)                     ? SP_GLOBAL
+              : o->have & (W(SHARED) | W(SHARED_CTA)) ? SP_SHARED
+                                                      : SP_GENERIC;
     uint32_t regs = part == W(A) ? r->a : part == W(B) ? r->b : registers_of(t.m * t.n, type);
     bool good = sim_row_address(lw, !store, (sim_space)t.space, &t.address, &t.offset, &t.wide);
     good &= fragment(lw, store, regs, type, !store, store ? &t.a : &t.d);
@@ -586,7 +638,7 @@ static void lower_wmma_mma(sim_lower *lw, words *o)
 {
     sim_tensor t = { 0 };
     if (o->type_count == 4 && o->types[1] == E_F16) o->type_count = 0;
-    if (o->type_count == 2) {                                 /* f16: D and C alone */
+    if (o->type_count == 2) { /* f16: D and C alone */
         o->types[3] = o->types[1];
         o->types[1] = o->types[2] = E_F16;
         o->type_count = 4;
@@ -630,30 +682,35 @@ void sim_lower_wmma(sim_lower *lw, const sim_statement *s)
 {
     words o;
     if (!read_words(lw, s, W_WARP | W(SHAPE) | W(LAYOUT),
-                    W(LOAD) | W(STORE) | W(MMA) | W(A) | W(B) | W(C) | W(D) | W(GLOBAL) | W(SHARED) | W(SHARED_CTA)
-                        | W(SATFINITE) | W(XOR) | W(AND) | W(POPC) | W(RN) | W(RZ) | W(RM) | W(RP), &o)
-        || !one_of(lw, &o, W(LOAD) | W(STORE) | W(MMA), ".load, .store, .mma")) return;
+                    W(LOAD) | W(STORE) | W(MMA) | W(A) | W(B) | W(C) | W(D) | W(GLOBAL) | W(SHARED)
+                        | W(SHARED_CTA) | W(SATFINITE) | W(XOR) | W(AND) | W(POPC) | W(RN) | W(RZ) | W(RM)
+                        | W(RP),
+                    &o)
+        || !one_of(lw, &o, W(LOAD) | W(STORE) | W(MMA), ".load, .store, .mma"))
+        return;
     uint64_t memory = W(A) | W(B) | W(C) | W(D) | W(GLOBAL) | W(SHARED) | W(SHARED_CTA),
              product = W(SATFINITE) | W(XOR) | W(AND) | W(POPC) | W(RN) | W(RZ) | W(RM) | W(RP);
     if (o.have & (o.have & W(MMA) ? memory : product)) {
         wrong(lw, "Illegal modifier for instruction '%s'", lw->full);
         return;
     }
-    if (o.have & W(MMA)) lower_wmma_mma(lw, &o);
-    else lower_wmma_memory(lw, &o, o.have & W(STORE));
+    if (o.have & W(MMA))
+        lower_wmma_mma(lw, &o);
+    else
+        lower_wmma_memory(lw, &o, o.have & W(STORE));
 }
 
 /* --- wgmma ------------------------------------------------------------------------------------ */
 
 typedef struct wgmma_row {
-    const char *types, *results;       /* of A and B, which need not be equal among several; of D */
-    uint8_t bytes;                     /* N goes in steps of 8; of 16 where an element of D is an integer */
+    const char *types, *results; /* of A and B, which need not be equal among several; of D */
+    uint8_t bytes;               /* N goes in steps of 8; of 16 where an element of D is an integer */
     bool transposes, scales;
 } wgmma_row;
 
 static const wgmma_row wgmma_rows[] = {
-    { "f16", "f16 f32", 0, true, true },   { "bf16", "f32", 0, true, true },      { "tf32", "f32", 0, false, true },
-    { FP8, "f16 f32", 0, false, true },    { BYTES, "s32", 1, false, false },     { "b1", "s32", 1, false, false },
+    { "f16", "f16 f32", 0, true, true }, { "bf16", "f32", 0, true, true },  { "tf32", "f32", 0, false, true },
+    { FP8, "f16 f32", 0, false, true },  { BYTES, "s32", 1, false, false }, { "b1", "s32", 1, false, false },
 };
 
 static bool wgmma_order(sim_lower *lw, const words *o)
@@ -666,8 +723,8 @@ static bool wgmma_order(sim_lower *lw, const words *o)
         return false;
     }
     uint32_t count = which == W(WAIT) ? 1 : 0;
-    if (!sim_operands_between(lw, count, count)
-        || (count && !constant(lw, 0, 0, INT32_MAX, &pending))) return false;
+    if (!sim_operands_between(lw, count, count) || (count && !constant(lw, 0, 0, INT32_MAX, &pending)))
+        return false;
     sim_ins *i = emit(lw, sim_wgmma_order, &t);
     i->op = which == W(FENCE) ? 0 : which == W(COMMIT) ? 1 : 2;
     i->c = (uint32_t)pending;
@@ -679,7 +736,8 @@ static const wgmma_row *find_wgmma(sim_lower *lw, const words *o, bool sparse)
     const wgmma_row *row = NULL;
     for (size_t k = 0; k < sizeof wgmma_rows / sizeof *wgmma_rows && o->type_count == 3; k++)
         if (listed(wgmma_rows[k].types, o->types[1]) && listed(wgmma_rows[k].types, o->types[2])
-            && listed(wgmma_rows[k].results, o->types[0])) row = &wgmma_rows[k];
+            && listed(wgmma_rows[k].results, o->types[0]))
+            row = &wgmma_rows[k];
     if (!row || (sparse && o->types[1] == E_B1)) {
         wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return NULL;
@@ -700,7 +758,8 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
     sim_tensor t = { 0 };
     int64_t v;
     if (!row) return;
-    if (o->layout_count || (bits ? (o->have & (W(AND) | W(POPC))) != (W(AND) | W(POPC)) : o->have & (W(AND) | W(POPC)))
+    if (o->layout_count
+        || (bits ? (o->have & (W(AND) | W(POPC))) != (W(AND) | W(POPC)) : o->have & (W(AND) | W(POPC)))
         || (o->have & W(SATFINITE) && (row->scales || bits))) {
         wrong(lw, "Illegal modifiers for instruction '%s'", lw->full);
         return;
@@ -720,7 +779,8 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
     if (shared) {
         t.a_descriptor = sim_source(lw, 1, T_B64, 0);
         t.a.type = o->types[1];
-    } else good &= fragment(lw, 1, 4, o->types[1], false, &t.a);
+    } else
+        good &= fragment(lw, 1, 4, o->types[1], false, &t.a);
     t.b_descriptor = sim_source(lw, 2, T_B64, 0);
     t.b.type = o->types[2];
     if (sparse) good &= lower_sparse(lw, 3, t.k, o->types[1], &t);
@@ -739,7 +799,7 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
     uint32_t regs = registers_of(16u * t.n, o->types[0]);
     good &= fragment(lw, 0, regs, o->types[0], true, &t.d);
     if (!good) return;
-    t.c = t.d;                         /* noted as written only: scale-d may say that nothing is read */
+    t.c = t.d; /* noted as written only: scale-d may say that nothing is read */
     t.touched_count = t.d.regs + t.a.regs;
     t.touched = sim_list_begin(lw, t.touched_count);
     for (uint32_t n = 0; n < t.touched_count; n++) lw->k->lists[t.touched + n] = UINT32_MAX;
@@ -751,14 +811,17 @@ void sim_lower_wgmma(sim_lower *lw, const sim_statement *s)
     words o;
     uint64_t all = W(FENCE) | W(COMMIT) | W(WAIT) | W(ASYNC);
     if (!read_words(lw, s, W(SYNC), W(ALIGNED) | all | W(SHAPE) | W(SP) | W(SATFINITE) | W(AND) | W(POPC), &o)
-        || !one_of(lw, &o, all, ".fence, .commit_group, .wait_group, .mma_async")) return;
+        || !one_of(lw, &o, all, ".fence, .commit_group, .wait_group, .mma_async"))
+        return;
     if (lw->m->target != 90 || lw->m->target_suffix != 'a') {
         wrong(lw, "Instruction '%s' not supported on .target 'sm_%u%.1s': it requires sm_90a", lw->full,
               lw->m->target, lw->m->target_suffix ? &lw->m->target_suffix : "");
         return;
     }
-    if (o.have & W(ASYNC)) lower_wgmma_product(lw, s, &o);
-    else wgmma_order(lw, &o);
+    if (o.have & W(ASYNC))
+        lower_wgmma_product(lw, s, &o);
+    else
+        wgmma_order(lw, &o);
 }
 
 /* --- registers that wgmma holds --------------------------------------------------------------- */
@@ -783,6 +846,7 @@ void sim_watch_async(sim_lower *lw, uint32_t *word_of)
 
 bool sim_has_async(const sim_kernel *k)
 {
-    for (uint32_t c = 0; c < k->code_count; c++) if (k->code[c].fn == sim_wgmma) return true;
+    for (uint32_t c = 0; c < k->code_count; c++)
+        if (k->code[c].fn == sim_wgmma) return true;
     return false;
 }

@@ -22,20 +22,22 @@
 #endif
 
 enum {
-    MAX_A = 16 * 128, MAX_B = 128 * 8, MAX_C = 16 * 256,      /* elements; the largest of any mma and wmma */
-    MAX_WIDE_B = 64 * 256,                                    /* wgmma */
+    MAX_A = 16 * 128,
+    MAX_B = 128 * 8,
+    MAX_C = 16 * 256,      /* elements; the largest of any mma and wmma */
+    MAX_WIDE_B = 64 * 256, /* wgmma */
     MAX_PER = 8
 };
 
 const sim_element_info sim_elements[E_COUNT] = {
-    [E_NONE] = { "", 0 },          [E_F16] = { "f16", 16 },   [E_BF16] = { "bf16", 16 },
-    [E_TF32] = { "tf32", 32 },     [E_F32] = { "f32", 32 },   [E_F64] = { "f64", 64 },
-    [E_S32] = { "s32", 32 },       [E_S8] = { "s8", 8 },      [E_U8] = { "u8", 8 },
-    [E_S4] = { "s4", 4 },          [E_U4] = { "u4", 4 },      [E_B1] = { "b1", 1 },
-    [E_E4M3] = { "e4m3", 8 },      [E_E5M2] = { "e5m2", 8 },  [E_E3M2] = { "e3m2", 8 },
-    [E_E2M3] = { "e2m3", 8 },      [E_E2M1] = { "e2m1", 4 },  [E_E2M1_BYTE] = { "e2m1 in a byte", 8 },
-    [E_UE8M0] = { "ue8m0", 8 },    [E_UE4M3] = { "ue4m3", 8 }, [E_B16] = { "b16", 16 },
-    [E_B8] = { "b8", 8 },          [E_B8X16] = { "b8x16", 8 }, [E_B6X16] = { "b6x16_p32", 8 },
+    [E_NONE] = { "", 0 },           [E_F16] = { "f16", 16 },    [E_BF16] = { "bf16", 16 },
+    [E_TF32] = { "tf32", 32 },      [E_F32] = { "f32", 32 },    [E_F64] = { "f64", 64 },
+    [E_S32] = { "s32", 32 },        [E_S8] = { "s8", 8 },       [E_U8] = { "u8", 8 },
+    [E_S4] = { "s4", 4 },           [E_U4] = { "u4", 4 },       [E_B1] = { "b1", 1 },
+    [E_E4M3] = { "e4m3", 8 },       [E_E5M2] = { "e5m2", 8 },   [E_E3M2] = { "e3m2", 8 },
+    [E_E2M3] = { "e2m3", 8 },       [E_E2M1] = { "e2m1", 4 },   [E_E2M1_BYTE] = { "e2m1 in a byte", 8 },
+    [E_UE8M0] = { "ue8m0", 8 },     [E_UE4M3] = { "ue4m3", 8 }, [E_B16] = { "b16", 16 },
+    [E_B8] = { "b8", 8 },           [E_B8X16] = { "b8x16", 8 }, [E_B6X16] = { "b6x16_p32", 8 },
     [E_B4X16] = { "b4x16_p64", 8 },
 };
 
@@ -74,15 +76,17 @@ static void prepare(void)
     byte_values[E_UE4M3][0xff] = (double)NAN;
 #if defined(__x86_64__) && defined(__GNUC__)
     const char *wish = getenv("PTXSIM_LEVEL");
-    have_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
-                && !(wish && !strcmp(wish, "base"));
+    have_avx2 =
+        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && !(wish && !strcmp(wish, "base"));
 #endif
 }
 
 static inline double tf32_value(uint32_t x) { return (double)F(x & 0xffffe000); }
 
 static uint32_t per_register(uint8_t type)
-{ return sim_elements[type].bits >= 32 ? 1 : 32u / sim_elements[type].bits; }
+{
+    return sim_elements[type].bits >= 32 ? 1 : 32u / sim_elements[type].bits;
+}
 
 /* The elements of one register of every lane. */
 static void expand(uint8_t type, const uint32_t *s, double out[MAX_PER][SIM_LANES])
@@ -97,13 +101,23 @@ static void expand(uint8_t type, const uint32_t *s, double out[MAX_PER][SIM_LANE
         for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = (double)F(s[l] << 16);
         for (uint32_t l = 0; l < SIM_LANES; l++) out[1][l] = (double)F(s[l] & 0xffff0000);
         break;
-    case E_TF32: for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = tf32_value(s[l]); break;
-    case E_F32:  for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = (double)F(s[l]); break;
-    case E_S32:  for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = (double)(s32)s[l]; break;
-    case E_F64: { const uint64_t *x = (const uint64_t *)(const void *)s;
+    case E_TF32:
+        for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = tf32_value(s[l]);
+        break;
+    case E_F32:
+        for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = (double)F(s[l]);
+        break;
+    case E_S32:
+        for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = (double)(s32)s[l];
+        break;
+    case E_F64: {
+        const uint64_t *x = (const uint64_t *)(const void *)s;
         for (uint32_t l = 0; l < SIM_LANES; l++) out[0][l] = D(x[l]);
-        break; }
-    case E_S4: case E_U4: case E_E2M1:
+        break;
+    }
+    case E_S4:
+    case E_U4:
+    case E_E2M1:
         for (uint32_t e = 0; e < 8; e++)
             for (uint32_t l = 0; l < SIM_LANES; l++) out[e][l] = table[s[l] >> e * 4 & 15];
         break;
@@ -121,34 +135,37 @@ static uint64_t pack(uint8_t type, double x, bool saturate)
     case E_F16: return h16(narrow_odd(x));
     case E_F32: return c32((float)x);
     case E_F64: return isnan(x) ? UINT64_C(0x7ff8000000000000) : UD(x);
-    default:    return saturate ? clamp_s32((s64)x) : (uint32_t)(s64)x;
+    default: return saturate ? clamp_s32((s64)x) : (uint32_t)(s64)x;
     }
 }
 
 /* --- where an element lies -------------------------------------------------------------------- */
 
-typedef struct place { uint32_t row, col; } place;
+typedef struct place {
+    uint32_t row, col;
+} place;
 
 /* The first element of register r of lane l; the others follow along k. */
 static inline place place_a(uint32_t rows, uint32_t k, uint32_t per, uint32_t r, uint32_t l)
 {
     uint32_t g = l >> 2, t = l & 3;
     if (rows == 8) return (place){ g, (t + 4 * r) * per };
-    uint32_t block = k / (2 * per);                           /* registers of 16 rows */
+    uint32_t block = k / (2 * per); /* registers of 16 rows */
     uint32_t tile = r / block, in = r % block;
     return (place){ tile * 16 + g + 8 * (in & 1), (t + 4 * (in >> 1)) * per };
 }
 
 static inline place place_b(uint32_t k, uint32_t per, uint32_t r, uint32_t l)
 {
-    uint32_t block = k / (4 * per);                           /* registers of 8 columns */
+    uint32_t block = k / (4 * per); /* registers of 8 columns */
     return (place){ ((l & 3) + 4 * (r % block)) * per, r / block * 8 + (l >> 2) };
 }
 
 static inline place place_c(uint32_t rows, uint32_t columns, uint32_t e, uint32_t l)
 {
     uint32_t g = l >> 2, t = l & 3, each = rows == 8 ? 2 : 4, tile = e / each, in = e % each;
-    return (place){ tile / (columns / 8) * 16 + g + 8 * (in >> 1), tile % (columns / 8) * 8 + 2 * t + (in & 1) };
+    return (place){ tile / (columns / 8) * 16 + g + 8 * (in >> 1),
+                    tile % (columns / 8) * 8 + 2 * t + (in & 1) };
 }
 
 /* m8n8k4 of f16: lanes 4q..4q+3 and 16+4q..16+4q+3 make product q. */
@@ -169,7 +186,9 @@ static uint32_t needed(const sim_fragment *f, uint32_t elements)
 }
 
 static const uint32_t *slot_of(const sim_warp *w, const sim_fragment *f, uint32_t r)
-{ return sim_slot(w, w->kernel->lists[f->list + r]); }
+{
+    return sim_slot(w, w->kernel->lists[f->list + r]);
+}
 
 static void read_a(const sim_warp *w, const sim_fragment *f, uint32_t rows, uint32_t k, double *a)
 {
@@ -223,11 +242,16 @@ static void write_register(sim_warp *w, const sim_fragment *f, uint32_t r, const
         for (uint32_t l = 0; l < SIM_LANES; l++)
             out[l] = h16(narrow_odd(x[0][l])) | h16(narrow_odd(x[1][l])) << 16;
         break;
-    case E_F32: for (uint32_t l = 0; l < SIM_LANES; l++) out[l] = c32((float)x[0][l]); break;
-    default:    for (uint32_t l = 0; l < SIM_LANES; l++) out[l] = (uint32_t)pack(E_S32, x[0][l], saturate);
+    case E_F32:
+        for (uint32_t l = 0; l < SIM_LANES; l++) out[l] = c32((float)x[0][l]);
+        break;
+    default:
+        for (uint32_t l = 0; l < SIM_LANES; l++) out[l] = (uint32_t)pack(E_S32, x[0][l], saturate);
     }
-    if (m == SIM_FULL) memcpy(d, out, sizeof out);
-    else SIM_EACH_LANE(l, m) d[l] = out[l];
+    if (m == SIM_FULL)
+        memcpy(d, out, sizeof out);
+    else
+        SIM_EACH_LANE(l, m) d[l] = out[l];
 }
 
 static void write_d(sim_warp *w, const sim_fragment *f, uint32_t rows, uint32_t columns, const double *c,
@@ -241,7 +265,7 @@ static void write_d(sim_warp *w, const sim_fragment *f, uint32_t rows, uint32_t 
                 place p = place_c(rows, columns, r * per + e, l);
                 x[e][l] = c[p.row * columns + p.col];
             }
-        write_register(w, f, r, (const double (*)[SIM_LANES])x, saturate, m);
+        write_register(w, f, r, (const double(*)[SIM_LANES])x, saturate, m);
     }
 }
 
@@ -261,31 +285,52 @@ static ALWAYS_INLINE void multiply_by(const double *restrict a, const double *re
         for (uint32_t j = 0; j < n; j += 8) {
             double s[8], t[8], *c0 = c + i * n + j, *c1 = c0 + n;
             const double *a0 = a + i * k, *a1 = a0 + k;
-            for (uint32_t q = 0; q < 8; q++) { s[q] = c0[q]; t[q] = c1[q]; }
+            for (uint32_t q = 0; q < 8; q++) {
+                s[q] = c0[q];
+                t[q] = c1[q];
+            }
             for (uint32_t z = 0; z < k; z++) {
                 const double *x = b + z * n + j;
                 double u = a0[z], v = a1[z];
-                if (fused) for (uint32_t q = 0; q < 8; q++) { s[q] = fma(u, x[q], s[q]); t[q] = fma(v, x[q], t[q]); }
-                else for (uint32_t q = 0; q < 8; q++) { s[q] += u * x[q]; t[q] += v * x[q]; }
+                if (fused)
+                    for (uint32_t q = 0; q < 8; q++) {
+                        s[q] = fma(u, x[q], s[q]);
+                        t[q] = fma(v, x[q], t[q]);
+                    }
+                else
+                    for (uint32_t q = 0; q < 8; q++) {
+                        s[q] += u * x[q];
+                        t[q] += v * x[q];
+                    }
             }
-            for (uint32_t q = 0; q < 8; q++) { c0[q] = s[q]; c1[q] = t[q]; }
+            for (uint32_t q = 0; q < 8; q++) {
+                c0[q] = s[q];
+                c1[q] = t[q];
+            }
         }
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target("avx2,fma"))) static void multiply_avx2(const double *a, const double *b, double *c,
                                                               uint32_t m, uint32_t n, uint32_t k)
-{ multiply_by(a, b, c, m, n, k, true); }                     /* exact products: fused or not is the same */
+{
+    multiply_by(a, b, c, m, n, k, true);                      /* exact products: fused or not is the same */
+}
 #endif
 
 static void multiply(const double *a, const double *b, double *c, uint32_t m, uint32_t n, uint32_t k,
                      bool rounds)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
-    if (have_avx2) { multiply_avx2(a, b, c, m, n, k); return; }
+    if (have_avx2) {
+        multiply_avx2(a, b, c, m, n, k);
+        return;
+    }
 #endif
-    if (rounds) multiply_by(a, b, c, m, n, k, true);
-    else multiply_by(a, b, c, m, n, k, false);
+    if (rounds)
+        multiply_by(a, b, c, m, n, k, true);
+    else
+        multiply_by(a, b, c, m, n, k, false);
 }
 
 /* Lanes that an instruction for the whole warp lacks because the block has no such threads, or because
@@ -294,8 +339,8 @@ static void whole_warp(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     pthread_once(&prepared, prepare);
     if (SIM_UNLIKELY(m != SIM_FULL) && !(w->live & ~m) && sim_option.sync_masks)
-        sim_report_at(w, i, "absent-lane", sim_lowest(m), "only lanes 0x%08x of the warp are here; all 32 are needed",
-                      m);
+        sim_report_at(w, i, "absent-lane", sim_lowest(m),
+                      "only lanes 0x%08x of the warp are here; all 32 are needed", m);
 }
 
 /* --- sparse A --------------------------------------------------------------------------------- */
@@ -305,7 +350,7 @@ static void spread(const sim_warp *w, const sim_tensor *t, const double *stored,
 {
     const uint32_t *meta = sim_slot(w, t->metadata);
     uint32_t bits = sim_elements[t->a.type].bits, unit = bits == 4 ? 2 : 1, row_units = t->k / 2 / unit;
-    bool halves = bits >= 16;                                 /* 16 bits for rows g and g + 8, or 32 for one */
+    bool halves = bits >= 16; /* 16 bits for rows g and g + 8, or 32 for one */
     uint32_t index_bits = bits == 32 ? 4 : 2, each = (halves ? 16 : 32) / index_bits,
              words = row_units / each * (halves ? 1 : 2), first = words < 4 ? t->selector * words : 0;
     memset(a, 0, sizeof *a * 16 * t->k);
@@ -315,7 +360,8 @@ static void spread(const sim_warp *w, const sim_tensor *t, const double *stored,
             uint32_t shift = j % each * index_bits + (halves ? row >> 3 << 4 : 0);
             uint32_t index = meta[(row & 7) * 4 + ((first + word) & 3)] >> shift & 3;
             uint32_t to = bits == 32 ? j * 2 + (index >> 1) : (j / 2 * 4 + index) * unit;
-            for (uint32_t e = 0; e < unit; e++) a[row * t->k + to + e] = stored[row * (t->k / 2) + j * unit + e];
+            for (uint32_t e = 0; e < unit; e++)
+                a[row * t->k + to + e] = stored[row * (t->k / 2) + j * unit + e];
         }
 }
 
@@ -368,21 +414,26 @@ static void mma_bits(sim_warp *w, const sim_tensor *t, uint32_t m)
 
 static void mma_quads(sim_warp *w, const sim_tensor *t, uint32_t m)
 {
-    double a[4][8][4] = { { { 0 } } }, b[4][4][8] = { { { 0 } } }, c[4][8][8] = { { { 0 } } }, x[MAX_PER][SIM_LANES];
+    double a[4][8][4] = { { { 0 } } }, b[4][4][8] = { { { 0 } } }, c[4][8][8] = { { { 0 } } },
+           x[MAX_PER][SIM_LANES];
     for (uint32_t r = 0; r < 2; r++) {
         expand(E_F16, slot_of(w, &t->a, r), x);
         for (uint32_t e = 0; e < 2; e++)
             for (uint32_t l = 0; l < SIM_LANES; l++) {
                 uint32_t n = r * 2 + e, up = l >> 4 ? 4 : 0;
-                if (t->a_col) a[l >> 2 & 3][n + up][l & 3] = x[e][l];
-                else a[l >> 2 & 3][(l & 3) + up][n] = x[e][l];
+                if (t->a_col)
+                    a[l >> 2 & 3][n + up][l & 3] = x[e][l];
+                else
+                    a[l >> 2 & 3][(l & 3) + up][n] = x[e][l];
             }
         expand(E_F16, slot_of(w, &t->b, r), x);
         for (uint32_t e = 0; e < 2; e++)
             for (uint32_t l = 0; l < SIM_LANES; l++) {
                 uint32_t n = r * 2 + e, up = l >> 4 ? 4 : 0;
-                if (t->b_col) b[l >> 2 & 3][n][(l & 3) + up] = x[e][l];
-                else b[l >> 2 & 3][l & 3][n + up] = x[e][l];
+                if (t->b_col)
+                    b[l >> 2 & 3][n][(l & 3) + up] = x[e][l];
+                else
+                    b[l >> 2 & 3][l & 3][n + up] = x[e][l];
             }
     }
     uint32_t per = per_register(t->c.type);
@@ -402,7 +453,7 @@ static void mma_quads(sim_warp *w, const sim_tensor *t, uint32_t m)
                 place p = place_quad_c(t->d.type, r * per + e, l);
                 x[e][l] = c[l >> 2 & 3][p.row][p.col];
             }
-        write_register(w, &t->d, r, (const double (*)[SIM_LANES])x, false, m);
+        write_register(w, &t->d, r, (const double(*)[SIM_LANES])x, false, m);
     }
 }
 
@@ -413,13 +464,20 @@ void sim_mma(sim_warp *w, const sim_ins *i, uint32_t m)
     double a[MAX_A], b[MAX_B], c[MAX_C];
     whole_warp(w, i, m);
     w->worker->counts.c.tensor_operations += 2u * t->m * t->n * t->k * (t->quads ? 4u : 1u);
-    if (t->quads) { mma_quads(w, t, m); return; }
-    if (t->a.type == E_B1) { mma_bits(w, t, m); return; }
+    if (t->quads) {
+        mma_quads(w, t, m);
+        return;
+    }
+    if (t->a.type == E_B1) {
+        mma_bits(w, t, m);
+        return;
+    }
     if (t->sparse) {
         double stored[MAX_A / 2];
         read_a(w, &t->a, t->m, t->k / 2u, stored);
         spread(w, t, stored, a);
-    } else read_a(w, &t->a, t->m, t->k, a);
+    } else
+        read_a(w, &t->a, t->m, t->k, a);
     read_b(w, &t->b, t->k, t->n, b);
     read_c(w, &t->c, t->m, t->n, c);
     if (t->scale_vectors) scale_blocks(w, t, a, b);
@@ -446,7 +504,7 @@ static bool reach_rows(sim_warp *w, const sim_ins *i, const sim_tensor *t, uint3
     uint64_t at[SIM_LANES];
     uint32_t lanes = rows == 32 ? SIM_FULL : (1u << rows) - 1;
     lane_addresses(w, t, at);
-    if (t->space == SP_GENERIC)                               /* they have to point to shared memory */
+    if (t->space == SP_GENERIC) /* they have to point to shared memory */
         for (uint32_t l = 0; l < SIM_LANES; l++) at[l] -= SIM_SHARED_WINDOW;
     for (uint32_t l = 0; l < SIM_LANES; l++) row[l] = NULL;
     return sim_reach_all(w, i, lanes & m, at, SP_SHARED, 16, 16, access, row);
@@ -462,7 +520,10 @@ void sim_ldmatrix(sim_warp *w, const sim_ins *i, uint32_t m)
     if (!reach_rows(w, i, t, rows, m, SIM_READ, row)) return;
     for (uint32_t l = 0; l < rows; l++) {
         if (!row[l]) continue;
-        if (!packed) { memcpy(bytes[l], row[l], 16); continue; }
+        if (!packed) {
+            memcpy(bytes[l], row[l], 16);
+            continue;
+        }
         uint32_t bits = t->a.type == E_B6X16 ? 6 : 4;
         for (uint32_t e = 0; e < 16; e++) {
             uint32_t at = e * bits, two = row[l][at / 8] | (uint32_t)row[l][(at + 7) / 8] << 8;
@@ -473,14 +534,16 @@ void sim_ldmatrix(sim_warp *w, const sim_ins *i, uint32_t m)
     for (uint32_t r = 0; r < t->d.regs; r++)
         for (uint32_t l = 0; l < SIM_LANES; l++) {
             uint32_t g = l >> 2, s = l & 3, v;
-            if (big) {                                        /* bytes, transposed: two registers a matrix */
-                const uint8_t (*p)[16] = (const uint8_t (*)[16])bytes + r / 2 * 16 + s * 4;
+            if (big) { /* bytes, transposed: two registers a matrix */
+                const uint8_t(*p)[16] = (const uint8_t(*)[16])bytes + r / 2 * 16 + s * 4;
                 uint32_t col = g + 8 * (r & 1);
-                v = p[0][col] | (uint32_t)p[1][col] << 8 | (uint32_t)p[2][col] << 16 | (uint32_t)p[3][col] << 24;
+                v = p[0][col] | (uint32_t)p[1][col] << 8 | (uint32_t)p[2][col] << 16
+                    | (uint32_t)p[3][col] << 24;
             } else if (t->trans) {
                 const uint8_t *p = bytes[r * 8 + s * 2] + g * 2, *q = bytes[r * 8 + s * 2 + 1] + g * 2;
                 v = p[0] | (uint32_t)p[1] << 8 | (uint32_t)q[0] << 16 | (uint32_t)q[1] << 24;
-            } else memcpy(&v, bytes[r * 8 + g] + s * 4, 4);
+            } else
+                memcpy(&v, bytes[r * 8 + g] + s * 4, 4);
             out[r][l] = v;
         }
     for (uint32_t r = 0; r < t->d.regs; r++) {
@@ -498,16 +561,18 @@ void sim_stmatrix(sim_warp *w, const sim_ins *i, uint32_t m)
     for (uint32_t r = 0; r < t->count; r++) {
         const uint32_t *s = slot_of(w, &t->a, r);
         uint8_t **p = row + r * 8;
-        SIM_EACH_LANE(l, m) {
+        SIM_EACH_LANE(l, m)
+        {
             uint32_t g = l >> 2, q = l & 3, v = s[l];
-            if (t->a.type == E_B8) {                          /* bytes: rows 2q and 2q + 1, columns g and g + 8 */
+            if (t->a.type == E_B8) { /* bytes: rows 2q and 2q + 1, columns g and g + 8 */
                 for (uint32_t e = 0; e < 4; e++)
                     if (p[q * 2 + (e & 1)]) p[q * 2 + (e & 1)][g + 8 * (e >> 1)] = (uint8_t)(v >> e * 8);
             } else if (t->trans) {
                 uint16_t low = (uint16_t)v, high = (uint16_t)(v >> 16);
                 if (p[q * 2]) memcpy(p[q * 2] + g * 2, &low, 2);
                 if (p[q * 2 + 1]) memcpy(p[q * 2 + 1] + g * 2, &high, 2);
-            } else if (p[g]) memcpy(p[g] + q * 4, &v, 4);
+            } else if (p[g])
+                memcpy(p[g] + q * 4, &v, 4);
         }
     }
 }
@@ -526,32 +591,43 @@ void sim_movmatrix(sim_warp *w, const sim_ins *i, uint32_t m)
 
 /* --- wmma.load, wmma.store -------------------------------------------------------------------- */
 
-typedef struct walk { uint32_t rows, columns, elements, per; bool along_rows; } walk;
+typedef struct walk {
+    uint32_t rows, columns, elements, per;
+    bool along_rows;
+} walk;
 
 static walk walk_of(const sim_tensor *t, const sim_fragment *f)
 {
     walk k = { .per = per_register(f->type) };
     k.rows = t->part == 'b' ? t->k : t->m;
     k.columns = t->part == 'a' ? t->k : t->n;
-    k.along_rows = t->part != 'b';                            /* a register's elements follow along a row */
+    k.along_rows = t->part != 'b'; /* a register's elements follow along a row */
     k.elements = f->type == E_F64 ? k.rows * k.columns / SIM_LANES : needed(f, k.rows * k.columns);
     return k;
 }
 
-static place place_in(const sim_tensor *t, const sim_fragment *f, const walk *k, uint32_t r, uint32_t e, uint32_t l)
+static place place_in(const sim_tensor *t, const sim_fragment *f, const walk *k, uint32_t r, uint32_t e,
+                      uint32_t l)
 {
     place p;
     (void)f;
     switch (t->part) {
-    case 'a': p = place_a(t->m, t->k, k->per, r, l); p.col += e; return p;
-    case 'b': p = place_b(t->k, k->per, r, l); p.row += e; return p;
-    default:  return place_c(t->m, t->n, r * k->per + e, l);
+    case 'a':
+        p = place_a(t->m, t->k, k->per, r, l);
+        p.col += e;
+        return p;
+    case 'b':
+        p = place_b(t->k, k->per, r, l);
+        p.row += e;
+        return p;
+    default: return place_c(t->m, t->n, r * k->per + e, l);
     }
 }
 
 /* One register of every lane, from or to memory, in as few accesses as the layout allows. */
-static bool wmma_register(sim_warp *w, const sim_ins *i, const sim_tensor *t, const sim_fragment *f, const walk *k,
-                          uint32_t r, const uint64_t *base, const uint64_t *stride, uint32_t m, bool store)
+static bool wmma_register(sim_warp *w, const sim_ins *i, const sim_tensor *t, const sim_fragment *f,
+                          const walk *k, uint32_t r, const uint64_t *base, const uint64_t *stride, uint32_t m,
+                          bool store)
 {
     uint32_t bits = sim_elements[f->type].bits, *s = (uint32_t *)(uintptr_t)slot_of(w, f, r);
     bool together = k->per == 1 || k->along_rows != t->a_col;
@@ -564,13 +640,17 @@ static bool wmma_register(sim_warp *w, const sim_ins *i, const sim_tensor *t, co
             uint64_t n = t->a_col ? p.col * stride[l] + p.row : p.row * stride[l] + p.col;
             at[l] = base[l] + (bits < 8 ? n * bits / 8 : n * (bits / 8));
         }
-        if (!sim_reach_all(w, i, m, at, (sim_space)t->space, bytes, bytes, store ? SIM_WRITE : SIM_READ, where))
+        if (!sim_reach_all(w, i, m, at, (sim_space)t->space, bytes, bytes, store ? SIM_WRITE : SIM_READ,
+                           where))
             return false;
-        SIM_EACH_LANE(l, m) {
+        SIM_EACH_LANE(l, m)
+        {
             uint8_t *p = (bytes == 8 ? (uint8_t *)&((uint64_t *)(void *)s)[l] : (uint8_t *)&s[l])
                          + (together ? 0 : e * bytes);
-            if (store) memcpy(where[l], p, bytes);
-            else memcpy(p, where[l], bytes);
+            if (store)
+                memcpy(where[l], p, bytes);
+            else
+                memcpy(p, where[l], bytes);
         }
     }
     return true;
@@ -587,7 +667,10 @@ static void wmma_memory(sim_warp *w, const sim_ins *i, uint32_t m, const sim_fra
         stride[l] = t->has_stride ? sim_slot(w, t->stride)[l] : t->a_col ? k.rows : k.columns;
     if (!sim_aligned_all(w, i, m, base, 16)) return;
     for (uint32_t r = 0; r < f->regs; r++) {
-        if (r < k.elements) { if (!wmma_register(w, i, t, f, &k, r, base, stride, m, store)) return; continue; }
+        if (r < k.elements) {
+            if (!wmma_register(w, i, t, f, &k, r, base, stride, m, store)) return;
+            continue;
+        }
         if (store) break;
         const uint32_t *from = slot_of(w, f, r % k.elements); /* copies that wmma.mma does not look at */
         uint32_t *to = (uint32_t *)(uintptr_t)slot_of(w, f, r);
@@ -595,8 +678,14 @@ static void wmma_memory(sim_warp *w, const sim_ins *i, uint32_t m, const sim_fra
     }
 }
 
-void sim_wmma_load(sim_warp *w, const sim_ins *i, uint32_t m) { wmma_memory(w, i, m, &sim_tensor_of(i)->d, false); }
-void sim_wmma_store(sim_warp *w, const sim_ins *i, uint32_t m) { wmma_memory(w, i, m, &sim_tensor_of(i)->a, true); }
+void sim_wmma_load(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    wmma_memory(w, i, m, &sim_tensor_of(i)->d, false);
+}
+void sim_wmma_store(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    wmma_memory(w, i, m, &sim_tensor_of(i)->a, true);
+}
 
 /* --- wgmma ------------------------------------------------------------------------------------ */
 
@@ -610,18 +699,24 @@ void sim_async_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, ui
     uint32_t *word = &w->watch[e->watched];
     if (i->fn == sim_wgmma) return;
     if ((*word & ~TOUCHED) > w->wgmma_done && sim_option.registers)
-        sim_report_at(w, i, "async-read", sim_lowest(m),
-                      "register '%s' is %s while a wgmma.mma_async may still use it: no wgmma.wait_group has waited "
-                      "for its group", e->name ? e->name : "?", e->write ? "written" : "read");
+        sim_report_at(
+            w, i, "async-read", sim_lowest(m),
+            "register '%s' is %s while a wgmma.mma_async may still use it: no wgmma.wait_group has waited "
+            "for its group",
+            e->name ? e->name : "?", e->write ? "written" : "read");
     *word |= TOUCHED;
 }
 
 void sim_wgmma_order(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     whole_warp(w, i, m);
-    if (i->op == 1) { w->wgmma_groups++; return; }
+    if (i->op == 1) {
+        w->wgmma_groups++;
+        return;
+    }
     if (i->op == 2) {
-        if (w->wgmma_groups > i->c && w->wgmma_groups - i->c > w->wgmma_done) w->wgmma_done = w->wgmma_groups - i->c;
+        if (w->wgmma_groups > i->c && w->wgmma_groups - i->c > w->wgmma_done)
+            w->wgmma_done = w->wgmma_groups - i->c;
         return;
     }
     w->wgmma_fenced = true;
@@ -634,24 +729,32 @@ static void check_async(sim_warp *w, const sim_ins *i, const sim_tensor *t)
     bool touched = false;
     if ((w->index | 3) >= w->block->warp_count)
         sim_report_at(w, i, "warpgroup", 0,
-                      "wgmma needs four warps from a multiple of four on; the block has %u warps", w->block->warp_count);
+                      "wgmma needs four warps from a multiple of four on; the block has %u warps",
+                      w->block->warp_count);
     for (uint32_t n = 0; n < t->touched_count && words[n] != UINT32_MAX; n++) {
         uint32_t *word = &w->watch[words[n]];
         touched |= *word & TOUCHED;
         *word = (*word & TOUCHED) | (w->wgmma_groups + 1);
     }
     if ((!w->wgmma_fenced || touched) && sim_option.registers)
-        sim_report_at(w, i, "missing-fence", 0, touched ? "registers of this operation were touched after the last "
-                      "wgmma.fence" : "no wgmma.fence stands before the first wgmma.mma_async");
+        sim_report_at(w, i, "missing-fence", 0,
+                      touched ? "registers of this operation were touched after the last "
+                                "wgmma.fence"
+                              : "no wgmma.fence stands before the first wgmma.mma_async");
 }
 
-typedef struct layout { uint64_t start, leading, stride, base; uint32_t width; bool trans; } layout;
+typedef struct layout {
+    uint64_t start, leading, stride, base;
+    uint32_t width;
+    bool trans;
+} layout;
 
 static layout layout_of(uint64_t descriptor, bool trans)
 {
-    static const uint8_t widths[4] = { 1, 8, 4, 2 };          /* none, 128, 64, 32 bytes, in chunks of 16 */
-    return (layout){ (descriptor & 0x3fff) << 4, (descriptor >> 16 & 0x3fff) << 4, (descriptor >> 32 & 0x3fff) << 4,
-                     descriptor >> 49 & 7, widths[descriptor >> 62], trans };
+    static const uint8_t widths[4] = { 1, 8, 4, 2 }; /* none, 128, 64, 32 bytes, in chunks of 16 */
+    return (layout){ (descriptor & 0x3fff) << 4,       (descriptor >> 16 & 0x3fff) << 4,
+                     (descriptor >> 32 & 0x3fff) << 4, descriptor >> 49 & 7,
+                     widths[descriptor >> 62],         trans };
 }
 
 /* The shared address of a chunk of 16 bytes: `major` counts rows along the stored direction's other one,
@@ -661,16 +764,20 @@ static uint64_t chunk_address(const layout *y, uint32_t across, uint32_t chunk)
 {
     uint64_t at = y->start + (uint64_t)(across & 7) * y->width * 16 + (uint64_t)(chunk % y->width) * 16;
     uint64_t group = across >> 3, next = chunk / y->width;
-    if (!y->trans) at += group * y->stride + next * y->leading;
-    else if (y->width == 1) at += group * y->leading + next * y->stride;
-    else at += group * y->stride + next * y->leading;
+    if (!y->trans)
+        at += group * y->stride + next * y->leading;
+    else if (y->width == 1)
+        at += group * y->leading + next * y->stride;
+    else
+        at += group * y->stride + next * y->leading;
     return at ^ (((at - (y->base << 7)) >> 7 & (y->width - 1u)) << 4);
 }
 
 /* A matrix of `lines` rows (A) or columns (B) from `first` on, each of k elements, from shared memory;
  * element (line, z) goes to out[line * line_step + z * k_step]. */
-static bool fetch_matrix(sim_warp *w, const sim_ins *i, uint8_t type, const layout *y, uint32_t first, uint32_t lines,
-                         uint32_t k, double *out, uint32_t line_step, uint32_t k_step, bool negative)
+static bool fetch_matrix(sim_warp *w, const sim_ins *i, uint8_t type, const layout *y, uint32_t first,
+                         uint32_t lines, uint32_t k, double *out, uint32_t line_step, uint32_t k_step,
+                         bool negative)
 {
     uint32_t per = 128u / sim_elements[type].bits, part = per_register(type);
     uint32_t across = y->trans ? k : lines, chunks = (y->trans ? lines : k) / per,
@@ -679,12 +786,13 @@ static bool fetch_matrix(sim_warp *w, const sim_ins *i, uint8_t type, const layo
     for (uint32_t r = 0; r < across; r++)
         for (uint32_t c = 0; c < chunks; c++) {
             uint32_t words[4];
-            const uint8_t *p = sim_reach(w, i, 0, chunk_address(y, first_across + r, first_chunk + c), SP_SHARED, 16,
-                                         SIM_READ);
+            const uint8_t *p = sim_reach(w, i, 0, chunk_address(y, first_across + r, first_chunk + c),
+                                         SP_SHARED, 16, SIM_READ);
             if (!p) return false;
             memcpy(words, p, 16);
             for (uint32_t e = 0; e < per; e++) {
-                uint32_t v = words[e / part], bits = sim_elements[type].bits, b = bits == 32 ? v : v >> e % part * bits;
+                uint32_t v = words[e / part], bits = sim_elements[type].bits,
+                         b = bits == 32 ? v : v >> e % part * bits;
                 double x = type == E_F16    ? (double)H(b & 0xffff)
                            : type == E_BF16 ? (double)Bf(b & 0xffff)
                            : type == E_TF32 ? tf32_value(b)
@@ -696,7 +804,8 @@ static bool fetch_matrix(sim_warp *w, const sim_ins *i, uint8_t type, const layo
     return true;
 }
 
-static bool fetch_bits(sim_warp *w, const sim_ins *i, const layout *y, uint32_t first, uint32_t lines, uint32_t (*out)[8])
+static bool fetch_bits(sim_warp *w, const sim_ins *i, const layout *y, uint32_t first, uint32_t lines,
+                       uint32_t (*out)[8])
 {
     for (uint32_t r = 0; r < lines; r++)
         for (uint32_t c = 0; c < 2; c++) {
@@ -707,15 +816,18 @@ static bool fetch_bits(sim_warp *w, const sim_ins *i, const layout *y, uint32_t 
     return true;
 }
 
-static bool wgmma_bits(sim_warp *w, const sim_ins *i, const sim_tensor *t, const layout *a, const layout *b, double *c)
+static bool wgmma_bits(sim_warp *w, const sim_ins *i, const sim_tensor *t, const layout *a, const layout *b,
+                       double *c)
 {
     uint32_t rows[16][8], columns[256][8], quarter = (w->index & 3) * 16;
-    if (t->a_shared) { if (!fetch_bits(w, i, a, quarter, 16, rows)) return false; }
-    else for (uint32_t r = 0; r < 4; r++)
-        for (uint32_t l = 0; l < SIM_LANES; l++) {
-            place p = place_a(16, 256, 32, r, l);
-            rows[p.row][p.col / 32] = slot_of(w, &t->a, r)[l];
-        }
+    if (t->a_shared) {
+        if (!fetch_bits(w, i, a, quarter, 16, rows)) return false;
+    } else
+        for (uint32_t r = 0; r < 4; r++)
+            for (uint32_t l = 0; l < SIM_LANES; l++) {
+                place p = place_a(16, 256, 32, r, l);
+                rows[p.row][p.col / 32] = slot_of(w, &t->a, r)[l];
+            }
     if (!fetch_bits(w, i, b, 0, t->n, columns)) return false;
     for (uint32_t r = 0; r < 16; r++)
         for (uint32_t n = 0; n < t->n; n++)
@@ -733,15 +845,19 @@ void sim_wgmma(sim_warp *w, const sim_ins *i, uint32_t m)
     w->worker->counts.c.tensor_operations += 2u * t->m * t->n * t->k;
     layout la = { 0 }, lb = layout_of(sim_slot64(w, t->b_descriptor)[lane], t->b_trans);
     if (t->a_shared) la = layout_of(sim_slot64(w, t->a_descriptor)[lane], t->a_trans);
-    if (sim_pred(w, t->scale_d) >> lane & 1) read_c(w, &t->c, 16, t->n, c);
-    else for (uint32_t e = 0; e < 16u * t->n; e++) c[e] = 0;
-    if (t->b.type == E_B1) { if (!wgmma_bits(w, i, t, &la, &lb, c)) return; }
-    else {
+    if (sim_pred(w, t->scale_d) >> lane & 1)
+        read_c(w, &t->c, 16, t->n, c);
+    else
+        for (uint32_t e = 0; e < 16u * t->n; e++) c[e] = 0;
+    if (t->b.type == E_B1) {
+        if (!wgmma_bits(w, i, t, &la, &lb, c)) return;
+    } else {
         double *to = t->sparse ? stored : a;
         if (!t->a_shared) {
             read_a(w, &t->a, 16, k, to);
             for (uint32_t e = 0; t->a_negative && e < 16 * k; e++) to[e] = -to[e];
-        } else if (!fetch_matrix(w, i, t->a.type, &la, quarter, 16, k, to, k, 1, t->a_negative)) return;
+        } else if (!fetch_matrix(w, i, t->a.type, &la, quarter, 16, k, to, k, 1, t->a_negative))
+            return;
         if (t->sparse) spread(w, t, stored, a);
         if (!fetch_matrix(w, i, t->b.type, &lb, 0, t->n, t->k, b, 1, t->n, t->b_negative)) return;
         multiply(a, b, c, 16, t->n, t->k, false);
