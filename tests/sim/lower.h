@@ -104,7 +104,8 @@ uint32_t sim_list_begin(sim_lower *lw, uint32_t count);
 uint32_t sim_register_slot(sim_lower *lw, uint32_t reg);
 bool     sim_symbol_address(sim_lower *lw, const sim_symbol *y, uint64_t *address, sim_space *space);
 bool     sim_not_implemented(const char *shown);
-bool     sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *slot, int64_t *offset, bool *wide);
+bool     sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *slot, int64_t *offset,
+                         bool *wide);
 uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o);
 
 SIM_PRIVATE_END

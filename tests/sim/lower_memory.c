@@ -140,7 +140,8 @@ static void settle_address(sim_lower *lw, address *a)
 }
 
 /* The same for the rows of a matrix. */
-bool sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *slot, int64_t *offset, bool *wide)
+bool sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *slot, int64_t *offset,
+                     bool *wide)
 {
     address a;
     if (!lower_address(lw, index, space, &a)) return false;
