@@ -698,6 +698,8 @@ static void test_scaled(void)
     }
     test_sparse_form(64, E4M3, E2M1B, F32, 0, true, ".kind::f8f6f4");
     test_sparse_form(64, E2M1B, E3M2, F16, 0, true, ".kind::f8f6f4");
+    test_mma_form(16, 16, E4M3, E5M2, F32, ".kind::f8f6f4", "", false, 0);
+    test_mma_form(16, 16, E5M2, E4M3, F16, ".kind::f8f6f4", "", false, 0);
 }
 
 /* --- ldmatrix, stmatrix, movmatrix ------------------------------------------------------------ */
@@ -1414,6 +1416,14 @@ static void test_refusals(void)
     refuse(HEAD, "wmma.load.a.sync.aligned.row.m16n16k32.global.f16 {r0,r1,r2,r3,r4,r5,r6,r7}, [d0];",
            "Shape");
     refuse(HEAD, "wmma.load.a.sync.aligned.col.m8n8k32.global.s4 {r0}, [d0];", "layout");
+    refuse(HEAD,
+           "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32.satfinite {f0,f1,f2,f3,f4,f5,f6,f7}, "
+           "{r0,r1,r2,r3,r4,r5,r6,r7}, {r0,r1,r2,r3,r4,r5,r6,r7}, {f0,f1,f2,f3,f4,f5,f6,f7};",
+           "do not go together");
+    refuse(".version 8.7\n.target sm_90\n.address_size 64\n",
+           "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f16.e4m3.e4m3.f16 {r0,r1}, {r0,r1,r2,r3}, "
+           "{r4,r5,r6,r7}, {r0,r1}, r8, 0;",
+           "sm_120a");
     refuse(HEAD, "wgmma.fence.sync.aligned;", "sm_90a");
     refuse(HOPPER,
            "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {f0,f1,f2,f3,f4,f5}, d0, d1, p0, 1, 1, 0, 0;",

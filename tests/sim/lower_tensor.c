@@ -354,6 +354,7 @@ static const mma_row dense_rows[] = {
     { 16, 8, 32, FP8, FP8, "f32", 84, 89, 0, NULL },
     { 16, 8, 32, FP8, FP8, "f16", 87, 89, 0, NULL },
     { 16, 8, 16, FP8, FP8, "f16 f32", 87, 89, 0, NULL },
+    { 16, 8, 16, FP8, FP8, "f16 f32", 87, 120, W(F8F6F4), NULL },
     { 16, 8, 32, FP864, FP864, "f16 f32", 87, 120, W(F8F6F4), NULL },
     { 16, 8, 32, FP864, FP864, "f32", 87, 120, W(MXF8F6F4), "ue8m0 1" },
     { 16, 8, 64, "e2m1", NULL, "f32", 87, 120, W(MXF4), "ue8m0 2" },
@@ -372,6 +373,7 @@ static const mma_row sparse_rows[] = {
     { 16, 8, 64, NIBBLES, NIBBLES, "s32", 71, 80, 0, NULL },
     { 16, 8, 128, NIBBLES, NIBBLES, "s32", 71, 80, 0, NULL },
     { 16, 8, 64, FP8, FP8, "f32", 84, 89, 0, NULL },
+    { 16, 8, 64, FP8, FP8, "f16", 87, 120, 0, NULL },
     { 16, 8, 64, FP864, FP864, "f16 f32", 87, 120, W(F8F6F4), NULL },
     { 16, 8, 64, FP864, FP864, "f32", 87, 120, W(MXF8F6F4), "ue8m0 1" },
     { 16, 8, 128, "e2m1", NULL, "f32", 87, 120, W(MXF4), "ue8m0 2" },
@@ -508,7 +510,8 @@ static bool check_mma_words(sim_lower *lw, const words *o, const mma_row *row, b
             wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
             return false;
         }
-        gate(lw, row->version, row->target);
+        if (row->target == 120) gate_family(lw, row->version, 120, 121);
+        else gate(lw, row->version, row->target);
     }
     if (o->have & W(SP_ORDERED)) gate(lw, 85, 80);
     return true;
@@ -654,7 +657,7 @@ static void lower_wmma_mma(sim_lower *lw, words *o)
     if (o->types[2] != a || !listed(r->results, o->types[0]) || !listed(r->results, o->types[3])
         || (bits && (o->layouts[0] || !o->layouts[1])) || (round && a != E_F64)
         || (o->have & (W(XOR) | W(AND) | W(POPC)) && a != E_B1)
-        || (o->have & W(SATFINITE) && sim_elements[a].bits > 16)) {
+        || (o->have & W(SATFINITE) && !listed(BYTES " " NIBBLES, a))) {
         wrong(lw, "Modifiers and types do not go together in instruction '%s'", lw->full);
         return;
     }
