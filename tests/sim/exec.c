@@ -210,9 +210,12 @@ static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gon
     if (waits && w->force) {
         if (sim_option.sync_masks) {
             uint32_t lane = sim_lowest(waits);
-            sim_report_at(w, i, "absent-lane", lane,
-                          "the mask 0x%08x names lanes 0x%08x, which never come here (here: 0x%08x)", e[lane],
-                          absent, m);
+            if (i->cls == C_TENSOR)
+                sim_report_at(w, i, "absent-lane", lane,
+                              "the whole warp is needed, but lanes 0x%08x never come here", absent);
+            else sim_report_at(w, i, "absent-lane", lane,
+                               "the mask 0x%08x names lanes 0x%08x, which never come here (here: 0x%08x)",
+                               e[lane], absent, m);
         }
         waits = 0;
     }
