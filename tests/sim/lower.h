@@ -44,8 +44,8 @@ void sim_lower_mma(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_wmma(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_wgmma(struct sim_lower *lw, const sim_statement *s);
 bool sim_lower_is_matrix(const char *opcode);
-bool sim_has_async(const sim_kernel *k);
-void sim_watch_async(struct sim_lower *lw, uint32_t *word_of);
+bool sim_wgmma_used(const sim_kernel *k);
+void sim_wgmma_watch(struct sim_lower *lw, uint32_t *word_of);
 
 /* what lower_memory.c and lower.c share */
 typedef struct sim_frame {             /* one inlined copy of a function */

@@ -831,10 +831,10 @@ void sim_lower_wgmma(sim_lower *lw, const sim_statement *s)
 
 /* Gives every register that a mma_async adds into or reads A from a word among the warp's watches, behind
  * those of registers.c; tensor.c keeps its state there. `word_of`: by slot, the word + 1. */
-void sim_watch_async(sim_lower *lw, uint32_t *word_of)
+void sim_wgmma_watch(sim_lower *lw, uint32_t *word_of)
 {
     sim_kernel *k = lw->k;
-    k->async_first = k->watch_count;
+    k->wgmma_first = k->watch_count;
     for (uint32_t c = 0; c < k->code_count; c++) {
         if (k->code[c].fn != sim_wgmma) continue;
         const sim_tensor *t = sim_tensor_of(&k->code[c]);
@@ -844,10 +844,10 @@ void sim_watch_async(sim_lower *lw, uint32_t *word_of)
             k->lists[t->touched + n] = word_of[slot] - 1;
         }
     }
-    k->async_count = k->watch_count - k->async_first;
+    k->wgmma_count = k->watch_count - k->wgmma_first;
 }
 
-bool sim_has_async(const sim_kernel *k)
+bool sim_wgmma_used(const sim_kernel *k)
 {
     for (uint32_t c = 0; c < k->code_count; c++)
         if (k->code[c].fn == sim_wgmma) return true;

@@ -94,7 +94,7 @@ void sim_find_unwritten(sim_lower *lw)
     queue = malloc((size_t)blocks * sizeof *queue);
     watched = calloc(vars, sizeof *watched);
     k->watches = calloc(lw->note_count * 2u + 1u, sizeof *k->watches);
-    if (sim_has_async(k) && !(held = calloc(vars, sizeof *held))) goto done;
+    if (sim_wgmma_used(k) && !(held = calloc(vars, sizeof *held))) goto done;
     if (!f || !bits || !now || !queue || !watched || !k->watches) goto done;
     memset(bits, 0xff, (size_t)blocks * words * 8);
     uint32_t b = 0, at = 0;
@@ -152,7 +152,7 @@ void sim_find_unwritten(sim_lower *lw)
         }
     }
     k->clear_registers = k->watch_count != 0;
-    if (held) sim_watch_async(lw, held);
+    if (held) sim_wgmma_watch(lw, held);
     for (uint32_t n = 0; n < lw->note_count; n++) {
         const sim_note_entry *e = &lw->notes[n];
         bool unsure = watched[e->slot] && (e->write || e->unsure), async = held && held[e->slot];
@@ -160,7 +160,7 @@ void sim_find_unwritten(sim_lower *lw)
         if (unsure) watch(lw, e, watched[e->slot] - 1);
         if (!async) continue;
         watch(lw, e, held[e->slot] - 1);
-        k->watches[k->watch_entry_count - 1].async = true;
+        k->watches[k->watch_entry_count - 1].wgmma = true;
     }
 done:
     free(leader); free(block_of); free(f); free(bits); free(now); free(queue); free(watched); free(held);
@@ -176,7 +176,7 @@ void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m)
     uint32_t code = (uint32_t)(i - k->code);
     for (uint32_t n = i->watch - 1; n < k->watch_entry_count && k->watches[n].code == code; n++) {
         const sim_watch_entry *e = &k->watches[n];
-        if (e->async) { if (m) sim_async_touch(w, i, e, m); continue; }
+        if (e->wgmma) { if (m) sim_wgmma_touch(w, i, e, m); continue; }
         uint32_t lanes = (e->guard ? active : m) & ~w->watch[e->watched];
         if (e->write) w->watch[e->watched] |= m;
         else if (lanes && sim_option.registers)

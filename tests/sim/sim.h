@@ -450,7 +450,7 @@ typedef struct sim_shared_symbol { const char *name; uint32_t offset, size; } si
 typedef struct sim_watch_entry {
     uint32_t code, watched;
     const char *name;
-    bool write, guard, async;          /* async: a register that wgmma holds */
+    bool write, guard, wgmma;          /* wgmma: a register that wgmma holds */
 } sim_watch_entry;
 
 typedef struct sim_kernel {
@@ -470,7 +470,7 @@ typedef struct sim_kernel {
     bool clear_registers;              /* some path reads a register that nothing wrote */
     uint32_t watch_count, watch_entry_count; /* registers.c: watched registers, and who touches them */
     struct sim_watch_entry *watches;
-    uint32_t async_first, async_count; /* tensor.c: watches of registers that wgmma holds */
+    uint32_t wgmma_first, wgmma_count; /* tensor.c: watches of registers that wgmma holds */
     uint32_t max_dynamic_shared;       /* cuFuncSetAttribute */
 } sim_kernel;
 
@@ -619,7 +619,7 @@ int  sim_launch_run(sim_launch *l);                           /* returns a CUres
 void sim_exec_shutdown(void);
 void sim_warp_fault(sim_warp *w, int code);
 void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m);
-void sim_async_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m);
+void sim_wgmma_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m);
 
 static inline uint32_t *sim_slot(const sim_warp *w, uint32_t s)
 {

@@ -694,7 +694,7 @@ void sim_wmma_store(sim_warp *w, const sim_ins *i, uint32_t m)
  * the last mma_async, and with a bit that says that others have touched it since the last fence. */
 #define TOUCHED 0x80000000u
 
-void sim_async_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m)
+void sim_wgmma_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m)
 {
     uint32_t *word = &w->watch[e->watched];
     if (i->fn == sim_wgmma) return;
@@ -720,7 +720,7 @@ void sim_wgmma_order(sim_warp *w, const sim_ins *i, uint32_t m)
         return;
     }
     w->wgmma_fenced = true;
-    for (uint32_t n = 0; n < w->kernel->async_count; n++) w->watch[w->kernel->async_first + n] &= ~TOUCHED;
+    for (uint32_t n = 0; n < w->kernel->wgmma_count; n++) w->watch[w->kernel->wgmma_first + n] &= ~TOUCHED;
 }
 
 static void check_async(sim_warp *w, const sim_ins *i, const sim_tensor *t)
