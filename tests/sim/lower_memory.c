@@ -139,19 +139,6 @@ static void settle_address(sim_lower *lw, address *a)
     a->offset = 0;
 }
 
-/* The same for the rows of a matrix. */
-bool sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *slot, int64_t *offset,
-                     bool *wide)
-{
-    address a;
-    if (!lower_address(lw, index, space, &a)) return false;
-    settle_address(lw, &a);
-    *slot = a.slot;
-    *offset = a.offset;
-    *wide = a.wide;
-    return true;
-}
-
 /* --- ld, st ----------------------------------------------------------------------------------- */
 
 static uint32_t vector_count(const sim_statement *s)
@@ -841,4 +828,17 @@ void sim_lower_activemask(sim_lower *lw, const sim_statement *s)
     if (!sim_operands_between(lw, 1, 1)) return;
     uint32_t d = sim_dest(lw, 0, T_B32, 0);
     sim_emit(lw, sim_activemask, F_PLAIN)->d = d;
+}
+
+/* An address for lower_tensor.c. */
+bool sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *slot, int64_t *offset,
+                     bool *wide)
+{
+    address a;
+    if (!lower_address(lw, index, space, &a)) return false;
+    settle_address(lw, &a);
+    *slot = a.slot;
+    *offset = a.offset;
+    *wide = a.wide;
+    return true;
 }
