@@ -6,10 +6,10 @@
  *   isa.c        THE table of instruction forms       warp.c       shfl, vote, match, redux, elect
  *   lower.c      operand checks, code, calls          check.c      findings: text, counting
  *   lower_memory.c  the same for memory, cvt, warps   arena.c      device memory and its shadow
+ *   lower_tensor.c  the same for matrices             tensor.c     mma, wmma, wgmma, ldmatrix
  *   lanes.def    one line per 32-lane operation       count.c      counters
  *   scalar.c     compiles lanes.def per CPU level     device.c     chips
  *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
- *   lower_tensor.c  the same for matrices             tensor.c     mma, wmma, wgmma, ldmatrix
  *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking   */
 #ifndef SIM_H
 #define SIM_H
@@ -569,11 +569,11 @@ typedef struct sim_warp {
     uint32_t *watch;                   /* written lanes of watched registers */
     uint32_t *scratch;
     uint32_t cc;                       /* carry flags */
+    bool     wgmma_fenced;             /* tensor.c: groups of wgmma, and how many are known to be done */
+    uint32_t wgmma_groups, wgmma_done;
     uint32_t pc, active, live, index;
     uint32_t backward;                 /* backward branches since this path was chosen */
     bool     fault, force;
-    bool     wgmma_fenced;             /* tensor.c: groups of wgmma, and how many are known to be done */
-    uint32_t wgmma_groups, wgmma_done;
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
     struct sim_block *block;
