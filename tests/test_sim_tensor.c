@@ -290,6 +290,7 @@ static bool run_instruction(const char *head, const char *text, bool wide, bool 
     dptr in = alloc(sizeof x->in), out = alloc(sizeof x->out);
     void *params[] = { &in, &out };
     cuMemcpyHtoD_v2_(in, x->in, sizeof x->in);
+    cuMemsetD8_v2_(out, 0, sizeof x->out);
     int code = run(f, 1, 32, 0, params);
     cuMemcpyDtoH_v2_(x->out, out, sizeof x->out);
     cuMemFree_v2_(in);
@@ -1162,6 +1163,7 @@ static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand o
     void *params[] = { &di, &dm, &d, &desc_a, &desc_b };
     cuMemcpyHtoD_v2_(di, in, sizeof in);
     cuMemcpyHtoD_v2_(dm, image, sizeof image);
+    cuMemsetD8_v2_(d, 0, sizeof out);
     SAME(run(f, 1, 128, 0, params), 0);
     if (!CHECK(report_count() == 0, "%s", findings())) report_clear();
     cuMemcpyDtoH_v2_(out, d, (size_t)128 * 512);
