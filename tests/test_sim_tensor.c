@@ -1297,7 +1297,8 @@ static void test_faults(void)
           32, "uninitialised-read");
     judge("ldmatrix", HEAD, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {r1}, [r10];", 32, "");
     judge("stmatrix writes", HEAD,
-          "mov.u32 r10, sm; add.u32 r10, r10, 8192; stmatrix.sync.aligned.m8n8.x1.shared.b16 [r10], {r1}; "
+          "and.b32 r14, r0, 7; mad.lo.u32 r10, r14, 16, r10; add.u32 r10, r10, 8192; "
+          "stmatrix.sync.aligned.m8n8.x1.shared.b16 [r10], {r1}; "
           "bar.warp.sync -1; "
           "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {r1}, [r10];",
           32, "");
