@@ -555,7 +555,7 @@ SIM_API cuFuncGetAttribute(int *out, int attribute, void *function)
     case 0: *out = (int)max_threads(k); break;
     case 1: *out = (int)k->static_shared; break;
     case 2: *out = 0; break;
-    case 3: *out = (int)k->local_bytes; break;
+    case 3: *out = (int)k->local_fixed; break;
     case 4: *out = (int)register_estimate(k); break;
     case 5: *out = (int)k->module->target; break;
     case 6: *out = (int)sim_the_device()->sm; break;
@@ -708,6 +708,7 @@ static int launch(sim_context *c, void *function, const uint32_t grid[3], const 
     memset(buffer, 0, f->param_bytes ? f->param_bytes : 1);
     if (!gather(k, params, extra, buffer)) { if (buffer != small) free(buffer); return CU_INVALID_VALUE; }
     memset(&l, 0, sizeof l);
+    if (k->uses_stack) ((sim_kernel *)(uintptr_t)k)->local_bytes = k->local_fixed + (uint32_t)sim_option.stack / 16 * 16;
     l.kernel = k;
     l.context = c;
     memcpy(l.grid, grid, sizeof l.grid);

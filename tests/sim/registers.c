@@ -48,13 +48,15 @@ typedef struct flow {
 
 static bool ends_block(const sim_ins *i)
 {
-    return i->flow == F_BRANCH || i->flow == F_INDEXED || i->flow == F_EXIT || i->flow == F_TRAP;
+    return i->flow == F_BRANCH || i->flow == F_INDEXED || i->flow == F_EXIT || i->flow == F_TRAP
+           || i->flow == F_RETURN;
 }
 
 static uint32_t cut_blocks(const sim_kernel *k, uint8_t *leader)
 {
     uint32_t n = 0;
     leader[0] = 1;
+    for (uint32_t r = 0; r < k->routine_count; r++) leader[k->routines[r].pc] = 1;
     for (uint32_t c = 0; c < k->code_count; c++) {
         const sim_ins *i = &k->code[c];
         if (!ends_block(i)) continue;
@@ -109,13 +111,17 @@ void sim_find_unwritten(sim_lower *lw)
         while (at < lw->note_count && lw->notes[at].code < f[b].end) at++;
         f[b].note_end = at;
         bool on = !ends_block(last) || last->guard || last->flow == F_INDEXED;
+        for (uint32_t r = 0; r < k->routine_count; r++) on &= k->routines[r].pc != f[b].end;
         if (on && b + 1 < blocks) f[b].next[f[b].next_count++] = b + 1;
         if ((last->flow == F_BRANCH || last->flow == F_INDEXED) && (uint64_t)last->imm < k->code_count)
             f[b].next[f[b].next_count++] = block_of[last->imm];
     }
-    memset(f[0].in, 0, (size_t)words * 8);
-    f[0].reached = true;
-    queue[top++] = 0;
+    for (uint32_t r = 0; r < k->routine_count; r++) {         /* each function starts with nothing written */
+        flow *start = &f[block_of[k->routines[r].pc]];
+        memset(start->in, 0, (size_t)words * 8);
+        start->reached = start->queued = true;
+        queue[top++] = block_of[k->routines[r].pc];
+    }
     while (top) {                                             /* in = what every path has written */
         flow *x = &f[queue[--top]];
         x->queued = false;
@@ -157,6 +163,7 @@ void sim_find_unwritten(sim_lower *lw)
         watch(lw, e, watched[e->slot] - 1);
     }
 done:
+    sim_settle_watches(k);
     free(leader); free(block_of); free(f); free(bits); free(now); free(queue); free(watched);
     free(lw->notes);
     lw->notes = NULL;
