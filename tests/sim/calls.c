@@ -529,13 +529,14 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
     target = &o[k++];
     if (k < n && o[k].kind == O_LIST) args = &o[k++];
     if (k < n) last = &o[k++];
-    if (args && !args->count) { sim_mismatch(lw, k - 1, "an empty argument list is left out"); return; }
     if (!returns) returns = &none;
     if (!args) args = &none;
     const sim_symbol *y = target->kind == O_SYMBOL ? resolve(target->symbol) : NULL;
     bool indirect = target->kind == O_REG;
     sim_function *f = NULL;
-    if (indirect) f = prototype_of(lw, last);
+    if (indirect && sim_types[target->type].bytes != 8)
+        sim_mismatch(lw, returns != &none, "expected a function or a .u64 register");
+    else if (indirect) f = prototype_of(lw, last);
     else if (!y || y->kind != SYM_FUNC)
         wrong(lw, "Call to '%s' requires call prototype", target->name ? target->name : "?");
     else f = y->function;

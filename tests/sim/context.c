@@ -62,6 +62,7 @@ __attribute__((destructor)) static void at_unload(void)
 {
     while (contexts) destroy(contexts);
     sim_exec_shutdown();
+    sim_output_flush(false);
     sim_memory_release_all();
 }
 #endif

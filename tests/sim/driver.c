@@ -18,18 +18,33 @@ static const char *const entry_names[E_COUNT] = {
 #undef X
 };
 
+static int entered;                    /* under the lock */
+
 int sim_enter(int entry, bool needs_init)
 {
     atomic_fetch_add_explicit(&calls[entry], 1, memory_order_relaxed);
     if (SIM_UNLIKELY(atomic_load_explicit(&fail_in[entry], memory_order_relaxed))
         && atomic_fetch_sub(&fail_in[entry], 1) == 1) return atomic_load(&fail_code[entry]);
     pthread_mutex_lock(&lock);
+    entered = entry;
     if (needs_init && !initialised) return sim_leave(CU_NOT_INITIALIZED);
     return CU_OK;
 }
 
+/* Where the host waits for a device, what kernels printed comes out. */
+static bool synchronises(int entry)
+{
+    static const short those[] = {
+        E_cuCtxSynchronize, E_cuStreamSynchronize, E_cuEventSynchronize, E_cuMemcpyHtoD_v2, E_cuMemcpyDtoH_v2,
+        E_cuMemcpyDtoD_v2, E_cuMemcpy, E_cuModuleLoadData, E_cuModuleLoadDataEx, E_cuModuleUnload,
+        E_cuCtxDestroy_v2, E_cuDevicePrimaryCtxRelease_v2, E_cuDevicePrimaryCtxReset_v2 };
+    for (size_t k = 0; k < sizeof those / sizeof *those; k++) if (those[k] == entry) return true;
+    return false;
+}
+
 int sim_leave(int code)
 {
+    if (synchronises(entered)) sim_output_flush(true);
     pthread_mutex_unlock(&lock);
     return code;
 }
@@ -667,12 +682,28 @@ static void fill_launch_constants(const sim_launch *l)
         case SR_DYNAMIC_SMEM: v = l->dynamic_shared; break;
         case SR_ONE: v = 1; break;
         case SR_RESERVED_END: case SR_RESERVED_CAP: v = k->shared_base; break;
+        case SR_RESERVED_OFFSET: v = k->shared_base + l->reserved_at; break;
+        case SR_ENVREG + 1: v = (uint32_t)l->workspace; break;
+        case SR_ENVREG + 2: v = l->workspace >> 32; break;
         default: break;
         }
         uint32_t *at = k->const_bank + (size_t)k->launch_specials[n].slot * SIM_LANES;
         for (uint32_t lane = 0; lane < SIM_LANES; lane++)
             if (wide) ((uint64_t *)(void *)at)[lane] = v; else at[lane] = (uint32_t)v;
     }
+}
+
+/* Where the blocks of a cooperative launch count those that have arrived (CUDA's cooperative groups find it
+ * through %envreg1 and %envreg2). */
+static bool grid_workspace(sim_context *c, sim_launch *l)
+{
+    enum { BYTES = 256 };
+    sim_allocation *a = c->grid_workspace ? sim_memory_find(c->grid_workspace) : NULL;
+    if (!a && sim_memory_alloc(c, BYTES, MEM_MODULE, "grid workspace", &a)) return false;
+    l->workspace = c->grid_workspace = a->base;
+    memset(a->host, 0, BYTES);
+    sim_shadow_set(a->shadow, 0, BYTES);
+    return true;
 }
 
 static int launch(sim_context *c, void *function, const uint32_t grid[3], const uint32_t block[3],
@@ -722,6 +753,11 @@ static int launch(sim_context *c, void *function, const uint32_t grid[3], const 
     l.block_count = blocks;
     l.grid_id = l.launch_serial = ++serial;
     l.resident_limit = resident > 4096 ? 4096 : resident;
+    if (k->uses_reserved) {
+        l.reserved_at = (l.shared_bytes + 15) / 16 * 16;
+        l.shared_bytes = l.reserved_at + SIM_RESERVED_SHARED;
+    }
+    if (cooperative && !grid_workspace(c, &l)) { if (buffer != small) free(buffer); return CU_OUT_OF_MEMORY; }
     fill_launch_constants(&l);
     int code = sim_launch_run(&l);
     if (buffer != small) free(buffer);

@@ -476,6 +476,10 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         memset(b->shared, 0xcd, l->shared_bytes);
         memset(b->shared_shadow, 0, l->shared_bytes / 8 + 1);
     }
+    if (k->uses_reserved) {
+        memset(b->shared + l->reserved_at, 0, SIM_RESERVED_SHARED);
+        sim_shadow_set(b->shared_shadow, l->reserved_at, SIM_RESERVED_SHARED);
+    }
     memset(b->barriers, 0, sizeof b->barriers);
     memset(b->barrier_masks, 0, (size_t)warps * 64);
     memset(b->predicates, 0, (size_t)k->preds * 4 * warps);

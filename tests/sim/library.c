@@ -236,10 +236,10 @@ void sim_output_launch(sim_launch *l)
                         l->kernel->function->name, total, sim_option.fifo);
 }
 
-void sim_output_flush(void)
+void sim_output_flush(bool to_stdout)
 {
     pthread_mutex_lock(&lock);
-    if (fifo_length) {
+    if (fifo_length && to_stdout) {
         fwrite(fifo, 1, fifo_length, stdout);
         fflush(stdout);
     }

@@ -145,6 +145,7 @@ uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o)
 {
     sim_kernel *k = lw->k;
     uint32_t width = o->type == T_U64 ? 2 : 1;
+    if (o->special == SR_RESERVED_OFFSET) k->uses_reserved = true;
     switch (o->special) {
     case SR_CLOCK:
     case SR_CLOCK_HI:

@@ -431,6 +431,7 @@ typedef enum sim_special {
     SR_RESERVED_BEGIN,
     SR_RESERVED_END,
     SR_RESERVED_CAP,
+    SR_RESERVED_OFFSET,
     SR_CLUSTERID_X,
     SR_CLUSTERID_Y,
     SR_CLUSTERID_Z,
@@ -491,6 +492,7 @@ typedef struct sim_kernel {
     uint32_t local_fixed;              /* bytes of local memory before the stack; local_bytes is all */
     uint32_t stack_pointer, frame_pointer, stack_align, call_room;
     bool has_calls, uses_stack;
+    bool uses_reserved;                /* the part of shared memory that belongs to the system */
 } sim_kernel;
 
 void sim_kernel_free(sim_kernel *k);
@@ -548,6 +550,7 @@ typedef struct sim_context {
     int sticky;                        /* the error of a faulting kernel */
     uint32_t references; bool primary;
     struct sim_stream *streams; struct sim_event *events; struct sim_link *links;
+    uint64_t grid_workspace;
 } sim_context;
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -572,6 +575,8 @@ typedef struct sim_launch {
     sim_context *context;
     uint32_t grid[3], block[3];
     uint32_t threads, warps, dynamic_shared, shared_bytes;
+    uint32_t reserved_at;              /* in shared memory, if the kernel asks for it */
+    uint64_t workspace;                /* of a cooperative launch, for grid-wide barriers */
     uint8_t *params; uint32_t param_bytes;
     uint64_t block_count, grid_id;
     uint64_t deadline_ns;
@@ -721,12 +726,13 @@ void sim_alloca(sim_warp *w, const sim_ins *i, uint32_t mask);
 sim_handler sim_library_function(const char *name, uint32_t *params, uint32_t *returns);
 void sim_output_block(sim_block *b);   /* what the block printed goes to its launch, */
 void sim_output_launch(sim_launch *l); /* in the order of the blocks to the FIFO, */
-void sim_output_flush(void);           /* and to stdout where the host synchronises */
+void sim_output_flush(bool to_stdout); /* and to stdout where the host synchronises */
 sim_allocation *sim_heap_find(uint64_t address);
 bool sim_heap_describe(uint64_t address, char *out, size_t cap);
 void sim_heap_release(struct sim_context *c);
 #define SIM_HEAP_BASE  UINT64_C(0x600000000000)
 #define SIM_HEAP_SPAN  UINT64_C(0x100000000000)
+enum { SIM_RESERVED_SHARED = 512 };
 #define SIM_CODE_BASE  UINT64_C(0x7e0000000000)
 
 enum { A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
