@@ -16,6 +16,7 @@ struct results {
     __half h;
     uint16_t small;
     uint32_t tickets[64];
+    unsigned long long total;
 };
 
 extern "C" __global__ void atomics(results *r, uint32_t n)
@@ -52,7 +53,7 @@ extern "C" __global__ void atomics(results *r, uint32_t n)
     if (threadIdx.x == 0) {
         atomicAdd_system(&r->tickets[32], count);
         atomicMax(&r->tickets[33], high);
-        atomicAdd((unsigned long long *)&r->tickets[34], total);
+        atomicAdd(&r->total, total);
     }
 }
 

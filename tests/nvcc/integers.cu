@@ -63,5 +63,5 @@ extern "C" __global__ void tables(uint64_t *out)
         out[4 * i + 2] = __double_as_longlong(entries[i].d);
         out[4 * i + 3] = rising_middle[(int)i - 1];
     }
-    if (i >= 3 && i < 3 + sizeof text) out[12 + i - 3] = text[i - 3] + small_table[i];
+    if (i >= 3 && i < 3 + sizeof text) out[12 + i - 3] = text[i - 3] + small_table[i & 15u];
 }

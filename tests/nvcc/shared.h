@@ -102,7 +102,7 @@ HD uint32_t switch_of(uint32_t i)
         case 5: r = ~r; break;
         case 6: r += r << 4; break;
         case 7: return r;
-        case 8: r ^= r >> 7; /* and on */
+        case 8: r ^= r >> 7; /* fall through */
         case 9: r += 1000; break;
         case 10: r = r * r; break;
         case 11: r ^= k; break;

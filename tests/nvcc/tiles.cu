@@ -27,8 +27,8 @@ extern "C" __global__ void scan(const uint32_t *in, uint32_t *out, uint32_t n)
         room[t] += v;
     }
     if (t < n) out[t] = room[t];
-    if (t == 0) out[n] = (uint32_t)__syncthreads_count(in[t] & 1u);
-    else (void)__syncthreads_count(in[t] & 1u);
+    uint32_t odd = (uint32_t)__syncthreads_count(in[t] & 1u);
+    if (t == 0) out[n] = odd;
 }
 
 template <class T, int N> struct pool { T cells[N]; __device__ T &at(int k) { return cells[k]; } };

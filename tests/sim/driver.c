@@ -683,8 +683,8 @@ static void fill_launch_constants(const sim_launch *l)
         case SR_ONE: v = 1; break;
         case SR_RESERVED_END: case SR_RESERVED_CAP: v = k->shared_base; break;
         case SR_RESERVED_OFFSET: v = k->shared_base + l->reserved_at; break;
-        case SR_ENVREG + 1: v = (uint32_t)l->workspace; break;
-        case SR_ENVREG + 2: v = l->workspace >> 32; break;
+        case SR_ENVREG + 1: v = l->workspace >> 32; break;
+        case SR_ENVREG + 2: v = (uint32_t)l->workspace; break;
         default: break;
         }
         uint32_t *at = k->const_bank + (size_t)k->launch_specials[n].slot * SIM_LANES;

@@ -546,6 +546,8 @@ static bool block_run(sim_block *b, uint64_t slice)
 {
     sim_launch *l = b->launch;
     while (b->live_warps) {
+        const sim_counts *counts = &b->worker->counts;
+        uint64_t polls = counts->polls, stores = counts->c.global_store_requests;
         uint32_t ran = 0;
         for (uint32_t n = 0; n < b->warp_count; n++) {
             if (!b->warps[n].path_count) continue;
@@ -563,7 +565,8 @@ static bool block_run(sim_block *b, uint64_t slice)
             sim_warp_fault(w, SIM_ERROR_TIMEOUT);
             return true;
         }
-        if (ran >= slice) return false;
+        bool waits = counts->polls != polls && counts->c.global_store_requests == stores;
+        if (ran >= slice || waits) return false;              /* perhaps for another block */
         slice -= ran;
     }
     return true;

@@ -604,6 +604,7 @@ static void lower_vector_mov(sim_lower *lw, const sim_statement *s, sim_type t)
         }
         if (!pack && o->kind == O_SINK) at[k] = UINT32_MAX;
         else at[k] = pack ? sim_source_of(lw, o, 1, e, 0) : sim_dest_of(lw, o, 0, e, 0);
+        if (pack && o->kind == O_REG && lw->note_count) lw->notes[lw->note_count - 1].pack = true;
     }
     if (pack) {
         uint32_t dest = sim_dest(lw, 0, t, 0);
@@ -853,6 +854,7 @@ static void lower_body(sim_lower *lw, sim_frame *frame)
     sim_function *f = frame->function;
     lw->frame = frame;
     lw->s = NULL;
+    sim_find_copies(lw, frame);
     sim_routine_begin(lw, frame);
     for (uint32_t k = 0; k < f->statement_count; k++) {
         frame->labels[k] = lw->k->code_count;

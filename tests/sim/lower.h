@@ -49,6 +49,8 @@ typedef struct sim_frame {             /* a function within the kernel that is b
     struct sim_placed *placed;         /* .local, .param, .shared variables */
     sim_routine r;
     uint32_t index, stack_used;
+    uint8_t *carriers;                 /* copies.c, by register: what it is used for, */
+    uint32_t *carried;                 /* the slot of its mask */
     bool indirect;                     /* calls through pointers */
     bool allocates;                    /* alloca */
 } sim_frame;
@@ -58,7 +60,7 @@ typedef struct sim_placed { struct sim_placed *next; const sim_symbol *symbol; u
 typedef struct sim_note_entry {
     uint32_t code, slot;
     const char *name;
-    bool pred, write, unsure, guard;
+    bool pred, write, unsure, guard, pack;
 } sim_note_entry;
 
 typedef struct sim_lower {
@@ -108,6 +110,8 @@ void     sim_routine_begin(sim_lower *lw, sim_frame *frame);
 void     sim_routine_end(sim_lower *lw, sim_frame *frame);
 void     sim_settle_calls(sim_lower *lw);
 void     sim_settle_watches(sim_kernel *k);
+void     sim_find_copies(sim_lower *lw, sim_frame *frame);                       /* copies.c */
+void     sim_lower_copy(sim_lower *lw, sim_ins *i, const sim_operand *operand, bool load);
 void     sim_prepare_functions(sim_module *m);
 bool     sim_not_implemented(const char *shown);
 uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o);

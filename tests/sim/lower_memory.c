@@ -307,6 +307,7 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     i->x = (sim_types[t].kind == K_SINT ? X_SIGNED : 0)
            | (has(s, M_volatile) || has(s, M_relaxed) || has(s, M_acquire) ? X_VOLATILE : 0);
     i->d = lw->k->lists[list];
+    sim_lower_copy(lw, i, &s->operands[0], true);
 }
 
 void sim_lower_st(sim_lower *lw, const sim_statement *s)
@@ -341,6 +342,7 @@ void sim_lower_st(sim_lower *lw, const sim_statement *s)
     i->count = (uint8_t)count;
     i->type = (uint8_t)t;
     i->b = lw->k->lists[list];
+    sim_lower_copy(lw, i, &s->operands[1], false);
 }
 
 void sim_lower_hint(sim_lower *lw, const sim_statement *s)

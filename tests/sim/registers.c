@@ -19,7 +19,7 @@ void sim_note(sim_lower *lw, uint32_t slot, bool pred, bool write, const char *n
         lw->note_capacity = wanted;
     }
     lw->notes[lw->note_count++] =
-        (sim_note_entry){ write ? UINT32_MAX : lw->k->code_count, slot, name, pred, write, false, false };
+        (sim_note_entry){ write ? UINT32_MAX : lw->k->code_count, slot, name, pred, write, false, false, false };
 }
 
 /* A statement is done: its writes happen at its last instruction, its guard is read at its first. */
@@ -81,7 +81,7 @@ void sim_find_unwritten(sim_lower *lw)
     uint32_t vars = k->reg_slots + k->preds, words = (vars + 63) / 64, blocks, top = 0;
     uint8_t *leader = calloc(k->code_count + 1u, 1);
     uint32_t *block_of = calloc(k->code_count + 1u, sizeof *block_of), *queue = NULL, *watched = NULL;
-    uint64_t *bits = NULL, *now = NULL;
+    uint64_t *bits = NULL, *now = NULL, *ever = NULL;
     flow *f = NULL;
     k->clear_registers = true;
     if (!leader || !block_of) goto done;
@@ -92,10 +92,11 @@ void sim_find_unwritten(sim_lower *lw)
     f = calloc(blocks, sizeof *f);
     bits = malloc((size_t)blocks * words * 8);
     now = malloc((size_t)words * 8);
+    ever = malloc((size_t)words * 8);
     queue = malloc((size_t)blocks * sizeof *queue);
     watched = calloc(vars, sizeof *watched);
     k->watches = calloc(lw->note_count + 1u, sizeof *k->watches);
-    if (!f || !bits || !now || !queue || !watched || !k->watches) goto done;
+    if (!f || !bits || !now || !ever || !queue || !watched || !k->watches) goto done;
     memset(bits, 0xff, (size_t)blocks * words * 8);
     uint32_t b = 0, at = 0;
     for (uint32_t c = 0; c < k->code_count; c++) {
@@ -143,6 +144,9 @@ void sim_find_unwritten(sim_lower *lw)
         }
     }
     k->clear_registers = false;
+    memset(ever, 0, (size_t)words * 8);
+    for (uint32_t n = 0; n < lw->note_count; n++)
+        if (lw->notes[n].write) ever[lw->notes[n].slot >> 6] |= UINT64_C(1) << (lw->notes[n].slot & 63);
     for (b = 0; b < blocks; b++) { /* the reads that are not sure: watch their registers */
         if (!f[b].reached) continue;
         memcpy(now, f[b].in, (size_t)words * 8);
@@ -151,6 +155,7 @@ void sim_find_unwritten(sim_lower *lw)
             uint64_t bit = UINT64_C(1) << (e->slot & 63);
             if (e->write) { if (!k->code[e->code].guard) now[e->slot >> 6] |= bit; continue; }
             if (now[e->slot >> 6] & bit) continue;
+            if (e->pack && !(ever[e->slot >> 6] & bit)) continue; /* half of a pair that a compiler leaves open */
             if (!watched[e->slot]) watched[e->slot] = ++k->watch_count;
             e->unsure = true;
         }
@@ -164,7 +169,7 @@ void sim_find_unwritten(sim_lower *lw)
     }
 done:
     sim_settle_watches(k);
-    free(leader); free(block_of); free(f); free(bits); free(now); free(queue); free(watched);
+    free(leader); free(block_of); free(f); free(bits); free(now); free(ever); free(queue); free(watched);
     free(lw->notes);
     lw->notes = NULL;
     lw->note_count = lw->note_capacity = 0;

@@ -352,7 +352,9 @@ enum {
     X_CARRY = 1 << 23,
     X_INTROUND = 1 << 24,
     X_BF16 = 1 << 25,
-    X_VOLATILE = 1 << 26
+    X_VOLATILE = 1 << 26,
+    X_COPY = 1 << 28,                  /* loads into, stores of registers that only carry (copies.c), */
+    X_MASKS = 1 << 29                  /* with masks of their written bytes behind the list */
 };
 enum { R_RN, R_RZ, R_RM, R_RP, R_RNA };
 enum {
@@ -568,6 +570,7 @@ enum { SIM_CODE_OK = 0, SIM_ERROR_ILLEGAL_ADDRESS = 700, SIM_ERROR_TIMEOUT = 702
 typedef struct sim_counts {            /* per worker; added up after a launch */
     ptxsim_counters c;
     uint64_t warp[C_COUNT], thread[C_COUNT];
+    uint64_t polls;                    /* reads by which a thread may be waiting for another one */
 } sim_counts;
 
 typedef struct sim_launch {
