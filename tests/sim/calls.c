@@ -280,6 +280,7 @@ void sim_routine_begin(sim_lower *lw, sim_frame *frame)
     uint32_t n = 0;
     frame->r.pc = k->code_count;
     frame->r.slot_lo = k->reg_slots;
+    frame->r.pair_lo = k->pair_count;
     frame->r.pred_lo = k->preds;
     frame->r.local_lo = lw->local_used;
     if (f->is_entry) {
@@ -689,16 +690,27 @@ static void restore_bits(uint32_t *masks, uint32_t n, uint32_t lane, const uint3
         masks[k] = (masks[k] & ~(1u << lane)) | (from[k / 32] >> k % 32 & 1) << lane;
 }
 
+/* A lane's words of 64-bit registers lie side by side, across both slots of the pair. */
 static void save_registers(sim_warp *w, const sim_routine *r, uint32_t lane, uint32_t *to)
 {
-    for (uint32_t s = r->slot_lo; s < r->slot_hi;) *to++ = w->bank[0][(size_t)s++ * SIM_LANES + lane];
+    const uint32_t *pairs = w->kernel->pairs;
+    for (uint32_t s = r->slot_lo, p = r->pair_lo; s < r->slot_hi;) {
+        const uint32_t *from = w->bank[0] + (size_t)s * SIM_LANES;
+        if (p < r->pair_hi && pairs[p] == s) { memcpy(to, from + 2 * lane, 8); to += 2; s += 2; p++; }
+        else { *to++ = from[lane]; s++; }
+    }
     save_bits(w->p + r->pred_lo, r->pred_hi - r->pred_lo, lane, to);
     save_bits(w->watch + r->watch_lo, r->watch_hi - r->watch_lo, lane, to + bit_words(r->pred_hi - r->pred_lo));
 }
 
 static void restore_registers(sim_warp *w, const sim_routine *r, uint32_t lane, const uint32_t *from)
 {
-    for (uint32_t s = r->slot_lo; s < r->slot_hi;) w->bank[0][(size_t)s++ * SIM_LANES + lane] = *from++;
+    const uint32_t *pairs = w->kernel->pairs;
+    for (uint32_t s = r->slot_lo, p = r->pair_lo; s < r->slot_hi;) {
+        uint32_t *to = w->bank[0] + (size_t)s * SIM_LANES;
+        if (p < r->pair_hi && pairs[p] == s) { memcpy(to + 2 * lane, from, 8); from += 2; s += 2; p++; }
+        else { to[lane] = *from++; s++; }
+    }
     restore_bits(w->p + r->pred_lo, r->pred_hi - r->pred_lo, lane, from);
     restore_bits(w->watch + r->watch_lo, r->watch_hi - r->watch_lo, lane,
                  from + bit_words(r->pred_hi - r->pred_lo));

@@ -124,8 +124,14 @@ uint32_t sim_constant(sim_lower *lw, uint64_t value, uint32_t width)
 
 uint32_t sim_temporary(sim_lower *lw, uint32_t width)
 {
-    uint32_t at = lw->k->reg_slots;
-    lw->k->reg_slots += width;
+    sim_kernel *k = lw->k;
+    uint32_t at = k->reg_slots;
+    k->reg_slots += width;
+    if (width == 1) return at;
+    for (uint32_t n = at; n < k->reg_slots; n += 2) {
+        k->pairs = grow(lw, k->pairs, k->pair_count, &lw->pair_capacity, sizeof *k->pairs);
+        k->pairs[k->pair_count++] = n;
+    }
     return at;
 }
 
@@ -865,6 +871,7 @@ static void lower_body(sim_lower *lw, sim_frame *frame)
     if (f->is_entry) sim_emit(lw, sim_nop, F_EXIT)->last = 1; /* falling off the end */
     else sim_routine_end(lw, frame);
     frame->r.slot_hi = lw->k->reg_slots;
+    frame->r.pair_hi = lw->k->pair_count;
     frame->r.pred_hi = lw->k->preds;
     frame->r.local_hi = lw->local_used;
 }
@@ -945,6 +952,7 @@ void sim_kernel_free(sim_kernel *k)
     if (!k) return;
     free(k->code); free(k->lists); free(k->const_bank); free(k->specials); free(k->launch_specials);
     free(k->params); free(k->consts); free(k->shared_symbols); free(k->watches); free(k->routines);
+    free(k->pairs);
     k->magic = 0;
     free(k);
 }

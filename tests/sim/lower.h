@@ -68,6 +68,7 @@ typedef struct sim_lower {
     sim_kernel *k;
     sim_frame *frame, *frames;
     const sim_statement *s;
+    uint32_t pair_capacity;
     uint32_t call_slots;               /* registers that carry .reg parameters and results */
     sim_placed *shared;
     uint32_t shared_used, local_used, dynamic_offset_patches;

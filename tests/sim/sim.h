@@ -466,6 +466,7 @@ typedef struct sim_routine {
     const sim_function *function;
     uint32_t pc;
     uint32_t slot_lo, slot_hi, pred_lo, pred_hi, watch_lo, watch_hi; /* its registers */
+    uint32_t pair_lo, pair_hi;         /* which of its slots are pairs: kernel->pairs */
     uint32_t base, local_lo, local_hi; /* fixed: parameters, variables */
     uint32_t abi_bytes, frame_bytes;   /* parameters and results; all of a frame */
     bool on_stack, reenters;
@@ -491,6 +492,7 @@ typedef struct sim_kernel {
     uint32_t max_dynamic_shared;       /* cuFuncSetAttribute */
     uint32_t entry;                    /* where it begins: the functions that it calls lie before it */
     sim_routine *routines; uint32_t routine_count;
+    uint32_t *pairs; uint32_t pair_count; /* the first slots of 64-bit registers, in order */
     uint32_t local_fixed;              /* bytes of local memory before the stack; local_bytes is all */
     uint32_t stack_pointer, frame_pointer, stack_align, call_room;
     bool has_calls, uses_stack;
