@@ -135,7 +135,7 @@ static void bits_of(uint32_t i, uint32_t *o)
 {
     uint32_t a = mix(i), b = mix(i + 1000000u), c = mix(i + 2000000u);
     int32_t x = (int32_t)a, y = (int32_t)b;
-    int64_t xs = (int64_t)((uint64_t)(x << 8) << 32) >> 40, ys = (int64_t)((uint64_t)(y << 8) << 32) >> 40;
+    int64_t xs = (int32_t)(a << 8) >> 8, ys = (int32_t)(b << 8) >> 8;
     uint64_t m = mix64(i), n = mix64(i + 9);
     o[0] = (uint32_t)__builtin_popcount(a) + 100 * leading(a, 32) + 10000 * first_one(a) + leading((uint64_t)a << 7, 64);
     o[1] = reversed(a) ^ permuted(a, b, c & 0x7777);

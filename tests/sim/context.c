@@ -64,6 +64,7 @@ __attribute__((destructor)) static void at_unload(void)
     sim_exec_shutdown();
     sim_output_flush(false);
     sim_memory_release_all();
+    ptxsim_report_clear();
 }
 #endif
 
