@@ -295,6 +295,42 @@ static void test_refusals(void)
     }
 }
 
+/* Initial values: addresses, parts of addresses, floating point in untyped variables. */
+static uint32_t all_good(uint32_t t) { (void)t; return 127; }
+
+static void test_initialisers(void)
+{
+    const char *const variables =
+        ".const .align 4 .b32 c[4] = { 1, 2, 3, 4 };\n.global .align 4 .b32 g[4] = { 5, 6, 7, 8 };\n"
+        ".global .align 8 .u64 a[3] = { generic(c)+4, g+8, 17 };\n.global .align 8 .u64 whole = g;\n"
+        ".global .align 8 .u8 bytes[8] = { 0xff(g), 0xff00(g), 0xff0000(g), 0xff000000(g), 0xff00000000(g), "
+        "0xff0000000000(g), 0xff000000000000(g), 0xff00000000000000(g) };\n.global .align 8 .u64 one = 0xff00(g);\n"
+        ".global .align 8 .b32 m[3] = { 1.5, 0f3f800000, -3 };\n.global .align 8 .b64 n[2] = { 1.5, 0f3f800000 };\n"
+        ".global .b32 two[2][3] = { { 1, 2 }, { 3 } };\n.common .global .align 4 .b32 cm;\n.weak .global .u32 wk = 9;\n"
+        ".global .v4 .b32 vv = { 1, 2, 3, 4 };\n.global .attribute(.managed) .align 4 .b32 mg = 3;\n";
+    gives("initial values", variables,
+          "mov.u32 r9, 0; ld.global.u64 d2, [a]; ld.u32 r1, [d2]; setp.eq.u32 p0, r1, 2; @p0 or.b32 r9, r9, 1;\n"
+          "ld.global.u64 d2, [a+8]; ld.global.u32 r1, [d2]; setp.eq.u32 p0, r1, 7; @p0 or.b32 r9, r9, 2;\n"
+          "ld.global.u64 d2, [whole]; ld.global.u64 d3, [bytes]; setp.eq.u64 p0, d2, d3; @p0 or.b32 r9, r9, 4;\n"
+          "ld.global.u64 d4, [one]; shr.u64 d2, d2, 8; and.b64 d2, d2, 255; setp.eq.u64 p0, d2, d4; @p0 or.b32 r9, r9, 8;\n"
+          "ld.global.v2.u32 {r1, r2}, [m]; setp.eq.u32 p0, r1, 0x3fc00000; @p0 setp.eq.u32 p0, r2, 0x3f800000;\n"
+          "@p0 or.b32 r9, r9, 16; ld.global.v2.u64 {d2, d3}, [n]; setp.eq.u64 p0, d2, 0x3ff8000000000000;\n"
+          "@p0 setp.eq.u64 p0, d3, 0x3f800000; @p0 or.b32 r9, r9, 32; ld.global.u32 r1, [two+12]; ld.global.u32 r2, [cm];\n"
+          "ld.global.u32 r3, [wk]; ld.global.u32 r4, [vv+8]; ld.global.u32 r5, [mg]; add.u32 r1, r1, r2; add.u32 r1, r1, r3;\n"
+          "add.u32 r1, r1, r4; add.u32 r1, r1, r5; setp.eq.u32 p0, r1, 18; @p0 or.b32 r9, r9, 64; st.global.u32 [d1], r9;",
+          all_good);
+    static const char *const wrong[] = {
+        ".global .b64 a[1] = { g };", ".global .u16 a[1] = { g };", ".global .b8 a[1] = { 0xff(g) };", ".global .u64 a = later;",
+        ".global .u64 a = generic(f);", ".global .u64 a = f+4;", ".global .u64 a = s;", ".global .f32 a = 3;",
+        ".global .u32 a = 1.5;", ".visible .common .global .b32 a;", ".global .u64 a = a;" };
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        static char text[400];
+        snprintf(text, sizeof text, ".global .b32 g; .shared .b32 s; .func f() { ret; }\n%s\n.global .u32 later;\n", wrong[k]);
+        int code = refused(module_of(text, ""));
+        CHECK(code == 218 && strstr(log_text, "line 5"), "%s: %d %s", wrong[k], code, log_text);
+    }
+}
+
 /* Two entries share a function that has an error: it is told once. */
 static void test_one_error(void)
 {
@@ -315,6 +351,7 @@ int main(int argc, char **argv)
     test_printing();
     test_heap();
     test_refusals();
+    test_initialisers();
     test_one_error();
     return sim_close();
 }

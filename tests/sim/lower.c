@@ -1041,8 +1041,8 @@ static void place_variables(sim_module *m)
                         sim_error(m, r->line, "Unknown symbol '%s'", r->name);
                         continue;
                     }
-                    uint64_t value = ((target ? target->address : function) + (uint64_t)r->addend)
-                                     >> (r->shift & 63);
+                    uint64_t value = (target ? target->address : function) + (uint64_t)r->addend;
+                    if (r->mask) value = (value & r->mask) >> (r->shift & 63);
                     sim_allocation *a = sim_memory_find(y->address);
                     if (a) memcpy(a->host + r->offset, &value, r->bytes);
                 }

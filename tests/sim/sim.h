@@ -167,6 +167,7 @@ typedef struct sim_reloc {
     struct sim_reloc *next;
     const char *name;
     uint64_t offset; int64_t addend; uint32_t line;
+    uint64_t mask;                     /* 0: the whole address */
     uint8_t bytes, shift; bool generic;
 } sim_reloc;
 
