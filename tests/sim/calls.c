@@ -615,6 +615,44 @@ void sim_lower_stack(sim_lower *lw, const sim_statement *s)
     }
 }
 
+/* --- launching -------------------------------------------------------------------------------- */
+
+/* Where the blocks of a cooperative launch count those that have arrived (CUDA's cooperative groups find it
+ * through %envreg1 and %envreg2). */
+static bool grid_workspace(sim_launch *l)
+{
+    enum { BYTES = 256 };
+    sim_context *c = l->context;
+    sim_allocation *a = c->grid_workspace ? sim_memory_find(c->grid_workspace) : NULL;
+    if (!a && sim_memory_alloc(c, BYTES, MEM_MODULE, "grid workspace", &a)) return false;
+    l->workspace = c->grid_workspace = a->base;
+    memset(a->host, 0, BYTES);
+    sim_shadow_set(a->shadow, 0, BYTES);
+    return true;
+}
+
+/* What a launch needs besides what its caller asked for; before the constants are filled. */
+bool sim_launch_prepare(sim_launch *l, bool cooperative)
+{
+    sim_kernel *k = (sim_kernel *)(uintptr_t)l->kernel;       /* one launch runs at a time */
+    if (k->uses_stack) k->local_bytes = k->local_fixed + round_up((uint32_t)sim_option.stack + k->call_room, 16);
+    if (k->uses_reserved) {
+        l->reserved_at = (l->shared_bytes + 15) / 16 * 16;
+        l->shared_bytes = l->reserved_at + SIM_RESERVED_SHARED;
+    }
+    return !cooperative || grid_workspace(l);
+}
+
+/* cuCtxSetLimit: stack (a chip's frames are smaller), FIFO of vprintf, device heap. */
+void sim_limit(int limit, uint64_t value)
+{
+    enum { LEAST_STACK = 65536, MOST_STACK = 512 * 1024 };
+    if (limit == 0)
+        sim_option.stack = value * 8 > MOST_STACK ? MOST_STACK : value * 8 < LEAST_STACK ? LEAST_STACK : (int)value * 8;
+    if (limit == 1) sim_option.fifo = value > INT32_MAX ? INT32_MAX : (int)value;
+    if (limit == 2) sim_option.heap = value > INT32_MAX ? INT32_MAX : (int)value;
+}
+
 /* --- running ---------------------------------------------------------------------------------- */
 
 bool sim_calls_begin(sim_block *b, uint32_t warps)

@@ -693,19 +693,6 @@ static void fill_launch_constants(const sim_launch *l)
     }
 }
 
-/* Where the blocks of a cooperative launch count those that have arrived (CUDA's cooperative groups find it
- * through %envreg1 and %envreg2). */
-static bool grid_workspace(sim_context *c, sim_launch *l)
-{
-    enum { BYTES = 256 };
-    sim_allocation *a = c->grid_workspace ? sim_memory_find(c->grid_workspace) : NULL;
-    if (!a && sim_memory_alloc(c, BYTES, MEM_MODULE, "grid workspace", &a)) return false;
-    l->workspace = c->grid_workspace = a->base;
-    memset(a->host, 0, BYTES);
-    sim_shadow_set(a->shadow, 0, BYTES);
-    return true;
-}
-
 static int launch(sim_context *c, void *function, const uint32_t grid[3], const uint32_t block[3],
                   uint32_t dynamic, const void *stream, void *const *params, void *const *extra,
                   bool cooperative)
@@ -739,7 +726,6 @@ static int launch(sim_context *c, void *function, const uint32_t grid[3], const 
     memset(buffer, 0, f->param_bytes ? f->param_bytes : 1);
     if (!gather(k, params, extra, buffer)) { if (buffer != small) free(buffer); return CU_INVALID_VALUE; }
     memset(&l, 0, sizeof l);
-    if (k->uses_stack) ((sim_kernel *)(uintptr_t)k)->local_bytes = k->local_fixed + (uint32_t)sim_option.stack / 16 * 16;
     l.kernel = k;
     l.context = c;
     memcpy(l.grid, grid, sizeof l.grid);
@@ -753,11 +739,7 @@ static int launch(sim_context *c, void *function, const uint32_t grid[3], const 
     l.block_count = blocks;
     l.grid_id = l.launch_serial = ++serial;
     l.resident_limit = resident > 4096 ? 4096 : resident;
-    if (k->uses_reserved) {
-        l.reserved_at = (l.shared_bytes + 15) / 16 * 16;
-        l.shared_bytes = l.reserved_at + SIM_RESERVED_SHARED;
-    }
-    if (cooperative && !grid_workspace(c, &l)) { if (buffer != small) free(buffer); return CU_OUT_OF_MEMORY; }
+    if (!sim_launch_prepare(&l, cooperative)) { if (buffer != small) free(buffer); return CU_OUT_OF_MEMORY; }
     fill_launch_constants(&l);
     int code = sim_launch_run(&l);
     if (buffer != small) free(buffer);

@@ -720,6 +720,8 @@ void sim_pred_logic(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_vector_mov(sim_warp *w, const sim_ins *i, uint32_t mask);
 
 /* calls.c */
+bool sim_launch_prepare(sim_launch *l, bool cooperative);
+void sim_limit(int limit, uint64_t value);                    /* CU_LIMIT_: 0 stack, 1 FIFO of vprintf, 2 heap */
 bool sim_call(sim_warp *w, const sim_ins *i, uint32_t *mask, uint32_t pc, uint32_t *target);
 uint32_t sim_return(sim_warp *w, uint32_t *mask);
 bool sim_calls_begin(sim_block *b, uint32_t warps);
