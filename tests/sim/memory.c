@@ -402,6 +402,10 @@ static void written(const region *r, uint64_t offset, uint64_t bytes)
     if (bytes == 4 || bytes == 8 || bytes == 16) {            /* the usual: already set, nothing to write */
         if (sim_shadow_all(r->shadow, offset, bytes)) return;
     }
+    if (r->space == SP_LOCAL && (offset & 7) + bytes <= 8) {  /* nobody else's: no need to be atomic */
+        r->shadow[offset >> 3] |= (uint8_t)(((1u << bytes) - 1) << (offset & 7));
+        return;
+    }
     sim_shadow_set(r->shadow, offset, bytes);
 }
 
