@@ -38,17 +38,15 @@ static void follows(analysis *a, const sim_operand *from, const sim_operand *to)
     a->marks[to->reg] |= CHAINED;
 }
 
-/* and with a constant that keeps at least half of the bits: a field is cleared */
+/* and with a constant whose zeros lie side by side: a field is cleared */
 static bool clears(const sim_statement *s)
 {
     if (!is(s, "and") || s->operand_count != 3 || s->operands[2].kind != O_INT) return false;
-    uint64_t v = (uint64_t)s->operands[2].value;
-    switch (s->types[0]) {
-    case T_B16: return sim_popcount((uint32_t)v & 0xff) >= 4;
-    case T_B32: return sim_popcount((uint32_t)v) >= 16;
-    case T_B64: return sim_popcount((uint32_t)v) + sim_popcount((uint32_t)(v >> 32)) >= 32;
-    default:    return false;
-    }
+    uint64_t v = (uint64_t)s->operands[2].value, all = UINT64_MAX;
+    if (s->types[0] == T_B32) all = UINT32_MAX;
+    if (s->types[0] == T_B16) all = v < 256 ? 255 : 65535;
+    uint64_t zeros = ~v & all;
+    return zeros && !((zeros + (zeros & (0 - zeros))) & zeros);
 }
 
 /* May this load be of the thread's own memory? */
