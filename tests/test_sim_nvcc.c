@@ -811,6 +811,18 @@ static void test_warps(void)
         EQUAL_ARRAYS("tiles", have, want, 128 * 6, "%u");
         free(have);
     }
+    out = alloc(192 * 8);
+    static uint32_t big[384];
+    for (uint32_t first = 0; first < 192; first += 64) {
+        uint32_t total = 0;
+        for (uint32_t t = first; t < first + 64; t++) big[2 * t + 1] = total += mix(t) & 0xffff;
+        for (uint32_t t = first; t < first + 64; t++) big[2 * t] = total;
+    }
+    if (runs("big_tiles", 1, 192, 0, params)) {
+        uint32_t *have = download(out, 192 * 8);
+        EQUAL_ARRAYS("big_tiles", have, big, 384, "%u");
+        free(have);
+    }
     enum { GRID = 40, BLOCK = 64, N = GRID * BLOCK };
     static uint32_t data[2 * N], next[2 * N];
     uint32_t steps = 6;
@@ -1035,6 +1047,50 @@ static void test_calls(void)
     }
 }
 
+typedef struct fields { unsigned a : 3, b : 7; signed c : 5; unsigned long long d : 40; } fields;
+
+static void test_classes(void)
+{
+    static uint32_t want[64];
+    static uint64_t wide[64];
+    dptr out = alloc(64 * 4);
+    void *params[] = { &out };
+    for (uint32_t t = 0; t < 64; t++) want[t] = (2 + t) * 11 + (t & 1 ? (t + 1) * 7 : t + 8) * 1000;
+    if (runs("members", 1, 64, 0, params)) {
+        uint32_t *have = download(out, 64 * 4);
+        EQUAL_ARRAYS("members", have, want, 64, "%u");
+        free(have);
+    }
+    out = alloc(64 * 8);
+    for (uint32_t t = 0; t < 64; t++) {
+        fields x;
+        memset(&x, 0, sizeof x);
+        x.a = t & 7;
+        x.b = (t * 3 + 1) & 127;
+        x.c = (int)(((0u - t) & 31) ^ 16) - 16;
+        x.d = t * 1000000007ull;
+        wide[t] = x.a + x.b * 10u + (uint64_t)(int64_t)(x.c * 1000) + x.d;
+    }
+    if (runs("bit_fields", 1, 64, 0, params)) {
+        uint64_t *have = download(out, 64 * 8);
+        EQUAL_ARRAYS("bit_fields", have, wide, 64, "%lu");
+        free(have);
+    }
+    out = alloc(64 * 4);
+    for (uint32_t t = 0; t < 64; t++) {
+        uint32_t values[20], r = 0;
+        for (uint32_t k = 0; k < 20; k++) values[k] = mix(t * 20 + k);
+        qsort(values, 20, 4, ascending);
+        for (int k = 0; k < 20; k++) r = r * 31 + values[k];
+        want[t] = r;
+    }
+    if (runs("tree", 1, 64, 0, params)) {
+        uint32_t *have = download(out, 64 * 4);
+        EQUAL_ARRAYS("tree", have, want, 64, "%u");
+        free(have);
+    }
+}
+
 /* --- the run-time system ---------------------------------------------------------------------- */
 
 /* What the kernel writes to stdout, taken at the file descriptor. */
@@ -1147,7 +1203,7 @@ static void run_variant(const variant *v)
 {
     static const struct { const char *file; void (*test)(void); } tests[] = {
         { "integers", test_integers }, { "packed", test_packed }, { "floats", test_floats }, { "halves", test_halves },
-        { "atomics", test_atomics }, { "warps", test_warps }, { "tiles", test_tiles }, { "calls", test_calls },
+        { "atomics", test_atomics }, { "warps", test_warps }, { "tiles", test_tiles }, { "calls", test_calls }, { "calls", test_classes },
         { "system", test_system } };
     now = v;
     int code = refused(v->text);
@@ -1171,7 +1227,7 @@ static int run_device(int argc, char **argv, const char *device)
     if (!read_archive("tests/nvcc/ptx.tar.gz")) printf("skip: tests/nvcc/ptx.tar.gz cannot be unpacked (gzip?)\n");
     for (int k = 0; k < variant_count; k++) {
         char name[96];
-        snprintf(name, sizeof name, "%s.%s.%s", variants[k].file, variants[k].mode, variants[k].arch);
+        snprintf(name, sizeof name, "%.31s.%.7s.%.7s", variants[k].file, variants[k].mode, variants[k].arch);
         if (hundred != !strcmp(variants[k].arch, "100") || (only && !strstr(name, only))) continue;
         run_variant(&variants[k]);
     }

@@ -114,3 +114,60 @@ extern "C" __global__ void stack_arrays(uint32_t *out)
     for (uint32_t k = 0; k < n; k++) sum = sum * 7u + a[n - 1u - k];
     out[t] = sum;
 }
+
+struct root { uint32_t x; __device__ virtual uint32_t f() { return 1; } };
+struct left : virtual root { __device__ uint32_t f() override { return 2 + x; } };
+struct right : virtual root { __device__ virtual uint32_t g() { return x; } };
+struct bottom : left, right { __device__ uint32_t g() override { return f() * 10; } };
+struct counter { uint32_t x; __device__ uint32_t plus(uint32_t k) { return x + k; } __device__ virtual uint32_t times(uint32_t k) { return x * k; } };
+
+extern "C" __global__ void members(uint32_t *out)
+{
+    uint32_t t = threadIdx.x;
+    bottom b;
+    b.x = t;
+    right *r = &b;
+    root *o = &b;
+    counter c;
+    c.x = t + 1u;
+    uint32_t (counter::*p)(uint32_t) = t & 1u ? &counter::times : &counter::plus;
+    out[t] = r->g() + o->f() + (c.*p)(7u) * 1000u;
+}
+
+struct fields { unsigned a : 3, b : 7; signed c : 5; unsigned long long d : 40; };
+
+extern "C" __global__ void bit_fields(uint64_t *out)
+{
+    uint32_t t = threadIdx.x;
+    fields x;
+    x.a = t; x.b = t * 3u; x.c = -(int)t; x.d = t * 1000000007ull;
+    fields y = x;
+    y.b++;
+    out[t] = y.a + y.b * 10u + (uint64_t)(y.c * 1000) + y.d;
+}
+
+struct node { node *l, *r; uint32_t v; };
+
+__device__ node *insert(node *n, uint32_t v)
+{
+    if (!n) { n = new node; n->l = n->r = NULL; n->v = v; }
+    else if (v < n->v) n->l = insert(n->l, v);
+    else n->r = insert(n->r, v);
+    return n;
+}
+
+__device__ uint32_t take_down(node *n, uint32_t before)
+{
+    if (!n) return before;
+    uint32_t r = take_down(n->l, before) * 31u + n->v;
+    r = take_down(n->r, r);
+    delete n;
+    return r;
+}
+
+extern "C" __global__ void tree(uint32_t *out)
+{
+    node *top = NULL;
+    for (uint32_t k = 0; k < 20; k++) top = insert(top, mix(threadIdx.x * 20u + k));
+    out[threadIdx.x] = take_down(top, 0);
+}

@@ -46,6 +46,17 @@ extern "C" __global__ void tiles(uint32_t *out)
     block.sync();
 }
 
+// Tiles of more than a warp work through the system's part of shared memory.
+extern "C" __global__ void big_tiles(uint32_t *out)
+{
+    cg::thread_block block = cg::this_thread_block();
+    cg::thread_block_tile<64> t = cg::tiled_partition<64>(block);
+    uint32_t r = (uint32_t)block.thread_rank(), v = mix(r) & 0xffffu;
+    out[2 * r] = cg::reduce(t, v, cg::plus<uint32_t>());
+    t.sync();
+    out[2 * r + 1] = cg::inclusive_scan(t, v);
+}
+
 // All blocks meet, again and again.
 extern "C" __global__ void grid_steps(uint32_t *data, uint32_t steps)
 {
