@@ -307,9 +307,8 @@ static void test_memory(void)
     int bad = 0;
     /* vectors, sub-words, sign extension, local arrays, generic addresses, constants, initialisers */
     SAME(run_out(HEAD
-                 ".const .align 4 .u32 tab[4] = { 11, 0x16, 0b100001, 054 };\n.global .align 8 .u64 ptr = "
-                 "generic(tab2);\n"
-                 ".global .align 4 .s32 tab2[2] = { -5, 6 };\n" OUT
+                 ".const .align 4 .u32 tab[4] = { 11, 0x16, 0b100001, 054 };\n"
+                 ".global .align 4 .s32 tab2[2] = { -5, 6 };\n.global .align 8 .u64 ptr = generic(tab2);\n" OUT
                  ".local .align 16 .b8 st[32]; mov.u64 d2, st; cvta.local.u64 d3, d2;\n"
                  "st.local.v4.u32 [d2], {1, 2, 3, 4}; st.u8 [d3+5], 0xff; ld.local.u32 r1, [st+4]; "
                  "ld.local.s8 r2, [d2+5]; st.global.v2.u32 [d0], {r1, r2};\n"

@@ -115,6 +115,7 @@ int sim_memory_free(uint64_t base, int kind)
 /* Frees what a context still has; freed records stay, to tell a use after free. */
 void sim_memory_free_context(sim_context *c)
 {
+    sim_heap_release(c);
     for (uint32_t k = 0; k < device_count; k++)
         if (device_list[k]->context == c && !device_list[k]->freed) unmap(device_list[k]);
     for (uint32_t k = 0; k < host_count;) {
@@ -125,6 +126,7 @@ void sim_memory_free_context(sim_context *c)
 
 sim_allocation *sim_memory_find(uint64_t address)
 {
+    if (SIM_UNLIKELY(address - SIM_HEAP_BASE < SIM_HEAP_SPAN)) return sim_heap_find(address);
     sim_allocation *a = search(device_list, device_count, address);
     if (a && !a->freed && address - a->base < a->size) return a;
     a = search(host_list, host_count, address);
@@ -143,6 +145,7 @@ void sim_memory_describe(uint64_t address, uint64_t size, char *out, size_t cap)
     if (lo < device_count) after = device_list[lo];
     char what[160];
     (void)size;
+    if (sim_heap_describe(address, out, cap)) return;
     if (address < 4096) { snprintf(out, cap, "a null pointer"); return; }
     if (before) {
         uint64_t end = before->base + before->size, off = address - before->base;
@@ -221,6 +224,10 @@ void sim_shadow_set(uint8_t *shadow, uint64_t offset, uint64_t bytes)
 
 void sim_shadow_clear(uint8_t *shadow, uint64_t offset, uint64_t bytes)
 {
+    if (bytes && (offset & 7) + bytes <= 8) {                 /* within one byte of the shadow: a register's worth */
+        shadow[offset >> 3] &= (uint8_t)~(((1u << bytes) - 1) << (offset & 7));
+        return;
+    }
     for (uint64_t k = offset; k < offset + bytes;) {
         if (!(k & 7) && offset + bytes - k >= 8) {
             uint64_t n = (offset + bytes - k) >> 3;

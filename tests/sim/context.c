@@ -62,7 +62,9 @@ __attribute__((destructor)) static void at_unload(void)
 {
     while (contexts) destroy(contexts);
     sim_exec_shutdown();
+    sim_output_flush(false);
     sim_memory_release_all();
+    ptxsim_report_clear();
 }
 #endif
 

@@ -18,18 +18,33 @@ static const char *const entry_names[E_COUNT] = {
 #undef X
 };
 
+static int entered;                    /* under the lock */
+
 int sim_enter(int entry, bool needs_init)
 {
     atomic_fetch_add_explicit(&calls[entry], 1, memory_order_relaxed);
     if (SIM_UNLIKELY(atomic_load_explicit(&fail_in[entry], memory_order_relaxed))
         && atomic_fetch_sub(&fail_in[entry], 1) == 1) return atomic_load(&fail_code[entry]);
     pthread_mutex_lock(&lock);
+    entered = entry;
     if (needs_init && !initialised) return sim_leave(CU_NOT_INITIALIZED);
     return CU_OK;
 }
 
+/* Where the host waits for a device, what kernels printed comes out. */
+static bool synchronises(int entry)
+{
+    static const short those[] = {
+        E_cuCtxSynchronize, E_cuStreamSynchronize, E_cuEventSynchronize, E_cuMemcpyHtoD_v2, E_cuMemcpyDtoH_v2,
+        E_cuMemcpyDtoD_v2, E_cuMemcpy, E_cuModuleLoadData, E_cuModuleLoadDataEx, E_cuModuleUnload,
+        E_cuCtxDestroy_v2, E_cuDevicePrimaryCtxRelease_v2, E_cuDevicePrimaryCtxReset_v2 };
+    for (size_t k = 0; k < sizeof those / sizeof *those; k++) if (those[k] == entry) return true;
+    return false;
+}
+
 int sim_leave(int code)
 {
+    if (synchronises(entered)) sim_output_flush(true);
     pthread_mutex_unlock(&lock);
     return code;
 }
@@ -555,7 +570,7 @@ SIM_API cuFuncGetAttribute(int *out, int attribute, void *function)
     case 0: *out = (int)max_threads(k); break;
     case 1: *out = (int)k->static_shared; break;
     case 2: *out = 0; break;
-    case 3: *out = (int)k->local_bytes; break;
+    case 3: *out = (int)k->local_fixed; break;
     case 4: *out = (int)register_estimate(k); break;
     case 5: *out = (int)k->module->target; break;
     case 6: *out = (int)sim_the_device()->sm; break;
@@ -667,6 +682,9 @@ static void fill_launch_constants(const sim_launch *l)
         case SR_DYNAMIC_SMEM: v = l->dynamic_shared; break;
         case SR_ONE: v = 1; break;
         case SR_RESERVED_END: case SR_RESERVED_CAP: v = k->shared_base; break;
+        case SR_RESERVED_OFFSET: v = k->shared_base + l->reserved_at; break;
+        case SR_ENVREG + 1: v = l->workspace >> 32; break;
+        case SR_ENVREG + 2: v = (uint32_t)l->workspace; break;
         default: break;
         }
         uint32_t *at = k->const_bank + (size_t)k->launch_specials[n].slot * SIM_LANES;
@@ -721,6 +739,7 @@ static int launch(sim_context *c, void *function, const uint32_t grid[3], const 
     l.block_count = blocks;
     l.grid_id = l.launch_serial = ++serial;
     l.resident_limit = resident > 4096 ? 4096 : resident;
+    if (!sim_launch_prepare(&l, cooperative)) { if (buffer != small) free(buffer); return CU_OUT_OF_MEMORY; }
     fill_launch_constants(&l);
     int code = sim_launch_run(&l);
     if (buffer != small) free(buffer);

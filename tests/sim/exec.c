@@ -304,6 +304,22 @@ static uint32_t warp_run(sim_warp *w, uint32_t budget)
                 }
                 pc++;
                 break;
+            case F_CALL: case F_RETURN: { /* lanes that go elsewhere come back to this instruction */
+                uint32_t target, group = m;
+                if (!m) { pc++; break; }
+                if (i->flow == F_RETURN) target = sim_return(w, &group);
+                else if (!sim_call(w, i, &group, pc, &target)) { w->issued += done; return done; }
+                if (group != active) {
+                    add_path(w, pc, m & ~group, P_RUN);
+                    add_path(w, pc + 1, active & ~m, P_RUN);
+                }
+                active = group;
+                pc = target;
+                if (!w->path_count) { stop = UINT32_MAX; if (done >= budget) goto pause; continue; }
+                stop = meet(w, pc, &active);
+                if (done >= budget || (!own_turn && lower_waits(w, pc))) goto pause;
+                continue;
+            }
             case F_SYNC: {
                 uint32_t gone = 0;
                 bool here = !m || synchronise(w, i, m, &gone);
@@ -448,9 +464,9 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
             b->local_shadow = aligned_alloc(64, (local / 8 + 127) / 64 * 64);
         }
         if (!b->local || !b->local_shadow) return false;
-        memset(b->local, 0xcd, local);
-        memset(b->local_shadow, 0, local / 8 + 1);
+        sim_local_begin(b, k, warps * SIM_LANES);
     }
+    if (k->has_calls && !sim_calls_begin(b, warps)) return false;
     if (!b->warp_capacity || !b->registers || !b->predicates || !b->shared_capacity) return false;
     b->worker = worker;
     b->launch = l;
@@ -464,6 +480,10 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
     if (l->shared_bytes) {
         memset(b->shared, 0xcd, l->shared_bytes);
         memset(b->shared_shadow, 0, l->shared_bytes / 8 + 1);
+    }
+    if (k->uses_reserved) {
+        memset(b->shared + l->reserved_at, 0, SIM_RESERVED_SHARED);
+        sim_shadow_set(b->shared_shadow, l->reserved_at, SIM_RESERVED_SHARED);
     }
     memset(b->barriers, 0, sizeof b->barriers);
     memset(b->barrier_masks, 0, (size_t)warps * 64);
@@ -490,7 +510,8 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         w->issued = 0;
         if (k->clear_registers || all) memset((char *)w->bank[0] + clear, 0xcd, bank - clear);
         fill_specials(b, w, all);
-        add_path(w, 0, w->live, P_RUN);
+        if (k->has_calls) w->calls = b->calls + (size_t)n * SIM_LANES;
+        add_path(w, k->entry, w->live, P_RUN);
     }
     worker->counts.c.blocks++;
     return true;
@@ -530,6 +551,8 @@ static bool block_run(sim_block *b, uint64_t slice)
 {
     sim_launch *l = b->launch;
     while (b->live_warps) {
+        const sim_counts *counts = &b->worker->counts;
+        uint64_t polls = counts->polls, stores = counts->c.global_store_requests;
         uint32_t ran = 0;
         for (uint32_t n = 0; n < b->warp_count; n++) {
             if (!b->warps[n].path_count) continue;
@@ -547,7 +570,8 @@ static bool block_run(sim_block *b, uint64_t slice)
             sim_warp_fault(w, SIM_ERROR_TIMEOUT);
             return true;
         }
-        if (ran >= slice) return false;
+        bool waits = counts->polls != polls && counts->c.global_store_requests == stores;
+        if (ran >= slice || waits) return false;              /* perhaps for another block */
         slice -= ran;
     }
     return true;
@@ -592,11 +616,13 @@ static void worker_run(sim_worker *w, sim_launch *l)
         if (at >= open) at = 0;
         if (block_run(w->blocks[at], BLOCK_SLICE)) {
             sim_block *b = w->blocks[at];
+            sim_output_block(b);
             w->blocks[at] = w->blocks[--open];
             w->blocks[open] = b;
             if (!open) at = 0;
         } else at++;
     }
+    while (open) sim_output_block(w->blocks[--open]);         /* a fault elsewhere stopped them */
     sim_count_merge(&w->counts);
     memset(&w->counts, 0, sizeof w->counts);
 }
@@ -618,7 +644,8 @@ static void free_worker(sim_worker *w)
         sim_block *b = w->blocks[k];
         if (!b) continue;
         free(b->warps); free(b->barrier_masks); free(b->registers); free(b->predicates); free(b->shared);
-        free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch);
+        free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch); free(b->printed);
+        sim_calls_free(b);
         free(b);
     }
     free(w->blocks);
@@ -701,6 +728,7 @@ int sim_launch_run(sim_launch *l)
         pool.launch = NULL;
         pthread_mutex_unlock(&pool.lock);
     }
+    sim_output_launch(l);
     return atomic_load(&l->error);
 }
 

@@ -1,14 +1,14 @@
-/* lower.c - from statements to code: operand checks, slots, control flow, calls (inlined), barriers,
- * moves.
+/* lower.c - from statements to code: operand checks, slots, control flow, barriers, moves.
  *
- * Each function is lowered once by itself, which finds its errors; an entry's code is kept. Calls are
- * inlined, so a frame is one copy of a function with its own slots, labels and variables. Loads, stores,
- * atomics, conversions and warp-wide instructions are in lower_memory.c. */
+ * The code of an entry is that of all functions which it can reach, each once, callees first, so that
+ * a warp whose lowest path runs first is done with a call before it goes on. A frame is a function while
+ * it is lowered: its slots, labels and variables; the frames of a kernel are made by calls.c. Loads,
+ * stores, atomics, conversions and warp-wide instructions are in lower_memory.c. */
 #include "sim.h"
 #include "lower.h"
 #include <stdarg.h>
 
-enum { SPECIAL_SLOTS = 32, MAX_CODE = 1 << 22, MAX_INLINE = 64 };
+enum { SPECIAL_SLOTS = 32, MAX_CODE = 1 << 22 };
 
 /* --- messages --------------------------------------------------------------------------------- */
 
@@ -124,8 +124,14 @@ uint32_t sim_constant(sim_lower *lw, uint64_t value, uint32_t width)
 
 uint32_t sim_temporary(sim_lower *lw, uint32_t width)
 {
-    uint32_t at = lw->k->reg_slots;
-    lw->k->reg_slots += width;
+    sim_kernel *k = lw->k;
+    uint32_t at = k->reg_slots;
+    k->reg_slots += width;
+    if (width == 1) return at;
+    for (uint32_t n = at; n < k->reg_slots; n += 2) {
+        k->pairs = grow(lw, k->pairs, k->pair_count, &lw->pair_capacity, sizeof *k->pairs);
+        k->pairs[k->pair_count++] = n;
+    }
     return at;
 }
 
@@ -145,6 +151,7 @@ uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o)
 {
     sim_kernel *k = lw->k;
     uint32_t width = o->type == T_U64 ? 2 : 1;
+    if (o->special == SR_RESERVED_OFFSET) k->uses_reserved = true;
     switch (o->special) {
     case SR_CLOCK:
     case SR_CLOCK_HI:
@@ -534,18 +541,26 @@ bool sim_symbol_address(sim_lower *lw, const sim_symbol *y, uint64_t *address, s
     for (sim_placed *p = list; p; p = p->next) if (p->symbol == y) { *address = p->offset; return true; }
     if (y->space == SP_LOCAL || y->space == SP_PARAM) {
         sim_placed *p = sim_alloc(lw->m, sizeof *p);
-        uint64_t at = ((uint64_t)lw->local_used + y->align - 1) / y->align * y->align;
+        uint32_t *used = lw->frame->r.on_stack ? &lw->frame->stack_used : &lw->local_used;
+        uint64_t at = ((uint64_t)*used + y->align - 1) / y->align * y->align;
         if (at + y->size > 512 * 1024)
             sim_fatal(lw->m, lw->s->line, "Local memory of '%s' exceeds 512 KiB", lw->k->function->name);
         p->symbol = y;
         p->offset = (uint32_t)at;
         p->next = lw->frame->placed;
         lw->frame->placed = p;
-        lw->local_used = (uint32_t)(at + y->size);
+        *used = (uint32_t)(at + y->size);
         *address = p->offset;
         return true;
     }
     return false;
+}
+
+/* The address of this variable counts from the frame pointer. */
+bool sim_on_stack(const sim_lower *lw, const sim_symbol *y)
+{
+    while (y->alias) y = y->alias;
+    return lw->frame->r.on_stack && (y->space == SP_LOCAL || y->space == SP_PARAM);
 }
 
 void sim_vector_mov(sim_warp *w, const sim_ins *i, uint32_t mask)
@@ -595,6 +610,7 @@ static void lower_vector_mov(sim_lower *lw, const sim_statement *s, sim_type t)
         }
         if (!pack && o->kind == O_SINK) at[k] = UINT32_MAX;
         else at[k] = pack ? sim_source_of(lw, o, 1, e, 0) : sim_dest_of(lw, o, 0, e, 0);
+        if (pack && o->kind == O_REG && lw->note_count) lw->notes[lw->note_count - 1].pack = true;
     }
     if (pack) {
         uint32_t dest = sim_dest(lw, 0, t, 0);
@@ -655,9 +671,25 @@ void sim_lower_mov(sim_lower *lw, const sim_statement *s)
         }
         const sim_symbol *y = a->symbol;
         while (y->alias) y = y->alias;
-        if (y->kind == SYM_FUNC) slot = sim_constant(lw, 0, width_of(t));
-        else if (sim_symbol_address(lw, y, &address, &space))
+        if (y->kind == SYM_FUNC) slot = sim_constant(lw, cut(y->function->address, t), width_of(t));
+        else if (sim_symbol_address(lw, y, &address, &space)) {
             slot = sim_constant(lw, cut(address + (uint64_t)a->value, t), width_of(t));
+            if (sim_on_stack(lw, y)) {
+                sim_ins *i = sim_emit(lw, sim_op_handler(width_of(t) == 2 ? OP_add_64 : OP_add_32), F_PLAIN);
+                i->a = slot;
+                i->b = lw->k->frame_pointer;
+                if (width_of(t) == 1) { /* the low half of the frame pointer */
+                    i->fn = sim_op_handler(OP_low_half);
+                    i->a = i->b;
+                    i->d = sim_temporary(lw, 1);
+                    uint32_t low = i->d;
+                    i = sim_emit(lw, sim_op_handler(OP_add_32), F_PLAIN);
+                    i->a = slot;
+                    i->b = low;
+                }
+                slot = i->d = sim_temporary(lw, width_of(t));
+            }
+        }
         else { sim_mismatch(lw, 1, "'%s' has no address", a->name); return; }
     } else slot = sim_source(lw, 1, t, 0);
     uint32_t dest = sim_dest(lw, 0, t, 0);
@@ -728,9 +760,8 @@ void sim_lower_ret(sim_lower *lw, const sim_statement *s)
 {
     (void)s;
     if (!sim_operands_between(lw, 0, 0)) return;
-    if (!lw->frame->caller) { sim_emit(lw, sim_nop, F_EXIT); return; }
-    sim_emit(lw, sim_nop, F_BRANCH);                          /* to the end of the inlined copy */
-    add_fixup(lw, lw->k->code_count - 1, lw->frame->function->statement_count);
+    if (lw->frame->function->is_entry) sim_emit(lw, sim_nop, F_EXIT);
+    else sim_routine_end(lw, lw->frame);
 }
 
 void sim_lower_exit(sim_lower *lw, const sim_statement *s)
@@ -789,169 +820,17 @@ void sim_lower_bar(sim_lower *lw, const sim_statement *s)
     i->x = s->form->x | (sim_mod(&s->mods, M_aligned) ? X_ALIGNED : 0);
 }
 
-/* --- calls: inlined --------------------------------------------------------------------------- */
+/* --- functions -------------------------------------------------------------------------------- */
 
-static void lower_body(sim_lower *lw, sim_frame *frame);
-
-static sim_frame *new_frame(sim_lower *lw, sim_function *f)
+sim_frame *sim_new_frame(sim_lower *lw, sim_function *f)
 {
     sim_frame *frame = sim_alloc(lw->m, sizeof *frame);
     frame->function = f;
-    frame->caller = lw->frame;
-    frame->depth = lw->frame ? lw->frame->depth + 1 : 0;
+    frame->r.function = f;
     frame->slots = sim_alloc(lw->m, (f->register_count + 1) * sizeof *frame->slots);
     frame->labels = sim_alloc(lw->m, (f->statement_count + 1) * sizeof *frame->labels);
     return frame;
 }
-
-/* One argument: a .param variable of the caller is shared with the callee; anything else is moved or
- * stored. */
-static bool bind_argument(sim_lower *lw, sim_frame *inner, const sim_symbol *formal,
-                          const sim_operand *actual, bool result)
-{
-    sim_type t = (sim_type)formal->type;
-    const sim_symbol *y = actual->kind == O_SYMBOL ? actual->symbol : NULL;
-    if (formal->kind == SYM_REG) {
-        sim_frame *outer = lw->frame;
-        if (actual->kind == O_REG ? sim_types[actual->type].bytes != sim_types[t].bytes
-                                        || (actual->type == T_PRED) != (t == T_PRED)
-                                  : actual->kind != O_INT && actual->kind != O_FLOAT)
-            return false;
-        if (t == T_PRED) return false;
-        lw->frame = inner;
-        uint32_t slot = sim_register_slot(lw, formal->index);
-        lw->frame = outer;
-        uint32_t a = sim_source_of(lw, actual, 0, t, 0);
-        sim_ins *i = sim_emit(lw, sim_op_handler(width_of(t) == 2 ? OP_mov_64 : OP_mov_32), F_PLAIN);
-        i->d = slot; i->a = a;
-        sim_note(lw, slot, false, true, formal->name);
-        lw->notes[lw->note_count - 1].code = lw->k->code_count - 1;
-        return true;
-    }
-    if (y && y->kind == SYM_VAR && y->space == SP_PARAM) {
-        uint64_t offset;
-        sim_space space;
-        if (y->size != formal->size || (y->is_formal && y->function->is_entry)) return false;
-        if (!sim_symbol_address(lw, y, &offset, &space)) return false;
-        sim_placed *p = sim_alloc(lw->m, sizeof *p);
-        p->symbol = formal;
-        p->offset = (uint32_t)offset;
-        p->next = inner->placed;
-        inner->placed = p;
-        return true;
-    }
-    if (formal->is_array
-        || (actual->kind == O_REG ? sim_types[actual->type].bytes != sim_types[t].bytes
-                                  : actual->kind != O_INT && actual->kind != O_FLOAT))
-        return false;
-    uint64_t offset; /* a register for a .param formal: through its memory */
-    sim_space space;
-    sim_frame *outer = lw->frame;
-    lw->frame = inner;
-    bool placed = sim_symbol_address(lw, formal, &offset, &space);
-    lw->frame = outer;
-    if (!placed || result) return placed && !result;
-    uint32_t list = sim_list_begin(lw, 1), value = sim_source_of(lw, actual, 0, t, 0);
-    sim_ins *i = sim_emit(lw, sim_st, F_MEMORY);
-    lw->k->lists[list] = value;
-    i->list = list;
-    i->a = sim_constant(lw, offset, 2);
-    i->q = 1;
-    i->space = SP_LOCAL;
-    i->size = sim_types[t].bytes;
-    i->count = 1;
-    if (width_of(t) == 2) lw->k->lists[list] |= SIM_WIDE;
-    return true;
-}
-
-void sim_lower_call(sim_lower *lw, const sim_statement *s)
-{
-    const sim_operand *o = s->operands, *target, *returns = NULL, *args = NULL;
-    uint32_t n = s->operand_count, k = 0;
-    static const sim_operand none = { .kind = O_LIST };
-    if (k < n && o[k].kind == O_LIST) returns = &o[k++];
-    if (k >= n) { sim_mismatch(lw, 0, "expected a function"); return; }
-    target = &o[k++];
-    if (k < n && o[k].kind == O_LIST) args = &o[k++];
-    if (args && !args->count) { sim_mismatch(lw, k - 1, "an empty argument list is left out"); return; }
-    if (!returns) returns = &none;
-    if (!args) args = &none;
-    const sim_symbol *y = target->kind == O_SYMBOL ? target->symbol : NULL;
-    while (y && y->alias) y = y->alias;
-    if (target->kind == O_REG) { wrong(lw, "Indirect calls are not implemented by this CPU driver"); return; }
-    if (!y || y->kind != SYM_FUNC) {
-        wrong(lw, "Call to '%s' requires call prototype", target->name ? target->name : "?");
-        return;
-    }
-    sim_function *f = y->function;
-    if (args->count != f->param_count || returns->count != f->return_count) {
-        sim_mismatch(lw, 0, "'%s' takes %u arguments and returns %u", f->name, f->param_count,
-                     f->return_count);
-        return;
-    }
-    if (f->is_entry) { wrong(lw, "Entry '%s' cannot be called", f->name); return; }
-    if (!f->has_body) {
-        if (!strcmp(f->name, "__assertfail")) { sim_emit(lw, sim_nop, F_TRAP)->op = 1; return; }
-        if (!strcmp(f->name, "vprintf")) { sim_emit(lw, sim_nop, F_PLAIN); return; }
-        if (lw->m->error_count == 0)
-            wrong(lw, "Function '%s' has no body; linking is not implemented by this CPU driver", f->name);
-        return;
-    }
-    if (f->busy) { wrong(lw, "Recursion ('%s') is not implemented by this CPU driver", f->name); return; }
-    if (lw->frame->depth >= MAX_INLINE) { wrong(lw, "Calls nested too deeply"); return; }
-    uint32_t before = lw->k->code_count;
-    sim_frame *inner = new_frame(lw, f);
-    const sim_symbol *formal = f->params;
-    bool good = true;
-    for (uint32_t a = 0; a < args->count; a++, formal = formal->list_next)
-        good &= bind_argument(lw, inner, formal, &args->items[a], false);
-    formal = f->returns;
-    for (uint32_t a = 0; a < returns->count; a++, formal = formal->list_next) {
-        if (formal->kind == SYM_REG) continue;
-        good &= bind_argument(lw, inner, formal, &returns->items[a], true);
-    }
-    if (!good) { sim_mismatch(lw, 0, "an argument differs in kind or size from the formal one"); return; }
-    sim_ins *skip = NULL;
-    uint32_t skip_at = 0;
-    int32_t guard = s->guard;
-    if (guard >= 0) { /* the whole copy is skipped where the guard is off */
-        skip = sim_emit(lw, sim_nop, F_BRANCH);
-        skip->guard = (uint16_t)sim_register_slot(lw, (uint32_t)guard);
-        skip->guard_negate = !s->guard_negate;
-        skip->imm = 0;
-        skip_at = lw->k->code_count - 1;
-        if (skip_at != before) {
-            sim_ins t = lw->k->code[skip_at];
-            memmove(&lw->k->code[before + 1], &lw->k->code[before], (skip_at - before) * sizeof t);
-            lw->k->code[before] = t;
-            skip_at = before;
-        }
-    }
-    sim_frame *outer = lw->frame;
-    const sim_statement *call = lw->s;
-    sim_emit(lw, sim_nop, F_PLAIN)->last = 1;                 /* the call itself, for the count */
-    f->busy = true;
-    lower_body(lw, inner);
-    f->busy = false;
-    lw->frame = outer;
-    lw->s = call;
-    formal = f->returns;
-    for (uint32_t a = 0; a < returns->count; a++, formal = formal->list_next) {
-        if (formal->kind != SYM_REG) continue;
-        uint32_t d = sim_dest_of(lw, &returns->items[a], 0, (sim_type)formal->type, 0);
-        sim_frame *now = lw->frame;
-        lw->frame = inner;
-        uint32_t from = sim_register_slot(lw, formal->index);
-        lw->frame = now;
-        sim_ins *i = sim_emit(
-            lw, sim_op_handler(width_of((sim_type)formal->type) == 2 ? OP_mov_64 : OP_mov_32), F_PLAIN);
-        i->d = d; i->a = from;
-    }
-    if (guard >= 0) lw->k->code[skip_at].imm = lw->k->code_count;
-    sim_emit(lw, sim_nop, F_PLAIN);
-}
-
-/* --- functions -------------------------------------------------------------------------------- */
 
 static void lower_statement(sim_lower *lw, const sim_statement *s)
 {
@@ -960,8 +839,7 @@ static void lower_statement(sim_lower *lw, const sim_statement *s)
     snprintf(lw->full, sizeof lw->full, "%s", s->form->name);
     if (s->form->lower) s->form->lower(lw, s);
     else lower_table(lw, s);
-    bool call = s->form->lower == sim_lower_call;
-    if (s->guard >= 0 && !call) {
+    if (s->guard >= 0) {
         uint32_t p = sim_register_slot(lw, (uint32_t)s->guard);
         sim_note(lw, p, true, false, "(guard)");
         lw->notes[lw->note_count - 1].code = before;
@@ -972,7 +850,8 @@ static void lower_statement(sim_lower *lw, const sim_statement *s)
             lw->k->code[k].guard_negate = s->guard_negate;
         }
     }
-    if (!call && lw->k->code_count > before) lw->k->code[lw->k->code_count - 1].last = 1;
+    if (lw->k->code_count > before && s->form->lower != sim_lower_call)
+        lw->k->code[lw->k->code_count - 1].last = 1;
     sim_note_end(lw, first_note);
 }
 
@@ -980,42 +859,42 @@ static void lower_body(sim_lower *lw, sim_frame *frame)
 {
     sim_function *f = frame->function;
     lw->frame = frame;
+    lw->s = NULL;
+    sim_find_copies(lw, frame);
+    sim_routine_begin(lw, frame);
     for (uint32_t k = 0; k < f->statement_count; k++) {
         frame->labels[k] = lw->k->code_count;
         lower_statement(lw, &f->body[k]);
     }
     frame->labels[f->statement_count] = lw->k->code_count;
+    lw->s = NULL;
+    if (f->is_entry) sim_emit(lw, sim_nop, F_EXIT)->last = 1; /* falling off the end */
+    else sim_routine_end(lw, frame);
+    frame->r.slot_hi = lw->k->reg_slots;
+    frame->r.pair_hi = lw->k->pair_count;
+    frame->r.pred_hi = lw->k->preds;
+    frame->r.local_hi = lw->local_used;
 }
 
 /* Static shared variables get their offsets before the code is emitted, in the order of their declaration. */
-static bool uses_symbol(const sim_operand *o, const sim_symbol *y)
+bool sim_uses_symbol(const sim_operand *o, const sim_symbol *y)
 {
     const sim_symbol *z = o->symbol;
     if (o->kind == O_SYMBOL) { while (z && z->alias) z = z->alias; if (z == y) return true; }
     if (o->items)
         for (uint32_t k = 0; k < (o->kind == O_ADDRESS ? 1u : o->count); k++)
-            if (uses_symbol(&o->items[k], y)) return true;
+            if (sim_uses_symbol(&o->items[k], y)) return true;
     return false;
 }
 
-static bool function_uses(sim_function *f, const sim_symbol *y, uint32_t depth)
+static bool used(const sim_lower *lw, const sim_symbol *y)
 {
-    if (depth > 32) return false;
-    for (uint32_t k = 0; k < f->statement_count; k++) {
-        const sim_statement *s = &f->body[k];
-        for (uint32_t n = 0; n < s->operand_count; n++) {
-            if (uses_symbol(&s->operands[n], y)) return true;
-            const sim_symbol *z = s->operands[n].kind == O_SYMBOL ? s->operands[n].symbol : NULL;
-            while (z && z->alias) z = z->alias;
-            if (s->form->lower == sim_lower_call && z && z->kind == SYM_FUNC && z->function != f
-                && z->function->has_body && !z->function->busy) {
-                f->busy = true;
-                bool found = function_uses(z->function, y, depth + 1);
-                f->busy = false;
-                if (found) return true;
-            }
+    for (const sim_frame *frame = lw->frames; frame; frame = frame->next)
+        for (uint32_t k = 0; k < frame->function->statement_count; k++) {
+            const sim_statement *s = &frame->function->body[k];
+            for (uint32_t n = 0; n < s->operand_count; n++)
+                if (sim_uses_symbol(&s->operands[n], y)) return true;
         }
-    }
     return false;
 }
 
@@ -1024,7 +903,7 @@ static void place_shared_symbol(sim_lower *lw, sim_symbol *y, uint64_t *at, uint
 {
     sim_kernel *k = lw->k;
     if (y->space != SP_SHARED || (y->size == 0) != dynamic) return;
-    if (!function_uses((sim_function *)(uintptr_t)k->function, y, 0)) return;
+    if (!used(lw, y)) return;
     if (dynamic) {
         if (y->align > *dynamic_align) *dynamic_align = y->align;
         lw->has_dynamic = true;
@@ -1072,7 +951,8 @@ void sim_kernel_free(sim_kernel *k)
 {
     if (!k) return;
     free(k->code); free(k->lists); free(k->const_bank); free(k->specials); free(k->launch_specials);
-    free(k->params); free(k->consts); free(k->shared_symbols); free(k->watches);
+    free(k->params); free(k->consts); free(k->shared_symbols); free(k->watches); free(k->routines);
+    free(k->pairs);
     k->magic = 0;
     free(k);
 }
@@ -1100,18 +980,19 @@ static void lower_function(sim_module *m, sim_function *f)
     k->special_slots = SPECIAL_SLOTS;
     k->preds = 1;
     k->const_slots = 1;
+    sim_collect_frames(lw, f);
     place_shared(lw);
-    f->busy = true;
-    lower_body(lw, new_frame(lw, f));
-    f->busy = false;
-    lw->s = NULL;
-    sim_emit(lw, sim_nop, F_EXIT)->last = 1;                  /* falling off the end */
+    sim_place_calls(lw);
+    for (sim_frame *frame = lw->frames; frame; frame = frame->next) {
+        frame->function->checked = true;
+        lower_body(lw, frame);
+    }
+    sim_settle_calls(lw);
     for (uint32_t n = 0; n < lw->fixup_count; n++)
         k->code[lw->fixups[n].ins].imm = lw->fixups[n].frame->labels[lw->fixups[n].statement];
     free(lw->fixups);
     lw->fixups = NULL;
     if (k->preds > 65535) sim_fatal(m, f->line, "Too many predicates");
-    k->local_bytes = (lw->local_used + 15) / 16 * 16;
     k->const_bank = malloc((size_t)k->const_slots * SIM_LANES * 4);
     if (!k->const_bank) { m->out_of_memory = true; longjmp(*m->bail, 1); }
     memset(k->const_bank, 0, (size_t)k->const_slots * SIM_LANES * 4);
@@ -1153,15 +1034,15 @@ static void place_variables(sim_module *m)
                     sim_symbol *target = NULL;
                     for (sim_symbol *z = m->variables; z; z = z->list_next)
                         if (!strcmp(z->name, r->name)) target = z;
-                    bool function = false;
+                    uint64_t function = 0;
                     for (sim_function *g = m->functions; g; g = g->next)
-                        function |= !strcmp(g->name, r->name);
+                        if (!strcmp(g->name, r->name)) function = g->address;
                     if (!target && !function) {
                         sim_error(m, r->line, "Unknown symbol '%s'", r->name);
                         continue;
                     }
-                    uint64_t value = ((target ? target->address : 0) + (uint64_t)r->addend)
-                                     >> (r->shift & 63);
+                    uint64_t value = (target ? target->address : function) + (uint64_t)r->addend;
+                    if (r->mask) value = (value & r->mask) >> (r->shift & 63);
                     sim_allocation *a = sim_memory_find(y->address);
                     if (a) memcpy(a->host + r->offset, &value, r->bytes);
                 }
@@ -1179,9 +1060,8 @@ static void place_variables(sim_module *m)
 void sim_lower_module(sim_module *m)
 {
     m->shared_base = sim_the_device()->sm >= 90 ? 0x400 : 0;
+    sim_prepare_functions(m);
     place_variables(m);
-    for (sim_function *f = m->functions; f; f = f->next) {
-        if (!f->has_body) continue;
-        lower_function(m, f);
-    }
+    for (sim_function *f = m->functions; f; f = f->next)
+        if (f->has_body && (f->is_entry || !f->checked)) lower_function(m, f);
 }

@@ -27,6 +27,8 @@ void sim_lower_ret(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_exit(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_trap(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_call(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_alloca(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_stack(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_bar(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_warp_sync(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_shfl(struct sim_lower *lw, const sim_statement *s);
@@ -48,14 +50,18 @@ bool sim_wgmma_used(const sim_kernel *k);
 void sim_wgmma_watch(struct sim_lower *lw, uint32_t *word_of);
 
 /* what lower_memory.c and lower.c share */
-typedef struct sim_frame {             /* one inlined copy of a function */
+typedef struct sim_frame {             /* a function within the kernel that is being lowered */
     sim_function *function;
-    struct sim_frame *caller;
+    struct sim_frame *next;            /* callees come before their callers, the entry last */
     uint32_t *slots;                   /* by register index: slot + 1, predicates: index + 1 */
     uint32_t *labels;                  /* by statement: code index */
-    uint32_t return_fixups;            /* chain of branches to the end, through ins->imm: index + 1 */
     struct sim_placed *placed;         /* .local, .param, .shared variables */
-    uint32_t depth;
+    sim_routine r;
+    uint32_t index, stack_used;
+    uint8_t *carriers;                 /* copies.c, by register: what it is used for, */
+    uint32_t *carried;                 /* the slot of its mask */
+    bool indirect;                     /* calls through pointers */
+    bool allocates;                    /* alloca */
 } sim_frame;
 
 typedef struct sim_placed { struct sim_placed *next; const sim_symbol *symbol; uint32_t offset; } sim_placed;
@@ -63,14 +69,16 @@ typedef struct sim_placed { struct sim_placed *next; const sim_symbol *symbol; u
 typedef struct sim_note_entry {
     uint32_t code, slot;
     const char *name;
-    bool pred, write, unsure, guard;
+    bool pred, write, unsure, guard, pack;
 } sim_note_entry;
 
 typedef struct sim_lower {
     sim_module *m;
     sim_kernel *k;
-    sim_frame *frame;
+    sim_frame *frame, *frames;
     const sim_statement *s;
+    uint32_t pair_capacity;
+    uint32_t call_slots;               /* registers that carry .reg parameters and results */
     sim_placed *shared;
     uint32_t shared_used, local_used, dynamic_offset_patches;
     uint32_t const_capacity, special_capacity, launch_special_capacity, param_capacity, consts_hash[1024];
@@ -103,6 +111,18 @@ uint32_t sim_flags_of(const sim_statement *s);
 uint32_t sim_list_begin(sim_lower *lw, uint32_t count);
 uint32_t sim_register_slot(sim_lower *lw, uint32_t reg);
 bool     sim_symbol_address(sim_lower *lw, const sim_symbol *y, uint64_t *address, sim_space *space);
+bool     sim_on_stack(const sim_lower *lw, const sim_symbol *y);
+bool     sim_uses_symbol(const sim_operand *o, const sim_symbol *y);
+sim_frame *sim_new_frame(sim_lower *lw, sim_function *f);
+void     sim_collect_frames(sim_lower *lw, sim_function *f);                     /* calls.c */
+void     sim_place_calls(sim_lower *lw);
+void     sim_routine_begin(sim_lower *lw, sim_frame *frame);
+void     sim_routine_end(sim_lower *lw, sim_frame *frame);
+void     sim_settle_calls(sim_lower *lw);
+void     sim_settle_watches(sim_kernel *k);
+void     sim_find_copies(sim_lower *lw, sim_frame *frame);                       /* copies.c */
+void     sim_lower_copy(sim_lower *lw, sim_ins *i, const sim_operand *operand, bool load);
+void     sim_prepare_functions(sim_module *m);
 bool     sim_not_implemented(const char *shown);
 bool     sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *slot, int64_t *offset,
                          bool *wide);

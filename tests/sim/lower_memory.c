@@ -78,6 +78,7 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
                       "Program uses 32-bit address '%s' which is conflicting with .address_size 64", b->name);
             return false;
         }
+        if (space == SP_PARAM && !lw->frame->function->is_entry) out->space = SP_LOCAL; /* parameters of calls */
         out->wide = t->bytes == 8;
         out->slot = sim_register_slot(lw, b->reg);
         sim_note(lw, out->slot, false, false, b->name);
@@ -120,6 +121,7 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
     out->wide = true;
     out->offset = (int64_t)(at + (uint64_t)out->offset);
     out->slot = UINT32_MAX; /* made by use_address, unless the caller needs no slot */
+    if (sim_on_stack(lw, y)) { out->slot = lw->k->frame_pointer; out->is_static = false; }
     return true;
 }
 
@@ -305,6 +307,7 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     i->x = (sim_types[t].kind == K_SINT ? X_SIGNED : 0)
            | (has(s, M_volatile) || has(s, M_relaxed) || has(s, M_acquire) ? X_VOLATILE : 0);
     i->d = lw->k->lists[list];
+    sim_lower_copy(lw, i, &s->operands[0], true);
 }
 
 void sim_lower_st(sim_lower *lw, const sim_statement *s)
@@ -339,6 +342,7 @@ void sim_lower_st(sim_lower *lw, const sim_statement *s)
     i->count = (uint8_t)count;
     i->type = (uint8_t)t;
     i->b = lw->k->lists[list];
+    sim_lower_copy(lw, i, &s->operands[1], false);
 }
 
 void sim_lower_hint(sim_lower *lw, const sim_statement *s)
@@ -516,6 +520,12 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
             return;
         }
         a = sim_constant(lw, at + (uint64_t)o->value, 2);
+        if (sim_on_stack(lw, y)) {
+            sim_ins *i = sim_emit(lw, sim_op_handler(OP_add_64), F_PLAIN);
+            i->a = a;
+            i->b = lw->k->frame_pointer;
+            a = i->d = sim_temporary(lw, 2);
+        }
     } else a = sim_source(lw, 1, T_U64, 0);
     uint32_t d = sim_dest(lw, 0, T_U64, 0);
     sim_ins *i = sim_emit(lw, sim_cvta, F_PLAIN);

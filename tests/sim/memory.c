@@ -309,6 +309,23 @@ static inline uint64_t fetch(const uint8_t *p, uint32_t size, bool is_signed)
     }
 }
 
+/* Which bytes of a register that only carries were written; see copies.c. */
+static void carry_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
+{
+    const uint32_t *masks = w->kernel->lists + i->list + i->count;
+    for (uint32_t k = 0; k < i->count; k++) {
+        if (masks[k] == UINT32_MAX) continue;
+        uint32_t *mask = sim_slot(w, masks[k]);
+        SIM_EACH_LANE(l, m) {
+            uint64_t offset = at[l] - r->base + (uint64_t)k * i->size;
+            mask[l] = SIM_FULL;
+            if (r->space != SP_LOCAL || sim_shadow_all(r->shadow, offset, i->size)) continue;
+            for (uint32_t n = 0; n < i->size; n++)
+                if (!(r->shadow[(offset + n) >> 3] >> ((offset + n) & 7) & 1)) mask[l] &= ~(1u << n);
+        }
+    }
+}
+
 static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
 {
     const uint32_t *list = w->kernel->lists + i->list;
@@ -320,8 +337,9 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
         else if (shape == 2) fine = sim_shadow_all(r->shadow, at[0] - r->base, bytes);
         else SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
-        if (SIM_UNLIKELY(!fine)) uninitialised(w, i, m, at, r, bytes);
+        if (SIM_UNLIKELY(!fine) && !(i->x & X_COPY && r->space == SP_LOCAL)) uninitialised(w, i, m, at, r, bytes);
     }
+    if (SIM_UNLIKELY(i->x & X_MASKS)) carry_in(w, i, m, at, r);
     for (uint32_t k = 0; k < count; k++) {
         if (list[k] == UINT32_MAX) continue;
         bool wide = list[k] & SIM_WIDE;
@@ -372,6 +390,7 @@ void sim_ld(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     uint64_t at[SIM_LANES];
     addresses(w, i, i->a, i->q, i->imm, at);
+    if (i->x & X_VOLATILE) w->worker->counts.polls++;
     request(w, i, m, at, (uint32_t)i->size * i->count, load);
 }
 
@@ -383,7 +402,33 @@ static void written(const region *r, uint64_t offset, uint64_t bytes)
     if (bytes == 4 || bytes == 8 || bytes == 16) {            /* the usual: already set, nothing to write */
         if (sim_shadow_all(r->shadow, offset, bytes)) return;
     }
+    if (r->space == SP_LOCAL && (offset & 7) + bytes <= 8) {  /* nobody else's: no need to be atomic */
+        r->shadow[offset >> 3] |= (uint8_t)(((1u << bytes) - 1) << (offset & 7));
+        return;
+    }
     sim_shadow_set(r->shadow, offset, bytes);
+}
+
+/* False: all bytes that are stored were written once. */
+static bool carry_out(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
+{
+    const uint32_t *masks = w->kernel->lists + i->list + i->count;
+    bool all = true;
+    for (uint32_t k = 0; k < i->count; k++)
+        if (masks[k] != UINT32_MAX) SIM_EACH_LANE(l, m) all &= sim_slot(w, masks[k])[l] == SIM_FULL;
+    if (all) return false;
+    for (uint32_t k = 0; k < i->count; k++)
+        SIM_EACH_LANE(l, m) {
+            uint32_t mask = masks[k] == UINT32_MAX ? SIM_FULL : sim_slot(w, masks[k])[l];
+            if (r->space != SP_LOCAL && !(mask & ((1u << i->size) - 1)) && sim_option.uninitialised)
+                sim_report_at(w, i, "uninitialised-read", l, "what is stored was read from local memory where nothing "
+                              "was ever written");
+            uint64_t offset = at[l] - r->base + (uint64_t)k * i->size;
+            for (uint32_t n = 0; n < i->size; n++)
+                if (mask >> n & 1) sim_shadow_set(r->shadow, offset + n, 1);
+                else sim_shadow_clear(r->shadow, offset + n, 1);
+        }
+    return true;
 }
 
 static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
@@ -423,6 +468,7 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
         }
     }
     if (!r->shadow) return;
+    if (SIM_UNLIKELY(i->x & X_MASKS) && carry_out(w, i, m, at, r)) return;
     if (shape == 1) {
         uint64_t offset = at[0] - r->base, total = (uint64_t)bytes * SIM_LANES;
         if (!shadow_full(r->shadow, offset, total)) sim_shadow_set(r->shadow, offset, total);
@@ -531,6 +577,7 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     sim_counts *c = &w->worker->counts;
     c->c.atomics++;
     c->c.atomic_operations += sim_popcount(m);
+    c->polls += i->op == A_CAS || i->op == A_EXCH;
     if (r->shadow && sim_option.uninitialised && i->op != A_EXCH) {
         bool fine = true;
         SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);

@@ -13,6 +13,8 @@ typedef struct parser {
     uint32_t line;
     sim_function *function;
     uint32_t depth;
+    uint64_t dimensions[8];            /* of the array that is declared, */
+    uint32_t dimension_count;
     sim_symbol **scope;
     uint32_t scope_count, scope_capacity; /* symbols of open scopes, in order of entry */
 } parser;
@@ -54,6 +56,8 @@ static const struct { const char *name; uint16_t special; uint8_t type, sm; uint
     { "%reserved_smem_offset_begin", SR_RESERVED_BEGIN, T_B32, 80, 76 },
     { "%reserved_smem_offset_end", SR_RESERVED_END, T_B32, 80, 76 },
     { "%reserved_smem_offset_cap", SR_RESERVED_CAP, T_B32, 80, 76 },
+    { "%reserved_smem_offset_0", SR_RESERVED_OFFSET, T_B32, 80, 76 },
+    { "%reserved_smem_offset_1", SR_RESERVED_OFFSET, T_B32, 80, 76 },
     { "%current_graph_exec", SR_ZERO64, T_U64, 50, 80 },
     { "%is_explicit_cluster", SR_PRED_ZERO, T_PRED, 90, 78 },
     { "%clusterid.x", SR_CLUSTERID_X, T_U32, 90, 78 },
@@ -743,14 +747,18 @@ static uint64_t dimensions(parser *s, bool *array, bool *open)
 {
     uint64_t total = 1;
     *array = *open = false;
+    s->dimension_count = 0;
     while (accept(s, '[')) {
         *array = true;
+        if (s->dimension_count == 8) sim_fatal(s->m, s->line, "Too many array dimensions");
+        s->dimensions[s->dimension_count++] = 1;
         if (accept(s, ']')) { *open = true; continue; }
         uint32_t line = s->line;
         int64_t n = integer(s);
         if (n <= 0 || n > INT64_C(0x7fffffffffff) || total > UINT64_C(0x7fffffffffff) / (uint64_t)n)
             sim_fatal(s->m, line, "Illegal array dimension");
         total *= (uint64_t)n;
+        s->dimensions[s->dimension_count - 1] = (uint64_t)n;
         expect(s, ']');
     }
     return total;
@@ -792,22 +800,36 @@ static void parse_registers(parser *s)
     } while (accept(s, ','));
 }
 
-static void add_reloc(parser *s, sim_symbol *y, uint64_t offset, uint32_t bytes)
+/* The symbol that an initial value names: a variable with an address, or a function, known by now. */
+static void check_reloc(parser *s, const sim_symbol *y, const sim_reloc *r, bool part)
+{
+    uint32_t index;
+    const sim_symbol *of = find(s->m, r->name, &index);
+    if (y->type != T_U64 && y->type != T_U32 && !(part && y->type == T_U8))
+        sim_fatal(s->m, r->line, "Initial value type mismatch");
+    if (!of || of == y) sim_fatal(s->m, r->line, "Invalid initial value symbol '%s'", r->name);
+    if (of->kind == SYM_FUNC && r->generic) sim_fatal(s->m, r->line, "Invalid initial value expression");
+    if (of->kind == SYM_FUNC && r->addend) sim_fatal(s->m, r->line, "Initial value type mismatch");
+    if (of->kind != SYM_FUNC && (of->kind != SYM_VAR || (of->space != SP_GLOBAL && of->space != SP_CONST)))
+        sim_fatal(s->m, r->line, "Variable used as initial value not in .global or .const state space");
+}
+
+/* sym, sym+4, generic(sym)+4; or one of them in mask(0xff00) or 0xff00(). */
+static void add_reloc(parser *s, sim_symbol *y, uint64_t offset, uint32_t bytes, uint64_t mask)
 {
     sim_reloc *r = sim_alloc(s->m, sizeof *r);
     r->line = s->line;
     r->offset = offset;
     r->bytes = (uint8_t)bytes;
+    r->mask = mask;
     skip(s);
-    if (!strncmp(s->p, "mask", 4) && !is_name(s->p[4])) {
+    if (!mask && !strncmp(s->p, "mask", 4) && !is_name(s->p[4])) {
         s->p += 4;
         expect(s, '(');
-        uint64_t mask = (uint64_t)integer(s);
+        mask = (uint64_t)integer(s);
         expect(s, ')');
-        while (r->shift < 64 && mask && !(mask & 1)) { mask >>= 1; r->shift++; }
         expect(s, '(');
-        add_reloc(s, y, offset, bytes); /* the inner one is the newest: give it the shift */
-        y->relocs->shift = r->shift;
+        add_reloc(s, y, offset, bytes, mask ? mask : UINT64_MAX);
         expect(s, ')');
         return;
     }
@@ -822,8 +844,30 @@ static void add_reloc(parser *s, sim_symbol *y, uint64_t offset, uint32_t bytes)
     o.kind = O_REG;
     parse_offset(s, &o);
     r->addend = o.value;
+    while (mask && !(mask & 1)) { mask >>= 1; r->shift++; }
+    check_reloc(s, y, r, mask != 0);
     r->next = y->relocs;
     y->relocs = r;
+}
+
+/* Floating-point values stand in .f32 and .f64, and as their bits in untyped variables. */
+static uint64_t float_initial(parser *s, const sim_symbol *y, uint32_t line, number n, bool minus)
+{
+    double d;
+    float f;
+    uint32_t b;
+    uint64_t bits;
+    memcpy(&d, &n.bits, 8);
+    if (minus) d = -d;
+    f = (float)d;
+    memcpy(&b, &f, 4);
+    memcpy(&bits, &d, 8);
+    if (y->type == T_F64 || (y->type == T_B64 && !n.single)) return bits;
+    if (y->type == T_F32 || sim_types[y->type].kind == K_BITS) return b;
+    if (y->type == T_F16 || y->type == T_BF16)
+        sim_fatal(s->m, line, "No initial value is allowed for .%s type", sim_types[y->type].name);
+    sim_fatal(s->m, line, "Initial value type mismatch");
+    return 0;
 }
 
 static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nesting)
@@ -831,9 +875,15 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
     uint32_t bytes = sim_types[y->type].bytes;
     if (nesting > 8) sim_fatal(s->m, s->line, "Initialiser nested too deeply");
     if (accept(s, '{')) {
-        if (accept(s, '}')) return;
-        do parse_initialiser(s, y, at, nesting + 1); while (accept(s, ','));
-        expect(s, '}');
+        uint64_t row = y->size, start = *at;                  /* the bytes that these braces are for */
+        for (int d = 0; d < nesting; d++) row = (uint32_t)d < s->dimension_count ? row / s->dimensions[d] : row;
+        if (!accept(s, '}')) {
+            do parse_initialiser(s, y, at, nesting + 1); while (accept(s, ','));
+            expect(s, '}');
+        }
+        if (nesting && s->dimensions[0] > 1 && *at - start > row)
+            sim_fatal(s->m, s->line, "Greater number of elements in array initializer");
+        if (nesting && s->dimension_count && s->dimensions[0] > 1) *at = start + row;
         return;
     }
     if (*at + bytes > y->size) sim_fatal(s->m, s->line, "Greater number of elements in array initializer");
@@ -842,7 +892,7 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
     bool minus = *s->p == '-' && (is_digit(s->p[1]) || s->p[1] == ' ');
     const char *back = s->p;
     uint32_t line = s->line;
-    if (is_name_start(*s->p) && strncmp(s->p, "WARP_SZ", 7)) add_reloc(s, y, *at, bytes);
+    if (is_name_start(*s->p) && strncmp(s->p, "WARP_SZ", 7)) add_reloc(s, y, *at, bytes, 0);
     else {
         number n = { false, false, 0 };
         if (minus) s->p++;
@@ -852,28 +902,14 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
             s->p++;
             if (s->m->version < 71)
                 sim_error(s->m, line, "Feature 'mask() operator' requires PTX ISA .version 7.1 or later");
-            add_reloc(s, y, *at, bytes);
-            while (y->relocs->shift < 56 && n.bits && !(n.bits & 1)) { n.bits >>= 1; y->relocs->shift++; }
+            add_reloc(s, y, *at, bytes, n.bits ? n.bits : UINT64_MAX);
             expect(s, ')');
-        } else if (n.is_float) {
-            double d; float f; uint32_t b;
-            memcpy(&d, &n.bits, 8);
-            if (minus) d = -d;
-            f = (float)d;
-            memcpy(&b, &f, 4);
-            if (y->type == T_F64) memcpy(&bits, &d, 8);
-            else if (y->type == T_F32) bits = b;
-            else sim_error(s->m, line, "Initial value type mismatch for '%s'", y->name);
-        } else {
+        } else if (n.is_float) bits = float_initial(s, y, line, n, minus);
+        else {
             s->p = back;
             s->line = line;
             bits = (uint64_t)integer(s);
-            if (y->type == T_F32 || y->type == T_F64) {
-                double d = (double)(int64_t)bits; float f = (float)d; uint32_t b;
-                memcpy(&b, &f, 4);
-                bits = b;
-                if (y->type == T_F64) memcpy(&bits, &d, 8);
-            }
+            if (sim_types[y->type].kind == K_FLOAT) sim_fatal(s->m, line, "Initial value type mismatch");
         }
         memcpy(y->init + *at, &bits, bytes);
     }
@@ -1298,7 +1334,7 @@ static void parse_section(parser *s)
 
 static void parse_module_item(parser *s)
 {
-    bool is_extern = false;
+    bool is_extern = false, linked = false;
     if (directive(s, "file") || directive(s, "loc")) { skip_line(s); return; }
     if (directive(s, "pragma")) { parse_pragma(s); return; }
     if (directive(s, "section")) { parse_section(s); return; }
@@ -1314,8 +1350,9 @@ static void parse_module_item(parser *s)
         return;
     }
     for (;;) {
-        if (directive(s, "extern")) is_extern = true;
-        else if (!directive(s, "visible") && !directive(s, "weak") && !directive(s, "common")) break;
+        if (directive(s, "extern")) is_extern = linked = true;
+        else if (directive(s, "visible") || directive(s, "weak")) linked = true;
+        else if (linked || !directive(s, "common")) break;
     }
     if (directive(s, "entry")) parse_function(s, true, is_extern);
     else if (directive(s, "func")) parse_function(s, false, is_extern);

@@ -71,7 +71,9 @@ int ptxsim_fail(const char *driver_function, unsigned nth, int code);
 /* Options. Checks, on (1) unless set to 0: "bounds", "align", "uninitialised", "registers", "barriers",
  * "sync-masks". "threads": how many threads run blocks (0: one for each processor). "quiet": no reports
  * on stderr. "watchdog": seconds after which a launch is given up with CUDA_ERROR_LAUNCH_TIMEOUT
- * (default 300, 0: never). */
+ * (default 300, 0: never). In bytes: "stack" (a thread's, for recursion and calls through pointers, default
+ * 65536), "heap" (malloc in kernels, default 8 MiB), "fifo" (what vprintf holds until the host synchronises,
+ * default 1 MiB; the oldest is lost). */
 void ptxsim_set(const char *option, int value);
 
 #ifdef __cplusplus

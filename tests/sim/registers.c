@@ -19,7 +19,7 @@ void sim_note(sim_lower *lw, uint32_t slot, bool pred, bool write, const char *n
         lw->note_capacity = wanted;
     }
     lw->notes[lw->note_count++] =
-        (sim_note_entry){ write ? UINT32_MAX : lw->k->code_count, slot, name, pred, write, false, false };
+        (sim_note_entry){ write ? UINT32_MAX : lw->k->code_count, slot, name, pred, write, false, false, false };
 }
 
 /* A statement is done: its writes happen at its last instruction, its guard is read at its first. */
@@ -48,13 +48,15 @@ typedef struct flow {
 
 static bool ends_block(const sim_ins *i)
 {
-    return i->flow == F_BRANCH || i->flow == F_INDEXED || i->flow == F_EXIT || i->flow == F_TRAP;
+    return i->flow == F_BRANCH || i->flow == F_INDEXED || i->flow == F_EXIT || i->flow == F_TRAP
+           || i->flow == F_RETURN;
 }
 
 static uint32_t cut_blocks(const sim_kernel *k, uint8_t *leader)
 {
     uint32_t n = 0;
     leader[0] = 1;
+    for (uint32_t r = 0; r < k->routine_count; r++) leader[k->routines[r].pc] = 1;
     for (uint32_t c = 0; c < k->code_count; c++) {
         const sim_ins *i = &k->code[c];
         if (!ends_block(i)) continue;
@@ -80,7 +82,7 @@ void sim_find_unwritten(sim_lower *lw)
     uint8_t *leader = calloc(k->code_count + 1u, 1);
     uint32_t *block_of = calloc(k->code_count + 1u, sizeof *block_of), *queue = NULL, *watched = NULL,
              *held = NULL;             /* by slot: the word of a register that wgmma holds, + 1 */
-    uint64_t *bits = NULL, *now = NULL;
+    uint64_t *bits = NULL, *now = NULL, *ever = NULL;
     flow *f = NULL;
     k->clear_registers = true;
     if (!leader || !block_of) goto done;
@@ -91,11 +93,12 @@ void sim_find_unwritten(sim_lower *lw)
     f = calloc(blocks, sizeof *f);
     bits = malloc((size_t)blocks * words * 8);
     now = malloc((size_t)words * 8);
+    ever = malloc((size_t)words * 8);
     queue = malloc((size_t)blocks * sizeof *queue);
     watched = calloc(vars, sizeof *watched);
     k->watches = calloc(lw->note_count * 2u + 1u, sizeof *k->watches);
     if (sim_wgmma_used(k) && !(held = calloc(vars, sizeof *held))) goto done;
-    if (!f || !bits || !now || !queue || !watched || !k->watches) goto done;
+    if (!f || !bits || !now || !ever || !queue || !watched || !k->watches) goto done;
     memset(bits, 0xff, (size_t)blocks * words * 8);
     uint32_t b = 0, at = 0;
     for (uint32_t c = 0; c < k->code_count; c++) {
@@ -111,13 +114,17 @@ void sim_find_unwritten(sim_lower *lw)
         while (at < lw->note_count && lw->notes[at].code < f[b].end) at++;
         f[b].note_end = at;
         bool on = !ends_block(last) || last->guard || last->flow == F_INDEXED;
+        for (uint32_t r = 0; r < k->routine_count; r++) on &= k->routines[r].pc != f[b].end;
         if (on && b + 1 < blocks) f[b].next[f[b].next_count++] = b + 1;
         if ((last->flow == F_BRANCH || last->flow == F_INDEXED) && (uint64_t)last->imm < k->code_count)
             f[b].next[f[b].next_count++] = block_of[last->imm];
     }
-    memset(f[0].in, 0, (size_t)words * 8);
-    f[0].reached = true;
-    queue[top++] = 0;
+    for (uint32_t r = 0; r < k->routine_count; r++) {         /* each function starts with nothing written */
+        flow *start = &f[block_of[k->routines[r].pc]];
+        memset(start->in, 0, (size_t)words * 8);
+        start->reached = start->queued = true;
+        queue[top++] = block_of[k->routines[r].pc];
+    }
     while (top) {                                             /* in = what every path has written */
         flow *x = &f[queue[--top]];
         x->queued = false;
@@ -139,6 +146,9 @@ void sim_find_unwritten(sim_lower *lw)
         }
     }
     k->clear_registers = false;
+    memset(ever, 0, (size_t)words * 8);
+    for (uint32_t n = 0; n < lw->note_count; n++)
+        if (lw->notes[n].write) ever[lw->notes[n].slot >> 6] |= UINT64_C(1) << (lw->notes[n].slot & 63);
     for (b = 0; b < blocks; b++) { /* the reads that are not sure: watch their registers */
         if (!f[b].reached) continue;
         memcpy(now, f[b].in, (size_t)words * 8);
@@ -147,6 +157,7 @@ void sim_find_unwritten(sim_lower *lw)
             uint64_t bit = UINT64_C(1) << (e->slot & 63);
             if (e->write) { if (!k->code[e->code].guard) now[e->slot >> 6] |= bit; continue; }
             if (now[e->slot >> 6] & bit) continue;
+            if (e->pack && !(ever[e->slot >> 6] & bit)) continue; /* half of a pair that a compiler leaves open */
             if (!watched[e->slot]) watched[e->slot] = ++k->watch_count;
             e->unsure = true;
         }
@@ -163,7 +174,9 @@ void sim_find_unwritten(sim_lower *lw)
         k->watches[k->watch_entry_count - 1].wgmma = true;
     }
 done:
-    free(leader); free(block_of); free(f); free(bits); free(now); free(queue); free(watched); free(held);
+    sim_settle_watches(k);
+    free(leader); free(block_of); free(f); free(bits); free(now); free(ever); free(queue); free(watched);
+    free(held);
     free(lw->notes);
     lw->notes = NULL;
     lw->note_count = lw->note_capacity = 0;

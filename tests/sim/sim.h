@@ -10,7 +10,8 @@
  *   lanes.def    one line per 32-lane operation       count.c      counters
  *   scalar.c     compiles lanes.def per CPU level     device.c     chips
  *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
- *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking   */
+ *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking
+ *   calls.c      functions, frames, call and return   library.c    vprintf, malloc, free, __assertfail  */
 #ifndef SIM_H
 #define SIM_H
 
@@ -167,6 +168,7 @@ typedef struct sim_reloc {
     struct sim_reloc *next;
     const char *name;
     uint64_t offset; int64_t addend; uint32_t line;
+    uint64_t mask;                     /* 0: the whole address */
     uint8_t bytes, shift; bool generic;
 } sim_reloc;
 
@@ -228,6 +230,9 @@ typedef struct sim_function {
     uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3];
     uint32_t maxntid_count, reqntid_count;
     bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier;
+    bool address_taken;                /* may be called through a pointer */
+    uint64_t address;                  /* its value as a pointer */
+    uint32_t return_at;                /* functions: where the results begin among the bytes of a call */
     struct sim_kernel *kernel;         /* entries */
 } sim_function;
 
@@ -319,7 +324,9 @@ typedef enum sim_flow {
     F_ARRIVE,
     F_TRAP,
     F_INDEXED,
-    F_YIELD
+    F_YIELD,
+    F_CALL,
+    F_RETURN
 } sim_flow;
 
 #define SIM_CONST_BANK 0x80000000u     /* operand slots: bit 31 chooses the launch's constants */
@@ -348,7 +355,9 @@ enum {
     X_CARRY = 1 << 23,
     X_INTROUND = 1 << 24,
     X_BF16 = 1 << 25,
-    X_VOLATILE = 1 << 26
+    X_VOLATILE = 1 << 26,
+    X_COPY = 1 << 28,                  /* loads into, stores of registers that only carry (copies.c), */
+    X_MASKS = 1 << 29                  /* with masks of their written bytes behind the list */
 };
 enum { R_RN, R_RZ, R_RM, R_RP, R_RNA };
 enum {
@@ -427,6 +436,7 @@ typedef enum sim_special {
     SR_RESERVED_BEGIN,
     SR_RESERVED_END,
     SR_RESERVED_CAP,
+    SR_RESERVED_OFFSET,
     SR_CLUSTERID_X,
     SR_CLUSTERID_Y,
     SR_CLUSTERID_Z,
@@ -453,6 +463,18 @@ typedef struct sim_watch_entry {
     bool write, guard, wgmma;          /* wgmma: a register that wgmma holds */
 } sim_watch_entry;
 
+/* A function within a kernel's code. Its variables lie at fixed places, or, if one thread can be in it
+ * more than once, in frames on the thread's stack. */
+typedef struct sim_routine {
+    const sim_function *function;
+    uint32_t pc;
+    uint32_t slot_lo, slot_hi, pred_lo, pred_hi, watch_lo, watch_hi; /* its registers */
+    uint32_t pair_lo, pair_hi;         /* which of its slots are pairs: kernel->pairs */
+    uint32_t base, local_lo, local_hi; /* fixed: parameters, variables */
+    uint32_t abi_bytes, frame_bytes;   /* parameters and results; all of a frame */
+    bool on_stack, reenters;
+} sim_routine;
+
 typedef struct sim_kernel {
     uint32_t magic;
     const sim_function *function; sim_module *module;
@@ -472,6 +494,13 @@ typedef struct sim_kernel {
     struct sim_watch_entry *watches;
     uint32_t wgmma_first, wgmma_count; /* tensor.c: watches of registers that wgmma holds */
     uint32_t max_dynamic_shared;       /* cuFuncSetAttribute */
+    uint32_t entry;                    /* where it begins: the functions that it calls lie before it */
+    sim_routine *routines; uint32_t routine_count;
+    uint32_t *pairs; uint32_t pair_count; /* the first slots of 64-bit registers, in order */
+    uint32_t local_fixed;              /* bytes of local memory before the stack; local_bytes is all */
+    uint32_t stack_pointer, frame_pointer, stack_align, call_room;
+    bool has_calls, uses_stack;
+    bool uses_reserved;                /* the part of shared memory that belongs to the system */
 } sim_kernel;
 
 void sim_kernel_free(sim_kernel *k);
@@ -529,21 +558,25 @@ typedef struct sim_context {
     int sticky;                        /* the error of a faulting kernel */
     uint32_t references; bool primary;
     struct sim_stream *streams; struct sim_event *events; struct sim_link *links;
+    uint64_t grid_workspace;
 } sim_context;
 
 /* --- running ---------------------------------------------------------------------------------- */
 
 typedef struct sim_options {
     int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
+    int stack, heap, fifo;             /* bytes: a thread's stack, the device heap, what vprintf may hold */
 } sim_options;
 extern sim_options sim_option;
 
 enum { SIM_CODE_OK = 0, SIM_ERROR_ILLEGAL_ADDRESS = 700, SIM_ERROR_TIMEOUT = 702, SIM_ERROR_MISALIGNED = 716,
-       SIM_ERROR_LAUNCH_FAILED = 719, SIM_ERROR_ASSERT = 710, SIM_ERROR_ILLEGAL_INSTRUCTION = 715 };
+       SIM_ERROR_LAUNCH_FAILED = 719, SIM_ERROR_ASSERT = 710, SIM_ERROR_ILLEGAL_INSTRUCTION = 715,
+       SIM_ERROR_INVALID_PC = 718 };
 
 typedef struct sim_counts {            /* per worker; added up after a launch */
     ptxsim_counters c;
     uint64_t warp[C_COUNT], thread[C_COUNT];
+    uint64_t polls;                    /* reads by which a thread may be waiting for another one */
 } sim_counts;
 
 typedef struct sim_launch {
@@ -551,6 +584,8 @@ typedef struct sim_launch {
     sim_context *context;
     uint32_t grid[3], block[3];
     uint32_t threads, warps, dynamic_shared, shared_bytes;
+    uint32_t reserved_at;              /* in shared memory, if the kernel asks for it */
+    uint64_t workspace;                /* of a cooperative launch, for grid-wide barriers */
     uint8_t *params; uint32_t param_bytes;
     uint64_t block_count, grid_id;
     uint64_t deadline_ns;
@@ -558,7 +593,10 @@ typedef struct sim_launch {
     atomic_int error;
     uint32_t resident_limit;
     uint64_t launch_serial;
+    struct sim_output *output;         /* what blocks that ended have printed (library.c) */
 } sim_launch;
+
+typedef struct sim_lane_stack { uint32_t *words, used, capacity; } sim_lane_stack;
 
 typedef enum sim_path_state { P_RUN, P_SYNC, P_BARRIER } sim_path_state;
 typedef struct sim_path { uint32_t pc, mask; uint8_t state, barrier; bool force; uint32_t turn; } sim_path;
@@ -581,6 +619,7 @@ typedef struct sim_warp {
     const sim_kernel *kernel;
     sim_launch *launch;
     uint64_t issued;
+    sim_lane_stack *calls;             /* for each lane: where its open calls return to (calls.c) */
 } sim_warp;
 
 typedef struct sim_barrier {
@@ -605,6 +644,8 @@ typedef struct sim_block {
     uint64_t clock;
     uint64_t configured;               /* launch_serial that filled the special slots */
     bool done;
+    sim_lane_stack *calls; uint32_t call_stacks;
+    char *printed; size_t printed_length, printed_capacity;
 } sim_block;
 
 typedef struct sim_worker {
@@ -686,6 +727,30 @@ void sim_activemask(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_clock(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_pred_logic(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_vector_mov(sim_warp *w, const sim_ins *i, uint32_t mask);
+
+/* calls.c */
+bool sim_launch_prepare(sim_launch *l, bool cooperative);
+void sim_limit(int limit, uint64_t value);                    /* CU_LIMIT_: 0 stack, 1 FIFO of vprintf, 2 heap */
+bool sim_call(sim_warp *w, const sim_ins *i, uint32_t *mask, uint32_t pc, uint32_t *target);
+uint32_t sim_return(sim_warp *w, uint32_t *mask);
+bool sim_calls_begin(sim_block *b, uint32_t warps);
+void sim_calls_free(sim_block *b);
+void sim_local_begin(sim_block *b, const sim_kernel *k, uint32_t threads);
+void sim_copy_local(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_alloca(sim_warp *w, const sim_ins *i, uint32_t mask);
+
+/* library.c: the functions that CUDA links to every program */
+sim_handler sim_library_function(const char *name, uint32_t *params, uint32_t *returns);
+void sim_output_block(sim_block *b);   /* what the block printed goes to its launch, */
+void sim_output_launch(sim_launch *l); /* in the order of the blocks to the FIFO, */
+void sim_output_flush(bool to_stdout); /* and to stdout where the host synchronises */
+sim_allocation *sim_heap_find(uint64_t address);
+bool sim_heap_describe(uint64_t address, char *out, size_t cap);
+void sim_heap_release(struct sim_context *c);
+#define SIM_HEAP_BASE  UINT64_C(0x600000000000)
+#define SIM_HEAP_SPAN  UINT64_C(0x100000000000)
+enum { SIM_RESERVED_SHARED = 512 };
+#define SIM_CODE_BASE  UINT64_C(0x7e0000000000)
 
 enum { A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
 
