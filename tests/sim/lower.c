@@ -355,7 +355,7 @@ static sim_type twice(sim_type t)
     }
 }
 
-static void lower_table(sim_lower *lw, const sim_statement *s)
+void sim_lower_table(sim_lower *lw, const sim_statement *s)
 {
     const sim_form *f = s->form;
     uint32_t n = 0, slots[6] = { 0 }, args = 0;
@@ -959,7 +959,7 @@ static void lower_statement(sim_lower *lw, const sim_statement *s)
     lw->s = s;
     snprintf(lw->full, sizeof lw->full, "%s", s->form->name);
     if (s->form->lower) s->form->lower(lw, s);
-    else lower_table(lw, s);
+    else sim_lower_table(lw, s);
     bool call = s->form->lower == sim_lower_call;
     if (s->guard >= 0 && !call) {
         uint32_t p = sim_register_slot(lw, (uint32_t)s->guard);

@@ -36,6 +36,12 @@ void sim_lower_redux(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_elect(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_activemask(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_nop(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_video(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_minmax(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_redux_f32(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_pmevent(struct sim_lower *lw, const sim_statement *s);
+bool sim_lower_narrow_cvt(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_table(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_nanosleep(struct sim_lower *lw, const sim_statement *s);
 
 /* what lower_memory.c and lower.c share */

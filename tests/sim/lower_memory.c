@@ -682,6 +682,7 @@ static int quick_conversion(sim_type d, sim_type a, uint32_t x)
 
 void sim_lower_cvt(sim_lower *lw, const sim_statement *s)
 {
+    if (sim_lower_narrow_cvt(lw, s)) return;
     if (s->type_count != 2) {
         lw->errors++;
         sim_error(lw->m, s->line, "Unexpected instruction types specified for 'cvt'");

@@ -628,6 +628,26 @@ static sim_statement *new_statement(parser *s)
     return &f->body[f->statement_count++];
 }
 
+/* Operands of video instructions: a minus before a register, a selector of bytes or halves behind it. */
+static void parse_video_operand(parser *s, sim_operand *o)
+{
+    const char *at = s->p;
+    bool minus = accept(s, '-');
+    skip(s);
+    if (minus && !is_name_start(*s->p)) { minus = false; s->p = at; }
+    parse_operand(s, o, 0);
+    if (minus) o->negate = true;
+    if (*s->p != '.' || (s->p[1] != 'b' && s->p[1] != 'h') || o->kind != O_REG) return;
+    const char *p = s->p + 2;
+    uint32_t digits = 0, count = 0;
+    for (; *p >= '0' && *p <= '7' && count < 4; p++, count++) digits = digits << 3 | (uint32_t)(*p - '0');
+    if (!count || is_name(*p)) syntax(s);
+    o->special = (uint16_t)((s->p[1] == 'b') << 15 | count << 12 | digits);
+    s->p = p;
+}
+
+static bool is_video(const char *opcode) { return opcode[0] == 'v' && strcmp(opcode, "vote"); }
+
 static void parse_instruction(parser *s)
 {
     sim_module *m = s->m;
@@ -703,7 +723,8 @@ static void parse_instruction(parser *s)
                     operands[n].kind = O_LIST;
                     parse_list(s, &operands[n], ')', 0);
                 } else { operands[n].kind = O_INT; operands[n].value = integer(s); }
-            } else parse_operand(s, &operands[n], 0);
+            } else if (is_video(st.opcode)) parse_video_operand(s, &operands[n]);
+            else parse_operand(s, &operands[n], 0);
             n++;
             if (peek(s, '.') && !strncmp(s->p, ".unified", 8)) s->p += 8;
         } while (accept(s, ','));

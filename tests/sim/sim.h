@@ -51,7 +51,8 @@ enum { SIM_LANES = 32 };
 typedef enum sim_type {
     T_NONE, T_PRED, T_B8, T_B16, T_B32, T_B64, T_B128, T_U8, T_U16, T_U32, T_U64, T_S8, T_S16, T_S32, T_S64,
     T_F16, T_F16X2, T_BF16, T_BF16X2, T_F32, T_F32X2, T_F64, T_TF32, T_U16X2, T_S16X2,
-    T_E4M3X2, T_E5M2X2, T_E4M3, T_E5M2, T_S4, T_U4, T_B1, T_OTHER, T_COUNT
+    T_E4M3X2, T_E5M2X2, T_E4M3, T_E5M2, T_E2M1X2, T_E2M3X2, T_E3M2X2, T_UE8M0X2, T_E4M3X4, T_E5M2X4,
+    T_E2M1X4, T_E2M3X4, T_E3M2X4, T_S4, T_U4, T_B1, T_OTHER, T_COUNT
 } sim_type;
 
 typedef enum sim_kind { K_NONE, K_PRED, K_BITS, K_UINT, K_SINT, K_FLOAT, K_PACKED } sim_kind;
@@ -110,7 +111,7 @@ typedef struct sim_mods { uint64_t w[SIM_MOD_WORDS]; } sim_mods;
 /* Families of their own; a name with '::' or a digit at its head has its text beside it. */
 #define SIM_MODIFIERS_MATRIX(X)
 #define SIM_MODIFIERS_COPY(X)
-#define SIM_MODIFIERS_VIDEO(X)
+#define SIM_MODIFIERS_VIDEO(X) X(po, "po") X(shr7, "shr7") X(shr15, "shr15") X(mask, "mask")
 
 enum {
     M_NONE,
