@@ -555,7 +555,7 @@ void sim_vector_mov(sim_warp *w, const sim_ins *i, uint32_t mask)
     SIM_EACH_LANE(l, mask) {
         uint8_t bytes[16] = { 0 };
         for (uint32_t k = 0; k < i->op; k++) {
-            uint64_t v = i->c == 8 ? sim_slot64(w, list[i->count + k])[l]
+            uint64_t v = i->c >= 8 ? sim_slot64(w, list[i->count + k])[l]
                                    : sim_slot(w, list[i->count + k])[l];
             memcpy(bytes + k * i->c, &v, i->c > 8 ? 8u : i->c);
             if (i->c == 16) memcpy(bytes + 8, &sim_slot64(w, list[i->count + k] + 2)[l], 8);

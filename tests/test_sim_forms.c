@@ -1,0 +1,344 @@
+/* test_sim_forms.c - every form of every instruction family that the CPU driver runs: it loads on its first
+ * version and target and on none before; and what scalar, packed, converting and video forms give is
+ * evaluated again here, in integers (exact.h), on edge values and random ones.
+ *
+ *   test_sim_forms [library] [seed]        run from the root of the repository */
+#include "simtest.h"
+#include "forms/exact.h"
+
+/* --- the table of forms ----------------------------------------------------------------------- */
+
+static const struct { int sm; char suffix; int version; } chips[] = {
+    { 20, 0, 20 }, { 30, 0, 30 },  { 32, 0, 40 },  { 35, 0, 31 },  { 37, 0, 41 },    { 50, 0, 40 },
+    { 52, 0, 41 }, { 53, 0, 42 },  { 60, 0, 50 },  { 61, 0, 50 },  { 62, 0, 50 },    { 70, 0, 60 },
+    { 72, 0, 61 }, { 75, 0, 63 },  { 80, 0, 70 },  { 86, 0, 71 },  { 87, 0, 74 },    { 89, 0, 78 },
+    { 90, 0, 78 }, { 90, 'a', 80 }, { 100, 0, 86 }, { 100, 'a', 86 }, { 100, 'f', 88 } };
+enum { CHIPS = sizeof chips / sizeof *chips };
+static const int versions[] = { 23, 30, 31, 32, 40, 41, 42, 43, 50, 60, 61, 62, 63, 64, 65, 70, 71, 72, 73, 74,
+                                75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88, 90 };
+
+/* Families that are not implemented, by the beginning of their instruction. */
+static const char *const others[] = {
+    "mma", "wmma", "wgmma", "ldmatrix", "stmatrix", "movmatrix", "tcgen05", "tex", "tld4", "txq", "suld", "sust",
+    "sured", "suq", "istypep", "cp.async.bulk", "cp.async.mbarrier", "cp.reduce", "mbarrier", "st.async", "st.bulk",
+    "red.async", "multimem", "mapa", "getctarank", "barrier.cluster", "createpolicy", "setmaxnreg",
+    "griddepcontrol.launch_dependents", "tensormap", "prefetch.tensormap", "prefetch.param", "stacksave",
+    "stackrestore", "alloca", "clusterlaunchcontrol" };
+
+static void module_text(char *out, size_t size, const char *text, int version, int sm, char suffix)
+{
+    char *to = out + snprintf(out, size, ".version %d.%d\n.target sm_%d%.1s\n.address_size 64\n", version / 10,
+                              version % 10, sm, &suffix);
+    if (*text == '~') {
+        for (text++; *text; text++) {
+            if (*text == '\\' && text[1] == 'n') { *to++ = '\n'; text++; } else *to++ = *text;
+        }
+        *to++ = '\n';
+        *to = 0;
+        return;
+    }
+    snprintf(to, size - (size_t)(to - out),
+             ".shared .align 128 .b8 smem[8192];\n.visible .global .align 16 .b8 gbuf[1024];\n"
+             ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .align 64 .b8 tmap[128])\n{\n"
+             ".reg .pred p<8>; .reg .b8 e<8>; .reg .b16 h<32>; .reg .b32 r<160>; .reg .b64 d<32>; .reg .f32 f<264>;\n"
+             ".reg .f64 g<40>; %s\n%s\nret;\n}\n",
+             strstr(text, "q0") ? ".reg .b128 q<4>;" : "", text);
+}
+
+static int first_version(int sm, char suffix)
+{
+    for (int k = 0; k < CHIPS; k++) if (chips[k].sm == sm && chips[k].suffix == suffix) return chips[k].version;
+    return 90;
+}
+
+/* The documentation asks more than the assembler that the table was read from. */
+static bool documented_later(const char *text)
+{
+    return !strncmp(text, "fence.acquire.", 14) || !strncmp(text, "fence.release.", 14);
+}
+
+static bool by_others(const char *text)
+{
+    static const char *const words[] = { "Textures and surfaces are not implemented", "Indirect calls" };
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++) if (strstr(log_text, words[k])) return true;
+    const char *p = strstr(log_text, "Instruction '");
+    if (!p || !strstr(log_text, "not implemented by this CPU driver")) return false;
+    p += 13;
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        size_t n = strlen(others[k]);
+        if (!strncmp(p, others[k], n) && (p[n] == '.' || p[n] == '\'' || p[n] == ':')) return true;
+    }
+    (void)text;
+    return false;
+}
+
+static void test_table(void)
+{
+    static char ptx[1 << 15];
+    char *list = read_file("tests/data/forms/forms.tsv"), *save = NULL;
+    int loaded = 0, missing = 0, elsewhere = 0, below = 0, rows = 0;
+    if (!CHECK(list != NULL, "tests/data/forms/forms.tsv cannot be opened (run from the root)")) return;
+    for (char *line = strtok_r(list, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        if (*line == '#') continue;
+        char *targets = strchr(line, '\t') + 1, *family = strchr(targets, '\t') + 1, *text = strchr(family, '\t') + 1;
+        int version = atoi(line) * 10 + (strchr(line, '.')[1] - '0'), sm = atoi(targets);
+        bool exact = targets[strspn(targets, "0123456789")] != '+';
+        char suffix = 0;
+        rows++;
+        if (exact) {                                          /* one that the device of this test has, if any */
+            if (strstr(targets, "100a")) sm = 100;
+            else { elsewhere++; continue; }
+            suffix = 'a';
+        }
+        int from = first_version(sm, suffix), use = version > from ? version : from;
+        if (documented_later(text)) { sm = 90; use = 86; }
+        module_text(ptx, sizeof ptx, text, use, sm, suffix);
+        int code = refused(ptx);
+        if (code && by_others(text)) { missing++; continue; }
+        if (!CHECK(code == 0, "%s on .version %d.%d, sm_%d%.1s: %d %s", text, use / 10, use % 10, sm, &suffix, code,
+                   log_text))
+            continue;
+        loaded++;
+        if (version > from && !documented_later(text)) {      /* the version before */
+            size_t k = 0;
+            while (versions[k] < use) k++;
+            module_text(ptx, sizeof ptx, text, versions[k - 1], sm, suffix);
+            CHECK(refused(ptx) != 0, "%s is taken on .version %d.%d", text, versions[k - 1] / 10, versions[k - 1] % 10);
+            below++;
+        }
+        if (exact) {                                          /* the chip without its suffix */
+            module_text(ptx, sizeof ptx, text, use, sm, 0);
+            CHECK(refused(ptx) != 0, "%s is taken on sm_%d", text, sm);
+            below++;
+        } else if (sm > 20) {                                 /* the chip before */
+            int k = 0;
+            while (chips[k].sm != sm) k++;
+            while (chips[k].sm == sm || chips[k].suffix) k--;
+            int v = use > chips[k].version ? use : chips[k].version;
+            module_text(ptx, sizeof ptx, text, v, chips[k].sm, 0);
+            CHECK(refused(ptx) != 0, "%s is taken on sm_%d", text, chips[k].sm);
+            below++;
+        }
+    }
+    free(list);
+    printf("note: %d forms: %d load, %d refused one step below, %d not implemented, %d for chips not tried here\n",
+           rows, loaded, below, missing, elsewhere);
+    CHECK(rows > 750 && loaded > 500, "only %d of %d forms load", loaded, rows);
+}
+
+/* --- cases ------------------------------------------------------------------------------------ */
+
+enum { CASES = 1024, INPUTS = 4, MAX_FORMS = 4000 };
+enum { FTZ = 1, SAT = 2, RELU = 4, OOB = 8, PROPAGATE = 16, XORSIGN = 32, MAGNITUDE = 64, FINITE_ = 128 };
+
+typedef struct form form;
+typedef uint64_t evaluate(const form *, const uint64_t *v);
+typedef bool accept(const form *, const uint64_t *v, uint64_t have, uint64_t want);
+struct form {
+    char text[200], sig[10];           /* result letter, ':', input letters: see pool() */
+    evaluate *eval;
+    accept *good;                      /* NULL: the same bits */
+    int op, mode, flags, bits, bits2;
+    bool s, s2;
+    const fmt *f, *g;
+};
+static form *forms;
+static int form_count;
+static bool skip_case;
+
+static form *add_form(const char *sig, evaluate *eval, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static form *add_form(const char *sig, evaluate *eval, const char *format, ...)
+{
+    va_list a;
+    if (form_count == MAX_FORMS) { fprintf(stderr, "too many forms\n"); exit(2); }
+    form *p = &forms[form_count++];
+    va_start(a, format);
+    vsnprintf(p->text, sizeof p->text, format, a);
+    va_end(a);
+    snprintf(p->sig, sizeof p->sig, "%s", sig);
+    p->eval = eval;
+    return p;
+}
+
+static uint64_t random_state;
+static uint64_t random64(void)
+{
+    random_state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = random_state;
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* Letters: w h x c integers of 32, 16, 64, 8 bits; i a count; f g k b floats of f32, f64, f16, bf16; K B q pairs of
+ * k, b, f; p a predicate. */
+static const fmt *float_of(char c)
+{
+    return c == 'f' || c == 'q' ? &F32 : c == 'g' ? &F64 : c == 'k' || c == 'K' ? &F16
+         : c == 'b' || c == 'B' ? &BF16 : NULL;
+}
+
+static uint64_t edge(const fmt *f)
+{
+    uint64_t one = (uint64_t)(1 - f->emin) << f->p, unit = UINT64_C(1) << f->p, sign = UINT64_C(1) << (f->bits - 1), m = unit - 1;
+    const uint64_t values[] = { 0, 1, 2, m, m >> 1, unit, unit + 1, unit - 1, unit << 1, f->top, f->top - 1, f->inf,
+                                f->inf + 1, f->nan, f->inf | unit >> 1, one, one + 1, one - 1,
+                                one + unit / 2, one + unit + unit / 2, one - unit, one + 2 * unit, one + 3 * unit + 5 };
+    uint64_t v = values[random64() % (sizeof values / sizeof *values)];
+    return random64() & 1 ? v | sign : v;
+}
+
+static uint64_t random_float(const fmt *f)
+{
+    uint64_t mask = f->bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << f->bits) - 1, v = random64() & mask;
+    unsigned kind = (unsigned)(random64() % 8);
+    if (kind < 3) return edge(f);
+    if (kind < 6) {                                           /* near one, so that operands meet */
+        int e = 1 - f->emin + (int)(random64() % 12) - 6;
+        v = (v & (UINT64_C(1) << (f->bits - 1))) | (uint64_t)e << f->p | (v & ((UINT64_C(1) << f->p) - 1));
+        if (kind == 5) v &= ~((UINT64_C(1) << (f->p - 2)) - 1);
+    }
+    return v & mask;
+}
+
+static uint64_t random_integer(int bits)
+{
+    uint64_t mask = bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1, one = 1, v = random64();
+    switch (random64() % 6) {
+    case 0: return v & 3;
+    case 1: return (0 - (v & 3)) & mask;
+    case 2: return (one << v % (unsigned)bits) & mask;
+    case 3: return ((one << v % (unsigned)bits) - 1) & mask;
+    case 4: return ((one << (bits - 1)) - 1 + (v & 1)) & mask;
+    default: return (v >> random64() % (unsigned)bits) & mask;
+    }
+}
+
+static uint64_t pool(char c, int n, bool alone)
+{
+    switch (c) {
+    case 'w': return random_integer(32);
+    case 'h': return alone ? (uint64_t)(n * 64 + (int)(random64() % 64)) & 0xffff : random_integer(16);
+    case 'x': return random_integer(64);
+    case 'c': return (uint64_t)n & 255;
+    case 'i': return random64() % 3 ? random64() % 70 : random_integer(32);
+    case 'p': return random64() & 1;
+    case 'k': case 'b': if (alone) return (uint64_t)(n * 64 + (int)(random64() % 64)) & 0xffff; /* fall through */
+    case 'f': case 'g': return random_float(float_of(c));
+    case 'K': case 'B': return random_float(float_of(c)) << 16 | random_float(float_of(c));
+    default:  return random_float(&F32) << 32 | random_float(&F32);
+    }
+}
+
+static int width_of(char c)
+{
+    return c == 'h' || c == 'k' || c == 'b' ? 16 : c == 'x' || c == 'g' || c == 'q' ? 64 : c == 'c' ? 8
+         : c == 'p' ? 1 : 32;
+}
+
+/* --- running the forms ------------------------------------------------------------------------ */
+
+static size_t form_kernel(char *out, const form *p, int n)
+{
+    static const char names[] = "ABCE";
+    char *to = out;
+    to += sprintf(to, ".visible .entry k%d(.param .u64 in, .param .u64 out) {\n"
+                      ".reg .b64 %%in, %%out, %%n, P; .reg .b32 %%t, %%u; .reg .b32 t<16>; .reg .b16 s<8>; .reg .b64 l<8>;\n"
+                      ".reg .pred %%q, c<4>; .reg .b8 y<4>;\n"
+                      "ld.param.u64 %%in, [in]; ld.param.u64 %%out, [out]; mov.u32 %%t, %%tid.x; mov.u32 %%u, %%ctaid.x;\n"
+                      "mad.lo.u32 %%t, %%u, 256, %%t; mul.wide.u32 %%n, %%t, 32; add.u64 %%in, %%in, %%n;\n"
+                      "add.u64 %%out, %%out, %%n; add.u64 P, %%out, 16;\n", n);
+    for (int k = 0; p->sig[2 + k]; k++) {
+        char c = p->sig[2 + k];
+        if (c == 'p')
+            to += sprintf(to, ".reg .pred %c; ld.global.u32 %%u, [%%in+%d]; setp.ne.u32 %c, %%u, 0;\n", names[k], 8 * k,
+                          names[k]);
+        else
+            to += sprintf(to, ".reg .b%d %c; ld.global.b%d %c, [%%in+%d];\n", width_of(c), names[k], width_of(c),
+                          names[k], 8 * k);
+    }
+    char d = *p->sig;
+    if (d == 'p')
+        to += sprintf(to, ".reg .pred D;\n%s\nselp.u32 %%u, 1, 0, D; st.global.b32 [%%out], %%u;\nret; }\n", p->text);
+    else
+        to += sprintf(to, ".reg .b%d D;\n%s\nst.global.b%d [%%out], D;\nret; }\n", width_of(d), p->text, width_of(d));
+    return (size_t)(to - out);
+}
+
+static bool both_nan(const form *p, uint64_t a, uint64_t b)
+{
+    const fmt *f = float_of(*p->sig);
+    return f == &F64 && get(f, a).kind == NAN_ && get(f, b).kind == NAN_;
+}
+
+static void run_form(const form *p, handle f, dptr in, dptr out)
+{
+    static uint64_t v[CASES][INPUTS], have[CASES][INPUTS];
+    int inputs = (int)strlen(p->sig + 2), wrong = 0;
+    void *params[] = { &in, &out };
+    for (int n = 0; n < CASES; n++)
+        for (int k = 0; k < INPUTS; k++) v[n][k] = k < inputs ? pool(p->sig[2 + k], n, inputs == 1) : 0;
+    cuMemcpyHtoD_v2_(in, v, sizeof v);
+    cuMemsetD32_v2_(out, 0, sizeof have / 4);
+    int code = run(f, CASES / 256, 256, 0, params);
+    if (!CHECK(code == 0, "%s: launch gives %d", p->text, code)) return;
+    cuMemcpyDtoH_v2_(have, out, sizeof have);
+    for (int n = 0; n < CASES; n++) {
+        skip_case = false;
+        uint64_t want = p->eval(p, v[n]);
+        if (skip_case || have[n][0] == want || both_nan(p, have[n][0], want)) continue;
+        if (p->good && p->good(p, v[n], have[n][0], want)) continue;
+        if (wrong++ < 2)
+            fprintf(stderr, "%s of %llx %llx %llx %llx gives %llx, expected %llx\n", p->text,
+                    (unsigned long long)v[n][0], (unsigned long long)v[n][1], (unsigned long long)v[n][2],
+                    (unsigned long long)v[n][3], (unsigned long long)have[n][0], (unsigned long long)want);
+    }
+    CHECK(wrong == 0, "%s: %d of %d cases", p->text, wrong, CASES);
+}
+
+static void run_forms(void)
+{
+    enum { EACH = 200 };
+    dptr in = alloc(CASES * INPUTS * 8), out = alloc(CASES * INPUTS * 8);
+    char *text = malloc((size_t)EACH * 2400 + 200), name[16];
+    for (int first = 0; first < form_count; first += EACH) {
+        int last = first + EACH < form_count ? first + EACH : form_count;
+        char *to = text + sprintf(text, ".version 9.0\n.target sm_100a\n.address_size 64\n");
+        for (int k = first; k < last; k++) to += form_kernel(to, &forms[k], k);
+        handle m = load(text);
+        if (!CHECK(m != NULL, "the forms from '%s' on do not load", forms[first].text)) continue;
+        for (int k = first; k < last; k++) {
+            sprintf(name, "k%d", k);
+            run_form(&forms[k], function(m, name), in, out);
+        }
+        cuModuleUnload_(m);
+    }
+    free(text);
+    cuMemFree_v2_(in);
+    cuMemFree_v2_(out);
+    printf("note: %d forms executed, %d cases each\n", form_count, CASES);
+}
+
+#include "forms/integer.h"
+#include "forms/float.h"
+#include "forms/convert.h"
+
+/* --- main ------------------------------------------------------------------------------------- */
+
+int main(int argc, char **argv)
+{
+    setenv("PTXSIM_DEVICE", "sm_100", 1);
+    sim_open(argc, argv);
+    random_state = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
+    printf("seed: %llu\n", (unsigned long long)random_state);
+    forms = calloc(MAX_FORMS, sizeof *forms);
+    if (!forms) return 2;
+    test_table();
+    integer_forms();
+    float_forms();
+    conversion_forms();
+    run_forms();
+    free(forms);
+    return sim_close();
+}
