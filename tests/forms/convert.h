@@ -212,6 +212,10 @@ static uint64_t eval_stochastic(const form *p, const uint64_t *v)   /* the neare
 /* Without random bits: towards zero. */
 static uint64_t eval_truncated(const form *p, const uint64_t *v)
 {
+    for (int k = 0; k < 2; k++) {                             /* beyond the greatest: infinity is a neighbour too */
+        uint64_t x = put(p->f, get(&F32, v[k] & 0x7fffffff), RZ, true);
+        if (x == p->f->top) skip_case = true;
+    }
     return shrunk(p, &F32, v[0]) << 16 | shrunk(p, &F32, v[1]);
 }
 

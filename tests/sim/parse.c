@@ -45,9 +45,9 @@ static const struct { const char *name; uint16_t special; uint8_t type, sm; uint
     { "%clock", SR_CLOCK, T_U32, 0, 0 },
     { "%clock_hi", SR_CLOCK_HI, T_U32, 0, 50 },
     { "%clock64", SR_CLOCK64, T_U64, 0, 0 },
-    { "%globaltimer", SR_GLOBALTIMER, T_U64, 0, 31 },
-    { "%globaltimer_lo", SR_GLOBALTIMER_LO, T_U32, 0, 31 },
-    { "%globaltimer_hi", SR_GLOBALTIMER_HI, T_U32, 0, 31 },
+    { "%globaltimer", SR_GLOBALTIMER, T_U64, 30, 31 },
+    { "%globaltimer_lo", SR_GLOBALTIMER_LO, T_U32, 30, 31 },
+    { "%globaltimer_hi", SR_GLOBALTIMER_HI, T_U32, 30, 31 },
     { "%total_smem_size", SR_TOTAL_SMEM, T_U32, 0, 41 },
     { "%dynamic_smem_size", SR_DYNAMIC_SMEM, T_U32, 0, 41 },
     { "%aggr_smem_size", SR_AGGR_SMEM, T_U32, 90, 81 },
@@ -141,6 +141,16 @@ static bool directive(parser *s, const char *word)
         return false;
     s->p += n + 1;
     return true;
+}
+
+/* A directive that came later than the module says. */
+static void since(parser *s, const char *what, uint32_t version, uint32_t target)
+{
+    if (s->m->target < target)
+        sim_error(s->m, s->line, "Feature '%s' requires .target sm_%u or higher", what, target);
+    if (s->m->version < version)
+        sim_error(s->m, s->line, "Feature '%s' requires PTX ISA .version %u.%u or later", what, version / 10,
+                  version % 10);
 }
 
 /* Takes a type directive; T_NONE when the next token is none. */
@@ -831,6 +841,7 @@ static void add_reloc(parser *s, sim_symbol *y, uint64_t offset, uint32_t bytes)
     }
     if (!strncmp(s->p, "generic", 7) && !is_name(s->p[7])) {
         s->p += 7;
+        since(s, "generic() operator", 31, 20);
         expect(s, '(');
         r->name = name(s);
         expect(s, ')');
@@ -909,6 +920,7 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
     for (;;) {
         if (directive(s, "align")) { align = alignment(s); continue; }
         if (directive(s, "attribute")) {
+            since(s, ".attribute", 40, 30);
             expect(s, '(');
             while (*s->p && !peek(s, ')')) s->p++;
             expect(s, ')');
@@ -1237,6 +1249,9 @@ static void parse_function(parser *s, bool entry, bool is_extern)
         if (offset > 1u << 24) break;
     }
     f->param_bytes = (uint32_t)offset;
+    if (offset > 4352 && m->target < 70)
+        sim_error(m, f->end_line ? f->end_line : f->line,
+                  "Feature 'Kernel parameter size larger than 4352 bytes' requires .target sm_70 or higher");
     if (offset > (m->version >= 81 ? 32764u : 4352u)) {
         sim_error(m, f->end_line ? f->end_line : f->line,
                   "Entry function '%s' uses too much parameter space (0x%x bytes, 0x%x max).", f->name,
@@ -1321,6 +1336,7 @@ static void parse_module_item(parser *s)
     if (directive(s, "pragma")) { parse_pragma(s); return; }
     if (directive(s, "section")) { parse_section(s); return; }
     if (directive(s, "alias")) {
+        since(s, ".alias", 63, 30);
         uint32_t index;
         const char *a = name(s);
         expect(s, ',');
@@ -1333,7 +1349,9 @@ static void parse_module_item(parser *s)
     }
     for (;;) {
         if (directive(s, "extern")) is_extern = true;
-        else if (!directive(s, "visible") && !directive(s, "weak") && !directive(s, "common")) break;
+        else if (directive(s, "weak")) since(s, ".weak", 31, 20);
+        else if (directive(s, "common")) since(s, ".common", 50, 20);
+        else if (!directive(s, "visible")) break;
     }
     if (directive(s, "entry")) parse_function(s, true, is_extern);
     else if (directive(s, "func")) parse_function(s, false, is_extern);
