@@ -334,6 +334,80 @@ static void run_forms(void)
 #include "forms/float.h"
 #include "forms/convert.h"
 
+/* --- perturbed approximations ----------------------------------------------------------------- */
+
+static void one_run(form *p, uint64_t seed, int threads, uint64_t *out)
+{
+    static char text[6000];
+    static uint64_t v[CASES][INPUTS], have[CASES][INPUTS];
+    random_state = seed;
+    set_option("threads", threads);
+    dptr in = alloc(sizeof v), result = alloc(sizeof have);
+    void *params[] = { &in, &result };
+    form_kernel(text + sprintf(text, ".version 9.0\n.target sm_100a\n.address_size 64\n"), p, 0);
+    for (int n = 0; n < CASES; n++) for (int k = 0; k < INPUTS; k++) v[n][k] = pool(p->sig[2 + (k && p->sig[3])], n, false);
+    handle m = load(text);
+    cuMemcpyHtoD_v2_(in, v, sizeof v);
+    cuMemsetD32_v2_(result, 0, sizeof have / 4);
+    SAME(run(function(m, "k0"), CASES / 256, 256, 0, params), 0);
+    cuMemcpyDtoH_v2_(have, result, sizeof have);
+    for (int n = 0; n < CASES; n++) {
+        out[n] = have[n][0];
+        if (!p->good(p, v[n], have[n][0], 0) && have[n][0] != p->eval(p, v[n]))
+            CHECK(false, "%s of %llx %llx gives %llx, beyond the bound", p->text, (unsigned long long)v[n][0],
+                  (unsigned long long)v[n][1], (unsigned long long)have[n][0]);
+    }
+    passed++;
+    cuModuleUnload_(m);
+    cuMemFree_v2_(in);
+    cuMemFree_v2_(result);
+    set_option("threads", 0);
+}
+
+static bool same_bits(const form *p, const uint64_t *v, uint64_t have, uint64_t want)
+{
+    (void)p; (void)v;
+    return have == want && !want;
+}
+
+static void test_perturb(void)
+{
+    static uint64_t plain[CASES], once[CASES], again[CASES], other[CASES];
+    int first = form_count, sizes = sizeof plain;
+    uint64_t seed = random_state;
+    approximate_forms();
+    for (int k = first; k < form_count; k++) {
+        int differ = 0, differ_by_seed = 0;
+        one_run(&forms[k], seed + (uint64_t)k, 1, plain);
+        set_option("perturb", 7);
+        one_run(&forms[k], seed + (uint64_t)k, 1, once);
+        one_run(&forms[k], seed + (uint64_t)k, 4, again);
+        set_option("perturb", 8);
+        one_run(&forms[k], seed + (uint64_t)k, 1, other);
+        set_option("perturb", 0);
+        for (int n = 0; n < CASES; n++) {
+            differ += plain[n] != once[n];
+            differ_by_seed += other[n] != once[n];
+        }
+        CHECK(differ > CASES / 50 && differ_by_seed > CASES / 50, "%s: %d results move, %d with the seed", forms[k].text,
+              differ, differ_by_seed);
+        CHECK(!memcmp(once, again, (size_t)sizes), "%s: perturbed results depend on threads", forms[k].text);
+    }
+    form_count = first;
+    form *p = &forms[form_count];                             /* exact ones stay */
+    memset(p, 0, sizeof *p);
+    strcpy(p->text, "sqrt.rn.f32 D, A;");
+    strcpy(p->sig, "f:f");
+    p->eval = eval_float;
+    p->op = O_SQRT;
+    p->f = &F32;
+    p->bits = 1;
+    p->good = same_bits;
+    set_option("perturb", 7);
+    one_run(p, seed, 1, once);
+    set_option("perturb", 0);
+}
+
 /* --- main ------------------------------------------------------------------------------------- */
 
 int main(int argc, char **argv)
@@ -349,6 +423,7 @@ int main(int argc, char **argv)
     float_forms();
     conversion_forms();
     run_forms();
+    test_perturb();
     free(forms);
     return sim_close();
 }

@@ -393,6 +393,7 @@ void sim_lower_table(sim_lower *lw, const sim_statement *s)
     i->count = f->lanes;
     i->imm = f->imm;
     i->type = (uint8_t)t;
+    sim_perturb(i, op, sim_mod(&s->mods, M_rn));
 }
 
 /* --- comparisons, logic, moves ---------------------------------------------------------------- */
@@ -1178,6 +1179,7 @@ static void place_variables(sim_module *m)
 
 void sim_lower_module(sim_module *m)
 {
+    sim_read_environment();
     m->shared_base = sim_the_device()->sm >= 90 ? 0x400 : 0;
     place_variables(m);
     for (sim_function *f = m->functions; f; f = f->next) {
