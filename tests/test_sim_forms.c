@@ -408,6 +408,53 @@ static void test_perturb(void)
     set_option("perturb", 0);
 }
 
+/* --- contraction of mul and add --------------------------------------------------------------- */
+
+/* (1 + 2^-12)^2 - (1 + 2^-11) is 0 when the product rounds and 2^-24 when it does not. */
+static const struct { const char *code; bool may; } contractions[] = {
+    { "mul.f32 f3, f1, f1; add.f32 f0, f3, f2;", true },
+    { "mul.f32 f3, f1, f1; add.f32 f0, f2, f3;", true },
+    { "mul.f32 f3, f1, f1; sub.f32 f0, f3, f4;", true },
+    { "mul.f32 f3, f1, f1; sub.f32 f0, f4, f3;", true },
+    { "mul.ftz.f32 f3, f1, f1; add.ftz.f32 f0, f3, f2;", true },
+    { "mul.f32 f3, f1, f1; mov.u32 r1, r2; add.sat.f32 f0, f3, f2;", true },
+    { "@p0 mul.f32 f3, f1, f1; @p0 add.f32 f0, f3, f2;", true },
+    { "mul.f32 f3, f1, 0f3F800800; add.f32 f0, f3, 0fBF801000;", true },
+    { "mul.f64 g3, g5, g5; sub.f64 g4, g3, g6; cvt.rn.f32.f64 f0, g4;", true },
+    { "mul.rn.f64 g3, g5, g5; sub.f64 g4, g3, g6; cvt.rn.f32.f64 f0, g4;", false },
+    { "mov.b16 h1, 0x3C10; mov.b16 h2, 0xBC20; mul.f16 h3, h1, h1; add.f16 h4, h3, h2; cvt.f32.f16 f0, h4;", true },
+    { "mov.b32 r1, 0x3F883F88; mov.b32 r2, 0xBF90BF90; mul.bf16x2 r3, r1, r1; add.bf16x2 r4, r3, r2; shl.b32 r4, r4, 16;"
+      " mov.b32 f0, r4;", true },
+    { "L: mul.f32 f3, f1, f1; add.f32 f0, f3, f2;", true },
+    { "mul.rn.f32 f3, f1, f1; add.f32 f0, f3, f2;", false },
+    { "mul.f32 f3, f1, f1; add.rn.f32 f0, f3, f2;", false },
+    { "mul.rz.f32 f3, f1, f1; add.f32 f0, f3, f2;", false },
+    { "mul.f32 f3, f1, f1; add.f32 f0, f3, f2; mov.f32 f5, f3;", false },
+    { "mul.f32 f3, f1, f1; L: add.f32 f0, f3, f2;", false },
+    { "mul.f32 f3, f1, f1; bar.sync 0; add.f32 f0, f3, f2;", false },
+    { "mov.f32 f5, f1; mul.f32 f3, f5, f5; mov.f32 f5, 0f00000000; add.f32 f0, f3, f2;", false },
+    { "mul.ftz.f32 f3, f1, f1; add.f32 f0, f3, f2;", false },
+    { "@p0 mul.f32 f3, f1, f1; add.f32 f0, f3, f2;", false } };
+
+static void test_contraction(void)
+{
+    for (int on = 0; on < 2; on++)
+        for (size_t k = 0; k < sizeof contractions / sizeof *contractions; k++) {
+            char text[2000];
+            uint32_t out[2] = { 0, 0 };
+            snprintf(text, sizeof text,
+                     "%s%s\nst.global.f32 [d1], f0; ret; }",
+                     HEAD OUT "mov.f32 f1, 0f3F800800; mov.f32 f2, 0fBF801000; neg.f32 f4, f2; setp.eq.u32 p0, r0, r0;\n"
+                              "mov.b64 g5, 0d3FF0000002000000; mov.b64 g6, 0d3FF0000004000000;\n",
+                     contractions[k].code);
+            set_option("contract", on);
+            SAME(run_out(text, 1, 1, 0, out, 1), 0);
+            CHECK((out[0] != 0) == (on && contractions[k].may), "%s gives %08x with contract %d",
+                  contractions[k].code, out[0], on);
+        }
+    set_option("contract", 0);
+}
+
 /* --- main ------------------------------------------------------------------------------------- */
 
 int main(int argc, char **argv)
@@ -424,6 +471,7 @@ int main(int argc, char **argv)
     conversion_forms();
     run_forms();
     test_perturb();
+    test_contraction();
     free(forms);
     return sim_close();
 }

@@ -960,6 +960,7 @@ static void lower_statement(sim_lower *lw, const sim_statement *s)
     lw->s = s;
     snprintf(lw->full, sizeof lw->full, "%s", s->form->name);
     if (s->form->lower) s->form->lower(lw, s);
+    else if (sim_contract(lw, s)) {}
     else sim_lower_table(lw, s);
     bool call = s->form->lower == sim_lower_call;
     if (s->guard >= 0 && !call) {

@@ -744,7 +744,10 @@ static void parse_instruction(parser *s)
     st.operands = new_operands(s, n ? n : 1u);
     memcpy(st.operands, operands, n * sizeof *operands);
     st.form = sim_find_form(m, &st, shown, sizeof shown);
-    if (st.form) *new_statement(s) = st;
+    if (!st.form) return;
+    st.labelled = s->function->label_waits;
+    s->function->label_waits = false;
+    *new_statement(s) = st;
 }
 
 /* --- declarations ----------------------------------------------------------------------------- */
@@ -1072,11 +1075,13 @@ static void define_label(parser *s, const char *text, uint32_t line)
     sim_symbol *y = find_exact(s->m, text, strlen(text), false);
     if (y && y->depth == s->depth && y->kind == SYM_LABEL && y->index == UINT32_MAX) {
         y->index = s->function->statement_count;              /* used before */
+        s->function->label_waits = true;
         return;
     }
     y = new_symbol(s, SYM_LABEL, text);
     y->line = line;
     y->index = s->function->statement_count;
+    s->function->label_waits = true;
     enter(s, y);
 }
 

@@ -205,7 +205,7 @@ typedef struct sim_statement {
     const char *opcode;                /* first component */
     uint32_t line;
     int32_t guard;                     /* register index, or -1 */
-    bool guard_negate;
+    bool guard_negate, labelled;       /* labelled: branches lead here */
     uint8_t type_count, operand_count;
     uint8_t types[SIM_MAX_TYPES];
     sim_mods mods;
@@ -226,7 +226,7 @@ typedef struct sim_function {
     uint32_t param_count, return_count, param_bytes;
     uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3];
     uint32_t maxntid_count, reqntid_count;
-    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier;
+    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier, label_waits;
     struct sim_kernel *kernel;         /* entries */
 } sim_function;
 
