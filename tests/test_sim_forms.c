@@ -455,6 +455,71 @@ static void test_contraction(void)
     set_option("contract", 0);
 }
 
+/* --- what the assembler takes in silence, when it runs ----------------------------------------- */
+
+static void test_silent_mistakes(void)
+{
+    static const struct { const char *name, *body; int code; const char *kind; unsigned block; } cases[] = {
+        { "I2 add.u16 of 70000", "mov.b16 h1, 1; add.u16 h0, h1, 70000;", 0, "immediate-cut", 32 },
+        { "its twin", "mov.b16 h1, 1; add.u16 h0, h1, 65535; add.s16 h0, h1, -32768;", 0, "", 32 },
+        { "mov.u16 of 65536", "mov.u16 h0, 65536;", 0, "immediate-cut", 32 },
+        { "mov.b32 of -1", "mov.b32 r1, -1; mov.b32 r2, 0xffffffff;", 0, "", 32 },
+        { "setp.lt.u16 with 100000", "mov.b16 h1, 1; setp.lt.u16 p0, h1, 100000;", 0, "immediate-cut", 32 },
+        { "I11 shl by 40", "shl.b32 r1, r0, 40;", 0, "count-range", 32 },
+        { "its twin", "shl.b32 r1, r0, 31; mov.u32 r2, 40; shl.b32 r1, r0, r2; shl.b64 d2, d1, 40;", 0, "", 32 },
+        { "I12 bfe at 40", "bfe.u32 r1, r0, 40, 50;", 0, "count-range", 32 },
+        { "its twin", "bfe.u32 r1, r0, 24, 32; bfe.u64 d2, d1, 40, 20;", 0, "", 32 },
+        { "bfi with length 33", "bfi.b32 r1, r0, r0, 0, 33;", 0, "count-range", 32 },
+        { "I13 prmt selector", "prmt.b32 r1, r0, r0, 0x12345678;", 0, "immediate-cut", 32 },
+        { "its twin", "prmt.b32 r1, r0, r0, 0x9999;", 0, "", 32 },
+        { "I17 a barrier for 0 threads", "bar.sync 1, 0;", 0, "count-range", 32 },
+        { "its twin", "bar.sync 1, 32;", 0, "", 32 },
+        { "M6 one register twice", "st.global.v2.f32 [d0], {0f00000000, 0f00000000}; ld.global.v2.f32 {f0, f0}, [d0];", 0,
+          "duplicate-destination", 1 },
+        { "its twin", "st.global.v2.f32 [d0], {0f00000000, 0f00000000}; ld.global.v2.f32 {f0, _}, [d0];", 0, "", 1 },
+        { "M7 v4 at offset 4", "ld.global.v4.f32 {f0, f1, f2, f3}, [d0+4];", 716, "misaligned", 1 },
+        { "its twin", "ld.global.v4.f32 {f0, f1, f2, f3}, [d0+16];", 0, "", 1 },
+        { "M8 alignment by luck", "{ .shared .align 4 .b8 sv[64]; st.shared.v4.b32 [sv], {r0, r0, r0, r0}; }", 0,
+          "alignment-luck", 1 },
+        { "its twin", "{ .shared .align 16 .b8 sv[64]; st.shared.v4.b32 [sv], {r0, r0, r0, r0}; }", 0, "", 1 },
+        { "M12 a parameter at offset 4", "ld.param.u64 d2, [out+4];", 716, "misaligned", 1 },
+        { "its twin", "ld.param.u32 r1, [out+4];", 0, "", 1 },
+        { "M35 an offset of 2^33", "ld.global.u32 r1, [d0+8589934592];", 700, "out-of-bounds", 1 },
+        { "F2 an unset guard", "@p3 st.global.u32 [d0], 1;", 0, "uninitialised-register", 1 },
+        { "its twin", "setp.eq.u32 p3, r0, 0; @p3 st.global.u32 [d0], 1;", 0, "", 1 },
+        { "F8 a barrier for half a warp", "setp.lt.u32 p0, r0, 16; @!p0 bra E; bar.sync 0; E:", 0, "barrier-divergence", 32 },
+        { "its twin", "setp.lt.u32 p0, r0, 32; @!p0 bra E; bar.sync 0; E:", 0, "", 32 },
+        { "F10 shfl that reads lanes not there", "setp.lt.u32 p0, r0, 16; @!p0 bra E; shfl.sync.bfly.b32 r1, r0, 16, 31, -1; E:",
+          0, "absent-lane", 32 },
+        { "its twin", "setp.lt.u32 p0, r0, 16; @!p0 bra E; shfl.sync.bfly.b32 r1, r0, 1, 31, 0xffff; E:", 0, "", 32 },
+        { "F13 a predicate that the loop does not set", "L: @p1 bra L;", 0, "uninitialised-register", 1 },
+        { "F25 exit before the barrier: who has left is not waited for", "setp.lt.u32 p0, r0, 16; @p0 exit; bar.sync 0;", 0,
+          "", 32 },
+        { "its twin", "setp.lt.u32 p0, r0, 0; @p0 exit; bar.sync 0;", 0, "", 32 } };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        fault(cases[k].name, cases[k].body, cases[k].code, cases[k].kind, cases[k].block);
+    set_option("suspects", 0);
+    fault("I11 with the option off", "shl.b32 r1, r0, 40;", 0, "", 32);
+    set_option("suspects", 1);
+    set_option("watchdog", 1);
+    fault("F6 an endless loop", "L: bra L;", 702, "timeout", 1);
+    set_option("watchdog", 300);
+    static const char *const fine[] = {                       /* rows where nothing is wrong when run */
+        ".visible .entry k(.param .u64 out) { .reg .u32 r; mov.u32 r, %tid.x; }",
+        ".visible .entry k(.param .u64 out) { .reg .b32 add; mov.b32 add, 1; bra E; mov.b32 add, 2; E: ret; }",
+        ".extern .shared .align 16 .b8 dyn[];\n.visible .entry k(.param .u64 out) { .reg .b32 r; mov.b32 r, 1; ret; }" };
+    for (size_t k = 0; k < sizeof fine / sizeof *fine; k++) {
+        char text[600];
+        uint32_t out[2];
+        snprintf(text, sizeof text, "%s%s\n", HEAD, fine[k]);
+        report_clear();
+        SAME(run_out(text, 1, 32, 0, out, 1), 0);
+        CHECK(!*findings(), "%s: nothing is wrong, found %s", fine[k], found);
+    }
+    SAME(refused(".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() { ret; }\n"), 209);   /* V9 */
+    SAME(refused(".version 8.7\n.target sm_120\n.address_size 64\n.visible .entry k() { ret; }\n"), 209);   /* V10 */
+}
+
 /* --- main ------------------------------------------------------------------------------------- */
 
 int main(int argc, char **argv)
@@ -472,6 +537,7 @@ int main(int argc, char **argv)
     run_forms();
     test_perturb();
     test_contraction();
+    test_silent_mistakes();
     free(forms);
     return sim_close();
 }

@@ -959,6 +959,7 @@ static void lower_statement(sim_lower *lw, const sim_statement *s)
     uint32_t before = lw->k->code_count, first_note = lw->note_count;
     lw->s = s;
     snprintf(lw->full, sizeof lw->full, "%s", s->form->name);
+    sim_find_suspects(lw, s);
     if (s->form->lower) s->form->lower(lw, s);
     else if (sim_contract(lw, s)) {}
     else sim_lower_table(lw, s);

@@ -41,6 +41,7 @@ void sim_lower_minmax(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_redux_f32(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_pmevent(struct sim_lower *lw, const sim_statement *s);
 bool sim_lower_narrow_cvt(struct sim_lower *lw, const sim_statement *s);
+void sim_find_suspects(struct sim_lower *lw, const sim_statement *s);
 bool sim_contract(struct sim_lower *lw, const sim_statement *s);
 void sim_perturb(sim_ins *i, int op, bool exact_form);
 void sim_read_environment(void);

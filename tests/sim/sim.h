@@ -533,7 +533,7 @@ typedef struct sim_context {
 
 typedef struct sim_options {
     int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
-    int perturb, contract;             /* perturb.c, contract.c; both before a module is loaded */
+    int perturb, contract, suspects;             /* perturb.c, contract.c; both before a module is loaded */
 } sim_options;
 extern sim_options sim_option;
 
