@@ -11,18 +11,39 @@ __extension__ typedef __int128 s128;
 enum { RN, RZ, RM, RP, RNA };
 enum { ZERO, FINITE, INF, NAN_ };
 
-typedef struct fmt { int p, emin, bits; uint64_t top, inf, nan; } fmt;      /* inf 0: has none */
-static const fmt F16 = { 10, -14, 16, 0x7bff, 0x7c00, 0x7fff }, BF16 = { 7, -126, 16, 0x7f7f, 0x7f80, 0x7fff },
+typedef struct fmt {
+    int p, emin, bits;
+    uint64_t top, inf, nan;
+} fmt; /* inf 0: has none */
+static const fmt F16 = { 10, -14, 16, 0x7bff, 0x7c00, 0x7fff },
+                 BF16 = { 7, -126, 16, 0x7f7f, 0x7f80, 0x7fff },
                  F32 = { 23, -126, 32, 0x7f7fffff, 0x7f800000, 0x7fffffff },
                  F64 = { 52, -1022, 64, 0x7fefffffffffffff, 0x7ff0000000000000, 0x7fffffffffffffff },
                  TF32 = { 10, -126, 19, 0x3fbff, 0x3fc00, 0x3ffff }, E5M2 = { 2, -14, 8, 0x7b, 0x7c, 0x7f },
                  E4M3 = { 3, -6, 8, 0x7e, 0, 0x7f }, E2M1 = { 1, 0, 4, 7, 0, 0 },
                  E2M3 = { 3, 0, 6, 0x1f, 0, 0 }, E3M2 = { 2, -2, 6, 0x1f, 0, 0 };
 
-typedef struct num { int kind; bool neg, sticky; u128 m; int e; } num;
+typedef struct num {
+    int kind;
+    bool neg, sticky;
+    u128 m;
+    int e;
+} num;
 
-static int top_bit(u128 m) { int n = -1; while (m) { m >>= 1; n++; } return n; }
-static num special(int kind, bool neg) { num r = { kind, neg, false, 0, 0 }; return r; }
+static int top_bit(u128 m)
+{
+    int n = -1;
+    while (m) {
+        m >>= 1;
+        n++;
+    }
+    return n;
+}
+static num special(int kind, bool neg)
+{
+    num r = { kind, neg, false, 0, 0 };
+    return r;
+}
 
 static num get(const fmt *f, uint64_t x)
 {
@@ -39,11 +60,11 @@ static num get(const fmt *f, uint64_t x)
 static bool rounds_up(int mode, bool neg, bool odd, int against_half, bool inexact)
 {
     switch (mode) {
-    case RN:  return against_half > 0 || (against_half == 0 && odd);
-    case RM:  return neg && inexact;
-    case RP:  return !neg && inexact;
+    case RN: return against_half > 0 || (against_half == 0 && odd);
+    case RM: return neg && inexact;
+    case RP: return !neg && inexact;
     case RNA: return against_half >= 0;
-    default:  return false;
+    default: return false;
     }
 }
 
@@ -74,7 +95,11 @@ static uint64_t put(const fmt *f, num v, int mode, bool finite)
     return sign | (finite || down || !f->inf ? f->top : f->inf);
 }
 
-static num negated(num v) { v.neg = !v.neg; return v; }
+static num negated(num v)
+{
+    v.neg = !v.neg;
+    return v;
+}
 
 static num sum(num a, num b, int mode)
 {
@@ -85,22 +110,38 @@ static num sum(num a, num b, int mode)
         return a;
     }
     if (b.kind == INF || a.kind == ZERO) return b;
-    if (a.e + top_bit(a.m) < b.e + top_bit(b.m)) { num t = a; a = b; b = t; }
+    if (a.e + top_bit(a.m) < b.e + top_bit(b.m)) {
+        num t = a;
+        a = b;
+        b = t;
+    }
     int up = 124 - top_bit(a.m);
     a.m <<= up;
     a.e -= up;
     int down = a.e - b.e;
     bool lost = false;
-    if (down <= 0) b.m <<= -down;
+    if (down <= 0)
+        b.m <<= -down;
     else {
         lost = down > 127 ? b.m != 0 : (b.m & (((u128)1 << down) - 1)) != 0;
         b.m = down > 127 ? 0 : b.m >> down;
     }
-    if (a.m < b.m) { u128 m = a.m; a.m = b.m; b.m = m; bool neg = a.neg; a.neg = b.neg; b.neg = neg; }
+    if (a.m < b.m) {
+        u128 m = a.m;
+        a.m = b.m;
+        b.m = m;
+        bool neg = a.neg;
+        a.neg = b.neg;
+        b.neg = neg;
+    }
     a.m = a.neg == b.neg ? a.m + b.m : a.m - b.m - lost;
     a.sticky = lost;
     if (!a.m && !lost) return special(ZERO, mode == RM);
-    if (!a.m) { a.m = 1; a.e -= 200; a.sticky = false; }      /* cannot happen: lost bits lie far below */
+    if (!a.m) {
+        a.m = 1;
+        a.e -= 200;
+        a.sticky = false;
+    } /* cannot happen: lost bits lie far below */
     return a;
 }
 
@@ -118,7 +159,8 @@ static num product(num a, num b)
 static num quotient(num a, num b)
 {
     bool neg = a.neg != b.neg;
-    if (a.kind == NAN_ || b.kind == NAN_ || (a.kind == b.kind && a.kind != FINITE)) return special(NAN_, false);
+    if (a.kind == NAN_ || b.kind == NAN_ || (a.kind == b.kind && a.kind != FINITE))
+        return special(NAN_, false);
     if (a.kind == INF || b.kind == ZERO) return special(INF, neg);
     if (a.kind == ZERO || b.kind == INF) return special(ZERO, neg);
     int up = 126 - top_bit(a.m);
@@ -135,7 +177,8 @@ static num root(num a)
     int up = 124 - top_bit(a.m);
     if ((a.e - up) & 1) up--;
     u128 n = a.m << up, r = 0;
-    for (u128 bit = (u128)1 << 62; bit; bit >>= 1) if ((r | bit) * (r | bit) <= n) r |= bit;
+    for (u128 bit = (u128)1 << 62; bit; bit >>= 1)
+        if ((r | bit) * (r | bit) <= n) r |= bit;
     num v = { FINITE, false, r * r != n, r, (a.e - up) / 2 };
     return v;
 }

@@ -9,14 +9,21 @@
 
 static bool rounds(const sim_statement *s)
 {
-    return sim_mod(&s->mods, M_rn) || sim_mod(&s->mods, M_rz) || sim_mod(&s->mods, M_rm) || sim_mod(&s->mods, M_rp);
+    return sim_mod(&s->mods, M_rn) || sim_mod(&s->mods, M_rz) || sim_mod(&s->mods, M_rm)
+           || sim_mod(&s->mods, M_rp);
 }
 
 static bool is_float_op(const sim_statement *s, const char *name)
 {
     if (strcmp(s->opcode, name) || s->type_count != 1 || s->operand_count != 3 || rounds(s)) return false;
     switch (s->types[0]) {
-    case T_F32: case T_F64: case T_F16: case T_F16X2: case T_BF16: case T_BF16X2: case T_F32X2: return true;
+    case T_F32:
+    case T_F64:
+    case T_F16:
+    case T_F16X2:
+    case T_BF16:
+    case T_BF16X2:
+    case T_F32X2: return true;
     default: return false;
     }
 }
@@ -25,14 +32,16 @@ static void count_registers(const sim_operand *o, uint32_t *counts)
 {
     if (o->kind == O_REG) counts[o->reg]++;
     if (!o->items) return;
-    for (uint32_t k = 0; k < (o->kind == O_ADDRESS ? 1u : o->count); k++) count_registers(&o->items[k], counts);
+    for (uint32_t k = 0; k < (o->kind == O_ADDRESS ? 1u : o->count); k++)
+        count_registers(&o->items[k], counts);
 }
 
 static bool names(const sim_operand *o, uint32_t reg)
 {
     if (o->kind == O_REG) return o->reg == reg;
     if (!o->items) return false;
-    for (uint32_t k = 0; k < (o->kind == O_ADDRESS ? 1u : o->count); k++) if (names(&o->items[k], reg)) return true;
+    for (uint32_t k = 0; k < (o->kind == O_ADDRESS ? 1u : o->count); k++)
+        if (names(&o->items[k], reg)) return true;
     return false;
 }
 
@@ -69,7 +78,8 @@ static const sim_statement *product_of(sim_lower *lw, const sim_statement *s, co
         if (at->types[0] != s->types[0] || sim_mod(&at->mods, M_sat) || at->guard != s->guard
             || at->guard_negate != s->guard_negate || sim_mod(&at->mods, M_ftz) != sim_mod(&s->mods, M_ftz))
             return NULL;
-        for (const sim_statement *k = at; k < s; k++) if (disturbs(k, at)) return NULL;
+        for (const sim_statement *k = at; k < s; k++)
+            if (disturbs(k, at)) return NULL;
         return at;
     }
     return NULL;
@@ -78,22 +88,22 @@ static const sim_statement *product_of(sim_lower *lw, const sim_statement *s, co
 static int fused_operation(sim_type t, uint32_t x)
 {
     switch (t) {
-    case T_F32:    return !x ? OP_fma_f32 : x == X_FTZ ? OP_fma_f32_ftz : OP_any_f32;
-    case T_F64:    return OP_fma_f64;
-    case T_F16:    return x ? OP_any_half : OP_fma_f16;
-    case T_F16X2:  return x ? OP_any_half : OP_fma_f16x2;
-    case T_BF16:   return OP_fma_bf16;
+    case T_F32: return !x ? OP_fma_f32 : x == X_FTZ ? OP_fma_f32_ftz : OP_any_f32;
+    case T_F64: return OP_fma_f64;
+    case T_F16: return x ? OP_any_half : OP_fma_f16;
+    case T_F16X2: return x ? OP_any_half : OP_fma_f16x2;
+    case T_BF16: return OP_fma_bf16;
     case T_BF16X2: return OP_fma_bf16x2;
-    default:       return x ? OP_fma_f32x2_ftz : OP_fma_f32x2;
+    default: return x ? OP_fma_f32x2_ftz : OP_fma_f32x2;
     }
 }
 
 static uint32_t negated(sim_lower *lw, uint32_t slot, sim_type t)
 {
-    int op = t == T_F32                        ? OP_neg_f32
-             : t == T_F64                      ? OP_neg_f64
+    int op = t == T_F32                      ? OP_neg_f32
+             : t == T_F64                    ? OP_neg_f64
              : t == T_F16X2 || t == T_BF16X2 ? OP_neg_16fx2
-                                               : OP_neg_16f;
+                                             : OP_neg_16f;
     uint32_t d = sim_temporary(lw, t == T_F64 ? 2 : 1);
     sim_ins *i = sim_emit(lw, sim_op_handler(op), F_PLAIN);
     i->a = slot;
@@ -111,8 +121,9 @@ bool sim_contract(sim_lower *lw, const sim_statement *s)
     const sim_statement *mul = product_of(lw, s, &s->operands[1]);
     if (!mul) mul = product_of(lw, s, &s->operands[which = 2]);
     if (!mul) return false;
-    uint32_t a = sim_source_of(lw, &mul->operands[1], 1, t, 0), b = sim_source_of(lw, &mul->operands[2], 2, t, 0),
-             c = sim_source(lw, 3 - which, t, 0), d = sim_dest(lw, 0, t, 0), x = sim_flags_of(s);
+    uint32_t a = sim_source_of(lw, &mul->operands[1], 1, t, 0),
+             b = sim_source_of(lw, &mul->operands[2], 2, t, 0), c = sim_source(lw, 3 - which, t, 0),
+             d = sim_dest(lw, 0, t, 0), x = sim_flags_of(s);
     if (sub && which == 1) c = negated(lw, c, t);
     if (sub && which == 2) a = negated(lw, a, t);
     sim_ins *i = sim_emit(lw, sim_op_handler(fused_operation(t, x)), F_PLAIN);
@@ -121,7 +132,7 @@ bool sim_contract(sim_lower *lw, const sim_statement *s)
     i->b = b;
     i->c = c;
     i->x = x;
-    i->op = 3;                                                /* fma, of the operations that take any modifier */
+    i->op = 3; /* fma, of the operations that take any modifier */
     i->count = t == T_F16X2 ? 2 : 1;
     i->type = (uint8_t)t;
     return true;

@@ -44,7 +44,7 @@ static const char narrow_targets[] = " 100a 100f 103a 103f 110a 110f 120a 120f 1
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* mantissa, least and greatest exponent, infinity, NaN, greatest finite, bits; NaN ~0: every code is finite */
+/* mantissa, least and greatest exponent, infinity, NaN, greatest finite, bits; ~0: has none */
 static const small_format f_e2m1 = { 1, 0, 2, ~0u, ~0u, 0x7, 4 };
 static const small_format f_e2m3 = { 3, 0, 2, ~0u, ~0u, 0x1f, 6 };
 static const small_format f_e3m2 = { 2, -2, 4, ~0u, ~0u, 0x1f, 6 };
@@ -52,13 +52,16 @@ static const small_format f_e3m2 = { 2, -2, 4, ~0u, ~0u, 0x1f, 6 };
 static const small_format *format_of(sim_type t)
 {
     switch (t) {
-    case T_E2M1X2: case T_E2M1X4: return &f_e2m1;
-    case T_E2M3X2: case T_E2M3X4: return &f_e2m3;
-    case T_E3M2X2: case T_E3M2X4: return &f_e3m2;
+    case T_E2M1X2:
+    case T_E2M1X4: return &f_e2m1;
+    case T_E2M3X2:
+    case T_E2M3X4: return &f_e2m3;
+    case T_E3M2X2:
+    case T_E3M2X4: return &f_e3m2;
     case T_E4M3X4: return &small_e4m3;
     case T_E5M2X4: return &small_e5m2;
-    case T_F16X2:  return &small_f16;
-    default:       return &small_bf16;
+    case T_F16X2: return &small_f16;
+    default: return &small_bf16;
     }
 }
 
@@ -68,7 +71,8 @@ static double stochastic(double v, const small_format *f, uint32_t random, int b
     if (a == 0 || isnan(v) || isinf(v)) return v;
     int e = (int)(UD(a) >> 52) - 1023;
     if (e < f->min_exponent) e = f->min_exponent;
-    double scaled = ldexp(a, f->mantissa - e), whole = floor(scaled), rest = floor(ldexp(scaled - whole, bits));
+    double scaled = ldexp(a, f->mantissa - e), whole = floor(scaled),
+           rest = floor(ldexp(scaled - whole, bits));
     if (rest + random >= ldexp(1, bits)) whole += 1;
     return copysign(ldexp(whole, e - f->mantissa), v);
 }
@@ -91,13 +95,16 @@ static uint32_t to_ue8m0(uint32_t x, bool up, bool satfinite)
 
 static uint32_t from_ue8m0(uint32_t e) { return e == 0xff ? 0x7fff : e ? e << 7 : 0x40; }
 
-static uint32_t read_pair(const sim_ins *i, uint32_t v)       /* two small ones to f16x2 or bf16x2 */
+static uint32_t read_pair(const sim_ins *i, uint32_t v) /* two small ones to f16x2 or bf16x2 */
 {
     const small_format *f = format_of((sim_type)i->op);
     uint32_t bits = f->bits <= 4 ? 4 : 8, out[2];
     for (uint32_t k = 0; k < 2; k++) {
         uint32_t x = v >> k * bits & ((1u << bits) - 1);
-        if (i->op == T_UE8M0X2) { out[k] = from_ue8m0(v >> 8 * k & 255); continue; }
+        if (i->op == T_UE8M0X2) {
+            out[k] = from_ue8m0(v >> 8 * k & 255);
+            continue;
+        }
         double value = unpack_small(x & ((1u << f->bits) - 1), f);
         out[k] = i->x & X_RELU && signbit(value) ? 0 : h16((float)value);
     }
@@ -112,7 +119,8 @@ static void sim_narrow(sim_warp *w, const sim_ins *i, uint32_t m)
     const small_format *f = format_of((sim_type)i->type);
     uint32_t bits = i->type == T_UE8M0X2 || (f->bits > 4 && f->bits < 8) ? 8u : (uint32_t)f->bits;
     bool relu = i->x & X_RELU, fin = i->x & X_SATFINITE, up = (i->x & X_ROUND) >> X_ROUND_SHIFT == R_RP;
-    SIM_EACH_LANE(l, m) {
+    SIM_EACH_LANE(l, m)
+    {
         uint32_t r = 0;
         for (uint32_t k = 0; k < count; k++) {
             uint32_t x = sim_slot(w, list[i->op == T_BF16X2 ? 0 : k])[l], one;
@@ -155,8 +163,9 @@ static bool only(sim_lower *lw, const sim_statement *s, const uint16_t *allowed,
 
 static bool check_narrow(sim_lower *lw, const sim_statement *s, sim_type d, sim_type a, uint32_t count)
 {
-    static const uint16_t stochastically[] = { M_rs, M_relu, M_satfinite }, nearest[] = { M_rn, M_relu, M_satfinite },
-                          exactly[] = { M_rn, M_relu }, exponent[] = { M_rz, M_rp, M_satfinite }, plain[] = { M_rn };
+    static const uint16_t stochastically[] = { M_rs, M_relu, M_satfinite },
+                          nearest[] = { M_rn, M_relu, M_satfinite }, exactly[] = { M_rn, M_relu },
+                          exponent[] = { M_rz, M_rp, M_satfinite }, plain[] = { M_rn };
     bool rs = has(s, M_rs), finite = d != T_F16X2 && d != T_BF16X2 && d != T_UE8M0X2;
     if (a == T_UE8M0X2) {
         if (!only(lw, s, plain, 1)) return false;
@@ -164,8 +173,12 @@ static bool check_narrow(sim_lower *lw, const sim_statement *s, sim_type d, sim_
         if (!only(lw, s, exactly, 2)) return false;
     } else if (d == T_UE8M0X2) {
         if (!only(lw, s, exponent, 3)) return false;
-        if (has(s, M_rz) == has(s, M_rp)) { wrong(lw, "Rounding modifier required for instruction 'cvt'"); return false; }
-    } else if (!(rs ? only(lw, s, stochastically, 3) : only(lw, s, nearest, 3))) return false;
+        if (has(s, M_rz) == has(s, M_rp)) {
+            wrong(lw, "Rounding modifier required for instruction 'cvt'");
+            return false;
+        }
+    } else if (!(rs ? only(lw, s, stochastically, 3) : only(lw, s, nearest, 3)))
+        return false;
     if (!rs && d != T_UE8M0X2 && !has(s, M_rn)) {
         wrong(lw, "Rounding modifier required for instruction 'cvt'");
         return false;
@@ -174,9 +187,14 @@ static bool check_narrow(sim_lower *lw, const sim_statement *s, sim_type d, sim_
         wrong(lw, "Modifier '.satfinite' required for instruction 'cvt'");
         return false;
     }
-    if (count == 4 && !rs) { wrong(lw, "Modifier '.rs' required for instruction 'cvt'"); return false; }
-    if (rs) gate_family(lw, ".rs", 87, " 100a 103a ");
-    else gate_family(lw, sim_types[a == T_F32 || a == T_BF16X2 ? d : a].name, 86, narrow_targets);
+    if (count == 4 && !rs) {
+        wrong(lw, "Modifier '.rs' required for instruction 'cvt'");
+        return false;
+    }
+    if (rs)
+        gate_family(lw, ".rs", 87, " 100a 103a ");
+    else
+        gate_family(lw, sim_types[a == T_F32 || a == T_BF16X2 ? d : a].name, 86, narrow_targets);
     return true;
 }
 
@@ -189,12 +207,12 @@ bool sim_lower_narrow_cvt(sim_lower *lw, const sim_statement *s)
          to_four = d == T_E4M3X4 || d == T_E5M2X4 || d == T_E2M1X4 || d == T_E2M3X4 || d == T_E3M2X4,
          from_two = a == T_E2M1X2 || a == T_E2M3X2 || a == T_E3M2X2 || a == T_UE8M0X2, rs = has(s, M_rs);
     if (!to_two && !to_four && !from_two && !rs) return false;
-    bool legal = to_four                        ? a == T_F32
-                 : d == T_UE8M0X2               ? a == T_F32 || a == T_BF16X2
-                 : to_two                       ? a == T_F32
-                 : a == T_UE8M0X2               ? d == T_BF16X2
-                 : from_two                     ? d == T_F16X2
-                                                : (d == T_F16X2 || d == T_BF16X2) && a == T_F32;
+    bool legal = to_four          ? a == T_F32
+                 : d == T_UE8M0X2 ? a == T_F32 || a == T_BF16X2
+                 : to_two         ? a == T_F32
+                 : a == T_UE8M0X2 ? d == T_BF16X2
+                 : from_two       ? d == T_F16X2
+                                  : (d == T_F16X2 || d == T_BF16X2) && a == T_F32;
     if (!legal || (rs && (to_two || from_two))) {
         wrong(lw, "Unexpected instruction types specified for 'cvt'");
         return true;
@@ -209,15 +227,18 @@ bool sim_lower_narrow_cvt(sim_lower *lw, const sim_statement *s)
         return true;
     }
     uint32_t list = 0, slot_a = 0;
-    if (from_two) slot_a = sim_source(lw, 1, ar, 0);
+    if (from_two)
+        slot_a = sim_source(lw, 1, ar, 0);
     else {
         list = sim_list_begin(lw, sources == 1 && !to_four ? 1 : count);
-        if (a == T_BF16X2) lw->k->lists[list] = sim_source(lw, 1, T_BF16X2, 0);
-        else for (uint32_t k = 0; k < count; k++) {
-            uint32_t slot = to_four ? sim_source_of(lw, &s->operands[1].items[k], 1, T_F32, 0)
-                                    : sim_source(lw, 1 + k, T_F32, 0);
-            lw->k->lists[list + k] = slot;
-        }
+        if (a == T_BF16X2)
+            lw->k->lists[list] = sim_source(lw, 1, T_BF16X2, 0);
+        else
+            for (uint32_t k = 0; k < count; k++) {
+                uint32_t slot = to_four ? sim_source_of(lw, &s->operands[1].items[k], 1, T_F32, 0)
+                                        : sim_source(lw, 1 + k, T_F32, 0);
+                lw->k->lists[list + k] = slot;
+            }
     }
     uint32_t random = rs ? sim_source(lw, operands - 1, T_B32, 0) : 0;
     uint32_t slot_d = sim_dest(lw, 0, from_two ? d : dr, 0);
@@ -238,9 +259,15 @@ bool sim_lower_narrow_cvt(sim_lower *lw, const sim_statement *s)
 
 static uint32_t least_or_most(uint32_t a, uint32_t b, bool most, uint32_t x)
 {
-    if (x & X_FTZ) { a = fz(a); b = fz(b); }
+    if (x & X_FTZ) {
+        a = fz(a);
+        b = fz(b);
+    }
     if ((x & X_NAN) && (isnan32(a) || isnan32(b))) return 0x7fffffff;
-    if (x & X_ABS) { a &= 0x7fffffff; b &= 0x7fffffff; }
+    if (x & X_ABS) {
+        a &= 0x7fffffff;
+        b &= 0x7fffffff;
+    }
     return most ? max32(a, b) : min32(a, b);
 }
 
@@ -254,11 +281,14 @@ static void sim_minmax3(sim_warp *w, const sim_ins *i, uint32_t m)
 void sim_lower_minmax(sim_lower *lw, const sim_statement *s)
 {
     bool magnitudes = s->form->x & X_ABS;
-    if (s->operand_count != 4 && !magnitudes) { sim_lower_table(lw, s); return; }
+    if (s->operand_count != 4 && !magnitudes) {
+        sim_lower_table(lw, s);
+        return;
+    }
     if (!sim_operands_between(lw, 4, 4)) return;
     gate(lw, "min and max of three", 88, 100);
-    uint32_t a = sim_source(lw, 1, T_F32, 0), b = sim_source(lw, 2, T_F32, 0), c = sim_source(lw, 3, T_F32, 0),
-             d = sim_dest(lw, 0, T_F32, 0);
+    uint32_t a = sim_source(lw, 1, T_F32, 0), b = sim_source(lw, 2, T_F32, 0),
+             c = sim_source(lw, 3, T_F32, 0), d = sim_dest(lw, 0, T_F32, 0);
     sim_ins *i = sim_emit(lw, sim_minmax3, F_PLAIN);
     i->d = d;
     i->a = a;
@@ -274,7 +304,8 @@ static void sim_redux_f32(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     const uint32_t *e = sim_slot(w, i->e), *a = sim_slot(w, i->a);
     uint32_t out[SIM_LANES] = { 0 };
-    SIM_EACH_LANE(l, m) {
+    SIM_EACH_LANE(l, m)
+    {
         uint32_t group = e[l] & m, first = group ? sim_lowest(group) : l;
         uint32_t r = least_or_most(a[first], a[first], i->op, i->x);
         SIM_EACH_LANE(k, group) r = least_or_most(r, a[k], i->op, i->x);

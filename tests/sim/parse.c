@@ -54,6 +54,8 @@ static const struct { const char *name; uint16_t special; uint8_t type, sm; uint
     { "%reserved_smem_offset_begin", SR_RESERVED_BEGIN, T_B32, 80, 76 },
     { "%reserved_smem_offset_end", SR_RESERVED_END, T_B32, 80, 76 },
     { "%reserved_smem_offset_cap", SR_RESERVED_CAP, T_B32, 80, 76 },
+    { "%reserved_smem_offset_0", SR_RESERVED_BEGIN, T_B32, 80, 76 },
+    { "%reserved_smem_offset_1", SR_RESERVED_BEGIN, T_B32, 80, 76 },
     { "%current_graph_exec", SR_ZERO64, T_U64, 50, 80 },
     { "%is_explicit_cluster", SR_PRED_ZERO, T_PRED, 90, 78 },
     { "%clusterid.x", SR_CLUSTERID_X, T_U32, 90, 78 },

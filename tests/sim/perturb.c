@@ -11,52 +11,58 @@
 
 enum { P_EX2, P_LG2, P_SIN, P_COS, P_RCP, P_RSQRT, P_SQRT, P_DIV, P_FULL, P_TANH };
 
-static const struct { int op; uint8_t function, format, two; } approximate[] = {   /* format: of sim_type */
-    { OP_ex2_approx, P_EX2, T_F32, 0 },       { OP_ex2_approx_ftz, P_EX2, T_F32, 0 },
-    { OP_lg2_approx, P_LG2, T_F32, 0 },       { OP_lg2_approx_ftz, P_LG2, T_F32, 0 },
-    { OP_sin_approx, P_SIN, T_F32, 0 },       { OP_sin_approx_ftz, P_SIN, T_F32, 0 },
-    { OP_cos_approx, P_COS, T_F32, 0 },       { OP_cos_approx_ftz, P_COS, T_F32, 0 },
-    { OP_rcp_approx, P_RCP, T_F32, 0 },       { OP_rcp_approx_ftz, P_RCP, T_F32, 0 },
-    { OP_rsqrt_approx, P_RSQRT, T_F32, 0 },   { OP_rsqrt_approx_ftz, P_RSQRT, T_F32, 0 },
-    { OP_div_approx, P_DIV, T_F32, 0 },       { OP_div_approx_ftz, P_DIV, T_F32, 0 },
-    { OP_div_full, P_FULL, T_F32, 0 },        { OP_div_full_ftz, P_FULL, T_F32, 0 },
-    { OP_tanh_approx, P_TANH, T_F32, 0 },     { OP_tanh_f16, P_TANH, T_F16, 0 },
-    { OP_tanh_f16x2, P_TANH, T_F16, 1 },      { OP_tanh_bf16, P_TANH, T_BF16, 0 },
-    { OP_tanh_bf16x2, P_TANH, T_BF16, 1 },    { OP_ex2_f16, P_EX2, T_F16, 0 },
-    { OP_ex2_f16x2, P_EX2, T_F16, 1 },        { OP_ex2_bf16, P_EX2, T_BF16, 0 },
-    { OP_ex2_bf16x2, P_EX2, T_BF16, 1 },      { OP_sqrt_approx, P_SQRT, T_F32, 0 },
-    { OP_sqrt_approx_ftz, P_SQRT, T_F32, 0 } };
+static const struct {
+    int op;
+    uint8_t function, format, two;
+} approximate[] = { /* format: of sim_type */
+                    { OP_ex2_approx, P_EX2, T_F32, 0 },      { OP_ex2_approx_ftz, P_EX2, T_F32, 0 },
+                    { OP_lg2_approx, P_LG2, T_F32, 0 },      { OP_lg2_approx_ftz, P_LG2, T_F32, 0 },
+                    { OP_sin_approx, P_SIN, T_F32, 0 },      { OP_sin_approx_ftz, P_SIN, T_F32, 0 },
+                    { OP_cos_approx, P_COS, T_F32, 0 },      { OP_cos_approx_ftz, P_COS, T_F32, 0 },
+                    { OP_rcp_approx, P_RCP, T_F32, 0 },      { OP_rcp_approx_ftz, P_RCP, T_F32, 0 },
+                    { OP_rsqrt_approx, P_RSQRT, T_F32, 0 },  { OP_rsqrt_approx_ftz, P_RSQRT, T_F32, 0 },
+                    { OP_div_approx, P_DIV, T_F32, 0 },      { OP_div_approx_ftz, P_DIV, T_F32, 0 },
+                    { OP_div_full, P_FULL, T_F32, 0 },       { OP_div_full_ftz, P_FULL, T_F32, 0 },
+                    { OP_tanh_approx, P_TANH, T_F32, 0 },    { OP_tanh_f16, P_TANH, T_F16, 0 },
+                    { OP_tanh_f16x2, P_TANH, T_F16, 1 },     { OP_tanh_bf16, P_TANH, T_BF16, 0 },
+                    { OP_tanh_bf16x2, P_TANH, T_BF16, 1 },   { OP_ex2_f16, P_EX2, T_F16, 0 },
+                    { OP_ex2_f16x2, P_EX2, T_F16, 1 },       { OP_ex2_bf16, P_EX2, T_BF16, 0 },
+                    { OP_ex2_bf16x2, P_EX2, T_BF16, 1 },     { OP_sqrt_approx, P_SQRT, T_F32, 0 },
+                    { OP_sqrt_approx_ftz, P_SQRT, T_F32, 0 }
+};
 enum { APPROXIMATE = sizeof approximate / sizeof *approximate };
 
 static double exact(int function, double a, double b)
 {
     switch (function) {
-    case P_EX2:   return exp2(a);
-    case P_LG2:   return log2(a);
-    case P_SIN:   return sin(a);
-    case P_COS:   return cos(a);
-    case P_RCP:   return 1 / a;
+    case P_EX2: return exp2(a);
+    case P_LG2: return log2(a);
+    case P_SIN: return sin(a);
+    case P_COS: return cos(a);
+    case P_RCP: return 1 / a;
     case P_RSQRT: return 1 / sqrt(a);
-    case P_SQRT:  return sqrt(a);
-    case P_TANH:  return tanh(a);
-    default:      return a / b;
+    case P_SQRT: return sqrt(a);
+    case P_TANH: return tanh(a);
+    default: return a / b;
     }
 }
 
 static double bound(int function, int format, double a, double b, double v)
 {
     double size = fabs(v), ulp = ldexp(1, ilogb(v) - 23);
-    if (format == T_F16) return function == P_TANH ? 0x1.02p-11 : size * 0x1.12p-10;       /* 2^-10.987, 2^-9.9 */
+    if (format == T_F16) return function == P_TANH ? 0x1.02p-11 : size * 0x1.12p-10; /* 2^-10.987, 2^-9.9 */
     if (format == T_BF16) return size * (function == P_TANH ? 0x1p-8 : 0x1p-7);
     switch (function) {
-    case P_EX2: case P_FULL: return 2 * ulp;
-    case P_DIV:   return fabs(b) >= 0x1p-126 && fabs(b) <= 0x1p126 ? 2 * ulp : 0;
-    case P_RCP:   return ulp;
-    case P_LG2:   return a > 0.5 && a < 2 ? 0x1p-22 : size * 0x1p-22;
-    case P_SIN: case P_COS: return fabs(a) <= 6.283185 ? 0x1.6ap-21 : 0;                   /* 2^-20.5 */
-    case P_RSQRT: return size * 0x1.12p-23;                                                /* 2^-22.9 */
-    case P_SQRT:  return size * 0x1p-23;
-    default:      return size * 0x1p-11;
+    case P_EX2:
+    case P_FULL: return 2 * ulp;
+    case P_DIV: return fabs(b) >= 0x1p-126 && fabs(b) <= 0x1p126 ? 2 * ulp : 0;
+    case P_RCP: return ulp;
+    case P_LG2: return a > 0.5 && a < 2 ? 0x1p-22 : size * 0x1p-22;
+    case P_SIN:
+    case P_COS: return fabs(a) <= 6.283185 ? 0x1.6ap-21 : 0; /* 2^-20.5 */
+    case P_RSQRT: return size * 0x1.12p-23;                  /* 2^-22.9 */
+    case P_SQRT: return size * 0x1p-23;
+    default: return size * 0x1p-11;
     }
 }
 
@@ -82,10 +88,13 @@ static uint32_t moved(const sim_ins *i, int function, int format, uint32_t a, ui
     if (!isfinite(was) || fabs(was) < least || !isfinite(v) || fabs(v) < least) return d;
     if (function == P_EX2 && fabs(x) < least) return d;
     double most = bound(function, format, x, y, v), goal = v + part(i->line, a, b) * most;
-    uint32_t r = format == T_F16 ? h16(F(c32((float)goal))) : format == T_BF16 ? b16((float)goal) : U((float)goal);
+    uint32_t r = format == T_F16    ? h16(F(c32((float)goal)))
+                 : format == T_BF16 ? b16((float)goal)
+                                    : U((float)goal);
     double now = read(format, r);
     bool within_one = function == P_TANH || function == P_SIN || function == P_COS;
-    if (!isfinite(now) || fabs(now) < least || fabs(now - v) > most || (within_one && fabs(now) > 1)) return d;
+    if (!isfinite(now) || fabs(now) < least || fabs(now - v) > most || (within_one && fabs(now) > 1))
+        return d;
     return r;
 }
 
@@ -95,13 +104,17 @@ static void sim_perturbed(sim_warp *w, const sim_ins *i, uint32_t m)
     uint32_t *d = sim_slot(w, i->d), a[SIM_LANES], b[SIM_LANES];
     int function = approximate[i->imm].function, format = approximate[i->imm].format;
     bool binary = function == P_DIV || function == P_FULL;
-    for (uint32_t l = 0; l < SIM_LANES; l++) {                /* d may be one of the sources */
+    for (uint32_t l = 0; l < SIM_LANES; l++) { /* d may be one of the sources */
         a[l] = from_a[l];
         b[l] = binary ? from_b[l] : 0;
     }
     sim_op_handler(approximate[i->imm].op)(w, i, m);
-    SIM_EACH_LANE(l, m) {
-        if (!approximate[i->imm].two) { d[l] = moved(i, function, format, a[l], b[l], d[l]); continue; }
+    SIM_EACH_LANE(l, m)
+    {
+        if (!approximate[i->imm].two) {
+            d[l] = moved(i, function, format, a[l], b[l], d[l]);
+            continue;
+        }
         d[l] = pair16(moved(i, function, format, a[l] & 0xffff, 0, d[l] & 0xffff),
                       moved(i, function, format, a[l] >> 16, 0, d[l] >> 16));
     }

@@ -13,7 +13,8 @@
 
 static void sim_tell(sim_warp *w, const sim_ins *i, uint32_t m)
 {
-    static const char *const kinds[] = { "immediate-cut", "count-range", "duplicate-destination", "alignment-luck" };
+    static const char *const kinds[] = { "immediate-cut", "count-range", "duplicate-destination",
+                                         "alignment-luck" };
     if (m) sim_report_at(w, i, kinds[i->op], sim_lowest(m), "%s", (const char *)(intptr_t)i->imm);
 }
 enum { CUT, RANGE, DUPLICATE, LUCK };
@@ -59,7 +60,8 @@ static void look_at_constants(sim_lower *lw, const sim_statement *s)
 
 static bool constant_over(const sim_statement *s, uint32_t n, int64_t most)
 {
-    return n < s->operand_count && s->operands[n].kind == O_INT && (s->operands[n].value < 0 || s->operands[n].value > most);
+    return n < s->operand_count && s->operands[n].kind == O_INT
+           && (s->operands[n].value < 0 || s->operands[n].value > most);
 }
 
 static void look_at_counts(sim_lower *lw, const sim_statement *s)
@@ -86,7 +88,8 @@ static void look_at_vector(sim_lower *lw, const sim_statement *s)
     if (s->form->lower != sim_lower_ld || v->kind != O_VECTOR) return;
     for (uint32_t k = 0; k < v->count; k++)
         for (uint32_t n = k + 1; n < v->count; n++)
-            if (v->items[k].kind == O_REG && v->items[n].kind == O_REG && v->items[k].reg == v->items[n].reg) {
+            if (v->items[k].kind == O_REG && v->items[n].kind == O_REG
+                && v->items[k].reg == v->items[n].reg) {
                 suspect(lw, DUPLICATE, "register '%s' gets two values", v->items[k].name);
                 return;
             }
@@ -100,7 +103,10 @@ static void look_at_alignment(sim_lower *lw, const sim_statement *s)
     if (o->kind != O_ADDRESS || !o->items || o->items[0].kind != O_SYMBOL) return;
     const sim_symbol *y = o->items[0].symbol;
     while (y && y->alias) y = y->alias;
-    uint32_t count = sim_mod(&s->mods, M_v2) ? 2 : sim_mod(&s->mods, M_v4) ? 4 : sim_mod(&s->mods, M_v8) ? 8 : 1;
+    uint32_t count = sim_mod(&s->mods, M_v2)   ? 2
+                     : sim_mod(&s->mods, M_v4) ? 4
+                     : sim_mod(&s->mods, M_v8) ? 8
+                                               : 1;
     uint32_t bytes = count * sim_types[s->types[0]].bytes;
     if (!y || y->kind != SYM_VAR || y->space == SP_PARAM || !y->align || y->align >= bytes) return;
     suspect(lw, LUCK, "'%s' has .align %u, the access needs %u", y->name, y->align, bytes);

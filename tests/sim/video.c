@@ -8,8 +8,8 @@
 enum { V_ADD, V_SUB, V_ABSDIFF, V_MIN, V_MAX, V_SHL, V_SHR, V_MAD, V_SET, V_AVRG };
 enum { SEC_NONE, SEC_ADD, SEC_MIN, SEC_MAX };
 
-typedef struct video {                 /* travels in the instruction: see pack() */
-    uint16_t d, a, b;                  /* selectors */
+typedef struct video { /* travels in the instruction: see pack() */
+    uint16_t d, a, b;  /* selectors */
     bool d_signed, a_signed, b_signed, sat, wrap, plus_one, negate_product, negate_c;
     uint8_t secondary, relation, lanes, shift;
 } video;
@@ -29,9 +29,21 @@ static void pack(const video *v, sim_ins *i)
 static video unpack(const sim_ins *i)
 {
     uint64_t s = (uint64_t)i->imm;
-    return (video){ (uint16_t)(s >> 32), (uint16_t)(s >> 16), (uint16_t)s, i->x & 1, i->x >> 1 & 1,
-                    i->x >> 2 & 1, i->x >> 3 & 1, i->x >> 4 & 1, i->x >> 5 & 1, i->x >> 6 & 1, i->x >> 7 & 1,
-                    i->size, i->count, i->width, i->space };
+    return (video){ (uint16_t)(s >> 32),
+                    (uint16_t)(s >> 16),
+                    (uint16_t)s,
+                    i->x & 1,
+                    i->x >> 1 & 1,
+                    i->x >> 2 & 1,
+                    i->x >> 3 & 1,
+                    i->x >> 4 & 1,
+                    i->x >> 5 & 1,
+                    i->x >> 6 & 1,
+                    i->x >> 7 & 1,
+                    i->size,
+                    i->count,
+                    i->width,
+                    i->space };
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -64,21 +76,21 @@ static bool holds(int64_t a, int64_t b, uint32_t relation)
     case CMP_LT: return a < b;
     case CMP_LE: return a <= b;
     case CMP_GT: return a > b;
-    default:     return a >= b;
+    default: return a >= b;
     }
 }
 
 static int64_t primary(const video *v, uint32_t op, int64_t a, int64_t b)
 {
     switch (op) {
-    case V_ADD:     return a + b;
-    case V_SUB:     return a - b;
+    case V_ADD: return a + b;
+    case V_SUB: return a - b;
     case V_ABSDIFF: return a < b ? b - a : a - b;
-    case V_MIN:     return a < b ? a : b;
-    case V_MAX:     return a > b ? a : b;
-    case V_SET:     return holds(a, b, v->relation);
-    case V_AVRG:    return (a + b + (a + b >= 0)) >> 1;
-    default: {                                                /* shifts: b is unsigned */
+    case V_MIN: return a < b ? a : b;
+    case V_MAX: return a > b ? a : b;
+    case V_SET: return holds(a, b, v->relation);
+    case V_AVRG: return (a + b + (a + b >= 0)) >> 1;
+    default: { /* shifts: b is unsigned */
         uint32_t n = v->wrap ? (uint32_t)b & 31 : b > 32 ? 32 : (uint32_t)b;
         return op == V_SHL ? (int64_t)((uint64_t)a << n) : a >> n;
     }
@@ -92,7 +104,7 @@ static uint32_t secondary(const video *v, uint32_t t, uint32_t c)
     case SEC_ADD: return t + c;
     case SEC_MIN: return less ? t : c;
     case SEC_MAX: return less ? c : t;
-    default:      return t;
+    default: return t;
     }
 }
 
@@ -123,12 +135,15 @@ static uint32_t multiply_add(const video *v, uint32_t a_word, uint32_t b_word, u
     if (v->plus_one) c++;
     /* high * 2^32 + low, with low in 32 bits: no step overflows */
     int64_t high = (int64_t)(product >> 32), low = (int64_t)(product & 0xffffffffu);
-    if (negative) { high = -high; low = -low; }
+    if (negative) {
+        high = -high;
+        low = -low;
+    }
     low += c;
     high += low >> 32;
     low &= 0xffffffff;
     uint64_t wide = (uint64_t)low >> v->shift | (uint64_t)high << (32 - v->shift);
-    int64_t above = high >> v->shift;                         /* what lies over the low word */
+    int64_t above = high >> v->shift; /* what lies over the low word */
     if (!v->sat) return (uint32_t)wide;
     uint32_t word = (uint32_t)wide;
     if (!is_signed) return above ? UINT32_MAX : word;
@@ -155,8 +170,10 @@ static uint32_t in_lanes(const video *v, uint32_t op, uint32_t a, uint32_t b, ui
         int64_t y = part_of(both, chosen(v->b, v->lanes, k, true) * bits, bits, v->b_signed);
         int64_t t = primary(v, op, x, y);
         if (v->sat) t = clamped(t, bits, v->d_signed);
-        if (v->secondary) r += (uint32_t)t;
-        else r = (r & ~(all << k * bits)) | ((uint32_t)t & all) << k * bits;
+        if (v->secondary)
+            r += (uint32_t)t;
+        else
+            r = (r & ~(all << k * bits)) | ((uint32_t)t & all) << k * bits;
     }
     return r;
 }
@@ -167,9 +184,9 @@ static void sim_video(sim_warp *w, const sim_ins *i, uint32_t m)
     uint32_t *d = sim_slot(w, i->d);
     video v = unpack(i);
     SIM_EACH_LANE(l, m)
-        d[l] = i->op == V_MAD  ? multiply_add(&v, a[l], b[l], c[l])
-               : v.lanes == 1 ? one_value(&v, i->op, a[l], b[l], c[l])
-                              : in_lanes(&v, i->op, a[l], b[l], c[l]);
+    d[l] = i->op == V_MAD ? multiply_add(&v, a[l], b[l], c[l])
+           : v.lanes == 1 ? one_value(&v, i->op, a[l], b[l], c[l])
+                          : in_lanes(&v, i->op, a[l], b[l], c[l]);
 }
 
 /* --- lowering --------------------------------------------------------------------------------- */
@@ -198,7 +215,8 @@ static uint8_t relation_of(const sim_mods *m)
 {
     static const uint16_t mods[] = { M_eq, M_ne, M_lt, M_le, M_gt, M_ge };
     static const uint8_t relations[] = { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE };
-    for (size_t k = 0; k < sizeof mods / sizeof *mods; k++) if (sim_mod(m, mods[k])) return relations[k];
+    for (size_t k = 0; k < sizeof mods / sizeof *mods; k++)
+        if (sim_mod(m, mods[k])) return relations[k];
     return CMP_EQ;
 }
 
@@ -232,8 +250,14 @@ void sim_lower_video(sim_lower *lw, const sim_statement *s)
     for (uint32_t n = 0; n < s->operand_count; n++) {
         bool fits = n < 3 ? selector_fits(&o[n], lanes, n == 0) : !o[n].special || o[n].kind != O_REG;
         if (op == V_MAD && n == 0 && o[n].special) fits = false;
-        if (!fits) { sim_mismatch(lw, n, "incorrect video selector"); return; }
-        if (o[n].negate && (op != V_MAD || !n)) { sim_mismatch(lw, n, "a negated operand"); return; }
+        if (!fits) {
+            sim_mismatch(lw, n, "incorrect video selector");
+            return;
+        }
+        if (o[n].negate && (op != V_MAD || !n)) {
+            sim_mismatch(lw, n, "a negated operand");
+            return;
+        }
     }
     if (merge && v.secondary) {
         refuse(lw, "Video instruction cannot have destination selector and secondary operation");
