@@ -195,14 +195,14 @@ static void test_table(void)
 
 /* --- cases ------------------------------------------------------------------------------------ */
 
-enum { CASES = 1024, INPUTS = 4, MAX_FORMS = 4000 };
+enum { CASES = 1024, INPUTS = 8, MAX_FORMS = 4000 };
 enum { FTZ = 1, SAT = 2, RELU = 4, OOB = 8, PROPAGATE = 16, XORSIGN = 32, MAGNITUDE = 64, FINITE_ = 128 };
 
 typedef struct form form;
 typedef uint64_t evaluate(const form *, const uint64_t *v);
 typedef bool accept(const form *, const uint64_t *v, uint64_t have, uint64_t want);
 struct form {
-    char text[200], sig[10]; /* result letter, ':', input letters: see pool() */
+    char text[400], sig[10]; /* result letter, ':', input letters: see pool() */
     evaluate *eval;
     accept *good; /* NULL: the same bits */
     int op, mode, flags, bits, bits2;
@@ -351,8 +351,8 @@ static size_t form_kernel(char *out, const form *p, int n)
         "l<8>;\n"
         ".reg .pred %%q, c<4>; .reg .b8 y<4>;\n"
         "ld.param.u64 %%in, [in]; ld.param.u64 %%out, [out]; mov.u32 %%t, %%tid.x; mov.u32 %%u, %%ctaid.x;\n"
-        "mad.lo.u32 %%t, %%u, 256, %%t; mul.wide.u32 %%n, %%t, 32; add.u64 %%in, %%in, %%n;\n"
-        "add.u64 %%out, %%out, %%n; add.u64 P, %%out, 16;\n",
+        "mad.lo.u32 %%t, %%u, 256, %%t; mul.wide.u32 %%n, %%t, 64; add.u64 %%in, %%in, %%n;\n"
+        "add.u64 %%out, %%out, %%n; add.u64 P, %%out, 32;\n",
         n);
     for (int k = 0; p->sig[2 + k]; k++) {
         char c = p->sig[2 + k];

@@ -156,7 +156,7 @@ static void basic_forms(void)
                 float_form(types[t].letter, O_MAX, 4, flag_sets[k] | ftz, "max", types[t].type, "A, B");
             }
             float_form(types[t].letter, O_ABS, 4, t == 0 ? ftz : 0, "abs", types[t].type, "A");
-            float_form(types[t].letter, O_NEG, 4, 0, "neg", types[t].type, "A");
+            float_form(types[t].letter, O_NEG, 4, t == 0 ? ftz : 0, "neg", types[t].type, "A");
         }
     }
 }
@@ -312,7 +312,6 @@ static void float_comparisons(void)
                                      : two         ? "s32"
                                                    : "u16";
                 sig[0] = t < 2 || two || op % 3 == 1 ? 'w' : 'h';
-                if (two && op % 3) continue; /* set.u32.f16x2: see one below */
                 p = add_form(sig, eval_float_set, "set.%s%s.%s.%s D, A, B;", names[op], ftz ? ".ftz" : "",
                              result, types[t].type);
                 p->op = op;
@@ -321,7 +320,7 @@ static void float_comparisons(void)
                 p->bits = two ? 2 : 1;
                 p->s = t < 2 ? op & 1 : op % 3 == 0;
                 p->g = t < 2 ? NULL : p->f;
-                p->bits2 = sig[0] == 'w' ? 32 : 16;
+                p->bits2 = sig[0] == 'w' && !two ? 32 : 16;
             }
 }
 

@@ -322,6 +322,34 @@ static uint64_t extended(uint64_t a, uint64_t n, bool wrap, bool s)
 
 #define W(x) ((uint64_t)(x)&0xffffffff)
 #define LINES(X)                                                                                             \
+    X("x:xxx", "add.cc.u64 l0, A, B; addc.cc.u64 l1, B, C; addc.u64 D, 0, 0;",                               \
+      (u128)B + C + ((u128)A + B > UINT64_MAX) > UINT64_MAX)                                                 \
+    X("w:www", "mad.lo.cc.u32 t0, A, B, C; madc.hi.cc.u32 t1, A, B, C; addc.u32 D, 0, 0;",                   \
+      (A * B >> 32) + C + (W(A * B) + C > UINT32_MAX) > UINT32_MAX)                                          \
+    X("x:xxx", "mad.lo.cc.u64 l0, A, B, C; madc.lo.u64 D, A, B, C;", A *B + C + (A * B + C < C))             \
+    X("p:w", "isspacep.global D, P;", 1)                                                                     \
+    X("p:w", "isspacep.shared D, P;", 0)                                                                     \
+    X("p:w", "isspacep.local D, P;", 0)                                                                      \
+    X("p:w", "isspacep.param D, P;", 0)                                                                      \
+    X("p:w", "{ .shared .b32 v; .reg .b64 x; mov.u64 x, v; cvta.shared.u64 x, x; isspacep.shared D, x; }",   \
+      1)                                                                                                     \
+    X("p:w",                                                                                                 \
+      "{ .shared .b32 v; .reg .b64 x; mov.u64 x, v; cvta.shared::cluster.u64 x, x; "                         \
+      "isspacep.shared::cluster D, x; }",                                                                    \
+      1)                                                                                                     \
+    X("p:w", "{ .local .b32 v; .reg .b64 x; mov.u64 x, v; cvta.local.u64 x, x; isspacep.local D, x; }", 1)   \
+    X("p:w", "{ .local .b32 v; .reg .b64 x; mov.u64 x, v; cvta.local.u64 x, x; isspacep.global D, x; }", 0)  \
+    X("p:w", "{ .reg .b64 x; mov.b64 x, in; cvta.param.u64 x, x; isspacep.param D, x; }", 1)                 \
+    X("p:w", "{ .reg .b64 x; mov.b64 x, in; cvta.param::entry.u64 x, x; isspacep.param::entry D, x; }", 1)   \
+    X("x:w",                                                                                                 \
+      "{ .reg .b64 x; mov.b64 x, in; cvta.param.u64 x, x; ld.u64 l0, [x]; ld.param::entry.u64 l1, [in]; "    \
+      "sub.u64 D, l0, l1; }",                                                                                \
+      0)                                                                                                     \
+    X("x:w",                                                                                                 \
+      "{ .shared .b32 v; .reg .b64 x; mov.u64 x, v; cvta.shared.u64 l0, x; cvta.to.shared.u64 l0, l0; "      \
+      "sub.u64 D, l0, x; }",                                                                                 \
+      0)                                                                                                     \
+    X("x:w", "cvta.to.global.u64 l0, P; sub.u64 D, l0, P;", 0)                                               \
     X("w:ww", "mul24.lo.u32 D, A, B;", W(u24(A) * u24(B)))                                                   \
     X("w:ww", "mul24.lo.s32 D, A, B;", W(s24(A) * s24(B)))                                                   \
     X("w:ww", "mul24.hi.u32 D, A, B;", W((u24(A) * u24(B)) >> 16))                                           \
@@ -828,6 +856,119 @@ static void all_video_forms(void)
     }
 }
 
+/* --- loads, stores and what moves nothing: the value comes back ------------------------------- */
+
+/* P: global, S: shared, H: a cache policy; the value A is stored first or by the form itself. */
+static const char *const same_value[] = {
+    "ld.u32 D, [P]",
+    "ld.global.ca.u32 D, [P]",
+    "ld.global.cg.u32 D, [P]",
+    "ld.global.cs.u32 D, [P]",
+    "ld.global.lu.u32 D, [P]",
+    "ld.global.cv.u32 D, [P]",
+    "ld.volatile.global.u32 D, [P]",
+    "ld.weak.global.u32 D, [P]",
+    "ld.relaxed.gpu.global.u32 D, [P]",
+    "ld.relaxed.cluster.global.u32 D, [P]",
+    "ld.acquire.gpu.global.u32 D, [P]",
+    "ld.acquire.sys.u32 D, [P]",
+    "ld.mmio.relaxed.sys.global.u32 D, [P]",
+    "ld.acquire.gpu.global.v4.u32 {D, t1, t2, t3}, [P]",
+    "ld.global.L1::evict_last.u32 D, [P]",
+    "ld.global.L1::no_allocate.u32 D, [P]",
+    "ld.global.L2::64B.u32 D, [P]",
+    "ld.global.L2::128B.u32 D, [P]",
+    "ld.global.L2::256B.u32 D, [P]",
+    "ld.global.L2::cache_hint.u32 D, [P], H",
+    "ld.global.L1::evict_first.L2::cache_hint.L2::128B.v4.u32 {t0, D, t2, t3}, [P], H",
+    "ld.global.v2.b32 {t0, D}, [P]",
+    "ld.global.v4.f32 {t0, t1, t2, D}, [P]",
+    "ld.global.v8.b32 {t0, t1, t2, t3, t4, t5, t6, D}, [P]",
+    "ld.global.v8.f32 {t0, _, t2, _, D, _, t6, _}, [P]",
+    "ld.global.v4.b64 {l0, l1, l2, l3}, [P]; cvt.u32.u64 D, l3",
+    "ld.global.L2::evict_last.v8.b32 {t0, D, t2, t3, t4, t5, t6, t7}, [P]",
+    "ld.global.nc.L1::no_allocate.L2::evict_last.v8.f32 {D, t1, t2, t3, t4, t5, t6, t7}, [P]",
+    "{ .reg .b128 q; ld.relaxed.gpu.global.b128 q, [P]; mov.b128 {l0, l1}, q; } cvt.u32.u64 D, l1",
+    "{ .reg .b128 q; ld.global.nc.b128 q, [P]; mov.b128 {l0, l1}, q; } cvt.u32.u64 D, l0",
+    "ld.global.nc.f32 D, [P]",
+    "ld.global.nc.v4.f32 {t0, D, t2, t3}, [P]",
+    "ld.global.ca.nc.u32 D, [P]",
+    "ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {D, t1, t2, t3}, [P]",
+    "ld.global.nc.L2::cache_hint.v4.u32 {D, t1, t2, t3}, [P], H",
+    "ld.global.u32 D, [P].unified",
+    "ldu.global.u32 D, [P]",
+    "ldu.global.v4.f32 {t0, t1, D, t3}, [P]",
+    "ld.shared.u32 D, [S]",
+    "ld.volatile.shared.u32 D, [S]",
+    "ld.relaxed.cta.shared.u32 D, [S]",
+    "ld.shared::cta.u32 D, [S]",
+    "ld.shared::cluster.u32 D, [S]",
+    "ld.shared.v4.f32 {t0, t1, t2, D}, [S]",
+    "st.global.f32 [P+4], A; ld.global.b32 D, [P+4]",
+    "st.global.wb.u32 [P+4], A; ld.global.b32 D, [P+4]",
+    "st.global.cg.u32 [P+4], A; ld.global.b32 D, [P+4]",
+    "st.global.cs.u32 [P+4], A; ld.global.b32 D, [P+4]",
+    "st.global.wt.u32 [P+4], A; ld.global.b32 D, [P+4]",
+    "st.global.v4.f32 [P], {A, A, A, A}; ld.global.b32 D, [P+12]",
+    "st.global.v8.f32 [P], {A, A, A, A, A, A, A, A}; ld.global.b32 D, [P+20]",
+    "cvt.u64.u32 l0, A; st.global.v4.b64 [P], {0, 0, 0, l0}; ld.global.b32 D, [P+24]",
+    "st.relaxed.gpu.global.u32 [P], A; ld.global.b32 D, [P]",
+    "st.release.gpu.global.u32 [P], A; ld.global.b32 D, [P]",
+    "st.release.cluster.shared::cluster.u32 [S], A; ld.shared.b32 D, [S]",
+    "st.mmio.relaxed.sys.global.u32 [P], A; ld.global.b32 D, [P]",
+    "st.global.L1::no_allocate.v4.u32 [P], {A, A, A, A}; ld.global.b32 D, [P+8]",
+    "st.global.L2::cache_hint.u32 [P], A, H; ld.global.b32 D, [P]",
+    "st.global.L2::evict_last.v8.f32 [P], {A, A, A, A, A, A, A, A}; ld.global.b32 D, [P+28]",
+    "st.volatile.shared.u32 [S+4], A; ld.shared.b32 D, [S+4]",
+    "st.shared::cluster.u32 [S+8], A; ld.shared.b32 D, [S+8]",
+    "st.shared.b16 [S], A; shr.u32 t0, A, 16; st.shared.u8 [S+2], t0; shr.u32 t0, A, 24; st.shared.s8 [S+3], "
+    "t0; "
+    "ld.shared.b32 D, [S]",
+    "atom.add.u32 D, [P], 1",
+    "atom.shared.add.u32 D, [S], 1",
+    "atom.cta.global.add.u32 D, [P], 1",
+    "atom.release.cluster.shared::cluster.add.u32 D, [S], 1",
+    "atom.global.add.L2::cache_hint.u32 D, [P], 1, H",
+    "red.shared.add.u32 [S], 0; ld.shared.b32 D, [S]",
+    "red.relaxed.cluster.shared::cluster.add.u32 [S], 0; ld.shared.b32 D, [S]",
+    "red.release.gpu.global.add.u32 [P], 0; ld.global.b32 D, [P]",
+    "mov.b16 s0, {c0, c1}; mov.b32 D, A",
+    "membar.cta; membar.gl; membar.sys; membar.proxy.alias; mov.b32 D, A",
+    "fence.sc.gpu; fence.acq_rel.cta; fence.acq_rel.cluster; fence.sc.cluster; mov.b32 D, A",
+    "fence.acquire.gpu; fence.release.sys; fence.proxy.alias; fence.proxy.async; mov.b32 D, A",
+    "fence.proxy.async.shared::cta; fence.proxy.async.global; fence.mbarrier_init.release.cluster; mov.b32 "
+    "D, A",
+    "fence.proxy.tensormap::generic.release.gpu; mov.b32 D, A",
+    "fence.acquire.sync_restrict::shared::cluster.cluster; fence.release.sync_restrict::shared::cta.cluster; "
+    "mov.b32 D, A",
+    "prefetch.global.L1 [P]; prefetch.global.L2 [P]; prefetch.L2 [P]; prefetchu.L1 [P]; mov.b32 D, A",
+    "prefetch.global.L2::evict_last [P]; prefetch.global.L2::evict_normal [P]; mov.b32 D, A",
+    "applypriority.global.L2::evict_normal [%out], 128; mov.b32 D, A",
+    "pmevent 3; pmevent.mask 3; mov.b32 D, A",
+    "nanosleep.u32 1; mov.b32 D, A",
+    "ld.param.b64 l0, [out]; sub.u64 l0, l0, l0; cvt.u32.u64 t0, l0; or.b32 D, A, t0"
+};
+
+static uint64_t eval_same(const form *p, const uint64_t *v)
+{
+    (void)p;
+    return v[0];
+}
+
+static void same_value_forms(void)
+{
+    for (size_t k = 0; k < sizeof same_value / sizeof *same_value; k++) {
+        bool shared = strstr(same_value[k], "[S") != NULL;
+        const char *bytes = "{ .reg .b8 c<2>; cvt.u8.u32 c0, A; cvt.u8.u32 c1, A; ";
+        add_form("w:w", eval_same, "%s{ .reg .b64 H; .reg .b32 S; mov.b64 H, 0; %s %s; }%s",
+                 strstr(same_value[k], "{c0") ? bytes : "",
+                 shared ? ".shared .align 16 .b8 v[4096]; mov.u32 S, v; mad.lo.u32 S, %tid.x, 16, S; "
+                          "st.shared.v4.b32 [S], {A, A, A, A};"
+                        : "st.global.v8.b32 [P], {A, A, A, A, A, A, A, A};",
+                 same_value[k], strstr(same_value[k], "{c0") ? " }" : "");
+    }
+}
+
 static void integer_forms(void)
 {
     arithmetic_forms();
@@ -837,4 +978,5 @@ static void integer_forms(void)
     comparison_forms();
     atomic_forms();
     all_video_forms();
+    same_value_forms();
 }
