@@ -265,6 +265,7 @@ static u64 convert(const sim_ins *i, u64 a)
         bool is_signed = sim_types[from].kind == K_SINT;
         a = integer_in(a, from);
         if (!to_float) return narrow(i->x & X_SAT ? clamp_integer(a, is_signed, to) : a, to);
+        if (!a) return 0;    /* some compilers' conversions give -0 when the host rounds down */
         volatile u64 in = a; /* the host's rounding mode is set: convert right here */
         if (to == T_F64) {
             volatile double r = is_signed ? (double)(s64)in : (double)in;
@@ -280,7 +281,8 @@ static u64 convert(const sim_ins *i, u64 a)
         double v = ldexp((double)magnitude, shift);
         return float_out(is_signed && (s64)a < 0 ? -v : v, i);
     }
-    if (to == T_TF32 && isnan32((u32)a) && (i->x & X_ROUND) >> X_ROUND_SHIFT == R_RNA) return (u32)a & 0xffffe000;
+    if (to == T_TF32 && isnan32((u32)a) && (i->x & X_ROUND) >> X_ROUND_SHIFT == R_RNA)
+        return (u32)a & 0xffffe000;
     if (to == T_F64 && (i->x & (X_FTZ | X_SAT)) == X_FTZ && isnan32((u32)a)) return UINT64_C(0x7fffffffe0000000);
     double v = float_in(a, i);
     if (!to_float) return narrow(float_to_integer(v, i), to);

@@ -9,7 +9,10 @@
  *   lanes.def    one line per 32-lane operation       count.c      counters
  *   scalar.c     compiles lanes.def per CPU level     device.c     chips
  *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
- *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking   */
+ *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking
+ *   narrow.c     formats below 16 bits, cvt.rs        video.c      vadd ... vset4
+ *   perturb.c    approximations at their bounds       contract.c   mul and add in one rounding
+ *   suspect.c    what is legal and not meant                                                            */
 #ifndef SIM_H
 #define SIM_H
 
