@@ -60,7 +60,7 @@ $(B)/%: examples/%.c $(HEADERS)
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
 
-$(B)/test_sim_%: tests/test_sim_%.c tests/simtest.h tests/sim/ptxsim.h
+$(B)/test_sim_%: tests/test_sim_%.c tests/simtest.h tests/sim/ptxsim.h $(wildcard tests/forms/*.h)
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) $< -o $@ -ldl -lm
 

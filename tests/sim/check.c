@@ -22,7 +22,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static finding findings[MAX_FINDINGS];
 static unsigned finding_count, dropped;
 
-sim_options sim_option = { 1, 1, 1, 1, 1, 1, 0, 0, 300, .stack = 65536, .heap = 8 << 20, .fifo = 1 << 20 };
+sim_options sim_option = { .bounds = 1, .align = 1, .uninitialised = 1, .registers = 1, .barriers = 1,
+                            .sync_masks = 1, .watchdog = 300, .suspects = 1, .stack = 65536, .heap = 8 << 20,
+                            .fifo = 1 << 20 };
 
 static void keep(const char *kind, uint32_t line, uint64_t launch, const char *text)
 {
@@ -130,6 +132,9 @@ SIM_EXPORT void ptxsim_set(const char *option, int value)
                     { "threads", &sim_option.threads },
                     { "quiet", &sim_option.quiet },
                     { "watchdog", &sim_option.watchdog },
+                    { "perturb", &sim_option.perturb },
+                    { "contract", &sim_option.contract },
+                    { "suspects", &sim_option.suspects },
                     { "stack", &sim_option.stack },
                     { "heap", &sim_option.heap },
                     { "fifo", &sim_option.fifo } };

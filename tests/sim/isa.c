@@ -28,7 +28,12 @@ const sim_type_info sim_types[T_COUNT] = {
     [T_TF32] = { "tf32", 4, K_FLOAT },      [T_U16X2] = { "u16x2", 4, K_PACKED },
     [T_S16X2] = { "s16x2", 4, K_PACKED },   [T_E4M3X2] = { "e4m3x2", 2, K_PACKED },
     [T_E5M2X2] = { "e5m2x2", 2, K_PACKED }, [T_E4M3] = { "e4m3", 1, K_FLOAT },
-    [T_E5M2] = { "e5m2", 1, K_FLOAT },      [T_S4] = { "s4", 0, K_SINT },
+    [T_E5M2] = { "e5m2", 1, K_FLOAT },      [T_E2M1X2] = { "e2m1x2", 1, K_PACKED },
+    [T_E2M3X2] = { "e2m3x2", 2, K_PACKED }, [T_E3M2X2] = { "e3m2x2", 2, K_PACKED },
+    [T_UE8M0X2] = { "ue8m0x2", 2, K_PACKED }, [T_E4M3X4] = { "e4m3x4", 4, K_PACKED },
+    [T_E5M2X4] = { "e5m2x4", 4, K_PACKED }, [T_E2M1X4] = { "e2m1x4", 2, K_PACKED },
+    [T_E2M3X4] = { "e2m3x4", 4, K_PACKED }, [T_E3M2X4] = { "e3m2x4", 4, K_PACKED },
+    [T_S4] = { "s4", 0, K_SINT },
     [T_U4] = { "u4", 0, K_UINT },           [T_B1] = { "b1", 0, K_BITS },
     [T_OTHER] = { "?", 0, K_NONE },
 };
@@ -217,18 +222,30 @@ static const sim_form forms[] = {
     { "dp2a.hi", "u32.s32", "", "W w w w", S(50, 61), C_INT, OP(dp2a_us), .imm = 1 },
     { "dp2a.hi", "s32.u32", "", "W w w w", S(50, 61), C_INT, OP(dp2a_su), .imm = 1 },
     { "dp2a.hi", "s32.s32", "", "W w w w", S(50, 61), C_INT, OP(dp2a_ss), .imm = 1 },
-    { "add.cc", "u32|s32|u64|s64", "", "", S(12, 10), C_INT, LOW(carry), .sub = 0, .x = X_CC },
-    { "addc", "u32|s32|u64|s64", "", "", S(12, 10), C_INT, LOW(carry), .sub = 0, .x = X_CARRY },
-    { "addc.cc", "u32|s32|u64|s64", "", "", S(12, 10), C_INT, LOW(carry), .sub = 0, .x = X_CARRY | X_CC },
-    { "sub.cc", "u32|s32|u64|s64", "", "", S(12, 10), C_INT, LOW(carry), .sub = 1, .x = X_CC },
-    { "subc", "u32|s32|u64|s64", "", "", S(30, 20), C_INT, LOW(carry), .sub = 1, .x = X_CARRY },
-    { "subc.cc", "u32|s32|u64|s64", "", "", S(30, 20), C_INT, LOW(carry), .sub = 1, .x = X_CARRY | X_CC },
-    { "mad.lo.cc", "u32|s32|u64|s64", "", "", S(30, 20), C_INT, LOW(carry), .sub = 2, .x = X_CC },
-    { "mad.hi.cc", "u32|s32|u64|s64", "", "", S(30, 20), C_INT, LOW(carry), .sub = 3, .x = X_CC },
-    { "madc.lo", "u32|s32|u64|s64", "", "", S(30, 20), C_INT, LOW(carry), .sub = 2, .x = X_CARRY },
-    { "madc.hi", "u32|s32|u64|s64", "", "", S(30, 20), C_INT, LOW(carry), .sub = 3, .x = X_CARRY },
-    { "madc.lo.cc", "u32|s32|u64|s64", "", "", S(30, 20), C_INT, LOW(carry), .sub = 2, .x = X_CARRY | X_CC },
-    { "madc.hi.cc", "u32|s32|u64|s64", "", "", S(30, 20), C_INT, LOW(carry), .sub = 3, .x = X_CARRY | X_CC },
+    { "add.cc", "u32|s32", "", "", S(12, 10), C_INT, LOW(carry), .sub = 0, .x = X_CC },
+    { "add.cc", "u64|s64", "", "", S(43, 20), C_INT, LOW(carry), .sub = 0, .x = X_CC },
+    { "addc", "u32|s32", "", "", S(12, 10), C_INT, LOW(carry), .sub = 0, .x = X_CARRY },
+    { "addc", "u64|s64", "", "", S(43, 20), C_INT, LOW(carry), .sub = 0, .x = X_CARRY },
+    { "addc.cc", "u32|s32", "", "", S(12, 10), C_INT, LOW(carry), .sub = 0, .x = X_CARRY | X_CC },
+    { "addc.cc", "u64|s64", "", "", S(43, 20), C_INT, LOW(carry), .sub = 0, .x = X_CARRY | X_CC },
+    { "sub.cc", "u32|s32", "", "", S(12, 10), C_INT, LOW(carry), .sub = 1, .x = X_CC },
+    { "sub.cc", "u64|s64", "", "", S(43, 20), C_INT, LOW(carry), .sub = 1, .x = X_CC },
+    { "subc", "u32|s32", "", "", S(30, 20), C_INT, LOW(carry), .sub = 1, .x = X_CARRY },
+    { "subc", "u64|s64", "", "", S(43, 20), C_INT, LOW(carry), .sub = 1, .x = X_CARRY },
+    { "subc.cc", "u32|s32", "", "", S(30, 20), C_INT, LOW(carry), .sub = 1, .x = X_CARRY | X_CC },
+    { "subc.cc", "u64|s64", "", "", S(43, 20), C_INT, LOW(carry), .sub = 1, .x = X_CARRY | X_CC },
+    { "mad.lo.cc", "u32|s32", "", "", S(30, 20), C_INT, LOW(carry), .sub = 2, .x = X_CC },
+    { "mad.lo.cc", "u64|s64", "", "", S(43, 20), C_INT, LOW(carry), .sub = 2, .x = X_CC },
+    { "mad.hi.cc", "u32|s32", "", "", S(30, 20), C_INT, LOW(carry), .sub = 3, .x = X_CC },
+    { "mad.hi.cc", "u64|s64", "", "", S(43, 20), C_INT, LOW(carry), .sub = 3, .x = X_CC },
+    { "madc.lo", "u32|s32", "", "", S(30, 20), C_INT, LOW(carry), .sub = 2, .x = X_CARRY },
+    { "madc.lo", "u64|s64", "", "", S(43, 20), C_INT, LOW(carry), .sub = 2, .x = X_CARRY },
+    { "madc.hi", "u32|s32", "", "", S(30, 20), C_INT, LOW(carry), .sub = 3, .x = X_CARRY },
+    { "madc.hi", "u64|s64", "", "", S(43, 20), C_INT, LOW(carry), .sub = 3, .x = X_CARRY },
+    { "madc.lo.cc", "u32|s32", "", "", S(30, 20), C_INT, LOW(carry), .sub = 2, .x = X_CARRY | X_CC },
+    { "madc.lo.cc", "u64|s64", "", "", S(43, 20), C_INT, LOW(carry), .sub = 2, .x = X_CARRY | X_CC },
+    { "madc.hi.cc", "u32|s32", "", "", S(30, 20), C_INT, LOW(carry), .sub = 3, .x = X_CARRY | X_CC },
+    { "madc.hi.cc", "u64|s64", "", "", S(43, 20), C_INT, LOW(carry), .sub = 3, .x = X_CARRY | X_CC },
 
     /* f32 */
     { "add", "f32", "RND? ftz? sat?", "d a a", S(10, 10), C_FLOAT, OP3(add_f32, add_f32_ftz, any_f32),
@@ -246,14 +263,27 @@ static const sim_form forms[] = {
     { "div.full", "f32", "ftz?", "d a a", S(10, 10), C_SPECIAL, OP3(div_full, div_full_ftz, div_full) },
     { "div", "f32", "RND! ftz?", "d a a", S(14, 20), C_SPECIAL, OP3(div_f32, div_f32_ftz, any_f32),
       .sub = 4 },
+    { "add", "f32.f16", "RND? sat?", "d b a", S(86, 100), C_FLOAT, OP2(mixed, mixed), .sub = 0 },
+    { "add", "f32.bf16", "RND? sat?", "d b a", S(86, 100), C_FLOAT, OP2(mixed, mixed), .sub = 0,
+      .x = X_BF16 },
+    { "sub", "f32.f16", "RND? sat?", "d b a", S(86, 100), C_FLOAT, OP2(mixed, mixed), .sub = 1 },
+    { "sub", "f32.bf16", "RND? sat?", "d b a", S(86, 100), C_FLOAT, OP2(mixed, mixed), .sub = 1,
+      .x = X_BF16 },
+    { "fma", "f32.f16", "RND! sat?", "d b b a", S(86, 100), C_FLOAT, OP2(mixed, mixed), .sub = 2 },
+    { "fma", "f32.bf16", "RND! sat?", "d b b a", S(86, 100), C_FLOAT, OP2(mixed, mixed), .sub = 2,
+      .x = X_BF16 },
     { "abs", "f32", "ftz?", "d a", S(10, 10), C_FLOAT, OP3(abs_f32, abs_f32_ftz, abs_f32) },
     { "neg", "f32", "ftz?", "d a", S(10, 10), C_FLOAT, OP3(neg_f32, neg_f32_ftz, neg_f32) },
-    { "min", "f32", "ftz?", "d a a", S(10, 10), C_FLOAT, OP3(min_f32, min_f32_ftz, min_f32) },
-    { "max", "f32", "ftz?", "d a a", S(10, 10), C_FLOAT, OP3(max_f32, max_f32_ftz, max_f32) },
-    { "min.NaN", "f32", "ftz?", "d a a", S(70, 80), C_FLOAT, OP2(minmax_any, minmax_any), .sub = 0,
-      .x = X_NAN },
-    { "max.NaN", "f32", "ftz?", "d a a", S(70, 80), C_FLOAT, OP2(minmax_any, minmax_any), .sub = 1,
-      .x = X_NAN },
+    { "min", "f32", "ftz?", "d a a", S(10, 10), C_FLOAT, OP3(min_f32, min_f32_ftz, min_f32),
+      LOW(minmax), .sub = 0 },
+    { "max", "f32", "ftz?", "d a a", S(10, 10), C_FLOAT, OP3(max_f32, max_f32_ftz, max_f32),
+      LOW(minmax), .sub = 1 },
+    { "min.NaN", "f32", "ftz?", "d a a", S(70, 80), C_FLOAT, OP2(minmax_any, minmax_any), LOW(minmax),
+      .sub = 0, .x = X_NAN },
+    { "min.abs", "f32", "ftz? NaN?", "", S(88, 100), C_FLOAT, LOW(minmax), .sub = 0, .x = X_ABS },
+    { "max.NaN", "f32", "ftz?", "d a a", S(70, 80), C_FLOAT, OP2(minmax_any, minmax_any), LOW(minmax),
+      .sub = 1, .x = X_NAN },
+    { "max.abs", "f32", "ftz? NaN?", "", S(88, 100), C_FLOAT, LOW(minmax), .sub = 1, .x = X_ABS },
     { "min.xorsign.abs", "f32", "ftz? NaN?", "d a a", S(72, 86), C_FLOAT, OP2(minmax_any, minmax_any),
       .x = X_XORSIGN | X_ABS },
     { "max.xorsign.abs", "f32", "ftz? NaN?", "d a a", S(72, 86), C_FLOAT, OP2(minmax_any, minmax_any),
@@ -296,7 +326,9 @@ static const sim_form forms[] = {
     { "rcp", "f64", "RND!", "d a", S(14, 13), C_DOUBLE, OP2(rcp_f64, any_f64), .sub = 5 },
     { "sqrt", "f64", "RND!", "d a", S(14, 13), C_DOUBLE, OP2(sqrt_f64, any_f64), .sub = 6 },
     { "rcp.approx.ftz", "f64", "", "d a", S(21, 20), C_DOUBLE, OP2(rcp_approx_f64, rcp_approx_f64) },
-    { "rsqrt.approx", "f64", "ftz?", "d a", S(13, 13), C_DOUBLE, OP2(rsqrt_approx_f64, rsqrt_approx_f64) },
+    { "rsqrt.approx", "f64", "", "d a", S(13, 13), C_DOUBLE, OP2(rsqrt_approx_f64, rsqrt_approx_f64) },
+    { "rsqrt.approx.ftz", "f64", "", "d a", S(40, 20), C_DOUBLE,
+      OP2(rsqrt_approx_f64, rsqrt_approx_f64) },
     { "abs", "f64", "", "d a", S(10, 13), C_DOUBLE, OP(abs_f64) },
     { "neg", "f64", "", "d a", S(10, 13), C_DOUBLE, OP(neg_f64) },
     { "min", "f64", "", "d a a", S(10, 13), C_DOUBLE, OP(min_f64) },
@@ -510,6 +542,15 @@ static const sim_form forms[] = {
     { "fence.release", "", "SCOPE!", "", S(86, 90), C_MEMORY, LOW(nop) },
     { "fence.proxy.alias", "", "", "", S(75, 70), C_MEMORY, LOW(nop) },
     { "fence.proxy.async", "", "global|shared::cta|shared::cluster?", "", S(80, 90), C_MEMORY, LOW(nop) },
+    { "fence.proxy.tensormap::generic.release", "", "SCOPE!", "", S(83, 90), C_MEMORY, LOW(nop) },
+    { "fence.proxy.tensormap::generic.acquire", "", "SCOPE!", "", S(83, 90), C_MEMORY, LOW(hint), .sub = 1 },
+    { "fence.acquire.sync_restrict::shared::cluster.cluster", "", "", "", S(86, 90), C_MEMORY, LOW(nop) },
+    { "fence.release.sync_restrict::shared::cta.cluster", "", "", "", S(86, 90), C_MEMORY, LOW(nop) },
+    { "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "", "", "", S(86, 90),
+      C_MEMORY, LOW(nop) },
+    { "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster", "", "", "", S(86, 90),
+      C_MEMORY, LOW(nop) },
+    { "membar.proxy.alias", "", "", "", S(75, 70), C_MEMORY, LOW(nop) },
     { "fence.mbarrier_init.release.cluster", "", "", "", S(80, 90), C_MEMORY, LOW(nop) },
 
     /* control */
@@ -524,10 +565,40 @@ static const sim_form forms[] = {
     { "stacksave", "u64", "", "", S(73, 52), C_CONTROL, LOW(stack), .sub = 0 },
     { "stackrestore", "u64", "", "", S(73, 52), C_CONTROL, LOW(stack), .sub = 1 },
     { "nanosleep", "u32", "", "", S(63, 70), C_CONTROL, LOW(nanosleep) },
-    { "pmevent", "", "", "i", S(14, 10), C_CONTROL, LOW(nop) },
+    { "pmevent", "", "", "", S(14, 10), C_CONTROL, LOW(pmevent), .imm = 15 },
+    { "pmevent.mask", "", "", "", S(30, 20), C_CONTROL, LOW(pmevent), .imm = 0xffff },
     { "griddepcontrol.wait", "", "", "", S(78, 90), C_CONTROL, LOW(nop) },
 
     /* video */
+#define VIDEO(name, v, mods) \
+    { name, "u32|s32.u32|s32.u32|s32", mods, "", S(20, 20), C_INT, LOW(video), .sub = v, .lanes = 1 }
+#define VIDEO_LANES(name, v) \
+    { name "2", "u32|s32.u32|s32.u32|s32", "sat? add?", "", S(30, 30), C_INT, LOW(video), .sub = v, \
+      .lanes = 2 }, \
+    { name "4", "u32|s32.u32|s32.u32|s32", "sat? add?", "", S(30, 30), C_INT, LOW(video), .sub = v, \
+      .lanes = 4 }
+    VIDEO("vadd", 0, "sat? add|min|max?"),
+    VIDEO("vsub", 1, "sat? add|min|max?"),
+    VIDEO("vabsdiff", 2, "sat? add|min|max?"),
+    VIDEO("vmin", 3, "sat? add|min|max?"),
+    VIDEO("vmax", 4, "sat? add|min|max?"),
+    { "vshl", "u32|s32.u32|s32.u32", "clamp|wrap! sat? add|min|max?", "", S(20, 20), C_INT, LOW(video),
+      .sub = 5, .lanes = 1 },
+    { "vshr", "u32|s32.u32|s32.u32", "clamp|wrap! sat? add|min|max?", "", S(20, 20), C_INT, LOW(video),
+      .sub = 6, .lanes = 1 },
+    VIDEO("vmad", 7, "sat? po? shr7|shr15?"),
+    { "vset", "u32|s32.u32|s32", "ICMP! add|min|max?", "", S(20, 20), C_INT, LOW(video), .sub = 8,
+      .lanes = 1 },
+    VIDEO_LANES("vadd", 0),
+    VIDEO_LANES("vsub", 1),
+    VIDEO_LANES("vabsdiff", 2),
+    VIDEO_LANES("vmin", 3),
+    VIDEO_LANES("vmax", 4),
+    VIDEO_LANES("vavrg", 9),
+    { "vset2", "u32|s32.u32|s32", "ICMP! add?", "", S(30, 30), C_INT, LOW(video), .sub = 8, .lanes = 2 },
+    { "vset4", "u32|s32.u32|s32", "ICMP! add?", "", S(30, 30), C_INT, LOW(video), .sub = 8, .lanes = 4 },
+#undef VIDEO
+#undef VIDEO_LANES
 
     /* clusters */
 
@@ -570,6 +641,7 @@ static const sim_form forms[] = {
     { "match.all.sync", "b32|b64", "", "", S(60, 70), C_WARP, LOW(match), .sub = 1 },
     { "redux.sync", "u32|s32", "add|min|max!", "", S(70, 80), C_WARP, LOW(redux) },
     { "redux.sync", "b32", "and|or|xor!", "", S(70, 80), C_WARP, LOW(redux) },
+    { "redux.sync", "f32", "min|max! abs? NaN?", "", S(86, 100), C_WARP, LOW(redux_f32) },
     { "elect.sync", "", "", "", S(80, 90), C_WARP, LOW(elect) },
     { "activemask", "b32", "", "", S(62, 30), C_WARP, LOW(activemask) },
 };
@@ -601,38 +673,9 @@ static const char *const absent[] = { "tcgen05",
                                       "setmaxnreg",
                                       "griddepcontrol.launch_dependents",
                                       "tensormap",
-                                      "vadd",
-                                      "vsub",
-                                      "vabsdiff",
-                                      "vmin",
-                                      "vmax",
-                                      "vshl",
-                                      "vshr",
-                                      "vmad",
-                                      "vset",
-                                      "vadd2",
-                                      "vsub2",
-                                      "vavrg2",
-                                      "vabsdiff2",
-                                      "vmin2",
-                                      "vmax2",
-                                      "vset2",
-                                      "vadd4",
-                                      "vsub4",
-                                      "vavrg4",
-                                      "vabsdiff4",
-                                      "vmin4",
-                                      "vmax4",
-                                      "vset4",
-                                      "fence.proxy.tensormap::generic",
-                                      "fence.acquire.sync_restrict::shared::cluster",
                                       "clusterlaunchcontrol",
                                       "prefetch.tensormap",
-                                      "fence.proxy.async::generic",
-                                      "prefetch.param",
-                                      "add.f32.f16",
-                                      "add.f32.bf16",
-                                      "redux.f32" };
+                                      "prefetch.param" };
 
 bool sim_not_implemented(const char *shown)
 {
@@ -640,9 +683,7 @@ bool sim_not_implemented(const char *shown)
         size_t n = strlen(absent[k]);
         if (!strncmp(shown, absent[k], n) && (!shown[n] || shown[n] == '.' || shown[n] == ':')) return true;
     }
-    if (!strncmp(shown, "cvt.", 4) && (strstr(shown, ".rs.") || strstr(shown, "e2m1") || strstr(shown, "e2m3")
-        || strstr(shown, "e3m2") || strstr(shown, "ue8m0"))) return true;
-    return !strncmp(shown, "fma.", 4) && (strstr(shown, ".f32.f16") || strstr(shown, ".f32.bf16"));
+    return false;
 }
 
 /* --- matching --------------------------------------------------------------------------------- */

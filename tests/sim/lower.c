@@ -362,7 +362,7 @@ static sim_type twice(sim_type t)
     }
 }
 
-static void lower_table(sim_lower *lw, const sim_statement *s)
+void sim_lower_table(sim_lower *lw, const sim_statement *s)
 {
     const sim_form *f = s->form;
     uint32_t n = 0, slots[6] = { 0 }, args = 0;
@@ -400,6 +400,7 @@ static void lower_table(sim_lower *lw, const sim_statement *s)
     i->count = f->lanes;
     i->imm = f->imm;
     i->type = (uint8_t)t;
+    sim_perturb(i, op, sim_mod(&s->mods, M_rn));
 }
 
 /* --- comparisons, logic, moves ---------------------------------------------------------------- */
@@ -570,7 +571,7 @@ void sim_vector_mov(sim_warp *w, const sim_ins *i, uint32_t mask)
     SIM_EACH_LANE(l, mask) {
         uint8_t bytes[16] = { 0 };
         for (uint32_t k = 0; k < i->op; k++) {
-            uint64_t v = i->c == 8 ? sim_slot64(w, list[i->count + k])[l]
+            uint64_t v = i->c >= 8 ? sim_slot64(w, list[i->count + k])[l]
                                    : sim_slot(w, list[i->count + k])[l];
             memcpy(bytes + k * i->c, &v, i->c > 8 ? 8u : i->c);
             if (i->c == 16) memcpy(bytes + 8, &sim_slot64(w, list[i->count + k] + 2)[l], 8);
@@ -837,8 +838,10 @@ static void lower_statement(sim_lower *lw, const sim_statement *s)
     uint32_t before = lw->k->code_count, first_note = lw->note_count;
     lw->s = s;
     snprintf(lw->full, sizeof lw->full, "%s", s->form->name);
+    sim_find_suspects(lw, s);
     if (s->form->lower) s->form->lower(lw, s);
-    else lower_table(lw, s);
+    else if (sim_contract(lw, s)) {}
+    else sim_lower_table(lw, s);
     if (s->guard >= 0) {
         uint32_t p = sim_register_slot(lw, (uint32_t)s->guard);
         sim_note(lw, p, true, false, "(guard)");
@@ -1059,6 +1062,7 @@ static void place_variables(sim_module *m)
 
 void sim_lower_module(sim_module *m)
 {
+    sim_read_environment();
     m->shared_base = sim_the_device()->sm >= 90 ? 0x400 : 0;
     sim_prepare_functions(m);
     place_variables(m);

@@ -38,6 +38,16 @@ void sim_lower_redux(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_elect(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_activemask(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_nop(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_video(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_minmax(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_redux_f32(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_pmevent(struct sim_lower *lw, const sim_statement *s);
+bool sim_lower_narrow_cvt(struct sim_lower *lw, const sim_statement *s);
+void sim_find_suspects(struct sim_lower *lw, const sim_statement *s);
+bool sim_contract(struct sim_lower *lw, const sim_statement *s);
+void sim_perturb(sim_ins *i, int op, bool exact_form);
+void sim_read_environment(void);
+void sim_lower_table(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_nanosleep(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_ldmatrix(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_stmatrix(struct sim_lower *lw, const sim_statement *s);
@@ -88,6 +98,7 @@ typedef struct sim_lower {
     struct sim_fixup { uint32_t ins, statement; sim_frame *frame; } *fixups;
     uint32_t fixup_count, fixup_capacity;
     sim_note_entry *notes; uint32_t note_count, note_capacity;
+    const sim_function *counted; uint32_t *occurrences; /* contract.c */
     char full[160];                    /* the instruction's name, for messages */
 } sim_lower;
 

@@ -455,6 +455,8 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     else if (t == T_F16) gate(lw, "atom.add.noftz.f16", 63, 70);
     else if (t == T_F16X2) gate(lw, "atom.add.noftz.f16x2", 62, 60);
     else if (t == T_BF16 || t == T_BF16X2) gate(lw, "atom.add.noftz.bf16", 78, 90);
+    else if (bytes == 8 && ops[k].op >= A_MIN && ops[k].op <= A_XOR)
+        gate(lw, "64-bit atom.min and such", 31, 32);
     if (t == T_B16) gate(lw, "atom.cas.b16", 63, 70);
     if (t == T_B128) gate(lw, "atom.b128", 83, 90);
     if (has(s, M_relaxed) || has(s, M_acquire) || has(s, M_release) || has(s, M_acq_rel))
@@ -692,6 +694,7 @@ static int quick_conversion(sim_type d, sim_type a, uint32_t x)
 
 void sim_lower_cvt(sim_lower *lw, const sim_statement *s)
 {
+    if (sim_lower_narrow_cvt(lw, s)) return;
     if (s->type_count != 2) {
         lw->errors++;
         sim_error(lw->m, s->line, "Unexpected instruction types specified for 'cvt'");

@@ -47,9 +47,9 @@ static const struct { const char *name; uint16_t special; uint8_t type, sm; uint
     { "%clock", SR_CLOCK, T_U32, 0, 0 },
     { "%clock_hi", SR_CLOCK_HI, T_U32, 0, 50 },
     { "%clock64", SR_CLOCK64, T_U64, 0, 0 },
-    { "%globaltimer", SR_GLOBALTIMER, T_U64, 0, 31 },
-    { "%globaltimer_lo", SR_GLOBALTIMER_LO, T_U32, 0, 31 },
-    { "%globaltimer_hi", SR_GLOBALTIMER_HI, T_U32, 0, 31 },
+    { "%globaltimer", SR_GLOBALTIMER, T_U64, 30, 31 },
+    { "%globaltimer_lo", SR_GLOBALTIMER_LO, T_U32, 30, 31 },
+    { "%globaltimer_hi", SR_GLOBALTIMER_HI, T_U32, 30, 31 },
     { "%total_smem_size", SR_TOTAL_SMEM, T_U32, 0, 41 },
     { "%dynamic_smem_size", SR_DYNAMIC_SMEM, T_U32, 0, 41 },
     { "%aggr_smem_size", SR_AGGR_SMEM, T_U32, 90, 81 },
@@ -145,6 +145,16 @@ static bool directive(parser *s, const char *word)
         return false;
     s->p += n + 1;
     return true;
+}
+
+/* A directive that came later than the module says. */
+static void since(parser *s, const char *what, uint32_t version, uint32_t target)
+{
+    if (s->m->target < target)
+        sim_error(s->m, s->line, "Feature '%s' requires .target sm_%u or higher", what, target);
+    if (s->m->version < version)
+        sim_error(s->m, s->line, "Feature '%s' requires PTX ISA .version %u.%u or later", what, version / 10,
+                  version % 10);
 }
 
 /* Takes a type directive; T_NONE when the next token is none. */
@@ -632,6 +642,26 @@ static sim_statement *new_statement(parser *s)
     return &f->body[f->statement_count++];
 }
 
+/* Operands of video instructions: a minus before a register, a selector of bytes or halves behind it. */
+static void parse_video_operand(parser *s, sim_operand *o)
+{
+    const char *at = s->p;
+    bool minus = accept(s, '-');
+    skip(s);
+    if (minus && !is_name_start(*s->p)) { minus = false; s->p = at; }
+    parse_operand(s, o, 0);
+    if (minus) o->negate = true;
+    if (*s->p != '.' || (s->p[1] != 'b' && s->p[1] != 'h') || o->kind != O_REG) return;
+    const char *p = s->p + 2;
+    uint32_t digits = 0, count = 0;
+    for (; *p >= '0' && *p <= '7' && count < 4; p++, count++) digits = digits << 3 | (uint32_t)(*p - '0');
+    if (!count || is_name(*p)) syntax(s);
+    o->special = (uint16_t)((s->p[1] == 'b') << 15 | count << 12 | digits);
+    s->p = p;
+}
+
+static bool is_video(const char *opcode) { return opcode[0] == 'v' && strcmp(opcode, "vote"); }
+
 static void parse_instruction(parser *s)
 {
     sim_module *m = s->m;
@@ -710,7 +740,8 @@ static void parse_instruction(parser *s)
                     operands[n].kind = O_LIST;
                     parse_list(s, &operands[n], ')', 0);
                 } else { operands[n].kind = O_INT; operands[n].value = integer(s); }
-            } else parse_operand(s, &operands[n], 0);
+            } else if (is_video(st.opcode)) parse_video_operand(s, &operands[n]);
+            else parse_operand(s, &operands[n], 0);
             n++;
             if (peek(s, '.') && !strncmp(s->p, ".unified", 8)) s->p += 8;
         } while (accept(s, ','));
@@ -720,7 +751,10 @@ static void parse_instruction(parser *s)
     st.operands = new_operands(s, n ? n : 1u);
     memcpy(st.operands, operands, n * sizeof *operands);
     st.form = sim_find_form(m, &st, shown, sizeof shown);
-    if (st.form) *new_statement(s) = st;
+    if (!st.form) return;
+    st.labelled = s->function->label_waits;
+    s->function->label_waits = false;
+    *new_statement(s) = st;
 }
 
 /* --- declarations ----------------------------------------------------------------------------- */
@@ -835,6 +869,7 @@ static void add_reloc(parser *s, sim_symbol *y, uint64_t offset, uint32_t bytes,
     }
     if (!strncmp(s->p, "generic", 7) && !is_name(s->p[7])) {
         s->p += 7;
+        since(s, "generic() operator", 31, 20);
         expect(s, '(');
         r->name = name(s);
         expect(s, ')');
@@ -927,6 +962,7 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
     for (;;) {
         if (directive(s, "align")) { align = alignment(s); continue; }
         if (directive(s, "attribute")) {
+            since(s, ".attribute", 40, 30);
             expect(s, '(');
             while (*s->p && !peek(s, ')')) s->p++;
             expect(s, ')');
@@ -1078,11 +1114,13 @@ static void define_label(parser *s, const char *text, uint32_t line)
     sim_symbol *y = find_exact(s->m, text, strlen(text), false);
     if (y && y->depth == s->depth && y->kind == SYM_LABEL && y->index == UINT32_MAX) {
         y->index = s->function->statement_count;              /* used before */
+        s->function->label_waits = true;
         return;
     }
     y = new_symbol(s, SYM_LABEL, text);
     y->line = line;
     y->index = s->function->statement_count;
+    s->function->label_waits = true;
     enter(s, y);
 }
 
@@ -1255,6 +1293,9 @@ static void parse_function(parser *s, bool entry, bool is_extern)
         if (offset > 1u << 24) break;
     }
     f->param_bytes = (uint32_t)offset;
+    if (offset > 4352 && m->target < 70)
+        sim_error(m, f->end_line ? f->end_line : f->line,
+                  "Feature 'Kernel parameter size larger than 4352 bytes' requires .target sm_70 or higher");
     if (offset > (m->version >= 81 ? 32764u : 4352u)) {
         sim_error(m, f->end_line ? f->end_line : f->line,
                   "Entry function '%s' uses too much parameter space (0x%x bytes, 0x%x max).", f->name,
@@ -1339,6 +1380,7 @@ static void parse_module_item(parser *s)
     if (directive(s, "pragma")) { parse_pragma(s); return; }
     if (directive(s, "section")) { parse_section(s); return; }
     if (directive(s, "alias")) {
+        since(s, ".alias", 63, 30);
         uint32_t index;
         const char *a = name(s);
         expect(s, ',');
@@ -1351,8 +1393,10 @@ static void parse_module_item(parser *s)
     }
     for (;;) {
         if (directive(s, "extern")) is_extern = linked = true;
-        else if (directive(s, "visible") || directive(s, "weak")) linked = true;
-        else if (linked || !directive(s, "common")) break;
+        else if (directive(s, "visible")) linked = true;
+        else if (directive(s, "weak")) { linked = true; since(s, ".weak", 31, 20); }
+        else if (!linked && directive(s, "common")) since(s, ".common", 50, 20);
+        else break;
     }
     if (directive(s, "entry")) parse_function(s, true, is_extern);
     else if (directive(s, "func")) parse_function(s, false, is_extern);

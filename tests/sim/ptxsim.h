@@ -69,11 +69,16 @@ uint64_t ptxsim_calls(const char *driver_function);
 int ptxsim_fail(const char *driver_function, unsigned nth, int code);
 
 /* Options. Checks, on (1) unless set to 0: "bounds", "align", "uninitialised", "registers", "barriers",
- * "sync-masks". "threads": how many threads run blocks (0: one for each processor). "quiet": no reports
- * on stderr. "watchdog": seconds after which a launch is given up with CUDA_ERROR_LAUNCH_TIMEOUT
- * (default 300, 0: never). In bytes: "stack" (a thread's, for recursion and calls through pointers, default
- * 65536), "heap" (malloc in kernels, default 8 MiB), "fifo" (what vprintf holds until the host synchronises,
- * default 1 MiB; the oldest is lost). */
+ * "sync-masks", "suspects" (looked at when a module is loaded). "threads": how many threads run blocks
+ * (0: one for each processor). "quiet": no reports on stderr. "watchdog": seconds after which a launch is
+ * given up with CUDA_ERROR_LAUNCH_TIMEOUT (default 300, 0: never). In bytes: "stack" (a thread's, for
+ * recursion and calls through pointers, default 65536), "heap" (malloc in kernels, default 8 MiB), "fifo"
+ * (what vprintf holds until the host synchronises, default 1 MiB; the oldest is lost).
+ *
+ * Two more act on modules that are loaded afterwards, 0 unless set. "perturb": a seed; the results of
+ * approximate instructions (ex2, lg2, sin, cos, rcp, rsqrt, sqrt, div .approx and .full, tanh) are moved
+ * inside their documented error bounds. "contract": 1 fuses mul and add without a rounding modifier into
+ * one fma where the assembler may. Also PTXSIM_PERTURB and PTXSIM_CONTRACT in the environment. */
 void ptxsim_set(const char *option, int value);
 
 #ifdef __cplusplus

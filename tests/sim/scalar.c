@@ -129,7 +129,7 @@ static u32 minmax_half(const sim_ins *i, u32 a, u32 b)
     if ((i->x & X_NAN) && ((a & 0x7fff) > infinity || (b & 0x7fff) > infinity)) return 0x7fff;
     if (i->x & X_ABS) { a &= 0x7fff; b &= 0x7fff; }
     u32 r = i->op ? max16(a, b, infinity) : min16(a, b, infinity);
-    return i->x & X_XORSIGN ? (r & 0x7fff) | sign : r;
+    return (i->x & X_XORSIGN) && (r & 0x7fff) <= infinity ? (r & 0x7fff) | sign : r;
 }
 
 static u32 minmax_bits(const sim_ins *i, u32 a, u32 b)
@@ -219,7 +219,7 @@ static u64 float_out(double v, const sim_ins *i)              /* v is the source
     int mode = (i->x & X_ROUND) >> X_ROUND_SHIFT;
     bool fin = i->x & X_SATFINITE;
     u32 r;
-    if ((i->x & X_RELU) && v < 0) v = 0;
+    if ((i->x & X_RELU) && v <= 0) v = 0;                     /* -0 too */
     switch (i->type) {
     case T_F32: {
         volatile double in = v;
@@ -228,7 +228,6 @@ static u64 float_out(double v, const sim_ins *i)              /* v is the source
         return i->x & X_SAT ? sat32(r) : r;
     }
     case T_F64: {
-        if (isnan(v)) return UD(v);
         if (!(i->x & X_SAT)) return UD(v);
         return UD(v > 0 ? v < 1 ? v : 1.0 : 0.0);
     }
@@ -266,8 +265,12 @@ static u64 convert(const sim_ins *i, u64 a)
         bool is_signed = sim_types[from].kind == K_SINT;
         a = integer_in(a, from);
         if (!to_float) return narrow(i->x & X_SAT ? clamp_integer(a, is_signed, to) : a, to);
+        if (!a) return 0;    /* some compilers' conversions give -0 when the host rounds down */
         volatile u64 in = a; /* the host's rounding mode is set: convert right here */
-        if (to == T_F64) { volatile double r = is_signed ? (double)(s64)in : (double)in; return UD(r); }
+        if (to == T_F64) {
+            volatile double r = is_signed ? (double)(s64)in : (double)in;
+            return i->x & X_SAT ? UD(r > 0 ? r < 1 ? r : 1.0 : 0.0) : UD(r);
+        }
         if (to == T_F32) {
             volatile float r = is_signed ? (float)(s64)in : (float)in;
             return i->x & X_SAT ? sat32(U(r)) : U(r);
@@ -278,11 +281,12 @@ static u64 convert(const sim_ins *i, u64 a)
         double v = ldexp((double)magnitude, shift);
         return float_out(is_signed && (s64)a < 0 ? -v : v, i);
     }
-    if (to == T_TF32 && isnan32((u32)a)) return (u32)a & 0xffffe000;
-    if (to == T_F64 && (i->x & X_FTZ) && isnan32((u32)a)) return UINT64_C(0x7fffffffe0000000);
+    if (to == T_TF32 && isnan32((u32)a) && (i->x & X_ROUND) >> X_ROUND_SHIFT == R_RNA)
+        return (u32)a & 0xffffe000;
+    if (to == T_F64 && (i->x & (X_FTZ | X_SAT)) == X_FTZ && isnan32((u32)a)) return UINT64_C(0x7fffffffe0000000);
     double v = float_in(a, i);
     if (!to_float) return narrow(float_to_integer(v, i), to);
-    if (from == T_F64 && to == T_F64 && isnan(v)) return a | UINT64_C(0x8000000000000);
+    if (from == T_F64 && to == T_F64 && isnan(v) && !(i->x & X_SAT)) return a | UINT64_C(0x8000000000000);
     if (i->x & X_INTROUND) v = isnan(v) ? v : copysign(round_whole(v, (i->x & X_ROUND) >> X_ROUND_SHIFT), v);
     return float_out(v, i);
 }

@@ -11,7 +11,10 @@
  *   scalar.c     compiles lanes.def per CPU level     device.c     chips
  *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
  *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking
- *   calls.c      functions, frames, call and return   library.c    vprintf, malloc, free, __assertfail  */
+ *   calls.c      functions, frames, call and return   library.c    vprintf, malloc, free, __assertfail
+ *   narrow.c     formats below 16 bits, cvt.rs        video.c      vadd ... vset4
+ *   perturb.c    approximations at their bounds       contract.c   mul and add in one rounding
+ *   suspect.c    what is legal and not meant                                                            */
 #ifndef SIM_H
 #define SIM_H
 
@@ -53,7 +56,8 @@ enum { SIM_LANES = 32 };
 typedef enum sim_type {
     T_NONE, T_PRED, T_B8, T_B16, T_B32, T_B64, T_B128, T_U8, T_U16, T_U32, T_U64, T_S8, T_S16, T_S32, T_S64,
     T_F16, T_F16X2, T_BF16, T_BF16X2, T_F32, T_F32X2, T_F64, T_TF32, T_U16X2, T_S16X2,
-    T_E4M3X2, T_E5M2X2, T_E4M3, T_E5M2, T_S4, T_U4, T_B1, T_OTHER, T_COUNT
+    T_E4M3X2, T_E5M2X2, T_E4M3, T_E5M2, T_E2M1X2, T_E2M3X2, T_E3M2X2, T_UE8M0X2, T_E4M3X4, T_E5M2X4,
+    T_E2M1X4, T_E2M3X4, T_E3M2X4, T_S4, T_U4, T_B1, T_OTHER, T_COUNT
 } sim_type;
 
 typedef enum sim_kind { K_NONE, K_PRED, K_BITS, K_UINT, K_SINT, K_FLOAT, K_PACKED } sim_kind;
@@ -112,7 +116,7 @@ typedef struct sim_mods { uint64_t w[SIM_MOD_WORDS]; } sim_mods;
 /* Families of their own; a name with '::' or a digit at its head has its text beside it. */
 #define SIM_MODIFIERS_MATRIX(X)
 #define SIM_MODIFIERS_COPY(X)
-#define SIM_MODIFIERS_VIDEO(X)
+#define SIM_MODIFIERS_VIDEO(X) X(po, "po") X(shr7, "shr7") X(shr15, "shr15") X(mask, "mask")
 
 enum {
     M_NONE,
@@ -207,7 +211,7 @@ typedef struct sim_statement {
     const char *opcode;                /* first component */
     uint32_t line;
     int32_t guard;                     /* register index, or -1 */
-    bool guard_negate;
+    bool guard_negate, labelled;       /* labelled: branches lead here */
     uint8_t type_count, operand_count;
     uint8_t types[SIM_MAX_TYPES];
     const char *words;                 /* matrix instructions: all modifiers and types, as written */
@@ -229,7 +233,7 @@ typedef struct sim_function {
     uint32_t param_count, return_count, param_bytes;
     uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3];
     uint32_t maxntid_count, reqntid_count;
-    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier;
+    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier, label_waits;
     bool address_taken;                /* may be called through a pointer */
     uint64_t address;                  /* its value as a pointer */
     uint32_t return_at;                /* functions: where the results begin among the bytes of a call */
@@ -566,6 +570,7 @@ typedef struct sim_context {
 typedef struct sim_options {
     int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
     int stack, heap, fifo;             /* bytes: a thread's stack, the device heap, what vprintf may hold */
+    int perturb, contract, suspects;   /* perturb.c, contract.c; both before a module is loaded */
 } sim_options;
 extern sim_options sim_option;
 
