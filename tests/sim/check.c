@@ -129,7 +129,9 @@ SIM_EXPORT void ptxsim_set(const char *option, int value)
                     { "sync-masks", &sim_option.sync_masks },
                     { "threads", &sim_option.threads },
                     { "quiet", &sim_option.quiet },
-                    { "watchdog", &sim_option.watchdog } };
+                    { "watchdog", &sim_option.watchdog },
+                    { "budget", &sim_option.budget },
+                    { "profile", &sim_option.profile } };
     for (size_t k = 0; option && k < sizeof options / sizeof *options; k++)
         if (!strcmp(options[k].name, option)) *options[k].at = value;
 }

@@ -520,6 +520,15 @@ static void stuck(sim_block *b)
     sim_warp_fault(at, SIM_ERROR_TIMEOUT);
 }
 
+/* Ends a launch that ran as long as it may: `why` says by which limit. */
+static void give_up(sim_block *b, const char *why)
+{
+    sim_warp *w = &b->warps[0];
+    for (uint32_t n = 0; n < b->warp_count; n++) if (b->warps[n].path_count) w = &b->warps[n];
+    sim_report_at(w, &w->kernel->code[w->paths[0].pc], "timeout", sim_lowest(w->paths[0].mask), "%s", why);
+    sim_warp_fault(w, SIM_ERROR_TIMEOUT);
+}
+
 /* Runs the block for a while.  True: it is done (or the launch has failed). */
 static bool block_run(sim_block *b, uint64_t slice)
 {
@@ -535,11 +544,12 @@ static bool block_run(sim_block *b, uint64_t slice)
         if (!ran) { stuck(b); if (b->done || atomic_load(&l->error)) return true; continue; }
         b->clock += ran;
         if (l->deadline_ns && b->clock >> 16 != (b->clock - ran) >> 16 && sim_now_ns() > l->deadline_ns) {
-            sim_warp *w = &b->warps[0];
-            for (uint32_t n = 0; n < b->warp_count; n++) if (b->warps[n].path_count) w = &b->warps[n];
-            sim_report_at(w, &w->kernel->code[w->paths[0].pc], "timeout", sim_lowest(w->paths[0].mask),
-                          "the launch ran longer than the watchdog allows");
-            sim_warp_fault(w, SIM_ERROR_TIMEOUT);
+            give_up(b, "the launch ran longer than the watchdog allows");
+            return true;
+        }
+        if (SIM_UNLIKELY(sim_option.budget) && b->live_warps
+            && atomic_fetch_add(&l->issued, ran) + ran > (uint64_t)sim_option.budget) {
+            give_up(b, "the launch has used up its budget of instructions");
             return true;
         }
         if (ran >= slice) return false;

@@ -70,7 +70,8 @@ int ptxsim_fail(const char *driver_function, unsigned nth, int code);
 /* Options. Checks, on (1) unless set to 0: "bounds", "align", "uninitialised", "registers", "barriers",
  * "sync-masks". "threads": how many threads run blocks (0: one for each processor). "quiet": no reports
  * on stderr. "watchdog": seconds after which a launch is given up with CUDA_ERROR_LAUNCH_TIMEOUT
- * (default 300, 0: never). */
+ * (default 300, 0: never). "budget": warp instructions after which a launch is given up in the same way
+ * (default 0: none). */
 void ptxsim_set(const char *option, int value);
 
 #ifdef __cplusplus

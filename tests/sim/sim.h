@@ -532,6 +532,7 @@ typedef struct sim_context {
 
 typedef struct sim_options {
     int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
+    int budget, profile;
 } sim_options;
 extern sim_options sim_option;
 
@@ -555,6 +556,7 @@ typedef struct sim_launch {
     atomic_int error;
     uint32_t resident_limit;
     uint64_t launch_serial;
+    atomic_ullong issued;              /* warp instructions, counted while there is a budget */
 } sim_launch;
 
 typedef enum sim_path_state { P_RUN, P_SYNC, P_BARRIER } sim_path_state;
