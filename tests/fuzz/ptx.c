@@ -46,7 +46,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     ptxsim_set("quiet", 1);
     ptxsim_set("threads", 1);
     ptxsim_set("budget", BUDGET);
-    ptxsim_set("watchdog", 0);                                /* a hang shall show */
+    ptxsim_set("watchdog", 0); /* a hang shall show */
     open_context();
     return 0;
 }
@@ -62,10 +62,10 @@ static void launch(sim_function *f)
         if (n == sizeof params / sizeof *params || y->size > sizeof words) return;
         params[n++] = (void *)(uintptr_t)(y->size >= 8 ? (const void *)words : &small);
     }
-    const uint32_t *b = f->reqntid_count ? f->reqntid : (const uint32_t[]){ 13, 3, 1 };
+    const uint32_t *b = f->reqntid_count ? f->reqntid : (const uint32_t[]) { 13, 3, 1 };
     cuLaunchKernel(f->kernel, 2, 1, 1, b[0], b[1], b[2], 256, NULL, params, NULL);
     cuCtxSynchronize();
-    ptxsim_report_clear();                                    /* revives the context after a fault */
+    ptxsim_report_clear(); /* revives the context after a fault */
 }
 
 /* Freed device allocations are remembered as long as the process lives, so begin anew now and then. */
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     sim_module *m;
     if (size >= 4 && (!memcmp(data, "PTXS", 4) || !memcmp(data, "\x50\xed\x55\xba", 4))) return 0;
-    char *text = malloc(size + 1);                            /* of its exact size, for the sanitizer */
+    char *text = malloc(size + 1); /* of its exact size, for the sanitizer */
     if (!text) abort();
     memcpy(text, data, size);
     text[size] = 0;
@@ -145,7 +145,10 @@ static void remember(const uint8_t *text, size_t size)
     }
 }
 
-static bool is_word(uint8_t c) { return c == '_' || c == '%' || c == '$' || (c | 32) - 'a' < 26u || c - '0' < 10u; }
+static bool is_word(uint8_t c)
+{
+    return c == '_' || c == '%' || c == '$' || (c | 32) - 'a' < 26u || c - '0' < 10u;
+}
 
 /* A word: a name or number, or a dot with the name behind it. */
 static size_t word_at(const uint8_t *text, size_t size, size_t *length)
@@ -160,11 +163,12 @@ static size_t word_at(const uint8_t *text, size_t size, size_t *length)
 }
 
 /* Puts n bytes in the place of `gone` bytes at `at`; returns the new size, the old one if it is too long. */
-static size_t replace(uint8_t *text, size_t size, size_t max, size_t at, size_t gone, const char *with, size_t n)
+static size_t replace(uint8_t *text, size_t size, size_t max, size_t at, size_t gone, const char *with,
+                      size_t n)
 {
     char copy[LONGEST];
     if (n > sizeof copy || at + gone > size || size - gone + n > max) return size;
-    memcpy(copy, with, n);                                    /* it may be a part of the text itself */
+    memcpy(copy, with, n); /* it may be a part of the text itself */
     memmove(text + at + n, text + at + gone, size - at - gone);
     memcpy(text + at, copy, n);
     return size - gone + n;
@@ -172,11 +176,14 @@ static size_t replace(uint8_t *text, size_t size, size_t max, size_t at, size_t 
 
 static size_t change_number(uint8_t *text, size_t size, size_t max, size_t at, size_t gone)
 {
-    static const char *const numbers[] = { "0", "1", "-1", "2", "3", "4", "5", "7", "8", "15", "16", "17", "31",
-        "32", "33", "63", "64", "65", "127", "128", "255", "256", "1023", "1024", "1025", "4095", "32767", "32768",
-        "65535", "65536", "0x7fffffff", "0x80000000", "4294967295", "4294967296", "0x7fffffffffffffff",
-        "0x8000000000000000", "0xffffffffffffffff", "18446744073709551616", "0f7fc00000", "0fFF800000", "0f00000001",
-        "0d7ff8000000000000", "0dffefffffffffffff", "0d0000000000000001", "1.5", "1e400", "-0.0", "077", "0b101" };
+    static const char *const numbers[] = {
+        "0", "1", "-1", "2", "3", "4", "5", "7", "8", "15", "16", "17", "31", "32", "33", "63", "64", "65",
+        "127", "128", "255", "256", "1023", "1024", "1025", "4095", "32767", "32768", "65535", "65536",
+        "0x7fffffff", "0x80000000", "4294967295", "4294967296", "0x7fffffffffffffff", "0x8000000000000000",
+        "0xffffffffffffffff", "18446744073709551616", "0f7fc00000", "0fFF800000", "0f00000001",
+        "0d7ff8000000000000", "0dffefffffffffffff", "0d0000000000000001", "1.5", "1e400", "-0.0", "077",
+        "0b101"
+    };
     const char *n = numbers[below(sizeof numbers / sizeof *numbers)];
     return replace(text, size, max, at, gone, n, strlen(n));
 }
@@ -186,9 +193,10 @@ static size_t change_word(uint8_t *text, size_t size, size_t max)
     size_t n, at = word_at(text, size, &n), with_n, with;
     if (!n) return size;
     if (text[at] - '0' < 10u && below(3)) return change_number(text, size, max, at, n);
-    for (int tries = 0; tries < 30; tries++) {                /* another word of this text, of the same kind */
+    for (int tries = 0; tries < 30; tries++) { /* another word of this text, of the same kind */
         with = word_at(text, size, &with_n);
-        if (!with_n || (text[with] == '.') != (text[at] == '.') || (text[with] == '%') != (text[at] == '%')) continue;
+        if (!with_n || (text[with] == '.') != (text[at] == '.') || (text[with] == '%') != (text[at] == '%'))
+            continue;
         return replace(text, size, max, at, n, (const char *)text + with, with_n);
     }
     return size;
@@ -199,10 +207,10 @@ static size_t change_statement(uint8_t *text, size_t size, size_t max)
     size_t n, at = statement_at(text, size, &n), other_n, other = statement_at(text, size, &other_n);
     unsigned k = below(pool_count);
     switch (below(6)) {
-    case 0:  return replace(text, size, max, at, n, "", 0);
-    case 1:  return replace(text, size, max, at, 0, (const char *)text + other, other_n);
-    case 2:  return replace(text, size, max, at, n, (const char *)text + other, other_n);
-    case 3:  return pool_count ? replace(text, size, max, at, n, pool[k], pool_length[k]) : size;
+    case 0: return replace(text, size, max, at, n, "", 0);
+    case 1: return replace(text, size, max, at, 0, (const char *)text + other, other_n);
+    case 2: return replace(text, size, max, at, n, (const char *)text + other, other_n);
+    case 3: return pool_count ? replace(text, size, max, at, n, pool[k], pool_length[k]) : size;
     default: return pool_count ? replace(text, size, max, at, 0, pool[k], pool_length[k]) : size;
     }
 }
@@ -212,8 +220,10 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
     state = state * 31 + seed;
     if (!below(4)) return LLVMFuzzerMutate(data, size, max);
     for (unsigned k = 1 + below(3); k; k--) {
-        if (below(2)) size = change_word(data, size, max);
-        else size = change_statement(data, size, max);
+        if (below(2))
+            size = change_word(data, size, max);
+        else
+            size = change_statement(data, size, max);
     }
     return size ? size : LLVMFuzzerMutate(data, size, max);
 }

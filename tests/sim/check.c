@@ -22,7 +22,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static finding findings[MAX_FINDINGS];
 static unsigned finding_count, dropped;
 
-sim_options sim_option = { 1, 1, 1, 1, 1, 1, 0, 0, 300 };
+sim_options sim_option = { 1, 1, 1, 1, 1, 1, 0, 0, 300, 0, 0 };
 
 static void keep(const char *kind, uint32_t line, uint64_t launch, const char *text)
 {

@@ -222,8 +222,9 @@ static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gon
     return !waits;
 }
 
-/* Runs at most `budget` instructions of the warp; returns how many. */
-static uint32_t warp_run(sim_warp *w, uint32_t budget)
+/* Runs at most `budget` instructions of the warp; returns how many.  Compiled twice: a profile by line looks
+ * at every instruction, and that shall cost nothing without one. */
+static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool lines)
 {
     const sim_ins *code = w->kernel->code;
     sim_counts *counts = &w->worker->counts;
@@ -243,6 +244,7 @@ static uint32_t warp_run(sim_warp *w, uint32_t budget)
                 counts->thread[i->cls] += m == SIM_FULL ? SIM_LANES : sim_popcount(m);
             }
             done++;
+            if (lines) sim_profile_line(w->worker, pc, i->last, m);
             if (SIM_UNLIKELY(i->watch)) sim_watch(w, i, active, m);
             switch (i->flow) {
             case F_PLAIN:
@@ -349,6 +351,12 @@ next:;
     }
     w->issued += done;
     return done;
+}
+
+static uint32_t warp_run_lines(sim_warp *w, uint32_t budget) { return run_paths(w, budget, true); }
+static uint32_t warp_run(sim_warp *w, uint32_t budget)
+{
+    return SIM_UNLIKELY(w->launch->profile_lines) ? warp_run_lines(w, budget) : run_paths(w, budget, false);
 }
 
 /* --- one block -------------------------------------------------------------------------------- */
@@ -579,6 +587,7 @@ static void worker_run(sim_worker *w, sim_launch *l)
     uint32_t open = 0, at = 0;
     bool more = true;
     w->cached = NULL;
+    if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_join(w, l);
     while (!atomic_load_explicit(&l->error, memory_order_relaxed)) {
         if (more && (at >= open || !open) && open < l->resident_limit) {
             uint64_t index = atomic_fetch_add(&l->next_block, 1);
@@ -602,6 +611,7 @@ static void worker_run(sim_worker *w, sim_launch *l)
             if (!open) at = 0;
         } else at++;
     }
+    if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_leave(w, l);
     sim_count_merge(&w->counts);
     memset(&w->counts, 0, sizeof w->counts);
 }
@@ -684,6 +694,7 @@ int sim_launch_run(sim_launch *l)
     pool.workers[0]->counts.c.launches = 1;
     if (threads > l->block_count) threads = (uint32_t)l->block_count;
     l->resident_limit = l->resident_limit / threads + 1;
+    sim_profile_begin(l);
     if (sim_option.watchdog) l->deadline_ns = sim_now_ns() + (uint64_t)sim_option.watchdog * 1000000000u;
     if (threads > 1) {
         pthread_mutex_lock(&pool.lock);
@@ -706,6 +717,7 @@ int sim_launch_run(sim_launch *l)
         pool.launch = NULL;
         pthread_mutex_unlock(&pool.lock);
     }
+    if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_end(l);
     return atomic_load(&l->error);
 }
 
