@@ -4,7 +4,7 @@
 #   run     the examples, on the GPU if there is one, else on the CPU driver (tests/sim)
 #   test    all tests, on the CPU driver; ends with the line "N passed, N failed"
 #   sanitize  the same, all built with the address and undefined-behaviour sanitizers
-#   bench   emission speed and launch overhead
+#   bench   emission speed and launch overhead; the speed of the CPU driver
 #   fuzz    hostile PTX for the CPU driver, FUZZ_SECONDS=60 long; needs clang
 #   gpu     the tests on the real driver, then the benches
 #   clean   remove build/
@@ -23,7 +23,7 @@ SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
 TESTS    = $(B)/test_builder $(B)/test_verify $(B)/test_cuda $(B)/test_flash_decode $(B)/test_kv_scatter $(B)/test_ptxas
 
 .PHONY: all run test sanitize bench fuzz gpu clean
-all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench
+all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench $(B)/bench_sim
 
 run: $(SIM) $(EXAMPLES)
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/saxpy
@@ -36,8 +36,10 @@ test: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS)
 sanitize:
 	@$(MAKE) --no-print-directory B=build/sanitize CFLAGS="-O1 -g $(SANITIZE)" SIMFLAGS="-O1 -g $(SANITIZE)" test
 
-bench: $(SIM) $(B)/bench
+bench: $(SIM) $(B)/bench $(B)/bench_sim
 	@PTXGEN_CUDA_LIBRARY=$(SIM) $(B)/bench
+	@echo
+	@$(B)/bench_sim $(SIM)
 
 gpu: $(TESTS) $(EXAMPLES) $(B)/bench
 	@PTXGEN_CUDA_LIBRARY= sh tests/run.sh gpu $(B)
@@ -68,6 +70,10 @@ $(B)/test_sim_%: tests/test_sim_%.c tests/simtest.h tests/sim/ptxsim.h
 $(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/kerneltest.h tests/sim/ptxsim.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
+
+$(B)/bench_sim: tests/bench/sim.c tests/simtest.h tests/sim/ptxsim.h
+	@mkdir -p $(B)
+	$(CC) -std=c11 $(CFLAGS) -Wall -Wextra $< -o $@ -ldl -lm
 
 $(B)/bench: tests/bench/bench.c $(HEADERS)
 	@mkdir -p $(B)

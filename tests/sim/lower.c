@@ -1129,6 +1129,7 @@ static void lower_function(sim_module *m, sim_function *f)
 /* Module variables get device memory: one allocation each, so that bounds are exact. */
 static void place_variables(sim_module *m)
 {
+    uint64_t constants = 0;
     for (int pass = 0; pass < 2; pass++) {
         sim_symbol *y = m->variables;
         sim_function *f = NULL;
@@ -1142,6 +1143,8 @@ static void place_variables(sim_module *m)
             if (y->space == SP_GLOBAL || y->space == SP_CONST) {
                 if (!pass) {
                     sim_allocation *a;
+                    if (y->space == SP_CONST) constants = y->size > UINT64_MAX - constants ? UINT64_MAX
+                                                                                           : constants + y->size;
                     uint64_t size = y->size ? y->size : 1;
                     int error = sim_memory_alloc(m->context, size,
                                                  y->space == SP_CONST ? MEM_CONST : MEM_MODULE, y->name, &a);
@@ -1169,8 +1172,6 @@ static void place_variables(sim_module *m)
             y = y->list_next;
         }
     }
-    uint64_t constants = 0;
-    for (sim_symbol *y = m->variables; y; y = y->list_next) if (y->space == SP_CONST) constants += y->size;
     if (constants > 65536)
         sim_error(m, m->line_count, "File uses too much global constant data (0x%llx bytes, 0x10000 max)",
                   (unsigned long long)constants);

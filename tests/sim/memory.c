@@ -144,8 +144,8 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
     if (space == SP_LOCAL) { /* the warp's local memory: thread after thread */
         const sim_block *b = w->block;
         uint32_t each = w->kernel->local_bytes;
-        r.host = b->local + (size_t)w->index * SIM_LANES * each;
-        r.shadow = b->local_shadow + (size_t)w->index * SIM_LANES * each / 8;
+        r.host = each ? b->local + (size_t)w->index * SIM_LANES * each : NULL;
+        r.shadow = each ? b->local_shadow + (size_t)w->index * SIM_LANES * each / 8 : NULL;
         r.base = 0;
         r.size = (uint64_t)each * SIM_LANES;
         SIM_EACH_LANE(lane, m) {
@@ -667,8 +667,8 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         r.size = access == SIM_READ ? w->launch->param_bytes : 0;
     } else if (r.space == SP_LOCAL) {
         size_t start = ((size_t)w->index * SIM_LANES + lane) * w->kernel->local_bytes;
-        r.host = b->local + start;
-        r.shadow = b->local_shadow + start / 8;
+        r.host = b->local ? b->local + start : NULL;          /* NULL: no local memory, nothing is in bounds */
+        r.shadow = b->local ? b->local_shadow + start / 8 : NULL;
         r.size = w->kernel->local_bytes;
     } else {
         sim_allocation *a = w->worker->cached;
