@@ -19,7 +19,8 @@ static double seconds(void)
 /* Everything but bounds and alignment.  A name that this driver does not have is ignored. */
 static void checks(int on)
 {
-    static const char *const names[] = { "uninitialised", "registers", "barriers", "sync-masks", "races", "async" };
+    static const char *const names[] = { "uninitialised", "registers", "barriers",
+                                         "sync-masks",    "races",     "async" };
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) set_option(names[k], on);
 }
 
@@ -44,7 +45,8 @@ static figure measure(const char *ptx, unsigned grid, unsigned block)
         ptxsim_counters_get_(&c, sizeof c);
         if (k && (k == 1 || time < f.seconds)) f.seconds = time;         /* the first one warms up */
         f.instructions = (double)c.thread_instructions;
-        f.bytes = (double)(c.global_load_bytes + c.global_store_bytes + c.shared_load_bytes + c.shared_store_bytes);
+        f.bytes = (double)(c.global_load_bytes + c.global_store_bytes + c.shared_load_bytes
+                           + c.shared_store_bytes);
     }
     cuModuleUnload_(m);
     return f;
@@ -65,7 +67,7 @@ static const struct { const char *name, *ptx; unsigned grid, block; } kernels[] 
     { "integer loop", START("sm_80") "mov.u32 r4, r0; mov.u32 r5, r1;\n" LOOP(2000)
       FOUR("mad.lo.u32 r4, r4, r5, r0; xor.b32 r5, r5, r4; shl.b32 r6, r4, 3; add.u32 r5, r5, r6;\n")
       END, 16, 256 },
-    { "float loop", START("sm_80") "cvt.rn.f32.u32 f0, r0; mov.f32 f1, 0f3f000000; mov.f32 f2, f0;\n" LOOP(2000)
+    { "float loop", START("sm_80") "cvt.rn.f32.u32 f0, r0; mov.f32 f1, 0f3f000000;\n" "mov.f32 f2, f0;\n" LOOP(2000)
       FOUR("fma.rn.f32 f0, f0, f1, f2; mul.rn.f32 f3, f0, f1; add.rn.f32 f2, f3, f1; max.f32 f0, f0, f2;\n")
       END, 16, 256 },
     { "copy of 16 MiB", START("sm_80") "mul.wide.u32 d2, r3, 16; add.u64 d3, d0, d2; add.u64 d4, d1, d2;\n"
@@ -84,7 +86,8 @@ static const struct { const char *name, *ptx; unsigned grid, block; } kernels[] 
       "A: xor.b32 r4, r4, 99; setp.lt.u32 p2, r9, 2; @p2 bra B; add.u32 r4, r4, 3;\n"
       "B:\n" END, 16, 256 },
     { "mma m16n8k16, f16", START("sm_80") ".reg .b32 a<4>, b<2>; .reg .f32 c<4>;\n"
-      "mov.u32 a0, 0x3c003c00; mov.u32 a1, a0; mov.u32 a2, a0; mov.u32 a3, a0; mov.u32 b0, a0; mov.u32 b1, a0;\n"
+      "mov.u32 a0, 0x3c003c00; mov.u32 a1, a0; mov.u32 a2, a0; mov.u32 a3, a0; mov.u32 b0, a0;\n"
+      "mov.u32 b1, a0;\n"
       "mov.f32 c0, 0f00000000; mov.f32 c1, c0; mov.f32 c2, c0; mov.f32 c3, c0;\n" LOOP(200)
       FOUR("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {c0, c1, c2, c3}, {a0, a1, a2, a3}, {b0, b1}, "
            "{c0, c1, c2, c3};\n")
@@ -95,16 +98,20 @@ enum { KERNELS = sizeof kernels / sizeof *kernels };
 static void rates(void)
 {
     set_option("threads", 1);
-    printf("one core                 bounds only          all checks       (million thread instructions a second)\n");
+    puts("one core                 bounds only          all checks   (million thread instructions a second)");
     for (size_t k = 0; k < KERNELS; k++) {
         checks(0);
         figure few = measure(kernels[k].ptx, kernels[k].grid, kernels[k].block);
         checks(1);
         figure all = measure(kernels[k].ptx, kernels[k].grid, kernels[k].block);
-        if (few.seconds == 0 || all.seconds == 0) { printf("%-20s skip: not loaded\n", kernels[k].name); continue; }
+        if (few.seconds == 0 || all.seconds == 0) {
+            printf("%-20s skip: not loaded\n", kernels[k].name);
+            continue;
+        }
         printf("%-20s %12.0f %19.0f", kernels[k].name, few.instructions / few.seconds * 1e-6,
                all.instructions / all.seconds * 1e-6);
-        if (all.bytes > 0.1 * all.instructions) printf("       %.1f GB/s with all checks", all.bytes / all.seconds * 1e-9);
+        if (all.bytes > 0.1 * all.instructions)
+            printf("   %.1f GB/s with all checks", all.bytes / all.seconds * 1e-9);
         putchar('\n');
     }
 }

@@ -4,7 +4,8 @@
 static const sim_device devices[] = {
     /* name sm suffix SMs shared/SM shared/block threads/SM blocks/SM clock memory clock bus L2 memory,
      * then for the estimate, by SM and clock: f32 f64 half integer special tensor L2 bytes */
-    { "sm_75", 75, 0, 40, 65536, 65536, 1024, 16, 1590000, 5001000, 256, 4194304, UINT64_C(15843721216), "", { 64, 2, 64, 64, 16, 512, 64 } },
+    { "sm_75", 75, 0, 40, 65536, 65536, 1024, 16, 1590000, 5001000, 256, 4194304, UINT64_C(15843721216),
+      "", { 64, 2, 64, 64, 16, 512, 64 } },
     { "sm_80", 80, 0, 108, 167936, 166912, 2048, 32, 1410000, 1215000, 5120, 41943040, UINT64_C(42505273344),
       "", { 64, 32, 128, 64, 16, 1024, 64 } },
     { "sm_86", 86, 0, 84, 102400, 101376, 1536, 16, 1695000, 9751000, 384, 6291456, UINT64_C(25438126080),

@@ -1143,8 +1143,8 @@ static void place_variables(sim_module *m)
             if (y->space == SP_GLOBAL || y->space == SP_CONST) {
                 if (!pass) {
                     sim_allocation *a;
-                    if (y->space == SP_CONST) constants = y->size > UINT64_MAX - constants ? UINT64_MAX
-                                                                                           : constants + y->size;
+                    uint64_t room = UINT64_MAX - constants;
+                    if (y->space == SP_CONST) constants += y->size < room ? y->size : room;
                     uint64_t size = y->size ? y->size : 1;
                     int error = sim_memory_alloc(m->context, size,
                                                  y->space == SP_CONST ? MEM_CONST : MEM_MODULE, y->name, &a);
