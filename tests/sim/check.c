@@ -109,14 +109,23 @@ SIM_EXPORT unsigned ptxsim_report_count(void)
     return n;
 }
 
-SIM_EXPORT void ptxsim_report_clear(void)
+static void forget(void)
 {
     pthread_mutex_lock(&lock);
     for (unsigned k = 0; k < finding_count; k++) free(findings[k].text);
     finding_count = dropped = 0;
     pthread_mutex_unlock(&lock);
+}
+
+SIM_EXPORT void ptxsim_report_clear(void)
+{
+    forget();
     sim_contexts_revive();
 }
+
+#if defined(__GNUC__)
+__attribute__((destructor)) static void at_unload(void) { forget(); }
+#endif
 
 SIM_EXPORT void ptxsim_set(const char *option, int value)
 {
