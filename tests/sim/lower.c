@@ -1060,7 +1060,7 @@ static void place_shared(sim_lower *lw)
         }
         for (sim_symbol *y = lw->m->variables; y; y = y->list_next)
             place_shared_symbol(lw, y, &at, &align, dynamic);
-        for (sim_function *f = lw->m->functions; f; f = f->next)
+        for (sim_function *f = lw->m->with_shared; f; f = f->next_with_shared)
             for (sim_symbol *y = f->variables; y; y = y->list_next)
                 place_shared_symbol(lw, y, &at, &align, dynamic);
     }
@@ -1126,10 +1126,22 @@ static void lower_function(sim_module *m, sim_function *f)
     k->magic = 0x4b524e4c;
 }
 
+/* Every kernel looks at the shared variables of all functions: through this list, not through all of them. */
+static void find_shared(sim_module *m)
+{
+    sim_function **at = &m->with_shared;
+    for (sim_function *f = m->functions; f; f = f->next) {
+        bool has = false;
+        for (const sim_symbol *y = f->variables; y; y = y->list_next) has |= y->space == SP_SHARED;
+        if (has) { *at = f; at = &f->next_with_shared; }
+    }
+}
+
 /* Module variables get device memory: one allocation each, so that bounds are exact. */
 static void place_variables(sim_module *m)
 {
     uint64_t constants = 0;
+    find_shared(m);
     for (int pass = 0; pass < 2; pass++) {
         sim_symbol *y = m->variables;
         sim_function *f = NULL;

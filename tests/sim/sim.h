@@ -216,7 +216,7 @@ typedef struct sim_statement {
 
 typedef struct sim_function {
     const char *name;
-    struct sim_function *next;
+    struct sim_function *next, *next_with_shared;
     struct sim_module *module;
     sim_symbol *params, *returns;      /* in order, by list_next */
     sim_symbol *variables;             /* .local, .shared, .param declared inside */
@@ -244,7 +244,7 @@ typedef struct sim_module {
     const char **lines; uint32_t line_count;
     uint32_t version, target; char target_suffix;
     bool address64, debug;
-    sim_function *functions, **functions_tail;
+    sim_function *functions, **functions_tail, *with_shared;
     sim_symbol *variables, **variables_tail;
     sim_symbol **buckets; uint32_t bucket_count;
     uint32_t shared_base;
