@@ -22,7 +22,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static finding findings[MAX_FINDINGS];
 static unsigned finding_count, dropped;
 
-sim_options sim_option = { 1, 1, 1, 1, 1, 1, 0, 0, 300, 0, 0 };
+sim_options sim_option = { 1, 1, 1, 1, 1, 1, 0, 0, 300, .budget = 0 };
 
 static void keep(const char *kind, uint32_t line, uint64_t launch, const char *text)
 {
@@ -109,23 +109,14 @@ SIM_EXPORT unsigned ptxsim_report_count(void)
     return n;
 }
 
-static void forget(void)
+SIM_EXPORT void ptxsim_report_clear(void)
 {
     pthread_mutex_lock(&lock);
     for (unsigned k = 0; k < finding_count; k++) free(findings[k].text);
     finding_count = dropped = 0;
     pthread_mutex_unlock(&lock);
-}
-
-SIM_EXPORT void ptxsim_report_clear(void)
-{
-    forget();
     sim_contexts_revive();
 }
-
-#if defined(__GNUC__)
-__attribute__((destructor)) static void at_unload(void) { forget(); }
-#endif
 
 SIM_EXPORT void ptxsim_set(const char *option, int value)
 {

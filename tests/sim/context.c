@@ -63,6 +63,7 @@ __attribute__((destructor)) static void at_unload(void)
     while (contexts) destroy(contexts);
     sim_exec_shutdown();
     sim_memory_release_all();
+    ptxsim_report_clear();
 }
 #endif
 
