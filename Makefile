@@ -4,7 +4,8 @@
 #   run     the examples, on the GPU if there is one, else on the CPU driver (tests/sim)
 #   test    all tests, on the CPU driver; ends with the line "N passed, N failed"
 #   sanitize  the same, all built with the address and undefined-behaviour sanitizers
-#   bench   emission speed and launch overhead
+#   bench   emission speed and launch overhead; the speed of the CPU driver
+#   fuzz    hostile PTX for the CPU driver, FUZZ_SECONDS=60 long; needs clang
 #   gpu     the tests on the real driver, then the benches
 #   clean   remove build/
 
@@ -21,8 +22,8 @@ SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
 TESTS    = $(B)/test_builder $(B)/test_verify $(B)/test_cuda $(B)/test_flash_decode $(B)/test_kv_scatter $(B)/test_ptxas
 
-.PHONY: all run test sanitize bench gpu clean
-all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench
+.PHONY: all run test sanitize bench fuzz gpu clean
+all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench $(B)/bench_sim
 
 run: $(SIM) $(EXAMPLES)
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/saxpy
@@ -35,8 +36,10 @@ test: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS)
 sanitize:
 	@$(MAKE) --no-print-directory B=build/sanitize CFLAGS="-O1 -g $(SANITIZE)" SIMFLAGS="-O1 -g $(SANITIZE)" test
 
-bench: $(SIM) $(B)/bench
+bench: $(SIM) $(B)/bench $(B)/bench_sim
 	@PTXGEN_CUDA_LIBRARY=$(SIM) $(B)/bench
+	@echo
+	@$(B)/bench_sim $(SIM)
 
 gpu: $(TESTS) $(EXAMPLES) $(B)/bench
 	@PTXGEN_CUDA_LIBRARY= sh tests/run.sh gpu $(B)
@@ -68,6 +71,32 @@ $(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/ker
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
 
+$(B)/bench_sim: tests/bench/sim.c tests/simtest.h tests/sim/ptxsim.h
+	@mkdir -p $(B)
+	$(CC) -std=c11 $(CFLAGS) -Wall -Wextra $< -o $@ -ldl -lm
+
 $(B)/bench: tests/bench/bench.c $(HEADERS)
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
+
+# The driver's sources and the fuzzer in one program. Inputs are kept in build/fuzz/corpus; what fails is
+# written there too, as crash-*, timeout-* or leak-*.
+CLANG        ?= clang
+FUZZ_SECONDS ?= 60
+FUZZFLAGS    = -std=c11 -O1 -g -Wno-pass-failed -fno-omit-frame-pointer -fno-sanitize-recover=all -pthread
+FUZZOBJ      = $(patsubst tests/sim/%.c,$(B)/fuzz/%.o,$(wildcard tests/sim/*.c))
+
+fuzz:
+	@command -v $(CLANG) >/dev/null || { echo "make fuzz needs $(CLANG) (its libFuzzer); nothing was run"; exit 1; }
+	@$(MAKE) --no-print-directory $(B)/fuzz/ptx
+	@mkdir -p $(B)/fuzz/corpus $(B)/fuzz/seeds
+	@find tests/data -name '*.ptx' -exec cp {} $(B)/fuzz/seeds \;
+	$(B)/fuzz/ptx -dict=tests/fuzz/ptx.dict -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=20000 \
+	  -artifact_prefix=$(B)/fuzz/ -print_final_stats=1 $(B)/fuzz/corpus $(B)/fuzz/seeds
+
+$(B)/fuzz/ptx: tests/fuzz/ptx.c $(FUZZOBJ)
+	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer,address,undefined $< $(FUZZOBJ) -o $@ -lm
+
+$(B)/fuzz/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*.def)
+	@mkdir -p $(B)/fuzz
+	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer-no-link,address,undefined -c $< -o $@

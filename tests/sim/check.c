@@ -135,6 +135,8 @@ SIM_EXPORT void ptxsim_set(const char *option, int value)
                     { "perturb", &sim_option.perturb },
                     { "contract", &sim_option.contract },
                     { "suspects", &sim_option.suspects },
+                    { "budget", &sim_option.budget },
+                    { "profile", &sim_option.profile },
                     { "stack", &sim_option.stack },
                     { "heap", &sim_option.heap },
                     { "fifo", &sim_option.fifo } };

@@ -4,18 +4,17 @@
 pthread_mutex_t sim_count_lock = PTHREAD_MUTEX_INITIALIZER;
 static ptxsim_counters total;
 
-void sim_count_merge(const sim_counts *c)
+void sim_count_add(ptxsim_counters *sum, const sim_counts *c)
 {
     enum { FIELDS = sizeof(ptxsim_counters) / sizeof(uint64_t) };
-    uint64_t *to = (uint64_t *)(void *)&total;
+    uint64_t *to = (uint64_t *)(void *)sum;
     const uint64_t *from = (const uint64_t *)(const void *)&c->c;
     uint64_t warps = 0, threads = 0;
-    pthread_mutex_lock(&sim_count_lock);
     for (size_t k = 0; k < FIELDS; k++) to[k] += from[k];
     for (int k = 0; k < C_COUNT; k++) { warps += c->warp[k]; threads += c->thread[k]; }
-    total.warp_instructions += warps;
-    total.thread_instructions += threads;
-#define CLASS(id, field) total.warp_##field += c->warp[id]; total.thread_##field += c->thread[id]
+    sum->warp_instructions += warps;
+    sum->thread_instructions += threads;
+#define CLASS(id, field) sum->warp_##field += c->warp[id]; sum->thread_##field += c->thread[id]
     CLASS(C_INT, integer);
     CLASS(C_FLOAT, float);
     CLASS(C_HALF, half);
@@ -24,6 +23,12 @@ void sim_count_merge(const sim_counts *c)
     CLASS(C_MOVE, move); CLASS(C_CONTROL, control); CLASS(C_MEMORY, memory); CLASS(C_SPECIAL, special);
     CLASS(C_WARP, warpwide); CLASS(C_TENSOR, tensor);
 #undef CLASS
+}
+
+void sim_count_merge(const sim_counts *c)
+{
+    pthread_mutex_lock(&sim_count_lock);
+    sim_count_add(&total, c);
     pthread_mutex_unlock(&sim_count_lock);
 }
 

@@ -225,8 +225,9 @@ static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gon
     return !waits;
 }
 
-/* Runs at most `budget` instructions of the warp; returns how many. */
-static uint32_t warp_run(sim_warp *w, uint32_t budget)
+/* Runs at most `budget` instructions of the warp; returns how many.  Compiled twice: a profile by line looks
+ * at every instruction, and that shall cost nothing without one. */
+static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool lines)
 {
     const sim_ins *code = w->kernel->code;
     sim_counts *counts = &w->worker->counts;
@@ -246,6 +247,7 @@ static uint32_t warp_run(sim_warp *w, uint32_t budget)
                 counts->thread[i->cls] += m == SIM_FULL ? SIM_LANES : sim_popcount(m);
             }
             done++;
+            if (lines) sim_profile_line(w->worker, pc, i->last, m);
             if (SIM_UNLIKELY(i->watch)) sim_watch(w, i, active, m);
             switch (i->flow) {
             case F_PLAIN:
@@ -370,6 +372,12 @@ next:;
     }
     w->issued += done;
     return done;
+}
+
+static uint32_t warp_run_lines(sim_warp *w, uint32_t budget) { return run_paths(w, budget, true); }
+static uint32_t warp_run(sim_warp *w, uint32_t budget)
+{
+    return SIM_UNLIKELY(w->launch->profile_lines) ? warp_run_lines(w, budget) : run_paths(w, budget, false);
 }
 
 /* --- one block -------------------------------------------------------------------------------- */
@@ -546,6 +554,15 @@ static void stuck(sim_block *b)
     sim_warp_fault(at, SIM_ERROR_TIMEOUT);
 }
 
+/* Ends a launch that ran as long as it may: `why` says by which limit. */
+static void give_up(sim_block *b, const char *why)
+{
+    sim_warp *w = &b->warps[0];
+    for (uint32_t n = 0; n < b->warp_count; n++) if (b->warps[n].path_count) w = &b->warps[n];
+    sim_report_at(w, &w->kernel->code[w->paths[0].pc], "timeout", sim_lowest(w->paths[0].mask), "%s", why);
+    sim_warp_fault(w, SIM_ERROR_TIMEOUT);
+}
+
 /* Runs the block for a while.  True: it is done (or the launch has failed). */
 static bool block_run(sim_block *b, uint64_t slice)
 {
@@ -563,11 +580,12 @@ static bool block_run(sim_block *b, uint64_t slice)
         if (!ran) { stuck(b); if (b->done || atomic_load(&l->error)) return true; continue; }
         b->clock += ran;
         if (l->deadline_ns && b->clock >> 16 != (b->clock - ran) >> 16 && sim_now_ns() > l->deadline_ns) {
-            sim_warp *w = &b->warps[0];
-            for (uint32_t n = 0; n < b->warp_count; n++) if (b->warps[n].path_count) w = &b->warps[n];
-            sim_report_at(w, &w->kernel->code[w->paths[0].pc], "timeout", sim_lowest(w->paths[0].mask),
-                          "the launch ran longer than the watchdog allows");
-            sim_warp_fault(w, SIM_ERROR_TIMEOUT);
+            give_up(b, "the launch ran longer than the watchdog allows");
+            return true;
+        }
+        if (SIM_UNLIKELY(sim_option.budget) && b->live_warps
+            && atomic_fetch_add(&l->issued, ran) + ran > (uint64_t)sim_option.budget) {
+            give_up(b, "the launch has used up its budget of instructions");
             return true;
         }
         bool waits = counts->polls != polls && counts->c.global_store_requests == stores;
@@ -598,6 +616,7 @@ static void worker_run(sim_worker *w, sim_launch *l)
     uint32_t open = 0, at = 0;
     bool more = true;
     w->cached = NULL;
+    if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_join(w, l);
     while (!atomic_load_explicit(&l->error, memory_order_relaxed)) {
         if (more && (at >= open || !open) && open < l->resident_limit) {
             uint64_t index = atomic_fetch_add(&l->next_block, 1);
@@ -623,6 +642,7 @@ static void worker_run(sim_worker *w, sim_launch *l)
         } else at++;
     }
     while (open) sim_output_block(w->blocks[--open]);         /* a fault elsewhere stopped them */
+    if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_leave(w, l);
     sim_count_merge(&w->counts);
     memset(&w->counts, 0, sizeof w->counts);
 }
@@ -706,6 +726,7 @@ int sim_launch_run(sim_launch *l)
     pool.workers[0]->counts.c.launches = 1;
     if (threads > l->block_count) threads = (uint32_t)l->block_count;
     l->resident_limit = l->resident_limit / threads + 1;
+    sim_profile_begin(l);
     if (sim_option.watchdog) l->deadline_ns = sim_now_ns() + (uint64_t)sim_option.watchdog * 1000000000u;
     if (threads > 1) {
         pthread_mutex_lock(&pool.lock);
@@ -729,6 +750,7 @@ int sim_launch_run(sim_launch *l)
         pthread_mutex_unlock(&pool.lock);
     }
     sim_output_launch(l);
+    if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_end(l);
     return atomic_load(&l->error);
 }
 

@@ -942,7 +942,7 @@ static void place_shared(sim_lower *lw)
         }
         for (sim_symbol *y = lw->m->variables; y; y = y->list_next)
             place_shared_symbol(lw, y, &at, &align, dynamic);
-        for (sim_function *f = lw->m->functions; f; f = f->next)
+        for (sim_function *f = lw->m->with_shared; f; f = f->next_with_shared)
             for (sim_symbol *y = f->variables; y; y = y->list_next)
                 place_shared_symbol(lw, y, &at, &align, dynamic);
     }
@@ -1010,9 +1010,22 @@ static void lower_function(sim_module *m, sim_function *f)
     k->magic = 0x4b524e4c;
 }
 
+/* Every kernel looks at the shared variables of all functions: through this list, not through all of them. */
+static void find_shared(sim_module *m)
+{
+    sim_function **at = &m->with_shared;
+    for (sim_function *f = m->functions; f; f = f->next) {
+        bool has = false;
+        for (const sim_symbol *y = f->variables; y; y = y->list_next) has |= y->space == SP_SHARED;
+        if (has) { *at = f; at = &f->next_with_shared; }
+    }
+}
+
 /* Module variables get device memory: one allocation each, so that bounds are exact. */
 static void place_variables(sim_module *m)
 {
+    uint64_t constants = 0;
+    find_shared(m);
     for (int pass = 0; pass < 2; pass++) {
         sim_symbol *y = m->variables;
         sim_function *f = NULL;
@@ -1026,6 +1039,8 @@ static void place_variables(sim_module *m)
             if (y->space == SP_GLOBAL || y->space == SP_CONST) {
                 if (!pass) {
                     sim_allocation *a;
+                    uint64_t room = UINT64_MAX - constants;
+                    if (y->space == SP_CONST) constants += y->size < room ? y->size : room;
                     uint64_t size = y->size ? y->size : 1;
                     int error = sim_memory_alloc(m->context, size,
                                                  y->space == SP_CONST ? MEM_CONST : MEM_MODULE, y->name, &a);
@@ -1053,8 +1068,6 @@ static void place_variables(sim_module *m)
             y = y->list_next;
         }
     }
-    uint64_t constants = 0;
-    for (sim_symbol *y = m->variables; y; y = y->list_next) if (y->space == SP_CONST) constants += y->size;
     if (constants > 65536)
         sim_error(m, m->line_count, "File uses too much global constant data (0x%llx bytes, 0x10000 max)",
                   (unsigned long long)constants);

@@ -97,6 +97,22 @@ static bool aligned(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
     return false;
 }
 
+/* Local memory lies on the chip word by word, the lanes of a warp side by side. `at`: offset in the warp's
+ * local memory, `each` bytes a lane. */
+static uint32_t local_sectors(const uint64_t *at, uint32_t m, uint32_t bytes, uint32_t each)
+{
+    uint32_t n = 0, done = 0;
+    for (uint32_t left = m; left; left &= ~done) {            /* lanes at the same offset, group by group */
+        uint32_t first = sim_lowest(left), groups = 0;
+        uint64_t offset = at[first] - (uint64_t)first * each;
+        done = 0;
+        SIM_EACH_LANE(l, left) if (at[l] - (uint64_t)l * each == offset) done |= 1u << l;
+        for (uint32_t lane = 0; lane < SIM_LANES; lane += 8) groups += (done >> lane & 0xff) != 0;
+        n += groups * (uint32_t)(((offset + bytes - 1) >> 2) - (offset >> 2) + 1);
+    }
+    return n;
+}
+
 /* Carries out `act` for the lanes of one space, region by region. */
 static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, sim_space space, uint32_t bytes,
                      action act)
@@ -128,8 +144,8 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
     if (space == SP_LOCAL) { /* the warp's local memory: thread after thread */
         const sim_block *b = w->block;
         uint32_t each = w->kernel->local_bytes;
-        r.host = b->local + (size_t)w->index * SIM_LANES * each;
-        r.shadow = b->local_shadow + (size_t)w->index * SIM_LANES * each / 8;
+        r.host = each ? b->local + (size_t)w->index * SIM_LANES * each : NULL;
+        r.shadow = each ? b->local_shadow + (size_t)w->index * SIM_LANES * each / 8 : NULL;
         r.base = 0;
         r.size = (uint64_t)each * SIM_LANES;
         SIM_EACH_LANE(lane, m) {
@@ -140,6 +156,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
             at[lane] += (uint64_t)lane * each;
         }
         w->worker->counts.c.local_requests++;
+        w->worker->counts.c.local_sectors += local_sectors(at, m, bytes, each);
         w->worker->counts.c.local_bytes += (uint64_t)sim_popcount(m) * bytes;
         act(w, i, m, at, &r);
         return;
@@ -244,6 +261,8 @@ static void count_request(sim_warp *w, const uint64_t *at, uint32_t m, uint32_t 
     sim_counts *c = &w->worker->counts;
     uint64_t asked = (uint64_t)(m == SIM_FULL ? SIM_LANES : sim_popcount(m)) * bytes;
     if (space == SP_GLOBAL) {
+        if (SIM_UNLIKELY(w->worker->profile != NULL))
+            sim_profile_touch(w->worker->profile, at, m, bytes, shape == 1, store ? SIM_WRITE : SIM_READ);
         uint64_t n = shape == 1 ? ((at[0] + (uint64_t)SIM_LANES * bytes - 1) >> 5) - (at[0] >> 5) + 1
                    : shape == 2 ? ((at[0] + bytes - 1) >> 5) - (at[0] >> 5) + 1 : sectors(at, m, bytes);
         if (store) {
@@ -331,7 +350,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
     const uint32_t *list = w->kernel->lists + i->list;
     uint32_t size = i->size, count = i->count, bytes = size * count;
     int shape = m != SIM_FULL ? 0 : contiguous(at, bytes) ? 1 : uniform(at) ? 2 : 0;
-    count_request(w, at, m, bytes, r->space, false, shape);
+    if (i->space != SP_CONST) count_request(w, at, m, bytes, r->space, false, shape);
     if (r->shadow && sim_option.uninitialised) {
         bool fine = true;
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
@@ -578,6 +597,8 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     c->c.atomics++;
     c->c.atomic_operations += sim_popcount(m);
     c->polls += i->op == A_CAS || i->op == A_EXCH;
+    if (global && SIM_UNLIKELY(w->worker->profile != NULL))
+        sim_profile_touch(w->worker->profile, at, m, bytes, false, SIM_UPDATE);
     if (r->shadow && sim_option.uninitialised && i->op != A_EXCH) {
         bool fine = true;
         SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
@@ -693,8 +714,8 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         r.size = access == SIM_READ ? w->launch->param_bytes : 0;
     } else if (r.space == SP_LOCAL) {
         size_t start = ((size_t)w->index * SIM_LANES + lane) * w->kernel->local_bytes;
-        r.host = b->local + start;
-        r.shadow = b->local_shadow + start / 8;
+        r.host = b->local ? b->local + start : NULL;          /* NULL: nothing is in bounds */
+        r.shadow = b->local ? b->local_shadow + start / 8 : NULL;
         r.size = w->kernel->local_bytes;
     } else {
         sim_allocation *a = w->worker->cached;
@@ -706,6 +727,8 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         return NULL;
     }
     at[lane] = address;
+    if (r.space == SP_GLOBAL && SIM_UNLIKELY(w->worker->profile != NULL))
+        sim_profile_touch(w->worker->profile, at, 1u << lane, bytes, false, access);
     if (r.shadow && access != SIM_WRITE && sim_option.uninitialised
         && !sim_shadow_all(r.shadow, address - r.base, bytes))
         uninitialised(w, i, 1u << lane, at, &r, bytes);

@@ -93,9 +93,11 @@ static void skip(parser *s)
         else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') s->p++;
         else if (c == '/' && s->p[1] == '/') { while (*s->p && *s->p != '\n') s->p++; }
         else if (c == '/' && s->p[1] == '*') {
+            uint32_t begin = s->line;
             s->p += 2;
             while (*s->p && !(*s->p == '*' && s->p[1] == '/')) { if (*s->p == '\n') s->line++; s->p++; }
-            if (*s->p) s->p += 2;
+            if (!*s->p) sim_fatal(s->m, begin, "Parsing error near '': unexpected EOF while scanning");
+            s->p += 2;
         } else return;
     }
 }
@@ -231,8 +233,13 @@ static number read_number(parser *s)
     else if (p[0] == '0' && (p[1] == 'b' || p[1] == 'B')) { base = 2; p += 2; }
     else if (p[0] == '0') base = 8;
     const char *first = p;
-    while (hex(*p) >= 0 && (unsigned)hex(*p) < base) n.bits = n.bits * base + (unsigned)hex(*p++);
+    bool overflow = false;
+    for (; hex(*p) >= 0 && (unsigned)hex(*p) < base; p++) {
+        overflow |= n.bits > (UINT64_MAX - (unsigned)hex(*p)) / base;
+        n.bits = n.bits * base + (unsigned)hex(*p);
+    }
     if (p == first) syntax(s);
+    if (overflow) sim_error(s->m, s->line, "Constant overflow");
     if (*p == 'U') p++;
     s->p = p;
     if (is_name(*p)) {                                        /* 1x: the name would start with a digit */
@@ -1364,12 +1371,14 @@ static void parse_header(parser *s)
 
 static void parse_section(parser *s)
 {
-    while (*s->p && *s->p != '{') { if (*s->p == '\n') s->line++; s->p++; }
-    int depth = 0;
-    for (; *s->p; s->p++) {
+    expect(s, '.');
+    while (is_name(*s->p) || *s->p == '.') s->p++;
+    expect(s, '{');
+    for (int depth = 1; depth; s->p++) {
+        if (!*s->p) syntax(s);
         if (*s->p == '\n') s->line++;
         if (*s->p == '{') depth++;
-        if (*s->p == '}' && !--depth) { s->p++; break; }
+        if (*s->p == '}') depth--;
     }
 }
 

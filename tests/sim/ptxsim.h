@@ -7,7 +7,7 @@
  *     int (*get)(ptxsim_counters *, size_t) = dlsym(lib, "ptxsim_counters_get");
  *
  * Environment: PTXSIM_DEVICE=sm_75|sm_80|sm_86|sm_89|sm_90|sm_100|sm_120 (an 'a' may follow; default
- * sm_90), PTXSIM_THREADS=n, PTXSIM_QUIET=1 (no reports on stderr), PTXSIM_MEMORY=bytes (device memory).
+ * sm_90), PTXSIM_THREADS=n, PTXSIM_PROFILE (see ptxsim_profile), PTXSIM_QUIET=1 (no reports on stderr), PTXSIM_MEMORY=bytes (device memory).
  * All functions may be called from any thread. */
 #ifndef PTXSIM_H
 #define PTXSIM_H
@@ -45,6 +45,7 @@ typedef struct ptxsim_counters {
     uint64_t divergent_branches;       /* branches that split a warp */
     uint64_t async_copies, async_copy_bytes;   /* cp.async, per thread */
     uint64_t tensor_operations;        /* mma, wmma, wgmma: two for each multiply-add of the shape */
+    uint64_t local_sectors;            /* lanes lie side by side, word by word: 4 for a word of 32 lanes */
 } ptxsim_counters;
 
 /* Copies at most `size` bytes of the counters to `out`; returns 0, or 1 (CUDA_ERROR_INVALID_VALUE) for a
@@ -71,7 +72,9 @@ int ptxsim_fail(const char *driver_function, unsigned nth, int code);
 /* Options. Checks, on (1) unless set to 0: "bounds", "align", "uninitialised", "registers", "barriers",
  * "sync-masks", "suspects" (looked at when a module is loaded). "threads": how many threads run blocks
  * (0: one for each processor). "quiet": no reports on stderr. "watchdog": seconds after which a launch is
- * given up with CUDA_ERROR_LAUNCH_TIMEOUT (default 300, 0: never). In bytes: "stack" (a thread's, for
+ * given up with CUDA_ERROR_LAUNCH_TIMEOUT (default 300, 0: never). "budget": warp instructions after which
+ * it is given up in the same way (default 0: none). "profile": 1 keeps a record of every launch from now on,
+ * 2 also by PTX line (default 0: neither, and it costs nothing). In bytes: "stack" (a thread's, for
  * recursion and calls through pointers, default 65536), "heap" (malloc in kernels, default 8 MiB), "fifo"
  * (what vprintf holds until the host synchronises, default 1 MiB; the oldest is lost).
  *
@@ -80,6 +83,26 @@ int ptxsim_fail(const char *driver_function, unsigned nth, int code);
  * inside their documented error bounds. "contract": 1 fuses mul and add without a rounding modifier into
  * one fma where the assembler may. Also PTXSIM_PERTURB and PTXSIM_CONTRACT in the environment. */
 void ptxsim_set(const char *option, int value);
+
+/* The records of the launches that were profiled, oldest first, as a table (format 0; launches in a row that
+ * did the same are told once) or as JSON (format 1). Lengths as for ptxsim_report. In the JSON
+ *
+ *     { "device", "launches_not_kept", "launches": [ { "launch", "kernel", "grid": [x,y,z], "block": [x,y,z],
+ *       "static_shared", "dynamic_shared", "error", "host_ns", every counter of ptxsim_counters by its name,
+ *       "distinct_bytes_read", "distinct_bytes_written", "distinct_bytes", "distinct_complete",
+ *       "estimate": { "estimate_not_measurement": true, "bounds_ns": { part of the chip: ns }, "limiter" },
+ *       "lines": [ { "line", "issues", "lanes", "global_requests", ..., "text" } ] } ] }
+ *
+ * distinct bytes are those of device memory that the launch touched at least once (distinct_complete: false
+ * when there was no memory to note them all); `error` is 0 or the CUresult that ended the launch, host_ns how
+ * long the launch took here. "lines" stands there for launches profiled with 2. Everything but host_ns is the
+ * same for any number of threads. The estimate is the least time each part of the described chip needs if
+ * nothing else were in its way; it is arithmetic, nothing was measured.
+ *
+ * PTXSIM_PROFILE=table|json|lines|lines-json[:path] in the environment profiles a program as it is: the
+ * report is written to the path, or stderr, when the library is unloaded. */
+size_t ptxsim_profile(int format, char *buf, size_t cap);
+void   ptxsim_profile_clear(void);
 
 #ifdef __cplusplus
 }

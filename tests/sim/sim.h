@@ -8,7 +8,8 @@
  *   lower_memory.c  the same for memory, cvt, warps   arena.c      device memory and its shadow
  *   lower_tensor.c  the same for matrices             tensor.c     mma, wmma, wgmma, ldmatrix
  *   lanes.def    one line per 32-lane operation       count.c      counters
- *   scalar.c     compiles lanes.def per CPU level     device.c     chips
+ *   scalar.c     compiles lanes.def per CPU level     profile.c    counters by launch and line, estimate
+ *                                                     device.c     chips
  *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
  *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking
  *   calls.c      functions, frames, call and return   library.c    vprintf, malloc, free, __assertfail
@@ -35,6 +36,7 @@
 #if defined(__GNUC__)
 #define SIM_EXPORT    __attribute__((visibility("default")))
 #define SIM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define SIM_INLINE inline __attribute__((always_inline))
 #define SIM_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define SIM_PRIVATE_BEGIN _Pragma("GCC visibility push(hidden)")
 #define SIM_PRIVATE_END   _Pragma("GCC visibility pop")
@@ -43,6 +45,7 @@
 #define SIM_PRIVATE_END
 #define SIM_EXPORT
 #define SIM_UNLIKELY(x) (x)
+#define SIM_INLINE inline
 #define SIM_PRINTF(f, a)
 #endif
 
@@ -221,7 +224,7 @@ typedef struct sim_statement {
 
 typedef struct sim_function {
     const char *name;
-    struct sim_function *next;
+    struct sim_function *next, *next_with_shared;
     struct sim_module *module;
     sim_symbol *params, *returns;      /* in order, by list_next */
     sim_symbol *variables;             /* .local, .shared, .param declared inside */
@@ -252,7 +255,7 @@ typedef struct sim_module {
     const char **lines; uint32_t line_count;
     uint32_t version, target; char target_suffix;
     bool address64, debug;
-    sim_function *functions, **functions_tail;
+    sim_function *functions, **functions_tail, *with_shared;
     sim_symbol *variables, **variables_tail;
     sim_symbol **buckets; uint32_t bucket_count;
     uint32_t shared_base;
@@ -511,12 +514,17 @@ void sim_kernel_free(sim_kernel *k);
 
 /* --- devices, contexts, memory ---------------------------------------------------------------- */
 
+/* What an SM does in a clock at best: threads' instructions by class, f16 multiply-adds of the tensor
+ * units, bytes between it and the L2 cache.  For the profile's estimate. */
+typedef struct sim_rates { uint16_t fp32, fp64, half, integer, special, tensor, l2_bytes; } sim_rates;
+
 typedef struct sim_device {
     const char *name; uint32_t sm; char suffix;
     uint32_t sm_count, shared_per_sm, shared_optin, threads_per_sm, blocks_per_sm, clock_khz,
         memory_clock_khz, bus_bits, l2_bytes;
     uint64_t memory;
     char text[64];
+    sim_rates rates;
 } sim_device;
 const sim_device *sim_the_device(void);
 uint64_t sim_device_memory(void);
@@ -571,6 +579,7 @@ typedef struct sim_options {
     int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
     int stack, heap, fifo;             /* bytes: a thread's stack, the device heap, what vprintf may hold */
     int perturb, contract, suspects;   /* perturb.c, contract.c; both before a module is loaded */
+    int budget, profile;
 } sim_options;
 extern sim_options sim_option;
 
@@ -599,6 +608,9 @@ typedef struct sim_launch {
     uint32_t resident_limit;
     uint64_t launch_serial;
     struct sim_output *output;         /* what blocks that ended have printed (library.c) */
+    struct sim_profile *profile;       /* NULL: not profiled */
+    bool profile_lines;
+    atomic_ullong issued;              /* warp instructions, counted while there is a budget */
 } sim_launch;
 
 typedef struct sim_lane_stack { uint32_t *words, used, capacity; } sim_lane_stack;
@@ -659,6 +671,7 @@ typedef struct sim_worker {
     sim_allocation *cached;            /* the allocation of the last global access */
     sim_block **blocks; uint32_t block_capacity;
     uint32_t index;
+    struct sim_profile_part *profile;  /* NULL: not profiled */
 } sim_worker;
 
 int  sim_launch_run(sim_launch *l);                           /* returns a CUresult; synchronous */
@@ -765,6 +778,17 @@ void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lan
     SIM_PRINTF(5, 6);
 void sim_report_host(const char *kind, const char *format, ...) SIM_PRINTF(2, 3);
 
+/* --- profile.c: one record a launch, made while the option is on ------------------------------ */
+
+void sim_profile_begin(sim_launch *l);                        /* sets l->profile */
+void sim_profile_join(sim_worker *w, sim_launch *l);          /* a worker begins, ... */
+void sim_profile_leave(sim_worker *w, sim_launch *l);         /* ... and adds what it has */
+void sim_profile_end(sim_launch *l);
+void sim_profile_line(sim_worker *w, uint32_t pc, bool counts, uint32_t mask);
+void sim_profile_touch(struct sim_profile_part *p, const uint64_t *at, uint32_t mask, uint32_t bytes,
+                       bool contiguous, sim_access access);
+
+void sim_count_add(ptxsim_counters *to, const sim_counts *c);
 void sim_count_merge(const sim_counts *c);
 extern pthread_mutex_t sim_count_lock;
 uint64_t sim_now_ns(void);
