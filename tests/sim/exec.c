@@ -8,9 +8,10 @@
  * instruction goes ahead. A block is a resumable object; a worker that has run one for a long time
  * starts others beside it, as far as the chip could hold them, so that blocks may wait for each other. */
 #include "sim.h"
+#include "async.h"
 #include <unistd.h>
 
-enum { QUANTUM = 4096, BACKWARD_LIMIT = 64, BLOCK_SLICE = 1 << 20 };
+enum { QUANTUM = 4096, BACKWARD_LIMIT = 64, BLOCK_SLICE = 1 << 20, CLUSTER_SLICE = 1 << 15 };
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
@@ -69,7 +70,7 @@ static bool take_path(sim_warp *w, bool fair)
     if (best == UINT32_MAX) { /* all parked: go ahead without the absent lanes */
         bool barrier = false;
         for (uint32_t k = 0; k < w->path_count; k++) {
-            barrier |= w->paths[k].state == P_BARRIER;
+            barrier |= w->paths[k].state == P_BARRIER || w->paths[k].state == P_WAIT;
             if (w->paths[k].state == P_SYNC && (best == UINT32_MAX || w->paths[k].pc < w->paths[best].pc))
                 best = k;
         }
@@ -175,6 +176,7 @@ static void lanes_exit(sim_warp *w, uint32_t mask)
     w->live &= ~mask;
     if (!w->live) w->block->live_warps--;
     for (uint32_t id = 0; id < 16; id++) if (w->block->barriers[id].active) check_barrier(w->block, id);
+    sim_cluster_exits(w);
 }
 
 /* A *.sync instruction. True: it was carried out for all of `m`; else the lanes of m that wait are
@@ -312,7 +314,7 @@ static uint32_t warp_run(sim_warp *w, uint32_t budget)
                 pc++;
                 break;
             }
-            case F_BARRIER: case F_ARRIVE: {
+            case F_BARRIER: case F_ARRIVE: case F_WAIT: {
                 if (!m) { pc++; break; }
                 bool alone = (i->x & X_ALIGNED) && m != w->live;
                 if (alone && !w->force) {                     /* the others may still come here */
@@ -323,6 +325,19 @@ static uint32_t warp_run(sim_warp *w, uint32_t budget)
                 if (alone && sim_option.barriers)
                     sim_report_at(w, i, "barrier-divergence", sim_lowest(m),
                                   "only lanes 0x%08x of the warp's 0x%08x reach this barrier", m, w->live);
+                if (i->flow == F_WAIT) {
+                    if (alone) w->force = false;
+                    w->gone = 0;
+                    i->fn(w, i, m);
+                    w->force = false;
+                    if (SIM_UNLIKELY(w->fault)) { w->issued += done; return done; }
+                    if (!w->gone) { pc++; if (w->path_count) stop = meet(w, pc, &active); break; }
+                    w->waits = true;
+                    w->events = w->block->cluster->events;
+                    add_path(w, pc, w->gone, P_WAIT);
+                    add_path(w, pc + 1, active & ~w->gone, P_RUN);
+                    goto next;
+                }
                 w->force = false;
                 w->pc = pc;
                 if (i->flow == F_ARRIVE) { arrive(w, i, m); pc++; stop = meet(w, pc, &active); break; }
@@ -376,9 +391,16 @@ static void fill_specials(sim_block *b, sim_warp *w, bool all)
     for (uint32_t s = 0; s < k->special_count; s++) {
         uint32_t slot = k->specials[s].slot, *at = w->bank[0] + (size_t)slot * SIM_LANES;
         switch (k->specials[s].special) {
-        case SR_CTAID_X: case SR_CLUSTERID_X: fill(w, slot, b->ctaid[0]); continue;
-        case SR_CTAID_Y: case SR_CLUSTERID_Y: fill(w, slot, b->ctaid[1]); continue;
-        case SR_CTAID_Z: case SR_CLUSTERID_Z: fill(w, slot, b->ctaid[2]); continue;
+        case SR_CTAID_X: fill(w, slot, b->ctaid[0]); continue;
+        case SR_CTAID_Y: fill(w, slot, b->ctaid[1]); continue;
+        case SR_CTAID_Z: fill(w, slot, b->ctaid[2]); continue;
+        case SR_CLUSTERID_X: fill(w, slot, b->ctaid[0] / w->launch->cluster[0]); continue;
+        case SR_CLUSTERID_Y: fill(w, slot, b->ctaid[1] / w->launch->cluster[1]); continue;
+        case SR_CLUSTERID_Z: fill(w, slot, b->ctaid[2] / w->launch->cluster[2]); continue;
+        case SR_CLUSTER_CTAID_X: fill(w, slot, b->ctaid[0] % w->launch->cluster[0]); continue;
+        case SR_CLUSTER_CTAID_Y: fill(w, slot, b->ctaid[1] % w->launch->cluster[1]); continue;
+        case SR_CLUSTER_CTAID_Z: fill(w, slot, b->ctaid[2] % w->launch->cluster[2]); continue;
+        case SR_CLUSTER_CTARANK: fill(w, slot, b->rank); continue;
         case SR_SMID:
             fill(w, slot,
                  (uint32_t)((b->ctaid[0] + (uint64_t)b->ctaid[1] * w->launch->grid[0])
@@ -406,7 +428,8 @@ static void fill_specials(sim_block *b, sim_warp *w, bool all)
     }
 }
 
-static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_t index)
+/* Block `rank` of cluster `unit`; a launch without clusters has clusters of one block. */
+static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_t unit, uint32_t rank)
 {
     const sim_kernel *k = l->kernel;
     uint32_t warps = l->warps;
@@ -449,13 +472,16 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
     if (!b->warp_capacity || !b->registers || !b->predicates || !b->shared_capacity) return false;
     b->worker = worker;
     b->launch = l;
-    b->ctaid[0] = (uint32_t)(index % l->grid[0]);
-    b->ctaid[1] = (uint32_t)(index / l->grid[0] % l->grid[1]);
-    b->ctaid[2] = (uint32_t)(index / l->grid[0] / l->grid[1]);
+    const uint32_t *n_of = l->cluster;
+    uint64_t row = l->grid[0] / n_of[0], column = l->grid[1] / n_of[1];
+    b->ctaid[0] = (uint32_t)(unit % row) * n_of[0] + rank % n_of[0];
+    b->ctaid[1] = (uint32_t)(unit / row % column) * n_of[1] + rank / n_of[0] % n_of[1];
+    b->ctaid[2] = (uint32_t)(unit / row / column) * n_of[2] + rank / (n_of[0] * n_of[1]);
+    b->rank = rank;
     b->warp_count = b->live_warps = warps;
     b->shared_lo = k->shared_base;
     b->shared_hi = k->shared_base + l->shared_bytes;
-    b->done = false;
+    b->done = b->ended = b->idle = b->watched = false;
     if (l->shared_bytes) {
         memset(b->shared, 0xcd, l->shared_bytes);
         memset(b->shared_shadow, 0, l->shared_bytes / 8 + 1);
@@ -524,14 +550,23 @@ static void stuck(sim_block *b)
 static bool block_run(sim_block *b, uint64_t slice)
 {
     sim_launch *l = b->launch;
+    b->idle = false;
     while (b->live_warps) {
         uint32_t ran = 0;
+        bool waits = false;
         for (uint32_t n = 0; n < b->warp_count; n++) {
             if (!b->warps[n].path_count) continue;
+            if (SIM_UNLIKELY(b->warps[n].waits)) {
+                if (b->warps[n].events != b->cluster->events) sim_cluster_wake(&b->warps[n]);
+                waits = true;
+            }
             ran += warp_run(&b->warps[n], QUANTUM);
+            waits |= b->warps[n].waits;
             if (b->warps[n].fault) return true;
         }
         if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
+        if (SIM_UNLIKELY(b->cluster->pending_count)) sim_copy_tick(b->cluster);
+        if (!ran && waits) { b->idle = true; return false; }
         if (!ran) { stuck(b); if (b->done || atomic_load(&l->error)) return true; continue; }
         b->clock += ran;
         if (l->deadline_ns && b->clock >> 16 != (b->clock - ran) >> 16 && sim_now_ns() > l->deadline_ns) {
@@ -564,19 +599,57 @@ static sim_block *fresh_block(sim_worker *w, uint32_t n)
     return w->blocks[n];
 }
 
+/* Runs the blocks of a cluster in turns.  True: all have ended (or the launch has failed). */
+static bool unit_run(sim_block **blocks, uint32_t n, const sim_launch *l)
+{
+    sim_cluster *c = blocks[0]->cluster;
+    uint64_t before = 0, now = 0;
+    for (uint32_t k = 0; k < n; k++) before += blocks[k]->clock;
+    do {
+        bool ended = true, idle = true;
+        uint32_t changes = c->changes;
+        for (uint32_t k = 0; k < n; k++) {
+            sim_block *b = blocks[k];
+            if (b->ended) continue;
+            if (block_run(b, n == 1 ? BLOCK_SLICE : CLUSTER_SLICE)) {
+                if (!atomic_load_explicit(&l->error, memory_order_relaxed)) sim_cluster_leave(b);
+                b->ended = true;
+                idle = false;
+            } else { ended = false; idle &= b->idle; }
+            if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
+        }
+        if (ended) return true;
+        if (idle && changes == c->changes && !sim_cluster_stall(c)) return false;
+        now = 0;
+        for (uint32_t k = 0; k < n; k++) now += blocks[k]->clock;
+    } while (now - before < BLOCK_SLICE);
+    return false;
+}
+
+static bool unit_begin(sim_worker *w, sim_launch *l, uint32_t first, uint64_t unit)
+{
+    for (uint32_t k = 0; k < l->cluster_size; k++) {
+        sim_block *b = fresh_block(w, first + k);
+        if (!b) return false;
+        sim_cluster *c = k ? w->blocks[first]->cluster : sim_cluster_begin(b, l);
+        if (!c) return false;
+        if (!block_begin(b, w, l, unit, k) || !sim_cluster_join(c, b, k)) return false;
+    }
+    return true;
+}
+
 static void worker_run(sim_worker *w, sim_launch *l)
 {
-    uint32_t open = 0, at = 0;
+    uint32_t open = 0, at = 0, n = l->cluster_size;
     bool more = true;
     w->cached = NULL;
     while (!atomic_load_explicit(&l->error, memory_order_relaxed)) {
-        if (more && (at >= open || !open) && open < l->resident_limit) {
+        if (more && (at >= open || !open) && (open + 1) * n <= l->resident_limit + n - 1) {
             uint64_t index = atomic_fetch_add(&l->next_block, 1);
-            if (index >= l->block_count) more = false;
+            if (index >= l->block_count / n) more = false;
             else {
-                sim_block *b = fresh_block(w, open);
                 int none = 0;
-                if (!b || !block_begin(b, w, l, index)) {
+                if (!unit_begin(w, l, open * n, index)) {
                     atomic_compare_exchange_strong(&l->error, &none, 2);
                     break;
                 }
@@ -585,10 +658,13 @@ static void worker_run(sim_worker *w, sim_launch *l)
         }
         if (!open) break;
         if (at >= open) at = 0;
-        if (block_run(w->blocks[at], BLOCK_SLICE)) {
-            sim_block *b = w->blocks[at];
-            w->blocks[at] = w->blocks[--open];
-            w->blocks[open] = b;
+        if (unit_run(w->blocks + (size_t)at * n, n, l)) {
+            open--;
+            for (uint32_t k = 0; k < n; k++) {
+                sim_block *b = w->blocks[at * n + k];
+                w->blocks[at * n + k] = w->blocks[open * n + k];
+                w->blocks[open * n + k] = b;
+            }
             if (!open) at = 0;
         } else at++;
     }
@@ -614,6 +690,7 @@ static void free_worker(sim_worker *w)
         if (!b) continue;
         free(b->warps); free(b->barrier_masks); free(b->registers); free(b->predicates); free(b->shared);
         free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch);
+        sim_cluster_free(b);
         free(b);
     }
     free(w->blocks);
@@ -672,7 +749,7 @@ int sim_launch_run(sim_launch *l)
     uint32_t threads = thread_wish();
     if (!pool.workers[0] && !(pool.workers[0] = new_worker(0))) return 2;
     pool.workers[0]->counts.c.launches = 1;
-    if (threads > l->block_count) threads = (uint32_t)l->block_count;
+    if (threads > l->block_count / l->cluster_size) threads = (uint32_t)(l->block_count / l->cluster_size);
     l->resident_limit = l->resident_limit / threads + 1;
     if (sim_option.watchdog) l->deadline_ns = sim_now_ns() + (uint64_t)sim_option.watchdog * 1000000000u;
     if (threads > 1) {

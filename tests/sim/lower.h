@@ -38,6 +38,23 @@ void sim_lower_activemask(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_nop(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_nanosleep(struct sim_lower *lw, const sim_statement *s);
 
+/* lower_async.c */
+void sim_lower_mapa(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_cluster_barrier(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_setmaxnreg(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_createpolicy(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_mbarrier(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_mbarrier_wait(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_mbarrier_pending(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_mbarrier_cp_async(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_bulk(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_bulk_tensor(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_bulk_group(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_proxy_fence(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_store_async(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_tensormap(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_prefetch_map(struct sim_lower *lw, const sim_statement *s);
+
 /* what lower_memory.c and lower.c share */
 typedef struct sim_frame {             /* one inlined copy of a function */
     sim_function *function;
@@ -95,6 +112,8 @@ uint32_t sim_list_begin(sim_lower *lw, uint32_t count);
 uint32_t sim_register_slot(sim_lower *lw, uint32_t reg);
 bool     sim_symbol_address(sim_lower *lw, const sim_symbol *y, uint64_t *address, sim_space *space);
 bool     sim_not_implemented(const char *shown);
+typedef struct sim_place { uint32_t slot; bool wide; int64_t offset; sim_space space; } sim_place;
+bool     sim_lower_place(sim_lower *lw, uint32_t index, sim_space space, sim_place *out);
 uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o);
 
 SIM_PRIVATE_END

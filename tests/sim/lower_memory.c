@@ -57,6 +57,10 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
         return false;
     }
     if (o->kind != O_ADDRESS) { sim_mismatch(lw, index, "expected an address"); return false; }
+    if (o->count && !sim_mod(&lw->s->mods, M_tensor)) {
+        sim_mismatch(lw, index, "an address with coordinates is a tensor copy's");
+        return false;
+    }
     const sim_operand *b = &o->items[0];
     out->offset = o->value;
     if (b->kind == O_REG) {
@@ -137,6 +141,16 @@ static void settle_address(sim_lower *lw, address *a)
     if (a->slot != UINT32_MAX) return;
     a->slot = sim_constant(lw, (uint64_t)a->offset, 2);
     a->offset = 0;
+}
+
+/* The same for lower_async.c. */
+bool sim_lower_place(sim_lower *lw, uint32_t index, sim_space space, sim_place *out)
+{
+    address a;
+    if (!lower_address(lw, index, space, &a)) return false;
+    settle_address(lw, &a);
+    *out = (sim_place){ a.slot, a.wide, a.offset, a.space };
+    return true;
 }
 
 /* --- ld, st ----------------------------------------------------------------------------------- */
@@ -304,6 +318,7 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     i->type = (uint8_t)t;
     i->x = (sim_types[t].kind == K_SINT ? X_SIGNED : 0)
            | (has(s, M_volatile) || has(s, M_relaxed) || has(s, M_acquire) ? X_VOLATILE : 0);
+    if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
     i->d = lw->k->lists[list];
 }
 
@@ -338,6 +353,7 @@ void sim_lower_st(sim_lower *lw, const sim_statement *s)
     i->size = sim_types[t].bytes;
     i->count = (uint8_t)count;
     i->type = (uint8_t)t;
+    i->x = has(s, M_shared_cluster) ? X_CLUSTER : 0;
     i->b = lw->k->lists[list];
 }
 
@@ -479,6 +495,7 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     i->type = (uint8_t)t;
     i->size = (uint8_t)bytes;
     i->count = (uint8_t)count;
+    i->x = has(s, M_shared_cluster) ? X_CLUSTER : 0;
 }
 
 /* --- addresses as values ---------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  * their own short way. */
 #include "sim.h"
 #include "arith.h"
+#include "async.h"
 
 typedef struct region { uint8_t *host, *shadow; uint64_t base, size; sim_space space; } region;
 typedef void (*action)(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
@@ -97,6 +98,59 @@ static bool aligned(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
     return false;
 }
 
+static void ended_block(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b)
+{
+    sim_report_at(w, i, "ended-block", lane, "%s of shared memory of block %u of the cluster, which has ended",
+                  verb(i), b->rank);
+    sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
+}
+
+static void shared_region(const sim_block *b, region *r)
+{
+    r->host = b->shared;
+    r->shadow = b->shared_shadow;
+    r->base = b->shared_lo;
+    r->size = b->shared_hi - b->shared_lo;
+}
+
+/* Bulk copies in flight, and writes that bulk copies may read: bulk.c looks at each lane. */
+static void watched(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
+                    const sim_block *b, uint32_t bytes)
+{
+    bool write = i->fn != sim_ld;
+    SIM_EACH_LANE(l, m) {
+        sim_copy_touch(w, i, l, r->host + (at[l] - r->base), bytes, write);
+        if (write && r->space == SP_SHARED) sim_proxy_write(w, l, b, at[l] - r->base, bytes);
+    }
+}
+
+/* shared::cluster: block after block. */
+static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, uint32_t bytes, action act)
+{
+    bool allowed = i->space == SP_GENERIC || i->x & X_CLUSTER;
+    while (m && !w->fault) {
+        uint32_t first = sim_lowest(m), group = 0;
+        uint64_t high = at[first] >> SIM_RANK_SHIFT, address = at[first];
+        sim_block *b = allowed || !high ? sim_cluster_peer(w->block, &address) : NULL;
+        region r = { .space = SP_SHARED };
+        if (!b) { out_of_bounds(w, i, first, at[first], bytes, SP_SHARED); return; }
+        if (b->ended) { ended_block(w, i, first, b); return; }
+        shared_region(b, &r);
+        SIM_EACH_LANE(l, m) {
+            if (at[l] >> SIM_RANK_SHIFT != high) continue;
+            at[l] &= SIM_RANK_MASK;
+            if (at[l] < r.base || at[l] - r.base + bytes > r.size) {
+                out_of_bounds(w, i, l, at[l], bytes, SP_SHARED);
+                return;
+            }
+            group |= 1u << l;
+        }
+        if (SIM_UNLIKELY(b->watched)) watched(w, i, group, at, &r, b, bytes);
+        act(w, i, group, at, &r);
+        m &= ~group;
+    }
+}
+
 /* Carries out `act` for the lanes of one space, region by region. */
 static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, sim_space space, uint32_t bytes,
                      action act)
@@ -119,9 +173,11 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
         }
         SIM_EACH_LANE(lane, m)
         if (SIM_UNLIKELY(at[lane] < r.base || at[lane] - r.base + bytes > r.size)) {
-            out_of_bounds(w, i, lane, at[lane], bytes, space);
+            if (space == SP_SHARED) in_cluster(w, i, m, at, bytes, act);
+            else out_of_bounds(w, i, lane, at[lane], bytes, space);
             return;
         }
+        if (SIM_UNLIKELY(b->watched) && space == SP_SHARED) watched(w, i, m, at, &r, b, bytes);
         act(w, i, m, at, &r);
         return;
     }
@@ -164,6 +220,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
             return;
         }
         r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size;
+        if (SIM_UNLIKELY(w->block->watched)) watched(w, i, group, at, &r, w->block, bytes);
         act(w, i, group, at, &r);
         m &= ~group;
     }
@@ -557,6 +614,17 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     }
 }
 
+/* One element of a reduction that another room carries out: how->op and how->type say which. */
+void sim_combine(const sim_ins *how, uint8_t *p, uint32_t size, uint64_t value, bool global)
+{
+    const sim_ins *i = how;
+    uint64_t old = 0, compare = 0;
+    if (size == 2) SIM_CAS(uint16_t);
+    else if (size == 4) SIM_CAS(uint32_t);
+    else SIM_CAS(uint64_t);
+    (void)old;
+}
+
 void sim_atom(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     uint64_t at[SIM_LANES];
@@ -637,10 +705,11 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         if (r.space != SP_GLOBAL) address = (uint32_t)address;
     }
     if (r.space == SP_SHARED) {
-        r.host = b->shared;
-        r.shadow = b->shared_shadow;
-        r.base = b->shared_lo;
-        r.size = b->shared_hi - b->shared_lo;
+        uint64_t own = address;
+        const sim_block *peer = sim_cluster_peer(b, &own);    /* which forms may is their lowering's to say */
+        if (peer && peer->ended) { ended_block(w, i, lane, peer); return NULL; }
+        if (peer) { b = peer; address = own; }
+        shared_region(b, &r);
     } else if (r.space == SP_PARAM) {
         r.host = w->launch->params;
         r.size = access == SIM_READ ? w->launch->param_bytes : 0;
@@ -663,6 +732,11 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         && !sim_shadow_all(r.shadow, address - r.base, bytes))
         uninitialised(w, i, 1u << lane, at, &r, bytes);
     if (r.shadow && access != SIM_READ) sim_shadow_set(r.shadow, address - r.base, bytes);
+    if (SIM_UNLIKELY(b->watched)) {
+        sim_copy_touch(w, i, lane, r.host + (address - r.base), bytes, access != SIM_READ);
+        if (access != SIM_READ && r.space == SP_SHARED)
+            sim_proxy_write(w, lane, b, address - r.base, bytes);
+    }
     return r.host + (address - r.base);
 }
 

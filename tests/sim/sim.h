@@ -109,7 +109,19 @@ typedef struct sim_mods { uint64_t w[SIM_MOD_WORDS]; } sim_mods;
 
 /* Families of their own; a name with '::' or a digit at its head has its text beside it. */
 #define SIM_MODIFIERS_MATRIX(X)
-#define SIM_MODIFIERS_COPY(X)
+#define SIM_MODIFIERS_COPY(X) \
+    X(noinc, "noinc") X(noComplete, "noComplete") X(arrive_drop, "arrive_drop") X(expect_tx, "expect_tx") \
+    X(complete_tx, "complete_tx") X(test_wait, "test_wait") X(try_wait, "try_wait") \
+    X(pending_count, "pending_count") X(parity, "parity") X(init, "init") X(inval, "inval") \
+    X(mbarrier, "mbarrier") X(tx_bytes, "mbarrier::complete_tx::bytes") X(bulk_group, "bulk_group") \
+    X(multicast_cluster, "multicast::cluster") X(prefetch, "prefetch") X(tensor, "tensor") X(dim1, "1d") \
+    X(dim2, "2d") X(dim3, "3d") X(dim4, "4d") X(dim5, "5d") X(tile, "tile") X(reduce, "reduce") \
+    X(tensormap, "tensormap") X(fractional, "fractional") X(range, "range") X(cvt, "cvt") \
+    X(launch_dependents, "launch_dependents") X(replace, "replace") X(b1024, "b1024") \
+    X(global_address, "global_address") X(rank, "rank") X(box_dim, "box_dim") X(global_dim, "global_dim") \
+    X(global_stride, "global_stride") X(element_stride, "element_stride") X(elemtype, "elemtype") \
+    X(interleave_layout, "interleave_layout") X(swizzle_mode, "swizzle_mode") X(fill_mode, "fill_mode") \
+    X(cp_fenceproxy, "cp_fenceproxy")
 #define SIM_MODIFIERS_VIDEO(X)
 
 enum {
@@ -223,9 +235,9 @@ typedef struct sim_function {
     uint32_t register_count, register_capacity;
     uint32_t line, end_line;
     uint32_t param_count, return_count, param_bytes;
-    uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3];
+    uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3], maxclusterrank;
     uint32_t maxntid_count, reqntid_count;
-    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier;
+    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier, explicitcluster;
     struct sim_kernel *kernel;         /* entries */
 } sim_function;
 
@@ -317,7 +329,8 @@ typedef enum sim_flow {
     F_ARRIVE,
     F_TRAP,
     F_INDEXED,
-    F_YIELD
+    F_YIELD,
+    F_WAIT                             /* the handler names lanes (w->gone) that wait here */
 } sim_flow;
 
 #define SIM_CONST_BANK 0x80000000u     /* operand slots: bit 31 chooses the launch's constants */
@@ -346,7 +359,8 @@ enum {
     X_CARRY = 1 << 23,
     X_INTROUND = 1 << 24,
     X_BF16 = 1 << 25,
-    X_VOLATILE = 1 << 26
+    X_VOLATILE = 1 << 26,
+    X_CLUSTER = 1 << 27                /* shared::cluster: other blocks' memory may be meant */
 };
 enum { R_RN, R_RZ, R_RM, R_RP, R_RNA };
 enum {
@@ -431,6 +445,15 @@ typedef enum sim_special {
     SR_NCLUSTERID_X,
     SR_NCLUSTERID_Y,
     SR_NCLUSTERID_Z,
+    SR_CLUSTER_CTAID_X,
+    SR_CLUSTER_CTAID_Y,
+    SR_CLUSTER_CTAID_Z,
+    SR_CLUSTER_NCTAID_X,
+    SR_CLUSTER_NCTAID_Y,
+    SR_CLUSTER_NCTAID_Z,
+    SR_CLUSTER_CTARANK,
+    SR_CLUSTER_NCTARANK,
+    SR_EXPLICIT_CLUSTER,
     SR_ENVREG,
     SR_COUNT = SR_ENVREG + 32
 } sim_special;
@@ -469,6 +492,8 @@ typedef struct sim_kernel {
     uint32_t watch_count, watch_entry_count; /* registers.c: watched registers, and who touches them */
     struct sim_watch_entry *watches;
     uint32_t max_dynamic_shared;       /* cuFuncSetAttribute */
+    bool non_portable_cluster;         /* the same: clusters of more than 8 blocks */
+    bool bulk_stores;                  /* bulk copies read shared memory: proxy fences are looked after */
 } sim_kernel;
 
 void sim_kernel_free(sim_kernel *k);
@@ -555,9 +580,11 @@ typedef struct sim_launch {
     atomic_int error;
     uint32_t resident_limit;
     uint64_t launch_serial;
+    uint32_t cluster[3], cluster_size; /* blocks of a cluster; block_count / cluster_size units of work */
+    bool explicit_cluster;
 } sim_launch;
 
-typedef enum sim_path_state { P_RUN, P_SYNC, P_BARRIER } sim_path_state;
+typedef enum sim_path_state { P_RUN, P_SYNC, P_BARRIER, P_WAIT } sim_path_state;
 typedef struct sim_path { uint32_t pc, mask; uint8_t state, barrier; bool force; uint32_t turn; } sim_path;
 
 typedef struct sim_warp {
@@ -568,7 +595,9 @@ typedef struct sim_warp {
     uint32_t cc;                       /* carry flags */
     uint32_t pc, active, live, index;
     uint32_t backward;                 /* backward branches since this path was chosen */
-    bool     fault, force;
+    bool     fault, force, waits;      /* waits: a path may be parked (P_WAIT) */
+    uint32_t gone, events;             /* of F_WAIT; the cluster's events when it was parked */
+    uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
     struct sim_block *block;
@@ -599,7 +628,12 @@ typedef struct sim_block {
     uint32_t warp_capacity;
     uint64_t clock;
     uint64_t configured;               /* launch_serial that filled the special slots */
-    bool done;
+    bool done, ended, idle;            /* idle: nothing ran, and something waits for an event */
+    bool watched;                      /* accesses of shared memory are told to bulk.c */
+    struct sim_cluster *cluster, *own; uint32_t rank;
+    struct sim_mbarrier_record *mbarriers; uint32_t mbarrier_count, mbarrier_capacity;
+    struct sim_proxy *proxy;           /* bulk.c: who wrote which word since a proxy fence */
+    uint32_t *groups; uint32_t group_capacity;   /* bulk groups that each thread has committed */
 } sim_block;
 
 typedef struct sim_worker {
@@ -657,6 +691,7 @@ sim_handler sim_op_handler(int op);
 
 /* memory.c: one thread's access, checked like ld and st (see there) */
 typedef enum sim_access { SIM_READ, SIM_WRITE, SIM_UPDATE } sim_access;
+void sim_combine(const sim_ins *how, uint8_t *p, uint32_t size, uint64_t value, bool global);
 uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, sim_space space,
                    uint32_t bytes, sim_access access);
 
