@@ -993,6 +993,47 @@ static void test_tensor_faults(void)
     cuMemFree_v2_(memory);
 }
 
+/* --- compiled CUDA ---------------------------------------------------------------------------- */
+
+/* tests/data/nvcc/hopper_pipeline.cu: tiles by multicast, a ring of barriers over two blocks. */
+static void test_compiled(void)
+{
+    enum { TILES = 7, CLUSTERS = 3, ROWS = 16, COLUMNS = 64 };
+    static float host[CLUSTERS * TILES * ROWS * COLUMNS], have[CLUSTERS * 2 * COLUMNS];
+    char *ptx = read_file("tests/data/nvcc/hopper_pipeline.ptx");
+    if (!CHECK(ptx != NULL, "tests/data/nvcc/hopper_pipeline.ptx is not there")) return;
+    handle m = load(ptx), f = function(m, "column_sums");
+    dptr memory = alloc(sizeof host), out = alloc(sizeof have);
+    int tiles = TILES;
+    shape s = { .type = 7, .size = 4, .rank = 2, .dims = { COLUMNS, CLUSTERS * TILES * ROWS }, .strides = { 256 },
+                .box = { COLUMNS, ROWS / 2 }, .steps = { 1, 1 } };
+    for (size_t k = 0; k < sizeof host / sizeof *host; k++) host[k] = (float)(k * 37 % 1001);
+    cuMemcpyHtoD_v2_(memory, host, sizeof host);
+    SAME(make_map(&s, memory), 0);
+    void *params[] = { map_bytes, &out, &tiles };
+    for (int threads = 1; threads <= 3; threads++) {
+        set_option("threads", threads);
+        cuMemsetD32_v2_(out, 0, sizeof have / 4);
+        report_clear();
+        SAME(start(f, CLUSTERS * 2, 96, 0, 0, params), 0);
+        CHECK(!*findings(), "compiled pipeline: %s", found);
+        cuMemcpyDtoH_v2_(have, out, sizeof have);
+        bool good = true;
+        for (unsigned b = 0; b < CLUSTERS * 2; b++) for (unsigned c = 0; c < COLUMNS; c++) {
+            float sum = 0;
+            for (unsigned r = 0; r < TILES * ROWS; r++)
+                sum += host[(b / 2 * TILES * ROWS + r) * COLUMNS + c] * (float)(b % 2 + 1);
+            good &= have[b * COLUMNS + c] == sum;
+        }
+        CHECK(good, "compiled pipeline with %d threads", threads);
+    }
+    set_option("threads", 0);
+    cuMemFree_v2_(memory);
+    cuMemFree_v2_(out);
+    cuModuleUnload_(m);
+    free(ptx);
+}
+
 /* --- the rest --------------------------------------------------------------------------------- */
 
 static void test_small_things(void)
@@ -1058,6 +1099,7 @@ static void test_rest(void)
     test_tensor_multicast();
     test_map_rules();
     test_tensor_faults();
+    test_compiled();
     test_small_things();
 }
 
