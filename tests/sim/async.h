@@ -25,6 +25,7 @@ typedef struct sim_cluster {
     uint32_t stalls, stall_changes;
     uint64_t stalled_since;
     uint32_t polls, random;
+    bool barrier_used;
     struct sim_copy *pending, **pending_tail;
     uint32_t pending_count;
     uint32_t epoch;                    /* proxy fences so far */
@@ -38,6 +39,7 @@ void sim_cluster_free(sim_block *b);
 void sim_cluster_leave(sim_block *b);                         /* the block has ended */
 bool sim_cluster_stall(sim_cluster *c);   /* nobody can go on: something was set going, or a deadlock told */
 void sim_cluster_wake(sim_warp *w);
+bool sim_cluster_waits(sim_block *b);                         /* a path of the block is parked */
 void sim_cluster_exits(sim_warp *w);      /* lanes have exited: the barrier may now be complete */
 sim_block *sim_cluster_peer(const sim_block *b, uint64_t *address);   /* NULL: no such block */
 
@@ -67,6 +69,7 @@ void sim_copy_some(sim_cluster *c);                           /* carries out one
 void sim_copy_tick(sim_cluster *c);
 void sim_copy_drain(sim_cluster *c, const sim_block *b);      /* the block ends: its copies first */
 void sim_copy_forget(sim_cluster *c);
+bool sim_copy_near(const sim_cluster *c, const uint8_t *host, uint64_t bytes);
 void sim_copy_touch(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t *host, uint32_t bytes,
                     bool write);
 void sim_proxy_write(sim_warp *w, uint32_t lane, const sim_block *b, uint64_t offset, uint32_t bytes);

@@ -83,7 +83,7 @@ void sim_proxy_read(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_bloc
                     uint32_t bytes)
 {
     const sim_proxy *p = b->proxy;
-    if (!looks_after_proxies(b) || !bytes) return;
+    if (!sim_option.async || !looks_after_proxies(b) || !bytes) return;
     uint32_t mine = w->block->proxy->fence[w->index * SIM_LANES + lane];
     for (uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4; word++) {
         uint32_t who = p->writer[word];
@@ -130,9 +130,18 @@ static void told(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_copy *x
                   source ? "source" : "destination", x->ins->line);
 }
 
+/* The quick question before sim_copy_touch: is any copy about these bytes at all? */
+bool sim_copy_near(const sim_cluster *c, const uint8_t *host, uint64_t bytes)
+{
+    for (const sim_copy *x = c->pending; x; x = x->next)
+        if (overlaps(x->dst, x->bytes, host, bytes) || overlaps(x->src, x->bytes, host, bytes)) return true;
+    return false;
+}
+
 void sim_copy_touch(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t *host, uint32_t bytes,
                     bool write)
 {
+    if (!sim_option.async) return;
     for (const sim_copy *x = w->block->cluster->pending; x; x = x->next) {
         if (overlaps(x->dst, x->bytes, host, bytes)) told(w, i, lane, x, write, false);
         else if (write && !x->read && overlaps(x->src, x->bytes, host, bytes)) told(w, i, lane, x, true, true);
@@ -144,7 +153,7 @@ void sim_copy_touch(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t 
 /* A new copy beside those in flight: reductions into one place are in order. */
 static void check_against_pending(const sim_copy *n)
 {
-    for (const sim_copy *x = n->warp->block->cluster->pending; x; x = x->next) {
+    for (const sim_copy *x = n->warp->block->cluster->pending; x && sim_option.async; x = x->next) {
         bool both = x->how.type && n->how.type;
         if (overlaps(x->dst, x->bytes, n->src, n->read ? 0 : n->bytes))
             told(n->warp, n->ins, n->lane, x, false, false);
@@ -349,7 +358,7 @@ void sim_copy_drain(sim_cluster *c, const sim_block *b)
             if (x->warp->block == b && !x->to) carry_out(c, x); /* to global memory: nobody waits for it */
             continue;
         }
-        sim_report_at(x->warp, x->ins, "async-exit", x->lane,
+        if (sim_option.async) sim_report_at(x->warp, x->ins, "async-exit", x->lane,
                       "the block ends while its shared memory is the %s of this copy",
                       source ? "source" : "destination");
         carry_out(c, x);
@@ -567,6 +576,10 @@ static void bulk_lane(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32
                     : !global_side(w, i, lane, src, bytes, &s))
         return;
     if (from_shared) sim_proxy_read(w, i, lane, s.block, s.offset, bytes);
+    if (i->space == SP_SHARED && bytes > w->launch->shared_bytes) {       /* more than any block has */
+        (void)shared_side(w, i, lane, w->block->shared_lo, false, false, bytes, &d);
+        return;
+    }
     sim_copy *x = new_copy(w, i, lane, bytes);
     if (!x) return;
     use_source(x, &s);

@@ -22,7 +22,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static finding findings[MAX_FINDINGS];
 static unsigned finding_count, dropped;
 
-sim_options sim_option = { 1, 1, 1, 1, 1, 1, 0, 0, 300 };
+sim_options sim_option = { 1, 1, 1, 1, 1, 1, 0, 0, 300, 1 };
 
 static void keep(const char *kind, uint32_t line, uint64_t launch, const char *text)
 {
@@ -129,7 +129,8 @@ SIM_EXPORT void ptxsim_set(const char *option, int value)
                     { "sync-masks", &sim_option.sync_masks },
                     { "threads", &sim_option.threads },
                     { "quiet", &sim_option.quiet },
-                    { "watchdog", &sim_option.watchdog } };
+                    { "watchdog", &sim_option.watchdog },
+                    { "async", &sim_option.async } };
     for (size_t k = 0; option && k < sizeof options / sizeof *options; k++)
         if (!strcmp(options[k].name, option)) *options[k].at = value;
 }

@@ -60,6 +60,19 @@ void sim_cluster_wake(sim_warp *w)
         if (w->paths[k].state == P_WAIT) w->paths[k].state = P_RUN;
 }
 
+bool sim_cluster_waits(sim_block *b)
+{
+    bool any = false;
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        sim_warp *w = &b->warps[n];
+        if (!w->waits) continue;
+        w->waits = false;
+        for (uint32_t k = 0; k < w->path_count; k++) w->waits |= w->paths[k].state == P_WAIT;
+        any |= w->waits;
+    }
+    return any;
+}
+
 static void force(sim_path *p, bool *any)
 {
     p->force = true;
@@ -214,11 +227,7 @@ static void complete_if_all(sim_cluster *c, const sim_block *first)
 void sim_cluster_exits(sim_warp *w)
 {
     sim_cluster *c = w->block->cluster;
-    bool used = false;
-    for (uint32_t r = 0; r < c->size && !used; r++)
-        for (uint32_t n = 0; n < c->blocks[r]->warp_count && !used; n++)
-            used = c->blocks[r]->warps[n].cluster_now != 0;
-    if (used) complete_if_all(c, w->block);
+    if (c->barrier_used) complete_if_all(c, w->block);
 }
 
 void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t m)
@@ -229,6 +238,7 @@ void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t m)
                       "lanes 0x%08x arrive again at the cluster's barrier without having waited", twice);
     w->cluster_now |= m & ~twice;
     w->block->cluster->changes++;
+    w->block->cluster->barrier_used = true;
     w->worker->counts.c.barriers++;
     complete_if_all(w->block->cluster, w->block);
 }

@@ -23,6 +23,7 @@ int sim_cluster_shape(const sim_kernel *k, sim_launch *l, const uint32_t grid[3]
     if (!shape) shape = wish;
     l->cluster[0] = l->cluster[1] = l->cluster[2] = l->cluster_size = 1;
     l->explicit_cluster = shape != NULL;
+    if (f->blocksareclusters) return CU_NOT_SUPPORTED;
     if (!shape) return f->explicitcluster ? CU_INVALID_CLUSTER_SIZE : CU_OK;
     if (sim_the_device()->sm < 90) return CU_INVALID_VALUE;
     for (int n = 0; n < 3; n++) {

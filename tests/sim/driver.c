@@ -200,7 +200,8 @@ SIM_API cuDeviceGetAttribute(int *out, int attribute, int device)
                   { 115, 0 },
                   { 116, 0 },
                   { 120, d->sm >= 90 },               /* clusters */
-                  { 121, 0 } };
+                  { 121, 0 },
+                  { 127, d->sm >= 90 } };             /* tensor maps */
     for (size_t k = 0; k < sizeof table / sizeof *table; k++)
         if (table[k].attribute == attribute) { *out = (int)table[k].value; return leave(CU_OK); }
     if (attribute < 1 || attribute > 150) return leave(CU_INVALID_VALUE);
@@ -562,6 +563,8 @@ SIM_API cuFuncGetAttribute(int *out, int attribute, void *function)
     case 7: *out = 0; break;
     case 8: *out = (int)(k->max_dynamic_shared ? k->max_dynamic_shared : 49152 - k->static_shared); break;
     case 9: *out = -1; break;
+    case 10: *out = k->function->explicitcluster && !k->function->reqnctapercluster[0]; break;
+    case 11: case 12: case 13: *out = (int)k->function->reqnctapercluster[attribute - 11]; break;
     case 14: *out = k->non_portable_cluster; break;
     default: return leave(attribute >= 10 && attribute < 16 ? (*out = 0, CU_OK) : CU_INVALID_VALUE);
     }
@@ -576,6 +579,7 @@ SIM_API cuFuncSetAttribute(void *function, int attribute, int value)
     if (!k) return leave(CU_INVALID_HANDLE);
     if (attribute == 9) return leave(value < -1 || value > 100 ? CU_INVALID_VALUE : CU_OK);
     if (attribute == 14) { k->non_portable_cluster = value != 0; return leave(CU_OK); }
+    if (attribute == 15) return leave(value < 0 || value > 2 ? CU_INVALID_VALUE : CU_OK);
     if (attribute != 8 || value < 0 || (uint32_t)value + k->static_shared > sim_the_device()->shared_optin)
         return leave(CU_INVALID_VALUE);
     k->max_dynamic_shared = (uint32_t)value;

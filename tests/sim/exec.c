@@ -566,7 +566,7 @@ static bool block_run(sim_block *b, uint64_t slice)
         }
         if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
         if (SIM_UNLIKELY(b->cluster->pending_count)) sim_copy_tick(b->cluster);
-        if (!ran && waits) { b->idle = true; return false; }
+        if (!ran && waits && sim_cluster_waits(b)) { b->idle = true; return false; }
         if (!ran) { stuck(b); if (b->done || atomic_load(&l->error)) return true; continue; }
         b->clock += ran;
         if (l->deadline_ns && b->clock >> 16 != (b->clock - ran) >> 16 && sim_now_ns() > l->deadline_ns) {

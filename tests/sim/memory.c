@@ -118,8 +118,14 @@ static void watched(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
                     const sim_block *b, uint32_t bytes)
 {
     bool write = i->fn != sim_ld;
+    uint64_t low = UINT64_MAX, high = 0;
     SIM_EACH_LANE(l, m) {
-        sim_copy_touch(w, i, l, r->host + (at[l] - r->base), bytes, write);
+        if (at[l] < low) low = at[l];
+        if (at[l] > high) high = at[l];
+    }
+    bool near = sim_copy_near(w->block->cluster, r->host + (low - r->base), high - low + bytes);
+    SIM_EACH_LANE(l, m) {
+        if (near) sim_copy_touch(w, i, l, r->host + (at[l] - r->base), bytes, write);
         if (write && r->space == SP_SHARED) sim_proxy_write(w, l, b, at[l] - r->base, bytes);
     }
 }

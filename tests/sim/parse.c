@@ -1171,7 +1171,10 @@ static void parse_function(parser *s, bool entry, bool is_extern)
             gate(s, ".explicitcluster", 78, 90);
             f->explicitcluster = true;
         }
-        else if (directive(s, "blocksareclusters")) gate(s, ".blocksareclusters", 90, 90);
+        else if (directive(s, "blocksareclusters")) {
+            gate(s, ".blocksareclusters", 90, 90);
+            f->blocksareclusters = true;
+        }
         else if (directive(s, "noreturn")) gate(s, ".noreturn", 64, 30);
         else if (directive(s, "abi_preserve_control") || directive(s, "abi_preserve")) {
             gate(s, ".abi_preserve", 90, 80);

@@ -43,7 +43,7 @@ typedef struct ptxsim_counters {
     uint64_t atomic_operations;        /* the same, times lanes */
     uint64_t barriers;                 /* warps that arrived at a block barrier */
     uint64_t divergent_branches;       /* branches that split a warp */
-    uint64_t async_copies, async_copy_bytes;   /* cp.async, per thread */
+    uint64_t async_copies, async_copy_bytes;   /* cp.async and bulk copies, per thread */
 } ptxsim_counters;
 
 /* Copies at most `size` bytes of the counters to `out`; returns 0, or 1 (CUDA_ERROR_INVALID_VALUE) for a
@@ -68,7 +68,8 @@ uint64_t ptxsim_calls(const char *driver_function);
 int ptxsim_fail(const char *driver_function, unsigned nth, int code);
 
 /* Options. Checks, on (1) unless set to 0: "bounds", "align", "uninitialised", "registers", "barriers",
- * "sync-masks". "threads": how many threads run blocks (0: one for each processor). "quiet": no reports
+ * "sync-masks", "async" (copies in flight, proxy fences). "threads": how many threads run blocks (0: one for
+ * each processor). "quiet": no reports
  * on stderr. "watchdog": seconds after which a launch is given up with CUDA_ERROR_LAUNCH_TIMEOUT
  * (default 300, 0: never). */
 void ptxsim_set(const char *option, int value);

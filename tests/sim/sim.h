@@ -237,7 +237,8 @@ typedef struct sim_function {
     uint32_t param_count, return_count, param_bytes;
     uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3], maxclusterrank;
     uint32_t maxntid_count, reqntid_count;
-    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier, explicitcluster;
+    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier, explicitcluster,
+        blocksareclusters;
     struct sim_kernel *kernel;         /* entries */
 } sim_function;
 
@@ -556,7 +557,7 @@ typedef struct sim_context {
 /* --- running ---------------------------------------------------------------------------------- */
 
 typedef struct sim_options {
-    int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
+    int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog, async;
 } sim_options;
 extern sim_options sim_option;
 
