@@ -792,7 +792,7 @@ static void tensor_store(const char *name, const shape *s, bool add)
     cuMemcpyDtoH_v2_(host, memory, sizeof host);
     unsigned bad = 0;
     while (bad < sizeof host && host[bad] == want[bad]) bad++;
-    CHECK(bad == sizeof host, "%s: byte %u is %02x, expected %02x", name, bad, host[bad], want[bad & 0xffff]);
+    CHECK(bad == sizeof host, "%s: byte %u differs", name, bad);
     cuMemFree_v2_(memory);
 }
 
