@@ -203,9 +203,65 @@ static void test_ring(const char *name, const char *fill, const char *arrivals)
     set_option("threads", 0);
 }
 
+/* Who waits is set going by who arrives: in other warps, in the same warp; copies arrive though somebody
+ * polls ordinary memory all the time. */
+static void test_progress(void)
+{
+    int code = execute(kernel("setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\nbar.sync 0;\n"
+                              "setp.lt.u32 p1, r0, 32;\n@!p1 bra LATE;\n"
+                              "mbarrier.try_wait.parity.shared.b64 p2, [r30], 0;\nselp.u32 r2, 1, 0, p2;\n"
+                              "mul.wide.u32 d2, r0, 4; add.u64 d2, d2, d0; st.global.u32 [d2], r2;\nbra END;\n"
+                              "LATE: mov.u32 r3, 0;\nL: add.u32 r3, r3, 1; setp.lt.u32 p3, r3, 20000;\n@p3 bra L;\n"
+                              "setp.eq.u32 p4, r0, 63;\n@p4 mbarrier.arrive.shared.b64 _, [r30];\nEND:\n",
+                              NULL, NULL),
+                       1, 64, 0);
+    bool good = true;
+    for (unsigned k = 0; k < 32; k++) good &= output[k] == 1;
+    clean("one look waits long enough", code);
+    CHECK(good, "one look waits long enough");
+    code = execute(kernel("setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 31;\nbar.sync 0;\n@!p0 bra GIVE;\n"
+                          "W: mbarrier.try_wait.parity.shared.b64 p2, [r30], 0;\n@!p2 bra W;\n"
+                          "ld.shared.u32 r2, [r31+124]; st.global.u32 [d0], r2;\nbra END;\n"
+                          "GIVE: shl.b32 r3, r0, 2; add.u32 r3, r3, r31; st.shared.u32 [r3], r0;\n"
+                          "mbarrier.arrive.shared.b64 _, [r30];\nEND:\n",
+                          NULL, NULL),
+                   1, 32, 0);
+    clean("lanes of one warp", code);
+    SAME(output[0], 31);
+    set_option("watchdog", 20);
+    code = execute(kernel("setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\n@p0 st.shared.u32 [r31], 0;\n"
+                          "bar.sync 0;\nsetp.lt.u32 p1, r0, 32;\n@!p1 bra SPIN;\n"
+                          "@p0 mbarrier.arrive.expect_tx.shared.b64 _, [r30], 64;\n"
+                          "@p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [r31+64], [d1], 64, [r30];\n"
+                          "W: mbarrier.try_wait.parity.shared.b64 p2, [r30], 0;\n@!p2 bra W;\n"
+                          "@p0 atom.shared.exch.b32 r4, [r31], 1;\nbra END;\n"
+                          "SPIN: ld.volatile.shared.u32 r2, [r31]; setp.eq.u32 p3, r2, 0;\n@p3 bra SPIN;\n"
+                          "ld.shared.u32 r2, [r31+64]; st.global.u32 [d0], r2;\nEND:\n",
+                          NULL, NULL),
+                   1, 64, 0);
+    clean("polling ordinary memory", code);
+    SAME(output[0], input[0]);
+    code = execute(kernel("setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\nbar.sync 0;\n"
+                          "@p0 mbarrier.arrive.expect_tx.shared.b64 _, [r30], 64;\n"
+                          "@p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [r31+64], [d1], 64, [r30];\n"
+                          "mov.u32 r3, 0;\nW: add.u32 r3, r3, 1;\n"
+                          "mbarrier.test_wait.parity.shared.b64 p2, [r30], 0;\n@!p2 bra W;\nst.global.u32 [d0], r3;\n",
+                          NULL, NULL),
+                   1, 32, 0);
+    clean("test_wait in a loop", code);
+    CHECK(output[0] > 1 && output[0] < 100, "test_wait in a loop: %u rounds", output[0]);
+    set_option("watchdog", 300);
+    pair("a mask with a lane that waits",
+         "setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\nbar.sync 0;\n@!p0 bra GIVE;\n"
+         "W: mbarrier.try_wait.parity.shared.b64 p2, [r30], 0;\n@!p2 bra W;\nbra END;\n"
+         "GIVE: bar.warp.sync @@; // here\nsetp.eq.u32 p3, r0, 1;\n@p3 mbarrier.arrive.shared.b64 _, [r30];\nEND:\n",
+         "0xffffffff", "0xfffffffe", 0, "absent-lane", 1, 32, 0);
+}
+
 static void test_mbarrier(void)
 {
     test_phases();
+    test_progress();
     test_ring("ring of stores",
               "shl.b32 r9, r21, 2; add.u32 r7, r7, r9; cvt.u64.u32 d3, r9; add.u64 d2, d2, d3;\n"
               "ld.global.u32 r10, [d2]; st.shared.u32 [r7], r10;\nmbarrier.arrive.shared.b64 _, [r4];\n",
@@ -406,6 +462,20 @@ static void test_cluster_reduction(void)
         CHECK(good, "stores into the next block with %d threads", threads);
     }
     set_option("threads", 0);
+}
+
+/* Threads that exit do not keep the cluster's barrier waiting. */
+static void test_cluster_exits(void)
+{
+    int code = execute(kernel("mov.u32 r2, %cluster_ctarank; setp.ge.u32 p0, r0, 40; setp.eq.u32 p1, r2, 1;\n"
+                              "and.pred p0, p0, p1;\nmov.u32 r3, 0;\n@!p0 bra GO;\n"
+                              "L: add.u32 r3, r3, 1; setp.lt.u32 p2, r3, 50000;\n@p2 bra L;\nexit;\n"
+                              "GO: barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+                              "mad.lo.u32 r4, r1, 64, r0; mul.wide.u32 d2, r4, 4; add.u64 d2, d2, d0; st.global.u32 [d2], r4;\n",
+                              NULL, NULL),
+                       2, 64, 2);
+    clean("exits at the cluster's barrier", code);
+    CHECK(output[103] == 103 && output[104] == 0xeeeeeeee && output[63] == 63, "exits at the cluster's barrier");
 }
 
 /* st.async and red.async: the values arrive with their bytes at the other block's barrier. */
@@ -634,6 +704,20 @@ static void test_bulk_faults(void)
          "@p0 cp.async.bulk.global.shared::cta.bulk_group [d0], [r31], 128; // here\n"
          "@p0 cp.async.bulk.commit_group;\n@p0 cp.async.bulk.wait_group 0;\n",
          "@!p0", "@p0", 0, "missing-proxy-fence", 1, 32, 0);
+    execute(kernel(INIT_BAR LOAD_1K "ld.shared.u32 r2, [r31];\n" WAIT_BAR("2"), NULL, NULL), 1, 32, 0);
+    CHECK(!strstr(found, "uninitialised"), "one fault, one finding: %s", found);
+    report_clear();
+    pair("a load into what is still being stored",
+         INIT_BAR "shl.b32 r2, r0, 2; add.u32 r3, r31, r2; st.shared.u32 [r3], r0;\nfence.proxy.async;\nbar.sync 0;\n"
+         "@p0 cp.async.bulk.global.shared::cta.bulk_group [d0], [r31], 128;\n@p0 cp.async.bulk.commit_group;\n"
+         "@p0 cp.async.bulk.wait_group.read @@;\n@p0 mbarrier.arrive.expect_tx.shared.b64 _, [r30], 128;\n"
+         "@p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [r31], [d1], 128, [r30]; // here\n"
+         WAIT_BAR("1") "@p0 cp.async.bulk.wait_group 0;\n",
+         "1", "0", 0, "async-write", 1, 32, 0);
+    pair("a store of what is still being loaded",
+         INIT_BAR LOAD_1K "@@\n@p0 cp.async.bulk.global.shared::cta.bulk_group [d0], [r31], 128; // here\n"
+         "@p0 cp.async.bulk.commit_group;\n" WAIT_BAR("2") "@p0 cp.async.bulk.wait_group 0;\n",
+         "", WAIT_BAR("1"), 0, "async-read", 1, 32, 0);
     pair("a group that was not committed",
          "setp.eq.u32 p0, r0, 0;\nshl.b32 r2, r0, 2; add.u32 r3, r31, r2; st.shared.u32 [r3], r0;\n"
          "fence.proxy.async;\nbar.sync 0;\n@p0 cp.async.bulk.global.shared::cta.bulk_group [d0], [r31], 128; // here\n"
@@ -923,6 +1007,7 @@ static void test_map_rules(void)
     WRONG(strides[0] = 120);
     WRONG(strides[1] = UINT64_C(1) << 40);
     WRONG(box[0] = 0);
+    WRONG(box[0] = 12);
     WRONG(box[0] = 33);
     WRONG(box[0] = 64);
     WRONG(box[1] = 257);
@@ -1089,6 +1174,7 @@ static void test_rest(void)
     test_cluster_registers();
     test_cluster_launches();
     test_cluster_reduction();
+    test_cluster_exits();
     test_store_async();
     test_cluster_faults();
     test_bulk_copies();

@@ -65,11 +65,6 @@ void sim_proxy_write(sim_warp *w, uint32_t lane, const sim_block *b, uint64_t of
     }
 }
 
-static void proxy_clear(sim_block *b, uint64_t offset, uint32_t bytes)
-{
-    if (looks_after_proxies(b) && bytes) memset(b->proxy->writer + offset / 4, 0, (bytes + 3) / 4 * 4);
-}
-
 void sim_proxy_fence(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     (void)i;
@@ -321,7 +316,6 @@ static void carry_out(sim_cluster *c, sim_copy *x)
     if (!x->tensor) give(x, 0, x->dst, x->dst_shadow, x->dst_offset, x->bytes);
     else if (x->to) box_chunks(x, true);
     else write_tensor(x);
-    if (x->to && !x->how.type) proxy_clear(x->to, x->dst_offset, x->bytes);
     if (x->barrier_block)
         (void)sim_mbarrier_complete(x->warp, x->ins, x->lane, x->barrier_block, x->barrier, x->bytes);
     c->changes++;
