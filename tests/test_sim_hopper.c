@@ -251,6 +251,17 @@ static void test_progress(void)
     clean("test_wait in a loop", code);
     CHECK(output[0] > 1 && output[0] < 100, "test_wait in a loop: %u rounds", output[0]);
     set_option("watchdog", 300);
+    code = execute(kernel("setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\nbar.sync 0;\n"
+                          "setp.lt.u32 p1, r0, 32;\n@!p1 bra LATE;\n@!p0 bra MEET;\n"
+                          "W: mbarrier.try_wait.parity.shared.b64 p2, [r30], 0;\n@!p2 bra W;\n"
+                          "MEET: shfl.sync.bfly.b32 r2, r0, 1, 31, 0xffffffff;\n"
+                          "mul.wide.u32 d2, r0, 4; add.u64 d2, d2, d0; st.global.u32 [d2], r2;\nbra END;\n"
+                          "LATE: mov.u32 r3, 0;\nL: add.u32 r3, r3, 1; setp.lt.u32 p3, r3, 20000;\n@p3 bra L;\n"
+                          "setp.eq.u32 p4, r0, 63;\n@p4 mbarrier.arrive.shared.b64 _, [r30];\nEND:\n",
+                          NULL, NULL),
+                   1, 64, 0);
+    clean("a warp meets after the wait", code);
+    CHECK(output[0] == 1 && output[31] == 30, "a warp meets after the wait");
     pair("a mask with a lane that waits",
          "setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\nbar.sync 0;\n@!p0 bra GIVE;\n"
          "W: mbarrier.try_wait.parity.shared.b64 p2, [r30], 0;\n@!p2 bra W;\nbra END;\n"
@@ -1064,6 +1075,8 @@ static void test_tensor_faults(void)
     tensor_fault("a tile at 128", TILE("map", "128"), "", 0, memory);
     tensor_fault("a tile at 64", TILE("map", "64"), "misaligned", 716, memory);
     tensor_fault("no map", "mov.u64 d5, d0;\n" TILE("d5", "0"), "tensor-map", 715, memory);
+    map_bytes[20] ^= 64;
+    tensor_fault("a map that was changed", TILE("map", "0"), "tensor-map", 715, memory);
     s.dims[1] = 33;                                           /* the tensor is larger than its memory */
     SAME(make_map(&s, memory), 0);
     tensor_fault("the first rows exist", TILE("map", "0"), "", 0, memory);
