@@ -114,7 +114,7 @@ static void shared_region(const sim_block *b, region *r)
 }
 
 /* Bulk copies in flight, and writes that bulk copies may read: bulk.c looks at each lane. */
-static void watched(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
+static void tell_bulk(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
                     const sim_block *b, uint32_t bytes)
 {
     bool write = i->fn != sim_ld;
@@ -151,7 +151,7 @@ static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, 
             }
             group |= 1u << l;
         }
-        if (SIM_UNLIKELY(b->watched)) watched(w, i, group, at, &r, b, bytes);
+        if (SIM_UNLIKELY(b->watched)) tell_bulk(w, i, group, at, &r, b, bytes);
         act(w, i, group, at, &r);
         m &= ~group;
     }
@@ -183,7 +183,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
             else out_of_bounds(w, i, lane, at[lane], bytes, space);
             return;
         }
-        if (SIM_UNLIKELY(b->watched) && space == SP_SHARED) watched(w, i, m, at, &r, b, bytes);
+        if (SIM_UNLIKELY(b->watched) && space == SP_SHARED) tell_bulk(w, i, m, at, &r, b, bytes);
         act(w, i, m, at, &r);
         return;
     }
@@ -226,7 +226,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
             return;
         }
         r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size;
-        if (SIM_UNLIKELY(w->block->watched)) watched(w, i, group, at, &r, w->block, bytes);
+        if (SIM_UNLIKELY(w->block->watched)) tell_bulk(w, i, group, at, &r, w->block, bytes);
         act(w, i, group, at, &r);
         m &= ~group;
     }

@@ -361,7 +361,7 @@ enum {
     X_INTROUND = 1 << 24,
     X_BF16 = 1 << 25,
     X_VOLATILE = 1 << 26,
-    X_CLUSTER = 1 << 27                /* shared::cluster: other blocks' memory may be meant */
+    X_CLUSTER = 1 << 17                /* shared::cluster: other blocks' memory may be meant */
 };
 enum { R_RN, R_RZ, R_RM, R_RP, R_RNA };
 enum {
