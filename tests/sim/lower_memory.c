@@ -353,7 +353,7 @@ void sim_lower_st(sim_lower *lw, const sim_statement *s)
     i->size = sim_types[t].bytes;
     i->count = (uint8_t)count;
     i->type = (uint8_t)t;
-    i->x = has(s, M_shared_cluster) ? X_CLUSTER : 0;
+    if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
     i->b = lw->k->lists[list];
 }
 
@@ -495,7 +495,7 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     i->type = (uint8_t)t;
     i->size = (uint8_t)bytes;
     i->count = (uint8_t)count;
-    i->x = has(s, M_shared_cluster) ? X_CLUSTER : 0;
+    if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
 }
 
 /* --- addresses as values ---------------------------------------------------------------------- */
