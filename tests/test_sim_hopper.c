@@ -528,13 +528,13 @@ static void test_cluster_faults(void)
     pair("a block that is not there", "mov.u32 r2, @@;\nmapa.shared::cluster.u32 r3, r31, r2; // here\n", "2", "1",
          700, "cluster-rank", 2, 32, 2);
     pair("a block that has ended",
-         "st.shared.u32 [r31], r0;\n" CLUSTER_SYNC "mov.u32 r2, %cluster_ctarank;\nxor.b32 r3, r2, 1;\n"
+         "setp.eq.u32 p7, r0, 0;\n@p7 st.shared.u32 [r31], r0;\n" CLUSTER_SYNC "mov.u32 r2, %cluster_ctarank;\nxor.b32 r3, r2, 1;\n"
          "setp.eq.u32 p0, r2, 0;\nmapa.shared::cluster.u32 r4, r31, 1;\nmov.u32 r5, 0;\n@!p0 bra OUT;\n"
          "L: add.u32 r5, r5, 1; setp.lt.u32 p1, r5, 300000;\n@p1 bra L;\n"
          "ld.shared::cluster.u32 r6, [r4]; // here\nOUT: @@\n",
          "", CLUSTER_SYNC, 719, "ended-block", 2, 32, 2);
     pair("another block's through shared::cta",
-         "st.shared.u32 [r31], r0;\n" CLUSTER_SYNC "mapa.shared::cluster.u32 r4, r31, 1;\n"
+         "setp.eq.u32 p7, r0, 0;\n@p7 st.shared.u32 [r31], r0;\n" CLUSTER_SYNC "mapa.shared::cluster.u32 r4, r31, 1;\n"
          "ld.@@.u32 r6, [r4]; // here\n" CLUSTER_SYNC,
          "shared", "shared::cluster", 700, "out-of-bounds", 2, 32, 2);
     pair("arriving twice",
@@ -551,7 +551,7 @@ static void test_cluster_faults(void)
          "@@ mbarrier.init.shared.b64 [r30], 1;\n"
          "W: @@ mbarrier.try_wait.parity.shared.b64 p1, [r30], 0; // here\n@@ bra W;\n"
          "barrier.cluster.wait;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n",
-         "@p0", "@p3", 702, "deadlock", 2, 32, 2);
+         "@p0", "@p3", 702, "deadlock", 2, 1, 2);
 }
 
 /* --- bulk copies ------------------------------------------------------------------------------ */
@@ -686,7 +686,7 @@ static void test_bulk_faults(void)
          "8", "0", 719, "mbarrier-uninitialised", 1, 32, 0);
     pair("a read before the wait", INIT_BAR LOAD_1K "@@\nld.shared.u32 r2, [r31]; // here\n" WAIT_BAR("2"), "",
          WAIT_BAR("1"), 0, "async-read", 1, 32, 0);
-    pair("a write before the wait", INIT_BAR LOAD_1K "st.shared.u32 [r31+@@], r0; // here\n" WAIT_BAR("2"),
+    pair("a write before the wait", INIT_BAR LOAD_1K "@p0 st.shared.u32 [r31+@@], r0; // here\n" WAIT_BAR("2"),
          "0", "1024", 0, "async-write", 1, 32, 0);
     pair("no wait at all", INIT_BAR "@p0 mbarrier.arrive.expect_tx.shared.b64 _, [r30], 64;\n"
          "@p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [r31], [d1], 64, [r30]; // here\n@@\n",
