@@ -5,12 +5,11 @@
 #include "async.h"
 
 enum { STALLS_ALONE = 64, STALLS_MOST = 4096 };
-#define STALL_NS UINT64_C(500000000)   /* how long others get to set a stalled cluster going again */
+#define STALL_NS UINT64_C(500000000) /* how long others get to set a stalled cluster going again */
 
 /* --- beginning and ending --------------------------------------------------------------------- */
 
-sim_cluster *sim_cluster_begin(sim_block *first, sim_launch *l)
-{
+sim_cluster *sim_cluster_begin(sim_block *first, sim_launch *l) {
     sim_cluster *c = first->own;
     if (!c && !(c = first->own = calloc(1, sizeof *c))) return NULL;
     sim_copy_forget(c);
@@ -21,8 +20,7 @@ sim_cluster *sim_cluster_begin(sim_block *first, sim_launch *l)
     return c;
 }
 
-bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank)
-{
+bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank) {
     c->blocks[rank] = b;
     c->random = 2463534242u ^ (b->ctaid[0] * 40503u + b->ctaid[1] * 9973u + b->ctaid[2] * 131u);
     b->cluster = c;
@@ -34,8 +32,7 @@ bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank)
     return sim_proxy_begin(b);
 }
 
-void sim_cluster_free(sim_block *b)
-{
+void sim_cluster_free(sim_block *b) {
     if (b->own) sim_copy_forget(b->own);
     free(b->own);
     free(b->mbarriers);
@@ -43,8 +40,7 @@ void sim_cluster_free(sim_block *b)
     free(b->groups);
 }
 
-void sim_cluster_leave(sim_block *b)
-{
+void sim_cluster_leave(sim_block *b) {
     b->ended = true;
     b->cluster->changes++;
     sim_copy_drain(b->cluster, b);
@@ -52,16 +48,14 @@ void sim_cluster_leave(sim_block *b)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-void sim_cluster_wake(sim_warp *w)
-{
+void sim_cluster_wake(sim_warp *w) {
     w->waits = false;
     w->events = w->block->cluster->events;
     for (uint32_t k = 0; k < w->path_count; k++)
         if (w->paths[k].state == P_WAIT) w->paths[k].state = P_RUN;
 }
 
-bool sim_cluster_waits(sim_block *b)
-{
+bool sim_cluster_waits(sim_block *b) {
     bool any = false;
     for (uint32_t n = 0; n < b->warp_count; n++) {
         sim_warp *w = &b->warps[n];
@@ -73,8 +67,7 @@ bool sim_cluster_waits(sim_block *b)
     return any;
 }
 
-static void force(sim_path *p, bool *any)
-{
+static void force(sim_path *p, bool *any) {
     p->force = true;
     p->state = P_RUN;
     *any = true;
@@ -82,8 +75,7 @@ static void force(sim_path *p, bool *any)
 
 /* Lets the paths of one state go on with what they have: try_wait gives false, *.sync goes without the
  * absent lanes. */
-static bool force_paths(sim_cluster *c, int state)
-{
+static bool force_paths(sim_cluster *c, int state) {
     bool any = false;
     for (uint32_t r = 0; r < c->size; r++) {
         sim_block *b = c->blocks[r];
@@ -99,8 +91,7 @@ static bool force_paths(sim_cluster *c, int state)
     return any;
 }
 
-static void deadlock(sim_cluster *c)
-{
+static void deadlock(sim_cluster *c) {
     sim_warp *at = NULL;
     uint32_t path = 0;
     for (uint32_t r = 0; r < c->size; r++) {
@@ -119,7 +110,8 @@ static void deadlock(sim_cluster *c)
     const sim_ins *i = &at->kernel->code[at->paths[path].pc];
     uint32_t lane = sim_lowest(at->paths[path].mask), absent = 0;
     char text[300] = "";
-    if (i->fn == sim_mbarrier_wait) sim_mbarrier_describe(at, i, lane, text, sizeof text);
+    if (i->fn == sim_mbarrier_wait)
+        sim_mbarrier_describe(at, i, lane, text, sizeof text);
     else {
         for (uint32_t r = 0; r < c->size; r++)
             for (uint32_t n = 0; n < c->blocks[r]->warp_count; n++)
@@ -132,8 +124,7 @@ static void deadlock(sim_cluster *c)
 }
 
 /* False: the other clusters should run first (or the launch has failed). */
-bool sim_cluster_stall(sim_cluster *c)
-{
+bool sim_cluster_stall(sim_cluster *c) {
     if (c->pending_count) {
         sim_copy_some(c);
         return true;
@@ -147,20 +138,22 @@ bool sim_cluster_stall(sim_cluster *c)
     bool alone = c->launch->block_count == c->size;
     if (++c->stalls > (alone ? STALLS_ALONE : STALLS_MOST)
         && (alone || (now = sim_now_ns()) - c->stalled_since > STALL_NS)) {
-        if (force_paths(c, P_SYNC)) { c->stalls = 0; return true; }
+        if (force_paths(c, P_SYNC)) {
+            c->stalls = 0;
+            return true;
+        }
         deadlock(c);
         return false;
     }
     if (force_paths(c, P_WAIT)) return false;
     if (force_paths(c, P_SYNC)) return true;
-    deadlock(c);                                              /* only waits of the cluster's barrier */
+    deadlock(c); /* only waits of the cluster's barrier */
     return false;
 }
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-sim_block *sim_cluster_peer(const sim_block *b, uint64_t *address)
-{
+sim_block *sim_cluster_peer(const sim_block *b, uint64_t *address) {
     uint64_t rank = *address >> SIM_RANK_SHIFT;
     if (!rank) return (sim_block *)(uintptr_t)b;
     if (rank > b->cluster->size) return NULL;
@@ -169,8 +162,7 @@ sim_block *sim_cluster_peer(const sim_block *b, uint64_t *address)
 }
 
 /* op: 1 for 64-bit addresses; generic ones when space says so */
-void sim_mapa(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_mapa(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_cluster *c = w->block->cluster;
     SIM_EACH_LANE(l, m) {
         uint64_t a = i->op ? sim_slot64(w, i->a)[l] : sim_slot(w, i->a)[l];
@@ -185,13 +177,14 @@ void sim_mapa(sim_warp *w, const sim_ins *i, uint32_t m)
             return;
         }
         at = base + (at & SIM_RANK_MASK) + ((uint64_t)(rank + 1) << SIM_RANK_SHIFT);
-        if (i->op) sim_slot64(w, i->d)[l] = at;
-        else sim_slot(w, i->d)[l] = (uint32_t)at;
+        if (i->op)
+            sim_slot64(w, i->d)[l] = at;
+        else
+            sim_slot(w, i->d)[l] = (uint32_t)at;
     }
 }
 
-void sim_getctarank(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_getctarank(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
         uint64_t a = i->op ? sim_slot64(w, i->a)[l] : sim_slot(w, i->a)[l];
         uint32_t rank = (uint32_t)a >> SIM_RANK_SHIFT;
@@ -201,10 +194,9 @@ void sim_getctarank(sim_warp *w, const sim_ins *i, uint32_t m)
 
 /* --- barrier.cluster -------------------------------------------------------------------------- */
 
-static void complete_if_all(sim_cluster *c, const sim_block *first)
-{
+static void complete_if_all(sim_cluster *c, const sim_block *first) {
     bool any = false;
-    for (uint32_t n = 0; n < first->warp_count; n++)          /* the usual: this block is not there yet */
+    for (uint32_t n = 0; n < first->warp_count; n++) /* the usual: this block is not there yet */
         if (first->warps[n].live & ~first->warps[n].cluster_now) return;
     for (uint32_t r = 0; r < c->size; r++) {
         const sim_block *b = c->blocks[r];
@@ -224,14 +216,12 @@ static void complete_if_all(sim_cluster *c, const sim_block *first)
     c->changes++;
 }
 
-void sim_cluster_exits(sim_warp *w)
-{
+void sim_cluster_exits(sim_warp *w) {
     sim_cluster *c = w->block->cluster;
     if (c->barrier_used) complete_if_all(c, w->block);
 }
 
-void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t twice = m & (w->cluster_now | w->cluster_done);
     if (twice && sim_option.barriers)
         sim_report_at(w, i, "cluster-barrier", sim_lowest(twice),
@@ -243,8 +233,7 @@ void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t m)
     complete_if_all(w->block->cluster, w->block);
 }
 
-void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t never = m & ~(w->cluster_now | w->cluster_done);
     if (never && sim_option.barriers)
         sim_report_at(w, i, "cluster-barrier", sim_lowest(never),
@@ -255,8 +244,7 @@ void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t m)
 
 /* --- registers of a warpgroup ----------------------------------------------------------------- */
 
-void sim_setmaxnreg(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_setmaxnreg(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_function *f = w->kernel->function;
     if (m != w->live && sim_option.barriers)
         sim_report_at(w, i, "barrier-divergence", sim_lowest(m),

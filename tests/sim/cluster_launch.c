@@ -5,7 +5,14 @@
 enum { PORTABLE_CLUSTER = 8, SMS_OF_A_CLUSTER = 16 };
 enum { ATTRIBUTE_COOPERATIVE = 2, ATTRIBUTE_CLUSTER = 4, ATTRIBUTE_LAST = 16 };
 
-typedef struct launch_attribute { int id; char pad[4]; union { char room[64]; uint32_t n[3]; } value; } launch_attribute;
+typedef struct launch_attribute {
+    int id;
+    char pad[4];
+    union {
+        char room[64];
+        uint32_t n[3];
+    } value;
+} launch_attribute;
 typedef struct launch_config {
     uint32_t grid[3], block[3], shared;
     void *stream;
@@ -14,8 +21,7 @@ typedef struct launch_config {
 } launch_config;
 
 /* The shape of a launch's clusters: what the kernel requires, or what the launch wishes; both must agree. */
-int sim_cluster_shape(const sim_kernel *k, sim_launch *l, const uint32_t grid[3], const uint32_t *wish)
-{
+int sim_cluster_shape(const sim_kernel *k, sim_launch *l, const uint32_t grid[3], const uint32_t *wish) {
     const sim_function *f = k->function;
     const uint32_t *shape = f->reqnctapercluster[0] ? f->reqnctapercluster : NULL;
     uint32_t most = k->non_portable_cluster ? SIM_MAX_CLUSTER : PORTABLE_CLUSTER;
@@ -37,8 +43,7 @@ int sim_cluster_shape(const sim_kernel *k, sim_launch *l, const uint32_t grid[3]
 }
 
 /* Reads the attributes; those that say nothing about results are accepted. */
-static int read_attributes(const launch_config *c, const uint32_t **cluster, bool *cooperative)
-{
+static int read_attributes(const launch_config *c, const uint32_t **cluster, bool *cooperative) {
     *cluster = NULL;
     *cooperative = false;
     if (c->count && !c->attributes) return CU_INVALID_VALUE;
@@ -51,8 +56,7 @@ static int read_attributes(const launch_config *c, const uint32_t **cluster, boo
     return CU_OK;
 }
 
-SIM_API cuLaunchKernelEx(const launch_config *config, void *function, void **params, void **extra)
-{
+SIM_API cuLaunchKernelEx(const launch_config *config, void *function, void **params, void **extra) {
     ENTER(cuLaunchKernelEx);
     sim_context *c;
     const uint32_t *cluster;
@@ -67,16 +71,14 @@ SIM_API cuLaunchKernelEx(const launch_config *config, void *function, void **par
 }
 
 /* Clusters that the chip holds at once: a cluster's blocks share one group of SMs. */
-static uint32_t active_clusters(const sim_kernel *k, const launch_config *config, uint32_t size)
-{
+static uint32_t active_clusters(const sim_kernel *k, const launch_config *config, uint32_t size) {
     const sim_device *d = sim_the_device();
     uint64_t threads = (uint64_t)config->block[0] * config->block[1] * config->block[2];
     uint32_t blocks = threads <= 1024 ? sim_occupancy(k, (uint32_t)threads, config->shared) : 0;
     return d->sm_count / SMS_OF_A_CLUSTER * (blocks * SMS_OF_A_CLUSTER / size);
 }
 
-SIM_API cuOccupancyMaxActiveClusters(int *out, void *function, const launch_config *config)
-{
+SIM_API cuOccupancyMaxActiveClusters(int *out, void *function, const launch_config *config) {
     ENTER(cuOccupancyMaxActiveClusters);
     sim_context *c;
     const uint32_t *cluster;
@@ -95,8 +97,7 @@ SIM_API cuOccupancyMaxActiveClusters(int *out, void *function, const launch_conf
     return leave(CU_OK);
 }
 
-SIM_API cuOccupancyMaxPotentialClusterSize(int *out, void *function, const launch_config *config)
-{
+SIM_API cuOccupancyMaxPotentialClusterSize(int *out, void *function, const launch_config *config) {
     ENTER(cuOccupancyMaxPotentialClusterSize);
     sim_context *c;
     int bad = sim_usable(&c);

@@ -8,27 +8,30 @@
 enum { COUNT_MOST = (1 << 20) - 1 };
 #define MARK (UINT64_C(2) << 62)
 
-typedef struct sim_mbarrier_record { uint32_t address; uint64_t value; } record;
+typedef struct sim_mbarrier_record {
+    uint32_t address;
+    uint64_t value;
+} record;
 
-typedef struct state { uint32_t expected, pending, phase; int32_t bytes; } state;
+typedef struct state {
+    uint32_t expected, pending, phase;
+    int32_t bytes;
+} state;
 
-static uint64_t pack(const state *s)
-{
+static uint64_t pack(const state *s) {
     return MARK | (uint64_t)(s->phase & 1) << 61 | ((uint64_t)(uint32_t)s->bytes & 0x1fffff) << 40
            | (uint64_t)s->pending << 20 | s->expected;
 }
 
-static state unpack(uint64_t v)
-{
-    state s = { (uint32_t)v & COUNT_MOST, (uint32_t)(v >> 20) & COUNT_MOST, (uint32_t)(v >> 61) & 1,
-                (int32_t)((v >> 40 & 0x1fffff) << 11) >> 11 };
+static state unpack(uint64_t v) {
+    state s = {(uint32_t)v & COUNT_MOST, (uint32_t)(v >> 20) & COUNT_MOST, (uint32_t)(v >> 61) & 1,
+               (int32_t)((v >> 40 & 0x1fffff) << 11) >> 11};
     return s;
 }
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static record *find(const sim_block *b, uint32_t address)
-{
+static record *find(const sim_block *b, uint32_t address) {
     for (uint32_t k = 0; k < b->mbarrier_count; k++)
         if (b->mbarriers[k].address == address) return &b->mbarriers[k];
     return NULL;
@@ -36,8 +39,7 @@ static record *find(const sim_block *b, uint32_t address)
 
 bool sim_mbarrier_known(const sim_block *b, uint32_t address) { return find(b, address) != NULL; }
 
-static record *remember(sim_block *b, uint32_t address)
-{
+static record *remember(sim_block *b, uint32_t address) {
     record *r = find(b, address);
     if (r) return r;
     if (b->mbarrier_count == b->mbarrier_capacity) {
@@ -56,20 +58,24 @@ static void forget(sim_block *b, record *r) { *r = b->mbarriers[--b->mbarrier_co
 
 /* --- the object of one lane ------------------------------------------------------------------- */
 
-typedef struct object { sim_block *block; record *record; uint8_t *at; uint32_t address; state s; } object;
+typedef struct object {
+    sim_block *block;
+    record *record;
+    uint8_t *at;
+    uint32_t address;
+    state s;
+} object;
 
 static uint8_t *bytes_of(sim_block *b, uint32_t address) { return b->shared + (address - b->shared_lo); }
 
-static void put(object *o)
-{
+static void put(object *o) {
     o->record->value = pack(&o->s);
     memcpy(o->at, &o->record->value, 8);
     o->block->cluster->changes++;
 }
 
 /* Finds the object and checks that it lives; false after a fault or a report that ends the matter. */
-static bool look(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address, object *o)
-{
+static bool look(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address, object *o) {
     uint64_t now;
     o->block = b;
     o->address = address;
@@ -94,8 +100,7 @@ static bool look(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uin
 }
 
 /* The address of a lane's operand: which block, where in it.  NULL after a fault. */
-static sim_block *place(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t *address)
-{
+static sim_block *place(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t *address) {
     uint64_t a = (i->q ? sim_slot64(w, i->a)[lane] : sim_slot(w, i->a)[lane]) + (uint64_t)i->imm;
     if (!i->q) a = (uint32_t)a;
     if (a & 7) {
@@ -123,23 +128,22 @@ static sim_block *place(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t *
     }
     uint64_t full = a;
     sim_block *b = sim_cluster_peer(w->block, &a);
-    bool lives = b && find(b, (uint32_t)a);                   /* the others have a finding of their own */
+    bool lives = b && find(b, (uint32_t)a); /* the others have a finding of their own */
     *address = (uint32_t)a;
     return sim_reach(w, i, lane, full, SP_SHARED, 8, lives ? SIM_UPDATE : SIM_WRITE) ? b : NULL;
 }
 
 /* --- phases ----------------------------------------------------------------------------------- */
 
-static void flip_if_done(object *o)
-{
+static void flip_if_done(object *o) {
     if (o->s.pending || o->s.bytes) return;
     o->s.pending = o->s.expected;
     o->s.phase ^= 1;
     o->block->cluster->events++;
 }
 
-static void arrive(sim_warp *w, const sim_ins *i, uint32_t lane, object *o, uint32_t count, bool may_complete)
-{
+static void arrive(sim_warp *w, const sim_ins *i, uint32_t lane, object *o, uint32_t count,
+                   bool may_complete) {
     if (count > o->s.pending || !count) {
         sim_report_at(w, i, "mbarrier-overflow", lane,
                       "%u arrivals at the mbarrier at shared address 0x%x, which expects %u more in this "
@@ -149,14 +153,14 @@ static void arrive(sim_warp *w, const sim_ins *i, uint32_t lane, object *o, uint
     }
     o->s.pending -= count;
     if (!may_complete && !o->s.pending && !o->s.bytes)
-        sim_report_at(w, i, "mbarrier-overflow", lane,
-                      "an arrival with .noComplete completes the phase of the mbarrier at shared address 0x%x",
-                      o->address);
+        sim_report_at(
+            w, i, "mbarrier-overflow", lane,
+            "an arrival with .noComplete completes the phase of the mbarrier at shared address 0x%x",
+            o->address);
     flip_if_done(o);
 }
 
-static void balance(sim_warp *w, const sim_ins *i, uint32_t lane, object *o, int64_t bytes)
-{
+static void balance(sim_warp *w, const sim_ins *i, uint32_t lane, object *o, int64_t bytes) {
     int64_t sum = o->s.bytes + bytes;
     if (sum > COUNT_MOST || sum < -COUNT_MOST) {
         sim_report_at(w, i, "mbarrier-overflow", lane,
@@ -169,8 +173,7 @@ static void balance(sim_warp *w, const sim_ins *i, uint32_t lane, object *o, int
 }
 
 bool sim_mbarrier_complete(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address,
-                           uint32_t bytes)
-{
+                           uint32_t bytes) {
     object o;
     if (!look(w, i, lane, b, address, &o)) return false;
     balance(w, i, lane, &o, -(int64_t)bytes);
@@ -181,9 +184,9 @@ bool sim_mbarrier_complete(sim_warp *w, const sim_ins *i, uint32_t lane, sim_blo
 
 /* --- instructions ----------------------------------------------------------------------------- */
 
-static bool init(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address, uint32_t count)
-{
-    object o = { .block = b, .address = address, .at = bytes_of(b, address) };
+static bool init(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address,
+                 uint32_t count) {
+    object o = {.block = b, .address = address, .at = bytes_of(b, address)};
     if (count < 1 || count > COUNT_MOST) {
         sim_report_at(w, i, "mbarrier-overflow", lane, "an mbarrier for %u arrivals: 1 to %d are possible",
                       count, COUNT_MOST);
@@ -191,7 +194,10 @@ static bool init(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uin
         return false;
     }
     o.record = remember(b, address);
-    if (!o.record) { sim_warp_fault(w, 2); return false; }
+    if (!o.record) {
+        sim_warp_fault(w, 2);
+        return false;
+    }
     o.s.expected = o.s.pending = count;
     put(&o);
     return true;
@@ -199,8 +205,7 @@ static bool init(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uin
 
 /* op: MB_; b: count or bytes (when `width` says that there is one); c: bytes of arrive.expect_tx; d, e:
  * where the token goes (e: there is one); count: 1 with .noComplete */
-void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
         uint32_t address, n = i->width & 1 ? sim_slot(w, i->b)[l] : 1;
         object o;
@@ -215,9 +220,15 @@ void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m)
         switch (i->op) {
         case MB_INVAL: forget(b, o.record); continue;
         case MB_EXPECT: balance(w, i, l, &o, n); break;
-        case MB_COMPLETE: balance(w, i, l, &o, -(int64_t)n); flip_if_done(&o); break;
+        case MB_COMPLETE:
+            balance(w, i, l, &o, -(int64_t)n);
+            flip_if_done(&o);
+            break;
         default:
-            if (i->width & 2) { balance(w, i, l, &o, sim_slot(w, i->b)[l]); n = 1; }
+            if (i->width & 2) {
+                balance(w, i, l, &o, sim_slot(w, i->b)[l]);
+                n = 1;
+            }
             if (i->op == MB_DROP) o.s.expected -= n > o.s.expected ? o.s.expected : n;
             arrive(w, i, l, &o, n, !i->count);
             break;
@@ -227,8 +238,7 @@ void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m)
     }
 }
 
-void sim_mbarrier_pending(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_mbarrier_pending(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
         uint64_t token = sim_slot64(w, i->a)[l];
         if (token >> 62 != MARK >> 62)
@@ -239,15 +249,15 @@ void sim_mbarrier_pending(sim_warp *w, const sim_ins *i, uint32_t m)
 }
 
 /* Lanes whose phase is over.  op: 1 with .parity */
-static uint32_t over(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+static uint32_t over(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t result = 0;
     SIM_EACH_LANE(l, m) {
         uint32_t address, parity;
         object o;
         sim_block *b = place(w, i, l, &address);
         if (!b || !look(w, i, l, b, address, &o)) return result;
-        if (i->op) parity = sim_slot(w, i->b)[l] & 1;
+        if (i->op)
+            parity = sim_slot(w, i->b)[l] & 1;
         else {
             uint64_t token = sim_slot64(w, i->b)[l];
             if (token >> 62 != MARK >> 62) {
@@ -264,8 +274,7 @@ static uint32_t over(sim_warp *w, const sim_ins *i, uint32_t m)
 }
 
 /* A thread that polls sees its copies arrive after a few looks. */
-void sim_mbarrier_test(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_mbarrier_test(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_cluster *c = w->block->cluster;
     uint32_t done = over(w, i, m);
     if (w->fault) return;
@@ -274,8 +283,7 @@ void sim_mbarrier_test(sim_warp *w, const sim_ins *i, uint32_t m)
 }
 
 /* try_wait: lanes whose phase is not over are parked, unless their time is up. */
-void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t done = over(w, i, m);
     if (w->fault) return;
     w->gone = w->force ? 0 : m & ~done;
@@ -284,8 +292,7 @@ void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t m)
 
 /* cp.async has copied when it was executed, so that its arrival comes at once: .noinc (op) takes one of
  * the expected arrivals, the other form brings its own. */
-void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
-{
+void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
         uint32_t address;
         object o;
@@ -295,7 +302,8 @@ void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
             if (o.s.pending == COUNT_MOST)
                 sim_report_at(w, i, "mbarrier-overflow", l,
                               "the mbarrier at shared address 0x%x cannot expect one more arrival", address);
-            else o.s.pending++;
+            else
+                o.s.pending++;
         }
         arrive(w, i, l, &o, 1, true);
         put(&o);
@@ -303,14 +311,16 @@ void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
 }
 
 /* For deadlocks: what the barrier that a lane waits for still lacks. */
-void sim_mbarrier_describe(const sim_warp *w, const sim_ins *i, uint32_t lane, char *out, size_t size)
-{
+void sim_mbarrier_describe(const sim_warp *w, const sim_ins *i, uint32_t lane, char *out, size_t size) {
     uint64_t a = (i->q ? sim_slot64(w, i->a)[lane] : sim_slot(w, i->a)[lane]) + (uint64_t)i->imm;
     if (!i->q) a = (uint32_t)a;
     if (i->space == SP_GENERIC) a -= SIM_SHARED_WINDOW;
     const sim_block *b = sim_cluster_peer(w->block, &a);
     const record *r = b ? find(b, (uint32_t)a) : NULL;
-    if (!r) { snprintf(out, size, "the mbarrier at 0x%llx is gone", (unsigned long long)a); return; }
+    if (!r) {
+        snprintf(out, size, "the mbarrier at 0x%llx is gone", (unsigned long long)a);
+        return;
+    }
     state s = unpack(r->value);
     snprintf(out, size,
              "the mbarrier at shared address 0x%llx lacks %u of %u arrivals and %d bytes in its phase of "

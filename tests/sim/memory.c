@@ -100,7 +100,7 @@ static bool aligned(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
 
 static void ended_block(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b)
 {
-    sim_report_at(w, i, "ended-block", lane, "%s of shared memory of block %u of the cluster, which has ended",
+    sim_report_at(w, i, "ended-block", lane, "%s of shared memory of block %u of the cluster, which ended",
                   verb(i), b->rank);
     sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
 }

@@ -9,7 +9,10 @@
  *   lanes.def    one line per 32-lane operation       count.c      counters
  *   scalar.c     compiles lanes.def per CPU level     device.c     chips
  *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
- *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking   */
+ *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking
+ *   cluster.c    clusters, waiting, deadlocks         mbarrier.c   mbarriers
+ *   bulk.c       copies in flight, proxy fences       tensormap.c  tensor maps
+ *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx            */
 #ifndef SIM_H
 #define SIM_H
 
