@@ -1347,8 +1347,8 @@ static void test_small_things(void) {
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s64 [d0], [r31], 16;",
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [d0], [r31], 16;",
         "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [r31], [d0, r1], [r30];",
-        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [r31], [d0, {r1,r2}], "
-        "[r30];",
+        ("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [r31], [d0, {r1,r2}], "
+        "[r30];"),
         "ld.global.u32 r2, [d0, {r1}];",
         "fence.proxy.tensormap::generic.acquire.sys [d0], 64;",
         "multimem.ld_reduce.relaxed.gpu.global.add.u32 r2, [d0];",
@@ -1367,8 +1367,8 @@ static void test_small_things(void) {
         "mapa.shared::cluster.u32 r2, sm+4, 1;",
         "getctarank.shared::cluster.u64 r2, d1;",
         "st.async.mbarrier::complete_tx::bytes.b32 [d0], r1, [d2];",
-        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [r31], [d0], r1, "
-        "[r30], d1;",
+        ("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [r31], [d0], r1, "
+        "[r30], d1;"),
         "cp.async.bulk.prefetch.L2.global.L2::cache_hint [d0], r1, d2;",
         "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.L2::cache_hint [d0, {r1,r2}], [r31], d2;",
         "cp.async.bulk.prefetch.tensor.3d.L2.global [d0, {r1,r2,r4}];",
