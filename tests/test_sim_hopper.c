@@ -1352,7 +1352,7 @@ static void test_small_things(void) {
         "ld.global.u32 r2, [d0, {r1}];",
         "fence.proxy.tensormap::generic.acquire.sys [d0], 64;",
         "multimem.ld_reduce.relaxed.gpu.global.add.u32 r2, [d0];",
-        "mapa.u32 r2, r3, r4;"};
+        "mbarrier.arrive.shared.b64 d2, [r30], 0;"};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++)
         CHECK(refused(kernel(wrong[k], NULL, NULL)) == 218, "accepted: %s", wrong[k]);
     static const char *const right[] = {
@@ -1364,6 +1364,7 @@ static void test_small_things(void) {
         "mbarrier.try_wait.parity.b64 p0, [d0], 1, 100;",
         "mbarrier.complete_tx.shared::cluster.b64 [r30], 4;",
         "mapa.shared::cluster.u64 d2, d1, r2;",
+        "mapa.u32 r2, r3, r4;", "getctarank.u32 r2, r3;",
         "mapa.shared::cluster.u32 r2, sm+4, 1;",
         "getctarank.shared::cluster.u64 r2, d1;",
         "st.async.mbarrier::complete_tx::bytes.b32 [d0], r1, [d2];",

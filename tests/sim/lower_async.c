@@ -54,10 +54,6 @@ void sim_lower_mapa(sim_lower *lw, const sim_statement *s) {
     uint64_t at;
     sim_space space;
     uint32_t a;
-    if (!has(s, M_shared_cluster) && !wide) {
-        wrong(lw, "'%s' of a generic address takes .u64", lw->full);
-        return;
-    }
     if (o->kind == O_SYMBOL && sim_symbol_address(lw, o->symbol, &at, &space))
         a = sim_constant(lw, at + (uint64_t)o->value, wide ? 2 : 1);
     else
@@ -68,7 +64,7 @@ void sim_lower_mapa(sim_lower *lw, const sim_statement *s) {
     i->a = a;
     i->b = b;
     i->op = wide;
-    i->space = (uint8_t)shared_space(s);
+    i->space = wide ? (uint8_t)shared_space(s) : SP_SHARED;   /* 32 bits can only be shared memory's */
 }
 
 void sim_lower_cluster_barrier(sim_lower *lw, const sim_statement *s) {
@@ -150,6 +146,9 @@ void sim_lower_mbarrier(sim_lower *lw, const sim_statement *s) {
               lw->full);
     if (token && s->operands[0].kind == O_SINK) gate(lw, "sink destination of mbarrier.arrive", 71, 80);
     bool good = sim_lower_place(lw, at, shared_space(s), &a), counted = n > at + 1;
+    if (counted && token && !expects && s->operands[2].kind == O_INT && s->operands[2].value <= 0)
+        wrong(lw, "Argument 2 of instruction '%s': value '%lld' expected to be a non-zero positive", lw->full,
+              (long long)s->operands[2].value);
     if (counted) b = sim_source(lw, at + 1, T_U32, 0);
     if (counted && token && !silent && !expects)
         gate(lw, "mbarrier.arrive without .noComplete with count", 78, 90);
