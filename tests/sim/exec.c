@@ -7,7 +7,7 @@
  * (P_SYNC) until they come, or until nothing else can run: then the absence is reported and the
  * instruction goes ahead. A block is a resumable object; a worker that has run one for a long time
  * starts others beside it, as far as the chip could hold them, so that blocks may wait for each other. */
-#include "sim.h"
+#include "race.h"
 #include <unistd.h>
 
 enum { QUANTUM = 4096, BACKWARD_LIMIT = 64, BLOCK_SLICE = 1 << 20 };
@@ -109,6 +109,7 @@ static bool lower_waits(const sim_warp *w, uint32_t pc)
 static void release_barrier(sim_block *b, uint32_t id)
 {
     sim_barrier *s = &b->barriers[id];
+    sim_race_barrier(b, id);
     for (uint32_t n = 0; n < b->warp_count; n++) {
         sim_warp *w = &b->warps[n];
         b->barrier_masks[id * b->warp_count + n] = 0;
@@ -157,7 +158,7 @@ static void arrive(sim_warp *w, const sim_ins *i, uint32_t mask)
     if (i->flow == F_BARRIER) {
         add_path(w, w->pc, mask, P_BARRIER);
         w->paths[w->path_count - 1].barrier = (uint8_t)id;
-    }
+    } else sim_race_arrive(w, id);
     check_barrier(b, id);
 }
 
@@ -182,7 +183,7 @@ static void lanes_exit(sim_warp *w, uint32_t mask)
 static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gone)
 {
     const uint32_t *e = sim_slot(w, i->e);
-    uint32_t waits = 0, absent = 0;
+    uint32_t waits = 0, absent = 0, freed = 0;
     SIM_EACH_LANE(l, m) {
         uint32_t need = (e[l] & w->live) | 1u << l;
         if (need & ~m) { waits |= 1u << l; absent |= need & ~m; }
@@ -200,6 +201,7 @@ static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gon
                 const sim_ins *j = &w->kernel->code[p.pc];
                 if (p.state != P_SYNC || j->flow != F_SYNC || j->fn != sim_nop || !(p.mask & absent))
                     continue;
+                freed |= p.mask;
                 remove_path(w, k);
                 add_path(w, p.pc + 1, p.mask, P_RUN);
                 k = UINT32_MAX;
@@ -219,6 +221,12 @@ static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gon
     w->force = false;
     *gone = waits;
     if (m & ~waits) i->fn(w, i, m & ~waits);
+    if (i->op == 1 && i->fn == sim_nop && w->launch->races)
+        for (uint32_t left = m & ~waits; left;) {             /* masks may differ: group by group */
+            uint32_t group = (e[sim_lowest(left)] & ((m & ~waits) | freed)) | 1u << sim_lowest(left);
+            sim_race_warp_sync(w, group);
+            left &= ~group;
+        }
     return !waits;
 }
 
@@ -488,7 +496,7 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         add_path(w, 0, w->live, P_RUN);
     }
     worker->counts.c.blocks++;
-    return true;
+    return sim_race_block_begin(b, index);
 }
 
 /* Nothing can run: lanes that wait for absent ones go ahead with a report; else it is a deadlock. */
@@ -614,6 +622,7 @@ static void free_worker(sim_worker *w)
         if (!b) continue;
         free(b->warps); free(b->barrier_masks); free(b->registers); free(b->predicates); free(b->shared);
         free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch);
+        sim_race_block_free(b);
         free(b);
     }
     free(w->blocks);
@@ -674,6 +683,7 @@ int sim_launch_run(sim_launch *l)
     pool.workers[0]->counts.c.launches = 1;
     if (threads > l->block_count) threads = (uint32_t)l->block_count;
     l->resident_limit = l->resident_limit / threads + 1;
+    sim_race_launch_begin(l, threads);
     if (sim_option.watchdog) l->deadline_ns = sim_now_ns() + (uint64_t)sim_option.watchdog * 1000000000u;
     if (threads > 1) {
         pthread_mutex_lock(&pool.lock);
@@ -696,6 +706,7 @@ int sim_launch_run(sim_launch *l)
         pool.launch = NULL;
         pthread_mutex_unlock(&pool.lock);
     }
+    sim_race_launch_end(l);
     return atomic_load(&l->error);
 }
 
@@ -709,4 +720,5 @@ void sim_exec_shutdown(void)
     for (uint32_t n = 0; n < MAX_THREADS; n++) { free_worker(pool.workers[n]); pool.workers[n] = NULL; }
     pool.started = 0;
     pool.quit = false;
+    sim_race_shutdown();
 }

@@ -6,8 +6,14 @@
  * their own short way. */
 #include "sim.h"
 #include "arith.h"
+#include "race.h"
 
-typedef struct region { uint8_t *host, *shadow; uint64_t base, size; sim_space space; } region;
+typedef struct region {
+    uint8_t *host, *shadow;
+    uint64_t base, size;
+    sim_space space;
+    sim_allocation *a;                 /* global memory */
+} region;
 typedef void (*action)(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 
 static void addresses(const sim_warp *w, const sim_ins *i, uint32_t slot, bool wide, int64_t offset,
@@ -103,6 +109,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
 {
     region r;
     r.space = space;
+    r.a = NULL;
     if (!aligned(w, i, m, at, bytes)) return;
     if (space == SP_SHARED || space == SP_PARAM) {
         const sim_block *b = w->block;
@@ -163,7 +170,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
             out_of_bounds(w, i, first, at[first], bytes, SP_GLOBAL);
             return;
         }
-        r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size;
+        r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; r.a = a;
         act(w, i, group, at, &r);
         m &= ~group;
     }
@@ -264,6 +271,22 @@ static void count_request(sim_warp *w, const uint64_t *at, uint32_t m, uint32_t 
     }
 }
 
+/* Other threads may access the same bytes.  Flags: REC_WRITE, REC_ATOMIC, REC_ASYNC; the rest is in i->x. */
+static inline bool watched(const sim_warp *w, const region *r)
+{
+    return w->launch->races && r->space <= SP_SHARED && !(r->a && r->a->kind == MEM_CONST);
+}
+
+static uint32_t strength(const sim_ins *i)
+{
+    return (i->x & X_VOLATILE ? REC_STRONG : 0) | (i->x >> X_SCOPE_SHIFT & 3 ? REC_WIDE : 0);
+}
+
+static void strong_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
+{
+    if (w->kernel->clocks && i->x & X_VOLATILE && watched(w, r)) sim_order_after(w, i, m, at, r->space);
+}
+
 /* --- loads ------------------------------------------------------------------------------------ */
 
 static bool shadow_full(const uint8_t *shadow, uint64_t offset, uint64_t bytes)
@@ -322,6 +345,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
         else SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
         if (SIM_UNLIKELY(!fine)) uninitialised(w, i, m, at, r, bytes);
     }
+    if (watched(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->space, r->a, bytes, strength(i));
     for (uint32_t k = 0; k < count; k++) {
         if (list[k] == UINT32_MAX) continue;
         bool wide = list[k] & SIM_WIDE;
@@ -366,6 +390,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
                 d[l] = (uint32_t)fetch(r->host + (at[l] - r->base) + k * size, size, is_signed) & cut;
         }
     }
+    strong_after(w, i, m, at, r);
 }
 
 void sim_ld(sim_warp *w, const sim_ins *i, uint32_t m)
@@ -396,6 +421,10 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
         return;
     }
     count_request(w, at, m, bytes, r->space, true, shape);
+    if (watched(w, r)) {
+        sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | strength(i));
+        if (w->kernel->clocks && i->x & X_VOLATILE) sim_order_before(w, i, m, at, r->space);
+    }
     for (uint32_t k = 0; k < count; k++) {
         uint32_t slot = list[k] & ~SIM_WIDE;
         if (list[k] & SIM_CONST_BANK && list[k] != UINT32_MAX) slot = (list[k] & ~SIM_WIDE);
@@ -536,6 +565,10 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
         if (!fine) uninitialised(w, i, m, at, r, bytes);
     }
+    if (watched(w, r)) {
+        sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | REC_ATOMIC | strength(i));
+        if (w->kernel->clocks) sim_order_before(w, i, m, at, r->space);
+    }
     SIM_EACH_LANE(l, m) {
         for (uint32_t k = 0; k < i->count; k++) {
             uint8_t *p = r->host + (at[l] - r->base) + k * size;
@@ -555,6 +588,7 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         }
         written(r, at[l] - r->base, bytes);
     }
+    strong_after(w, i, m, at, r);
 }
 
 void sim_atom(sim_warp *w, const sim_ins *i, uint32_t m)
@@ -652,7 +686,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     } else {
         sim_allocation *a = w->worker->cached;
         if (!a || address - a->base >= a->size) a = w->worker->cached = sim_memory_find(address);
-        if (a) { r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; }
+        if (a) { r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; r.a = a; }
     }
     if (address < r.base || r.size < bytes || address - r.base > r.size - bytes) {
         out_of_bounds(w, i, lane, address, bytes, r.space);
@@ -663,6 +697,8 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         && !sim_shadow_all(r.shadow, address - r.base, bytes))
         uninitialised(w, i, 1u << lane, at, &r, bytes);
     if (r.shadow && access != SIM_READ) sim_shadow_set(r.shadow, address - r.base, bytes);
+    if (watched(w, &r))
+        sim_race_access(w, i, 1u << lane, at, r.space, r.a, bytes, access == SIM_READ ? 0 : REC_WRITE);
     return r.host + (address - r.base);
 }
 

@@ -9,7 +9,8 @@
  *   lanes.def    one line per 32-lane operation       count.c      counters
  *   scalar.c     compiles lanes.def per CPU level     device.c     chips
  *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
- *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking   */
+ *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking
+ *   race.c       races: the shadow of accesses        order.c      who knows of whose accesses          */
 #ifndef SIM_H
 #define SIM_H
 
@@ -469,6 +470,7 @@ typedef struct sim_kernel {
     uint32_t watch_count, watch_entry_count; /* registers.c: watched registers, and who touches them */
     struct sim_watch_entry *watches;
     uint32_t max_dynamic_shared;       /* cuFuncSetAttribute */
+    bool clocks;                       /* fences, acquires or releases order its accesses */
 } sim_kernel;
 
 void sim_kernel_free(sim_kernel *k);
@@ -496,6 +498,7 @@ typedef struct sim_allocation {
     const char *label;                 /* module variables */
     uint64_t serial;
     struct sim_context *context;
+    _Atomic(_Atomic(struct sim_race_page *) *) races;         /* race.c: by KB, while a kernel runs */
 } sim_allocation;
 
 int sim_memory_alloc(struct sim_context *c, uint64_t size, int kind, const char *label, sim_allocation **out);
@@ -532,6 +535,7 @@ typedef struct sim_context {
 
 typedef struct sim_options {
     int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
+    int races, race_strict;
 } sim_options;
 extern sim_options sim_option;
 
@@ -555,6 +559,7 @@ typedef struct sim_launch {
     atomic_int error;
     uint32_t resident_limit;
     uint64_t launch_serial;
+    bool races;                        /* look for them */
 } sim_launch;
 
 typedef enum sim_path_state { P_RUN, P_SYNC, P_BARRIER } sim_path_state;
@@ -600,6 +605,7 @@ typedef struct sim_block {
     uint64_t clock;
     uint64_t configured;               /* launch_serial that filled the special slots */
     bool done;
+    struct sim_race_block *race;       /* NULL until a launch looks for races */
 } sim_block;
 
 typedef struct sim_worker {
