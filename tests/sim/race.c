@@ -223,7 +223,7 @@ static void place(const access *c, uint64_t address, char *out, size_t cap)
 }
 
 /* Of the two, the one on the later line heads the finding: it does not matter which came second. */
-static void conflict(access *c, page *p, uint32_t lane, uint32_t entry, const char *more)
+static void conflict(access *c, page *p, uint32_t lane, uint32_t entry, uint32_t k, const char *more)
 {
     const sim_record *r = &p->records[entry >> 5 & 0xffff];
     if (same_lines(c, r->ins)) return;
@@ -238,11 +238,13 @@ static void conflict(access *c, page *p, uint32_t lane, uint32_t entry, const ch
         other_flags = c->flags;
     }
     char where[200], site[420], detail[900];
-    place(c, c->at[lane], where, sizeof where);
+    uint64_t address = c->base + (k << p->shift);             /* the first byte in common */
+    if (address < c->at[lane]) address = c->at[lane];
+    place(c, address, where, sizeof where);
     sim_site_text(c->w->launch, &theirs, site, sizeof site);
     bool narrow = flags & other_flags & REC_STRONG;
     snprintf(detail, sizeof detail, "%s at %s address 0x%llx (%s) %s the %s %s%s", verb(flags),
-             c->space == SP_SHARED ? "shared" : "global", (unsigned long long)c->at[lane], where,
+             c->space == SP_SHARED ? "shared" : "global", (unsigned long long)address, where,
              narrow ? "has too narrow a scope for its order with" : "is not ordered with", verb(other_flags),
              site, more);
     sim_report_pair(c->w->launch, "race", &mine, theirs.ins->line, detail);
@@ -331,10 +333,22 @@ static void another_reader(access *c, page *p, uint32_t *cell, uint32_t lane)
     else if (r->warp == s->warp && r->warp != c->warp) cell[2] = self(c, lane);
 }
 
-static inline void read_cell(access *c, page *p, uint32_t *cell, uint32_t lane)
+/* A strong write orders nothing: the weak accesses before it stay until all threads know them. */
+static bool stays(const access *c, const page *p, uint32_t entry)
+{
+    const sim_record *r = &p->records[entry >> 5 & 0xffff];
+    return !(r->flags & REC_STRONG) && (c->space != SP_SHARED || r->era > c->b->w[c->warp].base);
+}
+
+static inline void read_cell(access *c, page *p, uint32_t *cell, uint32_t lane, uint32_t k)
 {
     if (cell[0] && !known(c, p, cell[0], lane) && !both_strong(c, p, cell[0])) {
-        conflict(c, p, lane, cell[0], "");
+        conflict(c, p, lane, cell[0], k, "");
+        return;
+    }
+    if (SIM_UNLIKELY(cell[0] && cell[2]) && p->records[cell[2] >> 5 & 0xffff].flags & REC_WRITE) {
+        if (!known(c, p, cell[2], lane)) conflict(c, p, lane, cell[2], k, "");
+        if (!cell[1]) cell[1] = self(c, lane);
         return;
     }
     if (cell[1] == self(c, lane) || cell[2] & CROSS) return;
@@ -349,31 +363,33 @@ static bool twin(const access *c, uint32_t lane, uint32_t other)
            && c->at[lane] < c->at[other] + c->bytes;
 }
 
-static void check_twins(access *c, page *p, uint32_t lane, uint32_t entry)
+static void check_twins(access *c, page *p, uint32_t lane, uint32_t entry, uint32_t k)
 {
     uint8_t a[64], b[64];
     uint32_t other = entry & ENTRY_LANE;
     if (c->flags & REC_STRONG || c->at[other] != c->at[lane]) return;
     bool told = stored(c, lane, a) && stored(c, other, b);
     if (told && (sim_option.race_strict || memcmp(a, b, c->bytes)))
-        conflict(c, p, lane, entry, ", in the same instruction");
+        conflict(c, p, lane, entry, k, ", in the same instruction");
 }
 
 static inline void write_cell(access *c, page *p, uint32_t *cell, uint32_t lane, uint32_t k)
 {
     uint32_t e = cell[0];
     if (e && e != self(c, lane)) {
-        if (e >> 5 == c->me && twin(c, lane, e & ENTRY_LANE)) check_twins(c, p, lane, e);
+        if (e >> 5 == c->me && twin(c, lane, e & ENTRY_LANE)) check_twins(c, p, lane, e, k);
         else if (!known(c, p, e, lane) && !both_strong(c, p, e)
                  && ((c->flags | p->records[e >> 5 & 0xffff].flags) & REC_STRONG
                      || !same_value(c, lane, k << p->shift, 1u << p->shift)))
-            conflict(c, p, lane, e, "");
+            conflict(c, p, lane, e, k, "");
     }
     for (uint32_t n = 1; n < 3; n++) {
         e = cell[n];
-        if (e && !known(c, p, e, lane) && !both_strong(c, p, e)) conflict(c, p, lane, e, "");
-        cell[n] = 0;
+        if (!e) continue;
+        if (!known(c, p, e, lane) && !both_strong(c, p, e)) conflict(c, p, lane, e, k, "");
+        cell[n] = c->flags & REC_STRONG && stays(c, p, e) ? e & ~CROSS : 0;
     }
+    if (c->flags & REC_STRONG && cell[0] && stays(c, p, cell[0])) cell[2] = cell[0];
     cell[0] = self(c, lane);
 }
 
@@ -387,7 +403,7 @@ static void touch(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t b
     uint32_t end = (offset + bytes) >> p->shift;
     if (c->flags & REC_WRITE)
         for (uint32_t k = offset >> p->shift; k < end; k++) write_cell(c, p, cells + k * 3, lane, k);
-    else for (uint32_t k = offset >> p->shift; k < end; k++) read_cell(c, p, cells + k * 3, lane);
+    else for (uint32_t k = offset >> p->shift; k < end; k++) read_cell(c, p, cells + k * 3, lane, k);
 }
 
 /* Read by two blocks already, and written by none: nothing to add.  Without the page's lock. */
