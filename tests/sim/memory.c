@@ -345,7 +345,8 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
         else SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
         if (SIM_UNLIKELY(!fine)) uninitialised(w, i, m, at, r, bytes);
     }
-    if (watched(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->space, r->a, bytes, strength(i));
+    if (watched(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->space, r->a, bytes, strength(i),
+                                        shape == 1);
     for (uint32_t k = 0; k < count; k++) {
         if (list[k] == UINT32_MAX) continue;
         bool wide = list[k] & SIM_WIDE;
@@ -422,7 +423,7 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
     }
     count_request(w, at, m, bytes, r->space, true, shape);
     if (watched(w, r)) {
-        sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | strength(i));
+        sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | strength(i), shape == 1);
         if (w->kernel->clocks && i->x & X_VOLATILE) sim_order_before(w, i, m, at, r->space);
     }
     for (uint32_t k = 0; k < count; k++) {
@@ -566,7 +567,8 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         if (!fine) uninitialised(w, i, m, at, r, bytes);
     }
     if (watched(w, r)) {
-        sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | REC_ATOMIC | strength(i));
+        sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | REC_ATOMIC | strength(i),
+                        false);
         if (w->kernel->clocks) sim_order_before(w, i, m, at, r->space);
     }
     SIM_EACH_LANE(l, m) {
@@ -698,7 +700,8 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         uninitialised(w, i, 1u << lane, at, &r, bytes);
     if (r.shadow && access != SIM_READ) sim_shadow_set(r.shadow, address - r.base, bytes);
     if (watched(w, &r))
-        sim_race_access(w, i, 1u << lane, at, r.space, r.a, bytes, access == SIM_READ ? 0 : REC_WRITE);
+        sim_race_access(w, i, 1u << lane, at, r.space, r.a, bytes, access == SIM_READ ? 0 : REC_WRITE,
+                        false);
     return r.host + (address - r.base);
 }
 

@@ -20,7 +20,7 @@ typedef struct sim_race_page {
     uint8_t shift;                     /* log2 of a cell's bytes */
     uint32_t count, capacity;          /* records; the first stands for none */
     sim_record *records;
-    _Atomic(uint32_t *) cells;         /* of a cell: write, read, another read */
+    _Atomic(uint32_t *) cells;         /* the writes of all, then their reads, then other reads */
     void *old[2];                      /* cells before a split: others may be looking */
     uint64_t serial;                   /* shared memory: the block that it belongs to */
     struct sim_race_page *next;
@@ -137,7 +137,9 @@ static bool split(page *p, uint32_t shift)
 {
     uint32_t n = PAGE >> shift, *from = atomic_load(&p->cells), *to = malloc((size_t)n * 12);
     if (!to) return false;
-    for (uint32_t k = 0; k < n; k++) memcpy(to + k * 3, from + (k >> (p->shift - shift)) * 3, 12);
+    uint32_t factor = p->shift - shift, old = PAGE >> p->shift;
+    for (uint32_t part = 0; part < 3; part++)
+        for (uint32_t k = 0; k < n; k++) to[part * n + k] = from[part * old + (k >> factor)];
     p->old[p->old[0] != NULL] = from;
     atomic_store(&p->cells, to);
     p->shift = (uint8_t)shift;
@@ -315,22 +317,23 @@ static inline uint32_t self(const access *c, uint32_t lane) { return c->me << 5 
 
 static void another_reader(access *c, page *p, uint32_t *cell, uint32_t lane)
 {
-    const sim_record *r = &p->records[cell[1] >> 5 & 0xffff], *s = &p->records[cell[2] >> 5 & 0xffff];
-    if (mine(c, p, cell[1], lane) || known(c, p, cell[1], lane)) {
-        cell[1] = self(c, lane);
-        if (cell[2] && known(c, p, cell[2], lane)) cell[2] = 0;
-        else cell[2] &= ~CROSS;
-        s = &p->records[cell[2] >> 5 & 0xffff];
-        if (cell[2] && s->block != c->b->index) cell[2] |= CROSS;
+    const uint32_t R = PAGE >> p->shift, S = R * 2;
+    const sim_record *r = &p->records[cell[R] >> 5 & 0xffff], *s = &p->records[cell[S] >> 5 & 0xffff];
+    if (mine(c, p, cell[R], lane) || known(c, p, cell[R], lane)) {
+        cell[R] = self(c, lane);
+        if (cell[S] && known(c, p, cell[S], lane)) cell[S] = 0;
+        else cell[S] &= ~CROSS;
+        s = &p->records[cell[S] >> 5 & 0xffff];
+        if (cell[S] && s->block != c->b->index) cell[S] |= CROSS;
         return;
     }
-    if (!cell[2] || known(c, p, cell[2], lane) || (s->flags & ~c->flags & REC_STRONG)) {
-        cell[2] = self(c, lane) | (r->block != c->b->index && !(r->flags & REC_STRONG) ? CROSS : 0);
+    if (!cell[S] || known(c, p, cell[S], lane) || (s->flags & ~c->flags & REC_STRONG)) {
+        cell[S] = self(c, lane) | (r->block != c->b->index && !(r->flags & REC_STRONG) ? CROSS : 0);
         return;
     }
     if (r->block != s->block) return;                         /* two blocks: whoever writes meets one */
-    if (r->block != c->b->index) cell[2] = self(c, lane) | CROSS;
-    else if (r->warp == s->warp && r->warp != c->warp) cell[2] = self(c, lane);
+    if (r->block != c->b->index) cell[S] = self(c, lane) | CROSS;
+    else if (r->warp == s->warp && r->warp != c->warp) cell[S] = self(c, lane);
 }
 
 /* A strong write orders nothing: the weak accesses before it stay until all threads know them. */
@@ -342,17 +345,18 @@ static bool stays(const access *c, const page *p, uint32_t entry)
 
 static inline void read_cell(access *c, page *p, uint32_t *cell, uint32_t lane, uint32_t k)
 {
+    const uint32_t R = PAGE >> p->shift, S = R * 2;
     if (cell[0] && !known(c, p, cell[0], lane) && !both_strong(c, p, cell[0])) {
         conflict(c, p, lane, cell[0], k, "");
         return;
     }
-    if (SIM_UNLIKELY(cell[0] && cell[2]) && p->records[cell[2] >> 5 & 0xffff].flags & REC_WRITE) {
-        if (!known(c, p, cell[2], lane)) conflict(c, p, lane, cell[2], k, "");
-        if (!cell[1]) cell[1] = self(c, lane);
+    if (SIM_UNLIKELY(cell[0] && cell[S]) && p->records[cell[S] >> 5 & 0xffff].flags & REC_WRITE) {
+        if (!known(c, p, cell[S], lane)) conflict(c, p, lane, cell[S], k, "");
+        if (!cell[R]) cell[R] = self(c, lane);
         return;
     }
-    if (cell[1] == self(c, lane) || cell[2] & CROSS) return;
-    if (!cell[1]) cell[1] = self(c, lane);
+    if (cell[R] == self(c, lane) || cell[S] & CROSS) return;
+    if (!cell[R]) cell[R] = self(c, lane);
     else another_reader(c, p, cell, lane);
 }
 
@@ -375,6 +379,7 @@ static void check_twins(access *c, page *p, uint32_t lane, uint32_t entry, uint3
 
 static inline void write_cell(access *c, page *p, uint32_t *cell, uint32_t lane, uint32_t k)
 {
+    const uint32_t R = PAGE >> p->shift;
     uint32_t e = cell[0];
     if (e && e != self(c, lane)) {
         if (e >> 5 == c->me && twin(c, lane, e & ENTRY_LANE)) check_twins(c, p, lane, e, k);
@@ -384,13 +389,93 @@ static inline void write_cell(access *c, page *p, uint32_t *cell, uint32_t lane,
             conflict(c, p, lane, e, k, "");
     }
     for (uint32_t n = 1; n < 3; n++) {
-        e = cell[n];
+        e = cell[n * R];
         if (!e) continue;
         if (!known(c, p, e, lane) && !both_strong(c, p, e)) conflict(c, p, lane, e, k, "");
-        cell[n] = c->flags & REC_STRONG && stays(c, p, e) ? e & ~CROSS : 0;
+        cell[n * R] = c->flags & REC_STRONG && stays(c, p, e) ? e & ~CROSS : 0;
     }
-    if (c->flags & REC_STRONG && cell[0] && stays(c, p, cell[0])) cell[2] = cell[0];
+    if (c->flags & REC_STRONG && cell[0] && stays(c, p, cell[0])) cell[2 * R] = cell[0];
     cell[0] = self(c, lane);
+}
+
+/* --- a full warp side by side ----------------------------------------------------------------- */
+
+enum { ALL_NONE, ALL_KNOWN, ALL_UNKNOWN, ALL_CROSS, ALL_MIXED };
+
+/* What 32 cells in a row have in common; `first` is the lane of the first, 1 << step cells have a lane. */
+static int common(access *c, const page *p, const uint32_t *cells, uint32_t first, uint32_t step,
+                  uint32_t *record_index)
+{
+    uint32_t any = 0, different = 0, cross = CROSS, head = (cells[0] & ~CROSS) - first;
+    for (uint32_t k = 0; k < 32; k++) {
+        any |= cells[k];
+        cross &= cells[k];
+        different |= ((cells[k] & ~CROSS) - (first + (k >> step))) ^ head;
+    }
+    if (!any) return ALL_NONE;
+    if (cross) return ALL_CROSS;
+    if (different || head & ENTRY_LANE) return ALL_MIXED;
+    *record_index = head >> 5;
+    if (known(c, p, head | first, first)) return c->seen[head >> 5 & 7].what == SEEN_UNKNOWN ? ALL_MIXED : ALL_KNOWN;
+    return ALL_UNKNOWN;
+}
+
+static void mark(uint32_t *cells, uint32_t me, uint32_t first, uint32_t step)
+{
+    for (uint32_t k = 0; k < 32; k++) cells[k] = me << 5 | (first + (k >> step));
+}
+
+/* True: the 32 cells are done; else they go one by one. */
+static bool read_row(access *c, page *p, uint32_t *cells, uint32_t first, uint32_t step)
+{
+    const uint32_t R = PAGE >> p->shift, S = R * 2;
+    uint32_t wi = 0, ri = 0, si = 0;
+    int write = common(c, p, cells, first, step, &wi), r, s;
+    if (write > ALL_KNOWN) return false;
+    r = common(c, p, cells + R, first, step, &ri);
+    if (r == ALL_MIXED || r == ALL_CROSS) return false;
+    s = common(c, p, cells + S, first, step, &si);
+    if (write == ALL_NONE && s == ALL_CROSS) return true;
+    if (s == ALL_MIXED || s == ALL_CROSS || (write && s)) return false;
+    if (r <= ALL_KNOWN && s <= ALL_KNOWN) {
+        if (!(r == ALL_KNOWN && ri == c->me)) mark(cells + R, c->me, first, step);
+        if (s) memset(cells + S, 0, 32 * sizeof *cells);
+        return true;
+    }
+    const sim_record *x = &p->records[ri], *y = &p->records[si];
+    if (r != ALL_UNKNOWN || (x->flags | c->flags) & REC_STRONG || x->block != c->b->index) return false;
+    if (s == ALL_NONE) { mark(cells + S, c->me, first, step); return true; }
+    return !(y->flags & REC_STRONG) && y->block == x->block && y->warp != x->warp
+           && (s == ALL_UNKNOWN || si == c->me);
+}
+
+static bool write_row(access *c, page *p, uint32_t *cells, uint32_t first, uint32_t step)
+{
+    const uint32_t R = PAGE >> p->shift;
+    uint32_t index;
+    int s[3];
+    for (uint32_t n = 0; n < 3; n++)
+        if ((s[n] = common(c, p, cells + n * R, first, step, &index)) > ALL_KNOWN) return false;
+    mark(cells, c->me, first, step);
+    for (uint32_t n = 1; n < 3; n++) if (s[n]) memset(cells + n * R, 0, 32 * sizeof *cells);
+    return true;
+}
+
+/* A full warp, lane beside lane in one page: rows of 32 cells. */
+static bool touch_all(access *c, page *p, uint32_t offset)
+{
+    uint32_t step = c->bytes == 4 ? 0 : c->bytes == 8 ? 1 : c->bytes == 16 ? 2 : 3;
+    if (p->shift != 2 || step == 3 || offset & 3) return false;
+    uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed) + (offset >> 2), per = 32 >> step;
+    for (uint32_t row = 0; row < 1u << step; row++) {
+        uint32_t *at = cells + row * 32, first = row * per;
+        if (c->flags & REC_WRITE ? write_row(c, p, at, first, step) : read_row(c, p, at, first, step)) continue;
+        for (uint32_t k = 0; k < 32; k++) {
+            uint32_t lane = first + (k >> step), n = (offset >> 2) + row * 32 + k;
+            if (c->flags & REC_WRITE) write_cell(c, p, at + k, lane, n); else read_cell(c, p, at + k, lane, n);
+        }
+    }
+    return true;
 }
 
 /* --- accesses --------------------------------------------------------------------------------- */
@@ -402,8 +487,8 @@ static void touch(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t b
     uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
     uint32_t end = (offset + bytes) >> p->shift;
     if (c->flags & REC_WRITE)
-        for (uint32_t k = offset >> p->shift; k < end; k++) write_cell(c, p, cells + k * 3, lane, k);
-    else for (uint32_t k = offset >> p->shift; k < end; k++) read_cell(c, p, cells + k * 3, lane, k);
+        for (uint32_t k = offset >> p->shift; k < end; k++) write_cell(c, p, cells + k, lane, k);
+    else for (uint32_t k = offset >> p->shift; k < end; k++) read_cell(c, p, cells + k, lane, k);
 }
 
 /* Read by two blocks already, and written by none: nothing to add.  Without the page's lock. */
@@ -412,12 +497,12 @@ static bool read_by_all(const page *p, uint32_t offset, uint32_t bytes)
     const uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
     uint32_t shift = p->shift;
     for (uint32_t k = offset >> shift; k <= (offset + bytes - 1) >> shift; k++)
-        if (cells[k * 3] || !(cells[k * 3 + 2] & CROSS)) return false;
+        if (cells[k] || !(cells[(PAGE >> shift) * 2 + k] & CROSS)) return false;
     return true;
 }
 
 void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space,
-                     sim_allocation *a, uint32_t bytes, uint32_t flags)
+                     sim_allocation *a, uint32_t bytes, uint32_t flags, bool row)
 {
     struct sim_race_block *b = w->block->race;
     uint64_t base = space == SP_SHARED ? w->block->shared_lo : a->base, here = UINT64_MAX;
@@ -446,6 +531,7 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
                 memset(c.seen, 0, sizeof c.seen);
             }
             if (!c.me && !(c.me = record(&c, p))) { leave(&c, p); return; }
+            if (row && !lane && in + bytes * SIM_LANES <= PAGE && touch_all(&c, p, in)) { leave(&c, p); return; }
             touch(&c, p, lane, in, n);
 next:
             offset += n;
