@@ -114,6 +114,13 @@ static void test_shared(void)
     QUIET("halves of words side by side", 1, 64,
           "cvt.u16.u32 t0, r0; shl.b32 r1, r0, 1; add.u32 r1, r1, s0; st.shared.u16 [r1], t0; ld.shared.u16 t1, "
           "[r1];");
+    QUIET("rows that cross the pages of the shadow", 1, 256,
+          "shr.u32 r1, r0, 5; and.b32 r2, r0, 31; mad.lo.u32 r1, r1, 132, 0; mad.lo.u32 r1, r2, 4, r1; "
+          "add.u32 r1, r1, s0; add.u32 r1, r1, 920; st.shared.u32 [r1], r0; ld.shared.u32 r3, [r1]; "
+          "st.shared.u32 [r1], r3;");
+    RACE("rows that cross the pages of the shadow and meet", 1, 256,
+         "shr.u32 r1, r0, 5; and.b32 r2, r0, 31; mad.lo.u32 r1, r1, 124, 0; mad.lo.u32 r1, r2, 4, r1; "
+         "add.u32 r1, r1, s0; add.u32 r1, r1, 920;\nst.shared.u32 [r1], r0; //A\n");
     RACE("a byte of another's word", 1, 64,
          "st.shared.u32 [s2], r0; //A\nxor.b32 s3, s1, 128; add.u32 s3, s0, s3; ld.shared.u8 r1, [s3+3]; //B\n");
     QUIET("bytes side by side", 1, 64,
@@ -271,6 +278,49 @@ static void test_order(void)
     RACE("a barrier of the grid that does not take", 8, 32, grids);
 }
 
+/* --- asynchronous copies ---------------------------------------------------------------------- */
+
+#define SOURCE "mov.u32 r9, 9; mul.wide.u32 d2, r0, 16; add.u64 d2, d0, d2; shl.b32 r8, r0, 4; add.u32 r8, r8, s0; "
+#define COPY "cp.async.ca.shared.global [r8], [d2], 16; //B\n"
+
+static void test_async(void)
+{
+    QUIET("a copy, waited for", 1, 32, SOURCE COPY "cp.async.commit_group; cp.async.wait_group 0; "
+          "ld.shared.u32 r1, [r8]; st.global.u32 [d1+8192], r1;");
+    FOUND("async-read", "read before the wait", 1, 32, SOURCE COPY "cp.async.commit_group;\n"
+          "ld.shared.u32 r1, [r8]; //A\ncp.async.wait_group 0;");
+    FOUND("async-read", "the wait leaves a group out", 1, 32, SOURCE "cp.async.cg.shared.global [r8], [d2], 16; "
+          "cp.async.commit_group;\ncp.async.ca.shared.global [r8+1024], [d2], 4; //B\n"
+          "cp.async.commit_group; cp.async.wait_group 1;\n"
+          "ld.shared.u32 r1, [r8]; ld.shared.u32 r1, [r8+1024]; //A\ncp.async.wait_all;");
+    QUIET("the older group only", 1, 32, SOURCE COPY "cp.async.commit_group; "
+          "cp.async.ca.shared.global [r8+1024], [d2], 4; cp.async.commit_group; cp.async.wait_group 1; "
+          "ld.shared.u32 r1, [r8]; cp.async.wait_all; ld.shared.u32 r1, [r8+1024];");
+    FOUND("async-read", "never committed, so not waited for", 1, 32, SOURCE COPY "cp.async.wait_group 0;\n"
+          "ld.shared.u32 r1, [r8]; //A\ncp.async.wait_all;");
+    QUIET("wait_all needs no commit", 1, 32, SOURCE COPY "cp.async.wait_all; ld.shared.u32 r1, [r8];");
+    FOUND("async-read", "another thread, a barrier, but no wait", 1, 64, SOURCE COPY "bar.sync 0; xor.b32 r7, r8, 512;\n"
+          "add.u32 r7, r0, 32; and.b32 r7, r7, 63; shl.b32 r7, r7, 4; add.u32 r7, r7, s0;\n"
+          "ld.shared.u32 r1, [r7]; //A\ncp.async.wait_all;");
+    RACE("another thread, a wait, but no barrier", 1, 64, SOURCE COPY "cp.async.wait_all;\n"
+         "add.u32 r7, r0, 32; and.b32 r7, r7, 63; shl.b32 r7, r7, 4; add.u32 r7, r7, s0;\n"
+         "ld.shared.u32 r1, [r7]; //A\n");
+    QUIET("another thread, wait and barrier", 1, 64, SOURCE COPY "cp.async.wait_all; bar.sync 0;\n"
+          "add.u32 r7, r0, 32; and.b32 r7, r7, 63; shl.b32 r7, r7, 4; add.u32 r7, r7, s0;\n"
+          "ld.shared.u32 r1, [r7];");
+    FOUND("async-unwaited", "nobody waits", 1, 32, SOURCE "cp.async.ca.shared.global [r8], [d2], 16; //A\n");
+    RACE("the source is overwritten", 1, 32, SOURCE "cp.async.ca.shared.global [r8], [d2], 16; //A\n"
+         "st.global.u32 [d2], r9; cp.async.wait_all;");
+    QUIET("the source is overwritten after the wait", 1, 32, SOURCE COPY "cp.async.wait_all; st.global.u32 [d2], r9;");
+    RACE("the destination is overwritten", 1, 32, SOURCE COPY "\nst.shared.u32 [r8+4], r9; //A\ncp.async.wait_all;");
+    RACE("the next stage lands where others still read", 1, 64, SOURCE "cp.async.ca.shared.global [r8], [d2], 16; "
+         "cp.async.wait_all; bar.sync 0; add.u32 r7, r0, 32; and.b32 r7, r7, 63; shl.b32 r7, r7, 4; add.u32 r7, r7, s0;\n"
+         "ld.shared.u32 r1, [r7]; //A\ncp.async.ca.shared.global [r8], [d2], 16; //B\ncp.async.wait_all;");
+    set_option("async", 0);
+    QUIET("switched off", 1, 32, SOURCE COPY "ld.shared.u32 r1, [r8];");
+    set_option("async", 1);
+}
+
 int main(int argc, char **argv)
 {
     sim_open(argc, argv);
@@ -280,6 +330,7 @@ int main(int argc, char **argv)
         test_barriers();
         test_global();
         test_order();
+        test_async();
     }
     set_option("threads", 0);
     return sim_close();

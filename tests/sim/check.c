@@ -22,7 +22,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static finding findings[MAX_FINDINGS];
 static unsigned finding_count, dropped;
 
-sim_options sim_option = { 1, 1, 1, 1, 1, 1, 0, 0, 300, 1, 0 };
+sim_options sim_option = { 1, 1, 1, 1, 1, 1, 0, 0, 300, 1, 0, 1, -1 };
 
 static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t launch, const char *text)
 {
@@ -177,7 +177,9 @@ SIM_EXPORT void ptxsim_set(const char *option, int value)
                     { "quiet", &sim_option.quiet },
                     { "watchdog", &sim_option.watchdog },
                     { "races", &sim_option.races },
-                    { "race-strict", &sim_option.race_strict } };
+                    { "race-strict", &sim_option.race_strict },
+                    { "async", &sim_option.async },
+                    { "seed", &sim_option.seed } };
     for (size_t k = 0; option && k < sizeof options / sizeof *options; k++)
         if (!strcmp(options[k].name, option)) *options[k].at = value;
 }

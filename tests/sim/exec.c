@@ -44,6 +44,12 @@ static uint32_t missing(sim_warp *w, const sim_path *p)
     return need & w->live & ~p->mask;
 }
 
+/* With a seed: does this path go before the one that was found first? */
+static bool other_path(sim_warp *w)
+{
+    return sim_chance(w->launch, sim_block_index(w->block), 5000 + w->index, w->picks++) & 1;
+}
+
 /* Makes the next path the running one.  False: none can run now. */
 static bool take_path(sim_warp *w, bool fair)
 {
@@ -62,6 +68,7 @@ static bool take_path(sim_warp *w, bool fair)
                                   p->mask);
             }
             if (p->state != P_RUN) continue;
+            if (best != UINT32_MAX && w->launch->seed && !fair) { if (other_path(w)) best = k; continue; }
             if (best == UINT32_MAX || (fair ? p->turn < w->paths[best].turn : p->pc < w->paths[best].pc))
                 best = k;
         }
@@ -173,6 +180,7 @@ void sim_warp_fault(sim_warp *w, int code)
 
 static void lanes_exit(sim_warp *w, uint32_t mask)
 {
+    if (SIM_UNLIKELY(sim_async_pending(w->block))) sim_async_exit(w, mask);
     w->live &= ~mask;
     if (!w->live) w->block->live_warps--;
     for (uint32_t id = 0; id < 16; id++) if (w->block->barriers[id].active) check_barrier(w->block, id);
@@ -464,6 +472,7 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
     b->shared_lo = k->shared_base;
     b->shared_hi = k->shared_base + l->shared_bytes;
     b->done = false;
+    b->rounds = 0;
     if (l->shared_bytes) {
         memset(b->shared, 0xcd, l->shared_bytes);
         memset(b->shared_shadow, 0, l->shared_bytes / 8 + 1);
@@ -496,6 +505,7 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         add_path(w, 0, w->live, P_RUN);
     }
     worker->counts.c.blocks++;
+    sim_async_block_begin(b);
     return sim_race_block_begin(b, index);
 }
 
@@ -528,17 +538,41 @@ static void stuck(sim_block *b)
     sim_warp_fault(at, SIM_ERROR_TIMEOUT);
 }
 
+/* One round over the warps: each runs for a quantum.  With a seed they start anywhere, run for long or
+ * short, and some rest for several rounds; `rest` false: nobody rests. */
+static uint32_t one_round(sim_block *b, bool rest)
+{
+    const sim_launch *l = b->launch;
+    uint32_t ran = 0, first = 0, count = b->warp_count;
+    uint64_t index = 0, round = b->rounds++;
+    bool reverse = false;
+    if (l->seed) {
+        index = sim_block_index(b);
+        first = sim_chance(l, index, 1, round);
+        reverse = first >> 31;
+        first %= count;
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t n = k + first < count ? k + first : k + first - count, quantum = QUANTUM;
+        if (reverse) n = count - 1 - n;
+        if (!b->warps[n].path_count) continue;
+        if (l->seed) {
+            if (rest && count > 1 && sim_chance(l, index, 100 + n, round >> 3) % 4 == 0) continue;
+            quantum = 1u << sim_chance(l, index, 2000 + n, round) % 13;
+        }
+        ran += warp_run(&b->warps[n], quantum);
+        if (b->warps[n].fault) break;
+    }
+    return ran;
+}
+
 /* Runs the block for a while.  True: it is done (or the launch has failed). */
 static bool block_run(sim_block *b, uint64_t slice)
 {
     sim_launch *l = b->launch;
     while (b->live_warps) {
-        uint32_t ran = 0;
-        for (uint32_t n = 0; n < b->warp_count; n++) {
-            if (!b->warps[n].path_count) continue;
-            ran += warp_run(&b->warps[n], QUANTUM);
-            if (b->warps[n].fault) return true;
-        }
+        uint32_t ran = one_round(b, true);
+        if (!ran && l->seed) ran = one_round(b, false);
         if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
         if (!ran) { stuck(b); if (b->done || atomic_load(&l->error)) return true; continue; }
         b->clock += ran;
@@ -580,6 +614,7 @@ static void worker_run(sim_worker *w, sim_launch *l)
     while (!atomic_load_explicit(&l->error, memory_order_relaxed)) {
         if (more && (at >= open || !open) && open < l->resident_limit) {
             uint64_t index = atomic_fetch_add(&l->next_block, 1);
+            if (index < l->block_count && l->seed) index = (index * l->stride + l->seed) % l->block_count;
             if (index >= l->block_count) more = false;
             else {
                 sim_block *b = fresh_block(w, open);
@@ -623,6 +658,7 @@ static void free_worker(sim_worker *w)
         free(b->warps); free(b->barrier_masks); free(b->registers); free(b->predicates); free(b->shared);
         free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch);
         sim_race_block_free(b);
+        sim_async_block_free(b);
         free(b);
     }
     free(w->blocks);
@@ -675,6 +711,20 @@ static uint32_t thread_wish(void)
     return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
 }
 
+/* A seed's order of blocks: a stride that has no factor in common with their number. */
+static void choose_order(sim_launch *l)
+{
+    const char *text = getenv("PTXSIM_SEED");
+    l->seed = sim_option.seed >= 0 ? (uint32_t)sim_option.seed : text ? (uint32_t)strtoul(text, NULL, 10) : 0;
+    if (!l->seed) return;
+    l->stride = l->block_count >> 31 ? 1 : sim_chance(l, 0, 3, 0) % l->block_count;
+    for (;; l->stride++) {
+        uint64_t a = l->stride, b = l->block_count;
+        while (b) { uint64_t r = a % b; a = b; b = r; }
+        if (a == 1) break;
+    }
+}
+
 /* The caller holds the driver's lock: one launch at a time. */
 int sim_launch_run(sim_launch *l)
 {
@@ -684,6 +734,7 @@ int sim_launch_run(sim_launch *l)
     if (threads > l->block_count) threads = (uint32_t)l->block_count;
     l->resident_limit = l->resident_limit / threads + 1;
     sim_race_launch_begin(l, threads);
+    choose_order(l);
     if (sim_option.watchdog) l->deadline_ns = sim_now_ns() + (uint64_t)sim_option.watchdog * 1000000000u;
     if (threads > 1) {
         pthread_mutex_lock(&pool.lock);

@@ -151,6 +151,18 @@ static uint32_t order_bits(const sim_statement *s, bool atomic)
            | (has(s, M_release) || has(s, M_acq_rel) ? X_RELEASE : 0);
 }
 
+/* commit_group, wait_group, wait_all */
+void sim_lower_cp_group(sim_lower *lw, const sim_statement *s)
+{
+    uint32_t n = s->form->sub == 1;
+    if (!sim_operands_between(lw, n, n)) return;
+    const sim_operand *o = &s->operands[0];
+    if (n && (o->kind != O_INT || o->value < 0)) { sim_mismatch(lw, 0, "expected a number of groups"); return; }
+    sim_ins *i = sim_emit(lw, sim_async_group, F_PLAIN);
+    i->op = s->form->sub;
+    i->imm = n ? o->value : 0;
+}
+
 void sim_lower_fence(sim_lower *lw, const sim_statement *s)
 {
     if (!sim_operands_between(lw, 0, 0)) return;

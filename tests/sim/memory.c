@@ -282,6 +282,13 @@ static uint32_t strength(const sim_ins *i)
     return (i->x & X_VOLATILE ? REC_STRONG : 0) | (i->x >> X_SCOPE_SHIFT & 3 ? REC_WIDE : 0);
 }
 
+/* Bytes of an asynchronous copy that nobody has waited for: true, and told. */
+static bool on_its_way(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
+                       uint32_t bytes, bool write)
+{
+    return r->space == SP_SHARED && sim_async_pending(w->block) && sim_async_touch(w, i, m, at, bytes, write);
+}
+
 static void strong_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
 {
     if (w->kernel->clocks && i->x & X_VOLATILE && watched(w, r)) sim_order_after(w, i, m, at, r->space);
@@ -338,7 +345,8 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
     uint32_t size = i->size, count = i->count, bytes = size * count;
     int shape = m != SIM_FULL ? 0 : contiguous(at, bytes) ? 1 : uniform(at) ? 2 : 0;
     count_request(w, at, m, bytes, r->space, false, shape);
-    if (r->shadow && sim_option.uninitialised) {
+    bool early = on_its_way(w, i, m, at, r, bytes, false);
+    if (r->shadow && sim_option.uninitialised && !early) {
         bool fine = true;
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
         else if (shape == 2) fine = sim_shadow_all(r->shadow, at[0] - r->base, bytes);
@@ -422,6 +430,7 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
         return;
     }
     count_request(w, at, m, bytes, r->space, true, shape);
+    on_its_way(w, i, m, at, r, bytes, true);
     if (watched(w, r)) {
         sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | strength(i), shape == 1);
         if (w->kernel->clocks && i->x & X_VOLATILE) sim_order_before(w, i, m, at, r->space);
@@ -561,6 +570,7 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     sim_counts *c = &w->worker->counts;
     c->c.atomics++;
     c->c.atomic_operations += sim_popcount(m);
+    on_its_way(w, i, m, at, r, bytes, true);
     if (r->shadow && sim_option.uninitialised && i->op != A_EXCH) {
         bool fine = true;
         SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
@@ -600,7 +610,7 @@ void sim_atom(sim_warp *w, const sim_ins *i, uint32_t m)
     request(w, i, m, at, (uint32_t)i->size * i->count, atomic);
 }
 
-/* --- cp.async: carried out at once ------------------------------------------------------------ */
+/* --- cp.async: see async.c ------------------------------------------------------------ */
 
 static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
 {
@@ -617,14 +627,9 @@ static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
         uint32_t n = size;
         if (i->op == 1 && sim_slot(w, i->c)[l] < n) n = sim_slot(w, i->c)[l];
         if (i->op == 2 && sim_pred(w, i->c) >> l & 1) n = 0;
-        uint64_t offset = to[l] - b->shared_lo;
-        memset(b->shared + offset, 0, size);
-        memcpy(b->shared + offset, r->host + (at[l] - r->base), n);
-        sim_shadow_set(b->shared_shadow, offset, size);
-        if (sim_option.uninitialised && n && !sim_shadow_all(r->shadow, at[l] - r->base, n)) {
-            uninitialised(w, i, 1u << l, at, r, n);
-            sim_shadow_clear(b->shared_shadow, offset, n);
-        }
+        bool written = !r->shadow || !sim_option.uninitialised || sim_shadow_all(r->shadow, at[l] - r->base, n);
+        if (!written) uninitialised(w, i, 1u << l, at, r, n);
+        sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), r->a, at[l], n, written);
     }
 }
 
@@ -645,11 +650,7 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
             empty |= 1u << l;
     }
     SIM_EACH_LANE(l, empty)
-    { /* nothing is read: the source may lie anywhere */
-        uint64_t offset = to[l] - b->shared_lo;
-        memset(b->shared + offset, 0, i->size);
-        sim_shadow_set(b->shared_shadow, offset, i->size);
-    }
+    sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), NULL, 0, 0, true); /* the source may be anywhere */
     if (m & ~empty) request(w, i, m & ~empty, at, i->size, copy_in);
 }
 
@@ -695,6 +696,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         return NULL;
     }
     at[lane] = address;
+    on_its_way(w, i, 1u << lane, at, &r, bytes, access != SIM_READ);
     if (r.shadow && access != SIM_WRITE && sim_option.uninitialised
         && !sim_shadow_all(r.shadow, address - r.base, bytes))
         uninitialised(w, i, 1u << lane, at, &r, bytes);

@@ -93,6 +93,34 @@ bool sim_race_block_begin(struct sim_block *b, uint64_t index);
 void sim_race_block_free(struct sim_block *b);
 void sim_race_shutdown(void);
 
+/* --- async.c ---------------------------------------------------------------------------------- */
+
+void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, sim_allocation *a,
+                     uint64_t address, uint32_t read, bool written);
+bool sim_async_pending(const struct sim_block *b);
+bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes, bool write);
+void sim_async_finish(sim_warp *w, uint32_t m);
+void sim_async_group(sim_warp *w, const sim_ins *i, uint32_t m);
+void sim_async_exit(sim_warp *w, uint32_t m);
+void sim_async_block_begin(struct sim_block *b);
+void sim_async_block_free(struct sim_block *b);
+
+static inline uint64_t sim_block_index(const sim_block *b)
+{
+    const uint32_t *t = b->ctaid, *n = b->launch->grid;
+    return t[0] + (uint64_t)n[0] * (t[1] + (uint64_t)n[1] * t[2]);
+}
+
+/* With a seed: the dice, the same for a block whoever runs it. */
+static inline uint32_t sim_chance(const sim_launch *l, uint64_t block, uint32_t what, uint64_t n)
+{
+    uint64_t x = (uint64_t)l->seed * UINT64_C(0x9e3779b97f4a7c15)
+                 ^ block * UINT64_C(0xbf58476d1ce4e5b9) ^ ((uint64_t)what << 40) ^ n;
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (uint32_t)(x >> 32);
+}
+
 /* check.c: a finding over two accesses; the same pair of lines of one launch is told once. */
 typedef struct sim_site { const sim_ins *ins; uint64_t block; uint32_t thread; } sim_site;
 void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, uint32_t other_line,

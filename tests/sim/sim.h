@@ -535,7 +535,7 @@ typedef struct sim_context {
 
 typedef struct sim_options {
     int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
-    int races, race_strict;
+    int races, race_strict, async, seed; /* seed: -1: PTXSIM_SEED */
 } sim_options;
 extern sim_options sim_option;
 
@@ -560,6 +560,8 @@ typedef struct sim_launch {
     uint32_t resident_limit;
     uint64_t launch_serial;
     bool races;                        /* look for them */
+    uint32_t seed;                     /* of an adversarial order; 0: blocks, warps, lowest path in turn */
+    uint64_t stride;                   /* block n of the order is n * stride + seed */
 } sim_launch;
 
 typedef enum sim_path_state { P_RUN, P_SYNC, P_BARRIER } sim_path_state;
@@ -573,6 +575,7 @@ typedef struct sim_warp {
     uint32_t cc;                       /* carry flags */
     uint32_t pc, active, live, index;
     uint32_t backward;                 /* backward branches since this path was chosen */
+    uint32_t picks;                    /* paths chosen by the seed's dice */
     bool     fault, force;
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
@@ -602,10 +605,11 @@ typedef struct sim_block {
     uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
     uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
     uint32_t warp_capacity;
-    uint64_t clock;
+    uint64_t clock, rounds;
     uint64_t configured;               /* launch_serial that filled the special slots */
     bool done;
     struct sim_race_block *race;       /* NULL until a launch looks for races */
+    struct sim_async *async;           /* copies on their way; NULL until there is one */
 } sim_block;
 
 typedef struct sim_worker {
