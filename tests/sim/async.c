@@ -147,6 +147,7 @@ static void finish(sim_warp *w, copy *c)
         sim_race_access(w, c->ins, 1u << lane, at, SP_SHARED, NULL, c->bytes, REC_WRITE | REC_ASYNC, false);
     }
     arrive(b, c);
+    sim_changed(w->launch);
     sim_shadow_set(b->shared_shadow, c->to, c->bytes);
     if (!c->written) sim_shadow_clear(b->shared_shadow, c->to, c->read);
     sim_shadow_clear(b->async->marked, c->to, c->bytes);

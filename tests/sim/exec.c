@@ -116,7 +116,9 @@ static bool lower_waits(const sim_warp *w, uint32_t pc)
 static void release_barrier(sim_block *b, uint32_t id)
 {
     sim_barrier *s = &b->barriers[id];
+    sim_barrier_complete(b, id);
     sim_race_barrier(b, id);
+    sim_changed(b->launch);
     for (uint32_t n = 0; n < b->warp_count; n++) {
         sim_warp *w = &b->warps[n];
         b->barrier_masks[id * b->warp_count + n] = 0;
@@ -153,6 +155,7 @@ static void arrive(sim_warp *w, const sim_ins *i, uint32_t mask)
     uint32_t lane = sim_lowest(mask), id = sim_slot(w, i->a)[lane] & 15,
              here = b->barrier_masks[id * b->warp_count + w->index];
     sim_barrier *s = &b->barriers[id];
+    sim_barrier_arrives(w, i, id, mask);
     if (!s->active) { s->active = true; s->all = true; s->expected = i->count ? sim_slot(w, i->b)[lane] : 0; }
     b->barrier_masks[id * b->warp_count + w->index] = here | mask;
     if (i->op) {
@@ -181,6 +184,7 @@ void sim_warp_fault(sim_warp *w, int code)
 static void lanes_exit(sim_warp *w, uint32_t mask)
 {
     if (SIM_UNLIKELY(sim_async_pending(w->block))) sim_async_exit(w, mask);
+    sim_changed(w->launch);
     w->live &= ~mask;
     if (!w->live) w->block->live_warps--;
     for (uint32_t id = 0; id < 16; id++) if (w->block->barriers[id].active) check_barrier(w->block, id);
@@ -505,6 +509,8 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         add_path(w, 0, w->live, P_RUN);
     }
     worker->counts.c.blocks++;
+    b->quiet = 0;
+    sim_changed(l);
     sim_async_block_begin(b);
     return sim_race_block_begin(b, index);
 }
@@ -521,7 +527,7 @@ static void stuck(sim_block *b)
         }
     }
     if (!at) { b->done = true; return; }
-    char waits[160];
+    char waits[160], where[400];
     size_t length = 0;
     waits[0] = 0;
     for (uint32_t id = 0; id < 16; id++) {
@@ -533,8 +539,9 @@ static void stuck(sim_block *b)
             length += (size_t)snprintf(waits + length, sizeof waits - length, "%sbarrier %u has %u threads",
                                        length ? ", " : "", id, lanes);
     }
+    sim_where_text(b, where, sizeof where);
     sim_report_at(at, &at->kernel->code[at->paths[0].pc], "deadlock", sim_lowest(at->paths[0].mask),
-                  "no thread of the block can go on: %s", waits);
+                  "no thread of the block can go on: %s; they wait at %s", waits, where);
     sim_warp_fault(at, SIM_ERROR_TIMEOUT);
 }
 
@@ -576,6 +583,8 @@ static bool block_run(sim_block *b, uint64_t slice)
         if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
         if (!ran) { stuck(b); if (b->done || atomic_load(&l->error)) return true; continue; }
         b->clock += ran;
+        if (b->clock >> 16 != (b->clock - ran) >> 16) sim_spin_watch(l);
+        if (sim_suspect(l) && sim_spins(b)) return true;
         if (l->deadline_ns && b->clock >> 16 != (b->clock - ran) >> 16 && sim_now_ns() > l->deadline_ns) {
             sim_warp *w = &b->warps[0];
             for (uint32_t n = 0; n < b->warp_count; n++) if (b->warps[n].path_count) w = &b->warps[n];
@@ -611,6 +620,8 @@ static void worker_run(sim_worker *w, sim_launch *l)
     uint32_t open = 0, at = 0;
     bool more = true;
     w->cached = NULL;
+    w->open = 0;
+    atomic_store(&l->quiet[w->index], 0);
     while (!atomic_load_explicit(&l->error, memory_order_relaxed)) {
         if (more && (at >= open || !open) && open < l->resident_limit) {
             uint64_t index = atomic_fetch_add(&l->next_block, 1);
@@ -626,15 +637,19 @@ static void worker_run(sim_worker *w, sim_launch *l)
                 at = open++;
             }
         }
+        w->open = open;
         if (!open) break;
         if (at >= open) at = 0;
-        if (block_run(w->blocks[at], BLOCK_SLICE)) {
+        if (block_run(w->blocks[at], sim_suspect(l) ? BLOCK_SLICE / 16 : BLOCK_SLICE)) {
             sim_block *b = w->blocks[at];
             w->blocks[at] = w->blocks[--open];
             w->blocks[open] = b;
             if (!open) at = 0;
+            atomic_store_explicit(&l->watch_ns, 0, memory_order_relaxed);
+            atomic_store_explicit(&l->suspect, false, memory_order_relaxed);
         } else at++;
     }
+    atomic_store(&l->quiet[w->index], UINT64_MAX);
     sim_count_merge(&w->counts);
     memset(&w->counts, 0, sizeof w->counts);
 }
@@ -735,6 +750,10 @@ int sim_launch_run(sim_launch *l)
     l->resident_limit = l->resident_limit / threads + 1;
     sim_race_launch_begin(l, threads);
     choose_order(l);
+    static atomic_ullong quiet[MAX_THREADS];
+    l->quiet = quiet;
+    l->workers = threads;
+    for (uint32_t n = 0; n < threads; n++) atomic_store(&quiet[n], UINT64_MAX);
     if (sim_option.watchdog) l->deadline_ns = sim_now_ns() + (uint64_t)sim_option.watchdog * 1000000000u;
     if (threads > 1) {
         pthread_mutex_lock(&pool.lock);

@@ -1124,6 +1124,7 @@ static void lower_function(sim_module *m, sim_function *f)
     }
     sim_find_unwritten(lw);
     sim_race_prepare(lw->k);
+    sim_barriers_prepare(lw->k);
     m->lowering = NULL;
     k->magic = 0x4b524e4c;
 }

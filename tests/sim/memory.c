@@ -294,6 +294,23 @@ static void strong_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64
     if (w->kernel->clocks && i->x & X_VOLATILE && watched(w, r)) sim_order_after(w, i, m, at, r->space);
 }
 
+/* While a launch is suspected of spinning for ever: do these accesses change anything? */
+static bool hold(const sim_warp *w, const region *r, uint32_t m, const uint64_t *at, uint32_t bytes,
+                 uint8_t held[SIM_LANES][32])
+{
+    if (!sim_suspect(w->launch)) return false;
+    SIM_EACH_LANE(l, m) memcpy(held[l], r->host + (at[l] - r->base), bytes);
+    return true;
+}
+
+static void compare(const sim_warp *w, const region *r, uint32_t m, const uint64_t *at, uint32_t bytes,
+                    uint8_t held[SIM_LANES][32])
+{
+    bool same = true;
+    SIM_EACH_LANE(l, m) same &= !memcmp(held[l], r->host + (at[l] - r->base), bytes);
+    if (!same) sim_changed(w->launch);
+}
+
 /* --- loads ------------------------------------------------------------------------------------ */
 
 static bool shadow_full(const uint8_t *shadow, uint64_t offset, uint64_t bytes)
@@ -431,6 +448,8 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
     }
     count_request(w, at, m, bytes, r->space, true, shape);
     on_its_way(w, i, m, at, r, bytes, true);
+    uint8_t held[SIM_LANES][32];
+    bool suspect = hold(w, r, m, at, bytes, held);
     if (watched(w, r)) {
         sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | strength(i), shape == 1);
         if (w->kernel->clocks && i->x & X_VOLATILE) sim_order_before(w, i, m, at, r->space);
@@ -461,6 +480,7 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
             }
         }
     }
+    if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
     if (!r->shadow) return;
     if (shape == 1) {
         uint64_t offset = at[0] - r->base, total = (uint64_t)bytes * SIM_LANES;
@@ -571,6 +591,8 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     c->c.atomics++;
     c->c.atomic_operations += sim_popcount(m);
     on_its_way(w, i, m, at, r, bytes, true);
+    uint8_t held[SIM_LANES][32];
+    bool suspect = hold(w, r, m, at, bytes, held);
     if (r->shadow && sim_option.uninitialised && i->op != A_EXCH) {
         bool fine = true;
         SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
@@ -600,6 +622,7 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         }
         written(r, at[l] - r->base, bytes);
     }
+    if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
     strong_after(w, i, m, at, r);
 }
 
@@ -697,6 +720,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     }
     at[lane] = address;
     on_its_way(w, i, 1u << lane, at, &r, bytes, access != SIM_READ);
+    if (access != SIM_READ) sim_changed(w->launch);
     if (r.shadow && access != SIM_WRITE && sim_option.uninitialised
         && !sim_shadow_all(r.shadow, address - r.base, bytes))
         uninitialised(w, i, 1u << lane, at, &r, bytes);

@@ -121,6 +121,18 @@ static inline uint32_t sim_chance(const sim_launch *l, uint64_t block, uint32_t 
     return (uint32_t)(x >> 32);
 }
 
+/* --- barriers.c ------------------------------------------------------------------------------- */
+
+void sim_barriers_prepare(sim_kernel *k);
+void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t mask);
+void sim_barrier_complete(struct sim_block *b, uint32_t id);
+void sim_where_text(const struct sim_block *b, char *out, size_t cap);
+void sim_spin_watch(sim_launch *l);
+bool sim_spins(struct sim_block *b);
+static inline bool sim_suspect(const sim_launch *l)
+{ return SIM_UNLIKELY(atomic_load_explicit(&l->suspect, memory_order_relaxed)); }
+static inline void sim_changed(sim_launch *l) { if (sim_suspect(l)) atomic_fetch_add(&l->changes, 1); }
+
 /* check.c: a finding over two accesses; the same pair of lines of one launch is told once. */
 typedef struct sim_site { const sim_ins *ins; uint64_t block; uint32_t thread; } sim_site;
 void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, uint32_t other_line,

@@ -562,6 +562,11 @@ typedef struct sim_launch {
     bool races;                        /* look for them */
     uint32_t seed;                     /* of an adversarial order; 0: blocks, warps, lowest path in turn */
     uint64_t stride;                   /* block n of the order is n * stride + seed */
+    atomic_ullong watch_ns;            /* when it becomes suspect of spinning for ever; 0: not set */
+    atomic_bool suspect;
+    atomic_ullong changes;             /* of memory, while it is suspect */
+    atomic_ullong *quiet;              /* by worker: `changes` + 1 since which all its blocks repeat */
+    uint32_t workers;
 } sim_launch;
 
 typedef enum sim_path_state { P_RUN, P_SYNC, P_BARRIER } sim_path_state;
@@ -576,6 +581,10 @@ typedef struct sim_warp {
     uint32_t pc, active, live, index;
     uint32_t backward;                 /* backward branches since this path was chosen */
     uint32_t picks;                    /* paths chosen by the seed's dice */
+    uint64_t passed;                   /* barriers that the warp has come to, by number mod 64 */
+    uint64_t spin_state, spin_changes; /* barriers.c: an earlier state, and when */
+    uint32_t spin_age, spin_limit;
+    bool     spin_repeats;
     bool     fault, force;
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
@@ -590,6 +599,7 @@ typedef struct sim_barrier {
     uint32_t expected;
     uint32_t arrived_warps;
     bool active, reduces;
+    const sim_ins *first;              /* where it was first reached */
     uint32_t popc;
     bool all, any;
 } sim_barrier;
@@ -605,7 +615,7 @@ typedef struct sim_block {
     uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
     uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
     uint32_t warp_capacity;
-    uint64_t clock, rounds;
+    uint64_t clock, rounds, quiet;
     uint64_t configured;               /* launch_serial that filled the special slots */
     bool done;
     struct sim_race_block *race;       /* NULL until a launch looks for races */
@@ -616,7 +626,7 @@ typedef struct sim_worker {
     uint32_t *scratch;                 /* 32 x 16 bytes: where masked operations write first */
     sim_counts counts;
     sim_allocation *cached;            /* the allocation of the last global access */
-    sim_block **blocks; uint32_t block_capacity;
+    sim_block **blocks; uint32_t block_capacity, open;
     uint32_t index;
 } sim_worker;
 
