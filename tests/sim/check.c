@@ -126,6 +126,21 @@ void sim_report_host(const char *kind, const char *format, ...)
     keep(kind, 0, 0, 0, text);
 }
 
+void sim_host_read(uint64_t address, uint64_t size)
+{
+    const sim_allocation *a = sim_option.uninitialised ? sim_memory_find(address) : NULL;
+    if (!a || !a->shadow || address - a->base > a->size - size) return;
+    uint64_t first = address - a->base, end = first + size, count = 0;
+    char where[200];
+    if (sim_shadow_all(a->shadow, first, size)) return;
+    while (a->shadow[first >> 3] >> (first & 7) & 1) first++;
+    for (uint64_t k = first; k < end; k++) count += !(a->shadow[k >> 3] >> (k & 7) & 1);
+    sim_memory_describe(a->base + first, 1, where, sizeof where);
+    sim_report_host("uninitialised-read", "a copy to the host of %llu bytes from 0x%llx takes %llu bytes that were "
+                    "never written; the first is %s", (unsigned long long)size, (unsigned long long)address,
+                    (unsigned long long)count, where);
+}
+
 SIM_EXPORT size_t ptxsim_report(char *buf, size_t cap)
 {
     size_t total = 0;

@@ -272,9 +272,11 @@ static void count_request(sim_warp *w, const uint64_t *at, uint32_t m, uint32_t 
 }
 
 /* Other threads may access the same bytes.  Flags: REC_WRITE, REC_ATOMIC, REC_ASYNC; the rest is in i->x. */
-static inline bool watched(const sim_warp *w, const region *r)
+static inline bool racing(const sim_warp *w, const region *r)
 {
-    return w->launch->races && r->space <= SP_SHARED && !(r->a && r->a->kind == MEM_CONST);
+    if (!w->launch->races || r->space > SP_SHARED) return false;
+    if (r->space == SP_SHARED) return r->host == w->block->shared; /* another block's: not looked at */
+    return r->a && r->a->kind != MEM_CONST;
 }
 
 static uint32_t strength(const sim_ins *i)
@@ -286,12 +288,13 @@ static uint32_t strength(const sim_ins *i)
 static bool on_its_way(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
                        uint32_t bytes, bool write)
 {
-    return r->space == SP_SHARED && sim_async_pending(w->block) && sim_async_touch(w, i, m, at, bytes, write);
+    return r->space == SP_SHARED && r->host == w->block->shared && sim_async_pending(w->block)
+           && sim_async_touch(w, i, m, at, bytes, write);
 }
 
 static void strong_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
 {
-    if (w->kernel->clocks && i->x & X_VOLATILE && watched(w, r)) sim_order_after(w, i, m, at, r->space);
+    if (w->kernel->clocks && i->x & X_VOLATILE && racing(w, r)) sim_order_after(w, i, m, at, r->space);
 }
 
 /* While a launch is suspected of spinning for ever: do these accesses change anything? */
@@ -370,7 +373,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
         else SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
         if (SIM_UNLIKELY(!fine)) uninitialised(w, i, m, at, r, bytes);
     }
-    if (watched(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->space, r->a, bytes, strength(i),
+    if (racing(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->space, r->a, bytes, strength(i),
                                         shape == 1);
     for (uint32_t k = 0; k < count; k++) {
         if (list[k] == UINT32_MAX) continue;
@@ -450,7 +453,7 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
     on_its_way(w, i, m, at, r, bytes, true);
     uint8_t held[SIM_LANES][32];
     bool suspect = hold(w, r, m, at, bytes, held);
-    if (watched(w, r)) {
+    if (racing(w, r)) {
         sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | strength(i), shape == 1);
         if (w->kernel->clocks && i->x & X_VOLATILE) sim_order_before(w, i, m, at, r->space);
     }
@@ -598,7 +601,7 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
         if (!fine) uninitialised(w, i, m, at, r, bytes);
     }
-    if (watched(w, r)) {
+    if (racing(w, r)) {
         sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | REC_ATOMIC | strength(i),
                         false);
         if (w->kernel->clocks) sim_order_before(w, i, m, at, r->space);
@@ -633,7 +636,7 @@ void sim_atom(sim_warp *w, const sim_ins *i, uint32_t m)
     request(w, i, m, at, (uint32_t)i->size * i->count, atomic);
 }
 
-/* --- cp.async: see async.c ------------------------------------------------------------ */
+/* --- cp.async: see cp_async.c ------------------------------------------------------------ */
 
 static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
 {
@@ -725,7 +728,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         && !sim_shadow_all(r.shadow, address - r.base, bytes))
         uninitialised(w, i, 1u << lane, at, &r, bytes);
     if (r.shadow && access != SIM_READ) sim_shadow_set(r.shadow, address - r.base, bytes);
-    if (watched(w, &r))
+    if (racing(w, &r))
         sim_race_access(w, i, 1u << lane, at, r.space, r.a, bytes, access == SIM_READ ? 0 : REC_WRITE,
                         false);
     return r.host + (address - r.base);

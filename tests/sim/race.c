@@ -4,7 +4,7 @@
  * then of 2 or 1. A cell keeps its last write and up to two reads since (of different blocks, else of
  * different warps, else of different lanes: with barriers and warp syncs alone two are as good as all). An
  * entry is a number of the page's list of records (instruction, block, warp, era) and a lane. Two accesses
- * race when neither is known to the thread of the other (order.c), one is a write, and they are not both
+ * race when neither is known to the thread of the other (clocks.c), one is a write, and they are not both
  * strong at a scope that holds both threads.
  *
  * Not reported: two plain writes of the same value ("race-strict" reports them), and a load that only

@@ -1,4 +1,4 @@
-/* race.h - happens-before: who knows of whose accesses (order.c), what was accessed by whom (race.c).
+/* race.h - happens-before: who knows of whose accesses (clocks.c), what was accessed by whom (race.c).
  *
  * Time is counted in eras. A block has one counter; a warp stamps its accesses with the era at which it
  * last published something (a barrier, a warp sync, a release, a fence), so what a thread publishes is
@@ -27,7 +27,7 @@ typedef struct sim_record {            /* one instruction of a warp at one era: 
 } sim_record;
 enum { REC_STRONG = 1, REC_WRITE = 2, REC_ATOMIC = 4, REC_WIDE = 8, REC_ASYNC = 16 };
 
-/* --- order.c ---------------------------------------------------------------------------------- */
+/* --- clocks.c ---------------------------------------------------------------------------------- */
 
 typedef struct sim_clock_vector sim_clock_vector;   /* immutable, counted */
 
@@ -93,7 +93,7 @@ bool sim_race_block_begin(struct sim_block *b, uint64_t index);
 void sim_race_block_free(struct sim_block *b);
 void sim_race_shutdown(void);
 
-/* --- async.c ---------------------------------------------------------------------------------- */
+/* --- cp_async.c ---------------------------------------------------------------------------------- */
 
 void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, sim_allocation *a,
                      uint64_t address, uint32_t read, bool written);

@@ -10,7 +10,7 @@
  *   scalar.c     compiles lanes.def per CPU level     device.c     chips
  *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
  *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking
- *   race.c       races: the shadow of accesses        order.c      who knows of whose accesses          */
+ *   race.c       races: the shadow of accesses        clocks.c      who knows of whose accesses          */
 #ifndef SIM_H
 #define SIM_H
 
@@ -705,6 +705,7 @@ enum { A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
 void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lane, const char *format, ...)
     SIM_PRINTF(5, 6);
 void sim_report_host(const char *kind, const char *format, ...) SIM_PRINTF(2, 3);
+void sim_host_read(uint64_t address, uint64_t size);          /* the host reads device memory: was it written? */
 
 void sim_count_merge(const sim_counts *c);
 extern pthread_mutex_t sim_count_lock;

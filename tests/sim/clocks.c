@@ -1,4 +1,4 @@
-/* order.c - who knows of whose accesses: barriers, warp syncs, fences, acquire and release (race.h says how
+/* clocks.c - who knows of whose accesses: barriers, warp syncs, fences, acquire and release (race.h says how
  * the layers go).
  *
  * Strong accesses (atomics, volatile, relaxed and stronger) publish to and take from the location that they

@@ -1,4 +1,4 @@
-/* async.c - cp.async: the bytes arrive when the thread waits for them, or with a seed perhaps at once.
+/* cp_async.c - cp.async: the bytes arrive when the thread waits for them, or with a seed perhaps at once.
  *
  * A copy waits in the block's list with what the source held when it was issued; its destination is marked
  * byte by byte. Whoever touches a marked byte is told (`async-read`, or `race` for a write); a source that
