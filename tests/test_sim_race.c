@@ -321,6 +321,268 @@ static void test_async(void)
     set_option("async", 1);
 }
 
+/* --- barriers met wrongly ----------------------------------------------------------------------- */
+
+static void expect_end(int at, const char *name, unsigned grid, unsigned block, const char *body)
+{
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    expect_at(at, name, grid, block, "deadlock", 702, body);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    double seconds = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) * 1e-9;
+    check_at(__FILE__, at, seconds < 20, "%s: %.1f s until it was told", name, seconds);
+}
+#define ENDLESS(name, grid, block, body) expect_end(__LINE__, name, grid, block, body)
+
+static void test_barrier_faults(void)
+{
+    FOUND("barrier-count", "two counts at one barrier", 1, 96,
+          "shr.u32 r5, r0, 5; setp.eq.u32 p0, r5, 1; @p0 bra A;\nbar.sync 1, 96; //B\nbra E;\nA:\nbar.sync 1, 64; //A\nE:");
+    QUIET("one says all, the other the number of all", 1, 64,
+          "setp.lt.u32 p0, r0, 32; @p0 bra A;\nbar.sync 1;bra E;\nA:\nbar.sync 1, 64;\nE:");
+    FOUND("barrier-count", "a count that is no multiple of 32", 1, 64, "mov.u32 r5, 40;\nbar.sync 1, r5; //A\n");
+    QUIET("a count in a register", 1, 64, "mov.u32 r5, 64;\nbar.sync 1, r5;");
+    expect_at(__LINE__, "a count beyond the block", 1, 64, "barrier-count", 702, "bar.sync 1, 96; //A\n");
+    FOUND("barrier-count", "a warp arrives twice", 1, 96,
+          "setp.ge.u32 p0, r0, 32; @p0 bra W;\nbar.arrive 1, 96; \nbar.arrive 1, 96; //A\nbra E;\nW: bar.sync 1, 96;\nE:");
+    QUIET("a warp arrives at two barriers", 1, 96,
+          "setp.ge.u32 p0, r0, 32; @p0 bra W;\nbar.arrive 1, 96; \nbar.arrive 2, 96; bra E;\nW: bar.sync 1, 96; "
+          "bar.sync 2, 96;\nE:");
+    FOUND("barrier-mix", "red and sync at one barrier", 1, 64,
+          "setp.ge.u32 p0, r0, 32; @p0 bra W;\nbar.sync 1, 64; //A\nbra E;\nW:\nbar.red.popc.u32 r1, 1, 64, p0; //B\nE:");
+    FOUND("barrier-exit", "a warp goes around a barrier to where the others come", 1, 64,
+          "setp.lt.u32 p0, r0, 32; @!p0 bra L;\nbar.sync 0; //A\nL: st.global.u32 [d1], r0;");
+    FOUND("barrier-exit", "a barrier under a guard", 1, 64,
+          "setp.lt.u32 p0, r0, 32;\n@p0 bar.sync 0; //A\nst.global.u32 [d1], r0;");
+    QUIET("a warp that has nothing to do leaves", 1, 64,
+          "setp.ge.u32 p0, r0, 32; @p0 bra E; st.shared.u32 [s2], r0; bar.sync 0; ld.shared.u32 r1, [s0]; "
+          "st.global.u32 [d1], r1; E:");
+    QUIET("the same by ret", 1, 64,
+          "setp.ge.u32 p0, r0, 32; @p0 ret; st.shared.u32 [s2], r0; bar.sync 0; ld.shared.u32 r1, [s0]; "
+          "st.global.u32 [d1], r1; E:");
+    QUIET("all warps come", 1, 64, "setp.lt.u32 p0, r0, 99; @!p0 bra L; bar.sync 0; L: st.global.u32 [d1], r0;");
+    set_option("barriers", 0);
+    QUIET("switched off", 1, 64, "setp.lt.u32 p0, r0, 32; @!p0 bra L; bar.sync 0; L: st.global.u32 [d1], r0;");
+    set_option("barriers", 1);
+    ENDLESS("two barriers that wait for each other", 1, 64,
+            "setp.lt.u32 p0, r0, 32; @p0 bra L;\nbar.sync 1; //A\nbra E;\nL:\nbar.sync 2; //B\nE:");
+}
+
+static void test_endless(void)
+{
+    ENDLESS("a flag that nobody sets", 1, 32, "L:\nld.volatile.global.u32 r1, [d8]; //A\nsetp.eq.u32 p0, r1, 0; @p0 bra L;");
+    ENDLESS("all blocks wait", 6, 64,
+            "L:\natom.global.or.b32 r1, [d8], 0; //A\nsetp.eq.u32 p0, r1, 0; @p0 bra L; st.global.u32 [d1], r0;");
+    ENDLESS("a lock that is never given back", 4, 1,
+            "L:\natom.global.cas.b32 r1, [d8], 0, 1; //A\nsetp.ne.u32 p0, r1, 0; @p0 bra L;");
+    ENDLESS("some wait at a barrier for one that spins", 1, 64,
+            "setp.ne.u32 p1, r0, 0; @p1 bra W; st.volatile.shared.u32 [s0], 0;\nL:\nld.volatile.shared.u32 r1, [s0]; //A\n"
+            "setp.ne.u32 p0, r1, 7; @p0 bra L; W: bar.sync 0;");
+    QUIET("a flag that is set late", 2, 1,
+          "setp.ne.u32 p1, r30, 0; @p1 bra W; mov.u32 r5, 0;\n"
+          "C: mad.lo.u32 r6, r5, 3, 1; add.u32 r5, r5, 1; setp.lt.u32 p0, r5, 12000000; @p0 bra C;\n"
+          "st.release.gpu.global.u32 [d8], 1; bra E;\n"
+          "W: ld.acquire.gpu.global.u32 r1, [d8]; setp.eq.u32 p0, r1, 0; @p0 bra W;\nE:");
+    QUIET("long work without memory", 2, 64,
+          "mov.u32 r5, 0;\nC: mad.lo.u32 r6, r5, 3, 1; add.u32 r5, r5, 1; setp.lt.u32 p0, r5, 4000000; @p0 bra C;\n"
+          "st.global.u32 [d0+8], r6;");
+}
+
+/* --- adversarial order -------------------------------------------------------------------------- */
+
+static uint32_t digest(void)
+{
+    uint32_t h = 1;
+    for (unsigned k = 0; k < sizeof result / 4; k++) h = h * 16777619u ^ result[k];
+    return h;
+}
+
+/* How many different results seeds 0..15 give, each with 1 and with 3 threads. */
+static unsigned outcomes(const char *name, unsigned grid, unsigned block, const char *body)
+{
+    uint32_t seen[64];
+    unsigned n = 0;
+    for (int seed = 0; seed < 16; seed++) {
+        uint32_t first = 0;
+        for (int threads = 1; threads <= 3; threads += 2) {
+            set_option("seed", seed);
+            set_option("threads", threads);
+            program(body, grid, block);
+            CHECK(result_code == 0, "%s, seed %d: %d", name, seed, result_code);
+            uint32_t h = digest();
+            if (threads == 1) first = h;
+            else CHECK(h == first, "%s: seed %d gives other results with more threads", name, seed);
+            unsigned k = 0;
+            while (k < n && seen[k] != h) k++;
+            if (k == n) seen[n++] = h;
+        }
+    }
+    set_option("seed", -1);
+    set_option("threads", 0);
+    return n;
+}
+
+static void test_seeds(void)
+{
+    static const char exchange[] =
+        "mad.lo.u32 r1, r30, 96, r0; mul.wide.u32 d2, r1, 4; add.u64 d2, d2, d0; mov.u32 r2, 0; "
+        "st.shared.u32 [s2], r2; bar.sync 0; st.shared.u32 [s2], r1; %s add.u32 r3, r0, 32; rem.u32 r3, r3, 96; "
+        "shl.b32 r3, r3, 2; add.u32 r3, r3, s0; ld.shared.u32 r4, [r3]; st.global.u32 [d2], r4;";
+    char body[1000];
+    set_option("races", 0);
+    snprintf(body, sizeof body, exchange, "bar.sync 0;");
+    SAME(outcomes("with a barrier", 7, 96, body), 1);
+    snprintf(body, sizeof body, exchange, "");
+    CHECK(outcomes("without a barrier", 7, 96, body) > 1, "no seed shows the missing barrier");
+    /* which path of a warp goes first */
+    CHECK(outcomes("two paths", 1, 32,
+                   "setp.lt.u32 p0, r0, 16; @p0 bra A; mov.u32 r1, 1; st.volatile.shared.u32 [s0], r1; bra E;\n"
+                   "A: mov.u32 r1, 2; st.volatile.shared.u32 [s0], r1;\nE: bar.warp.sync -1; "
+                   "ld.volatile.shared.u32 r2, [s0]; st.global.u32 [d1], r2;") > 1,
+          "one path always comes first");
+    /* early and late copies */
+    set_option("async", 0);
+    set_option("uninitialised", 0);
+    CHECK(outcomes("a copy", 1, 32, SOURCE "st.shared.u32 [r8], r9; cp.async.ca.shared.global [r8], [d2], 16; "
+                   "ld.shared.u32 r1, [r8]; cp.async.wait_all; st.global.u32 [d1+8192], r1;") > 1,
+          "copies are always late");
+    set_option("async", 1);
+    set_option("uninitialised", 1);
+    set_option("races", 1);
+    /* blocks in another order */
+    CHECK(outcomes("tickets", 40, 1, "mov.u32 r1, 0; @p7 mov.u32 r1, 1; mul.wide.u32 d2, r30, 4; add.u64 d2, d2, d0; "
+                   "st.global.u32 [d2], r30;") == 1, "private words depend on order");
+    for (int seed = 1; seed < 4; seed++) {
+        set_option("seed", seed);
+        test_shared();
+        test_barriers();
+        test_global();
+        test_order();
+        test_async();
+    }
+    set_option("seed", -1);
+}
+
+/* --- the reference kernels' faults, small ------------------------------------------------------- */
+
+/* 002: rms_inv goes into the place of x[0], while other warps still read the row. */
+static void test_seed_002(void)
+{
+    static const char rms[] =
+        "add.u32 r1, r0, 1; cvt.rn.f32.u32 f0, r1; st.shared.f32 [s2], f0; bar.sync 0;\n"
+        "mov.f32 f1, 0f00000000; mov.u32 r2, 0;\nL: shl.b32 r3, r2, 2; add.u32 r3, r3, s0;\n"
+        "ld.shared.f32 f2, [r3]; //A\nfma.rn.f32 f1, f2, f2, f1; add.u32 r2, r2, 1; setp.lt.u32 p0, r2, 64; @p0 bra L;\n"
+        "setp.eq.u32 p1, r0, 0; rsqrt.approx.f32 f3, f1;\n%s\n@p1 st.shared.f32 [s0+%d], f3; //B\nbar.sync 0; "
+        "ld.shared.f32 f4, [s0+%d]; ld.shared.f32 f5, [s2]; mul.f32 f6, f5, f4; st.global.f32 [d1], f6;";
+    char body[2000];
+    float first;
+    snprintf(body, sizeof body, rms, "", 0, 0);
+    RACE("002: rms_inv over x[0]", 1, 64, body);
+    memcpy(&first, result, 4);
+    CHECK(first < 1e-3f, "002 keeps x[0]: %g", first);        /* rms_inv squared: x[0] is lost */
+    snprintf(body, sizeof body, rms, "bar.sync 0;", 0, 0);
+    QUIET("002 with a barrier only: silent, and x[0] is still lost", 1, 64, body);
+    memcpy(&first, result, 4);
+    CHECK(first < 1e-3f, "%g", first);
+    snprintf(body, sizeof body, rms, "", 256, 256);
+    QUIET("002 with a place of its own", 1, 64, body);
+    memcpy(&first, result, 4);
+    CHECK(fabs(first - 1 / sqrt(89440.0)) < 1e-6, "%g", first);
+}
+
+/* 004: each warp takes its own sum for the block's; what the division leaves over is not written. */
+#define WARP_SUM(r) \
+    "shfl.sync.bfly.b32 r2, " r ", 16, 31, -1; add.u32 " r ", " r ", r2; shfl.sync.bfly.b32 r2, " r \
+    ", 8, 31, -1; add.u32 " r ", " r ", r2; shfl.sync.bfly.b32 r2, " r ", 4, 31, -1; add.u32 " r ", " r \
+    ", r2; shfl.sync.bfly.b32 r2, " r ", 2, 31, -1; add.u32 " r ", " r ", r2; shfl.sync.bfly.b32 r2, " r \
+    ", 1, 31, -1; add.u32 " r ", " r ", r2;\n"
+
+static void test_seed_004(void)
+{
+    static const char shared_sum[] =
+        "mad.lo.u32 r1, r0, r0, 1;" WARP_SUM("r1") "and.b32 r3, r0, 31; shr.u32 r4, r0, 5; shl.b32 r4, r4, 2; "
+        "add.u32 r4, r4, s0; setp.eq.u32 p0, r3, 0;\n";
+    char body[3000];
+    /* 64 threads: the sum of t * t + 1 is 85408; of the first warp alone 10448 */
+    snprintf(body, sizeof body, "%sbar.sync 1; st.global.u32 [d1], r1;", shared_sum);
+    QUIET("004: the warp's sum, as the reference has it", 1, 64, body);
+    SAME(result[0], 10448);
+    CHECK(result[0] != result[63], "every warp has its own sum");
+    snprintf(body, sizeof body, "%s@p0 st.shared.u32 [s0], r1; //A\nbar.sync 1; ld.shared.u32 r1, [s0]; "
+             "st.global.u32 [d1], r1;", shared_sum);
+    RACE("004: all warps put their sum into one place", 1, 64, body);
+    snprintf(body, sizeof body, "%s@p0 st.shared.u32 [r4], r1;\nbar.sync 1; ld.shared.u32 r1, [s0]; "
+             "ld.shared.u32 r5, [s0+4]; add.u32 r1, r1, r5; st.global.u32 [d1], r1;", shared_sum);
+    QUIET("004: the sums of the warps are added", 1, 64, body);
+    SAME(result[0], 85408);
+    SAME(result[63], 85408);
+    /* 100 elements over 32 threads: 100 / 32 each */
+    for (int whole = 0; whole < 2; whole++) {
+        static const char tail[] = HEAD
+            ".visible .entry k(.param .u64 out) {\n" REGS "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x; mov.u32 r1, r0;\n"
+            "L: mul.wide.u32 d1, r1, 4; add.u64 d1, d1, d0; st.global.u32 [d1], r1; add.u32 r1, r1, 32; "
+            "setp.lt.u32 p0, r1, %d; @p0 bra L; ret; }";
+        static char ptx[2000];
+        uint32_t out[100];
+        snprintf(ptx, sizeof ptx, tail, whole ? 100 : 100 / 32 * 32);
+        report_clear();
+        handle m = load(ptx), f = function(m, "k");
+        dptr d = alloc(400 + 128);
+        void *params[] = { &d };
+        SAME(run(f, 1, 32, 0, params), 0);
+        SAME(cuMemcpyDtoH_v2_(out, d, 400), 0);
+        findings();
+        if (whole) CHECK(!*found, "004 with its tail: %s", found);
+        else CHECK(strstr(found, "uninitialised-read") && strstr(found, "takes 16 bytes") &&
+                       strstr(found, "byte 384 of the 528-byte allocation"),
+                   "004, the tail: %s", found);
+        cuMemFree_v2_(d);
+        cuModuleUnload_(m);
+        report_clear();
+    }
+}
+
+/* 000: the path of an empty chunk uses a register that only the other path defines. */
+static void test_seed_000(void)
+{
+    FOUND("uninitialised-register", "000: defined on one path", 2, 1,
+          "setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\nN: mov.u32 r1, 1;\nS:\n"
+          "setp.eq.u32 p0, r30, 1; selp.u64 d6, d5, d0, p0; //A\nst.global.u32 [d6], r30;");
+    QUIET("000: defined on both", 2, 1,
+          "mov.u64 d5, d0; setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\n"
+          "N: mov.u32 r1, 1;\nS: st.global.u32 [d5], r30;");
+}
+
+/* 001: 32 of a tile's outputs are stored; addresses that assume shared memory to begin at 0. */
+static void test_seed_001(void)
+{
+    for (int whole = 0; whole < 2; whole++) {
+        static const char tile[] = HEAD
+            ".visible .entry k(.param .u64 out) {\n" REGS "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x; mov.u32 r1, r0;\n"
+            "L: mul.wide.u32 d1, r1, 4; add.u64 d1, d1, d0; st.global.u32 [d1], r1; add.u32 r1, r1, 32; "
+            "setp.lt.u32 p0, r1, %d; @p0 bra L; ret; }";
+        static char ptx[2000];
+        static uint32_t out[16 * 64];
+        snprintf(ptx, sizeof ptx, tile, whole ? 16 * 64 : 32);
+        report_clear();
+        handle m = load(ptx), f = function(m, "k");
+        dptr d = alloc(sizeof out);
+        void *params[] = { &d };
+        SAME(run(f, 1, 32, 0, params), 0);
+        SAME(cuMemcpyDtoH_v2_(out, d, sizeof out), 0);
+        findings();
+        if (whole) CHECK(!*found, "001 with all outputs: %s", found);
+        else CHECK(strstr(found, "uninitialised-read") && strstr(found, "takes 3968 bytes"), "001: %s", found);
+        cuMemFree_v2_(d);
+        cuModuleUnload_(m);
+        report_clear();
+    }
+    /* sm_90: the first symbol lies at 0x400 */
+    expect_at(__LINE__, "001: stores at raw offset 0", 1, 32, "out-of-bounds", 700,
+              "st.shared.u32 [s1], r0; //A\n");
+    QUIET("001: relative to the symbol", 1, 32, "st.shared.u32 [s2], r0;");
+}
+
 int main(int argc, char **argv)
 {
     sim_open(argc, argv);
@@ -331,7 +593,14 @@ int main(int argc, char **argv)
         test_global();
         test_order();
         test_async();
+        test_barrier_faults();
+        test_endless();
     }
     set_option("threads", 0);
+    test_seeds();
+    test_seed_000();
+    test_seed_001();
+    test_seed_002();
+    test_seed_004();
     return sim_close();
 }

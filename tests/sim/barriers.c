@@ -31,7 +31,7 @@ static void flood(const sim_kernel *k, uint32_t start, uint32_t around, uint8_t 
     seen[start] |= bit;
     while (depth) {
         uint32_t pc = stack[--depth], n;
-        if (pc == around) continue;
+        if (pc == around && !k->code[pc].guard) continue;
         n = followers(k, pc, next);
         while (n--) if (!(seen[next[n]] & bit)) { seen[next[n]] |= bit; stack[depth++] = next[n]; }
     }
@@ -121,6 +121,18 @@ void sim_barrier_complete(sim_block *b, uint32_t id)
                       missed == 1 ? "" : "s", which);
 }
 
+/* The instruction that a path of a spinning warp waits with: the next one that touches memory. */
+static const sim_ins *awaited(const sim_kernel *k, uint32_t pc)
+{
+    const sim_ins *here = &k->code[pc];
+    for (uint32_t n = 0; n < 64 && pc < k->code_count; n++) {
+        const sim_ins *i = &k->code[pc];
+        if (i->cls == C_MEMORY || i->flow == F_BARRIER) return i;
+        pc = i->flow == F_BRANCH && i->imm >= 0 && i->imm <= (int64_t)pc ? (uint32_t)i->imm : pc + 1;
+    }
+    return here;
+}
+
 /* "line 12 (3 warps), line 40 (1 warp)": where the warps of a block are. */
 void sim_where_text(const sim_block *b, char *out, size_t cap)
 {
@@ -129,7 +141,7 @@ void sim_where_text(const sim_block *b, char *out, size_t cap)
     *out = 0;
     for (uint32_t x = 0; x < b->warp_count; x++)
         for (uint32_t k = 0; k < b->warps[x].path_count; k++) {
-            uint32_t line = b->launch->kernel->code[b->warps[x].paths[k].pc].line, at = 0;
+            uint32_t line = awaited(b->launch->kernel, b->warps[x].paths[k].pc)->line, at = 0;
             while (at < n && lines[at] != line) at++;
             if (at == n && n == 12) continue;
             if (at == n) { lines[n] = line; warps[n++] = 0; }
@@ -225,7 +237,7 @@ bool sim_spins(sim_block *b)
     sim_where_text(b, where, sizeof where);
     sim_warp *at = &b->warps[0];
     for (uint32_t n = b->warp_count; n-- > 0;) if (b->warps[n].path_count) at = &b->warps[n];
-    sim_report_at(at, &at->kernel->code[at->paths[0].pc], "deadlock", sim_lowest(at->paths[0].mask),
+    sim_report_at(at, awaited(at->kernel, at->paths[0].pc), "deadlock", sim_lowest(at->paths[0].mask),
                   "all threads that are left wait for memory that nobody changes, or for them: %s", where);
     return true;
 }
