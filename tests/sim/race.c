@@ -402,15 +402,25 @@ static inline void write_cell(access *c, page *p, uint32_t *cell, uint32_t lane,
 
 enum { ALL_NONE, ALL_KNOWN, ALL_UNKNOWN, ALL_CROSS, ALL_MIXED };
 
-/* What 32 cells in a row have in common; `first` is the lane of the first, 1 << step cells have a lane. */
-static int common(access *c, const page *p, const uint32_t *cells, uint32_t first, uint32_t step,
-                  uint32_t *record_index)
+typedef struct row { uint32_t *cells, n, first, step; } row;  /* n cells, of lanes from `first` on, 1 << step each */
+
+/* What the cells of a row, or their reads, have in common. */
+static int common(access *c, const page *p, const row *x, uint32_t part, uint32_t *record_index)
 {
+    const uint32_t *cells = x->cells + part * (PAGE >> p->shift), first = x->first, step = x->step;
     uint32_t any = 0, different = 0, cross = CROSS, head = (cells[0] & ~CROSS) - first;
-    for (uint32_t k = 0; k < 32; k++) {
-        any |= cells[k];
-        cross &= cells[k];
-        different |= ((cells[k] & ~CROSS) - (first + (k >> step))) ^ head;
+    if (x->n == 32) {                                         /* a loop that compilers make vectors of */
+        for (uint32_t k = 0; k < 32; k++) {
+            any |= cells[k];
+            cross &= cells[k];
+            different |= ((cells[k] & ~CROSS) - (first + (k >> step))) ^ head;
+        }
+    } else {
+        for (uint32_t k = 0; k < x->n; k++) {
+            any |= cells[k];
+            cross &= cells[k];
+            different |= ((cells[k] & ~CROSS) - (first + (k >> step))) ^ head;
+        }
     }
     if (!any) return ALL_NONE;
     if (cross) return ALL_CROSS;
@@ -420,62 +430,68 @@ static int common(access *c, const page *p, const uint32_t *cells, uint32_t firs
     return ALL_UNKNOWN;
 }
 
-static void mark(uint32_t *cells, uint32_t me, uint32_t first, uint32_t step)
+static void mark(const access *c, const page *p, const row *x, uint32_t part)
 {
-    for (uint32_t k = 0; k < 32; k++) cells[k] = me << 5 | (first + (k >> step));
+    uint32_t *cells = x->cells + part * (PAGE >> p->shift), me = c->me << 5 | x->first, step = x->step;
+    if (x->n == 32) for (uint32_t k = 0; k < 32; k++) cells[k] = me + (k >> step);
+    else for (uint32_t k = 0; k < x->n; k++) cells[k] = me + (k >> step);
 }
 
-/* True: the 32 cells are done; else they go one by one. */
-static bool read_row(access *c, page *p, uint32_t *cells, uint32_t first, uint32_t step)
+static void clear(const page *p, const row *x, uint32_t part)
 {
-    const uint32_t R = PAGE >> p->shift, S = R * 2;
+    memset(x->cells + part * (PAGE >> p->shift), 0, x->n * sizeof *x->cells);
+}
+
+/* True: the row is done; else its cells go one by one. */
+static bool read_row(access *c, page *p, const row *x)
+{
     uint32_t wi = 0, ri = 0, si = 0;
-    int write = common(c, p, cells, first, step, &wi), r, s;
+    int write = common(c, p, x, 0, &wi), r, s;
     if (write > ALL_KNOWN) return false;
-    r = common(c, p, cells + R, first, step, &ri);
+    r = common(c, p, x, 1, &ri);
     if (r == ALL_MIXED || r == ALL_CROSS) return false;
-    s = common(c, p, cells + S, first, step, &si);
+    s = common(c, p, x, 2, &si);
     if (write == ALL_NONE && s == ALL_CROSS) return true;
-    if (s == ALL_MIXED || s == ALL_CROSS || (write && s)) return false;
+    if (s == ALL_MIXED || s == ALL_CROSS) return false;
+    const sim_record *a = &p->records[ri], *b = &p->records[si];
+    if (s && b->flags & REC_WRITE) return false;              /* a write that was kept: see stays() */
     if (r <= ALL_KNOWN && s <= ALL_KNOWN) {
-        if (!(r == ALL_KNOWN && ri == c->me)) mark(cells + R, c->me, first, step);
-        if (s) memset(cells + S, 0, 32 * sizeof *cells);
+        if (!(r == ALL_KNOWN && ri == c->me)) mark(c, p, x, 1);
+        if (s) clear(p, x, 2);
         return true;
     }
-    const sim_record *x = &p->records[ri], *y = &p->records[si];
-    if (r != ALL_UNKNOWN || (x->flags | c->flags) & REC_STRONG || x->block != c->b->index) return false;
-    if (s == ALL_NONE) { mark(cells + S, c->me, first, step); return true; }
-    return !(y->flags & REC_STRONG) && y->block == x->block && y->warp != x->warp
+    if (r != ALL_UNKNOWN || (a->flags | c->flags) & REC_STRONG || a->block != c->b->index) return false;
+    if (s == ALL_NONE) { mark(c, p, x, 2); return true; }
+    return !(b->flags & REC_STRONG) && b->block == a->block && b->warp != a->warp
            && (s == ALL_UNKNOWN || si == c->me);
 }
 
-static bool write_row(access *c, page *p, uint32_t *cells, uint32_t first, uint32_t step)
+static bool write_row(access *c, page *p, const row *x)
 {
-    const uint32_t R = PAGE >> p->shift;
     uint32_t index;
     int s[3];
-    for (uint32_t n = 0; n < 3; n++)
-        if ((s[n] = common(c, p, cells + n * R, first, step, &index)) > ALL_KNOWN) return false;
-    mark(cells, c->me, first, step);
-    for (uint32_t n = 1; n < 3; n++) if (s[n]) memset(cells + n * R, 0, 32 * sizeof *cells);
+    for (uint32_t n = 0; n < 3; n++) if ((s[n] = common(c, p, x, n, &index)) > ALL_KNOWN) return false;
+    mark(c, p, x, 0);
+    for (uint32_t n = 1; n < 3; n++) if (s[n]) clear(p, x, n);
     return true;
 }
 
-/* A full warp, lane beside lane in one page: rows of 32 cells. */
-static bool touch_all(access *c, page *p, uint32_t offset)
+/* Lanes side by side in one page, in rows of at most 32 cells. */
+static void touch_lanes(access *c, page *p, uint32_t offset, uint32_t lane, uint32_t lanes)
 {
-    uint32_t step = c->bytes == 4 ? 0 : c->bytes == 8 ? 1 : c->bytes == 16 ? 2 : 3;
-    if (p->shift != 2 || step == 3 || offset & 3) return false;
-    uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed) + (offset >> 2), per = 32 >> step;
-    for (uint32_t row = 0; row < 1u << step; row++) {
-        uint32_t *at = cells + row * 32, first = row * per;
-        if (c->flags & REC_WRITE ? write_row(c, p, at, first, step) : read_row(c, p, at, first, step)) continue;
-        for (uint32_t k = 0; k < 32; k++) {
-            uint32_t lane = first + (k >> step), n = (offset >> 2) + row * 32 + k;
-            if (c->flags & REC_WRITE) write_cell(c, p, at + k, lane, n); else read_cell(c, p, at + k, lane, n);
+    uint32_t step = c->bytes == 4 ? 0 : c->bytes == 8 ? 1 : 2, count = lanes << step, k = offset >> 2;
+    uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
+    while (count) {
+        row x = { cells + k, count < 32 ? count : 32, lane, step };
+        bool done = c->flags & REC_WRITE ? write_row(c, p, &x) : read_row(c, p, &x);
+        for (uint32_t n = 0; n < x.n && !done; n++) {
+            if (c->flags & REC_WRITE) write_cell(c, p, x.cells + n, lane + (n >> step), k + n);
+            else read_cell(c, p, x.cells + n, lane + (n >> step), k + n);
         }
+        count -= x.n;
+        k += x.n;
+        lane += x.n >> step;
     }
-    return true;
 }
 
 /* --- accesses --------------------------------------------------------------------------------- */
@@ -502,7 +518,7 @@ static bool read_by_all(const page *p, uint32_t offset, uint32_t bytes)
 }
 
 void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space,
-                     sim_allocation *a, uint32_t bytes, uint32_t flags, bool row)
+                     sim_allocation *a, uint32_t bytes, uint32_t flags, bool side_by_side)
 {
     struct sim_race_block *b = w->block->race;
     uint64_t base = space == SP_SHARED ? w->block->shared_lo : a->base, here = UINT64_MAX;
@@ -512,12 +528,16 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
     c.clocks = w->kernel->clocks || b->known || b->clock || b->w[w->index].lanes || b->w[w->index].lane
                || b->w[w->index].clock;
     bool shareable = !(flags & (REC_WRITE | REC_STRONG)) && space != SP_SHARED && !w->kernel->clocks;
+    side_by_side &= bytes == 4 || bytes == 8 || bytes == 16;
     if (i->x & X_GUESS && i->fn == sim_ld) c.flags |= REC_STRONG | REC_WIDE;
     SIM_EACH_LANE(lane, m) {
         uint64_t offset = at[lane] - base, end = offset + bytes;
         while (offset < end) {
             uint32_t n = (uint32_t)(end - offset), in = (uint32_t)offset & (PAGE - 1);
             if (n > PAGE - in) n = PAGE - in;
+            uint32_t lanes = side_by_side ? (PAGE - in) / bytes : 1; /* that lie in this page */
+            if (lanes > SIM_LANES - lane) lanes = SIM_LANES - lane;
+            bool together = side_by_side && lanes;
             if (offset >> PAGE_SHIFT != here) {
                 if (p) leave(&c, p);
                 here = offset >> PAGE_SHIFT;
@@ -526,12 +546,21 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
                 c.host = (space == SP_SHARED ? w->block->shared : a->host) + (offset - in);
                 c.base = base + offset - in;
                 c.me = 0;
-                if (shareable && read_by_all(p, in, n)) { here = UINT64_MAX; p = NULL; goto next; }
+                if (shareable && read_by_all(p, in, together ? lanes * bytes : n)) {
+                    here = UINT64_MAX;
+                    p = NULL;
+                    if (together) { left_ &= SIM_FULL << (lane + lanes - 1); break; }
+                    goto next;
+                }
                 enter(&c, p);
                 memset(c.seen, 0, sizeof c.seen);
             }
             if (!c.me && !(c.me = record(&c, p))) { leave(&c, p); return; }
-            if (row && !lane && in + bytes * SIM_LANES <= PAGE && touch_all(&c, p, in)) { leave(&c, p); return; }
+            if (together && p->shift == 2) {
+                touch_lanes(&c, p, in, lane, lanes);
+                left_ &= SIM_FULL << (lane + lanes - 1);      /* the last of them is the loop's to take off */
+                break;
+            }
             touch(&c, p, lane, in, n);
 next:
             offset += n;

@@ -83,9 +83,9 @@ void sim_race_acquire(sim_warp *w, uint32_t mask, uint64_t key);
 /* --- race.c ----------------------------------------------------------------------------------- */
 
 /* `bytes` at each at[lane] of m, an access of the kind that the instruction is; a: NULL for shared memory.
- * row: all lanes, side by side. */
+ * side_by_side: all lanes, each where the one before ends. */
 void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space,
-                     sim_allocation *a, uint32_t bytes, uint32_t flags, bool row);
+                     sim_allocation *a, uint32_t bytes, uint32_t flags, bool side_by_side);
 void sim_race_prepare(sim_kernel *k);                         /* once, when its code is complete */
 void sim_race_launch_begin(sim_launch *l, uint32_t workers);
 void sim_race_launch_end(sim_launch *l);
