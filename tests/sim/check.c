@@ -22,7 +22,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static finding findings[MAX_FINDINGS];
 static unsigned finding_count, dropped;
 
-sim_options sim_option = { 1, 1, 1, 1, 1, 1, 0, 0, 300, 1, 0, 1, -1 };
+sim_options sim_option = { .bounds = 1, .align = 1, .uninitialised = 1, .registers = 1, .barriers = 1,
+                           .sync_masks = 1, .watchdog = 300, .races = 1, .async = 1, .seed = -1 };
 
 static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t launch, const char *text)
 {

@@ -392,10 +392,14 @@ void sim_order_launch_end(void)
     any_object = false;
 }
 
+uint64_t sim_race_key_in(const sim_block *b, uint64_t address)
+{
+    return UINT64_C(1) << 63 | sim_block_index(b) << 24 | (address & 0xfffffc);
+}
+
 uint64_t sim_race_key(const sim_warp *w, sim_space space, uint64_t address)
 {
-    if (space != SP_SHARED) return address & ~UINT64_C(3);
-    return UINT64_C(1) << 63 | w->block->race->index << 24 | (address & 0xfffffc);
+    return space == SP_SHARED ? sim_race_key_in(w->block, address) : address & ~UINT64_C(3);
 }
 
 void sim_race_release(sim_warp *w, uint32_t m, uint64_t key)
@@ -486,8 +490,8 @@ bool sim_order_uses_clocks(const sim_kernel *k)
 {
     for (uint32_t n = 0; n < k->code_count; n++) {
         const sim_ins *i = &k->code[n];
-        if (i->fn == sim_fence || (i->cls == C_MEMORY && i->flow == F_MEMORY
-                                   && (i->x & (X_ACQUIRE | X_RELEASE)))) return true;
+        bool access = i->fn == sim_ld || i->fn == sim_st || i->fn == sim_atom;
+        if (i->fn == sim_fence || (access && i->x & (X_ACQUIRE | X_RELEASE))) return true;
     }
     return false;
 }

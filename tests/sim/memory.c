@@ -729,7 +729,10 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         uninitialised(w, i, 1u << lane, at, &r, bytes);
     if (r.shadow && access != SIM_READ) sim_shadow_set(r.shadow, address - r.base, bytes);
     if (racing(w, &r))
-        sim_race_access(w, i, 1u << lane, at, r.space, r.a, bytes, access == SIM_READ ? 0 : REC_WRITE,
+        sim_race_access(w, i, 1u << lane, at, r.space, r.a, bytes,
+                        access == SIM_READ    ? 0
+                        : access == SIM_WRITE ? REC_WRITE
+                                              : REC_WRITE | REC_ATOMIC | REC_STRONG | REC_WIDE,
                         false);
     return r.host + (address - r.base);
 }

@@ -140,6 +140,11 @@ static bool split(page *p, uint32_t shift)
     uint32_t factor = p->shift - shift, old = PAGE >> p->shift;
     for (uint32_t part = 0; part < 3; part++)
         for (uint32_t k = 0; k < n; k++) to[part * n + k] = from[part * old + (k >> factor)];
+    if (!p->shared) {                                         /* it takes the room of two or four pages */
+        pthread_mutex_lock(&races.lock);
+        races.count += shift ? 1 : 3;
+        pthread_mutex_unlock(&races.lock);
+    }
     p->old[p->old[0] != NULL] = from;
     atomic_store(&p->cells, to);
     p->shift = (uint8_t)shift;
@@ -591,7 +596,7 @@ void sim_race_launch_begin(sim_launch *l, uint32_t workers)
     races.threads = workers > 1;
 }
 
-enum { POOL_LIMIT = 20000 };
+enum { POOL_LIMIT = 8192 };
 
 void sim_race_launch_end(sim_launch *l)
 {

@@ -13,10 +13,9 @@
 
 SIM_PRIVATE_BEGIN
 
-/* Order and scope of a memory instruction, in i->x beside X_VOLATILE (strong: relaxed or more). */
+/* Order and scope of ld, st, atom, red and fences, in i->x beside X_VOLATILE (strong: relaxed or more). */
 /* X_GUESS: a load whose value a compare-and-swap of the same address checks. */
-enum { X_ACQUIRE = 1 << 27, X_RELEASE = 1 << 28, X_SCOPE_SHIFT = 29, X_SCOPE = 3 << 29 };
-#define X_GUESS 0x80000000u
+enum { X_ACQUIRE = 1, X_RELEASE = 2, X_SCOPE_SHIFT = 2, X_SCOPE = 3 << 2, X_GUESS = 16 };
 enum { SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU };
 
 typedef struct sim_record {            /* one instruction of a warp at one era: shared by many cells */
@@ -77,6 +76,7 @@ void sim_fence(sim_warp *w, const sim_ins *i, uint32_t mask);
 /* For other rooms (mbarriers, clusters): what the lanes know is published to an object and taken from it.
  * The key of an object in shared memory is sim_race_key(w, SP_SHARED, its address). */
 uint64_t sim_race_key(const sim_warp *w, sim_space space, uint64_t address);
+uint64_t sim_race_key_in(const struct sim_block *b, uint64_t address); /* shared memory of that block */
 void sim_race_release(sim_warp *w, uint32_t mask, uint64_t key);
 void sim_race_acquire(sim_warp *w, uint32_t mask, uint64_t key);
 
