@@ -168,6 +168,9 @@ static void test_barriers(void)
           "setp.lt.u32 p0, r0, 32; setp.lt.u32 p1, r0, 64;\n@p0 bra W0;\n@p1 bra W1;\n"
           "bar.sync 2, 64; ld.shared.u32 r1, [s0+64]; bra E;\n"
           "W0: st.shared.u32 [s0+64], 3; bar.sync 1, 64; bra E;\nW1: bar.sync 1, 64; bar.sync 2, 64;\nE: ");
+    QUIET("a barrier of some warps orders the lanes of each", 1, 96,
+          "setp.ge.u32 p0, r0, 64; @p0 bra E; st.shared.u32 [s2], r0; bar.sync 1, 64; ld.shared.u32 r1, [s3]; "
+          "st.global.u32 [d1], r1;\nE:");
     QUIET("bar.red orders", 1, 64,
           "st.shared.u32 [s2], r0; setp.eq.u32 p0, r0, 0; bar.red.popc.u32 r1, 0, p0;\n"
           "xor.b32 s3, s1, 128; add.u32 s3, s0, s3; ld.shared.u32 r1, [s3];");
@@ -255,6 +258,8 @@ static void test_order(void)
     snprintf(text, sizeof text, last, "", "membar.gl;", "membar.gl;");
     QUIET("the last block adds up", 4, 64, text);
     SAME(result[1024 + 63], 4);
+    snprintf(text, sizeof text, last, "", "membar.gl;", "");
+    QUIET("the last block adds up, as in the samples: no fence after the ticket", 4, 64, text);
     snprintf(text, sizeof text, last, "membar.gl;", "", "membar.gl;");
     QUIET("the last block adds up, every thread fences", 4, 64, text);
     snprintf(text, sizeof text, last, "", "", "");

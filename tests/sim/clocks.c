@@ -168,6 +168,7 @@ static void clear_lanes(sim_warp_order *o, bool fences)
         put(&o->lane->clock[l], NULL);
         if (!fences) continue;
         put(&o->lane->pending[l], NULL);
+        put(&o->lane->counted[l], NULL);
         put(&o->lane->fence[l].clock, NULL);
         o->lane->fence[l].set = false;
     }
@@ -217,7 +218,9 @@ void sim_order_block_free(struct sim_race_block *b)
 /* --- block barriers --------------------------------------------------------------------------- */
 
 /* After a barrier of all: everybody knows everything.  A fence before it counts for what is published
- * after it: __threadfence(); __syncthreads(); one thread sets the flag. */
+ * after it: __threadfence(); __syncthreads(); one thread sets the flag. And what came with the old value of
+ * an atom is taken without a fence: ticket = atomicInc(..); __syncthreads(); the last block adds up. Both
+ * are not in the letter of the memory model, but in CUDA's own samples. */
 static void full_barrier(struct sim_race_block *b)
 {
     uint32_t base = b->era;
@@ -226,7 +229,11 @@ static void full_barrier(struct sim_race_block *b)
         sim_warp_order *o = &b->w[n];
         if (o->clock) { add(&b->clock, o->clock); put(&o->clock, NULL); }
         if (o->lane) {
-            for (uint32_t l = 0; l < SIM_LANES; l++) add(&b->clock, o->lane->clock[l]);
+            for (uint32_t l = 0; l < SIM_LANES; l++) {
+                add(&b->clock, o->lane->clock[l]);
+                add(&b->clock, o->lane->counted[l]);
+                put(&o->lane->counted[l], NULL);
+            }
             clear_lanes(o, false);
         }
         o->base = o->warp_base = base;
@@ -455,7 +462,9 @@ void sim_order_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
     if (!any_object || !lane_order(o)) return;
     SIM_EACH_LANE(l, m)
         take(sim_race_key(w, space, at[l]), b, wide,
-             i->x & X_ACQUIRE ? &o->lane->clock[l] : &o->lane->pending[l]);
+             i->x & X_ACQUIRE       ? &o->lane->clock[l]
+             : i->fn == sim_atom ? &o->lane->counted[l]
+                                 : &o->lane->pending[l]);
 }
 
 /* fence, membar: i->x has the scope and, for one-sided fences, the side. */
@@ -467,7 +476,12 @@ void sim_fence(sim_warp *w, const sim_ins *i, uint32_t m)
     sim_lane_order *s = lane_order(o);
     if (!s) return;
     SIM_EACH_LANE(l, m) {
-        if (!(i->x & X_RELEASE)) { add(&s->clock[l], s->pending[l]); put(&s->pending[l], NULL); }
+        if (!(i->x & X_RELEASE)) { 
+            add(&s->clock[l], s->pending[l]);
+            add(&s->clock[l], s->counted[l]);
+            put(&s->pending[l], NULL);
+            put(&s->counted[l], NULL);
+        }
         if (i->x & X_ACQUIRE) continue;
         sim_view v = now(o);
         v.wide = wide_scope(i);

@@ -35,6 +35,7 @@ typedef struct sim_view { uint32_t era, base, warp_base; bool set, wide; sim_clo
 typedef struct sim_lane_order {        /* made when a warp first uses fences or acquires */
     sim_clock_vector *clock[SIM_LANES];    /* acquired */
     sim_clock_vector *pending[SIM_LANES];  /* read from strong locations; acquired by the next fence */
+    sim_clock_vector *counted[SIM_LANES];  /* the same from atom's old values: block barriers take it too */
     sim_view fence[SIM_LANES];             /* what the last fence lets strong writes publish */
 } sim_lane_order;
 
