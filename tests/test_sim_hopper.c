@@ -1310,6 +1310,38 @@ static void test_compiled(void) {
     free(ptx);
 }
 
+/* --- races: mbarriers and the cluster's barrier order what they should -------------------------- */
+
+static void test_order(void) {
+    pair("a consumer that does not wait",
+         "setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\n@p0 st.shared.u32 [r31], "
+         "4;\nbar.sync 0;\n"
+         "setp.eq.u32 p1, r0, 32;\n@p0 st.shared.u32 [r31], 5; // here\n@p0 mbarrier.arrive.shared.b64 _, "
+         "[r30];\n@!p1 bra END;\n"
+         "@@ld.shared.u32 r2, [r31]; // here\nst.global.u32 [d0], r2;\nEND:\n",
+         "", WAIT_BAR("1"), 0, "race", 1, 64, 0);
+    pair("a producer that does not wait for its consumer",
+         "setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\n@p0 st.shared.u32 [r31], "
+         "5;\nbar.sync 0;\n"
+         "setp.eq.u32 p1, r0, 32;\n@p1 ld.shared.u32 r2, [r31]; // here\n@p1 mbarrier.arrive.shared.b64 _, "
+         "[r30];\n"
+         "@!p0 bra END;\n@@st.shared.u32 [r31], 6; // here\nEND:\n",
+         "", WAIT_BAR("1"), 0, "race", 1, 64, 0);
+    pair("an init that nobody was told of",
+         "setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 32; // here\n@@\n"
+         "mbarrier.arrive.shared.b64 _, [r30]; // here\n",
+         "", "bar.warp.sync 0xffffffff;", 0, "race", 1, 32, 0);
+    pair("the cluster's barrier",
+         "setp.eq.u32 p0, r0, 0;\nsetp.eq.u32 p1, r0, 32;\n@p0 st.shared.u32 [r31], 4;\nbar.sync 0;\n@p0 "
+         "st.shared.u32 [r31], 5; // here\n@@\n"
+         "@p1 ld.shared.u32 r2, [r31]; // here\n",
+         "", CLUSTER_SYNC, 0, "race", 2, 64, 2);
+    pair("global memory over the cluster's barrier",
+         "mov.u32 r2, %cluster_ctarank;\nsetp.eq.u32 p0, r2, 0;\n@p0 st.global.u32 [d0], 5; // here\n@@\n"
+         "@!p0 ld.global.u32 r3, [d0]; // here\n",
+         "", CLUSTER_SYNC, 0, "race", 2, 1, 2);
+}
+
 /* --- the rest --------------------------------------------------------------------------------- */
 
 static void test_small_things(void) {
@@ -1347,8 +1379,8 @@ static void test_small_things(void) {
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s64 [d0], [r31], 16;",
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [d0], [r31], 16;",
         "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [r31], [d0, r1], [r30];",
-        ("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [r31], [d0, {r1,r2}], "
-        "[r30];"),
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [r31], [d0, {r1,r2}], "
+        "[r30];",
         "ld.global.u32 r2, [d0, {r1}];",
         "fence.proxy.tensormap::generic.acquire.sys [d0], 64;",
         "multimem.ld_reduce.relaxed.gpu.global.add.u32 r2, [d0];",
@@ -1368,8 +1400,8 @@ static void test_small_things(void) {
         "mapa.shared::cluster.u32 r2, sm+4, 1;",
         "getctarank.shared::cluster.u64 r2, d1;",
         "st.async.mbarrier::complete_tx::bytes.b32 [d0], r1, [d2];",
-        ("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [r31], [d0], r1, "
-        "[r30], d1;"),
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [r31], [d0], r1, "
+        "[r30], d1;",
         "cp.async.bulk.prefetch.L2.global.L2::cache_hint [d0], r1, d2;",
         "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.L2::cache_hint [d0, {r1,r2}], [r31], d2;",
         "cp.async.bulk.prefetch.tensor.3d.L2.global [d0, {r1,r2,r4}];",
@@ -1394,6 +1426,7 @@ static void test_rest(void) {
     test_map_rules();
     test_tensor_faults();
     test_compiled();
+    test_order();
     test_small_things();
 }
 

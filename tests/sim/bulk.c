@@ -6,6 +6,7 @@
  * source, is reported. Which bytes of the source had ever been written goes along with the data. */
 #include "async.h"
 #include "bulk.h"
+#include "race.h"
 
 enum { ROUNDS_MOST = 16 };
 
@@ -324,6 +325,7 @@ static void carry_out(sim_cluster *c, sim_copy *x) {
     if (x->barrier_block)
         (void)sim_mbarrier_complete(x->warp, x->ins, x->lane, x->barrier_block, x->barrier, x->bytes);
     c->changes++;
+    sim_changed(c->launch);
     release(x);
     set_watched(c);
 }

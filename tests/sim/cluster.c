@@ -3,6 +3,7 @@
  *
  * A launch without clusters has clusters of one block, so that waiting has one mechanism (async.h). */
 #include "async.h"
+#include "race.h"
 
 enum { STALLS_ALONE = 64, STALLS_MOST = 4096 };
 #define STALL_NS UINT64_C(500000000) /* how long others get to set a stalled cluster going again */
@@ -22,7 +23,8 @@ sim_cluster *sim_cluster_begin(sim_block *first, sim_launch *l) {
 
 bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank) {
     c->blocks[rank] = b;
-    c->random = 2463534242u ^ (b->ctaid[0] * 40503u + b->ctaid[1] * 9973u + b->ctaid[2] * 131u);
+    c->random = 2463534242u ^ (b->ctaid[0] * 40503u + b->ctaid[1] * 9973u + b->ctaid[2] * 131u)
+                ^ c->launch->seed * 2654435761u;
     b->cluster = c;
     b->rank = rank;
     b->mbarrier_count = 0;
@@ -221,6 +223,11 @@ void sim_cluster_exits(sim_warp *w) {
     if (c->barrier_used) complete_if_all(c, w->block);
 }
 
+/* What arrives knows, whoever waits learns; the object is the cluster's first block at an address of its own. */
+static uint64_t barrier_key(const sim_cluster *c) {
+    return sim_race_key(&c->blocks[0]->warps[0], SP_SHARED, SIM_RANK_MASK);
+}
+
 void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t twice = m & (w->cluster_now | w->cluster_done);
     if (twice && sim_option.barriers)
@@ -229,6 +236,8 @@ void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t m) {
     w->cluster_now |= m & ~twice;
     w->block->cluster->changes++;
     w->block->cluster->barrier_used = true;
+    sim_changed(w->launch);
+    if (w->launch->races) sim_race_release(w, m, barrier_key(w->block->cluster));
     w->worker->counts.c.barriers++;
     complete_if_all(w->block->cluster, w->block);
 }
@@ -240,6 +249,7 @@ void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
                       "lanes 0x%08x wait at the cluster's barrier without having arrived", never);
     w->gone = m & w->cluster_now;
     w->cluster_done &= ~m;
+    if (w->launch->races && m & ~w->gone) sim_race_acquire(w, m & ~w->gone, barrier_key(w->block->cluster));
 }
 
 /* --- registers of a warpgroup ----------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  * atomics, conversions and warp-wide instructions are in lower_memory.c. */
 #include "sim.h"
 #include "lower.h"
+#include "race.h"
 #include <stdarg.h>
 
 enum { SPECIAL_SLOTS = 32, MAX_CODE = 1 << 22, MAX_INLINE = 64 };
@@ -1129,6 +1130,8 @@ static void lower_function(sim_module *m, sim_function *f)
             else ((uint64_t *)(void *)at)[l] = k->consts[n].value;
     }
     sim_find_unwritten(lw);
+    sim_race_prepare(lw->k);
+    sim_barriers_prepare(lw->k);
     m->lowering = NULL;
     k->magic = 0x4b524e4c;
 }

@@ -35,6 +35,8 @@ void sim_lower_match(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_redux(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_elect(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_activemask(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_cp_group(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_fence(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_nop(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_nanosleep(struct sim_lower *lw, const sim_statement *s);
 

@@ -4,6 +4,7 @@
  * (21 bits, two's complement), the phase's parity, and a mark. A record beside it remembers what the last
  * mbarrier instruction left there, so that plain stores over a living object are seen. */
 #include "async.h"
+#include "race.h"
 
 enum { COUNT_MOST = (1 << 20) - 1 };
 #define MARK (UINT64_C(2) << 62)
@@ -56,6 +57,24 @@ static record *remember(sim_block *b, uint32_t address) {
 
 static void forget(sim_block *b, record *r) { *r = b->mbarriers[--b->mbarrier_count]; }
 
+/* What the lanes of m know goes to the object, or what it knows to them: lanes of one object at a time. */
+static void order(sim_warp *w, uint32_t m, uint64_t keys[SIM_LANES], bool acquire) {
+    while (m && w->launch->races) {
+        uint64_t key = keys[sim_lowest(m)];
+        uint32_t group = 0;
+        SIM_EACH_LANE(l, m) if (keys[l] == key) group |= 1u << l;
+        if (acquire)
+            sim_race_acquire(w, group, key);
+        else
+            sim_race_release(w, group, key);
+        m &= ~group;
+    }
+}
+
+static uint64_t key_of(const sim_warp *w, const sim_block *b, uint32_t address) {
+    return w->launch->races ? sim_race_key(&b->warps[0], SP_SHARED, address) : 0;
+}
+
 /* --- the object of one lane ------------------------------------------------------------------- */
 
 typedef struct object {
@@ -72,6 +91,7 @@ static void put(object *o) {
     o->record->value = pack(&o->s);
     memcpy(o->at, &o->record->value, 8);
     o->block->cluster->changes++;
+    sim_changed(o->block->launch);
 }
 
 /* Finds the object and checks that it lives; false after a fault or a report that ends the matter. */
@@ -206,6 +226,9 @@ static bool init(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uin
 /* op: MB_; b: count or bytes (when `width` says that there is one); c: bytes of arrive.expect_tx; d, e:
  * where the token goes (e: there is one); count: 1 with .noComplete */
 void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m) {
+    uint64_t keys[SIM_LANES];
+    bool arrives = i->op == MB_ARRIVE || i->op == MB_DROP;
+    SIM_EACH_LANE(l, m) keys[l] = 0;
     SIM_EACH_LANE(l, m) {
         uint32_t address, n = i->width & 1 ? sim_slot(w, i->b)[l] : 1;
         object o;
@@ -235,7 +258,9 @@ void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m) {
         }
         put(&o);
         if (i->e) sim_slot64(w, i->d)[l] = before;
+        keys[l] = key_of(w, b, address);
     }
+    if (arrives) order(w, m, keys, false);
 }
 
 void sim_mbarrier_pending(sim_warp *w, const sim_ins *i, uint32_t m) {
@@ -251,6 +276,7 @@ void sim_mbarrier_pending(sim_warp *w, const sim_ins *i, uint32_t m) {
 /* Lanes whose phase is over.  op: 1 with .parity */
 static uint32_t over(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t result = 0;
+    uint64_t keys[SIM_LANES];
     SIM_EACH_LANE(l, m) {
         uint32_t address, parity;
         object o;
@@ -269,7 +295,9 @@ static uint32_t over(sim_warp *w, const sim_ins *i, uint32_t m) {
             parity = unpack(token).phase;
         }
         if (o.s.phase != parity) result |= 1u << l;
+        keys[l] = key_of(w, b, address);
     }
+    order(w, result, keys, true);
     return result;
 }
 
@@ -290,9 +318,11 @@ void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_pred_write(w, i->d, done, m & ~w->gone);
 }
 
-/* cp.async has copied when it was executed, so that its arrival comes at once: .noinc (op) takes one of
- * the expected arrivals, the other form brings its own. */
+/* The thread's copies so far arrive now, and with them their arrival at the barrier: .noinc (op) takes one
+ * of the expected arrivals, the other form brings its own. */
 void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m) {
+    uint64_t keys[SIM_LANES];
+    sim_async_finish(w, m);
     SIM_EACH_LANE(l, m) {
         uint32_t address;
         object o;
@@ -307,7 +337,9 @@ void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m) {
         }
         arrive(w, i, l, &o, 1, true);
         put(&o);
+        keys[l] = key_of(w, b, address);
     }
+    order(w, m, keys, false);
 }
 
 /* For deadlocks: what the barrier that a lane waits for still lacks. */

@@ -7,8 +7,14 @@
 #include "sim.h"
 #include "arith.h"
 #include "async.h"
+#include "race.h"
 
-typedef struct region { uint8_t *host, *shadow; uint64_t base, size; sim_space space; } region;
+typedef struct region {
+    uint8_t *host, *shadow;
+    uint64_t base, size;
+    sim_space space;
+    sim_allocation *a;                 /* global memory */
+} region;
 typedef void (*action)(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 
 static void addresses(const sim_warp *w, const sim_ins *i, uint32_t slot, bool wide, int64_t offset,
@@ -163,6 +169,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
 {
     region r;
     r.space = space;
+    r.a = NULL;
     if (!aligned(w, i, m, at, bytes)) return;
     if (space == SP_SHARED || space == SP_PARAM) {
         const sim_block *b = w->block;
@@ -225,7 +232,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
             out_of_bounds(w, i, first, at[first], bytes, SP_GLOBAL);
             return;
         }
-        r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size;
+        r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; r.a = a;
         if (SIM_UNLIKELY(w->block->watched)) tell_bulk(w, i, group, at, &r, w->block, bytes);
         act(w, i, group, at, &r);
         m &= ~group;
@@ -327,6 +334,49 @@ static void count_request(sim_warp *w, const uint64_t *at, uint32_t m, uint32_t 
     }
 }
 
+/* Other threads may access the same bytes.  Flags: REC_WRITE, REC_ATOMIC, REC_ASYNC; the rest is in i->x. */
+static inline bool racing(const sim_warp *w, const region *r)
+{
+    if (!w->launch->races || r->space > SP_SHARED) return false;
+    if (r->space == SP_SHARED) return r->host == w->block->shared; /* another block's: not looked at */
+    return r->a && r->a->kind != MEM_CONST;
+}
+
+static uint32_t strength(const sim_ins *i)
+{
+    return (i->x & X_VOLATILE ? REC_STRONG : 0) | (i->x >> X_SCOPE_SHIFT & 3 ? REC_WIDE : 0);
+}
+
+/* Bytes of an asynchronous copy that nobody has waited for: true, and told. */
+static bool on_its_way(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
+                       uint32_t bytes, bool write)
+{
+    return r->space == SP_SHARED && r->host == w->block->shared && sim_async_pending(w->block)
+           && sim_async_touch(w, i, m, at, bytes, write);
+}
+
+static void strong_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
+{
+    if (w->kernel->clocks && i->x & X_VOLATILE && racing(w, r)) sim_order_after(w, i, m, at, r->space);
+}
+
+/* While a launch is suspected of spinning for ever: do these accesses change anything? */
+static bool hold(const sim_warp *w, const region *r, uint32_t m, const uint64_t *at, uint32_t bytes,
+                 uint8_t held[SIM_LANES][32])
+{
+    if (!sim_suspect(w->launch)) return false;
+    SIM_EACH_LANE(l, m) memcpy(held[l], r->host + (at[l] - r->base), bytes);
+    return true;
+}
+
+static void compare(const sim_warp *w, const region *r, uint32_t m, const uint64_t *at, uint32_t bytes,
+                    uint8_t held[SIM_LANES][32])
+{
+    bool same = true;
+    SIM_EACH_LANE(l, m) same &= !memcmp(held[l], r->host + (at[l] - r->base), bytes);
+    if (!same) sim_changed(w->launch);
+}
+
 /* --- loads ------------------------------------------------------------------------------------ */
 
 static bool shadow_full(const uint8_t *shadow, uint64_t offset, uint64_t bytes)
@@ -378,13 +428,16 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
     uint32_t size = i->size, count = i->count, bytes = size * count;
     int shape = m != SIM_FULL ? 0 : contiguous(at, bytes) ? 1 : uniform(at) ? 2 : 0;
     count_request(w, at, m, bytes, r->space, false, shape);
-    if (r->shadow && sim_option.uninitialised) {
+    bool early = on_its_way(w, i, m, at, r, bytes, false);
+    if (r->shadow && sim_option.uninitialised && !early) {
         bool fine = true;
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
         else if (shape == 2) fine = sim_shadow_all(r->shadow, at[0] - r->base, bytes);
         else SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
         if (SIM_UNLIKELY(!fine)) uninitialised(w, i, m, at, r, bytes);
     }
+    if (racing(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->space, r->a, bytes, strength(i),
+                                        shape == 1);
     for (uint32_t k = 0; k < count; k++) {
         if (list[k] == UINT32_MAX) continue;
         bool wide = list[k] & SIM_WIDE;
@@ -429,6 +482,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
                 d[l] = (uint32_t)fetch(r->host + (at[l] - r->base) + k * size, size, is_signed) & cut;
         }
     }
+    strong_after(w, i, m, at, r);
 }
 
 void sim_ld(sim_warp *w, const sim_ins *i, uint32_t m)
@@ -459,6 +513,13 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
         return;
     }
     count_request(w, at, m, bytes, r->space, true, shape);
+    on_its_way(w, i, m, at, r, bytes, true);
+    uint8_t held[SIM_LANES][32];
+    bool suspect = hold(w, r, m, at, bytes, held);
+    if (racing(w, r)) {
+        sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | strength(i), shape == 1);
+        if (w->kernel->clocks && i->x & X_VOLATILE) sim_order_before(w, i, m, at, r->space);
+    }
     for (uint32_t k = 0; k < count; k++) {
         uint32_t slot = list[k] & ~SIM_WIDE;
         if (list[k] & SIM_CONST_BANK && list[k] != UINT32_MAX) slot = (list[k] & ~SIM_WIDE);
@@ -485,6 +546,7 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
             }
         }
     }
+    if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
     if (!r->shadow) return;
     if (shape == 1) {
         uint64_t offset = at[0] - r->base, total = (uint64_t)bytes * SIM_LANES;
@@ -594,10 +656,18 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     sim_counts *c = &w->worker->counts;
     c->c.atomics++;
     c->c.atomic_operations += sim_popcount(m);
+    on_its_way(w, i, m, at, r, bytes, true);
+    uint8_t held[SIM_LANES][32];
+    bool suspect = hold(w, r, m, at, bytes, held);
     if (r->shadow && sim_option.uninitialised && i->op != A_EXCH) {
         bool fine = true;
         SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
         if (!fine) uninitialised(w, i, m, at, r, bytes);
+    }
+    if (racing(w, r)) {
+        sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | REC_ATOMIC | strength(i),
+                        false);
+        if (w->kernel->clocks) sim_order_before(w, i, m, at, r->space);
     }
     SIM_EACH_LANE(l, m) {
         for (uint32_t k = 0; k < i->count; k++) {
@@ -618,6 +688,8 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         }
         written(r, at[l] - r->base, bytes);
     }
+    if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
+    strong_after(w, i, m, at, r);
 }
 
 /* One element of a reduction that another room carries out: how->op and how->type say which. */
@@ -638,7 +710,7 @@ void sim_atom(sim_warp *w, const sim_ins *i, uint32_t m)
     request(w, i, m, at, (uint32_t)i->size * i->count, atomic);
 }
 
-/* --- cp.async: carried out at once ------------------------------------------------------------ */
+/* --- cp.async: see cp_async.c ------------------------------------------------------------ */
 
 static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
 {
@@ -655,14 +727,9 @@ static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
         uint32_t n = size;
         if (i->op == 1 && sim_slot(w, i->c)[l] < n) n = sim_slot(w, i->c)[l];
         if (i->op == 2 && sim_pred(w, i->c) >> l & 1) n = 0;
-        uint64_t offset = to[l] - b->shared_lo;
-        memset(b->shared + offset, 0, size);
-        memcpy(b->shared + offset, r->host + (at[l] - r->base), n);
-        sim_shadow_set(b->shared_shadow, offset, size);
-        if (sim_option.uninitialised && n && !sim_shadow_all(r->shadow, at[l] - r->base, n)) {
-            uninitialised(w, i, 1u << l, at, r, n);
-            sim_shadow_clear(b->shared_shadow, offset, n);
-        }
+        bool written = !r->shadow || !sim_option.uninitialised || sim_shadow_all(r->shadow, at[l] - r->base, n);
+        if (!written) uninitialised(w, i, 1u << l, at, r, n);
+        sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), r->a, at[l], n, written);
     }
 }
 
@@ -683,11 +750,7 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
             empty |= 1u << l;
     }
     SIM_EACH_LANE(l, empty)
-    { /* nothing is read: the source may lie anywhere */
-        uint64_t offset = to[l] - b->shared_lo;
-        memset(b->shared + offset, 0, i->size);
-        sim_shadow_set(b->shared_shadow, offset, i->size);
-    }
+    sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), NULL, 0, 0, true); /* the source may be anywhere */
     if (m & ~empty) request(w, i, m & ~empty, at, i->size, copy_in);
 }
 
@@ -727,13 +790,15 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     } else {
         sim_allocation *a = w->worker->cached;
         if (!a || address - a->base >= a->size) a = w->worker->cached = sim_memory_find(address);
-        if (a) { r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; }
+        if (a) { r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; r.a = a; }
     }
     if (address < r.base || r.size < bytes || address - r.base > r.size - bytes) {
         out_of_bounds(w, i, lane, address, bytes, r.space);
         return NULL;
     }
     at[lane] = address;
+    on_its_way(w, i, 1u << lane, at, &r, bytes, access != SIM_READ);
+    if (access != SIM_READ) sim_changed(w->launch);
     if (r.shadow && access != SIM_WRITE && sim_option.uninitialised
         && !sim_shadow_all(r.shadow, address - r.base, bytes))
         uninitialised(w, i, 1u << lane, at, &r, bytes);
@@ -743,6 +808,12 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         if (access != SIM_READ && r.space == SP_SHARED)
             sim_proxy_write(w, lane, b, address - r.base, bytes);
     }
+    if (racing(w, &r))
+        sim_race_access(w, i, 1u << lane, at, r.space, r.a, bytes,
+                        access == SIM_READ    ? 0
+                        : access == SIM_WRITE ? REC_WRITE
+                                              : REC_WRITE | REC_ATOMIC | REC_STRONG | REC_WIDE,
+                        false);
     return r.host + (address - r.base);
 }
 

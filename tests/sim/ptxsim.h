@@ -7,7 +7,7 @@
  *     int (*get)(ptxsim_counters *, size_t) = dlsym(lib, "ptxsim_counters_get");
  *
  * Environment: PTXSIM_DEVICE=sm_75|sm_80|sm_86|sm_89|sm_90|sm_100|sm_120 (an 'a' may follow; default
- * sm_90), PTXSIM_THREADS=n, PTXSIM_QUIET=1 (no reports on stderr), PTXSIM_MEMORY=bytes (device memory).
+ * sm_90), PTXSIM_THREADS=n, PTXSIM_SEED=n (an adversarial order), PTXSIM_QUIET=1 (no reports on stderr), PTXSIM_MEMORY=bytes (device memory).
  * All functions may be called from any thread. */
 #ifndef PTXSIM_H
 #define PTXSIM_H
@@ -68,8 +68,10 @@ uint64_t ptxsim_calls(const char *driver_function);
 int ptxsim_fail(const char *driver_function, unsigned nth, int code);
 
 /* Options. Checks, on (1) unless set to 0: "bounds", "align", "uninitialised", "registers", "barriers",
- * "sync-masks", "async" (copies in flight, proxy fences). "threads": how many threads run blocks (0: one for
- * each processor). "quiet": no reports
+ * "sync-masks", "races", "async" (cp.async touched before its wait, overwritten, never waited for).
+ * "race-strict" (0): two plain writes of the same value race too. "seed": 0 runs blocks, warps and paths in
+ * turn; another number chooses their order and speed, and whether cp.async is early or late; -1 (default):
+ * PTXSIM_SEED, else 0. "threads": how many threads run blocks (0: one for each processor). "quiet": no reports
  * on stderr. "watchdog": seconds after which a launch is given up with CUDA_ERROR_LAUNCH_TIMEOUT
  * (default 300, 0: never). */
 void ptxsim_set(const char *option, int value);

@@ -10,6 +10,7 @@
  *   scalar.c     compiles lanes.def per CPU level     device.c     chips
  *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
  *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking
+ *   race.c       races: the shadow of accesses        clocks.c      who knows of whose accesses
  *   cluster.c    clusters, waiting, deadlocks         mbarrier.c   mbarriers
  *   bulk.c       copies in flight, proxy fences       tensormap.c  tensor maps
  *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx            */
@@ -498,6 +499,7 @@ typedef struct sim_kernel {
     uint32_t max_dynamic_shared;       /* cuFuncSetAttribute */
     bool non_portable_cluster;         /* the same: clusters of more than 8 blocks */
     bool bulk_stores;                  /* bulk copies read shared memory: proxy fences are looked after */
+    bool clocks;                       /* fences, acquires or releases order its accesses */
 } sim_kernel;
 
 void sim_kernel_free(sim_kernel *k);
@@ -525,6 +527,7 @@ typedef struct sim_allocation {
     const char *label;                 /* module variables */
     uint64_t serial;
     struct sim_context *context;
+    _Atomic(_Atomic(struct sim_race_page *) *) races;         /* race.c: by KB, while a kernel runs */
 } sim_allocation;
 
 int sim_memory_alloc(struct sim_context *c, uint64_t size, int kind, const char *label, sim_allocation **out);
@@ -560,7 +563,8 @@ typedef struct sim_context {
 /* --- running ---------------------------------------------------------------------------------- */
 
 typedef struct sim_options {
-    int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog, async;
+    int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
+    int races, race_strict, async, seed; /* seed: -1: PTXSIM_SEED */
 } sim_options;
 extern sim_options sim_option;
 
@@ -586,6 +590,14 @@ typedef struct sim_launch {
     uint64_t launch_serial;
     uint32_t cluster[3], cluster_size; /* blocks of a cluster; block_count / cluster_size units of work */
     bool explicit_cluster;
+    bool races;                        /* look for them */
+    uint32_t seed;                     /* of an adversarial order; 0: blocks, warps, lowest path in turn */
+    uint64_t stride;                   /* block n of the order is n * stride + seed */
+    atomic_ullong watch_ns;            /* when it becomes suspect of spinning for ever; 0: not set */
+    atomic_bool suspect;
+    atomic_ullong changes;             /* of memory, while it is suspect */
+    atomic_ullong *quiet;              /* by worker: `changes` + 1 since which all its blocks repeat */
+    uint32_t workers;
 } sim_launch;
 
 typedef enum sim_path_state { P_RUN, P_SYNC, P_BARRIER, P_WAIT } sim_path_state;
@@ -599,6 +611,11 @@ typedef struct sim_warp {
     uint32_t cc;                       /* carry flags */
     uint32_t pc, active, live, index;
     uint32_t backward;                 /* backward branches since this path was chosen */
+    uint32_t picks;                    /* paths chosen by the seed's dice */
+    uint64_t passed;                   /* barriers that the warp has come to, by number mod 64 */
+    uint64_t spin_state, spin_changes; /* barriers.c: an earlier state, and when */
+    uint32_t spin_age, spin_limit;
+    bool     spin_repeats;
     bool     fault, force, waits;      /* waits: a path may be parked (P_WAIT) */
     uint32_t gone, events;             /* of F_WAIT; the cluster's events when it was parked */
     uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
@@ -615,6 +632,7 @@ typedef struct sim_barrier {
     uint32_t expected;
     uint32_t arrived_warps;
     bool active, reduces;
+    const sim_ins *first;              /* where it was first reached */
     uint32_t popc;
     bool all, any;
 } sim_barrier;
@@ -630,7 +648,7 @@ typedef struct sim_block {
     uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
     uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
     uint32_t warp_capacity;
-    uint64_t clock;
+    uint64_t clock, rounds, quiet;
     uint64_t configured;               /* launch_serial that filled the special slots */
     bool done, ended, idle;            /* idle: nothing ran, and something waits for an event */
     bool watched;                      /* accesses of shared memory are told to bulk.c */
@@ -638,13 +656,15 @@ typedef struct sim_block {
     struct sim_mbarrier_record *mbarriers; uint32_t mbarrier_count, mbarrier_capacity;
     struct sim_proxy *proxy;           /* bulk.c: who wrote which word since a proxy fence */
     uint32_t *groups; uint32_t group_capacity;   /* bulk groups that each thread has committed */
+    struct sim_race_block *race;       /* NULL until a launch looks for races */
+    struct sim_async *async;           /* copies on their way; NULL until there is one */
 } sim_block;
 
 typedef struct sim_worker {
     uint32_t *scratch;                 /* 32 x 16 bytes: where masked operations write first */
     sim_counts counts;
     sim_allocation *cached;            /* the allocation of the last global access */
-    sim_block **blocks; uint32_t block_capacity;
+    sim_block **blocks; uint32_t block_capacity, open;
     uint32_t index;
 } sim_worker;
 
@@ -724,6 +744,7 @@ enum { A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
 void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lane, const char *format, ...)
     SIM_PRINTF(5, 6);
 void sim_report_host(const char *kind, const char *format, ...) SIM_PRINTF(2, 3);
+void sim_host_read(uint64_t address, uint64_t size);          /* the host reads device memory: was it written? */
 
 void sim_count_merge(const sim_counts *c);
 extern pthread_mutex_t sim_count_lock;
