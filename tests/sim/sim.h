@@ -10,7 +10,7 @@
  *   scalar.c     compiles lanes.def per CPU level     device.c     chips
  *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
  *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking
- *   race.c       races: the shadow of accesses        clocks.c      who knows of whose accesses          */
+ *   race.c       races: the shadow of accesses        clocks.c     who knows of whose accesses          */
 #ifndef SIM_H
 #define SIM_H
 
