@@ -87,7 +87,8 @@ void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t ma
     if (i->flow == F_BARRIER) w->passed |= UINT64_C(1) << i->type;
     if (!sim_option.barriers) { s->first = i; return; }
     if (expected % SIM_LANES)
-        sim_report_at(w, i, "barrier-count", lane, "the count is %u, which is no multiple of %d", expected, SIM_LANES);
+        sim_report_at(w, i, "barrier-count", lane, "the count is %u, which is no multiple of %d", expected,
+                      SIM_LANES);
     else if (i->count && (!expected || expected > all))
         sim_report_at(w, i, "barrier-count", lane, "the count is %u, but the block has %u threads", expected,
                       w->launch->threads);
@@ -97,10 +98,11 @@ void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t ma
                       "barrier %u waits for %u threads here and for %u since line %u", id,
                       expected ? expected : all, s->expected ? s->expected : all, s->first->line);
     if ((i->op != 0) != (s->first->op != 0))
-        sim_report_at(w, i, "barrier-mix", lane, "barrier %u is met with .red on one side and without it at line %u",
-                      id, s->first->line);
+        sim_report_at(w, i, "barrier-mix", lane,
+                      "barrier %u is met with .red on one side and without it at line %u", id, s->first->line);
     if (b->barrier_masks[id * b->warp_count + w->index] & mask)
-        sim_report_at(w, i, "barrier-count", lane, "the thread arrives at barrier %u again before it is complete", id);
+        sim_report_at(w, i, "barrier-count", lane,
+                      "the thread arrives at barrier %u again before it is complete", id);
 }
 
 /* Before the warps that wait at the barrier go on. */
@@ -166,9 +168,14 @@ static uint64_t state_of(const sim_warp *w)
 {
     const uint32_t *r = w->bank[0];
     uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (size_t k = 0, n = (size_t)w->kernel->reg_slots * SIM_LANES; k < n; k++)
-        h = (h ^ r[k]) * UINT64_C(0x9e3779b97f4a7c15), h ^= h >> 29;
-    for (uint32_t k = 0; k < w->kernel->preds; k++) h = (h ^ w->p[k]) * UINT64_C(0x9e3779b97f4a7c15), h ^= h >> 31;
+    for (size_t k = 0, n = (size_t)w->kernel->reg_slots * SIM_LANES; k < n; k++) {
+        h = (h ^ r[k]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 29;
+    }
+    for (uint32_t k = 0; k < w->kernel->preds; k++) {
+        h = (h ^ w->p[k]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 31;
+    }
     uint64_t paths = w->live;
     for (uint32_t k = 0; k < w->path_count; k++)              /* in any order */
         paths += (((uint64_t)w->paths[k].pc << 34) ^ ((uint64_t)w->paths[k].state << 32) ^ w->paths[k].mask)

@@ -220,8 +220,8 @@ bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
             sim_site mine = { i, sim_block_index(b), w->index * SIM_LANES + lane },
                      theirs = { c->ins, mine.block, c->thread };
             sim_site_text(w->launch, &theirs, site, sizeof site);
-            snprintf(detail, sizeof detail, "%s of %u bytes at shared address 0x%llx, where the copy %s has not "
-                     "been waited for", write ? "write" : "read", bytes, (unsigned long long)at[lane], site);
+            snprintf(detail, sizeof detail,
+                     "%s of %u bytes at shared address 0x%llx, where the copy %s has not been waited for", write ? "write" : "read", bytes, (unsigned long long)at[lane], site);
             sim_report_pair(w->launch, write ? "race" : "async-read", &mine, c->ins->line, detail);
             break;
         }

@@ -407,7 +407,8 @@ static inline void write_cell(access *c, page *p, uint32_t *cell, uint32_t lane,
 
 enum { ALL_NONE, ALL_KNOWN, ALL_UNKNOWN, ALL_CROSS, ALL_MIXED };
 
-typedef struct row { uint32_t *cells, n, first, step; } row;  /* n cells, of lanes from `first` on, 1 << step each */
+/* n cells, of the lanes from `first` on, 1 << step each. */
+typedef struct row { uint32_t *cells, n, first, step; } row;
 
 /* What the cells of a row, or their reads, have in common. */
 static int common(access *c, const page *p, const row *x, uint32_t part, uint32_t *record_index)
@@ -431,8 +432,8 @@ static int common(access *c, const page *p, const row *x, uint32_t part, uint32_
     if (cross) return ALL_CROSS;
     if (different || head & ENTRY_LANE) return ALL_MIXED;
     *record_index = head >> 5;
-    if (known(c, p, head | first, first)) return c->seen[head >> 5 & 7].what == SEEN_UNKNOWN ? ALL_MIXED : ALL_KNOWN;
-    return ALL_UNKNOWN;
+    if (!known(c, p, head | first, first)) return ALL_UNKNOWN;
+    return c->seen[head >> 5 & 7].what == SEEN_UNKNOWN ? ALL_MIXED : ALL_KNOWN; /* by clocks: lane by lane */
 }
 
 static void mark(const access *c, const page *p, const row *x, uint32_t part)
@@ -585,7 +586,8 @@ void sim_race_prepare(sim_kernel *k)
         if (cas->fn != sim_atom || cas->op != A_CAS) continue;
         for (uint32_t j = 0; j < k->code_count; j++) {
             sim_ins *i = &k->code[j];
-            if (i->fn == sim_ld && i->a == cas->a && i->imm == cas->imm && i->size == cas->size) i->x |= X_GUESS;
+            if (i->fn == sim_ld && i->a == cas->a && i->imm == cas->imm && i->size == cas->size)
+                i->x |= X_GUESS;
         }
     }
 }
