@@ -89,6 +89,7 @@ static void unmap(sim_allocation *a)
 {
     if (a->host) munmap(a->host, a->host_mapped);
     if (a->shadow) munmap(a->shadow, a->shadow_mapped);
+    free(atomic_exchange(&a->races, NULL));
     a->host = a->shadow = NULL;
     if (!a->freed && a->kind != MEM_HOST) used -= a->size;
     a->freed = true;

@@ -4,7 +4,7 @@
  * the same line of the same launch is told once and counted. A new check calls sim_report_at; a check
  * over pairs of accesses (races) has its shadow beside the `written` shadow in memory.c and reports from
  * there. */
-#include "sim.h"
+#include "race.h"
 #include <stdarg.h>
 #include <time.h>
 
@@ -13,7 +13,7 @@ enum { MAX_FINDINGS = 256 };
 typedef struct finding {
     char *text;
     const char *kind;
-    uint32_t line;
+    uint32_t line, other_line;
     uint64_t launch;
     uint64_t count;
 } finding;
@@ -23,14 +23,15 @@ static finding findings[MAX_FINDINGS];
 static unsigned finding_count, dropped;
 
 sim_options sim_option = { .bounds = 1, .align = 1, .uninitialised = 1, .registers = 1, .barriers = 1,
-                            .sync_masks = 1, .watchdog = 300, .suspects = 1, .stack = 65536, .heap = 8 << 20,
-                            .fifo = 1 << 20 };
+                           .sync_masks = 1, .watchdog = 300, .suspects = 1, .stack = 65536, .heap = 8 << 20,
+                           .fifo = 1 << 20, .races = 1, .async = 1, .seed = -1 };
 
-static void keep(const char *kind, uint32_t line, uint64_t launch, const char *text)
+static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t launch, const char *text)
 {
     pthread_mutex_lock(&lock);
     for (unsigned k = finding_count; k-- > 0 && launch;) {
-        if (findings[k].launch != launch || findings[k].line != line || strcmp(findings[k].kind, kind))
+        if (findings[k].launch != launch || findings[k].line != line
+            || findings[k].other_line != other_line || strcmp(findings[k].kind, kind))
             continue;
         findings[k].count++;
         pthread_mutex_unlock(&lock);
@@ -43,6 +44,7 @@ static void keep(const char *kind, uint32_t line, uint64_t launch, const char *t
             strcpy(f->text, text);
             f->kind = kind;
             f->line = line;
+            f->other_line = other_line;
             f->launch = launch;
             f->count = 1;
             finding_count++;
@@ -68,7 +70,51 @@ void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lan
     snprintf(text, sizeof text, "%s: kernel '%s', line %u: %.*s\n    block (%u,%u,%u), thread (%u,%u,%u): %s",
              kind, w->kernel->function->name, i->line, length > 300 ? 300 : length, line, w->block->ctaid[0],
              w->block->ctaid[1], w->block->ctaid[2], t % n[0], t / n[0] % n[1], t / (n[0] * n[1]), detail);
-    keep(kind, i->line, w->launch->launch_serial, text);
+    keep(kind, i->line, 0, w->launch->launch_serial, text);
+}
+
+/* "at line 12 (st.shared.u32 [%r1], %r2) by block (0,0,0), thread (3,0,0)" */
+static void text_of(const sim_launch *l, const sim_ins *i, const char **text, int *length)
+{
+    const sim_module *m = l->kernel->module;
+    const char *line = i->line >= 1 && i->line <= m->line_count ? m->lines[i->line - 1] : "";
+    int n = (int)strcspn(line, "\n");
+    while (n && (*line == ' ' || *line == '\t')) { line++; n--; }
+    *text = line;
+    *length = n > 240 ? 240 : n;
+}
+
+static int where(const sim_launch *l, const sim_site *s, char *out, size_t cap)
+{
+    uint64_t b = s->block;
+    uint32_t t = s->thread;
+    const uint32_t *g = l->grid, *n = l->block;
+    return snprintf(out, cap, "block (%llu,%llu,%llu), thread (%u,%u,%u)", (unsigned long long)(b % g[0]),
+                    (unsigned long long)(b / g[0] % g[1]), (unsigned long long)(b / g[0] / g[1]), t % n[0],
+                    t / n[0] % n[1], t / (n[0] * n[1]));
+}
+
+void sim_site_text(const sim_launch *l, const sim_site *s, char *out, size_t cap)
+{
+    const char *line;
+    char thread[120];
+    int length;
+    text_of(l, s->ins, &line, &length);
+    where(l, s, thread, sizeof thread);
+    snprintf(out, cap, "at line %u (%.*s) by %s", s->ins->line, length, line, thread);
+}
+
+void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, uint32_t other_line,
+                     const char *detail)
+{
+    const char *line;
+    char text[1600], thread[120];
+    int length;
+    text_of(l, at->ins, &line, &length);
+    where(l, at, thread, sizeof thread);
+    snprintf(text, sizeof text, "%s: kernel '%s', line %u: %.*s\n    %s: %s", kind, l->kernel->function->name,
+             at->ins->line, length, line, thread, detail);
+    keep(kind, at->ins->line, other_line, l->launch_serial, text);
 }
 
 void sim_report_host(const char *kind, const char *format, ...)
@@ -79,7 +125,22 @@ void sim_report_host(const char *kind, const char *format, ...)
     vsnprintf(detail, sizeof detail, format, a);
     va_end(a);
     snprintf(text, sizeof text, "%s: %s", kind, detail);
-    keep(kind, 0, 0, text);
+    keep(kind, 0, 0, 0, text);
+}
+
+void sim_host_read(uint64_t address, uint64_t size)
+{
+    const sim_allocation *a = sim_option.uninitialised ? sim_memory_find(address) : NULL;
+    if (!a || !a->shadow || address - a->base > a->size - size) return;
+    uint64_t first = address - a->base, end = first + size, count = 0;
+    char where[200];
+    if (sim_shadow_all(a->shadow, first, size)) return;
+    while (a->shadow[first >> 3] >> (first & 7) & 1) first++;
+    for (uint64_t k = first; k < end; k++) count += !(a->shadow[k >> 3] >> (k & 7) & 1);
+    sim_memory_describe(a->base + first, 1, where, sizeof where);
+    sim_report_host("uninitialised-read", "a copy to the host of %llu bytes from 0x%llx takes %llu bytes that were "
+                    "never written; the first is %s", (unsigned long long)size, (unsigned long long)address,
+                    (unsigned long long)count, where);
 }
 
 SIM_EXPORT size_t ptxsim_report(char *buf, size_t cap)
@@ -139,7 +200,11 @@ SIM_EXPORT void ptxsim_set(const char *option, int value)
                     { "profile", &sim_option.profile },
                     { "stack", &sim_option.stack },
                     { "heap", &sim_option.heap },
-                    { "fifo", &sim_option.fifo } };
+                    { "fifo", &sim_option.fifo },
+                    { "races", &sim_option.races },
+                    { "race-strict", &sim_option.race_strict },
+                    { "async", &sim_option.async },
+                    { "seed", &sim_option.seed } };
     for (size_t k = 0; option && k < sizeof options / sizeof *options; k++)
         if (!strcmp(options[k].name, option)) *options[k].at = value;
 }

@@ -337,6 +337,7 @@ static int device_to_host(sim_context *c, void *to, uint64_t from, size_t size, 
     if (!size) return CU_OK;
     if (!to || !device_side(from, size, &b) || !either_side((uint64_t)(uintptr_t)to, size, &a))
         return CU_INVALID_VALUE;
+    sim_host_read(from, size);
     copy(&a, &b, size);
     return CU_OK;
 }
@@ -350,6 +351,7 @@ static int any_to_any(sim_context *c, uint64_t to, uint64_t from, size_t size, c
     if (devices ? !device_side(to, size, &a) || !device_side(from, size, &b)
                 : !either_side(to, size, &a) || !either_side(from, size, &b))
         return CU_INVALID_VALUE;
+    if (!a.shadow && b.shadow) sim_host_read(from, size);
     copy(&a, &b, size);
     return CU_OK;
 }

@@ -214,8 +214,9 @@ SIM_API cuDeviceGetAttribute(int *out, int attribute, int device)
                   { 114, 0 },
                   { 115, 0 },
                   { 116, 0 },
-                  { 120, 0 },
-                  { 121, 0 } };
+                  { 120, d->sm >= 90 },               /* clusters */
+                  { 121, 0 },
+                  { 127, d->sm >= 90 } };             /* tensor maps */
     for (size_t k = 0; k < sizeof table / sizeof *table; k++)
         if (table[k].attribute == attribute) { *out = (int)table[k].value; return leave(CU_OK); }
     if (attribute < 1 || attribute > 150) return leave(CU_INVALID_VALUE);
@@ -527,7 +528,7 @@ SIM_API cuModuleGetGlobal_v2(uint64_t *address, size_t *size, sim_module *handle
     return leave(CU_NOT_FOUND);
 }
 
-static sim_kernel *kernel_of(sim_context *c, const void *handle)
+sim_kernel *sim_kernel_of(sim_context *c, const void *handle)
 {
     for (sim_module *m = c->modules; m; m = m->next)
         for (sim_function *f = m->functions; f; f = f->next)
@@ -563,7 +564,7 @@ SIM_API cuFuncGetAttribute(int *out, int attribute, void *function)
 {
     ENTER(cuFuncGetAttribute);
     USABLE();
-    const sim_kernel *k = kernel_of(c, function);
+    const sim_kernel *k = sim_kernel_of(c, function);
     if (!out) return leave(CU_INVALID_VALUE);
     if (!k) return leave(CU_INVALID_HANDLE);
     switch (attribute) {
@@ -577,6 +578,9 @@ SIM_API cuFuncGetAttribute(int *out, int attribute, void *function)
     case 7: *out = 0; break;
     case 8: *out = (int)(k->max_dynamic_shared ? k->max_dynamic_shared : 49152 - k->static_shared); break;
     case 9: *out = -1; break;
+    case 10: *out = k->function->explicitcluster && !k->function->reqnctapercluster[0]; break;
+    case 11: case 12: case 13: *out = (int)k->function->reqnctapercluster[attribute - 11]; break;
+    case 14: *out = k->non_portable_cluster; break;
     default: return leave(attribute >= 10 && attribute < 16 ? (*out = 0, CU_OK) : CU_INVALID_VALUE);
     }
     return leave(CU_OK);
@@ -586,9 +590,11 @@ SIM_API cuFuncSetAttribute(void *function, int attribute, int value)
 {
     ENTER(cuFuncSetAttribute);
     USABLE();
-    sim_kernel *k = kernel_of(c, function);
+    sim_kernel *k = sim_kernel_of(c, function);
     if (!k) return leave(CU_INVALID_HANDLE);
     if (attribute == 9) return leave(value < -1 || value > 100 ? CU_INVALID_VALUE : CU_OK);
+    if (attribute == 14) { k->non_portable_cluster = value != 0; return leave(CU_OK); }
+    if (attribute == 15) return leave(value < 0 || value > 2 ? CU_INVALID_VALUE : CU_OK);
     if (attribute != 8 || value < 0 || (uint32_t)value + k->static_shared > sim_the_device()->shared_optin)
         return leave(CU_INVALID_VALUE);
     k->max_dynamic_shared = (uint32_t)value;
@@ -599,12 +605,12 @@ SIM_API cuFuncSetCacheConfig(void *function, int config)
 {
     ENTER(cuFuncSetCacheConfig);
     USABLE();
-    return leave(!kernel_of(c, function)    ? CU_INVALID_HANDLE
+    return leave(!sim_kernel_of(c, function)    ? CU_INVALID_HANDLE
                  : config < 0 || config > 3 ? CU_INVALID_VALUE
                                             : CU_OK);
 }
 
-static uint32_t occupancy(const sim_kernel *k, uint32_t threads, uint64_t dynamic)
+uint32_t sim_occupancy(const sim_kernel *k, uint32_t threads, uint64_t dynamic)
 {
     const sim_device *d = sim_the_device();
     uint32_t warps = (threads + 31) / 32, n = d->blocks_per_sm, reserved = d->sm >= 80 ? 1024 : 0;
@@ -620,10 +626,10 @@ SIM_API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, void *function, in
 {
     ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor);
     USABLE();
-    const sim_kernel *k = kernel_of(c, function);
+    const sim_kernel *k = sim_kernel_of(c, function);
     if (!out || block <= 0) return leave(CU_INVALID_VALUE);
     if (!k) return leave(CU_INVALID_HANDLE);
-    *out = (int)occupancy(k, (uint32_t)block, dynamic);
+    *out = (int)sim_occupancy(k, (uint32_t)block, dynamic);
     return leave(CU_OK);
 }
 
@@ -671,9 +677,17 @@ static void fill_launch_constants(const sim_launch *l)
         case SR_NTID_X: v = l->block[0]; break;
         case SR_NTID_Y: v = l->block[1]; break;
         case SR_NTID_Z: v = l->block[2]; break;
-        case SR_NCTAID_X: case SR_NCLUSTERID_X: v = l->grid[0]; break;
-        case SR_NCTAID_Y: case SR_NCLUSTERID_Y: v = l->grid[1]; break;
-        case SR_NCTAID_Z: case SR_NCLUSTERID_Z: v = l->grid[2]; break;
+        case SR_NCTAID_X: v = l->grid[0]; break;
+        case SR_NCTAID_Y: v = l->grid[1]; break;
+        case SR_NCTAID_Z: v = l->grid[2]; break;
+        case SR_NCLUSTERID_X: v = l->grid[0] / l->cluster[0]; break;
+        case SR_NCLUSTERID_Y: v = l->grid[1] / l->cluster[1]; break;
+        case SR_NCLUSTERID_Z: v = l->grid[2] / l->cluster[2]; break;
+        case SR_CLUSTER_NCTAID_X: v = l->cluster[0]; break;
+        case SR_CLUSTER_NCTAID_Y: v = l->cluster[1]; break;
+        case SR_CLUSTER_NCTAID_Z: v = l->cluster[2]; break;
+        case SR_CLUSTER_NCTARANK: v = l->cluster_size; break;
+        case SR_EXPLICIT_CLUSTER: v = l->explicit_cluster; break;
         case SR_NWARPID: v = sim_the_device()->threads_per_sm / 32; break;
         case SR_NSMID: v = sim_the_device()->sm_count; break;
         case SR_GRIDID: v = l->grid_id; wide = true; break;
@@ -693,13 +707,13 @@ static void fill_launch_constants(const sim_launch *l)
     }
 }
 
-static int launch(sim_context *c, void *function, const uint32_t grid[3], const uint32_t block[3],
-                  uint32_t dynamic, const void *stream, void *const *params, void *const *extra,
-                  bool cooperative)
+int sim_launch_kernel(sim_context *c, void *function, const uint32_t grid[3], const uint32_t block[3],
+                      uint32_t dynamic, const void *stream, void *const *params, void *const *extra,
+                      bool cooperative, const uint32_t *cluster)
 {
     static uint64_t serial;
     uint8_t small[4400], *buffer = small;
-    const sim_kernel *k = kernel_of(c, function);
+    const sim_kernel *k = sim_kernel_of(c, function);
     const sim_device *d = sim_the_device();
     sim_launch l;
     if (!k) return CU_INVALID_HANDLE;
@@ -719,13 +733,15 @@ static int launch(sim_context *c, void *function, const uint32_t grid[3], const 
     uint32_t limit = k->max_dynamic_shared ? k->max_dynamic_shared
                                            : 49152 - (k->static_shared > 49152 ? 49152 : k->static_shared);
     if (dynamic > limit || shared > d->shared_optin) return CU_INVALID_VALUE;
-    uint32_t resident = occupancy(k, (uint32_t)threads, dynamic) * d->sm_count;
+    uint32_t resident = sim_occupancy(k, (uint32_t)threads, dynamic) * d->sm_count;
     uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     if (cooperative && blocks > resident) return 720;
+    memset(&l, 0, sizeof l);
+    int refused = sim_cluster_shape(k, &l, grid, cluster);
+    if (refused) return refused;
     if (f->param_bytes > sizeof small && !(buffer = malloc(f->param_bytes))) return CU_OUT_OF_MEMORY;
     memset(buffer, 0, f->param_bytes ? f->param_bytes : 1);
     if (!gather(k, params, extra, buffer)) { if (buffer != small) free(buffer); return CU_INVALID_VALUE; }
-    memset(&l, 0, sizeof l);
     l.kernel = k;
     l.context = c;
     memcpy(l.grid, grid, sizeof l.grid);
@@ -753,7 +769,7 @@ SIM_API cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, un
     ENTER(cuLaunchKernel);
     USABLE();
     const uint32_t grid[3] = { gx, gy, gz }, block[3] = { bx, by, bz };
-    return leave(launch(c, function, grid, block, shared, stream, params, extra, false));
+    return leave(sim_launch_kernel(c, function, grid, block, shared, stream, params, extra, false, NULL));
 }
 
 SIM_API cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -762,7 +778,7 @@ SIM_API cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsi
     ENTER(cuLaunchCooperativeKernel);
     USABLE();
     const uint32_t grid[3] = { gx, gy, gz }, block[3] = { bx, by, bz };
-    return leave(launch(c, function, grid, block, shared, stream, params, NULL, true));
+    return leave(sim_launch_kernel(c, function, grid, block, shared, stream, params, NULL, true, NULL));
 }
 
 /* --- linking: one PTX text in, one "cubin" out ------------------------------------------------ */

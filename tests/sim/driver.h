@@ -23,6 +23,8 @@ enum {
     CU_NOT_FOUND = 500,
     CU_NOT_READY = 600,
     CU_LAUNCH_OUT_OF_RESOURCES = 701,
+    CU_COOPERATIVE_TOO_LARGE = 720,
+    CU_INVALID_CLUSTER_SIZE = 912,
     CU_NOT_SUPPORTED = 801
 };
 
@@ -42,7 +44,9 @@ enum {
     X(cuMemGetAddressRange_v2) X(cuStreamCreate) X(cuStreamCreateWithPriority) X(cuStreamDestroy_v2) \
     X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamWaitEvent) X(cuEventCreate) X(cuEventDestroy_v2) \
     X(cuEventRecord) X(cuEventSynchronize) X(cuEventQuery) X(cuEventElapsedTime) X(cuLaunchKernel) \
-    X(cuLaunchCooperativeKernel) X(cuGetErrorName) X(cuGetErrorString) X(cuLinkCreate_v2) \
+    X(cuLaunchCooperativeKernel) X(cuLaunchKernelEx) X(cuOccupancyMaxActiveClusters) \
+    X(cuOccupancyMaxPotentialClusterSize) X(cuTensorMapEncodeTiled) X(cuTensorMapEncodeIm2col) \
+    X(cuTensorMapReplaceAddress) X(cuGetErrorName) X(cuGetErrorString) X(cuLinkCreate_v2) \
     X(cuLinkAddData_v2) X(cuLinkComplete) X(cuLinkDestroy) X(cuGetProcAddress_v2)
 
 enum {
@@ -92,6 +96,14 @@ bool sim_context_exists(const sim_context *c);
 bool sim_stream_valid(const sim_context *c, const void *stream);
 sim_module *sim_module_of(const void *handle);
 void sim_links_free(sim_context *c);
+
+/* launches: driver.c; clusters: launch.c */
+sim_kernel *sim_kernel_of(sim_context *c, const void *handle);
+uint32_t sim_occupancy(const sim_kernel *k, uint32_t threads, uint64_t dynamic);
+int sim_launch_kernel(sim_context *c, void *function, const uint32_t grid[3], const uint32_t block[3],
+                      uint32_t dynamic, const void *stream, void *const *params, void *const *extra,
+                      bool cooperative, const uint32_t *cluster);
+int sim_cluster_shape(const sim_kernel *k, sim_launch *l, const uint32_t grid[3], const uint32_t *wish);
 
 /* A "cubin" of this driver: this header and the PTX text. */
 #define SIM_CUBIN_MAGIC "PTXSIMCB"

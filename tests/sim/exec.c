@@ -7,10 +7,11 @@
  * (P_SYNC) until they come, or until nothing else can run: then the absence is reported and the
  * instruction goes ahead. A block is a resumable object; a worker that has run one for a long time
  * starts others beside it, as far as the chip could hold them, so that blocks may wait for each other. */
-#include "sim.h"
+#include "async.h"
+#include "race.h"
 #include <unistd.h>
 
-enum { QUANTUM = 4096, BACKWARD_LIMIT = 64, BLOCK_SLICE = 1 << 20 };
+enum { QUANTUM = 4096, BACKWARD_LIMIT = 64, BLOCK_SLICE = 1 << 20, CLUSTER_SLICE = 1 << 15 };
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
@@ -44,6 +45,12 @@ static uint32_t missing(sim_warp *w, const sim_path *p)
     return need & w->live & ~p->mask;
 }
 
+/* With a seed: does this path go before the one that was found first? */
+static bool other_path(sim_warp *w)
+{
+    return sim_chance(w->launch, sim_block_index(w->block), 5000 + w->index, w->picks++) & 1;
+}
+
 /* Makes the next path the running one.  False: none can run now. */
 static bool take_path(sim_warp *w, bool fair)
 {
@@ -62,6 +69,7 @@ static bool take_path(sim_warp *w, bool fair)
                                   p->mask);
             }
             if (p->state != P_RUN) continue;
+            if (best != UINT32_MAX && w->launch->seed && !fair) { if (other_path(w)) best = k; continue; }
             if (best == UINT32_MAX || (fair ? p->turn < w->paths[best].turn : p->pc < w->paths[best].pc))
                 best = k;
         }
@@ -69,7 +77,7 @@ static bool take_path(sim_warp *w, bool fair)
     if (best == UINT32_MAX) { /* all parked: go ahead without the absent lanes */
         bool barrier = false;
         for (uint32_t k = 0; k < w->path_count; k++) {
-            barrier |= w->paths[k].state == P_BARRIER;
+            barrier |= w->paths[k].state == P_BARRIER || w->paths[k].state == P_WAIT;
             if (w->paths[k].state == P_SYNC && (best == UINT32_MAX || w->paths[k].pc < w->paths[best].pc))
                 best = k;
         }
@@ -109,6 +117,9 @@ static bool lower_waits(const sim_warp *w, uint32_t pc)
 static void release_barrier(sim_block *b, uint32_t id)
 {
     sim_barrier *s = &b->barriers[id];
+    sim_barrier_complete(b, id);
+    sim_race_barrier(b, id);
+    sim_changed(b->launch);
     for (uint32_t n = 0; n < b->warp_count; n++) {
         sim_warp *w = &b->warps[n];
         b->barrier_masks[id * b->warp_count + n] = 0;
@@ -145,6 +156,7 @@ static void arrive(sim_warp *w, const sim_ins *i, uint32_t mask)
     uint32_t lane = sim_lowest(mask), id = sim_slot(w, i->a)[lane] & 15,
              here = b->barrier_masks[id * b->warp_count + w->index];
     sim_barrier *s = &b->barriers[id];
+    sim_barrier_arrives(w, i, id, mask);
     if (!s->active) { s->active = true; s->all = true; s->expected = i->count ? sim_slot(w, i->b)[lane] : 0; }
     b->barrier_masks[id * b->warp_count + w->index] = here | mask;
     if (i->op) {
@@ -157,7 +169,7 @@ static void arrive(sim_warp *w, const sim_ins *i, uint32_t mask)
     if (i->flow == F_BARRIER) {
         add_path(w, w->pc, mask, P_BARRIER);
         w->paths[w->path_count - 1].barrier = (uint8_t)id;
-    }
+    } else sim_race_arrive(w, id);
     check_barrier(b, id);
 }
 
@@ -172,9 +184,12 @@ void sim_warp_fault(sim_warp *w, int code)
 
 static void lanes_exit(sim_warp *w, uint32_t mask)
 {
+    if (SIM_UNLIKELY(sim_async_pending(w->block))) sim_async_exit(w, mask);
+    sim_changed(w->launch);
     w->live &= ~mask;
     if (!w->live) w->block->live_warps--;
     for (uint32_t id = 0; id < 16; id++) if (w->block->barriers[id].active) check_barrier(w->block, id);
+    sim_cluster_exits(w);
 }
 
 /* A *.sync instruction. True: it was carried out for all of `m`; else the lanes of m that wait are
@@ -182,7 +197,7 @@ static void lanes_exit(sim_warp *w, uint32_t mask)
 static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gone)
 {
     const uint32_t *e = sim_slot(w, i->e);
-    uint32_t waits = 0, absent = 0;
+    uint32_t waits = 0, absent = 0, freed = 0;
     SIM_EACH_LANE(l, m) {
         uint32_t need = (e[l] & w->live) | 1u << l;
         if (need & ~m) { waits |= 1u << l; absent |= need & ~m; }
@@ -200,6 +215,7 @@ static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gon
                 const sim_ins *j = &w->kernel->code[p.pc];
                 if (p.state != P_SYNC || j->flow != F_SYNC || j->fn != sim_nop || !(p.mask & absent))
                     continue;
+                freed |= p.mask;
                 remove_path(w, k);
                 add_path(w, p.pc + 1, p.mask, P_RUN);
                 k = UINT32_MAX;
@@ -222,6 +238,12 @@ static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gon
     w->force = false;
     *gone = waits;
     if (m & ~waits) i->fn(w, i, m & ~waits);
+    if (i->op == 1 && i->fn == sim_nop && w->launch->races)
+        for (uint32_t left = m & ~waits; left;) {             /* masks may differ: group by group */
+            uint32_t group = (e[sim_lowest(left)] & ((m & ~waits) | freed)) | 1u << sim_lowest(left);
+            sim_race_warp_sync(w, group);
+            left &= ~group;
+        }
     return !waits;
 }
 
@@ -335,7 +357,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 pc++;
                 break;
             }
-            case F_BARRIER: case F_ARRIVE: {
+            case F_BARRIER: case F_ARRIVE: case F_WAIT: {
                 if (!m) { pc++; break; }
                 bool alone = (i->x & X_ALIGNED) && m != w->live;
                 if (alone && !w->force) {                     /* the others may still come here */
@@ -346,6 +368,19 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 if (alone && sim_option.barriers)
                     sim_report_at(w, i, "barrier-divergence", sim_lowest(m),
                                   "only lanes 0x%08x of the warp's 0x%08x reach this barrier", m, w->live);
+                if (i->flow == F_WAIT) {
+                    if (alone) w->force = false;
+                    w->gone = 0;
+                    i->fn(w, i, m);
+                    w->force = false;
+                    if (SIM_UNLIKELY(w->fault)) { w->issued += done; return done; }
+                    if (!w->gone) { pc++; if (w->path_count) stop = meet(w, pc, &active); break; }
+                    w->waits = true;
+                    w->events = w->block->cluster->events;
+                    add_path(w, pc, w->gone, P_WAIT);
+                    add_path(w, pc + 1, active & ~w->gone, P_RUN);
+                    goto next;
+                }
                 w->force = false;
                 w->pc = pc;
                 if (i->flow == F_ARRIVE) { arrive(w, i, m); pc++; stop = meet(w, pc, &active); break; }
@@ -405,9 +440,16 @@ static void fill_specials(sim_block *b, sim_warp *w, bool all)
     for (uint32_t s = 0; s < k->special_count; s++) {
         uint32_t slot = k->specials[s].slot, *at = w->bank[0] + (size_t)slot * SIM_LANES;
         switch (k->specials[s].special) {
-        case SR_CTAID_X: case SR_CLUSTERID_X: fill(w, slot, b->ctaid[0]); continue;
-        case SR_CTAID_Y: case SR_CLUSTERID_Y: fill(w, slot, b->ctaid[1]); continue;
-        case SR_CTAID_Z: case SR_CLUSTERID_Z: fill(w, slot, b->ctaid[2]); continue;
+        case SR_CTAID_X: fill(w, slot, b->ctaid[0]); continue;
+        case SR_CTAID_Y: fill(w, slot, b->ctaid[1]); continue;
+        case SR_CTAID_Z: fill(w, slot, b->ctaid[2]); continue;
+        case SR_CLUSTERID_X: fill(w, slot, b->ctaid[0] / w->launch->cluster[0]); continue;
+        case SR_CLUSTERID_Y: fill(w, slot, b->ctaid[1] / w->launch->cluster[1]); continue;
+        case SR_CLUSTERID_Z: fill(w, slot, b->ctaid[2] / w->launch->cluster[2]); continue;
+        case SR_CLUSTER_CTAID_X: fill(w, slot, b->ctaid[0] % w->launch->cluster[0]); continue;
+        case SR_CLUSTER_CTAID_Y: fill(w, slot, b->ctaid[1] % w->launch->cluster[1]); continue;
+        case SR_CLUSTER_CTAID_Z: fill(w, slot, b->ctaid[2] % w->launch->cluster[2]); continue;
+        case SR_CLUSTER_CTARANK: fill(w, slot, b->rank); continue;
         case SR_SMID:
             fill(w, slot,
                  (uint32_t)((b->ctaid[0] + (uint64_t)b->ctaid[1] * w->launch->grid[0])
@@ -435,7 +477,8 @@ static void fill_specials(sim_block *b, sim_warp *w, bool all)
     }
 }
 
-static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_t index)
+/* Block `rank` of cluster `unit`; a launch without clusters has clusters of one block. */
+static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_t unit, uint32_t rank)
 {
     const sim_kernel *k = l->kernel;
     uint32_t warps = l->warps;
@@ -478,13 +521,17 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
     if (!b->warp_capacity || !b->registers || !b->predicates || !b->shared_capacity) return false;
     b->worker = worker;
     b->launch = l;
-    b->ctaid[0] = (uint32_t)(index % l->grid[0]);
-    b->ctaid[1] = (uint32_t)(index / l->grid[0] % l->grid[1]);
-    b->ctaid[2] = (uint32_t)(index / l->grid[0] / l->grid[1]);
+    const uint32_t *n_of = l->cluster;
+    uint64_t row = l->grid[0] / n_of[0], column = l->grid[1] / n_of[1];
+    b->ctaid[0] = (uint32_t)(unit % row) * n_of[0] + rank % n_of[0];
+    b->ctaid[1] = (uint32_t)(unit / row % column) * n_of[1] + rank / n_of[0] % n_of[1];
+    b->ctaid[2] = (uint32_t)(unit / row / column) * n_of[2] + rank / (n_of[0] * n_of[1]);
+    b->rank = rank;
     b->warp_count = b->live_warps = warps;
     b->shared_lo = k->shared_base;
     b->shared_hi = k->shared_base + l->shared_bytes;
-    b->done = false;
+    b->done = b->ended = b->idle = b->watched = false;
+    b->rounds = 0;
     if (l->shared_bytes) {
         memset(b->shared, 0xcd, l->shared_bytes);
         memset(b->shared_shadow, 0, l->shared_bytes / 8 + 1);
@@ -522,7 +569,10 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         add_path(w, k->entry, w->live, P_RUN);
     }
     worker->counts.c.blocks++;
-    return true;
+    b->quiet = 0;
+    sim_changed(l);
+    sim_async_block_begin(b);
+    return sim_race_block_begin(b, sim_block_index(b));
 }
 
 /* Nothing can run: lanes that wait for absent ones go ahead with a report; else it is a deadlock. */
@@ -537,7 +587,7 @@ static void stuck(sim_block *b)
         }
     }
     if (!at) { b->done = true; return; }
-    char waits[160];
+    char waits[160], where[400];
     size_t length = 0;
     waits[0] = 0;
     for (uint32_t id = 0; id < 16; id++) {
@@ -549,8 +599,9 @@ static void stuck(sim_block *b)
             length += (size_t)snprintf(waits + length, sizeof waits - length, "%sbarrier %u has %u threads",
                                        length ? ", " : "", id, lanes);
     }
+    sim_where_text(b, where, sizeof where);
     sim_report_at(at, &at->kernel->code[at->paths[0].pc], "deadlock", sim_lowest(at->paths[0].mask),
-                  "no thread of the block can go on: %s", waits);
+                  "no thread of the block can go on: %s; they wait at %s", waits, where);
     sim_warp_fault(at, SIM_ERROR_TIMEOUT);
 }
 
@@ -563,22 +614,57 @@ static void give_up(sim_block *b, const char *why)
     sim_warp_fault(w, SIM_ERROR_TIMEOUT);
 }
 
+/* One round over the warps: each runs for a quantum.  With a seed they start anywhere, run for long or
+ * short, and some rest for several rounds; `rest` false: nobody rests. */
+static uint32_t one_round(sim_block *b, bool rest, bool *waits)
+{
+    const sim_launch *l = b->launch;
+    uint32_t ran = 0, first = 0, count = b->warp_count;
+    uint64_t index = 0, round = b->rounds++;
+    bool reverse = false;
+    if (l->seed) {
+        index = sim_block_index(b);
+        first = sim_chance(l, index, 1, round);
+        reverse = first >> 31;
+        first %= count;
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t n = k + first < count ? k + first : k + first - count, quantum = QUANTUM;
+        if (reverse) n = count - 1 - n;
+        if (!b->warps[n].path_count) continue;
+        if (SIM_UNLIKELY(b->warps[n].waits)) {
+            if (b->warps[n].events != b->cluster->events) sim_cluster_wake(&b->warps[n]);
+            *waits = true;
+        }
+        if (l->seed) {
+            if (rest && count > 1 && sim_chance(l, index, 100 + n, round >> 3) % 4 == 0) continue;
+            quantum = 1u << sim_chance(l, index, 2000 + n, round) % 13;
+        }
+        ran += warp_run(&b->warps[n], quantum);
+        *waits |= b->warps[n].waits;
+        if (b->warps[n].fault) break;
+    }
+    return ran;
+}
+
 /* Runs the block for a while.  True: it is done (or the launch has failed). */
 static bool block_run(sim_block *b, uint64_t slice)
 {
     sim_launch *l = b->launch;
+    b->idle = false;
     while (b->live_warps) {
         const sim_counts *counts = &b->worker->counts;
         uint64_t polls = counts->polls, stores = counts->c.global_store_requests;
-        uint32_t ran = 0;
-        for (uint32_t n = 0; n < b->warp_count; n++) {
-            if (!b->warps[n].path_count) continue;
-            ran += warp_run(&b->warps[n], QUANTUM);
-            if (b->warps[n].fault) return true;
-        }
+        bool waits = false;
+        uint32_t ran = one_round(b, true, &waits);
+        if (!ran && l->seed) ran = one_round(b, false, &waits);
         if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
+        if (SIM_UNLIKELY(b->cluster->pending_count)) sim_copy_tick(b->cluster);
+        if (!ran && waits && sim_cluster_waits(b)) { b->idle = true; return false; }
         if (!ran) { stuck(b); if (b->done || atomic_load(&l->error)) return true; continue; }
         b->clock += ran;
+        if (b->clock >> 16 != (b->clock - ran) >> 16) sim_spin_watch(l);
+        if (sim_suspect(l) && sim_spins(b)) return true;
         if (l->deadline_ns && b->clock >> 16 != (b->clock - ran) >> 16 && sim_now_ns() > l->deadline_ns) {
             give_up(b, "the launch ran longer than the watchdog allows");
             return true;
@@ -588,8 +674,8 @@ static bool block_run(sim_block *b, uint64_t slice)
             give_up(b, "the launch has used up its budget of instructions");
             return true;
         }
-        bool waits = counts->polls != polls && counts->c.global_store_requests == stores;
-        if (ran >= slice || waits) return false;              /* perhaps for another block */
+        bool polled = counts->polls != polls && counts->c.global_store_requests == stores;
+        if (ran >= slice || polled) return false;             /* perhaps for another block */
         slice -= ran;
     }
     return true;
@@ -611,38 +697,87 @@ static sim_block *fresh_block(sim_worker *w, uint32_t n)
     return w->blocks[n];
 }
 
+/* Runs the blocks of a cluster in turns.  True: all have ended (or the launch has failed). */
+static bool unit_run(sim_block **blocks, uint32_t n, const sim_launch *l)
+{
+    sim_cluster *c = blocks[0]->cluster;
+    uint64_t before = 0, now = 0;
+    for (uint32_t k = 0; k < n; k++) before += blocks[k]->clock;
+    do {
+        bool ended = true, idle = true;
+        uint32_t changes = c->changes;
+        for (uint32_t k = 0; k < n; k++) {
+            sim_block *b = blocks[k];
+            if (b->ended) continue;
+            if (block_run(b, n == 1 ? BLOCK_SLICE : CLUSTER_SLICE)) {
+                if (!atomic_load_explicit(&l->error, memory_order_relaxed)) sim_cluster_leave(b);
+                b->ended = true;
+                idle = false;
+            } else { ended = false; idle &= b->idle; }
+            if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
+        }
+        if (ended) return true;
+        if (idle && changes == c->changes && !sim_cluster_stall(c)) return false;
+        now = 0;
+        for (uint32_t k = 0; k < n; k++) now += blocks[k]->clock;
+    } while (now - before < BLOCK_SLICE);
+    return false;
+}
+
+static bool unit_begin(sim_worker *w, sim_launch *l, uint32_t first, uint64_t unit)
+{
+    for (uint32_t k = 0; k < l->cluster_size; k++) {
+        sim_block *b = fresh_block(w, first + k);
+        if (!b) return false;
+        sim_cluster *c = k ? w->blocks[first]->cluster : sim_cluster_begin(b, l);
+        if (!c) return false;
+        if (!block_begin(b, w, l, unit, k) || !sim_cluster_join(c, b, k)) return false;
+    }
+    return true;
+}
+
 static void worker_run(sim_worker *w, sim_launch *l)
 {
-    uint32_t open = 0, at = 0;
+    uint32_t open = 0, at = 0, n = l->cluster_size;
     bool more = true;
     w->cached = NULL;
     if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_join(w, l);
+    w->open = 0;
+    atomic_store(&l->quiet[w->index], 0);
     while (!atomic_load_explicit(&l->error, memory_order_relaxed)) {
-        if (more && (at >= open || !open) && open < l->resident_limit) {
+        if (more && (at >= open || !open) && (open + 1) * n <= l->resident_limit + n - 1) {
             uint64_t index = atomic_fetch_add(&l->next_block, 1);
-            if (index >= l->block_count) more = false;
+            uint64_t units = l->block_count / n;
+            if (index < units && l->seed) index = (index * l->stride + l->seed) % units;
+            if (index >= units) more = false;
             else {
-                sim_block *b = fresh_block(w, open);
                 int none = 0;
-                if (!b || !block_begin(b, w, l, index)) {
+                if (!unit_begin(w, l, open * n, index)) {
                     atomic_compare_exchange_strong(&l->error, &none, 2);
                     break;
                 }
                 at = open++;
             }
         }
+        w->open = open * n;
         if (!open) break;
         if (at >= open) at = 0;
-        if (block_run(w->blocks[at], BLOCK_SLICE)) {
-            sim_block *b = w->blocks[at];
-            sim_output_block(b);
-            w->blocks[at] = w->blocks[--open];
-            w->blocks[open] = b;
+        if (unit_run(w->blocks + (size_t)at * n, n, l)) {
+            open--;
+            for (uint32_t k = 0; k < n; k++) {
+                sim_block *b = w->blocks[at * n + k];
+                sim_output_block(b);
+                w->blocks[at * n + k] = w->blocks[open * n + k];
+                w->blocks[open * n + k] = b;
+            }
             if (!open) at = 0;
+            atomic_store_explicit(&l->watch_ns, 0, memory_order_relaxed);
+            atomic_store_explicit(&l->suspect, false, memory_order_relaxed);
         } else at++;
     }
-    while (open) sim_output_block(w->blocks[--open]);         /* a fault elsewhere stopped them */
+    for (uint32_t k = 0; k < open * n; k++) sim_output_block(w->blocks[k]); /* a fault elsewhere stopped them */
     if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_leave(w, l);
+    atomic_store(&l->quiet[w->index], UINT64_MAX);
     sim_count_merge(&w->counts);
     memset(&w->counts, 0, sizeof w->counts);
 }
@@ -666,6 +801,9 @@ static void free_worker(sim_worker *w)
         free(b->warps); free(b->barrier_masks); free(b->registers); free(b->predicates); free(b->shared);
         free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch); free(b->printed);
         sim_calls_free(b);
+        sim_cluster_free(b);
+        sim_race_block_free(b);
+        sim_async_block_free(b);
         free(b);
     }
     free(w->blocks);
@@ -718,15 +856,36 @@ static uint32_t thread_wish(void)
     return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
 }
 
+/* A seed's order of blocks: a stride that has no factor in common with their number. */
+static void choose_order(sim_launch *l)
+{
+    const char *text = getenv("PTXSIM_SEED");
+    l->seed = sim_option.seed >= 0 ? (uint32_t)sim_option.seed : text ? (uint32_t)strtoul(text, NULL, 10) : 0;
+    if (!l->seed) return;
+    uint64_t units = l->block_count / l->cluster_size;
+    l->stride = units >> 31 ? 1 : sim_chance(l, 0, 3, 0) % units;
+    for (;; l->stride++) {
+        uint64_t a = l->stride, b = units;
+        while (b) { uint64_t r = a % b; a = b; b = r; }
+        if (a == 1) break;
+    }
+}
+
 /* The caller holds the driver's lock: one launch at a time. */
 int sim_launch_run(sim_launch *l)
 {
     uint32_t threads = thread_wish();
     if (!pool.workers[0] && !(pool.workers[0] = new_worker(0))) return 2;
     pool.workers[0]->counts.c.launches = 1;
-    if (threads > l->block_count) threads = (uint32_t)l->block_count;
+    if (threads > l->block_count / l->cluster_size) threads = (uint32_t)(l->block_count / l->cluster_size);
     l->resident_limit = l->resident_limit / threads + 1;
     sim_profile_begin(l);
+    sim_race_launch_begin(l, threads);
+    choose_order(l);
+    static atomic_ullong quiet[MAX_THREADS];
+    l->quiet = quiet;
+    l->workers = threads;
+    for (uint32_t n = 0; n < threads; n++) atomic_store(&quiet[n], UINT64_MAX);
     if (sim_option.watchdog) l->deadline_ns = sim_now_ns() + (uint64_t)sim_option.watchdog * 1000000000u;
     if (threads > 1) {
         pthread_mutex_lock(&pool.lock);
@@ -751,6 +910,7 @@ int sim_launch_run(sim_launch *l)
     }
     sim_output_launch(l);
     if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_end(l);
+    sim_race_launch_end(l);
     return atomic_load(&l->error);
 }
 
@@ -764,4 +924,5 @@ void sim_exec_shutdown(void)
     for (uint32_t n = 0; n < MAX_THREADS; n++) { free_worker(pool.workers[n]); pool.workers[n] = NULL; }
     pool.started = 0;
     pool.quit = false;
+    sim_race_shutdown();
 }

@@ -6,6 +6,7 @@
  * stores, atomics, conversions and warp-wide instructions are in lower_memory.c. */
 #include "sim.h"
 #include "lower.h"
+#include "race.h"
 #include <stdarg.h>
 
 enum { SPECIAL_SLOTS = 32, MAX_CODE = 1 << 22 };
@@ -180,6 +181,7 @@ uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o)
     case SR_LANEMASK_LT:
     case SR_LANEMASK_GE:
     case SR_LANEMASK_GT: case SR_CLUSTERID_X: case SR_CLUSTERID_Y: case SR_CLUSTERID_Z:
+    case SR_CLUSTER_CTAID_X: case SR_CLUSTER_CTAID_Y: case SR_CLUSTER_CTAID_Z: case SR_CLUSTER_CTARANK:
         for (uint32_t n = 0; n < k->special_count; n++)
             if (k->specials[n].special == o->special) return k->specials[n].slot;
         k->specials = grow(lw, k->specials, k->special_count, &lw->special_capacity, sizeof *k->specials);
@@ -317,7 +319,13 @@ uint32_t sim_source_pred(sim_lower *lw, uint32_t index)
         return sim_register_slot(lw, o->reg) | (o->negate ? SIM_PRED_NOT : 0);
     }
     if (o->kind == O_INT) return o->value ? 0 : SIM_PRED_NOT;           /* predicate 0 is always true */
-    if (o->kind == O_SPECIAL && o->type == T_PRED) return SIM_PRED_NOT;
+    if (o->kind == O_SPECIAL && o->type == T_PRED) {          /* %is_explicit_cluster: a word of the launch */
+        uint32_t a = sim_special_slot(lw, o), p = sim_new_pred(lw);
+        sim_ins *i = sim_emit(lw, sim_op_handler(OP_cmp_u32), F_PLAIN);
+        i->d = p; i->a = a; i->b = SIM_CONST_BANK;            /* the constants' first slot is zero */
+        i->x = CMP_NE << X_CMP_SHIFT;
+        return p;
+    }
     sim_mismatch(lw, index, "expected a predicate");
     return 0;
 }
@@ -1006,6 +1014,8 @@ static void lower_function(sim_module *m, sim_function *f)
             else ((uint64_t *)(void *)at)[l] = k->consts[n].value;
     }
     sim_find_unwritten(lw);
+    sim_race_prepare(lw->k);
+    sim_barriers_prepare(lw->k);
     m->lowering = NULL;
     k->magic = 0x4b524e4c;
 }

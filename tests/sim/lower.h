@@ -37,6 +37,8 @@ void sim_lower_match(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_redux(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_elect(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_activemask(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_cp_group(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_fence(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_nop(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_video(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_minmax(struct sim_lower *lw, const sim_statement *s);
@@ -58,6 +60,23 @@ void sim_lower_wgmma(struct sim_lower *lw, const sim_statement *s);
 bool sim_lower_is_matrix(const char *opcode);
 bool sim_wgmma_used(const sim_kernel *k);
 void sim_wgmma_watch(struct sim_lower *lw, uint32_t *word_of);
+
+/* lower_async.c */
+void sim_lower_mapa(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_cluster_barrier(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_setmaxnreg(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_createpolicy(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_mbarrier(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_mbarrier_wait(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_mbarrier_pending(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_mbarrier_cp_async(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_bulk(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_bulk_tensor(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_bulk_group(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_proxy_fence(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_store_async(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_tensormap(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_prefetch_map(struct sim_lower *lw, const sim_statement *s);
 
 /* what lower_memory.c and lower.c share */
 typedef struct sim_frame {             /* a function within the kernel that is being lowered */
@@ -137,6 +156,8 @@ void     sim_prepare_functions(sim_module *m);
 bool     sim_not_implemented(const char *shown);
 bool     sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *slot, int64_t *offset,
                          bool *wide);
+typedef struct sim_place { uint32_t slot; bool wide; int64_t offset; sim_space space; } sim_place;
+bool     sim_lower_place(sim_lower *lw, uint32_t index, sim_space space, sim_place *out);
 uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o);
 
 SIM_PRIVATE_END

@@ -2,6 +2,7 @@
  * instructions. */
 #include "sim.h"
 #include "lower.h"
+#include "race.h"
 
 static bool has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod); }
 static uint32_t width_of(sim_type t) { return sim_types[t].bytes <= 4 ? 1 : sim_types[t].bytes / 4u; }
@@ -57,6 +58,10 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
         return false;
     }
     if (o->kind != O_ADDRESS) { sim_mismatch(lw, index, "expected an address"); return false; }
+    if (o->count && !sim_mod(&lw->s->mods, M_tensor)) {
+        sim_mismatch(lw, index, "an address with coordinates is a tensor copy's");
+        return false;
+    }
     const sim_operand *b = &o->items[0];
     out->offset = o->value;
     if (b->kind == O_REG) {
@@ -139,6 +144,49 @@ static void settle_address(sim_lower *lw, address *a)
     if (a->slot != UINT32_MAX) return;
     a->slot = sim_constant(lw, (uint64_t)a->offset, 2);
     a->offset = 0;
+}
+
+/* The same for lower_async.c. */
+bool sim_lower_place(sim_lower *lw, uint32_t index, sim_space space, sim_place *out)
+{
+    address a;
+    if (!lower_address(lw, index, space, &a)) return false;
+    settle_address(lw, &a);
+    *out = (sim_place){ a.slot, a.wide, a.offset, a.space };
+    return true;
+}
+
+/* Order and scope: X_VOLATILE for what is strong, and the bits of race.h. */
+static uint32_t order_bits(const sim_statement *s, bool atomic)
+{
+    bool strong = atomic || has(s, M_volatile) || has(s, M_relaxed) || has(s, M_acquire) || has(s, M_release)
+               || has(s, M_acq_rel) || has(s, M_mmio);
+    uint32_t scope = has(s, M_cta) ? SCOPE_CTA : has(s, M_cluster) ? SCOPE_CLUSTER : SCOPE_GPU;
+    return (strong ? X_VOLATILE | scope << X_SCOPE_SHIFT : 0)
+           | (has(s, M_acquire) || has(s, M_acq_rel) ? X_ACQUIRE : 0)
+           | (has(s, M_release) || has(s, M_acq_rel) ? X_RELEASE : 0);
+}
+
+/* commit_group, wait_group, wait_all */
+void sim_lower_cp_group(sim_lower *lw, const sim_statement *s)
+{
+    uint32_t n = s->form->sub == 1;
+    if (!sim_operands_between(lw, n, n)) return;
+    const sim_operand *o = &s->operands[0];
+    if (n && (o->kind != O_INT || o->value < 0)) { sim_mismatch(lw, 0, "expected a number of groups"); return; }
+    sim_ins *i = sim_emit(lw, sim_async_group, F_PLAIN);
+    i->op = s->form->sub;
+    i->imm = n ? o->value : 0;
+}
+
+void sim_lower_fence(sim_lower *lw, const sim_statement *s)
+{
+    if (!sim_operands_between(lw, 0, 0)) return;
+    sim_ins *i = sim_emit(lw, sim_fence, F_PLAIN);
+    i->x = (has(s, M_cta) ? SCOPE_CTA : has(s, M_cluster) ? SCOPE_CLUSTER : SCOPE_GPU) << X_SCOPE_SHIFT;
+    if (strcmp(s->opcode, "fence")) return;
+    if (has(s, M_acquire)) i->x |= X_ACQUIRE;                 /* one-sided */
+    if (has(s, M_release)) i->x |= X_RELEASE;
 }
 
 /* --- ld, st ----------------------------------------------------------------------------------- */
@@ -304,8 +352,8 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     i->size = sim_types[t].bytes;
     i->count = (uint8_t)count;
     i->type = (uint8_t)t;
-    i->x = (sim_types[t].kind == K_SINT ? X_SIGNED : 0)
-           | (has(s, M_volatile) || has(s, M_relaxed) || has(s, M_acquire) ? X_VOLATILE : 0);
+    i->x = (sim_types[t].kind == K_SINT ? X_SIGNED : 0) | order_bits(s, false);
+    if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
     i->d = lw->k->lists[list];
     sim_lower_copy(lw, i, &s->operands[0], true);
 }
@@ -341,6 +389,8 @@ void sim_lower_st(sim_lower *lw, const sim_statement *s)
     i->size = sim_types[t].bytes;
     i->count = (uint8_t)count;
     i->type = (uint8_t)t;
+    i->x = order_bits(s, false);
+    if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
     i->b = lw->k->lists[list];
     sim_lower_copy(lw, i, &s->operands[1], false);
 }
@@ -482,9 +532,11 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     i->d = red || sink ? UINT32_MAX : list;
     i->c = c;
     i->op = ops[k].op;
+    i->x = order_bits(s, true);
     i->type = (uint8_t)t;
     i->size = (uint8_t)bytes;
     i->count = (uint8_t)count;
+    if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
 }
 
 /* --- addresses as values ---------------------------------------------------------------------- */

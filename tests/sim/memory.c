@@ -6,8 +6,15 @@
  * their own short way. */
 #include "sim.h"
 #include "arith.h"
+#include "async.h"
+#include "race.h"
 
-typedef struct region { uint8_t *host, *shadow; uint64_t base, size; sim_space space; } region;
+typedef struct region {
+    uint8_t *host, *shadow;
+    uint64_t base, size;
+    sim_space space;
+    sim_allocation *a;                 /* global memory */
+} region;
 typedef void (*action)(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 
 static void addresses(const sim_warp *w, const sim_ins *i, uint32_t slot, bool wide, int64_t offset,
@@ -113,12 +120,72 @@ static uint32_t local_sectors(const uint64_t *at, uint32_t m, uint32_t bytes, ui
     return n;
 }
 
+static void ended_block(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b)
+{
+    sim_report_at(w, i, "ended-block", lane, "%s of shared memory of block %u of the cluster, which ended",
+                  verb(i), b->rank);
+    sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
+}
+
+static void shared_region(const sim_block *b, region *r)
+{
+    r->host = b->shared;
+    r->shadow = b->shared_shadow;
+    r->base = b->shared_lo;
+    r->size = b->shared_hi - b->shared_lo;
+}
+
+/* Bulk copies in flight, and writes that bulk copies may read: bulk.c looks at each lane. */
+static void tell_bulk(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
+                    const sim_block *b, uint32_t bytes)
+{
+    bool write = i->fn != sim_ld;
+    uint64_t low = UINT64_MAX, high = 0;
+    SIM_EACH_LANE(l, m) {
+        if (at[l] < low) low = at[l];
+        if (at[l] > high) high = at[l];
+    }
+    bool near = sim_copy_near(w->block->cluster, r->host + (low - r->base), high - low + bytes);
+    SIM_EACH_LANE(l, m) {
+        if (near) sim_copy_touch(w, i, l, r->host + (at[l] - r->base), bytes, write);
+        if (write && r->space == SP_SHARED) sim_proxy_write(w, l, b, at[l] - r->base, bytes);
+    }
+}
+
+/* shared::cluster: block after block. */
+static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, uint32_t bytes, action act)
+{
+    bool allowed = i->space == SP_GENERIC || i->x & X_CLUSTER;
+    while (m && !w->fault) {
+        uint32_t first = sim_lowest(m), group = 0;
+        uint64_t high = at[first] >> SIM_RANK_SHIFT, address = at[first];
+        sim_block *b = allowed || !high ? sim_cluster_peer(w->block, &address) : NULL;
+        region r = { .space = SP_SHARED };
+        if (!b) { out_of_bounds(w, i, first, at[first], bytes, SP_SHARED); return; }
+        if (b->ended) { ended_block(w, i, first, b); return; }
+        shared_region(b, &r);
+        SIM_EACH_LANE(l, m) {
+            if (at[l] >> SIM_RANK_SHIFT != high) continue;
+            at[l] &= SIM_RANK_MASK;
+            if (at[l] < r.base || at[l] - r.base + bytes > r.size) {
+                out_of_bounds(w, i, l, at[l], bytes, SP_SHARED);
+                return;
+            }
+            group |= 1u << l;
+        }
+        if (SIM_UNLIKELY(b->watched)) tell_bulk(w, i, group, at, &r, b, bytes);
+        act(w, i, group, at, &r);
+        m &= ~group;
+    }
+}
+
 /* Carries out `act` for the lanes of one space, region by region. */
 static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, sim_space space, uint32_t bytes,
                      action act)
 {
     region r;
     r.space = space;
+    r.a = NULL;
     if (!aligned(w, i, m, at, bytes)) return;
     if (space == SP_SHARED || space == SP_PARAM) {
         const sim_block *b = w->block;
@@ -135,9 +202,11 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
         }
         SIM_EACH_LANE(lane, m)
         if (SIM_UNLIKELY(at[lane] < r.base || at[lane] - r.base + bytes > r.size)) {
-            out_of_bounds(w, i, lane, at[lane], bytes, space);
+            if (space == SP_SHARED) in_cluster(w, i, m, at, bytes, act);
+            else out_of_bounds(w, i, lane, at[lane], bytes, space);
             return;
         }
+        if (SIM_UNLIKELY(b->watched) && space == SP_SHARED) tell_bulk(w, i, m, at, &r, b, bytes);
         act(w, i, m, at, &r);
         return;
     }
@@ -180,7 +249,8 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
             out_of_bounds(w, i, first, at[first], bytes, SP_GLOBAL);
             return;
         }
-        r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size;
+        r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; r.a = a;
+        if (SIM_UNLIKELY(w->block->watched)) tell_bulk(w, i, group, at, &r, w->block, bytes);
         act(w, i, group, at, &r);
         m &= ~group;
     }
@@ -283,6 +353,49 @@ static void count_request(sim_warp *w, const uint64_t *at, uint32_t m, uint32_t 
     }
 }
 
+/* Other threads may access the same bytes.  Flags: REC_WRITE, REC_ATOMIC, REC_ASYNC; the rest is in i->x. */
+static inline bool racing(const sim_warp *w, const region *r)
+{
+    if (!w->launch->races || r->space > SP_SHARED) return false;
+    if (r->space == SP_SHARED) return r->host == w->block->shared; /* another block's: not looked at */
+    return r->a && r->a->kind != MEM_CONST;
+}
+
+static uint32_t strength(const sim_ins *i)
+{
+    return (i->x & X_VOLATILE ? REC_STRONG : 0) | (i->x >> X_SCOPE_SHIFT & 3 ? REC_WIDE : 0);
+}
+
+/* Bytes of an asynchronous copy that nobody has waited for: true, and told. */
+static bool on_its_way(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
+                       uint32_t bytes, bool write)
+{
+    return r->space == SP_SHARED && r->host == w->block->shared && sim_async_pending(w->block)
+           && sim_async_touch(w, i, m, at, bytes, write);
+}
+
+static void strong_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
+{
+    if (w->kernel->clocks && i->x & X_VOLATILE && racing(w, r)) sim_order_after(w, i, m, at, r->space);
+}
+
+/* While a launch is suspected of spinning for ever: do these accesses change anything? */
+static bool hold(const sim_warp *w, const region *r, uint32_t m, const uint64_t *at, uint32_t bytes,
+                 uint8_t held[SIM_LANES][32])
+{
+    if (!sim_suspect(w->launch)) return false;
+    SIM_EACH_LANE(l, m) memcpy(held[l], r->host + (at[l] - r->base), bytes);
+    return true;
+}
+
+static void compare(const sim_warp *w, const region *r, uint32_t m, const uint64_t *at, uint32_t bytes,
+                    uint8_t held[SIM_LANES][32])
+{
+    bool same = true;
+    SIM_EACH_LANE(l, m) same &= !memcmp(held[l], r->host + (at[l] - r->base), bytes);
+    if (!same) sim_changed(w->launch);
+}
+
 /* --- loads ------------------------------------------------------------------------------------ */
 
 static bool shadow_full(const uint8_t *shadow, uint64_t offset, uint64_t bytes)
@@ -351,13 +464,16 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
     uint32_t size = i->size, count = i->count, bytes = size * count;
     int shape = m != SIM_FULL ? 0 : contiguous(at, bytes) ? 1 : uniform(at) ? 2 : 0;
     if (i->space != SP_CONST) count_request(w, at, m, bytes, r->space, false, shape);
-    if (r->shadow && sim_option.uninitialised) {
+    bool early = on_its_way(w, i, m, at, r, bytes, false);
+    if (r->shadow && sim_option.uninitialised && !early) {
         bool fine = true;
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
         else if (shape == 2) fine = sim_shadow_all(r->shadow, at[0] - r->base, bytes);
         else SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
         if (SIM_UNLIKELY(!fine) && !(i->x & X_COPY && r->space == SP_LOCAL)) uninitialised(w, i, m, at, r, bytes);
     }
+    if (racing(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->space, r->a, bytes, strength(i),
+                                        shape == 1);
     if (SIM_UNLIKELY(i->x & X_MASKS)) carry_in(w, i, m, at, r);
     for (uint32_t k = 0; k < count; k++) {
         if (list[k] == UINT32_MAX) continue;
@@ -403,6 +519,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
                 d[l] = (uint32_t)fetch(r->host + (at[l] - r->base) + k * size, size, is_signed) & cut;
         }
     }
+    strong_after(w, i, m, at, r);
 }
 
 void sim_ld(sim_warp *w, const sim_ins *i, uint32_t m)
@@ -460,6 +577,13 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
         return;
     }
     count_request(w, at, m, bytes, r->space, true, shape);
+    on_its_way(w, i, m, at, r, bytes, true);
+    uint8_t held[SIM_LANES][32];
+    bool suspect = hold(w, r, m, at, bytes, held);
+    if (racing(w, r)) {
+        sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | strength(i), shape == 1);
+        if (w->kernel->clocks && i->x & X_VOLATILE) sim_order_before(w, i, m, at, r->space);
+    }
     for (uint32_t k = 0; k < count; k++) {
         uint32_t slot = list[k] & ~SIM_WIDE;
         if (list[k] & SIM_CONST_BANK && list[k] != UINT32_MAX) slot = (list[k] & ~SIM_WIDE);
@@ -486,6 +610,7 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
             }
         }
     }
+    if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
     if (!r->shadow) return;
     if (SIM_UNLIKELY(i->x & X_MASKS) && carry_out(w, i, m, at, r)) return;
     if (shape == 1) {
@@ -596,6 +721,9 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     sim_counts *c = &w->worker->counts;
     c->c.atomics++;
     c->c.atomic_operations += sim_popcount(m);
+    on_its_way(w, i, m, at, r, bytes, true);
+    uint8_t held[SIM_LANES][32];
+    bool suspect = hold(w, r, m, at, bytes, held);
     c->polls += i->op == A_CAS || i->op == A_EXCH;
     if (global && SIM_UNLIKELY(w->worker->profile != NULL))
         sim_profile_touch(w->worker->profile, at, m, bytes, false, SIM_UPDATE);
@@ -603,6 +731,11 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         bool fine = true;
         SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
         if (!fine) uninitialised(w, i, m, at, r, bytes);
+    }
+    if (racing(w, r)) {
+        sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | REC_ATOMIC | strength(i),
+                        false);
+        if (w->kernel->clocks) sim_order_before(w, i, m, at, r->space);
     }
     SIM_EACH_LANE(l, m) {
         for (uint32_t k = 0; k < i->count; k++) {
@@ -623,6 +756,19 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         }
         written(r, at[l] - r->base, bytes);
     }
+    if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
+    strong_after(w, i, m, at, r);
+}
+
+/* One element of a reduction that another room carries out: how->op and how->type say which. */
+void sim_combine(const sim_ins *how, uint8_t *p, uint32_t size, uint64_t value, bool global)
+{
+    const sim_ins *i = how;
+    uint64_t old = 0, compare = 0;
+    if (size == 2) SIM_CAS(uint16_t);
+    else if (size == 4) SIM_CAS(uint32_t);
+    else SIM_CAS(uint64_t);
+    (void)old;
 }
 
 void sim_atom(sim_warp *w, const sim_ins *i, uint32_t m)
@@ -632,7 +778,7 @@ void sim_atom(sim_warp *w, const sim_ins *i, uint32_t m)
     request(w, i, m, at, (uint32_t)i->size * i->count, atomic);
 }
 
-/* --- cp.async: carried out at once ------------------------------------------------------------ */
+/* --- cp.async: see cp_async.c ------------------------------------------------------------ */
 
 static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
 {
@@ -649,14 +795,9 @@ static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
         uint32_t n = size;
         if (i->op == 1 && sim_slot(w, i->c)[l] < n) n = sim_slot(w, i->c)[l];
         if (i->op == 2 && sim_pred(w, i->c) >> l & 1) n = 0;
-        uint64_t offset = to[l] - b->shared_lo;
-        memset(b->shared + offset, 0, size);
-        memcpy(b->shared + offset, r->host + (at[l] - r->base), n);
-        sim_shadow_set(b->shared_shadow, offset, size);
-        if (sim_option.uninitialised && n && !sim_shadow_all(r->shadow, at[l] - r->base, n)) {
-            uninitialised(w, i, 1u << l, at, r, n);
-            sim_shadow_clear(b->shared_shadow, offset, n);
-        }
+        bool written = !r->shadow || !sim_option.uninitialised || sim_shadow_all(r->shadow, at[l] - r->base, n);
+        if (!written) uninitialised(w, i, 1u << l, at, r, n);
+        sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), r->a, at[l], n, written);
     }
 }
 
@@ -677,11 +818,7 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
             empty |= 1u << l;
     }
     SIM_EACH_LANE(l, empty)
-    { /* nothing is read: the source may lie anywhere */
-        uint64_t offset = to[l] - b->shared_lo;
-        memset(b->shared + offset, 0, i->size);
-        sim_shadow_set(b->shared_shadow, offset, i->size);
-    }
+    sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), NULL, 0, 0, true); /* the source may be anywhere */
     if (m & ~empty) request(w, i, m & ~empty, at, i->size, copy_in);
 }
 
@@ -705,10 +842,11 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         if (r.space != SP_GLOBAL) address = (uint32_t)address;
     }
     if (r.space == SP_SHARED) {
-        r.host = b->shared;
-        r.shadow = b->shared_shadow;
-        r.base = b->shared_lo;
-        r.size = b->shared_hi - b->shared_lo;
+        uint64_t own = address;
+        const sim_block *peer = sim_cluster_peer(b, &own);    /* which forms may is their lowering's to say */
+        if (peer && peer->ended) { ended_block(w, i, lane, peer); return NULL; }
+        if (peer) { b = peer; address = own; }
+        shared_region(b, &r);
     } else if (r.space == SP_PARAM) {
         r.host = w->launch->params;
         r.size = access == SIM_READ ? w->launch->param_bytes : 0;
@@ -720,7 +858,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     } else {
         sim_allocation *a = w->worker->cached;
         if (!a || address - a->base >= a->size) a = w->worker->cached = sim_memory_find(address);
-        if (a) { r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; }
+        if (a) { r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; r.a = a; }
     }
     if (address < r.base || r.size < bytes || address - r.base > r.size - bytes) {
         out_of_bounds(w, i, lane, address, bytes, r.space);
@@ -729,10 +867,23 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     at[lane] = address;
     if (r.space == SP_GLOBAL && SIM_UNLIKELY(w->worker->profile != NULL))
         sim_profile_touch(w->worker->profile, at, 1u << lane, bytes, false, access);
+    on_its_way(w, i, 1u << lane, at, &r, bytes, access != SIM_READ);
+    if (access != SIM_READ) sim_changed(w->launch);
     if (r.shadow && access != SIM_WRITE && sim_option.uninitialised
         && !sim_shadow_all(r.shadow, address - r.base, bytes))
         uninitialised(w, i, 1u << lane, at, &r, bytes);
     if (r.shadow && access != SIM_READ) sim_shadow_set(r.shadow, address - r.base, bytes);
+    if (SIM_UNLIKELY(b->watched)) {
+        sim_copy_touch(w, i, lane, r.host + (address - r.base), bytes, access != SIM_READ);
+        if (access != SIM_READ && r.space == SP_SHARED)
+            sim_proxy_write(w, lane, b, address - r.base, bytes);
+    }
+    if (racing(w, &r))
+        sim_race_access(w, i, 1u << lane, at, r.space, r.a, bytes,
+                        access == SIM_READ    ? 0
+                        : access == SIM_WRITE ? REC_WRITE
+                                              : REC_WRITE | REC_ATOMIC | REC_STRONG | REC_WIDE,
+                        false);
     return r.host + (address - r.base);
 }
 

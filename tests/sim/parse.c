@@ -59,21 +59,21 @@ static const struct { const char *name; uint16_t special; uint8_t type, sm; uint
     { "%reserved_smem_offset_0", SR_RESERVED_OFFSET, T_B32, 80, 76 },
     { "%reserved_smem_offset_1", SR_RESERVED_OFFSET, T_B32, 80, 76 },
     { "%current_graph_exec", SR_ZERO64, T_U64, 50, 80 },
-    { "%is_explicit_cluster", SR_PRED_ZERO, T_PRED, 90, 78 },
+    { "%is_explicit_cluster", SR_EXPLICIT_CLUSTER, T_PRED, 90, 78 },
     { "%clusterid.x", SR_CLUSTERID_X, T_U32, 90, 78 },
     { "%clusterid.y", SR_CLUSTERID_Y, T_U32, 90, 78 },
     { "%clusterid.z", SR_CLUSTERID_Z, T_U32, 90, 78 },
     { "%nclusterid.x", SR_NCLUSTERID_X, T_U32, 90, 78 },
     { "%nclusterid.y", SR_NCLUSTERID_Y, T_U32, 90, 78 },
     { "%nclusterid.z", SR_NCLUSTERID_Z, T_U32, 90, 78 },
-    { "%cluster_ctaid.x", SR_ZERO, T_U32, 90, 78 },
-    { "%cluster_ctaid.y", SR_ZERO, T_U32, 90, 78 },
-    { "%cluster_ctaid.z", SR_ZERO, T_U32, 90, 78 },
-    { "%cluster_nctaid.x", SR_ONE, T_U32, 90, 78 },
-    { "%cluster_nctaid.y", SR_ONE, T_U32, 90, 78 },
-    { "%cluster_nctaid.z", SR_ONE, T_U32, 90, 78 },
-    { "%cluster_ctarank", SR_ZERO, T_U32, 90, 78 },
-    { "%cluster_nctarank", SR_ONE, T_U32, 90, 78 },
+    { "%cluster_ctaid.x", SR_CLUSTER_CTAID_X, T_U32, 90, 78 },
+    { "%cluster_ctaid.y", SR_CLUSTER_CTAID_Y, T_U32, 90, 78 },
+    { "%cluster_ctaid.z", SR_CLUSTER_CTAID_Z, T_U32, 90, 78 },
+    { "%cluster_nctaid.x", SR_CLUSTER_NCTAID_X, T_U32, 90, 78 },
+    { "%cluster_nctaid.y", SR_CLUSTER_NCTAID_Y, T_U32, 90, 78 },
+    { "%cluster_nctaid.z", SR_CLUSTER_NCTAID_Z, T_U32, 90, 78 },
+    { "%cluster_ctarank", SR_CLUSTER_CTARANK, T_U32, 90, 78 },
+    { "%cluster_nctarank", SR_CLUSTER_NCTARANK, T_U32, 90, 78 },
 };
 
 /* --- lexer ------------------------------------------------------------------------------------ */
@@ -566,7 +566,7 @@ static void parse_offset(parser *s, sim_operand *o)
 static void parse_address(parser *s, sim_operand *o, int nesting)
 {
     o->kind = O_ADDRESS;
-    o->items = new_operands(s, 1);
+    o->items = new_operands(s, 2);
     skip(s);
     if (is_name_start(*s->p) && strncmp(s->p, "WARP_SZ", 7)) {
         parse_identifier(s, o->items);
@@ -578,7 +578,10 @@ static void parse_address(parser *s, sim_operand *o, int nesting)
         o->items->value = integer(s);
         o->value = 0;
     }
-    (void)nesting;
+    if (accept(s, ',')) {                                     /* [map, {coordinates}] */
+        o->count = 1;
+        parse_operand(s, &o->items[1], nesting + 1);
+    }
     expect(s, ']');
 }
 
@@ -1245,9 +1248,17 @@ static void parse_function(parser *s, bool entry, bool is_extern)
         else if (directive(s, "reqnctapercluster")) {
             gate(s, ".reqnctapercluster", 78, 90);
             parse_triple(s, f->reqnctapercluster);
-        } else if (directive(s, "maxclusterrank")) { gate(s, ".maxclusterrank", 78, 90); (void)integer(s); }
-        else if (directive(s, "explicitcluster")) gate(s, ".explicitcluster", 78, 90);
-        else if (directive(s, "blocksareclusters")) gate(s, ".blocksareclusters", 90, 90);
+        } else if (directive(s, "maxclusterrank")) {
+            gate(s, ".maxclusterrank", 78, 90);
+            f->maxclusterrank = (uint32_t)integer(s);
+        } else if (directive(s, "explicitcluster")) {
+            gate(s, ".explicitcluster", 78, 90);
+            f->explicitcluster = true;
+        }
+        else if (directive(s, "blocksareclusters")) {
+            gate(s, ".blocksareclusters", 90, 90);
+            f->blocksareclusters = true;
+        }
         else if (directive(s, "noreturn")) gate(s, ".noreturn", 64, 30);
         else if (directive(s, "abi_preserve_control") || directive(s, "abi_preserve")) {
             gate(s, ".abi_preserve", 90, 80);

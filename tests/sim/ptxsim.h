@@ -7,7 +7,8 @@
  *     int (*get)(ptxsim_counters *, size_t) = dlsym(lib, "ptxsim_counters_get");
  *
  * Environment: PTXSIM_DEVICE=sm_75|sm_80|sm_86|sm_89|sm_90|sm_100|sm_120 (an 'a' may follow; default
- * sm_90), PTXSIM_THREADS=n, PTXSIM_PROFILE (see ptxsim_profile), PTXSIM_QUIET=1 (no reports on stderr), PTXSIM_MEMORY=bytes (device memory).
+ * sm_90), PTXSIM_THREADS=n, PTXSIM_SEED=n (an adversarial order), PTXSIM_PROFILE (see ptxsim_profile),
+ * PTXSIM_QUIET=1 (no reports on stderr), PTXSIM_MEMORY=bytes (device memory).
  * All functions may be called from any thread. */
 #ifndef PTXSIM_H
 #define PTXSIM_H
@@ -43,7 +44,7 @@ typedef struct ptxsim_counters {
     uint64_t atomic_operations;        /* the same, times lanes */
     uint64_t barriers;                 /* warps that arrived at a block barrier */
     uint64_t divergent_branches;       /* branches that split a warp */
-    uint64_t async_copies, async_copy_bytes;   /* cp.async, per thread */
+    uint64_t async_copies, async_copy_bytes;   /* cp.async and bulk copies, per thread */
     uint64_t tensor_operations;        /* mma, wmma, wgmma: two for each multiply-add of the shape */
     uint64_t local_sectors;            /* lanes lie side by side, word by word: 4 for a word of 32 lanes */
 } ptxsim_counters;
@@ -70,9 +71,12 @@ uint64_t ptxsim_calls(const char *driver_function);
 int ptxsim_fail(const char *driver_function, unsigned nth, int code);
 
 /* Options. Checks, on (1) unless set to 0: "bounds", "align", "uninitialised", "registers", "barriers",
- * "sync-masks", "suspects" (looked at when a module is loaded). "threads": how many threads run blocks
- * (0: one for each processor). "quiet": no reports on stderr. "watchdog": seconds after which a launch is
- * given up with CUDA_ERROR_LAUNCH_TIMEOUT (default 300, 0: never). "budget": warp instructions after which
+ * "sync-masks", "races", "async" (cp.async touched before its wait, overwritten, never waited for),
+ * "suspects" (looked at when a module is loaded). "race-strict" (0): two plain writes of the same value race
+ * too. "seed": 0 runs blocks, warps and paths in turn; another number chooses their order and speed, and
+ * whether copies are early or late; -1 (default): PTXSIM_SEED, else 0. "threads": how many threads run
+ * blocks (0: one for each processor). "quiet": no reports on stderr. "watchdog": seconds after which a launch
+ * is given up with CUDA_ERROR_LAUNCH_TIMEOUT (default 300, 0: never). "budget": warp instructions after which
  * it is given up in the same way (default 0: none). "profile": 1 keeps a record of every launch from now on,
  * 2 also by PTX line (default 0: neither, and it costs nothing). In bytes: "stack" (a thread's, for
  * recursion and calls through pointers, default 65536), "heap" (malloc in kernels, default 8 MiB), "fifo"

@@ -15,7 +15,11 @@
  *   calls.c      functions, frames, call and return   library.c    vprintf, malloc, free, __assertfail
  *   narrow.c     formats below 16 bits, cvt.rs        video.c      vadd ... vset4
  *   perturb.c    approximations at their bounds       contract.c   mul and add in one rounding
- *   suspect.c    what is legal and not meant                                                            */
+ *   suspect.c    what is legal and not meant
+ *   race.c       races: the shadow of accesses        clocks.c      who knows of whose accesses
+ *   cluster.c    clusters, waiting, deadlocks         mbarrier.c   mbarriers
+ *   bulk.c       copies in flight, proxy fences       tensormap.c  tensor maps
+ *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx            */
 #ifndef SIM_H
 #define SIM_H
 
@@ -118,7 +122,19 @@ typedef struct sim_mods { uint64_t w[SIM_MOD_WORDS]; } sim_mods;
 
 /* Families of their own; a name with '::' or a digit at its head has its text beside it. */
 #define SIM_MODIFIERS_MATRIX(X)
-#define SIM_MODIFIERS_COPY(X)
+#define SIM_MODIFIERS_COPY(X) \
+    X(noinc, "noinc") X(noComplete, "noComplete") X(arrive_drop, "arrive_drop") X(expect_tx, "expect_tx") \
+    X(complete_tx, "complete_tx") X(test_wait, "test_wait") X(try_wait, "try_wait") \
+    X(pending_count, "pending_count") X(parity, "parity") X(init, "init") X(inval, "inval") \
+    X(mbarrier, "mbarrier") X(tx_bytes, "mbarrier::complete_tx::bytes") X(bulk_group, "bulk_group") \
+    X(multicast_cluster, "multicast::cluster") X(prefetch, "prefetch") X(tensor, "tensor") X(dim1, "1d") \
+    X(dim2, "2d") X(dim3, "3d") X(dim4, "4d") X(dim5, "5d") X(tile, "tile") X(reduce, "reduce") \
+    X(tensormap, "tensormap") X(fractional, "fractional") X(range, "range") X(cvt, "cvt") \
+    X(launch_dependents, "launch_dependents") X(replace, "replace") X(b1024, "b1024") \
+    X(global_address, "global_address") X(rank, "rank") X(box_dim, "box_dim") X(global_dim, "global_dim") \
+    X(global_stride, "global_stride") X(element_stride, "element_stride") X(elemtype, "elemtype") \
+    X(interleave_layout, "interleave_layout") X(swizzle_mode, "swizzle_mode") X(fill_mode, "fill_mode") \
+    X(cp_fenceproxy, "cp_fenceproxy")
 #define SIM_MODIFIERS_VIDEO(X) X(po, "po") X(shr7, "shr7") X(shr15, "shr15") X(mask, "mask")
 
 enum {
@@ -234,9 +250,10 @@ typedef struct sim_function {
     uint32_t register_count, register_capacity;
     uint32_t line, end_line;
     uint32_t param_count, return_count, param_bytes;
-    uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3];
+    uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3], maxclusterrank;
     uint32_t maxntid_count, reqntid_count;
-    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier, label_waits;
+    bool is_entry, has_body, is_prototype, is_extern, busy, checked, has_barrier, label_waits,
+        explicitcluster, blocksareclusters;
     bool address_taken;                /* may be called through a pointer */
     uint64_t address;                  /* its value as a pointer */
     uint32_t return_at;                /* functions: where the results begin among the bytes of a call */
@@ -333,7 +350,8 @@ typedef enum sim_flow {
     F_INDEXED,
     F_YIELD,
     F_CALL,
-    F_RETURN
+    F_RETURN,
+    F_WAIT                             /* the handler names lanes (w->gone) that wait here */
 } sim_flow;
 
 #define SIM_CONST_BANK 0x80000000u     /* operand slots: bit 31 chooses the launch's constants */
@@ -363,6 +381,7 @@ enum {
     X_INTROUND = 1 << 24,
     X_BF16 = 1 << 25,
     X_VOLATILE = 1 << 26,
+    X_CLUSTER = 1 << 17,               /* shared::cluster: other blocks' memory may be meant */
     X_COPY = 1 << 28,                  /* loads into, stores of registers that only carry (copies.c), */
     X_MASKS = 1 << 29                  /* with masks of their written bytes behind the list */
 };
@@ -450,6 +469,15 @@ typedef enum sim_special {
     SR_NCLUSTERID_X,
     SR_NCLUSTERID_Y,
     SR_NCLUSTERID_Z,
+    SR_CLUSTER_CTAID_X,
+    SR_CLUSTER_CTAID_Y,
+    SR_CLUSTER_CTAID_Z,
+    SR_CLUSTER_NCTAID_X,
+    SR_CLUSTER_NCTAID_Y,
+    SR_CLUSTER_NCTAID_Z,
+    SR_CLUSTER_CTARANK,
+    SR_CLUSTER_NCTARANK,
+    SR_EXPLICIT_CLUSTER,
     SR_ENVREG,
     SR_COUNT = SR_ENVREG + 32
 } sim_special;
@@ -508,6 +536,9 @@ typedef struct sim_kernel {
     uint32_t stack_pointer, frame_pointer, stack_align, call_room;
     bool has_calls, uses_stack;
     bool uses_reserved;                /* the part of shared memory that belongs to the system */
+    bool non_portable_cluster;         /* the same: clusters of more than 8 blocks */
+    bool bulk_stores;                  /* bulk copies read shared memory: proxy fences are looked after */
+    bool clocks;                       /* fences, acquires or releases order its accesses */
 } sim_kernel;
 
 void sim_kernel_free(sim_kernel *k);
@@ -540,6 +571,7 @@ typedef struct sim_allocation {
     const char *label;                 /* module variables */
     uint64_t serial;
     struct sim_context *context;
+    _Atomic(_Atomic(struct sim_race_page *) *) races;         /* race.c: by KB, while a kernel runs */
 } sim_allocation;
 
 int sim_memory_alloc(struct sim_context *c, uint64_t size, int kind, const char *label, sim_allocation **out);
@@ -580,6 +612,7 @@ typedef struct sim_options {
     int stack, heap, fifo;             /* bytes: a thread's stack, the device heap, what vprintf may hold */
     int perturb, contract, suspects;   /* perturb.c, contract.c; both before a module is loaded */
     int budget, profile;
+    int races, race_strict, async, seed; /* seed: -1: PTXSIM_SEED */
 } sim_options;
 extern sim_options sim_option;
 
@@ -611,11 +644,21 @@ typedef struct sim_launch {
     struct sim_profile *profile;       /* NULL: not profiled */
     bool profile_lines;
     atomic_ullong issued;              /* warp instructions, counted while there is a budget */
+    uint32_t cluster[3], cluster_size; /* blocks of a cluster; block_count / cluster_size units of work */
+    bool explicit_cluster;
+    bool races;                        /* look for them */
+    uint32_t seed;                     /* of an adversarial order; 0: blocks, warps, lowest path in turn */
+    uint64_t stride;                   /* block n of the order is n * stride + seed */
+    atomic_ullong watch_ns;            /* when it becomes suspect of spinning for ever; 0: not set */
+    atomic_bool suspect;
+    atomic_ullong changes;             /* of memory, while it is suspect */
+    atomic_ullong *quiet;              /* by worker: `changes` + 1 since which all its blocks repeat */
+    uint32_t workers;
 } sim_launch;
 
 typedef struct sim_lane_stack { uint32_t *words, used, capacity; } sim_lane_stack;
 
-typedef enum sim_path_state { P_RUN, P_SYNC, P_BARRIER } sim_path_state;
+typedef enum sim_path_state { P_RUN, P_SYNC, P_BARRIER, P_WAIT } sim_path_state;
 typedef struct sim_path { uint32_t pc, mask; uint8_t state, barrier; bool force; uint32_t turn; } sim_path;
 
 typedef struct sim_warp {
@@ -628,7 +671,14 @@ typedef struct sim_warp {
     uint32_t wgmma_groups, wgmma_done;
     uint32_t pc, active, live, index;
     uint32_t backward;                 /* backward branches since this path was chosen */
-    bool     fault, force;
+    uint32_t picks;                    /* paths chosen by the seed's dice */
+    uint64_t passed;                   /* barriers that the warp has come to, by number mod 64 */
+    uint64_t spin_state, spin_changes; /* barriers.c: an earlier state, and when */
+    uint32_t spin_age, spin_limit;
+    bool     spin_repeats;
+    bool     fault, force, waits;      /* waits: a path may be parked (P_WAIT) */
+    uint32_t gone, events;             /* of F_WAIT; the cluster's events when it was parked */
+    uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
     struct sim_block *block;
@@ -643,6 +693,7 @@ typedef struct sim_barrier {
     uint32_t expected;
     uint32_t arrived_warps;
     bool active, reduces;
+    const sim_ins *first;              /* where it was first reached */
     uint32_t popc;
     bool all, any;
 } sim_barrier;
@@ -658,9 +709,16 @@ typedef struct sim_block {
     uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
     uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
     uint32_t warp_capacity;
-    uint64_t clock;
+    uint64_t clock, rounds, quiet;
     uint64_t configured;               /* launch_serial that filled the special slots */
-    bool done;
+    bool done, ended, idle;            /* idle: nothing ran, and something waits for an event */
+    bool watched;                      /* accesses of shared memory are told to bulk.c */
+    struct sim_cluster *cluster, *own; uint32_t rank;
+    struct sim_mbarrier_record *mbarriers; uint32_t mbarrier_count, mbarrier_capacity;
+    struct sim_proxy *proxy;           /* bulk.c: who wrote which word since a proxy fence */
+    uint32_t *groups; uint32_t group_capacity;   /* bulk groups that each thread has committed */
+    struct sim_race_block *race;       /* NULL until a launch looks for races */
+    struct sim_async *async;           /* copies on their way; NULL until there is one */
     sim_lane_stack *calls; uint32_t call_stacks;
     char *printed; size_t printed_length, printed_capacity;
 } sim_block;
@@ -669,7 +727,7 @@ typedef struct sim_worker {
     uint32_t *scratch;                 /* 32 x 16 bytes: where masked operations write first */
     sim_counts counts;
     sim_allocation *cached;            /* the allocation of the last global access */
-    sim_block **blocks; uint32_t block_capacity;
+    sim_block **blocks; uint32_t block_capacity, open;
     uint32_t index;
     struct sim_profile_part *profile;  /* NULL: not profiled */
 } sim_worker;
@@ -722,6 +780,7 @@ sim_handler sim_op_handler(int op);
 
 /* memory.c: one thread's access, checked like ld and st (see there) */
 typedef enum sim_access { SIM_READ, SIM_WRITE, SIM_UPDATE } sim_access;
+void sim_combine(const sim_ins *how, uint8_t *p, uint32_t size, uint64_t value, bool global);
 uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, sim_space space,
                    uint32_t bytes, sim_access access);
 bool sim_aligned_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t align);
@@ -777,6 +836,7 @@ enum { A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
 void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lane, const char *format, ...)
     SIM_PRINTF(5, 6);
 void sim_report_host(const char *kind, const char *format, ...) SIM_PRINTF(2, 3);
+void sim_host_read(uint64_t address, uint64_t size);          /* the host reads device memory: was it written? */
 
 /* --- profile.c: one record a launch, made while the option is on ------------------------------ */
 

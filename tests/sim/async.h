@@ -1,0 +1,103 @@
+/* async.h - clusters, mbarriers and copies in flight: what cluster.c, mbarrier.c, bulk.c and tensormap.c
+ * share.
+ *
+ * The blocks of a cluster run on one worker, in turns. What waits (mbarrier.try_wait, barrier.cluster.wait)
+ * is a parked path (P_WAIT); `events` counts the phases that were completed, and parked paths look again
+ * when it has moved. Copies wait in `pending` and are carried out as late as a program may expect: when
+ * nothing else can go on, when a thread polls, when a group is waited for, or after many rounds. */
+#ifndef SIM_ASYNC_H
+#define SIM_ASYNC_H
+#include "sim.h"
+
+SIM_PRIVATE_BEGIN
+
+enum { SIM_MAX_CLUSTER = 16, SIM_MAX_BOX_RANK = 5 };
+#define SIM_RANK_SHIFT 24              /* shared::cluster addresses: rank + 1 above this bit, 0: own block */
+#define SIM_RANK_MASK  0xffffffu
+
+struct sim_copy;
+
+typedef struct sim_cluster {
+    sim_launch *launch;
+    sim_block *blocks[SIM_MAX_CLUSTER];
+    uint32_t size;
+    uint32_t events, changes;          /* phases completed; anything that happened to a barrier */
+    uint32_t stalls, stall_changes;
+    uint64_t stalled_since;
+    uint32_t polls, random;
+    bool barrier_used;
+    struct sim_copy *pending, **pending_tail;
+    uint32_t pending_count;
+    uint32_t epoch;                    /* proxy fences so far */
+} sim_cluster;
+
+/* --- cluster.c -------------------------------------------------------------------------------- */
+
+sim_cluster *sim_cluster_begin(sim_block *first, sim_launch *l);
+bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank);
+void sim_cluster_free(sim_block *b);
+void sim_cluster_leave(sim_block *b);                         /* the block has ended */
+bool sim_cluster_stall(sim_cluster *c);   /* nobody can go on: something was set going, or a deadlock told */
+void sim_cluster_wake(sim_warp *w);
+bool sim_cluster_waits(sim_block *b);                         /* a path of the block is parked */
+void sim_cluster_exits(sim_warp *w);      /* lanes have exited: the barrier may now be complete */
+sim_block *sim_cluster_peer(const sim_block *b, uint64_t *address);   /* NULL: no such block */
+
+void sim_mapa(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_getctarank(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_setmaxnreg(sim_warp *w, const sim_ins *i, uint32_t mask);
+
+/* --- mbarrier.c ------------------------------------------------------------------------------- */
+
+enum { MB_INIT, MB_INVAL, MB_ARRIVE, MB_DROP, MB_EXPECT, MB_COMPLETE };
+void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_mbarrier_test(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_mbarrier_pending(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t mask);
+/* From a copy: bytes arrived at the barrier at `address` of block `b`. */
+bool sim_mbarrier_complete(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address,
+                           uint32_t bytes);
+bool sim_mbarrier_known(const sim_block *b, uint32_t address);
+void sim_mbarrier_describe(const sim_warp *w, const sim_ins *i, uint32_t lane, char *out, size_t size);
+
+/* --- bulk.c ----------------------------------------------------------------------------------- */
+
+void sim_copy_some(sim_cluster *c);                           /* carries out one of the pending copies */
+void sim_copy_tick(sim_cluster *c);
+void sim_copy_drain(sim_cluster *c, const sim_block *b);      /* the block ends: its copies first */
+void sim_copy_forget(sim_cluster *c);
+bool sim_copy_near(const sim_cluster *c, const uint8_t *host, uint64_t bytes);
+void sim_copy_touch(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t *host, uint32_t bytes,
+                    bool write);
+void sim_proxy_write(sim_warp *w, uint32_t lane, const sim_block *b, uint64_t offset, uint32_t bytes);
+bool sim_proxy_begin(sim_block *b);
+void sim_proxy_read(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
+                    uint32_t bytes);
+void sim_bulk(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_bulk_tensor(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_bulk_commit(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_bulk_wait(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_proxy_fence(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_store_async(sim_warp *w, const sim_ins *i, uint32_t mask);
+
+/* --- tensormap.c ------------------------------------------------------------------------------ */
+
+typedef struct sim_tensor_map {        /* the 128 opaque bytes */
+    uint32_t magic, check;
+    uint64_t address;
+    uint64_t strides[4];
+    uint32_t dims[5];                  /* less one: a dimension may have 2^32 elements */
+    uint16_t box[5];
+    uint8_t element_strides[5];
+    uint8_t type, rank, interleave, swizzle, promotion, fill;
+    uint8_t spare[3];
+} sim_tensor_map;
+uint32_t sim_tensor_check(const sim_tensor_map *m);
+uint32_t sim_tensor_bytes(uint32_t type);                     /* of an element */
+void sim_tensormap_replace(sim_warp *w, const sim_ins *i, uint32_t mask);
+
+SIM_PRIVATE_END
+#endif

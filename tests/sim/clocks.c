@@ -1,0 +1,513 @@
+/* clocks.c - who knows of whose accesses: barriers, warp syncs, fences, acquire and release (race.h says how
+ * the layers go).
+ *
+ * Strong accesses (atomics, volatile, relaxed and stronger) publish to and take from the location that they
+ * touch. A release publishes what the thread knows; a plain strong write publishes what it knew at its last
+ * fence; an acquire takes at once; a plain strong read takes at the next fence. A location never forgets
+ * what was published there: a read is ordered after some writes that it has not seen, which can only hide a
+ * race, never invent one. A kernel without fences, acquires and releases pays for none of this. */
+#include "race.h"
+#include "async.h"
+
+/* --- vector clocks: sorted, immutable, counted ------------------------------------------------ */
+
+typedef struct entry { uint64_t key; uint32_t era; } entry;   /* key: block << 16 | unit */
+enum { UNIT_BLOCK = 0xffff, UNIT_WARP = 0x8000 };             /* else: a thread */
+struct sim_clock_vector { atomic_uint refs; uint32_t count; entry e[]; };
+typedef sim_clock_vector vc;
+
+static vc *keep(vc *v)
+{
+    if (v) atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
+    return v;
+}
+
+static void drop(vc *v) { if (v && atomic_fetch_sub(&v->refs, 1) == 1) free(v); }
+
+static void put(vc **at, vc *v) { vc *old = *at; *at = v; drop(old); }
+
+static uint32_t look(const vc *v, uint64_t key)
+{
+    uint32_t lo = 0, hi = v->count;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (v->e[mid].key < key) lo = mid + 1; else hi = mid;
+    }
+    return lo < v->count && v->e[lo].key == key ? v->e[lo].era : 0;
+}
+
+static bool contains(const vc *a, const vc *b)
+{
+    uint32_t k = 0;
+    for (uint32_t n = 0; n < b->count; n++) {
+        while (k < a->count && a->e[k].key < b->e[n].key) k++;
+        if (k == a->count || a->e[k].key != b->e[n].key || a->e[k].era < b->e[n].era) return false;
+    }
+    return true;
+}
+
+/* Both together, as a new reference; without memory the older one stays. */
+static vc *join(vc *a, vc *b)
+{
+    if (!a || a == b) return keep(b);
+    if (!b || contains(a, b)) return keep(a);
+    if (contains(b, a)) return keep(b);
+    vc *v = malloc(sizeof *v + ((size_t)a->count + b->count) * sizeof *v->e);
+    if (!v) return keep(a);
+    atomic_init(&v->refs, 1);
+    uint32_t i = 0, j = 0, n = 0;
+    while (i < a->count || j < b->count) {
+        if (j == b->count || (i < a->count && a->e[i].key < b->e[j].key)) v->e[n++] = a->e[i++];
+        else if (i == a->count || b->e[j].key < a->e[i].key) v->e[n++] = b->e[j++];
+        else {
+            v->e[n] = a->e[i++];
+            if (b->e[j].era > v->e[n].era) v->e[n].era = b->e[j].era;
+            n++;
+            j++;
+        }
+    }
+    v->count = n;
+    return v;
+}
+
+static void add(vc **at, vc *v)
+{
+    if (!v || *at == v) return;
+    put(at, join(*at, v));
+}
+
+/* --- what a thread knows ---------------------------------------------------------------------- */
+
+static bool in_clock(const vc *v, const sim_record *r, uint32_t lane)
+{
+    uint64_t key = r->block << 16;
+    return r->era <= look(v, key | UNIT_BLOCK) || r->era <= look(v, key | UNIT_WARP | r->warp)
+           || r->era <= look(v, key | (uint32_t)(r->warp * SIM_LANES + lane));
+}
+
+bool sim_order_known(const struct sim_race_block *b, uint32_t warp, uint32_t lane, const sim_record *r,
+                     uint32_t record_lane)
+{
+    const sim_warp_order *o = &b->w[warp];
+    if (r->block == b->index) {
+        if (r->era <= o->base) return true;
+        if (r->warp == warp) {
+            if (lane == record_lane || r->era <= o->warp_base) return true;
+            if (o->lanes && r->era <= o->lanes[lane * SIM_LANES + record_lane]) return true;
+        } else if (b->known && r->era <= b->known[warp * b->warps + r->warp]) return true;
+    }
+    if (b->clock && in_clock(b->clock, r, record_lane)) return true;
+    if (o->clock && in_clock(o->clock, r, record_lane)) return true;
+    return o->lane && o->lane->clock[lane] && in_clock(o->lane->clock[lane], r, record_lane);
+}
+
+typedef struct list { entry e[2 + SIM_LANES * 2 + 2]; uint32_t n; } list;
+
+static void note(list *s, uint64_t key, uint32_t era) { if (era) s->e[s->n++] = (entry){ key, era }; }
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = ((const entry *)a)->key, y = ((const entry *)b)->key;
+    return x < y ? -1 : x > y;
+}
+
+/* A thread's knowledge (whole: of all lanes of its warp) as a clock; a new reference. */
+static vc *knowledge(const struct sim_race_block *b, uint32_t warp, uint32_t lane, bool whole,
+                     const sim_view *at)
+{
+    const sim_warp_order *o = &b->w[warp];
+    uint64_t block = b->index << 16;
+    list s;
+    s.n = 0;
+    if (!whole) {
+        for (uint32_t l = 0; l < SIM_LANES; l++) {
+            uint32_t era = l == lane ? at->era : o->lanes && !at->set ? o->lanes[lane * SIM_LANES + l] : 0;
+            note(&s, block | (warp * SIM_LANES + l), era);
+        }
+    }
+    for (uint32_t x = 0; x < b->warps; x++) {
+        uint32_t era = b->known && !at->set ? b->known[warp * b->warps + x] : 0;
+        if (x == warp) { uint32_t own = whole ? at->era : at->warp_base; if (own > era) era = own; }
+        note(&s, block | UNIT_WARP | x, era);
+    }
+    note(&s, block | UNIT_BLOCK, at->base);
+    vc *v = malloc(sizeof *v + s.n * sizeof *v->e);
+    if (!v) return NULL;
+    atomic_init(&v->refs, 1);
+    v->count = s.n;
+    memcpy(v->e, s.e, s.n * sizeof *v->e);
+    qsort(v->e, v->count, sizeof *v->e, by_key);
+    if (at->set) add(&v, at->clock);
+    else {
+        add(&v, b->clock);
+        add(&v, o->clock);
+        if (o->lane) {
+            if (!whole) add(&v, o->lane->clock[lane]);
+            else for (uint32_t l = 0; l < SIM_LANES; l++) add(&v, o->lane->clock[l]);
+        }
+    }
+    return v;
+}
+
+static void tick(struct sim_race_block *b, sim_warp_order *o) { o->era = ++b->era; }
+
+static sim_view now(const sim_warp_order *o)
+{
+    return (sim_view){ .era = o->era, .base = o->base, .warp_base = o->warp_base };
+}
+
+static sim_lane_order *lane_order(sim_warp_order *o)
+{
+    if (!o->lane) o->lane = calloc(1, sizeof *o->lane);
+    return o->lane;
+}
+
+static void clear_lanes(sim_warp_order *o, bool fences)
+{
+    if (!o->lane) return;
+    for (uint32_t l = 0; l < SIM_LANES; l++) {
+        put(&o->lane->clock[l], NULL);
+        if (!fences) continue;
+        put(&o->lane->pending[l], NULL);
+        put(&o->lane->counted[l], NULL);
+        put(&o->lane->fence[l].clock, NULL);
+        o->lane->fence[l].set = false;
+    }
+}
+
+/* --- blocks ----------------------------------------------------------------------------------- */
+
+void sim_order_block_begin(struct sim_race_block *b, uint64_t index, uint32_t warps)
+{
+    b->index = index;
+    b->warps = warps;
+    put(&b->clock, NULL);
+    free(b->known);
+    free(b->gathered);
+    b->known = b->gathered = NULL;
+    b->fenced = false;
+    if (b->era > UINT32_MAX / 2) b->era = 0;
+    for (uint32_t id = 0; id < 16; id++) put(&b->gathered_clock[id], NULL);
+    uint32_t base = b->era++;
+    for (uint32_t n = 0; n < warps; n++) {
+        sim_warp_order *o = &b->w[n];
+        put(&o->clock, NULL);
+        clear_lanes(o, true);
+        free(o->lanes);
+        o->lanes = NULL;
+        o->base = o->warp_base = base;
+        o->era = b->era;
+    }
+}
+
+void sim_order_block_free(struct sim_race_block *b)
+{
+    put(&b->clock, NULL);
+    for (uint32_t id = 0; id < 16; id++) put(&b->gathered_clock[id], NULL);
+    for (uint32_t n = 0; n < b->capacity; n++) {
+        sim_warp_order *o = &b->w[n];
+        put(&o->clock, NULL);
+        clear_lanes(o, true);
+        free(o->lane);
+        free(o->lanes);
+    }
+    free(b->w);
+    free(b->known);
+    free(b->gathered);
+}
+
+/* --- block barriers --------------------------------------------------------------------------- */
+
+/* After a barrier of all: everybody knows everything.  A fence before it counts for what is published
+ * after it: __threadfence(); __syncthreads(); one thread sets the flag. And what came with the old value of
+ * an atom is taken without a fence: ticket = atomicInc(..); __syncthreads(); the last block adds up. Both
+ * are not in the letter of the memory model, but in CUDA's own samples. */
+static void full_barrier(struct sim_race_block *b)
+{
+    uint32_t base = b->era;
+    b->era++;
+    for (uint32_t n = 0; n < b->warps; n++) {
+        sim_warp_order *o = &b->w[n];
+        if (o->clock) { add(&b->clock, o->clock); put(&o->clock, NULL); }
+        if (o->lane) {
+            for (uint32_t l = 0; l < SIM_LANES; l++) {
+                add(&b->clock, o->lane->clock[l]);
+                add(&b->clock, o->lane->counted[l]);
+                put(&o->lane->counted[l], NULL);
+            }
+            clear_lanes(o, false);
+        }
+        o->base = o->warp_base = base;
+        o->era = b->era;
+    }
+    if (!b->fenced) return;
+    b->fenced = false;
+    for (uint32_t n = 0; n < b->warps; n++) {
+        sim_lane_order *s = lane_order(&b->w[n]);
+        for (uint32_t l = 0; s && l < SIM_LANES; l++) {
+            put(&s->fence[l].clock, keep(b->clock));
+            s->fence[l].era = s->fence[l].base = s->fence[l].warp_base = base;
+            s->fence[l].set = s->fence[l].wide = true;
+        }
+    }
+}
+
+static uint32_t waiting(const sim_warp *w, uint32_t id)
+{
+    uint32_t m = 0;
+    for (uint32_t k = 0; k < w->path_count; k++)
+        if (w->paths[k].state == P_BARRIER && w->paths[k].barrier == id) m |= w->paths[k].mask;
+    return m;
+}
+
+static bool matrix(struct sim_race_block *b)
+{
+    if (!b->known) b->known = calloc((size_t)b->warps * b->warps, 4);
+    if (!b->gathered) b->gathered = calloc((size_t)b->warps * 16, 4);
+    return b->known && b->gathered;
+}
+
+static void raise(uint32_t *at, uint32_t era) { if (era > *at) *at = era; }
+
+/* What the warp knows goes into a row of eras by warp. */
+static void gather(struct sim_race_block *b, uint32_t warp, uint32_t id)
+{
+    const sim_warp_order *o = &b->w[warp];
+    uint32_t *row = b->gathered + (size_t)id * b->warps;
+    for (uint32_t x = 0; x < b->warps; x++) {
+        raise(&row[x], o->base);
+        raise(&row[x], b->known[warp * b->warps + x]);
+    }
+    raise(&row[warp], o->era);
+    add(&b->gathered_clock[id], o->clock);
+    if (o->lane)
+        for (uint32_t l = 0; l < SIM_LANES; l++) add(&b->gathered_clock[id], o->lane->clock[l]);
+}
+
+void sim_race_arrive(sim_warp *w, uint32_t id)
+{
+    struct sim_race_block *b = w->block->race;
+    if (!w->launch->races || !matrix(b)) return;
+    gather(b, w->index, id);
+    tick(b, &b->w[w->index]);
+}
+
+void sim_race_barrier(sim_block *block, uint32_t id)
+{
+    struct sim_race_block *b = block->race;
+    if (!block->launch->races) return;
+    bool all = true;
+    for (uint32_t n = 0; n < b->warps && all; n++)
+        all = !(block->warps[n].live & ~waiting(&block->warps[n], id));
+    if (all) { full_barrier(b); return; }
+    if (!matrix(b)) return;
+    for (uint32_t n = 0; n < b->warps; n++) if (waiting(&block->warps[n], id)) gather(b, n, id);
+    uint32_t *row = b->gathered + (size_t)id * b->warps;
+    for (uint32_t n = 0; n < b->warps; n++) {
+        sim_warp_order *o = &b->w[n];
+        if (!waiting(&block->warps[n], id)) continue;
+        for (uint32_t x = 0; x < b->warps; x++) raise(&b->known[n * b->warps + x], row[x]);
+        raise(&o->warp_base, o->era);
+        add(&o->clock, b->gathered_clock[id]);
+        tick(b, o);
+    }
+    memset(row, 0, b->warps * sizeof *row);
+    put(&b->gathered_clock[id], NULL);
+}
+
+/* --- warp syncs ------------------------------------------------------------------------------- */
+
+void sim_race_warp_sync(sim_warp *w, uint32_t m)
+{
+    if (!w->launch->races) return;
+    struct sim_race_block *b = w->block->race;
+    sim_warp_order *o = &b->w[w->index];
+    if (o->lane) {                                            /* what one lane acquired, all have */
+        vc *all = NULL;
+        SIM_EACH_LANE(l, m) add(&all, o->lane->clock[l]);
+        if (!(w->live & ~m)) { add(&o->clock, all); clear_lanes(o, false); }
+        else SIM_EACH_LANE(l, m) put(&o->lane->clock[l], keep(all));
+        drop(all);
+    }
+    if (!(w->live & ~m)) { o->warp_base = o->era; tick(b, o); return; }
+    if (!o->lanes && !(o->lanes = calloc(SIM_LANES * SIM_LANES, 4))) return;
+    uint32_t row[SIM_LANES] = { 0 };
+    SIM_EACH_LANE(l, m) for (uint32_t k = 0; k < SIM_LANES; k++) raise(&row[k], o->lanes[l * SIM_LANES + k]);
+    SIM_EACH_LANE(l, m) row[l] = o->era;
+    SIM_EACH_LANE(l, m) memcpy(o->lanes + l * SIM_LANES, row, sizeof row);
+    tick(b, o);
+}
+
+/* --- strong locations ------------------------------------------------------------------------- */
+
+typedef struct object {
+    uint64_t key, narrow_block;        /* narrow: published at block scope, for that block only */
+    vc *wide, *narrow;
+    struct object *next;
+} object;
+
+enum { BUCKETS = 4096 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static object *buckets[BUCKETS];
+static bool any_object;
+
+static object *find(uint64_t key, bool make)
+{
+    object **head = &buckets[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 52], *o;
+    for (o = *head; o; o = o->next) if (o->key == key) return o;
+    if (!make || !(o = calloc(1, sizeof *o))) return NULL;
+    o->key = key;
+    o->narrow_block = UINT64_MAX;
+    o->next = *head;
+    any_object = true;
+    return *head = o;
+}
+
+static void publish(uint64_t key, const struct sim_race_block *b, bool wide, vc *v)
+{
+    if (!v) return;
+    pthread_mutex_lock(&lock);
+    object *o = find(key, true);
+    if (o && wide) add(&o->wide, v);
+    if (o && !wide) {
+        if (o->narrow_block != b->index) put(&o->narrow, NULL);
+        o->narrow_block = b->index;
+        add(&o->narrow, v);
+    }
+    pthread_mutex_unlock(&lock);
+    drop(v);
+}
+
+static void take(uint64_t key, const struct sim_race_block *b, bool wide, vc **into)
+{
+    pthread_mutex_lock(&lock);
+    const object *o = find(key, false);
+    if (o && wide) add(into, o->wide);
+    if (o && o->narrow_block == b->index) add(into, o->narrow);
+    pthread_mutex_unlock(&lock);
+}
+
+void sim_order_launch_end(void)
+{
+    if (!any_object) return;
+    for (uint32_t k = 0; k < BUCKETS; k++)
+        for (object *o; (o = buckets[k]);) {
+            buckets[k] = o->next;
+            drop(o->wide);
+            drop(o->narrow);
+            free(o);
+        }
+    any_object = false;
+}
+
+uint64_t sim_race_key_in(const sim_block *b, uint64_t address)
+{
+    return UINT64_C(1) << 63 | sim_block_index(b) << 24 | (address & 0xfffffc);
+}
+
+uint64_t sim_race_key(const sim_warp *w, sim_space space, uint64_t address)
+{
+    return space == SP_SHARED ? sim_race_key_in(w->block, address) : address & ~UINT64_C(3);
+}
+
+void sim_race_release(sim_warp *w, uint32_t m, uint64_t key)
+{
+    if (!w->launch->races) return;
+    struct sim_race_block *b = w->block->race;
+    sim_warp_order *o = &b->w[w->index];
+    sim_view v = now(o);
+    if (!(w->live & ~m)) publish(key, b, true, knowledge(b, w->index, 0, true, &v));
+    else SIM_EACH_LANE(l, m) publish(key, b, true, knowledge(b, w->index, l, false, &v));
+    tick(b, o);
+}
+
+void sim_race_acquire(sim_warp *w, uint32_t m, uint64_t key)
+{
+    if (!w->launch->races) return;
+    struct sim_race_block *b = w->block->race;
+    sim_warp_order *o = &b->w[w->index];
+    if (!(w->live & ~m)) { take(key, b, true, &o->clock); return; }
+    if (lane_order(o)) SIM_EACH_LANE(l, m) take(key, b, true, &o->lane->clock[l]);
+}
+
+static bool wide_scope(const sim_ins *i) { return (i->x >> X_SCOPE_SHIFT & 3) != SCOPE_CTA; }
+
+/* Before a strong write touches memory: what it publishes is there when its value is. */
+void sim_order_before(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space)
+{
+    struct sim_race_block *b = w->block->race;
+    sim_warp_order *o = &b->w[w->index];
+    bool wide = wide_scope(i);
+    if (i->x & X_RELEASE) {
+        sim_view v = now(o);
+        SIM_EACH_LANE(l, m)
+            publish(sim_race_key(w, space, at[l]), b, wide, knowledge(b, w->index, l, false, &v));
+        tick(b, o);
+        return;
+    }
+    if (!o->lane) return;
+    SIM_EACH_LANE(l, m) {
+        const sim_view *f = &o->lane->fence[l];
+        if (f->set)
+            publish(sim_race_key(w, space, at[l]), b, wide && f->wide,
+                    knowledge(b, w->index, l, false, f));
+    }
+}
+
+/* After a strong read. */
+void sim_order_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space)
+{
+    struct sim_race_block *b = w->block->race;
+    sim_warp_order *o = &b->w[w->index];
+    bool wide = wide_scope(i);
+    if (!any_object || !lane_order(o)) return;
+    SIM_EACH_LANE(l, m)
+        take(sim_race_key(w, space, at[l]), b, wide,
+             i->x & X_ACQUIRE       ? &o->lane->clock[l]
+             : i->fn == sim_atom ? &o->lane->counted[l]
+                                 : &o->lane->pending[l]);
+}
+
+/* fence, membar: i->x has the scope and, for one-sided fences, the side. */
+void sim_fence(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    if (!w->launch->races) return;
+    struct sim_race_block *b = w->block->race;
+    sim_warp_order *o = &b->w[w->index];
+    sim_lane_order *s = lane_order(o);
+    if (!s) return;
+    SIM_EACH_LANE(l, m) {
+        if (!(i->x & X_RELEASE)) { 
+            add(&s->clock[l], s->pending[l]);
+            add(&s->clock[l], s->counted[l]);
+            put(&s->pending[l], NULL);
+            put(&s->counted[l], NULL);
+        }
+        if (i->x & X_ACQUIRE) continue;
+        sim_view v = now(o);
+        v.wide = wide_scope(i);
+        vc *clock = NULL;
+        if (b->known || o->lanes) clock = knowledge(b, w->index, l, false, &v);
+        else if (b->clock || o->clock || s->clock[l]) {
+            clock = join(b->clock, o->clock);
+            add(&clock, s->clock[l]);
+        }
+        v.clock = clock;
+        v.set = true;
+        drop(s->fence[l].clock);
+        s->fence[l] = v;
+    }
+    if (!(i->x & X_ACQUIRE)) { b->fenced |= wide_scope(i); tick(b, o); }
+}
+
+/* Does the kernel order anything by other means than barriers? */
+bool sim_order_uses_clocks(const sim_kernel *k)
+{
+    for (uint32_t n = 0; n < k->code_count; n++) {
+        const sim_ins *i = &k->code[n];
+        bool access = i->fn == sim_ld || i->fn == sim_st || i->fn == sim_atom;
+        if (i->fn == sim_mbarrier || i->fn == sim_mbarrier_cp_async || i->fn == sim_cluster_arrive) return true;
+        if (i->fn == sim_fence || (access && i->x & (X_ACQUIRE | X_RELEASE))) return true;
+    }
+    return false;
+}

@@ -1,0 +1,266 @@
+/* cluster.c - clusters of blocks: who belongs together, addresses of shared::cluster, barrier.cluster, and
+ * what happens when nothing in a cluster can go on.
+ *
+ * A launch without clusters has clusters of one block, so that waiting has one mechanism (async.h). */
+#include "async.h"
+#include "race.h"
+
+enum { STALLS_ALONE = 64, STALLS_MOST = 4096 };
+#define STALL_NS UINT64_C(500000000) /* how long others get to set a stalled cluster going again */
+
+/* --- beginning and ending --------------------------------------------------------------------- */
+
+sim_cluster *sim_cluster_begin(sim_block *first, sim_launch *l) {
+    sim_cluster *c = first->own;
+    if (!c && !(c = first->own = calloc(1, sizeof *c))) return NULL;
+    sim_copy_forget(c);
+    memset(c, 0, sizeof *c);
+    c->launch = l;
+    c->size = l->cluster_size;
+    c->pending_tail = &c->pending;
+    return c;
+}
+
+bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank) {
+    c->blocks[rank] = b;
+    c->random = 2463534242u ^ (b->ctaid[0] * 40503u + b->ctaid[1] * 9973u + b->ctaid[2] * 131u)
+                ^ c->launch->seed * 2654435761u;
+    b->cluster = c;
+    b->rank = rank;
+    b->mbarrier_count = 0;
+    if (b->groups) memset(b->groups, 0, b->group_capacity * sizeof *b->groups);
+    if (!c->launch->kernel->bulk_stores) return true;
+    b->watched = true;
+    return sim_proxy_begin(b);
+}
+
+void sim_cluster_free(sim_block *b) {
+    if (b->own) sim_copy_forget(b->own);
+    free(b->own);
+    free(b->mbarriers);
+    free(b->proxy);
+    free(b->groups);
+}
+
+void sim_cluster_leave(sim_block *b) {
+    b->ended = true;
+    b->cluster->changes++;
+    sim_copy_drain(b->cluster, b);
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+void sim_cluster_wake(sim_warp *w) {
+    w->waits = false;
+    w->events = w->block->cluster->events;
+    for (uint32_t k = 0; k < w->path_count; k++)
+        if (w->paths[k].state == P_WAIT) w->paths[k].state = P_RUN;
+}
+
+bool sim_cluster_waits(sim_block *b) {
+    bool any = false;
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        sim_warp *w = &b->warps[n];
+        if (!w->waits) continue;
+        w->waits = false;
+        for (uint32_t k = 0; k < w->path_count; k++) w->waits |= w->paths[k].state == P_WAIT;
+        any |= w->waits;
+    }
+    return any;
+}
+
+static void force(sim_path *p, bool *any) {
+    p->force = true;
+    p->state = P_RUN;
+    *any = true;
+}
+
+/* Lets the paths of one state go on with what they have: try_wait gives false, *.sync goes without the
+ * absent lanes. */
+static bool force_paths(sim_cluster *c, int state) {
+    bool any = false;
+    for (uint32_t r = 0; r < c->size; r++) {
+        sim_block *b = c->blocks[r];
+        for (uint32_t n = 0; n < b->warp_count && !b->ended; n++) {
+            sim_warp *w = &b->warps[n];
+            for (uint32_t k = 0; k < w->path_count; k++) {
+                sim_path *p = &w->paths[k];
+                if (p->state == state && (state != P_WAIT || w->kernel->code[p->pc].fn == sim_mbarrier_wait))
+                    force(p, &any);
+            }
+        }
+    }
+    return any;
+}
+
+static void deadlock(sim_cluster *c) {
+    sim_warp *at = NULL;
+    uint32_t path = 0;
+    for (uint32_t r = 0; r < c->size; r++) {
+        sim_block *b = c->blocks[r];
+        for (uint32_t n = 0; n < b->warp_count && !b->ended; n++)
+            for (uint32_t k = 0; k < b->warps[n].path_count; k++) {
+                const sim_path *p = &b->warps[n].paths[k];
+                const sim_ins *i = &b->warps[n].kernel->code[p->pc];
+                if (at && i->fn != sim_mbarrier_wait) continue;
+                if (at && at->kernel->code[at->paths[path].pc].fn == sim_mbarrier_wait) continue;
+                at = &b->warps[n];
+                path = k;
+            }
+    }
+    if (!at) return;
+    const sim_ins *i = &at->kernel->code[at->paths[path].pc];
+    uint32_t lane = sim_lowest(at->paths[path].mask), absent = 0;
+    char text[300] = "";
+    if (i->fn == sim_mbarrier_wait)
+        sim_mbarrier_describe(at, i, lane, text, sizeof text);
+    else {
+        for (uint32_t r = 0; r < c->size; r++)
+            for (uint32_t n = 0; n < c->blocks[r]->warp_count; n++)
+                absent += sim_popcount(c->blocks[r]->warps[n].live & ~c->blocks[r]->warps[n].cluster_now);
+        snprintf(text, sizeof text, "%u threads have not arrived at the cluster's barrier", absent);
+    }
+    sim_report_at(at, i, "deadlock", lane, "no thread of the %s can go on: %s",
+                  c->size > 1 ? "cluster" : "block", text);
+    sim_warp_fault(at, SIM_ERROR_TIMEOUT);
+}
+
+/* False: the other clusters should run first (or the launch has failed). */
+bool sim_cluster_stall(sim_cluster *c) {
+    if (c->pending_count) {
+        sim_copy_some(c);
+        return true;
+    }
+    uint64_t now = 0;
+    if (!c->stalls || c->stall_changes != c->changes) {
+        c->stalls = 0;
+        c->stall_changes = c->changes;
+        c->stalled_since = sim_now_ns();
+    }
+    bool alone = c->launch->block_count == c->size;
+    if (++c->stalls > (alone ? STALLS_ALONE : STALLS_MOST)
+        && (alone || (now = sim_now_ns()) - c->stalled_since > STALL_NS)) {
+        if (force_paths(c, P_SYNC)) {
+            c->stalls = 0;
+            return true;
+        }
+        deadlock(c);
+        return false;
+    }
+    if (force_paths(c, P_WAIT)) return false;
+    if (force_paths(c, P_SYNC)) return true;
+    deadlock(c); /* only waits of the cluster's barrier */
+    return false;
+}
+
+/* --- addresses -------------------------------------------------------------------------------- */
+
+sim_block *sim_cluster_peer(const sim_block *b, uint64_t *address) {
+    uint64_t rank = *address >> SIM_RANK_SHIFT;
+    if (!rank) return (sim_block *)(uintptr_t)b;
+    if (rank > b->cluster->size) return NULL;
+    *address &= SIM_RANK_MASK;
+    return b->cluster->blocks[rank - 1];
+}
+
+/* op: 1 for 64-bit addresses; generic ones when space says so */
+void sim_mapa(sim_warp *w, const sim_ins *i, uint32_t m) {
+    const sim_cluster *c = w->block->cluster;
+    SIM_EACH_LANE(l, m) {
+        uint64_t a = i->op ? sim_slot64(w, i->a)[l] : sim_slot(w, i->a)[l];
+        uint64_t base = i->space == SP_GENERIC ? SIM_SHARED_WINDOW : 0, at = a - base + (uint64_t)i->imm;
+        uint32_t rank = sim_slot(w, i->b)[l];
+        if (rank >= c->size || at >> 32) {
+            sim_report_at(w, i, "cluster-rank", l,
+                          at >> 32 ? "mapa of 0x%llx, which is no address of shared memory"
+                                   : "mapa of 0x%llx for block %u of a cluster of %u",
+                          (unsigned long long)a, rank, c->size);
+            sim_warp_fault(w, SIM_ERROR_ILLEGAL_ADDRESS);
+            return;
+        }
+        at = base + (at & SIM_RANK_MASK) + ((uint64_t)(rank + 1) << SIM_RANK_SHIFT);
+        if (i->op)
+            sim_slot64(w, i->d)[l] = at;
+        else
+            sim_slot(w, i->d)[l] = (uint32_t)at;
+    }
+}
+
+void sim_getctarank(sim_warp *w, const sim_ins *i, uint32_t m) {
+    SIM_EACH_LANE(l, m) {
+        uint64_t a = i->op ? sim_slot64(w, i->a)[l] : sim_slot(w, i->a)[l];
+        uint32_t rank = (uint32_t)a >> SIM_RANK_SHIFT;
+        sim_slot(w, i->d)[l] = rank ? rank - 1 : w->block->rank;
+    }
+}
+
+/* --- barrier.cluster -------------------------------------------------------------------------- */
+
+static void complete_if_all(sim_cluster *c, const sim_block *first) {
+    bool any = false;
+    for (uint32_t n = 0; n < first->warp_count; n++) /* the usual: this block is not there yet */
+        if (first->warps[n].live & ~first->warps[n].cluster_now) return;
+    for (uint32_t r = 0; r < c->size; r++) {
+        const sim_block *b = c->blocks[r];
+        for (uint32_t n = 0; n < b->warp_count; n++) {
+            if (b->warps[n].live & ~b->warps[n].cluster_now) return;
+            any |= b->warps[n].cluster_now != 0;
+        }
+    }
+    if (!any) return;
+    for (uint32_t r = 0; r < c->size; r++)
+        for (uint32_t n = 0; n < c->blocks[r]->warp_count; n++) {
+            sim_warp *w = &c->blocks[r]->warps[n];
+            w->cluster_done |= w->cluster_now;
+            w->cluster_now = 0;
+        }
+    c->events++;
+    c->changes++;
+}
+
+void sim_cluster_exits(sim_warp *w) {
+    sim_cluster *c = w->block->cluster;
+    if (c->barrier_used) complete_if_all(c, w->block);
+}
+
+/* What arrives knows, whoever waits learns; the object is the cluster's first block at an address of its own. */
+static uint64_t barrier_key(const sim_cluster *c) {
+    return sim_race_key(&c->blocks[0]->warps[0], SP_SHARED, SIM_RANK_MASK);
+}
+
+void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t m) {
+    uint32_t twice = m & (w->cluster_now | w->cluster_done);
+    if (twice && sim_option.barriers)
+        sim_report_at(w, i, "cluster-barrier", sim_lowest(twice),
+                      "lanes 0x%08x arrive again at the cluster's barrier without having waited", twice);
+    w->cluster_now |= m & ~twice;
+    w->block->cluster->changes++;
+    w->block->cluster->barrier_used = true;
+    sim_changed(w->launch);
+    if (w->launch->races) sim_race_release(w, m, barrier_key(w->block->cluster));
+    w->worker->counts.c.barriers++;
+    complete_if_all(w->block->cluster, w->block);
+}
+
+void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
+    uint32_t never = m & ~(w->cluster_now | w->cluster_done);
+    if (never && sim_option.barriers)
+        sim_report_at(w, i, "cluster-barrier", sim_lowest(never),
+                      "lanes 0x%08x wait at the cluster's barrier without having arrived", never);
+    w->gone = m & w->cluster_now;
+    w->cluster_done &= ~m;
+    if (w->launch->races && m & ~w->gone) sim_race_acquire(w, m & ~w->gone, barrier_key(w->block->cluster));
+}
+
+/* --- registers of a warpgroup ----------------------------------------------------------------- */
+
+void sim_setmaxnreg(sim_warp *w, const sim_ins *i, uint32_t m) {
+    const sim_function *f = w->kernel->function;
+    if (m != w->live && sim_option.barriers)
+        sim_report_at(w, i, "barrier-divergence", sim_lowest(m),
+                      "only lanes 0x%08x of the warp's 0x%08x reach this setmaxnreg", m, w->live);
+    if (!f->maxnreg && !f->maxntid_count && !f->reqntid_count)
+        sim_report_at(w, i, "setmaxnreg-ignored", sim_lowest(m),
+                      "the kernel's registers are not capped at entry (.maxnreg, .maxntid or .reqntid), so "
+                      "that the assembler ignores this instruction");
+}

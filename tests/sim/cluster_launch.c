@@ -1,0 +1,113 @@
+/* cluster_launch.c - the driver's entry points for clusters: cuLaunchKernelEx and two occupancy questions. */
+#include "async.h"
+#include "driver.h"
+
+enum { PORTABLE_CLUSTER = 8, SMS_OF_A_CLUSTER = 16 };
+enum { ATTRIBUTE_COOPERATIVE = 2, ATTRIBUTE_CLUSTER = 4, ATTRIBUTE_LAST = 16 };
+
+typedef struct launch_attribute {
+    int id;
+    char pad[4];
+    union {
+        char room[64];
+        uint32_t n[3];
+    } value;
+} launch_attribute;
+typedef struct launch_config {
+    uint32_t grid[3], block[3], shared;
+    void *stream;
+    launch_attribute *attributes;
+    uint32_t count;
+} launch_config;
+
+/* The shape of a launch's clusters: what the kernel requires, or what the launch wishes; both must agree. */
+int sim_cluster_shape(const sim_kernel *k, sim_launch *l, const uint32_t grid[3], const uint32_t *wish) {
+    const sim_function *f = k->function;
+    const uint32_t *shape = f->reqnctapercluster[0] ? f->reqnctapercluster : NULL;
+    uint32_t most = k->non_portable_cluster ? SIM_MAX_CLUSTER : PORTABLE_CLUSTER;
+    if (wish && shape && memcmp(wish, shape, sizeof l->cluster)) return CU_INVALID_CLUSTER_SIZE;
+    if (!shape) shape = wish;
+    l->cluster[0] = l->cluster[1] = l->cluster[2] = l->cluster_size = 1;
+    l->explicit_cluster = shape != NULL;
+    if (f->blocksareclusters) return CU_NOT_SUPPORTED;
+    if (!shape) return f->explicitcluster ? CU_INVALID_CLUSTER_SIZE : CU_OK;
+    if (sim_the_device()->sm < 90) return CU_INVALID_VALUE;
+    for (int n = 0; n < 3; n++) {
+        if (!shape[n] || shape[n] > SIM_MAX_CLUSTER) return CU_INVALID_CLUSTER_SIZE;
+        if (grid[n] % shape[n]) return CU_INVALID_VALUE;
+        l->cluster[n] = shape[n];
+    }
+    l->cluster_size = shape[0] * shape[1] * shape[2];
+    if (f->maxclusterrank && f->maxclusterrank < most) most = f->maxclusterrank;
+    return l->cluster_size > most ? CU_INVALID_CLUSTER_SIZE : CU_OK;
+}
+
+/* Reads the attributes; those that say nothing about results are accepted. */
+static int read_attributes(const launch_config *c, const uint32_t **cluster, bool *cooperative) {
+    *cluster = NULL;
+    *cooperative = false;
+    if (c->count && !c->attributes) return CU_INVALID_VALUE;
+    for (uint32_t k = 0; k < c->count; k++) {
+        const launch_attribute *a = &c->attributes[k];
+        if (a->id < 0 || a->id > ATTRIBUTE_LAST) return CU_INVALID_VALUE;
+        if (a->id == ATTRIBUTE_CLUSTER) *cluster = a->value.n;
+        if (a->id == ATTRIBUTE_COOPERATIVE) *cooperative = a->value.n[0] != 0;
+    }
+    return CU_OK;
+}
+
+SIM_API cuLaunchKernelEx(const launch_config *config, void *function, void **params, void **extra) {
+    ENTER(cuLaunchKernelEx);
+    sim_context *c;
+    const uint32_t *cluster;
+    bool cooperative;
+    int bad = sim_usable(&c);
+    if (bad) return leave(bad);
+    if (!config) return leave(CU_INVALID_VALUE);
+    bad = read_attributes(config, &cluster, &cooperative);
+    if (bad) return leave(bad);
+    return leave(sim_launch_kernel(c, function, config->grid, config->block, config->shared, config->stream,
+                                   params, extra, cooperative, cluster));
+}
+
+/* Clusters that the chip holds at once: a cluster's blocks share one group of SMs. */
+static uint32_t active_clusters(const sim_kernel *k, const launch_config *config, uint32_t size) {
+    const sim_device *d = sim_the_device();
+    uint64_t threads = (uint64_t)config->block[0] * config->block[1] * config->block[2];
+    uint32_t blocks = threads <= 1024 ? sim_occupancy(k, (uint32_t)threads, config->shared) : 0;
+    return d->sm_count / SMS_OF_A_CLUSTER * (blocks * SMS_OF_A_CLUSTER / size);
+}
+
+SIM_API cuOccupancyMaxActiveClusters(int *out, void *function, const launch_config *config) {
+    ENTER(cuOccupancyMaxActiveClusters);
+    sim_context *c;
+    const uint32_t *cluster;
+    bool cooperative;
+    sim_launch l;
+    int bad = sim_usable(&c);
+    if (bad) return leave(bad);
+    if (!out || !config) return leave(CU_INVALID_VALUE);
+    const sim_kernel *k = sim_kernel_of(c, function);
+    if (!k) return leave(CU_INVALID_HANDLE);
+    memset(&l, 0, sizeof l);
+    bad = read_attributes(config, &cluster, &cooperative);
+    if (!bad) bad = sim_cluster_shape(k, &l, config->grid, cluster);
+    if (bad) return leave(bad);
+    *out = (int)active_clusters(k, config, l.cluster_size);
+    return leave(CU_OK);
+}
+
+SIM_API cuOccupancyMaxPotentialClusterSize(int *out, void *function, const launch_config *config) {
+    ENTER(cuOccupancyMaxPotentialClusterSize);
+    sim_context *c;
+    int bad = sim_usable(&c);
+    if (bad) return leave(bad);
+    if (!out || !config) return leave(CU_INVALID_VALUE);
+    const sim_kernel *k = sim_kernel_of(c, function);
+    if (!k) return leave(CU_INVALID_HANDLE);
+    uint32_t size = k->non_portable_cluster ? SIM_MAX_CLUSTER : PORTABLE_CLUSTER;
+    if (sim_the_device()->sm < 90) size = 1;
+    while (size > 1 && !active_clusters(k, config, size)) size /= 2;
+    *out = (int)size;
+    return leave(CU_OK);
+}

@@ -1,0 +1,530 @@
+/* lower_async.c - lowering of clusters, mbarriers, bulk and tensor copies. */
+#include "async.h"
+#include "bulk.h"
+#include "lower.h"
+#include <stdarg.h>
+
+static bool has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod); }
+
+static void wrong(sim_lower *lw, const char *format, ...) SIM_PRINTF(2, 3);
+static void wrong(sim_lower *lw, const char *format, ...) {
+    char text[300];
+    va_list a;
+    va_start(a, format);
+    vsnprintf(text, sizeof text, format, a);
+    va_end(a);
+    lw->errors++;
+    sim_error(lw->m, lw->s->line, "%s", text);
+}
+
+static void gate(sim_lower *lw, const char *what, uint32_t version, uint32_t target) {
+    if (lw->m->target < target) wrong(lw, "Feature '%s' requires .target sm_%u or higher", what, target);
+    if (lw->m->version < version)
+        wrong(lw, "Feature '%s' requires PTX ISA .version %u.%u or later", what, version / 10, version % 10);
+}
+
+/* Instructions of one architecture: sm_90a, sm_100f, ... */
+static void gate_suffix(sim_lower *lw, const char *what) {
+    if (!lw->m->target_suffix)
+        wrong(lw, "Instruction '%s' is not supported on .target 'sm_%u': it needs sm_%ua", what,
+              lw->m->target, lw->m->target);
+}
+
+static sim_space shared_space(const sim_statement *s) {
+    return has(s, M_shared) || has(s, M_shared_cta) || has(s, M_shared_cluster) ? SP_SHARED : SP_GENERIC;
+}
+
+static uint32_t cluster_bit(const sim_statement *s) { return has(s, M_shared_cluster) ? X_CLUSTER : 0; }
+
+static void use_place(sim_ins *i, const sim_place *a) {
+    i->a = a->slot;
+    i->q = a->wide;
+    i->imm = a->offset;
+    i->space = (uint8_t)a->space;
+}
+
+/* --- clusters --------------------------------------------------------------------------------- */
+
+/* sub: 0 mapa, 1 getctarank */
+void sim_lower_mapa(sim_lower *lw, const sim_statement *s) {
+    bool rank = s->form->sub, wide = s->types[0] == T_U64;
+    sim_type t = (sim_type)s->types[0];
+    if (!sim_operands_between(lw, rank ? 2 : 3, rank ? 2 : 3)) return;
+    const sim_operand *o = &s->operands[1];
+    uint64_t at;
+    sim_space space;
+    uint32_t a;
+    if (o->kind == O_SYMBOL && sim_symbol_address(lw, o->symbol, &at, &space))
+        a = sim_constant(lw, at + (uint64_t)o->value, wide ? 2 : 1);
+    else
+        a = sim_source(lw, 1, t, 0);
+    uint32_t b = rank ? 0 : sim_source(lw, 2, T_U32, 0), d = sim_dest(lw, 0, rank ? T_U32 : t, 0);
+    sim_ins *i = sim_emit(lw, rank ? sim_getctarank : sim_mapa, rank ? F_PLAIN : F_MEMORY);
+    i->d = d;
+    i->a = a;
+    i->b = b;
+    i->op = wide;
+    i->space = wide ? (uint8_t)shared_space(s) : SP_SHARED;   /* 32 bits can only be shared memory's */
+}
+
+void sim_lower_cluster_barrier(sim_lower *lw, const sim_statement *s) {
+    bool wait = s->form->sub;
+    if (!sim_operands_between(lw, 0, 0)) return;
+    if (has(s, M_relaxed) || has(s, M_release) || has(s, M_acquire))
+        gate(lw, wait ? "barrier.cluster.wait.acquire" : "barrier.cluster.arrive.release", 80, 90);
+    sim_ins *i = sim_emit(lw, wait ? sim_cluster_wait : sim_cluster_arrive, F_WAIT);
+    i->x = has(s, M_aligned) ? X_ALIGNED : 0;
+}
+
+void sim_lower_setmaxnreg(sim_lower *lw, const sim_statement *s) {
+    const sim_operand *o = &s->operands[0];
+    if (!sim_operands_between(lw, 1, 1)) return;
+    gate_suffix(lw, "setmaxnreg");
+    if (o->kind != O_INT) {
+        sim_mismatch(lw, 0, "expected a constant");
+        return;
+    }
+    if (o->value < 24 || o->value > 256)
+        wrong(lw,
+              "Argument 0 of instruction '%s': value '%lld' out of range, expected to be in range [24..256]",
+              lw->full, (long long)o->value);
+    else if (o->value % 8)
+        wrong(lw, "Argument 0 of instruction '%s': unexpected value '%lld', expected to be multiple of 8",
+              lw->full, (long long)o->value);
+    sim_emit(lw, sim_setmaxnreg, F_PLAIN);
+}
+
+/* The value is opaque: a constant stands for it. */
+void sim_lower_createpolicy(sim_lower *lw, const sim_statement *s) {
+    uint32_t n = s->operand_count;
+    bool range = has(s, M_range), convert = has(s, M_cvt);
+    sim_place a;
+    if (!sim_operands_between(lw, range ? 4 : convert ? 2 : 1, range ? 4 : 2)) return;
+    if (range && !sim_lower_place(lw, 1, has(s, M_global) ? SP_GLOBAL : SP_GENERIC, &a)) return;
+    if (range) {
+        (void)sim_source(lw, 2, T_U32, 0);
+        (void)sim_source(lw, 3, T_U32, 0);
+    } else if (n > 1)
+        (void)sim_source(lw, 1, convert ? T_B64 : T_F32, 0);
+    uint32_t d = sim_dest(lw, 0, T_B64, 0);
+    sim_ins *i = sim_emit(lw, sim_op_handler(OP_mov_64), F_PLAIN);
+    i->d = d;
+    i->a = sim_constant(lw, UINT64_C(0x12f0000000000000), 2);
+}
+
+/* --- mbarrier --------------------------------------------------------------------------------- */
+
+static void check_order(sim_lower *lw, const sim_statement *s) {
+    bool order = has(s, M_release) || has(s, M_acquire) || has(s, M_relaxed),
+         scope = has(s, M_cta) || has(s, M_cluster);
+    if (order && !scope)
+        wrong(lw, "Modifier '.relaxed' or '.release' requires scope with '%s' instruction", lw->full);
+    if (scope && !order) wrong(lw, "Modifier '.cta' requires order with '%s' instruction", lw->full);
+    if (order)
+        gate(lw, "mbarrier with memory order", has(s, M_relaxed) && s->form->sub <= MB_DROP ? 86 : 80, 90);
+    if (has(s, M_shared_cta) || has(s, M_shared_cluster)) gate(lw, "shared::cta", 78, 30);
+    if (has(s, M_shared_cluster)) gate(lw, "shared::cluster", 80, 90);
+}
+
+/* init, inval, arrive, arrive_drop, expect_tx, complete_tx; i->x of the form: 1 expect_tx, 2 noComplete */
+void sim_lower_mbarrier(sim_lower *lw, const sim_statement *s) {
+    uint32_t sub = s->form->sub, n = s->operand_count, at = 0, d = 0, b = 0;
+    bool token = sub == MB_ARRIVE || sub == MB_DROP, expects = s->form->x & 1, silent = s->form->x & 2;
+    uint32_t least = sub == MB_INVAL ? 1
+                     : token         ? (expects || silent ? 3 : 2)
+                                     : 2,
+             most = sub == MB_INVAL ? 1
+                    : token         ? 3
+                                    : 2;
+    sim_place a;
+    if (!sim_operands_between(lw, least, most)) return;
+    check_order(lw, s);
+    if (token) at = 1;
+    if (token && has(s, M_shared_cluster) && s->operands[0].kind != O_SINK)
+        wrong(lw,
+              "Sink '_' is expected as a destination operand for instruction '%s' with '.shared::cluster'",
+              lw->full);
+    if (token && s->operands[0].kind == O_SINK) gate(lw, "sink destination of mbarrier.arrive", 71, 80);
+    bool good = sim_lower_place(lw, at, shared_space(s), &a), counted = n > at + 1;
+    if (counted && token && !expects && s->operands[2].kind == O_INT && s->operands[2].value <= 0)
+        wrong(lw, "Argument 2 of instruction '%s': value '%lld' expected to be a non-zero positive", lw->full,
+              (long long)s->operands[2].value);
+    if (counted) b = sim_source(lw, at + 1, T_U32, 0);
+    if (counted && token && !silent && !expects)
+        gate(lw, "mbarrier.arrive without .noComplete with count", 78, 90);
+    bool sink = !token || s->operands[0].kind == O_SINK;
+    if (!sink) d = sim_dest(lw, 0, T_B64, 0);
+    if (!good) return;
+    sim_ins *i = sim_emit(lw, sim_mbarrier, F_MEMORY);
+    use_place(i, &a);
+    i->x = cluster_bit(s);
+    i->op = (uint8_t)sub;
+    i->b = b;
+    i->width = (uint8_t)((counted && !(token && expects)) | (expects && token ? 2 : 0));
+    i->count = silent;
+    i->d = d;
+    i->e = !sink;
+}
+
+/* sub: 0 test_wait, 1 try_wait */
+void sim_lower_mbarrier_wait(sim_lower *lw, const sim_statement *s) {
+    bool parity = has(s, M_parity), patient = s->form->sub;
+    sim_place a;
+    if (!sim_operands_between(lw, 3, patient ? 4 : 3)) return;
+    bool order = has(s, M_acquire) || has(s, M_relaxed), scope = has(s, M_cta) || has(s, M_cluster);
+    if (order != scope) wrong(lw, "Order and scope of '%s' go together", lw->full);
+    if (order)
+        gate(lw, "mbarrier wait with memory order", has(s, M_relaxed) ? 86 : 80,
+             patient || has(s, M_relaxed) ? 90 : 80);
+    if (parity) gate(lw, "mbarrier.test_wait.parity", 71, 80);
+    if (has(s, M_shared_cta)) gate(lw, "shared::cta", 78, 30);
+    bool good = sim_lower_place(lw, 1, shared_space(s), &a);
+    uint32_t b = sim_source(lw, 2, parity ? T_U32 : T_B64, 0);
+    if (s->operand_count == 4) (void)sim_source(lw, 3, T_U32, 0);
+    uint32_t d = sim_dest_pred(lw, &s->operands[0], 0);
+    if (!good) return;
+    sim_ins *i = sim_emit(lw, patient ? sim_mbarrier_wait : sim_mbarrier_test, patient ? F_WAIT : F_MEMORY);
+    use_place(i, &a);
+    i->d = d;
+    i->b = b;
+    i->op = parity;
+}
+
+void sim_lower_mbarrier_pending(sim_lower *lw, const sim_statement *s) {
+    (void)s;
+    if (!sim_operands_between(lw, 2, 2)) return;
+    uint32_t a = sim_source(lw, 1, T_B64, 0), d = sim_dest(lw, 0, T_U32, 0);
+    sim_ins *i = sim_emit(lw, sim_mbarrier_pending, F_PLAIN);
+    i->d = d;
+    i->a = a;
+}
+
+void sim_lower_mbarrier_cp_async(sim_lower *lw, const sim_statement *s) {
+    sim_place a;
+    if (!sim_operands_between(lw, 1, 1) || !sim_lower_place(lw, 0, shared_space(s), &a)) return;
+    sim_ins *i = sim_emit(lw, sim_mbarrier_cp_async, F_MEMORY);
+    use_place(i, &a);
+    i->op = has(s, M_noinc);
+}
+
+/* --- bulk copies ------------------------------------------------------------------------------ */
+
+static void put_place(sim_lower *lw, uint32_t list, uint32_t field, const sim_place *a) {
+    uint32_t *p = lw->k->lists + list + field;
+    p[P_SLOT] = a->slot;
+    p[P_WIDE] = a->wide;
+    p[P_LOW] = (uint32_t)(uint64_t)a->offset;
+    p[P_HIGH] = (uint32_t)((uint64_t)a->offset >> 32);
+}
+
+static const struct {
+    uint16_t mod;
+    uint8_t op;
+    const char *global, *shared;
+} reductions[] = {{M_add, A_ADD, " u32 s32 u64 f32 f64 f16 bf16 ", " u32 s32 u64 "},
+                  {M_min, A_MIN, " u32 s32 u64 s64 f16 bf16 ", " u32 s32 "},
+                  {M_max, A_MAX, " u32 s32 u64 s64 f16 bf16 ", " u32 s32 "},
+                  {M_inc, A_INC, " u32 ", " u32 "},
+                  {M_dec, A_DEC, " u32 ", " u32 "},
+                  {M_and, A_AND, " b32 b64 ", " b32 "},
+                  {M_or, A_OR, " b32 b64 ", " b32 "},
+                  {M_xor, A_XOR, " b32 b64 ", " b32 "}};
+
+/* The operation of a reduction; the type is checked unless the tensor map has it. */
+static bool reduction(sim_lower *lw, const sim_statement *s, bool to_global, bool typed, uint8_t *op) {
+    char word[16];
+    sim_type t = typed ? (sim_type)s->types[0] : T_NONE;
+    snprintf(word, sizeof word, " %s ", sim_types[t].name);
+    for (size_t k = 0; k < sizeof reductions / sizeof *reductions; k++) {
+        if (!has(s, reductions[k].mod)) continue;
+        *op = reductions[k].op;
+        bool half = t == T_F16 || t == T_BF16;
+        if (typed && half && *op == A_ADD && !has(s, M_noftz))
+            wrong(lw, "Modifier '.noftz' required for instruction '%s'", lw->full);
+        if (!typed || strstr(to_global ? reductions[k].global : reductions[k].shared, word)) return true;
+        wrong(lw, "Incorrect type '.%s' for operation '.%s' in instruction '%s'", sim_types[t].name,
+              sim_mod_name(reductions[k].mod), lw->full);
+        return false;
+    }
+    return false;
+}
+
+static void bulk_list(sim_lower *lw, uint32_t *list) {
+    *list = sim_list_begin(lw, L_FIELDS);
+    for (uint32_t k = 0; k < L_FIELDS; k++) lw->k->lists[*list + k] = UINT32_MAX;
+}
+
+/* What follows the addresses: the mask of .multicast, the cache hint. */
+static void rest_of_bulk(sim_lower *lw, const sim_statement *s, uint32_t at, uint32_t list) {
+    if (has(s, M_multicast_cluster)) {
+        uint32_t mask = sim_source(lw, at++, T_U16, 0);
+        lw->k->lists[list + L_MASK] = mask;
+    }
+    if (has(s, M_L2_cache_hint)) (void)sim_source(lw, at, T_B64, 0);
+}
+
+/* sub: 0 global to shared, 1 shared to global, 2 shared to another block's, 3 prefetch */
+void sim_lower_bulk(sim_lower *lw, const sim_statement *s) {
+    uint32_t sub = s->form->sub, list,
+             n = (sub == 3   ? 2u
+                  : sub == 1 ? 3u
+                             : 4u)
+                 + has(s, M_multicast_cluster) + has(s, M_L2_cache_hint);
+    uint32_t size_at = sub == 3 ? 1 : 2;
+    bool reduce = !strncmp(s->form->name, "cp.reduce", 9), good = true;
+    uint8_t op = 0;
+    sim_place dst, src, bar;
+    if (!sim_operands_between(lw, n, n)) return;
+    if (has(s, M_shared_cta) && sub == 0) gate(lw, "cp.async.bulk with .shared::cta destination", 86, 90);
+    if (reduce && !reduction(lw, s, sub == 1, true, &op)) return;
+    bulk_list(lw, &list);
+    if (sub == 3)
+        good = sim_lower_place(lw, 0, SP_GLOBAL, &src);
+    else {
+        good = sim_lower_place(lw, 0, sub == 1 ? SP_GLOBAL : SP_SHARED, &dst);
+        good &= sim_lower_place(lw, 1, sub == 0 ? SP_GLOBAL : SP_SHARED, &src);
+        if (sub != 1) good &= sim_lower_place(lw, 3, SP_SHARED, &bar);
+    }
+    const sim_operand *o = &s->operands[size_at];
+    if (o->kind == O_INT && o->value % 16)
+        wrong(lw, "Argument %u of instruction '%s': unexpected value '%lld', expected to be multiple of 16",
+              size_at, lw->full, (long long)o->value);
+    uint32_t size = sim_source(lw, size_at, T_U32, 0);
+    lw->k->lists[list + L_SIZE] = size;
+    rest_of_bulk(lw, s, sub == 3 ? 2 : sub == 1 ? 3 : 4, list);
+    if (!good) return;
+    if (sub == 3) {
+        sim_emit(lw, sim_nop, F_PLAIN);
+        return;
+    }
+    put_place(lw, list, L_DST, &dst);
+    put_place(lw, list, L_SRC, &src);
+    if (sub != 1) put_place(lw, list, L_BAR, &bar);
+    if (sub) lw->k->bulk_stores = true;
+    sim_ins *i = sim_emit(lw, sim_bulk, F_MEMORY);
+    i->list = list;
+    i->space = sub == 1 ? SP_GLOBAL : SP_SHARED;
+    i->x = cluster_bit(s);
+    i->width = (uint8_t)((has(s, M_multicast_cluster) ? B_MULTICAST : 0) | (reduce ? B_REDUCE : 0)
+                         | (sub == 1 ? B_GROUP : 0) | (sub ? B_FROM_SHARED : 0));
+    i->op = op;
+    i->type = reduce ? s->types[0] : T_NONE;
+}
+
+void sim_lower_bulk_group(sim_lower *lw, const sim_statement *s) {
+    bool wait = s->form->sub;
+    if (!sim_operands_between(lw, wait, wait)) return;
+    if (wait && s->operands[0].kind != O_INT) {
+        sim_mismatch(lw, 0, "expected a constant");
+        return;
+    }
+    sim_ins *i = sim_emit(lw, wait ? sim_bulk_wait : sim_bulk_commit, F_MEMORY);
+    if (wait) i->imm = s->operands[0].value;
+    i->op = has(s, M_read);
+}
+
+/* --- tensors ---------------------------------------------------------------------------------- */
+
+static uint32_t rank_of(const sim_statement *s) {
+    for (uint32_t k = 0; k < 5; k++)
+        if (has(s, M_dim1 + (int)k)) return k + 1;
+    return 0;
+}
+
+static bool coordinates(sim_lower *lw, const sim_statement *s, uint32_t index, uint32_t list) {
+    const sim_operand *o = &s->operands[index];
+    uint32_t rank = rank_of(s);
+    if (o->kind != O_ADDRESS || !o->count || o->items[1].kind != O_VECTOR) {
+        sim_mismatch(lw, index, "expected [map, {coordinates}]");
+        return false;
+    }
+    if (o->items[1].count != rank) {
+        wrong(lw, "Argument %u of instruction '%s': Argument vector size mismatch (%u, expected %u)", index,
+              lw->full, o->items[1].count, rank);
+        return false;
+    }
+    for (uint32_t k = 0; k < rank; k++) {
+        uint32_t slot = sim_source_of(lw, &o->items[1].items[k], index, T_S32, 0);
+        lw->k->lists[list + L_COORD + k] = slot;
+    }
+    return true;
+}
+
+/* sub: 0 load, 1 store or reduction, 3 prefetch.  A map is a generic address: parameters too. */
+void sim_lower_bulk_tensor(sim_lower *lw, const sim_statement *s) {
+    uint32_t sub = s->form->sub, list, map_at = sub == 0,
+             n = (sub == 0   ? 3u
+                  : sub == 1 ? 2u
+                             : 1u)
+                 + has(s, M_multicast_cluster) + has(s, M_L2_cache_hint);
+    bool reduce = !strncmp(s->form->name, "cp.reduce", 9), good;
+    uint8_t op = 0;
+    sim_place map, shared, bar;
+    if (!sim_operands_between(lw, n, n)) return;
+    if (has(s, M_shared_cta) && sub == 0)
+        gate(lw, "cp.async.bulk.tensor with .shared::cta destination", 86, 90);
+    if (reduce && !reduction(lw, s, true, false, &op)) return;
+    bulk_list(lw, &list);
+    good = coordinates(lw, s, map_at, list);
+    const sim_operand *base = &s->operands[map_at].items[0];
+    bool parameter =
+        good && base->kind == O_SYMBOL && base->symbol->kind == SYM_VAR && base->symbol->space == SP_PARAM;
+    if (good) good = sim_lower_place(lw, map_at, parameter ? SP_PARAM : SP_GENERIC, &map);
+    if (good && parameter) { /* its generic address */
+        map.slot = sim_constant(lw, SIM_PARAM_WINDOW, 2);
+        map.offset += (int64_t)base->symbol->address;
+    }
+    if (sub == 0) {
+        good &= sim_lower_place(lw, 0, SP_SHARED, &shared);
+        good &= sim_lower_place(lw, 2, SP_SHARED, &bar);
+    } else if (sub == 1)
+        good &= sim_lower_place(lw, 1, SP_SHARED, &shared);
+    rest_of_bulk(lw, s, sub == 0 ? 3 : sub == 1 ? 2 : 1, list);
+    if (!good) return;
+    put_place(lw, list, sub == 1 ? L_DST : L_SRC, &map);
+    if (sub == 0) {
+        put_place(lw, list, L_DST, &shared);
+        put_place(lw, list, L_BAR, &bar);
+    }
+    if (sub == 1) {
+        put_place(lw, list, L_SRC, &shared);
+        lw->k->bulk_stores = true;
+    }
+    sim_ins *i = sim_emit(lw, sub == 3 ? sim_nop : sim_bulk_tensor, sub == 3 ? F_PLAIN : F_MEMORY);
+    i->list = list;
+    i->count = (uint8_t)rank_of(s);
+    i->space = sub == 1 ? SP_GLOBAL : SP_SHARED;
+    i->x = cluster_bit(s);
+    i->width = (uint8_t)(B_TENSOR | (has(s, M_multicast_cluster) ? B_MULTICAST : 0) | (reduce ? B_REDUCE : 0)
+                         | (sub == 1 ? B_GROUP | B_FROM_SHARED : 0));
+    i->op = op;
+}
+
+/* The fences that order the generic proxy's writes of shared memory before the asynchronous proxy. */
+void sim_lower_proxy_fence(sim_lower *lw, const sim_statement *s) {
+    uint32_t n = s->form->sub; /* 2: an address and 128 */
+    sim_place a;
+    if (!sim_operands_between(lw, n, n)) return;
+    if (n && !sim_lower_place(lw, 0, SP_GENERIC, &a)) return;
+    if (n && (s->operands[1].kind != O_INT || s->operands[1].value != 128)) {
+        wrong(lw, "Argument 1 of instruction 'fence.proxy': expected to be 128");
+        return;
+    }
+    bool shared = !n && has(s, M_async) && !has(s, M_global);
+    sim_emit(lw, shared ? sim_proxy_fence : sim_nop, F_PLAIN);
+}
+
+/* st.async, red.async: sub 1 */
+void sim_lower_store_async(sim_lower *lw, const sim_statement *s) {
+    bool reduce = s->form->sub, good;
+    sim_type t = (sim_type)s->types[0];
+    uint32_t count = has(s, M_v2) ? 2 : has(s, M_v4) ? 4 : 1, list;
+    uint8_t op = 0;
+    sim_space space = shared_space(s);
+    sim_place dst, bar;
+    const sim_operand *o = &s->operands[1];
+    if (!sim_operands_between(lw, 3, 3)) return;
+    if (sim_types[t].bytes * count > 16) {
+        wrong(lw, "Vector type too large, exceeds 128 bit limit");
+        return;
+    }
+    if (reduce) {
+        for (size_t k = 0; k < sizeof reductions / sizeof *reductions; k++)
+            if (has(s, reductions[k].mod)) {
+                char word[16];
+                snprintf(word, sizeof word, " %s ", sim_types[t].name);
+                op = reductions[k].op;
+                if (!strstr(op == A_ADD ? " u32 s32 u64 s64 " : reductions[k].shared, word))
+                    wrong(lw, "Incorrect type '.%s' for operation '.%s' in instruction 'red.async'",
+                          sim_types[t].name, sim_mod_name(reductions[k].mod));
+            }
+    }
+    bulk_list(lw, &list);
+    good = sim_lower_place(lw, 0, space, &dst);
+    good &= sim_lower_place(lw, 2, space, &bar);
+    if ((count > 1) != (o->kind == O_VECTOR) || (count > 1 && o->count != count)) {
+        wrong(lw, "Argument vector size mismatch for instruction '%s'", lw->full);
+        return;
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t slot = sim_source_of(lw, count > 1 ? &o->items[k] : o, 1, t, 0);
+        lw->k->lists[list + L_COORD + k] = slot;
+    }
+    if (!good) return;
+    put_place(lw, list, L_DST, &dst);
+    put_place(lw, list, L_BAR, &bar);
+    sim_ins *i = sim_emit(lw, sim_store_async, F_MEMORY);
+    i->list = list;
+    i->space = SP_SHARED;
+    i->size = sim_types[t].bytes;
+    i->count = (uint8_t)count;
+    i->x = X_CLUSTER;
+    i->width = (uint8_t)(B_STORE | (space == SP_GENERIC ? B_GENERIC : 0) | (reduce ? B_REDUCE : 0));
+    i->op = op;
+    i->type = reduce ? (uint8_t)(t == T_S64 ? T_U64 : t) : T_NONE;
+}
+
+/* --- tensor maps ------------------------------------------------------------------------------ */
+
+/* tensormap.replace: op says which field; b: its index (e: there is one), c: the value.
+ * tensormap.cp_fenceproxy (sub 1): a to b. */
+void sim_lower_tensormap(sim_lower *lw, const sim_statement *s) {
+    static const struct {
+        uint16_t mod;
+        uint8_t indexed, wide;
+    } fields[] = {
+        {M_global_address, 0, 1}, {M_rank, 0, 0},           {M_box_dim, 1, 0},  {M_global_dim, 1, 0},
+        {M_global_stride, 1, 1},  {M_element_stride, 1, 0}, {M_elemtype, 0, 0}, {M_interleave_layout, 0, 0},
+        {M_swizzle_mode, 0, 0},   {M_fill_mode, 0, 0}};
+    sim_place a, b;
+    if (s->form->sub) {
+        if (!sim_operands_between(lw, 3, 3) || !sim_lower_place(lw, 0, SP_GLOBAL, &a)
+            || !sim_lower_place(lw, 1, SP_SHARED, &b))
+            return;
+        if (s->operands[2].kind != O_INT || s->operands[2].value != 128) {
+            sim_mismatch(lw, 2, "expected 128");
+            return;
+        }
+        sim_ins *i = sim_emit(lw, sim_tensormap_replace, F_MEMORY);
+        use_place(i, &a);
+        i->b = b.slot;
+        i->width = b.wide;
+        i->e = (uint32_t)b.offset;
+        i->op = 255;
+        return;
+    }
+    gate_suffix(lw, "tensormap.replace");
+    size_t k = 0;
+    while (k < sizeof fields / sizeof *fields && !has(s, fields[k].mod)) k++;
+    if (k == sizeof fields / sizeof *fields) {
+        wrong(lw, "A field is required for instruction 'tensormap.replace'");
+        return;
+    }
+    uint32_t n = 2u + fields[k].indexed, index = 0;
+    if (!sim_operands_between(lw, n, n)) return;
+    if (s->types[0] != (fields[k].wide ? T_B64 : T_B32)) {
+        wrong(lw, "Unexpected instruction types specified for 'tensormap.replace'");
+        return;
+    }
+    if (fields[k].indexed) {
+        if (s->operands[1].kind != O_INT || s->operands[1].value < 0 || s->operands[1].value > 4) {
+            sim_mismatch(lw, 1, "expected a constant from 0 to 4");
+            return;
+        }
+        index = (uint32_t)s->operands[1].value;
+    }
+    bool good = sim_lower_place(lw, 0, has(s, M_global) ? SP_GLOBAL : shared_space(s), &a);
+    uint32_t c = sim_source(lw, n - 1, fields[k].wide ? T_B64 : T_B32, 0);
+    if (!good) return;
+    sim_ins *i = sim_emit(lw, sim_tensormap_replace, F_MEMORY);
+    use_place(i, &a);
+    i->c = c;
+    i->e = index;
+    i->op = (uint8_t)k;
+}
+
+void sim_lower_prefetch_map(sim_lower *lw, const sim_statement *s) {
+    sim_place a;
+    if (!sim_operands_between(lw, 1, 1)) return;
+    if (sim_lower_place(lw, 0, has(s, M_param) ? SP_PARAM : SP_GENERIC, &a)) sim_emit(lw, sim_nop, F_PLAIN);
+}

@@ -1,0 +1,361 @@
+/* mbarrier.c - mbarrier objects in shared memory, and cp.async.mbarrier.arrive.
+ *
+ * The state is the object's 64 bits: expected and pending arrivals (20 bits each), the balance of bytes
+ * (21 bits, two's complement), the phase's parity, and a mark. A record beside it remembers what the last
+ * mbarrier instruction left there, so that plain stores over a living object are seen. */
+#include "async.h"
+#include "race.h"
+
+enum { COUNT_MOST = (1 << 20) - 1 };
+#define MARK (UINT64_C(2) << 62)
+
+typedef struct sim_mbarrier_record {
+    uint32_t address;
+    uint64_t value;
+} record;
+
+typedef struct state {
+    uint32_t expected, pending, phase;
+    int32_t bytes;
+} state;
+
+static uint64_t pack(const state *s) {
+    return MARK | (uint64_t)(s->phase & 1) << 61 | ((uint64_t)(uint32_t)s->bytes & 0x1fffff) << 40
+           | (uint64_t)s->pending << 20 | s->expected;
+}
+
+static state unpack(uint64_t v) {
+    state s = {(uint32_t)v & COUNT_MOST, (uint32_t)(v >> 20) & COUNT_MOST, (uint32_t)(v >> 61) & 1,
+               (int32_t)((v >> 40 & 0x1fffff) << 11) >> 11};
+    return s;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+static record *find(const sim_block *b, uint32_t address) {
+    for (uint32_t k = 0; k < b->mbarrier_count; k++)
+        if (b->mbarriers[k].address == address) return &b->mbarriers[k];
+    return NULL;
+}
+
+bool sim_mbarrier_known(const sim_block *b, uint32_t address) { return find(b, address) != NULL; }
+
+static record *remember(sim_block *b, uint32_t address) {
+    record *r = find(b, address);
+    if (r) return r;
+    if (b->mbarrier_count == b->mbarrier_capacity) {
+        uint32_t wanted = b->mbarrier_capacity * 2 + 16;
+        record *grown = realloc(b->mbarriers, wanted * sizeof *grown);
+        if (!grown) return NULL;
+        b->mbarriers = grown;
+        b->mbarrier_capacity = wanted;
+    }
+    r = &b->mbarriers[b->mbarrier_count++];
+    r->address = address;
+    return r;
+}
+
+static void forget(sim_block *b, record *r) { *r = b->mbarriers[--b->mbarrier_count]; }
+
+/* What the lanes of m know goes to the object, or what it knows to them: lanes of one object at a time. */
+static void order(sim_warp *w, uint32_t m, uint64_t keys[SIM_LANES], bool acquire) {
+    while (m && w->launch->races) {
+        uint64_t key = keys[sim_lowest(m)];
+        uint32_t group = 0;
+        SIM_EACH_LANE(l, m) if (keys[l] == key) group |= 1u << l;
+        if (acquire)
+            sim_race_acquire(w, group, key);
+        else
+            sim_race_release(w, group, key);
+        m &= ~group;
+    }
+}
+
+static uint64_t key_of(const sim_warp *w, const sim_block *b, uint32_t address) {
+    return w->launch->races ? sim_race_key(&b->warps[0], SP_SHARED, address) : 0;
+}
+
+/* --- the object of one lane ------------------------------------------------------------------- */
+
+typedef struct object {
+    sim_block *block;
+    record *record;
+    uint8_t *at;
+    uint32_t address;
+    state s;
+} object;
+
+static uint8_t *bytes_of(sim_block *b, uint32_t address) { return b->shared + (address - b->shared_lo); }
+
+static void put(object *o) {
+    o->record->value = pack(&o->s);
+    memcpy(o->at, &o->record->value, 8);
+    o->block->cluster->changes++;
+    sim_changed(o->block->launch);
+}
+
+/* Finds the object and checks that it lives; false after a fault or a report that ends the matter. */
+static bool look(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address, object *o) {
+    uint64_t now;
+    o->block = b;
+    o->address = address;
+    o->at = bytes_of(b, address);
+    o->record = find(b, address);
+    memcpy(&now, o->at, 8);
+    if (!o->record) {
+        sim_report_at(w, i, "mbarrier-uninitialised", lane,
+                      "no mbarrier.init has made an mbarrier at shared address 0x%x", address);
+        sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
+        return false;
+    }
+    if (now != o->record->value) {
+        sim_report_at(w, i, "mbarrier-overwritten", lane,
+                      "the mbarrier at shared address 0x%x was written over by something other than an "
+                      "mbarrier instruction",
+                      address);
+        memcpy(o->at, &o->record->value, 8);
+    }
+    o->s = unpack(o->record->value);
+    return true;
+}
+
+/* The address of a lane's operand: which block, where in it.  NULL after a fault. */
+static sim_block *place(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t *address) {
+    uint64_t a = (i->q ? sim_slot64(w, i->a)[lane] : sim_slot(w, i->a)[lane]) + (uint64_t)i->imm;
+    if (!i->q) a = (uint32_t)a;
+    if (a & 7) {
+        sim_report_at(w, i, "misaligned", lane, "an mbarrier at address 0x%llx, which is no multiple of 8",
+                      (unsigned long long)a);
+        sim_warp_fault(w, SIM_ERROR_MISALIGNED);
+        return NULL;
+    }
+    if (i->space == SP_GENERIC) {
+        if (a - SIM_SHARED_WINDOW >= SIM_WINDOW_SIZE) {
+            sim_report_at(w, i, "out-of-bounds", lane,
+                          "an mbarrier at generic address 0x%llx, which is not in shared memory",
+                          (unsigned long long)a);
+            sim_warp_fault(w, SIM_ERROR_ILLEGAL_ADDRESS);
+            return NULL;
+        }
+        a -= SIM_SHARED_WINDOW;
+    }
+    if (a >> SIM_RANK_SHIFT && !(i->x & X_CLUSTER) && i->space == SP_SHARED) {
+        sim_report_at(w, i, "out-of-bounds", lane,
+                      "shared::cta address 0x%llx is another block's: this form takes the own block's only",
+                      (unsigned long long)a);
+        sim_warp_fault(w, SIM_ERROR_ILLEGAL_ADDRESS);
+        return NULL;
+    }
+    uint64_t full = a;
+    sim_block *b = sim_cluster_peer(w->block, &a);
+    bool lives = b && find(b, (uint32_t)a); /* the others have a finding of their own */
+    *address = (uint32_t)a;
+    return sim_reach(w, i, lane, full, SP_SHARED, 8, lives ? SIM_UPDATE : SIM_WRITE) ? b : NULL;
+}
+
+/* --- phases ----------------------------------------------------------------------------------- */
+
+static void flip_if_done(object *o) {
+    if (o->s.pending || o->s.bytes) return;
+    o->s.pending = o->s.expected;
+    o->s.phase ^= 1;
+    o->block->cluster->events++;
+}
+
+static void arrive(sim_warp *w, const sim_ins *i, uint32_t lane, object *o, uint32_t count,
+                   bool may_complete) {
+    if (count > o->s.pending || !count) {
+        sim_report_at(w, i, "mbarrier-overflow", lane,
+                      "%u arrivals at the mbarrier at shared address 0x%x, which expects %u more in this "
+                      "phase (of %u)",
+                      count, o->address, o->s.pending, o->s.expected);
+        count = o->s.pending;
+    }
+    o->s.pending -= count;
+    if (!may_complete && !o->s.pending && !o->s.bytes)
+        sim_report_at(
+            w, i, "mbarrier-overflow", lane,
+            "an arrival with .noComplete completes the phase of the mbarrier at shared address 0x%x",
+            o->address);
+    flip_if_done(o);
+}
+
+static void balance(sim_warp *w, const sim_ins *i, uint32_t lane, object *o, int64_t bytes) {
+    int64_t sum = o->s.bytes + bytes;
+    if (sum > COUNT_MOST || sum < -COUNT_MOST) {
+        sim_report_at(w, i, "mbarrier-overflow", lane,
+                      "the transaction count of the mbarrier at shared address 0x%x leaves its range of "
+                      "-%d..%d bytes",
+                      o->address, COUNT_MOST, COUNT_MOST);
+        sum = sum > 0 ? COUNT_MOST : -COUNT_MOST;
+    }
+    o->s.bytes = (int32_t)sum;
+}
+
+bool sim_mbarrier_complete(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address,
+                           uint32_t bytes) {
+    object o;
+    if (!look(w, i, lane, b, address, &o)) return false;
+    balance(w, i, lane, &o, -(int64_t)bytes);
+    flip_if_done(&o);
+    put(&o);
+    return true;
+}
+
+/* --- instructions ----------------------------------------------------------------------------- */
+
+static bool init(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address,
+                 uint32_t count) {
+    object o = {.block = b, .address = address, .at = bytes_of(b, address)};
+    if (count < 1 || count > COUNT_MOST) {
+        sim_report_at(w, i, "mbarrier-overflow", lane, "an mbarrier for %u arrivals: 1 to %d are possible",
+                      count, COUNT_MOST);
+        sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
+        return false;
+    }
+    o.record = remember(b, address);
+    if (!o.record) {
+        sim_warp_fault(w, 2);
+        return false;
+    }
+    o.s.expected = o.s.pending = count;
+    put(&o);
+    return true;
+}
+
+/* op: MB_; b: count or bytes (when `width` says that there is one); c: bytes of arrive.expect_tx; d, e:
+ * where the token goes (e: there is one); count: 1 with .noComplete */
+void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m) {
+    uint64_t keys[SIM_LANES];
+    bool arrives = i->op == MB_ARRIVE || i->op == MB_DROP;
+    SIM_EACH_LANE(l, m) keys[l] = 0;
+    SIM_EACH_LANE(l, m) {
+        uint32_t address, n = i->width & 1 ? sim_slot(w, i->b)[l] : 1;
+        object o;
+        sim_block *b = place(w, i, l, &address);
+        if (!b) return;
+        if (i->op == MB_INIT) {
+            if (!init(w, i, l, b, address, n)) return;
+            continue;
+        }
+        if (!look(w, i, l, b, address, &o)) return;
+        uint64_t before = o.record->value;
+        switch (i->op) {
+        case MB_INVAL: forget(b, o.record); continue;
+        case MB_EXPECT: balance(w, i, l, &o, n); break;
+        case MB_COMPLETE:
+            balance(w, i, l, &o, -(int64_t)n);
+            flip_if_done(&o);
+            break;
+        default:
+            if (i->width & 2) {
+                balance(w, i, l, &o, sim_slot(w, i->b)[l]);
+                n = 1;
+            }
+            if (i->op == MB_DROP) o.s.expected -= n > o.s.expected ? o.s.expected : n;
+            arrive(w, i, l, &o, n, !i->count);
+            break;
+        }
+        put(&o);
+        if (i->e) sim_slot64(w, i->d)[l] = before;
+        keys[l] = key_of(w, b, address);
+    }
+    if (arrives) order(w, m, keys, false);
+}
+
+void sim_mbarrier_pending(sim_warp *w, const sim_ins *i, uint32_t m) {
+    SIM_EACH_LANE(l, m) {
+        uint64_t token = sim_slot64(w, i->a)[l];
+        if (token >> 62 != MARK >> 62)
+            sim_report_at(w, i, "mbarrier-token", l, "0x%llx is not what an mbarrier.arrive has given",
+                          (unsigned long long)token);
+        sim_slot(w, i->d)[l] = unpack(token).pending;
+    }
+}
+
+/* Lanes whose phase is over.  op: 1 with .parity */
+static uint32_t over(sim_warp *w, const sim_ins *i, uint32_t m) {
+    uint32_t result = 0;
+    uint64_t keys[SIM_LANES];
+    SIM_EACH_LANE(l, m) {
+        uint32_t address, parity;
+        object o;
+        sim_block *b = place(w, i, l, &address);
+        if (!b || !look(w, i, l, b, address, &o)) return result;
+        if (i->op)
+            parity = sim_slot(w, i->b)[l] & 1;
+        else {
+            uint64_t token = sim_slot64(w, i->b)[l];
+            if (token >> 62 != MARK >> 62) {
+                sim_report_at(w, i, "mbarrier-token", l, "0x%llx is not what an mbarrier.arrive has given",
+                              (unsigned long long)token);
+                sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
+                return result;
+            }
+            parity = unpack(token).phase;
+        }
+        if (o.s.phase != parity) result |= 1u << l;
+        keys[l] = key_of(w, b, address);
+    }
+    order(w, result, keys, true);
+    return result;
+}
+
+/* A thread that polls sees its copies arrive after a few looks. */
+void sim_mbarrier_test(sim_warp *w, const sim_ins *i, uint32_t m) {
+    sim_cluster *c = w->block->cluster;
+    uint32_t done = over(w, i, m);
+    if (w->fault) return;
+    if (done != m && c->pending_count && !(++c->polls & 3)) sim_copy_some(c);
+    sim_pred_write(w, i->d, done, m);
+}
+
+/* try_wait: lanes whose phase is not over are parked, unless their time is up. */
+void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
+    uint32_t done = over(w, i, m);
+    if (w->fault) return;
+    w->gone = w->force ? 0 : m & ~done;
+    sim_pred_write(w, i->d, done, m & ~w->gone);
+}
+
+/* The thread's copies so far arrive now, and with them their arrival at the barrier: .noinc (op) takes one
+ * of the expected arrivals, the other form brings its own. */
+void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m) {
+    uint64_t keys[SIM_LANES];
+    sim_async_finish(w, m);
+    SIM_EACH_LANE(l, m) {
+        uint32_t address;
+        object o;
+        sim_block *b = place(w, i, l, &address);
+        if (!b || !look(w, i, l, b, address, &o)) return;
+        if (!i->op) {
+            if (o.s.pending == COUNT_MOST)
+                sim_report_at(w, i, "mbarrier-overflow", l,
+                              "the mbarrier at shared address 0x%x cannot expect one more arrival", address);
+            else
+                o.s.pending++;
+        }
+        arrive(w, i, l, &o, 1, true);
+        put(&o);
+        keys[l] = key_of(w, b, address);
+    }
+    order(w, m, keys, false);
+}
+
+/* For deadlocks: what the barrier that a lane waits for still lacks. */
+void sim_mbarrier_describe(const sim_warp *w, const sim_ins *i, uint32_t lane, char *out, size_t size) {
+    uint64_t a = (i->q ? sim_slot64(w, i->a)[lane] : sim_slot(w, i->a)[lane]) + (uint64_t)i->imm;
+    if (!i->q) a = (uint32_t)a;
+    if (i->space == SP_GENERIC) a -= SIM_SHARED_WINDOW;
+    const sim_block *b = sim_cluster_peer(w->block, &a);
+    const record *r = b ? find(b, (uint32_t)a) : NULL;
+    if (!r) {
+        snprintf(out, size, "the mbarrier at 0x%llx is gone", (unsigned long long)a);
+        return;
+    }
+    state s = unpack(r->value);
+    snprintf(out, size,
+             "the mbarrier at shared address 0x%llx lacks %u of %u arrivals and %d bytes in its phase of "
+             "parity %u",
+             (unsigned long long)a, s.pending, s.expected, s.bytes, s.phase);
+}

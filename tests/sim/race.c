@@ -1,0 +1,656 @@
+/* race.c - the shadow of accesses and the finding `race`.
+ *
+ * Memory that threads share has pages of 1 KB with cells: of 4 bytes until something smaller is accessed,
+ * then of 2 or 1. A cell keeps its last write and up to two reads since (of different blocks, else of
+ * different warps, else of different lanes: with barriers and warp syncs alone two are as good as all). An
+ * entry is a number of the page's list of records (instruction, block, warp, era) and a lane. Two accesses
+ * race when neither is known to the thread of the other (clocks.c), one is a write, and they are not both
+ * strong at a scope that holds both threads.
+ *
+ * Not reported: two plain writes of the same value ("race-strict" reports them), and a load that only
+ * guesses the old value for a compare-and-swap of the same address register. */
+#include "race.h"
+
+enum { PAGE_SHIFT = 10, PAGE = 1 << PAGE_SHIFT, ENTRY_LANE = 31, CROSS = 1u << 31 };
+#define PAGE_LIMIT 400000u             /* pages of a launch; memory beyond goes unwatched */
+
+typedef struct sim_race_page {
+    atomic_flag busy;
+    bool shared;
+    uint8_t shift;                     /* log2 of a cell's bytes */
+    uint32_t count, capacity;          /* records; the first stands for none */
+    sim_record *records;
+    _Atomic(uint32_t *) cells;         /* the writes of all, then their reads, then other reads */
+    void *old[2];                      /* cells before a split: others may be looking */
+    uint64_t serial;                   /* shared memory: the block that it belongs to */
+    struct sim_race_page *next;
+    _Atomic(struct sim_race_page *) *home;
+} page;
+
+static struct {
+    pthread_mutex_t lock;
+    page *touched, *pool;
+    uint32_t count, pooled;
+    bool threads;                      /* several workers */
+    atomic_ullong serial;
+} races = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+typedef struct access {                /* one instruction of a warp on its way through the cells */
+    sim_warp *w;
+    const sim_ins *ins;
+    const struct sim_race_block *b;
+    const uint64_t *at;
+    sim_space space;
+    uint32_t mask, bytes, flags, warp, me;
+    uint8_t *host;                     /* what lies at byte 0 of the page */
+    uint64_t base;                     /* its address */
+    bool clocks;
+    struct { uint32_t index; uint8_t what; } seen[8];
+} access;
+enum { SEEN_NOTHING, SEEN_KNOWN, SEEN_OWN_WARP, SEEN_UNKNOWN };
+
+/* --- pages ------------------------------------------------------------------------------------ */
+
+static void free_page(page *p)
+{
+    free(p->records);
+    free(atomic_load(&p->cells));
+    free(p->old[0]);
+    free(p->old[1]);
+    free(p);
+}
+
+static void wipe(page *p)
+{
+    for (int k = 0; k < 2; k++) { free(p->old[k]); p->old[k] = NULL; }
+    memset(atomic_load(&p->cells), 0, (size_t)(PAGE >> p->shift) * 12);
+    p->count = 1;
+}
+
+static page *new_page(void)
+{
+    page *p = races.pool;
+    if (p) { races.pool = p->next; races.pooled--; wipe(p); return p; }
+    if (!(p = calloc(1, sizeof *p))) return NULL;
+    p->shift = 2;
+    p->capacity = 16;
+    p->count = 1;
+    p->records = malloc(p->capacity * sizeof *p->records);
+    atomic_store(&p->cells, calloc(PAGE >> 2, 12));
+    atomic_flag_clear(&p->busy);
+    if (!p->records || !atomic_load(&p->cells)) { free_page(p); return NULL; }
+    return p;
+}
+
+static page *global_page(sim_allocation *a, uint64_t offset)
+{
+    _Atomic(page *) *homes = atomic_load_explicit(&a->races, memory_order_acquire);
+    page *p;
+    if (homes && (p = atomic_load_explicit(&homes[offset >> PAGE_SHIFT], memory_order_acquire))) return p;
+    pthread_mutex_lock(&races.lock);
+    homes = atomic_load(&a->races);
+    if (!homes && (homes = calloc((size_t)(a->size >> PAGE_SHIFT) + 1, sizeof *homes)))
+        atomic_store(&a->races, homes);
+    p = homes ? atomic_load(&homes[offset >> PAGE_SHIFT]) : NULL;
+    if (homes && !p && races.count < PAGE_LIMIT && (p = new_page())) {
+        races.count++;
+        p->home = &homes[offset >> PAGE_SHIFT];
+        p->next = races.touched;
+        races.touched = p;
+        atomic_store_explicit(p->home, p, memory_order_release);
+    }
+    pthread_mutex_unlock(&races.lock);
+    return p;
+}
+
+static page *shared_page(struct sim_race_block *b, uint64_t offset)
+{
+    uint32_t n = (uint32_t)(offset >> PAGE_SHIFT);
+    if (n >= b->page_count) return NULL;
+    page *p = b->pages[n];
+    if (!p) {
+        pthread_mutex_lock(&races.lock);
+        p = new_page();
+        pthread_mutex_unlock(&races.lock);
+        if (!p) return NULL;
+        p->shared = true;
+        b->pages[n] = p;
+    } else if (p->serial != b->serial) wipe(p);
+    p->serial = b->serial;
+    return p;
+}
+
+static void enter(const access *c, page *p)
+{
+    if (!races.threads || (p->shared && c->space == SP_SHARED)) return;
+    while (atomic_flag_test_and_set_explicit(&p->busy, memory_order_acquire)) {}
+}
+
+static void leave(const access *c, page *p)
+{
+    if (!races.threads || (p->shared && c->space == SP_SHARED)) return;
+    atomic_flag_clear_explicit(&p->busy, memory_order_release);
+}
+
+/* Smaller cells, each with what its larger one had. */
+static bool split(page *p, uint32_t shift)
+{
+    uint32_t n = PAGE >> shift, *from = atomic_load(&p->cells), *to = malloc((size_t)n * 12);
+    if (!to) return false;
+    uint32_t factor = p->shift - shift, old = PAGE >> p->shift;
+    for (uint32_t part = 0; part < 3; part++)
+        for (uint32_t k = 0; k < n; k++) to[part * n + k] = from[part * old + (k >> factor)];
+    if (!p->shared) {                                         /* it takes the room of two or four pages */
+        pthread_mutex_lock(&races.lock);
+        races.count += shift ? 1 : 3;
+        pthread_mutex_unlock(&races.lock);
+    }
+    p->old[p->old[0] != NULL] = from;
+    atomic_store(&p->cells, to);
+    p->shift = (uint8_t)shift;
+    return true;
+}
+
+/* Forgets records that no cell names; more room when most are named. */
+static bool collect(page *p)
+{
+    uint32_t n = (PAGE >> p->shift) * 3, *cells = atomic_load(&p->cells), live = 1;
+    uint16_t *to = calloc(p->capacity, sizeof *to);
+    if (!to) return false;
+    for (uint32_t k = 0; k < n; k++) to[cells[k] >> 5 & 0xffff] = 1;
+    to[0] = 0;
+    for (uint32_t k = 1; k < p->count; k++) {
+        if (!to[k]) continue;
+        p->records[live] = p->records[k];
+        to[k] = (uint16_t)live++;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        cells[k] = (cells[k] & (CROSS | ENTRY_LANE)) | (uint32_t)to[cells[k] >> 5 & 0xffff] << 5;
+    free(to);
+    p->count = live;
+    if (live > p->capacity / 2) {
+        sim_record *grown = realloc(p->records, (size_t)p->capacity * 2 * sizeof *grown);
+        if (!grown) return live < p->capacity;
+        p->records = grown;
+        p->capacity *= 2;
+    }
+    return true;
+}
+
+/* The record of this access in the page; 0 without memory. */
+static uint32_t record(access *c, page *p)
+{
+    uint32_t era = c->b->w[c->warp].era, last = p->count > 5 ? p->count - 4 : 1;
+    for (uint32_t k = p->count; k-- > last;) {
+        const sim_record *r = &p->records[k];
+        if (r->ins == c->ins && r->era == era && r->warp == c->warp && r->block == c->b->index
+            && r->flags == c->flags)
+            return k;
+    }
+    if (p->count == p->capacity) {
+        memset(c->seen, 0, sizeof c->seen);
+        if (!collect(p)) return 0;
+    }
+    p->records[p->count] =
+        (sim_record){ c->b->index, c->ins, era, (uint8_t)c->warp, (uint8_t)c->flags };
+    return p->count++;
+}
+
+/* --- the finding ------------------------------------------------------------------------------ */
+
+static const char *verb(uint32_t flags)
+{
+    return flags & REC_ASYNC ? (flags & REC_WRITE ? "write by the asynchronous copy" : "asynchronous read")
+         : flags & REC_ATOMIC ? "atomic"
+         : flags & REC_WRITE  ? (flags & REC_STRONG ? "strong write" : "write")
+                              : (flags & REC_STRONG ? "strong read" : "read");
+}
+
+static bool same_lines(const access *c, const sim_ins *other)
+{
+    static _Thread_local struct { uint64_t launch; uint32_t a, b; } told[16];
+    uint32_t a = c->ins->line, b = other->line, k = (a * 31 + b) & 15;
+    if (told[k].launch == c->w->launch->launch_serial && told[k].a == a && told[k].b == b) return true;
+    told[k].launch = c->w->launch->launch_serial;
+    told[k].a = a;
+    told[k].b = b;
+    return false;
+}
+
+static void place(const access *c, uint64_t address, char *out, size_t cap)
+{
+    if (c->space != SP_SHARED) { sim_memory_describe(address, c->bytes, out, cap); return; }
+    const sim_kernel *k = c->w->kernel;
+    const sim_shared_symbol *s = NULL;
+    for (uint32_t n = 0; n < k->shared_symbol_count; n++)
+        if (k->shared_symbols[n].offset <= address && (!s || k->shared_symbols[n].offset >= s->offset))
+            s = &k->shared_symbols[n];
+    if (s) snprintf(out, cap, "byte %u of '%s'", (uint32_t)address - s->offset, s->name);
+    else snprintf(out, cap, "shared memory");
+}
+
+/* Of the two, the one on the later line heads the finding: it does not matter which came second. */
+static void conflict(access *c, page *p, uint32_t lane, uint32_t entry, uint32_t k, const char *more)
+{
+    const sim_record *r = &p->records[entry >> 5 & 0xffff];
+    if (same_lines(c, r->ins)) return;
+    sim_site mine = { c->ins, c->b->index, c->warp * SIM_LANES + lane },
+             theirs = { r->ins, r->block, (uint32_t)r->warp * SIM_LANES + (entry & ENTRY_LANE) };
+    uint32_t flags = c->flags, other_flags = r->flags;
+    if (r->ins->line > c->ins->line) {
+        sim_site s = mine;
+        mine = theirs;
+        theirs = s;
+        flags = r->flags;
+        other_flags = c->flags;
+    }
+    char where[200], site[420], detail[900];
+    uint64_t address = c->base + (k << p->shift);             /* the first byte in common */
+    if (address < c->at[lane]) address = c->at[lane];
+    place(c, address, where, sizeof where);
+    sim_site_text(c->w->launch, &theirs, site, sizeof site);
+    bool narrow = flags & other_flags & REC_STRONG;
+    snprintf(detail, sizeof detail, "%s at %s address 0x%llx (%s) %s the %s %s%s", verb(flags),
+             c->space == SP_SHARED ? "shared" : "global", (unsigned long long)address, where,
+             narrow ? "has too narrow a scope for its order with" : "is not ordered with", verb(other_flags),
+             site, more);
+    sim_report_pair(c->w->launch, "race", &mine, theirs.ins->line, detail);
+}
+
+/* The bytes that lane stores, as far as they are known. */
+static bool stored(const access *c, uint32_t lane, uint8_t *out)
+{
+    const sim_ins *i = c->ins;
+    const uint32_t *list = c->w->kernel->lists + i->list;
+    if (i->fn != sim_st || i->size > 8) return false;
+    for (uint32_t k = 0; k < i->count; k++) {
+        uint32_t slot = list[k] & ~SIM_WIDE;
+        uint64_t v = i->size == 8 ? sim_slot64(c->w, slot)[lane] : sim_slot(c->w, slot)[lane];
+        memcpy(out + k * i->size, &v, i->size);
+    }
+    return true;
+}
+
+/* Two plain writes: the one before is what memory holds. */
+static bool same_value(const access *c, uint32_t lane, uint32_t cell_at, uint32_t cell_bytes)
+{
+    uint8_t v[64];
+    uint64_t first = c->at[lane];
+    if (sim_option.race_strict || !stored(c, lane, v)) return false;
+    uint64_t lo = c->base + cell_at, hi = lo + cell_bytes;
+    if (lo < first) lo = first;
+    if (hi > first + c->bytes) hi = first + c->bytes;
+    return hi <= lo || !memcmp(v + (lo - first), c->host + (lo - c->base), (size_t)(hi - lo));
+}
+
+/* --- cells ------------------------------------------------------------------------------------ */
+
+/* Is what the entry stands for known to this lane? */
+static inline bool known(access *c, const page *p, uint32_t entry, uint32_t lane)
+{
+    uint32_t index = entry >> 5 & 0xffff, k = index & 7;
+    if (SIM_UNLIKELY(c->seen[k].index != index || !c->seen[k].what)) {
+        const sim_record *r = &p->records[index];
+        const sim_warp_order *o = &c->b->w[c->warp];
+        bool own = r->block == c->b->index && r->warp == c->warp;
+        c->seen[k].index = index;
+        c->seen[k].what = r->block == c->b->index && (r->era <= o->base || (own && r->era <= o->warp_base))
+                              ? SEEN_KNOWN
+                          : own ? SEEN_OWN_WARP
+                                : SEEN_UNKNOWN;
+    }
+    if (c->seen[k].what == SEEN_KNOWN) return true;
+    if (c->seen[k].what == SEEN_OWN_WARP && (entry & ENTRY_LANE) == lane) return true;
+    if (!c->clocks) return false;
+    return sim_order_known(c->b, c->warp, lane, &p->records[index], entry & ENTRY_LANE);
+}
+
+static bool both_strong(const access *c, const page *p, uint32_t entry)
+{
+    const sim_record *r = &p->records[entry >> 5 & 0xffff];
+    if (!(r->flags & c->flags & REC_STRONG)) return false;
+    return r->block == c->b->index || (r->flags & c->flags & REC_WIDE);
+}
+
+static inline bool mine(const access *c, const page *p, uint32_t entry, uint32_t lane)
+{
+    const sim_record *r = &p->records[entry >> 5 & 0xffff];
+    return (entry & ENTRY_LANE) == lane && r->warp == c->warp && r->block == c->b->index;
+}
+
+static inline uint32_t self(const access *c, uint32_t lane) { return c->me << 5 | lane; }
+
+static void another_reader(access *c, page *p, uint32_t *cell, uint32_t lane)
+{
+    const uint32_t R = PAGE >> p->shift, S = R * 2;
+    const sim_record *r = &p->records[cell[R] >> 5 & 0xffff], *s = &p->records[cell[S] >> 5 & 0xffff];
+    if (mine(c, p, cell[R], lane) || known(c, p, cell[R], lane)) {
+        cell[R] = self(c, lane);
+        if (cell[S] && known(c, p, cell[S], lane)) cell[S] = 0;
+        else cell[S] &= ~CROSS;
+        s = &p->records[cell[S] >> 5 & 0xffff];
+        if (cell[S] && s->block != c->b->index) cell[S] |= CROSS;
+        return;
+    }
+    if (!cell[S] || known(c, p, cell[S], lane) || (s->flags & ~c->flags & REC_STRONG)) {
+        cell[S] = self(c, lane) | (r->block != c->b->index && !(r->flags & REC_STRONG) ? CROSS : 0);
+        return;
+    }
+    if (r->block != s->block) return;                         /* two blocks: whoever writes meets one */
+    if (r->block != c->b->index) cell[S] = self(c, lane) | CROSS;
+    else if (r->warp == s->warp && r->warp != c->warp) cell[S] = self(c, lane);
+}
+
+/* A strong write orders nothing: the weak accesses before it stay until all threads know them. */
+static bool stays(const access *c, const page *p, uint32_t entry)
+{
+    const sim_record *r = &p->records[entry >> 5 & 0xffff];
+    return !(r->flags & REC_STRONG) && (c->space != SP_SHARED || r->era > c->b->w[c->warp].base);
+}
+
+static inline void read_cell(access *c, page *p, uint32_t *cell, uint32_t lane, uint32_t k)
+{
+    const uint32_t R = PAGE >> p->shift, S = R * 2;
+    if (cell[0] && !known(c, p, cell[0], lane) && !both_strong(c, p, cell[0])) {
+        conflict(c, p, lane, cell[0], k, "");
+        return;
+    }
+    if (SIM_UNLIKELY(cell[0] && cell[S]) && p->records[cell[S] >> 5 & 0xffff].flags & REC_WRITE) {
+        if (!known(c, p, cell[S], lane)) conflict(c, p, lane, cell[S], k, "");
+        if (!cell[R]) cell[R] = self(c, lane);
+        return;
+    }
+    if (cell[R] == self(c, lane) || cell[S] & CROSS) return;
+    if (!cell[R]) cell[R] = self(c, lane);
+    else another_reader(c, p, cell, lane);
+}
+
+/* Another lane of the same instruction has just written here. */
+static bool twin(const access *c, uint32_t lane, uint32_t other)
+{
+    return other < lane && c->mask >> other & 1 && c->at[other] < c->at[lane] + c->bytes
+           && c->at[lane] < c->at[other] + c->bytes;
+}
+
+static void check_twins(access *c, page *p, uint32_t lane, uint32_t entry, uint32_t k)
+{
+    uint8_t a[64], b[64];
+    uint32_t other = entry & ENTRY_LANE;
+    if (c->flags & REC_STRONG || c->at[other] != c->at[lane]) return;
+    bool told = stored(c, lane, a) && stored(c, other, b);
+    if (told && (sim_option.race_strict || memcmp(a, b, c->bytes)))
+        conflict(c, p, lane, entry, k, ", in the same instruction");
+}
+
+static inline void write_cell(access *c, page *p, uint32_t *cell, uint32_t lane, uint32_t k)
+{
+    const uint32_t R = PAGE >> p->shift;
+    uint32_t e = cell[0];
+    if (e && e != self(c, lane)) {
+        if (e >> 5 == c->me && twin(c, lane, e & ENTRY_LANE)) check_twins(c, p, lane, e, k);
+        else if (!known(c, p, e, lane) && !both_strong(c, p, e)
+                 && ((c->flags | p->records[e >> 5 & 0xffff].flags) & REC_STRONG
+                     || !same_value(c, lane, k << p->shift, 1u << p->shift)))
+            conflict(c, p, lane, e, k, "");
+    }
+    for (uint32_t n = 1; n < 3; n++) {
+        e = cell[n * R];
+        if (!e) continue;
+        if (!known(c, p, e, lane) && !both_strong(c, p, e)) conflict(c, p, lane, e, k, "");
+        cell[n * R] = c->flags & REC_STRONG && stays(c, p, e) ? e & ~CROSS : 0;
+    }
+    if (c->flags & REC_STRONG && cell[0] && stays(c, p, cell[0])) cell[2 * R] = cell[0];
+    cell[0] = self(c, lane);
+}
+
+/* --- a full warp side by side ----------------------------------------------------------------- */
+
+enum { ALL_NONE, ALL_KNOWN, ALL_UNKNOWN, ALL_CROSS, ALL_MIXED };
+
+/* n cells, of the lanes from `first` on, 1 << step each. */
+typedef struct row { uint32_t *cells, n, first, step; } row;
+
+/* What the cells of a row, or their reads, have in common. */
+static int common(access *c, const page *p, const row *x, uint32_t part, uint32_t *record_index)
+{
+    const uint32_t *cells = x->cells + part * (PAGE >> p->shift), first = x->first, step = x->step;
+    uint32_t any = 0, different = 0, cross = CROSS, head = (cells[0] & ~CROSS) - first;
+    if (x->n == 32) {                                         /* a loop that compilers make vectors of */
+        for (uint32_t k = 0; k < 32; k++) {
+            any |= cells[k];
+            cross &= cells[k];
+            different |= ((cells[k] & ~CROSS) - (first + (k >> step))) ^ head;
+        }
+    } else {
+        for (uint32_t k = 0; k < x->n; k++) {
+            any |= cells[k];
+            cross &= cells[k];
+            different |= ((cells[k] & ~CROSS) - (first + (k >> step))) ^ head;
+        }
+    }
+    if (!any) return ALL_NONE;
+    if (cross) return ALL_CROSS;
+    if (different || head & ENTRY_LANE) return ALL_MIXED;
+    *record_index = head >> 5;
+    if (!known(c, p, head | first, first)) return ALL_UNKNOWN;
+    return c->seen[head >> 5 & 7].what == SEEN_UNKNOWN ? ALL_MIXED : ALL_KNOWN; /* by clocks: lane by lane */
+}
+
+static void mark(const access *c, const page *p, const row *x, uint32_t part)
+{
+    uint32_t *cells = x->cells + part * (PAGE >> p->shift), me = c->me << 5 | x->first, step = x->step;
+    if (x->n == 32) for (uint32_t k = 0; k < 32; k++) cells[k] = me + (k >> step);
+    else for (uint32_t k = 0; k < x->n; k++) cells[k] = me + (k >> step);
+}
+
+static void clear(const page *p, const row *x, uint32_t part)
+{
+    memset(x->cells + part * (PAGE >> p->shift), 0, x->n * sizeof *x->cells);
+}
+
+/* True: the row is done; else its cells go one by one. */
+static bool read_row(access *c, page *p, const row *x)
+{
+    uint32_t wi = 0, ri = 0, si = 0;
+    int write = common(c, p, x, 0, &wi), r, s;
+    if (write > ALL_KNOWN) return false;
+    r = common(c, p, x, 1, &ri);
+    if (r == ALL_MIXED || r == ALL_CROSS) return false;
+    s = common(c, p, x, 2, &si);
+    if (write == ALL_NONE && s == ALL_CROSS) return true;
+    if (s == ALL_MIXED || s == ALL_CROSS) return false;
+    const sim_record *a = &p->records[ri], *b = &p->records[si];
+    if (s && b->flags & REC_WRITE) return false;              /* a write that was kept: see stays() */
+    if (r <= ALL_KNOWN && s <= ALL_KNOWN) {
+        if (!(r == ALL_KNOWN && ri == c->me)) mark(c, p, x, 1);
+        if (s) clear(p, x, 2);
+        return true;
+    }
+    if (r != ALL_UNKNOWN || (a->flags | c->flags) & REC_STRONG || a->block != c->b->index) return false;
+    if (s == ALL_NONE) { mark(c, p, x, 2); return true; }
+    return !(b->flags & REC_STRONG) && b->block == a->block && b->warp != a->warp
+           && (s == ALL_UNKNOWN || si == c->me);
+}
+
+static bool write_row(access *c, page *p, const row *x)
+{
+    uint32_t index;
+    int s[3];
+    for (uint32_t n = 0; n < 3; n++) if ((s[n] = common(c, p, x, n, &index)) > ALL_KNOWN) return false;
+    mark(c, p, x, 0);
+    for (uint32_t n = 1; n < 3; n++) if (s[n]) clear(p, x, n);
+    return true;
+}
+
+/* Lanes side by side in one page, in rows of at most 32 cells. */
+static void touch_lanes(access *c, page *p, uint32_t offset, uint32_t lane, uint32_t lanes)
+{
+    uint32_t step = c->bytes == 4 ? 0 : c->bytes == 8 ? 1 : 2, count = lanes << step, k = offset >> 2;
+    uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
+    while (count) {
+        row x = { cells + k, count < 32 ? count : 32, lane, step };
+        bool done = c->flags & REC_WRITE ? write_row(c, p, &x) : read_row(c, p, &x);
+        for (uint32_t n = 0; n < x.n && !done; n++) {
+            if (c->flags & REC_WRITE) write_cell(c, p, x.cells + n, lane + (n >> step), k + n);
+            else read_cell(c, p, x.cells + n, lane + (n >> step), k + n);
+        }
+        count -= x.n;
+        k += x.n;
+        lane += x.n >> step;
+    }
+}
+
+/* --- accesses --------------------------------------------------------------------------------- */
+
+static void touch(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t bytes)
+{
+    uint32_t low = offset | bytes;
+    if (SIM_UNLIKELY(low & ((1u << p->shift) - 1)) && !split(p, low & 1 ? 0 : 1)) return;
+    uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
+    uint32_t end = (offset + bytes) >> p->shift;
+    if (c->flags & REC_WRITE)
+        for (uint32_t k = offset >> p->shift; k < end; k++) write_cell(c, p, cells + k, lane, k);
+    else for (uint32_t k = offset >> p->shift; k < end; k++) read_cell(c, p, cells + k, lane, k);
+}
+
+/* Read by two blocks already, and written by none: nothing to add.  Without the page's lock. */
+static bool read_by_all(const page *p, uint32_t offset, uint32_t bytes)
+{
+    const uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
+    uint32_t shift = p->shift;
+    for (uint32_t k = offset >> shift; k <= (offset + bytes - 1) >> shift; k++)
+        if (cells[k] || !(cells[(PAGE >> shift) * 2 + k] & CROSS)) return false;
+    return true;
+}
+
+void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space,
+                     sim_allocation *a, uint32_t bytes, uint32_t flags, bool side_by_side)
+{
+    struct sim_race_block *b = w->block->race;
+    uint64_t base = space == SP_SHARED ? w->block->shared_lo : a->base, here = UINT64_MAX;
+    page *p = NULL;
+    access c = { .w = w, .ins = i, .b = b, .at = at, .space = space, .mask = m, .bytes = bytes,
+                 .flags = flags, .warp = w->index };
+    c.clocks = w->kernel->clocks || b->known || b->clock || b->w[w->index].lanes || b->w[w->index].lane
+               || b->w[w->index].clock;
+    bool shareable = !(flags & (REC_WRITE | REC_STRONG)) && space != SP_SHARED && !w->kernel->clocks;
+    side_by_side &= bytes == 4 || bytes == 8 || bytes == 16;
+    if (i->x & X_GUESS && i->fn == sim_ld) c.flags |= REC_STRONG | REC_WIDE;
+    SIM_EACH_LANE(lane, m) {
+        uint64_t offset = at[lane] - base, end = offset + bytes;
+        while (offset < end) {
+            uint32_t n = (uint32_t)(end - offset), in = (uint32_t)offset & (PAGE - 1);
+            if (n > PAGE - in) n = PAGE - in;
+            uint32_t lanes = side_by_side ? (PAGE - in) / bytes : 1; /* that lie in this page */
+            if (lanes > SIM_LANES - lane) lanes = SIM_LANES - lane;
+            bool together = side_by_side && lanes;
+            if (offset >> PAGE_SHIFT != here) {
+                if (p) leave(&c, p);
+                here = offset >> PAGE_SHIFT;
+                p = space == SP_SHARED ? shared_page(b, offset) : global_page(a, offset);
+                if (!p) return;
+                c.host = (space == SP_SHARED ? w->block->shared : a->host) + (offset - in);
+                c.base = base + offset - in;
+                c.me = 0;
+                if (shareable && read_by_all(p, in, together ? lanes * bytes : n)) {
+                    here = UINT64_MAX;
+                    p = NULL;
+                    if (together) { left_ &= SIM_FULL << (lane + lanes - 1); break; }
+                    goto next;
+                }
+                enter(&c, p);
+                memset(c.seen, 0, sizeof c.seen);
+            }
+            if (!c.me && !(c.me = record(&c, p))) { leave(&c, p); return; }
+            if (together && p->shift == 2) {
+                touch_lanes(&c, p, in, lane, lanes);
+                left_ &= SIM_FULL << (lane + lanes - 1);      /* the last of them is the loop's to take off */
+                break;
+            }
+            touch(&c, p, lane, in, n);
+next:
+            offset += n;
+        }
+    }
+    if (p) leave(&c, p);
+}
+
+/* --- launches and blocks ---------------------------------------------------------------------- */
+
+/* Finds the loads that guess for a compare-and-swap, and whether clocks are needed. */
+void sim_race_prepare(sim_kernel *k)
+{
+    k->clocks = sim_order_uses_clocks(k);
+    for (uint32_t n = 0; n < k->code_count; n++) {
+        const sim_ins *cas = &k->code[n];
+        if (cas->fn != sim_atom || cas->op != A_CAS) continue;
+        for (uint32_t j = 0; j < k->code_count; j++) {
+            sim_ins *i = &k->code[j];
+            if (i->fn == sim_ld && i->a == cas->a && i->imm == cas->imm && i->size == cas->size)
+                i->x |= X_GUESS;
+        }
+    }
+}
+
+void sim_race_launch_begin(sim_launch *l, uint32_t workers)
+{
+    l->races = sim_option.races && (l->threads > 1 || l->block_count > 1);
+    races.threads = workers > 1;
+}
+
+enum { POOL_LIMIT = 8192 };
+
+void sim_race_launch_end(sim_launch *l)
+{
+    if (!l->races) return;
+    for (page *p = races.touched, *next; p; p = next) {
+        next = p->next;
+        atomic_store(p->home, NULL);
+        if (races.pooled < POOL_LIMIT) { p->next = races.pool; races.pool = p; races.pooled++; }
+        else free_page(p);
+    }
+    races.touched = NULL;
+    races.count = 0;
+    sim_order_launch_end();
+}
+
+bool sim_race_block_begin(sim_block *block, uint64_t index)
+{
+    if (!block->launch->races) return true;
+    struct sim_race_block *b = block->race;
+    uint32_t warps = block->warp_count, n = (block->shared_hi - block->shared_lo + PAGE - 1) >> PAGE_SHIFT;
+    if (!b && !(b = block->race = calloc(1, sizeof *b))) return false;
+    if (warps > b->capacity) {
+        sim_warp_order *grown = realloc(b->w, warps * sizeof *grown);
+        if (!grown) return false;
+        memset(grown + b->capacity, 0, (warps - b->capacity) * sizeof *grown);
+        b->w = grown;
+        b->capacity = warps;
+    }
+    if (n > b->page_count) {
+        struct sim_race_page **grown = realloc(b->pages, n * sizeof *grown);
+        if (!grown) return false;
+        memset(grown + b->page_count, 0, (n - b->page_count) * sizeof *grown);
+        b->pages = grown;
+        b->page_count = n;
+    }
+    b->serial = atomic_fetch_add(&races.serial, 1) + 1;
+    sim_order_block_begin(b, index, warps);
+    return true;
+}
+
+void sim_race_block_free(sim_block *block)
+{
+    struct sim_race_block *b = block->race;
+    if (!b) return;
+    for (uint32_t n = 0; n < b->page_count; n++) if (b->pages[n]) free_page(b->pages[n]);
+    free(b->pages);
+    sim_order_block_free(b);
+    free(b);
+    block->race = NULL;
+}
+
+void sim_race_shutdown(void)
+{
+    for (page *p; (p = races.pool);) { races.pool = p->next; free_page(p); }
+}

@@ -1,0 +1,144 @@
+/* race.h - happens-before: who knows of whose accesses (clocks.c), what was accessed by whom (race.c).
+ *
+ * Time is counted in eras. A block has one counter; a warp stamps its accesses with the era at which it
+ * last published something (a barrier, a warp sync, a release, a fence), so what a thread publishes is
+ * "everything of mine up to this era". What a thread knows of others comes in layers, the cheap ones first:
+ * `base` (its whole block up to that era: block barriers), `warp_base` (its warp: bar.warp.sync), `lanes`
+ * (lanes of its warp one by one: syncs of a part of the warp), `known` (warps of the block one by one:
+ * barriers of some warps), and clocks (sparse vector clocks: acquired from atomics, mbarriers, other
+ * blocks). Nothing of this depends on when a worker happened to run. */
+#ifndef SIM_RACE_H
+#define SIM_RACE_H
+#include "sim.h"
+
+SIM_PRIVATE_BEGIN
+
+/* Order and scope of ld, st, atom, red and fences, in i->x beside X_VOLATILE (strong: relaxed or more). */
+/* X_GUESS: a load whose value a compare-and-swap of the same address checks. */
+enum { X_ACQUIRE = 1, X_RELEASE = 2, X_SCOPE_SHIFT = 2, X_SCOPE = 3 << 2, X_GUESS = 16 };
+enum { SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU };
+
+typedef struct sim_record {            /* one instruction of a warp at one era: shared by many cells */
+    uint64_t block;
+    const sim_ins *ins;
+    uint32_t era;
+    uint8_t warp, flags;
+} sim_record;
+enum { REC_STRONG = 1, REC_WRITE = 2, REC_ATOMIC = 4, REC_WIDE = 8, REC_ASYNC = 16 };
+
+/* --- clocks.c ---------------------------------------------------------------------------------- */
+
+typedef struct sim_clock_vector sim_clock_vector;   /* immutable, counted */
+
+typedef struct sim_view { uint32_t era, base, warp_base; bool set, wide; sim_clock_vector *clock; } sim_view;
+
+typedef struct sim_lane_order {        /* made when a warp first uses fences or acquires */
+    sim_clock_vector *clock[SIM_LANES];    /* acquired */
+    sim_clock_vector *pending[SIM_LANES];  /* read from strong locations; acquired by the next fence */
+    sim_clock_vector *counted[SIM_LANES];  /* the same from atom's old values: block barriers take it too */
+    sim_view fence[SIM_LANES];             /* what the last fence lets strong writes publish */
+} sim_lane_order;
+
+typedef struct sim_warp_order {
+    uint32_t era, base, warp_base;
+    uint32_t *lanes;                   /* [lane][of lane], or NULL */
+    sim_clock_vector *clock;           /* known to all lanes */
+    sim_lane_order *lane;
+} sim_warp_order;
+
+struct sim_race_block {
+    uint64_t index;
+    uint32_t era, warps, capacity;
+    sim_warp_order *w;
+    uint32_t *known;                   /* [warp][of warp], or NULL */
+    uint32_t *gathered;                /* [barrier][of warp]: what arrivals brought, or NULL */
+    sim_clock_vector *gathered_clock[16];
+    sim_clock_vector *clock;           /* known to all threads of the block */
+    bool fenced;                       /* a thread has executed a fence since the last full barrier */
+    struct sim_race_page **pages; uint32_t page_count;
+    uint64_t serial;
+};
+
+bool sim_order_known(const struct sim_race_block *b, uint32_t warp, uint32_t lane, const sim_record *r,
+                     uint32_t record_lane);
+void sim_order_block_begin(struct sim_race_block *b, uint64_t index, uint32_t warps);
+void sim_order_block_free(struct sim_race_block *b);
+void sim_order_launch_end(void);
+bool sim_order_uses_clocks(const sim_kernel *k);
+void sim_order_before(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space);
+void sim_order_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space);
+
+/* Hooks of exec.c. */
+void sim_race_barrier(struct sim_block *b, uint32_t id);      /* it completes; masks and paths as they wait */
+void sim_race_arrive(sim_warp *w, uint32_t id);
+void sim_race_warp_sync(sim_warp *w, uint32_t mask);
+void sim_fence(sim_warp *w, const sim_ins *i, uint32_t mask);
+
+/* For other rooms (mbarriers, clusters): what the lanes know is published to an object and taken from it.
+ * The key of an object in shared memory is sim_race_key(w, SP_SHARED, its address). */
+uint64_t sim_race_key(const sim_warp *w, sim_space space, uint64_t address);
+uint64_t sim_race_key_in(const struct sim_block *b, uint64_t address); /* shared memory of that block */
+void sim_race_release(sim_warp *w, uint32_t mask, uint64_t key);
+void sim_race_acquire(sim_warp *w, uint32_t mask, uint64_t key);
+
+/* --- race.c ----------------------------------------------------------------------------------- */
+
+/* `bytes` at each at[lane] of m, an access of the kind that the instruction is; a: NULL for shared memory.
+ * side_by_side: all lanes, each where the one before ends. */
+void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space,
+                     sim_allocation *a, uint32_t bytes, uint32_t flags, bool side_by_side);
+void sim_race_prepare(sim_kernel *k);                         /* once, when its code is complete */
+void sim_race_launch_begin(sim_launch *l, uint32_t workers);
+void sim_race_launch_end(sim_launch *l);
+bool sim_race_block_begin(struct sim_block *b, uint64_t index);
+void sim_race_block_free(struct sim_block *b);
+void sim_race_shutdown(void);
+
+/* --- cp_async.c ---------------------------------------------------------------------------------- */
+
+void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, sim_allocation *a,
+                     uint64_t address, uint32_t read, bool written);
+bool sim_async_pending(const struct sim_block *b);
+bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes, bool write);
+void sim_async_finish(sim_warp *w, uint32_t m);
+void sim_async_group(sim_warp *w, const sim_ins *i, uint32_t m);
+void sim_async_exit(sim_warp *w, uint32_t m);
+void sim_async_block_begin(struct sim_block *b);
+void sim_async_block_free(struct sim_block *b);
+
+static inline uint64_t sim_block_index(const sim_block *b)
+{
+    const uint32_t *t = b->ctaid, *n = b->launch->grid;
+    return t[0] + (uint64_t)n[0] * (t[1] + (uint64_t)n[1] * t[2]);
+}
+
+/* With a seed: the dice, the same for a block whoever runs it. */
+static inline uint32_t sim_chance(const sim_launch *l, uint64_t block, uint32_t what, uint64_t n)
+{
+    uint64_t x = (uint64_t)l->seed * UINT64_C(0x9e3779b97f4a7c15)
+                 ^ block * UINT64_C(0xbf58476d1ce4e5b9) ^ ((uint64_t)what << 40) ^ n;
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (uint32_t)(x >> 32);
+}
+
+/* --- barriers.c ------------------------------------------------------------------------------- */
+
+void sim_barriers_prepare(sim_kernel *k);
+void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t mask);
+void sim_barrier_complete(struct sim_block *b, uint32_t id);
+void sim_where_text(const struct sim_block *b, char *out, size_t cap);
+void sim_spin_watch(sim_launch *l);
+bool sim_spins(struct sim_block *b);
+static inline bool sim_suspect(const sim_launch *l)
+{ return SIM_UNLIKELY(atomic_load_explicit(&l->suspect, memory_order_relaxed)); }
+static inline void sim_changed(sim_launch *l) { if (sim_suspect(l)) atomic_fetch_add(&l->changes, 1); }
+
+/* check.c: a finding over two accesses; the same pair of lines of one launch is told once. */
+typedef struct sim_site { const sim_ins *ins; uint64_t block; uint32_t thread; } sim_site;
+void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, uint32_t other_line,
+                     const char *detail);
+void sim_site_text(const sim_launch *l, const sim_site *s, char *out, size_t cap);
+
+SIM_PRIVATE_END
+#endif
