@@ -950,7 +950,9 @@ bool sim_reach_all(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         if (!(where[l] = sim_reach(w, i, l, at[l], space, bytes, access))) return false;
     for (uint32_t l = 0; l < SIM_LANES; l++) in_window[l] = space == SP_GENERIC ? (uint32_t)at[l] : at[l];
     if (space == SP_GENERIC)
-        counted = first - SIM_SHARED_WINDOW < SIM_WINDOW_SIZE ? SP_SHARED : first >> 48 ? SP_LOCAL : SP_GLOBAL;
+        counted = first - SIM_SHARED_WINDOW < SIM_WINDOW_SIZE ? SP_SHARED
+                  : first >> 48                               ? SP_LOCAL
+                                                              : SP_GLOBAL;
     if (counted == SP_SHARED) at = in_window;
     bool quick = m == SIM_FULL && counted == SP_SHARED && bytes == 16 && rows_fill_banks(at);
     if (m) count_request(w, at, m, bytes, counted, access != SIM_READ, quick);

@@ -26,7 +26,7 @@ typedef struct sim_tensor {
     uint32_t metadata;
     uint8_t scale_type, scale_vectors;                        /* scale factors for each row: 1, 2, 4 */
     uint32_t scale[2], scale_byte[2], scale_thread[2];        /* of A and of B */
-    bool wide, trans, has_stride;                             /* memory: the address is in a 64-bit register */
+    bool wide, trans, has_stride;      /* memory: the address is in a 64-bit register */
     uint32_t address, stride;
     int64_t offset;
     bool a_shared, a_trans, b_trans, a_negative, b_negative;  /* wgmma */
