@@ -69,8 +69,8 @@ int ptxsim_fail(const char *driver_function, unsigned nth, int code);
 
 /* Options. Checks, on (1) unless set to 0: "bounds", "align", "uninitialised", "registers", "barriers",
  * "sync-masks", "suspects" (looked at when a module is loaded). "threads": how many threads run blocks
- * (0: one for each processor). "quiet": no reports on stderr. "watchdog": seconds after which a launch is given up with CUDA_ERROR_LAUNCH_TIMEOUT
- * (default 300, 0: never).
+ * (0: one for each processor). "quiet": no reports on stderr. "watchdog": seconds after which a launch is
+ * given up with CUDA_ERROR_LAUNCH_TIMEOUT (default 300, 0: never).
  *
  * Two more act on modules that are loaded afterwards, 0 unless set. "perturb": a seed; the results of
  * approximate instructions (ex2, lg2, sin, cos, rcp, rsqrt, sqrt, div .approx and .full, tanh) are moved
