@@ -283,7 +283,8 @@ static u64 convert(const sim_ins *i, u64 a)
     }
     if (to == T_TF32 && isnan32((u32)a) && (i->x & X_ROUND) >> X_ROUND_SHIFT == R_RNA)
         return (u32)a & 0xffffe000;
-    if (to == T_F64 && (i->x & (X_FTZ | X_SAT)) == X_FTZ && isnan32((u32)a)) return UINT64_C(0x7fffffffe0000000);
+    if (to == T_F64 && (i->x & (X_FTZ | X_SAT)) == X_FTZ && isnan32((u32)a))
+        return UINT64_C(0x7fffffffe0000000);
     double v = float_in(a, i);
     if (!to_float) return narrow(float_to_integer(v, i), to);
     if (from == T_F64 && to == T_F64 && isnan(v) && !(i->x & X_SAT)) return a | UINT64_C(0x8000000000000);
