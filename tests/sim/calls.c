@@ -100,9 +100,7 @@ void sim_prepare_functions(sim_module *m)
 
 static sim_frame *frame_of(const sim_lower *lw, const sim_function *f)
 {
-    for (sim_frame *x = lw->frames; x; x = x->next)
-        if (x->function == f) return x;
-    return NULL;
+    return f->frame && f->frame->lw == lw ? f->frame : NULL;
 }
 
 static sim_function *direct_callee(const sim_statement *s)
@@ -154,22 +152,59 @@ void sim_collect_frames(sim_lower *lw, sim_function *f)
     if (n >= NO_ROUTINE) sim_fatal(lw->m, f->line, "Too many functions");
 }
 
-/* Can a thread that is in `from` come to be in `to` below it? */
-static bool reaches(const sim_lower *lw, const sim_frame *from, const sim_frame *to, uint8_t *seen)
+/* --- cycles of calls: Tarjan's strongly connected components ---------------------------------- */
+
+typedef struct search {
+    sim_lower *lw;
+    sim_frame *top, *pointers;         /* pointers: stands for every function whose address is taken */
+    uint32_t seen, cycles;
+} search;
+
+static void visit(search *c, sim_frame *x);
+
+static void follow(search *c, sim_frame *x, sim_frame *y)
 {
-    for (uint32_t k = 0; k < from->function->statement_count; k++) {
-        const sim_function *g = direct_callee(&from->function->body[k]);
-        const sim_frame *x = g ? frame_of(lw, g) : NULL;
-        if (!x || seen[x->index]) continue;
-        seen[x->index] = 1;
-        if (x == to || reaches(lw, x, to, seen)) return true;
+    if (!y) return;
+    if (x == y) x->r.reenters = true;
+    if (!y->order) {
+        visit(c, y);
+        if (y->low < x->low) x->low = y->low;
+    } else if (y->open && y->order < x->low) x->low = y->order;
+}
+
+static void visit(search *c, sim_frame *x)
+{
+    const sim_function *f = x->function;
+    x->order = x->low = ++c->seen;
+    x->open = true;
+    x->below = c->top;
+    c->top = x;
+    for (uint32_t k = 0; f && k < f->statement_count; k++) {
+        const sim_function *g = direct_callee(&f->body[k]);
+        if (g) follow(c, x, frame_of(c->lw, g));
     }
-    for (const sim_frame *x = lw->frames; x && from->indirect; x = x->next) {
-        if (!x->function->address_taken || x->function->is_entry || seen[x->index]) continue;
-        seen[x->index] = 1;
-        if (x == to || reaches(lw, x, to, seen)) return true;
+    if (x->indirect) follow(c, x, c->pointers);
+    for (sim_frame *y = c->lw->frames; y && !f; y = y->next)
+        if (y->function->address_taken && !y->function->is_entry) follow(c, x, y);
+    if (x->low != x->order) return;
+    bool alone = c->top == x;
+    c->cycles++;
+    for (sim_frame *y = NULL; y != x;) {
+        y = c->top;
+        c->top = y->below;
+        y->open = false;
+        y->cycle = c->cycles;
+        y->r.reenters |= !alone;
     }
-    return false;
+}
+
+/* Which functions a thread may come to be in twice, and with which others: cycle. */
+static void find_cycles(sim_lower *lw)
+{
+    search c = { .lw = lw, .pointers = sim_alloc(lw->m, sizeof *c.pointers) };
+    c.pointers->lw = lw;
+    lw->pointers = c.pointers;
+    for (sim_frame *x = lw->frames; x; x = x->next) if (!x->order) visit(&c, x);
 }
 
 static uint32_t round_up(uint32_t n, uint32_t to) { return (n + to - 1) / to * to; }
@@ -208,21 +243,15 @@ static uint32_t call_registers(const sim_lower *lw)
 void sim_place_calls(sim_lower *lw)
 {
     sim_kernel *k = lw->k;
-    uint32_t count = 0;
     bool indirect = false;
-    for (sim_frame *x = lw->frames; x; x = x->next) {
-        count++;
-        indirect |= x->indirect;
-    }
-    uint8_t *seen = sim_alloc(lw->m, count + 1u);
+    for (sim_frame *x = lw->frames; x; x = x->next) indirect |= x->indirect;
+    find_cycles(lw);
     k->stack_align = 16;
     k->uses_stack = indirect;
     for (sim_frame *x = lw->frames; x; x = x->next) {
         sim_function *f = x->function;
         if (x->allocates) k->uses_stack = true;
         if (f->is_entry) continue;
-        memset(seen, 0, count);
-        x->r.reenters = reaches(lw, x, x, seen);
         x->r.on_stack = x->r.reenters || x->allocates || (indirect && f->address_taken);
         k->uses_stack |= x->r.on_stack;
         k->has_calls = true;
@@ -542,14 +571,11 @@ static sim_function *prototype_of(sim_lower *lw, const sim_operand *o)
     return y->function;
 }
 
-static bool in_cycle(sim_lower *lw, const sim_frame *callee)
+/* Can this call lead back to the function that makes it? */
+static bool in_cycle(const sim_lower *lw, const sim_frame *callee)
 {
-    uint32_t count = 0;
     if (!lw->frame->r.reenters) return false;
-    for (const sim_frame *x = lw->frames; x; x = x->next) count++;
-    uint8_t *seen = sim_alloc(lw->m, count);
-    if (callee) return callee == lw->frame || reaches(lw, callee, lw->frame, seen);
-    return true;
+    return (callee ? callee : lw->pointers)->cycle == lw->frame->cycle;
 }
 
 static void check_known(sim_lower *lw, const sim_function *f)
