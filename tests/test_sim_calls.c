@@ -1,5 +1,5 @@
-/* test_sim_calls.c - functions, frames, pointers, the device's library, in PTX written by hand; what compilers
- * write is in test_sim_nvcc.c. Every finding is shown by a program that has the fault and by a near twin.
+/* test_sim_calls.c - functions, frames, pointers, the device's library, in PTX written by hand; what
+ * compilers write is in test_sim_nvcc.c. Every finding is shown by a program that has the fault and by a near twin.
  *
  *   test_sim_calls [library]       or PTXGEN_CUDA_LIBRARY; run from the root of the repository */
 #include "simtest.h"
@@ -28,13 +28,15 @@ static void gives(const char *name, const char *functions, const char *body, uin
 }
 
 /* Ends with this code and, unless it is empty, this finding and text. */
-static void ends(const char *name, const char *functions, const char *body, int want, const char *kind, const char *text)
+static void ends(const char *name, const char *functions, const char *body, int want, const char *kind,
+                 const char *text)
 {
     uint32_t x[32];
     int code = run_out(module_of(functions, body), 1, 32, 0, x, 32);
     if (code < 700) findings();
     size_t n = strlen(kind);
-    CHECK(code == want && (n ? !strncmp(found, kind, n) && found[n] == ':' && strstr(found, text) != NULL : !*found),
+    CHECK(code == want
+              && (n ? !strncmp(found, kind, n) && found[n] == ':' && strstr(found, text) != NULL : !*found),
           "%s gives %d, expected %d and '%s', '%s': %s", name, code, want, kind, text, found);
     report_clear();
     found[0] = 0;
@@ -43,16 +45,23 @@ static void ends(const char *name, const char *functions, const char *body, int 
 static uint32_t ten_more(uint32_t t) { return t + 10; }
 static uint32_t same(uint32_t t) { return t; }
 static uint32_t doubled(uint32_t t) { return 2 * t; }
-static uint32_t seven(uint32_t t) { (void)t; return 7; }
+static uint32_t seven(uint32_t t)
+{
+    (void)t;
+    return 7;
+}
 static uint32_t triangle(uint32_t t) { return t * (t + 1) / 2; }
 
 #define ADD10 ".func (.reg .b32 o) add10(.reg .b32 i) { add.u32 o, i, 10; ret; }\n"
-#define TWICE ".func (.param .b32 o) twice(.param .b32 i) { .reg .b32 a; ld.param.b32 a, [i]; add.u32 a, a, a; " \
-              "st.param.b32 [o], a; ret; }\n"
-#define SUM ".func (.param .b32 o) sum(.param .b32 i) { .reg .b32 a<8>; .reg .pred p; ld.param.b32 a0, [i];\n" \
-            "setp.eq.u32 p, a0, 0; @p bra Z; { .param .b32 x; .param .b32 y; sub.u32 a1, a0, 1; st.param.b32 [x], a1;\n" \
-            "call (y), sum, (x); ld.param.b32 a2, [y]; } add.u32 a3, a2, a0; st.param.b32 [o], a3; ret;\n" \
-            "Z: st.param.b32 [o], 0; ret; }\n"
+#define TWICE                                                                                                \
+    ".func (.param .b32 o) twice(.param .b32 i) { .reg .b32 a; ld.param.b32 a, [i]; add.u32 a, a, a; "       \
+    "st.param.b32 [o], a; ret; }\n"
+#define SUM                                                                                                  \
+    ".func (.param .b32 o) sum(.param .b32 i) { .reg .b32 a<8>; .reg .pred p; ld.param.b32 a0, [i];\n"       \
+    "setp.eq.u32 p, a0, 0; @p bra Z; { .param .b32 x; .param .b32 y; sub.u32 a1, a0, 1; st.param.b32 [x], "  \
+    "a1;\n"                                                                                                  \
+    "call (y), sum, (x); ld.param.b32 a2, [y]; } add.u32 a3, a2, a0; st.param.b32 [o], a3; ret;\n"           \
+    "Z: st.param.b32 [o], 0; ret; }\n"
 
 static void test_results(void)
 {
@@ -62,58 +71,83 @@ static void test_results(void)
     gives("an empty list, a result thrown away", ADD10 ".func f() { ret; }\n",
           "call f, (); call f; call (), f, (); call (_), add10, (r0); st.global.u32 [d1], r0;", same);
     gives("a guarded call", ADD10,
-          "setp.lt.u32 p0, r0, 7; add.u32 r1, r0, 10; @p0 call (r1), add10, (r0); st.global.u32 [d1], r1;", ten_more);
+          "setp.lt.u32 p0, r0, 7; add.u32 r1, r0, 10; @p0 call (r1), add10, (r0); st.global.u32 [d1], r1;",
+          ten_more);
     gives("a call in a divergent branch", ADD10,
           "and.b32 r2, r0, 1; setp.eq.u32 p0, r2, 0; @p0 bra E; call (r1), add10, (r0); bra J;\n"
-          "E: call (r1), add10, (r0); J: bar.warp.sync -1; st.global.u32 [d1], r1;", ten_more);
-    gives("parameters that change places", ".func (.reg .b32 o) f(.reg .b32 a, .reg .b32 b, .reg .b32 n) {\n"
-          ".reg .pred p; .reg .b32 m; setp.eq.u32 p, n, 0; @p bra Z; sub.u32 m, n, 1; call (o), f, (b, a, m); ret;\n"
-          "Z: sub.u32 o, a, b; ret; }\n", "add.u32 r1, r0, 17; call (r2), f, (r0, r1, 3); sub.u32 r2, r2, 17; "
-          "add.u32 r2, r2, r0; add.u32 r2, r2, 10; st.global.u32 [d1], r2;", ten_more);
-    gives("a barrier and shuffle inside", ".func (.reg .b32 o) f(.reg .b32 i) { bar.sync 0; "
-          "shfl.sync.idx.b32 o, i, 7, 31, -1; ret; }\n", "call (r1), f, (r0); st.global.u32 [d1], r1;", seven);
+          "E: call (r1), add10, (r0); J: bar.warp.sync -1; st.global.u32 [d1], r1;",
+          ten_more);
+    gives("parameters that change places",
+          ".func (.reg .b32 o) f(.reg .b32 a, .reg .b32 b, .reg .b32 n) {\n"
+          ".reg .pred p; .reg .b32 m; setp.eq.u32 p, n, 0; @p bra Z; sub.u32 m, n, 1; call (o), f, (b, a, "
+          "m); ret;\n"
+          "Z: sub.u32 o, a, b; ret; }\n",
+          "add.u32 r1, r0, 17; call (r2), f, (r0, r1, 3); sub.u32 r2, r2, 17; "
+          "add.u32 r2, r2, r0; add.u32 r2, r2, 10; st.global.u32 [d1], r2;",
+          ten_more);
+    gives("a barrier and shuffle inside",
+          ".func (.reg .b32 o) f(.reg .b32 i) { bar.sync 0; "
+          "shfl.sync.idx.b32 o, i, 7, 31, -1; ret; }\n",
+          "call (r1), f, (r0); st.global.u32 [d1], r1;", seven);
     gives("exit inside", ".func f(.reg .b32 i) { .reg .pred p; setp.gt.u32 p, i, 100; @p exit; ret; }\n",
           "call f, (r0); st.global.u32 [d1], r0;", same);
     gives("a weak function, an alias, one that does not return",
           ".weak .func (.reg .b32 o) add10(.reg .b32 i) { add.u32 o, i, 10; ret; }\n"
           ".func (.reg .b32 o) other(.reg .b32 i);\n.alias other, add10;\n.func gone() .noreturn { exit; }\n",
           "call (r1), other, (r0); st.global.u32 [d1], r1; call gone;", ten_more);
-    gives("64 bits and structs", ".func (.param .align 8 .b8 o[24]) f(.param .align 8 .b8 s[24], .param .b64 k) {\n"
-          ".reg .b64 a<8>; ld.param.v2.b64 {a0, a1}, [s]; ld.param.b64 a2, [s+16]; ld.param.b64 a3, [k];\n"
-          "add.u64 a0, a0, a3; st.param.b64 [o], a2; st.param.b64 [o+8], a1; st.param.b64 [o+16], a0; ret; }\n"
-          ".func dummy(.param .align 16 .b8 q[16]) { ret; }\n",
-          ".param .align 8 .b8 in[24]; .param .b64 k; .param .align 8 .b8 back[24];\n"
-          "cvt.u64.u32 d2, r0; st.param.b64 [in], d2; st.param.b64 [in+8], 1; st.param.b64 [in+16], 2; st.param.b64 [k], 10;\n"
-          "call (back), f, (in, k); ld.param.b64 d3, [back+16]; st.global.u32 [d1], d3;", ten_more);
+    gives(
+        "64 bits and structs",
+        ".func (.param .align 8 .b8 o[24]) f(.param .align 8 .b8 s[24], .param .b64 k) {\n"
+        ".reg .b64 a<8>; ld.param.v2.b64 {a0, a1}, [s]; ld.param.b64 a2, [s+16]; ld.param.b64 a3, [k];\n"
+        "add.u64 a0, a0, a3; st.param.b64 [o], a2; st.param.b64 [o+8], a1; st.param.b64 [o+16], a0; ret; }\n"
+        ".func dummy(.param .align 16 .b8 q[16]) { ret; }\n",
+        ".param .align 8 .b8 in[24]; .param .b64 k; .param .align 8 .b8 back[24];\n"
+        "cvt.u64.u32 d2, r0; st.param.b64 [in], d2; st.param.b64 [in+8], 1; st.param.b64 [in+16], 2; "
+        "st.param.b64 [k], 10;\n"
+        "call (back), f, (in, k); ld.param.b64 d3, [back+16]; st.global.u32 [d1], d3;",
+        ten_more);
 }
 
 static void test_recursion(void)
 {
     gives("recursion of different depths", SUM, "call (r1), sum, (r0); st.global.u32 [d1], r1;", triangle);
     gives("registers and predicates live across a recursion",
-          ".func (.reg .b32 o) f(.reg .b32 n) { .reg .pred p, q; .reg .b32 a, b; setp.eq.u32 p, n, 0; @p bra Z;\n"
-          "and.b32 a, n, 1; setp.ne.u32 q, a, 0; sub.u32 b, n, 1; call (a), f, (b); @q add.u32 a, a, n; mov.u32 o, a; ret;\n"
-          "Z: mov.u32 o, 0; ret; }\n", "shl.b32 r2, r0, 1; call (r1), f, (r2); sqrt.rn.f64 g0, 0d4010000000000000;\n"
-          "mul.lo.u32 r3, r0, r0; sub.u32 r1, r1, r3; add.u32 r1, r1, r0; st.global.u32 [d1], r1;", same);
+          ".func (.reg .b32 o) f(.reg .b32 n) { .reg .pred p, q; .reg .b32 a, b; setp.eq.u32 p, n, 0; @p bra "
+          "Z;\n"
+          "and.b32 a, n, 1; setp.ne.u32 q, a, 0; sub.u32 b, n, 1; call (a), f, (b); @q add.u32 a, a, n; "
+          "mov.u32 o, a; ret;\n"
+          "Z: mov.u32 o, 0; ret; }\n",
+          "shl.b32 r2, r0, 1; call (r1), f, (r2); sqrt.rn.f64 g0, 0d4010000000000000;\n"
+          "mul.lo.u32 r3, r0, r0; sub.u32 r1, r1, r3; add.u32 r1, r1, r0; st.global.u32 [d1], r1;",
+          same);
     gives("each level has its own array",
-          ".func (.reg .b32 o) f(.reg .b32 n) { .local .align 8 .b8 a[16]; .reg .pred p; .reg .b64 d; .reg .b32 r<4>;\n"
-          "mov.u64 d, a; st.local.u32 [d], n; st.local.u32 [a+4], n; setp.eq.u32 p, n, 0; mov.u32 o, 0; @p ret;\n"
+          ".func (.reg .b32 o) f(.reg .b32 n) { .local .align 8 .b8 a[16]; .reg .pred p; .reg .b64 d; .reg "
+          ".b32 r<4>;\n"
+          "mov.u64 d, a; st.local.u32 [d], n; st.local.u32 [a+4], n; setp.eq.u32 p, n, 0; mov.u32 o, 0; @p "
+          "ret;\n"
           "sub.u32 r0, n, 1; call (r1), f, (r0); ld.local.u32 r2, [d]; add.u32 o, r1, r2; ret; }\n",
           "call (r1), f, (r0); st.global.u32 [d1], r1;", triangle);
-#define ENDLESS ".func (.reg .b32 o) f(.reg .b32 n) { .local .align 4 .b8 a[64]; .reg .pred p; .reg .b32 m;\n" \
-                "setp.ge.u32 p, n, %s; mov.u32 o, n; @p ret; add.u32 m, n, 1; call (o), f, (m); ret; }\n"
+#define ENDLESS                                                                                              \
+    ".func (.reg .b32 o) f(.reg .b32 n) { .local .align 4 .b8 a[64]; .reg .pred p; .reg .b32 m;\n"           \
+    "setp.ge.u32 p, n, %s; mov.u32 o, n; @p ret; add.u32 m, n, 1; call (o), f, (m); ret; }\n"
     static char endless[1000];
     snprintf(endless, sizeof endless, ENDLESS, "1000000");
-    ends("an endless recursion", endless, "call (r1), f, (r0);", 700, "stack-overflow", "the call of 'f' needs");
+    ends("an endless recursion", endless, "call (r1), f, (r0);", 700, "stack-overflow",
+         "the call of 'f' needs");
     snprintf(endless, sizeof endless, ENDLESS, "100");
     ends("its twin", endless, "call (r1), f, (r0);", 0, "", "");
     set_option("stack", 2048);
     ends("a smaller stack", endless, "call (r1), f, (r0);", 700, "stack-overflow", "stack of 2048");
     set_option("stack", 65536);
-    gives("alloca", "", "and.b32 r1, r0, 3; add.u32 r1, r1, 1; mul.wide.u32 d2, r1, 4; stacksave.u64 d5; alloca.u64 d3, d2;\n"
-          "cvta.local.u64 d4, d3; st.u32 [d4], r0; stackrestore.u64 d5; alloca.u64 d6, 8, 32; st.local.u32 [d6], 10; "
-          "ld.local.u32 r2, [d6]; add.u32 r2, r2, r0; st.global.u32 [d1], r2;", ten_more);
-    ends("alloca beyond the stack", "", "alloca.u64 d3, 100000;", 700, "stack-overflow", "100000 bytes asked for");
+    gives(
+        "alloca", "",
+        "and.b32 r1, r0, 3; add.u32 r1, r1, 1; mul.wide.u32 d2, r1, 4; stacksave.u64 d5; alloca.u64 d3, d2;\n"
+        "cvta.local.u64 d4, d3; st.u32 [d4], r0; stackrestore.u64 d5; alloca.u64 d6, 8, 32; st.local.u32 "
+        "[d6], 10; "
+        "ld.local.u32 r2, [d6]; add.u32 r2, r2, r0; st.global.u32 [d1], r2;",
+        ten_more);
+    ends("alloca beyond the stack", "", "alloca.u64 d3, 100000;", 700, "stack-overflow",
+         "100000 bytes asked for");
     ends("alloca within", "", "alloca.u64 d3, 1000;", 0, "", "");
 }
 
@@ -121,26 +155,44 @@ static void test_recursion(void)
 
 static void test_pointers(void)
 {
-    gives("a pointer in a register", ADD10 ".func (.reg .b32 o) less(.reg .b32 i) { sub.u32 o, i, 10; ret; }\n",
-          PROTO "mov.u64 d2, add10; mov.u64 d3, less; setp.lt.u32 p0, r0, 16; selp.b64 d4, d2, d3, p0; call (r1), d4, (r0), P;\n"
-          "@!p0 add.u32 r1, r1, 20; st.global.u32 [d1], r1;", ten_more);
+    gives("a pointer in a register",
+          ADD10 ".func (.reg .b32 o) less(.reg .b32 i) { sub.u32 o, i, 10; ret; }\n",
+          PROTO "mov.u64 d2, add10; mov.u64 d3, less; setp.lt.u32 p0, r0, 16; selp.b64 d4, d2, d3, p0; call "
+                "(r1), d4, (r0), P;\n"
+                "@!p0 add.u32 r1, r1, 20; st.global.u32 [d1], r1;",
+          ten_more);
     gives("a list of targets", ADD10 ".func (.reg .b32 o) less(.reg .b32 i) { sub.u32 o, i, 10; ret; }\n",
-          "T: .calltargets add10, less;\nmov.u64 d4, add10; call (r1), d4, (r0), T; st.global.u32 [d1], r1;", ten_more);
-    gives("tables of functions", ADD10 TWICE ".func (.reg .b32 o) less(.reg .b32 i) { sub.u32 o, i, 10; ret; }\n"
-          ".global .align 8 .u64 table[3] = { add10, less, twice };\n.const .align 8 .u64 ct[1] = { add10 };\n",
-          PROTO "and.b32 r2, r0, 1; mul.wide.u32 d2, r2, 8; mov.u64 d3, table; add.u64 d3, d3, d2; ld.global.u64 d4, [d3];\n"
-          "call (r1), d4, (r0), P; setp.ne.u32 p0, r2, 0; @p0 add.u32 r1, r1, 20; ld.const.u64 d5, [ct];\n"
-          "ld.global.u64 d6, [table]; setp.ne.u64 p1, d5, d6; @p1 mov.u32 r1, 0; st.global.u32 [d1], r1;", ten_more);
-    gives("recursion through a pointer", ".func (.param .b32 o) f(.param .b32 n, .param .b64 g) {\n"
-          ".reg .b32 a<4>; .reg .b64 d; .reg .pred p; P: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b64 _);\n"
+          "T: .calltargets add10, less;\nmov.u64 d4, add10; call (r1), d4, (r0), T; st.global.u32 [d1], r1;",
+          ten_more);
+    gives(
+        "tables of functions",
+        ADD10 TWICE
+        ".func (.reg .b32 o) less(.reg .b32 i) { sub.u32 o, i, 10; ret; }\n"
+        ".global .align 8 .u64 table[3] = { add10, less, twice };\n.const .align 8 .u64 ct[1] = { add10 };\n",
+        PROTO
+        "and.b32 r2, r0, 1; mul.wide.u32 d2, r2, 8; mov.u64 d3, table; add.u64 d3, d3, d2; ld.global.u64 d4, "
+        "[d3];\n"
+        "call (r1), d4, (r0), P; setp.ne.u32 p0, r2, 0; @p0 add.u32 r1, r1, 20; ld.const.u64 d5, [ct];\n"
+        "ld.global.u64 d6, [table]; setp.ne.u64 p1, d5, d6; @p1 mov.u32 r1, 0; st.global.u32 [d1], r1;",
+        ten_more);
+    gives("recursion through a pointer",
+          ".func (.param .b32 o) f(.param .b32 n, .param .b64 g) {\n"
+          ".reg .b32 a<4>; .reg .b64 d; .reg .pred p; P: .callprototype (.param .b32 _) _ (.param .b32 _, "
+          ".param .b64 _);\n"
           "ld.param.b32 a0, [n]; ld.param.b64 d, [g]; setp.eq.u32 p, a0, 0; @p bra Z; sub.u32 a1, a0, 1;\n"
-          "{ .param .b32 x; .param .b64 y; .param .b32 z; st.param.b32 [x], a1; st.param.b64 [y], d; call (z), d, (x, y), P;\n"
-          "ld.param.b32 a2, [z]; } add.u32 a3, a2, a0; st.param.b32 [o], a3; ret; Z: st.param.b32 [o], 0; ret; }\n",
+          "{ .param .b32 x; .param .b64 y; .param .b32 z; st.param.b32 [x], a1; st.param.b64 [y], d; call "
+          "(z), d, (x, y), P;\n"
+          "ld.param.b32 a2, [z]; } add.u32 a3, a2, a0; st.param.b32 [o], a3; ret; Z: st.param.b32 [o], 0; "
+          "ret; }\n",
           "mov.u64 d2, f; call (r1), f, (r0, d2); st.global.u32 [d1], r1;", triangle);
-    const char *const two = ADD10 ".func (.reg .b64 o) wide(.reg .b32 i, .reg .b32 j) { mov.b64 o, 1; ret; }\n";
-    ends("a pointer that is none", two, PROTO "mov.u64 d2, 4096; setp.gt.u32 p0, r0, 5; mov.u64 d3, add10;\n"
-         "selp.b64 d2, d2, d3, p0; call (r1), d2, (r0), P;", 718, "call-target", "0x1000 is no function of this module");
-    ends("a null pointer", two, PROTO "mov.u64 d2, 0; call (r1), d2, (r0), P;", 718, "call-target", "0x0 is no function");
+    const char *const two =
+        ADD10 ".func (.reg .b64 o) wide(.reg .b32 i, .reg .b32 j) { mov.b64 o, 1; ret; }\n";
+    ends("a pointer that is none", two,
+         PROTO "mov.u64 d2, 4096; setp.gt.u32 p0, r0, 5; mov.u64 d3, add10;\n"
+               "selp.b64 d2, d2, d3, p0; call (r1), d2, (r0), P;",
+         718, "call-target", "0x1000 is no function of this module");
+    ends("a null pointer", two, PROTO "mov.u64 d2, 0; call (r1), d2, (r0), P;", 718, "call-target",
+         "0x0 is no function");
     ends("another prototype", two, PROTO "mov.u64 d2, wide; call (r1), d2, (r0), P;", 718, "call-target",
          "'wide' takes 2 parameters and returns 1");
     ends("the twin of both", two, PROTO "mov.u64 d2, add10; call (r1), d2, (r0), P;", 0, "", "");
@@ -148,52 +200,69 @@ static void test_pointers(void)
 
 static void test_fresh_frames(void)
 {
-    const char *const half = ".func (.reg .b32 o) f(.reg .b32 n) { .local .align 4 .b8 a[8]; .reg .pred p; setp.eq.u32 p, n, 0;\n"
-                             "@!p bra S; %s st.local.u32 [a], 5; S: ld.local.u32 o, [a]; ret; }\n";
+    const char *const half =
+        ".func (.reg .b32 o) f(.reg .b32 n) { .local .align 4 .b8 a[8]; .reg .pred p; setp.eq.u32 p, n, 0;\n"
+        "@!p bra S; %s st.local.u32 [a], 5; S: ld.local.u32 o, [a]; ret; }\n";
     static char text[1000];
     snprintf(text, sizeof text, half, "");
-    ends("what an earlier call left", text, "call (r1), f, (0); call (r2), f, (1); add.u32 r1, r1, r2;", 0, "uninitialised-read",
-         "byte 0 was never written");
+    ends("what an earlier call left", text, "call (r1), f, (0); call (r2), f, (1); add.u32 r1, r1, r2;", 0,
+         "uninitialised-read", "byte 0 was never written");
     ends("its twin", text, "call (r1), f, (0); call (r2), f, (0); add.u32 r1, r1, r2;", 0, "", "");
-    const char *const reg = ".func (.reg .b32 o) f(.reg .b32 n) { .reg .b32 a; .reg .pred p; setp.eq.u32 p, n, 0;\n"
-                            "@p mov.u32 a, 5; add.u32 o, a, 1; ret; }\n";
-    ends("a register that an earlier call wrote", reg, "call (r1), f, (0); call (r2), f, (1);", 0, "uninitialised-register", "'a'");
+    const char *const reg =
+        ".func (.reg .b32 o) f(.reg .b32 n) { .reg .b32 a; .reg .pred p; setp.eq.u32 p, n, 0;\n"
+        "@p mov.u32 a, 5; add.u32 o, a, 1; ret; }\n";
+    ends("a register that an earlier call wrote", reg, "call (r1), f, (0); call (r2), f, (1);", 0,
+         "uninitialised-register", "'a'");
     ends("its twin", reg, "call (r1), f, (0); call (r2), f, (0);", 0, "", "");
-    const char *const result = ".func (.param .b32 o) f(.param .b32 n) { .reg .b32 a; .reg .pred p; ld.param.b32 a, [n];\n"
-                               "setp.gt.u32 p, a, 3; @p bra E; st.param.b32 [o], 1; E: ret; }\n";
-    ends("a result that is not given", result, ".param .b32 x, y; st.param.b32 [x], r0; call (y), f, (x); "
-         "ld.param.b32 r1, [y]; add.u32 r1, r1, 1; st.global.u32 [d1], r1;", 0, "uninitialised-read", "local");
-    ends("its twin", result, ".param .b32 x, y; st.param.b32 [x], 3; call (y), f, (x); ld.param.b32 r1, [y]; "
-         "add.u32 r1, r1, 1; st.global.u32 [d1], r1;", 0, "", "");
+    const char *const result =
+        ".func (.param .b32 o) f(.param .b32 n) { .reg .b32 a; .reg .pred p; ld.param.b32 a, [n];\n"
+        "setp.gt.u32 p, a, 3; @p bra E; st.param.b32 [o], 1; E: ret; }\n";
+    ends("a result that is not given", result,
+         ".param .b32 x, y; st.param.b32 [x], r0; call (y), f, (x); "
+         "ld.param.b32 r1, [y]; add.u32 r1, r1, 1; st.global.u32 [d1], r1;",
+         0, "uninitialised-read", "local");
+    ends("its twin", result,
+         ".param .b32 x, y; st.param.b32 [x], 3; call (y), f, (x); ld.param.b32 r1, [y]; "
+         "add.u32 r1, r1, 1; st.global.u32 [d1], r1;",
+         0, "", "");
 }
 
 /* A struct's padding may be copied; a value that nothing wrote may not be used. */
 static void test_copies(void)
 {
-    const char *const local = ".local .align 8 .b8 a[16]; .local .align 8 .b8 b[16]; .local .align 4 .b8 c[4];\n"
-                              "st.local.u8 [a], 1; st.local.u64 [a+8], 10; ld.local.v2.b64 {d2, d3}, [a]; ";
+    const char *const local =
+        ".local .align 8 .b8 a[16]; .local .align 8 .b8 b[16]; .local .align 4 .b8 c[4];\n"
+        "st.local.u8 [a], 1; st.local.u64 [a+8], 10; ld.local.v2.b64 {d2, d3}, [a]; ";
     static char text[1000];
-    snprintf(text, sizeof text, "%sst.local.v2.b64 [b], {d2, d3}; ld.local.b64 d4, [b+8]; cvt.u32.u64 r1, d4; add.u32 r1, r1, r0;"
-             " st.global.u32 [d1], r1;", local);
+    snprintf(
+        text, sizeof text,
+        "%sst.local.v2.b64 [b], {d2, d3}; ld.local.b64 d4, [b+8]; cvt.u32.u64 r1, d4; add.u32 r1, r1, r0;"
+        " st.global.u32 [d1], r1;",
+        local);
     gives("padding is copied", "", text, ten_more);
-    snprintf(text, sizeof text, "%sst.local.v2.b64 [b], {d2, d3}; ld.local.u32 r1, [b+4]; add.u32 r1, r1, 1;", local);
+    snprintf(text, sizeof text, "%sst.local.v2.b64 [b], {d2, d3}; ld.local.u32 r1, [b+4]; add.u32 r1, r1, 1;",
+             local);
     ends("and used", "", text, 0, "uninitialised-read", "byte 0 was never written");
     snprintf(text, sizeof text, "%sadd.u64 d2, d2, d3; st.local.b64 [b], d2;", local);
     ends("and added to", "", text, 0, "uninitialised-read", "byte 1 was never written");
-    gives("a bit field is filled", "", ".local .align 4 .b8 c[4]; ld.local.u32 r1, [c]; and.b32 r2, r1, -256; or.b32 r3, r2, r0;\n"
-          "st.local.u32 [c], r3; ld.local.u8 r4, [c]; st.global.u32 [d1], r4;", same);
-    ends("and tested", "", ".local .align 4 .b8 c[4]; ld.local.u32 r1, [c]; and.b32 r2, r1, 255; setp.eq.u32 p0, r2, 0;", 0,
+    gives("a bit field is filled", "",
+          ".local .align 4 .b8 c[4]; ld.local.u32 r1, [c]; and.b32 r2, r1, -256; or.b32 r3, r2, r0;\n"
+          "st.local.u32 [c], r3; ld.local.u8 r4, [c]; st.global.u32 [d1], r4;",
+          same);
+    ends("and tested", "",
+         ".local .align 4 .b8 c[4]; ld.local.u32 r1, [c]; and.b32 r2, r1, 255; setp.eq.u32 p0, r2, 0;", 0,
          "uninitialised-read", "byte 0 was never written");
-    ends("nothing leaves the thread", "", ".local .align 4 .b8 c[4]; ld.local.u32 r1, [c]; st.global.u32 [d1], r1;", 0,
-         "uninitialised-read", "nothing was ever written");
+    ends("nothing leaves the thread", "",
+         ".local .align 4 .b8 c[4]; ld.local.u32 r1, [c]; st.global.u32 [d1], r1;", 0, "uninitialised-read",
+         "nothing was ever written");
 }
 
 /* --- the device's library --------------------------------------------------------------------- */
 
-#define LIBRARY \
-    ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n" \
-    ".extern .func (.param .b64 r) malloc(.param .b64 n);\n.extern .func free(.param .b64 p);\n" \
-    ".global .align 1 .b8 line[7] = { 37, 100, 32, 37, 100, 10, 0 };\n" \
+#define LIBRARY                                                                                              \
+    ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"                                 \
+    ".extern .func (.param .b64 r) malloc(.param .b64 n);\n.extern .func free(.param .b64 p);\n"             \
+    ".global .align 1 .b8 line[7] = { 37, 100, 32, 37, 100, 10, 0 };\n"                                      \
     ".global .align 1 .b8 plain[4] = { 97, 98, 10, 0 };\n"
 
 /* What a launch writes to stdout up to the synchronisation. */
@@ -219,14 +288,18 @@ static void capture(handle f, unsigned grid, unsigned block, void **params, char
 static void test_printing(void)
 {
     static char have[1 << 16], want[1 << 16];
-    handle m = load(module_of(LIBRARY,
-        ".param .b64 f, a; .param .b32 r; .local .align 8 .b8 v[8]; mov.u32 r2, %ctaid.x; st.local.v2.u32 [v], {r2, r0};\n"
-        "mov.u64 d2, line; cvta.global.u64 d2, d2; mov.u64 d3, v; cvta.local.u64 d3, d3; st.param.b64 [f], d2; "
+    handle m = load(module_of(
+        LIBRARY,
+        ".param .b64 f, a; .param .b32 r; .local .align 8 .b8 v[8]; mov.u32 r2, %ctaid.x; st.local.v2.u32 "
+        "[v], {r2, r0};\n"
+        "mov.u64 d2, line; cvta.global.u64 d2, d2; mov.u64 d3, v; cvta.local.u64 d3, d3; st.param.b64 [f], "
+        "d2; "
         "st.param.b64 [a], d3; call (r), vprintf, (f, a); ld.param.b32 r3, [r]; st.global.u32 [d1], r3;"));
     dptr out = alloc(64 * 4);
-    void *params[] = { &out };
+    void *params[] = {&out};
     size_t n = 0;
-    for (int b = 0; b < 9; b++) for (int t = 0; t < 40; t++) n += (size_t)sprintf(want + n, "%d %d\n", b, t);
+    for (int b = 0; b < 9; b++)
+        for (int t = 0; t < 40; t++) n += (size_t)sprintf(want + n, "%d %d\n", b, t);
     for (int threads = 1; threads <= 4; threads += 3) { /* the order does not depend on who runs the blocks */
         set_option("threads", threads);
         capture(function(m, "k"), 9, 40, params, have, sizeof have);
@@ -250,9 +323,10 @@ static void test_printing(void)
 
 static void test_heap(void)
 {
-    const char *const twice = ".param .b64 n; .param .b64 p; st.param.b64 [n], %s; call (p), malloc, (n); ld.param.b64 d2, [p];\n"
-                              "call (d3), malloc, (16); setp.eq.u64 p0, d2, 0; selp.u32 r1, 10, 0, p0; add.u32 r1, r1, r0; "
-                              "st.global.u32 [d1], r1; call free, (d2); call free, (d3);";
+    const char *const twice =
+        ".param .b64 n; .param .b64 p; st.param.b64 [n], %s; call (p), malloc, (n); ld.param.b64 d2, [p];\n"
+        "call (d3), malloc, (16); setp.eq.u64 p0, d2, 0; selp.u32 r1, 10, 0, p0; add.u32 r1, r1, r0; "
+        "st.global.u32 [d1], r1; call free, (d2); call free, (d3);";
     static char text[1000];
     snprintf(text, sizeof text, twice, "100000000");
     gives("more than the heap has", LIBRARY, text, ten_more);
@@ -268,12 +342,16 @@ static void test_heap(void)
     for (int leaks = 0; leaks < 2; leaks++) {
         SAME(cuCtxCreate_v2_(&context, 0, 0), 0);
         uint32_t x[32];
-        SAME(run_out(module_of(LIBRARY, leaks ? "call (d3), malloc, (16);" : "call (d3), malloc, (16); call free, (d3);"), 1, 32,
-                     0, x, 32), 0);
+        SAME(run_out(module_of(LIBRARY, leaks ? "call (d3), malloc, (16);"
+                                              : "call (d3), malloc, (16); call free, (d3);"),
+                     1, 32, 0, x, 32),
+             0);
         SAME(cuCtxDestroy_v2_(context), 0);
         findings();
-        if (leaks) CHECK(strstr(found, "leak: 32 objects of the device heap (512 bytes)"), "%s", found);
-        else CHECK(!*found, "%s", found);
+        if (leaks)
+            CHECK(strstr(found, "leak: 32 objects of the device heap (512 bytes)"), "%s", found);
+        else
+            CHECK(!*found, "%s", found);
         report_clear();
     }
     SAME(cuCtxSetCurrent_(old), 0);
@@ -281,14 +359,16 @@ static void test_heap(void)
 
 static void test_refusals(void)
 {
-    static const struct { const char *functions, *body, *text; } list[] = {
-        { ".extern .func gone(.param .b32 a);\n", "call gone, (r0);", "Unresolved extern function 'gone'" },
-        { ADD10, "call (r1), add10, (r0, r0);", "takes 1 arguments" },
-        { ADD10, "call (r1), add10, (d0);", "differs in kind or size" },
-        { ADD10, "call (r1), d2, (r0);", "requires a call prototype" },
-        { ADD10, PROTO "call (r1), r2, (r0), P;", "expected a function or a .u64 register" },
-        { "", "call (r1), k, (d0);", "" },
-        { ".func f() { add.u32 r1, r1, 1; ret; }\n", "call f;", "line 4" } };
+    static const struct {
+        const char *functions, *body, *text;
+    } list[] = {
+        {".extern .func gone(.param .b32 a);\n", "call gone, (r0);", "Unresolved extern function 'gone'"},
+        {ADD10, "call (r1), add10, (r0, r0);", "takes 1 arguments"},
+        {ADD10, "call (r1), add10, (d0);", "differs in kind or size"},
+        {ADD10, "call (r1), d2, (r0);", "requires a call prototype"},
+        {ADD10, PROTO "call (r1), r2, (r0), P;", "expected a function or a .u64 register"},
+        {"", "call (r1), k, (d0);", ""},
+        {".func f() { add.u32 r1, r1, 1; ret; }\n", "call f;", "line 4"}};
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         int code = refused(module_of(list[k].functions, list[k].body));
         CHECK(code == 218 && strstr(log_text, list[k].text), "%s: %d %s", list[k].body, code, log_text);
@@ -296,7 +376,11 @@ static void test_refusals(void)
 }
 
 /* Initial values: addresses, parts of addresses, floating point in untyped variables. */
-static uint32_t all_good(uint32_t t) { (void)t; return 127; }
+static uint32_t all_good(uint32_t t)
+{
+    (void)t;
+    return 127;
+}
 
 static void test_initialisers(void)
 {
@@ -304,28 +388,46 @@ static void test_initialisers(void)
         ".const .align 4 .b32 c[4] = { 1, 2, 3, 4 };\n.global .align 4 .b32 g[4] = { 5, 6, 7, 8 };\n"
         ".global .align 8 .u64 a[3] = { generic(c)+4, g+8, 17 };\n.global .align 8 .u64 whole = g;\n"
         ".global .align 8 .u8 bytes[8] = { 0xff(g), 0xff00(g), 0xff0000(g), 0xff000000(g), 0xff00000000(g), "
-        "0xff0000000000(g), 0xff000000000000(g), 0xff00000000000000(g) };\n.global .align 8 .u64 one = 0xff00(g);\n"
-        ".global .align 8 .b32 m[3] = { 1.5, 0f3f800000, -3 };\n.global .align 8 .b64 n[2] = { 1.5, 0f3f800000 };\n"
-        ".global .b32 two[2][3] = { { 1, 2 }, { 3 } };\n.common .global .align 4 .b32 cm;\n.weak .global .u32 wk = 9;\n"
+        "0xff0000000000(g), 0xff000000000000(g), 0xff00000000000000(g) };\n.global .align 8 .u64 one = "
+        "0xff00(g);\n"
+        ".global .align 8 .b32 m[3] = { 1.5, 0f3f800000, -3 };\n.global .align 8 .b64 n[2] = { 1.5, "
+        "0f3f800000 };\n"
+        ".global .b32 two[2][3] = { { 1, 2 }, { 3 } };\n.common .global .align 4 .b32 cm;\n.weak .global "
+        ".u32 wk = 9;\n"
         ".global .v4 .b32 vv = { 1, 2, 3, 4 };\n.global .attribute(.managed) .align 4 .b32 mg = 3;\n";
     gives("initial values", variables,
-          "mov.u32 r9, 0; ld.global.u64 d2, [a]; ld.u32 r1, [d2]; setp.eq.u32 p0, r1, 2; @p0 or.b32 r9, r9, 1;\n"
+          "mov.u32 r9, 0; ld.global.u64 d2, [a]; ld.u32 r1, [d2]; setp.eq.u32 p0, r1, 2; @p0 or.b32 r9, r9, "
+          "1;\n"
           "ld.global.u64 d2, [a+8]; ld.global.u32 r1, [d2]; setp.eq.u32 p0, r1, 7; @p0 or.b32 r9, r9, 2;\n"
-          "ld.global.u64 d2, [whole]; ld.global.u64 d3, [bytes]; setp.eq.u64 p0, d2, d3; @p0 or.b32 r9, r9, 4;\n"
-          "ld.global.u64 d4, [one]; shr.u64 d2, d2, 8; and.b64 d2, d2, 255; setp.eq.u64 p0, d2, d4; @p0 or.b32 r9, r9, 8;\n"
-          "ld.global.v2.u32 {r1, r2}, [m]; setp.eq.u32 p0, r1, 0x3fc00000; @p0 setp.eq.u32 p0, r2, 0x3f800000;\n"
+          "ld.global.u64 d2, [whole]; ld.global.u64 d3, [bytes]; setp.eq.u64 p0, d2, d3; @p0 or.b32 r9, r9, "
+          "4;\n"
+          "ld.global.u64 d4, [one]; shr.u64 d2, d2, 8; and.b64 d2, d2, 255; setp.eq.u64 p0, d2, d4; @p0 "
+          "or.b32 r9, r9, 8;\n"
+          "ld.global.v2.u32 {r1, r2}, [m]; setp.eq.u32 p0, r1, 0x3fc00000; @p0 setp.eq.u32 p0, r2, "
+          "0x3f800000;\n"
           "@p0 or.b32 r9, r9, 16; ld.global.v2.u64 {d2, d3}, [n]; setp.eq.u64 p0, d2, 0x3ff8000000000000;\n"
-          "@p0 setp.eq.u64 p0, d3, 0x3f800000; @p0 or.b32 r9, r9, 32; ld.global.u32 r1, [two+12]; ld.global.u32 r2, [cm];\n"
-          "ld.global.u32 r3, [wk]; ld.global.u32 r4, [vv+8]; ld.global.u32 r5, [mg]; add.u32 r1, r1, r2; add.u32 r1, r1, r3;\n"
-          "add.u32 r1, r1, r4; add.u32 r1, r1, r5; setp.eq.u32 p0, r1, 18; @p0 or.b32 r9, r9, 64; st.global.u32 [d1], r9;",
+          "@p0 setp.eq.u64 p0, d3, 0x3f800000; @p0 or.b32 r9, r9, 32; ld.global.u32 r1, [two+12]; "
+          "ld.global.u32 r2, [cm];\n"
+          "ld.global.u32 r3, [wk]; ld.global.u32 r4, [vv+8]; ld.global.u32 r5, [mg]; add.u32 r1, r1, r2; "
+          "add.u32 r1, r1, r3;\n"
+          "add.u32 r1, r1, r4; add.u32 r1, r1, r5; setp.eq.u32 p0, r1, 18; @p0 or.b32 r9, r9, 64; "
+          "st.global.u32 [d1], r9;",
           all_good);
-    static const char *const wrong[] = {
-        ".global .b64 a[1] = { g };", ".global .u16 a[1] = { g };", ".global .b8 a[1] = { 0xff(g) };", ".global .u64 a = later;",
-        ".global .u64 a = generic(f);", ".global .u64 a = f+4;", ".global .u64 a = s;", ".global .f32 a = 3;",
-        ".global .u32 a = 1.5;", ".visible .common .global .b32 a;", ".global .u64 a = a;" };
+    static const char *const wrong[] = {".global .b64 a[1] = { g };",
+                                        ".global .u16 a[1] = { g };",
+                                        ".global .b8 a[1] = { 0xff(g) };",
+                                        ".global .u64 a = later;",
+                                        ".global .u64 a = generic(f);",
+                                        ".global .u64 a = f+4;",
+                                        ".global .u64 a = s;",
+                                        ".global .f32 a = 3;",
+                                        ".global .u32 a = 1.5;",
+                                        ".visible .common .global .b32 a;",
+                                        ".global .u64 a = a;"};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         static char text[400];
-        snprintf(text, sizeof text, ".global .b32 g; .shared .b32 s; .func f() { ret; }\n%s\n.global .u32 later;\n", wrong[k]);
+        snprintf(text, sizeof text,
+                 ".global .b32 g; .shared .b32 s; .func f() { ret; }\n%s\n.global .u32 later;\n", wrong[k]);
         int code = refused(module_of(text, ""));
         CHECK(code == 218 && strstr(log_text, "line 5"), "%s: %d %s", wrong[k], code, log_text);
     }

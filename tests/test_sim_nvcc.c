@@ -1,5 +1,5 @@
-/* test_sim_nvcc.c - runs what nvcc makes of the .cu files in tests/nvcc, in every mode of tests/nvcc/build.sh, and compares
- * with references computed here. All checks are on and must stay silent.
+/* test_sim_nvcc.c - runs what nvcc makes of the .cu files in tests/nvcc, in every mode of
+ * tests/nvcc/build.sh, and compares with references computed here. All checks are on and must stay silent.
  *
  *   test_sim_nvcc [library]        or PTXGEN_CUDA_LIBRARY; run from the root of the repository
  *
@@ -11,11 +11,12 @@
 #include <float.h>
 #include <unistd.h>
 
-#pragma STDC FENV_ACCESS ON
-
 /* --- the archive: tar, unpacked here ---------------------------------------------------------- */
 
-typedef struct variant { char file[32], mode[8], arch[8]; char *text; } variant;
+typedef struct variant {
+    char file[32], mode[8], arch[8];
+    char *text;
+} variant;
 enum { MAX_VARIANTS = 128 };
 static variant variants[MAX_VARIANTS];
 static int variant_count;
@@ -30,13 +31,17 @@ static bool read_archive(const char *path)
         size_t size = strtoul((char *)head + 124, NULL, 8), padded = (size + 511) / 512 * 512;
         char *text = calloc(1, padded + 1);
         variant *v = &variants[variant_count];
-        if (!text || fread(text, 1, padded, f) != padded) { free(text); break; }
+        if (!text || fread(text, 1, padded, f) != padded) {
+            free(text);
+            break;
+        }
         head[100] = 0;
         if (variant_count < MAX_VARIANTS
             && sscanf((char *)head, "ptx/%31[^.].%7[^.].%7[^.].ptx", v->file, v->mode, v->arch) == 3) {
             v->text = text;
             variant_count++;
-        } else free(text);
+        } else
+            free(text);
     }
     if (f) pclose(f);
     return variant_count > 0;
@@ -56,18 +61,20 @@ static const char *where(const char *kernel)
 
 static bool fast(void) { return !strcmp(now->mode, "fast"); }
 
-static int launch(const char *kernel, const unsigned grid[3], const unsigned block[3], unsigned shared, void **params)
+static int launch(const char *kernel, const unsigned grid[3], const unsigned block[3], unsigned shared,
+                  void **params)
 {
     handle f = function(module, kernel);
     if (!CHECK(f != NULL, "%s is not there", where(kernel))) return -1;
-    int code = cuLaunchKernel_(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, NULL, params, NULL);
+    int code = cuLaunchKernel_(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, NULL,
+                               params, NULL);
     return code ? code : cuCtxSynchronize_();
 }
 
 /* Runs and expects no finding. */
 static bool runs(const char *kernel, unsigned grid, unsigned block, unsigned shared, void **params)
 {
-    const unsigned g[3] = { grid, 1, 1 }, b[3] = { block, 1, 1 };
+    const unsigned g[3] = {grid, 1, 1}, b[3] = {block, 1, 1};
     int code = launch(kernel, g, b, shared, params);
     bool good = CHECK(code == 0 && !report_count(), "%s gives %d: %s", where(kernel), code, findings());
     if (!good) report_clear();
@@ -86,7 +93,10 @@ static void *download(dptr from, size_t bytes)
     void *p = malloc(bytes);
     SAME(cuMemcpyDtoH_v2_(p, from, bytes), 0);
     SAME(cuMemFree_v2_(from), 0);
-    if (report_count()) { CHECK(false, "%s: %s", where("copy"), findings()); report_clear(); }
+    if (report_count()) {
+        CHECK(false, "%s: %s", where("copy"), findings());
+        report_clear();
+    }
     return p;
 }
 
@@ -96,15 +106,28 @@ static void *download(dptr from, size_t bytes)
         size_t n_ = (count), bad_ = 0, first_ = 0;                                                           \
         for (size_t k_ = 0; k_ < n_; k_++)                                                                   \
             if ((have)[k_] != (want)[k_] && !bad_++) first_ = k_;                                            \
-        CHECK(!bad_, "%s: %zu of %zu differ, [%zu] is " format ", expected " format, where(kernel), bad_, n_, \
-              first_, (have)[first_], (want)[first_]);                                                       \
+        CHECK(!bad_, "%s: %zu of %zu differ, [%zu] is " format ", expected " format, where(kernel), bad_,    \
+              n_, first_, (have)[first_], (want)[first_]);                                                   \
     } while (0)
 
 /* --- integers --------------------------------------------------------------------------------- */
 
-static uint32_t reversed(uint32_t v) { uint32_t r = 0; for (int k = 0; k < 32; k++) r |= (v >> k & 1) << (31 - k); return r; }
-static uint64_t reversed64(uint64_t v) { return (uint64_t)reversed((uint32_t)v) << 32 | reversed((uint32_t)(v >> 32)); }
-static uint32_t leading(uint64_t v, int bits) { uint32_t n = 0; while (bits-- && !(v >> bits & 1)) n++; return n; }
+static uint32_t reversed(uint32_t v)
+{
+    uint32_t r = 0;
+    for (int k = 0; k < 32; k++) r |= (v >> k & 1) << (31 - k);
+    return r;
+}
+static uint64_t reversed64(uint64_t v)
+{
+    return (uint64_t)reversed((uint32_t)v) << 32 | reversed((uint32_t)(v >> 32));
+}
+static uint32_t leading(uint64_t v, int bits)
+{
+    uint32_t n = 0;
+    while (bits-- && !(v >> bits & 1)) n++;
+    return n;
+}
 static uint32_t first_one(uint64_t v) { return v ? (uint32_t)__builtin_ctzll(v) + 1 : 0; }
 
 static uint32_t permuted(uint32_t a, uint32_t b, uint32_t s)
@@ -137,16 +160,19 @@ static void bits_of(uint32_t i, uint32_t *o)
     int32_t x = (int32_t)a, y = (int32_t)b;
     int64_t xs = (int32_t)(a << 8) >> 8, ys = (int32_t)(b << 8) >> 8;
     uint64_t m = mix64(i), n = mix64(i + 9);
-    o[0] = (uint32_t)__builtin_popcount(a) + 100 * leading(a, 32) + 10000 * first_one(a) + leading((uint64_t)a << 7, 64);
+    o[0] = (uint32_t)__builtin_popcount(a) + 100 * leading(a, 32) + 10000 * first_one(a)
+           + leading((uint64_t)a << 7, 64);
     o[1] = reversed(a) ^ permuted(a, b, c & 0x7777);
     uint32_t s = c & 31, r = (c >> 8) < 32 ? c >> 8 : 32;
     o[2] = (uint32_t)(((uint64_t)b << 32 | a) << s >> 32) ^ (uint32_t)(((uint64_t)b << 32 | a) >> r);
     o[3] = (uint32_t)((uint64_t)a * b >> 32) + (uint32_t)((int64_t)x * y >> 32);
     o[4] = (uint32_t)(xs * ys) ^ (uint32_t)((uint64_t)(a & 0xffffff) * (b & 0xffffff));
-    o[5] = (a > b ? a - b : b - a) + c + (uint32_t)(x > y ? (uint32_t)x - (uint32_t)y : (uint32_t)y - (uint32_t)x) + c;
-    o[6] = (uint32_t)(((int64_t)x + y) >> 1) ^ (uint32_t)(((int64_t)x + y + 1) >> 1) ^ (uint32_t)(((uint64_t)a + b) >> 1)
-           ^ (uint32_t)(((uint64_t)a + b + 1) >> 1);
-    o[7] = (uint32_t)((x < y ? x : y) ^ (x > 5 ? x : 5)) + (a < b ? a : b) + (b > c ? b : c) + (x < 0 ? 0u - a : a);
+    o[5] = (a > b ? a - b : b - a) + c
+           + (uint32_t)(x > y ? (uint32_t)x - (uint32_t)y : (uint32_t)y - (uint32_t)x) + c;
+    o[6] = (uint32_t)(((int64_t)x + y) >> 1) ^ (uint32_t)(((int64_t)x + y + 1) >> 1)
+           ^ (uint32_t)(((uint64_t)a + b) >> 1) ^ (uint32_t)(((uint64_t)a + b + 1) >> 1);
+    o[7] = (uint32_t)((x < y ? x : y) ^ (x > 5 ? x : 5)) + (a < b ? a : b) + (b > c ? b : c)
+           + (x < 0 ? 0u - a : a);
     o[8] = (a / (b | 1)) ^ (a % (b >> 9 | 1)) ^ (uint32_t)(x / (y >> 7 | 1)) ^ (uint32_t)(x % (y >> 7 | 1));
     o[9] = (a & b) | ((~a & c) ^ (a ^ b ^ c));
     o[10] = dot4(a, b, c, true) ^ dot4(a, b, c, false);
@@ -176,7 +202,7 @@ static void test_integers(void)
     static uint64_t wide[N];
     uint32_t n = N, width = 40;
     dptr d = alloc(sizeof want), constants;
-    void *params[] = { &d, &n, &width };
+    void *params[] = {&d, &n, &width};
     size_t size;
     for (uint32_t i = 0; i < N; i++) bits_of(i, want + 16 * i);
     if (runs("bits", 8, 128, 0, params)) {
@@ -198,7 +224,10 @@ static void test_integers(void)
     SAME(cuMemcpyHtoD_v2_(constants, k, sizeof k), 0);
     n = 100;
     d = alloc(n * 8);
-    for (uint32_t i = 0; i < n; i++) { want[2 * i] = crc32_of(i); want[2 * i + 1] = sha256_of(i, k); }
+    for (uint32_t i = 0; i < n; i++) {
+        want[2 * i] = crc32_of(i);
+        want[2 * i + 1] = sha256_of(i, k);
+    }
     if (runs("digests", 2, 64, 0, params)) {
         uint32_t *have = download(d, n * 8);
         EQUAL_ARRAYS("digests", have, want, 2 * n, "%08x");
@@ -212,9 +241,9 @@ static void test_integers(void)
         EQUAL_ARRAYS("mandelbrot", have, want, n, "%u");
         free(have);
     }
-    static const double numbers[3] = { 0.5, -2.25, 1e300 };
+    static const double numbers[3] = {0.5, -2.25, 1e300};
     static const char text[14] = "constant text";
-    static const uint64_t first[3] = { 500 * 256 - 1, 65535 * 256 + 7, 256 }, second[3] = { 2, 11, 0 };
+    static const uint64_t first[3] = {500 * 256 - 1, 65535 * 256 + 7, 256}, second[3] = {2, 11, 0};
     uint64_t table[26];
     for (int i = 0; i < 3; i++) {
         table[4 * i] = first[i];
@@ -248,8 +277,16 @@ static int64_t op_add_s8(int64_t a, int64_t b) { return limited(a + b, -128, 127
 static int64_t op_sub_u16(int64_t a, int64_t b) { return limited(a - b, 0, 65535); }
 static int64_t op_mean(int64_t a, int64_t b) { return (a + b + 1) >> 1; }
 static int64_t op_mean_s(int64_t a, int64_t b) { return (a + b + (a + b >= 0)) >> 1; }
-static int64_t op_negate(int64_t a, int64_t b) { (void)b; return limited(-a, -32768, 32767); }
-static int64_t op_absolute(int64_t a, int64_t b) { (void)b; return limited(a < 0 ? -a : a, -128, 127); }
+static int64_t op_negate(int64_t a, int64_t b)
+{
+    (void)b;
+    return limited(-a, -32768, 32767);
+}
+static int64_t op_absolute(int64_t a, int64_t b)
+{
+    (void)b;
+    return limited(a < 0 ? -a : a, -128, 127);
+}
 
 static uint32_t lanes(uint32_t a, uint32_t b, int bits, bool is_signed, lane_operation f, int64_t *sum)
 {
@@ -271,7 +308,7 @@ static void test_packed(void)
     static uint32_t want[N * 8];
     uint32_t n = N;
     dptr d = alloc(sizeof want);
-    void *params[] = { &d, &n };
+    void *params[] = {&d, &n};
     for (uint32_t i = 0; i < N; i++) {
         uint32_t a = mix(i), b = mix(i + 1000000u), *o = want + 8 * i;
         int64_t u = 0, s = 0;
@@ -280,7 +317,8 @@ static void test_packed(void)
         o[0] = lanes(a, b, 8, false, op_add, NULL) ^ lanes(a, b, 16, false, op_sub, NULL);
         o[1] = lanes(a, b, 8, false, op_distance, NULL) ^ lanes(a, b, 16, true, op_distance, NULL);
         o[2] = lanes(a, b, 8, true, op_max, NULL) ^ lanes(a, b, 16, false, op_min, NULL);
-        o[3] = lanes(a, b, 8, false, op_above, NULL) ^ lanes(a & 0xffff0000u, b & 0xffff, 16, false, op_same, NULL);
+        o[3] = lanes(a, b, 8, false, op_above, NULL)
+               ^ lanes(a & 0xffff0000u, b & 0xffff, 16, false, op_same, NULL);
         o[4] = lanes(a, b, 8, true, op_add_s8, NULL) ^ lanes(a, b, 16, false, op_sub_u16, NULL);
         o[5] = lanes(a, b, 8, false, op_mean, NULL) ^ lanes(a, b, 16, true, op_mean_s, NULL);
         o[6] = (uint32_t)(u + s);
@@ -318,8 +356,8 @@ static double in_ulps(double have, double want, int bits, int least)
     return fabs(have - want) / ldexp(1, e);
 }
 
-static void compare_columns(const char *kernel, const void *have, const double *want, int columns, const double *bounds,
-                            bool is_double)
+static void compare_columns(const char *kernel, const void *have, const double *want, int columns,
+                            const double *bounds, bool is_double)
 {
     for (int c = 0; c < columns; c++) {
         double worst = 0;
@@ -329,38 +367,59 @@ static void compare_columns(const char *kernel, const void *have, const double *
             int k = i * columns + c;
             double h = is_double ? ((const double *)have)[k] : ((const float *)have)[k];
             double e = in_ulps(h, want[k], is_double ? 53 : 24, is_double ? -1074 : -149);
-            if (!(e <= worst)) { worst = e; at = k; }
+            if (!(e <= worst)) {
+                worst = e;
+                at = k;
+            }
         }
         double h = is_double ? ((const double *)have)[at] : ((const float *)have)[at];
-        CHECK(worst <= bounds[c], "%s: column %d is off by %.2f ulp (bound %.1f): %.17g, expected %.17g", where(kernel),
-              c, worst, bounds[c], h, want[at]);
+        CHECK(worst <= bounds[c], "%s: column %d is off by %.2f ulp (bound %.1f): %.17g, expected %.17g",
+              where(kernel), c, worst, bounds[c], h, want[at]);
     }
 }
 
 /* CUDA's documented bounds, and half a unit for the rounding of the reference to the format. */
-static const double single_bounds[20] = { 2.5, 2.5, 2.5, 1.5, 8.5, 2.5, 2.5, .5, .5, .5, 0, 3.5, 1.5, 2.5, 1.5, 2.5,
-                                          3.5, 6.5, 4.5, 2.5 };
+static const double single_bounds[20] = {2.5, 2.5, 2.5, 1.5, 8.5, 2.5, 2.5, .5,  .5,  .5,
+                                         0,   3.5, 1.5, 2.5, 1.5, 2.5, 3.5, 6.5, 4.5, 2.5};
 /* --use_fast_math: sin, cos, exp, log, pow become approximate (checked apart), division and roots 2 ulp. */
-static const double fast_bounds[20] = { -1, -1, -1, -1, -1, -1, 4, 3.5, 2.5, 1.5, -1, 8, 4, 2.5, -1, 2.5, 6, -1, 8, -1 };
+static const double fast_bounds[20] = {-1, -1, -1, -1,  -1, -1,  4, 3.5, 2.5, 1.5,
+                                       -1, 8,  4,  2.5, -1, 2.5, 6, -1,  8,   -1};
 
 static void test_single(void)
 {
     static double want[POINTS * 20];
     uint32_t n = POINTS;
     dptr x = upload(xs, sizeof xs), y = upload(ys, sizeof ys), out = alloc(sizeof want / 2);
-    void *params[] = { &x, &y, &out, &n };
+    void *params[] = {&x, &y, &out, &n};
     for (int i = 0; i < POINTS; i++) {
         double a = xs[i], b = ys[i], *o = want + 20 * i;
-        double e[20] = { sin(a), cos(a), exp(xs[i] * 0.1f), log(b), pow(b, 1.5), tanh(a), erf(a), sqrt(b), a / b, 1 / b,
-                         fmod(a, b), atan2(a, b), cbrt(a), exp2(xs[i] * 0.2f), log2(b), 1 / sqrt(b), hypot(a, b),
-                         lgamma(b), asin(xs[i] * 0.001f), sin(xs[i] * 1e6f) };
+        double e[20] = {sin(a),
+                        cos(a),
+                        exp(xs[i] * 0.1f),
+                        log(b),
+                        pow(b, 1.5),
+                        tanh(a),
+                        erf(a),
+                        sqrt(b),
+                        a / b,
+                        1 / b,
+                        fmod(a, b),
+                        atan2(a, b),
+                        cbrt(a),
+                        exp2(xs[i] * 0.2f),
+                        log2(b),
+                        1 / sqrt(b),
+                        hypot(a, b),
+                        lgamma(b),
+                        asin(xs[i] * 0.001f),
+                        sin(xs[i] * 1e6f)};
         memcpy(o, e, sizeof e);
     }
     if (runs("single", 4, 128, 0, params)) {
         float *have = download(out, sizeof want / 2);
         compare_columns("single", have, want, 20, fast() ? fast_bounds : single_bounds, false);
-        double worst[5] = { 0 };
-        for (int i = 0; i < POINTS && fast(); i++) {          /* absolute or relative, as the guide says */
+        double worst[5] = {0};
+        for (int i = 0; i < POINTS && fast(); i++) { /* absolute or relative, as the guide says */
             const float *h = have + 20 * i;
             const double *w = want + 20 * i;
             worst[0] = fmax(worst[0], fabs(h[0] - w[0]) / (1 + fabs((double)xs[i])));
@@ -369,7 +428,8 @@ static void test_single(void)
             worst[3] = fmax(worst[3], fabs(h[3] - w[3]) / (1 + fabs(w[3])));
             worst[4] = fmax(worst[4], fabs(h[4] / w[4] - 1));
         }
-        for (int k = 0; k < 5; k++) CHECK(worst[k] < 4e-6, "%s: column %d is off by %g", where("single"), k, worst[k]);
+        for (int k = 0; k < 5; k++)
+            CHECK(worst[k] < 4e-6, "%s: column %d is off by %g", where("single"), k, worst[k]);
         free(have);
     }
     SAME(cuMemFree_v2_(x), 0);
@@ -379,18 +439,18 @@ static void test_single(void)
 static void test_doubles(void)
 {
     static double want[POINTS * 12], x[POINTS], y[POINTS];
-    static const double bounds[12] = { 3, 3, 2, 2, 3, 3, 0, 0, 0, 2, 3, 11 };
+    static const double bounds[12] = {3, 3, 2, 2, 3, 3, 0, 0, 0, 2, 3, 11};
     uint32_t n = POINTS;
     for (int i = 0; i < POINTS; i++) {
         x[i] = xs[i] * 1.0000001;
         y[i] = ys[i] * 0.9999999;
         double a = x[i], b = y[i];
-        double e[12] = { sin(a), cos(a), exp(a * 0.1), log(b), pow(b, 1.5), tanh(a), sqrt(b), a / b, fma(a, b, -a),
-                         cbrt(a), sin(a * 1e9), tgamma(fma(b, 0.01, 1)) };
+        double e[12] = {sin(a),  cos(a), exp(a * 0.1),  log(b),  pow(b, 1.5),  tanh(a),
+                        sqrt(b), a / b,  fma(a, b, -a), cbrt(a), sin(a * 1e9), tgamma(fma(b, 0.01, 1))};
         memcpy(want + 12 * i, e, sizeof e);
     }
     dptr dx = upload(x, sizeof x), dy = upload(y, sizeof y), out = alloc(sizeof want);
-    void *params[] = { &dx, &dy, &out, &n };
+    void *params[] = {&dx, &dy, &out, &n};
     if (runs("doubles", 4, 128, 0, params)) {
         double *have = download(out, sizeof want);
         compare_columns("doubles", have, want, 12, bounds, true);
@@ -402,7 +462,7 @@ static void test_doubles(void)
 
 static void test_rounded(void)
 {
-    static const int modes[4] = { FE_TONEAREST, FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD };
+    static const int modes[4] = {FE_TONEAREST, FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
     static float want[POINTS * 20];
     uint32_t n = POINTS;
     for (int m = 0; m < 4; m++) {
@@ -410,16 +470,21 @@ static void test_rounded(void)
         for (int i = 0; i < POINTS; i++) {
             volatile float a = xs[i], b = ys[i], r;
             float *o = want + 20 * i + m;
-            r = a + b; o[0] = r;
-            r = a * b; o[4] = r;
-            r = fmaf(a, b, a); o[8] = r;
-            r = a / b; o[12] = r;
-            r = sqrtf(b); o[16] = r;
+            r = a + b;
+            o[0] = r;
+            r = a * b;
+            o[4] = r;
+            r = fmaf(a, b, a);
+            o[8] = r;
+            r = a / b;
+            o[12] = r;
+            r = sqrtf(b);
+            o[16] = r;
         }
     }
     fesetround(FE_TONEAREST);
     dptr x = upload(xs, sizeof xs), y = upload(ys, sizeof ys), out = alloc(sizeof want);
-    void *params[] = { &x, &y, &out, &n };
+    void *params[] = {&x, &y, &out, &n};
     if (runs("rounded", 4, 128, 0, params)) {
         float *have = download(out, sizeof want);
         EQUAL_ARRAYS("rounded", have, want, POINTS * 20, "%.9g");
@@ -429,8 +494,18 @@ static void test_rounded(void)
     SAME(cuMemFree_v2_(y), 0);
 }
 
-static uint32_t bits32(float f) { uint32_t b; memcpy(&b, &f, 4); return b; }
-static uint64_t bits64(double f) { uint64_t b; memcpy(&b, &f, 8); return b; }
+static uint32_t bits32(float f)
+{
+    uint32_t b;
+    memcpy(&b, &f, 4);
+    return b;
+}
+static uint64_t bits64(double f)
+{
+    uint64_t b;
+    memcpy(&b, &f, 8);
+    return b;
+}
 
 static void test_conversions(void)
 {
@@ -450,20 +525,26 @@ static void test_conversions(void)
         o[3] = (uint32_t)floorf(fabsf(a));
         o[4] = (uint64_t)(int64_t)rintf(a);
         o[5] = (uint64_t)(int64_t)trunc(d);
-        fesetround(FE_TOWARDZERO); f = (float)v;
-        fesetround(FE_UPWARD); g = (float)w;
+        fesetround(FE_TOWARDZERO);
+        f = (float)v;
+        fesetround(FE_UPWARD);
+        g = (float)w;
         o[6] = bits32(f) ^ (uint64_t)bits32(g) << 32;
-        fesetround(FE_DOWNWARD); e = (double)w;
+        fesetround(FE_DOWNWARD);
+        e = (double)w;
         o[7] = bits64(e);
-        fesetround(FE_UPWARD); f = (float)d;
-        fesetround(FE_TONEAREST); g = (float)d;
+        fesetround(FE_UPWARD);
+        f = (float)d;
+        fesetround(FE_TONEAREST);
+        g = (float)d;
         o[8] = bits32(f) ^ (uint64_t)bits32(g) << 32;
         o[9] = bits64(trunc(d) + floor(d) * 3 + rint(d) * 5 + ceil(d) * 7 + round(d) * 9);
         o[10] = (uint32_t)(bits32(truncf(a)) + bits32(rintf(a)) * 3 + bits32(floorf(a)) * 5);
-        o[11] = (uint64_t)(int64_t)(int8_t)a ^ (uint64_t)(uint16_t)fabsf(a) << 16 ^ (uint64_t)(4 * (signbit(a) != 0)) << 48;
+        o[11] = (uint64_t)(int64_t)(int8_t)a ^ (uint64_t)(uint16_t)fabsf(a) << 16
+                ^ (uint64_t)(4 * (signbit(a) != 0)) << 48;
     }
     dptr x = upload(xs, sizeof xs), out = alloc(sizeof want);
-    void *params[] = { &x, &out, &n };
+    void *params[] = {&x, &out, &n};
     if (runs("conversions", 4, 128, 0, params)) {
         uint64_t *have = download(out, sizeof want);
         EQUAL_ARRAYS("conversions", have, want, POINTS * 12, "%016lx");
@@ -477,17 +558,19 @@ static void test_nbody(void)
     enum { N = 256 };
     static float bodies[N][4];
     uint32_t n = N;
-    for (uint32_t i = 0; i < N; i++) for (uint32_t c = 0; c < 4; c++) bodies[i][c] = (float)(mix(4 * i + c) >> 8) / 16777216.0f;
+    for (uint32_t i = 0; i < N; i++)
+        for (uint32_t c = 0; c < 4; c++) bodies[i][c] = (float)(mix(4 * i + c) >> 8) / 16777216.0f;
     dptr in = upload(bodies, sizeof bodies), out = alloc(sizeof bodies);
-    void *params[] = { &in, &out, &n };
+    void *params[] = {&in, &out, &n};
     if (runs("nbody", N / 64, 64, 0, params)) {
-        float (*have)[4] = download(out, sizeof bodies);
+        float(*have)[4] = download(out, sizeof bodies);
         double worst = 0;
         for (int i = 0; i < N; i++) {
-            double sum[4] = { 0 }, size[4] = { 0 };
+            double sum[4] = {0}, size[4] = {0};
             for (int k = 0; k < N; k++) {
                 double r2 = 0.01, f;
-                for (int c = 0; c < 3; c++) r2 += ((double)bodies[k][c] - bodies[i][c]) * ((double)bodies[k][c] - bodies[i][c]);
+                for (int c = 0; c < 3; c++)
+                    r2 += ((double)bodies[k][c] - bodies[i][c]) * ((double)bodies[k][c] - bodies[i][c]);
                 f = bodies[k][3] / (r2 * sqrt(r2));
                 for (int c = 0; c < 4; c++) {
                     double d = c < 3 ? ((double)bodies[k][c] - bodies[i][c]) * f : f;
@@ -497,7 +580,8 @@ static void test_nbody(void)
             }
             for (int c = 0; c < 4; c++) worst = fmax(worst, fabs(have[i][c] - sum[c]) / size[c]);
         }
-        CHECK(worst < 64 * ldexp(1, -24), "%s is off by %g", where("nbody"), worst); /* far below N roundings */
+        CHECK(worst < 64 * ldexp(1, -24), "%s is off by %g", where("nbody"),
+              worst); /* far below N roundings */
         free(have);
     }
     SAME(cuMemFree_v2_(in), 0);
@@ -515,16 +599,20 @@ static void test_floats(void)
 
 /* --- halves ----------------------------------------------------------------------------------- */
 
-typedef struct small_format { int mantissa, least, bits; double largest; } small_format; /* least: exponent of the last bit */
-static const small_format half = { 10, -24, 16, 65504 }, bfloat = { 7, -133, 16, 3.3895313892515355e38 },
-                          e4m3 = { 3, -9, 8, 448 }, e5m2 = { 2, -16, 8, 57344 };
+typedef struct small_format {
+    int mantissa, least, bits;
+    double largest;
+} small_format; /* least: exponent of the last bit */
+static const small_format half = {10, -24, 16, 65504}, bfloat = {7, -133, 16, 3.3895313892515355e38},
+                          e4m3 = {3, -9, 8, 448}, e5m2 = {2, -16, 8, 57344};
 
 static double value_of(uint32_t v, const small_format *f)
 {
     int sign_at = f->bits - 1;
     uint32_t magnitude = v & ((1u << sign_at) - 1), fraction = magnitude & ((1u << f->mantissa) - 1);
     int e = (int)(magnitude >> f->mantissa);
-    double r = e ? ldexp((double)(fraction | 1u << f->mantissa), f->least + e - 1) : ldexp((double)fraction, f->least);
+    double r = e ? ldexp((double)(fraction | 1u << f->mantissa), f->least + e - 1)
+                 : ldexp((double)fraction, f->least);
     if (r > f->largest) r = f == &e4m3 || fraction ? NAN : INFINITY;
     return v >> sign_at & 1 ? -r : r;
 }
@@ -564,14 +652,22 @@ static void test_halves(void)
         if (i % 101 == 0) x[i] = 0x0001;
     }
     for (uint32_t i = 0; i < N; i++) {
-        double a = value_of(x[3 * i], &half), b = value_of(x[3 * i + 1], &half), c = value_of(x[3 * i + 2], &half);
+        double a = value_of(x[3 * i], &half), b = value_of(x[3 * i + 1], &half),
+               c = value_of(x[3 * i + 2], &half);
         uint16_t *o = want + 16 * i;
-#define HALF(v) (uint16_t)bits_in(v, &half, false, false)
-        o[0] = HALF(a + b); o[1] = HALF(a * b); o[2] = HALF(a * b + c); o[3] = HALF(a - b);
-        o[4] = HALF(a + c); o[5] = HALF(b + a); o[6] = HALF(a * c + a); o[7] = HALF(b * a + b);
+#define HALF(v) (uint16_t) bits_in(v, &half, false, false)
+        o[0] = HALF(a + b);
+        o[1] = HALF(a * b);
+        o[2] = HALF(a * b + c);
+        o[3] = HALF(a - b);
+        o[4] = HALF(a + c);
+        o[5] = HALF(b + a);
+        o[6] = HALF(a * c + a);
+        o[7] = HALF(b * a + b);
         o[8] = HALF(a == b ? (signbit(a) ? a : b) : fmin(a, b));
         o[9] = HALF(a == b ? (signbit(a) ? b : a) : fmax(a, b));
-        o[10] = HALF(fabs(a)); o[11] = HALF(-b);
+        o[10] = HALF(fabs(a));
+        o[11] = HALF(-b);
         o[12] = (uint16_t)((a < b) + 2 * (a >= b) + 4 * (a == b) + 8 * (a != b));
         o[13] = HALF(a + b > 1 ? 1 : a + b > 0 ? a + b : 0);
         double relu = a * b + c;
@@ -579,20 +675,27 @@ static void test_halves(void)
         o[15] = (uint16_t)bits_in((double)((float)a * 1.0009765f), &half, true, false);
     }
     dptr dx = upload(x, sizeof x), out = alloc(sizeof want);
-    void *params[] = { &dx, &out, &n };
+    void *params[] = {&dx, &out, &n};
     if (runs("half_ops", 7, 128, 0, params)) {
         uint16_t *have = download(out, sizeof want);
         EQUAL_ARRAYS("half_ops", have, want, N * 16, "%04x");
         free(have);
     }
     SAME(cuMemFree_v2_(dx), 0);
-    for (uint32_t i = 0; i < N * 3; i++) x[i] = (uint16_t)((mix(i) & 0x807f) | (120 + (mix(i) >> 16) % 15) << 7);
+    for (uint32_t i = 0; i < N * 3; i++)
+        x[i] = (uint16_t)((mix(i) & 0x807f) | (120 + (mix(i) >> 16) % 15) << 7);
     for (uint32_t i = 0; i < N; i++) {
-        double a = value_of(x[3 * i], &bfloat), b = value_of(x[3 * i + 1], &bfloat), c = value_of(x[3 * i + 2], &bfloat);
+        double a = value_of(x[3 * i], &bfloat), b = value_of(x[3 * i + 1], &bfloat),
+               c = value_of(x[3 * i + 2], &bfloat);
         uint16_t *o = want_b + 8 * i;
-#define BFLOAT(v) (uint16_t)bits_in(v, &bfloat, false, false)
-        o[0] = BFLOAT(a + b); o[1] = BFLOAT(a * b); o[2] = BFLOAT(a * b + c); o[3] = BFLOAT(a - b);
-        o[4] = BFLOAT(a * c + a); o[5] = BFLOAT(b * a + b); o[6] = BFLOAT(fmax(a, b));
+#define BFLOAT(v) (uint16_t) bits_in(v, &bfloat, false, false)
+        o[0] = BFLOAT(a + b);
+        o[1] = BFLOAT(a * b);
+        o[2] = BFLOAT(a * b + c);
+        o[3] = BFLOAT(a - b);
+        o[4] = BFLOAT(a * c + a);
+        o[5] = BFLOAT(b * a + b);
+        o[6] = BFLOAT(fmax(a, b));
         o[7] = BFLOAT((double)((float)a * 1.01f));
     }
     dx = upload(x, sizeof x);
@@ -609,7 +712,8 @@ static void test_halves(void)
     n = 256;
     for (uint32_t i = 0; i < 256; i++) {
         f[i] = ldexpf((float)(int32_t)mix(i), (int)(i % 40) - 40);
-        if (i < 4) f[i] = i < 2 ? 464.0f + (float)i : i == 2 ? 0.0f : 1e9f; /* a tie at the top, one above it */
+        if (i < 4)
+            f[i] = i < 2 ? 464.0f + (float)i : i == 2 ? 0.0f : 1e9f; /* a tie at the top, one above it */
         double a = value_of(i, &e4m3), b = value_of(i, &e5m2);
         eight[2 * i] = bits_in(f[i], &e4m3, false, true) | bits_in(f[i], &e5m2, false, true) << 8;
         eight[2 * i + 1] = HALF(a) | (uint32_t)HALF(b) << 16;
@@ -631,7 +735,7 @@ static void test_halves(void)
         double worst = 0;
         for (int i = 0; i < POINTS; i++) {
             double a = value_of(bits_in((double)(fabsf(xs[i]) * 0.01f + 0.01f), &half, false, false), &half);
-            double e[6] = { exp(a), log(a), sqrt(a), 1 / a, sin(a), tanh(a) };
+            double e[6] = {exp(a), log(a), sqrt(a), 1 / a, sin(a), tanh(a)};
             for (int k = 0; k < 6; k++) worst = fmax(worst, fabs(have[6 * i + k] / e[k] - 1));
         }
         CHECK(worst < 3 * ldexp(1, -11), "%s is off by %g", where("half_math"), worst);
@@ -706,16 +810,16 @@ static void test_atomics(void)
     want.tickets[33] = highest;
     want.total = total;
     dptr r = upload(&start, sizeof start), a, b;
-    void *params[] = { &r, &n };
+    void *params[] = {&r, &n};
     if (runs("atomics", GRID, BLOCK, 0, params)) {
         unsigned char *have = download(r, sizeof want), *w = (unsigned char *)&want;
         EQUAL_ARRAYS("atomics", have, w, sizeof want, "%02x");
         free(have);
     }
-    uint32_t zero[2] = { 0, 0 }, sum = 0;
+    uint32_t zero[2] = {0, 0}, sum = 0;
     a = upload(zero, 4);
     b = upload(zero, 4);
-    void *locks[] = { &a, &b };
+    void *locks[] = {&a, &b};
     if (runs("lanes_lock", 3, 64, 0, locks)) {
         uint32_t *have = download(b, 4);
         for (int k = 0; k < 3 * 64; k++) sum = sum * 3 + 1;
@@ -739,7 +843,8 @@ static void test_atomics(void)
 
 static void shuffles_of(uint32_t l, uint32_t *o)
 {
-    uint32_t none = 0, v = mix(l), sum = 0, least = UINT32_MAX, exclusive = 0, all = UINT32_MAX, any = 0, same = 0, ballot = 0;
+    uint32_t none = 0, v = mix(l), sum = 0, least = UINT32_MAX, exclusive = 0, all = UINT32_MAX, any = 0,
+             same = 0, ballot = 0;
     int32_t most = INT32_MIN;
     for (uint32_t k = 0; k < 32; k++) {
         uint32_t w = mix(k);
@@ -765,7 +870,8 @@ static void shuffles_of(uint32_t l, uint32_t *o)
     o[8] = UINT32_MAX + 1;
     o[9] = sum ^ least ^ (uint32_t)most;
     o[10] = exclusive + all + any;
-    if (v & 1) o[11] = mix((uint32_t)__builtin_ctz(ballot));
+    if (v & 1)
+        o[11] = mix((uint32_t)__builtin_ctz(ballot));
     else {
         uint32_t d = 0;
         for (uint32_t k = 0; k < (v >> 8 & 7); k++) d += mix(k);
@@ -775,15 +881,22 @@ static void shuffles_of(uint32_t l, uint32_t *o)
 
 static void tiles_of(uint32_t t, uint32_t *o)
 {
-    uint32_t v = mix(t) & 0xffff, w = t & ~31u, sum = 0, before = 0, most = 0, group = 0, rank = 0, group_sum = 0,
-             alike = 0, alike_rank = 0;
+    uint32_t v = mix(t) & 0xffff, w = t & ~31u, sum = 0, before = 0, most = 0, group = 0, rank = 0,
+             group_sum = 0, alike = 0, alike_rank = 0;
     for (uint32_t k = w; k < w + 32; k++) {
         uint32_t x = mix(k) & 0xffff;
         sum += x;
         if (k < t) before += x;
         if (k >> 2 == t >> 2 && x > most) most = x;
-        if (x % 3 == 0) { group++; group_sum += x; rank += k < t; }
-        if ((x & 1) == (v & 1)) { alike++; alike_rank += k < t; }
+        if (x % 3 == 0) {
+            group++;
+            group_sum += x;
+            rank += k < t;
+        }
+        if ((x & 1) == (v & 1)) {
+            alike++;
+            alike_rank += k < t;
+        }
     }
     o[0] = sum;
     o[1] = most;
@@ -797,7 +910,7 @@ static void test_warps(void)
 {
     static uint32_t want[128 * 12];
     dptr out = alloc(32 * 12 * 4);
-    void *params[] = { &out };
+    void *params[] = {&out};
     for (uint32_t l = 0; l < 32; l++) shuffles_of(l, want + 12 * l);
     if (runs("shuffles", 1, 32, 0, params)) {
         uint32_t *have = download(out, 32 * 12 * 4);
@@ -830,10 +943,12 @@ static void test_warps(void)
     out = upload(data, sizeof data);
     for (uint32_t s = 0; s < steps; s++)
         for (uint32_t i = 0; i < N; i++)
-            next[(~s & 1) * N + i] = next[(s & 1) * N + (i + 1) % N] * 3 + next[(s & 1) * N + (i + N - 33) % N] + s;
-    int (*cooperative)(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **);
+            next[(~s & 1) * N + i] =
+                next[(s & 1) * N + (i + 1) % N] * 3 + next[(s & 1) * N + (i + N - 33) % N] + s;
+    int (*cooperative)(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle,
+                       void **);
     *(void **)&cooperative = symbol(sim_library, "cuLaunchCooperativeKernel");
-    void *both[] = { &out, &steps };
+    void *both[] = {&out, &steps};
     handle f = function(module, "grid_steps");
     if (!CHECK(f != NULL, "%s is not there", where("grid_steps"))) return;
     int code = cooperative(f, GRID, 1, 1, BLOCK, 1, 1, 0, NULL, both);
@@ -860,16 +975,20 @@ static void test_tiles(void)
     enum { W = 70, H = 50, N = 300, BYTES = 5000, K = 80 };
     static float in[W * H], across[W * H];
     uint32_t width = W, height = H, n = N, bytes = BYTES;
-    for (uint32_t i = 0; i < W * H; i++) { in[i] = (float)i; across[i % W * H + i / W] = (float)i; }
+    for (uint32_t i = 0; i < W * H; i++) {
+        in[i] = (float)i;
+        across[i % W * H + i / W] = (float)i;
+    }
     dptr a = upload(in, sizeof in), b = alloc(sizeof in), c;
-    void *params[] = { &a, &b, &width, &height };
-    const unsigned grid[3] = { 3, 2, 1 }, block[3] = { 32, 8, 1 };
+    void *params[] = {&a, &b, &width, &height};
+    const unsigned grid[3] = {3, 2, 1}, block[3] = {32, 8, 1};
     int code = launch("transpose", grid, block, 0, params);
     if (CHECK(!code && !report_count(), "%s gives %d: %s", where("transpose"), code, findings())) {
         float *have = download(b, sizeof in);
         EQUAL_ARRAYS("transpose", have, across, W * H, "%g");
         free(have);
-    } else report_clear();
+    } else
+        report_clear();
     SAME(cuMemFree_v2_(a), 0);
 
     static uint32_t words[512], sums[N + 1];
@@ -882,7 +1001,7 @@ static void test_tiles(void)
     sums[N] = odd;
     a = upload(words, sizeof words);
     b = alloc(sizeof sums);
-    void *scan[] = { &a, &b, &n };
+    void *scan[] = {&a, &b, &n};
     if (runs("scan", 1, 512, 512 * 4, scan)) {
         uint32_t *have = download(b, sizeof sums);
         EQUAL_ARRAYS("scan", have, sums, N + 1, "%u");
@@ -905,7 +1024,7 @@ static void test_tiles(void)
     for (uint32_t i = 0; i < BYTES; i++) bins[text[i] = (uint8_t)(mix(i) & mix(i + 1))]++;
     a = upload(text, sizeof text);
     b = upload(zero, sizeof zero);
-    void *histogram[] = { &a, &b, &bytes };
+    void *histogram[] = {&a, &b, &bytes};
     if (runs("histogram", 6, 128, 0, histogram)) {
         uint32_t *have = download(b, sizeof bins);
         EQUAL_ARRAYS("histogram", have, bins, 256, "%u");
@@ -913,9 +1032,13 @@ static void test_tiles(void)
     }
     SAME(cuMemFree_v2_(a), 0);
 
-    static float left[64 * K], right[K * 64], product[64 * 64]; /* small integers: every order gives the same sum */
+    static float left[64 * K], right[K * 64],
+        product[64 * 64]; /* small integers: every order gives the same sum */
     int k = K;
-    for (uint32_t i = 0; i < 64 * K; i++) { left[i] = (float)(mix(i) & 15) - 8; right[i] = (float)(mix(i + 7777) & 15) - 8; }
+    for (uint32_t i = 0; i < 64 * K; i++) {
+        left[i] = (float)(mix(i) & 15) - 8;
+        right[i] = (float)(mix(i + 7777) & 15) - 8;
+    }
     for (int y = 0; y < 64; y++)
         for (int x = 0; x < 64; x++) {
             product[y * 64 + x] = 0;
@@ -924,7 +1047,7 @@ static void test_tiles(void)
     a = upload(left, sizeof left);
     b = upload(right, sizeof right);
     c = alloc(sizeof product);
-    void *multiply[] = { &a, &b, &c, &k };
+    void *multiply[] = {&a, &b, &c, &k};
     if (runs("product", 1, 256, 0, multiply)) {
         float *have = download(c, sizeof product);
         EQUAL_ARRAYS("product", have, product, 64 * 64, "%g");
@@ -937,7 +1060,10 @@ static void test_tiles(void)
 /* --- calls ------------------------------------------------------------------------------------ */
 
 static uint32_t fibonacci(uint32_t n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
-static uint32_t operate(uint32_t f, uint32_t a, uint32_t b) { return f == 0 ? a + b : f == 1 ? a - b : f == 2 ? a * b : a / (b | 1); }
+static uint32_t operate(uint32_t f, uint32_t a, uint32_t b)
+{
+    return f == 0 ? a + b : f == 1 ? a - b : f == 2 ? a * b : a / (b | 1);
+}
 
 static body moved(body b, float by)
 {
@@ -953,11 +1079,11 @@ static void test_calls(void)
 {
     static uint32_t want[128 * 4];
     dptr out = alloc(64 * 16);
-    void *params[] = { &out };
+    void *params[] = {&out};
     for (uint32_t t = 0; t < 64; t++) {
         uint32_t local[24], sum = 0, *o = want + 4 * t;
         o[0] = fibonacci(t % 13);
-        o[1] = 2 * (t % 4) + 3;                               /* ackermann(2, n) */
+        o[1] = 2 * (t % 4) + 3; /* ackermann(2, n) */
         for (uint32_t k = 0; k < 24; k++) local[k] = mix(t * 24 + k);
         qsort(local, 24, 4, ascending);
         for (int k = 0; k < 24; k++) sum = sum * 31 + local[k];
@@ -997,7 +1123,7 @@ static void test_calls(void)
     body in, bodies[BODIES], *kept;
     uint32_t index = 3;
     memset(&in, 0, sizeof in);
-    in = (body){ .mass = 1.5, .at = { 1, 2, 3 }, .id = -7, .tag = 9, .history = { 10, 20, 30, 40, 50, 60 } };
+    in = (body){.mass = 1.5, .at = {1, 2, 3}, .id = -7, .tag = 9, .history = {10, 20, 30, 40, 50, 60}};
     for (uint32_t t = 0; t < BODIES; t++) {
         body b = in;
         b.history[(index + t) % 6] = t;
@@ -1007,13 +1133,14 @@ static void test_calls(void)
     }
     out = alloc(sizeof bodies);
     SAME(cuMemsetD8_v2_(out, 0, sizeof bodies), 0);
-    void *all[] = { &in, &out, &index };
+    void *all[] = {&in, &out, &index};
     if (runs("structs", 1, BODIES, 0, all)) {
         kept = download(out, sizeof bodies);
         int bad = 0;
         for (int t = 0; t < BODIES; t++)
-            bad += kept[t].mass != bodies[t].mass || memcmp(kept[t].at, bodies[t].at, 12) || kept[t].id != bodies[t].id
-                   || kept[t].tag != bodies[t].tag || memcmp(kept[t].history, bodies[t].history, 24);
+            bad += kept[t].mass != bodies[t].mass || memcmp(kept[t].at, bodies[t].at, 12)
+                   || kept[t].id != bodies[t].id || kept[t].tag != bodies[t].tag
+                   || memcmp(kept[t].history, bodies[t].history, 24);
         CHECK(!bad, "%s: %d of %d differ", where("structs"), bad, BODIES);
         free(kept);
     }
@@ -1021,7 +1148,7 @@ static void test_calls(void)
     for (uint32_t i = 0; i < 1500; i++) large[i] = mix(i);
     for (uint32_t t = 0; t < 64; t++) want[t] = large[(mix(t) ^ 5) % 1500];
     out = alloc(64 * 4);
-    void *big[] = { large, &out };
+    void *big[] = {large, &out};
     if (runs("big_parameter", 1, 64, 0, big)) {
         uint32_t *have = download(out, 64 * 4);
         EQUAL_ARRAYS("big_parameter", have, want, 64, "%u");
@@ -1047,14 +1174,18 @@ static void test_calls(void)
     }
 }
 
-typedef struct fields { unsigned a : 3, b : 7; signed c : 5; unsigned long long d : 40; } fields;
+typedef struct fields {
+    unsigned a : 3, b : 7;
+    signed c : 5;
+    unsigned long long d : 40;
+} fields;
 
 static void test_classes(void)
 {
     static uint32_t want[64];
     static uint64_t wide[64];
     dptr out = alloc(64 * 4);
-    void *params[] = { &out };
+    void *params[] = {&out};
     for (uint32_t t = 0; t < 64; t++) want[t] = (2 + t) * 11 + (t & 1 ? (t + 1) * 7 : t + 8) * 1000;
     if (runs("members", 1, 64, 0, params)) {
         uint32_t *have = download(out, 64 * 4);
@@ -1094,17 +1225,18 @@ static void test_classes(void)
 /* --- the run-time system ---------------------------------------------------------------------- */
 
 /* What the kernel writes to stdout, taken at the file descriptor. */
-static char *printed(const char *kernel, unsigned grid, unsigned block, void **params, char *text, size_t room)
+static char *printed(const char *kernel, unsigned grid, unsigned block, void **params, char *text,
+                     size_t room)
 {
     char path[] = "/tmp/sim_nvcc_XXXXXX";
     int kept = dup(1), file = mkstemp(path);
     fflush(stdout);
     dup2(file, 1);
-    const unsigned g[3] = { grid, 1, 1 }, b[3] = { block, 1, 1 };
+    const unsigned g[3] = {grid, 1, 1}, b[3] = {block, 1, 1};
     handle f = function(module, kernel);
     int code = f ? cuLaunchKernel_(f, g[0], 1, 1, b[0], 1, 1, 0, NULL, params, NULL) : -1;
     fflush(stdout);
-    long early = lseek(file, 0, SEEK_CUR);                    /* nothing comes before the host synchronises */
+    long early = lseek(file, 0, SEEK_CUR); /* nothing comes before the host synchronises */
     if (!code) code = cuCtxSynchronize_();
     fflush(stdout);
     dup2(kept, 1);
@@ -1114,15 +1246,16 @@ static char *printed(const char *kernel, unsigned grid, unsigned block, void **p
     text[n > 0 ? n : 0] = 0;
     close(file);
     unlink(path);
-    CHECK(code == 0 && !report_count() && early == 0, "%s gives %d, %ld bytes early: %s", where(kernel), code, early,
-          findings());
+    CHECK(code == 0 && !report_count() && early == 0, "%s gives %d, %ld bytes early: %s", where(kernel), code,
+          early, findings());
     return text;
 }
 
 /* A launch that ends in a finding of this kind, with this text. */
-static void faults(const char *kernel, unsigned block, void **params, int code, const char *kind, const char *text)
+static void faults(const char *kernel, unsigned block, void **params, int code, const char *kind,
+                   const char *text)
 {
-    const unsigned g[3] = { 1, 1, 1 }, b[3] = { block, 1, 1 };
+    const unsigned g[3] = {1, 1, 1}, b[3] = {block, 1, 1};
     int have = launch(kernel, g, b, 0, params);
     findings();
     CHECK(have == code && !strncmp(found, kind, strlen(kind)) && strstr(found, text),
@@ -1133,19 +1266,21 @@ static void faults(const char *kernel, unsigned block, void **params, int code, 
 static void test_prints(void)
 {
     static char have[8192], want[8192];
-    static const char *const names[3] = { "zero", "one", "two" };
+    static const char *const names[3] = {"zero", "one", "two"};
     size_t n = 0;
-    for (int t = 0; t < 6; t++) {                             /* first the lanes of one printf, then the next */
-        n += (size_t)snprintf(want + n, sizeof want - n, "block %d thread %u: %5d|%-5d|%05d|%+d|%x|%#X|%o|%c|%s|%%\n",
-                              t / 3, (unsigned)t % 3, t, t, t, t, (unsigned)t * 77, (unsigned)t * 77, (unsigned)t, 'a' + t,
-                              names[t % 3]);
+    for (int t = 0; t < 6; t++) { /* first the lanes of one printf, then the next */
+        n += (size_t)snprintf(want + n, sizeof want - n,
+                              "block %d thread %u: %5d|%-5d|%05d|%+d|%x|%#X|%o|%c|%s|%%\n", t / 3,
+                              (unsigned)t % 3, t, t, t, t, (unsigned)t * 77, (unsigned)t * 77, (unsigned)t,
+                              'a' + t, names[t % 3]);
         if (t == 2)
-            n += (size_t)snprintf(want + n, sizeof want - n, "%.3f %10.2e %g %a|%lld %llx %hhd %p|%*d|%.*f|%-8s|%.2s\nplain\n",
-                                  3.14159, 12345.678, 1e-5, 1.0, -1234567890123ll, 0xfedcba9876543210ull, 7, (void *)0, 6,
-                                  42, 2, 2.71828, "left", "cut");
+            n += (size_t)snprintf(want + n, sizeof want - n,
+                                  "%.3f %10.2e %g %a|%lld %llx %hhd %p|%*d|%.*f|%-8s|%.2s\nplain\n", 3.14159,
+                                  12345.678, 1e-5, 1.0, -1234567890123ll, 0xfedcba9876543210ull,
+                                  (signed char)7, (void *)0, 6, 42, 2, 2.71828, "left", "cut");
     }
     void *null = NULL;
-    void *params[] = { &null };
+    void *params[] = {&null};
     printed("prints", 2, 3, params, have, sizeof have);
     CHECK(!strcmp(have, want), "%s writes\n%s\nexpected\n%s", where("prints"), have, want);
 }
@@ -1156,7 +1291,7 @@ static void test_system(void)
     uint32_t want[N], n = N, limit = 32;
     test_prints();
     dptr out = alloc(N * 4);
-    void *params[] = { &out, &n };
+    void *params[] = {&out, &n};
     for (uint32_t i = 0; i < N; i++) {
         uint32_t size = mix(i) % 60 + 1;
         want[i] = size * (size - 1) / 2 * i + 2 * i + 2 + n;
@@ -1173,21 +1308,25 @@ static void test_system(void)
         EQUAL_ARRAYS("too_much", have, want, 32, "%u");
         free(have);
     }
-    void *one[] = { &limit };
+    void *one[] = {&limit};
     runs("asserts", 1, 32, 0, one);
     faults("asserts", 40, one, 710, "assert", "system.cu:");
-    faults("asserts", 40, one, 710, "assert", "assertion 'threadIdx.x < limit && \"the index is small\"' failed");
+    faults("asserts", 40, one, 710, "assert",
+           "assertion 'threadIdx.x < limit && \"the index is small\"' failed");
     runs("traps", 1, 32, 0, one);
     faults("traps", 33, one, 719, "trap", "thread (32,0,0)");
     out = alloc(64);
-    static const struct { uint32_t kind; int code; const char *finding, *text; } list[] = {
-        { 1, 700, "out-of-bounds", "0 bytes past the end of the 40-byte object" },
-        { 2, 700, "use-after-free", "byte 0 of the freed 40-byte object" },
-        { 3, 719, "double-free", "was freed before" },
-        { 4, 719, "bad-free", "is not the start of an object" },
-        { 5, 0, "uninitialised-read", "byte 12 of the 40-byte object" } };
+    static const struct {
+        uint32_t kind;
+        int code;
+        const char *finding, *text;
+    } list[] = {{1, 700, "out-of-bounds", "0 bytes past the end of the 40-byte object"},
+                {2, 700, "use-after-free", "byte 0 of the freed 40-byte object"},
+                {3, 719, "double-free", "was freed before"},
+                {4, 719, "bad-free", "is not the start of an object"},
+                {5, 0, "uninitialised-read", "byte 12 of the 40-byte object"}};
     uint32_t kind = 0;
-    void *both[] = { &out, &kind };
+    void *both[] = {&out, &kind};
     runs("heap_fault", 1, 1, 0, both);
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         kind = list[k].kind;
@@ -1201,10 +1340,13 @@ static void test_system(void)
 
 static void run_variant(const variant *v)
 {
-    static const struct { const char *file; void (*test)(void); } tests[] = {
-        { "integers", test_integers }, { "packed", test_packed }, { "floats", test_floats }, { "halves", test_halves },
-        { "atomics", test_atomics }, { "warps", test_warps }, { "tiles", test_tiles }, { "calls", test_calls }, { "calls", test_classes },
-        { "system", test_system } };
+    static const struct {
+        const char *file;
+        void (*test)(void);
+    } tests[] = {{"integers", test_integers}, {"packed", test_packed},   {"floats", test_floats},
+                 {"halves", test_halves},     {"atomics", test_atomics}, {"warps", test_warps},
+                 {"tiles", test_tiles},       {"calls", test_calls},     {"calls", test_classes},
+                 {"system", test_system}};
     now = v;
     int code = refused(v->text);
     if (code && strstr(log_text, "not implemented by this CPU driver")) {
@@ -1214,7 +1356,10 @@ static void run_variant(const variant *v)
     if (!CHECK(!code && (module = load(v->text)), "%s does not load: %s", where(""), log_text)) return;
     bool known = false;
     for (size_t k = 0; k < sizeof tests / sizeof *tests; k++)
-        if (!strcmp(tests[k].file, v->file)) { known = true; tests[k].test(); }
+        if (!strcmp(tests[k].file, v->file)) {
+            known = true;
+            tests[k].test();
+        }
     CHECK(known, "%s has no test", v->file);
     SAME(cuModuleUnload_(module), 0);
 }
@@ -1222,9 +1367,10 @@ static void run_variant(const variant *v)
 static int run_device(int argc, char **argv, const char *device)
 {
     bool hundred = !strcmp(device, "sm_100");
-    const char *only = getenv("SIM_NVCC_ONLY");               /* part of a variant's name, to look at one */
+    const char *only = getenv("SIM_NVCC_ONLY"); /* part of a variant's name, to look at one */
     sim_open(argc, argv);
-    if (!read_archive("tests/nvcc/ptx.tar.gz")) printf("skip: tests/nvcc/ptx.tar.gz cannot be unpacked (gzip?)\n");
+    if (!read_archive("tests/nvcc/ptx.tar.gz"))
+        printf("skip: tests/nvcc/ptx.tar.gz cannot be unpacked (gzip?)\n");
     for (int k = 0; k < variant_count; k++) {
         char name[96];
         snprintf(name, sizeof name, "%.31s.%.7s.%.7s", variants[k].file, variants[k].mode, variants[k].arch);
@@ -1238,24 +1384,31 @@ static int run_device(int argc, char **argv, const char *device)
 /* Runs itself for each chip and adds up what the runs say. */
 int main(int argc, char **argv)
 {
-    static const char *const devices[] = { "sm_90", "sm_100" };
+    static const char *const devices[] = {"sm_90", "sm_100"};
     const char *device = getenv("SIM_NVCC_DEVICE");
     if (device) return run_device(argc, argv, device);
-    int sum[2] = { 0, 0 };
+    int sum[2] = {0, 0};
     for (int k = 0; k < 2; k++) {
         char command[1000], line[1000];
         bool closed = false;
-        snprintf(command, sizeof command, "SIM_NVCC_DEVICE=%s PTXSIM_DEVICE=%s '%s' '%s'", devices[k], devices[k], argv[0],
-                 argc > 1 ? argv[1] : "");
+        snprintf(command, sizeof command, "SIM_NVCC_DEVICE=%s PTXSIM_DEVICE=%s '%s' '%s'", devices[k],
+                 devices[k], argv[0], argc > 1 ? argv[1] : "");
         if (argc < 2) command[strlen(command) - 3] = 0;
         FILE *f = popen(command, "r");
         int a, b;
         while (f && fgets(line, sizeof line, f)) {
-            if (sscanf(line, "%d passed, %d failed", &a, &b) == 2) { sum[0] += a; sum[1] += b; closed = true; }
-            else fputs(line, stdout);
+            if (sscanf(line, "%d passed, %d failed", &a, &b) == 2) {
+                sum[0] += a;
+                sum[1] += b;
+                closed = true;
+            } else
+                fputs(line, stdout);
         }
         int status = f ? pclose(f) : -1;
-        if (!closed || (status && !b)) { printf("%s: the run ended early (%d)\n", devices[k], status); sum[1]++; }
+        if (!closed || (status && !b)) {
+            printf("%s: the run ended early (%d)\n", devices[k], status);
+            sum[1]++;
+        }
     }
     printf("%d passed, %d failed\n", sum[0], sum[1]);
     return sum[1] != 0;

@@ -24,29 +24,53 @@ extern "C" __global__ void atomics(results *r, uint32_t n)
     __shared__ uint32_t count, high;
     __shared__ unsigned long long total;
     uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, v = mix(i);
-    if (threadIdx.x == 0) { count = 0; high = 0; total = 0; }
+    if (threadIdx.x == 0) {
+        count = 0;
+        high = 0;
+        total = 0;
+    }
     __syncthreads();
     if (i < n) {
-        atomicAdd(&r->u[0], v);      atomicSub(&r->u[1], v);
-        atomicMin(&r->u[2], v);      atomicMax(&r->u[3], v);
-        atomicAnd(&r->u[4], v | 0xff0u); atomicOr(&r->u[5], v & 0xf00fu);
-        atomicXor(&r->u[6], v);      atomicInc(&r->u[7], 1000u);
-        atomicDec(&r->u[8], 77u);    atomicExch(&r->u[9], 42u);
-        atomicMin(&r->smin, (int)v); atomicMax(&r->smax, (int)v);
+        atomicAdd(&r->u[0], v);
+        atomicSub(&r->u[1], v);
+        atomicMin(&r->u[2], v);
+        atomicMax(&r->u[3], v);
+        atomicAnd(&r->u[4], v | 0xff0u);
+        atomicOr(&r->u[5], v & 0xf00fu);
+        atomicXor(&r->u[6], v);
+        atomicInc(&r->u[7], 1000u);
+        atomicDec(&r->u[8], 77u);
+        atomicExch(&r->u[9], 42u);
+        atomicMin(&r->smin, (int)v);
+        atomicMax(&r->smax, (int)v);
         unsigned long long w = mix64(i);
-        atomicAdd(&r->l[0], w);      atomicMin(&r->l[1], w);
-        atomicMax(&r->l[2], w);      atomicAnd(&r->l[3], w | 0xff00ull);
-        atomicOr(&r->l[4], w & 0xff00ff00ull); atomicXor(&r->l[5], w);
+        atomicAdd(&r->l[0], w);
+        atomicMin(&r->l[1], w);
+        atomicMax(&r->l[2], w);
+        atomicAnd(&r->l[3], w | 0xff00ull);
+        atomicOr(&r->l[4], w & 0xff00ff00ull);
+        atomicXor(&r->l[5], w);
         atomicExch(&r->l[6], 4242ull);
-        atomicMin(&r->lmin, (long long)w); atomicMax(&r->lmax, (long long)w);
-        atomicAdd(&r->f, (float)(v & 15u)); atomicAdd(&r->d, (double)(v & 1023u) * 0.125);
-        atomicAdd(&r->h2, __floats2half2_rn(1, 2)); atomicAdd(&r->b2, __floats2bfloat162_rn(1, 0.5f));
+        atomicMin(&r->lmin, (long long)w);
+        atomicMax(&r->lmax, (long long)w);
+        atomicAdd(&r->f, (float)(v & 15u));
+        atomicAdd(&r->d, (double)(v & 1023u) * 0.125);
+        atomicAdd(&r->h2, __floats2half2_rn(1, 2));
+        atomicAdd(&r->b2, __floats2bfloat162_rn(1, 0.5f));
         atomicAdd(&r->h, __float2half(0.5f));
         unsigned short old = r->small, seen; /* compare and swap in 16 bits: count to n mod 65536 */
-        do { seen = old; old = atomicCAS(&r->small, seen, (unsigned short)(seen + 1)); } while (old != seen);
+        do {
+            seen = old;
+            old = atomicCAS(&r->small, seen, (unsigned short)(seen + 1));
+        } while (old != seen);
         unsigned long long o = r->l[7], s;
-        do { s = o; o = atomicCAS(&r->l[7], s, s * 3 + 1 > 1000000007ull ? s + 1 : s + 1); } while (o != s);
-        atomicAdd_block(&count, 1u); atomicMax(&high, v); atomicAdd(&total, (unsigned long long)v);
+        do {
+            s = o;
+            o = atomicCAS(&r->l[7], s, s * 3 + 1 > 1000000007ull ? s + 1 : s + 1);
+        } while (o != s);
+        atomicAdd_block(&count, 1u);
+        atomicMax(&high, v);
+        atomicAdd(&total, (unsigned long long)v);
         r->tickets[atomicAdd(&r->tickets[63], 1u) % 32u] = 7;
     }
     __syncthreads();

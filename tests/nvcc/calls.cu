@@ -1,8 +1,11 @@
-// Calls: recursion, pointers, virtual functions, structs by value, switch tables, local arrays, big parameters.
+// Calls: recursion, pointers, virtual functions, structs by value, switches, local arrays, big parameters.
 #include "shared.h"
 #include <alloca.h>
 
-__device__ __noinline__ uint32_t fibonacci(uint32_t n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+__device__ __noinline__ uint32_t fibonacci(uint32_t n)
+{
+    return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
 
 __device__ __noinline__ uint32_t ackermann(uint32_t m, uint32_t n)
 {
@@ -18,7 +21,11 @@ __device__ __noinline__ void quicksort(uint32_t *a, int lo, int hi)
     while (i <= j) {
         while (a[i] < pivot) i++;
         while (a[j] > pivot) j--;
-        if (i <= j) { uint32_t t = a[i]; a[i++] = a[j]; a[j--] = t; }
+        if (i <= j) {
+            uint32_t t = a[i];
+            a[i++] = a[j];
+            a[j--] = t;
+        }
     }
     quicksort(a, lo, j);
     quicksort(a, i, hi);
@@ -45,9 +52,14 @@ __device__ uint32_t plus(uint32_t a, uint32_t b) { return a + b; }
 __device__ uint32_t minus(uint32_t a, uint32_t b) { return a - b; }
 __device__ uint32_t times(uint32_t a, uint32_t b) { return a * b; }
 __device__ uint32_t through(uint32_t a, uint32_t b) { return a / (b | 1u); }
-__device__ operation operations[4] = { plus, minus, times, through };
-__constant__ operation constant_operations[2] = { times, plus };
-__device__ __noinline__ uint32_t fold(operation f, uint32_t n) { uint32_t r = n; for (uint32_t k = 0; k < 5; k++) r = f(r, k + n); return r; }
+__device__ operation operations[4] = {plus, minus, times, through};
+__constant__ operation constant_operations[2] = {times, plus};
+__device__ __noinline__ uint32_t fold(operation f, uint32_t n)
+{
+    uint32_t r = n;
+    for (uint32_t k = 0; k < 5; k++) r = f(r, k + n);
+    return r;
+}
 
 extern "C" __global__ void pointers(uint32_t *out)
 {
@@ -64,7 +76,11 @@ struct shape {
     __device__ virtual uint32_t twice() const { return 2 * area(); }
     __device__ virtual ~shape() {}
 };
-struct square : shape { uint32_t a; __device__ square(uint32_t i) : shape(i), a(i + 1) {} __device__ uint32_t area() const override { return a * a; } };
+struct square : shape {
+    uint32_t a;
+    __device__ square(uint32_t i) : shape(i), a(i + 1) {}
+    __device__ uint32_t area() const override { return a * a; }
+};
 struct box : square {
     uint32_t b;
     __device__ box(uint32_t i) : square(i), b(i * 3 + 1) {}
@@ -100,9 +116,14 @@ extern "C" __global__ void structs(body in, body *out, uint32_t index)
     out[t] = t & 1u ? moved(b, 1.0f) : b;
 }
 
-struct large { uint32_t v[1500]; };
+struct large {
+    uint32_t v[1500];
+};
 
-extern "C" __global__ void big_parameter(const __grid_constant__ large p, uint32_t *out) { out[threadIdx.x] = p.v[(mix(threadIdx.x) ^ 5u) % 1500u]; }
+extern "C" __global__ void big_parameter(const __grid_constant__ large p, uint32_t *out)
+{
+    out[threadIdx.x] = p.v[(mix(threadIdx.x) ^ 5u) % 1500u];
+}
 
 extern "C" __global__ void switches(uint32_t *out) { out[threadIdx.x] = switch_of(threadIdx.x); }
 
@@ -115,11 +136,24 @@ extern "C" __global__ void stack_arrays(uint32_t *out)
     out[t] = sum;
 }
 
-struct root { uint32_t x; __device__ virtual uint32_t f() { return 1; } };
-struct left : virtual root { __device__ uint32_t f() override { return 2 + x; } };
-struct right : virtual root { __device__ virtual uint32_t g() { return x; } };
-struct bottom : left, right { __device__ uint32_t g() override { return f() * 10; } };
-struct counter { uint32_t x; __device__ uint32_t plus(uint32_t k) { return x + k; } __device__ virtual uint32_t times(uint32_t k) { return x * k; } };
+struct root {
+    uint32_t x;
+    __device__ virtual uint32_t f() { return 1; }
+};
+struct left : virtual root {
+    __device__ uint32_t f() override { return 2 + x; }
+};
+struct right : virtual root {
+    __device__ virtual uint32_t g() { return x; }
+};
+struct bottom : left, right {
+    __device__ uint32_t g() override { return f() * 10; }
+};
+struct counter {
+    uint32_t x;
+    __device__ uint32_t plus(uint32_t k) { return x + k; }
+    __device__ virtual uint32_t times(uint32_t k) { return x * k; }
+};
 
 extern "C" __global__ void members(uint32_t *out)
 {
@@ -134,25 +168,40 @@ extern "C" __global__ void members(uint32_t *out)
     out[t] = r->g() + o->f() + (c.*p)(7u) * 1000u;
 }
 
-struct fields { unsigned a : 3, b : 7; signed c : 5; unsigned long long d : 40; };
+struct fields {
+    unsigned a : 3, b : 7;
+    signed c : 5;
+    unsigned long long d : 40;
+};
 
 extern "C" __global__ void bit_fields(uint64_t *out)
 {
     uint32_t t = threadIdx.x;
     fields x;
-    x.a = t; x.b = t * 3u; x.c = -(int)t; x.d = t * 1000000007ull;
+    x.a = t;
+    x.b = t * 3u;
+    x.c = -(int)t;
+    x.d = t * 1000000007ull;
     fields y = x;
     y.b++;
     out[t] = y.a + y.b * 10u + (uint64_t)(y.c * 1000) + y.d;
 }
 
-struct node { node *l, *r; uint32_t v; };
+struct node {
+    node *l, *r;
+    uint32_t v;
+};
 
 __device__ node *insert(node *n, uint32_t v)
 {
-    if (!n) { n = new node; n->l = n->r = NULL; n->v = v; }
-    else if (v < n->v) n->l = insert(n->l, v);
-    else n->r = insert(n->r, v);
+    if (!n) {
+        n = new node;
+        n->l = n->r = NULL;
+        n->v = v;
+    } else if (v < n->v)
+        n->l = insert(n->l, v);
+    else
+        n->r = insert(n->r, v);
     return n;
 }
 

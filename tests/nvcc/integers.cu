@@ -2,10 +2,15 @@
 #include "shared.h"
 
 __constant__ uint32_t sha_constants[64];
-__device__ uint32_t rising[5] = { 2, 3, 5, 7, 11 };
+__device__ uint32_t rising[5] = {2, 3, 5, 7, 11};
 __device__ uint32_t *const rising_middle = rising + 2;
-struct entry { int8_t a; uint16_t b; const uint32_t *p; double d; };
-__device__ const entry entries[3] = { { -1, 500, rising, 0.5 }, { 7, 65535, rising + 4, -2.25 }, { 0, 1, 0, 1e300 } };
+struct entry {
+    int8_t a;
+    uint16_t b;
+    const uint32_t *p;
+    double d;
+};
+__device__ const entry entries[3] = {{-1, 500, rising, 0.5}, {7, 65535, rising + 4, -2.25}, {0, 1, 0, 1e300}};
 __constant__ char text[] = "constant text";
 
 extern "C" __global__ void bits(uint32_t *out, uint32_t n)
@@ -31,7 +36,8 @@ extern "C" __global__ void bits(uint32_t *out, uint32_t n)
     o[13] = (a << (c & 31u)) + (a >> (c >> 5 & 31u)) + (uint32_t)(x >> (c >> 10 & 31u));
     o[14] = (uint32_t)__popcll(mix64(i)) + (uint32_t)__ffsll((long long)mix64(i)) * 64u
             + (uint32_t)(__brevll(mix64(i)) >> 32);
-    o[15] = __umul64hi(mix64(i), mix64(i + 9u)) >> 32 ^ (uint32_t)__mul64hi((long long)mix64(i), (long long)mix64(i + 9u));
+    o[15] = __umul64hi(mix64(i), mix64(i + 9u)) >> 32
+            ^ (uint32_t)__mul64hi((long long)mix64(i), (long long)mix64(i + 9u));
 }
 
 extern "C" __global__ void wide(uint64_t *out, uint32_t n)

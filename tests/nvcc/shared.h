@@ -12,7 +12,11 @@
 /* The input of everything: a hash of the index. */
 HD uint32_t mix(uint32_t x)
 {
-    x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; x ^= x >> 16;
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    x ^= x >> 16;
     return x;
 }
 
@@ -33,16 +37,17 @@ HD uint32_t turn(uint32_t x, int n) { return x >> n | x << (32 - n); }
 /* One block of SHA-256 over sixteen words made of the seed; the constants come from the caller. */
 HD uint32_t sha256_of(uint32_t seed, const uint32_t *k)
 {
-    uint32_t w[64], s[8] = { 0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
-                             0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u }, v[8];
+    uint32_t w[64], s[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
+                            0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u},
+                    v[8];
     for (uint32_t i = 0; i < 16; i++) w[i] = mix(seed * 16u + i);
     for (int i = 16; i < 64; i++)
         w[i] = w[i - 16] + (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) + w[i - 7]
                + (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
     for (int i = 0; i < 8; i++) v[i] = s[i];
     for (int i = 0; i < 64; i++) {
-        uint32_t a = v[7] + (turn(v[4], 6) ^ turn(v[4], 11) ^ turn(v[4], 25)) + ((v[4] & v[5]) ^ (~v[4] & v[6]))
-                     + k[i] + w[i];
+        uint32_t a = v[7] + (turn(v[4], 6) ^ turn(v[4], 11) ^ turn(v[4], 25))
+                     + ((v[4] & v[5]) ^ (~v[4] & v[6])) + k[i] + w[i];
         uint32_t b = (turn(v[0], 2) ^ turn(v[0], 13) ^ turn(v[0], 22))
                      + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
         for (int j = 7; j > 0; j--) v[j] = v[j - 1];
@@ -82,12 +87,18 @@ HD uint32_t mandelbrot_of(uint32_t i, uint32_t width)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-typedef struct body { double mass; float at[3]; int16_t id; uint8_t tag; uint32_t history[6]; } body;
+typedef struct body {
+    double mass;
+    float at[3];
+    int16_t id;
+    uint8_t tag;
+    uint32_t history[6];
+} body;
 
 #ifdef __CUDACC__
 __device__
 #endif
-static const uint8_t small_table[16] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3 };
+    static const uint8_t small_table[16] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3};
 
 HD uint32_t switch_of(uint32_t i)
 {

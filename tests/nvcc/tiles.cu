@@ -1,4 +1,4 @@
-// Shared memory: transpose, scan, reduction, bitonic sort, histogram, matrix product with asynchronous copies.
+// Shared memory: transpose, scan, reduction, bitonic sort, histogram, product with asynchronous copies.
 #include "shared.h"
 #include <cuda_pipeline.h>
 
@@ -31,7 +31,10 @@ extern "C" __global__ void scan(const uint32_t *in, uint32_t *out, uint32_t n)
     if (t == 0) out[n] = odd;
 }
 
-template <class T, int N> struct pool { T cells[N]; __device__ T &at(int k) { return cells[k]; } };
+template <class T, int N> struct pool {
+    T cells[N];
+    __device__ T &at(int k) { return cells[k]; }
+};
 
 extern "C" __global__ void bitonic(uint32_t *data)
 {
@@ -44,7 +47,10 @@ extern "C" __global__ void bitonic(uint32_t *data)
             uint32_t o = t ^ j;
             if (o > t) {
                 uint32_t a = s.at(t), b = s.at(o);
-                if ((t & k) == 0 ? a > b : a < b) { s.at(t) = b; s.at(o) = a; }
+                if ((t & k) == 0 ? a > b : a < b) {
+                    s.at(t) = b;
+                    s.at(o) = a;
+                }
             }
         }
     __syncthreads();
@@ -56,7 +62,8 @@ extern "C" __global__ void histogram(const uint8_t *in, uint32_t *bins, uint32_t
     __shared__ uint32_t mine[256];
     for (uint32_t k = threadIdx.x; k < 256; k += blockDim.x) mine[k] = 0;
     __syncthreads();
-    for (uint32_t k = blockIdx.x * blockDim.x + threadIdx.x; k < n; k += gridDim.x * blockDim.x) atomicAdd(&mine[in[k]], 1u);
+    for (uint32_t k = blockIdx.x * blockDim.x + threadIdx.x; k < n; k += gridDim.x * blockDim.x)
+        atomicAdd(&mine[in[k]], 1u);
     __syncthreads();
     for (uint32_t k = threadIdx.x; k < 256; k += blockDim.x) atomicAdd(&bins[k], mine[k]);
 }
@@ -75,8 +82,11 @@ extern "C" __global__ void product(const float *a, const float *b, float *c, int
     fetch(0, 0);
     for (int at = 0; at < k; at += 16) {
         int stage = at / 16 & 1;
-        if (at + 16 < k) { fetch(stage ^ 1, at + 16); __pipeline_wait_prior(1); }
-        else __pipeline_wait_prior(0);
+        if (at + 16 < k) {
+            fetch(stage ^ 1, at + 16);
+            __pipeline_wait_prior(1);
+        } else
+            __pipeline_wait_prior(0);
         __syncthreads();
 #pragma unroll
         for (int j = 0; j < 16; j++)

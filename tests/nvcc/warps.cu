@@ -8,11 +8,14 @@ namespace cg = cooperative_groups;
 extern "C" __global__ void shuffles(uint32_t *out)
 {
     uint32_t l = threadIdx.x, v = mix(l), *o = out + l * 12u;
-    o[0] = __shfl_sync(~0u, v, (int)(l * 7u));        o[1] = __shfl_up_sync(~0u, v, 3);
-    o[2] = __shfl_down_sync(~0u, v, 5, 16);           o[3] = __shfl_xor_sync(~0u, v, 9);
+    o[0] = __shfl_sync(~0u, v, (int)(l * 7u));
+    o[1] = __shfl_up_sync(~0u, v, 3);
+    o[2] = __shfl_down_sync(~0u, v, 5, 16);
+    o[3] = __shfl_xor_sync(~0u, v, 9);
     o[4] = (uint32_t)(__shfl_sync(~0u, mix64(l), 31 - (int)l) >> 20);
     o[5] = __float_as_uint(__shfl_xor_sync(~0u, (float)l * 0.5f, 1));
-    o[6] = __ballot_sync(~0u, v & 1u) ^ (__all_sync(~0u, v != 0) ? 1u : 0u) ^ (__any_sync(~0u, l == 40u) ? 2u : 0u);
+    o[6] = __ballot_sync(~0u, v & 1u) ^ (__all_sync(~0u, v != 0) ? 1u : 0u)
+           ^ (__any_sync(~0u, l == 40u) ? 2u : 0u);
     o[7] = __match_any_sync(~0u, v & 3u);
     int same;
     o[8] = __match_all_sync(~0u, l >> 6, &same);
@@ -20,8 +23,13 @@ extern "C" __global__ void shuffles(uint32_t *out)
     o[9] = __reduce_add_sync(~0u, v) ^ __reduce_min_sync(~0u, v) ^ (uint32_t)__reduce_max_sync(~0u, (int)v);
     o[10] = __reduce_xor_sync(~0u, v) + __reduce_and_sync(~0u, v | 7u) + __reduce_or_sync(~0u, v & 0xff0u);
     uint32_t d = 0;
-    if (v & 1u) d = __shfl_sync(__activemask(), v, __ffs((int)__activemask()) - 1);
-    else { for (uint32_t k = 0; k < (v >> 8 & 7u); k++) d += mix(k); __syncwarp(__match_any_sync(__activemask(), 1)); d ^= __popc(__activemask()); }
+    if (v & 1u)
+        d = __shfl_sync(__activemask(), v, __ffs((int)__activemask()) - 1);
+    else {
+        for (uint32_t k = 0; k < (v >> 8 & 7u); k++) d += mix(k);
+        __syncwarp(__match_any_sync(__activemask(), 1));
+        d ^= __popc(__activemask());
+    }
     __syncwarp();
     o[11] = v & 1u ? d : d & 0xffffff00u;
 }

@@ -14,7 +14,7 @@
 #include <stdarg.h>
 
 enum { NO_ROUTINE = UINT16_MAX, MAX_REGISTERS_PASSED = 64, MAX_CHARGE = 256 };
-enum { SAVED = 1u << 31 };             /* in the record of a call: the caller's registers are below */
+enum { SAVED = 1u << 31 }; /* in the record of a call: the caller's registers are below */
 
 static void wrong(sim_lower *lw, const char *format, ...) SIM_PRINTF(2, 3);
 static void wrong(sim_lower *lw, const char *format, ...)
@@ -81,7 +81,7 @@ static void take_addresses_in(sim_module *m, sim_symbol *variables)
 
 void sim_prepare_functions(sim_module *m)
 {
-    static uint64_t serial;                                   /* under the driver's lock */
+    static uint64_t serial; /* under the driver's lock */
     for (sim_function *f = m->functions; f; f = f->next) {
         f->address = SIM_CODE_BASE + ++serial * 64;
         if (!f->is_entry) place_formals(f);
@@ -100,8 +100,7 @@ void sim_prepare_functions(sim_module *m)
 
 static sim_frame *frame_of(const sim_lower *lw, const sim_function *f)
 {
-    for (sim_frame *x = lw->frames; x; x = x->next) if (x->function == f) return x;
-    return NULL;
+    return f->frame && f->frame->lw == lw ? f->frame : NULL;
 }
 
 static sim_function *direct_callee(const sim_statement *s)
@@ -130,7 +129,7 @@ static void collect(sim_lower *lw, sim_function *f, sim_frame ***tail, uint32_t 
     }
     for (sim_function *g = lw->m->functions; g && indirect; g = g->next)
         if (g->address_taken && g->has_body && !g->is_entry && !g->busy) collect(lw, g, tail, depth + 1);
-    sim_frame *frame = sim_new_frame(lw, f);                  /* busy stays set until all are there */
+    sim_frame *frame = sim_new_frame(lw, f); /* busy stays set until all are there */
     frame->indirect = indirect;
     frame->allocates = allocates;
     **tail = frame;
@@ -142,8 +141,10 @@ void sim_collect_frames(sim_lower *lw, sim_function *f)
 {
     sim_frame **tail = &lw->frames;
     uint32_t n = 0;
-    if (!f->is_entry || lw->m->error_count) lw->frames = sim_new_frame(lw, f);
-    else collect(lw, f, &tail, 0);
+    if (!f->is_entry || lw->m->error_count)
+        lw->frames = sim_new_frame(lw, f);
+    else
+        collect(lw, f, &tail, 0);
     for (sim_frame *x = lw->frames; x; x = x->next) {
         x->function->busy = false;
         x->index = n++;
@@ -151,22 +152,59 @@ void sim_collect_frames(sim_lower *lw, sim_function *f)
     if (n >= NO_ROUTINE) sim_fatal(lw->m, f->line, "Too many functions");
 }
 
-/* Can a thread that is in `from` come to be in `to` below it? */
-static bool reaches(const sim_lower *lw, const sim_frame *from, const sim_frame *to, uint8_t *seen)
+/* --- cycles of calls: Tarjan's strongly connected components ---------------------------------- */
+
+typedef struct search {
+    sim_lower *lw;
+    sim_frame *top, *pointers;         /* pointers: stands for every function whose address is taken */
+    uint32_t seen, cycles;
+} search;
+
+static void visit(search *c, sim_frame *x);
+
+static void follow(search *c, sim_frame *x, sim_frame *y)
 {
-    for (uint32_t k = 0; k < from->function->statement_count; k++) {
-        const sim_function *g = direct_callee(&from->function->body[k]);
-        const sim_frame *x = g ? frame_of(lw, g) : NULL;
-        if (!x || seen[x->index]) continue;
-        seen[x->index] = 1;
-        if (x == to || reaches(lw, x, to, seen)) return true;
+    if (!y) return;
+    if (x == y) x->r.reenters = true;
+    if (!y->order) {
+        visit(c, y);
+        if (y->low < x->low) x->low = y->low;
+    } else if (y->open && y->order < x->low) x->low = y->order;
+}
+
+static void visit(search *c, sim_frame *x)
+{
+    const sim_function *f = x->function;
+    x->order = x->low = ++c->seen;
+    x->open = true;
+    x->below = c->top;
+    c->top = x;
+    for (uint32_t k = 0; f && k < f->statement_count; k++) {
+        const sim_function *g = direct_callee(&f->body[k]);
+        if (g) follow(c, x, frame_of(c->lw, g));
     }
-    for (const sim_frame *x = lw->frames; x && from->indirect; x = x->next) {
-        if (!x->function->address_taken || x->function->is_entry || seen[x->index]) continue;
-        seen[x->index] = 1;
-        if (x == to || reaches(lw, x, to, seen)) return true;
+    if (x->indirect) follow(c, x, c->pointers);
+    for (sim_frame *y = c->lw->frames; y && !f; y = y->next)
+        if (y->function->address_taken && !y->function->is_entry) follow(c, x, y);
+    if (x->low != x->order) return;
+    bool alone = c->top == x;
+    c->cycles++;
+    for (sim_frame *y = NULL; y != x;) {
+        y = c->top;
+        c->top = y->below;
+        y->open = false;
+        y->cycle = c->cycles;
+        y->r.reenters |= !alone;
     }
-    return false;
+}
+
+/* Which functions a thread may come to be in twice, and with which others: cycle. */
+static void find_cycles(sim_lower *lw)
+{
+    search c = { .lw = lw, .pointers = sim_alloc(lw->m, sizeof *c.pointers) };
+    c.pointers->lw = lw;
+    lw->pointers = c.pointers;
+    for (sim_frame *x = lw->frames; x; x = x->next) if (!x->order) visit(&c, x);
 }
 
 static uint32_t round_up(uint32_t n, uint32_t to) { return (n + to - 1) / to * to; }
@@ -192,7 +230,8 @@ static uint32_t call_registers(const sim_lower *lw)
             const sim_statement *s = &x->function->body[k];
             for (uint32_t o = 0; s->form->lower == sim_lower_call && o < s->operand_count; o++) {
                 const sim_symbol *y = s->operands[o].kind == O_SYMBOL ? resolve(s->operands[o].symbol) : NULL;
-                if (y && (y->kind == SYM_PROTO || y->kind == SYM_FUNC) && (n = registers_passed(y->function)) > most)
+                if (y && (y->kind == SYM_PROTO || y->kind == SYM_FUNC)
+                    && (n = registers_passed(y->function)) > most)
                     most = n;
             }
         }
@@ -204,24 +243,24 @@ static uint32_t call_registers(const sim_lower *lw)
 void sim_place_calls(sim_lower *lw)
 {
     sim_kernel *k = lw->k;
-    uint32_t count = 0;
     bool indirect = false;
-    for (sim_frame *x = lw->frames; x; x = x->next) { count++; indirect |= x->indirect; }
-    uint8_t *seen = sim_alloc(lw->m, count + 1u);
+    for (sim_frame *x = lw->frames; x; x = x->next) indirect |= x->indirect;
+    find_cycles(lw);
     k->stack_align = 16;
     k->uses_stack = indirect;
     for (sim_frame *x = lw->frames; x; x = x->next) {
         sim_function *f = x->function;
         if (x->allocates) k->uses_stack = true;
         if (f->is_entry) continue;
-        memset(seen, 0, count);
-        x->r.reenters = reaches(lw, x, x, seen);
         x->r.on_stack = x->r.reenters || x->allocates || (indirect && f->address_taken);
         k->uses_stack |= x->r.on_stack;
         k->has_calls = true;
         if (f->param_bytes > k->call_room) k->call_room = f->param_bytes;
         for (int pass = 0; pass < 3 && x->r.on_stack; pass++)
-            for (sim_symbol *y = pass == 0 ? f->params : pass == 1 ? f->returns : f->variables; y; y = y->list_next)
+            for (sim_symbol *y = pass == 0   ? f->params
+                                 : pass == 1 ? f->returns
+                                             : f->variables;
+                 y; y = y->list_next)
                 if ((y->space == SP_LOCAL || y->space == SP_PARAM) && y->align > k->stack_align)
                     k->stack_align = y->align;
     }
@@ -229,7 +268,8 @@ void sim_place_calls(sim_lower *lw)
         sim_function *f = x->function;
         if (f->is_entry) continue;
         x->r.abi_bytes = f->param_bytes;
-        if (x->r.on_stack) x->stack_used = f->param_bytes;
+        if (x->r.on_stack)
+            x->stack_used = f->param_bytes;
         else {
             uint32_t align = 16;
             for (int results = 0; results < 2; results++)
@@ -263,7 +303,9 @@ static sim_ins *move(sim_lower *lw, uint32_t d, uint32_t a, uint32_t width)
         lw->k->lists[list] = d;
         lw->k->lists[list + 1] = a;
         sim_ins *i = sim_emit(lw, sim_vector_mov, F_PLAIN);
-        i->list = list; i->count = i->op = 1; i->b = i->c = 16;
+        i->list = list;
+        i->count = i->op = 1;
+        i->b = i->c = 16;
         return i;
     }
     sim_ins *i = sim_emit(lw, sim_op_handler(width == 2 ? OP_mov_64 : OP_mov_32), F_PLAIN);
@@ -317,13 +359,16 @@ void sim_settle_calls(sim_lower *lw)
     uint32_t count = 0;
     for (sim_frame *x = lw->frames; x; x = x->next) count++;
     k->routines = calloc(count, sizeof *k->routines);
-    if (!k->routines) { lw->m->out_of_memory = true; longjmp(*lw->m->bail, 1); }
+    if (!k->routines) {
+        lw->m->out_of_memory = true;
+        longjmp(*lw->m->bail, 1);
+    }
     k->routine_count = count;
     for (sim_frame *x = lw->frames; x; x = x->next) {
         uint32_t saved = 4 * (x->r.slot_hi - x->r.slot_lo);
         if (x->r.on_stack)
-            x->r.frame_bytes = round_up(x->stack_used + 16 + (saved > MAX_CHARGE ? MAX_CHARGE : saved),
-                                        k->stack_align);
+            x->r.frame_bytes =
+                round_up(x->stack_used + 16 + (saved > MAX_CHARGE ? MAX_CHARGE : saved), k->stack_align);
         k->routines[x->index] = x->r;
     }
     for (uint32_t c = 0; c < k->code_count; c++) {
@@ -358,13 +403,16 @@ void sim_settle_watches(sim_kernel *k)
 
 /* --- lowering of a call ----------------------------------------------------------------------- */
 
-typedef struct place { uint32_t slot; int64_t offset; } place;
+typedef struct place {
+    uint32_t slot;
+    int64_t offset;
+} place;
 
 /* Where the bytes of the call lie: behind the stack pointer, or at the callee's fixed place. */
 static place call_bytes(sim_lower *lw, const sim_frame *callee, bool indirect)
 {
-    if (indirect || (callee && callee->r.on_stack)) return (place){ lw->k->stack_pointer, 0 };
-    return (place){ sim_constant(lw, 0, 2), callee ? callee->r.base : 0 };
+    if (indirect || (callee && callee->r.on_stack)) return (place){lw->k->stack_pointer, 0};
+    return (place){sim_constant(lw, 0, 2), callee ? callee->r.base : 0};
 }
 
 static bool variable_place(sim_lower *lw, const sim_symbol *y, place *out)
@@ -372,15 +420,17 @@ static bool variable_place(sim_lower *lw, const sim_symbol *y, place *out)
     uint64_t at;
     sim_space space;
     if (!sim_symbol_address(lw, y, &at, &space)) return false;
-    *out = (place){ sim_on_stack(lw, y) ? lw->k->frame_pointer : sim_constant(lw, 0, 2), (int64_t)at };
+    *out = (place){sim_on_stack(lw, y) ? lw->k->frame_pointer : sim_constant(lw, 0, 2), (int64_t)at};
     return true;
 }
 
 static void copy_bytes(sim_lower *lw, place from, place to, uint32_t bytes)
 {
     sim_ins *i = sim_emit(lw, sim_copy_local, F_PLAIN);
-    i->a = from.slot; i->imm = from.offset;
-    i->b = to.slot; i->e = (uint32_t)to.offset;
+    i->a = from.slot;
+    i->imm = from.offset;
+    i->b = to.slot;
+    i->e = (uint32_t)to.offset;
     i->x = bytes;
 }
 
@@ -403,7 +453,8 @@ static void transfer(sim_lower *lw, place at, uint32_t slot, uint32_t bytes, boo
 static const sim_symbol *param_variable(const sim_operand *o)
 {
     const sim_symbol *y = o->kind == O_SYMBOL ? resolve(o->symbol) : NULL;
-    return y && y->kind == SYM_VAR && y->space == SP_PARAM && !(y->is_formal && y->function->is_entry) ? y : NULL;
+    return y && y->kind == SYM_VAR && y->space == SP_PARAM && !(y->is_formal && y->function->is_entry) ? y
+                                                                                                       : NULL;
 }
 
 /* May this actual stand for this formal? A .param variable of the same size, a register, a constant. */
@@ -432,7 +483,10 @@ static void pass_argument(sim_lower *lw, const sim_symbol *formal, const sim_ope
         return;
     }
     uint32_t slot = sim_source_of(lw, actual, 0, t, 0);
-    if (formal->kind == SYM_REG) { move(lw, lw->call_slots + 4 * number, slot, width_of(t)); return; }
+    if (formal->kind == SYM_REG) {
+        move(lw, lw->call_slots + 4 * number, slot, width_of(t));
+        return;
+    }
     call.offset += (int64_t)formal->address;
     transfer(lw, call, slot, sim_types[t].bytes, width_of(t) == 2, true);
 }
@@ -450,7 +504,10 @@ static void take_result(sim_lower *lw, const sim_symbol *formal, const sim_opera
         return;
     }
     uint32_t slot = sim_dest_of(lw, actual, 0, t, 0);
-    if (formal->kind == SYM_REG) { move(lw, slot, lw->call_slots + 4 * number, width_of(t)); return; }
+    if (formal->kind == SYM_REG) {
+        move(lw, slot, lw->call_slots + 4 * number, width_of(t));
+        return;
+    }
     call.offset += (int64_t)formal->address;
     transfer(lw, call, slot, sim_types[t].bytes, width_of(t) == 2, false);
 }
@@ -465,12 +522,16 @@ static void lower_library(sim_lower *lw, sim_handler fn, const sim_function *f, 
         const sim_symbol *v = param_variable(o);
         uint32_t slot = sim_temporary(lw, 2);
         place from;
-        if (v && variable_place(lw, v, &from)) transfer(lw, from, slot, (uint32_t)v->size, true, false);
-        else if (sim_types[y->type].bytes == 8) slot = sim_source_of(lw, o, n, (sim_type)y->type, 0);
+        if (v && variable_place(lw, v, &from))
+            transfer(lw, from, slot, (uint32_t)v->size, true, false);
+        else if (sim_types[y->type].bytes == 8)
+            slot = sim_source_of(lw, o, n, (sim_type)y->type, 0);
         else {
             uint32_t low = sim_source_of(lw, o, n, (sim_type)y->type, 0);
             sim_ins *i = sim_emit(lw, sim_op_handler(OP_pack_64), F_PLAIN);
-            i->d = slot; i->a = low; i->b = sim_constant(lw, 0, 1);
+            i->d = slot;
+            i->a = low;
+            i->b = sim_constant(lw, 0, 1);
         }
         lw->k->lists[list + n] = slot;
     }
@@ -483,11 +544,17 @@ static void lower_library(sim_lower *lw, sim_handler fn, const sim_function *f, 
     const sim_symbol *v = param_variable(o);
     uint32_t bytes = (uint32_t)f->returns->size;
     place to;
-    if (v && variable_place(lw, v, &to)) transfer(lw, to, d, bytes, bytes == 8, true);
+    if (v && variable_place(lw, v, &to))
+        transfer(lw, to, d, bytes, bytes == 8, true);
     else if (o->kind == O_REG) {
         uint32_t slot = sim_dest_of(lw, o, 0, (sim_type)f->returns->type, 0);
-        if (bytes == 8) move(lw, slot, d, 2);
-        else { i = sim_emit(lw, sim_op_handler(OP_low_half), F_PLAIN); i->d = slot; i->a = d; }
+        if (bytes == 8)
+            move(lw, slot, d, 2);
+        else {
+            i = sim_emit(lw, sim_op_handler(OP_low_half), F_PLAIN);
+            i->d = slot;
+            i->a = d;
+        }
     }
 }
 
@@ -504,29 +571,28 @@ static sim_function *prototype_of(sim_lower *lw, const sim_operand *o)
     return y->function;
 }
 
-static bool in_cycle(sim_lower *lw, const sim_frame *callee)
+/* Can this call lead back to the function that makes it? */
+static bool in_cycle(const sim_lower *lw, const sim_frame *callee)
 {
-    uint32_t count = 0;
     if (!lw->frame->r.reenters) return false;
-    for (const sim_frame *x = lw->frames; x; x = x->next) count++;
-    uint8_t *seen = sim_alloc(lw->m, count);
-    if (callee) return callee == lw->frame || reaches(lw, callee, lw->frame, seen);
-    return true;
+    return (callee ? callee : lw->pointers)->cycle == lw->frame->cycle;
 }
 
 static void check_known(sim_lower *lw, const sim_function *f)
 {
-    if (!f->has_body && !lw->m->error_count)
-        wrong(lw, "Unresolved extern function '%s'", f->name);
+    if (!f->has_body && !lw->m->error_count) wrong(lw, "Unresolved extern function '%s'", f->name);
 }
 
 void sim_lower_call(sim_lower *lw, const sim_statement *s)
 {
     const sim_operand *o = s->operands, *target, *returns = NULL, *args = NULL, *last = NULL;
     uint32_t n = s->operand_count, k = 0, p, r;
-    static const sim_operand none = { .kind = O_LIST };
+    static const sim_operand none = {.kind = O_LIST};
     if (k < n && o[k].kind == O_LIST) returns = &o[k++];
-    if (k >= n) { sim_mismatch(lw, 0, "expected a function"); return; }
+    if (k >= n) {
+        sim_mismatch(lw, 0, "expected a function");
+        return;
+    }
     target = &o[k++];
     if (k < n && o[k].kind == O_LIST) args = &o[k++];
     if (k < n) last = &o[k++];
@@ -537,17 +603,22 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
     sim_function *f = NULL;
     if (indirect && sim_types[target->type].bytes != 8)
         sim_mismatch(lw, returns != &none, "expected a function or a .u64 register");
-    else if (indirect) f = prototype_of(lw, last);
+    else if (indirect)
+        f = prototype_of(lw, last);
     else if (!y || y->kind != SYM_FUNC)
         wrong(lw, "Call to '%s' requires call prototype", target->name ? target->name : "?");
-    else f = y->function;
+    else
+        f = y->function;
     if (!f) return;
     if (args->count != f->param_count || returns->count != f->return_count) {
         sim_mismatch(lw, 0, "'%s' takes %u arguments and returns %u", f->name, f->param_count,
                      f->return_count);
         return;
     }
-    if (f->is_entry) { wrong(lw, "Entry '%s' cannot be called", f->name); return; }
+    if (f->is_entry) {
+        wrong(lw, "Entry '%s' cannot be called", f->name);
+        return;
+    }
     const sim_symbol *formal = f->params;
     bool good = true;
     for (uint32_t a = 0; a < args->count; a++, formal = formal->list_next)
@@ -555,8 +626,14 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
     formal = f->returns;
     for (uint32_t a = 0; a < returns->count; a++, formal = formal->list_next)
         good &= fits(formal, &returns->items[a], true);
-    if (!good) { sim_mismatch(lw, 0, "an argument differs in kind or size from the formal one"); return; }
-    if (args->count > MAX_REGISTERS_PASSED) { wrong(lw, "Too many arguments"); return; }
+    if (!good) {
+        sim_mismatch(lw, 0, "an argument differs in kind or size from the formal one");
+        return;
+    }
+    if (args->count > MAX_REGISTERS_PASSED) {
+        wrong(lw, "Too many arguments");
+        return;
+    }
     sim_handler library = indirect || f->has_body ? NULL : sim_library_function(f->name, &p, &r);
     if (library && p == f->param_count && r == f->return_count) {
         lower_library(lw, library, f, args, returns);
@@ -575,7 +652,7 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
     i->a = pointer;
     i->c = callee ? callee->index : NO_ROUTINE;
     i->e = lw->frame->index;
-    i->d = f->param_count | f->return_count << 16;            /* what a pointer must point to */
+    i->d = f->param_count | f->return_count << 16; /* what a pointer must point to */
     i->b = f->param_bytes;
     i->count = in_cycle(lw, callee);
     i->last = 1;
@@ -599,7 +676,8 @@ void sim_lower_alloca(sim_lower *lw, const sim_statement *s)
         }
     }
     sim_ins *i = sim_emit(lw, sim_alloca, F_MEMORY);
-    i->d = d; i->a = a;
+    i->d = d;
+    i->a = a;
     i->imm = align;
 }
 
@@ -634,8 +712,9 @@ static bool grid_workspace(sim_launch *l)
 /* What a launch needs besides what its caller asked for; before the constants are filled. */
 bool sim_launch_prepare(sim_launch *l, bool cooperative)
 {
-    sim_kernel *k = (sim_kernel *)(uintptr_t)l->kernel;       /* one launch runs at a time */
-    if (k->uses_stack) k->local_bytes = k->local_fixed + round_up((uint32_t)sim_option.stack + k->call_room, 16);
+    sim_kernel *k = (sim_kernel *)(uintptr_t)l->kernel; /* one launch runs at a time */
+    if (k->uses_stack)
+        k->local_bytes = k->local_fixed + round_up((uint32_t)sim_option.stack + k->call_room, 16);
     if (k->uses_reserved) {
         l->reserved_at = (l->shared_bytes + 15) / 16 * 16;
         l->shared_bytes = l->reserved_at + SIM_RESERVED_SHARED;
@@ -648,7 +727,9 @@ void sim_limit(int limit, uint64_t value)
 {
     enum { LEAST_STACK = 65536, MOST_STACK = 512 * 1024 };
     if (limit == 0)
-        sim_option.stack = value * 8 > MOST_STACK ? MOST_STACK : value * 8 < LEAST_STACK ? LEAST_STACK : (int)value * 8;
+        sim_option.stack = value * 8 > MOST_STACK    ? MOST_STACK
+                           : value * 8 < LEAST_STACK ? LEAST_STACK
+                                                     : (int)value * 8;
     if (limit == 1) sim_option.fifo = value > INT32_MAX ? INT32_MAX : (int)value;
     if (limit == 2) sim_option.heap = value > INT32_MAX ? INT32_MAX : (int)value;
 }
@@ -713,7 +794,8 @@ static uint32_t bit_words(uint32_t n) { return (n + 31) / 32; }
 
 static uint32_t saved_words(const sim_routine *r)
 {
-    return r->slot_hi - r->slot_lo + bit_words(r->pred_hi - r->pred_lo) + bit_words(r->watch_hi - r->watch_lo);
+    return r->slot_hi - r->slot_lo + bit_words(r->pred_hi - r->pred_lo)
+           + bit_words(r->watch_hi - r->watch_lo);
 }
 
 static void save_bits(const uint32_t *masks, uint32_t n, uint32_t lane, uint32_t *to)
@@ -734,11 +816,19 @@ static void save_registers(sim_warp *w, const sim_routine *r, uint32_t lane, uin
     const uint32_t *pairs = w->kernel->pairs;
     for (uint32_t s = r->slot_lo, p = r->pair_lo; s < r->slot_hi;) {
         const uint32_t *from = w->bank[0] + (size_t)s * SIM_LANES;
-        if (p < r->pair_hi && pairs[p] == s) { memcpy(to, from + 2 * lane, 8); to += 2; s += 2; p++; }
-        else { *to++ = from[lane]; s++; }
+        if (p < r->pair_hi && pairs[p] == s) {
+            memcpy(to, from + 2 * lane, 8);
+            to += 2;
+            s += 2;
+            p++;
+        } else {
+            *to++ = from[lane];
+            s++;
+        }
     }
     save_bits(w->p + r->pred_lo, r->pred_hi - r->pred_lo, lane, to);
-    save_bits(w->watch + r->watch_lo, r->watch_hi - r->watch_lo, lane, to + bit_words(r->pred_hi - r->pred_lo));
+    save_bits(w->watch + r->watch_lo, r->watch_hi - r->watch_lo, lane,
+              to + bit_words(r->pred_hi - r->pred_lo));
 }
 
 static void restore_registers(sim_warp *w, const sim_routine *r, uint32_t lane, const uint32_t *from)
@@ -746,8 +836,15 @@ static void restore_registers(sim_warp *w, const sim_routine *r, uint32_t lane, 
     const uint32_t *pairs = w->kernel->pairs;
     for (uint32_t s = r->slot_lo, p = r->pair_lo; s < r->slot_hi;) {
         uint32_t *to = w->bank[0] + (size_t)s * SIM_LANES;
-        if (p < r->pair_hi && pairs[p] == s) { memcpy(to + 2 * lane, from, 8); from += 2; s += 2; p++; }
-        else { to[lane] = *from++; s++; }
+        if (p < r->pair_hi && pairs[p] == s) {
+            memcpy(to + 2 * lane, from, 8);
+            from += 2;
+            s += 2;
+            p++;
+        } else {
+            to[lane] = *from++;
+            s++;
+        }
     }
     restore_bits(w->p + r->pred_lo, r->pred_hi - r->pred_lo, lane, from);
     restore_bits(w->watch + r->watch_lo, r->watch_hi - r->watch_lo, lane,
@@ -782,9 +879,11 @@ static const sim_routine *pointed_at(sim_warp *w, const sim_ins *i, uint32_t *ma
     if (f && !f->is_entry && (f->param_count | f->return_count << 16) == i->d && f->param_bytes == i->b)
         return r;
     if (f && !f->is_entry)
-        sim_report_at(w, i, "call-target", first, "'%s' takes %u parameters and returns %u, %u bytes in all; the call's "
-                      "prototype has %u and %u, %u bytes", f->name, f->param_count, f->return_count, f->param_bytes,
-                      i->d & 0xffff, i->d >> 16, i->b);
+        sim_report_at(w, i, "call-target", first,
+                      "'%s' takes %u parameters and returns %u, %u bytes in all; the call's "
+                      "prototype has %u and %u, %u bytes",
+                      f->name, f->param_count, f->return_count, f->param_bytes, i->d & 0xffff, i->d >> 16,
+                      i->b);
     else
         sim_report_at(w, i, "call-target", first, "0x%llx is %s%s%s", (unsigned long long)pointer,
                       name ? "'" : "no function of this module", name ? name : "",
@@ -803,17 +902,22 @@ bool sim_call(sim_warp *w, const sim_ins *i, uint32_t *mask, uint32_t pc, uint32
     if (!callee) return false;
     uint64_t *sp = sim_slot64(w, k->stack_pointer), *fp = sim_slot64(w, k->frame_pointer);
     uint32_t save = i->count ? saved_words(caller) : 0, words = save + 4;
-    SIM_EACH_LANE(l, *mask) {
+    SIM_EACH_LANE(l, *mask)
+    {
         sim_lane_stack *s = &w->calls[l];
         if (callee->on_stack && sp[l] + callee->frame_bytes + k->call_room > k->local_bytes) {
-            sim_report_at(w, i, "stack-overflow", l, "the call of '%s' needs %u bytes, the thread's stack of %u "
-                          "has %llu left (calls: option \"stack\")", callee->function->name,
-                          callee->frame_bytes + k->call_room, k->local_bytes - k->local_fixed,
-                          (unsigned long long)(k->local_bytes - sp[l]));
+            sim_report_at(w, i, "stack-overflow", l,
+                          "the call of '%s' needs %u bytes, the thread's stack of %u "
+                          "has %llu left (calls: option \"stack\")",
+                          callee->function->name, callee->frame_bytes + k->call_room,
+                          k->local_bytes - k->local_fixed, (unsigned long long)(k->local_bytes - sp[l]));
             sim_warp_fault(w, SIM_ERROR_ILLEGAL_ADDRESS);
             return false;
         }
-        if (!room_for(s, words)) { sim_warp_fault(w, 2); return false; }
+        if (!room_for(s, words)) {
+            sim_warp_fault(w, 2);
+            return false;
+        }
         uint32_t *at = s->words + s->used;
         if (save) save_registers(w, caller, l, at);
         at[save] = (uint32_t)fp[l];
@@ -842,14 +946,18 @@ uint32_t sim_return(sim_warp *w, uint32_t *mask)
     uint64_t *sp = sim_slot64(w, k->stack_pointer), *fp = sim_slot64(w, k->frame_pointer);
     const sim_lane_stack *first = &w->calls[sim_lowest(*mask)];
     uint32_t pc = first->words[first->used - 1], group = 0;
-    SIM_EACH_LANE(l, *mask) {
+    SIM_EACH_LANE(l, *mask)
+    {
         sim_lane_stack *s = &w->calls[l];
         const uint32_t *top = s->words + s->used;
         if (top[-1] != pc) continue;
         group |= 1u << l;
         const sim_routine *callee = &k->routines[top[-3]], *caller = &k->routines[top[-2] & ~SAVED];
         uint32_t save = top[-2] & SAVED ? saved_words(caller) : 0;
-        if (callee->on_stack) { sp[l] = fp[l]; fp[l] = top[-4]; }
+        if (callee->on_stack) {
+            sp[l] = fp[l];
+            fp[l] = top[-4];
+        }
         if (save) restore_registers(w, caller, l, top - 4 - save);
         s->used -= save + 4;
     }
@@ -862,15 +970,21 @@ void sim_copy_local(sim_warp *w, const sim_ins *i, uint32_t mask)
 {
     const uint64_t *a = sim_slot64(w, i->a), *b = sim_slot64(w, i->b);
     uint32_t bytes = i->x, each = w->kernel->local_bytes;
-    SIM_EACH_LANE(l, mask) {
+    SIM_EACH_LANE(l, mask)
+    {
         size_t start = ((size_t)w->index * SIM_LANES + l) * each;
         uint64_t from = a[l] + (uint64_t)i->imm, to = b[l] + i->e;
         uint8_t *shadow = w->block->local_shadow + start / 8;
         memmove(w->block->local + start + to, w->block->local + start + from, bytes);
-        if (sim_shadow_all(shadow, from, bytes)) { sim_shadow_set(shadow, to, bytes); continue; }
+        if (sim_shadow_all(shadow, from, bytes)) {
+            sim_shadow_set(shadow, to, bytes);
+            continue;
+        }
         for (uint32_t n = 0; n < bytes; n++)
-            if (shadow[(from + n) >> 3] >> ((from + n) & 7) & 1) sim_shadow_set(shadow, to + n, 1);
-            else sim_shadow_clear(shadow, to + n, 1);
+            if (shadow[(from + n) >> 3] >> ((from + n) & 7) & 1)
+                sim_shadow_set(shadow, to + n, 1);
+            else
+                sim_shadow_clear(shadow, to + n, 1);
     }
 }
 
@@ -879,10 +993,13 @@ void sim_alloca(sim_warp *w, const sim_ins *i, uint32_t mask)
     const sim_kernel *k = w->kernel;
     const uint64_t *size = sim_slot64(w, i->a);
     uint64_t *sp = sim_slot64(w, k->stack_pointer), *d = sim_slot64(w, i->d), align = (uint64_t)i->imm;
-    SIM_EACH_LANE(l, mask) {
-        uint64_t at = (sp[l] + align - 1) / align * align, bytes = size[l], room = k->local_bytes - k->call_room;
+    SIM_EACH_LANE(l, mask)
+    {
+        uint64_t at = (sp[l] + align - 1) / align * align, bytes = size[l],
+                 room = k->local_bytes - k->call_room;
         if (at > room || bytes > room - at) {
-            sim_report_at(w, i, "stack-overflow", l, "%llu bytes asked for, the thread's stack of %u has %llu left",
+            sim_report_at(w, i, "stack-overflow", l,
+                          "%llu bytes asked for, the thread's stack of %u has %llu left",
                           (unsigned long long)bytes, k->local_bytes - k->local_fixed,
                           (unsigned long long)(at > room ? 0 : room - at));
             sim_warp_fault(w, SIM_ERROR_ILLEGAL_ADDRESS);

@@ -10,8 +10,15 @@
 
 enum { BAD = 1, CLEARED = 2, CHAINED = 4, LOADED = 8, STORED = 16 };
 
-typedef struct edge { uint32_t from, to; } edge;
-typedef struct analysis { uint8_t *marks; edge *edges; uint32_t edge_count, edge_capacity; sim_lower *lw; } analysis;
+typedef struct edge {
+    uint32_t from, to;
+} edge;
+typedef struct analysis {
+    uint8_t *marks;
+    edge *edges;
+    uint32_t edge_count, edge_capacity;
+    sim_lower *lw;
+} analysis;
 
 static bool is(const sim_statement *s, const char *opcode) { return !strcmp(s->opcode, opcode); }
 
@@ -25,7 +32,10 @@ static void mark(analysis *a, const sim_operand *o, int marks)
 static void follows(analysis *a, const sim_operand *from, const sim_operand *to)
 {
     if (from->kind != O_REG) return;
-    if (to->kind != O_REG) { a->marks[from->reg] |= BAD; return; }
+    if (to->kind != O_REG) {
+        a->marks[from->reg] |= BAD;
+        return;
+    }
     if (a->edge_count == a->edge_capacity) {
         uint32_t capacity = a->edge_capacity ? a->edge_capacity * 2 : 64;
         edge *grown = sim_alloc(a->lw->m, capacity * sizeof *grown);
@@ -33,7 +43,7 @@ static void follows(analysis *a, const sim_operand *from, const sim_operand *to)
         a->edges = grown;
         a->edge_capacity = capacity;
     }
-    a->edges[a->edge_count++] = (edge){ from->reg, to->reg };
+    a->edges[a->edge_count++] = (edge){from->reg, to->reg};
     a->marks[from->reg] |= CHAINED;
     a->marks[to->reg] |= CHAINED;
 }
@@ -54,25 +64,36 @@ static bool own_memory(const analysis *a, const sim_statement *s)
 {
     const sim_mods *m = &s->mods;
     bool param = sim_mod(m, M_param) || sim_mod(m, M_param_entry) || sim_mod(m, M_param_func);
-    return !sim_mod(m, M_global) && !sim_mod(m, M_shared) && !sim_mod(m, M_shared_cta) && !sim_mod(m, M_shared_cluster)
-           && !sim_mod(m, M_const) && !(param && a->lw->frame->function->is_entry);
+    return !sim_mod(m, M_global) && !sim_mod(m, M_shared) && !sim_mod(m, M_shared_cta)
+           && !sim_mod(m, M_shared_cluster) && !sim_mod(m, M_const)
+           && !(param && a->lw->frame->function->is_entry);
 }
 
 static void look_at(analysis *a, const sim_statement *s)
 {
     const sim_operand *o = s->operands;
     uint32_t n = s->operand_count;
-    if (is(s, "ld") && n >= 2) { mark(a, &o[0], own_memory(a, s) ? LOADED : BAD); mark(a, &o[1], BAD); }
-    else if (is(s, "st") && n >= 2) { mark(a, &o[0], BAD); mark(a, &o[1], STORED); }
-    else if (is(s, "mov") && n == 2 && o[0].kind == O_REG && o[1].kind == O_REG) follows(a, &o[1], &o[0]);
-    else if (clears(s)) { follows(a, &o[1], &o[0]); mark(a, &o[0], CLEARED); }
-    else if (is(s, "or") && n == 3) {
+    if (is(s, "ld") && n >= 2) {
+        mark(a, &o[0], own_memory(a, s) ? LOADED : BAD);
+        mark(a, &o[1], BAD);
+    } else if (is(s, "st") && n >= 2) {
+        mark(a, &o[0], BAD);
+        mark(a, &o[1], STORED);
+    } else if (is(s, "mov") && n == 2 && o[0].kind == O_REG && o[1].kind == O_REG)
+        follows(a, &o[1], &o[0]);
+    else if (clears(s)) {
+        follows(a, &o[1], &o[0]);
+        mark(a, &o[0], CLEARED);
+    } else if (is(s, "or") && n == 3) {
         for (uint32_t k = 1; k < 3; k++) {
-            if (o[k].kind == O_REG && a->marks[o[k].reg] & CLEARED) follows(a, &o[k], &o[0]);
-            else mark(a, &o[k], BAD);
+            if (o[k].kind == O_REG && a->marks[o[k].reg] & CLEARED)
+                follows(a, &o[k], &o[0]);
+            else
+                mark(a, &o[k], BAD);
         }
         if (o[0].kind == O_REG) a->marks[o[0].reg] |= CHAINED;
-    } else for (uint32_t k = 0; k < n; k++) mark(a, &o[k], BAD);
+    } else
+        for (uint32_t k = 0; k < n; k++) mark(a, &o[k], BAD);
 }
 
 /* A vector is read as a whole: one register that is used otherwise spoils the others. */
@@ -83,7 +104,10 @@ static bool spoils(analysis *a, const sim_statement *s)
     if (!is(s, "ld") || s->operand_count < 2 || o->kind != O_VECTOR) return false;
     for (uint32_t k = 0; k < o->count; k++) {
         if (o->items[k].kind != O_REG) continue;
-        if (a->marks[o->items[k].reg] & BAD) bad = true; else good = true;
+        if (a->marks[o->items[k].reg] & BAD)
+            bad = true;
+        else
+            good = true;
     }
     if (bad && good) mark(a, o, BAD);
     return bad && good;
@@ -92,11 +116,12 @@ static bool spoils(analysis *a, const sim_statement *s)
 void sim_find_copies(sim_lower *lw, sim_frame *frame)
 {
     const sim_function *f = frame->function;
-    analysis a = { .lw = lw };
+    analysis a = {.lw = lw};
     bool changed = true;
     a.marks = sim_alloc(lw->m, f->register_count + 1u);
     for (uint32_t k = 0; k < f->statement_count; k++) look_at(&a, &f->body[k]);
-    for (uint32_t r = 0; r < f->register_count; r++) if (!(a.marks[r] & (STORED | CHAINED))) a.marks[r] |= BAD;
+    for (uint32_t r = 0; r < f->register_count; r++)
+        if (!(a.marks[r] & (STORED | CHAINED))) a.marks[r] |= BAD;
     while (changed) {
         changed = false;
         for (uint32_t k = 0; k < f->statement_count; k++) changed |= spoils(&a, &f->body[k]);
@@ -119,15 +144,16 @@ void sim_lower_copy(sim_lower *lw, sim_ins *i, const sim_operand *operand, bool 
     bool any = false;
     for (uint32_t k = 0; k < count; k++) {
         const sim_operand *o = operand->kind == O_VECTOR ? &operand->items[k] : operand;
-        bool fit = o->kind == O_SINK || (o->kind == O_REG && o->type != T_PRED && !(frame->carriers[o->reg] & BAD)
-                                         && frame->carriers[o->reg] & LOADED);
+        bool fit = o->kind == O_SINK
+                   || (o->kind == O_REG && o->type != T_PRED && !(frame->carriers[o->reg] & BAD)
+                       && frame->carriers[o->reg] & LOADED);
         if (load && !fit) return;
         any |= fit && o->kind == O_REG && !(frame->carriers[o->reg] & CHAINED);
     }
     if (load) i->x |= X_COPY;
     if (!any) return;
     list = i->list;
-    if (list + count != lw->k->list_count) {                  /* other lists have come behind it: a new one */
+    if (list + count != lw->k->list_count) { /* other lists have come behind it: a new one */
         list = sim_list_begin(lw, count);
         memcpy(lw->k->lists + list, lw->k->lists + i->list, count * sizeof *lw->k->lists);
         i->list = list;
@@ -136,7 +162,9 @@ void sim_lower_copy(sim_lower *lw, sim_ins *i, const sim_operand *operand, bool 
     for (uint32_t k = 0; k < count; k++) {
         const sim_operand *o = operand->kind == O_VECTOR ? &operand->items[k] : operand;
         lw->k->lists[masks + k] = UINT32_MAX;
-        if (o->kind != O_REG || frame->carriers[o->reg] & (BAD | CHAINED) || !(frame->carriers[o->reg] & LOADED)) continue;
+        if (o->kind != O_REG || frame->carriers[o->reg] & (BAD | CHAINED)
+            || !(frame->carriers[o->reg] & LOADED))
+            continue;
         uint32_t *mask = &frame->carried[o->reg];
         if (!*mask) *mask = sim_temporary(lw, 1);
         lw->k->lists[masks + k] = *mask;

@@ -23,14 +23,20 @@ static char *device_string(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_
     char *text = malloc(room);
     while (text) {
         const uint8_t *p = sim_reach(w, i, lane, address + length, SP_GENERIC, 1, SIM_READ);
-        if (!p) { free(text); return NULL; }
+        if (!p) {
+            free(text);
+            return NULL;
+        }
         if (length + 1 >= room) {
             char *grown = realloc(text, room *= 2);
             if (!grown) break;
             text = grown;
         }
         text[length] = (char)*p;
-        if (!*p || length == LONGEST) { text[length] = 0; return text; }
+        if (!*p || length == LONGEST) {
+            text[length] = 0;
+            return text;
+        }
         length++;
     }
     free(text);
@@ -54,7 +60,12 @@ static bool put(sim_block *b, const char *text, size_t n)
     return true;
 }
 
-typedef struct arguments { sim_warp *w; const sim_ins *i; uint32_t lane; uint64_t at; } arguments;
+typedef struct arguments {
+    sim_warp *w;
+    const sim_ins *i;
+    uint32_t lane;
+    uint64_t at;
+} arguments;
 
 static bool next(arguments *a, uint32_t bytes, uint64_t *v)
 {
@@ -68,7 +79,13 @@ static bool next(arguments *a, uint32_t bytes, uint64_t *v)
 }
 
 /* A conversion as the C library wants it: what stood between % and the letter, without lengths. */
-typedef struct conversion { char flags[8]; int width, precision; bool has_width, has_precision; uint32_t bytes; char letter; } conversion;
+typedef struct conversion {
+    char flags[8];
+    int width, precision;
+    bool has_width, has_precision;
+    uint32_t bytes;
+    char letter;
+} conversion;
 
 static const char *read_conversion(arguments *a, const char *p, conversion *c)
 {
@@ -80,20 +97,34 @@ static const char *read_conversion(arguments *a, const char *p, conversion *c)
     for (int part = 0; part < 2; part++) {
         bool has = false;
         int number = 0;
-        if (part) { if (*p != '.') break; p++; has = true; }
+        if (part) {
+            if (*p != '.') break;
+            p++;
+            has = true;
+        }
         if (*p == '*') {
             if (!next(a, 4, &v)) return NULL;
             number = (int32_t)v;
             has = true;
             p++;
-        } else for (; *p >= '0' && *p <= '9'; p++) { has = true; if (number < 100000) number = number * 10 + *p - '0'; }
+        } else
+            for (; *p >= '0' && *p <= '9'; p++) {
+                has = true;
+                if (number < 100000) number = number * 10 + *p - '0';
+            }
         if (number > 100000) number = 100000;
         if (number < -100000) number = -100000;
-        if (part) { c->has_precision = has && number >= 0; c->precision = number; }
-        else { c->has_width = has; c->width = number; }
+        if (part) {
+            c->has_precision = has && number >= 0;
+            c->precision = number;
+        } else {
+            c->has_width = has;
+            c->width = number;
+        }
     }
     c->bytes = 4;
-    for (; *p && strchr("hlLqjzt", *p); p++) if (*p != 'h') c->bytes = 8;
+    for (; *p && strchr("hlLqjzt", *p); p++)
+        if (*p != 'h') c->bytes = 8;
     c->letter = *p;
     return *p ? p + 1 : p;
 }
@@ -106,31 +137,41 @@ static bool put_conversion(arguments *a, const conversion *c, const char *from, 
     double d = 0;
     if (c->letter == '%') return put(b, "%", 1);
     bool real = c->letter && strchr("aAeEfFgG", c->letter), whole = c->letter && strchr("diuoxX", c->letter);
-    if (!real && !whole && !(c->letter && strchr("cspn", c->letter))) return put(b, from, (size_t)(to - from));
-    if (!next(a, real || c->letter == 's' || c->letter == 'p' || c->letter == 'n' ? 8 : whole ? c->bytes : 4, &v))
+    if (!real && !whole && !(c->letter && strchr("cspn", c->letter)))
+        return put(b, from, (size_t)(to - from));
+    if (!next(a,
+              real || c->letter == 's' || c->letter == 'p' || c->letter == 'n' ? 8
+              : whole                                                          ? c->bytes
+                                                                               : 4,
+              &v))
         return false;
-    if (c->letter == 'n') return true;                        /* nothing is stored, as on a device */
-    snprintf(format, sizeof format, "%%%s%s%s%s%c", c->flags, c->has_width ? "*" : "", c->has_precision ? ".*" : "",
-             whole ? "ll" : "", c->letter);
-    if (c->letter == 's' && !(string = v ? device_string(a->w, a->i, a->lane, v) : strdup("(null)"))) return false;
-    if (whole && c->bytes == 4) v = c->letter == 'd' || c->letter == 'i' ? (uint64_t)(int64_t)(int32_t)v : (uint32_t)v;
+    if (c->letter == 'n') return true; /* nothing is stored, as on a device */
+    snprintf(format, sizeof format, "%%%s%s%s%s%c", c->flags, c->has_width ? "*" : "",
+             c->has_precision ? ".*" : "", whole ? "ll" : "", c->letter);
+    if (c->letter == 's' && !(string = v ? device_string(a->w, a->i, a->lane, v) : strdup("(null)")))
+        return false;
+    if (whole && c->bytes == 4)
+        v = c->letter == 'd' || c->letter == 'i' ? (uint64_t)(int64_t)(int32_t)v : (uint32_t)v;
     memcpy(&d, &v, 8);
     size_t room = sizeof small;
     int n = 0;
-#define FORMAT(value) \
-    (c->has_width ? c->has_precision ? snprintf(text, room, format, c->width, c->precision, value) \
-                                     : snprintf(text, room, format, c->width, value) \
-                  : c->has_precision ? snprintf(text, room, format, c->precision, value) \
-                                     : snprintf(text, room, format, value))
+#define FORMAT(value)                                                                                        \
+    (c->has_width       ? c->has_precision ? snprintf(text, room, format, c->width, c->precision, value)     \
+                                           : snprintf(text, room, format, c->width, value)                   \
+           : c->has_precision ? snprintf(text, room, format, c->precision, value)                            \
+                        : snprintf(text, room, format, value))
     for (int round = 0; round < 2; round++) {
-        n = real                 ? FORMAT(d)
-            : c->letter == 's'   ? FORMAT(string)
-            : c->letter == 'p'   ? FORMAT((void *)(uintptr_t)v)
-            : c->letter == 'c'   ? FORMAT((int)v)
-                                 : FORMAT((long long)v);
+        n = real               ? FORMAT(d)
+            : c->letter == 's' ? FORMAT(string)
+            : c->letter == 'p' ? FORMAT((void *)(uintptr_t)v)
+            : c->letter == 'c' ? FORMAT((int)v)
+                               : FORMAT((long long)v);
         if (n < 0 || (size_t)n < room) break;
         room = (size_t)n + 1;
-        if (!(text = malloc(room))) { free(string); return false; }
+        if (!(text = malloc(room))) {
+            free(string);
+            return false;
+        }
     }
 #undef FORMAT
     bool good = n >= 0 && put(b, text, (size_t)n);
@@ -141,8 +182,9 @@ static bool put_conversion(arguments *a, const conversion *c, const char *from, 
 
 static void device_printf(sim_warp *w, const sim_ins *i, uint32_t mask)
 {
-    SIM_EACH_LANE(l, mask) {
-        arguments a = { w, i, l, argument(w, i, 1, l) };
+    SIM_EACH_LANE(l, mask)
+    {
+        arguments a = {w, i, l, argument(w, i, 1, l)};
         uint64_t address = argument(w, i, 0, l);
         int64_t count = address ? 0 : -1;
         char *format = address ? device_string(w, i, l, address) : NULL;
@@ -168,7 +210,12 @@ static void device_printf(sim_warp *w, const sim_ins *i, uint32_t mask)
 
 /* --- from blocks to stdout -------------------------------------------------------------------- */
 
-typedef struct sim_output { struct sim_output *next; uint64_t block; size_t length; char *text; } sim_output;
+typedef struct sim_output {
+    struct sim_output *next;
+    uint64_t block;
+    size_t length;
+    char *text;
+} sim_output;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *fifo;
@@ -180,8 +227,8 @@ void sim_output_block(sim_block *b)
     if (!b->printed_length) return;
     sim_output *o = malloc(sizeof *o);
     if (o) {
-        *o = (sim_output){ NULL, b->ctaid[0] + (uint64_t)g[0] * (b->ctaid[1] + (uint64_t)g[1] * b->ctaid[2]),
-                           b->printed_length, b->printed };
+        *o = (sim_output){NULL, b->ctaid[0] + (uint64_t)g[0] * (b->ctaid[1] + (uint64_t)g[1] * b->ctaid[2]),
+                          b->printed_length, b->printed};
         pthread_mutex_lock(&lock);
         sim_output **at = &b->launch->output; /* later blocks first: they come in about this order */
         while (*at && (*at)->block > o->block) at = &(*at)->next;
@@ -197,7 +244,10 @@ void sim_output_block(sim_block *b)
 static void to_fifo(const char *text, size_t n)
 {
     size_t limit = (size_t)sim_option.fifo;
-    if (n > limit) { text += n - limit; n = limit; }
+    if (n > limit) {
+        text += n - limit;
+        n = limit;
+    }
     if (fifo_length + n > limit) {
         size_t lost = fifo_length + n - limit;
         memmove(fifo, fifo + lost, fifo_length - lost);
@@ -232,7 +282,8 @@ void sim_output_launch(sim_launch *l)
     bool lost = total > (size_t)sim_option.fifo;
     pthread_mutex_unlock(&lock);
     if (lost)
-        sim_report_host("printf-overflow", "kernel '%s' printed %zu bytes, the FIFO holds %d: the first are lost",
+        sim_report_host("printf-overflow",
+                        "kernel '%s' printed %zu bytes, the FIFO holds %d: the first are lost",
                         l->kernel->function->name, total, sim_option.fifo);
 }
 
@@ -252,19 +303,25 @@ void sim_output_flush(bool to_stdout)
 /* --- the device heap -------------------------------------------------------------------------- */
 
 /* An object's size is 0 once it is freed, so that nobody who remembers it takes it for alive. */
-typedef struct object { sim_allocation a; uint64_t size; } object;
+typedef struct object {
+    sim_allocation a;
+    uint64_t size;
+} object;
 
 static pthread_rwlock_t heap_lock = PTHREAD_RWLOCK_INITIALIZER;
 static object **objects;
 static uint32_t object_count, object_capacity;
 static uint64_t heap_used, heap_next = SIM_HEAP_BASE;
 
-static object *object_near(uint64_t address)                  /* the last that begins at or before it */
+static object *object_near(uint64_t address) /* the last that begins at or before it */
 {
     uint32_t lo = 0, n = object_count;
     while (lo < n) {
         uint32_t mid = (lo + n) / 2;
-        if (objects[mid]->a.base <= address) lo = mid + 1; else n = mid;
+        if (objects[mid]->a.base <= address)
+            lo = mid + 1;
+        else
+            n = mid;
     }
     return lo ? objects[lo - 1] : NULL;
 }
@@ -283,13 +340,15 @@ bool sim_heap_describe(uint64_t address, char *out, size_t cap)
     if (address - SIM_HEAP_BASE >= SIM_HEAP_SPAN) return false;
     pthread_rwlock_rdlock(&heap_lock);
     const object *o = object_near(address);
-    if (!o) snprintf(out, cap, "before the first object of the device heap");
+    if (!o)
+        snprintf(out, cap, "before the first object of the device heap");
     else {
         uint64_t off = address - o->a.base;
         const char *state = o->a.freed ? "freed " : "";
         if (off < o->size)
             snprintf(out, cap, "byte %llu of the %s%llu-byte object at 0x%llx of the device heap",
-                     (unsigned long long)off, state, (unsigned long long)o->size, (unsigned long long)o->a.base);
+                     (unsigned long long)off, state, (unsigned long long)o->size,
+                     (unsigned long long)o->a.base);
         else
             snprintf(out, cap, "%llu bytes past the end of the %llu-byte object at 0x%llx of the device heap",
                      (unsigned long long)(off - o->size), (unsigned long long)o->size,
@@ -318,7 +377,12 @@ static uint64_t heap_alloc(struct sim_context *c, uint64_t size)
     if (!(o = calloc(1, sizeof *o))) goto done;
     o->a.host = malloc(size ? (size_t)size : 1u);
     o->a.shadow = calloc((size_t)size / 8 + 16, 1);
-    if (!o->a.host || !o->a.shadow) { free(o->a.host); free(o->a.shadow); free(o); goto done; }
+    if (!o->a.host || !o->a.shadow) {
+        free(o->a.host);
+        free(o->a.shadow);
+        free(o);
+        goto done;
+    }
     memset(o->a.host, 0xcd, (size_t)size);
     o->size = o->a.size = size;
     o->a.kind = MEM_DEVICE;
@@ -339,9 +403,12 @@ static const char *heap_free(uint64_t address, const char **kind)
     pthread_rwlock_wrlock(&heap_lock);
     object *o = address - SIM_HEAP_BASE < SIM_HEAP_SPAN ? object_near(address) : NULL;
     *kind = "bad-free";
-    if (!o || o->a.base != address) problem = "is not the start of an object of the device heap";
-    else if (o->a.freed) { *kind = "double-free"; problem = "was freed before"; }
-    else {
+    if (!o || o->a.base != address)
+        problem = "is not the start of an object of the device heap";
+    else if (o->a.freed) {
+        *kind = "double-free";
+        problem = "was freed before";
+    } else {
         o->a.freed = true;
         o->a.size = 0;
         heap_used -= o->size;
@@ -357,18 +424,29 @@ void sim_heap_release(struct sim_context *c)
     pthread_rwlock_wrlock(&heap_lock);
     for (uint32_t k = 0; k < object_count; k++) {
         object *o = objects[k];
-        if (o->a.context != c) { objects[kept++] = o; continue; }
-        if (!o->a.freed) { live++; bytes += o->size; heap_used -= o->size; }
+        if (o->a.context != c) {
+            objects[kept++] = o;
+            continue;
+        }
+        if (!o->a.freed) {
+            live++;
+            bytes += o->size;
+            heap_used -= o->size;
+        }
         free(o->a.host);
         free(o->a.shadow);
         free(o);
     }
     object_count = kept;
-    if (!kept) { free(objects); objects = NULL; object_capacity = 0; }
+    if (!kept) {
+        free(objects);
+        objects = NULL;
+        object_capacity = 0;
+    }
     pthread_rwlock_unlock(&heap_lock);
     if (live)
-        sim_report_host("leak", "%u objects of the device heap (%llu bytes) were never freed by a kernel", live,
-                        (unsigned long long)bytes);
+        sim_report_host("leak", "%u objects of the device heap (%llu bytes) were never freed by a kernel",
+                        live, (unsigned long long)bytes);
 }
 
 static void device_malloc(sim_warp *w, const sim_ins *i, uint32_t mask)
@@ -378,7 +456,8 @@ static void device_malloc(sim_warp *w, const sim_ins *i, uint32_t mask)
 
 static void device_free(sim_warp *w, const sim_ins *i, uint32_t mask)
 {
-    SIM_EACH_LANE(l, mask) {
+    SIM_EACH_LANE(l, mask)
+    {
         uint64_t address = argument(w, i, 0, l);
         const char *kind, *problem = address ? heap_free(address, &kind) : NULL;
         if (!problem) continue;
@@ -393,19 +472,21 @@ static void device_free(sim_warp *w, const sim_ins *i, uint32_t mask)
 static void device_assert(sim_warp *w, const sim_ins *i, uint32_t mask)
 {
     const uint32_t *n = w->launch->block;
-    SIM_EACH_LANE(l, mask) {
+    SIM_EACH_LANE(l, mask)
+    {
         uint32_t t = w->index * SIM_LANES + l;
-        uint64_t texts[3] = { argument(w, i, 0, l), argument(w, i, 1, l), argument(w, i, 3, l) };
-        char *text[3] = { NULL, NULL, NULL };
+        uint64_t texts[3] = {argument(w, i, 0, l), argument(w, i, 1, l), argument(w, i, 3, l)};
+        char *text[3] = {NULL, NULL, NULL};
         for (int k = 0; k < 3 && !w->fault; k++) text[k] = device_string(w, i, l, texts[k]);
         if (!w->fault) {
             if (l == sim_lowest(mask))
                 sim_report_at(w, i, "assert", l, "%s:%u: %s: assertion '%s' failed", text[1],
                               (unsigned)argument(w, i, 2, l), text[2], text[0]);
             if (!sim_option.quiet && !getenv("PTXSIM_QUIET"))
-                fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", text[1],
-                        (unsigned)argument(w, i, 2, l), text[2], w->block->ctaid[0], w->block->ctaid[1],
-                        w->block->ctaid[2], t % n[0], t / n[0] % n[1], t / (n[0] * n[1]), text[0]);
+                fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
+                        text[1], (unsigned)argument(w, i, 2, l), text[2], w->block->ctaid[0],
+                        w->block->ctaid[1], w->block->ctaid[2], t % n[0], t / n[0] % n[1], t / (n[0] * n[1]),
+                        text[0]);
         }
         for (int k = 0; k < 3; k++) free(text[k]);
         if (w->fault) return;
@@ -417,11 +498,15 @@ static void device_assert(sim_warp *w, const sim_ins *i, uint32_t mask)
 
 sim_handler sim_library_function(const char *name, uint32_t *params, uint32_t *returns)
 {
-    static const struct { const char *name; uint32_t params, returns; sim_handler fn; } functions[] = {
-        { "vprintf", 2, 1, device_printf },
-        { "malloc", 1, 1, device_malloc },
-        { "free", 1, 0, device_free },
-        { "__assertfail", 5, 0, device_assert },
+    static const struct {
+        const char *name;
+        uint32_t params, returns;
+        sim_handler fn;
+    } functions[] = {
+        {"vprintf", 2, 1, device_printf},
+        {"malloc", 1, 1, device_malloc},
+        {"free", 1, 0, device_free},
+        {"__assertfail", 5, 0, device_assert},
     };
     for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
         if (strcmp(functions[k].name, name)) continue;

@@ -836,6 +836,8 @@ sim_frame *sim_new_frame(sim_lower *lw, sim_function *f)
     sim_frame *frame = sim_alloc(lw->m, sizeof *frame);
     frame->function = f;
     frame->r.function = f;
+    frame->lw = lw;
+    f->frame = frame;
     frame->slots = sim_alloc(lw->m, (f->register_count + 1) * sizeof *frame->slots);
     frame->labels = sim_alloc(lw->m, (f->statement_count + 1) * sizeof *frame->labels);
     return frame;

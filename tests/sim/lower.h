@@ -91,6 +91,10 @@ typedef struct sim_frame {             /* a function within the kernel that is b
     uint32_t *carried;                 /* the slot of its mask */
     bool indirect;                     /* calls through pointers */
     bool allocates;                    /* alloca */
+    struct sim_lower *lw;
+    struct sim_frame *below;           /* calls.c, looking for cycles: the stack, */
+    uint32_t order, low, cycle;        /* when it was seen, from where, which cycle it is in */
+    bool open;
 } sim_frame;
 
 typedef struct sim_placed { struct sim_placed *next; const sim_symbol *symbol; uint32_t offset; } sim_placed;
@@ -104,7 +108,7 @@ typedef struct sim_note_entry {
 typedef struct sim_lower {
     sim_module *m;
     sim_kernel *k;
-    sim_frame *frame, *frames;
+    sim_frame *frame, *frames, *pointers;
     const sim_statement *s;
     uint32_t pair_capacity;
     uint32_t call_slots;               /* registers that carry .reg parameters and results */

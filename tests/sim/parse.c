@@ -353,9 +353,9 @@ static sim_symbol *find(sim_module *m, const char *text, uint32_t *index)
     while (k && is_digit(text[k - 1])) k--;
     if (k == n || !k || (text[k] == '0' && n - k > 1) || n - k > 8) return y;
     sim_symbol *r = find_exact(m, text, k, true);
-    uint32_t number = (uint32_t)strtoul(text + k, NULL, 10);
-    if (!r || number >= r->count || (y && y->depth >= r->depth)) return y;
-    *index = number;
+    uint32_t which = (uint32_t)strtoul(text + k, NULL, 10);
+    if (!r || which >= r->count || (y && y->depth >= r->depth)) return y;
+    *index = which;
     return r;
 }
 

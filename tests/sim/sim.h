@@ -257,6 +257,7 @@ typedef struct sim_function {
     bool address_taken;                /* may be called through a pointer */
     uint64_t address;                  /* its value as a pointer */
     uint32_t return_at;                /* functions: where the results begin among the bytes of a call */
+    struct sim_frame *frame;           /* in the kernel that was lowered last */
     struct sim_kernel *kernel;         /* entries */
 } sim_function;
 
