@@ -569,6 +569,7 @@ static void worker_run(sim_worker *w, sim_launch *l)
     uint32_t open = 0, at = 0;
     bool more = true;
     w->cached = NULL;
+    w->touches = l->touches ? sim_touches_new() : NULL;
     while (!atomic_load_explicit(&l->error, memory_order_relaxed)) {
         if (more && (at >= open || !open) && open < l->resident_limit) {
             uint64_t index = atomic_fetch_add(&l->next_block, 1);
@@ -592,6 +593,7 @@ static void worker_run(sim_worker *w, sim_launch *l)
             if (!open) at = 0;
         } else at++;
     }
+    sim_touch_merge(w, l);
     sim_count_merge(&w->counts);
     memset(&w->counts, 0, sizeof w->counts);
 }

@@ -97,6 +97,16 @@ static bool aligned(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
     return false;
 }
 
+static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
+static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
+static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
+
+static void note_touch(sim_warp *w, sim_allocation *a, uint32_t m, const uint64_t *at, uint32_t bytes, action act)
+{
+    if (act != store) sim_touch(w->worker, a, at, m, bytes, false);
+    if (act != load && act != copy_in) sim_touch(w->worker, a, at, m, bytes, true);
+}
+
 /* Carries out `act` for the lanes of one space, region by region. */
 static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, sim_space space, uint32_t bytes,
                      action act)
@@ -164,6 +174,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
             return;
         }
         r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size;
+        if (SIM_UNLIKELY(w->worker->touches != NULL)) note_touch(w, a, group, at, bytes, act);
         act(w, i, group, at, &r);
         m &= ~group;
     }
@@ -653,6 +664,11 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         sim_allocation *a = w->worker->cached;
         if (!a || address - a->base >= a->size) a = w->worker->cached = sim_memory_find(address);
         if (a) { r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; }
+        if (SIM_UNLIKELY(w->worker->touches != NULL) && a) {
+            at[lane] = address;
+            if (access != SIM_WRITE) sim_touch(w->worker, a, at, 1u << lane, bytes, false);
+            if (access != SIM_READ) sim_touch(w->worker, a, at, 1u << lane, bytes, true);
+        }
     }
     if (address < r.base || r.size < bytes || address - r.base > r.size - bytes) {
         out_of_bounds(w, i, lane, address, bytes, r.space);
