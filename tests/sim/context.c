@@ -22,8 +22,11 @@ int sim_usable(sim_context **out)
     return c->sticky;
 }
 
+uint64_t sim_cleared;                  /* how often the findings were forgotten */
+
 void sim_contexts_revive(void)
 {
+    sim_cleared++;
     for (sim_context *c = contexts; c; c = c->next) c->sticky = 0;
 }
 
@@ -102,6 +105,7 @@ __attribute__((destructor)) static void at_unload(void)
 {
     sim_streams_stop();
     sim_api_resume();
+    for (sim_context *c = contexts; c; c = c->next) c->sticky = CU_DEINITIALIZED;         /* nothing more runs */
     while (contexts) destroy(contexts, false);
     sim_streams_shutdown();
     sim_handles_release();

@@ -337,14 +337,15 @@ static bool compile(sim_module *m)
     return true;
 }
 
-int sim_module_load(sim_context *context, const char *text, size_t length, char *log, size_t log_size,
-                    sim_module **out)
+static int load_text(sim_context *context, const char *text, size_t length, char *log, size_t log_size, bool part,
+                     sim_module **out)
 {
     sim_module *m = calloc(1, sizeof *m);
     int code = CU_INVALID_PTX;
     if (log && log_size) *log = 0;
     if (!m) return CU_OUT_OF_MEMORY;
     m->context = context;
+    m->part = part;
     m->text = malloc(length + 8);                             /* the parser looks a few characters ahead */
     if (!m->text) { free(m); return CU_OUT_OF_MEMORY; }
     memcpy(m->text, text, length);
@@ -370,6 +371,19 @@ int sim_module_load(sim_context *context, const char *text, size_t length, char 
     if (code) { sim_module_free(m); return code; }
     *out = m;
     return CU_OK;
+}
+
+int sim_module_load(sim_context *context, const char *text, size_t length, char *log, size_t log_size,
+                    sim_module **out)
+{ return load_text(context, text, length, log, log_size, false, out); }
+
+/* One input of a link: what it needs of others may be missing. */
+int sim_module_check(sim_context *context, const char *text, size_t length, char *log, size_t log_size)
+{
+    sim_module *m;
+    int code = load_text(context, text, length, log, log_size, true, &m);
+    if (!code) sim_module_free(m);
+    return code;
 }
 
 uint64_t sim_text_checksum(const char *text, size_t n)
@@ -690,8 +704,8 @@ static void fill_launch_constants(const sim_launch *l)
         case SR_DYNAMIC_SMEM: v = l->dynamic_shared; break;
         case SR_ONE: v = 1; break;
         case SR_RESERVED_END: case SR_RESERVED_CAP: v = k->shared_base; break;
-        case SR_ENVREG + 1: v = l->cooperative ? l->context->grid_workspace >> 32 : 0; break;
-        case SR_ENVREG + 2: v = l->cooperative ? (uint32_t)l->context->grid_workspace : 0; break;
+        case SR_ENVREG + 1: v = l->workspace >> 32; break;
+        case SR_ENVREG + 2: v = (uint32_t)l->workspace; break;
         default: break;
         }
         uint32_t *at = k->const_bank + (size_t)k->launch_specials[n].slot * SIM_LANES;
@@ -700,17 +714,15 @@ static void fill_launch_constants(const sim_launch *l)
     }
 }
 
-/* The words that cooperative kernels synchronise their grid with: %envreg1:%envreg2 say where. */
-static bool grid_workspace(sim_context *c)
+/* Where the blocks of a cooperative launch count those that have arrived (%envreg1:%envreg2 say where). */
+static bool grid_workspace(sim_context *c, sim_launch *l)
 {
-    sim_allocation *a;
-    if (!c->grid_workspace) {
-        if (sim_memory_alloc(c, 64, MEM_MODULE, "grid workspace", &a)) return false;
-        c->grid_workspace = a->base;
-    }
-    a = sim_memory_find(c->grid_workspace);
-    memset(a->host, 0, 64);
-    sim_shadow_set(a->shadow, 0, 64);
+    enum { BYTES = 256 };
+    sim_allocation *a = c->grid_workspace ? sim_memory_find(c->grid_workspace) : NULL;
+    if (!a && sim_memory_alloc(c, BYTES, MEM_MODULE, "grid workspace", &a)) return false;
+    l->workspace = c->grid_workspace = a->base;
+    memset(a->host, 0, BYTES);
+    sim_shadow_set(a->shadow, 0, BYTES);
     return true;
 }
 
@@ -775,7 +787,7 @@ int sim_launch_work(sim_work *w)
 {
     static uint64_t serial;
     sim_launch *l = &w->u.launch;
-    if (l->cooperative && !grid_workspace(l->context)) return CU_OUT_OF_MEMORY;
+    if (l->cooperative && !grid_workspace(l->context, l)) return CU_OUT_OF_MEMORY;
     l->grid_id = l->launch_serial = ++serial;
     fill_launch_constants(l);
     if (sim_order_wants(w)) l->touches = sim_touches_new();
@@ -840,18 +852,59 @@ static void *entry_address(int k)
 }
 
 
+/* Functions that changed with a version of CUDA, newest first; the others are their _v2 if they have one. */
+static const struct { const char *name; int version; const char *full;
+} versions[] = {
+    { "cuCtxCreate", 12050, "cuCtxCreate_v4" }, { "cuCtxCreate", 11040, "cuCtxCreate_v3" },
+    { "cuDeviceGetUuid", 11040, "cuDeviceGetUuid_v2" }, { "cuDeviceGetUuid", 0, "cuDeviceGetUuid" },
+    { "cuMemPrefetchAsync", 12020, "cuMemPrefetchAsync_v2" }, { "cuMemPrefetchAsync", 0, "cuMemPrefetchAsync" },
+    { "cuMemAdvise", 12020, "cuMemAdvise_v2" }, { "cuMemAdvise", 0, "cuMemAdvise" },
+    { "cuStreamBeginCapture", 10010, "cuStreamBeginCapture_v2" }, { "cuStreamBeginCapture", 0, "cuStreamBeginCapture" },
+    { "cuStreamGetCaptureInfo", 12030, "cuStreamGetCaptureInfo_v3" },
+    { "cuStreamUpdateCaptureDependencies", 12030, "cuStreamUpdateCaptureDependencies_v2" },
+    { "cuStreamUpdateCaptureDependencies", 0, "cuStreamUpdateCaptureDependencies" },
+    { "cuEventElapsedTime", 12080, "cuEventElapsedTime_v2" }, { "cuEventElapsedTime", 0, "cuEventElapsedTime" },
+    { "cuGraphAddKernelNode", 12000, "cuGraphAddKernelNode_v2" }, { "cuGraphAddKernelNode", 0, "cuGraphAddKernelNode" },
+    { "cuGraphKernelNodeGetParams", 12000, "cuGraphKernelNodeGetParams_v2" },
+    { "cuGraphKernelNodeGetParams", 0, "cuGraphKernelNodeGetParams" },
+    { "cuGraphKernelNodeSetParams", 12000, "cuGraphKernelNodeSetParams_v2" },
+    { "cuGraphKernelNodeSetParams", 0, "cuGraphKernelNodeSetParams" },
+    { "cuGraphExecKernelNodeSetParams", 12000, "cuGraphExecKernelNodeSetParams_v2" },
+    { "cuGraphExecKernelNodeSetParams", 0, "cuGraphExecKernelNodeSetParams" },
+    { "cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags" }, { "cuGraphInstantiate", 0, "cuGraphInstantiate_v2" },
+    { "cuGraphExecUpdate", 12000, "cuGraphExecUpdate_v2" }, { "cuGraphExecUpdate", 0, "cuGraphExecUpdate" },
+    { "cuGraphGetEdges", 12030, "cuGraphGetEdges_v2" }, { "cuGraphGetEdges", 0, "cuGraphGetEdges" },
+    { "cuGraphNodeGetDependencies", 12030, "cuGraphNodeGetDependencies_v2" },
+    { "cuGraphNodeGetDependencies", 0, "cuGraphNodeGetDependencies" },
+    { "cuGraphNodeGetDependentNodes", 12030, "cuGraphNodeGetDependentNodes_v2" },
+    { "cuGraphNodeGetDependentNodes", 0, "cuGraphNodeGetDependentNodes" },
+    { "cuGraphAddDependencies", 12030, "cuGraphAddDependencies_v2" },
+    { "cuGraphAddDependencies", 0, "cuGraphAddDependencies" },
+    { "cuGraphRemoveDependencies", 12030, "cuGraphRemoveDependencies_v2" },
+    { "cuGraphRemoveDependencies", 0, "cuGraphRemoveDependencies" },
+};
+
+static void *find_entry(const char *name)
+{
+    for (int k = 0; k < E_COUNT; k++) if (!strcmp(entry_names[k], name)) return entry_address(k);
+    return NULL;
+}
+
 SIM_API cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags, int *status)
 {
     int failed = sim_enter(E_cuGetProcAddress_v2, false);
     if (failed) return failed;
-    (void)version; (void)flags;
-    if (!name || !out) return leave(CU_INVALID_VALUE);
+    char full[96];
+    if (!name || !out || flags > 2) return leave(CU_INVALID_VALUE);
     *out = NULL;
-    for (int v = 2; v >= 1 && !*out; v--) {                   /* cuMemAlloc means cuMemAlloc_v2 */
-        char full[96];
-        snprintf(full, sizeof full, v == 2 ? "%s_v2" : "%s", name);
-        for (int k = 0; k < E_COUNT; k++) if (!strcmp(entry_names[k], full)) *out = entry_address(k);
-    }
+    for (size_t k = 0; k < sizeof versions / sizeof *versions && !*out; k++)
+        if (!strcmp(versions[k].name, name) && version >= versions[k].version) *out = find_entry(versions[k].full);
+    snprintf(full, sizeof full, "%s_v2", name);
+    if (!*out) *out = find_entry(full);
+    if (!*out) *out = find_entry(name);
     if (status) *status = *out ? 0 : 1;
     return leave(*out ? CU_OK : CU_NOT_FOUND);
 }
+
+SIM_API cuGetProcAddress(const char *name, void **out, int version, uint64_t flags)
+{ return cuGetProcAddress_v2(name, out, version, flags, NULL); }

@@ -13,6 +13,7 @@ enum {
     CU_INVALID_VALUE = 1,
     CU_OUT_OF_MEMORY = 2,
     CU_NOT_INITIALIZED = 3,
+    CU_DEINITIALIZED = 4,
     CU_INVALID_DEVICE = 101,
     CU_INVALID_IMAGE = 200,
     CU_INVALID_CONTEXT = 201,
@@ -242,7 +243,7 @@ void sim_capture_invalidate(sim_stream *s);
 void sim_graphs_free(sim_context *c);
 typedef void (*sim_leak_fn)(const char *what, const sim_handle *h);
 void sim_graphs_report(sim_context *c, sim_leak_fn tell);
-void sim_libraries_free(sim_context *c);                      /* library.c */
+void sim_libraries_free(sim_context *c);                      /* libraries.c */
 void sim_libraries_report(sim_context *c, sim_leak_fn tell);
 void sim_pools_free(sim_context *c);                          /* allocate.c */
 void sim_pool_returned(sim_allocation *a);
@@ -258,6 +259,7 @@ int  sim_set_check(const sim_set *k);
 void sim_order_range(const sim_work *w, sim_allocation *a, uint64_t lo, uint64_t hi, size_t pitch, size_t width,
                      bool write);
 extern uint64_t sim_order_writes, sim_host_calls, sim_checked_copies;
+extern uint64_t sim_cleared;
 extern bool sim_running_early;         /* though the host waits for nothing */
 bool sim_order_wants(const sim_work *w);
 void sim_order_kernel(const sim_work *w, sim_launch *l);

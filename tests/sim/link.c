@@ -381,10 +381,8 @@ static int add(sim_context *c, void *handle, int type, const char *data, size_t 
         length = (size_t)head.length;
     } else if (type == 0) return CU_INVALID_IMAGE;
     else while (length && !data[length - 1]) length--;
-    sim_module *m;
-    int code = sim_module_load(c, data, length, k->log, k->log_size, &m);
+    int code = sim_module_check(c, data, length, k->log, k->log_size);
     if (code) return code;
-    sim_module_free(m);
     sim_input *in = calloc(1, sizeof *in), **at = &k->inputs;
     if (!in) return CU_OUT_OF_MEMORY;
     while (*at) at = &(*at)->next;

@@ -893,8 +893,7 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
     if (!f->has_body) {
         if (!strcmp(f->name, "__assertfail")) { sim_emit(lw, sim_nop, F_TRAP)->op = 1; return; }
         if (!strcmp(f->name, "vprintf")) { sim_emit(lw, sim_nop, F_PLAIN); return; }
-        if (lw->m->error_count == 0)
-            wrong(lw, "Function '%s' has no body; linking is not implemented by this CPU driver", f->name);
+        if (lw->m->error_count == 0 && !lw->m->part) wrong(lw, "Unresolved extern function '%s'", f->name);
         return;
     }
     if (f->busy) { wrong(lw, "Recursion ('%s') is not implemented by this CPU driver", f->name); return; }
@@ -1126,6 +1125,13 @@ static void lower_function(sim_module *m, sim_function *f)
     k->magic = 0x4b524e4c;
 }
 
+static bool defined_elsewhere(const sim_module *m, const sim_symbol *y)
+{
+    for (const sim_symbol *z = m->variables; z; z = z->list_next)
+        if (z != y && !z->is_extern && !strcmp(z->name, y->name)) return true;
+    return false;
+}
+
 /* Module variables get device memory: one allocation each, so that bounds are exact. */
 static void place_variables(sim_module *m)
 {
@@ -1141,6 +1147,8 @@ static void place_variables(sim_module *m)
             }
             if (y->space == SP_GLOBAL || y->space == SP_CONST) {
                 if (!pass) {
+                    if (y->is_extern && !m->part && !defined_elsewhere(m, y))
+                        sim_error(m, y->line, "Unresolved extern variable '%s'", y->name);
                     sim_allocation *a;
                     uint64_t size = y->size ? y->size : 1;
                     int error = sim_memory_alloc(m->context, size,

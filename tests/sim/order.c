@@ -13,7 +13,11 @@ typedef struct use {
     bool write, synchronous;
     char label[160];
 } use;
-typedef struct sim_uses { uint32_t count, capacity, told; use list[]; } sim_uses;
+typedef struct sim_uses {
+    uint32_t count, capacity, told;
+    uint64_t cleared, last[4];         /* the findings that were kept then; the pair told last */
+    use list[];
+} sim_uses;
 enum { MOST_USES = 256, MOST_TOLD = 4 };
 
 uint64_t sim_order_writes;             /* grows with each piece of work that wrote */
@@ -55,12 +59,15 @@ static bool others(const sim_work *w)
     return several && sim_running_early;
 }
 
-static void forget(sim_uses *u, const sim_context *c)
+/* What nothing can race with any more: the host has waited for it, and this work, the only one left, too. */
+static void forget(sim_uses *u, const sim_work *w)
 {
     uint32_t n = 0;
-    if (c->pending > 1) return;
+    if (w->stream->context->pending > 1) return;
     for (uint32_t k = 0; k < u->count; k++)
-        if (!sim_host_knows(u->list[k].id, u->list[k].seq)) u->list[n++] = u->list[k];
+        if (!sim_host_knows(u->list[k].id, u->list[k].seq)
+            || !sim_clock_covers(w->clock, u->list[k].id, u->list[k].seq))
+            u->list[n++] = u->list[k];
     u->count = n;
 }
 
@@ -115,11 +122,15 @@ void sim_order_range(const sim_work *w, sim_allocation *a, uint64_t lo, uint64_t
                 .synchronous = w->synchronous };
     if (pitch > width && hi - lo > width) { now.pitch = pitch; now.width = width; }
     sim_label(w, now.label, sizeof now.label);
-    if (a->uses) forget(a->uses, w->stream->context);
+    if (a->uses) forget(a->uses, w);
+    if (a->uses && a->uses->cleared != sim_cleared) { a->uses->cleared = sim_cleared; a->uses->told = 0; }
     for (uint32_t k = 0; a->uses && k < a->uses->count && a->uses->told < MOST_TOLD; k++) {
         const use *before = &a->uses->list[k];
         if (before->id == now.id || !(before->write || write) || !overlap(before, &now)) continue;
         if (sim_clock_covers(w->clock, before->id, before->seq)) continue;
+        const uint64_t pair[4] = { before->id, before->seq, now.id, now.seq };
+        if (!memcmp(pair, a->uses->last, sizeof pair)) continue;
+        memcpy(a->uses->last, pair, sizeof pair);
         tell(a, &now, before);
         a->uses->told++;
     }

@@ -235,6 +235,7 @@ typedef struct sim_module {
     struct sim_handle *handle;
     struct sim_module *next;           /* of the context */
     struct sim_library *library;       /* that it belongs to */
+    bool part;                         /* an input of a link: what is missing may come from another one */
     struct sim_context *context;
     sim_chunk *memory;                 /* everything parsed lives here */
     char *text;                        /* our copy of the source, for the lines in reports */
@@ -260,6 +261,7 @@ void  sim_fatal(sim_module *m, uint32_t line, const char *format, ...) SIM_PRINT
 /* Parses and compiles text (length without the NUL).  Returns a CUresult; *out is set on success only. */
 int  sim_module_load(struct sim_context *context, const char *text, size_t length, char *log, size_t log_size,
                      sim_module **out);
+int  sim_module_check(struct sim_context *context, const char *text, size_t length, char *log, size_t log_size);
 void sim_module_free(sim_module *m);
 void sim_parse(sim_module *m);                                /* parse.c */
 void sim_lower_module(sim_module *m);                         /* lower.c */
@@ -582,6 +584,7 @@ typedef struct sim_launch {
     uint32_t resident_limit;
     uint64_t launch_serial;
     bool cooperative;
+    uint64_t workspace;                /* of a cooperative launch */
     struct sim_touches *touches;       /* order.c: not NULL: keep the ranges that the kernel touches */
 } sim_launch;
 

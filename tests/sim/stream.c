@@ -299,7 +299,7 @@ static bool run_head(sim_stream *s)
         if (w->u.event.event->finished < w->u.event.serial) w->u.event.event->finished = w->u.event.serial;
         break;
     case W_HOST: {
-        if (dead && !w->u.host.callback) break;
+        if (c->sticky == CU_DEINITIALIZED || (dead && !w->u.host.callback)) break;
         s->busy = true;
         sim_host_calls++;
         sim_api_pause();

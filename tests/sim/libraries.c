@@ -1,4 +1,4 @@
-/* library.c - libraries and their kernels: modules that no context has to be current for. Here a library
+/* libraries.c - libraries and their kernels: modules that no context has to be current for. Here a library
  * is loaded into the context that is current when it is loaded. */
 #include "driver.h"
 
