@@ -7,6 +7,8 @@ SIM_API cuInit(unsigned flags)
     if (failed) return failed;
     if (flags) return leave(CU_INVALID_VALUE);
     if (sim_device_problem()) return leave(CU_INVALID_VALUE);
+    const char *lag = getenv("PTXSIM_LAG");
+    if (lag && *lag >= '0' && *lag <= '2' && !lag[1]) sim_driver_option.lag = *lag - '0';
     sim_initialised();
     return leave(CU_OK);
 }

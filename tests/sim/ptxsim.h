@@ -6,8 +6,9 @@
  *
  *     int (*get)(ptxsim_counters *, size_t) = dlsym(lib, "ptxsim_counters_get");
  *
- * Environment: PTXSIM_DEVICE=sm_75|sm_80|sm_86|sm_89|sm_90|sm_100|sm_120 (an 'a' may follow; default
- * sm_90), PTXSIM_THREADS=n, PTXSIM_QUIET=1 (no reports on stderr), PTXSIM_MEMORY=bytes (device memory).
+ * Environment: PTXSIM_DEVICE=sm_75|sm_80|sm_86|sm_87|sm_89|sm_90|sm_100|sm_103|sm_120|sm_121 (an 'a' may
+ * follow; default sm_90) or the path of a device description (README.md), PTXSIM_LAG=0|1|2 (the option
+ * "lag" below), PTXSIM_THREADS=n, PTXSIM_QUIET=1 (no reports on stderr), PTXSIM_MEMORY=bytes (device memory).
  * All functions may be called from any thread. */
 #ifndef PTXSIM_H
 #define PTXSIM_H
@@ -68,7 +69,9 @@ uint64_t ptxsim_calls(const char *driver_function);
 int ptxsim_fail(const char *driver_function, unsigned nth, int code);
 
 /* Options. Checks, on (1) unless set to 0: "bounds", "align", "uninitialised", "registers", "barriers",
- * "sync-masks". "threads": how many threads run blocks (0: one for each processor). "quiet": no reports
+ * "sync-masks", "host-races", "stream-races", "leaks", "stale-handles". "lag": how late the work of streams
+ * runs: 0 at the call, 1 when it is waited for or the host has long been silent (default), 2 only when it is
+ * waited for. "threads": how many threads run blocks (0: one for each processor). "quiet": no reports
  * on stderr. "watchdog": seconds after which a launch is given up with CUDA_ERROR_LAUNCH_TIMEOUT
  * (default 300, 0: never). */
 void ptxsim_set(const char *option, int value);
