@@ -89,6 +89,11 @@ static const char adder[] =
          "ld.param.u64 d0, [p]; mov.u32 r0, %tid.x; mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1;\n"
          "ld.global.u32 r2, [d1]; shl.b32 r2, r2, 1; st.global.u32 [d1], r2; ret; }\n"
          ".visible .entry wrong(.param .u64 p) { " REGS "mov.u64 d0, 16; st.global.u32 [d0], 1; ret; }\n"
+         ".visible .entry parity(.param .u64 p, .param .u32 odd) {\n" REGS
+         "ld.param.u64 d0, [p]; ld.param.u32 r1, [odd]; mov.u32 r0, %tid.x; shl.b32 r0, r0, 1; add.u32 r0, r0, r1;\n"
+         "mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1; st.global.u32 [d1], r0; ret; }\n"
+         ".visible .entry count(.param .u64 p) {\n" REGS
+         "ld.param.u64 d0, [p]; red.global.add.u32 [d0], 1; ret; }\n"
          ".visible .entry empty() { ret; }\n.visible .global .align 4 .u32 gv[3];\n";
 static handle module, add, twice, wrong, empty;
 enum { N = 32, BYTES = N * 4 };
@@ -322,6 +327,24 @@ static void races(bool fault)
     SAME(launch_add(fault ? d : d + BYTES, 1, t), 0);
     SAME(cuCtxSynchronize_(), 0);
     CHECK((has("stream-race") != 0) == fault, "halves, %s: %s", what, findings());
+    report_clear();
+    /* every other word: fine, with a map; two counters that only atomics touch: fine */
+    handle parity = function(module, "parity");
+    for (unsigned odd = 0; odd < 2; odd++) {
+        unsigned which = fault ? 0 : odd;
+        void *a[] = { &d, &which };
+        SAME(cuLaunchKernel_(parity, 1, 1, 1, N, 1, 1, 0, odd ? t : s, a, NULL), 0);
+    }
+    SAME(cuCtxSynchronize_(), 0);
+    CHECK((has("stream-race") != 0) == fault, "every other word, %s: %s", what, findings());
+    report_clear();
+    handle count = function(module, "count");
+    for (unsigned k = 0; k < 2; k++) {
+        void *a[] = { &d };
+        SAME(k && fault ? launch_add(d, 1, t) : cuLaunchKernel_(count, 1, 1, 1, N, 1, 1, 0, k ? t : s, a, NULL), 0);
+    }
+    SAME(cuCtxSynchronize_(), 0);
+    CHECK((has("stream-race") != 0) == fault, "counters, %s: %s", what, findings());
     report_clear();
     /* columns of a matrix */
     struct { size_t x, y; unsigned t; const void *h; dptr d; void *a; size_t p, dx, dy; unsigned dt; void *dh; dptr dd;
@@ -769,7 +792,7 @@ static void test_modules(void)
     SAME(cuModuleLoadFatBinary_(&f, &fat), 200);
     SAME(cuModuleLoad_(&f, "build/no-such-file.ptx"), 301);
     SAME(cuModuleGetFunctionCount_(&count, m), 0);
-    SAME(count, 4);
+    SAME(count, 6);
     SAME(cuModuleEnumerateFunctions_(list, 8, m), 0);
     SAME(cuFuncGetName_(&name, list[0]), 0);
     CHECK(!strcmp(name, "add"), "%s", name);

@@ -94,8 +94,7 @@ int sim_memory_register(sim_context *c, void *host, uint64_t size, sim_allocatio
 
 static void unmap(sim_allocation *a)
 {
-    free(a->uses);
-    a->uses = NULL;
+    sim_order_freed(a);
     if (a->host && !a->owned_by_caller) munmap(a->host, a->host_mapped);
     if (a->shadow) munmap(a->shadow, a->shadow_mapped);
     a->host = a->shadow = NULL;

@@ -238,6 +238,8 @@ typedef struct sim_memcpy3d {
     size_t dst_pitch, dst_height, width, height, depth;
 } sim_memcpy3d;
 
+_Static_assert(sizeof(sim_memcpy2d) == 128 && sizeof(sim_memcpy3d) == 200, "as the driver has them");
+
 /* Memory types: 1 host, 2 device, 3 array, 4 either. */
 static int side_of(unsigned type, const void *host, uint64_t device, size_t x, size_t y, size_t z, size_t pitch,
                    size_t height, size_t width, size_t rows, sim_side *out)

@@ -50,7 +50,8 @@ enum {
 
 /* The rest of the driver, in alphabetical order. */
 #define SIM_ENTRIES_MORE(X) \
-    X(cuLinkAddFile_v2) \
+    X(cuIpcCloseMemHandle) X(cuIpcGetEventHandle) X(cuIpcGetMemHandle) X(cuIpcOpenEventHandle) \
+    X(cuIpcOpenMemHandle_v2) X(cuLinkAddFile_v2) \
     X(cuCtxCreate_v3) X(cuCtxCreate_v4) X(cuCtxDisablePeerAccess) X(cuCtxEnablePeerAccess) \
     X(cuCtxGetApiVersion) X(cuCtxGetCacheConfig) X(cuCtxGetFlags) X(cuCtxGetId) X(cuCtxGetLimit) \
     X(cuCtxGetSharedMemConfig) X(cuCtxResetPersistingL2Cache) X(cuCtxSetCacheConfig) X(cuCtxSetFlags) \
@@ -240,6 +241,7 @@ int  sim_capture_work(sim_stream *s, sim_work *w);            /* graph.c */
 int  sim_capture_record(sim_stream *s, sim_event *e);
 int  sim_capture_wait(sim_stream *s, sim_event *e);
 void sim_capture_invalidate(sim_stream *s);
+void sim_capture_abandon(sim_stream *s);
 void sim_graphs_free(sim_context *c);
 typedef void (*sim_leak_fn)(const char *what, const sim_handle *h);
 void sim_graphs_report(sim_context *c, sim_leak_fn tell);
@@ -263,7 +265,6 @@ extern uint64_t sim_cleared;
 extern bool sim_running_early;         /* though the host waits for nothing */
 bool sim_order_wants(const sim_work *w);
 void sim_order_kernel(const sim_work *w, sim_launch *l);
-void sim_order_freed(sim_allocation *a);
 bool sim_clock_covers(const sim_order *k, uint32_t id, uint64_t seq);
 bool sim_streams_idle(const sim_context *c);                  /* nothing waits */
 bool sim_host_knows(uint32_t id, uint64_t seq);

@@ -342,6 +342,19 @@ static bool joined(const sim_capture *k)
     return true;
 }
 
+/* The stream goes away in the middle. */
+void sim_capture_abandon(sim_stream *s)
+{
+    sim_capture *k = s->capture;
+    if (!k) return;
+    k->active = false;
+    s->capture = NULL;
+    if (k->origin != s) return;
+    sim_graph *g = k->to_graph ? NULL : k->graph;
+    end(k);
+    free_graph(g);
+}
+
 SIM_API cuStreamBeginCapture_v2(void *stream, int mode)
 { ENTER(cuStreamBeginCapture_v2); USABLE(); return leave(begin(c, stream, mode, NULL)); }
 SIM_API cuStreamBeginCapture(void *stream)
@@ -682,10 +695,18 @@ SIM_API cuGraphNodeGetType(void *node, int *out)
     return leave(CU_OK);
 }
 
+static bool work_lives(const sim_work *w)
+{
+    if (w->kind == W_KERNEL)
+        return sim_handle_get(H_FUNCTION, w->function) || sim_handle_get(H_KERNEL, w->function);
+    return (w->kind != W_RECORD && w->kind != W_WAIT) || sim_event_of(w->function);
+}
+
 static int get_kernel(void *handle, kernel_params *p, bool second)
 {
     sim_node *n = node_of(handle);
     if (!n || !p || n->type != N_KERNEL) return CU_INVALID_VALUE;
+    if (!work_lives(n->work)) return CU_INVALID_HANDLE;
     const sim_launch *l = &n->work->u.launch;
     const sim_function *f = l->kernel->function;
     if (!n->pointers && !(n->pointers = calloc(f->param_count + 1, sizeof *n->pointers))) return CU_OUT_OF_MEMORY;
@@ -1082,13 +1103,6 @@ SIM_API cuGraphUpload(void *exec, void *stream)
     ENTER(cuGraphUpload);
     USABLE();
     return leave(!exec_of(exec) || !sim_stream_of(c, stream) ? CU_INVALID_HANDLE : CU_OK);
-}
-
-static bool work_lives(const sim_work *w)
-{
-    if (w->kind == W_KERNEL)
-        return sim_handle_get(H_FUNCTION, w->function) || sim_handle_get(H_KERNEL, w->function);
-    return (w->kind != W_RECORD && w->kind != W_WAIT) || sim_event_of(w->function);
 }
 
 static bool lives(const sim_graph *g)

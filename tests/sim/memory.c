@@ -101,10 +101,14 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
 static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 
-static void note_touch(sim_warp *w, sim_allocation *a, uint32_t m, const uint64_t *at, uint32_t bytes, action act)
+/* Strong accesses count as atomic ones: they are made to meet other threads'. */
+static void note_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, uint32_t m, const uint64_t *at,
+                       uint32_t bytes, action act)
 {
-    if (act != store) sim_touch(w->worker, a, at, m, bytes, false);
-    if (act != load && act != copy_in) sim_touch(w->worker, a, at, m, bytes, true);
+    bool strong = (act == load || act == store) && i->x & X_VOLATILE;
+    sim_access access = strong ? SIM_UPDATE : act == load || act == copy_in ? SIM_READ
+                      : act == store ? SIM_WRITE : SIM_UPDATE;
+    sim_touch(w->worker, a, at, m, bytes, access);
 }
 
 /* Carries out `act` for the lanes of one space, region by region. */
@@ -174,7 +178,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
             return;
         }
         r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size;
-        if (SIM_UNLIKELY(w->worker->touches != NULL)) note_touch(w, a, group, at, bytes, act);
+        if (SIM_UNLIKELY(w->worker->touches != NULL)) note_touch(w, i, a, group, at, bytes, act);
         act(w, i, group, at, &r);
         m &= ~group;
     }
@@ -666,8 +670,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         if (a) { r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; }
         if (SIM_UNLIKELY(w->worker->touches != NULL) && a) {
             at[lane] = address;
-            if (access != SIM_WRITE) sim_touch(w->worker, a, at, 1u << lane, bytes, false);
-            if (access != SIM_READ) sim_touch(w->worker, a, at, 1u << lane, bytes, true);
+            if (address - a->base + bytes <= a->size) sim_touch(w->worker, a, at, 1u << lane, bytes, access);
         }
     }
     if (address < r.base || r.size < bytes || address - r.base > r.size - bytes) {

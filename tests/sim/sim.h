@@ -723,7 +723,9 @@ extern pthread_mutex_t sim_count_lock;
 uint64_t sim_now_ns(void);
 void sim_contexts_revive(void);
 void sim_driver_set(const char *option, int value);
-void sim_touch(sim_worker *w, sim_allocation *a, const uint64_t *at, uint32_t m, uint32_t bytes, bool write);
+void sim_touch(sim_worker *w, sim_allocation *a, const uint64_t *at, uint32_t m, uint32_t bytes,
+               int access);                                   /* a sim_access */
+void sim_order_freed(sim_allocation *a);
 void sim_touch_merge(sim_worker *w, sim_launch *l);
 struct sim_touches *sim_touches_new(void);
 void sim_touches_free(struct sim_touches *t);

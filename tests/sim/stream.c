@@ -270,7 +270,6 @@ static int run_free(const sim_work *w)
     sim_allocation *a = sim_memory_at(w->u.release.address);
     if (!a || a->freed) return CU_OK;
     sim_order_range(w, a, a->base, a->base + a->size, 0, 0, true);
-    sim_order_freed(a);
     sim_pool_returned(a);
     return sim_memory_free(a->base, a->kind);
 }
@@ -287,7 +286,11 @@ static bool run_head(sim_stream *s)
     case W_KERNEL: if (!dead) code = sim_launch_work(w); break;
     case W_COPY:   if (!dead) code = sim_copy_run(w); break;
     case W_SET:    if (!dead) code = sim_set_run(w); break;
-    case W_VALUE:  if (!dead) code = run_value(w); break;
+    case W_VALUE:
+        if (dead) break;
+        code = run_value(w);
+        if (w->u.value.write) host_learns(w->clock, s->id, w->seq);      /* that may be looking at it */
+        break;
     case W_FREE:   code = run_free(w); break;
     case W_EMPTY: {                    /* cuMemAllocAsync: the memory is there from here on */
         sim_allocation *a = w->u.release.address ? sim_memory_find(w->u.release.address) : NULL;
@@ -309,6 +312,7 @@ static bool run_head(sim_stream *s)
         sim_in_host_function = false;
         sim_api_resume();
         s->busy = false;
+        host_learns(w->clock, s->id, w->seq);                 /* it may have told the host */
         sim_api_signal();
         break;
     }
@@ -542,12 +546,13 @@ int sim_submit_wait(sim_stream *s, sim_work *w)
         sim_capture_invalidate(s);
         return legacy ? 906 : 900;
     }
+    sim_context *c = s->context;
     w->synchronous = true;
     int code = sim_enqueue(s, w);
     if (code) return code;
     drain_known(s, s->queued);
-    bury(s->context);
-    return s->context->sticky;
+    bury(c);
+    return c->sticky;
 }
 
 /* --- entry points: streams -------------------------------------------------------------------- */
@@ -580,8 +585,7 @@ SIM_API cuStreamDestroy_v2(void *handle)
     if ((uintptr_t)handle <= 2) return leave(CU_INVALID_HANDLE);
     sim_stream *s = sim_handle_get(H_STREAM, handle);
     if (!s) return leave(CU_INVALID_HANDLE);
-    if (s->capture) sim_capture_invalidate(s);
-    s->capture = NULL;
+    sim_capture_abandon(s);
     sim_handle_drop(s->handle);
     s->handle = NULL;
     s->zombie = true;                                         /* its work goes on */
@@ -868,6 +872,21 @@ SIM_API cuEventElapsedTime(float *ms, void *start, void *end)
 { ENTER(cuEventElapsedTime); USABLE(); return leave(elapsed(ms, start, end)); }
 SIM_API cuEventElapsedTime_v2(float *ms, void *start, void *end)
 { ENTER(cuEventElapsedTime_v2); USABLE(); return leave(elapsed(ms, start, end)); }
+
+/* --- between processes: not here -------------------------------------------------------------- */
+
+typedef struct ipc { char bytes[64]; } ipc;
+
+SIM_API cuIpcGetEventHandle(ipc *out, void *event)
+{ ENTER(cuIpcGetEventHandle); (void)out; (void)event; return leave(CU_NOT_SUPPORTED); }
+SIM_API cuIpcOpenEventHandle(void **out, ipc handle)
+{ ENTER(cuIpcOpenEventHandle); (void)out; (void)handle; return leave(CU_NOT_SUPPORTED); }
+SIM_API cuIpcGetMemHandle(ipc *out, uint64_t address)
+{ ENTER(cuIpcGetMemHandle); (void)out; (void)address; return leave(CU_NOT_SUPPORTED); }
+SIM_API cuIpcOpenMemHandle_v2(uint64_t *out, ipc handle, unsigned flags)
+{ ENTER(cuIpcOpenMemHandle_v2); (void)out; (void)handle; (void)flags; return leave(CU_NOT_SUPPORTED); }
+SIM_API cuIpcCloseMemHandle(uint64_t address)
+{ ENTER(cuIpcCloseMemHandle); (void)address; return leave(CU_NOT_SUPPORTED); }
 
 /* --- the end of a context --------------------------------------------------------------------- */
 
