@@ -1025,6 +1025,14 @@ static void test_failures(void)
     CHECK(p == *(void **)&cuGraphAddKernelNode_v2_, "the second version from CUDA 12 on");
     SAME(cuGetProcAddress_v2_("cuGraphAddKernelNode", &p, 11000, 0, NULL), 0);
     CHECK(p && p != *(void **)&cuGraphAddKernelNode_v2_, "the first version before");
+    int (*launch)(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **);
+    SAME(cuGetProcAddress_v2_("cuLaunchKernel", (void **)&launch, 13000, 2, NULL), 0);
+    CHECK(launch != cuLaunchKernel_, "the per-thread variant");
+    SAME(launch(empty, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);
+    SAME(cuStreamQuery_((handle)2), 600);                     /* it went into the thread's stream */
+    SAME(cuStreamSynchronize_((handle)2), 0);
+    SAME(ptxsim_fail_("cuLaunchKernel_ptsz", 1, 701), 0);
+    SAME(launch(empty, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 701);
     SAME(cuGetProcAddress_v2_("cuCtxCreate", &p, 13000, 0, NULL), 0);
     CHECK(p == *(void **)&cuCtxCreate_v4_, "the fourth version from CUDA 13 on");
 }

@@ -421,6 +421,30 @@ SIM_API cuMemPoolTrimTo(void *pool, size_t keep)
     return leave(sim_handle_get(H_POOL, pool) ? CU_OK : CU_INVALID_HANDLE);
 }
 
+typedef struct access { location where; int flags; } access;
+
+/* One device, which may always read and write. */
+SIM_API cuMemPoolSetAccess(void *pool, const access *map, size_t count)
+{
+    ENTER(cuMemPoolSetAccess);
+    if (!sim_handle_get(H_POOL, pool)) return leave(CU_INVALID_HANDLE);
+    if (!map || !count) return leave(CU_INVALID_VALUE);
+    for (size_t k = 0; k < count; k++) {
+        if (map[k].where.type == 1 && map[k].where.id) return leave(CU_INVALID_DEVICE);
+        if (map[k].flags != 3) return leave(CU_INVALID_VALUE);
+    }
+    return leave(CU_OK);
+}
+
+SIM_API cuMemPoolGetAccess(int *flags, void *pool, const location *where)
+{
+    ENTER(cuMemPoolGetAccess);
+    if (!sim_handle_get(H_POOL, pool)) return leave(CU_INVALID_HANDLE);
+    if (!flags || !where) return leave(CU_INVALID_VALUE);
+    *flags = where->type == 1 && !where->id ? 3 : 0;
+    return leave(CU_OK);
+}
+
 /* --- what a pointer is ------------------------------------------------------------------------ */
 
 static int pointer_attribute(void *out, int attribute, uint64_t address, bool strict)

@@ -48,17 +48,19 @@ SIM_API cuDeviceGetName(char *out, int size, int device)
     return leave(CU_OK);
 }
 
-SIM_API cuDeviceGetUuid_v2(unsigned char out[16], int device)
+static int uuid(unsigned char *out, int device)
 {
-    ENTER(cuDeviceGetUuid_v2);
-    if (!out) return leave(CU_INVALID_VALUE);
-    if (device) return leave(CU_INVALID_DEVICE);
+    if (!out) return CU_INVALID_VALUE;
+    if (device) return CU_INVALID_DEVICE;
     memcpy(out, "ptxsim-cpu-drive", 16);
     out[15] = (unsigned char)sim_the_device()->sm;
-    return leave(CU_OK);
+    return CU_OK;
 }
 
-SIM_API cuDeviceGetUuid(unsigned char out[16], int device) { return cuDeviceGetUuid_v2(out, device); }
+SIM_API cuDeviceGetUuid_v2(unsigned char out[16], int device)
+{ ENTER(cuDeviceGetUuid_v2); return leave(uuid(out, device)); }
+SIM_API cuDeviceGetUuid(unsigned char out[16], int device)
+{ ENTER(cuDeviceGetUuid); return leave(uuid(out, device)); }
 
 SIM_API cuDeviceTotalMem_v2(size_t *out, int device)
 {

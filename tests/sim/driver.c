@@ -29,12 +29,19 @@ int sim_entry_now(uint64_t *call)
     return now.entry;
 }
 
-int sim_enter(int entry, bool needs_init)
+int sim_count(int entry)
 {
     now.entry = entry;
     now.call = atomic_fetch_add_explicit(&calls[entry], 1, memory_order_relaxed) + 1;
     if (SIM_UNLIKELY(atomic_load_explicit(&fail_in[entry], memory_order_relaxed))
         && atomic_fetch_sub(&fail_in[entry], 1) == 1) return atomic_load(&fail_code[entry]);
+    return CU_OK;
+}
+
+int sim_enter(int entry, bool needs_init)
+{
+    int failed = sim_count(entry);
+    if (failed) return failed;
     if (SIM_UNLIKELY(sim_in_host_function) && needs_init) return CU_NOT_PERMITTED;
     pthread_mutex_lock(&lock);
     sim_idle_call();
@@ -871,6 +878,7 @@ static const struct { const char *name; int version; const char *full;
     { "cuGraphKernelNodeSetParams", 0, "cuGraphKernelNodeSetParams" },
     { "cuGraphExecKernelNodeSetParams", 12000, "cuGraphExecKernelNodeSetParams_v2" },
     { "cuGraphExecKernelNodeSetParams", 0, "cuGraphExecKernelNodeSetParams" },
+    { "cuGraphAddNode", 12030, "cuGraphAddNode_v2" }, { "cuGraphAddNode", 0, "cuGraphAddNode" },
     { "cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags" }, { "cuGraphInstantiate", 0, "cuGraphInstantiate_v2" },
     { "cuGraphExecUpdate", 12000, "cuGraphExecUpdate_v2" }, { "cuGraphExecUpdate", 0, "cuGraphExecUpdate" },
     { "cuGraphGetEdges", 12030, "cuGraphGetEdges_v2" }, { "cuGraphGetEdges", 0, "cuGraphGetEdges" },
@@ -890,21 +898,37 @@ static void *find_entry(const char *name)
     return NULL;
 }
 
+/* PER_THREAD: the functions whose default stream is the thread's own come first. */
+enum { LEGACY_STREAM = 1, PER_THREAD_STREAM = 2 };
+
+static int look_up(const char *name, void **out, int version, uint64_t flags)
+{
+    const char *full = NULL;
+    char text[112];
+    if (!name || !out || strlen(name) > 90 || flags > PER_THREAD_STREAM) return CU_INVALID_VALUE;
+    *out = NULL;
+    for (size_t k = 0; k < sizeof versions / sizeof *versions && !full; k++)
+        if (!strcmp(versions[k].name, name) && version >= versions[k].version) full = versions[k].full;
+    for (int suffix = flags == PER_THREAD_STREAM ? 0 : 2; suffix < 3 && !*out; suffix++)
+        for (int v = full ? 0 : 2; v >= (full ? 0 : 1) && !*out; v--) {
+            static const char *const suffixes[] = { "_ptsz", "_ptds", "" };
+            snprintf(text, sizeof text, "%s%s%s", full ? full : name, v == 2 ? "_v2" : "", suffixes[suffix]);
+            *out = find_entry(text);
+        }
+    return *out ? CU_OK : CU_NOT_FOUND;
+}
+
 SIM_API cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags, int *status)
 {
     int failed = sim_enter(E_cuGetProcAddress_v2, false);
     if (failed) return failed;
-    char full[96];
-    if (!name || !out || flags > 2) return leave(CU_INVALID_VALUE);
-    *out = NULL;
-    for (size_t k = 0; k < sizeof versions / sizeof *versions && !*out; k++)
-        if (!strcmp(versions[k].name, name) && version >= versions[k].version) *out = find_entry(versions[k].full);
-    snprintf(full, sizeof full, "%s_v2", name);
-    if (!*out) *out = find_entry(full);
-    if (!*out) *out = find_entry(name);
-    if (status) *status = *out ? 0 : 1;
-    return leave(*out ? CU_OK : CU_NOT_FOUND);
+    int code = look_up(name, out, version, flags);
+    if (status) *status = code == CU_NOT_FOUND;
+    return leave(code);
 }
 
 SIM_API cuGetProcAddress(const char *name, void **out, int version, uint64_t flags)
-{ return cuGetProcAddress_v2(name, out, version, flags, NULL); }
+{
+    int failed = sim_enter(E_cuGetProcAddress, false);
+    return failed ? failed : leave(look_up(name, out, version, flags));
+}

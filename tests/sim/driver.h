@@ -50,6 +50,18 @@ enum {
 
 /* The rest of the driver, in alphabetical order. */
 #define SIM_ENTRIES_MORE(X) \
+    X(cuDeviceGetUuid) X(cuGetProcAddress) X(cuGraphAddNode) X(cuGraphAddNode_v2) X(cuGraphNodeSetParams) \
+    X(cuGraphExecNodeSetParams) X(cuMemPoolSetAccess) X(cuMemPoolGetAccess) \
+    X(cuEventRecord_ptsz) X(cuGraphLaunch_ptsz) X(cuLaunchCooperativeKernel_ptsz) X(cuLaunchHostFunc_ptsz) \
+    X(cuLaunchKernel_ptsz) X(cuMemAllocAsync_ptsz) X(cuMemFreeAsync_ptsz) X(cuMemcpy2DAsync_v2_ptsz) \
+    X(cuMemcpy3DAsync_v2_ptsz) X(cuMemcpyAsync_ptsz) X(cuMemcpyDtoDAsync_v2_ptsz) X(cuMemcpyDtoD_v2_ptds) \
+    X(cuMemcpyDtoHAsync_v2_ptsz) X(cuMemcpyDtoH_v2_ptds) X(cuMemcpyHtoDAsync_v2_ptsz) \
+    X(cuMemcpyHtoD_v2_ptds) X(cuMemcpy_ptds) X(cuMemsetD16Async_ptsz) X(cuMemsetD16_v2_ptds) \
+    X(cuMemsetD32Async_ptsz) X(cuMemsetD32_v2_ptds) X(cuMemsetD8Async_ptsz) X(cuMemsetD8_v2_ptds) \
+    X(cuStreamBeginCapture_v2_ptsz) X(cuStreamEndCapture_ptsz) X(cuStreamGetCtx_ptsz) \
+    X(cuStreamGetFlags_ptsz) X(cuStreamGetPriority_ptsz) X(cuStreamIsCapturing_ptsz) X(cuStreamQuery_ptsz) \
+    X(cuStreamSynchronize_ptsz) X(cuStreamWaitEvent_ptsz) X(cuStreamWaitValue32_v2_ptsz) \
+    X(cuStreamWriteValue32_v2_ptsz) \
     X(cuIpcCloseMemHandle) X(cuIpcGetEventHandle) X(cuIpcGetMemHandle) X(cuIpcOpenEventHandle) \
     X(cuIpcOpenMemHandle_v2) X(cuLinkAddFile_v2) \
     X(cuCtxCreate_v3) X(cuCtxCreate_v4) X(cuCtxDisablePeerAccess) X(cuCtxEnablePeerAccess) \
@@ -111,6 +123,7 @@ enum {
 #define SIM_API SIM_EXPORT int
 int sim_enter(int entry,
               bool needs_init); /* counts, injects failures, takes the lock; not 0: return it at once */
+int sim_count(int entry);               /* counts, and injects a failure */
 int sim_leave(int code);                         /* releases the lock */
 #define ENTER(name) do { int failed_ = sim_enter(E_##name, true); if (failed_) return failed_; } while (0)
 #define leave(code) sim_leave(code)

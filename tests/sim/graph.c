@@ -790,6 +790,61 @@ SIM_API cuGraphEventRecordNodeGetEvent(void *node, void **out)
 SIM_API cuGraphEventWaitNodeGetEvent(void *node, void **out)
 { ENTER(cuGraphEventWaitNodeGetEvent); return leave(get_event(node, N_WAIT, out)); }
 
+/* A CUgraphNodeParams: a type and what belongs to it. */
+typedef struct node_params {
+    int type, reserved[3];
+    union {
+        long long room[29];
+        kernel_params kernel;
+        struct { int flags, reserved; void *context; char copy[200]; } memcpy;
+        memset_params memset;
+        host_params host;
+        struct { void *graph; int ownership; } child;
+        void *event;
+    } u;
+} node_params;
+
+static int any_work(sim_context *c, const node_params *p, sim_work **out)
+{
+    if (!p) return CU_INVALID_VALUE;
+    switch (p->type) {
+    case N_KERNEL: return kernel_work(c, &p->u.kernel, true, out);
+    case N_MEMCPY: return copy_work(p->u.memcpy.copy, out);
+    case N_MEMSET: return set_work(&p->u.memset, out);
+    case N_HOST:   return host_work(&p->u.host, out);
+    case N_RECORD: return event_work(W_RECORD, p->u.event, out);
+    case N_WAIT:   return event_work(W_WAIT, p->u.event, out);
+    case N_EMPTY:  return CU_OK;
+    default:       return CU_NOT_SUPPORTED;
+    }
+}
+
+static int add_any(sim_context *c, void **out, void *graph, void *const *deps, size_t count, const node_params *p)
+{
+    sim_work *w = NULL;
+    if (p && p->type == N_GRAPH) {
+        const sim_graph *from = graph_of(p->u.child.graph);
+        sim_graph *copy = from && p->u.child.graph != graph ? graph_copy(from, false) : NULL;
+        return put(out, graph, deps, count, N_GRAPH, copy ? CU_OK : CU_INVALID_VALUE, NULL, copy);
+    }
+    int code = any_work(c, p, &w);
+    return put(out, graph, deps, count, code ? N_EMPTY : p->type, code, w, NULL);
+}
+
+SIM_API cuGraphAddNode(void **out, void *graph, void *const *deps, size_t count, node_params *p)
+{ ENTER(cuGraphAddNode); USABLE(); return leave(add_any(c, out, graph, deps, count, p)); }
+SIM_API cuGraphAddNode_v2(void **out, void *graph, void *const *deps, const void *edges, size_t count, node_params *p)
+{ ENTER(cuGraphAddNode_v2); USABLE(); (void)edges; return leave(add_any(c, out, graph, deps, count, p)); }
+
+SIM_API cuGraphNodeSetParams(void *node, node_params *p)
+{
+    ENTER(cuGraphNodeSetParams);
+    USABLE();
+    sim_work *w = NULL;
+    int code = any_work(c, p, &w);
+    return leave(replace(node_of(node), code ? 0 : p->type, code, w));
+}
+
 /* --- looking at graphs, edges ----------------------------------------------------------------- */
 
 /* The driver's way of lists: without a list it counts; with one it fills, and zeroes what is left. */
@@ -1008,6 +1063,16 @@ SET_EXEC(cuGraphExecMemsetNodeSetParams, N_MEMSET, SET_PARAMETERS, WITH_CONTEXT(
 SET_EXEC(cuGraphExecHostNodeSetParams, N_HOST, const host_params *p, host_work(p, &w))
 SET_EXEC(cuGraphExecEventRecordNodeSetEvent, N_RECORD, void *e, event_work(W_RECORD, e, &w))
 SET_EXEC(cuGraphExecEventWaitNodeSetEvent, N_WAIT, void *e, event_work(W_WAIT, e, &w))
+
+SIM_API cuGraphExecNodeSetParams(void *exec, void *node, node_params *p)
+{
+    ENTER(cuGraphExecNodeSetParams);
+    USABLE();
+    sim_work *w = NULL;
+    if (!exec_of(exec)) return leave(CU_INVALID_HANDLE);
+    int code = any_work(c, p, &w);
+    return leave(replace(exec_node(exec, node), code ? 0 : p->type, code, w));
+}
 
 SIM_API cuGraphNodeSetEnabled(void *exec, void *node, unsigned enabled)
 {
