@@ -134,11 +134,15 @@ static void test_lag(void)
     SAME(launch_add(d, 2, s), 0);
     SAME(cuMemcpyDtoHAsync_v2_(pinned, d, BYTES, s), 0);
     SAME(cuLaunchHostFunc_(s, note, &count), 0);
-    SAME(pinned[3], 0);
+    SAME(((volatile uint32_t *)pinned)[3], 0);
     SAME(count, 0);
     SAME(cuStreamSynchronize_(s), 0);
-    SAME(pinned[3], 7);
+    SAME(((volatile uint32_t *)pinned)[3], 7);
     SAME(count, 1);
+    SAME(has("host-race"), 1);                                /* that was a look too early */
+    CHECK(strstr(found, "byte 12 of the 128-byte pinned allocation") && strstr(found, "cuMemcpyDtoHAsync_v2"), "%s",
+          found);
+    report_clear();
     /* only as far as the event; the parameters are those of the launch */
     unsigned n = 1;
     void *a[] = { &d, &n };
@@ -369,6 +373,22 @@ static void races(bool fault)
     SAME(cuCtxSynchronize_(), 0);
     CHECK((has("stream-race") != 0) == fault, "memset, %s: %s", what, findings());
     report_clear();
+    /* the target of a copy is looked at before it is written; the page beside it is not its */
+    uint8_t volatile *pages;
+    SAME(cuMemHostAlloc_((void **)(uintptr_t)&pages, 3 * 4096, 0), 0);
+    dptr big = alloc(3 * 4096);
+    SAME(cuMemsetD32Async_(big, 0x01010101, 3 * 1024, s), 0);
+    SAME(cuMemcpyDtoHAsync_v2_((void *)(uintptr_t)(pages + 4096), big, 4096, s), 0);
+    if (!fault) SAME(cuStreamSynchronize_(s), 0);
+    SAME(pages[0] + pages[3 * 4096 - 1], 0);
+    SAME(pages[4096 + 100], !fault);
+    SAME(pages[4096 + 101], !fault);
+    SAME(cuStreamSynchronize_(s), 0);
+    SAME(pages[4096 + 100], 1);
+    CHECK(has("host-race") == fault, "target, %s: %s", what, findings());
+    report_clear();
+    SAME(cuMemFreeHost_((void *)(uintptr_t)pages), 0);
+    SAME(cuMemFree_v2_(big), 0);
     /* the source of a copy is changed before it is read */
     SAME(cuMemcpyHtoDAsync_v2_(d, pinned, BYTES, s), 0);
     if (!fault) SAME(cuStreamSynchronize_(s), 0);

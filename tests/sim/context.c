@@ -108,6 +108,7 @@ __attribute__((destructor)) static void at_unload(void)
     for (sim_context *c = contexts; c; c = c->next) c->sticky = CU_DEINITIALIZED;         /* nothing more runs */
     while (contexts) destroy(contexts, false);
     sim_streams_shutdown();
+    sim_guards_stop();
     sim_handles_release();
     sim_api_pause();
     sim_exec_shutdown();

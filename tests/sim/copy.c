@@ -158,6 +158,7 @@ static int submit_copy(sim_context *c, const sim_copy *asked, const void *stream
     if (!from && !stage(&w->u.copy)) return sim_submit_wait(s, w);
     if (from && !from_device && sim_driver_option.host_races && sim_driver_option.lag && !from->managed) {
         w->u.copy.checked = true;
+        sim_guards_down();
         w->u.copy.executed = sim_order_writes;
         w->u.copy.host_calls = sim_host_calls;
         w->u.copy.checksum = copy_checksum(&w->u.copy, from->host + (asked->from.address - from->base));

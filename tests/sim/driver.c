@@ -44,6 +44,7 @@ int sim_enter(int entry, bool needs_init)
     if (failed) return failed;
     if (SIM_UNLIKELY(sim_in_host_function) && needs_init) return CU_NOT_PERMITTED;
     pthread_mutex_lock(&lock);
+    sim_in_driver = true;
     sim_idle_call();
     if (needs_init && !initialised) return sim_leave(CU_NOT_INITIALIZED);
     return CU_OK;
@@ -53,12 +54,24 @@ void sim_initialised(void) { initialised = true; }
 
 int sim_leave(int code)
 {
+    sim_guards_up();
+    sim_in_driver = false;
     pthread_mutex_unlock(&lock);
     return code;
 }
 
-void sim_api_pause(void) { pthread_mutex_unlock(&lock); }
-void sim_api_resume(void) { pthread_mutex_lock(&lock); }
+void sim_api_pause(void)
+{
+    sim_in_driver = false;
+    pthread_mutex_unlock(&lock);
+}
+
+void sim_api_resume(void)
+{
+    pthread_mutex_lock(&lock);
+    sim_in_driver = true;
+}
+
 void sim_api_signal(void) { pthread_cond_broadcast(&moved); }
 
 void sim_api_wait(unsigned milliseconds)

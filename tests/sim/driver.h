@@ -204,6 +204,7 @@ typedef struct sim_copy {
     uint8_t *staged;                   /* the source's bytes, taken at the call */
     uint64_t checksum, executed, host_calls;         /* of a pinned source, at the call */
     bool checked;
+    int guard;                         /* of a pinned target: guard.c */
 } sim_copy;
 typedef struct sim_set { sim_side to; size_t width, height; uint32_t value, bytes; } sim_set;
 
@@ -269,6 +270,14 @@ int  sim_copy_run(sim_work *w);
 int  sim_set_run(sim_work *w);
 int  sim_copy_of_3d(const void *description, sim_copy *k);    /* a CUDA_MEMCPY3D */
 int  sim_set_check(const sim_set *k);
+
+/* guard.c */
+int  sim_guard_raise(const sim_work *w, const sim_allocation *a, uint64_t lo, uint64_t hi);
+void sim_guard_drop(int number);
+void sim_guards_down(void);
+void sim_guards_up(void);
+void sim_guards_stop(void);
+extern _Thread_local bool sim_in_driver;
 
 /* order.c: who touched what, and whether anything orders it */
 void sim_order_range(const sim_work *w, sim_allocation *a, uint64_t lo, uint64_t hi, size_t pitch, size_t width,

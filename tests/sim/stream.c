@@ -125,6 +125,7 @@ void sim_work_free(sim_work *w)
     if (w->kind == W_COPY && w->stream) {
         free(w->u.copy.staged);
         if (w->u.copy.checked) sim_checked_copies--;
+        if (w->u.copy.guard) sim_guard_drop(w->u.copy.guard);
     }
     if ((w->kind == W_RECORD || w->kind == W_WAIT) && w->stream && w->u.event.event) {
         sim_event *e = w->u.event.event;
@@ -280,6 +281,7 @@ static bool run_head(sim_stream *s)
     sim_work *w = s->head;
     sim_context *c = s->context;
     int code = CU_OK;
+    sim_guards_down();
     bool dead = c->sticky != 0;        /* a poisoned context does nothing more, but gives back what it has */
     if (w->kind == W_VALUE && !w->u.value.write && !dead && !value_holds(w)) return false;
     switch (w->kind) {
@@ -430,6 +432,7 @@ static void *in_background(void *unused)
     (void)unused;
     sim_api_resume();
     while (!idle.quit) {
+        sim_guards_up();
         idle.asleep = !pending;
         sim_api_wait(idle.asleep ? 0 : IDLE_TICK);
         if (idle.calls != seen || sim_driver_option.lag != 1) { seen = idle.calls; quiet = 0; continue; }
@@ -486,6 +489,15 @@ static bool after(sim_work *w, sim_stream *s, sim_stream *t)
     return depend(w, t, t->queued) && join(&s->clock, t->clock, t->id, t->queued);
 }
 
+/* The host has no business in pinned memory that the copy has still to write. */
+static void raise_guard(sim_work *w)
+{
+    sim_copy *k = &w->u.copy;
+    const sim_allocation *a = w->synchronous || k->height * k->depth != 1 ? NULL : sim_memory_find(k->to.address);
+    if (a && a->kind == MEM_HOST && !a->owned_by_caller && !a->managed)
+        k->guard = sim_guard_raise(w, a, k->to.address, k->to.address + k->width);
+}
+
 int sim_enqueue(sim_stream *s, sim_work *w)
 {
     sim_context *c = s->context;
@@ -521,7 +533,7 @@ int sim_enqueue(sim_stream *s, sim_work *w)
     }
     c->pending++;
     pending++;
-    if (sim_in_host_function) return CU_OK;
+    if (w->kind == W_COPY && sim_driver_option.host_races && sim_driver_option.lag) raise_guard(w);
     if (!sim_driver_option.lag) {
         sim_running_early = true;
         (void)sim_drain(s, s->queued);
