@@ -35,7 +35,8 @@ SIM_API cuMemAllocPitch_v2(uint64_t *out, size_t *pitch, size_t width, size_t he
     ENTER(cuMemAllocPitch_v2);
     USABLE();
     ALLOWED();
-    if (!pitch || !width || !height || (element != 4 && element != 8 && element != 16)) return leave(CU_INVALID_VALUE);
+    if (!pitch || !width || !height || (element != 4 && element != 8 && element != 16))
+        return leave(CU_INVALID_VALUE);
     if (width > INT32_MAX || height > SIZE_MAX / 4 / (width + 511)) return leave(CU_INVALID_VALUE);
     size_t row = (width + 511) / 512 * 512;
     int code = device_alloc(c, out, row * height);
@@ -62,7 +63,8 @@ static int not_there(uint64_t address, const char *what)
     uint64_t call;
     int entry = sim_entry_now(&call);
     if (a && a->freed && a->base == address)
-        sim_report_host("use-after-free", "%s (call %llu) is given %s that was freed before: %llu bytes at 0x%llx",
+        sim_report_host("use-after-free",
+                        "%s (call %llu) is given %s that was freed before: %llu bytes at 0x%llx",
                         sim_entry_name(entry), (unsigned long long)call, what, (unsigned long long)a->size,
                         (unsigned long long)a->base);
     return CU_INVALID_VALUE;
@@ -139,7 +141,8 @@ SIM_API cuMemFreeHost(void *p)
     if (!p) return leave(CU_OK);
     ALLOWED();
     sim_allocation *a = sim_memory_find((uint64_t)(uintptr_t)p);
-    if (!a || a->host != p || a->kind != MEM_HOST || a->managed || a->owned_by_caller) return leave(CU_INVALID_VALUE);
+    if (!a || a->host != p || a->kind != MEM_HOST || a->managed || a->owned_by_caller)
+        return leave(CU_INVALID_VALUE);
     return leave(release(c, a));
 }
 
@@ -329,7 +332,8 @@ SIM_API cuMemFreeAsync(uint64_t address, void *stream)
     if (!address) return leave(CU_OK);
     if (sim_is_capturing(s)) return leave(CU_NOT_SUPPORTED);
     sim_allocation *a = sim_memory_find(address);
-    if (!a || a->base != address || a->kind != MEM_DEVICE || a->freed_later) return leave(not_there(address, "memory"));
+    if (!a || a->base != address || a->kind != MEM_DEVICE || a->freed_later)
+        return leave(not_there(address, "memory"));
     sim_work *w = sim_work_new(W_FREE, 0);
     if (!w) return leave(CU_OUT_OF_MEMORY);
     a->freed_later = true;
@@ -363,7 +367,10 @@ SIM_API cuDeviceSetMemPool(int device, void *pool)
     return leave(CU_OK);
 }
 
-typedef struct pool_properties { int type, handles; location where; } pool_properties;   /* the beginning of it */
+typedef struct pool_properties {
+    int type, handles;
+    location where;
+} pool_properties; /* the beginning of it */
 
 SIM_API cuMemPoolCreate(void **out, const pool_properties *p)
 {
@@ -489,7 +496,12 @@ static int pointer_attribute(void *out, int attribute, uint64_t address, bool st
 }
 
 SIM_API cuPointerGetAttribute(void *out, int attribute, uint64_t address)
-{ ENTER(cuPointerGetAttribute); USABLE(); (void)c; return leave(pointer_attribute(out, attribute, address, true)); }
+{
+    ENTER(cuPointerGetAttribute);
+    USABLE();
+    (void)c;
+    return leave(pointer_attribute(out, attribute, address, true));
+}
 
 SIM_API cuPointerGetAttributes(unsigned count, int *attributes, void **out, uint64_t address)
 {
@@ -498,7 +510,8 @@ SIM_API cuPointerGetAttributes(unsigned count, int *attributes, void **out, uint
     (void)c;
     if (!count || !attributes || !out) return leave(CU_INVALID_VALUE);
     int code = CU_OK;
-    for (unsigned k = 0; k < count && !code; k++) code = pointer_attribute(out[k], attributes[k], address, false);
+    for (unsigned k = 0; k < count && !code; k++)
+        code = pointer_attribute(out[k], attributes[k], address, false);
     return leave(code);
 }
 

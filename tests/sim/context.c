@@ -62,10 +62,14 @@ static void report_leaks(sim_context *c)
     if (!sim_driver_option.leaks || c->sticky) return;
     while ((a = sim_memory_next(c, &at)) != NULL) {
         if (a->kind != MEM_DEVICE && a->kind != MEM_HOST) continue;
-        sim_report_host("leak", "%s%llu bytes at 0x%llx (made by %s, call %llu) still exist when the context ends",
-                        a->owned_by_caller ? "registered memory, " : a->managed ? "managed memory, "
-                        : a->kind == MEM_HOST ? "pinned memory, " : "", (unsigned long long)a->size,
-                        (unsigned long long)a->base, sim_entry_name(a->entry), (unsigned long long)a->call);
+        sim_report_host("leak",
+                        "%s%llu bytes at 0x%llx (made by %s, call %llu) still exist when the context ends",
+                        a->owned_by_caller    ? "registered memory, "
+                        : a->managed          ? "managed memory, "
+                        : a->kind == MEM_HOST ? "pinned memory, "
+                                              : "",
+                        (unsigned long long)a->size, (unsigned long long)a->base, sim_entry_name(a->entry),
+                        (unsigned long long)a->call);
     }
     for (const sim_stream *s = c->streams; s; s = s->next) if (s->handle) leak("a stream", s->handle);
     for (const sim_event *e = c->events; e; e = e->next) leak("an event", e->handle);
@@ -105,7 +109,7 @@ __attribute__((destructor)) static void at_unload(void)
 {
     sim_streams_stop();
     sim_api_resume();
-    for (sim_context *c = contexts; c; c = c->next) c->sticky = CU_DEINITIALIZED;         /* nothing more runs */
+    for (sim_context *c = contexts; c; c = c->next) c->sticky = CU_DEINITIALIZED; /* nothing more runs */
     while (contexts) destroy(contexts, false);
     sim_streams_shutdown();
     sim_guards_stop();
@@ -378,7 +382,13 @@ SIM_API cuCtxSetSharedMemConfig(int config)
     return leave(config < 0 || config > 2 ? CU_INVALID_VALUE : CU_OK);
 }
 
-SIM_API cuCtxResetPersistingL2Cache(void) { ENTER(cuCtxResetPersistingL2Cache); USABLE(); (void)c; return leave(CU_OK); }
+SIM_API cuCtxResetPersistingL2Cache(void)
+{
+    ENTER(cuCtxResetPersistingL2Cache);
+    USABLE();
+    (void)c;
+    return leave(CU_OK);
+}
 SIM_API cuProfilerStart(void) { ENTER(cuProfilerStart); USABLE(); (void)c; return leave(CU_OK); }
 SIM_API cuProfilerStop(void) { ENTER(cuProfilerStop); USABLE(); (void)c; return leave(CU_OK); }
 

@@ -28,7 +28,11 @@ static uint64_t checksum(const uint8_t *p, size_t n)
     enum { MOST = 1 << 24 };
     uint64_t h = UINT64_C(0x9e3779b97f4a7c15), v;
     if (n > MOST) n = MOST;
-    for (; n >= 8; n -= 8, p += 8) { memcpy(&v, p, 8); h = (h ^ v) * UINT64_C(0xff51afd7ed558ccd); h ^= h >> 29; }
+    for (; n >= 8; n -= 8, p += 8) {
+        memcpy(&v, p, 8);
+        h = (h ^ v) * UINT64_C(0xff51afd7ed558ccd);
+        h ^= h >> 29;
+    }
     for (; n; n--) h = (h ^ *p++) * UINT64_C(1099511628211);
     return h;
 }
@@ -44,7 +48,8 @@ static uint64_t copy_checksum(const sim_copy *k, const uint8_t *p)
 
 /* --- carrying out ----------------------------------------------------------------------------- */
 
-static void copy_row(sim_allocation *to, uint8_t *d, const sim_allocation *from, const uint8_t *s, size_t size)
+static void copy_row(sim_allocation *to, uint8_t *d, const sim_allocation *from, const uint8_t *s,
+                     size_t size)
 {
     memmove(d, s, size);
     if (!to || !to->shadow) return;
@@ -74,12 +79,15 @@ static void look_at_source(const sim_work *w, const sim_allocation *a, const uin
 {
     const sim_copy *k = &w->u.copy;
     char label[160];
-    if (!sim_driver_option.host_races || a->written_at > k->executed || sim_host_calls > k->host_calls) return;
+    if (!sim_driver_option.host_races || a->written_at > k->executed || sim_host_calls > k->host_calls)
+        return;
     if (copy_checksum(k, p) == k->checksum) return;
     sim_label(w, label, sizeof label);
-    sim_report_host("host-race", "the pinned source of %s was changed by the host between the call and the copy: "
-                    "%llu-byte allocation at 0x%llx (%s, call %llu)", label, (unsigned long long)a->size,
-                    (unsigned long long)a->base, sim_entry_name(a->entry), (unsigned long long)a->call);
+    sim_report_host("host-race",
+                    "the pinned source of %s was changed by the host between the call and the copy: "
+                    "%llu-byte allocation at 0x%llx (%s, call %llu)",
+                    label, (unsigned long long)a->size, (unsigned long long)a->base, sim_entry_name(a->entry),
+                    (unsigned long long)a->call);
 }
 
 int sim_copy_run(sim_work *w)
@@ -95,9 +103,12 @@ int sim_copy_run(sim_work *w)
                        : from    ? from->host + (k->from.address - from->base)
                                  : (const uint8_t *)(uintptr_t)k->from.address;
     if (k->checked && from) look_at_source(w, from, s);
-    size_t row = k->staged ? k->width : k->from.pitch, slice = k->staged ? k->width * k->height : k->from.slice;
+    size_t row = k->staged ? k->width : k->from.pitch,
+           slice = k->staged ? k->width * k->height : k->from.slice;
     if (to) sim_order_range(w, to, k->to.address, k->to.address + to_span, k->to.pitch, k->width, true);
-    if (from) sim_order_range(w, from, k->from.address, k->from.address + from_span, k->from.pitch, k->width, false);
+    if (from)
+        sim_order_range(w, from, k->from.address, k->from.address + from_span, k->from.pitch, k->width,
+                        false);
     for (size_t z = 0; z < k->depth; z++)
         for (size_t y = 0; y < k->height; y++)
             copy_row(to, d + z * k->to.slice + y * k->to.pitch, from, s + z * slice + y * row, k->width);
@@ -138,7 +149,8 @@ static bool stage(sim_copy *k)
     return true;
 }
 
-static int submit_copy(sim_context *c, const sim_copy *asked, const void *stream, bool synchronous, sides which)
+static int submit_copy(sim_context *c, const sim_copy *asked, const void *stream, bool synchronous,
+                       sides which)
 {
     sim_stream *s = sim_stream_of(c, stream);
     sim_allocation *to, *from;
@@ -154,7 +166,8 @@ static int submit_copy(sim_context *c, const sim_copy *asked, const void *stream
     w->u.copy = *asked;
     if (sim_is_capturing(s) && !synchronous) return sim_submit(s, w);
     /* Between devices the host never waits; with its own memory it may. */
-    if (synchronous ? !(to_device && from_device) : !to || (!to_device && !from_device)) return sim_submit_wait(s, w);
+    if (synchronous ? !(to_device && from_device) : !to || (!to_device && !from_device))
+        return sim_submit_wait(s, w);
     if (!from && !stage(&w->u.copy)) return sim_submit_wait(s, w);
     if (from && !from_device && sim_driver_option.host_races && sim_driver_option.lag && !from->managed) {
         w->u.copy.checked = true;
@@ -167,7 +180,8 @@ static int submit_copy(sim_context *c, const sim_copy *asked, const void *stream
     return sim_submit(s, w);
 }
 
-static int line(sim_context *c, uint64_t to, uint64_t from, size_t n, const void *stream, bool synchronous, sides which)
+static int line(sim_context *c, uint64_t to, uint64_t from, size_t n, const void *stream, bool synchronous,
+                sides which)
 {
     sim_copy k = { .to = { to, n, n }, .from = { from, n, n }, .width = n, .height = 1, .depth = 1 };
     return submit_copy(c, &k, stream, synchronous, which);
@@ -181,7 +195,11 @@ SIM_API cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *stre
 SIM_API cuMemcpyDtoH_v2(void *to, uint64_t from, size_t n)
 { ENTER(cuMemcpyDtoH_v2); USABLE(); return leave(line(c, HOST(to), from, n, NULL, true, FROM_DEVICE)); }
 SIM_API cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, void *stream)
-{ ENTER(cuMemcpyDtoHAsync_v2); USABLE(); return leave(line(c, HOST(to), from, n, stream, false, FROM_DEVICE)); }
+{
+    ENTER(cuMemcpyDtoHAsync_v2);
+    USABLE();
+    return leave(line(c, HOST(to), from, n, stream, false, FROM_DEVICE));
+}
 SIM_API cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t n)
 { ENTER(cuMemcpyDtoD_v2); USABLE(); return leave(line(c, to, from, n, NULL, true, BOTH_DEVICES)); }
 SIM_API cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void *stream)
@@ -201,7 +219,8 @@ SIM_API cuMemcpyPeer(uint64_t to, void *to_context, uint64_t from, void *from_co
     if (!peers(c, to_context, from_context)) return leave(CU_INVALID_CONTEXT);
     return leave(line(c, to, from, n, NULL, true, BOTH_DEVICES));
 }
-SIM_API cuMemcpyPeerAsync(uint64_t to, void *to_context, uint64_t from, void *from_context, size_t n, void *stream)
+SIM_API cuMemcpyPeerAsync(uint64_t to, void *to_context, uint64_t from, void *from_context, size_t n,
+                          void *stream)
 {
     ENTER(cuMemcpyPeerAsync);
     USABLE();
@@ -242,8 +261,8 @@ typedef struct sim_memcpy3d {
 _Static_assert(sizeof(sim_memcpy2d) == 128 && sizeof(sim_memcpy3d) == 200, "as the driver has them");
 
 /* Memory types: 1 host, 2 device, 3 array, 4 either. */
-static int side_of(unsigned type, const void *host, uint64_t device, size_t x, size_t y, size_t z, size_t pitch,
-                   size_t height, size_t width, size_t rows, sim_side *out)
+static int side_of(unsigned type, const void *host, uint64_t device, size_t x, size_t y, size_t z,
+                   size_t pitch, size_t height, size_t width, size_t rows, sim_side *out)
 {
     if (type == 3) return CU_NOT_SUPPORTED;
     if (type != 1 && type != 2 && type != 4) return CU_INVALID_VALUE;
@@ -282,11 +301,11 @@ static int copy_2d(sim_context *c, const sim_memcpy2d *p, const void *stream, bo
     if (!p) return CU_INVALID_VALUE;
     k.width = p->width;
     k.height = p->height;
-    int code = side_of(p->src_type, p->src_host, p->src_device, p->src_x, p->src_y, 0, p->src_pitch, 0, p->width,
-                       p->height, &k.from);
+    int code = side_of(p->src_type, p->src_host, p->src_device, p->src_x, p->src_y, 0, p->src_pitch, 0,
+                       p->width, p->height, &k.from);
     if (!code)
-        code = side_of(p->dst_type, p->dst_host, p->dst_device, p->dst_x, p->dst_y, 0, p->dst_pitch, 0, p->width,
-                       p->height, &k.to);
+        code = side_of(p->dst_type, p->dst_host, p->dst_device, p->dst_x, p->dst_y, 0, p->dst_pitch, 0,
+                       p->width, p->height, &k.to);
     return code ? code : submit_copy(c, &k, stream, synchronous, sides_of(p->dst_type, p->src_type));
 }
 
@@ -321,8 +340,8 @@ int sim_set_check(const sim_set *k)
     return CU_OK;
 }
 
-static int set(sim_context *c, uint64_t to, size_t pitch, uint32_t value, uint32_t bytes, size_t width, size_t height,
-               const void *stream, bool synchronous)
+static int set(sim_context *c, uint64_t to, size_t pitch, uint32_t value, uint32_t bytes, size_t width,
+               size_t height, const void *stream, bool synchronous)
 {
     sim_stream *s = sim_stream_of(c, stream);
     sim_set k = { .to = { to, pitch, 0 }, .width = width, .height = height, .value = value, .bytes = bytes };
@@ -337,22 +356,27 @@ static int set(sim_context *c, uint64_t to, size_t pitch, uint32_t value, uint32
     return waits ? sim_submit_wait(s, w) : sim_submit(s, w);
 }
 
-#define SETS(bits, type) \
-    SIM_API cuMemsetD##bits##_v2(uint64_t to, type v, size_t n) \
-    { ENTER(cuMemsetD##bits##_v2); USABLE(); return leave(set(c, to, 0, v, bits / 8, n, 1, NULL, true)); } \
-    SIM_API cuMemsetD##bits##Async(uint64_t to, type v, size_t n, void *s) \
-    { ENTER(cuMemsetD##bits##Async); USABLE(); return leave(set(c, to, 0, v, bits / 8, n, 1, s, false)); } \
-    SIM_API cuMemsetD2D##bits##_v2(uint64_t to, size_t pitch, type v, size_t width, size_t height) \
-    { \
-        ENTER(cuMemsetD2D##bits##_v2); \
-        USABLE(); \
-        return leave(set(c, to, pitch, v, bits / 8, width, height, NULL, true)); \
-    } \
-    SIM_API cuMemsetD2D##bits##Async(uint64_t to, size_t pitch, type v, size_t width, size_t height, void *s) \
-    { \
-        ENTER(cuMemsetD2D##bits##Async); \
-        USABLE(); \
-        return leave(set(c, to, pitch, v, bits / 8, width, height, s, false)); \
+#define SETS(bits, type)                                                                                     \
+    SIM_API cuMemsetD##bits##_v2(uint64_t to, type v, size_t n) {                                            \
+        ENTER(cuMemsetD##bits##_v2);                                                                         \
+        USABLE();                                                                                            \
+        return leave(set(c, to, 0, v, bits / 8, n, 1, NULL, true));                                          \
+    }                                                                                                        \
+    SIM_API cuMemsetD##bits##Async(uint64_t to, type v, size_t n, void *s) {                                 \
+        ENTER(cuMemsetD##bits##Async);                                                                       \
+        USABLE();                                                                                            \
+        return leave(set(c, to, 0, v, bits / 8, n, 1, s, false));                                            \
+    }                                                                                                        \
+    SIM_API cuMemsetD2D##bits##_v2(uint64_t to, size_t pitch, type v, size_t width, size_t height) {         \
+        ENTER(cuMemsetD2D##bits##_v2);                                                                       \
+        USABLE();                                                                                            \
+        return leave(set(c, to, pitch, v, bits / 8, width, height, NULL, true));                             \
+    }                                                                                                        \
+    SIM_API cuMemsetD2D##bits##Async(uint64_t to, size_t pitch, type v, size_t width, size_t height,         \
+                                     void *s) {                                                              \
+        ENTER(cuMemsetD2D##bits##Async);                                                                     \
+        USABLE();                                                                                            \
+        return leave(set(c, to, pitch, v, bits / 8, width, height, s, false));                               \
     }
 SETS(8, unsigned char)
 SETS(16, unsigned short)

@@ -14,7 +14,8 @@ uint32_t sim_register_estimate(const sim_kernel *k)
     uint32_t n = k->reg_slots - k->special_slots + 8, threads = sim_max_threads(k);
     bool bounded = k->function->maxntid_count || k->function->reqntid_count;
     n = n > 255 ? 255 : n < 16 ? 16 : (n + 7) / 8 * 8;
-    if (k->function->maxnreg && k->function->maxnreg < n && k->function->maxnreg >= 16) n = k->function->maxnreg;
+    if (k->function->maxnreg && k->function->maxnreg < n && k->function->maxnreg >= 16)
+        n = k->function->maxnreg;
     while (n > 32 && (threads == 1024 && !bounded ? 256 : threads) * n > 65536) n -= 8;
     return n > 64 && !k->function->maxntid_count ? 64 : n;
 }
@@ -31,7 +32,8 @@ uint32_t sim_dynamic_limit(const sim_kernel *k)
 uint32_t sim_occupancy(const sim_kernel *k, uint32_t threads, uint64_t dynamic)
 {
     const sim_device *d = sim_the_device();
-    uint32_t warps = (threads + 31) / 32, n = d->blocks_per_sm, registers = sim_register_estimate(k) * warps * 32;
+    uint32_t warps = (threads + 31) / 32, n = d->blocks_per_sm,
+             registers = sim_register_estimate(k) * warps * 32;
     uint64_t shared = k->static_shared + dynamic + reserved();
     if (!warps || threads > sim_max_threads(k)) return 0;
     if (d->threads_per_sm / (warps * 32) < n) n = d->threads_per_sm / (warps * 32);
@@ -42,9 +44,25 @@ uint32_t sim_occupancy(const sim_kernel *k, uint32_t threads, uint64_t dynamic)
 
 /* --- attributes ------------------------------------------------------------------------------- */
 
-enum { A_MAX_THREADS, A_SHARED, A_CONST, A_LOCAL, A_REGISTERS, A_PTX_VERSION, A_BINARY_VERSION, A_CACHE_CA,
-       A_MAX_DYNAMIC, A_CARVEOUT, A_CLUSTER_MUST, A_CLUSTER_X, A_CLUSTER_Y, A_CLUSTER_Z, A_NON_PORTABLE, A_POLICY,
-       A_COUNT };
+enum {
+    A_MAX_THREADS,
+    A_SHARED,
+    A_CONST,
+    A_LOCAL,
+    A_REGISTERS,
+    A_PTX_VERSION,
+    A_BINARY_VERSION,
+    A_CACHE_CA,
+    A_MAX_DYNAMIC,
+    A_CARVEOUT,
+    A_CLUSTER_MUST,
+    A_CLUSTER_X,
+    A_CLUSTER_Y,
+    A_CLUSTER_Z,
+    A_NON_PORTABLE,
+    A_POLICY,
+    A_COUNT
+};
 
 int sim_function_attribute(const sim_kernel *k, int attribute, int *out)
 {
@@ -234,7 +252,8 @@ SIM_API cuModuleEnumerateFunctions(void **out, unsigned count, void *handle)
 
 /* --- occupancy -------------------------------------------------------------------------------- */
 
-static int active_blocks(sim_context *c, int *out, const void *function, int block, size_t dynamic, unsigned flags)
+static int active_blocks(sim_context *c, int *out, const void *function, int block, size_t dynamic,
+                         unsigned flags)
 {
     const sim_kernel *k = sim_kernel_of(c, function);
     if (!out || block <= 0 || flags & ~1u) return CU_INVALID_VALUE;
@@ -250,8 +269,8 @@ SIM_API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, void *function, in
     return leave(active_blocks(c, out, function, block, dynamic, 0));
 }
 
-SIM_API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, void *function, int block, size_t dynamic,
-                                                             unsigned flags)
+SIM_API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, void *function, int block,
+                                                             size_t dynamic, unsigned flags)
 {
     ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags);
     USABLE();
@@ -286,8 +305,9 @@ SIM_API cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function, 
     return leave(potential(c, grid, block, function, dynamic_of, dynamic, limit, 0));
 }
 
-SIM_API cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, void *function, size_t (*dynamic_of)(int),
-                                                  size_t dynamic, int limit, unsigned flags)
+SIM_API cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, void *function,
+                                                  size_t (*dynamic_of)(int), size_t dynamic, int limit,
+                                                  unsigned flags)
 {
     ENTER(cuOccupancyMaxPotentialBlockSizeWithFlags);
     USABLE();
@@ -302,7 +322,8 @@ SIM_API cuOccupancyAvailableDynamicSMemPerBlock(size_t *out, void *function, int
     if (!out || blocks <= 0 || block <= 0) return leave(CU_INVALID_VALUE);
     KERNEL(function);
     if (sim_occupancy(k, (uint32_t)block, 0) < (uint32_t)blocks) return leave(CU_INVALID_VALUE);
-    uint64_t each = d->shared_per_sm / (uint32_t)blocks / 128 * 128, taken = k->static_shared + (uint64_t)reserved();
+    uint64_t each = d->shared_per_sm / (uint32_t)blocks / 128 * 128,
+             taken = k->static_shared + (uint64_t)reserved();
     uint64_t room = each > taken ? each - taken : 0;
     if (room + k->static_shared > d->shared_optin) room = d->shared_optin - k->static_shared;
     *out = (size_t)room;

@@ -66,7 +66,11 @@ static void free_graph(sim_graph *g)
 {
     if (!g) return;
     if (g->handle)
-        for (sim_graph **at = &g->context->graphs; *at; at = &(*at)->next) if (*at == g) { *at = g->next; break; }
+        for (sim_graph **at = &g->context->graphs; *at; at = &(*at)->next)
+            if (*at == g) {
+                *at = g->next;
+                break;
+            }
     sim_handle_drop(g->handle);
     while (g->nodes) { sim_node *n = g->nodes; g->nodes = n->next; free_node(n); }
     free(g);
@@ -139,7 +143,8 @@ static sim_graph *graph_copy(const sim_graph *from, bool handle)
 /* The nodes in an order that their dependencies allow; NULL: there is none (a cycle), or no memory. */
 static sim_node **sorted(sim_graph *g)
 {
-    sim_node **order = malloc((g->count + 1) * sizeof *order), **ready = malloc((g->count + 1) * sizeof *ready);
+    sim_node **order = malloc((g->count + 1) * sizeof *order),
+             **ready = malloc((g->count + 1) * sizeof *ready);
     uint32_t done = 0, open = 0;
     if (!order || !ready) { free(order); free(ready); return NULL; }
     for (sim_node *n = g->nodes; n; n = n->next) if (!(n->left = n->dep_count)) ready[open++] = n;
@@ -310,7 +315,11 @@ static int begin(sim_context *c, void *handle, int mode, sim_graph *into)
 static void end(sim_capture *k)
 {
     sim_context *c = k->context;
-    for (sim_stream *s = c->streams; s; s = s->next) if (s->capture == k) { s->capture = NULL; s->tip_count = 0; }
+    for (sim_stream *s = c->streams; s; s = s->next)
+        if (s->capture == k) {
+            s->capture = NULL;
+            s->tip_count = 0;
+        }
     for (sim_event *e = c->events; e; e = e->next) if (e->capture == k) e->capture = NULL;
     for (sim_capture **at = &c->captures; *at; at = &(*at)->next) if (*at == k) { *at = k->next; break; }
     free(k);
@@ -373,8 +382,8 @@ static int nodes_of(const sim_graph *g, void *const *handles, size_t count, sim_
     return CU_OK;
 }
 
-SIM_API cuStreamBeginCaptureToGraph(void *stream, void *graph, void *const *deps, const void *edges, size_t count,
-                                    int mode)
+SIM_API cuStreamBeginCaptureToGraph(void *stream, void *graph, void *const *deps, const void *edges,
+                                    size_t count, int mode)
 {
     ENTER(cuStreamBeginCaptureToGraph);
     USABLE();
@@ -445,11 +454,20 @@ static int capture_info(sim_context *c, void *stream, int *status, uint64_t *id,
     return CU_OK;
 }
 
-SIM_API cuStreamGetCaptureInfo_v2(void *s, int *status, uint64_t *id, void **graph, void ***deps, size_t *count)
-{ ENTER(cuStreamGetCaptureInfo_v2); USABLE(); return leave(capture_info(c, s, status, id, graph, deps, NULL, count)); }
-SIM_API cuStreamGetCaptureInfo_v3(void *s, int *status, uint64_t *id, void **graph, void ***deps, const void **edges,
+SIM_API cuStreamGetCaptureInfo_v2(void *s, int *status, uint64_t *id, void **graph, void ***deps,
                                   size_t *count)
-{ ENTER(cuStreamGetCaptureInfo_v3); USABLE(); return leave(capture_info(c, s, status, id, graph, deps, edges, count)); }
+{
+    ENTER(cuStreamGetCaptureInfo_v2);
+    USABLE();
+    return leave(capture_info(c, s, status, id, graph, deps, NULL, count));
+}
+SIM_API cuStreamGetCaptureInfo_v3(void *s, int *status, uint64_t *id, void **graph, void ***deps,
+                                  const void **edges, size_t *count)
+{
+    ENTER(cuStreamGetCaptureInfo_v3);
+    USABLE();
+    return leave(capture_info(c, s, status, id, graph, deps, edges, count));
+}
 
 static int update_tips(sim_context *c, void *stream, void *const *handles, size_t count, unsigned flags)
 {
@@ -569,7 +587,8 @@ typedef struct kernel_params {
 static int kernel_work(sim_context *c, const kernel_params *p, bool second, sim_work **out)
 {
     if (!p) return CU_INVALID_VALUE;
-    sim_launch_request r = { .function = p->function, .dynamic = p->shared, .params = p->params, .extra = p->extra };
+    sim_launch_request r = {
+        .function = p->function, .dynamic = p->shared, .params = p->params, .extra = p->extra};
     if (!r.function && second) r.function = p->kernel;
     memcpy(r.grid, p->grid, sizeof r.grid);
     memcpy(r.block, p->block, sizeof r.block);
@@ -642,7 +661,8 @@ ADD(cuGraphAddHostNode, N_HOST, const host_params *p, host_work(p, &w))
 ADD(cuGraphAddEventRecordNode, N_RECORD, void *e, event_work(W_RECORD, e, &w))
 ADD(cuGraphAddEventWaitNode, N_WAIT, void *e, event_work(W_WAIT, e, &w))
 
-SIM_API cuGraphAddMemcpyNode(void **out, void *graph, void *const *deps, size_t count, const void *p, void *context)
+SIM_API cuGraphAddMemcpyNode(void **out, void *graph, void *const *deps, size_t count, const void *p,
+                             void *context)
 {
     ENTER(cuGraphAddMemcpyNode);
     USABLE();
@@ -672,7 +692,10 @@ SIM_API cuGraphAddChildGraphNode(void **out, void *graph, void *const *deps, siz
     ENTER(cuGraphAddChildGraphNode);
     const sim_graph *from = graph_of(child);
     sim_graph *copy = from && child != graph ? graph_copy(from, false) : NULL;
-    int code = !from ? CU_INVALID_HANDLE : child == graph ? CU_INVALID_VALUE : copy ? CU_OK : CU_OUT_OF_MEMORY;
+    int code = !from            ? CU_INVALID_HANDLE
+               : child == graph ? CU_INVALID_VALUE
+               : copy           ? CU_OK
+                                : CU_OUT_OF_MEMORY;
     return leave(put(out, graph, deps, count, N_GRAPH, code, NULL, copy));
 }
 
@@ -709,7 +732,8 @@ static int get_kernel(void *handle, kernel_params *p, bool second)
     if (!work_lives(n->work)) return CU_INVALID_HANDLE;
     const sim_launch *l = &n->work->u.launch;
     const sim_function *f = l->kernel->function;
-    if (!n->pointers && !(n->pointers = calloc(f->param_count + 1, sizeof *n->pointers))) return CU_OUT_OF_MEMORY;
+    if (!n->pointers && !(n->pointers = calloc(f->param_count + 1, sizeof *n->pointers)))
+        return CU_OUT_OF_MEMORY;
     uint32_t k = 0;
     for (const sim_symbol *y = f->params; y && k < f->param_count; y = y->list_next)
         n->pointers[k++] = l->params + y->address;
@@ -819,7 +843,8 @@ static int any_work(sim_context *c, const node_params *p, sim_work **out)
     }
 }
 
-static int add_any(sim_context *c, void **out, void *graph, void *const *deps, size_t count, const node_params *p)
+static int add_any(sim_context *c, void **out, void *graph, void *const *deps, size_t count,
+                   const node_params *p)
 {
     sim_work *w = NULL;
     if (p && p->type == N_GRAPH) {
@@ -833,8 +858,14 @@ static int add_any(sim_context *c, void **out, void *graph, void *const *deps, s
 
 SIM_API cuGraphAddNode(void **out, void *graph, void *const *deps, size_t count, node_params *p)
 { ENTER(cuGraphAddNode); USABLE(); return leave(add_any(c, out, graph, deps, count, p)); }
-SIM_API cuGraphAddNode_v2(void **out, void *graph, void *const *deps, const void *edges, size_t count, node_params *p)
-{ ENTER(cuGraphAddNode_v2); USABLE(); (void)edges; return leave(add_any(c, out, graph, deps, count, p)); }
+SIM_API cuGraphAddNode_v2(void **out, void *graph, void *const *deps, const void *edges, size_t count,
+                          node_params *p)
+{
+    ENTER(cuGraphAddNode_v2);
+    USABLE();
+    (void)edges;
+    return leave(add_any(c, out, graph, deps, count, p));
+}
 
 SIM_API cuGraphNodeSetParams(void *node, node_params *p)
 {
@@ -937,12 +968,22 @@ static int edit_edges(void *graph, void *const *from, void *const *to, size_t co
 
 SIM_API cuGraphAddDependencies(void *g, void *const *from, void *const *to, size_t count)
 { ENTER(cuGraphAddDependencies); return leave(edit_edges(g, from, to, count, true)); }
-SIM_API cuGraphAddDependencies_v2(void *g, void *const *from, void *const *to, const void *edges, size_t count)
-{ ENTER(cuGraphAddDependencies_v2); (void)edges; return leave(edit_edges(g, from, to, count, true)); }
+SIM_API cuGraphAddDependencies_v2(void *g, void *const *from, void *const *to, const void *edges,
+                                  size_t count)
+{
+    ENTER(cuGraphAddDependencies_v2);
+    (void)edges;
+    return leave(edit_edges(g, from, to, count, true));
+}
 SIM_API cuGraphRemoveDependencies(void *g, void *const *from, void *const *to, size_t count)
 { ENTER(cuGraphRemoveDependencies); return leave(edit_edges(g, from, to, count, false)); }
-SIM_API cuGraphRemoveDependencies_v2(void *g, void *const *from, void *const *to, const void *edges, size_t count)
-{ ENTER(cuGraphRemoveDependencies_v2); (void)edges; return leave(edit_edges(g, from, to, count, false)); }
+SIM_API cuGraphRemoveDependencies_v2(void *g, void *const *from, void *const *to, const void *edges,
+                                     size_t count)
+{
+    ENTER(cuGraphRemoveDependencies_v2);
+    (void)edges;
+    return leave(edit_edges(g, from, to, count, false));
+}
 
 SIM_API cuGraphDestroyNode(void *handle)
 {
@@ -1004,7 +1045,11 @@ SIM_API cuGraphInstantiate_v2(void **out, void *graph, void **error_node, char *
     return leave(instantiate(c, out, graph, 0));
 }
 
-typedef struct instantiate_params { uint64_t flags; void *stream, *error_node; int result; } instantiate_params;
+typedef struct instantiate_params {
+    uint64_t flags;
+    void *stream, *error_node;
+    int result;
+} instantiate_params;
 
 SIM_API cuGraphInstantiateWithParams(void **out, void *graph, instantiate_params *p)
 {
@@ -1078,7 +1123,8 @@ SIM_API cuGraphNodeSetEnabled(void *exec, void *node, unsigned enabled)
 {
     ENTER(cuGraphNodeSetEnabled);
     sim_node *n = exec_node(exec, node);
-    if (!n || (n->type != N_KERNEL && n->type != N_MEMSET && n->type != N_MEMCPY)) return leave(CU_INVALID_VALUE);
+    if (!n || (n->type != N_KERNEL && n->type != N_MEMSET && n->type != N_MEMCPY))
+        return leave(CU_INVALID_VALUE);
     n->disabled = !enabled;
     return leave(CU_OK);
 }
@@ -1193,7 +1239,8 @@ static int queue_node(sim_stream *s, const sim_node *n)
     if (n->disabled) return CU_OK;
     if (n->child) return queue_graph(s, n->child, NULL);
     if (!n->work) return CU_OK;
-    sim_event *e = n->work->kind == W_RECORD || n->work->kind == W_WAIT ? sim_event_of(n->work->function) : NULL;
+    sim_event *e =
+        n->work->kind == W_RECORD || n->work->kind == W_WAIT ? sim_event_of(n->work->function) : NULL;
     if (n->work->kind == W_WAIT && e && !e->recorded) return CU_OK;
     sim_work *w = sim_work_copy(n->work);
     if (!w) return CU_OUT_OF_MEMORY;

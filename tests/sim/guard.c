@@ -40,7 +40,8 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     }
     if (ours) return;
     if (before.sa_flags & SA_SIGINFO) before.sa_sigaction(signal_number, info, context);
-    else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) (void)sigaction(SIGSEGV, &before, NULL);
+    else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)
+        (void)sigaction(SIGSEGV, &before, NULL);
     else before.sa_handler(signal_number);
 }
 
@@ -76,7 +77,8 @@ int sim_guard_raise(const sim_work *w, const sim_allocation *a, uint64_t lo, uin
     if (!installed) return 0;
     guard *g = &guards[k];
     sim_label(w, g->label, sizeof g->label);
-    snprintf(g->maker, sizeof g->maker, "%s, call %llu", sim_entry_name(a->entry), (unsigned long long)a->call);
+    snprintf(g->maker, sizeof g->maker, "%s, call %llu", sim_entry_name(a->entry),
+             (unsigned long long)a->call);
     g->base = a->base;
     g->size = a->size;
     atomic_store(&g->touched, 0);
@@ -94,10 +96,11 @@ void sim_guard_drop(int number)
     sim_guards_down();
     uintptr_t at = atomic_load(&g->touched);
     if (at)
-        sim_report_host("host-race", "the host touched byte %llu of the %llu-byte pinned allocation at 0x%llx (%s) "
+        sim_report_host("host-race",
+                        "the host touched byte %llu of the %llu-byte pinned allocation at 0x%llx (%s) "
                         "before %s had written it; nothing had waited for that",
-                        (unsigned long long)(at - g->base), (unsigned long long)g->size, (unsigned long long)g->base,
-                        g->maker, g->label);
+                        (unsigned long long)(at - g->base), (unsigned long long)g->size,
+                        (unsigned long long)g->base, g->maker, g->label);
     atomic_store(&g->hi, 0);
     atomic_store(&g->lo, 0);
     used--;

@@ -58,7 +58,8 @@ void *sim_handle_get(sim_handle_kind kind, const void *handle)
         uint64_t call;
         int now = sim_entry_now(&call);
         sim_made_by(h, maker, sizeof maker);
-        sim_report_host("stale-handle", "%s (call %llu) is given a %s that was destroyed before; it was made by %s",
+        sim_report_host("stale-handle",
+                        "%s (call %llu) is given a %s that was destroyed before; it was made by %s",
                         sim_entry_name(now), (unsigned long long)call, kind_names[kind], maker);
     }
     return h->object;

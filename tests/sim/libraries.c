@@ -25,8 +25,8 @@ void sim_libraries_free(sim_context *c)
 static sim_library *library_of(const void *handle) { return sim_handle_get(H_LIBRARY, handle); }
 static sim_kernel *kernel_of(const void *handle) { return sim_handle_get(H_KERNEL, handle); }
 
-static int load(sim_context *c, void **out, const void *code, const int *jit, void **jit_values, unsigned jit_count,
-                const int *options, unsigned option_count)
+static int load(sim_context *c, void **out, const void *code, const int *jit, void **jit_values,
+                unsigned jit_count, const int *options, unsigned option_count)
 {
     sim_jit j;
     if (!out || !code) return CU_INVALID_VALUE;
@@ -79,7 +79,11 @@ SIM_API cuLibraryUnload(void *handle)
     sim_library *l = library_of(handle);
     if (!l) return leave(CU_INVALID_HANDLE);
     sim_module_unload(l->context, l->module);
-    for (sim_library **at = &l->context->libraries; *at; at = &(*at)->next) if (*at == l) { *at = l->next; break; }
+    for (sim_library **at = &l->context->libraries; *at; at = &(*at)->next)
+        if (*at == l) {
+            *at = l->next;
+            break;
+        }
     sim_handle_drop(l->handle);
     free(l);
     return leave(CU_OK);

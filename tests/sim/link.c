@@ -55,7 +55,10 @@ static const char *skip_blank(const char *p)
     }
 }
 
-static bool word_char(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%' || c == '.'; }
+static bool word_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%' || c == '.';
+}
 
 /* The end of the token at p: a word, a string, or one character. */
 static const char *token_end(const char *p)
@@ -152,7 +155,10 @@ static bool cut(sim_input *in)
 /* --- joining ---------------------------------------------------------------------------------- */
 
 static bool same_name(const item *a, const item *b)
-{ return a->name && b->name && a->name_length == b->name_length && !memcmp(a->name, b->name, a->name_length); }
+{
+    return a->name && b->name && a->name_length == b->name_length
+           && !memcmp(a->name, b->name, a->name_length);
+}
 
 static bool builtin(const item *k)
 {
@@ -182,7 +188,8 @@ static item *definition(sim_link *link, const item *k, sim_input **where)
     for (sim_input *in = link->inputs; in; in = in->next)
         for (uint32_t n = 0; n < in->count; n++) {
             item *d = &in->items[n];
-            if (!d->body || d->dropped || d->other || d->linkage == L_PRIVATE || d->linkage == L_EXTERN) continue;
+            if (!d->body || d->dropped || d->other || d->linkage == L_PRIVATE || d->linkage == L_EXTERN)
+                continue;
             if (same_name(d, k)) { *where = in; return d; }
         }
     return NULL;
@@ -194,7 +201,8 @@ static void keep_one(sim_link *link)
         for (uint32_t n = 0; n < in->count; n++) {
             item *k = &in->items[n];
             sim_input *first;
-            if (k->other || !k->body || k->dropped || k->linkage == L_PRIVATE || k->linkage == L_EXTERN) continue;
+            if (k->other || !k->body || k->dropped || k->linkage == L_PRIVATE || k->linkage == L_EXTERN)
+                continue;
             item *d = definition(link, k, &first);
             if (!d || d == k) continue;
             if (k->linkage == L_VISIBLE && d->linkage == L_VISIBLE) {
@@ -215,7 +223,8 @@ static void resolve(sim_link *link)
             if (k->other || k->linkage != L_EXTERN || !k->name) continue;
             if (definition(link, k, &where)) { k->dropped = true; continue; }
             if (k->shared || builtin(k)) continue;
-            say(link, "error   : Undefined reference to '%.*s' in '%s'", (int)k->name_length, k->name, in->name);
+            say(link, "error   : Undefined reference to '%.*s' in '%s'", (int)k->name_length, k->name,
+                in->name);
         }
 }
 
@@ -286,8 +295,12 @@ static void compose(sim_link *link, text *out)
         if (in->target > target) { target = in->target; suffix = 0; }
         if (in->target == target && in->suffix[0]) suffix = in->suffix[0];
     }
-    put(out, head, (size_t)snprintf(head, sizeof head, ".version %u.%u\n.target sm_%u%s\n.address_size 64\n",
-                                    version / 10, version % 10, target, suffix == 'a' ? "a" : suffix ? "f" : ""));
+    put(out, head,
+        (size_t)snprintf(head, sizeof head, ".version %u.%u\n.target sm_%u%s\n.address_size 64\n",
+                         version / 10, version % 10, target,
+                         suffix == 'a' ? "a"
+                         : suffix      ? "f"
+                                       : ""));
     for (int pass = 0; pass < 3; pass++) {                    /* what functions exist; variables; functions */
         number = 1;
         for (sim_input *in = link->inputs; in; in = in->next, number++)
@@ -296,7 +309,8 @@ static void compose(sim_link *link, text *out)
                 sim_input *where;
                 if (pass == 0) {
                     bool unresolved = k->function && k->linkage == L_EXTERN && !k->dropped;
-                    const item *d = k->function && k->linkage == L_EXTERN ? definition(link, k, &where) : NULL;
+                    const item *d =
+                        k->function && k->linkage == L_EXTERN ? definition(link, k, &where) : NULL;
                     if (!first_of_its_name(link, k)) continue;
                     if (d) put_declaration(out, in, number, k, d);
                     else if (unresolved || (k->function && !k->body && k->linkage != L_EXTERN))
@@ -403,7 +417,8 @@ SIM_API cuLinkAddData_v2(void *handle, int type, void *data, size_t size, const 
     return leave(add(c, handle, type, data, size, name));
 }
 
-SIM_API cuLinkAddFile_v2(void *handle, int type, const char *path, unsigned count, int *options, void **values)
+SIM_API cuLinkAddFile_v2(void *handle, int type, const char *path, unsigned count, int *options,
+                         void **values)
 {
     ENTER(cuLinkAddFile_v2);
     USABLE();

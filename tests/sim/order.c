@@ -50,7 +50,8 @@ static uint32_t shift_of(uint64_t size)
 static bool map_meets(const sim_allocation *a, const use *mapped, const use *other)
 {
     uint32_t shift = shift_of(a->size);
-    uint64_t lo = mapped->lo > other->lo ? mapped->lo : other->lo, hi = mapped->hi < other->hi ? mapped->hi : other->hi;
+    uint64_t lo = mapped->lo > other->lo ? mapped->lo : other->lo,
+             hi = mapped->hi < other->hi ? mapped->hi : other->hi;
     for (uint64_t g = (lo - a->base) >> shift; g <= (hi - 1 - a->base) >> shift; g++) {
         if (!(mapped->map[g >> 6] >> (g & 63) & 1)) continue;
         if (other->map ? other->map[g >> 6] >> (g & 63) & 1
@@ -105,8 +106,9 @@ static void remember(sim_allocation *a, const use *entry)
     sim_uses *u = a->uses;
     for (uint32_t k = 0; u && k < u->count; k++) {            /* the same bytes again: the later one counts */
         use *old = &u->list[k];
-        if (old->id != entry->id || old->access != entry->access || old->lo != entry->lo || old->hi != entry->hi
-            || old->pitch != entry->pitch || old->width != entry->width || !old->map != !entry->map
+        if (old->id != entry->id || old->access != entry->access || old->lo != entry->lo
+            || old->hi != entry->hi || old->pitch != entry->pitch || old->width != entry->width
+            || !old->map != !entry->map
             || (old->map && memcmp(old->map, entry->map, MAP_WORDS * sizeof *old->map)))
             continue;
         free(old->map);
@@ -136,14 +138,18 @@ static void tell(const sim_allocation *a, const use *now, const use *before)
     char what[200];
     const char *kind = now->synchronous || before->synchronous ? "host-race" : "stream-race";
     if (!(*kind == 'h' ? sim_driver_option.host_races : sim_driver_option.stream_races)) return;
-    if (a->label) snprintf(what, sizeof what, "variable '%.100s' (%llu bytes)", a->label, (unsigned long long)a->size);
+    if (a->label)
+        snprintf(what, sizeof what, "variable '%.100s' (%llu bytes)", a->label, (unsigned long long)a->size);
     else
-        snprintf(what, sizeof what, "%llu-byte allocation at 0x%llx (%s, call %llu)", (unsigned long long)a->size,
-                 (unsigned long long)a->base, sim_entry_name(a->entry), (unsigned long long)a->call);
-    uint64_t lo = now->lo > before->lo ? now->lo : before->lo, hi = now->hi < before->hi ? now->hi : before->hi;
-    sim_report_host(kind, "%s %s and %s %s the same bytes, between %llu and %llu of the %s; nothing orders them",
-                    before->label, verbs[before->access], now->label, verbs[now->access], (unsigned long long)(lo - a->base),
-                    (unsigned long long)(hi - a->base), what);
+        snprintf(what, sizeof what, "%llu-byte allocation at 0x%llx (%s, call %llu)",
+                 (unsigned long long)a->size, (unsigned long long)a->base, sim_entry_name(a->entry),
+                 (unsigned long long)a->call);
+    uint64_t lo = now->lo > before->lo ? now->lo : before->lo,
+             hi = now->hi < before->hi ? now->hi : before->hi;
+    sim_report_host(kind,
+                    "%s %s and %s %s the same bytes, between %llu and %llu of the %s; nothing orders them",
+                    before->label, verbs[before->access], now->label, verbs[now->access],
+                    (unsigned long long)(lo - a->base), (unsigned long long)(hi - a->base), what);
 }
 
 static bool conflict(sim_access a, sim_access b)
@@ -168,13 +174,17 @@ static void order(const sim_work *w, sim_allocation *a, use now)
     else free(now.map);
 }
 
-void sim_order_range(const sim_work *w, sim_allocation *a, uint64_t lo, uint64_t hi, size_t pitch, size_t width,
-                     bool write)
+void sim_order_range(const sim_work *w, sim_allocation *a, uint64_t lo, uint64_t hi, size_t pitch,
+                     size_t width, bool write)
 {
     if (write) a->written_at = ++sim_order_writes;
     if (!a->uses && !others(w)) return;
-    use now = { .seq = w->seq, .lo = lo, .hi = hi, .id = w->stream->id, .access = write ? SIM_WRITE : SIM_READ,
-                .synchronous = w->synchronous };
+    use now = {.seq = w->seq,
+               .lo = lo,
+               .hi = hi,
+               .id = w->stream->id,
+               .access = write ? SIM_WRITE : SIM_READ,
+               .synchronous = w->synchronous};
     if (pitch > width && hi - lo > width) { now.pitch = pitch; now.width = width; }
     sim_label(w, now.label, sizeof now.label);
     order(w, a, now);

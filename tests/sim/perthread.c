@@ -82,15 +82,22 @@ int cuStreamWaitValue32_v2(void *s, uint64_t a, uint32_t b, unsigned n);
 SIM_API cuStreamWaitValue32_v2_ptsz(void *s, uint64_t a, uint32_t b, unsigned n)
 { COUNT(cuStreamWaitValue32_v2_ptsz); return cuStreamWaitValue32_v2(own(s), a, b, n); }
 
-int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
-SIM_API cuLaunchKernel_ptsz(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                            unsigned shared, void *s, void **params, void **extra)
-{ COUNT(cuLaunchKernel_ptsz); return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, own(s), params, extra); }
-int cuLaunchCooperativeKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-                              void **);
-SIM_API cuLaunchCooperativeKernel_ptsz(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                                       unsigned bz, unsigned shared, void *s, void **params)
-{ COUNT(cuLaunchCooperativeKernel_ptsz); return cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, own(s), params); }
+int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
+                   void **, void **);
+SIM_API cuLaunchKernel_ptsz(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                            unsigned bz, unsigned shared, void *s, void **params, void **extra)
+{
+    COUNT(cuLaunchKernel_ptsz);
+    return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, own(s), params, extra);
+}
+int cuLaunchCooperativeKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                              void *, void **);
+SIM_API cuLaunchCooperativeKernel_ptsz(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                       unsigned by, unsigned bz, unsigned shared, void *s, void **params)
+{
+    COUNT(cuLaunchCooperativeKernel_ptsz);
+    return cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, own(s), params);
+}
 
 /* The copies that the host waits for. */
 SIM_API cuMemcpyHtoD_v2_ptds(uint64_t a, const void *b, size_t n)

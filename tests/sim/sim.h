@@ -8,8 +8,8 @@
  *   lower_memory.c  the same for memory, cvt, warps   arena.c      device memory and its shadow
  *   lanes.def    one line per 32-lane operation       count.c      counters
  *   scalar.c     compiles lanes.def per CPU level     device.c     chips
- *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
- *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking   */
+ *   registers.c  reads of unwritten registers         driver.c ... the driver's entry points (README.md)
+ *   exec.c       warps, paths, barriers, threads                                                         */
 #ifndef SIM_H
 #define SIM_H
 

@@ -242,7 +242,10 @@ static bool value_holds(const sim_work *w)
     if (!a) return true;
     const uint8_t *p = a->host + (w->u.value.address - a->base);
     if (w->u.value.bytes == 8) have = __atomic_load_n((const uint64_t *)(const void *)p, __ATOMIC_SEQ_CST);
-    else { have = __atomic_load_n((const uint32_t *)(const void *)p, __ATOMIC_SEQ_CST); want = (uint32_t)want; }
+    else {
+        have = __atomic_load_n((const uint32_t *)(const void *)p, __ATOMIC_SEQ_CST);
+        want = (uint32_t)want;
+    }
     switch (w->u.value.flags & 3) {
     case 0: return w->u.value.bytes == 8 ? (int64_t)(have - want) >= 0 : (int32_t)(have - want) >= 0;
     case 1: return have == want;
@@ -261,7 +264,8 @@ static int run_value(const sim_work *w)
     if (w->u.value.bytes == 8)
         __atomic_store_n((uint64_t *)(void *)(a->host + offset), w->u.value.value, __ATOMIC_SEQ_CST);
     else
-        __atomic_store_n((uint32_t *)(void *)(a->host + offset), (uint32_t)w->u.value.value, __ATOMIC_SEQ_CST);
+        __atomic_store_n((uint32_t *)(void *)(a->host + offset), (uint32_t)w->u.value.value,
+                         __ATOMIC_SEQ_CST);
     if (a->shadow) sim_shadow_set(a->shadow, offset, w->u.value.bytes);
     return CU_OK;
 }
@@ -493,7 +497,8 @@ static bool after(sim_work *w, sim_stream *s, sim_stream *t)
 static void raise_guard(sim_work *w)
 {
     sim_copy *k = &w->u.copy;
-    const sim_allocation *a = w->synchronous || k->height * k->depth != 1 ? NULL : sim_memory_find(k->to.address);
+    const sim_allocation *a =
+        w->synchronous || k->height * k->depth != 1 ? NULL : sim_memory_find(k->to.address);
     if (a && a->kind == MEM_HOST && !a->owned_by_caller && !a->managed)
         k->guard = sim_guard_raise(w, a, k->to.address, k->to.address + k->width);
 }
@@ -546,7 +551,10 @@ int sim_enqueue(sim_stream *s, sim_work *w)
 
 int sim_submit(sim_stream *s, sim_work *w)
 {
-    if (s->legacy && s->context->captures && sim_legacy_in_capture(s->context)) { sim_work_free(w); return 906; }
+    if (s->legacy && s->context->captures && sim_legacy_in_capture(s->context)) {
+        sim_work_free(w);
+        return 906;
+    }
     return sim_is_capturing(s) ? sim_capture_work(s, w) : sim_enqueue(s, w);
 }
 
@@ -702,7 +710,8 @@ SIM_API cuStreamAttachMemAsync(void *handle, uint64_t address, size_t length, un
     return leave(!a || !a->managed || (flags != 1 && flags != 2 && flags != 4) ? CU_INVALID_VALUE : CU_OK);
 }
 
-static int host_function(sim_stream *s, void (*call)(void *), void (*callback)(void *, int, void *), void *user)
+static int host_function(sim_stream *s, void (*call)(void *), void (*callback)(void *, int, void *),
+                         void *user)
 {
     if (!call && !callback) return CU_INVALID_VALUE;
     sim_work *w = sim_work_new(W_HOST, 0);
@@ -750,13 +759,29 @@ static int stream_value(sim_context *c, void *handle, uint64_t address, uint64_t
 }
 
 SIM_API cuStreamWaitValue32_v2(void *s, uint64_t address, uint32_t value, unsigned flags)
-{ ENTER(cuStreamWaitValue32_v2); USABLE(); return leave(stream_value(c, s, address, value, flags, 4, false)); }
+{
+    ENTER(cuStreamWaitValue32_v2);
+    USABLE();
+    return leave(stream_value(c, s, address, value, flags, 4, false));
+}
 SIM_API cuStreamWaitValue64_v2(void *s, uint64_t address, uint64_t value, unsigned flags)
-{ ENTER(cuStreamWaitValue64_v2); USABLE(); return leave(stream_value(c, s, address, value, flags, 8, false)); }
+{
+    ENTER(cuStreamWaitValue64_v2);
+    USABLE();
+    return leave(stream_value(c, s, address, value, flags, 8, false));
+}
 SIM_API cuStreamWriteValue32_v2(void *s, uint64_t address, uint32_t value, unsigned flags)
-{ ENTER(cuStreamWriteValue32_v2); USABLE(); return leave(stream_value(c, s, address, value, flags, 4, true)); }
+{
+    ENTER(cuStreamWriteValue32_v2);
+    USABLE();
+    return leave(stream_value(c, s, address, value, flags, 4, true));
+}
 SIM_API cuStreamWriteValue64_v2(void *s, uint64_t address, uint64_t value, unsigned flags)
-{ ENTER(cuStreamWriteValue64_v2); USABLE(); return leave(stream_value(c, s, address, value, flags, 8, true)); }
+{
+    ENTER(cuStreamWriteValue64_v2);
+    USABLE();
+    return leave(stream_value(c, s, address, value, flags, 8, true));
+}
 
 /* --- entry points: events --------------------------------------------------------------------- */
 
@@ -767,7 +792,7 @@ SIM_API cuEventCreate(sim_handle **out, unsigned flags)
     ENTER(cuEventCreate);
     USABLE();
     if (!out || flags > 7) return leave(CU_INVALID_VALUE);
-    if ((flags & 4) && !(flags & 2)) return leave(CU_INVALID_VALUE);     /* between processes: without times */
+    if ((flags & 4) && !(flags & 2)) return leave(CU_INVALID_VALUE); /* between processes: without times */
     if (flags & 4) return leave(CU_NOT_SUPPORTED);
     sim_event *e = calloc(1, sizeof *e);
     if (!e || !(e->handle = sim_handle_new(H_EVENT, e))) { free(e); return leave(CU_OUT_OF_MEMORY); }
