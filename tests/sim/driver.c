@@ -747,7 +747,7 @@ static bool grid_workspace(sim_context *c, sim_launch *l)
 }
 
 /* Checks everything that a chip checks at the call, and takes the parameters. */
-int sim_launch_prepare(sim_context *c, const sim_launch_request *r, sim_work **out)
+int sim_launch_new(sim_context *c, const sim_launch_request *r, sim_work **out)
 {
     const uint32_t *grid = r->grid, *block = r->block;
     sim_kernel *k = sim_kernel_of(c, r->function);
@@ -798,7 +798,7 @@ int sim_launch_submit(sim_context *c, const sim_launch_request *r)
     if (!sim_kernel_of(c, r->function)) return CU_INVALID_HANDLE;
     sim_stream *s = sim_stream_of(c, r->stream);
     if (!s) return CU_INVALID_HANDLE;
-    int code = sim_launch_prepare(c, r, &w);
+    int code = sim_launch_new(c, r, &w);
     return code ? code : sim_submit(s, w);
 }
 

@@ -300,7 +300,7 @@ typedef struct sim_launch_request {
     bool cooperative;
     const uint32_t *cluster;           /* NULL: as the kernel says */
 } sim_launch_request;
-int  sim_launch_prepare(sim_context *c, const sim_launch_request *r, sim_work **out);
+int  sim_launch_new(sim_context *c, const sim_launch_request *r, sim_work **out);
 int  sim_launch_kernel(sim_context *c, const void *function, const uint32_t grid[3], const uint32_t block[3],
                        uint32_t dynamic, const void *stream, void *const *params, void *const *extra,
                        bool cooperative, const uint32_t *cluster);

@@ -592,7 +592,7 @@ static int kernel_work(sim_context *c, const kernel_params *p, bool second, sim_
     if (!r.function && second) r.function = p->kernel;
     memcpy(r.grid, p->grid, sizeof r.grid);
     memcpy(r.block, p->block, sizeof r.block);
-    return sim_launch_prepare(c, &r, out);
+    return sim_launch_new(c, &r, out);
 }
 
 static int copy_work(const void *p, sim_work **out)
