@@ -9,22 +9,27 @@
 
 #define MORE(X) \
     X(cuStreamCreateWithPriority, (handle *, unsigned, int)) X(cuEventQuery, (handle)) \
-    X(cuMemcpyDtoHAsync_v2, (void *, dptr, size_t, handle)) X(cuMemcpyDtoDAsync_v2, (dptr, dptr, size_t, handle)) \
-    X(cuMemsetD32Async, (dptr, unsigned, size_t, handle)) X(cuMemsetD8Async, (dptr, unsigned char, size_t, handle)) \
+    X(cuMemcpyDtoHAsync_v2, (void *, dptr, size_t, handle)) \
+    X(cuMemcpyDtoDAsync_v2, (dptr, dptr, size_t, handle)) \
+    X(cuMemsetD32Async, (dptr, unsigned, size_t, handle)) \
+    X(cuMemsetD8Async, (dptr, unsigned char, size_t, handle)) \
     X(cuLaunchHostFunc, (handle, void (*)(void *), void *)) \
     X(cuStreamAddCallback, (handle, void (*)(handle, int, void *), void *, unsigned)) \
     X(cuStreamGetCtx, (handle, handle *)) X(cuStreamGetFlags, (handle, unsigned *)) \
     X(cuStreamGetPriority, (handle, int *)) X(cuStreamWaitValue32_v2, (handle, dptr, uint32_t, unsigned)) \
     X(cuStreamWriteValue32_v2, (handle, dptr, uint32_t, unsigned)) \
-    X(cuMemAllocPitch_v2, (dptr *, size_t *, size_t, size_t, unsigned)) X(cuMemAllocManaged, (dptr *, size_t, unsigned)) \
+    X(cuMemAllocPitch_v2, (dptr *, size_t *, size_t, size_t, unsigned)) \
+    X(cuMemAllocManaged, (dptr *, size_t, unsigned)) \
     X(cuMemHostRegister_v2, (void *, size_t, unsigned)) X(cuMemHostUnregister, (void *)) \
     X(cuMemHostGetFlags, (unsigned *, void *)) X(cuMemHostGetDevicePointer_v2, (dptr *, void *, unsigned)) \
     X(cuMemAllocAsync, (dptr *, size_t, handle)) X(cuMemFreeAsync, (dptr, handle)) \
     X(cuDeviceGetDefaultMemPool, (handle *, int)) X(cuMemPoolCreate, (handle *, const void *)) \
     X(cuMemPoolDestroy, (handle)) X(cuMemPoolGetAttribute, (handle, int, void *)) \
     X(cuMemAllocFromPoolAsync, (dptr *, size_t, handle, handle)) \
-    X(cuPointerGetAttribute, (void *, int, dptr)) X(cuPointerGetAttributes, (unsigned, int *, void **, dptr)) \
-    X(cuMemcpy2D_v2, (const void *)) X(cuMemcpy2DAsync_v2, (const void *, handle)) X(cuMemcpy3D_v2, (const void *)) \
+    X(cuPointerGetAttribute, (void *, int, dptr)) \
+    X(cuPointerGetAttributes, (unsigned, int *, void **, dptr)) \
+    X(cuMemcpy2D_v2, (const void *)) X(cuMemcpy2DAsync_v2, (const void *, handle)) \
+    X(cuMemcpy3D_v2, (const void *)) \
     X(cuMemsetD2D8_v2, (dptr, size_t, unsigned char, size_t, size_t)) \
     X(cuMemsetD2D16_v2, (dptr, size_t, unsigned short, size_t, size_t)) \
     X(cuMemsetD2D32_v2, (dptr, size_t, unsigned, size_t, size_t)) \
@@ -41,29 +46,35 @@
     X(cuGraphAddChildGraphNode, (handle *, handle, handle *, size_t, handle)) \
     X(cuGraphAddEventRecordNode, (handle *, handle, handle *, size_t, handle)) \
     X(cuGraphAddDependencies, (handle, handle *, handle *, size_t)) \
-    X(cuGraphGetNodes, (handle, handle *, size_t *)) X(cuGraphGetEdges, (handle, handle *, handle *, size_t *)) \
+    X(cuGraphGetNodes, (handle, handle *, size_t *)) \
+    X(cuGraphGetEdges, (handle, handle *, handle *, size_t *)) \
     X(cuGraphGetRootNodes, (handle, handle *, size_t *)) X(cuGraphNodeGetType, (handle, int *)) \
-    X(cuGraphKernelNodeGetParams_v2, (handle, void *)) X(cuGraphKernelNodeSetParams_v2, (handle, const void *)) \
+    X(cuGraphKernelNodeGetParams_v2, (handle, void *)) \
+    X(cuGraphKernelNodeSetParams_v2, (handle, const void *)) \
     X(cuGraphInstantiateWithFlags, (handle *, handle, unsigned long long)) X(cuGraphExecDestroy, (handle)) \
     X(cuGraphExecKernelNodeSetParams_v2, (handle, handle, const void *)) \
     X(cuGraphExecUpdate_v2, (handle, handle, void *)) X(cuGraphLaunch, (handle, handle)) \
     X(cuGraphUpload, (handle, handle)) X(cuGraphNodeSetEnabled, (handle, handle, unsigned)) \
     X(cuDeviceGetPCIBusId, (char *, int, int)) X(cuDeviceGetByPCIBusId, (int *, const char *)) \
     X(cuCtxCreate_v4, (handle *, void *, unsigned, int)) X(cuCtxGetLimit, (size_t *, int)) \
-    X(cuCtxSetLimit, (int, size_t)) X(cuCtxGetFlags, (unsigned *)) X(cuCtxGetId, (handle, unsigned long long *)) \
+    X(cuCtxSetLimit, (int, size_t)) X(cuCtxGetFlags, (unsigned *)) \
+    X(cuCtxGetId, (handle, unsigned long long *)) \
     X(cuCtxGetApiVersion, (handle, unsigned *)) X(cuDevicePrimaryCtxSetFlags_v2, (int, unsigned)) \
     X(cuModuleLoad, (handle *, const char *)) X(cuModuleLoadFatBinary, (handle *, const void *)) \
-    X(cuModuleGetFunctionCount, (unsigned *, handle)) X(cuModuleEnumerateFunctions, (handle *, unsigned, handle)) \
+    X(cuModuleGetFunctionCount, (unsigned *, handle)) \
+    X(cuModuleEnumerateFunctions, (handle *, unsigned, handle)) \
     X(cuFuncGetModule, (handle *, handle)) X(cuFuncGetName, (const char **, handle)) \
     X(cuFuncGetParamInfo, (handle, size_t, size_t *, size_t *)) \
     X(cuLibraryLoadData, (handle *, const void *, int *, void **, unsigned, int *, void **, unsigned)) \
     X(cuLibraryUnload, (handle)) X(cuLibraryGetKernel, (handle *, handle, const char *)) \
-    X(cuLibraryGetModule, (handle *, handle)) X(cuLibraryGetGlobal, (dptr *, size_t *, handle, const char *)) \
+    X(cuLibraryGetModule, (handle *, handle)) \
+    X(cuLibraryGetGlobal, (dptr *, size_t *, handle, const char *)) \
     X(cuKernelGetFunction, (handle *, handle)) X(cuKernelGetName, (const char **, handle)) \
     X(cuLinkAddFile_v2, (handle, int, const char *, unsigned, int *, void **)) \
     X(cuOccupancyMaxPotentialBlockSize, (int *, int *, handle, size_t (*)(int), size_t, int)) \
     X(cuOccupancyAvailableDynamicSMemPerBlock, (size_t *, handle, int, int)) \
-    X(cuLaunchCooperativeKernel, (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+    X(cuLaunchCooperativeKernel, (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+    unsigned, \
                                   handle, void **)) \
     X(cuProfilerStart, (void)) X(cuProfilerStop, (void))
 #define X(name, args) static int (*name##_) args;
@@ -83,14 +94,16 @@ static int has(const char *kind)
 /* add n to each of the words of p */
 static const char adder[] =
     HEAD ".visible .entry add(.param .u64 p, .param .u32 n) {\n" REGS
-         "ld.param.u64 d0, [p]; ld.param.u32 r1, [n]; mov.u32 r0, %tid.x; mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1;\n"
+         "ld.param.u64 d0, [p]; ld.param.u32 r1, [n]; mov.u32 r0, %tid.x; mul.wide.u32 d1, r0, 4; add.u64 "
+             "d1, d0, d1;\n"
          "ld.global.u32 r2, [d1]; add.u32 r2, r2, r1; st.global.u32 [d1], r2; ret; }\n"
          ".visible .entry twice(.param .u64 p) {\n" REGS
          "ld.param.u64 d0, [p]; mov.u32 r0, %tid.x; mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1;\n"
          "ld.global.u32 r2, [d1]; shl.b32 r2, r2, 1; st.global.u32 [d1], r2; ret; }\n"
          ".visible .entry wrong(.param .u64 p) { " REGS "mov.u64 d0, 16; st.global.u32 [d0], 1; ret; }\n"
          ".visible .entry parity(.param .u64 p, .param .u32 odd) {\n" REGS
-         "ld.param.u64 d0, [p]; ld.param.u32 r1, [odd]; mov.u32 r0, %tid.x; shl.b32 r0, r0, 1; add.u32 r0, r0, r1;\n"
+         "ld.param.u64 d0, [p]; ld.param.u32 r1, [odd]; mov.u32 r0, %tid.x; shl.b32 r0, r0, 1; add.u32 "
+             "r0, r0, r1;\n"
          "mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1; st.global.u32 [d1], r0; ret; }\n"
          ".visible .entry count(.param .u64 p) {\n" REGS
          "ld.param.u64 d0, [p]; red.global.add.u32 [d0], 1; ret; }\n"
@@ -140,7 +153,8 @@ static void test_lag(void)
     SAME(((volatile uint32_t *)pinned)[3], 7);
     SAME(count, 1);
     SAME(has("host-race"), 1);                                /* that was a look too early */
-    CHECK(strstr(found, "byte 12 of the 128-byte pinned allocation") && strstr(found, "cuMemcpyDtoHAsync_v2"), "%s",
+    CHECK(strstr(found, "byte 12 of the 128-byte pinned allocation") && strstr(found,
+        "cuMemcpyDtoHAsync_v2"), "%s",
           found);
     report_clear();
     /* only as far as the event; the parameters are those of the launch */
@@ -323,7 +337,8 @@ static void races(bool fault)
     SAME(cuCtxSynchronize_(), 0);
     CHECK(has("stream-race") == fault, "kernels, %s: %s", what, findings());
     if (fault)
-        CHECK(strstr(found, "kernel 'add'") && strstr(found, "kernel 'twice'") && strstr(found, "256-byte allocation"),
+        CHECK(strstr(found, "kernel 'add'") && strstr(found, "kernel 'twice'") && strstr(found,
+            "256-byte allocation"),
               "%s", found);
     report_clear();
     /* two kernels, the halves of an allocation: fine; the same half: not */
@@ -345,14 +360,17 @@ static void races(bool fault)
     handle count = function(module, "count");
     for (unsigned k = 0; k < 2; k++) {
         void *a[] = { &d };
-        SAME(k && fault ? launch_add(d, 1, t) : cuLaunchKernel_(count, 1, 1, 1, N, 1, 1, 0, k ? t : s, a, NULL), 0);
+        SAME(k && fault ? launch_add(d, 1, t) : cuLaunchKernel_(count, 1, 1, 1, N, 1, 1, 0, k ? t : s, a,
+            NULL), 0);
     }
     SAME(cuCtxSynchronize_(), 0);
     CHECK((has("stream-race") != 0) == fault, "counters, %s: %s", what, findings());
     report_clear();
     /* columns of a matrix */
-    struct { size_t x, y; unsigned t; const void *h; dptr d; void *a; size_t p, dx, dy; unsigned dt; void *dh; dptr dd;
-             void *da; size_t dp, w, height; } m = { 0, 0, 1, pinned, 0, 0, 8, 0, 0, 2, NULL, d, NULL, 16, 8, 4 };
+    struct { size_t x, y; unsigned t; const void *h; dptr d; void *a; size_t p, dx, dy; unsigned dt; void
+        *dh; dptr dd;
+             void *da; size_t dp, w, height; } m = { 0, 0, 1, pinned, 0, 0, 8, 0, 0, 2, NULL, d, NULL,
+                 16, 8, 4 };
     SAME(cuMemcpy2DAsync_v2_(&m, s), 0);
     m.dx = fault ? 4 : 8;
     SAME(cuMemcpy2DAsync_v2_(&m, t), 0);
@@ -531,7 +549,8 @@ static void test_memory_kinds(void)
     SAME(pitch, 512);
     SAME(cuMemAllocPitch_v2_(&base, &pitch, 10, 6, 5), 1);
     for (int k = 0; k < 60; k++) host[k / 10][k % 10] = (uint8_t)k;
-    struct { size_t x, y; unsigned t; const void *h; dptr d; void *a; size_t p, dx, dy; unsigned dt; void *dh; dptr dd;
+    struct { size_t x, y; unsigned t; const void *h; dptr d; void *a; size_t p, dx, dy; unsigned dt; void
+        *dh; dptr dd;
              void *da; size_t dp, w, height; }
         to = { 0, 0, 1, host, 0, NULL, 10, 0, 0, 2, NULL, d, NULL, 512, 10, 6 },
         from = { 2, 1, 2, NULL, d, NULL, 512, 0, 0, 1, back, 0, NULL, 10, 8, 5 };
@@ -544,14 +563,17 @@ static void test_memory_kinds(void)
     SAME(cuMemsetD2D32_v2_(d + 8, 512, 0x01020304, 1, 6), 0);
     uint8_t row[12];
     SAME(cuMemcpyDtoH_v2_(row, d + 512 * 5, 12), 0);
-    CHECK(row[3] == 9 && row[4] == 2 && row[5] == 1 && row[6] == 56 && row[8] == 4 && row[11] == 1, "memset2D");
+    CHECK(row[3] == 9 && row[4] == 2 && row[5] == 1 && row[6] == 56 && row[8] == 4 && row[11] == 1,
+        "memset2D");
     to.dp = 4;
     SAME(cuMemcpy2D_v2_(&to), 1);                             /* a pitch below the width */
     to.dp = 512; to.height = 100;
     SAME(cuMemcpy2D_v2_(&to), 1);                             /* beyond the allocation */
-    struct { size_t x, y, z, lod; unsigned t; const void *h; dptr d; void *a, *r; size_t p, hh, dx, dy, dz, dl; unsigned dt;
+    struct { size_t x, y, z, lod; unsigned t; const void *h; dptr d; void *a, *r; size_t p, hh, dx, dy,
+        dz, dl; unsigned dt;
              void *dh; dptr dd; void *da, *dr; size_t dp, dhh, w, height, depth; }
-        cube = { 0, 0, 0, 0, 1, host, 0, NULL, NULL, 5, 2, 0, 0, 0, 0, 2, NULL, d, NULL, NULL, 8, 4, 5, 2, 3 };
+        cube = { 0, 0, 0, 0, 1, host, 0, NULL, NULL, 5, 2, 0, 0, 0, 0, 2, NULL, d, NULL, NULL, 8, 4, 5,
+            2, 3 };
     SAME(cuMemcpy3D_v2_(&cube), 0);
     SAME(cuMemcpyDtoH_v2_(row, d + 8 * 4 * 2 + 8, 5), 0);
     SAME(row[0], 25);
@@ -594,7 +616,8 @@ static void test_memory_kinds(void)
     /* pools */
     handle pool;
     uint64_t used;
-    struct { int type, handles, where, id; void *w; size_t most; unsigned char zero[54]; } wanted = { 1, 0, 1, 0, NULL, 0, { 0 } };
+    struct { int type, handles, where, id; void *w; size_t most; unsigned char zero[54]; } wanted = { 1,
+        0, 1, 0, NULL, 0, { 0 } };
     SAME(cuDeviceGetDefaultMemPool_(&pool, 0), 0);
     SAME(cuMemPoolDestroy_(pool), 1);
     SAME(cuMemPoolCreate_(&pool, &wanted), 0);
@@ -616,7 +639,8 @@ static void test_memory_kinds(void)
 
 /* --- graphs ----------------------------------------------------------------------------------- */
 
-typedef struct kernel_node { handle f; unsigned grid[3], block[3], shared; void **params, **extra; handle k, c; } kernel_node;
+typedef struct kernel_node { handle f; unsigned grid[3], block[3], shared; void **params, **extra; handle
+    k, c; } kernel_node;
 
 static void test_capture(void)
 {
@@ -739,7 +763,8 @@ static void test_graph_nodes(void)
     void *args[] = { &d, &n };
     kernel_node plus = { add, { 1, 1, 1 }, { N, 1, 1 }, 0, args, NULL, NULL, NULL },
                 times = { twice, { 1, 1, 1 }, { N, 1, 1 }, 0, args, NULL, NULL, NULL };
-    struct { dptr to; size_t pitch; unsigned value, bytes; size_t width, height; } fill = { d, 0, 1, 4, N, 1 };
+    struct { dptr to; size_t pitch; unsigned value, bytes; size_t width, height; } fill = { d, 0, 1, 4,
+        N, 1 };
     struct { void (*call)(void *); void *user; } host = { note, &count };
     SAME(cuEventCreate_(&e, 0), 0);
     SAME(cuGraphCreate_(&g, 0), 0);
@@ -792,7 +817,8 @@ static void test_modules(void)
     size_t offset, size;
     char info[2000] = "", errors[2000] = "";
     int options[] = { 3, 4, 5, 6, 12, 2, 7, 9 };
-    void *values[] = { info, (void *)sizeof info, errors, (void *)sizeof errors, (void *)1, NULL, (void *)3, (void *)80 };
+    void *values[] = { info, (void *)sizeof info, errors, (void *)sizeof errors, (void *)1, NULL, (void
+        *)3, (void *)80 };
     SAME(cuModuleLoadDataEx_(&m, adder, 8, options, values), 0);
     CHECK(strstr(info, "ptxas info    : Compiling entry function 'add' for 'sm_90'"), "%s", info);
     float ms;
@@ -859,7 +885,8 @@ static int linked(const char *const *inputs, int count, handle *out, char *log)
     for (int k = 0; k < count && !code; k++) {
         char name[16];
         snprintf(name, sizeof name, "input%d", k + 1);
-        code = cuLinkAddData_v2_(link, 1, (void *)(uintptr_t)inputs[k], strlen(inputs[k]) + 1, name, 0, NULL, NULL);
+        code = cuLinkAddData_v2_(link, 1, (void *)(uintptr_t)inputs[k], strlen(inputs[k]) + 1, name, 0,
+            NULL, NULL);
     }
     if (!code) code = cuLinkComplete_(link, &image, &size);
     if (!code) code = cuModuleLoadData_(out, image);
@@ -870,13 +897,16 @@ static int linked(const char *const *inputs, int count, handle *out, char *log)
 static void test_links(void)
 {
     static const char *const user =
-        HEAD ".extern .func (.param .b32 r) triple(.param .b32 a);\n.extern .global .align 4 .u32 shared_count;\n"
+        HEAD ".extern .func (.param .b32 r) triple(.param .b32 a);\n.extern .global .align 4 .u32 "
+            "shared_count;\n"
              ".func (.param .b32 r) helper(.param .b32 a) {\n" REGS
              "ld.param.b32 r0, [a]; add.u32 r0, r0, 1; st.param.b32 [r], r0; ret; }\n"
              ".visible .entry k(.param .u64 out) {\n" REGS
              "ld.param.u64 d0, [out]; mov.u32 r0, 5;\n"
-             "{ .param .b32 x; .param .b32 y; st.param.b32 [x], r0; call.uni (y), triple, (x); ld.param.b32 r1, [y]; }\n"
-             "{ .param .b32 x; .param .b32 y; st.param.b32 [x], r1; call.uni (y), helper, (x); ld.param.b32 r1, [y]; }\n"
+             "{ .param .b32 x; .param .b32 y; st.param.b32 [x], r0; call.uni (y), triple, (x); "
+                 "ld.param.b32 r1, [y]; }\n"
+             "{ .param .b32 x; .param .b32 y; st.param.b32 [x], r1; call.uni (y), helper, (x); "
+                 "ld.param.b32 r1, [y]; }\n"
              "ld.global.u32 r2, [shared_count]; add.u32 r1, r1, r2; st.global.u32 [d0], r1; ret; }\n";
     static const char *const maker =
         HEAD ".visible .global .align 4 .u32 shared_count = 1000;\n"
@@ -884,9 +914,11 @@ static void test_links(void)
              ".func (.param .b32 r) helper(.param .b32 a) {\n" REGS
              "ld.param.b32 r0, [a]; mul.lo.u32 r0, r0, 3; st.param.b32 [r], r0; ret; }\n"
              ".visible .func (.param .b32 r) triple(.param .b32 a) {\n" REGS
-             "ld.param.b32 r0, [a]; { .param .b32 x; .param .b32 y; st.param.b32 [x], r0; call.uni (y), helper, (x); "
+             "ld.param.b32 r0, [a]; { .param .b32 x; .param .b32 y; st.param.b32 [x], r0; call.uni (y), "
+                 "helper, (x); "
              "ld.param.b32 r1, [y]; }\nst.param.b32 [r], r1; ret; }\n";
-    const char *both[] = { user, maker }, *turned[] = { maker, user }, *again[] = { user, maker, maker }, *alone[] = { user };
+    const char *both[] = { user, maker }, *turned[] = { maker, user }, *again[] = { user, maker, maker },
+        *alone[] = { user };
     char log[2000];
     handle m = NULL;
     for (int k = 0; k < 2; k++) {
@@ -902,7 +934,8 @@ static void test_links(void)
     SAME(linked(again, 3, &m, log), 218);
     CHECK(strstr(log, "Multiple definition of 'triple'") && strstr(log, "input3"), "%s", log);
     SAME(linked(alone, 1, &m, log), 218);
-    CHECK(strstr(log, "Undefined reference to 'triple'") && strstr(log, "Undefined reference to 'shared_count'"), "%s", log);
+    CHECK(strstr(log, "Undefined reference to 'triple'") && strstr(log,
+        "Undefined reference to 'shared_count'"), "%s", log);
 }
 
 /* --- limits, occupancy, devices --------------------------------------------------------------- */
@@ -950,7 +983,8 @@ static void test_limits(void)
     SAME(cuProfilerStart_(), 0);
     SAME(cuProfilerStop_(), 0);
     const char *text;
-    for (int k = 900; k <= 908; k++) CHECK(!cuGetErrorName_(k, &text) && strstr(text, "CAPTURE"), "error %d", k);
+    for (int k = 900; k <= 908; k++) CHECK(!cuGetErrorName_(k, &text) && strstr(text, "CAPTURE"),
+        "error %d", k);
     SAME(cuGetErrorName_(916, &text), 0);
 }
 
@@ -1009,7 +1043,8 @@ static void device(const char *self, const char *library, const char *descriptio
         fputs(description, f);
         fclose(f);
     }
-    snprintf(command, sizeof command, "PTXSIM_DEVICE=%s %s %s device 2>&1", file ? path : description, self, library);
+    snprintf(command, sizeof command, "PTXSIM_DEVICE=%s %s %s device 2>&1", file ? path : description,
+        self, library);
     FILE *p = popen(command, "r");
     while (p && fgets(line, sizeof line, p)) strncat(all, line, sizeof all - strlen(all) - 1);
     if (p) pclose(p);
@@ -1020,7 +1055,8 @@ static void device(const char *self, const char *library, const char *descriptio
 static void test_devices(const char *self, const char *library)
 {
     device(self, library, "sm_120", "170 SMs, 12.x, 101376");
-    device(self, library, "sm = 80 # comment\nname = tiny\nsms = 4\nmemory = 64M\n", "ptxsim CPU driver (tiny): 4 SMs, 8.x, 166912");
+    device(self, library, "sm = 80 # comment\nname = tiny\nsms = 4\nmemory = 64M\n",
+        "ptxsim CPU driver (tiny): 4 SMs, 8.x, 166912");
     device(self, library, "sm = 80\n\nsms = many\n", ":3: sms is a number from 1 to 4096, not 'many'");
     device(self, library, "sm = 80\nsmx = 2\n", ":2: unknown key 'smx'");
     device(self, library, "sms = 2\n", "the line 'sm = ...' is missing");
@@ -1045,7 +1081,8 @@ static void test_failures(void)
     CHECK(p == *(void **)&cuGraphAddKernelNode_v2_, "the second version from CUDA 12 on");
     SAME(cuGetProcAddress_v2_("cuGraphAddKernelNode", &p, 11000, 0, NULL), 0);
     CHECK(p && p != *(void **)&cuGraphAddKernelNode_v2_, "the first version before");
-    int (*launch)(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **);
+    int (*launch)(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle,
+        void **, void **);
     SAME(cuGetProcAddress_v2_("cuLaunchKernel", (void **)&launch, 13000, 2, NULL), 0);
     CHECK(launch != cuLaunchKernel_, "the per-thread variant");
     SAME(launch(empty, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);

@@ -38,7 +38,8 @@ static sim_allocation *search(sim_allocation **list, uint32_t n,
     return lo ? list[lo - 1] : NULL;
 }
 
-static int allocate(sim_context *c, uint64_t size, int kind, const char *label, void *mine, sim_allocation **out)
+static int allocate(sim_context *c, uint64_t size, int kind, const char *label, void *mine,
+    sim_allocation **out)
 {
     bool host = kind == MEM_HOST;
     sim_allocation ***list = host ? &host_list : &device_list, *a;

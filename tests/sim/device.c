@@ -50,7 +50,8 @@ static const sim_device *chip(const char *text)
 {
     for (int k = 0; k < CHIPS; k++) {
         size_t n = strlen(devices[k].name);
-        if (!strncmp(text, devices[k].name, n) && (!text[n] || (text[n] == 'a' && !text[n + 1]))) return &devices[k];
+        if (!strncmp(text, devices[k].name, n) && (!text[n] || (text[n] == 'a' && !text[n + 1]))) return
+            &devices[k];
     }
     return NULL;
 }
@@ -91,7 +92,8 @@ static void set_key(const char *path, unsigned line, const char *name, const cha
     uint64_t v;
     if (!strcmp(name, "sm")) return;                          /* looked for first */
     if (!strcmp(name, "name")) {
-        if (!*value || strlen(value) >= sizeof chosen_name) complain("%s:%u: a name has 1 to %zu characters", path, line, sizeof chosen_name - 1);
+        if (!*value || strlen(value) >= sizeof chosen_name)
+            complain("%s:%u: a name has 1 to %zu characters", path, line, sizeof chosen_name - 1);
         else strcpy(chosen_name, value);
         return;
     }
@@ -125,11 +127,13 @@ static bool read_lines(const char *path, FILE *f, bool chip_only)
     rewind(f);
     for (unsigned line = 1; fgets(text, sizeof text, f); line++) {
         size_t n = strlen(text);
-        if (n == sizeof text - 1 && text[n - 1] != '\n') { complain("%s:%u: the line is too long", path, line); return found; }
+        if (n == sizeof text - 1 && text[n - 1] != '\n') { complain("%s:%u: the line is too long", path,
+            line); return found; }
         text[strcspn(text, "#")] = 0;
         char *equals = strchr(text, '='), *name = trim(text);
         if (!*name) continue;
-        if (!equals) { complain("%s:%u: expected key = value, found '%.40s'", path, line, name); return found; }
+        if (!equals) { complain("%s:%u: expected key = value, found '%.40s'", path, line, name); return
+            found; }
         *equals = 0;
         name = trim(text);
         char *value = trim(equals + 1);
@@ -148,14 +152,16 @@ static bool read_lines(const char *path, FILE *f, bool chip_only)
 static void read_description(const char *path)
 {
     FILE *f = fopen(path, "r");
-    if (!f) { complain("PTXSIM_DEVICE=%.200s: neither a chip that this driver knows nor a file that opens", path); return; }
+    if (!f) { complain("PTXSIM_DEVICE=%.200s: neither a chip that this driver knows nor a file that "
+        "opens", path); return; }
     if (!read_lines(path, f, true)) complain("%s:1: the line 'sm = ...' is missing", path);
     if (!*problem) {
         snprintf(chosen_name, sizeof chosen_name, "%s", chosen.name);
         (void)read_lines(path, f, false);
     }
     fclose(f);
-    if (chosen.shared_optin > chosen.shared_per_sm) complain("%s: shared_per_block_optin exceeds shared_per_sm", path);
+    if (chosen.shared_optin > chosen.shared_per_sm)
+        complain("%s: shared_per_block_optin exceeds shared_per_sm", path);
     chosen.name = chosen_name;
 }
 

@@ -220,7 +220,8 @@ static const struct { int code; const char *name, *text;
       "attempt to terminate a thread-local capture sequence from another thread" },
     { 909, "CUDA_ERROR_TIMEOUT", "wait operation timed out" },
     { 910, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE",
-      "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update" },
+      "the graph update was not performed because it included changes which violated constraints specific "
+          "to instantiated graph update" },
     { 911, "CUDA_ERROR_EXTERNAL_DEVICE", "an async error has occured in external entity outside of CUDA" },
     { 912, "CUDA_ERROR_INVALID_CLUSTER_SIZE",
       "a kernel launch error has occurred due to cluster misconfiguration" },
@@ -357,7 +358,8 @@ static bool compile(sim_module *m)
     return true;
 }
 
-static int load_text(sim_context *context, const char *text, size_t length, char *log, size_t log_size, bool part,
+static int load_text(sim_context *context, const char *text, size_t length, char *log, size_t log_size,
+    bool part,
                      sim_module **out)
 {
     sim_module *m = calloc(1, sizeof *m);
@@ -436,13 +438,16 @@ int sim_image_text(const void *image, const char **text, size_t *length)
 
 /* --- options of the just-in-time compiler ------------------------------------------------------ */
 
-enum { JIT_WALL_TIME = 2, JIT_INFO_LOG = 3, JIT_INFO_SIZE = 4, JIT_ERROR_LOG = 5, JIT_ERROR_SIZE = 6, JIT_TARGET = 9,
+enum { JIT_WALL_TIME = 2, JIT_INFO_LOG = 3, JIT_INFO_SIZE = 4, JIT_ERROR_LOG = 5, JIT_ERROR_SIZE = 6,
+    JIT_TARGET = 9,
        JIT_VERBOSE = 12, JIT_OPTIONS = 35 };
 
 /* The most that an option's value may be; -1: anything. */
 static const int jit_most[JIT_OPTIONS] = {
-    [0] = 255, [1] = 1024, [2] = -1, [3] = -1, [4] = -1, [5] = -1, [6] = -1, [7] = 4, [8] = -1, [9] = 1000, [10] = 1,
-    [11] = 1, [12] = 1, [13] = 1, [14] = 2, [15] = -1, [16] = 1, [17] = -1, [18] = -1, [19] = -1, [20] = 1, [21] = 1,
+    [0] = 255, [1] = 1024, [2] = -1, [3] = -1, [4] = -1, [5] = -1, [6] = -1, [7] = 4, [8] = -1, [9] =
+        1000, [10] = 1,
+    [11] = 1, [12] = 1, [13] = 1, [14] = 2, [15] = -1, [16] = 1, [17] = -1, [18] = -1, [19] = -1, [20] =
+        1, [21] = 1,
     [22] = 1, [23] = 1, [24] = 1, [25] = -1, [26] = -1, [27] = -1, [28] = -1, [29] = 1, [30] = 1, [31] = 32,
     [32] = 1024, [33] = 1, [34] = -1
 };
@@ -458,7 +463,8 @@ int sim_jit_options(unsigned count, const int *options, void *const *values, sim
     for (unsigned k = 0; k < count; k++) {
         uintptr_t v = (uintptr_t)values[k];
         if (options[k] < 0 || options[k] >= JIT_OPTIONS) return CU_INVALID_VALUE;
-        if (jit_most[options[k]] >= 0 && (unsigned)v > (unsigned)jit_most[options[k]]) return CU_INVALID_VALUE;
+        if (jit_most[options[k]] >= 0 && (unsigned)v > (unsigned)jit_most[options[k]]) return
+            CU_INVALID_VALUE;
         switch (options[k]) {
         case JIT_INFO_LOG:   out->logs[0] = (char *)v; break;
         case JIT_ERROR_LOG:  out->logs[1] = (char *)v; break;
@@ -822,8 +828,10 @@ int sim_launch_kernel(sim_context *c, const void *function, const uint32_t grid[
                       bool cooperative, const uint32_t *cluster)
 {
     const sim_launch_request r = { .function = function, .grid = { grid[0], grid[1], grid[2] },
-                                   .block = { block[0], block[1], block[2] }, .dynamic = dynamic, .stream = stream,
-                                   .params = params, .extra = extra, .cooperative = cooperative, .cluster = cluster };
+                                   .block = { block[0], block[1], block[2] }, .dynamic = dynamic, .stream
+                                       = stream,
+                                   .params = params, .extra = extra, .cooperative = cooperative, .cluster
+                                       = cluster };
     return sim_launch_submit(c, &r);
 }
 
@@ -877,14 +885,18 @@ static const struct { const char *name; int version; const char *full;
 } versions[] = {
     { "cuCtxCreate", 12050, "cuCtxCreate_v4" }, { "cuCtxCreate", 11040, "cuCtxCreate_v3" },
     { "cuDeviceGetUuid", 11040, "cuDeviceGetUuid_v2" }, { "cuDeviceGetUuid", 0, "cuDeviceGetUuid" },
-    { "cuMemPrefetchAsync", 12020, "cuMemPrefetchAsync_v2" }, { "cuMemPrefetchAsync", 0, "cuMemPrefetchAsync" },
+    { "cuMemPrefetchAsync", 12020, "cuMemPrefetchAsync_v2" }, { "cuMemPrefetchAsync", 0,
+        "cuMemPrefetchAsync" },
     { "cuMemAdvise", 12020, "cuMemAdvise_v2" }, { "cuMemAdvise", 0, "cuMemAdvise" },
-    { "cuStreamBeginCapture", 10010, "cuStreamBeginCapture_v2" }, { "cuStreamBeginCapture", 0, "cuStreamBeginCapture" },
+    { "cuStreamBeginCapture", 10010, "cuStreamBeginCapture_v2" }, { "cuStreamBeginCapture", 0,
+        "cuStreamBeginCapture" },
     { "cuStreamGetCaptureInfo", 12030, "cuStreamGetCaptureInfo_v3" },
     { "cuStreamUpdateCaptureDependencies", 12030, "cuStreamUpdateCaptureDependencies_v2" },
     { "cuStreamUpdateCaptureDependencies", 0, "cuStreamUpdateCaptureDependencies" },
-    { "cuEventElapsedTime", 12080, "cuEventElapsedTime_v2" }, { "cuEventElapsedTime", 0, "cuEventElapsedTime" },
-    { "cuGraphAddKernelNode", 12000, "cuGraphAddKernelNode_v2" }, { "cuGraphAddKernelNode", 0, "cuGraphAddKernelNode" },
+    { "cuEventElapsedTime", 12080, "cuEventElapsedTime_v2" }, { "cuEventElapsedTime", 0,
+        "cuEventElapsedTime" },
+    { "cuGraphAddKernelNode", 12000, "cuGraphAddKernelNode_v2" }, { "cuGraphAddKernelNode", 0,
+        "cuGraphAddKernelNode" },
     { "cuGraphKernelNodeGetParams", 12000, "cuGraphKernelNodeGetParams_v2" },
     { "cuGraphKernelNodeGetParams", 0, "cuGraphKernelNodeGetParams" },
     { "cuGraphKernelNodeSetParams", 12000, "cuGraphKernelNodeSetParams_v2" },
@@ -892,7 +904,8 @@ static const struct { const char *name; int version; const char *full;
     { "cuGraphExecKernelNodeSetParams", 12000, "cuGraphExecKernelNodeSetParams_v2" },
     { "cuGraphExecKernelNodeSetParams", 0, "cuGraphExecKernelNodeSetParams" },
     { "cuGraphAddNode", 12030, "cuGraphAddNode_v2" }, { "cuGraphAddNode", 0, "cuGraphAddNode" },
-    { "cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags" }, { "cuGraphInstantiate", 0, "cuGraphInstantiate_v2" },
+    { "cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags" }, { "cuGraphInstantiate", 0,
+        "cuGraphInstantiate_v2" },
     { "cuGraphExecUpdate", 12000, "cuGraphExecUpdate_v2" }, { "cuGraphExecUpdate", 0, "cuGraphExecUpdate" },
     { "cuGraphGetEdges", 12030, "cuGraphGetEdges_v2" }, { "cuGraphGetEdges", 0, "cuGraphGetEdges" },
     { "cuGraphNodeGetDependencies", 12030, "cuGraphNodeGetDependencies_v2" },

@@ -153,7 +153,8 @@ void  sim_api_wait(unsigned milliseconds);
 void  sim_api_signal(void);
 extern _Thread_local bool sim_in_host_function;
 
-typedef struct sim_driver_options { int lag, host_races, stream_races, leaks, stale_handles; } sim_driver_options;
+typedef struct sim_driver_options { int lag, host_races, stream_races, leaks, stale_handles; }
+    sim_driver_options;
 extern sim_driver_options sim_driver_option;
 
 /* --- stream.c: work that waits ---------------------------------------------------------------- */
@@ -280,7 +281,8 @@ void sim_guards_stop(void);
 extern _Thread_local bool sim_in_driver;
 
 /* order.c: who touched what, and whether anything orders it */
-void sim_order_range(const sim_work *w, sim_allocation *a, uint64_t lo, uint64_t hi, size_t pitch, size_t width,
+void sim_order_range(const sim_work *w, sim_allocation *a, uint64_t lo, uint64_t hi, size_t pitch, size_t
+    width,
                      bool write);
 extern uint64_t sim_order_writes, sim_host_calls, sim_checked_copies;
 extern uint64_t sim_cleared;

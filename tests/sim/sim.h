@@ -261,7 +261,8 @@ void  sim_fatal(sim_module *m, uint32_t line, const char *format, ...) SIM_PRINT
 /* Parses and compiles text (length without the NUL).  Returns a CUresult; *out is set on success only. */
 int  sim_module_load(struct sim_context *context, const char *text, size_t length, char *log, size_t log_size,
                      sim_module **out);
-int  sim_module_check(struct sim_context *context, const char *text, size_t length, char *log, size_t log_size);
+int  sim_module_check(struct sim_context *context, const char *text, size_t length, char *log, size_t
+    log_size);
 void sim_module_free(sim_module *m);
 void sim_parse(sim_module *m);                                /* parse.c */
 void sim_lower_module(sim_module *m);                         /* lower.c */
