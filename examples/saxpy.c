@@ -66,6 +66,8 @@ int main(void) {
 done:
     if (ptxcu_get_error(cu)->code) fprintf(stderr, "saxpy: %s\n", ptxcu_get_error(cu)->message);
     ptx_module_free(m);
+    ptxcu_free(cu, dx);
+    ptxcu_free(cu, dy);
     ptxcu_close(cu);
     return failed;
 }

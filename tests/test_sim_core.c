@@ -628,6 +628,8 @@ static void test_api(void)
     SAME(cuEventRecord_(e1, s), 0);
     SAME(cuEventRecord_(e2, s), 0);
     SAME(cuStreamWaitEvent_(s, e1, 0), 0);
+    SAME(cuEventElapsedTime_(&ms, e1, e2), 600);             /* nothing has waited for them */
+    SAME(cuEventSynchronize_(e2), 0);
     SAME(cuEventElapsedTime_(&ms, e1, e2), 0);
     CHECK(ms >= 0, "%g", ms);
     SAME(cuStreamQuery_(s), 0);

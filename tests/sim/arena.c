@@ -38,7 +38,8 @@ static sim_allocation *search(sim_allocation **list, uint32_t n,
     return lo ? list[lo - 1] : NULL;
 }
 
-int sim_memory_alloc(sim_context *c, uint64_t size, int kind, const char *label, sim_allocation **out)
+static int allocate(sim_context *c, uint64_t size, int kind, const char *label, void *mine,
+    sim_allocation **out)
 {
     bool host = kind == MEM_HOST;
     sim_allocation ***list = host ? &host_list : &device_list, *a;
@@ -55,13 +56,14 @@ int sim_memory_alloc(sim_context *c, uint64_t size, int kind, const char *label,
     }
     if (!(a = calloc(1, sizeof *a))) return 2;
     a->host_mapped = pages(size);
-    a->host = map(a->host_mapped);
+    a->owned_by_caller = mine != NULL;
+    a->host = mine ? mine : map(a->host_mapped);
     if (a->host && !host) {
         a->shadow_mapped = pages(size / 8 + 16);
         a->shadow = map(a->shadow_mapped);
     }
     if (!a->host || (!host && !a->shadow)) {
-        if (a->host) munmap(a->host, a->host_mapped);
+        if (a->host && !mine) munmap(a->host, a->host_mapped);
         free(a);
         return 2;
     }
@@ -85,9 +87,16 @@ int sim_memory_alloc(sim_context *c, uint64_t size, int kind, const char *label,
     return 0;
 }
 
+int sim_memory_alloc(sim_context *c, uint64_t size, int kind, const char *label, sim_allocation **out)
+{ return allocate(c, size, kind, label, NULL, out); }
+
+int sim_memory_register(sim_context *c, void *host, uint64_t size, sim_allocation **out)
+{ return allocate(c, size, MEM_HOST, NULL, host, out); }
+
 static void unmap(sim_allocation *a)
 {
-    if (a->host) munmap(a->host, a->host_mapped);
+    sim_order_freed(a);
+    if (a->host && !a->owned_by_caller) munmap(a->host, a->host_mapped);
     if (a->shadow) munmap(a->shadow, a->shadow_mapped);
     free(atomic_exchange(&a->races, NULL));
     a->host = a->shadow = NULL;
@@ -123,6 +132,25 @@ void sim_memory_free_context(sim_context *c)
         if (host_list[k]->context == c) (void)sim_memory_free(host_list[k]->base, MEM_HOST);
         else k++;
     }
+}
+
+sim_allocation *sim_memory_at(uint64_t address)
+{
+    sim_allocation *a = sim_memory_find(address);
+    if (a) return a;
+    a = search(device_list, device_count, address);
+    return a && address - a->base < a->size ? a : NULL;
+}
+
+sim_allocation *sim_memory_next(const sim_context *c, uint32_t *at)
+{
+    for (; *at < device_count + host_count; ++*at) {
+        sim_allocation *a = *at < device_count ? device_list[*at] : host_list[*at - device_count];
+        if (a->context != c || a->freed) continue;
+        ++*at;
+        return a;
+    }
+    return NULL;
 }
 
 sim_allocation *sim_memory_find(uint64_t address)

@@ -207,6 +207,7 @@ SIM_EXPORT void ptxsim_set(const char *option, int value)
                     { "seed", &sim_option.seed } };
     for (size_t k = 0; option && k < sizeof options / sizeof *options; k++)
         if (!strcmp(options[k].name, option)) *options[k].at = value;
+    if (option) sim_driver_set(option, value);
 }
 
 uint64_t sim_now_ns(void)

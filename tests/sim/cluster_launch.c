@@ -24,7 +24,7 @@ typedef struct launch_config {
 int sim_cluster_shape(const sim_kernel *k, sim_launch *l, const uint32_t grid[3], const uint32_t *wish) {
     const sim_function *f = k->function;
     const uint32_t *shape = f->reqnctapercluster[0] ? f->reqnctapercluster : NULL;
-    uint32_t most = k->non_portable_cluster ? SIM_MAX_CLUSTER : PORTABLE_CLUSTER;
+    uint32_t most = k->cluster_flags[0] ? SIM_MAX_CLUSTER : PORTABLE_CLUSTER;
     if (wish && shape && memcmp(wish, shape, sizeof l->cluster)) return CU_INVALID_CLUSTER_SIZE;
     if (!shape) shape = wish;
     l->cluster[0] = l->cluster[1] = l->cluster[2] = l->cluster_size = 1;
@@ -105,7 +105,7 @@ SIM_API cuOccupancyMaxPotentialClusterSize(int *out, void *function, const launc
     if (!out || !config) return leave(CU_INVALID_VALUE);
     const sim_kernel *k = sim_kernel_of(c, function);
     if (!k) return leave(CU_INVALID_HANDLE);
-    uint32_t size = k->non_portable_cluster ? SIM_MAX_CLUSTER : PORTABLE_CLUSTER;
+    uint32_t size = k->cluster_flags[0] ? SIM_MAX_CLUSTER : PORTABLE_CLUSTER;
     if (sim_the_device()->sm < 90) size = 1;
     while (size > 1 && !active_clusters(k, config, size)) size /= 2;
     *out = (int)size;

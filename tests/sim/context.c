@@ -1,66 +1,120 @@
-/* context.c - contexts, memory, copies, streams, events.  Streams do their work at once. */
+/* context.c - contexts: whose they are, which is current, their limits, what they leave behind. */
 #include "driver.h"
 
 static sim_context *contexts, *primary;
-static _Thread_local struct { sim_context *stack[32]; uint32_t depth; } here;
+static uint64_t context_ids;
+static unsigned primary_flags;
+static _Thread_local struct { sim_handle *stack[32]; uint32_t depth; } here;
 
-/* --- contexts --------------------------------------------------------------------------------- */
+sim_context *sim_context_of(const void *handle) { return sim_handle_get(H_CONTEXT, handle); }
 
-bool sim_context_exists(const sim_context *c)
-{
-    for (const sim_context *k = contexts; k; k = k->next) if (k == c) return true;
-    return false;
-}
-
+/* The context on top of this thread's stack; NULL if there is none or it has been destroyed. */
 sim_context *sim_current(void)
 {
-    sim_context *c = here.depth ? here.stack[here.depth - 1] : NULL;
-    return c && sim_context_exists(c) ? c : NULL;
+    return here.depth ? here.stack[here.depth - 1]->object : NULL;
 }
 
 int sim_usable(sim_context **out)
 {
     sim_context *c = sim_current();
-    if (!c) return here.depth && here.stack[here.depth - 1] ? 709 : CU_INVALID_CONTEXT;
+    if (!c) return here.depth ? 709 : CU_INVALID_CONTEXT;
     *out = c;
     return c->sticky;
 }
 
-void sim_contexts_revive(void) { for (sim_context *c = contexts; c; c = c->next) c->sticky = 0; }
+uint64_t sim_cleared;                  /* how often the findings were forgotten */
 
-static sim_context *create(bool is_primary)
+void sim_contexts_revive(void)
+{
+    sim_cleared++;
+    for (sim_context *c = contexts; c; c = c->next) c->sticky = 0;
+}
+
+void sim_contexts_progress(void) { for (sim_context *c = contexts; c; c = c->next) sim_context_progress(c); }
+
+static sim_context *create(bool is_primary, unsigned flags)
 {
     sim_context *c = calloc(1, sizeof *c);
-    if (!c) return NULL;
-    c->magic = 0x43545831;
+    if (!c || !(c->handle = sim_handle_new(H_CONTEXT, c))) { free(c); return NULL; }
     c->primary = is_primary;
+    c->flags = flags;
+    c->id = ++context_ids;
+    static const size_t limits[] = { 1024, 1 << 20, 8 << 20, 2, 2048, 64, 0, 0, 0, 0 };
+    memcpy(c->limits, limits, sizeof limits);
     c->next = contexts;
     contexts = c;
     return c;
 }
 
-static void empty(sim_context *c)
+/* --- what a context leaves behind ------------------------------------------------------------- */
+
+static void leak(const char *what, const sim_handle *h)
 {
-    while (c->modules) { sim_module *m = c->modules; c->modules = m->next; sim_module_free(m); }
-    while (c->streams) { sim_stream *s = c->streams; c->streams = s->next; free(s); }
-    while (c->events) { sim_event *e = c->events; c->events = e->next; free(e); }
-    sim_links_free(c);
-    sim_memory_free_context(c);
-    c->sticky = 0;
+    char maker[96];
+    sim_made_by(h, maker, sizeof maker);
+    sim_report_host("leak", "%s (made by %s) still exists when its context ends", what, maker);
 }
 
-static void destroy(sim_context *c)
+static void report_leaks(sim_context *c)
 {
+    sim_allocation *a;
+    uint32_t at = 0;
+    if (!sim_driver_option.leaks || c->sticky) return;
+    while ((a = sim_memory_next(c, &at)) != NULL) {
+        if (a->kind != MEM_DEVICE && a->kind != MEM_HOST) continue;
+        sim_report_host("leak",
+                        "%s%llu bytes at 0x%llx (made by %s, call %llu) still exist when the context ends",
+                        a->owned_by_caller    ? "registered memory, "
+                        : a->managed          ? "managed memory, "
+                        : a->kind == MEM_HOST ? "pinned memory, "
+                                              : "",
+                        (unsigned long long)a->size, (unsigned long long)a->base, sim_entry_name(a->entry),
+                        (unsigned long long)a->call);
+    }
+    for (const sim_stream *s = c->streams; s; s = s->next) if (s->handle) leak("a stream", s->handle);
+    for (const sim_event *e = c->events; e; e = e->next) leak("an event", e->handle);
+    for (const sim_module *m = c->modules; m; m = m->next) if (!m->library) leak("a module", m->handle);
+    for (const sim_link *k = c->links; k; k = k->next) leak("a link state", k->handle);
+    sim_graphs_report(c, leak);
+    sim_libraries_report(c, leak);
+}
+
+static void empty(sim_context *c, bool look)
+{
+    (void)sim_synchronise(c);
+    if (look) report_leaks(c);
+    sim_graphs_free(c);
+    sim_streams_free(c);
+    sim_libraries_free(c);
+    while (c->modules) { sim_module *m = c->modules; c->modules = m->next; sim_module_free(m); }
+    sim_links_free(c);
+    sim_pools_free(c);
+    sim_memory_free_context(c);
+    c->grid_workspace = 0;
+    c->sticky = 0;
+    c->id = ++context_ids;
+}
+
+static void destroy(sim_context *c, bool look)
+{
+    empty(c, look);
     for (sim_context **at = &contexts; *at; at = &(*at)->next) if (*at == c) { *at = c->next; break; }
-    empty(c);
     if (c == primary) primary = NULL;
+    sim_handle_drop(c->handle);
     free(c);
 }
 
 #if defined(__GNUC__)
 __attribute__((destructor)) static void at_unload(void)
 {
-    while (contexts) destroy(contexts);
+    sim_streams_stop();
+    sim_api_resume();
+    for (sim_context *c = contexts; c; c = c->next) c->sticky = CU_DEINITIALIZED; /* nothing more runs */
+    while (contexts) destroy(contexts, false);
+    sim_streams_shutdown();
+    sim_guards_stop();
+    sim_handles_release();
+    sim_api_pause();
     sim_exec_shutdown();
     sim_output_flush(false);
     sim_memory_release_all();
@@ -68,14 +122,16 @@ __attribute__((destructor)) static void at_unload(void)
 }
 #endif
 
-SIM_API cuDevicePrimaryCtxRetain(sim_context **out, int device)
+/* --- the primary context ---------------------------------------------------------------------- */
+
+SIM_API cuDevicePrimaryCtxRetain(sim_handle **out, int device)
 {
     ENTER(cuDevicePrimaryCtxRetain);
     if (!out) return leave(CU_INVALID_VALUE);
     if (device) return leave(CU_INVALID_DEVICE);
-    if (!primary && !(primary = create(true))) return leave(CU_OUT_OF_MEMORY);
+    if (!primary && !(primary = create(true, primary_flags))) return leave(CU_OUT_OF_MEMORY);
     primary->references++;
-    *out = primary;
+    *out = primary->handle;
     return leave(CU_OK);
 }
 
@@ -84,7 +140,7 @@ SIM_API cuDevicePrimaryCtxRelease_v2(int device)
     ENTER(cuDevicePrimaryCtxRelease_v2);
     if (device) return leave(CU_INVALID_DEVICE);
     if (!primary || !primary->references) return leave(CU_INVALID_CONTEXT);
-    if (!--primary->references) destroy(primary);
+    if (!--primary->references) destroy(primary, true);
     return leave(CU_OK);
 }
 
@@ -92,7 +148,7 @@ SIM_API cuDevicePrimaryCtxReset_v2(int device)
 {
     ENTER(cuDevicePrimaryCtxReset_v2);
     if (device) return leave(CU_INVALID_DEVICE);
-    if (primary) empty(primary);
+    if (primary) empty(primary, true);
     return leave(CU_OK);
 }
 
@@ -100,70 +156,108 @@ SIM_API cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 {
     ENTER(cuDevicePrimaryCtxGetState);
     if (device) return leave(CU_INVALID_DEVICE);
-    if (flags) *flags = 0;
+    if (flags) *flags = primary_flags;
     if (active) *active = primary != NULL;
     return leave(CU_OK);
 }
 
+static bool flags_valid(unsigned flags)
+{
+    unsigned schedule = flags & 7;
+    return !(flags & ~0xffu) && (schedule == 0 || schedule == 1 || schedule == 2 || schedule == 4);
+}
+
+SIM_API cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags)
+{
+    ENTER(cuDevicePrimaryCtxSetFlags_v2);
+    if (device) return leave(CU_INVALID_DEVICE);
+    if (!flags_valid(flags)) return leave(CU_INVALID_VALUE);
+    primary_flags = flags;
+    if (primary) primary->flags = flags;
+    return leave(CU_OK);
+}
+
+/* --- own contexts ----------------------------------------------------------------------------- */
+
 static int push(sim_context *c)
 {
     if (here.depth == sizeof here.stack / sizeof *here.stack) return CU_OUT_OF_MEMORY;
-    here.stack[here.depth++] = c;
+    here.stack[here.depth++] = c->handle;
     return CU_OK;
 }
 
-SIM_API cuCtxCreate_v2(sim_context **out, unsigned flags, int device)
+static int create_own(sim_handle **out, unsigned flags, int device)
 {
-    ENTER(cuCtxCreate_v2);
-    (void)flags;
-    if (!out) return leave(CU_INVALID_VALUE);
-    if (device) return leave(CU_INVALID_DEVICE);
-    sim_context *c = create(false);
-    if (!c) return leave(CU_OUT_OF_MEMORY);
-    *out = c;
-    return leave(push(c));
+    if (!out || !flags_valid(flags)) return CU_INVALID_VALUE;
+    if (device) return CU_INVALID_DEVICE;
+    sim_context *c = create(false, flags);
+    if (!c) return CU_OUT_OF_MEMORY;
+    *out = c->handle;
+    return push(c);
 }
 
-SIM_API cuCtxDestroy_v2(sim_context *c)
+SIM_API cuCtxCreate_v2(sim_handle **out, unsigned flags, int device)
+{ ENTER(cuCtxCreate_v2); return leave(create_own(out, flags, device)); }
+
+SIM_API cuCtxCreate_v3(sim_handle **out, const void *affinity, int count, unsigned flags, int device)
+{
+    ENTER(cuCtxCreate_v3);
+    if (count < 0 || (count && !affinity)) return leave(CU_INVALID_VALUE);
+    return leave(count ? 224 : create_own(out, flags, device));
+}
+
+typedef struct create_params { const void *affinity; int count; const void *cig; } create_params;
+
+SIM_API cuCtxCreate_v4(sim_handle **out, const create_params *p, unsigned flags, int device)
+{
+    ENTER(cuCtxCreate_v4);
+    if (p && p->count) return leave(224);
+    if (p && p->cig) return leave(CU_NOT_SUPPORTED);
+    return leave(create_own(out, flags, device));
+}
+
+SIM_API cuCtxDestroy_v2(void *handle)
 {
     ENTER(cuCtxDestroy_v2);
-    if (!sim_context_exists(c) || c->primary) return leave(CU_INVALID_CONTEXT);
-    if (here.depth && here.stack[here.depth - 1] == c) here.depth--;
-    destroy(c);
+    sim_context *c = sim_context_of(handle);
+    if (!c || c->primary) return leave(CU_INVALID_CONTEXT);
+    if (here.depth && here.stack[here.depth - 1] == c->handle) here.depth--;
+    destroy(c, true);
     return leave(CU_OK);
 }
 
-SIM_API cuCtxGetCurrent(sim_context **out)
+SIM_API cuCtxGetCurrent(void **out)
 {
     ENTER(cuCtxGetCurrent);
     if (!out) return leave(CU_INVALID_VALUE);
-    *out = sim_current();
+    *out = sim_current() ? here.stack[here.depth - 1] : NULL;
     return leave(CU_OK);
 }
 
-SIM_API cuCtxSetCurrent(sim_context *c)
+SIM_API cuCtxSetCurrent(void *handle)
 {
     ENTER(cuCtxSetCurrent);
-    if (c && !sim_context_exists(c)) return leave(CU_INVALID_CONTEXT);
+    sim_context *c = handle ? sim_context_of(handle) : NULL;
+    if (handle && !c) return leave(CU_INVALID_CONTEXT);
     if (!here.depth) return leave(c ? push(c) : CU_OK);
-    here.stack[here.depth - 1] = c;
-    if (!c) here.depth--;
+    if (c) here.stack[here.depth - 1] = c->handle;
+    else here.depth--;
     return leave(CU_OK);
 }
 
-SIM_API cuCtxPushCurrent_v2(sim_context *c)
+SIM_API cuCtxPushCurrent_v2(void *handle)
 {
     ENTER(cuCtxPushCurrent_v2);
-    if (!sim_context_exists(c)) return leave(CU_INVALID_CONTEXT);
-    return leave(push(c));
+    sim_context *c = sim_context_of(handle);
+    return leave(c ? push(c) : CU_INVALID_CONTEXT);
 }
 
-SIM_API cuCtxPopCurrent_v2(sim_context **out)
+SIM_API cuCtxPopCurrent_v2(void **out)
 {
     ENTER(cuCtxPopCurrent_v2);
     if (!here.depth) return leave(CU_INVALID_CONTEXT);
-    sim_context *c = here.stack[--here.depth];
-    if (out) *out = c;
+    void *handle = here.stack[--here.depth];
+    if (out) *out = handle;
     return leave(CU_OK);
 }
 
@@ -176,13 +270,6 @@ SIM_API cuCtxGetDevice(int *out)
     return leave(CU_OK);
 }
 
-SIM_API cuCtxSynchronize(void)
-{
-    ENTER(cuCtxSynchronize);
-    sim_context *c;
-    return leave(sim_usable(&c));
-}
-
 SIM_API cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
     ENTER(cuCtxGetStreamPriorityRange);
@@ -191,360 +278,155 @@ SIM_API cuCtxGetStreamPriorityRange(int *least, int *greatest)
     return leave(sim_current() ? CU_OK : CU_INVALID_CONTEXT);
 }
 
-/* --- memory ----------------------------------------------------------------------------------- */
+/* --- settings --------------------------------------------------------------------------------- */
 
-#define USABLE() sim_context *c; int bad_ = sim_usable(&c); if (bad_) return leave(bad_)
-
-SIM_API cuMemAlloc_v2(uint64_t *out, size_t size)
+SIM_API cuCtxGetApiVersion(void *handle, unsigned *out)
 {
-    ENTER(cuMemAlloc_v2);
-    USABLE();
-    sim_allocation *a;
-    if (!out || !size) return leave(CU_INVALID_VALUE);
-    int error = sim_memory_alloc(c, size, MEM_DEVICE, NULL, &a);
-    if (error) return leave(error);
-    *out = a->base;
+    ENTER(cuCtxGetApiVersion);
+    if (!out) return leave(CU_INVALID_VALUE);
+    if (handle ? !sim_context_of(handle) : !sim_current()) return leave(CU_INVALID_CONTEXT);
+    *out = 3020;
     return leave(CU_OK);
 }
 
-SIM_API cuMemFree_v2(uint64_t address)
+SIM_API cuCtxGetId(void *handle, unsigned long long *out)
 {
-    ENTER(cuMemFree_v2);
-    USABLE();
-    if (!address) return leave(CU_OK);
-    return leave(sim_memory_free(address, MEM_DEVICE));
-}
-
-static int host_alloc(sim_context *c, void **out, size_t size)
-{
-    sim_allocation *a;
-    if (!out || !size) return CU_INVALID_VALUE;
-    int error = sim_memory_alloc(c, size, MEM_HOST, NULL, &a);
-    if (!error) *out = a->host;
-    return error;
-}
-
-SIM_API cuMemAllocHost_v2(void **out, size_t size)
-{
-    ENTER(cuMemAllocHost_v2);
-    USABLE();
-    return leave(host_alloc(c, out, size));
-}
-
-SIM_API cuMemHostAlloc(void **out, size_t size, unsigned flags)
-{
-    ENTER(cuMemHostAlloc);
-    USABLE();
-    if (flags & ~7u) return leave(CU_INVALID_VALUE);
-    return leave(host_alloc(c, out, size));
-}
-
-SIM_API cuMemFreeHost(void *p)
-{
-    ENTER(cuMemFreeHost);
-    USABLE();
-    if (!p) return leave(CU_OK);
-    return leave(sim_memory_free((uint64_t)(uintptr_t)p, MEM_HOST));
-}
-
-SIM_API cuMemHostGetDevicePointer_v2(uint64_t *out, void *p, unsigned flags)
-{
-    ENTER(cuMemHostGetDevicePointer_v2);
-    USABLE();
-    const sim_allocation *a = sim_memory_find((uint64_t)(uintptr_t)p);
-    if (!out || flags || !a || a->kind != MEM_HOST) return leave(CU_INVALID_VALUE);
-    *out = (uint64_t)(uintptr_t)p;
-    return leave(CU_OK);
-}
-
-SIM_API cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
-{
-    ENTER(cuMemGetInfo_v2);
-    USABLE();
-    if (free_bytes) *free_bytes = (size_t)(sim_device_memory() - sim_memory_used());
-    if (total) *total = (size_t)sim_device_memory();
-    return leave(CU_OK);
-}
-
-SIM_API cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t address)
-{
-    ENTER(cuMemGetAddressRange_v2);
-    USABLE();
-    const sim_allocation *a = sim_memory_find(address);
-    if (!a) return leave(CU_NOT_FOUND);
-    if (base) *base = a->base;
-    if (size) *size = (size_t)a->size;
-    return leave(CU_OK);
-}
-
-/* --- copies ----------------------------------------------------------------------------------- */
-
-/* A side of a copy: device memory (with shadow), or host memory (without). */
-typedef struct side { uint8_t *p, *shadow; uint64_t offset; } side;
-
-static bool device_side(uint64_t address, size_t size, side *s)
-{
-    sim_allocation *a = sim_memory_find(address);
-    if (!a || size > a->size - (address - a->base)) return false;
-    s->offset = address - a->base;
-    s->p = a->host + s->offset;
-    s->shadow = a->shadow;
-    return true;
-}
-
-static bool either_side(uint64_t address, size_t size, side *s)
-{
-    if (device_side(address, size, s)) return true;
-    if (address >> 40 == 0x30 || !address) return false;      /* the range of device addresses */
-    s->p = (uint8_t *)(uintptr_t)address;
-    s->shadow = NULL;
-    s->offset = 0;
-    return true;
-}
-
-static void copy(side *to, const side *from, size_t size)
-{
-    memmove(to->p, from->p, size);
-    if (!to->shadow) return;
-    if (!from->shadow || sim_shadow_all(from->shadow, from->offset, size)) {
-        sim_shadow_set(to->shadow, to->offset, size);
-        return;
-    }
-    bool backwards = to->shadow == from->shadow && to->offset > from->offset;
-    for (size_t k = 0; k < size; k++) {                       /* what was not written stays so */
-        size_t n = backwards ? size - 1 - k : k;
-        uint64_t f = from->offset + n;
-        if (from->shadow[f >> 3] >> (f & 7) & 1) sim_shadow_set(to->shadow, to->offset + n, 1);
-        else sim_shadow_clear(to->shadow, to->offset + n, 1);
-    }
-}
-
-static int host_to_device(sim_context *c, uint64_t to, const void *from, size_t size, const void *stream)
-{
-    side a, b;
-    if (!sim_stream_valid(c, stream)) return CU_INVALID_HANDLE;
-    if (!size) return CU_OK;
-    if (!from || !device_side(to, size, &a) || !either_side((uint64_t)(uintptr_t)from, size, &b))
-        return CU_INVALID_VALUE;
-    copy(&a, &b, size);
-    return CU_OK;
-}
-
-static int device_to_host(sim_context *c, void *to, uint64_t from, size_t size, const void *stream)
-{
-    side a, b;
-    if (!sim_stream_valid(c, stream)) return CU_INVALID_HANDLE;
-    if (!size) return CU_OK;
-    if (!to || !device_side(from, size, &b) || !either_side((uint64_t)(uintptr_t)to, size, &a))
-        return CU_INVALID_VALUE;
-    sim_host_read(from, size);
-    copy(&a, &b, size);
-    return CU_OK;
-}
-
-static int any_to_any(sim_context *c, uint64_t to, uint64_t from, size_t size, const void *stream,
-                      bool devices)
-{
-    side a, b;
-    if (!sim_stream_valid(c, stream)) return CU_INVALID_HANDLE;
-    if (!size) return CU_OK;
-    if (devices ? !device_side(to, size, &a) || !device_side(from, size, &b)
-                : !either_side(to, size, &a) || !either_side(from, size, &b))
-        return CU_INVALID_VALUE;
-    if (!a.shadow && b.shadow) sim_host_read(from, size);
-    copy(&a, &b, size);
-    return CU_OK;
-}
-
-SIM_API cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t n)
-{ ENTER(cuMemcpyHtoD_v2); USABLE(); return leave(host_to_device(c, to, from, n, NULL)); }
-SIM_API cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *stream)
-{ ENTER(cuMemcpyHtoDAsync_v2); USABLE(); return leave(host_to_device(c, to, from, n, stream)); }
-SIM_API cuMemcpyDtoH_v2(void *to, uint64_t from, size_t n)
-{ ENTER(cuMemcpyDtoH_v2); USABLE(); return leave(device_to_host(c, to, from, n, NULL)); }
-SIM_API cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, void *stream)
-{ ENTER(cuMemcpyDtoHAsync_v2); USABLE(); return leave(device_to_host(c, to, from, n, stream)); }
-SIM_API cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t n)
-{ ENTER(cuMemcpyDtoD_v2); USABLE(); return leave(any_to_any(c, to, from, n, NULL, true)); }
-SIM_API cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void *stream)
-{ ENTER(cuMemcpyDtoDAsync_v2); USABLE(); return leave(any_to_any(c, to, from, n, stream, true)); }
-SIM_API cuMemcpy(uint64_t to, uint64_t from, size_t n)
-{ ENTER(cuMemcpy); USABLE(); return leave(any_to_any(c, to, from, n, NULL, false)); }
-SIM_API cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *stream)
-{ ENTER(cuMemcpyAsync); USABLE(); return leave(any_to_any(c, to, from, n, stream, false)); }
-
-static int set(sim_context *c, uint64_t to, uint32_t value, uint32_t bytes, size_t n, const void *stream)
-{
-    side a;
-    if (!sim_stream_valid(c, stream)) return CU_INVALID_HANDLE;
-    if (!n) return CU_OK;
-    if (to % bytes || n > SIZE_MAX / bytes || !device_side(to, n * bytes, &a)) return CU_INVALID_VALUE;
-    bool same = bytes == 1 || value == (value & 0xff) * (bytes == 2 ? 0x101u : 0x1010101u);
-    if (same) memset(a.p, (int)(value & 0xff), n * bytes);
-    else for (size_t k = 0; k < n; k++) memcpy(a.p + k * bytes, &value, bytes);
-    if (a.shadow) sim_shadow_set(a.shadow, a.offset, n * bytes);
-    return CU_OK;
-}
-
-SIM_API cuMemsetD8_v2(uint64_t to, unsigned char v, size_t n)
-{
-    ENTER(cuMemsetD8_v2);
-    USABLE();
-    return leave(set(c, to, v, 1, n, NULL));
-}
-SIM_API cuMemsetD16_v2(uint64_t to, unsigned short v, size_t n)
-{
-    ENTER(cuMemsetD16_v2);
-    USABLE();
-    return leave(set(c, to, v, 2, n, NULL));
-}
-SIM_API cuMemsetD32_v2(uint64_t to, unsigned v, size_t n)
-{
-    ENTER(cuMemsetD32_v2);
-    USABLE();
-    return leave(set(c, to, v, 4, n, NULL));
-}
-SIM_API cuMemsetD8Async(uint64_t to, unsigned char v, size_t n, void *s)
-{
-    ENTER(cuMemsetD8Async);
-    USABLE();
-    return leave(set(c, to, v, 1, n, s));
-}
-SIM_API cuMemsetD16Async(uint64_t to, unsigned short v, size_t n, void *s)
-{
-    ENTER(cuMemsetD16Async);
-    USABLE();
-    return leave(set(c, to, v, 2, n, s));
-}
-SIM_API cuMemsetD32Async(uint64_t to, unsigned v, size_t n, void *s)
-{
-    ENTER(cuMemsetD32Async);
-    USABLE();
-    return leave(set(c, to, v, 4, n, s));
-}
-
-/* --- streams and events ----------------------------------------------------------------------- */
-
-bool sim_stream_valid(const sim_context *c, const void *stream)
-{
-    if ((uintptr_t)stream <= 2) return true;                  /* the default, legacy and per-thread streams */
-    for (const sim_stream *s = c->streams; s; s = s->next) if (s == stream) return true;
-    return false;
-}
-
-static int create_stream(sim_context *c, sim_stream **out, unsigned flags, int priority)
-{
-    if (!out || flags > 1) return CU_INVALID_VALUE;
-    sim_stream *s = calloc(1, sizeof *s);
-    if (!s) return CU_OUT_OF_MEMORY;
-    s->flags = flags;
-    s->priority = priority;
-    s->next = c->streams;
-    c->streams = *out = s;
-    return CU_OK;
-}
-
-SIM_API cuStreamCreate(sim_stream **out, unsigned flags)
-{
-    ENTER(cuStreamCreate);
-    USABLE();
-    return leave(create_stream(c, out, flags, 0));
-}
-SIM_API cuStreamCreateWithPriority(sim_stream **out, unsigned flags, int priority)
-{ ENTER(cuStreamCreateWithPriority); USABLE(); return leave(create_stream(c, out, flags, priority)); }
-
-SIM_API cuStreamDestroy_v2(sim_stream *stream)
-{
-    ENTER(cuStreamDestroy_v2);
-    sim_context *c = sim_current();
+    ENTER(cuCtxGetId);
+    const sim_context *c = handle ? sim_context_of(handle) : sim_current();
     if (!c) return leave(CU_INVALID_CONTEXT);
-    for (sim_stream **at = &c->streams; *at; at = &(*at)->next)
-        if (*at == stream) { *at = stream->next; free(stream); return leave(CU_OK); }
-    return leave(CU_INVALID_HANDLE);
-}
-
-SIM_API cuStreamSynchronize(void *s)
-{
-    ENTER(cuStreamSynchronize);
-    USABLE();
-    return leave(sim_stream_valid(c, s) ? CU_OK : CU_INVALID_HANDLE);
-}
-SIM_API cuStreamQuery(void *s)
-{
-    ENTER(cuStreamQuery);
-    USABLE();
-    return leave(sim_stream_valid(c, s) ? CU_OK : CU_INVALID_HANDLE);
-}
-
-static sim_event *event_of(sim_context *c, const void *event)
-{
-    for (sim_event *e = c->events; e; e = e->next) if (e == event) return e;
-    return NULL;
-}
-
-SIM_API cuStreamWaitEvent(void *s, void *event, unsigned flags)
-{
-    ENTER(cuStreamWaitEvent);
-    USABLE();
-    if (!sim_stream_valid(c, s) || !event_of(c, event)) return leave(CU_INVALID_HANDLE);
-    return leave(flags > 1 ? CU_INVALID_VALUE : CU_OK);
-}
-
-SIM_API cuEventCreate(sim_event **out, unsigned flags)
-{
-    ENTER(cuEventCreate);
-    USABLE();
-    if (!out || flags > 7) return leave(CU_INVALID_VALUE);
-    sim_event *e = calloc(1, sizeof *e);
-    if (!e) return leave(CU_OUT_OF_MEMORY);
-    e->flags = flags;
-    e->next = c->events;
-    c->events = *out = e;
+    if (!out) return leave(CU_INVALID_VALUE);
+    *out = c->id;
     return leave(CU_OK);
 }
 
-SIM_API cuEventDestroy_v2(sim_event *event)
+SIM_API cuCtxGetFlags(unsigned *out)
 {
-    ENTER(cuEventDestroy_v2);
-    sim_context *c = sim_current();
-    if (!c) return leave(CU_INVALID_CONTEXT);
-    for (sim_event **at = &c->events; *at; at = &(*at)->next)
-        if (*at == event) { *at = event->next; free(event); return leave(CU_OK); }
-    return leave(CU_INVALID_HANDLE);
-}
-
-SIM_API cuEventRecord(void *event, void *s)
-{
-    ENTER(cuEventRecord);
+    ENTER(cuCtxGetFlags);
     USABLE();
-    sim_event *e = event_of(c, event);
-    if (!e || !sim_stream_valid(c, s)) return leave(CU_INVALID_HANDLE);
-    e->time = sim_now_ns();
-    e->recorded = true;
+    if (!out) return leave(CU_INVALID_VALUE);
+    *out = c->flags;
     return leave(CU_OK);
 }
 
-SIM_API cuEventSynchronize(void *event)
+SIM_API cuCtxSetFlags(unsigned flags)
 {
-    ENTER(cuEventSynchronize);
+    ENTER(cuCtxSetFlags);
     USABLE();
-    return leave(event_of(c, event) ? CU_OK : CU_INVALID_HANDLE);
-}
-SIM_API cuEventQuery(void *event)
-{
-    ENTER(cuEventQuery);
-    USABLE();
-    return leave(event_of(c, event) ? CU_OK : CU_INVALID_HANDLE);
+    if (!flags_valid(flags)) return leave(CU_INVALID_VALUE);
+    c->flags = flags;
+    return leave(CU_OK);
 }
 
-SIM_API cuEventElapsedTime(float *ms, void *start, void *end)
+enum { LIMITS = 10, LIMIT_DEPTH = 3, LIMIT_FETCH = 5, LIMIT_PERSISTING = 6, LIMIT_SHARED = 7 };
+
+SIM_API cuCtxGetLimit(size_t *out, int limit)
 {
-    ENTER(cuEventElapsedTime);
+    ENTER(cuCtxGetLimit);
     USABLE();
-    const sim_event *a = event_of(c, start), *b = event_of(c, end);
-    if (!ms) return leave(CU_INVALID_VALUE);
-    if (!a || !b || !a->recorded || !b->recorded || ((a->flags | b->flags) & 2))
-        return leave(CU_INVALID_HANDLE);
-    *ms = (float)((double)((int64_t)b->time - (int64_t)a->time) * 1e-6);
+    if (!out) return leave(CU_INVALID_VALUE);
+    if (limit < 0 || limit >= LIMITS || limit == LIMIT_DEPTH || limit >= LIMIT_SHARED) return leave(215);
+    *out = c->limits[limit];
     return leave(CU_OK);
+}
+
+SIM_API cuCtxSetLimit(int limit, size_t value)
+{
+    ENTER(cuCtxSetLimit);
+    USABLE();
+    if (limit < 0 || limit >= LIMITS || limit == LIMIT_DEPTH || limit >= LIMIT_SHARED) return leave(215);
+    if (limit == LIMIT_FETCH && value > 128) return leave(CU_INVALID_VALUE);
+    if (limit == LIMIT_PERSISTING) {
+        if (sim_the_device()->sm < 80) return leave(215);
+        size_t most = sim_the_device()->l2_bytes / 4 * 3;
+        if (value > most) value = most;
+    }
+    if (limit == 0) {
+        size_t each = (sim_the_device()->memory - sim_memory_used()) / sim_the_device()->sm_count
+                      / sim_the_device()->threads_per_sm;
+        if (value > each || value > 512 * 1024) return leave(CU_INVALID_VALUE);
+        value = (value + 15) / 16 * 16;
+    }
+    c->limits[limit] = value;
+    sim_limit(limit, value);
+    return leave(CU_OK);
+}
+
+SIM_API cuCtxGetCacheConfig(int *out)
+{
+    ENTER(cuCtxGetCacheConfig);
+    USABLE();
+    if (!out) return leave(CU_INVALID_VALUE);
+    *out = c->cache_config;
+    return leave(CU_OK);
+}
+
+SIM_API cuCtxSetCacheConfig(int config)
+{
+    ENTER(cuCtxSetCacheConfig);
+    USABLE();
+    if (config < 0 || config > 3) return leave(CU_INVALID_VALUE);
+    c->cache_config = config;
+    return leave(CU_OK);
+}
+
+SIM_API cuCtxGetSharedMemConfig(int *out)
+{
+    ENTER(cuCtxGetSharedMemConfig);
+    USABLE();
+    if (!out) return leave(CU_INVALID_VALUE);
+    *out = 1;                                                 /* banks of four bytes, on all these chips */
+    return leave(CU_OK);
+}
+
+SIM_API cuCtxSetSharedMemConfig(int config)
+{
+    ENTER(cuCtxSetSharedMemConfig);
+    USABLE();
+    return leave(config < 0 || config > 2 ? CU_INVALID_VALUE : CU_OK);
+}
+
+SIM_API cuCtxResetPersistingL2Cache(void)
+{
+    ENTER(cuCtxResetPersistingL2Cache);
+    USABLE();
+    (void)c;
+    return leave(CU_OK);
+}
+SIM_API cuProfilerStart(void) { ENTER(cuProfilerStart); USABLE(); (void)c; return leave(CU_OK); }
+SIM_API cuProfilerStop(void) { ENTER(cuProfilerStop); USABLE(); (void)c; return leave(CU_OK); }
+
+/* One device: its only peer would be itself. */
+SIM_API cuDeviceCanAccessPeer(int *out, int device, int peer)
+{
+    ENTER(cuDeviceCanAccessPeer);
+    if (!out) return leave(CU_INVALID_VALUE);
+    if (device || peer) return leave(CU_INVALID_DEVICE);
+    *out = 0;
+    return leave(CU_OK);
+}
+
+SIM_API cuDeviceGetP2PAttribute(int *out, int attribute, int device, int peer)
+{
+    ENTER(cuDeviceGetP2PAttribute);
+    if (!out || attribute < 1 || attribute > 5) return leave(CU_INVALID_VALUE);
+    (void)device;
+    (void)peer;
+    return leave(CU_INVALID_DEVICE);
+}
+
+SIM_API cuCtxEnablePeerAccess(void *handle, unsigned flags)
+{
+    ENTER(cuCtxEnablePeerAccess);
+    USABLE();
+    const sim_context *peer = sim_context_of(handle);
+    if (!peer || peer == c) return leave(CU_INVALID_CONTEXT);
+    return leave(flags ? CU_INVALID_VALUE : 217);
+}
+
+SIM_API cuCtxDisablePeerAccess(void *handle)
+{
+    ENTER(cuCtxDisablePeerAccess);
+    USABLE();
+    const sim_context *peer = sim_context_of(handle);
+    return leave(!peer || peer == c ? CU_INVALID_CONTEXT : 705);
 }

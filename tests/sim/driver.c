@@ -3,14 +3,17 @@
 #include "driver.h"
 #include <dlfcn.h>
 #include <stdarg.h>
+#include <time.h>
 
 /* --- every call ------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 static atomic_ullong calls[E_COUNT];
 static atomic_uint fail_in[E_COUNT];
 static atomic_int fail_code[E_COUNT];
 static bool initialised;
+static _Thread_local struct { int entry; uint64_t call; } now;
 
 static const char *const entry_names[E_COUNT] = {
 #define X(name) [E_##name] = #name,
@@ -18,35 +21,69 @@ static const char *const entry_names[E_COUNT] = {
 #undef X
 };
 
-static int entered;                    /* under the lock */
+const char *sim_entry_name(int entry) { return entry_names[entry]; }
+
+int sim_entry_now(uint64_t *call)
+{
+    *call = now.call;
+    return now.entry;
+}
+
+int sim_count(int entry)
+{
+    now.entry = entry;
+    now.call = atomic_fetch_add_explicit(&calls[entry], 1, memory_order_relaxed) + 1;
+    if (SIM_UNLIKELY(atomic_load_explicit(&fail_in[entry], memory_order_relaxed))
+        && atomic_fetch_sub(&fail_in[entry], 1) == 1) return atomic_load(&fail_code[entry]);
+    return CU_OK;
+}
 
 int sim_enter(int entry, bool needs_init)
 {
-    atomic_fetch_add_explicit(&calls[entry], 1, memory_order_relaxed);
-    if (SIM_UNLIKELY(atomic_load_explicit(&fail_in[entry], memory_order_relaxed))
-        && atomic_fetch_sub(&fail_in[entry], 1) == 1) return atomic_load(&fail_code[entry]);
+    int failed = sim_count(entry);
+    if (failed) return failed;
+    if (SIM_UNLIKELY(sim_in_host_function) && needs_init) return CU_NOT_PERMITTED;
     pthread_mutex_lock(&lock);
-    entered = entry;
+    sim_in_driver = true;
+    sim_idle_call();
     if (needs_init && !initialised) return sim_leave(CU_NOT_INITIALIZED);
     return CU_OK;
 }
 
-/* Where the host waits for a device, what kernels printed comes out. */
-static bool synchronises(int entry)
-{
-    static const short those[] = {
-        E_cuCtxSynchronize, E_cuStreamSynchronize, E_cuEventSynchronize, E_cuMemcpyHtoD_v2, E_cuMemcpyDtoH_v2,
-        E_cuMemcpyDtoD_v2, E_cuMemcpy, E_cuModuleLoadData, E_cuModuleLoadDataEx, E_cuModuleUnload,
-        E_cuCtxDestroy_v2, E_cuDevicePrimaryCtxRelease_v2, E_cuDevicePrimaryCtxReset_v2 };
-    for (size_t k = 0; k < sizeof those / sizeof *those; k++) if (those[k] == entry) return true;
-    return false;
-}
+void sim_initialised(void) { initialised = true; }
 
 int sim_leave(int code)
 {
-    if (synchronises(entered)) sim_output_flush(true);
+    sim_output_flush(true);            /* of launches that have run, and so were waited for */
+    sim_guards_up();
+    sim_in_driver = false;
     pthread_mutex_unlock(&lock);
     return code;
+}
+
+void sim_api_pause(void)
+{
+    sim_in_driver = false;
+    pthread_mutex_unlock(&lock);
+}
+
+void sim_api_resume(void)
+{
+    pthread_mutex_lock(&lock);
+    sim_in_driver = true;
+}
+
+void sim_api_signal(void) { pthread_cond_broadcast(&moved); }
+
+void sim_api_wait(unsigned milliseconds)
+{
+    struct timespec t;
+    if (!milliseconds) { pthread_cond_wait(&moved, &lock); return; }
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+    t.tv_sec += (time_t)(milliseconds / 1000) + t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&moved, &lock, &t);
 }
 
 static int entry_of(const char *name)
@@ -70,159 +107,7 @@ SIM_EXPORT int ptxsim_fail(const char *name, unsigned nth, int code)
     return 0;
 }
 
-/* --- the device ------------------------------------------------------------------------------- */
-
-SIM_API cuInit(unsigned flags)
-{
-    int failed = sim_enter(E_cuInit, false);
-    if (failed) return failed;
-    if (flags) return leave(CU_INVALID_VALUE);
-    initialised = true;
-    (void)sim_the_device();
-    return leave(CU_OK);
-}
-
-SIM_API cuDriverGetVersion(int *out)
-{
-    int failed = sim_enter(E_cuDriverGetVersion, false);
-    if (failed) return failed;
-    if (!out) return leave(CU_INVALID_VALUE);
-    *out = 13000;
-    return leave(CU_OK);
-}
-
-SIM_API cuDeviceGetCount(int *out)
-{
-    ENTER(cuDeviceGetCount);
-    if (!out) return leave(CU_INVALID_VALUE);
-    *out = 1;
-    return leave(CU_OK);
-}
-
-SIM_API cuDeviceGet(int *out, int ordinal)
-{
-    ENTER(cuDeviceGet);
-    if (!out) return leave(CU_INVALID_VALUE);
-    if (ordinal) return leave(CU_INVALID_DEVICE);
-    *out = 0;
-    return leave(CU_OK);
-}
-
-SIM_API cuDeviceGetName(char *out, int size, int device)
-{
-    ENTER(cuDeviceGetName);
-    if (!out || size <= 0) return leave(CU_INVALID_VALUE);
-    if (device) return leave(CU_INVALID_DEVICE);
-    snprintf(out, (size_t)size, "%s", sim_the_device()->text);
-    return leave(CU_OK);
-}
-
-SIM_API cuDeviceGetUuid_v2(unsigned char out[16], int device)
-{
-    ENTER(cuDeviceGetUuid_v2);
-    if (!out) return leave(CU_INVALID_VALUE);
-    if (device) return leave(CU_INVALID_DEVICE);
-    memcpy(out, "ptxsim-cpu-drive", 16);
-    out[15] = (unsigned char)sim_the_device()->sm;
-    return leave(CU_OK);
-}
-
-SIM_API cuDeviceTotalMem_v2(size_t *out, int device)
-{
-    ENTER(cuDeviceTotalMem_v2);
-    if (!out) return leave(CU_INVALID_VALUE);
-    if (device) return leave(CU_INVALID_DEVICE);
-    *out = (size_t)sim_device_memory();
-    return leave(CU_OK);
-}
-
-SIM_API cuDeviceGetAttribute(int *out, int attribute, int device)
-{
-    ENTER(cuDeviceGetAttribute);
-    const sim_device *d = sim_the_device();
-    if (!out) return leave(CU_INVALID_VALUE);
-    if (device) return leave(CU_INVALID_DEVICE);
-    const struct { int attribute; long value;
-    } table[] = { { 1, 1024 },
-                  { 2, 1024 },
-                  { 3, 1024 },
-                  { 4, 64 },
-                  { 5, 2147483647 },
-                  { 6, 65535 },
-                  { 7, 65535 },
-                  { 8, 49152 },
-                  { 9, 65536 },
-                  { 10, 32 },
-                  { 11, 2147483647 },
-                  { 12, 65536 },
-                  { 13, d->clock_khz },
-                  { 14, 512 },
-                  { 15, 1 },
-                  { 16, d->sm_count },
-                  { 17, 0 },
-                  { 18, 0 },
-                  { 19, 1 },
-                  { 20, 0 },
-                  { 30, 512 },
-                  { 31, 1 },
-                  { 32, 0 },
-                  { 33, 1 },
-                  { 34, 0 },
-                  { 35, 0 },
-                  { 36, d->memory_clock_khz },
-                  { 37, d->bus_bits },
-                  { 38, d->l2_bytes },
-                  { 39, d->threads_per_sm },
-                  { 40, 2 },
-                  { 41, 1 },
-                  { 50, 0 },
-                  { 75, d->sm / 10 },
-                  { 76, d->sm % 10 },
-                  { 78, 1 },
-                  { 79, 1 },
-                  { 80, 1 },
-                  { 81, d->shared_per_sm },
-                  { 82, 65536 },
-                  { 83, 0 },
-                  { 84, 0 },
-                  { 85, 0 },
-                  { 86, 0 },
-                  { 87, 64 },
-                  { 88, 0 },
-                  { 89, 0 },
-                  { 90, 1 },
-                  { 91, 0 },
-                  { 92, 0 },
-                  { 93, 0 },
-                  { 94, 0 },
-                  { 95, 1 },
-                  { 96, 0 },
-                  { 97, d->shared_optin },
-                  { 98, 0 },
-                  { 99, 0 },
-                  { 100, 0 },
-                  { 101, 0 },
-                  { 102, 0 },
-                  { 103, 0 },
-                  { 106, d->blocks_per_sm },
-                  { 108, 0 },
-                  { 109, 0 },
-                  { 110, 0 },
-                  { 111, d->sm >= 80 ? 1024 : 0 },
-                  { 112, 0 },
-                  { 113, 0 },
-                  { 114, 0 },
-                  { 115, 0 },
-                  { 116, 0 },
-                  { 120, d->sm >= 90 },               /* clusters */
-                  { 121, 0 },
-                  { 127, d->sm >= 90 } };             /* tensor maps */
-    for (size_t k = 0; k < sizeof table / sizeof *table; k++)
-        if (table[k].attribute == attribute) { *out = (int)table[k].value; return leave(CU_OK); }
-    if (attribute < 1 || attribute > 150) return leave(CU_INVALID_VALUE);
-    *out = 0;
-    return leave(CU_OK);
-}
+/* --- errors ----------------------------------------------------------------------------------- */
 
 static const struct { int code; const char *name, *text;
 } errors[] = {
@@ -231,33 +116,123 @@ static const struct { int code; const char *name, *text;
     { 2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory" },
     { 3, "CUDA_ERROR_NOT_INITIALIZED", "initialization error" },
     { 4, "CUDA_ERROR_DEINITIALIZED", "driver shutting down" },
+    { 5, "CUDA_ERROR_PROFILER_DISABLED", "profiler disabled while using external profiling tool" },
+    { 6, "CUDA_ERROR_PROFILER_NOT_INITIALIZED", "profiler not initialized: call cudaProfilerInitialize()" },
+    { 7, "CUDA_ERROR_PROFILER_ALREADY_STARTED", "profiler already started" },
+    { 8, "CUDA_ERROR_PROFILER_ALREADY_STOPPED", "profiler already stopped" },
+    { 34, "CUDA_ERROR_STUB_LIBRARY", "CUDA driver is a stub library" },
+    { 36, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER", "API call requires a newer CUDA driver" },
+    { 46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "CUDA-capable device(s) is/are busy or unavailable" },
     { 100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected" },
     { 101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal" },
+    { 102, "CUDA_ERROR_DEVICE_NOT_LICENSED", "device doesn't have valid Grid license" },
     { 200, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid" },
     { 201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context" },
+    { 202, "CUDA_ERROR_CONTEXT_ALREADY_CURRENT", "context already current" },
+    { 205, "CUDA_ERROR_MAP_FAILED", "mapping of buffer object failed" },
+    { 206, "CUDA_ERROR_UNMAP_FAILED", "unmapping of buffer object failed" },
+    { 207, "CUDA_ERROR_ARRAY_IS_MAPPED", "array is mapped" },
+    { 208, "CUDA_ERROR_ALREADY_MAPPED", "resource already mapped" },
     { 209, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device" },
+    { 210, "CUDA_ERROR_ALREADY_ACQUIRED", "resource already acquired" },
+    { 211, "CUDA_ERROR_NOT_MAPPED", "resource not mapped" },
+    { 212, "CUDA_ERROR_NOT_MAPPED_AS_ARRAY", "resource not mapped as array" },
+    { 213, "CUDA_ERROR_NOT_MAPPED_AS_POINTER", "resource not mapped as pointer" },
+    { 214, "CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error encountered" },
+    { 215, "CUDA_ERROR_UNSUPPORTED_LIMIT", "limit is not supported on this architecture" },
+    { 216, "CUDA_ERROR_CONTEXT_ALREADY_IN_USE",
+      "exclusive-thread device already in use by a different thread" },
+    { 217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "peer access is not supported between these two devices" },
     { 218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed" },
+    { 219, "CUDA_ERROR_INVALID_GRAPHICS_CONTEXT", "invalid OpenGL or DirectX context" },
+    { 220, "CUDA_ERROR_NVLINK_UNCORRECTABLE", "uncorrectable NVLink error detected during the execution" },
     { 221, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "PTX JIT compiler library not found" },
     { 222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
       "the provided PTX was compiled with an unsupported toolchain." },
+    { 223, "CUDA_ERROR_JIT_COMPILATION_DISABLED", "PTX JIT compilation was disabled" },
+    { 224, "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY", "the provided execution affinity is not supported" },
+    { 225, "CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC",
+      "the provided PTX contains unsupported call to cudaDeviceSynchronize" },
+    { 226, "CUDA_ERROR_CONTAINED", "Invalid access of peer GPU memory over nvlink or a hardware error" },
     { 300, "CUDA_ERROR_INVALID_SOURCE", "device kernel image is invalid" },
     { 301, "CUDA_ERROR_FILE_NOT_FOUND", "file not found" },
+    { 302, "CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND", "shared object symbol not found" },
+    { 303, "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED", "shared object initialization failed" },
+    { 304, "CUDA_ERROR_OPERATING_SYSTEM", "OS call failed or operation not supported on this OS" },
     { 400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle" },
     { 401, "CUDA_ERROR_ILLEGAL_STATE", "the operation cannot be performed in the present state" },
+    { 402, "CUDA_ERROR_LOSSY_QUERY", "attempted introspection would be semantically lossy" },
     { 500, "CUDA_ERROR_NOT_FOUND", "named symbol not found" },
     { 600, "CUDA_ERROR_NOT_READY", "device not ready" },
     { 700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered" },
     { 701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch" },
     { 702, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated" },
+    { 703, "CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING", "launch uses incompatible texturing mode" },
+    { 704, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled" },
+    { 705, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED", "peer access has not been enabled" },
     { 708, "CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE", "cannot set while device is active in this process" },
     { 709, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "context is destroyed" },
     { 710, "CUDA_ERROR_ASSERT", "device-side assert triggered" },
+    { 711, "CUDA_ERROR_TOO_MANY_PEERS", "peer mapping resources exhausted" },
+    { 712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
+      "part or all of the requested memory range is already mapped" },
+    { 713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+      "pointer does not correspond to a registered memory region" },
+    { 714, "CUDA_ERROR_HARDWARE_STACK_ERROR", "hardware stack error" },
     { 715, "CUDA_ERROR_ILLEGAL_INSTRUCTION", "an illegal instruction was encountered" },
     { 716, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address" },
+    { 717, "CUDA_ERROR_INVALID_ADDRESS_SPACE", "operation not supported on global/shared address space" },
+    { 718, "CUDA_ERROR_INVALID_PC", "invalid program counter" },
     { 719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure" },
     { 720, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch" },
+    { 721, "CUDA_ERROR_TENSOR_MEMORY_LEAK", "tensor memory not completely freed" },
+    { 800, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted" },
     { 801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported" },
-    { 999, "CUDA_ERROR_UNKNOWN", "unknown error" }
+    { 802, "CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized" },
+    { 803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+      "system has unsupported display driver / cuda driver combination" },
+    { 804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+      "forward compatibility was attempted on non supported HW" },
+    { 805, "CUDA_ERROR_MPS_CONNECTION_FAILED",
+      "MPS client failed to connect to the MPS control daemon or the MPS server" },
+    { 806, "CUDA_ERROR_MPS_RPC_FAILURE",
+      "the remote procedural call between the MPS server and the MPS client failed" },
+    { 807, "CUDA_ERROR_MPS_SERVER_NOT_READY", "MPS server is not ready to accept new MPS client requests" },
+    { 808, "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED",
+      "the hardware resources required to create MPS client have been exhausted" },
+    { 809, "CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED",
+      "the hardware resources required to support device connections have been exhausted" },
+    { 810, "CUDA_ERROR_MPS_CLIENT_TERMINATED", "the MPS client has been terminated by the server" },
+    { 811, "CUDA_ERROR_CDP_NOT_SUPPORTED", "is not supported by device runtime" },
+    { 812, "CUDA_ERROR_CDP_VERSION_MISMATCH", "the device runtime and driver versions do not match" },
+    { 900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing" },
+    { 901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+      "operation failed due to a previous error during capture" },
+    { 902, "CUDA_ERROR_STREAM_CAPTURE_MERGE",
+      "operation would result in a merge of separate capture sequences" },
+    { 903, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED", "capture was not ended in the same stream as it began" },
+    { 904, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "capturing stream has unjoined work" },
+    { 905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "dependency created on uncaptured work in another stream" },
+    { 906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
+      "operation would make the legacy stream depend on a capturing blocking stream" },
+    { 907, "CUDA_ERROR_CAPTURED_EVENT",
+      "operation not permitted on an event last recorded in a capturing stream" },
+    { 908, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
+      "attempt to terminate a thread-local capture sequence from another thread" },
+    { 909, "CUDA_ERROR_TIMEOUT", "wait operation timed out" },
+    { 910, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE",
+      "the graph update was not performed because it included changes which violated constraints specific "
+          "to instantiated graph update" },
+    { 911, "CUDA_ERROR_EXTERNAL_DEVICE", "an async error has occured in external entity outside of CUDA" },
+    { 912, "CUDA_ERROR_INVALID_CLUSTER_SIZE",
+      "a kernel launch error has occurred due to cluster misconfiguration" },
+    { 913, "CUDA_ERROR_FUNCTION_NOT_LOADED", "the function handle is not loaded" },
+    { 914, "CUDA_ERROR_INVALID_RESOURCE_TYPE",
+      "one or more resources passed in are not valid resource types for the operation" },
+    { 915, "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION",
+      "one or more resources are insufficient or non-applicable for the operation" },
+    { 916, "CUDA_ERROR_KEY_ROTATION", "an error happened during the key rotation sequence" },
+    { 999, "CUDA_ERROR_UNKNOWN", "unknown error" },
 };
 
 static int error_text(int code, const char **out, bool name)
@@ -346,7 +321,9 @@ void sim_fatal(sim_module *m, uint32_t line, const char *format, ...)
 void sim_module_free(sim_module *m)
 {
     if (!m) return;
+    sim_handle_drop(m->handle);
     for (sim_function *f = m->functions; f; f = f->next) {
+        if (f->kernel) { sim_handle_drop(f->kernel->handle); sim_handle_drop(f->kernel->kernel_handle); }
         sim_kernel_free(f->kernel);
         for (sim_symbol *y = f->variables; y; y = y->list_next)
             if ((y->space == SP_GLOBAL || y->space == SP_CONST) && y->address)
@@ -359,7 +336,6 @@ void sim_module_free(sim_module *m)
     free(m->text);
     free(m->log);
     free(m->lines);
-    m->magic = 0;
     free(m);
 }
 
@@ -383,14 +359,16 @@ static bool compile(sim_module *m)
     return true;
 }
 
-int sim_module_load(sim_context *context, const char *text, size_t length, char *log, size_t log_size,
-                    sim_module **out)
+static int load_text(sim_context *context, const char *text, size_t length, char *log, size_t log_size,
+    bool part,
+                     sim_module **out)
 {
     sim_module *m = calloc(1, sizeof *m);
     int code = CU_INVALID_PTX;
     if (log && log_size) *log = 0;
     if (!m) return CU_OUT_OF_MEMORY;
     m->context = context;
+    m->part = part;
     m->text = malloc(length + 8);                             /* the parser looks a few characters ahead */
     if (!m->text) { free(m); return CU_OUT_OF_MEMORY; }
     memcpy(m->text, text, length);
@@ -414,12 +392,24 @@ int sim_module_load(sim_context *context, const char *text, size_t length, char 
     } else log_text(m, "ptxas fatal   : Ptx assembly aborted due to errors\n");
     if (log && log_size && m->log) snprintf(log, log_size, "%s", m->log);
     if (code) { sim_module_free(m); return code; }
-    m->magic = 0x4d4f4431;
     *out = m;
     return CU_OK;
 }
 
-static uint64_t checksum(const char *text, size_t n)
+int sim_module_load(sim_context *context, const char *text, size_t length, char *log, size_t log_size,
+                    sim_module **out)
+{ return load_text(context, text, length, log, log_size, false, out); }
+
+/* One input of a link: what it needs of others may be missing. */
+int sim_module_check(sim_context *context, const char *text, size_t length, char *log, size_t log_size)
+{
+    sim_module *m;
+    int code = load_text(context, text, length, log, log_size, true, &m);
+    if (!code) sim_module_free(m);
+    return code;
+}
+
+uint64_t sim_text_checksum(const char *text, size_t n)
 {
     uint64_t h = UINT64_C(14695981039346656037);
     for (size_t k = 0; k < n; k++) h = (h ^ (unsigned char)text[k]) * UINT64_C(1099511628211);
@@ -427,7 +417,7 @@ static uint64_t checksum(const char *text, size_t n)
 }
 
 /* The PTX text inside an image: plain text, or a "cubin" of cuLinkComplete. */
-static int image_text(const void *image, const char **text, size_t *length)
+int sim_image_text(const void *image, const char **text, size_t *length)
 {
     sim_cubin head;
     const unsigned char *p = image;
@@ -436,7 +426,7 @@ static int image_text(const void *image, const char **text, size_t *length)
         memcpy(&head, image, sizeof head);
         *text = (const char *)image + sizeof head;
         *length = (size_t)head.length;
-        if (head.version != 1 || head.length > 1u << 30 || checksum(*text, *length) != head.check)
+        if (head.version != 1 || head.length > 1u << 30 || sim_text_checksum(*text, *length) != head.check)
             return CU_INVALID_IMAGE;
         return head.sm > sim_the_device()->sm ? CU_NO_BINARY : CU_OK;
     }
@@ -447,28 +437,90 @@ static int image_text(const void *image, const char **text, size_t *length)
     return CU_OK;
 }
 
-static int load(sim_context *c, sim_module **out, const void *image, unsigned count, const int *options,
-                void *const *values)
+/* --- options of the just-in-time compiler ------------------------------------------------------ */
+
+enum { JIT_WALL_TIME = 2, JIT_INFO_LOG = 3, JIT_INFO_SIZE = 4, JIT_ERROR_LOG = 5, JIT_ERROR_SIZE = 6,
+    JIT_TARGET = 9,
+       JIT_VERBOSE = 12, JIT_OPTIONS = 35 };
+
+/* The most that an option's value may be; -1: anything. */
+static const int jit_most[JIT_OPTIONS] = {
+    [0] = 255, [1] = 1024, [2] = -1, [3] = -1, [4] = -1, [5] = -1, [6] = -1, [7] = 4, [8] = -1, [9] =
+        1000, [10] = 1,
+    [11] = 1, [12] = 1, [13] = 1, [14] = 2, [15] = -1, [16] = 1, [17] = -1, [18] = -1, [19] = -1, [20] =
+        1, [21] = 1,
+    [22] = 1, [23] = 1, [24] = 1, [25] = -1, [26] = -1, [27] = -1, [28] = -1, [29] = 1, [30] = 1, [31] = 32,
+    [32] = 1024, [33] = 1, [34] = -1
+};
+
+int sim_jit_options(unsigned count, const int *options, void *const *values, sim_jit *out)
 {
-    char *logs[2] = { NULL, NULL };
-    size_t sizes[2] = { 0, 0 }, length;
-    unsigned size_option[2] = { count, count };
+    memset(out, 0, sizeof *out);
+    out->started = sim_now_ns();
+    out->count = count;
+    if (count && (!options || !values)) return CU_INVALID_VALUE;
+    out->options = options;
+    out->values = (void **)(uintptr_t)values;
+    for (unsigned k = 0; k < count; k++) {
+        uintptr_t v = (uintptr_t)values[k];
+        if (options[k] < 0 || options[k] >= JIT_OPTIONS) return CU_INVALID_VALUE;
+        if (jit_most[options[k]] >= 0 && (unsigned)v > (unsigned)jit_most[options[k]]) return
+            CU_INVALID_VALUE;
+        switch (options[k]) {
+        case JIT_INFO_LOG:   out->logs[0] = (char *)v; break;
+        case JIT_ERROR_LOG:  out->logs[1] = (char *)v; break;
+        case JIT_INFO_SIZE:  out->sizes[0] = (unsigned)v; break;
+        case JIT_ERROR_SIZE: out->sizes[1] = (unsigned)v; break;
+        case JIT_TARGET:     out->target = (unsigned)v; break;
+        case JIT_VERBOSE:    out->verbose = v != 0; break;
+        default: break;
+        }
+    }
+    for (int k = 0; k < 2; k++) if (out->logs[k] && out->sizes[k]) *out->logs[k] = 0;
+    return out->target > sim_the_device()->sm ? CU_NO_BINARY : CU_OK;
+}
+
+static void verbose(const sim_module *m, sim_jit *j)
+{
+    size_t used = 0;
+    if (!j->verbose || !j->logs[0] || !j->sizes[0]) return;
+    for (const sim_function *f = m->functions; f; f = f->next) {
+        if (!f->kernel || used + 1 >= j->sizes[0]) continue;
+        int n = snprintf(j->logs[0] + used, j->sizes[0] - used,
+                         "ptxas info    : Compiling entry function '%s' for 'sm_%u'\n"
+                         "ptxas info    : Used %u registers, %u bytes smem, %u bytes cmem[0]\n", f->name,
+                         sim_the_device()->sm, sim_register_estimate(f->kernel), f->kernel->static_shared,
+                         f->param_bytes + 528);
+        if (n > 0) used += (size_t)n;
+    }
+}
+
+/* Writes back how long the logs are, and the time. */
+void sim_jit_finish(sim_jit *j)
+{
+    for (unsigned k = 0; k < j->count; k++) {
+        int which = j->options[k] == JIT_INFO_SIZE ? 0 : j->options[k] == JIT_ERROR_SIZE ? 1 : -1;
+        if (which >= 0 && j->logs[which] && j->sizes[which]) {
+            size_t n = strlen(j->logs[which]);
+            j->values[k] = (void *)(uintptr_t)(n + (n != 0));
+        }
+        if (j->options[k] == JIT_WALL_TIME) {
+            float ms = (float)((double)(sim_now_ns() - j->started) * 1e-6);
+            memcpy(&j->values[k], &ms, sizeof ms);
+        }
+    }
+}
+
+int sim_load_image(sim_context *c, const void *image, sim_jit *j, sim_module **out)
+{
+    size_t length;
     const char *text;
     sim_module *m;
-    if (!out || !image || (count && (!options || !values))) return CU_INVALID_VALUE;
-    for (unsigned k = 0; k < count; k++) {
-        if (options[k] == 3) logs[0] = (char *)values[k];
-        if (options[k] == 5) logs[1] = (char *)values[k];
-        if (options[k] == 4) { sizes[0] = (unsigned)(uintptr_t)values[k]; size_option[0] = k; }
-        if (options[k] == 6) { sizes[1] = (unsigned)(uintptr_t)values[k]; size_option[1] = k; }
-    }
-    for (int k = 0; k < 2; k++) if (logs[k] && sizes[k]) *logs[k] = 0;
-    int code = image_text(image, &text, &length);
-    if (!code) code = sim_module_load(c, text, length, logs[1], sizes[1], &m);
-    for (int k = 0; k < 2; k++)
-        if (size_option[k] < count && logs[k] && sizes[k])
-            ((void **)(uintptr_t)values)[size_option[k]] = (void *)(uintptr_t)(strlen(logs[k])
-                                                                               + (*logs[k] != 0));
+    int code = sim_image_text(image, &text, &length);
+    if (!code) code = sim_module_load(c, text, length, j->logs[1], j->sizes[1], &m);
+    if (!code && !(m->handle = sim_handle_new(H_MODULE, m))) { sim_module_free(m); code = CU_OUT_OF_MEMORY; }
+    if (!code) verbose(m, j);
+    sim_jit_finish(j);
     if (code) return code;
     m->next = c->modules;
     c->modules = m;
@@ -476,161 +528,152 @@ static int load(sim_context *c, sim_module **out, const void *image, unsigned co
     return CU_OK;
 }
 
-#define USABLE() sim_context *c; int bad_ = sim_usable(&c); if (bad_) return leave(bad_)
-
-SIM_API cuModuleLoadData(sim_module **out, const void *image)
-{ ENTER(cuModuleLoadData); USABLE(); return leave(load(c, out, image, 0, NULL, NULL)); }
-
-SIM_API cuModuleLoadDataEx(sim_module **out, const void *image, unsigned count, int *options, void **values)
-{ ENTER(cuModuleLoadDataEx); USABLE(); return leave(load(c, out, image, count, options, values)); }
-
-static sim_module *module_of(sim_context *c, const void *handle)
+static int load(sim_context *c, sim_handle **out, const void *image, unsigned count, const int *options,
+                void *const *values)
 {
-    for (sim_module *m = c->modules; m; m = m->next) if (m == handle) return m;
-    return NULL;
+    sim_jit j;
+    sim_module *m;
+    if (!out || !image) return CU_INVALID_VALUE;
+    int code = sim_jit_options(count, options, values, &j);
+    if (!code) code = sim_load_image(c, image, &j, &m);
+    if (!code) *out = m->handle;
+    return code;
 }
 
-SIM_API cuModuleUnload(sim_module *handle)
+SIM_API cuModuleLoadData(sim_handle **out, const void *image)
+{ ENTER(cuModuleLoadData); USABLE(); return leave(load(c, out, image, 0, NULL, NULL)); }
+
+SIM_API cuModuleLoadDataEx(sim_handle **out, const void *image, unsigned count, int *options, void **values)
+{ ENTER(cuModuleLoadDataEx); USABLE(); return leave(load(c, out, image, count, options, values)); }
+
+/* A fat binary wraps machine code, which nothing here runs. */
+SIM_API cuModuleLoadFatBinary(sim_handle **out, const void *image)
+{
+    ENTER(cuModuleLoadFatBinary);
+    USABLE();
+    uint32_t magic = 0;
+    if (!out || !image) return leave(CU_INVALID_VALUE);
+    memcpy(&magic, image, 4);
+    if (magic == 0x466243b1u || magic == 0xba55ed50u) return leave(CU_INVALID_IMAGE);
+    return leave(load(c, out, image, 0, NULL, NULL));
+}
+
+char *sim_read_file(const char *path, size_t *length)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = NULL;
+    if (!f) return NULL;
+    if (!fseek(f, 0, SEEK_END)) {
+        long size = ftell(f);
+        rewind(f);
+        if (size >= 0 && size < 1L << 30 && (text = malloc((size_t)size + 8)) != NULL) {
+            *length = fread(text, 1, (size_t)size, f);
+            memset(text + *length, 0, 8);
+        }
+    }
+    fclose(f);
+    return text;
+}
+
+SIM_API cuModuleLoad(sim_handle **out, const char *path)
+{
+    ENTER(cuModuleLoad);
+    USABLE();
+    size_t length;
+    if (!out || !path) return leave(CU_INVALID_VALUE);
+    char *text = sim_read_file(path, &length);
+    if (!text) return leave(301);
+    int code = load(c, out, text, 0, NULL, NULL);
+    free(text);
+    return leave(code);
+}
+
+sim_module *sim_module_of(sim_context *c, const void *handle)
+{
+    sim_module *m = sim_handle_get(H_MODULE, handle);
+    return m && m->context == c ? m : NULL;
+}
+
+void sim_module_unload(sim_context *c, sim_module *m)
+{
+    (void)sim_synchronise(c);
+    for (sim_module **at = &c->modules; *at; at = &(*at)->next) if (*at == m) { *at = m->next; break; }
+    sim_module_free(m);
+}
+
+SIM_API cuModuleUnload(void *handle)
 {
     ENTER(cuModuleUnload);
     sim_context *c = sim_current();
     if (!c) return leave(CU_INVALID_CONTEXT);
-    for (sim_module **at = &c->modules; *at; at = &(*at)->next)
-        if (*at == handle) { *at = handle->next; sim_module_free(handle); return leave(CU_OK); }
-    return leave(CU_INVALID_HANDLE);
+    sim_module *m = sim_module_of(c, handle);
+    if (!m || m->library) return leave(CU_INVALID_HANDLE);
+    sim_module_unload(c, m);
+    return leave(CU_OK);
 }
 
-SIM_API cuModuleGetFunction(sim_kernel **out, sim_module *handle, const char *name)
+SIM_API cuModuleGetLoadingMode(int *out)
+{
+    int failed = sim_enter(E_cuModuleGetLoadingMode, false);
+    if (failed) return failed;
+    if (!out) return leave(CU_INVALID_VALUE);
+    *out = 1;
+    return leave(CU_OK);
+}
+
+sim_handle *sim_function_handle(sim_kernel *k)
+{
+    if (!k->handle) k->handle = sim_handle_new(H_FUNCTION, k);
+    return k->handle;
+}
+
+int sim_module_function(sim_module *m, const char *name, sim_kernel **out)
+{
+    for (sim_function *f = m->functions; f; f = f->next)
+        if (f->is_entry && f->kernel && !strcmp(f->name, name)) { *out = f->kernel; return CU_OK; }
+    return CU_NOT_FOUND;
+}
+
+SIM_API cuModuleGetFunction(void **out, void *handle, const char *name)
 {
     ENTER(cuModuleGetFunction);
     USABLE();
-    sim_module *m = module_of(c, handle);
+    sim_module *m = sim_module_of(c, handle);
+    sim_kernel *k;
     if (!out || !name) return leave(CU_INVALID_VALUE);
     if (!m) return leave(CU_INVALID_HANDLE);
-    for (sim_function *f = m->functions; f; f = f->next)
-        if (f->is_entry && f->kernel && !strcmp(f->name, name)) { *out = f->kernel; return leave(CU_OK); }
-    return leave(CU_NOT_FOUND);
+    int code = sim_module_function(m, name, &k);
+    if (code) return leave(code);
+    *out = sim_function_handle(k);
+    return leave(*out ? CU_OK : CU_OUT_OF_MEMORY);
 }
 
-SIM_API cuModuleGetGlobal_v2(uint64_t *address, size_t *size, sim_module *handle, const char *name)
+int sim_module_global(const sim_module *m, const char *name, uint64_t *address, size_t *size)
 {
-    ENTER(cuModuleGetGlobal_v2);
-    USABLE();
-    sim_module *m = module_of(c, handle);
-    if (!name) return leave(CU_INVALID_VALUE);
-    if (!m) return leave(CU_INVALID_HANDLE);
-    for (sim_symbol *y = m->variables; y; y = y->list_next) {
+    for (const sim_symbol *y = m->variables; y; y = y->list_next) {
         if ((y->space != SP_GLOBAL && y->space != SP_CONST) || strcmp(y->name, name)) continue;
         if (address) *address = y->address;
         if (size) *size = (size_t)y->size;
-        return leave(CU_OK);
+        return CU_OK;
     }
-    return leave(CU_NOT_FOUND);
+    return CU_NOT_FOUND;
 }
 
+SIM_API cuModuleGetGlobal_v2(uint64_t *address, size_t *size, void *handle, const char *name)
+{
+    ENTER(cuModuleGetGlobal_v2);
+    USABLE();
+    const sim_module *m = sim_module_of(c, handle);
+    if (!name) return leave(CU_INVALID_VALUE);
+    return leave(m ? sim_module_global(m, name, address, size) : CU_INVALID_HANDLE);
+}
+
+/* A function, or a library's kernel: the driver takes either. */
 sim_kernel *sim_kernel_of(sim_context *c, const void *handle)
 {
-    for (sim_module *m = c->modules; m; m = m->next)
-        for (sim_function *f = m->functions; f; f = f->next)
-            if (f->is_entry && f->kernel == handle) return f->kernel;
-    return NULL;
-}
-
-static uint32_t max_threads(const sim_kernel *k)
-{
-    const sim_function *f = k->function;
-    const uint32_t *n = f->reqntid_count ? f->reqntid : f->maxntid_count ? f->maxntid : NULL;
-    uint64_t total = n ? (uint64_t)n[0] * n[1] * n[2] : 1024;
-    return total > 1024 ? 1024 : (uint32_t)total;
-}
-
-static uint32_t register_estimate(const sim_kernel *k)
-{
-    uint32_t n = k->reg_slots - k->special_slots + 8;
-    n = n > 255 ? 255 : n < 16 ? 16 : (n + 7) / 8 * 8;
-    if (k->function->maxnreg && k->function->maxnreg < n && k->function->maxnreg >= 16)
-        n = k->function->maxnreg;
-    while (n > 32
-           && ((max_threads(k) == 1024 && !k->function->maxntid_count && !k->function->reqntid_count
-                    ? 256
-                    : max_threads(k))
-                   * n
-               > 65536))
-        n -= 8;
-    return n > 64 && !k->function->maxntid_count ? 64 : n;
-}
-
-SIM_API cuFuncGetAttribute(int *out, int attribute, void *function)
-{
-    ENTER(cuFuncGetAttribute);
-    USABLE();
-    const sim_kernel *k = sim_kernel_of(c, function);
-    if (!out) return leave(CU_INVALID_VALUE);
-    if (!k) return leave(CU_INVALID_HANDLE);
-    switch (attribute) {
-    case 0: *out = (int)max_threads(k); break;
-    case 1: *out = (int)k->static_shared; break;
-    case 2: *out = 0; break;
-    case 3: *out = (int)k->local_fixed; break;
-    case 4: *out = (int)register_estimate(k); break;
-    case 5: *out = (int)k->module->target; break;
-    case 6: *out = (int)sim_the_device()->sm; break;
-    case 7: *out = 0; break;
-    case 8: *out = (int)(k->max_dynamic_shared ? k->max_dynamic_shared : 49152 - k->static_shared); break;
-    case 9: *out = -1; break;
-    case 10: *out = k->function->explicitcluster && !k->function->reqnctapercluster[0]; break;
-    case 11: case 12: case 13: *out = (int)k->function->reqnctapercluster[attribute - 11]; break;
-    case 14: *out = k->non_portable_cluster; break;
-    default: return leave(attribute >= 10 && attribute < 16 ? (*out = 0, CU_OK) : CU_INVALID_VALUE);
-    }
-    return leave(CU_OK);
-}
-
-SIM_API cuFuncSetAttribute(void *function, int attribute, int value)
-{
-    ENTER(cuFuncSetAttribute);
-    USABLE();
-    sim_kernel *k = sim_kernel_of(c, function);
-    if (!k) return leave(CU_INVALID_HANDLE);
-    if (attribute == 9) return leave(value < -1 || value > 100 ? CU_INVALID_VALUE : CU_OK);
-    if (attribute == 14) { k->non_portable_cluster = value != 0; return leave(CU_OK); }
-    if (attribute == 15) return leave(value < 0 || value > 2 ? CU_INVALID_VALUE : CU_OK);
-    if (attribute != 8 || value < 0 || (uint32_t)value + k->static_shared > sim_the_device()->shared_optin)
-        return leave(CU_INVALID_VALUE);
-    k->max_dynamic_shared = (uint32_t)value;
-    return leave(CU_OK);
-}
-
-SIM_API cuFuncSetCacheConfig(void *function, int config)
-{
-    ENTER(cuFuncSetCacheConfig);
-    USABLE();
-    return leave(!sim_kernel_of(c, function)    ? CU_INVALID_HANDLE
-                 : config < 0 || config > 3 ? CU_INVALID_VALUE
-                                            : CU_OK);
-}
-
-uint32_t sim_occupancy(const sim_kernel *k, uint32_t threads, uint64_t dynamic)
-{
-    const sim_device *d = sim_the_device();
-    uint32_t warps = (threads + 31) / 32, n = d->blocks_per_sm, reserved = d->sm >= 80 ? 1024 : 0;
-    uint64_t shared = k->static_shared + dynamic + reserved;
-    if (!warps || threads > max_threads(k)) return 0;
-    if (d->threads_per_sm / (warps * 32) < n) n = d->threads_per_sm / (warps * 32);
-    if (65536 / (register_estimate(k) * warps * 32) < n) n = 65536 / (register_estimate(k) * warps * 32);
-    if (shared && d->shared_per_sm / shared < n) n = (uint32_t)(d->shared_per_sm / shared);
-    return n;
-}
-
-SIM_API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, void *function, int block, size_t dynamic)
-{
-    ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor);
-    USABLE();
-    const sim_kernel *k = sim_kernel_of(c, function);
-    if (!out || block <= 0) return leave(CU_INVALID_VALUE);
-    if (!k) return leave(CU_INVALID_HANDLE);
-    *out = (int)sim_occupancy(k, (uint32_t)block, dynamic);
-    return leave(CU_OK);
+    sim_kernel *k = sim_handle_get(H_FUNCTION, handle);
+    if (!k) k = sim_handle_get(H_KERNEL, handle);
+    return k && k->module->context == c ? k : NULL;
 }
 
 /* --- launches --------------------------------------------------------------------------------- */
@@ -707,60 +750,89 @@ static void fill_launch_constants(const sim_launch *l)
     }
 }
 
-int sim_launch_kernel(sim_context *c, void *function, const uint32_t grid[3], const uint32_t block[3],
-                      uint32_t dynamic, const void *stream, void *const *params, void *const *extra,
-                      bool cooperative, const uint32_t *cluster)
+/* Checks everything that a chip checks at the call, and takes the parameters. */
+int sim_launch_new(sim_context *c, const sim_launch_request *r, sim_work **out)
 {
-    static uint64_t serial;
-    uint8_t small[4400], *buffer = small;
-    const sim_kernel *k = sim_kernel_of(c, function);
+    const uint32_t *grid = r->grid, *block = r->block;
+    sim_kernel *k = sim_kernel_of(c, r->function);
     const sim_device *d = sim_the_device();
-    sim_launch l;
     if (!k) return CU_INVALID_HANDLE;
-    if (!sim_stream_valid(c, stream)) return CU_INVALID_HANDLE;
     const sim_function *f = k->function;
     for (int n = 0; n < 3; n++) if (!grid[n] || !block[n]) return CU_INVALID_VALUE;
     if (grid[0] > INT32_MAX || grid[1] > 65535 || grid[2] > 65535 || block[0] > 1024 || block[1] > 1024
         || block[2] > 64)
         return CU_INVALID_VALUE;
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
-    if (threads > 1024) return CU_INVALID_VALUE;
-    if (threads > max_threads(k)) return f->reqntid_count ? CU_INVALID_VALUE : CU_INVALID_VALUE;
+    if (threads > 1024 || threads > sim_max_threads(k)) return CU_INVALID_VALUE;
     if (f->reqntid_count
         && (block[0] != f->reqntid[0] || block[1] != f->reqntid[1] || block[2] != f->reqntid[2]))
         return CU_INVALID_VALUE;
-    uint64_t shared = (uint64_t)k->static_shared + dynamic;
-    uint32_t limit = k->max_dynamic_shared ? k->max_dynamic_shared
-                                           : 49152 - (k->static_shared > 49152 ? 49152 : k->static_shared);
-    if (dynamic > limit || shared > d->shared_optin) return CU_INVALID_VALUE;
-    uint32_t resident = sim_occupancy(k, (uint32_t)threads, dynamic) * d->sm_count;
+    uint64_t shared = (uint64_t)k->static_shared + r->dynamic;
+    if (r->dynamic > sim_dynamic_limit(k) || shared > d->shared_optin) return CU_INVALID_VALUE;
+    if (f->param_bytes > (d->sm >= 70 ? 32764u : 4096u)) return CU_INVALID_VALUE;
+    uint32_t resident = sim_occupancy(k, (uint32_t)threads, r->dynamic) * d->sm_count;
+    if (!resident) return CU_LAUNCH_OUT_OF_RESOURCES;
     uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
-    if (cooperative && blocks > resident) return 720;
-    memset(&l, 0, sizeof l);
-    int refused = sim_cluster_shape(k, &l, grid, cluster);
-    if (refused) return refused;
-    if (f->param_bytes > sizeof small && !(buffer = malloc(f->param_bytes))) return CU_OUT_OF_MEMORY;
-    memset(buffer, 0, f->param_bytes ? f->param_bytes : 1);
-    if (!gather(k, params, extra, buffer)) { if (buffer != small) free(buffer); return CU_INVALID_VALUE; }
-    l.kernel = k;
-    l.context = c;
-    memcpy(l.grid, grid, sizeof l.grid);
-    memcpy(l.block, block, sizeof l.block);
-    l.threads = (uint32_t)threads;
-    l.warps = (l.threads + 31) / 32;
-    l.dynamic_shared = dynamic;
-    l.shared_bytes = (uint32_t)shared;
-    l.params = buffer;
-    l.param_bytes = f->param_bytes;
-    l.block_count = blocks;
-    l.grid_id = l.launch_serial = ++serial;
-    l.resident_limit = resident > 4096 ? 4096 : resident;
-    if (!sim_launch_prepare(&l, cooperative)) { if (buffer != small) free(buffer); return CU_OUT_OF_MEMORY; }
-    fill_launch_constants(&l);
-    int code = sim_launch_run(&l);
-    if (buffer != small) free(buffer);
-    if (code >= 700) c->sticky = code;
-    return code == CU_OUT_OF_MEMORY ? code : CU_OK; /* as on a chip, the fault shows at the next call */
+    if (r->cooperative && blocks > resident) return 720;
+    sim_work *w = sim_work_new(W_KERNEL, f->param_bytes);
+    if (!w) return CU_OUT_OF_MEMORY;
+    sim_launch *l = &w->u.launch;
+    l->params = (uint8_t *)(w + 1);
+    if (!gather(k, r->params, r->extra, l->params)) { sim_work_free(w); return CU_INVALID_VALUE; }
+    w->function = (sim_handle *)(uintptr_t)r->function;
+    l->kernel = k;
+    l->context = c;
+    memcpy(l->grid, grid, sizeof l->grid);
+    memcpy(l->block, block, sizeof l->block);
+    l->threads = (uint32_t)threads;
+    l->warps = (l->threads + 31) / 32;
+    l->dynamic_shared = r->dynamic;
+    l->shared_bytes = (uint32_t)shared;
+    l->param_bytes = f->param_bytes;
+    l->block_count = blocks;
+    l->resident_limit = resident > 4096 ? 4096 : resident;
+    l->cooperative = r->cooperative;
+    int refused = sim_cluster_shape(k, l, grid, r->cluster);
+    if (refused) { sim_work_free(w); return refused; }
+    *out = w;
+    return CU_OK;
+}
+
+int sim_launch_submit(sim_context *c, const sim_launch_request *r)
+{
+    sim_work *w;
+    if (!sim_kernel_of(c, r->function)) return CU_INVALID_HANDLE;
+    sim_stream *s = sim_stream_of(c, r->stream);
+    if (!s) return CU_INVALID_HANDLE;
+    int code = sim_launch_new(c, r, &w);
+    return code ? code : sim_submit(s, w);
+}
+
+/* The time has come. */
+int sim_launch_work(sim_work *w)
+{
+    static uint64_t serial;
+    sim_launch *l = &w->u.launch;
+    if (!sim_launch_prepare(l, l->cooperative)) return CU_OUT_OF_MEMORY;
+    l->grid_id = l->launch_serial = ++serial;
+    fill_launch_constants(l);
+    if (sim_order_wants(w)) l->touches = sim_touches_new();
+    int code = sim_launch_run(l);
+    sim_order_kernel(w, l);
+    return code;
+}
+
+/* For those who have it all in their hands. */
+int sim_launch_kernel(sim_context *c, const void *function, const uint32_t grid[3], const uint32_t block[3],
+                      uint32_t dynamic, const void *stream, void *const *params, void *const *extra,
+                      bool cooperative, const uint32_t *cluster)
+{
+    const sim_launch_request r = { .function = function, .grid = { grid[0], grid[1], grid[2] },
+                                   .block = { block[0], block[1], block[2] }, .dynamic = dynamic, .stream
+                                       = stream,
+                                   .params = params, .extra = extra, .cooperative = cooperative, .cluster
+                                       = cluster };
+    return sim_launch_submit(c, &r);
 }
 
 SIM_API cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
@@ -781,101 +853,18 @@ SIM_API cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsi
     return leave(sim_launch_kernel(c, function, grid, block, shared, stream, params, NULL, true, NULL));
 }
 
-/* --- linking: one PTX text in, one "cubin" out ------------------------------------------------ */
+/* --- options ---------------------------------------------------------------------------------- */
 
-void sim_links_free(sim_context *c)
+void sim_driver_set(const char *option, int value)
 {
-    while (c->links) { sim_link *k = c->links; c->links = k->next; free(k->text); free(k->cubin); free(k); }
-}
-
-static sim_link *link_of(sim_context *c, const void *handle)
-{
-    for (sim_link *k = c->links; k; k = k->next) if (k == handle) return k;
-    return NULL;
-}
-
-SIM_API cuLinkCreate_v2(unsigned count, int *options, void **values, sim_link **out)
-{
-    ENTER(cuLinkCreate_v2);
-    USABLE();
-    if (!out || (count && (!options || !values))) return leave(CU_INVALID_VALUE);
-    sim_link *k = calloc(1, sizeof *k);
-    if (!k) return leave(CU_OUT_OF_MEMORY);
-    for (unsigned n = 0; n < count; n++) {
-        if (options[n] == 5) k->log = (char *)values[n];
-        if (options[n] == 6) k->log_size = (unsigned)(uintptr_t)values[n];
-    }
-    if (k->log && k->log_size) *k->log = 0;
-    k->next = c->links;
-    c->links = *out = k;
-    return leave(CU_OK);
-}
-
-SIM_API cuLinkAddData_v2(void *handle, int type, void *data, size_t size, const char *name, unsigned count,
-                         int *options, void **values)
-{
-    ENTER(cuLinkAddData_v2);
-    USABLE();
-    (void)name; (void)count; (void)options; (void)values;
-    sim_link *k = link_of(c, handle);
-    if (!k) return leave(CU_INVALID_HANDLE);
-    if (!data || !size) return leave(CU_INVALID_VALUE);
-    if (type != 0 && type != 1) return leave(CU_NOT_SUPPORTED);
-    if (k->text) return leave(CU_NOT_SUPPORTED);              /* one input only */
-    const char *text = data;
-    size_t length = size;
-    if (size >= sizeof(sim_cubin) && !memcmp(data, SIM_CUBIN_MAGIC, 8)) {
-        sim_cubin head;
-        memcpy(&head, data, sizeof head);
-        if (head.length > size - sizeof head) return leave(CU_INVALID_IMAGE);
-        text += sizeof head;
-        length = (size_t)head.length;
-    } else while (length && !text[length - 1]) length--;
-    sim_module *m;
-    int code = sim_module_load(c, text, length, k->log, k->log_size, &m);
-    if (code) return leave(code);
-    sim_module_free(m);
-    if (!(k->text = malloc(length + 1))) return leave(CU_OUT_OF_MEMORY);
-    memcpy(k->text, text, length);
-    k->text[length] = 0;
-    k->length = length;
-    return leave(CU_OK);
-}
-
-SIM_API cuLinkComplete(void *handle, void **cubin, size_t *size)
-{
-    ENTER(cuLinkComplete);
-    USABLE();
-    sim_link *k = link_of(c, handle);
-    if (!k) return leave(CU_INVALID_HANDLE);
-    if (!cubin || !k->text) return leave(CU_INVALID_VALUE);
-    sim_cubin head = { { 0 }, 1, sim_the_device()->sm, k->length, checksum(k->text, k->length) };
-    memcpy(head.magic, SIM_CUBIN_MAGIC, 8);
-    free(k->cubin);
-    k->cubin_size = sizeof head + k->length + 1;
-    if (!(k->cubin = malloc(k->cubin_size))) return leave(CU_OUT_OF_MEMORY);
-    memcpy(k->cubin, &head, sizeof head);
-    memcpy(k->cubin + sizeof head, k->text, k->length + 1);
-    *cubin = k->cubin;
-    if (size) *size = k->cubin_size;
-    return leave(CU_OK);
-}
-
-SIM_API cuLinkDestroy(void *handle)
-{
-    ENTER(cuLinkDestroy);
-    sim_context *c = sim_current();
-    if (!c) return leave(CU_INVALID_CONTEXT);
-    for (sim_link **at = &c->links; *at; at = &(*at)->next) {
-        sim_link *k = *at;
-        if (k != handle) continue;
-        *at = k->next;
-        free(k->text);
-        free(k->cubin);
-        free(k);
-        return leave(CU_OK);
-    }
-    return leave(CU_INVALID_HANDLE);
+    static const struct { const char *name; int *at;
+    } options[] = { { "lag", &sim_driver_option.lag },
+                    { "host-races", &sim_driver_option.host_races },
+                    { "stream-races", &sim_driver_option.stream_races },
+                    { "leaks", &sim_driver_option.leaks },
+                    { "stale-handles", &sim_driver_option.stale_handles } };
+    for (size_t k = 0; k < sizeof options / sizeof *options; k++)
+        if (!strcmp(options[k].name, option)) *options[k].at = value;
 }
 
 /* --- looking entry points up ------------------------------------------------------------------ */
@@ -891,18 +880,81 @@ static void *entry_address(int k)
 }
 
 
+/* Functions that changed with a version of CUDA, newest first; the others are their _v2 if they have one. */
+static const struct { const char *name; int version; const char *full;
+} versions[] = {
+    { "cuCtxCreate", 12050, "cuCtxCreate_v4" }, { "cuCtxCreate", 11040, "cuCtxCreate_v3" },
+    { "cuDeviceGetUuid", 11040, "cuDeviceGetUuid_v2" }, { "cuDeviceGetUuid", 0, "cuDeviceGetUuid" },
+    { "cuMemPrefetchAsync", 12020, "cuMemPrefetchAsync_v2" }, { "cuMemPrefetchAsync", 0,
+        "cuMemPrefetchAsync" },
+    { "cuMemAdvise", 12020, "cuMemAdvise_v2" }, { "cuMemAdvise", 0, "cuMemAdvise" },
+    { "cuStreamBeginCapture", 10010, "cuStreamBeginCapture_v2" }, { "cuStreamBeginCapture", 0,
+        "cuStreamBeginCapture" },
+    { "cuStreamGetCaptureInfo", 12030, "cuStreamGetCaptureInfo_v3" },
+    { "cuStreamUpdateCaptureDependencies", 12030, "cuStreamUpdateCaptureDependencies_v2" },
+    { "cuStreamUpdateCaptureDependencies", 0, "cuStreamUpdateCaptureDependencies" },
+    { "cuEventElapsedTime", 12080, "cuEventElapsedTime_v2" }, { "cuEventElapsedTime", 0,
+        "cuEventElapsedTime" },
+    { "cuGraphAddKernelNode", 12000, "cuGraphAddKernelNode_v2" }, { "cuGraphAddKernelNode", 0,
+        "cuGraphAddKernelNode" },
+    { "cuGraphKernelNodeGetParams", 12000, "cuGraphKernelNodeGetParams_v2" },
+    { "cuGraphKernelNodeGetParams", 0, "cuGraphKernelNodeGetParams" },
+    { "cuGraphKernelNodeSetParams", 12000, "cuGraphKernelNodeSetParams_v2" },
+    { "cuGraphKernelNodeSetParams", 0, "cuGraphKernelNodeSetParams" },
+    { "cuGraphExecKernelNodeSetParams", 12000, "cuGraphExecKernelNodeSetParams_v2" },
+    { "cuGraphExecKernelNodeSetParams", 0, "cuGraphExecKernelNodeSetParams" },
+    { "cuGraphAddNode", 12030, "cuGraphAddNode_v2" }, { "cuGraphAddNode", 0, "cuGraphAddNode" },
+    { "cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags" }, { "cuGraphInstantiate", 0,
+        "cuGraphInstantiate_v2" },
+    { "cuGraphExecUpdate", 12000, "cuGraphExecUpdate_v2" }, { "cuGraphExecUpdate", 0, "cuGraphExecUpdate" },
+    { "cuGraphGetEdges", 12030, "cuGraphGetEdges_v2" }, { "cuGraphGetEdges", 0, "cuGraphGetEdges" },
+    { "cuGraphNodeGetDependencies", 12030, "cuGraphNodeGetDependencies_v2" },
+    { "cuGraphNodeGetDependencies", 0, "cuGraphNodeGetDependencies" },
+    { "cuGraphNodeGetDependentNodes", 12030, "cuGraphNodeGetDependentNodes_v2" },
+    { "cuGraphNodeGetDependentNodes", 0, "cuGraphNodeGetDependentNodes" },
+    { "cuGraphAddDependencies", 12030, "cuGraphAddDependencies_v2" },
+    { "cuGraphAddDependencies", 0, "cuGraphAddDependencies" },
+    { "cuGraphRemoveDependencies", 12030, "cuGraphRemoveDependencies_v2" },
+    { "cuGraphRemoveDependencies", 0, "cuGraphRemoveDependencies" },
+};
+
+static void *find_entry(const char *name)
+{
+    for (int k = 0; k < E_COUNT; k++) if (!strcmp(entry_names[k], name)) return entry_address(k);
+    return NULL;
+}
+
+/* PER_THREAD: the functions whose default stream is the thread's own come first. */
+enum { LEGACY_STREAM = 1, PER_THREAD_STREAM = 2 };
+
+static int look_up(const char *name, void **out, int version, uint64_t flags)
+{
+    const char *full = NULL;
+    char text[112];
+    if (!name || !out || strlen(name) > 90 || flags > PER_THREAD_STREAM) return CU_INVALID_VALUE;
+    *out = NULL;
+    for (size_t k = 0; k < sizeof versions / sizeof *versions && !full; k++)
+        if (!strcmp(versions[k].name, name) && version >= versions[k].version) full = versions[k].full;
+    for (int suffix = flags == PER_THREAD_STREAM ? 0 : 2; suffix < 3 && !*out; suffix++)
+        for (int v = full ? 0 : 2; v >= (full ? 0 : 1) && !*out; v--) {
+            static const char *const suffixes[] = { "_ptsz", "_ptds", "" };
+            snprintf(text, sizeof text, "%s%s%s", full ? full : name, v == 2 ? "_v2" : "", suffixes[suffix]);
+            *out = find_entry(text);
+        }
+    return *out ? CU_OK : CU_NOT_FOUND;
+}
+
 SIM_API cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags, int *status)
 {
     int failed = sim_enter(E_cuGetProcAddress_v2, false);
     if (failed) return failed;
-    (void)version; (void)flags;
-    if (!name || !out) return leave(CU_INVALID_VALUE);
-    *out = NULL;
-    for (int v = 2; v >= 1 && !*out; v--) {                   /* cuMemAlloc means cuMemAlloc_v2 */
-        char full[96];
-        snprintf(full, sizeof full, v == 2 ? "%s_v2" : "%s", name);
-        for (int k = 0; k < E_COUNT; k++) if (!strcmp(entry_names[k], full)) *out = entry_address(k);
-    }
-    if (status) *status = *out ? 0 : 1;
-    return leave(*out ? CU_OK : CU_NOT_FOUND);
+    int code = look_up(name, out, version, flags);
+    if (status) *status = code == CU_NOT_FOUND;
+    return leave(code);
+}
+
+SIM_API cuGetProcAddress(const char *name, void **out, int version, uint64_t flags)
+{
+    int failed = sim_enter(E_cuGetProcAddress, false);
+    return failed ? failed : leave(look_up(name, out, version, flags));
 }

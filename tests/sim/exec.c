@@ -744,6 +744,7 @@ static void worker_run(sim_worker *w, sim_launch *l)
     if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_join(w, l);
     w->open = 0;
     atomic_store(&l->quiet[w->index], 0);
+    w->touches = l->touches ? sim_touches_new() : NULL;
     while (!atomic_load_explicit(&l->error, memory_order_relaxed)) {
         if (more && (at >= open || !open) && (open + 1) * n <= l->resident_limit + n - 1) {
             uint64_t index = atomic_fetch_add(&l->next_block, 1);
@@ -778,6 +779,7 @@ static void worker_run(sim_worker *w, sim_launch *l)
     for (uint32_t k = 0; k < open * n; k++) sim_output_block(w->blocks[k]); /* a fault elsewhere stopped them */
     if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_leave(w, l);
     atomic_store(&l->quiet[w->index], UINT64_MAX);
+    sim_touch_merge(w, l);
     sim_count_merge(&w->counts);
     memset(&w->counts, 0, sizeof w->counts);
 }

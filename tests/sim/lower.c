@@ -1033,6 +1033,13 @@ static void find_shared(sim_module *m)
     }
 }
 
+static bool defined_elsewhere(const sim_module *m, const sim_symbol *y)
+{
+    for (const sim_symbol *z = m->variables; z; z = z->list_next)
+        if (z != y && !z->is_extern && !strcmp(z->name, y->name)) return true;
+    return false;
+}
+
 /* Module variables get device memory: one allocation each, so that bounds are exact. */
 static void place_variables(sim_module *m)
 {
@@ -1050,6 +1057,8 @@ static void place_variables(sim_module *m)
             }
             if (y->space == SP_GLOBAL || y->space == SP_CONST) {
                 if (!pass) {
+                    if (y->is_extern && !m->part && !defined_elsewhere(m, y))
+                        sim_error(m, y->line, "Unresolved extern variable '%s'", y->name);
                     sim_allocation *a;
                     uint64_t room = UINT64_MAX - constants;
                     if (y->space == SP_CONST) constants += y->size < room ? y->size : room;

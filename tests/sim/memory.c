@@ -179,6 +179,20 @@ static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, 
     }
 }
 
+static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
+static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
+static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
+
+/* Strong accesses count as atomic ones: they are made to meet other threads'. */
+static void note_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, uint32_t m, const uint64_t *at,
+                       uint32_t bytes, action act)
+{
+    bool strong = (act == load || act == store) && i->x & X_VOLATILE;
+    sim_access access = strong ? SIM_UPDATE : act == load || act == copy_in ? SIM_READ
+                      : act == store ? SIM_WRITE : SIM_UPDATE;
+    sim_touch(w->worker, a, at, m, bytes, access);
+}
+
 /* Carries out `act` for the lanes of one space, region by region. */
 static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, sim_space space, uint32_t bytes,
                      action act)
@@ -251,6 +265,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
         }
         r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; r.a = a;
         if (SIM_UNLIKELY(w->block->watched)) tell_bulk(w, i, group, at, &r, w->block, bytes);
+        if (SIM_UNLIKELY(w->worker->touches != NULL)) note_touch(w, i, a, group, at, bytes, act);
         act(w, i, group, at, &r);
         m &= ~group;
     }
@@ -859,6 +874,10 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         sim_allocation *a = w->worker->cached;
         if (!a || address - a->base >= a->size) a = w->worker->cached = sim_memory_find(address);
         if (a) { r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; r.a = a; }
+        if (SIM_UNLIKELY(w->worker->touches != NULL) && a) {
+            at[lane] = address;
+            if (address - a->base + bytes <= a->size) sim_touch(w->worker, a, at, 1u << lane, bytes, access);
+        }
     }
     if (address < r.base || r.size < bytes || address - r.base > r.size - bytes) {
         out_of_bounds(w, i, lane, address, bytes, r.space);

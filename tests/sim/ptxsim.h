@@ -6,8 +6,9 @@
  *
  *     int (*get)(ptxsim_counters *, size_t) = dlsym(lib, "ptxsim_counters_get");
  *
- * Environment: PTXSIM_DEVICE=sm_75|sm_80|sm_86|sm_89|sm_90|sm_100|sm_120 (an 'a' may follow; default
- * sm_90), PTXSIM_THREADS=n, PTXSIM_SEED=n (an adversarial order), PTXSIM_PROFILE (see ptxsim_profile),
+ * Environment: PTXSIM_DEVICE=sm_75|sm_80|sm_86|sm_87|sm_89|sm_90|sm_100|sm_103|sm_120|sm_121 (an 'a' may
+ * follow; default sm_90) or the path of a device description (README.md), PTXSIM_LAG=0|1|2 (the option
+ * "lag" below), PTXSIM_THREADS=n, PTXSIM_SEED=n (an adversarial order), PTXSIM_PROFILE (see ptxsim_profile),
  * PTXSIM_QUIET=1 (no reports on stderr), PTXSIM_MEMORY=bytes (device memory).
  * All functions may be called from any thread. */
 #ifndef PTXSIM_H
@@ -72,7 +73,9 @@ int ptxsim_fail(const char *driver_function, unsigned nth, int code);
 
 /* Options. Checks, on (1) unless set to 0: "bounds", "align", "uninitialised", "registers", "barriers",
  * "sync-masks", "races", "async" (cp.async touched before its wait, overwritten, never waited for),
- * "suspects" (looked at when a module is loaded). "race-strict" (0): two plain writes of the same value race
+ * "suspects" (looked at when a module is loaded), "host-races", "stream-races", "leaks", "stale-handles".
+ * "lag": how late the work of streams runs: 0 at the call, 1 when it is waited for or the host has long been
+ * silent (default), 2 only when it is waited for. "race-strict" (0): two plain writes of the same value race
  * too. "seed": 0 runs blocks, warps and paths in turn; another number chooses their order and speed, and
  * whether copies are early or late; -1 (default): PTXSIM_SEED, else 0. "threads": how many threads run
  * blocks (0: one for each processor). "quiet": no reports on stderr. "watchdog": seconds after which a launch

@@ -10,8 +10,8 @@
  *   lanes.def    one line per 32-lane operation       count.c      counters
  *   scalar.c     compiles lanes.def per CPU level     profile.c    counters by launch and line, estimate
  *                                                     device.c     chips
- *   registers.c  reads of unwritten registers         context.c    contexts, memory, streams, events
- *   exec.c       warps, paths, barriers, threads      driver.c     device, modules, launches, linking
+ *   registers.c  reads of unwritten registers         driver.c ... the driver's entry points (README.md)
+ *   exec.c       warps, paths, barriers, threads
  *   calls.c      functions, frames, call and return   library.c    vprintf, malloc, free, __assertfail
  *   narrow.c     formats below 16 bits, cvt.rs        video.c      vadd ... vset4
  *   perturb.c    approximations at their bounds       contract.c   mul and add in one rounding
@@ -264,8 +264,10 @@ typedef struct sim_function {
 typedef struct sim_chunk { struct sim_chunk *next; size_t used, size; } sim_chunk;
 
 typedef struct sim_module {
-    uint32_t magic;
+    struct sim_handle *handle;
     struct sim_module *next;           /* of the context */
+    struct sim_library *library;       /* that it belongs to */
+    bool part;                         /* an input of a link: what is missing may come from another one */
     struct sim_context *context;
     sim_chunk *memory;                 /* everything parsed lives here */
     char *text;                        /* our copy of the source, for the lines in reports */
@@ -291,6 +293,8 @@ void  sim_fatal(sim_module *m, uint32_t line, const char *format, ...) SIM_PRINT
 /* Parses and compiles text (length without the NUL).  Returns a CUresult; *out is set on success only. */
 int  sim_module_load(struct sim_context *context, const char *text, size_t length, char *log, size_t log_size,
                      sim_module **out);
+int  sim_module_check(struct sim_context *context, const char *text, size_t length, char *log, size_t
+    log_size);
 void sim_module_free(sim_module *m);
 void sim_parse(sim_module *m);                                /* parse.c */
 void sim_lower_module(sim_module *m);                         /* lower.c */
@@ -537,9 +541,11 @@ typedef struct sim_kernel {
     uint32_t stack_pointer, frame_pointer, stack_align, call_room;
     bool has_calls, uses_stack;
     bool uses_reserved;                /* the part of shared memory that belongs to the system */
-    bool non_portable_cluster;         /* the same: clusters of more than 8 blocks */
     bool bulk_stores;                  /* bulk copies read shared memory: proxy fences are looked after */
     bool clocks;                       /* fences, acquires or releases order its accesses */
+    bool dynamic_set;
+    int carveout, cluster_flags[2];
+    struct sim_handle *handle, *kernel_handle;
 } sim_kernel;
 
 void sim_kernel_free(sim_kernel *k);
@@ -556,9 +562,11 @@ typedef struct sim_device {
         memory_clock_khz, bus_bits, l2_bytes;
     uint64_t memory;
     char text[64];
+    uint32_t registers_per_sm, bandwidth_gb;
     sim_rates rates;
 } sim_device;
 const sim_device *sim_the_device(void);
+const char *sim_device_problem(void);
 uint64_t sim_device_memory(void);
 
 typedef enum sim_memory_kind { MEM_DEVICE, MEM_HOST, MEM_MODULE, MEM_CONST } sim_memory_kind;
@@ -567,8 +575,13 @@ typedef struct sim_allocation {
     uint64_t base, size;
     uint8_t *host, *shadow;            /* shadow: one bit for each byte, set when it was written */
     size_t host_mapped, shadow_mapped;
-    bool freed, owned_by_caller;
+    bool freed, owned_by_caller, managed, freed_later;
     uint8_t kind;
+    unsigned flags;                    /* of cuMemHostAlloc, cuMemHostRegister */
+    uint16_t entry; uint64_t call;     /* who made it */
+    struct sim_pool *pool;
+    struct sim_uses *uses;             /* order.c */
+    uint64_t written_at;
     const char *label;                 /* module variables */
     uint64_t serial;
     struct sim_context *context;
@@ -577,6 +590,10 @@ typedef struct sim_allocation {
 
 int sim_memory_alloc(struct sim_context *c, uint64_t size, int kind, const char *label, sim_allocation **out);
 int  sim_memory_free(uint64_t base, int kind);
+int  sim_memory_register(struct sim_context *c, void *host, uint64_t size, sim_allocation **out);
+sim_allocation *sim_memory_at(uint64_t address);   /* as sim_memory_find, freed ones too */
+/* The next allocation of a context, from *at = 0 on; NULL at the end. */
+sim_allocation *sim_memory_next(const struct sim_context *c, uint32_t *at);
 void sim_memory_free_context(struct sim_context *c);
 sim_allocation *sim_memory_find(uint64_t address); /* the live allocation that holds this byte, or NULL */
 void sim_memory_describe(uint64_t address, uint64_t size, char *out, size_t cap);
@@ -597,13 +614,23 @@ void sim_shadow_set(uint8_t *shadow, uint64_t offset, uint64_t bytes);
 void sim_shadow_clear(uint8_t *shadow, uint64_t offset, uint64_t bytes);
 
 typedef struct sim_context {
-    uint32_t magic;
+    struct sim_handle *handle;
     struct sim_context *next;
     sim_module *modules;
     int sticky;                        /* the error of a faulting kernel */
     uint32_t references; bool primary;
     struct sim_stream *streams; struct sim_event *events; struct sim_link *links;
-    uint64_t grid_workspace;
+    struct sim_stream *legacy;
+    struct sim_graph *graphs; struct sim_exec *execs;
+    struct sim_library *libraries;
+    struct sim_pool *pools;
+    struct sim_capture *captures;
+    uint64_t pending;                  /* pieces of work that wait */
+    uint64_t id;
+    unsigned flags;
+    int cache_config, shared_config;
+    size_t limits[10];
+    uint64_t grid_workspace;           /* what %envreg1:%envreg2 of a cooperative launch point to */
 } sim_context;
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -655,6 +682,8 @@ typedef struct sim_launch {
     atomic_ullong changes;             /* of memory, while it is suspect */
     atomic_ullong *quiet;              /* by worker: `changes` + 1 since which all its blocks repeat */
     uint32_t workers;
+    bool cooperative;
+    struct sim_touches *touches;       /* order.c: not NULL: keep the ranges that the kernel touches */
 } sim_launch;
 
 typedef struct sim_lane_stack { uint32_t *words, used, capacity; } sim_lane_stack;
@@ -728,6 +757,7 @@ typedef struct sim_worker {
     uint32_t *scratch;                 /* 32 x 16 bytes: where masked operations write first */
     sim_counts counts;
     sim_allocation *cached;            /* the allocation of the last global access */
+    struct sim_touches *touches;       /* order.c */
     sim_block **blocks; uint32_t block_capacity, open;
     uint32_t index;
     struct sim_profile_part *profile;  /* NULL: not profiled */
@@ -854,6 +884,13 @@ void sim_count_merge(const sim_counts *c);
 extern pthread_mutex_t sim_count_lock;
 uint64_t sim_now_ns(void);
 void sim_contexts_revive(void);
+void sim_driver_set(const char *option, int value);
+void sim_touch(sim_worker *w, sim_allocation *a, const uint64_t *at, uint32_t m, uint32_t bytes,
+               int access);                                   /* a sim_access */
+void sim_order_freed(sim_allocation *a);
+void sim_touch_merge(sim_worker *w, sim_launch *l);
+struct sim_touches *sim_touches_new(void);
+void sim_touches_free(struct sim_touches *t);
 
 SIM_PRIVATE_END
 #endif

@@ -1,0 +1,1282 @@
+/* graph.c - graphs of work: made by capture or node by node, instantiated, updated, launched.
+ *
+ * A node holds a piece of work that is not queued anywhere; a launch queues copies of them in the stream.
+ * Among the nodes whose dependencies are done the one added last goes first, so that a forgotten
+ * dependency shows. */
+#include "driver.h"
+
+typedef struct sim_node {
+    sim_handle *handle;
+    const sim_handle *origin;          /* in a clone: the node that it copies */
+    struct sim_node *next;
+    struct sim_graph *graph, *child;   /* child: its own copy */
+    sim_work *work;                    /* NULL: empty, or a child graph */
+    struct sim_node **deps; uint32_t dep_count;
+    void **pointers;                   /* for the parameters that are asked for */
+    bool disabled;
+    uint8_t type, mark;
+    uint32_t left;
+} sim_node;
+
+typedef struct sim_graph {
+    sim_handle *handle;                /* NULL: a child, or inside of a graph exec */
+    const sim_handle *origin;
+    struct sim_graph *next;
+    sim_context *context;
+    sim_node *nodes, **tail; uint32_t count;
+} sim_graph;
+
+typedef struct sim_exec {
+    sim_handle *handle;
+    struct sim_exec *next;
+    sim_context *context;
+    sim_graph *graph;
+    sim_node **order;                  /* the order of launching */
+    uint64_t flags;
+} sim_exec;
+
+enum { N_KERNEL, N_MEMCPY, N_MEMSET, N_HOST, N_GRAPH, N_EMPTY, N_WAIT, N_RECORD };
+
+/* --- making and freeing ----------------------------------------------------------------------- */
+
+static sim_graph *new_graph(sim_context *c, bool handle)
+{
+    sim_graph *g = calloc(1, sizeof *g);
+    if (!g) return NULL;
+    if (handle && !(g->handle = sim_handle_new(H_GRAPH, g))) { free(g); return NULL; }
+    g->context = c;
+    g->tail = &g->nodes;
+    if (handle) { g->next = c->graphs; c->graphs = g; }
+    return g;
+}
+
+static void free_graph(sim_graph *g);
+
+static void free_node(sim_node *n)
+{
+    sim_handle_drop(n->handle);
+    sim_work_free(n->work);
+    if (n->child) free_graph(n->child);
+    free(n->deps);
+    free(n->pointers);
+    free(n);
+}
+
+static void free_graph(sim_graph *g)
+{
+    if (!g) return;
+    if (g->handle)
+        for (sim_graph **at = &g->context->graphs; *at; at = &(*at)->next)
+            if (*at == g) {
+                *at = g->next;
+                break;
+            }
+    sim_handle_drop(g->handle);
+    while (g->nodes) { sim_node *n = g->nodes; g->nodes = n->next; free_node(n); }
+    free(g);
+}
+
+static void free_exec(sim_exec *x)
+{
+    for (sim_exec **at = &x->context->execs; *at; at = &(*at)->next) if (*at == x) { *at = x->next; break; }
+    sim_handle_drop(x->handle);
+    free_graph(x->graph);
+    free(x->order);
+    free(x);
+}
+
+/* Takes `work` over, whatever happens. */
+static sim_node *add_node(sim_graph *g, int type, sim_work *work, sim_node *const *deps, size_t count)
+{
+    sim_node *n = calloc(1, sizeof *n);
+    if (!n) { sim_work_free(work); return NULL; }
+    n->work = work;
+    n->type = (uint8_t)type;
+    n->graph = g;
+    n->deps = malloc((count + 1) * sizeof *n->deps);
+    n->handle = sim_handle_new(H_NODE, n);
+    if (!n->deps || !n->handle) { free_node(n); return NULL; }
+    for (size_t k = 0; k < count; k++) {
+        bool known = false;
+        for (uint32_t j = 0; j < n->dep_count; j++) known |= n->deps[j] == deps[k];
+        if (!known) n->deps[n->dep_count++] = deps[k];
+    }
+    *g->tail = n;
+    g->tail = &n->next;
+    g->count++;
+    return n;
+}
+
+static sim_node *copied(const sim_graph *g, const sim_node *original)
+{
+    sim_node *n = g->nodes;
+    while (n && n->origin != original->handle) n = n->next;
+    return n;
+}
+
+static sim_graph *graph_copy(const sim_graph *from, bool handle)
+{
+    sim_graph *g = new_graph(from->context, handle);
+    bool fine = g != NULL;
+    for (const sim_node *n = from->nodes; n && fine; n = n->next) {
+        sim_work *w = n->work ? sim_work_copy(n->work) : NULL;
+        sim_node *m = n->work && !w ? NULL : add_node(g, n->type, w, NULL, 0);
+        fine = m != NULL;
+        if (!m) break;
+        m->origin = n->handle;
+        m->disabled = n->disabled;
+        if (n->child) fine = (m->child = graph_copy(n->child, false)) != NULL;
+    }
+    sim_node *m = g ? g->nodes : NULL;
+    for (const sim_node *n = from->nodes; n && m && fine; n = n->next, m = m->next) {
+        free(m->deps);
+        m->deps = malloc((n->dep_count + 1) * sizeof *m->deps);
+        if (!(fine = m->deps != NULL)) break;
+        for (uint32_t k = 0; k < n->dep_count; k++) m->deps[k] = copied(g, n->deps[k]);
+        m->dep_count = n->dep_count;
+    }
+    if (fine) { g->origin = from->handle; return g; }
+    free_graph(g);
+    return NULL;
+}
+
+/* The nodes in an order that their dependencies allow; NULL: there is none (a cycle), or no memory. */
+static sim_node **sorted(sim_graph *g)
+{
+    sim_node **order = malloc((g->count + 1) * sizeof *order),
+             **ready = malloc((g->count + 1) * sizeof *ready);
+    uint32_t done = 0, open = 0;
+    if (!order || !ready) { free(order); free(ready); return NULL; }
+    for (sim_node *n = g->nodes; n; n = n->next) if (!(n->left = n->dep_count)) ready[open++] = n;
+    while (open) {
+        sim_node *n = ready[--open];
+        order[done++] = n;
+        for (sim_node *m = g->nodes; m; m = m->next)
+            for (uint32_t k = 0; k < m->dep_count; k++)
+                if (m->deps[k] == n && !--m->left) ready[open++] = m;
+    }
+    free(ready);
+    if (done == g->count) return order;
+    free(order);
+    return NULL;
+}
+
+static bool acyclic(sim_graph *g)
+{
+    sim_node **order = sorted(g);
+    free(order);
+    return order != NULL;
+}
+
+/* --- capture ---------------------------------------------------------------------------------- */
+
+typedef struct sim_capture {
+    struct sim_capture *next;
+    uint64_t id;
+    sim_context *context;
+    sim_graph *graph;
+    sim_stream *origin;
+    int mode;
+    pthread_t thread;
+    bool active, to_graph;
+} sim_capture;
+
+static _Thread_local int thread_mode;
+static uint64_t capture_ids;
+
+bool sim_is_capturing(sim_stream *s) { return s->capture != NULL; }
+
+void sim_capture_invalidate(sim_stream *s) { if (s->capture) s->capture->active = false; }
+
+static bool set_tips(sim_stream *s, sim_node *const *nodes, uint32_t count)
+{
+    sim_node **tips = malloc((count + 1) * sizeof *tips);
+    if (!tips) return false;
+    if (count) memcpy(tips, nodes, count * sizeof *tips);
+    free(s->tips);
+    s->tips = tips;
+    s->tip_count = count;
+    return true;
+}
+
+static bool add_tips(sim_stream *s, sim_node *const *nodes, uint32_t count)
+{
+    sim_node **tips = malloc((s->tip_count + count + 1) * sizeof *tips);
+    uint32_t n = 0;
+    if (!tips) return false;
+    for (uint32_t k = 0; k < s->tip_count + count; k++) {
+        sim_node *node = k < s->tip_count ? s->tips[k] : nodes[k - s->tip_count];
+        bool known = false;
+        for (uint32_t j = 0; j < n; j++) known |= tips[j] == node;
+        if (!known) tips[n++] = node;
+    }
+    free(s->tips);
+    s->tips = tips;
+    s->tip_count = n;
+    return true;
+}
+
+/* A call that could wait for the device: not while a capture that concerns this thread goes on. */
+int sim_forbidden_in_capture(sim_context *c)
+{
+    bool forbidden = false;
+    for (sim_capture *k = c->captures; k; k = k->next) {
+        if (k->mode == 2 || thread_mode == 2) continue;
+        if ((k->mode == 1 || thread_mode == 1) && !pthread_equal(k->thread, pthread_self())) continue;
+        k->active = false;
+        forbidden = true;
+    }
+    return forbidden;
+}
+
+/* Work in the legacy stream would wait for the blocking streams that are being captured. */
+bool sim_legacy_in_capture(sim_context *c)
+{
+    bool found = false;
+    for (sim_stream *s = c->streams; s && c->captures; s = s->next) {
+        if (!s->capture || !s->blocking) continue;
+        s->capture->active = false;
+        found = true;
+    }
+    return found;
+}
+
+static int type_of(const sim_work *w)
+{
+    switch (w->kind) {
+    case W_KERNEL: return N_KERNEL;
+    case W_COPY:   return N_MEMCPY;
+    case W_SET:    return N_MEMSET;
+    case W_HOST:   return N_HOST;
+    case W_RECORD: return N_RECORD;
+    case W_WAIT:   return N_WAIT;
+    default:       return N_EMPTY;
+    }
+}
+
+int sim_capture_work(sim_stream *s, sim_work *w)
+{
+    if (!s->capture->active) { sim_work_free(w); return 901; }
+    if (w->kind == W_RECORD || w->kind == W_WAIT) w->function = w->u.event.event->handle;
+    sim_node *n = add_node(s->capture->graph, type_of(w), w, s->tips, s->tip_count);
+    return n && set_tips(s, &n, 1) ? CU_OK : CU_OUT_OF_MEMORY;
+}
+
+int sim_capture_record(sim_stream *s, sim_event *e)
+{
+    if (!s->capture->active) return 901;
+    sim_node **tips = malloc((s->tip_count + 1) * sizeof *tips);
+    if (!tips) return CU_OUT_OF_MEMORY;
+    if (s->tip_count) memcpy(tips, s->tips, s->tip_count * sizeof *tips);
+    free(e->tips);
+    e->tips = tips;
+    e->tip_count = s->tip_count;
+    e->capture = s->capture;
+    return CU_OK;
+}
+
+int sim_capture_wait(sim_stream *s, sim_event *e)
+{
+    if (!e->capture) { s->capture->active = false; return 905; }
+    if (!e->capture->active || (s->capture && !s->capture->active)) return 901;
+    if (s->legacy) { e->capture->active = false; return 906; }
+    if (s->capture && s->capture != e->capture) {
+        s->capture->active = e->capture->active = false;
+        return 902;
+    }
+    if (!s->capture) s->tip_count = 0;
+    s->capture = e->capture;
+    return add_tips(s, e->tips, e->tip_count) ? CU_OK : CU_OUT_OF_MEMORY;
+}
+
+static int begin(sim_context *c, void *handle, int mode, sim_graph *into)
+{
+    sim_stream *s = sim_stream_of(c, handle);
+    if (!s) return CU_INVALID_HANDLE;
+    if (mode < 0 || mode > 2) return CU_INVALID_VALUE;
+    if (s->legacy) return 900;
+    if (s->capture) return 401;
+    sim_capture *k = calloc(1, sizeof *k);
+    if (!k || !(k->graph = into ? into : new_graph(c, true))) { free(k); return CU_OUT_OF_MEMORY; }
+    k->id = ++capture_ids;
+    k->context = c;
+    k->origin = s;
+    k->mode = mode;
+    k->thread = pthread_self();
+    k->active = true;
+    k->to_graph = into != NULL;
+    k->next = c->captures;
+    c->captures = k;
+    s->capture = k;
+    s->tip_count = 0;
+    return CU_OK;
+}
+
+static void end(sim_capture *k)
+{
+    sim_context *c = k->context;
+    for (sim_stream *s = c->streams; s; s = s->next)
+        if (s->capture == k) {
+            s->capture = NULL;
+            s->tip_count = 0;
+        }
+    for (sim_event *e = c->events; e; e = e->next) if (e->capture == k) e->capture = NULL;
+    for (sim_capture **at = &c->captures; *at; at = &(*at)->next) if (*at == k) { *at = k->next; break; }
+    free(k);
+}
+
+/* All that other streams captured leads to where the origin stands. */
+static bool joined(const sim_capture *k)
+{
+    sim_node **list = malloc((k->graph->count + 1) * sizeof *list);
+    uint32_t n = 0;
+    bool more = true;
+    if (!list) return false;
+    for (sim_node *node = k->graph->nodes; node; node = node->next) { node->mark = 0; list[n++] = node; }
+    for (uint32_t j = 0; j < k->origin->tip_count; j++) k->origin->tips[j]->mark = 1;
+    while (more) {                     /* backwards once, unless somebody added edges by hand */
+        more = false;
+        for (uint32_t at = n; at-- > 0;)
+            for (uint32_t j = 0; list[at]->mark && j < list[at]->dep_count; j++) {
+                if (list[at]->deps[j]->mark) continue;
+                list[at]->deps[j]->mark = 1;
+                more = true;
+            }
+    }
+    free(list);
+    for (const sim_stream *s = k->context->streams; s; s = s->next) {
+        if (s->capture != k || s == k->origin) continue;
+        for (uint32_t j = 0; j < s->tip_count; j++) if (!s->tips[j]->mark) return false;
+    }
+    return true;
+}
+
+/* The stream goes away in the middle. */
+void sim_capture_abandon(sim_stream *s)
+{
+    sim_capture *k = s->capture;
+    if (!k) return;
+    k->active = false;
+    s->capture = NULL;
+    if (k->origin != s) return;
+    sim_graph *g = k->to_graph ? NULL : k->graph;
+    end(k);
+    free_graph(g);
+}
+
+SIM_API cuStreamBeginCapture_v2(void *stream, int mode)
+{ ENTER(cuStreamBeginCapture_v2); USABLE(); return leave(begin(c, stream, mode, NULL)); }
+SIM_API cuStreamBeginCapture(void *stream)
+{ ENTER(cuStreamBeginCapture); USABLE(); return leave(begin(c, stream, 0, NULL)); }
+
+static int nodes_of(const sim_graph *g, void *const *handles, size_t count, sim_node ***out)
+{
+    if (count && !handles) return CU_INVALID_VALUE;
+    sim_node **list = malloc((count + 1) * sizeof *list);
+    if (!list) return CU_OUT_OF_MEMORY;
+    for (size_t k = 0; k < count; k++) {
+        list[k] = sim_handle_get(H_NODE, handles[k]);
+        if (!list[k] || list[k]->graph != g) { free(list); return CU_INVALID_VALUE; }
+    }
+    *out = list;
+    return CU_OK;
+}
+
+SIM_API cuStreamBeginCaptureToGraph(void *stream, void *graph, void *const *deps, const void *edges,
+                                    size_t count, int mode)
+{
+    ENTER(cuStreamBeginCaptureToGraph);
+    USABLE();
+    sim_graph *g = sim_handle_get(H_GRAPH, graph);
+    sim_node **list;
+    (void)edges;
+    if (!g) return leave(CU_INVALID_HANDLE);
+    int code = nodes_of(g, deps, count, &list);
+    if (code) return leave(code);
+    code = begin(c, stream, mode, g);
+    if (!code && !set_tips(sim_stream_of(c, stream), list, (uint32_t)count)) code = CU_OUT_OF_MEMORY;
+    free(list);
+    return leave(code);
+}
+
+SIM_API cuStreamEndCapture(void *stream, void **out)
+{
+    ENTER(cuStreamEndCapture);
+    USABLE();
+    sim_stream *s = sim_stream_of(c, stream);
+    if (out) *out = NULL;
+    if (!s) return leave(CU_INVALID_HANDLE);
+    if (!out) return leave(CU_INVALID_VALUE);
+    sim_capture *k = s->capture;
+    if (!k) return leave(401);
+    if (k->origin != s) { k->active = false; return leave(903); }
+    if (k->mode != 2 && !pthread_equal(k->thread, pthread_self())) return leave(908);
+    int code = !k->active ? 901 : joined(k) ? CU_OK : 904;
+    sim_graph *g = k->graph;
+    bool kept = k->to_graph;
+    end(k);
+    if (!code) *out = g->handle;
+    else if (!kept) free_graph(g);
+    return leave(code);
+}
+
+static int status_of(const sim_stream *s) { return !s->capture ? 0 : s->capture->active ? 1 : 2; }
+
+SIM_API cuStreamIsCapturing(void *stream, int *status)
+{
+    ENTER(cuStreamIsCapturing);
+    USABLE();
+    sim_stream *s = sim_stream_of(c, stream);
+    if (!s) return leave(CU_INVALID_HANDLE);
+    if (!status) return leave(CU_INVALID_VALUE);
+    if (s->legacy && sim_legacy_in_capture(c)) return leave(906);
+    *status = status_of(s);
+    return leave(CU_OK);
+}
+
+static int capture_info(sim_context *c, void *stream, int *status, uint64_t *id, void **graph, void ***deps,
+                        const void **edges, size_t *count)
+{
+    static _Thread_local void *list[256];
+    sim_stream *s = sim_stream_of(c, stream);
+    if (!s) return CU_INVALID_HANDLE;
+    if (!status) return CU_INVALID_VALUE;
+    if (s->legacy && sim_legacy_in_capture(c)) return 906;
+    *status = status_of(s);
+    if (edges) *edges = NULL;
+    if (*status != 1) return CU_OK;
+    if (id) *id = s->capture->id;
+    if (graph) *graph = s->capture->graph->handle;
+    uint32_t n = s->tip_count < 256 ? s->tip_count : 256;
+    for (uint32_t k = 0; k < n; k++) list[k] = s->tips[k]->handle;
+    if (deps) *deps = list;
+    if (count) *count = n;
+    return CU_OK;
+}
+
+SIM_API cuStreamGetCaptureInfo_v2(void *s, int *status, uint64_t *id, void **graph, void ***deps,
+                                  size_t *count)
+{
+    ENTER(cuStreamGetCaptureInfo_v2);
+    USABLE();
+    return leave(capture_info(c, s, status, id, graph, deps, NULL, count));
+}
+SIM_API cuStreamGetCaptureInfo_v3(void *s, int *status, uint64_t *id, void **graph, void ***deps,
+                                  const void **edges, size_t *count)
+{
+    ENTER(cuStreamGetCaptureInfo_v3);
+    USABLE();
+    return leave(capture_info(c, s, status, id, graph, deps, edges, count));
+}
+
+static int update_tips(sim_context *c, void *stream, void *const *handles, size_t count, unsigned flags)
+{
+    sim_stream *s = sim_stream_of(c, stream);
+    sim_node **list;
+    if (!s) return CU_INVALID_HANDLE;
+    if (!s->capture) return 401;
+    if (!s->capture->active) return 901;
+    if (flags > 1) return CU_INVALID_VALUE;
+    int code = nodes_of(s->capture->graph, handles, count, &list);
+    if (code) return code;
+    bool fine = flags ? set_tips(s, list, (uint32_t)count) : add_tips(s, list, (uint32_t)count);
+    free(list);
+    return fine ? CU_OK : CU_OUT_OF_MEMORY;
+}
+
+SIM_API cuStreamUpdateCaptureDependencies(void *s, void *const *deps, size_t count, unsigned flags)
+{ ENTER(cuStreamUpdateCaptureDependencies); USABLE(); return leave(update_tips(c, s, deps, count, flags)); }
+SIM_API cuStreamUpdateCaptureDependencies_v2(void *s, void *const *deps, const void *edges, size_t count,
+                                             unsigned flags)
+{
+    ENTER(cuStreamUpdateCaptureDependencies_v2);
+    USABLE();
+    (void)edges;
+    return leave(update_tips(c, s, deps, count, flags));
+}
+
+SIM_API cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    ENTER(cuThreadExchangeStreamCaptureMode);
+    if (!mode || *mode < 0 || *mode > 2) return leave(CU_INVALID_VALUE);
+    int old = thread_mode;
+    thread_mode = *mode;
+    *mode = old;
+    return leave(CU_OK);
+}
+
+/* --- nodes by hand ---------------------------------------------------------------------------- */
+
+static sim_graph *graph_of(const void *handle) { return sim_handle_get(H_GRAPH, handle); }
+static sim_node *node_of(const void *handle) { return sim_handle_get(H_NODE, handle); }
+static sim_exec *exec_of(const void *handle) { return sim_handle_get(H_EXEC, handle); }
+
+SIM_API cuGraphCreate(void **out, unsigned flags)
+{
+    ENTER(cuGraphCreate);
+    USABLE();
+    if (!out || flags) return leave(CU_INVALID_VALUE);
+    sim_graph *g = new_graph(c, true);
+    if (!g) return leave(CU_OUT_OF_MEMORY);
+    *out = g->handle;
+    return leave(CU_OK);
+}
+
+SIM_API cuGraphDestroy(void *handle)
+{
+    ENTER(cuGraphDestroy);
+    sim_graph *g = graph_of(handle);
+    if (!g) return leave(CU_INVALID_HANDLE);
+    for (sim_capture *k = g->context->captures, *next; k; k = next) {
+        next = k->next;
+        if (k->graph == g) end(k);
+    }
+    free_graph(g);
+    return leave(CU_OK);
+}
+
+SIM_API cuGraphClone(void **out, void *handle)
+{
+    ENTER(cuGraphClone);
+    const sim_graph *g = graph_of(handle);
+    if (!g) return leave(CU_INVALID_HANDLE);
+    if (!out) return leave(CU_INVALID_VALUE);
+    sim_graph *copy = graph_copy(g, true);
+    if (!copy) return leave(CU_OUT_OF_MEMORY);
+    *out = copy->handle;
+    return leave(CU_OK);
+}
+
+SIM_API cuGraphNodeFindInClone(void **out, void *node, void *graph)
+{
+    ENTER(cuGraphNodeFindInClone);
+    const sim_node *n = node_of(node);
+    const sim_graph *g = graph_of(graph);
+    if (!out || !n || !g) return leave(CU_INVALID_VALUE);
+    const sim_node *m = copied(g, n);
+    if (!m) return leave(CU_INVALID_VALUE);
+    *out = m->handle;
+    return leave(CU_OK);
+}
+
+/* Adds what *work holds, unless code says that it could not be made. */
+static int put(void **out, void *graph, void *const *deps, size_t count, int type, int code, sim_work *work,
+               sim_graph *child)
+{
+    sim_graph *g = graph_of(graph);
+    sim_node **list = NULL, *n = NULL;
+    if (!code && !g) code = CU_INVALID_HANDLE;
+    if (!code && !out) code = CU_INVALID_VALUE;
+    if (!code) code = nodes_of(g, deps, count, &list);
+    if (code) { sim_work_free(work); if (child) free_graph(child); return code; }
+    n = add_node(g, type, work, list, count);
+    free(list);
+    if (!n) { if (child) free_graph(child); return CU_OUT_OF_MEMORY; }
+    n->child = child;
+    *out = n->handle;
+    return CU_OK;
+}
+
+typedef struct kernel_params {
+    void *function;
+    unsigned grid[3], block[3], shared;
+    void **params, **extra;
+    void *kernel, *context;            /* not in the first version */
+} kernel_params;
+
+static int kernel_work(sim_context *c, const kernel_params *p, bool second, sim_work **out)
+{
+    if (!p) return CU_INVALID_VALUE;
+    sim_launch_request r = {
+        .function = p->function, .dynamic = p->shared, .params = p->params, .extra = p->extra};
+    if (!r.function && second) r.function = p->kernel;
+    memcpy(r.grid, p->grid, sizeof r.grid);
+    memcpy(r.block, p->block, sizeof r.block);
+    return sim_launch_new(c, &r, out);
+}
+
+static int copy_work(const void *p, sim_work **out)
+{
+    sim_copy k = { 0 };
+    int code = sim_copy_of_3d(p, &k);
+    if (code) return code;
+    if (!k.width || !k.height || !k.depth) return CU_INVALID_VALUE;
+    if (!(*out = sim_work_new(W_COPY, 0))) return CU_OUT_OF_MEMORY;
+    (*out)->u.copy = k;
+    return CU_OK;
+}
+
+typedef struct memset_params {
+    uint64_t to;
+    size_t pitch;
+    unsigned value, bytes;
+    size_t width, height;
+} memset_params;
+
+static int set_work(const memset_params *p, sim_work **out)
+{
+    if (!p || !p->width || !p->height) return CU_INVALID_VALUE;
+    sim_set k = { .to = { p->to, p->pitch, 0 }, .width = p->width, .height = p->height, .value = p->value,
+                  .bytes = p->bytes };
+    int code = sim_set_check(&k);
+    if (code) return code;
+    if (!(*out = sim_work_new(W_SET, 0))) return CU_OUT_OF_MEMORY;
+    (*out)->u.set = k;
+    return CU_OK;
+}
+
+typedef struct host_params { void (*call)(void *); void *argument; } host_params;
+
+static int host_work(const host_params *p, sim_work **out)
+{
+    if (!p || !p->call) return CU_INVALID_VALUE;
+    if (!(*out = sim_work_new(W_HOST, 0))) return CU_OUT_OF_MEMORY;
+    (*out)->u.host.call = p->call;
+    (*out)->u.host.argument = p->argument;
+    return CU_OK;
+}
+
+static int event_work(sim_work_kind kind, const void *event, sim_work **out)
+{
+    const sim_event *e = sim_event_of(event);
+    if (!e) return CU_INVALID_HANDLE;
+    if (!(*out = sim_work_new(kind, 0))) return CU_OUT_OF_MEMORY;
+    (*out)->function = e->handle;
+    return CU_OK;
+}
+
+#define ADD(name, type, parameter, make) \
+    SIM_API name(void **out, void *graph, void *const *deps, size_t count, parameter) \
+    { \
+        ENTER(name); \
+        USABLE(); \
+        (void)c; \
+        sim_work *w = NULL; \
+        int code = make; \
+        return leave(put(out, graph, deps, count, type, code, w, NULL)); \
+    }
+ADD(cuGraphAddKernelNode, N_KERNEL, const kernel_params *p, kernel_work(c, p, false, &w))
+ADD(cuGraphAddKernelNode_v2, N_KERNEL, const kernel_params *p, kernel_work(c, p, true, &w))
+ADD(cuGraphAddHostNode, N_HOST, const host_params *p, host_work(p, &w))
+ADD(cuGraphAddEventRecordNode, N_RECORD, void *e, event_work(W_RECORD, e, &w))
+ADD(cuGraphAddEventWaitNode, N_WAIT, void *e, event_work(W_WAIT, e, &w))
+
+SIM_API cuGraphAddMemcpyNode(void **out, void *graph, void *const *deps, size_t count, const void *p,
+                             void *context)
+{
+    ENTER(cuGraphAddMemcpyNode);
+    USABLE();
+    sim_work *w = NULL;
+    int code = context && sim_context_of(context) != c ? CU_INVALID_CONTEXT : copy_work(p, &w);
+    return leave(put(out, graph, deps, count, N_MEMCPY, code, w, NULL));
+}
+
+SIM_API cuGraphAddMemsetNode(void **out, void *graph, void *const *deps, size_t count, const memset_params *p,
+                             void *context)
+{
+    ENTER(cuGraphAddMemsetNode);
+    USABLE();
+    sim_work *w = NULL;
+    int code = context && sim_context_of(context) != c ? CU_INVALID_CONTEXT : set_work(p, &w);
+    return leave(put(out, graph, deps, count, N_MEMSET, code, w, NULL));
+}
+
+SIM_API cuGraphAddEmptyNode(void **out, void *graph, void *const *deps, size_t count)
+{
+    ENTER(cuGraphAddEmptyNode);
+    return leave(put(out, graph, deps, count, N_EMPTY, CU_OK, NULL, NULL));
+}
+
+SIM_API cuGraphAddChildGraphNode(void **out, void *graph, void *const *deps, size_t count, void *child)
+{
+    ENTER(cuGraphAddChildGraphNode);
+    const sim_graph *from = graph_of(child);
+    sim_graph *copy = from && child != graph ? graph_copy(from, false) : NULL;
+    int code = !from            ? CU_INVALID_HANDLE
+               : child == graph ? CU_INVALID_VALUE
+               : copy           ? CU_OK
+                                : CU_OUT_OF_MEMORY;
+    return leave(put(out, graph, deps, count, N_GRAPH, code, NULL, copy));
+}
+
+SIM_API cuGraphChildGraphNodeGetGraph(void *node, void **out)
+{
+    ENTER(cuGraphChildGraphNodeGetGraph);
+    sim_node *n = node_of(node);
+    if (!n || !out || !n->child) return leave(CU_INVALID_VALUE);
+    if (!n->child->handle) n->child->handle = sim_handle_new(H_GRAPH, n->child);
+    *out = n->child->handle;
+    return leave(*out ? CU_OK : CU_OUT_OF_MEMORY);
+}
+
+SIM_API cuGraphNodeGetType(void *node, int *out)
+{
+    ENTER(cuGraphNodeGetType);
+    const sim_node *n = node_of(node);
+    if (!n || !out) return leave(CU_INVALID_VALUE);
+    *out = n->type;
+    return leave(CU_OK);
+}
+
+static bool work_lives(const sim_work *w)
+{
+    if (w->kind == W_KERNEL)
+        return sim_handle_get(H_FUNCTION, w->function) || sim_handle_get(H_KERNEL, w->function);
+    return (w->kind != W_RECORD && w->kind != W_WAIT) || sim_event_of(w->function);
+}
+
+static int get_kernel(void *handle, kernel_params *p, bool second)
+{
+    sim_node *n = node_of(handle);
+    if (!n || !p || n->type != N_KERNEL) return CU_INVALID_VALUE;
+    if (!work_lives(n->work)) return CU_INVALID_HANDLE;
+    const sim_launch *l = &n->work->u.launch;
+    const sim_function *f = l->kernel->function;
+    if (!n->pointers && !(n->pointers = calloc(f->param_count + 1, sizeof *n->pointers)))
+        return CU_OUT_OF_MEMORY;
+    uint32_t k = 0;
+    for (const sim_symbol *y = f->params; y && k < f->param_count; y = y->list_next)
+        n->pointers[k++] = l->params + y->address;
+    p->function = n->work->function;
+    memcpy(p->grid, l->grid, sizeof p->grid);
+    memcpy(p->block, l->block, sizeof p->block);
+    p->shared = l->dynamic_shared;
+    p->params = n->pointers;
+    p->extra = NULL;
+    if (second) { p->kernel = NULL; p->context = l->context->handle; }
+    return CU_OK;
+}
+
+/* Gives the node other work of its kind. */
+static int replace(sim_node *n, int type, int code, sim_work *w)
+{
+    if (!code && (!n || n->type != type)) code = CU_INVALID_VALUE;
+    if (code) { sim_work_free(w); return code; }
+    sim_work_free(n->work);
+    n->work = w;
+    free(n->pointers);
+    n->pointers = NULL;
+    return CU_OK;
+}
+
+SIM_API cuGraphKernelNodeGetParams(void *node, kernel_params *p)
+{ ENTER(cuGraphKernelNodeGetParams); return leave(get_kernel(node, p, false)); }
+SIM_API cuGraphKernelNodeGetParams_v2(void *node, kernel_params *p)
+{ ENTER(cuGraphKernelNodeGetParams_v2); return leave(get_kernel(node, p, true)); }
+
+#define SET(name, type, parameter, make) \
+    SIM_API name(void *node, parameter) \
+    { \
+        ENTER(name); \
+        USABLE(); \
+        (void)c; \
+        sim_work *w = NULL; \
+        int code = make; \
+        return leave(replace(node_of(node), type, code, w)); \
+    }
+SET(cuGraphKernelNodeSetParams, N_KERNEL, const kernel_params *p, kernel_work(c, p, false, &w))
+SET(cuGraphKernelNodeSetParams_v2, N_KERNEL, const kernel_params *p, kernel_work(c, p, true, &w))
+SET(cuGraphMemcpyNodeSetParams, N_MEMCPY, const void *p, copy_work(p, &w))
+SET(cuGraphMemsetNodeSetParams, N_MEMSET, const memset_params *p, set_work(p, &w))
+SET(cuGraphHostNodeSetParams, N_HOST, const host_params *p, host_work(p, &w))
+SET(cuGraphEventRecordNodeSetEvent, N_RECORD, void *e, event_work(W_RECORD, e, &w))
+SET(cuGraphEventWaitNodeSetEvent, N_WAIT, void *e, event_work(W_WAIT, e, &w))
+
+SIM_API cuGraphMemsetNodeGetParams(void *node, memset_params *p)
+{
+    ENTER(cuGraphMemsetNodeGetParams);
+    const sim_node *n = node_of(node);
+    if (!n || !p || n->type != N_MEMSET) return leave(CU_INVALID_VALUE);
+    const sim_set *k = &n->work->u.set;
+    *p = (memset_params){ k->to.address, k->to.pitch, k->value, k->bytes, k->width, k->height };
+    return leave(CU_OK);
+}
+
+SIM_API cuGraphHostNodeGetParams(void *node, host_params *p)
+{
+    ENTER(cuGraphHostNodeGetParams);
+    const sim_node *n = node_of(node);
+    if (!n || !p || n->type != N_HOST) return leave(CU_INVALID_VALUE);
+    *p = (host_params){ n->work->u.host.call, n->work->u.host.argument };
+    return leave(CU_OK);
+}
+
+static int get_event(void *node, int type, void **out)
+{
+    const sim_node *n = node_of(node);
+    if (!n || !out || n->type != type) return CU_INVALID_VALUE;
+    *out = n->work->function;
+    return CU_OK;
+}
+
+SIM_API cuGraphEventRecordNodeGetEvent(void *node, void **out)
+{ ENTER(cuGraphEventRecordNodeGetEvent); return leave(get_event(node, N_RECORD, out)); }
+SIM_API cuGraphEventWaitNodeGetEvent(void *node, void **out)
+{ ENTER(cuGraphEventWaitNodeGetEvent); return leave(get_event(node, N_WAIT, out)); }
+
+/* A CUgraphNodeParams: a type and what belongs to it. */
+typedef struct node_params {
+    int type, reserved[3];
+    union {
+        long long room[29];
+        kernel_params kernel;
+        struct { int flags, reserved; void *context; char copy[200]; } memcpy;
+        memset_params memset;
+        host_params host;
+        struct { void *graph; int ownership; } child;
+        void *event;
+    } u;
+} node_params;
+
+static int any_work(sim_context *c, const node_params *p, sim_work **out)
+{
+    if (!p) return CU_INVALID_VALUE;
+    switch (p->type) {
+    case N_KERNEL: return kernel_work(c, &p->u.kernel, true, out);
+    case N_MEMCPY: return copy_work(p->u.memcpy.copy, out);
+    case N_MEMSET: return set_work(&p->u.memset, out);
+    case N_HOST:   return host_work(&p->u.host, out);
+    case N_RECORD: return event_work(W_RECORD, p->u.event, out);
+    case N_WAIT:   return event_work(W_WAIT, p->u.event, out);
+    case N_EMPTY:  return CU_OK;
+    default:       return CU_NOT_SUPPORTED;
+    }
+}
+
+static int add_any(sim_context *c, void **out, void *graph, void *const *deps, size_t count,
+                   const node_params *p)
+{
+    sim_work *w = NULL;
+    if (p && p->type == N_GRAPH) {
+        const sim_graph *from = graph_of(p->u.child.graph);
+        sim_graph *copy = from && p->u.child.graph != graph ? graph_copy(from, false) : NULL;
+        return put(out, graph, deps, count, N_GRAPH, copy ? CU_OK : CU_INVALID_VALUE, NULL, copy);
+    }
+    int code = any_work(c, p, &w);
+    return put(out, graph, deps, count, code ? N_EMPTY : p->type, code, w, NULL);
+}
+
+SIM_API cuGraphAddNode(void **out, void *graph, void *const *deps, size_t count, node_params *p)
+{ ENTER(cuGraphAddNode); USABLE(); return leave(add_any(c, out, graph, deps, count, p)); }
+SIM_API cuGraphAddNode_v2(void **out, void *graph, void *const *deps, const void *edges, size_t count,
+                          node_params *p)
+{
+    ENTER(cuGraphAddNode_v2);
+    USABLE();
+    (void)edges;
+    return leave(add_any(c, out, graph, deps, count, p));
+}
+
+SIM_API cuGraphNodeSetParams(void *node, node_params *p)
+{
+    ENTER(cuGraphNodeSetParams);
+    USABLE();
+    sim_work *w = NULL;
+    int code = any_work(c, p, &w);
+    return leave(replace(node_of(node), code ? 0 : p->type, code, w));
+}
+
+/* --- looking at graphs, edges ----------------------------------------------------------------- */
+
+/* The driver's way of lists: without a list it counts; with one it fills, and zeroes what is left. */
+typedef struct list { void **out; size_t room, found; } list;
+
+static void give(list *l, void *handle)
+{
+    if (l->out && l->found < l->room) l->out[l->found] = handle;
+    l->found++;
+}
+
+static int given(list *l, size_t *count)
+{
+    for (size_t k = l->found; l->out && k < l->room; k++) l->out[k] = NULL;
+    *count = l->out && l->found > l->room ? l->room : l->found;
+    return CU_OK;
+}
+
+static int list_nodes(void *graph, void **out, size_t *count, bool roots)
+{
+    const sim_graph *g = graph_of(graph);
+    if (!g || !count) return CU_INVALID_VALUE;
+    list l = { out, *count, 0 };
+    for (const sim_node *n = g->nodes; n; n = n->next) if (!roots || !n->dep_count) give(&l, n->handle);
+    return given(&l, count);
+}
+
+SIM_API cuGraphGetNodes(void *graph, void **out, size_t *count)
+{ ENTER(cuGraphGetNodes); return leave(list_nodes(graph, out, count, false)); }
+SIM_API cuGraphGetRootNodes(void *graph, void **out, size_t *count)
+{ ENTER(cuGraphGetRootNodes); return leave(list_nodes(graph, out, count, true)); }
+
+static int list_edges(void *graph, void **from, void **to, void *edges, size_t *count)
+{
+    const sim_graph *g = graph_of(graph);
+    if (!g || !count || !from != !to) return CU_INVALID_VALUE;
+    list a = { from, *count, 0 }, b = { to, *count, 0 };
+    for (const sim_node *n = g->nodes; n; n = n->next)
+        for (uint32_t k = 0; k < n->dep_count; k++) { give(&a, n->deps[k]->handle); give(&b, n->handle); }
+    if (edges) memset(edges, 0, 8 * (a.found < *count ? a.found : *count));
+    (void)given(&a, &(size_t){ *count });
+    return given(&b, count);
+}
+
+SIM_API cuGraphGetEdges(void *graph, void **from, void **to, size_t *count)
+{ ENTER(cuGraphGetEdges); return leave(list_edges(graph, from, to, NULL, count)); }
+SIM_API cuGraphGetEdges_v2(void *graph, void **from, void **to, void *edges, size_t *count)
+{ ENTER(cuGraphGetEdges_v2); return leave(list_edges(graph, from, to, edges, count)); }
+
+static int list_neighbours(void *node, void **out, void *edges, size_t *count, bool after)
+{
+    const sim_node *n = node_of(node);
+    if (!n || !count) return CU_INVALID_VALUE;
+    list l = { out, *count, 0 };
+    for (uint32_t k = 0; !after && k < n->dep_count; k++) give(&l, n->deps[k]->handle);
+    for (const sim_node *m = n->graph->nodes; after && m; m = m->next)
+        for (uint32_t k = 0; k < m->dep_count; k++) if (m->deps[k] == n) give(&l, m->handle);
+    if (edges && out) memset(edges, 0, 8 * (l.found < *count ? l.found : *count));
+    return given(&l, count);
+}
+
+SIM_API cuGraphNodeGetDependencies(void *node, void **out, size_t *count)
+{ ENTER(cuGraphNodeGetDependencies); return leave(list_neighbours(node, out, NULL, count, false)); }
+SIM_API cuGraphNodeGetDependencies_v2(void *node, void **out, void *edges, size_t *count)
+{ ENTER(cuGraphNodeGetDependencies_v2); return leave(list_neighbours(node, out, edges, count, false)); }
+SIM_API cuGraphNodeGetDependentNodes(void *node, void **out, size_t *count)
+{ ENTER(cuGraphNodeGetDependentNodes); return leave(list_neighbours(node, out, NULL, count, true)); }
+SIM_API cuGraphNodeGetDependentNodes_v2(void *node, void **out, void *edges, size_t *count)
+{ ENTER(cuGraphNodeGetDependentNodes_v2); return leave(list_neighbours(node, out, edges, count, true)); }
+
+static int edit_edges(void *graph, void *const *from, void *const *to, size_t count, bool add)
+{
+    sim_graph *g = graph_of(graph);
+    if (!g || (count && (!from || !to))) return CU_INVALID_VALUE;
+    for (size_t k = 0; k < count; k++) {
+        sim_node *a = node_of(from[k]), *b = node_of(to[k]);
+        uint32_t at = 0;
+        if (!a || !b || a->graph != g || b->graph != g || a == b) return CU_INVALID_VALUE;
+        while (at < b->dep_count && b->deps[at] != a) at++;
+        if ((at < b->dep_count) == add) return CU_INVALID_VALUE;
+        if (!add) { b->deps[at] = b->deps[--b->dep_count]; continue; }
+        sim_node **grown = realloc(b->deps, (b->dep_count + 2) * sizeof *grown);
+        if (!grown) return CU_OUT_OF_MEMORY;
+        b->deps = grown;
+        b->deps[b->dep_count++] = a;
+        if (!acyclic(g)) { b->dep_count--; return CU_INVALID_VALUE; }
+    }
+    return CU_OK;
+}
+
+SIM_API cuGraphAddDependencies(void *g, void *const *from, void *const *to, size_t count)
+{ ENTER(cuGraphAddDependencies); return leave(edit_edges(g, from, to, count, true)); }
+SIM_API cuGraphAddDependencies_v2(void *g, void *const *from, void *const *to, const void *edges,
+                                  size_t count)
+{
+    ENTER(cuGraphAddDependencies_v2);
+    (void)edges;
+    return leave(edit_edges(g, from, to, count, true));
+}
+SIM_API cuGraphRemoveDependencies(void *g, void *const *from, void *const *to, size_t count)
+{ ENTER(cuGraphRemoveDependencies); return leave(edit_edges(g, from, to, count, false)); }
+SIM_API cuGraphRemoveDependencies_v2(void *g, void *const *from, void *const *to, const void *edges,
+                                     size_t count)
+{
+    ENTER(cuGraphRemoveDependencies_v2);
+    (void)edges;
+    return leave(edit_edges(g, from, to, count, false));
+}
+
+SIM_API cuGraphDestroyNode(void *handle)
+{
+    ENTER(cuGraphDestroyNode);
+    sim_node *n = node_of(handle);
+    if (!n) return leave(CU_INVALID_HANDLE);
+    sim_graph *g = n->graph;
+    for (sim_node *m = g->nodes; m; m = m->next)
+        for (uint32_t k = 0; k < m->dep_count;) {
+            if (m->deps[k] == n) m->deps[k] = m->deps[--m->dep_count];
+            else k++;
+        }
+    for (sim_node **at = &g->nodes; *at; at = &(*at)->next)
+        if (*at == n) {
+            *at = n->next;
+            if (!*at) g->tail = at;
+            break;
+        }
+    g->count--;
+    free_node(n);
+    return leave(CU_OK);
+}
+
+/* --- instantiating, updating, launching ------------------------------------------------------- */
+
+static int instantiate(sim_context *c, void **out, void *graph, uint64_t flags)
+{
+    const sim_graph *g = graph_of(graph);
+    if (!g) return CU_INVALID_HANDLE;
+    if (!out || flags & ~UINT64_C(15)) return CU_INVALID_VALUE;
+    if (flags & 4) return CU_NOT_SUPPORTED;                   /* launches from the device */
+    sim_exec *x = calloc(1, sizeof *x);
+    if (!x) return CU_OUT_OF_MEMORY;
+    x->context = c;
+    x->flags = flags;
+    x->graph = graph_copy(g, false);
+    x->order = x->graph ? sorted(x->graph) : NULL;
+    x->handle = x->order ? sim_handle_new(H_EXEC, x) : NULL;
+    if (!x->handle) {
+        int code = x->graph && !x->order ? CU_INVALID_VALUE : CU_OUT_OF_MEMORY;
+        free_exec(x);
+        return code;
+    }
+    x->next = c->execs;
+    c->execs = x;
+    *out = x->handle;
+    return CU_OK;
+}
+
+SIM_API cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags)
+{ ENTER(cuGraphInstantiateWithFlags); USABLE(); return leave(instantiate(c, out, graph, flags)); }
+
+SIM_API cuGraphInstantiate_v2(void **out, void *graph, void **error_node, char *log, size_t log_size)
+{
+    ENTER(cuGraphInstantiate_v2);
+    USABLE();
+    if (error_node) *error_node = NULL;
+    if (log && log_size) *log = 0;
+    return leave(instantiate(c, out, graph, 0));
+}
+
+typedef struct instantiate_params {
+    uint64_t flags;
+    void *stream, *error_node;
+    int result;
+} instantiate_params;
+
+SIM_API cuGraphInstantiateWithParams(void **out, void *graph, instantiate_params *p)
+{
+    ENTER(cuGraphInstantiateWithParams);
+    USABLE();
+    if (!p) return leave(CU_INVALID_VALUE);
+    int code = instantiate(c, out, graph, p->flags);
+    p->error_node = NULL;
+    p->result = code != 0;
+    return leave(code);
+}
+
+SIM_API cuGraphExecGetFlags(void *exec, uint64_t *out)
+{
+    ENTER(cuGraphExecGetFlags);
+    const sim_exec *x = exec_of(exec);
+    if (!x || !out) return leave(CU_INVALID_VALUE);
+    *out = x->flags;
+    return leave(CU_OK);
+}
+
+SIM_API cuGraphExecDestroy(void *exec)
+{
+    ENTER(cuGraphExecDestroy);
+    sim_exec *x = exec_of(exec);
+    if (!x) return leave(CU_INVALID_HANDLE);
+    free_exec(x);                                             /* launches have their own copies */
+    return leave(CU_OK);
+}
+
+static sim_node *exec_node(const void *exec, const void *node)
+{
+    const sim_exec *x = exec_of(exec);
+    const sim_node *n = x ? node_of(node) : NULL;
+    return n ? copied(x->graph, n) : NULL;
+}
+
+#define SET_EXEC(name, type, parameter, make) \
+    SIM_API name(void *exec, void *node, parameter) \
+    { \
+        ENTER(name); \
+        USABLE(); \
+        sim_work *w = NULL; \
+        if (!exec_of(exec)) return leave(CU_INVALID_HANDLE); \
+        (void)c; \
+        int code = make; \
+        return leave(replace(exec_node(exec, node), type, code, w)); \
+    }
+#define WITH_CONTEXT(call) (context && sim_context_of(context) != c ? CU_INVALID_CONTEXT : (call))
+SET_EXEC(cuGraphExecKernelNodeSetParams, N_KERNEL, const kernel_params *p, kernel_work(c, p, false, &w))
+SET_EXEC(cuGraphExecKernelNodeSetParams_v2, N_KERNEL, const kernel_params *p, kernel_work(c, p, true, &w))
+#define COPY_PARAMETERS const void *p, void *context
+#define SET_PARAMETERS const memset_params *p, void *context
+SET_EXEC(cuGraphExecMemcpyNodeSetParams, N_MEMCPY, COPY_PARAMETERS, WITH_CONTEXT(copy_work(p, &w)))
+SET_EXEC(cuGraphExecMemsetNodeSetParams, N_MEMSET, SET_PARAMETERS, WITH_CONTEXT(set_work(p, &w)))
+SET_EXEC(cuGraphExecHostNodeSetParams, N_HOST, const host_params *p, host_work(p, &w))
+SET_EXEC(cuGraphExecEventRecordNodeSetEvent, N_RECORD, void *e, event_work(W_RECORD, e, &w))
+SET_EXEC(cuGraphExecEventWaitNodeSetEvent, N_WAIT, void *e, event_work(W_WAIT, e, &w))
+
+SIM_API cuGraphExecNodeSetParams(void *exec, void *node, node_params *p)
+{
+    ENTER(cuGraphExecNodeSetParams);
+    USABLE();
+    sim_work *w = NULL;
+    if (!exec_of(exec)) return leave(CU_INVALID_HANDLE);
+    int code = any_work(c, p, &w);
+    return leave(replace(exec_node(exec, node), code ? 0 : p->type, code, w));
+}
+
+SIM_API cuGraphNodeSetEnabled(void *exec, void *node, unsigned enabled)
+{
+    ENTER(cuGraphNodeSetEnabled);
+    sim_node *n = exec_node(exec, node);
+    if (!n || (n->type != N_KERNEL && n->type != N_MEMSET && n->type != N_MEMCPY))
+        return leave(CU_INVALID_VALUE);
+    n->disabled = !enabled;
+    return leave(CU_OK);
+}
+
+SIM_API cuGraphNodeGetEnabled(void *exec, void *node, unsigned *out)
+{
+    ENTER(cuGraphNodeGetEnabled);
+    const sim_node *n = exec_node(exec, node);
+    if (!n || !out) return leave(CU_INVALID_VALUE);
+    *out = !n->disabled;
+    return leave(CU_OK);
+}
+
+/* Whether `to` can become what `from` is: the same shape, the same kinds, in the order of adding. */
+static int compare(const sim_graph *to, const sim_graph *from, const sim_node **at)
+{
+    const sim_node *a = to->nodes, *b = from->nodes;
+    *at = NULL;
+    if (to->count != from->count) return 2;
+    for (; a && b; a = a->next, b = b->next) {
+        *at = b;
+        if (a->type != b->type) return 3;
+        if (a->dep_count != b->dep_count) return 2;
+        for (uint32_t k = 0; k < a->dep_count; k++) {         /* by position in their graphs */
+            const sim_node *x = to->nodes, *y = from->nodes;
+            while (x != a->deps[k] && y) { x = x->next; y = y->next; }
+            if (y != b->deps[k]) return 2;
+        }
+        if (a->child) {
+            const sim_node *inner;
+            int result = compare(a->child, b->child, &inner);
+            if (result) return result;
+        }
+    }
+    *at = NULL;
+    return 0;
+}
+
+static bool take_over(sim_graph *to, const sim_graph *from)
+{
+    sim_node *a = to->nodes;
+    for (const sim_node *b = from->nodes; a && b; a = a->next, b = b->next) {
+        sim_work *w = b->work ? sim_work_copy(b->work) : NULL;
+        if (b->work && !w) return false;
+        sim_work_free(a->work);
+        a->work = w;
+        a->origin = b->handle;
+        if (a->child && !take_over(a->child, b->child)) return false;
+    }
+    return true;
+}
+
+static int update(void *exec, void *graph, int *result, void **error_node)
+{
+    sim_exec *x = exec_of(exec);
+    const sim_graph *g = graph_of(graph);
+    const sim_node *at;
+    if (!x || !g) return CU_INVALID_HANDLE;
+    *result = compare(x->graph, g, &at);
+    *error_node = *result && at ? at->handle : NULL;
+    if (*result) return 910;
+    return take_over(x->graph, g) ? CU_OK : CU_OUT_OF_MEMORY;
+}
+
+typedef struct update_info { int result; void *node, *from; } update_info;
+
+SIM_API cuGraphExecUpdate_v2(void *exec, void *graph, update_info *info)
+{
+    ENTER(cuGraphExecUpdate_v2);
+    update_info unused;
+    if (!info) info = &unused;
+    info->from = NULL;
+    return leave(update(exec, graph, &info->result, &info->node));
+}
+
+SIM_API cuGraphExecUpdate(void *exec, void *graph, void **error_node, int *result)
+{
+    ENTER(cuGraphExecUpdate);
+    void *node;
+    int code, kind;
+    code = update(exec, graph, result ? result : &kind, error_node ? error_node : &node);
+    return leave(code);
+}
+
+SIM_API cuGraphUpload(void *exec, void *stream)
+{
+    ENTER(cuGraphUpload);
+    USABLE();
+    return leave(!exec_of(exec) || !sim_stream_of(c, stream) ? CU_INVALID_HANDLE : CU_OK);
+}
+
+static bool lives(const sim_graph *g)
+{
+    for (const sim_node *n = g->nodes; n; n = n->next)
+        if ((n->work && !n->disabled && !work_lives(n->work)) || (n->child && !lives(n->child))) return false;
+    return true;
+}
+
+static int queue_node(sim_stream *s, const sim_node *n);
+
+static int queue_graph(sim_stream *s, sim_graph *g, sim_node *const *order)
+{
+    sim_node **own = order ? NULL : sorted(g);
+    int code = order || own ? CU_OK : CU_OUT_OF_MEMORY;
+    for (uint32_t k = 0; k < g->count && !code; k++) code = queue_node(s, (order ? order : own)[k]);
+    free(own);
+    return code;
+}
+
+static int queue_node(sim_stream *s, const sim_node *n)
+{
+    if (n->disabled) return CU_OK;
+    if (n->child) return queue_graph(s, n->child, NULL);
+    if (!n->work) return CU_OK;
+    sim_event *e =
+        n->work->kind == W_RECORD || n->work->kind == W_WAIT ? sim_event_of(n->work->function) : NULL;
+    if (n->work->kind == W_WAIT && e && !e->recorded) return CU_OK;
+    sim_work *w = sim_work_copy(n->work);
+    if (!w) return CU_OUT_OF_MEMORY;
+    if (e) w->u.event.event = e;
+    return sim_enqueue(s, w);
+}
+
+SIM_API cuGraphLaunch(void *exec, void *stream)
+{
+    ENTER(cuGraphLaunch);
+    USABLE();
+    sim_exec *x = exec_of(exec);
+    sim_stream *s = x ? sim_stream_of(c, stream) : NULL;
+    if (!s || x->context != c) return leave(CU_INVALID_HANDLE);
+    if (!lives(x->graph)) return leave(CU_INVALID_HANDLE);
+    if (s->legacy && sim_legacy_in_capture(c)) return leave(906);
+    if (!s->capture) return leave(queue_graph(s, x->graph, x->order));
+    if (!s->capture->active) return leave(901);
+    sim_graph *copy = graph_copy(x->graph, false);
+    sim_node *n = copy ? add_node(s->capture->graph, N_GRAPH, NULL, s->tips, s->tip_count) : NULL;
+    if (!n) { free_graph(copy); return leave(CU_OUT_OF_MEMORY); }
+    n->child = copy;
+    return leave(set_tips(s, &n, 1) ? CU_OK : CU_OUT_OF_MEMORY);
+}
+
+/* --- the end of a context --------------------------------------------------------------------- */
+
+void sim_graphs_report(sim_context *c, sim_leak_fn tell)
+{
+    for (const sim_graph *g = c->graphs; g; g = g->next) tell("a graph", g->handle);
+    for (const sim_exec *x = c->execs; x; x = x->next) tell("a graph exec", x->handle);
+}
+
+void sim_graphs_free(sim_context *c)
+{
+    while (c->captures) end(c->captures);
+    while (c->execs) free_exec(c->execs);
+    while (c->graphs) free_graph(c->graphs);
+}
