@@ -231,7 +231,7 @@ static void test_fresh_frames(void)
 static void test_copies(void)
 {
     const char *const local =
-        ".local .align 8 .b8 a[16]; .local .align 8 .b8 b[16]; .local .align 4 .b8 c[4];\n"
+        ".local .align 16 .b8 a[16]; .local .align 16 .b8 b[16]; .local .align 4 .b8 c[4];\n"
         "st.local.u8 [a], 1; st.local.u64 [a+8], 10; ld.local.v2.b64 {d2, d3}, [a]; ";
     static char text[1000];
     snprintf(
@@ -390,7 +390,7 @@ static void test_initialisers(void)
         ".global .align 8 .u8 bytes[8] = { 0xff(g), 0xff00(g), 0xff0000(g), 0xff000000(g), 0xff00000000(g), "
         "0xff0000000000(g), 0xff000000000000(g), 0xff00000000000000(g) };\n.global .align 8 .u64 one = "
         "0xff00(g);\n"
-        ".global .align 8 .b32 m[3] = { 1.5, 0f3f800000, -3 };\n.global .align 8 .b64 n[2] = { 1.5, "
+        ".global .align 8 .b32 m[3] = { 1.5, 0f3f800000, -3 };\n.global .align 16 .b64 n[2] = { 1.5, "
         "0f3f800000 };\n"
         ".global .b32 two[2][3] = { { 1, 2 }, { 3 } };\n.common .global .align 4 .b32 cm;\n.weak .global "
         ".u32 wk = 9;\n"

@@ -697,6 +697,7 @@ void sim_lower_wmma(sim_lower *lw, const sim_statement *s)
         wrong(lw, "Illegal modifier for instruction '%s'", lw->full);
         return;
     }
+    gate(lw, 63, 0);                   /* .aligned, which W_WARP asks for */
     if (o.have & W(MMA))
         lower_wmma_mma(lw, &o);
     else
