@@ -77,7 +77,8 @@
           the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)); ptx_opn() for those
           with groups or several results. An address stands for [address], ptx_off(address, 16) for
           [address+16]. `build/ptxdump --reference` prints the table, by ptx_reference(). ptx_mma() takes
-          fragments as arrays. What changes under way, as the sums of wgmma do, is a ptx_var. ptx_raw() is any text.
+          fragments as arrays. What changes under way, as the sums of wgmma do, is a ptx_var. ptx_raw() is any
+          text.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
           are there by 64-bit handle only.
 */
@@ -608,7 +609,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
      m memory [a+n] of a space that the mnemonic names   v 1 to 8 of t, in braces if more than one (ld, st)
      s [shared of this block]   k [shared of the cluster]   b [mbarrier]   r [mbarrier in the cluster]
      l [row of a matrix, shared]     g [global]     o [generic]     n a generic address      a [tensor memory]
-     i and capitals: integers with limits, see ptx__slot_limits[]            _ printed as such, nothing is given
+     i and capitals: integers with limits, see ptx__slot_limits[]            _ printed as such, none is given
      {4f} a group in braces     {f+w} a group as long as given, where ptx__length_ok('w') says yes
      {h-} two less than that    [..] operands in brackets     a|b two results    a?b the second is optional
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
