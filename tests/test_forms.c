@@ -1052,6 +1052,62 @@ static void everyday(void) {
     begin("90", 0), ptx_op1(k, PTX_POPC, 0, ptx_off(w, 8)), WRONG(PTX_E_HANDLE, "a place in memory");
 }
 
+/* Every function takes a NULL kernel and handles that nobody made. */
+static void harmless(void) {
+    uint32_t round, state = 1;
+    ptx_val v[16], out[8];
+    ptx_var vars[4];
+    ptx_type types[1] = {PTX_U32};
+    ptx_symbol symbol;
+    ptx_label labels[2];
+    memset(v, 0, sizeof v), memset(&symbol, 0, sizeof symbol), memset(labels, 0, sizeof labels);
+    memset(vars, 0, sizeof vars);
+    for (round = 0; round < 4000; round++) {
+        unsigned at = round % 4;
+        unsigned char *bytes = (unsigned char *)&v[at];
+        size_t i;
+        k = NULL;
+        if (round % 2) {
+            open_module("90a", 0);
+            k = ptx_entry(m, "k");
+            v[at] = round % 3 ? ptx_param(k, "x", PTX_U64) : ptx_off(ptx_shared(k, "x", PTX_U64, 1, 0), 8);
+        }
+        for (i = 0; i < sizeof v[0]; i++) {
+            state = state * 1664525u + 1013904223u;
+            if (i == (state >> 20) % 16 || round % 7 == 0) bytes[i] = (unsigned char)(state >> 24);
+        }
+        memcpy(&symbol, &v[at], sizeof symbol), memcpy(labels, v, sizeof labels),
+            memcpy(vars, v, sizeof vars);
+        switch (round / 2 % 16) {
+        case 0: ptx_opn(k, PTX_BULK_G2S, 0, PTX_NONE, PTX_NONE, 4, v, 0, NULL); break;
+        case 1: ptx_ldmatrix(k, 4, v[at], out); break;
+        case 2: ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, vars, 7, v); break;
+        case 3: ptx_raw(k, "mov.u32 $0, $1;", 1, v + at, 1, types, out); break;
+        case 4: ptx_address(k, symbol); break;
+        case 5: ptx_cvta(k, v[at]); break;
+        case 6: ptx_cvta_to(k, (ptx_space)(round % 7), v[at]); break;
+        case 7: ptx_printf(k, "%d", 1, v + at); break;
+        case 8: ptx_call_indirect(k, v[at], PTX_U32, 1, v); break;
+        case 9: ptx_brx(k, v[at], 2, labels, labels[0]); break;
+        case 10: ptx_switch(k, v[at], 3), ptx_case(k, 1), ptx_end(k); break;
+        case 11: ptx_mbarrier_init(k, v[at], v[0]); break;
+        case 12: ptx_wgmma_descriptor(k, v[at], 16, 16, 32); break;
+        case 13: ptx_st(k, PTX_U32, ptx_cached(ptx_at(v[0], 0), v[at]), v[1]); break;
+        case 14: ptx_mma(k, PTX_MMA_M16N8K8_F16, PTX_F16, PTX_F16, out, v, v, v); break;
+        default: ptx_local(k, "l", PTX_U32, round, round), ptx_mapa(k, v[at], ptx_imm(0)); break;
+        }
+        if (!k) continue;
+        ptx_ret(k);
+        ptx_text(m, NULL);
+        ptx_module_free(m);
+    }
+    ptx_func(NULL, "f", PTX_U32), ptx_return(NULL, v[0]), ptx_call(NULL, NULL, 0, NULL);
+    ptx_func_address(NULL, NULL), ptx_pragma(NULL, "x"), ptx_require_block(NULL, 1, 1, 1);
+    ptx_variable(NULL, NULL), ptx_point(NULL, symbol, 0, symbol, 0);
+    ptx_default(NULL), ptx_opn(NULL, PTX_ADD, 0, PTX_NONE, PTX_NONE, 0, NULL, 0, NULL);
+    CHECK(ptx_target_name(PTX_SM_A(90), NULL, 0) == 3);
+}
+
 static void reference(void) {
     char line[2000];
     uint32_t i;
@@ -1078,7 +1134,7 @@ int main(int argc, char **argv) {
     sprintf(base, "%.200s", argc > 1 ? argv[1] : argv[0]);
     all_forms(have_ptxas, base);
     variables(), functions(), switches(), raw(), directives(), special_registers(), everyday(), moves(),
-        reference();
+        harmless(), reference();
     assemble_texts(have_ptxas, base);
     if (!have_ptxas) printf("skip: there is no ptxas: the forms are not assembled\n");
     printf("%d passed, %d failed\n", passed, failed);
