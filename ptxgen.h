@@ -1366,10 +1366,18 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__ON_120)                                                                                         \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
         PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
+    FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xR",     \
+        PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
     OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xR",       \
         PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
     OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xR",       \
         PTX__T(F16), 0, 0, 0, 0, 71, 80)                                                                     \
+    OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",         \
+        PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
+    OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xR",     \
+        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
+    OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xR",       \
+        PTX__FP8, PTX__FP8, 0, 0, 0, 84, 89)                                                                 \
     OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xR",     \
         PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
     OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
