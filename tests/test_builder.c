@@ -1089,7 +1089,8 @@ static ptx_val operand(char letter, unsigned type, unsigned src, ptx_val memory)
     default: break;
     }
     for (i = 0; i < sizeof ptx__slot_limits / sizeof *ptx__slot_limits; i++)
-        if (ptx__slot_limits[i].letter == letter) return ptx_imm(letter == 'O' ? -1 : ptx__slot_limits[i].low);
+        if (ptx__slot_limits[i].letter == letter)
+            return ptx_imm(letter == 'O' ? -1 : ptx__slot_limits[i].low);
     return sh;
 }
 

@@ -626,6 +626,28 @@ static int by_hand_or_left_out(const form *f) {
     return i < sizeof others / sizeof *others;
 }
 
+/* The instruction just recorded has the parts of that mnemonic, in any order. */
+static int same_mnemonic(const char *mnemonic) {
+    static char a[PARTS][48], b[PARTS][48];
+    const ptx__form *used = &m->forms.at[k->ins.at[k->ins.count - 1].form];
+    char text[400];
+    unsigned i, j, n, left;
+    sprintf(text, "%.*s", (int)used->text_length, m->chars.at + used->text);
+    n = split(text, a);
+    left = split(mnemonic, b);
+    if (n != left) return 0;
+    for (i = 0; i < n; i++) {
+        for (j = 0; j < n; j++)
+            if (strcmp(a[i], b[j]) == 0
+                || (*used->row->sig == '*' && type_named(a[i])
+                    && type_named(a[i]) == ptx__as_bits(type_named(b[j])))) /* selp.f32 is selp.b32 */
+                break;
+        if (j == n) return 0;
+        strcpy(b[j], "-");
+    }
+    return 1;
+}
+
 static void all_forms(int have_ptxas, const char *base) {
     size_t i, r;
     char shape[3100];
@@ -654,7 +676,7 @@ static void all_forms(int have_ptxas, const char *base) {
             f->row = row;
             begin(f->target, f->version);
             emit(f);
-            if (ptx_get_error(m)->code) f->row = NULL;
+            if (ptx_get_error(m)->code || !same_mnemonic(mnemonic)) f->row = NULL;
             ptx_module_free(m);
         }
         if (f->row) {
