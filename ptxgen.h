@@ -73,8 +73,14 @@
           module is refused when that passes the cap in ptx_module_desc. An instruction that the target lacks
           is an error.
 
-   DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures, tensor-core
-          and bulk-copy instructions are not in the table yet.
+   OTHER INSTRUCTIONS  whatever has no macro of its own is named as the table names it, with its operands in
+          the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)); ptx_opn() for those
+          with groups or several results. An address stands for [address], ptx_off(address, 16) for
+          [address+16]. `build/ptxdump --reference` prints the table, by ptx_reference(). ptx_mma() takes
+          fragments as arrays. What changes under way, as the sums of wgmma do, is a ptx_var. ptx_raw() is any
+          text.
+   DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
+          are there by 64-bit handle only.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -135,6 +141,7 @@ extern "C" {
     X(ASYNC, "async", "the result of an asynchronous copy is used before a wait for it")                     \
     X(SHARED_LIMIT, "shared-limit", "more static shared memory than a kernel may declare (48 KiB)")          \
     X(PARAM_LIMIT, "param-limit", "more parameter bytes than a kernel may have")                             \
+    X(CONST_LIMIT, "const-limit", "more constant memory than a module may have (64 KiB)")                    \
     X(LAUNCH_LIMIT, "launch-limit", "launch bounds that no device has")                                      \
     X(EMPTY, "empty", "the module has no kernel")                                                            \
     X(DESC, "desc", "a description or shape that an operation does not support")
@@ -191,8 +198,8 @@ typedef struct ptx_error {
 
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
-/* X(type, name in PTX, bits, kind): kind p predicate, b bits, u unsigned, s signed, f float, h 16-bit float
-   */
+/* X(type, name in PTX, bits, kind): kind p predicate, b bits, u unsigned, s signed, f float, h 16-bit float,
+   x packed smaller floats, m an element inside a matrix's registers, which no value has by itself. */
 #define PTX_TYPES(X)                                                                                         \
     X(NONE, "none", 0, '-')                                                                                  \
     X(PRED, "pred", 1, 'p')                                                                                  \
@@ -216,14 +223,44 @@ typedef struct ptx_error {
     X(BF16X2, "bf16x2", 32, 'h')                                                                             \
     X(U16X2, "u16x2", 32, 'u')                                                                               \
     X(S16X2, "s16x2", 32, 's')                                                                               \
-    X(TF32, "tf32", 32, 'h')
+    X(TF32, "tf32", 32, 'h')                                                                                 \
+    X(B128, "b128", 128, 'b')                                                                                \
+    X(F32X2, "f32x2", 64, 'x')                                                                               \
+    X(E4M3X2, "e4m3x2", 16, 'x')                                                                             \
+    X(E5M2X2, "e5m2x2", 16, 'x')                                                                             \
+    X(E2M3X2, "e2m3x2", 16, 'x')                                                                             \
+    X(E3M2X2, "e3m2x2", 16, 'x')                                                                             \
+    X(E2M1X2, "e2m1x2", 8, 'x')                                                                              \
+    X(UE8M0X2, "ue8m0x2", 16, 'x')                                                                           \
+    X(E4M3X4, "e4m3x4", 32, 'x')                                                                             \
+    X(E5M2X4, "e5m2x4", 32, 'x')                                                                             \
+    X(E2M3X4, "e2m3x4", 32, 'x')                                                                             \
+    X(E3M2X4, "e3m2x4", 32, 'x')                                                                             \
+    X(E2M1X4, "e2m1x4", 16, 'x')                                                                             \
+    X(E4M3, "e4m3", 0, 'm')                                                                                  \
+    X(E5M2, "e5m2", 0, 'm')                                                                                  \
+    X(E2M3, "e2m3", 0, 'm')                                                                                  \
+    X(E3M2, "e3m2", 0, 'm')                                                                                  \
+    X(E2M1, "e2m1", 0, 'm')                                                                                  \
+    X(U4, "u4", 0, 'm')                                                                                      \
+    X(S4, "s4", 0, 'm')                                                                                      \
+    X(U2, "u2", 0, 'm')                                                                                      \
+    X(S2, "s2", 0, 'm')
 
 #define PTX__ENUM(type, name, bits, kind) PTX_##type,
 typedef enum ptx_type { PTX_TYPES(PTX__ENUM) PTX__TYPE_COUNT } ptx_type;
 #undef PTX__ENUM
 
 /* State space of an address. PTX_GENERIC is what an address has of which nothing is known. */
-typedef enum ptx_space { PTX_GENERIC, PTX_GLOBAL, PTX_SHARED, PTX_LOCAL, PTX_CONST, PTX_PARAM } ptx_space;
+typedef enum ptx_space {
+    PTX_GENERIC,
+    PTX_GLOBAL,
+    PTX_SHARED, /* of this block: .shared::cta */
+    PTX_LOCAL,
+    PTX_CONST,
+    PTX_PARAM,
+    PTX_SHARED_CLUSTER /* of any block of the cluster: what ptx_mapa gives */
+} ptx_space;
 
 /* Modifiers of an instruction, or'ed together; the constants stand in [TABLE]. */
 typedef uint64_t ptx_mods;
@@ -254,15 +291,22 @@ typedef struct ptx_mem {
     ptx_val base;
     int64_t offset;
     ptx_mods mods;
+    ptx_val policy; /* of the L2 cache, from ptx_createpolicy; see ptx_cached */
 } ptx_mem;
+
+/* A variable of a module, or a function: what has an address before any kernel runs. */
+typedef struct ptx_symbol {
+    uint32_t index, owner;
+} ptx_symbol;
 
 typedef struct ptx_module ptx_module;
 typedef struct ptx_kernel ptx_kernel;
 
-/* A chip, as in ".target sm_90a": PTX_SM(90), PTX_SM_A(90). */
+/* A chip, as in ".target sm_90a": PTX_SM(90), PTX_SM_A(90); PTX_SM_F(100) is its family, "sm_100f". */
 typedef uint32_t ptx_target;
 #define PTX_SM(number) ((ptx_target)(number))
 #define PTX_SM_A(number) ((ptx_target)(number) | 0x1000u)
+#define PTX_SM_F(number) ((ptx_target)(number) | 0x2000u)
 
 /* realloc with a user pointer: old_size is what the block was asked with, new_size 0 frees and returns NULL.
    */
@@ -272,7 +316,8 @@ typedef void *(*ptx_alloc_fn)(void *user, void *block, size_t old_size, size_t n
 typedef struct ptx_module_desc {
     ptx_target target;    /* default PTX_SM(75) */
     uint32_t max_version; /* refuse what needs a newer PTX: 78 is ".version 7.8". Default 90 */
-    uint32_t comments;    /* 1: print ptx_comment()s and each instruction's call site */
+    uint32_t comments;    /* 1: print ptx_comment()s and each instruction's call site; 2: .loc lines, so
+                             that tools show your C lines beside the machine code; 3: both */
     ptx_alloc_fn alloc;   /* default realloc and free */
     void *alloc_user;
 } ptx_module_desc;
@@ -342,78 +387,110 @@ typedef struct ptx_operation {
 #define PTX_LEU PTX__A(9)
 #define PTX_GTU PTX__A(10)
 #define PTX_GEU PTX__A(11)
-#define PTX_NUM PTX__A(12)   /* neither is NaN */
+#define PTX_NUM PTX__A(12) /* neither is NaN */
 #define PTX_ISNAN PTX__A(13) /* either is NaN */
-#define PTX_BOOL_AND PTX__A(14) /* setp combined with a predicate */
+#define PTX_BOOL_AND PTX__A(14) /* setp, set, lop3 combined with a predicate */
 #define PTX_BOOL_OR PTX__A(15)
 #define PTX_BOOL_XOR PTX__A(16)
 #define PTX_LO PTX__A(17) /* which half of a product */
 #define PTX_HI PTX__A(18)
 #define PTX_WIDE PTX__A(19)
-#define PTX_CLAMP PTX__A(20) /* funnel shifts */
+#define PTX_CLAMP PTX__A(20) /* funnel shifts, bit masks, surfaces */
 #define PTX_WRAP PTX__A(21)
-#define PTX_RN PTX__A(22) /* rounding: to nearest even, to zero, down, up; to nearest away */
+#define PTX_RN PTX__A(22) /* rounding: to nearest even, to zero, down, up; */
 #define PTX_RZ PTX__A(23)
 #define PTX_RM PTX__A(24)
 #define PTX_RP PTX__A(25)
-#define PTX_RNA PTX__A(26)
-#define PTX_RNI PTX__A(27) /* the same to an integer */
-#define PTX_RZI PTX__A(28)
-#define PTX_RMI PTX__A(29)
-#define PTX_RPI PTX__A(30)
-#define PTX_APPROX PTX__A(31)
-#define PTX_FULL PTX__A(32)
-#define PTX_FTZ PTX__A(33)
-#define PTX_SAT PTX__A(34)
-#define PTX_RELU PTX__A(35)
-#define PTX_NAN PTX__A(36) /* min, max: a NaN operand wins */
-#define PTX_XORSIGN_ABS PTX__A(37)
+#define PTX_RNA PTX__A(26) /* to nearest away, stochastic */
+#define PTX_RS PTX__A(27)
+#define PTX_RNI PTX__A(28) /* the same to an integer */
+#define PTX_RZI PTX__A(29)
+#define PTX_RMI PTX__A(30)
+#define PTX_RPI PTX__A(31)
+#define PTX_APPROX PTX__A(32)
+#define PTX_FULL PTX__A(33)
+#define PTX_FTZ PTX__A(34)
+#define PTX_SAT PTX__A(35)
+#define PTX_OOB PTX__A(36) /* fma: an operand with the bits of "out of bounds" makes 0 */
+#define PTX_SATFINITE PTX__A(37)
+#define PTX_RELU PTX__A(38)
+#define PTX_NAN PTX__A(39) /* min, max: a NaN operand wins */
+#define PTX_XORSIGN_ABS PTX__A(40)
+#define PTX_ABS_OF PTX__A(41) /* of absolute values */
+#define PTX_CC PTX__A(42) /* writes the carry; addc, subc, madc read it */
+#define PTX_SHIFTAMT PTX__A(43)
+#define PTX_FINITE PTX__A(44) /* testp */
+#define PTX_INFINITE PTX__A(45)
+#define PTX_NUMBER PTX__A(46)
+#define PTX_NOTANUMBER PTX__A(47)
+#define PTX_NORMAL PTX__A(48)
+#define PTX_SUBNORMAL PTX__A(49)
+#define PTX_SURFACE_TRAP PTX__A(50) /* surfaces: beside the border */
+#define PTX_SURFACE_ZERO PTX__A(51)
+#define PTX_CTA_GROUP_1 PTX__A(52) /* tcgen05 */
+#define PTX_CTA_GROUP_2 PTX__A(53)
+#define PTX_PACK_16B PTX__A(54)
+#define PTX_UNPACK_16B PTX__A(55)
 
 #define PTX_WEAK PTX__M(0) /* ordering of an access */
 #define PTX_VOLATILE PTX__M(1)
-#define PTX_RELAXED PTX__M(2)
-#define PTX_ACQUIRE PTX__M(3)
-#define PTX_RELEASE PTX__M(4)
-#define PTX_ACQ_REL PTX__M(5)
-#define PTX_SC PTX__M(6)
-#define PTX_CTA PTX__M(7) /* its scope */
-#define PTX_CLUSTER PTX__M(8)
-#define PTX_GPU PTX__M(9)
-#define PTX_SYS PTX__M(10)
-#define PTX__M_GLOBAL PTX__M(11) /* the space, taken from the address */
-#define PTX__M_SHARED PTX__M(12)
-#define PTX__M_LOCAL PTX__M(13)
-#define PTX__M_CONST PTX__M(14)
-#define PTX__M_PARAM PTX__M(15)
-#define PTX_CA PTX__M(16) /* cache operators */
-#define PTX_CG PTX__M(17)
-#define PTX_CS PTX__M(18)
-#define PTX_LU PTX__M(19)
-#define PTX_CV PTX__M(20)
-#define PTX_WB PTX__M(21)
-#define PTX_WT PTX__M(22)
-#define PTX_NC PTX__M(23) /* read-only for the whole kernel: the texture path */
-#define PTX_L1_EVICT_NORMAL PTX__M(24)
-#define PTX_L1_EVICT_UNCHANGED PTX__M(25)
-#define PTX_L1_EVICT_FIRST PTX__M(26)
-#define PTX_L1_EVICT_LAST PTX__M(27)
-#define PTX_L1_NO_ALLOCATE PTX__M(28)
-#define PTX_ATOM_AND PTX__M(29) /* what an atomic does */
-#define PTX_ATOM_OR PTX__M(30)
-#define PTX_ATOM_XOR PTX__M(31)
-#define PTX_ATOM_ADD PTX__M(32)
-#define PTX_ATOM_INC PTX__M(33)
-#define PTX_ATOM_DEC PTX__M(34)
-#define PTX_ATOM_MIN PTX__M(35)
-#define PTX_ATOM_MAX PTX__M(36)
-#define PTX_ATOM_EXCH PTX__M(37)
-#define PTX_ATOM_CAS PTX__M(38)
-#define PTX_NOFTZ PTX__M(39)
-#define PTX_L2_64B PTX__M(40) /* prefetch size */
-#define PTX_L2_128B PTX__M(41)
-#define PTX_L2_256B PTX__M(42)
-#define PTX__M_V2 PTX__M(43) /* taken from the number of operands */
-#define PTX__M_V4 PTX__M(44)
+#define PTX_MMIO PTX__M(2)
+#define PTX_RELAXED PTX__M(3)
+#define PTX_ACQUIRE PTX__M(4)
+#define PTX_RELEASE PTX__M(5)
+#define PTX_ACQ_REL PTX__M(6)
+#define PTX_SC PTX__M(7)
+#define PTX_CTA PTX__M(8) /* its scope */
+#define PTX_CLUSTER PTX__M(9)
+#define PTX_GPU PTX__M(10)
+#define PTX_SYS PTX__M(11)
+#define PTX__M_GLOBAL PTX__M(12) /* the space, taken from the address */
+#define PTX__M_SHARED PTX__M(13)
+#define PTX__M_LOCAL PTX__M(14)
+#define PTX__M_CONST PTX__M(15)
+#define PTX__M_PARAM PTX__M(16)
+#define PTX__M_SHARED_CLUSTER PTX__M(17)
+#define PTX_CA PTX__M(18) /* cache operators */
+#define PTX_CG PTX__M(19)
+#define PTX_CS PTX__M(20)
+#define PTX_LU PTX__M(21)
+#define PTX_CV PTX__M(22)
+#define PTX_WB PTX__M(23)
+#define PTX_WT PTX__M(24)
+#define PTX_NC PTX__M(25) /* read-only for the whole kernel: the texture path */
+#define PTX_L1_EVICT_NORMAL PTX__M(26)
+#define PTX_L1_EVICT_UNCHANGED PTX__M(27)
+#define PTX_L1_EVICT_FIRST PTX__M(28)
+#define PTX_L1_EVICT_LAST PTX__M(29)
+#define PTX_L1_NO_ALLOCATE PTX__M(30)
+#define PTX_ATOM_AND PTX__M(31) /* what an atomic does */
+#define PTX_ATOM_OR PTX__M(32)
+#define PTX_ATOM_XOR PTX__M(33)
+#define PTX_ATOM_ADD PTX__M(34)
+#define PTX_ATOM_INC PTX__M(35)
+#define PTX_ATOM_DEC PTX__M(36)
+#define PTX_ATOM_MIN PTX__M(37)
+#define PTX_ATOM_MAX PTX__M(38)
+#define PTX_ATOM_EXCH PTX__M(39)
+#define PTX_ATOM_CAS PTX__M(40)
+#define PTX_NOFTZ PTX__M(41)
+#define PTX_ACC_F32 PTX__M(42) /* multimem: the sum is kept wider */
+#define PTX_ACC_F16 PTX__M(43)
+#define PTX_L2_EVICT_LAST PTX__M(44) /* policies, and loads of 32 bytes */
+#define PTX_L2_EVICT_NORMAL PTX__M(45)
+#define PTX_L2_EVICT_FIRST PTX__M(46)
+#define PTX_L2_EVICT_UNCHANGED PTX__M(47)
+#define PTX_OTHERS_FIRST PTX__M(48) /* policies: for the rest */
+#define PTX_OTHERS_UNCHANGED PTX__M(49)
+#define PTX_MULTICAST PTX__M(50)
+#define PTX_L2_CACHE_HINT PTX__M(51) /* with a policy as the last operand */
+#define PTX_L2_64B PTX__M(52) /* prefetch size */
+#define PTX_L2_128B PTX__M(53)
+#define PTX_L2_256B PTX__M(54)
+#define PTX__M_V2 PTX__M(55) /* taken from the number of operands */
+#define PTX__M_V4 PTX__M(56)
+#define PTX__M_V8 PTX__M(57)
+#define PTX__M_V4_64 PTX__M(58)
 
 /* Modifiers of which an instruction takes at most one. */
 #define PTX__CMP_ORDERED (PTX_EQ | PTX_NE | PTX_LT | PTX_LE | PTX_GT | PTX_GE)
@@ -425,16 +502,26 @@ typedef struct ptx_operation {
 #define PTX__FUNNEL (PTX_CLAMP | PTX_WRAP)
 #define PTX__ROUND (PTX_RN | PTX_RZ | PTX_RM | PTX_RP)
 #define PTX__ROUND_INT (PTX_RNI | PTX_RZI | PTX_RMI | PTX_RPI)
-#define PTX__ROUND_ANY (PTX__ROUND | PTX__ROUND_INT | PTX_RNA | PTX_APPROX | PTX_FULL)
+#define PTX__ROUND_ANY (PTX__ROUND | PTX__ROUND_INT | PTX_RNA | PTX_RS | PTX_APPROX | PTX_FULL)
+#define PTX__TEST (PTX_FINITE | PTX_INFINITE | PTX_NUMBER | PTX_NOTANUMBER | PTX_NORMAL | PTX_SUBNORMAL)
+#define PTX__BORDER (PTX_CLAMP | PTX_SURFACE_TRAP | PTX_SURFACE_ZERO)
+#define PTX__CTA_GROUP (PTX_CTA_GROUP_1 | PTX_CTA_GROUP_2)
 #define PTX__SEM (PTX_WEAK | PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE | PTX_RELEASE | PTX_ACQ_REL | PTX_SC)
 #define PTX__SCOPE (PTX_CTA | PTX_CLUSTER | PTX_GPU | PTX_SYS)
-#define PTX__SPACE (PTX__M_GLOBAL | PTX__M_SHARED | PTX__M_LOCAL | PTX__M_CONST | PTX__M_PARAM)
+#define PTX__SPACE                                                                                           \
+    (PTX__M_GLOBAL | PTX__M_SHARED | PTX__M_LOCAL | PTX__M_CONST | PTX__M_PARAM | PTX__M_SHARED_CLUSTER)
 #define PTX__COP_LD (PTX_CA | PTX_CG | PTX_CS | PTX_LU | PTX_CV)
 #define PTX__COP_ST (PTX_WB | PTX_CG | PTX_CS | PTX_WT)
 #define PTX__L1 (PTX_L1_EVICT_NORMAL | PTX_L1_EVICT_UNCHANGED | PTX_L1_EVICT_FIRST | PTX_L1_EVICT_LAST       \
                  | PTX_L1_NO_ALLOCATE)
-#define PTX__L2 (PTX_L2_64B | PTX_L2_128B | PTX_L2_256B)
+#define PTX__L2_SIZE (PTX_L2_64B | PTX_L2_128B | PTX_L2_256B)
+#define PTX__L2_PRIMARY                                                                                      \
+    (PTX_L2_EVICT_LAST | PTX_L2_EVICT_NORMAL | PTX_L2_EVICT_FIRST | PTX_L2_EVICT_UNCHANGED)
+#define PTX__L2_SECONDARY (PTX_OTHERS_FIRST | PTX_OTHERS_UNCHANGED)
+#define PTX__L2 (PTX__L2_SIZE | PTX_L2_CACHE_HINT)
 #define PTX__VEC (PTX__M_V2 | PTX__M_V4)
+#define PTX__VEC32 (PTX__M_V8 | PTX__M_V4_64)
+#define PTX__L2_EVICT (PTX_L2_EVICT_LAST | PTX_L2_EVICT_NORMAL | PTX_L2_EVICT_FIRST)
 #define PTX__ATOM_BITS (PTX_ATOM_AND | PTX_ATOM_OR | PTX_ATOM_XOR)
 #define PTX__ATOM_MINMAX (PTX_ATOM_MIN | PTX_ATOM_MAX)
 #define PTX__ATOM (PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC            \
@@ -442,13 +529,26 @@ typedef struct ptx_operation {
 #define PTX__SEM_LD (PTX_WEAK | PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE)
 #define PTX__SEM_ST (PTX_WEAK | PTX_VOLATILE | PTX_RELAXED | PTX_RELEASE)
 #define PTX__SEM_ATOM (PTX_RELAXED | PTX_ACQUIRE | PTX_RELEASE | PTX_ACQ_REL)
-#define PTX__WRITABLE (PTX__M_GLOBAL | PTX__M_SHARED | PTX__M_LOCAL)
-#define PTX__CONVERTIBLE (PTX__WRITABLE | PTX__M_CONST)
-#define PTX__HINTS (PTX__L1 | PTX__L2 | PTX__VEC)
-#define PTX__LOAD (PTX__SEM_LD | PTX__SCOPE | PTX__SPACE | PTX__COP_LD | PTX_NC | PTX__HINTS)
-#define PTX__STORE (PTX__SEM_ST | PTX__SCOPE | PTX__WRITABLE | PTX__COP_ST | PTX__L1 | PTX__VEC)
-#define PTX__ATOMIC (PTX__SEM_ATOM | PTX__SCOPE | PTX__M_GLOBAL | PTX__M_SHARED)
-#define PTX__REDUCE (PTX_RELAXED | PTX_RELEASE | PTX__SCOPE | PTX__M_GLOBAL | PTX__M_SHARED)
+#define PTX__WRITABLE (PTX__M_GLOBAL | PTX__M_SHARED | PTX__M_LOCAL | PTX__M_SHARED_CLUSTER)
+#define PTX__CONVERTIBLE (PTX__M_GLOBAL | PTX__M_SHARED | PTX__M_LOCAL | PTX__M_CONST)
+#define PTX__HINTS (PTX__L1 | PTX__L2)
+#define PTX__LOAD_ONE                                                                                        \
+    (PTX_MMIO | PTX__SEM_LD | PTX__SCOPE | PTX__SPACE | PTX__COP_LD | PTX_NC | PTX__HINTS)
+#define PTX__LOAD (PTX__LOAD_ONE | PTX__VEC)
+#define PTX__STORE_ONE                                                                                       \
+    (PTX_MMIO | PTX__SEM_ST | PTX__SCOPE | PTX__WRITABLE | PTX__COP_ST | PTX__L1 | PTX_L2_CACHE_HINT)
+#define PTX__STORE (PTX__STORE_ONE | PTX__VEC)
+#define PTX__LOAD32                                                                                          \
+    (PTX_WEAK | PTX_NC | PTX__M_GLOBAL | PTX__L1 | PTX__L2_EVICT | PTX_L2_CACHE_HINT | PTX__VEC32)
+#define PTX__STORE32 (PTX_WEAK | PTX__M_GLOBAL | PTX__L1 | PTX__L2_EVICT | PTX_L2_CACHE_HINT | PTX__VEC32)
+#define PTX__ATOM_SPACE (PTX__M_GLOBAL | PTX__M_SHARED | PTX__M_SHARED_CLUSTER)
+#define PTX__ATOMIC_PLAIN (PTX__SEM_ATOM | PTX__SCOPE | PTX__ATOM_SPACE)
+#define PTX__ATOMIC (PTX__ATOMIC_PLAIN | PTX_L2_CACHE_HINT)
+#define PTX__ATOMIC_GLOBAL (PTX__SEM_ATOM | PTX__SCOPE | PTX__M_GLOBAL)
+#define PTX__REDUCE_GLOBAL (PTX_RELAXED | PTX_RELEASE | PTX__SCOPE | PTX__M_GLOBAL)
+#define PTX__REDUCE (PTX_RELAXED | PTX_RELEASE | PTX__SCOPE | PTX__ATOM_SPACE | PTX_L2_CACHE_HINT)
+#define PTX__MULTIMEM (PTX_WEAK | PTX_RELAXED | PTX_ACQUIRE | PTX__SCOPE | PTX__M_GLOBAL)
+#define PTX__MULTIMEM_ST (PTX_RELAXED | PTX_RELEASE | PTX__SCOPE | PTX__M_GLOBAL)
 
 /* Sets of types, one bit each. */
 #define PTX__T(type) ((uint64_t)1 << PTX_##type)
@@ -464,51 +564,113 @@ typedef struct ptx_operation {
 #define PTX__FLT (PTX__T(F32) | PTX__T(F64))
 #define PTX__BITS (PTX__T(B16) | PTX__T(B32) | PTX__T(B64))
 #define PTX__B32_64 (PTX__T(B32) | PTX__T(B64))
+#define PTX__H16 (PTX__T(F16) | PTX__T(BF16))
+#define PTX__FP8X2 (PTX__T(E4M3X2) | PTX__T(E5M2X2))
+#define PTX__FP64X2 (PTX__T(E2M1X2) | PTX__T(E2M3X2) | PTX__T(E3M2X2))
+#define PTX__FPX4 (PTX__T(E4M3X4) | PTX__T(E5M2X4) | PTX__T(E2M3X4) | PTX__T(E3M2X4) | PTX__T(E2M1X4))
+#define PTX__FP8 (PTX__T(E4M3) | PTX__T(E5M2))
+#define PTX__FP864 (PTX__FP8 | PTX__T(E2M3) | PTX__T(E3M2) | PTX__T(E2M1))
+#define PTX__I4 (PTX__T(U4) | PTX__T(S4))
+#define PTX__SURFACE (PTX__T(B8) | PTX__BITS)
 #define PTX__MEMORY (PTX__T(B8) | PTX__BITS | PTX__I8 | PTX__INT | PTX__FLT)
 
-/* INSTRUCTIONS. A line is a form:
+/* TARGETS. A form's first target is a number (90: sm_90 and all after it), or one of these sets of chips that
+   have what no later chip inherits. X(name, targets) makes PTX__ON_<name>. */
+#define PTX__TARGET_SETS(X)                                                                                  \
+    X(90A, "90a")                                                                                            \
+    X(90A_100UP, "90a,100a,100f,103a,103f,110a,110f,120a,120f,121a,121f")                                    \
+    X(100UP, "100a,100f,103a,103f,110a,110f,120a,120f,121a,121f")                                            \
+    X(100_103, "100a,100f,103a,103f")                                                                        \
+    X(100_110, "100a,100f,103a,103f,110a,110f")                                                              \
+    X(103_110, "103a,103f,110a,110f")                                                                        \
+    X(100A_103A, "100a,103a")                                                                                \
+    X(100A_103A_110A, "100a,103a,110a")                                                                      \
+    X(100A_110A, "100a,110a")                                                                                \
+    X(120, "120a,120f,121a,121f")                                                                            \
+    X(120A, "120a,121a")                                                                                     \
+    X(MULTIMEM, "100a,100f,103a,103f,110a,110f,120a,121a")
+#define PTX__ENUM(name, targets) PTX__ON_##name,
+enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
+#undef PTX__ENUM
+
+/* INSTRUCTIONS. A line is a form, and a form is a line: what is checked, gated, printed, documented and
+   tested of it is read from there.
      OP(ID, mnemonic, operands, types, source types, modifiers allowed, needed, default, first .version, first
      target)
    The first form of an instruction says OP and makes the enumerator PTX_<ID>; further forms say FORM. Of the
-   modifiers needed, one must be there; the default is added when none is. Facts as ptxas 13.0 has them.
+   modifiers needed, one of each group must be there; the default is added when none is. Of several forms, the
+   first that fits types, modifiers and the number of operands counts. Facts as ptxas 13.0 has them.
+   Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s. Of the number of
+     registers in a group, n, %1 makes n, %2 2n, %4 4n, %h n/2, %q n/4.
    Operands: results, '=', sources.
-     t the instruction's type    w twice its width    c the source type (cvt)    p predicate    u any 32-bit
-     integer m memory [a+n]              i an integer immediate                          v 1, 2 or 4 of t, in
-     braces if more
+     t the instruction's type   w twice its width   c the source type   p predicate    u any 32-bit integer
+     S s32    y s32 if one of the types is signed, else u32             d any 64-bit integer
+     h any 16-bit integer       f f32    z f64      q b128              x anything of 32 bits
+     m memory [a+n] of a space that the mnemonic names   v 1 to 8 of t, in braces if more than one (ld, st)
+     s [shared of this block]   k [shared of the cluster]   b [mbarrier]   r [mbarrier in the cluster]
+     l [row of a matrix, shared]     g [global]     o [generic]     n a generic address      a [tensor memory]
+     i and capitals: integers with limits, see ptx__slot_limits[]            _ printed as such, none is given
+     {4f} a group in braces     {f+w} a group as long as given, where ptx__length_ok('w') says yes
+     {h-} two less than that    [..] operands in brackets     a|b two results    a?b the second is optional
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
-             '~' the same for the types that ld and st do not know by name (f16 ...). */
+             '~' the same for the types that ld and st do not know by name (f16 ...);
+             '!' the results are read as well: variables. */
 #define PTX_TABLE(OP, FORM)                                                                                  \
-    /* id mnemonic operands types source allowed needed default ver sm */                                    \
+    /* id mnemonic operands types source allowed needed default ver target */                                \
+    /* moves */                                                                                              \
     OP(MOV, "mov", "*t=t", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                      \
+    FORM(MOV, "mov", "*t=t", PTX__T(B128), 0, 0, 0, 0, 83, 70)                                               \
+    /* integers and floats */                                                                                \
     OP(ADD, "add", "t=tt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                      \
+    FORM(ADD, "add", "t=tt", PTX__I32 | PTX__I64, 0, PTX_CC, PTX_CC, 0, 43, 0)                               \
     FORM(ADD, "add", "t=tt", PTX__T(S32), 0, PTX_SAT, PTX_SAT, 0, 10, 0)                                     \
     FORM(ADD, "add", "t=tt", PTX__X16, 0, 0, 0, 0, 80, 90)                                                   \
     FORM(ADD, "add", "t=tt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, 0, 0, 10, 0)                    \
     FORM(ADD, "add", "t=tt", PTX__T(F64), 0, PTX__ROUND, 0, 0, 10, 0)                                        \
+    FORM(ADD, "add", "t=tt", PTX__T(F32X2), 0, PTX__ROUND | PTX_FTZ, 0, 0, 86, 100)                          \
     FORM(ADD, "add", "t=tt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT, 0, 0, 42, 53)                         \
     FORM(ADD, "add", "t=tt", PTX__BF16S, 0, PTX_RN, 0, 0, 78, 90)                                            \
+    OP(ADDC, "addc", "t=tt", PTX__I32 | PTX__I64, 0, PTX_CC, 0, 0, 43, 0)                                    \
+    OP(ADD_F32, "add%m.f32%s", "f=cf", 0, PTX__H16, PTX__ROUND | PTX_SAT, 0, 0, 86, 100)                     \
     OP(SUB, "sub", "t=tt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                      \
+    FORM(SUB, "sub", "t=tt", PTX__I32 | PTX__I64, 0, PTX_CC, PTX_CC, 0, 43, 0)                               \
     FORM(SUB, "sub", "t=tt", PTX__T(S32), 0, PTX_SAT, PTX_SAT, 0, 10, 0)                                     \
     FORM(SUB, "sub", "t=tt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, 0, 0, 10, 0)                    \
     FORM(SUB, "sub", "t=tt", PTX__T(F64), 0, PTX__ROUND, 0, 0, 10, 0)                                        \
+    FORM(SUB, "sub", "t=tt", PTX__T(F32X2), 0, PTX__ROUND | PTX_FTZ, 0, 0, 86, 100)                          \
     FORM(SUB, "sub", "t=tt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT, 0, 0, 42, 53)                         \
     FORM(SUB, "sub", "t=tt", PTX__BF16S, 0, PTX_RN, 0, 0, 78, 90)                                            \
+    OP(SUBC, "subc", "t=tt", PTX__I32 | PTX__I64, 0, PTX_CC, 0, 0, 43, 0)                                    \
+    OP(SUB_F32, "sub%m.f32%s", "f=cf", 0, PTX__H16, PTX__ROUND | PTX_SAT, 0, 0, 86, 100)                     \
     OP(MUL, "mul", "t=tt", PTX__INT, 0, PTX__LOHI, PTX__LOHI, PTX_LO, 10, 0)                                 \
     FORM(MUL, "mul", "w=tt", PTX__I16 | PTX__I32, 0, PTX_WIDE, PTX_WIDE, 0, 10, 0)                           \
     FORM(MUL, "mul", "t=tt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, 0, 0, 10, 0)                    \
     FORM(MUL, "mul", "t=tt", PTX__T(F64), 0, PTX__ROUND, 0, 0, 10, 0)                                        \
+    FORM(MUL, "mul", "t=tt", PTX__T(F32X2), 0, PTX__ROUND | PTX_FTZ, 0, 0, 86, 100)                          \
     FORM(MUL, "mul", "t=tt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT, 0, 0, 42, 53)                         \
     FORM(MUL, "mul", "t=tt", PTX__BF16S, 0, PTX_RN, 0, 0, 78, 90)                                            \
+    OP(MUL24, "mul24", "t=tt", PTX__I32, 0, PTX__LOHI, PTX__LOHI, PTX_LO, 10, 0)                             \
     OP(MAD, "mad", "t=ttt", PTX__INT, 0, PTX__LOHI, PTX__LOHI, PTX_LO, 10, 0)                                \
+    FORM(MAD, "mad", "t=ttt", PTX__I32 | PTX__I64, 0, PTX__LOHI | PTX_CC, PTX__LOHI | PTX_CC, PTX_LO, 43, 0) \
     FORM(MAD, "mad", "t=ttt", PTX__T(S32), 0, PTX_HI | PTX_SAT, PTX_HI | PTX_SAT, 0, 10, 0)                  \
     FORM(MAD, "mad", "w=ttw", PTX__I16 | PTX__I32, 0, PTX_WIDE, PTX_WIDE, 0, 10, 0)                          \
+    OP(MADC, "madc", "t=ttt", PTX__I32 | PTX__I64, 0, PTX__LOHI | PTX_CC, PTX__LOHI, PTX_LO, 43, 0)          \
+    OP(MAD24, "mad24", "t=ttt", PTX__I32, 0, PTX__LOHI, PTX__LOHI, PTX_LO, 10, 0)                            \
+    FORM(MAD24, "mad24", "t=ttt", PTX__T(S32), 0, PTX_HI | PTX_SAT, PTX_HI | PTX_SAT, 0, 10, 0)              \
+    OP(SAD, "sad", "t=ttt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                     \
+    OP(DP4A, "dp4a", "y=tcu", PTX__I32, PTX__I32, 0, 0, 0, 50, 61)                                           \
+    OP(DP2A, "dp2a", "y=tcu", PTX__I32, PTX__I32, PTX__LOHI, PTX__LOHI, 0, 50, 61)                           \
     OP(FMA, "fma", "t=ttt", PTX__T(F32), 0, PTX__ROUND | PTX_FTZ | PTX_SAT, PTX__ROUND, PTX_RN, 10, 0)       \
     FORM(FMA, "fma", "t=ttt", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                         \
+    FORM(FMA, "fma", "t=ttt", PTX__T(F32X2), 0, PTX__ROUND | PTX_FTZ, PTX__ROUND, PTX_RN, 86, 100)           \
     FORM(FMA, "fma", "t=ttt", PTX__F16S, 0, PTX_RN | PTX_FTZ | PTX_SAT | PTX_RELU, PTX_RN, PTX_RN, 42, 53)   \
     FORM(FMA, "fma", "t=ttt", PTX__BF16S, 0, PTX_RN | PTX_RELU, PTX_RN, PTX_RN, 70, 80)                      \
+    FORM(FMA, "fma", "t=ttt", PTX__F16S | PTX__BF16S, 0, PTX_RN | PTX_OOB | PTX_RELU, PTX_RN | PTX_OOB,      \
+        PTX_RN, 81, 90)                                                                                      \
+    OP(FMA_F32, "fma%m.f32%s", "f=ccf", 0, PTX__H16, PTX__ROUND | PTX_SAT, PTX__ROUND, PTX_RN, 86, 100)      \
     OP(DIV, "div", "t=tt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                      \
-    FORM(DIV,     "div",     "t=tt",     PTX__T(F32),  0, PTX__ROUND | PTX_APPROX | PTX_FULL | PTX_FTZ,      \
-                                                       PTX__ROUND | PTX_APPROX | PTX_FULL, PTX_RN, 10, 0)    \
+    FORM(DIV, "div", "t=tt", PTX__T(F32), 0, PTX__ROUND | PTX_APPROX | PTX_FULL | PTX_FTZ, PTX__ROUND        \
+        | PTX_APPROX | PTX_FULL, PTX_RN, 10, 0)                                                              \
     FORM(DIV, "div", "t=tt", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                          \
     OP(REM, "rem", "t=tt", PTX__INT, 0, 0, 0, 0, 10, 0)                                                      \
     OP(ABS, "abs", "t=t", PTX__SINT | PTX__T(F64), 0, 0, 0, 0, 10, 0)                                        \
@@ -522,123 +684,968 @@ typedef struct ptx_operation {
     OP(MIN, "min", "t=tt", PTX__INT | PTX__T(F64), 0, 0, 0, 0, 10, 0)                                        \
     FORM(MIN, "min", "t=tt", PTX__T(S32), 0, PTX_RELU, PTX_RELU, 0, 80, 90)                                  \
     FORM(MIN, "min", "t=tt", PTX__X16, 0, 0, 0, 0, 80, 90)                                                   \
+    FORM(MIN, "min", "t=tt", PTX__T(S16X2), 0, PTX_RELU, PTX_RELU, 0, 80, 90)                                \
     FORM(MIN, "min", "t=tt", PTX__T(F32), 0, PTX_FTZ | PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 10, 0)               \
+    FORM(MIN, "min", "t=ttt", PTX__T(F32), 0, PTX_FTZ | PTX_NAN | PTX_ABS_OF, 0, 0, 88, 100)                 \
     FORM(MIN, "min", "t=tt", PTX__F16S, 0, PTX_FTZ | PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 70, 80)                \
     FORM(MIN, "min", "t=tt", PTX__BF16S, 0, PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 70, 80)                         \
     OP(MAX, "max", "t=tt", PTX__INT | PTX__T(F64), 0, 0, 0, 0, 10, 0)                                        \
     FORM(MAX, "max", "t=tt", PTX__T(S32), 0, PTX_RELU, PTX_RELU, 0, 80, 90)                                  \
     FORM(MAX, "max", "t=tt", PTX__X16, 0, 0, 0, 0, 80, 90)                                                   \
+    FORM(MAX, "max", "t=tt", PTX__T(S16X2), 0, PTX_RELU, PTX_RELU, 0, 80, 90)                                \
     FORM(MAX, "max", "t=tt", PTX__T(F32), 0, PTX_FTZ | PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 10, 0)               \
+    FORM(MAX, "max", "t=ttt", PTX__T(F32), 0, PTX_FTZ | PTX_NAN | PTX_ABS_OF, 0, 0, 88, 100)                 \
     FORM(MAX, "max", "t=tt", PTX__F16S, 0, PTX_FTZ | PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 70, 80)                \
     FORM(MAX, "max", "t=tt", PTX__BF16S, 0, PTX_NAN | PTX_XORSIGN_ABS, 0, 0, 70, 80)                         \
-    OP(RCP,     "rcp",     "t=t",      PTX__T(F32),  0, PTX__ROUND | PTX_APPROX | PTX_FTZ,                   \
-                                                       PTX__ROUND | PTX_APPROX, PTX_RN, 10, 0)               \
+    OP(RCP, "rcp", "t=t", PTX__T(F32), 0, PTX__ROUND | PTX_APPROX | PTX_FTZ, PTX__ROUND | PTX_APPROX,        \
+        PTX_RN, 10, 0)                                                                                       \
     FORM(RCP, "rcp", "t=t", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                           \
-    OP(SQRT,    "sqrt",    "t=t",      PTX__T(F32),  0, PTX__ROUND | PTX_APPROX | PTX_FTZ,                   \
-                                                       PTX__ROUND | PTX_APPROX, PTX_RN, 10, 0)               \
+    FORM(RCP, "rcp", "t=t", PTX__T(F64), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX | PTX_FTZ, 0, 21, 0)            \
+    OP(SQRT, "sqrt", "t=t", PTX__T(F32), 0, PTX__ROUND | PTX_APPROX | PTX_FTZ, PTX__ROUND | PTX_APPROX,      \
+        PTX_RN, 10, 0)                                                                                       \
     FORM(SQRT, "sqrt", "t=t", PTX__T(F64), 0, PTX__ROUND, PTX__ROUND, PTX_RN, 10, 0)                         \
-    OP(RSQRT, "rsqrt", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)           \
-    FORM(RSQRT, "rsqrt", "t=t", PTX__T(F64), 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 10, 0)                   \
+    OP(RSQRT, "rsqrt", "t=t", PTX__FLT, 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 40, 0)              \
     OP(EX2, "ex2", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)               \
     FORM(EX2, "ex2", "t=t", PTX__F16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 70, 75)                        \
+    FORM(EX2, "ex2", "t=t", PTX__BF16S, 0, PTX_APPROX | PTX_FTZ, PTX_APPROX | PTX_FTZ, PTX_APPROX            \
+        | PTX_FTZ, 78, 90)                                                                                   \
     OP(LG2, "lg2", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)               \
     OP(SIN, "sin", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)               \
     OP(COS, "cos", "t=t", PTX__T(F32), 0, PTX_APPROX | PTX_FTZ, PTX_APPROX, PTX_APPROX, 10, 0)               \
     OP(TANH, "tanh", "t=t", PTX__T(F32) | PTX__F16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 70, 75)          \
+    FORM(TANH, "tanh", "t=t", PTX__BF16S, 0, PTX_APPROX, PTX_APPROX, PTX_APPROX, 78, 90)                     \
+    OP(TESTP, "testp", "p=t", PTX__FLT, 0, PTX__TEST, PTX__TEST, 0, 20, 0)                                   \
+    OP(COPYSIGN, "copysign", "t=tt", PTX__FLT, 0, 0, 0, 0, 20, 0)                                            \
+    /* logic and bits */                                                                                     \
     OP(AND, "and", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                     \
     OP(OR, "or", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                       \
     OP(XOR, "xor", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                     \
     OP(NOT, "not", "*t=t", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                      \
+    OP(CNOT, "cnot", "*t=t", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                   \
     OP(SHL, "shl", "*t=tu", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                    \
     OP(SHR, "shr", "t=tu", PTX__INT | PTX__BITS, 0, 0, 0, 0, 10, 0)                                          \
     OP(SHF_L, "shf.l", "*t=ttu", PTX__T(B32), 0, PTX__FUNNEL, PTX__FUNNEL, PTX_WRAP, 31, 32)                 \
     OP(SHF_R, "shf.r", "*t=ttu", PTX__T(B32), 0, PTX__FUNNEL, PTX__FUNNEL, PTX_WRAP, 31, 32)                 \
     OP(LOP3, "lop3", "*t=ttti", PTX__T(B32), 0, 0, 0, 0, 43, 50)                                             \
+    FORM(LOP3, "lop3", "*_|p=tttip", PTX__T(B32), 0, PTX_BOOL_AND | PTX_BOOL_OR, PTX_BOOL_AND                \
+        | PTX_BOOL_OR, 0, 82, 70)                                                                            \
+    FORM(LOP3, "lop3", "*t|p=tttip", PTX__T(B32), 0, PTX_BOOL_AND | PTX_BOOL_OR, PTX_BOOL_AND                \
+        | PTX_BOOL_OR, 0, 82, 70)                                                                            \
     OP(PRMT, "prmt", "*t=ttu", PTX__T(B32), 0, 0, 0, 0, 20, 0)                                               \
+    OP(PRMT_F4E, "prmt.b32.f4e", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
+    OP(PRMT_B4E, "prmt.b32.b4e", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
+    OP(PRMT_RC8, "prmt.b32.rc8", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
+    OP(PRMT_ECL, "prmt.b32.ecl", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
+    OP(PRMT_ECR, "prmt.b32.ecr", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
+    OP(PRMT_RC16, "prmt.b32.rc16", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                            \
     OP(BFE, "bfe", "t=tuu", PTX__I32 | PTX__I64, 0, 0, 0, 0, 20, 0)                                          \
     OP(BFI, "bfi", "*t=ttuu", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                \
+    OP(BFIND, "bfind", "u=t", PTX__I32 | PTX__I64, 0, PTX_SHIFTAMT, 0, 0, 20, 0)                             \
+    OP(FNS, "fns.b32", "u=uuu", 0, 0, 0, 0, 0, 60, 30)                                                       \
+    OP(BMSK, "bmsk%m.b32", "u=uu", 0, 0, PTX__FUNNEL, PTX__FUNNEL, 0, 76, 70)                                \
+    OP(SZEXT, "szext", "t=tu", PTX__I32, 0, PTX__FUNNEL, PTX__FUNNEL, 0, 76, 70)                             \
     OP(POPC, "popc", "*u=t", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                 \
     OP(CLZ, "clz", "*u=t", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                   \
     OP(BREV, "brev", "*t=t", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                 \
-    OP(SETP, "setp", "p=tt", PTX__INT, 0, PTX__CMP_ORDERED, PTX__CMP, 0, 10, 0)                              \
-    FORM(SETP, "setp", "p=ttp", PTX__INT, 0, PTX__CMP_ORDERED | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 10, 0)   \
-    FORM(SETP, "setp", "p=tt", PTX__BITS, 0, PTX_EQ | PTX_NE, PTX__CMP, 0, 10, 0)                            \
-    FORM(SETP, "setp", "p=tt", PTX__T(F32), 0, PTX__CMP | PTX_FTZ, PTX__CMP, 0, 10, 0)                       \
-    FORM(SETP, "setp", "p=ttp", PTX__T(F32), 0, PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__BOOL | PTX__CMP, 0,     \
+    /* comparison and selection */                                                                           \
+    OP(SETP, "setp", "p?p=tt", PTX__INT, 0, PTX__CMP_ORDERED, PTX__CMP, 0, 10, 0)                            \
+    FORM(SETP, "setp", "p?p=ttp", PTX__INT, 0, PTX__CMP_ORDERED | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 10, 0) \
+    FORM(SETP, "setp", "p?p=tt", PTX__BITS, 0, PTX_EQ | PTX_NE, PTX__CMP, 0, 10, 0)                          \
+    FORM(SETP, "setp", "p?p=ttp", PTX__BITS, 0, PTX_EQ | PTX_NE | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 10, 0) \
+    FORM(SETP, "setp", "p?p=tt", PTX__T(F32), 0, PTX__CMP | PTX_FTZ, PTX__CMP, 0, 10, 0)                     \
+    FORM(SETP, "setp", "p?p=ttp", PTX__T(F32), 0, PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__BOOL | PTX__CMP, 0,   \
         10, 0)                                                                                               \
-    FORM(SETP, "setp", "p=tt", PTX__T(F64), 0, PTX__CMP, PTX__CMP, 0, 10, 0)                                 \
-    FORM(SETP, "setp", "p=ttp", PTX__T(F64), 0, PTX__CMP | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 10, 0)        \
+    FORM(SETP, "setp", "p?p=tt", PTX__T(F64), 0, PTX__CMP, PTX__CMP, 0, 10, 0)                               \
+    FORM(SETP, "setp", "p?p=ttp", PTX__T(F64), 0, PTX__CMP | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 10, 0)      \
     FORM(SETP, "setp", "p=tt", PTX__T(F16), 0, PTX__CMP | PTX_FTZ, PTX__CMP, 0, 42, 53)                      \
     FORM(SETP, "setp", "p=tt", PTX__T(BF16), 0, PTX__CMP, PTX__CMP, 0, 78, 90)                               \
+    FORM(SETP, "setp", "p=ttp", PTX__T(F16), 0, PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__BOOL | PTX__CMP, 0,     \
+        42, 53)                                                                                              \
+    FORM(SETP, "setp", "p=ttp", PTX__T(BF16), 0, PTX__CMP | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 78, 90)      \
+    FORM(SETP, "setp", "p|p=tt", PTX__T(F16X2), 0, PTX__CMP | PTX_FTZ, PTX__CMP, 0, 42, 53)                  \
+    FORM(SETP, "setp", "p|p=tt", PTX__T(BF16X2), 0, PTX__CMP, PTX__CMP, 0, 78, 90)                           \
+    FORM(SETP, "setp", "p|p=ttp", PTX__T(F16X2), 0, PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__BOOL | PTX__CMP,    \
+        0, 42, 53)                                                                                           \
+    FORM(SETP, "setp", "p|p=ttp", PTX__T(BF16X2), 0, PTX__CMP | PTX__BOOL, PTX__BOOL | PTX__CMP, 0, 78, 90)  \
+    OP(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__INT, PTX__CMP_ORDERED, PTX__CMP, 0, 10, 0)           \
+    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__INT, PTX__CMP_ORDERED | PTX__BOOL, PTX__CMP       \
+        | PTX__BOOL, 0, 10, 0)                                                                               \
+    FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 10, 0)    \
+    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP  \
+        | PTX__BOOL, 0, 10, 0)                                                                               \
+    FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__T(F64), PTX__CMP, PTX__CMP, 0, 10, 0)              \
+    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F64), PTX__CMP | PTX__BOOL, PTX__CMP            \
+        | PTX__BOOL, 0, 10, 0)                                                                               \
+    FORM(SET, "set", "t=cc", PTX__T(F16), PTX__T(F16), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 42, 53)              \
+    FORM(SET, "set", "t=cc", PTX__T(F16X2), PTX__T(F16X2), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 42, 53)          \
+    FORM(SET, "set", "t=cc", PTX__I16 | PTX__I32, PTX__T(F16), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 65, 53)      \
+    FORM(SET, "set", "t=cc", PTX__I32, PTX__T(F16X2), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 65, 53)               \
+    FORM(SET, "set", "t=cc", PTX__T(BF16), PTX__T(BF16), PTX__CMP, PTX__CMP, 0, 78, 90)                      \
+    FORM(SET, "set", "t=cc", PTX__T(BF16X2), PTX__T(BF16X2), PTX__CMP, PTX__CMP, 0, 78, 90)                  \
+    FORM(SET, "set", "t=cc", PTX__I16 | PTX__I32, PTX__T(BF16), PTX__CMP, PTX__CMP, 0, 78, 90)               \
+    FORM(SET, "set", "t=cc", PTX__I32, PTX__T(BF16X2), PTX__CMP, PTX__CMP, 0, 78, 90)                        \
     OP(SELP, "selp", "*t=ttp", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                 \
+    OP(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(S32), 0, 0, 0, 10, 0)                                       \
+    FORM(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(F32), PTX_FTZ, 0, 0, 10, 0)                               \
+    /* conversions */                                                                                        \
     OP(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__INT | PTX__I8, PTX_SAT, 0, 0, 10, 0)                      \
     FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT,             \
-                                                                             PTX__ROUND_INT, PTX_RZI, 10, 0) \
+        PTX__ROUND_INT, PTX_RZI, 10, 0)                                                                      \
     FORM(CVT, "cvt", "t=c", PTX__INT | PTX__I8, PTX__T(F64) | PTX__T(F16), PTX__ROUND_INT | PTX_SAT,         \
-                                                                             PTX__ROUND_INT, PTX_RZI, 10, 0) \
-    FORM(CVT,     "cvt",     "t=c",      PTX__FLT | PTX__T(F16), PTX__INT | PTX__I8, PTX__ROUND | PTX_SAT,   \
-                                                                             PTX__ROUND, PTX_RN, 10, 0)      \
-    FORM(CVT,     "cvt",     "t=c",      PTX__T(F32),  PTX__T(F64), PTX__ROUND | PTX_FTZ | PTX_SAT,          \
-                                                                             PTX__ROUND, PTX_RN, 10, 0)      \
-    FORM(CVT,     "cvt",     "t=c",      PTX__T(F16),  PTX__T(F32), PTX__ROUND | PTX_FTZ | PTX_SAT,          \
-                                                                             PTX__ROUND, PTX_RN, 10, 0)      \
+        PTX__ROUND_INT, PTX_RZI, 10, 0)                                                                      \
+    FORM(CVT, "cvt", "t=c", PTX__INT, PTX__T(BF16), PTX__ROUND_INT, PTX__ROUND_INT, PTX_RZI, 78, 90)         \
+    FORM(CVT, "cvt", "t=c", PTX__FLT | PTX__T(F16), PTX__INT | PTX__I8, PTX__ROUND | PTX_SAT, PTX__ROUND,    \
+        PTX_RN, 10, 0)                                                                                       \
+    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__INT | PTX__I8, PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90)        \
+    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F64), PTX__ROUND | PTX_FTZ | PTX_SAT, PTX__ROUND, PTX_RN,    \
+        10, 0)                                                                                               \
+    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F32), PTX__ROUND | PTX_FTZ | PTX_SAT, PTX__ROUND, PTX_RN,    \
+        10, 0)                                                                                               \
+    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ            \
+        | PTX_RELU, PTX_RN, 70, 80)                                                                          \
+    FORM(CVT, "cvt", "t=c", PTX__H16, PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE, PTX_RN        \
+        | PTX_RZ | PTX_SATFINITE, PTX_RN, 81, 80)                                                            \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F64), PTX__ROUND | PTX_SAT, PTX__ROUND, PTX_RN, 10, 0)       \
     FORM(CVT, "cvt", "t=c", PTX__FLT, PTX__T(F16), PTX_SAT, 0, 0, 10, 0)                                     \
+    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F16), PTX_FTZ | PTX_SAT, PTX_FTZ, 0, 10, 0)                  \
     FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(F32), PTX_FTZ | PTX_SAT, 0, 0, 10, 0)                        \
-    FORM(CVT,     "cvt",     "t=c",      PTX__T(F32),  PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT,      \
-                                                                             PTX__ROUND_INT, 0, 10, 0)       \
-    FORM(CVT,     "cvt",     "t=c",      PTX__T(BF16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU,              \
-                                                                             PTX_RN | PTX_RZ, PTX_RN, 70,    \
-                                                                                 80)                         \
-    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(BF16), 0, 0, 0, 78, 90)                                      \
+    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F32), PTX__ROUND_INT | PTX_FTZ | PTX_SAT, PTX__ROUND_INT,    \
+        0, 10, 0)                                                                                            \
+    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F32), PTX_FTZ | PTX_SAT, PTX_SAT, 0, 10, 0)                  \
+    FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(F64), PTX__ROUND_INT | PTX_SAT, PTX__ROUND_INT, 0, 10, 0)    \
+    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F16), PTX__ROUND_INT | PTX_SAT, PTX__ROUND_INT, 0, 10, 0)    \
+    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ, PTX_RN,  \
+        70, 80)                                                                                              \
+    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__T(F16) | PTX__T(F64), PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90) \
+    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(BF16), PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90)               \
+    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(BF16), 0, 0, 0, 71, 80)                                      \
+    FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(BF16), PTX_FTZ, PTX_FTZ, 0, 78, 90)                          \
+    FORM(CVT, "cvt", "t=c", PTX__T(F64), PTX__T(BF16), 0, 0, 0, 78, 90)                                      \
     FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA, PTX_RNA, PTX_RNA, 70, 80)                    \
+    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RNA | PTX_SATFINITE, PTX_RNA | PTX_SATFINITE, 0,  \
+        81, 80)                                                                                              \
+    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ, 0, 78,   \
+        90)                                                                                                  \
+    FORM(CVT, "cvt", "t=c", PTX__T(TF32), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE, PTX_RN    \
+        | PTX_RZ | PTX_SATFINITE, 0, 86, 100)                                                                \
+    FORM(CVT, "cvt", "t=c", PTX__FP8X2, PTX__T(F16X2), PTX_RN | PTX_SATFINITE | PTX_RELU, PTX_RN             \
+        | PTX_SATFINITE, PTX_RN | PTX_SATFINITE, 81, 89)                                                     \
+    FORM(CVT, "cvt", "t=c", PTX__T(F16X2), PTX__FP8X2, PTX_RN | PTX_RELU, PTX_RN, PTX_RN, 81, 89)            \
+    FORM(CVT, "cvt", "t=c", PTX__T(F16X2), PTX__FP64X2, PTX_RN | PTX_RELU, PTX_RN, PTX_RN, 86,               \
+        PTX__ON_100UP)                                                                                       \
+    FORM(CVT, "cvt", "t=c", PTX__T(UE8M0X2), PTX__T(BF16X2), PTX_RZ | PTX_RP | PTX_SATFINITE, PTX_RZ         \
+        | PTX_RP, 0, 86, PTX__ON_100UP)                                                                      \
+    FORM(CVT, "cvt", "t=c", PTX__T(BF16X2), PTX__T(UE8M0X2), PTX_RN, PTX_RN, PTX_RN, 86, PTX__ON_100UP)      \
     OP(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU,     \
-                                                                             PTX_RN | PTX_RZ, PTX_RN, 70,    \
-                                                                                 80)                         \
+        PTX_RN | PTX_RZ, PTX_RN, 70, 80)                                                                     \
+    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU    \
+        | PTX_SATFINITE, PTX_RN | PTX_RZ | PTX_SATFINITE, PTX_RN, 81, 80)                                    \
+    FORM(CVT_PAIR, "cvt", "t=ccu", PTX__T(F16X2) | PTX__T(BF16X2), PTX__T(F32), PTX_RS | PTX_RELU            \
+        | PTX_SATFINITE, PTX_RS, 0, 87, PTX__ON_100A_103A)                                                   \
+    FORM(CVT_PAIR, "cvt", "t=cc", PTX__FP8X2, PTX__T(F32), PTX_RN | PTX_SATFINITE | PTX_RELU, PTX_RN         \
+        | PTX_SATFINITE, PTX_RN | PTX_SATFINITE, 81, 89)                                                     \
+    FORM(CVT_PAIR, "cvt", "t=cc", PTX__FP64X2, PTX__T(F32), PTX_RN | PTX_SATFINITE | PTX_RELU, PTX_RN        \
+        | PTX_SATFINITE, PTX_RN | PTX_SATFINITE, 86, PTX__ON_100UP)                                          \
+    FORM(CVT_PAIR, "cvt", "t=cc", PTX__T(UE8M0X2), PTX__T(F32), PTX_RZ | PTX_RP | PTX_SATFINITE, PTX_RZ      \
+        | PTX_RP, 0, 86, PTX__ON_100UP)                                                                      \
+    OP(CVT_QUAD, "cvt", "t={4c}u", PTX__FPX4, PTX__T(F32), PTX_RS | PTX_RELU | PTX_SATFINITE, PTX_RS         \
+        | PTX_SATFINITE, PTX_RS | PTX_SATFINITE, 87, PTX__ON_100A_103A)                                      \
+    OP(CVT_PACK, "cvt.pack.sat%t.s32", "u=uu", PTX__I16, 0, 0, 0, 0, 65, 72)                                 \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__I8, 0, 0, 0, 0, 65, 72)                           \
+    FORM(CVT_PACK, "cvt.pack.sat%t.s32.b32", "u=uuu", PTX__T(U4) | PTX__T(S4) | PTX__T(U2) | PTX__T(S2), 0,  \
+        0, 0, 0, 65, 75)                                                                                     \
+    /* addresses */                                                                                          \
     OP(CVTA_TO, "cvta.to", "t=t", PTX__T(U64), 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 23, 20)             \
+    OP(CVTA, "cvta", "t=t", PTX__T(U64), 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 23, 20)                   \
+    FORM(CVTA, "cvta", "t=t", PTX__T(U64), 0, PTX__M_PARAM, PTX__M_PARAM, 0, 77, 70)                         \
+    FORM(CVTA, "cvta", "t=t", PTX__T(U64), 0, PTX__M_SHARED_CLUSTER, PTX__M_SHARED_CLUSTER, 0, 78, 90)       \
+    OP(ISSPACEP, "isspacep", "p=d", 0, 0, PTX__CONVERTIBLE, PTX__CONVERTIBLE, 0, 31, 20)                     \
+    FORM(ISSPACEP, "isspacep", "p=d", 0, 0, PTX__M_PARAM, PTX__M_PARAM, 0, 77, 70)                           \
+    FORM(ISSPACEP, "isspacep", "p=d", 0, 0, PTX__M_SHARED_CLUSTER, PTX__M_SHARED_CLUSTER, 0, 78, 90)         \
+    OP(MAPA, "mapa.shared::cluster.u32", "u=uu", 0, 0, 0, 0, 0, 78, 90)                                      \
+    OP(MAPA_GENERIC, "mapa.u64", "d=du", 0, 0, 0, 0, 0, 78, 90)                                              \
+    OP(GETCTARANK, "getctarank.shared::cluster.u32", "u=u", 0, 0, 0, 0, 0, 78, 90)                           \
+    OP(GETCTARANK_GENERIC, "getctarank.u64", "u=d", 0, 0, 0, 0, 0, 78, 90)                                   \
+    /* memory */                                                                                             \
     OP(LD, "ld", "~v=m", PTX__MEMORY, 0, PTX__LOAD, 0, 0, 10, 0)                                             \
+    FORM(LD, "ld", "~v=m", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__LOAD32, PTX__VEC32, 0, 88,  \
+        100)                                                                                                 \
+    FORM(LD, "ld", "~v=m", PTX__T(B128), 0, PTX__LOAD_ONE, 0, 0, 83, 70)                                     \
     OP(ST, "st", "~=mv", PTX__MEMORY, 0, PTX__STORE, 0, 0, 10, 0)                                            \
-    OP(ATOMIC_BITS,    "atom",    "*t=mt",    PTX__B32_64,  0, PTX__ATOMIC | PTX__ATOM_BITS | PTX_ATOM_EXCH, \
-                                                                  PTX__ATOM_BITS | PTX_ATOM_EXCH, 0, 32, 32) \
-    OP(ATOMIC_CAS, "atom", "*t=mtt", PTX__BITS, 0, PTX__ATOMIC | PTX_ATOM_CAS, PTX_ATOM_CAS, PTX_ATOM_CAS,   \
-        63, 70)                                                                                              \
+    FORM(ST, "st", "~=mv", PTX__B32_64 | PTX__I32 | PTX__I64 | PTX__FLT, 0, PTX__STORE32, PTX__VEC32, 0,     \
+        88, 100)                                                                                             \
+    FORM(ST, "st", "~=mv", PTX__T(B128), 0, PTX__STORE_ONE, 0, 0, 83, 70)                                    \
+    OP(LDU, "ldu", "t=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0)                                        \
+    FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", PTX__MEMORY, 0, PTX__M_GLOBAL, 0, 0, 20, 0)                          \
+    OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", PTX__B32_64 | PTX__I32     \
+        | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90)                                                           \
+    FORM(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v%1%t", "=k{t+v}r", PTX__B32_64    \
+        | PTX__I32 | PTX__I64 | PTX__FLT, 0, 0, 0, 0, 81, 90)                                                \
+    OP(ST_ASYNC_GLOBAL, "st.async", "=mt", PTX__BITS | PTX__INT | PTX__FLT, 0, PTX_MMIO | PTX_RELEASE        \
+        | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL, 0, 87, 100)    \
+    OP(ST_BULK, "st.bulk.weak.shared::cta", "=sdZ", 0, 0, 0, 0, 0, 86, 100)                                  \
+    OP(PREFETCH_L1, "prefetch%m.L1", "=m", 0, 0, PTX__M_GLOBAL | PTX__M_LOCAL, 0, 0, 20, 0)                  \
+    OP(PREFETCH_L2, "prefetch%m.L2", "=m", 0, 0, PTX__M_GLOBAL | PTX__M_LOCAL, 0, 0, 20, 0)                  \
+    OP(PREFETCH_L2_EVICT_LAST, "prefetch.global.L2::evict_last", "=g", 0, 0, 0, 0, 0, 74, 80)                \
+    OP(PREFETCH_L2_EVICT_NORMAL, "prefetch.global.L2::evict_normal", "=g", 0, 0, 0, 0, 0, 74, 80)            \
+    OP(PREFETCHU_L1, "prefetchu.L1", "=o", 0, 0, 0, 0, 0, 20, 0)                                             \
+    OP(PREFETCH_TENSORMAP, "prefetch%m.tensormap", "=m", 0, 0, PTX__M_PARAM | PTX__M_CONST, 0, 0, 80, 90)    \
+    OP(APPLYPRIORITY, "applypriority%m.L2::evict_normal", "=mD", 0, 0, PTX__M_GLOBAL, 0, 0, 74, 80)          \
+    OP(DISCARD, "discard%m.L2", "=mD", 0, 0, PTX__M_GLOBAL, 0, 0, 74, 80)                                    \
+    OP(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=", 0, 0, PTX__L2_PRIMARY | PTX__L2_SECONDARY,       \
+        PTX__L2_PRIMARY, 0, 74, 80)                                                                          \
+    FORM(CREATEPOLICY, "createpolicy.fractional%m.b64", "d=f", 0, 0, PTX__L2_PRIMARY | PTX__L2_SECONDARY,    \
+        PTX__L2_PRIMARY, 0, 74, 80)                                                                          \
+    OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 0, 0, PTX__L2_PRIMARY | PTX__L2_SECONDARY    \
+        | PTX__M_GLOBAL, PTX__L2_PRIMARY, 0, 74, 80)                                                         \
+    OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", 0, 0, 0, 0, 0, 74, 80)                            \
+    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__I32 | PTX__I64, 0, PTX__MULTIMEM                \
+        | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 81, 90)                                                     \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__I32 | PTX__T(U64), 0, PTX__MULTIMEM           \
+        | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 81, 90)                                                             \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__B32_64, 0, PTX__MULTIMEM | PTX__ATOM_BITS,    \
+        PTX__ATOM_BITS, 0, 81, 90)                                                                           \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", PTX__FLT, 0, PTX__MULTIMEM | PTX_ATOM_ADD,         \
+        PTX_ATOM_ADD, 0, 81, 90)                                                                             \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(F32), 0, PTX__MULTIMEM          \
+        | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 81, 90)                                                             \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(F16X2) | PTX__T(BF16X2), 0,     \
+        PTX__MULTIMEM | PTX_ATOM_ADD | PTX__ATOM_MINMAX, PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 81, 90)         \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(F16X2) | PTX__T(BF16X2), 0,     \
+        PTX__MULTIMEM | PTX_ATOM_ADD | PTX_ACC_F32, PTX_ATOM_ADD | PTX_ACC_F32, 0, 82, 90)                   \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(E4M3X4) | PTX__T(E5M2X4), 0,    \
+        PTX__MULTIMEM | PTX_ATOM_ADD | PTX__ATOM_MINMAX, PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 86,             \
+        PTX__ON_MULTIMEM)                                                                                    \
+    FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", PTX__T(E4M3X4) | PTX__T(E5M2X4), 0,    \
+        PTX__MULTIMEM | PTX_ATOM_ADD | PTX_ACC_F16, PTX_ATOM_ADD | PTX_ACC_F16, 0, 86, PTX__ON_MULTIMEM)     \
+    OP(MULTIMEM_ST, "multimem.st", "=mt", PTX__I32 | PTX__I64 | PTX__B32_64 | PTX__FLT, 0,                   \
+        PTX__MULTIMEM_ST, 0, 0, 81, 90)                                                                      \
+    FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", PTX__T(F32) | PTX__T(F16X2) | PTX__T(BF16X2), 0,     \
+        PTX__MULTIMEM_ST, 0, 0, 81, 90)                                                                      \
+    OP(MULTIMEM_RED, "multimem.red", "=mt", PTX__I32 | PTX__I64, 0, PTX__MULTIMEM_ST | PTX__ATOM_MINMAX,     \
+        PTX__ATOM_MINMAX, 0, 81, 90)                                                                         \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__I32 | PTX__T(U64), 0, PTX__MULTIMEM_ST | PTX_ATOM_ADD,    \
+        PTX_ATOM_ADD, 0, 81, 90)                                                                             \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__B32_64, 0, PTX__MULTIMEM_ST | PTX__ATOM_BITS,             \
+        PTX__ATOM_BITS, 0, 81, 90)                                                                           \
+    FORM(MULTIMEM_RED, "multimem.red", "=mt", PTX__FLT, 0, PTX__MULTIMEM_ST | PTX_ATOM_ADD, PTX_ATOM_ADD,    \
+        0, 81, 90)                                                                                           \
+    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T(F32), 0, PTX__MULTIMEM_ST | PTX_ATOM_ADD,   \
+        PTX_ATOM_ADD, 0, 81, 90)                                                                             \
+    FORM(MULTIMEM_RED, "multimem.red%m.v%1%t", "=m{t+v}", PTX__T(F16X2) | PTX__T(BF16X2), 0,                 \
+        PTX__MULTIMEM_ST | PTX_ATOM_ADD | PTX__ATOM_MINMAX, PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 81, 90)      \
+    /* atomics */                                                                                            \
+    OP(ATOMIC_BITS, "atom", "*t=mt", PTX__B32_64, 0, PTX__ATOMIC | PTX__ATOM_BITS | PTX_ATOM_EXCH,           \
+        PTX__ATOM_BITS | PTX_ATOM_EXCH, 0, 32, 32)                                                           \
+    FORM(ATOMIC_BITS, "atom", "*t=mt", PTX__T(B128), 0, PTX__ATOMIC | PTX_ATOM_EXCH, PTX_ATOM_EXCH, 0, 83,   \
+        90)                                                                                                  \
+    OP(ATOMIC_CAS, "atom", "*t=mtt", PTX__BITS, 0, PTX__ATOMIC_PLAIN | PTX_ATOM_CAS, PTX_ATOM_CAS,           \
+        PTX_ATOM_CAS, 63, 70)                                                                                \
+    FORM(ATOMIC_CAS, "atom", "*t=mtt", PTX__T(B128), 0, PTX__ATOMIC_PLAIN | PTX_ATOM_CAS, PTX_ATOM_CAS,      \
+        PTX_ATOM_CAS, 83, 90)                                                                                \
     OP(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__I64, 0, PTX__ATOMIC | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0,  \
         32, 32)                                                                                              \
-    FORM(ATOMIC, "atom", "t=mt",     PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__ATOMIC | PTX_ATOM_ADD,    \
-                                                                             PTX_ATOM_ADD, 0, 20, 20)        \
+    FORM(ATOMIC, "atom", "t=mt", PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__ATOMIC | PTX_ATOM_ADD,        \
+        PTX_ATOM_ADD, 0, 20, 20)                                                                             \
     FORM(ATOMIC, "atom", "t=mt", PTX__T(F64), 0, PTX__ATOMIC | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)        \
-    FORM(ATOMIC, "atom", "t=mt",     PTX__T(U32),  0, PTX__ATOMIC | PTX_ATOM_INC | PTX_ATOM_DEC,             \
-                                                                       PTX_ATOM_INC | PTX_ATOM_DEC, 0, 20,   \
-                                                                           20)                               \
-    FORM(ATOMIC, "atom", "t=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ,                       \
-        PTX_ATOM_ADD | PTX_NOFTZ, 0, 63, 70)                                                                 \
+    FORM(ATOMIC, "atom", "t=mt", PTX__T(U32), 0, PTX__ATOMIC | PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC     \
+        | PTX_ATOM_DEC, 0, 20, 20)                                                                           \
+    FORM(ATOMIC, "atom", "t=mt", PTX__F16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD          \
+        | PTX_NOFTZ, 0, 63, 70)                                                                              \
+    FORM(ATOMIC, "atom", "t=mt", PTX__BF16S, 0, PTX__ATOMIC | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD         \
+        | PTX_NOFTZ, 0, 78, 90)                                                                              \
+    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F32), 0, PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD,       \
+        PTX_ATOM_ADD, 0, 81, 90)                                                                             \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", PTX__T(F16X2) | PTX__T(BF16X2), 0, PTX__ATOMIC_GLOBAL  \
+        | PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81,   \
+        90)                                                                                                  \
+    FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+e}=m{t+e}", PTX__H16, 0, PTX__ATOMIC_GLOBAL | PTX_ATOM_ADD         \
+        | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81, 90)              \
     OP(RED_BITS, "red", "*=mt", PTX__B32_64, 0, PTX__REDUCE | PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 32, 32)     \
     OP(RED, "red", "=mt", PTX__I32 | PTX__I64, 0, PTX__REDUCE | PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 32,   \
         32)                                                                                                  \
-    FORM(RED, "red",   "=mt",      PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__REDUCE | PTX_ATOM_ADD,      \
-                                                                             PTX_ATOM_ADD, 0, 20, 20)        \
+    FORM(RED, "red", "=mt", PTX__I32 | PTX__T(U64) | PTX__T(F32), 0, PTX__REDUCE | PTX_ATOM_ADD,             \
+        PTX_ATOM_ADD, 0, 20, 20)                                                                             \
     FORM(RED, "red", "=mt", PTX__T(F64), 0, PTX__REDUCE | PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 50, 60)             \
+    FORM(RED, "red", "=mt", PTX__T(U32), 0, PTX__REDUCE | PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC          \
+        | PTX_ATOM_DEC, 0, 20, 20)                                                                           \
     FORM(RED, "red", "=mt", PTX__F16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD | PTX_NOFTZ,  \
         0, 63, 70)                                                                                           \
-    OP(FENCE, "fence", "=", 0, 0, PTX_ACQ_REL | PTX_SC | PTX__SCOPE,                                         \
-       PTX_ACQ_REL | PTX_SC | PTX__SCOPE, PTX_ACQ_REL, 60, 70)                                               \
-    OP(SHFL_UP, "shfl.sync.up", "*t=tuuu", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                  \
-    OP(SHFL_DOWN, "shfl.sync.down", "*t=tuuu", PTX__T(B32), 0, 0, 0, 0, 60, 30)                              \
-    OP(SHFL_BFLY, "shfl.sync.bfly", "*t=tuuu", PTX__T(B32), 0, 0, 0, 0, 60, 30)                              \
-    OP(SHFL_IDX, "shfl.sync.idx", "*t=tuuu", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                \
-    OP(VOTE_ALL, "vote.sync.all.pred", "p=pu", 0, 0, 0, 0, 0, 60, 30)                                        \
-    OP(VOTE_ANY, "vote.sync.any.pred", "p=pu", 0, 0, 0, 0, 0, 60, 30)                                        \
-    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pu", 0, 0, 0, 0, 0, 60, 30)                                   \
+    FORM(RED, "red", "=mt", PTX__BF16S, 0, PTX__REDUCE | PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD              \
+        | PTX_NOFTZ, 0, 78, 90)                                                                              \
+    OP(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T(F32), 0, PTX__REDUCE_GLOBAL | PTX_ATOM_ADD,              \
+        PTX_ATOM_ADD, 0, 81, 90)                                                                             \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+v}", PTX__T(F16X2) | PTX__T(BF16X2), 0, PTX__REDUCE_GLOBAL         \
+        | PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81,   \
+        90)                                                                                                  \
+    FORM(RED_VECTOR, "red%m.v%1%t", "=m{t+e}", PTX__H16, 0, PTX__REDUCE_GLOBAL | PTX_ATOM_ADD                \
+        | PTX__ATOM_MINMAX | PTX_NOFTZ, PTX_ATOM_ADD | PTX__ATOM_MINMAX | PTX_NOFTZ, 0, 81, 90)              \
+    OP(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",          \
+        PTX__I32, 0, PTX_ATOM_ADD | PTX__ATOM_MINMAX, PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 81, 90)            \
+    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
+        PTX__T(U32), 0, PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC | PTX_ATOM_DEC, 0, 81, 90)                 \
+    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
+        PTX__T(U64), 0, PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 81, 90)                                               \
+    FORM(RED_ASYNC, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes", "=ktr",        \
+        PTX__T(B32), 0, PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 81, 90)                                           \
+    OP(RED_ASYNC_GLOBAL, "red.async", "=mt", PTX__I32 | PTX__I64, 0, PTX_MMIO | PTX_RELEASE | PTX_GPU        \
+        | PTX_SYS | PTX__M_GLOBAL | PTX_ATOM_ADD, PTX_RELEASE | PTX_GPU | PTX_SYS | PTX__M_GLOBAL            \
+        | PTX_ATOM_ADD, 0, 87, 100)                                                                          \
+    /* fences */                                                                                             \
+    OP(FENCE, "fence", "=", 0, 0, PTX_ACQ_REL | PTX_SC | PTX__SCOPE, PTX_ACQ_REL | PTX_SC | PTX__SCOPE,      \
+        PTX_ACQ_REL, 60, 70)                                                                                 \
+    FORM(FENCE, "fence", "=", 0, 0, PTX_ACQUIRE | PTX_RELEASE | PTX__SCOPE, PTX_ACQUIRE | PTX_RELEASE        \
+        | PTX__SCOPE, 0, 86, 90)                                                                             \
+    OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", 0, 0, 0, 0, 0, 75, 70)                                   \
+    OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", 0, 0, PTX__M_GLOBAL, 0, 0, 80, 90)                       \
+    OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", 0, 0, 0, 0, 0, 80, 90)                \
+    OP(FENCE_PROXY_ASYNC_CLUSTER, "fence.proxy.async.shared::cluster", "=", 0, 0, 0, 0, 0, 80, 90)           \
+    OP(FENCE_MBARRIER_INIT, "fence.mbarrier_init.release.cluster", "=", 0, 0, 0, 0, 0, 80, 90)               \
+    OP(FENCE_TENSORMAP_RELEASE, "fence.proxy.tensormap::generic.release", "=", 0, 0, PTX__SCOPE,             \
+        PTX__SCOPE, 0, 83, 90)                                                                               \
+    OP(FENCE_TENSORMAP_ACQUIRE, "fence.proxy.tensormap::generic.acquire", "=oD", 0, 0, PTX__SCOPE,           \
+        PTX__SCOPE, 0, 83, 90)                                                                               \
+    OP(FENCE_ACQUIRE_CLUSTER, "fence.acquire.sync_restrict::shared::cluster.cluster", "=", 0, 0, 0, 0, 0,    \
+        86, 90)                                                                                              \
+    OP(FENCE_RELEASE_CTA, "fence.release.sync_restrict::shared::cta.cluster", "=", 0, 0, 0, 0, 0, 86, 90)    \
+    OP(FENCE_PROXY_ACQUIRE_CLUSTER,                                                                          \
+        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "=", 0, 0, 0, 0, 0,     \
+        86, 90)                                                                                              \
+    OP(FENCE_PROXY_RELEASE_CTA, "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster",     \
+        "=", 0, 0, 0, 0, 0, 86, 90)                                                                          \
+    OP(MEMBAR_CTA, "membar.cta", "=", 0, 0, 0, 0, 0, 14, 0)                                                  \
+    OP(MEMBAR_GL, "membar.gl", "=", 0, 0, 0, 0, 0, 14, 0)                                                    \
+    OP(MEMBAR_SYS, "membar.sys", "=", 0, 0, 0, 0, 0, 20, 0)                                                  \
+    /* asynchronous copies */                                                                                \
+    OP(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgA", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                   \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAu", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAd", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,          \
+        PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
+    FORM(CP_ASYNC_CA, "cp.async.ca.shared.global", "=sgAud", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,         \
+        PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
+    OP(CP_ASYNC_CA_IGNORE, "cp.async.ca.shared.global", "=sgAp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80)           \
+    OP(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgB", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                   \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBu", 0, 0, PTX__L2_SIZE, 0, 0, 70, 80)                \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBd", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,          \
+        PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
+    FORM(CP_ASYNC_CG, "cp.async.cg.shared.global", "=sgBud", 0, 0, PTX__L2_SIZE | PTX_L2_CACHE_HINT,         \
+        PTX_L2_CACHE_HINT, 0, 74, 80)                                                                        \
+    OP(CP_ASYNC_CG_IGNORE, "cp.async.cg.shared.global", "=sgBp", 0, 0, PTX__L2_SIZE, 0, 0, 75, 80)           \
+    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 0, 0, 0, 0, 0, 70, 80)                           \
+    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 0, 0, 0, 0, 0, 70, 80)                              \
+    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 0, 0, 0, 0, 0, 70, 80)                                   \
+    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80)         \
+    OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", 0, 0, 0, 0, 0,     \
+        70, 80)                                                                                              \
+    /* bulk copies */                                                                                        \
+    OP(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCb", 0, 0, 0, 0,   \
+        0, 86, 90)                                                                                           \
+    FORM(BULK_G2S_CTA, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "=sgCbd", 0, 0,      \
+        PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 86, 90)                                                     \
+    OP(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCr", 0, 0, 0, 0,   \
+        0, 80, 90)                                                                                           \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrh", 0, 0,      \
+        PTX_MULTICAST, PTX_MULTICAST, 0, 80, 90)                                                             \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrd", 0, 0,      \
+        PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 80, 90)                                                     \
+    FORM(BULK_G2S, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "=kgCrhd", 0, 0,     \
+        PTX_MULTICAST | PTX_L2_CACHE_HINT, PTX_MULTICAST | PTX_L2_CACHE_HINT, 0, 80, 90)                     \
+    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", "=ksCr", 0, 0,    \
+        0, 0, 0, 80, 90)                                                                                     \
+    OP(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 0, 0, 0, 0, 0, 80, 90)               \
+    FORM(BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsCd", 0, 0, PTX_L2_CACHE_HINT,          \
+        PTX_L2_CACHE_HINT, 0, 80, 90)                                                                        \
+    OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", 0, 0, 0, 0, 0, 86,   \
+        100)                                                                                                 \
+    FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", 0, 0,           \
+        PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 86, 100)                                                    \
+    OP(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 0, 0, 0, 0, 0, 80, 90)                      \
+    FORM(BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gCd", 0, 0, PTX_L2_CACHE_HINT,                 \
+        PTX_L2_CACHE_HINT, 0, 80, 90)                                                                        \
+    OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", 0, 0, 0, 0, 0, 80, 90)                          \
+    OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", 0, 0, 0, 0, 0, 80, 90)                             \
+    OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", 0, 0, 0, 0, 0, 80, 90)                   \
+    OP(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__I32           \
+        | PTX__I64, 0, PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90)                                        \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__I32         \
+        | PTX__T(U64), 0, PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90)                                             \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__B32_64, 0,  \
+        PTX__ATOM_BITS, PTX__ATOM_BITS, 0, 80, 90)                                                           \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__T(U32), 0,  \
+        PTX_ATOM_INC | PTX_ATOM_DEC, PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)                                 \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__FLT, 0,     \
+        PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90)                                                               \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__H16, 0,     \
+        PTX_ATOM_ADD | PTX_NOFTZ, PTX_ATOM_ADD | PTX_NOFTZ, 0, 80, 90)                                       \
+    FORM(BULK_REDUCE_S2G, "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t", "=gsC", PTX__H16, 0,     \
+        PTX__ATOM_MINMAX, PTX__ATOM_MINMAX, 0, 80, 90)                                                       \
+    OP(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                   \
+        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__I32, 0, PTX_ATOM_ADD | PTX__ATOM_MINMAX,          \
+        PTX_ATOM_ADD | PTX__ATOM_MINMAX, 0, 80, 90)                                                          \
+    FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
+        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T(U64), 0, PTX_ATOM_ADD, PTX_ATOM_ADD, 0, 80, 90) \
+    FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
+        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T(B32), 0, PTX__ATOM_BITS, PTX__ATOM_BITS, 0,     \
+        80, 90)                                                                                              \
+    FORM(BULK_REDUCE_S2S, "cp.reduce.async.bulk.shared::cluster.shared::cta"                                 \
+        ".mbarrier::complete_tx::bytes%m%t", "=ksCr", PTX__T(U32), 0, PTX_ATOM_INC | PTX_ATOM_DEC,           \
+        PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)                                                              \
+    /* tensor copies */                                                                                      \
+    OP(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile.mbarrier::complete_tx::bytes",      \
+        "=s[n{u+d}]b", 0, 0, 0, 0, 0, 86, 90)                                                                \
+    FORM(TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile"                                  \
+        ".mbarrier::complete_tx::bytes%m", "=s[n{u+d}]bd", 0, 0, PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0,    \
+        86, 90)                                                                                              \
+    OP(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" ".mbarrier::complete_tx::bytes",   \
+        "=k[n{u+d}]r", 0, 0, 0, 0, 0, 80, 90)                                                                \
+    FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rh", 0, 0, PTX_MULTICAST, PTX_MULTICAST, 0, 80, 90)    \
+    FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rd", 0, 0, PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0,    \
+        80, 90)                                                                                              \
+    FORM(TENSOR_G2S, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                                  \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+d}]rhd", 0, 0, PTX_MULTICAST | PTX_L2_CACHE_HINT,         \
+        PTX_MULTICAST | PTX_L2_CACHE_HINT, 0, 80, 90)                                                        \
+    OP(TENSOR_G2S_PAIR, "cp.async.bulk.tensor.%1d.shared::cluster.global.tile"                               \
+        ".mbarrier::complete_tx::bytes.cta_group::2", "=k[n{u+d}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)     \
+    OP(TENSOR_GATHER4, "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4"                        \
+        ".mbarrier::complete_tx::bytes", "=k[n{5u}]r", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)                   \
+    OP(TENSOR_GATHER4_CTA, "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4"                        \
+        ".mbarrier::complete_tx::bytes", "=s[n{5u}]b", 0, 0, 0, 0, 0, 86, 100)                               \
+    OP(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                               \
+        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{h-}", 0, 0, 0, 0, 0, 80, 90)                           \
+    FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}h", 0, 0, PTX_MULTICAST, PTX_MULTICAST, 0, 80,    \
+        90)                                                                                                  \
+    FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col"                             \
+        ".mbarrier::complete_tx::bytes%m", "=k[n{u+i}]r{h-}d", 0, 0, PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT,   \
+        0, 80, 90)                                                                                           \
+    OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w"                          \
+        ".mbarrier::complete_tx::bytes", "=k[n{u+i}]r{2h}", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)              \
+    OP(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group", "=[n{u+d}]s", 0, 0, 0, 0,  \
+        0, 80, 90)                                                                                           \
+    FORM(TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group%m", "=[n{u+d}]sd", 0, 0,   \
+        PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 80, 90)                                                     \
+    OP(TENSOR_S2G_IM2COL, "cp.async.bulk.tensor.%1d.global.shared::cta.im2col_no_offs.bulk_group",           \
+        "=[n{u+i}]s", 0, 0, 0, 0, 0, 80, 90)                                                                 \
+    OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group",              \
+        "=[n{5u}]s", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)                                                     \
+    OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group", "=[n{u+d}]s",  \
+        0, 0, PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC,                \
+        PTX__ATOM_BITS | PTX__ATOM_MINMAX | PTX_ATOM_ADD | PTX_ATOM_INC | PTX_ATOM_DEC, 0, 80, 90)           \
+    OP(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]", 0, 0, 0, 0, 0, 80,  \
+        90)                                                                                                  \
+    FORM(TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile%m", "=[n{u+d}]d", 0, 0,          \
+        PTX_L2_CACHE_HINT, PTX_L2_CACHE_HINT, 0, 80, 90)                                                     \
+    OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", 0, 0,          \
+        PTX__M_GLOBAL, 0, 0, 83, PTX__ON_90A_100UP)                                                          \
+    OP(TENSORMAP_REPLACE_ADDRESS_SHARED, "tensormap.replace.tile.global_address.shared::cta.b1024.b64",      \
+        "=sd", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                         \
+    OP(TENSORMAP_REPLACE_RANK, "tensormap.replace.tile.rank.shared::cta.b1024.b32", "=su", 0, 0, 0, 0, 0,    \
+        83, PTX__ON_90A_100UP)                                                                               \
+    OP(TENSORMAP_REPLACE_BOX_DIM, "tensormap.replace.tile.box_dim.shared::cta.b1024.b32", "=sVu", 0, 0, 0,   \
+        0, 0, 83, PTX__ON_90A_100UP)                                                                         \
+    OP(TENSORMAP_REPLACE_GLOBAL_DIM, "tensormap.replace.tile.global_dim.shared::cta.b1024.b32", "=sVu", 0,   \
+        0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                                   \
+    OP(TENSORMAP_REPLACE_GLOBAL_STRIDE, "tensormap.replace.tile.global_stride.shared::cta.b1024.b64",        \
+        "=sVd", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                        \
+    OP(TENSORMAP_REPLACE_ELEMENT_STRIDE, "tensormap.replace.tile.element_stride.shared::cta.b1024.b32",      \
+        "=sVu", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                        \
+    OP(TENSORMAP_REPLACE_ELEMTYPE, "tensormap.replace.tile.elemtype.shared::cta.b1024.b32", "=sP", 0, 0, 0,  \
+        0, 0, 83, PTX__ON_90A_100UP)                                                                         \
+    OP(TENSORMAP_REPLACE_INTERLEAVE, "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32",       \
+        "=sW", 0, 0, 0, 0, 0, 83, PTX__ON_90A_100UP)                                                         \
+    OP(TENSORMAP_REPLACE_SWIZZLE, "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32", "=sV", 0, 0,  \
+        0, 0, 0, 83, PTX__ON_90A_100UP)                                                                      \
+    OP(TENSORMAP_REPLACE_FILL, "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32", "=sH", 0, 0, 0, 0,  \
+        0, 83, PTX__ON_90A_100UP)                                                                            \
+    OP(TENSORMAP_REPLACE_ATOMICITY, "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32",        \
+        "=sR", 0, 0, 0, 0, 0, 86, PTX__ON_100UP)                                                             \
+    OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
+        ".release%m.sync.aligned", "=gsD", 0, 0, PTX__SCOPE, PTX__SCOPE, 0, 83, 90)                          \
+    /* mbarrier */                                                                                           \
+    OP(MBARRIER_INIT, "mbarrier.init.shared.b64", "=bM", 0, 0, 0, 0, 0, 70, 80)                              \
+    OP(MBARRIER_INVAL, "mbarrier.inval.shared.b64", "=b", 0, 0, 0, 0, 0, 70, 80)                             \
+    OP(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80)                          \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=b", 0, 0, 0, 0, 0, 71, 80)                        \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "d=bM", 0, 0, 0, 0, 0, 78, 90)                       \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive.shared.b64", "_=bM", 0, 0, 0, 0, 0, 78, 90)                       \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 0, 0, PTX_RELEASE | PTX_CTA            \
+        | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                                       \
+    FORM(MBARRIER_ARRIVE, "mbarrier.arrive%m.shared::cta.b64", "d=b", 0, 0, PTX_RELAXED | PTX_CTA            \
+        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                                       \
+    OP(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=r", 0, 0, PTX_RELEASE | PTX_CTA  \
+        | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90)               \
+    FORM(MBARRIER_ARRIVE_CLUSTER, "mbarrier.arrive%m.shared::cluster.b64", "_=rM", 0, 0, PTX_RELEASE         \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CLUSTER, 80, 90)     \
+    OP(MBARRIER_ARRIVE_NOCOMPLETE, "mbarrier.arrive.noComplete.shared.b64", "d=bM", 0, 0, 0, 0, 0, 70, 80)   \
+    OP(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "d=bT", 0, 0, 0, 0, 0, 80, 90)     \
+    FORM(MBARRIER_ARRIVE_EXPECT_TX, "mbarrier.arrive.expect_tx.shared.b64", "_=bT", 0, 0, 0, 0, 0, 80, 90)   \
+    OP(MBARRIER_ARRIVE_EXPECT_TX_CLUSTER, "mbarrier.arrive.expect_tx%m.shared::cluster.b64", "_=rT", 0, 0,   \
+        PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE | PTX_CTA | PTX_CLUSTER, PTX_RELEASE                \
+        | PTX_CLUSTER, 80, 90)                                                                               \
+    OP(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=b", 0, 0, 0, 0, 0, 70, 80)                \
+    FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", 0, 0, 0, 0, 0, 78, 90)             \
+    OP(MBARRIER_ARRIVE_DROP_NOCOMPLETE, "mbarrier.arrive_drop.noComplete.shared.b64", "d=bM", 0, 0, 0, 0,    \
+        0, 70, 80)                                                                                           \
+    OP(MBARRIER_EXPECT_TX, "mbarrier.expect_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED | PTX_CTA        \
+        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90)                   \
+    OP(MBARRIER_EXPECT_TX_CLUSTER, "mbarrier.expect_tx%m.shared::cluster.b64", "=rT", 0, 0, PTX_RELAXED      \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CLUSTER, 80, 90)     \
+    OP(MBARRIER_COMPLETE_TX, "mbarrier.complete_tx%m.shared::cta.b64", "=bT", 0, 0, PTX_RELAXED | PTX_CTA    \
+        | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA, 80, 90)                   \
+    OP(MBARRIER_COMPLETE_TX_CLUSTER, "mbarrier.complete_tx%m.shared::cluster.b64", "=rT", 0, 0, PTX_RELAXED  \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CLUSTER, 80, 90)     \
+    OP(MBARRIER_TEST_WAIT, "mbarrier.test_wait.shared.b64", "p=bd", 0, 0, 0, 0, 0, 70, 80)                   \
+    OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 0, 0, 0, 0, 0, 71, 80)     \
+    OP(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bd", 0, 0, 0, 0, 0, 78, 90)                \
+    FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", 0, 0, 0, 0, 0, 78, 90)             \
+    OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 0, 0, 0, 0, 0, 78, 90)  \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", 0, 0, 0, 0, 0, 78,   \
+        90)                                                                                                  \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0, PTX_ACQUIRE   \
+        | PTX_CTA | PTX_CLUSTER, PTX_ACQUIRE | PTX_CTA | PTX_CLUSTER, 0, 80, 90)                             \
+    FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity%m.shared::cta.b64", "p=bu", 0, 0, PTX_RELAXED   \
+        | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                             \
+    OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 0, 0, 0, 0, 0, 70, 80)                   \
+    /* warps and blocks */                                                                                   \
+    OP(SHFL_UP, "shfl.sync.up", "*t?p=tuNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                \
+    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tuNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
+    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tuNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tuNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                              \
+    OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
+    OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
+    OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
+    OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 0, 0, 0, 0, 0, 60, 30)                                   \
+    OP(MATCH_ANY, "match.any.sync", "*u=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70)                                \
+    OP(MATCH_ALL, "match.all.sync", "*u?p=tO", PTX__B32_64, 0, 0, 0, 0, 60, 70)                              \
     OP(ACTIVEMASK, "activemask.b32", "u=", 0, 0, 0, 0, 0, 62, 30)                                            \
-    OP(REDUX_ADD, "redux.sync.add", "t=tu", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
-    OP(REDUX_MIN, "redux.sync.min", "t=tu", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
-    OP(REDUX_MAX, "redux.sync.max", "t=tu", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
-    OP(BAR_SYNC, "bar.sync", "=u", 0, 0, 0, 0, 0, 10, 0)                                                     \
-    OP(BAR_WARP_SYNC, "bar.warp.sync", "=u", 0, 0, 0, 0, 0, 60, 30)                                          \
+    OP(REDUX_ADD, "redux.sync.add", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
+    OP(REDUX_MIN, "redux.sync.min", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
+    FORM(REDUX_MIN, "redux.sync.min", "t=tO", PTX__T(F32), 0, PTX_ABS_OF | PTX_NAN, 0, 0, 86,                \
+        PTX__ON_100_103)                                                                                     \
+    OP(REDUX_MAX, "redux.sync.max", "t=tO", PTX__I32, 0, 0, 0, 0, 70, 80)                                    \
+    FORM(REDUX_MAX, "redux.sync.max", "t=tO", PTX__T(F32), 0, PTX_ABS_OF | PTX_NAN, 0, 0, 86,                \
+        PTX__ON_100_103)                                                                                     \
+    OP(REDUX_AND, "redux.sync.and", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80)                                \
+    OP(REDUX_OR, "redux.sync.or", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80)                                  \
+    OP(REDUX_XOR, "redux.sync.xor", "*t=tO", PTX__T(B32), 0, 0, 0, 0, 70, 80)                                \
+    OP(ELECT, "elect.sync", "_|p=O", 0, 0, 0, 0, 0, 80, 90)                                                  \
+    FORM(ELECT, "elect.sync", "u|p=O", 0, 0, 0, 0, 0, 80, 90)                                                \
+    OP(BAR_SYNC, "bar.sync", "=F", 0, 0, 0, 0, 0, 10, 0)                                                     \
+    FORM(BAR_SYNC, "bar.sync", "=FG", 0, 0, 0, 0, 0, 10, 0)                                                  \
+    OP(BAR_ARRIVE, "bar.arrive", "=FG", 0, 0, 0, 0, 0, 20, 0)                                                \
+    OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", 0, 0, 0, 0, 0, 20, 0)                                       \
+    FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", 0, 0, 0, 0, 0, 20, 0)                                    \
+    OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0)                                        \
+    FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", 0, 0, 0, 0, 0, 20, 0)                                     \
+    OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", 0, 0, 0, 0, 0, 20, 0)                                          \
+    FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", 0, 0, 0, 0, 0, 20, 0)                                       \
+    OP(BARRIER_SYNC, "barrier.sync", "=F", 0, 0, 0, 0, 0, 60, 30)                                            \
+    FORM(BARRIER_SYNC, "barrier.sync", "=FG", 0, 0, 0, 0, 0, 60, 30)                                         \
+    OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", 0, 0, 0, 0, 0, 60, 30)                                       \
+    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 0, 0, 0, 0, 0, 60, 30)                            \
+    FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", 0, 0, 0, 0, 0, 60, 30)                         \
+    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 0, 0, 0, 0, 0, 60, 30)                                          \
+    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90)               \
+    FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 0, 0, PTX_RELEASE | PTX_RELAXED,   \
+        PTX_RELEASE | PTX_RELAXED, 0, 80, 90)                                                                \
+    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, 0, 0, 0, 78, 90)                   \
+    FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 0, 0, PTX_ACQUIRE, PTX_ACQUIRE, 0,     \
+        80, 90)                                                                                              \
+    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, 0, 0, 0, 78, 90)               \
+    FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 0, 0, PTX_RELEASE | PTX_RELAXED,   \
+        PTX_RELEASE | PTX_RELAXED, 0, 80, 90)                                                                \
+    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, 0, 0, 0, 78, 90)                   \
+    FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 0, 0, PTX_ACQUIRE, PTX_ACQUIRE, 0,     \
+        80, 90)                                                                                              \
+    OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", 0, 0, 0, 0, 0, 78, 90)                \
+    OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", 0, 0, 0, 0, 0, 78, 90)                               \
+    OP(NANOSLEEP, "nanosleep.u32", "=u", 0, 0, 0, 0, 0, 63, 70)                                              \
+    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP)        \
+    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP)        \
+    OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta"                                       \
+        ".mbarrier::complete_tx::bytes.b128", "=sb", 0, 0, 0, 0, 0, 86, 100)                                 \
+    OP(TRY_CANCEL_CLUSTER, "clusterlaunchcontrol.try_cancel.async.shared::cta"                               \
+        ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", 0, 0, 0, 0, 0, 86,              \
+        PTX__ON_100UP)                                                                                       \
+    OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 0, 0, 0, 0, 0, 86,     \
+        100)                                                                                                 \
+    OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 0, 0, 0,    \
+        0, 0, 86, 100)                                                                                       \
+    /* matrices in a warp */                                                                                 \
+    OP(LDMATRIX, "ldmatrix.sync.aligned.m8n8.x%1.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)              \
+    OP(LDMATRIX_TRANS, "ldmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "{x+x}=l", 0, 0, 0, 0, 0, 65, 75)  \
+    OP(LDMATRIX_B8, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8", "{x+p}=l", 0, 0, 0, 0, 0, 86,        \
+        PTX__ON_100UP)                                                                                       \
+    OP(LDMATRIX_B4, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b4x16_p64", "{x+p}=l", 0, 0, 0, 0,  \
+        0, 86, PTX__ON_100UP)                                                                                \
+    OP(LDMATRIX_B6, "ldmatrix.sync.aligned.m16n16.x%h.trans.shared.b8x16.b6x16_p32", "{x+p}=l", 0, 0, 0, 0,  \
+        0, 86, PTX__ON_100UP)                                                                                \
+    OP(LDMATRIX_M8N16_B4, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b4x16_p64", "{x+x}=l", 0, 0, 0, 0,   \
+        0, 86, PTX__ON_100UP)                                                                                \
+    OP(LDMATRIX_M8N16_B6, "ldmatrix.sync.aligned.m8n16.x%1.shared.b8x16.b6x16_p32", "{x+x}=l", 0, 0, 0, 0,   \
+        0, 86, PTX__ON_100UP)                                                                                \
+    OP(STMATRIX, "stmatrix.sync.aligned.m8n8.x%1.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78, 90)              \
+    OP(STMATRIX_TRANS, "stmatrix.sync.aligned.m8n8.x%1.trans.shared.b16", "=l{x+x}", 0, 0, 0, 0, 0, 78, 90)  \
+    OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", 0, 0, 0, 0, 0, 86,         \
+        PTX__ON_100UP)                                                                                       \
+    OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 0, 0, 0, 0, 0, 78, 75)                     \
+    OP(MMA_M8N8K4_F32, "mma.sync.aligned.m8n8k4.row.col.f32%t%t.f32", "{8f}={2x}{2x}{8f}", PTX__T(F16), 0,   \
+        0, 0, 0, 64, 70)                                                                                     \
+    OP(MMA_M8N8K4_F16, "mma.sync.aligned.m8n8k4.row.col.f16%t%t.f16", "{4x}={2x}{2x}{4x}", PTX__T(F16), 0,   \
+        0, 0, 0, 64, 70)                                                                                     \
+    OP(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(F16), 0,  \
+        0, 0, 0, 65, 75)                                                                                     \
+    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(BF16),  \
+        0, 0, 0, 0, 70, 80)                                                                                  \
+    FORM(MMA_M16N8K8_F32, "mma.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}",               \
+        PTX__T(TF32), 0, 0, 0, 0, 70, 80)                                                                    \
+    OP(MMA_M16N8K8_F16, "mma.sync.aligned.m16n8k8.row.col.f16%t%t.f16", "{2x}={2x}{x}{2x}", PTX__T(F16), 0,  \
+        0, 0, 0, 65, 75)                                                                                     \
+    OP(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{2x}{4f}", PTX__H16, 0,  \
+        0, 0, 0, 70, 80)                                                                                     \
+    FORM(MMA_M16N8K16_F32, "mma.sync.aligned.m16n8k16.row.col.f32%t%s.f32", "{4f}={2x}{x}{4f}", PTX__FP8,    \
+        PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
+    OP(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%t.f16", "{2x}={4x}{2x}{2x}", PTX__T(F16),  \
+        0, 0, 0, 0, 70, 80)                                                                                  \
+    FORM(MMA_M16N8K16_F16, "mma.sync.aligned.m16n8k16.row.col.f16%t%s.f16", "{2x}={2x}{x}{2x}", PTX__FP8,    \
+        PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
+    OP(MMA_M16N8K4_F32, "mma.sync.aligned.m16n8k4.row.col.f32%t%t.f32", "{4f}={2x}{x}{4f}", PTX__T(TF32),    \
+        0, 0, 0, 0, 70, 80)                                                                                  \
+    OP(MMA_M16N8K32_F32, "mma.sync.aligned.m16n8k32.row.col.f32%t%s.f32", "{4f}={4x}{2x}{4f}", PTX__FP8,     \
+        PTX__FP8, 0, 0, 0, 84, 89)                                                                           \
+    OP(MMA_M16N8K32_F16, "mma.sync.aligned.m16n8k32.row.col.f16%t%s.f16", "{2x}={4x}{2x}{2x}", PTX__FP8,     \
+        PTX__FP8, 0, 0, 0, 87, 89)                                                                           \
+    OP(MMA_M8N8K4_F64, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "{2z}={z}{z}{2z}", 0, 0, 0, 0, 0,  \
+        70, 80)                                                                                              \
+    OP(MMA_M16N8K4_F64, "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "{4z}={2z}{z}{4z}", 0, 0, 0, 0,  \
+        0, 78, 90)                                                                                           \
+    OP(MMA_M16N8K8_F64, "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "{4z}={4z}{2z}{4z}", 0, 0, 0,    \
+        0, 0, 78, 90)                                                                                        \
+    OP(MMA_M16N8K16_F64, "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "{4z}={8z}{4z}{4z}", 0, 0, 0,  \
+        0, 0, 78, 90)                                                                                        \
+    OP(MMA_M8N8K16_S32, "mma.sync.aligned.m8n8k16.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__I8,        \
+        PTX__I8, PTX_SATFINITE, 0, 0, 65, 75)                                                                \
+    OP(MMA_M16N8K16_S32, "mma.sync.aligned.m16n8k16.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", PTX__I8,     \
+        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+    OP(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", PTX__I8,    \
+        PTX__I8, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+    FORM(MMA_M16N8K32_S32, "mma.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{x}{4S}", PTX__I4,   \
+        PTX__I4, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+    OP(MMA_M8N8K32_S32, "mma.sync.aligned.m8n8k32.row.col%m.s32%t%s.s32", "{2S}={x}{x}{2S}", PTX__I4,        \
+        PTX__I4, PTX_SATFINITE, 0, 0, 65, 75)                                                                \
+    OP(MMA_M16N8K64_S32, "mma.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{2x}{4S}", PTX__I4,    \
+        PTX__I4, PTX_SATFINITE, 0, 0, 70, 80)                                                                \
+    OP(MMA_M8N8K128_XOR, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "{2S}={x}{x}{2S}", 0,   \
+        0, 0, 0, 0, 70, 75)                                                                                  \
+    OP(MMA_M16N8K128_XOR, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc", "{4S}={2x}{x}{4S}",   \
+        0, 0, 0, 0, 0, 70, 80)                                                                               \
+    OP(MMA_M16N8K256_XOR, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "{4S}={4x}{2x}{4S}",  \
+        0, 0, 0, 0, 0, 70, 80)                                                                               \
+    OP(MMA_M8N8K128_AND, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "{2S}={x}{x}{2S}", 0,   \
+        0, 0, 0, 0, 71, 80)                                                                                  \
+    OP(MMA_M16N8K128_AND, "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc", "{4S}={2x}{x}{4S}",   \
+        0, 0, 0, 0, 0, 71, 80)                                                                               \
+    OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}",  \
+        0, 0, 0, 0, 0, 71, 80)                                                                               \
+    OP(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",    \
+        PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                                                    \
+    OP(MMA_F8F6F4_F16, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}",    \
+        PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                                                    \
+    OP(MMA_MXF8F6F4, "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale"                          \
+        ".scale_vec::1X.f32%t%s.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", PTX__FP864, PTX__FP864, 0, 0, 0,  \
+        87, PTX__ON_120)                                                                                     \
+    OP(MMA_MXF4, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X"                    \
+        ".f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87, PTX__ON_120)           \
+    OP(MMA_MXF4NVF4_2X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
+        ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
+        PTX__ON_120)                                                                                         \
+    OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
+        ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
+        PTX__ON_120)                                                                                         \
+    OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
+        PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
+    FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xR",     \
+        PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
+    OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xR",       \
+        PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
+    OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xR",       \
+        PTX__T(F16), 0, 0, 0, 0, 71, 80)                                                                     \
+    OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",         \
+        PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
+    OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xR",     \
+        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
+    OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xR",       \
+        PTX__FP8, PTX__FP8, 0, 0, 0, 84, 89)                                                                 \
+    OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xR",     \
+        PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
+    OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
+        "{4f}={2x}{2x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
+    OP(MMA_SPO_M16N8K32_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32%t%t.f32",           \
+        "{4f}={4x}{4x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
+    OP(MMA_SPO_M16N8K64_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32%t%s.f32",           \
+        "{4f}={4x}{4x}{4f}xR", PTX__FP8, PTX__FP8, 0, 0, 0, 85, 89)                                          \
+    OP(MMA_SPO_M16N8K64_S32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32",         \
+        "{4S}={4x}{4x}{4S}xR", PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 85, 80)                                \
+    OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4"                 \
+        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xR", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)             \
+    OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
+        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xRx{hh}x{hh}", 0, 0, 0, 0,   \
+        0, 87, PTX__ON_120A)                                                                                 \
+    OP(WMMA_LOAD_A, "wmma.load.a.sync.aligned.row.m16n16k16%m%t", "{8x}=m", PTX__T(F16), 0, PTX__M_GLOBAL    \
+        | PTX__M_SHARED, 0, 0, 63, 70)                                                                       \
+    FORM(WMMA_LOAD_A, "wmma.load.a.sync.aligned.row.m16n16k16%m%t", "{8x}=mu", PTX__T(F16), 0,               \
+        PTX__M_GLOBAL | PTX__M_SHARED, 0, 0, 63, 70)                                                         \
+    OP(WMMA_LOAD_B, "wmma.load.b.sync.aligned.col.m16n16k16%m%t", "{8x}=m", PTX__T(F16), 0, PTX__M_GLOBAL    \
+        | PTX__M_SHARED, 0, 0, 63, 70)                                                                       \
+    FORM(WMMA_LOAD_B, "wmma.load.b.sync.aligned.col.m16n16k16%m%t", "{8x}=mu", PTX__T(F16), 0,               \
+        PTX__M_GLOBAL | PTX__M_SHARED, 0, 0, 63, 70)                                                         \
+    OP(WMMA_LOAD_C, "wmma.load.c.sync.aligned.row.m16n16k16%m%t", "{8f}=m", PTX__T(F32), 0, PTX__M_GLOBAL    \
+        | PTX__M_SHARED, 0, 0, 63, 70)                                                                       \
+    FORM(WMMA_LOAD_C, "wmma.load.c.sync.aligned.row.m16n16k16%m%t", "{8f}=mu", PTX__T(F32), 0,               \
+        PTX__M_GLOBAL | PTX__M_SHARED, 0, 0, 63, 70)                                                         \
+    OP(WMMA_F32, "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", 0, 0, 0, 0, 0, 63,  \
+        70)                                                                                                  \
+    OP(WMMA_BF16, "wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32", "{8f}={4x}{4x}{8f}", 0, 0,    \
+        0, 0, 0, 70, 80)                                                                                     \
+    OP(WMMA_S32, "wmma.mma.sync.aligned.row.col.m16n16k16.s32%t%t.s32", "{8S}={2x}{2x}{8S}", PTX__I8, 0, 0,  \
+        0, 0, 63, 72)                                                                                        \
+    OP(WMMA_STORE_D, "wmma.store.d.sync.aligned.row.m16n16k16%m%t", "=m{8f}", PTX__T(F32), 0, PTX__M_GLOBAL  \
+        | PTX__M_SHARED, 0, 0, 63, 70)                                                                       \
+    FORM(WMMA_STORE_D, "wmma.store.d.sync.aligned.row.m16n16k16%m%t", "=m{8f}u", PTX__T(F32), 0,             \
+        PTX__M_GLOBAL | PTX__M_SHARED, 0, 0, 63, 70)                                                         \
+    /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
+    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)                         \
+    OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)           \
+    OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 0, 0, 0, 0, 0, 80, PTX__ON_90A)              \
+    OP(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}=ddpKKHH", PTX__H16, 0, 0, 0, 0,  \
+        80, PTX__ON_90A)                                                                                     \
+    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}=ddpKK", PTX__T(TF32), 0, 0, 0,  \
+        0, 80, PTX__ON_90A)                                                                                  \
+    FORM(WGMMA_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}=ddpKK", PTX__FP8, PTX__FP8,    \
+        0, 0, 0, 80, PTX__ON_90A)                                                                            \
+    OP(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}=ddpKKHH", PTX__T(F16), 0, 0, 0,  \
+        0, 80, PTX__ON_90A)                                                                                  \
+    FORM(WGMMA_F16, "wgmma.mma_async.sync.aligned.m64n%4k32.f16%t%s", "!{x+z}=ddpKK", PTX__FP8, PTX__FP8,    \
+        0, 0, 0, 80, PTX__ON_90A)                                                                            \
+    OP(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(S8), PTX__T(S8),  \
+        PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                                \
+    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__T(U8),            \
+        PTX__T(U8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
+    FORM(WGMMA_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}=ddp", PTX__I8, PTX__I8,      \
+        PTX_SATFINITE, 0, 0, 84, PTX__ON_90A)                                                                \
+    OP(WGMMA_B1, "wgmma.mma_async.sync.aligned.m64n%2k256.s32.b1.b1.and.popc", "!{S+y}=ddp", 0, 0, 0, 0, 0,  \
+        80, PTX__ON_90A)                                                                                     \
+    OP(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k16.f32%t%t", "!{f+w}={4x}dpKKH", PTX__H16, 0, 0,    \
+        0, 0, 80, PTX__ON_90A)                                                                               \
+    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k8.f32%t%t", "!{f+w}={4x}dpKK", PTX__T(TF32), 0,   \
+        0, 0, 0, 80, PTX__ON_90A)                                                                            \
+    FORM(WGMMA_A_F32, "wgmma.mma_async.sync.aligned.m64n%2k32.f32%t%s", "!{f+w}={4x}dpKK", PTX__FP8,         \
+        PTX__FP8, 0, 0, 0, 80, PTX__ON_90A)                                                                  \
+    OP(WGMMA_A_F16, "wgmma.mma_async.sync.aligned.m64n%4k16.f16%t%t", "!{x+z}={4x}dpKKH", PTX__T(F16), 0,    \
+        0, 0, 0, 80, PTX__ON_90A)                                                                            \
+    OP(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T(S8),         \
+        PTX__T(S8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
+    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__T(U8),       \
+        PTX__T(U8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
+    FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__I8,          \
+        PTX__I8, PTX_SATFINITE, 0, 0, 84, PTX__ON_90A)                                                       \
+    OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxRpKKHH", PTX__H16, 0,   \
+        0, 0, 0, 82, PTX__ON_90A)                                                                            \
+    /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
+    OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", 0, 0, PTX__CTA_GROUP,           \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+    OP(TCGEN05_DEALLOC, "tcgen05.dealloc%m.sync.aligned.b32", "=uI", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,   \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+    OP(TCGEN05_RELINQUISH, "tcgen05.relinquish_alloc_permit%m.sync.aligned", "=", 0, 0, PTX__CTA_GROUP,      \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+    OP(TCGEN05_LD_32X32B, "tcgen05.ld.sync.aligned.32x32b.x%1%m.b32", "{x+t}=a", 0, 0, PTX_PACK_16B, 0, 0,   \
+        86, PTX__ON_100_110)                                                                                 \
+    OP(TCGEN05_LD_16X64B, "tcgen05.ld.sync.aligned.16x64b.x%1%m.b32", "{x+t}=a", 0, 0, PTX_PACK_16B, 0, 0,   \
+        86, PTX__ON_100_110)                                                                                 \
+    OP(TCGEN05_LD_16X128B, "tcgen05.ld.sync.aligned.16x128b.x%h%m.b32", "{x+2}=a", 0, 0, PTX_PACK_16B, 0,    \
+        0, 86, PTX__ON_100_110)                                                                              \
+    OP(TCGEN05_LD_16X256B, "tcgen05.ld.sync.aligned.16x256b.x%q%m.b32", "{x+4}=a", 0, 0, PTX_PACK_16B, 0,    \
+        0, 86, PTX__ON_100_110)                                                                              \
+    OP(TCGEN05_LD_16X32BX2, "tcgen05.ld.sync.aligned.16x32bx2.x%1%m.b32", "{x+t}=aJ", 0, 0, PTX_PACK_16B,    \
+        0, 0, 86, PTX__ON_100_110)                                                                           \
+    OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 0, 0, 0, 0, 0, 88,  \
+        PTX__ON_103_110)                                                                                     \
+    OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 0, 0, 0, 0, 0, 88,  \
+        PTX__ON_103_110)                                                                                     \
+    OP(TCGEN05_ST_32X32B, "tcgen05.st.sync.aligned.32x32b.x%1%m.b32", "=a{x+t}", 0, 0, PTX_UNPACK_16B, 0,    \
+        0, 86, PTX__ON_100_110)                                                                              \
+    OP(TCGEN05_ST_16X64B, "tcgen05.st.sync.aligned.16x64b.x%1%m.b32", "=a{x+t}", 0, 0, PTX_UNPACK_16B, 0,    \
+        0, 86, PTX__ON_100_110)                                                                              \
+    OP(TCGEN05_ST_16X128B, "tcgen05.st.sync.aligned.16x128b.x%h%m.b32", "=a{x+2}", 0, 0, PTX_UNPACK_16B, 0,  \
+        0, 86, PTX__ON_100_110)                                                                              \
+    OP(TCGEN05_ST_16X256B, "tcgen05.st.sync.aligned.16x256b.x%q%m.b32", "=a{x+4}", 0, 0, PTX_UNPACK_16B, 0,  \
+        0, 86, PTX__ON_100_110)                                                                              \
+    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)            \
+    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)            \
+    OP(TCGEN05_CP_128X256B, "tcgen05.cp%m.128x256b", "=ad", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,            \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+    OP(TCGEN05_CP_4X256B, "tcgen05.cp%m.4x256b", "=ad", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,                \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+    OP(TCGEN05_CP_128X128B, "tcgen05.cp%m.128x128b", "=ad", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,            \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+    OP(TCGEN05_CP_32X128B_WARPX4, "tcgen05.cp%m.32x128b.warpx4", "=ad", 0, 0, PTX__CTA_GROUP,                \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+    OP(TCGEN05_CP_64X128B_02_13, "tcgen05.cp%m.64x128b.warpx2::02_13", "=ad", 0, 0, PTX__CTA_GROUP,          \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+    OP(TCGEN05_CP_128X256B_B4, "tcgen05.cp%m.128x256b.b8x16.b4x16_p64", "=ad", 0, 0, PTX__CTA_GROUP,         \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+    OP(TCGEN05_CP_128X256B_B6, "tcgen05.cp%m.128x256b.b8x16.b6x16_p32", "=ad", 0, 0, PTX__CTA_GROUP,         \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+    OP(TCGEN05_SHIFT_DOWN, "tcgen05.shift%m.down", "=a", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,               \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                                                         \
+    OP(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,           \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+    FORM(TCGEN05_MMA_F16, "tcgen05.mma%m.kind::f16", "=addupP", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,        \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_103)                                                                \
+    OP(TCGEN05_MMA_F16_A_FILL, "tcgen05.mma%m.kind::f16.collector::a::fill", "=addup", 0, 0,                 \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
+    OP(TCGEN05_MMA_F16_A_USE, "tcgen05.mma%m.kind::f16.collector::a::use", "=addup", 0, 0, PTX__CTA_GROUP,   \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                \
+    OP(TCGEN05_MMA_TF32, "tcgen05.mma%m.kind::tf32", "=addup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,         \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+    OP(TCGEN05_MMA_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=addup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,     \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+    OP(TCGEN05_MMA_I8, "tcgen05.mma%m.kind::i8", "=addup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,             \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100A_110A)                                                              \
+    OP(TCGEN05_MMA_A_F16, "tcgen05.mma%m.kind::f16", "=aadup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,         \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+    OP(TCGEN05_MMA_A_TF32, "tcgen05.mma%m.kind::tf32", "=aadup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,       \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+    OP(TCGEN05_MMA_A_F8F6F4, "tcgen05.mma%m.kind::f8f6f4", "=aadup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,   \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+    OP(TCGEN05_MMA_MXF8F6F4, "tcgen05.mma%m.kind::mxf8f6f4.block_scale", "=adduaap", 0, 0, PTX__CTA_GROUP,   \
+        PTX__CTA_GROUP, PTX_CTA_GROUP_1, 88, PTX__ON_100_110)                                                \
+    OP(TCGEN05_MMA_MXF8F6F4_1X, "tcgen05.mma%m.kind::mxf8f6f4.block_scale.scale_vec::1X", "=adduaap", 0, 0,  \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                         \
+    OP(TCGEN05_MMA_MXF4_2X, "tcgen05.mma%m.kind::mxf4.block_scale.scale_vec::2X", "=adduaap", 0, 0,          \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100A_103A_110A)                         \
+    OP(TCGEN05_MMA_MXF4NVF4_4X, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.scale_vec::4X", "=adduaap", 0, 0,  \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 87, PTX__ON_100A_103A_110A)                         \
+    OP(TCGEN05_MMA_MXF4NVF4_16, "tcgen05.mma%m.kind::mxf4nvf4.block_scale.block16", "=adduaap", 0, 0,        \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 88, PTX__ON_100_110)                                \
+    OP(TCGEN05_MMA_SP_F16, "tcgen05.mma.sp%m.kind::f16", "=addaup", 0, 0, PTX__CTA_GROUP, PTX__CTA_GROUP,    \
+        PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                                                \
+    OP(TCGEN05_MMA_WS_F16, "tcgen05.mma.ws.cta_group::1.kind::f16", "=addup", 0, 0, 0, 0, 0, 86,             \
+        PTX__ON_100_110)                                                                                     \
+    OP(TCGEN05_FENCE_BEFORE, "tcgen05.fence::before_thread_sync", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)   \
+    OP(TCGEN05_FENCE_AFTER, "tcgen05.fence::after_thread_sync", "=", 0, 0, 0, 0, 0, 86, PTX__ON_100_110)     \
+    OP(TCGEN05_COMMIT, "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.b64", "=r", 0, 0,             \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
+    OP(TCGEN05_COMMIT_MULTICAST,                                                                             \
+        "tcgen05.commit%m.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", "=rh", 0, 0,        \
+        PTX__CTA_GROUP, PTX__CTA_GROUP, PTX_CTA_GROUP_1, 86, PTX__ON_100_110)                                \
+    /* textures and surfaces, by 64-bit handle */                                                            \
+    OP(TEX_1D, "tex.1d.v4%t%s", "{4t}=[d{c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,   \
+        31, 20)                                                                                              \
+    OP(TEX_2D, "tex.2d.v4%t%s", "{4t}=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,  \
+        31, 20)                                                                                              \
+    FORM(TEX_2D, "tex.2d.v4%t%s", "{4t}|p=[d{2c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0,    \
+        0, 0, 71, 60)                                                                                        \
+    FORM(TEX_2D, "tex.2d.v2%t%s", "{2t}=[d{2c}]", PTX__T(F16X2), PTX__T(S32) | PTX__T(F32), 0, 0, 0, 42, 53) \
+    OP(TEX_3D, "tex.3d.v4%t%s", "{4t}=[d{4c}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0, 0,  \
+        31, 20)                                                                                              \
+    OP(TEX_A1D, "tex.a1d.v4%t%s", "{4t}=[d{uc}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0, 0,   \
+        0, 31, 20)                                                                                           \
+    OP(TEX_A2D, "tex.a2d.v4%t%s", "{4t}=[d{uccc}]", PTX__T(F32) | PTX__I32, PTX__T(S32) | PTX__T(F32), 0,    \
+        0, 0, 31, 20)                                                                                        \
+    OP(TEX_CUBE, "tex.cube.v4%t.f32", "{4t}=[d{4f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)            \
+    OP(TEX_ACUBE, "tex.acube.v4%t.f32", "{4t}=[d{ufff}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)        \
+    OP(TEX_LEVEL_2D, "tex.level.2d.v4%t.f32", "{4t}=[d{2f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)   \
+    OP(TEX_LEVEL_3D, "tex.level.3d.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)   \
+    OP(TEX_LEVEL_CUBE, "tex.level.cube.v4%t.f32", "{4t}=[d{4f}]f", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,   \
+        20)                                                                                                  \
+    OP(TEX_GRAD_2D, "tex.grad.2d.v4%t.f32", "{4t}=[d{2f}]{2f}{2f}", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31,  \
+        20)                                                                                                  \
+    OP(TLD4_R_2D, "tld4.r.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
+    OP(TLD4_G_2D, "tld4.g.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
+    OP(TLD4_B_2D, "tld4.b.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
+    OP(TLD4_A_2D, "tld4.a.2d.v4%t.f32", "{4t}=[d{2f}]", PTX__T(F32) | PTX__I32, 0, 0, 0, 0, 31, 20)          \
+    OP(TXQ_WIDTH, "txq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
+    OP(TXQ_HEIGHT, "txq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                         \
+    OP(TXQ_DEPTH, "txq.depth.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
+    OP(SULD_1D, "suld.b.1d%t%m", "{t}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
+        31, 20)                                                                                              \
+    FORM(SULD_1D, "suld.b.1d.v%1%t%m", "{t+v}=[d{u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,            \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SULD_2D, "suld.b.2d%t%m", "{t}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    FORM(SULD_2D, "suld.b.2d.v%1%t%m", "{t+v}=[d{2u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SULD_3D, "suld.b.3d%t%m", "{t}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    FORM(SULD_3D, "suld.b.3d.v%1%t%m", "{t+v}=[d{4u}]", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_1D, "sust.b.1d%t%m", "=[d{u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,  \
+        31, 20)                                                                                              \
+    FORM(SUST_1D, "sust.b.1d.v%1%t%m", "=[d{u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,            \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_2D, "sust.b.2d%t%m", "=[d{2u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    FORM(SUST_2D, "sust.b.2d.v%1%t%m", "=[d{2u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_3D, "sust.b.3d%t%m", "=[d{4u}]{t}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,                   \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    FORM(SUST_3D, "sust.b.3d.v%1%t%m", "=[d{4u}]{t+v}", PTX__SURFACE, 0, PTX__BORDER, PTX__BORDER,           \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUST_P_2D, "sust.p.2d.v4.b32%m", "=[d{2u}]{4x}", 0, 0, PTX__BORDER, PTX__BORDER, PTX_SURFACE_TRAP,    \
+        31, 20)                                                                                              \
+    OP(SURED_ADD_2D, "sured.b.add.2d%t%m", "=[d{2u}]t", PTX__I32 | PTX__T(U64), 0, PTX__BORDER,              \
+        PTX__BORDER, PTX_SURFACE_TRAP, 31, 20)                                                               \
+    OP(SURED_MIN_2D, "sured.b.min.2d%t%m", "=[d{2u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_MAX_2D, "sured.b.max.2d%t%m", "=[d{2u}]t", PTX__I32, 0, PTX__BORDER, PTX__BORDER,               \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_AND_2D, "sured.b.and.2d%t%m", "=[d{2u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,            \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SURED_OR_2D, "sured.b.or.2d%t%m", "=[d{2u}]t", PTX__T(B32), 0, PTX__BORDER, PTX__BORDER,              \
+        PTX_SURFACE_TRAP, 31, 20)                                                                            \
+    OP(SUQ_WIDTH, "suq.width.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                           \
+    OP(SUQ_HEIGHT, "suq.height.b32", "u=[d]", 0, 0, 0, 0, 0, 31, 20)                                         \
+    OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 0, 0, 0, 0, 0, 40, 30)                                       \
+    /* video */                                                                                              \
+    OP(VADD, "vadd%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
+    OP(VSUB, "vsub%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
+    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                      \
+    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)             \
+    OP(VMIN, "vmin%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
+    OP(VMAX, "vmax%t%s%s%m", "y=uu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                              \
+    OP(VMAD, "vmad%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 20, 20)                             \
+    OP(VSET, "vset%s%s%m", "u=uu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 20, 20)               \
+    OP(VADD2, "vadd2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
+    OP(VSUB2, "vsub2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
+    OP(VAVRG2, "vavrg2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                         \
+    OP(VABSDIFF2, "vabsdiff2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                   \
+    OP(VMIN2, "vmin2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
+    OP(VMAX2, "vmax2%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
+    OP(VADD4, "vadd4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
+    OP(VSUB4, "vsub4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
+    OP(VAVRG4, "vavrg4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                         \
+    OP(VABSDIFF4, "vabsdiff4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                   \
+    OP(VMIN4, "vmin4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
+    OP(VMAX4, "vmax4%t%s%s%m", "y=uuu", PTX__I32, PTX__I32, PTX_SAT, 0, 0, 30, 30)                           \
+    OP(VSET2, "vset2%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30)            \
+    OP(VSET4, "vset4%s%s%m", "u=uuu", 0, PTX__I32, PTX__CMP_ORDERED, PTX__CMP_ORDERED, 0, 30, 30)            \
+    /* the stack, control */                                                                                 \
+    OP(STACKSAVE, "stacksave.u64", "d=", 0, 0, 0, 0, 0, 73, 52)                                              \
+    OP(STACKRESTORE, "stackrestore.u64", "=d", 0, 0, 0, 0, 0, 73, 52)                                        \
+    OP(ALLOCA, "alloca.u64", "d=d", 0, 0, 0, 0, 0, 73, 52)                                                   \
+    FORM(ALLOCA, "alloca.u64", "d=dX", 0, 0, 0, 0, 0, 73, 52)                                                \
     OP(TRAP, "trap", "=", 0, 0, 0, 0, 0, 10, 0)                                                              \
+    OP(BRKPT, "brkpt", "=", 0, 0, 0, 0, 0, 10, 0)                                                            \
+    OP(PMEVENT, "pmevent", "=P", 0, 0, 0, 0, 0, 14, 0)                                                       \
+    OP(PMEVENT_MASK, "pmevent.mask", "=Q", 0, 0, 0, 0, 0, 30, 20)                                            \
     OP(EXIT, "exit", "=", 0, 0, 0, 0, 0, 10, 0)                                                              \
     OP(RET, "ret", "=", 0, 0, 0, 0, 0, 10, 0)                                                                \
-    OP(BRA, "bra", "=", 0, 0, 0, 0, 0, 10, 0)
+    OP(BRA, "bra", "=", 0, 0, 0, 0, 0, 10, 0)                                                                \
+    OP(BRX_EDGE, "", "=", 0, 0, 0, 0, 0, 60, 30)                                                             \
+    OP(RAW, "", "=", 0, 0, 0, 0, 0, 10, 0)
 
 /* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
    the mnemonic begins with. X(text, who, result, effect)
@@ -729,25 +1736,64 @@ typedef enum ptx_op_id { PTX_TABLE(PTX__OP, PTX__FORM) PTX__OP_COUNT } ptx_op_id
 #undef PTX__OP
 #undef PTX__FORM
 
-/* Special registers: X(id, name in PTX, type) */
+/* Special registers: X(id, name in PTX, type, first .version, first target) */
 #define PTX_SPECIALS(X)                                                                                      \
-    X(TID_X, "%tid.x", PTX_U32)                                                                              \
-    X(TID_Y, "%tid.y", PTX_U32)                                                                              \
-    X(TID_Z, "%tid.z", PTX_U32)                                                                              \
-    X(NTID_X, "%ntid.x", PTX_U32)                                                                            \
-    X(NTID_Y, "%ntid.y", PTX_U32)                                                                            \
-    X(NTID_Z, "%ntid.z", PTX_U32)                                                                            \
-    X(CTAID_X, "%ctaid.x", PTX_U32)                                                                          \
-    X(CTAID_Y, "%ctaid.y", PTX_U32)                                                                          \
-    X(CTAID_Z, "%ctaid.z", PTX_U32)                                                                          \
-    X(NCTAID_X, "%nctaid.x", PTX_U32)                                                                        \
-    X(NCTAID_Y, "%nctaid.y", PTX_U32)                                                                        \
-    X(NCTAID_Z, "%nctaid.z", PTX_U32)                                                                        \
-    X(LANEID, "%laneid", PTX_U32)                                                                            \
-    X(CLOCK64, "%clock64", PTX_U64)                                                                          \
-    X(GLOBALTIMER, "%globaltimer", PTX_U64)
+    X(TID_X, "%tid.x", PTX_U32, 0, 0)                                                                        \
+    X(TID_Y, "%tid.y", PTX_U32, 0, 0)                                                                        \
+    X(TID_Z, "%tid.z", PTX_U32, 0, 0)                                                                        \
+    X(NTID_X, "%ntid.x", PTX_U32, 0, 0)                                                                      \
+    X(NTID_Y, "%ntid.y", PTX_U32, 0, 0)                                                                      \
+    X(NTID_Z, "%ntid.z", PTX_U32, 0, 0)                                                                      \
+    X(CTAID_X, "%ctaid.x", PTX_U32, 0, 0)                                                                    \
+    X(CTAID_Y, "%ctaid.y", PTX_U32, 0, 0)                                                                    \
+    X(CTAID_Z, "%ctaid.z", PTX_U32, 0, 0)                                                                    \
+    X(NCTAID_X, "%nctaid.x", PTX_U32, 0, 0)                                                                  \
+    X(NCTAID_Y, "%nctaid.y", PTX_U32, 0, 0)                                                                  \
+    X(NCTAID_Z, "%nctaid.z", PTX_U32, 0, 0)                                                                  \
+    X(LANEID, "%laneid", PTX_U32, 0, 0)                                                                      \
+    X(CLOCK64, "%clock64", PTX_U64, 0, 0)                                                                    \
+    X(GLOBALTIMER, "%globaltimer", PTX_U64, 0, 0)                                                            \
+    X(WARPID, "%warpid", PTX_U32, 0, 0)                                                                      \
+    X(NWARPID, "%nwarpid", PTX_U32, 0, 0)                                                                    \
+    X(SMID, "%smid", PTX_U32, 0, 0)                                                                          \
+    X(NSMID, "%nsmid", PTX_U32, 0, 0)                                                                        \
+    X(GRIDID, "%gridid", PTX_U64, 0, 0)                                                                      \
+    X(LANEMASK_EQ, "%lanemask_eq", PTX_U32, 0, 0)                                                            \
+    X(LANEMASK_LE, "%lanemask_le", PTX_U32, 0, 0)                                                            \
+    X(LANEMASK_LT, "%lanemask_lt", PTX_U32, 0, 0)                                                            \
+    X(LANEMASK_GE, "%lanemask_ge", PTX_U32, 0, 0)                                                            \
+    X(LANEMASK_GT, "%lanemask_gt", PTX_U32, 0, 0)                                                            \
+    X(CLOCK, "%clock", PTX_U32, 0, 0)                                                                        \
+    X(CLOCK_HI, "%clock_hi", PTX_U32, 0, 0)                                                                  \
+    X(GLOBALTIMER_LO, "%globaltimer_lo", PTX_U32, 0, 0)                                                      \
+    X(GLOBALTIMER_HI, "%globaltimer_hi", PTX_U32, 0, 0)                                                      \
+    X(PM0, "%pm0", PTX_U32, 0, 0)                                                                            \
+    X(PM1, "%pm1", PTX_U32, 0, 0)                                                                            \
+    X(PM2, "%pm2", PTX_U32, 0, 0)                                                                            \
+    X(PM3, "%pm3", PTX_U32, 0, 0)                                                                            \
+    X(ENVREG0, "%envreg0", PTX_B32, 0, 0)                                                                    \
+    X(TOTAL_SMEM_SIZE, "%total_smem_size", PTX_U32, 0, 0)                                                    \
+    X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", PTX_U32, 0, 0)                                                \
+    X(AGGR_SMEM_SIZE, "%aggr_smem_size", PTX_U32, 81, 90)                                                    \
+    X(RESERVED_SMEM_OFFSET_BEGIN, "%reserved_smem_offset_begin", PTX_B32, 76, 80)                            \
+    X(CURRENT_GRAPH_EXEC, "%current_graph_exec", PTX_U64, 80, 50)                                            \
+    X(IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", PTX_PRED, 78, 90)                                         \
+    X(CLUSTERID_X, "%clusterid.x", PTX_U32, 78, 90)                                                          \
+    X(CLUSTERID_Y, "%clusterid.y", PTX_U32, 78, 90)                                                          \
+    X(CLUSTERID_Z, "%clusterid.z", PTX_U32, 78, 90)                                                          \
+    X(NCLUSTERID_X, "%nclusterid.x", PTX_U32, 78, 90)                                                        \
+    X(NCLUSTERID_Y, "%nclusterid.y", PTX_U32, 78, 90)                                                        \
+    X(NCLUSTERID_Z, "%nclusterid.z", PTX_U32, 78, 90)                                                        \
+    X(CLUSTER_CTAID_X, "%cluster_ctaid.x", PTX_U32, 78, 90)                                                  \
+    X(CLUSTER_CTAID_Y, "%cluster_ctaid.y", PTX_U32, 78, 90)                                                  \
+    X(CLUSTER_CTAID_Z, "%cluster_ctaid.z", PTX_U32, 78, 90)                                                  \
+    X(CLUSTER_NCTAID_X, "%cluster_nctaid.x", PTX_U32, 78, 90)                                                \
+    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y", PTX_U32, 78, 90)                                                \
+    X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z", PTX_U32, 78, 90)                                                \
+    X(CLUSTER_CTARANK, "%cluster_ctarank", PTX_U32, 78, 90)                                                  \
+    X(CLUSTER_NCTARANK, "%cluster_nctarank", PTX_U32, 78, 90)
 
-#define PTX__ENUM(id, name, type) PTX_##id,
+#define PTX__ENUM(id, name, type, ver, sm) PTX_##id,
 typedef enum ptx_special { PTX_SPECIALS(PTX__ENUM) PTX__SPECIAL_COUNT } ptx_special;
 #undef PTX__ENUM
 
@@ -767,6 +1813,9 @@ PTXGEN_API void ptx_module_free(ptx_module *m);
 /* Forget kernels and error, keep target and memory. Handles of before are foreign from now on. */
 PTXGEN_API void ptx_module_reset(ptx_module *m);
 PTXGEN_API ptx_target ptx_module_target(const ptx_module *m);
+/* "sm_90a" or "90a" as a target; 0 for what is none. And back, without the sm_: returns the length. */
+PTXGEN_API ptx_target ptx_target_parse(const char *name);
+PTXGEN_API size_t ptx_target_name(ptx_target target, char *name, size_t capacity);
 
 /* The first error, never NULL: code PTX_E_NONE when there is none, PTX_E_MEMORY for a NULL module. */
 PTXGEN_API const ptx_error *ptx_get_error(const ptx_module *m);
@@ -799,6 +1848,10 @@ characters and a
 PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity);
 /* The .version that the text has: 63 is 6.3. */
 PTXGEN_API uint32_t ptx_version(const ptx_module *m);
+
+/* Line `row` of the instruction reference, printed from the table: what it is called here, the instruction as
+   it prints, types, modifiers, the first .version and targets. Returns its length, 0 behind the last. */
+PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity);
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m);
 /* What a launch needs of entry `index`; 0 if there is none such. */
@@ -837,6 +1890,77 @@ PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name
 #define ptx_shared_dynamic(k) ptx_shared_dynamic_((k), PTX__AT)
 PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site);
 
+/* More of an entry's directives. required: .reqntid, the only block it is launched with. cluster: of so many
+   blocks. max_registers: .maxnreg. A cluster of at most so many blocks, where the launch gives the size. */
+#define ptx_require_block(k, x, y, z) ptx_directive_((k), PTX__AT, 0, (x), (y), (z))
+#define ptx_require_cluster(k, x, y, z) ptx_directive_((k), PTX__AT, 1, (x), (y), (z))
+#define ptx_max_registers(k, n) ptx_directive_((k), PTX__AT, 2, (n), 0, 0)
+#define ptx_max_cluster(k, blocks) ptx_directive_((k), PTX__AT, 3, (blocks), 0, 0)
+#define ptx_blocks_are_clusters(k) ptx_directive_((k), PTX__AT, 4, 1, 0, 0)
+#define ptx_noreturn(k) ptx_directive_((k), PTX__AT, 5, 1, 0, 0) /* of a function */
+PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint32_t x, uint32_t y,
+                               uint32_t z);
+/* .pragma "text", where the call stands: "nounroll" and the like. */
+#define ptx_pragma(k, text) ptx_pragma_((k), PTX__AT, (text))
+PTXGEN_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text);
+
+/* Memory of each thread by itself, count elements: its address in local space. Contents are undefined. */
+#define ptx_local(k, name, type, count, align) ptx_local_((k), PTX__AT, (name), (type), (count), (align))
+PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+                              uint32_t count, uint32_t align);
+
+/* -- variables of the module, functions -- */
+
+/* count elements in global or constant memory. data: their bytes, copied; NULL: zeros. exported: the host
+   finds it by name. */
+typedef struct ptx_variable_desc {
+    const char *name;
+    ptx_space space; /* PTX_GLOBAL or PTX_CONST */
+    ptx_type type;
+    uint32_t count, align; /* align 0: the element's size */
+    const void *data;
+    uint32_t exported;
+} ptx_variable_desc;
+#define ptx_variable(m, desc) ptx_variable_((m), PTX__AT, (desc))
+PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc);
+/* Element `element` of a variable of 64-bit elements is the generic address of another variable, plus bytes.
+   */
+#define ptx_point(m, in, element, to, bytes) ptx_point_((m), PTX__AT, (in), (element), (to), (bytes))
+PTXGEN_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint32_t element, ptx_symbol to,
+                           int64_t bytes);
+/* The variable's address, in its space. */
+#define ptx_address(k, variable) ptx_address_((k), PTX__AT, (variable))
+PTXGEN_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol variable);
+
+/* Start a function that kernels of the module call; result PTX_NONE: none. Its parameters are made with
+   ptx_param; it ends in ptx_return or, without a result, ptx_ret. */
+#define ptx_func(m, name, result) ptx_func_((m), PTX__AT, (name), (result))
+PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result);
+#define ptx_return(k, value) ptx_return_((k), PTX__AT, (value))
+PTXGEN_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value);
+/* Call it with n arguments: its result, or no value. Not under a guard. */
+#define ptx_call(k, function, n, args) ptx_call_((k), PTX__AT, (function), (n), (args))
+PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
+                             const ptx_val *args);
+/* The address of a function, and a call through one: the types of result and arguments are the prototype. */
+#define ptx_func_address(k, function) ptx_func_address_((k), PTX__AT, (function))
+#define ptx_call_indirect(k, address, result, n, args)                                                       \
+    ptx_call_indirect_((k), PTX__AT, (address), (result), (n), (args))
+PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_kernel *function);
+PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
+                                      uint32_t n, const ptx_val *args);
+/* printf of the device, up to 32 arguments; floats go as f64, short integers as 32 bits, as in C. */
+#define ptx_printf(k, format, n, args) ptx_printf_((k), PTX__AT, (format), (n), (args))
+PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
+                            const ptx_val *args);
+
+/* What the table lacks: any text, with $0 $1 ... for the results, of the types given, and behind them the
+   operands, typed and tracked like any other; $$ is one $. The text ends in ';' where PTX wants one. */
+#define ptx_raw(k, text, n, operands, results, types, out)                                                   \
+    ptx_raw_((k), PTX__AT, (text), (n), (operands), (results), (types), (out))
+PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint32_t n,
+                         const ptx_val *operands, uint32_t results, const ptx_type *types, ptx_val *out);
+
 /* -- operands that need no kernel -- */
 
 PTXGEN_API ptx_val ptx_imm(int64_t value); /* takes the integer type of its slot; must fit it */
@@ -861,6 +1985,10 @@ PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space);
 PTXGEN_API ptx_val ptx_inv(ptx_val predicate);
 PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods);
+/* The access with an L2 policy, a 64-bit value from PTX_CREATEPOLICY. */
+PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy);
+/* [address + byte_offset] as an operand of the instructions of the table. An address alone is [address]. */
+PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_type ptx_type_of(ptx_val v);
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type); /* 0 for predicates */
 PTXGEN_API const char *ptx_type_name(ptx_type type);
@@ -881,6 +2009,17 @@ PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
                             ptx_val b, ptx_val c);
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d);
+
+#define ptx_op5(k, op, mods, a, b, c, d, e) ptx_op5_((k), PTX__AT, (op), (mods), (a), (b), (c), (d), (e))
+PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
+                            ptx_val b, ptx_val c, ptx_val d, ptx_val e);
+/* The same for any number of operands and results, in the order in which the instruction is printed, groups
+   and all. type and src_type: the types in its name, PTX_NONE to take them from the operands. */
+#define ptx_opn(k, op, mods, type, src_type, n, operands, results, out)                                      \
+    ptx_opn_((k), PTX__AT, (op), (mods), (type), (src_type), (n), (operands), (results), (out))
+PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type type,
+                         ptx_type src_type, uint32_t n, const ptx_val *operands, uint32_t results,
+                         ptx_val *out);
 
 #define ptx_add(k, a, b) ptx_op2(k, PTX_ADD, 0, a, b)
 #define ptx_sub(k, a, b) ptx_op2(k, PTX_SUB, 0, a, b)
@@ -928,6 +2067,51 @@ PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
 #define ptx_fence(k, order_and_scope) ptx_op0(k, PTX_FENCE, order_and_scope)
 #define ptx_trap(k) ptx_op0(k, PTX_TRAP, 0)
 
+#define ptx_add_cc(k, a, b) ptx_op2(k, PTX_ADD, PTX_CC, a, b) /* carry chains: add_cc, addc_cc ... addc */
+#define ptx_addc_cc(k, a, b) ptx_op2(k, PTX_ADDC, PTX_CC, a, b)
+#define ptx_addc(k, a, b) ptx_op2(k, PTX_ADDC, 0, a, b)
+#define ptx_sub_cc(k, a, b) ptx_op2(k, PTX_SUB, PTX_CC, a, b)
+#define ptx_subc(k, a, b) ptx_op2(k, PTX_SUBC, 0, a, b)
+#define ptx_mad_hi(k, a, b, c) ptx_op3(k, PTX_MAD, PTX_HI, a, b, c)
+#define ptx_dp4a(k, a, b, c) ptx_op3(k, PTX_DP4A, 0, a, b, c) /* c + four products of bytes, signed by type */
+#define ptx_copysign(k, sign, a) ptx_op2(k, PTX_COPYSIGN, 0, sign, a)
+#define ptx_testp(k, what, a) ptx_op1(k, PTX_TESTP, what, a) /* PTX_FINITE, PTX_NOTANUMBER ... */
+#define ptx_bfind(k, a) ptx_op1(k, PTX_BFIND, 0, a)
+#define ptx_shf_l(k, low, high, count) ptx_op3(k, PTX_SHF_L, PTX_WRAP, low, high, count)
+#define ptx_shf_r(k, low, high, count) ptx_op3(k, PTX_SHF_R, PTX_WRAP, low, high, count)
+#define ptx_ballot(k, p, members) ptx_op2(k, PTX_VOTE_BALLOT, 0, p, members)
+#define ptx_activemask(k) ptx_op0(k, PTX_ACTIVEMASK, 0)
+#define ptx_elect(k, members) ptx_op1(k, PTX_ELECT, 0, members) /* a predicate, true in one lane */
+#define ptx_bar_warp_sync(k, members) ptx_op1(k, PTX_BAR_WARP_SYNC, 0, members)
+#define ptx_nanosleep(k, ns) ptx_op1(k, PTX_NANOSLEEP, 0, ns)
+/* Copies to shared memory: 4, 8 or 16 bytes a thread, grouped; or in bulk, counted by an mbarrier. */
+#define ptx_cp_async(k, to, from, bytes) ptx_op3(k, PTX_CP_ASYNC_CA, 0, to, from, bytes)
+#define ptx_cp_async_16(k, to, from) ptx_op3(k, PTX_CP_ASYNC_CG, 0, to, from, ptx_imm(16))
+/* The same, of which only the first `valid` bytes are read and the rest is zero. */
+#define ptx_cp_async_16_zfill(k, to, from, valid) ptx_op4(k, PTX_CP_ASYNC_CG, 0, to, from, ptx_imm(16), valid)
+#define ptx_cp_async_commit(k) ptx_op0(k, PTX_CP_ASYNC_COMMIT_GROUP, 0)
+#define ptx_cp_async_wait(k, groups_left) ptx_op1(k, PTX_CP_ASYNC_WAIT_GROUP, 0, ptx_imm(groups_left))
+#define ptx_cp_async_wait_all(k) ptx_op0(k, PTX_CP_ASYNC_WAIT_ALL, 0)
+#define ptx_bulk_load(k, to, from, bytes, mbarrier)                                                          \
+    ptx_op4(k, PTX_BULK_G2S, 0, to, from, bytes, mbarrier)
+#define ptx_bulk_store(k, to, from, bytes) ptx_op3(k, PTX_BULK_S2G, 0, to, from, bytes)
+#define ptx_mbarrier_init(k, mbarrier, count) ptx_op2(k, PTX_MBARRIER_INIT, 0, mbarrier, count)
+#define ptx_mbarrier_inval(k, mbarrier) ptx_op1(k, PTX_MBARRIER_INVAL, 0, mbarrier)
+#define ptx_mbarrier_arrive(k, mbarrier) ptx_op1(k, PTX_MBARRIER_ARRIVE, 0, mbarrier)
+#define ptx_mbarrier_arrive_expect(k, mbarrier, bytes)                                                       \
+    ptx_op2(k, PTX_MBARRIER_ARRIVE_EXPECT_TX, 0, mbarrier, bytes)
+#define ptx_mbarrier_test_wait(k, mbarrier, state) ptx_op2(k, PTX_MBARRIER_TEST_WAIT, 0, mbarrier, state)
+#define ptx_mbarrier_try_wait(k, mbarrier, parity)                                                           \
+    ptx_op2(k, PTX_MBARRIER_TRY_WAIT_PARITY, 0, mbarrier, parity)
+#define ptx_mapa(k, address, rank) ptx_op2(k, PTX_MAPA, 0, address, rank) /* in another block */
+#define ptx_cluster_arrive(k) ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, 0)
+#define ptx_cluster_wait(k) ptx_op0(k, PTX_BARRIER_CLUSTER_WAIT, 0)
+/* 8x8 matrices of 16-bit elements: n is 1, 2 or 4 of them, a register each. */
+#define ptx_ldmatrix(k, n, row, out) ptx_ldmatrix_((k), PTX__AT, PTX_LDMATRIX, (n), (row), (out))
+#define ptx_ldmatrix_trans(k, n, row, out) ptx_ldmatrix_((k), PTX__AT, PTX_LDMATRIX_TRANS, (n), (row), (out))
+PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t n, ptx_val row,
+                              ptx_val *out);
+
 /* a converted to type. Float to integer truncates, as C does; where the result is rounded, to nearest even.
    */
 #define ptx_cvt(k, type, a) ptx_cvt_((k), PTX__AT, 0, (type), (a))
@@ -967,6 +2151,39 @@ PTXGEN_API ptx_val ptx_atom_cas_(ptx_kernel *k, const char *site, ptx_mem mem, p
                                  ptx_val value);
 PTXGEN_API void ptx_red_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem mem, ptx_val value);
 
+/* The generic address of what an address in a space, or a parameter block, points to; and a generic address
+   as one in that space. */
+#define ptx_cvta(k, address) ptx_cvta_((k), PTX__AT, (address))
+#define ptx_cvta_to(k, space, address) ptx_cvta_to_((k), PTX__AT, (space), (address))
+PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address);
+PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address);
+
+/* Tensor cores. d, a, b, c are arrays of the lengths that ptx_mma_shape gives: ptx_mma(k,
+   PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type: of the elements. extra: what stands
+   behind c, of the sparse and the scaled kinds. */
+#define ptx_mma(k, op, a_type, b_type, d, a, b, c)                                                           \
+    ptx_mma_((k), PTX__AT, (op), 0, (a_type), (b_type), (d), (a), (b), (c), 0, NULL)
+#define ptx_mma_with(k, op, mods, a_type, b_type, d, a, b, c, n, extra)                                      \
+    ptx_mma_((k), PTX__AT, (op), (mods), (a_type), (b_type), (d), (a), (b), (c), (n), (extra))
+PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
+                         ptx_type b_type, ptx_val *d, const ptx_val *a, const ptx_val *b, const ptx_val *c,
+                         uint32_t n, const ptx_val *extra);
+/* Registers of d, a, b and c; 0 where there is no such form. */
+PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]);
+/* A warpgroup's product, added to n variables of 32 bits. operands: as the table lists them. Wait for it with
+   PTX_WGMMA_COMMIT_GROUP and PTX_WGMMA_WAIT_GROUP before the variables are read. */
+#define ptx_wgmma(k, op, mods, a_type, b_type, n, d, operand_count, operands)                                \
+    ptx_wgmma_((k), PTX__AT, (op), (mods), (a_type), (b_type), (n), (d), (operand_count), (operands))
+PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
+                           ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
+                           const ptx_val *operands);
+/* The descriptor of a matrix in shared memory at that address: byte offsets of its 8-row core matrices along
+   the leading and the other dimension, multiples of 16; swizzle 0, 32, 64 or 128 bytes. */
+#define ptx_wgmma_descriptor(k, address, leading, stride, swizzle)                                           \
+    ptx_wgmma_descriptor_((k), PTX__AT, (address), (leading), (stride), (swizzle))
+PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address, uint32_t leading,
+                                         uint32_t stride, uint32_t swizzle);
+
 /* address + index * bytes, the index a 32-bit integer (sign or zero extended by its type) or of the address's
    width. */
 #define ptx_ptr_add(k, address, index, bytes) ptx_ptr_add_((k), PTX__AT, (address), (index), (bytes))
@@ -989,6 +2206,10 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
 #define ptx_ctaid_y(k) ptx_sreg(k, PTX_CTAID_Y)
 #define ptx_ctaid_z(k) ptx_sreg(k, PTX_CTAID_Z)
 #define ptx_nctaid_x(k) ptx_sreg(k, PTX_NCTAID_X)
+#define ptx_tid_y(k) ptx_sreg(k, PTX_TID_Y)
+#define ptx_tid_z(k) ptx_sreg(k, PTX_TID_Z)
+#define ptx_nctaid_y(k) ptx_sreg(k, PTX_NCTAID_Y)
+#define ptx_nctaid_z(k) ptx_sreg(k, PTX_NCTAID_Z)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
 
 /* v again, with the caller's word that it is the same for all threads of the block (of each warp): what the
@@ -1028,12 +2249,25 @@ PTXGEN_API void ptx_while_(ptx_kernel *k, const char *site, ptx_val p);
 PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_val limit, ptx_val step);
 PTXGEN_API void ptx_jump_(ptx_kernel *k, const char *site, int next_round);
 
+/* switch (index): ptx_case(k, i), for i below n, starts the code of one value, ptx_default(k) that of all
+   others and of the cases not written; none runs into the next. ptx_end closes it. */
+#define ptx_switch(k, index, n) ptx_switch_((k), PTX__AT, (index), (n))
+#define ptx_case(k, i) ptx_case_((k), PTX__AT, (i))
+#define ptx_default(k) ptx_case_((k), PTX__AT, UINT32_MAX)
+/* brx.idx: to labels[index], or to `otherwise` where index is n or more. */
+#define ptx_brx(k, index, n, labels, otherwise)                                                              \
+    ptx_brx_((k), PTX__AT, (index), (n), (labels), (otherwise))
+PTXGEN_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n);
+PTXGEN_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i);
+
 #define ptx_label_new(k) ptx_label_new_((k), PTX__AT)
 #define ptx_place(k, label) ptx_place_((k), PTX__AT, (label))
 #define ptx_bra(k, label) ptx_bra_((k), PTX__AT, (label))
 PTXGEN_API ptx_label ptx_label_new_(ptx_kernel *k, const char *site);
 PTXGEN_API void ptx_place_(ptx_kernel *k, const char *site, ptx_label label);
 PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label);
+PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n, const ptx_label *labels,
+                         ptx_label otherwise);
 #define ptx_ret(k) ptx_op0(k, PTX_RET, 0)
 #define ptx_exit(k) ptx_op0(k, PTX_EXIT, 0)
 
@@ -1067,17 +2301,28 @@ extern "C" {
 /* ---- [SUPPORT] ----------------------------------------------------------------------------------------- */
 
 /* Kinds of ptx_val. */
-enum { PTX__NOTHING, PTX__REG, PTX__SYM, PTX__IMM, PTX__IMM_FLOAT };
+enum {
+    PTX__NOTHING,
+    PTX__REG,
+    PTX__SYM, /* a parameter block */
+    PTX__IMM,
+    PTX__IMM_FLOAT,
+    PTX__PLACE,     /* register + offset, from ptx_off: bits holds both, the offset above */
+    PTX__PLACE_SYM, /* parameter block + offset */
+    PTX__FAR        /* the same with an offset that does not fit */
+};
 #define PTX__INVERTED 0x80u   /* ptx_val.flags: the opposite of that predicate */
 #define PTX__ALIGN_MASK 0x0fu /* ptx_val.flags: log2 of the alignment that an address is known to have */
 
-/* An operand in the record: words of 32 bits, a tag in the top four. An immediate is followed by its two
+/* An operand in the record: words of 32 bits, a tag in the top five. An immediate is followed by its two
    halves, a memory operand by its base and its offset. */
 enum {
-    PTX__W_PRED = 1, /* registers, by width: the low 28 bits count within the class */
+    PTX__W_PRED = 1, /* registers, by width: the low 27 bits count within the class */
     PTX__W_16,
     PTX__W_32,
     PTX__W_64,
+    PTX__W_128,
+    PTX__W_8, /* only what packed 4-bit floats need */
     PTX__W_PRED_NOT,
     PTX__W_UNSIGNED,
     PTX__W_SIGNED,
@@ -1088,13 +2333,19 @@ enum {
     PTX__W_SHARED,
     PTX__W_SPECIAL,
     PTX__W_MEM,
-    PTX__W_VECTOR /* the low bits say how many of the next operands stand in braces */
+    PTX__W_VECTOR, /* the low bits say how many of the next operands stand in braces; above them PTX__G_* */
+    PTX__W_LOCAL,
+    PTX__W_GLOBAL, /* a symbol of the module */
+    PTX__W_TEXT    /* the text of a raw instruction, in the names */
 };
-#define PTX__CLASSES 5
-#define PTX__WORD(tag, index) ((uint32_t)(tag) << 28 | (uint32_t)(index))
-#define PTX__TAG(word) ((word) >> 28)
-#define PTX__INDEX(word) ((word)&0x0fffffffu)
-#define PTX__INDEX_MAX 0x0fffffffu
+#define PTX__CLASSES 7
+#define PTX__WORD(tag, index) ((uint32_t)(tag) << 27 | (uint32_t)(index))
+#define PTX__TAG(word) ((word) >> 27)
+#define PTX__INDEX(word) ((word)&0x07ffffffu)
+#define PTX__INDEX_MAX 0x07ffffffu
+/* What a W_VECTOR word opens: braces, a|b, [a, b], or nothing but '_'. */
+enum { PTX__G_BRACES, PTX__G_PIPE, PTX__G_BRACKETS, PTX__G_SINK };
+#define PTX__GROUP(style, count) PTX__WORD(PTX__W_VECTOR, (uint32_t)(style) << 16 | (uint32_t)(count))
 
 typedef struct ptx__type_fact {
     const char *name;
@@ -1111,14 +2362,14 @@ static const ptx__type_fact *ptx__fact(unsigned type) {
 }
 
 typedef struct ptx__row {
-    uint16_t op;
-    uint8_t version, sm;
+    uint16_t op, sm;
+    uint8_t version;
     const char *name, *sig;
     uint64_t types, src;
     ptx_mods allow, need, dflt;
 } ptx__row;
 #define PTX__ROW(id, name, sig, types, src, allow, need, dflt, ver, sm)                                      \
-    {PTX_##id, ver, sm, name, sig, types, src, allow, need, dflt},
+    {PTX_##id, sm, ver, name, sig, types, src, allow, need, dflt},
 static const ptx__row ptx__rows[] = {PTX_TABLE(PTX__ROW, PTX__ROW)};
 #undef PTX__ROW
 #define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
@@ -1128,76 +2379,98 @@ typedef struct ptx__mod_fact {
     const char *text;
     uint8_t version, sm;
 } ptx__mod_fact;
+/* Sets of targets, in the order of PTX__ON_*. */
+static const char *const ptx__target_sets[] = {
+#define PTX__ROW(name, targets) targets,
+    PTX__TARGET_SETS(PTX__ROW)
+#undef PTX__ROW
+};
+/* What an integer operand must be. step 0: a power of two. A register passes where an immediate is not a
+   must. */
+typedef struct ptx__slot_limit {
+    char letter;
+    uint8_t immediate, step;
+    int32_t low, high;
+    const char *what;
+} ptx__slot_limit;
+static const ptx__slot_limit ptx__slot_limits[] = {
+    {'i', 1, 1, 0, 255, "an immediate of 0 to 255"},
+    {'A', 1, 0, 4, 16, "an immediate of 4, 8 or 16"},
+    {'B', 1, 16, 16, 16, "the immediate 16"},
+    {'C', 0, 16, 16, 2147483632, "a multiple of 16"},
+    {'D', 1, 128, 128, 128, "the immediate 128"},
+    {'E', 1, 8, 24, 256, "an immediate of 24 to 256, a multiple of 8"},
+    {'F', 0, 1, 0, 15, "a barrier: a block has 0 to 15"},
+    {'G', 0, 32, 32, 1024, "a number of threads: a multiple of 32, to 1024"},
+    {'H', 1, 1, 0, 1, "an immediate of 0 or 1"},
+    {'I', 0, 0, 32, 512, "a number of columns: 32, 64 ... 512"},
+    {'J', 1, 1, 0, 2147483647, "an immediate"},
+    {'K', 1, 2, -1, 1, "an immediate of -1 or 1"},
+    {'M', 0, 1, 1, 1048575, "a count of 1 to 2^20 - 1"},
+    {'N', 0, 1, 0, 0x1f1f, "a clamp of at most 0x1f1f"},
+    {'O', 0, 1, 1, -1, "a member mask that is not 0"},
+    {'P', 1, 1, 0, 15, "an immediate of 0 to 15"},
+    {'Q', 1, 1, 1, 65535, "an immediate mask of 16 bits"},
+    {'R', 1, 1, 0, 3, "an immediate of 0 to 3"},
+    {'T', 0, 1, 0, 1048575, "a count of bytes, to 2^20 - 1"},
+    {'V', 1, 1, 0, 4, "an immediate of 0 to 4"},
+    {'W', 1, 1, 0, 2, "an immediate of 0 to 2"},
+    {'X', 1, 0, 1, 1024, "an alignment: 1, 2 ... 1024"},
+    {'Y', 1, 1, 0, 7, "an immediate of 0 to 7"},
+    {'Z', 1, 1, 0, 0, "the immediate 0"}};
 static const ptx__mod_fact ptx__mods_arith[] = {
-    {".eq", 0, 0},     {".ne", 0, 0},     {".lt", 0, 0},           {".le", 0, 0},  {".gt", 0, 0},
-    {".ge", 0, 0},     {".equ", 0, 0},    {".neu", 0, 0},          {".ltu", 0, 0}, {".leu", 0, 0},
-    {".gtu", 0, 0},    {".geu", 0, 0},    {".num", 0, 0},          {".nan", 0, 0}, {".and", 0, 0},
-    {".or", 0, 0},     {".xor", 0, 0},    {".lo", 0, 0},           {".hi", 0, 0},  {".wide", 0, 0},
-    {".clamp", 0, 0},  {".wrap", 0, 0},   {".rn", 0, 0},           {".rz", 0, 0},  {".rm", 0, 0},
-    {".rp", 0, 0},     {".rna", 70, 80},  {".rni", 0, 0},          {".rzi", 0, 0}, {".rmi", 0, 0},
-    {".rpi", 0, 0},    {".approx", 0, 0}, {".full", 0, 0},         {".ftz", 0, 0}, {".sat", 0, 0},
-    {".relu", 70, 80}, {".NaN", 70, 80},  {".xorsign.abs", 72, 86}};
-static const ptx__mod_fact ptx__mods_memory[] = {{".weak", 60, 70},
-                                                 {".volatile", 0, 0},
-                                                 {".relaxed", 60, 70},
-                                                 {".acquire", 60, 70},
-                                                 {".release", 60, 70},
-                                                 {".acq_rel", 60, 70},
-                                                 {".sc", 60, 70},
-                                                 {".cta", 60, 70},
-                                                 {".cluster", 78, 90},
-                                                 {".gpu", 60, 70},
-                                                 {".sys", 60, 70},
-                                                 {".global", 0, 0},
-                                                 {".shared", 0, 0},
-                                                 {".local", 0, 0},
-                                                 {".const", 0, 0},
-                                                 {".param", 0, 0},
-                                                 {".ca", 20, 20},
-                                                 {".cg", 20, 20},
-                                                 {".cs", 20, 20},
-                                                 {".lu", 20, 20},
-                                                 {".cv", 20, 20},
-                                                 {".wb", 20, 20},
-                                                 {".wt", 20, 20},
-                                                 {".nc", 31, 32},
-                                                 {".L1::evict_normal", 74, 70},
-                                                 {".L1::evict_unchanged", 74, 70},
-                                                 {".L1::evict_first", 74, 70},
-                                                 {".L1::evict_last", 74, 70},
-                                                 {".L1::no_allocate", 74, 70},
-                                                 {".and", 0, 0},
-                                                 {".or", 0, 0},
-                                                 {".xor", 0, 0},
-                                                 {".add", 0, 0},
-                                                 {".inc", 0, 0},
-                                                 {".dec", 0, 0},
-                                                 {".min", 0, 0},
-                                                 {".max", 0, 0},
-                                                 {".exch", 0, 0},
-                                                 {".cas", 0, 0},
-                                                 {".noftz", 0, 0},
-                                                 {".L2::64B", 74, 75},
-                                                 {".L2::128B", 74, 75},
-                                                 {".L2::256B", 74, 80},
-                                                 {".v2", 0, 0},
-                                                 {".v4", 0, 0}};
+    {".eq", 0, 0}, {".ne", 0, 0}, {".lt", 0, 0}, {".le", 0, 0}, {".gt", 0, 0}, {".ge", 0, 0},
+    {".equ", 0, 0}, {".neu", 0, 0}, {".ltu", 0, 0}, {".leu", 0, 0}, {".gtu", 0, 0}, {".geu", 0, 0},
+    {".num", 0, 0}, {".nan", 0, 0}, {".and", 0, 0}, {".or", 0, 0}, {".xor", 0, 0}, {".lo", 0, 0},
+    {".hi", 0, 0}, {".wide", 0, 0}, {".clamp", 0, 0}, {".wrap", 0, 0}, {".rn", 0, 0}, {".rz", 0, 0},
+    {".rm", 0, 0}, {".rp", 0, 0}, {".rna", 70, 80}, {".rs", 0, 0}, {".rni", 0, 0}, {".rzi", 0, 0},
+    {".rmi", 0, 0}, {".rpi", 0, 0}, {".approx", 0, 0}, {".full", 0, 0}, {".ftz", 0, 0}, {".sat", 0, 0},
+    {".oob", 0, 0}, {".satfinite", 0, 0}, {".relu", 70, 80}, {".NaN", 70, 80}, {".xorsign.abs", 72, 86},
+    {".abs", 0, 0}, {".cc", 0, 0}, {".shiftamt", 0, 0}, {".finite", 0, 0}, {".infinite", 0, 0},
+    {".number", 0, 0}, {".notanumber", 0, 0}, {".normal", 0, 0}, {".subnormal", 0, 0}, {".trap", 0, 0},
+    {".zero", 0, 0}, {".cta_group::1", 0, 0}, {".cta_group::2", 0, 0}, {".pack::16b", 0, 0},
+    {".unpack::16b", 0, 0}};
+static const ptx__mod_fact ptx__mods_memory[] = {
+    {".weak", 60, 70}, {".volatile", 0, 0}, {".mmio", 82, 70}, {".relaxed", 60, 70}, {".acquire", 60, 70},
+    {".release", 60, 70}, {".acq_rel", 60, 70}, {".sc", 60, 70}, {".cta", 60, 70}, {".cluster", 78, 90},
+    {".gpu", 60, 70}, {".sys", 60, 70}, {".global", 0, 0}, {".shared", 0, 0}, {".local", 0, 0},
+    {".const", 0, 0}, {".param", 0, 0}, {".shared::cluster", 78, 90}, {".ca", 20, 20}, {".cg", 20, 20},
+    {".cs", 20, 20}, {".lu", 20, 20}, {".cv", 20, 20}, {".wb", 20, 20}, {".wt", 20, 20}, {".nc", 31, 32},
+    {".L1::evict_normal", 74, 70}, {".L1::evict_unchanged", 74, 70}, {".L1::evict_first", 74, 70},
+    {".L1::evict_last", 74, 70}, {".L1::no_allocate", 74, 70}, {".and", 0, 0}, {".or", 0, 0},
+    {".xor", 0, 0}, {".add", 0, 0}, {".inc", 0, 0}, {".dec", 0, 0}, {".min", 0, 0}, {".max", 0, 0},
+    {".exch", 0, 0}, {".cas", 0, 0}, {".noftz", 0, 0}, {".acc::f32", 0, 0}, {".acc::f16", 0, 0},
+    {".L2::evict_last", 0, 0}, {".L2::evict_normal", 0, 0}, {".L2::evict_first", 0, 0},
+    {".L2::evict_unchanged", 0, 0}, {".L2::evict_first", 0, 0}, {".L2::evict_unchanged", 0, 0},
+    {".multicast::cluster", 0, 0}, {".L2::cache_hint", 74, 80}, {".L2::64B", 74, 75}, {".L2::128B", 74, 75},
+    {".L2::256B", 74, 80}, {".v2", 0, 0}, {".v4", 0, 0}, {".v8", 88, 100}, {".v4", 88, 100}};
 
 /* At most one modifier of each of these. */
-static const ptx_mods ptx__exclusive[] = {PTX__CMP,    PTX__BOOL,      PTX__PART,
-                                          PTX__FUNNEL, PTX__ROUND_ANY, PTX_SAT | PTX_RELU};
-static const ptx_mods ptx__exclusive_memory[] = {PTX__SEM, PTX__SCOPE, PTX__SPACE, PTX__COP_LD | PTX__COP_ST,
-                                                 PTX__L1,  PTX__L2,    PTX__VEC,   PTX__ATOM};
+static const ptx_mods ptx__exclusive[] = {
+    PTX__CMP,       PTX__BOOL,          PTX__PART, PTX__BORDER | PTX_WRAP,
+    PTX__ROUND_ANY, PTX_SAT | PTX_RELU, PTX__TEST, PTX__CTA_GROUP};
+static const ptx_mods ptx__exclusive_memory[] = {PTX__SEM,
+                                                 PTX__SCOPE,
+                                                 PTX__SPACE,
+                                                 PTX__COP_LD | PTX__COP_ST,
+                                                 PTX__L1,
+                                                 PTX__L2_SIZE,
+                                                 PTX__L2_PRIMARY,
+                                                 PTX__L2_SECONDARY,
+                                                 PTX__VEC | PTX__VEC32,
+                                                 PTX__ATOM,
+                                                 PTX_ACC_F32 | PTX_ACC_F16};
 
 /* .target -> the lowest .version that knows it */
 typedef struct ptx__chip {
     uint16_t sm;
     uint8_t suffixed, version;
 } ptx__chip;
-static const ptx__chip ptx__chips[] = {{75, 0, 63},  {80, 0, 70},  {86, 0, 71},  {87, 0, 74},  {89, 0, 78},
-                                       {90, 0, 78},  {90, 1, 80},  {100, 0, 86}, {100, 1, 86}, {103, 0, 88},
-                                       {103, 1, 88}, {110, 0, 90}, {110, 1, 90}, {120, 0, 87}, {120, 1, 87},
-                                       {121, 0, 88}, {121, 1, 88}};
+static const ptx__chip ptx__chips[] = {
+    {75, 0, 63},    {80, 0, 70},    {86, 0, 71},    {87, 0, 74},    {88, 0, 90},    {89, 0, 78},
+    {90, 0, 78},    {90, 'a', 80},  {100, 0, 86},   {100, 'a', 86}, {100, 'f', 88}, {103, 0, 88},
+    {103, 'a', 88}, {103, 'f', 88}, {110, 0, 90},   {110, 'a', 90}, {110, 'f', 90}, {120, 0, 87},
+    {120, 'a', 87}, {120, 'f', 88}, {121, 0, 88},   {121, 'a', 88}, {121, 'f', 88}};
 
 static const char *const ptx__advice_names[] = {
 #define PTX__ROW(code, name, meaning) name,
@@ -1214,20 +2487,24 @@ static const char *const ptx__error_names[] = {
 typedef struct ptx__special_fact {
     const char *name;
     ptx_type type;
+    uint8_t version, sm;
 } ptx__special_fact;
-#define PTX__ROW(id, name, type) {name, type},
+#define PTX__ROW(id, name, type, ver, sm) {name, type, ver, sm},
 static const ptx__special_fact ptx__specials[] = {PTX_SPECIALS(PTX__ROW)};
 #undef PTX__ROW
 
 /* A form as it was used: a row with a type and modifiers, checked once, and its mnemonic ready to copy. */
 typedef struct ptx__form {
     ptx_mods asked;
-    uint32_t key;  /* op, type and source type */
+    uint64_t key;  /* op, types, numbers of operands and results */
     uint32_t next; /* in the hash chain, index + 1 */
     uint32_t text, text_length;
     uint32_t version; /* the lowest, modifiers included */
+    uint32_t program; /* the operands, groups written out: in chars */
+    uint32_t slots;   /* behind its '=' */
+    uint32_t plain;   /* see ptx__is_plain */
     const ptx__row *row;
-    const char *slots; /* the row's source operands */
+    const char *operands; /* the row's source operands */
     uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
 } ptx__form;
 
@@ -1288,13 +2565,14 @@ typedef struct ptx__label {
     const char *used;
 } ptx__label;
 
-enum { PTX__S_IF, PTX__S_ELSE, PTX__S_LOOP, PTX__S_FOR };
+enum { PTX__S_IF, PTX__S_ELSE, PTX__S_SWITCH, PTX__S_LOOP, PTX__S_FOR };
 typedef struct ptx__scope {
     const char *site;
     ptx_label again, next, done; /* loop head, next round; if: `next` is the else branch */
     ptx_var counter;
     ptx_val step;
     uint32_t kind;
+    uint32_t cases; /* switch: their labels stand in a row, `again` is the first */
 } ptx__scope;
 
 typedef struct ptx__symbol {
@@ -1302,6 +2580,17 @@ typedef struct ptx__symbol {
     uint32_t name; /* in chars */
     uint32_t type, count, align;
 } ptx__symbol;
+
+typedef struct ptx__variable {
+    const char *site;
+    uint32_t name, data; /* in names; data 0: zeros */
+    uint32_t type, space, count, align, exported;
+} ptx__variable;
+/* Element `element` of variable `in` is the address of `to`, plus an offset. */
+typedef struct ptx__address {
+    uint32_t in, element, to;
+    int64_t offset;
+} ptx__address;
 
 typedef struct ptx__block {
     uint32_t first, end;           /* instructions */
@@ -1335,6 +2624,8 @@ struct ptx_kernel {
     uint32_t guard;
     const char *guard_site;
     uint32_t max_threads, min_blocks;
+    uint32_t need[3], cluster[3], max_registers, max_rank, blocks_are_clusters;
+    uint32_t function, result, noreturn; /* function: not an entry; result: its type */
     uint32_t version; /* the lowest that the recorded forms need */
     uint32_t shared_bytes, param_bytes, verified;
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
@@ -1346,6 +2637,7 @@ struct ptx_kernel {
     PTX__ARRAY(ptx__scope) scopes;
     PTX__ARRAY(ptx__symbol) shared;
     PTX__ARRAY(ptx__symbol) params;
+    PTX__ARRAY(ptx__symbol) locals;
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) asserted; /* registers that ptx_uniform speaks of, the level above the word's tag */
 };
@@ -1355,7 +2647,8 @@ struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
     ptx_target target;
-    uint32_t cap, comments, version, serial, seed;
+    uint32_t cap, comments, lines, version, serial, seed, owner, const_bytes, printf_used;
+    char target_name[8]; /* "90a" */
     uint32_t line; /* while printing: lines so far */
     ptx_error error;
     char message[768];
@@ -1366,6 +2659,9 @@ struct ptx_module {
     PTX__ARRAY(char) names;
     PTX__ARRAY(char) chars; /* mnemonics of the forms */
     PTX__ARRAY(char) text;
+    PTX__ARRAY(ptx__variable) variables;
+    PTX__ARRAY(ptx__address) addresses;
+    PTX__ARRAY(const char *) files; /* of .loc: call sites, one of each file */
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
     PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
@@ -1376,6 +2672,7 @@ struct ptx_module {
     uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
     const char *slots[PTX__OP_COUNT];  /* and its source operands: what stands behind the '=' */
     uint16_t limits[PTX__OP_COUNT];    /* its first line of PTX_LIMITS, or their count */
+    uint8_t plain[PTX__OP_COUNT];      /* at most one result, no groups, memory or limits: the short way */
 };
 
 static void *ptx__default_alloc(void *user, void *block, size_t old_size, size_t new_size) {
@@ -1506,6 +2803,14 @@ PTXGEN_API uint32_t ptx_type_bytes(ptx_type type) {
     return (unsigned)type < PTX__TYPE_COUNT ? ptx__fact(type)->bits / 8u : 0;
 }
 
+/* Whether the usual way of recording does for such operands. */
+static int ptx__is_plain(const char *sig) {
+    size_t n;
+    sig += *sig == '*';
+    n = strspn(sig, "twpu");
+    return n < 2 && sig[n] == '=' && sig[n + 1 + strspn(sig + n + 1, "twcpu")] == 0;
+}
+
 PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
     ptx_alloc_fn alloc = desc && desc->alloc ? desc->alloc : ptx__default_alloc;
     void *user = desc ? desc->alloc_user : NULL;
@@ -1517,19 +2822,47 @@ PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
     m->user = user;
     m->target = desc && desc->target ? desc->target : PTX_SM(75);
     m->cap = desc && desc->max_version ? desc->max_version : 90;
-    m->comments = desc ? desc->comments : 0;
+    m->comments = desc ? desc->comments & 1u : 0;
+    m->lines = desc ? desc->comments >> 1 & 1u : 0;
     /* Tags only tell kernels apart, they never reach the text: an address makes those of two modules differ.
        */
     m->seed = (uint32_t)((uintptr_t)m >> 4) * 2654435761u;
     for (i = PTX__ROW_COUNT; i-- > 0;) {
         m->first[ptx__rows[i].op] = (uint16_t)i;
         m->slots[ptx__rows[i].op] = strchr(ptx__rows[i].sig, '=') + 1;
+        m->plain[ptx__rows[i].op] = (uint8_t)ptx__is_plain(ptx__rows[i].sig);
     }
     m->first[PTX__OP_COUNT] = (uint16_t)PTX__ROW_COUNT;
     for (i = 0; i < PTX__OP_COUNT; i++) m->limits[i] = (uint16_t)PTX__LIMIT_COUNT;
     for (i = PTX__LIMIT_COUNT; i-- > 0;) m->limits[ptx__limits[i].op] = (uint16_t)i;
     ptx_module_reset(m);
     return m;
+}
+
+static ptx_target ptx__chip_target(const ptx__chip *chip) {
+    return chip->suffixed == 'a' ? PTX_SM_A(chip->sm)
+           : chip->suffixed      ? PTX_SM_F(chip->sm)
+                                 : PTX_SM(chip->sm);
+}
+
+PTXGEN_API ptx_target ptx_target_parse(const char *name) {
+    uint32_t number = 0, suffix = 0;
+    size_t i;
+    if (!name) return 0;
+    if (strncmp(name, "sm_", 3) == 0) name += 3;
+    while (*name >= '0' && *name <= '9' && number < 1000) number = 10 * number + (uint32_t)(*name++ - '0');
+    if (*name == 'a') suffix = 0x1000u, name++;
+    else if (*name == 'f') suffix = 0x2000u, name++;
+    for (i = 0; i < sizeof ptx__chips / sizeof ptx__chips[0] && !*name; i++)
+        if (ptx__chip_target(&ptx__chips[i]) == (number | suffix)) return number | suffix;
+    return 0;
+}
+PTXGEN_API size_t ptx_target_name(ptx_target target, char *name, size_t capacity) {
+    int n = snprintf(name, capacity, "%lu%s", (unsigned long)(target & 0xfffu),
+                     target & 0x1000u   ? "a"
+                     : target & 0x2000u ? "f"
+                                        : "");
+    return n < 0 ? 0 : (size_t)n;
 }
 
 PTXGEN_API void ptx_module_reset(ptx_module *m) {
@@ -1540,15 +2873,17 @@ PTXGEN_API void ptx_module_reset(ptx_module *m) {
     m->notes.count = m->advice_text.count = 0;
     m->used = 0;
     m->version = 0;
+    m->variables.count = m->addresses.count = 0;
+    m->const_bytes = m->printf_used = 0;
+    m->owner = m->seed + ++m->serial;
+    ptx_target_name(m->target, m->target_name, sizeof m->target_name);
     for (i = 0; i < sizeof ptx__chips / sizeof ptx__chips[0]; i++)
-        if (m->target == (ptx__chips[i].suffixed ? PTX_SM_A(ptx__chips[i].sm) : PTX_SM(ptx__chips[i].sm)))
-            m->version = ptx__chips[i].version;
+        if (m->target == ptx__chip_target(&ptx__chips[i])) m->version = ptx__chips[i].version;
     if (m->version == 0)
-        ptx_fail(m, PTX_E_TARGET, "", "target sm_%u%s is not known; the oldest is sm_75", m->target & 0xfffu,
-                 m->target & 0x1000u ? "a" : "");
+        ptx_fail(m, PTX_E_TARGET, "", "target sm_%s is not known; the oldest is sm_75", m->target_name);
     else if (m->version > m->cap)
-        ptx_fail(m, PTX_E_VERSION, "", "target sm_%u%s needs PTX %u.%u, the cap is %u.%u", m->target & 0xfffu,
-                 m->target & 0x1000u ? "a" : "", m->version / 10, m->version % 10, m->cap / 10, m->cap % 10);
+        ptx_fail(m, PTX_E_VERSION, "", "target sm_%s needs PTX %u.%u, the cap is %u.%u", m->target_name,
+                 m->version / 10, m->version % 10, m->cap / 10, m->cap % 10);
     m->names.count = 0;
     ptx__keep(m, "", 0);
 }
@@ -1564,6 +2899,7 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
         ptx__release(m, k->scopes.at, k->scopes.capacity, sizeof *k->scopes.at);
         ptx__release(m, k->shared.at, k->shared.capacity, sizeof *k->shared.at);
         ptx__release(m, k->params.at, k->params.capacity, sizeof *k->params.at);
+        ptx__release(m, k->locals.at, k->locals.capacity, sizeof *k->locals.at);
         ptx__release(m, k->info.at, k->info.capacity, sizeof *k->info.at);
         ptx__release(m, k->asserted.at, k->asserted.capacity, sizeof *k->asserted.at);
         ptx__release(m, k, 1, sizeof *k);
@@ -1573,6 +2909,9 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
     ptx__release(m, m->names.at, m->names.capacity, 1);
     ptx__release(m, m->chars.at, m->chars.capacity, 1);
     ptx__release(m, m->text.at, m->text.capacity, 1);
+    ptx__release(m, m->variables.at, m->variables.capacity, sizeof *m->variables.at);
+    ptx__release(m, (void *)m->files.at, m->files.capacity, sizeof *m->files.at);
+    ptx__release(m, m->addresses.at, m->addresses.capacity, sizeof *m->addresses.at);
     ptx__release(m, m->blocks.at, m->blocks.capacity, sizeof *m->blocks.at);
     ptx__release(m, m->scratch.at, m->scratch.capacity, sizeof *m->scratch.at);
     ptx__release(m, m->sets.at, m->sets.capacity, sizeof *m->sets.at);
@@ -1633,7 +2972,8 @@ PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
     return v;
 }
 PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space) {
-    if (v.kind != PTX__REG || (unsigned)space > PTX_CONST) return ptx__none();
+    if (v.kind != PTX__REG || ((unsigned)space > PTX_CONST && space != PTX_SHARED_CLUSTER))
+        return ptx__none();
     v.space = (uint8_t)space;
     return v;
 }
@@ -1647,6 +2987,19 @@ PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
     mem.base = address;
     mem.offset = byte_offset;
     mem.mods = 0;
+    mem.policy = ptx__none();
+    return mem;
+}
+PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset) {
+    if (address.kind != PTX__REG && address.kind != PTX__SYM) return ptx__none();
+    address.kind = address.kind == PTX__REG ? PTX__PLACE : PTX__PLACE_SYM;
+    if (byte_offset < -2147483647 - 1 || byte_offset > 2147483647) address.kind = PTX__FAR;
+    address.bits = (address.bits & 0xffffffffu) | (uint64_t)(uint32_t)(int32_t)byte_offset << 32;
+    return address;
+}
+PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
+    mem.policy = policy;
+    mem.mods |= PTX_L2_CACHE_HINT;
     return mem;
 }
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
@@ -1661,6 +3014,7 @@ static unsigned ptx__as_bits(unsigned type) {
     case 16: return PTX_B16;
     case 32: return PTX_B32;
     case 64: return PTX_B64;
+    case 128: return PTX_B128;
     default: return type;
     }
 }
@@ -1686,6 +3040,8 @@ static unsigned ptx__wider(unsigned type) {
 static const char *ptx__describe(ptx_val v) {
     if (v.kind == PTX__NOTHING) return "no value";
     if (v.kind == PTX__SYM) return "the address of a parameter block";
+    if (v.kind == PTX__FAR) return "an address with an offset of more than 32 bits";
+    if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) return "a place in memory";
     if (v.kind == PTX__IMM && v.type == PTX_NONE) return "an integer immediate";
     return ptx__fact(v.type)->name;
 }
@@ -1745,8 +3101,8 @@ static int ptx__conflict(ptx_mods mods) {
     return 0;
 }
 
-/* Of the modifiers that a row needs, those of one group stand for each other; of each group one must be
-   there. */
+/* Of the modifiers that a row needs, those of one group stand for each other: of each group one must be
+   there, and all that are in no group. */
 static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
     const ptx_mods *groups = need >> 63 ? ptx__exclusive_memory : ptx__exclusive;
     size_t i, n = need >> 63 ? sizeof ptx__exclusive_memory / sizeof *groups
@@ -1756,7 +3112,7 @@ static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
         if (need & groups[i] && !(need & groups[i] & have)) return need & groups[i];
         need &= ~groups[i];
     }
-    return need & have ? 0 : need;
+    return need & ~have;
 }
 
 /* What a mask of modifiers cannot say: whether an access's order, scope, hints and space go together. NULL:
@@ -1766,16 +3122,23 @@ static const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
     ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE, space = mods & PTX__SPACE & ~PTX__FAMILY;
     ptx_mods cached = mods & (PTX__COP_LD | PTX__COP_ST) & ~PTX__FAMILY;
     int global = !space || space == (PTX__M_GLOBAL & ~PTX__FAMILY);
-    if (op != PTX_LD && op != PTX_ST) return NULL;
+    if (op >= PTX_ATOMIC_BITS && op <= PTX_RED && mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY && !global)
+        return "L2 hints are for global memory";
+    if (op != PTX_LD && op != PTX_ST && (op < PTX_MULTIMEM_LD_REDUCE || op > PTX_MULTIMEM_RED)) return NULL;
+    if (mods & PTX_MMIO & ~PTX__FAMILY
+        && (!(mods & PTX_RELAXED & ~PTX__FAMILY) || !(mods & PTX_SYS & ~PTX__FAMILY) || !global))
+        return ".mmio goes with .relaxed.sys, in global memory";
     if ((strong != 0) != (scope != 0)) return "an order needs a scope, and a scope an order";
     if (sem && (cached || mods & PTX_NC & ~PTX__FAMILY))
         return "an order does not go with cache operators or .nc";
-    if (sem && !global && space != (PTX__M_SHARED & ~PTX__FAMILY))
+    if (sem && !global && !(space & (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY))
         return "an order is for global and shared memory";
     if (mods & PTX_NC & ~PTX__FAMILY && !(global && space)) return ".nc is for global memory";
     if (mods & PTX_NC & ~PTX__FAMILY && mods & (PTX_LU | PTX_CV) & ~PTX__FAMILY)
         return ".nc does not go with .lu and .cv";
     if (mods & (PTX__L1 | PTX__L2) & ~PTX__FAMILY && !global) return "L1 and L2 hints are for global memory";
+    if (mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY && mods & PTX_VOLATILE & ~PTX__FAMILY)
+        return "a cache hint does not go with .volatile";
     if (mods & PTX__L1 & ~PTX__FAMILY && (cached || mods & PTX_VOLATILE & ~PTX__FAMILY))
         return "L1 hints do not go with cache operators or .volatile";
     return NULL;
@@ -1789,20 +3152,151 @@ static int ptx__cannot_saturate(unsigned op, unsigned type, unsigned src, ptx_mo
     return d->kind == 's' && d->bits > s->bits;
 }
 
+/* Numbers of operands: not given (what has its own function), and at most one result. */
+#define PTX__ANY 0xffffu
+#define PTX__ONE 0xfffeu
+
+/* How many registers a group may have, by the letter behind its '+'. */
+static int ptx__length_ok(char set, unsigned n) {
+    int power = (n & (n - 1)) == 0;
+    switch (set) {
+    case 'v': return n == 2 || n == 4;
+    case 'e': return n == 2 || n == 4 || n == 8;
+    case 'x': return n == 1 || n == 2 || n == 4;
+    case 'p': return n == 2 || n == 4;
+    case 'd': return n >= 1 && n <= 5;
+    case 'i': return n >= 3 && n <= 5;
+    case 't': return n <= 128 && power;
+    case '2': return n >= 2 && n <= 128 && power;
+    case '4': return n >= 4 && n <= 128 && power;
+    case 'w': return n % 4 == 0 && n <= 128; /* wgmma, 32-bit results of m64: half of N, a multiple of 8 */
+    case 'z': return n % 2 == 0 && n <= 64;  /* 16-bit ones */
+    case 'y': return n % 4 == 0 && n <= 128 && (n % 8 == 0 || n <= 12); /* integers: N in steps of 16 */
+    default: return 0;
+    }
+}
+
+/* A row's operands with its groups of n written out and the second result there or not: "{ffff}=dp". Returns
+   0 where they have another length than n, or need more than PTX__PROGRAM_MAX. */
+#define PTX__PROGRAM_MAX 320
+static int ptx__write_out(const char *sig, unsigned n, int pair, char *out, unsigned *results,
+                          unsigned *sources) {
+    unsigned *count = results;
+    char *end = out + PTX__PROGRAM_MAX - 8;
+    *results = *sources = 0;
+    for (; *sig; sig++) {
+        unsigned times = 1;
+        if (*sig == '*' || *sig == '~' || *sig == '!') continue;
+        if (*sig == '=') count = sources;
+        if (*sig == '?') {
+            if (!pair) {
+                sig++;
+                continue;
+            }
+            *out++ = '|';
+            continue;
+        }
+        if (*sig >= '1' && *sig <= '9') times = (unsigned)(*sig++ - '0');
+        if (*sig != '_' && strchr("{}[]|=", *sig)) {
+            *out++ = *sig;
+            continue;
+        }
+        if (sig[1] == '+') {
+            times = n;
+            if (!ptx__length_ok(sig[2], n)) return 0;
+        } else if (sig[1] == '-')
+            times = n - 2;
+        if (times > (unsigned)(end - out)) return 0;
+        memset(out, *sig, times);
+        out += times;
+        if (*sig != '_') *count += times;
+        if (sig[1] == '+') sig += 2;
+        else if (sig[1] == '-') sig++;
+    }
+    *out = 0;
+    return 1;
+}
+
+/* Whether a row takes that many operands and gives that many results; then also its program and the length
+   of its groups. */
+static int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out, char *program,
+                             unsigned *length) {
+    unsigned results, sources, most = strchr(row->sig, '+') ? 128 : 1;
+    int pair, one = strchr(row->sig, '?') ? 2 : 1;
+    *length = 1;
+    if (n == PTX__ANY || *row->sig == '~') {
+        program[0] = 0;
+        return 1;
+    }
+    for (; *length <= most; ++*length)
+        for (pair = 0; pair < one; pair++)
+            if (ptx__write_out(row->sig, *length, pair, program, &results, &sources) && sources == n
+                && (results == n_out || (n_out == PTX__ONE && results < 2)))
+                return 1;
+    return 0;
+}
+
+/* What a row needs that the target is not: NULL if nothing. */
+static const char *ptx__lacks(const ptx_module *m, unsigned sm, char *text, size_t size) {
+    const char *set, *at;
+    size_t n = strlen(m->target_name);
+    if (sm < PTX__ON_FIRST) {
+        if (sm <= (m->target & 0xfffu)) return NULL;
+        snprintf(text, size, "sm_%u", sm);
+        return text;
+    }
+    set = ptx__target_sets[sm - PTX__ON_FIRST - 1];
+    for (at = set; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strncmp(at, m->target_name, n) == 0 && (at[n] == ',' || !at[n])) return NULL;
+    snprintf(text, size, strchr(set, ',') ? "one of sm_%s" : "sm_%s", set);
+    return text;
+}
+
+/* The row for a use of an instruction. Of rows that fit, one that target and cap have goes before one that
+   they lack; the caller tells what is lacking. */
 static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
-                                     unsigned src, ptx_mods asked, ptx_mods *mods) {
-    const ptx__row *row = &ptx__rows[k->m->first[op]], *near = NULL;
+                                     unsigned src, ptx_mods asked, unsigned n, unsigned n_out, ptx_mods *mods,
+                                     char *program, unsigned *length) {
+    const ptx__row *row = &ptx__rows[k->m->first[op]], *near = NULL, *other = NULL, *lacking = NULL;
+    ptx_mods lacking_mods = 0;
+    char lacks[160];
     for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
         ptx_mods all = asked;
         if (row->types ? !(row->types >> type & 1) : type != PTX_NONE) continue;
-        if (row->src && !(row->src >> src & 1)) continue;
+        if (row->src ? !(row->src >> src & 1) : src != PTX_NONE) continue;
         if (!near || asked & ~near->allow) near = row;
         if (row->dflt && !(asked & row->need & ptx__missing(row->need, 0))) all |= row->dflt;
         if (all & ~row->allow || ptx__missing(row->need, all) || ptx__conflict(all)
             || ptx__access_wrong(op, all) || ptx__cannot_saturate(op, type, src, all))
             continue;
+        if (!ptx__operands_fit(row, n, n_out, program, length)) {
+            other = other ? other : row;
+            continue;
+        }
         *mods = all;
+        if (ptx__lacks(k->m, row->sm, lacks, sizeof lacks) || row->version > k->m->cap) {
+            lacking = lacking ? lacking : row;
+            lacking_mods = lacking == row ? all : lacking_mods;
+            continue;
+        }
         return row;
+    }
+    if (lacking) {
+        *mods = lacking_mods;
+        ptx__operands_fit(lacking, n, n_out, program, length);
+        return lacking;
+    }
+    if (other) {
+        const char *slots = strchr(other->sig, '=') + 1;
+        if (n_out != PTX__ONE)
+            ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands and give %u results: it is %s",
+                      other->name, n, n_out, other->sig);
+        else if (slots[strcspn(slots, "{[+123456789")])
+            ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands", other->name, n);
+        else
+            ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u operands, %u given", other->name,
+                      (unsigned)strlen(slots), n);
+        return NULL;
     }
     row = &ptx__rows[k->m->first[op]];
     if (!near && row->src)
@@ -1853,41 +3347,70 @@ static void ptx__behave(ptx__form *form, const char *text) {
     if (strncmp(text, "st.", 3) == 0 && strstr(text, ".shared")) form->effect = PTX__EFFECT_WRITE;
 }
 
-/* Check a form against table, target and version cap and keep its mnemonic. */
-static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
-                              ptx_mods asked, uint32_t *bucket) {
-    ptx_module *m = k->m;
-    ptx_mods mods = 0;
-    const ptx__row *row = ptx__find_row(k, site, op, type, src, asked, &mods);
-    uint32_t version, sm, have = m->target & 0xfffu;
-    char text[256];
+/* The mnemonic of a form. What its modifiers need raises version and sm. */
+static size_t ptx__spell(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src, unsigned count,
+                         char *text, uint32_t *version, uint32_t *sm) {
+    const char *name = row->name;
     size_t length = 0;
     unsigned bit;
+    int plain = !strchr(name, '%');
+    char number[16];
+    for (; *name || plain; name++) {
+        char what = *name == '%' ? *++name : plain && !*name ? 'a' : 0;
+        unsigned shown = what == '2'   ? 2 * count
+                         : what == '4' ? 4 * count
+                         : what == 'h' ? count / 2
+                                       : count / 4;
+        if (what == '1') shown = count;
+        if (!what) {
+            text[length++] = *name;
+            continue;
+        }
+        for (bit = 0; bit < 62 && (what == 'm' || what == 'a'); bit++) {
+            const ptx__mod_fact *mod;
+            if (!(mods >> bit & 1)) continue;
+            mod = ptx__mod(mods, bit);
+            if (mod->version > *version) *version = mod->version;
+            if (*sm < PTX__ON_FIRST && mod->sm > *sm) *sm = mod->sm;
+            ptx__append(text, &length, mod->text);
+        }
+        if (what == 't' || (what == 'a' && row->types)) {
+            text[length++] = '.';
+            ptx__append(text, &length, ptx__fact(type)->name);
+        }
+        if (what == 's' || (what == 'a' && row->src)) {
+            text[length++] = '.';
+            ptx__append(text, &length, ptx__fact(src)->name);
+        }
+        if (!strchr("mtsa", what)) {
+            snprintf(number, sizeof number, "%u", shown);
+            ptx__append(text, &length, number);
+        }
+        if (what == 'a') break;
+    }
+    text[length] = 0;
+    return length;
+}
+
+/* Check a form against table, target and version cap and keep its mnemonic. */
+static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
+                              ptx_mods asked, unsigned n, unsigned n_out, uint64_t key, uint32_t *bucket) {
+    ptx_module *m = k->m;
+    ptx_mods mods = 0;
+    char text[384], program[PTX__PROGRAM_MAX], lacks[160];
+    unsigned count = 1;
+    const ptx__row *row =
+        ptx__find_row(k, site, op, type, src, asked, n, n_out, &mods, program, &count);
+    uint32_t version, sm;
+    size_t length, size;
     ptx__form *form;
     int ok;
     if (!row) return 0;
     version = row->version;
     sm = row->sm;
-    ptx__append(text, &length, row->name);
-    for (bit = 0; bit < 62; bit++) {
-        const ptx__mod_fact *mod;
-        if (!(mods >> bit & 1)) continue;
-        mod = ptx__mod(mods, bit);
-        if (mod->version > version) version = mod->version;
-        if (mod->sm > sm) sm = mod->sm;
-        ptx__append(text, &length, mod->text);
-    }
-    if (row->types) {
-        ptx__append(text, &length, ".");
-        ptx__append(text, &length, ptx__fact(type)->name);
-    }
-    if (row->src) {
-        ptx__append(text, &length, ".");
-        ptx__append(text, &length, ptx__fact(src)->name);
-    }
-    text[length] = 0;
-    if (sm > have) {
-        ptx__fail(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%u", text, sm, have);
+    length = ptx__spell(row, mods, type, src, count, text, &version, &sm);
+    if (ptx__lacks(m, sm, lacks, sizeof lacks)) {
+        ptx__fail(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks, m->target_name);
         return 0;
     }
     if (version > m->cap) {
@@ -1898,18 +3421,25 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     PTX__ROOM(m, m->forms, 1, ok);
     if (!ok) return 0;
     form = &m->forms.at[m->forms.count];
-    PTX__ROOM(m, m->chars, length + PTX__SLACK, ok);
+    size = strlen(program) + 1;
+    PTX__ROOM(m, m->chars, length + size + PTX__SLACK, ok);
     if (!ok) return 0;
+    form->program = (uint32_t)m->chars.count;
+    form->slots = form->program + (uint32_t)(strcspn(program, "=") + 1);
+    if (!program[0]) form->slots = form->program;
+    memcpy(m->chars.at + form->program, program, size);
+    m->chars.count += size;
     form->text = (uint32_t)m->chars.count;
     memcpy(m->chars.at + form->text, text, length);
     memset(m->chars.at + form->text + length, 0, PTX__SLACK);
     m->chars.count += length;
+    form->plain = (uint32_t)ptx__is_plain(row->sig);
     form->asked = asked;
-    form->key = op | type << 16 | src << 24;
+    form->key = key;
     form->text_length = (uint32_t)length;
     form->version = version;
     form->row = row;
-    form->slots = strchr(row->sig, '=') + 1;
+    form->operands = strchr(row->sig, '=') + 1;
     ptx__behave(form, m->chars.at + form->text);
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
@@ -1917,20 +3447,25 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
 }
 
 /* The form of an instruction as index + 1, or 0 with the error set. */
-static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
-                              ptx_mods mods) {
+static uint32_t ptx__get_shape(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
+                               ptx_mods mods, unsigned n, unsigned n_out) {
     ptx_module *m = k->m;
-    uint32_t key = op | type << 16 | src << 24, index, version;
-    uint32_t hash =
-        (key * 2654435761u) ^ ((uint32_t)(mods >> 32) * 2246822519u) ^ ((uint32_t)mods * 3266489917u);
+    uint32_t low = op | type << 16 | src << 24, high = n | n_out << 16, index, version;
+    uint64_t key = low | (uint64_t)high << 32;
+    uint32_t hash = (low * 2654435761u) ^ ((uint32_t)(mods >> 32) * 2246822519u)
+                    ^ ((uint32_t)mods * 3266489917u) ^ (high * 668265263u);
     uint32_t *bucket = &m->bucket[hash >> 24];
     for (index = *bucket; index; index = m->forms.at[index - 1].next)
         if (m->forms.at[index - 1].key == key && m->forms.at[index - 1].asked == mods) break;
-    if (!index) index = ptx__new_form(k, site, op, type, src, mods, bucket);
+    if (!index) index = ptx__new_form(k, site, op, type, src, mods, n, n_out, key, bucket);
     if (!index) return 0;
     version = m->forms.at[index - 1].version;
     if (version > k->version) k->version = version;
     return index;
+}
+static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
+                              ptx_mods mods) {
+    return ptx__get_shape(k, site, op, type, src, mods, PTX__ANY, PTX__ANY);
 }
 
 /* -- recording -- */
@@ -1939,13 +3474,20 @@ static int ptx__ready(ptx_kernel *k) { return k && !k->m->error.code; }
 
 static uint32_t ptx__tag_of(unsigned type) {
     unsigned bits = ptx__fact(type)->bits;
-    return bits == 1 ? 1u : bits == 16 ? 2u : bits == 32 ? 3u : 4u; /* PTX__W_PRED ... PTX__W_64 */
+    switch (bits) {
+    case 1: return PTX__W_PRED;
+    case 8: return PTX__W_8;
+    case 16: return PTX__W_16;
+    case 32: return PTX__W_32;
+    case 128: return PTX__W_128;
+    default: return PTX__W_64;
+    }
 }
 
 static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
     uint32_t tag = ptx__tag_of(type), index = k->registers[tag];
     ptx_val v = ptx__val(PTX__REG, type, 0);
-    if (index == PTX__INDEX_MAX) ptx__fail(k, PTX_E_MEMORY, site, "more than 2^28 registers");
+    if (index == PTX__INDEX_MAX) ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 registers");
     k->registers[tag]++;
     v.bits = PTX__WORD(tag, index);
     v.owner = k->owner;
@@ -1963,7 +3505,7 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *wha
         ptx__fail(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
         return 0;
     }
-    if (v.type >= PTX__TYPE_COUNT || v.space > PTX_PARAM
+    if (v.type >= PTX__TYPE_COUNT || v.space > PTX_SHARED_CLUSTER
         || (v.kind == PTX__SYM && v.bits >= k->params.count)) {
         ptx__fail(k, PTX_E_HANDLE, site, "%s is no handle that this kernel gave", what);
         return 0;
@@ -2162,6 +3704,8 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
 /* An address stays one through the arithmetic that addresses are made by. */
 static unsigned ptx__space_of(unsigned op, const ptx_val *src, unsigned n) {
     switch (op) {
+    case PTX_MAPA: return PTX_SHARED_CLUSTER;
+    case PTX_ALLOCA: return PTX_LOCAL;
     case PTX_ADD: return src[0].space && src[1].space ? 0u : src[0].space | src[1].space;
     case PTX_SUB: return src[1].space ? 0u : src[0].space;
     case PTX_MAD: return n == 3 ? src[2].space : 0u;
@@ -2173,6 +3717,10 @@ static unsigned ptx__space_of(unsigned op, const ptx_val *src, unsigned n) {
     default: return 0;
     }
 }
+
+static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                      unsigned src_type, const ptx_val *src, unsigned n, ptx_val *out, unsigned n_out,
+                      const ptx_var *into);
 
 /* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
    instead of to a new value. */
@@ -2198,7 +3746,11 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     sig = ptx__rows[k->m->first[op]].sig;
     loose = *sig == '*';
     slot = k->m->slots[op];
-    if (*slot == 'm' || *sig == '~' || op == PTX_BRA || (*slot == 'c' && src_type == PTX_NONE)) {
+    if (!k->m->plain[op]) {
+        ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, NULL);
+        return d;
+    }
+    if (op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE || (*slot == 'c' && src_type == PTX_NONE)) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
                   ptx__rows[k->m->first[op]].name, ptx__rows[k->m->first[op]].name);
         return d;
@@ -2226,21 +3778,22 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         }
         if (typed) type = loose ? ptx__as_bits(actual) : actual;
     }
-    form = ptx__get_form(k, site, op, type, src_type, mods);
+    form = ptx__get_shape(k, site, op, type, src_type, mods, n, PTX__ONE);
     if (!form) return d;
     row = k->m->forms.at[form - 1].row;
-    sig = row->sig + (row->sig[0] == '*');
-    slot = k->m->forms.at[form - 1].slots;
-    for (i = 0; i < n && slot[i];) i++;
-    if (i != n || slot[i]) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u operands, %u given", row->name,
-                  (unsigned)strlen(slot), n);
+    sig = k->m->chars.at + k->m->forms.at[form - 1].program;
+    slot = k->m->chars.at + k->m->forms.at[form - 1].slots;
+    if (!k->m->forms.at[form - 1].plain) {
+        ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, NULL);
         return d;
     }
     if (*sig != '=' && !into && !ptx__unguarded(k, site, row->name)) return d;
     for (i = 0; i < n; i++)
-        if (src[i].kind == PTX__IMM_FLOAT || src[i].flags & PTX__INVERTED)
+        if (src[i].kind == PTX__IMM_FLOAT || src[i].flags & PTX__INVERTED) {
             src[i] = ptx__settle(k, site, src[i], slot[i]);
+            sig = k->m->chars.at + k->m->forms.at[form - 1].program; /* the pool may have moved */
+            slot = k->m->chars.at + k->m->forms.at[form - 1].slots;
+        }
     if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 * (size_t)n)) return d;
     at = k->words.count;
     switch (*sig) {
@@ -2269,15 +3822,9 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         case 'w': want = ptx__wider(type), any = 0; break;
         case 'c': want = src_type, any = 0; break;
         case 'p': want = PTX_PRED, any = 0; break;
-        case 'u':
+        default: /* 'u' */
             want = src[i].kind == PTX__IMM && src[i].type == PTX_NONE ? PTX_B32 : PTX_U32;
             any = ptx__fact(src[i].type)->kind == 's';
-            break;
-        default: /* 'i' */
-            if (src[i].kind != PTX__IMM || src[i].bits > 255)
-                ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be an immediate of 0 to 255, not %lld",
-                          i + 1, row->name, (long long)src[i].bits);
-            want = PTX_U32;
             break;
         }
         ok = ptx__push_source(k, site, row->name, i + 1, src[i], want, any);
@@ -2287,6 +3834,267 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     ptx__commit(k, site, op == PTX_RET || op == PTX_EXIT ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at,
                 results);
     return d;
+}
+
+/* -- instructions with groups, memory operands, several results, or limits -- */
+
+static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, ptx_mem mem, uint32_t bytes);
+static ptx_mods ptx__space_mod(unsigned space);
+
+/* The types that an instruction takes from its operands. */
+static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigned *type, unsigned *src_type) {
+    unsigned i = 0, times;
+    int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE;
+    for (; *slot && i < n; slot++) {
+        if (strchr("{}[]|_", *slot)) continue;
+        times = 1;
+        if (*slot >= '1' && *slot <= '9') times = (unsigned)(*slot++ - '0');
+        for (; times && i < n; times--, i++) {
+            unsigned *to = *slot == 't' && !t_set ? type : *slot == 'c' && !c_set ? src_type : NULL;
+            unsigned had = to ? *to : 0;
+            if (!to || src[i].type == PTX_NONE || src[i].type >= PTX__TYPE_COUNT) continue;
+            if (had == PTX_NONE || (ptx__fact(had)->kind == 'b' && src[i].kind == PTX__REG))
+                *to = src[i].type;
+        }
+        if (slot[1] == '+') slot += 2, i = n; /* what follows a group as long as given is not looked at */
+        else if (slot[1] == '-') slot++;
+    }
+}
+
+static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+                           char letter) {
+    static const char *const spaces[] = {"generic", "global", "shared", "local",
+                                         "const",   "param",  "shared::cluster"};
+    const char *want = NULL;
+    ptx_mem mem = ptx_at(v, 0);
+    unsigned bytes = letter == 'b' || letter == 'r' ? 8 : letter == 'l' ? 16 : 1;
+    char what[40];
+    if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) {
+        mem.offset = (int32_t)(v.bits >> 32);
+        mem.base.kind = v.kind == PTX__PLACE ? PTX__REG : PTX__SYM;
+        mem.base.bits &= 0xffffffffu;
+    }
+    snprintf(what, sizeof what, "operand %u of %.20s", index, name);
+    if (!ptx__mine(k, site, mem.base, what)) return 0;
+    v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
+    switch (letter) {
+    case 's':
+    case 'b':
+    case 'l': want = v.space == PTX_SHARED ? NULL : "shared"; break;
+    case 'k':
+    case 'r':
+        want = v.space == PTX_SHARED || v.space == PTX_SHARED_CLUSTER ? NULL : "shared or shared::cluster";
+        break;
+    case 'g': want = v.space == PTX_GLOBAL ? NULL : "global"; break;
+    case 'o':
+    case 'n': want = v.space == PTX_GENERIC || v.space == PTX_GLOBAL ? NULL : "generic or global"; break;
+    case 'a': want = v.space == PTX_GENERIC && ptx__fact(v.type)->bits == 32 ? NULL : "tensor memory"; break;
+    default: break;
+    }
+    if (want) {
+        ptx__fail(k, PTX_E_ADDRESS, site, "operand %u of %s must be an address in %s space, this is in %s",
+                  index, name, want, spaces[v.space]);
+        return 0;
+    }
+    if (letter == 'a') {
+        ptx__word(k, PTX__WORD(PTX__W_MEM, 0));
+        ptx__word(k, (uint32_t)mem.base.bits);
+        ptx__word(k, (uint32_t)(int32_t)mem.offset);
+        return 1;
+    }
+    if (letter == 'n') {
+        if (mem.offset == 0 && mem.base.kind == PTX__REG)
+            return ptx__push_source(k, site, name, index, mem.base, PTX_U64, ptx__fact(v.type)->kind == 's');
+        ptx__fail(k, PTX_E_ADDRESS, site, "operand %u of %s is an address in a register, without offset",
+                  index, name);
+        return 0;
+    }
+    return ptx__push_memory(k, site, name, mem, bytes);
+}
+
+/* An integer with limits. */
+static int ptx__push_limited(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+                             const ptx__slot_limit *limit) {
+    int64_t x = (int64_t)v.bits;
+    if (v.kind == PTX__IMM) {
+        int ok = x >= limit->low && x <= limit->high;
+        if (limit->letter == 'O') ok = (uint32_t)x != 0;
+        if (ok && limit->step > 1) ok = (x - limit->low) % limit->step == 0;
+        if (ok && limit->step == 0) ok = (x & (x - 1)) == 0;
+        if (!ok) {
+            ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be %s, not %lld", index, name, limit->what,
+                      (long long)x);
+            return 0;
+        }
+    } else if (limit->immediate) {
+        ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s must be %s, not a value in a register (%s)", index,
+                  name, limit->what, ptx__describe(v));
+        return 0;
+    }
+    return ptx__push_source(k, site, name, index, v,
+                            v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32,
+                            ptx__fact(v.type)->kind == 's');
+}
+
+static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, unsigned index, ptx_val v,
+                          char letter, unsigned type, unsigned src_type) {
+    char kind = ptx__fact(v.type)->kind;
+    int integer = kind == 'u' || kind == 's' || kind == 'b', loose = row->sig[0] == '*';
+    int untyped = v.kind == PTX__IMM && v.type == PTX_NONE;
+    size_t i;
+    if (v.kind == PTX__IMM && !ptx__within(k, site, row, index, v, type)) return 0;
+    switch (letter) {
+    case 't': return ptx__push_source(k, site, row->name, index, v, ptx__in_register(type), loose);
+    case 'w': return ptx__push_source(k, site, row->name, index, v, ptx__wider(type), 0);
+    case 'c': return ptx__push_source(k, site, row->name, index, v, ptx__in_register(src_type), 0);
+    case 'p': return ptx__push_source(k, site, row->name, index, v, PTX_PRED, 0);
+    case 'x': return ptx__push_source(k, site, row->name, index, v, PTX_B32, 1);
+    case 'f': return ptx__push_source(k, site, row->name, index, v, PTX_F32, 0);
+    case 'z': return ptx__push_source(k, site, row->name, index, v, PTX_F64, 0);
+    case 'q': return ptx__push_source(k, site, row->name, index, v, PTX_B128, 0);
+    case 'u':
+    case 'S':
+    case 'y': return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B32 : PTX_U32, integer);
+    case 'd': return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B64 : PTX_U64, integer);
+    case 'h': return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B16 : PTX_U16, integer);
+    default: break;
+    }
+    for (i = 0; i < sizeof ptx__slot_limits / sizeof ptx__slot_limits[0]; i++)
+        if (ptx__slot_limits[i].letter == letter)
+            return ptx__push_limited(k, site, row->name, index, v, &ptx__slot_limits[i]);
+    return ptx__push_place(k, site, row->name, index, v, letter);
+}
+
+static unsigned ptx__result_type(char letter, unsigned type, unsigned src_type, unsigned actual) {
+    switch (letter) {
+    case 't': return ptx__in_register(actual ? actual : type);
+    case 'w': return ptx__wider(type);
+    case 'p': return PTX_PRED;
+    case 'u': return PTX_U32;
+    case 'S': return PTX_S32;
+    case 'y': return ptx__fact(type)->kind == 's' || ptx__fact(src_type)->kind == 's' ? PTX_S32 : PTX_U32;
+    case 'd': return PTX_U64;
+    case 'f': return PTX_F32;
+    case 'z': return PTX_F64;
+    case 'q': return PTX_B128;
+    case 'h': return PTX_U16;
+    default: return PTX_B32; /* x */
+    }
+}
+
+/* The word that opens a group at program[i], if there is one there. */
+static void ptx__open_group(ptx_kernel *k, const char *p) {
+    if (*p == '{') ptx__word(k, PTX__GROUP(PTX__G_BRACES, strcspn(p, "}") - 1));
+    if (*p == '[') ptx__word(k, PTX__GROUP(PTX__G_BRACKETS, p[2] == '{' ? 2 : 1));
+    if (*p == '_') ptx__word(k, PTX__GROUP(PTX__G_SINK, 0));
+}
+
+/* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__ONE. into:
+   the variables that get them, or NULL. */
+#define PTX__OPERANDS_MAX 144
+static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                      unsigned src_type, const ptx_val *src, unsigned n, ptx_val *out, unsigned n_out,
+                      const ptx_var *into) {
+    ptx_val v[PTX__OPERANDS_MAX];
+    const ptx__row *row;
+    const char *p, *slots;
+    uint32_t form;
+    unsigned i, r, actual = PTX_NONE;
+    size_t at, results;
+    int loose;
+    for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
+    if (!ptx__ready(k)) return;
+    if (op >= PTX__OP_COUNT || type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT || (n && !src)
+        || n > PTX__OPERANDS_MAX || (n_out != PTX__ONE && n_out > 240)
+        || (n_out != PTX__ONE && n_out && !out && !into)) {
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "instruction %u with types %u and %u, %u operands and %u results is none of the table", op,
+                  type, src_type, n, n_out);
+        return;
+    }
+    row = &ptx__rows[k->m->first[op]];
+    slots = k->m->slots[op];
+    loose = *row->sig == '*';
+    if (*row->sig == '~' || op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE
+        || (*row->sig == '!') != !!into) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s", row->name,
+                  row->name);
+        return;
+    }
+    if (type == PTX_NONE && row->types) {
+        ptx__infer(slots, src, n, &actual, &src_type);
+        type = loose ? ptx__as_bits(actual) : actual;
+        for (i = 0; i < n && type == PTX_NONE; i++)
+            if (src[i].kind == PTX__NOTHING)
+                ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is no value", i + 1, row->name);
+        if (type == PTX_NONE) {
+            ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
+                      row->name);
+            return;
+        }
+    } else if (row->src && src_type == PTX_NONE) {
+        r = type;
+        ptx__infer(slots, src, n, &r, &src_type);
+    }
+    if (strchr(slots, 'm') && slots == strchr(slots, 'm') && n) mods |= ptx__space_mod(src[0].space);
+    form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+    if (!form) return;
+    row = k->m->forms.at[form - 1].row;
+    for (i = 0; i < n; i++) v[i] = src[i];
+    p = k->m->chars.at + k->m->forms.at[form - 1].slots;
+    for (i = 0; *p; p++) {
+        if (strchr("{}[]|_", *p)) continue;
+        if (v[i].kind == PTX__IMM_FLOAT || v[i].flags & PTX__INVERTED) {
+            size_t here = (size_t)(p - k->m->chars.at);
+            v[i] = ptx__settle(k, site, v[i], *p);
+            p = k->m->chars.at + here;
+        }
+        i++;
+    }
+    p = k->m->chars.at + k->m->forms.at[form - 1].program;
+    if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
+    if (!ptx__ready(k) || !ptx__begin(k, 3 * (size_t)n + 512)) return;
+    at = k->words.count;
+    for (r = 0; *p != '='; p++) {
+        const char *end = *p == '{' ? strchr(p, '}') : p;
+        if (*p != '}' && *p != '|' && end[1] == '|') ptx__word(k, PTX__GROUP(PTX__G_PIPE, 2));
+        ptx__open_group(k, p);
+        if (strchr("{}|_", *p)) continue;
+        if (into) {
+            if (!ptx__mine(k, site, into[r].cell, "a result")) return;
+            if (ptx__fact(into[r].cell.type)->bits != 32) {
+                ptx__fail(k, PTX_E_TYPE, site,
+                          "result %u of %s: a variable of 32 bits is needed, this has %s", r + 1, row->name,
+                          ptx__describe(into[r].cell));
+                return;
+            }
+            ptx__word(k, (uint32_t)into[r].cell.bits);
+        } else {
+            out[r] = ptx__new_register(k, site, ptx__result_type(*p, type, src_type, loose ? actual : 0));
+            ptx__word(k, (uint32_t)out[r].bits);
+        }
+        r++;
+    }
+    results = k->words.count - at;
+    for (i = 0, p++; *p; p++) {
+        ptx__open_group(k, p);
+        if (strchr("{}[]_", *p)) continue;
+        if (!ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
+            for (i = 0; i < r && !into; i++) out[i] = ptx__none();
+            k->words.count = at;
+            return;
+        }
+        i++;
+    }
+    if (r && !into && op == PTX_ALLOCA) out[0].space = PTX_LOCAL;
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+}
+
+PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type type,
+                         ptx_type src_type, uint32_t n, const ptx_val *operands, uint32_t results,
+                         ptx_val *out) {
+    ptx__emit(k, site, op, mods, type, src_type, operands, n > 999 ? 999 : n, out,
+              results > 999 ? 999 : results, NULL);
 }
 
 PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
@@ -2318,6 +4126,17 @@ PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     src[2] = c;
     src[3] = d;
     return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
+}
+
+PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
+                            ptx_val b, ptx_val c, ptx_val d, ptx_val e) {
+    ptx_val src[5];
+    src[0] = a;
+    src[1] = b;
+    src[2] = c;
+    src[3] = d;
+    src[4] = e;
+    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, NULL);
 }
 
 PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a) {
@@ -2387,8 +4206,61 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     k->max_threads = k->min_blocks = k->shared_bytes = k->param_bytes = k->verified = k->version = k->cuts =
         0;
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
-    k->params.count = k->info.count = k->asserted.count = 0;
+    k->params.count = k->info.count = k->locals.count = k->asserted.count = 0;
     k->together = k->copies = 0;
+    memset(k->need, 0, sizeof k->need);
+    memset(k->cluster, 0, sizeof k->cluster);
+    k->max_registers = k->max_rank = k->blocks_are_clusters = k->function = k->result = k->noreturn = 0;
+    return k;
+}
+
+PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint32_t x, uint32_t y,
+                               uint32_t z) {
+    uint64_t volume = (uint64_t)x * y * z;
+    uint32_t needs = which == 1 || which == 3 ? 78 : which == 4 ? 90 : 0;
+    if (!ptx__ready(k)) return;
+    if ((which == 0 && (volume == 0 || volume > 1024 || x > 1024 || y > 1024 || z > 64))
+        || (which == 1 && (volume == 0 || volume > 16 || x > 16 || y > 16 || z > 16))
+        || (which == 2 && (x < 16 || x > 255)) || (which == 3 && (x == 0 || x > 16))) {
+        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
+                  "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 16 to 255 registers",
+                  which == 0   ? "ptx_require_block"
+                  : which == 1 ? "ptx_require_cluster"
+                  : which == 2 ? "ptx_max_registers"
+                               : "ptx_max_cluster");
+        return;
+    }
+    if ((which == 5) != (k->function != 0)) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "that directive is for %s",
+                  which == 5 ? "a function" : "an entry");
+        return;
+    }
+    if (needs && (k->m->target & 0xfffu) < 90) {
+        ptx__fail(k, PTX_E_TARGET, site, "clusters need sm_90, the target is sm_%s", k->m->target_name);
+        return;
+    }
+    if (which == 5) needs = 64;
+    if (needs > k->m->cap) {
+        ptx__fail(k, PTX_E_VERSION, site, "the directive needs PTX %u.%u, the cap is %u.%u", needs / 10,
+                  needs % 10, k->m->cap / 10, k->m->cap % 10);
+        return;
+    }
+    if (needs > k->version) k->version = needs;
+    if (which == 0) k->need[0] = x, k->need[1] = y, k->need[2] = z;
+    if (which == 1) k->cluster[0] = x, k->cluster[1] = y, k->cluster[2] = z;
+    if (which == 2) k->max_registers = x;
+    if (which == 3) k->max_rank = x;
+    if (which == 4) k->blocks_are_clusters = x;
+    if (which == 5) k->noreturn = x;
+}
+
+PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    if (!k) return NULL;
+    if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
+        ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
+    k->function = 1;
+    k->result = (uint32_t)result;
     return k;
 }
 
@@ -2417,6 +4289,9 @@ static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) 
         if (strcmp(chars + k->shared.at[i].name, name) == 0) break;
     if (i < k->shared.count)
         return ptx__fail(k, PTX_E_DUPLICATE, site, "shared '%.80s' is there already", name), 0;
+    for (i = 0; i < k->locals.count; i++)
+        if (strcmp(chars + k->locals.at[i].name, name) == 0)
+            return ptx__fail(k, PTX_E_DUPLICATE, site, "local '%.80s' is there already", name), 0;
     return 1;
 }
 
@@ -2475,7 +4350,7 @@ PTXGEN_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name,
     v = ptx_ld_(k, site, type, ptx_at(base, 0));
     if (space == PTX_GENERIC || !ptx__ready(k)) return v;
     /* The host passes generic addresses; in the global space this costs no machine instruction. */
-    to = ptx__record(k, site, PTX_CVTA_TO, PTX__M(10u + (unsigned)space), PTX_U64, PTX_NONE, &v, 1, NULL);
+    to = ptx__record(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, &v, 1, NULL);
     to.space = (uint8_t)space;
     return to;
 }
@@ -2560,6 +4435,137 @@ PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site) {
     return ptx__add_shared(k, site, ptx__keep(k->m, own, strlen(own)), PTX_B8, 0, 16);
 }
 
+/* The address of a symbol, in a register. */
+static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t word, unsigned type,
+                                   unsigned space, uint32_t align) {
+    uint32_t form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0), log2 = 0;
+    size_t at;
+    ptx_val v;
+    if (!form || !ptx__begin(k, 2)) return ptx__none();
+    while (align >> log2 > 1) log2++;
+    v = ptx__new_register(k, site, type);
+    v.space = (uint8_t)space;
+    v.flags = (uint8_t)(log2 + 1);
+    at = k->words.count;
+    ptx__word(k, (uint32_t)v.bits);
+    ptx__word(k, word);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
+    return v;
+}
+
+PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+                              uint32_t count, uint32_t align) {
+    uint32_t size = ptx_type_bytes(type), at;
+    ptx__symbol *l;
+    int ok;
+    if (!ptx__ready(k) || !ptx__unguarded(k, site, "ptx_local")) return ptx__none();
+    if (align < size) align = size;
+    if (size == 0 || !ptx__is_power_of_two(align) || align > 1024 || count == 0 || count > 524288u / size) {
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "local memory of %u elements of type %s, aligned to %u; a thread has 512 KiB at most",
+                  count, ptx_type_name(type), align);
+        return ptx__none();
+    }
+    at = ptx__name(k->m, site, name);
+    if (!at || !ptx__name_is_free(k, site, name)) return ptx__none();
+    PTX__ROOM(k->m, k->locals, 1, ok);
+    if (!ok) return ptx__none();
+    l = &k->locals.at[k->locals.count++];
+    l->site = site;
+    l->name = at;
+    l->type = (uint32_t)type;
+    l->count = count * size;
+    l->align = align;
+    return ptx__symbol_address(k, site, PTX__WORD(PTX__W_LOCAL, k->locals.count - 1), PTX_U64, PTX_LOCAL,
+                               align);
+}
+
+PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
+    ptx_symbol none = {0, 0}, symbol;
+    ptx__variable *v;
+    uint32_t size, align, i, name;
+    int ok;
+    if (!m || m->error.code) return none;
+    size = desc ? ptx_type_bytes(desc->type) : 0;
+    align = desc && desc->align > size ? desc->align : size;
+    if (!desc || size == 0 || desc->count == 0 || desc->count > 0x7fffffffu / size
+        || !ptx__is_power_of_two(align) || align > 1024
+        || (desc->space != PTX_GLOBAL && desc->space != PTX_CONST)) {
+        ptx_fail(
+            m, PTX_E_ARGUMENT, site,
+            "a variable has elements of a type with a size, in global or constant memory, and an alignment "
+            "of 1, 2 ... 1024");
+        return none;
+    }
+    name = ptx__name(m, site, desc->name);
+    if (!name) return none;
+    for (i = 0; i < m->variables.count; i++)
+        if (strcmp(m->names.at + m->variables.at[i].name, desc->name) == 0) {
+            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s' already, made at %s",
+                     desc->name, m->variables.at[i].site);
+            return none;
+        }
+    if (desc->space == PTX_CONST) {
+        if (desc->count * size > 65536u
+            || ptx__align_up(m->const_bytes, align) + desc->count * size > 65536u) {
+            ptx_fail(m, PTX_E_CONST_LIMIT, site,
+                     "'%.80s' would end behind 65536 bytes of constant memory; make it global", desc->name);
+            return none;
+        }
+        m->const_bytes = ptx__align_up(m->const_bytes, align) + desc->count * size;
+    }
+    PTX__ROOM(m, m->variables, 1, ok);
+    if (!ok) return none;
+    v = &m->variables.at[m->variables.count];
+    v->site = site;
+    v->name = name;
+    v->data = desc->data ? ptx__keep(m, (const char *)desc->data, (size_t)desc->count * size) : 0;
+    if (m->error.code) return none;
+    v->type = (uint32_t)desc->type;
+    v->space = (uint32_t)desc->space;
+    v->count = desc->count;
+    v->align = align;
+    v->exported = desc->exported;
+    symbol.index = (uint32_t)m->variables.count++;
+    symbol.owner = m->owner;
+    return symbol;
+}
+
+static int ptx__variable_ok(ptx_module *m, const char *site, ptx_symbol s) {
+    if (s.owner == m->owner && s.index < m->variables.count) return 1;
+    ptx_fail(m, s.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site, "a variable that is not this module's");
+    return 0;
+}
+
+PTXGEN_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint32_t element, ptx_symbol to,
+                           int64_t bytes) {
+    int ok;
+    ptx__address *a;
+    if (!m || m->error.code || !ptx__variable_ok(m, site, in) || !ptx__variable_ok(m, site, to)) return;
+    if (ptx_type_bytes((ptx_type)m->variables.at[in.index].type) != 8
+        || element >= m->variables.at[in.index].count || bytes < 0
+        || bytes > (int64_t)m->variables.at[to.index].count * 16) {
+        ptx_fail(m, PTX_E_ARGUMENT, site, "an address is an element of 64 bits, inside of its variable");
+        return;
+    }
+    PTX__ROOM(m, m->addresses, 1, ok);
+    if (!ok) return;
+    a = &m->addresses.at[m->addresses.count++];
+    a->in = in.index;
+    a->element = element;
+    a->to = to.index;
+    a->offset = bytes;
+}
+
+PTXGEN_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol variable) {
+    const ptx__variable *v;
+    if (!ptx__ready(k) || !ptx__unguarded(k, site, "ptx_address") || !ptx__variable_ok(k->m, site, variable))
+        return ptx__none();
+    v = &k->m->variables.at[variable.index];
+    return ptx__symbol_address(k, site, PTX__WORD(PTX__W_GLOBAL, variable.index), PTX_U64, v->space,
+                               v->align);
+}
+
 /* A value for something of that type; an immediate without a type gets it. For what is moved as mere bits,
    where the instruction would not tell the difference. */
 static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val *v, unsigned type) {
@@ -2589,13 +4595,14 @@ static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val
 static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, ptx_mem mem, uint32_t bytes) {
     ptx_val b = mem.base;
     uint32_t known = b.flags & PTX__ALIGN_MASK;
-    unsigned bits = ptx__fact(b.type)->bits, want = b.space == PTX_SHARED ? 32 : 64;
+    unsigned bits = ptx__fact(b.type)->bits, want = 64;
     char kind = ptx__fact(b.type)->kind;
+    if (b.space == PTX_SHARED || b.space == PTX_SHARED_CLUSTER) want = 32;
     if (!ptx__mine(k, site, b, "the address")) return 0;
     if ((kind != 'u' && kind != 's' && kind != 'b') || bits != want) {
         ptx__fail(k, PTX_E_ADDRESS, site, "%s: an address in %s space is an integer of %u bits, this is %s",
                   name,
-                  b.space == PTX_SHARED    ? "shared"
+                  want == 32               ? "shared"
                   : b.space == PTX_GENERIC ? "generic"
                                            : "global",
                   want, ptx__fact(b.type)->name);
@@ -2629,21 +4636,36 @@ static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, p
 }
 
 /* The modifiers of an access: what the caller asked, the space of its address, the width of its vector. */
-static ptx_mods ptx__memory_mods(ptx_mem mem, uint32_t n) {
-    ptx_mods mods = mem.mods;
-    if (mem.base.space != PTX_GENERIC && mem.base.space <= PTX_PARAM) mods |= PTX__M(10u + mem.base.space);
+static ptx_mods ptx__space_mod(unsigned space) {
+    return space == PTX_GENERIC || space > PTX_SHARED_CLUSTER ? 0 : PTX__M(11u + space);
+}
+static ptx_mods ptx__memory_mods(ptx_mem mem, uint32_t n, uint32_t bytes) {
+    ptx_mods mods = mem.mods | ptx__space_mod(mem.base.space);
     if (n == 2) mods |= PTX__M_V2;
-    if (n == 4) mods |= PTX__M_V4;
+    if (n == 4) mods |= bytes == 32 ? PTX__M_V4_64 : PTX__M_V4;
+    if (n == 8) mods |= PTX__M_V8;
     return mods;
+}
+
+/* The policy behind an access that has one. */
+static int ptx__push_policy(ptx_kernel *k, const char *site, const char *name, ptx_mem mem) {
+    if (!(mem.mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) return 1;
+    if (mem.policy.kind == PTX__REG) return ptx__push_source(k, site, name, 9, mem.policy, PTX_B64, 0);
+    ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy; call ptx_cached(mem, policy)", name);
+    return 0;
 }
 
 static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, const void *values) {
     if ((unsigned)type >= PTX__TYPE_COUNT || ptx_type_bytes(type) == 0)
         ptx__fail(k, PTX_E_TYPE, site, "memory holds no type %s", ptx_type_name(type));
-    else if ((n != 1 && n != 2 && n != 4) || n * ptx_type_bytes(type) > 16)
-        ptx__fail(k, PTX_E_VECTOR, site,
-                  "an access of %u elements of %s: there are 1, 2 and 4, of 16 bytes at most", n,
-                  ptx_type_name(type));
+    else if ((n != 1 && n != 2 && n != 4 && n != 8) || n * ptx_type_bytes(type) > 32
+             || (n * ptx_type_bytes(type) == 32 ? (k->m->target & 0xfffu) < 100 || ptx_type_bytes(type) > 8
+                                                : n == 8 || n * ptx_type_bytes(type) > 16))
+        ptx__fail(
+            k, PTX_E_VECTOR, site,
+            "an access of %u elements of %s: there are 1, 2 and 4, of 16 bytes at most; of 32 in global "
+            "memory from sm_100 on",
+            n, ptx_type_name(type));
     else if (!values)
         ptx__fail(k, PTX_E_ARGUMENT, site, "the vector's values are NULL");
     return ptx__ready(k);
@@ -2654,11 +4676,11 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     uint32_t i, form;
     unsigned printed;
     size_t at, results;
-    ptx_val d[4];
-    for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
+    ptx_val d[8];
+    for (i = 0; out && i < n && i < 8; i++) out[i] = ptx__none();
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, out)) return;
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
-    form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(mem, n));
+    form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(mem, n, n * ptx_type_bytes(type)));
     if (!form || !ptx__unguarded(k, site, "ld")) return;
     for (i = 0; i < n; i++) {
         if (guard) {
@@ -2671,12 +4693,13 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
             d[i] = ptx__new_register(k, site, ptx__in_register(type));
     }
     if (guard) ptx_guard_(k, site, *guard);
-    if (!ptx__ready(k) || !ptx__begin(k, 5 + 3)) return;
+    if (!ptx__ready(k) || !ptx__begin(k, 9 + 3 + 1)) return;
     at = k->words.count;
     if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++) ptx__word(k, (uint32_t)d[i].bits);
     results = k->words.count - at;
     if (!ptx__push_memory(k, site, "ld", mem, n * ptx_type_bytes(type))) return;
+    if (!ptx__push_policy(k, site, "ld", mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
     for (i = 0; i < n; i++) out[i] = d[i];
 }
@@ -2706,10 +4729,10 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     uint32_t i, form;
     unsigned printed;
     size_t at;
-    ptx_val v[4];
+    ptx_val v[8];
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, values)) return;
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
-    form = ptx__get_form(k, site, PTX_ST, printed, 0, ptx__memory_mods(mem, n));
+    form = ptx__get_form(k, site, PTX_ST, printed, 0, ptx__memory_mods(mem, n, n * ptx_type_bytes(type)));
     if (!form) return;
     for (i = 0; i < n; i++) {
         v[i] = ptx__settle(k, site, values[i], 't');
@@ -2717,12 +4740,13 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
             ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
                       ptx_type_name(type));
     }
-    if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 4)) return;
+    if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 8 + 1)) return;
     at = k->words.count;
     if (!ptx__push_memory(k, site, "st", mem, n * ptx_type_bytes(type))) return;
     if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++)
         if (!ptx__push_source(k, site, "st", i + 2, v[i], ptx__in_register(type), 0)) return;
+    if (!ptx__push_policy(k, site, "st", mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 0);
 }
 PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value) {
@@ -2745,10 +4769,11 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         return d;
     }
     loose = ptx__rows[k->m->first[op]].sig[0] == '*';
-    form = ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(mem, 1) | what);
+    form =
+        ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(mem, 1, 0) | what);
     if (!form) return d;
     if (op != PTX_RED && op != PTX_RED_BITS && !ptx__unguarded(k, site, "atom")) return d;
-    if (!ptx__begin(k, 1 + 3 + 6)) return d;
+    if (!ptx__begin(k, 1 + 3 + 6 + 1)) return d;
     at = k->words.count;
     if (op != PTX_RED && op != PTX_RED_BITS) {
         d = ptx__new_register(k, site, type);
@@ -2758,6 +4783,7 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     if (!ptx__push_memory(k, site, "atom", mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
     for (i = 0; i < n; i++)
         if (!ptx__push_source(k, site, "atom", i + 2, v[i], type, loose)) return ptx__none();
+    if (!ptx__push_policy(k, site, "atom", mem)) return ptx__none();
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
     return d;
 }
@@ -2814,7 +4840,8 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
 static int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
                          const void *parts) {
     if (whole < PTX__TYPE_COUNT && part < PTX__TYPE_COUNT && parts && (n == 2 || n == 4)
-        && ptx__fact(part)->bits >= 16 && ptx__fact(part)->bits * n == ptx__fact(whole)->bits)
+        && (ptx__fact(part)->bits >= 16 || part == PTX_E2M1X2)
+        && ptx__fact(part)->bits * n == ptx__fact(whole)->bits)
         return 1;
     ptx__fail(k, PTX_E_VECTOR, site, "%u parts of %s do not make one %s", n, ptx_type_name((ptx_type)part),
               ptx_type_name((ptx_type)whole));
@@ -2866,6 +4893,16 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
     if (!ptx__ready(k)) return d;
     if ((unsigned)which >= PTX__SPECIAL_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "no such special register"), d;
+    if (ptx__specials[which].sm > (k->m->target & 0xfffu))
+        return ptx__fail(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s",
+                         ptx__specials[which].name, ptx__specials[which].sm, k->m->target_name),
+               d;
+    if (ptx__specials[which].version > k->m->cap)
+        return ptx__fail(k, PTX_E_VERSION, site, "%s needs PTX %u.%u, the cap is %u.%u",
+                         ptx__specials[which].name, ptx__specials[which].version / 10,
+                         ptx__specials[which].version % 10, k->m->cap / 10, k->m->cap % 10),
+               d;
+    if (ptx__specials[which].version > k->version) k->version = ptx__specials[which].version;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(ptx__specials[which].type), 0, 0);
     if (!form || !ptx__unguarded(k, site, "mov") || !ptx__begin(k, 2)) return d;
     at = k->words.count;
@@ -2886,6 +4923,414 @@ PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int 
     k->asserted.at[k->asserted.count++] = in_warp ? 1 : 0;
     k->verified = 0;
     return v;
+}
+
+/* -- raw text, calls -- */
+
+static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what);
+
+/* The number behind a '$' at p, moved behind it; -1 for none. */
+static int ptx__placeholder(const char **p) {
+    int n = -1;
+    while (**p >= '0' && **p <= '9' && n < 1000) n = (n < 0 ? 0 : n) * 10 + (*(*p)++ - '0');
+    return n;
+}
+
+/* Results of those types are made where out is not NULL. */
+static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, const char *text, unsigned n,
+                           const ptx_val *src, unsigned results, const ptx_type *types, ptx_val *out) {
+    const char *p, *digits;
+    uint32_t form, kept, i;
+    size_t at;
+    ptx_val v[64];
+    for (p = text; *p; p++) {
+        int which;
+        if ((unsigned char)*p < 32 && *p != '\n' && *p != '\t') break;
+        if ((unsigned char)*p > 126) break;
+        if (*p != '$') continue;
+        p++;
+        if (*p == '$') continue;
+        digits = p;
+        which = ptx__placeholder(&digits);
+        if (which < 0 || (unsigned)which >= n + results) {
+            p--;
+            break;
+        }
+        p = digits - 1;
+    }
+    if (*p || n > 64 || results > 64) {
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "raw text, at '%.20s': ASCII, and $0 to $%u; not more than 64 each", p,
+                  n + results ? n + results - 1 : 0);
+        return 0;
+    }
+    if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
+    form = ptx__get_form(k, site, PTX_RAW, 0, 0, 0);
+    kept = ptx__keep(k->m, text, strlen(text));
+    for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, src[i], 'p');
+    if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
+    if (kept > PTX__INDEX_MAX) return ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names"), 0;
+    at = k->words.count;
+    for (i = 0; i < results; i++) {
+        if (ptx__in_register(types[i]) >= PTX__TYPE_COUNT || !ptx__fact(types[i])->bits) {
+            ptx__fail(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
+            return 0;
+        }
+        out[i] = ptx__new_register(k, site, ptx__in_register(types[i]));
+        ptx__word(k, (uint32_t)out[i].bits);
+    }
+    ptx__word(k, PTX__WORD(PTX__W_TEXT, kept));
+    for (i = 0; i < n; i++) {
+        unsigned type = v[i].type;
+        int ok;
+        if (v[i].kind == PTX__PLACE || v[i].kind == PTX__PLACE_SYM || v[i].kind == PTX__SYM)
+            ok = ptx__push_place(k, site, "a raw instruction", i + 1, v[i], 'm');
+        else if (v[i].kind == PTX__IMM && type == PTX_NONE)
+            ok = ptx__push_source(k, site, "a raw instruction", i + 1, v[i],
+                                  (int64_t)v[i].bits < 0 ? PTX_S64 : PTX_U64, 0);
+        else
+            ok = ptx__push_source(k, site, "a raw instruction", i + 1, v[i], type, 0);
+        if (!ok) {
+            k->words.count = at;
+            return 0;
+        }
+    }
+    ptx__commit(k, site, kind, form - 1, at, results);
+    return 1;
+}
+
+PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint32_t n,
+                         const ptx_val *operands, uint32_t results, const ptx_type *types, ptx_val *out) {
+    uint32_t i;
+    for (i = 0; out && i < results; i++) out[i] = ptx__none();
+    if (!ptx__ready(k)) return;
+    if (!text || (n && !operands) || (results && (!types || !out))) {
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "ptx_raw: the text, the operands, the types or the results are NULL");
+        return;
+    }
+    if (!ptx__record_raw(k, site, PTX__I_PLAIN, text, n, operands, results, types, out))
+        for (i = 0; i < results; i++) out[i] = ptx__none();
+}
+
+PTXGEN_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {
+    char line[300];
+    if (!ptx__ready(k) || !ptx__no_guard(k, site, "a pragma")) return;
+    if (!text || strlen(text) > 200 || strpbrk(text, "\"\\$\n")) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "a pragma is a text of at most 200 characters");
+        return;
+    }
+    snprintf(line, sizeof line, ".pragma \"%.200s\";", text);
+    ptx__record_raw(k, site, PTX__I_PLAIN, line, 0, NULL, 0, NULL, NULL);
+}
+
+PTXGEN_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
+    char text[400];
+    if (!ptx__ready(k) || !ptx__no_guard(k, site, "ptx_return")) return;
+    if (!k->function || !k->result) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "only a function with a result returns a value; use ptx_ret");
+        return;
+    }
+    if (!ptx__suits(k, site, "ptx_return", &value, ptx__in_register(k->result))) return;
+    snprintf(text, sizeof text, "st.param.b%u [%.255s$$result], $0;", (unsigned)ptx__fact(k->result)->bits,
+             k->m->names.at + k->name);
+    if (ptx__record_raw(k, site, PTX__I_PLAIN, text, 1, &value, 0, NULL, NULL)) ptx_op0_(k, site, PTX_RET, 0);
+}
+
+#define PTX__ARGS_MAX 32
+/* "{ .param .b32 a0; st.param.b32 [a0], $1; ... " up to the call; $1 is the first argument where there is a
+   result, else $0. Returns the length. */
+static size_t ptx__call_head(char *text, size_t size, unsigned result, unsigned n, const ptx_val *v,
+                             unsigned at) {
+    size_t used = (size_t)snprintf(text, size, "{");
+    unsigned i;
+    for (i = 0; i < n; i++)
+        used += (size_t)snprintf(text + used, size - used, " .param .b%u a%u; st.param.b%u [a%u], $%u;",
+                                 (unsigned)ptx__fact(v[i].type)->bits, i,
+                                 (unsigned)ptx__fact(v[i].type)->bits, i, at + i);
+    if (result)
+        used +=
+            (size_t)snprintf(text + used, size - used, " .param .b%u r;", (unsigned)ptx__fact(result)->bits);
+    return used;
+}
+static size_t ptx__call_args(char *text, size_t size, unsigned n) {
+    size_t used = 0;
+    unsigned i;
+    for (i = 0; i < n; i++) used += (size_t)snprintf(text + used, size - used, i ? ", a%u" : "a%u", i);
+    return used;
+}
+
+static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *args, ptx_val *v) {
+    uint32_t i;
+    if (!ptx__no_guard(k, site, "a call")) return 0;
+    if (n > PTX__ARGS_MAX || (n && !args)) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "a call has at most %d arguments", PTX__ARGS_MAX);
+        return 0;
+    }
+    for (i = 0; i < n; i++) {
+        v[i] = args[i];
+        if (v[i].kind != PTX__REG && v[i].kind != PTX__IMM && v[i].kind != PTX__IMM_FLOAT) {
+            ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(v[i]));
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *text, unsigned n,
+                                const ptx_val *v, unsigned result) {
+    ptx_val out = ptx__none();
+    ptx_type type = (ptx_type)result;
+    if (!ptx__record_raw(k, site, PTX__I_PLAIN, text, n, v, result ? 1 : 0, &type, &out)) return ptx__none();
+    return out;
+}
+
+PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
+                             const ptx_val *args) {
+    char text[6000];
+    ptx_val v[PTX__ARGS_MAX];
+    size_t used;
+    uint32_t i;
+    const char *name;
+    if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
+    if (!function || function->m != k->m || !function->function || function == k) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "what is called is a function of the same module, not itself");
+        return ptx__none();
+    }
+    name = k->m->names.at + function->name;
+    if (n != function->params.count) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given", name,
+                  (unsigned)function->params.count, n);
+        return ptx__none();
+    }
+    for (i = 0; i < n; i++) {
+        char what[64];
+        snprintf(what, sizeof what, "argument %u of the call", i + 1);
+        if (!ptx__suits(k, site, what, &v[i], function->params.at[i].type & 0xff)) return ptx__none();
+    }
+    used = ptx__call_head(text, sizeof text, function->result, n, v, function->result ? 1 : 0);
+    used += (size_t)snprintf(text + used, sizeof text - used,
+                             function->result ? " call.uni (r), %.255s, (" : " call.uni %.255s, (", name);
+    used += ptx__call_args(text + used, sizeof text - used, n);
+    used += (size_t)snprintf(text + used, sizeof text - used, ");");
+    if (function->result)
+        used += (size_t)snprintf(text + used, sizeof text - used, " ld.param.b%u $0, [r];",
+                                 (unsigned)ptx__fact(function->result)->bits);
+    snprintf(text + used, sizeof text - used, " }");
+    return ptx__finish_call(k, site, text, n, v, function->result);
+}
+
+PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_kernel *function) {
+    char text[300];
+    if (!ptx__ready(k)) return ptx__none();
+    if (!function || function->m != k->m || !function->function) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "only a function of the same module has an address");
+        return ptx__none();
+    }
+    snprintf(text, sizeof text, "mov.u64 $0, %.255s;", k->m->names.at + function->name);
+    return ptx__finish_call(k, site, text, 0, NULL, PTX_U64);
+}
+
+PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
+                                      uint32_t n, const ptx_val *args) {
+    char text[6000];
+    ptx_val v[PTX__ARGS_MAX + 1];
+    size_t used;
+    unsigned i, first = result != PTX_NONE;
+    if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
+    if ((unsigned)result >= PTX__TYPE_COUNT || !ptx__mine(k, site, address, "the function's address")) {
+        ptx__fail(k, PTX_E_TYPE, site, "a function cannot return that");
+        return ptx__none();
+    }
+    for (i = 0; i < n; i++)
+        if (v[i].type == PTX_NONE) {
+            ptx__fail(k, PTX_E_TYPE, site, "argument %u has no type to go by; use ptx_u32() or the like",
+                      i + 1);
+            return ptx__none();
+        }
+    v[n] = address;
+    used = ptx__call_head(text, sizeof text, (unsigned)result, n, v, first);
+    used += (size_t)snprintf(text + used, sizeof text - used, " P: .callprototype ");
+    if (result)
+        used += (size_t)snprintf(text + used, sizeof text - used, "(.param .b%u _) ",
+                                 (unsigned)ptx__fact((unsigned)result)->bits);
+    used += (size_t)snprintf(text + used, sizeof text - used, "_ (");
+    for (i = 0; i < n; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, i ? ", .param .b%u _" : ".param .b%u _",
+                                 (unsigned)ptx__fact(v[i].type)->bits);
+    used += (size_t)snprintf(text + used, sizeof text - used,
+                             result ? "); call (r), $%u, (" : "); call $%u, (", first + n);
+    used += ptx__call_args(text + used, sizeof text - used, n);
+    used += (size_t)snprintf(text + used, sizeof text - used, "), P;");
+    if (result)
+        used += (size_t)snprintf(text + used, sizeof text - used, " ld.param.b%u $0, [r];",
+                                 (unsigned)ptx__fact((unsigned)result)->bits);
+    snprintf(text + used, sizeof text - used, " }");
+    return ptx__finish_call(k, site, text, n + 1, v, (unsigned)result);
+}
+
+PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
+                            const ptx_val *args) {
+    char text[6000], name[32];
+    ptx_val v[PTX__ARGS_MAX];
+    ptx_variable_desc desc;
+    uint32_t i, bytes = 0, offset[PTX__ARGS_MAX];
+    size_t used;
+    if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return;
+    if (!format) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format is NULL");
+        return;
+    }
+    for (i = 0; i < n; i++) {
+        if (v[i].kind == PTX__IMM && v[i].type == PTX_NONE) v[i].type = PTX_S32;
+        if (v[i].kind == PTX__IMM_FLOAT) v[i].type = PTX_F64;
+        if (v[i].kind == PTX__REG && (v[i].type == PTX_F32 || v[i].type == PTX_F16 || v[i].type == PTX_BF16))
+            v[i] = ptx_cvt_(k, site, 0, PTX_F64, v[i]);
+        else if (v[i].kind == PTX__REG && ptx__fact(v[i].type)->bits == 16)
+            v[i] = ptx_cvt_(k, site, 0, v[i].type == PTX_S16 ? PTX_S32 : PTX_U32, v[i]);
+        if (!ptx__ready(k)) return;
+        if (ptx__fact(v[i].type)->bits != 32 && ptx__fact(v[i].type)->bits != 64) {
+            ptx__fail(k, PTX_E_TYPE, site, "argument %u of printf is %s", i + 1, ptx__describe(v[i]));
+            return;
+        }
+        bytes = ptx__align_up(bytes, ptx__fact(v[i].type)->bits / 8u);
+        offset[i] = bytes;
+        bytes += ptx__fact(v[i].type)->bits / 8u;
+    }
+    memset(&desc, 0, sizeof desc);
+    snprintf(name, sizeof name, "_printf_%u", (unsigned)k->m->variables.count);
+    desc.name = name;
+    desc.space = PTX_GLOBAL;
+    desc.type = PTX_B8;
+    desc.count = (uint32_t)strlen(format) + 1;
+    desc.data = format;
+    ptx_variable_(k->m, site, &desc);
+    if (!ptx__ready(k)) return;
+    used =
+        (size_t)snprintf(text, sizeof text,
+                         "{ .local .align 8 .b8 b[%u]; .reg .b64 x; .reg .b64 y; .reg .b32 z; mov.u64 x, b;",
+                         bytes ? bytes : 8u);
+    for (i = 0; i < n; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, " st.local.b%u [x+%u], $%u;",
+                                 (unsigned)ptx__fact(v[i].type)->bits, offset[i], i);
+    snprintf(text + used, sizeof text - used,
+             " cvta.local.u64 x, x; mov.u64 y, %s; cvta.global.u64 y, y; .param .b64 p; .param .b64 q;"
+             " .param .b32 r; st.param.b64 [p], y; st.param.b64 [q], x; call.uni (r), vprintf, (p, q);"
+             " ld.param.b32 z, [r]; }",
+             name);
+    k->m->printf_used = 1;
+    ptx__record_raw(k, site, PTX__I_PLAIN, text, n, v, 0, NULL, NULL);
+}
+
+PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
+    ptx_val v = address, out = ptx__none();
+    if (!ptx__ready(k)) return out;
+    if (v.kind == PTX__SYM) {
+        if (!ptx__mine(k, site, v, "the address")) return out;
+        v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, v.bits), PTX_U64, PTX_PARAM, 1);
+    }
+    if (v.space == PTX_GENERIC) return v;
+    if (v.space == PTX_SHARED || v.space == PTX_SHARED_CLUSTER) {
+        unsigned space = v.space;
+        v = ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32));
+        v.space = (uint8_t)space;
+    }
+    out = ptx__record(k, site, PTX_CVTA, ptx__space_mod(v.space), PTX_U64, PTX_NONE, &v, 1, NULL);
+    return out;
+}
+PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
+    ptx_val out;
+    if (!ptx__ready(k)) return ptx__none();
+    out = ptx__record(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, &address, 1,
+                      NULL);
+    if (space == PTX_SHARED) out = ptx_cvt_(k, site, 0, PTX_U32, out);
+    out.space = (uint8_t)space;
+    return out;
+}
+
+/* -- tensor cores -- */
+
+PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t n, ptx_val row,
+                              ptx_val *out) {
+    ptx_opn_(k, site, op, 0, PTX_NONE, PTX_NONE, 1, &row, n, out);
+}
+
+/* The row of such an instruction for elements of that type, and the lengths of its first four groups. */
+static const ptx__row *ptx__mma_row(unsigned op, unsigned a_type, uint32_t counts[4]) {
+    const ptx__row *row = ptx__rows, *end = ptx__rows + PTX__ROW_COUNT;
+    const char *p;
+    unsigned group = 0;
+    while (row < end && (row->op != op || (row->types && !(row->types >> a_type & 1)))) row++;
+    if (row == end || row->sig[0] != '{') return NULL;
+    for (p = row->sig; (p = strchr(p, '{')) != NULL && group < 4; p++)
+        counts[group++] = p[1] >= '1' && p[1] <= '9' ? (uint32_t)(p[1] - '0') : 1;
+    return group == 4 ? row : NULL;
+}
+PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) {
+    return counts && (unsigned)a_type < PTX__TYPE_COUNT && ptx__mma_row(op, a_type, counts) != NULL;
+}
+PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
+                         ptx_type b_type, ptx_val *d, const ptx_val *a, const ptx_val *b, const ptx_val *c,
+                         uint32_t n, const ptx_val *extra) {
+    ptx_val v[40];
+    uint32_t count[4];
+    const ptx__row *row;
+    if (!ptx__ready(k)) return;
+    if ((unsigned)a_type >= PTX__TYPE_COUNT || !(row = ptx__mma_row(op, a_type, count))) {
+        ptx__fail(k, PTX_E_FORM, site, "there is no such matrix product of elements of type %s",
+                  ptx_type_name(a_type));
+        return;
+    }
+    if (!d || !a || !b || !c || n > 8 || (n && !extra)) {
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "ptx_mma: an array is NULL, or there are more than 8 extra operands");
+        return;
+    }
+    memcpy(v, a, count[1] * sizeof *v);
+    memcpy(v + count[1], b, count[2] * sizeof *v);
+    memcpy(v + count[1] + count[2], c, count[3] * sizeof *v);
+    if (n) memcpy(v + count[1] + count[2] + count[3], extra, n * sizeof *v);
+    ptx__emit(k, site, op, mods, row->types ? (unsigned)a_type : 0u, row->src ? (unsigned)b_type : 0u, v,
+              count[1] + count[2] + count[3] + n, d, count[0], NULL);
+}
+
+PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
+                           ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
+                           const ptx_val *operands) {
+    const ptx__row *row;
+    if (!ptx__ready(k)) return;
+    for (row = ptx__rows; row < ptx__rows + PTX__ROW_COUNT; row++)
+        if (row->op == op && (unsigned)a_type < PTX__TYPE_COUNT && row->types >> a_type & 1) break;
+    if (!d) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
+        return;
+    }
+    ptx__emit(k, site, op, mods, a_type, row < ptx__rows + PTX__ROW_COUNT && row->src ? b_type : PTX_NONE,
+              operands, operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
+}
+
+PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address, uint32_t leading,
+                                         uint32_t stride, uint32_t swizzle) {
+    uint64_t fixed, mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+    ptx_val v;
+    if (!ptx__ready(k)) return ptx__none();
+    if ((swizzle && !mode) || leading % 16 || stride % 16 || leading > 0x3fff0 || stride > 0x3fff0) {
+        ptx__fail(
+            k, PTX_E_ARGUMENT, site,
+            "a matrix descriptor has offsets that are multiples of 16 below 2^18, and a swizzle of 0, 32, "
+            "64 or 128 bytes; not %u, %u and %u",
+            leading, stride, swizzle);
+        return ptx__none();
+    }
+    if (address.space != PTX_SHARED) {
+        ptx__fail(k, PTX_E_ADDRESS, site, "a matrix descriptor is of shared memory");
+        return ptx__none();
+    }
+    fixed = (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 | mode << 62;
+    v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(address, PTX_U32), ptx_imm(4), ptx_imm(14));
+    v.space = PTX_GENERIC;
+    v = ptx_cvt_(k, site, 0, PTX_U64, v);
+    return ptx_op2_(k, site, PTX_OR, 0, v, ptx_u64(fixed));
 }
 
 /* -- variables -- */
@@ -3041,6 +5486,8 @@ PTXGEN_API void ptx_else_(ptx_kernel *k, const char *site) {
     s->kind = PTX__S_ELSE;
 }
 
+static void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s);
+
 PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
     ptx__scope s;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "end")) return;
@@ -3050,6 +5497,7 @@ PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
     }
     s = k->scopes.at[--k->scopes.count];
     if (s.kind == PTX__S_IF) ptx_place_(k, site, s.next);
+    if (s.kind == PTX__S_SWITCH) ptx__end_switch(k, site, &s);
     if (s.kind == PTX__S_FOR) {
         ptx_val v;
         if (ptx__falls_through(k) || k->labels.at[s.next.index].uses) {
@@ -3094,6 +5542,93 @@ PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_
     if (!ptx__ready(k)) return ptx__none();
     ptx__branch_unless(k, site, p, s->done);
     return i;
+}
+
+PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n, const ptx_label *labels,
+                         ptx_label otherwise) {
+    char text[8000];
+    size_t used;
+    uint32_t i, form;
+    ptx_val p;
+    if (!ptx__ready(k) || !ptx__no_guard(k, site, "brx")) return;
+    if (n == 0 || n > 512 || !labels) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "a table of %u labels: 1 to 512", n);
+        return;
+    }
+    if (!ptx__mine(k, site, index, "the index")) return;
+    if (index.type == PTX_S32) index.type = PTX_U32;
+    p = ptx_op2_(k, site, PTX_SETP, PTX_LT, index, ptx_imm(n));
+    ptx__branch_unless(k, site, p, otherwise);
+    /* Edges for the verifier: as if each label were tried in turn. Nothing of them is printed. */
+    form = ptx__get_form(k, site, PTX_BRX_EDGE, 0, 0, 0);
+    used = (size_t)snprintf(text, sizeof text, "$$B%u: .branchtargets ", (unsigned)k->ins.count);
+    for (i = 0; i < n; i++) {
+        if (!form || !ptx__ready(k) || !ptx__label_ok(k, site, labels[i])) return;
+        k->labels.at[labels[i].index].uses++;
+        k->labels.at[labels[i].index].used = site;
+        k->guard = (uint32_t)p.bits;
+        k->guard_site = site;
+        if (!ptx__begin(k, 0)) return;
+        ptx__commit(k, site, PTX__I_BRANCH, form - 1, k->words.count, 0)->words = labels[i].index;
+        used += (size_t)snprintf(text + used, sizeof text - used, i ? ", $$L%u" : "$$L%u", labels[i].index);
+    }
+    snprintf(text + used, sizeof text - used, ";\n\tbrx.idx $0, $$B%u;", (unsigned)(k->ins.count - n));
+    if (k->version < 60) k->version = 60;
+    ptx__record_raw(k, site, PTX__I_LEAVE, text, 1, &index, 0, NULL, NULL);
+}
+
+PTXGEN_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n) {
+    ptx__scope *s;
+    ptx_label labels[512];
+    uint32_t i;
+    if (!ptx__ready(k)) return;
+    if (n == 0 || n > 512) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "a switch of %u cases: 1 to 512", n);
+        return;
+    }
+    s = ptx__open(k, site, PTX__S_SWITCH);
+    if (!s) return;
+    for (i = 0; i < n; i++) labels[i] = ptx_label_new_(k, site);
+    if (!ptx__ready(k)) return;
+    s->again = labels[0];
+    s->cases = n;
+    ptx_brx_(k, site, index, n, labels, s->next);
+}
+
+PTXGEN_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
+    ptx__scope *s;
+    ptx_label label;
+    if (!ptx__ready(k) || !ptx__no_guard(k, site, "case")) return;
+    s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
+    if (!s || s->kind != PTX__S_SWITCH || (i != UINT32_MAX && i >= s->cases)) {
+        ptx__fail(k, PTX_E_SCOPE, site, "case %ld outside of a switch that has it",
+                  i == UINT32_MAX ? -1L : (long)i);
+        return;
+    }
+    label = s->again;
+    label.index += i;
+    if (i == UINT32_MAX) label = s->next;
+    if (ptx__falls_through(k)) ptx_bra_(k, site, s->done);
+    ptx_place_(k, site, label);
+}
+
+/* Cases that were not written go where the default does, or behind the switch. */
+static void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s) {
+    uint32_t i, missing = 0;
+    ptx_label label = s->again;
+    int open = !ptx__ready(k) || k->labels.at[s->next.index].at == 0;
+    for (i = 0; i < s->cases && ptx__ready(k); i++)
+        if (!k->labels.at[s->again.index + i].at) missing++;
+    if (!ptx__ready(k)) return;
+    if (missing && !open) {
+        if (ptx__falls_through(k)) ptx_bra_(k, site, s->done);
+    }
+    for (i = 0; i < s->cases && ptx__ready(k); i++) {
+        label.index = s->again.index + i;
+        if (!k->labels.at[label.index].at) ptx_place_(k, site, label);
+    }
+    if (missing && !open) ptx_bra_(k, site, s->next);
+    if (open) ptx_place_(k, site, s->next);
 }
 
 PTXGEN_API void ptx_jump_(ptx_kernel *k, const char *site, int next_round) {
@@ -3557,7 +6092,7 @@ static int ptx__by_warp(const ptx_kernel *k, const ptx__form *form, const uint32
     case PTX_DIV: return n && n % 32 == 0;
     case PTX_AND: return (n & 31) == 0;
     case PTX_SETP:
-        if (form->slots[2]) return 0; /* combined with a predicate */
+        if (form->operands[2]) return 0; /* combined with a predicate */
         if (strncmp(text, "setp.lt", 7) == 0 || strncmp(text, "setp.ge", 7) == 0) return n % 32 == 0;
         if (strncmp(text, "setp.le", 7) == 0 || strncmp(text, "setp.gt", 7) == 0) return n % 32 == 31;
         return 0;
@@ -3757,7 +6292,7 @@ static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, ui
 static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *end = k->words.at + ins->words + ins->count;
-    size_t operands = strlen(form->slots);
+    size_t operands = strlen(form->operands);
     switch (form->who) {
     case PTX__WHO_BLOCK: return operands > 1 && form->result == PTX__RESULT_SAME ? PTX__CLASS_WARP
                                                                                  : PTX__CLASS_BLOCK;
@@ -4066,7 +6601,7 @@ static uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int
 
 /* What a register of a class takes: 32-bit registers in the low half, predicates in the high half. */
 static uint64_t ptx__weight(uint32_t word) {
-    static const uint64_t weight[PTX__CLASSES] = {0, (uint64_t)1 << 32, 1, 1, 2};
+    static const uint64_t weight[PTX__CLASSES] = {0, (uint64_t)1 << 32, 1, 1, 2, 4, 1};
     return weight[PTX__TAG(word)];
 }
 
@@ -4248,7 +6783,7 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
 PTXGEN_API ptx_code ptx_verify(ptx_module *m) {
     uint32_t i;
     if (!m) return PTX_E_MEMORY;
-    if (!m->error.code && !m->used) ptx_fail(m, PTX_E_EMPTY, "", "the module has no kernel");
+    if (!m->error.code && !ptx_entry_count(m)) ptx_fail(m, PTX_E_EMPTY, "", "the module has no kernel");
     for (i = 0; i < m->used && !m->error.code; i++) ptx__verify_kernel(m->kernels.at[i]);
     return m->error.code;
 }
@@ -4347,7 +6882,7 @@ static char *ptx__print_register(char *p, uint32_t word) {
     uint32_t tag = PTX__TAG(word);
     if (tag == PTX__W_PRED_NOT) *p++ = '!', tag = PTX__W_PRED;
     *p++ = '%';
-    *p++ = "?phrd"[tag];
+    *p++ = "?phrdqe"[tag];
     return ptx__digits32(p, PTX__INDEX(word));
 }
 
@@ -4370,6 +6905,8 @@ static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w
     case PTX__W_F64: return ptx__hex(ptx__string(p, "0d"), bits, 16);
     case PTX__W_PARAM: return ptx__string(p, k->m->names.at + k->params.at[PTX__INDEX(word)].name);
     case PTX__W_SHARED: return ptx__string(p, k->m->names.at + k->shared.at[PTX__INDEX(word)].name);
+    case PTX__W_LOCAL: return ptx__string(p, k->m->names.at + k->locals.at[PTX__INDEX(word)].name);
+    case PTX__W_GLOBAL: return ptx__string(p, k->m->names.at + k->m->variables.at[PTX__INDEX(word)].name);
     case PTX__W_SPECIAL: return ptx__string(p, ptx__specials[PTX__INDEX(word)].name);
     case PTX__W_MEM: {
         int64_t offset;
@@ -4383,13 +6920,16 @@ static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w
         return p;
     }
     case PTX__W_VECTOR: {
-        uint32_t i, n = PTX__INDEX(word);
-        *p++ = '{';
+        uint32_t i, n = word & 0xffffu, style = PTX__INDEX(word) >> 16;
+        if (style == PTX__G_SINK) return ptx__string(p, "_");
+        if (style != PTX__G_PIPE) *p++ = style == PTX__G_BRACES ? '{' : '[';
         for (i = 0; i < n; i++) {
-            if (i) *p++ = ',', *p++ = ' ';
+            if (i && style == PTX__G_PIPE) *p++ = '|';
+            else if (i)
+                *p++ = ',', *p++ = ' ';
             p = ptx__print_operand(k, p, w);
         }
-        *p++ = '}';
+        if (style != PTX__G_PIPE) *p++ = style == PTX__G_BRACES ? '}' : ']';
         return p;
     }
     default: return ptx__print_register(p, word);
@@ -4405,6 +6945,42 @@ static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     return ok ? m->text.at + used : NULL;
 }
 
+static size_t ptx__operand_words(uint32_t word) {
+    uint32_t tag = PTX__TAG(word);
+    return (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) || tag == PTX__W_MEM ? 3 : 1;
+}
+static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins) {
+    return k->m->names.at + PTX__INDEX(k->words.at[ins->words + ins->results]);
+}
+/* The room that a raw instruction takes beyond that of its operands. */
+static size_t ptx__raw_bound(const ptx_kernel *k, const ptx__ins *ins) {
+    const char *text = ptx__raw_text(k, ins), *p = text;
+    size_t uses = 0;
+    for (; *p; p++) uses += *p == '$';
+    return (size_t)(p - text) + 300 * uses;
+}
+static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
+    const char *text = ptx__raw_text(k, ins);
+    while (*text) {
+        const uint32_t *w = k->words.at + ins->words;
+        int which;
+        if (*text != '$' || text[1] == '$') {
+            text += *text == '$';
+            *p++ = *text++;
+            continue;
+        }
+        text++;
+        which = ptx__placeholder(&text);
+        if (which >= ins->results) {
+            w += ins->results + 1;
+            for (which -= ins->results; which > 0; which--) w += ptx__operand_words(*w);
+        } else
+            w += which;
+        p = ptx__print_operand(k, p, &w);
+    }
+    return p;
+}
+
 static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins *ins) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
@@ -4414,6 +6990,7 @@ static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins
         p = ptx__print_register(p, ins->guard);
         *p++ = ' ';
     }
+    if (!form->text_length) return ptx__print_raw(k, p, ins);
     memcpy(p, k->m->chars.at + form->text, PTX__SLACK);
     if (form->text_length > PTX__SLACK) memcpy(p, k->m->chars.at + form->text, form->text_length);
     p += form->text_length;
@@ -4433,8 +7010,12 @@ static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins
     return p;
 }
 
+static char *ptx__print_prototype(ptx_kernel *k, char *p);
+static char *ptx__print_directives(const ptx_kernel *k, char *p);
+
 static char *ptx__print_head(ptx_kernel *k, char *p) {
-    static const char *const registers[PTX__CLASSES] = {"", ".pred %p", ".b16 %h", ".b32 %r", ".b64 %d"};
+    static const char *const registers[PTX__CLASSES] = {"",        ".pred %p", ".b16 %h", ".b32 %r",
+                                                        ".b64 %d", ".b128 %q", ".b8 %e"};
     const char *chars = k->m->names.at;
     size_t i;
     int c;
@@ -4445,8 +7026,13 @@ static char *ptx__print_head(ptx_kernel *k, char *p) {
             p = ptx__string(ptx__string(ptx__string(p, " .b8 "), chars + k->shared.at[i].name), "[];\n");
         }
     if (!(p = ptx__text_room(k->m, p, 1024))) return NULL;
-    p = ptx__string(ptx__string(ptx__string(p, "\n.visible .entry "), chars + k->name), "(");
-    for (i = 0; i < k->params.count; i++) {
+    if (k->function) {
+        *p++ = '\n';
+        if (!(p = ptx__print_prototype(k, p)) || !(p = ptx__text_room(k->m, p, 1024))) return NULL;
+        *p++ = '\n';
+    } else
+        p = ptx__string(ptx__string(ptx__string(p, "\n.visible .entry "), chars + k->name), "(");
+    for (i = 0; i < k->params.count && !k->function; i++) {
         const ptx__symbol *s = &k->params.at[i];
         if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
         p = ptx__string(p, i ? ",\n\t.param " : "\n\t.param ");
@@ -4464,7 +7050,8 @@ static char *ptx__print_head(ptx_kernel *k, char *p) {
         }
     }
     if (!(p = ptx__text_room(k->m, p, 1024))) return NULL;
-    p = ptx__string(p, k->params.count ? "\n)\n" : ")\n");
+    if (!k->function) p = ptx__string(p, k->params.count ? "\n)\n" : ")\n");
+    p = ptx__print_directives(k, p);
     if (k->max_threads) p = ptx__string(ptx__digits(ptx__string(p, ".maxntid "), k->max_threads), ", 1, 1\n");
     if (k->min_blocks) p = ptx__string(ptx__digits(ptx__string(p, ".minnctapersm "), k->min_blocks), "\n");
     p = ptx__string(p, "{\n");
@@ -4485,15 +7072,177 @@ static char *ptx__print_head(ptx_kernel *k, char *p) {
         *p++ = '[';
         p = ptx__string(ptx__digits(p, s->count), "];\n");
     }
+    for (i = 0; i < k->locals.count; i++) {
+        const ptx__symbol *s = &k->locals.at[i];
+        if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
+        p = ptx__digits(ptx__string(p, "\t.local .align "), s->align);
+        p = ptx__string(ptx__string(p, " .b8 "), chars + s->name);
+        *p++ = '[';
+        p = ptx__string(ptx__digits(p, s->count), "];\n");
+    }
     return ptx__text_room(k->m, p, 64);
 }
 
-/* The longest line of one instruction: mnemonic 256, guard and punctuation 32, and its operands. */
-static size_t ptx__line_bound(const ptx__ins *ins) { return 320 + 24u * (size_t)ins->count; }
+/* The longest line of one instruction: mnemonic 384, guard and punctuation 32, and its operands. */
+static size_t ptx__line_bound(const ptx__ins *ins) { return 448 + 24u * (size_t)ins->count; }
+
+/* Sites are "file:line"; the length of the file's name. */
+static size_t ptx__file_length(const char *site) {
+    const char *colon = strrchr(site, ':');
+    return colon ? (size_t)(colon - site) : 0;
+}
+/* ".loc": files are numbered as they come, and declared at the end. */
+static char *ptx__print_line(ptx_module *m, char *p, const char *site) {
+    size_t i, n = ptx__file_length(site);
+    int ok;
+    if (!n) return p;
+    for (i = m->files.count; i-- > 0;)
+        if (strncmp(m->files.at[i], site, n) == 0 && ptx__file_length(m->files.at[i]) == n) break;
+    if (i == (size_t)-1) {
+        PTX__ROOM(m, m->files, 1, ok);
+        if (!ok) return p;
+        i = m->files.count++;
+        m->files.at[i] = site;
+    }
+    p = ptx__digits(ptx__string(p, "\t.loc "), i + 1);
+    *p++ = ' ';
+    p = ptx__digits(p, strtoul(site + n + 1, NULL, 10));
+    return ptx__string(p, " 0\n");
+}
+static char *ptx__print_files(ptx_module *m, char *p) {
+    size_t i, j, n;
+    for (i = 0; i < m->files.count; i++) {
+        n = ptx__file_length(m->files.at[i]);
+        if (!(p = ptx__text_room(m, p, n + 64))) return NULL;
+        p = ptx__digits(ptx__string(p, ".file "), i + 1);
+        p = ptx__string(p, " \"");
+        for (j = 0; j < n; j++) {
+            char c = m->files.at[i][j];
+            *p++ = c < 32 || c > 126 || c == '"' ? '?' : c == '\\' ? '/' : c;
+        }
+        p = ptx__string(p, "\"\n");
+    }
+    return p;
+}
+
+/* The module's variables, in the order in which they were made. */
+static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
+    const ptx__variable *v = &m->variables.at[index];
+    uint32_t size = ptx_type_bytes((ptx_type)v->type), i, part = size > 8 ? 8 : size;
+    uint32_t count = v->count * (size / part);
+    const unsigned char *data = (const unsigned char *)m->names.at + v->data;
+    size_t a;
+    int points = 0;
+    for (a = 0; a < m->addresses.count; a++) points |= m->addresses.at[a].in == index;
+    if (!(p = ptx__text_room(m, p, 600))) return NULL;
+    if (v->exported) p = ptx__string(p, ".visible ");
+    p = ptx__digits(ptx__string(p, v->space == PTX_CONST ? ".const .align " : ".global .align "), v->align);
+    p = ptx__digits(ptx__string(p, points ? " .u" : " .b"), 8u * part);
+    p = ptx__string(ptx__string(p, " "), m->names.at + v->name);
+    *p++ = '[';
+    p = ptx__string(ptx__digits(p, count), "]");
+    if (v->data || points) {
+        p = ptx__string(p, " = {");
+        for (i = 0; i < count; i++) {
+            uint64_t bits = 0;
+            uint32_t byte;
+            if (!(p = ptx__text_room(m, p, 320))) return NULL;
+            data = (const unsigned char *)m->names.at + v->data;
+            for (byte = 0; v->data && byte < part; byte++)
+                bits |= (uint64_t)data[(size_t)i * part + byte] << (8 * byte);
+            if (i) *p++ = ',';
+            for (a = 0; points && a < m->addresses.count; a++)
+                if (m->addresses.at[a].in == index && m->addresses.at[a].element == i) break;
+            if (points && a < m->addresses.count) {
+                p = ptx__string(p, "generic(");
+                p = ptx__string(p, m->names.at + m->variables.at[m->addresses.at[a].to].name);
+                p = ptx__string(p, ")");
+                if (m->addresses.at[a].offset) {
+                    *p++ = '+';
+                    p = ptx__digits(p, (uint64_t)m->addresses.at[a].offset);
+                }
+            } else
+                p = ptx__digits(p, bits);
+        }
+        *p++ = '}';
+    }
+    return ptx__string(p, ";\n");
+}
+
+/* "(.param .b32 f$result) f(.param .b32 a, ...)": functions are declared in front, so that order is free. */
+static char *ptx__print_prototype(ptx_kernel *k, char *p) {
+    const char *chars = k->m->names.at;
+    size_t i;
+    if (!(p = ptx__text_room(k->m, p, 1200))) return NULL;
+    p = ptx__string(p, ".func ");
+    if (k->result) {
+        p = ptx__digits(ptx__string(p, "(.param .b"), ptx__fact(k->result)->bits);
+        p = ptx__string(ptx__string(ptx__string(p, " "), chars + k->name), "$result) ");
+    }
+    p = ptx__string(ptx__string(p, chars + k->name), "(");
+    for (i = 0; i < k->params.count; i++) {
+        const ptx__symbol *s = &k->params.at[i];
+        if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
+        p = ptx__string(p, i ? ", .param " : ".param ");
+        if ((s->type & 0xff) == PTX_B8) {
+            p = ptx__digits(ptx__string(p, ".align "), s->align);
+            p = ptx__string(ptx__string(p, " .b8 "), chars + s->name);
+            *p++ = '[';
+            p = ptx__string(ptx__digits(p, s->count), "]");
+        } else {
+            p = ptx__digits(ptx__string(p, ".b"), ptx__fact(s->type & 0xff)->bits);
+            p = ptx__string(ptx__string(p, " "), chars + s->name);
+        }
+    }
+    p = ptx__string(p, ")");
+    if (k->noreturn) p = ptx__string(p, " .noreturn");
+    return p;
+}
+
+static char *ptx__print_module_head(ptx_module *m, char *p) {
+    uint32_t i;
+    m->files.count = 0;
+    for (i = 0; i < m->variables.count; i++)
+        if (!(p = ptx__print_variable(m, p, i))) return NULL;
+    if (!(p = ptx__text_room(m, p, 128))) return NULL;
+    if (m->printf_used)
+        p = ptx__string(p, ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n");
+    for (i = 0; i < m->used; i++)
+        if (m->kernels.at[i]->function) {
+            if (!(p = ptx__print_prototype(m->kernels.at[i], p))) return NULL;
+            p = ptx__string(p, ";\n");
+        }
+    return p;
+}
+
+static char *ptx__print_directives(const ptx_kernel *k, char *p) {
+    if (k->need[0]) {
+        p = ptx__digits(ptx__string(p, ".reqntid "), k->need[0]);
+        p = ptx__digits(ptx__string(p, ", "), k->need[1]);
+        p = ptx__string(ptx__digits(ptx__string(p, ", "), k->need[2]), "\n");
+    }
+    if (k->max_registers) p = ptx__string(ptx__digits(ptx__string(p, ".maxnreg "), k->max_registers), "\n");
+    if (k->blocks_are_clusters) p = ptx__string(p, ".blocksareclusters\n");
+    if (k->cluster[0]) {
+        p = ptx__digits(ptx__string(p, ".reqnctapercluster "), k->cluster[0]);
+        p = ptx__digits(ptx__string(p, ", "), k->cluster[1]);
+        p = ptx__string(ptx__digits(ptx__string(p, ", "), k->cluster[2]), "\n");
+    }
+    if (k->max_rank) p = ptx__string(ptx__digits(ptx__string(p, ".maxclusterrank "), k->max_rank), "\n");
+    return p;
+}
 
 /* Lines that an instruction prints. */
 static uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
-    return ins->kind != PTX__I_LABEL || k->labels.at[ins->words].uses;
+    const char *p;
+    uint32_t lines = 1;
+    if (ins->kind == PTX__I_LABEL) return k->labels.at[ins->words].uses != 0;
+    if (ins->kind == PTX__I_COMMENT) return 1;
+    if (!k->m->forms.at[ins->form].text_length) {
+        if (ins->kind == PTX__I_BRANCH) return 0; /* an edge of brx */
+        for (p = ptx__raw_text(k, ins); *p; p++) lines += *p == '\n';
+    }
+    return lines + (k->m->lines && ptx__file_length(ins->site));
 }
 
 static char *ptx__print_kernel(ptx_kernel *k, char *p) {
@@ -4507,6 +7256,13 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
         size_t bound = ptx__line_bound(ins);
         if (k->m->comments) bound += strlen(ins->site) + 8;
         if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->form);
+        else if (!k->m->forms.at[ins->form].text_length && ins->kind != PTX__I_LABEL) {
+            bound += ins->kind == PTX__I_BRANCH ? 0 : ptx__raw_bound(k, ins);
+            k->m->line += ptx__lines(k, ins) - 1;
+            if (ins->kind == PTX__I_BRANCH) continue;
+        } else if (k->m->lines && ins->kind != PTX__I_LABEL)
+            k->m->line += ptx__lines(k, ins) - 1;
+        if (k->m->lines) bound += 40;
         if (room < bound) { /* asked for in large steps: the test is all that most lines pay */
             if (!(p = ptx__text_room(k->m, p, bound + 4096))) return NULL;
             room = k->m->text.capacity - (size_t)(p - k->m->text.at);
@@ -4523,6 +7279,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             } else if (ins->kind == PTX__I_COMMENT)
                 p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins->form);
             else {
+                if (k->m->lines) p = ptx__print_line(k->m, p, ins->site);
                 p = ptx__print_instruction(k, p, ins);
                 if (k->m->comments) p = ptx__string(ptx__string(p, " // "), ins->site);
             }
@@ -4532,6 +7289,12 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
     }
     if (!(p = ptx__text_room(k->m, p, 8))) return NULL;
     return ptx__string(p, "}\n");
+}
+
+static uint32_t ptx__count_lines(const char *p, const char *end) {
+    uint32_t lines = 0;
+    for (; p < end; p++) lines += *p == '\n';
+    return lines;
 }
 
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {
@@ -4545,12 +7308,13 @@ PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {
     p = ptx__digits(ptx__string(p, ".version "), version / 10);
     *p++ = '.';
     p = ptx__digits(p, version % 10);
-    p = ptx__digits(ptx__string(p, "\n.target sm_"), m->target & 0xfffu);
-    if (m->target & 0x1000u) *p++ = 'a';
+    p = ptx__string(ptx__string(p, "\n.target sm_"), m->target_name);
     p = ptx__string(p, "\n.address_size 64\n");
-    m->line = 3;
+    if (!(p = ptx__print_module_head(m, p))) return NULL;
+    m->line = ptx__count_lines(m->text.at, p);
     for (i = 0; i < m->used; i++)
         if (!(p = ptx__print_kernel(m->kernels.at[i], p))) return NULL;
+    if (!(p = ptx__print_files(m, p)) || !(p = ptx__text_room(m, p, 8))) return NULL;
     *p = 0;
     m->text.count = (size_t)(p - m->text.at);
     if (length) *length = m->text.count;
@@ -4620,13 +7384,20 @@ PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer
     return length;
 }
 
-PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) { return m ? m->used : 0; }
+PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) {
+    uint32_t i, n = 0;
+    for (i = 0; m && i < m->used; i++) n += !m->kernels.at[i]->function;
+    return n;
+}
 
 PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info *info) {
     ptx_kernel *k;
     uint32_t i, offset = 0;
-    if (!m || !info || index >= m->used) return 0;
-    k = m->kernels.at[index];
+    if (!m || !info) return 0;
+    for (i = 0; i < m->used; i++) /* functions are no entries */
+        if (!m->kernels.at[i]->function && index-- == 0) break;
+    if (i == m->used) return 0;
+    k = m->kernels.at[i];
     for (i = 0; i < k->params.count; i++) {
         const ptx__symbol *s = &k->params.at[i];
         ptx_param_info *p = &k->info.at[i];
@@ -4646,6 +7417,69 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
     info->max_threads = k->max_threads;
     info->instructions = (uint32_t)k->ins.count;
     return 1;
+}
+
+/* -- the reference -- */
+
+typedef struct ptx__writer {
+    char *at;
+    size_t used, capacity;
+} ptx__writer;
+static void ptx__write(ptx__writer *w, const char *s) {
+    for (; *s; s++, w->used++)
+        if (w->used + 1 < w->capacity) w->at[w->used] = *s;
+}
+static void ptx__write_mods(ptx__writer *w, ptx_mods set) {
+    unsigned bit;
+    for (bit = 0; bit < 60; bit++)
+        if (set >> bit & 1 && ptx__mod(set, bit)) ptx__write(w, ptx__mod(set, bit)->text);
+}
+static void ptx__write_types(ptx__writer *w, uint64_t set) {
+    unsigned type;
+    const char *between = "";
+    for (type = 0; type < PTX__TYPE_COUNT; type++)
+        if (set >> type & 1) ptx__write(w, between), ptx__write(w, ptx__types[type].name), between = " ";
+}
+PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity) {
+    static const char *const ids[] = {
+#define PTX__OP(id, name, sig, types, src, allow, need, dflt, ver, sm) "PTX_" #id,
+#define PTX__FORM(id, name, sig, types, src, allow, need, dflt, ver, sm)
+        PTX_TABLE(PTX__OP, PTX__FORM)
+#undef PTX__OP
+#undef PTX__FORM
+    };
+    ptx__writer w;
+    const ptx__row *r;
+    char text[64];
+    w.at = line;
+    w.used = 0;
+    w.capacity = line ? capacity : 0;
+    if (line && capacity) line[0] = 0;
+    if (row >= PTX__ROW_COUNT) return 0;
+    r = &ptx__rows[row];
+    ptx__write(&w, ids[r->op]);
+    ptx__write(&w, "\t");
+    ptx__write(&w, r->name);
+    ptx__write(&w, "\t");
+    ptx__write(&w, r->sig);
+    ptx__write(&w, "\t");
+    ptx__write_types(&w, r->types);
+    if (r->src) ptx__write(&w, " <- "), ptx__write_types(&w, r->src);
+    ptx__write(&w, "\t");
+    if (r->need) ptx__write_mods(&w, r->need);
+    if (r->allow & ~r->need)
+        ptx__write(&w, r->need ? " and " : ""),
+            ptx__write_mods(&w, (r->allow & ~r->need) | (r->allow & PTX__FAMILY));
+    snprintf(text, sizeof text, "\t%u.%u\tsm_", (r->version < 63 ? 63u : r->version) / 10u,
+             (r->version < 63 ? 63u : r->version) % 10u);
+    ptx__write(&w, text);
+    if (r->sm < PTX__ON_FIRST) {
+        snprintf(text, sizeof text, "%u", r->sm < 75 ? 75u : (unsigned)r->sm);
+        ptx__write(&w, text);
+    } else
+        ptx__write(&w, ptx__target_sets[r->sm - PTX__ON_FIRST - 1]);
+    if (w.capacity) line[w.used < w.capacity ? w.used : w.capacity - 1] = 0;
+    return w.used;
 }
 
 #ifdef __cplusplus

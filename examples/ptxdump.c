@@ -3,7 +3,9 @@
 
      ptxdump                        list the kernels and their examples
      ptxdump NAME [VARIANT] [SM]    e.g. ptxdump flash_decode 0 90 > flash_decode.ptx
-     ptxdump --all [SM]             everything, one module an example */
+     ptxdump --all [SM]             everything, one module an example
+     ptxdump --reference [WORD]     the builder's instructions (that have WORD in their line): name here,
+                                    instruction, operands, types, modifiers, first .version, targets */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,13 +50,24 @@ static long number(const char *text, long lowest, long highest, const char *what
     return -1;
 }
 
+/* The lines of the instruction reference that have the word. */
+static int reference(const char *word) {
+    static char line[4096];
+    uint32_t i;
+    for (i = 0; ptx_reference(i, line, sizeof line); i++)
+        if (!word || strstr(line, word)) puts(line);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     uint32_t i, v, all = argc > 1 && strcmp(argv[1], "--all") == 0;
-    long variant = argc > 2 && !all ? number(argv[2], 0, 1000000, "variant") : 0;
-    long sm = argc > 3 || (all && argc > 2) ? number(argv[all ? 2 : 3], 75, 999, "target") : 75;
+    int table = argc > 1 && strcmp(argv[1], "--reference") == 0;
+    long variant = argc > 2 && !all && !table ? number(argv[2], 0, 1000000, "variant") : 0;
+    long sm = (argc > 3 && !table) || (all && argc > 2) ? number(argv[all ? 2 : 3], 75, 999, "target") : 75;
     description d;
     const char *label;
     int failed = 0;
+    if (table) return reference(argc > 2 ? argv[2] : NULL);
     if (variant < 0 || sm < 0) return 2;
     for (i = 0; i < ptxk_operation_count(); i++) {
         const char *name = ptxk_operation_get(i)->name;

@@ -41,6 +41,7 @@ else
 fi
 one "examples" sh tests/examples.sh "$build"
 one "builder" "$build/test_builder"
+one "instruction forms" "$build/test_forms"
 one "verifier" "$build/test_verify"
 one "launch section" "$build/test_cuda"
 one "flash decode" "$build/test_flash_decode"

@@ -1042,7 +1042,6 @@ static void harmless(void) {
 /* -- every row of the table -- */
 
 static ptx_val of_type[PTX__TYPE_COUNT];
-static uint32_t row_sm;
 static char row_used[PTX__ROW_COUNT];
 
 static void row_kernel(const char *name) {
@@ -1056,26 +1055,70 @@ static void row_kernel(const char *name) {
     for (t = PTX_B16; t < PTX__TYPE_COUNT; t++)
         if (ptx_type_bytes((ptx_type)t) > 1) of_type[t] = ptx_ld(k, (ptx_type)t, ptx_at(p, 0));
     of_type[PTX_PRED] = ptx_setp(k, PTX_NE, of_type[PTX_U32], ptx_imm(0));
+    {
+        ptx_val two[2];
+        ptx_unpack(k, PTX_E2M1X2, 2, of_type[PTX_U16], two);
+        of_type[PTX_E2M1X2] = two[0];
+    }
 }
 
 #define FAMILY ((ptx_mods)1 << 63) /* of the memory modifiers */
 
+/* A legal operand for a letter of the table. */
+static ptx_val operand(char letter, unsigned type, unsigned src, ptx_val memory) {
+    size_t i;
+    switch (letter) {
+    case 't': return of_type[ptx__in_register(type)];
+    case 'w': return of_type[ptx__wider(type)];
+    case 'c': return of_type[ptx__in_register(src)];
+    case 'p': return of_type[PTX_PRED];
+    case 'u': return of_type[PTX_U32];
+    case 'S':
+    case 'y': return of_type[PTX_S32];
+    case 'd': return w;
+    case 'h': return of_type[PTX_U16];
+    case 'f': return of_type[PTX_F32];
+    case 'z': return of_type[PTX_F64];
+    case 'q': return of_type[PTX_B128];
+    case 'x': return of_type[PTX_B32];
+    case 'm': return memory;
+    case 'g': return ptx_ptr(w, PTX_GLOBAL);
+    case 'o':
+    case 'n': return w;
+    case 'a': return of_type[PTX_U32];
+    default: break;
+    }
+    for (i = 0; i < sizeof ptx__slot_limits / sizeof *ptx__slot_limits; i++)
+        if (ptx__slot_limits[i].letter == letter)
+            return ptx_imm(letter == 'O' ? -1 : ptx__slot_limits[i].low);
+    return sh;
+}
+
+static int own_kind(int op) {
+    return op == PTX_LD || op == PTX_ST || op == PTX_ATOMIC || op == PTX_ATOMIC_BITS || op == PTX_ATOMIC_CAS
+        || op == PTX_RED || op == PTX_RED_BITS;
+}
+
 /* One use of a row, in the kernel k. space: 0 generic, or a ptx_space */
 static void use_row(const ptx__row *row, unsigned type, unsigned src, ptx_mods mods, unsigned space) {
-    const char *slot = strchr(row->sig, '=') + 1;
-    ptx_val v[4];
-    ptx_mem mem = ptx_at(space == PTX_SHARED  ? sh
-                         : space == PTX_PARAM ? blk
-                         : space              ? ptx_ptr(w, (ptx_space)space)
-                                              : w,
-                         0);
-    unsigned n = (unsigned)strlen(slot), i;
-    if (strchr(slot, 'm')) {
+    ptx_val v[160], out[160], memory = space == PTX_SHARED           ? sh
+                                     : space == PTX_PARAM          ? blk
+                                     : space == PTX_SHARED_CLUSTER ? ptx_ptr(sh, PTX_SHARED_CLUSTER)
+                                     : space                       ? ptx_ptr(w, (ptx_space)space)
+                                                                   : w;
+    ptx_mem mem = ptx_at(memory, 0);
+    static ptx_var vars[160];
+    char program[PTX__PROGRAM_MAX], *slot;
+    unsigned n = 0, results, sources, length;
+    if (own_kind(row->op)) {
         ptx_mods what = mods & (PTX__ATOM | PTX_NOFTZ) & ~FAMILY;
+        unsigned count = row->need & PTX__VEC32 & ~FAMILY ? 32 / ptx_type_bytes((ptx_type)type) : 1;
+        for (n = 0; n < 8; n++) v[n] = of_type[ptx__in_register(type)];
+        if (mods & PTX_L2_CACHE_HINT & ~FAMILY) mem = ptx_cached(mem, w);
         if (row->op == PTX_LD)
-            ptx_ld(k, (ptx_type)type, ptx_with(mem, mods));
+            ptx_ld_vec(k, (ptx_type)type, count, ptx_with(mem, mods & ~(PTX__VEC32 & ~FAMILY)), out);
         else if (row->op == PTX_ST)
-            ptx_st(k, (ptx_type)type, ptx_with(mem, mods), of_type[ptx__in_register(type)]);
+            ptx_st_vec(k, (ptx_type)type, count, ptx_with(mem, mods & ~(PTX__VEC32 & ~FAMILY)), v);
         else if (row->op == PTX_ATOMIC_CAS)
             ptx_atom_cas(k, ptx_with(mem, mods & ~what), of_type[type], of_type[type]);
         else if (row->op == PTX_RED || row->op == PTX_RED_BITS)
@@ -1084,28 +1127,16 @@ static void use_row(const ptx__row *row, unsigned type, unsigned src, ptx_mods m
             ptx_atom(k, what | FAMILY, ptx_with(mem, mods & ~what), of_type[type]);
         return;
     }
-    for (i = 0; i < n; i++) {
-        unsigned t = PTX_U32;
-        if (slot[i] == 't') t = type;
-        if (slot[i] == 'w') t = ptx__wider(type);
-        if (slot[i] == 'c') t = src;
-        v[i] = slot[i] == 'i' ? ptx_imm(0x96) : slot[i] == 'p' ? of_type[PTX_PRED] : of_type[t];
-    }
-    if (row->op == PTX_BAR_SYNC) v[0] = ptx_imm(0);
-    if (row->op == PTX_CVT)
-        ptx_cvt_with(k, mods, (ptx_type)type, v[0]);
-    else if (row->op == PTX_CVT_PAIR)
-        ptx_cvt_pair_(k, PTX__AT, mods, (ptx_type)type, v[0], v[1]);
-    else if (n == 0)
-        ptx_op0(k, (ptx_op_id)row->op, mods);
-    else if (n == 1)
-        ptx_op1(k, (ptx_op_id)row->op, mods, v[0]);
-    else if (n == 2)
-        ptx_op2(k, (ptx_op_id)row->op, mods, v[0], v[1]);
-    else if (n == 3)
-        ptx_op3(k, (ptx_op_id)row->op, mods, v[0], v[1], v[2]);
-    else
-        ptx_op4(k, (ptx_op_id)row->op, mods, v[0], v[1], v[2], v[3]);
+    for (length = 1; length <= 128; length++)
+        if (ptx__write_out(row->sig, length, strchr(row->sig, '?') != NULL, program, &results, &sources))
+            break;
+    for (slot = strchr(program, '=') + 1; *slot; slot++)
+        if (!strchr("{}[]|_", *slot)) v[n++] = operand(*slot, type, src, memory);
+    if (*row->sig == '!') {
+        for (n = 0; n < results; n++) vars[n] = ptx_var_new(k, of_type[PTX_B32]);
+        ptx__emit(k, PTX__AT, row->op, mods, type, src, v, sources, NULL, results, vars);
+    } else
+        ptx_opn(k, (ptx_op_id)row->op, mods, (ptx_type)type, (ptx_type)src, n, v, results, out);
 }
 
 typedef struct row_use {
@@ -1113,7 +1144,7 @@ typedef struct row_use {
     ptx_mods mods;
     unsigned type, src, space;
 } row_use;
-static row_use uses[60000];
+static row_use uses[200000];
 static size_t use_count;
 
 /* Try in a kernel of its own; keep what the builder takes. */
@@ -1130,11 +1161,11 @@ static void try_row(const ptx__row *row, unsigned type, unsigned src, ptx_mods m
 
 static void try_mods(const ptx__row *row, unsigned type, unsigned src, ptx_mods base, unsigned space,
                      int pairs) {
-    ptx_mods family = row->allow & (ptx_mods)1 << 63, skip = (PTX__SPACE | PTX__VEC);
+    ptx_mods family = row->allow & (ptx_mods)1 << 63,
+             skip = PTX__VEC | PTX__VEC32 | (strchr(row->sig, 'm') ? PTX__SPACE : 0);
     unsigned i, j;
     ptx_mods one, two;
     try_row(row, type, src, base, space);
-    if (family && !strchr(row->sig, 'm') && row->op != PTX_FENCE) return;
     for (i = 0; i < 63; i++) {
         one = (ptx_mods)1 << i;
         if (!(row->allow & one) || (base & one) || (family && (skip & one))) continue;
@@ -1155,22 +1186,22 @@ static void show_line(const char *name, long number) {
     while (in && number > 0 && fgets(line, sizeof line, in)) number--;
     if (in) printf("    %s", line), fclose(in);
 }
-static int run_ptxas(const char *name, uint32_t sm) {
+static int run_ptxas(const char *name, const char *sm) {
     char command[800], line[400];
     int status, shown = 0;
     FILE *log;
-    sprintf(command, "ptxas -O0 -arch=sm_%u %.200s.ptx -o %.200s.cubin >%.200s.log 2>&1", sm, name, name,
+    sprintf(command, "ptxas -O0 -arch=sm_%s %.200s.ptx -o %.200s.cubin >%.200s.log 2>&1", sm, name, name,
             name);
     status = system(command);
     sprintf(line, "%.200s.log", name);
     log = fopen(line, "r");
     while (status && log && fgets(line, sizeof line, log))
-        if ((strstr(line, "error") || strstr(line, "fatal")) && shown++ < 30) {
+        if ((strstr(line, "error") || strstr(line, "fatal")) && shown++ < (getenv("ALL") ? 1000000 : 30)) {
             const char *at = strstr(line, "line ");
-            printf("  sm_%u: %s", sm, at ? at : line);
+            printf("  sm_%s: %s", sm, at ? at : line);
             if (at) show_line(name, strtol(at + 5, NULL, 10));
         }
-    if (shown > 30) printf("  ... and %d more\n", shown - 30);
+    if (shown > 30 && !getenv("ALL")) printf("  ... and %d more\n", shown - 30);
     if (log) fclose(log);
     sprintf(line, "%.200s.log", name), remove(line);
     sprintf(line, "%.200s.cubin", name), remove(line);
@@ -1178,28 +1209,39 @@ static int run_ptxas(const char *name, uint32_t sm) {
 }
 
 static const uint32_t all_targets[] = {75, 80, 90, 120};
+/* Those of the table: with suffix only for what the others lack. */
+static const char *const table_targets[] = {"75", "80", "90", "120", "90a", "100a", "103a", "120a"};
 
 static void table(int have_ptxas, const char *base) {
-    static const unsigned spaces[] = {PTX_GENERIC, PTX_GLOBAL, PTX_SHARED, PTX_PARAM, PTX_LOCAL, PTX_CONST};
+    static const unsigned spaces[] = {PTX_GENERIC, PTX_GLOBAL, PTX_SHARED,        PTX_PARAM,
+                                      PTX_LOCAL,   PTX_CONST,  PTX_SHARED_CLUSTER};
     size_t r, t, i;
     unsigned type, src, bit;
-    for (t = 0; t < sizeof all_targets / sizeof *all_targets; t++) {
+    for (t = 0; t < sizeof table_targets / sizeof *table_targets; t++) {
         char name[300], kernel[40];
+        ptx_module_desc desc;
         const char *text;
-        size_t n = 0;
-        row_sm = all_targets[t];
+        size_t n = 0, in_kernel;
+        int pair, last = t + 1 == sizeof table_targets / sizeof *table_targets;
+        memset(&desc, 0, sizeof desc);
+        desc.target = ptx_target_parse(table_targets[t]);
         use_count = 0;
-        m = new_module(row_sm, 0, 0);
+        m = ptx_module_new(&desc);
         for (r = 0; r < PTX__ROW_COUNT; r++) {
             const ptx__row *row = &ptx__rows[r];
             int memory_row = strchr(row->sig, 'm') != NULL;
-            if (row->op == PTX_BRA || row->op == PTX_RET || row->op == PTX_EXIT) continue;
+            if (row->op == PTX_BRA || row->op == PTX_RET || row->op == PTX_EXIT || row->op == PTX_RAW
+                || row->op == PTX_BRX_EDGE)
+                continue;
+            if (desc.target > 0xfff && row->sm < 100) continue;
             for (type = 0; type < PTX__TYPE_COUNT; type++) {
                 if (row->types ? !(row->types >> type & 1) : type != 0) continue;
                 for (src = 0; src < PTX__TYPE_COUNT; src++) {
-                    if (row->src ? !(row->src >> src & 1) || ptx__types[src].bits == 8 : src != 0) continue;
+                    if (row->src ? !(row->src >> src & 1) : src != 0) continue;
+                    if (row->op == PTX_CVT && ptx__types[src].bits == 8 && ptx__types[src].kind != 'x')
+                        continue;
                     for (i = 0; i < (memory_row ? sizeof spaces / sizeof *spaces : 1); i++) {
-                        int pairs = !memory_row || type == PTX_U32 || type == PTX_F16;
+                        int pairs = !own_kind(row->op) || type == PTX_U32 || type == PTX_F16;
                         if (row->dflt || !row->need) try_mods(row, type, src, row->dflt, spaces[i], pairs);
                         for (bit = 0; bit < 63; bit++)
                             if (row->need & ~row->dflt & (ptx_mods)1 << bit)
@@ -1212,29 +1254,38 @@ static void table(int have_ptxas, const char *base) {
         }
         /* all that was taken, 400 uses a kernel */
         ptx_module_reset(m);
-        for (i = 0; i < use_count; i++) {
-            if (i % 400 == 0) {
-                if (i) ptx_ret(k);
-                sprintf(kernel, "rows%u", (unsigned)i);
-                row_kernel(kernel);
+        for (pair = 0, in_kernel = 0; pair < 2; pair++) { /* a kernel uses one CTA of a pair, or both */
+            for (i = 0; i < use_count; i++) {
+                ptx_mods both = PTX_CTA_GROUP_2 & ~PTX__FAMILY;
+                if (((uses[i].row->allow & PTX_CTA_GROUP_2) == PTX_CTA_GROUP_2 && uses[i].mods & both)
+                    != pair)
+                    continue;
+                if (in_kernel % 400 == 0) {
+                    if (in_kernel) ptx_ret(k);
+                    sprintf(kernel, "rows%u_%d", (unsigned)i, pair);
+                    row_kernel(kernel);
+                }
+                in_kernel++;
+                use_row(uses[i].row, uses[i].type, uses[i].src, uses[i].mods, uses[i].space);
             }
-            use_row(uses[i].row, uses[i].type, uses[i].src, uses[i].mods, uses[i].space);
+            in_kernel = (in_kernel + 399) / 400 * 400;
         }
         ptx_ret(k);
         text = ptx_text(m, NULL);
         CHECK_SAYS(text != NULL, ptx_get_error(m)->message);
         CHECK(use_count < sizeof uses / sizeof *uses);
-        for (i = 0; i < m->forms.count; i++) row_used[m->forms.at[i].row - ptx__rows] = 1;
-        for (r = 0; row_sm == 90 && r < PTX__ROW_COUNT; r++) {
+        for (i = 0; i < use_count; i++) row_used[uses[i].row - ptx__rows] = 1;
+        for (r = 0; last && r < PTX__ROW_COUNT; r++) {
             int op = ptx__rows[r].op;
-            if (!row_used[r] && op != PTX_BRA && op != PTX_EXIT) {
-                printf("%s:%d: failed: row %lu of the table (%s) cannot be used\n", __FILE__, __LINE__,
-                       (unsigned long)r, ptx__rows[r].name);
+            if (!row_used[r] && op != PTX_BRA && op != PTX_EXIT && op != PTX_RAW && op != PTX_RET
+                && op != PTX_BRX_EDGE) {
+                printf("%s:%d: failed: row %lu of the table (%s %s) cannot be used\n", __FILE__, __LINE__,
+                       (unsigned long)r, ptx__rows[r].name, ptx__rows[r].sig);
                 failed++;
             } else
                 n++;
         }
-        if (row_sm == 90) CHECK(n == PTX__ROW_COUNT);
+        if (last) CHECK(n == PTX__ROW_COUNT);
         if (text && have_ptxas) {
             FILE *out;
             sprintf(name, "%.200s_table", base);
@@ -1245,7 +1296,8 @@ static void table(int have_ptxas, const char *base) {
                 fputs(text, out);
                 fclose(out);
                 sprintf(name, "%.200s_table", base);
-                check_(run_ptxas(name, row_sm), __LINE__, "ptxas accepts what the builder takes", "");
+                check_(run_ptxas(name, table_targets[t]), __LINE__, "ptxas accepts what the builder takes",
+                       "");
                 if (!getenv("KEEP")) strcat(name, ".ptx"), remove(name);
             }
         }
@@ -1267,7 +1319,11 @@ static void assemble(const char *base) {
             if (body_sm[i] <= all_targets[t]) fputs(bodies[i], out);
         fclose(out);
         sprintf(name, "%.200s_all", base);
-        check_(run_ptxas(name, all_targets[t]), __LINE__, "ptxas accepts every near miss", "");
+        {
+            char arch[16];
+            sprintf(arch, "%u", all_targets[t]);
+            check_(run_ptxas(name, arch), __LINE__, "ptxas accepts every near miss", "");
+        }
         if (!getenv("KEEP")) strcat(name, ".ptx"), remove(name);
     }
 }
