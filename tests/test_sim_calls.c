@@ -1,5 +1,6 @@
 /* test_sim_calls.c - functions, frames, pointers, the device's library, in PTX written by hand; what
- * compilers write is in test_sim_nvcc.c. Every finding is shown by a program that has the fault and by a near twin.
+ * compilers write is in test_sim_nvcc.c. Every finding is shown by a program that has
+ * the fault and by a near twin.
  *
  *   test_sim_calls [library]       or PTXGEN_CUDA_LIBRARY; run from the root of the repository */
 #include "simtest.h"
@@ -8,15 +9,13 @@
 static char ptx[1 << 16];
 
 /* Functions, then the body of an entry that has its thread's place in d1, its index in r0. */
-static const char *module_of(const char *functions, const char *body)
-{
+static const char *module_of(const char *functions, const char *body) {
     snprintf(ptx, sizeof ptx, "%s%s\n%s%s ret; }\n", HEAD, functions, OUT, body);
     return ptx;
 }
 
 /* Runs 32 threads; each word must be want(index). */
-static void gives(const char *name, const char *functions, const char *body, uint32_t (*want)(uint32_t))
-{
+static void gives(const char *name, const char *functions, const char *body, uint32_t (*want)(uint32_t)) {
     uint32_t x[32];
     int bad = 0, code = run_out(module_of(functions, body), 1, 32, 0, x, 32);
     if (!CHECK(code == 0 && !report_count(), "%s gives %d: %s", name, code, code ? found : findings())) {
@@ -29,8 +28,7 @@ static void gives(const char *name, const char *functions, const char *body, uin
 
 /* Ends with this code and, unless it is empty, this finding and text. */
 static void ends(const char *name, const char *functions, const char *body, int want, const char *kind,
-                 const char *text)
-{
+                 const char *text) {
     uint32_t x[32];
     int code = run_out(module_of(functions, body), 1, 32, 0, x, 32);
     if (code < 700) findings();
@@ -45,8 +43,7 @@ static void ends(const char *name, const char *functions, const char *body, int 
 static uint32_t ten_more(uint32_t t) { return t + 10; }
 static uint32_t same(uint32_t t) { return t; }
 static uint32_t doubled(uint32_t t) { return 2 * t; }
-static uint32_t seven(uint32_t t)
-{
+static uint32_t seven(uint32_t t) {
     (void)t;
     return 7;
 }
@@ -63,8 +60,7 @@ static uint32_t triangle(uint32_t t) { return t * (t + 1) / 2; }
     "call (y), sum, (x); ld.param.b32 a2, [y]; } add.u32 a3, a2, a0; st.param.b32 [o], a3; ret;\n"           \
     "Z: st.param.b32 [o], 0; ret; }\n"
 
-static void test_results(void)
-{
+static void test_results(void) {
     gives("a register to a register", ADD10, "call (r1), add10, (r0); st.global.u32 [d1], r1;", ten_more);
     gives("a register to .param", TWICE, "call (r1), twice, (r0); st.global.u32 [d1], r1;", doubled);
     gives("constants", ADD10, "call (r1), add10, (0); add.u32 r1, r1, r0; st.global.u32 [d1], r1;", ten_more);
@@ -108,8 +104,7 @@ static void test_results(void)
         ten_more);
 }
 
-static void test_recursion(void)
-{
+static void test_recursion(void) {
     gives("recursion of different depths", SUM, "call (r1), sum, (r0); st.global.u32 [d1], r1;", triangle);
     gives("registers and predicates live across a recursion",
           ".func (.reg .b32 o) f(.reg .b32 n) { .reg .pred p, q; .reg .b32 a, b; setp.eq.u32 p, n, 0; @p bra "
@@ -153,8 +148,7 @@ static void test_recursion(void)
 
 #define PROTO "P: .callprototype (.reg .b32 _) _ (.reg .b32 _);\n"
 
-static void test_pointers(void)
-{
+static void test_pointers(void) {
     gives("a pointer in a register",
           ADD10 ".func (.reg .b32 o) less(.reg .b32 i) { sub.u32 o, i, 10; ret; }\n",
           PROTO "mov.u64 d2, add10; mov.u64 d3, less; setp.lt.u32 p0, r0, 16; selp.b64 d4, d2, d3, p0; call "
@@ -198,8 +192,7 @@ static void test_pointers(void)
     ends("the twin of both", two, PROTO "mov.u64 d2, add10; call (r1), d2, (r0), P;", 0, "", "");
 }
 
-static void test_fresh_frames(void)
-{
+static void test_fresh_frames(void) {
     const char *const half =
         ".func (.reg .b32 o) f(.reg .b32 n) { .local .align 4 .b8 a[8]; .reg .pred p; setp.eq.u32 p, n, 0;\n"
         "@!p bra S; %s st.local.u32 [a], 5; S: ld.local.u32 o, [a]; ret; }\n";
@@ -228,8 +221,7 @@ static void test_fresh_frames(void)
 }
 
 /* A struct's padding may be copied; a value that nothing wrote may not be used. */
-static void test_copies(void)
-{
+static void test_copies(void) {
     const char *const local =
         ".local .align 16 .b8 a[16]; .local .align 16 .b8 b[16]; .local .align 4 .b8 c[4];\n"
         "st.local.u8 [a], 1; st.local.u64 [a+8], 10; ld.local.v2.b64 {d2, d3}, [a]; ";
@@ -266,8 +258,7 @@ static void test_copies(void)
     ".global .align 1 .b8 plain[4] = { 97, 98, 10, 0 };\n"
 
 /* What a launch writes to stdout up to the synchronisation. */
-static void capture(handle f, unsigned grid, unsigned block, void **params, char *text, size_t room)
-{
+static void capture(handle f, unsigned grid, unsigned block, void **params, char *text, size_t room) {
     char path[] = "/tmp/sim_calls_XXXXXX";
     fflush(stdout);
     int kept = dup(1), file = mkstemp(path);
@@ -285,8 +276,7 @@ static void capture(handle f, unsigned grid, unsigned block, void **params, char
     SAME(code, 0);
 }
 
-static void test_printing(void)
-{
+static void test_printing(void) {
     static char have[1 << 16], want[1 << 16];
     handle m = load(module_of(
         LIBRARY,
@@ -321,8 +311,7 @@ static void test_printing(void)
     SAME(cuModuleUnload_(m), 0);
 }
 
-static void test_heap(void)
-{
+static void test_heap(void) {
     const char *const twice =
         ".param .b64 n; .param .b64 p; st.param.b64 [n], %s; call (p), malloc, (n); ld.param.b64 d2, [p];\n"
         "call (d3), malloc, (16); setp.eq.u64 p0, d2, 0; selp.u32 r1, 10, 0, p0; add.u32 r1, r1, r0; "
@@ -357,8 +346,7 @@ static void test_heap(void)
     SAME(cuCtxSetCurrent_(old), 0);
 }
 
-static void test_refusals(void)
-{
+static void test_refusals(void) {
     static const struct {
         const char *functions, *body, *text;
     } list[] = {
@@ -376,14 +364,12 @@ static void test_refusals(void)
 }
 
 /* Initial values: addresses, parts of addresses, floating point in untyped variables. */
-static uint32_t all_good(uint32_t t)
-{
+static uint32_t all_good(uint32_t t) {
     (void)t;
     return 127;
 }
 
-static void test_initialisers(void)
-{
+static void test_initialisers(void) {
     const char *const variables =
         ".const .align 4 .b32 c[4] = { 1, 2, 3, 4 };\n.global .align 4 .b32 g[4] = { 5, 6, 7, 8 };\n"
         ".global .align 8 .u64 a[3] = { generic(c)+4, g+8, 17 };\n.global .align 8 .u64 whole = g;\n"
@@ -434,16 +420,14 @@ static void test_initialisers(void)
 }
 
 /* Two entries share a function that has an error: it is told once. */
-static void test_one_error(void)
-{
+static void test_one_error(void) {
     refused(HEAD ".func f() { .reg .b32 a; add.u32 a, a; ret; }\n.visible .entry k() { call f; ret; }\n"
                  ".visible .entry q() { call f; ret; }\n");
     const char *first = strstr(log_text, "line 4");
     CHECK(first && !strstr(first + 1, "line 4"), "%s", log_text);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     sim_open(argc, argv);
     test_results();
     test_recursion();

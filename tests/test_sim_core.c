@@ -9,11 +9,14 @@
 
 /* --- arithmetic: 3,200 single instructions ---------------------------------------------------- */
 
-static float as_float(uint32_t x) { float f; memcpy(&f, &x, 4); return f; }
+static float as_float(uint32_t x) {
+    float f;
+    memcpy(&f, &x, 4);
+    return f;
+}
 
 /* The documented bound of the approximate instruction that the snippet ends in. */
-static bool close_enough(const char *snippet, uint32_t have, uint32_t want)
-{
+static bool close_enough(const char *snippet, uint32_t have, uint32_t want) {
     float a = as_float(have), b = as_float(want);
     if (have == want || (isnan(a) && isnan(b))) return true;
     if (strstr(snippet, ".f64")) { /* rcp, rsqrt .approx.ftz.f64: the upper word is looked at */
@@ -26,8 +29,7 @@ static bool close_enough(const char *snippet, uint32_t have, uint32_t want)
            || (fabsf(b) < 1.2e-38f && llabs((long long)have - (long long)want) <= 4);
 }
 
-static void test_semantics(void)
-{
+static void test_semantics(void) {
     enum { MAX = 4000, PER_KERNEL = 64 };
     static uint32_t want[MAX], have[MAX];
     static char class_of[MAX], *snippet[MAX];
@@ -61,13 +63,13 @@ static void test_semantics(void)
         if (k % PER_KERNEL == PER_KERNEL - 1 || k == n - 1) used += (size_t)sprintf(ptx + used, "ret; }\n");
         if (used + 4096 > room) ptx = realloc(ptx, room *= 2);
     }
-    set_option("suspects", 0);                                /* the cases shift by 40 and more on purpose */
+    set_option("suspects", 0); /* the cases shift by 40 and more on purpose */
     handle m = load(ptx);
     set_option("suspects", 1);
     free(ptx);
     if (!CHECK(m != NULL, "the module of all cases does not load")) return;
     dptr out = alloc(MAX * 4);
-    void *params[] = { &out };
+    void *params[] = {&out};
     for (int k = 0; k * PER_KERNEL < n; k++) {
         char name[16];
         sprintf(name, "k%d", k);
@@ -87,8 +89,7 @@ static void test_semantics(void)
 
 /* --- refusals: what ptxas rejects, with its line; what it accepts, loads ---------------------- */
 
-static void test_mistakes(void)
-{
+static void test_mistakes(void) {
     char *list = read_file("tests/data/mistakes/expected.tsv"), *save = NULL;
     int n = 0;
     if (!CHECK(list != NULL, "tests/data/mistakes/expected.tsv cannot be opened")) return;
@@ -102,7 +103,8 @@ static void test_mistakes(void)
         int code = refused(text);
         const char *p = strstr(log_text, "line ");
         if (p) at = atoi(p + 5);
-        if (!want) CHECK(code == 0, "%s: refused with %d: %s", line, code, log_text);
+        if (!want)
+            CHECK(code == 0, "%s: refused with %d: %s", line, code, log_text);
         else {
             CHECK(code == 218 || code == 222, "%s: gives %d, expected a refusal", line, code);
             CHECK(at == want, "%s: line %d, expected %d: %s", line, at, want, log_text);
@@ -114,26 +116,25 @@ static void test_mistakes(void)
     CHECK(n > 80, "only %d mistakes", n);
 }
 
-static void test_refusals(void)
-{
-    static const struct { const char *body, *message;
-    } cases[] = { { "add.f32 f0, f1, r1x;", "Unknown symbol" },
-                  { "add.f32 f0, f1, 1;", "floating-point constant" },
-                  { "tcgen05.wait::ld.sync.aligned;",
-                    "not implemented by this CPU driver" },
-                  { "ld.relaxed.global.u32 r0, [d0];", "Scope modifier required" },
-                  { "st.shared.nc.u32 [r0], r1;", "Illegal modifier" },
-                  { "ld.global.v2.u32 {r0,r1,r2,r3}, [d0];", "vector size mismatch" },
-                  { "atom.global.add.s64 d1, [d0], d2;", "Unexpected instruction types" },
-                  { "cvt.rn.f32.f16 f0, h0;", "Illegal rounding" },
-                  { "setp.lo.f32 p0, f0, f1;", "comparison qualifier" },
-                  { "call nowhere, (r0);", "Unknown symbol" },
-                  { "bra f0;", "expected a label" },
-                  { "lop3.b32 r0, r1, r2, r3, r4;", "expected a constant" },
-                  { "mov.u32 r0, %clusterx;", "Unknown symbol" },
-                  { "add.rn.rz.f32 f0, f1, f2;", "cannot be combined" },
-                  { "atom.global.add.f16 h0, [d0], h1;", "noftz" },
-                  { "bar.sync 0, 48;", "multiple of warp size" } };
+static void test_refusals(void) {
+    static const struct {
+        const char *body, *message;
+    } cases[] = {{"add.f32 f0, f1, r1x;", "Unknown symbol"},
+                 {"add.f32 f0, f1, 1;", "floating-point constant"},
+                 {"tcgen05.wait::ld.sync.aligned;", "not implemented by this CPU driver"},
+                 {"ld.relaxed.global.u32 r0, [d0];", "Scope modifier required"},
+                 {"st.shared.nc.u32 [r0], r1;", "Illegal modifier"},
+                 {"ld.global.v2.u32 {r0,r1,r2,r3}, [d0];", "vector size mismatch"},
+                 {"atom.global.add.s64 d1, [d0], d2;", "Unexpected instruction types"},
+                 {"cvt.rn.f32.f16 f0, h0;", "Illegal rounding"},
+                 {"setp.lo.f32 p0, f0, f1;", "comparison qualifier"},
+                 {"call nowhere, (r0);", "Unknown symbol"},
+                 {"bra f0;", "expected a label"},
+                 {"lop3.b32 r0, r1, r2, r3, r4;", "expected a constant"},
+                 {"mov.u32 r0, %clusterx;", "Unknown symbol"},
+                 {"add.rn.rz.f32 f0, f1, f2;", "cannot be combined"},
+                 {"atom.global.add.f16 h0, [d0], h1;", "noftz"},
+                 {"bar.sync 0, 48;", "multiple of warp size"}};
     char ptx[2000];
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         snprintf(ptx, sizeof ptx, HEAD ".visible .entry k(.param .u64 o) {\n" REGS "%s\nret; }\n",
@@ -163,10 +164,10 @@ static void test_refusals(void)
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-static void test_saxpy(void)
-{
+static void test_saxpy(void) {
     enum { N = 100003 };
-    handle m = load(HEAD
+    handle m = load(
+        HEAD
         ".visible .entry saxpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n) {\n" REGS
         "ld.param.u64 d0, [x]; ld.param.u64 d1, [y]; ld.param.f32 f0, [a]; ld.param.u32 r0, [n];\n"
         "mov.u32 r1, %ctaid.x; mov.u32 r2, %ntid.x; mov.u32 r3, %tid.x; mad.lo.s32 r4, r1, r2, r3;\n"
@@ -179,10 +180,13 @@ static void test_saxpy(void)
     dptr dx = alloc(N * 4), dy = alloc(N * 4);
     unsigned n = N;
     int bad = 0;
-    for (int k = 0; k < N; k++) { x[k] = (float)k * 0.37f; y[k] = 1.0f / (float)(k + 1); }
+    for (int k = 0; k < N; k++) {
+        x[k] = (float)k * 0.37f;
+        y[k] = 1.0f / (float)(k + 1);
+    }
     cuMemcpyHtoD_v2_(dx, x, N * 4);
     cuMemcpyHtoD_v2_(dy, y, N * 4);
-    void *params[] = { &dx, &dy, &a, &n };
+    void *params[] = {&dx, &dy, &a, &n};
     counters_reset();
     SAME(run(f, (N + 255) / 256, 256, 0, params), 0);
     cuMemcpyDtoH_v2_(z, dy, N * 4);
@@ -198,46 +202,54 @@ static void test_saxpy(void)
     SAME(c.thread_float, N);
     SAME(c.divergent_branches, 1);
     /* the same through `extra` */
-    struct { dptr x, y; float a; unsigned n; } packed = { dx, dy, 0, N };
+    struct {
+        dptr x, y;
+        float a;
+        unsigned n;
+    } packed = {dx, dy, 0, N};
     size_t size = sizeof packed;
-    void *extra[] = { (void *)1, &packed, (void *)2, &size, NULL };
+    void *extra[] = {(void *)1, &packed, (void *)2, &size, NULL};
     SAME(cuLaunchKernel_(f, 10, 1, 1, 32, 1, 1, 0, NULL, NULL, extra), 0);
     cuMemFree_v2_(dx);
     cuMemFree_v2_(dy);
     cuModuleUnload_(m);
-    free(x); free(y); free(z);
+    free(x);
+    free(y);
+    free(z);
 }
 
-#define REDUCE \
-    ".shared .align 4 .b8 part[128];\n" \
-    ".visible .entry k(.param .u64 in, .param .u64 out) {\n" REGS \
-    "ld.param.u64 d0, [in]; ld.param.u64 d1, [out]; mov.u32 r0, %tid.x; mul.wide.u32 d2, r0, 4;\n" \
-    "add.u64 d2, d0, d2;\n" \
-    "ld.global.f32 f0, [d2];\n" \
-    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 16, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
-    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 8, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
-    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 4, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
-    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 2, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
-    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 1, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
-    "and.b32 r3, r0, 31; shr.u32 r4, r0, 5; mov.u32 r5, part; mad.lo.u32 r6, r4, 4, r5;\n" \
-    "setp.eq.u32 p0, r3, 0; @p0 st.shared.f32 [r6], f0;\n" \
-    "bar.sync 0;\n" \
-    "setp.ge.u32 p1, r0, 32; @p1 bra END;\n" \
+#define REDUCE                                                                                               \
+    ".shared .align 4 .b8 part[128];\n"                                                                      \
+    ".visible .entry k(.param .u64 in, .param .u64 out) {\n" REGS                                            \
+    "ld.param.u64 d0, [in]; ld.param.u64 d1, [out]; mov.u32 r0, %tid.x; mul.wide.u32 d2, r0, 4;\n"           \
+    "add.u64 d2, d0, d2;\n"                                                                                  \
+    "ld.global.f32 f0, [d2];\n"                                                                              \
+    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 16, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n"           \
+    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 8, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n"            \
+    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 4, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n"            \
+    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 2, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n"            \
+    "mov.b32 r1, f0; shfl.sync.bfly.b32 r2, r1, 1, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n"            \
+    "and.b32 r3, r0, 31; shr.u32 r4, r0, 5; mov.u32 r5, part; mad.lo.u32 r6, r4, 4, r5;\n"                   \
+    "setp.eq.u32 p0, r3, 0; @p0 st.shared.f32 [r6], f0;\n"                                                   \
+    "bar.sync 0;\n"                                                                                          \
+    "setp.ge.u32 p1, r0, 32; @p1 bra END;\n"                                                                 \
     "mad.lo.u32 r6, r3, 4, r5; mov.f32 f0, 0f00000000; setp.lt.u32 p2, r3, 8; @p2 ld.shared.f32 f0, [r6];\n" \
-    "mov.b32 r1, f0; shfl.sync.down.b32 r2, r1, 4, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
-    "mov.b32 r1, f0; shfl.sync.down.b32 r2, r1, 2, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
-    "mov.b32 r1, f0; shfl.sync.down.b32 r2, r1, 1, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n" \
-    "@p0 st.global.f32 [d1], f0;\n" \
+    "mov.b32 r1, f0; shfl.sync.down.b32 r2, r1, 4, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n"            \
+    "mov.b32 r1, f0; shfl.sync.down.b32 r2, r1, 2, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n"            \
+    "mov.b32 r1, f0; shfl.sync.down.b32 r2, r1, 1, 31, -1; mov.b32 f1, r2; add.f32 f0, f0, f1;\n"            \
+    "@p0 st.global.f32 [d1], f0;\n"                                                                          \
     "END: ret; }\n"
 
-static void test_reduction(void)
-{
+static void test_reduction(void) {
     handle m = load(HEAD REDUCE);
     float x[256], y = 0, want = 0;
     dptr in = alloc(sizeof x), out = alloc(4);
-    for (int k = 0; k < 256; k++) { x[k] = (float)(k * k % 97); want += x[k]; }
+    for (int k = 0; k < 256; k++) {
+        x[k] = (float)(k * k % 97);
+        want += x[k];
+    }
     cuMemcpyHtoD_v2_(in, x, sizeof x);
-    void *params[] = { &in, &out };
+    void *params[] = {&in, &out};
     SAME(run(function(m, "k"), 1, 256, 0, params), 0);
     cuMemcpyDtoH_v2_(&y, out, 4);
     CHECK(y == want, "sum is %g, expected %g", y, want);
@@ -249,18 +261,24 @@ static void test_reduction(void)
 
 /* Runs a kernel of one parameter (u32 out[count]) and hands the results back; the code of the launch is
  * returned. */
-static void test_control_flow(void)
-{
+static void test_control_flow(void) {
     uint32_t x[1024];
     int bad = 0;
     /* Collatz lengths: every lane leaves the loop at its own time */
-    SAME(run_out(HEAD OUT "add.u32 r1, r0, 1; mov.u32 r2, 0;\n"
-        "L: setp.eq.u32 p0, r1, 1; @p0 bra E; and.b32 r3, r1, 1; setp.eq.u32 p1, r3, 0; @p1 bra EVEN;\n"
-        "mad.lo.u32 r1, r1, 3, 1; bra NEXT;\nEVEN: shr.u32 r1, r1, 1;\nNEXT: add.u32 r2, r2, 1; bra L;\n"
-        "E: st.global.u32 [d1], r2; ret; }", 1, 256, 0, x, 256), 0);
+    SAME(run_out(
+             HEAD OUT
+             "add.u32 r1, r0, 1; mov.u32 r2, 0;\n"
+             "L: setp.eq.u32 p0, r1, 1; @p0 bra E; and.b32 r3, r1, 1; setp.eq.u32 p1, r3, 0; @p1 bra EVEN;\n"
+             "mad.lo.u32 r1, r1, 3, 1; bra NEXT;\nEVEN: shr.u32 r1, r1, 1;\nNEXT: add.u32 r2, r2, 1; bra L;\n"
+             "E: st.global.u32 [d1], r2; ret; }",
+             1, 256, 0, x, 256),
+         0);
     for (uint32_t t = 0; t < 256; t++) {
         uint32_t n = t + 1, steps = 0;
-        while (n != 1) { n = n & 1 ? 3 * n + 1 : n / 2; steps++; }
+        while (n != 1) {
+            n = n & 1 ? 3 * n + 1 : n / 2;
+            steps++;
+        }
         bad += x[t] != steps;
     }
     SAME(bad, 0);
@@ -296,35 +314,39 @@ static void test_control_flow(void)
     for (int t = bad = 0; t < 32; t++) bad += x[t] != (t > 9 ? 1001u : (uint32_t)(2 * t + 1));
     SAME(bad, 0);
     /* a grid-wide barrier by hand: blocks wait for blocks that come later */
-    SAME(run_out(HEAD OUT "mov.u32 r1, %nctaid.x; atom.global.add.u32 r2, [d0], 1;\n"
-        "W: nanosleep.u32 20; ld.relaxed.gpu.global.u32 r3, [d0]; setp.lt.u32 p0, r3, r1; @p0 bra W;\n"
-        "red.global.add.u32 [d0+4], r3; ret; }", 40, 1, 0, x, 2), 0);
+    SAME(run_out(
+             HEAD OUT
+             "mov.u32 r1, %nctaid.x; atom.global.add.u32 r2, [d0], 1;\n"
+             "W: nanosleep.u32 20; ld.relaxed.gpu.global.u32 r3, [d0]; setp.lt.u32 p0, r3, r1; @p0 bra W;\n"
+             "red.global.add.u32 [d0+4], r3; ret; }",
+             40, 1, 0, x, 2),
+         0);
     SAME(x[0], 40);
     SAME(x[1], 1600);
 }
 
-static void test_memory(void)
-{
+static void test_memory(void) {
     uint32_t x[1024];
     int bad = 0;
     /* vectors, sub-words, sign extension, local arrays, generic addresses, constants, initialisers */
-    SAME(run_out(HEAD
-                 ".const .align 4 .u32 tab[4] = { 11, 0x16, 0b100001, 054 };\n"
-                 ".global .align 4 .s32 tab2[2] = { -5, 6 };\n.global .align 8 .u64 ptr = generic(tab2);\n" OUT
-                 ".local .align 16 .b8 st[32]; mov.u64 d2, st; cvta.local.u64 d3, d2;\n"
-                 "st.local.v4.u32 [d2], {1, 2, 3, 4}; st.u8 [d3+5], 0xff; ld.local.u32 r1, [st+4]; "
-                 "ld.local.s8 r2, [d2+5]; st.global.v2.u32 [d0], {r1, r2};\n"
-                 "ld.const.u32 r3, [tab+8]; ld.const.u32 r4, [tab+12]; st.global.u32 [d0+8], r3; "
-                 "st.global.u32 [d0+12], r4;\n"
-                 "ld.global.u64 d4, [ptr]; ld.s32 r5, [d4]; st.global.u32 [d0+16], r5;\n"
-                 "ld.local.v4.u32 {r6, r7, r8, r9}, [d2]; add.u32 r6, r6, r9; st.global.u32 [d0+20], r6;\n"
-                 "isspacep.local p0, d3; selp.u32 r10, 1, 0, p0; isspacep.global p1, d3; selp.u32 r11, 1, 0, "
-                 "p1; mad.lo.u32 r10, r11, 2, r10; st.global.u32 [d0+24], r10;\n"
-                 "ld.global.s16 d5, [tab2]; shr.u64 d5, d5, 32; cvt.u32.u64 r12, d5; st.global.u32 [d0+28], "
-                 "r12; ret; }",
-                 1, 1, 0, x, 8),
-         0);
-    static const uint32_t want[8] = { 0xff02, 0xffffffff, 33, 44, (uint32_t)-5, 5, 1, 0xffffffff };
+    SAME(
+        run_out(HEAD
+                ".const .align 4 .u32 tab[4] = { 11, 0x16, 0b100001, 054 };\n"
+                ".global .align 4 .s32 tab2[2] = { -5, 6 };\n.global .align 8 .u64 ptr = generic(tab2);\n" OUT
+                ".local .align 16 .b8 st[32]; mov.u64 d2, st; cvta.local.u64 d3, d2;\n"
+                "st.local.v4.u32 [d2], {1, 2, 3, 4}; st.u8 [d3+5], 0xff; ld.local.u32 r1, [st+4]; "
+                "ld.local.s8 r2, [d2+5]; st.global.v2.u32 [d0], {r1, r2};\n"
+                "ld.const.u32 r3, [tab+8]; ld.const.u32 r4, [tab+12]; st.global.u32 [d0+8], r3; "
+                "st.global.u32 [d0+12], r4;\n"
+                "ld.global.u64 d4, [ptr]; ld.s32 r5, [d4]; st.global.u32 [d0+16], r5;\n"
+                "ld.local.v4.u32 {r6, r7, r8, r9}, [d2]; add.u32 r6, r6, r9; st.global.u32 [d0+20], r6;\n"
+                "isspacep.local p0, d3; selp.u32 r10, 1, 0, p0; isspacep.global p1, d3; selp.u32 r11, 1, 0, "
+                "p1; mad.lo.u32 r10, r11, 2, r10; st.global.u32 [d0+24], r10;\n"
+                "ld.global.s16 d5, [tab2]; shr.u64 d5, d5, 32; cvt.u32.u64 r12, d5; st.global.u32 [d0+28], "
+                "r12; ret; }",
+                1, 1, 0, x, 8),
+        0);
+    static const uint32_t want[8] = {0xff02, 0xffffffff, 33, 44, (uint32_t)-5, 5, 1, 0xffffffff};
     for (int k = 0; k < 8; k++) SAME(x[k], want[k]);
     /* atomics: sums, minima, the wrap of inc, f16x2 */
     SAME(run_out(HEAD OUT "red.global.add.u32 [d0], r0; atom.global.max.s32 r1, [d0+4], r0; "
@@ -373,8 +395,7 @@ static void test_memory(void)
     SAME(cuMemFree_v2_(huge), 0);
 }
 
-static void test_warps(void)
-{
+static void test_warps(void) {
     uint32_t x[64];
     int bad = 0;
     SAME(run_out(HEAD OUT "shfl.sync.up.b32 r1|p0, r0, 3, 0, -1; selp.u32 r2, 1, 0, p0; mad.lo.u32 r1, r1, "
@@ -431,8 +452,7 @@ static void test_warps(void)
     SAME(report_count(), 0);
 }
 
-static void test_checks(void)
-{
+static void test_checks(void) {
     fault("store inside", "st.global.u32 [d0+252], r0;", 0, "", 1);
     fault("store past the end", "st.global.u32 [d0+260], r0;", 700, "out-of-bounds", 1);
     CHECK(strstr(found, "0 bytes past the end of the 260-byte allocation")
@@ -489,11 +509,11 @@ static void test_checks(void)
 
     /* copies carry what was written; a copy from the host initialises */
     dptr a = alloc(64), b = alloc(64);
-    uint32_t zero[4] = { 0 };
+    uint32_t zero[4] = {0};
     handle m = load(HEAD ".visible .entry k(.param .u64 p, .param .u64 q) { .reg .b64 d; .reg .b32 r; "
                          "ld.param.u64 d, [p]; ld.global.u32 r, [d]; ret; }");
     handle f = function(m, "k");
-    void *params[] = { &b, &a };
+    void *params[] = {&b, &a};
     cuMemcpyHtoD_v2_(a, zero, 16);
     cuMemcpyDtoD_v2_(b, a + 32, 16);
     SAME(run(f, 1, 1, 0, params), 0);
@@ -524,8 +544,7 @@ static void test_checks(void)
 
 /* --- the API ---------------------------------------------------------------------------------- */
 
-static void test_api(void)
-{
+static void test_api(void) {
     int v = 0, junk;
     char name[64];
     size_t total, free_bytes, free_after;
@@ -541,10 +560,9 @@ static void test_api(void)
     CHECK(!strncmp(name, "ptxsim CPU driver (sm_", 22), "%s", name);
     static const struct {
         int attribute, value;
-    } attributes[] = { { 1, 1024 },    { 2, 1024 },  { 4, 64 },      { 5, 2147483647 },
-                       { 6, 65535 },   { 8, 49152 }, { 10, 32 },     { 16, 132 },
-                       { 39, 2048 },   { 41, 1 },    { 75, 9 },      { 76, 0 },
-                       { 81, 233472 }, { 95, 1 },    { 97, 232448 }, { 106, 32 } };
+    } attributes[] = {{1, 1024},    {2, 1024}, {4, 64},      {5, 2147483647}, {6, 65535}, {8, 49152},
+                      {10, 32},     {16, 132}, {39, 2048},   {41, 1},         {75, 9},    {76, 0},
+                      {81, 233472}, {95, 1},   {97, 232448}, {106, 32}};
     for (size_t k = 0; k < sizeof attributes / sizeof *attributes; k++) {
         SAME(cuDeviceGetAttribute_(&v, attributes[k].attribute, 0), 0);
         SAME(v, attributes[k].value);
@@ -594,7 +612,7 @@ static void test_api(void)
         ".visible .entry q(.param .u64 a) .reqntid 64 { ret; }\n.visible .global .align 4 .u32 gv[3];\n");
     SAME(cuModuleGetFunction_(&f, m, "none"), 500);
     SAME(cuModuleGetFunction_(&f, m, "k"), 0);
-    void *params[] = { &p };
+    void *params[] = {&p};
     SAME(cuLaunchKernel_(f, 1, 1, 1, 128, 1, 1, 0, NULL, params, NULL), 0);
     SAME(cuLaunchKernel_(f, 1, 1, 1, 129, 1, 1, 0, NULL, params, NULL), 1);
     SAME(cuLaunchKernel_(f, 0, 1, 1, 32, 1, 1, 0, NULL, params, NULL), 1);
@@ -628,7 +646,7 @@ static void test_api(void)
     SAME(cuEventRecord_(e1, s), 0);
     SAME(cuEventRecord_(e2, s), 0);
     SAME(cuStreamWaitEvent_(s, e1, 0), 0);
-    SAME(cuEventElapsedTime_(&ms, e1, e2), 600);             /* nothing has waited for them */
+    SAME(cuEventElapsedTime_(&ms, e1, e2), 600); /* nothing has waited for them */
     SAME(cuEventSynchronize_(e2), 0);
     SAME(cuEventElapsedTime_(&ms, e1, e2), 0);
     CHECK(ms >= 0, "%g", ms);
@@ -681,8 +699,7 @@ static void test_api(void)
 }
 
 /* One worker or four: the same results, bit for bit. */
-static void test_determinism(void)
-{
+static void test_determinism(void) {
     enum { N = 64 * 256 };
     static uint32_t one[N], four[N];
     static const char ptx[] = HEAD ".visible .entry k(.param .u64 out) {\n" REGS
@@ -700,8 +717,7 @@ static void test_determinism(void)
     CHECK(!memcmp(one, four, sizeof one), "results depend on the number of threads");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     sim_open(argc, argv);
     test_semantics();
     test_mistakes();

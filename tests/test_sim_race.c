@@ -6,8 +6,7 @@
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-static unsigned line_of(const char *text, const char *mark)
-{
+static unsigned line_of(const char *text, const char *mark) {
     const char *at = strstr(text, mark);
     unsigned n = 1;
     if (!at) return 0;
@@ -15,26 +14,24 @@ static unsigned line_of(const char *text, const char *mark)
     return n;
 }
 
-#define PROLOGUE \
-    HEAD ".shared .align 16 .b8 sm[4096];\n.global .align 16 .b32 gv[64];\n.global .align 4 .u32 flag;\n" \
-    ".visible .entry k(.param .u64 out) {\n" REGS \
-    ".reg .b16 t<4>; .reg .b32 s<4>;\n" \
-    "ld.param.u64 d0, [out]; mov.u32 r0, %tid.x; mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1;\n" \
-    "mov.u32 r30, %ctaid.x; mov.u32 s0, sm; shl.b32 s1, r0, 2; add.u32 s2, s0, s1; xor.b32 s3, s1, 4;" \
-    "add.u32 s3, s0, s3; mov.u64 d9, gv; mov.u64 d8, flag;\n"
+#define PROLOGUE                                                                                             \
+    HEAD ".shared .align 16 .b8 sm[4096];\n.global .align 16 .b32 gv[64];\n.global .align 4 .u32 flag;\n"    \
+         ".visible .entry k(.param .u64 out) {\n" REGS ".reg .b16 t<4>; .reg .b32 s<4>;\n"                   \
+         "ld.param.u64 d0, [out]; mov.u32 r0, %tid.x; mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1;\n"         \
+         "mov.u32 r30, %ctaid.x; mov.u32 s0, sm; shl.b32 s1, r0, 2; add.u32 s2, s0, s1; xor.b32 s3, s1, 4;"  \
+         "add.u32 s3, s0, s3; mov.u64 d9, gv; mov.u64 d8, flag;\n"
 
 static uint32_t result[4096];
 static int result_code;
 
-static const char *program(const char *body, unsigned grid, unsigned block)
-{
+static const char *program(const char *body, unsigned grid, unsigned block) {
     static char ptx[20000];
     report_clear();
     found[0] = 0;
     snprintf(ptx, sizeof ptx, "%s%s\nret; }\n", PROLOGUE, body);
     handle m = load(ptx), f = function(m, "k");
     dptr d = alloc(sizeof result);
-    void *params[] = { &d };
+    void *params[] = {&d};
     result_code = -1;
     if (f) {
         cuMemsetD32_v2_(d, 0, sizeof result / 4);
@@ -51,10 +48,10 @@ static const char *program(const char *body, unsigned grid, unsigned block)
 
 /* kind NULL: nothing is to be found. */
 static void expect_at(int at, const char *name, unsigned grid, unsigned block, const char *kind, int code,
-                      const char *body)
-{
+                      const char *body) {
     const char *ptx = program(body, grid, block);
-    check_at(__FILE__, at, result_code == code, "%s: gives %d, expected %d: %s", name, result_code, code, found);
+    check_at(__FILE__, at, result_code == code, "%s: gives %d, expected %d: %s", name, result_code, code,
+             found);
     if (!kind) {
         check_at(__FILE__, at, !*found, "%s: nothing is wrong, found: %s", name, found);
         return;
@@ -65,9 +62,10 @@ static void expect_at(int at, const char *name, unsigned grid, unsigned block, c
     snprintf(first, sizeof first, "line %u", a);
     snprintf(second, sizeof second, "line %u", b ? b : a);
     const char *it = strstr(found, want);
-    for (; it && !(strstr(it, first) && strstr(it, second)); it = strstr(it + 1, want)) {}
-    check_at(__FILE__, at, it != NULL,
-             "%s: expected %s at %s and %s, found: %s", name, kind, first, second, found);
+    for (; it && !(strstr(it, first) && strstr(it, second)); it = strstr(it + 1, want)) {
+    }
+    check_at(__FILE__, at, it != NULL, "%s: expected %s at %s and %s, found: %s", name, kind, first, second,
+             found);
 }
 #define RACE(name, grid, block, body) expect_at(__LINE__, name, grid, block, "race", 0, body)
 #define FOUND(kind, name, grid, block, body) expect_at(__LINE__, name, grid, block, kind, 0, body)
@@ -75,13 +73,13 @@ static void expect_at(int at, const char *name, unsigned grid, unsigned block, c
 
 /* --- shared memory ---------------------------------------------------------------------------- */
 
-static void test_shared(void)
-{
+static void test_shared(void) {
     RACE("neighbours of another warp without a barrier", 1, 64,
          "st.shared.u32 [s2], r0; //A\nxor.b32 s3, s1, 128; add.u32 s3, s0, s3; ld.shared.u32 r1, [s3]; //B\n"
          "st.global.u32 [d1], r1;");
     QUIET("the same with a barrier", 1, 64,
-          "st.shared.u32 [s2], r0;\nbar.sync 0; xor.b32 s3, s1, 128; add.u32 s3, s0, s3; ld.shared.u32 r1, [s3];"
+          "st.shared.u32 [s2], r0;\nbar.sync 0; xor.b32 s3, s1, 128; add.u32 s3, s0, s3; ld.shared.u32 r1, "
+          "[s3];"
           "st.global.u32 [d1], r1;");
     RACE("neighbours in a warp without a sync", 1, 32,
          "st.shared.u32 [s2], r0; //A\nld.shared.u32 r1, [s3]; //B\nst.global.u32 [d1], r1;");
@@ -112,7 +110,8 @@ static void test_shared(void)
     RACE("one instruction writes different values", 1, 32, "st.shared.u32 [s0+8], r0; //A\n");
     CHECK(strstr(found, "same instruction") != NULL, "%s", found);
     QUIET("halves of words side by side", 1, 64,
-          "cvt.u16.u32 t0, r0; shl.b32 r1, r0, 1; add.u32 r1, r1, s0; st.shared.u16 [r1], t0; ld.shared.u16 t1, "
+          "cvt.u16.u32 t0, r0; shl.b32 r1, r0, 1; add.u32 r1, r1, s0; st.shared.u16 [r1], t0; ld.shared.u16 "
+          "t1, "
           "[r1];");
     QUIET("rows that cross the pages of the shadow", 1, 256,
           "shr.u32 r1, r0, 5; and.b32 r2, r0, 31; mad.lo.u32 r1, r1, 132, 0; mad.lo.u32 r1, r2, 4, r1; "
@@ -122,13 +121,17 @@ static void test_shared(void)
          "shr.u32 r1, r0, 5; and.b32 r2, r0, 31; mad.lo.u32 r1, r1, 124, 0; mad.lo.u32 r1, r2, 4, r1; "
          "add.u32 r1, r1, s0; add.u32 r1, r1, 920;\nst.shared.u32 [r1], r0; //A\n");
     RACE("a byte of another's word", 1, 64,
-         "st.shared.u32 [s2], r0; //A\nxor.b32 s3, s1, 128; add.u32 s3, s0, s3; ld.shared.u8 r1, [s3+3]; //B\n");
+         "st.shared.u32 [s2], r0; //A\nxor.b32 s3, s1, 128; add.u32 s3, s0, s3; ld.shared.u8 r1, [s3+3]; "
+         "//B\n");
     QUIET("bytes side by side", 1, 64,
-          "add.u32 r1, r0, s0; st.shared.u8 [r1], r0; ld.shared.u8 r2, [r1]; bar.sync 0; ld.shared.u32 r3, [s0];");
-    QUIET("atomics", 1, 64, "mov.u32 r2, 0; st.shared.u32 [s2+256], r2; setp.eq.u32 p0, r0, 0; "
+          "add.u32 r1, r0, s0; st.shared.u8 [r1], r0; ld.shared.u8 r2, [r1]; bar.sync 0; ld.shared.u32 r3, "
+          "[s0];");
+    QUIET("atomics", 1, 64,
+          "mov.u32 r2, 0; st.shared.u32 [s2+256], r2; setp.eq.u32 p0, r0, 0; "
           "@p0 st.shared.u32 [s0], r2; bar.sync 0; atom.shared.add.u32 r1, [s0], 1;");
     RACE("an atomic and a plain read", 1, 64,
-         "setp.eq.u32 p0, r0, 0; @p0 st.shared.u32 [s0], 0; bar.sync 0;\natom.shared.add.u32 r1, [s0], 1; //A\n"
+         "setp.eq.u32 p0, r0, 0; @p0 st.shared.u32 [s0], 0; bar.sync 0;\natom.shared.add.u32 r1, [s0], 1; "
+         "//A\n"
          "ld.shared.u32 r2, [s0]; //B\n");
     QUIET("an atomic, a barrier, a plain read", 1, 64,
           "setp.eq.u32 p0, r0, 0; @p0 st.shared.u32 [s0], 0; bar.sync 0;\natom.shared.add.u32 r1, [s0], 1;"
@@ -140,12 +143,12 @@ static void test_shared(void)
     RACE("through generic addresses", 1, 64,
          "cvt.u64.u32 d2, s2; cvta.shared.u64 d2, d2; xor.b64 d3, d2, 128;\nst.u32 [d2], r0; //A\n"
          "ld.u32 r1, [d3]; //B\n");
-    CHECK(strstr(found, "'sm'") && strstr(found, "thread (") && strstr(found, "write") && strstr(found, "read"),
+    CHECK(strstr(found, "'sm'") && strstr(found, "thread (") && strstr(found, "write")
+              && strstr(found, "read"),
           "%s", found);
 }
 
-static void test_barriers(void)
-{
+static void test_barriers(void) {
     /* warp 0 produces, warps 1 and 2 consume: barrier 1 full, barrier 2 empty */
     QUIET("producer and consumer by arrive and sync", 1, 64,
           "setp.ge.u32 p0, r0, 32; mov.u32 r5, 0;\n@p0 bra C;\n"
@@ -155,7 +158,8 @@ static void test_barriers(void)
           "setp.lt.u32 p1, r5, 4; @p1 bra C; E:");
     RACE("the producer does not wait for the consumer", 1, 64,
          "setp.ge.u32 p0, r0, 32; mov.u32 r5, 0;\n@p0 bra C;\n"
-         "P:\nst.shared.u32 [s2], r5; //A\nbar.sync 1, 64; add.u32 r5, r5, 1; setp.lt.u32 p1, r5, 4; @p1 bra P; "
+         "P:\nst.shared.u32 [s2], r5; //A\nbar.sync 1, 64; add.u32 r5, r5, 1; setp.lt.u32 p1, r5, 4; @p1 bra "
+         "P; "
          "bra E;\nC: bar.sync 1, 64;\nld.shared.u32 r1, [s2+-128]; //B\nadd.u32 r5, r5, 1; "
          "setp.lt.u32 p1, r5, 4; @p1 bra C; E:");
     RACE("the consumer only arrives", 1, 64,
@@ -168,9 +172,10 @@ static void test_barriers(void)
           "setp.lt.u32 p0, r0, 32; setp.lt.u32 p1, r0, 64;\n@p0 bra W0;\n@p1 bra W1;\n"
           "bar.sync 2, 64; ld.shared.u32 r1, [s0+64]; bra E;\n"
           "W0: st.shared.u32 [s0+64], 3; bar.sync 1, 64; bra E;\nW1: bar.sync 1, 64; bar.sync 2, 64;\nE: ");
-    QUIET("a barrier of some warps orders the lanes of each", 1, 96,
-          "setp.ge.u32 p0, r0, 64; @p0 bra E; st.shared.u32 [s2], r0; bar.sync 1, 64; ld.shared.u32 r1, [s3]; "
-          "st.global.u32 [d1], r1;\nE:");
+    QUIET(
+        "a barrier of some warps orders the lanes of each", 1, 96,
+        "setp.ge.u32 p0, r0, 64; @p0 bra E; st.shared.u32 [s2], r0; bar.sync 1, 64; ld.shared.u32 r1, [s3]; "
+        "st.global.u32 [d1], r1;\nE:");
     QUIET("bar.red orders", 1, 64,
           "st.shared.u32 [s2], r0; setp.eq.u32 p0, r0, 0; bar.red.popc.u32 r1, 0, p0;\n"
           "xor.b32 s3, s1, 128; add.u32 s3, s0, s3; ld.shared.u32 r1, [s3];");
@@ -178,9 +183,9 @@ static void test_barriers(void)
 
 /* --- global memory ---------------------------------------------------------------------------- */
 
-static void test_global(void)
-{
-    QUIET("each its own", 4, 64, "mad.lo.u32 r1, r30, 64, r0; mul.wide.u32 d2, r1, 4; add.u64 d2, d0, d2; "
+static void test_global(void) {
+    QUIET("each its own", 4, 64,
+          "mad.lo.u32 r1, r30, 64, r0; mul.wide.u32 d2, r1, 4; add.u64 d2, d0, d2; "
           "ld.global.u32 r2, [d2]; add.u32 r2, r2, 1; st.global.u32 [d2], r2; ld.global.u32 r3, [d0+8192];");
     RACE("blocks write the same place", 4, 32, "st.global.u32 [d1], r30; //A\n");
     CHECK(strstr(found, "block (") && strstr(found, "16384-byte allocation"), "%s", found);
@@ -188,7 +193,8 @@ static void test_global(void)
          "setp.eq.u32 p0, r30, 0; @!p0 bra L;\nst.global.u32 [d1], 5; //A\nL: bar.sync 0; @p0 bra E;\n"
          "ld.global.u32 r1, [d1]; //B\nE:");
     RACE("read first, written by another block later", 2, 32,
-         "setp.eq.u32 p0, r30, 1; @!p0 bra L;\nst.global.u32 [d1], 5; //A\nbra E;\nL:\nld.global.u32 r1, [d1]; //B\nE:");
+         "setp.eq.u32 p0, r30, 1; @!p0 bra L;\nst.global.u32 [d1], 5; //A\nbra E;\nL:\nld.global.u32 r1, "
+         "[d1]; //B\nE:");
     QUIET("read by all", 64, 64, "ld.global.u32 r1, [d1]; ld.global.u32 r2, [d0+4];");
     QUIET("atomics across blocks", 16, 64, "red.global.add.u32 [d0], 1; atom.global.add.u32 r1, [d0], 1;");
     QUIET("a compare-and-swap loop that guesses first", 8, 32,
@@ -201,7 +207,8 @@ static void test_global(void)
          "st.global.u32 [d1], r0; //A\nxor.b32 s3, r0, 32; mul.wide.u32 d2, s3, 4; add.u64 d2, d2, d0;\n"
          "ld.global.u32 r1, [d2]; //B\n");
     QUIET("neighbours in one block, with a barrier", 1, 64,
-          "st.global.u32 [d1], r0;\nbar.sync 0; xor.b32 s3, r0, 32; mul.wide.u32 d2, s3, 4; add.u64 d2, d2, d0;\n"
+          "st.global.u32 [d1], r0;\nbar.sync 0; xor.b32 s3, r0, 32; mul.wide.u32 d2, s3, 4; add.u64 d2, d2, "
+          "d0;\n"
           "ld.global.u32 r1, [d2];");
     RACE("a module variable", 2, 1, "st.global.u32 [gv+8], r30; //A\n");
     CHECK(strstr(found, "variable 'gv'") != NULL, "%s", found);
@@ -210,37 +217,44 @@ static void test_global(void)
 /* --- fences, acquire, release ----------------------------------------------------------------- */
 
 /* Block 0 writes and raises a flag; block 1 waits and reads. */
-#define MESSAGE(write, raise, wait, read) \
-    "setp.ne.u32 p1, r30, 0; @p1 bra W;\n" write raise "bra E;\nW: " wait "setp.eq.u32 p2, r1, 0; @p2 bra W;\n" \
-    read "E:"
+#define MESSAGE(write, raise, wait, read)                                                                    \
+    "setp.ne.u32 p1, r30, 0; @p1 bra W;\n" write raise "bra E;\nW: " wait                                    \
+    "setp.eq.u32 p2, r1, 0; @p2 bra W;\n" read "E:"
 #define DATA_W "st.global.u32 [gv], 42; //A\n"
 #define DATA_R "ld.global.u32 r2, [gv]; //B\nst.global.u32 [d0], r2;"
 
-static void test_order(void)
-{
-    QUIET("release and acquire", 2, 1, MESSAGE(DATA_W, "st.release.gpu.global.u32 [d8], 1;",
-                                               "ld.acquire.gpu.global.u32 r1, [d8];", DATA_R));
+static void test_order(void) {
+    QUIET(
+        "release and acquire", 2, 1,
+        MESSAGE(DATA_W, "st.release.gpu.global.u32 [d8], 1;", "ld.acquire.gpu.global.u32 r1, [d8];", DATA_R));
     SAME(result[0], 42);
-    QUIET("fences and volatile", 2, 1, MESSAGE(DATA_W, "membar.gl; st.volatile.global.u32 [d8], 1;",
-                                               "ld.volatile.global.u32 r1, [d8];", "membar.gl;" DATA_R));
-    QUIET("fences and atomics", 2, 1, MESSAGE(DATA_W, "fence.acq_rel.gpu; red.global.add.u32 [d8], 1;",
-                                              "atom.global.or.b32 r1, [d8], 0;", "fence.acq_rel.gpu;" DATA_R));
-    RACE("no fence before the flag", 2, 1, MESSAGE(DATA_W, "st.volatile.global.u32 [d8], 1;",
-                                                   "ld.volatile.global.u32 r1, [d8];", "membar.gl;" DATA_R));
-    RACE("no fence after the flag", 2, 1, MESSAGE(DATA_W, "membar.gl; st.volatile.global.u32 [d8], 1;",
-                                                  "ld.volatile.global.u32 r1, [d8];", DATA_R));
-    RACE("relaxed flag", 2, 1, MESSAGE(DATA_W, "st.relaxed.gpu.global.u32 [d8], 1;",
-                                       "ld.acquire.gpu.global.u32 r1, [d8];", DATA_R));
-    RACE("a fence of block scope", 2, 1, MESSAGE(DATA_W, "membar.cta; st.volatile.global.u32 [d8], 1;",
-                                                 "ld.volatile.global.u32 r1, [d8];", "membar.gl;" DATA_R));
-    RACE("a plain flag", 2, 1, MESSAGE("", "st.global.u32 [d8], 1; //A\n", "\nld.volatile.global.u32 r1, [d8]; //B\n", ""));
-    RACE("written after the fence", 2, 1, MESSAGE("membar.gl;\n" DATA_W, "st.volatile.global.u32 [d8], 1;",
-                                                  "ld.volatile.global.u32 r1, [d8];", "membar.gl;" DATA_R));
+    QUIET("fences and volatile", 2, 1,
+          MESSAGE(DATA_W, "membar.gl; st.volatile.global.u32 [d8], 1;", "ld.volatile.global.u32 r1, [d8];",
+                  "membar.gl;" DATA_R));
+    QUIET("fences and atomics", 2, 1,
+          MESSAGE(DATA_W, "fence.acq_rel.gpu; red.global.add.u32 [d8], 1;", "atom.global.or.b32 r1, [d8], 0;",
+                  "fence.acq_rel.gpu;" DATA_R));
+    RACE("no fence before the flag", 2, 1,
+         MESSAGE(DATA_W, "st.volatile.global.u32 [d8], 1;", "ld.volatile.global.u32 r1, [d8];",
+                 "membar.gl;" DATA_R));
+    RACE("no fence after the flag", 2, 1,
+         MESSAGE(DATA_W, "membar.gl; st.volatile.global.u32 [d8], 1;", "ld.volatile.global.u32 r1, [d8];",
+                 DATA_R));
+    RACE(
+        "relaxed flag", 2, 1,
+        MESSAGE(DATA_W, "st.relaxed.gpu.global.u32 [d8], 1;", "ld.acquire.gpu.global.u32 r1, [d8];", DATA_R));
+    RACE("a fence of block scope", 2, 1,
+         MESSAGE(DATA_W, "membar.cta; st.volatile.global.u32 [d8], 1;", "ld.volatile.global.u32 r1, [d8];",
+                 "membar.gl;" DATA_R));
+    RACE("a plain flag", 2, 1,
+         MESSAGE("", "st.global.u32 [d8], 1; //A\n", "\nld.volatile.global.u32 r1, [d8]; //B\n", ""));
+    RACE("written after the fence", 2, 1,
+         MESSAGE("membar.gl;\n" DATA_W, "st.volatile.global.u32 [d8], 1;", "ld.volatile.global.u32 r1, [d8];",
+                 "membar.gl;" DATA_R));
     /* a lock */
-    static const char lock[] =
-        "L: atom.global.cas.b32 r1, [d8], 0, 1; setp.ne.u32 p0, r1, 0; @p0 bra L;\n%s"
-        "ld.global.u32 r2, [gv]; add.u32 r2, r2, 1;\nst.global.u32 [gv], r2; //A\n%s"
-        "atom.global.exch.b32 r3, [d8], 0;";
+    static const char lock[] = "L: atom.global.cas.b32 r1, [d8], 0, 1; setp.ne.u32 p0, r1, 0; @p0 bra L;\n%s"
+                               "ld.global.u32 r2, [gv]; add.u32 r2, r2, 1;\nst.global.u32 [gv], r2; //A\n%s"
+                               "atom.global.exch.b32 r3, [d8], 0;";
     char body[1000];
     snprintf(body, sizeof body, lock, "membar.gl;", "membar.gl;");
     QUIET("a lock", 8, 1, body);
@@ -248,7 +262,8 @@ static void test_order(void)
     RACE("a lock without fences", 8, 1, body);
     /* all of a block write, a barrier, one thread tells; the last block adds up */
     static const char last[] =
-        "mad.lo.u32 r1, r30, 64, r0; mul.wide.u32 d2, r1, 4; add.u64 d2, d2, d0;\nst.global.u32 [d2], 1; //A\n"
+        "mad.lo.u32 r1, r30, 64, r0; mul.wide.u32 d2, r1, 4; add.u64 d2, d2, d0;\nst.global.u32 [d2], 1; "
+        "//A\n"
         "%s\nbar.sync 0; setp.ne.u32 p0, r0, 0; @p0 bra W;\n%s\natom.global.add.u32 r2, [d8], 1; %s "
         "st.shared.u32 [s0], r2;\nW: bar.sync 0; ld.shared.u32 r2, [s0]; setp.ne.u32 p1, r2, 3; @p1 bra E;\n"
         "mov.u32 r3, 0; mov.u32 r4, 0;\nS: mad.lo.u32 r5, r3, 64, r0; mul.wide.u32 d3, r5, 4; "
@@ -270,7 +285,8 @@ static void test_order(void)
         "mad.lo.u32 r7, r10, 4, 0; cvt.u64.u32 d5, r7;\nst.global.u32 [d2], r10; //A\n"
         "bar.sync 0; setp.ne.u32 p0, r0, 0; @p0 bra W;\n%s red.global.add.u32 [d8], 1; add.u32 r8, r10, 1; "
         "mul.lo.u32 r8, r8, 8;\nP: ld.volatile.global.u32 r2, [d8]; setp.lt.u32 p1, r2, r8; @p1 bra P; %s\n"
-        "W: bar.sync 0; add.u32 r3, r1, 32; rem.u32 r3, r3, 256; mul.wide.u32 d3, r3, 4; add.u64 d3, d3, d0;\n"
+        "W: bar.sync 0; add.u32 r3, r1, 32; rem.u32 r3, r3, 256; mul.wide.u32 d3, r3, 4; add.u64 d3, d3, "
+        "d0;\n"
         "ld.global.u32 r6, [d3]; //B\nadd.u32 r10, r10, 1; bar.sync 0; setp.ne.u32 p0, r0, 0; @p0 bra V;\n"
         "%s red.global.add.u32 [d8+256], 1; mul.lo.u32 r8, r10, 8;\nQ: ld.volatile.global.u32 r2, [d8+256]; "
         "setp.lt.u32 p1, r2, r8; @p1 bra Q; %s\nV: bar.sync 0; setp.lt.u32 p2, r10, 2; @p2 bra R;";
@@ -285,41 +301,56 @@ static void test_order(void)
 
 /* --- asynchronous copies ---------------------------------------------------------------------- */
 
-#define SOURCE "mov.u32 r9, 9; mul.wide.u32 d2, r0, 16; add.u64 d2, d0, d2; shl.b32 r8, r0, 4; add.u32 r8, r8, s0; "
+#define SOURCE                                                                                               \
+    "mov.u32 r9, 9; mul.wide.u32 d2, r0, 16; add.u64 d2, d0, d2; shl.b32 r8, r0, 4; add.u32 r8, r8, s0; "
 #define COPY "cp.async.ca.shared.global [r8], [d2], 16; //B\n"
 
-static void test_async(void)
-{
-    QUIET("a copy, waited for", 1, 32, SOURCE COPY "cp.async.commit_group; cp.async.wait_group 0; "
-          "ld.shared.u32 r1, [r8]; st.global.u32 [d1+8192], r1;");
-    FOUND("async-read", "read before the wait", 1, 32, SOURCE COPY "cp.async.commit_group;\n"
-          "ld.shared.u32 r1, [r8]; //A\ncp.async.wait_group 0;");
-    FOUND("async-read", "the wait leaves a group out", 1, 32, SOURCE "cp.async.cg.shared.global [r8], [d2], 16; "
-          "cp.async.commit_group;\ncp.async.ca.shared.global [r8+1024], [d2], 4; //B\n"
-          "cp.async.commit_group; cp.async.wait_group 1;\n"
-          "ld.shared.u32 r1, [r8]; ld.shared.u32 r1, [r8+1024]; //A\ncp.async.wait_all;");
-    QUIET("the older group only", 1, 32, SOURCE COPY "cp.async.commit_group; "
+static void test_async(void) {
+    QUIET("a copy, waited for", 1, 32,
+          SOURCE COPY "cp.async.commit_group; cp.async.wait_group 0; "
+                      "ld.shared.u32 r1, [r8]; st.global.u32 [d1+8192], r1;");
+    FOUND("async-read", "read before the wait", 1, 32,
+          SOURCE COPY "cp.async.commit_group;\n"
+                      "ld.shared.u32 r1, [r8]; //A\ncp.async.wait_group 0;");
+    FOUND("async-read", "the wait leaves a group out", 1, 32,
+          SOURCE "cp.async.cg.shared.global [r8], [d2], 16; "
+                 "cp.async.commit_group;\ncp.async.ca.shared.global [r8+1024], [d2], 4; //B\n"
+                 "cp.async.commit_group; cp.async.wait_group 1;\n"
+                 "ld.shared.u32 r1, [r8]; ld.shared.u32 r1, [r8+1024]; //A\ncp.async.wait_all;");
+    QUIET("the older group only", 1, 32,
+          SOURCE COPY
+          "cp.async.commit_group; "
           "cp.async.ca.shared.global [r8+1024], [d2], 4; cp.async.commit_group; cp.async.wait_group 1; "
           "ld.shared.u32 r1, [r8]; cp.async.wait_all; ld.shared.u32 r1, [r8+1024];");
-    FOUND("async-read", "never committed, so not waited for", 1, 32, SOURCE COPY "cp.async.wait_group 0;\n"
-          "ld.shared.u32 r1, [r8]; //A\ncp.async.wait_all;");
+    FOUND("async-read", "never committed, so not waited for", 1, 32,
+          SOURCE COPY "cp.async.wait_group 0;\n"
+                      "ld.shared.u32 r1, [r8]; //A\ncp.async.wait_all;");
     QUIET("wait_all needs no commit", 1, 32, SOURCE COPY "cp.async.wait_all; ld.shared.u32 r1, [r8];");
-    FOUND("async-read", "another thread, a barrier, but no wait", 1, 64, SOURCE COPY "bar.sync 0; xor.b32 r7, r8, 512;\n"
-          "add.u32 r7, r0, 32; and.b32 r7, r7, 63; shl.b32 r7, r7, 4; add.u32 r7, r7, s0;\n"
-          "ld.shared.u32 r1, [r7]; //A\ncp.async.wait_all;");
-    RACE("another thread, a wait, but no barrier", 1, 64, SOURCE COPY "cp.async.wait_all;\n"
-         "add.u32 r7, r0, 32; and.b32 r7, r7, 63; shl.b32 r7, r7, 4; add.u32 r7, r7, s0;\n"
-         "ld.shared.u32 r1, [r7]; //A\n");
-    QUIET("another thread, wait and barrier", 1, 64, SOURCE COPY "cp.async.wait_all; bar.sync 0;\n"
-          "add.u32 r7, r0, 32; and.b32 r7, r7, 63; shl.b32 r7, r7, 4; add.u32 r7, r7, s0;\n"
-          "ld.shared.u32 r1, [r7];");
+    FOUND("async-read", "another thread, a barrier, but no wait", 1, 64,
+          SOURCE COPY "bar.sync 0; xor.b32 r7, r8, 512;\n"
+                      "add.u32 r7, r0, 32; and.b32 r7, r7, 63; shl.b32 r7, r7, 4; add.u32 r7, r7, s0;\n"
+                      "ld.shared.u32 r1, [r7]; //A\ncp.async.wait_all;");
+    RACE("another thread, a wait, but no barrier", 1, 64,
+         SOURCE COPY "cp.async.wait_all;\n"
+                     "add.u32 r7, r0, 32; and.b32 r7, r7, 63; shl.b32 r7, r7, 4; add.u32 r7, r7, s0;\n"
+                     "ld.shared.u32 r1, [r7]; //A\n");
+    QUIET("another thread, wait and barrier", 1, 64,
+          SOURCE COPY "cp.async.wait_all; bar.sync 0;\n"
+                      "add.u32 r7, r0, 32; and.b32 r7, r7, 63; shl.b32 r7, r7, 4; add.u32 r7, r7, s0;\n"
+                      "ld.shared.u32 r1, [r7];");
     FOUND("async-unwaited", "nobody waits", 1, 32, SOURCE "cp.async.ca.shared.global [r8], [d2], 16; //A\n");
-    RACE("the source is overwritten", 1, 32, SOURCE "cp.async.ca.shared.global [r8], [d2], 16; //A\n"
-         "st.global.u32 [d2], r9; cp.async.wait_all;");
-    QUIET("the source is overwritten after the wait", 1, 32, SOURCE COPY "cp.async.wait_all; st.global.u32 [d2], r9;");
-    RACE("the destination is overwritten", 1, 32, SOURCE COPY "\nst.shared.u32 [r8+4], r9; //A\ncp.async.wait_all;");
-    RACE("the next stage lands where others still read", 1, 64, SOURCE "cp.async.ca.shared.global [r8], [d2], 16; "
-         "cp.async.wait_all; bar.sync 0; add.u32 r7, r0, 32; and.b32 r7, r7, 63; shl.b32 r7, r7, 4; add.u32 r7, r7, s0;\n"
+    RACE("the source is overwritten", 1, 32,
+         SOURCE "cp.async.ca.shared.global [r8], [d2], 16; //A\n"
+                "st.global.u32 [d2], r9; cp.async.wait_all;");
+    QUIET("the source is overwritten after the wait", 1, 32,
+          SOURCE COPY "cp.async.wait_all; st.global.u32 [d2], r9;");
+    RACE("the destination is overwritten", 1, 32,
+         SOURCE COPY "\nst.shared.u32 [r8+4], r9; //A\ncp.async.wait_all;");
+    RACE("the next stage lands where others still read", 1, 64,
+         SOURCE
+         "cp.async.ca.shared.global [r8], [d2], 16; "
+         "cp.async.wait_all; bar.sync 0; add.u32 r7, r0, 32; and.b32 r7, r7, 63; shl.b32 r7, r7, 4; add.u32 "
+         "r7, r7, s0;\n"
          "ld.shared.u32 r1, [r7]; //A\ncp.async.ca.shared.global [r8], [d2], 16; //B\ncp.async.wait_all;");
     set_option("async", 0);
     QUIET("switched off", 1, 32, SOURCE COPY "ld.shared.u32 r1, [r8];");
@@ -328,8 +359,7 @@ static void test_async(void)
 
 /* --- barriers met wrongly ----------------------------------------------------------------------- */
 
-static void expect_end(int at, const char *name, unsigned grid, unsigned block, const char *body)
-{
+static void expect_end(int at, const char *name, unsigned grid, unsigned block, const char *body) {
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
     expect_at(at, name, grid, block, "deadlock", 702, body);
@@ -339,22 +369,26 @@ static void expect_end(int at, const char *name, unsigned grid, unsigned block, 
 }
 #define ENDLESS(name, grid, block, body) expect_end(__LINE__, name, grid, block, body)
 
-static void test_barrier_faults(void)
-{
+static void test_barrier_faults(void) {
     FOUND("barrier-count", "two counts at one barrier", 1, 96,
-          "shr.u32 r5, r0, 5; setp.eq.u32 p0, r5, 1; @p0 bra A;\nbar.sync 1, 96; //B\nbra E;\nA:\nbar.sync 1, 64; //A\nE:");
+          "shr.u32 r5, r0, 5; setp.eq.u32 p0, r5, 1; @p0 bra A;\nbar.sync 1, 96; //B\nbra E;\nA:\nbar.sync "
+          "1, 64; //A\nE:");
     QUIET("one says all, the other the number of all", 1, 64,
           "setp.lt.u32 p0, r0, 32; @p0 bra A;\nbar.sync 1;bra E;\nA:\nbar.sync 1, 64;\nE:");
-    FOUND("barrier-count", "a count that is no multiple of 32", 1, 64, "mov.u32 r5, 40;\nbar.sync 1, r5; //A\n");
+    FOUND("barrier-count", "a count that is no multiple of 32", 1, 64,
+          "mov.u32 r5, 40;\nbar.sync 1, r5; //A\n");
     QUIET("a count in a register", 1, 64, "mov.u32 r5, 64;\nbar.sync 1, r5;");
     expect_at(__LINE__, "a count beyond the block", 1, 64, "barrier-count", 702, "bar.sync 1, 96; //A\n");
     FOUND("barrier-count", "a warp arrives twice", 1, 96,
-          "setp.ge.u32 p0, r0, 32; @p0 bra W;\nbar.arrive 1, 96; \nbar.arrive 1, 96; //A\nbra E;\nW: bar.sync 1, 96;\nE:");
+          "setp.ge.u32 p0, r0, 32; @p0 bra W;\nbar.arrive 1, 96; \nbar.arrive 1, 96; //A\nbra E;\nW: "
+          "bar.sync 1, 96;\nE:");
     QUIET("a warp arrives at two barriers", 1, 96,
-          "setp.ge.u32 p0, r0, 32; @p0 bra W;\nbar.arrive 1, 96; \nbar.arrive 2, 96; bra E;\nW: bar.sync 1, 96; "
+          "setp.ge.u32 p0, r0, 32; @p0 bra W;\nbar.arrive 1, 96; \nbar.arrive 2, 96; bra E;\nW: bar.sync 1, "
+          "96; "
           "bar.sync 2, 96;\nE:");
     FOUND("barrier-mix", "red and sync at one barrier", 1, 64,
-          "setp.ge.u32 p0, r0, 32; @p0 bra W;\nbar.sync 1, 64; //A\nbra E;\nW:\nbar.red.popc.u32 r1, 1, 64, p0; //B\nE:");
+          "setp.ge.u32 p0, r0, 32; @p0 bra W;\nbar.sync 1, 64; //A\nbra E;\nW:\nbar.red.popc.u32 r1, 1, 64, "
+          "p0; //B\nE:");
     FOUND("barrier-exit", "a warp goes around a barrier to where the others come", 1, 64,
           "setp.lt.u32 p0, r0, 32; @!p0 bra L;\nbar.sync 0; //A\nL: st.global.u32 [d1], r0;");
     FOUND("barrier-exit", "a barrier under a guard", 1, 64,
@@ -365,23 +399,27 @@ static void test_barrier_faults(void)
     QUIET("the same by ret", 1, 64,
           "setp.ge.u32 p0, r0, 32; @p0 ret; st.shared.u32 [s2], r0; bar.sync 0; ld.shared.u32 r1, [s0]; "
           "st.global.u32 [d1], r1; E:");
-    QUIET("all warps come", 1, 64, "setp.lt.u32 p0, r0, 99; @!p0 bra L; bar.sync 0; L: st.global.u32 [d1], r0;");
+    QUIET("all warps come", 1, 64,
+          "setp.lt.u32 p0, r0, 99; @!p0 bra L; bar.sync 0; L: st.global.u32 [d1], r0;");
     set_option("barriers", 0);
-    QUIET("switched off", 1, 64, "setp.lt.u32 p0, r0, 32; @!p0 bra L; bar.sync 0; L: st.global.u32 [d1], r0;");
+    QUIET("switched off", 1, 64,
+          "setp.lt.u32 p0, r0, 32; @!p0 bra L; bar.sync 0; L: st.global.u32 [d1], r0;");
     set_option("barriers", 1);
     ENDLESS("two barriers that wait for each other", 1, 64,
             "setp.lt.u32 p0, r0, 32; @p0 bra L;\nbar.sync 1; //A\nbra E;\nL:\nbar.sync 2; //B\nE:");
 }
 
-static void test_endless(bool all)
-{
-    ENDLESS("a flag that nobody sets", 1, 32, "L:\nld.volatile.global.u32 r1, [d8]; //A\nsetp.eq.u32 p0, r1, 0; @p0 bra L;");
-    ENDLESS("all blocks wait", 6, 64,
-            "L:\natom.global.or.b32 r1, [d8], 0; //A\nsetp.eq.u32 p0, r1, 0; @p0 bra L; st.global.u32 [d1], r0;");
+static void test_endless(bool all) {
+    ENDLESS("a flag that nobody sets", 1, 32,
+            "L:\nld.volatile.global.u32 r1, [d8]; //A\nsetp.eq.u32 p0, r1, 0; @p0 bra L;");
+    ENDLESS(
+        "all blocks wait", 6, 64,
+        "L:\natom.global.or.b32 r1, [d8], 0; //A\nsetp.eq.u32 p0, r1, 0; @p0 bra L; st.global.u32 [d1], r0;");
     ENDLESS("a lock that is never given back", 4, 1,
             "L:\natom.global.cas.b32 r1, [d8], 0, 1; //A\nsetp.ne.u32 p0, r1, 0; @p0 bra L;");
     ENDLESS("some wait at a barrier for one that spins", 1, 64,
-            "setp.ne.u32 p1, r0, 0; @p1 bra W; st.volatile.shared.u32 [s0], 0;\nL:\nld.volatile.shared.u32 r1, [s0]; //A\n"
+            "setp.ne.u32 p1, r0, 0; @p1 bra W; st.volatile.shared.u32 [s0], 0;\nL:\nld.volatile.shared.u32 "
+            "r1, [s0]; //A\n"
             "setp.ne.u32 p0, r1, 7; @p0 bra L; W: bar.sync 0;");
     if (!all) return;
     QUIET("a flag that is set late", 2, 1,
@@ -390,22 +428,21 @@ static void test_endless(bool all)
           "st.release.gpu.global.u32 [d8], 1; bra E;\n"
           "W: ld.acquire.gpu.global.u32 r1, [d8]; setp.eq.u32 p0, r1, 0; @p0 bra W;\nE:");
     QUIET("long work without memory", 2, 64,
-          "mov.u32 r5, 0;\nC: mad.lo.u32 r6, r5, 3, 1; add.u32 r5, r5, 1; setp.lt.u32 p0, r5, 4000000; @p0 bra C;\n"
+          "mov.u32 r5, 0;\nC: mad.lo.u32 r6, r5, 3, 1; add.u32 r5, r5, 1; setp.lt.u32 p0, r5, 4000000; @p0 "
+          "bra C;\n"
           "st.global.u32 [d0+8], r6;");
 }
 
 /* --- adversarial order -------------------------------------------------------------------------- */
 
-static uint32_t digest(void)
-{
+static uint32_t digest(void) {
     uint32_t h = 1;
     for (unsigned k = 0; k < sizeof result / 4; k++) h = h * 16777619u ^ result[k];
     return h;
 }
 
 /* How many different results seeds 0..15 give, each with 1 and with 3 threads. */
-static unsigned outcomes(const char *name, unsigned grid, unsigned block, const char *body)
-{
+static unsigned outcomes(const char *name, unsigned grid, unsigned block, const char *body) {
     uint32_t seen[64];
     unsigned n = 0;
     for (int seed = 0; seed < 16; seed++) {
@@ -416,8 +453,10 @@ static unsigned outcomes(const char *name, unsigned grid, unsigned block, const 
             program(body, grid, block);
             CHECK(result_code == 0, "%s, seed %d: %d", name, seed, result_code);
             uint32_t h = digest();
-            if (threads == 1) first = h;
-            else CHECK(h == first, "%s: seed %d gives other results with more threads", name, seed);
+            if (threads == 1)
+                first = h;
+            else
+                CHECK(h == first, "%s: seed %d gives other results with more threads", name, seed);
             unsigned k = 0;
             while (k < n && seen[k] != h) k++;
             if (k == n) seen[n++] = h;
@@ -428,11 +467,11 @@ static unsigned outcomes(const char *name, unsigned grid, unsigned block, const 
     return n;
 }
 
-static void test_seeds(void)
-{
+static void test_seeds(void) {
     static const char exchange[] =
         "mad.lo.u32 r1, r30, 96, r0; mul.wide.u32 d2, r1, 4; add.u64 d2, d2, d0; mov.u32 r2, 0; "
-        "st.shared.u32 [s2], r2; bar.sync 0; st.shared.u32 [s2], r1; %s add.u32 r3, r0, 32; rem.u32 r3, r3, 96; "
+        "st.shared.u32 [s2], r2; bar.sync 0; st.shared.u32 [s2], r1; %s add.u32 r3, r0, 32; rem.u32 r3, r3, "
+        "96; "
         "shl.b32 r3, r3, 2; add.u32 r3, r3, s0; ld.shared.u32 r4, [r3]; st.global.u32 [d2], r4;";
     char body[1000];
     set_option("races", 0);
@@ -441,23 +480,30 @@ static void test_seeds(void)
     snprintf(body, sizeof body, exchange, "");
     CHECK(outcomes("without a barrier", 7, 96, body) > 1, "no seed shows the missing barrier");
     /* which path of a warp goes first */
-    CHECK(outcomes("two paths", 1, 32,
-                   "setp.lt.u32 p0, r0, 16; @p0 bra A; mov.u32 r1, 1; st.volatile.shared.u32 [s0], r1; bra E;\n"
-                   "A: mov.u32 r1, 2; st.volatile.shared.u32 [s0], r1;\nE: bar.warp.sync -1; "
-                   "ld.volatile.shared.u32 r2, [s0]; st.global.u32 [d1], r2;") > 1,
-          "one path always comes first");
+    CHECK(
+        outcomes("two paths", 1, 32,
+                 "setp.lt.u32 p0, r0, 16; @p0 bra A; mov.u32 r1, 1; st.volatile.shared.u32 [s0], r1; bra E;\n"
+                 "A: mov.u32 r1, 2; st.volatile.shared.u32 [s0], r1;\nE: bar.warp.sync -1; "
+                 "ld.volatile.shared.u32 r2, [s0]; st.global.u32 [d1], r2;")
+            > 1,
+        "one path always comes first");
     /* early and late copies */
     set_option("async", 0);
     set_option("uninitialised", 0);
-    CHECK(outcomes("a copy", 1, 32, SOURCE "st.shared.u32 [r8], r9; cp.async.ca.shared.global [r8], [d2], 16; "
-                   "ld.shared.u32 r1, [r8]; cp.async.wait_all; st.global.u32 [d1+8192], r1;") > 1,
+    CHECK(outcomes("a copy", 1, 32,
+                   SOURCE "st.shared.u32 [r8], r9; cp.async.ca.shared.global [r8], [d2], 16; "
+                          "ld.shared.u32 r1, [r8]; cp.async.wait_all; st.global.u32 [d1+8192], r1;")
+              > 1,
           "copies are always late");
     set_option("async", 1);
     set_option("uninitialised", 1);
     set_option("races", 1);
     /* blocks in another order */
-    CHECK(outcomes("tickets", 40, 1, "mov.u32 r1, 0; @p7 mov.u32 r1, 1; mul.wide.u32 d2, r30, 4; add.u64 d2, d2, d0; "
-                   "st.global.u32 [d2], r30;") == 1, "private words depend on order");
+    CHECK(outcomes("tickets", 40, 1,
+                   "mov.u32 r1, 0; @p7 mov.u32 r1, 1; mul.wide.u32 d2, r30, 4; add.u64 d2, d2, d0; "
+                   "st.global.u32 [d2], r30;")
+              == 1,
+          "private words depend on order");
     for (int seed = 1; seed < 4; seed++) {
         set_option("seed", seed);
         test_shared();
@@ -472,20 +518,21 @@ static void test_seeds(void)
 /* --- the reference kernels' faults, small ------------------------------------------------------- */
 
 /* 002: rms_inv goes into the place of x[0], while other warps still read the row. */
-static void test_seed_002(void)
-{
+static void test_seed_002(void) {
     static const char rms[] =
         "add.u32 r1, r0, 1; cvt.rn.f32.u32 f0, r1; st.shared.f32 [s2], f0; bar.sync 0;\n"
         "mov.f32 f1, 0f00000000; mov.u32 r2, 0;\nL: shl.b32 r3, r2, 2; add.u32 r3, r3, s0;\n"
-        "ld.shared.f32 f2, [r3]; //A\nfma.rn.f32 f1, f2, f2, f1; add.u32 r2, r2, 1; setp.lt.u32 p0, r2, 64; @p0 bra L;\n"
-        "setp.eq.u32 p1, r0, 0; rsqrt.approx.f32 f3, f1;\n%s\n@p1 st.shared.f32 [s0+%d], f3; //B\nbar.sync 0; "
+        "ld.shared.f32 f2, [r3]; //A\nfma.rn.f32 f1, f2, f2, f1; add.u32 r2, r2, 1; setp.lt.u32 p0, r2, 64; "
+        "@p0 bra L;\n"
+        "setp.eq.u32 p1, r0, 0; rsqrt.approx.f32 f3, f1;\n%s\n@p1 st.shared.f32 [s0+%d], f3; //B\nbar.sync "
+        "0; "
         "ld.shared.f32 f4, [s0+%d]; ld.shared.f32 f5, [s2]; mul.f32 f6, f5, f4; st.global.f32 [d1], f6;";
     char body[2000];
     float first;
     snprintf(body, sizeof body, rms, "", 0, 0);
     RACE("002: rms_inv over x[0]", 1, 64, body);
     memcpy(&first, result, 4);
-    CHECK(first < 1e-3f, "002 keeps x[0]: %g", first);        /* rms_inv squared: x[0] is lost */
+    CHECK(first < 1e-3f, "002 keeps x[0]: %g", first); /* rms_inv squared: x[0] is lost */
     snprintf(body, sizeof body, rms, "bar.sync 0;", 0, 0);
     QUIET("002 with a barrier only: silent, and x[0] is still lost", 1, 64, body);
     memcpy(&first, result, 4);
@@ -497,51 +544,57 @@ static void test_seed_002(void)
 }
 
 /* 004: each warp takes its own sum for the block's; what the division leaves over is not written. */
-#define WARP_SUM(r) \
-    "shfl.sync.bfly.b32 r2, " r ", 16, 31, -1; add.u32 " r ", " r ", r2; shfl.sync.bfly.b32 r2, " r \
-    ", 8, 31, -1; add.u32 " r ", " r ", r2; shfl.sync.bfly.b32 r2, " r ", 4, 31, -1; add.u32 " r ", " r \
-    ", r2; shfl.sync.bfly.b32 r2, " r ", 2, 31, -1; add.u32 " r ", " r ", r2; shfl.sync.bfly.b32 r2, " r \
+#define WARP_SUM(r)                                                                                          \
+    "shfl.sync.bfly.b32 r2, " r ", 16, 31, -1; add.u32 " r ", " r ", r2; shfl.sync.bfly.b32 r2, " r          \
+    ", 8, 31, -1; add.u32 " r ", " r ", r2; shfl.sync.bfly.b32 r2, " r ", 4, 31, -1; add.u32 " r ", " r      \
+    ", r2; shfl.sync.bfly.b32 r2, " r ", 2, 31, -1; add.u32 " r ", " r ", r2; shfl.sync.bfly.b32 r2, " r     \
     ", 1, 31, -1; add.u32 " r ", " r ", r2;\n"
 
-static void test_seed_004(void)
-{
-    static const char shared_sum[] =
-        "mad.lo.u32 r1, r0, r0, 1;" WARP_SUM("r1") "and.b32 r3, r0, 31; shr.u32 r4, r0, 5; shl.b32 r4, r4, 2; "
-        "add.u32 r4, r4, s0; setp.eq.u32 p0, r3, 0;\n";
+static void test_seed_004(void) {
+    static const char shared_sum[] = "mad.lo.u32 r1, r0, r0, 1;" WARP_SUM(
+        "r1") "and.b32 r3, r0, 31; shr.u32 r4, r0, 5; shl.b32 r4, r4, 2; "
+              "add.u32 r4, r4, s0; setp.eq.u32 p0, r3, 0;\n";
     char body[3000];
     /* 64 threads: the sum of t * t + 1 is 85408; of the first warp alone 10448 */
     snprintf(body, sizeof body, "%sbar.sync 1; st.global.u32 [d1], r1;", shared_sum);
     QUIET("004: the warp's sum, as the reference has it", 1, 64, body);
     SAME(result[0], 10448);
     CHECK(result[0] != result[63], "every warp has its own sum");
-    snprintf(body, sizeof body, "%s@p0 st.shared.u32 [s0], r1; //A\nbar.sync 1; ld.shared.u32 r1, [s0]; "
-             "st.global.u32 [d1], r1;", shared_sum);
+    snprintf(body, sizeof body,
+             "%s@p0 st.shared.u32 [s0], r1; //A\nbar.sync 1; ld.shared.u32 r1, [s0]; "
+             "st.global.u32 [d1], r1;",
+             shared_sum);
     RACE("004: all warps put their sum into one place", 1, 64, body);
-    snprintf(body, sizeof body, "%s@p0 st.shared.u32 [r4], r1;\nbar.sync 1; ld.shared.u32 r1, [s0]; "
-             "ld.shared.u32 r5, [s0+4]; add.u32 r1, r1, r5; st.global.u32 [d1], r1;", shared_sum);
+    snprintf(body, sizeof body,
+             "%s@p0 st.shared.u32 [r4], r1;\nbar.sync 1; ld.shared.u32 r1, [s0]; "
+             "ld.shared.u32 r5, [s0+4]; add.u32 r1, r1, r5; st.global.u32 [d1], r1;",
+             shared_sum);
     QUIET("004: the sums of the warps are added", 1, 64, body);
     SAME(result[0], 85408);
     SAME(result[63], 85408);
     /* 100 elements over 32 threads: 100 / 32 each */
     for (int whole = 0; whole < 2; whole++) {
-        static const char tail[] = HEAD
-            ".visible .entry k(.param .u64 out) {\n" REGS "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x; mov.u32 r1, r0;\n"
-            "L: mul.wide.u32 d1, r1, 4; add.u64 d1, d1, d0; st.global.u32 [d1], r1; add.u32 r1, r1, 32; "
-            "setp.lt.u32 p0, r1, %d; @p0 bra L; ret; }";
+        static const char tail[] =
+            HEAD ".visible .entry k(.param .u64 out) {\n" REGS
+                 "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x; mov.u32 r1, r0;\n"
+                 "L: mul.wide.u32 d1, r1, 4; add.u64 d1, d1, d0; st.global.u32 [d1], r1; add.u32 r1, r1, 32; "
+                 "setp.lt.u32 p0, r1, %d; @p0 bra L; ret; }";
         static char ptx[2000];
         uint32_t out[100];
         snprintf(ptx, sizeof ptx, tail, whole ? 100 : 100 / 32 * 32);
         report_clear();
         handle m = load(ptx), f = function(m, "k");
         dptr d = alloc(400 + 128);
-        void *params[] = { &d };
+        void *params[] = {&d};
         SAME(run(f, 1, 32, 0, params), 0);
         SAME(cuMemcpyDtoH_v2_(out, d, 400), 0);
         findings();
-        if (whole) CHECK(!*found, "004 with its tail: %s", found);
-        else CHECK(strstr(found, "uninitialised-read") && strstr(found, "takes 16 bytes") &&
-                       strstr(found, "byte 384 of the 528-byte allocation"),
-                   "004, the tail: %s", found);
+        if (whole)
+            CHECK(!*found, "004 with its tail: %s", found);
+        else
+            CHECK(strstr(found, "uninitialised-read") && strstr(found, "takes 16 bytes")
+                      && strstr(found, "byte 384 of the 528-byte allocation"),
+                  "004, the tail: %s", found);
         cuMemFree_v2_(d);
         cuModuleUnload_(m);
         report_clear();
@@ -549,36 +602,39 @@ static void test_seed_004(void)
 }
 
 /* 000: the path of an empty chunk uses a register that only the other path defines. */
-static void test_seed_000(void)
-{
+static void test_seed_000(void) {
     FOUND("uninitialised-register", "000: defined on one path", 2, 1,
-          "setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\nN: mov.u32 r1, 1;\nS:\n"
+          "setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\nN: "
+          "mov.u32 r1, 1;\nS:\n"
           "setp.eq.u32 p0, r30, 1; selp.u64 d6, d5, d0, p0; //A\nst.global.u32 [d6], r30;");
     QUIET("000: defined on both", 2, 1,
-          "mov.u64 d5, d0; setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\n"
+          "mov.u64 d5, d0; setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; "
+          "bra S;\n"
           "N: mov.u32 r1, 1;\nS: st.global.u32 [d5], r30;");
 }
 
 /* 001: 32 of a tile's outputs are stored; addresses that assume shared memory to begin at 0. */
-static void test_seed_001(void)
-{
+static void test_seed_001(void) {
     for (int whole = 0; whole < 2; whole++) {
-        static const char tile[] = HEAD
-            ".visible .entry k(.param .u64 out) {\n" REGS "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x; mov.u32 r1, r0;\n"
-            "L: mul.wide.u32 d1, r1, 4; add.u64 d1, d1, d0; st.global.u32 [d1], r1; add.u32 r1, r1, 32; "
-            "setp.lt.u32 p0, r1, %d; @p0 bra L; ret; }";
+        static const char tile[] =
+            HEAD ".visible .entry k(.param .u64 out) {\n" REGS
+                 "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x; mov.u32 r1, r0;\n"
+                 "L: mul.wide.u32 d1, r1, 4; add.u64 d1, d1, d0; st.global.u32 [d1], r1; add.u32 r1, r1, 32; "
+                 "setp.lt.u32 p0, r1, %d; @p0 bra L; ret; }";
         static char ptx[2000];
         static uint32_t out[16 * 64];
         snprintf(ptx, sizeof ptx, tile, whole ? 16 * 64 : 32);
         report_clear();
         handle m = load(ptx), f = function(m, "k");
         dptr d = alloc(sizeof out);
-        void *params[] = { &d };
+        void *params[] = {&d};
         SAME(run(f, 1, 32, 0, params), 0);
         SAME(cuMemcpyDtoH_v2_(out, d, sizeof out), 0);
         findings();
-        if (whole) CHECK(!*found, "001 with all outputs: %s", found);
-        else CHECK(strstr(found, "uninitialised-read") && strstr(found, "takes 3968 bytes"), "001: %s", found);
+        if (whole)
+            CHECK(!*found, "001 with all outputs: %s", found);
+        else
+            CHECK(strstr(found, "uninitialised-read") && strstr(found, "takes 3968 bytes"), "001: %s", found);
         cuMemFree_v2_(d);
         cuModuleUnload_(m);
         report_clear();
@@ -589,8 +645,7 @@ static void test_seed_001(void)
     QUIET("001: relative to the symbol", 1, 32, "st.shared.u32 [s2], r0;");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     sim_open(argc, argv);
     for (int threads = 1; threads <= 2; threads++) {
         set_option("threads", threads);

@@ -63,35 +63,49 @@ static figure measure(const char *ptx, unsigned grid, unsigned block)
 #define END "@p0 bra LOOP;\n ret; }\n"
 #define FOUR(text) text text text text
 
-static const struct { const char *name, *ptx; unsigned grid, block; } kernels[] = {
-    { "integer loop", START("sm_80") "mov.u32 r4, r0; mov.u32 r5, r1;\n" LOOP(2000)
-      FOUR("mad.lo.u32 r4, r4, r5, r0; xor.b32 r5, r5, r4; shl.b32 r6, r4, 3; add.u32 r5, r5, r6;\n")
-      END, 16, 256 },
-    { "float loop", START("sm_80") "cvt.rn.f32.u32 f0, r0; mov.f32 f1, 0f3f000000;\n" "mov.f32 f2, f0;\n" LOOP(2000)
-      FOUR("fma.rn.f32 f0, f0, f1, f2; mul.rn.f32 f3, f0, f1; add.rn.f32 f2, f3, f1; max.f32 f0, f0, f2;\n")
-      END, 16, 256 },
-    { "copy of 16 MiB", START("sm_80") "mul.wide.u32 d2, r3, 16; add.u64 d3, d0, d2; add.u64 d4, d1, d2;\n"
-      "ld.global.v4.f32 {f0, f1, f2, f3}, [d3]; st.global.v4.f32 [d4], {f0, f1, f2, f3}; ret; }",
-      BYTES / 16 / 256, 256 },
-    { "reduction, shared", START("sm_80") "add.u64 d3, d0, d2; ld.global.f32 f0, [d3]; mov.u32 r4, room;\n"
-      "shl.b32 r5, r0, 2; add.u32 r4, r4, r5; st.shared.f32 [r4], f0; bar.sync 0; mov.u32 r6, 128;\n"
-      "LOOP: setp.lt.u32 p1, r0, r6; shl.b32 r7, r6, 2; add.u32 r8, r4, r7;\n"
-      "@p1 ld.shared.f32 f1, [r8]; @p1 ld.shared.f32 f2, [r4]; @p1 add.f32 f2, f2, f1;\n"
-      "@p1 st.shared.f32 [r4], f2; bar.sync 0; shr.u32 r6, r6, 1; setp.ne.u32 p0, r6, 0;\n"
-      "@p0 bra LOOP; mul.wide.u32 d4, r1, 4; add.u64 d4, d1, d4; setp.eq.u32 p2, r0, 0;\n"
-      "@p2 st.global.f32 [d4], f2; ret; }", 1024, 256 },
-    { "divergent branches", START("sm_80") "mov.u32 r4, r0; and.b32 r9, r0, 7;\n" LOOP(500)
-      "add.u32 r9, r9, 1; and.b32 r9, r9, 7; setp.lt.u32 p1, r9, 4; @p1 bra A;\n"
-      "mad.lo.u32 r4, r4, 5, 1; setp.lt.u32 p2, r9, 6; @p2 bra B; add.u32 r4, r4, 1; bra B;\n"
-      "A: xor.b32 r4, r4, 99; setp.lt.u32 p2, r9, 2; @p2 bra B; add.u32 r4, r4, 3;\n"
-      "B:\n" END, 16, 256 },
-    { "mma m16n8k16, f16", START("sm_80") ".reg .b32 a<4>, b<2>; .reg .f32 c<4>;\n"
-      "mov.u32 a0, 0x3c003c00; mov.u32 a1, a0; mov.u32 a2, a0; mov.u32 a3, a0; mov.u32 b0, a0;\n"
-      "mov.u32 b1, a0;\n"
-      "mov.f32 c0, 0f00000000; mov.f32 c1, c0; mov.f32 c2, c0; mov.f32 c3, c0;\n" LOOP(200)
-      FOUR("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {c0, c1, c2, c3}, {a0, a1, a2, a3}, {b0, b1}, "
-           "{c0, c1, c2, c3};\n")
-      END, 16, 128 },
+static const struct { const char *name, *ptx; unsigned grid, block;
+} kernels[] = {
+    {"integer loop",
+     START("sm_80") "mov.u32 r4, r0; mov.u32 r5, r1;\n" LOOP(2000)
+         FOUR("mad.lo.u32 r4, r4, r5, r0; xor.b32 r5, r5, r4; shl.b32 r6, r4, 3; add.u32 r5, r5, r6;\n") END,
+     16, 256},
+    {"float loop",
+     START("sm_80") "cvt.rn.f32.u32 f0, r0; mov.f32 f1, 0f3f000000;\n"
+                    "mov.f32 f2, f0;\n" LOOP(2000) FOUR("fma.rn.f32 f0, f0, f1, f2; mul.rn.f32 f3, f0, f1; "
+                                                        "add.rn.f32 f2, f3, f1; max.f32 f0, f0, f2;\n") END,
+     16, 256},
+    {"copy of 16 MiB",
+     START(
+         "sm_80") "mul.wide.u32 d2, r3, 16; add.u64 d3, d0, d2; add.u64 d4, d1, d2;\n"
+                  "ld.global.v4.f32 {f0, f1, f2, f3}, [d3]; st.global.v4.f32 [d4], {f0, f1, f2, f3}; ret; }",
+     BYTES / 16 / 256, 256},
+    {"reduction, shared",
+     START("sm_80") "add.u64 d3, d0, d2; ld.global.f32 f0, [d3]; mov.u32 r4, room;\n"
+                    "shl.b32 r5, r0, 2; add.u32 r4, r4, r5; st.shared.f32 [r4], f0; bar.sync 0; mov.u32 r6, "
+                    "128;\n"
+                    "LOOP: setp.lt.u32 p1, r0, r6; shl.b32 r7, r6, 2; add.u32 r8, r4, r7;\n"
+                    "@p1 ld.shared.f32 f1, [r8]; @p1 ld.shared.f32 f2, [r4]; @p1 add.f32 f2, f2, f1;\n"
+                    "@p1 st.shared.f32 [r4], f2; bar.sync 0; shr.u32 r6, r6, 1; setp.ne.u32 p0, r6, 0;\n"
+                    "@p0 bra LOOP; mul.wide.u32 d4, r1, 4; add.u64 d4, d1, d4; setp.eq.u32 p2, r0, 0;\n"
+                    "@p2 st.global.f32 [d4], f2; ret; }",
+     1024, 256},
+    {"divergent branches",
+     START("sm_80") "mov.u32 r4, r0; and.b32 r9, r0, 7;\n" LOOP(
+         500) "add.u32 r9, r9, 1; and.b32 r9, r9, 7; setp.lt.u32 p1, r9, 4; @p1 bra A;\n"
+              "mad.lo.u32 r4, r4, 5, 1; setp.lt.u32 p2, r9, 6; @p2 bra B; add.u32 r4, r4, 1; bra B;\n"
+              "A: xor.b32 r4, r4, 99; setp.lt.u32 p2, r9, 2; @p2 bra B; add.u32 r4, r4, 3;\n"
+              "B:\n" END,
+     16, 256},
+    {"mma m16n8k16, f16",
+     START(
+         "sm_80") ".reg .b32 a<4>, b<2>; .reg .f32 c<4>;\n"
+                  "mov.u32 a0, 0x3c003c00; mov.u32 a1, a0; mov.u32 a2, a0; mov.u32 a3, a0; mov.u32 b0, a0;\n"
+                  "mov.u32 b1, a0;\n"
+                  "mov.f32 c0, 0f00000000; mov.f32 c1, c0; mov.f32 c2, c0; mov.f32 c3, c0;\n" LOOP(200)
+                      FOUR("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {c0, c1, c2, c3}, {a0, a1, a2, "
+                           "a3}, {b0, b1}, "
+                           "{c0, c1, c2, c3};\n") END,
+     16, 128},
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 

@@ -253,7 +253,7 @@ void sim_shadow_set(uint8_t *shadow, uint64_t offset, uint64_t bytes)
 
 void sim_shadow_clear(uint8_t *shadow, uint64_t offset, uint64_t bytes)
 {
-    if (bytes && (offset & 7) + bytes <= 8) {                 /* within one byte of the shadow: a register's worth */
+    if (bytes && (offset & 7) + bytes <= 8) { /* within one byte of the shadow: a register's worth */
         shadow[offset >> 3] &= (uint8_t)~(((1u << bytes) - 1) << (offset & 7));
         return;
     }

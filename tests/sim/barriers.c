@@ -100,7 +100,8 @@ void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t ma
                       expected ? expected : all, s->expected ? s->expected : all, s->first->line);
     if ((i->op != 0) != (s->first->op != 0))
         sim_report_at(w, i, "barrier-mix", lane,
-                      "barrier %u is met with .red on one side and without it at line %u", id, s->first->line);
+                      "barrier %u is met with .red on one side and without it at line %u", id,
+                      s->first->line);
     if (b->barrier_masks[id * b->warp_count + w->index] & mask)
         sim_report_at(w, i, "barrier-count", lane,
                       "the thread arrives at barrier %u again before it is complete", id);
@@ -151,8 +152,8 @@ void sim_where_text(const sim_block *b, char *out, size_t cap)
             warps[at]++;
         }
     for (uint32_t k = 0; k < n && length + 40 < cap; k++)
-        length += (size_t)snprintf(out + length, cap - length, "%sline %u (%u warp%s)", k ? ", " : "", lines[k],
-                                   warps[k], warps[k] == 1 ? "" : "s");
+        length += (size_t)snprintf(out + length, cap - length, "%sline %u (%u warp%s)", k ? ", " : "",
+                                   lines[k], warps[k], warps[k] == 1 ? "" : "s");
 }
 
 /* --- spinning for ever ------------------------------------------------------------------------ */

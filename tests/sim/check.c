@@ -138,9 +138,10 @@ void sim_host_read(uint64_t address, uint64_t size)
     while (a->shadow[first >> 3] >> (first & 7) & 1) first++;
     for (uint64_t k = first; k < end; k++) count += !(a->shadow[k >> 3] >> (k & 7) & 1);
     sim_memory_describe(a->base + first, 1, where, sizeof where);
-    sim_report_host("uninitialised-read", "a copy to the host of %llu bytes from 0x%llx takes %llu bytes that were "
-                    "never written; the first is %s", (unsigned long long)size, (unsigned long long)address,
-                    (unsigned long long)count, where);
+    sim_report_host("uninitialised-read",
+                    "a copy to the host of %llu bytes from 0x%llx takes %llu bytes that were "
+                    "never written; the first is %s",
+                    (unsigned long long)size, (unsigned long long)address, (unsigned long long)count, where);
 }
 
 SIM_EXPORT size_t ptxsim_report(char *buf, size_t cap)

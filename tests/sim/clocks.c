@@ -506,7 +506,8 @@ bool sim_order_uses_clocks(const sim_kernel *k)
     for (uint32_t n = 0; n < k->code_count; n++) {
         const sim_ins *i = &k->code[n];
         bool access = i->fn == sim_ld || i->fn == sim_st || i->fn == sim_atom;
-        if (i->fn == sim_mbarrier || i->fn == sim_mbarrier_cp_async || i->fn == sim_cluster_arrive) return true;
+        if (i->fn == sim_mbarrier || i->fn == sim_mbarrier_cp_async || i->fn == sim_cluster_arrive)
+            return true;
         if (i->fn == sim_fence || (access && i->x & (X_ACQUIRE | X_RELEASE))) return true;
     }
     return false;

@@ -223,7 +223,7 @@ void sim_cluster_exits(sim_warp *w) {
     if (c->barrier_used) complete_if_all(c, w->block);
 }
 
-/* What arrives knows, whoever waits learns; the object is the cluster's first block at an address of its own. */
+/* What arrives knows, whoever waits learns; the object: the cluster's first block, an address of its own. */
 static uint64_t barrier_key(const sim_cluster *c) {
     return sim_race_key(&c->blocks[0]->warps[0], SP_SHARED, SIM_RANK_MASK);
 }

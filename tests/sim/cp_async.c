@@ -202,8 +202,8 @@ static bool any_marked(const uint8_t *marked, uint64_t offset, uint32_t bytes)
 }
 
 /* True: some lane touches a byte whose copy has not been waited for. */
-bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes, bool write)
-{
+bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes,
+                     bool write) {
     sim_block *b = w->block;
     struct sim_async *s = b->async;
     bool found = false;
@@ -221,7 +221,8 @@ bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
                      theirs = { c->ins, mine.block, c->thread };
             sim_site_text(w->launch, &theirs, site, sizeof site);
             snprintf(detail, sizeof detail,
-                     "%s of %u bytes at shared address 0x%llx, where the copy %s has not been waited for", write ? "write" : "read", bytes, (unsigned long long)at[lane], site);
+                     "%s of %u bytes at shared address 0x%llx, where the copy %s has not been waited for",
+                     write ? "write" : "read", bytes, (unsigned long long)at[lane], site);
             sim_report_pair(w->launch, write ? "race" : "async-read", &mine, c->ins->line, detail);
             break;
         }

@@ -776,7 +776,8 @@ static void worker_run(sim_worker *w, sim_launch *l)
             atomic_store_explicit(&l->suspect, false, memory_order_relaxed);
         } else at++;
     }
-    for (uint32_t k = 0; k < open * n; k++) sim_output_block(w->blocks[k]); /* a fault elsewhere stopped them */
+    for (uint32_t k = 0; k < open * n; k++)
+        sim_output_block(w->blocks[k]); /* a fault elsewhere stopped them */
     if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_leave(w, l);
     atomic_store(&l->quiet[w->index], UINT64_MAX);
     sim_touch_merge(w, l);

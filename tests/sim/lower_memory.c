@@ -83,7 +83,8 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
                       "Program uses 32-bit address '%s' which is conflicting with .address_size 64", b->name);
             return false;
         }
-        if (space == SP_PARAM && !lw->frame->function->is_entry) out->space = SP_LOCAL; /* parameters of calls */
+        if (space == SP_PARAM && !lw->frame->function->is_entry)
+            out->space = SP_LOCAL; /* parameters of calls */
         out->wide = t->bytes == 8;
         out->slot = sim_register_slot(lw, b->reg);
         sim_note(lw, out->slot, false, false, b->name);
@@ -173,7 +174,10 @@ void sim_lower_cp_group(sim_lower *lw, const sim_statement *s)
     uint32_t n = s->form->sub == 1;
     if (!sim_operands_between(lw, n, n)) return;
     const sim_operand *o = &s->operands[0];
-    if (n && (o->kind != O_INT || o->value < 0)) { sim_mismatch(lw, 0, "expected a number of groups"); return; }
+    if (n && (o->kind != O_INT || o->value < 0)) {
+        sim_mismatch(lw, 0, "expected a number of groups");
+        return;
+    }
     sim_ins *i = sim_emit(lw, sim_async_group, F_PLAIN);
     i->op = s->form->sub;
     i->imm = n ? o->value : 0;

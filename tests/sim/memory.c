@@ -485,7 +485,8 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
         else if (shape == 2) fine = sim_shadow_all(r->shadow, at[0] - r->base, bytes);
         else SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
-        if (SIM_UNLIKELY(!fine) && !(i->x & X_COPY && r->space == SP_LOCAL)) uninitialised(w, i, m, at, r, bytes);
+        if (SIM_UNLIKELY(!fine) && !(i->x & X_COPY && r->space == SP_LOCAL))
+            uninitialised(w, i, m, at, r, bytes);
     }
     if (racing(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->space, r->a, bytes, strength(i),
                                         shape == 1);
@@ -572,7 +573,8 @@ static bool carry_out(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
         SIM_EACH_LANE(l, m) {
             uint32_t mask = masks[k] == UINT32_MAX ? SIM_FULL : sim_slot(w, masks[k])[l];
             if (r->space != SP_LOCAL && !(mask & ((1u << i->size) - 1)) && sim_option.uninitialised)
-                sim_report_at(w, i, "uninitialised-read", l, "what is stored was read from local memory where nothing "
+                sim_report_at(w, i, "uninitialised-read", l,
+                              "what is stored was read from local memory where nothing "
                               "was ever written");
             uint64_t offset = at[l] - r->base + (uint64_t)k * i->size;
             for (uint32_t n = 0; n < i->size; n++)
@@ -810,7 +812,8 @@ static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
         uint32_t n = size;
         if (i->op == 1 && sim_slot(w, i->c)[l] < n) n = sim_slot(w, i->c)[l];
         if (i->op == 2 && sim_pred(w, i->c) >> l & 1) n = 0;
-        bool written = !r->shadow || !sim_option.uninitialised || sim_shadow_all(r->shadow, at[l] - r->base, n);
+        bool written =
+            !r->shadow || !sim_option.uninitialised || sim_shadow_all(r->shadow, at[l] - r->base, n);
         if (!written) uninitialised(w, i, 1u << l, at, r, n);
         sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), r->a, at[l], n, written);
     }
@@ -833,7 +836,8 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
             empty |= 1u << l;
     }
     SIM_EACH_LANE(l, empty)
-    sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), NULL, 0, 0, true); /* the source may be anywhere */
+    sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), NULL, 0, 0,
+                    true); /* the source may be anywhere */
     if (m & ~empty) request(w, i, m & ~empty, at, i->size, copy_in);
 }
 

@@ -921,7 +921,8 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
     if (nesting > 8) sim_fatal(s->m, s->line, "Initialiser nested too deeply");
     if (accept(s, '{')) {
         uint64_t row = y->size, start = *at;                  /* the bytes that these braces are for */
-        for (int d = 0; d < nesting; d++) row = (uint32_t)d < s->dimension_count ? row / s->dimensions[d] : row;
+        for (int d = 0; d < nesting; d++)
+            row = (uint32_t)d < s->dimension_count ? row / s->dimensions[d] : row;
         if (!accept(s, '}')) {
             do parse_initialiser(s, y, at, nesting + 1); while (accept(s, ','));
             expect(s, '}');

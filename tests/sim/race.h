@@ -99,7 +99,8 @@ void sim_race_shutdown(void);
 void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, sim_allocation *a,
                      uint64_t address, uint32_t read, bool written);
 bool sim_async_pending(const struct sim_block *b);
-bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes, bool write);
+bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes,
+                     bool write);
 void sim_async_finish(sim_warp *w, uint32_t m);
 void sim_async_group(sim_warp *w, const sim_ins *i, uint32_t m);
 void sim_async_exit(sim_warp *w, uint32_t m);

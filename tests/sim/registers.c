@@ -18,8 +18,8 @@ void sim_note(sim_lower *lw, uint32_t slot, bool pred, bool write, const char *n
         lw->notes = grown;
         lw->note_capacity = wanted;
     }
-    lw->notes[lw->note_count++] =
-        (sim_note_entry){ write ? UINT32_MAX : lw->k->code_count, slot, name, pred, write, false, false, false };
+    lw->notes[lw->note_count++] = (sim_note_entry){
+        write ? UINT32_MAX : lw->k->code_count, slot, name, pred, write, false, false, false};
 }
 
 /* A statement is done: its writes happen at its last instruction, its guard is read at its first. */
@@ -157,7 +157,8 @@ void sim_find_unwritten(sim_lower *lw)
             uint64_t bit = UINT64_C(1) << (e->slot & 63);
             if (e->write) { if (!k->code[e->code].guard) now[e->slot >> 6] |= bit; continue; }
             if (now[e->slot >> 6] & bit) continue;
-            if (e->pack && !(ever[e->slot >> 6] & bit)) continue; /* half of a pair that a compiler leaves open */
+            if (e->pack && !(ever[e->slot >> 6] & bit))
+                continue; /* half of a pair that a compiler leaves open */
             if (!watched[e->slot]) watched[e->slot] = ++k->watch_count;
             e->unsure = true;
         }

@@ -838,7 +838,7 @@ void sim_vector_mov(sim_warp *w, const sim_ins *i, uint32_t mask);
 
 /* calls.c */
 bool sim_launch_prepare(sim_launch *l, bool cooperative);
-void sim_limit(int limit, uint64_t value);                    /* CU_LIMIT_: 0 stack, 1 FIFO of vprintf, 2 heap */
+void sim_limit(int limit, uint64_t value); /* CU_LIMIT_: 0 stack, 1 FIFO of vprintf, 2 heap */
 bool sim_call(sim_warp *w, const sim_ins *i, uint32_t *mask, uint32_t pc, uint32_t *target);
 uint32_t sim_return(sim_warp *w, uint32_t *mask);
 bool sim_calls_begin(sim_block *b, uint32_t warps);
@@ -867,7 +867,7 @@ enum { A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
 void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lane, const char *format, ...)
     SIM_PRINTF(5, 6);
 void sim_report_host(const char *kind, const char *format, ...) SIM_PRINTF(2, 3);
-void sim_host_read(uint64_t address, uint64_t size);          /* the host reads device memory: was it written? */
+void sim_host_read(uint64_t address, uint64_t size); /* the host reads device memory: was it written? */
 
 /* --- profile.c: one record a launch, made while the option is on ------------------------------ */
 
