@@ -59,18 +59,20 @@ static const char *const others[] = { "mma",
                                       "alloca",
                                       "clusterlaunchcontrol" };
 
-static void module_text(char *out, size_t size, const char *text, int version, int sm, char suffix)
+/* The instruction in the registers that the table uses; or, where it needs more, the module beside it. */
+static void module_text(char *out, size_t size, const char *text, const char *module, int version, int sm,
+                        char suffix)
 {
     char *to = out
                + snprintf(out, size, ".version %d.%d\n.target sm_%d%.1s\n.address_size 64\n", version / 10,
                           version % 10, sm, &suffix);
-    if (*text == '~') {
-        for (text++; *text; text++) {
-            if (*text == '\\' && text[1] == 'n') {
+    if (module) {
+        for (; *module; module++) {
+            if (*module == '\\' && module[1] == 'n') {
                 *to++ = '\n';
-                text++;
+                module++;
             } else
-                *to++ = *text;
+                *to++ = *module;
         }
         *to++ = '\n';
         *to = 0;
@@ -133,14 +135,16 @@ static bool by_others(const char *text)
 static void test_table(void)
 {
     static char ptx[1 << 15];
-    char *list = read_file("tests/data/forms/forms.tsv"), *save = NULL;
+    char *list = read_file("tests/data/forms.tsv"), *save = NULL;
     int loaded = 0, missing = 0, elsewhere = 0, below = 0, rows = 0;
-    if (!CHECK(list != NULL, "tests/data/forms/forms.tsv cannot be opened (run from the root)")) return;
+    if (!CHECK(list != NULL, "tests/data/forms.tsv cannot be opened (run from the root)")) return;
     for (char *line = strtok_r(list, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        if (*line == '#') continue;
-        char *targets = strchr(line, '\t') + 1, *family = strchr(targets, '\t') + 1,
-             *text = strchr(family, '\t') + 1;
-        int version = atoi(line) * 10 + (strchr(line, '.')[1] - '0'), sm = atoi(targets);
+        char *field[6] = {line, NULL, NULL, NULL, NULL, NULL}; /* stem, family, version, targets, text, module */
+        for (int k = 1; k < 6 && field[k - 1] && (field[k] = strchr(field[k - 1], '\t')); k++) *field[k]++ = 0;
+        if (!strcmp(line, "stem") || !field[4]) continue;
+        char *targets = field[3], *text = field[4];
+        const char *module = field[5];
+        int version = 10 * (field[2][0] - '0') + field[2][2] - '0', sm = atoi(targets);
         bool exact = targets[strspn(targets, "0123456789")] != '+';
         char suffix = 0;
         rows++;
@@ -155,7 +159,7 @@ static void test_table(void)
         }
         documented_later(text, &version, &sm);
         int from = first_version(sm, suffix), use = version > from ? version : from;
-        module_text(ptx, sizeof ptx, text, use, sm, suffix);
+        module_text(ptx, sizeof ptx, text, module, use, sm, suffix);
         int code = refused(ptx);
         if (code && by_others(text)) {
             missing++;
@@ -168,13 +172,13 @@ static void test_table(void)
         if (version > from && version > 23) { /* the version before */
             size_t k = 0;
             while (versions[k] < use) k++;
-            module_text(ptx, sizeof ptx, text, versions[k - 1], sm, suffix);
+            module_text(ptx, sizeof ptx, text, module, versions[k - 1], sm, suffix);
             CHECK(refused(ptx) != 0, "%s is taken on .version %d.%d", text, versions[k - 1] / 10,
                   versions[k - 1] % 10);
             below++;
         }
         if (exact) { /* the chip without its suffix */
-            module_text(ptx, sizeof ptx, text, use, sm, 0);
+            module_text(ptx, sizeof ptx, text, module, use, sm, 0);
             CHECK(refused(ptx) != 0, "%s is taken on sm_%d", text, sm);
             below++;
         } else if (sm > 20) { /* the chip before */
@@ -182,7 +186,7 @@ static void test_table(void)
             while (chips[k].sm != sm) k++;
             while (chips[k].sm == sm || chips[k].suffix) k--;
             int v = use > chips[k].version ? use : chips[k].version;
-            module_text(ptx, sizeof ptx, text, v, chips[k].sm, 0);
+            module_text(ptx, sizeof ptx, text, module, v, chips[k].sm, 0);
             CHECK(refused(ptx) != 0, "%s is taken on sm_%d", text, chips[k].sm);
             below++;
         }

@@ -1501,14 +1501,23 @@ static void test_compiled(void)
 
 static void test_forms(const char *device, int least)
 {
-    char *list = read_file("tests/data/matrix_forms.tsv"), *save = NULL;
+    static const char *const opcodes[] = { "ldmatrix.", "stmatrix.", "movmatrix.", "mma.", "wmma.", "wgmma." };
+    char *list = read_file("tests/data/forms.tsv"), *save = NULL;
     int n = 0;
-    if (!CHECK(list != NULL, "tests/data/matrix_forms.tsv cannot be opened")) return;
+    if (!CHECK(list != NULL, "tests/data/forms.tsv cannot be opened")) return;
     for (char *line = strtok_r(list, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         static char ptx[8192];
-        char *target = strchr(line, '\t'), *text = target ? strchr(target + 1, '\t') : NULL;
-        if (*line == '#' || !text) continue;
-        *target++ = *text++ = 0;
+        char *field[6] = { line }, target[16], *text; /* stem, family, version, targets, text, module */
+        bool matrix = false;
+        for (int k = 1; k < 6 && field[k - 1] && (field[k] = strchr(field[k - 1], '\t')); k++) *field[k]++ = 0;
+        if (!(text = field[4])) continue;
+        for (size_t k = 0; k < 6; k++) matrix |= !strncmp(text, opcodes[k], strlen(opcodes[k]));
+        if (!matrix) continue;
+        line = field[2];
+        int sm = atoi(field[3]);
+        const char *suffix = field[3][strspn(field[3], "0123456789")] == '+' ? "" : "a";
+        if (strstr(text, ".kind::f8f6f4")) { line = "8.7"; sm = 120; } /* as documented */
+        snprintf(target, sizeof target, "sm_%d%s", sm, suffix);
         bool chip = !strncmp(target, "sm_100", 6) || !strncmp(target, "sm_120", 6);
         if (strcmp(device, chip ? (target[4] == '0' ? "sm_100" : "sm_120") : "sm_90")) continue;
         const char *regs = "{ .reg .pred p<8>; .reg .b16 h<32>; .reg .b32 r<160>; .reg .b64 d<32>; .reg .f32 "
