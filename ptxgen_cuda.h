@@ -61,9 +61,15 @@
    CACHE  ptxcu_operation builds and loads a kernel at the first call and finds it again by the operation
           and the bytes of its description (set them all: start from zero). Device, context and driver are
           the handle's.
+   DISK   With ptxcu_desc.cache_folder, machine code is kept there between runs: one file for each of
+          cache_files slots, chosen by a hash of the text, the target and the driver's version, which stand
+          in the file in full length or as 128 bits beside its length and check sum. A file is written under
+          a name of its own and then renamed, so that others see the old or the new one, never half of it; a
+          file that is damaged, foreign or refused by the driver is ignored and replaced. What cannot be
+          read or written costs time, and is no error.
 
    DOES NOT  track buffers, streams and events (destroy what you create, before ptxcu_close); build graphs;
-          keep compiled kernels on disk; use several devices through one handle (open one each).
+          use several devices through one handle (open one each).
 */
 #ifndef PTXGEN_CUDA_H
 #define PTXGEN_CUDA_H
@@ -125,6 +131,8 @@ typedef struct ptxcu_desc {
     const char *fallback;    /* tried when no other gives a device, instead of PTXGEN_CUDA_FALLBACK */
     int device;              /* ordinal */
     int use_current_context; /* 1: the context that is current now, if there is one, and its device */
+    const char *cache_folder; /* exists and can be written: compiled programs are kept there. NULL: nowhere */
+    uint32_t cache_files;    /* most files there, 4 MiB each at most; 0: 256 */
     ptx_alloc_fn alloc;      /* default realloc and free */
     void *alloc_user;
 } ptxcu_desc;
@@ -193,6 +201,11 @@ typedef struct ptxcu_arg {
     X(cuCtxGetDevice, (int *device))                                                                         \
     X(cuCtxSynchronize, (void))                                                                              \
     X(cuModuleLoadDataEx, (void **module_, const void *image, unsigned n, int *options, void **values))      \
+    X(cuLinkCreate_v2, (unsigned n, int *options, void **values, void **state))                              \
+    X(cuLinkAddData_v2, (void *state, int type, void *data, size_t bytes, const char *name, unsigned n,      \
+                         int *options, void **values))                                                       \
+    X(cuLinkComplete, (void *state, void **image, size_t *bytes))                                            \
+    X(cuLinkDestroy, (void *state))                                                                          \
     X(cuModuleUnload, (void *module_))                                                                       \
     X(cuModuleGetFunction, (void **function, void *module_, const char *name))                               \
     X(cuFuncGetAttribute, (int *value, int attribute, void *function))                                       \
@@ -349,6 +362,7 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #ifdef _WIN32
 #ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
@@ -430,6 +444,8 @@ struct ptxcu {
     ptxcu_device info;
     ptxcu_error error;
     char library_name[512];
+    char cache_folder[512]; /* "": none */
+    uint32_t cache_files;
     char call[256];
     char message[PTXCU__MESSAGE_BYTES];
 };
@@ -752,6 +768,9 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     memset(cu, 0, sizeof *cu);
     cu->alloc = alloc;
     cu->alloc_user = d.alloc_user;
+    if (d.cache_folder && strlen(d.cache_folder) < sizeof cu->cache_folder)
+        strcpy(cu->cache_folder, d.cache_folder);
+    cu->cache_files = d.cache_files ? d.cache_files : 256;
     cu->info.library = "";
     *out = cu;
     ptxcu__clear(cu, PTXCU_E_LIBRARY);
@@ -1055,6 +1074,116 @@ static void ptxcu__append_line(ptxcu *cu, const char *ptx) {
     }
 }
 
+/* -- programs on disk -- */
+
+#define PTXCU__KEPT_MAX ((size_t)4 << 20)
+/* What a file begins with; the machine code follows. */
+typedef struct ptxcu__kept {
+    char magic[8];
+    uint64_t text[2], text_bytes; /* two hashes of the text, and its length */
+    uint64_t image_check, image_bytes;
+    uint32_t driver, target;
+} ptxcu__kept;
+
+/* FNV-1a over 8 bytes at a time; `seed` makes a second one of it. */
+static uint64_t ptxcu__sum(const void *data, size_t bytes, uint64_t seed) {
+    const unsigned char *p = (const unsigned char *)data;
+    uint64_t h = 0xcbf29ce484222325u ^ seed, word;
+    for (; bytes >= 8; bytes -= 8, p += 8) {
+        memcpy(&word, p, 8);
+        h = (h ^ word) * 0x100000001b3u;
+        h ^= h >> 29;
+    }
+    for (; bytes; bytes--, p++) h = (h ^ *p) * 0x100000001b3u;
+    return h ^ h >> 32;
+}
+
+static void ptxcu__kept_key(const ptxcu *cu, const char *ptx, ptxcu__kept *k) {
+    memset(k, 0, sizeof *k);
+    memcpy(k->magic, "PTXGEN01", 8);
+    k->text_bytes = strlen(ptx);
+    k->text[0] = ptxcu__sum(ptx, (size_t)k->text_bytes, 0);
+    k->text[1] = ptxcu__sum(ptx, (size_t)k->text_bytes, 0x9e3779b97f4a7c15u);
+    k->driver = (uint32_t)cu->info.driver_version;
+    k->target = cu->info.target;
+}
+
+static void ptxcu__kept_name(const ptxcu *cu, const ptxcu__kept *k, char *name, size_t size) {
+    uint64_t slot = (k->text[0] ^ k->text[1] * 31 ^ k->driver ^ (uint64_t)k->target << 32) % cu->cache_files;
+    snprintf(name, size, "%s/ptxgen-%06lx.cubin", cu->cache_folder, (unsigned long)slot);
+}
+
+/* The machine code in the slot's file, if the file is whole and of this text: allocated, or NULL. */
+static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *want, size_t *bytes) {
+    ptxcu__kept k;
+    void *image = NULL;
+    FILE *f = fopen(name, "rb");
+    if (!f) return NULL;
+    if (fread(&k, sizeof k, 1, f) == 1 && memcmp(k.magic, want->magic, 8) == 0 && k.text[0] == want->text[0]
+        && k.text[1] == want->text[1] && k.text_bytes == want->text_bytes && k.driver == want->driver
+        && k.target == want->target && k.image_bytes && k.image_bytes <= PTXCU__KEPT_MAX) {
+        *bytes = (size_t)k.image_bytes;
+        image = cu->alloc(cu->alloc_user, NULL, 0, *bytes);
+        if (image
+            && (fread(image, 1, *bytes, f) != *bytes || fgetc(f) != EOF
+                || ptxcu__sum(image, *bytes, 0) != k.image_check)) {
+            ptxcu__release(cu, image, *bytes);
+            image = NULL;
+        }
+    }
+    fclose(f);
+    return image;
+}
+
+/* Written beside and renamed: whoever reads sees the old file or the new one. */
+static void ptxcu__kept_write(ptxcu *cu, const char *name, ptxcu__kept *k, const void *image, size_t bytes) {
+    char beside[640];
+    FILE *f;
+    int good;
+    if (!bytes || bytes > PTXCU__KEPT_MAX) return;
+    k->image_bytes = bytes;
+    k->image_check = ptxcu__sum(image, bytes, 0);
+    snprintf(beside, sizeof beside, "%s.%lx%lx.tmp", name, (unsigned long)((uintptr_t)cu >> 4),
+             (unsigned long)(time(NULL) * 1000 + clock() % 1000));
+    f = fopen(beside, "wb");
+    if (!f) return;
+    good = fwrite(k, sizeof *k, 1, f) == 1 && fwrite(image, 1, bytes, f) == bytes;
+    if (fclose(f) != 0) good = 0;
+#ifdef _WIN32
+    if (good) remove(name); /* rename does not replace there */
+#endif
+    if (!good || rename(beside, name) != 0) remove(beside);
+}
+
+/* 1: the program is loaded, from its file or from machine code that is kept now. 0: nothing of that kind; what
+   is wrong with the text the usual way tells. */
+static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
+    ptxcu__kept key;
+    char name[600];
+    void *image, *state = NULL;
+    size_t bytes = 0;
+    int loaded = 0;
+    if (!cu->cache_folder[0]) return 0;
+    ptxcu__kept_key(cu, ptx, &key);
+    ptxcu__kept_name(cu, &key, name, sizeof name);
+    image = ptxcu__kept_read(cu, name, &key, &bytes);
+    if (image) {
+        loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
+        ptxcu__release(cu, image, bytes);
+        if (loaded) return 1;
+    }
+    if (cu->driver.cuLinkCreate_v2(0, NULL, NULL, &state) != 0) return 0;
+    if (cu->driver.cuLinkAddData_v2(state, 1, (void *)(uintptr_t)ptx, (size_t)key.text_bytes + 1, "ptxgen", 0,
+                                    NULL, NULL)
+            == 0 /* CU_JIT_INPUT_PTX */
+        && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* the image is the state's */
+        loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
+        if (loaded) ptxcu__kept_write(cu, name, &key, image, bytes);
+    }
+    cu->driver.cuLinkDestroy(state);
+    return loaded;
+}
+
 static ptxcu_code ptxcu__load_module(ptxcu *cu, const char *ptx, void **module_) {
     int options[2] = {5, 6}; /* CU_JIT_ERROR_LOG_BUFFER and its size; a value may be the size itself */
     void *values[2];
@@ -1065,6 +1194,7 @@ static ptxcu_code ptxcu__load_module(ptxcu *cu, const char *ptx, void **module_)
     cu->log[0] = 0;
     values[0] = cu->log;
     values[1] = (void *)(uintptr_t)PTXCU__LOG_BYTES;
+    if (ptxcu__load_kept(cu, ptx, module_)) return PTXCU_E_NONE;
     result = cu->driver.cuModuleLoadDataEx(module_, ptx, 2, options, values);
     if (result == 0) return PTXCU_E_NONE;
     ptxcu__driver_fail(cu, result, "cuModuleLoadDataEx(%llu bytes of PTX)", (unsigned long long)strlen(ptx));

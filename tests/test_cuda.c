@@ -645,6 +645,80 @@ static void test_failures(const char *library) {
     CHECK(wrong == 0);
 }
 
+/* Programs on disk: built once, then read; what is damaged is ignored and replaced. */
+static int load_with_folder(const char *library, const char *folder, uint32_t files, uint32_t most) {
+    ptxcu_desc d = describe(library, NULL);
+    ptx_module *m = ptx_module_new(NULL);
+    ptxcu_program *p = NULL;
+    ptxcu *cu;
+    uint64_t before;
+    int linked = -1;
+    d.cache_folder = folder;
+    d.cache_files = files;
+    emit_saxpy(m, most);
+    if (!ptxcu_open(&cu, &d)) {
+        before = calls("cuLinkComplete");
+        WORKS(cu, ptxcu_load(cu, m, &p));
+        CHECK(p != NULL);
+        linked = (int)(calls("cuLinkComplete") - before);
+    }
+    ptxcu_close(cu);
+    ptx_module_free(m);
+    return linked;
+}
+
+static void damage(const char *name, long at, int cut) {
+    static char bytes[1 << 20];
+    FILE *f = fopen(name, "rb");
+    size_t n;
+    CHECK(f != NULL);
+    if (!f) return;
+    n = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    if (at < 0) at += (long)n;
+    bytes[at] ^= 1;
+    f = fopen(name, "wb");
+    fwrite(bytes, 1, cut ? (size_t)at : n, f);
+    fclose(f);
+}
+
+static void test_disk(const char *library) {
+    char folder[300], name[400];
+    const char *temporary = getenv("TMPDIR");
+    ptx_module *m = ptx_module_new(NULL);
+    ptxcu_program *p = NULL;
+    ptxcu_desc d = describe(library, NULL);
+    ptxcu *cu;
+    if (!calls) return;
+    snprintf(folder, sizeof folder, "%s/ptxgen_XXXXXX", temporary && *temporary ? temporary : "/tmp");
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(name, sizeof name, "%s/ptxgen-000000.cubin", folder);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1);
+    CHECK(load_with_folder(library, folder, 1, 256) == 0);
+    damage(name, -8, 0);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    damage(name, 40, 1); /* cut within what it begins with */
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    damage(name, -1, 1);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    damage(name, 9, 0); /* another text's */
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    CHECK(load_with_folder(library, folder, 1, 128) == 1); /* one slot: the other text takes its place */
+    CHECK(load_with_folder(library, folder, 1, 256) == 1);
+    /* a file that the driver refuses: whole, but not its own any more */
+    CHECK(make_fail("cuModuleLoadDataEx", 1, 200) == 0);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1);
+    /* bad text is told as without a folder */
+    d.cache_folder = folder;
+    WORKS(cu, ptxcu_open(&cu, &d));
+    EXPECT(cu, ptxcu_load_text(cu, ".version 7.0\n.target sm_75\nnonsense", &p), PTXCU_E_JIT, "line 3");
+    ptxcu_close(cu);
+    remove(name);
+    CHECK(remove(folder) == 0); /* empty: nothing half written is left */
+    CHECK(load_with_folder(library, folder, 1, 256) == 1); /* a folder that is not there: no error */
+    ptx_module_free(m);
+}
+
 int main(int argc, char **argv) {
     const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
     char opened[1024];
@@ -678,6 +752,7 @@ int main(int argc, char **argv) {
         test_memory(other); /* and outlives the first */
         ptxcu_close(other);
         test_failures(library);
+        test_disk(library);
     }
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
