@@ -17,7 +17,7 @@ WARN     = -Wall -Wextra -pedantic -Wconversion -Wshadow
 B        = build
 SIM      = $(B)/libptxsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
-EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/ptxdump
+EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/incremental_attention $(B)/ptxdump
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
 TESTS    = $(B)/test_builder $(B)/test_forms $(B)/test_verify $(B)/test_cuda $(B)/test_flash_decode $(B)/test_kv_scatter $(B)/test_ptxas
@@ -29,6 +29,8 @@ run: $(SIM) $(EXAMPLES)
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/saxpy
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/flash_decode
+	@echo
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/incremental_attention
 
 test: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS)
 	@sh tests/run.sh $(SIM) $(B)

@@ -58,6 +58,9 @@
           gives pinned).
    LAUNCH  Checked against the entry's parameters and limits before the driver sees it. Launching allocates
           nothing, waits for nothing, formats nothing, and may be captured into a graph.
+   GRAPHS  What is queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one launch, to be
+          repeated at little cost. Arguments are frozen; what changes from round to round is read from device
+          memory, as lengths and positions are by the operations of ptxgen_kernels.h.
    CACHE  ptxcu_operation builds and loads a kernel at the first call and finds it again by the operation
           and the bytes of its description (set them all: start from zero). Device, context and driver are
           the handle's.
@@ -68,8 +71,8 @@
           file that is damaged, foreign or refused by the driver is ignored and replaced. What cannot be
           read or written costs time, and is no error.
 
-   DOES NOT  track buffers, streams and events (destroy what you create, before ptxcu_close); build graphs;
-          use several devices through one handle (open one each).
+   DOES NOT  track buffers, streams and events (destroy what you create, before ptxcu_close); build
+          graphs node by node; use several devices through one handle (open one each).
 */
 #ifndef PTXGEN_CUDA_H
 #define PTXGEN_CUDA_H
@@ -124,6 +127,7 @@ typedef struct ptxcu ptxcu;                 /* a driver, a device, a context, a 
 typedef struct ptxcu_program ptxcu_program; /* a loaded module */
 typedef void *ptxcu_stream;                 /* CUstream; NULL is the default stream */
 typedef void *ptxcu_event;                  /* CUevent */
+typedef void *ptxcu_graph;                  /* CUgraphExec: ready to be launched */
 
 /* Zero means default everywhere. */
 typedef struct ptxcu_desc {
@@ -224,6 +228,12 @@ typedef struct ptxcu_arg {
     X(cuStreamDestroy_v2, (void *stream))                                                                    \
     X(cuStreamSynchronize, (void *stream))                                                                   \
     X(cuStreamWaitEvent, (void *stream, void *event, unsigned flags))                                        \
+    X(cuStreamBeginCapture_v2, (void *stream, int mode))                                                     \
+    X(cuStreamEndCapture, (void *stream, void **graph))                                                      \
+    X(cuGraphInstantiateWithFlags, (void **exec, void *graph, unsigned long long flags))                     \
+    X(cuGraphLaunch, (void *exec, void *stream))                                                             \
+    X(cuGraphExecDestroy, (void *exec))                                                                      \
+    X(cuGraphDestroy, (void *graph))                                                                         \
     X(cuEventCreate, (void **event, unsigned flags))                                                         \
     X(cuEventDestroy_v2, (void *event))                                                                      \
     X(cuEventRecord, (void *event, void *stream))                                                            \
@@ -291,6 +301,13 @@ PTXGEN_API ptxcu_code ptxcu_stream_destroy(ptxcu *cu, ptxcu_stream stream); /* N
 PTXGEN_API ptxcu_code ptxcu_stream_sync(ptxcu *cu, ptxcu_stream stream);
 /* What follows in the stream happens after what the event's last record stands behind. */
 PTXGEN_API ptxcu_code ptxcu_stream_wait_event(ptxcu *cu, ptxcu_stream stream, ptxcu_event event);
+/* From here to ptxcu_graph_end, what is queued on the stream (not NULL), and on streams that wait for its
+   events, is noted down and not carried out. Load programs and allocate before. */
+PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream);
+/* What was noted, ready to be launched. The capture has ended, on an error too. */
+PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph);
+PTXGEN_API ptxcu_code ptxcu_graph_launch(ptxcu *cu, ptxcu_graph graph, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_graph_destroy(ptxcu *cu, ptxcu_graph graph); /* NULL is fine */
 PTXGEN_API ptxcu_code ptxcu_event_create(ptxcu *cu, ptxcu_event *event);
 PTXGEN_API ptxcu_code ptxcu_event_destroy(ptxcu *cu, ptxcu_event event); /* NULL is fine */
 PTXGEN_API ptxcu_code ptxcu_event_record(ptxcu *cu, ptxcu_event event, ptxcu_stream stream);
@@ -1020,6 +1037,36 @@ PTXGEN_API ptxcu_code ptxcu_stream_wait_event(ptxcu *cu, ptxcu_stream stream, pt
     PTXCU__DO(cu, cuStreamWaitEvent(stream, event, 0), (cu, result_, "cuStreamWaitEvent()"));
 }
 
+PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream) {
+    PTXCU__ENTER(cu);
+    if (!stream) return ptxcu__null(cu, "ptxcu_graph_begin", "stream");
+    PTXCU__DO(cu, cuStreamBeginCapture_v2(stream, 1), (cu, result_, "cuStreamBeginCapture(thread local)"));
+}
+PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
+    void *noted = NULL;
+    int result;
+    if (graph) *graph = NULL;
+    PTXCU__ENTER(cu);
+    if (!stream) return ptxcu__null(cu, "ptxcu_graph_end", "stream");
+    result = cu->driver.cuStreamEndCapture(stream, &noted);
+    if (result) return ptxcu__driver_fail(cu, result, "cuStreamEndCapture()");
+    result = graph ? cu->driver.cuGraphInstantiateWithFlags(graph, noted, 0) : 0;
+    cu->driver.cuGraphDestroy(noted);
+    if (!graph) return ptxcu__null(cu, "ptxcu_graph_end", "graph");
+    if (!result) return PTXCU_E_NONE;
+    *graph = NULL;
+    return ptxcu__driver_fail(cu, result, "cuGraphInstantiate()");
+}
+PTXGEN_API ptxcu_code ptxcu_graph_launch(ptxcu *cu, ptxcu_graph graph, ptxcu_stream stream) {
+    PTXCU__ENTER(cu);
+    if (!graph) return ptxcu__null(cu, "ptxcu_graph_launch", "graph");
+    PTXCU__DO(cu, cuGraphLaunch(graph, stream), (cu, result_, "cuGraphLaunch()"));
+}
+PTXGEN_API ptxcu_code ptxcu_graph_destroy(ptxcu *cu, ptxcu_graph graph) {
+    PTXCU__ENTER(cu);
+    if (!graph) return PTXCU_E_NONE;
+    PTXCU__DO(cu, cuGraphExecDestroy(graph), (cu, result_, "cuGraphExecDestroy()"));
+}
 PTXGEN_API ptxcu_code ptxcu_event_create(ptxcu *cu, ptxcu_event *event) {
     if (event) *event = NULL;
     PTXCU__ENTER(cu);
@@ -1155,8 +1202,8 @@ static void ptxcu__kept_write(ptxcu *cu, const char *name, ptxcu__kept *k, const
     if (!good || rename(beside, name) != 0) remove(beside);
 }
 
-/* 1: the program is loaded, from its file or from machine code that is kept now. 0: nothing of that kind; what
-   is wrong with the text the usual way tells. */
+/* 1: the program is loaded, from its file or from machine code that is kept now. 0: nothing of that kind;
+   what is wrong with the text the usual way tells. */
 static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
     ptxcu__kept key;
     char name[600];

@@ -21,7 +21,7 @@ check() { # name, expected status, expected words, command ...
     fi
 }
 
-for example in saxpy flash_decode ptxdump; do
+for example in saxpy flash_decode incremental_attention ptxdump; do
     command=$(sed -n 's/^ *\(cc .*\)$/\1/p' "examples/$example.c" | head -n 1)
     command=$(echo "$command" | sed "s,-o $example,-o $build/cc_$example,")
     check "$example compiles with: $command" 0 "" sh -c "$command"
@@ -39,6 +39,8 @@ check "heads that are no multiple" 2 "kv_heads" "$decode" heads=32 kv_heads=5
 check "an unknown type" 2 "f64" "$decode" type=f64
 check "an empty length" 2 "lengths" "$decode" lengths=1,,2
 check "an unknown option" 2 "color" "$decode" color=red
+check "a token loop and its graph" 0 "the same bits" "$build/incremental_attention" tokens=5
+check "no tokens" 2 "tokens=1" "$build/incremental_attention" tokens=0
 check "the list of kernels" 0 "flash_decode 0" "$build/ptxdump"
 check "a kernel's text" 0 "visible .entry flash_decode" "$build/ptxdump" flash_decode 0 90
 check "an unknown kernel" 2 "no kernel" "$build/ptxdump" nothing

@@ -719,6 +719,43 @@ static void test_disk(const char *library) {
     ptx_module_free(m);
 }
 
+/* What is queued in a capture happens at each launch of the graph, and not before. */
+static void test_graph(ptxcu *cu) {
+    ptxcu_stream stream;
+    ptxcu_graph graph = NULL;
+    ptxcu_buffer b;
+    unsigned char back[64];
+    uint32_t round;
+    memset(back, 9, sizeof back);
+    WORKS(cu, ptxcu_stream_create(cu, &stream));
+    WORKS(cu, ptxcu_alloc(cu, sizeof back, &b));
+    EXPECT(cu, ptxcu_graph_begin(cu, NULL), PTXCU_E_ARGUMENT, "stream is NULL");
+    EXPECT(cu, ptxcu_graph_end(cu, NULL, &graph), PTXCU_E_ARGUMENT, "stream is NULL");
+    EXPECT(cu, ptxcu_graph_end(cu, stream, &graph), PTXCU_E_DRIVER, "cuStreamEndCapture");
+    EXPECT(cu, ptxcu_graph_launch(cu, NULL, stream), PTXCU_E_ARGUMENT, "graph is NULL");
+    WORKS(cu, ptxcu_graph_destroy(cu, NULL));
+    WORKS(cu, ptxcu_fill8(cu, b, 0, 1, sizeof back, stream));
+    WORKS(cu, ptxcu_graph_begin(cu, stream));
+    EXPECT(cu, ptxcu_graph_begin(cu, stream), PTXCU_E_DRIVER, "cuStreamBeginCapture");
+    WORKS(cu, ptxcu_fill8(cu, b, 0, 2, sizeof back / 2, stream));
+    WORKS(cu, ptxcu_graph_end(cu, stream, &graph));
+    for (round = 0; round < 3; round++) {
+        WORKS(cu, ptxcu_download(cu, back, b, 0, sizeof back, stream));
+        WORKS(cu, ptxcu_stream_sync(cu, stream));
+        CHECK(back[0] == (round ? 2 : 1) && back[63] == 1);
+        WORKS(cu, ptxcu_fill8(cu, b, 0, 1, sizeof back, stream));
+        WORKS(cu, ptxcu_graph_launch(cu, graph, stream));
+    }
+    WORKS(cu, ptxcu_stream_sync(cu, stream));
+    WORKS(cu, ptxcu_graph_begin(cu, stream)); /* no place for the graph: the capture ends all the same */
+    EXPECT(cu, ptxcu_graph_end(cu, stream, NULL), PTXCU_E_ARGUMENT, "graph is NULL");
+    WORKS(cu, ptxcu_fill8(cu, b, 0, 1, sizeof back, stream));
+    WORKS(cu, ptxcu_stream_sync(cu, stream));
+    WORKS(cu, ptxcu_graph_destroy(cu, graph));
+    WORKS(cu, ptxcu_free(cu, b));
+    WORKS(cu, ptxcu_stream_destroy(cu, stream));
+}
+
 int main(int argc, char **argv) {
     const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
     char opened[1024];
@@ -746,6 +783,7 @@ int main(int argc, char **argv) {
         test_text(cu);
         test_saxpy(cu, other);
         test_operation(cu, &c);
+        test_graph(cu);
         test_text(other); /* the second handle has a life of its own */
         ptxcu_close(cu);
         CHECK(c.blocks == 0 && c.bytes == 0 && c.wrong_sizes == 0);

@@ -9,7 +9,7 @@
 
 /* -- f16: 1 sign, 5 exponent (bias 15), 10 fraction; bf16: the upper half of an f32 -- */
 
-static double ref_from_f16(uint16_t h)
+static inline double ref_from_f16(uint16_t h)
 {
     int exponent = h >> 10 & 31, fraction = h & 1023;
     double x = exponent == 31 ? (fraction ? NAN : INFINITY)
@@ -19,7 +19,7 @@ static double ref_from_f16(uint16_t h)
 }
 
 /* To nearest, ties to even. */
-static uint16_t ref_to_f16(double x)
+static inline uint16_t ref_to_f16(double x)
 {
     uint16_t sign = (uint16_t)(signbit(x) ? 0x8000 : 0);
     double a = fabs(x), scaled;
@@ -34,19 +34,19 @@ static uint16_t ref_to_f16(double x)
     return (uint16_t)(sign | (((exponent + 14) << 10) + (n - 1024)));
 }
 
-static float ref_float(uint32_t bits)
+static inline float ref_float(uint32_t bits)
 {
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-static double ref_from_bf16(uint16_t h)
+static inline double ref_from_bf16(uint16_t h)
 {
     return ref_float((uint32_t)h << 16);
 }
 
-static uint16_t ref_to_bf16(double x)
+static inline uint16_t ref_to_bf16(double x)
 {
     float f = (float)x;
     uint32_t bits;
@@ -58,19 +58,19 @@ static uint16_t ref_to_bf16(double x)
 /* What a cache of that type holds. */
 enum ref_format { REF_F32, REF_F16, REF_BF16 };
 
-static size_t ref_bytes(enum ref_format format)
+static inline size_t ref_bytes(enum ref_format format)
 {
     return format == REF_F32 ? 4 : 2;
 }
 
-static double ref_get(const void *array, enum ref_format format, size_t index)
+static inline double ref_get(const void *array, enum ref_format format, size_t index)
 {
     if (format == REF_F32) return ((const float *)array)[index];
     return format == REF_F16 ? ref_from_f16(((const uint16_t *)array)[index])
                              : ref_from_bf16(((const uint16_t *)array)[index]);
 }
 
-static void ref_put(void *array, enum ref_format format, size_t index, double x)
+static inline void ref_put(void *array, enum ref_format format, size_t index, double x)
 {
     if (format == REF_F32)
         ((float *)array)[index] = (float)x;

@@ -1,0 +1,332 @@
+/* incremental_attention - a token loop: append K and V to the caches, attend, token after token.
+   cc -O2 examples/incremental_attention.c -o incremental_attention -ldl -lm
+
+     incremental_attention [tokens=24] [seed=...]
+
+   Three sequences of different lengths on one stream, first by a launch for each step, then the same again as
+   one graph, launched once a token: lengths and positions advance in device memory, so nothing in the graph
+   changes. Prints time and largest error beside its tolerance, and whether both ways gave the same bits. Runs
+   on the GPU; without one, on the CPU driver:
+   PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./incremental_attention */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen.h"
+#include "../ptxgen_kernels.h"
+#include "../ptxgen_cuda.h"
+#include "../tests/reference/flash_decode.h"
+
+enum { BATCH = 3, HEADS = 8, KV_HEADS = 2, DIM = 64, MAX_SEQ = 512, TOKENS_MAX = 256 };
+enum { Q_COUNT = BATCH * HEADS * DIM, KV_COUNT = BATCH * KV_HEADS * DIM, CACHE = KV_HEADS * MAX_SEQ * DIM };
+static const uint32_t start_lengths[BATCH] = {0, 37, 250};
+
+/* What the model's projections would write in each step is here made before, and taken step by step. */
+typedef struct step_args {
+    uint64_t all_q, all_k, all_v; /* f32 [tokens][...] */
+    uint64_t q, k, v;             /* of this step */
+    uint64_t lengths, positions, step;
+} step_args;
+
+static void must(const ptxcu *cu, ptxcu_code code) {
+    if (code == PTXCU_E_NONE) return;
+    fprintf(stderr, "incremental_attention: %s\n", ptxcu_get_error(cu)->message);
+    exit(1);
+}
+
+/* xorshift64*: the test data */
+static float uniform(uint64_t *state) {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return (float)((double)((*state * 2685821657736338717ull) >> 11) / 4503599627370496.0 - 1.0);
+}
+
+static ptx_val pointer(ptx_kernel *k, ptx_val args, size_t offset) {
+    ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offset));
+    return ptx_ptr(p, PTX_GLOBAL);
+}
+
+/* to[i] = from[step * count + i] for i < count */
+static void take(ptx_kernel *k, ptx_val from, ptx_val to, ptx_val step, ptx_val i, uint32_t count) {
+    ptx_val inside = ptx_setp(k, PTX_LT, i, ptx_u32(count)), at, x;
+    ptx_if(k, inside);
+    at = ptx_mad(k, step, ptx_u32(count), i);
+    at = ptx_ptr_add(k, from, at, 4);
+    x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    at = ptx_ptr_add(k, to, i, 4);
+    ptx_st(k, PTX_F32, ptx_at(at, 0), x);
+    ptx_end(k);
+}
+
+/* Two entries: `take` copies this step's q, k, v; `tick` gives each sequence its next position. */
+static ptx_module *build_steps(const ptxcu_device *device) {
+    ptx_module_desc desc;
+    ptx_module *m;
+    ptx_kernel *k;
+    ptx_val args, i, tid, step, length, at, p;
+    memset(&desc, 0, sizeof desc);
+    desc.target = device->target;
+    desc.max_version = device->max_version;
+    m = ptx_module_new(&desc);
+    k = ptx_entry(m, "take");
+    args = ptx_param_bytes(k, "args", sizeof(step_args), 8);
+    i = ptx_ctaid_x(k);
+    tid = ptx_tid_x(k);
+    i = ptx_mad(k, i, ptx_u32(256), tid);
+    at = pointer(k, args, offsetof(step_args, step));
+    step = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    at = pointer(k, args, offsetof(step_args, all_q));
+    p = pointer(k, args, offsetof(step_args, q));
+    take(k, at, p, step, i, Q_COUNT);
+    at = pointer(k, args, offsetof(step_args, all_k));
+    p = pointer(k, args, offsetof(step_args, k));
+    take(k, at, p, step, i, KV_COUNT);
+    at = pointer(k, args, offsetof(step_args, all_v));
+    p = pointer(k, args, offsetof(step_args, v));
+    take(k, at, p, step, i, KV_COUNT);
+    ptx_ret(k);
+
+    k = ptx_entry(m, "tick");
+    args = ptx_param_bytes(k, "args", sizeof(step_args), 8);
+    tid = ptx_tid_x(k);
+    at = pointer(k, args, offsetof(step_args, lengths));
+    at = ptx_ptr_add(k, at, tid, 4);
+    length = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    i = ptx_add(k, length, ptx_u32(1));
+    ptx_st(k, PTX_U32, ptx_at(at, 0), i);
+    at = pointer(k, args, offsetof(step_args, positions));
+    at = ptx_ptr_add(k, at, tid, 4);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), length);
+    p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+    ptx_if(k, p);
+    at = pointer(k, args, offsetof(step_args, step));
+    step = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    step = ptx_add(k, step, ptx_u32(1));
+    ptx_st(k, PTX_U32, ptx_at(at, 0), step);
+    ptx_end(k);
+    ptx_ret(k);
+    return m;
+}
+
+typedef struct loop {
+    ptxcu_program *steps, *scatter, *attention;
+    ptx_plan take, tick, scatter_plan, attention_plan;
+    step_args step;
+    ptxk_kv_scatter_args scatter_args;
+    ptxk_flash_decode_args attention_args;
+} loop;
+
+/* One token of every sequence. */
+static void one_step(ptxcu *cu, loop *l, ptxcu_stream stream) {
+    must(cu, ptxcu_run(cu, l->steps, &l->take, &l->step, sizeof l->step, stream));
+    must(cu, ptxcu_run(cu, l->steps, &l->tick, &l->step, sizeof l->step, stream));
+    must(cu, ptxcu_run(cu, l->scatter, &l->scatter_plan, &l->scatter_args, sizeof l->scatter_args, stream));
+    must(cu, ptxcu_run(cu, l->attention, &l->attention_plan, &l->attention_args, sizeof l->attention_args,
+                       stream));
+}
+
+static ptx_plan one_launch(uint32_t entry, uint32_t grid, uint32_t block) {
+    ptx_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.launches = 1;
+    plan.launch[0].entry = entry;
+    plan.launch[0].grid[0] = grid;
+    plan.launch[0].block[0] = block;
+    plan.launch[0].grid[1] = plan.launch[0].grid[2] = plan.launch[0].block[1] = plan.launch[0].block[2] = 1;
+    plan.args_bytes = sizeof(step_args);
+    return plan;
+}
+
+static ptxcu_buffer make(ptxcu *cu, size_t bytes, const void *from) {
+    ptxcu_buffer b;
+    must(cu, ptxcu_alloc(cu, bytes, &b));
+    if (from) must(cu, ptxcu_upload(cu, b, 0, from, bytes, NULL));
+    return b;
+}
+
+static float *all_q, *all_k, *all_v, out[2][Q_COUNT];
+static uint16_t caches[2][BATCH][CACHE]; /* K and V as they are before the first token */
+
+/* Checks `have` against double: the caches with the tokens appended. */
+static int check(const float *have, uint32_t tokens, const loop *l, const ptxk_flash_decode_desc *desc) {
+    static double want[HEADS * DIM], bound[HEADS * DIM];
+    static uint16_t full[2][CACHE];
+    double worst = 0, worst_bound = 1;
+    uint32_t b, g, t, e, which, wrong = 0, i;
+    for (b = 0; b < BATCH; b++) {
+        uint32_t length = start_lengths[b] + tokens;
+        memcpy(full[0], caches[0][b], sizeof full[0]);
+        memcpy(full[1], caches[1][b], sizeof full[1]);
+        for (which = 0; which < 2; which++)
+            for (t = 0; t < tokens; t++)
+                for (g = 0; g < KV_HEADS; g++)
+                    for (e = 0; e < DIM; e++)
+                        full[which][(g * MAX_SEQ + start_lengths[b] + t) * DIM + e] =
+                            ref_to_f16((which ? all_v : all_k)[((t * BATCH + b) * KV_HEADS + g) * DIM + e]);
+        ref_flash_decode(want, bound, all_q + ((tokens - 1) * BATCH + b) * HEADS * DIM, full[0], full[1],
+                         REF_F16, HEADS, KV_HEADS, DIM, MAX_SEQ, length, 1.0 / sqrt((double)DIM),
+                         ptxk_flash_decode_chunk(desc, length, l->attention_plan.launch[0].grid[2]),
+                         l->attention_plan.launch[0].grid[2]);
+        for (i = 0; i < HEADS * DIM; i++) {
+            double error = fabs((double)have[b * HEADS * DIM + i] - want[i]);
+            if (!(error <= bound[i])) wrong++;
+            if (error * worst_bound > worst * bound[i]) worst = error, worst_bound = bound[i];
+        }
+    }
+    printf("error      %.3g at worst beside a tolerance of %.3g (derived from the arithmetic); %u of %u "
+           "wrong: %s\n",
+           worst, worst_bound, wrong, (unsigned)Q_COUNT, wrong ? "FAILED" : "ok");
+    return wrong != 0;
+}
+
+int main(int argc, char **argv) {
+    uint32_t tokens = 24, round, t, b, i;
+    uint64_t seed = (uint64_t)time(NULL), state, addresses[2][BATCH];
+    ptxk_flash_decode_desc attention = {HEADS, KV_HEADS, DIM, PTX_F16, 0.0f};
+    ptxk_kv_scatter_desc scatter = {KV_HEADS, DIM, PTX_F32, PTX_F16, 0};
+    ptxk_flash_decode_shape attention_shape = {BATCH, MAX_SEQ, MAX_SEQ, 1};
+    ptxk_kv_scatter_shape scatter_shape = {BATCH};
+    ptxk_message why;
+    ptx_module *m;
+    ptxcu *cu;
+    ptxcu_stream stream;
+    ptxcu_event begin, end;
+    ptxcu_graph graph = NULL;
+    ptxcu_buffer memory[20];
+    uint32_t used = 0, zero = 0;
+    int failed = 0;
+    loop l;
+    for (i = 1; i < (uint32_t)argc; i++) {
+        char *rest = argv[i];
+        if (strncmp(argv[i], "tokens=", 7) == 0) tokens = (uint32_t)strtoul(argv[i] + 7, &rest, 10);
+        if (strncmp(argv[i], "seed=", 5) == 0) seed = strtoull(argv[i] + 5, &rest, 10);
+        if (rest == argv[i] || *rest || tokens < 1 || tokens > TOKENS_MAX) {
+            fprintf(stderr, "incremental_attention: '%s'; tokens=1...%d, seed=n\n", argv[i], TOKENS_MAX);
+            return 2;
+        }
+    }
+    memset(&l, 0, sizeof l);
+    state = seed * 2862933555777941757ull + 3037000493ull;
+    all_q = (float *)malloc(sizeof(float) * tokens * Q_COUNT);
+    all_k = (float *)malloc(sizeof(float) * tokens * KV_COUNT);
+    all_v = (float *)malloc(sizeof(float) * tokens * KV_COUNT);
+    if (!all_q || !all_k || !all_v) return 1;
+    for (i = 0; i < tokens * Q_COUNT; i++) all_q[i] = 2 * uniform(&state);
+    for (i = 0; i < tokens * KV_COUNT; i++) all_k[i] = uniform(&state), all_v[i] = uniform(&state);
+    for (i = 0; i < 2 * BATCH * CACHE; i++) (&caches[0][0][0])[i] = ref_to_f16((double)uniform(&state));
+
+    if (ptxcu_open(&cu, NULL)) {
+        fprintf(stderr, "incremental_attention: %s\n", ptxcu_get_error(cu)->message);
+        ptxcu_close(cu);
+        return 1;
+    }
+    attention_shape.sm_count = ptxcu_device_info(cu)->sm_count;
+    printf("device     %s\n", ptxcu_device_info(cu)->name);
+    printf("shape      %d sequences of %u, %u, %u keys and %u tokens more; %d heads on %d, head_dim %d; seed "
+           "%llu\n",
+           BATCH, start_lengths[0], start_lengths[1], start_lengths[2], tokens, HEADS, KV_HEADS, DIM,
+           (unsigned long long)seed);
+    if (ptxk_flash_decode_plan(&attention, &attention_shape, &l.attention_plan, &why)
+        || ptxk_kv_scatter_plan(&scatter, &scatter_shape, &l.scatter_plan, &why)) {
+        fprintf(stderr, "incremental_attention: %s\n", why.text);
+        return 1;
+    }
+    must(cu, ptxcu_operation(cu, ptxk_operation_find("flash_decode"), &attention, &l.attention));
+    must(cu, ptxcu_operation(cu, ptxk_operation_find("kv_scatter"), &scatter, &l.scatter));
+    m = build_steps(ptxcu_device_info(cu));
+    must(cu, ptxcu_load(cu, m, &l.steps));
+    ptx_module_free(m);
+    l.take = one_launch(0, (Q_COUNT + 255) / 256, 256);
+    l.tick = one_launch(1, 1, BATCH);
+
+    l.step.all_q = (memory[used++] = make(cu, sizeof(float) * tokens * Q_COUNT, all_q)).address;
+    l.step.all_k = (memory[used++] = make(cu, sizeof(float) * tokens * KV_COUNT, all_k)).address;
+    l.step.all_v = (memory[used++] = make(cu, sizeof(float) * tokens * KV_COUNT, all_v)).address;
+    l.step.q = (memory[used++] = make(cu, sizeof(float) * Q_COUNT, NULL)).address;
+    l.step.k = (memory[used++] = make(cu, sizeof(float) * KV_COUNT, NULL)).address;
+    l.step.v = (memory[used++] = make(cu, sizeof(float) * KV_COUNT, NULL)).address;
+    l.step.lengths = (memory[used++] = make(cu, sizeof start_lengths, NULL)).address;
+    l.step.positions = (memory[used++] = make(cu, sizeof start_lengths, NULL)).address;
+    l.step.step = (memory[used++] = make(cu, 4, NULL)).address;
+    for (i = 0; i < 2; i++)
+        for (b = 0; b < BATCH; b++)
+            addresses[i][b] = (memory[used++] = make(cu, sizeof caches[0][0], NULL)).address;
+    l.scatter_args.k = l.step.k;
+    l.scatter_args.v = l.step.v;
+    l.scatter_args.k_caches = (memory[used++] = make(cu, sizeof addresses[0], addresses[0])).address;
+    l.scatter_args.v_caches = (memory[used++] = make(cu, sizeof addresses[1], addresses[1])).address;
+    l.scatter_args.positions = l.step.positions;
+    l.scatter_args.sequence_step = 1;
+    l.scatter_args.head_stride = MAX_SEQ * DIM;
+    l.scatter_args.row_stride = DIM;
+    l.scatter_args.tokens = l.scatter_args.batch = BATCH;
+    l.scatter_args.max_seq = MAX_SEQ;
+    if (ptxk_kv_scatter_check(&scatter, &l.scatter_args, &why)) {
+        fprintf(stderr, "incremental_attention: %s\n", why.text);
+        return 1;
+    }
+    l.attention_args.q = l.step.q;
+    l.attention_args.k_caches = l.scatter_args.k_caches;
+    l.attention_args.v_caches = l.scatter_args.v_caches;
+    l.attention_args.lengths = l.step.lengths;
+    l.attention_args.out = (memory[used++] = make(cu, sizeof out[0], NULL)).address;
+    if (l.attention_plan.workspace_bytes)
+        l.attention_args.workspace =
+            (memory[used++] = make(cu, (size_t)l.attention_plan.workspace_bytes, NULL)).address;
+    l.attention_args.max_seq = MAX_SEQ;
+
+    must(cu, ptxcu_sync(cu)); /* the stream below does not wait for the default one, which uploads here */
+    must(cu, ptxcu_stream_create(cu, &stream));
+    must(cu, ptxcu_event_create(cu, &begin));
+    must(cu, ptxcu_event_create(cu, &end));
+    for (round = 0; round < 2; round++) {
+        float ms;
+        ptxcu_buffer at;
+        for (i = 0; i < 2; i++)
+            for (b = 0; b < BATCH; b++) {
+                at.address = addresses[i][b];
+                at.bytes = sizeof caches[0][0];
+                must(cu, ptxcu_upload(cu, at, 0, caches[i][b], at.bytes, stream));
+            }
+        must(cu, ptxcu_upload(cu, memory[6], 0, start_lengths, sizeof start_lengths, stream));
+        must(cu, ptxcu_upload(cu, memory[8], 0, &zero, 4, stream));
+        if (round == 1) {
+            must(cu, ptxcu_graph_begin(cu, stream));
+            one_step(cu, &l, stream);
+            must(cu, ptxcu_graph_end(cu, stream, &graph));
+        }
+        must(cu, ptxcu_event_record(cu, begin, stream));
+        for (t = 0; t < tokens; t++)
+            if (round == 0)
+                one_step(cu, &l, stream);
+            else
+                must(cu, ptxcu_graph_launch(cu, graph, stream));
+        must(cu, ptxcu_event_record(cu, end, stream));
+        at.address = l.attention_args.out;
+        at.bytes = sizeof out[0];
+        must(cu, ptxcu_download(cu, out[round], at, 0, sizeof out[0], stream));
+        must(cu, ptxcu_stream_sync(cu, stream));
+        must(cu, ptxcu_event_elapsed_ms(cu, begin, end, &ms));
+        printf("%-10s %.3f ms a token%s\n", round ? "graph" : "launches", (double)ms / tokens,
+               ptxcu_device_info(cu)->is_cpu_driver
+                   ? " (of a CPU that interprets PTX: says nothing about a GPU)"
+                   : "");
+        failed |= check(out[round], tokens, &l, &attention);
+    }
+    if (memcmp(out[0], out[1], sizeof out[0])) failed = 1;
+    printf("the graph gives %s\n", memcmp(out[0], out[1], sizeof out[0]) ? "OTHER BITS" : "the same bits");
+    must(cu, ptxcu_graph_destroy(cu, graph));
+    must(cu, ptxcu_event_destroy(cu, begin));
+    must(cu, ptxcu_event_destroy(cu, end));
+    must(cu, ptxcu_stream_destroy(cu, stream));
+    for (i = 0; i < used; i++) must(cu, ptxcu_free(cu, memory[i]));
+    ptxcu_close(cu);
+    free(all_q);
+    free(all_k);
+    free(all_v);
+    return failed;
+}
