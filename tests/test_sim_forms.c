@@ -139,8 +139,10 @@ static void test_table(void)
     int loaded = 0, missing = 0, elsewhere = 0, below = 0, rows = 0;
     if (!CHECK(list != NULL, "tests/data/forms.tsv cannot be opened (run from the root)")) return;
     for (char *line = strtok_r(list, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        char *field[6] = {line, NULL, NULL, NULL, NULL, NULL}; /* stem, family, version, targets, text, module */
-        for (int k = 1; k < 6 && field[k - 1] && (field[k] = strchr(field[k - 1], '\t')); k++) *field[k]++ = 0;
+        char *field[6] = {line, NULL, NULL,
+                          NULL, NULL, NULL}; /* stem, family, version, targets, text, module */
+        for (int k = 1; k < 6 && field[k - 1] && (field[k] = strchr(field[k - 1], '\t')); k++)
+            *field[k]++ = 0;
         if (!strcmp(line, "stem") || !field[4]) continue;
         char *targets = field[3], *text = field[4];
         const char *module = field[5];

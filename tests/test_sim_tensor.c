@@ -1501,7 +1501,7 @@ static void test_compiled(void)
 
 static void test_forms(const char *device, int least)
 {
-    static const char *const opcodes[] = { "ldmatrix.", "stmatrix.", "movmatrix.", "mma.", "wmma.", "wgmma." };
+    static const char *const opcodes[] = {"ldmatrix.", "stmatrix.", "movmatrix.", "mma.", "wmma.", "wgmma."};
     char *list = read_file("tests/data/forms.tsv"), *save = NULL;
     int n = 0;
     if (!CHECK(list != NULL, "tests/data/forms.tsv cannot be opened")) return;
@@ -1509,7 +1509,8 @@ static void test_forms(const char *device, int least)
         static char ptx[8192];
         char *field[6] = { line }, target[16], *text; /* stem, family, version, targets, text, module */
         bool matrix = false;
-        for (int k = 1; k < 6 && field[k - 1] && (field[k] = strchr(field[k - 1], '\t')); k++) *field[k]++ = 0;
+        for (int k = 1; k < 6 && field[k - 1] && (field[k] = strchr(field[k - 1], '\t')); k++)
+            *field[k]++ = 0;
         if (!(text = field[4])) continue;
         for (size_t k = 0; k < 6; k++) matrix |= !strncmp(text, opcodes[k], strlen(opcodes[k]));
         if (!matrix) continue;
