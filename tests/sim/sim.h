@@ -855,8 +855,8 @@ void sim_output_flush(bool to_stdout); /* and to stdout where the host synchroni
 sim_allocation *sim_heap_find(uint64_t address);
 bool sim_heap_describe(uint64_t address, char *out, size_t cap);
 void sim_heap_release(struct sim_context *c);
-#define SIM_HEAP_BASE  UINT64_C(0x600000000000)
-#define SIM_HEAP_SPAN  UINT64_C(0x100000000000)
+#define SIM_HEAP_BASE  UINT64_C(0x380000000000)
+#define SIM_HEAP_SPAN  UINT64_C(0x080000000000)
 enum { SIM_RESERVED_SHARED = 512 };
 #define SIM_CODE_BASE  UINT64_C(0x7e0000000000)
 
