@@ -2626,6 +2626,8 @@ struct ptx_kernel {
     uint32_t max_threads, min_blocks;
     uint32_t need[3], cluster[3], max_registers, max_rank, blocks_are_clusters;
     uint32_t function, result, noreturn; /* function: not an entry; result: its type */
+    uint32_t returning;                  /* inside of ptx_return */
+    const char *called;                  /* where first, or NULL */
     uint32_t version; /* the lowest that the recorded forms need */
     uint32_t shared_bytes, param_bytes, verified;
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
@@ -2963,22 +2965,31 @@ PTXGEN_API ptx_val ptx_f32(double value) { return ptx__float(PTX_F32, value); }
 PTXGEN_API ptx_val ptx_f64(double value) { return ptx__float(PTX_F64, value); }
 PTXGEN_API ptx_type ptx_type_of(ptx_val v) { return (ptx_type)v.type; }
 
+/* No value, and why: what ptx_as and its like were given shows where the result is used. */
+enum { PTX__WHY_AS = 1, PTX__WHY_PTR, PTX__WHY_INV };
+static ptx_val ptx__none_for(unsigned why) {
+    ptx_val v = ptx__none();
+    v.bits = why;
+    return v;
+}
+
 PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
     /* A register of another width is no value at all: the use of it says so. */
     if (v.kind != PTX__REG || (unsigned)type >= PTX__TYPE_COUNT
         || ptx__fact(v.type)->bits != ptx__fact(type)->bits)
-        return ptx__none();
+        return v.kind == PTX__NOTHING ? v : ptx__none_for(PTX__WHY_AS);
     v.type = (uint8_t)type;
     return v;
 }
 PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space) {
     if (v.kind != PTX__REG || ((unsigned)space > PTX_CONST && space != PTX_SHARED_CLUSTER))
-        return ptx__none();
+        return v.kind == PTX__NOTHING ? v : ptx__none_for(PTX__WHY_PTR);
     v.space = (uint8_t)space;
     return v;
 }
 PTXGEN_API ptx_val ptx_inv(ptx_val predicate) {
-    if (predicate.type != PTX_PRED) return ptx__none();
+    if (predicate.type != PTX_PRED)
+        return predicate.kind == PTX__NOTHING ? predicate : ptx__none_for(PTX__WHY_INV);
     predicate.flags ^= PTX__INVERTED;
     return predicate;
 }
@@ -3038,6 +3049,11 @@ static unsigned ptx__wider(unsigned type) {
 }
 
 static const char *ptx__describe(ptx_val v) {
+    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_AS)
+        return "no value (of a ptx_as between types of different widths)";
+    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_PTR)
+        return "no value (of a ptx_ptr of no register, or to no space)";
+    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_INV) return "no value (of a ptx_inv of no predicate)";
     if (v.kind == PTX__NOTHING) return "no value";
     if (v.kind == PTX__SYM) return "the address of a parameter block";
     if (v.kind == PTX__FAR) return "an address with an offset of more than 32 bits";
@@ -3771,7 +3787,8 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
             const char *name = ptx__rows[k->m->first[op]].name;
             for (i = 0; i < n; i++)
                 if (src[i].kind == PTX__NOTHING)
-                    ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is no value", i + 1, name);
+                    ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is %s", i + 1, name,
+                              ptx__describe(src[i]));
             ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
                       name);
             return d;
@@ -4026,7 +4043,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         type = loose ? ptx__as_bits(actual) : actual;
         for (i = 0; i < n && type == PTX_NONE; i++)
             if (src[i].kind == PTX__NOTHING)
-                ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is no value", i + 1, row->name);
+                ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is %s", i + 1, row->name,
+                          ptx__describe(src[i]));
         if (type == PTX_NONE) {
             ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
                       row->name);
@@ -4098,6 +4116,12 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 }
 
 PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
+    if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn)) {
+        ptx__fail(k, PTX_E_UNDEFINED, site,
+                  k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
+                              : "this function has a result: ptx_return gives it");
+        return ptx__none();
+    }
     return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, NULL, 0, NULL);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
@@ -4164,7 +4188,8 @@ static uint32_t ptx__name(ptx_module *m, const char *site, const char *name) {
         int letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
         if (!letter && !(i && c >= '0' && c <= '9')) break;
     }
-    if (n == 0 || i < n || n > 255 || strcmp(name, "_") == 0 || strcmp(name, "WARP_SZ") == 0) {
+    if (n == 0 || i < n || n > 255 || strcmp(name, "_") == 0 || strcmp(name, "WARP_SZ") == 0
+        || strcmp(name, "vprintf") == 0) { /* CUDA's own */
         ptx_fail(m, PTX_E_NAME, site, "'%.60s' is not a name", name ? name : "(null)");
         return 0;
     }
@@ -4211,6 +4236,8 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     memset(k->need, 0, sizeof k->need);
     memset(k->cluster, 0, sizeof k->cluster);
     k->max_registers = k->max_rank = k->blocks_are_clusters = k->function = k->result = k->noreturn = 0;
+    k->returning = 0;
+    k->called = NULL;
     return k;
 }
 
@@ -4269,6 +4296,10 @@ PTXGEN_API ptx_module *ptx_kernel_module(ptx_kernel *k) { return k ? k->m : NULL
 PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max_threads,
                                    uint32_t min_blocks) {
     if (!ptx__ready(k)) return;
+    if (k->function) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "launch bounds are for entries, this is a function");
+        return;
+    }
     if (max_threads == 0 || max_threads > 1024 || min_blocks > 32)
         ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
                   "launch bounds of %u threads and %u blocks: a block has 1 to 1024 threads,"
@@ -4307,6 +4338,11 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
     uint32_t at, offset, limit = m->cap >= 81 ? 32764u : 4352u;
     int ok;
     if (k->guard) return ptx__fail(k, PTX_E_GUARD, site, "a guard before a parameter"), 0u;
+    if (k->called) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "the function is called at %s already: parameters come first",
+                  k->called);
+        return 0;
+    }
     at = ptx__name(m, site, name);
     if (!at || !ptx__name_is_free(k, site, name)) return 0;
     offset = ptx__align_up(k->param_bytes, align);
@@ -4489,7 +4525,7 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
     size = desc ? ptx_type_bytes(desc->type) : 0;
     align = desc && desc->align > size ? desc->align : size;
     if (!desc || size == 0 || desc->count == 0 || desc->count > 0x7fffffffu / size
-        || !ptx__is_power_of_two(align) || align > 1024
+        || !ptx__is_power_of_two(align) || (desc->align & (desc->align - 1)) || align > 1024
         || (desc->space != PTX_GLOBAL && desc->space != PTX_CONST)) {
         ptx_fail(
             m, PTX_E_ARGUMENT, site,
@@ -4582,7 +4618,7 @@ static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val
     if (v->type == type) return 1;
     if (v->type && have->bits == want->bits && (have->kind == 'b' || want->kind == 'b')) return 1;
     if (v->kind == PTX__NOTHING)
-        ptx__fail(k, PTX_E_HANDLE, site, "%s: the value is no value", what);
+        ptx__fail(k, PTX_E_HANDLE, site, "%s: the value is %s", what, ptx__describe(*v));
     else
         ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s", what, want->name,
                   ptx__describe(*v));
@@ -5002,7 +5038,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, const
 PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint32_t n,
                          const ptx_val *operands, uint32_t results, const ptx_type *types, ptx_val *out) {
     uint32_t i;
-    for (i = 0; out && i < results; i++) out[i] = ptx__none();
+    for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (!text || (n && !operands) || (results && (!types || !out))) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
@@ -5010,7 +5046,7 @@ PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint
         return;
     }
     if (!ptx__record_raw(k, site, PTX__I_PLAIN, text, n, operands, results, types, out))
-        for (i = 0; i < results; i++) out[i] = ptx__none();
+        for (i = 0; results <= 64 && i < results; i++) out[i] = ptx__none();
 }
 
 PTXGEN_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {
@@ -5034,43 +5070,52 @@ PTXGEN_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
     if (!ptx__suits(k, site, "ptx_return", &value, ptx__in_register(k->result))) return;
     snprintf(text, sizeof text, "st.param.b%u [%.255s$$result], $0;", (unsigned)ptx__fact(k->result)->bits,
              k->m->names.at + k->name);
-    if (ptx__record_raw(k, site, PTX__I_PLAIN, text, 1, &value, 0, NULL, NULL)) ptx_op0_(k, site, PTX_RET, 0);
+    if (!ptx__record_raw(k, site, PTX__I_PLAIN, text, 1, &value, 0, NULL, NULL)) return;
+    k->returning = 1;
+    ptx_op0_(k, site, PTX_RET, 0);
+    k->returning = 0;
 }
 
 #define PTX__ARGS_MAX 32
-/* "{ .param .b32 a0; st.param.b32 [a0], $1; ... " up to the call; $1 is the first argument where there is a
-   result, else $0. Returns the length. */
+/* "{ .param .b32 $a0; st.param.b32 [$a0], v1; ... " up to the call, as raw text, where $$ is a $ and $1 the
+   first argument where there is a result, else $0. No name of a caller has a $. Returns the length. */
 static size_t ptx__call_head(char *text, size_t size, unsigned result, unsigned n, const ptx_val *v,
                              unsigned at) {
     size_t used = (size_t)snprintf(text, size, "{");
     unsigned i;
     for (i = 0; i < n; i++)
-        used += (size_t)snprintf(text + used, size - used, " .param .b%u a%u; st.param.b%u [a%u], $%u;",
+        used += (size_t)snprintf(text + used, size - used, " .param .b%u $$a%u; st.param.b%u [$$a%u], $%u;",
                                  (unsigned)ptx__fact(v[i].type)->bits, i,
                                  (unsigned)ptx__fact(v[i].type)->bits, i, at + i);
     if (result)
-        used +=
-            (size_t)snprintf(text + used, size - used, " .param .b%u r;", (unsigned)ptx__fact(result)->bits);
+        used += (size_t)snprintf(text + used, size - used, " .param .b%u $$r;",
+                                 (unsigned)ptx__fact(result)->bits);
     return used;
 }
 static size_t ptx__call_args(char *text, size_t size, unsigned n) {
     size_t used = 0;
     unsigned i;
-    for (i = 0; i < n; i++) used += (size_t)snprintf(text + used, size - used, i ? ", a%u" : "a%u", i);
+    for (i = 0; i < n; i++) used += (size_t)snprintf(text + used, size - used, i ? ", $$a%u" : "$$a%u", i);
     return used;
 }
 
 static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *args, ptx_val *v) {
     uint32_t i;
     if (!ptx__no_guard(k, site, "a call")) return 0;
-    if (n > PTX__ARGS_MAX || (n && !args)) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "a call has at most %d arguments", PTX__ARGS_MAX);
+    if (n && !args) return ptx__fail(k, PTX_E_ARGUMENT, site, "the arguments of the call are NULL"), 0;
+    if (n > PTX__ARGS_MAX) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "a call has at most %d arguments, not %u", PTX__ARGS_MAX, n);
         return 0;
     }
     for (i = 0; i < n; i++) {
         v[i] = args[i];
         if (v[i].kind != PTX__REG && v[i].kind != PTX__IMM && v[i].kind != PTX__IMM_FLOAT) {
             ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(v[i]));
+            return 0;
+        }
+        if (v[i].type == PTX_PRED) {
+            ptx__fail(k, PTX_E_TYPE, site, "argument %u is a predicate: pass 0 or 1, made by ptx_selp",
+                      i + 1);
             return 0;
         }
     }
@@ -5097,6 +5142,8 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
         ptx__fail(k, PTX_E_ARGUMENT, site, "what is called is a function of the same module, not itself");
         return ptx__none();
     }
+    for (i = 0; i < k->m->used; i++) /* its parameters are final from now on */
+        if (k->m->kernels.at[i] == function) k->m->kernels.at[i]->called = site;
     name = k->m->names.at + function->name;
     if (n != function->params.count) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given", name,
@@ -5110,11 +5157,11 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
     }
     used = ptx__call_head(text, sizeof text, function->result, n, v, function->result ? 1 : 0);
     used += (size_t)snprintf(text + used, sizeof text - used,
-                             function->result ? " call.uni (r), %.255s, (" : " call.uni %.255s, (", name);
+                             function->result ? " call.uni ($$r), %.255s, (" : " call.uni %.255s, (", name);
     used += ptx__call_args(text + used, sizeof text - used, n);
     used += (size_t)snprintf(text + used, sizeof text - used, ");");
     if (function->result)
-        used += (size_t)snprintf(text + used, sizeof text - used, " ld.param.b%u $0, [r];",
+        used += (size_t)snprintf(text + used, sizeof text - used, " ld.param.b%u $0, [$$r];",
                                  (unsigned)ptx__fact(function->result)->bits);
     snprintf(text + used, sizeof text - used, " }");
     return ptx__finish_call(k, site, text, n, v, function->result);
@@ -5138,8 +5185,14 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
     size_t used;
     unsigned i, first = result != PTX_NONE;
     if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
-    if ((unsigned)result >= PTX__TYPE_COUNT || !ptx__mine(k, site, address, "the function's address")) {
-        ptx__fail(k, PTX_E_TYPE, site, "a function cannot return that");
+    if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2)) {
+        ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
+        return ptx__none();
+    }
+    if (!ptx__mine(k, site, address, "the function's address")) return ptx__none();
+    if (ptx__fact(address.type)->bits != 64) {
+        ptx__fail(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
+                  ptx__describe(address));
         return ptx__none();
     }
     for (i = 0; i < n; i++)
@@ -5150,7 +5203,7 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
         }
     v[n] = address;
     used = ptx__call_head(text, sizeof text, (unsigned)result, n, v, first);
-    used += (size_t)snprintf(text + used, sizeof text - used, " P: .callprototype ");
+    used += (size_t)snprintf(text + used, sizeof text - used, " $$P: .callprototype ");
     if (result)
         used += (size_t)snprintf(text + used, sizeof text - used, "(.param .b%u _) ",
                                  (unsigned)ptx__fact((unsigned)result)->bits);
@@ -5159,14 +5212,63 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
         used += (size_t)snprintf(text + used, sizeof text - used, i ? ", .param .b%u _" : ".param .b%u _",
                                  (unsigned)ptx__fact(v[i].type)->bits);
     used += (size_t)snprintf(text + used, sizeof text - used,
-                             result ? "); call (r), $%u, (" : "); call $%u, (", first + n);
+                             result ? "); call ($$r), $%u, (" : "); call $%u, (", first + n);
     used += ptx__call_args(text + used, sizeof text - used, n);
-    used += (size_t)snprintf(text + used, sizeof text - used, "), P;");
+    used += (size_t)snprintf(text + used, sizeof text - used, "), $$P;");
     if (result)
-        used += (size_t)snprintf(text + used, sizeof text - used, " ld.param.b%u $0, [r];",
+        used += (size_t)snprintf(text + used, sizeof text - used, " ld.param.b%u $0, [$$r];",
                                  (unsigned)ptx__fact((unsigned)result)->bits);
     snprintf(text + used, sizeof text - used, " }");
     return ptx__finish_call(k, site, text, n + 1, v, (unsigned)result);
+}
+
+/* Each conversion of a format beside its argument. */
+static int ptx__format_fits(ptx_kernel *k, const char *site, const char *format, uint32_t n,
+                            const ptx_val *v) {
+    const char *p = format;
+    uint32_t used = 0;
+    while ((p = strchr(p, '%')) != NULL) {
+        unsigned bits = 32, longs = 0;
+        int floating, stars = 0, fits;
+        char kind;
+        if (*++p == '%') {
+            p++;
+            continue;
+        }
+        while (*p && strchr("-+ #0123456789.*", *p)) stars += *p++ == '*';
+        while (*p && strchr("hlLqjzt", *p)) longs += *p != 'h', p++;
+        kind = *p;
+        if (!kind || !strchr("diuoxXcfFeEgGaAsp", kind)) {
+            ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: '%%%c' is no conversion", kind ? kind : ' ');
+            return 0;
+        }
+        p++;
+        used += (uint32_t)stars; /* widths are arguments too: integers, not looked at further */
+        if (used++ >= n) continue;
+        if (longs || kind == 's' || kind == 'p') bits = 64;
+        floating = strchr("fFeEgGaA", kind) != NULL;
+        {
+            const ptx_val *a = &v[used - 1];
+            const ptx__type_fact *f = ptx__fact(a->type);
+            int is_float = a->kind == PTX__IMM_FLOAT || f->kind == 'f' || f->kind == 'h';
+            fits = floating ? is_float : !is_float && (a->type == PTX_NONE || longs == 1 || f->bits == bits
+                                                       || (bits == 32 && f->bits == 16));
+        }
+        if (fits) continue;
+        ptx__fail(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%s%c' takes %s", used,
+                  ptx__describe(v[used - 1]),
+                  longs > 1 ? "ll"
+                  : longs   ? "l"
+                            : "",
+                  kind,
+                  floating     ? "a float"
+                  : bits == 64 ? "an integer or address of 64 bits"
+                               : "an integer of 32 bits");
+        return 0;
+    }
+    if (used == n) return 1;
+    ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format takes %u arguments, %u are given", used, n);
+    return 0;
 }
 
 PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
@@ -5181,6 +5283,7 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
         ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format is NULL");
         return;
     }
+    if (!ptx__format_fits(k, site, format, n, v)) return;
     for (i = 0; i < n; i++) {
         if (v[i].kind == PTX__IMM && v[i].type == PTX_NONE) v[i].type = PTX_S32;
         if (v[i].kind == PTX__IMM_FLOAT) v[i].type = PTX_F64;
@@ -5206,17 +5309,17 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
     desc.data = format;
     ptx_variable_(k->m, site, &desc);
     if (!ptx__ready(k)) return;
-    used =
-        (size_t)snprintf(text, sizeof text,
-                         "{ .local .align 8 .b8 b[%u]; .reg .b64 x; .reg .b64 y; .reg .b32 z; mov.u64 x, b;",
-                         bytes ? bytes : 8u);
+    used = (size_t)snprintf(
+        text, sizeof text,
+        "{ .local .align 8 .b8 $$b[%u]; .reg .b64 $$x; .reg .b64 $$y; .reg .b32 $$z; mov.u64 $$x, $$b;",
+        bytes ? bytes : 8u);
     for (i = 0; i < n; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, " st.local.b%u [x+%u], $%u;",
+        used += (size_t)snprintf(text + used, sizeof text - used, " st.local.b%u [$$x+%u], $%u;",
                                  (unsigned)ptx__fact(v[i].type)->bits, offset[i], i);
     snprintf(text + used, sizeof text - used,
-             " cvta.local.u64 x, x; mov.u64 y, %s; cvta.global.u64 y, y; .param .b64 p; .param .b64 q;"
-             " .param .b32 r; st.param.b64 [p], y; st.param.b64 [q], x; call.uni (r), vprintf, (p, q);"
-             " ld.param.b32 z, [r]; }",
+             " cvta.local.u64 $$x, $$x; mov.u64 $$y, %s; cvta.global.u64 $$y, $$y; .param .b64 $$p;"
+             " .param .b64 $$q; .param .b32 $$r; st.param.b64 [$$p], $$y; st.param.b64 [$$q], $$x;"
+             " call.uni ($$r), vprintf, ($$p, $$q); ld.param.b32 $$z, [$$r]; }",
              name);
     k->m->printf_used = 1;
     ptx__record_raw(k, site, PTX__I_PLAIN, text, n, v, 0, NULL, NULL);
@@ -5525,12 +5628,28 @@ PTXGEN_API void ptx_while_(ptx_kernel *k, const char *site, ptx_val p) {
     if (s) ptx__branch_unless(k, site, p, s->done);
 }
 
+/* A step of 0, or one that leaps over the end of the type from below an immediate limit. */
+static int ptx__endless_for(ptx_val first, ptx_val limit, ptx_val step) {
+    unsigned type = first.type ? first.type : limit.type, bits = ptx__fact(type)->bits;
+    uint64_t most;
+    if (step.bits == 0) return 1;
+    if (limit.kind != PTX__IMM || bits == 0 || (int64_t)step.bits < 0) return 0;
+    most = (bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1) >> (ptx__fact(type)->kind == 's');
+    if (ptx__fact(type)->kind == 's' && (int64_t)limit.bits < 0) return 0;
+    return limit.bits <= most && step.bits - 1 > most - limit.bits;
+}
+
 PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_val limit, ptx_val step) {
     ptx_var counter;
     ptx_val i, p;
     ptx__scope *s;
     if (!ptx__ready(k)) return ptx__none();
     if (first.kind == PTX__IMM && first.type == PTX_NONE) first.type = limit.type;
+    if (step.kind == PTX__IMM && ptx__endless_for(first, limit, step)) {
+        ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step %lld, limit %lld",
+                  (long long)step.bits, (long long)limit.bits);
+        return ptx__none();
+    }
     counter = ptx_var_new_(k, site, first);
     s = ptx__open(k, site, PTX__S_FOR);
     if (!s) return ptx__none();
@@ -5556,7 +5675,12 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
         return;
     }
     if (!ptx__mine(k, site, index, "the index")) return;
-    if (index.type == PTX_S32) index.type = PTX_U32;
+    if (!((PTX__I32 | PTX__T(B32)) >> index.type & 1)) {
+        ptx__fail(k, PTX_E_TYPE, site, "the index of a table is a 32-bit integer, this is %s",
+                  ptx__describe(index));
+        return;
+    }
+    index.type = PTX_U32;
     p = ptx_op2_(k, site, PTX_SETP, PTX_LT, index, ptx_imm(n));
     ptx__branch_unless(k, site, p, otherwise);
     /* Edges for the verifier: as if each label were tried in turn. Nothing of them is printed. */

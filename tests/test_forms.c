@@ -824,7 +824,7 @@ static void functions(void) {
     ptx_ret(k);
     CHECK(ptx_entry_count(m) == 1);
     PRINTS("75", ".func (.param .b32 square$result) square(.param .b32 x);\n.func nothing(\n"
-                 "call.uni (r), square, (a0);\nst.param.b32 [square$result], %r\n.callprototype\nvprintf");
+                 "call.uni ($r), square, ($a0);\nst.param.b32 [square$result], %r\n.callprototype\nvprintf");
     open_module("75", 0);
     square = ptx_func(m, "square", PTX_F32), ptx_return(square, ptx_f32(1));
     k = ptx_entry(m, "k"), x = ptx_param(k, "x", PTX_U32);

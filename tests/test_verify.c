@@ -206,6 +206,50 @@ static void test_limits(void) {
     start(), ptx_bar_sync(k, ptx_imm(16)), WRONG(RANGE, "bar.sync");
 }
 
+/* Functions, printf and tables: what the assembler would refuse is refused here, in time. */
+static void test_calls(void) {
+    ptx_val x, args[2], out[2];
+    ptx_kernel *g, *e;
+    ptx_type ty = PTX_U32;
+    start(), ptx_printf(k, "hi\n", 0, NULL), FINE;
+    start(), args[0] = n, ptx_printf(k, "%u %%\n", 1, args), FINE;
+    start(), args[0] = n, args[1] = n, ptx_printf(k, "%*u\n", 2, args), FINE;
+    start(), args[0] = p, ptx_printf(k, "%p\n", 1, args), FINE;
+    start(), args[0] = ptx_f64(2), ptx_printf(k, "%g\n", 1, args), FINE;
+    start(), args[0] = n, ptx_printf(k, "%f\n", 1, args), WRONG(TYPE, "takes a float");
+    start(), args[0] = p, ptx_printf(k, "%d\n", 1, args), WRONG(TYPE, "32 bits");
+    start(), args[0] = n, ptx_printf(k, "%s\n", 1, args), WRONG(TYPE, "64 bits");
+    start(), ptx_printf(k, "%d\n", 0, NULL), WRONG(ARGUMENT, "takes 1 arguments, 0");
+    start(), args[0] = n, ptx_printf(k, "x\n", 1, args), WRONG(ARGUMENT, "takes 0 arguments, 1");
+    start(), ptx_printf(k, "%y\n", 0, NULL), WRONG(ARGUMENT, "no conversion");
+    start(), ptx_printf(k, "%d\n", 1, NULL), WRONG(ARGUMENT, "NULL");
+    start(), ptx_func(m, "vprintf", PTX_U32), WRONG(NAME, "vprintf");
+    /* a caller's names are not those of a call's own variables */
+    start(), g = ptx_func(m, "g", PTX_U32), x = ptx_param(g, "a0", PTX_U32), ptx_return(g, x);
+    e = ptx_entry(m, "e"), args[0] = ptx_param(e, "a0", PTX_U32), ptx_param(e, "r", PTX_U32);
+    ptx_call(e, g, 1, args), ptx_printf(e, "x\n", 0, NULL), ptx_ret(e), FINE;
+    start(), g = ptx_func(m, "g", PTX_NONE), ptx_ret(g), ptx_call(k, g, 0, NULL),
+             ptx_param(g, "late", PTX_U32);
+    WRONG(ARGUMENT, "parameters come first");
+    start(), g = ptx_func(m, "g", PTX_NONE), ptx_launch_bounds(g, 128, 1), WRONG(ARGUMENT, "function");
+    start(), g = ptx_func(m, "g", PTX_U32), ptx_ret(g), WRONG(UNDEFINED, "ptx_return");
+    start(), g = ptx_func(m, "g", PTX_NONE), ptx_noreturn(g), ptx_ret(g), WRONG(UNDEFINED, "never returns");
+    start(), args[0] = ptx_setp(k, PTX_EQ, n, zero), ptx_call_indirect(k, p, PTX_NONE, 1, args);
+    WRONG(TYPE, "predicate");
+    start(), ptx_call_indirect(k, p, PTX_PRED, 0, NULL), WRONG(TYPE, "cannot return pred");
+    start(), ptx_call_indirect(k, n, PTX_NONE, 0, NULL), WRONG(ADDRESS, "64 bits");
+    start(), ptx_switch(k, p, 2), ptx_end(k), WRONG(TYPE, "32-bit integer");
+    start(), ptx_switch(k, n, 2), ptx_case(k, 1), store(n), ptx_end(k), FINE;
+    start(), ptx_raw(k, "mov.u32 $0, 1;", 0, NULL, 1, &ty, out), store(out[0]), FINE;
+    start(), ptx_raw(k, "mov.u32 $0, 1;", 0, NULL, 0xffffffffu, &ty, out), WRONG(ARGUMENT, "64 each");
+    start(), ptx_for(k, ptx_u32(0), n, ptx_u32(0)), ptx_end(k), WRONG(RANGE, "does not end");
+    start(), ptx_for(k, ptx_u32(0), ptx_u32(0xffffffff), ptx_u32(2)), ptx_end(k),
+        WRONG(RANGE, "does not end");
+    start(), ptx_for(k, ptx_u32(0), ptx_u32(0xffffffff), ptx_u32(1)), ptx_end(k), FINE;
+    start(), ptx_add(k, ptx_as(n, PTX_U64), p), WRONG(HANDLE, "ptx_as between types of different widths");
+    start(), ptx_selp(k, n, n, ptx_inv(n)), WRONG(HANDLE, "ptx_inv of no predicate");
+}
+
 /* Ends the kernel: how many pieces of advice of that kind it gets, and none of another. */
 static void advised(int line, ptx_advice_code code, uint32_t want, const char *says) {
     ptx_advice a;
@@ -412,6 +456,7 @@ int main(void) {
     test_divergence();
     test_endless();
     test_limits();
+    test_calls();
     test_races();
     test_contractions();
     test_pressure();
