@@ -3014,6 +3014,8 @@ PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
     return mem;
 }
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
+    /* space and vector are the address's and the call's: set here, they exclude each other, as the use says */
+    if (mods & (PTX__SPACE | PTX__VEC) & ~PTX__FAMILY) mods |= PTX__SPACE;
     mem.mods |= mods;
     return mem;
 }
@@ -4584,6 +4586,10 @@ PTXGEN_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint3
         ptx_fail(m, PTX_E_ARGUMENT, site, "an address is an element of 64 bits, inside of its variable");
         return;
     }
+    if (to.index >= in.index) {
+        ptx_fail(m, PTX_E_ARGUMENT, site, "a variable points to variables made before it: PTX has no others");
+        return;
+    }
     PTX__ROOM(m, m->addresses, 1, ok);
     if (!ok) return;
     a = &m->addresses.at[m->addresses.count++];
@@ -4819,6 +4825,7 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     if (!ptx__push_memory(k, site, "atom", mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
     for (i = 0; i < n; i++)
         if (!ptx__push_source(k, site, "atom", i + 2, v[i], type, loose)) return ptx__none();
+    mem.mods |= what & PTX_L2_CACHE_HINT;
     if (!ptx__push_policy(k, site, "atom", mem)) return ptx__none();
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
     return d;
@@ -4845,6 +4852,11 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     if (!ptx__ready(k)) return ptx__none();
     if (!ptx__mine(k, site, address, "the address")) return ptx__none();
     if (index.kind == PTX__IMM) { /* the sum wraps like the address */
+        if (bytes && ((int64_t)index.bits > INT64_MAX / bytes || (int64_t)index.bits < -(INT64_MAX / bytes))) {
+            ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes", (long long)index.bits,
+                      bytes);
+            return ptx__none();
+        }
         index.bits *= bytes;
         if (ptx__fact(address.type)->bits == 32) index.bits &= 0xffffffffu;
         index.type = address.type;
@@ -5389,6 +5401,11 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
                   "ptx_mma: an array is NULL, or there are more than 8 extra operands");
         return;
     }
+    if (!row->src && b_type != PTX_NONE && b_type != a_type) {
+        ptx__fail(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
+                  ptx_type_name(a_type), ptx_type_name(b_type));
+        return;
+    }
     memcpy(v, a, count[1] * sizeof *v);
     memcpy(v + count[1], b, count[2] * sizeof *v);
     memcpy(v + count[1] + count[2], c, count[3] * sizeof *v);
@@ -5406,6 +5423,11 @@ PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mo
         if (row->op == op && (unsigned)a_type < PTX__TYPE_COUNT && row->types >> a_type & 1) break;
     if (!d) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
+        return;
+    }
+    if (row < ptx__rows + PTX__ROW_COUNT && !row->src && b_type != PTX_NONE && b_type != a_type) {
+        ptx__fail(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
+                  ptx_type_name(a_type), ptx_type_name(b_type));
         return;
     }
     ptx__emit(k, site, op, mods, a_type, row < ptx__rows + PTX__ROW_COUNT && row->src ? b_type : PTX_NONE,
