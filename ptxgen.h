@@ -2719,7 +2719,7 @@ PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, con
     va_list args;
     if (!m) return PTX_E_MEMORY;
     va_start(args, format);
-    code = ptx__failv(m, NULL, 0, code, site, format, args);
+    code = ptx__failv(m, NULL, 0, code, site, format ? format : "no message", args);
     va_end(args);
     return code;
 }
@@ -2860,7 +2860,7 @@ PTXGEN_API ptx_target ptx_target_parse(const char *name) {
     return 0;
 }
 PTXGEN_API size_t ptx_target_name(ptx_target target, char *name, size_t capacity) {
-    int n = snprintf(name, capacity, "%lu%s", (unsigned long)(target & 0xfffu),
+    int n = snprintf(name, name ? capacity : 0, "%lu%s", (unsigned long)(target & 0xfffu),
                      target & 0x1000u   ? "a"
                      : target & 0x2000u ? "f"
                                         : "");
@@ -4314,6 +4314,9 @@ PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max
 static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) {
     size_t i;
     const char *chars = k->m->names.at;
+    for (i = 0; i < k->m->variables.count; i++) /* it would hide the variable */
+        if (strcmp(chars + k->m->variables.at[i].name, name) == 0)
+            return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a variable '%.80s'", name), 0;
     for (i = 0; i < k->params.count; i++)
         if (strcmp(chars + k->params.at[i].name, name) == 0) break;
     if (i < k->params.count)
@@ -4518,6 +4521,19 @@ PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name,
                                align);
 }
 
+/* Whether the kernel has a parameter or an array of that name. */
+static int ptx__has_symbol(const ptx_kernel *k, const char *name) {
+    const char *chars = k->m->names.at;
+    size_t i;
+    for (i = 0; i < k->params.count; i++)
+        if (strcmp(chars + k->params.at[i].name, name) == 0) return 1;
+    for (i = 0; i < k->shared.count; i++)
+        if (strcmp(chars + k->shared.at[i].name, name) == 0) return 1;
+    for (i = 0; i < k->locals.count; i++)
+        if (strcmp(chars + k->locals.at[i].name, name) == 0) return 1;
+    return 0;
+}
+
 PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
     ptx_symbol none = {0, 0}, symbol;
     ptx__variable *v;
@@ -4541,6 +4557,13 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
         if (strcmp(m->names.at + m->variables.at[i].name, desc->name) == 0) {
             ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s' already, made at %s",
                      desc->name, m->variables.at[i].site);
+            return none;
+        }
+    for (i = 0; i < m->used; i++)
+        if (ptx__has_symbol(m->kernels.at[i], desc->name)) {
+            ptx_fail(m, PTX_E_DUPLICATE, site,
+                     "kernel '%.80s' has a parameter or array '%.80s', which would hide the variable",
+                     m->names.at + m->kernels.at[i]->name, desc->name);
             return none;
         }
     if (desc->space == PTX_CONST) {
@@ -4852,7 +4875,8 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     if (!ptx__ready(k)) return ptx__none();
     if (!ptx__mine(k, site, address, "the address")) return ptx__none();
     if (index.kind == PTX__IMM) { /* the sum wraps like the address */
-        if (bytes && ((int64_t)index.bits > INT64_MAX / bytes || (int64_t)index.bits < -(INT64_MAX / bytes))) {
+        if (bytes
+            && ((int64_t)index.bits > INT64_MAX / bytes || (int64_t)index.bits < -(INT64_MAX / bytes))) {
             ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes", (long long)index.bits,
                       bytes);
             return ptx__none();
@@ -7388,7 +7412,7 @@ static uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
         if (ins->kind == PTX__I_BRANCH) return 0; /* an edge of brx */
         for (p = ptx__raw_text(k, ins); *p; p++) lines += *p == '\n';
     }
-    return lines + (k->m->lines && ptx__file_length(ins->site));
+    return lines + (k->m->lines && ins->site && ptx__file_length(ins->site));
 }
 
 static char *ptx__print_kernel(ptx_kernel *k, char *p) {
@@ -7400,7 +7424,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
     k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
     for (i = 0; i < n; i++, ins++) {
         size_t bound = ptx__line_bound(ins);
-        if (k->m->comments) bound += strlen(ins->site) + 8;
+        if (k->m->comments && ins->site) bound += strlen(ins->site) + 8;
         if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->form);
         else if (!k->m->forms.at[ins->form].text_length && ins->kind != PTX__I_LABEL) {
             bound += ins->kind == PTX__I_BRANCH ? 0 : ptx__raw_bound(k, ins);
@@ -7425,9 +7449,9 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             } else if (ins->kind == PTX__I_COMMENT)
                 p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins->form);
             else {
-                if (k->m->lines) p = ptx__print_line(k->m, p, ins->site);
+                if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
                 p = ptx__print_instruction(k, p, ins);
-                if (k->m->comments) p = ptx__string(ptx__string(p, " // "), ins->site);
+                if (k->m->comments && ins->site) p = ptx__string(ptx__string(p, " // "), ins->site);
             }
             *p++ = '\n';
             room -= (size_t)(p - start);

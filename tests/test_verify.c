@@ -250,6 +250,19 @@ static void test_calls(void) {
     start(), ptx_selp(k, n, n, ptx_inv(n)), WRONG(HANDLE, "ptx_inv of no predicate");
 }
 
+/* A kernel's own name would hide a variable of the module, without a word from the assembler. */
+static void test_names(void) {
+    ptx_variable_desc v;
+    memset(&v, 0, sizeof v);
+    v.name = "p", v.space = PTX_GLOBAL, v.type = PTX_U32, v.count = 4;
+    start(), ptx_variable(m, &v), WRONG(DUPLICATE, "hide");
+    v.name = "sh";
+    start(), ptx_variable(m, &v), WRONG(DUPLICATE, "hide");
+    v.name = "table";
+    start(), ptx_variable(m, &v), ptx_shared(k, "table", PTX_U32, 4, 4), WRONG(DUPLICATE, "variable 'table'");
+    start(), ptx_variable(m, &v), FINE;
+}
+
 /* Ends the kernel: how many pieces of advice of that kind it gets, and none of another. */
 static void advised(int line, ptx_advice_code code, uint32_t want, const char *says) {
     ptx_advice a;
@@ -457,6 +470,7 @@ int main(void) {
     test_endless();
     test_limits();
     test_calls();
+    test_names();
     test_races();
     test_contractions();
     test_pressure();
