@@ -1065,7 +1065,7 @@ static void everyday(void) {
     begin("90a", 0), ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(41)), WRONG(PTX_E_RANGE, "multiple of 8");
     begin("90", 0), ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(33)),
         WRONG(PTX_E_RANGE, "multiple of 32");
-    begin("90", 0), ptx_ballot(k, of_type[PTX_PRED], ptx_imm(0)), WRONG(PTX_E_RANGE, "goes from 1");
+    begin("90", 0), ptx_ballot(k, of_type[PTX_PRED], ptx_imm(0)), WRONG(PTX_E_RANGE, "member mask");
     begin("90", 0), ptx_ldmatrix(k, 3, sh, out), WRONG(PTX_E_ARGUMENT, "ldmatrix");
     begin("90", 0), ptx_mma(k, PTX_MMA_M16N8K16_F32, PTX_S8, PTX_S8, d, a, b, c), WRONG(PTX_E_FORM, "s8");
     begin("90", 0), ptx_op2(k, PTX_MMA_M16N8K16_F32, 0, w, w), WRONG(PTX_E_TYPE, "ptx_u32");

@@ -177,6 +177,164 @@ static void test_divergence(void) {
     ptx_bra(k, l), WRONG(DIVERGENT, "ld");
 }
 
+/* A kernel as start() makes it, of another target. */
+static void start_on(ptx_target target) {
+    ptx_module_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.target = target;
+    m = ptx_module_new(&desc);
+    k = ptx_entry(m, "k");
+    p = ptx_param_ptr(k, "p", PTX_GLOBAL);
+    n = ptx_param(k, "n", PTX_U32);
+    sh = ptx_shared(k, "sh", PTX_U32, 1024, 128);
+    tid = ptx_tid_x(k);
+    lane = ptx_laneid(k);
+    warp = ptx_shr(k, tid, ptx_imm(5));
+    mine = ptx_ptr_add(k, sh, tid, 4);
+    zero = ptx_mov(k, ptx_u32(0));
+}
+
+/* Every row that says that threads come together has a behaviour, and so has every row that reads memory. */
+static void test_behaviours(void) {
+    size_t i;
+    unsigned together = 0, reads = 0;
+    for (i = 0; i < PTX__ROW_COUNT; i++) {
+        const ptx__row *row = &ptx__rows[i];
+        const char *sync = strstr(row->name, ".sync"), *slots = strchr(row->sig, '=') + 1;
+        ptx__form form;
+        ptx__behave(&form, row->name);
+        if (sync && sync[5] == '_') sync = NULL;
+        if (strstr(row->name, ".aligned") || sync || strncmp(row->name, "bar", 3) == 0) {
+            together++;
+            check_(form.who != PTX__WHO_ANY || strcmp(row->name, "barrier.arrive") == 0, __LINE__,
+                   "who comes together", row->name);
+        }
+        if (strncmp(row->name, "wgmma", 5) == 0 || strncmp(row->name, "setmaxnreg", 10) == 0)
+            check_(form.who == PTX__WHO_GROUP, __LINE__, "a warpgroup", row->name);
+        if (row->sig[0] == '=' || row->sig[0] == '_' || strncmp(row->name, "isspacep", 8) == 0
+            || strncmp(row->name, "txq", 3) == 0 || strncmp(row->name, "suq", 3) == 0
+            || strncmp(row->name, "createpolicy", 12) == 0 || !slots[strcspn(slots, "mgskbrlona[")])
+            continue;
+        if (strchr("=", row->sig[strspn(row->sig, "*~!")])) continue;
+        reads++;
+        check_(form.result != PTX__RESULT_SAME, __LINE__, "what is read differs", row->name);
+    }
+    CHECK(together > 150 && reads > 60);
+    CHECK(ptx__specials[PTX_SMID].differs == PTX__CLASS_BLOCK);
+    CHECK(ptx__specials[PTX_CLUSTERID_X].differs == PTX__CLASS_BLOCK);
+    CHECK(ptx__specials[PTX_CLUSTER_CTARANK].differs == PTX__CLASS_BLOCK);
+    CHECK(ptx__specials[PTX_WARPID].differs == PTX__CLASS_WARP);
+    CHECK(ptx__specials[PTX_LANEMASK_GT].differs == PTX__CLASS_LANE);
+    CHECK(ptx__specials[PTX_GLOBALTIMER_LO].differs == PTX__CLASS_LANE);
+}
+
+static void wgmma_fence(void) { ptx_op0(k, PTX_WGMMA_FENCE, 0); }
+
+/* Warpgroups, shapes of blocks, raw text, calls. */
+static void test_groups_and_calls(void) {
+    ptx_val x, args[1];
+    ptx_kernel *f, *g;
+    uint32_t i;
+    start_on(PTX_SM_A(90)), ptx_if(k, ptx_setp(k, PTX_EQ, warp, zero)), wgmma_fence(), ptx_end(k);
+    WRONG(DIVERGENT, "warpgroup");
+    start_on(PTX_SM_A(90)), x = ptx_shr(k, tid, ptx_imm(7));
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), wgmma_fence(), ptx_end(k), FINE;
+    start_on(PTX_SM_A(90)), ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(128))), wgmma_fence(), ptx_end(k), FINE;
+    start_on(PTX_SM_A(90)), ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(96))), wgmma_fence(), ptx_end(k);
+    WRONG(DIVERGENT, "warpgroup");
+    start_on(PTX_SM_A(90)), x = ptx_div(k, tid, ptx_u32(128));
+    x = ptx_shfl_idx(k, x, ptx_imm(0), ptx_imm(31), ptx_b32(0xffffffff));
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), wgmma_fence(), ptx_end(k), FINE;
+    start_on(PTX_SM_A(90)), x = ptx_warpgroup_uniform(k, ptx_shr(k, warp, ptx_imm(2)));
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), wgmma_fence(), ptx_end(k), FINE;
+    start_on(PTX_SM_A(90)), x = ptx_warpgroup_uniform(k, ptx_shr(k, warp, ptx_imm(2)));
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), barrier(), ptx_end(k), WRONG(DIVERGENT, "block");
+    /* the shape of the block */
+    start(), ptx_if(k, ptx_setp(k, PTX_EQ, ptx_tid_y(k), zero)), shuffle(), ptx_end(k),
+        WRONG(DIVERGENT, "%tid.y");
+    start(), ptx_require_block(k, 32, 8, 1);
+    ptx_if(k, ptx_setp(k, PTX_EQ, ptx_tid_y(k), zero)), shuffle(), ptx_end(k), FINE;
+    start(), ptx_require_block(k, 48, 4, 1);
+    ptx_if(k, ptx_setp(k, PTX_EQ, ptx_tid_y(k), zero)), shuffle(), ptx_end(k), WRONG(DIVERGENT, "%tid.y");
+    start(), ptx_require_block(k, 48, 4, 1);
+    ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(32))), shuffle(), ptx_end(k), WRONG(DIVERGENT, "%tid.x");
+    start(), ptx_require_block(k, 64, 1, 1);
+    ptx_if(k, ptx_setp(k, PTX_EQ, ptx_tid_y(k), zero)), barrier(), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, ptx_sreg(k, PTX_SMID), n)), barrier(), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, ptx_sreg(k, PTX_WARPID), n)), barrier(), ptx_end(k),
+        WRONG(DIVERGENT, "%warpid");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, ptx_sreg(k, PTX_LANEMASK_LT), n)), shuffle(), ptx_end(k),
+        WRONG(DIVERGENT, "%lanemask_lt");
+    /* matrices */
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, n)), ptx_ldmatrix(k, 1, sh, &x), ptx_end(k),
+        WRONG(DIVERGENT, "ldmatrix");
+    start(), ptx_ldmatrix(k, 1, sh, &x), ptx_if(k, ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), zero)), barrier();
+    ptx_end(k), WRONG(DIVERGENT, "ldmatrix");
+    /* raw text */
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), ptx_raw(k, "{ bar.sync 0; }", 0, NULL, 0, NULL, NULL);
+    ptx_end(k), WRONG(DIVERGENT, "this text");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), ptx_raw(k, "membar.gl;", 0, NULL, 0, NULL, NULL);
+    ptx_end(k), FINE;
+    {
+        ptx_type type = PTX_U32;
+        start(), ptx_raw(k, "ld.global.u32 $0, [$1];", 1, &p, 1, &type, &x);
+        ptx_if(k, ptx_setp(k, PTX_LT, x, n)), barrier(), ptx_end(k), WRONG(DIVERGENT, NULL);
+    }
+    /* functions: a barrier inside is for all threads of the block, a shuffle for those of a warp */
+    for (i = 0; i < 12; i++) {
+        start();
+        f = ptx_func(m, "f", PTX_U32);
+        x = ptx_param(f, "x", PTX_U32);
+        if (i < 4) ptx_bar_sync(f, ptx_imm(0));
+        else if (i < 7)
+            ptx_shfl_bfly(f, x, ptx_imm(1), ptx_imm(31), ptx_b32(0xffffffff));
+        else if (i == 10) {
+            ptx_if(f, ptx_setp(f, PTX_EQ, x, ptx_imm(3)));
+            ptx_bar_sync(f, ptx_imm(0));
+            ptx_end(f);
+        }
+        ptx_return(f, x);
+        g = ptx_func(m, "g", PTX_NONE);
+        args[0] = ptx_mov(g, ptx_u32(4));
+        ptx_call(g, f, 1, args);
+        ptx_ret(g);
+        args[0] = n;
+        if (i == 0 || i == 4 || i == 7) {
+            ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), ptx_call(k, f, 1, args), ptx_end(k);
+        } else if (i == 1 || i == 5 || i == 8) {
+            ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), ptx_call(k, g, 0, NULL), ptx_end(k);
+        } else if (i == 2) {
+            ptx_call(k, g, 0, NULL);
+        } else if (i == 3) {
+            ptx_val address = ptx_func_address(k, f);
+            ptx_if(k, ptx_setp(k, PTX_LT, tid, n));
+            ptx_call_indirect(k, address, PTX_U32, 1, args), ptx_end(k);
+        } else if (i == 6) {
+            ptx_if(k, ptx_setp(k, PTX_LT, warp, n)), ptx_call(k, f, 1, args), ptx_end(k);
+        } else if (i == 9) {
+            x = ptx_call(k, f, 1, args);
+            ptx_if(k, ptx_setp(k, PTX_LT, x, n)), barrier(), ptx_end(k);
+        }
+        if (i < 2 || i == 3) WRONG(DIVERGENT, "a call is for all threads of the block");
+        else if (i == 4 || i == 5)
+            WRONG(DIVERGENT, "a call is for all threads of a warp");
+        else if (i == 9 || i == 10)
+            WRONG(DIVERGENT, "bar.sync");
+        else
+            FINE;
+    }
+    /* a function that comes back to itself by way of another */
+    start();
+    f = ptx_func(m, "f", PTX_NONE), g = ptx_func(m, "g", PTX_NONE);
+    ptx_call(f, g, 0, NULL), ptx_ret(f);
+    ptx_call(g, f, 0, NULL), ptx_ret(g);
+    ptx_call(k, f, 0, NULL), WRONG(RECURSION, "leads back");
+    start();
+    f = ptx_func(m, "f", PTX_NONE), g = ptx_func(m, "g", PTX_NONE);
+    ptx_call(f, g, 0, NULL), ptx_ret(f), ptx_ret(g);
+    ptx_call(k, f, 0, NULL), ptx_call(k, g, 0, NULL), FINE;
+}
+
 static void test_endless(void) {
     ptx_label l;
     start(), ptx_loop(k), store(n), ptx_end(k), with_ret = 0, WRONG(ENDLESS, "no way out");
@@ -192,7 +350,7 @@ static void test_endless(void) {
 
 static void test_limits(void) {
     start(), ptx_shl(k, n, ptx_imm(31)), FINE;
-    start(), ptx_shl(k, n, ptx_imm(40)), WRONG(RANGE, "from 0 to 31");
+    start(), ptx_shl(k, n, ptx_imm(40)), WRONG(RANGE, "a count from 0 to 31, not 40");
     start(), ptx_shl(k, ptx_mov(k, ptx_u64(1)), ptx_imm(40)), FINE;
     start(), ptx_shr(k, n, ptx_imm(32)), WRONG(RANGE, "shr");
     start(), ptx_bfe(k, n, ptx_imm(31), ptx_imm(32)), FINE;
@@ -454,6 +612,8 @@ static void test_memory(void) {
 
 int main(void) {
     test_divergence();
+    test_behaviours();
+    test_groups_and_calls();
     test_endless();
     test_limits();
     test_calls();
