@@ -138,8 +138,10 @@ extern "C" {
     X(FALL_OFF, "fall-off", "a path runs off the end of the kernel")                                         \
     X(ENDLESS, "endless", "a loop that no path leaves")                                                      \
     X(DIVERGENT, "divergent", "an instruction for all threads of a block or warp where only some may come")  \
-    X(ASYNC, "async", "the result of an asynchronous copy is used before a wait for it")                     \
+    X(ASYNC, "async", "the result of an asynchronous copy or product is used before a wait for it")          \
     X(RECURSION, "recursion", "a function that calls itself, if by way of others: its stack has no bound")   \
+    X(FENCE, "fence", "wgmma on registers that were written, with no wgmma.fence between")                   \
+    X(REGISTER_CAP, "register-cap", "setmaxnreg where the registers are not capped at entry: it is ignored") \
     X(SHARED_LIMIT, "shared-limit", "more static shared memory than a kernel may declare (48 KiB)")          \
     X(PARAM_LIMIT, "param-limit", "more parameter bytes than a kernel may have")                             \
     X(CONST_LIMIT, "const-limit", "more constant memory than a module may have (64 KiB)")                    \
@@ -157,7 +159,9 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(RACE, "race", "shared memory that one thread writes and another reads, with no barrier between")       \
     X(PRESSURE, "pressure", "more registers live at once than a thread may have: they will be spilled")      \
     X(CONTRACTION, "contraction", "a mul and an add that the assembler may join into one fma")               \
-    X(UNWAITED, "unwaited", "cp.async copies that are under way when the kernel ends")
+    X(UNWAITED, "unwaited", "copies that are under way when the kernel ends")                                \
+    X(ALIGN, "align", "an access that is aligned only where its array happens to be")                        \
+    X(LAUNCH, "launch", "launch bounds that a launch must ask leave for")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
 typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
@@ -2512,6 +2516,7 @@ typedef struct ptx__form {
     const ptx__row *row;
     const char *operands; /* the row's source operands */
     uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
+    uint8_t reach;               /* has addresses among its operands */
 } ptx__form;
 
 /* CALL: what the function called wants */
@@ -2654,10 +2659,12 @@ struct ptx_kernel {
 
 #define PTX__ANY_CALLEE UINT32_MAX
 #define PTX__BUCKETS 256
+#define PTX__SEEN_SETMAXNREG 0x80000000u
 struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
     ptx_target target;
+    uint32_t seen; /* a bit for each effect that a form has; PTX__SEEN_SETMAXNREG */
     uint32_t cap, comments, lines, version, serial, seed, owner, const_bytes, printf_used;
     char target_name[8]; /* "90a" */
     uint32_t line; /* while printing: lines so far */
@@ -3495,6 +3502,9 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
         form->result = PTX__RESULT_LANE;
         form->effect = (uint8_t)type;
     }
+    m->seen |= 1u << form->effect;
+    if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) m->seen |= PTX__SEEN_SETMAXNREG;
+    form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
     return *bucket;
@@ -4293,9 +4303,9 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
     if (!ptx__ready(k)) return;
     if ((which == 0 && (volume == 0 || volume > 1024 || x > 1024 || y > 1024 || z > 64))
         || (which == 1 && (volume == 0 || volume > 16 || x > 16 || y > 16 || z > 16))
-        || (which == 2 && (x < 16 || x > 255)) || (which == 3 && (x == 0 || x > 16))) {
+        || (which == 2 && (x < 24 || x > 255)) || (which == 3 && (x == 0 || x > 16))) {
         ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
-                  "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 16 to 255 registers",
+                  "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 24 to 255 registers",
                   which == 0   ? "ptx_require_block"
                   : which == 1 ? "ptx_require_cluster"
                   : which == 2 ? "ptx_max_registers"
@@ -4467,6 +4477,7 @@ static ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, p
         return ptx__none();
     PTX__ROOM(k->m, k->shared, 1, ok);
     if (!ok) return ptx__none();
+    k->together++; /* what is done with it is to be checked */
     s = &k->shared.at[k->shared.count++];
     s->site = site;
     s->name = name;
@@ -4524,6 +4535,7 @@ static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t wor
     ptx_val v;
     if (!form || !ptx__begin(k, 2)) return ptx__none();
     while (align >> log2 > 1) log2++;
+    k->together++; /* what is done with it is to be checked */
     v = ptx__new_register(k, site, type);
     v.space = (uint8_t)space;
     v.flags = (uint8_t)(log2 + 1);
@@ -6994,6 +7006,405 @@ static int ptx__peak(ptx_kernel *k, ptx__flow *f, ptx_pressure_info *peak) {
     return 1;
 }
 
+/* -- products under way --
+   The sums of one wgmma are one set. Of each set: where its products may be (one bit each: none, issued,
+   in the last group committed, in the one before ...), and whether its registers may have been written since
+   the last wgmma.fence. */
+enum { PTX__MMA_NONE = 1, PTX__MMA_ISSUED = 2, PTX__MMA_GROUP = 4, PTX__MMA_UNFENCED = 1 << 10 };
+#define PTX__MMA_GROUPS (0xffu * PTX__MMA_GROUP)
+#define PTX__MMA_OPEN (PTX__MMA_GROUPS | PTX__MMA_ISSUED)
+
+/* What of the set `id` instruction i has to do with: 1 its sums, 2 fragments of A, + 4 where it writes. */
+static unsigned ptx__mma_touch(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, uint32_t id) {
+    uint32_t at, word, mark;
+    unsigned found = 0;
+    for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
+        mark = f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+        if (mark == 2 * id) found |= 1;
+    }
+    for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
+        mark = f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+        if (mark >> 1 == id) found |= mark & 1 ? 6 : 5;
+    }
+    return found;
+}
+
+/* The set of the mma at instruction i: its sums are marked 2 * id, its fragments of A 2 * id + 1. */
+static void ptx__mma_mark(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t id) {
+    uint32_t at, word;
+    for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
+        if (PTX__TAG(word) == PTX__W_32) f->wanted[f->base[PTX__W_32] + PTX__INDEX(word)] = 2 * id + 1;
+    for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;)
+        f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = 2 * id;
+}
+
+static uint32_t ptx__mma_step(const ptx_kernel *k, const ptx__ins *ins, unsigned effect, uint32_t states) {
+    const uint32_t *w = k->words.at + ins->words;
+    uint32_t groups = states & PTX__MMA_GROUPS, rest = states & ~PTX__MMA_GROUPS, done;
+    switch (effect) {
+    case PTX__EFFECT_MMA_FENCE: return states & ~(uint32_t)PTX__MMA_UNFENCED;
+    case PTX__EFFECT_MMA_COMMIT:
+        groups = ((groups << 1) & PTX__MMA_GROUPS) | (groups & (PTX__MMA_GROUP << 7));
+        if (states & PTX__MMA_ISSUED) groups |= PTX__MMA_GROUP;
+        return groups | (rest & ~(uint32_t)PTX__MMA_ISSUED);
+    case PTX__EFFECT_MMA_WAIT: /* for all but the last w[1] groups */
+        done = groups & ~(((uint32_t)PTX__MMA_GROUP << (w[1] & 7)) - PTX__MMA_GROUP);
+        return (states & ~done) | (done ? (uint32_t)PTX__MMA_NONE : 0u);
+    default: return states;
+    }
+}
+
+/* One set through the whole kernel. */
+static ptx_code ptx__verify_set(ptx_kernel *k, ptx__flow *f, uint32_t id) {
+    uint32_t n, e, i, *in = f->stack;
+    int changed = 1, report;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    in[0] = PTX__MMA_NONE | PTX__MMA_UNFENCED;
+    for (report = 0; report < 2; report += !changed) {
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], states = in[b];
+            for (i = f->block[b].first; i < f->block[b].end; i++) {
+                const ptx__ins *ins = &k->ins.at[i];
+                unsigned effect, touch;
+                if (ins->kind != PTX__I_PLAIN) continue;
+                effect = k->m->forms.at[ins->form].effect;
+                touch = ptx__mma_touch(k, f, ins, id);
+                if (effect != PTX__EFFECT_MMA) {
+                    if (touch && touch != 6 && states & PTX__MMA_OPEN && report)
+                        return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
+                                            "a sum of wgmma is %s here while the product may be under way: no "
+                                            "wgmma.commit_group and wgmma.wait_group for it on some path to "
+                                            "here",
+                                            touch & 4 ? "set" : "read");
+                    if (touch & 4) states |= PTX__MMA_UNFENCED;
+                    states = ptx__mma_step(k, ins, effect, states);
+                } else if (touch & 4) {
+                    if (states & PTX__MMA_UNFENCED && report)
+                        return ptx__fail_at(k, PTX_E_FENCE, i, ins->site,
+                                            "wgmma works on registers that may have been written since the "
+                                            "last wgmma.fence; put ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
+                    states = (states & ~(PTX__MMA_OPEN | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
+                }
+            }
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !(states & ~in[to - 1])) continue;
+                in[to - 1] |= states;
+                changed = 1;
+            }
+        }
+    }
+    return PTX_E_NONE;
+}
+
+static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, id = 0, at, word, registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
+    if (!(k->m->seen >> PTX__EFFECT_MMA & 1) || !f->classes) return PTX_E_NONE;
+    for (i = 0; i < registers; i++) f->wanted[i] = 0;
+    for (i = 0; i < k->ins.count && id < 32; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].effect != PTX__EFFECT_MMA) continue;
+        at = 0;
+        word = ptx__next_register(k, ins, 0, &at);
+        if (!word || f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)]) continue;
+        ptx__mma_mark(k, f, ins, ++id);
+        if (ptx__verify_set(k, f, id)) return k->m->error.code;
+    }
+    return PTX_E_NONE;
+}
+
+/* -- addresses --
+   What is known of an integer: symbol + offset, where the offset is known exactly (step 0) or up to multiples
+   of `step`, a power of two. Step 1 is nothing known. */
+typedef struct ptx__known {
+    uint32_t symbol; /* a word, or 0 */
+    uint64_t step;
+    int64_t offset;
+} ptx__known;
+
+static ptx__known ptx__known_plus(ptx__known a, ptx__known b, int negate) {
+    if (negate) b.offset = (int64_t)(0 - (uint64_t)b.offset);
+    if (a.symbol && b.symbol) a.step = 1, a.symbol = 0;
+    a.symbol |= b.symbol;
+    if (negate && b.symbol) a.step = 1, a.symbol = 0;
+    if (b.step && (!a.step || b.step < a.step)) a.step = b.step;
+    a.offset = (int64_t)((uint64_t)a.offset + (uint64_t)b.offset);
+    if (a.step) a.offset &= (int64_t)(a.step - 1);
+    return a;
+}
+
+static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
+    ptx__known c = {0, 1, 0};
+    uint64_t by;
+    if (a.step == 0 && !a.symbol) {
+        c = a, a = b, b = c;
+    }
+    if (b.step || b.symbol || a.symbol) { /* of two unknowns, what both are multiples of */
+        c.symbol = 0, c.step = 1, c.offset = 0;
+        return c;
+    }
+    by = (uint64_t)b.offset & (0 - (uint64_t)b.offset);
+    if (!by) {
+        a.step = 0, a.offset = 0;
+        return a;
+    }
+    if (a.step) a.step = by > 0x10000 || a.step > 0x10000 ? 0x10000 : a.step * by;
+    a.offset = (int64_t)((uint64_t)a.offset * (uint64_t)b.offset);
+    if (a.step) a.offset &= (int64_t)(a.step - 1);
+    return a;
+}
+
+static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget);
+
+/* What an instruction makes of what it is given. */
+static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, int *budget) {
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    ptx__known v[3], nothing = {0, 1, 0};
+    unsigned n = 0, op = form->row->op, type = (unsigned)(form->key >> 16 & 0xff), src = type;
+    ptx_mods mods = form->asked & ~PTX__FAMILY;
+    char kind = ptx__fact(type)->kind;
+    if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL
+        && op != PTX_AND && op != PTX_CVT)
+        return nothing;
+    if ((kind != 'u' && kind != 's' && kind != 'b') || mods & ~((PTX_LO | PTX_WIDE) & ~PTX__FAMILY))
+        return nothing;
+    if (op == PTX_CVT) src = (unsigned)(form->key >> 24 & 0xff);
+    for (; w < end && n < 3; n++) {
+        v[n] = ptx__know(k, f, w, budget);
+        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        /* a small number is meant as its type says, when it becomes a wider one */
+        if ((op == PTX_CVT || mods & PTX_WIDE) && n < 2 && !v[n].step && !v[n].symbol
+            && ptx__fact(src)->bits == 32)
+            v[n].offset = ptx__fact(src)->kind == 's' ? (int32_t)v[n].offset
+                                                      : (int64_t)(uint32_t)v[n].offset;
+    }
+    switch (op) {
+    case PTX_MOV: break;
+    case PTX_CVT:
+        kind = ptx__fact(src)->kind;
+        if ((kind != 'u' && kind != 's') || ptx__fact(src)->bits > ptx__fact(type)->bits || v[0].symbol)
+            return nothing;
+        break;
+    case PTX_ADD: v[0] = ptx__known_plus(v[0], v[1], 0); break;
+    case PTX_SUB: v[0] = ptx__known_plus(v[0], v[1], 1); break;
+    case PTX_MUL: v[0] = ptx__known_times(v[0], v[1]); break;
+    case PTX_MAD: v[0] = ptx__known_plus(ptx__known_times(v[0], v[1]), v[2], 0); break;
+    case PTX_SHL:
+        if (v[1].step || v[1].symbol || v[1].offset < 0 || v[1].offset > 31) return nothing;
+        v[1].offset = (int64_t)1 << v[1].offset;
+        v[0] = ptx__known_times(v[0], v[1]);
+        break;
+    default: /* and: with a mask whose low bits are zero */
+        if (v[0].step == 0 && !v[0].symbol) nothing = v[0], v[0] = v[1], v[1] = nothing;
+        nothing.symbol = 0, nothing.step = 1, nothing.offset = 0;
+        if (v[1].step || v[1].symbol || v[0].symbol || !v[1].offset) return nothing;
+        v[0].step = (uint64_t)v[1].offset & (0 - (uint64_t)v[1].offset);
+        v[0].offset = 0;
+        if (v[0].step > 0x10000) v[0].step = 0x10000;
+        break;
+    }
+    /* addresses and indices of 32 bits wrap; what lies just below a symbol is meant as that */
+    if (!v[0].step && ptx__fact(type)->bits == 32 && !(mods & PTX_WIDE)) v[0].offset = (int32_t)v[0].offset;
+    return v[0];
+}
+
+static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget) {
+    ptx__known v = {0, 1, 0};
+    uint32_t tag = PTX__TAG(*w), slot;
+    if (tag == PTX__W_UNSIGNED || tag == PTX__W_SIGNED) {
+        v.step = 0;
+        v.offset = (int64_t)(w[1] | (uint64_t)w[2] << 32);
+    } else if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) {
+        v.symbol = *w;
+        v.step = 0;
+    } else if ((tag == PTX__W_32 || tag == PTX__W_64) && --*budget > 0) {
+        slot = f->base[tag] + PTX__INDEX(*w);
+        if (f->def[slot] && !f->sets[slot]) return ptx__know_result(k, f, &k->ins.at[f->def[slot] - 1], budget);
+    }
+    return v;
+}
+
+/* Alignment and size in bytes of what an operand of that letter points to. */
+static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align, uint32_t *bytes) {
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    *align = *bytes = 1;
+    if (letter == 'm') {
+        if (!form->row->types) return; /* tensormap.replace, wmma ... */
+        *bytes = ptx_type_bytes((ptx_type)(form->key >> 16 & 0xff));
+        if (form->asked & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
+        if (form->asked & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
+        if (form->asked & PTX__M_V8 & ~PTX__FAMILY) *bytes *= 8;
+        if (strncmp(form->row->name, "wmma", 4) == 0) *bytes = 1;
+        if (!*bytes) *bytes = 1;
+        *align = *bytes;
+    } else if (letter == 'l')
+        *align = *bytes = 16;
+    else if (letter == 'b' || letter == 'r')
+        *align = *bytes = 8;
+    else if (form->effect == PTX__EFFECT_COPY || form->effect == PTX__EFFECT_BULK_IN
+             || form->effect == PTX__EFFECT_BULK_OUT) {
+        if (strstr(form->row->name, "tensor")) {
+            *align = letter == 's' || letter == 'k' ? 128 : 1;
+            return;
+        }
+        for (; w < end; w++) /* the size is the first immediate */
+            if (PTX__TAG(*w) == PTX__W_MEM) w += 2;
+            else if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16) {
+                *bytes = w[1];
+                break;
+            }
+        *align = form->effect == PTX__EFFECT_COPY ? *bytes : 16;
+    }
+}
+
+/* One address: w is its base, and behind it the offset. */
+static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, char letter) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const char *array;
+    const char *text = k->m->chars.at + form->text;
+    int length = (int)(form->text_length < 150 ? form->text_length : 150);
+    ptx__known v;
+    const ptx__symbol *s;
+    uint32_t align, bytes, own, has;
+    uint64_t least;
+    int budget = 24;
+    int64_t offset;
+    v = ptx__know(k, f, w, &budget);
+    if (!v.symbol) return PTX_E_NONE;
+    if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
+        const ptx__variable *g = &k->m->variables.at[PTX__INDEX(v.symbol)];
+        array = k->m->names.at + g->name, own = g->align;
+        has = g->count * ptx_type_bytes((ptx_type)g->type);
+    } else {
+        s = PTX__TAG(v.symbol) == PTX__W_SHARED ? &k->shared.at[PTX__INDEX(v.symbol)]
+                                                : &k->locals.at[PTX__INDEX(v.symbol)];
+        array = k->m->names.at + s->name, own = s->align, has = s->count;
+        if (PTX__TAG(v.symbol) == PTX__W_SHARED) has = has ? has * ptx_type_bytes((ptx_type)s->type) : 0x7fffffffu;
+    }
+    ptx__extent(k, ins, letter, &align, &bytes);
+    offset = v.offset + (int32_t)w[1];
+    if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
+        return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
+                            "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text, (long long)offset,
+                            (long long)offset + (int64_t)bytes - 1, array, has);
+    least = v.step && v.step < own ? v.step : own;
+    if ((uint64_t)offset & ((least < align ? least : align) - 1))
+        return ptx__fail_at(k, PTX_E_ALIGN, i, ins->site,
+                            "%.*s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
+                            length, text, align, (long long)((uint64_t)offset & (least - 1)), (unsigned long long)least);
+    if (own < align && !v.step)
+        return ptx__fail_at(k, PTX_E_ALIGN, i, ins->site,
+                            "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
+                            "alignment",
+                            length, text, align, array, own);
+    if (own < align && v.step >= align && f->advising == 2)
+        ptx__note(k, PTX_ADVICE_ALIGN, i,
+                  "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that alignment",
+                  length, text, align, array, own);
+    return PTX_E_NONE;
+}
+
+static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i;
+    if (!f->classes || !(k->shared.count || k->locals.count || k->m->variables.count)) return PTX_E_NONE;
+    for (b = 0; b < f->blocks; b++) {
+        if (!f->block[b].order) continue;
+        for (i = f->block[b].first; i < f->block[b].end; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            const ptx__form *form = &k->m->forms.at[ins->form];
+            const uint32_t *w = k->words.at + ins->words + ins->results;
+            const uint32_t *end = k->words.at + ins->words + ins->count;
+            const char *p;
+            if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
+            for (p = k->m->chars.at + form->slots; w < end;) {
+                uint32_t tag = PTX__TAG(*w);
+                while (*p && strchr("}]", *p)) p++;
+                if (tag == PTX__W_VECTOR) {
+                    w++;
+                    p += *p != 0;
+                    continue;
+                }
+                if (tag == PTX__W_MEM) {
+                    if (ptx__verify_address(k, f, i, w + 1, *p ? *p : 'm'))
+                        return k->m->error.code;
+                    w += 3;
+                } else
+                    w += tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64 ? 3 : 1;
+                p += *p != 0;
+            }
+        }
+    }
+    return PTX_E_NONE;
+}
+
+/* -- directives -- */
+
+static ptx_code ptx__verify_launch(ptx_kernel *k) {
+    uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, i, most = 2048;
+    if (k->function) return PTX_E_NONE;
+    if (sm == 75) most = 1024;
+    if ((sm > 80 && sm < 90) || sm == 110 || sm >= 120) most = 1536;
+    if (k->need[0] && threads)
+        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
+                         "ptx_launch_bounds and ptx_require_block exclude each other: .reqntid says it all");
+    if (k->max_registers && k->min_blocks)
+        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
+                         "ptx_max_registers and the blocks of ptx_launch_bounds both say how many registers "
+                         "there are; keep one of them");
+    if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
+    if (k->min_blocks * threads > most)
+        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
+                         "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads",
+                         k->min_blocks, threads, sm, most);
+    if (!(k->m->seen & PTX__SEEN_SETMAXNREG) || k->max_registers || (threads && k->min_blocks))
+        return PTX_E_NONE;
+    for (i = 0; i < k->ins.count; i++) {
+        const ptx__row *row = k->m->forms.at[k->ins.at[i].form].row;
+        if (k->ins.at[i].kind != PTX__I_PLAIN
+            || (row->op != PTX_SETMAXNREG_INC && row->op != PTX_SETMAXNREG_DEC))
+            continue;
+        return ptx__fail_at(k, PTX_E_REGISTER_CAP, i, k->ins.at[i].site,
+                            "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
+                            "or ptx_launch_bounds with a number of blocks",
+                            row->name);
+    }
+    return PTX_E_NONE;
+}
+
+/* Bulk copies that nothing in the kernel waits for, and clusters that the launch must be allowed. */
+static void ptx__advise_bulk(ptx_kernel *k) {
+    uint32_t i, in = 0, out = 0, does = 0;
+    if (k->cluster[0] * k->cluster[1] * k->cluster[2] > 8 && k->ins.count)
+        ptx__note(k, PTX_ADVICE_LAUNCH, 0,
+                  "a cluster of %u blocks is more than the 8 that every launch may have: the host must set "
+                  "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
+                  k->cluster[0] * k->cluster[1] * k->cluster[2]);
+    if (!(k->m->seen & (1u << PTX__EFFECT_BULK_IN | 1u << PTX__EFFECT_BULK_OUT))) return;
+    for (i = 0; i < k->ins.count; i++) {
+        unsigned effect;
+        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+        effect = k->m->forms.at[k->ins.at[i].form].effect;
+        does |= effect == PTX__EFFECT_CALL ? ptx__does(k, i) : 1u << effect;
+        if (effect == PTX__EFFECT_BARRIER
+            && strncmp(k->m->forms.at[k->ins.at[i].form].row->name, "mbarrier", 8) == 0)
+            does |= 0x80000000u;
+        if (effect == PTX__EFFECT_BULK_IN && !in) in = i + 1;
+        if (effect == PTX__EFFECT_BULK_OUT && !out) out = i + 1;
+    }
+    if (in && !k->function && !(does & 0x80000000u) && !(does >> PTX__EFFECT_CALL & 1))
+        ptx__note(k, PTX_ADVICE_UNWAITED, in - 1,
+                  "nothing in this kernel waits on an mbarrier for this copy; use ptx_mbarrier_try_wait in a "
+                  "loop before its bytes are read");
+    if (out && !k->function && !(does >> PTX__EFFECT_BULK_WAIT & 1))
+        ptx__note(k, PTX_ADVICE_UNWAITED, out - 1,
+                  "nothing in this kernel waits for this copy; end with PTX_BULK_COMMIT_GROUP and "
+                  "PTX_BULK_WAIT_GROUP, or its source may go with the block");
+}
+
 /* Registers that a thread may have: 255, or what the launch bounds leave of 65,536, in steps of 8. */
 static uint32_t ptx__register_cap(const ptx_kernel *k) {
     uint32_t threads = k->max_threads * (k->min_blocks ? k->min_blocks : 1u), cap = 255;
@@ -7032,7 +7443,8 @@ static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
     ptx__dominators(f);
     if (ptx__verify_values(k, f)) return k->m->error.code;
     ptx__walk_back(k, f);
-    if (ptx__verify_ends(k, f) || ptx__verify_convergence(k, f) || ptx__verify_copies(k, f))
+    if (ptx__verify_ends(k, f) || ptx__verify_convergence(k, f) || ptx__verify_copies(k, f)
+        || ptx__verify_products(k, f) || ptx__verify_addresses(k, f) || ptx__verify_launch(k))
         return k->m->error.code;
     k->verified = 1;
     return PTX_E_NONE;
@@ -7109,6 +7521,7 @@ PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
         if (ptx__verify_with(k, &f)) break;
         ptx__advise_races(k, &f);
         ptx__advise_contractions(k, &f);
+        ptx__advise_bulk(k);
         if (ptx__peak(k, &f, &peak) && peak.registers > ptx__register_cap(k))
             ptx__note(k, PTX_ADVICE_PRESSURE, peak.instruction,
                       "%u registers are live here, and a thread may have %u", peak.registers,

@@ -38,7 +38,7 @@ static void kernel(const char *name) {
     p = ptx_param_ptr(k, "p", PTX_GLOBAL);
     w = ptx_param(k, "w", PTX_U64);
     blk = ptx_param_bytes(k, "blk", 128, 64);
-    sh = ptx_shared(k, "sh", PTX_U64, 64, 16);
+    sh = ptx_shared(k, "sh", PTX_U64, 256, 128);
     memset(of_type, 0, sizeof of_type);
     for (i = 0; i < sizeof types / sizeof *types; i++) of_type[types[i]] = ptx_ld(k, types[i], ptx_at(p, 0));
     for (t = PTX_F16X2; t < PTX__TYPE_COUNT; t++) { /* the packed ones are other names of the same bits */
@@ -322,8 +322,10 @@ found:
     i = results;
     for (slot = strchr(program, '=') + 1; *slot; slot++)
         if (!strchr("{}[]|_", *slot)) v[n++] = operand(*slot, f, f->values[i++], memory);
+    if (f->row->op == PTX_SETMAXNREG_INC || f->row->op == PTX_SETMAXNREG_DEC) ptx_max_registers(k, 128);
     if (*f->row->sig == '!') {
         for (i = 0; i < results; i++) vars[i] = ptx_var_new(k, of_type[PTX_B32]);
+        ptx_op0(k, PTX_WGMMA_FENCE, 0);
         ptx_wgmma(k, (ptx_op_id)f->row->op, f->mods, (ptx_type)f->type, (ptx_type)f->src, results, vars, n,
                   v);
     } else

@@ -335,6 +335,175 @@ static void test_groups_and_calls(void) {
     ptx_call(k, f, 0, NULL), ptx_call(k, g, 0, NULL), FINE;
 }
 
+static ptx_var sums[4];
+static ptx_val desc_of_tile;
+/* Four sums, a descriptor; the kernel is launched with so many registers. */
+static void start_mma(void) {
+    int i;
+    start_on(PTX_SM_A(90));
+    for (i = 0; i < 4; i++) sums[i] = ptx_var_new(k, ptx_f32(0));
+    desc_of_tile = ptx_wgmma_descriptor(k, sh, 128, 256, 128);
+}
+static void product(void) {
+    ptx_val o[7];
+    o[0] = o[1] = desc_of_tile, o[2] = ptx_setp(k, PTX_NE, n, zero), o[3] = o[4] = ptx_imm(1);
+    o[5] = o[6] = ptx_imm(0);
+    ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
+}
+static void commit(void) { ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0); }
+static void wait_for(int left_open) { ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(left_open)); }
+static void use_sum(void) { store(ptx_as(ptx_get(k, sums[2]), PTX_U32)); }
+
+static void test_products(void) {
+    start_mma(), product(), commit(), wait_for(0), use_sum(), WRONG(FENCE, "PTX_WGMMA_FENCE");
+    start_mma(), wgmma_fence(), product(), commit(), wait_for(0), use_sum(), FINE;
+    start_mma(), wgmma_fence(), product(), commit(), use_sum(), WRONG(ASYNC, "read here");
+    start_mma(), wgmma_fence(), product(), wait_for(0), use_sum(), WRONG(ASYNC, "commit_group");
+    start_mma(), wgmma_fence(), product(), commit(), ptx_set(k, sums[3], ptx_f32(1)), WRONG(ASYNC, "set here");
+    start_mma(), wgmma_fence(), product(), commit(), wait_for(1), use_sum(), WRONG(ASYNC, "wait_group");
+    start_mma(), wgmma_fence(), product(), commit(), commit(), wait_for(1), use_sum(), FINE;
+    start_mma(), wgmma_fence(), product(), product(), commit(), wait_for(0), use_sum(), FINE;
+    start_mma(), wgmma_fence(), product(), commit(), wait_for(0), ptx_set(k, sums[1], ptx_f32(2)), product();
+    commit(), wait_for(0), WRONG(FENCE, NULL);
+    start_mma(), wgmma_fence(), product(), commit(), wait_for(0), ptx_set(k, sums[1], ptx_f32(2));
+    wgmma_fence(), product(), commit(), wait_for(0), FINE;
+    /* the wait on one path only */
+    start_mma(), wgmma_fence(), product(), commit(), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4)));
+    wait_for(0), ptx_end(k), use_sum(), WRONG(ASYNC, "some path");
+    /* around a loop: waited for behind it, or at its end */
+    start_mma(), wgmma_fence(), ptx_for(k, zero, n, ptx_u32(1)), product(), commit(), ptx_end(k);
+    wait_for(0), use_sum(), FINE;
+    start_mma(), ptx_for(k, zero, n, ptx_u32(1)), wgmma_fence(), product(), commit(), use_sum(), wait_for(0);
+    ptx_end(k), WRONG(ASYNC, NULL);
+    start_mma(), ptx_for(k, zero, n, ptx_u32(1)), product(), commit(), wait_for(0), ptx_end(k);
+    WRONG(FENCE, NULL);
+    /* two sets of sums, of which the older is waited for */
+    {
+        ptx_var first[4];
+        int i;
+        start_mma(), memcpy(first, sums, sizeof first);
+        for (i = 0; i < 4; i++) sums[i] = ptx_var_new(k, ptx_f32(0));
+        wgmma_fence(), product(), commit(), memcpy(sums, first, sizeof first), product(), commit();
+        wait_for(1), use_sum(), WRONG(ASYNC, NULL);
+        start_mma(), memcpy(first, sums, sizeof first);
+        wgmma_fence(), product(), commit();
+        for (i = 0; i < 4; i++) sums[i] = ptx_var_new(k, ptx_f32(0));
+        wgmma_fence(), product(), commit(), memcpy(sums, first, sizeof first);
+        wait_for(1), use_sum(), FINE;
+    }
+    /* A from registers: written since the fence, or before */
+    {
+        int late;
+        for (late = 0; late < 2; late++) {
+            ptx_val o[7];
+            int i;
+            start_mma();
+            if (late) wgmma_fence();
+            for (i = 0; i < 4; i++) o[i] = ptx_as(load(4 * i), PTX_B32);
+            if (!late) wgmma_fence();
+            o[4] = desc_of_tile;
+            o[5] = ptx_setp(k, PTX_NE, n, zero);
+            {
+                ptx_val all[9];
+                memcpy(all, o, sizeof o);
+                all[6] = all[7] = ptx_imm(1), all[8] = ptx_imm(0);
+                ptx_wgmma(k, PTX_WGMMA_A_F32, 0, PTX_F16, PTX_F16, 4, sums, 9, all);
+            }
+            commit(), wait_for(0);
+            if (late) WRONG(FENCE, NULL);
+            else
+                FINE;
+        }
+    }
+}
+
+static void test_launch(void) {
+    ptx_target a = PTX_SM_A(90);
+    start_on(a), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40)), WRONG(REGISTER_CAP, "ptx_max_registers");
+    start_on(a), ptx_max_registers(k, 168), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40)), FINE;
+    start_on(a), ptx_launch_bounds(k, 384, 1), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40)), FINE;
+    start_on(a), ptx_launch_bounds(k, 384, 0), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40));
+    WRONG(REGISTER_CAP, "setmaxnreg");
+    start(), ptx_launch_bounds(k, 256, 1), ptx_require_block(k, 256, 1, 1), WRONG(LAUNCH_LIMIT, "exclude");
+    start(), ptx_launch_bounds(k, 256, 1), ptx_max_registers(k, 64), WRONG(LAUNCH_LIMIT, "keep one");
+    start(), ptx_launch_bounds(k, 256, 0), ptx_max_registers(k, 64), FINE;
+    start(), ptx_launch_bounds(k, 1024, 3), WRONG(LAUNCH_LIMIT, "holds 2048");
+    start(), ptx_launch_bounds(k, 1024, 2), FINE;
+    start_on(PTX_SM(75)), ptx_launch_bounds(k, 1024, 2), WRONG(LAUNCH_LIMIT, "holds 1024");
+    start_on(PTX_SM(89)), ptx_launch_bounds(k, 1024, 2), WRONG(LAUNCH_LIMIT, "holds 1536");
+    start(), ptx_max_registers(k, 23), WRONG(LAUNCH_LIMIT, "24 to 255");
+    start(), ptx_max_registers(k, 24), FINE;
+    start(), ptx_max_registers(k, 256), WRONG(LAUNCH_LIMIT, "24 to 255");
+}
+
+static void wide(ptx_val address, int64_t offset) {
+    ptx_val v[4];
+    ptx_ld_vec(k, PTX_U32, 4, ptx_at(address, offset), v);
+}
+/* What is known of an address at build time. sh has 4096 bytes, aligned to 16. */
+static void test_addresses(void) {
+    ptx_val x, at;
+    ptx_var v;
+    start(), wide(ptx_add(k, sh, ptx_imm(4)), 0), WRONG(ALIGN, "aligned to 16");
+    start(), wide(ptx_add(k, sh, ptx_imm(4)), 12), FINE;
+    start(), wide(ptx_add(k, sh, ptx_imm(16)), 0), FINE;
+    start(), wide(ptx_sub(k, ptx_add(k, sh, ptx_imm(20)), ptx_imm(4)), 0), FINE;
+    start(), wide(ptx_sub(k, ptx_add(k, sh, ptx_imm(20)), ptx_imm(8)), 0), WRONG(ALIGN, "12 behind");
+    start(), wide(ptx_ptr_add(k, sh, tid, 16), 8), WRONG(ALIGN, "8 behind");
+    start(), wide(ptx_ptr_add(k, sh, tid, 16), 32), FINE;
+    start(), wide(ptx_ptr_add(k, sh, tid, 4), 0), FINE; /* who knows what tid is */
+    start(), wide(ptx_ptr_add(k, sh, tid, 4), 2), WRONG(ALIGN, "2 behind a multiple of 4");
+    start(), wide(ptx_ptr_add(k, sh, ptx_mad(k, tid, ptx_u32(8), ptx_u32(2)), 4), 0), WRONG(ALIGN, "8 behind");
+    start(), wide(ptx_ptr_add(k, sh, ptx_mad(k, tid, ptx_u32(8), ptx_u32(4)), 4), 0), FINE;
+    start(), x = ptx_shl(k, tid, ptx_imm(5)), wide(ptx_add(k, sh, ptx_add(k, x, ptx_imm(24))), 0);
+    WRONG(ALIGN, "8 behind");
+    start(), x = ptx_as(ptx_and(k, tid, ptx_b32(0xfffffff0u)), PTX_U32), wide(ptx_add(k, sh, x), 4);
+    WRONG(ALIGN, "4 behind");
+    start(), x = ptx_as(ptx_and(k, tid, ptx_b32(0xffu)), PTX_U32), wide(ptx_add(k, sh, x), 4), FINE;
+    start(), v = ptx_var_new(k, ptx_add(k, sh, ptx_imm(4))), ptx_set(k, v, sh), wide(ptx_get(k, v), 0), FINE;
+    start(), x = ptx_mul(k, n, n), wide(ptx_add(k, sh, x), 0), FINE;
+    start(), x = ptx_mul(k, ptx_u32(0x10001), ptx_mov(k, ptx_u32(0x10000)));
+    ptx_ld(k, PTX_U32, ptx_at(ptx_add(k, sh, x), 0)), WRONG(ADDRESS, "'sh', which has 4096");
+    /* range */
+    start(), ptx_ld(k, PTX_U32, ptx_at(sh, 4092)), FINE;
+    start(), ptx_ld(k, PTX_U32, ptx_at(sh, 4096)), WRONG(ADDRESS, "4096 to 4099 of 'sh', which has 4096");
+    start(), ptx_ld(k, PTX_U64, ptx_at(sh, 4088)), FINE;
+    start(), wide(sh, 4080), FINE;
+    start(), wide(sh, 4096), WRONG(ADDRESS, "4111");
+    start(), ptx_st(k, PTX_U32, ptx_at(sh, -4), n), WRONG(ADDRESS, "-4 to -1");
+    start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, ptx_s32(-1), 4), 0), n), WRONG(ADDRESS, "-4 to -1");
+    start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, ptx_u32(1024), 4), 0), n), WRONG(ADDRESS, "4096");
+    start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, ptx_u32(1023), 4), 0), n), FINE;
+    start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, tid, 4), 8192), n), FINE; /* by hand: tid may be < 0 */
+    start(), ptx_atom(k, PTX_ATOM_ADD, ptx_at(sh, 4096), n), WRONG(ADDRESS, "atom");
+    start(), at = ptx_shared_dynamic(k), ptx_st(k, PTX_U32, ptx_at(at, 70000), n), FINE;
+    start(), at = ptx_shared_dynamic(k), ptx_st(k, PTX_U32, ptx_at(at, -4), n), WRONG(ADDRESS, NULL);
+    start(), at = ptx_local(k, "mine", PTX_F32, 8, 0), ptx_st(k, PTX_U32, ptx_at(at, 28), n), FINE;
+    start(), at = ptx_local(k, "mine", PTX_F32, 8, 0), ptx_st(k, PTX_U32, ptx_at(at, 32), n),
+             WRONG(ADDRESS, "'mine'");
+    start(), at = ptx_ptr_add(k, ptx_local(k, "mine", PTX_F32, 8, 0), ptx_u32(8), 4);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), n), WRONG(ADDRESS, "'mine'");
+    start();
+    {
+        ptx_variable_desc desc = {"table", PTX_CONST, PTX_U32, 16, 0, NULL, 0};
+        at = ptx_address(k, ptx_variable(m, &desc));
+        store(ptx_ld(k, PTX_U32, ptx_at(at, 60))), store(ptx_ld(k, PTX_U32, ptx_at(at, 64)));
+        WRONG(ADDRESS, "'table'");
+    }
+    /* other instructions with addresses */
+    start(), ptx_ldmatrix(k, 1, ptx_add(k, sh, ptx_imm(8)), &x), WRONG(ALIGN, "ldmatrix");
+    start(), ptx_ldmatrix(k, 1, ptx_ptr_add(k, sh, lane, 16), &x), FINE;
+    start(), ptx_mbarrier_init(k, ptx_add(k, sh, ptx_imm(4)), ptx_imm(1)), WRONG(ALIGN, "mbarrier");
+    start(), ptx_mbarrier_init(k, ptx_off(sh, 4), ptx_imm(1)), WRONG(ALIGN, "mbarrier");
+    start(), ptx_mbarrier_init(k, ptx_off(sh, 8), ptx_imm(1)), FINE;
+    start(), ptx_cp_async(k, ptx_off(sh, 4), p, ptx_imm(8)), WRONG(ALIGN, "cp.async");
+    start(), ptx_cp_async(k, ptx_off(sh, 8), p, ptx_imm(8)), FINE;
+    start(), ptx_cp_async_16(k, ptx_off(sh, 4096), p), WRONG(ADDRESS, "cp.async");
+    start_on(PTX_SM(90)), ptx_bulk_load(k, sh, p, ptx_imm(4112), sh), WRONG(ADDRESS, "cp.async.bulk");
+    start_on(PTX_SM(90)), ptx_bulk_load(k, ptx_off(sh, 16), p, ptx_imm(64), sh), FINE;
+    start_on(PTX_SM(90)), ptx_bulk_load(k, ptx_off(sh, 8), p, ptx_imm(64), sh), WRONG(ALIGN, "8 behind");
+}
+
 static void test_endless(void) {
     ptx_label l;
     start(), ptx_loop(k), store(n), ptx_end(k), with_ret = 0, WRONG(ENDLESS, "no way out");
@@ -614,6 +783,9 @@ int main(void) {
     test_divergence();
     test_behaviours();
     test_groups_and_calls();
+    test_products();
+    test_launch();
+    test_addresses();
     test_endless();
     test_limits();
     test_calls();
