@@ -4019,7 +4019,13 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'w': return ptx__push_source(k, site, row->name, index, v, ptx__wider(type), 0);
     case 'c': return ptx__push_source(k, site, row->name, index, v, ptx__in_register(src_type), 0);
     case 'p': return ptx__push_source(k, site, row->name, index, v, PTX_PRED, 0);
-    case 'x': return ptx__push_source(k, site, row->name, index, v, PTX_B32, 1);
+    case 'x': /* a fragment is no f32, unless its elements are tf32 */
+        if (v.type == PTX_F32 && type && type != PTX_TF32 && strncmp(row->name, "mma", 3) == 0) {
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is f32, expected 32 bits of %s", index, row->name,
+                      ptx__fact(type)->name);
+            return 0;
+        }
+        return ptx__push_source(k, site, row->name, index, v, PTX_B32, 1);
     case 'f': return ptx__push_source(k, site, row->name, index, v, PTX_F32, 0);
     case 'z': return ptx__push_source(k, site, row->name, index, v, PTX_F64, 0);
     case 'q': return ptx__push_source(k, site, row->name, index, v, PTX_B128, 0);
@@ -5113,8 +5119,19 @@ PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint
 }
 
 PTXGEN_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {
+    static const char *const known[] = {"nounroll", "used_bytes_mask", "enable_smem_spilling", "frequency"};
+    size_t i;
     char line[300];
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "a pragma")) return;
+    for (i = 0; text && i < sizeof known / sizeof *known; i++)
+        if (strncmp(text, known[i], strlen(known[i])) == 0) break;
+    if (text && i == sizeof known / sizeof *known) {
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "the assembler knows no pragma \"%.60s\" and would ignore it; there are nounroll, "
+                  "used_bytes_mask, enable_smem_spilling, frequency",
+                  text);
+        return;
+    }
     if (!text || strlen(text) > 200 || strpbrk(text, "\"\\$\n")) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "a pragma is a text of at most 200 characters");
         return;
@@ -6672,12 +6689,11 @@ static uint32_t ptx__step(uint32_t states, unsigned effect) {
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
     uint32_t n, e, i, *in = f->stack; /* the walks are over */
-    int changed = 1, report;
+    int changed, report;
     if (!k->copies) return PTX_E_NONE;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
     in[0] = PTX__COPY_NONE;
-    for (report = 0; changed || !report; report = !changed) {
-        if (report) changed = 1;
+    for (report = 0; report < 2; report += !changed) {
         changed = 0;
         for (n = 0; n < f->reached; n++) {
             uint32_t b = f->order[n], states = in[b];
@@ -6712,7 +6728,6 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                 changed = 1;
             }
         }
-        if (report) break;
     }
     return PTX_E_NONE;
 }
@@ -7029,13 +7044,18 @@ static unsigned ptx__mma_touch(const ptx_kernel *k, const ptx__flow *f, const pt
     return found;
 }
 
-/* The set of the mma at instruction i: its sums are marked 2 * id, its fragments of A 2 * id + 1. */
-static void ptx__mma_mark(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t id) {
+/* The set of the mma at instruction i: its sums are marked 2 * id, its fragments of A 2 * id + 1. 0: one
+   register is two of its sums. */
+static int ptx__mma_mark(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t id) {
     uint32_t at, word;
     for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
         if (PTX__TAG(word) == PTX__W_32) f->wanted[f->base[PTX__W_32] + PTX__INDEX(word)] = 2 * id + 1;
-    for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;)
-        f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = 2 * id;
+    for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
+        uint32_t *mark = &f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+        if (*mark == 2 * id) return 0;
+        *mark = 2 * id;
+    }
+    return 1;
 }
 
 static uint32_t ptx__mma_step(const ptx_kernel *k, const ptx__ins *ins, unsigned effect, uint32_t states) {
@@ -7057,7 +7077,7 @@ static uint32_t ptx__mma_step(const ptx_kernel *k, const ptx__ins *ins, unsigned
 /* One set through the whole kernel. */
 static ptx_code ptx__verify_set(ptx_kernel *k, ptx__flow *f, uint32_t id) {
     uint32_t n, e, i, *in = f->stack;
-    int changed = 1, report;
+    int changed, report;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
     in[0] = PTX__MMA_NONE | PTX__MMA_UNFENCED;
     for (report = 0; report < 2; report += !changed) {
@@ -7108,7 +7128,9 @@ static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
         at = 0;
         word = ptx__next_register(k, ins, 0, &at);
         if (!word || f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)]) continue;
-        ptx__mma_mark(k, f, ins, ++id);
+        if (!ptx__mma_mark(k, f, ins, ++id))
+            return ptx__fail_at(k, PTX_E_ARGUMENT, i, ins->site,
+                                "one variable is given for two sums of this wgmma");
         if (ptx__verify_set(k, f, id)) return k->m->error.code;
     }
     return PTX_E_NONE;
@@ -7166,8 +7188,13 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
     ptx_mods mods = form->asked & ~PTX__FAMILY;
     char kind = ptx__fact(type)->kind;
     if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL
-        && op != PTX_AND && op != PTX_CVT)
+        && op != PTX_AND && op != PTX_CVT) {
+        /* a pointer that the host passes */
+        if (op == PTX_CVTA_TO) return ptx__know(k, f, w, budget);
+        if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2] && !k->function)
+            nothing.symbol = w[1], nothing.step = 0;
         return nothing;
+    }
     if ((kind != 'u' && kind != 's' && kind != 'b') || mods & ~((PTX_LO | PTX_WIDE) & ~PTX__FAMILY))
         return nothing;
     if (op == PTX_CVT) src = (unsigned)(form->key >> 24 & 0xff);
@@ -7275,6 +7302,16 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     int64_t offset;
     v = ptx__know(k, f, w, &budget);
     if (!v.symbol) return PTX_E_NONE;
+    ptx__extent(k, ins, letter, &align, &bytes);
+    offset = v.offset + (int32_t)w[1];
+    if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
+        if (f->advising == 2 && align <= 256 && (!v.step || v.step >= align) && offset & (align - 1))
+            ptx__note(k, PTX_ADVICE_ALIGN, i,
+                      "%.*s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong where "
+                      "that is the start of an allocation",
+                      length, text, align, (long long)offset);
+        return PTX_E_NONE;
+    }
     if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
         const ptx__variable *g = &k->m->variables.at[PTX__INDEX(v.symbol)];
         array = k->m->names.at + g->name, own = g->align;
@@ -7285,8 +7322,6 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         array = k->m->names.at + s->name, own = s->align, has = s->count;
         if (PTX__TAG(v.symbol) == PTX__W_SHARED) has = has ? has * ptx_type_bytes((ptx_type)s->type) : 0x7fffffffu;
     }
-    ptx__extent(k, ins, letter, &align, &bytes);
-    offset = v.offset + (int32_t)w[1];
     if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
                             "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text, (long long)offset,
@@ -7310,7 +7345,9 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
 
 static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i;
-    if (!f->classes || !(k->shared.count || k->locals.count || k->m->variables.count)) return PTX_E_NONE;
+    int arrays = k->shared.count || k->locals.count || k->m->variables.count;
+    int global = k->m->variables.count || f->advising == 2; /* or nothing is known of what is there */
+    if (!f->classes || !(arrays || f->advising == 2)) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
         for (i = f->block[b].first; i < f->block[b].end; i++) {
@@ -7320,6 +7357,7 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
             const uint32_t *end = k->words.at + ins->words + ins->count;
             const char *p;
             if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
+            if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
             for (p = k->m->chars.at + form->slots; w < end;) {
                 uint32_t tag = PTX__TAG(*w);
                 while (*p && strchr("}]", *p)) p++;

@@ -335,6 +335,35 @@ static void test_groups_and_calls(void) {
     ptx_call(k, f, 0, NULL), ptx_call(k, g, 0, NULL), FINE;
 }
 
+static void copy(void) { ptx_cp_async_16(k, ptx_ptr_add(k, sh, tid, 16), p); }
+static void read_back(void) { store(ptx_ld(k, PTX_U32, ptx_at(mine, 4))); }
+
+/* cp.async: read only behind a wait, and a wait only behind a commit, on every path. */
+static void test_copies(void) {
+    ptx_val i;
+    start(), copy(), read_back(), WRONG(ASYNC, "wait_group");
+    start(), copy(), ptx_cp_async_commit(k), ptx_cp_async_wait(k, 0), barrier(), read_back(), FINE;
+    start(), copy(), ptx_cp_async_wait_all(k), barrier(), read_back(), FINE;
+    start(), copy(), ptx_cp_async_wait(k, 0), barrier(), read_back(), WRONG(ASYNC, "not committed");
+    start(), copy(), ptx_cp_async_commit(k), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4)));
+    ptx_cp_async_wait(k, 0), ptx_end(k), barrier(), read_back(), WRONG(ASYNC, "some path");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4))), copy(), ptx_cp_async_wait_all(k), ptx_else(k);
+    copy(), ptx_end(k), read_back(), WRONG(ASYNC, "some path");
+    start(), read_back(), copy(), ptx_cp_async_wait_all(k), FINE;
+    /* ping-pong: the next tile is fetched while the last is used */
+    start(), copy(), ptx_cp_async_commit(k), i = ptx_for(k, zero, n, ptx_u32(1)), (void)i;
+    copy(), ptx_cp_async_commit(k), ptx_cp_async_wait(k, 1), barrier(), read_back(), barrier(), ptx_end(k);
+    ptx_cp_async_wait_all(k), FINE;
+    start(), copy(), ptx_cp_async_commit(k), i = ptx_for(k, zero, n, ptx_u32(1)), (void)i;
+    copy(), ptx_cp_async_commit(k), barrier(), read_back(), barrier(), ptx_end(k), WRONG(ASYNC, NULL);
+    {
+        ptx_kernel *f;
+        start(), f = ptx_func(m, "f", PTX_NONE), ptx_cp_async_wait_all(f), ptx_bar_sync(f, ptx_imm(0)),
+            ptx_ret(f);
+        copy(), ptx_call(k, f, 0, NULL), read_back(), FINE;
+    }
+}
+
 static ptx_var sums[4];
 static ptx_val desc_of_tile;
 /* Four sums, a descriptor; the kernel is launched with so many registers. */
@@ -783,6 +812,7 @@ int main(void) {
     test_divergence();
     test_behaviours();
     test_groups_and_calls();
+    test_copies();
     test_products();
     test_launch();
     test_addresses();
