@@ -6787,51 +6787,89 @@ static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
            || !PTX__CLASS(f->level[ptx__block_of(f, store)]);
 }
 
-/* Stores to shared memory since the last barrier, 32 of them in one go, against the loads. */
-static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
+/* The same where only bar.warp.sync stands between: whether it is another warp that they meet in. */
+static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint32_t load) {
+    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[store]), *y = ptx__shared_operand(k, &k->ins.at[load]);
+    int64_t apart;
+    if (!ptx__may_meet(k, f, store, load) || x[0] != y[0] || PTX__TAG(x[0]) >= PTX__CLASSES) return 0;
+    if (PTX__CLASS(f->level[ptx__block_of(f, load)]) >= PTX__CLASS_WARP) return 0;
+    apart = (int64_t)(int32_t)x[1] - (int32_t)y[1];
+    switch (PTX__CLASS(*ptx__class_at(f, x[0]))) {
+    case PTX__CLASS_BLOCK: return 1;
+    case PTX__CLASS_LANE: return (apart < 0 ? -apart : apart) >= 32 * (int64_t)ptx__access_bytes(k, &k->ins.at[load]);
+    default: return 0;
+    }
+}
+
+static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i) {
+    unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? k->m->forms.at[k->ins.at[i].form].effect : 0u;
+    if (effect == PTX__EFFECT_CALL && ptx__does(k, i) >> PTX__EFFECT_BARRIER & 1) return PTX__EFFECT_BARRIER;
+    return effect == PTX__EFFECT_COPY ? (unsigned)PTX__EFFECT_WRITE : effect;
+}
+
+/* Whether the pair is a race, and the advice. A load before a store is one only where all threads come to both:
+   where some do, it may be that these read what the others would have to write. */
+static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int far, int stores) {
+    uint32_t store = stores ? before : i, load = stores ? i : before;
+    if (far ? !ptx__meet_far(k, f, store, load) : !ptx__may_meet(k, f, store, load)) return 0;
+    if (!stores
+        && (f->level[ptx__block_of(f, store)] || f->level[ptx__block_of(f, load)] || k->ins.at[store].guard
+            || k->m->forms.at[k->ins.at[store].form].row->op != PTX_ST))
+        return 0;
+    if (!stores)
+        ptx__note(k, PTX_ADVICE_RACE, i,
+                  "another thread may still be reading, at %s, what is written here, with no barrier between; put "
+                  "a bar.sync there",
+                  k->ins.at[before].site);
+    else
+        ptx__note(k, PTX_ADVICE_RACE, i,
+                  "another thread may be writing what is read here, at %s, with no barrier between%s; put a "
+                  "bar.sync there",
+                  k->ins.at[before].site, far ? " but that of the warp" : "");
+    return 1;
+}
+
+/* Stores to shared memory (or loads) since the last barrier, 32 of them in one go, against the loads (stores):
+   `near` those since any barrier, `far` those with only barriers of a warp since. */
+static void ptx__advise_races(ptx_kernel *k, ptx__flow *f, int stores) {
     ptx_module *m = k->m;
-    uint32_t i, n, e, first, *in = f->stack;
+    unsigned noted = stores ? PTX__EFFECT_WRITE : PTX__EFFECT_READ;
+    unsigned against = stores ? PTX__EFFECT_READ : PTX__EFFECT_WRITE;
+    uint32_t i, n, e, first, *in = f->stack, *in_far = f->skip_group;
     int ok, changed, report;
     m->lists.count = 0;
     for (i = 0; i < k->ins.count; i++) {
-        unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? m->forms.at[k->ins.at[i].form].effect : 0u;
-        if (effect != PTX__EFFECT_WRITE && effect != PTX__EFFECT_COPY) continue;
+        if (ptx__race_effect(k, i) != noted) continue;
         PTX__ROOM(m, m->lists, 1, ok);
         if (!ok) return;
         m->lists.at[m->lists.count++] = i;
     }
     for (first = 0; first < m->lists.count && first < 4096; first += 32) {
-        for (n = 0; n <= f->blocks; n++) in[n] = 0;
-        for (report = 0, changed = 1; changed || report == 1; report += !changed) {
-            if (report == 2) break;
+        for (n = 0; n <= f->blocks; n++) in[n] = in_far[n] = 0;
+        for (report = 0; report < 2; report += !changed) {
             changed = 0;
             for (n = 0; n < f->reached; n++) {
-                uint32_t b = f->order[n], open = in[b], store = first;
+                uint32_t b = f->order[n], near = in[b], far = in_far[b], at = first;
                 for (i = f->block[b].first; i < f->block[b].end; i++) {
-                    const ptx__ins *ins = &k->ins.at[i];
-                    unsigned effect = ins->kind == PTX__I_PLAIN ? m->forms.at[ins->form].effect : 0u;
+                    unsigned effect = ptx__race_effect(k, i);
                     uint32_t j;
-                    if (effect == PTX__EFFECT_CALL && ptx__does(k, i) >> PTX__EFFECT_BARRIER & 1)
-                        effect = PTX__EFFECT_BARRIER;
-                    if (effect == PTX__EFFECT_BARRIER) open = 0;
-                    if (effect == PTX__EFFECT_WRITE || effect == PTX__EFFECT_COPY) {
-                        for (; store < m->lists.count && m->lists.at[store] < i;) store++;
-                        if (store >= first && store < first + 32) open |= 1u << (store - first);
+                    if (effect == PTX__EFFECT_BARRIER) {
+                        far = k->m->forms.at[k->ins.at[i].form].row->op == PTX_BAR_WARP_SYNC ? far | near : 0;
+                        near = 0;
                     }
-                    if (effect != PTX__EFFECT_READ || !report) continue;
-                    for (j = 0; j < 32; j++) {
-                        if (!(open >> j & 1) || !ptx__may_meet(k, f, m->lists.at[first + j], i)) continue;
-                        ptx__note(k, PTX_ADVICE_RACE, i,
-                                  "another thread may be writing what is read here, at %s, with no barrier "
-                                  "between; put a bar.sync there",
-                                  k->ins.at[m->lists.at[first + j]].site);
-                        break;
-                    }
+                    for (j = 0; effect == against && report && j < 32; j++)
+                        if (((near | far) >> j & 1)
+                            && ptx__advise_pair(k, f, m->lists.at[first + j], i, !(near >> j & 1), stores))
+                            break;
+                    if (effect != noted) continue;
+                    while (at < m->lists.count && m->lists.at[at] < i) at++;
+                    if (at >= first && at < first + 32) near |= 1u << (at - first);
                 }
                 for (e = 0; e < 2; e++) {
                     uint32_t to = f->block[b].next[e];
-                    if (!to || !(open & ~in[to - 1])) continue;
-                    in[to - 1] |= open;
+                    if (!to || !((near & ~in[to - 1]) | (far & ~in_far[to - 1]))) continue;
+                    in[to - 1] |= near;
+                    in_far[to - 1] |= far;
                     changed = 1;
                 }
             }
@@ -7557,7 +7595,8 @@ PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
         ptx__flow f;
         f.advising = 2;
         if (ptx__verify_with(k, &f)) break;
-        ptx__advise_races(k, &f);
+        ptx__advise_races(k, &f, 1);
+        ptx__advise_races(k, &f, 0);
         ptx__advise_contractions(k, &f);
         ptx__advise_bulk(k);
         if (ptx__peak(k, &f, &peak) && peak.registers > ptx__register_cap(k))

@@ -634,7 +634,8 @@ static void test_races(void) {
     start(), put(n), x = near_by(1), store(x), ADVISED(RACE, 1, "bar.sync");
     start(), put(n), barrier(), x = near_by(1), store(x), ADVISED(RACE, 0, NULL);
     start(), put(n), x = near_by(0), store(x), ADVISED(RACE, 0, NULL); /* its own place */
-    start(), x = near_by(1), put(x), ADVISED(RACE, 0, NULL);
+    start(), x = near_by(1), put(x), ADVISED(RACE, 1, "still be reading");
+    start(), x = near_by(1), barrier(), put(x), ADVISED(RACE, 0, NULL);
     start(), other = ptx_shared(k, "other", PTX_U32, 64, 4), put(n), x = ptx_ld(k, PTX_U32, ptx_at(other, 0));
     store(x), ADVISED(RACE, 0, NULL);
     /* one place, one writer */
@@ -648,11 +649,12 @@ static void test_races(void) {
     start(), put(n), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(5))), barrier(), ptx_end(k), x = near_by(1),
                                                                                            store(x);
     ADVISED(RACE, 1, NULL);
-    /* a tree of sums: right with the barrier at the end of each round, racy without */
+    /* a chain of sums: right with barriers around the store of each round, racy without */
     start(), put(n), barrier(), ptx_for(k, ptx_u32(0), n, ptx_u32(1));
-    x = near_by(64), y = near_by(0), put(ptx_add(k, x, y)), barrier(), ptx_end(k), ADVISED(RACE, 0, NULL);
+    x = near_by(64), y = near_by(0), barrier(), put(ptx_add(k, x, y)), barrier(), ptx_end(k),
+    ADVISED(RACE, 0, NULL);
     start(), put(n), barrier(), ptx_for(k, ptx_u32(0), n, ptx_u32(1));
-    x = near_by(64), y = near_by(0), put(ptx_add(k, x, y)), ptx_end(k), ADVISED(RACE, 1, NULL);
+    x = near_by(64), y = near_by(0), put(ptx_add(k, x, y)), ptx_end(k), ADVISED(RACE, 2, NULL);
 }
 
 static void test_contractions(void) {
@@ -670,6 +672,85 @@ static void test_contractions(void) {
              ADVISED(CONTRACTION, 0, NULL); /* integers */
     start(), a = ptx_param(k, "a", PTX_F32), x = ptx_mul(k, a, a), store(ptx_as(ptx_max(k, x, a), PTX_U32));
     ADVISED(CONTRACTION, 0, NULL);
+}
+
+/* Half of the threads add what the other half has, and half of those ...: sync says what stands at the end of
+   a round: 0 nothing, 1 a barrier for all, 2 one inside of the if. Then the last 32 by themselves: tail 0
+   none, 1 with bar.warp.sync, 2 with nothing. */
+static void tree(int sync, int tail) {
+    ptx_val far, x, y, half, p_mine;
+    ptx_var stride = ptx_var_new(k, ptx_u32(512));
+    int i;
+    put(n), barrier(), ptx_loop(k);
+    half = ptx_get(k, stride), ptx_while(k, ptx_setp(k, PTX_GE, half, ptx_imm(32)));
+    p_mine = ptx_setp(k, PTX_LT, tid, half), ptx_if(k, p_mine);
+    far = ptx_ptr_add(k, mine, half, 4);
+    x = ptx_ld(k, PTX_U32, ptx_at(far, 0)), y = near_by(0), put(ptx_add(k, x, y));
+    if (sync == 2) barrier();
+    ptx_end(k);
+    if (sync == 1) barrier();
+    ptx_set(k, stride, ptx_shr(k, half, ptx_imm(1)));
+    ptx_end(k);
+    if (!tail) return;
+    ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(32)));
+    for (i = 16; i; i /= 2) {
+        x = near_by(i), y = near_by(0);
+        if (tail == 1) ptx_bar_warp_sync(k, ptx_b32(0xffffffff));
+        put(ptx_add(k, x, y));
+        if (tail == 1) ptx_bar_warp_sync(k, ptx_b32(0xffffffff));
+    }
+    ptx_end(k);
+}
+
+/* The kernels that a checker of the reference library had wrong both ways, and what its fuser broke. */
+static void test_seeds_barrier_checker(void) {
+    ptx_val x, other;
+    ptx_var at;
+    start(), tree(1, 0), ADVISED(RACE, 0, NULL); /* correct, and not called unsafe */
+    start(), tree(0, 0), ADVISED(RACE, 1, "writing"); /* racy, and not called safe */
+    start(), tree(2, 0), WRONG(DIVERGENT, "%tid.x");
+    start(), tree(1, 1), ADVISED(RACE, 0, NULL);
+    start(), ptx_for(k, zero, n, ptx_u32(1)), tree(1, 1), barrier(), ptx_end(k), ADVISED(RACE, 0, NULL);
+    start(), tree(1, 2), ADVISED(RACE, 1, NULL);
+    /* bar.warp.sync where another warp reads */
+    start(), put(n), ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), store(near_by(32)), ADVISED(RACE, 1, "of the warp");
+    start(), put(n), ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), store(near_by(1)), ADVISED(RACE, 0, NULL);
+    /* two buffers in turn, one barrier a round */
+    start(), other = ptx_shared(k, "other", PTX_U32, 1024, 16), at = ptx_var_new(k, sh), put(n), barrier();
+    ptx_for(k, zero, n, ptx_u32(1)), x = ptx_ld(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_get(k, at), lane, 4), 4));
+    ptx_set(k, at, ptx_selp(k, sh, other, ptx_setp(k, PTX_EQ, ptx_get(k, at), other)));
+    barrier(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_get(k, at), tid, 4), 0), x), barrier(), ptx_end(k);
+    ADVISED(RACE, 0, NULL);
+    start(), put(n), barrier(), ptx_for(k, zero, n, ptx_u32(1)), x = near_by(1), put(x), barrier(), ptx_end(k);
+    ADVISED(RACE, 1, "still be reading"); /* one buffer, one barrier a round */
+    /* one thread tells all */
+    start(), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k);
+    ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)), store(x);
+    ADVISED(RACE, 1, "of the warp");
+    start(), ptx_for(k, zero, n, ptx_u32(1)), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero));
+    ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k), barrier(), x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)), store(x);
+    barrier(), ptx_end(k), ADVISED(RACE, 0, NULL);
+}
+
+static void test_seeds_fma_fuser(void) {
+    ptx_val a, x;
+    ptx_var v;
+#define A_START start(), a = ptx_param(k, "a", PTX_F32)
+    /* the product is a variable that is set again in between: not the same number any more */
+    A_START, v = ptx_var_new(k, ptx_mul(k, a, a)), ptx_set(k, v, a), x = ptx_add(k, ptx_get(k, v), a);
+    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
+    A_START, v = ptx_var_new(k, a), ptx_set(k, v, ptx_mul(k, a, a)), x = ptx_add(k, ptx_get(k, v), a);
+    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
+    A_START, x = ptx_op2(k, PTX_MUL, PTX_RZ, a, a), x = ptx_add(k, x, a), store(ptx_as(x, PTX_U32));
+    ADVISED(CONTRACTION, 0, NULL);
+    A_START, x = ptx_mul(k, a, a), x = ptx_op2(k, PTX_ADD, PTX_FTZ, x, a), store(ptx_as(x, PTX_U32));
+    ADVISED(CONTRACTION, 0, NULL);
+    A_START, x = ptx_op2(k, PTX_MUL, PTX_SAT, a, a), x = ptx_add(k, x, a), store(ptx_as(x, PTX_U32));
+    ADVISED(CONTRACTION, 0, NULL);
+    A_START, x = ptx_cvt(k, PTX_F32, ptx_mul(k, ptx_cvt(k, PTX_F64, a), ptx_f64(2))), x = ptx_add(k, x, a);
+    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
+    A_START, x = ptx_sub(k, a, ptx_mul(k, a, a)), store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 1, "ptx_fma");
+#undef A_START
 }
 
 /* count values live at once, in a loop or not, against the exact number. */
@@ -821,6 +902,8 @@ int main(void) {
     test_calls();
     test_races();
     test_contractions();
+    test_seeds_barrier_checker();
+    test_seeds_fma_fuser();
     test_pressure();
     test_locate();
     test_memory();
