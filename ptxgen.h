@@ -138,7 +138,10 @@ extern "C" {
     X(FALL_OFF, "fall-off", "a path runs off the end of the kernel")                                         \
     X(ENDLESS, "endless", "a loop that no path leaves")                                                      \
     X(DIVERGENT, "divergent", "an instruction for all threads of a block or warp where only some may come")  \
-    X(ASYNC, "async", "the result of an asynchronous copy is used before a wait for it")                     \
+    X(ASYNC, "async", "the result of an asynchronous copy or product is used before a wait for it")          \
+    X(RECURSION, "recursion", "a function that calls itself, if by way of others: its stack has no bound")   \
+    X(FENCE, "fence", "wgmma on registers that were written, with no wgmma.fence between")                   \
+    X(REGISTER_CAP, "register-cap", "setmaxnreg where the registers are not capped at entry: it is ignored") \
     X(SHARED_LIMIT, "shared-limit", "more static shared memory than a kernel may declare (48 KiB)")          \
     X(PARAM_LIMIT, "param-limit", "more parameter bytes than a kernel may have")                             \
     X(CONST_LIMIT, "const-limit", "more constant memory than a module may have (64 KiB)")                    \
@@ -156,7 +159,9 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(RACE, "race", "shared memory that one thread writes and another reads, with no barrier between")       \
     X(PRESSURE, "pressure", "more registers live at once than a thread may have: they will be spilled")      \
     X(CONTRACTION, "contraction", "a mul and an add that the assembler may join into one fma")               \
-    X(UNWAITED, "unwaited", "cp.async copies that are under way when the kernel ends")
+    X(UNWAITED, "unwaited", "copies that are under way when the kernel ends")                                \
+    X(ALIGN, "align", "an access that is aligned only where its array happens to be")                        \
+    X(LAUNCH, "launch", "launch bounds that a launch must ask leave for")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
 typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
@@ -609,7 +614,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
      m memory [a+n] of a space that the mnemonic names   v 1 to 8 of t, in braces if more than one (ld, st)
      s [shared of this block]   k [shared of the cluster]   b [mbarrier]   r [mbarrier in the cluster]
      l [row of a matrix, shared]     g [global]     o [generic]     n a generic address      a [tensor memory]
-     i and capitals: integers with limits, see ptx__slot_limits[]            _ printed as such, none is given
+     i, e, j and capitals: integers with limits, see ptx__slot_limits[]      _ printed as such, none is given
      {4f} a group in braces     {f+w} a group as long as given, where ptx__length_ok('w') says yes
      {h-} two less than that    [..] operands in brackets     a|b two results    a?b the second is optional
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
@@ -722,24 +727,24 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(XOR, "xor", "*t=tt", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                     \
     OP(NOT, "not", "*t=t", PTX__BITS | PTX__T(PRED), 0, 0, 0, 0, 10, 0)                                      \
     OP(CNOT, "cnot", "*t=t", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                   \
-    OP(SHL, "shl", "*t=tu", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                    \
-    OP(SHR, "shr", "t=tu", PTX__INT | PTX__BITS, 0, 0, 0, 0, 10, 0)                                          \
-    OP(SHF_L, "shf.l", "*t=ttu", PTX__T(B32), 0, PTX__FUNNEL, PTX__FUNNEL, PTX_WRAP, 31, 32)                 \
-    OP(SHF_R, "shf.r", "*t=ttu", PTX__T(B32), 0, PTX__FUNNEL, PTX__FUNNEL, PTX_WRAP, 31, 32)                 \
+    OP(SHL, "shl", "*t=te", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                    \
+    OP(SHR, "shr", "t=te", PTX__INT | PTX__BITS, 0, 0, 0, 0, 10, 0)                                          \
+    OP(SHF_L, "shf.l", "*t=ttj", PTX__T(B32), 0, PTX__FUNNEL, PTX__FUNNEL, PTX_WRAP, 31, 32)                 \
+    OP(SHF_R, "shf.r", "*t=ttj", PTX__T(B32), 0, PTX__FUNNEL, PTX__FUNNEL, PTX_WRAP, 31, 32)                 \
     OP(LOP3, "lop3", "*t=ttti", PTX__T(B32), 0, 0, 0, 0, 43, 50)                                             \
     FORM(LOP3, "lop3", "*_|p=tttip", PTX__T(B32), 0, PTX_BOOL_AND | PTX_BOOL_OR, PTX_BOOL_AND                \
         | PTX_BOOL_OR, 0, 82, 70)                                                                            \
     FORM(LOP3, "lop3", "*t|p=tttip", PTX__T(B32), 0, PTX_BOOL_AND | PTX_BOOL_OR, PTX_BOOL_AND                \
         | PTX_BOOL_OR, 0, 82, 70)                                                                            \
-    OP(PRMT, "prmt", "*t=ttu", PTX__T(B32), 0, 0, 0, 0, 20, 0)                                               \
+    OP(PRMT, "prmt", "*t=ttU", PTX__T(B32), 0, 0, 0, 0, 20, 0)                                               \
     OP(PRMT_F4E, "prmt.b32.f4e", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
     OP(PRMT_B4E, "prmt.b32.b4e", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
     OP(PRMT_RC8, "prmt.b32.rc8", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
     OP(PRMT_ECL, "prmt.b32.ecl", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
     OP(PRMT_ECR, "prmt.b32.ecr", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                              \
     OP(PRMT_RC16, "prmt.b32.rc16", "x=xxu", 0, 0, 0, 0, 0, 20, 0)                                            \
-    OP(BFE, "bfe", "t=tuu", PTX__I32 | PTX__I64, 0, 0, 0, 0, 20, 0)                                          \
-    OP(BFI, "bfi", "*t=ttuu", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                \
+    OP(BFE, "bfe", "t=tej", PTX__I32 | PTX__I64, 0, 0, 0, 0, 20, 0)                                          \
+    OP(BFI, "bfi", "*t=ttej", PTX__B32_64, 0, 0, 0, 0, 20, 0)                                                \
     OP(BFIND, "bfind", "u=t", PTX__I32 | PTX__I64, 0, PTX_SHIFTAMT, 0, 0, 20, 0)                             \
     OP(FNS, "fns.b32", "u=uuu", 0, 0, 0, 0, 0, 60, 30)                                                       \
     OP(BMSK, "bmsk%m.b32", "u=uu", 0, 0, PTX__FUNNEL, PTX__FUNNEL, 0, 76, 70)                                \
@@ -1209,10 +1214,10 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         | PTX_CTA | PTX_CLUSTER, PTX_RELAXED | PTX_CTA | PTX_CLUSTER, 0, 86, 90)                             \
     OP(MBARRIER_PENDING_COUNT, "mbarrier.pending_count.b64", "u=d", 0, 0, 0, 0, 0, 70, 80)                   \
     /* warps and blocks */                                                                                   \
-    OP(SHFL_UP, "shfl.sync.up", "*t?p=tuNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                \
-    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tuNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
-    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tuNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
-    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tuNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                              \
+    OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                                \
+    OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
+    OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                            \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", PTX__T(B32), 0, 0, 0, 0, 60, 30)                              \
     OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
     OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
     OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 0, 0, 0, 0, 0, 60, 30)                                        \
@@ -1649,21 +1654,29 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 
 /* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
    the mnemonic begins with. X(text, who, result, effect)
-     who     ANY any threads; WARP all of a warp; MEMBERS the lanes in its last operand; BLOCK all of a
-             block (with a count of threads: of whole warps). A mnemonic with .aligned is for WARP at least
+     who     ANY any threads; MEMBERS the lanes in its last operand; WARP all of a warp; GROUP of a warpgroup;
+             BLOCK of a block (with a count of threads: of whole warps). What has .aligned is for WARP at least
      result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the second
              operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block
-     effect  on shared memory and on copies under way: what ptx__steps says */
+     effect  on shared memory (READ and WRITE, where it names that space; BARRIER orders both), and on copies
+             and products under way */
 #define PTX_BEHAVIOURS(X)                                                                                    \
     X("bar.warp.sync", MEMBERS, SAME, BARRIER)                                                               \
     X("bar.sync", BLOCK, SAME, BARRIER)                                                                      \
     X("bar.red", BLOCK, UNI_BLOCK, BARRIER)                                                                  \
     X("bar.arrive", WARP, SAME, NONE)                                                                        \
+    X("bar.cta.sync", BLOCK, SAME, BARRIER)                                                                  \
+    X("bar.cta.red", BLOCK, UNI_BLOCK, BARRIER)                                                              \
+    X("bar.cta.arrive", WARP, SAME, NONE)                                                                    \
     X("barrier.cluster.arrive", BLOCK, SAME, NONE)                                                           \
     X("barrier.cluster.wait", BLOCK, SAME, BARRIER)                                                          \
     X("barrier.red", BLOCK, UNI_BLOCK, BARRIER)                                                              \
     X("barrier.arrive", ANY, SAME, NONE)                                                                     \
     X("barrier.sync", BLOCK, SAME, BARRIER)                                                                  \
+    X("barrier.cta.red", BLOCK, UNI_BLOCK, BARRIER)                                                          \
+    X("barrier.cta.arrive", ANY, SAME, NONE)                                                                 \
+    X("barrier.cta.sync", BLOCK, SAME, BARRIER)                                                              \
+    X("setmaxnreg", GROUP, SAME, NONE)                                                                       \
     X("shfl.sync.idx", MEMBERS, LANE_OF, NONE)                                                               \
     X("shfl.sync", MEMBERS, LANE, NONE)                                                                      \
     X("vote.sync", MEMBERS, UNI_WARP, NONE)                                                                  \
@@ -1672,63 +1685,49 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     X("match.any.sync", MEMBERS, LANE, NONE)                                                                 \
     X("elect.sync", MEMBERS, LANE, NONE)                                                                     \
     X("activemask", ANY, UNI_WARP, NONE)                                                                     \
+    X("ldmatrix", WARP, LANE, READ)                                                                          \
+    X("stmatrix", WARP, SAME, WRITE)                                                                         \
+    X("movmatrix", WARP, LANE, NONE)                                                                         \
+    X("mma", WARP, LANE, NONE)                                                                               \
+    X("wmma.load", WARP, LANE, READ)                                                                         \
+    X("wmma.store", WARP, SAME, WRITE)                                                                       \
+    X("wmma", WARP, LANE, NONE)                                                                              \
+    X("wgmma.fence", GROUP, SAME, MMA_FENCE)                                                                 \
+    X("wgmma.commit_group", GROUP, SAME, MMA_COMMIT)                                                         \
+    X("wgmma.wait_group", GROUP, SAME, MMA_WAIT)                                                             \
+    X("wgmma.mma_async", GROUP, LANE, MMA)                                                                   \
+    X("tcgen05.ld", WARP, LANE, NONE)                                                                        \
+    X("tcgen05.alloc", WARP, SAME, WRITE)                                                                    \
+    X("tcgen05.cp", ANY, SAME, NONE)                                                                         \
+    X("tcgen05.commit", ANY, SAME, NONE)                                                                     \
     X("ld.param", ANY, SAME, NONE)                                                                           \
     X("ld.const", ANY, SAME, NONE)                                                                           \
-    X("ldmatrix", WARP, LANE, READ)                                                                          \
     X("ldu", ANY, LANE, NONE)                                                                                \
-    X("ld", ANY, LANE, NONE)                                                                                 \
-    X("atom", ANY, LANE, NONE)                                                                               \
-    X("mma", WARP, LANE, NONE)                                                                               \
-    X("wmma", WARP, LANE, NONE)                                                                              \
-    X("movmatrix", WARP, LANE, NONE)                                                                         \
+    X("ld", ANY, LANE, READ)                                                                                 \
+    X("st", ANY, SAME, WRITE)                                                                                \
+    X("atom", ANY, LANE, WRITE)                                                                              \
+    X("red", ANY, SAME, WRITE)                                                                               \
     X("cp.async.commit_group", ANY, SAME, COMMIT)                                                            \
     X("cp.async.wait_group", ANY, SAME, WAIT_GROUPS)                                                         \
     X("cp.async.wait_all", ANY, SAME, WAIT)                                                                  \
     X("cp.async.mbarrier", ANY, SAME, WAIT)                                                                  \
-    X("cp.async.bulk", ANY, SAME, NONE)                                                                      \
+    X("cp.async.bulk.wait_group", ANY, SAME, BULK_WAIT)                                                      \
+    X("cp.async.bulk.commit_group", ANY, SAME, NONE)                                                         \
+    X("cp.async.bulk.prefetch", ANY, SAME, NONE)                                                             \
+    X("cp.async.bulk", ANY, SAME, BULK_IN)                                                                   \
+    X("cp.reduce.async.bulk", ANY, SAME, BULK_IN)                                                            \
     X("cp.async", ANY, SAME, COPY)                                                                           \
-    X("stmatrix", WARP, SAME, WRITE)                                                                         \
+    X("clusterlaunchcontrol.try_cancel", ANY, SAME, BULK_IN)                                                 \
     X("mbarrier.test_wait", ANY, LANE, BARRIER)                                                              \
     X("mbarrier.try_wait", ANY, LANE, BARRIER)                                                               \
+    X("mbarrier.pending_count", ANY, SAME, NONE)                                                             \
     X("mbarrier", ANY, LANE, NONE)                                                                           \
     X("tex", ANY, LANE, NONE)                                                                                \
     X("tld4", ANY, LANE, NONE)                                                                               \
     X("suld", ANY, LANE, NONE)                                                                               \
     X("multimem", ANY, LANE, NONE)                                                                           \
-    X("call", ANY, LANE, NONE)
-
-/* LIMITS: immediate operands that have fewer values than their type. X(op, which operand, least, most); WIDTH
-   is the number of bits of the instruction's type. */
-#define PTX_LIMITS(X)                                                                                        \
-    X(SHL, 2, 0, WIDTH - 1)                                                                                  \
-    X(SHR, 2, 0, WIDTH - 1)                                                                                  \
-    X(SHF_L, 3, 0, WIDTH)                                                                                    \
-    X(SHF_R, 3, 0, WIDTH)                                                                                    \
-    X(PRMT, 3, 0, 0xffff)                                                                                    \
-    X(BFE, 2, 0, WIDTH - 1)                                                                                  \
-    X(BFE, 3, 0, WIDTH)                                                                                      \
-    X(BFI, 3, 0, WIDTH - 1)                                                                                  \
-    X(BFI, 4, 0, WIDTH)                                                                                      \
-    X(SHFL_UP, 2, 0, 31)                                                                                     \
-    X(SHFL_UP, 3, 0, 0x1f1f)                                                                                 \
-    X(SHFL_UP, 4, 1, 0xffffffff)                                                                             \
-    X(SHFL_DOWN, 2, 0, 31)                                                                                   \
-    X(SHFL_DOWN, 3, 0, 0x1f1f)                                                                               \
-    X(SHFL_DOWN, 4, 1, 0xffffffff)                                                                           \
-    X(SHFL_BFLY, 2, 0, 31)                                                                                   \
-    X(SHFL_BFLY, 3, 0, 0x1f1f)                                                                               \
-    X(SHFL_BFLY, 4, 1, 0xffffffff)                                                                           \
-    X(SHFL_IDX, 2, 0, 31)                                                                                    \
-    X(SHFL_IDX, 3, 0, 0x1f1f)                                                                                \
-    X(SHFL_IDX, 4, 1, 0xffffffff)                                                                            \
-    X(VOTE_ALL, 2, 1, 0xffffffff)                                                                            \
-    X(VOTE_ANY, 2, 1, 0xffffffff)                                                                            \
-    X(VOTE_BALLOT, 2, 1, 0xffffffff)                                                                         \
-    X(REDUX_ADD, 2, 1, 0xffffffff)                                                                           \
-    X(REDUX_MIN, 2, 1, 0xffffffff)                                                                           \
-    X(REDUX_MAX, 2, 1, 0xffffffff)                                                                           \
-    X(BAR_WARP_SYNC, 1, 1, 0xffffffff)                                                                       \
-    X(BAR_SYNC, 1, 0, 15)
+    X("alloca", ANY, LANE, NONE)                                                                             \
+    X("stacksave", ANY, LANE, NONE)
 
 #define PTX__OP(id, name, sig, types, src, allow, need, dflt, ver, sm) PTX_##id,
 #define PTX__FORM(id, name, sig, types, src, allow, need, dflt, ver, sm)
@@ -1736,64 +1735,65 @@ typedef enum ptx_op_id { PTX_TABLE(PTX__OP, PTX__FORM) PTX__OP_COUNT } ptx_op_id
 #undef PTX__OP
 #undef PTX__FORM
 
-/* Special registers: X(id, name in PTX, type, first .version, first target) */
+/* Special registers: X(id, name in PTX, type, for whom it is the same, first .version, first target). A block
+   that the driver moves while it runs may see another %smid later: that is not counted here. */
 #define PTX_SPECIALS(X)                                                                                      \
-    X(TID_X, "%tid.x", PTX_U32, 0, 0)                                                                        \
-    X(TID_Y, "%tid.y", PTX_U32, 0, 0)                                                                        \
-    X(TID_Z, "%tid.z", PTX_U32, 0, 0)                                                                        \
-    X(NTID_X, "%ntid.x", PTX_U32, 0, 0)                                                                      \
-    X(NTID_Y, "%ntid.y", PTX_U32, 0, 0)                                                                      \
-    X(NTID_Z, "%ntid.z", PTX_U32, 0, 0)                                                                      \
-    X(CTAID_X, "%ctaid.x", PTX_U32, 0, 0)                                                                    \
-    X(CTAID_Y, "%ctaid.y", PTX_U32, 0, 0)                                                                    \
-    X(CTAID_Z, "%ctaid.z", PTX_U32, 0, 0)                                                                    \
-    X(NCTAID_X, "%nctaid.x", PTX_U32, 0, 0)                                                                  \
-    X(NCTAID_Y, "%nctaid.y", PTX_U32, 0, 0)                                                                  \
-    X(NCTAID_Z, "%nctaid.z", PTX_U32, 0, 0)                                                                  \
-    X(LANEID, "%laneid", PTX_U32, 0, 0)                                                                      \
-    X(CLOCK64, "%clock64", PTX_U64, 0, 0)                                                                    \
-    X(GLOBALTIMER, "%globaltimer", PTX_U64, 0, 0)                                                            \
-    X(WARPID, "%warpid", PTX_U32, 0, 0)                                                                      \
-    X(NWARPID, "%nwarpid", PTX_U32, 0, 0)                                                                    \
-    X(SMID, "%smid", PTX_U32, 0, 0)                                                                          \
-    X(NSMID, "%nsmid", PTX_U32, 0, 0)                                                                        \
-    X(GRIDID, "%gridid", PTX_U64, 0, 0)                                                                      \
-    X(LANEMASK_EQ, "%lanemask_eq", PTX_U32, 0, 0)                                                            \
-    X(LANEMASK_LE, "%lanemask_le", PTX_U32, 0, 0)                                                            \
-    X(LANEMASK_LT, "%lanemask_lt", PTX_U32, 0, 0)                                                            \
-    X(LANEMASK_GE, "%lanemask_ge", PTX_U32, 0, 0)                                                            \
-    X(LANEMASK_GT, "%lanemask_gt", PTX_U32, 0, 0)                                                            \
-    X(CLOCK, "%clock", PTX_U32, 0, 0)                                                                        \
-    X(CLOCK_HI, "%clock_hi", PTX_U32, 0, 0)                                                                  \
-    X(GLOBALTIMER_LO, "%globaltimer_lo", PTX_U32, 0, 0)                                                      \
-    X(GLOBALTIMER_HI, "%globaltimer_hi", PTX_U32, 0, 0)                                                      \
-    X(PM0, "%pm0", PTX_U32, 0, 0)                                                                            \
-    X(PM1, "%pm1", PTX_U32, 0, 0)                                                                            \
-    X(PM2, "%pm2", PTX_U32, 0, 0)                                                                            \
-    X(PM3, "%pm3", PTX_U32, 0, 0)                                                                            \
-    X(ENVREG0, "%envreg0", PTX_B32, 0, 0)                                                                    \
-    X(TOTAL_SMEM_SIZE, "%total_smem_size", PTX_U32, 0, 0)                                                    \
-    X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", PTX_U32, 0, 0)                                                \
-    X(AGGR_SMEM_SIZE, "%aggr_smem_size", PTX_U32, 81, 90)                                                    \
-    X(RESERVED_SMEM_OFFSET_BEGIN, "%reserved_smem_offset_begin", PTX_B32, 76, 80)                            \
-    X(CURRENT_GRAPH_EXEC, "%current_graph_exec", PTX_U64, 80, 50)                                            \
-    X(IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", PTX_PRED, 78, 90)                                         \
-    X(CLUSTERID_X, "%clusterid.x", PTX_U32, 78, 90)                                                          \
-    X(CLUSTERID_Y, "%clusterid.y", PTX_U32, 78, 90)                                                          \
-    X(CLUSTERID_Z, "%clusterid.z", PTX_U32, 78, 90)                                                          \
-    X(NCLUSTERID_X, "%nclusterid.x", PTX_U32, 78, 90)                                                        \
-    X(NCLUSTERID_Y, "%nclusterid.y", PTX_U32, 78, 90)                                                        \
-    X(NCLUSTERID_Z, "%nclusterid.z", PTX_U32, 78, 90)                                                        \
-    X(CLUSTER_CTAID_X, "%cluster_ctaid.x", PTX_U32, 78, 90)                                                  \
-    X(CLUSTER_CTAID_Y, "%cluster_ctaid.y", PTX_U32, 78, 90)                                                  \
-    X(CLUSTER_CTAID_Z, "%cluster_ctaid.z", PTX_U32, 78, 90)                                                  \
-    X(CLUSTER_NCTAID_X, "%cluster_nctaid.x", PTX_U32, 78, 90)                                                \
-    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y", PTX_U32, 78, 90)                                                \
-    X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z", PTX_U32, 78, 90)                                                \
-    X(CLUSTER_CTARANK, "%cluster_ctarank", PTX_U32, 78, 90)                                                  \
-    X(CLUSTER_NCTARANK, "%cluster_nctarank", PTX_U32, 78, 90)
+    X(TID_X, "%tid.x", PTX_U32, LANE, 0, 0)                                                                  \
+    X(TID_Y, "%tid.y", PTX_U32, LANE, 0, 0)                                                                  \
+    X(TID_Z, "%tid.z", PTX_U32, LANE, 0, 0)                                                                  \
+    X(NTID_X, "%ntid.x", PTX_U32, BLOCK, 0, 0)                                                               \
+    X(NTID_Y, "%ntid.y", PTX_U32, BLOCK, 0, 0)                                                               \
+    X(NTID_Z, "%ntid.z", PTX_U32, BLOCK, 0, 0)                                                               \
+    X(CTAID_X, "%ctaid.x", PTX_U32, BLOCK, 0, 0)                                                             \
+    X(CTAID_Y, "%ctaid.y", PTX_U32, BLOCK, 0, 0)                                                             \
+    X(CTAID_Z, "%ctaid.z", PTX_U32, BLOCK, 0, 0)                                                             \
+    X(NCTAID_X, "%nctaid.x", PTX_U32, BLOCK, 0, 0)                                                           \
+    X(NCTAID_Y, "%nctaid.y", PTX_U32, BLOCK, 0, 0)                                                           \
+    X(NCTAID_Z, "%nctaid.z", PTX_U32, BLOCK, 0, 0)                                                           \
+    X(LANEID, "%laneid", PTX_U32, LANE, 0, 0)                                                                \
+    X(CLOCK64, "%clock64", PTX_U64, LANE, 0, 0)                                                              \
+    X(GLOBALTIMER, "%globaltimer", PTX_U64, LANE, 0, 0)                                                      \
+    X(WARPID, "%warpid", PTX_U32, WARP, 0, 0)                                                                \
+    X(NWARPID, "%nwarpid", PTX_U32, BLOCK, 0, 0)                                                             \
+    X(SMID, "%smid", PTX_U32, BLOCK, 0, 0)                                                                   \
+    X(NSMID, "%nsmid", PTX_U32, BLOCK, 0, 0)                                                                 \
+    X(GRIDID, "%gridid", PTX_U64, BLOCK, 0, 0)                                                               \
+    X(LANEMASK_EQ, "%lanemask_eq", PTX_U32, LANE, 0, 0)                                                      \
+    X(LANEMASK_LE, "%lanemask_le", PTX_U32, LANE, 0, 0)                                                      \
+    X(LANEMASK_LT, "%lanemask_lt", PTX_U32, LANE, 0, 0)                                                      \
+    X(LANEMASK_GE, "%lanemask_ge", PTX_U32, LANE, 0, 0)                                                      \
+    X(LANEMASK_GT, "%lanemask_gt", PTX_U32, LANE, 0, 0)                                                      \
+    X(CLOCK, "%clock", PTX_U32, LANE, 0, 0)                                                                  \
+    X(CLOCK_HI, "%clock_hi", PTX_U32, LANE, 0, 0)                                                            \
+    X(GLOBALTIMER_LO, "%globaltimer_lo", PTX_U32, LANE, 0, 0)                                                \
+    X(GLOBALTIMER_HI, "%globaltimer_hi", PTX_U32, LANE, 0, 0)                                                \
+    X(PM0, "%pm0", PTX_U32, LANE, 0, 0)                                                                      \
+    X(PM1, "%pm1", PTX_U32, LANE, 0, 0)                                                                      \
+    X(PM2, "%pm2", PTX_U32, LANE, 0, 0)                                                                      \
+    X(PM3, "%pm3", PTX_U32, LANE, 0, 0)                                                                      \
+    X(ENVREG0, "%envreg0", PTX_B32, BLOCK, 0, 0)                                                             \
+    X(TOTAL_SMEM_SIZE, "%total_smem_size", PTX_U32, BLOCK, 0, 0)                                             \
+    X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", PTX_U32, BLOCK, 0, 0)                                         \
+    X(AGGR_SMEM_SIZE, "%aggr_smem_size", PTX_U32, BLOCK, 81, 90)                                             \
+    X(RESERVED_SMEM_OFFSET_BEGIN, "%reserved_smem_offset_begin", PTX_B32, BLOCK, 76, 80)                     \
+    X(CURRENT_GRAPH_EXEC, "%current_graph_exec", PTX_U64, BLOCK, 80, 50)                                     \
+    X(IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", PTX_PRED, BLOCK, 78, 90)                                  \
+    X(CLUSTERID_X, "%clusterid.x", PTX_U32, BLOCK, 78, 90)                                                   \
+    X(CLUSTERID_Y, "%clusterid.y", PTX_U32, BLOCK, 78, 90)                                                   \
+    X(CLUSTERID_Z, "%clusterid.z", PTX_U32, BLOCK, 78, 90)                                                   \
+    X(NCLUSTERID_X, "%nclusterid.x", PTX_U32, BLOCK, 78, 90)                                                 \
+    X(NCLUSTERID_Y, "%nclusterid.y", PTX_U32, BLOCK, 78, 90)                                                 \
+    X(NCLUSTERID_Z, "%nclusterid.z", PTX_U32, BLOCK, 78, 90)                                                 \
+    X(CLUSTER_CTAID_X, "%cluster_ctaid.x", PTX_U32, BLOCK, 78, 90)                                           \
+    X(CLUSTER_CTAID_Y, "%cluster_ctaid.y", PTX_U32, BLOCK, 78, 90)                                           \
+    X(CLUSTER_CTAID_Z, "%cluster_ctaid.z", PTX_U32, BLOCK, 78, 90)                                           \
+    X(CLUSTER_NCTAID_X, "%cluster_nctaid.x", PTX_U32, BLOCK, 78, 90)                                         \
+    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y", PTX_U32, BLOCK, 78, 90)                                         \
+    X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z", PTX_U32, BLOCK, 78, 90)                                         \
+    X(CLUSTER_CTARANK, "%cluster_ctarank", PTX_U32, BLOCK, 78, 90)                                           \
+    X(CLUSTER_NCTARANK, "%cluster_nctarank", PTX_U32, BLOCK, 78, 90)
 
-#define PTX__ENUM(id, name, type, ver, sm) PTX_##id,
+#define PTX__ENUM(id, name, type, class_, ver, sm) PTX_##id,
 typedef enum ptx_special { PTX_SPECIALS(PTX__ENUM) PTX__SPECIAL_COUNT } ptx_special;
 #undef PTX__ENUM
 
@@ -2212,11 +2212,13 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
 #define ptx_nctaid_z(k) ptx_sreg(k, PTX_NCTAID_Z)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
 
-/* v again, with the caller's word that it is the same for all threads of the block (of each warp): what the
-   verifier cannot see, because it was loaded, or comes of a shuffle. Emits nothing. */
+/* v again, with the caller's word that it is the same for all threads of the block (of each warp, or of each
+   warpgroup: four warps from a multiple of 128 threads on): what the verifier cannot see, because it was
+   loaded, or comes of a shuffle. Emits nothing. */
 #define ptx_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 0)
 #define ptx_warp_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 1)
-PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int in_warp);
+#define ptx_warpgroup_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 2)
+PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where);
 
 /* -- variables -- */
 
@@ -2386,7 +2388,9 @@ static const char *const ptx__target_sets[] = {
 #undef PTX__ROW
 };
 /* What an integer operand must be. step 0: a power of two. A register passes where an immediate is not a
-   must. */
+   must. PTX__WIDTH and PTX__BELOW_WIDTH stand for the bits of the instruction's type, and one less. */
+#define PTX__WIDTH (-2)
+#define PTX__BELOW_WIDTH (-3)
 typedef struct ptx__slot_limit {
     char letter;
     uint8_t immediate, step;
@@ -2394,6 +2398,8 @@ typedef struct ptx__slot_limit {
     const char *what;
 } ptx__slot_limit;
 static const ptx__slot_limit ptx__slot_limits[] = {
+    {'e', 0, 1, 0, PTX__BELOW_WIDTH, "a count"},
+    {'j', 0, 1, 0, PTX__WIDTH, "a count"},
     {'i', 1, 1, 0, 255, "an immediate of 0 to 255"},
     {'A', 1, 0, 4, 16, "an immediate of 4, 8 or 16"},
     {'B', 1, 16, 16, 16, "the immediate 16"},
@@ -2406,6 +2412,7 @@ static const ptx__slot_limit ptx__slot_limits[] = {
     {'I', 0, 0, 32, 512, "a number of columns: 32, 64 ... 512"},
     {'J', 1, 1, 0, 2147483647, "an immediate"},
     {'K', 1, 2, -1, 1, "an immediate of -1 or 1"},
+    {'L', 0, 1, 0, 31, "a lane or a distance of 0 to 31"},
     {'M', 0, 1, 1, 1048575, "a count of 1 to 2^20 - 1"},
     {'N', 0, 1, 0, 0x1f1f, "a clamp of at most 0x1f1f"},
     {'O', 0, 1, 1, -1, "a member mask that is not 0"},
@@ -2413,6 +2420,7 @@ static const ptx__slot_limit ptx__slot_limits[] = {
     {'Q', 1, 1, 1, 65535, "an immediate mask of 16 bits"},
     {'R', 1, 1, 0, 3, "an immediate of 0 to 3"},
     {'T', 0, 1, 0, 1048575, "a count of bytes, to 2^20 - 1"},
+    {'U', 0, 1, 0, 65535, "a selector of 0 to 65535"},
     {'V', 1, 1, 0, 4, "an immediate of 0 to 4"},
     {'W', 1, 1, 0, 2, "an immediate of 0 to 2"},
     {'X', 1, 0, 1, 1024, "an alignment: 1, 2 ... 1024"},
@@ -2487,9 +2495,11 @@ static const char *const ptx__error_names[] = {
 typedef struct ptx__special_fact {
     const char *name;
     ptx_type type;
-    uint8_t version, sm;
+    uint8_t differs, version, sm;
 } ptx__special_fact;
-#define PTX__ROW(id, name, type, ver, sm) {name, type, ver, sm},
+/* How far a value is the same: in the whole block, in a warpgroup, in a warp, or other for each thread. */
+enum { PTX__CLASS_BLOCK, PTX__CLASS_GROUP, PTX__CLASS_WARP, PTX__CLASS_LANE };
+#define PTX__ROW(id, name, type, class_, ver, sm) {name, type, PTX__CLASS_##class_, ver, sm},
 static const ptx__special_fact ptx__specials[] = {PTX_SPECIALS(PTX__ROW)};
 #undef PTX__ROW
 
@@ -2506,9 +2516,11 @@ typedef struct ptx__form {
     const ptx__row *row;
     const char *operands; /* the row's source operands */
     uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
+    uint8_t reach;               /* has addresses among its operands */
 } ptx__form;
 
-enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_BLOCK };
+/* CALL: what the function called wants */
+enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_GROUP, PTX__WHO_BLOCK, PTX__WHO_CALL };
 enum {
     PTX__RESULT_SAME,
     PTX__RESULT_LANE,
@@ -2524,7 +2536,15 @@ enum {
     PTX__EFFECT_WAIT_GROUPS,
     PTX__EFFECT_WAIT,
     PTX__EFFECT_READ,
-    PTX__EFFECT_WRITE
+    PTX__EFFECT_WRITE,
+    PTX__EFFECT_MMA_FENCE, /* wgmma */
+    PTX__EFFECT_MMA,
+    PTX__EFFECT_MMA_COMMIT,
+    PTX__EFFECT_MMA_WAIT,
+    PTX__EFFECT_BULK_IN, /* bulk copies that an mbarrier counts, and those in bulk groups */
+    PTX__EFFECT_BULK_OUT,
+    PTX__EFFECT_BULK_WAIT,
+    PTX__EFFECT_CALL
 };
 typedef struct ptx__behaviour {
     const char *text;
@@ -2534,18 +2554,6 @@ typedef struct ptx__behaviour {
     {text, PTX__WHO_##who, PTX__RESULT_##result, PTX__EFFECT_##effect},
 static const ptx__behaviour ptx__behaviours[] = {PTX_BEHAVIOURS(PTX__ROW)};
 #undef PTX__ROW
-
-/* WIDTH - 1 and WIDTH as numbers that no limit is */
-typedef struct ptx__limit {
-    uint16_t op, operand;
-    int64_t least, most;
-} ptx__limit;
-#define PTX__ROW(op, operand, least, most) {PTX_##op, operand, least, most},
-#define WIDTH (-1)
-static const ptx__limit ptx__limits[] = {PTX_LIMITS(PTX__ROW)};
-#undef WIDTH
-#undef PTX__ROW
-#define PTX__LIMIT_COUNT (sizeof ptx__limits / sizeof ptx__limits[0])
 
 enum { PTX__I_PLAIN, PTX__I_BRANCH, PTX__I_LABEL, PTX__I_LEAVE, PTX__I_COMMENT };
 
@@ -2618,7 +2626,7 @@ typedef struct ptx__set {
 struct ptx_kernel {
     ptx_module *m;
     uint32_t owner;
-    uint32_t name; /* in chars */
+    uint32_t name, index; /* in chars; among the module's kernels */
     const char *site;
     uint32_t registers[PTX__CLASSES];
     uint32_t guard;
@@ -2641,14 +2649,22 @@ struct ptx_kernel {
     PTX__ARRAY(ptx__symbol) params;
     PTX__ARRAY(ptx__symbol) locals;
     PTX__ARRAY(ptx_param_info) info;
-    PTX__ARRAY(uint32_t) asserted; /* registers that ptx_uniform speaks of, the level above the word's tag */
+    PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
+    uint32_t address_taken, known; /* known: of the three that follow; 1 while they are being found out */
+    uint32_t bears;                /* the class of threads that may come to a call of it, at most */
+    uint32_t does;                 /* a bit for each effect */
+    uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
+    PTX__ARRAY(uint32_t) asserted; /* pairs: a register that ptx_uniform speaks of, its class */
 };
 
+#define PTX__ANY_CALLEE UINT32_MAX
 #define PTX__BUCKETS 256
+#define PTX__SEEN_SETMAXNREG 0x80000000u
 struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
     ptx_target target;
+    uint32_t seen; /* a bit for each effect that a form has; PTX__SEEN_SETMAXNREG */
     uint32_t cap, comments, lines, version, serial, seed, owner, const_bytes, printf_used;
     char target_name[8]; /* "90a" */
     uint32_t line; /* while printing: lines so far */
@@ -2673,7 +2689,6 @@ struct ptx_module {
     uint32_t bucket[PTX__BUCKETS];
     uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
     const char *slots[PTX__OP_COUNT];  /* and its source operands: what stands behind the '=' */
-    uint16_t limits[PTX__OP_COUNT];    /* its first line of PTX_LIMITS, or their count */
     uint8_t plain[PTX__OP_COUNT];      /* at most one result, no groups, memory or limits: the short way */
 };
 
@@ -2810,7 +2825,7 @@ static int ptx__is_plain(const char *sig) {
     size_t n;
     sig += *sig == '*';
     n = strspn(sig, "twpu");
-    return n < 2 && sig[n] == '=' && sig[n + 1 + strspn(sig + n + 1, "twcpu")] == 0;
+    return n < 2 && sig[n] == '=' && sig[n + 1 + strspn(sig + n + 1, "twcpuejLU")] == 0;
 }
 
 PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
@@ -2835,8 +2850,6 @@ PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
         m->plain[ptx__rows[i].op] = (uint8_t)ptx__is_plain(ptx__rows[i].sig);
     }
     m->first[PTX__OP_COUNT] = (uint16_t)PTX__ROW_COUNT;
-    for (i = 0; i < PTX__OP_COUNT; i++) m->limits[i] = (uint16_t)PTX__LIMIT_COUNT;
-    for (i = PTX__LIMIT_COUNT; i-- > 0;) m->limits[ptx__limits[i].op] = (uint16_t)i;
     ptx_module_reset(m);
     return m;
 }
@@ -2904,6 +2917,7 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
         ptx__release(m, k->locals.at, k->locals.capacity, sizeof *k->locals.at);
         ptx__release(m, k->info.at, k->info.capacity, sizeof *k->info.at);
         ptx__release(m, k->asserted.at, k->asserted.capacity, sizeof *k->asserted.at);
+        ptx__release(m, k->calls.at, k->calls.capacity, sizeof *k->calls.at);
         ptx__release(m, k, 1, sizeof *k);
     }
     ptx__release(m, (void *)m->kernels.at, m->kernels.capacity, sizeof *m->kernels.at);
@@ -3347,22 +3361,46 @@ static void ptx__append(char *text, size_t *length, const char *s) {
     *length += n;
 }
 
-static void ptx__behave(ptx__form *form, const char *text) {
+static const ptx__behaviour *ptx__behaviour_of(const char *text) {
     size_t i;
+    for (i = 0; i < sizeof ptx__behaviours / sizeof *ptx__behaviours; i++)
+        if (strncmp(text, ptx__behaviours[i].text, strlen(ptx__behaviours[i].text)) == 0)
+            return &ptx__behaviours[i];
+    return NULL;
+}
+
+static void ptx__behave(ptx__form *form, const char *text) {
+    const ptx__behaviour *b = ptx__behaviour_of(text);
     form->who = PTX__WHO_ANY;
     form->result = PTX__RESULT_SAME;
     form->effect = PTX__EFFECT_NONE;
-    for (i = 0; i < sizeof ptx__behaviours / sizeof *ptx__behaviours; i++) {
-        const ptx__behaviour *b = &ptx__behaviours[i];
-        if (strncmp(text, b->text, strlen(b->text)) != 0) continue;
+    if (b) {
         form->who = b->who;
         form->result = b->result;
         form->effect = b->effect;
-        break;
     }
     if (form->who == PTX__WHO_ANY && strstr(text, ".aligned")) form->who = PTX__WHO_WARP;
-    if (strncmp(text, "ld.", 3) == 0 && strstr(text, ".shared")) form->effect = PTX__EFFECT_READ;
-    if (strncmp(text, "st.", 3) == 0 && strstr(text, ".shared")) form->effect = PTX__EFFECT_WRITE;
+    if ((form->effect == PTX__EFFECT_READ || form->effect == PTX__EFFECT_WRITE) && !strstr(text, ".shared"))
+        form->effect = PTX__EFFECT_NONE;
+    if (form->effect == PTX__EFFECT_BULK_IN && strstr(text, ".bulk_group"))
+        form->effect = PTX__EFFECT_BULK_OUT;
+}
+
+/* Of raw text: what the instructions in it ask for together. */
+static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
+    const char *p = text;
+    int fresh = 1; /* an instruction may begin here */
+    *who = PTX__WHO_ANY;
+    *effect = PTX__EFFECT_NONE;
+    for (; *p; p++) {
+        const ptx__behaviour *b = fresh ? ptx__behaviour_of(p) : NULL;
+        fresh = strchr(" ;{}\n\t", *p) != NULL;
+        if (!b) continue;
+        if (b->who == PTX__WHO_MEMBERS ? *who == PTX__WHO_ANY : b->who > *who) *who = b->who;
+        if (b->effect == PTX__EFFECT_BARRIER || b->effect == PTX__EFFECT_WAIT) *effect = b->effect;
+    }
+    if (*who == PTX__WHO_ANY && strstr(text, ".aligned")) *who = PTX__WHO_WARP;
+    if (*who == PTX__WHO_MEMBERS && (strstr(text, "0xffffffff") || strstr(text, " -1"))) *who = PTX__WHO_WARP;
 }
 
 /* The mnemonic of a form. What its modifiers need raises version and sm. */
@@ -3418,7 +3456,8 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     char text[384], program[PTX__PROGRAM_MAX], lacks[160];
     unsigned count = 1;
     const ptx__row *row =
-        ptx__find_row(k, site, op, type, src, asked, n, n_out, &mods, program, &count);
+        ptx__find_row(k, site, op, op == PTX_RAW ? 0u : type, op == PTX_RAW ? 0u : src, asked, n, n_out,
+                      &mods, program, &count);
     uint32_t version, sm;
     size_t length, size;
     ptx__form *form;
@@ -3426,7 +3465,8 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     if (!row) return 0;
     version = row->version;
     sm = row->sm;
-    length = ptx__spell(row, mods, type, src, count, text, &version, &sm);
+    length = op == PTX_RAW ? 0 : ptx__spell(row, mods, type, src, count, text, &version, &sm);
+    if (op == PTX_RAW) text[0] = 0;
     if (ptx__lacks(m, sm, lacks, sizeof lacks)) {
         ptx__fail(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks, m->target_name);
         return 0;
@@ -3459,6 +3499,14 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->row = row;
     form->operands = strchr(row->sig, '=') + 1;
     ptx__behave(form, m->chars.at + form->text);
+    if (op == PTX_RAW) { /* its key says what its text does */
+        form->who = (uint8_t)src;
+        form->result = PTX__RESULT_LANE;
+        form->effect = (uint8_t)type;
+    }
+    m->seen |= 1u << form->effect;
+    if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) m->seen |= PTX__SEEN_SETMAXNREG;
+    form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
     return *bucket;
@@ -3626,21 +3674,35 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
     return 1;
 }
 
-/* An immediate against PTX_LIMITS. */
-static int ptx__within(ptx_kernel *k, const char *site, const ptx__row *row, unsigned operand, ptx_val v,
-                       unsigned type) {
+static const ptx__slot_limit *ptx__limit_of(char letter) {
     size_t i;
-    int64_t value = (int64_t)v.bits, width = ptx__fact(type)->bits;
-    for (i = k->m->limits[row->op]; i < PTX__LIMIT_COUNT && ptx__limits[i].op == row->op; i++) {
-        const ptx__limit *l = &ptx__limits[i];
-        int64_t most = l->most < 0 ? width + l->most + 1 : l->most;
-        if (l->operand != operand || (value >= l->least && value <= most)) continue;
-        if (most == 0xffffffff && value < 0) continue; /* a mask: -1 is all lanes */
-        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s is %lld, and goes from %lld to %lld", operand,
-                  row->name, (long long)value, (long long)l->least, (long long)most);
-        return 0;
-    }
-    return 1;
+    for (i = 0; i < sizeof ptx__slot_limits / sizeof ptx__slot_limits[0]; i++)
+        if (ptx__slot_limits[i].letter == letter) return &ptx__slot_limits[i];
+    return NULL;
+}
+
+/* An immediate against the limits of its slot, if it has any. */
+static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
+                       char letter, unsigned type) {
+    const ptx__slot_limit *limit = ptx__limit_of(letter);
+    int64_t x = (int64_t)v.bits, high;
+    int ok;
+    if (!limit) return 1;
+    high = limit->high;
+    if (high == PTX__WIDTH || high == PTX__BELOW_WIDTH)
+        high = ptx__fact(type)->bits - (high == PTX__BELOW_WIDTH);
+    ok = x >= limit->low && x <= high;
+    if (letter == 'O') ok = (uint32_t)x != 0;
+    if (ok && limit->step > 1) ok = (x - limit->low) % limit->step == 0;
+    if (ok && limit->step == 0) ok = (x & (x - 1)) == 0;
+    if (ok) return 1;
+    if (limit->high == high || letter == 'O')
+        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be %s, not %lld", index, name, limit->what,
+                  (long long)x);
+    else
+        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be %s from 0 to %lld, not %lld", index, name,
+                  limit->what, (long long)high, (long long)x);
+    return 0;
 }
 
 /* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
@@ -3841,14 +3903,16 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         case 'w': want = ptx__wider(type), any = 0; break;
         case 'c': want = src_type, any = 0; break;
         case 'p': want = PTX_PRED, any = 0; break;
-        default: /* 'u' */
+        default: /* 'u', or one with limits */
+            if (slot[i] != 'u' && src[i].kind == PTX__IMM
+                && !ptx__within(k, site, row->name, i + 1, src[i], slot[i], type))
+                return ptx__none();
             want = src[i].kind == PTX__IMM && src[i].type == PTX_NONE ? PTX_B32 : PTX_U32;
             any = ptx__fact(src[i].type)->kind == 's';
             break;
         }
         ok = ptx__push_source(k, site, row->name, i + 1, src[i], want, any);
-        if (!ok || (src[i].kind == PTX__IMM && !ptx__within(k, site, row, i + 1, src[i], type)))
-            return ptx__none();
+        if (!ok) return ptx__none();
     }
     ptx__commit(k, site, op == PTX_RET || op == PTX_EXIT ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at,
                 results);
@@ -3933,18 +3997,9 @@ static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, un
 
 /* An integer with limits. */
 static int ptx__push_limited(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
-                             const ptx__slot_limit *limit) {
-    int64_t x = (int64_t)v.bits;
+                             const ptx__slot_limit *limit, unsigned type) {
     if (v.kind == PTX__IMM) {
-        int ok = x >= limit->low && x <= limit->high;
-        if (limit->letter == 'O') ok = (uint32_t)x != 0;
-        if (ok && limit->step > 1) ok = (x - limit->low) % limit->step == 0;
-        if (ok && limit->step == 0) ok = (x & (x - 1)) == 0;
-        if (!ok) {
-            ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be %s, not %lld", index, name, limit->what,
-                      (long long)x);
-            return 0;
-        }
+        if (!ptx__within(k, site, name, index, v, limit->letter, type)) return 0;
     } else if (limit->immediate) {
         ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s must be %s, not a value in a register (%s)", index,
                   name, limit->what, ptx__describe(v));
@@ -3960,14 +4015,19 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     char kind = ptx__fact(v.type)->kind;
     int integer = kind == 'u' || kind == 's' || kind == 'b', loose = row->sig[0] == '*';
     int untyped = v.kind == PTX__IMM && v.type == PTX_NONE;
-    size_t i;
-    if (v.kind == PTX__IMM && !ptx__within(k, site, row, index, v, type)) return 0;
+    const ptx__slot_limit *limit;
     switch (letter) {
     case 't': return ptx__push_source(k, site, row->name, index, v, ptx__in_register(type), loose);
     case 'w': return ptx__push_source(k, site, row->name, index, v, ptx__wider(type), 0);
     case 'c': return ptx__push_source(k, site, row->name, index, v, ptx__in_register(src_type), 0);
     case 'p': return ptx__push_source(k, site, row->name, index, v, PTX_PRED, 0);
-    case 'x': return ptx__push_source(k, site, row->name, index, v, PTX_B32, 1);
+    case 'x': /* a fragment is no f32, unless its elements are tf32 */
+        if (v.type == PTX_F32 && type && type != PTX_TF32 && strncmp(row->name, "mma", 3) == 0) {
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is f32, expected 32 bits of %s", index, row->name,
+                      ptx__fact(type)->name);
+            return 0;
+        }
+        return ptx__push_source(k, site, row->name, index, v, PTX_B32, 1);
     case 'f': return ptx__push_source(k, site, row->name, index, v, PTX_F32, 0);
     case 'z': return ptx__push_source(k, site, row->name, index, v, PTX_F64, 0);
     case 'q': return ptx__push_source(k, site, row->name, index, v, PTX_B128, 0);
@@ -3978,9 +4038,8 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'h': return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B16 : PTX_U16, integer);
     default: break;
     }
-    for (i = 0; i < sizeof ptx__slot_limits / sizeof ptx__slot_limits[0]; i++)
-        if (ptx__slot_limits[i].letter == letter)
-            return ptx__push_limited(k, site, row->name, index, v, &ptx__slot_limits[i]);
+    limit = ptx__limit_of(letter);
+    if (limit) return ptx__push_limited(k, site, row->name, index, v, limit, type);
     return ptx__push_place(k, site, row->name, index, v, letter);
 }
 
@@ -4226,6 +4285,7 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     k->m = m;
     k->owner = m->seed + ++m->serial;
     if (k->owner == 0) k->owner = m->seed + ++m->serial;
+    k->index = m->used - 1;
     k->name = at;
     k->site = site;
     memset(k->registers, 0, sizeof k->registers);
@@ -4233,7 +4293,8 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     k->max_threads = k->min_blocks = k->shared_bytes = k->param_bytes = k->verified = k->version = k->cuts =
         0;
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
-    k->params.count = k->info.count = k->locals.count = k->asserted.count = 0;
+    k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
+    k->address_taken = k->known = 0;
     k->together = k->copies = 0;
     memset(k->need, 0, sizeof k->need);
     memset(k->cluster, 0, sizeof k->cluster);
@@ -4250,9 +4311,9 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
     if (!ptx__ready(k)) return;
     if ((which == 0 && (volume == 0 || volume > 1024 || x > 1024 || y > 1024 || z > 64))
         || (which == 1 && (volume == 0 || volume > 16 || x > 16 || y > 16 || z > 16))
-        || (which == 2 && (x < 16 || x > 255)) || (which == 3 && (x == 0 || x > 16))) {
+        || (which == 2 && (x < 24 || x > 255)) || (which == 3 && (x == 0 || x > 16))) {
         ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
-                  "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 16 to 255 registers",
+                  "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 24 to 255 registers",
                   which == 0   ? "ptx_require_block"
                   : which == 1 ? "ptx_require_cluster"
                   : which == 2 ? "ptx_max_registers"
@@ -4427,6 +4488,7 @@ static ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, p
         return ptx__none();
     PTX__ROOM(k->m, k->shared, 1, ok);
     if (!ok) return ptx__none();
+    k->together++; /* what is done with it is to be checked */
     s = &k->shared.at[k->shared.count++];
     s->site = site;
     s->name = name;
@@ -4484,6 +4546,7 @@ static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t wor
     ptx_val v;
     if (!form || !ptx__begin(k, 2)) return ptx__none();
     while (align >> log2 > 1) log2++;
+    k->together++; /* what is done with it is to be checked */
     v = ptx__new_register(k, site, type);
     v.space = (uint8_t)space;
     v.flags = (uint8_t)(log2 + 1);
@@ -4985,14 +5048,16 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
     return d;
 }
 
-PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int in_warp) {
+PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
     int ok;
     if (!ptx__ready(k) || v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) return v;
     if (!ptx__mine(k, site, v, "the value")) return ptx__none();
     PTX__ROOM(k->m, k->asserted, 2, ok);
     if (!ok || v.kind == PTX__SYM) return v;
     k->asserted.at[k->asserted.count++] = (uint32_t)v.bits;
-    k->asserted.at[k->asserted.count++] = in_warp ? 1 : 0;
+    k->asserted.at[k->asserted.count++] = where == 1   ? PTX__CLASS_WARP
+                                          : where == 2 ? PTX__CLASS_GROUP
+                                                       : PTX__CLASS_BLOCK;
     k->verified = 0;
     return v;
 }
@@ -5009,10 +5074,12 @@ static int ptx__placeholder(const char **p) {
 }
 
 /* Results of those types are made where out is not NULL. */
-static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, const char *text, unsigned n,
-                           const ptx_val *src, unsigned results, const ptx_type *types, ptx_val *out) {
+static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int call, const char *text,
+                           unsigned n, const ptx_val *src, unsigned results, const ptx_type *types,
+                           ptx_val *out) {
     const char *p, *digits;
     uint32_t form, kept, i;
+    unsigned who, effect;
     size_t at;
     ptx_val v[64];
     for (p = text; *p; p++) {
@@ -5037,7 +5104,9 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, const
         return 0;
     }
     if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
-    form = ptx__get_form(k, site, PTX_RAW, 0, 0, 0);
+    ptx__behave_raw(text, &who, &effect);
+    if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
+    form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__settle(k, site, src[i], 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
@@ -5081,19 +5150,30 @@ PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint
                   "ptx_raw: the text, the operands, the types or the results are NULL");
         return;
     }
-    if (!ptx__record_raw(k, site, PTX__I_PLAIN, text, n, operands, results, types, out))
+    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, n, operands, results, types, out))
         for (i = 0; results <= 64 && i < results; i++) out[i] = ptx__none();
 }
 
 PTXGEN_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {
+    static const char *const known[] = {"nounroll", "used_bytes_mask", "enable_smem_spilling", "frequency"};
+    size_t i;
     char line[300];
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "a pragma")) return;
+    for (i = 0; text && i < sizeof known / sizeof *known; i++)
+        if (strncmp(text, known[i], strlen(known[i])) == 0) break;
+    if (text && i == sizeof known / sizeof *known) {
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "the assembler knows no pragma \"%.60s\" and would ignore it; there are nounroll, "
+                  "used_bytes_mask, enable_smem_spilling, frequency",
+                  text);
+        return;
+    }
     if (!text || strlen(text) > 200 || strpbrk(text, "\"\\$\n")) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "a pragma is a text of at most 200 characters");
         return;
     }
     snprintf(line, sizeof line, ".pragma \"%.200s\";", text);
-    ptx__record_raw(k, site, PTX__I_PLAIN, line, 0, NULL, 0, NULL, NULL);
+    ptx__record_raw(k, site, PTX__I_PLAIN, 0, line, 0, NULL, 0, NULL, NULL);
 }
 
 PTXGEN_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
@@ -5106,7 +5186,7 @@ PTXGEN_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
     if (!ptx__suits(k, site, "ptx_return", &value, ptx__in_register(k->result))) return;
     snprintf(text, sizeof text, "st.param.b%u [%.255s$$result], $0;", (unsigned)ptx__fact(k->result)->bits,
              k->m->names.at + k->name);
-    if (!ptx__record_raw(k, site, PTX__I_PLAIN, text, 1, &value, 0, NULL, NULL)) return;
+    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, 1, &value, 0, NULL, NULL)) return;
     k->returning = 1;
     ptx_op0_(k, site, PTX_RET, 0);
     k->returning = 0;
@@ -5158,11 +5238,17 @@ static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx
     return 1;
 }
 
+/* function: what is called, NULL for any whose address was taken. */
 static ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *text, unsigned n,
-                                const ptx_val *v, unsigned result) {
+                                const ptx_val *v, unsigned result, const ptx_kernel *function) {
     ptx_val out = ptx__none();
     ptx_type type = (ptx_type)result;
-    if (!ptx__record_raw(k, site, PTX__I_PLAIN, text, n, v, result ? 1 : 0, &type, &out)) return ptx__none();
+    int ok;
+    PTX__ROOM(k->m, k->calls, 2, ok);
+    if (!ok || !ptx__record_raw(k, site, PTX__I_PLAIN, 1, text, n, v, result ? 1 : 0, &type, &out))
+        return ptx__none();
+    k->calls.at[k->calls.count++] = (uint32_t)k->ins.count - 1;
+    k->calls.at[k->calls.count++] = function ? function->index : PTX__ANY_CALLEE;
     return out;
 }
 
@@ -5200,18 +5286,22 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
         used += (size_t)snprintf(text + used, sizeof text - used, " ld.param.b%u $0, [$$r];",
                                  (unsigned)ptx__fact(function->result)->bits);
     snprintf(text + used, sizeof text - used, " }");
-    return ptx__finish_call(k, site, text, n, v, function->result);
+    return ptx__finish_call(k, site, text, n, v, function->result, function);
 }
 
 PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_kernel *function) {
     char text[300];
+    ptx_val out = ptx__none();
+    ptx_type type = PTX_U64;
     if (!ptx__ready(k)) return ptx__none();
     if (!function || function->m != k->m || !function->function) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "only a function of the same module has an address");
         return ptx__none();
     }
     snprintf(text, sizeof text, "mov.u64 $0, %.255s;", k->m->names.at + function->name);
-    return ptx__finish_call(k, site, text, 0, NULL, PTX_U64);
+    k->m->kernels.at[function->index]->address_taken = 1;
+    if (!ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, 0, NULL, 1, &type, &out)) return ptx__none();
+    return out;
 }
 
 PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
@@ -5255,7 +5345,7 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
         used += (size_t)snprintf(text + used, sizeof text - used, " ld.param.b%u $0, [$$r];",
                                  (unsigned)ptx__fact((unsigned)result)->bits);
     snprintf(text + used, sizeof text - used, " }");
-    return ptx__finish_call(k, site, text, n + 1, v, (unsigned)result);
+    return ptx__finish_call(k, site, text, n + 1, v, (unsigned)result, NULL);
 }
 
 /* Each conversion of a format beside its argument. */
@@ -5358,7 +5448,7 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
              " call.uni ($$r), vprintf, ($$p, $$q); ld.param.b32 $$z, [$$r]; }",
              name);
     k->m->printf_used = 1;
-    ptx__record_raw(k, site, PTX__I_PLAIN, text, n, v, 0, NULL, NULL);
+    ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, n, v, 0, NULL, NULL);
 }
 
 PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
@@ -5744,7 +5834,7 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     }
     snprintf(text + used, sizeof text - used, ";\n\tbrx.idx $0, $$B%u;", (unsigned)(k->ins.count - n));
     if (k->version < 60) k->version = 60;
-    ptx__record_raw(k, site, PTX__I_LEAVE, text, 1, &index, 0, NULL, NULL);
+    ptx__record_raw(k, site, PTX__I_LEAVE, 0, text, 1, &index, 0, NULL, NULL);
 }
 
 PTXGEN_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n) {
@@ -5840,7 +5930,7 @@ typedef struct ptx__flow {
     /* of convergence; nodes are blocks and, behind all ends, the number `blocks` */
     uint32_t *post_order, *post_number; /* postdominators; number 0: no way to an end */
     uint32_t *post_idom, *post_depth;
-    uint32_t *skip_warp, *skip_lane;           /* to the next postdominator not yet marked */
+    uint32_t *skip_group, *skip_warp, *skip_lane; /* to the next postdominator not yet marked */
     uint32_t *stack, *classes, *level, *split; /* see there; split: the class of a branch */
     uint32_t *sets, *wanted;                   /* register -> first of module.sets + 1; a stack */
     uint32_t *relevant;                        /* a bit an instruction */
@@ -5869,7 +5959,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = m->sets.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 9 * (blocks + 1);
+    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 10 * (blocks + 1);
     if (k->together || f->advising) need += 3 * registers + n / 32 + 1;
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
@@ -5888,6 +5978,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->post_number = s, s += blocks + 1;
     f->post_idom = s, s += blocks + 1;
     f->post_depth = s, s += blocks + 1;
+    f->skip_group = s, s += blocks + 1;
     f->skip_warp = s, s += blocks + 1;
     f->skip_lane = s, s += blocks + 1;
     f->stack = s, s += blocks + 1;
@@ -6089,7 +6180,6 @@ static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
    threads come. A branch on a value that differs divides the threads until its postdominator, where all paths
    meet again. Values and branches wait on each other, so the two steps are repeated until nothing changes. */
 
-enum { PTX__CLASS_BLOCK, PTX__CLASS_WARP, PTX__CLASS_LANE };
 /* A word of `classes`: the class, a mark on %tid.x itself, what the caller asserts (class + 1, or 0), and
    the instruction, counted from 1, at which the difference begins. A word of `level`: the same for the
    control of a block, and the branch. */
@@ -6197,7 +6287,9 @@ static uint32_t ptx__unmarked(uint32_t *skip, uint32_t b) {
 /* The branch at the end of block `from` divides the threads: mark what is controlled by it, and what is
    controlled by branches in there. Each block is marked once on each level. */
 static void ptx__divide(ptx__flow *f, uint32_t from, unsigned level, uint32_t branch) {
-    uint32_t *stack = f->stack, depth = 0, *skip = level == PTX__CLASS_LANE ? f->skip_lane : f->skip_warp;
+    uint32_t *stack = f->stack, depth = 0, *skip = f->skip_group;
+    if (level == PTX__CLASS_WARP) skip = f->skip_warp;
+    if (level == PTX__CLASS_LANE) skip = f->skip_lane;
     stack[depth++] = from;
     while (depth) {
         uint32_t b = stack[--depth], e, stop;
@@ -6215,13 +6307,20 @@ static void ptx__divide(ptx__flow *f, uint32_t from, unsigned level, uint32_t br
     }
 }
 
-/* How far a special register is the same. */
-static unsigned ptx__special_class(const char *name) {
-    static const char *const differ[] = {"%tid", "%lane", "%clock", "%globaltimer", "%pm"};
-    size_t i;
-    for (i = 0; i < sizeof differ / sizeof *differ; i++)
-        if (strncmp(name, differ[i], strlen(differ[i])) == 0) return PTX__CLASS_LANE;
-    return strcmp(name, "%warpid") == 0 ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
+/* The class of ids that change with every `threads` of the block in the order of its warps. */
+static unsigned ptx__class_of_rows(uint32_t threads) {
+    return threads % 128 == 0 ? PTX__CLASS_GROUP : threads % 32 == 0 ? PTX__CLASS_WARP : PTX__CLASS_LANE;
+}
+
+/* How far a special register is the same. Of the ids of threads a declared shape of the block says more. */
+static unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
+    const uint32_t *need = k->need;
+    if (need[0] && which <= PTX_TID_Z) {
+        if (need[which - PTX_TID_X] == 1) return PTX__CLASS_BLOCK;
+        if (which == PTX_TID_Y) return ptx__class_of_rows(need[0]);
+        if (which == PTX_TID_Z) return ptx__class_of_rows(need[0] * need[1]);
+    }
+    return ptx__specials[which].differs;
 }
 
 static uint32_t *ptx__class_at(ptx__flow *f, uint32_t reg) {
@@ -6229,18 +6328,21 @@ static uint32_t *ptx__class_at(ptx__flow *f, uint32_t reg) {
 }
 
 /* The class of the operand at *w, which moves on; the one that differs most is kept in `most`. */
-static uint32_t ptx__operand_class(ptx__flow *f, const uint32_t **w, uint32_t i, uint32_t most) {
+static uint32_t ptx__operand_class(const ptx_kernel *k, ptx__flow *f, const uint32_t **w, uint32_t i,
+                                   uint32_t most) {
     uint32_t word = *(*w)++, tag = PTX__TAG(word), c = 0;
     if (tag == PTX__W_MEM) {
         word = **w;
         tag = PTX__TAG(word);
         *w += 2;
+        /* a function's parameters are what each thread gave */
+        if (tag == PTX__W_PARAM && k->function) c = PTX__DIFFERS(PTX__CLASS_LANE, i);
     }
     if (tag == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word)), tag = PTX__W_PRED;
     if (tag < PTX__CLASSES)
         c = *ptx__class_at(f, word);
     else if (tag == PTX__W_SPECIAL) {
-        c = ptx__special_class(ptx__specials[PTX__INDEX(word)].name);
+        c = ptx__special_class(k, PTX__INDEX(word));
         if (c) c = PTX__DIFFERS(c, i);
         if (PTX__INDEX(word) == PTX_TID_X) c |= PTX__TID_ITSELF;
     } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
@@ -6248,26 +6350,31 @@ static uint32_t ptx__operand_class(ptx__flow *f, const uint32_t **w, uint32_t i,
     return PTX__CLASS(c) > PTX__CLASS(most) ? c : most;
 }
 
-/* Whole warps: %tid.x compared with a multiple of 32, or its bits above the lane's. */
-static int ptx__by_warp(const ptx_kernel *k, const ptx__form *form, const uint32_t *w, uint32_t tid) {
+/* Whole warps or warpgroups: %tid.x compared with a multiple of 32 or 128, or its bits above the lane's. The
+   class, or that of lanes. */
+static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__form *form, const uint32_t *w, uint32_t tid) {
     const char *text = k->m->chars.at + form->text;
-    uint64_t n;
-    unsigned op = form->row->op;
-    if (PTX__TAG(*w) != PTX__W_32 || !(tid & PTX__TID_ITSELF)) return 0;
+    uint64_t n, step = 1;
+    unsigned op = form->row->op, most = PTX__CLASS_GROUP;
+    if (PTX__TAG(*w) != PTX__W_32 || !(tid & PTX__TID_ITSELF)) return PTX__CLASS_LANE;
     w++;
-    if (PTX__TAG(*w) < PTX__W_UNSIGNED || PTX__TAG(*w) > PTX__W_HEX16) return 0;
+    if (PTX__TAG(*w) < PTX__W_UNSIGNED || PTX__TAG(*w) > PTX__W_HEX16) return PTX__CLASS_LANE;
+    if (k->need[0] && k->need[1] * k->need[2] > 1) most = ptx__class_of_rows(k->need[0]);
     n = w[1] | (uint64_t)w[2] << 32;
     switch (op) {
-    case PTX_SHR: return n >= 5;
-    case PTX_DIV: return n && n % 32 == 0;
-    case PTX_AND: return (n & 31) == 0;
+    case PTX_SHR: step = n < 20 ? (uint64_t)1 << n : 0; break;
+    case PTX_DIV: step = n; break;
+    case PTX_AND: step = (n & 127) == 0 ? 128 : (n & 31) == 0 ? 32 : 1; break;
     case PTX_SETP:
-        if (form->operands[2]) return 0; /* combined with a predicate */
-        if (strncmp(text, "setp.lt", 7) == 0 || strncmp(text, "setp.ge", 7) == 0) return n % 32 == 0;
-        if (strncmp(text, "setp.le", 7) == 0 || strncmp(text, "setp.gt", 7) == 0) return n % 32 == 31;
-        return 0;
-    default: return 0;
+        if (form->operands[2]) break; /* combined with a predicate */
+        if (strncmp(text, "setp.lt", 7) == 0 || strncmp(text, "setp.ge", 7) == 0) step = n;
+        if (strncmp(text, "setp.le", 7) == 0 || strncmp(text, "setp.gt", 7) == 0) step = n + 1;
+        break;
+    default: break;
     }
+    if (op == PTX_DIV && !n) return PTX__CLASS_LANE;
+    step = ptx__class_of_rows((uint32_t)(step & 0xffff));
+    return (unsigned)step > most ? (unsigned)step : most;
 }
 
 /* The class of what instruction i makes. */
@@ -6277,7 +6384,7 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
     const uint32_t *end = k->words.at + ins->words + ins->count;
     uint32_t c = 0, lead = 0, operand = 0;
     while (w < end) {
-        uint32_t next = ptx__operand_class(f, &w, i, 0);
+        uint32_t next = ptx__operand_class(k, f, &w, i, 0);
         if (operand == 0) lead = next;
         if (form->result == PTX__RESULT_LANE_OF ? operand == 1 : PTX__CLASS(next) > PTX__CLASS(c)) c = next;
         operand++;
@@ -6285,13 +6392,17 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
     switch (form->result) {
     case PTX__RESULT_LANE: return PTX__DIFFERS(PTX__CLASS_LANE, i);
     case PTX__RESULT_UNI_WARP: return PTX__DIFFERS(PTX__CLASS_WARP, i);
-    case PTX__RESULT_UNI_BLOCK: return 0;
-    case PTX__RESULT_LANE_OF:
-        return PTX__CLASS(c) == PTX__CLASS_LANE ? c : PTX__DIFFERS(PTX__CLASS_WARP, i);
+    case PTX__RESULT_UNI_BLOCK: return strchr(form->operands, 'G') ? PTX__DIFFERS(PTX__CLASS_WARP, i) : 0;
+    case PTX__RESULT_LANE_OF: /* of a lane that is the same in the warp, or the block: as the values are */
+        if (PTX__CLASS(c) == PTX__CLASS_LANE) return c;
+        if (PTX__CLASS(lead) >= PTX__CLASS_WARP) return PTX__DIFFERS(PTX__CLASS_WARP, i);
+        return PTX__CLASS(lead) > PTX__CLASS(c) ? lead & ~PTX__TID_ITSELF : c;
     default: break;
     }
-    if (PTX__CLASS(c) == PTX__CLASS_LANE && operand == 2 && ptx__by_warp(k, form, first, lead))
-        return PTX__DIFFERS(PTX__CLASS_WARP, i);
+    if (PTX__CLASS(c) == PTX__CLASS_LANE && operand == 2 && lead & PTX__TID_ITSELF) {
+        unsigned narrower = ptx__by_warp(k, form, first, lead);
+        if (narrower < PTX__CLASS_LANE) return PTX__DIFFERS(narrower, i);
+    }
     if (form->row->op != PTX_MOV) c &= ~PTX__TID_ITSELF;
     return c;
 }
@@ -6410,8 +6521,7 @@ static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f) {
         if (PTX__CLASS(guard) <= PTX__CLASS(f->split[b])) continue;
         f->split[b] = guard;
         changed = 1;
-        ptx__divide(f, b, PTX__CLASS_WARP, last);
-        if (PTX__CLASS(guard) == PTX__CLASS_LANE) ptx__divide(f, b, PTX__CLASS_LANE, last);
+        for (word = PTX__CLASS_GROUP; word <= PTX__CLASS(guard); word++) ptx__divide(f, b, word, last);
     }
     return changed;
 }
@@ -6440,11 +6550,13 @@ static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i) {
 
 /* guard: the class of the instruction's own guard, where that differs; else the level of its block. */
 static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, uint32_t level, uint32_t guard,
-                               int block) {
+                               unsigned bears) {
+    static const char *const together[] = {"all threads of the block", "all threads of a warpgroup",
+                                           "all threads of a warp", ""};
     const ptx__ins *ins = &k->ins.at[i], *branch = &k->ins.at[PTX__ROOT(level) - 1];
-    const char *name = k->m->forms.at[ins->form].row->name;
-    const char *who = block ? "all threads of the block" : "all threads of a warp";
+    const char *name = k->m->forms.at[ins->form].row->name, *who = together[bears & 3u];
     char root[360];
+    if (!*name) name = k->m->forms.at[ins->form].who == PTX__WHO_CALL ? "a call" : "this text";
     if (guard) {
         ptx__describe_root(k, PTX__ROOT(guard) - 1, root, sizeof root);
         return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
@@ -6458,28 +6570,81 @@ static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, ui
                         root);
 }
 
-/* Which class an instruction can bear at most: it is for the block, for a warp, or for any threads. */
+static void ptx__learn(ptx_kernel *k);
+
+/* The function that instruction i calls; PTX__ANY_CALLEE for one of those whose address is known. */
+static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
+    size_t low = 0, high = k->calls.count / 2;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (k->calls.at[2 * middle] <= i) low = middle;
+        else
+            high = middle;
+    }
+    return k->calls.count ? k->calls.at[2 * low + 1] : PTX__ANY_CALLEE;
+}
+
+/* Which class an instruction can bear at most: it is for the block, a warpgroup, a warp, or any threads. */
 static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *end = k->words.at + ins->words + ins->count;
-    size_t operands = strlen(form->operands);
+    uint32_t callee, i;
+    unsigned least = PTX__CLASS_LANE;
     switch (form->who) {
-    case PTX__WHO_BLOCK: return operands > 1 && form->result == PTX__RESULT_SAME ? PTX__CLASS_WARP
-                                                                                 : PTX__CLASS_BLOCK;
+    case PTX__WHO_BLOCK: return strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
+    case PTX__WHO_GROUP: return PTX__CLASS_GROUP;
     case PTX__WHO_WARP: return PTX__CLASS_WARP;
     case PTX__WHO_MEMBERS: /* a mask of its own making is the caller's to know; that of all lanes is not */
         return ins->count >= 3 && PTX__TAG(end[-3]) >= PTX__W_UNSIGNED && PTX__TAG(end[-3]) <= PTX__W_HEX16
                        && end[-2] == 0xffffffffu
                    ? PTX__CLASS_WARP
                    : PTX__CLASS_LANE;
+    case PTX__WHO_CALL:
+        callee = ptx__callee(k, (uint32_t)(ins - k->ins.at));
+        for (i = callee == PTX__ANY_CALLEE ? 0 : callee; i < k->m->used && (i == callee || !~callee); i++) {
+            ptx_kernel *other = k->m->kernels.at[i];
+            if (!~callee && !other->address_taken) continue;
+            ptx__learn(other);
+            if (other->bears < least) least = other->bears;
+        }
+        return least;
     default: return PTX__CLASS_LANE;
+    }
+}
+
+/* What the functions called do, a bit for each effect. */
+static uint32_t ptx__does(const ptx_kernel *k, uint32_t i) {
+    uint32_t callee = ptx__callee(k, i), j, does = 0;
+    for (j = callee == PTX__ANY_CALLEE ? 0 : callee; j < k->m->used && (j == callee || !~callee); j++) {
+        if (!~callee && !k->m->kernels.at[j]->address_taken) continue;
+        ptx__learn(k->m->kernels.at[j]);
+        does |= k->m->kernels.at[j]->does;
+    }
+    return does;
+}
+
+/* Find out what a call of the function asks of its callers. A call that leads back is left out here. */
+static void ptx__learn(ptx_kernel *k) {
+    uint32_t i;
+    if (k->known) return;
+    k->known = 1;
+    k->bears = PTX__CLASS_LANE;
+    k->does = 0;
+    for (i = 0; i < k->ins.count; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        const ptx__form *form = &k->m->forms.at[ins->form];
+        unsigned bears;
+        if (ins->kind != PTX__I_PLAIN || !(form->who || form->effect)) continue;
+        bears = ptx__bears(k, ins);
+        if (bears < k->bears) k->bears = bears;
+        k->does |= form->effect == PTX__EFFECT_CALL ? ptx__does(k, i) : 1u << form->effect;
     }
 }
 
 /* The classes of all registers and the levels of all blocks. */
 static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
     uint32_t i, rounds = 0;
-    for (i = 0; i <= f->blocks; i++) f->skip_warp[i] = f->skip_lane[i] = i;
+    for (i = 0; i <= f->blocks; i++) f->skip_group[i] = f->skip_warp[i] = f->skip_lane[i] = i;
     for (i = 0; i + 1 < k->asserted.count; i += 2)
         *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 3;
     ptx__find_relevant(k, f);
@@ -6509,8 +6674,8 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
             if (ins->kind != PTX__I_PLAIN || !k->m->forms.at[ins->form].who) continue;
             bears = ptx__bears(k, ins);
             if (ins->guard) guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
-            if (PTX__CLASS(guard) > bears) return ptx__divergent(k, f, i, 0, guard, bears == 0);
-            if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears == 0);
+            if (PTX__CLASS(guard) > bears) return ptx__divergent(k, f, i, 0, guard, bears);
+            if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears);
         }
     }
     return PTX_E_NONE;
@@ -6570,12 +6735,11 @@ static uint32_t ptx__step(uint32_t states, unsigned effect) {
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
     uint32_t n, e, i, *in = f->stack; /* the walks are over */
-    int changed = 1, report;
+    int changed, report;
     if (!k->copies) return PTX_E_NONE;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
     in[0] = PTX__COPY_NONE;
-    for (report = 0; changed || !report; report = !changed) {
-        if (report) changed = 1;
+    for (report = 0; report < 2; report += !changed) {
         changed = 0;
         for (n = 0; n < f->reached; n++) {
             uint32_t b = f->order[n], states = in[b];
@@ -6585,6 +6749,9 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                 if (ins->kind != PTX__I_PLAIN) continue;
                 effect = k->m->forms.at[ins->form].effect;
                 if (!effect) continue;
+                if (effect == PTX__EFFECT_CALL
+                    && ptx__does(k, i) & (1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS))
+                    effect = PTX__EFFECT_WAIT;
                 if (report && effect == PTX__EFFECT_READ && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED))
                     return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
                                         "shared memory is read while cp.async copies are under way: no "
@@ -6607,7 +6774,6 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                 changed = 1;
             }
         }
-        if (report) break;
     }
     return PTX_E_NONE;
 }
@@ -6667,49 +6833,89 @@ static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
            || !PTX__CLASS(f->level[ptx__block_of(f, store)]);
 }
 
-/* Stores to shared memory since the last barrier, 32 of them in one go, against the loads. */
-static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
+/* The same where only bar.warp.sync stands between: whether it is another warp that they meet in. */
+static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint32_t load) {
+    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[store]), *y = ptx__shared_operand(k, &k->ins.at[load]);
+    int64_t apart;
+    if (!ptx__may_meet(k, f, store, load) || x[0] != y[0] || PTX__TAG(x[0]) >= PTX__CLASSES) return 0;
+    if (PTX__CLASS(f->level[ptx__block_of(f, load)]) >= PTX__CLASS_WARP) return 0;
+    apart = (int64_t)(int32_t)x[1] - (int32_t)y[1];
+    switch (PTX__CLASS(*ptx__class_at(f, x[0]))) {
+    case PTX__CLASS_BLOCK: return 1;
+    case PTX__CLASS_LANE: return (apart < 0 ? -apart : apart) >= 32 * (int64_t)ptx__access_bytes(k, &k->ins.at[load]);
+    default: return 0;
+    }
+}
+
+static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i) {
+    unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? k->m->forms.at[k->ins.at[i].form].effect : 0u;
+    if (effect == PTX__EFFECT_CALL && ptx__does(k, i) >> PTX__EFFECT_BARRIER & 1) return PTX__EFFECT_BARRIER;
+    return effect == PTX__EFFECT_COPY ? (unsigned)PTX__EFFECT_WRITE : effect;
+}
+
+/* Whether the pair is a race, and the advice. A load before a store is one only where all threads come to both:
+   where some do, it may be that these read what the others would have to write. */
+static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int far, int stores) {
+    uint32_t store = stores ? before : i, load = stores ? i : before;
+    if (far ? !ptx__meet_far(k, f, store, load) : !ptx__may_meet(k, f, store, load)) return 0;
+    if (!stores
+        && (f->level[ptx__block_of(f, store)] || f->level[ptx__block_of(f, load)] || k->ins.at[store].guard
+            || k->m->forms.at[k->ins.at[store].form].row->op != PTX_ST))
+        return 0;
+    if (!stores)
+        ptx__note(k, PTX_ADVICE_RACE, i,
+                  "another thread may still be reading, at %s, what is written here, with no barrier between; put "
+                  "a bar.sync there",
+                  k->ins.at[before].site);
+    else
+        ptx__note(k, PTX_ADVICE_RACE, i,
+                  "another thread may be writing what is read here, at %s, with no barrier between%s; put a "
+                  "bar.sync there",
+                  k->ins.at[before].site, far ? " but that of the warp" : "");
+    return 1;
+}
+
+/* Stores to shared memory (or loads) since the last barrier, 32 of them in one go, against the loads (stores):
+   `near` those since any barrier, `far` those with only barriers of a warp since. */
+static void ptx__advise_races(ptx_kernel *k, ptx__flow *f, int stores) {
     ptx_module *m = k->m;
-    uint32_t i, n, e, first, *in = f->stack;
+    unsigned noted = stores ? PTX__EFFECT_WRITE : PTX__EFFECT_READ;
+    unsigned against = stores ? PTX__EFFECT_READ : PTX__EFFECT_WRITE;
+    uint32_t i, n, e, first, *in = f->stack, *in_far = f->skip_group;
     int ok, changed, report;
     m->lists.count = 0;
     for (i = 0; i < k->ins.count; i++) {
-        unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? m->forms.at[k->ins.at[i].form].effect : 0u;
-        if (effect != PTX__EFFECT_WRITE && effect != PTX__EFFECT_COPY) continue;
+        if (ptx__race_effect(k, i) != noted) continue;
         PTX__ROOM(m, m->lists, 1, ok);
         if (!ok) return;
         m->lists.at[m->lists.count++] = i;
     }
     for (first = 0; first < m->lists.count && first < 4096; first += 32) {
-        for (n = 0; n <= f->blocks; n++) in[n] = 0;
-        for (report = 0, changed = 1; changed || report == 1; report += !changed) {
-            if (report == 2) break;
+        for (n = 0; n <= f->blocks; n++) in[n] = in_far[n] = 0;
+        for (report = 0; report < 2; report += !changed) {
             changed = 0;
             for (n = 0; n < f->reached; n++) {
-                uint32_t b = f->order[n], open = in[b], store = first;
+                uint32_t b = f->order[n], near = in[b], far = in_far[b], at = first;
                 for (i = f->block[b].first; i < f->block[b].end; i++) {
-                    const ptx__ins *ins = &k->ins.at[i];
-                    unsigned effect = ins->kind == PTX__I_PLAIN ? m->forms.at[ins->form].effect : 0u;
+                    unsigned effect = ptx__race_effect(k, i);
                     uint32_t j;
-                    if (effect == PTX__EFFECT_BARRIER) open = 0;
-                    if (effect == PTX__EFFECT_WRITE || effect == PTX__EFFECT_COPY) {
-                        for (; store < m->lists.count && m->lists.at[store] < i;) store++;
-                        if (store >= first && store < first + 32) open |= 1u << (store - first);
+                    if (effect == PTX__EFFECT_BARRIER) {
+                        far = k->m->forms.at[k->ins.at[i].form].row->op == PTX_BAR_WARP_SYNC ? far | near : 0;
+                        near = 0;
                     }
-                    if (effect != PTX__EFFECT_READ || !report) continue;
-                    for (j = 0; j < 32; j++) {
-                        if (!(open >> j & 1) || !ptx__may_meet(k, f, m->lists.at[first + j], i)) continue;
-                        ptx__note(k, PTX_ADVICE_RACE, i,
-                                  "another thread may be writing what is read here, at %s, with no barrier "
-                                  "between; put a bar.sync there",
-                                  k->ins.at[m->lists.at[first + j]].site);
-                        break;
-                    }
+                    for (j = 0; effect == against && report && j < 32; j++)
+                        if (((near | far) >> j & 1)
+                            && ptx__advise_pair(k, f, m->lists.at[first + j], i, !(near >> j & 1), stores))
+                            break;
+                    if (effect != noted) continue;
+                    while (at < m->lists.count && m->lists.at[at] < i) at++;
+                    if (at >= first && at < first + 32) near |= 1u << (at - first);
                 }
                 for (e = 0; e < 2; e++) {
                     uint32_t to = f->block[b].next[e];
-                    if (!to || !(open & ~in[to - 1])) continue;
-                    in[to - 1] |= open;
+                    if (!to || !((near & ~in[to - 1]) | (far & ~in_far[to - 1]))) continue;
+                    in[to - 1] |= near;
+                    in_far[to - 1] |= far;
                     changed = 1;
                 }
             }
@@ -6899,6 +7105,428 @@ static int ptx__peak(ptx_kernel *k, ptx__flow *f, ptx_pressure_info *peak) {
     return 1;
 }
 
+/* -- products under way --
+   The sums of one wgmma are one set. Of each set: where its products may be (one bit each: none, issued,
+   in the last group committed, in the one before ...), and whether its registers may have been written since
+   the last wgmma.fence. */
+enum { PTX__MMA_NONE = 1, PTX__MMA_ISSUED = 2, PTX__MMA_GROUP = 4, PTX__MMA_UNFENCED = 1 << 10 };
+#define PTX__MMA_GROUPS (0xffu * PTX__MMA_GROUP)
+#define PTX__MMA_OPEN (PTX__MMA_GROUPS | PTX__MMA_ISSUED)
+
+/* What of the set `id` instruction i has to do with: 1 its sums, 2 fragments of A, + 4 where it writes. */
+static unsigned ptx__mma_touch(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, uint32_t id) {
+    uint32_t at, word, mark;
+    unsigned found = 0;
+    for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
+        mark = f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+        if (mark == 2 * id) found |= 1;
+    }
+    for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
+        mark = f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+        if (mark >> 1 == id) found |= mark & 1 ? 6 : 5;
+    }
+    return found;
+}
+
+/* The set of the mma at instruction i: its sums are marked 2 * id, its fragments of A 2 * id + 1. 0: one
+   register is two of its sums. */
+static int ptx__mma_mark(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t id) {
+    uint32_t at, word;
+    for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
+        if (PTX__TAG(word) == PTX__W_32) f->wanted[f->base[PTX__W_32] + PTX__INDEX(word)] = 2 * id + 1;
+    for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
+        uint32_t *mark = &f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+        if (*mark == 2 * id) return 0;
+        *mark = 2 * id;
+    }
+    return 1;
+}
+
+static uint32_t ptx__mma_step(const ptx_kernel *k, const ptx__ins *ins, unsigned effect, uint32_t states) {
+    const uint32_t *w = k->words.at + ins->words;
+    uint32_t groups = states & PTX__MMA_GROUPS, rest = states & ~PTX__MMA_GROUPS, done;
+    switch (effect) {
+    case PTX__EFFECT_MMA_FENCE: return states & ~(uint32_t)PTX__MMA_UNFENCED;
+    case PTX__EFFECT_MMA_COMMIT:
+        groups = ((groups << 1) & PTX__MMA_GROUPS) | (groups & (PTX__MMA_GROUP << 7));
+        if (states & PTX__MMA_ISSUED) groups |= PTX__MMA_GROUP;
+        return groups | (rest & ~(uint32_t)PTX__MMA_ISSUED);
+    case PTX__EFFECT_MMA_WAIT: /* for all but the last w[1] groups */
+        done = groups & ~(((uint32_t)PTX__MMA_GROUP << (w[1] & 7)) - PTX__MMA_GROUP);
+        return (states & ~done) | (done ? (uint32_t)PTX__MMA_NONE : 0u);
+    default: return states;
+    }
+}
+
+/* One set through the whole kernel. */
+static ptx_code ptx__verify_set(ptx_kernel *k, ptx__flow *f, uint32_t id) {
+    uint32_t n, e, i, *in = f->stack;
+    int changed, report;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    in[0] = PTX__MMA_NONE | PTX__MMA_UNFENCED;
+    for (report = 0; report < 2; report += !changed) {
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], states = in[b];
+            for (i = f->block[b].first; i < f->block[b].end; i++) {
+                const ptx__ins *ins = &k->ins.at[i];
+                unsigned effect, touch;
+                if (ins->kind != PTX__I_PLAIN) continue;
+                effect = k->m->forms.at[ins->form].effect;
+                touch = ptx__mma_touch(k, f, ins, id);
+                if (effect != PTX__EFFECT_MMA) {
+                    if (touch && touch != 6 && states & PTX__MMA_OPEN && report)
+                        return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
+                                            "a sum of wgmma is %s here while the product may be under way: no "
+                                            "wgmma.commit_group and wgmma.wait_group for it on some path to "
+                                            "here",
+                                            touch & 4 ? "set" : "read");
+                    if (touch & 4) states |= PTX__MMA_UNFENCED;
+                    states = ptx__mma_step(k, ins, effect, states);
+                } else if (touch & 4) {
+                    if (states & PTX__MMA_UNFENCED && report)
+                        return ptx__fail_at(k, PTX_E_FENCE, i, ins->site,
+                                            "wgmma works on registers that may have been written since the "
+                                            "last wgmma.fence; put ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
+                    states = (states & ~(PTX__MMA_OPEN | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
+                }
+            }
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !(states & ~in[to - 1])) continue;
+                in[to - 1] |= states;
+                changed = 1;
+            }
+        }
+    }
+    return PTX_E_NONE;
+}
+
+static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, id = 0, at, word, registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
+    if (!(k->m->seen >> PTX__EFFECT_MMA & 1) || !f->classes) return PTX_E_NONE;
+    for (i = 0; i < registers; i++) f->wanted[i] = 0;
+    for (i = 0; i < k->ins.count && id < 32; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].effect != PTX__EFFECT_MMA) continue;
+        at = 0;
+        word = ptx__next_register(k, ins, 0, &at);
+        if (!word || f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)]) continue;
+        if (!ptx__mma_mark(k, f, ins, ++id))
+            return ptx__fail_at(k, PTX_E_ARGUMENT, i, ins->site,
+                                "one variable is given for two sums of this wgmma");
+        if (ptx__verify_set(k, f, id)) return k->m->error.code;
+    }
+    return PTX_E_NONE;
+}
+
+/* -- addresses --
+   What is known of an integer: symbol + offset, where the offset is known exactly (step 0) or up to multiples
+   of `step`, a power of two. Step 1 is nothing known. */
+typedef struct ptx__known {
+    uint32_t symbol; /* a word, or 0 */
+    uint64_t step;
+    int64_t offset;
+} ptx__known;
+
+static ptx__known ptx__known_plus(ptx__known a, ptx__known b, int negate) {
+    if (negate) b.offset = (int64_t)(0 - (uint64_t)b.offset);
+    if (a.symbol && b.symbol) a.step = 1, a.symbol = 0;
+    a.symbol |= b.symbol;
+    if (negate && b.symbol) a.step = 1, a.symbol = 0;
+    if (b.step && (!a.step || b.step < a.step)) a.step = b.step;
+    a.offset = (int64_t)((uint64_t)a.offset + (uint64_t)b.offset);
+    if (a.step) a.offset &= (int64_t)(a.step - 1);
+    return a;
+}
+
+static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
+    ptx__known c = {0, 1, 0};
+    uint64_t by;
+    if (a.step == 0 && !a.symbol) {
+        c = a, a = b, b = c;
+    }
+    if (b.step || b.symbol || a.symbol) { /* of two unknowns, what both are multiples of */
+        c.symbol = 0, c.step = 1, c.offset = 0;
+        return c;
+    }
+    by = (uint64_t)b.offset & (0 - (uint64_t)b.offset);
+    if (!by) {
+        a.step = 0, a.offset = 0;
+        return a;
+    }
+    if (a.step) a.step = by > 0x10000 || a.step > 0x10000 ? 0x10000 : a.step * by;
+    a.offset = (int64_t)((uint64_t)a.offset * (uint64_t)b.offset);
+    if (a.step) a.offset &= (int64_t)(a.step - 1);
+    return a;
+}
+
+static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget);
+
+/* What an instruction makes of what it is given. */
+static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, int *budget) {
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    ptx__known v[3], nothing = {0, 1, 0};
+    unsigned n = 0, op = form->row->op, type = (unsigned)(form->key >> 16 & 0xff), src = type;
+    ptx_mods mods = form->asked & ~PTX__FAMILY;
+    char kind = ptx__fact(type)->kind;
+    if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL
+        && op != PTX_AND && op != PTX_CVT) {
+        /* a pointer that the host passes */
+        if (op == PTX_CVTA_TO) return ptx__know(k, f, w, budget);
+        if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2] && !k->function)
+            nothing.symbol = w[1], nothing.step = 0;
+        return nothing;
+    }
+    if ((kind != 'u' && kind != 's' && kind != 'b') || mods & ~((PTX_LO | PTX_WIDE) & ~PTX__FAMILY))
+        return nothing;
+    if (op == PTX_CVT) src = (unsigned)(form->key >> 24 & 0xff);
+    for (; w < end && n < 3; n++) {
+        v[n] = ptx__know(k, f, w, budget);
+        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        /* a small number is meant as its type says, when it becomes a wider one */
+        if ((op == PTX_CVT || mods & PTX_WIDE) && n < 2 && !v[n].step && !v[n].symbol
+            && ptx__fact(src)->bits == 32)
+            v[n].offset = ptx__fact(src)->kind == 's' ? (int32_t)v[n].offset
+                                                      : (int64_t)(uint32_t)v[n].offset;
+    }
+    switch (op) {
+    case PTX_MOV: break;
+    case PTX_CVT:
+        kind = ptx__fact(src)->kind;
+        if ((kind != 'u' && kind != 's') || ptx__fact(src)->bits > ptx__fact(type)->bits || v[0].symbol)
+            return nothing;
+        break;
+    case PTX_ADD: v[0] = ptx__known_plus(v[0], v[1], 0); break;
+    case PTX_SUB: v[0] = ptx__known_plus(v[0], v[1], 1); break;
+    case PTX_MUL: v[0] = ptx__known_times(v[0], v[1]); break;
+    case PTX_MAD: v[0] = ptx__known_plus(ptx__known_times(v[0], v[1]), v[2], 0); break;
+    case PTX_SHL:
+        if (v[1].step || v[1].symbol || v[1].offset < 0 || v[1].offset > 31) return nothing;
+        v[1].offset = (int64_t)1 << v[1].offset;
+        v[0] = ptx__known_times(v[0], v[1]);
+        break;
+    default: /* and: with a mask whose low bits are zero */
+        if (v[0].step == 0 && !v[0].symbol) nothing = v[0], v[0] = v[1], v[1] = nothing;
+        nothing.symbol = 0, nothing.step = 1, nothing.offset = 0;
+        if (v[1].step || v[1].symbol || v[0].symbol || !v[1].offset) return nothing;
+        v[0].step = (uint64_t)v[1].offset & (0 - (uint64_t)v[1].offset);
+        v[0].offset = 0;
+        if (v[0].step > 0x10000) v[0].step = 0x10000;
+        break;
+    }
+    /* addresses and indices of 32 bits wrap; what lies just below a symbol is meant as that */
+    if (!v[0].step && ptx__fact(type)->bits == 32 && !(mods & PTX_WIDE)) v[0].offset = (int32_t)v[0].offset;
+    return v[0];
+}
+
+static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget) {
+    ptx__known v = {0, 1, 0};
+    uint32_t tag = PTX__TAG(*w), slot;
+    if (tag == PTX__W_UNSIGNED || tag == PTX__W_SIGNED) {
+        v.step = 0;
+        v.offset = (int64_t)(w[1] | (uint64_t)w[2] << 32);
+    } else if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) {
+        v.symbol = *w;
+        v.step = 0;
+    } else if ((tag == PTX__W_32 || tag == PTX__W_64) && --*budget > 0) {
+        slot = f->base[tag] + PTX__INDEX(*w);
+        if (f->def[slot] && !f->sets[slot]) return ptx__know_result(k, f, &k->ins.at[f->def[slot] - 1], budget);
+    }
+    return v;
+}
+
+/* Alignment and size in bytes of what an operand of that letter points to. */
+static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align, uint32_t *bytes) {
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    *align = *bytes = 1;
+    if (letter == 'm') {
+        if (!form->row->types) return; /* tensormap.replace, wmma ... */
+        *bytes = ptx_type_bytes((ptx_type)(form->key >> 16 & 0xff));
+        if (form->asked & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
+        if (form->asked & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
+        if (form->asked & PTX__M_V8 & ~PTX__FAMILY) *bytes *= 8;
+        if (strncmp(form->row->name, "wmma", 4) == 0) *bytes = 1;
+        if (!*bytes) *bytes = 1;
+        *align = *bytes;
+    } else if (letter == 'l')
+        *align = *bytes = 16;
+    else if (letter == 'b' || letter == 'r')
+        *align = *bytes = 8;
+    else if (form->effect == PTX__EFFECT_COPY || form->effect == PTX__EFFECT_BULK_IN
+             || form->effect == PTX__EFFECT_BULK_OUT) {
+        if (strstr(form->row->name, "tensor")) {
+            *align = letter == 's' || letter == 'k' ? 128 : 1;
+            return;
+        }
+        for (; w < end; w++) /* the size is the first immediate */
+            if (PTX__TAG(*w) == PTX__W_MEM) w += 2;
+            else if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16) {
+                *bytes = w[1];
+                break;
+            }
+        *align = form->effect == PTX__EFFECT_COPY ? *bytes : 16;
+    }
+}
+
+/* One address: w is its base, and behind it the offset. */
+static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, char letter) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const char *array;
+    const char *text = k->m->chars.at + form->text;
+    int length = (int)(form->text_length < 150 ? form->text_length : 150);
+    ptx__known v;
+    const ptx__symbol *s;
+    uint32_t align, bytes, own, has;
+    uint64_t least;
+    int budget = 24;
+    int64_t offset;
+    v = ptx__know(k, f, w, &budget);
+    if (!v.symbol) return PTX_E_NONE;
+    ptx__extent(k, ins, letter, &align, &bytes);
+    offset = v.offset + (int32_t)w[1];
+    if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
+        if (f->advising == 2 && align <= 256 && (!v.step || v.step >= align) && offset & (align - 1))
+            ptx__note(k, PTX_ADVICE_ALIGN, i,
+                      "%.*s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong where "
+                      "that is the start of an allocation",
+                      length, text, align, (long long)offset);
+        return PTX_E_NONE;
+    }
+    if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
+        const ptx__variable *g = &k->m->variables.at[PTX__INDEX(v.symbol)];
+        array = k->m->names.at + g->name, own = g->align;
+        has = g->count * ptx_type_bytes((ptx_type)g->type);
+    } else {
+        s = PTX__TAG(v.symbol) == PTX__W_SHARED ? &k->shared.at[PTX__INDEX(v.symbol)]
+                                                : &k->locals.at[PTX__INDEX(v.symbol)];
+        array = k->m->names.at + s->name, own = s->align, has = s->count;
+        if (PTX__TAG(v.symbol) == PTX__W_SHARED) has = has ? has * ptx_type_bytes((ptx_type)s->type) : 0x7fffffffu;
+    }
+    if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
+        return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
+                            "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text, (long long)offset,
+                            (long long)offset + (int64_t)bytes - 1, array, has);
+    least = v.step && v.step < own ? v.step : own;
+    if ((uint64_t)offset & ((least < align ? least : align) - 1))
+        return ptx__fail_at(k, PTX_E_ALIGN, i, ins->site,
+                            "%.*s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
+                            length, text, align, (long long)((uint64_t)offset & (least - 1)), (unsigned long long)least);
+    if (own < align && !v.step)
+        return ptx__fail_at(k, PTX_E_ALIGN, i, ins->site,
+                            "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
+                            "alignment",
+                            length, text, align, array, own);
+    if (own < align && v.step >= align && f->advising == 2)
+        ptx__note(k, PTX_ADVICE_ALIGN, i,
+                  "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that alignment",
+                  length, text, align, array, own);
+    return PTX_E_NONE;
+}
+
+static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i;
+    int arrays = k->shared.count || k->locals.count || k->m->variables.count;
+    int global = k->m->variables.count || f->advising == 2; /* or nothing is known of what is there */
+    if (!f->classes || !(arrays || f->advising == 2)) return PTX_E_NONE;
+    for (b = 0; b < f->blocks; b++) {
+        if (!f->block[b].order) continue;
+        for (i = f->block[b].first; i < f->block[b].end; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            const ptx__form *form = &k->m->forms.at[ins->form];
+            const uint32_t *w = k->words.at + ins->words + ins->results;
+            const uint32_t *end = k->words.at + ins->words + ins->count;
+            const char *p;
+            if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
+            if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
+            for (p = k->m->chars.at + form->slots; w < end;) {
+                uint32_t tag = PTX__TAG(*w);
+                while (*p && strchr("}]", *p)) p++;
+                if (tag == PTX__W_VECTOR) {
+                    w++;
+                    p += *p != 0;
+                    continue;
+                }
+                if (tag == PTX__W_MEM) {
+                    if (ptx__verify_address(k, f, i, w + 1, *p ? *p : 'm'))
+                        return k->m->error.code;
+                    w += 3;
+                } else
+                    w += tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64 ? 3 : 1;
+                p += *p != 0;
+            }
+        }
+    }
+    return PTX_E_NONE;
+}
+
+/* -- directives -- */
+
+static ptx_code ptx__verify_launch(ptx_kernel *k) {
+    uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, i, most = 2048;
+    if (k->function) return PTX_E_NONE;
+    if (sm == 75) most = 1024;
+    if ((sm > 80 && sm < 90) || sm == 110 || sm >= 120) most = 1536;
+    if (k->need[0] && threads)
+        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
+                         "ptx_launch_bounds and ptx_require_block exclude each other: .reqntid says it all");
+    if (k->max_registers && k->min_blocks)
+        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
+                         "ptx_max_registers and the blocks of ptx_launch_bounds both say how many registers "
+                         "there are; keep one of them");
+    if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
+    if (k->min_blocks * threads > most)
+        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
+                         "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads",
+                         k->min_blocks, threads, sm, most);
+    if (!(k->m->seen & PTX__SEEN_SETMAXNREG) || k->max_registers || (threads && k->min_blocks))
+        return PTX_E_NONE;
+    for (i = 0; i < k->ins.count; i++) {
+        const ptx__row *row = k->m->forms.at[k->ins.at[i].form].row;
+        if (k->ins.at[i].kind != PTX__I_PLAIN
+            || (row->op != PTX_SETMAXNREG_INC && row->op != PTX_SETMAXNREG_DEC))
+            continue;
+        return ptx__fail_at(k, PTX_E_REGISTER_CAP, i, k->ins.at[i].site,
+                            "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
+                            "or ptx_launch_bounds with a number of blocks",
+                            row->name);
+    }
+    return PTX_E_NONE;
+}
+
+/* Bulk copies that nothing in the kernel waits for, and clusters that the launch must be allowed. */
+static void ptx__advise_bulk(ptx_kernel *k) {
+    uint32_t i, in = 0, out = 0, does = 0;
+    if (k->cluster[0] * k->cluster[1] * k->cluster[2] > 8 && k->ins.count)
+        ptx__note(k, PTX_ADVICE_LAUNCH, 0,
+                  "a cluster of %u blocks is more than the 8 that every launch may have: the host must set "
+                  "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
+                  k->cluster[0] * k->cluster[1] * k->cluster[2]);
+    if (!(k->m->seen & (1u << PTX__EFFECT_BULK_IN | 1u << PTX__EFFECT_BULK_OUT))) return;
+    for (i = 0; i < k->ins.count; i++) {
+        unsigned effect;
+        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+        effect = k->m->forms.at[k->ins.at[i].form].effect;
+        does |= effect == PTX__EFFECT_CALL ? ptx__does(k, i) : 1u << effect;
+        if (effect == PTX__EFFECT_BARRIER
+            && strncmp(k->m->forms.at[k->ins.at[i].form].row->name, "mbarrier", 8) == 0)
+            does |= 0x80000000u;
+        if (effect == PTX__EFFECT_BULK_IN && !in) in = i + 1;
+        if (effect == PTX__EFFECT_BULK_OUT && !out) out = i + 1;
+    }
+    if (in && !k->function && !(does & 0x80000000u) && !(does >> PTX__EFFECT_CALL & 1))
+        ptx__note(k, PTX_ADVICE_UNWAITED, in - 1,
+                  "nothing in this kernel waits on an mbarrier for this copy; use ptx_mbarrier_try_wait in a "
+                  "loop before its bytes are read");
+    if (out && !k->function && !(does >> PTX__EFFECT_BULK_WAIT & 1))
+        ptx__note(k, PTX_ADVICE_UNWAITED, out - 1,
+                  "nothing in this kernel waits for this copy; end with PTX_BULK_COMMIT_GROUP and "
+                  "PTX_BULK_WAIT_GROUP, or its source may go with the block");
+}
+
 /* Registers that a thread may have: 255, or what the launch bounds leave of 65,536, in steps of 8. */
 static uint32_t ptx__register_cap(const ptx_kernel *k) {
     uint32_t threads = k->max_threads * (k->min_blocks ? k->min_blocks : 1u), cap = 255;
@@ -6937,7 +7565,8 @@ static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
     ptx__dominators(f);
     if (ptx__verify_values(k, f)) return k->m->error.code;
     ptx__walk_back(k, f);
-    if (ptx__verify_ends(k, f) || ptx__verify_convergence(k, f) || ptx__verify_copies(k, f))
+    if (ptx__verify_ends(k, f) || ptx__verify_convergence(k, f) || ptx__verify_copies(k, f)
+        || ptx__verify_products(k, f) || ptx__verify_addresses(k, f) || ptx__verify_launch(k))
         return k->m->error.code;
     k->verified = 1;
     return PTX_E_NONE;
@@ -6950,10 +7579,47 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
     return ptx__verify_with(k, &f);
 }
 
+/* Calls that lead back to their function: each function is left when all that it calls has been. */
+static void ptx__verify_calls(ptx_module *m) {
+    uint32_t i, left = m->used, before, changed = 0, calls = 0;
+    for (i = 0; i < m->used; i++) {
+        if (m->kernels.at[i]->function && !m->kernels.at[i]->verified) changed = 1;
+        m->kernels.at[i]->known = 0;
+        calls |= m->kernels.at[i]->calls.count != 0;
+        m->kernels.at[i]->recursive = 1;
+    }
+    if (!calls) return;
+    for (i = 0; i < m->used && changed; i++)
+        if (m->kernels.at[i]->calls.count) m->kernels.at[i]->verified = 0;
+    do { /* those in `recursive` call one that is still in it */
+        before = left;
+        left = 0;
+        for (i = 0; i < m->used; i++) {
+            ptx_kernel *k = m->kernels.at[i];
+            uint32_t in = 0;
+            size_t j;
+            for (j = 0; j < k->calls.count && k->recursive && !in; j += 2)
+                if (k->calls.at[j + 1] != PTX__ANY_CALLEE && m->kernels.at[k->calls.at[j + 1]]->recursive)
+                    in = k->calls.at[j] + 1;
+            k->recursive = in;
+            left += in != 0;
+        }
+    } while (left && left != before);
+    for (i = 0; i < m->used && left; i++) {
+        ptx_kernel *k = m->kernels.at[i];
+        if (!k->recursive || !k->function) continue;
+        ptx__fail_at(k, PTX_E_RECURSION, k->recursive - 1, k->ins.at[k->recursive - 1].site,
+                     "this call leads back to '%.80s', and nobody knows how much stack that takes; write a loop",
+                     m->names.at + k->name);
+        return;
+    }
+}
+
 PTXGEN_API ptx_code ptx_verify(ptx_module *m) {
     uint32_t i;
     if (!m) return PTX_E_MEMORY;
     if (!m->error.code && !ptx_entry_count(m)) ptx_fail(m, PTX_E_EMPTY, "", "the module has no kernel");
+    if (!m->error.code) ptx__verify_calls(m);
     for (i = 0; i < m->used && !m->error.code; i++) ptx__verify_kernel(m->kernels.at[i]);
     return m->error.code;
 }
@@ -6975,8 +7641,10 @@ PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
         ptx__flow f;
         f.advising = 2;
         if (ptx__verify_with(k, &f)) break;
-        ptx__advise_races(k, &f);
+        ptx__advise_races(k, &f, 1);
+        ptx__advise_races(k, &f, 0);
         ptx__advise_contractions(k, &f);
+        ptx__advise_bulk(k);
         if (ptx__peak(k, &f, &peak) && peak.registers > ptx__register_cap(k))
             ptx__note(k, PTX_ADVICE_PRESSURE, peak.instruction,
                       "%u registers are live here, and a thread may have %u", peak.registers,

@@ -1050,7 +1050,7 @@ static void row_kernel(const char *name) {
     p = ptx_param_ptr(k, "p", PTX_GLOBAL);
     w = ptx_param(k, "w", PTX_U64);
     blk = ptx_param_bytes(k, "blk", 64, 16);
-    sh = ptx_shared(k, "sh", PTX_U64, 64, 16);
+    sh = ptx_shared(k, "sh", PTX_U64, 256, 128);
     memset(of_type, 0, sizeof of_type);
     for (t = PTX_B16; t < PTX__TYPE_COUNT; t++)
         if (ptx_type_bytes((ptx_type)t) > 1) of_type[t] = ptx_ld(k, (ptx_type)t, ptx_at(p, 0));
@@ -1132,8 +1132,10 @@ static void use_row(const ptx__row *row, unsigned type, unsigned src, ptx_mods m
             break;
     for (slot = strchr(program, '=') + 1; *slot; slot++)
         if (!strchr("{}[]|_", *slot)) v[n++] = operand(*slot, type, src, memory);
+    if (row->op == PTX_SETMAXNREG_INC || row->op == PTX_SETMAXNREG_DEC) ptx_max_registers(k, 128);
     if (*row->sig == '!') {
         for (n = 0; n < results; n++) vars[n] = ptx_var_new(k, of_type[PTX_B32]);
+        ptx_op0(k, PTX_WGMMA_FENCE, 0);
         ptx__emit(k, PTX__AT, row->op, mods, type, src, v, sources, NULL, results, vars);
     } else
         ptx_opn(k, (ptx_op_id)row->op, mods, (ptx_type)type, (ptx_type)src, n, v, results, out);

@@ -38,7 +38,7 @@ static void kernel(const char *name) {
     p = ptx_param_ptr(k, "p", PTX_GLOBAL);
     w = ptx_param(k, "w", PTX_U64);
     blk = ptx_param_bytes(k, "blk", 128, 64);
-    sh = ptx_shared(k, "sh", PTX_U64, 64, 16);
+    sh = ptx_shared(k, "sh", PTX_U64, 256, 128);
     memset(of_type, 0, sizeof of_type);
     for (i = 0; i < sizeof types / sizeof *types; i++) of_type[types[i]] = ptx_ld(k, types[i], ptx_at(p, 0));
     for (t = PTX_F16X2; t < PTX__TYPE_COUNT; t++) { /* the packed ones are other names of the same bits */
@@ -322,8 +322,10 @@ found:
     i = results;
     for (slot = strchr(program, '=') + 1; *slot; slot++)
         if (!strchr("{}[]|_", *slot)) v[n++] = operand(*slot, f, f->values[i++], memory);
+    if (f->row->op == PTX_SETMAXNREG_INC || f->row->op == PTX_SETMAXNREG_DEC) ptx_max_registers(k, 128);
     if (*f->row->sig == '!') {
         for (i = 0; i < results; i++) vars[i] = ptx_var_new(k, of_type[PTX_B32]);
+        ptx_op0(k, PTX_WGMMA_FENCE, 0);
         ptx_wgmma(k, (ptx_op_id)f->row->op, f->mods, (ptx_type)f->type, (ptx_type)f->src, results, vars, n,
                   v);
     } else
@@ -1065,7 +1067,7 @@ static void everyday(void) {
     begin("90a", 0), ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(41)), WRONG(PTX_E_RANGE, "multiple of 8");
     begin("90", 0), ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(33)),
         WRONG(PTX_E_RANGE, "multiple of 32");
-    begin("90", 0), ptx_ballot(k, of_type[PTX_PRED], ptx_imm(0)), WRONG(PTX_E_RANGE, "goes from 1");
+    begin("90", 0), ptx_ballot(k, of_type[PTX_PRED], ptx_imm(0)), WRONG(PTX_E_RANGE, "member mask");
     begin("90", 0), ptx_ldmatrix(k, 3, sh, out), WRONG(PTX_E_ARGUMENT, "ldmatrix");
     begin("90", 0), ptx_mma(k, PTX_MMA_M16N8K16_F32, PTX_S8, PTX_S8, d, a, b, c), WRONG(PTX_E_FORM, "s8");
     begin("90", 0), ptx_op2(k, PTX_MMA_M16N8K16_F32, 0, w, w), WRONG(PTX_E_TYPE, "ptx_u32");

@@ -177,6 +177,362 @@ static void test_divergence(void) {
     ptx_bra(k, l), WRONG(DIVERGENT, "ld");
 }
 
+/* A kernel as start() makes it, of another target. */
+static void start_on(ptx_target target) {
+    ptx_module_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.target = target;
+    m = ptx_module_new(&desc);
+    k = ptx_entry(m, "k");
+    p = ptx_param_ptr(k, "p", PTX_GLOBAL);
+    n = ptx_param(k, "n", PTX_U32);
+    sh = ptx_shared(k, "sh", PTX_U32, 1024, 128);
+    tid = ptx_tid_x(k);
+    lane = ptx_laneid(k);
+    warp = ptx_shr(k, tid, ptx_imm(5));
+    mine = ptx_ptr_add(k, sh, tid, 4);
+    zero = ptx_mov(k, ptx_u32(0));
+}
+
+/* Every row that says that threads come together has a behaviour, and so has every row that reads memory. */
+static void test_behaviours(void) {
+    size_t i;
+    unsigned together = 0, reads = 0;
+    for (i = 0; i < PTX__ROW_COUNT; i++) {
+        const ptx__row *row = &ptx__rows[i];
+        const char *sync = strstr(row->name, ".sync"), *slots = strchr(row->sig, '=') + 1;
+        ptx__form form;
+        ptx__behave(&form, row->name);
+        if (sync && sync[5] == '_') sync = NULL;
+        if (strstr(row->name, ".aligned") || sync || strncmp(row->name, "bar", 3) == 0) {
+            together++;
+            check_(form.who != PTX__WHO_ANY || strcmp(row->name, "barrier.arrive") == 0, __LINE__,
+                   "who comes together", row->name);
+        }
+        if (strncmp(row->name, "wgmma", 5) == 0 || strncmp(row->name, "setmaxnreg", 10) == 0)
+            check_(form.who == PTX__WHO_GROUP, __LINE__, "a warpgroup", row->name);
+        if (row->sig[0] == '=' || row->sig[0] == '_' || strncmp(row->name, "isspacep", 8) == 0
+            || strncmp(row->name, "txq", 3) == 0 || strncmp(row->name, "suq", 3) == 0
+            || strncmp(row->name, "createpolicy", 12) == 0 || !slots[strcspn(slots, "mgskbrlona[")])
+            continue;
+        if (strchr("=", row->sig[strspn(row->sig, "*~!")])) continue;
+        reads++;
+        check_(form.result != PTX__RESULT_SAME, __LINE__, "what is read differs", row->name);
+    }
+    CHECK(together > 150 && reads > 60);
+    CHECK(ptx__specials[PTX_SMID].differs == PTX__CLASS_BLOCK);
+    CHECK(ptx__specials[PTX_CLUSTERID_X].differs == PTX__CLASS_BLOCK);
+    CHECK(ptx__specials[PTX_CLUSTER_CTARANK].differs == PTX__CLASS_BLOCK);
+    CHECK(ptx__specials[PTX_WARPID].differs == PTX__CLASS_WARP);
+    CHECK(ptx__specials[PTX_LANEMASK_GT].differs == PTX__CLASS_LANE);
+    CHECK(ptx__specials[PTX_GLOBALTIMER_LO].differs == PTX__CLASS_LANE);
+}
+
+static void wgmma_fence(void) { ptx_op0(k, PTX_WGMMA_FENCE, 0); }
+
+/* Warpgroups, shapes of blocks, raw text, calls. */
+static void test_groups_and_calls(void) {
+    ptx_val x, args[1];
+    ptx_kernel *f, *g;
+    uint32_t i;
+    start_on(PTX_SM_A(90)), ptx_if(k, ptx_setp(k, PTX_EQ, warp, zero)), wgmma_fence(), ptx_end(k);
+    WRONG(DIVERGENT, "warpgroup");
+    start_on(PTX_SM_A(90)), x = ptx_shr(k, tid, ptx_imm(7));
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), wgmma_fence(), ptx_end(k), FINE;
+    start_on(PTX_SM_A(90)), ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(128))), wgmma_fence(), ptx_end(k), FINE;
+    start_on(PTX_SM_A(90)), ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(96))), wgmma_fence(), ptx_end(k);
+    WRONG(DIVERGENT, "warpgroup");
+    start_on(PTX_SM_A(90)), x = ptx_div(k, tid, ptx_u32(128));
+    x = ptx_shfl_idx(k, x, ptx_imm(0), ptx_imm(31), ptx_b32(0xffffffff));
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), wgmma_fence(), ptx_end(k), FINE;
+    start_on(PTX_SM_A(90)), x = ptx_warpgroup_uniform(k, ptx_shr(k, warp, ptx_imm(2)));
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), wgmma_fence(), ptx_end(k), FINE;
+    start_on(PTX_SM_A(90)), x = ptx_warpgroup_uniform(k, ptx_shr(k, warp, ptx_imm(2)));
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), barrier(), ptx_end(k), WRONG(DIVERGENT, "block");
+    /* the shape of the block */
+    start(), ptx_if(k, ptx_setp(k, PTX_EQ, ptx_tid_y(k), zero)), shuffle(), ptx_end(k),
+        WRONG(DIVERGENT, "%tid.y");
+    start(), ptx_require_block(k, 32, 8, 1);
+    ptx_if(k, ptx_setp(k, PTX_EQ, ptx_tid_y(k), zero)), shuffle(), ptx_end(k), FINE;
+    start(), ptx_require_block(k, 48, 4, 1);
+    ptx_if(k, ptx_setp(k, PTX_EQ, ptx_tid_y(k), zero)), shuffle(), ptx_end(k), WRONG(DIVERGENT, "%tid.y");
+    start(), ptx_require_block(k, 48, 4, 1);
+    ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(32))), shuffle(), ptx_end(k), WRONG(DIVERGENT, "%tid.x");
+    start(), ptx_require_block(k, 64, 1, 1);
+    ptx_if(k, ptx_setp(k, PTX_EQ, ptx_tid_y(k), zero)), barrier(), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, ptx_sreg(k, PTX_SMID), n)), barrier(), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, ptx_sreg(k, PTX_WARPID), n)), barrier(), ptx_end(k),
+        WRONG(DIVERGENT, "%warpid");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, ptx_sreg(k, PTX_LANEMASK_LT), n)), shuffle(), ptx_end(k),
+        WRONG(DIVERGENT, "%lanemask_lt");
+    /* matrices */
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, n)), ptx_ldmatrix(k, 1, sh, &x), ptx_end(k),
+        WRONG(DIVERGENT, "ldmatrix");
+    start(), ptx_ldmatrix(k, 1, sh, &x), ptx_if(k, ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), zero)), barrier();
+    ptx_end(k), WRONG(DIVERGENT, "ldmatrix");
+    /* raw text */
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), ptx_raw(k, "{ bar.sync 0; }", 0, NULL, 0, NULL, NULL);
+    ptx_end(k), WRONG(DIVERGENT, "this text");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), ptx_raw(k, "membar.gl;", 0, NULL, 0, NULL, NULL);
+    ptx_end(k), FINE;
+    {
+        ptx_type type = PTX_U32;
+        start(), ptx_raw(k, "ld.global.u32 $0, [$1];", 1, &p, 1, &type, &x);
+        ptx_if(k, ptx_setp(k, PTX_LT, x, n)), barrier(), ptx_end(k), WRONG(DIVERGENT, NULL);
+    }
+    /* functions: a barrier inside is for all threads of the block, a shuffle for those of a warp */
+    for (i = 0; i < 12; i++) {
+        start();
+        f = ptx_func(m, "f", PTX_U32);
+        x = ptx_param(f, "x", PTX_U32);
+        if (i < 4) ptx_bar_sync(f, ptx_imm(0));
+        else if (i < 7)
+            ptx_shfl_bfly(f, x, ptx_imm(1), ptx_imm(31), ptx_b32(0xffffffff));
+        else if (i == 10) {
+            ptx_if(f, ptx_setp(f, PTX_EQ, x, ptx_imm(3)));
+            ptx_bar_sync(f, ptx_imm(0));
+            ptx_end(f);
+        }
+        ptx_return(f, x);
+        g = ptx_func(m, "g", PTX_NONE);
+        args[0] = ptx_mov(g, ptx_u32(4));
+        ptx_call(g, f, 1, args);
+        ptx_ret(g);
+        args[0] = n;
+        if (i == 0 || i == 4 || i == 7) {
+            ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), ptx_call(k, f, 1, args), ptx_end(k);
+        } else if (i == 1 || i == 5 || i == 8) {
+            ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), ptx_call(k, g, 0, NULL), ptx_end(k);
+        } else if (i == 2) {
+            ptx_call(k, g, 0, NULL);
+        } else if (i == 3) {
+            ptx_val address = ptx_func_address(k, f);
+            ptx_if(k, ptx_setp(k, PTX_LT, tid, n));
+            ptx_call_indirect(k, address, PTX_U32, 1, args), ptx_end(k);
+        } else if (i == 6) {
+            ptx_if(k, ptx_setp(k, PTX_LT, warp, n)), ptx_call(k, f, 1, args), ptx_end(k);
+        } else if (i == 9) {
+            x = ptx_call(k, f, 1, args);
+            ptx_if(k, ptx_setp(k, PTX_LT, x, n)), barrier(), ptx_end(k);
+        }
+        if (i < 2 || i == 3) WRONG(DIVERGENT, "a call is for all threads of the block");
+        else if (i == 4 || i == 5)
+            WRONG(DIVERGENT, "a call is for all threads of a warp");
+        else if (i == 9 || i == 10)
+            WRONG(DIVERGENT, "bar.sync");
+        else
+            FINE;
+    }
+    /* a function that comes back to itself by way of another */
+    start();
+    f = ptx_func(m, "f", PTX_NONE), g = ptx_func(m, "g", PTX_NONE);
+    ptx_call(f, g, 0, NULL), ptx_ret(f);
+    ptx_call(g, f, 0, NULL), ptx_ret(g);
+    ptx_call(k, f, 0, NULL), WRONG(RECURSION, "leads back");
+    start();
+    f = ptx_func(m, "f", PTX_NONE), g = ptx_func(m, "g", PTX_NONE);
+    ptx_call(f, g, 0, NULL), ptx_ret(f), ptx_ret(g);
+    ptx_call(k, f, 0, NULL), ptx_call(k, g, 0, NULL), FINE;
+}
+
+static void copy(void) { ptx_cp_async_16(k, ptx_ptr_add(k, sh, tid, 16), p); }
+static void read_back(void) { store(ptx_ld(k, PTX_U32, ptx_at(mine, 4))); }
+
+/* cp.async: read only behind a wait, and a wait only behind a commit, on every path. */
+static void test_copies(void) {
+    ptx_val i;
+    start(), copy(), read_back(), WRONG(ASYNC, "wait_group");
+    start(), copy(), ptx_cp_async_commit(k), ptx_cp_async_wait(k, 0), barrier(), read_back(), FINE;
+    start(), copy(), ptx_cp_async_wait_all(k), barrier(), read_back(), FINE;
+    start(), copy(), ptx_cp_async_wait(k, 0), barrier(), read_back(), WRONG(ASYNC, "not committed");
+    start(), copy(), ptx_cp_async_commit(k), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4)));
+    ptx_cp_async_wait(k, 0), ptx_end(k), barrier(), read_back(), WRONG(ASYNC, "some path");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4))), copy(), ptx_cp_async_wait_all(k), ptx_else(k);
+    copy(), ptx_end(k), read_back(), WRONG(ASYNC, "some path");
+    start(), read_back(), copy(), ptx_cp_async_wait_all(k), FINE;
+    /* ping-pong: the next tile is fetched while the last is used */
+    start(), copy(), ptx_cp_async_commit(k), i = ptx_for(k, zero, n, ptx_u32(1)), (void)i;
+    copy(), ptx_cp_async_commit(k), ptx_cp_async_wait(k, 1), barrier(), read_back(), barrier(), ptx_end(k);
+    ptx_cp_async_wait_all(k), FINE;
+    start(), copy(), ptx_cp_async_commit(k), i = ptx_for(k, zero, n, ptx_u32(1)), (void)i;
+    copy(), ptx_cp_async_commit(k), barrier(), read_back(), barrier(), ptx_end(k), WRONG(ASYNC, NULL);
+    {
+        ptx_kernel *f;
+        start(), f = ptx_func(m, "f", PTX_NONE), ptx_cp_async_wait_all(f), ptx_bar_sync(f, ptx_imm(0)),
+            ptx_ret(f);
+        copy(), ptx_call(k, f, 0, NULL), read_back(), FINE;
+    }
+}
+
+static ptx_var sums[4];
+static ptx_val desc_of_tile;
+/* Four sums, a descriptor; the kernel is launched with so many registers. */
+static void start_mma(void) {
+    int i;
+    start_on(PTX_SM_A(90));
+    for (i = 0; i < 4; i++) sums[i] = ptx_var_new(k, ptx_f32(0));
+    desc_of_tile = ptx_wgmma_descriptor(k, sh, 128, 256, 128);
+}
+static void product(void) {
+    ptx_val o[7];
+    o[0] = o[1] = desc_of_tile, o[2] = ptx_setp(k, PTX_NE, n, zero), o[3] = o[4] = ptx_imm(1);
+    o[5] = o[6] = ptx_imm(0);
+    ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
+}
+static void commit(void) { ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0); }
+static void wait_for(int left_open) { ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(left_open)); }
+static void use_sum(void) { store(ptx_as(ptx_get(k, sums[2]), PTX_U32)); }
+
+static void test_products(void) {
+    start_mma(), product(), commit(), wait_for(0), use_sum(), WRONG(FENCE, "PTX_WGMMA_FENCE");
+    start_mma(), wgmma_fence(), product(), commit(), wait_for(0), use_sum(), FINE;
+    start_mma(), wgmma_fence(), product(), commit(), use_sum(), WRONG(ASYNC, "read here");
+    start_mma(), wgmma_fence(), product(), wait_for(0), use_sum(), WRONG(ASYNC, "commit_group");
+    start_mma(), wgmma_fence(), product(), commit(), ptx_set(k, sums[3], ptx_f32(1)), WRONG(ASYNC, "set here");
+    start_mma(), wgmma_fence(), product(), commit(), wait_for(1), use_sum(), WRONG(ASYNC, "wait_group");
+    start_mma(), wgmma_fence(), product(), commit(), commit(), wait_for(1), use_sum(), FINE;
+    start_mma(), wgmma_fence(), product(), product(), commit(), wait_for(0), use_sum(), FINE;
+    start_mma(), wgmma_fence(), product(), commit(), wait_for(0), ptx_set(k, sums[1], ptx_f32(2)), product();
+    commit(), wait_for(0), WRONG(FENCE, NULL);
+    start_mma(), wgmma_fence(), product(), commit(), wait_for(0), ptx_set(k, sums[1], ptx_f32(2));
+    wgmma_fence(), product(), commit(), wait_for(0), FINE;
+    /* the wait on one path only */
+    start_mma(), wgmma_fence(), product(), commit(), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4)));
+    wait_for(0), ptx_end(k), use_sum(), WRONG(ASYNC, "some path");
+    /* around a loop: waited for behind it, or at its end */
+    start_mma(), wgmma_fence(), ptx_for(k, zero, n, ptx_u32(1)), product(), commit(), ptx_end(k);
+    wait_for(0), use_sum(), FINE;
+    start_mma(), ptx_for(k, zero, n, ptx_u32(1)), wgmma_fence(), product(), commit(), use_sum(), wait_for(0);
+    ptx_end(k), WRONG(ASYNC, NULL);
+    start_mma(), ptx_for(k, zero, n, ptx_u32(1)), product(), commit(), wait_for(0), ptx_end(k);
+    WRONG(FENCE, NULL);
+    /* two sets of sums, of which the older is waited for */
+    {
+        ptx_var first[4];
+        int i;
+        start_mma(), memcpy(first, sums, sizeof first);
+        for (i = 0; i < 4; i++) sums[i] = ptx_var_new(k, ptx_f32(0));
+        wgmma_fence(), product(), commit(), memcpy(sums, first, sizeof first), product(), commit();
+        wait_for(1), use_sum(), WRONG(ASYNC, NULL);
+        start_mma(), memcpy(first, sums, sizeof first);
+        wgmma_fence(), product(), commit();
+        for (i = 0; i < 4; i++) sums[i] = ptx_var_new(k, ptx_f32(0));
+        wgmma_fence(), product(), commit(), memcpy(sums, first, sizeof first);
+        wait_for(1), use_sum(), FINE;
+    }
+    /* A from registers: written since the fence, or before */
+    {
+        int late;
+        for (late = 0; late < 2; late++) {
+            ptx_val o[7];
+            int i;
+            start_mma();
+            if (late) wgmma_fence();
+            for (i = 0; i < 4; i++) o[i] = ptx_as(load(4 * i), PTX_B32);
+            if (!late) wgmma_fence();
+            o[4] = desc_of_tile;
+            o[5] = ptx_setp(k, PTX_NE, n, zero);
+            {
+                ptx_val all[9];
+                memcpy(all, o, sizeof o);
+                all[6] = all[7] = ptx_imm(1), all[8] = ptx_imm(0);
+                ptx_wgmma(k, PTX_WGMMA_A_F32, 0, PTX_F16, PTX_F16, 4, sums, 9, all);
+            }
+            commit(), wait_for(0);
+            if (late) WRONG(FENCE, NULL);
+            else
+                FINE;
+        }
+    }
+}
+
+static void test_launch(void) {
+    ptx_target a = PTX_SM_A(90);
+    start_on(a), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40)), WRONG(REGISTER_CAP, "ptx_max_registers");
+    start_on(a), ptx_max_registers(k, 168), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40)), FINE;
+    start_on(a), ptx_launch_bounds(k, 384, 1), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40)), FINE;
+    start_on(a), ptx_launch_bounds(k, 384, 0), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40));
+    WRONG(REGISTER_CAP, "setmaxnreg");
+    start(), ptx_launch_bounds(k, 256, 1), ptx_require_block(k, 256, 1, 1), WRONG(LAUNCH_LIMIT, "exclude");
+    start(), ptx_launch_bounds(k, 256, 1), ptx_max_registers(k, 64), WRONG(LAUNCH_LIMIT, "keep one");
+    start(), ptx_launch_bounds(k, 256, 0), ptx_max_registers(k, 64), FINE;
+    start(), ptx_launch_bounds(k, 1024, 3), WRONG(LAUNCH_LIMIT, "holds 2048");
+    start(), ptx_launch_bounds(k, 1024, 2), FINE;
+    start_on(PTX_SM(75)), ptx_launch_bounds(k, 1024, 2), WRONG(LAUNCH_LIMIT, "holds 1024");
+    start_on(PTX_SM(89)), ptx_launch_bounds(k, 1024, 2), WRONG(LAUNCH_LIMIT, "holds 1536");
+    start(), ptx_max_registers(k, 23), WRONG(LAUNCH_LIMIT, "24 to 255");
+    start(), ptx_max_registers(k, 24), FINE;
+    start(), ptx_max_registers(k, 256), WRONG(LAUNCH_LIMIT, "24 to 255");
+}
+
+static void wide(ptx_val address, int64_t offset) {
+    ptx_val v[4];
+    ptx_ld_vec(k, PTX_U32, 4, ptx_at(address, offset), v);
+}
+/* What is known of an address at build time. sh has 4096 bytes, aligned to 16. */
+static void test_addresses(void) {
+    ptx_val x, at;
+    ptx_var v;
+    start(), wide(ptx_add(k, sh, ptx_imm(4)), 0), WRONG(ALIGN, "aligned to 16");
+    start(), wide(ptx_add(k, sh, ptx_imm(4)), 12), FINE;
+    start(), wide(ptx_add(k, sh, ptx_imm(16)), 0), FINE;
+    start(), wide(ptx_sub(k, ptx_add(k, sh, ptx_imm(20)), ptx_imm(4)), 0), FINE;
+    start(), wide(ptx_sub(k, ptx_add(k, sh, ptx_imm(20)), ptx_imm(8)), 0), WRONG(ALIGN, "12 behind");
+    start(), wide(ptx_ptr_add(k, sh, tid, 16), 8), WRONG(ALIGN, "8 behind");
+    start(), wide(ptx_ptr_add(k, sh, tid, 16), 32), FINE;
+    start(), wide(ptx_ptr_add(k, sh, tid, 4), 0), FINE; /* who knows what tid is */
+    start(), wide(ptx_ptr_add(k, sh, tid, 4), 2), WRONG(ALIGN, "2 behind a multiple of 4");
+    start(), wide(ptx_ptr_add(k, sh, ptx_mad(k, tid, ptx_u32(8), ptx_u32(2)), 4), 0), WRONG(ALIGN, "8 behind");
+    start(), wide(ptx_ptr_add(k, sh, ptx_mad(k, tid, ptx_u32(8), ptx_u32(4)), 4), 0), FINE;
+    start(), x = ptx_shl(k, tid, ptx_imm(5)), wide(ptx_add(k, sh, ptx_add(k, x, ptx_imm(24))), 0);
+    WRONG(ALIGN, "8 behind");
+    start(), x = ptx_as(ptx_and(k, tid, ptx_b32(0xfffffff0u)), PTX_U32), wide(ptx_add(k, sh, x), 4);
+    WRONG(ALIGN, "4 behind");
+    start(), x = ptx_as(ptx_and(k, tid, ptx_b32(0xffu)), PTX_U32), wide(ptx_add(k, sh, x), 4), FINE;
+    start(), v = ptx_var_new(k, ptx_add(k, sh, ptx_imm(4))), ptx_set(k, v, sh), wide(ptx_get(k, v), 0), FINE;
+    start(), x = ptx_mul(k, n, n), wide(ptx_add(k, sh, x), 0), FINE;
+    start(), x = ptx_mul(k, ptx_u32(0x10001), ptx_mov(k, ptx_u32(0x10000)));
+    ptx_ld(k, PTX_U32, ptx_at(ptx_add(k, sh, x), 0)), WRONG(ADDRESS, "'sh', which has 4096");
+    /* range */
+    start(), ptx_ld(k, PTX_U32, ptx_at(sh, 4092)), FINE;
+    start(), ptx_ld(k, PTX_U32, ptx_at(sh, 4096)), WRONG(ADDRESS, "4096 to 4099 of 'sh', which has 4096");
+    start(), ptx_ld(k, PTX_U64, ptx_at(sh, 4088)), FINE;
+    start(), wide(sh, 4080), FINE;
+    start(), wide(sh, 4096), WRONG(ADDRESS, "4111");
+    start(), ptx_st(k, PTX_U32, ptx_at(sh, -4), n), WRONG(ADDRESS, "-4 to -1");
+    start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, ptx_s32(-1), 4), 0), n), WRONG(ADDRESS, "-4 to -1");
+    start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, ptx_u32(1024), 4), 0), n), WRONG(ADDRESS, "4096");
+    start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, ptx_u32(1023), 4), 0), n), FINE;
+    start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, tid, 4), 8192), n), FINE; /* by hand: tid may be < 0 */
+    start(), ptx_atom(k, PTX_ATOM_ADD, ptx_at(sh, 4096), n), WRONG(ADDRESS, "atom");
+    start(), at = ptx_shared_dynamic(k), ptx_st(k, PTX_U32, ptx_at(at, 70000), n), FINE;
+    start(), at = ptx_shared_dynamic(k), ptx_st(k, PTX_U32, ptx_at(at, -4), n), WRONG(ADDRESS, NULL);
+    start(), at = ptx_local(k, "mine", PTX_F32, 8, 0), ptx_st(k, PTX_U32, ptx_at(at, 28), n), FINE;
+    start(), at = ptx_local(k, "mine", PTX_F32, 8, 0), ptx_st(k, PTX_U32, ptx_at(at, 32), n),
+             WRONG(ADDRESS, "'mine'");
+    start(), at = ptx_ptr_add(k, ptx_local(k, "mine", PTX_F32, 8, 0), ptx_u32(8), 4);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), n), WRONG(ADDRESS, "'mine'");
+    start();
+    {
+        ptx_variable_desc desc = {"table", PTX_CONST, PTX_U32, 16, 0, NULL, 0};
+        at = ptx_address(k, ptx_variable(m, &desc));
+        store(ptx_ld(k, PTX_U32, ptx_at(at, 60))), store(ptx_ld(k, PTX_U32, ptx_at(at, 64)));
+        WRONG(ADDRESS, "'table'");
+    }
+    /* other instructions with addresses */
+    start(), ptx_ldmatrix(k, 1, ptx_add(k, sh, ptx_imm(8)), &x), WRONG(ALIGN, "ldmatrix");
+    start(), ptx_ldmatrix(k, 1, ptx_ptr_add(k, sh, lane, 16), &x), FINE;
+    start(), ptx_mbarrier_init(k, ptx_add(k, sh, ptx_imm(4)), ptx_imm(1)), WRONG(ALIGN, "mbarrier");
+    start(), ptx_mbarrier_init(k, ptx_off(sh, 4), ptx_imm(1)), WRONG(ALIGN, "mbarrier");
+    start(), ptx_mbarrier_init(k, ptx_off(sh, 8), ptx_imm(1)), FINE;
+    start(), ptx_cp_async(k, ptx_off(sh, 4), p, ptx_imm(8)), WRONG(ALIGN, "cp.async");
+    start(), ptx_cp_async(k, ptx_off(sh, 8), p, ptx_imm(8)), FINE;
+    start(), ptx_cp_async_16(k, ptx_off(sh, 4096), p), WRONG(ADDRESS, "cp.async");
+    start_on(PTX_SM(90)), ptx_bulk_load(k, sh, p, ptx_imm(4112), sh), WRONG(ADDRESS, "cp.async.bulk");
+    start_on(PTX_SM(90)), ptx_bulk_load(k, ptx_off(sh, 16), p, ptx_imm(64), sh), FINE;
+    start_on(PTX_SM(90)), ptx_bulk_load(k, ptx_off(sh, 8), p, ptx_imm(64), sh), WRONG(ALIGN, "8 behind");
+}
+
 static void test_endless(void) {
     ptx_label l;
     start(), ptx_loop(k), store(n), ptx_end(k), with_ret = 0, WRONG(ENDLESS, "no way out");
@@ -192,7 +548,7 @@ static void test_endless(void) {
 
 static void test_limits(void) {
     start(), ptx_shl(k, n, ptx_imm(31)), FINE;
-    start(), ptx_shl(k, n, ptx_imm(40)), WRONG(RANGE, "from 0 to 31");
+    start(), ptx_shl(k, n, ptx_imm(40)), WRONG(RANGE, "a count from 0 to 31, not 40");
     start(), ptx_shl(k, ptx_mov(k, ptx_u64(1)), ptx_imm(40)), FINE;
     start(), ptx_shr(k, n, ptx_imm(32)), WRONG(RANGE, "shr");
     start(), ptx_bfe(k, n, ptx_imm(31), ptx_imm(32)), FINE;
@@ -291,7 +647,8 @@ static void test_races(void) {
     start(), put(n), x = near_by(1), store(x), ADVISED(RACE, 1, "bar.sync");
     start(), put(n), barrier(), x = near_by(1), store(x), ADVISED(RACE, 0, NULL);
     start(), put(n), x = near_by(0), store(x), ADVISED(RACE, 0, NULL); /* its own place */
-    start(), x = near_by(1), put(x), ADVISED(RACE, 0, NULL);
+    start(), x = near_by(1), put(x), ADVISED(RACE, 1, "still be reading");
+    start(), x = near_by(1), barrier(), put(x), ADVISED(RACE, 0, NULL);
     start(), other = ptx_shared(k, "other", PTX_U32, 64, 4), put(n), x = ptx_ld(k, PTX_U32, ptx_at(other, 0));
     store(x), ADVISED(RACE, 0, NULL);
     /* one place, one writer */
@@ -305,11 +662,12 @@ static void test_races(void) {
     start(), put(n), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(5))), barrier(), ptx_end(k), x = near_by(1),
                                                                                            store(x);
     ADVISED(RACE, 1, NULL);
-    /* a tree of sums: right with the barrier at the end of each round, racy without */
+    /* a chain of sums: right with barriers around the store of each round, racy without */
     start(), put(n), barrier(), ptx_for(k, ptx_u32(0), n, ptx_u32(1));
-    x = near_by(64), y = near_by(0), put(ptx_add(k, x, y)), barrier(), ptx_end(k), ADVISED(RACE, 0, NULL);
+    x = near_by(64), y = near_by(0), barrier(), put(ptx_add(k, x, y)), barrier(), ptx_end(k),
+    ADVISED(RACE, 0, NULL);
     start(), put(n), barrier(), ptx_for(k, ptx_u32(0), n, ptx_u32(1));
-    x = near_by(64), y = near_by(0), put(ptx_add(k, x, y)), ptx_end(k), ADVISED(RACE, 1, NULL);
+    x = near_by(64), y = near_by(0), put(ptx_add(k, x, y)), ptx_end(k), ADVISED(RACE, 2, NULL);
 }
 
 static void test_contractions(void) {
@@ -327,6 +685,85 @@ static void test_contractions(void) {
              ADVISED(CONTRACTION, 0, NULL); /* integers */
     start(), a = ptx_param(k, "a", PTX_F32), x = ptx_mul(k, a, a), store(ptx_as(ptx_max(k, x, a), PTX_U32));
     ADVISED(CONTRACTION, 0, NULL);
+}
+
+/* Half of the threads add what the other half has, and half of those ...: sync says what stands at the end of
+   a round: 0 nothing, 1 a barrier for all, 2 one inside of the if. Then the last 32 by themselves: tail 0
+   none, 1 with bar.warp.sync, 2 with nothing. */
+static void tree(int sync, int tail) {
+    ptx_val far, x, y, half, p_mine;
+    ptx_var stride = ptx_var_new(k, ptx_u32(512));
+    int i;
+    put(n), barrier(), ptx_loop(k);
+    half = ptx_get(k, stride), ptx_while(k, ptx_setp(k, PTX_GE, half, ptx_imm(32)));
+    p_mine = ptx_setp(k, PTX_LT, tid, half), ptx_if(k, p_mine);
+    far = ptx_ptr_add(k, mine, half, 4);
+    x = ptx_ld(k, PTX_U32, ptx_at(far, 0)), y = near_by(0), put(ptx_add(k, x, y));
+    if (sync == 2) barrier();
+    ptx_end(k);
+    if (sync == 1) barrier();
+    ptx_set(k, stride, ptx_shr(k, half, ptx_imm(1)));
+    ptx_end(k);
+    if (!tail) return;
+    ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(32)));
+    for (i = 16; i; i /= 2) {
+        x = near_by(i), y = near_by(0);
+        if (tail == 1) ptx_bar_warp_sync(k, ptx_b32(0xffffffff));
+        put(ptx_add(k, x, y));
+        if (tail == 1) ptx_bar_warp_sync(k, ptx_b32(0xffffffff));
+    }
+    ptx_end(k);
+}
+
+/* The kernels that a checker of the reference library had wrong both ways, and what its fuser broke. */
+static void test_seeds_barrier_checker(void) {
+    ptx_val x, other;
+    ptx_var at;
+    start(), tree(1, 0), ADVISED(RACE, 0, NULL); /* correct, and not called unsafe */
+    start(), tree(0, 0), ADVISED(RACE, 1, "writing"); /* racy, and not called safe */
+    start(), tree(2, 0), WRONG(DIVERGENT, "%tid.x");
+    start(), tree(1, 1), ADVISED(RACE, 0, NULL);
+    start(), ptx_for(k, zero, n, ptx_u32(1)), tree(1, 1), barrier(), ptx_end(k), ADVISED(RACE, 0, NULL);
+    start(), tree(1, 2), ADVISED(RACE, 1, NULL);
+    /* bar.warp.sync where another warp reads */
+    start(), put(n), ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), store(near_by(32)), ADVISED(RACE, 1, "of the warp");
+    start(), put(n), ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), store(near_by(1)), ADVISED(RACE, 0, NULL);
+    /* two buffers in turn, one barrier a round */
+    start(), other = ptx_shared(k, "other", PTX_U32, 1024, 16), at = ptx_var_new(k, sh), put(n), barrier();
+    ptx_for(k, zero, n, ptx_u32(1)), x = ptx_ld(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_get(k, at), lane, 4), 4));
+    ptx_set(k, at, ptx_selp(k, sh, other, ptx_setp(k, PTX_EQ, ptx_get(k, at), other)));
+    barrier(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_get(k, at), tid, 4), 0), x), barrier(), ptx_end(k);
+    ADVISED(RACE, 0, NULL);
+    start(), put(n), barrier(), ptx_for(k, zero, n, ptx_u32(1)), x = near_by(1), put(x), barrier(), ptx_end(k);
+    ADVISED(RACE, 1, "still be reading"); /* one buffer, one barrier a round */
+    /* one thread tells all */
+    start(), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k);
+    ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)), store(x);
+    ADVISED(RACE, 1, "of the warp");
+    start(), ptx_for(k, zero, n, ptx_u32(1)), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero));
+    ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k), barrier(), x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)), store(x);
+    barrier(), ptx_end(k), ADVISED(RACE, 0, NULL);
+}
+
+static void test_seeds_fma_fuser(void) {
+    ptx_val a, x;
+    ptx_var v;
+#define A_START start(), a = ptx_param(k, "a", PTX_F32)
+    /* the product is a variable that is set again in between: not the same number any more */
+    A_START, v = ptx_var_new(k, ptx_mul(k, a, a)), ptx_set(k, v, a), x = ptx_add(k, ptx_get(k, v), a);
+    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
+    A_START, v = ptx_var_new(k, a), ptx_set(k, v, ptx_mul(k, a, a)), x = ptx_add(k, ptx_get(k, v), a);
+    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
+    A_START, x = ptx_op2(k, PTX_MUL, PTX_RZ, a, a), x = ptx_add(k, x, a), store(ptx_as(x, PTX_U32));
+    ADVISED(CONTRACTION, 0, NULL);
+    A_START, x = ptx_mul(k, a, a), x = ptx_op2(k, PTX_ADD, PTX_FTZ, x, a), store(ptx_as(x, PTX_U32));
+    ADVISED(CONTRACTION, 0, NULL);
+    A_START, x = ptx_op2(k, PTX_MUL, PTX_SAT, a, a), x = ptx_add(k, x, a), store(ptx_as(x, PTX_U32));
+    ADVISED(CONTRACTION, 0, NULL);
+    A_START, x = ptx_cvt(k, PTX_F32, ptx_mul(k, ptx_cvt(k, PTX_F64, a), ptx_f64(2))), x = ptx_add(k, x, a);
+    store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
+    A_START, x = ptx_sub(k, a, ptx_mul(k, a, a)), store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 1, "ptx_fma");
+#undef A_START
 }
 
 /* count values live at once, in a loop or not, against the exact number. */
@@ -467,12 +904,20 @@ static void test_memory(void) {
 
 int main(void) {
     test_divergence();
+    test_behaviours();
+    test_groups_and_calls();
+    test_copies();
+    test_products();
+    test_launch();
+    test_addresses();
     test_endless();
     test_limits();
     test_calls();
     test_names();
     test_races();
     test_contractions();
+    test_seeds_barrier_checker();
+    test_seeds_fma_fuser();
     test_pressure();
     test_locate();
     test_memory();
