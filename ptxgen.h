@@ -2615,12 +2615,26 @@ typedef struct ptx__set {
         size_t count, capacity;                                                                              \
     }
 
+/* A plain instruction as it was recorded once: one that has operands of the same kinds differs from it in
+   nothing but the words. */
+#define PTX__MEMO_MAX 4
+typedef struct ptx__memo {
+    ptx_mods mods;
+    uint32_t what;                /* op, the types asked for, operands; 0: no memo */
+    uint32_t kind[PTX__MEMO_MAX]; /* of each operand: kind, type, space and flags */
+    uint32_t form, version;
+    uint32_t word[PTX__MEMO_MAX]; /* an immediate's first word; 0: a register */
+    uint32_t most[PTX__MEMO_MAX]; /* up to which it is known to be in range */
+    ptx_val result;               /* kind none, where there is no result */
+    uint8_t who, copy;
+} ptx__memo;
+
 struct ptx_kernel {
     ptx_module *m;
     uint32_t owner;
     uint32_t name; /* in chars */
     const char *site;
-    uint32_t registers[PTX__CLASSES];
+    uint32_t registers[32]; /* by the tag of a word; a tag that is no register's has none */
     uint32_t guard;
     const char *guard_site;
     uint32_t max_threads, min_blocks;
@@ -2645,6 +2659,7 @@ struct ptx_kernel {
 };
 
 #define PTX__BUCKETS 256
+#define PTX__MEMOS 256 /* a power of two */
 struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
@@ -2671,6 +2686,7 @@ struct ptx_module {
     PTX__ARRAY(char) advice_text;
     PTX__ARRAY(uint32_t) lists; /* scratch of the advice */
     uint32_t bucket[PTX__BUCKETS];
+    ptx__memo memo[PTX__MEMOS];
     uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
     const char *slots[PTX__OP_COUNT];  /* and its source operands: what stands behind the '=' */
     uint16_t limits[PTX__OP_COUNT];    /* its first line of PTX_LIMITS, or their count */
@@ -3529,7 +3545,7 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *wha
         return 0;
     }
     if (v.kind == PTX__REG
-        && (tag == 0 || tag >= PTX__CLASSES || PTX__INDEX((uint32_t)v.bits) >= k->registers[tag])) {
+        && PTX__INDEX((uint32_t)v.bits) >= k->registers[tag]) {
         ptx__fail(k, PTX_E_HANDLE, site, "%s is no register of this kernel", what);
         return 0;
     }
@@ -3651,8 +3667,7 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
         v.type == type || (have->bits == want->bits && (loose || have->kind == 'b' || want->kind == 'b'));
     if (v.kind == PTX__REG && v.owner == k->owner && fits) {
         uint32_t word = (uint32_t)v.bits, tag = PTX__TAG(word);
-        if (tag == 0 || tag >= PTX__CLASSES || PTX__INDEX(word) >= k->registers[tag])
-            return ptx__mine(k, site, v, "a source");
+        if (PTX__INDEX(word) >= k->registers[tag]) return ptx__mine(k, site, v, "a source");
         if (v.flags & PTX__INVERTED) word = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(word));
         ptx__word(k, word);
         return 1;
@@ -3675,8 +3690,8 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
 static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
                             unsigned type, int loose) {
     uint32_t tag = PTX__TAG((uint32_t)v.bits);
-    if (v.kind == PTX__REG && v.type == type && v.owner == k->owner && !(v.flags & PTX__INVERTED) && tag
-        && tag < PTX__CLASSES && PTX__INDEX((uint32_t)v.bits) < k->registers[tag]) {
+    if (v.kind == PTX__REG && v.type == type && v.owner == k->owner && !(v.flags & PTX__INVERTED)
+        && PTX__INDEX((uint32_t)v.bits) < k->registers[tag]) {
         ptx__word(k, (uint32_t)v.bits);
         return 1;
     }
@@ -3719,6 +3734,17 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
     return d;
 }
 
+/* The type that a plain slot wants. */
+static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx_val v) {
+    switch (slot) {
+    case 't': return type;
+    case 'w': return ptx__wider(type);
+    case 'c': return src_type;
+    case 'p': return PTX_PRED;
+    default: return v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32; /* u */
+    }
+}
+
 /* An address stays one through the arithmetic that addresses are made by. */
 static unsigned ptx__space_of(unsigned op, const ptx_val *src, unsigned n) {
     switch (op) {
@@ -3740,9 +3766,139 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                       unsigned src_type, const ptx_val *src, unsigned n, ptx_val *out, unsigned n_out,
                       const ptx_var *into);
 
+/* -- memos --
+   Most instructions of a kernel are like one before them. What is checked and found out for an instruction
+   hangs on the kinds of its operands (ptx_val without bits and owner), and for small immediates on an upper
+   limit; so the first of a kind leaves a memo, and the next only has its handles checked. */
+
+static uint32_t ptx__kind_of(const ptx_val *v) {
+    uint32_t kind;
+    memcpy(&kind, (const char *)v + offsetof(ptx_val, kind), sizeof kind);
+    return kind;
+}
+static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigned n, int into) {
+    return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
+}
+static ptx__memo *ptx__memo_of(ptx_module *m, uint32_t what, ptx_mods mods, const uint32_t *kind, unsigned n) {
+    uint32_t hash = what * 2654435761u + (uint32_t)(mods >> 32) * 2246822519u + (uint32_t)mods * 3266489917u;
+    unsigned i;
+    for (i = 0; i < n; i++) hash = (hash ^ kind[i]) * 668265263u;
+    return &m->memo[hash >> 16 & (PTX__MEMOS - 1)];
+}
+
+/* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
+static uint32_t ptx__sure_limit(const ptx__row *row, unsigned operand, unsigned type, unsigned want) {
+    const ptx__type_fact *fact = ptx__fact(want);
+    uint32_t most = fact->bits > 32 ? UINT32_MAX : (uint32_t)(((uint64_t)1 << fact->bits) - 1);
+    size_t i;
+    if (fact->kind == 's' && fact->bits <= 32) most >>= 1;
+    for (i = 0; i < PTX__LIMIT_COUNT; i++) {
+        const ptx__limit *l = &ptx__limits[i];
+        int64_t to = l->most < 0 ? ptx__fact(type)->bits + l->most + 1 : l->most;
+        if (l->op != row->op || l->operand != operand) continue;
+        if (l->least > 0 || to < 0) return 0;
+        if (to < (int64_t)most) most = (uint32_t)to;
+    }
+    return most;
+}
+
+/* The last instruction, which ptx__record_new has made of these, as a memo. */
+static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned type, unsigned src_type,
+                          unsigned actual, const ptx_val *src, unsigned n, int into, ptx_val result) {
+    const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
+    const uint32_t *w = k->words.at + ins->words + ins->results;
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const char *slot = k->m->chars.at + form->slots;
+    ptx__memo memo;
+    unsigned i;
+    if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX) return;
+    memset(&memo, 0, sizeof memo);
+    for (i = 0; i < n; i++, w++) {
+        memo.kind[i] = ptx__kind_of(&src[i]);
+        if (src[i].kind == PTX__REG && !(src[i].flags & PTX__INVERTED)) continue;
+        if (src[i].kind != PTX__IMM || (int64_t)src[i].bits < 0) return;
+        memo.word[i] = *w;
+        memo.most[i] = ptx__sure_limit(form->row, i + 1, actual, ptx__slot_type(slot[i], actual, src_type, src[i]));
+        if (src[i].type != PTX_NONE) {
+            uint32_t own = ptx__sure_limit(form->row, i + 1, actual, src[i].type);
+            if (own < memo.most[i]) memo.most[i] = own;
+        }
+        w += 2;
+    }
+    memo.what = ptx__what(op, type, src_type, n, into);
+    memo.mods = mods;
+    memo.form = ins->form;
+    memo.version = form->version;
+    memo.result = into ? ptx__none() : result;
+    memo.who = form->who;
+    memo.copy = form->effect == PTX__EFFECT_COPY;
+    *ptx__memo_of(k->m, memo.what, mods, memo.kind, n) = memo;
+}
+
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                               unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into);
+
 /* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
    instead of to a new value. */
 static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
+    uint32_t what = ptx__what(op, type, src_type, n, into != NULL), kind[PTX__MEMO_MAX], *w, tag;
+    const ptx__memo *memo;
+    ptx__ins *ins;
+    unsigned i;
+    ptx_val d;
+    if (!ptx__ready(k) || n > PTX__MEMO_MAX || op > 0xfffu || (type | src_type) > 0x7fu)
+        return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+    for (i = 0; i < n; i++) kind[i] = ptx__kind_of(&src[i]);
+    memo = ptx__memo_of(k->m, what, mods, kind, n);
+    d = memo->result;
+    if (memo->what != what || memo->mods != mods || memcmp(memo->kind, kind, n * sizeof *kind) != 0
+        || (k->guard && d.kind) || k->ins.count == k->ins.capacity
+        || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX)
+        return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+    w = k->words.at + k->words.count + (d.kind || into);
+    for (i = 0; i < n; i++) {
+        uint32_t word = (uint32_t)src[i].bits;
+        if (!memo->word[i]) {
+            if (src[i].owner != k->owner || PTX__INDEX(word) >= k->registers[PTX__TAG(word)]) break;
+            *w++ = word;
+        } else {
+            if (src[i].bits > memo->most[i]) break;
+            *w++ = memo->word[i];
+            *w++ = word;
+            *w++ = 0;
+        }
+    }
+    tag = PTX__TAG((uint32_t)d.bits);
+    if (i < n || (d.kind && k->registers[tag] == PTX__INDEX_MAX))
+        return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+    ins = &k->ins.at[k->ins.count++];
+    ins->site = site;
+    ins->form = memo->form;
+    ins->words = (uint32_t)k->words.count;
+    ins->guard = k->guard;
+    ins->count = (uint16_t)(w - k->words.at - k->words.count);
+    ins->kind = PTX__I_PLAIN;
+    ins->results = (uint8_t)(d.kind || into);
+    if (into) {
+        k->words.at[k->words.count] = (uint32_t)into->bits;
+        d = *into;
+    } else if (d.kind) {
+        d.owner = k->owner;
+        d.bits = PTX__WORD(tag, k->registers[tag]);
+        k->registers[tag]++;
+        k->words.at[k->words.count] = (uint32_t)d.bits;
+    }
+    k->words.count = (size_t)(w - k->words.at);
+    k->together += memo->who;
+    k->copies += memo->copy;
+    k->guard = 0;
+    k->verified = 0;
+    if (memo->version > k->version) k->version = memo->version;
+    return d;
+}
+
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                            unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
     const ptx__row *row;
     const char *sig, *slot;
@@ -3750,7 +3906,8 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     unsigned i, result_type = PTX_NONE, actual = PTX_NONE;
     size_t at, results = 0;
     ptx_val d = ptx__none();
-    int loose;
+    const unsigned asked = type;
+    int loose, settled = 0;
 
     if (!ptx__ready(k)) return d;
     if (op >= PTX__OP_COUNT) {
@@ -3810,6 +3967,7 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     for (i = 0; i < n; i++)
         if (src[i].kind == PTX__IMM_FLOAT || src[i].flags & PTX__INVERTED) {
             src[i] = ptx__settle(k, site, src[i], slot[i]);
+            settled = 1;
             sig = k->m->chars.at + k->m->forms.at[form - 1].program; /* the pool may have moved */
             slot = k->m->chars.at + k->m->forms.at[form - 1].slots;
         }
@@ -3834,24 +3992,15 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     }
     for (i = 0; i < n; i++) {
         int ok;
-        unsigned want = type;
-        int any = loose;
-        switch (slot[i]) {
-        case 't': break;
-        case 'w': want = ptx__wider(type), any = 0; break;
-        case 'c': want = src_type, any = 0; break;
-        case 'p': want = PTX_PRED, any = 0; break;
-        default: /* 'u' */
-            want = src[i].kind == PTX__IMM && src[i].type == PTX_NONE ? PTX_B32 : PTX_U32;
-            any = ptx__fact(src[i].type)->kind == 's';
-            break;
-        }
+        unsigned want = ptx__slot_type(slot[i], type, src_type, src[i]);
+        int any = slot[i] == 't' ? loose : slot[i] == 'u' && ptx__fact(src[i].type)->kind == 's';
         ok = ptx__push_source(k, site, row->name, i + 1, src[i], want, any);
         if (!ok || (src[i].kind == PTX__IMM && !ptx__within(k, site, row, i + 1, src[i], type)))
             return ptx__none();
     }
     ptx__commit(k, site, op == PTX_RET || op == PTX_EXIT ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at,
                 results);
+    if (!settled) ptx__remember(k, op, mods, asked, src_type, type, src, n, into != NULL, d);
     return d;
 }
 
