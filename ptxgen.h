@@ -2625,8 +2625,8 @@ typedef struct ptx__memo {
     uint32_t form, version;
     uint32_t word[PTX__MEMO_MAX]; /* an immediate's first word; 0: a register */
     uint32_t most[PTX__MEMO_MAX]; /* up to which it is known to be in range */
-    ptx_val result;               /* kind none, where there is no result */
-    uint8_t who, copy;
+    uint32_t result, result_class; /* its kind, 0: no result; its tag as a word */
+    uint32_t who, copy;
 } ptx__memo;
 
 struct ptx_kernel {
@@ -3779,11 +3779,15 @@ static uint32_t ptx__kind_of(const ptx_val *v) {
 static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigned n, int into) {
     return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
 }
-static ptx__memo *ptx__memo_of(ptx_module *m, uint32_t what, ptx_mods mods, const uint32_t *kind, unsigned n) {
+/* The kinds of the operands, and where in module.memo such an instruction has its place. */
+static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n, uint32_t *kind) {
     uint32_t hash = what * 2654435761u + (uint32_t)(mods >> 32) * 2246822519u + (uint32_t)mods * 3266489917u;
     unsigned i;
-    for (i = 0; i < n; i++) hash = (hash ^ kind[i]) * 668265263u;
-    return &m->memo[hash >> 16 & (PTX__MEMOS - 1)];
+    for (i = 0; i < n; i++) {
+        kind[i] = ptx__kind_of(&src[i]);
+        hash += kind[i] * (668265263u + 0x3d4d51c2u * i);
+    }
+    return hash >> 16 & (PTX__MEMOS - 1);
 }
 
 /* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
@@ -3810,11 +3814,13 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *slot = k->m->chars.at + form->slots;
     ptx__memo memo;
+    uint32_t place;
     unsigned i;
     if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX) return;
     memset(&memo, 0, sizeof memo);
+    memo.what = ptx__what(op, type, src_type, n, into);
+    place = ptx__memo_place(memo.what, mods, src, n, memo.kind);
     for (i = 0; i < n; i++, w++) {
-        memo.kind[i] = ptx__kind_of(&src[i]);
         if (src[i].kind == PTX__REG && !(src[i].flags & PTX__INVERTED)) continue;
         if (src[i].kind != PTX__IMM || (int64_t)src[i].bits < 0) return;
         memo.word[i] = *w;
@@ -3825,14 +3831,14 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
         }
         w += 2;
     }
-    memo.what = ptx__what(op, type, src_type, n, into);
     memo.mods = mods;
     memo.form = ins->form;
     memo.version = form->version;
-    memo.result = into ? ptx__none() : result;
+    memo.result = into ? 0 : ptx__kind_of(&result);
+    memo.result_class = memo.result ? PTX__WORD(PTX__TAG((uint32_t)result.bits), 0) : 0;
     memo.who = form->who;
     memo.copy = form->effect == PTX__EFFECT_COPY;
-    *ptx__memo_of(k->m, memo.what, mods, memo.kind, n) = memo;
+    k->m->memo[place] = memo;
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
@@ -3842,59 +3848,62 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
    instead of to a new value. */
 static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                            unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
-    uint32_t what = ptx__what(op, type, src_type, n, into != NULL), kind[PTX__MEMO_MAX], *w, tag;
+    uint32_t kind[PTX__MEMO_MAX], wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
+    uint32_t *w, *first;
     const ptx__memo *memo;
     ptx__ins *ins;
-    unsigned i;
+    unsigned i, results;
     ptx_val d;
     if (!ptx__ready(k) || n > PTX__MEMO_MAX || op > 0xfffu || (type | src_type) > 0x7fu)
         return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-    for (i = 0; i < n; i++) kind[i] = ptx__kind_of(&src[i]);
-    memo = ptx__memo_of(k->m, what, mods, kind, n);
-    d = memo->result;
-    if (memo->what != what || memo->mods != mods || memcmp(memo->kind, kind, n * sizeof *kind) != 0
-        || (k->guard && d.kind) || k->ins.count == k->ins.capacity
-        || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX)
+    memo = &k->m->memo[ptx__memo_place(what, mods, src, n, kind)];
+    results = memo->result || into;
+    wrong = (memo->what ^ what) | (memo->mods != mods) | (k->guard && memo->result);
+    for (i = 0; i < n; i++) wrong |= memo->kind[i] ^ kind[i];
+    if (wrong || k->ins.count == k->ins.capacity
+        || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX
+        || k->registers[PTX__TAG(memo->result_class)] >= PTX__INDEX_MAX)
         return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-    w = k->words.at + k->words.count + (d.kind || into);
+    first = k->words.at + k->words.count;
+    w = first + results;
     for (i = 0; i < n; i++) {
         uint32_t word = (uint32_t)src[i].bits;
         if (!memo->word[i]) {
-            if (src[i].owner != k->owner || PTX__INDEX(word) >= k->registers[PTX__TAG(word)]) break;
+            wrong |= (src[i].owner ^ k->owner) | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
             *w++ = word;
         } else {
-            if (src[i].bits > memo->most[i]) break;
+            wrong |= src[i].bits > memo->most[i];
             *w++ = memo->word[i];
             *w++ = word;
             *w++ = 0;
         }
     }
-    tag = PTX__TAG((uint32_t)d.bits);
-    if (i < n || (d.kind && k->registers[tag] == PTX__INDEX_MAX))
-        return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+    if (wrong) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
     ins->form = memo->form;
     ins->words = (uint32_t)k->words.count;
     ins->guard = k->guard;
-    ins->count = (uint16_t)(w - k->words.at - k->words.count);
+    ins->count = (uint16_t)(w - first);
     ins->kind = PTX__I_PLAIN;
-    ins->results = (uint8_t)(d.kind || into);
-    if (into) {
-        k->words.at[k->words.count] = (uint32_t)into->bits;
-        d = *into;
-    } else if (d.kind) {
-        d.owner = k->owner;
-        d.bits = PTX__WORD(tag, k->registers[tag]);
-        k->registers[tag]++;
-        k->words.at[k->words.count] = (uint32_t)d.bits;
-    }
-    k->words.count = (size_t)(w - k->words.at);
+    ins->results = (uint8_t)results;
+    k->words.count += (size_t)(w - first);
     k->together += memo->who;
     k->copies += memo->copy;
     k->guard = 0;
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
+    if (into) {
+        *first = (uint32_t)into->bits;
+        return *into;
+    }
+    d.bits = 0;
+    d.owner = 0;
+    if (memo->result) {
+        d.bits = *first = memo->result_class + k->registers[PTX__TAG(memo->result_class)]++;
+        d.owner = k->owner;
+    }
+    memcpy((char *)&d + offsetof(ptx_val, kind), &memo->result, sizeof memo->result);
     return d;
 }
 
@@ -4014,7 +4023,7 @@ static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigne
     unsigned i = 0, times;
     int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE;
     for (; *slot && i < n; slot++) {
-        if (strchr("{}[]|_", *slot)) continue;
+        if (*slot == '_' || strchr("{}[]|", *slot)) continue;
         times = 1;
         if (*slot >= '1' && *slot <= '9') times = (unsigned)(*slot++ - '0');
         for (; times && i < n; times--, i++) {
@@ -4150,6 +4159,11 @@ static unsigned ptx__result_type(char letter, unsigned type, unsigned src_type, 
     }
 }
 
+/* Whether a character of a program is an operand, and not what stands around operands. */
+static int ptx__is_slot(char c) {
+    return (unsigned)(c - 'a') < 26u || (unsigned)(c - 'A') < 26u;
+}
+
 /* The word that opens a group at program[i], if there is one there. */
 static void ptx__open_group(ptx_kernel *k, const char *p) {
     if (*p == '{') ptx__word(k, PTX__GROUP(PTX__G_BRACES, strcspn(p, "}") - 1));
@@ -4169,7 +4183,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     uint32_t form;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
-    int loose;
+    int loose, unsettled = 0;
     for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (op >= PTX__OP_COUNT || type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT || (n && !src)
@@ -4209,10 +4223,13 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
     row = k->m->forms.at[form - 1].row;
-    for (i = 0; i < n; i++) v[i] = src[i];
+    for (i = 0; i < n; i++) {
+        v[i] = src[i];
+        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].flags & PTX__INVERTED;
+    }
     p = k->m->chars.at + k->m->forms.at[form - 1].slots;
-    for (i = 0; *p; p++) {
-        if (strchr("{}[]|_", *p)) continue;
+    for (i = 0; unsettled && *p; p++) {
+        if (!ptx__is_slot(*p)) continue;
         if (v[i].kind == PTX__IMM_FLOAT || v[i].flags & PTX__INVERTED) {
             size_t here = (size_t)(p - k->m->chars.at);
             v[i] = ptx__settle(k, site, v[i], *p);
@@ -4226,9 +4243,11 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     at = k->words.count;
     for (r = 0; *p != '='; p++) {
         const char *end = *p == '{' ? strchr(p, '}') : p;
-        if (*p != '}' && *p != '|' && end[1] == '|') ptx__word(k, PTX__GROUP(PTX__G_PIPE, 2));
-        ptx__open_group(k, p);
-        if (strchr("{}|_", *p)) continue;
+        if (end[1] == '|' && *p != '}' && *p != '|') ptx__word(k, PTX__GROUP(PTX__G_PIPE, 2));
+        if (!ptx__is_slot(*p)) {
+            ptx__open_group(k, p);
+            continue;
+        }
         if (into) {
             if (!ptx__mine(k, site, into[r].cell, "a result")) return;
             if (ptx__fact(into[r].cell.type)->bits != 32) {
@@ -4246,8 +4265,10 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     }
     results = k->words.count - at;
     for (i = 0, p++; *p; p++) {
-        ptx__open_group(k, p);
-        if (strchr("{}[]_", *p)) continue;
+        if (!ptx__is_slot(*p)) {
+            ptx__open_group(k, p);
+            continue;
+        }
         if (!ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();
             k->words.count = at;
