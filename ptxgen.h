@@ -6023,17 +6023,11 @@ static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
 
-static int ptx__starts_block(const ptx_kernel *k, size_t i) {
-    const ptx__ins *ins = &k->ins.at[i];
-    if (i == 0 || ptx__ends_block(ins - 1)) return 1;
-    return ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses;
-}
-
 static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
     size_t i, n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
     uint32_t b, *s;
-    int ok, c;
+    int ok, c, starts;
     for (c = 0; c < PTX__CLASSES; c++) {
         f->base[c] = (uint32_t)registers;
         registers += k->registers[c];
@@ -6071,11 +6065,17 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         f->relevant = s;
     }
     memset(f->block, 0, blocks * sizeof *f->block);
-    for (i = 0, b = 0; i < n; i++) {
-        if (ptx__starts_block(k, i)) f->block[b++].first = (uint32_t)i;
-        if (k->ins.at[i].kind == PTX__I_LABEL) f->of_label[k->ins.at[i].words] = b - 1;
-        f->block[b - 1].end = (uint32_t)i + 1;
+    for (i = 0, b = 0, starts = 1; i < n; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        if (ins->kind == PTX__I_PLAIN && !starts) continue; /* by far the most */
+        if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
+            if (b) f->block[b - 1].end = (uint32_t)i;
+            f->block[b++].first = (uint32_t)i;
+        }
+        starts = ptx__ends_block(ins);
+        if (ins->kind == PTX__I_LABEL) f->of_label[ins->words] = b - 1;
     }
+    f->block[b - 1].end = (uint32_t)n;
     f->blocks = b;
     for (b = 0; b < f->blocks; b++) {
         const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
@@ -6163,12 +6163,17 @@ static void ptx__dominators(ptx__flow *f) {
     }
 }
 
+/* Whether a value is defined where block b begins. */
+static int ptx__defined_before(const ptx__flow *f, uint32_t slot, uint32_t b) {
+    uint32_t in = f->block[b].in;
+    const ptx__block *home = &f->block[f->def_block[slot]];
+    return f->def[slot] && f->def_block[slot] != b && home->in <= in && in < home->out;
+}
+/* ... or at that instruction of it. Most definitions stand in the block of their use, which shows at once:
+   `def` counts from 1, and both sides wrap below `first`. */
 static int ptx__defined(const ptx__flow *f, uint32_t reg, uint32_t ins, uint32_t b) {
-    uint32_t slot = f->base[PTX__TAG(reg)] + PTX__INDEX(reg), def = f->def[slot], in;
-    if (!def) return 0;
-    if (f->def_block[slot] == b) return def <= ins; /* def counts from 1: strictly before */
-    in = f->block[b].in;
-    return f->block[f->def_block[slot]].in <= in && in < f->block[f->def_block[slot]].out;
+    uint32_t slot = f->base[PTX__TAG(reg)] + PTX__INDEX(reg), first = f->block[b].first;
+    return f->def[slot] - 1 - first < ins - first || ptx__defined_before(f, slot, b);
 }
 
 static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, uint32_t i) {
@@ -7173,30 +7178,35 @@ PTXGEN_API const char *ptx_advice_name(ptx_advice_code code) {
 
 /* -- print -- */
 
-/* Decimal digits of n at p: the end. Most numbers in a kernel's text are those of its registers, so up to
-   four digits are done straight. */
+/* The numbers below 1000 as four characters each: three digits, and how many of them lead with zeros. */
+#define PTX__UNITS(tens, zeros)                                                                              \
+    tens "0" zeros tens "1" zeros tens "2" zeros tens "3" zeros tens "4" zeros tens "5" zeros tens           \
+         "6" zeros tens "7" zeros tens "8" zeros tens "9" zeros
+#define PTX__TENS(hundreds, zeros)                                                                           \
+    PTX__UNITS(hundreds "1", zeros) PTX__UNITS(hundreds "2", zeros) PTX__UNITS(hundreds "3", zeros)          \
+    PTX__UNITS(hundreds "4", zeros) PTX__UNITS(hundreds "5", zeros) PTX__UNITS(hundreds "6", zeros)          \
+    PTX__UNITS(hundreds "7", zeros) PTX__UNITS(hundreds "8", zeros) PTX__UNITS(hundreds "9", zeros)
+#define PTX__HUNDRED(digit) PTX__UNITS(digit "0", "0") PTX__TENS(digit, "0")
+static const char ptx__numbers[] = PTX__UNITS("00", "2") PTX__TENS("0", "1") PTX__HUNDRED("1") PTX__HUNDRED(
+    "2") PTX__HUNDRED("3") PTX__HUNDRED("4") PTX__HUNDRED("5") PTX__HUNDRED("6") PTX__HUNDRED("7")
+    PTX__HUNDRED("8") PTX__HUNDRED("9");
+#undef PTX__HUNDRED
+#undef PTX__TENS
+#undef PTX__UNITS
+
+/* Decimal digits of n at p: the end. Four characters are written whatever the length, which is faster. */
 static char *ptx__digits32(char *p, uint32_t n) {
-    static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334"
-                                "3536373839404142434445464748495051525354555657585960616263646566676869"
-                                "707172737475767778798081828384858687888990919293949596979899";
-    if (n >= 10000) {
-        p = ptx__digits32(p, n / 10000);
-        n %= 10000;
-        memcpy(p, pairs + 2 * (n / 100), 2);
-        memcpy(p + 2, pairs + 2 * (n % 100), 2);
-        return p + 4;
+    const char *e;
+    int zeros;
+    if (n >= 1000) {
+        p = ptx__digits32(p, n / 1000);
+        memcpy(p, ptx__numbers + 4 * (size_t)(n % 1000), 4);
+        return p + 3;
     }
-    if (n >= 100) {
-        uint32_t high = n / 100;
-        if (high >= 10) *p++ = pairs[2 * high];
-        *p++ = pairs[2 * high + 1];
-        n -= 100 * high;
-    } else if (n < 10) {
-        *p = (char)('0' + n);
-        return p + 1;
-    }
-    memcpy(p, pairs + 2 * n, 2);
-    return p + 2;
+    e = ptx__numbers + 4 * (size_t)n;
+    zeros = e[3] - '0';
+    memcpy(p, e + zeros, 4);
+    return p + 3 - zeros;
 }
 static char *ptx__digits(char *p, uint64_t n) {
     char digit[20];
@@ -7322,30 +7332,44 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
 }
 
 static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins *ins) {
+    static const char lead[PTX__CLASSES][5] = {", %?", ", %p", ", %h", ", %r", ", %d", ", %q", ", %e"};
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
+    const char *text = k->m->chars.at + form->text;
+    size_t length = form->text_length, first = 1; /* no comma before the first operand */
     *p++ = '\t';
     if (ins->guard) {
         *p++ = '@';
         p = ptx__print_register(p, ins->guard);
         *p++ = ' ';
     }
-    if (!form->text_length) return ptx__print_raw(k, p, ins);
-    memcpy(p, k->m->chars.at + form->text, PTX__SLACK);
-    if (form->text_length > PTX__SLACK) memcpy(p, k->m->chars.at + form->text, form->text_length);
-    p += form->text_length;
+    if (!length) return ptx__print_raw(k, p, ins);
+    memcpy(p, text, PTX__SLACK);
+    if (length > PTX__SLACK) memcpy(p, text, length);
+    p += length;
     if (ins->kind == PTX__I_BRANCH) {
         p = ptx__string(p, " $L");
         p = ptx__digits(p, ins->words);
-    } else
-        while (w < end) {
-            if (w != k->words.at + ins->words) *p++ = ',';
-            *p++ = ' ';
-            if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
-                p = ptx__print_register(p, *w++);
-            else
-                p = ptx__print_operand(k, p, &w);
+        end = w;
+    }
+    for (; w < end; first = 0) {
+        uint32_t tag = PTX__TAG(*w), index = PTX__INDEX(*w);
+        if (tag < PTX__CLASSES) { /* by far the most */
+            memcpy(p, lead[tag] + first, 4);
+            p += 4 - first;
+            if (index < 1000) {
+                const char *e = ptx__numbers + 4 * (size_t)index;
+                int zeros = e[3] - '0';
+                memcpy(p, e + zeros, 4);
+                p += 3 - zeros;
+            } else
+                p = ptx__digits32(p, index);
+            w++;
+        } else {
+            memcpy(p, ", " + first, 2);
+            p = ptx__print_operand(k, p + 2 - first, &w);
         }
+    }
     *p++ = ';';
     return p;
 }
