@@ -2622,12 +2622,12 @@ typedef struct ptx__memo {
     ptx_mods mods;
     uint32_t what;                /* op, the types asked for, operands; 0: no memo */
     uint32_t kind[PTX__MEMO_MAX]; /* of each operand: kind, type, space and flags */
-    uint32_t form, version;
-    uint32_t word[PTX__MEMO_MAX]; /* an immediate's first word; 0: a register */
-    uint32_t most[PTX__MEMO_MAX]; /* up to which it is known to be in range */
-    uint32_t result, result_class; /* its kind, 0: no result; its tag as a word */
-    uint32_t who, copy;
-} ptx__memo;
+    uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
+    uint8_t tag[PTX__MEMO_MAX];   /* of an immediate's first word, and PTX__EXACT; 0: a register */
+    uint32_t form, result;        /* the result's kind, 0: none */
+    uint8_t result_tag, version, who, copy;
+} ptx__memo; /* 64 bytes: a line of the cache */
+#define PTX__EXACT 0x80u /* this value only, and not all up to it */
 
 struct ptx_kernel {
     ptx_module *m;
@@ -2686,7 +2686,8 @@ struct ptx_module {
     PTX__ARRAY(char) advice_text;
     PTX__ARRAY(uint32_t) lists; /* scratch of the advice */
     uint32_t bucket[PTX__BUCKETS];
-    ptx__memo memo[PTX__MEMOS];
+    ptx__memo memos[PTX__MEMOS + 1];
+    ptx__memo *memo; /* of `memos` what begins with a line of the cache */
     uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
     const char *slots[PTX__OP_COUNT];  /* and its source operands: what stands behind the '=' */
     uint16_t limits[PTX__OP_COUNT];    /* its first line of PTX_LIMITS, or their count */
@@ -2836,6 +2837,7 @@ PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
     size_t i;
     if (!m) return NULL;
     memset(m, 0, sizeof *m);
+    m->memo = (ptx__memo *)((char *)m->memos + (64u - ((uintptr_t)m->memos & 63u) & 63u));
     m->alloc = alloc;
     m->user = user;
     m->target = desc && desc->target ? desc->target : PTX_SM(75);
@@ -3602,6 +3604,17 @@ static int ptx__fits(uint64_t bits, unsigned type) {
     return bits >> width == 0;
 }
 
+/* The bits of a double as those of the nearest float; 0 where a finite value becomes infinite. */
+static int ptx__f32_word(uint64_t bits, uint32_t *word) {
+    double value;
+    float f;
+    memcpy(&value, &bits, sizeof value);
+    f = (float)value;
+    memcpy(word, &f, sizeof *word);
+    if ((*word & 0x7fffffffu) > 0x7f800000u) *word = 0x7fffffffu; /* one NaN, on every machine */
+    return (*word & 0x7fffffffu) != 0x7f800000u || (bits << 1) == (uint64_t)0x7ff << 53;
+}
+
 /* An immediate as an operand of that type. */
 static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
                          unsigned type) {
@@ -3609,15 +3622,11 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
     uint64_t bits = v.bits;
     uint32_t tag = PTX__W_UNSIGNED;
     if (v.kind == PTX__IMM_FLOAT) {
-        double value;
-        float f;
-        memcpy(&value, &bits, sizeof value);
         if (v.type == PTX_F32) {
             uint32_t word;
-            f = (float)value;
-            memcpy(&word, &f, sizeof word);
-            if ((word & 0x7fffffffu) > 0x7f800000u) word = 0x7fffffffu; /* one NaN, on every machine */
-            if ((word & 0x7fffffffu) == 0x7f800000u && (bits << 1) != (uint64_t)0x7ff << 53) {
+            double value;
+            memcpy(&value, &bits, sizeof value);
+            if (!ptx__f32_word(bits, &word)) {
                 ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %g does not fit f32", index, name, value);
                 return 0;
             }
@@ -3768,8 +3777,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
 
 /* -- memos --
    Most instructions of a kernel are like one before them. What is checked and found out for an instruction
-   hangs on the kinds of its operands (ptx_val without bits and owner), and for small immediates on an upper
-   limit; so the first of a kind leaves a memo, and the next only has its handles checked. */
+   hangs on the kinds of its operands (ptx_val without bits and owner), and for immediates on an upper limit;
+   so the first of a kind leaves a memo, and the next only has its handles checked. */
 
 static uint32_t ptx__kind_of(const ptx_val *v) {
     uint32_t kind;
@@ -3806,36 +3815,52 @@ static uint32_t ptx__sure_limit(const ptx__row *row, unsigned operand, unsigned 
     return most;
 }
 
-/* The last instruction, which ptx__record_new has made of these, as a memo. */
+/* The last instruction, which ptx__record_new has made of these, as a memo: unless it has more than its
+   mnemonic, a result and those operands, as they were. */
 static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned type, unsigned src_type,
-                          unsigned actual, const ptx_val *src, unsigned n, int into, ptx_val result) {
+                          const ptx_val *src, unsigned n, int into, ptx_val result) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
-    const uint32_t *w = k->words.at + ins->words + ins->results;
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *slot = k->m->chars.at + form->slots;
+    unsigned i, form_type = (unsigned)(form->key >> 16 & 0xff), form_src = (unsigned)(form->key >> 24 & 0xff);
     ptx__memo memo;
     uint32_t place;
-    unsigned i;
-    if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX) return;
+    if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
+        || ins->results != (into || result.kind == PTX__REG))
+        return;
+    if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
     memset(&memo, 0, sizeof memo);
     memo.what = ptx__what(op, type, src_type, n, into);
     place = ptx__memo_place(memo.what, mods, src, n, memo.kind);
     for (i = 0; i < n; i++, w++) {
-        if (src[i].kind == PTX__REG && !(src[i].flags & PTX__INVERTED)) continue;
-        if (src[i].kind != PTX__IMM || (int64_t)src[i].bits < 0) return;
-        memo.word[i] = *w;
-        memo.most[i] = ptx__sure_limit(form->row, i + 1, actual, ptx__slot_type(slot[i], actual, src_type, src[i]));
-        if (src[i].type != PTX_NONE) {
-            uint32_t own = ptx__sure_limit(form->row, i + 1, actual, src[i].type);
-            if (own < memo.most[i]) memo.most[i] = own;
+        if (w == end) return;
+        if (src[i].kind == PTX__REG) {
+            if (*w != (uint32_t)src[i].bits || src[i].flags & PTX__INVERTED) return;
+            continue;
         }
+        memo.tag[i] = (uint8_t)PTX__TAG(*w);
+        if (memo.tag[i] < PTX__W_UNSIGNED || memo.tag[i] > PTX__W_F32 || end - w < 3) return;
+        if (src[i].kind == PTX__IMM && !strchr("twcpu", slot[i])) {
+            if (src[i].bits >> 32 || w[1] != (uint32_t)src[i].bits) return;
+            memo.tag[i] |= PTX__EXACT;
+            memo.most[i] = w[1];
+        } else if (src[i].kind == PTX__IMM) {
+            uint32_t own = UINT32_MAX;
+            unsigned want = ptx__slot_type(slot[i], form_type, form_src, src[i]);
+            memo.most[i] = ptx__sure_limit(form->row, i + 1, form_type, want);
+            if (src[i].type) own = ptx__sure_limit(form->row, i + 1, form_type, src[i].type);
+            if (own < memo.most[i]) memo.most[i] = own;
+        } else if (src[i].kind != PTX__IMM_FLOAT || src[i].type != PTX_F32)
+            return;
         w += 2;
     }
+    if (w != end) return;
     memo.mods = mods;
     memo.form = ins->form;
-    memo.version = form->version;
-    memo.result = into ? 0 : ptx__kind_of(&result);
-    memo.result_class = memo.result ? PTX__WORD(PTX__TAG((uint32_t)result.bits), 0) : 0;
+    memo.version = (uint8_t)form->version;
+    memo.result = into || !ins->results ? 0 : ptx__kind_of(&result);
+    memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.bits) : 0);
     memo.who = form->who;
     memo.copy = form->effect == PTX__EFFECT_COPY;
     k->m->memo[place] = memo;
@@ -3862,21 +3887,26 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     for (i = 0; i < n; i++) wrong |= memo->kind[i] ^ kind[i];
     if (wrong || k->ins.count == k->ins.capacity
         || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX
-        || k->registers[PTX__TAG(memo->result_class)] >= PTX__INDEX_MAX)
+        || k->registers[memo->result_tag] >= PTX__INDEX_MAX)
         return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
     first = k->words.at + k->words.count;
     w = first + results;
     for (i = 0; i < n; i++) {
         uint32_t word = (uint32_t)src[i].bits;
-        if (!memo->word[i]) {
+        if (!memo->tag[i]) {
             wrong |= (src[i].owner ^ k->owner) | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
             *w++ = word;
-        } else {
-            wrong |= src[i].bits > memo->most[i];
-            *w++ = memo->word[i];
-            *w++ = word;
-            *w++ = 0;
+            continue;
         }
+        if (memo->tag[i] == PTX__W_F32)
+            wrong |= !ptx__f32_word(src[i].bits, &word);
+        else if (memo->tag[i] & PTX__EXACT)
+            wrong |= src[i].bits != memo->most[i];
+        else
+            wrong |= src[i].bits > memo->most[i];
+        *w++ = PTX__WORD(memo->tag[i] & ~PTX__EXACT, 0);
+        *w++ = word;
+        *w++ = 0;
     }
     if (wrong) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
     ins = &k->ins.at[k->ins.count++];
@@ -3900,10 +3930,21 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     d.bits = 0;
     d.owner = 0;
     if (memo->result) {
-        d.bits = *first = memo->result_class + k->registers[PTX__TAG(memo->result_class)]++;
+        d.bits = *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
         d.owner = k->owner;
     }
     memcpy((char *)&d + offsetof(ptx_val, kind), &memo->result, sizeof memo->result);
+    return d;
+}
+
+/* What is not plain, with at most one result. */
+static ptx_val ptx__record_general(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                                   unsigned asked, unsigned src_type, const ptx_val *src, unsigned n) {
+    ptx_val d = ptx__none();
+    size_t before = k->ins.count;
+    ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, NULL);
+    if (k->ins.count == before + 1 && ptx__ready(k))
+        ptx__remember(k, op, mods, asked, src_type, src, n, 0, d);
     return d;
 }
 
@@ -3916,7 +3957,8 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
     size_t at, results = 0;
     ptx_val d = ptx__none();
     const unsigned asked = type;
-    int loose, settled = 0;
+    const size_t before = k ? k->ins.count : 0;
+    int loose;
 
     if (!ptx__ready(k)) return d;
     if (op >= PTX__OP_COUNT) {
@@ -3930,10 +3972,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
     sig = ptx__rows[k->m->first[op]].sig;
     loose = *sig == '*';
     slot = k->m->slots[op];
-    if (!k->m->plain[op]) {
-        ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, NULL);
-        return d;
-    }
+    if (!k->m->plain[op]) return ptx__record_general(k, site, op, mods, type, asked, src_type, src, n);
     if (op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE || (*slot == 'c' && src_type == PTX_NONE)) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
                   ptx__rows[k->m->first[op]].name, ptx__rows[k->m->first[op]].name);
@@ -3968,15 +4007,12 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
     row = k->m->forms.at[form - 1].row;
     sig = k->m->chars.at + k->m->forms.at[form - 1].program;
     slot = k->m->chars.at + k->m->forms.at[form - 1].slots;
-    if (!k->m->forms.at[form - 1].plain) {
-        ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, NULL);
-        return d;
-    }
+    if (!k->m->forms.at[form - 1].plain)
+        return ptx__record_general(k, site, op, mods, type, asked, src_type, src, n);
     if (*sig != '=' && !into && !ptx__unguarded(k, site, row->name)) return d;
     for (i = 0; i < n; i++)
         if (src[i].kind == PTX__IMM_FLOAT || src[i].flags & PTX__INVERTED) {
             src[i] = ptx__settle(k, site, src[i], slot[i]);
-            settled = 1;
             sig = k->m->chars.at + k->m->forms.at[form - 1].program; /* the pool may have moved */
             slot = k->m->chars.at + k->m->forms.at[form - 1].slots;
         }
@@ -4009,7 +4045,8 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
     }
     ptx__commit(k, site, op == PTX_RET || op == PTX_EXIT ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at,
                 results);
-    if (!settled) ptx__remember(k, op, mods, asked, src_type, type, src, n, into != NULL, d);
+    if (k->ins.count == before + 1)
+        ptx__remember(k, op, mods, asked, src_type, src, n, into != NULL, d);
     return d;
 }
 

@@ -23,6 +23,9 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Of the processor, which others that want it too do not stretch. */
+static double busy(void) { return (double)clock() / CLOCKS_PER_SEC; }
+
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
@@ -161,12 +164,12 @@ static int bench_emission(void) {
         return 1;
     }
     for (round = 0; round < ROUNDS; round++) {
-        double t0 = seconds(), t1;
+        double t0 = busy(), t1;
         for (i = 0; i < repeat; i++) emit_all(m, NULL, NULL);
-        t1 = seconds();
+        t1 = busy();
         ours[round] = (t1 - t0) / repeat;
         for (i = 0; i < repeat; i++) format_lines(ready, lines, ops, again);
-        bare[round] = (seconds() - t1) / repeat;
+        bare[round] = (busy() - t1) / repeat;
         ratio[round] = bare[round] / ours[round];
     }
     printf("emission: %.2f MB of PTX, %llu instructions recorded\n", (double)bytes / 1e6,
@@ -174,7 +177,7 @@ static int bench_emission(void) {
     printf("  build, verify, print  %7.0f MB/s  %5.1f ns an instruction\n",
            (double)bytes / 1e6 / median(ours, ROUNDS), 1e9 * median(ours, ROUNDS) / (double)instructions);
     printf("  bare formatting loop  %7.0f MB/s\n", (double)bytes / 1e6 / median(bare, ROUNDS));
-    printf("  ratio                 %7.2f      (0.3 is the promise)\n", median(ratio, ROUNDS));
+    printf("  ratio                 %7.2f      (0.4 is the promise)\n", median(ratio, ROUNDS));
     ptx_module_free(m);
     free(text);
     free(again);
