@@ -2837,7 +2837,7 @@ PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
     size_t i;
     if (!m) return NULL;
     memset(m, 0, sizeof *m);
-    m->memo = (ptx__memo *)((char *)m->memos + (64u - ((uintptr_t)m->memos & 63u) & 63u));
+    m->memo = (ptx__memo *)((char *)m->memos + ((64u - (uintptr_t)m->memos % 64u) % 64u));
     m->alloc = alloc;
     m->user = user;
     m->target = desc && desc->target ? desc->target : PTX_SM(75);
@@ -6240,7 +6240,9 @@ static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i
 static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
                                         uint32_t b) {
     const uint32_t *first = k->words.at + ins->words, *w = first + ins->results, *end = first + ins->count;
-    uint32_t bad = 0, word;
+    const uint32_t *const base = f->base;
+    uint32_t *const def = f->def, start = f->block[b].first;
+    uint32_t bad = 0, word, slot;
     if (ins->guard) {
         word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
         if (!ptx__defined(f, word, i, b)) bad = word;
@@ -6248,26 +6250,27 @@ static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__
     if (ins->kind != PTX__I_PLAIN) return bad;
     while (w < end) {
         uint32_t tag = PTX__TAG(word = *w++);
-        if (tag < PTX__CLASSES) {
-            if (!ptx__defined(f, word, i, b)) bad = word;
-        } else if (tag == PTX__W_PRED_NOT) {
-            word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
-            if (!ptx__defined(f, word, i, b)) bad = word;
+        if (tag == PTX__W_MEM) {
+            word = *w++;
+            tag = PTX__TAG(word);
+            w++;
         } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
             w += 2;
-        else if (tag == PTX__W_MEM) {
-            if (PTX__TAG(*w) < PTX__CLASSES && !ptx__defined(f, *w, i, b)) bad = *w;
-            w += 2;
+        if (tag == PTX__W_PRED_NOT) {
+            word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+            tag = PTX__W_PRED;
         }
+        if (tag >= PTX__CLASSES) continue;
+        slot = base[tag] + PTX__INDEX(word);
+        if (def[slot] - 1 - start >= i - start && !ptx__defined_before(f, slot, b)) bad = word;
     }
     for (w = first, end = first + ins->results; w < end; w++) {
-        uint32_t slot;
         if (PTX__TAG(*w) >= PTX__CLASSES) continue;
-        slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
-        if (!f->def[slot]) {
-            f->def[slot] = i + 1;
+        slot = base[PTX__TAG(*w)] + PTX__INDEX(*w);
+        if (!def[slot]) {
+            def[slot] = i + 1;
             f->def_block[slot] = b;
-        } else if (f->def[slot] != i + 1) {
+        } else if (def[slot] != i + 1) {
             if (!ptx__defined(f, *w, i, b)) bad = *w;
             if (f->classes) ptx__note_set(k, f, slot, i);
         }
@@ -7231,19 +7234,19 @@ static const char ptx__numbers[] = PTX__UNITS("00", "2") PTX__TENS("0", "1") PTX
 #undef PTX__TENS
 #undef PTX__UNITS
 
-/* Decimal digits of n at p: the end. Four characters are written whatever the length, which is faster. */
-static char *ptx__digits32(char *p, uint32_t n) {
-    const char *e;
-    int zeros;
-    if (n >= 1000) {
-        p = ptx__digits32(p, n / 1000);
-        memcpy(p, ptx__numbers + 4 * (size_t)(n % 1000), 4);
-        return p + 3;
-    }
-    e = ptx__numbers + 4 * (size_t)n;
-    zeros = e[3] - '0';
+/* Decimal digits of n at p: the end. Four characters are written for three, which is faster. */
+static char *ptx__digits3(char *p, uint32_t n) {
+    const char *e = ptx__numbers + 4 * (size_t)n;
+    int zeros = e[3] - '0';
     memcpy(p, e + zeros, 4);
     return p + 3 - zeros;
+}
+static char *ptx__digits32(char *p, uint32_t n) {
+    uint32_t high = n / 1000;
+    if (n < 1000) return ptx__digits3(p, n);
+    p = high < 1000 ? ptx__digits3(p, high) : ptx__digits32(p, high);
+    memcpy(p, ptx__numbers + 4 * (size_t)(n - 1000 * high), 4);
+    return p + 3;
 }
 static char *ptx__digits(char *p, uint64_t n) {
     char digit[20];
@@ -7394,13 +7397,7 @@ static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins
         if (tag < PTX__CLASSES) { /* by far the most */
             memcpy(p, lead[tag] + first, 4);
             p += 4 - first;
-            if (index < 1000) {
-                const char *e = ptx__numbers + 4 * (size_t)index;
-                int zeros = e[3] - '0';
-                memcpy(p, e + zeros, 4);
-                p += 3 - zeros;
-            } else
-                p = ptx__digits32(p, index);
+            p = index < 1000 ? ptx__digits3(p, index) : ptx__digits32(p, index);
             w++;
         } else {
             memcpy(p, ", " + first, 2);
