@@ -3815,6 +3815,16 @@ static uint32_t ptx__sure_limit(const ptx__row *row, unsigned operand, unsigned 
     return most;
 }
 
+/* The same for a slot with a limit of its own; 0: not known. Any width has more than 15 bits. */
+static uint32_t ptx__slot_most(char letter) {
+    size_t i;
+    for (i = 0; i < sizeof ptx__slot_limits / sizeof ptx__slot_limits[0]; i++) {
+        const ptx__slot_limit *l = &ptx__slot_limits[i];
+        if (l->letter == letter) return l->step != 1 || l->low > 0 ? 0u : l->high < 0 ? 15u : (uint32_t)l->high;
+    }
+    return 0;
+}
+
 /* The last instruction, which ptx__record_new has made of these, as a memo: unless it has more than its
    mnemonic, a result and those operands, as they were. */
 static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned type, unsigned src_type,
@@ -3841,16 +3851,19 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
         }
         memo.tag[i] = (uint8_t)PTX__TAG(*w);
         if (memo.tag[i] < PTX__W_UNSIGNED || memo.tag[i] > PTX__W_F32 || end - w < 3) return;
-        if (src[i].kind == PTX__IMM && !strchr("twcpu", slot[i])) {
-            if (src[i].bits >> 32 || w[1] != (uint32_t)src[i].bits) return;
-            memo.tag[i] |= PTX__EXACT;
-            memo.most[i] = w[1];
-        } else if (src[i].kind == PTX__IMM) {
+        if (src[i].kind == PTX__IMM) {
             uint32_t own = UINT32_MAX;
             unsigned want = ptx__slot_type(slot[i], form_type, form_src, src[i]);
             memo.most[i] = ptx__sure_limit(form->row, i + 1, form_type, want);
             if (src[i].type) own = ptx__sure_limit(form->row, i + 1, form_type, src[i].type);
             if (own < memo.most[i]) memo.most[i] = own;
+            own = strchr("twcpu", slot[i]) ? UINT32_MAX : ptx__slot_most(slot[i]);
+            if (own < memo.most[i]) memo.most[i] = own;
+            if (src[i].bits > memo.most[i] || !own) {
+                if (src[i].bits >> 32 || w[1] != (uint32_t)src[i].bits) return;
+                memo.tag[i] |= PTX__EXACT;
+                memo.most[i] = w[1];
+            }
         } else if (src[i].kind != PTX__IMM_FLOAT || src[i].type != PTX_F32)
             return;
         w += 2;
