@@ -6895,11 +6895,43 @@ static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
            || !PTX__CLASS(f->level[ptx__block_of(f, store)]);
 }
 
-/* Stores to shared memory since the last barrier, 32 of them in one go, against the loads. */
+/* One block: which of the 32 stores from `first` on, in module.lists, are open at its end, if those in `open`
+   are where it begins. report: notes for its loads. */
+static uint32_t ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t first, uint32_t open,
+                                int report) {
+    ptx_module *m = k->m;
+    uint32_t i, j, store = first;
+    uint32_t last = m->lists.count - first < 32 ? (uint32_t)m->lists.count : first + 32;
+    for (i = f->block[b].first; i < f->block[b].end; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        unsigned effect = ins->kind == PTX__I_PLAIN ? m->forms.at[ins->form].effect : 0u;
+        if (effect == PTX__EFFECT_BARRIER) open = 0;
+        if (effect == PTX__EFFECT_WRITE || effect == PTX__EFFECT_COPY) {
+            while (store < last && m->lists.at[store] < i) store++;
+            if (store < last && m->lists.at[store] == i) open |= 1u << (store - first);
+        }
+        if (effect != PTX__EFFECT_READ || !report) continue;
+        for (j = 0; j < 32; j++) {
+            if (!(open >> j & 1) || !ptx__may_meet(k, f, m->lists.at[first + j], i)) continue;
+            ptx__note(k, PTX_ADVICE_RACE, i,
+                      "another thread may be writing what is read here, at %s, with no barrier between; put a "
+                      "bar.sync there",
+                      k->ins.at[m->lists.at[first + j]].site);
+            break;
+        }
+    }
+    return open;
+}
+
+/* Stores to shared memory since the last barrier, 32 of them in one go, against the loads: through the blocks
+   that they reach before a barrier. Where barriers are far, the search ends after so many times the kernel's
+   length. */
+#define PTX__RACE_EFFORT 64
 static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
-    uint32_t i, n, e, first, *in = f->stack;
-    int ok, changed, report;
+    uint32_t i, n, e, first, changed, count, *in = f->stack, *mark = f->skip_warp, *reached = f->skip_lane;
+    uint64_t effort = 0, most = PTX__RACE_EFFORT * (uint64_t)k->ins.count;
+    int ok;
     m->lists.count = 0;
     for (i = 0; i < k->ins.count; i++) {
         unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? m->forms.at[k->ins.at[i].form].effect : 0u;
@@ -6908,40 +6940,35 @@ static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
         if (!ok) return;
         m->lists.at[m->lists.count++] = i;
     }
-    for (first = 0; first < m->lists.count && first < 4096; first += 32) {
-        for (n = 0; n <= f->blocks; n++) in[n] = 0;
-        for (report = 0, changed = 1; changed || report == 1; report += !changed) {
-            if (report == 2) break;
+    for (n = 0; n < f->blocks; n++) mark[n] = 0;
+    for (first = 0; first < m->lists.count && effort < most; first += 32) {
+        count = 0;
+        for (n = first; n < m->lists.count && n < first + 32; n++) {
+            uint32_t b = ptx__block_of(f, m->lists.at[n]);
+            if (mark[b] == first + 1) continue;
+            mark[b] = first + 1;
+            in[b] = 0;
+            reached[count++] = b;
+        }
+        do {
             changed = 0;
-            for (n = 0; n < f->reached; n++) {
-                uint32_t b = f->order[n], open = in[b], store = first;
-                for (i = f->block[b].first; i < f->block[b].end; i++) {
-                    const ptx__ins *ins = &k->ins.at[i];
-                    unsigned effect = ins->kind == PTX__I_PLAIN ? m->forms.at[ins->form].effect : 0u;
-                    uint32_t j;
-                    if (effect == PTX__EFFECT_BARRIER) open = 0;
-                    if (effect == PTX__EFFECT_WRITE || effect == PTX__EFFECT_COPY) {
-                        for (; store < m->lists.count && m->lists.at[store] < i;) store++;
-                        if (store >= first && store < first + 32) open |= 1u << (store - first);
-                    }
-                    if (effect != PTX__EFFECT_READ || !report) continue;
-                    for (j = 0; j < 32; j++) {
-                        if (!(open >> j & 1) || !ptx__may_meet(k, f, m->lists.at[first + j], i)) continue;
-                        ptx__note(k, PTX_ADVICE_RACE, i,
-                                  "another thread may be writing what is read here, at %s, with no barrier "
-                                  "between; put a bar.sync there",
-                                  k->ins.at[m->lists.at[first + j]].site);
-                        break;
-                    }
-                }
-                for (e = 0; e < 2; e++) {
+            for (n = 0; n < count; n++) {
+                uint32_t b = reached[n], open = ptx__race_block(k, f, b, first, in[b], 0);
+                effort += f->block[b].end - f->block[b].first;
+                for (e = 0; e < 2 && open; e++) {
                     uint32_t to = f->block[b].next[e];
-                    if (!to || !(open & ~in[to - 1])) continue;
-                    in[to - 1] |= open;
+                    if (!to || (mark[to - 1] == first + 1 && !(open & ~in[to - 1]))) continue;
+                    if (mark[--to] != first + 1) {
+                        mark[to] = first + 1;
+                        in[to] = 0;
+                        reached[count++] = to;
+                    }
+                    in[to] |= open;
                     changed = 1;
                 }
             }
-        }
+        } while (changed);
+        for (n = 0; n < count; n++) ptx__race_block(k, f, reached[n], first, in[reached[n]], 1);
     }
 }
 
