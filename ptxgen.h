@@ -2596,6 +2596,7 @@ typedef struct ptx__block {
     uint32_t first, end;           /* instructions */
     uint32_t next[2];              /* successors, index + 1 */
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
+    uint32_t leaves;               /* ends with ret or exit, if under a guard */
 } ptx__block;
 
 typedef struct ptx__note_ { /* a piece of advice */
@@ -2659,7 +2660,7 @@ struct ptx_kernel {
 };
 
 #define PTX__BUCKETS 256
-#define PTX__MEMOS 256 /* a power of two */
+#define PTX__MEMOS 256
 struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
@@ -3796,7 +3797,7 @@ static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src
         kind[i] = ptx__kind_of(&src[i]);
         hash += kind[i] * (668265263u + 0x3d4d51c2u * i);
     }
-    return hash >> 16 & (PTX__MEMOS - 1);
+    return (hash ^ hash >> 15) * 2246822519u >> 24;
 }
 
 /* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
@@ -6131,6 +6132,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
         if (last->kind == PTX__I_BRANCH) f->block[b].next[1] = f->of_label[last->words] + 1;
+        f->block[b].leaves = last->kind == PTX__I_LEAVE;
     }
     return 1;
 }
@@ -6329,18 +6331,14 @@ enum { PTX__CLASS_BLOCK, PTX__CLASS_WARP, PTX__CLASS_LANE };
 #define PTX__ROOT(word) ((word) >> 6)
 #define PTX__DIFFERS(class_, instruction) ((uint32_t)(class_) | ((uint32_t)(instruction) + 1u) << 6)
 
-static int ptx__ends_kernel(const ptx_kernel *k, const ptx__block *b) {
-    return k->ins.at[b->end - 1].kind == PTX__I_LEAVE;
-}
-
 /* Number the blocks backwards from the ends of the kernel. Blocks that no end can be reached from keep
    post_number 0; the node `blocks` is behind all ends and has number 1. */
-static void ptx__walk_back(const ptx_kernel *k, ptx__flow *f) {
+static void ptx__walk_back(ptx__flow *f) {
     uint32_t left = f->blocks + 1, end, i, *stack = f->stack, *at = f->post_depth; /* the depths come later */
     for (i = 0; i < f->blocks; i++) at[i] = f->pred_head[i];
     for (end = 0; end < f->blocks; end++) {
         uint32_t depth = 0;
-        if (!f->block[end].order || !ptx__ends_kernel(k, &f->block[end]) || f->post_number[end]) continue;
+        if (!f->block[end].order || !f->block[end].leaves || f->post_number[end]) continue;
         f->post_number[end] = 1;
         stack[depth++] = end;
         while (depth) {
@@ -6383,7 +6381,7 @@ static ptx_code ptx__verify_ends(ptx_kernel *k, const ptx__flow *f) {
 }
 
 /* The tree of postdominators: as ptx__dominators, with the edges turned round. */
-static void ptx__postdominators(const ptx_kernel *k, ptx__flow *f) {
+static void ptx__postdominators(ptx__flow *f) {
     uint32_t *idom = f->post_idom, *number = f->post_number, root = f->blocks, i, e;
     int changed = 1;
     for (i = 0; i < f->blocks; i++) idom[i] = UINT32_MAX;
@@ -6391,7 +6389,7 @@ static void ptx__postdominators(const ptx_kernel *k, ptx__flow *f) {
     while (changed) {
         changed = 0;
         for (i = 1; i < f->post_reached; i++) {
-            uint32_t b = f->post_order[i], best = ptx__ends_kernel(k, &f->block[b]) ? root : UINT32_MAX;
+            uint32_t b = f->post_order[i], best = f->block[b].leaves ? root : UINT32_MAX;
             for (e = 0; e < 2; e++) {
                 uint32_t x = f->block[b].next[e], y = best;
                 if (!x || !number[x - 1] || idom[x - 1] == UINT32_MAX) continue;
@@ -6726,7 +6724,7 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
 static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i;
     if (!f->classes) return PTX_E_NONE;
-    ptx__postdominators(k, f);
+    ptx__postdominators(f);
     ptx__classify(k, f);
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
@@ -6823,7 +6821,7 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                                         "path to here the copies are not committed");
                 states = ptx__step(states, effect);
             }
-            if (report && f->advising == 2 && ptx__ends_kernel(k, &f->block[b])
+            if (report && f->advising == 2 && f->block[b].leaves
                 && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED))
                 ptx__note(k, PTX_ADVICE_UNWAITED, f->block[b].end - 1,
                           "cp.async copies may be under way when the kernel ends here; wait for them, or do "
@@ -7191,7 +7189,7 @@ static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
     }
     ptx__dominators(f);
     if (ptx__verify_values(k, f)) return k->m->error.code;
-    ptx__walk_back(k, f);
+    ptx__walk_back(f);
     if (ptx__verify_ends(k, f) || ptx__verify_convergence(k, f) || ptx__verify_copies(k, f))
         return k->m->error.code;
     k->verified = 1;
@@ -7686,12 +7684,21 @@ static uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
 static char *ptx__print_kernel(ptx_kernel *k, char *p) {
     size_t i, room = 0, n = k->ins.count, head = (size_t)(p - k->m->text.at);
     const ptx__ins *ins = k->ins.at;
+    const ptx__form *forms = k->m->forms.at;
+    const int plain = !k->m->comments && !k->m->lines;
     if (!(p = ptx__print_head(k, p))) return NULL;
     for (i = head; i < (size_t)(p - k->m->text.at); i++) k->m->line += k->m->text.at[i] == '\n';
     k->first_line = k->m->line + 1;
     k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
     for (i = 0; i < n; i++, ins++) {
         size_t bound = ptx__line_bound(ins);
+        if (plain && ins->kind == PTX__I_PLAIN && room >= bound && forms[ins->form].text_length) {
+            char *start = p; /* by far the most */
+            p = ptx__print_instruction(k, p, ins);
+            *p++ = '\n';
+            room -= (size_t)(p - start);
+            continue;
+        }
         if (k->m->comments && ins->site) bound += strlen(ins->site) + 8;
         if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->form);
         else if (!k->m->forms.at[ins->form].text_length && ins->kind != PTX__I_LABEL) {
