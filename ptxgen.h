@@ -3790,7 +3790,8 @@ static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigne
     return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
 }
 /* The kinds of the operands, and where in module.memo such an instruction has its place. */
-static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n, uint32_t *kind) {
+static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n,
+                                uint32_t *kind) {
     uint32_t hash = what * 2654435761u + (uint32_t)(mods >> 32) * 2246822519u + (uint32_t)mods * 3266489917u;
     unsigned i;
     for (i = 0; i < n; i++) {
@@ -3821,7 +3822,8 @@ static uint32_t ptx__slot_most(char letter) {
     size_t i;
     for (i = 0; i < sizeof ptx__slot_limits / sizeof ptx__slot_limits[0]; i++) {
         const ptx__slot_limit *l = &ptx__slot_limits[i];
-        if (l->letter == letter) return l->step != 1 || l->low > 0 ? 0u : l->high < 0 ? 15u : (uint32_t)l->high;
+        if (l->letter != letter) continue;
+        return l->step != 1 || l->low > 0 ? 0u : l->high < 0 ? 15u : (uint32_t)l->high;
     }
     return 0;
 }
@@ -6912,8 +6914,8 @@ static uint32_t ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_
         for (j = 0; j < 32; j++) {
             if (!(open >> j & 1) || !ptx__may_meet(k, f, m->lists.at[first + j], i)) continue;
             ptx__note(k, PTX_ADVICE_RACE, i,
-                      "another thread may be writing what is read here, at %s, with no barrier between; put a "
-                      "bar.sync there",
+                      "another thread may be writing what is read here, at %s, with no barrier between; put "
+                      "a bar.sync there",
                       k->ins.at[m->lists.at[first + j]].site);
             break;
         }
@@ -7438,7 +7440,7 @@ static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins
             p = index < 1000 ? ptx__digits3(p, index) : ptx__digits32(p, index);
             w++;
         } else {
-            memcpy(p, ", " + first, 2);
+            memcpy(p, lead[0] + first, 2);
             p = ptx__print_operand(k, p + 2 - first, &w);
         }
     }
