@@ -4054,7 +4054,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
     for (i = 0; i < n; i++) {
         int ok;
         unsigned want = ptx__slot_type(slot[i], type, src_type, src[i]);
-        int any = slot[i] == 't' ? loose : slot[i] == 'u' && ptx__fact(src[i].type)->kind == 's';
+        int any = slot[i] == 't' ? loose : !strchr("wcp", slot[i]) && ptx__fact(src[i].type)->kind == 's';
         ok = ptx__push_source(k, site, row->name, i + 1, src[i], want, any);
         if (!ok || (src[i].kind == PTX__IMM && !ptx__within(k, site, row, i + 1, src[i], type)))
             return ptx__none();
