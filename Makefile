@@ -4,7 +4,7 @@
 #   run     the examples, on the GPU if there is one, else on the CPU driver (tests/sim)
 #   test    all tests, on the CPU driver; ends with the line "N passed, N failed"
 #   sanitize  the same, all built with the address and undefined-behaviour sanitizers
-#   bench   emission speed and launch overhead; the speed of the CPU driver
+#   bench   emission speed, long kernels, launch overhead; the speed of the CPU driver
 #   fuzz    hostile PTX for the CPU driver, FUZZ_SECONDS=60 long; needs clang
 #   gpu     the tests on the real driver, then the benches
 #   clean   remove build/
@@ -20,7 +20,11 @@ HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/incremental_attention $(B)/ptxdump
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
+<<<<<<< HEAD
 TESTS    = $(B)/test_builder $(B)/test_forms $(B)/test_verify $(B)/test_mistakes $(B)/test_cuda $(B)/test_flash_decode $(B)/test_kv_scatter $(B)/test_ptxas
+=======
+TESTS    = $(B)/test_builder $(B)/test_forms $(B)/test_verify $(B)/test_scale $(B)/test_cuda $(B)/test_flash_decode $(B)/test_kv_scatter $(B)/test_ptxas
+>>>>>>> bspeed
 
 .PHONY: all run test sanitize bench fuzz gpu clean
 all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench $(B)/bench_sim
@@ -69,7 +73,7 @@ $(B)/test_sim_%: tests/test_sim_%.c tests/simtest.h tests/sim/ptxsim.h $(wildcar
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) $< -o $@ -ldl -lm
 
-$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/kerneltest.h tests/sim/ptxsim.h
+$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/kerneltest.h tests/scale.h tests/sim/ptxsim.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
 
@@ -77,7 +81,7 @@ $(B)/bench_sim: tests/bench/sim.c tests/simtest.h tests/sim/ptxsim.h
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) -Wall -Wextra $< -o $@ -ldl -lm
 
-$(B)/bench: tests/bench/bench.c $(HEADERS)
+$(B)/bench: tests/bench/bench.c tests/scale.h $(HEADERS)
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
 

@@ -2604,6 +2604,7 @@ typedef struct ptx__block {
     uint32_t first, end;           /* instructions */
     uint32_t next[2];              /* successors, index + 1 */
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
+    uint32_t leaves;               /* ends with ret or exit, if under a guard */
 } ptx__block;
 
 typedef struct ptx__note_ { /* a piece of advice */
@@ -2623,12 +2624,26 @@ typedef struct ptx__set {
         size_t count, capacity;                                                                              \
     }
 
+/* A plain instruction as it was recorded once: one that has operands of the same kinds differs from it in
+   nothing but the words. */
+#define PTX__MEMO_MAX 4
+typedef struct ptx__memo {
+    ptx_mods mods;
+    uint32_t what;                /* op, the types asked for, operands; 0: no memo */
+    uint32_t kind[PTX__MEMO_MAX]; /* of each operand: kind, type, space and flags */
+    uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
+    uint8_t tag[PTX__MEMO_MAX];   /* of an immediate's first word, and PTX__EXACT; 0: a register */
+    uint32_t form, result;        /* the result's kind, 0: none */
+    uint8_t result_tag, version, who, copy;
+} ptx__memo; /* 64 bytes: a line of the cache */
+#define PTX__EXACT 0x80u /* this value only, and not all up to it */
+
 struct ptx_kernel {
     ptx_module *m;
     uint32_t owner;
     uint32_t name, index; /* in chars; among the module's kernels */
     const char *site;
-    uint32_t registers[PTX__CLASSES];
+    uint32_t registers[32]; /* by the tag of a word; a tag that is no register's has none */
     uint32_t guard;
     const char *guard_site;
     uint32_t max_threads, min_blocks;
@@ -2660,6 +2675,7 @@ struct ptx_kernel {
 #define PTX__ANY_CALLEE UINT32_MAX
 #define PTX__BUCKETS 256
 #define PTX__SEEN_SETMAXNREG 0x80000000u
+#define PTX__MEMOS 256
 struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
@@ -2687,6 +2703,8 @@ struct ptx_module {
     PTX__ARRAY(char) advice_text;
     PTX__ARRAY(uint32_t) lists; /* scratch of the advice */
     uint32_t bucket[PTX__BUCKETS];
+    ptx__memo memos[PTX__MEMOS + 1];
+    ptx__memo *memo; /* of `memos` what begins with a line of the cache */
     uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
     const char *slots[PTX__OP_COUNT];  /* and its source operands: what stands behind the '=' */
     uint8_t plain[PTX__OP_COUNT];      /* at most one result, no groups, memory or limits: the short way */
@@ -2835,6 +2853,7 @@ PTXGEN_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
     size_t i;
     if (!m) return NULL;
     memset(m, 0, sizeof *m);
+    m->memo = (ptx__memo *)((char *)m->memos + ((64u - (uintptr_t)m->memos % 64u) % 64u));
     m->alloc = alloc;
     m->user = user;
     m->target = desc && desc->target ? desc->target : PTX_SM(75);
@@ -3577,7 +3596,7 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *wha
         return 0;
     }
     if (v.kind == PTX__REG
-        && (tag == 0 || tag >= PTX__CLASSES || PTX__INDEX((uint32_t)v.bits) >= k->registers[tag])) {
+        && PTX__INDEX((uint32_t)v.bits) >= k->registers[tag]) {
         ptx__fail(k, PTX_E_HANDLE, site, "%s is no register of this kernel", what);
         return 0;
     }
@@ -3634,6 +3653,17 @@ static int ptx__fits(uint64_t bits, unsigned type) {
     return bits >> width == 0;
 }
 
+/* The bits of a double as those of the nearest float; 0 where a finite value becomes infinite. */
+static int ptx__f32_word(uint64_t bits, uint32_t *word) {
+    double value;
+    float f;
+    memcpy(&value, &bits, sizeof value);
+    f = (float)value;
+    memcpy(word, &f, sizeof *word);
+    if ((*word & 0x7fffffffu) > 0x7f800000u) *word = 0x7fffffffu; /* one NaN, on every machine */
+    return (*word & 0x7fffffffu) != 0x7f800000u || (bits << 1) == (uint64_t)0x7ff << 53;
+}
+
 /* An immediate as an operand of that type. */
 static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
                          unsigned type) {
@@ -3641,15 +3671,11 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
     uint64_t bits = v.bits;
     uint32_t tag = PTX__W_UNSIGNED;
     if (v.kind == PTX__IMM_FLOAT) {
-        double value;
-        float f;
-        memcpy(&value, &bits, sizeof value);
         if (v.type == PTX_F32) {
             uint32_t word;
-            f = (float)value;
-            memcpy(&word, &f, sizeof word);
-            if ((word & 0x7fffffffu) > 0x7f800000u) word = 0x7fffffffu; /* one NaN, on every machine */
-            if ((word & 0x7fffffffu) == 0x7f800000u && (bits << 1) != (uint64_t)0x7ff << 53) {
+            double value;
+            memcpy(&value, &bits, sizeof value);
+            if (!ptx__f32_word(bits, &word)) {
                 ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %g does not fit f32", index, name, value);
                 return 0;
             }
@@ -3713,8 +3739,7 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
         v.type == type || (have->bits == want->bits && (loose || have->kind == 'b' || want->kind == 'b'));
     if (v.kind == PTX__REG && v.owner == k->owner && fits) {
         uint32_t word = (uint32_t)v.bits, tag = PTX__TAG(word);
-        if (tag == 0 || tag >= PTX__CLASSES || PTX__INDEX(word) >= k->registers[tag])
-            return ptx__mine(k, site, v, "a source");
+        if (PTX__INDEX(word) >= k->registers[tag]) return ptx__mine(k, site, v, "a source");
         if (v.flags & PTX__INVERTED) word = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(word));
         ptx__word(k, word);
         return 1;
@@ -3737,8 +3762,8 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
 static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
                             unsigned type, int loose) {
     uint32_t tag = PTX__TAG((uint32_t)v.bits);
-    if (v.kind == PTX__REG && v.type == type && v.owner == k->owner && !(v.flags & PTX__INVERTED) && tag
-        && tag < PTX__CLASSES && PTX__INDEX((uint32_t)v.bits) < k->registers[tag]) {
+    if (v.kind == PTX__REG && v.type == type && v.owner == k->owner && !(v.flags & PTX__INVERTED)
+        && PTX__INDEX((uint32_t)v.bits) < k->registers[tag]) {
         ptx__word(k, (uint32_t)v.bits);
         return 1;
     }
@@ -3781,6 +3806,17 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
     return d;
 }
 
+/* The type that a plain slot wants. */
+static unsigned ptx__slot_type(char slot, unsigned type, unsigned src_type, ptx_val v) {
+    switch (slot) {
+    case 't': return type;
+    case 'w': return ptx__wider(type);
+    case 'c': return src_type;
+    case 'p': return PTX_PRED;
+    default: return v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32; /* u */
+    }
+}
+
 /* An address stays one through the arithmetic that addresses are made by. */
 static unsigned ptx__space_of(unsigned op, const ptx_val *src, unsigned n) {
     switch (op) {
@@ -3802,9 +3838,187 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                       unsigned src_type, const ptx_val *src, unsigned n, ptx_val *out, unsigned n_out,
                       const ptx_var *into);
 
+/* -- memos --
+   Most instructions of a kernel are like one before them. What is checked and found out for an instruction
+   hangs on the kinds of its operands (ptx_val without bits and owner), and for immediates on an upper limit;
+   so the first of a kind leaves a memo, and the next only has its handles checked. */
+
+static uint32_t ptx__kind_of(const ptx_val *v) {
+    uint32_t kind;
+    memcpy(&kind, (const char *)v + offsetof(ptx_val, kind), sizeof kind);
+    return kind;
+}
+static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigned n, int into) {
+    return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
+}
+/* The kinds of the operands, and where in module.memo such an instruction has its place. */
+static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n,
+                                uint32_t *kind) {
+    uint32_t hash = what * 2654435761u + (uint32_t)(mods >> 32) * 2246822519u + (uint32_t)mods * 3266489917u;
+    unsigned i;
+    for (i = 0; i < n; i++) {
+        kind[i] = ptx__kind_of(&src[i]);
+        hash += kind[i] * (668265263u + 0x3d4d51c2u * i);
+    }
+    return (hash ^ hash >> 15) * 2246822519u >> 24;
+}
+
+/* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
+static uint32_t ptx__sure_limit(unsigned want) {
+    const ptx__type_fact *fact = ptx__fact(want);
+    uint32_t most = fact->bits > 32 ? UINT32_MAX : (uint32_t)(((uint64_t)1 << fact->bits) - 1);
+    if (fact->kind == 's' && fact->bits <= 32) most >>= 1;
+    return most;
+}
+
+/* The same for a slot with a limit of its own; 0: not known. Any width has more than 15 bits. */
+static uint32_t ptx__slot_most(char letter) {
+    size_t i;
+    for (i = 0; i < sizeof ptx__slot_limits / sizeof ptx__slot_limits[0]; i++) {
+        const ptx__slot_limit *l = &ptx__slot_limits[i];
+        if (l->letter != letter) continue;
+        return l->step != 1 || l->low > 0 ? 0u : l->high < 0 ? 15u : (uint32_t)l->high;
+    }
+    return 0;
+}
+
+/* The last instruction, which ptx__record_new has made of these, as a memo: unless it has more than its
+   mnemonic, a result and those operands, as they were. */
+static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned type, unsigned src_type,
+                          const ptx_val *src, unsigned n, int into, ptx_val result) {
+    const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const char *slot = k->m->chars.at + form->slots;
+    unsigned i, form_type = (unsigned)(form->key >> 16 & 0xff), form_src = (unsigned)(form->key >> 24 & 0xff);
+    ptx__memo memo;
+    uint32_t place;
+    if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
+        || ins->results != (into || result.kind == PTX__REG))
+        return;
+    if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
+    memset(&memo, 0, sizeof memo);
+    memo.what = ptx__what(op, type, src_type, n, into);
+    place = ptx__memo_place(memo.what, mods, src, n, memo.kind);
+    for (i = 0; i < n; i++, w++) {
+        if (w == end) return;
+        if (src[i].kind == PTX__REG) {
+            if (*w != (uint32_t)src[i].bits || src[i].flags & PTX__INVERTED) return;
+            continue;
+        }
+        memo.tag[i] = (uint8_t)PTX__TAG(*w);
+        if (memo.tag[i] < PTX__W_UNSIGNED || memo.tag[i] > PTX__W_F32 || end - w < 3) return;
+        if (src[i].kind == PTX__IMM) {
+            uint32_t own = UINT32_MAX;
+            unsigned want = ptx__slot_type(slot[i], form_type, form_src, src[i]);
+            memo.most[i] = ptx__sure_limit(want);
+            if (src[i].type) own = ptx__sure_limit(src[i].type);
+            if (own < memo.most[i]) memo.most[i] = own;
+            own = strchr("twcpu", slot[i]) ? UINT32_MAX : ptx__slot_most(slot[i]);
+            if (own < memo.most[i]) memo.most[i] = own;
+            if (src[i].bits > memo.most[i] || !own) {
+                if (src[i].bits >> 32 || w[1] != (uint32_t)src[i].bits) return;
+                memo.tag[i] |= PTX__EXACT;
+                memo.most[i] = w[1];
+            }
+        } else if (src[i].kind != PTX__IMM_FLOAT || src[i].type != PTX_F32)
+            return;
+        w += 2;
+    }
+    if (w != end) return;
+    memo.mods = mods;
+    memo.form = ins->form;
+    memo.version = (uint8_t)form->version;
+    memo.result = into || !ins->results ? 0 : ptx__kind_of(&result);
+    memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.bits) : 0);
+    memo.who = form->who;
+    memo.copy = form->effect == PTX__EFFECT_COPY;
+    k->m->memo[place] = memo;
+}
+
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                               unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into);
+
 /* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
    instead of to a new value. */
 static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
+    uint32_t kind[PTX__MEMO_MAX], wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
+    uint32_t *w, *first;
+    const ptx__memo *memo;
+    ptx__ins *ins;
+    unsigned i, results;
+    ptx_val d;
+    if (!ptx__ready(k) || n > PTX__MEMO_MAX || op > 0xfffu || (type | src_type) > 0x7fu)
+        return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+    memo = &k->m->memo[ptx__memo_place(what, mods, src, n, kind)];
+    results = memo->result || into;
+    wrong = (memo->what ^ what) | (memo->mods != mods) | (k->guard && memo->result);
+    for (i = 0; i < n; i++) wrong |= memo->kind[i] ^ kind[i];
+    if (wrong || k->ins.count == k->ins.capacity
+        || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX
+        || k->registers[memo->result_tag] >= PTX__INDEX_MAX)
+        return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+    first = k->words.at + k->words.count;
+    w = first + results;
+    for (i = 0; i < n; i++) {
+        uint32_t word = (uint32_t)src[i].bits;
+        if (!memo->tag[i]) {
+            wrong |= (src[i].owner ^ k->owner) | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
+            *w++ = word;
+            continue;
+        }
+        if (memo->tag[i] == PTX__W_F32)
+            wrong |= !ptx__f32_word(src[i].bits, &word);
+        else if (memo->tag[i] & PTX__EXACT)
+            wrong |= src[i].bits != memo->most[i];
+        else
+            wrong |= src[i].bits > memo->most[i];
+        *w++ = PTX__WORD(memo->tag[i] & ~PTX__EXACT, 0);
+        *w++ = word;
+        *w++ = 0;
+    }
+    if (wrong) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+    ins = &k->ins.at[k->ins.count++];
+    ins->site = site;
+    ins->form = memo->form;
+    ins->words = (uint32_t)k->words.count;
+    ins->guard = k->guard;
+    ins->count = (uint16_t)(w - first);
+    ins->kind = PTX__I_PLAIN;
+    ins->results = (uint8_t)results;
+    k->words.count += (size_t)(w - first);
+    k->together += memo->who;
+    k->copies += memo->copy;
+    k->guard = 0;
+    k->verified = 0;
+    if (memo->version > k->version) k->version = memo->version;
+    if (into) {
+        *first = (uint32_t)into->bits;
+        return *into;
+    }
+    d.bits = 0;
+    d.owner = 0;
+    if (memo->result) {
+        d.bits = *first = PTX__WORD(memo->result_tag, k->registers[memo->result_tag]++);
+        d.owner = k->owner;
+    }
+    memcpy((char *)&d + offsetof(ptx_val, kind), &memo->result, sizeof memo->result);
+    return d;
+}
+
+/* What is not plain, with at most one result. */
+static ptx_val ptx__record_general(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                                   unsigned asked, unsigned src_type, const ptx_val *src, unsigned n) {
+    ptx_val d = ptx__none();
+    size_t before = k->ins.count;
+    ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, NULL);
+    if (k->ins.count == before + 1 && ptx__ready(k))
+        ptx__remember(k, op, mods, asked, src_type, src, n, 0, d);
+    return d;
+}
+
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                            unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
     const ptx__row *row;
     const char *sig, *slot;
@@ -3812,6 +4026,8 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     unsigned i, result_type = PTX_NONE, actual = PTX_NONE;
     size_t at, results = 0;
     ptx_val d = ptx__none();
+    const unsigned asked = type;
+    const size_t before = k ? k->ins.count : 0;
     int loose;
 
     if (!ptx__ready(k)) return d;
@@ -3826,10 +4042,7 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     sig = ptx__rows[k->m->first[op]].sig;
     loose = *sig == '*';
     slot = k->m->slots[op];
-    if (!k->m->plain[op]) {
-        ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, NULL);
-        return d;
-    }
+    if (!k->m->plain[op]) return ptx__record_general(k, site, op, mods, type, asked, src_type, src, n);
     if (op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE || (*slot == 'c' && src_type == PTX_NONE)) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
                   ptx__rows[k->m->first[op]].name, ptx__rows[k->m->first[op]].name);
@@ -3864,10 +4077,8 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     row = k->m->forms.at[form - 1].row;
     sig = k->m->chars.at + k->m->forms.at[form - 1].program;
     slot = k->m->chars.at + k->m->forms.at[form - 1].slots;
-    if (!k->m->forms.at[form - 1].plain) {
-        ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, NULL);
-        return d;
-    }
+    if (!k->m->forms.at[form - 1].plain)
+        return ptx__record_general(k, site, op, mods, type, asked, src_type, src, n);
     if (*sig != '=' && !into && !ptx__unguarded(k, site, row->name)) return d;
     for (i = 0; i < n; i++)
         if (src[i].kind == PTX__IMM_FLOAT || src[i].flags & PTX__INVERTED) {
@@ -3896,26 +4107,18 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     }
     for (i = 0; i < n; i++) {
         int ok;
-        unsigned want = type;
-        int any = loose;
-        switch (slot[i]) {
-        case 't': break;
-        case 'w': want = ptx__wider(type), any = 0; break;
-        case 'c': want = src_type, any = 0; break;
-        case 'p': want = PTX_PRED, any = 0; break;
-        default: /* 'u', or one with limits */
-            if (slot[i] != 'u' && src[i].kind == PTX__IMM
-                && !ptx__within(k, site, row->name, i + 1, src[i], slot[i], type))
-                return ptx__none();
-            want = src[i].kind == PTX__IMM && src[i].type == PTX_NONE ? PTX_B32 : PTX_U32;
-            any = ptx__fact(src[i].type)->kind == 's';
-            break;
-        }
+        unsigned want = ptx__slot_type(slot[i], type, src_type, src[i]);
+        int any = slot[i] == 't' ? loose : !strchr("wcp", slot[i]) && ptx__fact(src[i].type)->kind == 's';
+        if (src[i].kind == PTX__IMM && !strchr("twcpu", slot[i])
+            && !ptx__within(k, site, row->name, i + 1, src[i], slot[i], type))
+            return ptx__none();
         ok = ptx__push_source(k, site, row->name, i + 1, src[i], want, any);
         if (!ok) return ptx__none();
     }
     ptx__commit(k, site, op == PTX_RET || op == PTX_EXIT ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at,
                 results);
+    if (k->ins.count == before + 1)
+        ptx__remember(k, op, mods, asked, src_type, src, n, into != NULL, d);
     return d;
 }
 
@@ -3929,7 +4132,7 @@ static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigne
     unsigned i = 0, times;
     int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE;
     for (; *slot && i < n; slot++) {
-        if (strchr("{}[]|_", *slot)) continue;
+        if (*slot == '_' || strchr("{}[]|", *slot)) continue;
         times = 1;
         if (*slot >= '1' && *slot <= '9') times = (unsigned)(*slot++ - '0');
         for (; times && i < n; times--, i++) {
@@ -4060,6 +4263,11 @@ static unsigned ptx__result_type(char letter, unsigned type, unsigned src_type, 
     }
 }
 
+/* Whether a character of a program is an operand, and not what stands around operands. */
+static int ptx__is_slot(char c) {
+    return (unsigned)(c - 'a') < 26u || (unsigned)(c - 'A') < 26u;
+}
+
 /* The word that opens a group at program[i], if there is one there. */
 static void ptx__open_group(ptx_kernel *k, const char *p) {
     if (*p == '{') ptx__word(k, PTX__GROUP(PTX__G_BRACES, strcspn(p, "}") - 1));
@@ -4079,7 +4287,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     uint32_t form;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
-    int loose;
+    int loose, unsettled = 0;
     for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (op >= PTX__OP_COUNT || type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT || (n && !src)
@@ -4119,10 +4327,13 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
     row = k->m->forms.at[form - 1].row;
-    for (i = 0; i < n; i++) v[i] = src[i];
+    for (i = 0; i < n; i++) {
+        v[i] = src[i];
+        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].flags & PTX__INVERTED;
+    }
     p = k->m->chars.at + k->m->forms.at[form - 1].slots;
-    for (i = 0; *p; p++) {
-        if (strchr("{}[]|_", *p)) continue;
+    for (i = 0; unsettled && *p; p++) {
+        if (!ptx__is_slot(*p)) continue;
         if (v[i].kind == PTX__IMM_FLOAT || v[i].flags & PTX__INVERTED) {
             size_t here = (size_t)(p - k->m->chars.at);
             v[i] = ptx__settle(k, site, v[i], *p);
@@ -4136,9 +4347,11 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     at = k->words.count;
     for (r = 0; *p != '='; p++) {
         const char *end = *p == '{' ? strchr(p, '}') : p;
-        if (*p != '}' && *p != '|' && end[1] == '|') ptx__word(k, PTX__GROUP(PTX__G_PIPE, 2));
-        ptx__open_group(k, p);
-        if (strchr("{}|_", *p)) continue;
+        if (end[1] == '|' && *p != '}' && *p != '|') ptx__word(k, PTX__GROUP(PTX__G_PIPE, 2));
+        if (!ptx__is_slot(*p)) {
+            ptx__open_group(k, p);
+            continue;
+        }
         if (into) {
             if (!ptx__mine(k, site, into[r].cell, "a result")) return;
             if (ptx__fact(into[r].cell.type)->bits != 32) {
@@ -4156,8 +4369,10 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     }
     results = k->words.count - at;
     for (i = 0, p++; *p; p++) {
-        ptx__open_group(k, p);
-        if (strchr("{}[]_", *p)) continue;
+        if (!ptx__is_slot(*p)) {
+            ptx__open_group(k, p);
+            continue;
+        }
         if (!ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();
             k->words.count = at;
@@ -5943,17 +6158,11 @@ static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
 
-static int ptx__starts_block(const ptx_kernel *k, size_t i) {
-    const ptx__ins *ins = &k->ins.at[i];
-    if (i == 0 || ptx__ends_block(ins - 1)) return 1;
-    return ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses;
-}
-
 static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
     size_t i, n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
     uint32_t b, *s;
-    int ok, c;
+    int ok, c, starts;
     for (c = 0; c < PTX__CLASSES; c++) {
         f->base[c] = (uint32_t)registers;
         registers += k->registers[c];
@@ -5992,16 +6201,23 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         f->relevant = s;
     }
     memset(f->block, 0, blocks * sizeof *f->block);
-    for (i = 0, b = 0; i < n; i++) {
-        if (ptx__starts_block(k, i)) f->block[b++].first = (uint32_t)i;
-        if (k->ins.at[i].kind == PTX__I_LABEL) f->of_label[k->ins.at[i].words] = b - 1;
-        f->block[b - 1].end = (uint32_t)i + 1;
+    for (i = 0, b = 0, starts = 1; i < n; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        if (ins->kind == PTX__I_PLAIN && !starts) continue; /* by far the most */
+        if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
+            if (b) f->block[b - 1].end = (uint32_t)i;
+            f->block[b++].first = (uint32_t)i;
+        }
+        starts = ptx__ends_block(ins);
+        if (ins->kind == PTX__I_LABEL) f->of_label[ins->words] = b - 1;
     }
+    f->block[b - 1].end = (uint32_t)n;
     f->blocks = b;
     for (b = 0; b < f->blocks; b++) {
         const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
         if (last->kind == PTX__I_BRANCH) f->block[b].next[1] = f->of_label[last->words] + 1;
+        f->block[b].leaves = last->kind == PTX__I_LEAVE;
     }
     return 1;
 }
@@ -6084,12 +6300,17 @@ static void ptx__dominators(ptx__flow *f) {
     }
 }
 
+/* Whether a value is defined where block b begins. */
+static int ptx__defined_before(const ptx__flow *f, uint32_t slot, uint32_t b) {
+    uint32_t in = f->block[b].in;
+    const ptx__block *home = &f->block[f->def_block[slot]];
+    return f->def[slot] && f->def_block[slot] != b && home->in <= in && in < home->out;
+}
+/* ... or at that instruction of it. Most definitions stand in the block of their use, which shows at once:
+   `def` counts from 1, and both sides wrap below `first`. */
 static int ptx__defined(const ptx__flow *f, uint32_t reg, uint32_t ins, uint32_t b) {
-    uint32_t slot = f->base[PTX__TAG(reg)] + PTX__INDEX(reg), def = f->def[slot], in;
-    if (!def) return 0;
-    if (f->def_block[slot] == b) return def <= ins; /* def counts from 1: strictly before */
-    in = f->block[b].in;
-    return f->block[f->def_block[slot]].in <= in && in < f->block[f->def_block[slot]].out;
+    uint32_t slot = f->base[PTX__TAG(reg)] + PTX__INDEX(reg), first = f->block[b].first;
+    return f->def[slot] - 1 - first < ins - first || ptx__defined_before(f, slot, b);
 }
 
 static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, uint32_t i) {
@@ -6119,7 +6340,9 @@ static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i
 static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
                                         uint32_t b) {
     const uint32_t *first = k->words.at + ins->words, *w = first + ins->results, *end = first + ins->count;
-    uint32_t bad = 0, word;
+    const uint32_t *const base = f->base;
+    uint32_t *const def = f->def, start = f->block[b].first;
+    uint32_t bad = 0, word, slot;
     if (ins->guard) {
         word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
         if (!ptx__defined(f, word, i, b)) bad = word;
@@ -6127,26 +6350,27 @@ static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__
     if (ins->kind != PTX__I_PLAIN) return bad;
     while (w < end) {
         uint32_t tag = PTX__TAG(word = *w++);
-        if (tag < PTX__CLASSES) {
-            if (!ptx__defined(f, word, i, b)) bad = word;
-        } else if (tag == PTX__W_PRED_NOT) {
-            word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
-            if (!ptx__defined(f, word, i, b)) bad = word;
+        if (tag == PTX__W_MEM) {
+            word = *w++;
+            tag = PTX__TAG(word);
+            w++;
         } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
             w += 2;
-        else if (tag == PTX__W_MEM) {
-            if (PTX__TAG(*w) < PTX__CLASSES && !ptx__defined(f, *w, i, b)) bad = *w;
-            w += 2;
+        if (tag == PTX__W_PRED_NOT) {
+            word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+            tag = PTX__W_PRED;
         }
+        if (tag >= PTX__CLASSES) continue;
+        slot = base[tag] + PTX__INDEX(word);
+        if (def[slot] - 1 - start >= i - start && !ptx__defined_before(f, slot, b)) bad = word;
     }
     for (w = first, end = first + ins->results; w < end; w++) {
-        uint32_t slot;
         if (PTX__TAG(*w) >= PTX__CLASSES) continue;
-        slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
-        if (!f->def[slot]) {
-            f->def[slot] = i + 1;
+        slot = base[PTX__TAG(*w)] + PTX__INDEX(*w);
+        if (!def[slot]) {
+            def[slot] = i + 1;
             f->def_block[slot] = b;
-        } else if (f->def[slot] != i + 1) {
+        } else if (def[slot] != i + 1) {
             if (!ptx__defined(f, *w, i, b)) bad = *w;
             if (f->classes) ptx__note_set(k, f, slot, i);
         }
@@ -6191,18 +6415,14 @@ static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
 #define PTX__ROOT(word) ((word) >> 6)
 #define PTX__DIFFERS(class_, instruction) ((uint32_t)(class_) | ((uint32_t)(instruction) + 1u) << 6)
 
-static int ptx__ends_kernel(const ptx_kernel *k, const ptx__block *b) {
-    return k->ins.at[b->end - 1].kind == PTX__I_LEAVE;
-}
-
 /* Number the blocks backwards from the ends of the kernel. Blocks that no end can be reached from keep
    post_number 0; the node `blocks` is behind all ends and has number 1. */
-static void ptx__walk_back(const ptx_kernel *k, ptx__flow *f) {
+static void ptx__walk_back(ptx__flow *f) {
     uint32_t left = f->blocks + 1, end, i, *stack = f->stack, *at = f->post_depth; /* the depths come later */
     for (i = 0; i < f->blocks; i++) at[i] = f->pred_head[i];
     for (end = 0; end < f->blocks; end++) {
         uint32_t depth = 0;
-        if (!f->block[end].order || !ptx__ends_kernel(k, &f->block[end]) || f->post_number[end]) continue;
+        if (!f->block[end].order || !f->block[end].leaves || f->post_number[end]) continue;
         f->post_number[end] = 1;
         stack[depth++] = end;
         while (depth) {
@@ -6245,7 +6465,7 @@ static ptx_code ptx__verify_ends(ptx_kernel *k, const ptx__flow *f) {
 }
 
 /* The tree of postdominators: as ptx__dominators, with the edges turned round. */
-static void ptx__postdominators(const ptx_kernel *k, ptx__flow *f) {
+static void ptx__postdominators(ptx__flow *f) {
     uint32_t *idom = f->post_idom, *number = f->post_number, root = f->blocks, i, e;
     int changed = 1;
     for (i = 0; i < f->blocks; i++) idom[i] = UINT32_MAX;
@@ -6253,7 +6473,7 @@ static void ptx__postdominators(const ptx_kernel *k, ptx__flow *f) {
     while (changed) {
         changed = 0;
         for (i = 1; i < f->post_reached; i++) {
-            uint32_t b = f->post_order[i], best = ptx__ends_kernel(k, &f->block[b]) ? root : UINT32_MAX;
+            uint32_t b = f->post_order[i], best = f->block[b].leaves ? root : UINT32_MAX;
             for (e = 0; e < 2; e++) {
                 uint32_t x = f->block[b].next[e], y = best;
                 if (!x || !number[x - 1] || idom[x - 1] == UINT32_MAX) continue;
@@ -6663,7 +6883,7 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
 static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i;
     if (!f->classes) return PTX_E_NONE;
-    ptx__postdominators(k, f);
+    ptx__postdominators(f);
     ptx__classify(k, f);
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
@@ -6762,7 +6982,7 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                                         "path to here the copies are not committed");
                 states = ptx__step(states, effect);
             }
-            if (report && f->advising == 2 && ptx__ends_kernel(k, &f->block[b])
+            if (report && f->advising == 2 && f->block[b].leaves
                 && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED))
                 ptx__note(k, PTX_ADVICE_UNWAITED, f->block[b].end - 1,
                           "cp.async copies may be under way when the kernel ends here; wait for them, or do "
@@ -6875,14 +7095,44 @@ static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32
     return 1;
 }
 
-/* Stores to shared memory (or loads) since the last barrier, 32 of them in one go, against the loads (stores):
-   `near` those since any barrier, `far` those with only barriers of a warp since. */
-static void ptx__advise_races(ptx_kernel *k, ptx__flow *f, int stores) {
+/* One block: which of the 32 accesses from `first` on, in module.lists, are open at its end - `near` with no
+   barrier since, `far` with only those of a warp - if these are so where it begins. report: the advice. */
+static void ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t first, uint32_t *near_,
+                            uint32_t *far_, int stores, int report) {
     ptx_module *m = k->m;
     unsigned noted = stores ? PTX__EFFECT_WRITE : PTX__EFFECT_READ;
     unsigned against = stores ? PTX__EFFECT_READ : PTX__EFFECT_WRITE;
-    uint32_t i, n, e, first, *in = f->stack, *in_far = f->skip_group;
-    int ok, changed, report;
+    uint32_t i, j, near_by = *near_, far_off = *far_, at = first;
+    uint32_t last = m->lists.count - first < 32 ? (uint32_t)m->lists.count : first + 32;
+    for (i = f->block[b].first; i < f->block[b].end; i++) {
+        unsigned effect = ptx__race_effect(k, i);
+        if (effect == PTX__EFFECT_BARRIER) {
+            far_off = m->forms.at[k->ins.at[i].form].row->op == PTX_BAR_WARP_SYNC ? far_off | near_by : 0;
+            near_by = 0;
+        }
+        for (j = 0; effect == against && report && j < 32; j++)
+            if (((near_by | far_off) >> j & 1)
+                && ptx__advise_pair(k, f, m->lists.at[first + j], i, !(near_by >> j & 1), stores))
+                break;
+        if (effect != noted) continue;
+        while (at < last && m->lists.at[at] < i) at++;
+        if (at < last && m->lists.at[at] == i) near_by |= 1u << (at - first);
+    }
+    *near_ = near_by;
+    *far_ = far_off;
+}
+
+/* Stores to shared memory (or loads) since the last barrier, 32 of them in one go, against the loads (stores):
+   through the blocks that they reach before a barrier of the block. Where barriers are far, the search ends
+   after so many times the kernel's length. */
+#define PTX__RACE_EFFORT 64
+static void ptx__advise_races(ptx_kernel *k, ptx__flow *f, int stores) {
+    ptx_module *m = k->m;
+    unsigned noted = stores ? PTX__EFFECT_WRITE : PTX__EFFECT_READ;
+    uint32_t i, n, e, first, changed, count, *in = f->stack, *in_far = f->skip_group;
+    uint32_t *mark = f->skip_warp, *reached = f->skip_lane;
+    uint64_t effort = 0, most = PTX__RACE_EFFORT * (uint64_t)k->ins.count;
+    int ok;
     m->lists.count = 0;
     for (i = 0; i < k->ins.count; i++) {
         if (ptx__race_effect(k, i) != noted) continue;
@@ -6890,35 +7140,42 @@ static void ptx__advise_races(ptx_kernel *k, ptx__flow *f, int stores) {
         if (!ok) return;
         m->lists.at[m->lists.count++] = i;
     }
-    for (first = 0; first < m->lists.count && first < 4096; first += 32) {
-        for (n = 0; n <= f->blocks; n++) in[n] = in_far[n] = 0;
-        for (report = 0; report < 2; report += !changed) {
+    for (n = 0; n < f->blocks; n++) mark[n] = 0;
+    for (first = 0; first < m->lists.count && effort < most; first += 32) {
+        count = 0;
+        for (n = first; n < m->lists.count && n < first + 32; n++) {
+            uint32_t b = ptx__block_of(f, m->lists.at[n]);
+            if (mark[b] == first + 1) continue;
+            mark[b] = first + 1;
+            in[b] = in_far[b] = 0;
+            reached[count++] = b;
+        }
+        do {
             changed = 0;
-            for (n = 0; n < f->reached; n++) {
-                uint32_t b = f->order[n], near = in[b], far = in_far[b], at = first;
-                for (i = f->block[b].first; i < f->block[b].end; i++) {
-                    unsigned effect = ptx__race_effect(k, i);
-                    uint32_t j;
-                    if (effect == PTX__EFFECT_BARRIER) {
-                        far = k->m->forms.at[k->ins.at[i].form].row->op == PTX_BAR_WARP_SYNC ? far | near : 0;
-                        near = 0;
-                    }
-                    for (j = 0; effect == against && report && j < 32; j++)
-                        if (((near | far) >> j & 1)
-                            && ptx__advise_pair(k, f, m->lists.at[first + j], i, !(near >> j & 1), stores))
-                            break;
-                    if (effect != noted) continue;
-                    while (at < m->lists.count && m->lists.at[at] < i) at++;
-                    if (at >= first && at < first + 32) near |= 1u << (at - first);
-                }
-                for (e = 0; e < 2; e++) {
+            for (n = 0; n < count; n++) {
+                uint32_t b = reached[n], near_by = in[b], far_off = in_far[b];
+                ptx__race_block(k, f, b, first, &near_by, &far_off, stores, 0);
+                effort += f->block[b].end - f->block[b].first;
+                for (e = 0; e < 2 && (near_by | far_off); e++) {
                     uint32_t to = f->block[b].next[e];
-                    if (!to || !((near & ~in[to - 1]) | (far & ~in_far[to - 1]))) continue;
-                    in[to - 1] |= near;
-                    in_far[to - 1] |= far;
+                    if (!to
+                        || (mark[to - 1] == first + 1
+                            && !((near_by & ~in[to - 1]) | (far_off & ~in_far[to - 1]))))
+                        continue;
+                    if (mark[--to] != first + 1) {
+                        mark[to] = first + 1;
+                        in[to] = in_far[to] = 0;
+                        reached[count++] = to;
+                    }
+                    in[to] |= near_by;
+                    in_far[to] |= far_off;
                     changed = 1;
                 }
             }
+        } while (changed);
+        for (n = 0; n < count; n++) {
+            uint32_t near_by = in[reached[n]], far_off = in_far[reached[n]];
+            ptx__race_block(k, f, reached[n], first, &near_by, &far_off, stores, 1);
         }
     }
 }
@@ -7564,7 +7821,7 @@ static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
     }
     ptx__dominators(f);
     if (ptx__verify_values(k, f)) return k->m->error.code;
-    ptx__walk_back(k, f);
+    ptx__walk_back(f);
     if (ptx__verify_ends(k, f) || ptx__verify_convergence(k, f) || ptx__verify_copies(k, f)
         || ptx__verify_products(k, f) || ptx__verify_addresses(k, f) || ptx__verify_launch(k))
         return k->m->error.code;
@@ -7671,30 +7928,35 @@ PTXGEN_API const char *ptx_advice_name(ptx_advice_code code) {
 
 /* -- print -- */
 
-/* Decimal digits of n at p: the end. Most numbers in a kernel's text are those of its registers, so up to
-   four digits are done straight. */
+/* The numbers below 1000 as four characters each: three digits, and how many of them lead with zeros. */
+#define PTX__UNITS(tens, zeros)                                                                              \
+    tens "0" zeros tens "1" zeros tens "2" zeros tens "3" zeros tens "4" zeros tens "5" zeros tens           \
+         "6" zeros tens "7" zeros tens "8" zeros tens "9" zeros
+#define PTX__TENS(hundreds, zeros)                                                                           \
+    PTX__UNITS(hundreds "1", zeros) PTX__UNITS(hundreds "2", zeros) PTX__UNITS(hundreds "3", zeros)          \
+    PTX__UNITS(hundreds "4", zeros) PTX__UNITS(hundreds "5", zeros) PTX__UNITS(hundreds "6", zeros)          \
+    PTX__UNITS(hundreds "7", zeros) PTX__UNITS(hundreds "8", zeros) PTX__UNITS(hundreds "9", zeros)
+#define PTX__HUNDRED(digit) PTX__UNITS(digit "0", "0") PTX__TENS(digit, "0")
+static const char ptx__numbers[] = PTX__UNITS("00", "2") PTX__TENS("0", "1") PTX__HUNDRED("1") PTX__HUNDRED(
+    "2") PTX__HUNDRED("3") PTX__HUNDRED("4") PTX__HUNDRED("5") PTX__HUNDRED("6") PTX__HUNDRED("7")
+    PTX__HUNDRED("8") PTX__HUNDRED("9");
+#undef PTX__HUNDRED
+#undef PTX__TENS
+#undef PTX__UNITS
+
+/* Decimal digits of n at p: the end. Four characters are written for three, which is faster. */
+static char *ptx__digits3(char *p, uint32_t n) {
+    const char *e = ptx__numbers + 4 * (size_t)n;
+    int zeros = e[3] - '0';
+    memcpy(p, e + zeros, 4);
+    return p + 3 - zeros;
+}
 static char *ptx__digits32(char *p, uint32_t n) {
-    static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334"
-                                "3536373839404142434445464748495051525354555657585960616263646566676869"
-                                "707172737475767778798081828384858687888990919293949596979899";
-    if (n >= 10000) {
-        p = ptx__digits32(p, n / 10000);
-        n %= 10000;
-        memcpy(p, pairs + 2 * (n / 100), 2);
-        memcpy(p + 2, pairs + 2 * (n % 100), 2);
-        return p + 4;
-    }
-    if (n >= 100) {
-        uint32_t high = n / 100;
-        if (high >= 10) *p++ = pairs[2 * high];
-        *p++ = pairs[2 * high + 1];
-        n -= 100 * high;
-    } else if (n < 10) {
-        *p = (char)('0' + n);
-        return p + 1;
-    }
-    memcpy(p, pairs + 2 * n, 2);
-    return p + 2;
+    uint32_t high = n / 1000;
+    if (n < 1000) return ptx__digits3(p, n);
+    p = high < 1000 ? ptx__digits3(p, high) : ptx__digits32(p, high);
+    memcpy(p, ptx__numbers + 4 * (size_t)(n - 1000 * high), 4);
+    return p + 3;
 }
 static char *ptx__digits(char *p, uint64_t n) {
     char digit[20];
@@ -7820,30 +8082,38 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
 }
 
 static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins *ins) {
+    static const char lead[PTX__CLASSES][5] = {", %?", ", %p", ", %h", ", %r", ", %d", ", %q", ", %e"};
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
+    const char *text = k->m->chars.at + form->text;
+    size_t length = form->text_length, first = 1; /* no comma before the first operand */
     *p++ = '\t';
     if (ins->guard) {
         *p++ = '@';
         p = ptx__print_register(p, ins->guard);
         *p++ = ' ';
     }
-    if (!form->text_length) return ptx__print_raw(k, p, ins);
-    memcpy(p, k->m->chars.at + form->text, PTX__SLACK);
-    if (form->text_length > PTX__SLACK) memcpy(p, k->m->chars.at + form->text, form->text_length);
-    p += form->text_length;
+    if (!length) return ptx__print_raw(k, p, ins);
+    memcpy(p, text, PTX__SLACK);
+    if (length > PTX__SLACK) memcpy(p, text, length);
+    p += length;
     if (ins->kind == PTX__I_BRANCH) {
         p = ptx__string(p, " $L");
         p = ptx__digits(p, ins->words);
-    } else
-        while (w < end) {
-            if (w != k->words.at + ins->words) *p++ = ',';
-            *p++ = ' ';
-            if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
-                p = ptx__print_register(p, *w++);
-            else
-                p = ptx__print_operand(k, p, &w);
+        end = w;
+    }
+    for (; w < end; first = 0) {
+        uint32_t tag = PTX__TAG(*w), index = PTX__INDEX(*w);
+        if (tag < PTX__CLASSES) { /* by far the most */
+            memcpy(p, lead[tag] + first, 4);
+            p += 4 - first;
+            p = index < 1000 ? ptx__digits3(p, index) : ptx__digits32(p, index);
+            w++;
+        } else {
+            memcpy(p, lead[0] + first, 2);
+            p = ptx__print_operand(k, p + 2 - first, &w);
         }
+    }
     *p++ = ';';
     return p;
 }
@@ -8086,12 +8356,21 @@ static uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
 static char *ptx__print_kernel(ptx_kernel *k, char *p) {
     size_t i, room = 0, n = k->ins.count, head = (size_t)(p - k->m->text.at);
     const ptx__ins *ins = k->ins.at;
+    const ptx__form *forms = k->m->forms.at;
+    const int plain = !k->m->comments && !k->m->lines;
     if (!(p = ptx__print_head(k, p))) return NULL;
     for (i = head; i < (size_t)(p - k->m->text.at); i++) k->m->line += k->m->text.at[i] == '\n';
     k->first_line = k->m->line + 1;
     k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
     for (i = 0; i < n; i++, ins++) {
         size_t bound = ptx__line_bound(ins);
+        if (plain && ins->kind == PTX__I_PLAIN && room >= bound && forms[ins->form].text_length) {
+            char *start = p; /* by far the most */
+            p = ptx__print_instruction(k, p, ins);
+            *p++ = '\n';
+            room -= (size_t)(p - start);
+            continue;
+        }
         if (k->m->comments && ins->site) bound += strlen(ins->site) + 8;
         if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->form);
         else if (!k->m->forms.at[ins->form].text_length && ins->kind != PTX__I_LABEL) {
