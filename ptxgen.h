@@ -76,11 +76,31 @@
    OTHER INSTRUCTIONS  whatever has no macro of its own is named as the table names it, with its operands in
           the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)); ptx_opn() for those
           with groups or several results. An address stands for [address], ptx_off(address, 16) for
-          [address+16]. `build/ptxdump --reference` prints the table, by ptx_reference(). ptx_mma() takes
-          fragments as arrays. What changes under way, as the sums of wgmma do, is a ptx_var. ptx_raw() is any
-          text.
+          [address+16]. `build/ptxdump --reference` prints the table, by ptx_reference(). ptx_raw() is any
+          text: its operands are typed and tracked, its results are taken to differ from thread to thread, and
+          the barriers in it count.
+   MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
+          ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
+          PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
+          holds you to that order on every path.
+   FUNCTIONS  ptx_func() starts one, ptx_call() calls it, ptx_call_indirect() through ptx_func_address(). A
+          barrier or shuffle inside counts where the call stands; recursion is refused.
+   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, i) ... ptx_default(k) ... ptx_end(k): no case runs into
+          the next. ptx_brx() is the bare jump through a table.
+   TOGETHER  Barriers, shuffles, matrices are for all threads of a block, a warpgroup (four warps), a warp. The
+          verifier follows what differs between threads (ids, loads, atomics, results of calls) into branches
+          and loops, and refuses such an instruction where only some come. It knows %tid.x / 32, comparisons
+          with multiples of 32 and 128, and the block's shape from ptx_require_block(); where you know better,
+          say so: ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
+   ADDRESSES KNOWN  Of an address made of an array and numbers, the verifier refuses what is out of range or
+          not aligned; of one with a run-time index, only what can never be aligned.
+   ADVICE  ptx_advise() is a separate list of what is no error: races in shared memory, copies that nobody
+          waits for, luck with alignment, contraction of mul and add, register pressure, clusters over 8.
+   LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
+          a whole log of ptxas or the driver. ptxgen_cuda.h does it for you.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
-          are there by 64-bit handle only.
+          are there by 64-bit handle only; follow addresses through memory, or prove that two run-time indices
+          differ: advice about races errs on the side of saying nothing.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
