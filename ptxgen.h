@@ -4043,8 +4043,8 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'p': return ptx__push_source(k, site, row->name, index, v, PTX_PRED, 0);
     case 'x': /* a fragment is no f32, unless its elements are tf32 */
         if (v.type == PTX_F32 && type && type != PTX_TF32 && strncmp(row->name, "mma", 3) == 0) {
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is f32, expected 32 bits of %s", index, row->name,
-                      ptx__fact(type)->name);
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is f32, expected 32 bits of %s", index,
+                      row->name, ptx__fact(type)->name);
             return 0;
         }
         return ptx__push_source(k, site, row->name, index, v, PTX_B32, 1);
@@ -6855,14 +6855,16 @@ static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
 
 /* The same where only bar.warp.sync stands between: whether it is another warp that they meet in. */
 static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint32_t load) {
-    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[store]), *y = ptx__shared_operand(k, &k->ins.at[load]);
+    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[store]),
+                   *y = ptx__shared_operand(k, &k->ins.at[load]);
     int64_t apart;
     if (!ptx__may_meet(k, f, store, load) || x[0] != y[0] || PTX__TAG(x[0]) >= PTX__CLASSES) return 0;
     if (PTX__CLASS(f->level[ptx__block_of(f, load)]) >= PTX__CLASS_WARP) return 0;
     apart = (int64_t)(int32_t)x[1] - (int32_t)y[1];
     switch (PTX__CLASS(*ptx__class_at(f, x[0]))) {
     case PTX__CLASS_BLOCK: return 1;
-    case PTX__CLASS_LANE: return (apart < 0 ? -apart : apart) >= 32 * (int64_t)ptx__access_bytes(k, &k->ins.at[load]);
+    case PTX__CLASS_LANE:
+        return (apart < 0 ? -apart : apart) >= 32 * (int64_t)ptx__access_bytes(k, &k->ins.at[load]);
     default: return 0;
     }
 }
@@ -6883,10 +6885,11 @@ static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32
             || k->m->forms.at[k->ins.at[store].form].row->op != PTX_ST))
         return 0;
     if (!stores)
-        ptx__note(k, PTX_ADVICE_RACE, i,
-                  "another thread may still be reading, at %s, what is written here, with no barrier between; put "
-                  "a bar.sync there",
-                  k->ins.at[before].site);
+        ptx__note(
+            k, PTX_ADVICE_RACE, i,
+            "another thread may still be reading, at %s, what is written here, with no barrier between; put "
+            "a bar.sync there",
+            k->ins.at[before].site);
     else
         ptx__note(k, PTX_ADVICE_RACE, i,
                   "another thread may be writing what is read here, at %s, with no barrier between%s; put a "
@@ -7196,11 +7199,12 @@ static ptx_code ptx__verify_set(ptx_kernel *k, ptx__flow *f, uint32_t id) {
                 touch = ptx__mma_touch(k, f, ins, id);
                 if (effect != PTX__EFFECT_MMA) {
                     if (touch && touch != 6 && states & PTX__MMA_OPEN && report)
-                        return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
-                                            "a sum of wgmma is %s here while the product may be under way: no "
-                                            "wgmma.commit_group and wgmma.wait_group for it on some path to "
-                                            "here",
-                                            touch & 4 ? "set" : "read");
+                        return ptx__fail_at(
+                            k, PTX_E_ASYNC, i, ins->site,
+                            "a sum of wgmma is %s here while the product may be under way: no "
+                            "wgmma.commit_group and wgmma.wait_group for it on some path to "
+                            "here",
+                            touch & 4 ? "set" : "read");
                     if (touch & 4) states |= PTX__MMA_UNFENCED;
                     states = ptx__mma_step(k, ins, effect, states);
                 } else if (touch & 4) {
@@ -7284,7 +7288,8 @@ static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
 static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget);
 
 /* What an instruction makes of what it is given. */
-static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, int *budget) {
+static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
+                                   int *budget) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
     ptx__known v[3], nothing = {0, 1, 0};
@@ -7295,7 +7300,8 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
         && op != PTX_AND && op != PTX_CVT) {
         /* a pointer that the host passes */
         if (op == PTX_CVTA_TO) return ptx__know(k, f, w, budget);
-        if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2] && !k->function)
+        if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2]
+            && !k->function)
             nothing.symbol = w[1], nothing.step = 0;
         return nothing;
     }
@@ -7352,13 +7358,15 @@ static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint3
         v.step = 0;
     } else if ((tag == PTX__W_32 || tag == PTX__W_64) && --*budget > 0) {
         slot = f->base[tag] + PTX__INDEX(*w);
-        if (f->def[slot] && !f->sets[slot]) return ptx__know_result(k, f, &k->ins.at[f->def[slot] - 1], budget);
+        if (f->def[slot] && !f->sets[slot])
+            return ptx__know_result(k, f, &k->ins.at[f->def[slot] - 1], budget);
     }
     return v;
 }
 
 /* Alignment and size in bytes of what an operand of that letter points to. */
-static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align, uint32_t *bytes) {
+static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
+                        uint32_t *bytes) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
     *align = *bytes = 1;
@@ -7410,10 +7418,11 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     offset = v.offset + (int32_t)w[1];
     if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
         if (f->advising == 2 && align <= 256 && (!v.step || v.step >= align) && offset & (align - 1))
-            ptx__note(k, PTX_ADVICE_ALIGN, i,
-                      "%.*s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong where "
-                      "that is the start of an allocation",
-                      length, text, align, (long long)offset);
+            ptx__note(
+                k, PTX_ADVICE_ALIGN, i,
+                "%.*s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong where "
+                "that is the start of an allocation",
+                length, text, align, (long long)offset);
         return PTX_E_NONE;
     }
     if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
@@ -7424,26 +7433,30 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         s = PTX__TAG(v.symbol) == PTX__W_SHARED ? &k->shared.at[PTX__INDEX(v.symbol)]
                                                 : &k->locals.at[PTX__INDEX(v.symbol)];
         array = k->m->names.at + s->name, own = s->align, has = s->count;
-        if (PTX__TAG(v.symbol) == PTX__W_SHARED) has = has ? has * ptx_type_bytes((ptx_type)s->type) : 0x7fffffffu;
+        if (PTX__TAG(v.symbol) == PTX__W_SHARED)
+            has = has ? has * ptx_type_bytes((ptx_type)s->type) : 0x7fffffffu;
     }
     if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
-                            "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text, (long long)offset,
-                            (long long)offset + (int64_t)bytes - 1, array, has);
+                            "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text,
+                            (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
     least = v.step && v.step < own ? v.step : own;
     if ((uint64_t)offset & ((least < align ? least : align) - 1))
-        return ptx__fail_at(k, PTX_E_ALIGN, i, ins->site,
-                            "%.*s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
-                            length, text, align, (long long)((uint64_t)offset & (least - 1)), (unsigned long long)least);
+        return ptx__fail_at(
+            k, PTX_E_ALIGN, i, ins->site,
+            "%.*s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
+            length, text, align, (long long)((uint64_t)offset & (least - 1)), (unsigned long long)least);
     if (own < align && !v.step)
-        return ptx__fail_at(k, PTX_E_ALIGN, i, ins->site,
-                            "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
-                            "alignment",
-                            length, text, align, array, own);
+        return ptx__fail_at(
+            k, PTX_E_ALIGN, i, ins->site,
+            "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
+            "alignment",
+            length, text, align, array, own);
     if (own < align && v.step >= align && f->advising == 2)
-        ptx__note(k, PTX_ADVICE_ALIGN, i,
-                  "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that alignment",
-                  length, text, align, array, own);
+        ptx__note(
+            k, PTX_ADVICE_ALIGN, i,
+            "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that alignment",
+            length, text, align, array, own);
     return PTX_E_NONE;
 }
 
@@ -7499,9 +7512,10 @@ static ptx_code ptx__verify_launch(ptx_kernel *k) {
                          "there are; keep one of them");
     if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
     if (k->min_blocks * threads > most)
-        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
-                         "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads",
-                         k->min_blocks, threads, sm, most);
+        return ptx__fail(
+            k, PTX_E_LAUNCH_LIMIT, k->site,
+            "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads",
+            k->min_blocks, threads, sm, most);
     if (!(k->m->seen & PTX__SEEN_SETMAXNREG) || k->max_registers || (threads && k->min_blocks))
         return PTX_E_NONE;
     for (i = 0; i < k->ins.count; i++) {
@@ -7509,10 +7523,11 @@ static ptx_code ptx__verify_launch(ptx_kernel *k) {
         if (k->ins.at[i].kind != PTX__I_PLAIN
             || (row->op != PTX_SETMAXNREG_INC && row->op != PTX_SETMAXNREG_DEC))
             continue;
-        return ptx__fail_at(k, PTX_E_REGISTER_CAP, i, k->ins.at[i].site,
-                            "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
-                            "or ptx_launch_bounds with a number of blocks",
-                            row->name);
+        return ptx__fail_at(
+            k, PTX_E_REGISTER_CAP, i, k->ins.at[i].site,
+            "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
+            "or ptx_launch_bounds with a number of blocks",
+            row->name);
     }
     return PTX_E_NONE;
 }
@@ -7628,9 +7643,10 @@ static void ptx__verify_calls(ptx_module *m) {
     for (i = 0; i < m->used && left; i++) {
         ptx_kernel *k = m->kernels.at[i];
         if (!k->recursive || !k->function) continue;
-        ptx__fail_at(k, PTX_E_RECURSION, k->recursive - 1, k->ins.at[k->recursive - 1].site,
-                     "this call leads back to '%.80s', and nobody knows how much stack that takes; write a loop",
-                     m->names.at + k->name);
+        ptx__fail_at(
+            k, PTX_E_RECURSION, k->recursive - 1, k->ins.at[k->recursive - 1].site,
+            "this call leads back to '%.80s', and nobody knows how much stack that takes; write a loop",
+            m->names.at + k->name);
         return;
     }
 }
