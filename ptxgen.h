@@ -76,11 +76,31 @@
    OTHER INSTRUCTIONS  whatever has no macro of its own is named as the table names it, with its operands in
           the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)); ptx_opn() for those
           with groups or several results. An address stands for [address], ptx_off(address, 16) for
-          [address+16]. `build/ptxdump --reference` prints the table, by ptx_reference(). ptx_mma() takes
-          fragments as arrays. What changes under way, as the sums of wgmma do, is a ptx_var. ptx_raw() is any
-          text.
+          [address+16]. `build/ptxdump --reference` prints the table, by ptx_reference(). ptx_raw() is any
+          text: its operands are typed and tracked, its results are taken to differ from thread to thread, and
+          the barriers in it count.
+   MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
+          ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
+          PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
+          holds you to that order on every path.
+   FUNCTIONS  ptx_func() starts one, ptx_call() calls it, ptx_call_indirect() through ptx_func_address(). A
+          barrier or shuffle inside counts where the call stands; recursion is refused.
+   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, i) ... ptx_default(k) ... ptx_end(k): no case runs into
+          the next. ptx_brx() is the bare jump through a table.
+   TOGETHER  Barriers, shuffles, matrices are for all threads of a block, a warpgroup (four warps), a warp. The
+          verifier follows what differs between threads (ids, loads, atomics, results of calls) into branches
+          and loops, and refuses such an instruction where only some come. It knows %tid.x / 32, comparisons
+          with multiples of 32 and 128, and the block's shape from ptx_require_block(); where you know better,
+          say so: ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
+   ADDRESSES KNOWN  Of an address made of an array and numbers, the verifier refuses what is out of range or
+          not aligned; of one with a run-time index, only what can never be aligned.
+   ADVICE  ptx_advise() is a separate list of what is no error: races in shared memory, copies that nobody
+          waits for, luck with alignment, contraction of mul and add, register pressure, clusters over 8.
+   LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
+          a whole log of ptxas or the driver. ptxgen_cuda.h does it for you.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
-          are there by 64-bit handle only.
+          are there by 64-bit handle only; follow addresses through memory, or prove that two run-time indices
+          differ: advice about races errs on the side of saying nothing.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -4226,8 +4246,8 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'p': return ptx__push_source(k, site, row->name, index, v, PTX_PRED, 0);
     case 'x': /* a fragment is no f32, unless its elements are tf32 */
         if (v.type == PTX_F32 && type && type != PTX_TF32 && strncmp(row->name, "mma", 3) == 0) {
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is f32, expected 32 bits of %s", index, row->name,
-                      ptx__fact(type)->name);
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is f32, expected 32 bits of %s", index,
+                      row->name, ptx__fact(type)->name);
             return 0;
         }
         return ptx__push_source(k, site, row->name, index, v, PTX_B32, 1);
@@ -7055,14 +7075,16 @@ static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
 
 /* The same where only bar.warp.sync stands between: whether it is another warp that they meet in. */
 static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint32_t load) {
-    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[store]), *y = ptx__shared_operand(k, &k->ins.at[load]);
+    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[store]),
+                   *y = ptx__shared_operand(k, &k->ins.at[load]);
     int64_t apart;
     if (!ptx__may_meet(k, f, store, load) || x[0] != y[0] || PTX__TAG(x[0]) >= PTX__CLASSES) return 0;
     if (PTX__CLASS(f->level[ptx__block_of(f, load)]) >= PTX__CLASS_WARP) return 0;
     apart = (int64_t)(int32_t)x[1] - (int32_t)y[1];
     switch (PTX__CLASS(*ptx__class_at(f, x[0]))) {
     case PTX__CLASS_BLOCK: return 1;
-    case PTX__CLASS_LANE: return (apart < 0 ? -apart : apart) >= 32 * (int64_t)ptx__access_bytes(k, &k->ins.at[load]);
+    case PTX__CLASS_LANE:
+        return (apart < 0 ? -apart : apart) >= 32 * (int64_t)ptx__access_bytes(k, &k->ins.at[load]);
     default: return 0;
     }
 }
@@ -7083,10 +7105,11 @@ static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32
             || k->m->forms.at[k->ins.at[store].form].row->op != PTX_ST))
         return 0;
     if (!stores)
-        ptx__note(k, PTX_ADVICE_RACE, i,
-                  "another thread may still be reading, at %s, what is written here, with no barrier between; put "
-                  "a bar.sync there",
-                  k->ins.at[before].site);
+        ptx__note(
+            k, PTX_ADVICE_RACE, i,
+            "another thread may still be reading, at %s, what is written here, with no barrier between; put "
+            "a bar.sync there",
+            k->ins.at[before].site);
     else
         ptx__note(k, PTX_ADVICE_RACE, i,
                   "another thread may be writing what is read here, at %s, with no barrier between%s; put a "
@@ -7433,11 +7456,12 @@ static ptx_code ptx__verify_set(ptx_kernel *k, ptx__flow *f, uint32_t id) {
                 touch = ptx__mma_touch(k, f, ins, id);
                 if (effect != PTX__EFFECT_MMA) {
                     if (touch && touch != 6 && states & PTX__MMA_OPEN && report)
-                        return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
-                                            "a sum of wgmma is %s here while the product may be under way: no "
-                                            "wgmma.commit_group and wgmma.wait_group for it on some path to "
-                                            "here",
-                                            touch & 4 ? "set" : "read");
+                        return ptx__fail_at(
+                            k, PTX_E_ASYNC, i, ins->site,
+                            "a sum of wgmma is %s here while the product may be under way: no "
+                            "wgmma.commit_group and wgmma.wait_group for it on some path to "
+                            "here",
+                            touch & 4 ? "set" : "read");
                     if (touch & 4) states |= PTX__MMA_UNFENCED;
                     states = ptx__mma_step(k, ins, effect, states);
                 } else if (touch & 4) {
@@ -7521,7 +7545,8 @@ static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
 static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget);
 
 /* What an instruction makes of what it is given. */
-static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, int *budget) {
+static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
+                                   int *budget) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
     ptx__known v[3], nothing = {0, 1, 0};
@@ -7532,7 +7557,8 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
         && op != PTX_AND && op != PTX_CVT) {
         /* a pointer that the host passes */
         if (op == PTX_CVTA_TO) return ptx__know(k, f, w, budget);
-        if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2] && !k->function)
+        if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2]
+            && !k->function)
             nothing.symbol = w[1], nothing.step = 0;
         return nothing;
     }
@@ -7589,13 +7615,15 @@ static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint3
         v.step = 0;
     } else if ((tag == PTX__W_32 || tag == PTX__W_64) && --*budget > 0) {
         slot = f->base[tag] + PTX__INDEX(*w);
-        if (f->def[slot] && !f->sets[slot]) return ptx__know_result(k, f, &k->ins.at[f->def[slot] - 1], budget);
+        if (f->def[slot] && !f->sets[slot])
+            return ptx__know_result(k, f, &k->ins.at[f->def[slot] - 1], budget);
     }
     return v;
 }
 
 /* Alignment and size in bytes of what an operand of that letter points to. */
-static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align, uint32_t *bytes) {
+static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
+                        uint32_t *bytes) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
     *align = *bytes = 1;
@@ -7647,10 +7675,11 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     offset = v.offset + (int32_t)w[1];
     if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
         if (f->advising == 2 && align <= 256 && (!v.step || v.step >= align) && offset & (align - 1))
-            ptx__note(k, PTX_ADVICE_ALIGN, i,
-                      "%.*s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong where "
-                      "that is the start of an allocation",
-                      length, text, align, (long long)offset);
+            ptx__note(
+                k, PTX_ADVICE_ALIGN, i,
+                "%.*s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong where "
+                "that is the start of an allocation",
+                length, text, align, (long long)offset);
         return PTX_E_NONE;
     }
     if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
@@ -7661,26 +7690,30 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         s = PTX__TAG(v.symbol) == PTX__W_SHARED ? &k->shared.at[PTX__INDEX(v.symbol)]
                                                 : &k->locals.at[PTX__INDEX(v.symbol)];
         array = k->m->names.at + s->name, own = s->align, has = s->count;
-        if (PTX__TAG(v.symbol) == PTX__W_SHARED) has = has ? has * ptx_type_bytes((ptx_type)s->type) : 0x7fffffffu;
+        if (PTX__TAG(v.symbol) == PTX__W_SHARED)
+            has = has ? has * ptx_type_bytes((ptx_type)s->type) : 0x7fffffffu;
     }
     if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
-                            "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text, (long long)offset,
-                            (long long)offset + (int64_t)bytes - 1, array, has);
+                            "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text,
+                            (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
     least = v.step && v.step < own ? v.step : own;
     if ((uint64_t)offset & ((least < align ? least : align) - 1))
-        return ptx__fail_at(k, PTX_E_ALIGN, i, ins->site,
-                            "%.*s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
-                            length, text, align, (long long)((uint64_t)offset & (least - 1)), (unsigned long long)least);
+        return ptx__fail_at(
+            k, PTX_E_ALIGN, i, ins->site,
+            "%.*s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
+            length, text, align, (long long)((uint64_t)offset & (least - 1)), (unsigned long long)least);
     if (own < align && !v.step)
-        return ptx__fail_at(k, PTX_E_ALIGN, i, ins->site,
-                            "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
-                            "alignment",
-                            length, text, align, array, own);
+        return ptx__fail_at(
+            k, PTX_E_ALIGN, i, ins->site,
+            "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
+            "alignment",
+            length, text, align, array, own);
     if (own < align && v.step >= align && f->advising == 2)
-        ptx__note(k, PTX_ADVICE_ALIGN, i,
-                  "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that alignment",
-                  length, text, align, array, own);
+        ptx__note(
+            k, PTX_ADVICE_ALIGN, i,
+            "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that alignment",
+            length, text, align, array, own);
     return PTX_E_NONE;
 }
 
@@ -7736,9 +7769,10 @@ static ptx_code ptx__verify_launch(ptx_kernel *k) {
                          "there are; keep one of them");
     if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
     if (k->min_blocks * threads > most)
-        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
-                         "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads",
-                         k->min_blocks, threads, sm, most);
+        return ptx__fail(
+            k, PTX_E_LAUNCH_LIMIT, k->site,
+            "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads",
+            k->min_blocks, threads, sm, most);
     if (!(k->m->seen & PTX__SEEN_SETMAXNREG) || k->max_registers || (threads && k->min_blocks))
         return PTX_E_NONE;
     for (i = 0; i < k->ins.count; i++) {
@@ -7746,10 +7780,11 @@ static ptx_code ptx__verify_launch(ptx_kernel *k) {
         if (k->ins.at[i].kind != PTX__I_PLAIN
             || (row->op != PTX_SETMAXNREG_INC && row->op != PTX_SETMAXNREG_DEC))
             continue;
-        return ptx__fail_at(k, PTX_E_REGISTER_CAP, i, k->ins.at[i].site,
-                            "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
-                            "or ptx_launch_bounds with a number of blocks",
-                            row->name);
+        return ptx__fail_at(
+            k, PTX_E_REGISTER_CAP, i, k->ins.at[i].site,
+            "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
+            "or ptx_launch_bounds with a number of blocks",
+            row->name);
     }
     return PTX_E_NONE;
 }
@@ -7865,9 +7900,10 @@ static void ptx__verify_calls(ptx_module *m) {
     for (i = 0; i < m->used && left; i++) {
         ptx_kernel *k = m->kernels.at[i];
         if (!k->recursive || !k->function) continue;
-        ptx__fail_at(k, PTX_E_RECURSION, k->recursive - 1, k->ins.at[k->recursive - 1].site,
-                     "this call leads back to '%.80s', and nobody knows how much stack that takes; write a loop",
-                     m->names.at + k->name);
+        ptx__fail_at(
+            k, PTX_E_RECURSION, k->recursive - 1, k->ins.at[k->recursive - 1].site,
+            "this call leads back to '%.80s', and nobody knows how much stack that takes; write a loop",
+            m->names.at + k->name);
         return;
     }
 }

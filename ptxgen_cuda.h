@@ -1348,8 +1348,22 @@ static ptxcu_code ptxcu__program_new(ptxcu *cu, const char *ptx, const ptx_modul
     return PTXCU_E_NONE;
 }
 
+/* The caller's place of the line that the log names. */
+static void ptxcu__append_place(ptxcu *cu, const ptx_module *m) {
+    const char *at = cu->log;
+    ptx_place place;
+    while (at && (at = strstr(at, "line ")) != NULL) {
+        unsigned long number = strtoul(at += 5, NULL, 10);
+        if (number == 0 || number > UINT32_MAX || !ptx_locate(m, (uint32_t)number, &place)) continue;
+        ptxcu__append(cu, "\n%s: kernel '%s', instruction %lu", place.site, place.kernel,
+                      (unsigned long)place.instruction);
+        return;
+    }
+}
+
 PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     const char *text;
+    ptxcu_code code;
     if (program) *program = NULL;
     PTXCU__ENTER(cu);
     if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
@@ -1358,7 +1372,9 @@ PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **progr
     if (!text)
         return ptxcu__fail(cu, ptx_get_error(m)->code == PTX_E_MEMORY ? PTXCU_E_MEMORY : PTXCU_E_EMIT, "%s",
                            ptx_get_error(m)->message);
-    return ptxcu__program_new(cu, text, m, program);
+    code = ptxcu__program_new(cu, text, m, program);
+    if (code == PTXCU_E_JIT) ptxcu__append_place(cu, m);
+    return code;
 }
 
 PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program) {

@@ -372,6 +372,17 @@ static void test_text(ptxcu *cu) {
     EXPECT(cu, ptxcu_load_text(cu, broken_text, &p), PTXCU_E_JIT, "CUDA_ERROR_INVALID_PTX");
     CHECK(p == NULL && strstr(ptxcu_get_error(cu)->log, "line 7") != NULL);
     CHECK(strstr(ptxcu_get_error(cu)->message, "PTX line 7: add.f32 %f2, %f1, %r99;") != NULL);
+    { /* of a module, the caller's place too: here, where text goes in that the builder does not look at */
+        ptx_module *m = ptx_module_new(NULL);
+        ptx_kernel *k = ptx_entry(m, "broken");
+        char where[300];
+        ptx_raw(k, "frobnicate.u32 1;", 0, NULL, 0, NULL, NULL), sprintf(where, "%s:%d", __FILE__, __LINE__);
+        ptx_ret(k);
+        EXPECT(cu, ptxcu_load(cu, m, &p), PTXCU_E_JIT, "frobnicate");
+        CHECK(strstr(ptxcu_get_error(cu)->message, where) != NULL);
+        CHECK(strstr(ptxcu_get_error(cu)->message, "kernel 'broken', instruction 0") != NULL);
+        ptx_module_free(m);
+    }
     EXPECT(cu, ptxcu_load_text(cu, NULL, &p), PTXCU_E_ARGUMENT, "NULL");
     WORKS(cu, ptxcu_load_text(cu, saxpy_text, &p));
     if (!p) return;

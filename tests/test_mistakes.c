@@ -116,7 +116,8 @@ static void refused(int line, const char *name, ptx_code code) {
     e = ptx_get_error(m);
     check_(e->code == code, line, name, *e->message ? e->message : "accepted");
     snprintf(where, sizeof where, "%s:%d: error: ", __FILE__, line);
-    if (e->code && *e->site) check_(strncmp(e->message, __FILE__, strlen(__FILE__)) == 0, line, name, e->message);
+    if (e->code && *e->site)
+        check_(strncmp(e->message, __FILE__, strlen(__FILE__)) == 0, line, name, e->message);
     meet(name, line);
     ptx_module_free(m);
 }
@@ -197,7 +198,8 @@ static void immediates(void) {
     int i;
     start(), ptx_add(k, i16, ptx_imm(70000)), REFUSED("I2_imm_too_big_for_u16_add", RANGE);
     start(), ptx_add(k, i16, ptx_imm(65535)), FINE;
-    start(), v = ptx_var_new(k, f), ptx_set(k, v, ptx_imm(1)), REFUSED("I3_float_imm_int_syntax_mov_f32_1", TYPE);
+    start(), v = ptx_var_new(k, f), ptx_set(k, v, ptx_imm(1)),
+             REFUSED("I3_float_imm_int_syntax_mov_f32_1", TYPE);
     start(), ptx_add(k, f, ptx_imm(1)), REFUSED("I4_add_f32_with_int_imm", TYPE);
     start(), ptx_add(k, f, ptx_f64(1)), REFUSED("I7_0d_into_f32", TYPE);
     start(), ptx_add(k, h, ptx_imm(0x3c00)), REFUSED("I8_f16_imm_0x3C00", TYPE);
@@ -231,12 +233,14 @@ static void memory(void) {
     start(), ptx_ld_vec(k, PTX_B64, 4, ptx_at(p, 0), v), REFUSED("M1_v4_of_b64_on_sm_90", VECTOR);
     start_with(PTX_SM(100), 0), ptx_ld_vec(k, PTX_B64, 4, ptx_at(p, 0), v), FINE;
     start(), ptx_ld_vec(k, PTX_U32, 3, ptx_at(p, 0), v), REFUSED("M3_v4_with_3_regs", VECTOR);
-    start(), ptx_ld_vec(k, PTX_F32, 4, ptx_at(p, 4), v), ADVISED("M7_v4_f32_at_imm_offset_4_misaligned", ALIGN);
+    start(), ptx_ld_vec(k, PTX_F32, 4, ptx_at(p, 4), v),
+        ADVISED("M7_v4_f32_at_imm_offset_4_misaligned", ALIGN);
     start(), ptx_ld_vec(k, PTX_F32, 4, ptx_at(p, 16), v), UNADVISED("M7", ALIGN);
     start(), ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, p, tid, 4), 4), v), UNADVISED("M7", ALIGN);
     start(), ptx_ld_vec(k, PTX_U32, 4, ptx_at(ptx_shared(k, "four", PTX_U32, 64, 4), 0), v);
     REFUSED("M8_shared_var_aligned_4_v4_load_var", ALIGN);
-    start(), ptx_ld_vec(k, PTX_U32, 4, ptx_at(ptx_ptr_add(k, ptx_shared(k, "four", PTX_U32, 64, 4), tid, 16), 0), v);
+    start(), ptx_ld_vec(k, PTX_U32, 4,
+                        ptx_at(ptx_ptr_add(k, ptx_shared(k, "four", PTX_U32, 64, 4), tid, 16), 0), v);
     ADVISED("M8_shared_var_aligned_4_v4_load_var", ALIGN);
     start(), ptx_ld(k, PTX_U64, ptx_at(blk, 4)), REFUSED("M12_misaligned_param", ALIGN);
     start(), load(ptx_ptr(u, PTX_GLOBAL), 0), REFUSED("M13_global_space_with_32_bit_address_reg", ADDRESS);
@@ -269,7 +273,8 @@ static void memory(void) {
 }
 
 static void versions(void) {
-    start_with(PTX_SM(75), 0), ptx_op2(k, PTX_REDUX_ADD, 0, u, ptx_imm(-1)), REFUSED("V1_redux_on_sm_75", TARGET);
+    start_with(PTX_SM(75), 0), ptx_op2(k, PTX_REDUX_ADD, 0, u, ptx_imm(-1)),
+        REFUSED("V1_redux_on_sm_75", TARGET);
     start_with(PTX_SM(75), 65), ptx_op2(k, PTX_REDUX_ADD, 0, u, ptx_imm(-1));
     REFUSED("V2_redux_with_version_6_5", TARGET);
     start(), ptx_op0(k, PTX_WGMMA_FENCE, 0), REFUSED("V3_wgmma_on_sm_90_no_a", TARGET);
@@ -292,7 +297,8 @@ static void flow(void) {
     start(), ptx_ret(k), store(u), REFUSED("F7_unreachable_code", UNREACHABLE);
     start(), ptx_if(k, some()), barrier(), ptx_end(k);
     REFUSED("F8_divergent_bar_sync_inside_tid_16", DIVERGENT);
-    start(), ptx_if(k, some()), shuffle(), ptx_end(k), REFUSED("F10_divergent_shfl_sync_full_mask", DIVERGENT);
+    start(), ptx_if(k, some()), shuffle(), ptx_end(k),
+        REFUSED("F10_divergent_shfl_sync_full_mask", DIVERGENT);
     start();
     for (i = 0; i < 4; i++) a[i] = b, cc[i] = f, bb[i & 1] = b;
     ptx_if(k, some()), ptx_mma(k, PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, dd, a, bb, cc), ptx_end(k);
@@ -379,12 +385,14 @@ static void further(void) {
     start(), ptx_add(k, f, ptx_f32(1e300)), REFUSED("+ 1e300 as f32", RANGE);
     start(), ptx_add(k, h, ptx_f16(1e6)), REFUSED("+ 1e6 as f16", RANGE);
     start(), ptx_op4(k, PTX_LOP3, 0, b, b, b, ptx_imm(0x196)), REFUSED("+ a table of lop3 of 9 bits", RANGE);
-    start(), ptx_shfl_bfly(k, u, ptx_f32(16), ptx_imm(31), ptx_imm(-1)), REFUSED("+ a float as a lane mask", TYPE);
+    start(), ptx_shfl_bfly(k, u, ptx_f32(16), ptx_imm(31), ptx_imm(-1)),
+        REFUSED("+ a float as a lane mask", TYPE);
     start(), ptx_shfl_idx(k, w, zero, ptx_imm(31), ptx_imm(-1)), REFUSED("+ a shuffle of 64 bits", FORM);
     start(), ptx_fma(k, f, g, d), REFUSED("+ f32 * f32 + f64", TYPE);
     start(), ptx_ptr_add(k, p, f, 4), REFUSED("+ a float as an index", TYPE);
     /* warps and blocks */
-    start(), ptx_for(k, lane, n, ptx_u32(32)), shuffle(), ptx_end(k), REFUSED("+ shfl in a loop by lane", DIVERGENT);
+    start(), ptx_for(k, lane, n, ptx_u32(32)), shuffle(), ptx_end(k),
+        REFUSED("+ shfl in a loop by lane", DIVERGENT);
     start(), ptx_if(k, c), store(u), ptx_else(k), ptx_if(k, some()), barrier(), ptx_end(k), ptx_end(k);
     REFUSED("+ a barrier in an if in an else", DIVERGENT);
     start(), ptx_if(k, some()), store(u), ptx_else(k), barrier(), ptx_end(k);
@@ -395,20 +403,24 @@ static void further(void) {
     start(), ptx_guard(k, some()), barrier(), REFUSED("+ a guarded barrier", DIVERGENT);
     start(), x = load(p, 0), ptx_for(k, zero, x, ptx_u32(1)), barrier(), ptx_end(k);
     REFUSED("+ a barrier in a loop as long as what was loaded", DIVERGENT);
-    start(), ptx_loop(k), ptx_while(k, c), ptx_if(k, some()), ptx_continue(k), ptx_end(k), barrier(), ptx_end(k);
+    start(), ptx_loop(k), ptx_while(k, c), ptx_if(k, some()), ptx_continue(k), ptx_end(k), barrier(),
+        ptx_end(k);
     REFUSED("+ a barrier that some skip by continue", DIVERGENT);
     start(), ptx_switch(k, lane, 2), ptx_case(k, 0), shuffle(), ptx_case(k, 1), store(u), ptx_end(k);
     REFUSED("+ shfl in a case of a switch on the lane", DIVERGENT);
     start(), l = ptx_label_new(k), ptx_guard(k, some()), ptx_bra(k, l);
-    ptx_op2(k, PTX_VOTE_ALL, 0, c, ptx_imm(-1)), ptx_place(k, l), REFUSED("+ vote behind a divergent branch", DIVERGENT);
+    ptx_op2(k, PTX_VOTE_ALL, 0, c, ptx_imm(-1)), ptx_place(k, l),
+        REFUSED("+ vote behind a divergent branch", DIVERGENT);
     start(), ptx_if(k, some()), ptx_cluster_arrive(k), ptx_cluster_wait(k), ptx_end(k);
     REFUSED("+ a cluster barrier for some", DIVERGENT);
     start(), q = ptx_func(m, "q", PTX_NONE), ptx_bar_sync(q, ptx_imm(0)), ptx_ret(q);
-    ptx_if(k, some()), ptx_call(k, q, 0, NULL), ptx_end(k), REFUSED("+ a barrier in a function that some call", DIVERGENT);
+    ptx_if(k, some()), ptx_call(k, q, 0, NULL), ptx_end(k),
+        REFUSED("+ a barrier in a function that some call", DIVERGENT);
     start(), ptx_if(k, some()), ptx_raw(k, "bar.sync 0;", 0, NULL, 0, NULL, NULL), ptx_end(k);
     REFUSED("+ a barrier in raw text", DIVERGENT);
     /* paths */
-    start(), l = ptx_label_new(k), l2 = ptx_label_new(k), ptx_guard(k, c), ptx_bra(k, l), x = ptx_add(k, u, u);
+    start(), l = ptx_label_new(k), l2 = ptx_label_new(k), ptx_guard(k, c), ptx_bra(k, l),
+             x = ptx_add(k, u, u);
     ptx_bra(k, l2), ptx_place(k, l), store(u), ptx_place(k, l2), store(x);
     REFUSED("+ a value of one of two paths to a label", UNDEFINED);
     start(), ptx_loop(k), ptx_guard(k, c), ptx_break(k), x = ptx_add(k, u, u), ptx_end(k), store(x);
@@ -454,18 +466,22 @@ static void further(void) {
     ptx_add(k, u, x), REFUSED("+ a value of another module", FOREIGN), ptx_module_free(m2);
     start(), q = ptx_entry(m, "q"), x = ptx_param(q, "x", PTX_U32), ptx_ret(q), ptx_add(k, u, x);
     REFUSED("+ a value of another kernel", FOREIGN);
-    start(), y = u, ptx_module_reset(m), k = ptx_entry(m, "k"), store(y), REFUSED("+ a value of before the reset", FOREIGN);
+    start(), y = u, ptx_module_reset(m), k = ptx_entry(m, "k"), store(y),
+             REFUSED("+ a value of before the reset", FOREIGN);
     start(), memset(&x, 0, sizeof x), ptx_add(k, u, x), REFUSED("+ a value of zeros", HANDLE);
     start(), memset(&x, 0xff, sizeof x), ptx_add(k, u, x), REFUSED("+ a value of ones", HANDLE);
     start(), ptx_ld_vec(k, PTX_U32, 4, ptx_at(p, 0), NULL), REFUSED("+ a vector into NULL", ARGUMENT);
     start(), ptx_call(k, k, 0, NULL), REFUSED("+ a kernel that calls itself", ARGUMENT);
     start(), ptx_raw(k, NULL, 0, NULL, 0, NULL, NULL), REFUSED("+ raw text of NULL", ARGUMENT);
-    start(), ptx_raw(k, "add.u32 $0, $1, $2;", 1, args, 0, NULL, NULL), REFUSED("+ raw text with too few operands", ARGUMENT);
+    start(), ptx_raw(k, "add.u32 $0, $1, $2;", 1, args, 0, NULL, NULL),
+        REFUSED("+ raw text with too few operands", ARGUMENT);
     start(), ptx_printf(k, NULL, 0, NULL), REFUSED("+ printf of NULL", ARGUMENT);
     /* addresses */
-    start(), ptx_ld_vec(k, PTX_U32, 4, ptx_at(ptx_add(k, sh, ptx_imm(8)), 0), v), REFUSED("+ 16 bytes at 8 of an array", ALIGN);
+    start(), ptx_ld_vec(k, PTX_U32, 4, ptx_at(ptx_add(k, sh, ptx_imm(8)), 0), v),
+        REFUSED("+ 16 bytes at 8 of an array", ALIGN);
     start(), load(sh, 4096), REFUSED("+ just behind an array", ADDRESS);
-    start(), load(ptx_ptr_add(k, sh, ptx_u32(4096), 1), 0), REFUSED("+ just behind an array, by an index", ADDRESS);
+    start(), load(ptx_ptr_add(k, sh, ptx_u32(4096), 1), 0),
+        REFUSED("+ just behind an array, by an index", ADDRESS);
     start(), ptx_ld(k, PTX_U32, ptx_at(blk, 16)), REFUSED("+ just behind a parameter", ADDRESS);
     start(), load(mine, 2), REFUSED("+ 4 bytes at an odd place of each thread", ALIGN);
 }
@@ -492,7 +508,8 @@ static void impossible(void) {
         {"V16_no_address_size_64_bit_regs", "the builder prints it"},
         {"F20_missing_semicolon", "the builder prints it"},
         {"D11_non_ASCII_comment", "such characters become '?'"},
-        {"D15_extern_shared_sized_static_overlap", "dynamic shared memory has no size here, and a name of its own"},
+        {"D15_extern_shared_sized_static_overlap",
+         "dynamic shared memory has no size here, and a name of its own"},
         {"D16_const_initializer_too_many", "an initialiser has as many bytes as its variable"},
         {"D18_loc_without_file", "the builder prints .file for each file of a .loc"}};
     size_t i;

@@ -239,7 +239,8 @@ static void test_groups_and_calls(void) {
     WRONG(DIVERGENT, "warpgroup");
     start_on(PTX_SM_A(90)), x = ptx_shr(k, tid, ptx_imm(7));
     ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), wgmma_fence(), ptx_end(k), FINE;
-    start_on(PTX_SM_A(90)), ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(128))), wgmma_fence(), ptx_end(k), FINE;
+    start_on(PTX_SM_A(90)), ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(128))), wgmma_fence(), ptx_end(k),
+        FINE;
     start_on(PTX_SM_A(90)), ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(96))), wgmma_fence(), ptx_end(k);
     WRONG(DIVERGENT, "warpgroup");
     start_on(PTX_SM_A(90)), x = ptx_div(k, tid, ptx_u32(128));
@@ -388,7 +389,8 @@ static void test_products(void) {
     start_mma(), wgmma_fence(), product(), commit(), wait_for(0), use_sum(), FINE;
     start_mma(), wgmma_fence(), product(), commit(), use_sum(), WRONG(ASYNC, "read here");
     start_mma(), wgmma_fence(), product(), wait_for(0), use_sum(), WRONG(ASYNC, "commit_group");
-    start_mma(), wgmma_fence(), product(), commit(), ptx_set(k, sums[3], ptx_f32(1)), WRONG(ASYNC, "set here");
+    start_mma(), wgmma_fence(), product(), commit(), ptx_set(k, sums[3], ptx_f32(1)),
+        WRONG(ASYNC, "set here");
     start_mma(), wgmma_fence(), product(), commit(), wait_for(1), use_sum(), WRONG(ASYNC, "wait_group");
     start_mma(), wgmma_fence(), product(), commit(), commit(), wait_for(1), use_sum(), FINE;
     start_mma(), wgmma_fence(), product(), product(), commit(), wait_for(0), use_sum(), FINE;
@@ -482,7 +484,8 @@ static void test_addresses(void) {
     start(), wide(ptx_ptr_add(k, sh, tid, 16), 32), FINE;
     start(), wide(ptx_ptr_add(k, sh, tid, 4), 0), FINE; /* who knows what tid is */
     start(), wide(ptx_ptr_add(k, sh, tid, 4), 2), WRONG(ALIGN, "2 behind a multiple of 4");
-    start(), wide(ptx_ptr_add(k, sh, ptx_mad(k, tid, ptx_u32(8), ptx_u32(2)), 4), 0), WRONG(ALIGN, "8 behind");
+    start(), wide(ptx_ptr_add(k, sh, ptx_mad(k, tid, ptx_u32(8), ptx_u32(2)), 4), 0),
+        WRONG(ALIGN, "8 behind");
     start(), wide(ptx_ptr_add(k, sh, ptx_mad(k, tid, ptx_u32(8), ptx_u32(4)), 4), 0), FINE;
     start(), x = ptx_shl(k, tid, ptx_imm(5)), wide(ptx_add(k, sh, ptx_add(k, x, ptx_imm(24))), 0);
     WRONG(ALIGN, "8 behind");
@@ -503,7 +506,8 @@ static void test_addresses(void) {
     start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, ptx_s32(-1), 4), 0), n), WRONG(ADDRESS, "-4 to -1");
     start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, ptx_u32(1024), 4), 0), n), WRONG(ADDRESS, "4096");
     start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, ptx_u32(1023), 4), 0), n), FINE;
-    start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, tid, 4), 8192), n), FINE; /* by hand: tid may be < 0 */
+    start(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, sh, tid, 4), 8192), n),
+        FINE; /* by hand: tid may be < 0 */
     start(), ptx_atom(k, PTX_ATOM_ADD, ptx_at(sh, 4096), n), WRONG(ADDRESS, "atom");
     start(), at = ptx_shared_dynamic(k), ptx_st(k, PTX_U32, ptx_at(at, 70000), n), FINE;
     start(), at = ptx_shared_dynamic(k), ptx_st(k, PTX_U32, ptx_at(at, -4), n), WRONG(ADDRESS, NULL);
@@ -726,22 +730,27 @@ static void test_seeds_barrier_checker(void) {
     start(), ptx_for(k, zero, n, ptx_u32(1)), tree(1, 1), barrier(), ptx_end(k), ADVISED(RACE, 0, NULL);
     start(), tree(1, 2), ADVISED(RACE, 1, NULL);
     /* bar.warp.sync where another warp reads */
-    start(), put(n), ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), store(near_by(32)), ADVISED(RACE, 1, "of the warp");
+    start(), put(n), ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), store(near_by(32)),
+        ADVISED(RACE, 1, "of the warp");
     start(), put(n), ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), store(near_by(1)), ADVISED(RACE, 0, NULL);
     /* two buffers in turn, one barrier a round */
     start(), other = ptx_shared(k, "other", PTX_U32, 1024, 16), at = ptx_var_new(k, sh), put(n), barrier();
-    ptx_for(k, zero, n, ptx_u32(1)), x = ptx_ld(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_get(k, at), lane, 4), 4));
+    ptx_for(k, zero, n, ptx_u32(1)),
+        x = ptx_ld(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_get(k, at), lane, 4), 4));
     ptx_set(k, at, ptx_selp(k, sh, other, ptx_setp(k, PTX_EQ, ptx_get(k, at), other)));
-    barrier(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_get(k, at), tid, 4), 0), x), barrier(), ptx_end(k);
+    barrier(), ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_get(k, at), tid, 4), 0), x), barrier(),
+        ptx_end(k);
     ADVISED(RACE, 0, NULL);
-    start(), put(n), barrier(), ptx_for(k, zero, n, ptx_u32(1)), x = near_by(1), put(x), barrier(), ptx_end(k);
+    start(), put(n), barrier(), ptx_for(k, zero, n, ptx_u32(1)), x = near_by(1), put(x), barrier(),
+                                                                 ptx_end(k);
     ADVISED(RACE, 1, "still be reading"); /* one buffer, one barrier a round */
     /* one thread tells all */
     start(), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k);
     ptx_bar_warp_sync(k, ptx_b32(0xffffffff)), x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)), store(x);
     ADVISED(RACE, 1, "of the warp");
     start(), ptx_for(k, zero, n, ptx_u32(1)), ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero));
-    ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k), barrier(), x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)), store(x);
+    ptx_st(k, PTX_U32, ptx_at(sh, 0), n), ptx_end(k), barrier(), x = ptx_ld(k, PTX_U32, ptx_at(sh, 0)),
+                                                                 store(x);
     barrier(), ptx_end(k), ADVISED(RACE, 0, NULL);
 }
 
@@ -762,7 +771,8 @@ static void test_seeds_fma_fuser(void) {
     ADVISED(CONTRACTION, 0, NULL);
     A_START, x = ptx_cvt(k, PTX_F32, ptx_mul(k, ptx_cvt(k, PTX_F64, a), ptx_f64(2))), x = ptx_add(k, x, a);
     store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 0, NULL);
-    A_START, x = ptx_sub(k, a, ptx_mul(k, a, a)), store(ptx_as(x, PTX_U32)), ADVISED(CONTRACTION, 1, "ptx_fma");
+    A_START, x = ptx_sub(k, a, ptx_mul(k, a, a)), store(ptx_as(x, PTX_U32)),
+             ADVISED(CONTRACTION, 1, "ptx_fma");
 #undef A_START
 }
 
