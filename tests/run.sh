@@ -43,11 +43,8 @@ one "examples" sh tests/examples.sh "$build"
 one "builder" "$build/test_builder"
 one "instruction forms" "$build/test_forms"
 one "verifier" "$build/test_verify"
-<<<<<<< HEAD
 one "mistakes" "$build/test_mistakes"
-=======
 one "long kernels" "$build/test_scale"
->>>>>>> bspeed
 one "launch section" "$build/test_cuda"
 one "flash decode" "$build/test_flash_decode"
 one "KV-cache scatter" "$build/test_kv_scatter"
