@@ -299,6 +299,64 @@ static void test_order(void) {
     RACE("a barrier of the grid that does not take", 8, 32, grids);
 }
 
+/* --- reads that a compare-and-swap checks -------------------------------------------------------- */
+
+/* r1: the guess, by an address register of its own; r3: what the compare-and-swap found. */
+#define GUESS "mov.u64 d2, d0;\nld.global.u32 r1, [d2]; //%s\n"
+#define SWAP(at)                                                                                             \
+    "L: add.u32 r2, r1, 1;\natom.global.cas.b32 r3, [" at "], r1, r2; //%s\nsetp.ne.u32 p0, r3, r1; "        \
+    "mov.u32 r1, r3; @p0 bra L;\n"
+
+static void test_guesses(void) {
+    char body[1500];
+    snprintf(body, sizeof body, GUESS SWAP("d0"), "", "");
+    QUIET("a compare-and-swap checks what was read", 8, 64, body);
+    SAME(result[0], 512);
+    snprintf(body, sizeof body, "setp.lt.u32 p1, r0, 7; @p1 bra E;\n" GUESS SWAP("d0") "E:\n", "", "");
+    QUIET("the same by some lanes", 8, 64, body);
+    snprintf(body, sizeof body, "mov.u32 r9, 3; G:\n" GUESS SWAP("d0")
+             "sub.u32 r9, r9, 1; setp.ne.u32 p1, r9, 0; @p1 bra G;\n", "", "");
+    QUIET("the same again and again", 8, 64, body);
+    SAME(result[0], 1536);
+    snprintf(body, sizeof body, GUESS SWAP("d0+4"), "A", "");
+    QUIET("the read of a word that nobody writes", 8, 64, body);
+    snprintf(body, sizeof body, GUESS "atom.global.add.u32 r4, [d0], 1; //%s\n", "A", "B");
+    RACE("an addition does not check what was read", 8, 64, body);
+    snprintf(body, sizeof body, GUESS "red.global.add.u32 [d0], 1; //%s\n" SWAP("d0"), "A", "B", "");
+    RACE("an addition comes before the compare-and-swap", 8, 64, body);
+    snprintf(body, sizeof body, GUESS SWAP("d0+4") "red.global.add.u32 [d0], 1; //%s\n", "A", "", "B");
+    RACE("the compare-and-swap is of the next word", 8, 64, body);
+    snprintf(body, sizeof body, "setp.lt.u32 p1, r0, 32; @p1 bra P;\n" GUESS "bra E;\nP: mov.u32 r1, 0;\n"
+             SWAP("d0") "E:\n", "A", "B");
+    RACE("others compare and swap, the reader does not", 8, 64, body);
+    snprintf(body, sizeof body, "mov.u32 r1, 0;\n" SWAP("d0") "st.global.u32 [d1+4096], r3;\n" GUESS, "A", "B");
+    RACE("read after the compare-and-swap", 8, 64, body);
+    snprintf(body, sizeof body, "setp.ne.u32 p1, r0, 0;\n@!p1 st.global.u32 [d0], 9; //%s\n@!p1 bra E;\n"
+             GUESS SWAP("d0") "E:\n", "A", "B", "");
+    RACE("a plain write beside the guess", 1, 64, body);
+    /* in shared memory, in halves of words */
+    QUIET("a guess in shared memory", 1, 128,
+          "setp.eq.u32 p1, r0, 0; @p1 st.shared.u32 [s0], 0; bar.sync 0; mov.u32 r7, s0;\n"
+          "ld.shared.u32 r1, [r7];\nL: add.u32 r2, r1, 1; atom.shared.cas.b32 r3, [s0], r1, r2; "
+          "setp.ne.u32 p0, r3, r1; mov.u32 r1, r3; @p0 bra L;");
+    RACE("a guess in shared memory, another address", 1, 128,
+         "setp.eq.u32 p1, r0, 0; @p1 st.shared.v2.u32 [s0], {0, 0}; bar.sync 0; mov.u32 r7, s0;\n"
+         "ld.shared.u32 r1, [r7+4]; //A\nL: add.u32 r2, r1, 1; atom.shared.cas.b32 r3, [s0], r1, r2; "
+         "setp.ne.u32 p0, r3, r1; mov.u32 r1, r3; @p0 bra L;\natom.shared.cas.b32 r3, [s0], 1, 2;\n"
+         "atom.shared.add.u32 r3, [s0+4], 1; //B\n");
+    QUIET("a guess of 16 bits", 4, 64,
+          "mov.u64 d2, d0; ld.global.u16 t1, [d2];\nL: add.u16 t2, t1, 1; atom.global.cas.b16 t3, [d0], t1, "
+          "t2; setp.ne.u16 p0, t3, t1; mov.u16 t1, t3; @p0 bra L;");
+    RACE("a histogram read without a barrier", 1, 256,
+         "and.b32 r1, r0, 7; shl.b32 r1, r1, 2; add.u32 r1, r1, s0; setp.lt.u32 p1, r0, 8;\n"
+         "@p1 st.shared.u32 [s2], 0; bar.sync 0;\nred.shared.add.u32 [r1], 1; //A\n"
+         "@p1 ld.shared.u32 r2, [s2]; //B\n@p1 st.global.u32 [d1], r2;");
+    QUIET("a histogram read behind its barrier", 1, 256,
+          "and.b32 r1, r0, 7; shl.b32 r1, r1, 2; add.u32 r1, r1, s0; setp.lt.u32 p1, r0, 8;\n"
+          "@p1 st.shared.u32 [s2], 0; bar.sync 0; red.shared.add.u32 [r1], 1; bar.sync 0;\n"
+          "@p1 ld.shared.u32 r2, [s2]; @p1 st.global.u32 [d1], r2;");
+}
+
 /* --- asynchronous copies ---------------------------------------------------------------------- */
 
 #define SOURCE                                                                                               \
@@ -510,6 +568,7 @@ static void test_seeds(void) {
         test_barriers();
         test_global();
         test_order();
+        test_guesses();
         test_async();
     }
     set_option("seed", -1);
@@ -653,6 +712,7 @@ int main(int argc, char **argv) {
         test_barriers();
         test_global();
         test_order();
+        test_guesses();
         test_async();
         test_barrier_faults();
         test_endless(threads == 2);
