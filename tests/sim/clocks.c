@@ -424,6 +424,29 @@ void sim_race_release(sim_warp *w, uint32_t m, uint64_t key)
     tick(b, o);
 }
 
+/* A phase is over: who waits for it learns what was published so far, and nothing of later phases. */
+void sim_race_phase(const sim_launch *l, uint64_t key)
+{
+    if (!l->races) return;
+    pthread_mutex_lock(&lock);
+    const object *from = find(key, false);
+    object *to = from ? find(sim_race_key_done(key), true) : NULL;
+    if (to) put(&to->wide, keep(from->wide));
+    pthread_mutex_unlock(&lock);
+}
+
+void sim_race_release_fenced(sim_warp *w, uint32_t m, uint64_t key)
+{
+    if (!w->launch->races) return;
+    struct sim_race_block *b = w->block->race;
+    const sim_warp_order *o = &b->w[w->index];
+    if (!o->lane) return;
+    SIM_EACH_LANE(l, m) {
+        const sim_view *f = &o->lane->fence[l];
+        if (f->set && f->wide) publish(key, b, true, knowledge(b, w->index, l, false, f));
+    }
+}
+
 void sim_race_acquire(sim_warp *w, uint32_t m, uint64_t key)
 {
     if (!w->launch->races) return;

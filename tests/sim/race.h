@@ -79,7 +79,12 @@ void sim_fence(sim_warp *w, const sim_ins *i, uint32_t mask);
 uint64_t sim_race_key(const sim_warp *w, sim_space space, uint64_t address);
 uint64_t sim_race_key_in(const struct sim_block *b, uint64_t address); /* shared memory of that block */
 void sim_race_release(sim_warp *w, uint32_t mask, uint64_t key);
+void sim_race_release_fenced(sim_warp *w, uint32_t mask, uint64_t key);  /* what the last fences gave out */
 void sim_race_acquire(sim_warp *w, uint32_t mask, uint64_t key);
+/* Objects of 8 bytes with phases: arrivals release to the key; sim_race_phase when a phase is over; those
+ * who wait acquire from sim_race_key_done. */
+void sim_race_phase(const sim_launch *l, uint64_t key);
+static inline uint64_t sim_race_key_done(uint64_t key) { return key | 4; }
 
 /* --- race.c ----------------------------------------------------------------------------------- */
 
