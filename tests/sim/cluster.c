@@ -28,6 +28,7 @@ bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank) {
     b->cluster = c;
     b->rank = rank;
     b->mbarrier_count = 0;
+    sim_operands_forget(b);
     if (b->groups) memset(b->groups, 0, b->group_capacity * sizeof *b->groups);
     if (!c->launch->kernel->bulk_stores) return true;
     b->watched = true;
@@ -39,6 +40,7 @@ void sim_cluster_free(sim_block *b) {
     free(b->own);
     free(b->mbarriers);
     free(b->proxy);
+    sim_operands_forget(b);
     free(b->groups);
 }
 

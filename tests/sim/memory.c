@@ -150,7 +150,7 @@ static void tell_bulk(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
     bool near = sim_copy_near(w->block->cluster, r->host + (low - r->base), high - low + bytes);
     SIM_EACH_LANE(l, m) {
         if (near) sim_copy_touch(w, i, l, r->host + (at[l] - r->base), bytes, write);
-        if (write && r->space == SP_SHARED) sim_proxy_write(w, l, b, at[l] - r->base, bytes);
+        if (write && r->space == SP_SHARED) sim_proxy_write(w, i, l, b, at[l] - r->base, bytes);
     }
 }
 
@@ -903,7 +903,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     if (SIM_UNLIKELY(b->watched)) {
         sim_copy_touch(w, i, lane, r.host + (address - r.base), bytes, access != SIM_READ);
         if (access != SIM_READ && r.space == SP_SHARED)
-            sim_proxy_write(w, lane, b, address - r.base, bytes);
+            sim_proxy_write(w, i, lane, b, address - r.base, bytes);
     }
     if (racing(w, &r))
         sim_race_access(w, i, 1u << lane, at, r.owner, r.a, bytes,

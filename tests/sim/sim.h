@@ -541,7 +541,7 @@ typedef struct sim_kernel {
     uint32_t stack_pointer, frame_pointer, stack_align, call_room;
     bool has_calls, uses_stack;
     bool uses_reserved;                /* the part of shared memory that belongs to the system */
-    bool bulk_stores;                  /* bulk copies read shared memory: proxy fences are looked after */
+    bool bulk_stores;                  /* bulk copies or wgmma read shared memory: proxy fences are looked after */
     bool clocks;                       /* fences, acquires or releases order its accesses */
     bool dynamic_set;
     int carveout, cluster_flags[2];
@@ -746,6 +746,7 @@ typedef struct sim_block {
     struct sim_cluster *cluster, *own; uint32_t rank;
     struct sim_mbarrier_record *mbarriers; uint32_t mbarrier_count, mbarrier_capacity;
     struct sim_proxy *proxy;           /* bulk.c: who wrote which word since a proxy fence */
+    struct sim_operand_reads *operands;    /* operands.c: what wgmma may still read */
     uint32_t *groups; uint32_t group_capacity;   /* bulk groups that each thread has committed */
     struct sim_race_block *race;       /* NULL until a launch looks for races */
     struct sim_async *async;           /* copies on their way; NULL until there is one */
