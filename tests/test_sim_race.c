@@ -332,6 +332,8 @@ static void test_guesses(void) {
     RACE("others compare and swap, the reader does not", 8, 64, body);
     snprintf(body, sizeof body, "mov.u32 r1, 0;\n" SWAP("d0") "st.global.u32 [d1+4096], r3;\n" GUESS, "A", "B");
     RACE("read after the compare-and-swap", 8, 64, body);
+    snprintf(body, sizeof body, "mov.u32 r1, 0;\n" SWAP("d0") "ld.global.u32 r4, [d0]; //%s\n", "A", "B");
+    RACE("read after the compare-and-swap by the same register", 8, 64, body);
     snprintf(body, sizeof body, "setp.ne.u32 p1, r0, 0;\n@!p1 st.global.u32 [d0], 9; //%s\n@!p1 bra E;\n"
              GUESS SWAP("d0") "E:\n", "A", "B", "");
     RACE("a plain write beside the guess", 1, 64, body);

@@ -617,7 +617,7 @@ void sim_race_prepare(sim_kernel *k)
     for (uint32_t n = 0; n < k->code_count; n++) {
         const sim_ins *cas = &k->code[n];
         if (cas->fn != sim_atom || cas->op != A_CAS) continue;
-        for (uint32_t j = 0; j < k->code_count; j++) {
+        for (uint32_t j = 0; j < n; j++) {                    /* what is read behind it is no guess */
             sim_ins *i = &k->code[j];
             if (i->fn == sim_ld && i->a == cas->a && i->imm == cas->imm && i->size == cas->size)
                 i->x |= X_GUESS;

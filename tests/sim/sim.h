@@ -501,6 +501,7 @@ typedef struct sim_watch_entry {
     uint32_t code, watched;
     const char *name;
     bool write, guard, wgmma;          /* wgmma: a register that wgmma holds */
+    bool shuffled;                     /* what shfl gives to other lanes */
 } sim_watch_entry;
 
 /* A function within a kernel's code. Its variables lie at fixed places, or, if one thread can be in it
@@ -828,6 +829,7 @@ void sim_cvta(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_isspacep(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_nop(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t mask);
+uint32_t sim_shfl_sources(const sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_vote(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_match(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_redux(sim_warp *w, const sim_ins *i, uint32_t mask);
