@@ -15,11 +15,12 @@ static unsigned line_of(const char *text, const char *mark) {
 }
 
 #define PROLOGUE                                                                                             \
-    ".version 8.1\n.target sm_90\n.address_size 64\n.shared .align 16 .b8 sm[4096];\n.global .align 16 .b32 gv[64];\n.global .align 4 .u32 flag;\n"    \
-         ".visible .entry k(.param .u64 out) %s {\n" REGS ".reg .b16 t<4>; .reg .b32 s<4>;\n"                   \
-         "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x; mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1;\n"         \
-         "mov.u32 r30, %%ctaid.x; mov.u32 s0, sm; shl.b32 s1, r0, 2; add.u32 s2, s0, s1; xor.b32 s3, s1, 4;"  \
-         "add.u32 s3, s0, s3; mov.u64 d9, gv; mov.u64 d8, flag;\n"
+    ".version 8.1\n.target sm_90\n.address_size 64\n.shared .align 16 .b8 sm[4096];\n"                       \
+    ".global .align 16 .b32 gv[64];\n.global .align 4 .u32 flag;\n"                                          \
+    ".visible .entry k(.param .u64 out) %s {\n" REGS ".reg .b16 t<4>; .reg .b32 s<4>;\n"                     \
+    "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x; mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1;\n"             \
+    "mov.u32 r30, %%ctaid.x; mov.u32 s0, sm; shl.b32 s1, r0, 2; add.u32 s2, s0, s1; xor.b32 s3, s1, 4;"      \
+    "add.u32 s3, s0, s3; mov.u64 d9, gv; mov.u64 d8, flag;\n"
 
 static const char *directives = "";
 static uint32_t result[4096];
@@ -330,7 +331,8 @@ static void test_guesses(void) {
     snprintf(body, sizeof body, "setp.lt.u32 p1, r0, 32; @p1 bra P;\n" GUESS "bra E;\nP: mov.u32 r1, 0;\n"
              SWAP("d0") "E:\n", "A", "B");
     RACE("others compare and swap, the reader does not", 8, 64, body);
-    snprintf(body, sizeof body, "mov.u32 r1, 0;\n" SWAP("d0") "st.global.u32 [d1+4096], r3;\n" GUESS, "A", "B");
+    snprintf(body, sizeof body, "mov.u32 r1, 0;\n" SWAP("d0") "st.global.u32 [d1+4096], r3;\n" GUESS, "A",
+             "B");
     RACE("read after the compare-and-swap", 8, 64, body);
     snprintf(body, sizeof body, "mov.u32 r1, 0;\n" SWAP("d0") "ld.global.u32 r4, [d0]; //%s\n", "A", "B");
     RACE("read after the compare-and-swap by the same register", 8, 64, body);
@@ -372,7 +374,8 @@ static void test_guesses(void) {
 static void test_cluster(void) {
     directives = ".explicitcluster .reqnctapercluster 2";
     QUIET("written, a barrier of the cluster, read by the other block", 4, 64,
-          PEER "st.shared.u32 [s2], r0;" TOGETHER "ld.shared::cluster.u32 r1, [r6]; st.global.u32 [d1], 5;" TOGETHER);
+          PEER "st.shared.u32 [s2], r0;" TOGETHER "ld.shared::cluster.u32 r1, [r6]; st.global.u32 [d1], 5;"
+               TOGETHER);
     RACE("written, a barrier of each block, read by the other block", 4, 64,
          PEER "st.shared.u32 [s2], r0;" TOGETHER "\nst.shared.u32 [s2], r4; //A\nbar.sync 0;\n"
          "ld.shared::cluster.u32 r1, [r6]; //B\n" TOGETHER);

@@ -1338,15 +1338,16 @@ static void test_faults(void)
     judge("wgmma in six warps", HOPPER,
           "setp.lt.u32 p2, r0, 128; @p2 bra E; " FENCE ADD COMMIT WAIT(0) " E:", 128 + 64, "warpgroup");
 #define REFILL "st.shared.u32 [r10], r12;\n"   /* all threads the same value */
-    judge("wgmma, its matrix written behind the fence", HOPPER, REFILL "bar.sync 0;\n" FENCE ADD COMMIT WAIT(0),
-          128, "missing-proxy-fence");
-    judge("wgmma, a fence of both proxies", HOPPER, REFILL "fence.proxy.async.shared::cta; bar.sync 0;\n" FENCE ADD
-          COMMIT WAIT(0), 128, "");
+    judge("wgmma, its matrix written behind the fence", HOPPER,
+          REFILL "bar.sync 0;\n" FENCE ADD COMMIT WAIT(0), 128, "missing-proxy-fence");
+    judge("wgmma, a fence of both proxies", HOPPER,
+          REFILL "fence.proxy.async.shared::cta; bar.sync 0;\n" FENCE ADD COMMIT WAIT(0), 128, "");
     judge("wgmma, a fence of both proxies behind the barrier", HOPPER, REFILL
           "bar.sync 0; fence.proxy.async;\n" FENCE ADD COMMIT WAIT(0), 128, "");
-    judge("wgmma, B overwritten before the wait", HOPPER, FENCE ADD COMMIT "bar.sync 0;\n" REFILL WAIT(0), 128,
-          "async-write");
-    judge("wgmma, B overwritten after the wait", HOPPER, FENCE ADD COMMIT WAIT(0) "bar.sync 0;\n" REFILL, 128, "");
+    judge("wgmma, B overwritten before the wait", HOPPER,
+          FENCE ADD COMMIT "bar.sync 0;\n" REFILL WAIT(0), 128, "async-write");
+    judge("wgmma, B overwritten after the wait", HOPPER,
+          FENCE ADD COMMIT WAIT(0) "bar.sync 0;\n" REFILL, 128, "");
     judge("wgmma, beside B overwritten before the wait", HOPPER, FENCE ADD COMMIT
           "bar.sync 0; st.shared.u32 [r10+8192], r12;\n" WAIT(0), 128, "");
     judge("wgmma, two groups, B of the second overwritten", HOPPER,

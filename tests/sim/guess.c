@@ -4,9 +4,9 @@
  *     do { assumed = old; old = atomicCAS(p, assumed, f(assumed)); } while (assumed != old);
  *
  * The first read races with the atomics of other threads and cannot do harm: whatever it gives, the
- * compare-and-swap checks. So a plain read that an atomic meets is only suspected. The reader's next atomic on
- * these bytes decides: a compare-and-swap clears it, any other convicts it. Who comes to neither is told when
- * the launch ends.
+ * compare-and-swap checks. So a plain read that an atomic meets is only suspected. The reader's next atomic
+ * on these bytes decides: a compare-and-swap clears it, any other convicts it. Who comes to neither is told
+ * when the launch ends.
  *
  * Suspicions are kept by pair of instructions, a limited number of each: what does not fit is not told, which
  * takes more guesses at a time than threads run at a time. */

@@ -561,8 +561,8 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
     sim_space space = owner ? SP_SHARED : SP_GLOBAL;
     uint64_t base = owner ? owner->shared_lo : a->base, here = UINT64_MAX;
     page *p = NULL;
-    access c = { .w = w, .ins = i, .b = b, .owner = owner, .at = at, .space = space, .mask = m, .bytes = bytes,
-                 .flags = flags, .warp = w->index };
+    access c = { .w = w, .ins = i, .b = b, .owner = owner, .at = at, .space = space, .mask = m,
+                 .bytes = bytes, .flags = flags, .warp = w->index };
     c.clocks = w->kernel->clocks || b->known || b->clock || b->w[w->index].lanes || b->w[w->index].lane
                || b->w[w->index].clock;
     bool shareable = !(flags & (REC_WRITE | REC_STRONG)) && space != SP_SHARED && !w->kernel->clocks;

@@ -18,6 +18,7 @@
  *   suspect.c    what is legal and not meant
  *   race.c       races: the shadow of accesses        clocks.c      who knows of whose accesses
  *   cluster.c    clusters, waiting, deadlocks         mbarrier.c   mbarriers
+ *   guess.c      reads that a cas may justify         operands.c   shared memory that wgmma reads
  *   bulk.c       copies in flight, proxy fences       tensormap.c  tensor maps
  *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx            */
 #ifndef SIM_H
@@ -542,7 +543,7 @@ typedef struct sim_kernel {
     uint32_t stack_pointer, frame_pointer, stack_align, call_room;
     bool has_calls, uses_stack;
     bool uses_reserved;                /* the part of shared memory that belongs to the system */
-    bool bulk_stores;                  /* bulk copies or wgmma read shared memory: proxy fences are looked after */
+    bool bulk_stores;                  /* bulk copies or wgmma read shared memory: look after proxy fences */
     bool clocks;                       /* fences, acquires or releases order its accesses */
     bool dynamic_set;
     int carveout, cluster_flags[2];
