@@ -503,6 +503,11 @@ static void test_checks(void) {
     fault("register written on one path", "setp.lt.u32 p0, r0, 7; @p0 mov.u32 r1, 1; add.u32 r2, r1, r0;", 0,
           "uninitialised-register", 32);
     CHECK(strstr(found, "register 'r1'") && strstr(found, "thread (7,0,0)"), "%s", found);
+    fault("shfl from a lane that has written",
+          "setp.eq.u32 p0, r0, 3; @p0 mov.u32 r1, 1; shfl.sync.idx.b32 r2, r1, 3, 31, -1;", 0, "", 32);
+    fault("shfl from a lane that has not written",
+          "setp.eq.u32 p0, r0, 3; @p0 mov.u32 r1, 1; shfl.sync.idx.b32 r2, r1, 4, 31, -1;", 0,
+          "uninitialised-register", 32);
     fault("predicate never written", "@p5 st.global.u32 [d0], 1;", 0, "uninitialised-register", 1);
     fault("trap not taken", "setp.gt.u32 p0, r0, 99; @p0 trap;", 0, "", 32);
     fault("trap", "setp.gt.u32 p0, r0, 20; @p0 trap;", 719, "trap", 32);

@@ -15,12 +15,14 @@ static unsigned line_of(const char *text, const char *mark) {
 }
 
 #define PROLOGUE                                                                                             \
-    HEAD ".shared .align 16 .b8 sm[4096];\n.global .align 16 .b32 gv[64];\n.global .align 4 .u32 flag;\n"    \
-         ".visible .entry k(.param .u64 out) {\n" REGS ".reg .b16 t<4>; .reg .b32 s<4>;\n"                   \
-         "ld.param.u64 d0, [out]; mov.u32 r0, %tid.x; mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1;\n"         \
-         "mov.u32 r30, %ctaid.x; mov.u32 s0, sm; shl.b32 s1, r0, 2; add.u32 s2, s0, s1; xor.b32 s3, s1, 4;"  \
-         "add.u32 s3, s0, s3; mov.u64 d9, gv; mov.u64 d8, flag;\n"
+    ".version 8.1\n.target sm_90\n.address_size 64\n.shared .align 16 .b8 sm[4096];\n"                       \
+    ".global .align 16 .b32 gv[64];\n.global .align 4 .u32 flag;\n"                                          \
+    ".visible .entry k(.param .u64 out) %s {\n" REGS ".reg .b16 t<4>; .reg .b32 s<4>;\n"                     \
+    "ld.param.u64 d0, [out]; mov.u32 r0, %%tid.x; mul.wide.u32 d1, r0, 4; add.u64 d1, d0, d1;\n"             \
+    "mov.u32 r30, %%ctaid.x; mov.u32 s0, sm; shl.b32 s1, r0, 2; add.u32 s2, s0, s1; xor.b32 s3, s1, 4;"      \
+    "add.u32 s3, s0, s3; mov.u64 d9, gv; mov.u64 d8, flag;\n"
 
+static const char *directives = "";
 static uint32_t result[4096];
 static int result_code;
 
@@ -28,7 +30,7 @@ static const char *program(const char *body, unsigned grid, unsigned block) {
     static char ptx[20000];
     report_clear();
     found[0] = 0;
-    snprintf(ptx, sizeof ptx, "%s%s\nret; }\n", PROLOGUE, body);
+    snprintf(ptx, sizeof ptx, PROLOGUE "%s\nret; }\n", directives, body);
     handle m = load(ptx), f = function(m, "k");
     dptr d = alloc(sizeof result);
     void *params[] = {&d};
@@ -299,6 +301,151 @@ static void test_order(void) {
     RACE("a barrier of the grid that does not take", 8, 32, grids);
 }
 
+/* --- reads that a compare-and-swap checks -------------------------------------------------------- */
+
+/* r1: the guess, by an address register of its own; r3: what the compare-and-swap found. */
+#define GUESS "mov.u64 d2, d0;\nld.global.u32 r1, [d2]; //%s\n"
+#define SWAP(at)                                                                                             \
+    "L: add.u32 r2, r1, 1;\natom.global.cas.b32 r3, [" at "], r1, r2; //%s\nsetp.ne.u32 p0, r3, r1; "        \
+    "mov.u32 r1, r3; @p0 bra L;\n"
+
+static void test_guesses(void) {
+    char body[1500];
+    snprintf(body, sizeof body, GUESS SWAP("d0"), "", "");
+    QUIET("a compare-and-swap checks what was read", 8, 64, body);
+    SAME(result[0], 512);
+    snprintf(body, sizeof body, "setp.lt.u32 p1, r0, 7; @p1 bra E;\n" GUESS SWAP("d0") "E:\n", "", "");
+    QUIET("the same by some lanes", 8, 64, body);
+    snprintf(body, sizeof body, "mov.u32 r9, 3; G:\n" GUESS SWAP("d0")
+             "sub.u32 r9, r9, 1; setp.ne.u32 p1, r9, 0; @p1 bra G;\n", "", "");
+    QUIET("the same again and again", 8, 64, body);
+    SAME(result[0], 1536);
+    snprintf(body, sizeof body, GUESS SWAP("d0+4"), "A", "");
+    QUIET("the read of a word that nobody writes", 8, 64, body);
+    snprintf(body, sizeof body, GUESS "atom.global.add.u32 r4, [d0], 1; //%s\n", "A", "B");
+    RACE("an addition does not check what was read", 8, 64, body);
+    snprintf(body, sizeof body, GUESS "red.global.add.u32 [d0], 1; //%s\n" SWAP("d0"), "A", "B", "");
+    RACE("an addition comes before the compare-and-swap", 8, 64, body);
+    snprintf(body, sizeof body, GUESS SWAP("d0+4") "red.global.add.u32 [d0], 1; //%s\n", "A", "", "B");
+    RACE("the compare-and-swap is of the next word", 8, 64, body);
+    snprintf(body, sizeof body, "setp.lt.u32 p1, r0, 32; @p1 bra P;\n" GUESS "bra E;\nP: mov.u32 r1, 0;\n"
+             SWAP("d0") "E:\n", "A", "B");
+    RACE("others compare and swap, the reader does not", 8, 64, body);
+    snprintf(body, sizeof body, "mov.u32 r1, 0;\n" SWAP("d0") "st.global.u32 [d1+4096], r3;\n" GUESS, "A",
+             "B");
+    RACE("read after the compare-and-swap", 8, 64, body);
+    snprintf(body, sizeof body, "mov.u32 r1, 0;\n" SWAP("d0") "ld.global.u32 r4, [d0]; //%s\n", "A", "B");
+    RACE("read after the compare-and-swap by the same register", 8, 64, body);
+    snprintf(body, sizeof body, "setp.ne.u32 p1, r0, 0;\n@!p1 st.global.u32 [d0], 9; //%s\n@!p1 bra E;\n"
+             GUESS SWAP("d0") "E:\n", "A", "B", "");
+    RACE("a plain write beside the guess", 1, 64, body);
+    /* in shared memory, in halves of words */
+    QUIET("a guess in shared memory", 1, 128,
+          "setp.eq.u32 p1, r0, 0; @p1 st.shared.u32 [s0], 0; bar.sync 0; mov.u32 r7, s0;\n"
+          "ld.shared.u32 r1, [r7];\nL: add.u32 r2, r1, 1; atom.shared.cas.b32 r3, [s0], r1, r2; "
+          "setp.ne.u32 p0, r3, r1; mov.u32 r1, r3; @p0 bra L;");
+    RACE("a guess in shared memory, another address", 1, 128,
+         "setp.eq.u32 p1, r0, 0; @p1 st.shared.v2.u32 [s0], {0, 0}; bar.sync 0; mov.u32 r7, s0;\n"
+         "ld.shared.u32 r1, [r7+4]; //A\nL: add.u32 r2, r1, 1; atom.shared.cas.b32 r3, [s0], r1, r2; "
+         "setp.ne.u32 p0, r3, r1; mov.u32 r1, r3; @p0 bra L;\natom.shared.cas.b32 r3, [s0], 1, 2;\n"
+         "atom.shared.add.u32 r3, [s0+4], 1; //B\n");
+    QUIET("a guess of 16 bits", 4, 64,
+          "mov.u64 d2, d0; ld.global.u16 t1, [d2];\nL: add.u16 t2, t1, 1; atom.global.cas.b16 t3, [d0], t1, "
+          "t2; setp.ne.u16 p0, t3, t1; mov.u16 t1, t3; @p0 bra L;");
+    RACE("a histogram read without a barrier", 1, 256,
+         "and.b32 r1, r0, 7; shl.b32 r1, r1, 2; add.u32 r1, r1, s0; setp.lt.u32 p1, r0, 8;\n"
+         "@p1 st.shared.u32 [s2], 0; bar.sync 0;\nred.shared.add.u32 [r1], 1; //A\n"
+         "@p1 ld.shared.u32 r2, [s2]; //B\n@p1 st.global.u32 [d1], r2;");
+    QUIET("a histogram read behind its barrier", 1, 256,
+          "and.b32 r1, r0, 7; shl.b32 r1, r1, 2; add.u32 r1, r1, s0; setp.lt.u32 p1, r0, 8;\n"
+          "@p1 st.shared.u32 [s2], 0; bar.sync 0; red.shared.add.u32 [r1], 1; bar.sync 0;\n"
+          "@p1 ld.shared.u32 r2, [s2]; @p1 st.global.u32 [d1], r2;");
+}
+
+/* --- shared memory of other blocks of a cluster -------------------------------------------------- */
+
+#define TOGETHER "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n"
+/* r6: the other block's [s2], r7: its [s0] */
+#define PEER "mov.u32 r4, %cluster_ctarank; xor.b32 r5, r4, 1; mapa.shared::cluster.u32 r6, s2, r5; "        \
+             "mapa.shared::cluster.u32 r7, s0, r5; setp.eq.u32 p1, r0, 0; setp.eq.u32 p2, r4, 0;\n"
+#define ARRIVE(at) "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [" at "];\n"
+#define AWAIT(at) "W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p4, [" at "], 0; @!p4 bra W;\n"
+
+static void test_cluster(void) {
+    directives = ".explicitcluster .reqnctapercluster 2";
+    QUIET("written, a barrier of the cluster, read by the other block", 4, 64,
+          PEER "st.shared.u32 [s2], r0;" TOGETHER "ld.shared::cluster.u32 r1, [r6]; st.global.u32 [d1], 5;"
+               TOGETHER);
+    RACE("written, a barrier of each block, read by the other block", 4, 64,
+         PEER "st.shared.u32 [s2], r0;" TOGETHER "\nst.shared.u32 [s2], r4; //A\nbar.sync 0;\n"
+         "ld.shared::cluster.u32 r1, [r6]; //B\n" TOGETHER);
+    CHECK(strstr(found, "of block rank") != NULL, "%s", found);
+    RACE("the same through a generic address", 4, 64,
+         PEER "cvta.shared.u64 d2, d9; mov.u64 d3, sm; cvta.shared.u64 d3, d3; mapa.u64 d3, d3, r5; "
+              "cvt.u64.u32 d4, s1; add.u64 d3, d3, d4; st.shared.u32 [s2], r0;" TOGETHER
+              "\nst.shared.u32 [s2], r4; //A\nld.u32 r1, [d3]; //B\n" TOGETHER);
+    RACE("written by the other block while this one reads", 2, 64,
+         PEER "st.shared.u32 [s2], r0;" TOGETHER "\nld.shared.u32 r1, [s2]; //A\n"
+              "st.shared::cluster.u32 [r6], r4; //B\n" TOGETHER);
+    QUIET("written by the other block after a barrier", 2, 64,
+          PEER "st.shared.u32 [s2], r0;" TOGETHER "ld.shared.u32 r1, [s2];" TOGETHER
+               "st.shared::cluster.u32 [r6], r4;" TOGETHER "ld.shared.u32 r1, [s2];");
+    RACE("the barrier's arrival is relaxed", 2, 64,
+         PEER "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\nst.shared.u32 [s2], r0; //A\n"
+              "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;\n"
+              "ld.shared::cluster.u32 r1, [r6]; //B\n" TOGETHER);
+    QUIET("the barrier's arrival is relaxed, behind a fence", 2, 64,
+          PEER TOGETHER "st.shared.u32 [s2], r0; fence.acq_rel.cluster; "
+               "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;\n"
+               "ld.shared::cluster.u32 r1, [r6];" TOGETHER);
+    QUIET("atomics in one block's memory", 4, 64,
+          PEER "@p1 st.shared.u32 [s0], 0;" TOGETHER "mapa.shared::cluster.u32 r7, s0, 0; "
+               "atom.shared::cluster.add.u32 r1, [r7], 1; red.shared::cluster.add.u32 [r7], 1;" TOGETHER
+               "ld.shared.u32 r1, [s0];");
+    RACE("an atomic of a block's scope in another block's memory", 2, 64,
+         PEER "@p1 st.shared.u32 [s0], 0;" TOGETHER "mapa.shared::cluster.u32 r7, s0, 0;\n"
+              "atom.relaxed.cta.shared::cluster.add.u32 r1, [r7], 1; //A\n" TOGETHER);
+    RACE("an atomic, read by its block", 2, 64,
+         PEER "@p1 st.shared.u32 [s0], 0;" TOGETHER "\natom.shared::cluster.add.u32 r1, [r7], 1; //A\n"
+              "ld.shared.u32 r2, [s0]; //B\n" TOGETHER);
+    QUIET("a compare-and-swap of another block's memory, guessed first", 2, 64,
+          PEER "@p1 st.shared.u32 [s0], 0;" TOGETHER "mapa.shared::cluster.u32 r7, s0, 0; mov.u32 r8, r7;\n"
+               "ld.shared::cluster.u32 r1, [r8];\nL: add.u32 r2, r1, 1; atom.shared::cluster.cas.b32 r3, "
+               "[r7], r1, r2; setp.ne.u32 p0, r3, r1; mov.u32 r1, r3; @p0 bra L;\n" TOGETHER);
+    /* a flag in the other block's memory */
+    static const char flag[] =
+        "%s@p1 st.shared.u32 [s0], 0;" TOGETHER "@!p1 bra E; @!p2 bra W;\n"
+             "st.shared::cluster.u32 [r7+64], 77; //A\nst.release.%s.shared::cluster.u32 [r7], 1; bra E;\n"
+             "W: ld.acquire.%s.shared.u32 r1, [s0]; setp.eq.u32 p3, r1, 0; @p3 bra W;\n"
+             "ld.shared.u32 r2, [s0+64]; //B\nE: " TOGETHER;
+    char body[2000];
+    snprintf(body, sizeof body, flag, PEER, "cluster", "cluster");
+    QUIET("a flag of the cluster's scope", 2, 32, body);
+    snprintf(body, sizeof body, flag, PEER, "cta", "cluster");
+    RACE("a flag of a block's scope", 2, 32, body);
+    /* an mbarrier in the reader's block, where the writers of the other block arrive */
+    QUIET("an mbarrier tells that the other block has written", 2, 32,
+          PEER "@p1 mbarrier.init.shared.b64 [s0+2048], 32; fence.mbarrier_init.release.cluster; "
+               "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;\n"
+               "@!p2 bra R; st.shared::cluster.u32 [r6], r0;" ARRIVE("r7+2048") "bra E;\nR: " AWAIT("s0+2048")
+               "ld.shared.u32 r1, [s0];\nE: " TOGETHER);
+    RACE("an mbarrier, arrived at before the other block has written", 2, 32,
+         PEER "@p1 mbarrier.init.shared.b64 [s0+2048], 32; fence.mbarrier_init.release.cluster; "
+              "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;\n"
+              "@!p2 bra R;" ARRIVE("r7+2048") "st.shared::cluster.u32 [r6], r0; //A\nbra E;\nR: "
+              AWAIT("s0+2048") "ld.shared.u32 r1, [s0]; //B\nE: " TOGETHER);
+    RACE("an mbarrier that the other block may not know yet", 2, 32,
+         PEER "@p1 mbarrier.init.shared.b64 [s0+2048], 1; //A\n"
+              "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;\n"
+              "@p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r7+2048]; //B\n" TOGETHER);
+    QUIET("st.async, waited for at the mbarrier", 2, 32,
+          PEER "@p1 mbarrier.init.shared.b64 [s0+2048], 1; fence.mbarrier_init.release.cluster;" TOGETHER
+               "@p1 mbarrier.arrive.expect_tx.shared.b64 _, [s0+2048], 128; add.u32 r8, r7, 2048; "
+               "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [r6], r0, [r8];\n" AWAIT("s0+2048")
+               "ld.shared.u32 r1, [s0]; st.shared.u32 [s2+512], r1;" TOGETHER);
+    directives = "";
+}
+
 /* --- asynchronous copies ---------------------------------------------------------------------- */
 
 #define SOURCE                                                                                               \
@@ -510,6 +657,8 @@ static void test_seeds(void) {
         test_barriers();
         test_global();
         test_order();
+        test_guesses();
+        test_cluster();
         test_async();
     }
     set_option("seed", -1);
@@ -653,6 +802,8 @@ int main(int argc, char **argv) {
         test_barriers();
         test_global();
         test_order();
+        test_guesses();
+        test_cluster();
         test_async();
         test_barrier_faults();
         test_endless(threads == 2);

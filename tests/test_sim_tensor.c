@@ -1134,7 +1134,7 @@ static void test_wgmma_form(int n, int at, int bt, int dt, operand oa, operand o
         "sm; cvt.u32.u64 r10, d0; add.u32 r10, r10, r9;\n"
         "mov.u32 r11, 0;\nL: ld.global.b32 r12, [d1]; st.shared.b32 [r10], r12; add.u64 d1, d1, 512; add.u32 "
         "r10, r10, 512; add.u32 r11, r11, 512;"
-        " setp.lt.u32 p1, r11, %d; @p1 bra L;\nbar.sync 0;\n"
+        " setp.lt.u32 p1, r11, %d; @p1 bra L;\nfence.proxy.async; bar.sync 0;\n"
         "mul.wide.u32 d2, r8, 528; ld.param.u64 d3, [pi]; add.u64 d3, d3, d2; ld.global.b32 r13, [d3+524];\n",
         IMAGE, IMAGE);
     for (int i = 0; i < 4; i++) p += sprintf(ptx + p, "ld.global.b32 r%d, [d3+%d];\n", i, i * 4);
@@ -1255,7 +1255,7 @@ static void judge(const char *name, const char *head, const char *body, unsigned
              "mov.f32 f0, 0f00000000; mov.f32 f1, f0; mov.f32 f2, f0; mov.f32 f3, f0;\n"
              "mov.u32 r10, sm; shl.b32 r11, r0, 7; add.u32 r11, r11, r10; mov.u32 r12, 0;\n"
              "L: st.shared.v4.b32 [r11], {r1,r1,r1,r1}; add.u32 r11, r11, 16; add.u32 r12, r12, 1; "
-             "setp.lt.u32 p2, r12, 8; @p2 bra L; bar.sync 0;\n"
+             "setp.lt.u32 p2, r12, 8; @p2 bra L; fence.proxy.async; bar.sync 0;\n"
              "shr.u32 r13, r10, 4; cvt.u64.u32 d1, r13; add.u64 d1, d1, 0x0000001000080000; mov.u64 d2, d1;\n"
              "%s\nret; }",
              head, body);
@@ -1337,6 +1337,25 @@ static void test_faults(void)
     judge("wgmma in two warps", HOPPER, FENCE ADD COMMIT WAIT(0) USE, 64, "warpgroup");
     judge("wgmma in six warps", HOPPER,
           "setp.lt.u32 p2, r0, 128; @p2 bra E; " FENCE ADD COMMIT WAIT(0) " E:", 128 + 64, "warpgroup");
+#define REFILL "st.shared.u32 [r10], r12;\n"   /* all threads the same value */
+    judge("wgmma, its matrix written behind the fence", HOPPER,
+          REFILL "bar.sync 0;\n" FENCE ADD COMMIT WAIT(0), 128, "missing-proxy-fence");
+    judge("wgmma, a fence of both proxies", HOPPER,
+          REFILL "fence.proxy.async.shared::cta; bar.sync 0;\n" FENCE ADD COMMIT WAIT(0), 128, "");
+    judge("wgmma, a fence of both proxies behind the barrier", HOPPER, REFILL
+          "bar.sync 0; fence.proxy.async;\n" FENCE ADD COMMIT WAIT(0), 128, "");
+    judge("wgmma, B overwritten before the wait", HOPPER,
+          FENCE ADD COMMIT "bar.sync 0;\n" REFILL WAIT(0), 128, "async-write");
+    judge("wgmma, B overwritten after the wait", HOPPER,
+          FENCE ADD COMMIT WAIT(0) "bar.sync 0;\n" REFILL, 128, "");
+    judge("wgmma, beside B overwritten before the wait", HOPPER, FENCE ADD COMMIT
+          "bar.sync 0; st.shared.u32 [r10+8192], r12;\n" WAIT(0), 128, "");
+    judge("wgmma, two groups, B of the second overwritten", HOPPER,
+          FENCE ADD COMMIT "add.u64 d2, d1, 512;\n" ADD_R COMMIT WAIT(1)
+          "bar.sync 0; st.shared.u32 [r10+8192], r12;\n" WAIT(0), 128, "async-write");
+    judge("wgmma, two groups, B of the first overwritten", HOPPER,
+          FENCE ADD COMMIT "add.u64 d2, d1, 512;\n" ADD_R COMMIT WAIT(1)
+          "bar.sync 0; st.shared.u32 [r10+192], r12;\n" WAIT(0), 128, "");
     judge("wgmma, B outside", HOPPER, "add.u64 d2, d2, 0x3f8;" FENCE ADD COMMIT WAIT(0) USE, 128,
           "uninitialised-read");
     judge("wgmma, B far outside", HOPPER, "add.u64 d2, d2, 0x2000;" FENCE ADD COMMIT WAIT(0) USE, 128,

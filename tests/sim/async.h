@@ -72,7 +72,8 @@ void sim_copy_forget(sim_cluster *c);
 bool sim_copy_near(const sim_cluster *c, const uint8_t *host, uint64_t bytes);
 void sim_copy_touch(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t *host, uint32_t bytes,
                     bool write);
-void sim_proxy_write(sim_warp *w, uint32_t lane, const sim_block *b, uint64_t offset, uint32_t bytes);
+void sim_proxy_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
+                     uint32_t bytes);
 bool sim_proxy_begin(sim_block *b);
 void sim_proxy_read(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
                     uint32_t bytes);
@@ -82,6 +83,14 @@ void sim_bulk_commit(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_bulk_wait(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_proxy_fence(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_store_async(sim_warp *w, const sim_ins *i, uint32_t mask);
+
+/* --- operands.c: shared memory that wgmma reads ------------------------------------------------- */
+
+void sim_operand_read(sim_warp *w, const sim_ins *i, uint64_t offset);
+void sim_operands_done(sim_warp *w);                          /* after a wait */
+void sim_operands_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
+                        uint32_t bytes);
+void sim_operands_forget(sim_block *b);
 
 /* --- tensormap.c ------------------------------------------------------------------------------ */
 

@@ -6,6 +6,7 @@
  * source, is reported. Which bytes of the source had ever been written goes along with the data. */
 #include "async.h"
 #include "bulk.h"
+#include "tensor.h"
 #include "race.h"
 
 enum { ROUNDS_MOST = 16 };
@@ -56,8 +57,10 @@ bool sim_proxy_begin(sim_block *b) {
 
 static bool looks_after_proxies(const sim_block *b) { return b->launch->kernel->bulk_stores && b->proxy; }
 
-void sim_proxy_write(sim_warp *w, uint32_t lane, const sim_block *b, uint64_t offset, uint32_t bytes) {
+void sim_proxy_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
+                     uint32_t bytes) {
     sim_proxy *p = b->proxy;
+    if (b->operands) sim_operands_write(w, i, lane, b, offset, bytes);
     if (!looks_after_proxies(b)) return;
     for (uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4 && word < p->words; word++) {
         p->writer[word] = (w->block->rank << 16 | (w->index * SIM_LANES + lane)) + 1;
@@ -72,17 +75,31 @@ void sim_proxy_fence(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) w->block->proxy->fence[w->index * SIM_LANES + l] = now;
 }
 
+/* The asynchronous proxy has written them. */
+static void proxy_forget(const sim_block *b, uint64_t offset, uint32_t bytes) {
+    if (!looks_after_proxies(b) || !bytes) return;
+    for (uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4 && word < b->proxy->words; word++)
+        b->proxy->writer[word] = 0;
+}
+
 /* The asynchronous proxy reads these bytes: whoever wrote them, or who issues this, has to have fenced. */
 void sim_proxy_read(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
                     uint32_t bytes) {
     const sim_proxy *p = b->proxy;
     if (!sim_option.async || !looks_after_proxies(b) || !bytes) return;
-    uint32_t mine = w->block->proxy->fence[w->index * SIM_LANES + lane];
+    /* wgmma is the whole warp's: any lane's fence will do */
+    uint32_t who_issues = i->fn == sim_wgmma ? w->live : 1u << lane, mine = 0;
+    bool asked = false;
     for (uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4; word++) {
         uint32_t who = p->writer[word];
-        if (!who || mine > p->when[word]) continue;
-        who--;
+        if (!who-- || mine > p->when[word]) continue;
         if (b->cluster->blocks[who >> 16]->proxy->fence[who & 0xffff] > p->when[word]) continue;
+        if (!asked) {
+            const uint32_t *fence = w->block->proxy->fence + w->index * SIM_LANES;
+            SIM_EACH_LANE(l, who_issues) if (fence[l] > mine) mine = fence[l];
+            asked = true;
+            if (mine > p->when[word]) continue;
+        }
         sim_report_at(w, i, "missing-proxy-fence", lane,
                       "reads shared address 0x%llx, which thread %u of block rank %u wrote by an ordinary "
                       "store with no fence.proxy.async behind it",
@@ -162,6 +179,8 @@ static void check_against_pending(const sim_copy *n) {
 static void issue(sim_cluster *c, sim_copy *x) {
     sim_counts *counts = &x->warp->worker->counts;
     check_against_pending(x);
+    if (x->to && x->to->operands && x->bytes)
+        sim_operands_write(x->warp, x->ins, x->lane, x->to, x->dst_offset, x->bytes);
     counts->c.async_copies++;
     counts->c.async_copy_bytes += x->bytes;
     if (x->to && !x->how.type) sim_shadow_set(x->dst_shadow, x->dst_offset, x->bytes); /* async-read tells */
@@ -322,6 +341,7 @@ static void carry_out(sim_cluster *c, sim_copy *x) {
         box_chunks(x, true);
     else
         write_tensor(x);
+    if (x->to && !x->how.type) proxy_forget(x->to, x->dst_offset, x->bytes);
     if (x->barrier_block)
         (void)sim_mbarrier_complete(x->warp, x->ins, x->lane, x->barrier_block, x->barrier, x->bytes);
     c->changes++;

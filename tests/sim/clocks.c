@@ -410,6 +410,9 @@ uint64_t sim_race_key(const sim_warp *w, sim_space space, uint64_t address)
     return space == SP_SHARED ? sim_race_key_in(w->block, address) : address & ~UINT64_C(3);
 }
 
+static uint64_t location(const sim_block *owner, uint64_t address)
+{ return owner ? sim_race_key_in(owner, address) : address & ~UINT64_C(3); }
+
 void sim_race_release(sim_warp *w, uint32_t m, uint64_t key)
 {
     if (!w->launch->races) return;
@@ -419,6 +422,29 @@ void sim_race_release(sim_warp *w, uint32_t m, uint64_t key)
     if (!(w->live & ~m)) publish(key, b, true, knowledge(b, w->index, 0, true, &v));
     else SIM_EACH_LANE(l, m) publish(key, b, true, knowledge(b, w->index, l, false, &v));
     tick(b, o);
+}
+
+/* A phase is over: who waits for it learns what was published so far, and nothing of later phases. */
+void sim_race_phase(const sim_launch *l, uint64_t key)
+{
+    if (!l->races) return;
+    pthread_mutex_lock(&lock);
+    const object *from = find(key, false);
+    object *to = from ? find(sim_race_key_done(key), true) : NULL;
+    if (to) put(&to->wide, keep(from->wide));
+    pthread_mutex_unlock(&lock);
+}
+
+void sim_race_release_fenced(sim_warp *w, uint32_t m, uint64_t key)
+{
+    if (!w->launch->races) return;
+    struct sim_race_block *b = w->block->race;
+    const sim_warp_order *o = &b->w[w->index];
+    if (!o->lane) return;
+    SIM_EACH_LANE(l, m) {
+        const sim_view *f = &o->lane->fence[l];
+        if (f->set && f->wide) publish(key, b, true, knowledge(b, w->index, l, false, f));
+    }
 }
 
 void sim_race_acquire(sim_warp *w, uint32_t m, uint64_t key)
@@ -433,7 +459,7 @@ void sim_race_acquire(sim_warp *w, uint32_t m, uint64_t key)
 static bool wide_scope(const sim_ins *i) { return (i->x >> X_SCOPE_SHIFT & 3) != SCOPE_CTA; }
 
 /* Before a strong write touches memory: what it publishes is there when its value is. */
-void sim_order_before(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space)
+void sim_order_before(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *owner)
 {
     struct sim_race_block *b = w->block->race;
     sim_warp_order *o = &b->w[w->index];
@@ -441,7 +467,7 @@ void sim_order_before(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
     if (i->x & X_RELEASE) {
         sim_view v = now(o);
         SIM_EACH_LANE(l, m)
-            publish(sim_race_key(w, space, at[l]), b, wide, knowledge(b, w->index, l, false, &v));
+            publish(location(owner, at[l]), b, wide, knowledge(b, w->index, l, false, &v));
         tick(b, o);
         return;
     }
@@ -449,20 +475,20 @@ void sim_order_before(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
     SIM_EACH_LANE(l, m) {
         const sim_view *f = &o->lane->fence[l];
         if (f->set)
-            publish(sim_race_key(w, space, at[l]), b, wide && f->wide,
+            publish(location(owner, at[l]), b, wide && f->wide,
                     knowledge(b, w->index, l, false, f));
     }
 }
 
 /* After a strong read. */
-void sim_order_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space)
+void sim_order_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *owner)
 {
     struct sim_race_block *b = w->block->race;
     sim_warp_order *o = &b->w[w->index];
     bool wide = wide_scope(i);
     if (!any_object || !lane_order(o)) return;
     SIM_EACH_LANE(l, m)
-        take(sim_race_key(w, space, at[l]), b, wide,
+        take(location(owner, at[l]), b, wide,
              i->x & X_ACQUIRE       ? &o->lane->clock[l]
              : i->fn == sim_atom ? &o->lane->counted[l]
                                  : &o->lane->pending[l]);

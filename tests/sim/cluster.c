@@ -28,6 +28,7 @@ bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank) {
     b->cluster = c;
     b->rank = rank;
     b->mbarrier_count = 0;
+    sim_operands_forget(b);
     if (b->groups) memset(b->groups, 0, b->group_capacity * sizeof *b->groups);
     if (!c->launch->kernel->bulk_stores) return true;
     b->watched = true;
@@ -39,6 +40,7 @@ void sim_cluster_free(sim_block *b) {
     free(b->own);
     free(b->mbarriers);
     free(b->proxy);
+    sim_operands_forget(b);
     free(b->groups);
 }
 
@@ -196,6 +198,11 @@ void sim_getctarank(sim_warp *w, const sim_ins *i, uint32_t m) {
 
 /* --- barrier.cluster -------------------------------------------------------------------------- */
 
+/* What arrives knows, whoever waits learns; the object: the cluster's first block, an address of its own. */
+static uint64_t barrier_key(const sim_cluster *c) {
+    return sim_race_key(&c->blocks[0]->warps[0], SP_SHARED, SIM_RANK_MASK & ~7u);
+}
+
 static void complete_if_all(sim_cluster *c, const sim_block *first) {
     bool any = false;
     for (uint32_t n = 0; n < first->warp_count; n++) /* the usual: this block is not there yet */
@@ -216,6 +223,7 @@ static void complete_if_all(sim_cluster *c, const sim_block *first) {
         }
     c->events++;
     c->changes++;
+    if (c->launch->races) sim_race_phase(c->launch, barrier_key(c));
 }
 
 void sim_cluster_exits(sim_warp *w) {
@@ -223,11 +231,7 @@ void sim_cluster_exits(sim_warp *w) {
     if (c->barrier_used) complete_if_all(c, w->block);
 }
 
-/* What arrives knows, whoever waits learns; the object: the cluster's first block, an address of its own. */
-static uint64_t barrier_key(const sim_cluster *c) {
-    return sim_race_key(&c->blocks[0]->warps[0], SP_SHARED, SIM_RANK_MASK);
-}
-
+/* op: 1 with .relaxed */
 void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t twice = m & (w->cluster_now | w->cluster_done);
     if (twice && sim_option.barriers)
@@ -237,7 +241,8 @@ void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t m) {
     w->block->cluster->changes++;
     w->block->cluster->barrier_used = true;
     sim_changed(w->launch);
-    if (w->launch->races) sim_race_release(w, m, barrier_key(w->block->cluster));
+    if (w->launch->races)
+        (i->op ? sim_race_release_fenced : sim_race_release)(w, m, barrier_key(w->block->cluster));
     w->worker->counts.c.barriers++;
     complete_if_all(w->block->cluster, w->block);
 }
@@ -249,7 +254,8 @@ void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
                       "lanes 0x%08x wait at the cluster's barrier without having arrived", never);
     w->gone = m & w->cluster_now;
     w->cluster_done &= ~m;
-    if (w->launch->races && m & ~w->gone) sim_race_acquire(w, m & ~w->gone, barrier_key(w->block->cluster));
+    if (w->launch->races && m & ~w->gone)
+        sim_race_acquire(w, m & ~w->gone, sim_race_key_done(barrier_key(w->block->cluster)));
 }
 
 /* --- registers of a warpgroup ----------------------------------------------------------------- */

@@ -93,10 +93,10 @@ void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, 
     at[lane] = b->shared_lo + to;
     if (sim_async_pending(b)) (void)sim_async_touch(w, i, 1u << lane, at, i->size, true);
     if (w->launch->races)
-        sim_race_access(w, i, 1u << lane, at, SP_SHARED, NULL, i->size, REC_WRITE | REC_ASYNC, false);
+        sim_race_access(w, i, 1u << lane, at, w->block, NULL, i->size, REC_WRITE | REC_ASYNC, false);
     if (w->launch->races && read) {
         at[lane] = address;
-        sim_race_access(w, i, 1u << lane, at, SP_GLOBAL, a, read, REC_ASYNC, false);
+        sim_race_access(w, i, 1u << lane, at, NULL, a, read, REC_ASYNC, false);
     }
     if (!prepare(b)) {
         int none = 0;
@@ -140,11 +140,11 @@ static void finish(sim_warp *w, copy *c)
     if (c->read && memcmp(c->held, c->from, c->read) && sim_option.async) overwritten(w, c);
     if (w->launch->races && c->read) {
         at[lane] = c->address;
-        sim_race_access(w, c->ins, 1u << lane, at, SP_GLOBAL, c->a, c->read, REC_ASYNC, false);
+        sim_race_access(w, c->ins, 1u << lane, at, NULL, c->a, c->read, REC_ASYNC, false);
     }
     if (w->launch->races && !c->told) {
         at[lane] = b->shared_lo + c->to;
-        sim_race_access(w, c->ins, 1u << lane, at, SP_SHARED, NULL, c->bytes, REC_WRITE | REC_ASYNC, false);
+        sim_race_access(w, c->ins, 1u << lane, at, w->block, NULL, c->bytes, REC_WRITE | REC_ASYNC, false);
     }
     arrive(b, c);
     sim_changed(w->launch);

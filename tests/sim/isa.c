@@ -542,7 +542,7 @@ static const sim_form forms[] = {
     { "fence.release", "", "SCOPE!", "", S(86, 90), C_MEMORY, LOW(fence) },
     { "fence.proxy.alias", "", "", "", S(75, 70), C_MEMORY, LOW(nop) },
     { "membar.proxy.alias", "", "", "", S(75, 70), C_MEMORY, LOW(nop) },
-    { "fence.mbarrier_init.release.cluster", "", "", "", S(80, 90), C_MEMORY, LOW(nop) },
+    { "fence.mbarrier_init.release.cluster", "", "", "", S(80, 90), C_MEMORY, LOW(fence) },
 
     /* control */
     { "bra", "", "uni?", "", S(10, 10), C_CONTROL, LOW(bra) },

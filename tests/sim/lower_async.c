@@ -74,6 +74,7 @@ void sim_lower_cluster_barrier(sim_lower *lw, const sim_statement *s) {
         gate(lw, wait ? "barrier.cluster.wait.acquire" : "barrier.cluster.arrive.release", 80, 90);
     sim_ins *i = sim_emit(lw, wait ? sim_cluster_wait : sim_cluster_arrive, F_WAIT);
     i->x = has(s, M_aligned) ? X_ALIGNED : 0;
+    i->op = has(s, M_relaxed);
 }
 
 void sim_lower_setmaxnreg(sim_lower *lw, const sim_statement *s) {

@@ -808,6 +808,7 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
     t.touched = sim_list_begin(lw, t.touched_count);
     for (uint32_t n = 0; n < t.touched_count; n++) lw->k->lists[t.touched + n] = UINT32_MAX;
     emit(lw, sim_wgmma, &t);
+    lw->k->bulk_stores = true;
 }
 
 void sim_lower_wgmma(sim_lower *lw, const sim_statement *s)

@@ -64,7 +64,7 @@ static void order(sim_warp *w, uint32_t m, uint64_t keys[SIM_LANES], bool acquir
         uint32_t group = 0;
         SIM_EACH_LANE(l, m) if (keys[l] == key) group |= 1u << l;
         if (acquire)
-            sim_race_acquire(w, group, key);
+            sim_race_acquire(w, group, sim_race_key_done(key));
         else
             sim_race_release(w, group, key);
         m &= ~group;
@@ -82,6 +82,7 @@ typedef struct object {
     record *record;
     uint8_t *at;
     uint32_t address;
+    bool over; /* its phase has just ended */
     state s;
 } object;
 
@@ -99,6 +100,7 @@ static bool look(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uin
     uint64_t now;
     o->block = b;
     o->address = address;
+    o->over = false;
     o->at = bytes_of(b, address);
     o->record = find(b, address);
     memcpy(&now, o->at, 8);
@@ -159,6 +161,7 @@ static void flip_if_done(object *o) {
     if (o->s.pending || o->s.bytes) return;
     o->s.pending = o->s.expected;
     o->s.phase ^= 1;
+    o->over = true;
     o->block->cluster->events++;
 }
 
@@ -199,6 +202,7 @@ bool sim_mbarrier_complete(sim_warp *w, const sim_ins *i, uint32_t lane, sim_blo
     balance(w, i, lane, &o, -(int64_t)bytes);
     flip_if_done(&o);
     put(&o);
+    if (o.over) sim_race_phase(w->launch, key_of(w, b, address));
     return true;
 }
 
@@ -227,6 +231,7 @@ static bool init(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uin
  * where the token goes (e: there is one); count: 1 with .noComplete */
 void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint64_t keys[SIM_LANES];
+    uint32_t ended = 0; /* lanes that ended a phase */
     bool arrives = i->op == MB_ARRIVE || i->op == MB_DROP;
     SIM_EACH_LANE(l, m) keys[l] = 0;
     SIM_EACH_LANE(l, m) {
@@ -259,8 +264,10 @@ void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m) {
         put(&o);
         if (i->e) sim_slot64(w, i->d)[l] = before;
         keys[l] = key_of(w, b, address);
+        ended |= (uint32_t)o.over << l;
     }
     if (arrives) order(w, m, keys, false);
+    SIM_EACH_LANE(l, ended) sim_race_phase(w->launch, keys[l]);
 }
 
 void sim_mbarrier_pending(sim_warp *w, const sim_ins *i, uint32_t m) {
@@ -322,6 +329,7 @@ void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
  * of the expected arrivals, the other form brings its own. */
 void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint64_t keys[SIM_LANES];
+    uint32_t ended = 0;
     sim_async_finish(w, m);
     SIM_EACH_LANE(l, m) {
         uint32_t address;
@@ -338,8 +346,10 @@ void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m) {
         arrive(w, i, l, &o, 1, true);
         put(&o);
         keys[l] = key_of(w, b, address);
+        ended |= (uint32_t)o.over << l;
     }
     order(w, m, keys, false);
+    SIM_EACH_LANE(l, ended) sim_race_phase(w->launch, keys[l]);
 }
 
 /* For deadlocks: what the barrier that a lane waits for still lacks. */

@@ -14,6 +14,7 @@ typedef struct region {
     uint64_t base, size;
     sim_space space;
     sim_allocation *a;                 /* global memory */
+    const sim_block *owner;            /* shared memory */
 } region;
 typedef void (*action)(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 
@@ -133,6 +134,7 @@ static void shared_region(const sim_block *b, region *r)
     r->shadow = b->shared_shadow;
     r->base = b->shared_lo;
     r->size = b->shared_hi - b->shared_lo;
+    r->owner = b;
 }
 
 /* Bulk copies in flight, and writes that bulk copies may read: bulk.c looks at each lane. */
@@ -148,7 +150,7 @@ static void tell_bulk(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
     bool near = sim_copy_near(w->block->cluster, r->host + (low - r->base), high - low + bytes);
     SIM_EACH_LANE(l, m) {
         if (near) sim_copy_touch(w, i, l, r->host + (at[l] - r->base), bytes, write);
-        if (write && r->space == SP_SHARED) sim_proxy_write(w, l, b, at[l] - r->base, bytes);
+        if (write && r->space == SP_SHARED) sim_proxy_write(w, i, l, b, at[l] - r->base, bytes);
     }
 }
 
@@ -200,6 +202,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
     region r;
     r.space = space;
     r.a = NULL;
+    r.owner = NULL;
     if (!aligned(w, i, m, at, bytes)) return;
     if (space == SP_SHARED || space == SP_PARAM) {
         const sim_block *b = w->block;
@@ -208,6 +211,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
             r.shadow = b->shared_shadow;
             r.base = b->shared_lo;
             r.size = b->shared_hi - b->shared_lo;
+            r.owner = b;
         } else {
             r.host = w->launch->params;
             r.shadow = NULL;
@@ -372,7 +376,7 @@ static void count_request(sim_warp *w, const uint64_t *at, uint32_t m, uint32_t 
 static inline bool racing(const sim_warp *w, const region *r)
 {
     if (!w->launch->races || r->space > SP_SHARED) return false;
-    if (r->space == SP_SHARED) return r->host == w->block->shared; /* another block's: not looked at */
+    if (r->owner) return true;
     return r->a && r->a->kind != MEM_CONST;
 }
 
@@ -391,7 +395,7 @@ static bool on_its_way(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t
 
 static void strong_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
 {
-    if (w->kernel->clocks && i->x & X_VOLATILE && racing(w, r)) sim_order_after(w, i, m, at, r->space);
+    if (w->kernel->clocks && i->x & X_VOLATILE && racing(w, r)) sim_order_after(w, i, m, at, r->owner);
 }
 
 /* While a launch is suspected of spinning for ever: do these accesses change anything? */
@@ -488,7 +492,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
         if (SIM_UNLIKELY(!fine) && !(i->x & X_COPY && r->space == SP_LOCAL))
             uninitialised(w, i, m, at, r, bytes);
     }
-    if (racing(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->space, r->a, bytes, strength(i),
+    if (racing(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->owner, r->a, bytes, strength(i),
                                         shape == 1);
     if (SIM_UNLIKELY(i->x & X_MASKS)) carry_in(w, i, m, at, r);
     for (uint32_t k = 0; k < count; k++) {
@@ -598,8 +602,8 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
     uint8_t held[SIM_LANES][32];
     bool suspect = hold(w, r, m, at, bytes, held);
     if (racing(w, r)) {
-        sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | strength(i), shape == 1);
-        if (w->kernel->clocks && i->x & X_VOLATILE) sim_order_before(w, i, m, at, r->space);
+        sim_race_access(w, i, m, at, r->owner, r->a, bytes, REC_WRITE | strength(i), shape == 1);
+        if (w->kernel->clocks && i->x & X_VOLATILE) sim_order_before(w, i, m, at, r->owner);
     }
     for (uint32_t k = 0; k < count; k++) {
         uint32_t slot = list[k] & ~SIM_WIDE;
@@ -750,9 +754,9 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         if (!fine) uninitialised(w, i, m, at, r, bytes);
     }
     if (racing(w, r)) {
-        sim_race_access(w, i, m, at, r->space, r->a, bytes, REC_WRITE | REC_ATOMIC | strength(i),
+        sim_race_access(w, i, m, at, r->owner, r->a, bytes, REC_WRITE | REC_ATOMIC | strength(i),
                         false);
-        if (w->kernel->clocks) sim_order_before(w, i, m, at, r->space);
+        if (w->kernel->clocks) sim_order_before(w, i, m, at, r->owner);
     }
     SIM_EACH_LANE(l, m) {
         for (uint32_t k = 0; k < i->count; k++) {
@@ -899,10 +903,10 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     if (SIM_UNLIKELY(b->watched)) {
         sim_copy_touch(w, i, lane, r.host + (address - r.base), bytes, access != SIM_READ);
         if (access != SIM_READ && r.space == SP_SHARED)
-            sim_proxy_write(w, lane, b, address - r.base, bytes);
+            sim_proxy_write(w, i, lane, b, address - r.base, bytes);
     }
     if (racing(w, &r))
-        sim_race_access(w, i, 1u << lane, at, r.space, r.a, bytes,
+        sim_race_access(w, i, 1u << lane, at, r.owner, r.a, bytes,
                         access == SIM_READ    ? 0
                         : access == SIM_WRITE ? REC_WRITE
                                               : REC_WRITE | REC_ATOMIC | REC_STRONG | REC_WIDE,

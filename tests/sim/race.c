@@ -8,10 +8,11 @@
  * strong at a scope that holds both threads.
  *
  * Not reported: two plain writes of the same value ("race-strict" reports them), and a load that only
- * guesses the old value for a compare-and-swap of the same address register. */
+ * guesses the old value for a compare-and-swap: of the same address register, or of the same place by the
+ * same thread (guess.c). Once another atomic of the thread has followed the load, its entry is FIRM. */
 #include "race.h"
 
-enum { PAGE_SHIFT = 10, PAGE = 1 << PAGE_SHIFT, ENTRY_LANE = 31, CROSS = 1u << 31 };
+enum { PAGE_SHIFT = 10, PAGE = 1 << PAGE_SHIFT, ENTRY_LANE = 31, FIRM = 1u << 30, CROSS = 1u << 31 };
 #define PAGE_LIMIT 400000u             /* pages of a launch; memory beyond goes unwatched */
 
 typedef struct sim_race_page {
@@ -39,6 +40,7 @@ typedef struct access {                /* one instruction of a warp on its way t
     sim_warp *w;
     const sim_ins *ins;
     const struct sim_race_block *b;
+    const sim_block *owner;            /* of the shared memory */
     const uint64_t *at;
     sim_space space;
     uint32_t mask, bytes, flags, warp, me;
@@ -165,7 +167,7 @@ static bool collect(page *p)
         to[k] = (uint16_t)live++;
     }
     for (uint32_t k = 0; k < n; k++)
-        cells[k] = (cells[k] & (CROSS | ENTRY_LANE)) | (uint32_t)to[cells[k] >> 5 & 0xffff] << 5;
+        cells[k] = (cells[k] & (CROSS | FIRM | ENTRY_LANE)) | (uint32_t)to[cells[k] >> 5 & 0xffff] << 5;
     free(to);
     p->count = live;
     if (live > p->capacity / 2) {
@@ -217,44 +219,56 @@ static bool same_lines(const access *c, const sim_ins *other)
     return false;
 }
 
-static void place(const access *c, uint64_t address, char *out, size_t cap)
+static void place(const sim_launch *l, const sim_conflict *x, char *out, size_t cap)
 {
-    if (c->space != SP_SHARED) { sim_memory_describe(address, c->bytes, out, cap); return; }
-    const sim_kernel *k = c->w->kernel;
+    if (!x->shared) { sim_memory_describe(x->address, x->bytes, out, cap); return; }
+    const sim_kernel *k = l->kernel;
     const sim_shared_symbol *s = NULL;
+    char peer[40] = "";
     for (uint32_t n = 0; n < k->shared_symbol_count; n++)
-        if (k->shared_symbols[n].offset <= address && (!s || k->shared_symbols[n].offset >= s->offset))
+        if (k->shared_symbols[n].offset <= x->address && (!s || k->shared_symbols[n].offset >= s->offset))
             s = &k->shared_symbols[n];
-    if (s) snprintf(out, cap, "byte %u of '%s'", (uint32_t)address - s->offset, s->name);
-    else snprintf(out, cap, "shared memory");
+    if (l->cluster_size > 1) snprintf(peer, sizeof peer, " of block rank %u", x->rank);
+    if (s) snprintf(out, cap, "byte %u of '%s'%s", (uint32_t)x->address - s->offset, s->name, peer);
+    else snprintf(out, cap, "shared memory%s", peer);
 }
 
 /* Of the two, the one on the later line heads the finding: it does not matter which came second. */
+void sim_race_tell(const sim_launch *l, const sim_conflict *x)
+{
+    bool swap = x->b.ins->line > x->a.ins->line;
+    const sim_site *head = swap ? &x->b : &x->a, *other = swap ? &x->a : &x->b;
+    uint32_t flags = swap ? x->b_flags : x->a_flags, other_flags = swap ? x->a_flags : x->b_flags;
+    char where[200], site[420], detail[900];
+    place(l, x, where, sizeof where);
+    sim_site_text(l, other, site, sizeof site);
+    bool narrow = flags & other_flags & REC_STRONG;
+    snprintf(detail, sizeof detail, "%s at %s address 0x%llx (%s) %s the %s %s%s", verb(flags),
+             x->shared ? "shared" : "global", (unsigned long long)x->address, where,
+             narrow ? "has too narrow a scope for its order with" : "is not ordered with", verb(other_flags),
+             site, x->more);
+    sim_report_pair(l, "race", head, other->ins->line, detail);
+}
+
+/* A plain read that an atomic meets may be a guess for a compare-and-swap that is still to come. */
+static bool may_guess(const sim_ins *i, uint32_t flags, uint32_t other_flags)
+{
+    return !flags && i->fn == sim_ld && i->size * i->count <= 8 && other_flags & REC_ATOMIC;
+}
+
 static void conflict(access *c, page *p, uint32_t lane, uint32_t entry, uint32_t k, const char *more)
 {
     const sim_record *r = &p->records[entry >> 5 & 0xffff];
-    if (same_lines(c, r->ins)) return;
-    sim_site mine = { c->ins, c->b->index, c->warp * SIM_LANES + lane },
-             theirs = { r->ins, r->block, (uint32_t)r->warp * SIM_LANES + (entry & ENTRY_LANE) };
-    uint32_t flags = c->flags, other_flags = r->flags;
-    if (r->ins->line > c->ins->line) {
-        sim_site s = mine;
-        mine = theirs;
-        theirs = s;
-        flags = r->flags;
-        other_flags = c->flags;
-    }
-    char where[200], site[420], detail[900];
-    uint64_t address = c->base + (k << p->shift);             /* the first byte in common */
-    if (address < c->at[lane]) address = c->at[lane];
-    place(c, address, where, sizeof where);
-    sim_site_text(c->w->launch, &theirs, site, sizeof site);
-    bool narrow = flags & other_flags & REC_STRONG;
-    snprintf(detail, sizeof detail, "%s at %s address 0x%llx (%s) %s the %s %s%s", verb(flags),
-             c->space == SP_SHARED ? "shared" : "global", (unsigned long long)address, where,
-             narrow ? "has too narrow a scope for its order with" : "is not ordered with", verb(other_flags),
-             site, more);
-    sim_report_pair(c->w->launch, "race", &mine, theirs.ins->line, detail);
+    sim_conflict x = { .a = { c->ins, c->b->index, c->warp * SIM_LANES + lane },
+                       .b = { r->ins, r->block, (uint32_t)r->warp * SIM_LANES + (entry & ENTRY_LANE) },
+                       .a_flags = (uint8_t)c->flags, .b_flags = r->flags, .bytes = c->bytes, .more = more,
+                       .shared = c->space == SP_SHARED, .rank = c->space == SP_SHARED ? c->owner->rank : 0,
+                       .address = c->base + (k << p->shift) };
+    if (x.address < c->at[lane]) x.address = c->at[lane];     /* the first byte in common */
+    x.place = sim_guess_place(c->space == SP_SHARED ? c->owner : NULL, x.address);
+    if (may_guess(c->ins, c->flags, r->flags)) { sim_guess_keep(&x, &x.a, &x.b); return; }
+    if (!(entry & FIRM) && may_guess(r->ins, r->flags, c->flags)) { sim_guess_keep(&x, &x.b, &x.a); return; }
+    if (!same_lines(c, r->ins)) sim_race_tell(c->w->launch, &x);
 }
 
 /* The bytes that lane stores, as far as they are known. */
@@ -345,7 +359,8 @@ static void another_reader(access *c, page *p, uint32_t *cell, uint32_t lane)
 static bool stays(const access *c, const page *p, uint32_t entry)
 {
     const sim_record *r = &p->records[entry >> 5 & 0xffff];
-    return !(r->flags & REC_STRONG) && (c->space != SP_SHARED || r->era > c->b->w[c->warp].base);
+    return !(r->flags & REC_STRONG)
+           && (c->space != SP_SHARED || r->block != c->b->index || r->era > c->b->w[c->warp].base);
 }
 
 static inline void read_cell(access *c, page *p, uint32_t *cell, uint32_t lane, uint32_t k)
@@ -382,6 +397,18 @@ static void check_twins(access *c, page *p, uint32_t lane, uint32_t entry, uint3
         conflict(c, p, lane, entry, k, ", in the same instruction");
 }
 
+/* The thread's own read before this atomic: a compare-and-swap makes it a guess, any other keeps it. */
+static bool own_guess(const access *c, const page *p, uint32_t *cell, uint32_t part)
+{
+    const uint32_t R = PAGE >> p->shift;
+    if (p->records[cell[part] >> 5 & 0xffff].flags) return false;
+    if (c->ins->fn != sim_atom || c->ins->op != A_CAS) cell[part] |= FIRM;
+    if (cell[part] & FIRM) return false;
+    cell[part] = 0;
+    cell[2 * R] &= ~CROSS;
+    return true;
+}
+
 static inline void write_cell(access *c, page *p, uint32_t *cell, uint32_t lane, uint32_t k)
 {
     const uint32_t R = PAGE >> p->shift;
@@ -396,6 +423,10 @@ static inline void write_cell(access *c, page *p, uint32_t *cell, uint32_t lane,
     for (uint32_t n = 1; n < 3; n++) {
         e = cell[n * R];
         if (!e) continue;
+        if (SIM_UNLIKELY(c->flags & REC_ATOMIC) && mine(c, p, e, lane)) {
+            if (own_guess(c, p, cell, n * R)) continue;
+            e = cell[n * R];
+        }
         if (!known(c, p, e, lane) && !both_strong(c, p, e)) conflict(c, p, lane, e, k, "");
         cell[n * R] = c->flags & REC_STRONG && stays(c, p, e) ? e & ~CROSS : 0;
     }
@@ -523,14 +554,15 @@ static bool read_by_all(const page *p, uint32_t offset, uint32_t bytes)
     return true;
 }
 
-void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space,
+void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *owner,
                      sim_allocation *a, uint32_t bytes, uint32_t flags, bool side_by_side)
 {
     struct sim_race_block *b = w->block->race;
-    uint64_t base = space == SP_SHARED ? w->block->shared_lo : a->base, here = UINT64_MAX;
+    sim_space space = owner ? SP_SHARED : SP_GLOBAL;
+    uint64_t base = owner ? owner->shared_lo : a->base, here = UINT64_MAX;
     page *p = NULL;
-    access c = { .w = w, .ins = i, .b = b, .at = at, .space = space, .mask = m, .bytes = bytes,
-                 .flags = flags, .warp = w->index };
+    access c = { .w = w, .ins = i, .b = b, .owner = owner, .at = at, .space = space, .mask = m,
+                 .bytes = bytes, .flags = flags, .warp = w->index };
     c.clocks = w->kernel->clocks || b->known || b->clock || b->w[w->index].lanes || b->w[w->index].lane
                || b->w[w->index].clock;
     bool shareable = !(flags & (REC_WRITE | REC_STRONG)) && space != SP_SHARED && !w->kernel->clocks;
@@ -547,9 +579,9 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
             if (offset >> PAGE_SHIFT != here) {
                 if (p) leave(&c, p);
                 here = offset >> PAGE_SHIFT;
-                p = space == SP_SHARED ? shared_page(b, offset) : global_page(a, offset);
+                p = owner ? shared_page(owner->race, offset) : global_page(a, offset);
                 if (!p) return;
-                c.host = (space == SP_SHARED ? w->block->shared : a->host) + (offset - in);
+                c.host = (owner ? owner->shared : a->host) + (offset - in);
                 c.base = base + offset - in;
                 c.me = 0;
                 if (shareable && read_by_all(p, in, together ? lanes * bytes : n)) {
@@ -573,6 +605,7 @@ next:
         }
     }
     if (p) leave(&c, p);
+    if (flags & REC_ATOMIC && i->fn == sim_atom) sim_guess_settle(w, i, m, at, owner, bytes);
 }
 
 /* --- launches and blocks ---------------------------------------------------------------------- */
@@ -584,7 +617,7 @@ void sim_race_prepare(sim_kernel *k)
     for (uint32_t n = 0; n < k->code_count; n++) {
         const sim_ins *cas = &k->code[n];
         if (cas->fn != sim_atom || cas->op != A_CAS) continue;
-        for (uint32_t j = 0; j < k->code_count; j++) {
+        for (uint32_t j = 0; j < n; j++) {                    /* what is read behind it is no guess */
             sim_ins *i = &k->code[j];
             if (i->fn == sim_ld && i->a == cas->a && i->imm == cas->imm && i->size == cas->size)
                 i->x |= X_GUESS;
@@ -603,6 +636,7 @@ enum { POOL_LIMIT = 8192 };
 void sim_race_launch_end(sim_launch *l)
 {
     if (!l->races) return;
+    sim_guess_launch_end(l);
     for (page *p = races.touched, *next; p; p = next) {
         next = p->next;
         atomic_store(p->home, NULL);

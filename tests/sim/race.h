@@ -65,8 +65,8 @@ void sim_order_block_begin(struct sim_race_block *b, uint64_t index, uint32_t wa
 void sim_order_block_free(struct sim_race_block *b);
 void sim_order_launch_end(void);
 bool sim_order_uses_clocks(const sim_kernel *k);
-void sim_order_before(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space);
-void sim_order_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space);
+void sim_order_before(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *owner);
+void sim_order_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *owner);
 
 /* Hooks of exec.c. */
 void sim_race_barrier(struct sim_block *b, uint32_t id);      /* it completes; masks and paths as they wait */
@@ -79,13 +79,19 @@ void sim_fence(sim_warp *w, const sim_ins *i, uint32_t mask);
 uint64_t sim_race_key(const sim_warp *w, sim_space space, uint64_t address);
 uint64_t sim_race_key_in(const struct sim_block *b, uint64_t address); /* shared memory of that block */
 void sim_race_release(sim_warp *w, uint32_t mask, uint64_t key);
+void sim_race_release_fenced(sim_warp *w, uint32_t mask, uint64_t key);  /* what the last fences gave out */
 void sim_race_acquire(sim_warp *w, uint32_t mask, uint64_t key);
+/* Objects of 8 bytes with phases: arrivals release to the key; sim_race_phase when a phase is over; those
+ * who wait acquire from sim_race_key_done. */
+void sim_race_phase(const sim_launch *l, uint64_t key);
+static inline uint64_t sim_race_key_done(uint64_t key) { return key | 4; }
 
 /* --- race.c ----------------------------------------------------------------------------------- */
 
-/* `bytes` at each at[lane] of m, an access of the kind that the instruction is; a: NULL for shared memory.
+/* `bytes` at each at[lane] of m, an access of the kind that the instruction is, in the shared memory of
+ * `owner` (of the same cluster) or, where that is NULL, in `a`.
  * side_by_side: all lanes, each where the one before ends. */
-void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, sim_space space,
+void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *owner,
                      sim_allocation *a, uint32_t bytes, uint32_t flags, bool side_by_side);
 void sim_race_prepare(sim_kernel *k);                         /* once, when its code is complete */
 void sim_race_launch_begin(sim_launch *l, uint32_t workers);
@@ -140,6 +146,25 @@ typedef struct sim_site { const sim_ins *ins; uint64_t block; uint32_t thread; }
 void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, uint32_t other_line,
                      const char *detail);
 void sim_site_text(const sim_launch *l, const sim_site *s, char *out, size_t cap);
+
+/* Two accesses that race, for the text. */
+typedef struct sim_conflict {
+    sim_site a, b;
+    uint64_t address, place;           /* place: sim_guess_place of it */
+    uint32_t bytes, rank;
+    uint8_t a_flags, b_flags;          /* REC_ */
+    bool shared;
+    const char *more;
+} sim_conflict;
+void sim_race_tell(const sim_launch *l, const sim_conflict *x);
+
+/* --- guess.c -------------------------------------------------------------------------------------- */
+
+uint64_t sim_guess_place(const sim_block *owner, uint64_t address);
+void sim_guess_keep(const sim_conflict *x, const sim_site *reader, const sim_site *other);
+void sim_guess_settle(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *owner,
+                      uint32_t bytes);
+void sim_guess_launch_end(const sim_launch *l);
 
 SIM_PRIVATE_END
 #endif

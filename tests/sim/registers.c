@@ -71,8 +71,10 @@ static uint32_t cut_blocks(const sim_kernel *k, uint8_t *leader)
 static void watch(sim_lower *lw, const sim_note_entry *note, uint32_t watched)
 {
     sim_kernel *k = lw->k;
+    const sim_ins *i = &k->code[note->code];
+    bool shuffled = i->fn == sim_shfl && !note->write && !note->pred && note->slot == i->a;
     k->watches[k->watch_entry_count++] = (sim_watch_entry){ note->code, watched, note->name, note->write,
-                                                            note->guard, false };
+                                                            note->guard, false, shuffled };
 }
 
 void sim_find_unwritten(sim_lower *lw)
@@ -192,6 +194,7 @@ void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m)
         const sim_watch_entry *e = &k->watches[n];
         if (e->wgmma) { if (m) sim_wgmma_touch(w, i, e, m); continue; }
         uint32_t lanes = (e->guard ? active : m) & ~w->watch[e->watched];
+        if (SIM_UNLIKELY(e->shuffled) && lanes) lanes &= sim_shfl_sources(w, i, m);
         if (e->write) w->watch[e->watched] |= m;
         else if (lanes && sim_option.registers)
             sim_report_at(w, i, "uninitialised-register", sim_lowest(lanes),

@@ -18,6 +18,7 @@
  *   suspect.c    what is legal and not meant
  *   race.c       races: the shadow of accesses        clocks.c      who knows of whose accesses
  *   cluster.c    clusters, waiting, deadlocks         mbarrier.c   mbarriers
+ *   guess.c      reads that a cas may justify         operands.c   shared memory that wgmma reads
  *   bulk.c       copies in flight, proxy fences       tensormap.c  tensor maps
  *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx            */
 #ifndef SIM_H
@@ -501,6 +502,7 @@ typedef struct sim_watch_entry {
     uint32_t code, watched;
     const char *name;
     bool write, guard, wgmma;          /* wgmma: a register that wgmma holds */
+    bool shuffled;                     /* what shfl gives to other lanes */
 } sim_watch_entry;
 
 /* A function within a kernel's code. Its variables lie at fixed places, or, if one thread can be in it
@@ -541,7 +543,7 @@ typedef struct sim_kernel {
     uint32_t stack_pointer, frame_pointer, stack_align, call_room;
     bool has_calls, uses_stack;
     bool uses_reserved;                /* the part of shared memory that belongs to the system */
-    bool bulk_stores;                  /* bulk copies read shared memory: proxy fences are looked after */
+    bool bulk_stores;                  /* bulk copies or wgmma read shared memory: look after proxy fences */
     bool clocks;                       /* fences, acquires or releases order its accesses */
     bool dynamic_set;
     int carveout, cluster_flags[2];
@@ -746,6 +748,7 @@ typedef struct sim_block {
     struct sim_cluster *cluster, *own; uint32_t rank;
     struct sim_mbarrier_record *mbarriers; uint32_t mbarrier_count, mbarrier_capacity;
     struct sim_proxy *proxy;           /* bulk.c: who wrote which word since a proxy fence */
+    struct sim_operand_reads *operands;    /* operands.c: what wgmma may still read */
     uint32_t *groups; uint32_t group_capacity;   /* bulk groups that each thread has committed */
     struct sim_race_block *race;       /* NULL until a launch looks for races */
     struct sim_async *async;           /* copies on their way; NULL until there is one */
@@ -827,6 +830,7 @@ void sim_cvta(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_isspacep(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_nop(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t mask);
+uint32_t sim_shfl_sources(const sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_vote(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_match(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_redux(sim_warp *w, const sim_ins *i, uint32_t mask);

@@ -11,6 +11,7 @@
  *   C and D hold row g + 8 (e >> 1 & 1), column 2 t + (e & 1), e counting elements
  * and larger matrices (wmma, wgmma) are such tiles one after the other. */
 #include "tensor.h"
+#include "async.h"
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")
 #endif
@@ -717,6 +718,7 @@ void sim_wgmma_order(sim_warp *w, const sim_ins *i, uint32_t m)
     if (i->op == 2) {
         if (w->wgmma_groups > i->c && w->wgmma_groups - i->c > w->wgmma_done)
             w->wgmma_done = w->wgmma_groups - i->c;
+        if (w->block->operands) sim_operands_done(w);
         return;
     }
     w->wgmma_fenced = true;
@@ -789,6 +791,7 @@ static bool fetch_matrix(sim_warp *w, const sim_ins *i, uint8_t type, const layo
             const uint8_t *p = sim_reach(w, i, 0, chunk_address(y, first_across + r, first_chunk + c),
                                          SP_SHARED, 16, SIM_READ);
             if (!p) return false;
+            sim_operand_read(w, i, (uint64_t)(p - w->block->shared));
             memcpy(words, p, 16);
             for (uint32_t e = 0; e < per; e++) {
                 uint32_t v = words[e / part], bits = sim_elements[type].bits,
@@ -811,6 +814,7 @@ static bool fetch_bits(sim_warp *w, const sim_ins *i, const layout *y, uint32_t 
         for (uint32_t c = 0; c < 2; c++) {
             const uint8_t *p = sim_reach(w, i, 0, chunk_address(y, first + r, c), SP_SHARED, 16, SIM_READ);
             if (!p) return false;
+            sim_operand_read(w, i, (uint64_t)(p - w->block->shared));
             memcpy(&out[r][c * 4], p, 16);
         }
     return true;

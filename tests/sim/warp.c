@@ -7,10 +7,11 @@
 
 void sim_nop(sim_warp *w, const sim_ins *i, uint32_t m) { (void)w; (void)i; (void)m; }
 
-void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t m)
+/* Which lane each lane reads from; the result: whose is in range. */
+static uint32_t shfl_from(const sim_warp *w, const sim_ins *i, uint32_t *from)
 {
-    const uint32_t *a = sim_slot(w, i->a), *b = sim_slot(w, i->b), *c = sim_slot(w, i->c);
-    uint32_t *d = sim_slot(w, i->d), from[SIM_LANES], out[SIM_LANES], valid = 0;
+    const uint32_t *b = sim_slot(w, i->b), *c = sim_slot(w, i->c);
+    uint32_t valid = 0;
     for (uint32_t l = 0; l < SIM_LANES; l++) {
         uint32_t clamp = c[l] & 31, segment = c[l] >> 8 & 31, n = b[l] & 31;
         uint32_t lowest = l & segment, top = (l & segment) | (clamp & ~segment), j;
@@ -25,6 +26,23 @@ void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t m)
         valid |= (uint32_t)in << l;
         from[l] = j & 31;
     }
+    return valid;
+}
+
+/* Lanes whose value somebody gets: int base; if (leader) base = ..; base = __shfl_sync(m, base, 0); is right,
+ * though only the leader has written it. */
+uint32_t sim_shfl_sources(const sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    uint32_t from[SIM_LANES], sources = 0;
+    shfl_from(w, i, from);
+    SIM_EACH_LANE(l, m) sources |= 1u << from[l];
+    return sources;
+}
+
+void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    const uint32_t *a = sim_slot(w, i->a);
+    uint32_t *d = sim_slot(w, i->d), from[SIM_LANES], out[SIM_LANES], valid = shfl_from(w, i, from);
     for (uint32_t l = 0; l < SIM_LANES; l++) out[l] = a[from[l]];
     if (sim_option.sync_masks) SIM_EACH_LANE(lane, m) {
         if (m >> from[lane] & 1) continue;

@@ -1,0 +1,125 @@
+/* guess.c - plain reads that a compare-and-swap may justify.
+ *
+ *     old = *p;
+ *     do { assumed = old; old = atomicCAS(p, assumed, f(assumed)); } while (assumed != old);
+ *
+ * The first read races with the atomics of other threads and cannot do harm: whatever it gives, the
+ * compare-and-swap checks. So a plain read that an atomic meets is only suspected. The reader's next atomic
+ * on these bytes decides: a compare-and-swap clears it, any other convicts it. Who comes to neither is told
+ * when the launch ends.
+ *
+ * Suspicions are kept by pair of instructions, a limited number of each: what does not fit is not told, which
+ * takes more guesses at a time than threads run at a time. */
+#include "race.h"
+
+enum { BUCKETS = 1024, PAIRS = 64, LIMIT = 16384 };
+
+typedef struct suspicion {
+    struct suspicion *next;
+    sim_conflict x;
+    const sim_site *reader;            /* of x */
+    uint32_t pair;
+    bool convicted;
+} suspicion;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static suspicion *buckets[BUCKETS];
+static struct { const sim_ins *reader, *other; uint32_t count; } pairs[PAIRS];
+static uint32_t pair_count;
+static atomic_uint open_count;         /* those that a compare-and-swap may clear */
+
+static suspicion **bucket_of(uint64_t block, uint32_t thread)
+{
+    return &buckets[(block * 1024 + thread) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+}
+
+/* One number for a byte of global memory or of a block's shared memory. */
+uint64_t sim_guess_place(const sim_block *owner, uint64_t address)
+{
+    return owner ? UINT64_C(1) << 63 | sim_block_index(owner) << 24 | address : address;
+}
+
+static bool same_site(const sim_site *a, const sim_site *b)
+{
+    return a->ins == b->ins && a->block == b->block && a->thread == b->thread;
+}
+
+/* PAIRS: there is no room. */
+static uint32_t pair_of(const sim_ins *reader, const sim_ins *other)
+{
+    uint32_t k = 0;
+    while (k < pair_count && !(pairs[k].reader == reader && pairs[k].other == other)) k++;
+    if (k < pair_count || k == PAIRS) return k;
+    pairs[k].reader = reader;
+    pairs[k].other = other;
+    pairs[k].count = 0;
+    return pair_count++;
+}
+
+void sim_guess_keep(const sim_conflict *x, const sim_site *reader, const sim_site *other)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t pair = pair_of(reader->ins, other->ins);
+    suspicion **head = bucket_of(reader->block, reader->thread), *s = *head;
+    while (s && !(s->pair == pair && s->x.place == x->place && same_site(s->reader, reader))) s = s->next;
+    if (!s && pair < PAIRS && pairs[pair].count < LIMIT && (s = malloc(sizeof *s))) {
+        *s = (suspicion){ .next = *head, .x = *x, .pair = pair };
+        s->reader = reader == &x->a ? &s->x.a : &s->x.b;
+        *head = s;
+        pairs[pair].count++;
+        atomic_fetch_add(&open_count, 1);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* The thread's next atomic after its read. */
+static void settle(uint64_t block, uint32_t thread, uint64_t first, uint32_t bytes, bool clears)
+{
+    for (suspicion **at = bucket_of(block, thread), *s; (s = *at);) {
+        bool hit = !s->convicted && s->reader->block == block && s->reader->thread == thread
+                   && s->x.place - first < bytes;
+        if (!hit) { at = &s->next; continue; }
+        atomic_fetch_sub(&open_count, 1);
+        if (!clears) { s->convicted = true; at = &s->next; continue; }
+        *at = s->next;
+        pairs[s->pair].count--;
+        free(s);
+    }
+}
+
+void sim_guess_settle(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *owner,
+                      uint32_t bytes)
+{
+    if (!atomic_load_explicit(&open_count, memory_order_relaxed)) return;
+    pthread_mutex_lock(&lock);
+    SIM_EACH_LANE(l, m)
+        settle(sim_block_index(w->block), w->index * SIM_LANES + l, sim_guess_place(owner, at[l]), bytes,
+               i->op == A_CAS);
+    pthread_mutex_unlock(&lock);
+}
+
+static bool before(const suspicion *a, const suspicion *b)
+{
+    if (a->reader->block != b->reader->block) return a->reader->block < b->reader->block;
+    if (a->reader->thread != b->reader->thread) return a->reader->thread < b->reader->thread;
+    return a->x.place < b->x.place;
+}
+
+/* One of each pair is told, the same whoever ran the blocks. After a fault only those that are certain: the
+ * others' compare-and-swap may have been on its way. */
+void sim_guess_launch_end(const sim_launch *l)
+{
+    const suspicion *first[PAIRS] = { NULL };
+    bool whole = !atomic_load(&l->error);
+    for (uint32_t k = 0; k < BUCKETS && pair_count; k++)
+        for (const suspicion *s = buckets[k]; s; s = s->next)
+            if ((whole || s->convicted) && (!first[s->pair] || before(s, first[s->pair]))) first[s->pair] = s;
+    for (uint32_t k = 0; k < pair_count; k++) if (first[k]) sim_race_tell(l, &first[k]->x);
+    for (uint32_t k = 0; k < BUCKETS && pair_count; k++)
+        for (suspicion *s; (s = buckets[k]);) {
+            buckets[k] = s->next;
+            free(s);
+        }
+    pair_count = 0;
+    atomic_store(&open_count, 0);
+}
