@@ -673,7 +673,7 @@ typedef struct video_form {
     bool d, a, b, sat, wrap;
     const char *ds, *as, *bs;
 } video_form;
-static video_form video_forms[400];
+static video_form video_forms[600];
 static int video_count;
 
 static s128 picked(uint64_t v, const char *selector, bool s)
