@@ -42,6 +42,7 @@ fi
 one "examples" sh tests/examples.sh "$build"
 one "builder" "$build/test_builder"
 one "instruction forms" "$build/test_forms"
+one "instruction forms, run" "$build/test_run_forms"
 one "verifier" "$build/test_verify"
 one "mistakes" "$build/test_mistakes"
 one "launch section" "$build/test_cuda"

@@ -252,7 +252,7 @@ static bool look_up_video(const char *mnemonic, int sources, bridged *b)
         b->f.s2 = mnemonic[13] == 's';
         b->f.flags = sat + 2 * po;
         b->f.mode = strstr(rest, ".shr7") ? 7 : strstr(rest, ".shr15") ? 15 : 0;
-        return mnemonic[5] == 's' || !(b->f.s || b->f.s2);
+        return true;
     }
     for (int op = 0; op < 9; op++) {
         if (strncmp(mnemonic, names[op], n) || names[op][n]) continue;
