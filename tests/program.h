@@ -82,6 +82,7 @@ typedef struct program {
     bool label_used[LABELS];
     int depth, loops;
     bool left; /* some threads may have ended */
+    bool astray; /* something was done that the interpreter does not follow */
     bool wild; /* an error is likely: something was chosen wrong on purpose */
     /* the interpreter's */
     uint64_t data[VALUES][THREADS], cells[VARS][THREADS], locals[LOCALS][THREADS], scratch_data[THREADS];
@@ -179,7 +180,8 @@ static void do_shot(program *p)
     memset(&n, 0, sizeof n);
     memset(out, 0, sizeof out);
     for (int i = 0; sig[i]; i++) {
-        bool plain = strchr("whxi", sig[i]) != NULL && strncmp(s->name, "cvt", 3) != 0;
+        bool plain = strchr("whxi", sig[i]) != NULL && strncmp(s->name, "cvt", 3) != 0
+                     && ((*s->name != 'v' && s->type < PTX_U16X2) || choice(p, 16) == 0);
         n.args[i] = plain && choice(p, 8) == 0 ? -2 : pick(p, (unsigned)width_of(sig[i]));
         if (n.args[i] == -1) return;
         n.constant[i] = n.args[i] == -2 ? byte_of(p) & 63 : 0;
@@ -226,7 +228,7 @@ static void do_wrong(program *p)
 {
     ptx_val v[6], out[8];
     unsigned n = choice(p, 6), results = choice(p, 3);
-    p->wild = true;
+    p->wild = p->astray = true;
     memset(v, 0, sizeof v);
     memset(out, 0, sizeof out);
     for (unsigned i = 0; i < n; i++) {
@@ -583,7 +585,11 @@ static void do_load(program *p)
     } types[] = { { PTX_U8, 32 },  { PTX_S8, 32 },  { PTX_U16, 16 }, { PTX_S32, 32 },
                   { PTX_B64, 64 }, { PTX_F32, 32 }, { PTX_B16, 16 }, { PTX_U64, 64 } };
     unsigned which = choice(p, 8), bytes = ptx_type_bytes(types[which].type), offset = choice(p, 32) / bytes * bytes;
-    ptx_val r = ptx_ld(p->k, types[which].type, ptx_at(p->in, rarely(p) ? (p->wild = true, 1) : (int64_t)offset));
+    if (rarely(p)) { /* misaligned, if not of bytes */
+        p->wild = true;
+        offset = 1;
+    }
+    ptx_val r = ptx_ld(p->k, types[which].type, ptx_at(p->in, (int64_t)offset));
     node *n = add_node(p, N_LOAD);
     n->what = (uint8_t)which;
     n->constant[0] = offset;
@@ -1147,6 +1153,10 @@ static int run_text(program *p, const char *text, const machine *x, const uint8_
     if (cu.cuModuleLoadDataEx(&module, text, 2, options, values)) {
         snprintf(why, size, "the driver refuses it: %s", log);
         return P_WRONG;
+    }
+    if (p->astray) {
+        cu.cuModuleUnload(module);
+        return P_LOST;
     }
     interpret(p, in);
     if (p->unsound && !p->wild) snprintf(why, size, "%s, and the verifier did not say so", p->unsound);
