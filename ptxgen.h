@@ -3706,8 +3706,8 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
     return 0;
 =======
     int64_t value = (int64_t)v.bits, width = ptx__fact(type)->bits;
-    if (row->op >= PTX_VADD2 && row->op <= PTX_VSET4) {
-        ptx__fail(k, PTX_E_TYPE, site, "operand %u of %.*s is a number, expected a register: its parts are chosen",
+    if ((row->op >= PTX_VADD2 && row->op <= PTX_VSET4) || row->op == PTX_CVT_PAIR || row->op == PTX_CVT_QUAD) {
+        ptx__fail(k, PTX_E_TYPE, site, "operand %u of %.*s is a number, expected a register: ptx_mov makes one",
                   operand, (int)strcspn(row->name, "%"), row->name);
         return 0;
     }

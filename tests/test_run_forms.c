@@ -54,7 +54,7 @@ static void shot_kernel(ptx_module *m, const shot *s, unsigned n)
         const char *a = s->b.args[i];
         bool opposite = *a == '!';
         if ((*a >= '0' && *a <= '9') || *a == '-')
-            v[i] = ptx_imm(strtoll(a, NULL, 0));
+            v[i] = strncmp(s->name, "cvt.rs", 6) ? ptx_imm(strtoll(a, NULL, 0)) : ptx_mov(k, ptx_b32(0));
         else {
             v[i] = loaded[strchr("ABCE", a[opposite]) - "ABCE"];
             if (opposite) v[i] = ptx_inv(v[i]);
