@@ -801,7 +801,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(CVT, "cvt", "t=c", PTX__INT, PTX__T(BF16), PTX__ROUND_INT, PTX__ROUND_INT, PTX_RZI, 78, 90)         \
     FORM(CVT, "cvt", "t=c", PTX__FLT | PTX__T(F16), PTX__INT | PTX__I8, PTX__ROUND | PTX_SAT, PTX__ROUND,    \
         PTX_RN, 10, 0)                                                                                       \
-    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__INT | PTX__I8, PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90)        \
+    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__INT, PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90)                  \
     FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F64), PTX__ROUND | PTX_FTZ | PTX_SAT, PTX__ROUND, PTX_RN,    \
         10, 0)                                                                                               \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F32), PTX__ROUND | PTX_FTZ | PTX_SAT, PTX__ROUND, PTX_RN,    \

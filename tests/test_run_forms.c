@@ -136,6 +136,15 @@ static void test_table(void)
         }
         const char *text = ptx_text(m, NULL);
         if (!CHECK_MORE(text != NULL, ptx_get_error(m)->message)) continue;
+        if (getenv("PTXGEN_KEEP")) { /* for ptxas: the same text as files */
+            char path[300];
+            snprintf(path, sizeof path, "%s/forms-%u.ptx", getenv("PTXGEN_KEEP"), first);
+            FILE *f = fopen(path, "w");
+            if (f) {
+                fputs(text, f);
+                fclose(f);
+            }
+        }
         void *module = load_text(text);
         for (unsigned i = first; module && i < last; i++) run_shot(module, &shots[i], i, in, out);
         if (module) cu.cuModuleUnload(module);
