@@ -163,7 +163,53 @@ static void test_table(void)
 
 /* Rows that nothing here runs, by the beginning of their name. */
 static const char *const reasons[][2] = {
-    { "REASONS", "" },
+    { "mma", "other shapes and types: test_sim_tensor.c runs them as text" },
+    { "wmma", "test_sim_tensor.c runs them as text" },
+    { "wgmma", "test_sim_tensor.c runs them as text" },
+    { "ldmatrix", "sub-byte rows: test_sim_tensor.c runs them as text" },
+    { "stmatrix.sync.aligned.m16n8", "test_sim_tensor.c runs them as text" },
+    { "tcgen05", "tier 2, which the CPU driver does not run" },
+    { "tex.", "tier 2" },
+    { "tld4", "tier 2" },
+    { "txq", "tier 2" },
+    { "suld", "tier 2" },
+    { "sust", "tier 2" },
+    { "sured", "tier 2" },
+    { "suq", "tier 2" },
+    { "istypep", "tier 2" },
+    { "tensormap", "test_sim_hopper.c runs them as text" },
+    { "cp.async.bulk", "test_sim_hopper.c runs them as text" },
+    { "cp.reduce", "test_sim_hopper.c runs them as text" },
+    { "mbarrier", "test_sim_hopper.c runs them as text" },
+    { "st.async", "test_sim_hopper.c runs them as text" },
+    { "st.bulk", "test_sim_hopper.c runs them as text" },
+    { "red.async", "test_sim_hopper.c runs them as text" },
+    { "clusterlaunchcontrol", "test_sim_hopper.c runs them as text" },
+    { "setmaxnreg", "test_sim_hopper.c runs them as text" },
+    { "multimem", "needs several devices behind one address" },
+    { "cp.async.", "with a size, a policy or a predicate: test_sim_core.c and test_sim_hopper.c run them as text" },
+    { "barrier.arrive", "one side of a pair: test_sim_core.c" },
+    { "bar.arrive", "one side of a pair: test_sim_core.c" },
+    { "fence", "test_sim_hopper.c runs them as text" },
+    { "isspacep", "the spaces of a window: integer.h as text" },
+    { "cvta", "the spaces of a window: integer.h as text" },
+    { "mapa.u64", "test_sim_hopper.c runs them as text" },
+    { "getctarank", "test_sim_hopper.c runs them as text" },
+    { "prefetch%m.tensormap", "test_sim_hopper.c runs them as text" },
+    { "alloca", "test_sim_calls.c" },
+    { "stacksave", "test_sim_calls.c" },
+    { "stackrestore", "test_sim_calls.c" },
+    { "ldu", "integer.h as text" },
+    { "ld", "b128 and 32 bytes at once: integer.h as text" },
+    { "st", "b128 and 32 bytes at once: integer.h as text" },
+    { "atom", "b128: integer.h as text" },
+    { "mov", "b128: integer.h as text" },
+    { "redux", "of floats: test_sim_forms.c as text" },
+    { "discard", "leaves memory undefined" },
+    { "createpolicy", "a hint: no result to compare" },
+    { "trap", "ends the context" },
+    { "brkpt", "ends the context" },
+    { "exit", "test_random.c" },
 };
 
 static void test_rows(void)
@@ -176,7 +222,9 @@ static void test_rows(void)
         run += row_run[r];
         if (row_run[r]) continue;
         for (i = 0; i < n; i++)
-            if (!strncmp(row->name, reasons[i][0], strlen(reasons[i][0]))) break;
+            if (!strncmp(row->name, reasons[i][0], strlen(reasons[i][0]))
+                && (reasons[i][0][strlen(reasons[i][0]) - 1] == '.' || strchr(".%", row->name[strlen(reasons[i][0])])))
+                break; /* strchr finds the end too */
         left++;
         snprintf(text, sizeof text, "%s %s", row->name, row->sig);
         CHECK_MORE(i < n, text);

@@ -584,6 +584,140 @@ static void test_warps(void)
     }
 }
 
+/* --- what leaves every value as it is, and barriers ------------------------------------------- */
+
+static void test_quiet(void)
+{
+    static const ptx_op_id plain[] = { PTX_MEMBAR_CTA, PTX_MEMBAR_GL, PTX_MEMBAR_SYS, PTX_FENCE_PROXY_ALIAS,
+                                       PTX_FENCE_PROXY_ASYNC, PTX_FENCE_PROXY_ASYNC_CLUSTER,
+                                       PTX_FENCE_ACQUIRE_CLUSTER, PTX_FENCE_RELEASE_CTA, PTX_GRIDDEPCONTROL_LAUNCH,
+                                       PTX_GRIDDEPCONTROL_WAIT, PTX_BARRIER_CLUSTER_ARRIVE,
+                                       PTX_BARRIER_CLUSTER_WAIT, PTX_BARRIER_CLUSTER_ARRIVE_UNALIGNED,
+                                       PTX_BARRIER_CLUSTER_WAIT_UNALIGNED };
+    uint32_t in[64], out[64][8];
+    if (capability < 90) return;
+    bench b = begin_test();
+    ptx_kernel *k = b.k;
+    memset(out, 0, sizeof out);
+    for (uint32_t i = 0; i < 64; i++) in[i] = random_u32();
+    ptx_val from = own(&b, b.in, 4), to = own(&b, b.out, 32), x = ptx_ld(k, PTX_U32, ptx_at(from, 0)), two[2];
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) ptx_op0(k, plain[i], 0);
+    ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, PTX_RELEASE);
+    ptx_op0(k, PTX_BARRIER_CLUSTER_WAIT, PTX_ACQUIRE);
+    ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE_UNALIGNED, PTX_RELEASE);
+    ptx_op0(k, PTX_BARRIER_CLUSTER_WAIT_UNALIGNED, PTX_ACQUIRE);
+    ptx_fence(k, PTX_SC | PTX_GPU);
+    ptx_fence(k, PTX_ACQUIRE | PTX_GPU);
+    ptx_nanosleep(k, ptx_imm(1));
+    ptx_op1(k, PTX_PMEVENT, 0, ptx_imm(3));
+    ptx_op1(k, PTX_PMEVENT_MASK, 0, ptx_imm(3));
+    ptx_op1(k, PTX_PREFETCH_L1, PTX__M_GLOBAL, from);
+    ptx_op1(k, PTX_PREFETCH_L2, PTX__M_GLOBAL, from);
+    ptx_op1(k, PTX_PREFETCH_L2_EVICT_LAST, 0, from);
+    ptx_op1(k, PTX_PREFETCH_L2_EVICT_NORMAL, 0, from);
+    ptx_op1(k, PTX_PREFETCHU_L1, 0, ptx_cvta(k, from));
+    ptx_op2(k, PTX_APPLYPRIORITY, PTX__M_GLOBAL, b.in, ptx_imm(128));
+    ptx_val policy = ptx_op0(k, PTX_CREATEPOLICY, PTX_L2_EVICT_LAST);
+    ptx_op1(k, PTX_CREATEPOLICY, PTX_L2_EVICT_FIRST, ptx_f32(0.5));
+    ptx_st(k, PTX_U32, ptx_cached(ptx_at(to, 0), policy), x);
+    ptx_val generic = ptx_cvta(k, from);
+    ptx_st(k, PTX_U32, ptx_at(to, 4), ptx_ld(k, PTX_U32, ptx_at(generic, 0)));
+    ptx_val here = ptx_op1(k, PTX_ISSPACEP, PTX__M_GLOBAL, generic), there = ptx_op1(k, PTX_ISSPACEP, PTX__M_SHARED, generic);
+    ptx_st(k, PTX_U32, ptx_at(to, 8), ptx_selp(k, ptx_u32(1), ptx_u32(0), ptx_op2(k, PTX_AND, 0, here, ptx_not(k, there))));
+    ptx_val leader[2];
+    two[0] = ptx_imm(-1);
+    ptx_opn(k, PTX_ELECT, 0, PTX_NONE, PTX_NONE, 1, two, 2, leader);
+    ptx_st(k, PTX_U32, ptx_at(to, 12), ptx_selp(k, ptx_u32(1), ptx_u32(0), leader[1]));
+    ptx_st(k, PTX_U32, ptx_at(to, 16), ptx_selp(k, ptx_u32(1), ptx_u32(0), ptx_elect(k, ptx_imm(-1))));
+    ptx_val odd = ptx_setp(k, PTX_NE, ptx_and(k, x, ptx_imm(1)), ptx_imm(0));
+    ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(64));
+    ptx_op1(k, PTX_BARRIER_SYNC, 0, ptx_imm(2));
+    ptx_op2(k, PTX_BARRIER_SYNC, 0, ptx_imm(3), ptx_imm(64));
+    ptx_op1(k, PTX_BARRIER_SYNC_ALIGNED, 0, ptx_imm(4));
+    ptx_op2(k, PTX_BARRIER_SYNC_ALIGNED, 0, ptx_imm(5), ptx_imm(64));
+    ptx_st(k, PTX_U32, ptx_at(to, 20), ptx_op2(k, PTX_BAR_RED_POPC, 0, ptx_imm(0), odd));
+    ptx_val all = ptx_op2(k, PTX_BAR_RED_AND, 0, ptx_imm(0), odd), any = ptx_op3(k, PTX_BAR_RED_OR, 0, ptx_imm(1), ptx_imm(64), odd);
+    ptx_st(k, PTX_U32, ptx_at(to, 24), ptx_selp(k, ptx_u32(1), ptx_u32(0), all));
+    ptx_st(k, PTX_U32, ptx_at(to, 28), ptx_selp(k, ptx_u32(1), ptx_u32(0), any));
+    ptx_op3(k, PTX_BAR_RED_AND, 0, ptx_imm(1), ptx_imm(64), odd);
+    ptx_op2(k, PTX_BAR_RED_OR, 0, ptx_imm(0), odd);
+    ptx_op3(k, PTX_BAR_RED_POPC, 0, ptx_imm(1), ptx_imm(64), odd);
+    if (!RUN(b, 1, 64, in, out)) return;
+    uint32_t count = 0, leaders = 0;
+    for (int i = 0; i < 64; i++) count += in[i] & 1;
+    for (int i = 0; i < 64; i++) {
+        CHECK(out[i][0] == in[i] && out[i][1] == in[i] && out[i][2] == 1);
+        leaders += out[i][3] + out[i][4];
+        CHECK(out[i][5] == count && out[i][6] == (count == 64) && out[i][7] == (count > 0));
+    }
+    CHECK(leaders == 4); /* one of each warp, twice */
+}
+
+/* movmatrix turns a matrix of 8 x 8 halves; ldmatrix.trans does while it loads, stmatrix while it stores. */
+static void test_turned(void)
+{
+    uint32_t in[32], out[32][3];
+    uint16_t m[8][8], t[8][8];
+    if (capability < 90) return;
+    bench b = begin_test();
+    ptx_kernel *k = b.k;
+    memset(out, 0, sizeof out);
+    for (int i = 0; i < 64; i++) m[i / 8][i % 8] = (uint16_t)random_u32();
+    for (int i = 0; i < 64; i++) t[i / 8][i % 8] = m[i % 8][i / 8];
+    memcpy(in, m, sizeof in);
+    ptx_val sh = ptx_shared(k, "sh", PTX_B32, 96, 16), to = own(&b, b.out, 12), one[2];
+    ptx_val x = ptx_ld(k, PTX_B32, ptx_at(own(&b, b.in, 4), 0));
+    ptx_st(k, PTX_B32, ptx_at(own(&b, sh, 4), 0), x);
+    ptx_bar_sync(k, ptx_imm(0));
+    ptx_val row = ptx_ptr_add(k, sh, ptx_and(k, b.tid, ptx_imm(7)), 16);
+    ptx_ldmatrix_trans(k, 1, row, one);
+    ptx_st(k, PTX_B32, ptx_at(to, 0), one[0]);
+    ptx_st(k, PTX_B32, ptx_at(to, 4), ptx_op1(k, PTX_MOVMATRIX, 0, x));
+    ptx_val operands[2];
+    operands[0] = ptx_op2(k, PTX_ADD, 0, row, ptx_imm(128));
+    operands[1] = x;
+    ptx_opn(k, PTX_STMATRIX_TRANS, 0, PTX_NONE, PTX_NONE, 2, operands, 0, NULL);
+    operands[0] = ptx_op2(k, PTX_ADD, 0, row, ptx_imm(256));
+    ptx_opn(k, PTX_STMATRIX, 0, PTX_NONE, PTX_NONE, 2, operands, 0, NULL);
+    ptx_bar_sync(k, ptx_imm(0));
+    ptx_val mine = own(&b, sh, 4);
+    ptx_st(k, PTX_B32, ptx_at(to, 8), ptx_xor(k, ptx_ld(k, PTX_B32, ptx_at(mine, 128)), ptx_ld(k, PTX_B32, ptx_at(mine, 256))));
+    if (!RUN(b, 1, 32, in, out)) return;
+    for (int i = 0; i < 32; i++) {
+        uint32_t want;
+        memcpy(&want, &t[i / 4][i % 4 * 2], 4);
+        CHECK(out[i][0] == want && out[i][1] == want && out[i][2] == (want ^ in[i]));
+    }
+}
+
+/* What the assembler refuses, found by random programs; each beside a twin that it takes. */
+static void test_refused(void)
+{
+    for (int which = 0; which < 8; which++) {
+        ptx_val v[3], out[1];
+        bench b = begin_test();
+        ptx_kernel *k = b.k;
+        bool wrong = which & 1;
+        if (capability < 100) {
+            ptx_module_free(b.m);
+            return;
+        }
+        v[0] = v[1] = ptx_ld(k, PTX_B32, ptx_at(b.in, 0));
+        v[2] = wrong ? ptx_imm(0) : v[0];
+        switch (which / 2) {
+        case 0: ptx_opn(k, PTX_ADD, 0, PTX_U16X2, PTX_NONE, 2, v + 1, 1, out); break;
+        case 1: ptx_opn(k, PTX_VADD2, 0, PTX_U32, PTX_U32, 3, v, 1, out); break;
+        case 2: ptx_opn(k, PTX_CVT_PAIR, PTX_RS, PTX_F16X2, PTX_F32, 3, v, 1, out); break;
+        default: ptx_opn(k, PTX_CVT, 0, wrong ? PTX_BF16 : PTX_F16, PTX_U8, 1, v, 1, out); break;
+        }
+        ptx_ret(k);
+        const char *text = ptx_text(b.m, NULL);
+        CHECK_MORE((text == NULL) == wrong, ptx_get_error(b.m)->message);
+        if (wrong) CHECK(ptx_get_error(b.m)->code == (which / 2 < 3 ? PTX_E_TYPE : PTX_E_FORM));
+        ptx_module_free(b.m);
+    }
+}
+
 static void test_interface(void)
 {
     test_carries();
@@ -598,6 +732,9 @@ static void test_interface(void)
     test_cluster();
     test_atomics();
     test_warps();
+    test_quiet();
+    test_turned();
+    test_refused();
 }
 
 #endif
