@@ -11,7 +11,17 @@
 #define PROGRAM_H
 #include "forms/catalogue.h"
 
-enum { THREADS = 64, NODES = 600, VALUES = 500, VARS = 32, LABELS = 16, DEPTH = 6, OUTS = 8, LOCALS = 8, STEPS = 40000 };
+enum {
+    THREADS = 64,
+    NODES = 600,
+    VALUES = 500,
+    VARS = 32,
+    LABELS = 16,
+    DEPTH = 6,
+    OUTS = 8,
+    LOCALS = 8,
+    STEPS = 40000
+};
 typedef uint64_t lanes; /* a bit for each thread */
 
 typedef enum node_kind {
@@ -25,8 +35,8 @@ typedef enum node_kind {
     N_LOOP,
     N_WHILE,
     N_FOR,
-    N_JUMP,  /* break, continue */
-    N_BACK,  /* a label that is branched back to */
+    N_JUMP, /* break, continue */
+    N_BACK, /* a label that is branched back to */
     N_PLACE,
     N_BRANCH,
     N_SWITCH,
@@ -45,12 +55,12 @@ typedef enum node_kind {
 
 typedef struct node {
     uint8_t kind, what, arg_count, width;
-    int guard;              /* a predicate's value, or -1 */
+    int guard; /* a predicate's value, or -1 */
     bool inverted;
-    int args[5];            /* values, or -1 - an immediate */
+    int args[5]; /* values, or -1 - an immediate */
     uint64_t constant[5];
     int result, var, label;
-    int middle[4], end;     /* structures: else or cases, and what closes it */
+    int middle[4], end; /* structures: else or cases, and what closes it */
     unsigned shot;
 } node;
 
@@ -81,9 +91,9 @@ typedef struct program {
     int label_count, label_sees[LABELS], label_vars[LABELS];
     bool label_used[LABELS];
     int depth, loops;
-    bool left; /* some threads may have ended */
+    bool left;   /* some threads may have ended */
     bool astray; /* something was done that the interpreter does not follow */
-    bool wild; /* an error is likely: something was chosen wrong on purpose */
+    bool wild;   /* an error is likely: something was chosen wrong on purpose */
     /* the interpreter's */
     uint64_t data[VALUES][THREADS], cells[VARS][THREADS], locals[LOCALS][THREADS], scratch_data[THREADS];
     uint32_t counter_data[4];
@@ -102,8 +112,7 @@ static unsigned byte_of(program *p) { return p->at < p->size ? p->bytes[p->at++]
 static unsigned choice(program *p, unsigned n) { return byte_of(p) % n; }
 static bool rarely(program *p) { return byte_of(p) == 251; }
 
-static node *add_node(program *p, node_kind kind)
-{
+static node *add_node(program *p, node_kind kind) {
     node *n = &p->nodes[p->count < NODES - 1 ? p->count++ : p->count];
     memset(n, 0, sizeof *n);
     n->kind = (uint8_t)kind;
@@ -111,8 +120,7 @@ static node *add_node(program *p, node_kind kind)
     return n;
 }
 
-static int add_value(program *p, ptx_val v, unsigned width)
-{
+static int add_value(program *p, ptx_val v, unsigned width) {
     if (p->value_count == VALUES) return VALUES - 1;
     p->values[p->value_count].v = v;
     p->values[p->value_count].width = (uint8_t)width;
@@ -121,8 +129,7 @@ static int add_value(program *p, ptx_val v, unsigned width)
 }
 
 /* A value of that width that can be seen from here; any value at all when the bytes say so; -1: none. */
-static int pick(program *p, unsigned width)
-{
+static int pick(program *p, unsigned width) {
     unsigned start = byte_of(p);
     if (p->value_count && rarely(p)) { /* of another scope, perhaps */
         int at = (int)(start * 7u % (unsigned)p->value_count);
@@ -139,20 +146,17 @@ static int pick(program *p, unsigned width)
     return -1;
 }
 
-static ptx_type bits_of(unsigned width)
-{
+static ptx_type bits_of(unsigned width) {
     return width == 1 ? PTX_PRED : width == 16 ? PTX_B16 : width == 32 ? PTX_B32 : PTX_B64;
 }
 
-static ptx_val as_bits(program *p, int at, ptx_type type)
-{
+static ptx_val as_bits(program *p, int at, ptx_type type) {
     ptx_val v = p->values[at].v;
     return p->values[at].width == 1 && type == PTX_PRED ? v : ptx_as(v, type);
 }
 
 /* Barriers and warp operations mostly where all threads come by. */
-static bool together(program *p)
-{
+static bool together(program *p) {
     return (p->depth == 0 && p->label_count == 0 && !p->left) || choice(p, 24) == 0;
 }
 
@@ -160,8 +164,7 @@ static bool together(program *p)
 
 static void statements(program *p, int budget);
 
-static void set_guard(program *p, node *n)
-{
+static void set_guard(program *p, node *n) {
     int g = choice(p, 2) ? pick(p, 1) : -1;
     if (g < 0) return;
     n->guard = g;
@@ -169,14 +172,15 @@ static void set_guard(program *p, node *n)
     ptx_guard(p->k, n->inverted ? ptx_inv(p->values[g].v) : p->values[g].v);
 }
 
-static void do_shot(program *p)
-{
+static void do_shot(program *p) {
     unsigned which = (byte_of(p) << 8 | byte_of(p)) % shot_count;
     const shot *s = &shots[which];
     const char *sig = s->b.f.sig + 2;
     node n;
     ptx_val operands[8], out[2];
-    if (!strncmp(s->name, "cvt.rs", 6) || s->b.f.good || *s->b.f.sig == 'g' || *s->b.f.sig == 'c' || strchr(sig, 'c')) return;
+    if (!strncmp(s->name, "cvt.rs", 6) || s->b.f.good || *s->b.f.sig == 'g' || *s->b.f.sig == 'c'
+        || strchr(sig, 'c'))
+        return;
     memset(&n, 0, sizeof n);
     memset(out, 0, sizeof out);
     for (int i = 0; sig[i]; i++) {
@@ -224,8 +228,7 @@ static void do_shot(program *p)
 }
 
 /* Nothing that means anything: what the builder must refuse, or take and print. */
-static void do_wrong(program *p)
-{
+static void do_wrong(program *p) {
     ptx_val v[6], out[8];
     unsigned n = choice(p, 6), results = choice(p, 3);
     p->wild = p->astray = true;
@@ -245,7 +248,8 @@ static void do_wrong(program *p)
         }
     }
     ptx_mods mods = 0;
-    for (unsigned i = choice(p, 4); i > 0; i--) mods |= (ptx_mods)1 << byte_of(p) % 62 | (ptx_mods)choice(p, 3) << 62;
+    for (unsigned i = choice(p, 4); i > 0; i--)
+        mods |= (ptx_mods)1 << byte_of(p) % 62 | (ptx_mods)choice(p, 3) << 62;
     switch (choice(p, 14)) {
     case 0: ptx_end(p->k); break;
     case 1: ptx_else(p->k); break;
@@ -254,28 +258,33 @@ static void do_wrong(program *p)
     case 4: ptx_place(p->k, p->labels[choice(p, LABELS)]); break;
     case 5: ptx_bra(p->k, p->labels[choice(p, LABELS)]); break;
     case 6: ptx_if(p->k, v[0]); break;
-    case 7: ptx_st_vec(p->k, (ptx_type)choice(p, PTX__TYPE_COUNT + 2), byte_of(p) % 9, ptx_with(ptx_at(v[0], (int64_t)byte_of(p) - 99), mods), v); break;
-    case 8: ptx_ld_vec(p->k, (ptx_type)choice(p, PTX__TYPE_COUNT + 2), byte_of(p) % 9, ptx_with(ptx_at(v[0], (int64_t)byte_of(p) - 99), mods), out); break;
+    case 7:
+        ptx_st_vec(p->k, (ptx_type)choice(p, PTX__TYPE_COUNT + 2), byte_of(p) % 9,
+                   ptx_with(ptx_at(v[0], (int64_t)byte_of(p) - 99), mods), v);
+        break;
+    case 8:
+        ptx_ld_vec(p->k, (ptx_type)choice(p, PTX__TYPE_COUNT + 2), byte_of(p) % 9,
+                   ptx_with(ptx_at(v[0], (int64_t)byte_of(p) - 99), mods), out);
+        break;
     case 9: ptx_set(p->k, p->vars[choice(p, VARS)].v, v[0]); break;
     case 10: ptx_raw(p->k, "// $0 $1 $2 $$;", n, v, 0, NULL, NULL); break;
     case 11: ptx_guard(p->k, v[0]); break;
     case 12: ptx_pack(p->k, (ptx_type)choice(p, PTX__TYPE_COUNT + 2), n, v); break;
     default:
         ptx_opn(p->k, (ptx_op_id)((byte_of(p) << 8 | byte_of(p)) % (PTX__OP_COUNT + 2)), mods,
-                (ptx_type)choice(p, PTX__TYPE_COUNT + 2), (ptx_type)choice(p, PTX__TYPE_COUNT + 2), n, v, results, out);
+                (ptx_type)choice(p, PTX__TYPE_COUNT + 2), (ptx_type)choice(p, PTX__TYPE_COUNT + 2), n, v,
+                results, out);
     }
 }
 
-static void open_scope(program *p, int *values, int *labels, int *vars)
-{
+static void open_scope(program *p, int *values, int *labels, int *vars) {
     *values = p->visible_count;
     *labels = p->label_count;
     *vars = p->var_count;
     p->depth++;
 }
 
-static void place_label(program *p, int label)
-{
+static void place_label(program *p, int label) {
     if (!p->label_used[label]) return;
     p->label_used[label] = false;
     ptx_place(p->k, p->labels[label]);
@@ -284,16 +293,14 @@ static void place_label(program *p, int label)
     if (p->var_count > p->label_vars[label]) p->var_count = p->label_vars[label];
 }
 
-static void close_scope(program *p, int values, int labels, int vars)
-{
+static void close_scope(program *p, int values, int labels, int vars) {
     while (p->label_count > labels) place_label(p, --p->label_count);
     if (p->visible_count > values) p->visible_count = values;
     if (p->var_count > vars) p->var_count = vars;
     p->depth--;
 }
 
-static void do_if(program *p)
-{
+static void do_if(program *p) {
     int g = pick(p, 1), values, labels, vars;
     if (g < 0 || p->depth == DEPTH) return;
     node *n = add_node(p, N_IF);
@@ -316,8 +323,7 @@ static void do_if(program *p)
     p->nodes[at].end = p->count;
 }
 
-static void do_switch(program *p)
-{
+static void do_switch(program *p) {
     int g = pick(p, 32), values, labels, vars;
     if (g < 0 || p->depth == DEPTH) return;
     ptx_val index = ptx_and(p->k, as_bits(p, g, PTX_B32), ptx_imm(3));
@@ -339,8 +345,7 @@ static void do_switch(program *p)
     p->nodes[at].end = p->count;
 }
 
-static int new_var(program *p, ptx_val init, unsigned width, int from, uint64_t constant)
-{
+static int new_var(program *p, ptx_val init, unsigned width, int from, uint64_t constant) {
     if (p->var_count == VARS) return -1;
     node *n = add_node(p, N_VAR);
     n->var = p->var_count;
@@ -352,8 +357,7 @@ static int new_var(program *p, ptx_val init, unsigned width, int from, uint64_t 
 }
 
 /* A loop of at most seven rounds: its own variable counts. */
-static void do_loop(program *p)
-{
+static void do_loop(program *p) {
     int values, labels, vars, limit = pick(p, 32);
     if (limit < 0 || p->depth == DEPTH || p->var_count == VARS) return;
     bool same = choice(p, 2);
@@ -385,8 +389,7 @@ static void do_loop(program *p)
     p->nodes[at].end = p->count;
 }
 
-static void do_for(program *p)
-{
+static void do_for(program *p) {
     int values, labels, vars;
     if (p->depth == DEPTH) return;
     unsigned first = choice(p, 4), limit = choice(p, 8), step = 1 + choice(p, 3);
@@ -407,8 +410,7 @@ static void do_for(program *p)
 }
 
 /* do ... while by a branch back: `body` runs 1 to 4 times. */
-static void do_back(program *p)
-{
+static void do_back(program *p) {
     int values, labels, vars;
     if (p->depth == DEPTH || p->var_count == VARS) return;
     unsigned rounds = 1 + choice(p, 4);
@@ -432,8 +434,7 @@ static void do_back(program *p)
     p->nodes[at].end = p->count;
 }
 
-static void do_branch(program *p)
-{
+static void do_branch(program *p) {
     int label = -1;
     if (p->label_count && choice(p, 2)) label = (int)choice(p, (unsigned)p->label_count);
     if (label < 0) {
@@ -456,21 +457,22 @@ static void do_branch(program *p)
         n->inverted = choice(p, 2);
         ptx_guard(p->k, n->inverted ? ptx_inv(p->values[g].v) : p->values[g].v);
     }
-    if (!p->label_used[label] || p->visible_count < p->label_sees[label]) p->label_sees[label] = p->visible_count;
+    if (!p->label_used[label] || p->visible_count < p->label_sees[label])
+        p->label_sees[label] = p->visible_count;
     if (!p->label_used[label] || p->var_count < p->label_vars[label]) p->label_vars[label] = p->var_count;
     p->label_used[label] = true;
     ptx_bra(p->k, p->labels[label]);
 }
 
-static void do_shared(program *p)
-{
+static void do_shared(program *p) {
     int v = pick(p, 32);
     unsigned distance = choice(p, THREADS);
     if (v < 0) return;
     ptx_val mine = ptx_ptr_add(p->k, p->shared, p->tid, 4);
     ptx_st(p->k, PTX_B32, ptx_at(mine, 0), as_bits(p, v, PTX_B32));
     ptx_bar_sync(p->k, ptx_imm(0));
-    ptx_val other = ptx_and(p->k, ptx_as(ptx_add(p->k, p->tid, ptx_imm(distance)), PTX_B32), ptx_imm(THREADS - 1));
+    ptx_val other =
+        ptx_and(p->k, ptx_as(ptx_add(p->k, p->tid, ptx_imm(distance)), PTX_B32), ptx_imm(THREADS - 1));
     ptx_val got = ptx_ld(p->k, PTX_U32, ptx_at(ptx_ptr_add(p->k, p->shared, ptx_as(other, PTX_U32), 4), 0));
     ptx_bar_sync(p->k, ptx_imm(0));
     node *n = add_node(p, N_SHARED);
@@ -479,15 +481,15 @@ static void do_shared(program *p)
     n->result = add_value(p, got, 32);
 }
 
-static void do_shuffle(program *p)
-{
-    static const ptx_op_id ops[] = { PTX_SHFL_IDX, PTX_SHFL_UP, PTX_SHFL_DOWN, PTX_SHFL_BFLY };
+static void do_shuffle(program *p) {
+    static const ptx_op_id ops[] = {PTX_SHFL_IDX, PTX_SHFL_UP, PTX_SHFL_DOWN, PTX_SHFL_BFLY};
     int v = pick(p, 32), by = pick(p, 32);
     unsigned what = choice(p, 4), constant = choice(p, 32);
     if (v < 0 || by < 0) return;
     bool fixed = choice(p, 2);
     ptx_val lane = fixed ? ptx_imm(constant) : as_bits(p, by, PTX_B32);
-    ptx_val r = ptx_op4(p->k, ops[what], 0, as_bits(p, v, PTX_B32), lane, ptx_imm(what == 1 ? 0 : 31), ptx_imm(-1));
+    ptx_val r =
+        ptx_op4(p->k, ops[what], 0, as_bits(p, v, PTX_B32), lane, ptx_imm(what == 1 ? 0 : 31), ptx_imm(-1));
     node *n = add_node(p, N_SHUFFLE);
     n->what = (uint8_t)what;
     n->args[0] = v;
@@ -496,9 +498,8 @@ static void do_shuffle(program *p)
     n->result = add_value(p, r, 32);
 }
 
-static void do_vote(program *p)
-{
-    static const ptx_op_id ops[] = { PTX_VOTE_ALL, PTX_VOTE_ANY, PTX_VOTE_BALLOT };
+static void do_vote(program *p) {
+    static const ptx_op_id ops[] = {PTX_VOTE_ALL, PTX_VOTE_ANY, PTX_VOTE_BALLOT};
     int v = pick(p, 1);
     unsigned what = choice(p, 3);
     if (v < 0) return;
@@ -509,9 +510,9 @@ static void do_vote(program *p)
     n->result = add_value(p, r, what == 2 ? 32 : 1);
 }
 
-static void do_redux(program *p)
-{
-    static const ptx_op_id ops[] = { PTX_REDUX_ADD, PTX_REDUX_MIN, PTX_REDUX_MAX, PTX_REDUX_AND, PTX_REDUX_OR, PTX_REDUX_XOR };
+static void do_redux(program *p) {
+    static const ptx_op_id ops[] = {PTX_REDUX_ADD, PTX_REDUX_MIN, PTX_REDUX_MAX,
+                                    PTX_REDUX_AND, PTX_REDUX_OR,  PTX_REDUX_XOR};
     int v = pick(p, 32);
     unsigned what = choice(p, 6);
     if (v < 0) return;
@@ -522,10 +523,9 @@ static void do_redux(program *p)
     n->result = add_value(p, r, 32);
 }
 
-static void do_atom(program *p)
-{
-    static const ptx_mods ops[] = { PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_INC, PTX_ATOM_DEC,
-                                    PTX_ATOM_AND, PTX_ATOM_OR, PTX_ATOM_XOR, PTX_ATOM_EXCH };
+static void do_atom(program *p) {
+    static const ptx_mods ops[] = {PTX_ATOM_ADD, PTX_ATOM_MIN, PTX_ATOM_MAX, PTX_ATOM_INC, PTX_ATOM_DEC,
+                                   PTX_ATOM_AND, PTX_ATOM_OR,  PTX_ATOM_XOR, PTX_ATOM_EXCH};
     int v = pick(p, 32);
     unsigned what = choice(p, 9);
     if (v < 0) return;
@@ -536,8 +536,7 @@ static void do_atom(program *p)
     n->result = add_value(p, r, 32);
 }
 
-static void do_memory(program *p)
-{
+static void do_memory(program *p) {
     int v = pick(p, 32), at = pick(p, 32);
     unsigned what = choice(p, 4), constant = choice(p, LOCALS);
     node *n;
@@ -577,14 +576,14 @@ static void do_memory(program *p)
     }
 }
 
-static void do_load(program *p)
-{
+static void do_load(program *p) {
     static const struct {
         ptx_type type;
         unsigned width;
-    } types[] = { { PTX_U8, 32 },  { PTX_S8, 32 },  { PTX_U16, 16 }, { PTX_S32, 32 },
-                  { PTX_B64, 64 }, { PTX_F32, 32 }, { PTX_B16, 16 }, { PTX_U64, 64 } };
-    unsigned which = choice(p, 8), bytes = ptx_type_bytes(types[which].type), offset = choice(p, 32) / bytes * bytes;
+    } types[] = {{PTX_U8, 32},  {PTX_S8, 32},  {PTX_U16, 16}, {PTX_S32, 32},
+                 {PTX_B64, 64}, {PTX_F32, 32}, {PTX_B16, 16}, {PTX_U64, 64}};
+    unsigned which = choice(p, 8), bytes = ptx_type_bytes(types[which].type),
+             offset = choice(p, 32) / bytes * bytes;
     if (rarely(p)) { /* misaligned, if not of bytes */
         p->wild = true;
         offset = 1;
@@ -597,8 +596,7 @@ static void do_load(program *p)
     n->result = add_value(p, r, types[which].width);
 }
 
-static void do_call(program *p)
-{
+static void do_call(program *p) {
     int a = pick(p, 32), b = pick(p, 32);
     ptx_val args[2];
     if (a < 0 || b < 0 || !p->function) return;
@@ -611,8 +609,7 @@ static void do_call(program *p)
     n->result = add_value(p, r, 32);
 }
 
-static void do_variable(program *p)
-{
+static void do_variable(program *p) {
     unsigned width = choice(p, 3) == 0 ? 64 : choice(p, 3) == 0 ? 16 : 32;
     int v = pick(p, width), var = p->var_count ? (int)choice(p, (unsigned)p->var_count) : -1;
     switch (choice(p, 3)) {
@@ -620,7 +617,8 @@ static void do_variable(program *p)
         if (v >= 0) new_var(p, as_bits(p, v, bits_of(width)), width, v, 0);
         break;
     case 1: { /* counters of loops are read only */
-        if (var < 0 || v < 0 || p->vars[var].width != width || ptx_type_of(p->vars[var].v.cell) == PTX_U32) break;
+        if (var < 0 || v < 0 || p->vars[var].width != width || ptx_type_of(p->vars[var].v.cell) == PTX_U32)
+            break;
         node with;
         memset(&with, 0, sizeof with);
         with.guard = -1;
@@ -643,8 +641,7 @@ static void do_variable(program *p)
     }
 }
 
-static void do_jump(program *p)
-{
+static void do_jump(program *p) {
     int g = pick(p, 1);
     if (!p->loops || (g < 0 && !rarely(p))) return;
     node *n = add_node(p, N_JUMP);
@@ -660,8 +657,7 @@ static void do_jump(program *p)
         ptx_break(p->k);
 }
 
-static void do_leave(program *p)
-{
+static void do_leave(program *p) {
     int g = pick(p, 1);
     if (g < 0) return;
     p->left = true;
@@ -675,8 +671,7 @@ static void do_leave(program *p)
         ptx_ret(p->k);
 }
 
-static void statement(program *p)
-{
+static void statement(program *p) {
     switch (byte_of(p) & 31) {
     case 0:
     case 1: do_if(p); break;
@@ -714,19 +709,21 @@ static void statement(program *p)
     case 23:
         if (choice(p, 16) == 0) do_wrong(p);
         break;
-    default: do_shot(p); do_shot(p); break;
+    default:
+        do_shot(p);
+        do_shot(p);
+        break;
     }
 }
 
-static void statements(program *p, int budget)
-{
+static void statements(program *p, int budget) {
     budget += (int)choice(p, 4);
-    while (budget-- > 0 && p->at < p->size && p->count < NODES - 40 && p->value_count < VALUES - 40) statement(p);
+    while (budget-- > 0 && p->at < p->size && p->count < NODES - 40 && p->value_count < VALUES - 40)
+        statement(p);
 }
 
 /* The whole program, from its first byte to the stores at its end. */
-static void build_program(program *p, ptx_module *m, const uint8_t *bytes, size_t size)
-{
+static void build_program(program *p, ptx_module *m, const uint8_t *bytes, size_t size) {
     memset(p, 0, sizeof *p);
     p->bytes = bytes;
     p->size = size;
@@ -736,7 +733,8 @@ static void build_program(program *p, ptx_module *m, const uint8_t *bytes, size_
         p->function = ptx_func(m, "mix", PTX_U32);
         ptx_val a = ptx_param(p->function, "a", PTX_U32), b = ptx_param(p->function, "b", PTX_U32);
         ptx_val r = ptx_mad(p->function, a, ptx_u32(3), b);
-        ptx_return(p->function, ptx_as(ptx_xor(p->function, ptx_as(r, PTX_B32), ptx_as(a, PTX_B32)), PTX_U32));
+        ptx_return(p->function,
+                   ptx_as(ptx_xor(p->function, ptx_as(r, PTX_B32), ptx_as(a, PTX_B32)), PTX_U32));
     }
     ptx_kernel *k = p->k = ptx_entry(m, "k");
     p->in = ptx_param_ptr(k, "in", PTX_GLOBAL);
@@ -751,14 +749,17 @@ static void build_program(program *p, ptx_module *m, const uint8_t *bytes, size_
     p->scratch = ptx_ptr_add(k, p->scratch, p->tid, 8);
     for (int i = 0; i < LOCALS; i++) ptx_st(k, PTX_B32, ptx_at(p->local, 4 * i), ptx_imm(0));
     for (int i = 0; i < 6; i++) {
-        static const unsigned widths[] = { 64, 32, 32, 16, 1, 32 };
-        ptx_val v = i == 5 ? p->tid : ptx_ld(k, bits_of(widths[i] == 1 ? 32 : widths[i]), ptx_at(p->in, i < 4 ? 8 * i % 32 : 8));
+        static const unsigned widths[] = {64, 32, 32, 16, 1, 32};
+        ptx_val v = i == 5 ? p->tid
+                           : ptx_ld(k, bits_of(widths[i] == 1 ? 32 : widths[i]),
+                                    ptx_at(p->in, i < 4 ? 8 * i % 32 : 8));
         if (i == 4) v = ptx_setp(k, PTX_LT, ptx_as(v, PTX_S32), ptx_imm(0));
         node *n = add_node(p, N_INPUT);
         n->what = (uint8_t)i;
         n->result = add_value(p, v, widths[i]);
     }
-    while (p->at < p->size && p->count < NODES - 60 && p->value_count < VALUES - 60 && !ptx_get_error(m)->code)
+    while (p->at < p->size && p->count < NODES - 60 && p->value_count < VALUES - 60
+           && !ptx_get_error(m)->code)
         statements(p, 2);
     while (p->label_count) place_label(p, --p->label_count);
     for (int i = 0; i < OUTS && i < p->visible_count; i++) {
@@ -781,61 +782,52 @@ static void build_program(program *p, ptx_module *m, const uint8_t *bytes, size_
     for (int l = 0; l < THREADS; l++)                                                                        \
         if ((mask) >> l & 1)
 
-static void unsound(program *p, const char *what)
-{
+static void unsound(program *p, const char *what) {
     if (!p->unsound) p->unsound = what;
     p->lost = true;
 }
 
 /* Value `i` of the node is read: is it there? */
-static lanes reads(program *p, int at, lanes by)
-{
+static lanes reads(program *p, int at, lanes by) {
     if (at < 0) return 0;
     if (by & ~p->known[at]) unsound(p, "a value is read where it is not defined");
     return p->vague[at] & by;
 }
 
-static lanes truth(program *p, int at, bool inverted, lanes by)
-{
+static lanes truth(program *p, int at, bool inverted, lanes by) {
     lanes r = 0;
     if (reads(p, at, by)) p->lost = true;
     EACH_LANE(by) r |= (lanes)(p->data[at][l] & 1) << l;
     return inverted ? by & ~r : r;
 }
 
-static lanes guarded(program *p, const node *n)
-{
+static lanes guarded(program *p, const node *n) {
     return n->guard < 0 ? p->active : truth(p, n->guard, n->inverted, p->active);
 }
 
-static uint64_t argument(const program *p, const node *n, int i, int l)
-{
+static uint64_t argument(const program *p, const node *n, int i, int l) {
     return n->args[i] < 0 ? n->constant[i] : p->data[n->args[i]][l];
 }
 
-static void define(program *p, const node *n, lanes vague)
-{
+static void define(program *p, const node *n, lanes vague) {
     p->known[n->result] |= p->active;
     p->vague[n->result] = (p->vague[n->result] & ~p->active) | vague;
 }
 
-static void whole_warps(program *p)
-{
+static void whole_warps(program *p) {
     for (int w = 0; w < THREADS; w += 32) {
         uint32_t part = (uint32_t)(p->active >> w);
         if (part && part != ~0u) unsound(p, "a warp instruction that only some threads reach");
     }
 }
 
-static void run_shot_node(program *p, const node *n)
-{
+static void run_shot_node(program *p, const node *n) {
     const shot *s = &shots[n->shot];
     lanes vague = 0;
     uint64_t mask = mask_of(n->width == 1 ? 1 : n->width);
     for (int i = 0; i < n->arg_count; i++) vague |= reads(p, n->args[i], p->active);
-    EACH_LANE(p->active)
-    {
-        uint64_t v[INPUTS] = { 0 };
+    EACH_LANE(p->active) {
+        uint64_t v[INPUTS] = {0};
         for (int i = 0; i < n->arg_count; i++) v[i] = argument(p, n, i, l);
         skip_case = false;
         p->data[n->result][l] = evaluated(&s->b, v) & mask;
@@ -844,8 +836,7 @@ static void run_shot_node(program *p, const node *n)
     define(p, n, vague);
 }
 
-static uint32_t atomic_result(unsigned what, uint32_t a, uint32_t b)
-{
+static uint32_t atomic_result(unsigned what, uint32_t a, uint32_t b) {
     switch (what) {
     case 0: return a + b;
     case 1: return a < b ? a : b;
@@ -859,20 +850,17 @@ static uint32_t atomic_result(unsigned what, uint32_t a, uint32_t b)
     }
 }
 
-static uint32_t reduced(unsigned what, uint32_t a, uint32_t b)
-{
+static uint32_t reduced(unsigned what, uint32_t a, uint32_t b) {
     return what < 3 ? atomic_result(what, a, b) : atomic_result(what + 2, a, b);
 }
 
-static void run_warp_node(program *p, const node *n)
-{
+static void run_warp_node(program *p, const node *n) {
     lanes vague = reads(p, n->args[0], p->active);
     if (n->kind == N_SHUFFLE) vague |= reads(p, n->args[1], p->active);
     whole_warps(p);
     if (vague) vague = p->active;
     uint64_t r[THREADS];
-    EACH_LANE(p->active)
-    {
+    EACH_LANE(p->active) {
         int base = l & ~31, lane = l & 31;
         const uint64_t *v = p->data[n->args[0]];
         if (n->kind == N_SHUFFLE) {
@@ -895,8 +883,7 @@ static void run_warp_node(program *p, const node *n)
 
 static void run_nodes(program *p, int from, int to, const uint8_t *in);
 
-static void run_branchy(program *p, const node *n, int at, const uint8_t *in)
-{
+static void run_branchy(program *p, const node *n, int at, const uint8_t *in) {
     lanes before = p->active, out = 0, taken = 0;
     if (n->kind == N_IF) {
         lanes t = truth(p, n->args[0], n->inverted, before);
@@ -920,8 +907,7 @@ static void run_branchy(program *p, const node *n, int at, const uint8_t *in)
     p->active = out | (before & ~taken);
 }
 
-static void run_loop(program *p, const node *n, int at, const uint8_t *in)
-{
+static void run_loop(program *p, const node *n, int at, const uint8_t *in) {
     int level = ++p->loop_level;
     lanes out = 0;
     if (n->kind == N_BACK) {
@@ -938,10 +924,10 @@ static void run_loop(program *p, const node *n, int at, const uint8_t *in)
         while (p->active && !p->lost) {
             p->continued[level] = 0;
             if (n->kind == N_FOR) {
-                if (i >= n->constant[1]) break;
                 EACH_LANE(p->active) p->data[n->result][l] = i;
                 p->vague[n->result] = 0;
-                p->known[n->result] |= p->active;
+                p->known[n->result] |= p->active; /* in the round that does not come, too */
+                if (i >= n->constant[1]) break;
                 i += n->constant[2];
             }
             run_nodes(p, at + 1, n->end, in);
@@ -953,19 +939,20 @@ static void run_loop(program *p, const node *n, int at, const uint8_t *in)
     p->loop_level--;
 }
 
-static void run_node(program *p, const node *n, const uint8_t *in)
-{
+static void run_node(program *p, const node *n, const uint8_t *in) {
     lanes who, vague;
     switch (n->kind) {
     case N_SHOT: run_shot_node(p, n); break;
     case N_INPUT:
-        EACH_LANE(p->active)
-        {
+        EACH_LANE(p->active) {
             uint64_t v = 0;
             if (n->what == 5)
                 v = (uint64_t)l;
             else {
-                memcpy(&v, in + 32 * l + (n->what < 4 ? 8 * n->what % 32 : 8), n->what == 0 ? 8 : n->what == 3 ? 2 : 4);
+                memcpy(&v, in + 32 * l + (n->what < 4 ? 8 * n->what % 32 : 8),
+                       n->what == 0   ? 8
+                       : n->what == 3 ? 2
+                                      : 4);
                 if (n->what == 4) v = v >> 31 & 1;
             }
             p->data[n->result][l] = v;
@@ -973,8 +960,7 @@ static void run_node(program *p, const node *n, const uint8_t *in)
         define(p, n, 0);
         break;
     case N_LOAD:
-        EACH_LANE(p->active)
-        {
+        EACH_LANE(p->active) {
             uint64_t v = 0;
             memcpy(&v, in + 32 * l + n->constant[0], n->constant[1]);
             if (n->what == 1) v = (uint32_t)(int32_t)(int8_t)v;
@@ -998,9 +984,9 @@ static void run_node(program *p, const node *n, const uint8_t *in)
     case N_WHILE:
         who = 0;
         if (n->args[0] >= 0 && reads(p, n->args[0], p->active)) p->lost = true;
-        EACH_LANE(p->active)
-        {
-            uint64_t now = p->cells[n->var][l], most = n->args[0] >= 0 ? p->data[n->args[0]][l] & 3 : n->constant[0];
+        EACH_LANE(p->active) {
+            uint64_t now = p->cells[n->var][l],
+                     most = n->args[0] >= 0 ? p->data[n->args[0]][l] & 3 : n->constant[0];
             p->data[n->result][l] = now;
             if (now < most) {
                 who |= (lanes)1 << l;
@@ -1030,8 +1016,7 @@ static void run_node(program *p, const node *n, const uint8_t *in)
         who = guarded(p, n);
         vague = reads(p, n->args[0], who);
         if (reads(p, n->args[1], p->active)) p->lost = true;
-        EACH_LANE(who)
-        {
+        EACH_LANE(who) {
             int at = (int)(p->data[n->args[1]][l] & (LOCALS - 1));
             p->locals[at][l] = p->data[n->args[0]][l];
             p->vague_local[at] = (p->vague_local[at] & ~((lanes)1 << l)) | (vague & (lanes)1 << l);
@@ -1040,8 +1025,7 @@ static void run_node(program *p, const node *n, const uint8_t *in)
     case N_LOCAL_LD:
         if (reads(p, n->args[1], p->active)) p->lost = true;
         vague = 0;
-        EACH_LANE(p->active)
-        {
+        EACH_LANE(p->active) {
             int at = (int)(p->data[n->args[1]][l] & (LOCALS - 1));
             p->data[n->result][l] = p->locals[at][l];
             vague |= p->vague_local[at] & (lanes)1 << l;
@@ -1060,8 +1044,7 @@ static void run_node(program *p, const node *n, const uint8_t *in)
     case N_REDUX: run_warp_node(p, n); break;
     case N_ATOM:
         vague = reads(p, n->args[0], p->active) | (p->vague_scratch & p->active);
-        EACH_LANE(p->active)
-        {
+        EACH_LANE(p->active) {
             uint32_t old = (uint32_t)p->scratch_data[l];
             p->scratch_data[l] = atomic_result(n->what, old, (uint32_t)p->data[n->args[0]][l]);
             p->data[n->result][l] = old;
@@ -1076,8 +1059,7 @@ static void run_node(program *p, const node *n, const uint8_t *in)
         break;
     case N_CALL:
         vague = reads(p, n->args[0], p->active) | reads(p, n->args[1], p->active);
-        EACH_LANE(p->active)
-        {
+        EACH_LANE(p->active) {
             uint32_t a = (uint32_t)p->data[n->args[0]][l], b = (uint32_t)p->data[n->args[1]][l];
             p->data[n->result][l] = (a * 3 + b) ^ a;
         }
@@ -1092,8 +1074,7 @@ static void run_node(program *p, const node *n, const uint8_t *in)
     }
 }
 
-static void run_nodes(program *p, int from, int to, const uint8_t *in)
-{
+static void run_nodes(program *p, int from, int to, const uint8_t *in) {
     for (int i = from; i < to && !p->lost; i++) {
         const node *n = &p->nodes[i];
         if (++p->steps > STEPS) p->lost = true;
@@ -1110,8 +1091,7 @@ static void run_nodes(program *p, int from, int to, const uint8_t *in)
 }
 
 /* Interprets: 32 bytes of input for each thread. */
-static void interpret(program *p, const uint8_t *in)
-{
+static void interpret(program *p, const uint8_t *in) {
     p->active = ~(lanes)0;
     run_nodes(p, 0, p->count, in);
 }
@@ -1124,8 +1104,7 @@ typedef struct machine {
 } machine;
 static uint64_t zero_out[THREADS * OUTS];
 
-static void open_machine(machine *x)
-{
+static void open_machine(machine *x) {
     x->in = upload(zero_out, THREADS * 32);
     x->out = upload(zero_out, sizeof zero_out);
     x->scratch = upload(zero_out, THREADS * 8);
@@ -1133,22 +1112,21 @@ static void open_machine(machine *x)
 }
 
 /* "file:line: error: ... [code]" */
-static bool located(const ptx_error *e)
-{
+static bool located(const ptx_error *e) {
     const char *file = strstr(e->message, ".h:");
-    return e->code != PTX_E_NONE && file && file[3] >= '0' && file[3] <= '9' && strstr(e->message, ": error: ")
-           && strchr(e->message, '[');
+    return e->code != PTX_E_NONE && file && file[3] >= '0' && file[3] <= '9'
+           && strstr(e->message, ": error: ") && strchr(e->message, '[');
 }
 
 /* What becomes of the text: its module loaded, launched, compared. `why` for what is wrong. */
-static int run_text(program *p, const char *text, const machine *x, const uint8_t *in, char *why, size_t size)
-{
+static int run_text(program *p, const char *text, const machine *x, const uint8_t *in, char *why,
+                    size_t size) {
     static uint64_t got[THREADS][OUTS];
     static char log[4096];
     uint32_t counters[4];
-    void *module = NULL, *function = NULL, *params[4], *values[2] = { log, (void *)(uintptr_t)sizeof log };
-    int options[2] = { 5, 6 };
-    device_ptr pointers[4] = { x->in, x->out, x->scratch, x->counters };
+    void *module = NULL, *function = NULL, *params[4], *values[2] = {log, (void *)(uintptr_t)sizeof log};
+    int options[2] = {5, 6};
+    device_ptr pointers[4] = {x->in, x->out, x->scratch, x->counters};
     log[0] = 0;
     if (cu.cuModuleLoadDataEx(&module, text, 2, options, values)) {
         snprintf(why, size, "the driver refuses it: %s", log);
@@ -1166,7 +1144,8 @@ static int run_text(program *p, const char *text, const machine *x, const uint8_
     }
     for (int i = 0; i < 4; i++) params[i] = &pointers[i];
     int code = cu.cuMemcpyHtoD(x->in, in, THREADS * 32) || cu.cuMemcpyHtoD(x->out, zero_out, sizeof zero_out)
-               || cu.cuMemcpyHtoD(x->scratch, zero_out, THREADS * 8) || cu.cuMemcpyHtoD(x->counters, zero_out, 16);
+               || cu.cuMemcpyHtoD(x->scratch, zero_out, THREADS * 8)
+               || cu.cuMemcpyHtoD(x->counters, zero_out, 16);
     if (!code) code = cu.cuModuleGetFunction(&function, module, "k");
     if (!code) code = cu.cuLaunchKernel(function, 1, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL);
     if (!code) code = cu.cuCtxSynchronize();
@@ -1185,22 +1164,22 @@ static int run_text(program *p, const char *text, const machine *x, const uint8_
     for (int l = 0; l < THREADS; l++)
         for (int i = 0; i < OUTS; i++)
             if (got[l][i] != p->stored[l][i] && !(p->vague_out[i] >> l & 1)) {
-                snprintf(why, size, "thread %d, value %d: %llx, expected %llx", l, i, (unsigned long long)got[l][i],
-                         (unsigned long long)p->stored[l][i]);
+                snprintf(why, size, "thread %d, value %d: %llx, expected %llx", l, i,
+                         (unsigned long long)got[l][i], (unsigned long long)p->stored[l][i]);
                 return P_WRONG;
             }
     for (int i = 0; i < 4; i++)
         if (counters[i] != p->counter_data[i] && !p->vague_counters) {
-            snprintf(why, size, "counter %d: %x, expected %x", i, (unsigned)counters[i], (unsigned)p->counter_data[i]);
+            snprintf(why, size, "counter %d: %x, expected %x", i, (unsigned)counters[i],
+                     (unsigned)p->counter_data[i]);
             return P_WRONG;
         }
     return P_EQUAL;
 }
 
 /* Builds, verifies, prints, loads, runs and compares the program of these bytes. */
-static int try_program(program *p, ptx_module *m, const machine *x, const uint8_t *bytes, size_t size, char *why,
-                       size_t why_size)
-{
+static int try_program(program *p, ptx_module *m, const machine *x, const uint8_t *bytes, size_t size,
+                       char *why, size_t why_size) {
     uint8_t in[THREADS * 32];
     uint64_t state = size * 0x9e3779b97f4a7c15u + (size ? bytes[0] : 0);
     for (size_t i = 0; i < sizeof in; i++) {

@@ -16,8 +16,7 @@
 
 enum { LONGEST = 400, SAMPLE = 50 };
 
-static ptx_module *new_module(void)
-{
+static ptx_module *new_module(void) {
     ptx_module_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.target = capability == 90 || capability == 100 || capability == 103 || capability == 120
@@ -26,8 +25,7 @@ static ptx_module *new_module(void)
     return ptx_module_new(&desc);
 }
 
-static size_t random_bytes(uint8_t *bytes)
-{
+static size_t random_bytes(uint8_t *bytes) {
     size_t n = 4 + random_below(LONGEST - 4);
     for (size_t i = 0; i < n; i++) bytes[i] = (uint8_t)random_u32();
     return n;
@@ -35,19 +33,19 @@ static size_t random_bytes(uint8_t *bytes)
 
 static unsigned of_code[PTX_E_COUNT];
 
-static void test_programs(unsigned count, const machine *x)
-{
+static void test_programs(unsigned count, const machine *x) {
     static program p;
     static uint8_t bytes[LONGEST];
     static char why[4000], name[64];
-    unsigned counts[4] = { 0, 0, 0, 0 };
+    unsigned counts[4] = {0, 0, 0, 0};
     ptx_module *m = new_module();
     for (unsigned i = 0; i < count; i++) {
         size_t n = random_bytes(bytes);
         int r = try_program(&p, m, x, bytes, n, why, sizeof why);
         counts[r]++;
         if (r == P_ERROR) of_code[ptx_get_error(m)->code]++;
-        if (r == P_ERROR && getenv("PTXGEN_SHOW_ERRORS")) printf("%d %s\n", p.wild, ptx_get_error(m)->message);
+        if (r == P_ERROR && getenv("PTXGEN_SHOW_ERRORS"))
+            printf("%d %s\n", p.wild, ptx_get_error(m)->message);
         if (r != P_WRONG) {
             passed++;
             continue;
@@ -72,8 +70,7 @@ static void test_programs(unsigned count, const machine *x)
 }
 
 /* The kernels of a sample as ptxas sees them: one file each, one command. */
-static void test_assembler(void)
-{
+static void test_assembler(void) {
     static program p;
     static uint8_t bytes[LONGEST];
     ptx_module *m = new_module();
@@ -99,16 +96,17 @@ static void test_assembler(void)
     }
     char target[8] = "";
     ptx_target_name(ptx_module_target(m), target, sizeof target);
-    snprintf(command, sizeof command,
-             "ls build/random/*.ptx | xargs -P 2 -I{} ptxas -O0 -arch=sm_%s {} -o {}.o >build/random/log 2>&1", target);
+    snprintf(
+        command, sizeof command,
+        "ls build/random/*.ptx | xargs -P 2 -I{} ptxas -O0 -arch=sm_%s {} -o {}.o >build/random/log 2>&1",
+        target);
     if (!CHECK_MORE(system(command) == 0, "ptxas refuses a program of the sample: see build/random")) return;
     printf("note: %u programs assembled by ptxas\n", taken);
     if (system("rm -rf build/random")) passed--;
     ptx_module_free(m);
 }
 
-static int show(const char *path, const machine *x)
-{
+static int show(const char *path, const machine *x) {
     static program p;
     static uint8_t bytes[1 << 16];
     static char why[8000];
@@ -124,8 +122,7 @@ static int show(const char *path, const machine *x)
     return 0;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     machine x;
     setenv("PTXSIM_DEVICE", "sm_100", 0);
     setenv("PTXSIM_THREADS", "1", 0);
@@ -139,7 +136,8 @@ int main(int argc, char **argv)
     ptx_module_free(m);
     open_machine(&x);
     if (argc > 2 && !strcmp(argv[1], "show")) return show(argv[2], &x);
-    unsigned count = argc > 1 ? !strcmp(argv[1], "long") ? 100000u : (unsigned)strtoul(argv[1], NULL, 0) : 2000u;
+    unsigned count =
+        argc > 1 ? !strcmp(argv[1], "long") ? 100000u : (unsigned)strtoul(argv[1], NULL, 0) : 2000u;
     if (argc < 2 && getenv("PTXGEN_LONG")) count = 100000;
     test_programs(count, &x);
     test_assembler();

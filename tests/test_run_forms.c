@@ -16,13 +16,11 @@
 static unsigned char row_run[PTX__ROW_COUNT];
 
 /* Which rows the module used. */
-static void mark_rows(const ptx_module *m)
-{
+static void mark_rows(const ptx_module *m) {
     for (uint32_t i = 0; i < m->forms.count; i++) row_run[m->forms.at[i].row - ptx__rows] = 1;
 }
 
-static ptx_module *new_module(void)
-{
+static ptx_module *new_module(void) {
     ptx_module_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.target = capability == 90 || capability == 100 || capability == 103 || capability == 120
@@ -38,8 +36,7 @@ static ptx_module *new_module(void)
 enum { TRIED = 256, EACH = 100 };
 static uint64_t values[TRIED][INPUTS], have[TRIED];
 
-static void shot_kernel(ptx_module *m, const shot *s, unsigned n)
-{
+static void shot_kernel(ptx_module *m, const shot *s, unsigned n) {
     char name[16];
     ptx_val v[8], loaded[4], out[2], r;
     sprintf(name, "k%u", n);
@@ -79,9 +76,8 @@ static void shot_kernel(ptx_module *m, const shot *s, unsigned n)
     ptx_ret(k);
 }
 
-static void run_shot(void *module, const shot *s, unsigned n, device_ptr in, device_ptr out)
-{
-    char name[16], what[200];
+static void run_shot(void *module, const shot *s, unsigned n, device_ptr in, device_ptr out) {
+    char name[16], what[600];
     void *function = NULL, *params[2];
     const form *p = &s->b.f;
     int inputs = (int)strlen(p->sig + 2), wrong = 0;
@@ -118,8 +114,7 @@ static void run_shot(void *module, const shot *s, unsigned n, device_ptr in, dev
     row_run[s->row] = 1;
 }
 
-static void test_table(void)
-{
+static void test_table(void) {
     device_ptr in = upload(values, sizeof values), out = upload(have, sizeof have);
     ptx_module *m = new_module();
     of_gpu = !cu.ptxsim_report;
@@ -131,7 +126,8 @@ static void test_table(void)
         ptx_module_reset(m);
         for (unsigned i = first; i < last; i++) {
             shot_kernel(m, &shots[i], i);
-            if (ptx_get_error(m)->code && !CHECK_MORE(0, shots[i].name)) printf("  %s\n", ptx_get_error(m)->message);
+            if (ptx_get_error(m)->code && !CHECK_MORE(0, shots[i].name))
+                printf("  %s\n", ptx_get_error(m)->message);
             if (ptx_get_error(m)->code) return;
         }
         const char *text = ptx_text(m, NULL);
@@ -163,57 +159,57 @@ static void test_table(void)
 
 /* Rows that nothing here runs, by the beginning of their name. */
 static const char *const reasons[][2] = {
-    { "mma", "other shapes and types: test_sim_tensor.c runs them as text" },
-    { "wmma", "test_sim_tensor.c runs them as text" },
-    { "wgmma", "test_sim_tensor.c runs them as text" },
-    { "ldmatrix", "sub-byte rows: test_sim_tensor.c runs them as text" },
-    { "stmatrix.sync.aligned.m16n8", "test_sim_tensor.c runs them as text" },
-    { "tcgen05", "tier 2, which the CPU driver does not run" },
-    { "tex.", "tier 2" },
-    { "tld4", "tier 2" },
-    { "txq", "tier 2" },
-    { "suld", "tier 2" },
-    { "sust", "tier 2" },
-    { "sured", "tier 2" },
-    { "suq", "tier 2" },
-    { "istypep", "tier 2" },
-    { "tensormap", "test_sim_hopper.c runs them as text" },
-    { "cp.async.bulk", "test_sim_hopper.c runs them as text" },
-    { "cp.reduce", "test_sim_hopper.c runs them as text" },
-    { "mbarrier", "test_sim_hopper.c runs them as text" },
-    { "st.async", "test_sim_hopper.c runs them as text" },
-    { "st.bulk", "test_sim_hopper.c runs them as text" },
-    { "red.async", "test_sim_hopper.c runs them as text" },
-    { "clusterlaunchcontrol", "test_sim_hopper.c runs them as text" },
-    { "setmaxnreg", "test_sim_hopper.c runs them as text" },
-    { "multimem", "needs several devices behind one address" },
-    { "cp.async.", "with a size, a policy or a predicate: test_sim_core.c and test_sim_hopper.c run them as text" },
-    { "barrier.arrive", "one side of a pair: test_sim_core.c" },
-    { "bar.arrive", "one side of a pair: test_sim_core.c" },
-    { "fence", "test_sim_hopper.c runs them as text" },
-    { "isspacep", "the spaces of a window: integer.h as text" },
-    { "cvta", "the spaces of a window: integer.h as text" },
-    { "mapa.u64", "test_sim_hopper.c runs them as text" },
-    { "getctarank", "test_sim_hopper.c runs them as text" },
-    { "prefetch%m.tensormap", "test_sim_hopper.c runs them as text" },
-    { "alloca", "test_sim_calls.c" },
-    { "stacksave", "test_sim_calls.c" },
-    { "stackrestore", "test_sim_calls.c" },
-    { "ldu", "integer.h as text" },
-    { "ld", "b128 and 32 bytes at once: integer.h as text" },
-    { "st", "b128 and 32 bytes at once: integer.h as text" },
-    { "atom", "b128: integer.h as text" },
-    { "mov", "b128: integer.h as text" },
-    { "redux", "of floats: test_sim_forms.c as text" },
-    { "discard", "leaves memory undefined" },
-    { "createpolicy", "a hint: no result to compare" },
-    { "trap", "ends the context" },
-    { "brkpt", "ends the context" },
-    { "exit", "test_random.c" },
+    {"mma", "other shapes and types: test_sim_tensor.c runs them as text"},
+    {"wmma", "test_sim_tensor.c runs them as text"},
+    {"wgmma", "test_sim_tensor.c runs them as text"},
+    {"ldmatrix", "sub-byte rows: test_sim_tensor.c runs them as text"},
+    {"stmatrix.sync.aligned.m16n8", "test_sim_tensor.c runs them as text"},
+    {"tcgen05", "tier 2, which the CPU driver does not run"},
+    {"tex.", "tier 2"},
+    {"tld4", "tier 2"},
+    {"txq", "tier 2"},
+    {"suld", "tier 2"},
+    {"sust", "tier 2"},
+    {"sured", "tier 2"},
+    {"suq", "tier 2"},
+    {"istypep", "tier 2"},
+    {"tensormap", "test_sim_hopper.c runs them as text"},
+    {"cp.async.bulk", "test_sim_hopper.c runs them as text"},
+    {"cp.reduce", "test_sim_hopper.c runs them as text"},
+    {"mbarrier", "test_sim_hopper.c runs them as text"},
+    {"st.async", "test_sim_hopper.c runs them as text"},
+    {"st.bulk", "test_sim_hopper.c runs them as text"},
+    {"red.async", "test_sim_hopper.c runs them as text"},
+    {"clusterlaunchcontrol", "test_sim_hopper.c runs them as text"},
+    {"setmaxnreg", "test_sim_hopper.c runs them as text"},
+    {"multimem", "needs several devices behind one address"},
+    {"cp.async.",
+     "with a size, a policy or a predicate: test_sim_core.c and test_sim_hopper.c run them as text"},
+    {"barrier.arrive", "one side of a pair: test_sim_core.c"},
+    {"bar.arrive", "one side of a pair: test_sim_core.c"},
+    {"fence", "test_sim_hopper.c runs them as text"},
+    {"isspacep", "the spaces of a window: integer.h as text"},
+    {"cvta", "the spaces of a window: integer.h as text"},
+    {"mapa.u64", "test_sim_hopper.c runs them as text"},
+    {"getctarank", "test_sim_hopper.c runs them as text"},
+    {"prefetch%m.tensormap", "test_sim_hopper.c runs them as text"},
+    {"alloca", "test_sim_calls.c"},
+    {"stacksave", "test_sim_calls.c"},
+    {"stackrestore", "test_sim_calls.c"},
+    {"ldu", "integer.h as text"},
+    {"ld", "b128 and 32 bytes at once: integer.h as text"},
+    {"st", "b128 and 32 bytes at once: integer.h as text"},
+    {"atom", "b128: integer.h as text"},
+    {"mov", "b128: integer.h as text"},
+    {"redux", "of floats: test_sim_forms.c as text"},
+    {"discard", "leaves memory undefined"},
+    {"createpolicy", "a hint: no result to compare"},
+    {"trap", "ends the context"},
+    {"brkpt", "ends the context"},
+    {"exit", "test_random.c"},
 };
 
-static void test_rows(void)
-{
+static void test_rows(void) {
     unsigned run = 0, left = 0;
     char text[160];
     for (unsigned r = 0; r < PTX__ROW_COUNT; r++) {
@@ -223,7 +219,8 @@ static void test_rows(void)
         if (row_run[r]) continue;
         for (i = 0; i < n; i++)
             if (!strncmp(row->name, reasons[i][0], strlen(reasons[i][0]))
-                && (reasons[i][0][strlen(reasons[i][0]) - 1] == '.' || strchr(".%", row->name[strlen(reasons[i][0])])))
+                && (reasons[i][0][strlen(reasons[i][0]) - 1] == '.'
+                    || strchr(".%", row->name[strlen(reasons[i][0])])))
                 break; /* strchr finds the end too */
         left++;
         snprintf(text, sizeof text, "%s %s", row->name, row->sig);
@@ -232,8 +229,7 @@ static void test_rows(void)
     printf("note: %u rows of the table run, %u left out by name, with a reason each\n", run, left);
 }
 
-int main(void)
-{
+int main(void) {
     setenv("PTXSIM_DEVICE", "sm_100", 0);
     if (!open_driver()) return 1;
     start_random();

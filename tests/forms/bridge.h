@@ -19,9 +19,9 @@ typedef struct bridged {
     form f;
     char args[5][8]; /* A, B, !C or a number: the sources in order */
     int arg_count;
-    int wanted;      /* which result: 0 or 1 */
-    int logic;       /* 1 and, 2 or, 3 xor with the last predicate */
-    uint64_t one;    /* of set */
+    int wanted;   /* which result: 0 or 1 */
+    int logic;    /* 1 and, 2 or, 3 xor with the last predicate */
+    uint64_t one; /* of set */
 } bridged;
 
 /* --- what the tables of the CPU driver's test do not have -------------------------------------- */
@@ -33,15 +33,13 @@ static uint64_t eval_slct(const form *p, const uint64_t *v) /* op 0: by an s32, 
     return first ? v[0] : v[1];
 }
 
-static uint64_t eval_copy(const form *p, const uint64_t *v)
-{
+static uint64_t eval_copy(const form *p, const uint64_t *v) {
     (void)p;
     return v[0];
 }
 
 /* The coarse ones of f64: a relative error of 2^-17 would be a wrong one. */
-static bool roughly(const form *p, const uint64_t *v, uint64_t have, uint64_t want)
-{
+static bool roughly(const form *p, const uint64_t *v, uint64_t have, uint64_t want) {
     (void)want;
     uint64_t a = p->flags & FTZ ? flushed(&F64, v[0]) : v[0];
     if ((a >> 32 & 0xfffff) == 0) a = a >> 32 << 32; /* only the upper half is read */
@@ -52,33 +50,31 @@ static bool roughly(const form *p, const uint64_t *v, uint64_t have, uint64_t wa
     return fabs(h - r) <= fabs(r) * ldexp(1, -17);
 }
 
-static uint64_t eval_never(const form *p, const uint64_t *v)
-{
+static uint64_t eval_never(const form *p, const uint64_t *v) {
     (void)p;
     return ~v[0];
 }
 
-static uint64_t eval_two_bits(const form *p, const uint64_t *v)
-{
-    uint64_t a = (uint64_t)clamp128((int32_t)v[0], 2, p->s) & 3, b = (uint64_t)clamp128((int32_t)v[1], 2, p->s) & 3;
+static uint64_t eval_two_bits(const form *p, const uint64_t *v) {
+    uint64_t a = (uint64_t)clamp128((int32_t)v[0], 2, p->s) & 3,
+             b = (uint64_t)clamp128((int32_t)v[1], 2, p->s) & 3;
     return W(v[2] << 4 | a << 2 | b);
 }
 
-static void bridge_forms(void)
-{
+static void bridge_forms(void) {
     static const char letters[] = "hwx";
     for (int w = 0; w < 3; w++) {
-        char sig[8] = { letters[w], ':', letters[w], 0 };
+        char sig[8] = {letters[w], ':', letters[w], 0};
         add_form(sig, eval_copy, "mov.b%d D, A;", 16 << w);
         for (int k = 0; k < 3; k++) {
-            char three[8] = { letters[w], ':', letters[w], letters[w], k ? 'f' : 'w', 0 };
+            char three[8] = {letters[w], ':', letters[w], letters[w], k ? 'f' : 'w', 0};
             form *p = add_form(three, eval_slct, "slct%s.b%d.%s D, A, B, C;", k == 2 ? ".ftz" : "", 16 << w,
                                k ? "f32" : "s32");
             p->op = k != 0;
             p->flags = k == 2 ? FTZ : 0;
         }
     }
-    static const char *const rough[] = { "rcp.approx.ftz.f64", "rsqrt.approx.f64", "rsqrt.approx.ftz.f64" };
+    static const char *const rough[] = {"rcp.approx.ftz.f64", "rsqrt.approx.f64", "rsqrt.approx.ftz.f64"};
     for (int k = 0; k < 3; k++) {
         form *p = add_form("g:g", eval_never, "%s D, A;", rough[k]);
         p->op = k > 0;
@@ -88,7 +84,7 @@ static void bridge_forms(void)
     for (int i = 0; i < 8; i++) /* to an integer: .sat says what is so anyway */
         for (int mode = 0; mode < 4; mode++)
             for (int ftz = 0; ftz < 2; ftz++) {
-                char sig[8] = { integers[i].letter, ':', 'f', 0 };
+                char sig[8] = {integers[i].letter, ':', 'f', 0};
                 form *p = add_form(sig, eval_to_integer, "cvt.%si.%s.%s.f32 D, A;", roundings[mode],
                                    ftz ? "ftz" : "sat", integers[i].name);
                 p->f = &F32;
@@ -98,15 +94,15 @@ static void bridge_forms(void)
                 p->flags = ftz ? FTZ : 0;
             }
     for (int flags = 0; flags < 8; flags++) { /* those of f32 that the table there leaves out */
-        static const char *const whole[] = { "", ".rni", ".rzi", ".rpi" };
-        form *p = add_form("f:f", eval_floats, "cvt%s%s%s.f32.f32 D, A;", whole[flags >> 1],
-                           ".ftz", flags & 1 ? ".sat" : "");
+        static const char *const whole[] = {"", ".rni", ".rzi", ".rpi"};
+        form *p = add_form("f:f", eval_floats, "cvt%s%s%s.f32.f32 D, A;", whole[flags >> 1], ".ftz",
+                           flags & 1 ? ".sat" : "");
         p->f = p->g = &F32;
         p->flags = FTZ | (flags & 1 ? SAT : 0);
         p->mode = flags >> 1 == 1 ? RN : flags >> 1 == 2 ? RZ : RP;
         p->op = flags > 1;
     }
-    static const char *const directed[] = { ".rz", ".rm", ".rp" };
+    static const char *const directed[] = {".rz", ".rm", ".rp"};
     for (int k = 0; k < 12; k++) {
         int mode = k % 3, sat = k / 3 % 2, half = k / 6;
         form *p = add_form(half ? "k:f" : "f:g", eval_floats, "cvt%s.ftz%s.%s D, A;", directed[mode],
@@ -116,13 +112,17 @@ static void bridge_forms(void)
         p->mode = mode == 0 ? RZ : mode == 1 ? RM : RP;
         p->flags = FTZ | (sat ? SAT : 0);
     }
-    static const char *const ops[] = { "add", "sub", "mul", "fma" };
+    static const char *const ops[] = {"add", "sub", "mul", "fma"};
     for (int k = 0; k < 24; k++)
-        float_form('q', k / 6 == 3 ? O_FMA : k / 6 == 2 ? O_MUL : k / 6 ? O_SUB : O_ADD, 1 + k % 3, k / 3 % 2,
-                   ops[k / 6], "f32x2", k / 6 == 3 ? "A, B, C" : "A, B");
+        float_form('q',
+                   k / 6 == 3   ? O_FMA
+                   : k / 6 == 2 ? O_MUL
+                   : k / 6      ? O_SUB
+                                : O_ADD,
+                   1 + k % 3, k / 3 % 2, ops[k / 6], "f32x2", k / 6 == 3 ? "A, B, C" : "A, B");
     for (int k = 0; k < 4; k++)
-        float_form(k & 1 ? 'K' : 'k', k & 2 ? O_ABS : O_NEG, 4, FTZ, k & 2 ? "abs" : "neg", k & 1 ? "f16x2" : "f16",
-                   "A");
+        float_form(k & 1 ? 'K' : 'k', k & 2 ? O_ABS : O_NEG, 4, FTZ, k & 2 ? "abs" : "neg",
+                   k & 1 ? "f16x2" : "f16", "A");
     for (int s = 0; s < 2; s++)
         add_form("w:www", eval_two_bits, "cvt.pack.sat.%c2.s32.b32 D, A, B, C;", s ? 's' : 'u')->s = s;
     form *p = add_form("f:f", eval_floats, "cvt.sat.f32.f32 D, A;");
@@ -132,10 +132,9 @@ static void bridge_forms(void)
 
 /* --- the key ---------------------------------------------------------------------------------- */
 
-static bool names_a_type(const char *part)
-{
+static bool names_a_type(const char *part) {
     if (!strcmp(part, "pred")) return true;
-    if (strchr("bsuf", part[0]) && part[1] >= '0' && part[1] <= '9') 
+    if (strchr("bsuf", part[0]) && part[1] >= '0' && part[1] <= '9')
         return strcmp(part, "f4e") && strcmp(part, "b4e");
     return !strncmp(part, "bf16", 4) || !strncmp(part, "tf32", 4) || !strncmp(part, "ue8m0", 5)
            || (part[0] == 'e' && part[1] >= '0' && part[1] <= '9');
@@ -144,8 +143,7 @@ static bool names_a_type(const char *part)
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 /* "setp.lt.and.u32" of 3 sources: the key "setp lt :u32/2", logic 1, the types. */
-static void make_key(const char *mnemonic, int sources, char key[160], int *logic, char types[3][12])
-{
+static void make_key(const char *mnemonic, int sources, char key[160], int *logic, char types[3][12]) {
     char copy[128], *parts[16], *sorted[16], *save = NULL;
     int n = 0, m = 0, t = 0;
     snprintf(copy, sizeof copy, "%s", mnemonic);
@@ -157,7 +155,8 @@ static void make_key(const char *mnemonic, int sources, char key[160], int *logi
     for (int k = 1; k < n; k++) {
         if (names_a_type(parts[k]) && t < 3)
             snprintf(types[t++], 12, "%s", parts[k]);
-        else if (compares && (!strcmp(parts[k], "and") || !strcmp(parts[k], "or") || !strcmp(parts[k], "xor")))
+        else if (compares
+                 && (!strcmp(parts[k], "and") || !strcmp(parts[k], "or") || !strcmp(parts[k], "xor")))
             *logic = parts[k][0] == 'a' ? 1 : parts[k][0] == 'o' ? 2 : 3;
         else
             sorted[m++] = parts[k];
@@ -172,8 +171,7 @@ static void make_key(const char *mnemonic, int sources, char key[160], int *logi
 }
 
 /* Takes "add.u32 D, A, B;" apart; false for what is more than one instruction. */
-static bool take_apart(const char *text, char mnemonic[128], bridged *b, char *result)
-{
+static bool take_apart(const char *text, char mnemonic[128], bridged *b, char *result) {
     const char *end = strchr(text, ';'), *p = strchr(text, ' ');
     int n = 0;
     if (!end || end[1] || !p || *text == '{' || p - text > 120) return false;
@@ -193,7 +191,8 @@ static bool take_apart(const char *text, char mnemonic[128], bridged *b, char *r
         p += length;
         if (n == 0)
             strcpy(result, strchr(token, '.') ? "" : token);
-        else if (n > 5 || length > 7 || strchr("[P%", token[0]) || strchr(token, '.') || (*token == '-' && token[1] > '9'))
+        else if (n > 5 || length > 7 || strchr("[P%", token[0]) || strchr(token, '.')
+                 || (*token == '-' && token[1] > '9'))
             return false;
         else
             strcpy(b->args[n - 1], token);
@@ -205,11 +204,10 @@ static bool take_apart(const char *text, char mnemonic[128], bridged *b, char *r
 static struct entry {
     char key[160];
     int form;
-} *entries;
+} * entries;
 static int entry_count;
 
-static void index_forms(void)
-{
+static void index_forms(void) {
     entries = calloc((size_t)form_count, sizeof *entries);
     for (int k = 0; entries && k < form_count; k++) {
         char mnemonic[128], result[24], types[3][12];
@@ -221,8 +219,7 @@ static void index_forms(void)
     }
 }
 
-static void open_bridge(void)
-{
+static void open_bridge(void) {
     forms = calloc(MAX_FORMS, sizeof *forms);
     if (!forms) exit(2);
     integer_forms();
@@ -233,10 +230,9 @@ static void open_bridge(void)
 }
 
 /* The video instructions without selectors: "vadd2.u32.s32.u32.sat". */
-static bool look_up_video(const char *mnemonic, int sources, bridged *b)
-{
-    static const char *const names[] = { "vadd", "vsub", "vabsdiff", "vmin", "vmax",
-                                         "vshl", "vshr", "vset",     "vavrg" };
+static bool look_up_video(const char *mnemonic, int sources, bridged *b) {
+    static const char *const names[] = {"vadd", "vsub", "vabsdiff", "vmin", "vmax",
+                                        "vshl", "vshr", "vset",     "vavrg"};
     size_t n = strspn(mnemonic, "abcdefghijklmnopqrstuvwxyz");
     const char *rest = mnemonic + n;
     memset(b, 0, sizeof *b);
@@ -282,8 +278,7 @@ static bool look_up_video(const char *mnemonic, int sources, bridged *b)
 }
 
 /* The at-th way to evaluate an instruction with so many sources and results; false: there is none. */
-static bool look_up(const char *mnemonic, int sources, int results, int at, bridged *b)
-{
+static bool look_up(const char *mnemonic, int sources, int results, int at, bridged *b) {
     char key[160], types[3][12], own[128], result[24], dummy[3][12];
     int logic, own_logic;
     if (*mnemonic == 'v') return at == 0 && look_up_video(mnemonic, sources, b);
@@ -296,7 +291,8 @@ static bool look_up(const char *mnemonic, int sources, int results, int at, brid
         make_key(own, b->arg_count, key, &own_logic, dummy);
         b->f = *p;
         b->wanted = strchr(result, '|') && result[strlen(result) - 1] == 'D';
-        bool compares = p->eval == eval_setp || p->eval == eval_float_setp, lop = !strncmp(mnemonic, "lop3", 4);
+        bool compares = p->eval == eval_setp || p->eval == eval_float_setp,
+             lop = !strncmp(mnemonic, "lop3", 4);
         if (results == 1 && compares && p->mode) { /* the first predicate by itself */
             b->f.mode = 0;
             b->wanted = 0;
@@ -328,8 +324,7 @@ static bool look_up(const char *mnemonic, int sources, int results, int at, brid
     return false;
 }
 
-static uint64_t evaluated(const bridged *b, const uint64_t *v)
-{
+static uint64_t evaluated(const bridged *b, const uint64_t *v) {
     uint64_t r = b->f.eval(&b->f, v);
     if (!b->logic) return r;
     bool t = r != 0, c = v[2];

@@ -17,10 +17,9 @@ typedef struct shot {
 static shot *shots;
 static unsigned shot_count, refused_by_builder, lacking, without;
 static char without_name[160]; /* the first form without an evaluator */
-static bool of_gpu; /* not the CPU driver: it has no .u2 and rounds f32x2 to nearest only */
+static bool of_gpu;            /* not the CPU driver: it has no .u2 and rounds f32x2 to nearest only */
 
-static bool in_scope(const ptx__row *row)
-{
+static bool in_scope(const ptx__row *row) {
     if (row->allow >> 63 || !strcmp(row->sig, "t={4c}u")) return !(row->allow >> 63);
     const char *equals = strchr(row->sig, '=');
     return equals != row->sig && equals[1] && !strpbrk(row->sig, "mskbrlgoanvOFGMd{[!q")
@@ -28,16 +27,14 @@ static bool in_scope(const ptx__row *row)
            && strncmp(row->name, "movmatrix", 9);
 }
 
-static unsigned source_count(const ptx__row *row)
-{
+static unsigned source_count(const ptx__row *row) {
     unsigned n = 0;
     if (strchr(row->sig, '{')) return 5;
     for (const char *s = strchr(row->sig, '=') + 1; *s; s++) n++;
     return n;
 }
 
-static ptx_val of_letter(ptx_kernel *k, ptx_val in, char letter, int n)
-{
+static ptx_val of_letter(ptx_kernel *k, ptx_val in, char letter, int n) {
     ptx_val v = in;
     ptx_mem at = ptx_at(in, 8 * n);
     switch (letter) {
@@ -54,8 +51,7 @@ static ptx_val of_letter(ptx_kernel *k, ptx_val in, char letter, int n)
 }
 
 /* The letter of an operand as a slot of the row has it, where no evaluator says more. */
-static char letter_of(const shot *s, char slot)
-{
+static char letter_of(const shot *s, char slot) {
     unsigned type = slot == 'c' ? s->src : s->type;
     if (slot == 'p') return 'p';
     if (slot == 'u' || slot == 'x' || slot == 'f' || slot == 'S' || slot == 'y') return 'w';
@@ -68,15 +64,13 @@ static char letter_of(const shot *s, char slot)
     return bits == 16 ? 'h' : bits == 64 ? 'x' : 'w';
 }
 
-static void emit_shot(ptx_kernel *k, const shot *s, const ptx_val *v, unsigned n, ptx_val *out)
-{
-    ptx_opn(k, (ptx_op_id)ptx__rows[s->row].op, s->mods, (ptx_type)s->type, (ptx_type)s->src, n, v, s->results,
-            out);
+static void emit_shot(ptx_kernel *k, const shot *s, const ptx_val *v, unsigned n, ptx_val *out) {
+    ptx_opn(k, (ptx_op_id)ptx__rows[s->row].op, s->mods, (ptx_type)s->type, (ptx_type)s->src, n, v,
+            s->results, out);
 }
 
 /* Whether the builder takes it, and what it then prints. */
-static bool try_shot(ptx_module *m, shot *s)
-{
+static bool try_shot(ptx_module *m, shot *s) {
     const ptx__row *row = &ptx__rows[s->row];
     ptx_val v[8], out[4];
     unsigned n = 0;
@@ -115,16 +109,15 @@ static bool try_shot(ptx_module *m, shot *s)
     return true;
 }
 
-static bool seen_before(const shot *s)
-{
+static bool seen_before(const shot *s) {
     for (unsigned i = shot_count; i-- > 0;)
-        if (!strcmp(shots[i].name, s->name) && shots[i].results == s->results && shots[i].sources == s->sources)
+        if (!strcmp(shots[i].name, s->name) && shots[i].results == s->results
+            && shots[i].sources == s->sources)
             return true;
     return false;
 }
 
-static void one_shot(ptx_module *m, const shot *wanted)
-{
+static void one_shot(ptx_module *m, const shot *wanted) {
     shot s = *wanted;
     int at = 0;
     if (!try_shot(m, &s) || seen_before(&s)) return;
@@ -135,12 +128,12 @@ static void one_shot(ptx_module *m, const shot *wanted)
     }
     if (at) return;
     if (!without++)
-        snprintf(without_name, sizeof without_name, "%s, %u sources, %u results", s.name, s.sources, s.results);
+        snprintf(without_name, sizeof without_name, "%s, %u sources, %u results", s.name, s.sources,
+                 s.results);
 }
 
 /* Every choice of modifiers that exclude nothing. */
-static void each_choice(ptx_module *m, shot *s, const ptx__row *row, unsigned bit)
-{
+static void each_choice(ptx_module *m, shot *s, const ptx__row *row, unsigned bit) {
     for (; bit < 62; bit++) {
         ptx_mods one = (ptx_mods)1 << bit;
         if (!(row->allow >> bit & 1)) continue;
@@ -159,8 +152,7 @@ static void each_choice(ptx_module *m, shot *s, const ptx__row *row, unsigned bi
     }
 }
 
-static void collect(ptx_module *m)
-{
+static void collect(ptx_module *m) {
     shots = calloc(MOST, sizeof *shots);
     for (unsigned r = 0; shots && r < PTX__ROW_COUNT; r++) {
         const ptx__row *row = &ptx__rows[r];

@@ -9,8 +9,7 @@ typedef struct bench {
     ptx_val in, out, tid;
 } bench;
 
-static bench begin_test(void)
-{
+static bench begin_test(void) {
     bench b;
     b.m = new_module();
     b.k = ptx_entry(b.m, "k");
@@ -21,11 +20,12 @@ static bench begin_test(void)
 }
 
 /* The address of this thread's n bytes. */
-static ptx_val own(const bench *b, ptx_val base, uint32_t bytes) { return ptx_ptr_add(b->k, base, b->tid, bytes); }
+static ptx_val own(const bench *b, ptx_val base, uint32_t bytes) {
+    return ptx_ptr_add(b->k, base, b->tid, bytes);
+}
 
-static int run_test_at(bench *b, int line, unsigned grid, unsigned block, const void *in, size_t in_bytes, void *out,
-                       size_t out_bytes)
-{
+static int run_test_at(bench *b, int line, unsigned grid, unsigned block, const void *in, size_t in_bytes,
+                       void *out, size_t out_bytes) {
     char where[1024];
     void *module, *function = NULL, *params[2];
     ptx_ret(b->k);
@@ -36,10 +36,11 @@ static int run_test_at(bench *b, int line, unsigned grid, unsigned block, const 
         device_ptr i = upload(in, in_bytes), o = upload(out, out_bytes);
         params[0] = &i;
         params[1] = &o;
-        good = CHECK_MORE(cu.cuModuleGetFunction(&function, module, "k") == 0
-                              && cu.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, NULL, params, NULL) == 0
-                              && cu.cuCtxSynchronize() == 0,
-                          where);
+        good =
+            CHECK_MORE(cu.cuModuleGetFunction(&function, module, "k") == 0
+                           && cu.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, NULL, params, NULL) == 0
+                           && cu.cuCtxSynchronize() == 0,
+                       where);
         cu.cuMemcpyDtoH(out, o, out_bytes);
         check_reports();
         cu.cuMemFree(i);
@@ -51,12 +52,12 @@ static int run_test_at(bench *b, int line, unsigned grid, unsigned block, const 
     ptx_module_free(b->m);
     return good;
 }
-#define RUN(b, grid, block, in, out) run_test_at(&(b), __LINE__, grid, block, in, sizeof(in), out, sizeof(out))
+#define RUN(b, grid, block, in, out)                                                                         \
+    run_test_at(&(b), __LINE__, grid, block, in, sizeof(in), out, sizeof(out))
 
 /* --- chains of carries ------------------------------------------------------------------------ */
 
-static void test_carries(void)
-{
+static void test_carries(void) {
     for (int wide = 0; wide < 2; wide++)
         for (int s = 0; s < 2; s++) {
             ptx_type t = wide ? s ? PTX_S64 : PTX_U64 : s ? PTX_S32 : PTX_U32;
@@ -107,24 +108,22 @@ static void test_carries(void)
                 want[9] = ((uint64_t)(p >> bits) + z + c) & m;
                 for (int n = 0; n < 10; n++)
                     if (out[i][n] != want[n] && !CHECK_MORE(0, "a chain of carries"))
-                        printf("  %s %d: %llx, expected %llx\n", ptx_type_name(t), n, (unsigned long long)out[i][n],
-                               (unsigned long long)want[n]);
+                        printf("  %s %d: %llx, expected %llx\n", ptx_type_name(t), n,
+                               (unsigned long long)out[i][n], (unsigned long long)want[n]);
             }
         }
 }
 
 /* --- functions, switches, printf -------------------------------------------------------------- */
 
-static ptx_kernel *function_of(ptx_module *m, const char *name, uint32_t factor)
-{
+static ptx_kernel *function_of(ptx_module *m, const char *name, uint32_t factor) {
     ptx_kernel *f = ptx_func(m, name, PTX_U32);
     ptx_val a = ptx_param(f, "a", PTX_U32), x = ptx_param(f, "x", PTX_U32);
     ptx_return(f, ptx_mad(f, a, ptx_u32(factor), x));
     return f;
 }
 
-static void test_calls(void)
-{
+static void test_calls(void) {
     uint32_t in[32], out[32][3];
     bench b;
     b.m = new_module();
@@ -139,7 +138,8 @@ static void test_calls(void)
     args[0] = ptx_ld(b.k, PTX_U32, ptx_at(own(&b, b.in, 4), 0));
     args[1] = b.tid;
     ptx_val direct = ptx_call(b.k, two, 2, args), first = ptx_func_address(b.k, two),
-            second = ptx_func_address(b.k, nine), odd = ptx_setp(b.k, PTX_NE, ptx_and(b.k, b.tid, ptx_imm(1)), ptx_imm(0));
+            second = ptx_func_address(b.k, nine),
+            odd = ptx_setp(b.k, PTX_NE, ptx_and(b.k, b.tid, ptx_imm(1)), ptx_imm(0));
     ptx_val where = ptx_selp(b.k, second, first, odd);
     ptx_val indirect = ptx_call_indirect(b.k, where, PTX_U32, 2, args);
     ptx_val to = own(&b, b.out, 12);
@@ -154,8 +154,7 @@ static void test_calls(void)
     }
 }
 
-static void test_switches(void)
-{
+static void test_switches(void) {
     uint32_t in[32], out[32][2];
     bench b = begin_test();
     ptx_kernel *k = b.k;
@@ -188,10 +187,9 @@ static void test_switches(void)
     }
 }
 
-static void test_printf(void)
-{
+static void test_printf(void) {
     char got[256] = "", path[] = "/tmp/ptxgen-printf-XXXXXX";
-    uint32_t in[1] = { 7 }, out[1] = { 0 };
+    uint32_t in[1] = {7}, out[1] = {0};
     bench b = begin_test();
     ptx_val v[3];
     v[0] = ptx_ld(b.k, PTX_U32, ptx_at(b.in, 0));
@@ -216,11 +214,10 @@ static void test_printf(void)
 
 /* --- memory of the module and of a thread ----------------------------------------------------- */
 
-static void test_variables(void)
-{
-    static const uint32_t table[4] = { 3, 1, 4, 1 };
-    static const uint64_t nothing[1] = { 0 };
-    uint32_t in[2] = { 5, 6 }, out[32][5];
+static void test_variables(void) {
+    static const uint32_t table[4] = {3, 1, 4, 1};
+    static const uint64_t nothing[1] = {0};
+    uint32_t in[2] = {5, 6}, out[32][5];
     bench b = begin_test();
     ptx_kernel *k = b.k;
     ptx_variable_desc d;
@@ -246,8 +243,10 @@ static void test_variables(void)
     ptx_symbol link = ptx_variable(b.m, &d);
     ptx_point(b.m, link, 0, copy, 8);
     ptx_val i = ptx_and(k, b.tid, ptx_imm(3)), to = own(&b, b.out, 20);
-    ptx_st(k, PTX_U32, ptx_at(to, 0), ptx_ld(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_address(k, digits), i, 4), 0)));
-    ptx_st(k, PTX_U32, ptx_at(to, 4), ptx_ld(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_address(k, copy), i, 4), 0)));
+    ptx_st(k, PTX_U32, ptx_at(to, 0),
+           ptx_ld(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_address(k, digits), i, 4), 0)));
+    ptx_st(k, PTX_U32, ptx_at(to, 4),
+           ptx_ld(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_address(k, copy), i, 4), 0)));
     ptx_st(k, PTX_U32, ptx_at(to, 8), ptx_ld(k, PTX_U32, ptx_at(ptx_address(k, zeros), 4)));
     ptx_val at = ptx_ld(k, PTX_U64, ptx_at(ptx_address(k, link), 0));
     ptx_st(k, PTX_U32, ptx_at(to, 12), ptx_ld(k, PTX_U32, ptx_at(at, 0)));
@@ -261,18 +260,18 @@ static void test_variables(void)
     }
 }
 
-static void test_by_value(void)
-{
+static void test_by_value(void) {
     struct {
         uint32_t a;
         float f;
         uint64_t c;
-    } block = { 41, 0.5f, 1ull << 40 };
-    uint64_t zero[3] = { 0, 0, 0 }, got[3];
+    } block = {41, 0.5f, 1ull << 40};
+    uint64_t zero[3] = {0, 0, 0}, got[3];
     ptx_module *m = new_module();
     ptx_kernel *k = ptx_entry(m, "k");
     ptx_val s = ptx_param_bytes(k, "s", sizeof block, 8), out = ptx_param_ptr(k, "out", PTX_GLOBAL), raw;
-    ptx_val a = ptx_ld(k, PTX_U32, ptx_at(s, 0)), f = ptx_ld(k, PTX_F32, ptx_at(s, 4)), c = ptx_ld(k, PTX_U64, ptx_at(s, 8));
+    ptx_val a = ptx_ld(k, PTX_U32, ptx_at(s, 0)), f = ptx_ld(k, PTX_F32, ptx_at(s, 4)),
+            c = ptx_ld(k, PTX_U64, ptx_at(s, 8));
     ptx_type type = PTX_U32;
     ptx_raw(k, "add.u32 $0, $1, 1;", 1, &a, 1, &type, &raw);
     ptx_st(k, PTX_U32, ptx_at(out, 0), raw);
@@ -286,7 +285,8 @@ static void test_by_value(void)
     params[0] = &block;
     params[1] = &o;
     CHECK(module && cu.cuModuleGetFunction(&function, module, "k") == 0
-          && cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL) == 0 && cu.cuCtxSynchronize() == 0);
+          && cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL) == 0
+          && cu.cuCtxSynchronize() == 0);
     cu.cuMemcpyDtoH(got, o, sizeof got);
     CHECK(got[0] == 42 && got[1] == 0x3f800000 && got[2] == 1ull << 40);
     mark_rows(m);
@@ -297,14 +297,12 @@ static void test_by_value(void)
 
 /* --- matrices: 16 x 8 x 16 of f16, by ldmatrix, against double --------------------------------- */
 
-static uint16_t half_of(int v)
-{
+static uint16_t half_of(int v) {
     num n = whole_number(v);
     return (uint16_t)put(&F16, n, RN, false);
 }
 
-static void test_matrices(void)
-{
+static void test_matrices(void) {
     struct {
         uint16_t a[16][16], bt[8][16];
     } in[1];
@@ -318,7 +316,8 @@ static void test_matrices(void)
     for (int r = 0; r < 8; r++)
         for (int c = 0; c < 16; c++) in[0].bt[r][c] = half_of(bt[r][c] = (int)random_below(21) - 10);
     ptx_val sh = ptx_shared(k, "sh", PTX_B32, 192, 16), from = own(&b, b.in, 4), to = own(&b, sh, 4);
-    for (int i = 0; i < 6; i++) ptx_st(k, PTX_B32, ptx_at(to, 128 * i), ptx_ld(k, PTX_B32, ptx_at(from, 128 * i)));
+    for (int i = 0; i < 6; i++)
+        ptx_st(k, PTX_B32, ptx_at(to, 128 * i), ptx_ld(k, PTX_B32, ptx_at(from, 128 * i)));
     ptx_bar_sync(k, ptx_imm(0));
     ptx_val af[4], bf[2], cf[4], df[4];
     ptx_val row = ptx_and(k, b.tid, ptx_imm(15)), half = ptx_shr(k, b.tid, ptx_imm(4));
@@ -345,8 +344,7 @@ static void test_matrices(void)
 /* --- copies ----------------------------------------------------------------------------------- */
 
 /* Eight chunks through two buffers. */
-static void test_cp_async(void)
-{
+static void test_cp_async(void) {
     uint32_t in[8][32][4], out[8][32][4];
     bench b = begin_test();
     ptx_kernel *k = b.k;
@@ -371,8 +369,7 @@ static void test_cp_async(void)
     if (RUN(b, 1, 32, in, out)) CHECK(!memcmp(in, out, sizeof in));
 }
 
-static void test_bulk(void)
-{
+static void test_bulk(void) {
     uint32_t in[256], out[256];
     if (capability < 90) return;
     bench b = begin_test();
@@ -393,7 +390,8 @@ static void test_bulk(void)
     ptx_end(k);
     ptx_val mine = own(&b, sh, 4);
     for (int i = 0; i < 4; i++)
-        ptx_st(k, PTX_U32, ptx_at(mine, 256 * i), ptx_add(k, ptx_ld(k, PTX_U32, ptx_at(mine, 256 * i)), ptx_imm(1)));
+        ptx_st(k, PTX_U32, ptx_at(mine, 256 * i),
+               ptx_add(k, ptx_ld(k, PTX_U32, ptx_at(mine, 256 * i)), ptx_imm(1)));
     ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
     ptx_bar_sync(k, ptx_imm(0));
     ptx_if(k, first);
@@ -406,9 +404,8 @@ static void test_bulk(void)
 }
 
 /* Each of two blocks reads what the other wrote. */
-static void test_cluster(void)
-{
-    uint32_t in[1] = { 0 }, out[64];
+static void test_cluster(void) {
+    uint32_t in[1] = {0}, out[64];
     if (capability < 90) return;
     bench b = begin_test();
     ptx_kernel *k = b.k;
@@ -432,16 +429,17 @@ static void test_cluster(void)
 /* --- atomics ---------------------------------------------------------------------------------- */
 
 /* Every row of atom and red, with small numbers that are exact in every type. */
-static uint64_t number_in(unsigned type, int v)
-{
-    const fmt *f = type == PTX_F32 ? &F32 : type == PTX_F64 ? &F64 : type == PTX_F16 || type == PTX_F16X2 ? &F16 : &BF16;
+static uint64_t number_in(unsigned type, int v) {
+    const fmt *f = type == PTX_F32                        ? &F32
+                   : type == PTX_F64                      ? &F64
+                   : type == PTX_F16 || type == PTX_F16X2 ? &F16
+                                                          : &BF16;
     if (ptx__types[type].kind != 'h' && ptx__types[type].kind != 'f') return (uint64_t)v;
     uint64_t x = put(f, whole_number(v), RN, false);
     return type == PTX_F16X2 || type == PTX_BF16X2 ? x << 16 | x : x;
 }
 
-static int combined(ptx_mods what, int a, int b)
-{
+static int combined(ptx_mods what, int a, int b) {
     switch (what & ~PTX__FAMILY) {
     case PTX_ATOM_ADD & ~PTX__FAMILY: return a + b;
     case PTX_ATOM_MIN & ~PTX__FAMILY: return a < b ? a : b;
@@ -455,9 +453,8 @@ static int combined(ptx_mods what, int a, int b)
     }
 }
 
-static void one_atomic(unsigned op, unsigned type, ptx_mods what, ptx_mods rest, unsigned count)
-{
-    unsigned char in[16] = { 0 }, out[48] = { 0 };
+static void one_atomic(unsigned op, unsigned type, ptx_mods what, ptx_mods rest, unsigned count) {
+    unsigned char in[16] = {0}, out[48] = {0};
     uint32_t bytes = ptx_type_bytes((ptx_type)type);
     ptx_mods add = what | rest;
     ptx_val v[8], old[8];
@@ -469,22 +466,35 @@ static void one_atomic(unsigned op, unsigned type, ptx_mods what, ptx_mods rest,
         memcpy(out + i * bytes, &begin, bytes);
     }
     for (unsigned i = 0; i < count; i++)
-        v[i] = ptx_as(ptx_ld(b.k, bytes == 2 ? PTX_B16 : bytes == 4 ? PTX_B32 : PTX_B64, ptx_at(b.in, i * bytes)), (ptx_type)type);
+        v[i] = ptx_as(ptx_ld(b.k,
+                             bytes == 2   ? PTX_B16
+                             : bytes == 4 ? PTX_B32
+                                          : PTX_B64,
+                             ptx_at(b.in, i * bytes)),
+                      (ptx_type)type);
     memset(old, 0, sizeof old);
     if (count > 1 || op == PTX_RED_VECTOR || op == PTX_ATOM_VECTOR) {
         ptx_val operands[9];
         operands[0] = b.out;
         memcpy(operands + 1, v, count * sizeof *v);
-        ptx_opn(b.k, (ptx_op_id)op, add | PTX__M_GLOBAL, (ptx_type)type, PTX_NONE, 1 + count, operands, atom ? count : 0, old);
+        ptx_opn(b.k, (ptx_op_id)op, add | PTX__M_GLOBAL, (ptx_type)type, PTX_NONE, 1 + count, operands,
+                atom ? count : 0, old);
     } else if (op == PTX_ATOMIC_CAS)
-        old[0] = ptx_atom_cas(b.k, ptx_at(b.out, 0), ptx_as(ptx_ld(b.k, (ptx_type)type, ptx_at(b.out, 0)), (ptx_type)type), v[0]);
+        old[0] = ptx_atom_cas(b.k, ptx_at(b.out, 0),
+                              ptx_as(ptx_ld(b.k, (ptx_type)type, ptx_at(b.out, 0)), (ptx_type)type), v[0]);
     else if (!atom)
         ptx_red(b.k, what, ptx_with(ptx_at(b.out, 0), rest), v[0]);
     else
         old[0] = ptx_atom(b.k, what, ptx_with(ptx_at(b.out, 0), rest), v[0]);
     for (unsigned i = 0; atom && i < count; i++)
-        ptx_st(b.k, bytes == 2 ? PTX_B16 : bytes == 4 ? PTX_B32 : PTX_B64, ptx_at(b.out, 16 + i * bytes),
-               ptx_as(old[i], bytes == 2 ? PTX_B16 : bytes == 4 ? PTX_B32 : PTX_B64));
+        ptx_st(b.k,
+               bytes == 2   ? PTX_B16
+               : bytes == 4 ? PTX_B32
+                            : PTX_B64,
+               ptx_at(b.out, 16 + i * bytes),
+               ptx_as(old[i], bytes == 2   ? PTX_B16
+                              : bytes == 4 ? PTX_B32
+                                           : PTX_B64));
     if (!RUN(b, 1, 1, in, out)) return;
     want = number_in(type, combined(what, first, second));
     for (unsigned i = 0; i < count; i++) {
@@ -493,8 +503,7 @@ static void one_atomic(unsigned op, unsigned type, ptx_mods what, ptx_mods rest,
     }
 }
 
-static void test_atomics(void)
-{
+static void test_atomics(void) {
     for (unsigned r = 0; r < PTX__ROW_COUNT; r++) {
         const ptx__row *row = &ptx__rows[r];
         if (row->op < PTX_ATOMIC_BITS || row->op > PTX_RED_VECTOR) continue;
@@ -506,7 +515,8 @@ static void test_atomics(void)
                 if (!(row->allow & what & PTX__ATOM & ~PTX__FAMILY)) continue;
                 bool vector = row->op == PTX_ATOM_VECTOR || row->op == PTX_RED_VECTOR;
                 ptx_mods rest = row->need & PTX_NOFTZ & ~PTX__FAMILY ? PTX_NOFTZ : 0;
-                one_atomic(row->op, t, what | (PTX__FAMILY & row->allow), rest, vector ? ptx_type_bytes((ptx_type)t) == 2 ? 4 : 2 : 1);
+                one_atomic(row->op, t, what | (PTX__FAMILY & row->allow), rest,
+                           vector ? ptx_type_bytes((ptx_type)t) == 2 ? 4 : 2 : 1);
             }
         }
     }
@@ -514,9 +524,8 @@ static void test_atomics(void)
 
 /* --- warps ------------------------------------------------------------------------------------ */
 
-static void test_warps(void)
-{
-    static const ptx_op_id reductions[] = { PTX_REDUX_ADD, PTX_REDUX_MIN, PTX_REDUX_MAX };
+static void test_warps(void) {
+    static const ptx_op_id reductions[] = {PTX_REDUX_ADD, PTX_REDUX_MIN, PTX_REDUX_MAX};
     uint32_t in[32], out[32][20];
     bench b = begin_test();
     ptx_kernel *k = b.k;
@@ -580,20 +589,28 @@ static void test_warps(void)
         want[w++] = ~0u;
         for (uint32_t j = 0; j < w; j++)
             if (out[i][j] != want[j] && !CHECK_MORE(0, "a warp operation"))
-                printf("  lane %d, result %u: %x, expected %x\n", i, j, (unsigned)out[i][j], (unsigned)want[j]);
+                printf("  lane %d, result %u: %x, expected %x\n", i, j, (unsigned)out[i][j],
+                       (unsigned)want[j]);
     }
 }
 
 /* --- what leaves every value as it is, and barriers ------------------------------------------- */
 
-static void test_quiet(void)
-{
-    static const ptx_op_id plain[] = { PTX_MEMBAR_CTA, PTX_MEMBAR_GL, PTX_MEMBAR_SYS, PTX_FENCE_PROXY_ALIAS,
-                                       PTX_FENCE_PROXY_ASYNC, PTX_FENCE_PROXY_ASYNC_CLUSTER,
-                                       PTX_FENCE_ACQUIRE_CLUSTER, PTX_FENCE_RELEASE_CTA, PTX_GRIDDEPCONTROL_LAUNCH,
-                                       PTX_GRIDDEPCONTROL_WAIT, PTX_BARRIER_CLUSTER_ARRIVE,
-                                       PTX_BARRIER_CLUSTER_WAIT, PTX_BARRIER_CLUSTER_ARRIVE_UNALIGNED,
-                                       PTX_BARRIER_CLUSTER_WAIT_UNALIGNED };
+static void test_quiet(void) {
+    static const ptx_op_id plain[] = {PTX_MEMBAR_CTA,
+                                      PTX_MEMBAR_GL,
+                                      PTX_MEMBAR_SYS,
+                                      PTX_FENCE_PROXY_ALIAS,
+                                      PTX_FENCE_PROXY_ASYNC,
+                                      PTX_FENCE_PROXY_ASYNC_CLUSTER,
+                                      PTX_FENCE_ACQUIRE_CLUSTER,
+                                      PTX_FENCE_RELEASE_CTA,
+                                      PTX_GRIDDEPCONTROL_LAUNCH,
+                                      PTX_GRIDDEPCONTROL_WAIT,
+                                      PTX_BARRIER_CLUSTER_ARRIVE,
+                                      PTX_BARRIER_CLUSTER_WAIT,
+                                      PTX_BARRIER_CLUSTER_ARRIVE_UNALIGNED,
+                                      PTX_BARRIER_CLUSTER_WAIT_UNALIGNED};
     uint32_t in[64], out[64][8];
     if (capability < 90) return;
     bench b = begin_test();
@@ -622,8 +639,10 @@ static void test_quiet(void)
     ptx_st(k, PTX_U32, ptx_cached(ptx_at(to, 0), policy), x);
     ptx_val generic = ptx_cvta(k, from);
     ptx_st(k, PTX_U32, ptx_at(to, 4), ptx_ld(k, PTX_U32, ptx_at(generic, 0)));
-    ptx_val here = ptx_op1(k, PTX_ISSPACEP, PTX__M_GLOBAL, generic), there = ptx_op1(k, PTX_ISSPACEP, PTX__M_SHARED, generic);
-    ptx_st(k, PTX_U32, ptx_at(to, 8), ptx_selp(k, ptx_u32(1), ptx_u32(0), ptx_op2(k, PTX_AND, 0, here, ptx_not(k, there))));
+    ptx_val here = ptx_op1(k, PTX_ISSPACEP, PTX__M_GLOBAL, generic),
+            there = ptx_op1(k, PTX_ISSPACEP, PTX__M_SHARED, generic);
+    ptx_st(k, PTX_U32, ptx_at(to, 8),
+           ptx_selp(k, ptx_u32(1), ptx_u32(0), ptx_op2(k, PTX_AND, 0, here, ptx_not(k, there))));
     ptx_val leader[2];
     two[0] = ptx_imm(-1);
     ptx_opn(k, PTX_ELECT, 0, PTX_NONE, PTX_NONE, 1, two, 2, leader);
@@ -636,7 +655,8 @@ static void test_quiet(void)
     ptx_op1(k, PTX_BARRIER_SYNC_ALIGNED, 0, ptx_imm(4));
     ptx_op2(k, PTX_BARRIER_SYNC_ALIGNED, 0, ptx_imm(5), ptx_imm(64));
     ptx_st(k, PTX_U32, ptx_at(to, 20), ptx_op2(k, PTX_BAR_RED_POPC, 0, ptx_imm(0), odd));
-    ptx_val all = ptx_op2(k, PTX_BAR_RED_AND, 0, ptx_imm(0), odd), any = ptx_op3(k, PTX_BAR_RED_OR, 0, ptx_imm(1), ptx_imm(64), odd);
+    ptx_val all = ptx_op2(k, PTX_BAR_RED_AND, 0, ptx_imm(0), odd),
+            any = ptx_op3(k, PTX_BAR_RED_OR, 0, ptx_imm(1), ptx_imm(64), odd);
     ptx_st(k, PTX_U32, ptx_at(to, 24), ptx_selp(k, ptx_u32(1), ptx_u32(0), all));
     ptx_st(k, PTX_U32, ptx_at(to, 28), ptx_selp(k, ptx_u32(1), ptx_u32(0), any));
     ptx_op3(k, PTX_BAR_RED_AND, 0, ptx_imm(1), ptx_imm(64), odd);
@@ -654,8 +674,7 @@ static void test_quiet(void)
 }
 
 /* movmatrix turns a matrix of 8 x 8 halves; ldmatrix.trans does while it loads, stmatrix while it stores. */
-static void test_turned(void)
-{
+static void test_turned(void) {
     uint32_t in[32], out[32][3];
     uint16_t m[8][8], t[8][8];
     if (capability < 90) return;
@@ -681,7 +700,8 @@ static void test_turned(void)
     ptx_opn(k, PTX_STMATRIX, 0, PTX_NONE, PTX_NONE, 2, operands, 0, NULL);
     ptx_bar_sync(k, ptx_imm(0));
     ptx_val mine = own(&b, sh, 4);
-    ptx_st(k, PTX_B32, ptx_at(to, 8), ptx_xor(k, ptx_ld(k, PTX_B32, ptx_at(mine, 128)), ptx_ld(k, PTX_B32, ptx_at(mine, 256))));
+    ptx_st(k, PTX_B32, ptx_at(to, 8),
+           ptx_xor(k, ptx_ld(k, PTX_B32, ptx_at(mine, 128)), ptx_ld(k, PTX_B32, ptx_at(mine, 256))));
     if (!RUN(b, 1, 32, in, out)) return;
     for (int i = 0; i < 32; i++) {
         uint32_t want;
@@ -691,8 +711,7 @@ static void test_turned(void)
 }
 
 /* What the assembler refuses, found by random programs; each beside a twin that it takes. */
-static void test_refused(void)
-{
+static void test_refused(void) {
     for (int which = 0; which < 8; which++) {
         ptx_val v[3], out[1];
         bench b = begin_test();
@@ -718,8 +737,7 @@ static void test_refused(void)
     }
 }
 
-static void test_interface(void)
-{
+static void test_interface(void) {
     test_carries();
     test_calls();
     test_switches();

@@ -23,7 +23,8 @@
     X(cuModuleUnload, cuModuleUnload, (void *))                                                              \
     X(cuModuleGetFunction, cuModuleGetFunction, (void **, void *, const char *))                             \
     X(cuLaunchKernel, cuLaunchKernel,                                                                        \
-      (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **))
+      (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,        \
+       void **))
 #define X(field, name, args) int name args;
 ENTRIES(X)
 #undef X
@@ -36,15 +37,13 @@ enum { RENEW = 5000, LONGEST = 4000 };
 static machine box;
 static ptx_module *module;
 
-static void open_all(void)
-{
+static void open_all(void) {
     void *context;
     if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) abort();
     open_machine(&box);
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
     ptx_module_desc desc;
     (void)argc;
     (void)argv;
@@ -71,8 +70,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 }
 
 /* Freed device allocations are remembered as long as the process lives, so begin anew now and then. */
-static void renew(void)
-{
+static void renew(void) {
     static unsigned runs;
     if (++runs % RENEW) return;
     cuDevicePrimaryCtxRelease_v2(0);
@@ -81,8 +79,7 @@ static void renew(void)
 }
 
 /* What else can be asked of a module that has text. */
-static void ask(const char *text, size_t length)
-{
+static void ask(const char *text, size_t length) {
     static char buffer[1 << 16], logged[512], explained[2048];
     ptx_place place;
     ptx_advice advice;
@@ -91,7 +88,8 @@ static void ask(const char *text, size_t length)
     if (ptx_print(module, buffer, room) != length) abort();
     if (room && (buffer[room - 1] || memcmp(buffer, text, room - 1))) abort();
     for (uint32_t line = 0; line < 40; line++) ptx_locate(module, line * 7, &place);
-    snprintf(logged, sizeof logged, "ptxas k.ptx, line %u; error: x\nline 99999999999; line ", (unsigned)(length % 97));
+    snprintf(logged, sizeof logged, "ptxas k.ptx, line %u; error: x\nline 99999999999; line ",
+             (unsigned)(length % 97));
     ptx_explain(module, logged, explained, sizeof explained);
     uint32_t n = ptx_advise(module);
     for (uint32_t i = 0; i < n; i++)
@@ -100,8 +98,7 @@ static void ask(const char *text, size_t length)
     ptx_pressure(module, 99, &pressure);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static program p;
     static char why[4000];
     if (size > LONGEST) return 0;
