@@ -3676,7 +3676,6 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
 
 static const ptx__slot_limit *ptx__limit_of(char letter) {
     size_t i;
-<<<<<<< HEAD
     for (i = 0; i < sizeof ptx__slot_limits / sizeof ptx__slot_limits[0]; i++)
         if (ptx__slot_limits[i].letter == letter) return &ptx__slot_limits[i];
     return NULL;
@@ -3704,24 +3703,13 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
         ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s must be %s from 0 to %lld, not %lld", index, name,
                   limit->what, (long long)high, (long long)x);
     return 0;
-=======
-    int64_t value = (int64_t)v.bits, width = ptx__fact(type)->bits;
-    if ((row->op >= PTX_VADD2 && row->op <= PTX_VSET4) || row->op == PTX_CVT_PAIR || row->op == PTX_CVT_QUAD) {
-        ptx__fail(k, PTX_E_TYPE, site, "operand %u of %.*s is a number, expected a register: ptx_mov makes one",
-                  operand, (int)strcspn(row->name, "%"), row->name);
-        return 0;
-    }
-    for (i = k->m->limits[row->op]; i < PTX__LIMIT_COUNT && ptx__limits[i].op == row->op; i++) {
-        const ptx__limit *l = &ptx__limits[i];
-        int64_t most = l->most < 0 ? width + l->most + 1 : l->most;
-        if (l->operand != operand || (value >= l->least && value <= most)) continue;
-        if (most == 0xffffffff && value < 0) continue; /* a mask: -1 is all lanes */
-        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s is %lld, and goes from %lld to %lld", operand,
-                  row->name, (long long)value, (long long)l->least, (long long)most);
-        return 0;
-    }
-    return 1;
->>>>>>> 17079cd (Random programs against an interpreter; numbers for packed operands refused)
+}
+
+/* Where ptxas takes no number: the parts that vadd2 and its like choose, the random bits of cvt.rs. */
+static int ptx__register_only(const char *name, unsigned index) {
+    size_t n = strcspn(name, "%");
+    return (*name == 'v' && (name[n - 1] == '2' || name[n - 1] == '4'))
+           || (index >= 3 && strcmp(name, "cvt") == 0);
 }
 
 /* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
@@ -3739,7 +3727,7 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
         return 1;
     }
     if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
-        int packed = type == PTX_U16X2 || type == PTX_S16X2; /* ptxas takes no number for two */
+        int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(name, index); /* ptxas takes no number for two */
         int integer = (want->kind == 'u' || want->kind == 's' || want->kind == 'b') && !packed;
         if (packed) fits = 0;
         if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
