@@ -5,7 +5,8 @@
 #   test    all tests, on the CPU driver; ends with the line "N passed, N failed"
 #   sanitize  the same, all built with the address and undefined-behaviour sanitizers
 #   bench   emission speed, long kernels, launch overhead; the speed of the CPU driver
-#   fuzz    hostile PTX for the CPU driver, FUZZ_SECONDS=60 long; needs clang
+#   fuzz    hostile PTX for the CPU driver, then random programs for the builder, FUZZ_SECONDS=60 each;
+#           needs clang
 #   gpu     the tests on the real driver, then the benches
 #   clean   remove build/
 
@@ -20,7 +21,8 @@ HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/incremental_attention $(B)/ptxdump
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
-TESTS    = $(B)/test_builder $(B)/test_forms $(B)/test_verify $(B)/test_mistakes $(B)/test_scale $(B)/test_cuda $(B)/test_flash_decode $(B)/test_kv_scatter $(B)/test_ptxas
+TESTS    = $(addprefix $(B)/test_,builder forms run_forms random verify mistakes scale cuda flash_decode \
+             kv_scatter ptxas)
 
 .PHONY: all run test sanitize bench fuzz gpu clean
 all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench $(B)/bench_sim
@@ -69,13 +71,19 @@ $(B)/test_sim_%: tests/test_sim_%.c tests/simtest.h tests/sim/ptxsim.h $(wildcar
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) $< -o $@ -ldl -lm
 
-$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/kerneltest.h tests/scale.h tests/sim/ptxsim.h
+$(B)/test_run_forms $(B)/test_random: $(B)/test_%: tests/test_%.c $(HEADERS) tests/kerneltest.h \
+  $(wildcard tests/forms/*.h tests/program.h)
+	@mkdir -p $(B)
+	$(CC) -std=c11 $(CFLAGS) -Wall -Wextra -Wno-unused-function $< -o $@ -ldl -lm
+
+$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/kerneltest.h tests/scale.h \
+  tests/sim/ptxsim.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
 
 $(B)/bench_sim: tests/bench/sim.c tests/simtest.h tests/sim/ptxsim.h
 	@mkdir -p $(B)
-	$(CC) -std=c11 $(CFLAGS) -Wall -Wextra $< -o $@ -ldl -lm
+	$(CC) -std=c11 $(CFLAGS) -Wall -Wextra -Wno-unused-function $< -o $@ -ldl -lm
 
 $(B)/bench: tests/bench/bench.c tests/scale.h $(HEADERS)
 	@mkdir -p $(B)
@@ -95,9 +103,16 @@ fuzz:
 	@find tests/data -name '*.ptx' -exec cp {} $(B)/fuzz/seeds \;
 	$(B)/fuzz/ptx -dict=tests/fuzz/ptx.dict -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=20000 \
 	  -artifact_prefix=$(B)/fuzz/ -print_final_stats=1 $(B)/fuzz/corpus $(B)/fuzz/seeds
+	@$(MAKE) --no-print-directory $(B)/fuzz/builder
+	@mkdir -p $(B)/fuzz/programs
+	$(B)/fuzz/builder -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=1500 -len_control=0 \
+	  -artifact_prefix=$(B)/fuzz/builder- -print_final_stats=1 $(B)/fuzz/programs
 
 $(B)/fuzz/ptx: tests/fuzz/ptx.c $(FUZZOBJ)
 	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer,address,undefined $< $(FUZZOBJ) -o $@ -lm
+
+$(B)/fuzz/builder: tests/fuzz/builder.c tests/program.h tests/kerneltest.h $(wildcard tests/forms/*.h) ptxgen.h $(FUZZOBJ)
+	$(CLANG) $(FUZZFLAGS) -Wno-unused-function -fsanitize=fuzzer,address,undefined $< $(FUZZOBJ) -o $@ -lm -ldl
 
 $(B)/fuzz/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*.def)
 	@mkdir -p $(B)/fuzz

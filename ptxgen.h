@@ -821,7 +821,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(CVT, "cvt", "t=c", PTX__INT, PTX__T(BF16), PTX__ROUND_INT, PTX__ROUND_INT, PTX_RZI, 78, 90)         \
     FORM(CVT, "cvt", "t=c", PTX__FLT | PTX__T(F16), PTX__INT | PTX__I8, PTX__ROUND | PTX_SAT, PTX__ROUND,    \
         PTX_RN, 10, 0)                                                                                       \
-    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__INT | PTX__I8, PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90)        \
+    FORM(CVT, "cvt", "t=c", PTX__T(BF16), PTX__INT, PTX__ROUND, PTX__ROUND, PTX_RN, 78, 90)                  \
     FORM(CVT, "cvt", "t=c", PTX__T(F32), PTX__T(F64), PTX__ROUND | PTX_FTZ | PTX_SAT, PTX__ROUND, PTX_RN,    \
         10, 0)                                                                                               \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F32), PTX__ROUND | PTX_FTZ | PTX_SAT, PTX__ROUND, PTX_RN,    \
@@ -3751,6 +3751,13 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
     return 0;
 }
 
+/* Where ptxas takes no number: the parts that vadd2 and its like choose, the random bits of cvt.rs. */
+static int ptx__register_only(const char *name, unsigned index) {
+    size_t n = strcspn(name, "%");
+    return (*name == 'v' && (name[n - 1] == '2' || name[n - 1] == '4'))
+           || (index >= 3 && strcmp(name, "cvt") == 0);
+}
+
 /* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
 static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
                            unsigned type, int loose) {
@@ -3765,7 +3772,9 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
         return 1;
     }
     if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
-        int integer = want->kind == 'u' || want->kind == 's' || want->kind == 'b';
+        int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(name, index); /* ptxas takes no number for two */
+        int integer = (want->kind == 'u' || want->kind == 's' || want->kind == 'b') && !packed;
+        if (packed) fits = 0;
         if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
             return ptx__push_imm(k, site, name, index, v, type);
     } else if (v.kind != PTX__REG || v.owner != k->owner) {

@@ -42,6 +42,8 @@ fi
 one "examples" sh tests/examples.sh "$build"
 one "builder" "$build/test_builder"
 one "instruction forms" "$build/test_forms"
+one "instruction forms, run" "$build/test_run_forms"
+one "random programs" "$build/test_random"
 one "verifier" "$build/test_verify"
 one "mistakes" "$build/test_mistakes"
 one "long kernels" "$build/test_scale"

@@ -50,7 +50,7 @@ static uint64_t eval_integer(const form *p, const uint64_t *v)
 {
     int n = p->bits;
     s128 a = signed_of(v[0], n, p->s), b = signed_of(v[1], n, p->s), c = signed_of(v[2], n, p->s), r = 0;
-    u128 wide = (u128)(a * b);
+    u128 wide = (u128)a * (u128)b;
     if (n == 64) { /* 128 bits of the product: from the magnitudes */
         bool neg = (a < 0) != (b < 0);
         wide = (u128)(a < 0 ? -a : a) * (u128)(b < 0 ? -b : b);
@@ -673,7 +673,7 @@ typedef struct video_form {
     bool d, a, b, sat, wrap;
     const char *ds, *as, *bs;
 } video_form;
-static video_form video_forms[400];
+static video_form video_forms[600];
 static int video_count;
 
 static s128 picked(uint64_t v, const char *selector, bool s)
