@@ -3754,7 +3754,8 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
 /* Where ptxas takes no number: the parts that vadd2 and its like choose, the random bits of cvt.rs. */
 static int ptx__register_only(const char *name, unsigned index) {
     size_t n = strcspn(name, "%");
-    return (*name == 'v' && (name[n - 1] == '2' || name[n - 1] == '4'))
+    int video = *name == 'v' && strncmp(name, "vote", 4) != 0;
+    return (video && (name[n - 1] == '2' || name[n - 1] == '4'))
            || (index >= 3 && strcmp(name, "cvt") == 0);
 }
 
@@ -3772,7 +3773,7 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
         return 1;
     }
     if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
-        int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(name, index); /* ptxas takes no number for two */
+        int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(name, index);
         int integer = (want->kind == 'u' || want->kind == 's' || want->kind == 'b') && !packed;
         if (packed) fits = 0;
         if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
