@@ -20,7 +20,7 @@ HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/incremental_attention $(B)/ptxdump
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
-TESTS    = $(B)/test_builder $(B)/test_forms $(B)/test_verify $(B)/test_mistakes $(B)/test_cuda $(B)/test_flash_decode $(B)/test_kv_scatter $(B)/test_ptxas
+TESTS    = $(B)/test_builder $(B)/test_forms $(B)/test_verify $(B)/test_mistakes $(B)/test_cuda $(B)/test_flash_decode $(B)/test_kv_scatter $(B)/test_gemv $(B)/test_ptxas
 
 .PHONY: all run test sanitize bench fuzz gpu clean
 all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench $(B)/bench_sim

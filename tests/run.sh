@@ -47,6 +47,7 @@ one "mistakes" "$build/test_mistakes"
 one "launch section" "$build/test_cuda"
 one "flash decode" "$build/test_flash_decode"
 one "KV-cache scatter" "$build/test_kv_scatter"
+one "quantised GEMV" "$build/test_gemv"
 one "every kernel through ptxas" "$build/test_ptxas"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
