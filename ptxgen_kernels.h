@@ -786,7 +786,7 @@ static const ptxk__block ptxk__blocks[] = {
 #define PTXK__GEMV_WARPS 8u
 #define PTXK__GEMV_THREADS (32u * PTXK__GEMV_WARPS)
 #define PTXK__GEMV_UNIT 4u      /* blocks of 256 that a warp takes of a row at once */
-#define PTXK__GEMV_SHARED 49152u
+#define PTXK__GEMV_SHARED 49152u /* what every device gives without being asked */
 #define PTXK__GEMV_X 2048u      /* values of x that a block of the first launch turns into integers */
 #define PTXK__GEMV_K_MAX 0x4000000u
 #define PTXK__GEMV_HEAD 256u    /* bytes before the sums of squares in the workspace: u32 slices */
@@ -796,6 +796,9 @@ typedef struct ptxk__gemv {
     ptx_type output;
     uint32_t columns, planes, flags;
     uint32_t rows;   /* of a warp */
+    uint32_t stages; /* a warp's weights in flight: so many steps, less one */
+    uint32_t step;   /* bytes of a warp's step: rows, 4 blocks of each */
+    uint32_t ring;   /* bytes in shared memory before x: warps, stages, steps */
     uint32_t record; /* bytes of 256 values of x: planes, then (d, d', s, s') for each 64 */
 } ptxk__gemv;
 
@@ -823,7 +826,10 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     f->columns = d->columns;
     f->planes = d->precision == PTXK_GEMV_EXACT ? 2 : 1;
     f->flags = d->flags;
-    f->rows = d->columns == 1 ? 4 : 2;
+    f->rows = 2;
+    f->stages = d->columns == 1 ? 4 : 2; /* x of many columns needs the room */
+    f->step = f->rows * PTXK__GEMV_UNIT * f->block->bytes;
+    f->ring = PTXK__GEMV_WARPS * f->stages * f->step;
     f->record = 256 * f->planes + 64;
     return PTX_E_NONE;
 }
@@ -850,13 +856,14 @@ static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k)
 }
 
 /* Slices of K and blocks for each: what makes the busiest block's bytes, times the blocks, and the bytes that
-   slicing itself costs, x for each block, a partial result written and read for each slice, the fewest. */
+   slicing itself costs, x for each block, a partial result written and read for each slice, the fewest. Bytes
+   of the second kind beyond a 32nd of the weights count five times: they shall be traffic that nobody sees. */
 static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t *slices,
                              uint32_t *groups)
 {
     uint32_t units = ptxk__ceil_div(shape->k / 256, PTXK__GEMV_UNIT), s;
     uint32_t tiles = ptxk__ceil_div(shape->n, PTXK__GEMV_WARPS * f->rows);
-    uint32_t unit_bytes = PTXK__GEMV_UNIT * f->record * f->columns, fits = PTXK__GEMV_SHARED / unit_bytes;
+    uint32_t unit_bytes = PTXK__GEMV_UNIT * f->record * f->columns, fits = (PTXK__GEMV_SHARED - f->ring) / unit_bytes;
     uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX;
     *slices = 0;
     for (s = ptxk__ceil_div(units, fits); s <= units; s++) {
@@ -873,6 +880,7 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
         activations = (uint64_t)s * most * per * unit_bytes;
         parts = s > 1 ? (uint64_t)s * shape->n * f->columns * 8 : 0;
         cost = weights + activations + parts;
+        if (activations + parts > (weights >> 5)) cost += 4 * (activations + parts - (weights >> 5));
         if (cost < best) {
             best = cost;
             *slices = s;
@@ -912,7 +920,7 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
     l->entry = 1;
     l->grid[0] = groups;
     l->grid[1] = slices;
-    l->shared_bytes = units * PTXK__GEMV_UNIT * f.record * f.columns;
+    l->shared_bytes = f.ring + units * PTXK__GEMV_UNIT * f.record * f.columns;
     outputs = (uint64_t)shape->n * f.columns;
     plan->workspace_bytes = ptxk__gemv_parts(&f, shape->k);
     if (slices > 1) {
@@ -1914,8 +1922,8 @@ static void ptxk__q4_k_load(ptx_kernel *k, const ptxk__lane *lane, const ptx_val
                             ptx_val *raw)
 {
     ptx_val own = ptx_ptr_add(k, at, lane->at, 16);
-    ptxk_load16(k, inside, ptx_with(ptx_at(at, 0), PTX_NC), raw);
-    ptxk_load16(k, inside, ptx_with(ptx_at(own, 16), PTX_NC), raw + 4);
+    ptxk_load16(k, inside, ptx_at(at, 0), raw);
+    ptxk_load16(k, inside, ptx_at(own, 16), raw + 4);
 }
 
 /* (a >> shift & mask) | (b >> other & rest) */
@@ -2189,7 +2197,12 @@ typedef struct ptxk__gemv_state {
     ptx_val odd;              /* predicate: the lane counts the minimum of the second group */
     ptx_val padded;           /* records of a column in shared memory */
     ptx_val next_row[4];      /* bytes from row r - 1 to row r; 0 where W has no row r */
-    ptx_var weights, x;       /* this lane's block of row 0; record of column 0, at the lane's words */
+    ptx_var weights, x;       /* this lane's block of row 0; this lane's record of column 0 */
+    ptx_val ring;             /* this warp's part of shared memory, at this lane's 16 bytes */
+    ptx_val staged;           /* ... at this lane's block */
+    ptx_var from[3];          /* what this lane copies of each step: chunk lane + 32 i of its bytes */
+    ptx_var slot;             /* offset in the ring of what is read in this step */
+    ptx_val some;             /* predicate: this lane copies in the last, partial round */
     ptx_var sum[8][4];
 } ptxk__gemv_state;
 
@@ -2226,17 +2239,100 @@ static void ptxk__gemv_product(ptx_kernel *k, const ptxk__gemv *f, const ptxk__s
     ptx_set(k, sum, dot);
 }
 
-/* A warp's step: 4 blocks of 256 of its rows. inside: NULL, or whether this lane's block exists. */
-static void ptxk__gemv_step(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, const ptx_val *inside)
+/* The weights come through shared memory, each warp its own: a warp's request is then 512 bytes in a row,
+   whatever blocks they belong to, and as many bytes are on their way as there are stages. cp.async from sm_80;
+   before, lanes load their own blocks. */
+static int ptxk__gemv_async(ptx_kernel *k)
+{
+    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+}
+
+static uint32_t ptxk__gemv_rounds(const ptxk__gemv *f)
+{
+    return ptxk__ceil_div(f->step, 512);
+}
+
+/* The copies of a step into the ring at `slot`; only where p holds, but they make a group in any case. */
+static void ptxk__gemv_fetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, ptx_val slot,
+                             ptx_val p)
+{
+    ptx_val to = ptx_ptr_add(k, s->ring, slot, 1), from, go = p;
+    uint32_t i;
+    for (i = 0; i < ptxk__gemv_rounds(f); i++) {
+        from = ptx_get(k, s->from[i]);
+        from = ptx_ptr(from, PTX_GLOBAL);
+        if (f->step - 512 * i < 512) go = ptx_and(k, p, s->some);
+        if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
+        ptx_guard(k, go);
+        ptx_cp_async_16(k, to, from);
+        ptxk__add_to(k, s->from[i], PTXK__GEMV_UNIT * f->block->bytes);
+    }
+    ptx_cp_async_commit(k);
+}
+
+/* Before a tile's steps: where this lane copies from, and the first steps on their way. */
+static void ptxk__gemv_fill(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, ptx_val start, ptx_val lane,
+                            ptx_val steps)
+{
+    uint32_t chunks = PTXK__GEMV_UNIT * f->block->bytes / 16, i, r;
+    ptx_val chunk, at, row, p;
+    for (i = 0; i < ptxk__gemv_rounds(f); i++) {
+        chunk = ptx_add(k, lane, ptx_u32(32 * i));
+        at = start;
+        for (r = 1; r < f->rows; r++) {
+            p = ptx_setp(k, PTX_GE, chunk, ptx_u32(chunks));
+            row = ptx_selp(k, s->next_row[r], ptx_u64(0), p);
+            at = ptx_ptr_add(k, at, row, 1);
+            row = ptx_sub(k, chunk, ptx_u32(chunks));
+            chunk = ptx_selp(k, row, chunk, p);
+        }
+        at = ptx_ptr_add(k, at, chunk, 16);
+        s->from[i] = ptx_var_new(k, at);
+    }
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all have read what the ring held before */
+    for (i = 0; i + 1 < f->stages; i++) {
+        p = ptx_setp(k, PTX_GT, steps, ptx_u32(i));
+        ptxk__gemv_fetch(k, f, s, ptx_u32(i * f->step), p);
+    }
+    s->slot = ptx_var_new(k, ptx_u32(0));
+}
+
+/* A warp's step: 4 blocks of 256 of its rows. inside: NULL, or whether this lane's block exists. steps: NULL,
+   or how many steps there are: the weights are in the ring, and those of a later step are sent for. */
+static void ptxk__gemv_step(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, const ptx_val *inside,
+                            const ptx_val *steps, ptx_val step)
 {
     ptx_val at, here, raw[4][PTXK__RAW], x[2][2][4], meta[4], sum;
     ptxk__share share[4];
     uint32_t r, c, p, h;
-    at = ptx_get(k, s->weights);
-    at = ptx_ptr(at, PTX_GLOBAL);
-    for (r = 0; r < f->rows; r++) {
-        if (r) at = ptx_ptr_add(k, at, s->next_row[r], 1);
-        f->block->load(k, &s->lane, inside, at, raw[r]);
+    if (steps) {
+        ptx_val more, last, next;
+        ptx_cp_async_wait(k, f->stages - 2);
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
+        here = ptx_get(k, s->slot);
+        last = ptx_sub(k, here, ptx_u32(f->step)); /* the step before had it, f->stages - 1 later have it next */
+        more = ptx_setp(k, PTX_EQ, here, ptx_u32(0));
+        last = ptx_selp(k, ptx_u32((f->stages - 1) * f->step), last, more);
+        next = ptx_add(k, step, ptx_u32(f->stages - 1));
+        more = ptx_setp(k, PTX_LT, next, *steps);
+        ptxk__gemv_fetch(k, f, s, last, more);
+        at = ptx_ptr_add(k, s->staged, here, 1);
+        next = ptx_add(k, here, ptx_u32(f->step));
+        more = ptx_setp(k, PTX_EQ, next, ptx_u32(f->stages * f->step));
+        next = ptx_selp(k, ptx_u32(0), next, more);
+        ptx_set(k, s->slot, next);
+        for (r = 0; r < f->rows; r++) {
+            here = ptx_ptr_add(k, at, ptx_u32(r * PTXK__GEMV_UNIT * f->block->bytes), 1);
+            f->block->load(k, &s->lane, NULL, here, raw[r]);
+        }
+    } else {
+        at = ptx_get(k, s->weights);
+        at = ptx_ptr(at, PTX_GLOBAL);
+        for (r = 0; r < f->rows; r++) {
+            if (r) at = ptx_ptr_add(k, at, s->next_row[r], 1);
+            f->block->load(k, &s->lane, inside, at, raw[r]);
+        }
+        ptxk__add_to(k, s->weights, PTXK__GEMV_UNIT * f->block->bytes);
     }
     for (r = 0; r < f->rows; r++) f->block->read(k, &s->lane, raw[r], &share[r]);
     at = ptx_get(k, s->x);
@@ -2252,7 +2348,6 @@ static void ptxk__gemv_step(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv
         sum = ptx_selp(k, meta[3], meta[2], s->odd);
         for (r = 0; r < f->rows; r++) ptxk__gemv_product(k, f, &share[r], x, meta, sum, s->sum[c][r]);
     }
-    ptxk__add_to(k, s->weights, PTXK__GEMV_UNIT * f->block->bytes);
     at = ptx_get(k, s->x);
     at = ptx_add(k, at, ptx_u32(PTXK__GEMV_UNIT * f->record));
     ptx_set(k, s->x, at);
@@ -2263,9 +2358,10 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
     ptx_kernel *k = ptx_entry(m, name);
     ptxk__gemv_state s;
     ptx_val args, shared, tid, lane, warp, blocks, slice, slices, per, first, count, one, p, n, tiles, tile, row;
-    ptx_val at, here, group, full, i, limit, parts, rms, value, index, last;
+    ptx_val at, here, group, full, i, limit, parts, rms, value, index, last, x_at, whole;
     ptx_var norm[8];
     uint32_t c, r;
+    int async = ptxk__gemv_async(k);
     ptx_launch_bounds(k, PTXK__GEMV_THREADS, 2);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
     shared = ptx_shared_dynamic(k);
@@ -2288,7 +2384,8 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
     count = ptx_min(k, count, per);
     s.padded = ptx_add(k, count, ptx_u32(PTXK__GEMV_UNIT - 1));
     s.padded = ptx_and(k, s.padded, ptx_u32(~(PTXK__GEMV_UNIT - 1)));
-    ptxk__gemv_stage(k, f, args, blocks, first, count, s.padded, shared);
+    x_at = ptx_ptr_add(k, shared, ptx_u32(f->ring), 1);
+    ptxk__gemv_stage(k, f, args, blocks, first, count, s.padded, x_at);
     for (c = 0; c < f->columns; c++) norm[c] = ptx_var_new(k, ptx_f32(1));
     if (f->flags & PTXK_GEMV_NORM) {
         ptx_if(k, one);
@@ -2315,6 +2412,7 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
     p = ptx_and(k, lane, ptx_u32(1));
     s.odd = ptx_setp(k, PTX_NE, p, ptx_u32(0));
     full = ptx_div(k, count, ptx_u32(PTXK__GEMV_UNIT));
+    whole = ptx_mul(k, full, ptx_u32(PTXK__GEMV_UNIT));
     p = ptx_rem(k, count, ptx_u32(PTXK__GEMV_UNIT));
     last = ptx_setp(k, PTX_NE, p, ptx_u32(0));
     p = ptx_setp(k, PTX_LT, group, p);
@@ -2323,6 +2421,11 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
         here = ptx_setp(k, PTX_GT, n, ptx_u32(r));
         s.next_row[r] = ptx_selp(k, s.next_row[0], ptx_u64(0), here);
     }
+    here = ptx_mul(k, warp, ptx_u32(f->stages * f->step));
+    here = ptx_ptr_add(k, shared, here, 1);
+    s.ring = ptx_ptr_add(k, here, lane, 16);
+    s.staged = ptx_ptr_add(k, here, group, f->block->bytes);
+    s.some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step % 512 / 16));
     tiles = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_WARPS * f->rows));
     tile = ptx_ctaid_x(k);
     here = ptx_sreg(k, PTX_NCTAID_X);
@@ -2340,19 +2443,23 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
         end = ptx_cvt(k, PTX_U64, start);
         end = ptx_mul(k, end, s.next_row[0]);
         at = ptx_ptr_add(k, at, end, 1);
+        if (async) {
+            end = ptx_ptr_add(k, at, first, f->block->bytes);
+            ptxk__gemv_fill(k, f, &s, end, lane, full);
+            here = ptx_add(k, here, whole);
+        }
         at = ptx_ptr_add(k, at, here, f->block->bytes);
         s.weights = ptx_var_new(k, at);
-        here = ptx_ptr_add(k, shared, group, f->record);
+        here = ptx_ptr_add(k, x_at, group, f->record);
         s.x = ptx_var_new(k, here);
         for (c = 0; c < f->columns; c++)
             for (r = 0; r < f->rows; r++) s.sum[c][r] = ptx_var_new(k, ptx_f32(0));
         i = ptx_for(k, ptx_u32(0), full, ptx_u32(1));
-        (void)i;
-        ptxk__gemv_step(k, f, &s, NULL);
+        ptxk__gemv_step(k, f, &s, NULL, async ? &full : NULL, i);
         ptx_end(k);
         ptx_if(k, last);
         inside = p;
-        ptxk__gemv_step(k, f, &s, &inside);
+        ptxk__gemv_step(k, f, &s, &inside, NULL, i);
         ptx_end(k);
 
         ptx_comment(k, "lane r has the result of row r");

@@ -54,7 +54,7 @@ static problem problem_new(uint32_t n, uint32_t k, uint32_t columns, uint32_t pr
     p.shape.n = n;
     p.shape.k = k;
     p.shape.sm_count = 132;
-    p.target = PTX_SM(75);
+    p.target = PTX_SM(n & 1 ? 75 : 80);
     p.eps = 1e-5;
     p.row_step = 1;
     p.weight_bytes = (size_t)ptxk_row_bytes(PTXK_Q4_K, k) * n;
