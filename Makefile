@@ -17,7 +17,7 @@ WARN     = -Wall -Wextra -pedantic -Wconversion -Wshadow
 B        = build
 SIM      = $(B)/libptxsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
-EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/incremental_attention $(B)/ptxdump
+EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/q4k_gemv $(B)/incremental_attention $(B)/ptxdump
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
 TESTS    = $(B)/test_builder $(B)/test_forms $(B)/test_verify $(B)/test_mistakes $(B)/test_cuda $(B)/test_flash_decode $(B)/test_kv_scatter $(B)/test_gemv $(B)/test_ptxas
@@ -31,6 +31,8 @@ run: $(SIM) $(EXAMPLES)
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/flash_decode
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/incremental_attention
+	@echo
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/q4k_gemv
 
 test: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS)
 	@sh tests/run.sh $(SIM) $(B)
@@ -46,6 +48,7 @@ bench: $(SIM) $(B)/bench $(B)/bench_sim
 gpu: $(TESTS) $(EXAMPLES) $(B)/bench
 	@PTXGEN_CUDA_LIBRARY= sh tests/run.sh gpu $(B)
 	@$(B)/flash_decode
+	@$(B)/q4k_gemv n=4096 k=14336
 	@$(B)/bench
 
 clean:

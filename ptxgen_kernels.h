@@ -786,7 +786,7 @@ static const ptxk__block ptxk__blocks[] = {
 #define PTXK__GEMV_WARPS 8u
 #define PTXK__GEMV_THREADS (32u * PTXK__GEMV_WARPS)
 #define PTXK__GEMV_UNIT 4u      /* blocks of 256 that a warp takes of a row at once */
-#define PTXK__GEMV_SHARED 49152u /* what every device gives without being asked */
+#define PTXK__GEMV_SHARED (49152u - 32u - 1024u) /* what every device gives unasked, less what is static */
 #define PTXK__GEMV_X 2048u      /* values of x that a block of the first launch turns into integers */
 #define PTXK__GEMV_K_MAX 0x4000000u
 #define PTXK__GEMV_HEAD 256u    /* bytes before the sums of squares in the workspace: u32 slices */
@@ -2359,11 +2359,14 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
     ptxk__gemv_state s;
     ptx_val args, shared, tid, lane, warp, blocks, slice, slices, per, first, count, one, p, n, tiles, tile, row;
     ptx_val at, here, group, full, i, limit, parts, rms, value, index, last, x_at, whole;
-    ptx_var norm[8];
-    uint32_t c, r;
+    ptx_val norms, out, column, top;
+    ptx_var turn;
+    uint32_t c, r, tile_rows = PTXK__GEMV_WARPS * f->rows;
     int async = ptxk__gemv_async(k);
     ptx_launch_bounds(k, PTXK__GEMV_THREADS, 2);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
+    norms = ptx_shared(k, "norms", PTX_F32, 8, 16);
+    out = ptx_shared(k, "out", PTX_F32, 2 * tile_rows * f->columns, 16);
     shared = ptx_shared_dynamic(k);
     tid = ptx_tid_x(k);
     lane = ptx_and(k, tid, ptx_u32(31));
@@ -2386,13 +2389,15 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
     s.padded = ptx_and(k, s.padded, ptx_u32(~(PTXK__GEMV_UNIT - 1)));
     x_at = ptx_ptr_add(k, shared, ptx_u32(f->ring), 1);
     ptxk__gemv_stage(k, f, args, blocks, first, count, s.padded, x_at);
-    for (c = 0; c < f->columns; c++) norm[c] = ptx_var_new(k, ptx_f32(1));
-    if (f->flags & PTXK_GEMV_NORM) {
-        ptx_if(k, one);
-        for (c = 0; c < f->columns; c++) {
-            rms = ptxk__gemv_rms(k, args, blocks, lane, ptx_u32(c));
-            ptx_set(k, norm[c], rms);
-        }
+    if (f->flags & PTXK_GEMV_NORM) { /* warp c has column c */
+        p = ptx_setp(k, PTX_LT, warp, ptx_u32(f->columns));
+        p = ptx_and(k, one, p);
+        ptx_if(k, p);
+        rms = ptxk__gemv_rms(k, args, blocks, lane, warp);
+        here = ptx_ptr_add(k, norms, warp, 4);
+        p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_st(k, PTX_F32, ptx_at(here, 0), rms);
         ptx_end(k);
     }
     ptx_comment(k, "the sum of slices needs their number");
@@ -2427,6 +2432,7 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
     s.staged = ptx_ptr_add(k, here, group, f->block->bytes);
     s.some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step % 512 / 16));
     tiles = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_WARPS * f->rows));
+    turn = ptx_var_new(k, ptx_u32(0));
     tile = ptx_ctaid_x(k);
     here = ptx_sreg(k, PTX_NCTAID_X);
     tile = ptx_for(k, tile, tiles, here);
@@ -2462,44 +2468,64 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
         ptxk__gemv_step(k, f, &s, &inside, NULL, i);
         ptx_end(k);
 
-        ptx_comment(k, "lane r has the result of row r");
+        ptx_comment(k, "the tile's results through shared memory: whole sectors, in one store for each column");
         here = ptx_add(k, start, lane);
+        inside = ptx_setp(k, PTX_LT, lane, ptx_u32(f->rows));
+        end = ptx_setp(k, PTX_LT, here, n);
+        inside = ptx_and(k, inside, end);
+        end = ptx_setp(k, PTX_GE, here, row);
+        inside = ptx_and(k, inside, end);
+        top = ptx_mul(k, tile, ptx_u32(tile_rows));
+        here = ptx_sub(k, here, top);
+        end = ptx_get(k, turn);
+        at = ptx_ptr_add(k, out, end, 1);
+        here = ptx_ptr_add(k, at, here, 4);
         for (c = 0; c < f->columns; c++) {
             for (r = 0; r < f->rows; r++) {
                 ptx_val x = ptx_get(k, s.sum[c][r]);
                 x = ptxk_warp_reduce(k, PTX_ADD, x, 1, 32);
                 if (r) {
-                    inside = ptx_setp(k, PTX_EQ, lane, ptx_u32(r));
-                    value = ptx_selp(k, x, value, inside);
+                    ptx_val mine = ptx_setp(k, PTX_EQ, lane, ptx_u32(r));
+                    value = ptx_selp(k, x, value, mine);
                 } else {
                     value = x;
                 }
             }
+            ptx_guard(k, inside);
+            ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(4 * tile_rows * c)), value);
+        }
+        ptx_bar_sync(k, ptx_imm(0)); /* the next tile has the other buffer */
+        end = ptx_xor(k, end, ptx_u32(4 * tile_rows * f->columns));
+        ptx_set(k, turn, end);
+        here = ptx_rem(k, tid, ptx_u32(tile_rows));
+        column = ptx_div(k, tid, ptx_u32(tile_rows));
+        here = ptx_add(k, here, top);
+        inside = ptx_setp(k, PTX_LT, column, ptx_u32(f->columns));
+        end = ptx_setp(k, PTX_LT, here, n);
+        inside = ptx_and(k, inside, end);
+        ptx_if(k, inside);
+        {
+            at = ptx_ptr_add(k, at, tid, 4);
+            value = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+            index = ptx_cvt(k, PTX_U64, here);
+            index = ptx_mad_wide(k, n, column, index);
+            ptx_if(k, one);
+            rms = value;
             if (f->flags & PTXK_GEMV_NORM) {
-                rms = ptx_get(k, norm[c]);
-                value = ptx_op2(k, PTX_MUL, PTX_RN, value, rms);
+                at = ptx_ptr_add(k, norms, column, 4);
+                rms = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+                rms = ptx_op2(k, PTX_MUL, PTX_RN, value, rms);
             }
-            inside = ptx_setp(k, PTX_LT, lane, ptx_u32(f->rows));
-            end = ptx_setp(k, PTX_LT, here, n);
-            inside = ptx_and(k, inside, end);
-            end = ptx_setp(k, PTX_GE, here, row);
-            inside = ptx_and(k, inside, end);
-            ptx_if(k, inside);
-            {
-                index = ptx_cvt(k, PTX_U64, here);
-                index = ptx_mad_wide(k, n, ptx_u32(c), index);
-                ptx_if(k, one);
-                ptxk__gemv_finish(k, f, args, index, value);
-                ptx_else(k);
-                end = ptx_mul_wide(k, n, ptx_u32(f->columns));
-                at = ptx_cvt(k, PTX_U64, slice);
-                index = ptx_mad(k, at, end, index);
-                at = ptx_ptr_add(k, parts, index, 4);
-                ptx_st(k, PTX_F32, ptx_at(at, 0), value);
-                ptx_end(k);
-            }
+            ptxk__gemv_finish(k, f, args, index, rms);
+            ptx_else(k);
+            end = ptx_mul_wide(k, n, ptx_u32(f->columns));
+            at = ptx_cvt(k, PTX_U64, slice);
+            index = ptx_mad(k, at, end, index);
+            at = ptx_ptr_add(k, parts, index, 4);
+            ptx_st(k, PTX_F32, ptx_at(at, 0), value);
             ptx_end(k);
         }
+        ptx_end(k);
     }
     ptx_end(k);
     ptx_ret(k);
