@@ -826,8 +826,8 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     f->columns = d->columns;
     f->planes = d->precision == PTXK_GEMV_EXACT ? 2 : 1;
     f->flags = d->flags;
-    f->rows = 2;
-    f->stages = d->columns == 1 ? 4 : 2; /* x of many columns needs the room */
+    f->rows = d->columns == 1 ? 4 : 2; /* x of many columns needs the room, and registers */
+    f->stages = 2;
     f->step = f->rows * PTXK__GEMV_UNIT * f->block->bytes;
     f->ring = PTXK__GEMV_WARPS * f->stages * f->step;
     f->record = 256 * f->planes + 64;
@@ -856,8 +856,9 @@ static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k)
 }
 
 /* Slices of K and blocks for each: what makes the busiest block's bytes, times the blocks, and the bytes that
-   slicing itself costs, x for each block, a partial result written and read for each slice, the fewest. Bytes
-   of the second kind beyond a 32nd of the weights count five times: they shall be traffic that nobody sees. */
+   slicing itself costs, x for each block, a partial result written and read for each slice, the fewest. Where
+   the matrix is large enough to be bound by its bytes (16 MB), those of the second kind shall be fewer than a
+   26th of it: all traffic then stays within 5 % of the lower bound. */
 static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t *slices,
                              uint32_t *groups)
 {
@@ -865,6 +866,7 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
     uint32_t tiles = ptxk__ceil_div(shape->n, PTXK__GEMV_WARPS * f->rows);
     uint32_t unit_bytes = PTXK__GEMV_UNIT * f->record * f->columns, fits = (PTXK__GEMV_SHARED - f->ring) / unit_bytes;
     uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX;
+    uint64_t matrix = (uint64_t)shape->n * (shape->k / 256) * f->block->bytes;
     *slices = 0;
     for (s = ptxk__ceil_div(units, fits); s <= units; s++) {
         uint32_t per = ptxk__ceil_div(units, s), most, each;
@@ -875,12 +877,12 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
         if (all > tiles) all = tiles;
         each = ptxk__ceil_div(tiles, (uint32_t)all);
         most = ptxk__ceil_div(tiles, each);
-        weights = blocks * each * per * PTXK__GEMV_WARPS * f->rows * PTXK__GEMV_UNIT * f->block->bytes;
+        weights = blocks * each * (per + 2) * PTXK__GEMV_WARPS * f->step; /* a tile costs some 2 steps itself */
         if ((uint64_t)s * most > blocks) weights = weights / blocks * s * most;
         activations = (uint64_t)s * most * per * unit_bytes;
         parts = s > 1 ? (uint64_t)s * shape->n * f->columns * 8 : 0;
         cost = weights + activations + parts;
-        if (activations + parts > (weights >> 5)) cost += 4 * (activations + parts - (weights >> 5));
+        if (matrix > 1u << 24 && activations + parts > matrix / 26) cost += 64 * (activations + parts - matrix / 26);
         if (cost < best) {
             best = cost;
             *slices = s;
@@ -2200,7 +2202,7 @@ typedef struct ptxk__gemv_state {
     ptx_var weights, x;       /* this lane's block of row 0; this lane's record of column 0 */
     ptx_val ring;             /* this warp's part of shared memory, at this lane's 16 bytes */
     ptx_val staged;           /* ... at this lane's block */
-    ptx_var from[3];          /* what this lane copies of each step: chunk lane + 32 i of its bytes */
+    ptx_var from[5];          /* what this lane copies of each step: chunk lane + 32 i of its bytes */
     ptx_var slot;             /* offset in the ring of what is read in this step */
     ptx_val some;             /* predicate: this lane copies in the last, partial round */
     ptx_var sum[8][4];
