@@ -2291,7 +2291,7 @@ static void ptxk__gemv_fill(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state
         at = ptx_ptr_add(k, at, chunk, 16);
         s->from[i] = ptx_var_new(k, at);
     }
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all have read what the ring held before */
+    /* the barrier at the end of a tile has seen to it that all have read what the ring held before */
     for (i = 0; i + 1 < f->stages; i++) {
         p = ptx_setp(k, PTX_GT, steps, ptx_u32(i));
         ptxk__gemv_fetch(k, f, s, ptx_u32(i * f->step), p);

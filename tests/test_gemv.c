@@ -332,6 +332,85 @@ static void traffic_is_within_5_percent_of_the_lower_bound(void)
     traffic_at(PTXK_GEMV_EXACT, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA, 1.05);
 }
 
+/* -- machine instructions: on the largest machines they are the limit, and ptxas alone can tell -- */
+
+static uint64_t word_at(const unsigned char *p, uint32_t bytes)
+{
+    uint64_t x = 0;
+    while (bytes--) x = x << 8 | p[bytes];
+    return x;
+}
+
+/* Of the code of sm_90, 16 bytes an instruction: the length of the longest loop that has no loop inside. */
+static uint32_t longest_inner_loop(const unsigned char *code, uint32_t count)
+{
+    uint32_t i, best = 0, previous = 0;
+    for (i = 0; i < count; i++) {
+        uint64_t low = word_at(code + 16 * (size_t)i, 8);
+        int64_t offset = (int64_t)((low >> 34 << 8 | (low >> 16 & 255)) << 26) >> 26;
+        int64_t target = (int64_t)i + 1 + offset * 4 / 16;
+        if ((low & 0xfff) != 0x947 || target < 0 || target >= (int64_t)i) continue; /* a branch, backwards */
+        if ((uint32_t)target >= previous && i - (uint32_t)target + 1 > best) best = i - (uint32_t)target + 1;
+        previous = i;
+    }
+    return best;
+}
+
+/* 8-bit x: at most 2 instructions a weight in the loop; with a row of K = 4096 as one slice at most 2.6 in all
+   (all the kernel once, less the second copy of the step for partial units, and its 4 steps). */
+static void instructions_per_weight(void)
+{
+    ptxk_gemv_desc desc = {PTXK_Q4_K, 1, PTXK_GEMV_FAST, PTX_F32, 0};
+    ptx_module_desc module_desc;
+    ptx_module *m;
+    char path[] = "/tmp/ptxgen_gemv_XXXXXX", command[200];
+    static unsigned char image[1 << 18];
+    size_t bytes = 0, i, sections, names;
+    const char *kernel = ".text.gemv_q4_k_c1_x8_f32_f0";
+    FILE *file;
+    int handle, found = 0;
+    if (system("ptxas --version > /dev/null 2>&1")) {
+        printf("SKIP instructions_per_weight: no ptxas on the PATH\n");
+        return;
+    }
+    memset(&module_desc, 0, sizeof module_desc);
+    module_desc.target = PTX_SM(90);
+    m = ptx_module_new(&module_desc);
+    ptxk_gemv_emit(m, &desc);
+    handle = mkstemp(path);
+    if (!CHECK(handle >= 0) || !CHECK((file = fdopen(handle, "w")) != NULL)) return;
+    CHECK(fputs(ptx_text(m, NULL), file) >= 0);
+    (void)fclose(file);
+    ptx_module_free(m);
+    (void)snprintf(command, sizeof command, "ptxas -arch=sm_90 %s -o %s.cubin", path, path);
+    CHECK(system(command) == 0);
+    (void)remove(path);
+    (void)snprintf(command, sizeof command, "%s.cubin", path);
+    file = fopen(command, "rb");
+    if (CHECK(file != NULL)) {
+        bytes = fread(image, 1, sizeof image, file);
+        (void)fclose(file);
+        (void)remove(command);
+    }
+    if (!CHECK(bytes > 64 && bytes < sizeof image)) return;
+    sections = (size_t)word_at(image + 0x28, 8);
+    names = (size_t)word_at(image + sections + 64 * word_at(image + 0x3e, 2) + 24, 8);
+    for (i = 0; i < word_at(image + 0x3c, 2); i++) {
+        const unsigned char *header = image + sections + 64 * i, *code = image + word_at(header + 24, 8);
+        uint32_t count = (uint32_t)(word_at(header + 32, 8) / 16), loop;
+        double weights = 4 * 32, all; /* of a lane in a step: 4 rows, 32 of each */
+        if (strcmp((const char *)image + names + word_at(header, 4), kernel)) continue;
+        found = 1;
+        while (count && (word_at(code + 16 * (size_t)(count - 1), 8) & 0xfff) == 0x918) count--;
+        loop = longest_inner_loop(code, count);
+        all = (count - 2.0 * loop + 4.0 * loop) / (4 * weights);
+        printf("note: sm_90: %u instructions, %u in the loop: %.2f for a weight, %.2f in all at K = 4096\n", count,
+               loop, loop / weights, all);
+        CHECK(loop > 50 && loop / weights <= 2.0 && all <= 2.6);
+    }
+    CHECK(found);
+}
+
 /* -- edges -- */
 
 static void all_zero_x_gives_zero(void)
@@ -535,6 +614,7 @@ int main(void)
     bad_descriptions_are_refused();
     bad_shapes_and_arguments_are_refused();
     block_size_is_the_plans();
+    instructions_per_weight();
     if (CHECK(open_driver())) {
         every_n();
         every_k();
