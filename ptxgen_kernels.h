@@ -2465,6 +2465,7 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
         i = ptx_for(k, ptx_u32(0), full, ptx_u32(1));
         ptxk__gemv_step(k, f, &s, NULL, async ? &full : NULL, i);
         ptx_end(k);
+        if (async) ptx_cp_async_wait_all(k); /* what is left is empty groups */
         ptx_if(k, last);
         inside = p;
         ptxk__gemv_step(k, f, &s, &inside, NULL, i);
