@@ -18,11 +18,11 @@ WARN     = -Wall -Wextra -pedantic -Wconversion -Wshadow
 B        = build
 SIM      = $(B)/libptxsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
-EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/incremental_attention $(B)/ptxdump
+EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/q4k_gemv $(B)/incremental_attention $(B)/ptxdump
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
 TESTS    = $(addprefix $(B)/test_,builder forms run_forms random verify mistakes scale cuda flash_decode \
-             kv_scatter ptxas)
+             kv_scatter gemv ptxas)
 
 .PHONY: all run test sanitize bench fuzz gpu clean
 all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench $(B)/bench_sim
@@ -33,6 +33,8 @@ run: $(SIM) $(EXAMPLES)
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/flash_decode
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/incremental_attention
+	@echo
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/q4k_gemv
 
 test: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS)
 	@sh tests/run.sh $(SIM) $(B)
@@ -48,6 +50,7 @@ bench: $(SIM) $(B)/bench $(B)/bench_sim
 gpu: $(TESTS) $(EXAMPLES) $(B)/bench
 	@PTXGEN_CUDA_LIBRARY= sh tests/run.sh gpu $(B)
 	@$(B)/flash_decode
+	@$(B)/q4k_gemv n=4096 k=14336
 	@$(B)/bench
 
 clean:

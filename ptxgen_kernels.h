@@ -60,6 +60,23 @@
      conversion          to nearest even; what passes the range of f16 becomes infinite; NaN stays NaN
      two tokens with one position: either may win.
 
+   GEMV   y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ residual[c,r]) for 1 to 8 columns c; W quantised in
+          blocks (Q4_K of GGUF), x quantised on the way to groups of 32 integers with a common factor; with
+          PTXK_GEMV_NORM rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps), else 1. Three launches: x to integers, once
+          for all rows; blocks that take slices of K for rows handed out strided; and, where K has more than
+          one slice, their sum. Integer products are exact, sums are f32 in a fixed order: the same bits in
+          every run. W is read once.
+     precision           PTXK_GEMV_EXACT: 16 bits for each x (two planes of 8), the error of a group is at most
+                         amax / 65278 for each element, so, by Cauchy and Schwarz, sqrt(32) / 65278 = 8.7e-5
+                         of |W| |x| at the very worst (one large x in each group), some 1e-5 typically;
+                         PTXK_GEMV_FAST: 8 bits, amax / 254 for each element
+     x NaN or infinite   NaN in every output of that column; so is x * gamma past the range of f32, and with
+                         NORM a sum of squares past it
+     block factor NaN, inf   NaN or inf in that row only
+     all x 0             0 (+ residual), with eps 0 too
+     |x| below 2^-100    counts as 0 where the whole group of 32 is that small
+     y may be the residual itself; otherwise nothing that is written may overlap anything that is read.
+
    DOES NOT  use tensor cores yet; no paged caches, windows or soft caps yet.
 */
 #ifndef PTXGEN_KERNELS_H
@@ -145,10 +162,44 @@ typedef struct ptxk_kv_scatter_args {
     uint32_t max_pages, pool_pages;  /* paged: columns of the block table; pages of a pool */
 } ptxk_kv_scatter_args;
 
+/* Formats of weights. */
+enum { PTXK_Q4_K = 1 };
+/* Precision of x in a GEMV; flags of a GEMV. */
+enum { PTXK_GEMV_EXACT = 0, PTXK_GEMV_FAST = 1 };
+enum { PTXK_GEMV_NORM = 1, PTXK_GEMV_GAMMA = 2, PTXK_GEMV_RESIDUAL = 4 };
+
+/* What is baked into the code of a GEMV. The sizes are not: one kernel serves all layers. */
+typedef struct ptxk_gemv_desc {
+    uint32_t format;      /* of the weights: PTXK_Q4_K */
+    uint32_t columns;     /* 1 ... 8 */
+    uint32_t precision;   /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
+    uint32_t output_type; /* of y and of the residual: PTX_F32 or PTX_F16 */
+    uint32_t flags;       /* PTXK_GEMV_NORM | PTXK_GEMV_GAMMA | PTXK_GEMV_RESIDUAL */
+} ptxk_gemv_desc;
+
+typedef struct ptxk_gemv_shape {
+    uint32_t n;        /* rows of W, at most 2^31 - 1; 0: nothing to do, a plan without launches */
+    uint32_t k;        /* columns of W, a multiple of 256, at most 2^26 */
+    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+} ptxk_gemv_shape;
+
+/* The one argument, by value. Device addresses, 16-byte aligned. */
+typedef struct ptxk_gemv_args {
+    uint64_t weights;   /* blocks [n, k / 256] of the format, rows contiguous */
+    uint64_t x;         /* f32 [columns, k] */
+    uint64_t gamma;     /* f32 [k]; ignored without PTXK_GEMV_GAMMA */
+    uint64_t residual;  /* output_type [columns, n]; ignored without PTXK_GEMV_RESIDUAL */
+    uint64_t y;         /* output_type [columns, n] */
+    uint64_t workspace; /* plan.workspace_bytes, 256-byte aligned */
+    uint32_t n, k;      /* as in the shape */
+    float eps;          /* of the norm: 0 or more, finite */
+    uint32_t reserved;  /* 0 */
+} ptxk_gemv_args;
+
 /* ---- [TABLE] -------------------------------------------------------------------------------------------
 
    OPERATIONS. X(name): ptxk_<name>_desc, ptxk_<name>_emit(), and its examples below. */
-#define PTXK_OPERATIONS(X) X(flash_decode) X(kv_scatter)
+#define PTXK_OPERATIONS(X) X(flash_decode) X(kv_scatter) X(gemv)
 
 /* EXAMPLES. X(label, fields of the description ...): each type with each size of row, GQA in rotation, and
    shapes of known models. What ptxdump prints and what the tests assemble for every target. */
@@ -192,6 +243,21 @@ typedef struct ptxk_kv_scatter_args {
     X("1 head, d 7, f16 to bf16, pages of 256", 1, 7, PTX_F16, PTX_BF16, 256)                                \
     X("5 heads, d 512, bf16 to f16", 5, 512, PTX_BF16, PTX_F16, 0)                                           \
     X("1 head, d 1, f32 to f16", 1, 1, PTX_F32, PTX_F16, 0)
+
+#define PTXK_EXAMPLES_gemv(X)                                                                                \
+    X("Q4_K, f32 y", PTXK_Q4_K, 1, PTXK_GEMV_EXACT, PTX_F32, 0)                                              \
+    X("Q4_K, f32 y, 8-bit x", PTXK_Q4_K, 1, PTXK_GEMV_FAST, PTX_F32, 0)                                      \
+    X("Q4_K, norm, f32 y", PTXK_Q4_K, 1, PTXK_GEMV_EXACT, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA)         \
+    X("Q4_K, norm, f16 y, 8-bit x", PTXK_Q4_K, 1, PTXK_GEMV_FAST, PTX_F16, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA) \
+    X("Q4_K, residual, f32 y", PTXK_Q4_K, 1, PTXK_GEMV_EXACT, PTX_F32, PTXK_GEMV_RESIDUAL)                   \
+    X("Q4_K, all, f16 y, 8 columns", PTXK_Q4_K, 8, PTXK_GEMV_EXACT, PTX_F16, 7)                              \
+    X("Q4_K, norm without gamma, 2 columns", PTXK_Q4_K, 2, PTXK_GEMV_EXACT, PTX_F32, PTXK_GEMV_NORM)         \
+    X("Q4_K, gamma without norm, 3 columns, 8-bit x", PTXK_Q4_K, 3, PTXK_GEMV_FAST, PTX_F32, PTXK_GEMV_GAMMA) \
+    X("Q4_K, 4 columns, 8-bit x", PTXK_Q4_K, 4, PTXK_GEMV_FAST, PTX_F16, PTXK_GEMV_RESIDUAL)                 \
+    X("Q4_K, 5 columns", PTXK_Q4_K, 5, PTXK_GEMV_EXACT, PTX_F32, 0)                                          \
+    X("Q4_K, 6 columns", PTXK_Q4_K, 6, PTXK_GEMV_EXACT, PTX_F32, 7)                                          \
+    X("Q4_K, 7 columns, 8-bit x", PTXK_Q4_K, 7, PTXK_GEMV_FAST, PTX_F32, 0)                                  \
+    X("Q4_K, all, f32 y, 8 columns, 8-bit x", PTXK_Q4_K, 8, PTXK_GEMV_FAST, PTX_F32, 7)
 
 /* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
 
@@ -239,6 +305,20 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
 PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
                                           ptxk_message *why);
 
+/* -- gemv -- */
+
+/* Append the three entries (x, rows, sum) to the module. desc: a ptxk_gemv_desc. */
+#define ptxk_gemv_emit(m, desc) ptxk_gemv_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launches for a shape. min_bytes: weights, x, gamma, residual and y once. why: or NULL. */
+PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
+                                   ptxk_message *why);
+/* Whether arguments can be right: addresses there, aligned, nothing written over what is read, eps. */
+PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
+                                    ptxk_message *why);
+/* Bytes of a row of k weights in a format; 0 for an unknown format or a k that is no whole number of blocks. */
+PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k);
+
 /* -- vocabulary: pieces of kernels, for your own as well; errors carry your line -- */
 
 /* op (PTX_ADD, PTX_MAX ...) over the lanes whose numbers differ in the bits first, 2 first ... last/2 only;
@@ -247,6 +327,13 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
 #define ptxk_warp_reduce(k, op, x, first, last) ptxk_warp_reduce_((k), PTX__AT, (op), (x), (first), (last))
 PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x, uint32_t first,
                                      uint32_t last);
+/* The same over all threads of a block of `warps` whole warps (a power of two, 1 ... 32), every thread gets the
+   result. scratch: the address of 4 * warps bytes of shared memory, which nothing may touch from the last
+   barrier before to the next barrier after this one, which has one inside. */
+#define ptxk_block_reduce(k, op, x, warps, scratch)                                                          \
+    ptxk_block_reduce_((k), PTX__AT, (op), (x), (warps), (scratch))
+PTXGEN_API ptx_val ptxk_block_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x,
+                                      uint32_t warps, ptx_val scratch);
 /* 16 bytes in one access, as four b32. p NULL: always; otherwise only where *p holds, zeros elsewhere. */
 #define ptxk_load16(k, p, mem, words) ptxk_load16_((k), PTX__AT, (p), (mem), (words))
 PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem,
@@ -658,6 +745,258 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     return PTX_E_NONE;
 }
 
+/* A GEMV's format of weights: what the kernels know of it. A lane takes 32 weights of a block of 256 in two
+   halves of 16, each with one scale; 8 lanes share a block. A new format is a row of ptxk__blocks and these
+   functions; the order in which x lies in shared memory is the format's, so that words need no shuffling. */
+#define PTXK__RAW 8u /* most words that a lane loads of a block */
+
+typedef struct ptxk__lane { /* what a lane computes once: its place in a block, masks, shifts */
+    ptx_val at;             /* 0 ... 7 */
+    ptx_val c[8];           /* the format's own */
+} ptxk__lane;
+
+typedef struct ptxk__share {
+    ptx_val half[2][4]; /* unsigned bytes; the second half's may be 1 / second times too large */
+    ptx_val scale[2];   /* s32, of each half: weight = factor * scale * byte - minimum */
+    ptx_val factor;     /* f32, of the block */
+    ptx_val minimum;    /* f32, of the group of 32 that this lane counts: an even lane the first half's group,
+                           an odd one the second's */
+} ptxk__share;
+
+typedef struct ptxk__block {
+    const char *name;
+    uint32_t id, bytes, align; /* of a block; of a load */
+    float second;              /* factor of x that belongs to second halves */
+    int has_minimum;
+    void (*lane)(ptx_kernel *k, ptxk__lane *lane);
+    /* inside: NULL, or whether there is such a block; at: address of the block */
+    void (*load)(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *inside, ptx_val at, ptx_val *raw);
+    void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *raw, ptxk__share *share);
+} ptxk__block;
+
+static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane);
+static void ptxk__q4_k_load(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *inside, ptx_val at,
+                            ptx_val *raw);
+static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *raw, ptxk__share *share);
+
+static const ptxk__block ptxk__blocks[] = {
+    {"q4_k", PTXK_Q4_K, 144, 16, 0.0625f, 1, ptxk__q4_k_lane, ptxk__q4_k_load, ptxk__q4_k_read}};
+
+/* All that follows from a gemv description. */
+#define PTXK__GEMV_WARPS 8u
+#define PTXK__GEMV_THREADS (32u * PTXK__GEMV_WARPS)
+#define PTXK__GEMV_UNIT 4u      /* blocks of 256 that a warp takes of a row at once */
+#define PTXK__GEMV_SHARED (49152u - 32u - 1024u) /* what every device gives unasked, less what is static */
+#define PTXK__GEMV_X 2048u      /* values of x that a block of the first launch turns into integers */
+#define PTXK__GEMV_K_MAX 0x4000000u
+#define PTXK__GEMV_HEAD 256u    /* bytes before the sums of squares in the workspace: u32 slices */
+
+typedef struct ptxk__gemv {
+    const ptxk__block *block;
+    ptx_type output;
+    uint32_t columns, planes, flags;
+    uint32_t rows;   /* of a warp */
+    uint32_t stages; /* a warp's weights in flight: so many steps, less one */
+    uint32_t step;   /* bytes of a warp's step: rows, 4 blocks of each */
+    uint32_t ring;   /* bytes in shared memory before x: warps, stages, steps */
+    uint32_t record; /* bytes of 256 values of x: planes, then (d, d', s, s') for each 64 */
+} ptxk__gemv;
+
+static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_message *why)
+{
+    size_t i;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the description is NULL");
+    f->block = NULL;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
+        if (ptxk__blocks[i].id == d->format) f->block = &ptxk__blocks[i];
+    if (!f->block) return ptxk__refuse(why, PTX_E_DESC, "gemv: format is %u, must be PTXK_Q4_K", d->format);
+    if (!d->columns || d->columns > 8)
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: columns is %u, must be 1 to 8", d->columns);
+    if (d->precision != PTXK_GEMV_EXACT && d->precision != PTXK_GEMV_FAST)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemv: precision is %u, must be PTXK_GEMV_EXACT or PTXK_GEMV_FAST", d->precision);
+    if (d->output_type != PTX_F32 && d->output_type != PTX_F16)
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: output_type is %u, must be PTX_F32 or PTX_F16",
+                            d->output_type);
+    if (d->flags > 7)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemv: flags is %u, must be of PTXK_GEMV_NORM, _GAMMA and _RESIDUAL", d->flags);
+    f->output = (ptx_type)d->output_type;
+    f->columns = d->columns;
+    f->planes = d->precision == PTXK_GEMV_EXACT ? 2 : 1;
+    f->flags = d->flags;
+    f->rows = d->columns == 1 ? 4 : 2; /* x of many columns needs the room, and registers */
+    f->stages = 2;
+    f->step = f->rows * PTXK__GEMV_UNIT * f->block->bytes;
+    f->ring = PTXK__GEMV_WARPS * f->stages * f->step;
+    f->record = 256 * f->planes + 64;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k)
+{
+    size_t i;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
+        if (ptxk__blocks[i].id == format && k % 256 == 0) return (uint64_t)(k / 256) * ptxk__blocks[i].bytes;
+    return 0;
+}
+
+static uint64_t ptxk__up_256(uint64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* Where the parts of the workspace begin: sums of squares at PTXK__GEMV_HEAD, then records of x, then partial
+   results. ptxk__gemv_x_at and ptxk__gemv_parts_at compute the same in the kernels. */
+static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k)
+{
+    uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_X) * 4);
+    return PTXK__GEMV_HEAD + sums + ptxk__up_256((uint64_t)f->columns * (k / 256) * f->record);
+}
+
+/* Slices of K and blocks for each: what makes the busiest block's bytes, times the blocks, and the bytes that
+   slicing itself costs, x for each block, a partial result written and read for each slice, the fewest. Where
+   the matrix is large enough to be bound by its bytes (16 MB), those of the second kind shall be fewer than a
+   26th of it: all traffic then stays within 5 % of the lower bound. */
+static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t *slices,
+                             uint32_t *groups)
+{
+    uint32_t units = ptxk__ceil_div(shape->k / 256, PTXK__GEMV_UNIT), s;
+    uint32_t tiles = ptxk__ceil_div(shape->n, PTXK__GEMV_WARPS * f->rows);
+    uint32_t unit_bytes = PTXK__GEMV_UNIT * f->record * f->columns, fits = (PTXK__GEMV_SHARED - f->ring) / unit_bytes;
+    uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX;
+    uint64_t matrix = (uint64_t)shape->n * (shape->k / 256) * f->block->bytes;
+    *slices = 0;
+    for (s = ptxk__ceil_div(units, fits); s <= units; s++) {
+        uint32_t per = ptxk__ceil_div(units, s), most, each;
+        uint64_t all, weights, activations, parts, cost;
+        if (ptxk__ceil_div(units, per) != s) continue;
+        if (*slices && s > 1024) break;
+        all = blocks / s ? blocks / s : 1;
+        if (all > tiles) all = tiles;
+        each = ptxk__ceil_div(tiles, (uint32_t)all);
+        most = ptxk__ceil_div(tiles, each);
+        weights = blocks * each * (per + 2) * PTXK__GEMV_WARPS * f->step; /* a tile costs some 2 steps itself */
+        if ((uint64_t)s * most > blocks) weights = weights / blocks * s * most;
+        activations = (uint64_t)s * most * per * unit_bytes;
+        parts = s > 1 ? (uint64_t)s * shape->n * f->columns * 8 : 0;
+        cost = weights + activations + parts;
+        if (matrix > 1u << 24 && activations + parts > matrix / 26) cost += 64 * (activations + parts - matrix / 26);
+        if (cost < best) {
+            best = cost;
+            *slices = s;
+            *groups = most;
+        }
+    }
+}
+
+PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
+                                   ptxk_message *why)
+{
+    ptxk__gemv f;
+    ptx_launch *l;
+    uint32_t slices = 0, groups = 0, units, bytes;
+    uint64_t outputs;
+    ptx_code code = ptxk__gemv_form(desc, &f, why);
+    if (plan) memset(plan, 0, sizeof *plan);
+    if (code) return code;
+    if (!shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the %s is NULL", plan ? "shape" : "plan");
+    if (shape->n > PTXK__LEN_MAX)
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: n is %u, must be at most 2147483647", shape->n);
+    if (!shape->k || shape->k % 256 || shape->k > PTXK__GEMV_K_MAX)
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: k is %u, must be a multiple of 256 from 256 to %u",
+                            shape->k, PTXK__GEMV_K_MAX);
+    if (!shape->sm_count || shape->sm_count > 65536)
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: sm_count is %u, must be 1 to 65536", shape->sm_count);
+    plan->args_bytes = (uint32_t)sizeof(ptxk_gemv_args);
+    if (!shape->n) return PTX_E_NONE;
+    ptxk__gemv_split(&f, shape, &slices, &groups);
+    units = ptxk__ceil_div(ptxk__ceil_div(shape->k / 256, PTXK__GEMV_UNIT), slices);
+    l = &plan->launch[plan->launches++];
+    l->entry = 0;
+    l->grid[0] = ptxk__ceil_div(shape->k, PTXK__GEMV_X);
+    l->grid[1] = f.columns;
+    l = &plan->launch[plan->launches++];
+    l->entry = 1;
+    l->grid[0] = groups;
+    l->grid[1] = slices;
+    l->shared_bytes = f.ring + units * PTXK__GEMV_UNIT * f.record * f.columns;
+    outputs = (uint64_t)shape->n * f.columns;
+    plan->workspace_bytes = ptxk__gemv_parts(&f, shape->k);
+    if (slices > 1) {
+        l = &plan->launch[plan->launches++];
+        l->entry = 2;
+        l->grid[0] = ptxk__ceil_div(shape->n, PTXK__GEMV_THREADS);
+        l->grid[1] = f.columns;
+        plan->workspace_bytes += slices * outputs * 4;
+    }
+    for (l = plan->launch; l < plan->launch + plan->launches; l++) {
+        l->grid[2] = l->block[1] = l->block[2] = 1;
+        l->block[0] = PTXK__GEMV_THREADS;
+    }
+    bytes = f.output == PTX_F16 ? 2 : 4;
+    plan->min_bytes = ptxk_row_bytes(desc->format, shape->k) * shape->n + (uint64_t)shape->k * f.columns * 4
+                      + outputs * bytes;
+    if (f.flags & PTXK_GEMV_GAMMA) plan->min_bytes += (uint64_t)shape->k * 4;
+    if (f.flags & PTXK_GEMV_RESIDUAL) plan->min_bytes += outputs * bytes;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args, ptxk_message *why)
+{
+    ptxk__gemv f;
+    struct {
+        const char *name;
+        uint64_t at, bytes;
+        uint32_t needed;
+    } field[6];
+    uint64_t outputs;
+    uint32_t i, j;
+    ptx_code code = ptxk__gemv_form(desc, &f, why);
+    if (code) return code;
+    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the arguments are NULL");
+    if (!args->k || args->k % 256 || args->k > PTXK__GEMV_K_MAX)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of 256 from 256 to %u",
+                            args->k, PTXK__GEMV_K_MAX);
+    if (args->n > PTXK__LEN_MAX)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: n is %u, must be at most 2147483647", args->n);
+    if (!(args->eps >= 0 && args->eps <= FLT_MAX))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: eps is %g, must be finite and at least 0",
+                            (double)args->eps);
+    memset(field, 0, sizeof field);
+    outputs = (uint64_t)args->n * f.columns * (f.output == PTX_F16 ? 2 : 4);
+    field[0].name = "weights", field[0].at = args->weights, field[0].needed = 1;
+    field[0].bytes = ptxk_row_bytes(desc->format, args->k) * args->n;
+    field[1].name = "x", field[1].at = args->x, field[1].needed = 1;
+    field[1].bytes = (uint64_t)args->k * f.columns * 4;
+    field[2].name = "gamma", field[2].at = args->gamma, field[2].needed = f.flags & PTXK_GEMV_GAMMA;
+    field[2].bytes = (uint64_t)args->k * 4;
+    field[3].name = "residual", field[3].at = args->residual, field[3].needed = f.flags & PTXK_GEMV_RESIDUAL;
+    field[3].bytes = outputs;
+    field[4].name = "y", field[4].at = args->y, field[4].needed = 1;
+    field[4].bytes = outputs;
+    field[5].name = "workspace", field[5].at = args->workspace, field[5].needed = 1;
+    field[5].bytes = ptxk__gemv_parts(&f, args->k);
+    for (i = 0; i < 6; i++) {
+        uint32_t align = i == 5 ? 256 : 16;
+        if (!field[i].needed) continue;
+        if (!field[i].at) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s is 0", field[i].name);
+        if (field[i].at % align)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s is not aligned to %u bytes", field[i].name,
+                                align);
+        if (field[i].bytes > UINT64_MAX - field[i].at)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s passes 2^64", field[i].name);
+    }
+    for (i = 4; i < 6; i++)
+        for (j = 0; j < i; j++)
+            if (field[j].needed && field[i].at < field[j].at + field[j].bytes
+                && field[j].at < field[i].at + field[i].bytes && !(j == 3 && field[i].at == field[j].at && i == 4))
+                return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s overlaps %s", field[i].name, field[j].name);
+    return PTX_E_NONE;
+}
+
 /* The registry, made from [TABLE]. */
 #define PTXK__OPERATION(name) {#name, (uint32_t)sizeof(ptxk_##name##_desc), ptxk_##name##_emit_},
 static const ptx_operation ptxk__operations[] = {PTXK_OPERATIONS(PTXK__OPERATION)};
@@ -682,8 +1021,8 @@ PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name)
 }
 
 /* ptxk__<name>_labels and ptxk__<name>_examples. */
-#define PTXK__LABEL(label, a, b, c, d, e) label,
-#define PTXK__DESC(label, a, b, c, d, e) {a, b, c, d, e},
+#define PTXK__LABEL(label, ...) label,
+#define PTXK__DESC(label, ...) {__VA_ARGS__},
 #define PTXK__LIST(name) \
     static const char *const ptxk__##name##_labels[] = {PTXK_EXAMPLES_##name(PTXK__LABEL)}; \
     static const ptxk_##name##_desc ptxk__##name##_examples[] = {PTXK_EXAMPLES_##name(PTXK__DESC)};
@@ -730,6 +1069,31 @@ PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id 
         x = ptx_op2(k, op, 0, x, ptx_as(other, ptx_type_of(x)));
     }
     return x;
+}
+
+PTXGEN_API ptx_val ptxk_block_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x,
+                                      uint32_t warps, ptx_val scratch) {
+    ptx_type type = ptx_type_of(x);
+    ptx_val tid, lane, warp, here, first;
+    if (!warps || warps > 32 || (warps & (warps - 1))) {
+        ptx_fail(ptx_kernel_module(k), PTX_E_ARGUMENT, site,
+                 "ptxk_block_reduce over %u warps: must be a power of two to 32", warps);
+        return x;
+    }
+    x = ptxk_warp_reduce(k, op, x, 1, 32);
+    if (warps == 1) return x;
+    tid = ptx_tid_x(k);
+    lane = ptx_and(k, tid, ptx_u32(31));
+    warp = ptx_shr(k, tid, ptx_u32(5));
+    here = ptx_ptr_add(k, scratch, warp, 4);
+    first = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+    ptx_guard(k, first);
+    ptx_st(k, type, ptx_at(here, 0), x);
+    ptx_bar_sync(k, ptx_imm(0));
+    lane = ptx_and(k, lane, ptx_u32(warps - 1));
+    here = ptx_ptr_add(k, scratch, lane, 4);
+    x = ptx_ld(k, type, ptx_at(here, 0));
+    return ptxk_warp_reduce(k, op, x, 1, warps);
 }
 
 PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem, ptx_val words[4])
@@ -1527,6 +1891,711 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     }
     ptx_end(k);
     ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+/* -- gemv: Q4_K --
+   Lane i of 8 has bytes 16 i ... 16 i + 15 of the 128: with c = i / 2 and h = i % 2 their low nibbles are 16
+   weights of group 2 c, their high ones 16 of group 2 c + 1. Scales and minimums of those two groups lie side
+   by side in the 12 bytes; where c >= 2 they are in two parts. Masks and shifts of the lane make one rule of
+   both cases. */
+static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane)
+{
+    ptx_val pair, odd, upper, shift, p;
+    pair = ptx_shr(k, lane->at, ptx_u32(1));
+    odd = ptx_and(k, pair, ptx_u32(1));
+    upper = ptx_setp(k, PTX_GE, lane->at, ptx_u32(4));
+    shift = ptx_shl(k, odd, ptx_u32(4));
+    lane->c[1] = shift; /* of the last 4 bytes, for scales */
+    p = ptx_selp(k, ptx_u32(2), ptx_u32(0), upper);
+    lane->c[0] = ptx_add(k, shift, p); /* of the first 4 bytes, for scales */
+    odd = ptx_and(k, lane->at, ptx_u32(1));
+    odd = ptx_shl(k, odd, ptx_u32(3));
+    lane->c[2] = ptx_add(k, lane->c[0], odd); /* of the middle 4 bytes, for a minimum */
+    p = ptx_add(k, shift, odd);
+    lane->c[3] = ptx_add(k, p, ptx_u32(4)); /* of the last 4 bytes, for a minimum */
+    lane->c[4] = ptx_selp(k, ptx_b32(0x3030), ptx_b32(0x3f3f), upper);
+    lane->c[5] = ptx_selp(k, ptx_b32(0x0f0f), ptx_b32(0), upper);
+    lane->c[6] = ptx_and(k, lane->c[4], ptx_b32(0xff));
+    lane->c[7] = ptx_and(k, lane->c[5], ptx_b32(0xff));
+}
+
+static void ptxk__q4_k_load(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *inside, ptx_val at,
+                            ptx_val *raw)
+{
+    ptx_val own = ptx_ptr_add(k, at, lane->at, 16);
+    ptxk_load16(k, inside, ptx_at(at, 0), raw);
+    ptxk_load16(k, inside, ptx_at(own, 16), raw + 4);
+}
+
+/* (a >> shift & mask) | (b >> other & rest) */
+static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val mask, ptx_val b,
+                               ptx_val other, ptx_val rest)
+{
+    ptx_val high, low;
+    high = ptx_shr(k, ptx_as(a, PTX_U32), shift);
+    high = ptx_and(k, high, ptx_as(mask, PTX_U32));
+    low = ptx_shr(k, ptx_as(b, PTX_U32), other);
+    return ptx_lop3(k, ptx_as(low, PTX_B32), rest, ptx_as(high, PTX_B32), ptx_imm(0xea)); /* low & rest | high */
+}
+
+static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *raw, ptxk__share *share)
+{
+    ptx_val half[2], low, minimum;
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        share->half[0][i] = ptx_and(k, raw[4 + i], ptx_b32(0x0f0f0f0f));
+        share->half[1][i] = ptx_and(k, raw[4 + i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: no shift */
+    }
+    ptx_unpack(k, PTX_F16, 2, raw[0], half);
+    share->factor = ptx_cvt(k, PTX_F32, half[0]);
+    minimum = ptx_cvt(k, PTX_F32, half[1]);
+    low = ptxk__two_parts(k, raw[1], lane->c[0], lane->c[4], raw[3], lane->c[1], lane->c[5]);
+    share->scale[0] = ptx_and(k, ptx_as(low, PTX_S32), ptx_s32(0xff));
+    low = ptx_shr(k, ptx_as(low, PTX_U32), ptx_u32(8));
+    share->scale[1] = ptx_as(low, PTX_S32);
+    low = ptxk__two_parts(k, raw[2], lane->c[2], lane->c[6], raw[3], lane->c[3], lane->c[7]);
+    low = ptx_cvt(k, PTX_F32, ptx_as(low, PTX_S32));
+    share->minimum = ptx_mul(k, minimum, low);
+}
+
+/* -- gemv: x to integers -- */
+
+/* The parts of the workspace; k: blocks of 256 in a row. */
+static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val blocks, ptx_val column, ptx_val *count)
+{
+    ptx_val at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace)), row;
+    row = ptx_add(k, blocks, ptx_u32(PTXK__GEMV_X / 256 - 1));
+    *count = ptx_div(k, row, ptx_u32(PTXK__GEMV_X / 256));
+    row = ptx_mul(k, *count, column);
+    at = ptx_ptr_add(k, at, row, 4);
+    return ptx_ptr_add(k, at, ptx_u32(PTXK__GEMV_HEAD), 1);
+}
+
+static ptx_val ptxk__gemv_x_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val blocks)
+{
+    ptx_val at, count, end;
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
+    count = ptx_add(k, blocks, ptx_u32(PTXK__GEMV_X / 256 - 1));
+    count = ptx_div(k, count, ptx_u32(PTXK__GEMV_X / 256));
+    end = ptx_mad(k, count, ptx_u32(4 * f->columns), ptx_u32(PTXK__GEMV_HEAD + 255));
+    end = ptx_and(k, end, ptx_u32(0xffffff00u));
+    return ptx_ptr_add(k, at, end, 1);
+}
+
+static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val blocks)
+{
+    ptx_val at, bytes;
+    at = ptxk__gemv_x_at(k, f, args, blocks);
+    bytes = ptx_mul_wide(k, blocks, ptx_u32(f->record * f->columns));
+    bytes = ptx_add(k, bytes, ptx_u64(255));
+    bytes = ptx_and(k, bytes, ptx_u64(~(uint64_t)255));
+    return ptx_ptr_add(k, at, bytes, 1);
+}
+
+static ptx_val ptxk__gemv_blocks(ptx_kernel *k, ptx_val args)
+{
+    ptx_val n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
+    return ptx_shr(k, n, ptx_u32(8));
+}
+
+/* Byte `which` of four words, as one word. */
+static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which)
+{
+    uint32_t selector = which | (which + 4) << 4;
+    ptx_val low, high;
+    low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
+    high = ptx_prmt(k, ptx_as(x[2], PTX_B32), ptx_as(x[3], PTX_B32), ptx_b32(selector));
+    return ptx_prmt(k, low, high, ptx_b32(0x5410));
+}
+
+/* A warp takes 256 values, a lane 8 of them; 4 lanes have a group of 32. */
+static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *name)
+{
+    ptx_kernel *k = ptx_entry(m, name);
+    float top = f->planes == 2 ? 32639.0f : 127.0f; /* 127 * 256 + 127 */
+    ptx_val args, scratch, tid, lane, column, block, blocks, inside, here, x[8], most, bad, inverse, d, sum;
+    ptx_val whole[8], rounded[8], words[2], record, p, at, squares, count, factor, other;
+    uint32_t e;
+    ptx_launch_bounds(k, PTXK__GEMV_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
+    scratch = ptx_shared(k, "scratch", PTX_F32, PTXK__GEMV_WARPS, 16);
+    tid = ptx_tid_x(k);
+    lane = ptx_and(k, tid, ptx_u32(31));
+    block = ptx_ctaid_x(k);
+    other = ptx_shr(k, tid, ptx_u32(5));
+    block = ptx_mad(k, block, ptx_u32(PTXK__GEMV_WARPS), other);
+    column = ptx_ctaid_y(k);
+    blocks = ptxk__gemv_blocks(k, args);
+    inside = ptx_setp(k, PTX_LT, block, blocks);
+
+    here = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, x));
+    other = ptx_cvt(k, PTX_U64, block);
+    at = ptx_mad_wide(k, column, blocks, other);
+    here = ptx_ptr_add(k, here, at, 1024);
+    here = ptx_ptr_add(k, here, lane, 32);
+    for (e = 0; e < 8; e += 4)
+        ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(here, (int64_t)(4 * e)), PTX_NC), ptx_f32(0), x + e);
+    if (f->flags & PTXK_GEMV_NORM) {
+        squares = ptx_mul(k, x[0], x[0]);
+        squares = ptxk_dot(k, 7, x + 1, x + 1, squares);
+        squares = ptxk_block_reduce(k, PTX_ADD, squares, PTXK__GEMV_WARPS, scratch);
+        at = ptxk__gemv_sums_at(k, args, blocks, column, &count);
+        other = ptx_ctaid_x(k);
+        at = ptx_ptr_add(k, at, other, 4);
+        p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_st(k, PTX_F32, ptx_at(at, 0), squares);
+    }
+    if (f->flags & PTXK_GEMV_GAMMA) {
+        ptx_val gamma[8];
+        here = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, gamma));
+        here = ptx_ptr_add(k, here, block, 1024);
+        here = ptx_ptr_add(k, here, lane, 32);
+        for (e = 0; e < 8; e += 4)
+            ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(here, (int64_t)(4 * e)), PTX_NC), ptx_f32(0),
+                          gamma + e);
+        for (e = 0; e < 8; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], gamma[e]);
+    }
+
+    ptx_comment(k, "the group's factor; NaN when anything in it is not finite");
+    most = ptx_abs(k, x[0]);
+    bad = ptx_op2(k, PTX_MUL, PTX_RN, x[0], ptx_f32(0));
+    for (e = 1; e < 8; e++) {
+        d = ptx_abs(k, x[e]);
+        most = ptx_max(k, most, d);
+        bad = ptx_fma(k, x[e], ptx_f32(0), bad);
+    }
+    most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
+    bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, 4);
+    inverse = ptx_rcp(k, most);
+    inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, ptx_f32(top));
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
+    inverse = ptx_selp(k, inverse, ptx_f32(0), p);
+    most = ptx_selp(k, most, ptx_f32(0), p);
+    d = ptx_op2(k, PTX_DIV, PTX_RN, most, ptx_f32(top));
+    d = ptx_add(k, d, bad);
+    for (e = 0; e < 8; e++) {
+        other = ptx_op2(k, PTX_MUL, PTX_RN, x[e], inverse);
+        whole[e] = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
+        sum = e ? ptx_add(k, sum, whole[e]) : whole[e];
+    }
+    sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 4);
+    sum = ptx_cvt(k, PTX_F32, sum);
+    sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, d);
+
+    ptx_comment(k, "values 64 c + 32 p + 16 h + e go to byte 128 p + 32 c + 16 h + e");
+    record = ptxk__gemv_x_at(k, f, args, blocks);
+    other = ptx_cvt(k, PTX_U64, block);
+    at = ptx_mad_wide(k, column, blocks, other);
+    record = ptx_ptr_add(k, record, at, f->record);
+    p = ptx_setp(k, PTX_GE, block, blocks);
+    ptx_guard(k, p);
+    ptx_ret(k);
+    other = ptx_and(k, lane, ptx_u32(3));
+    at = ptx_shr(k, lane, ptx_u32(3));
+    at = ptx_mad(k, at, ptx_u32(4), other);
+    count = ptx_bfe(k, lane, ptx_u32(2), ptx_u32(1)); /* p */
+    at = ptx_mad(k, count, ptx_u32(16), at);
+    here = ptx_ptr_add(k, record, at, 8);
+    for (e = 0; e < 8; e++) rounded[e] = f->planes == 2 ? ptx_add(k, whole[e], ptx_s32(128)) : whole[e];
+    words[0] = ptxk__gather_bytes(k, rounded, f->planes - 1);
+    words[1] = ptxk__gather_bytes(k, rounded + 4, f->planes - 1);
+    ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), words);
+    if (f->planes == 2) {
+        words[0] = ptxk__gather_bytes(k, whole, 0);
+        words[1] = ptxk__gather_bytes(k, whole + 4, 0);
+        ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 256), words);
+    }
+    p = ptx_setp(k, PTX_NE, other, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_ret(k);
+    at = ptx_shr(k, lane, ptx_u32(3));
+    here = ptx_ptr_add(k, record, at, 16);
+    here = ptx_ptr_add(k, here, count, 4);
+    p = ptx_setp(k, PTX_NE, count, ptx_u32(0));
+    factor = ptx_selp(k, ptx_f32(f->block->second), ptx_f32(1), p);
+    d = ptx_op2(k, PTX_MUL, PTX_RN, d, factor);
+    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(256 * f->planes)), d);
+    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(256 * f->planes + 8)), sum);
+    ptx_ret(k);
+}
+
+/* -- gemv: rows -- */
+
+/* 1 / sqrt(mean of squares + eps) of a column; every lane of the warp gets it. */
+static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val blocks, ptx_val lane, ptx_val column)
+{
+    ptx_val at, count, i, here, x, sum, n;
+    ptx_var total = ptx_var_new(k, ptx_f32(0));
+    at = ptxk__gemv_sums_at(k, args, blocks, column, &count);
+    i = ptx_for(k, lane, count, ptx_u32(32));
+    {
+        here = ptx_ptr_add(k, at, i, 4);
+        x = ptx_ld(k, PTX_F32, ptx_at(here, 0));
+        sum = ptx_get(k, total);
+        sum = ptx_add(k, sum, x);
+        ptx_set(k, total, sum);
+    }
+    ptx_end(k);
+    sum = ptx_get(k, total);
+    sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 32);
+    n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
+    n = ptx_cvt(k, PTX_F32, n);
+    x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
+    n = ptx_ld(k, PTX_F32, ptx_at(args, (int64_t)offsetof(ptxk_gemv_args, eps)));
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, n);
+    x = ptx_sqrt(k, x);
+    x = ptxk_rcp_or_zero(k, x);
+    return ptx_fma(k, sum, ptx_f32(0), x); /* an infinite sum gives NaN, not 0 */
+}
+
+/* y[index] = value (+ residual[index]) */
+static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val index, ptx_val value)
+{
+    uint32_t bytes = f->output == PTX_F16 ? 2 : 4;
+    ptx_val at, old;
+    if (f->flags & PTXK_GEMV_RESIDUAL) {
+        at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, residual));
+        at = ptx_ptr_add(k, at, index, bytes);
+        ptxk_load_f32(k, f->output, 1, ptx_at(at, 0), &old);
+        value = ptx_add(k, value, old);
+    }
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, y));
+    at = ptx_ptr_add(k, at, index, bytes);
+    ptxk_store_f32(k, f->output, 1, ptx_at(at, 0), &value);
+}
+
+/* This block's slice of x, all columns: [column][block of 256][record], zeros up to a whole unit. */
+static void ptxk__gemv_stage(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val blocks, ptx_val first,
+                             ptx_val count, ptx_val padded, ptx_val shared)
+{
+    ptx_val from, to, at, i, tid, have, all, p, words[4];
+    uint32_t c;
+    tid = ptx_tid_x(k);
+    from = ptxk__gemv_x_at(k, f, args, blocks);
+    from = ptx_ptr_add(k, from, first, f->record);
+    have = ptx_mul(k, count, ptx_u32(f->record / 16));
+    all = ptx_mul(k, padded, ptx_u32(f->record / 16));
+    to = shared;
+    for (c = 0; c < f->columns; c++) {
+        i = ptx_for(k, tid, all, ptx_u32(PTXK__GEMV_THREADS));
+        {
+            p = ptx_setp(k, PTX_LT, i, have);
+            at = ptx_ptr_add(k, from, i, 16);
+            ptxk_load16(k, &p, ptx_at(at, 0), words);
+            at = ptx_ptr_add(k, to, i, 16);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), words);
+        }
+        ptx_end(k);
+        if (c + 1 == f->columns) break;
+        from = ptx_ptr_add(k, from, blocks, f->record);
+        to = ptx_ptr_add(k, to, padded, f->record);
+    }
+}
+
+typedef struct ptxk__gemv_state {
+    ptxk__lane lane;
+    ptx_val odd;              /* predicate: the lane counts the minimum of the second group */
+    ptx_val padded;           /* records of a column in shared memory */
+    ptx_val next_row[4];      /* bytes from row r - 1 to row r; 0 where W has no row r */
+    ptx_var weights, x;       /* this lane's block of row 0; this lane's record of column 0 */
+    ptx_val ring;             /* this warp's part of shared memory, at this lane's 16 bytes */
+    ptx_val staged;           /* ... at this lane's block */
+    ptx_var from[5];          /* what this lane copies of each step: chunk lane + 32 i of its bytes */
+    ptx_var slot;             /* offset in the ring of what is read in this step */
+    ptx_val some;             /* predicate: this lane copies in the last, partial round */
+    ptx_var sum[8][4];
+} ptxk__gemv_state;
+
+/* One share of x times one share of weights: factor (d P + d' P') - minimum s, added to the sum. */
+static void ptxk__gemv_product(ptx_kernel *k, const ptxk__gemv *f, const ptxk__share *w, ptx_val x[2][2][4],
+                               const ptx_val *meta, ptx_val group_sum, ptx_var sum)
+{
+    ptx_val part[2], total, dot, scale;
+    uint32_t h, p, i;
+    for (h = 0; h < 2; h++) {
+        for (p = 0; p < f->planes; p++) {
+            dot = p ? ptx_shl(k, part[h], ptx_u32(8)) : ptx_s32(0);
+            for (i = 0; i < 4; i++)
+                dot = ptx_dp4a(k, ptx_as(w->half[h][i], PTX_U32), ptx_as(x[p][h][i], PTX_S32), dot);
+            part[h] = dot;
+        }
+        if (f->planes == 1) { /* 16 * 240 * 127 * 63 < 2^31 */
+            part[h] = ptx_mul(k, part[h], w->scale[h]);
+            part[h] = ptx_cvt(k, PTX_F32, part[h]);
+        } else {
+            part[h] = ptx_cvt(k, PTX_F32, part[h]);
+            scale = ptx_cvt(k, PTX_F32, w->scale[h]);
+            part[h] = ptx_op2(k, PTX_MUL, PTX_RN, part[h], scale);
+        }
+    }
+    total = ptx_op2(k, PTX_MUL, PTX_RN, part[0], meta[0]);
+    total = ptx_fma(k, part[1], meta[1], total);
+    dot = ptx_get(k, sum);
+    dot = ptx_fma(k, total, w->factor, dot);
+    if (f->block->has_minimum) {
+        group_sum = ptx_neg(k, group_sum);
+        dot = ptx_fma(k, w->minimum, group_sum, dot);
+    }
+    ptx_set(k, sum, dot);
+}
+
+/* The weights come through shared memory, each warp its own: a warp's request is then 512 bytes in a row,
+   whatever blocks they belong to, and as many bytes are on their way as there are stages. cp.async from sm_80;
+   before, lanes load their own blocks. */
+static int ptxk__gemv_async(ptx_kernel *k)
+{
+    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+}
+
+static uint32_t ptxk__gemv_rounds(const ptxk__gemv *f)
+{
+    return ptxk__ceil_div(f->step, 512);
+}
+
+/* The copies of a step into the ring at `slot`; only where p holds, but they make a group in any case. */
+static void ptxk__gemv_fetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, ptx_val slot,
+                             ptx_val p)
+{
+    ptx_val to = ptx_ptr_add(k, s->ring, slot, 1), from, go = p;
+    uint32_t i;
+    for (i = 0; i < ptxk__gemv_rounds(f); i++) {
+        from = ptx_get(k, s->from[i]);
+        from = ptx_ptr(from, PTX_GLOBAL);
+        if (f->step - 512 * i < 512) go = ptx_and(k, p, s->some);
+        if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
+        ptx_guard(k, go);
+        ptx_cp_async_16(k, to, from);
+        ptxk__add_to(k, s->from[i], PTXK__GEMV_UNIT * f->block->bytes);
+    }
+    ptx_cp_async_commit(k);
+}
+
+/* Before a tile's steps: where this lane copies from, and the first steps on their way. */
+static void ptxk__gemv_fill(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, ptx_val start, ptx_val lane,
+                            ptx_val steps)
+{
+    uint32_t chunks = PTXK__GEMV_UNIT * f->block->bytes / 16, i, r;
+    ptx_val chunk, at, row, p;
+    for (i = 0; i < ptxk__gemv_rounds(f); i++) {
+        chunk = ptx_add(k, lane, ptx_u32(32 * i));
+        at = start;
+        for (r = 1; r < f->rows; r++) {
+            p = ptx_setp(k, PTX_GE, chunk, ptx_u32(chunks));
+            row = ptx_selp(k, s->next_row[r], ptx_u64(0), p);
+            at = ptx_ptr_add(k, at, row, 1);
+            row = ptx_sub(k, chunk, ptx_u32(chunks));
+            chunk = ptx_selp(k, row, chunk, p);
+        }
+        at = ptx_ptr_add(k, at, chunk, 16);
+        s->from[i] = ptx_var_new(k, at);
+    }
+    /* the barrier at the end of a tile has seen to it that all have read what the ring held before */
+    for (i = 0; i + 1 < f->stages; i++) {
+        p = ptx_setp(k, PTX_GT, steps, ptx_u32(i));
+        ptxk__gemv_fetch(k, f, s, ptx_u32(i * f->step), p);
+    }
+    s->slot = ptx_var_new(k, ptx_u32(0));
+}
+
+/* A warp's step: 4 blocks of 256 of its rows. inside: NULL, or whether this lane's block exists. steps: NULL,
+   or how many steps there are: the weights are in the ring, and those of a later step are sent for. */
+static void ptxk__gemv_step(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, const ptx_val *inside,
+                            const ptx_val *steps, ptx_val step)
+{
+    ptx_val at, here, raw[4][PTXK__RAW], x[2][2][4], meta[4], sum;
+    ptxk__share share[4];
+    uint32_t r, c, p, h;
+    if (steps) {
+        ptx_val more, last, next;
+        ptx_cp_async_wait(k, f->stages - 2);
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
+        here = ptx_get(k, s->slot);
+        last = ptx_sub(k, here, ptx_u32(f->step)); /* the step before had it, f->stages - 1 later have it next */
+        more = ptx_setp(k, PTX_EQ, here, ptx_u32(0));
+        last = ptx_selp(k, ptx_u32((f->stages - 1) * f->step), last, more);
+        next = ptx_add(k, step, ptx_u32(f->stages - 1));
+        more = ptx_setp(k, PTX_LT, next, *steps);
+        ptxk__gemv_fetch(k, f, s, last, more);
+        at = ptx_ptr_add(k, s->staged, here, 1);
+        next = ptx_add(k, here, ptx_u32(f->step));
+        more = ptx_setp(k, PTX_EQ, next, ptx_u32(f->stages * f->step));
+        next = ptx_selp(k, ptx_u32(0), next, more);
+        ptx_set(k, s->slot, next);
+        for (r = 0; r < f->rows; r++) {
+            here = ptx_ptr_add(k, at, ptx_u32(r * PTXK__GEMV_UNIT * f->block->bytes), 1);
+            f->block->load(k, &s->lane, NULL, here, raw[r]);
+        }
+    } else {
+        at = ptx_get(k, s->weights);
+        at = ptx_ptr(at, PTX_GLOBAL);
+        for (r = 0; r < f->rows; r++) {
+            if (r) at = ptx_ptr_add(k, at, s->next_row[r], 1);
+            f->block->load(k, &s->lane, inside, at, raw[r]);
+        }
+        ptxk__add_to(k, s->weights, PTXK__GEMV_UNIT * f->block->bytes);
+    }
+    for (r = 0; r < f->rows; r++) f->block->read(k, &s->lane, raw[r], &share[r]);
+    at = ptx_get(k, s->x);
+    at = ptx_ptr(at, PTX_SHARED);
+    for (c = 0; c < f->columns; c++) {
+        if (c) at = ptx_ptr_add(k, at, s->padded, f->record);
+        here = ptx_ptr_add(k, at, s->lane.at, 16);
+        for (p = 0; p < f->planes; p++)
+            for (h = 0; h < 2; h++) ptxk_load16(k, NULL, ptx_at(here, (int64_t)(256 * p + 128 * h)), x[p][h]);
+        here = ptx_shr(k, s->lane.at, ptx_u32(1));
+        here = ptx_ptr_add(k, at, here, 16);
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, (int64_t)(256 * f->planes)), meta);
+        sum = ptx_selp(k, meta[3], meta[2], s->odd);
+        for (r = 0; r < f->rows; r++) ptxk__gemv_product(k, f, &share[r], x, meta, sum, s->sum[c][r]);
+    }
+    at = ptx_get(k, s->x);
+    at = ptx_add(k, at, ptx_u32(PTXK__GEMV_UNIT * f->record));
+    ptx_set(k, s->x, at);
+}
+
+static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name)
+{
+    ptx_kernel *k = ptx_entry(m, name);
+    ptxk__gemv_state s;
+    ptx_val args, shared, tid, lane, warp, blocks, slice, slices, per, first, count, one, p, n, tiles, tile, row;
+    ptx_val at, here, group, full, i, limit, parts, rms, value, index, last, x_at, whole;
+    ptx_val norms, out, column, top;
+    ptx_var turn;
+    uint32_t c, r, tile_rows = PTXK__GEMV_WARPS * f->rows;
+    int async = ptxk__gemv_async(k);
+    ptx_launch_bounds(k, PTXK__GEMV_THREADS, 2);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
+    norms = ptx_shared(k, "norms", PTX_F32, 8, 16);
+    out = ptx_shared(k, "out", PTX_F32, 2 * tile_rows * f->columns, 16);
+    shared = ptx_shared_dynamic(k);
+    tid = ptx_tid_x(k);
+    lane = ptx_and(k, tid, ptx_u32(31));
+    warp = ptx_shr(k, tid, ptx_u32(5));
+    blocks = ptxk__gemv_blocks(k, args);
+    n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n));
+
+    ptx_comment(k, "this block's slice of K, in blocks of 256");
+    slice = ptx_ctaid_y(k);
+    slices = ptx_sreg(k, PTX_NCTAID_Y);
+    one = ptx_setp(k, PTX_EQ, slices, ptx_u32(1));
+    per = ptx_add(k, blocks, ptx_u32(PTXK__GEMV_UNIT - 1));
+    per = ptx_div(k, per, ptx_u32(PTXK__GEMV_UNIT));
+    per = ptxk_div_up(k, per, slices);
+    per = ptx_mul(k, per, ptx_u32(PTXK__GEMV_UNIT));
+    first = ptx_mul(k, slice, per);
+    count = ptx_sub(k, blocks, first);
+    count = ptx_min(k, count, per);
+    s.padded = ptx_add(k, count, ptx_u32(PTXK__GEMV_UNIT - 1));
+    s.padded = ptx_and(k, s.padded, ptx_u32(~(PTXK__GEMV_UNIT - 1)));
+    x_at = ptx_ptr_add(k, shared, ptx_u32(f->ring), 1);
+    ptxk__gemv_stage(k, f, args, blocks, first, count, s.padded, x_at);
+    if (f->flags & PTXK_GEMV_NORM) { /* warp c has column c */
+        p = ptx_setp(k, PTX_LT, warp, ptx_u32(f->columns));
+        p = ptx_and(k, one, p);
+        ptx_if(k, p);
+        rms = ptxk__gemv_rms(k, args, blocks, lane, warp);
+        here = ptx_ptr_add(k, norms, warp, 4);
+        p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_st(k, PTX_F32, ptx_at(here, 0), rms);
+        ptx_end(k);
+    }
+    ptx_comment(k, "the sum of slices needs their number");
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
+    here = ptx_ctaid_x(k);
+    here = ptx_or(k, here, slice);
+    here = ptx_or(k, here, tid);
+    p = ptx_setp(k, PTX_EQ, here, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), slices);
+    parts = ptxk__gemv_parts_at(k, f, args, blocks);
+    ptx_bar_sync(k, ptx_imm(0));
+
+    s.lane.at = ptx_and(k, lane, ptx_u32(7));
+    group = ptx_shr(k, lane, ptx_u32(3));
+    f->block->lane(k, &s.lane);
+    p = ptx_and(k, lane, ptx_u32(1));
+    s.odd = ptx_setp(k, PTX_NE, p, ptx_u32(0));
+    full = ptx_div(k, count, ptx_u32(PTXK__GEMV_UNIT));
+    whole = ptx_mul(k, full, ptx_u32(PTXK__GEMV_UNIT));
+    p = ptx_rem(k, count, ptx_u32(PTXK__GEMV_UNIT));
+    last = ptx_setp(k, PTX_NE, p, ptx_u32(0));
+    p = ptx_setp(k, PTX_LT, group, p);
+    s.next_row[0] = ptx_mul_wide(k, blocks, ptx_u32(f->block->bytes));
+    for (r = 1; r < f->rows; r++) {
+        here = ptx_setp(k, PTX_GT, n, ptx_u32(r));
+        s.next_row[r] = ptx_selp(k, s.next_row[0], ptx_u64(0), here);
+    }
+    here = ptx_mul(k, warp, ptx_u32(f->stages * f->step));
+    here = ptx_ptr_add(k, shared, here, 1);
+    s.ring = ptx_ptr_add(k, here, lane, 16);
+    s.staged = ptx_ptr_add(k, here, group, f->block->bytes);
+    s.some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step % 512 / 16));
+    tiles = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_WARPS * f->rows));
+    turn = ptx_var_new(k, ptx_u32(0));
+    tile = ptx_ctaid_x(k);
+    here = ptx_sreg(k, PTX_NCTAID_X);
+    tile = ptx_for(k, tile, tiles, here);
+    {
+        ptx_val start, end, inside;
+        row = ptx_mad(k, tile, ptx_u32(PTXK__GEMV_WARPS), warp);
+        row = ptx_mul(k, row, ptx_u32(f->rows));
+        ptx_comment(k, "a warp's last rows: those that do not exist are computed from the ones before");
+        limit = ptx_max(k, n, ptx_u32(f->rows));
+        limit = ptx_sub(k, limit, ptx_u32(f->rows));
+        start = ptx_min(k, row, limit);
+        at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, weights));
+        here = ptx_add(k, first, group);
+        end = ptx_cvt(k, PTX_U64, start);
+        end = ptx_mul(k, end, s.next_row[0]);
+        at = ptx_ptr_add(k, at, end, 1);
+        if (async) {
+            end = ptx_ptr_add(k, at, first, f->block->bytes);
+            ptxk__gemv_fill(k, f, &s, end, lane, full);
+            here = ptx_add(k, here, whole);
+        }
+        at = ptx_ptr_add(k, at, here, f->block->bytes);
+        s.weights = ptx_var_new(k, at);
+        here = ptx_ptr_add(k, x_at, group, f->record);
+        s.x = ptx_var_new(k, here);
+        for (c = 0; c < f->columns; c++)
+            for (r = 0; r < f->rows; r++) s.sum[c][r] = ptx_var_new(k, ptx_f32(0));
+        i = ptx_for(k, ptx_u32(0), full, ptx_u32(1));
+        ptxk__gemv_step(k, f, &s, NULL, async ? &full : NULL, i);
+        ptx_end(k);
+        if (async) ptx_cp_async_wait_all(k); /* what is left is empty groups */
+        ptx_if(k, last);
+        inside = p;
+        ptxk__gemv_step(k, f, &s, &inside, NULL, i);
+        ptx_end(k);
+
+        ptx_comment(k, "the tile's results through shared memory: whole sectors, in one store for each column");
+        here = ptx_add(k, start, lane);
+        inside = ptx_setp(k, PTX_LT, lane, ptx_u32(f->rows));
+        end = ptx_setp(k, PTX_LT, here, n);
+        inside = ptx_and(k, inside, end);
+        end = ptx_setp(k, PTX_GE, here, row);
+        inside = ptx_and(k, inside, end);
+        top = ptx_mul(k, tile, ptx_u32(tile_rows));
+        here = ptx_sub(k, here, top);
+        end = ptx_get(k, turn);
+        at = ptx_ptr_add(k, out, end, 1);
+        here = ptx_ptr_add(k, at, here, 4);
+        for (c = 0; c < f->columns; c++) {
+            for (r = 0; r < f->rows; r++) {
+                ptx_val x = ptx_get(k, s.sum[c][r]);
+                x = ptxk_warp_reduce(k, PTX_ADD, x, 1, 32);
+                if (r) {
+                    ptx_val mine = ptx_setp(k, PTX_EQ, lane, ptx_u32(r));
+                    value = ptx_selp(k, x, value, mine);
+                } else {
+                    value = x;
+                }
+            }
+            ptx_guard(k, inside);
+            ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(4 * tile_rows * c)), value);
+        }
+        ptx_bar_sync(k, ptx_imm(0)); /* the next tile has the other buffer */
+        end = ptx_xor(k, end, ptx_u32(4 * tile_rows * f->columns));
+        ptx_set(k, turn, end);
+        here = ptx_rem(k, tid, ptx_u32(tile_rows));
+        column = ptx_div(k, tid, ptx_u32(tile_rows));
+        here = ptx_add(k, here, top);
+        inside = ptx_setp(k, PTX_LT, column, ptx_u32(f->columns));
+        end = ptx_setp(k, PTX_LT, here, n);
+        inside = ptx_and(k, inside, end);
+        ptx_if(k, inside);
+        {
+            at = ptx_ptr_add(k, at, tid, 4);
+            value = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+            index = ptx_cvt(k, PTX_U64, here);
+            index = ptx_mad_wide(k, n, column, index);
+            ptx_if(k, one);
+            rms = value;
+            if (f->flags & PTXK_GEMV_NORM) {
+                at = ptx_ptr_add(k, norms, column, 4);
+                rms = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+                rms = ptx_op2(k, PTX_MUL, PTX_RN, value, rms);
+            }
+            ptxk__gemv_finish(k, f, args, index, rms);
+            ptx_else(k);
+            end = ptx_mul_wide(k, n, ptx_u32(f->columns));
+            at = ptx_cvt(k, PTX_U64, slice);
+            index = ptx_mad(k, at, end, index);
+            at = ptx_ptr_add(k, parts, index, 4);
+            ptx_st(k, PTX_F32, ptx_at(at, 0), value);
+            ptx_end(k);
+        }
+        ptx_end(k);
+    }
+    ptx_end(k);
+    ptx_ret(k);
+}
+
+/* -- gemv: sum of slices -- */
+
+static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name)
+{
+    ptx_kernel *k = ptx_entry(m, name);
+    ptx_val args, tid, lane, column, blocks, rms, row, n, p, at, slices, x, index, stride;
+    ptx_var total, here;
+    ptx_launch_bounds(k, PTXK__GEMV_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
+    tid = ptx_tid_x(k);
+    lane = ptx_and(k, tid, ptx_u32(31));
+    column = ptx_ctaid_y(k);
+    blocks = ptxk__gemv_blocks(k, args);
+    rms = ptx_f32(1);
+    if (f->flags & PTXK_GEMV_NORM) rms = ptxk__gemv_rms(k, args, blocks, lane, column);
+    row = ptx_ctaid_x(k);
+    row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_THREADS), tid);
+    n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n));
+    p = ptx_setp(k, PTX_GE, row, n);
+    ptx_guard(k, p);
+    ptx_ret(k);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
+    slices = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    at = ptxk__gemv_parts_at(k, f, args, blocks);
+    index = ptx_cvt(k, PTX_U64, row);
+    index = ptx_mad_wide(k, n, column, index);
+    at = ptx_ptr_add(k, at, index, 4);
+    stride = ptx_mul_wide(k, n, ptx_u32(f->columns));
+    here = ptx_var_new(k, at);
+    total = ptx_var_new(k, ptx_f32(0));
+    (void)ptx_for(k, ptx_u32(0), slices, ptx_u32(1));
+    {
+        at = ptx_get(k, here);
+        at = ptx_ptr(at, PTX_GLOBAL);
+        x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+        at = ptx_ptr_add(k, at, stride, 4);
+        ptx_set(k, here, at);
+        at = ptx_get(k, total);
+        x = ptx_add(k, at, x);
+        ptx_set(k, total, x);
+    }
+    ptx_end(k);
+    x = ptx_get(k, total);
+    if (f->flags & PTXK_GEMV_NORM) x = ptx_op2(k, PTX_MUL, PTX_RN, x, rms);
+    ptxk__gemv_finish(k, f, args, index, x);
+    ptx_ret(k);
+}
+
+PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc)
+{
+    ptxk__gemv f;
+    ptxk_message why;
+    char name[96], base[64];
+    ptx_code code = ptxk__gemv_form((const ptxk_gemv_desc *)desc, &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    (void)snprintf(base, sizeof base, "gemv_%s_c%u_%s_%s_f%u", f.block->name, f.columns,
+                   f.planes == 2 ? "x16" : "x8", ptx_type_name(f.output), f.flags);
+    (void)snprintf(name, sizeof name, "%s_x", base);
+    ptxk__gemv_quantise(m, &f, name);
+    ptxk__gemv_rows(m, &f, base);
+    (void)snprintf(name, sizeof name, "%s_sum", base);
+    ptxk__gemv_sum(m, &f, name);
     return ptx_get_error(m)->code;
 }
 

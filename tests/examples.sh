@@ -21,7 +21,7 @@ check() { # name, expected status, expected words, command ...
     fi
 }
 
-for example in saxpy flash_decode incremental_attention ptxdump; do
+for example in saxpy flash_decode incremental_attention q4k_gemv ptxdump; do
     command=$(sed -n 's/^ *\(cc .*\)$/\1/p' "examples/$example.c" | head -n 1)
     command=$(echo "$command" | sed "s,-o $example,-o $build/cc_$example,")
     check "$example compiles with: $command" 0 "" sh -c "$command"
@@ -41,6 +41,19 @@ check "an empty length" 2 "lengths" "$decode" lengths=1,,2
 check "an unknown option" 2 "color" "$decode" color=red
 check "a token loop and its graph" 0 "the same bits" "$build/incremental_attention" tokens=5
 check "no tokens" 2 "tokens=1" "$build/incremental_attention" tokens=0
+gemv=$build/q4k_gemv
+check "GEMV, small" 0 ": ok" "$gemv" n=33 k=512 repeat=1
+check "GEMV, 8-bit x, 3 columns, no norm" 0 ": ok" "$gemv" n=20 k=1280 columns=3 precision=fast norm=0 repeat=1
+head -c 1440 /dev/zero >"$build/zeros.q4k"
+check "GEMV, blocks from a file" 0 ": ok" "$gemv" n=5 k=512 file="$build/zeros.q4k" repeat=1
+check "GEMV, a file that is too short" 2 "fewer" "$gemv" n=6 k=512 file="$build/zeros.q4k"
+check "GEMV, a file that is too long" 2 "more" "$gemv" n=4 k=512 file="$build/zeros.q4k"
+check "GEMV, no such file" 2 "cannot be read" "$gemv" n=4 k=512 file=/nowhere/q4k
+rm -f "$build/zeros.q4k"
+check "a K that is no multiple of 256" 2 "k is 1000" "$gemv" k=1000
+check "nine columns" 2 "columns is 9" "$gemv" columns=9
+check "an unknown precision" 2 "f64" "$gemv" precision=f64
+check "an unknown option of GEMV" 2 "color" "$gemv" color=red
 check "the list of kernels" 0 "flash_decode 0" "$build/ptxdump"
 check "a kernel's text" 0 "visible .entry flash_decode" "$build/ptxdump" flash_decode 0 90
 check "an unknown kernel" 2 "no kernel" "$build/ptxdump" nothing

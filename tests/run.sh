@@ -50,6 +50,7 @@ one "long kernels" "$build/test_scale"
 one "launch section" "$build/test_cuda"
 one "flash decode" "$build/test_flash_decode"
 one "KV-cache scatter" "$build/test_kv_scatter"
+one "quantised GEMV" "$build/test_gemv"
 one "every kernel through ptxas" "$build/test_ptxas"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
