@@ -181,6 +181,17 @@ static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, 
 
 static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
+/* Registers that nothing has written: no fault in the thread's own memory, but never written there either. */
+static void store_unwritten(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
+{
+    for (uint32_t k = 0; k < i->count; k++) {
+        uint32_t lanes = sim_watch_stored(w, i, m, k, r->space != SP_LOCAL);
+        if (r->space == SP_LOCAL && r->shadow)
+            SIM_EACH_LANE(l, lanes)
+                sim_shadow_clear(r->shadow, at[l] - r->base + (uint64_t)k * i->size, i->size);
+    }
+}
+
 static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 
 /* Strong accesses count as atomic ones: they are made to meet other threads'. */
@@ -628,12 +639,14 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
         }
     }
     if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
-    if (!r->shadow) return;
-    if (SIM_UNLIKELY(i->x & X_MASKS) && carry_out(w, i, m, at, r)) return;
-    if (shape == 1) {
-        uint64_t offset = at[0] - r->base, total = (uint64_t)bytes * SIM_LANES;
-        if (!shadow_full(r->shadow, offset, total)) sim_shadow_set(r->shadow, offset, total);
-    } else SIM_EACH_LANE(l, m) written(r, at[l] - r->base, bytes);
+    if (r->shadow) {
+        if (SIM_UNLIKELY(i->x & X_MASKS) && carry_out(w, i, m, at, r)) {}
+        else if (shape == 1) {
+            uint64_t offset = at[0] - r->base, total = (uint64_t)bytes * SIM_LANES;
+            if (!shadow_full(r->shadow, offset, total)) sim_shadow_set(r->shadow, offset, total);
+        } else SIM_EACH_LANE(l, m) written(r, at[l] - r->base, bytes);
+    }
+    if (SIM_UNLIKELY(i->watch)) store_unwritten(w, i, m, at, r);
 }
 
 void sim_st(sim_warp *w, const sim_ins *i, uint32_t m)

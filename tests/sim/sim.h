@@ -501,6 +501,8 @@ typedef struct sim_watch_entry {
     uint32_t code, watched;
     const char *name;
     bool write, guard, wgmma;          /* wgmma: a register that wgmma holds */
+    bool carry, pack;                  /* moves: the result is as unwritten as what is moved */
+    uint8_t element;
 } sim_watch_entry;
 
 /* A function within a kernel's code. Its variables lie at fixed places, or, if one thread can be in it
@@ -767,6 +769,8 @@ int  sim_launch_run(sim_launch *l);                           /* returns a CUres
 void sim_exec_shutdown(void);
 void sim_warp_fault(sim_warp *w, int code);
 void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m);
+void sim_watch_shuffle(sim_warp *w, const sim_ins *i, uint32_t m, const uint32_t *from);
+uint32_t sim_watch_stored(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t element, bool report);
 void sim_wgmma_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m);
 
 static inline uint32_t *sim_slot(const sim_warp *w, uint32_t s)
