@@ -583,6 +583,7 @@ typedef struct sim_allocation {
     uint16_t entry; uint64_t call;     /* who made it */
     struct sim_pool *pool;
     struct sim_uses *uses;             /* order.c */
+    atomic_bool padded;                /* bytes that nothing had written were copied here */
     uint64_t written_at;
     const char *label;                 /* module variables */
     uint64_t serial;
