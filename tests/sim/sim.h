@@ -710,6 +710,7 @@ typedef struct sim_warp {
     uint32_t spin_age, spin_limit;
     bool     spin_repeats;
     bool     fault, force, waits;      /* waits: a path may be parked (P_WAIT) */
+    uint32_t left, left_at[SIM_LANES]; /* lanes that exited before others, and where */
     uint32_t gone, events;             /* of F_WAIT; the cluster's events when it was parked */
     uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
     uint32_t path_count;
