@@ -755,11 +755,28 @@ static void test_seed_000(void) {
     FOUND("uninitialised-register", "000: defined on one path", 2, 1,
           "setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\nN: "
           "mov.u32 r1, 1;\nS:\n"
-          "setp.eq.u32 p0, r30, 1; selp.u64 d6, d5, d0, p0; //A\nst.global.u32 [d6], r30;");
+          "add.u64 d7, d5, 4; //A\nsetp.eq.u32 p0, r30, 1; selp.u64 d6, d7, d0, p0; st.global.u32 [d6], r30;");
+    QUIET("000: an operand that is not selected", 2, 1,
+          "setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\nN: "
+          "mov.u32 r1, 1;\nS:\n"
+          "setp.eq.u32 p0, r30, 1; selp.u64 d6, d5, d0, p0; st.global.u32 [d6], r30;");
     QUIET("000: defined on both", 2, 1,
           "mov.u64 d5, d0; setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; "
           "bra S;\n"
           "N: mov.u32 r1, 1;\nS: st.global.u32 [d5], r30;");
+}
+
+/* Threads may return early; those that go around a barrier and go on are told, whoever runs first. */
+static void test_early_return(void) {
+    for (int seed = 0; seed < 7; seed++) {
+        set_option("seed", seed);
+        QUIET("early return in a warp", 1, 64,
+              "setp.gt.u32 p0, r0, 39; @p0 bra E; bar.sync 0; st.global.u32 [d1], r0;\nE: ret;");
+        FOUND("barrier-divergence", "around a barrier", 1, 32,
+              "setp.gt.u32 p0, r0, 15; @p0 bra E; bar.sync 0; //A\nE: st.global.u32 [d1], r0;");
+        QUIET("its twin", 1, 32, "setp.gt.u32 p0, r0, 15; bar.sync 0; @p0 bra E; \nE: st.global.u32 [d1], r0;");
+    }
+    set_option("seed", -1);
 }
 
 /* 001: 32 of a tile's outputs are stored; addresses that assume shared memory to begin at 0. */
@@ -811,6 +828,7 @@ int main(int argc, char **argv) {
     set_option("threads", 0);
     test_seeds();
     test_seed_000();
+    test_early_return();
     test_seed_001();
     test_seed_002();
     test_seed_004();

@@ -251,3 +251,69 @@ bool sim_spins(sim_block *b)
     return true;
 }
 
+
+/* --- lanes that exit instead of coming ---------------------------------------------------------- */
+
+static bool is_target(const sim_kernel *k, uint32_t pc)
+{
+    for (uint32_t c = 0; c < k->code_count; c++)
+        if ((k->code[c].flow == F_BRANCH || k->code[c].flow == F_INDEXED) && (uint64_t)k->code[c].imm == pc)
+            return true;
+    return false;
+}
+
+/* Does the code that runs straight into this exit touch memory?  Where: *first. */
+static bool works(const sim_kernel *k, uint32_t exit, uint32_t *first)
+{
+    bool memory = false;
+    uint32_t pc = exit;
+    while (pc && !is_target(k, pc)) {
+        const sim_ins *i = &k->code[pc - 1];
+        if (i->flow != F_PLAIN && i->flow != F_MEMORY) break;
+        memory |= i->flow == F_MEMORY;
+        pc--;
+    }
+    *first = pc;
+    return memory;
+}
+
+static bool leads_to(const sim_kernel *k, uint32_t from, uint32_t to)
+{
+    uint8_t *seen = calloc(k->code_count, 1);
+    uint32_t *queue = malloc((k->code_count + 1u) * sizeof *queue), top = 0;
+    bool found = false;
+    if (seen && queue) queue[top++] = from;
+    while (top && !found) {
+        uint32_t pc = queue[--top];
+        while (pc < k->code_count && !seen[pc] && !found) {
+            const sim_ins *i = &k->code[pc];
+            bool ends = i->flow == F_EXIT || i->flow == F_TRAP || i->flow == F_RETURN || i->flow == F_BRANCH;
+            seen[pc] = 1;
+            found = pc == to;
+            if ((i->flow == F_BRANCH || i->flow == F_INDEXED) && (uint64_t)i->imm < k->code_count
+                && !seen[i->imm] && top < k->code_count)
+                queue[top++] = (uint32_t)i->imm;
+            if (ends && !i->guard) break;
+            pc++;
+        }
+    }
+    free(seen);
+    free(queue);
+    return found;
+}
+
+/* Lanes that exited, and did there what comes after this barrier. Those that just returned may be absent. */
+uint32_t sim_went_around(const sim_warp *w, const sim_ins *barrier)
+{
+    const sim_kernel *k = w->kernel;
+    uint32_t around = 0, left = w->left, at = (uint32_t)(barrier - k->code);
+    while (left) {
+        uint32_t exit = w->left_at[sim_lowest(left)], same = 0, first;
+        SIM_EACH_LANE(l, left) if (w->left_at[l] == exit) same |= 1u << l;
+        if (works(k, exit, &first) && leads_to(k, at, first)
+            && !leads_to(k, at + 1, at))                      /* in a loop they may have come earlier */
+            around |= same;
+        left &= ~same;
+    }
+    return around;
+}

@@ -128,6 +128,16 @@ void sim_report_host(const char *kind, const char *format, ...)
     keep(kind, 0, 0, 0, text);
 }
 
+/* More bytes side by side that nothing wrote than a struct has padding? */
+static bool long_gap(const uint8_t *shadow, uint64_t at, uint64_t end)
+{
+    for (uint64_t gap = 0; at < end; at++) {
+        gap = shadow[at >> 3] >> (at & 7) & 1 ? 0 : gap + 1;
+        if (gap == 32) return true;
+    }
+    return false;
+}
+
 void sim_host_read(uint64_t address, uint64_t size)
 {
     const sim_allocation *a = sim_option.uninitialised ? sim_memory_find(address) : NULL;
@@ -135,6 +145,7 @@ void sim_host_read(uint64_t address, uint64_t size)
     uint64_t first = address - a->base, end = first + size, count = 0;
     char where[200];
     if (sim_shadow_all(a->shadow, first, size)) return;
+    if (atomic_load(&a->padded) && !long_gap(a->shadow, first, end)) return;
     while (a->shadow[first >> 3] >> (first & 7) & 1) first++;
     for (uint64_t k = first; k < end; k++) count += !(a->shadow[k >> 3] >> (k & 7) & 1);
     sim_memory_describe(a->base + first, 1, where, sizeof where);

@@ -4,7 +4,8 @@
  * reading, clearing, inserting and writing back. Such a read of unwritten bytes is no fault. A thread's own
  * memory (.local, generic) may be read into a register found here without a finding; where the register does
  * nothing but go to stores, a mask beside it says which of its bytes were written, and the store passes that
- * on, so that the finding comes where the value is used, or leaves the thread without one written byte. */
+ * on, so that the finding comes where the value is used. With a mask global and shared memory may be read
+ * so, too. */
 #include "sim.h"
 #include "lower.h"
 
@@ -59,12 +60,12 @@ static bool clears(const sim_statement *s)
     return zeros && !((zeros + (zeros & (0 - zeros))) & zeros);
 }
 
-/* May this load be of the thread's own memory? */
-static bool own_memory(const analysis *a, const sim_statement *s)
+/* May this load be of a struct?  Values that threads wait for are not. */
+static bool plain(const analysis *a, const sim_statement *s)
 {
     const sim_mods *m = &s->mods;
     bool param = sim_mod(m, M_param) || sim_mod(m, M_param_entry) || sim_mod(m, M_param_func);
-    return !sim_mod(m, M_global) && !sim_mod(m, M_shared) && !sim_mod(m, M_shared_cta)
+    return !sim_mod(m, M_volatile) && !sim_mod(m, M_relaxed) && !sim_mod(m, M_acquire)
            && !sim_mod(m, M_shared_cluster) && !sim_mod(m, M_const)
            && !(param && a->lw->frame->function->is_entry);
 }
@@ -74,7 +75,7 @@ static void look_at(analysis *a, const sim_statement *s)
     const sim_operand *o = s->operands;
     uint32_t n = s->operand_count;
     if (is(s, "ld") && n >= 2) {
-        mark(a, &o[0], own_memory(a, s) ? LOADED : BAD);
+        mark(a, &o[0], plain(a, s) ? LOADED : BAD);
         mark(a, &o[1], BAD);
     } else if (is(s, "st") && n >= 2) {
         mark(a, &o[0], BAD);
@@ -140,7 +141,7 @@ void sim_lower_copy(sim_lower *lw, sim_ins *i, const sim_operand *operand, bool 
 {
     const sim_frame *frame = lw->frame;
     uint32_t count = operand->kind == O_VECTOR ? operand->count : 1, list;
-    if (!frame->carriers || (load && i->space != SP_LOCAL && i->space != SP_GENERIC)) return;
+    if (!frame->carriers) return;
     bool any = false;
     for (uint32_t k = 0; k < count; k++) {
         const sim_operand *o = operand->kind == O_VECTOR ? &operand->items[k] : operand;

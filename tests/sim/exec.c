@@ -62,11 +62,13 @@ static bool take_path(sim_warp *w, bool fair)
                 && !missing(w, p)) { /* the others have exited instead of coming */
                 const sim_ins *i = &w->kernel->code[p->pc];
                 p->state = P_RUN;
-                if (i->flow != F_SYNC && sim_option.barriers)
+                uint32_t around = i->flow != F_SYNC && sim_option.barriers ? sim_went_around(w, i) : 0;
+                if (around)
                     sim_report_at(w, i, "barrier-divergence", sim_lowest(p->mask),
-                                  "lanes 0x%08x wait at this barrier; the other "
-                                  "lanes of the warp went around it and exited",
-                                  p->mask);
+                                  "lanes 0x%08x wait at this barrier; "
+                                  "lanes 0x%08x of the warp went around it and exited",
+                                  p->mask, around);
+                w->left &= ~around;
             }
             if (p->state != P_RUN) continue;
             if (best != UINT32_MAX && w->launch->seed && !fair) { if (other_path(w)) best = k; continue; }
@@ -313,7 +315,15 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 continue;
             }
             case F_EXIT:
-                if (m) { active &= ~m; w->pc = pc; lanes_exit(w, m); }
+                if (m) {
+                    if (m != w->live) {
+                        w->left |= m;
+                        SIM_EACH_LANE(l, m) w->left_at[l] = pc;
+                    }
+                    active &= ~m;
+                    w->pc = pc;
+                    lanes_exit(w, m);
+                }
                 pc++;
                 if (!active) goto next;
                 stop = meet(w, pc, &active);
@@ -368,6 +378,15 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 if (alone && sim_option.barriers)
                     sim_report_at(w, i, "barrier-divergence", sim_lowest(m),
                                   "only lanes 0x%08x of the warp's 0x%08x reach this barrier", m, w->live);
+                if (SIM_UNLIKELY(w->left) && i->x & X_ALIGNED && sim_option.barriers) {
+                    uint32_t around = sim_went_around(w, i);
+                    if (around)
+                        sim_report_at(w, i, "barrier-divergence", sim_lowest(m),
+                                      "lanes 0x%08x wait at this barrier; "
+                                      "lanes 0x%08x of the warp went around it and exited",
+                                      m, around);
+                    w->left &= ~around;
+                }
                 if (i->flow == F_WAIT) {
                     if (alone) w->force = false;
                     w->gone = 0;
@@ -556,6 +575,7 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         w->watch = b->watch + (size_t)k->watch_count * n;
         w->scratch = worker->scratch;
         w->index = n;
+        w->left = 0;
         w->live = left >= SIM_LANES ? SIM_FULL : (1u << left) - 1;
         w->block = b;
         w->worker = worker;

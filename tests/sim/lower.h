@@ -103,6 +103,8 @@ typedef struct sim_note_entry {
     uint32_t code, slot;
     const char *name;
     bool pred, write, unsure, guard, pack;
+    bool carry;                        /* of a move: only carries what it is */
+    uint8_t element;                   /* of a selp: 1, 2; of a store: which */
 } sim_note_entry;
 
 typedef struct sim_lower {

@@ -181,8 +181,30 @@ static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, 
     }
 }
 
+/* Is such a read no fault?  Beyond the thread's own memory each register needs its mask. */
+static bool may_carry(const sim_warp *w, const sim_ins *i, const region *r)
+{
+    const uint32_t *list = w->kernel->lists + i->list;
+    if (!(i->x & X_COPY)) return false;
+    if (r->space == SP_LOCAL) return true;
+    for (uint32_t k = 0; k < i->count; k++)
+        if (list[k] != UINT32_MAX && (!(i->x & X_MASKS) || list[i->count + k] == UINT32_MAX)) return false;
+    return true;
+}
+
 static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
+/* Registers that nothing has written: no fault in the thread's own memory, but never written there either. */
+static void store_unwritten(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
+{
+    for (uint32_t k = 0; k < i->count; k++) {
+        uint32_t lanes = sim_watch_stored(w, i, m, k, r->space != SP_LOCAL);
+        if (r->space == SP_LOCAL && r->shadow)
+            SIM_EACH_LANE(l, lanes)
+                sim_shadow_clear(r->shadow, at[l] - r->base + (uint64_t)k * i->size, i->size);
+    }
+}
+
 static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 
 /* Strong accesses count as atomic ones: they are made to meet other threads'. */
@@ -461,16 +483,17 @@ static inline uint64_t fetch(const uint8_t *p, uint32_t size, bool is_signed)
 }
 
 /* Which bytes of a register that only carries were written; see copies.c. */
-static void carry_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
+static void carry_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r, bool fine)
 {
     const uint32_t *masks = w->kernel->lists + i->list + i->count;
     for (uint32_t k = 0; k < i->count; k++) {
         if (masks[k] == UINT32_MAX) continue;
         uint32_t *mask = sim_slot(w, masks[k]);
+        if (fine && m == SIM_FULL) { memset(mask, 0xff, SIM_LANES * sizeof *mask); continue; }
         SIM_EACH_LANE(l, m) {
             uint64_t offset = at[l] - r->base + (uint64_t)k * i->size;
             mask[l] = SIM_FULL;
-            if (r->space != SP_LOCAL || sim_shadow_all(r->shadow, offset, i->size)) continue;
+            if (fine || !r->shadow || sim_shadow_all(r->shadow, offset, i->size)) continue;
             for (uint32_t n = 0; n < i->size; n++)
                 if (!(r->shadow[(offset + n) >> 3] >> ((offset + n) & 7) & 1)) mask[l] &= ~(1u << n);
         }
@@ -484,17 +507,17 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
     int shape = m != SIM_FULL ? 0 : contiguous(at, bytes) ? 1 : uniform(at) ? 2 : 0;
     if (i->space != SP_CONST) count_request(w, at, m, bytes, r->space, false, shape);
     bool early = on_its_way(w, i, m, at, r, bytes, false);
+    bool fine = true;
     if (r->shadow && sim_option.uninitialised && !early) {
-        bool fine = true;
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
         else if (shape == 2) fine = sim_shadow_all(r->shadow, at[0] - r->base, bytes);
         else SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
-        if (SIM_UNLIKELY(!fine) && !(i->x & X_COPY && r->space == SP_LOCAL))
+        if (SIM_UNLIKELY(!fine) && !may_carry(w, i, r))
             uninitialised(w, i, m, at, r, bytes);
     }
     if (racing(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->owner, r->a, bytes, strength(i),
                                         shape == 1);
-    if (SIM_UNLIKELY(i->x & X_MASKS)) carry_in(w, i, m, at, r);
+    if (SIM_UNLIKELY(i->x & X_MASKS)) carry_in(w, i, m, at, r, fine);
     for (uint32_t k = 0; k < count; k++) {
         if (list[k] == UINT32_MAX) continue;
         bool wide = list[k] & SIM_WIDE;
@@ -570,16 +593,19 @@ static bool carry_out(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
 {
     const uint32_t *masks = w->kernel->lists + i->list + i->count;
     bool all = true;
-    for (uint32_t k = 0; k < i->count; k++)
-        if (masks[k] != UINT32_MAX) SIM_EACH_LANE(l, m) all &= sim_slot(w, masks[k])[l] == SIM_FULL;
+    for (uint32_t k = 0; k < i->count; k++) {
+        if (masks[k] == UINT32_MAX) continue;
+        const uint32_t *mask = sim_slot(w, masks[k]);
+        uint32_t both = SIM_FULL;
+        if (m == SIM_FULL) for (uint32_t l = 0; l < SIM_LANES; l++) both &= mask[l];
+        else SIM_EACH_LANE(l, m) both &= mask[l];
+        all &= both == SIM_FULL;
+    }
     if (all) return false;
     for (uint32_t k = 0; k < i->count; k++)
         SIM_EACH_LANE(l, m) {
             uint32_t mask = masks[k] == UINT32_MAX ? SIM_FULL : sim_slot(w, masks[k])[l];
-            if (r->space != SP_LOCAL && !(mask & ((1u << i->size) - 1)) && sim_option.uninitialised)
-                sim_report_at(w, i, "uninitialised-read", l,
-                              "what is stored was read from local memory where nothing "
-                              "was ever written");
+            if (r->a && mask != SIM_FULL) atomic_store(&r->a->padded, true);
             uint64_t offset = at[l] - r->base + (uint64_t)k * i->size;
             for (uint32_t n = 0; n < i->size; n++)
                 if (mask >> n & 1) sim_shadow_set(r->shadow, offset + n, 1);
@@ -632,12 +658,14 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
         }
     }
     if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
-    if (!r->shadow) return;
-    if (SIM_UNLIKELY(i->x & X_MASKS) && carry_out(w, i, m, at, r)) return;
-    if (shape == 1) {
-        uint64_t offset = at[0] - r->base, total = (uint64_t)bytes * SIM_LANES;
-        if (!shadow_full(r->shadow, offset, total)) sim_shadow_set(r->shadow, offset, total);
-    } else SIM_EACH_LANE(l, m) written(r, at[l] - r->base, bytes);
+    if (r->shadow) {
+        if (SIM_UNLIKELY(i->x & X_MASKS) && carry_out(w, i, m, at, r)) {}
+        else if (shape == 1) {
+            uint64_t offset = at[0] - r->base, total = (uint64_t)bytes * SIM_LANES;
+            if (!shadow_full(r->shadow, offset, total)) sim_shadow_set(r->shadow, offset, total);
+        } else SIM_EACH_LANE(l, m) written(r, at[l] - r->base, bytes);
+    }
+    if (SIM_UNLIKELY(i->watch)) store_unwritten(w, i, m, at, r);
 }
 
 void sim_st(sim_warp *w, const sim_ins *i, uint32_t m)

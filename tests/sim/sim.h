@@ -502,7 +502,8 @@ typedef struct sim_watch_entry {
     uint32_t code, watched;
     const char *name;
     bool write, guard, wgmma;          /* wgmma: a register that wgmma holds */
-    bool shuffled;                     /* what shfl gives to other lanes */
+    bool carry, pack;                  /* moves: the result is as unwritten as what is moved */
+    uint8_t element;
 } sim_watch_entry;
 
 /* A function within a kernel's code. Its variables lie at fixed places, or, if one thread can be in it
@@ -583,6 +584,7 @@ typedef struct sim_allocation {
     uint16_t entry; uint64_t call;     /* who made it */
     struct sim_pool *pool;
     struct sim_uses *uses;             /* order.c */
+    atomic_bool padded;                /* bytes that nothing had written were copied here */
     uint64_t written_at;
     const char *label;                 /* module variables */
     uint64_t serial;
@@ -709,6 +711,7 @@ typedef struct sim_warp {
     uint32_t spin_age, spin_limit;
     bool     spin_repeats;
     bool     fault, force, waits;      /* waits: a path may be parked (P_WAIT) */
+    uint32_t left, left_at[SIM_LANES]; /* lanes that exited before others, and where */
     uint32_t gone, events;             /* of F_WAIT; the cluster's events when it was parked */
     uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
     uint32_t path_count;
@@ -770,6 +773,8 @@ int  sim_launch_run(sim_launch *l);                           /* returns a CUres
 void sim_exec_shutdown(void);
 void sim_warp_fault(sim_warp *w, int code);
 void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m);
+void sim_watch_shuffle(sim_warp *w, const sim_ins *i, uint32_t m, const uint32_t *from);
+uint32_t sim_watch_stored(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t element, bool report);
 void sim_wgmma_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m);
 
 static inline uint32_t *sim_slot(const sim_warp *w, uint32_t s)

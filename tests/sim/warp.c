@@ -49,6 +49,7 @@ void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t m)
         sim_report_at(w, i, "absent-lane", lane, "reads from lane %u, which does not take part", from[lane]);
         break;
     }
+    if (SIM_UNLIKELY(i->watch)) sim_watch_shuffle(w, i, m, from);
     if (m == SIM_FULL) memcpy(d, out, sizeof out);
     else SIM_EACH_LANE(l, m) d[l] = out[l];
     if (i->q) sim_pred_write(w, i->q - 1, valid, m);
