@@ -747,6 +747,7 @@ typedef struct sim_block {
     struct sim_mbarrier_record *mbarriers; uint32_t mbarrier_count, mbarrier_capacity;
     struct sim_proxy *proxy;           /* bulk.c: who wrote which word since a proxy fence */
     uint32_t *groups; uint32_t group_capacity;   /* bulk groups that each thread has committed */
+    struct sim_remote *remote; uint32_t remote_ranks;   /* by rank: the last access from another block */
     struct sim_race_block *race;       /* NULL until a launch looks for races */
     struct sim_async *async;           /* copies on their way; NULL until there is one */
     sim_lane_stack *calls; uint32_t call_stacks;
