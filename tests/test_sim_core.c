@@ -725,6 +725,16 @@ static void test_api(void) {
     cuMemFree_v2_(p);
     SAME(calls("cuMemAlloc_v2") - before, 3);
     SAME(ptxsim_fail_("cuNothing", 1, 2), 1);
+    SAME(calls("cuMemAlloc") - before, 3);
+    SAME(ptxsim_fail_("cuMemAlloc", 1, 2), 0);
+    SAME(cuMemAlloc_v2_(&p, 16), 2);
+    SAME(cuMemAlloc_v2_(&p, 16), 0);
+    report_clear();
+    SAME(cuMemFree_v2_(p + 8), 1);
+    SAME(report_count(), 1);
+    SAME(cuMemFree_v2_(p), 0);
+    SAME(report_count(), 1);
+    report_clear();
     void *address = NULL;
     SAME(cuGetProcAddress_v2_("cuMemAlloc", &address, 13000, 0, NULL), 0);
     CHECK(address == *(void **)&cuMemAlloc_v2_, "cuMemAlloc is not cuMemAlloc_v2");
