@@ -1339,6 +1339,9 @@ static void test_order(void) {
          "[r30];\n@!p1 bra END;\n"
          "@@ld.shared.u32 r2, [r31]; // here\nst.global.u32 [d0], r2;\nEND:\n",
          "", WAIT_BAR("1"), 0, "race", 1, 64, 0);
+    pair("an mbarrier made twice",
+         "mbarrier.init.shared.b64 [r30], 1;\n@@\nmbarrier.init.shared.b64 [r30], 2; // here\n", "",
+         "mbarrier.inval.shared.b64 [r30];", 0, "mbarrier-live", 1, 1, 0);
     pair("a producer that does not wait for its consumer",
          "setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\n@p0 st.shared.u32 [r31], "
          "5;\nbar.sync 0;\n"
