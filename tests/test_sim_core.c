@@ -395,6 +395,8 @@ static void test_memory(void) {
     SAME(cuMemFree_v2_(huge), 0);
 }
 
+#define HEAD_VECTORS ".version 8.1\n.target sm_90\n.address_size 64\n"
+
 static void test_warps(void) {
     uint32_t x[64];
     int bad = 0;
@@ -437,6 +439,20 @@ static void test_warps(void) {
     for (uint32_t t = bad = 0; t < 32; t++) bad += x[t] != (t < 16 ? 9u : 7u);
     SAME(bad, 0);
     SAME(report_count(), 0);
+    /* atomics of vectors through generic addresses, as debug builds write them */
+    SAME(run_out(HEAD_VECTORS OUT
+                 "mov.f32 f0, 0f3F800000; mov.f32 f1, 0f40000000; st.global.u32 [d1], 0; bar.sync 0;\n"
+                 "atom.add.v2.f32 {f2, f3}, [d0], {f0, f1}; red.add.v4.f32 [d0+16], {f0, f1, f0, f1};\n"
+                 "mov.b32 r1, 0x3c003c00; atom.add.noftz.v2.f16x2 {r2, r3}, [d0+32], {r1, r1}; ret; }",
+                 1, 32, 0, x, 32),
+         0);
+    SAME(x[0], 0x42000000);
+    SAME(x[1], 0x42800000);
+    SAME(x[4], 0x42000000);
+    SAME(x[7], 0x42800000);
+    SAME(x[8], 0x50005000);
+    SAME(x[9], 0x50005000);
+    SAME(x[10], 0);
     /* barriers with a number and a count: producers arrive, consumers wait; bar.red */
     SAME(
         run_out(
@@ -498,6 +514,22 @@ static void test_checks(void) {
           0, "absent-lane", 32);
     fault("shfl with the right mask",
           "setp.lt.u32 p0, r0, 16; @!p0 bra E; shfl.sync.bfly.b32 r1, r0, 1, 31, 0xffff; E:", 0, "", 32);
+    fault("shfl by lanes that the mask does not name", "shfl.sync.idx.b32 r1, r0, 3, 31, 0xffff;", 0,
+          "membermask", 32);
+    fault("vote by lanes that the mask does not name", "vote.sync.ballot.b32 r1, 1, 0xfffe;", 0, "membermask",
+          16);
+    fault("redux by lanes that the mask does not name", "redux.sync.add.u32 r1, r0, 0xffff;", 0, "membermask",
+          32);
+    fault("bar.warp.sync by lanes that the mask does not name", "bar.warp.sync 0xffff;", 0, "membermask", 32);
+    fault("bar.warp.sync by those that the mask names", "bar.warp.sync 0xffff;", 0, "", 16);
+    fault("masks that contradict each other",
+          "setp.lt.u32 p0, r0, 16; selp.b32 r1, -1, 0xffff0000, p0; shfl.sync.idx.b32 r2, r0, 3, 31, r1;", 0,
+          "membermask", 32);
+    fault("masks of two halves",
+          "setp.lt.u32 p0, r0, 16; selp.b32 r1, 0xffff, 0xffff0000, p0; shfl.sync.bfly.b32 r2, r0, 3, 31, r1;",
+          0, "", 32);
+    fault("barrier 15 in a register", "mov.u32 r1, 15; bar.sync r1;", 0, "", 64);
+    fault("barrier 16 in a register", "mov.u32 r1, 16; bar.sync r1;", 719, "barrier-number", 64);
     fault("register written on both paths",
           "setp.lt.u32 p0, r0, 7; @p0 mov.u32 r1, 1; @!p0 mov.u32 r1, 2; add.u32 r2, r1, r0;", 0, "", 32);
     fault("register written on one path", "setp.lt.u32 p0, r0, 7; @p0 mov.u32 r1, 1; add.u32 r2, r1, r0;", 0,
@@ -698,6 +730,16 @@ static void test_api(void) {
     cuMemFree_v2_(p);
     SAME(calls("cuMemAlloc_v2") - before, 3);
     SAME(ptxsim_fail_("cuNothing", 1, 2), 1);
+    SAME(calls("cuMemAlloc") - before, 3);
+    SAME(ptxsim_fail_("cuMemAlloc", 1, 2), 0);
+    SAME(cuMemAlloc_v2_(&p, 16), 2);
+    SAME(cuMemAlloc_v2_(&p, 16), 0);
+    report_clear();
+    SAME(cuMemFree_v2_(p + 8), 1);
+    SAME(report_count(), 1);
+    SAME(cuMemFree_v2_(p), 0);
+    SAME(report_count(), 1);
+    report_clear();
     void *address = NULL;
     SAME(cuGetProcAddress_v2_("cuMemAlloc", &address, 13000, 0, NULL), 0);
     CHECK(address == *(void **)&cuMemAlloc_v2_, "cuMemAlloc is not cuMemAlloc_v2");

@@ -510,6 +510,25 @@ static void test_cluster_exits(void) {
           "exits at the cluster's barrier");
 }
 
+/* Whoever lends its shared memory has to stay until it was read, whichever block runs first. */
+static void test_cluster_lender(void) {
+    static const char *const waits[] = { "", CLUSTER_SYNC };
+    for (long seed = -1; seed < 5; seed++)
+        for (int n = 0; n < 2; n++) {
+            char body[1500];
+            snprintf(body, sizeof body,
+                     "st.shared.u32 [r31], 5;\n" CLUSTER_SYNC "mov.u32 r2, %%cluster_ctarank; "
+                     "setp.eq.u32 p0, r2, 0;\n@p0 bra E;\nmapa.shared::cluster.u32 r3, r31, 0;\n"
+                     "ld.shared::cluster.u32 r4, [r3]; st.global.u32 [d0], r4;\nE:\n%s", waits[n]);
+            set_option("seed", seed);
+            int code = execute(kernel(body, NULL, NULL), 2, 1, 2);
+            if (n) clean("a block that stays", code);
+            else CHECK(!strncmp(found, "ended-block:", 12), "seed %ld: a block that leaves: %s", seed, found);
+            report_clear();
+        }
+    set_option("seed", -1);
+}
+
 /* st.async and red.async: the values arrive with their bytes at the other block's barrier. */
 static void test_store_async(void) {
     int code =
@@ -1320,6 +1339,9 @@ static void test_order(void) {
          "[r30];\n@!p1 bra END;\n"
          "@@ld.shared.u32 r2, [r31]; // here\nst.global.u32 [d0], r2;\nEND:\n",
          "", WAIT_BAR("1"), 0, "race", 1, 64, 0);
+    pair("an mbarrier made twice",
+         "mbarrier.init.shared.b64 [r30], 1;\n@@\nmbarrier.init.shared.b64 [r30], 2; // here\n", "",
+         "mbarrier.inval.shared.b64 [r30];", 0, "mbarrier-live", 1, 1, 0);
     pair("a producer that does not wait for its consumer",
          "setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\n@p0 st.shared.u32 [r31], "
          "5;\nbar.sync 0;\n"
@@ -1415,6 +1437,7 @@ static void test_rest(void) {
     test_cluster_launches();
     test_cluster_reduction();
     test_cluster_exits();
+    test_cluster_lender();
     test_store_async();
     test_cluster_faults();
     test_bulk_copies();

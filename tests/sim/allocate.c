@@ -67,6 +67,10 @@ static int not_there(uint64_t address, const char *what)
                         "%s (call %llu) is given %s that was freed before: %llu bytes at 0x%llx",
                         sim_entry_name(entry), (unsigned long long)call, what, (unsigned long long)a->size,
                         (unsigned long long)a->base);
+    else if (a && !a->freed && a->base != address)
+        sim_report_host("bad-free", "%s (call %llu) is given 0x%llx, which is %llu bytes into an allocation",
+                        sim_entry_name(entry), (unsigned long long)call, (unsigned long long)address,
+                        (unsigned long long)(address - a->base));
     return CU_INVALID_VALUE;
 }
 

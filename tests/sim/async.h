@@ -36,6 +36,7 @@ typedef struct sim_cluster {
 sim_cluster *sim_cluster_begin(sim_block *first, sim_launch *l);
 bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank);
 void sim_cluster_free(sim_block *b);
+void sim_cluster_reached(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b);
 void sim_cluster_leave(sim_block *b);                         /* the block has ended */
 bool sim_cluster_stall(sim_cluster *c);   /* nobody can go on: something was set going, or a deadlock told */
 void sim_cluster_wake(sim_warp *w);

@@ -29,6 +29,7 @@ bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank) {
     b->rank = rank;
     b->mbarrier_count = 0;
     sim_operands_forget(b);
+    b->remote_ranks = 0;
     if (b->groups) memset(b->groups, 0, b->group_capacity * sizeof *b->groups);
     if (!c->launch->kernel->bulk_stores) return true;
     b->watched = true;
@@ -42,9 +43,45 @@ void sim_cluster_free(sim_block *b) {
     free(b->proxy);
     sim_operands_forget(b);
     free(b->groups);
+    free(b->remote);
+}
+
+/* Another block's thread reaches into b's shared memory: kept until b ends. */
+struct sim_remote { sim_record record; uint32_t lane; };
+
+void sim_cluster_reached(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b) {
+    const struct sim_race_block *r = w->block->race;
+    if (!w->launch->races || w->block == b) return;
+    if (!b->remote && !(b->remote = calloc(SIM_MAX_CLUSTER, sizeof *b->remote))) return;
+    struct sim_remote *s = &b->remote[w->block->rank];
+    s->record = (sim_record){ .block = r->index, .ins = i, .era = r->w[w->index].era,
+                              .warp = (uint8_t)w->index };
+    s->lane = lane;
+    b->remote_ranks |= 1u << w->block->rank;
+}
+
+static bool anyone_knows(const sim_block *b, const struct sim_remote *s) {
+    for (uint32_t n = 0; n < b->warp_count; n++)
+        for (uint32_t l = 0; l < SIM_LANES; l++)
+            if (sim_order_known(b->race, n, l, &s->record, s->lane)) return true;
+    return false;
+}
+
+/* The access came in time, but by luck: no thread of the block waited for it before it exited. */
+static void check_remote(const sim_block *b) {
+    for (uint32_t rank = 0; rank < b->cluster->size; rank++) {
+        if (!(b->remote_ranks >> rank & 1) || anyone_knows(b, &b->remote[rank])) continue;
+        const struct sim_remote *s = &b->remote[rank];
+        sim_site at = { s->record.ins, s->record.block, s->record.warp * SIM_LANES + s->lane };
+        char text[120];
+        snprintf(text, sizeof text, "block %u of the cluster, whose shared memory this is, exits without "
+                 "having waited for it", b->rank);
+        sim_report_pair(b->launch, "ended-block", &at, 0, text);
+    }
 }
 
 void sim_cluster_leave(sim_block *b) {
+    if (b->remote_ranks) check_remote(b);
     b->ended = true;
     b->cluster->changes++;
     sim_copy_drain(b->cluster, b);

@@ -86,9 +86,16 @@ void sim_api_wait(unsigned milliseconds)
     pthread_cond_timedwait(&moved, &lock, &t);
 }
 
+/* A name without a version that is no entry itself, as in cuda.h's macros, is the newest version's. */
 static int entry_of(const char *name)
 {
-    for (int k = 0; name && k < E_COUNT; k++) if (!strcmp(entry_names[k], name)) return k;
+    char text[112];
+    if (!name || strlen(name) > 90) return -1;
+    for (int k = 0; k < E_COUNT; k++) if (!strcmp(entry_names[k], name)) return k;
+    for (int v = 4; v > 1; v--) {
+        snprintf(text, sizeof text, "%s_v%d", name, v);
+        for (int k = 0; k < E_COUNT; k++) if (!strcmp(entry_names[k], text)) return k;
+    }
     return -1;
 }
 

@@ -175,6 +175,19 @@ static void arrive(sim_warp *w, const sim_ins *i, uint32_t mask)
     check_barrier(b, id);
 }
 
+/* A number in a register; the & of arrive() never cuts one. */
+static bool good_number(sim_warp *w, const sim_ins *i, uint32_t mask)
+{
+    const uint32_t *id = sim_slot(w, i->a);
+    SIM_EACH_LANE(l, mask) {
+        if (id[l] < 16) continue;
+        sim_report_at(w, i, "barrier-number", l, "there is no barrier %u, only 0 to 15", id[l]);
+        sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
+        return false;
+    }
+    return true;
+}
+
 /* --- one warp --------------------------------------------------------------------------------- */
 
 void sim_warp_fault(sim_warp *w, int code)
@@ -192,6 +205,27 @@ static void lanes_exit(sim_warp *w, uint32_t mask)
     if (!w->live) w->block->live_warps--;
     for (uint32_t id = 0; id < 16; id++) if (w->block->barriers[id].active) check_barrier(w->block, id);
     sim_cluster_exits(w);
+}
+
+/* Each lane of `done` has to be in its own mask, and all lanes that a mask names have to give that mask. */
+static void check_masks(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t done)
+{
+    const uint32_t *e = sim_slot(w, i->e);
+    uint32_t differ = 0, first = e[sim_lowest(m)];
+    SIM_EACH_LANE(l, m) differ |= e[l] ^ first;
+    if (!differ && !(m & ~first)) return;
+    SIM_EACH_LANE(l, done) {
+        if (!(e[l] >> l & 1)) {
+            sim_report_at(w, i, "membermask", l, "the mask 0x%08x does not name lane %u, which executes this",
+                          e[l], l);
+            return;
+        }
+        SIM_EACH_LANE(k, m & e[l]) if (e[k] != e[l]) {
+            sim_report_at(w, i, "membermask", l,
+                          "lane %u gives the mask 0x%08x, lane %u, which is in it, 0x%08x", l, e[l], k, e[k]);
+            return;
+        }
+    }
 }
 
 /* A *.sync instruction. True: it was carried out for all of `m`; else the lanes of m that wait are
@@ -239,6 +273,7 @@ static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gon
     }
     w->force = false;
     *gone = waits;
+    if (sim_option.sync_masks) check_masks(w, i, m, m & ~waits);
     if (m & ~waits) i->fn(w, i, m & ~waits);
     if (i->op == 1 && i->fn == sim_nop && w->launch->races)
         for (uint32_t left = m & ~waits; left;) {             /* masks may differ: group by group */
@@ -402,6 +437,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 }
                 w->force = false;
                 w->pc = pc;
+                if (!good_number(w, i, m)) { w->issued += done; return done; }
                 if (i->flow == F_ARRIVE) { arrive(w, i, m); pc++; stop = meet(w, pc, &active); break; }
                 add_path(w, pc + 1, active & ~m, P_RUN);
                 arrive(w, i, m);
@@ -684,7 +720,7 @@ static bool block_run(sim_block *b, uint64_t slice)
         if (!ran) { stuck(b); if (b->done || atomic_load(&l->error)) return true; continue; }
         b->clock += ran;
         if (b->clock >> 16 != (b->clock - ran) >> 16) sim_spin_watch(l);
-        if (sim_suspect(l) && sim_spins(b)) return true;
+        if (b->live_warps && sim_suspect(l) && sim_spins(b)) return true;
         if (l->deadline_ns && b->clock >> 16 != (b->clock - ran) >> 16 && sim_now_ns() > l->deadline_ns) {
             give_up(b, "the launch ran longer than the watchdog allows");
             return true;

@@ -501,7 +501,7 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     uint32_t bytes = sim_types[t].bytes;
     if (count > 1) {
         gate(lw, "vector atomics", 81, 90);
-        if (space != SP_GLOBAL || !(half || t == T_F32) || count * bytes > 16) {
+        if ((space != SP_GLOBAL && space != SP_GENERIC) || !(half || t == T_F32) || count * bytes > 16) {
             lw->errors++;
             sim_error(lw->m, s->line, "Illegal vector form of instruction '%s'", s->opcode);
         }

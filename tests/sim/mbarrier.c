@@ -217,6 +217,10 @@ static bool init(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uin
         sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
         return false;
     }
+    const record *old = find(b, address);
+    if (old && !memcmp(o.at, &old->value, 8))
+        sim_report_at(w, i, "mbarrier-live", lane, "there is an mbarrier at shared address 0x%x already: "
+                      "mbarrier.inval, or other use of its bytes, has to end it first", address);
     o.record = remember(b, address);
     if (!o.record) {
         sim_warp_fault(w, 2);

@@ -176,6 +176,7 @@ static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, 
             group |= 1u << l;
         }
         if (SIM_UNLIKELY(b->watched)) tell_bulk(w, i, group, at, &r, b, bytes);
+        sim_cluster_reached(w, i, first, b);
         act(w, i, group, at, &r);
         m &= ~group;
     }

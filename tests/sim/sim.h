@@ -753,6 +753,7 @@ typedef struct sim_block {
     struct sim_proxy *proxy;           /* bulk.c: who wrote which word since a proxy fence */
     struct sim_operand_reads *operands;    /* operands.c: what wgmma may still read */
     uint32_t *groups; uint32_t group_capacity;   /* bulk groups that each thread has committed */
+    struct sim_remote *remote; uint32_t remote_ranks;   /* by rank: the last access from another block */
     struct sim_race_block *race;       /* NULL until a launch looks for races */
     struct sim_async *async;           /* copies on their way; NULL until there is one */
     sim_lane_stack *calls; uint32_t call_stacks;
@@ -835,7 +836,6 @@ void sim_cvta(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_isspacep(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_nop(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t mask);
-uint32_t sim_shfl_sources(const sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_vote(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_match(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_redux(sim_warp *w, const sim_ins *i, uint32_t mask);

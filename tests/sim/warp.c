@@ -29,16 +29,6 @@ static uint32_t shfl_from(const sim_warp *w, const sim_ins *i, uint32_t *from)
     return valid;
 }
 
-/* Lanes whose value somebody gets: int base; if (leader) base = ..; base = __shfl_sync(m, base, 0); is right,
- * though only the leader has written it. */
-uint32_t sim_shfl_sources(const sim_warp *w, const sim_ins *i, uint32_t m)
-{
-    uint32_t from[SIM_LANES], sources = 0;
-    shfl_from(w, i, from);
-    SIM_EACH_LANE(l, m) sources |= 1u << from[l];
-    return sources;
-}
-
 void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     const uint32_t *a = sim_slot(w, i->a);
