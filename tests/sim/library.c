@@ -435,6 +435,7 @@ void sim_heap_release(struct sim_context *c)
         }
         free(o->a.host);
         free(o->a.shadow);
+        free(atomic_exchange(&o->a.races, NULL));
         free(o);
     }
     object_count = kept;
