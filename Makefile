@@ -92,24 +92,36 @@ $(B)/bench: tests/bench/bench.c tests/scale.h $(HEADERS)
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
 
-# The driver's sources and the fuzzer in one program. Inputs are kept in build/fuzz/corpus; what fails is
-# written there too, as crash-*, timeout-* or leak-*.
+# The driver's sources and the fuzzers, each in one program: texts, then calls of the driver. Seeds are
+# the texts of tests/data, those that the tests load and the small ones of the compiler's. Inputs are kept in
+# build/fuzz; what fails is written there too, as crash-*, timeout-*, oom-* or leak-*.
 CLANG        ?= clang
 FUZZ_SECONDS ?= 60
 FUZZFLAGS    = -std=c11 -O1 -g -Wno-pass-failed -fno-omit-frame-pointer -fno-sanitize-recover=all -pthread
 FUZZOBJ      = $(patsubst tests/sim/%.c,$(B)/fuzz/%.o,$(wildcard tests/sim/*.c))
+FUZZRUN      = -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+  -artifact_prefix=$(B)/fuzz/
 
 fuzz:
 	@command -v $(CLANG) >/dev/null || { echo "make fuzz needs $(CLANG) (its libFuzzer); nothing was run"; exit 1; }
-	@$(MAKE) --no-print-directory $(B)/fuzz/ptx
-	@mkdir -p $(B)/fuzz/corpus $(B)/fuzz/seeds
-	@find tests/data -name '*.ptx' -exec cp {} $(B)/fuzz/seeds \;
-	$(B)/fuzz/ptx -dict=tests/fuzz/ptx.dict -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=20000 \
-	  -artifact_prefix=$(B)/fuzz/ -print_final_stats=1 $(B)/fuzz/corpus $(B)/fuzz/seeds
+	@$(MAKE) --no-print-directory $(B)/fuzz/ptx $(B)/fuzz/api $(B)/fuzz/seeds
+	@mkdir -p $(B)/fuzz/corpus $(B)/fuzz/calls
+	$(B)/fuzz/ptx -dict=tests/fuzz/ptx.dict -max_len=20000 $(FUZZRUN) $(B)/fuzz/corpus $(B)/fuzz/seeds
+	$(B)/fuzz/api -max_len=600 $(FUZZRUN) $(B)/fuzz/calls
 	@$(MAKE) --no-print-directory $(B)/fuzz/builder
 	@mkdir -p $(B)/fuzz/programs
 	$(B)/fuzz/builder -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=1500 -len_control=0 \
 	  -artifact_prefix=$(B)/fuzz/builder- -print_final_stats=1 $(B)/fuzz/programs
+
+$(B)/fuzz/seeds: $(SIM) $(SIMTESTS)
+	@mkdir -p $@
+	@find tests/data -name '*.ptx' -size -20k -exec cp {} $@ \;
+	@tar xzf tests/nvcc/ptx.tar.gz -C $@ && find $@/ptx -size +20k -delete
+	@for t in $(SIMTESTS); do SIMTEST_KEEP=$@ PTXSIM_QUIET=1 $$t $(SIM) >/dev/null 2>&1; done
+	@touch $@
+
+$(B)/fuzz/api: tests/fuzz/api.c $(FUZZOBJ)
+	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer,address,undefined $< $(FUZZOBJ) -o $@ -lm
 
 $(B)/fuzz/ptx: tests/fuzz/ptx.c $(FUZZOBJ)
 	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer,address,undefined $< $(FUZZOBJ) -o $@ -lm

@@ -210,6 +210,47 @@ static void fault(const char *name, const char *body, int want_code, const char 
     report_clear();
 }
 
+/* --- keeping -----------------------------------------------------------------------------------
+
+ * SIMTEST_KEEP=folder writes every text that a test loads there: seeds for the fuzzer. */
+static int (*load_plain)(handle *, const void *), (*load_full)(handle *, const void *, unsigned, int *, void **);
+
+static void keep_text(const char *text)
+{
+    enum { LONGEST = 20000 };
+    uint64_t h = 14695981039346656037u;
+    char path[600];
+    size_t n = strnlen(text, LONGEST);
+    for (size_t k = 0; k < n; k++) h = (h ^ (unsigned char)text[k]) * 1099511628211u;
+    if (n == LONGEST) return;
+    snprintf(path, sizeof path, "%s/%016llx.ptx", getenv("SIMTEST_KEEP"), (unsigned long long)h);
+    FILE *f = fopen(path, "wb");
+    if (!f) return;
+    fwrite(text, 1, n, f);
+    fclose(f);
+}
+
+static int kept_plain(handle *out, const void *image)
+{
+    if (image) keep_text(image);
+    return load_plain(out, image);
+}
+
+static int kept_full(handle *out, const void *image, unsigned count, int *options, void **values)
+{
+    if (image) keep_text(image);
+    return load_full(out, image, count, options, values);
+}
+
+static void keep_texts(void)
+{
+    if (!getenv("SIMTEST_KEEP")) return;
+    load_plain = cuModuleLoadData_;
+    load_full = cuModuleLoadDataEx_;
+    cuModuleLoadData_ = kept_plain;
+    cuModuleLoadDataEx_ = kept_full;
+}
+
 /* --- opening and closing ---------------------------------------------------------------------- */
 
 static void *sim_library;
@@ -229,6 +270,7 @@ static void sim_open(int argc, char **argv)
     *(void **)&report_count = symbol(sim_library, "ptxsim_report_count");
     *(void **)&calls = symbol(sim_library, "ptxsim_calls");
     set_option("quiet", 1);
+    keep_texts();
     handle context;
     SAME(cuInit_(0), 0);
     SAME(cuDevicePrimaryCtxRetain_(&context, 0), 0);

@@ -206,6 +206,70 @@ static void test_calls(void)
     passed++;
 }
 
+/* An object of the device heap that one stream's kernel writes and another's, with nothing between them,
+ * frees: they race, and what is remembered of it must go with the context. */
+static void test_heap_of_two_streams(void)
+{
+    static const char text[] = HEAD
+        ".visible .global .b64 kept;\n.extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+        ".extern .func free(.param .b64 p);\n.visible .entry make() {\n" REGS
+        ".param .b64 n; .param .b64 p; st.param.b64 [n], 131072; call (p), malloc, (n); ld.param.b64 d0, [p];\n"
+        "st.global.u32 [d0+131000], 1; atom.global.exch.b64 d1, [kept], d0; ret; }\n"
+        ".visible .entry drop() {\n" REGS
+        "atom.global.exch.b64 d0, [kept], 0; st.global.u32 [d0+131000], 2; call free, (d0); ret; }\n";
+    handle m = load(text), first = NULL, second = NULL;
+    if (!m) { failed++; return; }
+    report_clear();
+    SAME(cuStreamCreate_(&first, 1), 0);
+    SAME(cuStreamCreate_(&second, 1), 0);
+    SAME(cuLaunchKernel_(function(m, "make"), 1, 1, 1, 1, 1, 1, 0, first, NULL, NULL), 0);
+    SAME(cuLaunchKernel_(function(m, "drop"), 1, 1, 1, 1, 1, 1, 0, second, NULL, NULL), 0);
+    SAME(cuStreamSynchronize_(first), 0);
+    SAME(cuStreamSynchronize_(second), 0);
+    CHECK(strstr(findings(), "stream-race"), "no stream-race: %s", found);
+    SAME(cuStreamDestroy_v2_(first), 0);
+    SAME(cuStreamDestroy_v2_(second), 0);
+    cuModuleUnload_(m);
+    report_clear();
+}
+
+/* Sizes of copies whose sums or products wrap. */
+static void test_wrapping_copies(void)
+{
+    struct {
+        size_t from_x, from_y;
+        unsigned from_type;
+        const void *from_host;
+        dptr from;
+        void *from_array;
+        size_t from_pitch, to_x, to_y;
+        unsigned to_type;
+        void *to_host;
+        dptr to;
+        void *to_array;
+        size_t to_pitch, width, height;
+    } k = { .from_type = 2, .to_type = 2, .from = buffer, .to = buffer + 1024, .width = 4, .height = 4,
+            .from_pitch = 16, .to_pitch = 16 };
+    int (*copy)(const void *) = NULL;
+    int (*set)(dptr, size_t, unsigned char, size_t, size_t) = NULL;
+    *(void **)&copy = symbol(sim_library, "cuMemcpy2D_v2");
+    *(void **)&set = symbol(sim_library, "cuMemsetD2D8_v2");
+    SAME(copy(&k), 0);
+    k.height = ((size_t)1 << 60) + 1;                         /* times 16: nothing */
+    SAME(copy(&k), 1);
+    k.height = 1;
+    k.width = SIZE_MAX;
+    k.from_x = k.to_x = 5;                                    /* together 4 */
+    SAME(copy(&k), 1);
+    k.width = 4;
+    k.from_x = 0;
+    k.to_x = SIZE_MAX - 3;
+    SAME(copy(&k), 1);
+    SAME(set(buffer, 16, 1, 4, 4), 0);
+    SAME(set(buffer, 16, 1, 4, ((size_t)1 << 60) + 1), 1);
+    SAME(set(buffer, (size_t)1 << 63, 1, 4, 3), 1);
+}
+
 int main(int argc, char **argv)
 {
     sim_open(argc, argv);
@@ -219,6 +283,8 @@ int main(int argc, char **argv)
     test_numbers();
     test_many();
     test_calls();
+    test_heap_of_two_streams();
+    test_wrapping_copies();
     cuMemFree_v2_(buffer);
     free(big);
     return sim_close();

@@ -1,22 +1,36 @@
 /* ptx.c - hostile PTX for the CPU driver: a libFuzzer target with the driver's sources linked in.
  *
- * An input is a text. It is loaded as a module; if that works, every entry is launched with a few threads
- * under a budget of instructions. Whatever the text says, nothing may crash, hang or leak. Bytes changed at
- * random seldom pass the lexer, so most inputs are made of what was seen before: statements deleted, doubled,
- * moved or taken from another input, and words replaced by others of their kind. `make fuzz` runs it. */
-#include "../sim/sim.h"
+ * An input is a text. It is loaded as a module, or linked first; if that works, every entry is launched with
+ * a few threads, alone and in clusters, under a budget of instructions. The text's checksum chooses what else
+ * is set: the chip, the order of blocks and warps, lag, the profile. Whatever the text says, nothing may
+ * crash, hang or leak. Bytes changed at random seldom pass the lexer, so most inputs are made of what was
+ * seen before: statements deleted, doubled, moved or taken from another input, and words replaced by others
+ * of their kind. `make fuzz` runs it. */
+#include "../sim/driver.h"
 
 int cuInit(unsigned flags);
-int cuDevicePrimaryCtxRetain(sim_context **out, int device);
+int cuDevicePrimaryCtxRetain(sim_handle **out, int device);
 int cuDevicePrimaryCtxRelease_v2(int device);
-int cuCtxSetCurrent(sim_context *c);
+int cuCtxSetCurrent(sim_handle *c);
 int cuCtxSynchronize(void);
-int cuModuleLoadData(sim_module **out, const void *image);
-int cuModuleUnload(sim_module *m);
+int cuModuleLoadData(sim_handle **out, const void *image);
+int cuModuleUnload(void *m);
+int cuModuleGetFunction(void **out, void *m, const char *name);
+int cuFuncSetAttribute(void *f, int attribute, int value);
+int cuLinkCreate_v2(unsigned count, int *options, void **values, void **out);
+int cuLinkAddData_v2(void *link, int type, void *data, size_t size, const char *name, unsigned count,
+                     int *options, void **values);
+int cuLinkComplete(void *link, void **cubin, size_t *size);
+int cuLinkDestroy(void *link);
 int cuMemAlloc_v2(uint64_t *out, size_t size);
 int cuMemsetD8_v2(uint64_t to, unsigned char v, size_t n);
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t n);
+int cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, void *address, const uint64_t *dims,
+                           const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
+                           int swizzle, int promotion, int fill);
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **params, void **extra);
+int cuLaunchKernelEx(const void *config, void *f, void **params, void **extra);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -24,17 +38,23 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t an, const uint8_t *b, size_t bn, uint8_t *out,
                                  size_t max, unsigned seed);
 
-enum { PARAMETERS = 1 << 15, BUFFER = 4096, BUDGET = 20000, RENEW = 2000 };
+enum { PARAMETERS = 1 << 15, BUFFER = 16384, BUDGET = 8000, RENEW = 2000, MOST_ENTRIES = 12, MAP_BYTES = 128 };
 
 /* --- the target ------------------------------------------------------------------------------- */
 
 static uint64_t buffer;
+static _Alignas(64) uint8_t map[MAP_BYTES];                   /* the tensor map that entries are given */
 
 static void open_context(void)
 {
-    sim_context *c;
+    sim_handle *c;
+    const uint64_t dims[2] = { 32, 16 }, strides[1] = { 128 };
+    const uint32_t box[2] = { 16, 4 }, steps[2] = { 1, 1 };
     if (cuInit(0) || cuDevicePrimaryCtxRetain(&c, 0) || cuCtxSetCurrent(c) || cuMemAlloc_v2(&buffer, BUFFER)
         || cuMemsetD8_v2(buffer, 1, BUFFER / 2))
+        abort();
+    /* 7: f32 */
+    if (cuTensorMapEncodeTiled(map, 7, 2, (void *)(uintptr_t)buffer, dims, strides, box, steps, 0, 0, 0, 0))
         abort();
 }
 
@@ -43,29 +63,89 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argc;
     (void)argv;
     setenv("PTXSIM_MEMORY", "33554432", 0);
+    setenv("PTXSIM_DEVICE", "sm_100a", 1);
     ptxsim_set("quiet", 1);
     ptxsim_set("threads", 1);
     ptxsim_set("budget", BUDGET);
+    ptxsim_set("heap", 65536);
+    ptxsim_set("fifo", 4096);
+    ptxsim_set("stack", 4096);
     ptxsim_set("watchdog", 0); /* a hang shall show */
     open_context();
     return 0;
 }
 
-static void launch(sim_function *f)
+/* What is not PTX but set beside it. A module for sm_90a loads on that chip only, and so on. */
+static void choose(uint32_t sum, const char *text)
+{
+    sim_device *d = (sim_device *)(uintptr_t)sim_the_device();
+    d->sm = strstr(text, "sm_90a") ? 90 : strstr(text, "sm_100") ? 100 : sum & 1 ? 90 : 100;
+    ptxsim_set("lag", (int)(sum >> 1 & 3) % 3);
+    ptxsim_set("profile", sum >> 3 & 3 ? 0 : 1 + (int)(sum >> 5 & 1));
+    ptxsim_set("perturb", sum >> 6 & 3 ? 0 : 7);
+    ptxsim_set("contract", sum >> 8 & 3 ? 0 : 1);
+    ptxsim_set("race-strict", (int)(sum >> 10 & 1));
+}
+
+static uint32_t checksum(const uint8_t *data, size_t size)
+{
+    uint32_t h = 2166136261u;
+    for (size_t k = 0; k < size; k++) h = (h ^ data[k]) * 16777619u;
+    return h ^ h >> 16;
+}
+
+/* As cuda.h has it; one attribute, the shape of the clusters. */
+typedef struct launch_attribute {
+    int id;
+    char pad[4];
+    union { char room[64]; uint32_t n[3]; } value;
+} launch_attribute;
+typedef struct launch_config {
+    uint32_t grid[3], block[3], shared;
+    void *stream;
+    launch_attribute *attributes;
+    uint32_t count;
+} launch_config;
+
+static void settle(void)
+{
+    static uint8_t back[BUFFER];
+    cuCtxSynchronize();
+    cuMemcpyDtoH_v2(back, buffer, BUFFER); /* fails after a fault */
+    ptxsim_report_clear(); /* revives the context after a fault */
+}
+
+/* Two blocks in turn, then clusters of two, or of what the entry asks for, with four warps in a block. */
+static void launch(sim_module *m, const sim_function *f, uint32_t sum)
 {
     static uint64_t words[PARAMETERS / 8];
-    void *params[1024];
+    static const uint32_t shapes[4][3] = { { 13, 3, 1 }, { 32, 1, 1 }, { 70, 1, 1 }, { 1, 1, 1 } };
+    void *params[1024], *function;
     uint32_t n = 0;
+    if (cuModuleGetFunction(&function, m->handle, f->name)) return;
     for (size_t k = 0; k < sizeof words / 8; k++) words[k] = buffer + 8 * (k % 8);
     for (const sim_symbol *y = f->params; y; y = y->list_next) {
         static const uint64_t small = 5;
         if (n == sizeof params / sizeof *params || y->size > sizeof words) return;
-        params[n++] = (void *)(uintptr_t)(y->size >= 8 ? (const void *)words : &small);
+        const void *value = y->size == MAP_BYTES ? (const void *)map : y->size >= 8 ? words : &small;
+        params[n++] = (void *)(uintptr_t)value;
     }
-    const uint32_t *b = f->reqntid_count ? f->reqntid : (const uint32_t[]) { 13, 3, 1 };
-    cuLaunchKernel(f->kernel, 2, 1, 1, b[0], b[1], b[2], 256, NULL, params, NULL);
-    cuCtxSynchronize();
-    ptxsim_report_clear(); /* revives the context after a fault */
+    const uint32_t *b = f->reqntid_count ? f->reqntid : shapes[sum >> 12 & 3], four[3] = { 128, 1, 1 };
+    ptxsim_set("seed", (int)(sum >> 14 & 1));
+    cuLaunchKernel(function, 2, 1, 1, b[0], b[1], b[2], 256, NULL, params, NULL);
+    settle();
+    launch_attribute cluster = { .id = 4, .value.n = { 2, 1, 1 } };
+    launch_config config = { .grid = { 2, 1, 1 }, .shared = 2048, .attributes = &cluster, .count = 1 };
+    if (f->reqnctapercluster[0]) {
+        memcpy(config.grid, f->reqnctapercluster, sizeof config.grid);
+        config.count = 0;
+    }
+    memcpy(config.block, f->reqntid_count ? f->reqntid : four, sizeof config.block);
+    if (config.grid[0] > 16 || config.grid[1] > 16 || config.grid[2] > 16) return;
+    cuFuncSetAttribute(function, 14, 1); /* clusters of 16 */
+    ptxsim_set("seed", (int)(~sum >> 14 & 1));
+    cuLaunchKernelEx(&config, function, params, NULL);
+    settle();
 }
 
 /* Freed device allocations are remembered as long as the process lives, so begin anew now and then. */
@@ -73,27 +153,59 @@ static void renew(void)
 {
     static unsigned runs;
     if (++runs % RENEW) return;
+    ptxsim_profile_clear();
     cuDevicePrimaryCtxRelease_v2(0);
     sim_memory_release_all();
     open_context();
+}
+
+static void load_and_launch(const void *image, uint32_t sum)
+{
+    sim_handle *h;
+    if (cuModuleLoadData(&h, image)) return;
+    sim_module *m = h->object;
+    int entries = 0;
+    for (sim_function *f = m->functions; f && entries < MOST_ENTRIES; f = f->next)
+        if (f->is_entry && f->kernel) {
+            launch(m, f, sum);
+            entries++;
+        }
+    cuModuleUnload(h);
+}
+
+/* The text with another one, which may define what it declares. */
+static void link_and_launch(char *text, size_t size, uint32_t sum)
+{
+    static char other[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                          ".visible .global .align 8 .b64 v[4] = { 1, 2, 3, v };\n"
+                          ".visible .func (.param .b32 r) f(.param .b32 a)\n{\n.reg .b32 x;\n"
+                          "ld.param.b32 x, [a];\nst.param.b32 [r], x;\nret;\n}\n";
+    void *link, *cubin;
+    size_t length;
+    if (cuLinkCreate_v2(0, NULL, NULL, &link)) return;
+    if (!cuLinkAddData_v2(link, 1, text, size + 1, "text", 0, NULL, NULL)
+        && !cuLinkAddData_v2(link, 1, other, sizeof other, "other", 0, NULL, NULL)
+        && !cuLinkComplete(link, &cubin, &length))
+        load_and_launch(cubin, sum);
+    cuLinkDestroy(link);
 }
 
 static void remember(const uint8_t *text, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    sim_module *m;
+    uint32_t sum = checksum(data, size);
     if (size >= 4 && (!memcmp(data, "PTXS", 4) || !memcmp(data, "\x50\xed\x55\xba", 4))) return 0;
     char *text = malloc(size + 1); /* of its exact size, for the sanitizer */
     if (!text) abort();
     memcpy(text, data, size);
     text[size] = 0;
     remember(data, size);
-    if (!cuModuleLoadData(&m, text)) {
-        for (sim_function *f = m->functions; f; f = f->next)
-            if (f->is_entry && f->kernel) launch(f);
-        cuModuleUnload(m);
-    }
+    choose(sum, text);
+    if (sum >> 16 & 7)
+        load_and_launch(text, sum);
+    else
+        link_and_launch(text, size, sum);
     ptxsim_report_clear();
     free(text);
     renew();

@@ -8,9 +8,14 @@ uint64_t sim_checked_copies;           /* copies in queues whose pinned source i
 
 /* --- the sides of a copy ---------------------------------------------------------------------- */
 
+/* More than any address space holds: sums of a few such numbers do not wrap. */
+#define FAR (UINT64_C(1) << 60)
+
+static uint64_t times(uint64_t a, uint64_t b) { return b && a > FAR / b ? FAR : a * b; }
+
 static uint64_t span(const sim_side *s, size_t width, size_t height, size_t depth)
 {
-    return (depth - 1) * (uint64_t)s->slice + (height - 1) * (uint64_t)s->pitch + width;
+    return times(depth - 1, s->slice) + times(height - 1, s->pitch) + times(width, 1);
 }
 
 static bool device_address(uint64_t address) { return address >> 40 == 0x30; }
@@ -20,7 +25,7 @@ static bool find(const sim_side *s, uint64_t bytes, sim_allocation **out)
 {
     *out = sim_memory_find(s->address);
     if (*out) return bytes <= (*out)->size - (s->address - (*out)->base);
-    return s->address && !device_address(s->address);
+    return s->address && !device_address(s->address) && bytes < FAR;
 }
 
 static uint64_t checksum(const uint8_t *p, size_t n)
@@ -268,11 +273,14 @@ static int side_of(unsigned type, const void *host, uint64_t device, size_t x, s
 {
     if (type == 3) return CU_NOT_SUPPORTED;
     if (type != 1 && type != 2 && type != 4) return CU_INVALID_VALUE;
+    if (x >= FAR || width >= FAR || y > INT32_MAX || rows > INT32_MAX || height > INT32_MAX)
+        return CU_INVALID_VALUE;
     uint64_t base = type == 1 ? HOST(host) : device;
     if (!base) return CU_INVALID_VALUE;
     if (!pitch) pitch = width + x;
     if (!height) height = rows + y;
     if (pitch < width + x || height < rows + y || pitch > INT32_MAX) return CU_INVALID_VALUE;
+    if (times(z, pitch * height) == FAR) return CU_INVALID_VALUE;
     out->pitch = pitch;
     out->slice = pitch * height;
     out->address = base + z * out->slice + y * pitch + x;

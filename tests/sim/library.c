@@ -435,6 +435,8 @@ void sim_heap_release(struct sim_context *c)
         }
         free(o->a.host);
         free(o->a.shadow);
+        free(atomic_exchange(&o->a.races, NULL));
+        sim_order_freed(&o->a);
         free(o);
     }
     object_count = kept;

@@ -367,7 +367,7 @@ void sim_lower_bulk_tensor(sim_lower *lw, const sim_statement *s) {
     if (reduce && !reduction(lw, s, true, false, &op)) return;
     bulk_list(lw, &list);
     good = coordinates(lw, s, map_at, list);
-    const sim_operand *base = &s->operands[map_at].items[0];
+    const sim_operand *base = good ? &s->operands[map_at].items[0] : NULL;
     bool parameter =
         good && base->kind == O_SYMBOL && base->symbol->kind == SYM_VAR && base->symbol->space == SP_PARAM;
     if (good) good = sim_lower_place(lw, map_at, parameter ? SP_PARAM : SP_GENERIC, &map);

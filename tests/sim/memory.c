@@ -183,13 +183,19 @@ static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, 
 }
 
 /* Is such a read no fault?  Beyond the thread's own memory each register needs its mask. */
-static bool may_carry(const sim_warp *w, const sim_ins *i, const region *r)
+static bool may_carry(const sim_warp *w, const sim_ins *i, const region *r, uint32_t m, const uint64_t *at,
+                      uint32_t bytes)
 {
     const uint32_t *list = w->kernel->lists + i->list;
     if (!(i->x & X_COPY)) return false;
     if (r->space == SP_LOCAL) return true;
     for (uint32_t k = 0; k < i->count; k++)
         if (list[k] != UINT32_MAX && (!(i->x & X_MASKS) || list[i->count + k] == UINT32_MAX)) return false;
+    SIM_EACH_LANE(l, m) {              /* padding has something beside it; what is unwritten altogether has not */
+        uint32_t n = 0;
+        for (uint64_t b = at[l] - r->base; n < bytes && !(r->shadow[b >> 3] >> (b & 7) & 1); b++) n++;
+        if (n == bytes) return false;
+    }
     return true;
 }
 
@@ -513,7 +519,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
         else if (shape == 2) fine = sim_shadow_all(r->shadow, at[0] - r->base, bytes);
         else SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
-        if (SIM_UNLIKELY(!fine) && !may_carry(w, i, r))
+        if (SIM_UNLIKELY(!fine) && !may_carry(w, i, r, m, at, bytes))
             uninitialised(w, i, m, at, r, bytes);
     }
     if (racing(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->owner, r->a, bytes, strength(i),

@@ -14,7 +14,7 @@ typedef struct use {
     size_t pitch, width;               /* rows: `width` bytes, `pitch` apart; 0: all of [lo, hi) */
     uint64_t *map;                     /* not NULL: only these granules of it */
     uint32_t id;
-    uint8_t access; bool synchronous;
+    uint8_t access, shift; bool synchronous;  /* shift: of a granule of the map */
     char label[160];
 } use;
 typedef struct sim_uses {
@@ -39,9 +39,11 @@ static bool rows_meet(const use *rows, uint64_t lo, uint64_t hi)
     return false;
 }
 
+/* A size of 0: an object of the device heap that is being freed. */
 static uint32_t shift_of(uint64_t size)
 {
     uint32_t shift = 2;
+    if (!size) size = SIM_HEAP_SPAN;
     while (size >> shift > GRANULES - 1) shift++;
     return shift;
 }
@@ -49,12 +51,13 @@ static uint32_t shift_of(uint64_t size)
 /* One of the granules meets the other's bytes. */
 static bool map_meets(const sim_allocation *a, const use *mapped, const use *other)
 {
-    uint32_t shift = shift_of(a->size);
+    uint32_t shift = mapped->shift;
     uint64_t lo = mapped->lo > other->lo ? mapped->lo : other->lo,
              hi = mapped->hi < other->hi ? mapped->hi : other->hi;
     for (uint64_t g = (lo - a->base) >> shift; g <= (hi - 1 - a->base) >> shift; g++) {
         if (!(mapped->map[g >> 6] >> (g & 63) & 1)) continue;
-        if (other->map ? other->map[g >> 6] >> (g & 63) & 1
+        if (other->map && other->shift == shift
+                       ? other->map[g >> 6] >> (g & 63) & 1
                        : rows_meet(other, a->base + (g << shift), a->base + ((g + 1) << shift)))
             return true;
     }
@@ -294,7 +297,7 @@ void sim_order_kernel(const sim_work *w, sim_launch *l)
             int access = first_to_last[n];
             if (!e->hi[access] || (!e->a->uses && !others(w))) continue;
             use now = { .seq = w->seq, .lo = e->lo[access], .hi = e->hi[access], .map = e->map[access],
-                        .id = w->stream->id, .access = (uint8_t)access };
+                        .id = w->stream->id, .access = (uint8_t)access, .shift = (uint8_t)e->shift };
             e->map[access] = NULL;
             sim_label(w, now.label, sizeof now.label);
             order(w, e->a, now);

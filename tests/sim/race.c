@@ -11,6 +11,7 @@
  * guesses the old value for a compare-and-swap: of the same address register, or of the same place by the
  * same thread (guess.c). Once another atomic of the thread has followed the load, its entry is FIRM. */
 #include "race.h"
+#include <sched.h>
 
 enum { PAGE_SHIFT = 10, PAGE = 1 << PAGE_SHIFT, ENTRY_LANE = 31, FIRM = 1u << 30, CROSS = 1u << 31 };
 #define PAGE_LIMIT 400000u             /* pages of a launch; memory beyond goes unwatched */
@@ -125,7 +126,8 @@ static page *shared_page(struct sim_race_block *b, uint64_t offset)
 static void enter(const access *c, page *p)
 {
     if (!races.threads || (p->shared && c->space == SP_SHARED)) return;
-    while (atomic_flag_test_and_set_explicit(&p->busy, memory_order_acquire)) {}
+    for (unsigned turns = 1; atomic_flag_test_and_set_explicit(&p->busy, memory_order_acquire); turns++)
+        if (turns % 64 == 0) sched_yield();                   /* its owner may not be running */
 }
 
 static void leave(const access *c, page *p)
