@@ -87,11 +87,11 @@
           barrier or shuffle inside counts where the call stands; recursion is refused.
    SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, i) ... ptx_default(k) ... ptx_end(k): no case runs into
           the next. ptx_brx() is the bare jump through a table.
-   TOGETHER  Barriers, shuffles, matrices are for all threads of a block, a warpgroup (four warps), a warp. The
-          verifier follows what differs between threads (ids, loads, atomics, results of calls) into branches
-          and loops, and refuses such an instruction where only some come. It knows %tid.x / 32, comparisons
-          with multiples of 32 and 128, and the block's shape from ptx_require_block(); where you know better,
-          say so: ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
+   TOGETHER  Barriers, shuffles, matrices are for all threads of a block, a warpgroup (four warps), a warp.
+          The verifier follows what differs between threads (ids, loads, atomics, results of calls) into
+          branches and loops, and refuses such an instruction where only some come. It knows %tid.x / 32,
+          comparisons with multiples of 32 and 128, and the block's shape from ptx_require_block(); where you
+          know better, say so: ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
    ADDRESSES KNOWN  Of an address made of an array and numbers, the verifier refuses what is out of range or
           not aligned; of one with a run-time index, only what can never be aligned.
    ADVICE  ptx_advise() is a separate list of what is no error: races in shared memory, copies that nobody
@@ -1675,9 +1675,9 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 /* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
    the mnemonic begins with. X(text, who, result, effect)
      who     ANY any threads; MEMBERS the lanes in its last operand; WARP all of a warp; GROUP of a warpgroup;
-             BLOCK of a block (with a count of threads: of whole warps). What has .aligned is for WARP at least
-     result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the second
-             operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block
+             BLOCK of a block (with a count of threads: of whole warps). What has .aligned is for WARP at
+     least result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the
+             second operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block
      effect  on shared memory (READ and WRITE, where it names that space; BARRIER orders both), and on copies
              and products under way */
 #define PTX_BEHAVIOURS(X)                                                                                    \
@@ -3067,7 +3067,8 @@ PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
     return mem;
 }
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
-    /* space and vector are the address's and the call's: set here, they exclude each other, as the use says */
+    /* space and vector are the address's and the call's: set here, they exclude each other, as the use says
+       */
     if (mods & (PTX__SPACE | PTX__VEC) & ~PTX__FAMILY) mods |= PTX__SPACE;
     mem.mods |= mods;
     return mem;
@@ -5185,8 +5186,8 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     if (index.kind == PTX__IMM) { /* the sum wraps like the address */
         if (bytes
             && ((int64_t)index.bits > INT64_MAX / bytes || (int64_t)index.bits < -(INT64_MAX / bytes))) {
-            ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes", (long long)index.bits,
-                      bytes);
+            ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes",
+                      (long long)index.bits, bytes);
             return ptx__none();
         }
         index.bits *= bytes;
@@ -7105,8 +7106,8 @@ static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i) {
     return effect == PTX__EFFECT_COPY ? (unsigned)PTX__EFFECT_WRITE : effect;
 }
 
-/* Whether the pair is a race, and the advice. A load before a store is one only where all threads come to both:
-   where some do, it may be that these read what the others would have to write. */
+/* Whether the pair is a race, and the advice. A load before a store is one only where all threads come to
+   both: where some do, it may be that these read what the others would have to write. */
 static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int far, int stores) {
     uint32_t store = stores ? before : i, load = stores ? i : before;
     if (far ? !ptx__meet_far(k, f, store, load) : !ptx__may_meet(k, f, store, load)) return 0;
@@ -7155,9 +7156,9 @@ static void ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t fi
     *far_ = far_off;
 }
 
-/* Stores to shared memory (or loads) since the last barrier, 32 of them in one go, against the loads (stores):
-   through the blocks that they reach before a barrier of the block. Where barriers are far, the search ends
-   after so many times the kernel's length. */
+/* Stores to shared memory (or loads) since the last barrier, 32 of them in one go, against the loads
+   (stores): through the blocks that they reach before a barrier of the block. Where barriers are far, the
+   search ends after so many times the kernel's length. */
 #define PTX__RACE_EFFORT 64
 static void ptx__advise_races(ptx_kernel *k, ptx__flow *f, int stores) {
     ptx_module *m = k->m;

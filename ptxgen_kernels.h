@@ -60,15 +60,15 @@
      conversion          to nearest even; what passes the range of f16 becomes infinite; NaN stays NaN
      two tokens with one position: either may win.
 
-   GEMV   y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ residual[c,r]) for 1 to 8 columns c; W quantised in
-          blocks (Q4_K of GGUF), x quantised on the way to groups of 32 integers with a common factor; with
+   GEMV   y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ residual[c,r]) for 1 to 8 columns c; W quantised
+          in blocks (Q4_K of GGUF), x quantised on the way to groups of 32 integers with a common factor; with
           PTXK_GEMV_NORM rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps), else 1. Three launches: x to integers, once
           for all rows; blocks that take slices of K for rows handed out strided; and, where K has more than
           one slice, their sum. Integer products are exact, sums are f32 in a fixed order: the same bits in
           every run. W is read once.
-     precision           PTXK_GEMV_EXACT: 16 bits for each x (two planes of 8), the error of a group is at most
-                         amax / 65278 for each element, so, by Cauchy and Schwarz, sqrt(32) / 65278 = 8.7e-5
-                         of |W| |x| at the very worst (one large x in each group), some 1e-5 typically;
+     precision           PTXK_GEMV_EXACT: 16 bits for each x (two planes of 8), the error of a group is at
+                         most amax / 65278 for each element, so, by Cauchy and Schwarz, sqrt(32) / 65278 =
+                         8.7e-5 of |W| |x| at the very worst (one large x in each group), some 1e-5 typically;
                          PTXK_GEMV_FAST: 8 bits, amax / 254 for each element
      x NaN or infinite   NaN in every output of that column; so is x * gamma past the range of f32, and with
                          NORM a sum of squares past it
@@ -252,7 +252,8 @@ typedef struct ptxk_gemv_args {
     X("Q4_K, residual, f32 y", PTXK_Q4_K, 1, PTXK_GEMV_EXACT, PTX_F32, PTXK_GEMV_RESIDUAL)                   \
     X("Q4_K, all, f16 y, 8 columns", PTXK_Q4_K, 8, PTXK_GEMV_EXACT, PTX_F16, 7)                              \
     X("Q4_K, norm without gamma, 2 columns", PTXK_Q4_K, 2, PTXK_GEMV_EXACT, PTX_F32, PTXK_GEMV_NORM)         \
-    X("Q4_K, gamma without norm, 3 columns, 8-bit x", PTXK_Q4_K, 3, PTXK_GEMV_FAST, PTX_F32, PTXK_GEMV_GAMMA) \
+    X("Q4_K, gamma without norm, 3 columns, 8-bit x", PTXK_Q4_K, 3, PTXK_GEMV_FAST, PTX_F32,                 \
+      PTXK_GEMV_GAMMA)                                                                                       \
     X("Q4_K, 4 columns, 8-bit x", PTXK_Q4_K, 4, PTXK_GEMV_FAST, PTX_F16, PTXK_GEMV_RESIDUAL)                 \
     X("Q4_K, 5 columns", PTXK_Q4_K, 5, PTXK_GEMV_EXACT, PTX_F32, 0)                                          \
     X("Q4_K, 6 columns", PTXK_Q4_K, 6, PTXK_GEMV_EXACT, PTX_F32, 7)                                          \
@@ -316,7 +317,8 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
 /* Whether arguments can be right: addresses there, aligned, nothing written over what is read, eps. */
 PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
                                     ptxk_message *why);
-/* Bytes of a row of k weights in a format; 0 for an unknown format or a k that is no whole number of blocks. */
+/* Bytes of a row of k weights in a format; 0 for an unknown format or a k that is no whole number of blocks.
+   */
 PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k);
 
 /* -- vocabulary: pieces of kernels, for your own as well; errors carry your line -- */
@@ -327,8 +329,8 @@ PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k);
 #define ptxk_warp_reduce(k, op, x, first, last) ptxk_warp_reduce_((k), PTX__AT, (op), (x), (first), (last))
 PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x, uint32_t first,
                                      uint32_t last);
-/* The same over all threads of a block of `warps` whole warps (a power of two, 1 ... 32), every thread gets the
-   result. scratch: the address of 4 * warps bytes of shared memory, which nothing may touch from the last
+/* The same over all threads of a block of `warps` whole warps (a power of two, 1 ... 32), every thread gets
+   the result. scratch: the address of 4 * warps bytes of shared memory, which nothing may touch from the last
    barrier before to the next barrier after this one, which has one inside. */
 #define ptxk_block_reduce(k, op, x, warps, scratch)                                                          \
     ptxk_block_reduce_((k), PTX__AT, (op), (x), (warps), (scratch))
@@ -864,7 +866,8 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
 {
     uint32_t units = ptxk__ceil_div(shape->k / 256, PTXK__GEMV_UNIT), s;
     uint32_t tiles = ptxk__ceil_div(shape->n, PTXK__GEMV_WARPS * f->rows);
-    uint32_t unit_bytes = PTXK__GEMV_UNIT * f->record * f->columns, fits = (PTXK__GEMV_SHARED - f->ring) / unit_bytes;
+    uint32_t unit_bytes = PTXK__GEMV_UNIT * f->record * f->columns,
+             fits = (PTXK__GEMV_SHARED - f->ring) / unit_bytes;
     uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX;
     uint64_t matrix = (uint64_t)shape->n * (shape->k / 256) * f->block->bytes;
     *slices = 0;
@@ -877,12 +880,14 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
         if (all > tiles) all = tiles;
         each = ptxk__ceil_div(tiles, (uint32_t)all);
         most = ptxk__ceil_div(tiles, each);
-        weights = blocks * each * (per + 2) * PTXK__GEMV_WARPS * f->step; /* a tile costs some 2 steps itself */
+        weights =
+            blocks * each * (per + 2) * PTXK__GEMV_WARPS * f->step; /* a tile costs some 2 steps itself */
         if ((uint64_t)s * most > blocks) weights = weights / blocks * s * most;
         activations = (uint64_t)s * most * per * unit_bytes;
         parts = s > 1 ? (uint64_t)s * shape->n * f->columns * 8 : 0;
         cost = weights + activations + parts;
-        if (matrix > 1u << 24 && activations + parts > matrix / 26) cost += 64 * (activations + parts - matrix / 26);
+        if (matrix > 1u << 24 && activations + parts > matrix / 26)
+            cost += 64 * (activations + parts - matrix / 26);
         if (cost < best) {
             best = cost;
             *slices = s;
@@ -992,8 +997,10 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
     for (i = 4; i < 6; i++)
         for (j = 0; j < i; j++)
             if (field[j].needed && field[i].at < field[j].at + field[j].bytes
-                && field[j].at < field[i].at + field[i].bytes && !(j == 3 && field[i].at == field[j].at && i == 4))
-                return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s overlaps %s", field[i].name, field[j].name);
+                && field[j].at < field[i].at + field[i].bytes
+                && !(j == 3 && field[i].at == field[j].at && i == 4))
+                return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s overlaps %s", field[i].name,
+                                    field[j].name);
     return PTX_E_NONE;
 }
 
@@ -1936,7 +1943,8 @@ static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val 
     high = ptx_shr(k, ptx_as(a, PTX_U32), shift);
     high = ptx_and(k, high, ptx_as(mask, PTX_U32));
     low = ptx_shr(k, ptx_as(b, PTX_U32), other);
-    return ptx_lop3(k, ptx_as(low, PTX_B32), rest, ptx_as(high, PTX_B32), ptx_imm(0xea)); /* low & rest | high */
+    return ptx_lop3(k, ptx_as(low, PTX_B32), rest, ptx_as(high, PTX_B32),
+                    ptx_imm(0xea)); /* low & rest | high */
 }
 
 static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *raw, ptxk__share *share)
@@ -2035,7 +2043,8 @@ static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *
     here = ptx_ptr_add(k, here, at, 1024);
     here = ptx_ptr_add(k, here, lane, 32);
     for (e = 0; e < 8; e += 4)
-        ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(here, (int64_t)(4 * e)), PTX_NC), ptx_f32(0), x + e);
+        ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(here, (int64_t)(4 * e)), PTX_NC), ptx_f32(0),
+                      x + e);
     if (f->flags & PTXK_GEMV_NORM) {
         squares = ptx_mul(k, x[0], x[0]);
         squares = ptxk_dot(k, 7, x + 1, x + 1, squares);
@@ -2242,8 +2251,8 @@ static void ptxk__gemv_product(ptx_kernel *k, const ptxk__gemv *f, const ptxk__s
 }
 
 /* The weights come through shared memory, each warp its own: a warp's request is then 512 bytes in a row,
-   whatever blocks they belong to, and as many bytes are on their way as there are stages. cp.async from sm_80;
-   before, lanes load their own blocks. */
+   whatever blocks they belong to, and as many bytes are on their way as there are stages. cp.async from
+   sm_80; before, lanes load their own blocks. */
 static int ptxk__gemv_async(ptx_kernel *k)
 {
     return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
@@ -2273,8 +2282,8 @@ static void ptxk__gemv_fetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gem
 }
 
 /* Before a tile's steps: where this lane copies from, and the first steps on their way. */
-static void ptxk__gemv_fill(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, ptx_val start, ptx_val lane,
-                            ptx_val steps)
+static void ptxk__gemv_fill(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, ptx_val start,
+                            ptx_val lane, ptx_val steps)
 {
     uint32_t chunks = PTXK__GEMV_UNIT * f->block->bytes / 16, i, r;
     ptx_val chunk, at, row, p;
@@ -2301,8 +2310,8 @@ static void ptxk__gemv_fill(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state
 
 /* A warp's step: 4 blocks of 256 of its rows. inside: NULL, or whether this lane's block exists. steps: NULL,
    or how many steps there are: the weights are in the ring, and those of a later step are sent for. */
-static void ptxk__gemv_step(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, const ptx_val *inside,
-                            const ptx_val *steps, ptx_val step)
+static void ptxk__gemv_step(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s,
+                            const ptx_val *inside, const ptx_val *steps, ptx_val step)
 {
     ptx_val at, here, raw[4][PTXK__RAW], x[2][2][4], meta[4], sum;
     ptxk__share share[4];
@@ -2312,7 +2321,8 @@ static void ptxk__gemv_step(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv
         ptx_cp_async_wait(k, f->stages - 2);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
         here = ptx_get(k, s->slot);
-        last = ptx_sub(k, here, ptx_u32(f->step)); /* the step before had it, f->stages - 1 later have it next */
+        last =
+            ptx_sub(k, here, ptx_u32(f->step)); /* the step before had it, f->stages - 1 later have it next */
         more = ptx_setp(k, PTX_EQ, here, ptx_u32(0));
         last = ptx_selp(k, ptx_u32((f->stages - 1) * f->step), last, more);
         next = ptx_add(k, step, ptx_u32(f->stages - 1));
@@ -2359,7 +2369,8 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
 {
     ptx_kernel *k = ptx_entry(m, name);
     ptxk__gemv_state s;
-    ptx_val args, shared, tid, lane, warp, blocks, slice, slices, per, first, count, one, p, n, tiles, tile, row;
+    ptx_val args, shared, tid, lane, warp, blocks, slice, slices, per, first, count, one, p, n, tiles, tile,
+        row;
     ptx_val at, here, group, full, i, limit, parts, rms, value, index, last, x_at, whole;
     ptx_val norms, out, column, top;
     ptx_var turn;
@@ -2471,7 +2482,8 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
         ptxk__gemv_step(k, f, &s, &inside, NULL, i);
         ptx_end(k);
 
-        ptx_comment(k, "the tile's results through shared memory: whole sectors, in one store for each column");
+        ptx_comment(k,
+                    "the tile's results through shared memory: whole sectors, in one store for each column");
         here = ptx_add(k, start, lane);
         inside = ptx_setp(k, PTX_LT, lane, ptx_u32(f->rows));
         end = ptx_setp(k, PTX_LT, here, n);

@@ -117,7 +117,8 @@ static void make_blocks(unsigned char *blocks, size_t bytes, uint64_t *state) {
     size_t i;
     for (i = 0; i < bytes; i++) blocks[i] = (unsigned char)(int)(128 + 127.9 * uniform(state));
     for (i = 0; i < bytes; i += REF_Q4_K_BYTES) {
-        uint16_t d = ref_to_f16(0.002 + 0.001 * uniform(state)), least = ref_to_f16(0.01 + 0.005 * uniform(state));
+        uint16_t d = ref_to_f16(0.002 + 0.001 * uniform(state)),
+                 least = ref_to_f16(0.01 + 0.005 * uniform(state));
         blocks[i] = (unsigned char)d;
         blocks[i + 1] = (unsigned char)(d >> 8);
         blocks[i + 2] = (unsigned char)least;
@@ -257,7 +258,8 @@ int main(int argc, char **argv) {
     }
     printf("error      %.3g at worst beside a tolerance of %.3g (derived from the arithmetic); %u of %u rows "
            "wrong: %s\n",
-           worst, worst_bound, wrong, (o.shape.n + step - 1) / step * o.desc.columns, wrong ? "FAILED" : "ok");
+           worst, worst_bound, wrong, (o.shape.n + step - 1) / step * o.desc.columns,
+           wrong ? "FAILED" : "ok");
     free(weights);
     free(x);
     free(gamma);

@@ -1,10 +1,10 @@
-/* program.h - random programs from a string of bytes: the builder is driven by it, choice by choice, and every
- * choice is recorded, so that an interpreter here can say what the program computes.
+/* program.h - random programs from a string of bytes: the builder is driven by it, choice by choice, and
+ * every choice is recorded, so that an interpreter here can say what the program computes.
  *
  * What a program is made of: instructions of the whole catalogue (forms/catalogue.h), variables, if, loops,
- * switches, labels and branches, guards, local and shared memory, atomics, warp operations, a call. Some bytes
- * choose what is wrong: a type that does not fit, a value of another scope, a scope left open. So a program ends
- * in a located error, or in text whose results the interpreter knows.
+ * switches, labels and branches, guards, local and shared memory, atomics, warp operations, a call. Some
+ * bytes choose what is wrong: a type that does not fit, a value of another scope, a scope left open. So a
+ * program ends in a located error, or in text whose results the interpreter knows.
  *
  * Threads are interpreted together, one bit each in a mask. */
 #ifndef PROGRAM_H

@@ -213,7 +213,8 @@ static void fault(const char *name, const char *body, int want_code, const char 
 /* --- keeping -----------------------------------------------------------------------------------
 
  * SIMTEST_KEEP=folder writes every text that a test loads there: seeds for the fuzzer. */
-static int (*load_plain)(handle *, const void *), (*load_full)(handle *, const void *, unsigned, int *, void **);
+static int (*load_plain)(handle *, const void *),
+    (*load_full)(handle *, const void *, unsigned, int *, void **);
 
 static void keep_text(const char *text)
 {

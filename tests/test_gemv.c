@@ -169,11 +169,12 @@ static void problem_compare(problem *p)
             }
             if (error > p->worst * bound) p->worst = error / bound;
             if (!(error <= bound) && !wrong++)
-                (void)snprintf(detail, sizeof detail,
-                               "n %u k %u columns %u precision %u flags %u: row %u, column %u is %.9g, not %.9g "
-                               "+- %.3g",
-                               p->shape.n, k, p->desc.columns, p->desc.precision, p->desc.flags, r, c, have,
-                               want, bound);
+                (void)snprintf(
+                    detail, sizeof detail,
+                    "n %u k %u columns %u precision %u flags %u: row %u, column %u is %.9g, not %.9g "
+                    "+- %.3g",
+                    p->shape.n, k, p->desc.columns, p->desc.precision, p->desc.flags, r, c, have, want,
+                    bound);
         }
     }
     CHECK_MORE(wrong == 0, detail);
@@ -224,7 +225,8 @@ static void every_number_of_columns_and_flags(void)
     uint32_t c, flags;
     for (c = 1; c <= 8; c++)
         for (flags = 0; flags < 8; flags++)
-            one(19 + c, 256 * (1 + random_below(9)), c, (c ^ flags) & 1, flags & 2 ? PTX_F16 : PTX_F32, flags);
+            one(19 + c, 256 * (1 + random_below(9)), c, (c ^ flags) & 1, flags & 2 ? PTX_F16 : PTX_F32,
+                flags);
     for (flags = 0; flags < 8; flags++) {
         one(40, 2048, 1, 0, PTX_F16, flags);
         one(40, 2048, 1, 1, PTX_F32, flags);
@@ -356,8 +358,8 @@ static uint32_t longest_inner_loop(const unsigned char *code, uint32_t count)
     return best;
 }
 
-/* 8-bit x: at most 2 instructions a weight in the loop; with a row of K = 4096 as one slice at most 2.6 in all
-   (all the kernel once, less the second copy of the step for partial units, and its 4 steps). */
+/* 8-bit x: at most 2 instructions a weight in the loop; with a row of K = 4096 as one slice at most 2.6 in
+   all (all the kernel once, less the second copy of the step for partial units, and its 4 steps). */
 static void instructions_per_weight(void)
 {
     ptxk_gemv_desc desc = {PTXK_Q4_K, 1, PTXK_GEMV_FAST, PTX_F32, 0};
@@ -404,8 +406,8 @@ static void instructions_per_weight(void)
         while (count && (word_at(code + 16 * (size_t)(count - 1), 8) & 0xfff) == 0x918) count--;
         loop = longest_inner_loop(code, count);
         all = (count - 2.0 * loop + 4.0 * loop) / (4 * weights);
-        printf("note: sm_90: %u instructions, %u in the loop: %.2f for a weight, %.2f in all at K = 4096\n", count,
-               loop, loop / weights, all);
+        printf("note: sm_90: %u instructions, %u in the loop: %.2f for a weight, %.2f in all at K = 4096\n",
+               count, loop, loop / weights, all);
         CHECK(loop > 50 && loop / weights <= 2.0 && all <= 2.6);
     }
     CHECK(found);
@@ -490,8 +492,8 @@ static void the_same_bits_in_every_run(void)
 
 /* -- refusals -- */
 
-static void refused_desc(uint32_t format, uint32_t columns, uint32_t precision, uint32_t output, uint32_t flags,
-                         const char *says)
+static void refused_desc(uint32_t format, uint32_t columns, uint32_t precision, uint32_t output,
+                         uint32_t flags, const char *says)
 {
     ptxk_gemv_desc desc;
     ptxk_gemv_shape shape = {16, 256, 1};

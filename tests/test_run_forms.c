@@ -1,6 +1,6 @@
-/* test_run_forms.c - every form of the table that computes one value from others: emitted by the builder, run on
- * the driver, compared with an evaluation in integers (tests/forms) on edge values and random ones; then the
- * rest of the interface, run and not only assembled.
+/* test_run_forms.c - every form of the table that computes one value from others: emitted by the builder, run
+ * on the driver, compared with an evaluation in integers (tests/forms) on edge values and random ones; then
+ * the rest of the interface, run and not only assembled.
  *
  * Forms are enumerated from the table: a row that neither has an evaluator nor is run below must stand in
  * `reasons` at the end. */

@@ -249,9 +249,11 @@ static void test_copies(void) {
          "a copy to the host");
     /* through shared memory, and within global memory: bytes 4 to 7 of each pair are padding */
     const char *const pairs =
-        ".shared .align 8 .b8 a[256], b[256]; mov.u32 r2, a; mad.lo.u32 r2, r0, 8, r2; mov.u32 r3, b; mad.lo.u32 "
+        ".shared .align 8 .b8 a[256], b[256]; mov.u32 r2, a; mad.lo.u32 r2, r0, 8, r2; mov.u32 r3, b; "
+        "mad.lo.u32 "
         "r3, r0, 8, r3;\nadd.u32 r4, r0, 10; st.shared.u32 [r2], r4; ld.shared.v2.b32 {r5, r6}, [r2]; "
-        "st.shared.v2.b32 [r3], {r5, r6};\nld.shared.u32 r7, [r3%s]; add.u32 r7, r7, 0; st.global.u32 [d1], r7;";
+        "st.shared.v2.b32 [r3], {r5, r6};\nld.shared.u32 r7, [r3%s]; add.u32 r7, r7, 0; st.global.u32 [d1], "
+        "r7;";
     snprintf(text, sizeof text, pairs, "");
     gives("a struct in shared memory", "", text, ten_more);
     snprintf(text, sizeof text, pairs, "+4");
@@ -261,16 +263,20 @@ static void test_copies(void) {
 /* Registers that nothing has written may be moved, but not used. */
 static void test_moves(void) {
 #define LANE3 "setp.ne.u32 p0, r0, 3; @p0 bra N; mov.u32 r1, 7; N: "
-    gives("a broadcast", "", LANE3 "shfl.sync.idx.b32 r2, r1, 3, 31, -1; add.u32 r3, r2, 3; add.u32 r3, r3, r0;\n"
-          "st.global.u32 [d1], r3;", ten_more);
+    gives("a broadcast", "",
+          LANE3 "shfl.sync.idx.b32 r2, r1, 3, 31, -1; add.u32 r3, r2, 3; add.u32 r3, r3, r0;\n"
+                "st.global.u32 [d1], r3;",
+          ten_more);
     ends("of another lane", "", LANE3 "shfl.sync.idx.b32 r2, r1, 2, 31, -1; add.u32 r3, r2, 3;", 0,
          "uninitialised-register", "'r2'");
     gives("not selected", "", LANE3 "selp.b32 r2, 10, r1, p0; @!p0 add.u32 r2, r2, 3; add.u32 r2, r2, r0; "
           "st.global.u32 [d1], r2;", ten_more);
     ends("selected", "", LANE3 "selp.b32 r2, r1, 10, p0; add.u32 r2, r2, r0;", 0, "uninitialised-register",
          "'r2'");
-    gives("moved", "", LANE3 "mov.u32 r2, r1; mov.b64 d2, {r2, r1}; mov.b64 {r3, r4}, d2; add.u32 r5, r0, 10; "
-          "st.global.u32 [d1], r5;", ten_more);
+    gives("moved", "",
+          LANE3 "mov.u32 r2, r1; mov.b64 d2, {r2, r1}; mov.b64 {r3, r4}, d2; add.u32 r5, r0, 10; "
+                "st.global.u32 [d1], r5;",
+          ten_more);
     ends("moved and used", "", LANE3 "mov.u32 r2, r1; mov.b64 d2, {r2, r1}; mov.b64 {r3, r4}, d2; "
          "add.u32 r5, r4, 10;", 0, "uninitialised-register", "'r4'");
     ends("moved and stored", "", LANE3 "mov.u32 r2, r1; st.global.u32 [d1], r2;", 0, "uninitialised-register",

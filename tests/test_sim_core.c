@@ -497,7 +497,8 @@ static void test_checks(void) {
           "uninitialised-read", 33);
     fault("parameter outside", "mov.u64 d2, out; ld.param.u64 d3, [d2+8];", 700, "out-of-bounds", 1);
     fault("barrier for all", "bar.sync 0;", 0, "", 96);
-    fault("barrier for half a warp", "setp.lt.u32 p0, r0, 16; @!p0 bra E; bar.sync 0; E: st.global.u32 [d0], 1;", 0,
+    fault("barrier for half a warp",
+          "setp.lt.u32 p0, r0, 16; @!p0 bra E; bar.sync 0; E: st.global.u32 [d0], 1;", 0,
           "barrier-divergence", 32);
     fault("barrier after half a warp exited", "setp.lt.u32 p0, r0, 16; @p0 exit; bar.sync 0;", 0, "", 32);
     fault("barrier after a warp exited", "setp.lt.u32 p0, r0, 32; @p0 exit; bar.sync 0;", 0, "", 96);
@@ -525,9 +526,10 @@ static void test_checks(void) {
     fault("masks that contradict each other",
           "setp.lt.u32 p0, r0, 16; selp.b32 r1, -1, 0xffff0000, p0; shfl.sync.idx.b32 r2, r0, 3, 31, r1;", 0,
           "membermask", 32);
-    fault("masks of two halves",
-          "setp.lt.u32 p0, r0, 16; selp.b32 r1, 0xffff, 0xffff0000, p0; shfl.sync.bfly.b32 r2, r0, 3, 31, r1;",
-          0, "", 32);
+    fault(
+        "masks of two halves",
+        "setp.lt.u32 p0, r0, 16; selp.b32 r1, 0xffff, 0xffff0000, p0; shfl.sync.bfly.b32 r2, r0, 3, 31, r1;",
+        0, "", 32);
     fault("barrier 15 in a register", "mov.u32 r1, 15; bar.sync r1;", 0, "", 64);
     fault("barrier 16 in a register", "mov.u32 r1, 16; bar.sync r1;", 719, "barrier-number", 64);
     fault("register written on both paths",
@@ -540,8 +542,8 @@ static void test_checks(void) {
     fault("shfl from a lane that has not written, unused",
           "setp.eq.u32 p0, r0, 3; @p0 mov.u32 r1, 1; shfl.sync.idx.b32 r2, r1, 4, 31, -1;", 0, "", 32);
     fault("shfl from a lane that has not written",
-          "setp.eq.u32 p0, r0, 3; @p0 mov.u32 r1, 1; shfl.sync.idx.b32 r2, r1, 4, 31, -1; add.u32 r3, r2, 1;", 0,
-          "uninitialised-register", 32);
+          "setp.eq.u32 p0, r0, 3; @p0 mov.u32 r1, 1; shfl.sync.idx.b32 r2, r1, 4, 31, -1; add.u32 r3, r2, 1;",
+          0, "uninitialised-register", 32);
     fault("predicate never written", "@p5 st.global.u32 [d0], 1;", 0, "uninitialised-register", 1);
     fault("trap not taken", "setp.gt.u32 p0, r0, 99; @p0 trap;", 0, "", 32);
     fault("trap", "setp.gt.u32 p0, r0, 20; @p0 trap;", 719, "trap", 32);

@@ -210,13 +210,14 @@ static void test_calls(void)
  * frees: they race, and what is remembered of it must go with the context. */
 static void test_heap_of_two_streams(void)
 {
-    static const char text[] = HEAD
-        ".visible .global .b64 kept;\n.extern .func (.param .b64 r) malloc(.param .b64 n);\n"
-        ".extern .func free(.param .b64 p);\n.visible .entry make() {\n" REGS
-        ".param .b64 n; .param .b64 p; st.param.b64 [n], 131072; call (p), malloc, (n); ld.param.b64 d0, [p];\n"
-        "st.global.u32 [d0+131000], 1; atom.global.exch.b64 d1, [kept], d0; ret; }\n"
-        ".visible .entry drop() {\n" REGS
-        "atom.global.exch.b64 d0, [kept], 0; st.global.u32 [d0+131000], 2; call free, (d0); ret; }\n";
+    static const char text[] =
+        HEAD ".visible .global .b64 kept;\n.extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+             ".extern .func free(.param .b64 p);\n.visible .entry make() {\n" REGS
+             ".param .b64 n; .param .b64 p; st.param.b64 [n], 131072; call (p), malloc, (n); ld.param.b64 "
+             "d0, [p];\n"
+             "st.global.u32 [d0+131000], 1; atom.global.exch.b64 d1, [kept], d0; ret; }\n"
+             ".visible .entry drop() {\n" REGS
+             "atom.global.exch.b64 d0, [kept], 0; st.global.u32 [d0+131000], 2; call free, (d0); ret; }\n";
     handle m = load(text), first = NULL, second = NULL;
     if (!m) { failed++; return; }
     report_clear();

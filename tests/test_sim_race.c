@@ -752,10 +752,11 @@ static void test_seed_004(void) {
 
 /* 000: the path of an empty chunk uses a register that only the other path defines. */
 static void test_seed_000(void) {
-    FOUND("uninitialised-register", "000: defined on one path", 2, 1,
-          "setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\nN: "
-          "mov.u32 r1, 1;\nS:\n"
-          "add.u64 d7, d5, 4; //A\nsetp.eq.u32 p0, r30, 1; selp.u64 d6, d7, d0, p0; st.global.u32 [d6], r30;");
+    FOUND(
+        "uninitialised-register", "000: defined on one path", 2, 1,
+        "setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\nN: "
+        "mov.u32 r1, 1;\nS:\n"
+        "add.u64 d7, d5, 4; //A\nsetp.eq.u32 p0, r30, 1; selp.u64 d6, d7, d0, p0; st.global.u32 [d6], r30;");
     QUIET("000: an operand that is not selected", 2, 1,
           "setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\nN: "
           "mov.u32 r1, 1;\nS:\n"
@@ -774,7 +775,8 @@ static void test_early_return(void) {
               "setp.gt.u32 p0, r0, 39; @p0 bra E; bar.sync 0; st.global.u32 [d1], r0;\nE: ret;");
         FOUND("barrier-divergence", "around a barrier", 1, 32,
               "setp.gt.u32 p0, r0, 15; @p0 bra E; bar.sync 0; //A\nE: st.global.u32 [d1], r0;");
-        QUIET("its twin", 1, 32, "setp.gt.u32 p0, r0, 15; bar.sync 0; @p0 bra E; \nE: st.global.u32 [d1], r0;");
+        QUIET("its twin", 1, 32,
+              "setp.gt.u32 p0, r0, 15; bar.sync 0; @p0 bra E; \nE: st.global.u32 [d1], r0;");
     }
     set_option("seed", -1);
 }

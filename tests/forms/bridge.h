@@ -1,8 +1,9 @@
-/* bridge.h - from an instruction as the builder prints it to its evaluator in integer.h, float.h and convert.h.
+/* bridge.h - from an instruction as the builder prints it to its evaluator in integer.h, float.h and
+ * convert.h.
  *
  * Those name their forms by text: "add.rn.ftz.f32 D, A, B;". An instruction is looked up by the parts of its
- * name, in any order but that of its types, and by its number of sources. What they write only once for several
- * instructions - the types of set, the third operand of setp, the untyped shifts - is varied here. */
+ * name, in any order but that of its types, and by its number of sources. What they write only once for
+ * several instructions - the types of set, the third operand of setp, the untyped shifts - is varied here. */
 #ifndef BRIDGE_H
 #define BRIDGE_H
 #include "cases.h"

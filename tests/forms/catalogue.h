@@ -1,5 +1,5 @@
-/* catalogue.h - every instruction of the builder's table that makes one value of others, with all choices of type
- * and modifiers that the builder takes, and the evaluator of each. Include it behind the builder's
+/* catalogue.h - every instruction of the builder's table that makes one value of others, with all choices of
+ * type and modifiers that the builder takes, and the evaluator of each. Include it behind the builder's
  * implementation. */
 #ifndef CATALOGUE_H
 #define CATALOGUE_H

@@ -10,16 +10,19 @@ typedef void *handle;
 int cuInit(unsigned), cuDevicePrimaryCtxRetain(handle *, int), cuDevicePrimaryCtxRelease_v2(int);
 int cuDevicePrimaryCtxReset_v2(int), cuCtxCreate_v2(handle *, unsigned, int), cuCtxDestroy_v2(handle);
 int cuCtxSetCurrent(handle), cuCtxPushCurrent_v2(handle), cuCtxPopCurrent_v2(handle *);
-int cuCtxGetCurrent(handle *), cuCtxSynchronize(void), cuCtxSetLimit(int, size_t), cuCtxGetLimit(size_t *, int);
+int cuCtxGetCurrent(handle *), cuCtxSynchronize(void), cuCtxSetLimit(int, size_t),
+    cuCtxGetLimit(size_t *, int);
 int cuModuleLoadData(handle *, const void *), cuModuleUnload(handle);
 int cuModuleGetFunction(handle *, handle, const char *), cuModuleGetFunctionCount(unsigned *, handle);
 int cuModuleGetGlobal_v2(uint64_t *, size_t *, handle, const char *);
 int cuModuleEnumerateFunctions(handle *, unsigned, handle);
-int cuFuncGetAttribute(int *, int, handle), cuFuncSetAttribute(handle, int, int), cuFuncGetModule(handle *, handle);
+int cuFuncGetAttribute(int *, int, handle), cuFuncSetAttribute(handle, int, int),
+    cuFuncGetModule(handle *, handle);
 int cuFuncGetName(const char **, handle), cuFuncGetParamInfo(handle, size_t, size_t *, size_t *);
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, handle, int, size_t);
 int cuLibraryLoadData(handle *, const void *, int *, void **, unsigned, int *, void **, unsigned);
-int cuLibraryUnload(handle), cuLibraryGetKernel(handle *, handle, const char *), cuLibraryGetModule(handle *, handle);
+int cuLibraryUnload(handle), cuLibraryGetKernel(handle *, handle, const char *),
+    cuLibraryGetModule(handle *, handle);
 int cuKernelGetFunction(handle *, handle), cuKernelGetName(const char **, handle);
 int cuLibraryGetGlobal(uint64_t *, size_t *, handle, const char *), cuKernelGetLibrary(handle *, handle);
 int cuLinkCreate_v2(unsigned, int *, void **, handle *), cuLinkDestroy(handle);
@@ -27,22 +30,27 @@ int cuLinkAddData_v2(handle, int, void *, size_t, const char *, unsigned, int *,
 int cuLinkComplete(handle, void **, size_t *);
 int cuMemAlloc_v2(uint64_t *, size_t), cuMemFree_v2(uint64_t), cuMemAllocAsync(uint64_t *, size_t, handle);
 int cuMemAllocPitch_v2(uint64_t *, size_t *, size_t, size_t, unsigned), cuMemFreeAsync(uint64_t, handle);
-int cuMemAllocFromPoolAsync(uint64_t *, size_t, handle, handle), cuMemAllocManaged(uint64_t *, size_t, unsigned);
+int cuMemAllocFromPoolAsync(uint64_t *, size_t, handle, handle),
+    cuMemAllocManaged(uint64_t *, size_t, unsigned);
 int cuMemHostAlloc(void **, size_t, unsigned), cuMemFreeHost(void *), cuMemHostUnregister(void *);
-int cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostGetDevicePointer_v2(uint64_t *, void *, unsigned);
+int cuMemHostRegister_v2(void *, size_t, unsigned),
+    cuMemHostGetDevicePointer_v2(uint64_t *, void *, unsigned);
 int cuMemGetAddressRange_v2(uint64_t *, size_t *, uint64_t), cuMemGetInfo_v2(size_t *, size_t *);
 int cuPointerGetAttribute(void *, int, uint64_t), cuMemPrefetchAsync(uint64_t, size_t, int, handle);
 int cuMemPoolCreate(handle *, const void *), cuMemPoolDestroy(handle), cuMemPoolTrimTo(handle, size_t);
-int cuDeviceSetMemPool(int, handle), cuDeviceGetMemPool(handle *, int), cuDeviceGetDefaultMemPool(handle *, int);
+int cuDeviceSetMemPool(int, handle), cuDeviceGetMemPool(handle *, int),
+    cuDeviceGetDefaultMemPool(handle *, int);
 int cuMemPoolGetAttribute(handle, int, void *), cuMemPoolSetAttribute(handle, int, void *);
-int cuMemcpyHtoD_v2(uint64_t, const void *, size_t), cuMemcpyHtoDAsync_v2(uint64_t, const void *, size_t, handle);
+int cuMemcpyHtoD_v2(uint64_t, const void *, size_t),
+    cuMemcpyHtoDAsync_v2(uint64_t, const void *, size_t, handle);
 int cuMemcpyDtoH_v2(void *, uint64_t, size_t), cuMemcpyDtoHAsync_v2(void *, uint64_t, size_t, handle);
 int cuMemcpyDtoD_v2(uint64_t, uint64_t, size_t), cuMemcpyDtoDAsync_v2(uint64_t, uint64_t, size_t, handle);
 int cuMemcpy(uint64_t, uint64_t, size_t), cuMemcpyAsync(uint64_t, uint64_t, size_t, handle);
 int cuMemcpy2DAsync_v2(const void *, handle), cuMemcpy3DAsync_v2(const void *, handle);
 int cuMemcpy2D_v2(const void *), cuMemcpy3D_v2(const void *);
 int cuMemcpyPeerAsync(uint64_t, handle, uint64_t, handle, size_t, handle);
-int cuMemsetD8_v2(uint64_t, unsigned char, size_t), cuMemsetD16Async(uint64_t, unsigned short, size_t, handle);
+int cuMemsetD8_v2(uint64_t, unsigned char, size_t),
+    cuMemsetD16Async(uint64_t, unsigned short, size_t, handle);
 int cuMemsetD32Async(uint64_t, unsigned, size_t, handle);
 int cuMemsetD2D8Async(uint64_t, size_t, unsigned char, size_t, size_t, handle);
 int cuMemsetD2D32_v2(uint64_t, size_t, unsigned, size_t, size_t);
@@ -54,7 +62,8 @@ int cuStreamWaitValue32_v2(handle, uint64_t, uint32_t, unsigned);
 int cuStreamWriteValue64_v2(handle, uint64_t, uint64_t, unsigned);
 int cuEventCreate(handle *, unsigned), cuEventDestroy_v2(handle), cuEventRecord(handle, handle);
 int cuEventSynchronize(handle), cuEventQuery(handle), cuEventElapsedTime(float *, handle, handle);
-int cuStreamBeginCapture_v2(handle, int), cuStreamEndCapture(handle, handle *), cuStreamIsCapturing(handle, int *);
+int cuStreamBeginCapture_v2(handle, int), cuStreamEndCapture(handle, handle *),
+    cuStreamIsCapturing(handle, int *);
 int cuStreamBeginCaptureToGraph(handle, handle, handle const *, const void *, size_t, int);
 int cuStreamGetCaptureInfo_v2(handle, int *, uint64_t *, handle *, handle **, size_t *);
 int cuStreamUpdateCaptureDependencies(handle, handle const *, size_t, unsigned);
@@ -81,15 +90,17 @@ int cuGraphNodeGetDependentNodes(handle, handle *, size_t *);
 int cuGraphAddDependencies(handle, handle const *, handle const *, size_t);
 int cuGraphRemoveDependencies(handle, handle const *, handle const *, size_t);
 int cuGraphInstantiateWithFlags(handle *, handle, unsigned long long), cuGraphExecDestroy(handle);
-int cuGraphLaunch(handle, handle), cuGraphUpload(handle, handle), cuGraphExecUpdate_v2(handle, handle, void *);
-int cuGraphExecKernelNodeSetParams_v2(handle, handle, const void *), cuGraphNodeSetEnabled(handle, handle, unsigned);
+int cuGraphLaunch(handle, handle), cuGraphUpload(handle, handle),
+    cuGraphExecUpdate_v2(handle, handle, void *);
+int cuGraphExecKernelNodeSetParams_v2(handle, handle, const void *),
+    cuGraphNodeSetEnabled(handle, handle, unsigned);
 int cuGraphExecEventRecordNodeSetEvent(handle, handle, handle);
 int cuGraphExecMemcpyNodeSetParams(handle, handle, const void *, handle);
-int cuLaunchKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **,
-                   void **);
+int cuLaunchKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle,
+                   void **, void **);
 int cuLaunchKernelEx(const void *, handle, void **, void **);
-int cuLaunchCooperativeKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle,
-                              void **);
+int cuLaunchCooperativeKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                              handle, void **);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -179,8 +190,26 @@ static uint64_t address(void)
 
 static size_t size(void)
 {
-    static const size_t sizes[] = { 0, 1, 3, 4, 8, 16, 64, 255, 256, 1024, 4096, 65536, SIZE_MAX, SIZE_MAX - 255,
-                                    (size_t)1 << 40, (size_t)1 << 63, (size_t)1 << 32, (size_t)1 << 31, 2, 512 };
+    static const size_t sizes[] = {0,
+                                   1,
+                                   3,
+                                   4,
+                                   8,
+                                   16,
+                                   64,
+                                   255,
+                                   256,
+                                   1024,
+                                   4096,
+                                   65536,
+                                   SIZE_MAX,
+                                   SIZE_MAX - 255,
+                                   (size_t)1 << 40,
+                                   (size_t)1 << 63,
+                                   (size_t)1 << 32,
+                                   (size_t)1 << 31,
+                                   2,
+                                   512};
     return sizes[byte() % (sizeof sizes / sizeof *sizes)];
 }
 
@@ -219,7 +248,14 @@ static void host_callback(void *s, int code, void *argument)
 /* --- descriptions, as cuda.h has them --------------------------------------------------------- */
 
 typedef struct copy_2d {
-    struct { size_t x, y; unsigned type; const void *host; uint64_t device; void *array; size_t pitch; } from, to;
+    struct {
+        size_t x, y;
+        unsigned type;
+        const void *host;
+        uint64_t device;
+        void *array;
+        size_t pitch;
+    } from, to;
     size_t width, height;
 } copy_2d;
 typedef struct copy_3d {
@@ -246,9 +282,11 @@ typedef struct launch_config {
 } launch_config;
 
 /* The caller's memory is 1 MiB, so a side of it must be small; then the whole copy is. */
-static bool fits(size_t x, size_t y, size_t z, size_t pitch, size_t height, size_t width, size_t rows, size_t depth)
+static bool fits(size_t x, size_t y, size_t z, size_t pitch, size_t height, size_t width, size_t rows,
+                 size_t depth)
 {
-    return x <= 4096 && y <= 4 && z <= 4 && pitch <= 4096 && height <= 16 && width <= 4096 && rows <= 16 && depth <= 4;
+    return x <= 4096 && y <= 4 && z <= 4 && pitch <= 4096 && height <= 16 && width <= 4096 && rows <= 16
+           && depth <= 4;
 }
 
 static copy_2d any_2d(void)
@@ -291,9 +329,11 @@ static copy_3d any_3d(void)
     k.from.device = flat.from.device;
     k.to.device = flat.to.device;
     k.from.host = k.to.host = host;
-    if (k.from.type == 1 && !fits(k.from.x, 0, k.from.z, k.from.pitch, k.from.height, k.width, k.height, k.depth))
+    if (k.from.type == 1
+        && !fits(k.from.x, 0, k.from.z, k.from.pitch, k.from.height, k.width, k.height, k.depth))
         k.from.type = 2;
-    if (k.to.type == 1 && !fits(0, k.to.y, 0, k.to.pitch, k.to.height, k.width, k.height, k.depth)) k.to.type = 2;
+    if (k.to.type == 1 && !fits(0, k.to.y, 0, k.to.pitch, k.to.height, k.width, k.height, k.depth))
+        k.to.type = 2;
     return k;
 }
 
@@ -328,7 +368,8 @@ static kernel_node any_kernel(void)
 
 static set_node any_set(void)
 {
-    set_node p = { address(), byte() < 128 ? 0 : size(), byte(), 1u << byte() % 4, size(), byte() < 200 ? 1 : size() };
+    set_node p = {address(), byte() < 128 ? 0 : size(), byte(), 1u << byte() % 4,
+                  size(),    byte() < 200 ? 1 : size()};
     return p;
 }
 
@@ -365,7 +406,9 @@ static void call_memory(void)
     case 8: cuMemFreeHost(pinned[byte() % SLOTS]); break;
     case 9: cuMemHostRegister_v2(host + (byte() & 3) * 4096, 1 + byte() * 64, small()); break;
     case 10: cuMemHostUnregister(host + (byte() & 3) * 4096); break;
-    case 11: cuMemHostGetDevicePointer_v2(TO(v[0]), byte() & 1 ? host : pinned[byte() % SLOTS], small() / 4); break;
+    case 11:
+        cuMemHostGetDevicePointer_v2(TO(v[0]), byte() & 1 ? host : pinned[byte() % SLOTS], small() / 4);
+        break;
     case 12: cuMemGetAddressRange_v2(TO(v[0]), TO(n), address()); break;
     case 13: cuMemGetInfo_v2(TO(n), TO(m)); break;
     case 14: cuPointerGetAttribute(v, (int)byte() % 24, address()); break;
@@ -408,7 +451,9 @@ static void call_copy(void)
     case 10: flat = any_2d(); cuMemcpy2D_v2(&flat); break;
     case 11: cuMemsetD8_v2(address(), (unsigned char)byte(), size()); break;
     case 12: cuMemsetD16Async(address(), 0x1234, size(), stream()); break;
-    case 13: cuMemsetD2D8Async(address(), size(), 7, size(), byte() < 200 ? small() : size(), stream()); break;
+    case 13:
+        cuMemsetD2D8Async(address(), size(), 7, size(), byte() < 200 ? small() : size(), stream());
+        break;
     case 14: cuMemsetD2D32_v2(address(), size(), byte(), size(), byte() < 200 ? small() : size()); break;
     }
 }
@@ -443,7 +488,8 @@ static void call_stream(void)
     case 20: n = some_nodes(some); cuStreamBeginCaptureToGraph(stream(), pick(GRA), some, NULL, n, 2); break;
     case 21:
         g = NULL;
-        if (!cuStreamGetCaptureInfo_v2(stream(), &status, TO(id), TO(g), TO(nodes), TO(n)) && status == 1) made(GRA, g);
+        if (!cuStreamGetCaptureInfo_v2(stream(), &status, TO(id), TO(g), TO(nodes), TO(n)) && status == 1)
+            made(GRA, g);
         break;
     case 22: n = some_nodes(some); cuStreamUpdateCaptureDependencies(stream(), some, n, byte() % 3); break;
     case 23: status = (int)small(); cuThreadExchangeStreamCaptureMode(&status); break;
@@ -546,7 +592,10 @@ static void call_module(void)
     case 16: MAKE(MOD, cuLibraryGetModule(out_, pick(LIB))); break;
     case 17: MAKE(FUN, cuKernelGetFunction(out_, pick(KER))); break;
     case 18: MAKE(LINK, cuLinkCreate_v2(0, NULL, NULL, out_)); break;
-    case 19: cuLinkAddData_v2(pick(LINK), 1 + (int)small() / 4, (void *)(uintptr_t)module_text, sizeof module_text, "m", 0, NULL, NULL); break;
+    case 19:
+        cuLinkAddData_v2(pick(LINK), 1 + (int)small() / 4, (void *)(uintptr_t)module_text, sizeof module_text,
+                         "m", 0, NULL, NULL);
+        break;
     case 20: if (!cuLinkComplete(pick(LINK), &cubin, TO(n))) MAKE(MOD, cuModuleLoadData(out_, cubin)); break;
     case 21: cuLinkDestroy(pick(LINK)); break;
     }
@@ -560,9 +609,13 @@ static void call_launch(void)
                         stream(), &a, byte() & 1 };
     switch (byte() % 4) {
     case 0: cuLaunchKernelEx(&c, k.function, k.params, NULL); break;
-    case 1: cuLaunchCooperativeKernel(k.function, k.grid[0], 1, 1, k.block[0], 1, 1, k.shared, c.stream, k.params); break;
+    case 1:
+        cuLaunchCooperativeKernel(k.function, k.grid[0], 1, 1, k.block[0], 1, 1, k.shared, c.stream,
+                                  k.params);
+        break;
     default:
-        cuLaunchKernel(k.function, k.grid[0], dimension() % 3, 1, k.block[0], 1, 1, k.shared, c.stream, k.params, NULL);
+        cuLaunchKernel(k.function, k.grid[0], dimension() % 3, 1, k.block[0], 1, 1, k.shared, c.stream,
+                       k.params, NULL);
     }
 }
 
@@ -578,7 +631,12 @@ static void call_context(void)
     case 4: cuCtxPopCurrent_v2(TO(h)); break;
     case 5: MAKE(CTX, cuCtxGetCurrent(out_)); break;
     case 6: cuCtxSynchronize(); break;
-    case 7: if (byte() < 128) cuCtxSetLimit((int)byte() % 8, byte() * 64); else cuCtxGetLimit(TO(n), (int)byte() % 8); break;
+    case 7:
+        if (byte() < 128)
+            cuCtxSetLimit((int)byte() % 8, byte() * 64);
+        else
+            cuCtxGetLimit(TO(n), (int)byte() % 8);
+        break;
     case 8: MAKE(CTX, cuDevicePrimaryCtxRetain(out_, 0)); break;
     case 9: cuDevicePrimaryCtxRelease_v2(0); break;
     case 10: cuDevicePrimaryCtxReset_v2(0); break;
@@ -587,7 +645,8 @@ static void call_context(void)
     case 13: {                                                /* the host touches what it has pinned */
         volatile uint8_t *p = NULL;
         uint64_t at = (uint64_t)(uintptr_t)pinned[byte() % SLOTS], base;
-        if (at && !cuMemGetAddressRange_v2(&base, &n, at) && base == at) p = (volatile uint8_t *)(uintptr_t)at;
+        if (at && !cuMemGetAddressRange_v2(&base, &n, at) && base == at)
+            p = (volatile uint8_t *)(uintptr_t)at;
         if (p) { *p = (uint8_t)(*p + 1); }
         break;
     }

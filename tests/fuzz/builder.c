@@ -1,8 +1,8 @@
 /* builder.c - a libFuzzer target of the builder: an input is the bytes of a random program (tests/program.h),
- * choices that are wrong on purpose included. Whatever they say, the builder ends in a located error or in text
- * that the CPU driver, whose sources are linked in, loads, and whose results are the interpreter's. Built again
- * behind a reset it is the same text, printed into a buffer that is too short it stays inside, and advice,
- * pressure and places cost no crash. `make fuzz` runs it. */
+ * choices that are wrong on purpose included. Whatever they say, the builder ends in a located error or in
+ * text that the CPU driver, whose sources are linked in, loads, and whose results are the interpreter's.
+ * Built again behind a reset it is the same text, printed into a buffer that is too short it stays inside,
+ * and advice, pressure and places cost no crash. `make fuzz` runs it. */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
 #include "../../ptxgen.h"

@@ -26,8 +26,8 @@ int cuMemAlloc_v2(uint64_t *out, size_t size);
 int cuMemsetD8_v2(uint64_t to, unsigned char v, size_t n);
 int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t n);
 int cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, void *address, const uint64_t *dims,
-                           const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
-                           int swizzle, int promotion, int fill);
+                           const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
+                           int interleave, int swizzle, int promotion, int fill);
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **params, void **extra);
 int cuLaunchKernelEx(const void *config, void *f, void **params, void **extra);
@@ -38,7 +38,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t an, const uint8_t *b, size_t bn, uint8_t *out,
                                  size_t max, unsigned seed);
 
-enum { PARAMETERS = 1 << 15, BUFFER = 16384, BUDGET = 8000, RENEW = 2000, MOST_ENTRIES = 12, MAP_BYTES = 128 };
+enum {
+    PARAMETERS = 1 << 15,
+    BUFFER = 16384,
+    BUDGET = 8000,
+    RENEW = 2000,
+    MOST_ENTRIES = 12,
+    MAP_BYTES = 128
+};
 
 /* --- the target ------------------------------------------------------------------------------- */
 

@@ -44,7 +44,8 @@ static double ref_rms(const float *x, uint32_t k, double eps)
  * The bound, with u = 2^-24, before the norm's factor:
  *
  *   x          x' = x gamma is rounded (u). A group of 32 has d = amax / top; X = rint(x' top / amax), with
- *              two roundings of the factor, one of the product, one of d: |X d - x'| <= d / 2 + 5 u amax =: e.
+ *              two roundings of the factor, one of the product, one of d:
+ *              |X d - x'| <= d / 2 + 5 u amax =: e.
  *   products   sums of integers are exact; they, the scale, the factors and the minimum's product are rounded
  *              at most 8 times on their way into the sum.
  *   sums       a lane adds K / 1024 terms and as many minimums, in slices or not; then 5 steps join the

@@ -191,7 +191,7 @@ static bool may_carry(const sim_warp *w, const sim_ins *i, const region *r, uint
     if (r->space == SP_LOCAL) return true;
     for (uint32_t k = 0; k < i->count; k++)
         if (list[k] != UINT32_MAX && (!(i->x & X_MASKS) || list[i->count + k] == UINT32_MAX)) return false;
-    SIM_EACH_LANE(l, m) {              /* padding has something beside it; what is unwritten altogether has not */
+    SIM_EACH_LANE(l, m) { /* padding has something beside it; what is unwritten altogether has not */
         uint32_t n = 0;
         for (uint64_t b = at[l] - r->base; n < bytes && !(r->shadow[b >> 3] >> (b & 7) & 1); b++) n++;
         if (n == bytes) return false;
@@ -490,7 +490,8 @@ static inline uint64_t fetch(const uint8_t *p, uint32_t size, bool is_signed)
 }
 
 /* Which bytes of a register that only carries were written; see copies.c. */
-static void carry_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r, bool fine)
+static void carry_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
+                     bool fine)
 {
     const uint32_t *masks = w->kernel->lists + i->list + i->count;
     for (uint32_t k = 0; k < i->count; k++) {

@@ -125,7 +125,10 @@ typedef struct moved {
     uint32_t code, sources, unsure;
 } moved;
 
-static bool sure(const uint64_t *now, const sim_note_entry *e) { return now[e->slot >> 6] >> (e->slot & 63) & 1; }
+static bool sure(const uint64_t *now, const sim_note_entry *e)
+{
+    return now[e->slot >> 6] >> (e->slot & 63) & 1;
+}
 
 /* What is written for sure, before the note, and after it. */
 static void step(const sim_lower *lw, uint64_t *now, moved *x, const sim_note_entry *e)
