@@ -43,7 +43,8 @@ check "a token loop and its graph" 0 "the same bits" "$build/incremental_attenti
 check "no tokens" 2 "tokens=1" "$build/incremental_attention" tokens=0
 gemv=$build/q4k_gemv
 check "GEMV, small" 0 ": ok" "$gemv" n=33 k=512 repeat=1
-check "GEMV, 8-bit x, 3 columns, no norm" 0 ": ok" "$gemv" n=20 k=1280 columns=3 precision=fast norm=0 repeat=1
+check "GEMV, 8-bit x, 3 columns, no norm" 0 ": ok" \
+    "$gemv" n=20 k=1280 columns=3 precision=fast norm=0 repeat=1
 head -c 1440 /dev/zero >"$build/zeros.q4k"
 check "GEMV, blocks from a file" 0 ": ok" "$gemv" n=5 k=512 file="$build/zeros.q4k" repeat=1
 check "GEMV, a file that is too short" 2 "fewer" "$gemv" n=6 k=512 file="$build/zeros.q4k"
