@@ -456,6 +456,10 @@ typedef struct ptx_operation {
 #define PTX_CTA_GROUP_2 PTX__A(53)
 #define PTX_PACK_16B PTX__A(54)
 #define PTX_UNPACK_16B PTX__A(55)
+#define PTX_ROW_ROW PTX__A(56) /* wmma: how A and B lie in memory */
+#define PTX_ROW_COL PTX__A(57)
+#define PTX_COL_ROW PTX__A(58)
+#define PTX_COL_COL PTX__A(59)
 
 #define PTX_WEAK PTX__M(0) /* ordering of an access */
 #define PTX_VOLATILE PTX__M(1)
@@ -516,6 +520,8 @@ typedef struct ptx_operation {
 #define PTX__M_V4 PTX__M(56)
 #define PTX__M_V8 PTX__M(57)
 #define PTX__M_V4_64 PTX__M(58)
+#define PTX_ROW PTX__M(59) /* wmma: how a matrix lies in memory */
+#define PTX_COL PTX__M(60)
 
 /* Modifiers of which an instruction takes at most one. */
 #define PTX__CMP_ORDERED (PTX_EQ | PTX_NE | PTX_LT | PTX_LE | PTX_GT | PTX_GE)
@@ -531,6 +537,8 @@ typedef struct ptx_operation {
 #define PTX__TEST (PTX_FINITE | PTX_INFINITE | PTX_NUMBER | PTX_NOTANUMBER | PTX_NORMAL | PTX_SUBNORMAL)
 #define PTX__BORDER (PTX_CLAMP | PTX_SURFACE_TRAP | PTX_SURFACE_ZERO)
 #define PTX__CTA_GROUP (PTX_CTA_GROUP_1 | PTX_CTA_GROUP_2)
+#define PTX__LAYOUTS (PTX_ROW_ROW | PTX_ROW_COL | PTX_COL_ROW | PTX_COL_COL)
+#define PTX__LAYOUT (PTX_ROW | PTX_COL)
 #define PTX__SEM (PTX_WEAK | PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE | PTX_RELEASE | PTX_ACQ_REL | PTX_SC)
 #define PTX__SCOPE (PTX_CTA | PTX_CLUSTER | PTX_GPU | PTX_SYS)
 #define PTX__SPACE                                                                                           \
@@ -544,6 +552,7 @@ typedef struct ptx_operation {
     (PTX_L2_EVICT_LAST | PTX_L2_EVICT_NORMAL | PTX_L2_EVICT_FIRST | PTX_L2_EVICT_UNCHANGED)
 #define PTX__L2_SECONDARY (PTX_OTHERS_FIRST | PTX_OTHERS_UNCHANGED)
 #define PTX__L2 (PTX__L2_SIZE | PTX_L2_CACHE_HINT)
+#define PTX__WMMA_SPACE (PTX__M_GLOBAL | PTX__M_SHARED)
 #define PTX__VEC (PTX__M_V2 | PTX__M_V4)
 #define PTX__VEC32 (PTX__M_V8 | PTX__M_V4_64)
 #define PTX__L2_EVICT (PTX_L2_EVICT_LAST | PTX_L2_EVICT_NORMAL | PTX_L2_EVICT_FIRST)
@@ -625,8 +634,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
    The first form of an instruction says OP and makes the enumerator PTX_<ID>; further forms say FORM. Of the
    modifiers needed, one of each group must be there; the default is added when none is. Of several forms, the
    first that fits types, modifiers and the number of operands counts. Facts as ptxas 13.0 has them.
-   Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s. Of the number of
-     registers in a group, n, %1 makes n, %2 2n, %4 4n, %h n/2, %q n/4.
+   Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s, layouts at %l. Of the
+     number of registers in a group, n, %1 makes n, %2 2n, %4 4n, %h n/2, %q n/4.
    Operands: results, '=', sources.
      t the instruction's type   w twice its width   c the source type   p predicate    u any 32-bit integer
      S s32    y s32 if one of the types is signed, else u32             d any 64-bit integer
@@ -637,6 +646,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
      i, e, j and capitals: integers with limits, see ptx__slot_limits[]      _ printed as such, none is given
      {4f} a group in braces     {f+w} a group as long as given, where ptx__length_ok('w') says yes
      {h-} two less than that    [..] operands in brackets     a|b two results    a?b the second is optional
+     m?u of operands: so is what follows the '?'
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
              '~' the same for the types that ld and st do not know by name (f16 ...);
              '!' the results are read as well: variables. */
@@ -1418,28 +1428,156 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xRx{hh}x{hh}", 0, 0, 0, 0,   \
         0, 87, PTX__ON_120A)                                                                                 \
-    OP(WMMA_LOAD_A, "wmma.load.a.sync.aligned.row.m16n16k16%m%t", "{8x}=m", PTX__T(F16), 0, PTX__M_GLOBAL    \
-        | PTX__M_SHARED, 0, 0, 63, 70)                                                                       \
-    FORM(WMMA_LOAD_A, "wmma.load.a.sync.aligned.row.m16n16k16%m%t", "{8x}=mu", PTX__T(F16), 0,               \
-        PTX__M_GLOBAL | PTX__M_SHARED, 0, 0, 63, 70)                                                         \
-    OP(WMMA_LOAD_B, "wmma.load.b.sync.aligned.col.m16n16k16%m%t", "{8x}=m", PTX__T(F16), 0, PTX__M_GLOBAL    \
-        | PTX__M_SHARED, 0, 0, 63, 70)                                                                       \
-    FORM(WMMA_LOAD_B, "wmma.load.b.sync.aligned.col.m16n16k16%m%t", "{8x}=mu", PTX__T(F16), 0,               \
-        PTX__M_GLOBAL | PTX__M_SHARED, 0, 0, 63, 70)                                                         \
-    OP(WMMA_LOAD_C, "wmma.load.c.sync.aligned.row.m16n16k16%m%t", "{8f}=m", PTX__T(F32), 0, PTX__M_GLOBAL    \
-        | PTX__M_SHARED, 0, 0, 63, 70)                                                                       \
-    FORM(WMMA_LOAD_C, "wmma.load.c.sync.aligned.row.m16n16k16%m%t", "{8f}=mu", PTX__T(F32), 0,               \
-        PTX__M_GLOBAL | PTX__M_SHARED, 0, 0, 63, 70)                                                         \
-    OP(WMMA_F32, "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", 0, 0, 0, 0, 0, 63,  \
-        70)                                                                                                  \
-    OP(WMMA_BF16, "wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32", "{8f}={4x}{4x}{8f}", 0, 0,    \
-        0, 0, 0, 70, 80)                                                                                     \
-    OP(WMMA_S32, "wmma.mma.sync.aligned.row.col.m16n16k16.s32%t%t.s32", "{8S}={2x}{2x}{8S}", PTX__I8, 0, 0,  \
-        0, 0, 63, 72)                                                                                        \
-    OP(WMMA_STORE_D, "wmma.store.d.sync.aligned.row.m16n16k16%m%t", "=m{8f}", PTX__T(F32), 0, PTX__M_GLOBAL  \
-        | PTX__M_SHARED, 0, 0, 63, 70)                                                                       \
-    FORM(WMMA_STORE_D, "wmma.store.d.sync.aligned.row.m16n16k16%m%t", "=m{8f}u", PTX__T(F32), 0,             \
-        PTX__M_GLOBAL | PTX__M_SHARED, 0, 0, 63, 70)                                                         \
+    OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__I8, 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", PTX__T(BF16), 0,       \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", PTX__I8, 0,             \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(BF16), 0,       \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__I8, 0,            \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T(TF32), 0,         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T(F64), 0,               \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", PTX__I4, 0,               \
+        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+    OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", 0, 0,                  \
+        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+    OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__I8, 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
+    OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(BF16), 0,       \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__I8, 0,            \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
+    OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", PTX__T(BF16), 0,       \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", PTX__I8, 0,             \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
+    OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T(TF32), 0,         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+    OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T(F64), 0,               \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+    OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", PTX__I4, 0,               \
+        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+    OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", 0, 0,                  \
+        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+    OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(F16), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T(F32), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T(S32), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T(F16), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T(F32), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T(S32), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T(F16), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T(F32), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T(S32), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", PTX__T(F32), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", PTX__T(F64), 0,              \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", PTX__T(S32), 0,            \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+    OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", PTX__T(S32), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+    OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", PTX__T(F16), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T(F32), 0,    \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T(S32), 0,    \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", PTX__T(F16), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T(F32), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T(S32), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", PTX__T(F16), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T(F32), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T(S32), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", PTX__T(F32), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", PTX__T(F64), 0,            \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T(S32), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+    OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T(S32), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+    OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16),    \
+        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
+    FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}",           \
+        PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
+    OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16),    \
+        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
+    OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}",             \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+    OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}",             \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+    OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}",           \
+        PTX__I8, 0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                         \
+    OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16), 0,   \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+    FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}",             \
+        PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
+    OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16), 0,   \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+    OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+    OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+    OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}", PTX__I8,     \
+        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                                  \
+    OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16), 0,   \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+    FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}",             \
+        PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
+    OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16), 0,   \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+    OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+    OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+    OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}", PTX__I8,     \
+        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                                  \
+    OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}",               \
+        PTX__T(TF32), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
+    OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}",               \
+        PTX__T(F64), 0, PTX__LAYOUTS | PTX__ROUND, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                        \
+    OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}",           \
+        PTX__I4, 0, PTX_SATFINITE, 0, 0, 63, 75)                                                             \
+    OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 63, 75)                                                            \
+    OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80)                                                            \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
     OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)                         \
     OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)           \
@@ -2457,7 +2595,7 @@ static const ptx__mod_fact ptx__mods_arith[] = {
     {".abs", 0, 0}, {".cc", 0, 0}, {".shiftamt", 0, 0}, {".finite", 0, 0}, {".infinite", 0, 0},
     {".number", 0, 0}, {".notanumber", 0, 0}, {".normal", 0, 0}, {".subnormal", 0, 0}, {".trap", 0, 0},
     {".zero", 0, 0}, {".cta_group::1", 0, 0}, {".cta_group::2", 0, 0}, {".pack::16b", 0, 0},
-    {".unpack::16b", 0, 0}};
+    {".unpack::16b", 0, 0}, {".row.row", 0, 0}, {".row.col", 0, 0}, {".col.row", 0, 0}, {".col.col", 0, 0}};
 static const ptx__mod_fact ptx__mods_memory[] = {
     {".weak", 60, 70}, {".volatile", 0, 0}, {".mmio", 82, 70}, {".relaxed", 60, 70}, {".acquire", 60, 70},
     {".release", 60, 70}, {".acq_rel", 60, 70}, {".sc", 60, 70}, {".cta", 60, 70}, {".cluster", 78, 90},
@@ -2471,12 +2609,14 @@ static const ptx__mod_fact ptx__mods_memory[] = {
     {".L2::evict_last", 0, 0}, {".L2::evict_normal", 0, 0}, {".L2::evict_first", 0, 0},
     {".L2::evict_unchanged", 0, 0}, {".L2::evict_first", 0, 0}, {".L2::evict_unchanged", 0, 0},
     {".multicast::cluster", 0, 0}, {".L2::cache_hint", 74, 80}, {".L2::64B", 74, 75}, {".L2::128B", 74, 75},
-    {".L2::256B", 74, 80}, {".v2", 0, 0}, {".v4", 0, 0}, {".v8", 88, 100}, {".v4", 88, 100}};
+    {".L2::256B", 74, 80}, {".v2", 0, 0}, {".v4", 0, 0}, {".v8", 88, 100}, {".v4", 88, 100},
+    {".row", 0, 0}, {".col", 0, 0}};
 
 /* At most one modifier of each of these. */
 static const ptx_mods ptx__exclusive[] = {
     PTX__CMP,       PTX__BOOL,          PTX__PART, PTX__BORDER | PTX_WRAP,
-    PTX__ROUND_ANY, PTX_SAT | PTX_RELU, PTX__TEST, PTX__CTA_GROUP};
+    PTX__ROUND_ANY, PTX_SAT | PTX_RELU, PTX__TEST, PTX__CTA_GROUP,
+    PTX__LAYOUTS};
 static const ptx_mods ptx__exclusive_memory[] = {PTX__SEM,
                                                  PTX__SCOPE,
                                                  PTX__SPACE,
@@ -2487,7 +2627,8 @@ static const ptx_mods ptx__exclusive_memory[] = {PTX__SEM,
                                                  PTX__L2_SECONDARY,
                                                  PTX__VEC | PTX__VEC32,
                                                  PTX__ATOM,
-                                                 PTX_ACC_F32 | PTX_ACC_F16};
+                                                 PTX_ACC_F32 | PTX_ACC_F16,
+                                                 PTX__LAYOUT};
 
 /* .target -> the lowest .version that knows it */
 typedef struct ptx__chip {
@@ -3265,7 +3406,7 @@ static int ptx__write_out(const char *sig, unsigned n, int pair, char *out, unsi
                 sig++;
                 continue;
             }
-            *out++ = '|';
+            if (count == results) *out++ = '|';
             continue;
         }
         if (*sig >= '1' && *sig <= '9') times = (unsigned)(*sig++ - '0');
@@ -3363,7 +3504,7 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         if (n_out != PTX__ONE)
             ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands and give %u results: it is %s",
                       other->name, n, n_out, other->sig);
-        else if (slots[strcspn(slots, "{[+123456789")])
+        else if (slots[strcspn(slots, "{[+?123456789")])
             ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands", other->name, n);
         else
             ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u operands, %u given", other->name,
@@ -3451,6 +3592,7 @@ static size_t ptx__spell(const ptx__row *row, ptx_mods mods, unsigned type, unsi
     unsigned bit;
     int plain = !strchr(name, '%');
     char number[16];
+    const ptx_mods layouts = mods >> 63 ? PTX__LAYOUT : PTX__LAYOUTS;
     for (; *name || plain; name++) {
         char what = *name == '%' ? *++name : plain && !*name ? 'a' : 0;
         unsigned shown = what == '2'   ? 2 * count
@@ -3462,9 +3604,9 @@ static size_t ptx__spell(const ptx__row *row, ptx_mods mods, unsigned type, unsi
             text[length++] = *name;
             continue;
         }
-        for (bit = 0; bit < 62 && (what == 'm' || what == 'a'); bit++) {
+        for (bit = 0; bit < 62 && strchr("mal", what); bit++) {
             const ptx__mod_fact *mod;
-            if (!(mods >> bit & 1)) continue;
+            if (!(mods >> bit & 1) || (what == 'l') != ((layouts >> bit & 1) != 0)) continue;
             mod = ptx__mod(mods, bit);
             if (mod->version > *version) *version = mod->version;
             if (*sm < PTX__ON_FIRST && mod->sm > *sm) *sm = mod->sm;
@@ -3478,7 +3620,7 @@ static size_t ptx__spell(const ptx__row *row, ptx_mods mods, unsigned type, unsi
             text[length++] = '.';
             ptx__append(text, &length, ptx__fact(src)->name);
         }
-        if (!strchr("mtsa", what)) {
+        if (!strchr("mtsal", what)) {
             snprintf(number, sizeof number, "%u", shown);
             ptx__append(text, &length, number);
         }
@@ -4163,7 +4305,7 @@ static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigne
     unsigned i = 0, times;
     int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE;
     for (; *slot && i < n; slot++) {
-        if (*slot == '_' || strchr("{}[]|", *slot)) continue;
+        if (*slot == '_' || strchr("{}[]|?", *slot)) continue;
         times = 1;
         if (*slot >= '1' && *slot <= '9') times = (unsigned)(*slot++ - '0');
         for (; times && i < n; times--, i++) {
@@ -4256,7 +4398,8 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'c': return ptx__push_source(k, site, row->name, index, v, ptx__in_register(src_type), 0);
     case 'p': return ptx__push_source(k, site, row->name, index, v, PTX_PRED, 0);
     case 'x': /* a fragment is no f32, unless its elements are tf32 */
-        if (v.type == PTX_F32 && type && type != PTX_TF32 && strncmp(row->name, "mma", 3) == 0) {
+        if (v.type == PTX_F32 && type && type != PTX_TF32
+            && strncmp(row->name + (*row->name == 'w'), "mma", 3) == 0) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is f32, expected 32 bits of %s", index,
                       row->name, ptx__fact(type)->name);
             return 0;
@@ -8595,7 +8738,7 @@ static void ptx__write(ptx__writer *w, const char *s) {
 }
 static void ptx__write_mods(ptx__writer *w, ptx_mods set) {
     unsigned bit;
-    for (bit = 0; bit < 60; bit++)
+    for (bit = 0; bit < 62; bit++)
         if (set >> bit & 1 && ptx__mod(set, bit)) ptx__write(w, ptx__mod(set, bit)->text);
 }
 static void ptx__write_types(ptx__writer *w, uint64_t set) {
