@@ -1030,7 +1030,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(FENCE, "fence", "=", 0, 0, PTX_ACQ_REL | PTX_SC | PTX__SCOPE, PTX_ACQ_REL | PTX_SC | PTX__SCOPE,      \
         PTX_ACQ_REL, 60, 70)                                                                                 \
     FORM(FENCE, "fence", "=", 0, 0, PTX_ACQUIRE | PTX_RELEASE | PTX__SCOPE, PTX_ACQUIRE | PTX_RELEASE        \
-        | PTX__SCOPE, 0, 86, 90)                                                                             \
+        | PTX__SCOPE, 0, 60, 70)                                                                             \
     OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", 0, 0, 0, 0, 0, 75, 70)                                   \
     OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", 0, 0, PTX__M_GLOBAL, 0, 0, 80, 90)                       \
     OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", 0, 0, 0, 0, 0, 80, 90)                \
@@ -1385,6 +1385,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}",  \
         0, 0, 0, 0, 0, 71, 80)                                                                               \
     OP(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",    \
+        PTX__FP8, PTX__FP8, 0, 0, 0, 86, PTX__ON_100UP)                                                      \
+    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",  \
         PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                                                    \
     OP(MMA_F8F6F4_F16, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}",    \
         PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                                                    \

@@ -396,11 +396,7 @@ static const struct {
     {"st.async.weak", ".weak is what it is without"},
     {"atom.global.add.u32 _", "red.global.add.u32 is the same instruction"},
     {"barrier.cta.", "barrier is the same instruction"},
-    {"bar.cta.", "bar is the same instruction"},
-    {"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3",
-     "the documentation has kind::f8f6f4 from sm_120a on; the table gates by it"},
-    {"fence.acquire.gpu", "gated by the documentation, 8.6 and sm_90; ptxas takes it earlier"},
-    {"fence.release.sys", "gated by the documentation, 8.6 and sm_90; ptxas takes it earlier"}};
+    {"bar.cta.", "bar is the same instruction"}};
 
 static int is_left_out(const char *text) {
     size_t i;
