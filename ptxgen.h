@@ -1815,8 +1815,9 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 /* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
    the mnemonic begins with. X(text, who, result, effect)
      who     ANY any threads; MEMBERS the lanes in its last operand; WARP all of a warp; GROUP of a warpgroup;
-             BLOCK of a block (with a count of threads: of whole warps). What has .aligned is for WARP at
-     least result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the
+             BLOCK of a block (with a count of threads: of whole warps); CLUSTER of a cluster. What has
+             .aligned is for WARP at least
+     result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the
              second operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block
      effect  on shared memory (READ and WRITE, where it names that space; BARRIER orders both), and on copies
              and products under way */
@@ -1828,8 +1829,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     X("bar.cta.sync", BLOCK, SAME, BARRIER)                                                                  \
     X("bar.cta.red", BLOCK, UNI_BLOCK, BARRIER)                                                              \
     X("bar.cta.arrive", WARP, SAME, NONE)                                                                    \
-    X("barrier.cluster.arrive", BLOCK, SAME, NONE)                                                           \
-    X("barrier.cluster.wait", BLOCK, SAME, BARRIER)                                                          \
+    X("barrier.cluster.arrive", CLUSTER, SAME, NONE)                                                         \
+    X("barrier.cluster.wait", CLUSTER, SAME, BARRIER)                                                        \
     X("barrier.red", BLOCK, UNI_BLOCK, BARRIER)                                                              \
     X("barrier.arrive", ANY, SAME, NONE)                                                                     \
     X("barrier.sync", BLOCK, SAME, BARRIER)                                                                  \
@@ -1901,23 +1902,23 @@ typedef enum ptx_op_id { PTX_TABLE(PTX__OP, PTX__FORM) PTX__OP_COUNT } ptx_op_id
     X(TID_X, "%tid.x", PTX_U32, LANE, 0, 0)                                                                  \
     X(TID_Y, "%tid.y", PTX_U32, LANE, 0, 0)                                                                  \
     X(TID_Z, "%tid.z", PTX_U32, LANE, 0, 0)                                                                  \
-    X(NTID_X, "%ntid.x", PTX_U32, BLOCK, 0, 0)                                                               \
-    X(NTID_Y, "%ntid.y", PTX_U32, BLOCK, 0, 0)                                                               \
-    X(NTID_Z, "%ntid.z", PTX_U32, BLOCK, 0, 0)                                                               \
+    X(NTID_X, "%ntid.x", PTX_U32, CLUSTER, 0, 0)                                                             \
+    X(NTID_Y, "%ntid.y", PTX_U32, CLUSTER, 0, 0)                                                             \
+    X(NTID_Z, "%ntid.z", PTX_U32, CLUSTER, 0, 0)                                                             \
     X(CTAID_X, "%ctaid.x", PTX_U32, BLOCK, 0, 0)                                                             \
     X(CTAID_Y, "%ctaid.y", PTX_U32, BLOCK, 0, 0)                                                             \
     X(CTAID_Z, "%ctaid.z", PTX_U32, BLOCK, 0, 0)                                                             \
-    X(NCTAID_X, "%nctaid.x", PTX_U32, BLOCK, 0, 0)                                                           \
-    X(NCTAID_Y, "%nctaid.y", PTX_U32, BLOCK, 0, 0)                                                           \
-    X(NCTAID_Z, "%nctaid.z", PTX_U32, BLOCK, 0, 0)                                                           \
+    X(NCTAID_X, "%nctaid.x", PTX_U32, CLUSTER, 0, 0)                                                         \
+    X(NCTAID_Y, "%nctaid.y", PTX_U32, CLUSTER, 0, 0)                                                         \
+    X(NCTAID_Z, "%nctaid.z", PTX_U32, CLUSTER, 0, 0)                                                         \
     X(LANEID, "%laneid", PTX_U32, LANE, 0, 0)                                                                \
     X(CLOCK64, "%clock64", PTX_U64, LANE, 0, 0)                                                              \
     X(GLOBALTIMER, "%globaltimer", PTX_U64, LANE, 0, 0)                                                      \
     X(WARPID, "%warpid", PTX_U32, WARP, 0, 0)                                                                \
     X(NWARPID, "%nwarpid", PTX_U32, BLOCK, 0, 0)                                                             \
     X(SMID, "%smid", PTX_U32, BLOCK, 0, 0)                                                                   \
-    X(NSMID, "%nsmid", PTX_U32, BLOCK, 0, 0)                                                                 \
-    X(GRIDID, "%gridid", PTX_U64, BLOCK, 0, 0)                                                               \
+    X(NSMID, "%nsmid", PTX_U32, CLUSTER, 0, 0)                                                               \
+    X(GRIDID, "%gridid", PTX_U64, CLUSTER, 0, 0)                                                             \
     X(LANEMASK_EQ, "%lanemask_eq", PTX_U32, LANE, 0, 0)                                                      \
     X(LANEMASK_LE, "%lanemask_le", PTX_U32, LANE, 0, 0)                                                      \
     X(LANEMASK_LT, "%lanemask_lt", PTX_U32, LANE, 0, 0)                                                      \
@@ -1931,27 +1932,27 @@ typedef enum ptx_op_id { PTX_TABLE(PTX__OP, PTX__FORM) PTX__OP_COUNT } ptx_op_id
     X(PM1, "%pm1", PTX_U32, LANE, 0, 0)                                                                      \
     X(PM2, "%pm2", PTX_U32, LANE, 0, 0)                                                                      \
     X(PM3, "%pm3", PTX_U32, LANE, 0, 0)                                                                      \
-    X(ENVREG0, "%envreg0", PTX_B32, BLOCK, 0, 0)                                                             \
-    X(TOTAL_SMEM_SIZE, "%total_smem_size", PTX_U32, BLOCK, 0, 0)                                             \
-    X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", PTX_U32, BLOCK, 0, 0)                                         \
-    X(AGGR_SMEM_SIZE, "%aggr_smem_size", PTX_U32, BLOCK, 81, 90)                                             \
-    X(RESERVED_SMEM_OFFSET_BEGIN, "%reserved_smem_offset_begin", PTX_B32, BLOCK, 76, 80)                     \
-    X(CURRENT_GRAPH_EXEC, "%current_graph_exec", PTX_U64, BLOCK, 80, 50)                                     \
-    X(IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", PTX_PRED, BLOCK, 78, 90)                                  \
-    X(CLUSTERID_X, "%clusterid.x", PTX_U32, BLOCK, 78, 90)                                                   \
-    X(CLUSTERID_Y, "%clusterid.y", PTX_U32, BLOCK, 78, 90)                                                   \
-    X(CLUSTERID_Z, "%clusterid.z", PTX_U32, BLOCK, 78, 90)                                                   \
-    X(NCLUSTERID_X, "%nclusterid.x", PTX_U32, BLOCK, 78, 90)                                                 \
-    X(NCLUSTERID_Y, "%nclusterid.y", PTX_U32, BLOCK, 78, 90)                                                 \
-    X(NCLUSTERID_Z, "%nclusterid.z", PTX_U32, BLOCK, 78, 90)                                                 \
+    X(ENVREG0, "%envreg0", PTX_B32, CLUSTER, 0, 0)                                                           \
+    X(TOTAL_SMEM_SIZE, "%total_smem_size", PTX_U32, CLUSTER, 0, 0)                                           \
+    X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", PTX_U32, CLUSTER, 0, 0)                                       \
+    X(AGGR_SMEM_SIZE, "%aggr_smem_size", PTX_U32, CLUSTER, 81, 90)                                           \
+    X(RESERVED_SMEM_OFFSET_BEGIN, "%reserved_smem_offset_begin", PTX_B32, CLUSTER, 76, 80)                   \
+    X(CURRENT_GRAPH_EXEC, "%current_graph_exec", PTX_U64, CLUSTER, 80, 50)                                   \
+    X(IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", PTX_PRED, CLUSTER, 78, 90)                                \
+    X(CLUSTERID_X, "%clusterid.x", PTX_U32, CLUSTER, 78, 90)                                                 \
+    X(CLUSTERID_Y, "%clusterid.y", PTX_U32, CLUSTER, 78, 90)                                                 \
+    X(CLUSTERID_Z, "%clusterid.z", PTX_U32, CLUSTER, 78, 90)                                                 \
+    X(NCLUSTERID_X, "%nclusterid.x", PTX_U32, CLUSTER, 78, 90)                                               \
+    X(NCLUSTERID_Y, "%nclusterid.y", PTX_U32, CLUSTER, 78, 90)                                               \
+    X(NCLUSTERID_Z, "%nclusterid.z", PTX_U32, CLUSTER, 78, 90)                                               \
     X(CLUSTER_CTAID_X, "%cluster_ctaid.x", PTX_U32, BLOCK, 78, 90)                                           \
     X(CLUSTER_CTAID_Y, "%cluster_ctaid.y", PTX_U32, BLOCK, 78, 90)                                           \
     X(CLUSTER_CTAID_Z, "%cluster_ctaid.z", PTX_U32, BLOCK, 78, 90)                                           \
-    X(CLUSTER_NCTAID_X, "%cluster_nctaid.x", PTX_U32, BLOCK, 78, 90)                                         \
-    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y", PTX_U32, BLOCK, 78, 90)                                         \
-    X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z", PTX_U32, BLOCK, 78, 90)                                         \
+    X(CLUSTER_NCTAID_X, "%cluster_nctaid.x", PTX_U32, CLUSTER, 78, 90)                                       \
+    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y", PTX_U32, CLUSTER, 78, 90)                                       \
+    X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z", PTX_U32, CLUSTER, 78, 90)                                       \
     X(CLUSTER_CTARANK, "%cluster_ctarank", PTX_U32, BLOCK, 78, 90)                                           \
-    X(CLUSTER_NCTARANK, "%cluster_nctarank", PTX_U32, BLOCK, 78, 90)
+    X(CLUSTER_NCTARANK, "%cluster_nctarank", PTX_U32, CLUSTER, 78, 90)
 
 #define PTX__ENUM(id, name, type, class_, ver, sm) PTX_##id,
 typedef enum ptx_special { PTX_SPECIALS(PTX__ENUM) PTX__SPECIAL_COUNT } ptx_special;
@@ -2372,12 +2373,13 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
 #define ptx_nctaid_z(k) ptx_sreg(k, PTX_NCTAID_Z)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
 
-/* v again, with the caller's word that it is the same for all threads of the block (of each warp, or of each
-   warpgroup: four warps from a multiple of 128 threads on): what the verifier cannot see, because it was
-   loaded, or comes of a shuffle. Emits nothing. */
+/* v again, with the caller's word that it is the same for all threads of the block (of each warp, of each
+   warpgroup: four warps from a multiple of 128 threads on; of the cluster): what the verifier cannot see,
+   because it was loaded, or comes of a shuffle. Emits nothing. */
 #define ptx_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 0)
 #define ptx_warp_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 1)
 #define ptx_warpgroup_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 2)
+#define ptx_cluster_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 3)
 PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where);
 
 /* -- variables -- */
@@ -2660,8 +2662,9 @@ typedef struct ptx__special_fact {
     ptx_type type;
     uint8_t differs, version, sm;
 } ptx__special_fact;
-/* How far a value is the same: in the whole block, in a warpgroup, in a warp, or other for each thread. */
-enum { PTX__CLASS_BLOCK, PTX__CLASS_GROUP, PTX__CLASS_WARP, PTX__CLASS_LANE };
+/* How far a value is the same: in the whole cluster, in the block, in a warpgroup, in a warp, or other for
+   each thread. */
+enum { PTX__CLASS_CLUSTER, PTX__CLASS_BLOCK, PTX__CLASS_GROUP, PTX__CLASS_WARP, PTX__CLASS_LANE };
 #define PTX__ROW(id, name, type, class_, ver, sm) {name, type, PTX__CLASS_##class_, ver, sm},
 static const ptx__special_fact ptx__specials[] = {PTX_SPECIALS(PTX__ROW)};
 #undef PTX__ROW
@@ -2683,7 +2686,8 @@ typedef struct ptx__form {
 } ptx__form;
 
 /* CALL: what the function called wants */
-enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_GROUP, PTX__WHO_BLOCK, PTX__WHO_CALL };
+enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_GROUP, PTX__WHO_BLOCK,
+       PTX__WHO_CLUSTER, PTX__WHO_CALL };
 enum {
     PTX__RESULT_SAME,
     PTX__RESULT_LANE,
@@ -5448,6 +5452,7 @@ PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int 
     k->asserted.at[k->asserted.count++] = (uint32_t)v.bits;
     k->asserted.at[k->asserted.count++] = where == 1   ? PTX__CLASS_WARP
                                           : where == 2 ? PTX__CLASS_GROUP
+                                          : where == 3 ? PTX__CLASS_CLUSTER
                                                        : PTX__CLASS_BLOCK;
     k->verified = 0;
     return v;
@@ -6321,9 +6326,10 @@ typedef struct ptx__flow {
     /* of convergence; nodes are blocks and, behind all ends, the number `blocks` */
     uint32_t *post_order, *post_number; /* postdominators; number 0: no way to an end */
     uint32_t *post_idom, *post_depth;
-    uint32_t *skip_group, *skip_warp, *skip_lane; /* to the next postdominator not yet marked */
+    uint32_t *skip_block, *skip_group, *skip_warp, *skip_lane; /* to the next postdominator not yet marked */
     uint32_t *stack, *classes, *level, *split; /* see there; split: the class of a branch */
     uint32_t *sets, *wanted;                   /* register -> first of module.sets + 1; a stack */
+    uint32_t *last;                            /* register -> its last set so far, + 1 */
     uint32_t *relevant;                        /* a bit an instruction */
     uint32_t post_reached;
     uint32_t live; /* where the pairs of ptx__live_ends begin */
@@ -6344,8 +6350,8 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = m->sets.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 10 * (blocks + 1);
-    if (k->together || f->advising) need += 3 * registers + n / 32 + 1;
+    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 11 * (blocks + 1);
+    if (k->together || f->advising) need += 4 * registers + n / 32 + 1;
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
     PTX__ROOM(m, m->scratch, need, ok);
@@ -6363,6 +6369,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->post_number = s, s += blocks + 1;
     f->post_idom = s, s += blocks + 1;
     f->post_depth = s, s += blocks + 1;
+    f->skip_block = s, s += blocks + 1;
     f->skip_group = s, s += blocks + 1;
     f->skip_warp = s, s += blocks + 1;
     f->skip_lane = s, s += blocks + 1;
@@ -6374,6 +6381,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         f->classes = s, s += registers;
         f->sets = s, s += registers;
         f->wanted = s, s += registers;
+        f->last = s, s += registers;
         f->relevant = s;
     }
     memset(f->block, 0, blocks * sizeof *f->block);
@@ -6575,21 +6583,27 @@ static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
 
 /* -- convergence --
    Which instructions may only some of the threads reach? Every register gets a class: the same in the whole
-   block, the same in a warp, or other for each thread. Thread and lane ids, loads and atomics differ;
-   parameters, block ids and immediates do not; a variable differs, too, when it is set where only some
-   threads come. A branch on a value that differs divides the threads until its postdominator, where all paths
-   meet again. Values and branches wait on each other, so the two steps are repeated until nothing changes. */
+   cluster, in the block, a warpgroup, a warp, or other for each thread. Thread and lane ids, loads and
+   atomics differ, block ids in a cluster; parameters and immediates do not; a variable differs, too, when it
+   is set where only some threads come. A branch on a value that differs divides the threads until its
+   postdominator, where all paths meet again. Values and branches wait on each other, so the two steps are
+   repeated until nothing changes. */
 
-/* A word of `classes`: the class, a mark on %tid.x itself, what the caller asserts (class + 1, or 0), and
-   the instruction, counted from 1, at which the difference begins. A word of `level`: the same for the
+/* A word of `classes`: the class; marks on what is %tid.x plus something that is a multiple of 128 and the
+   same in a warpgroup, or a multiple of 32 and the same in a warp; what the caller asserts (class + 1, or 0),
+   and the instruction, counted from 1, at which the difference begins. A word of `level`: the same for the
    control of a block, and the branch. */
-#define PTX__CLASS(word) ((word)&3u)
-#define PTX__TID_ITSELF 4u
-#define PTX__ASSERTED(word) ((word) >> 3 & 3u)
-#define PTX__WANTED 32u
-#define PTX__KEPT (3u << 3 | PTX__WANTED)
-#define PTX__ROOT(word) ((word) >> 6)
-#define PTX__DIFFERS(class_, instruction) ((uint32_t)(class_) | ((uint32_t)(instruction) + 1u) << 6)
+#define PTX__CLASS(word) ((word)&7u)
+#define PTX__TID_GROUP 8u
+#define PTX__TID_WARP 16u
+#define PTX__TID (PTX__TID_GROUP | PTX__TID_WARP)
+#define PTX__ASSERTED(word) ((word) >> 5 & 7u)
+#define PTX__WANTED 256u
+#define PTX__KEPT (7u << 5 | PTX__WANTED)
+#define PTX__ROOT(word) ((word) >> 9)
+#define PTX__ROOT_MAX 0x7fffffu /* in longer kernels, messages name the first instruction */
+#define PTX__DIFFERS(class_, instruction)                                                                    \
+    ((uint32_t)(class_) | ((uint32_t)(instruction) < PTX__ROOT_MAX ? (uint32_t)(instruction) + 1u : 1u) << 9)
 
 /* Number the blocks backwards from the ends of the kernel. Blocks that no end can be reached from keep
    post_number 0; the node `blocks` is behind all ends and has number 1. */
@@ -6683,7 +6697,8 @@ static uint32_t ptx__unmarked(uint32_t *skip, uint32_t b) {
 /* The branch at the end of block `from` divides the threads: mark what is controlled by it, and what is
    controlled by branches in there. Each block is marked once on each level. */
 static void ptx__divide(ptx__flow *f, uint32_t from, unsigned level, uint32_t branch) {
-    uint32_t *stack = f->stack, depth = 0, *skip = f->skip_group;
+    uint32_t *stack = f->stack, depth = 0, *skip = f->skip_block;
+    if (level == PTX__CLASS_GROUP) skip = f->skip_group;
     if (level == PTX__CLASS_WARP) skip = f->skip_warp;
     if (level == PTX__CLASS_LANE) skip = f->skip_lane;
     stack[depth++] = from;
@@ -6703,6 +6718,15 @@ static void ptx__divide(ptx__flow *f, uint32_t from, unsigned level, uint32_t br
     }
 }
 
+/* What is known of an integer: see "addresses" below. */
+typedef struct ptx__known {
+    uint32_t symbol; /* a word, or 0 */
+    uint64_t step;
+    int64_t offset;
+} ptx__known;
+static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget);
+static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i);
+
 /* The class of ids that change with every `threads` of the block in the order of its warps. */
 static unsigned ptx__class_of_rows(uint32_t threads) {
     return threads % 128 == 0 ? PTX__CLASS_GROUP : threads % 32 == 0 ? PTX__CLASS_WARP : PTX__CLASS_LANE;
@@ -6711,8 +6735,15 @@ static unsigned ptx__class_of_rows(uint32_t threads) {
 /* How far a special register is the same. Of the ids of threads a declared shape of the block says more. */
 static unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
     const uint32_t *need = k->need;
+    if (which >= PTX_CTAID_X && which <= PTX_CTAID_Z && k->cluster[which - PTX_CTAID_X] == 1)
+        return PTX__CLASS_CLUSTER;
+    if (which >= PTX_CLUSTER_CTAID_X && which <= PTX_CLUSTER_CTAID_Z
+        && k->cluster[which - PTX_CLUSTER_CTAID_X] == 1)
+        return PTX__CLASS_CLUSTER;
+    if (which == PTX_CLUSTER_CTARANK && k->cluster[0] * k->cluster[1] * k->cluster[2] == 1)
+        return PTX__CLASS_CLUSTER;
     if (need[0] && which <= PTX_TID_Z) {
-        if (need[which - PTX_TID_X] == 1) return PTX__CLASS_BLOCK;
+        if (need[which - PTX_TID_X] == 1) return PTX__CLASS_CLUSTER;
         if (which == PTX_TID_Y) return ptx__class_of_rows(need[0]);
         if (which == PTX_TID_Z) return ptx__class_of_rows(need[0] * need[1]);
     }
@@ -6721,6 +6752,24 @@ static unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
 
 static uint32_t *ptx__class_at(ptx__flow *f, uint32_t reg) {
     return &f->classes[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
+}
+
+static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i);
+
+/* The class of a variable at instruction i: that of its last set, where every way to here comes from there,
+   or else of all its sets. */
+static uint32_t ptx__variable_class(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i) {
+    uint32_t at = f->last[f->base[PTX__TAG(word)] + PTX__INDEX(word)], b, steps = 0;
+    uint32_t all = *ptx__class_at(f, word);
+    if (!at || at > i || PTX__CLASS(all) == PTX__CLASS_CLUSTER) return all;
+    for (b = ptx__block_of(f, i); f->block[b].first >= at; b--) /* only a fall from above leads here */
+        if (++steps > 32 || f->pred_head[b + 1] - f->pred_head[b] != 1 || f->pred[f->pred_head[b]] != b - 1)
+            return all;
+    /* behind a loop that threads leave in different rounds, they have it from different rounds */
+    if (k->ins.at[at - 1].guard || PTX__CLASS(f->level[b]) > PTX__CLASS(f->level[ptx__block_of(f, i)]))
+        return all;
+    b = ptx__result_class(k, f, &k->ins.at[at - 1], at - 1);
+    return PTX__CLASS(b) < PTX__CLASS(all) ? b : all;
 }
 
 /* The class of the operand at *w, which moves on; the one that differs most is kept in `most`. */
@@ -6736,28 +6785,112 @@ static uint32_t ptx__operand_class(const ptx_kernel *k, ptx__flow *f, const uint
     }
     if (tag == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word)), tag = PTX__W_PRED;
     if (tag < PTX__CLASSES)
-        c = *ptx__class_at(f, word);
+        c = f->sets[f->base[tag] + PTX__INDEX(word)] ? ptx__variable_class(k, f, word, i)
+                                                     : *ptx__class_at(f, word);
     else if (tag == PTX__W_SPECIAL) {
         c = ptx__special_class(k, PTX__INDEX(word));
         if (c) c = PTX__DIFFERS(c, i);
-        if (PTX__INDEX(word) == PTX_TID_X) c |= PTX__TID_ITSELF;
+        if (PTX__INDEX(word) == PTX_TID_X) c |= PTX__TID;
     } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
         *w += 2;
     return PTX__CLASS(c) > PTX__CLASS(most) ? c : most;
 }
 
-/* Whole warps or warpgroups: %tid.x compared with a multiple of 32 or 128, or its bits above the lane's. The
-   class, or that of lanes. */
-static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__form *form, const uint32_t *w, uint32_t tid) {
+/* The power of two that the operand at w is known to be a multiple of, 128 at most; 0 is one of all. The
+   block's width counts as such where the kernel declares it so. */
+static uint32_t ptx__multiple(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int depth) {
+    int budget = 12;
+    ptx__known v = ptx__know(k, f, w, &budget);
+    uint64_t n = v.step | (uint64_t)v.offset, by = n & (0 - n);
+    uint32_t a, b;
+    const ptx__ins *ins;
+    const ptx__form *form;
+    if (v.symbol) return 1;
+    if (by == 0 || by > 128) return 128;
+    if (by >= 32 || depth > 4 || PTX__TAG(*w) != PTX__W_32) return (uint32_t)by;
+    a = f->base[PTX__W_32] + PTX__INDEX(*w);
+    if (!f->def[a] || f->sets[a]) return (uint32_t)by;
+    ins = &k->ins.at[f->def[a] - 1];
+    form = &k->m->forms.at[ins->form];
+    w = k->words.at + ins->words + ins->results;
+    if (PTX__TAG(*w) == PTX__W_SPECIAL && PTX__INDEX(*w) == PTX_NTID_X) {
+        a = k->need[0] ? k->need[0] : k->max_threads;
+        a &= 0 - a;
+        return a == 0 ? 1 : a > 128 ? 128 : a;
+    }
+    if ((form->row->op != PTX_MUL && form->row->op != PTX_ADD && form->row->op != PTX_MAD
+         && form->row->op != PTX_MOV)
+        || form->asked & (PTX_HI | PTX_WIDE) & ~PTX__FAMILY)
+        return (uint32_t)by;
+    a = ptx__multiple(k, f, w, depth + 1);
+    if (form->row->op == PTX_MOV) return a;
+    w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16 ? 3 : 1;
+    b = ptx__multiple(k, f, w, depth + 1);
+    if (form->row->op == PTX_ADD) return a < b ? a : b;
+    a = a * b > 128 ? 128 : a * b;
+    if (form->row->op == PTX_MUL) return a;
+    w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16 ? 3 : 1;
+    b = ptx__multiple(k, f, w, depth + 1);
+    return a < b ? a : b;
+}
+
+/* Which of the marks of %tid.x a sum keeps when something is added: of that class, and such a multiple. */
+static uint32_t ptx__tid_plus(uint32_t marks, uint32_t class_, uint32_t multiple) {
+    if (PTX__CLASS(class_) > PTX__CLASS_GROUP || multiple < 128) marks &= ~PTX__TID_GROUP;
+    if (PTX__CLASS(class_) > PTX__CLASS_WARP || multiple < 32) marks &= ~PTX__TID_WARP;
+    return marks & PTX__TID;
+}
+
+/* The marks of %tid.x that the result of a sum keeps: tid + x, x + tid, tid - x, a * b + tid. */
+static uint32_t ptx__tid_marks(const ptx_kernel *k, ptx__flow *f, const ptx__form *form, const uint32_t *w,
+                               const uint32_t *class_, unsigned n) {
+    const uint32_t *at[3];
+    unsigned i, op = form->row->op;
+    uint32_t marks, by;
+    for (i = 0; i < n && i < 3; i++) {
+        at[i] = w;
+        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+    }
+    if (op == PTX_MOV && n == 1) return class_[0] & PTX__TID;
+    if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT) & ~PTX__FAMILY) return 0;
+    if (op == PTX_ADD && n == 2 && class_[0] & PTX__TID)
+        return ptx__tid_plus(class_[0], class_[1], ptx__multiple(k, f, at[1], 0));
+    if (op == PTX_ADD && n == 2 && class_[1] & PTX__TID)
+        return ptx__tid_plus(class_[1], class_[0], ptx__multiple(k, f, at[0], 0));
+    if (op == PTX_SUB && n == 2 && class_[0] & PTX__TID)
+        return ptx__tid_plus(class_[0], class_[1], ptx__multiple(k, f, at[1], 0));
+    if (op == PTX_MAD && n == 3 && class_[2] & PTX__TID) {
+        by = ptx__multiple(k, f, at[0], 0) * ptx__multiple(k, f, at[1], 0);
+        marks = ptx__tid_plus(class_[2], class_[0], by);
+        return ptx__tid_plus(marks, class_[1], by);
+    }
+    return 0;
+}
+
+/* Whole warps or warpgroups: what is marked as %tid.x compared with a multiple of 32 or 128, or its bits
+   above the lane's. The class, or that of lanes. other: the class of the second operand. */
+static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__flow *f, const ptx__form *form,
+                             const uint32_t *w, uint32_t tid, uint32_t other) {
     const char *text = k->m->chars.at + form->text;
-    uint64_t n, step = 1;
-    unsigned op = form->row->op, most = PTX__CLASS_GROUP;
-    if (PTX__TAG(*w) != PTX__W_32 || !(tid & PTX__TID_ITSELF)) return PTX__CLASS_LANE;
+    uint64_t n = 0, step = 1;
+    unsigned op = form->row->op, most = tid & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP, rows;
+    int number;
+    if (PTX__TAG(*w) != PTX__W_32 || !(tid & PTX__TID)) return PTX__CLASS_LANE;
     w++;
-    if (PTX__TAG(*w) < PTX__W_UNSIGNED || PTX__TAG(*w) > PTX__W_HEX16) return PTX__CLASS_LANE;
-    if (k->need[0] && k->need[1] * k->need[2] > 1) most = ptx__class_of_rows(k->need[0]);
-    n = w[1] | (uint64_t)w[2] << 32;
+    number = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16;
+    if (k->need[0] && k->need[1] * k->need[2] > 1) {
+        rows = ptx__class_of_rows(k->need[0]);
+        if (rows > most) most = rows;
+    }
+    if (number) n = w[1] | (uint64_t)w[2] << 32;
+    else if (op == PTX_SETP && PTX__CLASS(other) < PTX__CLASS_LANE) {
+        n = ptx__multiple(k, f, w, 0); /* a bound that is a multiple of the warp's size */
+        if (PTX__CLASS(other) > most) most = PTX__CLASS(other);
+        if (strncmp(text, "setp.lt", 7) && strncmp(text, "setp.ge", 7)) return PTX__CLASS_LANE;
+    } else
+        return PTX__CLASS_LANE;
     switch (op) {
+    case PTX_BFE:
     case PTX_SHR: step = n < 20 ? (uint64_t)1 << n : 0; break;
     case PTX_DIV: step = n; break;
     case PTX_AND: step = (n & 127) == 0 ? 128 : (n & 31) == 0 ? 32 : 1; break;
@@ -6773,34 +6906,63 @@ static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__form *form, const u
     return (unsigned)step > most ? (unsigned)step : most;
 }
 
+/* The bits above the warp's of what is a warp's number: (tid >> 5) >> 2, or the same by divisions. */
+static int ptx__by_group(const ptx_kernel *k, ptx__flow *f, const ptx__form *form, const uint32_t *w) {
+    uint64_t by[2];
+    unsigned i;
+    for (i = 0; i < 2; i++) {
+        const ptx__ins *ins;
+        uint32_t slot;
+        if ((form->row->op != PTX_SHR && form->row->op != PTX_DIV) || PTX__TAG(*w) != PTX__W_32) return 0;
+        if (PTX__TAG(w[1]) < PTX__W_UNSIGNED || PTX__TAG(w[1]) > PTX__W_HEX16 || w[3] || w[2] > 1024)
+            return 0;
+        by[i] = form->row->op == PTX_DIV ? w[2] : w[2] < 20 ? (uint64_t)1 << w[2] : 0;
+        if (i) break;
+        slot = f->base[PTX__W_32] + PTX__INDEX(*w);
+        if (!f->def[slot] || f->sets[slot]) return 0;
+        ins = &k->ins.at[f->def[slot] - 1];
+        if (ins->kind != PTX__I_PLAIN || ins->count - ins->results != 4) return 0;
+        form = &k->m->forms.at[ins->form];
+        w = k->words.at + ins->words + ins->results;
+    }
+    if (!(*ptx__class_at(f, *w) & PTX__TID_GROUP) || (by[0] * by[1]) % 128) return 0;
+    return !(k->need[0] && k->need[1] * k->need[2] > 1 && k->need[0] % 128);
+}
+
 /* The class of what instruction i makes. */
 static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *first = k->words.at + ins->words + ins->results, *w = first;
     const uint32_t *end = k->words.at + ins->words + ins->count;
-    uint32_t c = 0, lead = 0, operand = 0;
+    uint32_t c = 0, lead = 0, operand = 0, class_[3] = {0, 0, 0};
     while (w < end) {
         uint32_t next = ptx__operand_class(k, f, &w, i, 0);
         if (operand == 0) lead = next;
+        if (operand < 3) class_[operand] = next;
         if (form->result == PTX__RESULT_LANE_OF ? operand == 1 : PTX__CLASS(next) > PTX__CLASS(c)) c = next;
         operand++;
     }
     switch (form->result) {
     case PTX__RESULT_LANE: return PTX__DIFFERS(PTX__CLASS_LANE, i);
     case PTX__RESULT_UNI_WARP: return PTX__DIFFERS(PTX__CLASS_WARP, i);
-    case PTX__RESULT_UNI_BLOCK: return strchr(form->operands, 'G') ? PTX__DIFFERS(PTX__CLASS_WARP, i) : 0;
+    case PTX__RESULT_UNI_BLOCK:
+        return PTX__DIFFERS(strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK, i);
     case PTX__RESULT_LANE_OF: /* of a lane that is the same in the warp, or the block: as the values are */
-        if (PTX__CLASS(c) == PTX__CLASS_LANE) return c;
+        if (PTX__CLASS(c) == PTX__CLASS_LANE) return c & ~PTX__TID;
         if (PTX__CLASS(lead) >= PTX__CLASS_WARP) return PTX__DIFFERS(PTX__CLASS_WARP, i);
-        return PTX__CLASS(lead) > PTX__CLASS(c) ? lead & ~PTX__TID_ITSELF : c;
+        return PTX__CLASS(lead) > PTX__CLASS(c) ? lead & ~PTX__TID : c & ~PTX__TID;
     default: break;
     }
-    if (PTX__CLASS(c) == PTX__CLASS_LANE && operand == 2 && lead & PTX__TID_ITSELF) {
-        unsigned narrower = ptx__by_warp(k, form, first, lead);
+    if (PTX__CLASS(c) == PTX__CLASS_LANE && lead & PTX__TID
+        && (operand == 2 || (operand == 3 && form->row->op == PTX_BFE))) {
+        unsigned narrower = ptx__by_warp(k, f, form, first, lead, class_[1]);
         if (narrower < PTX__CLASS_LANE) return PTX__DIFFERS(narrower, i);
     }
-    if (form->row->op != PTX_MOV) c &= ~PTX__TID_ITSELF;
-    return c;
+    if (PTX__CLASS(c) == PTX__CLASS_WARP && operand == 2 && ptx__by_group(k, f, form, first))
+        return PTX__DIFFERS(PTX__CLASS_GROUP, i);
+    if ((class_[0] | class_[1] | class_[2]) & PTX__TID && operand <= 3)
+        return (c & ~PTX__TID) | ptx__tid_marks(k, f, form, first, class_, operand);
+    return c & ~PTX__TID;
 }
 
 /* Want the class of a register: put it on the stack, once. */
@@ -6881,17 +7043,19 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
         if (PTX__TAG(*w) >= PTX__CLASSES) continue;
         c = ptx__class_at(f, *w);
         /* a variable that is set, not declared, here: threads that go elsewhere keep the old value */
+        if (f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)])
+            f->last[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] = i + 1;
         if (f->def[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] != i + 1) {
             if (PTX__CLASS(f->level[b]) > PTX__CLASS(now)) now = f->level[b];
-            now &= ~PTX__TID_ITSELF;
+            now &= ~PTX__TID;
         }
         asserted = PTX__ASSERTED(*c);
         if (asserted && PTX__CLASS(now) >= asserted) now = PTX__DIFFERS(asserted - 1, i);
         if (PTX__CLASS(now) > PTX__CLASS(*c)) {
             *c = (now & ~PTX__KEPT) | (*c & PTX__KEPT);
             changed = 1;
-        } else if (*c & ~now & PTX__TID_ITSELF) {
-            *c &= ~PTX__TID_ITSELF;
+        } else if (*c & ~now & PTX__TID && PTX__CLASS(*c) == PTX__CLASS_LANE) {
+            *c &= ~(~now & PTX__TID);
             changed = 1;
         }
     }
@@ -6917,7 +7081,7 @@ static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f) {
         if (PTX__CLASS(guard) <= PTX__CLASS(f->split[b])) continue;
         f->split[b] = guard;
         changed = 1;
-        for (word = PTX__CLASS_GROUP; word <= PTX__CLASS(guard); word++) ptx__divide(f, b, word, last);
+        for (word = PTX__CLASS_BLOCK; word <= PTX__CLASS(guard); word++) ptx__divide(f, b, word, last);
     }
     return changed;
 }
@@ -6926,7 +7090,9 @@ static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f) {
 static void ptx__describe_root(const ptx_kernel *k, uint32_t i, char *out, size_t size) {
     const ptx__ins *ins = &k->ins.at[i];
     const uint32_t *w = k->words.at + ins->words + ins->results;
-    if (ins->kind == PTX__I_PLAIN && ins->count > ins->results && PTX__TAG(*w) == PTX__W_SPECIAL)
+    if (ins->kind != PTX__I_PLAIN)
+        snprintf(out, size, "a variable that is set where only some come, by the branch at %s", ins->site);
+    else if (ins->count > ins->results && PTX__TAG(*w) == PTX__W_SPECIAL)
         snprintf(out, size, "%s, read at %s", ptx__specials[PTX__INDEX(*w)].name, ins->site);
     else
         snprintf(out, size, "the result of %s at %s", k->m->forms.at[ins->form].row->name, ins->site);
@@ -6947,10 +7113,12 @@ static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i) {
 /* guard: the class of the instruction's own guard, where that differs; else the level of its block. */
 static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, uint32_t level, uint32_t guard,
                                unsigned bears) {
-    static const char *const together[] = {"all threads of the block", "all threads of a warpgroup",
-                                           "all threads of a warp", ""};
+    static const char *const together[] = {"all threads of the cluster", "all threads of the block",
+                                           "all threads of a warpgroup", "all threads of a warp", ""};
+    static const char *const say[] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
+                                      "ptx_warp_uniform", ""};
     const ptx__ins *ins = &k->ins.at[i], *branch = &k->ins.at[PTX__ROOT(level) - 1];
-    const char *name = k->m->forms.at[ins->form].row->name, *who = together[bears & 3u];
+    const char *name = k->m->forms.at[ins->form].row->name, *who = together[bears < 5 ? bears : 4];
     char root[360];
     if (!*name) name = k->m->forms.at[ins->form].who == PTX__WHO_CALL ? "a call" : "this text";
     if (guard) {
@@ -6961,9 +7129,9 @@ static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, ui
     ptx__describe_root(k, PTX__ROOT(f->split[ptx__block_of(f, PTX__ROOT(level) - 1)]) - 1, root, sizeof root);
     return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
                         "%s is for %s together, but only some come here%s: the condition at %s depends on "
-                        "%s; where it is the same for all of them, say so with ptx_uniform",
+                        "%s; where it is the same for all of them, say so with %s",
                         name, who, branch->kind == PTX__I_LEAVE ? ", others have left" : "", branch->site,
-                        root);
+                        root, say[bears < 5 ? bears : 4]);
 }
 
 static void ptx__learn(ptx_kernel *k);
@@ -6987,10 +7155,11 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     uint32_t callee, i;
     unsigned least = PTX__CLASS_LANE;
     switch (form->who) {
+    case PTX__WHO_CLUSTER: return PTX__CLASS_CLUSTER;
     case PTX__WHO_BLOCK: return strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
     case PTX__WHO_GROUP: return PTX__CLASS_GROUP;
     case PTX__WHO_WARP: return PTX__CLASS_WARP;
-    case PTX__WHO_MEMBERS: /* a mask of its own making is the caller's to know; that of all lanes is not */
+    case PTX__WHO_MEMBERS: /* a function's own threads are not known: that of all lanes is for a warp */
         return ins->count >= 3 && PTX__TAG(end[-3]) >= PTX__W_UNSIGNED && PTX__TAG(end[-3]) <= PTX__W_HEX16
                        && end[-2] == 0xffffffffu
                    ? PTX__CLASS_WARP
@@ -7040,9 +7209,10 @@ static void ptx__learn(ptx_kernel *k) {
 /* The classes of all registers and the levels of all blocks. */
 static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
     uint32_t i, rounds = 0;
-    for (i = 0; i <= f->blocks; i++) f->skip_group[i] = f->skip_warp[i] = f->skip_lane[i] = i;
+    for (i = 0; i <= f->blocks; i++)
+        f->skip_block[i] = f->skip_group[i] = f->skip_warp[i] = f->skip_lane[i] = i;
     for (i = 0; i + 1 < k->asserted.count; i += 2)
-        *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 3;
+        *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 5;
     ptx__find_relevant(k, f);
     while (ptx__spread_classes(k, f)) {
         /* Chains of variables around loops may take a round each. Rather than many rounds: all that is set
@@ -7054,6 +7224,191 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
             if (*c & PTX__WANTED && !PTX__ASSERTED(*c)) *c = PTX__DIFFERS(PTX__CLASS_LANE, at) | PTX__WANTED;
         }
     }
+}
+
+/* -- members --
+   Which lanes come to a shuffle, and are they those of its mask? Conditions that every way to its block
+   passes are worked out for each thread, where they are made of thread and lane ids and numbers. */
+
+/* The value of an operand for thread t, if that can be said; *good, which counts the steps left, is 0 if
+   not. */
+static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t t,
+                           int *good) {
+    uint32_t word = *w, tag = PTX__TAG(word), slot, width;
+    const uint32_t *need = k->need;
+    const ptx__ins *ins;
+    const ptx__form *form;
+    const char *text;
+    uint64_t v[3] = {0, 0, 0}, r = 0;
+    unsigned n = 0, op, bits;
+    int64_t x, y;
+    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
+    if (tag == PTX__W_SPECIAL) {
+        width = need[0] ? need[0] : 1024;
+        switch (PTX__INDEX(word)) {
+        case PTX_LANEID: return t % 32;
+        case PTX_TID_X: return t % width;
+        case PTX_TID_Y:
+            if (need[0]) return t / width % need[1];
+            break;
+        case PTX_TID_Z:
+            if (need[0]) return t / width / need[1];
+            break;
+        case PTX_LANEMASK_EQ: return 1u << t % 32;
+        case PTX_LANEMASK_LT: return (1u << t % 32) - 1u;
+        case PTX_LANEMASK_LE: return (2u << t % 32) - 1u;
+        case PTX_LANEMASK_GE: return ~((1u << t % 32) - 1u);
+        case PTX_LANEMASK_GT: return (uint32_t) ~((2u << t % 32) - 1u);
+        default: break;
+        }
+    }
+    if (tag == PTX__W_PRED_NOT) {
+        word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+        return !ptx__value(k, f, &word, t, good);
+    }
+    if ((tag != PTX__W_PRED && tag != PTX__W_32) || *good <= 0 || --*good == 0) return *good = 0, 0u;
+    slot = f->base[tag] + PTX__INDEX(word);
+    ins = &k->ins.at[f->def[slot] - 1];
+    form = &k->m->forms.at[ins->form];
+    if (!f->def[slot] || f->sets[slot] || ins->guard || ins->kind != PTX__I_PLAIN || ins->results != 1)
+        return *good = 0, 0u;
+    op = form->row->op;
+    if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_AND && op != PTX_OR && op != PTX_XOR
+        && op != PTX_SHL && op != PTX_SHR && op != PTX_SETP && op != PTX_NOT && op != PTX_REM && op != PTX_MUL
+        && op != PTX_DIV && op != PTX_MAD)
+        return *good = 0, 0u;
+    if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT | PTX_CC | PTX_BOOL_AND | PTX_BOOL_OR | PTX_BOOL_XOR)
+                          & ~PTX__FAMILY)
+        return *good = 0, 0u;
+    w = k->words.at + ins->words + 1;
+    for (; w < k->words.at + ins->words + ins->count && n < 3 && *good; n++) {
+        v[n] = ptx__value(k, f, w, t, good);
+        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+    }
+    bits = ptx__fact((unsigned)(form->key >> 16 & 0xff))->bits;
+    if (!*good || bits > 32) return *good = 0, 0u;
+    if (op != PTX_SETP && tag == PTX__W_PRED) bits = 1;
+    x = (int64_t)(uint32_t)v[0], y = (int64_t)(uint32_t)v[1];
+    if (ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind == 's')
+        x = (int32_t)(uint32_t)v[0], y = (int32_t)(uint32_t)v[1];
+    text = k->m->chars.at + form->text;
+    switch (op) {
+    case PTX_MOV: r = v[0]; break;
+    case PTX_ADD: r = v[0] + v[1]; break;
+    case PTX_SUB: r = v[0] - v[1]; break;
+    case PTX_AND: r = v[0] & v[1]; break;
+    case PTX_OR: r = v[0] | v[1]; break;
+    case PTX_XOR: r = v[0] ^ v[1]; break;
+    case PTX_NOT: r = ~v[0]; break;
+    case PTX_MUL: r = v[0] * v[1]; break;
+    case PTX_MAD: r = v[0] * v[1] + v[2]; break;
+    case PTX_SHL: r = v[1] > 31 ? 0 : v[0] << v[1]; break;
+    case PTX_SHR: r = (uint64_t)(v[1] > 31 ? (x < 0 ? -1 : 0) : x >> v[1]); break;
+    case PTX_DIV:
+    case PTX_REM:
+        if (!y) return *good = 0, 0u;
+        r = (uint64_t)(op == PTX_DIV ? x / y : x % y);
+        break;
+    default:
+        text += 5; /* behind "setp." */
+        r = text[0] == 'e'   ? x == y
+            : text[0] == 'n' ? x != y
+            : text[0] == 'l' ? (text[1] == 't' ? x < y : x <= y)
+                             : (text[1] == 't' ? x > y : x >= y);
+        break;
+    }
+    return bits == 1 ? r & 1 : (uint32_t)r;
+}
+
+/* The lanes of each warp that come to block b: 32 masks. 0: cannot be said. */
+#define PTX__VALUE_STEPS 64
+static int ptx__comers(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t guard, uint32_t *lanes) {
+    uint32_t t, at, word, known = 0, level = PTX__CLASS(f->level[b]), below = 0;
+    int good = PTX__VALUE_STEPS;
+    memset(lanes, 0xff, 32 * sizeof *lanes);
+    for (at = b; good; at = f->block[at].idom) {
+        uint32_t from = f->block[at].idom, taken;
+        const ptx__ins *last;
+        if (at == b && guard) word = guard;
+        else
+            word = 0;
+        for (t = 0; word && t < 1024 && good; t++) {
+            good = PTX__VALUE_STEPS;
+            if (!ptx__value(k, f, &word, t, &good)) lanes[t / 32] &= ~(1u << t % 32);
+        }
+        if (at == 0) break;
+        if (++below > 1000) return 0;
+        last = &k->ins.at[f->block[from].end - 1];
+        if (!last->guard || f->pred_head[at + 1] - f->pred_head[at] != 1) continue;
+        if (f->block[from].next[0] == f->block[from].next[1]) continue;
+        word = PTX__WORD(PTX__W_PRED, PTX__INDEX(last->guard));
+        if (PTX__CLASS(f->split[from]) < PTX__CLASS_LANE) continue;
+        known = 1;
+        taken = last->kind == PTX__I_BRANCH && f->block[from].next[1] == at + 1;
+        taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
+        for (t = 0; t < 1024 && good; t++) {
+            good = PTX__VALUE_STEPS;
+            if ((ptx__value(k, f, &word, t, &good) != 0) != (taken != 0)) lanes[t / 32] &= ~(1u << t % 32);
+        }
+    }
+    return good && (known || level < PTX__CLASS_LANE);
+}
+
+/* The mask of instruction i where it is a number; else 0, and *from is the instruction that made it. */
+static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
+                                 uint32_t *from) {
+    const uint32_t *end = k->words.at + ins->words + ins->count;
+    uint32_t steps, slot, word = end[-1];
+    *from = UINT32_MAX;
+    if (ins->count >= 3 && PTX__TAG(end[-3]) >= PTX__W_UNSIGNED && PTX__TAG(end[-3]) <= PTX__W_HEX16)
+        return end[-2];
+    for (steps = 0; steps < 8 && PTX__TAG(word) == PTX__W_32; steps++) {
+        slot = f->base[PTX__W_32] + PTX__INDEX(word);
+        if (!f->def[slot] || f->sets[slot]) return 0;
+        *from = f->def[slot] - 1;
+        ins = &k->ins.at[*from];
+        if (k->m->forms.at[ins->form].row->op != PTX_MOV || ins->results != 1) return 0;
+        word = k->words.at[ins->words + 1];
+        if (PTX__TAG(word) >= PTX__W_UNSIGNED && PTX__TAG(word) <= PTX__W_HEX16)
+            return k->words.at[ins->words + 2];
+    }
+    return 0;
+}
+
+/* The lanes that come, against those of the mask. */
+static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t i, uint32_t guard) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const char *name = k->m->forms.at[ins->form].row->name;
+    uint32_t lanes[32], from, mask, w, threads = 0, there;
+    int whole = PTX__CLASS(guard) < PTX__CLASS_LANE && PTX__CLASS(f->level[b]) < PTX__CLASS_LANE;
+    if (!*name) return PTX_E_NONE; /* raw text */
+    mask = ptx__member_mask(k, f, ins, &from);
+    if (!mask) {
+        const ptx__ins *made = from == UINT32_MAX ? NULL : &k->ins.at[from];
+        if (!made || k->m->forms.at[made->form].row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
+        if (whole) return PTX_E_NONE;
+        if (!guard && f->level[b] == f->level[ptx__block_of(f, from)]) return PTX_E_NONE;
+        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
+                            "%s names the lanes that were there at %s, and only some of them come here; take "
+                            "ptx_activemask here, or ptx_ballot of the condition before it",
+                            name, made->site);
+    }
+    if (mask == 0xffffffffu && whole) return PTX_E_NONE;
+    if (!ptx__comers(k, f, b, PTX__CLASS(guard) == PTX__CLASS_LANE ? ins->guard : 0, lanes)) {
+        if (PTX__CLASS(guard) == PTX__CLASS_LANE) return ptx__divergent(k, f, i, 0, guard, PTX__CLASS_WARP);
+        return ptx__divergent(k, f, i, f->level[b], 0, PTX__CLASS_WARP);
+    }
+    if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
+    for (w = 0; w < (threads ? (threads + 31) / 32 : 32); w++) {
+        there = threads && threads < 32 * w + 32 ? (1u << threads % 32) - 1u : 0xffffffffu;
+        if (!(lanes[w] & there) || (lanes[w] & there) == (mask & there)) continue;
+        if (!threads && whole) continue; /* a block may be smaller than a warp */
+        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
+                            "%s names the lanes 0x%x, and of warp %u the lanes 0x%x come here: those must be "
+                            "the same",
+                            name, mask, w, lanes[w] & there);
+    }
+    return PTX_E_NONE;
 }
 
 static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
@@ -7069,9 +7424,12 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
             unsigned bears;
             if (ins->kind != PTX__I_PLAIN || !k->m->forms.at[ins->form].who) continue;
             bears = ptx__bears(k, ins);
+            if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS) bears = PTX__CLASS_LANE;
             if (ins->guard) guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
             if (PTX__CLASS(guard) > bears) return ptx__divergent(k, f, i, 0, guard, bears);
             if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears);
+            if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, b, i, guard))
+                return k->m->error.code;
         }
     }
     return PTX_E_NONE;
@@ -7226,7 +7584,7 @@ static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     if (from + ptx__access_bytes(k, s) <= to || to + ptx__access_bytes(k, l) <= from) return 0;
     /* one place for all: nothing to tell where only one and the same set of threads comes to both */
     return f->level[ptx__block_of(f, store)] != f->level[ptx__block_of(f, load)]
-           || !PTX__CLASS(f->level[ptx__block_of(f, store)]);
+           || PTX__CLASS(f->level[ptx__block_of(f, store)]) <= PTX__CLASS_BLOCK;
 }
 
 /* The same where only bar.warp.sync stands between: whether it is another warp that they meet in. */
@@ -7238,6 +7596,7 @@ static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     if (PTX__CLASS(f->level[ptx__block_of(f, load)]) >= PTX__CLASS_WARP) return 0;
     apart = (int64_t)(int32_t)x[1] - (int32_t)y[1];
     switch (PTX__CLASS(*ptx__class_at(f, x[0]))) {
+    case PTX__CLASS_CLUSTER:
     case PTX__CLASS_BLOCK: return 1;
     case PTX__CLASS_LANE:
         return (apart < 0 ? -apart : apart) >= 32 * (int64_t)ptx__access_bytes(k, &k->ins.at[load]);
@@ -7257,7 +7616,8 @@ static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32
     uint32_t store = stores ? before : i, load = stores ? i : before;
     if (far ? !ptx__meet_far(k, f, store, load) : !ptx__may_meet(k, f, store, load)) return 0;
     if (!stores
-        && (f->level[ptx__block_of(f, store)] || f->level[ptx__block_of(f, load)] || k->ins.at[store].guard
+        && (PTX__CLASS(f->level[ptx__block_of(f, store)]) > PTX__CLASS_BLOCK
+            || PTX__CLASS(f->level[ptx__block_of(f, load)]) > PTX__CLASS_BLOCK || k->ins.at[store].guard
             || k->m->forms.at[k->ins.at[store].form].row->op != PTX_ST))
         return 0;
     if (!stores)
@@ -7660,12 +8020,6 @@ static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
 /* -- addresses --
    What is known of an integer: symbol + offset, where the offset is known exactly (step 0) or up to multiples
    of `step`, a power of two. Step 1 is nothing known. */
-typedef struct ptx__known {
-    uint32_t symbol; /* a word, or 0 */
-    uint64_t step;
-    int64_t offset;
-} ptx__known;
-
 static ptx__known ptx__known_plus(ptx__known a, ptx__known b, int negate) {
     if (negate) b.offset = (int64_t)(0 - (uint64_t)b.offset);
     if (a.symbol && b.symbol) a.step = 1, a.symbol = 0;
@@ -7698,8 +8052,6 @@ static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
     return a;
 }
 
-static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget);
-
 /* What an instruction makes of what it is given. */
 static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
                                    int *budget) {
@@ -7714,7 +8066,7 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
         /* a pointer that the host passes */
         if (op == PTX_CVTA_TO) return ptx__know(k, f, w, budget);
         if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2]
-            && !k->function)
+            && !k->function && ptx__fact(type)->bits == 64)
             nothing.symbol = w[1], nothing.step = 0;
         return nothing;
     }
