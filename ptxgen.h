@@ -76,9 +76,11 @@
    OTHER INSTRUCTIONS  whatever has no macro of its own is named as the table names it, with its operands in
           the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)); ptx_opn() for those
           with groups or several results. An address stands for [address], ptx_off(address, 16) for
-          [address+16]. `build/ptxdump --reference` prints the table, by ptx_reference(). ptx_raw() is any
-          text: its operands are typed and tracked, its results are taken to differ from thread to thread, and
-          the barriers in it count.
+          [address+16]; both go wherever an address goes. `build/ptxdump --reference` prints the table, by
+          ptx_reference().
+   RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
+          thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
+          most 64 of each.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
@@ -2148,7 +2150,9 @@ PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods);
 /* The access with an L2 policy, a 64-bit value from PTX_CREATEPOLICY. */
 PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy);
-/* [address + byte_offset] as an operand of the instructions of the table. An address alone is [address]. */
+/* address + byte_offset, an address like any other: it costs nothing where memory is accessed ([address+16]),
+   an add where its number is wanted. Offsets add up: ptx_at(ptx_off(p, 16), 4) is [p+20], and
+   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. */
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_type ptx_type_of(ptx_val v);
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type); /* 0 for predicates */
@@ -2833,6 +2837,7 @@ struct ptx_kernel {
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
     uint32_t address_taken, known; /* known: of the three that follow; 1 while they are being found out */
+    uint32_t exits;                /* threads may end in it */
     uint32_t bears;                /* the class of threads that may come to a call of it, at most */
     uint32_t does;                 /* a bit for each effect */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
@@ -2892,12 +2897,30 @@ static const ptx_error ptx__no_module = {PTX_E_MEMORY,
                                          "ptx_module_new refused [memory]",
                                          "", "", 0};
 
+/* Names of instructions come from the table, where %t and the like stand for what varies: without these. */
+static void ptx__spell_out(char *s) {
+    char *to = s, before = ' ';
+    for (; *s; s++) {
+        int inside = (before >= 'a' && before <= 'z') || (before >= '0' && before <= '9');
+        if (*s == '%' && inside && s[1] && strchr("tsml", s[1])) {
+            s++;
+            continue;
+        }
+        if (*s == '%' && inside && s[1] && strchr("124hq", s[1])) s++, *to++ = 'N';
+        else
+            *to++ = *s;
+        before = to[-1] == 'N' ? 'n' : to[-1];
+    }
+    *to = 0;
+}
+
 static ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction, ptx_code code,
                            const char *site, const char *format, va_list args) {
     char what[512];
     const char *kernel = k ? m->names.at + k->name : "";
     if (m->error.code) return m->error.code;
     vsnprintf(what, sizeof what, format, args);
+    ptx__spell_out(what);
     if (!site) site = "";
     m->error.code = code;
     m->error.instruction = instruction;
@@ -3175,14 +3198,15 @@ static ptx_val ptx__none_for(unsigned why) {
 
 PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
     /* A register of another width is no value at all: the use of it says so. */
-    if (v.kind != PTX__REG || (unsigned)type >= PTX__TYPE_COUNT
+    if ((v.kind != PTX__REG && v.kind != PTX__PLACE) || (unsigned)type >= PTX__TYPE_COUNT
         || ptx__fact(v.type)->bits != ptx__fact(type)->bits)
         return v.kind == PTX__NOTHING ? v : ptx__none_for(PTX__WHY_AS);
     v.type = (uint8_t)type;
     return v;
 }
 PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space) {
-    if (v.kind != PTX__REG || ((unsigned)space > PTX_CONST && space != PTX_SHARED_CLUSTER))
+    if ((v.kind != PTX__REG && v.kind != PTX__PLACE)
+        || ((unsigned)space > PTX_CONST && space != PTX_SHARED_CLUSTER))
         return v.kind == PTX__NOTHING ? v : ptx__none_for(PTX__WHY_PTR);
     v.space = (uint8_t)space;
     return v;
@@ -3193,15 +3217,29 @@ PTXGEN_API ptx_val ptx_inv(ptx_val predicate) {
     predicate.flags ^= PTX__INVERTED;
     return predicate;
 }
+/* An address without its offset; of other values, themselves. */
+static ptx_val ptx__unplaced(ptx_val v, int64_t *offset) {
+    *offset = 0;
+    if (v.kind != PTX__PLACE && v.kind != PTX__PLACE_SYM) return v;
+    *offset = (int32_t)(uint32_t)(v.bits >> 32);
+    v.kind = v.kind == PTX__PLACE ? PTX__REG : PTX__SYM;
+    v.bits &= 0xffffffffu;
+    return v;
+}
 PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
     ptx_mem mem;
-    mem.base = address;
-    mem.offset = byte_offset;
+    mem.base = ptx__unplaced(address, &mem.offset);
+    if (byte_offset > INT64_MAX / 2 || byte_offset < -(INT64_MAX / 2)) mem.offset = byte_offset; /* refused */
+    else
+        mem.offset += byte_offset;
     mem.mods = 0;
     mem.policy = ptx__none();
     return mem;
 }
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset) {
+    int64_t before;
+    address = ptx__unplaced(address, &before);
+    if (byte_offset <= INT32_MAX && byte_offset >= INT32_MIN) byte_offset += before;
     if (address.kind != PTX__REG && address.kind != PTX__SYM) return ptx__none();
     address.kind = address.kind == PTX__REG ? PTX__PLACE : PTX__PLACE_SYM;
     if (byte_offset < -2147483647 - 1 || byte_offset > 2147483647) address.kind = PTX__FAR;
@@ -3455,6 +3493,22 @@ static int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out, ch
     return 0;
 }
 
+/* How many operands and results a row has, in words. */
+static const char *ptx__counts(const ptx__row *row, char *text, size_t size) {
+    char program[PTX__PROGRAM_MAX];
+    unsigned n, results, sources, found = 0;
+    int pair;
+    size_t used = 0;
+    text[0] = 0;
+    for (n = 1; n <= 128 && found < 4; n++)
+        for (pair = 0; pair < (strchr(row->sig, '?') ? 2 : 1) && (n == 1 || strchr(row->sig, '+')); pair++)
+            if (found < 4 && used + 40 < size
+                && ptx__write_out(row->sig, n, pair, program, &results, &sources))
+                used += (size_t)snprintf(text + used, size - used, "%s %u and %u",
+                                         found++ ? "," : ": there are", sources, results);
+    return text;
+}
+
 /* What a row needs that the target is not: NULL if nothing. */
 static const char *ptx__lacks(const ptx_module *m, unsigned sm, char *text, size_t size) {
     const char *set, *at;
@@ -3478,7 +3532,7 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
                                      char *program, unsigned *length) {
     const ptx__row *row = &ptx__rows[k->m->first[op]], *near = NULL, *other = NULL, *lacking = NULL;
     ptx_mods lacking_mods = 0;
-    char lacks[160];
+    char lacks[160], counts[120];
     for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
         ptx_mods all = asked;
         if (row->types ? !(row->types >> type & 1) : type != PTX_NONE) continue;
@@ -3508,8 +3562,8 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
     if (other) {
         const char *slots = strchr(other->sig, '=') + 1;
         if (n_out != PTX__ONE)
-            ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands and give %u results: it is %s",
-                      other->name, n, n_out, other->sig);
+            ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands and give %u results%s",
+                      other->name, n, n_out, ptx__counts(other, counts, sizeof counts));
         else if (slots[strcspn(slots, "{[+?123456789")])
             ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands", other->name, n);
         else
@@ -3655,6 +3709,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     sm = row->sm;
     length = op == PTX_RAW ? 0 : ptx__spell(row, mods, type, src, count, text, &version, &sm);
     if (op == PTX_RAW) text[0] = 0;
+    if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && row->allow >> 63 && version < 84) version = 84;
     if (ptx__lacks(m, sm, lacks, sizeof lacks)) {
         ptx__fail(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks, m->target_name);
         return 0;
@@ -3900,10 +3955,18 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
     return 0;
 }
 
-/* Where ptxas takes no number: the parts that vadd2 and its like choose, the random bits of cvt.rs. */
+/* Where ptxas takes no number: handles of textures and surfaces, what goes into matrices, the parts that
+   vadd2 and its like choose, the random bits of cvt.rs. */
 static int ptx__register_only(const char *name, unsigned index) {
     size_t n = strcspn(name, "%");
     int video = *name == 'v' && strncmp(name, "vote", 4) != 0;
+    static const char *const first[] = {"movmatrix", "sust", "suld", "sured", "txq", "suq", "stackrestore",
+                                        "tex.", "tld4", "istypep"};
+    size_t i;
+    if (index == 1)
+        for (i = 0; i < sizeof first / sizeof *first; i++)
+            if (strncmp(name, first[i], strlen(first[i])) == 0) return 1;
+    if (index >= 2 && (strncmp(name, "stmatrix", 8) == 0 || strncmp(name, "tcgen05.st", 10) == 0)) return 1;
     return (video && (name[n - 1] == '2' || name[n - 1] == '4'))
            || (index >= 3 && strcmp(name, "cvt") == 0);
 }
@@ -3949,12 +4012,28 @@ static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, u
     return ptx__push_other(k, site, name, index, v, type, loose);
 }
 
+static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into);
+
 /* What the printed instruction cannot take as it stands, in a register: a 16-bit float immediate, an inverted
-   predicate in a plain slot. */
+   predicate in a plain slot, an address with an offset where no memory is accessed. */
 static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot) {
     uint32_t form, bits = 0, guard = k->guard;
     size_t at;
     ptx_val d;
+    if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
+        ptx_val src[2];
+        int64_t offset;
+        src[0] = ptx__unplaced(v, &offset);
+        src[1] = ptx_imm(ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's' ? offset & 0xffffffff
+                                                                                        : offset);
+        if (ptx__fact(v.type)->bits == 64) src[1] = ptx_u64((uint64_t)offset);
+        if (src[0].type == PTX_S64) src[1].type = PTX_S64;
+        k->guard = 0;
+        d = ptx__record(k, site, PTX_ADD, 0, PTX_NONE, PTX_NONE, src, 2, NULL);
+        k->guard = guard;
+        return d;
+    }
     if (v.kind == PTX__IMM_FLOAT && (v.type == PTX_F16 || v.type == PTX_BF16)) {
         double value;
         memcpy(&value, &v.bits, sizeof value);
@@ -4072,6 +4151,7 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     unsigned i, form_type = (unsigned)(form->key >> 16 & 0xff), form_src = (unsigned)(form->key >> 24 & 0xff);
     ptx__memo memo;
     uint32_t place;
+    if ((op == PTX_DIV || op == PTX_REM) && src[1].kind == PTX__IMM) return; /* 0 is none of them */
     if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
         || ins->results != (into || result.kind == PTX__REG))
         return;
@@ -4260,7 +4340,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
         return ptx__record_general(k, site, op, mods, type, asked, src_type, src, n);
     if (*sig != '=' && !into && !ptx__unguarded(k, site, row->name)) return d;
     for (i = 0; i < n; i++)
-        if (src[i].kind == PTX__IMM_FLOAT || src[i].flags & PTX__INVERTED) {
+        if (src[i].kind == PTX__IMM_FLOAT || src[i].kind == PTX__PLACE || src[i].flags & PTX__INVERTED) {
             src[i] = ptx__settle(k, site, src[i], slot[i]);
             sig = k->m->chars.at + k->m->forms.at[form - 1].program; /* the pool may have moved */
             slot = k->m->chars.at + k->m->forms.at[form - 1].slots;
@@ -4288,6 +4368,10 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
         int ok;
         unsigned want = ptx__slot_type(slot[i], type, src_type, src[i]);
         int any = slot[i] == 't' ? loose : !strchr("wcp", slot[i]) && ptx__fact(src[i].type)->kind == 's';
+        if ((op == PTX_DIV || op == PTX_REM) && i == 1 && src[i].kind == PTX__IMM && !src[i].bits) {
+            ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
+            return ptx__none();
+        }
         if (src[i].kind == PTX__IMM && !strchr("twcpu", slot[i])
             && !ptx__within(k, site, row->name, i + 1, src[i], slot[i], type))
             return ptx__none();
@@ -4331,14 +4415,9 @@ static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, un
     static const char *const spaces[] = {"generic", "global", "shared", "local",
                                          "const",   "param",  "shared::cluster"};
     const char *want = NULL;
-    ptx_mem mem = ptx_at(v, 0);
+    const ptx_mem mem = ptx_at(v, 0);
     unsigned bytes = letter == 'b' || letter == 'r' ? 8 : letter == 'l' ? 16 : 1;
     char what[40];
-    if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) {
-        mem.offset = (int32_t)(v.bits >> 32);
-        mem.base.kind = v.kind == PTX__PLACE ? PTX__REG : PTX__SYM;
-        mem.base.bits &= 0xffffffffu;
-    }
     snprintf(what, sizeof what, "operand %u of %.20s", index, name);
     if (!ptx__mine(k, site, mem.base, what)) return 0;
     v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
@@ -4415,6 +4494,13 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'z': return ptx__push_source(k, site, row->name, index, v, PTX_F64, 0);
     case 'q': return ptx__push_source(k, site, row->name, index, v, PTX_B128, 0);
     case 'u':
+        if (index == 2 && v.kind == PTX__IMM && v.bits > 1
+            && (row->op == PTX_MBARRIER_TEST_WAIT_PARITY || row->op == PTX_MBARRIER_TRY_WAIT_PARITY)) {
+            ptx__fail(k, PTX_E_RANGE, site, "operand 2 of %s is a parity, 0 or 1, not %lld", row->name,
+                      (long long)v.bits);
+            return 0;
+        }
+        return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B32 : PTX_U32, integer);
     case 'S':
     case 'y': return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B32 : PTX_U32, integer);
     case 'd': return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B64 : PTX_U64, integer);
@@ -4422,6 +4508,14 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     default: break;
     }
     limit = ptx__limit_of(letter);
+    if (row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && v.kind == PTX__IMM && v.bits >= 13 && v.bits <= 15) {
+        if (k->m->cap < 87) {
+            ptx__fail(k, PTX_E_VERSION, site, "%s of %u needs PTX 8.7, the cap is %u.%u", row->name,
+                      (unsigned)v.bits, k->m->cap / 10, k->m->cap % 10);
+            return 0;
+        }
+        if (k->version < 87) k->version = 87;
+    }
     if (limit) return ptx__push_limited(k, site, row->name, index, v, limit, type);
     return ptx__push_place(k, site, row->name, index, v, letter);
 }
@@ -4509,12 +4603,13 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     row = k->m->forms.at[form - 1].row;
     for (i = 0; i < n; i++) {
         v[i] = src[i];
-        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].flags & PTX__INVERTED;
+        unsettled |=
+            v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
     }
     p = k->m->chars.at + k->m->forms.at[form - 1].slots;
     for (i = 0; unsettled && *p; p++) {
         if (!ptx__is_slot(*p)) continue;
-        if (v[i].kind == PTX__IMM_FLOAT || v[i].flags & PTX__INVERTED) {
+        if (v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED) {
             size_t here = (size_t)(p - k->m->chars.at);
             v[i] = ptx__settle(k, site, v[i], *p);
             p = k->m->chars.at + here;
@@ -4621,7 +4716,8 @@ PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
 
 PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a) {
     if (!ptx__ready(k)) return ptx__none();
-    if (!ptx__mine(k, site, a, "the operand of cvt")) return ptx__none();
+    if (a.kind == PTX__PLACE) a = ptx__settle(k, site, a, 't');
+    if (!ptx__ready(k) || !ptx__mine(k, site, a, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == a.type && !mods)
         return ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &a, 1, NULL);
     return ptx__record(k, site, PTX_CVT, mods, type, a.type, &a, 1, NULL);
@@ -4663,6 +4759,12 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
         if (strcmp(m->names.at + m->kernels.at[i]->name, name) == 0) {
             ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel '%.80s' already, started at %s",
                      name, m->kernels.at[i]->site);
+            return NULL;
+        }
+    for (i = 0; i < m->variables.count; i++)
+        if (strcmp(m->names.at + m->variables.at[i].name, name) == 0) {
+            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s', made at %s", name,
+                     m->variables.at[i].site);
             return NULL;
         }
     if (m->used == m->kernels.count) {
@@ -4739,11 +4841,18 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
     if (which == 5) k->noreturn = x;
 }
 
+static int ptx__has_symbol(const ptx_kernel *k, const char *name);
 PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
     ptx_kernel *k = ptx_entry_(m, site, name);
+    uint32_t i;
     if (!k) return NULL;
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
+    for (i = 0; i + 1 < m->used; i++)
+        if (ptx__has_symbol(m->kernels.at[i], name))
+            ptx__fail(k, PTX_E_DUPLICATE, site,
+                      "kernel '%.80s' has a parameter or array '%.80s', which would hide the function",
+                      m->names.at + m->kernels.at[i]->name, name);
     k->function = 1;
     k->result = (uint32_t)result;
     return k;
@@ -4773,6 +4882,9 @@ static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) 
     for (i = 0; i < k->m->variables.count; i++) /* it would hide the variable */
         if (strcmp(chars + k->m->variables.at[i].name, name) == 0)
             return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a variable '%.80s'", name), 0;
+    for (i = 0; i < k->m->used; i++)
+        if (k->m->kernels.at[i]->function && strcmp(chars + k->m->kernels.at[i]->name, name) == 0)
+            return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a function '%.80s'", name), 0;
     for (i = 0; i < k->params.count; i++)
         if (strcmp(chars + k->params.at[i].name, name) == 0) break;
     if (i < k->params.count)
@@ -5015,6 +5127,11 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
         if (strcmp(m->names.at + m->variables.at[i].name, desc->name) == 0) {
             ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s' already, made at %s",
                      desc->name, m->variables.at[i].site);
+            return none;
+        }
+    for (i = 0; i < m->used; i++)
+        if (strcmp(m->names.at + m->kernels.at[i]->name, desc->name) == 0) {
+            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel or function '%.80s'", desc->name);
             return none;
         }
     for (i = 0; i < m->used; i++)
@@ -5331,7 +5448,14 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
                                 uint32_t bytes) {
     unsigned wide;
     if (!ptx__ready(k)) return ptx__none();
+    if (address.kind == PTX__PLACE) {
+        int64_t offset;
+        address = ptx__unplaced(address, &offset);
+        address = ptx_ptr_add_(k, site, address, index, bytes);
+        return ptx__ready(k) ? ptx_off(address, offset) : address;
+    }
     if (!ptx__mine(k, site, address, "the address")) return ptx__none();
+    if (index.kind == PTX__PLACE) index = ptx__settle(k, site, index, 't');
     if (index.kind == PTX__IMM) { /* the sum wraps like the address */
         if (bytes
             && ((int64_t)index.bits > INT64_MAX / bytes || (int64_t)index.bits < -(INT64_MAX / bytes))) {
@@ -5446,6 +5570,8 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
 PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
     int ok;
     if (!ptx__ready(k) || v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) return v;
+    if (v.kind == PTX__PLACE) v = ptx__settle(k, site, v, 't');
+    if (!ptx__ready(k)) return v;
     if (!ptx__mine(k, site, v, "the value")) return ptx__none();
     PTX__ROOM(k->m, k->asserted, 2, ok);
     if (!ok || v.kind == PTX__SYM) return v;
@@ -5500,6 +5626,13 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
         return 0;
     }
     if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
+    p = strchr(text, ';');
+    if (k->guard && kind == PTX__I_PLAIN
+        && (text[strspn(text, " \t\n")] == '{' || (p && strchr(p + 1, ';')))) {
+        ptx__fail(k, PTX_E_GUARD, site,
+                  "a guard is for one instruction, and this text has a block or more of them");
+        return 0;
+    }
     ptx__behave_raw(text, &who, &effect);
     if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
     form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
@@ -5621,6 +5754,8 @@ static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx
     }
     for (i = 0; i < n; i++) {
         v[i] = args[i];
+        if (v[i].kind == PTX__PLACE) v[i] = ptx__settle(k, site, v[i], 't');
+        if (!ptx__ready(k)) return 0;
         if (v[i].kind != PTX__REG && v[i].kind != PTX__IMM && v[i].kind != PTX__IMM_FLOAT) {
             ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(v[i]));
             return 0;
@@ -5656,8 +5791,16 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
     uint32_t i;
     const char *name;
     if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
-    if (!function || function->m != k->m || !function->function || function == k) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "what is called is a function of the same module, not itself");
+    if (!function || function->m != k->m || !function->function) {
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  !function                   ? "the function to call is NULL"
+                  : function->m != k->m       ? "the function to call is another module's"
+                                              : "an entry is launched, not called: make it by ptx_func");
+        return ptx__none();
+    }
+    if (function == k) {
+        ptx__fail(k, PTX_E_RECURSION, site,
+                  "a function that calls itself, and nobody knows how much stack that takes; write a loop");
         return ptx__none();
     }
     for (i = 0; i < k->m->used; i++) /* its parameters are final from now on */
@@ -5793,6 +5936,18 @@ static int ptx__format_fits(ptx_kernel *k, const char *site, const char *format,
     return 0;
 }
 
+/* Whether anything in the module has that name. */
+static int ptx__taken(const ptx_module *m, const char *name) {
+    size_t i;
+    for (i = 0; i < m->variables.count; i++)
+        if (strcmp(m->names.at + m->variables.at[i].name, name) == 0) return 1;
+    for (i = 0; i < m->used; i++)
+        if (strcmp(m->names.at + m->kernels.at[i]->name, name) == 0
+            || ptx__has_symbol(m->kernels.at[i], name))
+            return 1;
+    return 0;
+}
+
 PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
                             const ptx_val *args) {
     char text[6000], name[32];
@@ -5823,7 +5978,9 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
         bytes += ptx__fact(v[i].type)->bits / 8u;
     }
     memset(&desc, 0, sizeof desc);
-    snprintf(name, sizeof name, "_printf_%u", (unsigned)k->m->variables.count);
+    i = (uint32_t)k->m->variables.count;
+    do snprintf(name, sizeof name, "_printf_%u", (unsigned)i++);
+    while (ptx__taken(k->m, name));
     desc.name = name;
     desc.space = PTX_GLOBAL;
     desc.type = PTX_B8;
@@ -5849,6 +6006,13 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
 
 PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
     ptx_val v = address, out = ptx__none();
+    int64_t offset;
+    if (!ptx__ready(k)) return out;
+    if (v.kind == PTX__PLACE_SYM) { /* that of the block, and then the offset */
+        v = ptx_cvta_(k, site, ptx__unplaced(v, &offset));
+        return ptx__ready(k) ? ptx_off(v, offset) : v;
+    }
+    if (v.kind == PTX__PLACE) v = ptx__settle(k, site, v, 't');
     if (!ptx__ready(k)) return out;
     if (v.kind == PTX__SYM) {
         if (!ptx__mine(k, site, v, "the address")) return out;
@@ -5866,6 +6030,7 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
     ptx_val out;
     if (!ptx__ready(k)) return ptx__none();
+    if (address.kind == PTX__PLACE) address = ptx__settle(k, site, address, 't');
     out = ptx__record(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, &address, 1,
                       NULL);
     if (space == PTX_SHARED) out = ptx_cvt_(k, site, 0, PTX_U32, out);
@@ -7017,6 +7182,8 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
             if (f->advising && ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect) {
                 const uint32_t *w = ptx__shared_operand(k, ins);
                 if (w) ptx__want(f, *w, &depth);
+                if (w && k->m->forms.at[ins->form].row->op == PTX_ST && ins->count == 4)
+                    ptx__want(f, w[2], &depth);
             }
         }
     }
@@ -7188,13 +7355,27 @@ static uint32_t ptx__does(const ptx_kernel *k, uint32_t i) {
     return does;
 }
 
+/* Whether threads may end in what instruction i calls. */
+static int ptx__exits(const ptx_kernel *k, uint32_t i) {
+    uint32_t callee = ptx__callee(k, i), j;
+    for (j = callee == PTX__ANY_CALLEE ? 0 : callee; j < k->m->used && (j == callee || !~callee); j++) {
+        if (!~callee && !k->m->kernels.at[j]->address_taken) continue;
+        ptx__learn(k->m->kernels.at[j]);
+        if (k->m->kernels.at[j]->exits && !k->m->kernels.at[j]->noreturn) return 1;
+    }
+    return 0;
+}
+
 /* Find out what a call of the function asks of its callers. A call that leads back is left out here. */
 static void ptx__learn(ptx_kernel *k) {
     uint32_t i;
     if (k->known) return;
     k->known = 1;
     k->bears = PTX__CLASS_LANE;
-    k->does = 0;
+    k->does = k->exits = 0;
+    for (i = 0; i < k->ins.count; i++)
+        if (k->ins.at[i].kind == PTX__I_LEAVE && k->m->forms.at[k->ins.at[i].form].row->op == PTX_EXIT)
+            k->exits = 1;
     for (i = 0; i < k->ins.count; i++) {
         const ptx__ins *ins = &k->ins.at[i];
         const ptx__form *form = &k->m->forms.at[ins->form];
@@ -7202,6 +7383,7 @@ static void ptx__learn(ptx_kernel *k) {
         if (ins->kind != PTX__I_PLAIN || !(form->who || form->effect)) continue;
         bears = ptx__bears(k, ins);
         if (bears < k->bears) k->bears = bears;
+        if (form->effect == PTX__EFFECT_CALL && ptx__exits(k, i)) k->exits = 1;
         k->does |= form->effect == PTX__EFFECT_CALL ? ptx__does(k, i) : 1u << form->effect;
     }
 }
@@ -7320,12 +7502,41 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
     return bits == 1 ? r & 1 : (uint32_t)r;
 }
 
-/* The lanes of each warp that come to block b: 32 masks. 0: cannot be said. */
+/* Whether a branch on what differs, other than those in skip_warp, keeps some threads from block b: there is
+   a way from it to b that does not pass its postdominator. */
+static int ptx__divided_otherwise(ptx__flow *f, uint32_t b, unsigned above) {
+    uint32_t x, j, depth, effort = 0, *seen = f->skip_lane, *stack = f->stack, *passed = f->skip_warp;
+    for (x = 0; x < f->blocks; x++) seen[x] = UINT32_MAX;
+    for (x = 0; x < f->blocks; x++) {
+        uint32_t meet = f->post_idom[x];
+        if (passed[x] || !f->block[x].order || PTX__CLASS(f->split[x]) <= above || meet == b) continue;
+        depth = 0;
+        stack[depth++] = b;
+        seen[b] = x;
+        while (depth) {
+            uint32_t at = stack[--depth];
+            if (++effort > 1000000) return 1;
+            for (j = f->pred_head[at]; j < f->pred_head[at + 1]; j++) {
+                uint32_t from = f->pred[j];
+                if (from == x) return 1;
+                if (from == meet || seen[from] == x) continue;
+                seen[from] = x;
+                stack[depth++] = from;
+            }
+        }
+    }
+    return 0;
+}
+
+/* The lanes of each warp that come to block b, as far as what differs more than `above` decides: 32 masks.
+   0: cannot be said. */
 #define PTX__VALUE_STEPS 64
-static int ptx__comers(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t guard, uint32_t *lanes) {
-    uint32_t t, at, word, known = 0, level = PTX__CLASS(f->level[b]), below = 0;
+static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t guard, unsigned above,
+                       uint32_t *lanes) {
+    uint32_t t, at, word, below = 0, *passed = f->skip_warp; /* free since the classes are there */
     int good = PTX__VALUE_STEPS;
     memset(lanes, 0xff, 32 * sizeof *lanes);
+    memset(passed, 0, f->blocks * sizeof *passed);
     for (at = b; good; at = f->block[at].idom) {
         uint32_t from = f->block[at].idom, taken;
         const ptx__ins *last;
@@ -7342,8 +7553,8 @@ static int ptx__comers(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint
         if (!last->guard || f->pred_head[at + 1] - f->pred_head[at] != 1) continue;
         if (f->block[from].next[0] == f->block[from].next[1]) continue;
         word = PTX__WORD(PTX__W_PRED, PTX__INDEX(last->guard));
-        if (PTX__CLASS(f->split[from]) < PTX__CLASS_LANE) continue;
-        known = 1;
+        passed[from] = 1;
+        if (PTX__CLASS(f->split[from]) <= above) continue;
         taken = last->kind == PTX__I_BRANCH && f->block[from].next[1] == at + 1;
         taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
         for (t = 0; t < 1024 && good; t++) {
@@ -7351,7 +7562,16 @@ static int ptx__comers(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint
             if ((ptx__value(k, f, &word, t, &good) != 0) != (taken != 0)) lanes[t / 32] &= ~(1u << t % 32);
         }
     }
-    return good && (known || level < PTX__CLASS_LANE);
+    return good && (PTX__CLASS(f->level[b]) <= above || !ptx__divided_otherwise(f, b, above));
+}
+
+/* Whether the block is known to have no thread that a condition keeps away. */
+static int ptx__all_come(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t guard, unsigned above) {
+    uint32_t lanes[32], t;
+    if (!ptx__comers(k, f, b, guard, above, lanes)) return 0;
+    for (t = 0; t < k->need[0] * k->need[1] * k->need[2]; t++)
+        if (!(lanes[t / 32] >> t % 32 & 1)) return 0;
+    return 1;
 }
 
 /* The mask of instruction i where it is a number; else 0, and *from is the instruction that made it. */
@@ -7394,7 +7614,8 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
                             name, made->site);
     }
     if (mask == 0xffffffffu && whole) return PTX_E_NONE;
-    if (!ptx__comers(k, f, b, PTX__CLASS(guard) == PTX__CLASS_LANE ? ins->guard : 0, lanes)) {
+    if (!ptx__comers(k, f, b, PTX__CLASS(guard) == PTX__CLASS_LANE ? ins->guard : 0, PTX__CLASS_WARP,
+                     lanes)) {
         if (PTX__CLASS(guard) == PTX__CLASS_LANE) return ptx__divergent(k, f, i, 0, guard, PTX__CLASS_WARP);
         return ptx__divergent(k, f, i, f->level[b], 0, PTX__CLASS_WARP);
     }
@@ -7411,8 +7632,42 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
     return PTX_E_NONE;
 }
 
+/* Behind a call in which threads may end, nothing is for all of them. */
+static ptx_code ptx__verify_exits(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i, e, call = 0, depth = 0, *seen = f->skip_lane, *stack = f->stack;
+    for (b = 0; b < f->blocks; b++) seen[b] = 0;
+    for (e = 0; e < k->calls.count; e += 2) {
+        if (!ptx__exits(k, k->calls.at[e])) continue;
+        call = k->calls.at[e] + 1;
+        b = ptx__block_of(f, call - 1);
+        for (i = call; i < f->block[b].end; i++)
+            if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
+                goto found;
+        for (stack[depth++] = b; depth;) {
+            uint32_t way;
+            b = stack[--depth];
+            for (way = 0; way < 2; way++) {
+                uint32_t to = f->block[b].next[way];
+                if (!to || seen[to - 1]) continue;
+                seen[--to] = 1;
+                stack[depth++] = to;
+                for (i = f->block[to].first; i < f->block[to].end; i++)
+                    if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
+                        goto found;
+            }
+        }
+    }
+    return PTX_E_NONE;
+found:
+    return ptx__fail_at(k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
+                        "%s is for threads together, and some may have left in the function called at %s: "
+                        "exit in the kernel, or return what to do",
+                        k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[call - 1].site);
+}
+
 static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i;
+    if (k->calls.count && f->classes && ptx__verify_exits(k, f)) return k->m->error.code;
     if (!f->classes) return PTX_E_NONE;
     ptx__postdominators(f);
     ptx__classify(k, f);
@@ -7426,6 +7681,10 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
             bears = ptx__bears(k, ins);
             if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS) bears = PTX__CLASS_LANE;
             if (ins->guard) guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
+            if (bears > PTX__CLASS_CLUSTER && k->need[0]
+                && (PTX__CLASS(guard) > bears || PTX__CLASS(f->level[b]) > bears)
+                && ptx__all_come(k, f, b, PTX__CLASS(guard) > bears ? ins->guard : 0, bears))
+                continue;
             if (PTX__CLASS(guard) > bears) return ptx__divergent(k, f, i, 0, guard, bears);
             if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears);
             if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, b, i, guard))
@@ -7715,6 +7974,31 @@ static void ptx__advise_races(ptx_kernel *k, ptx__flow *f, int stores) {
         for (n = 0; n < count; n++) {
             uint32_t near_by = in[reached[n]], far_off = in_far[reached[n]];
             ptx__race_block(k, f, reached[n], first, &near_by, &far_off, stores, 1);
+        }
+    }
+}
+
+/* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
+static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i;
+    for (b = 0; b < f->blocks; b++) {
+        if (!f->block[b].order || PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK) continue;
+        for (i = f->block[b].first; i < f->block[b].end; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            const uint32_t *w;
+            if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_ST || ins->count != 4)
+                continue;
+            w = ptx__shared_operand(k, ins);
+            if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
+            if (ins->guard
+                && PTX__CLASS(*ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard))))
+                       > PTX__CLASS_BLOCK)
+                continue;
+            if (PTX__CLASS(*ptx__class_at(f, w[0])) <= PTX__CLASS_BLOCK
+                && PTX__CLASS(*ptx__class_at(f, w[2])) == PTX__CLASS_LANE)
+                ptx__note(k, PTX_ADVICE_RACE, i,
+                          "all threads store here, at one place, values that differ: which of them stays is "
+                          "luck");
         }
     }
 }
@@ -8275,6 +8559,12 @@ static ptx_code ptx__verify_launch(ptx_kernel *k) {
         return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
                          "ptx_max_registers and the blocks of ptx_launch_bounds both say how many registers "
                          "there are; keep one of them");
+    if (k->cluster[0] && k->max_rank)
+        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
+                         "ptx_require_cluster and ptx_max_cluster exclude each other: the first says it all");
+    if (k->blocks_are_clusters && !(k->need[0] && k->cluster[0]))
+        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
+                         "ptx_blocks_are_clusters needs ptx_require_block and ptx_require_cluster");
     if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
     if (k->min_blocks * threads > most)
         return ptx__fail(
@@ -8444,6 +8734,7 @@ PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
         if (ptx__verify_with(k, &f)) break;
         ptx__advise_races(k, &f, 1);
         ptx__advise_races(k, &f, 0);
+        if (f.classes) ptx__advise_same_place(k, &f);
         ptx__advise_contractions(k, &f);
         ptx__advise_bulk(k);
         if (ptx__peak(k, &f, &peak) && peak.registers > ptx__register_cap(k))

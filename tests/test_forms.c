@@ -851,7 +851,7 @@ static void functions(void) {
     WRONG(PTX_E_TYPE, "ptx_return");
     open_module("75", 0);
     square = ptx_func(m, "f", PTX_NONE), ptx_call(square, square, 0, NULL);
-    WRONG(PTX_E_ARGUMENT, "not itself");
+    WRONG(PTX_E_RECURSION, "calls itself");
     open_module("75", 0);
     last = ptx_func(m, "die", PTX_NONE);
     ptx_noreturn(last), ptx_trap(last), ptx_exit(last);
@@ -1079,7 +1079,7 @@ static void everyday(void) {
     begin("90", 0), ptx_op2(k, PTX_MMA_M16N8K16_F32, 0, w, w), WRONG(PTX_E_TYPE, "ptx_u32");
     begin("90", 0), ptx_ld(k, PTX_U32, ptx_with(ptx_at(w, 0), PTX_L2_CACHE_HINT)),
         WRONG(PTX_E_HANDLE, "policy");
-    begin("90", 0), ptx_op1(k, PTX_POPC, 0, ptx_off(w, 8)), WRONG(PTX_E_HANDLE, "a place in memory");
+    begin("90", 0), ptx_op1(k, PTX_POPC, 0, ptx_off(w, 8)), ptx_ret(k), PRINTS("90", "add.u64 %d"); /* the sum, then */
 }
 
 /* wmma: each row of the table with each type, layout, space, and with a stride (a number, a register) and
