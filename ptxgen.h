@@ -7555,6 +7555,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         word = PTX__WORD(PTX__W_PRED, PTX__INDEX(last->guard));
         passed[from] = 1;
         if (PTX__CLASS(f->split[from]) <= above) continue;
+        if (k->m->forms.at[last->form].row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
         taken = last->kind == PTX__I_BRANCH && f->block[from].next[1] == at + 1;
         taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
         for (t = 0; t < 1024 && good; t++) {

@@ -249,6 +249,9 @@ static void test_members(void) {
     start(), masked(ptx_b32(0xff)), FINE;
     start(), ptx_require_block(k, 16, 2, 1), IF(PTX_EQ, ptx_tid_y(k), zero), masked(ptx_b32(0xffff));
     ptx_end(k), FINE;
+    start(), x = ptx_and(k, lane, ptx_u32(3)), ptx_switch(k, x, 3), ptx_case(k, 1), masked(ptx_b32(~0u));
+    ptx_end(k), WRONG(DIVERGENT, "shfl");
+    start(), ptx_switch(k, n, 3), ptx_case(k, 1), masked(ptx_b32(~0u)), ptx_end(k), FINE;
     /* lanes that were there before */
     start(), x = ptx_activemask(k), IF(PTX_LT, tid, n), masked(x), ptx_end(k), WRONG(DIVERGENT, "were there");
     start(), x = ptx_activemask(k), masked(x), FINE;
