@@ -6497,7 +6497,6 @@ typedef struct ptx__flow {
     uint32_t *last;                            /* register -> its last set so far, + 1 */
     uint32_t *relevant;                        /* a bit an instruction */
     uint32_t post_reached;
-    uint32_t live; /* where the pairs of ptx__live_ends begin */
     int advising;  /* 1: classes of all that matters, 2: notes too */
 } ptx__flow;
 
@@ -8062,67 +8061,122 @@ static uint64_t ptx__weight(uint32_t word) {
     return weight[PTX__TAG(word)];
 }
 
-/* From each use back to its definitions: the register is live at the end of every block on the way. What is
-   found are pairs (block, register) in module.lists. 0: out of memory. */
+/* The places where blocks mention registers that are live between blocks: records in module.lists, one for a
+   block and a register, chained by both. */
+enum { PTX__AT_BLOCK, PTX__AT_FLAGS, PTX__AT_NEXT, PTX__AT_OTHER, PTX__AT_WORD, PTX__AT_SIZE };
+enum { PTX__LIVE_IN = 1, PTX__WRITTEN = 2, PTX__LIVE_OUT = 4 };
+
+static uint32_t *ptx__mention(ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t b) {
+    ptx_module *m = k->m;
+    uint32_t *head = &f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)], *r;
+    int ok;
+    if (!*head) return NULL;
+    if (*head > 1 && m->lists.at[*head - 2 + PTX__AT_BLOCK] == b) return &m->lists.at[*head - 2];
+    PTX__ROOM(m, m->lists, PTX__AT_SIZE, ok);
+    if (!ok) return NULL;
+    r = &m->lists.at[m->lists.count];
+    r[PTX__AT_BLOCK] = b;
+    r[PTX__AT_FLAGS] = 0;
+    r[PTX__AT_NEXT] = *head;
+    r[PTX__AT_OTHER] = f->post_number[b];
+    r[PTX__AT_WORD] = word;
+    *head = (uint32_t)m->lists.count + 2;
+    f->post_number[b] = (uint32_t)m->lists.count + 2;
+    m->lists.count += PTX__AT_SIZE;
+    return r;
+}
+
+static uint32_t ptx__count_bits(uint32_t x) {
+    x = x - (x >> 1 & 0x55555555u);
+    x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+    return ((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
+
+/* Up to 32 registers at once, a bit each: from each use back over the blocks, until they are written. `level`
+   and `split` become the weight of what is live at the end of each block. */
+static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, uint32_t n) {
+    uint32_t *lists = k->m->lists.at, *out = f->skip_warp, *in = f->skip_lane, *killed = f->skip_group;
+    uint32_t *touched = f->post_order, *mark = f->skip_block, *stack = f->stack;
+    uint32_t i, j, r, b, depth = 0, count = 0;
+    uint64_t weight = ptx__weight(words[0]);
+    for (i = 0; i < n; i++)
+        for (r = f->wanted[f->base[PTX__TAG(words[i])] + PTX__INDEX(words[i])]; r > 1;
+             r = lists[r - 2 + PTX__AT_NEXT]) {
+            b = lists[r - 2 + PTX__AT_BLOCK];
+            if (!mark[b]) mark[b] = 1, touched[count++] = b;
+            if (lists[r - 2 + PTX__AT_FLAGS] & PTX__LIVE_IN) in[b] |= 1u << i;
+            if (lists[r - 2 + PTX__AT_FLAGS] & PTX__WRITTEN) killed[b] |= 1u << i;
+        }
+    for (i = 0; i < count; i++)
+        if (in[touched[i]]) mark[touched[i]] = 2, stack[depth++] = touched[i];
+    while (depth) {
+        uint32_t live;
+        b = stack[--depth];
+        mark[b] = 1;
+        live = in[b];
+        for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++) {
+            uint32_t from = f->pred[j], more = live & ~out[from];
+            if (!more) continue;
+            if (!mark[from]) mark[from] = 1, touched[count++] = from;
+            out[from] |= more;
+            more &= ~killed[from] & ~in[from];
+            if (!more) continue;
+            in[from] |= more;
+            if (mark[from] == 1) mark[from] = 2, stack[depth++] = from;
+        }
+    }
+    for (i = 0; i < n; i++)
+        for (r = f->wanted[f->base[PTX__TAG(words[i])] + PTX__INDEX(words[i])]; r > 1;
+             r = lists[r - 2 + PTX__AT_NEXT])
+            if (out[lists[r - 2 + PTX__AT_BLOCK]] >> i & 1) lists[r - 2 + PTX__AT_FLAGS] |= PTX__LIVE_OUT;
+    for (i = 0; i < count; i++) {
+        b = touched[i];
+        f->level[b] += ptx__count_bits(out[b]) * (uint32_t)weight;
+        f->split[b] += ptx__count_bits(out[b]) * (uint32_t)(weight >> 32);
+        out[b] = in[b] = killed[b] = mark[b] = 0;
+    }
+}
+
+/* What is live at the ends of blocks. Only registers that some block reads before it writes them count. */
 static int ptx__live_ends(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
-    uint32_t b, i, at, word, j, registers, *seen, *stack = f->stack, *pairs_of;
-    int ok;
-    /* per register: the uses that come before any definition in their block, chained through `lists` */
-    registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
-    pairs_of = f->classes; /* free now: first use of each register + 1 */
-    for (i = 0; i < registers; i++) pairs_of[i] = f->wanted[i] = 0;
-    seen = f->wanted; /* the block, + 1, in which a register was last defined or used */
+    uint32_t b, i, at, word, n = 0, *seen = f->classes, *r, chunk[32];
+    uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
     m->lists.count = 0;
-    for (b = 0; b < f->blocks; b++) {
-        if (!f->block[b].order) continue;
-        for (i = f->block[b].first; i < f->block[b].end; i++) {
+    for (i = 0; i < registers; i++) seen[i] = f->wanted[i] = 0;
+    for (b = 0; b <= f->blocks; b++) {
+        f->skip_warp[b] = f->skip_lane[b] = f->skip_group[b] = f->skip_block[b] = 0;
+        f->level[b] = f->split[b] = f->post_number[b] = 0;
+    }
+    for (b = 0; b < f->blocks; b++)
+        for (i = f->block[b].first; f->block[b].order && i < f->block[b].end; i++) {
             const ptx__ins *ins = &k->ins.at[i];
             for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
                 uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
-                if (seen[slot] == b + 1) continue;
-                seen[slot] = b + 1;
-                PTX__ROOM(m, m->lists, 2, ok);
-                if (!ok) return 0;
-                m->lists.at[m->lists.count] = b;
-                m->lists.at[m->lists.count + 1] = pairs_of[slot];
-                m->lists.count += 2;
-                pairs_of[slot] = (uint32_t)m->lists.count / 2;
+                if (seen[slot] != b + 1) f->wanted[slot] = 1;
             }
             for (at = 0; !ins->guard && (word = ptx__next_register(k, ins, 0, &at)) != 0;)
                 seen[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = b + 1;
         }
-    }
-    f->live = (uint32_t)m->lists.count; /* pairs (block, register word) from here on */
-    for (b = 0; b < f->blocks; b++) f->skip_warp[b] = f->skip_lane[b] = 0;
-    for (word = 1; word < PTX__CLASSES; word++)
-        for (i = 0; i < k->registers[word]; i++) {
-            uint32_t slot = f->base[word] + i, use, depth = 0, home = f->def_block[slot], set;
-            uint32_t stamp = slot + 1;
-            if (!f->def[slot]) continue;
-            /* blocks with a definition that no path passes unseen: the walk ends there */
-            f->skip_lane[home] = stamp;
-            for (set = f->sets[slot]; set; set = m->sets.at[set - 1].next)
-                if (!k->ins.at[m->sets.at[set - 1].instruction].guard)
-                    f->skip_lane[ptx__block_of(f, m->sets.at[set - 1].instruction)] = stamp;
-            for (use = pairs_of[slot]; use; use = m->lists.at[2 * use - 1]) {
-                b = m->lists.at[2 * use - 2];
-                stack[depth++] = b;
-                while (depth) {
-                    b = stack[--depth];
-                    for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++) {
-                        uint32_t from = f->pred[j];
-                        if (f->skip_warp[from] == stamp) continue; /* live at its end already */
-                        f->skip_warp[from] = stamp;
-                        PTX__ROOM(m, m->lists, 2, ok);
-                        if (!ok) return 0;
-                        m->lists.at[m->lists.count++] = from;
-                        m->lists.at[m->lists.count++] = PTX__WORD(word, i);
-                        if (f->skip_lane[from] != stamp) stack[depth++] = from;
-                    }
-                }
-            }
+    for (b = 0; b < f->blocks; b++)
+        for (i = f->block[b].first; f->block[b].order && i < f->block[b].end; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
+                if ((r = ptx__mention(k, f, word, b)) != NULL && !(r[PTX__AT_FLAGS] & PTX__WRITTEN))
+                    r[PTX__AT_FLAGS] |= PTX__LIVE_IN;
+            for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;)
+                if ((r = ptx__mention(k, f, word, b)) != NULL && !ins->guard)
+                    r[PTX__AT_FLAGS] |= PTX__WRITTEN;
         }
+    if (m->error.code) return 0;
+    for (word = 1; word < PTX__CLASSES; word++) {
+        for (i = 0; i < k->registers[word]; i++) {
+            if (f->wanted[f->base[word] + i] < 2) continue;
+            chunk[n++] = PTX__WORD(word, i);
+            if (n == 32) ptx__live_chunk(k, f, chunk, n), n = 0;
+        }
+        if (n) ptx__live_chunk(k, f, chunk, n), n = 0;
+    }
     return 1;
 }
 
@@ -8137,28 +8191,21 @@ static void ptx__higher(ptx_pressure_info *peak, uint64_t live, uint32_t i) {
 /* The most that is live at once, by a walk backwards through each block from what is live at its end. */
 static int ptx__peak(ptx_kernel *k, ptx__flow *f, ptx_pressure_info *peak) {
     ptx_module *m = k->m;
-    uint32_t b, i, j, at, word, *head, *live, registers;
+    uint32_t b, i, j, at, word, *live, registers;
     memset(peak, 0, sizeof *peak);
     peak->site = k->site;
     if (!ptx__live_ends(k, f)) return 0;
-    /* the pairs of each block: chained by turning each pair's block into the next pair */
-    head = f->skip_warp;
-    for (b = 0; b < f->blocks; b++) head[b] = 0;
-    for (j = f->live; j < m->lists.count; j += 2) {
-        b = m->lists.at[j];
-        m->lists.at[j] = head[b];
-        head[b] = j + 1;
-    }
     registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
     live = f->classes;
     for (i = 0; i < registers; i++) live[i] = 0;
     for (b = 0; b < f->blocks; b++) {
         uint64_t now = 0;
         if (!f->block[b].order) continue;
-        for (j = head[b]; j; j = m->lists.at[j - 1]) {
-            word = m->lists.at[j];
-            live[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = b + 1;
-            now += ptx__weight(word);
+        now = f->level[b] | (uint64_t)f->split[b] << 32;
+        for (j = f->post_number[b]; j > 1; j = m->lists.at[j - 2 + PTX__AT_OTHER]) {
+            word = m->lists.at[j - 2 + PTX__AT_WORD];
+            if (m->lists.at[j - 2 + PTX__AT_FLAGS] & PTX__LIVE_OUT)
+                live[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = b + 1;
         }
         for (i = f->block[b].end; i-- > f->block[b].first;) {
             const ptx__ins *ins = &k->ins.at[i];
