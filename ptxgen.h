@@ -76,9 +76,11 @@
    OTHER INSTRUCTIONS  whatever has no macro of its own is named as the table names it, with its operands in
           the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)); ptx_opn() for those
           with groups or several results. An address stands for [address], ptx_off(address, 16) for
-          [address+16]. `build/ptxdump --reference` prints the table, by ptx_reference(). ptx_raw() is any
-          text: its operands are typed and tracked, its results are taken to differ from thread to thread, and
-          the barriers in it count.
+          [address+16]; both go wherever an address goes. `build/ptxdump --reference` prints the table, by
+          ptx_reference().
+   RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
+          thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
+          most 64 of each.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
@@ -456,6 +458,10 @@ typedef struct ptx_operation {
 #define PTX_CTA_GROUP_2 PTX__A(53)
 #define PTX_PACK_16B PTX__A(54)
 #define PTX_UNPACK_16B PTX__A(55)
+#define PTX_ROW_ROW PTX__A(56) /* wmma: how A and B lie in memory */
+#define PTX_ROW_COL PTX__A(57)
+#define PTX_COL_ROW PTX__A(58)
+#define PTX_COL_COL PTX__A(59)
 
 #define PTX_WEAK PTX__M(0) /* ordering of an access */
 #define PTX_VOLATILE PTX__M(1)
@@ -516,6 +522,8 @@ typedef struct ptx_operation {
 #define PTX__M_V4 PTX__M(56)
 #define PTX__M_V8 PTX__M(57)
 #define PTX__M_V4_64 PTX__M(58)
+#define PTX_ROW PTX__M(59) /* wmma: how a matrix lies in memory */
+#define PTX_COL PTX__M(60)
 
 /* Modifiers of which an instruction takes at most one. */
 #define PTX__CMP_ORDERED (PTX_EQ | PTX_NE | PTX_LT | PTX_LE | PTX_GT | PTX_GE)
@@ -531,6 +539,8 @@ typedef struct ptx_operation {
 #define PTX__TEST (PTX_FINITE | PTX_INFINITE | PTX_NUMBER | PTX_NOTANUMBER | PTX_NORMAL | PTX_SUBNORMAL)
 #define PTX__BORDER (PTX_CLAMP | PTX_SURFACE_TRAP | PTX_SURFACE_ZERO)
 #define PTX__CTA_GROUP (PTX_CTA_GROUP_1 | PTX_CTA_GROUP_2)
+#define PTX__LAYOUTS (PTX_ROW_ROW | PTX_ROW_COL | PTX_COL_ROW | PTX_COL_COL)
+#define PTX__LAYOUT (PTX_ROW | PTX_COL)
 #define PTX__SEM (PTX_WEAK | PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE | PTX_RELEASE | PTX_ACQ_REL | PTX_SC)
 #define PTX__SCOPE (PTX_CTA | PTX_CLUSTER | PTX_GPU | PTX_SYS)
 #define PTX__SPACE                                                                                           \
@@ -544,6 +554,7 @@ typedef struct ptx_operation {
     (PTX_L2_EVICT_LAST | PTX_L2_EVICT_NORMAL | PTX_L2_EVICT_FIRST | PTX_L2_EVICT_UNCHANGED)
 #define PTX__L2_SECONDARY (PTX_OTHERS_FIRST | PTX_OTHERS_UNCHANGED)
 #define PTX__L2 (PTX__L2_SIZE | PTX_L2_CACHE_HINT)
+#define PTX__WMMA_SPACE (PTX__M_GLOBAL | PTX__M_SHARED)
 #define PTX__VEC (PTX__M_V2 | PTX__M_V4)
 #define PTX__VEC32 (PTX__M_V8 | PTX__M_V4_64)
 #define PTX__L2_EVICT (PTX_L2_EVICT_LAST | PTX_L2_EVICT_NORMAL | PTX_L2_EVICT_FIRST)
@@ -625,8 +636,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
    The first form of an instruction says OP and makes the enumerator PTX_<ID>; further forms say FORM. Of the
    modifiers needed, one of each group must be there; the default is added when none is. Of several forms, the
    first that fits types, modifiers and the number of operands counts. Facts as ptxas 13.0 has them.
-   Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s. Of the number of
-     registers in a group, n, %1 makes n, %2 2n, %4 4n, %h n/2, %q n/4.
+   Mnemonic: modifiers, type and source type follow it; or stand where it says %m %t %s, layouts at %l. Of the
+     number of registers in a group, n, %1 makes n, %2 2n, %4 4n, %h n/2, %q n/4.
    Operands: results, '=', sources.
      t the instruction's type   w twice its width   c the source type   p predicate    u any 32-bit integer
      S s32    y s32 if one of the types is signed, else u32             d any 64-bit integer
@@ -637,6 +648,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
      i, e, j and capitals: integers with limits, see ptx__slot_limits[]      _ printed as such, none is given
      {4f} a group in braces     {f+w} a group as long as given, where ptx__length_ok('w') says yes
      {h-} two less than that    [..] operands in brackets     a|b two results    a?b the second is optional
+     m?u of operands: so is what follows the '?'
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
              '~' the same for the types that ld and st do not know by name (f16 ...);
              '!' the results are read as well: variables. */
@@ -1020,7 +1032,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(FENCE, "fence", "=", 0, 0, PTX_ACQ_REL | PTX_SC | PTX__SCOPE, PTX_ACQ_REL | PTX_SC | PTX__SCOPE,      \
         PTX_ACQ_REL, 60, 70)                                                                                 \
     FORM(FENCE, "fence", "=", 0, 0, PTX_ACQUIRE | PTX_RELEASE | PTX__SCOPE, PTX_ACQUIRE | PTX_RELEASE        \
-        | PTX__SCOPE, 0, 86, 90)                                                                             \
+        | PTX__SCOPE, 0, 60, 70)                                                                             \
     OP(FENCE_PROXY_ALIAS, "fence.proxy.alias", "=", 0, 0, 0, 0, 0, 75, 70)                                   \
     OP(FENCE_PROXY_ASYNC, "fence.proxy.async", "=", 0, 0, PTX__M_GLOBAL, 0, 0, 80, 90)                       \
     OP(FENCE_PROXY_ASYNC_SHARED, "fence.proxy.async.shared::cta", "=", 0, 0, 0, 0, 0, 80, 90)                \
@@ -1375,6 +1387,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MMA_M16N8K256_AND, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "{4S}={4x}{2x}{4S}",  \
         0, 0, 0, 0, 0, 71, 80)                                                                               \
     OP(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",    \
+        PTX__FP8, PTX__FP8, 0, 0, 0, 86, PTX__ON_100UP)                                                      \
+    FORM(MMA_F8F6F4_F32, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32%t%s.f32", "{4f}={4x}{2x}{4f}",  \
         PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                                                    \
     OP(MMA_F8F6F4_F16, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16%t%s.f16", "{2x}={4x}{2x}{2x}",    \
         PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)                                                    \
@@ -1418,28 +1432,156 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xRx{hh}x{hh}", 0, 0, 0, 0,   \
         0, 87, PTX__ON_120A)                                                                                 \
-    OP(WMMA_LOAD_A, "wmma.load.a.sync.aligned.row.m16n16k16%m%t", "{8x}=m", PTX__T(F16), 0, PTX__M_GLOBAL    \
-        | PTX__M_SHARED, 0, 0, 63, 70)                                                                       \
-    FORM(WMMA_LOAD_A, "wmma.load.a.sync.aligned.row.m16n16k16%m%t", "{8x}=mu", PTX__T(F16), 0,               \
-        PTX__M_GLOBAL | PTX__M_SHARED, 0, 0, 63, 70)                                                         \
-    OP(WMMA_LOAD_B, "wmma.load.b.sync.aligned.col.m16n16k16%m%t", "{8x}=m", PTX__T(F16), 0, PTX__M_GLOBAL    \
-        | PTX__M_SHARED, 0, 0, 63, 70)                                                                       \
-    FORM(WMMA_LOAD_B, "wmma.load.b.sync.aligned.col.m16n16k16%m%t", "{8x}=mu", PTX__T(F16), 0,               \
-        PTX__M_GLOBAL | PTX__M_SHARED, 0, 0, 63, 70)                                                         \
-    OP(WMMA_LOAD_C, "wmma.load.c.sync.aligned.row.m16n16k16%m%t", "{8f}=m", PTX__T(F32), 0, PTX__M_GLOBAL    \
-        | PTX__M_SHARED, 0, 0, 63, 70)                                                                       \
-    FORM(WMMA_LOAD_C, "wmma.load.c.sync.aligned.row.m16n16k16%m%t", "{8f}=mu", PTX__T(F32), 0,               \
-        PTX__M_GLOBAL | PTX__M_SHARED, 0, 0, 63, 70)                                                         \
-    OP(WMMA_F32, "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", 0, 0, 0, 0, 0, 63,  \
-        70)                                                                                                  \
-    OP(WMMA_BF16, "wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32", "{8f}={4x}{4x}{8f}", 0, 0,    \
-        0, 0, 0, 70, 80)                                                                                     \
-    OP(WMMA_S32, "wmma.mma.sync.aligned.row.col.m16n16k16.s32%t%t.s32", "{8S}={2x}{2x}{8S}", PTX__I8, 0, 0,  \
-        0, 0, 63, 72)                                                                                        \
-    OP(WMMA_STORE_D, "wmma.store.d.sync.aligned.row.m16n16k16%m%t", "=m{8f}", PTX__T(F32), 0, PTX__M_GLOBAL  \
-        | PTX__M_SHARED, 0, 0, 63, 70)                                                                       \
-    FORM(WMMA_STORE_D, "wmma.store.d.sync.aligned.row.m16n16k16%m%t", "=m{8f}u", PTX__T(F32), 0,             \
-        PTX__M_GLOBAL | PTX__M_SHARED, 0, 0, 63, 70)                                                         \
+    OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    FORM(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__I8, 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{2x}=m?u", PTX__T(BF16), 0,       \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    FORM(WMMA_LOAD_A_M8N32K16, "wmma.load.a.sync.aligned%l.m8n32k16%m%t", "{x}=m?u", PTX__I8, 0,             \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(BF16), 0,       \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    FORM(WMMA_LOAD_A_M32N8K16, "wmma.load.a.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__I8, 0,            \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_LOAD_A_M16N16K8, "wmma.load.a.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T(TF32), 0,         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    OP(WMMA_LOAD_A_M8N8K4, "wmma.load.a.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T(F64), 0,               \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    OP(WMMA_LOAD_A_M8N8K32, "wmma.load.a.sync.aligned.row.m8n8k32%m%t", "{x}=m?u", PTX__I4, 0,               \
+        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+    OP(WMMA_LOAD_A_M8N8K128, "wmma.load.a.sync.aligned.row.m8n8k128%m.b1", "{x}=m?u", 0, 0,                  \
+        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+    OP(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(BF16), 0,     \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+    FORM(WMMA_LOAD_B_M16N16K16, "wmma.load.b.sync.aligned%l.m16n16k16%m%t", "{2x}=m?u", PTX__I8, 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
+    OP(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{8x}=m?u", PTX__T(BF16), 0,       \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+    FORM(WMMA_LOAD_B_M8N32K16, "wmma.load.b.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__I8, 0,            \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
+    OP(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{8x}=m?u", PTX__T(F16), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 70)                                         \
+    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{2x}=m?u", PTX__T(BF16), 0,       \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+    FORM(WMMA_LOAD_B_M32N8K16, "wmma.load.b.sync.aligned%l.m32n8k16%m%t", "{x}=m?u", PTX__I8, 0,             \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 63, 72)                                         \
+    OP(WMMA_LOAD_B_M16N16K8, "wmma.load.b.sync.aligned%l.m16n16k8%m%t", "{4x}=m?u", PTX__T(TF32), 0,         \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+    OP(WMMA_LOAD_B_M8N8K4, "wmma.load.b.sync.aligned%l.m8n8k4%m%t", "{t}=m?u", PTX__T(F64), 0,               \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_COL, 70, 80)                                         \
+    OP(WMMA_LOAD_B_M8N8K32, "wmma.load.b.sync.aligned.col.m8n8k32%m%t", "{x}=m?u", PTX__I4, 0,               \
+        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+    OP(WMMA_LOAD_B_M8N8K128, "wmma.load.b.sync.aligned.col.m8n8k128%m.b1", "{x}=m?u", 0, 0,                  \
+        PTX__WMMA_SPACE, 0, 0, 63, 75)                                                                       \
+    OP(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{4x}=m?u", PTX__T(F16), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T(F32), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_C_M16N16K16, "wmma.load.c.sync.aligned%l.m16n16k16%m%t", "{8t}=m?u", PTX__T(S32), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{4x}=m?u", PTX__T(F16), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T(F32), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_C_M8N32K16, "wmma.load.c.sync.aligned%l.m8n32k16%m%t", "{8t}=m?u", PTX__T(S32), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{4x}=m?u", PTX__T(F16), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T(F32), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_LOAD_C_M32N8K16, "wmma.load.c.sync.aligned%l.m32n8k16%m%t", "{8t}=m?u", PTX__T(S32), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_LOAD_C_M16N16K8, "wmma.load.c.sync.aligned%l.m16n16k8%m%t", "{8t}=m?u", PTX__T(F32), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    OP(WMMA_LOAD_C_M8N8K4, "wmma.load.c.sync.aligned%l.m8n8k4%m%t", "{2t}=m?u", PTX__T(F64), 0,              \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    OP(WMMA_LOAD_C_M8N8K32, "wmma.load.c.sync.aligned%l.m8n8k32%m%t", "{2t}=m?u", PTX__T(S32), 0,            \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+    OP(WMMA_LOAD_C_M8N8K128, "wmma.load.c.sync.aligned%l.m8n8k128%m%t", "{2t}=m?u", PTX__T(S32), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+    OP(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{4x}?u", PTX__T(F16), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T(F32), 0,    \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_STORE_D_M16N16K16, "wmma.store.d.sync.aligned%l.m16n16k16%m%t", "=m{8t}?u", PTX__T(S32), 0,    \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{4x}?u", PTX__T(F16), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T(F32), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_STORE_D_M8N32K16, "wmma.store.d.sync.aligned%l.m8n32k16%m%t", "=m{8t}?u", PTX__T(S32), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{4x}?u", PTX__T(F16), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T(F32), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
+    FORM(WMMA_STORE_D_M32N8K16, "wmma.store.d.sync.aligned%l.m32n8k16%m%t", "=m{8t}?u", PTX__T(S32), 0,      \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 72)                                         \
+    OP(WMMA_STORE_D_M16N16K8, "wmma.store.d.sync.aligned%l.m16n16k8%m%t", "=m{8t}?u", PTX__T(F32), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    OP(WMMA_STORE_D_M8N8K4, "wmma.store.d.sync.aligned%l.m8n8k4%m%t", "=m{2t}?u", PTX__T(F64), 0,            \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 70, 80)                                         \
+    OP(WMMA_STORE_D_M8N8K32, "wmma.store.d.sync.aligned%l.m8n8k32%m%t", "=m{2t}?u", PTX__T(S32), 0,          \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+    OP(WMMA_STORE_D_M8N8K128, "wmma.store.d.sync.aligned%l.m8n8k128%m%t", "=m{2t}?u", PTX__T(S32), 0,        \
+        PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 75)                                         \
+    OP(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16),    \
+        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
+    FORM(WMMA_M16N16K16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f32%t%t.f32", "{8f}={4x}{4x}{8f}",           \
+        PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
+    OP(WMMA_M16N16K16_F16, "wmma.mma.sync.aligned%l.m16n16k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16),    \
+        0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                  \
+    OP(WMMA_M16N16K16_F32_F16, "wmma.mma.sync.aligned%l.m16n16k16.f32.f16", "{8f}={8x}{8x}{4x}",             \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+    OP(WMMA_M16N16K16_F16_F32, "wmma.mma.sync.aligned%l.m16n16k16.f16.f32", "{4x}={8x}{8x}{8f}",             \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+    OP(WMMA_M16N16K16_S32, "wmma.mma.sync.aligned%l.m16n16k16.s32%t%t.s32%m", "{8S}={2x}{2x}{8S}",           \
+        PTX__I8, 0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                         \
+    OP(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16), 0,   \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+    FORM(WMMA_M8N32K16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f32%t%t.f32", "{8f}={2x}{8x}{8f}",             \
+        PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
+    OP(WMMA_M8N32K16_F16, "wmma.mma.sync.aligned%l.m8n32k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16), 0,   \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+    OP(WMMA_M8N32K16_F32_F16, "wmma.mma.sync.aligned%l.m8n32k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+    OP(WMMA_M8N32K16_F16_F32, "wmma.mma.sync.aligned%l.m8n32k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+    OP(WMMA_M8N32K16_S32, "wmma.mma.sync.aligned%l.m8n32k16.s32%t%t.s32%m", "{8S}={x}{4x}{8S}", PTX__I8,     \
+        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                                  \
+    OP(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32.f32", "{8f}={8x}{8x}{8f}", PTX__T(F16), 0,   \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+    FORM(WMMA_M32N8K16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f32%t%t.f32", "{8f}={8x}{2x}{8f}",             \
+        PTX__T(BF16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
+    OP(WMMA_M32N8K16_F16, "wmma.mma.sync.aligned%l.m32n8k16.f16.f16", "{4x}={8x}{8x}{4x}", PTX__T(F16), 0,   \
+        PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                                     \
+    OP(WMMA_M32N8K16_F32_F16, "wmma.mma.sync.aligned%l.m32n8k16.f32.f16", "{8f}={8x}{8x}{4x}",               \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+    OP(WMMA_M32N8K16_F16_F32, "wmma.mma.sync.aligned%l.m32n8k16.f16.f32", "{4x}={8x}{8x}{8f}",               \
+        PTX__T(F16), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 63, 70)                                     \
+    OP(WMMA_M32N8K16_S32, "wmma.mma.sync.aligned%l.m32n8k16.s32%t%t.s32%m", "{8S}={4x}{x}{8S}", PTX__I8,     \
+        0, PTX__LAYOUTS | PTX_SATFINITE, PTX__LAYOUTS, PTX_ROW_COL, 63, 72)                                  \
+    OP(WMMA_M16N16K8_F32, "wmma.mma.sync.aligned%l.m16n16k8.f32%t%t.f32", "{8f}={4x}{4x}{8f}",               \
+        PTX__T(TF32), 0, PTX__LAYOUTS, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                                    \
+    OP(WMMA_M8N8K4_F64, "wmma.mma.sync.aligned%l.m8n8k4%m.f64.f64.f64.f64", "{2z}={z}{z}{2z}",               \
+        PTX__T(F64), 0, PTX__LAYOUTS | PTX__ROUND, PTX__LAYOUTS, PTX_ROW_COL, 70, 80)                        \
+    OP(WMMA_M8N8K32_S32, "wmma.mma.sync.aligned.row.col.m8n8k32.s32%t%t.s32%m", "{2S}={x}{x}{2S}",           \
+        PTX__I4, 0, PTX_SATFINITE, 0, 0, 63, 75)                                                             \
+    OP(WMMA_M8N8K128_XOR, "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 63, 75)                                                            \
+    OP(WMMA_M8N8K128_AND, "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",                   \
+        "{2S}={x}{x}{2S}", 0, 0, 0, 0, 0, 71, 80)                                                            \
     /* matrices in a warpgroup: a '!' in front says that the results are also read, so they are variables */ \
     OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)                         \
     OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 0, 0, 0, 0, 0, 80, PTX__ON_90A)           \
@@ -1675,8 +1817,9 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 /* BEHAVIOUR: what the verifier knows of an instruction beyond its operands. The first line counts whose text
    the mnemonic begins with. X(text, who, result, effect)
      who     ANY any threads; MEMBERS the lanes in its last operand; WARP all of a warp; GROUP of a warpgroup;
-             BLOCK of a block (with a count of threads: of whole warps). What has .aligned is for WARP at
-     least result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the
+             BLOCK of a block (with a count of threads: of whole warps); CLUSTER of a cluster. What has
+             .aligned is for WARP at least
+     result  SAME for threads whose operands are the same; LANE other for each thread; LANE_OF the
              second operand says whose; UNI_WARP, UNI_BLOCK the same in a warp, in a block
      effect  on shared memory (READ and WRITE, where it names that space; BARRIER orders both), and on copies
              and products under way */
@@ -1688,8 +1831,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     X("bar.cta.sync", BLOCK, SAME, BARRIER)                                                                  \
     X("bar.cta.red", BLOCK, UNI_BLOCK, BARRIER)                                                              \
     X("bar.cta.arrive", WARP, SAME, NONE)                                                                    \
-    X("barrier.cluster.arrive", BLOCK, SAME, NONE)                                                           \
-    X("barrier.cluster.wait", BLOCK, SAME, BARRIER)                                                          \
+    X("barrier.cluster.arrive", CLUSTER, SAME, NONE)                                                         \
+    X("barrier.cluster.wait", CLUSTER, SAME, BARRIER)                                                        \
     X("barrier.red", BLOCK, UNI_BLOCK, BARRIER)                                                              \
     X("barrier.arrive", ANY, SAME, NONE)                                                                     \
     X("barrier.sync", BLOCK, SAME, BARRIER)                                                                  \
@@ -1761,23 +1904,23 @@ typedef enum ptx_op_id { PTX_TABLE(PTX__OP, PTX__FORM) PTX__OP_COUNT } ptx_op_id
     X(TID_X, "%tid.x", PTX_U32, LANE, 0, 0)                                                                  \
     X(TID_Y, "%tid.y", PTX_U32, LANE, 0, 0)                                                                  \
     X(TID_Z, "%tid.z", PTX_U32, LANE, 0, 0)                                                                  \
-    X(NTID_X, "%ntid.x", PTX_U32, BLOCK, 0, 0)                                                               \
-    X(NTID_Y, "%ntid.y", PTX_U32, BLOCK, 0, 0)                                                               \
-    X(NTID_Z, "%ntid.z", PTX_U32, BLOCK, 0, 0)                                                               \
+    X(NTID_X, "%ntid.x", PTX_U32, CLUSTER, 0, 0)                                                             \
+    X(NTID_Y, "%ntid.y", PTX_U32, CLUSTER, 0, 0)                                                             \
+    X(NTID_Z, "%ntid.z", PTX_U32, CLUSTER, 0, 0)                                                             \
     X(CTAID_X, "%ctaid.x", PTX_U32, BLOCK, 0, 0)                                                             \
     X(CTAID_Y, "%ctaid.y", PTX_U32, BLOCK, 0, 0)                                                             \
     X(CTAID_Z, "%ctaid.z", PTX_U32, BLOCK, 0, 0)                                                             \
-    X(NCTAID_X, "%nctaid.x", PTX_U32, BLOCK, 0, 0)                                                           \
-    X(NCTAID_Y, "%nctaid.y", PTX_U32, BLOCK, 0, 0)                                                           \
-    X(NCTAID_Z, "%nctaid.z", PTX_U32, BLOCK, 0, 0)                                                           \
+    X(NCTAID_X, "%nctaid.x", PTX_U32, CLUSTER, 0, 0)                                                         \
+    X(NCTAID_Y, "%nctaid.y", PTX_U32, CLUSTER, 0, 0)                                                         \
+    X(NCTAID_Z, "%nctaid.z", PTX_U32, CLUSTER, 0, 0)                                                         \
     X(LANEID, "%laneid", PTX_U32, LANE, 0, 0)                                                                \
     X(CLOCK64, "%clock64", PTX_U64, LANE, 0, 0)                                                              \
     X(GLOBALTIMER, "%globaltimer", PTX_U64, LANE, 0, 0)                                                      \
     X(WARPID, "%warpid", PTX_U32, WARP, 0, 0)                                                                \
     X(NWARPID, "%nwarpid", PTX_U32, BLOCK, 0, 0)                                                             \
     X(SMID, "%smid", PTX_U32, BLOCK, 0, 0)                                                                   \
-    X(NSMID, "%nsmid", PTX_U32, BLOCK, 0, 0)                                                                 \
-    X(GRIDID, "%gridid", PTX_U64, BLOCK, 0, 0)                                                               \
+    X(NSMID, "%nsmid", PTX_U32, CLUSTER, 0, 0)                                                               \
+    X(GRIDID, "%gridid", PTX_U64, CLUSTER, 0, 0)                                                             \
     X(LANEMASK_EQ, "%lanemask_eq", PTX_U32, LANE, 0, 0)                                                      \
     X(LANEMASK_LE, "%lanemask_le", PTX_U32, LANE, 0, 0)                                                      \
     X(LANEMASK_LT, "%lanemask_lt", PTX_U32, LANE, 0, 0)                                                      \
@@ -1791,27 +1934,27 @@ typedef enum ptx_op_id { PTX_TABLE(PTX__OP, PTX__FORM) PTX__OP_COUNT } ptx_op_id
     X(PM1, "%pm1", PTX_U32, LANE, 0, 0)                                                                      \
     X(PM2, "%pm2", PTX_U32, LANE, 0, 0)                                                                      \
     X(PM3, "%pm3", PTX_U32, LANE, 0, 0)                                                                      \
-    X(ENVREG0, "%envreg0", PTX_B32, BLOCK, 0, 0)                                                             \
-    X(TOTAL_SMEM_SIZE, "%total_smem_size", PTX_U32, BLOCK, 0, 0)                                             \
-    X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", PTX_U32, BLOCK, 0, 0)                                         \
-    X(AGGR_SMEM_SIZE, "%aggr_smem_size", PTX_U32, BLOCK, 81, 90)                                             \
-    X(RESERVED_SMEM_OFFSET_BEGIN, "%reserved_smem_offset_begin", PTX_B32, BLOCK, 76, 80)                     \
-    X(CURRENT_GRAPH_EXEC, "%current_graph_exec", PTX_U64, BLOCK, 80, 50)                                     \
-    X(IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", PTX_PRED, BLOCK, 78, 90)                                  \
-    X(CLUSTERID_X, "%clusterid.x", PTX_U32, BLOCK, 78, 90)                                                   \
-    X(CLUSTERID_Y, "%clusterid.y", PTX_U32, BLOCK, 78, 90)                                                   \
-    X(CLUSTERID_Z, "%clusterid.z", PTX_U32, BLOCK, 78, 90)                                                   \
-    X(NCLUSTERID_X, "%nclusterid.x", PTX_U32, BLOCK, 78, 90)                                                 \
-    X(NCLUSTERID_Y, "%nclusterid.y", PTX_U32, BLOCK, 78, 90)                                                 \
-    X(NCLUSTERID_Z, "%nclusterid.z", PTX_U32, BLOCK, 78, 90)                                                 \
+    X(ENVREG0, "%envreg0", PTX_B32, CLUSTER, 0, 0)                                                           \
+    X(TOTAL_SMEM_SIZE, "%total_smem_size", PTX_U32, CLUSTER, 0, 0)                                           \
+    X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", PTX_U32, CLUSTER, 0, 0)                                       \
+    X(AGGR_SMEM_SIZE, "%aggr_smem_size", PTX_U32, CLUSTER, 81, 90)                                           \
+    X(RESERVED_SMEM_OFFSET_BEGIN, "%reserved_smem_offset_begin", PTX_B32, CLUSTER, 76, 80)                   \
+    X(CURRENT_GRAPH_EXEC, "%current_graph_exec", PTX_U64, CLUSTER, 80, 50)                                   \
+    X(IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", PTX_PRED, CLUSTER, 78, 90)                                \
+    X(CLUSTERID_X, "%clusterid.x", PTX_U32, CLUSTER, 78, 90)                                                 \
+    X(CLUSTERID_Y, "%clusterid.y", PTX_U32, CLUSTER, 78, 90)                                                 \
+    X(CLUSTERID_Z, "%clusterid.z", PTX_U32, CLUSTER, 78, 90)                                                 \
+    X(NCLUSTERID_X, "%nclusterid.x", PTX_U32, CLUSTER, 78, 90)                                               \
+    X(NCLUSTERID_Y, "%nclusterid.y", PTX_U32, CLUSTER, 78, 90)                                               \
+    X(NCLUSTERID_Z, "%nclusterid.z", PTX_U32, CLUSTER, 78, 90)                                               \
     X(CLUSTER_CTAID_X, "%cluster_ctaid.x", PTX_U32, BLOCK, 78, 90)                                           \
     X(CLUSTER_CTAID_Y, "%cluster_ctaid.y", PTX_U32, BLOCK, 78, 90)                                           \
     X(CLUSTER_CTAID_Z, "%cluster_ctaid.z", PTX_U32, BLOCK, 78, 90)                                           \
-    X(CLUSTER_NCTAID_X, "%cluster_nctaid.x", PTX_U32, BLOCK, 78, 90)                                         \
-    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y", PTX_U32, BLOCK, 78, 90)                                         \
-    X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z", PTX_U32, BLOCK, 78, 90)                                         \
+    X(CLUSTER_NCTAID_X, "%cluster_nctaid.x", PTX_U32, CLUSTER, 78, 90)                                       \
+    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y", PTX_U32, CLUSTER, 78, 90)                                       \
+    X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z", PTX_U32, CLUSTER, 78, 90)                                       \
     X(CLUSTER_CTARANK, "%cluster_ctarank", PTX_U32, BLOCK, 78, 90)                                           \
-    X(CLUSTER_NCTARANK, "%cluster_nctarank", PTX_U32, BLOCK, 78, 90)
+    X(CLUSTER_NCTARANK, "%cluster_nctarank", PTX_U32, CLUSTER, 78, 90)
 
 #define PTX__ENUM(id, name, type, class_, ver, sm) PTX_##id,
 typedef enum ptx_special { PTX_SPECIALS(PTX__ENUM) PTX__SPECIAL_COUNT } ptx_special;
@@ -2007,7 +2150,9 @@ PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods);
 /* The access with an L2 policy, a 64-bit value from PTX_CREATEPOLICY. */
 PTXGEN_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy);
-/* [address + byte_offset] as an operand of the instructions of the table. An address alone is [address]. */
+/* address + byte_offset, an address like any other: it costs nothing where memory is accessed ([address+16]),
+   an add where its number is wanted. Offsets add up: ptx_at(ptx_off(p, 16), 4) is [p+20], and
+   ptx_ptr_add(k, ptx_off(p, 16), i, 4) keeps the 16. */
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset);
 PTXGEN_API ptx_type ptx_type_of(ptx_val v);
 PTXGEN_API uint32_t ptx_type_bytes(ptx_type type); /* 0 for predicates */
@@ -2232,12 +2377,13 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
 #define ptx_nctaid_z(k) ptx_sreg(k, PTX_NCTAID_Z)
 #define ptx_laneid(k) ptx_sreg(k, PTX_LANEID)
 
-/* v again, with the caller's word that it is the same for all threads of the block (of each warp, or of each
-   warpgroup: four warps from a multiple of 128 threads on): what the verifier cannot see, because it was
-   loaded, or comes of a shuffle. Emits nothing. */
+/* v again, with the caller's word that it is the same for all threads of the block (of each warp, of each
+   warpgroup: four warps from a multiple of 128 threads on; of the cluster): what the verifier cannot see,
+   because it was loaded, or comes of a shuffle. Emits nothing. */
 #define ptx_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 0)
 #define ptx_warp_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 1)
 #define ptx_warpgroup_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 2)
+#define ptx_cluster_uniform(k, v) ptx_uniform_((k), PTX__AT, (v), 3)
 PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where);
 
 /* -- variables -- */
@@ -2457,7 +2603,7 @@ static const ptx__mod_fact ptx__mods_arith[] = {
     {".abs", 0, 0}, {".cc", 0, 0}, {".shiftamt", 0, 0}, {".finite", 0, 0}, {".infinite", 0, 0},
     {".number", 0, 0}, {".notanumber", 0, 0}, {".normal", 0, 0}, {".subnormal", 0, 0}, {".trap", 0, 0},
     {".zero", 0, 0}, {".cta_group::1", 0, 0}, {".cta_group::2", 0, 0}, {".pack::16b", 0, 0},
-    {".unpack::16b", 0, 0}};
+    {".unpack::16b", 0, 0}, {".row.row", 0, 0}, {".row.col", 0, 0}, {".col.row", 0, 0}, {".col.col", 0, 0}};
 static const ptx__mod_fact ptx__mods_memory[] = {
     {".weak", 60, 70}, {".volatile", 0, 0}, {".mmio", 82, 70}, {".relaxed", 60, 70}, {".acquire", 60, 70},
     {".release", 60, 70}, {".acq_rel", 60, 70}, {".sc", 60, 70}, {".cta", 60, 70}, {".cluster", 78, 90},
@@ -2471,12 +2617,14 @@ static const ptx__mod_fact ptx__mods_memory[] = {
     {".L2::evict_last", 0, 0}, {".L2::evict_normal", 0, 0}, {".L2::evict_first", 0, 0},
     {".L2::evict_unchanged", 0, 0}, {".L2::evict_first", 0, 0}, {".L2::evict_unchanged", 0, 0},
     {".multicast::cluster", 0, 0}, {".L2::cache_hint", 74, 80}, {".L2::64B", 74, 75}, {".L2::128B", 74, 75},
-    {".L2::256B", 74, 80}, {".v2", 0, 0}, {".v4", 0, 0}, {".v8", 88, 100}, {".v4", 88, 100}};
+    {".L2::256B", 74, 80}, {".v2", 0, 0}, {".v4", 0, 0}, {".v8", 88, 100}, {".v4", 88, 100},
+    {".row", 0, 0}, {".col", 0, 0}};
 
 /* At most one modifier of each of these. */
 static const ptx_mods ptx__exclusive[] = {
     PTX__CMP,       PTX__BOOL,          PTX__PART, PTX__BORDER | PTX_WRAP,
-    PTX__ROUND_ANY, PTX_SAT | PTX_RELU, PTX__TEST, PTX__CTA_GROUP};
+    PTX__ROUND_ANY, PTX_SAT | PTX_RELU, PTX__TEST, PTX__CTA_GROUP,
+    PTX__LAYOUTS};
 static const ptx_mods ptx__exclusive_memory[] = {PTX__SEM,
                                                  PTX__SCOPE,
                                                  PTX__SPACE,
@@ -2487,7 +2635,8 @@ static const ptx_mods ptx__exclusive_memory[] = {PTX__SEM,
                                                  PTX__L2_SECONDARY,
                                                  PTX__VEC | PTX__VEC32,
                                                  PTX__ATOM,
-                                                 PTX_ACC_F32 | PTX_ACC_F16};
+                                                 PTX_ACC_F32 | PTX_ACC_F16,
+                                                 PTX__LAYOUT};
 
 /* .target -> the lowest .version that knows it */
 typedef struct ptx__chip {
@@ -2517,8 +2666,9 @@ typedef struct ptx__special_fact {
     ptx_type type;
     uint8_t differs, version, sm;
 } ptx__special_fact;
-/* How far a value is the same: in the whole block, in a warpgroup, in a warp, or other for each thread. */
-enum { PTX__CLASS_BLOCK, PTX__CLASS_GROUP, PTX__CLASS_WARP, PTX__CLASS_LANE };
+/* How far a value is the same: in the whole cluster, in the block, in a warpgroup, in a warp, or other for
+   each thread. */
+enum { PTX__CLASS_CLUSTER, PTX__CLASS_BLOCK, PTX__CLASS_GROUP, PTX__CLASS_WARP, PTX__CLASS_LANE };
 #define PTX__ROW(id, name, type, class_, ver, sm) {name, type, PTX__CLASS_##class_, ver, sm},
 static const ptx__special_fact ptx__specials[] = {PTX_SPECIALS(PTX__ROW)};
 #undef PTX__ROW
@@ -2540,7 +2690,8 @@ typedef struct ptx__form {
 } ptx__form;
 
 /* CALL: what the function called wants */
-enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_GROUP, PTX__WHO_BLOCK, PTX__WHO_CALL };
+enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_GROUP, PTX__WHO_BLOCK,
+       PTX__WHO_CLUSTER, PTX__WHO_CALL };
 enum {
     PTX__RESULT_SAME,
     PTX__RESULT_LANE,
@@ -2686,6 +2837,7 @@ struct ptx_kernel {
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
     uint32_t address_taken, known; /* known: of the three that follow; 1 while they are being found out */
+    uint32_t exits;                /* threads may end in it */
     uint32_t bears;                /* the class of threads that may come to a call of it, at most */
     uint32_t does;                 /* a bit for each effect */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
@@ -2745,12 +2897,30 @@ static const ptx_error ptx__no_module = {PTX_E_MEMORY,
                                          "ptx_module_new refused [memory]",
                                          "", "", 0};
 
+/* Names of instructions come from the table, where %t and the like stand for what varies: without these. */
+static void ptx__spell_out(char *s) {
+    char *to = s, before = ' ';
+    for (; *s; s++) {
+        int inside = (before >= 'a' && before <= 'z') || (before >= '0' && before <= '9');
+        if (*s == '%' && inside && s[1] && strchr("tsml", s[1])) {
+            s++;
+            continue;
+        }
+        if (*s == '%' && inside && s[1] && strchr("124hq", s[1])) s++, *to++ = 'N';
+        else
+            *to++ = *s;
+        before = to[-1] == 'N' ? 'n' : to[-1];
+    }
+    *to = 0;
+}
+
 static ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction, ptx_code code,
                            const char *site, const char *format, va_list args) {
     char what[512];
     const char *kernel = k ? m->names.at + k->name : "";
     if (m->error.code) return m->error.code;
     vsnprintf(what, sizeof what, format, args);
+    ptx__spell_out(what);
     if (!site) site = "";
     m->error.code = code;
     m->error.instruction = instruction;
@@ -3028,14 +3198,15 @@ static ptx_val ptx__none_for(unsigned why) {
 
 PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
     /* A register of another width is no value at all: the use of it says so. */
-    if (v.kind != PTX__REG || (unsigned)type >= PTX__TYPE_COUNT
+    if ((v.kind != PTX__REG && v.kind != PTX__PLACE) || (unsigned)type >= PTX__TYPE_COUNT
         || ptx__fact(v.type)->bits != ptx__fact(type)->bits)
         return v.kind == PTX__NOTHING ? v : ptx__none_for(PTX__WHY_AS);
     v.type = (uint8_t)type;
     return v;
 }
 PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space) {
-    if (v.kind != PTX__REG || ((unsigned)space > PTX_CONST && space != PTX_SHARED_CLUSTER))
+    if ((v.kind != PTX__REG && v.kind != PTX__PLACE)
+        || ((unsigned)space > PTX_CONST && space != PTX_SHARED_CLUSTER))
         return v.kind == PTX__NOTHING ? v : ptx__none_for(PTX__WHY_PTR);
     v.space = (uint8_t)space;
     return v;
@@ -3046,15 +3217,29 @@ PTXGEN_API ptx_val ptx_inv(ptx_val predicate) {
     predicate.flags ^= PTX__INVERTED;
     return predicate;
 }
+/* An address without its offset; of other values, themselves. */
+static ptx_val ptx__unplaced(ptx_val v, int64_t *offset) {
+    *offset = 0;
+    if (v.kind != PTX__PLACE && v.kind != PTX__PLACE_SYM) return v;
+    *offset = (int32_t)(uint32_t)(v.bits >> 32);
+    v.kind = v.kind == PTX__PLACE ? PTX__REG : PTX__SYM;
+    v.bits &= 0xffffffffu;
+    return v;
+}
 PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
     ptx_mem mem;
-    mem.base = address;
-    mem.offset = byte_offset;
+    mem.base = ptx__unplaced(address, &mem.offset);
+    if (byte_offset > INT64_MAX / 2 || byte_offset < -(INT64_MAX / 2)) mem.offset = byte_offset; /* refused */
+    else
+        mem.offset += byte_offset;
     mem.mods = 0;
     mem.policy = ptx__none();
     return mem;
 }
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset) {
+    int64_t before;
+    address = ptx__unplaced(address, &before);
+    if (byte_offset <= INT32_MAX && byte_offset >= INT32_MIN) byte_offset += before;
     if (address.kind != PTX__REG && address.kind != PTX__SYM) return ptx__none();
     address.kind = address.kind == PTX__REG ? PTX__PLACE : PTX__PLACE_SYM;
     if (byte_offset < -2147483647 - 1 || byte_offset > 2147483647) address.kind = PTX__FAR;
@@ -3265,7 +3450,7 @@ static int ptx__write_out(const char *sig, unsigned n, int pair, char *out, unsi
                 sig++;
                 continue;
             }
-            *out++ = '|';
+            if (count == results) *out++ = '|';
             continue;
         }
         if (*sig >= '1' && *sig <= '9') times = (unsigned)(*sig++ - '0');
@@ -3308,6 +3493,22 @@ static int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out, ch
     return 0;
 }
 
+/* How many operands and results a row has, in words. */
+static const char *ptx__counts(const ptx__row *row, char *text, size_t size) {
+    char program[PTX__PROGRAM_MAX];
+    unsigned n, results, sources, found = 0;
+    int pair;
+    size_t used = 0;
+    text[0] = 0;
+    for (n = 1; n <= 128 && found < 4; n++)
+        for (pair = 0; pair < (strchr(row->sig, '?') ? 2 : 1) && (n == 1 || strchr(row->sig, '+')); pair++)
+            if (found < 4 && used + 40 < size
+                && ptx__write_out(row->sig, n, pair, program, &results, &sources))
+                used += (size_t)snprintf(text + used, size - used, "%s %u and %u",
+                                         found++ ? "," : ": there are", sources, results);
+    return text;
+}
+
 /* What a row needs that the target is not: NULL if nothing. */
 static const char *ptx__lacks(const ptx_module *m, unsigned sm, char *text, size_t size) {
     const char *set, *at;
@@ -3331,7 +3532,7 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
                                      char *program, unsigned *length) {
     const ptx__row *row = &ptx__rows[k->m->first[op]], *near = NULL, *other = NULL, *lacking = NULL;
     ptx_mods lacking_mods = 0;
-    char lacks[160];
+    char lacks[160], counts[120];
     for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
         ptx_mods all = asked;
         if (row->types ? !(row->types >> type & 1) : type != PTX_NONE) continue;
@@ -3361,9 +3562,9 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
     if (other) {
         const char *slots = strchr(other->sig, '=') + 1;
         if (n_out != PTX__ONE)
-            ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands and give %u results: it is %s",
-                      other->name, n, n_out, other->sig);
-        else if (slots[strcspn(slots, "{[+123456789")])
+            ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands and give %u results%s",
+                      other->name, n, n_out, ptx__counts(other, counts, sizeof counts));
+        else if (slots[strcspn(slots, "{[+?123456789")])
             ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands", other->name, n);
         else
             ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u operands, %u given", other->name,
@@ -3451,6 +3652,7 @@ static size_t ptx__spell(const ptx__row *row, ptx_mods mods, unsigned type, unsi
     unsigned bit;
     int plain = !strchr(name, '%');
     char number[16];
+    const ptx_mods layouts = mods >> 63 ? PTX__LAYOUT : PTX__LAYOUTS;
     for (; *name || plain; name++) {
         char what = *name == '%' ? *++name : plain && !*name ? 'a' : 0;
         unsigned shown = what == '2'   ? 2 * count
@@ -3462,9 +3664,9 @@ static size_t ptx__spell(const ptx__row *row, ptx_mods mods, unsigned type, unsi
             text[length++] = *name;
             continue;
         }
-        for (bit = 0; bit < 62 && (what == 'm' || what == 'a'); bit++) {
+        for (bit = 0; bit < 62 && strchr("mal", what); bit++) {
             const ptx__mod_fact *mod;
-            if (!(mods >> bit & 1)) continue;
+            if (!(mods >> bit & 1) || (what == 'l') != ((layouts >> bit & 1) != 0)) continue;
             mod = ptx__mod(mods, bit);
             if (mod->version > *version) *version = mod->version;
             if (*sm < PTX__ON_FIRST && mod->sm > *sm) *sm = mod->sm;
@@ -3478,7 +3680,7 @@ static size_t ptx__spell(const ptx__row *row, ptx_mods mods, unsigned type, unsi
             text[length++] = '.';
             ptx__append(text, &length, ptx__fact(src)->name);
         }
-        if (!strchr("mtsa", what)) {
+        if (!strchr("mtsal", what)) {
             snprintf(number, sizeof number, "%u", shown);
             ptx__append(text, &length, number);
         }
@@ -3507,6 +3709,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     sm = row->sm;
     length = op == PTX_RAW ? 0 : ptx__spell(row, mods, type, src, count, text, &version, &sm);
     if (op == PTX_RAW) text[0] = 0;
+    if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && row->allow >> 63 && version < 84) version = 84;
     if (ptx__lacks(m, sm, lacks, sizeof lacks)) {
         ptx__fail(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks, m->target_name);
         return 0;
@@ -3752,10 +3955,18 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
     return 0;
 }
 
-/* Where ptxas takes no number: the parts that vadd2 and its like choose, the random bits of cvt.rs. */
+/* Where ptxas takes no number: handles of textures and surfaces, what goes into matrices, the parts that
+   vadd2 and its like choose, the random bits of cvt.rs. */
 static int ptx__register_only(const char *name, unsigned index) {
     size_t n = strcspn(name, "%");
     int video = *name == 'v' && strncmp(name, "vote", 4) != 0;
+    static const char *const first[] = {"movmatrix", "sust", "suld", "sured", "txq", "suq", "stackrestore",
+                                        "tex.", "tld4", "istypep"};
+    size_t i;
+    if (index == 1)
+        for (i = 0; i < sizeof first / sizeof *first; i++)
+            if (strncmp(name, first[i], strlen(first[i])) == 0) return 1;
+    if (index >= 2 && (strncmp(name, "stmatrix", 8) == 0 || strncmp(name, "tcgen05.st", 10) == 0)) return 1;
     return (video && (name[n - 1] == '2' || name[n - 1] == '4'))
            || (index >= 3 && strcmp(name, "cvt") == 0);
 }
@@ -3801,12 +4012,28 @@ static int ptx__push_source(ptx_kernel *k, const char *site, const char *name, u
     return ptx__push_other(k, site, name, index, v, type, loose);
 }
 
+static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into);
+
 /* What the printed instruction cannot take as it stands, in a register: a 16-bit float immediate, an inverted
-   predicate in a plain slot. */
+   predicate in a plain slot, an address with an offset where no memory is accessed. */
 static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot) {
     uint32_t form, bits = 0, guard = k->guard;
     size_t at;
     ptx_val d;
+    if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
+        ptx_val src[2];
+        int64_t offset;
+        src[0] = ptx__unplaced(v, &offset);
+        src[1] = ptx_imm(ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's' ? offset & 0xffffffff
+                                                                                        : offset);
+        if (ptx__fact(v.type)->bits == 64) src[1] = ptx_u64((uint64_t)offset);
+        if (src[0].type == PTX_S64) src[1].type = PTX_S64;
+        k->guard = 0;
+        d = ptx__record(k, site, PTX_ADD, 0, PTX_NONE, PTX_NONE, src, 2, NULL);
+        k->guard = guard;
+        return d;
+    }
     if (v.kind == PTX__IMM_FLOAT && (v.type == PTX_F16 || v.type == PTX_BF16)) {
         double value;
         memcpy(&value, &v.bits, sizeof value);
@@ -3924,6 +4151,7 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     unsigned i, form_type = (unsigned)(form->key >> 16 & 0xff), form_src = (unsigned)(form->key >> 24 & 0xff);
     ptx__memo memo;
     uint32_t place;
+    if ((op == PTX_DIV || op == PTX_REM) && src[1].kind == PTX__IMM) return; /* 0 is none of them */
     if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
         || ins->results != (into || result.kind == PTX__REG))
         return;
@@ -4112,7 +4340,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
         return ptx__record_general(k, site, op, mods, type, asked, src_type, src, n);
     if (*sig != '=' && !into && !ptx__unguarded(k, site, row->name)) return d;
     for (i = 0; i < n; i++)
-        if (src[i].kind == PTX__IMM_FLOAT || src[i].flags & PTX__INVERTED) {
+        if (src[i].kind == PTX__IMM_FLOAT || src[i].kind == PTX__PLACE || src[i].flags & PTX__INVERTED) {
             src[i] = ptx__settle(k, site, src[i], slot[i]);
             sig = k->m->chars.at + k->m->forms.at[form - 1].program; /* the pool may have moved */
             slot = k->m->chars.at + k->m->forms.at[form - 1].slots;
@@ -4140,6 +4368,10 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
         int ok;
         unsigned want = ptx__slot_type(slot[i], type, src_type, src[i]);
         int any = slot[i] == 't' ? loose : !strchr("wcp", slot[i]) && ptx__fact(src[i].type)->kind == 's';
+        if ((op == PTX_DIV || op == PTX_REM) && i == 1 && src[i].kind == PTX__IMM && !src[i].bits) {
+            ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
+            return ptx__none();
+        }
         if (src[i].kind == PTX__IMM && !strchr("twcpu", slot[i])
             && !ptx__within(k, site, row->name, i + 1, src[i], slot[i], type))
             return ptx__none();
@@ -4163,7 +4395,7 @@ static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigne
     unsigned i = 0, times;
     int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE;
     for (; *slot && i < n; slot++) {
-        if (*slot == '_' || strchr("{}[]|", *slot)) continue;
+        if (*slot == '_' || strchr("{}[]|?", *slot)) continue;
         times = 1;
         if (*slot >= '1' && *slot <= '9') times = (unsigned)(*slot++ - '0');
         for (; times && i < n; times--, i++) {
@@ -4183,14 +4415,9 @@ static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, un
     static const char *const spaces[] = {"generic", "global", "shared", "local",
                                          "const",   "param",  "shared::cluster"};
     const char *want = NULL;
-    ptx_mem mem = ptx_at(v, 0);
+    const ptx_mem mem = ptx_at(v, 0);
     unsigned bytes = letter == 'b' || letter == 'r' ? 8 : letter == 'l' ? 16 : 1;
     char what[40];
-    if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) {
-        mem.offset = (int32_t)(v.bits >> 32);
-        mem.base.kind = v.kind == PTX__PLACE ? PTX__REG : PTX__SYM;
-        mem.base.bits &= 0xffffffffu;
-    }
     snprintf(what, sizeof what, "operand %u of %.20s", index, name);
     if (!ptx__mine(k, site, mem.base, what)) return 0;
     v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
@@ -4256,7 +4483,8 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'c': return ptx__push_source(k, site, row->name, index, v, ptx__in_register(src_type), 0);
     case 'p': return ptx__push_source(k, site, row->name, index, v, PTX_PRED, 0);
     case 'x': /* a fragment is no f32, unless its elements are tf32 */
-        if (v.type == PTX_F32 && type && type != PTX_TF32 && strncmp(row->name, "mma", 3) == 0) {
+        if (v.type == PTX_F32 && type && type != PTX_TF32
+            && strncmp(row->name + (*row->name == 'w'), "mma", 3) == 0) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is f32, expected 32 bits of %s", index,
                       row->name, ptx__fact(type)->name);
             return 0;
@@ -4266,6 +4494,13 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'z': return ptx__push_source(k, site, row->name, index, v, PTX_F64, 0);
     case 'q': return ptx__push_source(k, site, row->name, index, v, PTX_B128, 0);
     case 'u':
+        if (index == 2 && v.kind == PTX__IMM && v.bits > 1
+            && (row->op == PTX_MBARRIER_TEST_WAIT_PARITY || row->op == PTX_MBARRIER_TRY_WAIT_PARITY)) {
+            ptx__fail(k, PTX_E_RANGE, site, "operand 2 of %s is a parity, 0 or 1, not %lld", row->name,
+                      (long long)v.bits);
+            return 0;
+        }
+        return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B32 : PTX_U32, integer);
     case 'S':
     case 'y': return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B32 : PTX_U32, integer);
     case 'd': return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B64 : PTX_U64, integer);
@@ -4273,6 +4508,14 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     default: break;
     }
     limit = ptx__limit_of(letter);
+    if (row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && v.kind == PTX__IMM && v.bits >= 13 && v.bits <= 15) {
+        if (k->m->cap < 87) {
+            ptx__fail(k, PTX_E_VERSION, site, "%s of %u needs PTX 8.7, the cap is %u.%u", row->name,
+                      (unsigned)v.bits, k->m->cap / 10, k->m->cap % 10);
+            return 0;
+        }
+        if (k->version < 87) k->version = 87;
+    }
     if (limit) return ptx__push_limited(k, site, row->name, index, v, limit, type);
     return ptx__push_place(k, site, row->name, index, v, letter);
 }
@@ -4360,12 +4603,13 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     row = k->m->forms.at[form - 1].row;
     for (i = 0; i < n; i++) {
         v[i] = src[i];
-        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].flags & PTX__INVERTED;
+        unsettled |=
+            v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
     }
     p = k->m->chars.at + k->m->forms.at[form - 1].slots;
     for (i = 0; unsettled && *p; p++) {
         if (!ptx__is_slot(*p)) continue;
-        if (v[i].kind == PTX__IMM_FLOAT || v[i].flags & PTX__INVERTED) {
+        if (v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED) {
             size_t here = (size_t)(p - k->m->chars.at);
             v[i] = ptx__settle(k, site, v[i], *p);
             p = k->m->chars.at + here;
@@ -4472,7 +4716,8 @@ PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
 
 PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val a) {
     if (!ptx__ready(k)) return ptx__none();
-    if (!ptx__mine(k, site, a, "the operand of cvt")) return ptx__none();
+    if (a.kind == PTX__PLACE) a = ptx__settle(k, site, a, 't');
+    if (!ptx__ready(k) || !ptx__mine(k, site, a, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == a.type && !mods)
         return ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &a, 1, NULL);
     return ptx__record(k, site, PTX_CVT, mods, type, a.type, &a, 1, NULL);
@@ -4514,6 +4759,12 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
         if (strcmp(m->names.at + m->kernels.at[i]->name, name) == 0) {
             ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel '%.80s' already, started at %s",
                      name, m->kernels.at[i]->site);
+            return NULL;
+        }
+    for (i = 0; i < m->variables.count; i++)
+        if (strcmp(m->names.at + m->variables.at[i].name, name) == 0) {
+            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s', made at %s", name,
+                     m->variables.at[i].site);
             return NULL;
         }
     if (m->used == m->kernels.count) {
@@ -4590,11 +4841,18 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
     if (which == 5) k->noreturn = x;
 }
 
+static int ptx__has_symbol(const ptx_kernel *k, const char *name);
 PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
     ptx_kernel *k = ptx_entry_(m, site, name);
+    uint32_t i;
     if (!k) return NULL;
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
+    for (i = 0; i + 1 < m->used; i++)
+        if (ptx__has_symbol(m->kernels.at[i], name))
+            ptx__fail(k, PTX_E_DUPLICATE, site,
+                      "kernel '%.80s' has a parameter or array '%.80s', which would hide the function",
+                      m->names.at + m->kernels.at[i]->name, name);
     k->function = 1;
     k->result = (uint32_t)result;
     return k;
@@ -4624,6 +4882,9 @@ static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) 
     for (i = 0; i < k->m->variables.count; i++) /* it would hide the variable */
         if (strcmp(chars + k->m->variables.at[i].name, name) == 0)
             return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a variable '%.80s'", name), 0;
+    for (i = 0; i < k->m->used; i++)
+        if (k->m->kernels.at[i]->function && strcmp(chars + k->m->kernels.at[i]->name, name) == 0)
+            return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a function '%.80s'", name), 0;
     for (i = 0; i < k->params.count; i++)
         if (strcmp(chars + k->params.at[i].name, name) == 0) break;
     if (i < k->params.count)
@@ -4866,6 +5127,11 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
         if (strcmp(m->names.at + m->variables.at[i].name, desc->name) == 0) {
             ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s' already, made at %s",
                      desc->name, m->variables.at[i].site);
+            return none;
+        }
+    for (i = 0; i < m->used; i++)
+        if (strcmp(m->names.at + m->kernels.at[i]->name, desc->name) == 0) {
+            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel or function '%.80s'", desc->name);
             return none;
         }
     for (i = 0; i < m->used; i++)
@@ -5182,7 +5448,14 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
                                 uint32_t bytes) {
     unsigned wide;
     if (!ptx__ready(k)) return ptx__none();
+    if (address.kind == PTX__PLACE) {
+        int64_t offset;
+        address = ptx__unplaced(address, &offset);
+        address = ptx_ptr_add_(k, site, address, index, bytes);
+        return ptx__ready(k) ? ptx_off(address, offset) : address;
+    }
     if (!ptx__mine(k, site, address, "the address")) return ptx__none();
+    if (index.kind == PTX__PLACE) index = ptx__settle(k, site, index, 't');
     if (index.kind == PTX__IMM) { /* the sum wraps like the address */
         if (bytes
             && ((int64_t)index.bits > INT64_MAX / bytes || (int64_t)index.bits < -(INT64_MAX / bytes))) {
@@ -5297,12 +5570,15 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
 PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
     int ok;
     if (!ptx__ready(k) || v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) return v;
+    if (v.kind == PTX__PLACE) v = ptx__settle(k, site, v, 't');
+    if (!ptx__ready(k)) return v;
     if (!ptx__mine(k, site, v, "the value")) return ptx__none();
     PTX__ROOM(k->m, k->asserted, 2, ok);
     if (!ok || v.kind == PTX__SYM) return v;
     k->asserted.at[k->asserted.count++] = (uint32_t)v.bits;
     k->asserted.at[k->asserted.count++] = where == 1   ? PTX__CLASS_WARP
                                           : where == 2 ? PTX__CLASS_GROUP
+                                          : where == 3 ? PTX__CLASS_CLUSTER
                                                        : PTX__CLASS_BLOCK;
     k->verified = 0;
     return v;
@@ -5350,6 +5626,13 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
         return 0;
     }
     if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
+    p = strchr(text, ';');
+    if (k->guard && kind == PTX__I_PLAIN
+        && (text[strspn(text, " \t\n")] == '{' || (p && strchr(p + 1, ';')))) {
+        ptx__fail(k, PTX_E_GUARD, site,
+                  "a guard is for one instruction, and this text has a block or more of them");
+        return 0;
+    }
     ptx__behave_raw(text, &who, &effect);
     if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
     form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
@@ -5471,6 +5754,8 @@ static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx
     }
     for (i = 0; i < n; i++) {
         v[i] = args[i];
+        if (v[i].kind == PTX__PLACE) v[i] = ptx__settle(k, site, v[i], 't');
+        if (!ptx__ready(k)) return 0;
         if (v[i].kind != PTX__REG && v[i].kind != PTX__IMM && v[i].kind != PTX__IMM_FLOAT) {
             ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(v[i]));
             return 0;
@@ -5506,8 +5791,16 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
     uint32_t i;
     const char *name;
     if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
-    if (!function || function->m != k->m || !function->function || function == k) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "what is called is a function of the same module, not itself");
+    if (!function || function->m != k->m || !function->function) {
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  !function                   ? "the function to call is NULL"
+                  : function->m != k->m       ? "the function to call is another module's"
+                                              : "an entry is launched, not called: make it by ptx_func");
+        return ptx__none();
+    }
+    if (function == k) {
+        ptx__fail(k, PTX_E_RECURSION, site,
+                  "a function that calls itself, and nobody knows how much stack that takes; write a loop");
         return ptx__none();
     }
     for (i = 0; i < k->m->used; i++) /* its parameters are final from now on */
@@ -5643,6 +5936,18 @@ static int ptx__format_fits(ptx_kernel *k, const char *site, const char *format,
     return 0;
 }
 
+/* Whether anything in the module has that name. */
+static int ptx__taken(const ptx_module *m, const char *name) {
+    size_t i;
+    for (i = 0; i < m->variables.count; i++)
+        if (strcmp(m->names.at + m->variables.at[i].name, name) == 0) return 1;
+    for (i = 0; i < m->used; i++)
+        if (strcmp(m->names.at + m->kernels.at[i]->name, name) == 0
+            || ptx__has_symbol(m->kernels.at[i], name))
+            return 1;
+    return 0;
+}
+
 PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
                             const ptx_val *args) {
     char text[6000], name[32];
@@ -5673,7 +5978,9 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
         bytes += ptx__fact(v[i].type)->bits / 8u;
     }
     memset(&desc, 0, sizeof desc);
-    snprintf(name, sizeof name, "_printf_%u", (unsigned)k->m->variables.count);
+    i = (uint32_t)k->m->variables.count;
+    do snprintf(name, sizeof name, "_printf_%u", (unsigned)i++);
+    while (ptx__taken(k->m, name));
     desc.name = name;
     desc.space = PTX_GLOBAL;
     desc.type = PTX_B8;
@@ -5699,6 +6006,13 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
 
 PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
     ptx_val v = address, out = ptx__none();
+    int64_t offset;
+    if (!ptx__ready(k)) return out;
+    if (v.kind == PTX__PLACE_SYM) { /* that of the block, and then the offset */
+        v = ptx_cvta_(k, site, ptx__unplaced(v, &offset));
+        return ptx__ready(k) ? ptx_off(v, offset) : v;
+    }
+    if (v.kind == PTX__PLACE) v = ptx__settle(k, site, v, 't');
     if (!ptx__ready(k)) return out;
     if (v.kind == PTX__SYM) {
         if (!ptx__mine(k, site, v, "the address")) return out;
@@ -5716,6 +6030,7 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
 PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
     ptx_val out;
     if (!ptx__ready(k)) return ptx__none();
+    if (address.kind == PTX__PLACE) address = ptx__settle(k, site, address, 't');
     out = ptx__record(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, &address, 1,
                       NULL);
     if (space == PTX_SHARED) out = ptx_cvt_(k, site, 0, PTX_U32, out);
@@ -6176,12 +6491,12 @@ typedef struct ptx__flow {
     /* of convergence; nodes are blocks and, behind all ends, the number `blocks` */
     uint32_t *post_order, *post_number; /* postdominators; number 0: no way to an end */
     uint32_t *post_idom, *post_depth;
-    uint32_t *skip_group, *skip_warp, *skip_lane; /* to the next postdominator not yet marked */
+    uint32_t *skip_block, *skip_group, *skip_warp, *skip_lane; /* to the next postdominator not yet marked */
     uint32_t *stack, *classes, *level, *split; /* see there; split: the class of a branch */
     uint32_t *sets, *wanted;                   /* register -> first of module.sets + 1; a stack */
+    uint32_t *last;                            /* register -> its last set so far, + 1 */
     uint32_t *relevant;                        /* a bit an instruction */
     uint32_t post_reached;
-    uint32_t live; /* where the pairs of ptx__live_ends begin */
     int advising;  /* 1: classes of all that matters, 2: notes too */
 } ptx__flow;
 
@@ -6199,8 +6514,8 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = m->sets.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 10 * (blocks + 1);
-    if (k->together || f->advising) need += 3 * registers + n / 32 + 1;
+    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 11 * (blocks + 1);
+    if (k->together || f->advising) need += 4 * registers + n / 32 + 1;
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
     PTX__ROOM(m, m->scratch, need, ok);
@@ -6218,6 +6533,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->post_number = s, s += blocks + 1;
     f->post_idom = s, s += blocks + 1;
     f->post_depth = s, s += blocks + 1;
+    f->skip_block = s, s += blocks + 1;
     f->skip_group = s, s += blocks + 1;
     f->skip_warp = s, s += blocks + 1;
     f->skip_lane = s, s += blocks + 1;
@@ -6229,6 +6545,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         f->classes = s, s += registers;
         f->sets = s, s += registers;
         f->wanted = s, s += registers;
+        f->last = s, s += registers;
         f->relevant = s;
     }
     memset(f->block, 0, blocks * sizeof *f->block);
@@ -6430,21 +6747,27 @@ static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
 
 /* -- convergence --
    Which instructions may only some of the threads reach? Every register gets a class: the same in the whole
-   block, the same in a warp, or other for each thread. Thread and lane ids, loads and atomics differ;
-   parameters, block ids and immediates do not; a variable differs, too, when it is set where only some
-   threads come. A branch on a value that differs divides the threads until its postdominator, where all paths
-   meet again. Values and branches wait on each other, so the two steps are repeated until nothing changes. */
+   cluster, in the block, a warpgroup, a warp, or other for each thread. Thread and lane ids, loads and
+   atomics differ, block ids in a cluster; parameters and immediates do not; a variable differs, too, when it
+   is set where only some threads come. A branch on a value that differs divides the threads until its
+   postdominator, where all paths meet again. Values and branches wait on each other, so the two steps are
+   repeated until nothing changes. */
 
-/* A word of `classes`: the class, a mark on %tid.x itself, what the caller asserts (class + 1, or 0), and
-   the instruction, counted from 1, at which the difference begins. A word of `level`: the same for the
+/* A word of `classes`: the class; marks on what is %tid.x plus something that is a multiple of 128 and the
+   same in a warpgroup, or a multiple of 32 and the same in a warp; what the caller asserts (class + 1, or 0),
+   and the instruction, counted from 1, at which the difference begins. A word of `level`: the same for the
    control of a block, and the branch. */
-#define PTX__CLASS(word) ((word)&3u)
-#define PTX__TID_ITSELF 4u
-#define PTX__ASSERTED(word) ((word) >> 3 & 3u)
-#define PTX__WANTED 32u
-#define PTX__KEPT (3u << 3 | PTX__WANTED)
-#define PTX__ROOT(word) ((word) >> 6)
-#define PTX__DIFFERS(class_, instruction) ((uint32_t)(class_) | ((uint32_t)(instruction) + 1u) << 6)
+#define PTX__CLASS(word) ((word)&7u)
+#define PTX__TID_GROUP 8u
+#define PTX__TID_WARP 16u
+#define PTX__TID (PTX__TID_GROUP | PTX__TID_WARP)
+#define PTX__ASSERTED(word) ((word) >> 5 & 7u)
+#define PTX__WANTED 256u
+#define PTX__KEPT (7u << 5 | PTX__WANTED)
+#define PTX__ROOT(word) ((word) >> 9)
+#define PTX__ROOT_MAX 0x7fffffu /* in longer kernels, messages name the first instruction */
+#define PTX__DIFFERS(class_, instruction)                                                                    \
+    ((uint32_t)(class_) | ((uint32_t)(instruction) < PTX__ROOT_MAX ? (uint32_t)(instruction) + 1u : 1u) << 9)
 
 /* Number the blocks backwards from the ends of the kernel. Blocks that no end can be reached from keep
    post_number 0; the node `blocks` is behind all ends and has number 1. */
@@ -6538,7 +6861,8 @@ static uint32_t ptx__unmarked(uint32_t *skip, uint32_t b) {
 /* The branch at the end of block `from` divides the threads: mark what is controlled by it, and what is
    controlled by branches in there. Each block is marked once on each level. */
 static void ptx__divide(ptx__flow *f, uint32_t from, unsigned level, uint32_t branch) {
-    uint32_t *stack = f->stack, depth = 0, *skip = f->skip_group;
+    uint32_t *stack = f->stack, depth = 0, *skip = f->skip_block;
+    if (level == PTX__CLASS_GROUP) skip = f->skip_group;
     if (level == PTX__CLASS_WARP) skip = f->skip_warp;
     if (level == PTX__CLASS_LANE) skip = f->skip_lane;
     stack[depth++] = from;
@@ -6558,6 +6882,15 @@ static void ptx__divide(ptx__flow *f, uint32_t from, unsigned level, uint32_t br
     }
 }
 
+/* What is known of an integer: see "addresses" below. */
+typedef struct ptx__known {
+    uint32_t symbol; /* a word, or 0 */
+    uint64_t step;
+    int64_t offset;
+} ptx__known;
+static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget);
+static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i);
+
 /* The class of ids that change with every `threads` of the block in the order of its warps. */
 static unsigned ptx__class_of_rows(uint32_t threads) {
     return threads % 128 == 0 ? PTX__CLASS_GROUP : threads % 32 == 0 ? PTX__CLASS_WARP : PTX__CLASS_LANE;
@@ -6566,8 +6899,15 @@ static unsigned ptx__class_of_rows(uint32_t threads) {
 /* How far a special register is the same. Of the ids of threads a declared shape of the block says more. */
 static unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
     const uint32_t *need = k->need;
+    if (which >= PTX_CTAID_X && which <= PTX_CTAID_Z && k->cluster[which - PTX_CTAID_X] == 1)
+        return PTX__CLASS_CLUSTER;
+    if (which >= PTX_CLUSTER_CTAID_X && which <= PTX_CLUSTER_CTAID_Z
+        && k->cluster[which - PTX_CLUSTER_CTAID_X] == 1)
+        return PTX__CLASS_CLUSTER;
+    if (which == PTX_CLUSTER_CTARANK && k->cluster[0] * k->cluster[1] * k->cluster[2] == 1)
+        return PTX__CLASS_CLUSTER;
     if (need[0] && which <= PTX_TID_Z) {
-        if (need[which - PTX_TID_X] == 1) return PTX__CLASS_BLOCK;
+        if (need[which - PTX_TID_X] == 1) return PTX__CLASS_CLUSTER;
         if (which == PTX_TID_Y) return ptx__class_of_rows(need[0]);
         if (which == PTX_TID_Z) return ptx__class_of_rows(need[0] * need[1]);
     }
@@ -6576,6 +6916,24 @@ static unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
 
 static uint32_t *ptx__class_at(ptx__flow *f, uint32_t reg) {
     return &f->classes[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
+}
+
+static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i);
+
+/* The class of a variable at instruction i: that of its last set, where every way to here comes from there,
+   or else of all its sets. */
+static uint32_t ptx__variable_class(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i) {
+    uint32_t at = f->last[f->base[PTX__TAG(word)] + PTX__INDEX(word)], b, steps = 0;
+    uint32_t all = *ptx__class_at(f, word);
+    if (!at || at > i || PTX__CLASS(all) == PTX__CLASS_CLUSTER) return all;
+    for (b = ptx__block_of(f, i); f->block[b].first >= at; b--) /* only a fall from above leads here */
+        if (++steps > 32 || f->pred_head[b + 1] - f->pred_head[b] != 1 || f->pred[f->pred_head[b]] != b - 1)
+            return all;
+    /* behind a loop that threads leave in different rounds, they have it from different rounds */
+    if (k->ins.at[at - 1].guard || PTX__CLASS(f->level[b]) > PTX__CLASS(f->level[ptx__block_of(f, i)]))
+        return all;
+    b = ptx__result_class(k, f, &k->ins.at[at - 1], at - 1);
+    return PTX__CLASS(b) < PTX__CLASS(all) ? b : all;
 }
 
 /* The class of the operand at *w, which moves on; the one that differs most is kept in `most`. */
@@ -6591,28 +6949,112 @@ static uint32_t ptx__operand_class(const ptx_kernel *k, ptx__flow *f, const uint
     }
     if (tag == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word)), tag = PTX__W_PRED;
     if (tag < PTX__CLASSES)
-        c = *ptx__class_at(f, word);
+        c = f->sets[f->base[tag] + PTX__INDEX(word)] ? ptx__variable_class(k, f, word, i)
+                                                     : *ptx__class_at(f, word);
     else if (tag == PTX__W_SPECIAL) {
         c = ptx__special_class(k, PTX__INDEX(word));
         if (c) c = PTX__DIFFERS(c, i);
-        if (PTX__INDEX(word) == PTX_TID_X) c |= PTX__TID_ITSELF;
+        if (PTX__INDEX(word) == PTX_TID_X) c |= PTX__TID;
     } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
         *w += 2;
     return PTX__CLASS(c) > PTX__CLASS(most) ? c : most;
 }
 
-/* Whole warps or warpgroups: %tid.x compared with a multiple of 32 or 128, or its bits above the lane's. The
-   class, or that of lanes. */
-static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__form *form, const uint32_t *w, uint32_t tid) {
+/* The power of two that the operand at w is known to be a multiple of, 128 at most; 0 is one of all. The
+   block's width counts as such where the kernel declares it so. */
+static uint32_t ptx__multiple(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int depth) {
+    int budget = 12;
+    ptx__known v = ptx__know(k, f, w, &budget);
+    uint64_t n = v.step | (uint64_t)v.offset, by = n & (0 - n);
+    uint32_t a, b;
+    const ptx__ins *ins;
+    const ptx__form *form;
+    if (v.symbol) return 1;
+    if (by == 0 || by > 128) return 128;
+    if (by >= 32 || depth > 4 || PTX__TAG(*w) != PTX__W_32) return (uint32_t)by;
+    a = f->base[PTX__W_32] + PTX__INDEX(*w);
+    if (!f->def[a] || f->sets[a]) return (uint32_t)by;
+    ins = &k->ins.at[f->def[a] - 1];
+    form = &k->m->forms.at[ins->form];
+    w = k->words.at + ins->words + ins->results;
+    if (PTX__TAG(*w) == PTX__W_SPECIAL && PTX__INDEX(*w) == PTX_NTID_X) {
+        a = k->need[0] ? k->need[0] : k->max_threads;
+        a &= 0 - a;
+        return a == 0 ? 1 : a > 128 ? 128 : a;
+    }
+    if ((form->row->op != PTX_MUL && form->row->op != PTX_ADD && form->row->op != PTX_MAD
+         && form->row->op != PTX_MOV)
+        || form->asked & (PTX_HI | PTX_WIDE) & ~PTX__FAMILY)
+        return (uint32_t)by;
+    a = ptx__multiple(k, f, w, depth + 1);
+    if (form->row->op == PTX_MOV) return a;
+    w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16 ? 3 : 1;
+    b = ptx__multiple(k, f, w, depth + 1);
+    if (form->row->op == PTX_ADD) return a < b ? a : b;
+    a = a * b > 128 ? 128 : a * b;
+    if (form->row->op == PTX_MUL) return a;
+    w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16 ? 3 : 1;
+    b = ptx__multiple(k, f, w, depth + 1);
+    return a < b ? a : b;
+}
+
+/* Which of the marks of %tid.x a sum keeps when something is added: of that class, and such a multiple. */
+static uint32_t ptx__tid_plus(uint32_t marks, uint32_t class_, uint32_t multiple) {
+    if (PTX__CLASS(class_) > PTX__CLASS_GROUP || multiple < 128) marks &= ~PTX__TID_GROUP;
+    if (PTX__CLASS(class_) > PTX__CLASS_WARP || multiple < 32) marks &= ~PTX__TID_WARP;
+    return marks & PTX__TID;
+}
+
+/* The marks of %tid.x that the result of a sum keeps: tid + x, x + tid, tid - x, a * b + tid. */
+static uint32_t ptx__tid_marks(const ptx_kernel *k, ptx__flow *f, const ptx__form *form, const uint32_t *w,
+                               const uint32_t *class_, unsigned n) {
+    const uint32_t *at[3];
+    unsigned i, op = form->row->op;
+    uint32_t marks, by;
+    for (i = 0; i < n && i < 3; i++) {
+        at[i] = w;
+        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+    }
+    if (op == PTX_MOV && n == 1) return class_[0] & PTX__TID;
+    if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT) & ~PTX__FAMILY) return 0;
+    if (op == PTX_ADD && n == 2 && class_[0] & PTX__TID)
+        return ptx__tid_plus(class_[0], class_[1], ptx__multiple(k, f, at[1], 0));
+    if (op == PTX_ADD && n == 2 && class_[1] & PTX__TID)
+        return ptx__tid_plus(class_[1], class_[0], ptx__multiple(k, f, at[0], 0));
+    if (op == PTX_SUB && n == 2 && class_[0] & PTX__TID)
+        return ptx__tid_plus(class_[0], class_[1], ptx__multiple(k, f, at[1], 0));
+    if (op == PTX_MAD && n == 3 && class_[2] & PTX__TID) {
+        by = ptx__multiple(k, f, at[0], 0) * ptx__multiple(k, f, at[1], 0);
+        marks = ptx__tid_plus(class_[2], class_[0], by);
+        return ptx__tid_plus(marks, class_[1], by);
+    }
+    return 0;
+}
+
+/* Whole warps or warpgroups: what is marked as %tid.x compared with a multiple of 32 or 128, or its bits
+   above the lane's. The class, or that of lanes. other: the class of the second operand. */
+static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__flow *f, const ptx__form *form,
+                             const uint32_t *w, uint32_t tid, uint32_t other) {
     const char *text = k->m->chars.at + form->text;
-    uint64_t n, step = 1;
-    unsigned op = form->row->op, most = PTX__CLASS_GROUP;
-    if (PTX__TAG(*w) != PTX__W_32 || !(tid & PTX__TID_ITSELF)) return PTX__CLASS_LANE;
+    uint64_t n = 0, step = 1;
+    unsigned op = form->row->op, most = tid & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP, rows;
+    int number;
+    if (PTX__TAG(*w) != PTX__W_32 || !(tid & PTX__TID)) return PTX__CLASS_LANE;
     w++;
-    if (PTX__TAG(*w) < PTX__W_UNSIGNED || PTX__TAG(*w) > PTX__W_HEX16) return PTX__CLASS_LANE;
-    if (k->need[0] && k->need[1] * k->need[2] > 1) most = ptx__class_of_rows(k->need[0]);
-    n = w[1] | (uint64_t)w[2] << 32;
+    number = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16;
+    if (k->need[0] && k->need[1] * k->need[2] > 1) {
+        rows = ptx__class_of_rows(k->need[0]);
+        if (rows > most) most = rows;
+    }
+    if (number) n = w[1] | (uint64_t)w[2] << 32;
+    else if (op == PTX_SETP && PTX__CLASS(other) < PTX__CLASS_LANE) {
+        n = ptx__multiple(k, f, w, 0); /* a bound that is a multiple of the warp's size */
+        if (PTX__CLASS(other) > most) most = PTX__CLASS(other);
+        if (strncmp(text, "setp.lt", 7) && strncmp(text, "setp.ge", 7)) return PTX__CLASS_LANE;
+    } else
+        return PTX__CLASS_LANE;
     switch (op) {
+    case PTX_BFE:
     case PTX_SHR: step = n < 20 ? (uint64_t)1 << n : 0; break;
     case PTX_DIV: step = n; break;
     case PTX_AND: step = (n & 127) == 0 ? 128 : (n & 31) == 0 ? 32 : 1; break;
@@ -6628,34 +7070,63 @@ static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__form *form, const u
     return (unsigned)step > most ? (unsigned)step : most;
 }
 
+/* The bits above the warp's of what is a warp's number: (tid >> 5) >> 2, or the same by divisions. */
+static int ptx__by_group(const ptx_kernel *k, ptx__flow *f, const ptx__form *form, const uint32_t *w) {
+    uint64_t by[2];
+    unsigned i;
+    for (i = 0; i < 2; i++) {
+        const ptx__ins *ins;
+        uint32_t slot;
+        if ((form->row->op != PTX_SHR && form->row->op != PTX_DIV) || PTX__TAG(*w) != PTX__W_32) return 0;
+        if (PTX__TAG(w[1]) < PTX__W_UNSIGNED || PTX__TAG(w[1]) > PTX__W_HEX16 || w[3] || w[2] > 1024)
+            return 0;
+        by[i] = form->row->op == PTX_DIV ? w[2] : w[2] < 20 ? (uint64_t)1 << w[2] : 0;
+        if (i) break;
+        slot = f->base[PTX__W_32] + PTX__INDEX(*w);
+        if (!f->def[slot] || f->sets[slot]) return 0;
+        ins = &k->ins.at[f->def[slot] - 1];
+        if (ins->kind != PTX__I_PLAIN || ins->count - ins->results != 4) return 0;
+        form = &k->m->forms.at[ins->form];
+        w = k->words.at + ins->words + ins->results;
+    }
+    if (!(*ptx__class_at(f, *w) & PTX__TID_GROUP) || (by[0] * by[1]) % 128) return 0;
+    return !(k->need[0] && k->need[1] * k->need[2] > 1 && k->need[0] % 128);
+}
+
 /* The class of what instruction i makes. */
 static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *first = k->words.at + ins->words + ins->results, *w = first;
     const uint32_t *end = k->words.at + ins->words + ins->count;
-    uint32_t c = 0, lead = 0, operand = 0;
+    uint32_t c = 0, lead = 0, operand = 0, class_[3] = {0, 0, 0};
     while (w < end) {
         uint32_t next = ptx__operand_class(k, f, &w, i, 0);
         if (operand == 0) lead = next;
+        if (operand < 3) class_[operand] = next;
         if (form->result == PTX__RESULT_LANE_OF ? operand == 1 : PTX__CLASS(next) > PTX__CLASS(c)) c = next;
         operand++;
     }
     switch (form->result) {
     case PTX__RESULT_LANE: return PTX__DIFFERS(PTX__CLASS_LANE, i);
     case PTX__RESULT_UNI_WARP: return PTX__DIFFERS(PTX__CLASS_WARP, i);
-    case PTX__RESULT_UNI_BLOCK: return strchr(form->operands, 'G') ? PTX__DIFFERS(PTX__CLASS_WARP, i) : 0;
+    case PTX__RESULT_UNI_BLOCK:
+        return PTX__DIFFERS(strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK, i);
     case PTX__RESULT_LANE_OF: /* of a lane that is the same in the warp, or the block: as the values are */
-        if (PTX__CLASS(c) == PTX__CLASS_LANE) return c;
+        if (PTX__CLASS(c) == PTX__CLASS_LANE) return c & ~PTX__TID;
         if (PTX__CLASS(lead) >= PTX__CLASS_WARP) return PTX__DIFFERS(PTX__CLASS_WARP, i);
-        return PTX__CLASS(lead) > PTX__CLASS(c) ? lead & ~PTX__TID_ITSELF : c;
+        return PTX__CLASS(lead) > PTX__CLASS(c) ? lead & ~PTX__TID : c & ~PTX__TID;
     default: break;
     }
-    if (PTX__CLASS(c) == PTX__CLASS_LANE && operand == 2 && lead & PTX__TID_ITSELF) {
-        unsigned narrower = ptx__by_warp(k, form, first, lead);
+    if (PTX__CLASS(c) == PTX__CLASS_LANE && lead & PTX__TID
+        && (operand == 2 || (operand == 3 && form->row->op == PTX_BFE))) {
+        unsigned narrower = ptx__by_warp(k, f, form, first, lead, class_[1]);
         if (narrower < PTX__CLASS_LANE) return PTX__DIFFERS(narrower, i);
     }
-    if (form->row->op != PTX_MOV) c &= ~PTX__TID_ITSELF;
-    return c;
+    if (PTX__CLASS(c) == PTX__CLASS_WARP && operand == 2 && ptx__by_group(k, f, form, first))
+        return PTX__DIFFERS(PTX__CLASS_GROUP, i);
+    if ((class_[0] | class_[1] | class_[2]) & PTX__TID && operand <= 3)
+        return (c & ~PTX__TID) | ptx__tid_marks(k, f, form, first, class_, operand);
+    return c & ~PTX__TID;
 }
 
 /* Want the class of a register: put it on the stack, once. */
@@ -6710,6 +7181,8 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
             if (f->advising && ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect) {
                 const uint32_t *w = ptx__shared_operand(k, ins);
                 if (w) ptx__want(f, *w, &depth);
+                if (w && k->m->forms.at[ins->form].row->op == PTX_ST && ins->count == 4)
+                    ptx__want(f, w[2], &depth);
             }
         }
     }
@@ -6736,17 +7209,19 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
         if (PTX__TAG(*w) >= PTX__CLASSES) continue;
         c = ptx__class_at(f, *w);
         /* a variable that is set, not declared, here: threads that go elsewhere keep the old value */
+        if (f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)])
+            f->last[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] = i + 1;
         if (f->def[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] != i + 1) {
             if (PTX__CLASS(f->level[b]) > PTX__CLASS(now)) now = f->level[b];
-            now &= ~PTX__TID_ITSELF;
+            now &= ~PTX__TID;
         }
         asserted = PTX__ASSERTED(*c);
         if (asserted && PTX__CLASS(now) >= asserted) now = PTX__DIFFERS(asserted - 1, i);
         if (PTX__CLASS(now) > PTX__CLASS(*c)) {
             *c = (now & ~PTX__KEPT) | (*c & PTX__KEPT);
             changed = 1;
-        } else if (*c & ~now & PTX__TID_ITSELF) {
-            *c &= ~PTX__TID_ITSELF;
+        } else if (*c & ~now & PTX__TID && PTX__CLASS(*c) == PTX__CLASS_LANE) {
+            *c &= ~(~now & PTX__TID);
             changed = 1;
         }
     }
@@ -6772,7 +7247,7 @@ static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f) {
         if (PTX__CLASS(guard) <= PTX__CLASS(f->split[b])) continue;
         f->split[b] = guard;
         changed = 1;
-        for (word = PTX__CLASS_GROUP; word <= PTX__CLASS(guard); word++) ptx__divide(f, b, word, last);
+        for (word = PTX__CLASS_BLOCK; word <= PTX__CLASS(guard); word++) ptx__divide(f, b, word, last);
     }
     return changed;
 }
@@ -6781,7 +7256,9 @@ static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f) {
 static void ptx__describe_root(const ptx_kernel *k, uint32_t i, char *out, size_t size) {
     const ptx__ins *ins = &k->ins.at[i];
     const uint32_t *w = k->words.at + ins->words + ins->results;
-    if (ins->kind == PTX__I_PLAIN && ins->count > ins->results && PTX__TAG(*w) == PTX__W_SPECIAL)
+    if (ins->kind != PTX__I_PLAIN)
+        snprintf(out, size, "a variable that is set where only some come, by the branch at %s", ins->site);
+    else if (ins->count > ins->results && PTX__TAG(*w) == PTX__W_SPECIAL)
         snprintf(out, size, "%s, read at %s", ptx__specials[PTX__INDEX(*w)].name, ins->site);
     else
         snprintf(out, size, "the result of %s at %s", k->m->forms.at[ins->form].row->name, ins->site);
@@ -6802,10 +7279,12 @@ static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i) {
 /* guard: the class of the instruction's own guard, where that differs; else the level of its block. */
 static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, uint32_t level, uint32_t guard,
                                unsigned bears) {
-    static const char *const together[] = {"all threads of the block", "all threads of a warpgroup",
-                                           "all threads of a warp", ""};
+    static const char *const together[] = {"all threads of the cluster", "all threads of the block",
+                                           "all threads of a warpgroup", "all threads of a warp", ""};
+    static const char *const say[] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
+                                      "ptx_warp_uniform", ""};
     const ptx__ins *ins = &k->ins.at[i], *branch = &k->ins.at[PTX__ROOT(level) - 1];
-    const char *name = k->m->forms.at[ins->form].row->name, *who = together[bears & 3u];
+    const char *name = k->m->forms.at[ins->form].row->name, *who = together[bears < 5 ? bears : 4];
     char root[360];
     if (!*name) name = k->m->forms.at[ins->form].who == PTX__WHO_CALL ? "a call" : "this text";
     if (guard) {
@@ -6816,9 +7295,9 @@ static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, ui
     ptx__describe_root(k, PTX__ROOT(f->split[ptx__block_of(f, PTX__ROOT(level) - 1)]) - 1, root, sizeof root);
     return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
                         "%s is for %s together, but only some come here%s: the condition at %s depends on "
-                        "%s; where it is the same for all of them, say so with ptx_uniform",
+                        "%s; where it is the same for all of them, say so with %s",
                         name, who, branch->kind == PTX__I_LEAVE ? ", others have left" : "", branch->site,
-                        root);
+                        root, say[bears < 5 ? bears : 4]);
 }
 
 static void ptx__learn(ptx_kernel *k);
@@ -6842,10 +7321,11 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     uint32_t callee, i;
     unsigned least = PTX__CLASS_LANE;
     switch (form->who) {
+    case PTX__WHO_CLUSTER: return PTX__CLASS_CLUSTER;
     case PTX__WHO_BLOCK: return strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
     case PTX__WHO_GROUP: return PTX__CLASS_GROUP;
     case PTX__WHO_WARP: return PTX__CLASS_WARP;
-    case PTX__WHO_MEMBERS: /* a mask of its own making is the caller's to know; that of all lanes is not */
+    case PTX__WHO_MEMBERS: /* a function's own threads are not known: that of all lanes is for a warp */
         return ins->count >= 3 && PTX__TAG(end[-3]) >= PTX__W_UNSIGNED && PTX__TAG(end[-3]) <= PTX__W_HEX16
                        && end[-2] == 0xffffffffu
                    ? PTX__CLASS_WARP
@@ -6874,13 +7354,27 @@ static uint32_t ptx__does(const ptx_kernel *k, uint32_t i) {
     return does;
 }
 
+/* Whether threads may end in what instruction i calls. */
+static int ptx__exits(const ptx_kernel *k, uint32_t i) {
+    uint32_t callee = ptx__callee(k, i), j;
+    for (j = callee == PTX__ANY_CALLEE ? 0 : callee; j < k->m->used && (j == callee || !~callee); j++) {
+        if (!~callee && !k->m->kernels.at[j]->address_taken) continue;
+        ptx__learn(k->m->kernels.at[j]);
+        if (k->m->kernels.at[j]->exits && !k->m->kernels.at[j]->noreturn) return 1;
+    }
+    return 0;
+}
+
 /* Find out what a call of the function asks of its callers. A call that leads back is left out here. */
 static void ptx__learn(ptx_kernel *k) {
     uint32_t i;
     if (k->known) return;
     k->known = 1;
     k->bears = PTX__CLASS_LANE;
-    k->does = 0;
+    k->does = k->exits = 0;
+    for (i = 0; i < k->ins.count; i++)
+        if (k->ins.at[i].kind == PTX__I_LEAVE && k->m->forms.at[k->ins.at[i].form].row->op == PTX_EXIT)
+            k->exits = 1;
     for (i = 0; i < k->ins.count; i++) {
         const ptx__ins *ins = &k->ins.at[i];
         const ptx__form *form = &k->m->forms.at[ins->form];
@@ -6888,6 +7382,7 @@ static void ptx__learn(ptx_kernel *k) {
         if (ins->kind != PTX__I_PLAIN || !(form->who || form->effect)) continue;
         bears = ptx__bears(k, ins);
         if (bears < k->bears) k->bears = bears;
+        if (form->effect == PTX__EFFECT_CALL && ptx__exits(k, i)) k->exits = 1;
         k->does |= form->effect == PTX__EFFECT_CALL ? ptx__does(k, i) : 1u << form->effect;
     }
 }
@@ -6895,9 +7390,10 @@ static void ptx__learn(ptx_kernel *k) {
 /* The classes of all registers and the levels of all blocks. */
 static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
     uint32_t i, rounds = 0;
-    for (i = 0; i <= f->blocks; i++) f->skip_group[i] = f->skip_warp[i] = f->skip_lane[i] = i;
+    for (i = 0; i <= f->blocks; i++)
+        f->skip_block[i] = f->skip_group[i] = f->skip_warp[i] = f->skip_lane[i] = i;
     for (i = 0; i + 1 < k->asserted.count; i += 2)
-        *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 3;
+        *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 5;
     ptx__find_relevant(k, f);
     while (ptx__spread_classes(k, f)) {
         /* Chains of variables around loops may take a round each. Rather than many rounds: all that is set
@@ -6911,8 +7407,267 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
     }
 }
 
+/* -- members --
+   Which lanes come to a shuffle, and are they those of its mask? Conditions that every way to its block
+   passes are worked out for each thread, where they are made of thread and lane ids and numbers. */
+
+/* The value of an operand for thread t, if that can be said; *good, which counts the steps left, is 0 if
+   not. */
+static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t t,
+                           int *good) {
+    uint32_t word = *w, tag = PTX__TAG(word), slot, width;
+    const uint32_t *need = k->need;
+    const ptx__ins *ins;
+    const ptx__form *form;
+    const char *text;
+    uint64_t v[3] = {0, 0, 0}, r = 0;
+    unsigned n = 0, op, bits;
+    int64_t x, y;
+    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
+    if (tag == PTX__W_SPECIAL) {
+        width = need[0] ? need[0] : 1024;
+        switch (PTX__INDEX(word)) {
+        case PTX_LANEID: return t % 32;
+        case PTX_TID_X: return t % width;
+        case PTX_TID_Y:
+            if (need[0]) return t / width % need[1];
+            break;
+        case PTX_TID_Z:
+            if (need[0]) return t / width / need[1];
+            break;
+        case PTX_LANEMASK_EQ: return 1u << t % 32;
+        case PTX_LANEMASK_LT: return (1u << t % 32) - 1u;
+        case PTX_LANEMASK_LE: return (2u << t % 32) - 1u;
+        case PTX_LANEMASK_GE: return ~((1u << t % 32) - 1u);
+        case PTX_LANEMASK_GT: return (uint32_t) ~((2u << t % 32) - 1u);
+        default: break;
+        }
+    }
+    if (tag == PTX__W_PRED_NOT) {
+        word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+        return !ptx__value(k, f, &word, t, good);
+    }
+    if ((tag != PTX__W_PRED && tag != PTX__W_32) || *good <= 0 || --*good == 0) return *good = 0, 0u;
+    slot = f->base[tag] + PTX__INDEX(word);
+    ins = &k->ins.at[f->def[slot] - 1];
+    form = &k->m->forms.at[ins->form];
+    if (!f->def[slot] || f->sets[slot] || ins->guard || ins->kind != PTX__I_PLAIN || ins->results != 1)
+        return *good = 0, 0u;
+    op = form->row->op;
+    if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_AND && op != PTX_OR && op != PTX_XOR
+        && op != PTX_SHL && op != PTX_SHR && op != PTX_SETP && op != PTX_NOT && op != PTX_REM && op != PTX_MUL
+        && op != PTX_DIV && op != PTX_MAD)
+        return *good = 0, 0u;
+    if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT | PTX_CC | PTX_BOOL_AND | PTX_BOOL_OR | PTX_BOOL_XOR)
+                          & ~PTX__FAMILY)
+        return *good = 0, 0u;
+    w = k->words.at + ins->words + 1;
+    for (; w < k->words.at + ins->words + ins->count && n < 3 && *good; n++) {
+        v[n] = ptx__value(k, f, w, t, good);
+        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+    }
+    bits = ptx__fact((unsigned)(form->key >> 16 & 0xff))->bits;
+    if (!*good || bits > 32) return *good = 0, 0u;
+    if (op != PTX_SETP && tag == PTX__W_PRED) bits = 1;
+    x = (int64_t)(uint32_t)v[0], y = (int64_t)(uint32_t)v[1];
+    if (ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind == 's')
+        x = (int32_t)(uint32_t)v[0], y = (int32_t)(uint32_t)v[1];
+    text = k->m->chars.at + form->text;
+    switch (op) {
+    case PTX_MOV: r = v[0]; break;
+    case PTX_ADD: r = v[0] + v[1]; break;
+    case PTX_SUB: r = v[0] - v[1]; break;
+    case PTX_AND: r = v[0] & v[1]; break;
+    case PTX_OR: r = v[0] | v[1]; break;
+    case PTX_XOR: r = v[0] ^ v[1]; break;
+    case PTX_NOT: r = ~v[0]; break;
+    case PTX_MUL: r = v[0] * v[1]; break;
+    case PTX_MAD: r = v[0] * v[1] + v[2]; break;
+    case PTX_SHL: r = v[1] > 31 ? 0 : v[0] << v[1]; break;
+    case PTX_SHR: r = (uint64_t)(v[1] > 31 ? (x < 0 ? -1 : 0) : x >> v[1]); break;
+    case PTX_DIV:
+    case PTX_REM:
+        if (!y) return *good = 0, 0u;
+        r = (uint64_t)(op == PTX_DIV ? x / y : x % y);
+        break;
+    default:
+        text += 5; /* behind "setp." */
+        r = text[0] == 'e'   ? x == y
+            : text[0] == 'n' ? x != y
+            : text[0] == 'l' ? (text[1] == 't' ? x < y : x <= y)
+                             : (text[1] == 't' ? x > y : x >= y);
+        break;
+    }
+    return bits == 1 ? r & 1 : (uint32_t)r;
+}
+
+/* Whether a branch on what differs, other than those in skip_warp, keeps some threads from block b: there is
+   a way from it to b that does not pass its postdominator. */
+static int ptx__divided_otherwise(ptx__flow *f, uint32_t b, unsigned above) {
+    uint32_t x, j, depth, effort = 0, *seen = f->skip_lane, *stack = f->stack, *passed = f->skip_warp;
+    for (x = 0; x < f->blocks; x++) seen[x] = UINT32_MAX;
+    for (x = 0; x < f->blocks; x++) {
+        uint32_t meet = f->post_idom[x];
+        if (passed[x] || !f->block[x].order || PTX__CLASS(f->split[x]) <= above || meet == b) continue;
+        depth = 0;
+        stack[depth++] = b;
+        seen[b] = x;
+        while (depth) {
+            uint32_t at = stack[--depth];
+            if (++effort > 1000000) return 1;
+            for (j = f->pred_head[at]; j < f->pred_head[at + 1]; j++) {
+                uint32_t from = f->pred[j];
+                if (from == x) return 1;
+                if (from == meet || seen[from] == x) continue;
+                seen[from] = x;
+                stack[depth++] = from;
+            }
+        }
+    }
+    return 0;
+}
+
+/* The lanes of each warp that come to block b, as far as what differs more than `above` decides: 32 masks.
+   0: cannot be said. */
+#define PTX__VALUE_STEPS 64
+static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t guard, unsigned above,
+                       uint32_t *lanes) {
+    uint32_t t, at, word, below = 0, *passed = f->skip_warp; /* free since the classes are there */
+    int good = PTX__VALUE_STEPS;
+    memset(lanes, 0xff, 32 * sizeof *lanes);
+    memset(passed, 0, f->blocks * sizeof *passed);
+    for (at = b; good; at = f->block[at].idom) {
+        uint32_t from = f->block[at].idom, taken;
+        const ptx__ins *last;
+        if (at == b && guard) word = guard;
+        else
+            word = 0;
+        for (t = 0; word && t < 1024 && good; t++) {
+            good = PTX__VALUE_STEPS;
+            if (!ptx__value(k, f, &word, t, &good)) lanes[t / 32] &= ~(1u << t % 32);
+        }
+        if (at == 0) break;
+        if (++below > 1000) return 0;
+        last = &k->ins.at[f->block[from].end - 1];
+        if (!last->guard || f->pred_head[at + 1] - f->pred_head[at] != 1) continue;
+        if (f->block[from].next[0] == f->block[from].next[1]) continue;
+        word = PTX__WORD(PTX__W_PRED, PTX__INDEX(last->guard));
+        passed[from] = 1;
+        if (PTX__CLASS(f->split[from]) <= above) continue;
+        if (k->m->forms.at[last->form].row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
+        taken = last->kind == PTX__I_BRANCH && f->block[from].next[1] == at + 1;
+        taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
+        for (t = 0; t < 1024 && good; t++) {
+            good = PTX__VALUE_STEPS;
+            if ((ptx__value(k, f, &word, t, &good) != 0) != (taken != 0)) lanes[t / 32] &= ~(1u << t % 32);
+        }
+    }
+    return good && (PTX__CLASS(f->level[b]) <= above || !ptx__divided_otherwise(f, b, above));
+}
+
+/* Whether the block is known to have no thread that a condition keeps away. */
+static int ptx__all_come(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t guard, unsigned above) {
+    uint32_t lanes[32], t;
+    if (!ptx__comers(k, f, b, guard, above, lanes)) return 0;
+    for (t = 0; t < k->need[0] * k->need[1] * k->need[2]; t++)
+        if (!(lanes[t / 32] >> t % 32 & 1)) return 0;
+    return 1;
+}
+
+/* The mask of instruction i where it is a number; else 0, and *from is the instruction that made it. */
+static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
+                                 uint32_t *from) {
+    const uint32_t *end = k->words.at + ins->words + ins->count;
+    uint32_t steps, slot, word = end[-1];
+    *from = UINT32_MAX;
+    if (ins->count >= 3 && PTX__TAG(end[-3]) >= PTX__W_UNSIGNED && PTX__TAG(end[-3]) <= PTX__W_HEX16)
+        return end[-2];
+    for (steps = 0; steps < 8 && PTX__TAG(word) == PTX__W_32; steps++) {
+        slot = f->base[PTX__W_32] + PTX__INDEX(word);
+        if (!f->def[slot] || f->sets[slot]) return 0;
+        *from = f->def[slot] - 1;
+        ins = &k->ins.at[*from];
+        if (k->m->forms.at[ins->form].row->op != PTX_MOV || ins->results != 1) return 0;
+        word = k->words.at[ins->words + 1];
+        if (PTX__TAG(word) >= PTX__W_UNSIGNED && PTX__TAG(word) <= PTX__W_HEX16)
+            return k->words.at[ins->words + 2];
+    }
+    return 0;
+}
+
+/* The lanes that come, against those of the mask. */
+static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t i, uint32_t guard) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const char *name = k->m->forms.at[ins->form].row->name;
+    uint32_t lanes[32], from, mask, w, threads = 0, there;
+    int whole = PTX__CLASS(guard) < PTX__CLASS_LANE && PTX__CLASS(f->level[b]) < PTX__CLASS_LANE;
+    if (!*name) return PTX_E_NONE; /* raw text */
+    mask = ptx__member_mask(k, f, ins, &from);
+    if (!mask) {
+        const ptx__ins *made = from == UINT32_MAX ? NULL : &k->ins.at[from];
+        if (!made || k->m->forms.at[made->form].row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
+        if (whole) return PTX_E_NONE;
+        if (!guard && f->level[b] == f->level[ptx__block_of(f, from)]) return PTX_E_NONE;
+        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
+                            "%s names the lanes that were there at %s, and only some of them come here; take "
+                            "ptx_activemask here, or ptx_ballot of the condition before it",
+                            name, made->site);
+    }
+    if (mask == 0xffffffffu && whole) return PTX_E_NONE;
+    if (!ptx__comers(k, f, b, PTX__CLASS(guard) == PTX__CLASS_LANE ? ins->guard : 0, PTX__CLASS_WARP,
+                     lanes)) {
+        if (PTX__CLASS(guard) == PTX__CLASS_LANE) return ptx__divergent(k, f, i, 0, guard, PTX__CLASS_WARP);
+        return ptx__divergent(k, f, i, f->level[b], 0, PTX__CLASS_WARP);
+    }
+    if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
+    for (w = 0; w < (threads ? (threads + 31) / 32 : 32); w++) {
+        there = threads && threads < 32 * w + 32 ? (1u << threads % 32) - 1u : 0xffffffffu;
+        if (!(lanes[w] & there) || (lanes[w] & there) == (mask & there)) continue;
+        if (!threads && whole) continue; /* a block may be smaller than a warp */
+        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
+                            "%s names the lanes 0x%x, and of warp %u the lanes 0x%x come here: those must be "
+                            "the same",
+                            name, mask, w, lanes[w] & there);
+    }
+    return PTX_E_NONE;
+}
+
+/* Behind a call in which threads may end, nothing is for all of them. */
+static ptx_code ptx__verify_exits(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i, e, call = 0, depth = 0, *seen = f->skip_lane, *stack = f->stack;
+    for (b = 0; b < f->blocks; b++) seen[b] = 0;
+    for (e = 0; e < k->calls.count; e += 2) {
+        if (!ptx__exits(k, k->calls.at[e])) continue;
+        call = k->calls.at[e] + 1;
+        b = ptx__block_of(f, call - 1);
+        for (i = call; i < f->block[b].end; i++)
+            if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
+                goto found;
+        for (stack[depth++] = b; depth;) {
+            uint32_t way;
+            b = stack[--depth];
+            for (way = 0; way < 2; way++) {
+                uint32_t to = f->block[b].next[way];
+                if (!to || seen[to - 1]) continue;
+                seen[--to] = 1;
+                stack[depth++] = to;
+                for (i = f->block[to].first; i < f->block[to].end; i++)
+                    if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
+                        goto found;
+            }
+        }
+    }
+    return PTX_E_NONE;
+found:
+    return ptx__fail_at(k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
+                        "%s is for threads together, and some may have left in the function called at %s: "
+                        "exit in the kernel, or return what to do",
+                        k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[call - 1].site);
+}
+
 static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i;
+    if (k->calls.count && f->classes && ptx__verify_exits(k, f)) return k->m->error.code;
     if (!f->classes) return PTX_E_NONE;
     ptx__postdominators(f);
     ptx__classify(k, f);
@@ -6924,9 +7679,16 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
             unsigned bears;
             if (ins->kind != PTX__I_PLAIN || !k->m->forms.at[ins->form].who) continue;
             bears = ptx__bears(k, ins);
+            if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS) bears = PTX__CLASS_LANE;
             if (ins->guard) guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
+            if (bears > PTX__CLASS_CLUSTER && k->need[0]
+                && (PTX__CLASS(guard) > bears || PTX__CLASS(f->level[b]) > bears)
+                && ptx__all_come(k, f, b, PTX__CLASS(guard) > bears ? ins->guard : 0, bears))
+                continue;
             if (PTX__CLASS(guard) > bears) return ptx__divergent(k, f, i, 0, guard, bears);
             if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears);
+            if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, b, i, guard))
+                return k->m->error.code;
         }
     }
     return PTX_E_NONE;
@@ -7081,7 +7843,7 @@ static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     if (from + ptx__access_bytes(k, s) <= to || to + ptx__access_bytes(k, l) <= from) return 0;
     /* one place for all: nothing to tell where only one and the same set of threads comes to both */
     return f->level[ptx__block_of(f, store)] != f->level[ptx__block_of(f, load)]
-           || !PTX__CLASS(f->level[ptx__block_of(f, store)]);
+           || PTX__CLASS(f->level[ptx__block_of(f, store)]) <= PTX__CLASS_BLOCK;
 }
 
 /* The same where only bar.warp.sync stands between: whether it is another warp that they meet in. */
@@ -7093,6 +7855,7 @@ static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     if (PTX__CLASS(f->level[ptx__block_of(f, load)]) >= PTX__CLASS_WARP) return 0;
     apart = (int64_t)(int32_t)x[1] - (int32_t)y[1];
     switch (PTX__CLASS(*ptx__class_at(f, x[0]))) {
+    case PTX__CLASS_CLUSTER:
     case PTX__CLASS_BLOCK: return 1;
     case PTX__CLASS_LANE:
         return (apart < 0 ? -apart : apart) >= 32 * (int64_t)ptx__access_bytes(k, &k->ins.at[load]);
@@ -7112,7 +7875,8 @@ static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32
     uint32_t store = stores ? before : i, load = stores ? i : before;
     if (far ? !ptx__meet_far(k, f, store, load) : !ptx__may_meet(k, f, store, load)) return 0;
     if (!stores
-        && (f->level[ptx__block_of(f, store)] || f->level[ptx__block_of(f, load)] || k->ins.at[store].guard
+        && (PTX__CLASS(f->level[ptx__block_of(f, store)]) > PTX__CLASS_BLOCK
+            || PTX__CLASS(f->level[ptx__block_of(f, load)]) > PTX__CLASS_BLOCK || k->ins.at[store].guard
             || k->m->forms.at[k->ins.at[store].form].row->op != PTX_ST))
         return 0;
     if (!stores)
@@ -7214,6 +7978,31 @@ static void ptx__advise_races(ptx_kernel *k, ptx__flow *f, int stores) {
     }
 }
 
+/* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
+static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i;
+    for (b = 0; b < f->blocks; b++) {
+        if (!f->block[b].order || PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK) continue;
+        for (i = f->block[b].first; i < f->block[b].end; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            const uint32_t *w;
+            if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_ST || ins->count != 4)
+                continue;
+            w = ptx__shared_operand(k, ins);
+            if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
+            if (ins->guard
+                && PTX__CLASS(*ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard))))
+                       > PTX__CLASS_BLOCK)
+                continue;
+            if (PTX__CLASS(*ptx__class_at(f, w[0])) <= PTX__CLASS_BLOCK
+                && PTX__CLASS(*ptx__class_at(f, w[2])) == PTX__CLASS_LANE)
+                ptx__note(k, PTX_ADVICE_RACE, i,
+                          "all threads store here, at one place, values that differ: which of them stays is "
+                          "luck");
+        }
+    }
+}
+
 /* An add or sub whose operand is a product, neither with a rounding of its own: ptxas joins the two. */
 static void ptx__advise_contractions(ptx_kernel *k, const ptx__flow *f) {
     uint32_t i;
@@ -7272,67 +8061,122 @@ static uint64_t ptx__weight(uint32_t word) {
     return weight[PTX__TAG(word)];
 }
 
-/* From each use back to its definitions: the register is live at the end of every block on the way. What is
-   found are pairs (block, register) in module.lists. 0: out of memory. */
+/* The places where blocks mention registers that are live between blocks: records in module.lists, one for a
+   block and a register, chained by both. */
+enum { PTX__AT_BLOCK, PTX__AT_FLAGS, PTX__AT_NEXT, PTX__AT_OTHER, PTX__AT_WORD, PTX__AT_SIZE };
+enum { PTX__LIVE_IN = 1, PTX__WRITTEN = 2, PTX__LIVE_OUT = 4 };
+
+static uint32_t *ptx__mention(ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t b) {
+    ptx_module *m = k->m;
+    uint32_t *head = &f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)], *r;
+    int ok;
+    if (!*head) return NULL;
+    if (*head > 1 && m->lists.at[*head - 2 + PTX__AT_BLOCK] == b) return &m->lists.at[*head - 2];
+    PTX__ROOM(m, m->lists, PTX__AT_SIZE, ok);
+    if (!ok) return NULL;
+    r = &m->lists.at[m->lists.count];
+    r[PTX__AT_BLOCK] = b;
+    r[PTX__AT_FLAGS] = 0;
+    r[PTX__AT_NEXT] = *head;
+    r[PTX__AT_OTHER] = f->post_number[b];
+    r[PTX__AT_WORD] = word;
+    *head = (uint32_t)m->lists.count + 2;
+    f->post_number[b] = (uint32_t)m->lists.count + 2;
+    m->lists.count += PTX__AT_SIZE;
+    return r;
+}
+
+static uint32_t ptx__count_bits(uint32_t x) {
+    x = x - (x >> 1 & 0x55555555u);
+    x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+    return ((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
+
+/* Up to 32 registers at once, a bit each: from each use back over the blocks, until they are written. `level`
+   and `split` become the weight of what is live at the end of each block. */
+static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, uint32_t n) {
+    uint32_t *lists = k->m->lists.at, *out = f->skip_warp, *in = f->skip_lane, *killed = f->skip_group;
+    uint32_t *touched = f->post_order, *mark = f->skip_block, *stack = f->stack;
+    uint32_t i, j, r, b, depth = 0, count = 0;
+    uint64_t weight = ptx__weight(words[0]);
+    for (i = 0; i < n; i++)
+        for (r = f->wanted[f->base[PTX__TAG(words[i])] + PTX__INDEX(words[i])]; r > 1;
+             r = lists[r - 2 + PTX__AT_NEXT]) {
+            b = lists[r - 2 + PTX__AT_BLOCK];
+            if (!mark[b]) mark[b] = 1, touched[count++] = b;
+            if (lists[r - 2 + PTX__AT_FLAGS] & PTX__LIVE_IN) in[b] |= 1u << i;
+            if (lists[r - 2 + PTX__AT_FLAGS] & PTX__WRITTEN) killed[b] |= 1u << i;
+        }
+    for (i = 0; i < count; i++)
+        if (in[touched[i]]) mark[touched[i]] = 2, stack[depth++] = touched[i];
+    while (depth) {
+        uint32_t live;
+        b = stack[--depth];
+        mark[b] = 1;
+        live = in[b];
+        for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++) {
+            uint32_t from = f->pred[j], more = live & ~out[from];
+            if (!more) continue;
+            if (!mark[from]) mark[from] = 1, touched[count++] = from;
+            out[from] |= more;
+            more &= ~killed[from] & ~in[from];
+            if (!more) continue;
+            in[from] |= more;
+            if (mark[from] == 1) mark[from] = 2, stack[depth++] = from;
+        }
+    }
+    for (i = 0; i < n; i++)
+        for (r = f->wanted[f->base[PTX__TAG(words[i])] + PTX__INDEX(words[i])]; r > 1;
+             r = lists[r - 2 + PTX__AT_NEXT])
+            if (out[lists[r - 2 + PTX__AT_BLOCK]] >> i & 1) lists[r - 2 + PTX__AT_FLAGS] |= PTX__LIVE_OUT;
+    for (i = 0; i < count; i++) {
+        b = touched[i];
+        f->level[b] += ptx__count_bits(out[b]) * (uint32_t)weight;
+        f->split[b] += ptx__count_bits(out[b]) * (uint32_t)(weight >> 32);
+        out[b] = in[b] = killed[b] = mark[b] = 0;
+    }
+}
+
+/* What is live at the ends of blocks. Only registers that some block reads before it writes them count. */
 static int ptx__live_ends(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
-    uint32_t b, i, at, word, j, registers, *seen, *stack = f->stack, *pairs_of;
-    int ok;
-    /* per register: the uses that come before any definition in their block, chained through `lists` */
-    registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
-    pairs_of = f->classes; /* free now: first use of each register + 1 */
-    for (i = 0; i < registers; i++) pairs_of[i] = f->wanted[i] = 0;
-    seen = f->wanted; /* the block, + 1, in which a register was last defined or used */
+    uint32_t b, i, at, word, n = 0, *seen = f->classes, *r, chunk[32];
+    uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
     m->lists.count = 0;
-    for (b = 0; b < f->blocks; b++) {
-        if (!f->block[b].order) continue;
-        for (i = f->block[b].first; i < f->block[b].end; i++) {
+    for (i = 0; i < registers; i++) seen[i] = f->wanted[i] = 0;
+    for (b = 0; b <= f->blocks; b++) {
+        f->skip_warp[b] = f->skip_lane[b] = f->skip_group[b] = f->skip_block[b] = 0;
+        f->level[b] = f->split[b] = f->post_number[b] = 0;
+    }
+    for (b = 0; b < f->blocks; b++)
+        for (i = f->block[b].first; f->block[b].order && i < f->block[b].end; i++) {
             const ptx__ins *ins = &k->ins.at[i];
             for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
                 uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
-                if (seen[slot] == b + 1) continue;
-                seen[slot] = b + 1;
-                PTX__ROOM(m, m->lists, 2, ok);
-                if (!ok) return 0;
-                m->lists.at[m->lists.count] = b;
-                m->lists.at[m->lists.count + 1] = pairs_of[slot];
-                m->lists.count += 2;
-                pairs_of[slot] = (uint32_t)m->lists.count / 2;
+                if (seen[slot] != b + 1) f->wanted[slot] = 1;
             }
             for (at = 0; !ins->guard && (word = ptx__next_register(k, ins, 0, &at)) != 0;)
                 seen[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = b + 1;
         }
-    }
-    f->live = (uint32_t)m->lists.count; /* pairs (block, register word) from here on */
-    for (b = 0; b < f->blocks; b++) f->skip_warp[b] = f->skip_lane[b] = 0;
-    for (word = 1; word < PTX__CLASSES; word++)
-        for (i = 0; i < k->registers[word]; i++) {
-            uint32_t slot = f->base[word] + i, use, depth = 0, home = f->def_block[slot], set;
-            uint32_t stamp = slot + 1;
-            if (!f->def[slot]) continue;
-            /* blocks with a definition that no path passes unseen: the walk ends there */
-            f->skip_lane[home] = stamp;
-            for (set = f->sets[slot]; set; set = m->sets.at[set - 1].next)
-                if (!k->ins.at[m->sets.at[set - 1].instruction].guard)
-                    f->skip_lane[ptx__block_of(f, m->sets.at[set - 1].instruction)] = stamp;
-            for (use = pairs_of[slot]; use; use = m->lists.at[2 * use - 1]) {
-                b = m->lists.at[2 * use - 2];
-                stack[depth++] = b;
-                while (depth) {
-                    b = stack[--depth];
-                    for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++) {
-                        uint32_t from = f->pred[j];
-                        if (f->skip_warp[from] == stamp) continue; /* live at its end already */
-                        f->skip_warp[from] = stamp;
-                        PTX__ROOM(m, m->lists, 2, ok);
-                        if (!ok) return 0;
-                        m->lists.at[m->lists.count++] = from;
-                        m->lists.at[m->lists.count++] = PTX__WORD(word, i);
-                        if (f->skip_lane[from] != stamp) stack[depth++] = from;
-                    }
-                }
-            }
+    for (b = 0; b < f->blocks; b++)
+        for (i = f->block[b].first; f->block[b].order && i < f->block[b].end; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
+                if ((r = ptx__mention(k, f, word, b)) != NULL && !(r[PTX__AT_FLAGS] & PTX__WRITTEN))
+                    r[PTX__AT_FLAGS] |= PTX__LIVE_IN;
+            for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;)
+                if ((r = ptx__mention(k, f, word, b)) != NULL && !ins->guard)
+                    r[PTX__AT_FLAGS] |= PTX__WRITTEN;
         }
+    if (m->error.code) return 0;
+    for (word = 1; word < PTX__CLASSES; word++) {
+        for (i = 0; i < k->registers[word]; i++) {
+            if (f->wanted[f->base[word] + i] < 2) continue;
+            chunk[n++] = PTX__WORD(word, i);
+            if (n == 32) ptx__live_chunk(k, f, chunk, n), n = 0;
+        }
+        if (n) ptx__live_chunk(k, f, chunk, n), n = 0;
+    }
     return 1;
 }
 
@@ -7347,28 +8191,21 @@ static void ptx__higher(ptx_pressure_info *peak, uint64_t live, uint32_t i) {
 /* The most that is live at once, by a walk backwards through each block from what is live at its end. */
 static int ptx__peak(ptx_kernel *k, ptx__flow *f, ptx_pressure_info *peak) {
     ptx_module *m = k->m;
-    uint32_t b, i, j, at, word, *head, *live, registers;
+    uint32_t b, i, j, at, word, *live, registers;
     memset(peak, 0, sizeof *peak);
     peak->site = k->site;
     if (!ptx__live_ends(k, f)) return 0;
-    /* the pairs of each block: chained by turning each pair's block into the next pair */
-    head = f->skip_warp;
-    for (b = 0; b < f->blocks; b++) head[b] = 0;
-    for (j = f->live; j < m->lists.count; j += 2) {
-        b = m->lists.at[j];
-        m->lists.at[j] = head[b];
-        head[b] = j + 1;
-    }
     registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
     live = f->classes;
     for (i = 0; i < registers; i++) live[i] = 0;
     for (b = 0; b < f->blocks; b++) {
         uint64_t now = 0;
         if (!f->block[b].order) continue;
-        for (j = head[b]; j; j = m->lists.at[j - 1]) {
-            word = m->lists.at[j];
-            live[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = b + 1;
-            now += ptx__weight(word);
+        now = f->level[b] | (uint64_t)f->split[b] << 32;
+        for (j = f->post_number[b]; j > 1; j = m->lists.at[j - 2 + PTX__AT_OTHER]) {
+            word = m->lists.at[j - 2 + PTX__AT_WORD];
+            if (m->lists.at[j - 2 + PTX__AT_FLAGS] & PTX__LIVE_OUT)
+                live[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = b + 1;
         }
         for (i = f->block[b].end; i-- > f->block[b].first;) {
             const ptx__ins *ins = &k->ins.at[i];
@@ -7515,12 +8352,6 @@ static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
 /* -- addresses --
    What is known of an integer: symbol + offset, where the offset is known exactly (step 0) or up to multiples
    of `step`, a power of two. Step 1 is nothing known. */
-typedef struct ptx__known {
-    uint32_t symbol; /* a word, or 0 */
-    uint64_t step;
-    int64_t offset;
-} ptx__known;
-
 static ptx__known ptx__known_plus(ptx__known a, ptx__known b, int negate) {
     if (negate) b.offset = (int64_t)(0 - (uint64_t)b.offset);
     if (a.symbol && b.symbol) a.step = 1, a.symbol = 0;
@@ -7553,8 +8384,6 @@ static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
     return a;
 }
 
-static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget);
-
 /* What an instruction makes of what it is given. */
 static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
                                    int *budget) {
@@ -7569,7 +8398,7 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
         /* a pointer that the host passes */
         if (op == PTX_CVTA_TO) return ptx__know(k, f, w, budget);
         if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2]
-            && !k->function)
+            && !k->function && ptx__fact(type)->bits == 64)
             nothing.symbol = w[1], nothing.step = 0;
         return nothing;
     }
@@ -7778,6 +8607,12 @@ static ptx_code ptx__verify_launch(ptx_kernel *k) {
         return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
                          "ptx_max_registers and the blocks of ptx_launch_bounds both say how many registers "
                          "there are; keep one of them");
+    if (k->cluster[0] && k->max_rank)
+        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
+                         "ptx_require_cluster and ptx_max_cluster exclude each other: the first says it all");
+    if (k->blocks_are_clusters && !(k->need[0] && k->cluster[0]))
+        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
+                         "ptx_blocks_are_clusters needs ptx_require_block and ptx_require_cluster");
     if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
     if (k->min_blocks * threads > most)
         return ptx__fail(
@@ -7947,6 +8782,7 @@ PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
         if (ptx__verify_with(k, &f)) break;
         ptx__advise_races(k, &f, 1);
         ptx__advise_races(k, &f, 0);
+        if (f.classes) ptx__advise_same_place(k, &f);
         ptx__advise_contractions(k, &f);
         ptx__advise_bulk(k);
         if (ptx__peak(k, &f, &peak) && peak.registers > ptx__register_cap(k))
@@ -8595,7 +9431,7 @@ static void ptx__write(ptx__writer *w, const char *s) {
 }
 static void ptx__write_mods(ptx__writer *w, ptx_mods set) {
     unsigned bit;
-    for (bit = 0; bit < 60; bit++)
+    for (bit = 0; bit < 62; bit++)
         if (set >> bit & 1 && ptx__mod(set, bit)) ptx__write(w, ptx__mod(set, bit)->text);
 }
 static void ptx__write_types(ptx__writer *w, uint64_t set) {

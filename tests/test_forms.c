@@ -159,7 +159,7 @@ static int matches(form *f, const ptx__row *row, const char *mnemonic, const cha
         s_uses = 0;
     n = split(mnemonic, parts);
     for (p = row->name; *p; p++) {
-        if (*p == '%' && strchr("mts", p[1])) {
+        if (*p == '%' && strchr("mtsl", p[1])) {
             t_uses += p[1] == 't';
             s_uses += p[1] == 's';
             p++;
@@ -192,19 +192,26 @@ static int matches(form *f, const ptx__row *row, const char *mnemonic, const cha
             f->space = i;
             continue;
         }
-        for (bit = 0; bit < 60; bit++)
+        for (bit = 0; bit < 62; bit++)
             if (row->allow >> bit & 1 && !(f->mods >> bit & 1) && ptx__mod(row->allow, bit)
                 && strcmp(ptx__mod(row->allow, bit)->text + 1, part) == 0
                 && !ptx__conflict(f->mods | (ptx_mods)1 << bit | (row->allow & PTX__FAMILY)))
                 break;
-        /* xorsign.abs is one modifier of two parts */
-        if (bit == 60 && strcmp(part, "xorsign") == 0 && row->allow & PTX_XORSIGN_ABS & ~PTX__FAMILY) {
+        /* the layouts of A and B are one modifier of two parts, and so is xorsign.abs */
+        if (row->allow >> 62 & 1 && row->allow & PTX__LAYOUTS & ~PTX__FAMILY && j + 1 < n
+            && (strcmp(part, "row") == 0 || strcmp(part, "col") == 0)) {
+            f->mods |= (PTX_ROW_ROW & ~PTX__FAMILY) << (2 * (*part == 'c') + (*parts[j + 1] == 'c'))
+                       | (PTX_ROW_ROW & PTX__FAMILY);
+            parts[j + 1][0] = 0;
+            continue;
+        }
+        if (bit == 62 && strcmp(part, "xorsign") == 0 && row->allow & PTX_XORSIGN_ABS & ~PTX__FAMILY) {
             for (i = 0; i < n; i++)
                 if (strcmp(parts[i], "abs") == 0) parts[i][0] = 0;
             f->mods |= PTX_XORSIGN_ABS;
             continue;
         }
-        if (bit < 60) {
+        if (bit < 62) {
             f->mods |= (ptx_mods)1 << bit | (row->allow & PTX__FAMILY);
             continue;
         }
@@ -222,6 +229,9 @@ static int matches(form *f, const ptx__row *row, const char *mnemonic, const cha
             return 0;
     }
     if (t_uses > 0 || s_uses > 0) return 0;
+    while (row->types && !placed_type && !strstr(row->name, "%t") && f->type < PTX__TYPE_COUNT
+           && !(row->types >> f->type & 1))
+        f->type++; /* wmma of f16, whose type is not in the name */
     if (row->types && f->type && ptx__types[f->type].kind != 'm' && row->sig[0] == '*'
         && !(row->types >> f->type & 1))
         f->type = ptx__as_bits(f->type);
@@ -386,11 +396,7 @@ static const struct {
     {"st.async.weak", ".weak is what it is without"},
     {"atom.global.add.u32 _", "red.global.add.u32 is the same instruction"},
     {"barrier.cta.", "barrier is the same instruction"},
-    {"bar.cta.", "bar is the same instruction"},
-    {"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3",
-     "the documentation has kind::f8f6f4 from sm_120a on; the table gates by it"},
-    {"fence.acquire.gpu", "gated by the documentation, 8.6 and sm_90; ptxas takes it earlier"},
-    {"fence.release.sys", "gated by the documentation, 8.6 and sm_90; ptxas takes it earlier"}};
+    {"bar.cta.", "bar is the same instruction"}};
 
 static int is_left_out(const char *text) {
     size_t i;
@@ -845,7 +851,7 @@ static void functions(void) {
     WRONG(PTX_E_TYPE, "ptx_return");
     open_module("75", 0);
     square = ptx_func(m, "f", PTX_NONE), ptx_call(square, square, 0, NULL);
-    WRONG(PTX_E_ARGUMENT, "not itself");
+    WRONG(PTX_E_RECURSION, "calls itself");
     open_module("75", 0);
     last = ptx_func(m, "die", PTX_NONE);
     ptx_noreturn(last), ptx_trap(last), ptx_exit(last);
@@ -1073,7 +1079,90 @@ static void everyday(void) {
     begin("90", 0), ptx_op2(k, PTX_MMA_M16N8K16_F32, 0, w, w), WRONG(PTX_E_TYPE, "ptx_u32");
     begin("90", 0), ptx_ld(k, PTX_U32, ptx_with(ptx_at(w, 0), PTX_L2_CACHE_HINT)),
         WRONG(PTX_E_HANDLE, "policy");
-    begin("90", 0), ptx_op1(k, PTX_POPC, 0, ptx_off(w, 8)), WRONG(PTX_E_HANDLE, "a place in memory");
+    begin("90", 0), ptx_op1(k, PTX_POPC, 0, ptx_off(w, 8)), ptx_ret(k), PRINTS("90", "add.u64 %d"); /* the sum, then */
+}
+
+/* wmma: each row of the table with each type, layout, space, and with a stride (a number, a register) and
+   without, for the lowest target that has it. The rows that one target has go to ptxas in one text. */
+static void wmma_row(const ptx__row *row, unsigned type, ptx_mods mods) {
+    char program[PTX__PROGRAM_MAX], *p;
+    ptx_val v[40], out[8];
+    unsigned stride, space, results, sources, n, store = strstr(row->name, "store") != NULL;
+    int memory = strchr(row->sig, 'm') != NULL;
+    for (space = 0; space < (memory ? 3u : 1u); space++)
+        for (stride = 0; stride < (memory ? 3u : 1u); stride++) {
+            ptx__write_out(row->sig, 1, stride != 0, program, &results, &sources);
+            for (n = 0, p = strchr(program, '=') + 1; *p; p++) {
+                if (!ptx__is_slot(*p)) continue;
+                v[n] = *p == 'm'   ? (space == 0   ? w
+                                      : space == 1 ? ptx_ptr(w, PTX_GLOBAL)
+                                                   : sh)
+                       : *p == 't' ? of_type[type]
+                       : *p == 'f' ? of_type[PTX_F32]
+                       : *p == 'z' ? of_type[PTX_F64]
+                       : *p == 'S' ? of_type[PTX_S32]
+                       : *p == 'u' ? (stride == 1 ? ptx_imm(256) : of_type[PTX_U32])
+                                   : of_type[PTX_B32];
+                n++;
+            }
+            ptx_opn(k, (ptx_op_id)row->op, mods, (ptx_type)type, PTX_NONE, n, v, results, store ? NULL : out);
+        }
+}
+
+static void wmma_row_layouts(const ptx__row *row, unsigned type) {
+    unsigned i;
+    int one = 0;
+    for (i = 0; i < 4; i++)
+        if (row->allow >> 62 & 1 && row->allow & PTX__LAYOUTS & ~PTX__FAMILY)
+            wmma_row(row, type, ((PTX_ROW_ROW & ~PTX__FAMILY) << i) | (PTX_ROW_ROW & PTX__FAMILY)), one = 1;
+    for (i = 0; i < 2; i++)
+        if (row->allow >> 63 & 1 && row->allow & PTX__LAYOUT & ~PTX__FAMILY)
+            wmma_row(row, type, i ? PTX_ROW : PTX_COL), one = 1;
+    if (!one || row->dflt) wmma_row(row, type, 0);
+    if (row->allow >> 62 & 1 && row->allow & PTX_SATFINITE & ~PTX__FAMILY)
+        wmma_row(row, type, PTX_SATFINITE);
+    if (row->allow >> 62 & 1 && row->allow & PTX_RP & ~PTX__FAMILY) wmma_row(row, type, PTX_RP);
+}
+
+static void wmma(void) {
+    static const char *const targets[] = {"75", "80"};
+    unsigned t, type, rows = 0;
+    size_t r;
+    for (t = 0; t < 2; t++) {
+        begin(targets[t], 0);
+        for (r = 0; r < PTX__ROW_COUNT; r++) {
+            const ptx__row *row = &ptx__rows[r];
+            if (strncmp(row->name, "wmma", 4) || (row->sm > 75) != (t != 0)) continue;
+            for (type = 0; type < PTX__TYPE_COUNT; type++)
+                if (row->types ? row->types >> type & 1 : !type) wmma_row_layouts(row, type), rows++;
+        }
+        ptx_ret(k);
+        PRINTS(targets[t], t ? "wmma.mma.sync.aligned.row.col.m8n8k4.rp.f64.f64.f64.f64\nwmma.mma.and.popc.sync"
+                             : "wmma.load.a.sync.aligned.col.m32n8k16.shared.s8 {%r\nwmma.store.d.sync.aligned"
+                               ".col.m8n32k16.f32 [%d2], {%r");
+    }
+    CHECK(rows > 80);
+    {
+        ptx_val v[40], d[8];
+        begin("75", 0), wmma_row(&ptx__rows[m->first[PTX_WMMA_LOAD_A_M16N16K8]], PTX_TF32, 0);
+        WRONG(PTX_E_TARGET, "sm_80");
+        begin("80", 0), v[0] = sh;
+        ptx_opn(k, PTX_WMMA_LOAD_A_M8N8K32, PTX_COL, PTX_S4, PTX_NONE, 1, v, 1, d); /* A lies in rows */
+        WRONG(PTX_E_MODIFIER, ".col");
+        begin("80", 0), v[0] = ptx_ptr(w, PTX_CONST);
+        ptx_opn(k, PTX_WMMA_LOAD_A_M16N16K16, 0, PTX_F16, PTX_NONE, 1, v, 8, d);
+        WRONG(PTX_E_MODIFIER, ".const");
+        begin("80", 0), v[0] = sh;
+        ptx_opn(k, PTX_WMMA_LOAD_A_M16N16K16, 0, PTX_F16, PTX_NONE, 1, v, 4, d);
+        WRONG(PTX_E_ARGUMENT, "does not take");
+        begin("80", 0);
+        ptx_opn(k, PTX_WMMA_LOAD_A_M16N16K16, PTX_ROW | PTX_COL, PTX_F16, PTX_NONE, 1, v, 8, d);
+        WRONG(PTX_E_MODIFIER, "exclude");
+        begin("80", 0);
+        for (type = 0; type < 40; type++) v[type] = of_type[PTX_F32];
+        ptx_mma(k, PTX_WMMA_M16N16K16_F32, PTX_F16, PTX_F16, d, v, v, v);
+        WRONG(PTX_E_TYPE, "expected 32 bits of f16");
+    }
 }
 
 /* Every function takes a NULL kernel and handles that nobody made. */
@@ -1157,7 +1246,7 @@ int main(int argc, char **argv) {
     char base[256];
     sprintf(base, "%.200s", argc > 1 ? argv[1] : argv[0]);
     all_forms(have_ptxas, base);
-    variables(), functions(), switches(), raw(), directives(), special_registers(), everyday(), moves(),
+    variables(), functions(), switches(), raw(), directives(), special_registers(), everyday(), wmma(), moves(),
         harmless(), reference();
     assemble_texts(have_ptxas, base);
     if (!have_ptxas) printf("skip: there is no ptxas: the forms are not assembled\n");

@@ -324,7 +324,7 @@ static void flow(void) {
     ptx_call(k, q, 2, args), REFUSED("F17_call_arg_count", ARGUMENT);
     start(), q = ptx_func(m, "q", PTX_NONE), ptx_param(q, "x", PTX_U32), ptx_ret(q);
     ptx_call(k, q, 1, &w), REFUSED("F18_call_arg_type_size", TYPE);
-    start(), q = ptx_func(m, "q", PTX_NONE), ptx_call(q, q, 0, NULL), REFUSED("F19_recursion", ARGUMENT);
+    start(), q = ptx_func(m, "q", PTX_NONE), ptx_call(q, q, 0, NULL), REFUSED("F19_recursion", RECURSION);
     start(), l = ptx_label_new(k), ptx_guard(k, c), ptx_place(k, l), REFUSED("F22_guard_on_label", GUARD);
     start(), ptx_guard(k, c), ptx_shared(k, "more", PTX_U32, 4, 0), REFUSED("F23_guard_on_reg_decl", GUARD);
     start(), ptx_if(k, some()), ptx_exit(k), ptx_end(k), barrier();

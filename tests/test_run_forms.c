@@ -156,11 +156,11 @@ static void test_table(void) {
 }
 
 #include "forms/interface.h"
+#include "forms/wmma.h"
 
 /* Rows that nothing here runs, by the beginning of their name. */
 static const char *const reasons[][2] = {
     {"mma", "other shapes and types: test_sim_tensor.c runs them as text"},
-    {"wmma", "test_sim_tensor.c runs them as text"},
     {"wgmma", "test_sim_tensor.c runs them as text"},
     {"ldmatrix", "sub-byte rows: test_sim_tensor.c runs them as text"},
     {"stmatrix.sync.aligned.m16n8", "test_sim_tensor.c runs them as text"},
@@ -237,6 +237,7 @@ int main(void) {
     open_bridge();
     test_table();
     test_interface();
+    test_wmma();
     if (capability >= 100 && !of_gpu) test_rows();
     free(forms);
     free(entries);

@@ -121,7 +121,19 @@ static void test_divergence(void) {
     ptx_if(k, ptx_setp(k, PTX_GT, ptx_get(k, v), n)), barrier(), ptx_end(k), WRONG(DIVERGENT, "condition at");
     start(), v = ptx_var_new(k, tid), ptx_set(k, v, n),
              ptx_if(k, ptx_setp(k, PTX_LT, ptx_get(k, v), ptx_imm(64)));
-    barrier(), ptx_end(k), WRONG(DIVERGENT, "%tid.x"); /* one class a variable: the declaration counts */
+    barrier(), ptx_end(k), FINE; /* what it held before does not matter */
+    start(), v = ptx_var_new(k, n), ptx_set(k, v, tid),
+             ptx_if(k, ptx_setp(k, PTX_LT, ptx_get(k, v), ptx_imm(64)));
+    barrier(), ptx_end(k), WRONG(DIVERGENT, "%tid.x");
+    start(), v = ptx_var_new(k, tid), ptx_guard(k, ptx_setp(k, PTX_LT, n, zero)), ptx_set(k, v, n);
+    ptx_if(k, ptx_setp(k, PTX_LT, ptx_get(k, v), ptx_imm(64))), barrier(), ptx_end(k);
+    WRONG(DIVERGENT, "%tid.x");
+    /* set to what is the same in a round, and left in different rounds */
+    start(), v = ptx_var_new(k, zero), y = zero, l = ptx_label_new(k), ptx_place(k, l);
+    ptx_set(k, v, ptx_add(k, ptx_get(k, v), ptx_imm(1)));
+    ptx_guard(k, ptx_setp(k, PTX_LT, ptx_get(k, v), tid)), ptx_bra(k, l);
+    ptx_if(k, ptx_setp(k, PTX_LT, ptx_get(k, v), ptx_imm(9))), barrier(), ptx_end(k);
+    WRONG(DIVERGENT, "by the branch at");
     /* warps: whole ones may part */
     start(), ptx_if(k, ptx_setp(k, PTX_EQ, warp, zero)), shuffle(), ptx_end(k), FINE;
     start(), ptx_if(k, ptx_setp(k, PTX_EQ, warp, zero)), barrier(), ptx_end(k), WRONG(DIVERGENT, "block");
@@ -134,8 +146,9 @@ static void test_divergence(void) {
     start(), ptx_if(k, ptx_setp(k, PTX_GE, tid, ptx_imm(32))), shuffle(), ptx_end(k), FINE;
     start(), ptx_if(k, ptx_setp(k, PTX_EQ, tid, ptx_imm(32))), shuffle(), ptx_end(k),
         WRONG(DIVERGENT, "warp");
-    start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, ptx_imm(32))), shuffle(), ptx_end(k),
-        WRONG(DIVERGENT, "%laneid");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, ptx_imm(32))), shuffle(), ptx_end(k), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, ptx_imm(31))), shuffle(), ptx_end(k),
+        WRONG(DIVERGENT, "0x7fffffff come");
     start(), x = ptx_div(k, tid, ptx_u32(32)), ptx_if(k, ptx_setp(k, PTX_LT, x, n)), shuffle(), ptx_end(k),
              FINE;
     start(), x = ptx_div(k, tid, ptx_u32(16)), ptx_if(k, ptx_setp(k, PTX_LT, x, n)), shuffle(), ptx_end(k);
@@ -194,6 +207,146 @@ static void start_on(ptx_target target) {
     zero = ptx_mov(k, ptx_u32(0));
 }
 
+static void masked(ptx_val mask) { ptx_shfl_bfly(k, zero, ptx_imm(1), ptx_imm(31), mask); }
+#define IF(order, a, b) ptx_if(k, ptx_setp(k, order, a, b))
+
+/* The lanes that a mask names, beside those that come. */
+static void test_members(void) {
+    ptx_val x, q;
+    ptx_label l;
+    start(), x = ptx_mov(k, ptx_b32(~0u)), IF(PTX_LT, tid, n), masked(x), ptx_end(k);
+    WRONG(DIVERGENT, "%tid.x");
+    start(), x = ptx_mov(k, ptx_b32(~0u)), masked(x), FINE;
+    start(), IF(PTX_LT, tid, n), masked(ptx_b32(0xffff)), ptx_end(k), WRONG(DIVERGENT, "%tid.x");
+    start(), IF(PTX_LT, tid, n), masked(ptx_b32(0x7fffffff)), ptx_end(k), WRONG(DIVERGENT, "%tid.x");
+    start(), IF(PTX_LT, lane, ptx_imm(16)), masked(ptx_b32(0x1ffff)), ptx_end(k);
+    WRONG(DIVERGENT, "0x1ffff, and of warp 0 the lanes 0xffff");
+    start(), IF(PTX_LT, lane, ptx_imm(16)), masked(ptx_b32(0xffff)), ptx_end(k), FINE;
+    start(), IF(PTX_LT, lane, ptx_imm(16)), masked(ptx_b32(0xff)), ptx_end(k); /* 8 to 15 name others only */
+    WRONG(DIVERGENT, "0xff, and");
+    start(), IF(PTX_LT, tid, ptx_imm(16)), masked(ptx_b32(0xffff)), ptx_end(k), FINE;
+    start(), IF(PTX_LT, tid, ptx_imm(48)), masked(ptx_b32(0xffff)), ptx_end(k), WRONG(DIVERGENT, "warp 0");
+    start(), x = ptx_and(k, lane, ptx_u32(1)), IF(PTX_EQ, x, zero), masked(ptx_b32(0x55555555)), ptx_end(k);
+    FINE;
+    start(), x = ptx_and(k, lane, ptx_u32(1)), IF(PTX_NE, x, zero), masked(ptx_b32(0x55555555)), ptx_end(k);
+    WRONG(DIVERGENT, "0xaaaaaaaa come");
+    start(), IF(PTX_LT, lane, ptx_imm(16)), IF(PTX_GE, lane, ptx_imm(8)), masked(ptx_b32(0xff00)), ptx_end(k);
+    ptx_end(k), FINE;
+    start(), IF(PTX_LT, lane, ptx_imm(16)), store(n), ptx_else(k), masked(ptx_b32(0xffff0000)), ptx_end(k);
+    FINE;
+    start(), IF(PTX_LT, lane, ptx_imm(16)), IF(PTX_LT, load(0), n), masked(ptx_b32(0xffff)), ptx_end(k);
+    ptx_end(k), WRONG(DIVERGENT, "shfl");
+    start(), IF(PTX_LT, lane, ptx_imm(16)), IF(PTX_LT, n, ptx_imm(5)), masked(ptx_b32(0xffff)), ptx_end(k);
+    ptx_end(k), FINE;
+    start(), ptx_guard(k, ptx_setp(k, PTX_GE, lane, ptx_imm(8))), ptx_exit(k), masked(ptx_b32(0xff)), FINE;
+    start(), ptx_guard(k, ptx_setp(k, PTX_GE, lane, ptx_imm(8))), ptx_exit(k), masked(ptx_b32(0x1ff));
+    WRONG(DIVERGENT, "0xff come");
+    start(), l = ptx_label_new(k), ptx_guard(k, ptx_setp(k, PTX_GE, lane, ptx_imm(4))), ptx_bra(k, l);
+    masked(ptx_b32(0xf)), ptx_place(k, l), FINE;
+    /* all come, and only some are named: wrong where the block is known to have them */
+    start(), ptx_require_block(k, 64, 1, 1), masked(ptx_b32(0xff)), WRONG(DIVERGENT, "0xffffffff come");
+    start(), ptx_require_block(k, 8, 1, 1), masked(ptx_b32(0xff)), FINE;
+    start(), masked(ptx_b32(0xff)), FINE;
+    start(), ptx_require_block(k, 16, 2, 1), IF(PTX_EQ, ptx_tid_y(k), zero), masked(ptx_b32(0xffff));
+    ptx_end(k), FINE;
+    start(), x = ptx_and(k, lane, ptx_u32(3)), ptx_switch(k, x, 3), ptx_case(k, 1), masked(ptx_b32(~0u));
+    ptx_end(k), WRONG(DIVERGENT, "shfl");
+    start(), ptx_switch(k, n, 3), ptx_case(k, 1), masked(ptx_b32(~0u)), ptx_end(k), FINE;
+    /* lanes that were there before */
+    start(), x = ptx_activemask(k), IF(PTX_LT, tid, n), masked(x), ptx_end(k), WRONG(DIVERGENT, "were there");
+    start(), x = ptx_activemask(k), masked(x), FINE;
+    start(), IF(PTX_LT, tid, n), x = ptx_activemask(k), masked(x), ptx_end(k), FINE;
+    start(), x = ptx_activemask(k), IF(PTX_EQ, warp, zero), masked(x), ptx_end(k), FINE;
+    start(), q = ptx_setp(k, PTX_LT, tid, n), x = ptx_ballot(k, q, ptx_b32(~0u)), ptx_if(k, q), masked(x);
+    ptx_end(k), FINE;
+    start(), q = ptx_setp(k, PTX_LT, lane, ptx_imm(4)), ptx_guard(k, q);
+    ptx_bar_warp_sync(k, ptx_b32(0xf)), FINE;
+    start(), q = ptx_setp(k, PTX_LT, lane, ptx_imm(4)), ptx_guard(k, q);
+    ptx_bar_warp_sync(k, ptx_b32(~0u)), WRONG(DIVERGENT, "0xf come");
+}
+
+/* The number of a warp: all the ways to write it, and what is none. */
+static void test_warp_numbers(void) {
+    ptx_val x, i;
+    ptx_var v;
+    int bounds;
+    for (bounds = 0; bounds < 4; bounds++) { /* declared, bounded, of another size, not at all */
+        int known = bounds < 2;
+        start(), i = ptx_mad(k, ptx_ctaid_x(k), ptx_ntid_x(k), tid);
+        if (bounds == 0) ptx_require_block(k, 128, 1, 1);
+        if (bounds == 1) ptx_launch_bounds(k, 256, 1);
+        if (bounds == 2) ptx_require_block(k, 48, 1, 1);
+        IF(PTX_LT, ptx_shr(k, i, ptx_imm(5)), n), shuffle(), ptx_end(k);
+        if (known) FINE;
+        else
+            WRONG(DIVERGENT, "warp");
+    }
+    start(), i = ptx_mad(k, ptx_ctaid_x(k), ptx_u32(128), tid), x = ptx_shr(k, i, ptx_imm(5));
+    IF(PTX_LT, x, n), shuffle(), ptx_end(k), FINE;
+    start(), i = ptx_mad(k, ptx_ctaid_x(k), ptx_u32(100), tid), x = ptx_shr(k, i, ptx_imm(5));
+    IF(PTX_LT, x, n), shuffle(), ptx_end(k), WRONG(DIVERGENT, "warp");
+    start(), i = ptx_add(k, ptx_mul(k, ptx_ctaid_x(k), ptx_u32(128)), tid), x = ptx_div(k, i, ptx_u32(32));
+    IF(PTX_LT, x, n), shuffle(), ptx_end(k), FINE;
+    start(), i = ptx_add(k, ptx_shl(k, ptx_ctaid_x(k), ptx_imm(5)), tid), x = ptx_shr(k, i, ptx_imm(5));
+    IF(PTX_LT, x, n), shuffle(), ptx_end(k), FINE;
+    start(), i = ptx_add(k, ptx_shl(k, ptx_ctaid_x(k), ptx_imm(4)), tid), x = ptx_shr(k, i, ptx_imm(5));
+    IF(PTX_LT, x, n), shuffle(), ptx_end(k), WRONG(DIVERGENT, "warp");
+    start(), x = ptx_shr(k, ptx_add(k, tid, ptx_imm(32)), ptx_imm(5)), IF(PTX_LT, x, n), shuffle();
+    ptx_end(k), FINE;
+    start(), x = ptx_shr(k, ptx_add(k, tid, ptx_imm(33)), ptx_imm(5)), IF(PTX_LT, x, n), shuffle();
+    ptx_end(k), WRONG(DIVERGENT, "warp");
+    start(), x = ptx_shr(k, ptx_sub(k, tid, ptx_imm(64)), ptx_imm(5)), IF(PTX_LT, x, n), shuffle();
+    ptx_end(k), FINE;
+    start(), x = ptx_shr(k, ptx_add(k, tid, load(0)), ptx_imm(5)), IF(PTX_LT, x, n), shuffle();
+    ptx_end(k), WRONG(DIVERGENT, "warp");
+    start(), x = ptx_bfe(k, tid, ptx_imm(5), ptx_imm(3)), IF(PTX_LT, x, n), shuffle(), ptx_end(k), FINE;
+    start(), x = ptx_bfe(k, tid, ptx_imm(4), ptx_imm(3)), IF(PTX_LT, x, n), shuffle();
+    ptx_end(k), WRONG(DIVERGENT, "warp");
+    start(), IF(PTX_LT, tid, ptx_shl(k, n, ptx_imm(5))), shuffle(), ptx_end(k), FINE;
+    start(), IF(PTX_LT, tid, ptx_shl(k, n, ptx_imm(4))), shuffle(), ptx_end(k), WRONG(DIVERGENT, "warp");
+    start(), IF(PTX_LE, tid, ptx_shl(k, n, ptx_imm(5))), shuffle(), ptx_end(k), WRONG(DIVERGENT, "warp");
+    start(), IF(PTX_LT, tid, ptx_shl(k, n, ptx_imm(5))), barrier(), ptx_end(k), WRONG(DIVERGENT, "block");
+    start(), v = ptx_var_new(k, ptx_shr(k, tid, ptx_imm(5))), ptx_loop(k), x = ptx_get(k, v);
+    ptx_while(k, ptx_setp(k, PTX_LT, x, n)), shuffle(), ptx_set(k, v, ptx_add(k, x, ptx_imm(8))), ptx_end(k);
+    FINE;
+    start_on(PTX_SM_A(90)), x = ptx_shr(k, ptx_add(k, tid, ptx_imm(32)), ptx_imm(7));
+    IF(PTX_LT, x, n), ptx_op0(k, PTX_WGMMA_FENCE, 0), ptx_end(k), WRONG(DIVERGENT, "warpgroup");
+    start_on(PTX_SM_A(90)), x = ptx_shr(k, ptx_add(k, tid, ptx_imm(128)), ptx_imm(7));
+    IF(PTX_LT, x, n), ptx_op0(k, PTX_WGMMA_FENCE, 0), ptx_end(k), FINE;
+    start_on(PTX_SM_A(90)), x = ptx_shr(k, warp, ptx_imm(2));
+    IF(PTX_EQ, x, zero), ptx_op0(k, PTX_WGMMA_FENCE, 0), ptx_end(k), FINE;
+    start_on(PTX_SM_A(90)), x = ptx_shr(k, warp, ptx_imm(1));
+    IF(PTX_EQ, x, zero), ptx_op0(k, PTX_WGMMA_FENCE, 0), ptx_end(k), WRONG(DIVERGENT, "warpgroup");
+}
+
+static void cluster_barrier(void) { ptx_cluster_arrive(k), ptx_cluster_wait(k); }
+
+/* What is the same in a block, and not in its cluster. */
+static void test_clusters(void) {
+    ptx_val x;
+    start_on(PTX_SM(90)), IF(PTX_EQ, ptx_sreg(k, PTX_CLUSTER_CTARANK), zero), cluster_barrier(), ptx_end(k);
+    WRONG(DIVERGENT, "cluster");
+    start_on(PTX_SM(90)), IF(PTX_EQ, ptx_ctaid_x(k), zero), cluster_barrier(), ptx_end(k);
+    WRONG(DIVERGENT, "ptx_cluster_uniform");
+    start_on(PTX_SM(90)), IF(PTX_EQ, ptx_ctaid_x(k), zero), barrier(), ptx_end(k), cluster_barrier(), FINE;
+    start_on(PTX_SM(90)), IF(PTX_EQ, ptx_sreg(k, PTX_CLUSTERID_X), zero), cluster_barrier(), ptx_end(k), FINE;
+    start_on(PTX_SM(90)), IF(PTX_LT, n, ptx_imm(5)), cluster_barrier(), ptx_end(k), FINE;
+    start_on(PTX_SM(90)), ptx_require_cluster(k, 2, 1, 1), IF(PTX_EQ, ptx_ctaid_y(k), zero);
+    cluster_barrier(), ptx_end(k), FINE;
+    start_on(PTX_SM(90)), ptx_require_cluster(k, 2, 2, 1), IF(PTX_EQ, ptx_ctaid_y(k), zero);
+    cluster_barrier(), ptx_end(k), WRONG(DIVERGENT, "cluster");
+    start_on(PTX_SM(90)), x = ptx_cluster_uniform(k, ptx_shr(k, ptx_ctaid_x(k), ptx_imm(1)));
+    IF(PTX_LT, x, n), cluster_barrier(), ptx_end(k), FINE;
+    start_on(PTX_SM(90)), x = ptx_uniform(k, load(0)), IF(PTX_LT, x, n), cluster_barrier(), ptx_end(k);
+    WRONG(DIVERGENT, "cluster");
+    start_on(PTX_SM(90)), ptx_for(k, ptx_ctaid_x(k), n, ptx_u32(8)), cluster_barrier(), ptx_end(k);
+    WRONG(DIVERGENT, "cluster");
+    start_on(PTX_SM(90)), ptx_for(k, ptx_sreg(k, PTX_CLUSTERID_X), n, ptx_u32(8)), cluster_barrier();
+    ptx_end(k), FINE;
+    start_on(PTX_SM(90)), ptx_guard(k, ptx_setp(k, PTX_NE, ptx_sreg(k, PTX_CLUSTER_CTARANK), zero));
+    ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE_UNALIGNED, 0), WRONG(DIVERGENT, "guard");
+}
+
 /* Every row that says that threads come together has a behaviour, and so has every row that reads memory. */
 static void test_behaviours(void) {
     size_t i;
@@ -221,7 +374,8 @@ static void test_behaviours(void) {
     }
     CHECK(together > 150 && reads > 60);
     CHECK(ptx__specials[PTX_SMID].differs == PTX__CLASS_BLOCK);
-    CHECK(ptx__specials[PTX_CLUSTERID_X].differs == PTX__CLASS_BLOCK);
+    CHECK(ptx__specials[PTX_CLUSTERID_X].differs == PTX__CLASS_CLUSTER);
+    CHECK(ptx__specials[PTX_CTAID_X].differs == PTX__CLASS_BLOCK);
     CHECK(ptx__specials[PTX_CLUSTER_CTARANK].differs == PTX__CLASS_BLOCK);
     CHECK(ptx__specials[PTX_WARPID].differs == PTX__CLASS_WARP);
     CHECK(ptx__specials[PTX_LANEMASK_GT].differs == PTX__CLASS_LANE);
@@ -256,9 +410,10 @@ static void test_groups_and_calls(void) {
     start(), ptx_require_block(k, 32, 8, 1);
     ptx_if(k, ptx_setp(k, PTX_EQ, ptx_tid_y(k), zero)), shuffle(), ptx_end(k), FINE;
     start(), ptx_require_block(k, 48, 4, 1);
-    ptx_if(k, ptx_setp(k, PTX_EQ, ptx_tid_y(k), zero)), shuffle(), ptx_end(k), WRONG(DIVERGENT, "%tid.y");
+    ptx_if(k, ptx_setp(k, PTX_EQ, ptx_tid_y(k), zero)), shuffle(), ptx_end(k);
+    WRONG(DIVERGENT, "0xffff come");
     start(), ptx_require_block(k, 48, 4, 1);
-    ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(32))), shuffle(), ptx_end(k), WRONG(DIVERGENT, "%tid.x");
+    ptx_if(k, ptx_setp(k, PTX_LT, tid, ptx_imm(32))), shuffle(), ptx_end(k), WRONG(DIVERGENT, "come here");
     start(), ptx_require_block(k, 64, 1, 1);
     ptx_if(k, ptx_setp(k, PTX_EQ, ptx_tid_y(k), zero)), barrier(), ptx_end(k), FINE;
     start(), ptx_if(k, ptx_setp(k, PTX_LT, ptx_sreg(k, PTX_SMID), n)), barrier(), ptx_end(k), FINE;
@@ -914,6 +1069,9 @@ static void test_memory(void) {
 
 int main(void) {
     test_divergence();
+    test_members();
+    test_warp_numbers();
+    test_clusters();
     test_behaviours();
     test_groups_and_calls();
     test_copies();
