@@ -162,8 +162,17 @@ typedef struct ptxk_kv_scatter_args {
     uint32_t max_pages, pool_pages;  /* paged: columns of the block table; pages of a pool */
 } ptxk_kv_scatter_args;
 
-/* Formats of weights. */
-enum { PTXK_Q4_K = 1 };
+/* Formats of weights: GGUF's block layouts; F32, F16 and BF16 are plain. */
+enum {
+    PTXK_Q4_K = 1,
+    PTXK_F32,
+    PTXK_F16,
+    PTXK_BF16,
+    PTXK_Q8_0,
+    PTXK_Q4_0,
+    PTXK_Q5_K,
+    PTXK_Q6_K
+};
 /* Precision of x in a GEMV; flags of a GEMV. */
 enum { PTXK_GEMV_EXACT = 0, PTXK_GEMV_FAST = 1 };
 enum { PTXK_GEMV_NORM = 1, PTXK_GEMV_GAMMA = 2, PTXK_GEMV_RESIDUAL = 4 };
