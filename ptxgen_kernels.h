@@ -173,6 +173,8 @@ enum {
     PTXK_Q5_K,
     PTXK_Q6_K
 };
+/* Which elements of a head a rotary position turns together: 2 i and 2 i + 1, or i and i + dims / 2. */
+enum { PTXK_ROPE_INTERLEAVED = 0, PTXK_ROPE_NEOX = 1 };
 /* Precision of x in a GEMV; flags of a GEMV. */
 enum { PTXK_GEMV_EXACT = 0, PTXK_GEMV_FAST = 1 };
 enum { PTXK_GEMV_NORM = 1, PTXK_GEMV_GAMMA = 2, PTXK_GEMV_RESIDUAL = 4 };
@@ -204,6 +206,88 @@ typedef struct ptxk_gemv_args {
     float eps;          /* of the norm: 0 or more, finite */
     uint32_t reserved;  /* 0 */
 } ptxk_gemv_args;
+
+/* What is baked into the code of a persistent decoder: a model of the llama kind (RMSNorm, rotary positions,
+   grouped heads, SwiGLU, optional biases). How many layers, where everything lies and what is asked for is not. */
+typedef struct ptxk_decoder_desc {
+    uint32_t hidden, ffn;     /* multiples of the block of every format that is used on them, else of 8 */
+    uint32_t heads, kv_heads; /* heads: a multiple of kv_heads */
+    uint32_t head_dim;        /* a multiple of 8 to 256 */
+    uint32_t vocab;           /* at least 1 */
+    uint32_t batch;           /* 1 ... 4 sequences */
+    uint32_t formats;         /* those that matrices and embedding have: 1 << PTXK_Q4_K | 1 << PTXK_Q6_K ... */
+    uint32_t kv_type;         /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t rope_dims;       /* even, at most head_dim: the first so many of a head are turned; 0: none */
+    uint32_t rope_pairs;      /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
+    float scale;              /* of q . k; 0: 1/sqrt(head_dim) */
+} ptxk_decoder_desc;
+
+typedef struct ptxk_decoder_shape {
+    uint32_t layers;
+    uint32_t max_seq;  /* rows of a cache for each KV head */
+    uint32_t sm_count; /* multiprocessors: so many blocks are launched, which must all be resident */
+} ptxk_decoder_shape;
+
+/* A matrix in device memory, rows contiguous, 16-byte aligned. */
+typedef struct ptxk_decoder_matrix {
+    uint64_t weights;
+    uint64_t bias;     /* f32 [rows], or 0 */
+    uint32_t format;   /* PTXK_Q4_K ...: one of the description's */
+    uint32_t reserved; /* 0 */
+} ptxk_decoder_matrix;
+
+/* A layer. The kernel reads an array of these in device memory. */
+typedef struct ptxk_decoder_layer {
+    uint64_t attention_norm, ffn_norm; /* f32 [hidden] */
+    uint64_t k_cache, v_cache;         /* kv_type [batch, kv_heads, max_seq, head_dim], 16-byte aligned */
+    ptxk_decoder_matrix q, k, v;       /* [heads * head_dim, hidden], twice [kv_heads * head_dim, hidden] */
+    ptxk_decoder_matrix output;        /* [hidden, heads * head_dim] */
+    ptxk_decoder_matrix gate, up;      /* [ffn, hidden] */
+    ptxk_decoder_matrix down;          /* [hidden, ffn] */
+} ptxk_decoder_layer;
+
+/* How a decoder ended, and how far it came: what ptxk_decoder_args.state points to. The kernel writes it with
+   st.release.sys, so memory that host and device share may be read while it runs. */
+enum { PTXK_DECODER_RUNS = 0, PTXK_DECODER_DONE = 1, PTXK_DECODER_STOPPED = 2, PTXK_DECODER_STARVED = 3 };
+typedef struct ptxk_decoder_state {
+    uint32_t status;      /* PTXK_DECODER_RUNS ... */
+    uint32_t step;        /* STARVED: which step of a layer waited (ptxk_decoder_step_name), ... */
+    uint32_t layer;       /* ... in which layer, */
+    uint32_t tile;        /* ... for which part of its input, */
+    uint32_t block;       /* ... which block, */
+    uint32_t position;    /* ... for the how manyeth token of this launch */
+    uint32_t written[4];  /* tokens written for each sequence */
+    uint32_t length[4];   /* rows of each sequence's cache that are filled */
+} ptxk_decoder_state;
+
+/* The one argument, by value. Device addresses; tokens, state and stop may be host memory that the device
+   sees. The tokens of a sequence's prompt are taken first; from the last of them on, tokens are chosen. */
+typedef struct ptxk_decoder_args {
+    uint64_t layers;         /* ptxk_decoder_layer [layer_count] */
+    uint64_t frequencies;    /* f64 [rope_dims / 2]: radians for each position, ptxk_rope_frequencies() */
+    uint64_t final_norm;     /* f32 [hidden] */
+    ptxk_decoder_matrix embedding; /* [vocab, hidden]; its bias is not used */
+    ptxk_decoder_matrix output;    /* [vocab, hidden]: the embedding's weights again where they are tied */
+    uint64_t prompt;         /* u32 [batch, prompt_stride] */
+    uint64_t prompt_lengths; /* u32 [batch], each 1 ... prompt_stride */
+    uint64_t positions;      /* u32 [batch]: rows of the caches that are filled already */
+    uint64_t logits;         /* f32 [batch, vocab]: those of the last token that was chosen */
+    uint64_t tokens;         /* u32 [batch, tokens_stride]: what is generated */
+    uint64_t state;          /* ptxk_decoder_state */
+    uint64_t stop;           /* u32: not 0 ends it after the token under way; 0: there is none */
+    uint64_t workspace;      /* plan.workspace_bytes, 256-byte aligned */
+    uint64_t seed;           /* of sampling */
+    uint32_t layer_count, max_seq; /* as in the shape */
+    uint32_t prompt_stride, tokens_stride;
+    uint32_t n;              /* tokens to generate for each sequence, at most tokens_stride */
+    uint32_t end_token;      /* ends a sequence, and is written; 0xffffffff: none */
+    uint32_t top_k;          /* 0: all */
+    uint32_t watchdog;       /* turns of a wait before it is given up; 0: 2^26 */
+    float temperature;       /* 0: the largest logit, the lowest token of equal ones */
+    float top_p;             /* 0 or 1: all */
+    float eps;               /* of the norms */
+    uint32_t reserved;       /* 0 */
+} ptxk_decoder_args;
 
 /* ---- [TABLE] -------------------------------------------------------------------------------------------
 
