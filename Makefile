@@ -22,7 +22,7 @@ EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/q4k_gemv $(B)/incremental_attention
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
 TESTS    = $(addprefix $(B)/test_,builder forms run_forms random verify mistakes scale cuda flash_decode \
-             kv_scatter gemv gguf ptxas)
+             kv_scatter gemv layers gguf ptxas)
 
 .PHONY: all run test sanitize bench fuzz gpu clean
 all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench $(B)/bench_sim
