@@ -5,8 +5,8 @@
 #   test    all tests, on the CPU driver; ends with the line "N passed, N failed"
 #   sanitize  the same, all built with the address and undefined-behaviour sanitizers
 #   bench   emission speed, long kernels, launch overhead; the speed of the CPU driver
-#   fuzz    hostile PTX for the CPU driver, then random programs for the builder, FUZZ_SECONDS=60 each;
-#           needs clang
+#   fuzz    hostile PTX for the CPU driver, random programs for the builder, hostile GGUF files,
+#           FUZZ_SECONDS=60 each; needs clang
 #   gpu     the tests on the real driver, then the benches
 #   clean   remove build/
 
@@ -22,7 +22,7 @@ EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/q4k_gemv $(B)/incremental_attention
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
 TESTS    = $(addprefix $(B)/test_,builder forms run_forms random verify mistakes scale cuda flash_decode \
-             kv_scatter gemv ptxas)
+             kv_scatter gemv layers gguf ptxas)
 
 .PHONY: all run test sanitize bench fuzz gpu clean
 all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench $(B)/bench_sim
@@ -66,7 +66,7 @@ $(B)/sim/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*
 	$(CC) -std=c11 $(SIMFLAGS) -fPIC -pthread -c $< -o $@
 
 # Each example says in its first lines how it is compiled: one cc command, this one.
-$(B)/%: examples/%.c $(HEADERS)
+$(B)/%: examples/%.c $(HEADERS) $(wildcard examples/*.h)
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
 
@@ -79,8 +79,8 @@ $(B)/test_run_forms $(B)/test_random: $(B)/test_%: tests/test_%.c $(HEADERS) tes
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) -Wall -Wextra -Wno-unused-function $< -o $@ -ldl -lm
 
-$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/kerneltest.h tests/scale.h \
-  tests/sim/ptxsim.h
+$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h examples/*.h) tests/kerneltest.h tests/scale.h \
+  tests/sim/ptxsim.h tests/ggufmake.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
 
@@ -112,6 +112,8 @@ fuzz:
 	@mkdir -p $(B)/fuzz/programs
 	$(B)/fuzz/builder -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=1500 -len_control=0 \
 	  -artifact_prefix=$(B)/fuzz/builder- -print_final_stats=1 $(B)/fuzz/programs
+	@$(MAKE) --no-print-directory $(B)/fuzz/gguf $(B)/fuzz/models
+	$(B)/fuzz/gguf -max_len=20000 $(FUZZRUN) $(B)/fuzz/models
 
 $(B)/fuzz/seeds: $(SIM) $(SIMTESTS)
 	@mkdir -p $@
@@ -128,6 +130,15 @@ $(B)/fuzz/ptx: tests/fuzz/ptx.c $(FUZZOBJ)
 
 $(B)/fuzz/builder: tests/fuzz/builder.c tests/program.h tests/kerneltest.h $(wildcard tests/forms/*.h) ptxgen.h $(FUZZOBJ)
 	$(CLANG) $(FUZZFLAGS) -Wno-unused-function -fsanitize=fuzzer,address,undefined $< $(FUZZOBJ) -o $@ -lm -ldl
+
+$(B)/fuzz/gguf: tests/fuzz/gguf.c examples/gguf.h examples/tokeniser.h
+	@mkdir -p $(B)/fuzz
+	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer,address,undefined $< -o $@
+
+$(B)/fuzz/models: $(B)/test_gguf
+	@mkdir -p $@
+	@GGUFTEST_KEEP=$@ $(B)/test_gguf >/dev/null
+	@touch $@
 
 $(B)/fuzz/%.o: tests/sim/%.c $(wildcard tests/sim/*.h tests/sim/*.inc tests/sim/*.def)
 	@mkdir -p $(B)/fuzz

@@ -77,6 +77,42 @@
      |x| below 2^-100    counts as 0 where the whole group of 32 is that small
      y may be the residual itself; otherwise nothing that is written may overlap anything that is read.
 
+   NORM   y[t,:] = gamma * x / sqrt(mean x^2 + eps), or, with PTXK_NORM_LAYER, gamma * (x - mean) /
+          sqrt(mean (x - mean)^2 + eps) + beta, for each row x[t,:]; with PTXK_NORM_RESIDUAL x[t,:] +=
+          residual[t,:] first, which is written, and normalised as written. f32 arithmetic in a fixed order.
+          A row stays in registers to 16384 elements; longer ones are read again.
+     sum of squares past f32, x NaN or infinite   NaN in that row
+     all x 0, eps 0                               0 (layer: beta)
+     y may be x or, with a residual, that where the types are equal; nothing else may overlap.
+
+   SOFTMAX  y[t,i] = exp(scale x[t,i]) / sum_j exp(scale x[t,j]), rows of any length; y may be x where the
+          types are equal. Long rows by the online rule of Milakov and Gimelshein (see FLASH_DECODE).
+     x -inf   0; all of a row -inf: zeros         x +inf   share the row equally; so is scale x past f32
+     x NaN    NaN in that row
+
+   ACTIVATION  y = silu(x), gelu(x), or, with two inputs, silu(x) * up, gelu(x) * up. Rows with strides, so
+          that gate and up may lie side by side. silu(x) = x / (1 + exp(-x)); gelu by tanh:
+          x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi); gelu by erf: Abramowitz and Stegun 7.1.26,
+          1.5e-7 |x| beside erf. y may be x or up where types and strides are equal. x -inf: NaN (silu, gelu by
+          tanh).
+
+   ROPE   turns pairs of each head by the angle position * frequencies[i], in place: a, b become
+          a cos - b sin, a sin + b cos; elements past `dims` stay. The angle is reduced in f64: right at any
+          u32 position to 1e-6. ptxk_rope_frequencies() makes the table: theta^(-2 i / dims), divided by a
+          linear factor, by a table of factors, or by the rule of Llama 3.1.
+
+   EMBED  y[t,:] = scale * table[ids[t],:]; the table in PTXK_F32, F16, BF16, Q8_0, Q4_K or Q6_K. An id past
+          the table's rows: NaN in that row of y, nothing is read.
+
+   SAMPLE  one token of each row of logits. Temperature 0, or PTXK_SAMPLE_ARGMAX: the largest logit; of equal
+          ones the lowest token; NaN counts as the smallest. Else tokens are ordered by logit (equal ones by
+          number), token i weighs exp((logit_i - largest) / temperature) in steps of 2^-40; the first top_k
+          stay (0: all), of these the fewest whose weights make top_p of the sum (0 or 1: all; one at least);
+          the token is the first at which the weights from the top pass random * their sum. Sums are integers:
+          the same token in every run. random: 64 bits, SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
+          splittable pseudorandom number generators", 2014) of seed at counter row << 32 | position.
+     all -inf or NaN      the largest by the rule of temperature 0
+
    DOES NOT  use tensor cores yet; no paged caches, windows or soft caps yet.
 */
 #ifndef PTXGEN_KERNELS_H
@@ -162,8 +198,19 @@ typedef struct ptxk_kv_scatter_args {
     uint32_t max_pages, pool_pages;  /* paged: columns of the block table; pages of a pool */
 } ptxk_kv_scatter_args;
 
-/* Formats of weights. */
-enum { PTXK_Q4_K = 1 };
+/* Formats of weights: GGUF's block layouts; F32, F16 and BF16 are plain. */
+enum {
+    PTXK_Q4_K = 1,
+    PTXK_F32,
+    PTXK_F16,
+    PTXK_BF16,
+    PTXK_Q8_0,
+    PTXK_Q4_0,
+    PTXK_Q5_K,
+    PTXK_Q6_K
+};
+/* Which elements of a head a rotary position turns together: 2 i and 2 i + 1, or i and i + dims / 2. */
+enum { PTXK_ROPE_INTERLEAVED = 0, PTXK_ROPE_NEOX = 1 };
 /* Precision of x in a GEMV; flags of a GEMV. */
 enum { PTXK_GEMV_EXACT = 0, PTXK_GEMV_FAST = 1 };
 enum { PTXK_GEMV_NORM = 1, PTXK_GEMV_GAMMA = 2, PTXK_GEMV_RESIDUAL = 4 };
@@ -196,10 +243,225 @@ typedef struct ptxk_gemv_args {
     uint32_t reserved;  /* 0 */
 } ptxk_gemv_args;
 
+/* Rows of any length, one after the other. What is baked into the code of a norm. */
+enum { PTXK_NORM_RMS = 0, PTXK_NORM_LAYER = 1 };
+enum { PTXK_NORM_RESIDUAL = 1, PTXK_NORM_BETA = 2, PTXK_NORM_PLAIN = 4 /* no gamma */ };
+typedef struct ptxk_norm_desc {
+    uint32_t n;           /* elements of a row, 1 ... 2^24 */
+    uint32_t kind;        /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
+    uint32_t x_type;      /* of x and residual: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t y_type;      /* the same choice */
+    uint32_t weight_type; /* of gamma and beta: the same choice */
+    uint32_t flags;       /* PTXK_NORM_RESIDUAL | PTXK_NORM_BETA | PTXK_NORM_PLAIN */
+} ptxk_norm_desc;
+
+typedef struct ptxk_norm_shape {
+    uint32_t rows; /* at most 2^31 - 1; 0: nothing to do, a plan without launches. So it is below */
+} ptxk_norm_shape;
+
+/* The one argument, by value. Device addresses, 16-byte aligned. */
+typedef struct ptxk_norm_args {
+    uint64_t x;           /* x_type [rows, n]; written with PTXK_NORM_RESIDUAL */
+    uint64_t residual;    /* x_type [rows, n]; ignored without */
+    uint64_t y;           /* y_type [rows, n] */
+    uint64_t gamma, beta; /* weight_type [n]; ignored with _PLAIN, without _BETA */
+    uint32_t rows;        /* as in the shape */
+    float eps;            /* 0 or more, finite */
+} ptxk_norm_args;
+
+typedef struct ptxk_softmax_desc {
+    uint32_t n;              /* elements of a row, 1 ... 2^24 */
+    uint32_t x_type, y_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
+    float scale;             /* of x; 0: 1 */
+} ptxk_softmax_desc;
+
+typedef struct ptxk_softmax_shape {
+    uint32_t rows;
+} ptxk_softmax_shape;
+
+typedef struct ptxk_softmax_args {
+    uint64_t x, y; /* [rows, n], 16-byte aligned */
+    uint32_t rows;
+    uint32_t reserved; /* 0 */
+} ptxk_softmax_args;
+
+enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2 };
+typedef struct ptxk_activation_desc {
+    uint32_t kind;           /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
+    uint32_t gated;          /* 1: times up */
+    uint32_t x_type, y_type; /* of x and up; of y: PTX_F32, PTX_F16 or PTX_BF16 */
+} ptxk_activation_desc;
+
+typedef struct ptxk_activation_shape {
+    uint32_t rows; /* at most 65535 */
+    uint32_t n;    /* elements of a row, at most 2^31 - 1 */
+} ptxk_activation_shape;
+
+typedef struct ptxk_activation_args {
+    uint64_t x, up, y;                   /* 16-byte aligned; up: also x + n where rows hold both */
+    uint64_t x_stride, up_stride, y_stride; /* elements from row to row; 0: n */
+    uint32_t rows, n;                    /* as in the shape */
+} ptxk_activation_args;
+
+typedef struct ptxk_rope_desc {
+    uint32_t heads;    /* 1 ... 65536 */
+    uint32_t head_dim; /* even, to 65536 */
+    uint32_t dims;     /* even, at most head_dim: elements of a head that are turned; 0: all */
+    uint32_t pairs;    /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
+    uint32_t type;     /* PTX_F32, PTX_F16 or PTX_BF16 */
+} ptxk_rope_desc;
+
+typedef struct ptxk_rope_shape {
+    uint32_t tokens; /* at most 65535 */
+} ptxk_rope_shape;
+
+typedef struct ptxk_rope_args {
+    uint64_t x;           /* type [tokens][heads, head_dim], 16-byte aligned, changed in place */
+    uint64_t positions;   /* u32 [tokens] */
+    uint64_t frequencies; /* f64 [dims / 2]: radians for each position */
+    uint64_t stride;      /* elements from token to token, even; 0: heads * head_dim */
+    uint32_t tokens;      /* as in the shape */
+    uint32_t reserved;    /* 0 */
+} ptxk_rope_args;
+
+/* How frequencies are scaled. All zero: theta 10000, unscaled. */
+typedef struct ptxk_rope_scaling {
+    double theta;          /* 0: 10000 */
+    double factor;         /* positions are divided by it; 0: 1. Llama 3.1: what long waves are divided by */
+    double low, high;      /* Llama 3.1's low_freq_factor, high_freq_factor; both 0: factor holds for all */
+    double original;       /* ... and its original context */
+    const float *factors;  /* [dims / 2]: each frequency is divided by its own; or NULL */
+} ptxk_rope_scaling;
+
+typedef struct ptxk_embed_desc {
+    uint32_t n;      /* elements of a row: a multiple of the format's block, 1 ... 2^24 */
+    uint32_t format; /* of the table: PTXK_F32, PTXK_F16, PTXK_BF16, PTXK_Q8_0, PTXK_Q4_K or PTXK_Q6_K */
+    uint32_t y_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
+    float scale;     /* 0: 1 */
+} ptxk_embed_desc;
+
+typedef struct ptxk_embed_shape {
+    uint32_t tokens; /* at most 65535 */
+} ptxk_embed_shape;
+
+typedef struct ptxk_embed_args {
+    uint64_t table; /* [rows, n] of the format, 16-byte aligned */
+    uint64_t ids;   /* u32 [tokens] */
+    uint64_t y;     /* y_type [tokens, n], 16-byte aligned */
+    uint32_t rows, tokens;
+} ptxk_embed_args;
+
+enum { PTXK_SAMPLE_DRAW = 0, PTXK_SAMPLE_ARGMAX = 1 };
+typedef struct ptxk_sample_desc {
+    uint32_t type;   /* of the logits: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t method; /* PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX */
+} ptxk_sample_desc;
+
+typedef struct ptxk_sample_shape {
+    uint32_t rows; /* at most 65535 */
+    uint32_t n;    /* logits of a row, 1 ... 2^24 */
+} ptxk_sample_shape;
+
+typedef struct ptxk_sample_args {
+    uint64_t logits;    /* type [rows, n], 16-byte aligned */
+    uint64_t positions; /* u32 [rows]: the counter of random numbers; 0: all are 0 */
+    uint64_t tokens;    /* u32 [rows]: the result */
+    uint64_t seed;
+    uint32_t rows, n;   /* as in the shape */
+    uint32_t top_k;     /* 0: all */
+    float top_p;        /* 0 or 1: all */
+    float temperature;  /* 0: the largest */
+    uint32_t reserved;  /* 0 */
+} ptxk_sample_args;
+
+/* What is baked into the code of a persistent decoder: a model of the llama kind (RMSNorm, rotary positions,
+   grouped heads, SwiGLU, optional biases). The number of layers, addresses and wishes are not. */
+typedef struct ptxk_decoder_desc {
+    uint32_t hidden, ffn;     /* multiples of the block of every format that is used on them, else of 8 */
+    uint32_t heads, kv_heads; /* heads: a multiple of kv_heads */
+    uint32_t head_dim;        /* a multiple of 8 to 256 */
+    uint32_t vocab;           /* at least 1 */
+    uint32_t batch;           /* 1 ... 4 sequences */
+    uint32_t formats;         /* of matrices and embedding: 1 << PTXK_Q4_K | 1 << PTXK_Q6_K ... */
+    uint32_t kv_type;         /* of the caches: PTX_F32, PTX_F16 or PTX_BF16 */
+    uint32_t rope_dims;       /* even, at most head_dim: the first so many of a head are turned; 0: none */
+    uint32_t rope_pairs;      /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
+    float scale;              /* of q . k; 0: 1/sqrt(head_dim) */
+} ptxk_decoder_desc;
+
+typedef struct ptxk_decoder_shape {
+    uint32_t layers;
+    uint32_t max_seq;  /* rows of a cache for each KV head */
+    uint32_t sm_count; /* multiprocessors: so many blocks are launched, which must all be resident */
+} ptxk_decoder_shape;
+
+/* A matrix in device memory, rows contiguous, 16-byte aligned. */
+typedef struct ptxk_decoder_matrix {
+    uint64_t weights;
+    uint64_t bias;     /* f32 [rows], or 0 */
+    uint32_t format;   /* PTXK_Q4_K ...: one of the description's */
+    uint32_t reserved; /* 0 */
+} ptxk_decoder_matrix;
+
+/* A layer. The kernel reads an array of these in device memory. */
+typedef struct ptxk_decoder_layer {
+    uint64_t attention_norm, ffn_norm; /* f32 [hidden] */
+    uint64_t k_cache, v_cache;         /* kv_type [batch, kv_heads, max_seq, head_dim], 16-byte aligned */
+    ptxk_decoder_matrix q, k, v;       /* [heads * head_dim, hidden], twice [kv_heads * head_dim, hidden] */
+    ptxk_decoder_matrix output;        /* [hidden, heads * head_dim] */
+    ptxk_decoder_matrix gate, up;      /* [ffn, hidden] */
+    ptxk_decoder_matrix down;          /* [hidden, ffn] */
+} ptxk_decoder_layer;
+
+/* How a decoder ended, and how far it came: what ptxk_decoder_args.state points to. The kernel writes it with
+   st.release.sys, so memory that host and device share may be read while it runs. */
+enum { PTXK_DECODER_RUNS = 0, PTXK_DECODER_DONE = 1, PTXK_DECODER_STOPPED = 2, PTXK_DECODER_STARVED = 3 };
+typedef struct ptxk_decoder_state {
+    uint32_t status;      /* PTXK_DECODER_RUNS ... */
+    uint32_t step;        /* STARVED: which step of a layer waited (ptxk_decoder_step_name), ... */
+    uint32_t layer;       /* ... in which layer, */
+    uint32_t tile;        /* ... for which part of its input, */
+    uint32_t block;       /* ... which block, */
+    uint32_t position;    /* ... for the how manyeth token of this launch */
+    uint32_t written[4];  /* tokens written for each sequence */
+    uint32_t length[4];   /* rows of each sequence's cache that are filled */
+} ptxk_decoder_state;
+
+/* The one argument, by value. Device addresses; tokens, state and stop may be host memory that the device
+   sees. The tokens of a sequence's prompt are taken first; from the last of them on, tokens are chosen. */
+typedef struct ptxk_decoder_args {
+    uint64_t layers;         /* ptxk_decoder_layer [layer_count] */
+    uint64_t frequencies;    /* f64 [rope_dims / 2]: radians for each position, ptxk_rope_frequencies() */
+    uint64_t final_norm;     /* f32 [hidden] */
+    ptxk_decoder_matrix embedding; /* [vocab, hidden]; its bias is not used */
+    ptxk_decoder_matrix output;    /* [vocab, hidden]: the embedding's weights again where they are tied */
+    uint64_t prompt;         /* u32 [batch, prompt_stride] */
+    uint64_t prompt_lengths; /* u32 [batch], each 1 ... prompt_stride */
+    uint64_t positions;      /* u32 [batch]: rows of the caches that are filled already */
+    uint64_t logits;         /* f32 [batch, vocab]: those of the last token that was chosen */
+    uint64_t tokens;         /* u32 [batch, tokens_stride]: what is generated */
+    uint64_t state;          /* ptxk_decoder_state */
+    uint64_t stop;           /* u32: not 0 ends it after the token under way; 0: there is none */
+    uint64_t workspace;      /* plan.workspace_bytes, 256-byte aligned */
+    uint64_t seed;           /* of sampling */
+    uint32_t layer_count, max_seq; /* as in the shape */
+    uint32_t prompt_stride, tokens_stride;
+    uint32_t n;              /* tokens to generate for each sequence, at most tokens_stride */
+    uint32_t end_token;      /* ends a sequence, and is written; 0xffffffff: none */
+    uint32_t top_k;          /* 0: all */
+    uint32_t watchdog;       /* turns of a wait before it is given up; 0: 2^26 */
+    float temperature;       /* 0: the largest logit, the lowest token of equal ones */
+    float top_p;             /* 0 or 1: all */
+    float eps;               /* of the norms */
+    uint32_t reserved;       /* 0 */
+} ptxk_decoder_args;
+
 /* ---- [TABLE] -------------------------------------------------------------------------------------------
 
    OPERATIONS. X(name): ptxk_<name>_desc, ptxk_<name>_emit(), and its examples below. */
-#define PTXK_OPERATIONS(X) X(flash_decode) X(kv_scatter) X(gemv)
+#define PTXK_OPERATIONS(X)                                                                                   \
+    X(flash_decode) X(kv_scatter) X(gemv)                                                                    \
+    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)
 
 /* EXAMPLES. X(label, fields of the description ...): each type with each size of row, GQA in rotation, and
    shapes of known models. What ptxdump prints and what the tests assemble for every target. */
@@ -259,6 +521,50 @@ typedef struct ptxk_gemv_args {
     X("Q4_K, 6 columns", PTXK_Q4_K, 6, PTXK_GEMV_EXACT, PTX_F32, 7)                                          \
     X("Q4_K, 7 columns, 8-bit x", PTXK_Q4_K, 7, PTXK_GEMV_FAST, PTX_F32, 0)                                  \
     X("Q4_K, all, f32 y, 8 columns, 8-bit x", PTXK_Q4_K, 8, PTXK_GEMV_FAST, PTX_F32, 7)
+
+#define PTXK_EXAMPLES_norm(X)                                                                                \
+    X("rms 4096, f32", 4096, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, 0)                                    \
+    X("rms 896, f32 to f16, residual", 896, PTXK_NORM_RMS, PTX_F32, PTX_F16, PTX_F32, PTXK_NORM_RESIDUAL)    \
+    X("layer 1024, bf16, beta", 1024, PTXK_NORM_LAYER, PTX_BF16, PTX_BF16, PTX_BF16, PTXK_NORM_BETA)         \
+    X("layer 16384, f16, all", 16384, PTXK_NORM_LAYER, PTX_F16, PTX_F16, PTX_F16, 3)                         \
+    X("rms 16381, f32, residual", 16381, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, PTXK_NORM_RESIDUAL)       \
+    X("rms 1023, bf16", 1023, PTXK_NORM_RMS, PTX_BF16, PTX_BF16, PTX_F32, PTXK_NORM_PLAIN)                   \
+    X("layer 100000, f32, all", 100000, PTXK_NORM_LAYER, PTX_F32, PTX_F32, PTX_F32, 3)                       \
+    X("rms 65537, f16", 65537, PTXK_NORM_RMS, PTX_F16, PTX_F16, PTX_F32, PTXK_NORM_RESIDUAL)
+
+#define PTXK_EXAMPLES_softmax(X)                                                                             \
+    X("4096, f32", 4096, PTX_F32, PTX_F32, 0.0f)                                                             \
+    X("1000, f32 to f16", 1000, PTX_F32, PTX_F16, 0.125f)                                                    \
+    X("777, bf16", 777, PTX_BF16, PTX_BF16, 0.0f)                                                            \
+    X("151936, f32", 151936, PTX_F32, PTX_F32, 0.0f)                                                         \
+    X("16384, f16", 16384, PTX_F16, PTX_F16, 0.0f)
+
+#define PTXK_EXAMPLES_activation(X)                                                                          \
+    X("silu, gated, f32", PTXK_SILU, 1, PTX_F32, PTX_F32)                                                    \
+    X("silu, f16", PTXK_SILU, 0, PTX_F16, PTX_F16)                                                           \
+    X("gelu, bf16", PTXK_GELU, 0, PTX_BF16, PTX_BF16)                                                        \
+    X("gelu, gated, f32 to bf16", PTXK_GELU, 1, PTX_F32, PTX_BF16)                                           \
+    X("gelu by erf, f32", PTXK_GELU_ERF, 0, PTX_F32, PTX_F32)
+
+#define PTXK_EXAMPLES_rope(X)                                                                                \
+    X("32 heads, d 128, neox, f32", 32, 128, 0, PTXK_ROPE_NEOX, PTX_F32)                                     \
+    X("8 heads, d 128, interleaved, f16", 8, 128, 0, PTXK_ROPE_INTERLEAVED, PTX_F16)                         \
+    X("3 heads, d 80, 32 of them, neox, bf16", 3, 80, 32, PTXK_ROPE_NEOX, PTX_BF16)                          \
+    X("14 heads, d 40, 20 of them, interleaved, f32", 14, 40, 20, PTXK_ROPE_INTERLEAVED, PTX_F32)
+
+#define PTXK_EXAMPLES_embed(X)                                                                               \
+    X("4096, Q4_K to f32", 4096, PTXK_Q4_K, PTX_F32, 0.0f)                                                   \
+    X("4096, Q6_K to f32", 4096, PTXK_Q6_K, PTX_F32, 0.0f)                                                   \
+    X("896, Q8_0 to f16", 896, PTXK_Q8_0, PTX_F16, 0.0f)                                                     \
+    X("576, f32", 576, PTXK_F32, PTX_F32, 0.0f)                                                              \
+    X("2048, f16 to bf16, scaled", 2048, PTXK_F16, PTX_BF16, 45.25f)                                         \
+    X("33, bf16 to f32", 33, PTXK_BF16, PTX_F32, 0.0f)
+
+#define PTXK_EXAMPLES_sample(X)                                                                              \
+    X("f32", PTX_F32, PTXK_SAMPLE_DRAW)                                                                      \
+    X("f16", PTX_F16, PTXK_SAMPLE_DRAW)                                                                      \
+    X("bf16, argmax", PTX_BF16, PTXK_SAMPLE_ARGMAX)                                                          \
+    X("f32, argmax", PTX_F32, PTXK_SAMPLE_ARGMAX)
 
 /* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
 
@@ -320,6 +626,83 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
 /* Bytes of a row of k weights in a format; 0 for an unknown format or a k that is no whole number of blocks.
    */
 PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k);
+
+/* -- norm -- */
+
+/* Append the entry to the module. desc: a ptxk_norm_desc. */
+#define ptxk_norm_emit(m, desc) ptxk_norm_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launch for a shape. min_bytes: x, residual, gamma, beta, y once. why: or NULL. */
+PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_shape *shape, ptx_plan *plan,
+                                  ptxk_message *why);
+/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
+PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_args *args,
+                                    ptxk_message *why);
+
+/* -- softmax -- */
+
+/* Append the entry to the module. desc: a ptxk_softmax_desc. */
+#define ptxk_softmax_emit(m, desc) ptxk_softmax_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launch for a shape. min_bytes: x and y once. why: or NULL. */
+PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_softmax_shape *shape,
+                                      ptx_plan *plan, ptxk_message *why);
+/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
+PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk_softmax_args *args,
+                                       ptxk_message *why);
+
+/* -- activation -- */
+
+/* Append the entry to the module. desc: a ptxk_activation_desc. */
+#define ptxk_activation_emit(m, desc) ptxk_activation_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launch for a shape. min_bytes: x, up and y once. why: or NULL. */
+PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const ptxk_activation_shape *shape,
+                                         ptx_plan *plan, ptxk_message *why);
+/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
+PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
+                                          ptxk_message *why);
+
+/* -- rope -- */
+
+/* Append the entry to the module. desc: a ptxk_rope_desc. */
+#define ptxk_rope_emit(m, desc) ptxk_rope_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launch for a shape. min_bytes: what is turned, read and written once, and the tables. why: or NULL. */
+PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_shape *shape, ptx_plan *plan,
+                                   ptxk_message *why);
+/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
+PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_args *args,
+                                    ptxk_message *why);
+
+/* -- embed -- */
+
+/* Append the entry to the module. desc: a ptxk_embed_desc. */
+#define ptxk_embed_emit(m, desc) ptxk_embed_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launch for a shape. min_bytes: the rows and y once. why: or NULL. */
+PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embed_shape *shape,
+                                    ptx_plan *plan, ptxk_message *why);
+/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
+PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_embed_args *args,
+                                     ptxk_message *why);
+
+/* -- sample -- */
+
+/* Append the entry to the module. desc: a ptxk_sample_desc. */
+#define ptxk_sample_emit(m, desc) ptxk_sample_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launch for a shape. min_bytes: the logits once. why: or NULL. */
+PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
+                                     ptx_plan *plan, ptxk_message *why);
+/* Whether arguments can be right: addresses there and aligned, numbers in their ranges. */
+PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
+                                      ptxk_message *why);
+
+/* The table of frequencies of a rope: dims / 2 of radians for each position. Returns PTX_E_ARGUMENT for a
+   NULL, an odd number of dims or a negative or infinite number. scaling: or NULL. */
+PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling *scaling, double *out,
+                                          ptxk_message *why);
 
 /* -- vocabulary: pieces of kernels, for your own as well; errors carry your line -- */
 
@@ -1002,6 +1385,555 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                 return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s overlaps %s", field[i].name,
                                     field[j].name);
     return PTX_E_NONE;
+}
+
+/* -- operations on rows -- */
+
+/* An address among the arguments of an operation: `bytes` from `at` on. */
+typedef struct ptxk__span {
+    const char *name;
+    uint64_t at, bytes;
+    uint32_t align, needed;
+} ptxk__span;
+
+static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n, ptxk_message *why) {
+    uint32_t i;
+    for (i = 0; i < n; i++) {
+        if (!span[i].needed) continue;
+        if (!span[i].at) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is 0", op, span[i].name);
+        if (span[i].at % span[i].align)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is not aligned to %u bytes", op, span[i].name,
+                                span[i].align);
+        if (span[i].bytes > UINT64_MAX - span[i].at)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s passes 2^64", op, span[i].name);
+    }
+    return PTX_E_NONE;
+}
+
+static ptxk__span ptxk__span_of(const char *name, uint64_t at, uint64_t bytes, uint32_t align, int needed) {
+    ptxk__span s;
+    s.name = name;
+    s.at = at;
+    s.bytes = bytes;
+    s.align = align;
+    s.needed = (uint32_t)needed;
+    return s;
+}
+
+static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
+    if (ptxk__kv_bytes(type)) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
+                        type);
+}
+
+static ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
+                              ptxk_message *why) {
+    if (n && n <= most) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be 1 to %u", op, field, n, most);
+}
+
+/* One launch of blocks of that many threads. */
+static void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads, uint64_t min_bytes) {
+    ptx_launch *l = &plan->launch[0];
+    plan->launches = 1;
+    l->grid[0] = x;
+    l->grid[1] = y;
+    l->grid[2] = l->block[1] = l->block[2] = 1;
+    l->block[0] = threads;
+    plan->min_bytes = min_bytes;
+}
+
+/* How a row of n elements is shared: by a warp to 1024, else by a block; in registers to 16384. Element
+   (round * threads + thread) * vec + e is element e of a thread's round. */
+#define PTXK__ROW_LANES 32u   /* elements of a lane, most, where a warp has a row */
+#define PTXK__ROW_THREADS 16u /* ... of a thread where a block has it: 1024 threads have 64 registers each */
+#define PTXK__N_MAX (1u << 24)
+
+typedef struct ptxk__row {
+    uint32_t n, vec, threads, rounds;
+    uint32_t passes; /* over the row, each of rounds accesses a thread; 1: the row stays in registers */
+    uint32_t block;  /* threads of a block */
+} ptxk__row;
+
+static ptxk__row ptxk__row_form(uint32_t n, uint32_t widest) {
+    ptxk__row f;
+    f.n = n;
+    for (f.vec = 16 / widest; n % f.vec;) f.vec /= 2;
+    if (n <= 1024) {
+        f.threads = 32;
+    } else {
+        for (f.threads = 128; f.threads < 1024 && n > f.threads * PTXK__ROW_THREADS;) f.threads *= 2;
+    }
+    f.rounds = ptxk__ceil_div(n, f.threads * f.vec);
+    f.passes = 1;
+    if (f.threads > 32 && f.rounds * f.vec > PTXK__ROW_THREADS) {
+        f.rounds = PTXK__ROW_THREADS / 2 / f.vec;
+        f.passes = ptxk__ceil_div(n, f.threads * f.vec * f.rounds);
+    }
+    f.block = f.threads == 32 ? 256 : f.threads;
+    return f;
+}
+
+static uint32_t ptxk__row_grid(const ptxk__row *f, uint32_t rows) {
+    return ptxk__ceil_div(rows, f->block / f->threads);
+}
+
+static uint32_t ptxk__widest(uint32_t a, uint32_t b) {
+    return ptxk__kv_bytes(a) > ptxk__kv_bytes(b) ? ptxk__kv_bytes(a) : ptxk__kv_bytes(b);
+}
+
+/* A plan's common beginning; code: what is wrong with the description. */
+static ptx_code ptxk__plan_start(const char *op, ptx_code code, const void *shape, ptx_plan *plan,
+                                 size_t args_bytes, ptxk_message *why) {
+    if (plan) memset(plan, 0, sizeof *plan);
+    if (code) return code;
+    if (!shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s is NULL", op, plan ? "shape" : "plan");
+    plan->args_bytes = (uint32_t)args_bytes;
+    return PTX_E_NONE;
+}
+
+static ptx_code ptxk__check_start(const char *op, ptx_code code, const void *args, ptxk_message *why) {
+    if (code) return code;
+    return args ? PTX_E_NONE : ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the arguments are NULL", op);
+}
+
+/* A shape's number of rows or tokens. */
+static ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
+                                 ptxk_message *why) {
+    if (x <= most) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be at most %u", op, field, x, most);
+}
+
+static ptx_code ptxk__check_scale(const char *op, float scale, ptxk_message *why) {
+    if (scale >= -1e30f && scale <= 1e30f) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_DESC, "%s: scale is %g, must be from -1e30 to 1e30 (0: 1)", op,
+                        (double)scale);
+}
+
+/* -- norm -- */
+
+static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_message *why) {
+    ptx_code code;
+    uint32_t widest;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "norm: the description is NULL");
+    if ((code = ptxk__check_n("norm", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("norm", "x_type", d->x_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("norm", "y_type", d->y_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("norm", "weight_type", d->weight_type, why)) != PTX_E_NONE)
+        return code;
+    if (d->kind > PTXK_NORM_LAYER)
+        return ptxk__refuse(why, PTX_E_DESC, "norm: kind is %u, must be PTXK_NORM_RMS or PTXK_NORM_LAYER",
+                            d->kind);
+    if (d->flags > 7 || (d->flags & PTXK_NORM_BETA && (d->flags & PTXK_NORM_PLAIN || !d->kind)))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "norm: flags is %u, must be of PTXK_NORM_RESIDUAL, _PLAIN or (layer) _BETA",
+                            d->flags);
+    widest = ptxk__widest(d->x_type, d->y_type);
+    *f = ptxk__row_form(d->n,
+                        widest > ptxk__kv_bytes(d->weight_type) ? widest : ptxk__kv_bytes(d->weight_type));
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_norm_plan(const ptxk_norm_desc *desc, const ptxk_norm_shape *shape, ptx_plan *plan,
+                                   ptxk_message *why) {
+    ptxk__row f;
+    uint64_t weights, elements;
+    ptx_code code =
+        ptxk__plan_start("norm", ptxk__norm_form(desc, &f, why), shape, plan, sizeof(ptxk_norm_args), why);
+    if (!code) code = ptxk__check_most("norm", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (code || !shape->rows) return code;
+    elements = (uint64_t)shape->rows * desc->n;
+    weights = (desc->flags & PTXK_NORM_PLAIN ? 0u : 1u) + (desc->flags & PTXK_NORM_BETA ? 1u : 0u);
+    ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
+                   elements
+                           * (ptxk__kv_bytes(desc->x_type) * (desc->flags & PTXK_NORM_RESIDUAL ? 3 : 1)
+                              + ptxk__kv_bytes(desc->y_type))
+                       + weights * desc->n * ptxk__kv_bytes(desc->weight_type));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_args *args,
+                                    ptxk_message *why) {
+    ptxk__row f;
+    ptxk__span span[5];
+    uint64_t bytes;
+    ptx_code code = ptxk__check_start("norm", ptxk__norm_form(desc, &f, why), args, why);
+    if (code) return code;
+    if (!(args->eps >= 0 && args->eps <= FLT_MAX))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "norm: eps is %g, must be finite and at least 0",
+                            (double)args->eps);
+    bytes = (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type);
+    span[0] = ptxk__span_of("x", args->x, bytes, 16, 1);
+    span[1] = ptxk__span_of("residual", args->residual, bytes, 16, (desc->flags & PTXK_NORM_RESIDUAL) != 0);
+    span[2] =
+        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
+    bytes = (uint64_t)desc->n * ptxk__kv_bytes(desc->weight_type);
+    span[3] = ptxk__span_of("gamma", args->gamma, bytes, 16, !(desc->flags & PTXK_NORM_PLAIN));
+    span[4] = ptxk__span_of("beta", args->beta, bytes, 16, (desc->flags & PTXK_NORM_BETA) != 0);
+    return ptxk__check_spans("norm", span, 5, why);
+}
+
+/* -- softmax -- */
+
+static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptxk_message *why) {
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "softmax: the description is NULL");
+    if ((code = ptxk__check_n("softmax", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("softmax", "x_type", d->x_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("softmax", "y_type", d->y_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_scale("softmax", d->scale, why)) != PTX_E_NONE)
+        return code;
+    *f = ptxk__row_form(d->n, ptxk__widest(d->x_type, d->y_type));
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_softmax_plan(const ptxk_softmax_desc *desc, const ptxk_softmax_shape *shape,
+                                      ptx_plan *plan, ptxk_message *why) {
+    ptxk__row f;
+    ptx_code code = ptxk__plan_start("softmax", ptxk__softmax_form(desc, &f, why), shape, plan,
+                                     sizeof(ptxk_softmax_args), why);
+    if (!code) code = ptxk__check_most("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (code || !shape->rows) return code;
+    ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
+                   (uint64_t)shape->rows * desc->n
+                       * (ptxk__kv_bytes(desc->x_type) + ptxk__kv_bytes(desc->y_type)));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk_softmax_args *args,
+                                       ptxk_message *why) {
+    ptxk__row f;
+    ptxk__span span[2];
+    ptx_code code = ptxk__check_start("softmax", ptxk__softmax_form(desc, &f, why), args, why);
+    if (code) return code;
+    span[0] =
+        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type), 16, 1);
+    span[1] =
+        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
+    return ptxk__check_spans("softmax", span, 2, why);
+}
+
+/* -- activation -- */
+
+#define PTXK__FLAT_THREADS 256u
+
+static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *vec, ptxk_message *why) {
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: the description is NULL");
+    if (d->kind > PTXK_GELU_ERF)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "activation: kind is %u, must be PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF", d->kind);
+    if (d->gated > 1)
+        return ptxk__refuse(why, PTX_E_DESC, "activation: gated is %u, must be 0 or 1", d->gated);
+    if ((code = ptxk__check_type("activation", "x_type", d->x_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("activation", "y_type", d->y_type, why)) != PTX_E_NONE)
+        return code;
+    *vec = 16 / ptxk__widest(d->x_type, d->y_type);
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const ptxk_activation_shape *shape,
+                                         ptx_plan *plan, ptxk_message *why) {
+    uint32_t vec = 1;
+    ptx_code code = ptxk__plan_start("activation", ptxk__activation_form(desc, &vec, why), shape, plan,
+                                     sizeof(ptxk_activation_args), why);
+    if (!code) code = ptxk__check_most("activation", "rows", shape->rows, 65535, why);
+    if (!code) code = ptxk__check_most("activation", "n", shape->n, PTXK__LEN_MAX, why);
+    if (code || !shape->rows || !shape->n) return code;
+    ptxk__plan_one(plan, ptxk__ceil_div(shape->n, PTXK__FLAT_THREADS * vec), shape->rows, PTXK__FLAT_THREADS,
+                   (uint64_t)shape->rows * shape->n
+                       * (ptxk__kv_bytes(desc->x_type) * (1 + desc->gated) + ptxk__kv_bytes(desc->y_type)));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
+                                          ptxk_message *why) {
+    uint32_t vec = 1, i, bytes;
+    uint64_t stride[3];
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("activation", ptxk__activation_form(desc, &vec, why), args, why);
+    if (code) return code;
+    stride[0] = args->x_stride, stride[1] = args->up_stride, stride[2] = args->y_stride;
+    for (i = 0; i < 3; i++) {
+        if (!stride[i]) stride[i] = args->n;
+        if (stride[i] < args->n || stride[i] > (uint64_t)1 << 40)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: a stride is %llu, must be n (%u) to 2^40",
+                                (unsigned long long)stride[i], args->n);
+        stride[i] *= args->rows;
+    }
+    bytes = ptxk__kv_bytes(desc->x_type);
+    span[0] = ptxk__span_of("x", args->x, stride[0] * bytes, bytes, 1);
+    span[1] = ptxk__span_of("up", args->up, stride[1] * bytes, bytes, desc->gated != 0);
+    bytes = ptxk__kv_bytes(desc->y_type);
+    span[2] = ptxk__span_of("y", args->y, stride[2] * bytes, bytes, 1);
+    return ptxk__check_spans("activation", span, 3, why);
+}
+
+/* -- rope -- */
+
+#define PTXK__ROPE_HEADS 4u /* that a thread turns with one sine and cosine */
+
+typedef struct ptxk__rope {
+    ptx_type type;
+    uint32_t heads, d, half, interleaved, bytes;
+    uint32_t groups; /* of PTXK__ROPE_HEADS heads */
+} ptxk__rope;
+
+static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_message *why) {
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: the description is NULL");
+    if ((code = ptxk__check_n("rope", "heads", d->heads, 65536, why)) != PTX_E_NONE
+        || (code = ptxk__check_n("rope", "head_dim", d->head_dim, 65536, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("rope", "type", d->type, why)) != PTX_E_NONE)
+        return code;
+    if (d->head_dim % 2)
+        return ptxk__refuse(why, PTX_E_DESC, "rope: head_dim is %u, must be even", d->head_dim);
+    if (d->dims % 2 || d->dims > d->head_dim)
+        return ptxk__refuse(why, PTX_E_DESC, "rope: dims is %u, must be even and at most head_dim, %u",
+                            d->dims, d->head_dim);
+    if (d->pairs > PTXK_ROPE_NEOX)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "rope: pairs is %u, must be PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX", d->pairs);
+    f->type = (ptx_type)d->type;
+    f->heads = d->heads;
+    f->d = d->head_dim;
+    f->half = (d->dims ? d->dims : d->head_dim) / 2;
+    f->interleaved = d->pairs == PTXK_ROPE_INTERLEAVED;
+    f->bytes = ptxk__kv_bytes(d->type);
+    f->groups = ptxk__ceil_div(d->heads, PTXK__ROPE_HEADS);
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_rope_plan(const ptxk_rope_desc *desc, const ptxk_rope_shape *shape, ptx_plan *plan,
+                                   ptxk_message *why) {
+    ptxk__rope f;
+    ptx_code code =
+        ptxk__plan_start("rope", ptxk__rope_form(desc, &f, why), shape, plan, sizeof(ptxk_rope_args), why);
+    if (!code) code = ptxk__check_most("rope", "tokens", shape->tokens, 65535, why);
+    if (code || !shape->tokens) return code;
+    ptxk__plan_one(plan, ptxk__ceil_div(f.groups * f.half, PTXK__FLAT_THREADS), shape->tokens,
+                   PTXK__FLAT_THREADS,
+                   (uint64_t)shape->tokens * (4 * (uint64_t)f.heads * f.half * f.bytes + 4) + 8 * f.half);
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_args *args,
+                                    ptxk_message *why) {
+    ptxk__rope f;
+    ptxk__span span[3];
+    uint64_t row, stride;
+    ptx_code code = ptxk__check_start("rope", ptxk__rope_form(desc, &f, why), args, why);
+    if (code) return code;
+    row = (uint64_t)f.heads * f.d;
+    stride = args->stride ? args->stride : row;
+    if (stride < row || stride % 2 || stride > (uint64_t)1 << 40)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: stride is %llu, must be even, %llu to 2^40",
+                            (unsigned long long)stride, (unsigned long long)row);
+    span[0] = ptxk__span_of("x", args->x, stride * args->tokens * f.bytes, 16, 1);
+    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->tokens * 4, 4, 1);
+    span[2] = ptxk__span_of("frequencies", args->frequencies, (uint64_t)f.half * 8, 8, 1);
+    return ptxk__check_spans("rope", span, 3, why);
+}
+
+/* Logarithm and exponential without libm: the same bits everywhere, to some 1e-15. */
+static double ptxk__log(double x) {
+    double t, t2, term, sum = 0;
+    int e = 0, i;
+    while (x >= 1.5) x *= 0.5, e++;
+    while (x < 0.75) x *= 2, e--;
+    t = (x - 1) / (x + 1);
+    t2 = t * t;
+    term = t;
+    for (i = 1; i < 60; i += 2, term *= t2) sum += term / i;
+    return 2 * sum + e * 0.69314718055994530942;
+}
+
+static double ptxk__exp(double x) {
+    double term = 1, sum = 1;
+    int i, halvings = 0;
+    while (x > 0.5 || x < -0.5) x *= 0.5, halvings++;
+    for (i = 1; i < 25; i++) {
+        term *= x / i;
+        sum += term;
+    }
+    while (halvings--) sum *= sum;
+    return sum;
+}
+
+static int ptxk__sound(double x) { return x >= 0 && x <= 1e30; }
+
+PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling *scaling, double *out,
+                                          ptxk_message *why) {
+    const double two_pi = 6.28318530717958647693;
+    ptxk_rope_scaling s;
+    double log_theta, factor;
+    uint32_t i;
+    if (why) why->text[0] = 0;
+    memset(&s, 0, sizeof s);
+    if (scaling) s = *scaling;
+    if (!out || dims % 2)
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            out ? "rope_frequencies: dims is %u, must be even"
+                                : "rope_frequencies: out is NULL (dims %u)",
+                            dims);
+    if (!ptxk__sound(s.theta) || !ptxk__sound(s.factor) || !ptxk__sound(s.low) || !ptxk__sound(s.high)
+        || !ptxk__sound(s.original) || ((s.low > 0 || s.high > 0) && !(s.high > s.low && s.original > 0)))
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "rope_frequencies: numbers must be finite, at least 0, low below high");
+    log_theta = ptxk__log(s.theta > 0 ? s.theta : 10000.0);
+    factor = s.factor > 0 ? s.factor : 1;
+    for (i = 0; i < dims / 2; i++) {
+        double f = ptxk__exp(-2.0 * i / dims * log_theta);
+        if (s.factors) {
+            if (!(s.factors[i] > 0 && s.factors[i] <= FLT_MAX))
+                return ptxk__refuse(why, PTX_E_ARGUMENT, "rope_frequencies: factor %u is %g, must be above 0",
+                                    i, (double)s.factors[i]);
+            f /= (double)s.factors[i];
+        }
+        if (s.high > 0) { /* long waves are slowed, short ones kept, those between in between */
+            double turns = s.original * f / two_pi, mix = (turns - s.low) / (s.high - s.low);
+            if (turns < s.low) mix = 0;
+            if (turns > s.high) mix = 1;
+            f = (1 - mix) * f / factor + mix * f;
+        } else {
+            f /= factor;
+        }
+        out[i] = f;
+    }
+    return PTX_E_NONE;
+}
+
+/* -- embed -- */
+
+/* Formats whose weights can be read eight at a time, as numbers. */
+typedef struct ptxk__eight {
+    uint32_t id, block, bytes; /* weights of a block; its bytes */
+    const char *name;
+} ptxk__eight;
+
+static const ptxk__eight ptxk__eights[] = {{PTXK_Q4_K, 256, 144, "q4_k"}, {PTXK_Q6_K, 256, 210, "q6_k"},
+                                           {PTXK_Q8_0, 32, 34, "q8_0"},   {PTXK_F32, 1, 4, "f32"},
+                                           {PTXK_F16, 1, 2, "f16"},       {PTXK_BF16, 1, 2, "bf16"}};
+
+static const ptxk__eight *ptxk__eight_of(uint32_t format) {
+    size_t i;
+    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++)
+        if (ptxk__eights[i].id == format) return &ptxk__eights[i];
+    return NULL;
+}
+
+typedef struct ptxk__embed {
+    const ptxk__eight *format;
+    uint32_t n, each, threads; /* elements of a thread; threads for a row */
+    uint64_t row_bytes;
+    float scale;
+} ptxk__embed;
+
+static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_message *why) {
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
+    f->format = ptxk__eight_of(d->format);
+    if (!f->format)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "embed: format is %u, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_K or _Q6_K",
+                            d->format);
+    if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
+        || (code = ptxk__check_scale("embed", d->scale, why)) != PTX_E_NONE)
+        return code;
+    if (d->n % f->format->block)
+        return ptxk__refuse(why, PTX_E_DESC, "embed: n is %u, must be a multiple of %u, the block of %s",
+                            d->n, f->format->block, f->format->name);
+    f->n = d->n;
+    for (f->each = f->format->block > 1
+                       ? 8
+                       : 16 / ptxk__widest(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
+         d->n % f->each;)
+        f->each /= 2;
+    f->threads = d->n / f->each;
+    f->row_bytes = (uint64_t)(d->n / f->format->block) * f->format->bytes;
+    f->scale = d->scale < 0 || d->scale > 0 ? d->scale : 1.0f;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_embed_plan(const ptxk_embed_desc *desc, const ptxk_embed_shape *shape,
+                                    ptx_plan *plan, ptxk_message *why) {
+    ptxk__embed f;
+    ptx_code code =
+        ptxk__plan_start("embed", ptxk__embed_form(desc, &f, why), shape, plan, sizeof(ptxk_embed_args), why);
+    if (!code) code = ptxk__check_most("embed", "tokens", shape->tokens, 65535, why);
+    if (code || !shape->tokens) return code;
+    ptxk__plan_one(plan, ptxk__ceil_div(f.threads, PTXK__FLAT_THREADS), shape->tokens, PTXK__FLAT_THREADS,
+                   shape->tokens * (f.row_bytes + (uint64_t)f.n * ptxk__kv_bytes(desc->y_type) + 4));
+    return code;
+}
+
+PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_embed_args *args,
+                                     ptxk_message *why) {
+    ptxk__embed f;
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("embed", ptxk__embed_form(desc, &f, why), args, why);
+    if (code) return code;
+    span[0] = ptxk__span_of("table", args->table, args->rows * f.row_bytes, 16, 1);
+    span[1] = ptxk__span_of("ids", args->ids, (uint64_t)args->tokens * 4, 4, 1);
+    span[2] = ptxk__span_of("y", args->y, (uint64_t)args->tokens * f.n * ptxk__kv_bytes(desc->y_type), 16, 1);
+    return ptxk__check_spans("embed", span, 3, why);
+}
+
+/* -- sample -- */
+
+#define PTXK__SAMPLE_THREADS 1024u
+
+static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) {
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: the description is NULL");
+    if (d->method > PTXK_SAMPLE_ARGMAX)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "sample: method is %u, must be PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX",
+                            d->method);
+    return ptxk__check_type("sample", "type", d->type, why);
+}
+
+PTXGEN_API ptx_code ptxk_sample_plan(const ptxk_sample_desc *desc, const ptxk_sample_shape *shape,
+                                     ptx_plan *plan, ptxk_message *why) {
+    ptx_code code =
+        ptxk__plan_start("sample", ptxk__sample_form(desc, why), shape, plan, sizeof(ptxk_sample_args), why);
+    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
+    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
+    if (code || !shape->rows) return code;
+    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
+                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
+    return code;
+}
+
+static ptx_code ptxk__check_sampling(const char *op, float temperature, float top_p, ptxk_message *why) {
+    if (!(temperature >= 0 && temperature <= FLT_MAX))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: temperature is %g, must be finite and at least 0", op,
+                            (double)temperature);
+    if (!(top_p >= 0 && top_p <= 1))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: top_p is %g, must be 0 to 1", op, (double)top_p);
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_sample_args *args,
+                                      ptxk_message *why) {
+    ptxk__span span[3];
+    ptx_code code = ptxk__check_start("sample", ptxk__sample_form(desc, why), args, why);
+    if (!code) code = ptxk__check_sampling("sample", args->temperature, args->top_p, why);
+    if (code) return code;
+    if (!args->n || args->n > PTXK__N_MAX)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
+    span[0] = ptxk__span_of("logits", args->logits,
+                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
+    span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
+    span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
+    return ptxk__check_spans("sample", span, 3, why);
 }
 
 /* The registry, made from [TABLE]. */
@@ -2608,6 +3540,1171 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
     ptxk__gemv_rows(m, &f, base);
     (void)snprintf(name, sizeof name, "%s_sum", base);
     ptxk__gemv_sum(m, &f, name);
+    return ptx_get_error(m)->code;
+}
+
+/* -- operations on rows: what they share -- */
+
+/* n elements as f32, like ptxk_load_f32; p: NULL, or where they are there: zeros elsewhere. */
+static void ptxk__load_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
+                          ptx_val *out) {
+    ptx_val words[4], wide[8];
+    uint32_t i, count = n * (stored == PTX_F32 ? 4u : 2u) / 4;
+    if (!p) {
+        ptxk_load_f32(k, stored, n, mem, out);
+        return;
+    }
+    if (count > 1) {
+        ptx_ld_vec_if(k, *p, PTX_B32, count, mem, ptx_b32(0), words);
+    } else if (count) {
+        words[0] = ptx_ld_if(k, *p, PTX_B32, mem, ptx_b32(0));
+    } else {
+        words[0] = ptx_ld_if(k, *p, PTX_U16, mem, ptx_imm(0));
+        words[0] = ptx_as(ptx_cvt(k, PTX_U32, words[0]), PTX_B32);
+        count = 1;
+    }
+    for (i = count; i < 4; i++) words[i] = words[0];
+    ptxk_widen(k, stored, words, wide);
+    for (i = 0; i < n; i++) out[i] = wide[i];
+}
+
+/* x as memory of that type would give it back. */
+static ptx_val ptxk__rounded(ptx_kernel *k, ptx_type stored, ptx_val x) {
+    ptx_val half;
+    if (stored == PTX_F32) return x;
+    if (stored == PTX_F16) {
+        half = ptx_cvt(k, PTX_F16, x);
+        return ptx_cvt(k, PTX_F32, half);
+    }
+    half = ptxk__to_bf16(k, PTX__AT, x);
+    half = ptx_cvt(k, PTX_U32, ptx_as(half, PTX_U16));
+    half = ptx_shl(k, half, ptx_u32(16));
+    return ptx_as(half, PTX_F32);
+}
+
+/* Where a thread is: its row, its first element, and which of its accesses are inside the row. */
+typedef struct ptxk__seat {
+    ptx_val row, lane, start; /* start: lane * vec, plus what passes add */
+    ptx_val inside[32];
+} ptxk__seat;
+
+/* In a warp's row, ends the warps that have none. */
+static void ptxk__row_start(ptx_kernel *k, const ptxk__row *f, ptx_val rows, ptxk__seat *s) {
+    ptx_val tid = ptx_tid_x(k), p;
+    s->row = ptx_ctaid_x(k);
+    s->lane = tid;
+    if (f->threads == 32) {
+        p = ptx_shr(k, tid, ptx_u32(5));
+        s->row = ptx_mad(k, s->row, ptx_u32(f->block / 32), p);
+        s->lane = ptx_and(k, tid, ptx_u32(31));
+        p = ptx_setp(k, PTX_GE, s->row, rows);
+        ptx_guard(k, p);
+        ptx_ret(k);
+    }
+    s->start = f->vec > 1 ? ptx_mul(k, s->lane, ptx_u32(f->vec)) : s->lane;
+}
+
+static int ptxk__row_partial(const ptxk__row *f, uint32_t round) {
+    uint32_t size = f->threads * f->vec;
+    return f->passes > 1 ? f->n % (size * f->rounds) != 0 : (round + 1) * size > f->n;
+}
+
+static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__seat *s) {
+    uint32_t r;
+    for (r = 0; r < f->rounds; r++) {
+        if (ptxk__row_partial(f, r)) {
+            ptx_val i = r ? ptx_add(k, s->start, ptx_u32(r * f->threads * f->vec)) : s->start;
+            s->inside[r] = ptx_setp(k, PTX_LT, i, ptx_u32(f->n));
+        }
+    }
+}
+
+/* The address of the thread's first element in the row; of a row of weights where `row` is NULL. */
+static ptx_val ptxk__row_at(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_val args,
+                            size_t offset, uint32_t bytes, int own) {
+    ptx_val at = ptxk__arg_ptr(k, args, offset);
+    if (own) at = ptx_ptr_add(k, at, s->row, f->n * bytes);
+    return ptx_ptr_add(k, at, s->start, bytes);
+}
+
+static void ptxk__row_load(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type, ptx_val at,
+                           ptx_val *out) {
+    uint32_t r, bytes = ptx_type_bytes(type);
+    for (r = 0; r < f->rounds; r++)
+        ptxk__load_if(k, ptxk__row_partial(f, r) ? &s->inside[r] : NULL, type, f->vec,
+                      ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), out + r * f->vec);
+}
+
+static void ptxk__row_store(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type, ptx_val at,
+                            const ptx_val *x) {
+    uint32_t r, bytes = ptx_type_bytes(type);
+    for (r = 0; r < f->rounds; r++) {
+        int partial = ptxk__row_partial(f, r);
+        if (partial) ptx_if(k, s->inside[r]);
+        ptxk_store_f32(k, type, f->vec, ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), x + r * f->vec);
+        if (partial) ptx_end(k);
+    }
+}
+
+static ptx_val ptxk__row_reduce(ptx_kernel *k, const ptxk__row *f, ptx_op_id op, ptx_val x, ptx_val scratch) {
+    if (f->threads == 32) return ptxk_warp_reduce(k, op, x, 1, 32);
+    return ptxk_block_reduce(k, op, x, f->threads / 32, scratch);
+}
+
+/* A loop over the passes of a row: the seat inside it; *i counts elements. ptx_end() closes it. */
+static ptxk__seat ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_val *i) {
+    ptxk__seat here = *s;
+    *i = ptx_for(k, ptx_u32(0), ptx_u32(f->n), ptx_u32(f->threads * f->vec * f->rounds));
+    here.start = ptx_add(k, s->start, *i);
+    ptxk__row_inside(k, f, &here);
+    return here;
+}
+
+/* -- norm -- */
+
+/* 1 / sqrt(sum / n + eps), 0 where that is no number; NaN for an infinite sum. */
+static ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
+    ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
+    x = ptx_sqrt(k, x);
+    x = ptxk_rcp_or_zero(k, x);
+    return ptx_fma(k, sum, ptx_f32(0), x);
+}
+
+typedef struct ptxk__norm {
+    ptxk__row row;
+    ptx_type x, y, weight;
+    uint32_t layer, flags;
+    ptx_val args, scratch;
+    ptx_val x_at, r_at, y_at, gamma_at, beta_at;
+} ptxk__norm;
+
+/* The addresses of a seat's accesses. */
+static void ptxk__norm_at(ptx_kernel *k, ptxk__norm *f, const ptxk__seat *s) {
+    uint32_t bytes = ptx_type_bytes(f->x), weight = ptx_type_bytes(f->weight);
+    f->x_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, x), bytes, 1);
+    if (f->flags & PTXK_NORM_RESIDUAL)
+        f->r_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, residual), bytes, 1);
+    f->y_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, y), ptx_type_bytes(f->y), 1);
+    if (!(f->flags & PTXK_NORM_PLAIN))
+        f->gamma_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, gamma), weight, 0);
+    if (f->flags & PTXK_NORM_BETA)
+        f->beta_at = ptxk__row_at(k, &f->row, s, f->args, offsetof(ptxk_norm_args, beta), weight, 0);
+}
+
+/* x, and the residual added, rounded and written. */
+static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat *s, ptx_val *x) {
+    uint32_t i, n = f->row.rounds * f->row.vec;
+    ptx_val r[PTXK__ROW_LANES];
+    ptxk__row_load(k, &f->row, s, f->x, f->x_at, x);
+    if (!(f->flags & PTXK_NORM_RESIDUAL)) return;
+    ptxk__row_load(k, &f->row, s, f->x, f->r_at, r);
+    for (i = 0; i < n; i++) {
+        x[i] = ptx_op2(k, PTX_ADD, PTX_RN, x[i], r[i]);
+        x[i] = ptxk__rounded(k, f->x, x[i]);
+    }
+    ptxk__row_store(k, &f->row, s, f->x, f->x_at, x);
+}
+
+/* sum + what this thread's elements give: x, or the square of x - mean (mean: NULL, or of the row). */
+static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat *s, ptx_val sum,
+                              const ptx_val *x, int squares, const ptx_val *mean) {
+    uint32_t i, n = f->row.rounds * f->row.vec;
+    for (i = 0; i < n; i++) {
+        ptx_val v = x[i];
+        if (mean) {
+            v = ptx_op2(k, PTX_SUB, PTX_RN, v, *mean);
+            if (ptxk__row_partial(&f->row, i / f->row.vec))
+                v = ptx_selp(k, v, ptx_f32(0), s->inside[i / f->row.vec]);
+        }
+        sum = squares ? ptx_fma(k, v, v, sum) : ptx_op2(k, PTX_ADD, PTX_RN, sum, v);
+    }
+    return sum;
+}
+
+/* y = (x - mean) factor gamma + beta, written. gamma: NULL, or loaded already. */
+static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__seat *s, ptx_val *x,
+                              const ptx_val *mean, ptx_val factor, const ptx_val *gamma) {
+    uint32_t i, n = f->row.rounds * f->row.vec;
+    ptx_val weight[PTXK__ROW_LANES];
+    for (i = 0; i < n; i++) {
+        if (mean) x[i] = ptx_op2(k, PTX_SUB, PTX_RN, x[i], *mean);
+        x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], factor);
+    }
+    if (!(f->flags & PTXK_NORM_PLAIN)) {
+        if (!gamma) ptxk__row_load(k, &f->row, s, f->weight, f->gamma_at, weight);
+        for (i = 0; i < n; i++) x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], gamma ? gamma[i] : weight[i]);
+    }
+    if (f->flags & PTXK_NORM_BETA) {
+        ptxk__row_load(k, &f->row, s, f->weight, f->beta_at, weight);
+        for (i = 0; i < n; i++) x[i] = ptx_op2(k, PTX_ADD, PTX_RN, x[i], weight[i]);
+    }
+    ptxk__row_store(k, &f->row, s, f->y, f->y_at, x);
+}
+
+/* A sum over the whole row; in a long one by a pass of its own. first: with the residual. */
+static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__seat *s, ptx_val *x, int squares,
+                                const ptx_val *mean, int first, uint32_t scratch) {
+    ptx_val sum = ptx_f32(0), i, at;
+    if (f->row.passes == 1) {
+        sum = ptxk__norm_sum(k, f, s, sum, x, squares, mean);
+    } else {
+        ptx_var total = ptx_var_new(k, sum);
+        ptxk__seat here = ptxk__row_pass(k, &f->row, s, &i);
+        ptxk__norm_at(k, f, &here);
+        if (first)
+            ptxk__norm_load(k, f, &here, x);
+        else
+            ptxk__row_load(k, &f->row, &here, f->x, f->x_at, x);
+        sum = ptx_get(k, total);
+        sum = ptxk__norm_sum(k, f, &here, sum, x, squares, mean);
+        ptx_set(k, total, sum);
+        ptx_end(k);
+        sum = ptx_get(k, total);
+    }
+    at = f->row.threads > 32 ? ptx_ptr_add(k, f->scratch, ptx_u32(scratch), 1) : f->scratch;
+    return ptxk__row_reduce(k, &f->row, PTX_ADD, sum, at);
+}
+
+PTXGEN_API ptx_code ptxk_norm_emit_(ptx_module *m, const char *site, const void *desc) {
+    ptxk__norm f;
+    ptxk__seat s;
+    ptxk_message why;
+    char name[96];
+    const ptxk_norm_desc *d = (const ptxk_norm_desc *)desc;
+    ptx_kernel *k;
+    ptx_val x[PTXK__ROW_LANES], gamma[PTXK__ROW_LANES], rows, eps, mean, factor, i;
+    ptx_code code = ptxk__norm_form(d, &f.row, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    f.x = (ptx_type)d->x_type;
+    f.y = (ptx_type)d->y_type;
+    f.weight = (ptx_type)d->weight_type;
+    f.layer = d->kind == PTXK_NORM_LAYER;
+    f.flags = d->flags;
+    (void)snprintf(name, sizeof name, "norm_%s_n%u_%s_%s_%s_f%u", f.layer ? "layer" : "rms", d->n,
+                   ptx_type_name(f.x), ptx_type_name(f.y), ptx_type_name(f.weight), f.flags);
+    k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, f.row.block, 1);
+    f.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_norm_args), 8);
+    f.scratch = ptx_u32(0);
+    if (f.row.threads > 32) f.scratch = ptx_shared(k, "scratch", PTX_F32, f.row.threads / 16, 16);
+    rows = ptxk__arg_u32(k, f.args, offsetof(ptxk_norm_args, rows));
+    eps = ptx_ld(k, PTX_F32, ptx_at(f.args, (int64_t)offsetof(ptxk_norm_args, eps)));
+    ptxk__row_start(k, &f.row, rows, &s);
+    if (f.row.passes == 1) {
+        ptxk__row_inside(k, &f.row, &s);
+        ptxk__norm_at(k, &f, &s);
+        ptxk__norm_load(k, &f, &s, x);
+        if (!(f.flags & PTXK_NORM_PLAIN)) /* on its way while the row is summed */
+            ptxk__row_load(k, &f.row, &s, f.weight, f.gamma_at, gamma);
+    }
+    if (f.layer) {
+        mean = ptxk__norm_total(k, &f, &s, x, 0, NULL, 1, 0);
+        mean = ptx_op2(k, PTX_DIV, PTX_RN, mean, ptx_f32(d->n));
+    }
+    factor = ptxk__norm_total(k, &f, &s, x, 1, f.layer ? &mean : NULL, !f.layer, f.row.threads / 8);
+    factor = ptxk__norm_factor(k, factor, ptx_f32(d->n), eps);
+    if (f.row.passes == 1) {
+        ptxk__norm_finish(k, &f, &s, x, f.layer ? &mean : NULL, factor, gamma);
+    } else {
+        ptxk__seat here = ptxk__row_pass(k, &f.row, &s, &i);
+        ptxk__norm_at(k, &f, &here);
+        ptxk__row_load(k, &f.row, &here, f.x, f.x_at, x);
+        ptxk__norm_finish(k, &f, &here, x, f.layer ? &mean : NULL, factor, NULL);
+        ptx_end(k);
+    }
+    ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+/* -- softmax -- */
+
+/* +inf becomes the largest number, NaN stays: no inf - inf is ever computed. */
+static ptx_val ptxk__below_infinity(ptx_kernel *k, ptx_val x) {
+    ptx_val infinite;
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
+        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
+    infinite = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
+    return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
+}
+
+/* The scores of a seat, in base 2; -inf where there are none. */
+static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__seat *s, ptx_type type,
+                               ptx_val at, double scale, ptx_val *x) {
+    uint32_t i;
+    ptxk__row_load(k, f, s, type, at, x);
+    for (i = 0; i < f->rounds * f->vec; i++) {
+        x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], ptx_f32(scale));
+        x[i] = ptxk__below_infinity(k, x[i]);
+        if (ptxk__row_partial(f, i / f->vec))
+            x[i] = ptx_selp(k, x[i], ptx_f32(-INFINITY), s->inside[i / f->vec]);
+    }
+}
+
+PTXGEN_API ptx_code ptxk_softmax_emit_(ptx_module *m, const char *site, const void *desc) {
+    ptxk__row f;
+    ptxk__seat s, here;
+    ptxk_message why;
+    char name[96], factor[16] = "";
+    const ptxk_softmax_desc *d = (const ptxk_softmax_desc *)desc;
+    ptx_kernel *k;
+    ptx_type xt, yt;
+    ptx_val x[PTXK__ROW_LANES], args, scratch, x_at, y_at, most, sum, i, old, rows, second;
+    double scale;
+    uint32_t e, n;
+    ptx_code code = ptxk__softmax_form(d, &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    scale = 1.44269504088896340736 * (d->scale < 0 || d->scale > 0 ? (double)d->scale : 1.0);
+    if (d->scale < 0 || d->scale > 0) {
+        uint32_t bits;
+        memcpy(&bits, &d->scale, sizeof bits);
+        (void)snprintf(factor, sizeof factor, "_s%08x", bits);
+    }
+    xt = (ptx_type)d->x_type;
+    yt = (ptx_type)d->y_type;
+    n = f.rounds * f.vec;
+    (void)snprintf(name, sizeof name, "softmax_n%u_%s_%s%s", d->n, ptx_type_name(xt), ptx_type_name(yt),
+                   factor);
+    k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, f.block, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_softmax_args), 8);
+    scratch = ptx_u32(0);
+    if (f.threads > 32) scratch = ptx_shared(k, "scratch", PTX_F32, f.threads / 16, 16);
+    rows = ptxk__arg_u32(k, args, offsetof(ptxk_softmax_args, rows));
+    ptxk__row_start(k, &f, rows, &s);
+    second = f.threads > 32 ? ptx_ptr_add(k, scratch, ptx_u32(f.threads / 8), 1) : scratch;
+    if (f.passes == 1) {
+        ptxk__row_inside(k, &f, &s);
+        x_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
+        ptxk__softmax_load(k, &f, &s, xt, x_at, scale, x);
+        most = ptx_f32(-FLT_MAX); /* not -inf: scores of -inf then weigh 2^-inf = 0 */
+        for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
+        most = ptxk__row_reduce(k, &f, PTX_MAX, most, scratch);
+        sum = ptx_f32(0);
+        for (e = 0; e < n; e++) {
+            x[e] = ptxk__weight(k, x[e], most);
+            sum = ptx_add(k, sum, x[e]);
+        }
+        sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, second);
+    } else {
+        ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0));
+        here = ptxk__row_pass(k, &f, &s, &i);
+        x_at = ptxk__row_at(k, &f, &here, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
+        ptxk__softmax_load(k, &f, &here, xt, x_at, scale, x);
+        old = ptx_get(k, top);
+        most = old;
+        for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
+        ptx_set(k, top, most);
+        old = ptxk__weight(k, old, most);
+        sum = ptx_get(k, total);
+        sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, old);
+        for (e = 0; e < n; e++) {
+            x[e] = ptxk__weight(k, x[e], most);
+            sum = ptx_add(k, sum, x[e]);
+        }
+        ptx_set(k, total, sum);
+        ptx_end(k);
+        old = ptx_get(k, top);
+        most = ptxk__row_reduce(k, &f, PTX_MAX, old, scratch);
+        old = ptxk__weight(k, old, most);
+        sum = ptx_get(k, total);
+        sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, old);
+        sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, second);
+    }
+    sum = ptxk_rcp_or_zero(k, sum);
+    if (f.passes > 1) {
+        s = ptxk__row_pass(k, &f, &s, &i);
+        x_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
+        ptxk__softmax_load(k, &f, &s, xt, x_at, scale, x);
+        for (e = 0; e < n; e++) x[e] = ptxk__weight(k, x[e], most);
+    }
+    for (e = 0; e < n; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], sum);
+    y_at = ptxk__row_at(k, &f, &s, args, offsetof(ptxk_softmax_args, y), ptx_type_bytes(yt), 1);
+    ptxk__row_store(k, &f, &s, yt, y_at, x);
+    if (f.passes > 1) ptx_end(k);
+    ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+/* -- activation -- */
+
+/* 1 / (1 + 2^x), approximate. */
+static ptx_val ptxk__logistic(ptx_kernel *k, ptx_val x) {
+    x = ptx_ex2(k, x);
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(1));
+    return ptx_op1(k, PTX_RCP, PTX_APPROX, x);
+}
+
+static ptx_val ptxk__silu(ptx_kernel *k, ptx_val x) {
+    ptx_val t = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(-1.44269504088896340736));
+    t = ptxk__logistic(k, t);
+    return ptx_op2(k, PTX_MUL, PTX_RN, x, t);
+}
+
+static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
+    const double c = -2 * 0.79788456080286535588 * 1.44269504088896340736; /* -2 sqrt(2 / pi) log2 e */
+    ptx_val t = ptx_op2(k, PTX_MUL, PTX_RN, x, x);
+    t = ptx_fma(k, t, ptx_f32(c * 0.044715), ptx_f32(c));
+    t = ptx_op2(k, PTX_MUL, PTX_RN, t, x);
+    t = ptxk__logistic(k, t);
+    return ptx_op2(k, PTX_MUL, PTX_RN, x, t);
+}
+
+/* max(x, 0) - |x| h with h = erfc(|x| / sqrt 2) / 2, so that small results keep their digits. */
+static ptx_val ptxk__gelu_erf(ptx_kernel *k, ptx_val x) {
+    static const double a[5] = {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592};
+    ptx_val size = ptx_abs(k, x), t, h, top;
+    int i;
+    t = ptx_fma(k, size, ptx_f32(0.3275911 * 0.70710678118654752440), ptx_f32(1));
+    t = ptx_rcp(k, t);
+    h = ptx_f32(a[0] / 2);
+    for (i = 1; i < 5; i++) h = ptx_fma(k, h, t, ptx_f32(a[i] / 2));
+    h = ptx_op2(k, PTX_MUL, PTX_RN, h, t);
+    t = ptx_op2(k, PTX_MUL, PTX_RN, x, x);
+    t = ptx_op2(k, PTX_MUL, PTX_RN, t, ptx_f32(-0.5 * 1.44269504088896340736));
+    t = ptx_ex2(k, t);
+    h = ptx_op2(k, PTX_MUL, PTX_RN, h, t);
+    size = ptx_min(k, size, ptx_f32(64)); /* there h is 0, and inf * 0 is not wanted */
+    size = ptx_neg(k, size);
+    top = ptx_max(k, x, ptx_f32(0));
+    return ptx_fma(k, size, h, top);
+}
+
+static ptx_val ptxk__activate(ptx_kernel *k, uint32_t kind, ptx_val x) {
+    if (kind == PTXK_SILU) return ptxk__silu(k, x);
+    return kind == PTXK_GELU ? ptxk__gelu(k, x) : ptxk__gelu_erf(k, x);
+}
+
+/* n elements (one access) of the row. */
+static void ptxk__activation_some(ptx_kernel *k, const ptxk_activation_desc *d, const ptx_val at[3],
+                                  ptx_val i, uint32_t n) {
+    ptx_type xt = (ptx_type)d->x_type, yt = (ptx_type)d->y_type;
+    ptx_val x[8], up[8], here;
+    uint32_t e;
+    here = ptx_ptr_add(k, at[0], i, ptx_type_bytes(xt));
+    ptxk_load_f32(k, xt, n, ptx_at(here, 0), x);
+    if (d->gated) {
+        here = ptx_ptr_add(k, at[1], i, ptx_type_bytes(xt));
+        ptxk_load_f32(k, xt, n, ptx_at(here, 0), up);
+    }
+    for (e = 0; e < n; e++) {
+        x[e] = ptxk__activate(k, d->kind, x[e]);
+        if (d->gated) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], up[e]);
+    }
+    here = ptx_ptr_add(k, at[2], i, ptx_type_bytes(yt));
+    ptxk_store_f32(k, yt, n, ptx_at(here, 0), x);
+}
+
+PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const void *desc) {
+    static const char *const names[3] = {"silu", "gelu", "gelu_erf"};
+    static const size_t field[3] = {offsetof(ptxk_activation_args, x), offsetof(ptxk_activation_args, up),
+                                    offsetof(ptxk_activation_args, y)};
+    const ptxk_activation_desc *d = (const ptxk_activation_desc *)desc;
+    ptxk_message why;
+    char name[96];
+    ptx_kernel *k;
+    uint32_t vec = 1, w;
+    ptx_val args, at[3], n, row, i, p, stride, odd, wide, last;
+    ptx_code code = ptxk__activation_form(d, &vec, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    (void)snprintf(name, sizeof name, "%s%s_%s_%s", names[d->kind], d->gated ? "_gated" : "",
+                   ptx_type_name((ptx_type)d->x_type), ptx_type_name((ptx_type)d->y_type));
+    k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, PTXK__FLAT_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_activation_args), 8);
+    n = ptxk__arg_u32(k, args, offsetof(ptxk_activation_args, n));
+    row = ptx_ctaid_y(k);
+    wide = ptx_cvt(k, PTX_U64, n);
+    row = ptx_cvt(k, PTX_U64, row);
+    odd = wide;
+    for (w = 0; w < 3; w++) {
+        uint32_t bytes = ptxk__kv_bytes(w == 2 ? d->y_type : d->x_type);
+        if (w == 1 && !d->gated) continue;
+        at[w] = ptxk__arg_ptr(k, args, field[w]);
+        i = ptx_and(k, at[w], ptx_u64(vec * bytes - 1)); /* whole vectors only where all is aligned to them */
+        odd = ptx_or(k, odd, i);
+        stride =
+            ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)(field[w] + offsetof(ptxk_activation_args, x_stride))));
+        p = ptx_setp(k, PTX_EQ, stride, ptx_u64(0));
+        stride = ptx_selp(k, wide, stride, p);
+        odd = ptx_or(k, odd, stride);
+        i = ptx_mul(k, row, stride);
+        at[w] = ptx_ptr_add(k, at[w], i, bytes);
+    }
+    odd = ptx_and(k, odd, ptx_u64(vec - 1));
+    i = ptx_ctaid_x(k);
+    p = ptx_tid_x(k);
+    i = ptx_mad(k, i, ptx_u32(PTXK__FLAT_THREADS), p);
+    i = ptx_mul(k, i, ptx_u32(vec));
+    p = ptx_setp(k, PTX_GE, i, n);
+    ptx_guard(k, p);
+    ptx_ret(k);
+    p = ptx_setp(k, PTX_EQ, odd, ptx_u64(0));
+    ptx_if(k, p);
+    ptxk__activation_some(k, d, at, i, vec);
+    ptx_else(k);
+    last = ptx_add(k, i, ptx_u32(vec));
+    last = ptx_min(k, last, n);
+    i = ptx_for(k, i, last, ptx_u32(1));
+    ptxk__activation_some(k, d, at, i, 1);
+    ptx_end(k);
+    ptx_end(k);
+    ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+/* -- rope -- */
+
+/* Cosine and sine of position * frequency, f64 in radians: whole turns are taken off in f64. */
+static void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c, ptx_val *s) {
+    ptx_val turns, whole;
+    turns = ptx_cvt(k, PTX_F64, position);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, frequency);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f64(0.15915494309189533577));
+    whole = ptx_cvt_with(k, PTX_RNI, PTX_F64, turns);
+    turns = ptx_op2(k, PTX_SUB, PTX_RN, turns, whole);
+    turns = ptx_cvt(k, PTX_F32, turns);
+    turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, ptx_f32(6.28318530717958647693));
+    *c = ptx_cos(k, turns);
+    *s = ptx_sin(k, turns);
+}
+
+/* a, b become a c - b s, a s + b c. */
+static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx_val *b) {
+    ptx_val x, y, minus;
+    x = ptx_op2(k, PTX_MUL, PTX_RN, *a, c);
+    minus = ptx_neg(k, s);
+    x = ptx_fma(k, *b, minus, x);
+    y = ptx_op2(k, PTX_MUL, PTX_RN, *b, c);
+    *b = ptx_fma(k, *a, s, y);
+    *a = x;
+}
+
+PTXGEN_API ptx_code ptxk_rope_emit_(ptx_module *m, const char *site, const void *desc) {
+    ptxk__rope f;
+    ptxk_message why;
+    char name[96];
+    ptx_kernel *k;
+    uint32_t h;
+    ptx_val args, i, pair, group, token, p, at, stride, position, c, s, x[2], inside, head;
+    ptx_code code = ptxk__rope_form((const ptxk_rope_desc *)desc, &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    (void)snprintf(name, sizeof name, "rope_h%u_d%u_%u_%s_%s", f.heads, f.d, 2 * f.half,
+                   f.interleaved ? "pairs" : "halves", ptx_type_name(f.type));
+    k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, PTXK__FLAT_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_rope_args), 8);
+    i = ptx_ctaid_x(k);
+    p = ptx_tid_x(k);
+    i = ptx_mad(k, i, ptx_u32(PTXK__FLAT_THREADS), p);
+    pair = ptx_rem(k, i, ptx_u32(f.half));
+    group = ptx_div(k, i, ptx_u32(f.half));
+    p = ptx_setp(k, PTX_GE, group, ptx_u32(f.groups));
+    ptx_guard(k, p);
+    ptx_ret(k);
+    token = ptx_ctaid_y(k);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_rope_args, positions));
+    at = ptx_ptr_add(k, at, token, 4);
+    position = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_rope_args, frequencies));
+    at = ptx_ptr_add(k, at, pair, 8);
+    c = ptx_ld(k, PTX_F64, ptx_at(at, 0));
+    ptxk__rope_turn(k, position, c, &c, &s);
+    stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_rope_args, stride)));
+    p = ptx_setp(k, PTX_EQ, stride, ptx_u64(0));
+    stride = ptx_selp(k, ptx_u64((uint64_t)f.heads * f.d), stride, p);
+    token = ptx_cvt(k, PTX_U64, token);
+    stride = ptx_mul(k, stride, token);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_rope_args, x));
+    at = ptx_ptr_add(k, at, stride, f.bytes);
+    head = ptx_mul(k, group, ptx_u32(PTXK__ROPE_HEADS));
+    at = ptx_ptr_add(k, at, head, f.d * f.bytes);
+    at = ptx_ptr_add(k, at, pair, f.interleaved ? 2 * f.bytes : f.bytes);
+    for (h = 0; h < PTXK__ROPE_HEADS; h++) {
+        int64_t here = (int64_t)h * f.d * f.bytes, other = here + (int64_t)f.half * f.bytes;
+        int partial = f.heads % PTXK__ROPE_HEADS && h >= f.heads % PTXK__ROPE_HEADS;
+        if (partial) {
+            inside = ptx_add(k, head, ptx_u32(h));
+            inside = ptx_setp(k, PTX_LT, inside, ptx_u32(f.heads));
+            ptx_if(k, inside);
+        }
+        if (f.interleaved) {
+            ptxk_load_f32(k, f.type, 2, ptx_at(at, here), x);
+        } else {
+            ptxk_load_f32(k, f.type, 1, ptx_at(at, here), &x[0]);
+            ptxk_load_f32(k, f.type, 1, ptx_at(at, other), &x[1]);
+        }
+        ptxk__rope_pair(k, c, s, &x[0], &x[1]);
+        if (f.interleaved) {
+            ptxk_store_f32(k, f.type, 2, ptx_at(at, here), x);
+        } else {
+            ptxk_store_f32(k, f.type, 1, ptx_at(at, here), &x[0]);
+            ptxk_store_f32(k, f.type, 1, ptx_at(at, other), &x[1]);
+        }
+        if (partial) ptx_end(k);
+    }
+    ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+/* -- weights eight at a time -- */
+
+/* Eight weights of a block: scale * q[i] + offset. */
+typedef struct ptxk__octet {
+    ptx_val q[8]; /* f32, exact integers (the weights themselves in formats without blocks) */
+    ptx_val scale, offset;
+    int scaled, has_offset;
+} ptxk__octet;
+
+/* The four bytes of a word as f32, less `minus`: the byte becomes the lowest digits of 2^23. */
+static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_val *out) {
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        ptx_val x = ptx_prmt(k, ptx_as(word, PTX_B32), ptx_b32(0x4b000000), ptx_b32(0x7540 + i));
+        out[i] = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(x, PTX_F32), ptx_f32(8388608.0 + minus));
+    }
+}
+
+/* Two words from an address that is even. */
+static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
+    ptx_val half[4], pair[2];
+    uint32_t i;
+    for (i = 0; i < 4; i++) half[i] = ptx_ld(k, PTX_B16, ptx_with(ptx_at(at, offset + 2 * i), PTX_NC));
+    for (i = 0; i < 2; i++) {
+        pair[0] = half[2 * i];
+        pair[1] = half[2 * i + 1];
+        words[i] = ptx_pack(k, PTX_B32, 2, pair);
+    }
+}
+
+static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, int64_t offset) {
+    ptx_val half = ptx_ld(k, PTX_F16, ptx_with(ptx_at(at, offset), PTX_NC));
+    return ptx_cvt(k, PTX_F32, half);
+}
+
+/* Weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address; of Q8_0, whose blocks have 32, e
+   may pass 3: of the blocks behind. */
+static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
+    ptx_val words[4], here, j, shift, wide[8];
+    uint32_t i;
+    o->scaled = o->has_offset = 0;
+    if (format == PTXK_Q4_K) {
+        ptx_val low, high, p, s, other, d, m;
+        j = ptx_shr(k, e, ptx_u32(2)); /* the group of 32 */
+        here = ptx_shr(k, j, ptx_u32(1));
+        i = 0;
+        shift = ptx_and(k, e, ptx_u32(3));
+        here = ptx_mad(k, here, ptx_u32(4), shift);
+        here = ptx_ptr_add(k, at, here, 8);
+        ptx_ld_vec(k, PTX_B32, 2, ptx_with(ptx_at(here, 16), PTX_NC), words + 2);
+        shift = ptx_and(k, j, ptx_u32(1));
+        shift = ptx_shl(k, shift, ptx_u32(2));
+        for (i = 2; i < 4; i++) {
+            words[i] = ptx_as(ptx_shr(k, ptx_as(words[i], PTX_U32), shift), PTX_B32);
+            words[i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
+            ptxk__bytes_to_f32(k, words[i], 0, o->q + 4 * (i - 2));
+        }
+        ptx_ld_vec(k, PTX_B32, 4, ptx_with(ptx_at(at, 0), PTX_NC), words);
+        ptx_unpack(k, PTX_F16, 2, words[0], wide);
+        d = ptx_cvt(k, PTX_F32, wide[0]);
+        m = ptx_cvt(k, PTX_F32, wide[1]);
+        p = ptx_setp(k, PTX_GE, j, ptx_u32(4));
+        shift = ptx_and(k, j, ptx_u32(3));
+        shift = ptx_shl(k, shift, ptx_u32(3));
+        low = ptx_shr(k, ptx_as(words[1], PTX_U32), shift);   /* b[j & 3] */
+        high = ptx_shr(k, ptx_as(words[2], PTX_U32), shift);  /* b[4 + (j & 3)] */
+        other = ptx_shr(k, ptx_as(words[3], PTX_U32), shift); /* b[8 + (j & 3)] */
+        s = ptx_bfe(k, low, ptx_u32(6), ptx_u32(2));
+        s = ptx_bfi(k, ptx_as(s, PTX_B32), ptx_as(other, PTX_B32), ptx_u32(4), ptx_u32(2));
+        s = ptx_and(k, s, ptx_b32(63));
+        low = ptx_and(k, ptx_as(low, PTX_B32), ptx_b32(63));
+        s = ptx_selp(k, s, low, p);
+        s = ptx_cvt(k, PTX_F32, ptx_as(s, PTX_U32));
+        o->scale = ptx_op2(k, PTX_MUL, PTX_RN, d, s);
+        other = ptx_shr(k, other, ptx_u32(4));
+        s = ptx_bfe(k, high, ptx_u32(6), ptx_u32(2));
+        s = ptx_bfi(k, ptx_as(s, PTX_B32), ptx_as(other, PTX_B32), ptx_u32(4), ptx_u32(2));
+        s = ptx_and(k, s, ptx_b32(63));
+        high = ptx_and(k, ptx_as(high, PTX_B32), ptx_b32(63));
+        s = ptx_selp(k, s, high, p);
+        s = ptx_cvt(k, PTX_F32, ptx_as(s, PTX_U32));
+        m = ptx_neg(k, m);
+        o->offset = ptx_op2(k, PTX_MUL, PTX_RN, m, s);
+        o->scaled = o->has_offset = 1;
+        return;
+    }
+    if (format == PTXK_Q6_K) {
+        ptx_val n, c, l, low[2], high[2], d;
+        n = ptx_shr(k, e, ptx_u32(4));             /* the half of 128 */
+        c = ptx_bfe(k, e, ptx_u32(2), ptx_u32(2)); /* its group of 32 */
+        l = ptx_and(k, e, ptx_u32(3));             /* eighth of the group */
+        j = ptx_and(k, c, ptx_u32(1));
+        j = ptx_mad(k, j, ptx_u32(4), l);
+        j = ptx_mad(k, n, ptx_u32(8), j);
+        here = ptx_ptr_add(k, at, j, 8);
+        ptxk__words_at_2(k, here, 0, low);
+        j = ptx_mad(k, n, ptx_u32(4), l);
+        here = ptx_ptr_add(k, at, j, 8);
+        ptxk__words_at_2(k, here, 128, high);
+        shift = ptx_shr(k, c, ptx_u32(1));
+        shift = ptx_shl(k, shift, ptx_u32(2));
+        c = ptx_shl(k, c, ptx_u32(1));
+        for (i = 0; i < 2; i++) {
+            low[i] = ptx_as(ptx_shr(k, ptx_as(low[i], PTX_U32), shift), PTX_B32);
+            high[i] = ptx_as(ptx_shr(k, ptx_as(high[i], PTX_U32), c), PTX_B32);
+            high[i] = ptx_shl(k, high[i], ptx_u32(4));
+            high[i] = ptx_and(k, high[i], ptx_b32(0x30303030));
+            low[i] = ptx_lop3(k, low[i], ptx_b32(0x0f0f0f0f), high[i], ptx_imm(0xea)); /* low & mask | high */
+            ptxk__bytes_to_f32(k, low[i], 32, o->q + 4 * i);
+        }
+        j = ptx_shr(k, e, ptx_u32(1));
+        here = ptx_ptr_add(k, at, j, 1);
+        j = ptx_ld(k, PTX_S8, ptx_with(ptx_at(here, 192), PTX_NC));
+        j = ptx_cvt(k, PTX_F32, j);
+        d = ptxk__f16_at(k, at, 208);
+        o->scale = ptx_op2(k, PTX_MUL, PTX_RN, d, j);
+        o->scaled = 1;
+        return;
+    }
+    if (format == PTXK_Q8_0) {
+        j = ptx_shr(k, e, ptx_u32(2));
+        at = ptx_ptr_add(k, at, j, 34);
+        j = ptx_and(k, e, ptx_u32(3));
+        here = ptx_ptr_add(k, at, j, 8);
+        ptxk__words_at_2(k, here, 2, words);
+        for (i = 0; i < 2; i++) {
+            words[i] = ptx_xor(k, words[i], ptx_b32(0x80808080u));
+            ptxk__bytes_to_f32(k, words[i], 128, o->q + 4 * i);
+        }
+        o->scale = ptxk__f16_at(k, at, 0);
+        o->scaled = 1;
+        return;
+    }
+    if (format == PTXK_F32) {
+        here = ptx_ptr_add(k, at, e, 32);
+        ptxk_load_f32(k, PTX_F32, 4, ptx_with(ptx_at(here, 0), PTX_NC), o->q);
+        ptxk_load_f32(k, PTX_F32, 4, ptx_with(ptx_at(here, 16), PTX_NC), o->q + 4);
+        return;
+    }
+    here = ptx_ptr_add(k, at, e, 16);
+    ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptx_with(ptx_at(here, 0), PTX_NC), o->q);
+}
+
+/* -- embed -- */
+
+PTXGEN_API ptx_code ptxk_embed_emit_(ptx_module *m, const char *site, const void *desc) {
+    ptxk__embed f;
+    ptxk_message why;
+    char name[96], factor[16] = "";
+    const ptxk_embed_desc *d = (const ptxk_embed_desc *)desc;
+    ptx_kernel *k;
+    ptx_type y;
+    uint32_t i, bytes;
+    ptx_val args, part, p, token, id, rows, at, y_at, x[8], block, none;
+    ptxk__octet o;
+    ptx_code code = ptxk__embed_form(d, &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    if (d->scale < 0 || d->scale > 0) {
+        uint32_t bits;
+        memcpy(&bits, &d->scale, sizeof bits);
+        (void)snprintf(factor, sizeof factor, "_s%08x", bits);
+    }
+    y = (ptx_type)d->y_type;
+    bytes = ptx_type_bytes(y);
+    (void)snprintf(name, sizeof name, "embed_n%u_%s_%s%s", f.n, f.format->name, ptx_type_name(y), factor);
+    k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, PTXK__FLAT_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_embed_args), 8);
+    part = ptx_ctaid_x(k);
+    p = ptx_tid_x(k);
+    part = ptx_mad(k, part, ptx_u32(PTXK__FLAT_THREADS), p);
+    p = ptx_setp(k, PTX_GE, part, ptx_u32(f.threads));
+    ptx_guard(k, p);
+    ptx_ret(k);
+    token = ptx_ctaid_y(k);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_embed_args, ids));
+    at = ptx_ptr_add(k, at, token, 4);
+    id = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    y_at = ptxk__arg_ptr(k, args, offsetof(ptxk_embed_args, y));
+    y_at = ptx_ptr_add(k, y_at, token, f.n * bytes);
+    y_at = ptx_ptr_add(k, y_at, part, f.each * bytes);
+    rows = ptxk__arg_u32(k, args, offsetof(ptxk_embed_args, rows));
+    none = ptx_setp(k, PTX_GE, id, rows);
+    ptx_if(k, none);
+    {
+        x[0] = ptx_mov(k, ptx_f32(NAN));
+        for (i = 1; i < f.each; i++) x[i] = x[0];
+        for (i = 0; i < f.each; i += 4 < f.each ? 4 : f.each)
+            ptxk_store_f32(k, y, f.each < 4 ? f.each : 4, ptx_at(y_at, (int64_t)i * bytes), x + i);
+        ptx_ret(k);
+    }
+    ptx_end(k);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_embed_args, table));
+    block = ptx_cvt(k, PTX_U64, id);
+    block = ptx_mul(k, block, ptx_u64(f.row_bytes));
+    at = ptx_ptr_add(k, at, block, 1);
+    if (f.format->block > 1) {
+        uint32_t eights = f.format->block / 8;
+        block = ptx_div(k, part, ptx_u32(eights));
+        at = ptx_ptr_add(k, at, block, f.format->bytes);
+        part = ptx_rem(k, part, ptx_u32(eights));
+        ptxk__eight_read(k, d->format, at, part, &o);
+        for (i = 0; i < 8; i++) {
+            x[i] = o.has_offset ? ptx_fma(k, o.q[i], o.scale, o.offset)
+                                : ptx_op2(k, PTX_MUL, PTX_RN, o.q[i], o.scale);
+        }
+    } else {
+        ptx_type t = d->format == PTXK_F32 ? PTX_F32 : d->format == PTXK_F16 ? PTX_F16 : PTX_BF16;
+        at = ptx_ptr_add(k, at, part, f.each * f.format->bytes);
+        ptxk_load_f32(k, t, f.each, ptx_with(ptx_at(at, 0), PTX_NC), x);
+    }
+    if (d->scale < 0 || d->scale > 0)
+        for (i = 0; i < f.each; i++) x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], ptx_f32((double)f.scale));
+    if (f.each * bytes > 16) {
+        ptxk_store_f32(k, y, 4, ptx_at(y_at, 0), x);
+        ptxk_store_f32(k, y, 4, ptx_at(y_at, 16), x + 4);
+    } else {
+        ptxk_store_f32(k, y, f.each, ptx_at(y_at, 0), x);
+    }
+    ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+/* -- sample -- */
+
+/* A row of logits, shared by the threads of a block, and where they meet: counters in shared memory. */
+typedef struct ptxk__logits {
+    ptx_type type;
+    uint32_t threads;
+    ptx_val at, n; /* address, elements */
+    ptx_val tid;
+    ptx_val meet; /* shared: PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
+} ptxk__logits;
+#define PTXK__SAMPLE_BINS 256u
+/* u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4] */
+#define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
+#define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
+#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
+#define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
+
+/* What orders tokens: the logit's bits so that integers order as numbers do, NaN as 0, then 24 bits of the
+   token from the top down, so that of equal logits the lowest token is the largest. u64. */
+static ptx_val ptxk__sample_key(ptx_kernel *k, ptx_val x, ptx_val token) {
+    ptx_val bits, sign, nan, key;
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(0)); /* -0 is 0 */
+    bits = ptx_as(x, PTX_S32);
+    sign = ptx_shr(k, bits, ptx_u32(31));
+    sign = ptx_or(k, ptx_as(sign, PTX_B32), ptx_b32(0x80000000u));
+    key = ptx_xor(k, ptx_as(bits, PTX_B32), sign);
+    nan = ptx_setp(k, PTX_ISNAN, x, x);
+    key = ptx_selp(k, ptx_b32(0), key, nan);
+    key = ptx_cvt(k, PTX_U64, ptx_as(key, PTX_U32));
+    token = ptx_xor(k, ptx_as(token, PTX_B32), ptx_b32(0xffffff));
+    token = ptx_cvt(k, PTX_U64, ptx_as(token, PTX_U32));
+    key = ptx_shl(k, key, ptx_u32(24));
+    return ptx_or(k, key, token);
+}
+
+static ptx_val ptxk__sample_token(ptx_kernel *k, ptx_val key) {
+    ptx_val token = ptx_cvt(k, PTX_U32, key);
+    token = ptx_and(k, token, ptx_u32(0xffffff));
+    return ptx_xor(k, token, ptx_u32(0xffffff));
+}
+
+static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
+    ptx_val part[2], other;
+    uint32_t i;
+    ptx_unpack(k, PTX_U32, 2, x, part);
+    for (i = 0; i < 2; i++)
+        part[i] = ptx_shfl_bfly(k, part[i], ptx_u32(distance), ptx_u32(31), ptx_u32(0xffffffffu));
+    for (i = 0; i < 2; i++) part[i] = ptx_as(part[i], PTX_U32);
+    other = ptx_pack(k, PTX_U64, 2, part);
+    return ptx_max(k, x, other);
+}
+
+/* The largest of all threads' keys, for all. One barrier before its shared memory is written, one after. */
+static ptx_val ptxk__sample_top(ptx_kernel *k, const ptxk__logits *f, ptx_val key) {
+    uint32_t d, warps = f->threads / 32;
+    ptx_val lane, warp, at, p;
+    for (d = 1; d < 32; d *= 2) key = ptxk__max_u64(k, key, d);
+    lane = ptx_and(k, f->tid, ptx_u32(31));
+    warp = ptx_shr(k, f->tid, ptx_u32(5));
+    ptx_bar_sync(k, ptx_imm(0));
+    at = ptx_ptr_add(k, f->meet, warp, 8);
+    p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS), key);
+    ptx_bar_sync(k, ptx_imm(0));
+    lane = ptx_and(k, lane, ptx_u32(warps - 1));
+    at = ptx_ptr_add(k, f->meet, lane, 8);
+    key = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS));
+    for (d = 1; d < warps; d *= 2) key = ptxk__max_u64(k, key, d);
+    return key;
+}
+
+/* The logit of token i of the row. */
+static ptx_val ptxk__logit(ptx_kernel *k, const ptxk__logits *f, ptx_val i) {
+    ptx_val x, at = ptx_ptr_add(k, f->at, i, ptx_type_bytes(f->type));
+    ptxk_load_f32(k, f->type, 1, ptx_at(at, 0), &x);
+    return x;
+}
+
+/* The key of the largest logit. */
+static ptx_val ptxk__argmax(ptx_kernel *k, const ptxk__logits *f) {
+    ptx_var best = ptx_var_new(k, ptx_u64(0));
+    ptx_val i, x, key;
+    i = ptx_for(k, f->tid, f->n, ptx_u32(f->threads));
+    x = ptxk__logit(k, f, i);
+    x = ptxk__sample_key(k, x, i);
+    key = ptx_get(k, best);
+    x = ptx_max(k, x, key);
+    ptx_set(k, best, x);
+    ptx_end(k);
+    key = ptx_get(k, best);
+    return ptxk__sample_top(k, f, key);
+}
+
+/* The logit in a key, as a number below infinity. */
+static ptx_val ptxk__key_logit(ptx_kernel *k, ptx_val key) {
+    ptx_val bits = ptx_shr(k, key, ptx_u32(24)), sign;
+    bits = ptx_cvt(k, PTX_U32, bits);
+    sign = ptx_shr(k, ptx_as(bits, PTX_S32), ptx_u32(31)); /* all ones: it was positive */
+    sign = ptx_not(k, ptx_as(sign, PTX_B32));
+    sign = ptx_or(k, sign, ptx_b32(0x80000000u));
+    bits = ptx_xor(k, ptx_as(bits, PTX_B32), sign);
+    return ptxk__below_infinity(k, ptx_as(bits, PTX_F32));
+}
+
+/* Walks down from the largest key until the weights (by_count: the tokens) that were passed are `target` or
+   more, digit by digit of the key: the key where that is, and the weights up to it, itself included. factor:
+   log2 e / temperature; most: the largest logit. */
+static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val most, ptx_val factor,
+                                 int by_count, ptx_val target, ptx_val *key_out, ptx_val *weight_out) {
+    ptx_var prefix = ptx_var_new(k, ptx_u64(0)), shift = ptx_var_new(k, ptx_u32(48));
+    ptx_var above = ptx_var_new(k, ptx_u64(0));  /* weights above the prefix */
+    ptx_var passed = ptx_var_new(k, ptx_u64(0)); /* what counts towards the target */
+    ptx_val i, x, key, at, sh, digit, w, same, p, up, pre;
+    ptx_loop(k);
+    {
+        i = ptx_for(k, f->tid, ptx_u32(PTXK__SAMPLE_BINS), ptx_u32(f->threads));
+        at = ptx_ptr_add(k, f->meet, i, 8);
+        ptx_st(k, PTX_U64, ptx_at(at, 0), ptx_u64(0));
+        at = ptx_ptr_add(k, f->meet, i, 4);
+        ptx_st(k, PTX_U32, ptx_at(at, PTXK__SAMPLE_COUNTS), ptx_u32(0));
+        ptx_end(k);
+        ptx_bar_sync(k, ptx_imm(0));
+        sh = ptx_get(k, shift);
+        up = ptx_add(k, sh, ptx_u32(8));
+        pre = ptx_get(k, prefix);
+        i = ptx_for(k, f->tid, f->n, ptx_u32(f->threads));
+        x = ptxk__logit(k, f, i);
+        key = ptxk__sample_key(k, x, i);
+        same = ptx_shr(k, key, up);
+        p = ptx_setp(k, PTX_EQ, same, pre);
+        ptx_if(k, p);
+        {
+            x = ptxk__below_infinity(k, x);
+            x = ptx_op2(k, PTX_SUB, PTX_RN, x, most);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, factor);
+            x = ptx_ex2(k, x);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(1099511627776.0)); /* 2^40 */
+            x = ptx_max(k, x, ptx_f32(0));                                /* NaN: 0 */
+            w = ptx_cvt_with(k, PTX_RZI, PTX_U64, x);
+            digit = ptx_shr(k, key, sh);
+            digit = ptx_cvt(k, PTX_U32, digit);
+            digit = ptx_and(k, digit, ptx_u32(PTXK__SAMPLE_BINS - 1));
+            at = ptx_ptr_add(k, f->meet, digit, 8);
+            ptx_red(k, PTX_ATOM_ADD, ptx_at(at, 0), w);
+            at = ptx_ptr_add(k, f->meet, digit, 4);
+            ptx_red(k, PTX_ATOM_ADD, ptx_at(at, PTXK__SAMPLE_COUNTS), ptx_u32(1));
+        }
+        ptx_end(k);
+        ptx_end(k);
+        ptx_bar_sync(k, ptx_imm(0));
+
+        /* one thread walks down the bins from the largest */
+        p = ptx_setp(k, PTX_EQ, f->tid, ptx_u32(0));
+        ptx_if(k, p);
+        {
+            ptx_var bin = ptx_var_new(k, ptx_u32(PTXK__SAMPLE_BINS - 1));
+            ptx_val count, sum, weights, done, last, total;
+            ptx_loop(k);
+            i = ptx_get(k, bin);
+            at = ptx_ptr_add(k, f->meet, i, 8);
+            w = ptx_ld(k, PTX_U64, ptx_at(at, 0));
+            at = ptx_ptr_add(k, f->meet, i, 4);
+            count = ptx_ld(k, PTX_U32, ptx_at(at, PTXK__SAMPLE_COUNTS));
+            count = ptx_cvt(k, PTX_U64, count);
+            sum = ptx_get(k, passed);
+            total = ptx_add(k, sum, by_count ? count : w);
+            done = ptx_setp(k, PTX_GE, total, target);
+            last = ptx_setp(k, PTX_EQ, i, ptx_u32(0)); /* fewer than the target: all of them */
+            done = ptx_or(k, done, last);
+            ptx_while(k, ptx_inv(done));
+            weights = ptx_get(k, above);
+            weights = ptx_add(k, weights, w);
+            ptx_set(k, above, weights);
+            ptx_set(k, passed, total);
+            i = ptx_sub(k, i, ptx_u32(1));
+            ptx_set(k, bin, i);
+            ptx_end(k);
+            i = ptx_get(k, bin);
+            key = ptx_cvt(k, PTX_U64, i);
+            pre = ptx_get(k, prefix);
+            pre = ptx_shl(k, pre, ptx_u32(8));
+            pre = ptx_or(k, pre, key);
+            ptx_set(k, prefix, pre);
+            weights = ptx_get(k, above);
+            sum = ptx_get(k, passed);
+            ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND), pre);
+            ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 8), weights);
+            ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 16), sum);
+            at = ptx_ptr_add(k, f->meet, i, 8);
+            w = ptx_ld(k, PTX_U64, ptx_at(at, 0));
+            w = ptx_add(k, weights, w);
+            ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 24), w);
+        }
+        ptx_end(k);
+        ptx_bar_sync(k, ptx_imm(0));
+        pre = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND));
+        ptx_set(k, prefix, pre);
+        x = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 8));
+        ptx_set(k, above, x);
+        x = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 16));
+        ptx_set(k, passed, x);
+        sh = ptx_get(k, shift);
+        p = ptx_setp(k, PTX_GT, sh, ptx_u32(0));
+        ptx_while(k, p);
+        sh = ptx_sub(k, sh, ptx_u32(8));
+        ptx_set(k, shift, sh);
+    }
+    ptx_end(k);
+    *key_out = ptx_get(k, prefix);
+    *weight_out = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 24));
+}
+
+/* 64 random bits of seed and counter (SplitMix64). */
+static ptx_val ptxk__random(ptx_kernel *k, ptx_val seed, ptx_val counter) {
+    ptx_val z, t;
+    z = ptx_add(k, counter, ptx_u64(1));
+    z = ptx_mad(k, z, ptx_u64(0x9e3779b97f4a7c15u), seed);
+    t = ptx_shr(k, z, ptx_u32(30));
+    z = ptx_xor(k, z, t);
+    z = ptx_mul(k, z, ptx_u64(0xbf58476d1ce4e5b9u));
+    t = ptx_shr(k, z, ptx_u32(27));
+    z = ptx_xor(k, z, t);
+    z = ptx_mul(k, z, ptx_u64(0x94d049bb133111ebu));
+    t = ptx_shr(k, z, ptx_u32(31));
+    return ptx_xor(k, z, t);
+}
+
+/* What sampling is asked for: values that all threads have. */
+typedef struct ptxk__wish {
+    ptx_val temperature, top_p, top_k, seed, counter;
+} ptxk__wish;
+
+/* The token of a row of logits, by a whole block; temperature is not 0. */
+static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk__wish *w) {
+    ptx_val best, most, factor, p, all, key, sum, target, part, r;
+    ptx_var total = ptx_var_new(k, ptx_u64(0)), token;
+    best = ptxk__argmax(k, f);
+    token = ptx_var_new(k, ptx_u32(0));
+    key = ptxk__sample_token(k, best);
+    ptx_set(k, token, key);
+    most = ptxk__key_logit(k, best);
+    factor = ptx_op2(k, PTX_DIV, PTX_RN, ptx_f32(1.44269504088896340736), w->temperature);
+    factor = ptxk__below_infinity(k, factor);
+    all = ptx_cvt(k, PTX_U64, f->n);
+    target = ptx_cvt(k, PTX_U64, w->top_k);
+    p = ptx_setp(k, PTX_EQ, target, ptx_u64(0));
+    target = ptx_selp(k, all, target, p);
+    target = ptx_min(k, target, all);
+    ptxk__sample_descend(k, f, most, factor, 1, target, &key, &sum);
+    ptx_set(k, total, sum);
+    p = ptx_setp(k, PTX_GT, w->top_p, ptx_f32(0));
+    part = ptx_setp(k, PTX_LT, w->top_p, ptx_f32(1));
+    p = ptx_and(k, p, part);
+    p = ptx_uniform(k, p);
+    ptx_if(k, p);
+    {
+        part = ptx_cvt(k, PTX_F64, w->top_p);
+        target = ptx_cvt(k, PTX_F64, sum);
+        target = ptx_op2(k, PTX_MUL, PTX_RN, target, part);
+        target = ptx_cvt_with(k, PTX_RPI, PTX_U64, target);
+        target = ptx_max(k, target, ptx_u64(1));
+        ptxk__sample_descend(k, f, most, factor, 0, target, &key, &sum);
+        ptx_set(k, total, sum);
+    }
+    ptx_end(k);
+    sum = ptx_get(k, total);
+    sum = ptx_uniform(k, sum);
+    p = ptx_setp(k, PTX_GT, sum, ptx_u64(0));
+    ptx_if(k, p);
+    {
+        r = ptxk__random(k, w->seed, w->counter);
+        r = ptx_mul_hi(k, r, sum);
+        target = ptx_add(k, r, ptx_u64(1));
+        ptxk__sample_descend(k, f, most, factor, 0, target, &key, &sum);
+        key = ptxk__sample_token(k, key);
+        ptx_set(k, token, key);
+    }
+    ptx_end(k);
+    return ptx_get(k, token);
+}
+
+PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const void *desc) {
+    const ptxk_sample_desc *d = (const ptxk_sample_desc *)desc;
+    ptxk__logits f;
+    ptxk__wish w;
+    ptxk_message why;
+    char name[96];
+    ptx_kernel *k;
+    ptx_var token;
+    ptx_val args, row, p, at, x, there;
+    ptx_code code = ptxk__sample_form(d, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    f.type = (ptx_type)d->type;
+    f.threads = PTXK__SAMPLE_THREADS;
+    (void)snprintf(name, sizeof name, "%s_%s", d->method == PTXK_SAMPLE_ARGMAX ? "argmax" : "sample",
+                   ptx_type_name(f.type));
+    k = ptx_entry_(m, site, name);
+    ptx_launch_bounds(k, f.threads, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_sample_args), 8);
+    f.meet = ptx_shared(k, "meet", PTX_U64, PTXK__SAMPLE_SHARED / 8, 16);
+    f.tid = ptx_tid_x(k);
+    row = ptx_ctaid_x(k);
+    f.n = ptxk__arg_u32(k, args, offsetof(ptxk_sample_args, n));
+    f.at = ptxk__arg_ptr(k, args, offsetof(ptxk_sample_args, logits));
+    x = ptx_mul_wide(k, row, f.n);
+    f.at = ptx_ptr_add(k, f.at, x, ptx_type_bytes(f.type));
+    token = ptx_var_new(k, ptx_u32(0));
+    w.temperature = ptx_ld(k, PTX_F32, ptx_at(args, (int64_t)offsetof(ptxk_sample_args, temperature)));
+    p = ptx_setp(k, PTX_GT, w.temperature, ptx_f32(0));
+    if (d->method == PTXK_SAMPLE_DRAW) {
+        ptx_if(k, p);
+        w.top_p = ptx_ld(k, PTX_F32, ptx_at(args, (int64_t)offsetof(ptxk_sample_args, top_p)));
+        w.top_k = ptxk__arg_u32(k, args, offsetof(ptxk_sample_args, top_k));
+        w.seed = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_sample_args, seed)));
+        there = ptxk__optional_u32(k, args, offsetof(ptxk_sample_args, positions), row, ptx_u32(0));
+        there = ptx_cvt(k, PTX_U64, there);
+        x = ptx_cvt(k, PTX_U64, row);
+        x = ptx_shl(k, x, ptx_u32(32));
+        w.counter = ptx_or(k, x, there);
+        x = ptxk__sample_row(k, &f, &w);
+        ptx_set(k, token, x);
+        ptx_else(k);
+    }
+    x = ptxk__argmax(k, &f);
+    x = ptxk__sample_token(k, x);
+    ptx_set(k, token, x);
+    if (d->method == PTXK_SAMPLE_DRAW) ptx_end(k);
+    x = ptx_get(k, token);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_sample_args, tokens));
+    at = ptx_ptr_add(k, at, row, 4);
+    p = ptx_setp(k, PTX_EQ, f.tid, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), x);
+    ptx_ret(k);
     return ptx_get_error(m)->code;
 }
 

@@ -51,6 +51,8 @@ one "launch section" "$build/test_cuda"
 one "flash decode" "$build/test_flash_decode"
 one "KV-cache scatter" "$build/test_kv_scatter"
 one "quantised GEMV" "$build/test_gemv"
+one "operations of a layer" "$build/test_layers"
+one "GGUF files and tokenisers" "$build/test_gguf"
 one "every kernel through ptxas" "$build/test_ptxas"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

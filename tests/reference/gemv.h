@@ -9,7 +9,7 @@
 #define REF_Q4_K_BYTES 144u
 
 /* The 256 weights of a block, and of each the size of its two terms: factor * scale * q, minimum. */
-static void ref_q4_k(const unsigned char *block, double *w, double *size)
+static inline void ref_q4_k(const unsigned char *block, double *w, double *size)
 {
     double d = ref_from_f16((uint16_t)(block[0] | block[1] << 8));
     double dmin = ref_from_f16((uint16_t)(block[2] | block[3] << 8));
@@ -30,7 +30,7 @@ static void ref_q4_k(const unsigned char *block, double *w, double *size)
 }
 
 /* The factor that the norm puts before y: 1 / sqrt(mean x^2 + eps), 0 where that is no number. */
-static double ref_rms(const float *x, uint32_t k, double eps)
+static inline double ref_rms(const float *x, uint32_t k, double eps)
 {
     double sum = 0;
     uint32_t i;
@@ -54,8 +54,8 @@ static double ref_rms(const float *x, uint32_t k, double eps)
  *   |error| <= sum |w_i| e_i + (3 K / 1024 + 14) u sum size_i (|x'_i| + e_i).
  *
  * *norms gets the product of the 2-norms of the row and of x', for the promise in the manual. */
-static double ref_gemv(const unsigned char *row, const float *x, const float *gamma, uint32_t k, double top,
-                       double *bound, double *norms)
+static inline double ref_gemv(const unsigned char *row, const float *x, const float *gamma, uint32_t k,
+                              double top, double *bound, double *norms)
 {
     const double u = 0x1p-24;
     double y = 0, direct = 0, rounding = 0, w2 = 0, x2 = 0, w[256], size[256];

@@ -1,0 +1,45 @@
+/* gguf.c - a fuzz target: any bytes as a GGUF file. Whatever the reader accepts must lie in the file; a tokeniser
+ * that it accepts must take any text and give back its bytes' number at least. */
+#define _POSIX_C_SOURCE 200809L
+#include "../../examples/tokeniser.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static void use_tokeniser(const tokeniser *t, const char *text, size_t bytes)
+{
+    uint32_t *tokens = (uint32_t *)malloc(sizeof(uint32_t) * tokeniser_room(bytes));
+    size_t n = tokens ? tokeniser_encode(t, text, bytes, tokens) : 0, i;
+    char piece[64];
+    if (n > tokeniser_room(bytes)) abort();
+    for (i = 0; i < n; i++) {
+        if (tokens[i] >= t->count) abort();
+        if (tokeniser_piece(t, tokens[i], i == 0, piece, sizeof piece) > sizeof piece) abort();
+    }
+    free(tokens);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    gguf g;
+    gguf_error why;
+    tokeniser t;
+    size_t i, sum = 0;
+    int result = gguf_parse(&g, data, bytes / 2, bytes, &why);
+    if (result == 0) gguf_free(&g);
+    result = gguf_parse(&g, data, bytes, bytes, &why);
+    if (result == 2 || (result == 1 && (why.offset > bytes || !why.text[0]))) abort();
+    if (result) return 0;
+    for (i = 0; i < g.tensors; i++) {
+        const gguf_tensor *tensor = &g.tensor[i];
+        if (tensor->offset > bytes || tensor->bytes > bytes - tensor->offset) abort();
+        sum += tensor->bytes ? data[tensor->offset] + data[tensor->offset + tensor->bytes - 1] : 0;
+    }
+    if (sum > 600 * g.tensors) abort();
+    if (tokeniser_read(&t, &g, &why) == 0) {
+        use_tokeniser(&t, (const char *)data, bytes < 2000 ? bytes : 2000);
+        use_tokeniser(&t, "hello, hello 12", 15);
+        tokeniser_free(&t);
+    }
+    gguf_free(&g);
+    return 0;
+}

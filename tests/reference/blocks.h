@@ -1,0 +1,331 @@
+/* blocks.h - weights in GGUF's block layouts: what they mean, in double precision, and how to make them.
+ *
+ * Decoders are written from the formats' rules, weight by weight. Types have GGUF's own numbers.
+ *
+ *   type   block  bytes  layout (byte offsets)                      weight
+ *   F32        1      4
+ *   F16        1      2
+ *   Q4_0      32     18  f16 d, u8 q[16]@2                          d (nibble - 8)
+ *   Q8_0      32     34  f16 d, s8 q[32]@2                          d q
+ *   Q4_K     256    144  f16 d, f16 dmin, u8 s[12]@4, u8 q[128]@16  d scale nibble - dmin min
+ *   Q5_K     256    176  ..., u8 h[32]@16, u8 q[128]@48             the same with a fifth bit
+ *   Q6_K     256    210  u8 q[128], u8 h[64]@128, s8 s[16]@192, f16 d@208   d scale (6 bits - 32)
+ *   BF16       1      2
+ *
+ * The quantisers choose each group's scale (and minimum) by trying some twenty and solving for the best real
+ * one behind each choice of integers: least squares, unweighted. x must be finite. */
+#ifndef REFERENCE_BLOCKS_H
+#define REFERENCE_BLOCKS_H
+
+#include "numbers.h"
+
+enum ref_block {
+    REF_BLOCK_F32 = 0,
+    REF_BLOCK_F16 = 1,
+    REF_BLOCK_Q4_0 = 2,
+    REF_BLOCK_Q8_0 = 8,
+    REF_BLOCK_Q4_K = 12,
+    REF_BLOCK_Q5_K = 13,
+    REF_BLOCK_Q6_K = 14,
+    REF_BLOCK_BF16 = 30
+};
+
+/* Values of a block; 0 for a type that is none of the above. */
+static inline size_t ref_block_values(int type)
+{
+    switch (type) {
+    case REF_BLOCK_F32:
+    case REF_BLOCK_F16:
+    case REF_BLOCK_BF16: return 1;
+    case REF_BLOCK_Q4_0:
+    case REF_BLOCK_Q8_0: return 32;
+    case REF_BLOCK_Q4_K:
+    case REF_BLOCK_Q5_K:
+    case REF_BLOCK_Q6_K: return 256;
+    default: return 0;
+    }
+}
+
+static inline size_t ref_block_bytes(int type)
+{
+    switch (type) {
+    case REF_BLOCK_F32: return 4;
+    case REF_BLOCK_F16:
+    case REF_BLOCK_BF16: return 2;
+    case REF_BLOCK_Q4_0: return 18;
+    case REF_BLOCK_Q8_0: return 34;
+    case REF_BLOCK_Q4_K: return 144;
+    case REF_BLOCK_Q5_K: return 176;
+    case REF_BLOCK_Q6_K: return 210;
+    default: return 0;
+    }
+}
+
+/* Bytes of `values` values, a multiple of the block's. */
+static inline size_t ref_row_bytes(int type, size_t values)
+{
+    size_t block = ref_block_values(type);
+    return block ? values / block * ref_block_bytes(type) : 0;
+}
+
+/* -- what blocks mean -- */
+
+static inline uint16_t ref_u16(const unsigned char *at)
+{
+    return (uint16_t)(at[0] | at[1] << 8);
+}
+
+static inline void ref_put_u16(unsigned char *at, uint16_t x)
+{
+    at[0] = (unsigned char)x;
+    at[1] = (unsigned char)(x >> 8);
+}
+
+static inline float ref_block_f32(const unsigned char *at)
+{
+    float x;
+    memcpy(&x, at, 4);
+    return x;
+}
+
+/* Scale and minimum of group j, 0 ... 7, from the 12 bytes of Q4_K and Q5_K. */
+static inline int ref_k_scale(const unsigned char *b, int j)
+{
+    return j < 4 ? b[j] & 63 : (b[j + 4] & 15) | (b[j - 4] >> 6) << 4;
+}
+
+static inline int ref_k_minimum(const unsigned char *b, int j)
+{
+    return j < 4 ? b[j + 4] & 63 : (b[j + 4] >> 4) | (b[j] >> 6) << 4;
+}
+
+/* Weight i of a block; *size gets the sum of the sizes of its two terms, where it has two. */
+static inline double ref_weight(int type, const unsigned char *block, int i, double *size)
+{
+    double d, w, low;
+    int q, n, l;
+    switch (type) {
+    case REF_BLOCK_F32: w = (double)ref_block_f32(block); break;
+    case REF_BLOCK_F16: w = ref_from_f16(ref_u16(block)); break;
+    case REF_BLOCK_BF16: w = ref_from_bf16(ref_u16(block)); break;
+    case REF_BLOCK_Q4_0:
+        q = block[2 + (i & 15)] >> 4 * (i >> 4) & 15;
+        w = ref_from_f16(ref_u16(block)) * (q - 8);
+        break;
+    case REF_BLOCK_Q8_0: w = ref_from_f16(ref_u16(block)) * (signed char)block[2 + i]; break;
+    case REF_BLOCK_Q4_K:
+    case REF_BLOCK_Q5_K:
+        l = type == REF_BLOCK_Q4_K ? 16 : 48;
+        q = block[l + 32 * (i >> 6) + (i & 31)] >> 4 * (i >> 5 & 1) & 15;
+        if (type == REF_BLOCK_Q5_K) q |= (block[16 + (i & 31)] >> (i >> 5) & 1) << 4;
+        d = ref_from_f16(ref_u16(block)) * ref_k_scale(block + 4, i >> 5) * q;
+        low = ref_from_f16(ref_u16(block + 2)) * ref_k_minimum(block + 4, i >> 5);
+        if (size) *size = fabs(d) + fabs(low);
+        return d - low;
+    case REF_BLOCK_Q6_K:
+        n = i >> 7;
+        l = i & 31;
+        q = block[64 * n + 32 * (i >> 5 & 1) + l] >> 4 * (i >> 6 & 1) & 15;
+        q |= (block[128 + 32 * n + l] >> 2 * (i >> 5 & 3) & 3) << 4;
+        w = ref_from_f16(ref_u16(block + 208)) * (signed char)block[192 + (i >> 4)] * (q - 32);
+        break;
+    default: w = (double)NAN;
+    }
+    if (size) *size = fabs(w);
+    return w;
+}
+
+/* `values` weights (a multiple of the block's) as double; size: NULL, or of each the sizes of its terms. */
+static inline void ref_dequantise(int type, const void *blocks, size_t values, double *w, double *size)
+{
+    const unsigned char *block = (const unsigned char *)blocks;
+    size_t per = ref_block_values(type), i, j;
+    for (i = 0; per && i + per <= values; i += per, block += ref_block_bytes(type))
+        for (j = 0; j < per; j++)
+            w[i + j] = ref_weight(type, block, (int)j, size ? size + i + j : NULL);
+}
+
+static inline void ref_dequantise_f32(int type, const void *blocks, size_t values, float *w)
+{
+    const unsigned char *block = (const unsigned char *)blocks;
+    size_t per = ref_block_values(type), i, j;
+    for (i = 0; per && i + per <= values; i += per, block += ref_block_bytes(type))
+        for (j = 0; j < per; j++) w[i + j] = (float)ref_weight(type, block, (int)j, NULL);
+}
+
+/* -- how they are made -- */
+
+static inline int ref_rounded(double x, int low, int high)
+{
+    return x <= low ? low : x >= high ? high : (int)floor(x + 0.5);
+}
+
+/* The s for which s * q, q integers of low ... high, comes nearest to x. */
+static inline double ref_fit_scale(const float *x, int n, int low, int high)
+{
+    double most = 0, best = 0, best_error = -1;
+    int i, step;
+    for (i = 0; i < n; i++)
+        if (fabs((double)x[i]) > fabs(most)) most = (double)x[i];
+    if (!(fabs(most) > 1e-30)) return 0;
+    /* the largest goes to the longer side, or a little past it, or to the shorter */
+    for (step = -9; step <= 9; step++) {
+        double inverse = (low + 0.1 * step) / most, xq = 0, qq = 0, xx = 0, error;
+        int side;
+        for (side = 0; side < 2; side++) {
+            if (side) inverse = -inverse;
+            xq = qq = xx = 0;
+            for (i = 0; i < n; i++) {
+                int q = ref_rounded((double)x[i] * inverse, low, high);
+                xq += (double)x[i] * q;
+                qq += (double)q * q;
+                xx += (double)x[i] * (double)x[i];
+            }
+            if (!(qq > 0)) continue;
+            error = xx - xq * xq / qq;
+            if (best_error < 0 || error < best_error) {
+                best_error = error;
+                best = xq / qq;
+            }
+        }
+    }
+    return best;
+}
+
+/* The s >= 0 and m >= 0 for which s * q - m, q of 0 ... top, comes nearest to x. */
+static inline void ref_fit_scale_and_minimum(const float *x, int n, int top, double *s, double *m)
+{
+    double low = 0, high = (double)x[0], best_error = -1;
+    int i, step;
+    *s = *m = 0;
+    for (i = 0; i < n; i++) {
+        if ((double)x[i] < low) low = (double)x[i];
+        if ((double)x[i] > high) high = (double)x[i];
+    }
+    *m = -low;
+    if (!(high - low > 1e-30)) return;
+    for (step = -10; step <= 10; step++) {
+        double inverse = (top + 0.1 * step) / (high - low), xs = 0, qs = 0, xq = 0, qq = 0, xx = 0;
+        double scale, minimum, error, det;
+        for (i = 0; i < n; i++) {
+            int q = ref_rounded(((double)x[i] - low) * inverse, 0, top);
+            xs += (double)x[i];
+            qs += q;
+            xq += (double)x[i] * q;
+            qq += (double)q * q;
+            xx += (double)x[i] * (double)x[i];
+        }
+        det = n * qq - qs * qs;
+        if (!(det > 0)) continue;
+        scale = (n * xq - xs * qs) / det;
+        minimum = (scale * qs - xs) / n;
+        if (minimum < 0) {
+            minimum = 0;
+            scale = xq / qq;
+        }
+        if (!(scale > 0)) continue;
+        error = xx + scale * scale * qq + n * minimum * minimum
+                - 2 * (scale * xq - minimum * xs + scale * minimum * qs);
+        if (best_error < 0 || error < best_error) {
+            best_error = error;
+            *s = scale;
+            *m = minimum;
+        }
+    }
+}
+
+static inline void ref_quantise_32(int type, const float *x, unsigned char *block)
+{
+    int low = type == REF_BLOCK_Q4_0 ? -8 : -127, high = type == REF_BLOCK_Q4_0 ? 7 : 127, i;
+    uint16_t half = ref_to_f16(ref_fit_scale(x, 32, low, high));
+    double d = ref_from_f16(half), inverse = d > 0 || d < 0 ? 1 / d : 0;
+    memset(block, 0, ref_block_bytes(type));
+    ref_put_u16(block, half);
+    for (i = 0; i < 32; i++) {
+        int q = ref_rounded((double)x[i] * inverse, low, high);
+        if (type == REF_BLOCK_Q8_0) block[2 + i] = (unsigned char)(q & 255);
+        else block[2 + (i & 15)] = (unsigned char)(block[2 + (i & 15)] | (q + 8) << 4 * (i >> 4));
+    }
+}
+
+/* Q4_K and Q5_K */
+static inline void ref_quantise_k(int type, const float *x, unsigned char *block)
+{
+    int top = type == REF_BLOCK_Q4_K ? 15 : 31, quants = type == REF_BLOCK_Q4_K ? 16 : 48, i, j;
+    double s[8], m[8], most_s = 0, most_m = 0, d, dmin;
+    unsigned char *b = block + 4;
+    memset(block, 0, ref_block_bytes(type));
+    for (j = 0; j < 8; j++) {
+        ref_fit_scale_and_minimum(x + 32 * j, 32, top, &s[j], &m[j]);
+        if (s[j] > most_s) most_s = s[j];
+        if (m[j] > most_m) most_m = m[j];
+    }
+    ref_put_u16(block, ref_to_f16(most_s / 63));
+    ref_put_u16(block + 2, ref_to_f16(most_m / 63));
+    d = ref_from_f16(ref_u16(block));
+    dmin = ref_from_f16(ref_u16(block + 2));
+    for (j = 0; j < 8; j++) {
+        int sc = d > 0 ? ref_rounded(s[j] / d, 0, 63) : 0, mn = dmin > 0 ? ref_rounded(m[j] / dmin, 0, 63) : 0;
+        double scale = d * sc, minimum = dmin * mn;
+        if (j < 4) {
+            b[j] = (unsigned char)(b[j] | sc);
+            b[j + 4] = (unsigned char)(b[j + 4] | mn);
+        } else {
+            b[j + 4] = (unsigned char)((sc & 15) | (mn & 15) << 4);
+            b[j - 4] = (unsigned char)(b[j - 4] | sc >> 4 << 6);
+            b[j] = (unsigned char)(b[j] | mn >> 4 << 6);
+        }
+        for (i = 32 * j; i < 32 * j + 32; i++) {
+            int q = scale > 0 ? ref_rounded(((double)x[i] + minimum) / scale, 0, top) : 0;
+            unsigned char *low = block + quants + 32 * (i >> 6) + (i & 31), *high = block + 16 + (i & 31);
+            *low = (unsigned char)(*low | (q & 15) << 4 * (j & 1));
+            if (top == 31) *high = (unsigned char)(*high | q >> 4 << j);
+        }
+    }
+}
+
+static inline void ref_quantise_q6_k(const float *x, unsigned char *block)
+{
+    double s[16], most = 0, d;
+    int i, j;
+    memset(block, 0, 210);
+    for (j = 0; j < 16; j++) {
+        s[j] = ref_fit_scale(x + 16 * j, 16, -32, 31);
+        if (fabs(s[j]) > fabs(most)) most = s[j];
+    }
+    ref_put_u16(block + 208, ref_to_f16(most / -128)); /* the largest becomes -128 */
+    d = ref_from_f16(ref_u16(block + 208));
+    for (j = 0; j < 16; j++) {
+        int sc = d > 0 || d < 0 ? ref_rounded(s[j] / d, -128, 127) : 0;
+        double scale = d * sc;
+        block[192 + j] = (unsigned char)(sc & 255);
+        for (i = 16 * j; i < 16 * j + 16; i++) {
+            int q = scale > 0 || scale < 0 ? ref_rounded((double)x[i] / scale, -32, 31) + 32 : 32, n = i >> 7;
+            unsigned char *low = block + 64 * n + 32 * (i >> 5 & 1) + (i & 31);
+            unsigned char *high = block + 128 + 32 * n + (i & 31);
+            *low = (unsigned char)(*low | (q & 15) << 4 * (i >> 6 & 1));
+            *high = (unsigned char)(*high | q >> 4 << 2 * (i >> 5 & 3));
+        }
+    }
+}
+
+/* `values` values (a multiple of the block's) to blocks. */
+static inline void ref_quantise(int type, const float *x, size_t values, void *blocks)
+{
+    unsigned char *block = (unsigned char *)blocks;
+    size_t per = ref_block_values(type), i;
+    for (i = 0; per && i + per <= values; i += per, x += per, block += ref_block_bytes(type)) {
+        switch (type) {
+        case REF_BLOCK_F32: memcpy(block, x, 4); break;
+        case REF_BLOCK_F16: ref_put_u16(block, ref_to_f16((double)*x)); break;
+        case REF_BLOCK_BF16: ref_put_u16(block, ref_to_bf16((double)*x)); break;
+        case REF_BLOCK_Q4_0:
+        case REF_BLOCK_Q8_0: ref_quantise_32(type, x, block); break;
+        case REF_BLOCK_Q4_K:
+        case REF_BLOCK_Q5_K: ref_quantise_k(type, x, block); break;
+        default: ref_quantise_q6_k(x, block);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,244 @@
+/* llama.h - the truth about a Llama-style model, in double precision: what the next token's logits are.
+ *
+ * Written from the architecture's definition, one token at a time, with nothing fused and nothing clever:
+ *
+ *   x = E[token]
+ *   each layer:   h = norm(x, attn_norm);  q = Wq h + bq,  k = Wk h + bk,  v = Wv h + bv
+ *                 the pairs of q's and k's heads are turned by position * theta^(-2i / rope_dims)
+ *                 a_h = sum_t softmax_t(q_h . k_g(t) / sqrt(head_dim)) v_g(t),  t <= now, g = h kv_heads / heads
+ *                 x += Wo a;   h = norm(x, ffn_norm);   x += Wdown (silu(Wgate h) * Wup h)
+ *   logits = Wout norm(x, output_norm)
+ *
+ *   norm(x, g) = g x / sqrt(mean x^2 + eps),  silu(z) = z / (1 + e^-z)
+ *
+ * Matrices are kept as double, so models must be small. To learn how far errors of the arithmetic move the
+ * logits, set `noise`: what each operation gives is then moved at random within the bounds that the model's
+ * fields state (see ref_llama_noise). */
+#ifndef REFERENCE_LLAMA_H
+#define REFERENCE_LLAMA_H
+
+#include "blocks.h"
+
+enum { REF_ROPE_INTERLEAVED = 0, REF_ROPE_HALVES = 1 }; /* pairs (2i, 2i + 1); pairs (i, i + rope_dims / 2) */
+
+/* y = W x + bias */
+typedef struct ref_matrix {
+    uint32_t rows, columns;
+    double *w;         /* [rows, columns]; NULL: no matrix */
+    const float *bias; /* [rows] or NULL */
+} ref_matrix;
+
+typedef struct ref_llama_layer {
+    const float *attn_norm, *ffn_norm;
+    ref_matrix q, k, v, o, gate, up, down;
+} ref_llama_layer;
+
+typedef struct ref_llama {
+    uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
+    uint32_t rope_dims; /* even, at most head_dim: the first so many of each head are turned */
+    int rope;           /* REF_ROPE_... */
+    double theta, eps;
+    double rope_scale;         /* positions are divided by it; 1 */
+    const float *rope_factors; /* [rope_dims / 2] frequencies are divided by these; or NULL */
+    int kv_f16;                /* 1: keys and values are rounded to f16 on their way into the cache */
+    const float *output_norm;
+    ref_matrix embedding, output; /* output.w NULL: the embedding's */
+    ref_llama_layer *layer;
+    double noise;        /* 0, or how many of its own bounds an operation may be off */
+    uint64_t noise_state; /* of the noise, not 0 */
+} ref_llama;
+
+/* One sequence. */
+typedef struct ref_llama_state {
+    uint32_t length;
+    double *k, *v; /* [layers, context, kv_heads, head_dim] */
+    double *scratch;
+} ref_llama_state;
+
+static inline ref_matrix ref_matrix_make(int type, const void *blocks, uint32_t rows, uint32_t columns,
+                                         const float *bias)
+{
+    ref_matrix m;
+    uint32_t r;
+    m.rows = rows;
+    m.columns = columns;
+    m.bias = bias;
+    m.w = (double *)malloc((size_t)rows * columns * sizeof(double));
+    for (r = 0; m.w && r < rows; r++)
+        ref_dequantise(type, (const char *)blocks + r * ref_row_bytes(type, columns), columns,
+                       m.w + (size_t)r * columns, NULL);
+    return m;
+}
+
+static inline void ref_llama_free(ref_llama *m)
+{
+    uint32_t i;
+    for (i = 0; i < m->layers; i++) {
+        ref_llama_layer *l = &m->layer[i];
+        free(l->q.w), free(l->k.w), free(l->v.w), free(l->o.w);
+        free(l->gate.w), free(l->up.w), free(l->down.w);
+    }
+    free(m->embedding.w);
+    free(m->output.w);
+    free(m->layer);
+}
+
+static inline size_t ref_llama_kv(const ref_llama *m)
+{
+    return (size_t)m->kv_heads * m->head_dim;
+}
+
+/* Returns 0 without memory. */
+static inline int ref_llama_start(const ref_llama *m, ref_llama_state *s)
+{
+    size_t cache = m->layers * (size_t)m->context * ref_llama_kv(m);
+    size_t wide = (size_t)m->heads * m->head_dim;
+    s->length = 0;
+    s->k = (double *)malloc((cache + 1) * sizeof(double));
+    s->v = (double *)malloc((cache + 1) * sizeof(double));
+    s->scratch = (double *)malloc((2 * m->hidden + 2 * wide + 2 * m->ffn + m->context + 1) * sizeof(double));
+    return s->k && s->v && s->scratch;
+}
+
+static inline void ref_llama_end(ref_llama_state *s)
+{
+    free(s->k);
+    free(s->v);
+    free(s->scratch);
+}
+
+/* A random number of -1 ... 1 (xorshift64*). */
+static inline double ref_llama_noise(ref_llama *m)
+{
+    m->noise_state ^= m->noise_state >> 12;
+    m->noise_state ^= m->noise_state << 25;
+    m->noise_state ^= m->noise_state >> 27;
+    return (double)((m->noise_state * 2685821657736338717ull) >> 11) / 4503599627370496.0 - 1;
+}
+
+/* The noise of a product: up to 8.7e-5 |row| |x|, what ptxk_gemv promises for x in 16 bits (its rounding in
+   f32 lies below); of other operations: up to 2^-20 of the value, some sixteen roundings in f32. */
+static inline void ref_llama_product(ref_llama *m, const ref_matrix *a, const double *x, double *y)
+{
+    uint32_t r, c;
+    double xx = 0;
+    if (m->noise > 0) {
+        for (c = 0; c < a->columns; c++) xx += x[c] * x[c];
+    }
+    for (r = 0; r < a->rows; r++) {
+        const double *w = a->w + (size_t)r * a->columns;
+        double sum = 0, ww = 0;
+        for (c = 0; c < a->columns; c++) sum += w[c] * x[c];
+        if (m->noise > 0) {
+            for (c = 0; c < a->columns; c++) ww += w[c] * w[c];
+            sum += m->noise * 8.7e-5 * sqrt(ww * xx) * ref_llama_noise(m);
+        }
+        y[r] = sum + (a->bias ? (double)a->bias[r] : 0);
+    }
+}
+
+static inline void ref_llama_blur(ref_llama *m, double *x, uint32_t n)
+{
+    uint32_t i;
+    if (m->noise > 0)
+        for (i = 0; i < n; i++) x[i] *= 1 + m->noise * 0x1p-20 * ref_llama_noise(m);
+}
+
+static inline void ref_llama_norm(ref_llama *m, const double *x, const float *gamma, double *y)
+{
+    double sum = 0;
+    uint32_t i;
+    for (i = 0; i < m->hidden; i++) sum += x[i] * x[i];
+    for (i = 0; i < m->hidden; i++) y[i] = x[i] * (double)gamma[i] / sqrt(sum / m->hidden + m->eps);
+    ref_llama_blur(m, y, m->hidden);
+}
+
+/* Turns the heads at x by their position. */
+static inline void ref_llama_turn(ref_llama *m, double *x, uint32_t heads, uint32_t position)
+{
+    uint32_t h, i, half = m->rope_dims / 2;
+    for (h = 0; h < heads; h++)
+        for (i = 0; i < half; i++) {
+            double frequency = pow(m->theta, -2.0 * i / m->rope_dims) / m->rope_scale;
+            double angle = position * (m->rope_factors ? frequency / (double)m->rope_factors[i] : frequency);
+            double *head = x + (size_t)h * m->head_dim;
+            double *a = head + (m->rope == REF_ROPE_HALVES ? i : 2 * i);
+            double *b = head + (m->rope == REF_ROPE_HALVES ? i + half : 2 * i + 1);
+            double turned = *a * cos(angle) - *b * sin(angle);
+            *b = *a * sin(angle) + *b * cos(angle);
+            *a = turned;
+        }
+    ref_llama_blur(m, x, heads * m->head_dim);
+}
+
+/* K and V are the caches of the layer, `length` positions of them are filled. */
+static inline void ref_llama_attend(ref_llama *m, const double *q, const double *k, const double *v,
+                                    uint32_t length, double *weight, double *out)
+{
+    uint32_t h, t, i, d = m->head_dim;
+    for (h = 0; h < m->heads; h++) {
+        size_t g = (size_t)h * m->kv_heads / m->heads * d;
+        double most = -INFINITY, sum = 0;
+        for (t = 0; t < length; t++) {
+            double dot = 0;
+            for (i = 0; i < d; i++) dot += q[h * d + i] * k[t * ref_llama_kv(m) + g + i];
+            weight[t] = dot / sqrt((double)d);
+            if (weight[t] > most) most = weight[t];
+        }
+        for (t = 0; t < length; t++) sum += weight[t] = exp(weight[t] - most);
+        for (i = 0; i < d; i++) out[h * d + i] = 0;
+        for (t = 0; t < length; t++)
+            for (i = 0; i < d; i++) out[h * d + i] += weight[t] / sum * v[t * ref_llama_kv(m) + g + i];
+    }
+    ref_llama_blur(m, out, m->heads * d);
+}
+
+/* Takes the sequence's next token; logits: [vocab], or NULL where they are not wanted. The sequence must not
+   be full. */
+static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t token, double *logits)
+{
+    uint32_t i, n, now = s->length++, wide = m->heads * m->head_dim, kv = (uint32_t)ref_llama_kv(m);
+    double *x = s->scratch, *h = x + m->hidden, *q = h + m->hidden, *a = q + wide, *gate = a + wide;
+    double *up = gate + m->ffn, *weight = up + m->ffn;
+    const ref_matrix *output = m->output.w ? &m->output : &m->embedding;
+    for (i = 0; i < m->hidden; i++) x[i] = m->embedding.w[(size_t)token * m->hidden + i];
+    for (n = 0; n < m->layers; n++) {
+        ref_llama_layer *l = &m->layer[n];
+        double *k = s->k + (size_t)n * m->context * kv, *v = s->v + (size_t)n * m->context * kv;
+        double *new_k = k + (size_t)now * kv, *new_v = v + (size_t)now * kv;
+        ref_llama_norm(m, x, l->attn_norm, h);
+        ref_llama_product(m, &l->q, h, q);
+        ref_llama_product(m, &l->k, h, new_k);
+        ref_llama_product(m, &l->v, h, new_v);
+        ref_llama_turn(m, q, m->heads, now);
+        ref_llama_turn(m, new_k, m->kv_heads, now);
+        for (i = 0; i < kv && m->kv_f16; i++) {
+            new_k[i] = ref_from_f16(ref_to_f16(new_k[i]));
+            new_v[i] = ref_from_f16(ref_to_f16(new_v[i]));
+        }
+        ref_llama_attend(m, q, k, v, now + 1, weight, a);
+        ref_llama_product(m, &l->o, a, h);
+        for (i = 0; i < m->hidden; i++) x[i] += h[i];
+        ref_llama_norm(m, x, l->ffn_norm, h);
+        ref_llama_product(m, &l->gate, h, gate);
+        ref_llama_product(m, &l->up, h, up);
+        for (i = 0; i < m->ffn; i++) gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i];
+        ref_llama_blur(m, gate, m->ffn);
+        ref_llama_product(m, &l->down, gate, h);
+        for (i = 0; i < m->hidden; i++) x[i] += h[i];
+        ref_llama_blur(m, x, m->hidden);
+    }
+    if (!logits) return;
+    ref_llama_norm(m, x, m->output_norm, h);
+    ref_llama_product(m, output, h, logits);
+}
+
+static inline uint32_t ref_argmax(const double *x, uint32_t n)
+{
+    uint32_t i, best = 0;
+    for (i = 1; i < n; i++)
+        if (x[i] > x[best]) best = i;
+    return best;
+}
+
+#endif
