@@ -819,7 +819,7 @@ typedef struct ptxk__lane { /* what a lane computes once: its place in a block, 
     ptx_val at;             /* 0 ... 7: i above; numbers: 0 ... 31 */
     ptx_val x[2];           /* in a record of x: bytes of the two halves of 16, of the first time */
     ptx_val d[2], s[2];     /* ... of the factor of the first half's group, of the sum that this lane counts */
-    ptx_val c[8];           /* the format's own */
+    ptx_val c[10];          /* the format's own */
 } ptxk__lane;
 
 typedef struct ptxk__place { /* what a lane reads of a row: shared addresses */
@@ -915,6 +915,7 @@ typedef struct ptxk__rows {
     uint32_t ring;       /* bytes of shared memory that the warp needs, 16-byte aligned */
     uint32_t rounds;     /* chunks of a step that a lane copies */
     uint32_t toggles;    /* a step ends in the middle of 16 bytes */
+    uint32_t sized;      /* the last step has chunks that are part of a row, or are to be zeros */
 } ptxk__rows;
 
 /* Bytes of a record of x. Integers: 4 blocks of 256, of each the planes; then the factors of 32 groups, then
@@ -943,6 +944,7 @@ static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t col
     f->unit_bytes = f->unit / block->values * block->bytes;
     f->times = f->unit > 1024 ? 2 : 1;
     f->toggles = f->unit_bytes % 16 != 0;
+    f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
     f->area = block->aligned ? f->unit_bytes : (f->unit_bytes + 14 + 15) / 16 * 16;
     f->rows = columns == 1 ? block->rows : 2; /* x of many columns needs the registers */
     if (most && f->rows > most) f->rows = most;
@@ -2204,6 +2206,8 @@ static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane)
     lane->c[3] = ptx_add(k, p, ptx_u32(4)); /* of the last 4 bytes, for a minimum */
     lane->c[4] = ptx_selp(k, ptx_b32(0x3030), ptx_b32(0x3f3f), upper);
     lane->c[5] = ptx_selp(k, ptx_b32(0x0f0f), ptx_b32(0), upper);
+    lane->c[6] = ptx_and(k, lane->c[4], ptx_b32(0xff));
+    lane->c[7] = ptx_and(k, lane->c[5], ptx_b32(0xff));
 }
 
 /* (a >> shift & mask) | (b >> other & rest) */
@@ -2230,9 +2234,8 @@ static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, p
     share->scale[0] = ptx_and(k, ptx_as(low, PTX_S32), ptx_s32(0xff));
     low = ptx_shr(k, ptx_as(low, PTX_U32), ptx_u32(8));
     share->scale[1] = ptx_as(low, PTX_S32);
-    low = ptxk__two_parts(k, head[2], lane->c[2], lane->c[4], head[3], lane->c[3], lane->c[5]);
-    low = ptx_and(k, ptx_as(low, PTX_S32), ptx_s32(0xff)); /* the neighbour's too was in it */
-    low = ptx_cvt(k, PTX_F32, low);
+    low = ptxk__two_parts(k, head[2], lane->c[2], lane->c[6], head[3], lane->c[3], lane->c[7]);
+    low = ptx_cvt(k, PTX_F32, ptx_as(low, PTX_S32));
     share->minimum = ptx_mul(k, minimum, low);
 }
 
@@ -2254,20 +2257,20 @@ static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane)
     ptx_val pair, odd;
     ptxk__q4_k_lane(k, lane);
     pair = ptx_and(k, lane->at, ptx_u32(6));
-    lane->c[6] = ptx_sub(k, ptx_u32(36), pair); /* rotates bit 2 c to bit 4, and 2 c + 1 to 5 */
+    lane->c[8] = ptx_sub(k, ptx_u32(36), pair); /* rotates bit 2 c to bit 4, and 2 c + 1 to 5 */
     odd = ptx_and(k, lane->at, ptx_u32(1));
-    lane->c[7] = ptx_shl(k, odd, ptx_u32(4));
+    lane->c[9] = ptx_shl(k, odd, ptx_u32(4));
 }
 
 static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
 {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), fifth, q[4], h[4], x;
     uint32_t i;
-    fifth = ptx_ptr_add(k, at->block, lane->c[7], 1);
+    fifth = ptx_ptr_add(k, at->block, lane->c[9], 1);
     ptxk_load16(k, NULL, ptx_at(own, 48), q);
     ptxk_load16(k, NULL, ptx_at(fifth, 16), h);
     for (i = 0; i < 4; i++) {
-        h[i] = ptx_shf_l(k, h[i], h[i], lane->c[6]);
+        h[i] = ptx_shf_l(k, h[i], h[i], lane->c[8]);
         x = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
         share->half[0][i] = ptx_lop3(k, h[i], ptx_b32(0x10101010), x, ptx_imm(0xea));
         x = ptx_shr(k, q[i], ptx_u32(3));
@@ -2512,13 +2515,14 @@ typedef struct ptxk__rows_state {
     ptx_val row_of[8], chunk_of[8];  /* what the lane copies: row of the warp, bytes into its area */
     ptx_val some;                    /* predicate: it copies in the last round too */
     ptx_val steps;
-    ptx_var from[8];                 /* what the lane copies next, of each round */
-    ptx_var further[8];              /* toggles: how far on in the next step */
+    ptx_val from[8];                 /* what the lane copies first, of each round */
+    ptx_val count[8];                /* not sized: in how many steps */
     ptx_var full[8];                 /* 2-byte aligned formats: of each chunk, bytes that belong to the row */
     ptx_val both[8];                 /* toggles: in two steps together */
-    ptx_val last[8];                 /* in the last step */
+    ptx_val last[8];                 /* sized: in the last step */
     ptx_var slot;                    /* offset in the ring of what is read in this step */
     ptx_val own[2];                  /* bytes from a row's start to the lane's block */
+    ptx_val own_last;                /* not sized: in the last step; one that there is */
     ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX], pick[2][PTXK__ROWS_MAX]; /* places in a slot */
     ptx_var moved[PTXK__ROWS_MAX];   /* toggles: what is to be added to them, move and 0 in turn */
     ptx_val move[PTXK__ROWS_MAX];
@@ -2650,41 +2654,44 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     ptx_val to, there, last, from, bytes, go, next;
     uint32_t i;
     there = ptx_setp(k, PTX_LT, index, s->steps);
-    next = ptx_add(k, index, ptx_u32(1));
-    last = ptx_setp(k, PTX_EQ, next, s->steps);
+    if (f->sized) {
+        next = ptx_add(k, index, ptx_u32(1));
+        last = ptx_setp(k, PTX_EQ, next, s->steps);
+    }
     to = ptx_ptr_add(k, s->mine, slot, 1);
     sent->to = to;
     for (i = 0; i < f->rounds; i++) {
-        from = ptx_get(k, s->from[i]);
+        from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
+        if (f->toggles) from = ptx_and(k, from, ptx_u64(~(uint64_t)15));
         from = ptx_ptr(from, PTX_GLOBAL);
-        bytes = f->block->aligned ? ptx_u32(16) : ptx_get(k, s->full[i]);
-        bytes = ptx_selp(k, s->last[i], bytes, last);
-        go = there;
-        if (i + 1 == f->rounds && f->step % 512) go = ptx_and(k, there, s->some);
+        bytes = ptx_u32(16);
+        if (f->sized) {
+            if (!f->block->aligned) bytes = ptx_get(k, s->full[i]);
+            bytes = ptx_selp(k, s->last[i], bytes, last);
+            go = there;
+            if (i + 1 == f->rounds && f->step % 512) go = ptx_and(k, there, s->some);
+        } else {
+            go = ptx_setp(k, PTX_LT, index, s->count[i]);
+        }
         if (async) {
             if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
             ptx_guard(k, go);
-            ptx_cp_async_16_zfill(k, to, from, bytes);
+            if (f->sized) ptx_cp_async_16_zfill(k, to, from, bytes);
+            else ptx_cp_async_16(k, to, from);
         } else {
             sent->go[i] = go;
             sent->from[i] = from;
             sent->bytes[i] = bytes;
-            next = ptx_setp(k, PTX_EQ, bytes, ptx_u32(16));
-            go = ptx_and(k, go, next);
+            if (f->sized) {
+                next = ptx_setp(k, PTX_EQ, bytes, ptx_u32(16));
+                go = ptx_and(k, go, next);
+            }
             ptxk_load16(k, &go, ptx_at(from, 0), sent->words[i]);
         }
-        if (f->toggles) {
-            next = ptx_get(k, s->further[i]);
-            from = ptx_ptr_add(k, from, next, 1);
-            ptx_set(k, s->from[i], from);
-            next = ptx_sub(k, ptx_u32(2 * f->unit_bytes), next);
-            ptx_set(k, s->further[i], next);
-            next = ptx_get(k, s->full[i]);
-            next = ptx_sub(k, s->both[i], next);
-            ptx_set(k, s->full[i], next);
-        } else {
-            ptxk__add_to(k, s->from[i], f->unit_bytes);
-        }
+        if (!f->toggles) continue;
+        next = ptx_get(k, s->full[i]);
+        next = ptx_sub(k, s->both[i], next);
+        ptx_set(k, s->full[i], next);
     }
     if (async) ptx_cp_async_commit(k);
 }
@@ -2721,16 +2728,18 @@ static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent
 static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
                              ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes)
 {
-    ptx_val base, last_row, rest, r, at, low, p, here, off, turned;
+    ptx_val base, last_row, last_step, rest, r, at, low, p, here, off, turned;
     ptxk__sent sent;
     uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
     base = ptx_ptr_add(k, weights, skip, 1);
     last_row = ptx_sub(k, n, ptx_u32(1));
     s->steps = ptxk_div_up(k, bytes, ptx_u32(f->unit_bytes));
-    rest = ptx_sub(k, s->steps, ptx_u32(1));
-    turned = ptx_and(k, rest, ptx_u32(1));
-    turned = ptx_shl(k, turned, ptx_u32(3)); /* toggles: what the last step's place is turned by */
-    rest = ptx_mul(k, rest, ptx_u32(f->unit_bytes));
+    last_step = ptx_sub(k, s->steps, ptx_u32(1));
+    if (f->toggles) {
+        turned = ptx_and(k, last_step, ptx_u32(1));
+        turned = ptx_shl(k, turned, ptx_u32(3)); /* what the last step's place is turned by */
+    }
+    rest = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
     rest = ptx_sub(k, bytes, rest);
     for (i = 0; i < f->rounds; i++) {
         r = ptx_add(k, row, s->row_of[i]);
@@ -2738,28 +2747,34 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
         at = ptx_mul_wide(k, r, row_bytes);
         at = ptx_ptr_add(k, base, at, 1);
         if (f->block->aligned) {
-            at = ptx_ptr_add(k, at, s->chunk_of[i], 1);
-            s->from[i] = ptx_var_new(k, at);
-            s->last[i] = ptxk__chunk_bytes(k, rest, ptx_u32(0), s->chunk_of[i]);
+            s->from[i] = ptx_ptr_add(k, at, s->chunk_of[i], 1);
+            if (f->sized) {
+                s->last[i] = ptxk__chunk_bytes(k, rest, ptx_u32(0), s->chunk_of[i]);
+            } else {
+                p = ptx_setp(k, PTX_LT, s->chunk_of[i], rest);
+                s->count[i] = ptx_selp(k, s->steps, last_step, p);
+                if (i + 1 == f->rounds && f->step % 512)
+                    s->count[i] = ptx_selp(k, s->count[i], ptx_u32(0), s->some);
+            }
             continue;
         }
         low = ptx_cvt(k, PTX_U32, at);
         low = ptx_and(k, low, ptx_u32(15));
-        off = ptx_sub(k, s->chunk_of[i], low);
-        at = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
-        s->from[i] = ptx_var_new(k, at);
+        off = f->toggles ? s->chunk_of[i] : ptx_sub(k, s->chunk_of[i], low);
+        s->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
         here = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), low, s->chunk_of[i]);
         s->full[i] = ptx_var_new(k, here);
         if (f->toggles) {
             off = ptx_xor(k, low, ptx_u32(8));
             p = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), off, s->chunk_of[i]);
             s->both[i] = ptx_add(k, here, p);
-            p = ptx_sub(k, low, off); /* the place moves on by unit_bytes; its chunk by this much more */
-            p = ptx_add(k, p, ptx_u32(f->unit_bytes));
-            s->further[i] = ptx_var_new(k, p);
             low = ptx_xor(k, low, turned);
         }
         s->last[i] = ptxk__chunk_bytes(k, rest, low, s->chunk_of[i]);
+    }
+    if (!f->sized) {
+        p = ptx_setp(k, PTX_LT, s->own[0], rest);
+        s->own_last = ptx_selp(k, s->own[0], ptx_u32(0), p);
     }
     for (i = 0; i < f->rows && !f->block->aligned; i++) {
         r = ptx_add(k, row, ptx_u32(i));
@@ -2799,7 +2814,9 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     }
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
     for (i = 0; i + 1 < f->stages; i++) {
-        ptxk__rows_send(k, f, s, ptx_u32(i * f->step), ptx_u32(i), &sent);
+        ptx_var index = ptx_var_new(k, ptx_u32(i));
+        r = ptx_get(k, index);
+        ptxk__rows_send(k, f, s, ptx_u32(i * f->step), r, &sent);
         ptxk__rows_keep(k, f, &sent);
     }
     s->slot = ptx_var_new(k, ptx_u32(0));
@@ -2884,30 +2901,42 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
 static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val step,
                             ptx_val stride)
 {
-    ptx_val here, slot, before, p, record, x[2][2][4], number[8], d[2], sum;
+    ptx_val here, slot, before, own, p, record, x[2][2][4], number[8], d[2], sum;
     ptxk__share share[PTXK__ROWS_MAX];
     ptxk__place place;
     ptxk__sent sent;
     uint32_t r, c, t;
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
+    /* the step before had slot `before`; the step f->stages - 1 later has it next */
     slot = ptx_get(k, s->slot);
-    before = ptx_sub(k, slot, ptx_u32(f->step)); /* the step before had it, f->stages - 1 later have it next */
-    p = ptx_setp(k, PTX_EQ, slot, ptx_u32(0));
-    before = ptx_selp(k, ptx_u32((f->stages - 1) * f->step), before, p);
+    here = ptx_ptr_add(k, s->ring, slot, 1);
+    if (f->stages == 2) {
+        before = ptx_xor(k, slot, ptx_u32(f->step));
+        ptx_set(k, s->slot, before);
+    } else {
+        before = ptx_sub(k, slot, ptx_u32(f->step));
+        p = ptx_setp(k, PTX_EQ, slot, ptx_u32(0));
+        before = ptx_selp(k, ptx_u32((f->stages - 1) * f->step), before, p);
+        p = ptx_setp(k, PTX_EQ, slot, ptx_u32((f->stages - 1) * f->step));
+        slot = ptx_add(k, slot, ptx_u32(f->step));
+        slot = ptx_selp(k, ptx_u32(0), slot, p);
+        ptx_set(k, s->slot, slot);
+    }
+    slot = here;
     here = ptx_add(k, step, ptx_u32(f->stages - 1));
     ptxk__rows_send(k, f, s, before, here, &sent);
-    slot = ptx_get(k, s->slot);
-    here = ptx_add(k, slot, ptx_u32(f->step));
-    p = ptx_setp(k, PTX_EQ, here, ptx_u32(f->stages * f->step));
-    here = ptx_selp(k, ptx_u32(0), here, p);
-    slot = ptx_ptr_add(k, s->ring, slot, 1);
-    ptx_set(k, s->slot, here);
+    own = s->own[0];
+    if (!f->sized) {
+        here = ptx_add(k, step, ptx_u32(1));
+        p = ptx_setp(k, PTX_EQ, here, s->steps);
+        own = ptx_selp(k, s->own_last, own, p);
+    }
+    if (f->block->aligned) own = ptx_ptr_add(k, slot, own, 1);
     for (t = 0; t < f->times; t++) {
         for (r = 0; r < f->rows; r++) {
             if (f->block->aligned) {
-                place.block = ptx_ptr_add(k, slot, s->own[t], 1);
-                place.block = ptx_ptr_add(k, place.block, ptx_u32(r * f->area), 1);
+                place.block = ptx_ptr_add(k, own, ptx_u32(r * f->area), 1);
             } else {
                 here = slot;
                 if (f->toggles) {
