@@ -213,26 +213,41 @@ enum {
 enum { PTXK_ROPE_INTERLEAVED = 0, PTXK_ROPE_NEOX = 1 };
 /* Precision of x in a GEMV; flags of a GEMV. */
 enum { PTXK_GEMV_EXACT = 0, PTXK_GEMV_FAST = 1 };
-enum { PTXK_GEMV_NORM = 1, PTXK_GEMV_GAMMA = 2, PTXK_GEMV_RESIDUAL = 4 };
+enum {
+    PTXK_GEMV_NORM = 1,
+    PTXK_GEMV_GAMMA = 2,
+    PTXK_GEMV_RESIDUAL = 4,
+    PTXK_GEMV_BIAS = 8,
+    PTXK_GEMV_SWIGLU = 16
+};
 
 /* What is baked into the code of a GEMV. The sizes are not: one kernel serves all layers. */
 typedef struct ptxk_gemv_desc {
-    uint32_t format;      /* of the weights: PTXK_Q4_K */
+    uint32_t format;      /* of the weights: PTXK_Q4_K ... */
     uint32_t columns;     /* 1 ... 8 */
     uint32_t precision;   /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t output_type; /* of y and of the residual: PTX_F32 or PTX_F16 */
-    uint32_t flags;       /* PTXK_GEMV_NORM | PTXK_GEMV_GAMMA | PTXK_GEMV_RESIDUAL */
+    uint32_t flags;       /* PTXK_GEMV_NORM | PTXK_GEMV_GAMMA ... */
+    uint32_t second;      /* format of a second matrix, 0: none; SwiGLU: of the up matrix, 0: as the first */
+    uint32_t third;       /* of a third, 0: none */
 } ptxk_gemv_desc;
 
 typedef struct ptxk_gemv_shape {
-    uint32_t n;        /* rows of W, at most 2^31 - 1; 0: nothing to do, a plan without launches */
-    uint32_t k;        /* columns of W, a multiple of 256, at most 2^26 */
-    uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    uint32_t n;         /* rows of W, at most 2^31 - 1; 0: nothing to do, a plan without launches */
+    uint32_t k;         /* columns of W, whole blocks (plain numbers: a multiple of 8), at most 2^26 */
+    uint32_t sm_count;  /* multiprocessors of the device, at least 1 */
+    uint32_t second_n;  /* rows of the second matrix; SwiGLU: ignored, n */
+    uint32_t third_n;
 } ptxk_gemv_shape;
+
+typedef struct ptxk_gemv_more { /* of a further matrix */
+    uint64_t weights, bias, y;
+    uint32_t n, reserved;
+} ptxk_gemv_more;
 
 /* The one argument, by value. Device addresses, 16-byte aligned. */
 typedef struct ptxk_gemv_args {
-    uint64_t weights;   /* blocks [n, k / 256] of the format, rows contiguous */
+    uint64_t weights;   /* rows [n] of ptxk_row_bytes(format, k) bytes, one after the other */
     uint64_t x;         /* f32 [columns, k] */
     uint64_t gamma;     /* f32 [k]; ignored without PTXK_GEMV_GAMMA */
     uint64_t residual;  /* output_type [columns, n]; ignored without PTXK_GEMV_RESIDUAL */
@@ -241,6 +256,8 @@ typedef struct ptxk_gemv_args {
     uint32_t n, k;      /* as in the shape */
     float eps;          /* of the norm: 0 or more, finite */
     uint32_t reserved;  /* 0 */
+    uint64_t bias;      /* f32 [n]; ignored without PTXK_GEMV_BIAS */
+    ptxk_gemv_more more[2]; /* of the second and third matrix; SwiGLU: y is not used */
 } ptxk_gemv_args;
 
 /* Rows of any length, one after the other. What is baked into the code of a norm. */
@@ -507,20 +524,47 @@ typedef struct ptxk_decoder_args {
     X("1 head, d 1, f32 to f16", 1, 1, PTX_F32, PTX_F16, 0)
 
 #define PTXK_EXAMPLES_gemv(X)                                                                                \
-    X("Q4_K, f32 y", PTXK_Q4_K, 1, PTXK_GEMV_EXACT, PTX_F32, 0)                                              \
-    X("Q4_K, f32 y, 8-bit x", PTXK_Q4_K, 1, PTXK_GEMV_FAST, PTX_F32, 0)                                      \
-    X("Q4_K, norm, f32 y", PTXK_Q4_K, 1, PTXK_GEMV_EXACT, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA)         \
-    X("Q4_K, norm, f16 y, 8-bit x", PTXK_Q4_K, 1, PTXK_GEMV_FAST, PTX_F16, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA) \
-    X("Q4_K, residual, f32 y", PTXK_Q4_K, 1, PTXK_GEMV_EXACT, PTX_F32, PTXK_GEMV_RESIDUAL)                   \
-    X("Q4_K, all, f16 y, 8 columns", PTXK_Q4_K, 8, PTXK_GEMV_EXACT, PTX_F16, 7)                              \
-    X("Q4_K, norm without gamma, 2 columns", PTXK_Q4_K, 2, PTXK_GEMV_EXACT, PTX_F32, PTXK_GEMV_NORM)         \
-    X("Q4_K, gamma without norm, 3 columns, 8-bit x", PTXK_Q4_K, 3, PTXK_GEMV_FAST, PTX_F32,                 \
-      PTXK_GEMV_GAMMA)                                                                                       \
-    X("Q4_K, 4 columns, 8-bit x", PTXK_Q4_K, 4, PTXK_GEMV_FAST, PTX_F16, PTXK_GEMV_RESIDUAL)                 \
-    X("Q4_K, 5 columns", PTXK_Q4_K, 5, PTXK_GEMV_EXACT, PTX_F32, 0)                                          \
-    X("Q4_K, 6 columns", PTXK_Q4_K, 6, PTXK_GEMV_EXACT, PTX_F32, 7)                                          \
-    X("Q4_K, 7 columns, 8-bit x", PTXK_Q4_K, 7, PTXK_GEMV_FAST, PTX_F32, 0)                                  \
-    X("Q4_K, all, f32 y, 8 columns, 8-bit x", PTXK_Q4_K, 8, PTXK_GEMV_FAST, PTX_F32, 7)
+    X("Q4_K, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0)                                                      \
+    X("Q4_K, f32 y, 8-bit x", PTXK_Q4_K, 1, 1, PTX_F32, 0, 0, 0)                                             \
+    X("Q4_K, norm, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA, 0, 0)                 \
+    X("Q4_K, norm, f16 y, 8-bit x", PTXK_Q4_K, 1, 1, PTX_F16, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA, 0, 0)        \
+    X("Q4_K, residual, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, PTXK_GEMV_RESIDUAL, 0, 0)                           \
+    X("Q4_K, all, f16 y, 8 columns", PTXK_Q4_K, 8, 0, PTX_F16, 7, 0, 0)                                      \
+    X("Q4_K, norm without gamma, 2 columns", PTXK_Q4_K, 2, 0, PTX_F32, PTXK_GEMV_NORM, 0, 0)                 \
+    X("Q4_K, gamma without norm, 3 columns, 8-bit x", PTXK_Q4_K, 3, 1, PTX_F32, PTXK_GEMV_GAMMA, 0, 0)       \
+    X("Q4_K, 4 columns, 8-bit x", PTXK_Q4_K, 4, 1, PTX_F16, PTXK_GEMV_RESIDUAL, 0, 0)                        \
+    X("Q4_K, 5 columns", PTXK_Q4_K, 5, 0, PTX_F32, 0, 0, 0)                                                  \
+    X("Q4_K, 6 columns", PTXK_Q4_K, 6, 0, PTX_F32, 7, 0, 0)                                                  \
+    X("Q4_K, 7 columns, 8-bit x", PTXK_Q4_K, 7, 1, PTX_F32, 0, 0, 0)                                         \
+    X("Q4_K, all, f32 y, 8 columns, 8-bit x", PTXK_Q4_K, 8, 1, PTX_F32, 7, 0, 0)                             \
+    X("Q8_0", PTXK_Q8_0, 1, 0, PTX_F32, 0, 0, 0)                                                             \
+    X("Q8_0, 8-bit x", PTXK_Q8_0, 1, 1, PTX_F32, 0, 0, 0)                                                    \
+    X("Q8_0, 2 columns", PTXK_Q8_0, 2, 0, PTX_F16, 0, 0, 0)                                                  \
+    X("Q8_0, 8 columns", PTXK_Q8_0, 8, 0, PTX_F32, 0, 0, 0)                                                  \
+    X("Q4_0", PTXK_Q4_0, 1, 0, PTX_F32, 0, 0, 0)                                                             \
+    X("Q4_0, 8-bit x", PTXK_Q4_0, 1, 1, PTX_F32, 0, 0, 0)                                                    \
+    X("Q4_0, 2 columns", PTXK_Q4_0, 2, 0, PTX_F16, 0, 0, 0)                                                  \
+    X("Q4_0, 8 columns", PTXK_Q4_0, 8, 0, PTX_F32, 0, 0, 0)                                                  \
+    X("Q5_K", PTXK_Q5_K, 1, 0, PTX_F32, 0, 0, 0)                                                             \
+    X("Q5_K, 8-bit x", PTXK_Q5_K, 1, 1, PTX_F32, 0, 0, 0)                                                    \
+    X("Q5_K, 8 columns", PTXK_Q5_K, 8, 0, PTX_F32, 0, 0, 0)                                                  \
+    X("Q6_K", PTXK_Q6_K, 1, 0, PTX_F32, 0, 0, 0)                                                             \
+    X("Q6_K, 8-bit x", PTXK_Q6_K, 1, 1, PTX_F32, 0, 0, 0)                                                    \
+    X("Q6_K, 2 columns", PTXK_Q6_K, 2, 0, PTX_F16, 0, 0, 0)                                                  \
+    X("Q6_K, 4 columns", PTXK_Q6_K, 4, 1, PTX_F32, 0, 0, 0)                                                  \
+    X("Q6_K, 8 columns", PTXK_Q6_K, 8, 0, PTX_F32, 0, 0, 0)                                                  \
+    X("f32", PTXK_F32, 1, 0, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA, 0, 0)                                \
+    X("f16", PTXK_F16, 1, 0, PTX_F32, PTXK_GEMV_RESIDUAL, 0, 0)                                              \
+    X("bf16", PTXK_BF16, 1, 0, PTX_F32, 0, 0, 0)                                                             \
+    X("f32, 8 columns", PTXK_F32, 8, 0, PTX_F32, 0, 0, 0)                                                    \
+    X("bf16, 8 columns", PTXK_BF16, 8, 0, PTX_F16, 0, 0, 0)                                                  \
+    X("Q, K and V with bias", PTXK_Q4_K, 1, 0, PTX_F32, 3 | PTXK_GEMV_BIAS, PTXK_Q4_K, PTXK_Q6_K)            \
+    X("Q, K and V, 4 columns", PTXK_Q5_K, 4, 0, PTX_F16, 3, PTXK_Q8_0, PTXK_Q4_0)                            \
+    X("Q, K and V, bf16", PTXK_BF16, 1, 0, PTX_F32, 3, PTXK_BF16, PTXK_F32)                                  \
+    X("SwiGLU, Q4_K", PTXK_Q4_K, 1, 0, PTX_F32, 3 | PTXK_GEMV_SWIGLU, 0, 0)                                  \
+    X("SwiGLU, Q4_K, 8-bit x", PTXK_Q4_K, 1, 1, PTX_F32, 3 | PTXK_GEMV_SWIGLU, 0, 0)                         \
+    X("SwiGLU, Q6_K and Q4_K, 8 columns", PTXK_Q6_K, 8, 0, PTX_F16, 3 | PTXK_GEMV_SWIGLU, PTXK_Q4_K, 0)      \
+    X("SwiGLU, f16", PTXK_F16, 1, 0, PTX_F32, PTXK_GEMV_SWIGLU | PTXK_GEMV_BIAS, 0, 0)
 
 #define PTXK_EXAMPLES_norm(X)                                                                                \
     X("rms 4096, f32", 4096, PTXK_NORM_RMS, PTX_F32, PTX_F32, PTX_F32, 0)                                    \
@@ -1130,72 +1174,203 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     return PTX_E_NONE;
 }
 
-/* A GEMV's format of weights: what the kernels know of it. A lane takes 32 weights of a block of 256 in two
-   halves of 16, each with one scale; 8 lanes share a block. A new format is a row of ptxk__blocks and these
-   functions; the order in which x lies in shared memory is the format's, so that words need no shuffling. */
-#define PTXK__RAW 8u /* most words that a lane loads of a block */
+/* A GEMV's formats of weights: what plans and kernels know of each. A new format is a row of ptxk__blocks and a
+   function that reads. A warp's step takes `unit` values of a row, 256 or 1024 or 2048: 32 lanes, 1 or 2 times.
+   Integers: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes; which values
+   these are is `order`, and where x lies in shared memory is the same for all formats (ptxk__x_put). Plain
+   numbers: a lane takes 8 of 256.
+
+   Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come to
+   shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than it
+   needs, and puts neighbours together. With two blocks to a lane (unit 2048) the four blocks that a warp reads
+   at a time are chosen so that no two lanes ask for one bank: neighbours of neighbours, or pairs. */
+#define PTXK__ROWS_MAX 4u /* of a warp */
+
+enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS }; /* kinds: an integer scale for each half; none; no integers */
+enum { PTXK__PAIRS_APART, PTXK__NIBBLES_APART, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
 
 typedef struct ptxk__lane { /* what a lane computes once: its place in a block, masks, shifts */
-    ptx_val at;             /* 0 ... 7 */
-    ptx_val c[8];           /* the format's own */
+    ptx_val at;             /* 0 ... 7: i above; numbers: 0 ... 31 */
+    ptx_val x[2];           /* in a record of x: bytes of the two halves of 16, of the first time */
+    ptx_val d[2], s[2];     /* ... of the factor of the first half's group, of the sum that this lane counts */
+    ptx_val c[10];          /* the format's own */
 } ptxk__lane;
 
+typedef struct ptxk__place { /* what a lane reads of a row: shared addresses */
+    ptx_val block;           /* its block's first byte */
+    ptx_val words;           /* 2-byte aligned formats: aligned words that hold it ... */
+    ptx_val pick;            /* ... and how prmt puts two of them together */
+} ptxk__place;
+
 typedef struct ptxk__share {
-    ptx_val half[2][4]; /* unsigned bytes; the second half's may be 1 / second times too large */
+    ptx_val half[2][4]; /* bytes, each format's own multiple of the integers */
     ptx_val scale[2];   /* s32, of each half: weight = factor * scale * byte - minimum */
     ptx_val factor;     /* f32, of the block */
-    ptx_val minimum;    /* f32, of the group of 32 that this lane counts: an even lane the first half's group,
-                           an odd one the second's */
+    ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane has */
+    ptx_val number[8];  /* f32 */
 } ptxk__share;
 
 typedef struct ptxk__block {
     const char *name;
-    uint32_t id, bytes, align; /* of a block; of a load */
-    float second;              /* factor of x that belongs to second halves */
-    int has_minimum;
-    void (*lane)(ptx_kernel *k, ptxk__lane *lane);
-    /* inside: NULL, or whether there is such a block; at: address of the block */
-    void (*load)(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *inside, ptx_val at, ptx_val *raw);
-    void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *raw, ptxk__share *share);
+    uint32_t id, values, bytes; /* of a block */
+    uint32_t aligned;           /* rows and blocks keep 16-byte loads aligned */
+    uint32_t kind, order;
+    uint32_t is_signed;         /* the bytes */
+    uint32_t unit, pair;        /* values of a step with few columns; blocks of 256 that lie side by side then */
+    uint32_t rows;              /* most of a warp */
+    float first, second;        /* the bytes' multiples, inverted */
+    float offset;               /* subtracted from every integer; has_minimum: the format's own */
+    uint32_t has_minimum;
+    void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
+    void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
 } ptxk__block;
 
 static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane);
-static void ptxk__q4_k_load(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *inside, ptx_val at,
-                            ptx_val *raw);
-static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *raw, ptxk__share *share);
+static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane);
+static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane);
+static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
+static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
+static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
+static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
+static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
+static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
+static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
+static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
 
 static const ptxk__block ptxk__blocks[] = {
-    {"q4_k", PTXK_Q4_K, 144, 16, 0.0625f, 1, ptxk__q4_k_lane, ptxk__q4_k_load, ptxk__q4_k_read}};
+    {"q4_k", PTXK_Q4_K, 256, 144, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 4, 1, 0.0625f, 0, 1,
+     ptxk__q4_k_lane, ptxk__q4_k_read},
+    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 2, 1, 1, 0, 0, NULL, ptxk__f32_read},
+    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 4, 1, 1, 0, 0, NULL, ptxk__f16_read},
+    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read},
+    {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 2048, 2, 2, 1, 1, 0, 0, NULL,
+     ptxk__q8_0_read},
+    {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 2, 0.0625f, 1, 8, 0, NULL,
+     ptxk__q4_0_read},
+    {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 2, 1, 0.5f, 0, 1,
+     ptxk__q5_k_lane, ptxk__q5_k_read},
+    {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__NIBBLES_APART, 1, 2048, 1, 2, 0.25f, 0.25f, 0, 0,
+     ptxk__q6_k_lane, ptxk__q6_k_read}};
+
+static const ptxk__block *ptxk__block_of(uint32_t format)
+{
+    size_t i;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
+        if (ptxk__blocks[i].id == format) return &ptxk__blocks[i];
+    return NULL;
+}
+
+/* What k is to be a multiple of: whole blocks, and whole 16 bytes of plain numbers. */
+static uint32_t ptxk__block_step(const ptxk__block *b)
+{
+    return b->kind == PTXK__NUMBERS ? 8 : b->values;
+}
+
+PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k)
+{
+    const ptxk__block *b = ptxk__block_of(format);
+    return b && k % b->values == 0 ? (uint64_t)(k / b->values) * b->bytes : 0;
+}
+
+/* How a warp takes rows of one matrix. */
+typedef struct ptxk__rows {
+    const ptxk__block *block;
+    uint32_t columns;
+    uint32_t planes;     /* of x: 2 or 1 of 8 bits; 0: f32 */
+    uint32_t record;     /* bytes of a record of x: 1024 values as integers, 256 as f32 */
+    uint32_t values;     /* ... its values */
+    uint32_t rows;       /* of the warp */
+    uint32_t unit;       /* values of a row in a step */
+    uint32_t unit_bytes;
+    uint32_t times;      /* shares of a lane in a step */
+    uint32_t area;       /* bytes in shared memory for a row's part of a step: whole chunks */
+    uint32_t step;       /* ... for the step: all rows */
+    uint32_t stages;     /* steps in the ring: one is read while the others are on their way */
+    uint32_t ring;       /* bytes of shared memory that the warp needs, 16-byte aligned */
+    uint32_t rounds;     /* chunks of a step that a lane copies */
+    uint32_t toggles;    /* a step ends in the middle of 16 bytes */
+    uint32_t sized;      /* the last step has chunks that are part of a row, or are to be zeros */
+} ptxk__rows;
+
+/* Bytes of a record of x. Integers: 4 blocks of 256, of each the planes; then the factors of 32 groups, then
+   their sums; 64 bytes to spare, so that blocks b and b + 4 are half the banks apart. */
+static uint32_t ptxk__x_record(uint32_t planes)
+{
+    return planes ? 1024 * planes + 320 : 1024;
+}
+
+static uint32_t ptxk__x_values(uint32_t planes)
+{
+    return planes ? 1024 : 256;
+}
+
+/* room: bytes of shared memory for the ring of one warp. most: 0, or a bound of rows. 0 when nothing fits. */
+static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
+                           uint32_t most, uint32_t room)
+{
+    memset(f, 0, sizeof *f);
+    f->block = block;
+    f->columns = columns;
+    f->planes = block->kind == PTXK__NUMBERS ? 0 : planes;
+    f->record = ptxk__x_record(f->planes);
+    f->values = ptxk__x_values(f->planes);
+    f->unit = columns > 2 && block->unit > 1024 ? 1024 : block->unit;
+    f->unit_bytes = f->unit / block->values * block->bytes;
+    f->times = f->unit > 1024 ? 2 : 1;
+    f->toggles = f->unit_bytes % 16 != 0;
+    f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
+    f->area = block->aligned ? f->unit_bytes : (f->unit_bytes + 14 + 15) / 16 * 16;
+    f->rows = columns == 1 ? block->rows : 2; /* x of many columns needs the registers */
+    if (most && f->rows > most) f->rows = most;
+    while (f->rows > 1 && 2 * f->rows * f->area > room) f->rows /= 2;
+    f->step = f->rows * f->area;
+    f->stages = 3 * f->step <= room ? 3 : 2;
+    f->ring = f->stages * f->step;
+    f->rounds = ptxk__ceil_div(f->step, 512);
+    return f->ring <= room;
+}
 
 /* All that follows from a gemv description. */
 #define PTXK__GEMV_WARPS 8u
 #define PTXK__GEMV_THREADS (32u * PTXK__GEMV_WARPS)
-#define PTXK__GEMV_UNIT 4u      /* blocks of 256 that a warp takes of a row at once */
-#define PTXK__GEMV_SHARED (49152u - 32u - 1024u) /* what every device gives unasked, less what is static */
-#define PTXK__GEMV_X 2048u      /* values of x that a block of the first launch turns into integers */
+#define PTXK__GEMV_SHARED 49152u /* what every device gives unasked */
+#define PTXK__GEMV_RING 4928u    /* most bytes of a warp's ring */
+#define PTXK__GEMV_X 2048u       /* values of x that a block of the first launch turns into integers */
 #define PTXK__GEMV_K_MAX 0x4000000u
-#define PTXK__GEMV_HEAD 256u    /* bytes before the sums of squares in the workspace: u32 slices */
+#define PTXK__GEMV_HEAD 256u     /* bytes before the sums of squares in the workspace: u32 slices */
+#define PTXK__GEMV_MATRICES 3u
 
 typedef struct ptxk__gemv {
-    const ptxk__block *block;
+    ptxk__rows rows[PTXK__GEMV_MATRICES];
+    uint32_t matrices, outputs; /* SwiGLU makes one output of two matrices */
     ptx_type output;
     uint32_t columns, planes, flags;
-    uint32_t rows;   /* of a warp */
-    uint32_t stages; /* a warp's weights in flight: so many steps, less one */
-    uint32_t step;   /* bytes of a warp's step: rows, 4 blocks of each */
-    uint32_t ring;   /* bytes in shared memory before x: warps, stages, steps */
-    uint32_t record; /* bytes of 256 values of x: planes, then (d, d', s, s') for each 64 */
+    uint32_t k_step;  /* k is a multiple of */
+    uint32_t record;  /* bytes of a record of x, */
+    uint32_t values;  /* ... and its values */
+    uint32_t granule; /* records in the longest step: slices of K are whole granules */
+    uint32_t ring;    /* bytes in shared memory before x: all warps' */
+    uint32_t results; /* ... that are static: of a tile's results, one of two buffers */
 } ptxk__gemv;
+
+static uint64_t ptxk__up_256(uint64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* Bytes of dynamic shared memory. */
+static uint32_t ptxk__gemv_room(const ptxk__gemv *f)
+{
+    return PTXK__GEMV_SHARED - 32 - 2 * f->results;
+}
 
 static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_message *why)
 {
-    size_t i;
+    static const char *const names[PTXK__GEMV_MATRICES] = {"format", "second", "third"};
+    uint32_t format[PTXK__GEMV_MATRICES], i, room, most = 0;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the description is NULL");
-    f->block = NULL;
-    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
-        if (ptxk__blocks[i].id == d->format) f->block = &ptxk__blocks[i];
-    if (!f->block) return ptxk__refuse(why, PTX_E_DESC, "gemv: format is %u, must be PTXK_Q4_K", d->format);
+    memset(f, 0, sizeof *f);
     if (!d->columns || d->columns > 8)
         return ptxk__refuse(why, PTX_E_DESC, "gemv: columns is %u, must be 1 to 8", d->columns);
     if (d->precision != PTXK_GEMV_EXACT && d->precision != PTXK_GEMV_FAST)
@@ -1204,32 +1379,70 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     if (d->output_type != PTX_F32 && d->output_type != PTX_F16)
         return ptxk__refuse(why, PTX_E_DESC, "gemv: output_type is %u, must be PTX_F32 or PTX_F16",
                             d->output_type);
-    if (d->flags > 7)
+    if (d->flags > 31)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "gemv: flags is %u, must be of PTXK_GEMV_NORM, _GAMMA and _RESIDUAL", d->flags);
+                            "gemv: flags is %u, must be of PTXK_GEMV_NORM, _GAMMA, _RESIDUAL, _BIAS and _SWIGLU",
+                            d->flags);
     f->output = (ptx_type)d->output_type;
     f->columns = d->columns;
-    f->planes = d->precision == PTXK_GEMV_EXACT ? 2 : 1;
     f->flags = d->flags;
-    f->rows = d->columns == 1 ? 4 : 2; /* x of many columns needs the room, and registers */
-    f->stages = 2;
-    f->step = f->rows * PTXK__GEMV_UNIT * f->block->bytes;
-    f->ring = PTXK__GEMV_WARPS * f->stages * f->step;
-    f->record = 256 * f->planes + 64;
+    format[0] = d->format;
+    format[1] = d->second;
+    format[2] = d->third;
+    if (d->flags & PTXK_GEMV_SWIGLU && !format[1]) format[1] = format[0];
+    f->matrices = format[2] ? 3 : format[1] ? 2 : 1;
+    f->outputs = d->flags & PTXK_GEMV_SWIGLU ? 1 : f->matrices;
+    if (d->flags & PTXK_GEMV_SWIGLU && f->matrices > 2)
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: third is %u, must be 0 with PTXK_GEMV_SWIGLU", format[2]);
+    if (d->flags & PTXK_GEMV_RESIDUAL && f->outputs > 1)
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: flags is %u, must be without PTXK_GEMV_RESIDUAL for %u outputs",
+                            d->flags, f->outputs);
+    for (i = 0; i < f->matrices; i++) {
+        const ptxk__block *b = ptxk__block_of(format[i]);
+        if (!b && i)
+            return ptxk__refuse(why, PTX_E_DESC, "gemv: %s is %u, must be 0 or a format, PTXK_F32 ...",
+                                names[i], format[i]);
+        if (!b)
+            return ptxk__refuse(why, PTX_E_DESC, "gemv: format is %u, must be PTXK_F32, PTXK_Q4_K ...",
+                                format[i]);
+        f->rows[i].block = b;
+        if ((b->kind == PTXK__NUMBERS) != (f->rows[0].block->kind == PTXK__NUMBERS))
+            return ptxk__refuse(why, PTX_E_DESC,
+                                "gemv: %s is %u, must be quantised as format is, or both plain numbers",
+                                names[i], format[i]);
+        if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
+    }
+    f->planes = f->rows[0].block->kind == PTXK__NUMBERS ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
+    f->record = ptxk__x_record(f->planes);
+    f->values = ptxk__x_values(f->planes);
+    f->results = 4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns
+                 * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
+    room = (ptxk__gemv_room(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
+    if (f->columns > 2) room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are then small */
+    if (room > PTXK__GEMV_RING) room = PTXK__GEMV_RING;
+    for (i = 0; i < f->matrices; i++)
+        if (!ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, 0, room))
+            return ptxk__refuse(why, PTX_E_DESC, "gemv: %u columns do not fit", f->columns);
+    for (i = 0; i < f->matrices; i++)
+        if (!most || f->rows[i].rows < most) most = f->rows[i].rows;
+    for (i = 0; i < f->matrices; i++) {
+        if (d->flags & PTXK_GEMV_SWIGLU) /* a warp has the same rows of both */
+            (void)ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, most, room);
+        if (f->rows[i].unit / f->values > f->granule) f->granule = f->rows[i].unit / f->values;
+        if (f->rows[i].ring * PTXK__GEMV_WARPS > f->ring) f->ring = f->rows[i].ring * PTXK__GEMV_WARPS;
+    }
     return PTX_E_NONE;
 }
 
-PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k)
+static int ptxk__gemv_k_fits(const ptxk__gemv *f, uint32_t k)
 {
-    size_t i;
-    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
-        if (ptxk__blocks[i].id == format && k % 256 == 0) return (uint64_t)(k / 256) * ptxk__blocks[i].bytes;
-    return 0;
+    return k && k % f->k_step == 0 && k <= PTXK__GEMV_K_MAX;
 }
 
-static uint64_t ptxk__up_256(uint64_t bytes)
+/* Records of a column of x: whole steps of all formats. */
+static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k)
 {
-    return (bytes + 255) / 256 * 256;
+    return f->planes ? 2 * ptxk__ceil_div(k, 2048) : ptxk__ceil_div(k, 256);
 }
 
 /* Where the parts of the workspace begin: sums of squares at PTXK__GEMV_HEAD, then records of x, then partial
@@ -1237,7 +1450,27 @@ static uint64_t ptxk__up_256(uint64_t bytes)
 static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k)
 {
     uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_X) * 4);
-    return PTXK__GEMV_HEAD + sums + ptxk__up_256((uint64_t)f->columns * (k / 256) * f->record);
+    return PTXK__GEMV_HEAD + sums + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record);
+}
+
+static uint32_t ptxk__gemv_n(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i)
+{
+    if (!i || f->flags & PTXK_GEMV_SWIGLU) return shape->n;
+    return i == 1 ? shape->second_n : shape->third_n;
+}
+
+static uint64_t ptxk__gemv_matrix_bytes(const ptxk__gemv *f, uint32_t i, uint32_t n, uint32_t k)
+{
+    return ptxk_row_bytes(f->rows[i].block->id, k) * n;
+}
+
+/* Tiles: of a block's warps, f->rows rows each; pairs of tiles count once. */
+static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *shape)
+{
+    uint32_t i, tiles = 0;
+    for (i = 0; i < f->outputs; i++)
+        tiles += ptxk__ceil_div(ptxk__gemv_n(f, shape, i), PTXK__GEMV_WARPS * f->rows[i].rows);
+    return tiles;
 }
 
 /* Slices of K and blocks for each: what makes the busiest block's bytes, times the blocks, and the bytes that
@@ -1247,12 +1480,19 @@ static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k)
 static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t *slices,
                              uint32_t *groups)
 {
-    uint32_t units = ptxk__ceil_div(shape->k / 256, PTXK__GEMV_UNIT), s;
-    uint32_t tiles = ptxk__ceil_div(shape->n, PTXK__GEMV_WARPS * f->rows);
-    uint32_t unit_bytes = PTXK__GEMV_UNIT * f->record * f->columns,
-             fits = (PTXK__GEMV_SHARED - f->ring) / unit_bytes;
-    uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX;
-    uint64_t matrix = (uint64_t)shape->n * (shape->k / 256) * f->block->bytes;
+    uint32_t units = ptxk__ceil_div(shape->k, f->granule * f->values), s, i;
+    uint32_t tiles = ptxk__gemv_tiles(f, shape);
+    uint32_t unit_bytes = f->granule * f->record * f->columns;
+    uint32_t fits = (ptxk__gemv_room(f) - f->ring) / unit_bytes;
+    uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX, matrix = 0, tile_unit = 0, outputs = 0;
+    for (i = 0; i < f->matrices; i++) {
+        uint64_t bytes = (uint64_t)PTXK__GEMV_WARPS * f->rows[i].rows * f->granule * f->values
+                         / f->rows[i].block->values * f->rows[i].block->bytes;
+        if (f->outputs < f->matrices) tile_unit += bytes;
+        else if (bytes > tile_unit) tile_unit = bytes;
+        matrix += ptxk__gemv_matrix_bytes(f, i, ptxk__gemv_n(f, shape, i), shape->k);
+        outputs += (uint64_t)ptxk__gemv_n(f, shape, i) * f->columns;
+    }
     *slices = 0;
     for (s = ptxk__ceil_div(units, fits); s <= units; s++) {
         uint32_t per = ptxk__ceil_div(units, s), most, each;
@@ -1263,11 +1503,10 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
         if (all > tiles) all = tiles;
         each = ptxk__ceil_div(tiles, (uint32_t)all);
         most = ptxk__ceil_div(tiles, each);
-        weights =
-            blocks * each * (per + 2) * PTXK__GEMV_WARPS * f->step; /* a tile costs some 2 steps itself */
+        weights = blocks * each * (per + 2) * tile_unit; /* a tile costs some 2 steps itself */
         if ((uint64_t)s * most > blocks) weights = weights / blocks * s * most;
         activations = (uint64_t)s * most * per * unit_bytes;
-        parts = s > 1 ? (uint64_t)s * shape->n * f->columns * 8 : 0;
+        parts = s > 1 ? (uint64_t)s * outputs * 8 : 0;
         cost = weights + activations + parts;
         if (matrix > 1u << 24 && activations + parts > matrix / 26)
             cost += 64 * (activations + parts - matrix / 26);
@@ -1284,24 +1523,35 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
 {
     ptxk__gemv f;
     ptx_launch *l;
-    uint32_t slices = 0, groups = 0, units, bytes;
-    uint64_t outputs;
+    uint32_t slices = 0, groups = 0, units, bytes, i;
+    uint64_t rows = 0, results = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
     if (code) return code;
     if (!shape || !plan)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the %s is NULL", plan ? "shape" : "plan");
-    if (shape->n > PTXK__LEN_MAX)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: n is %u, must be at most 2147483647", shape->n);
-    if (!shape->k || shape->k % 256 || shape->k > PTXK__GEMV_K_MAX)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: k is %u, must be a multiple of 256 from 256 to %u",
-                            shape->k, PTXK__GEMV_K_MAX);
+    if (!ptxk__gemv_k_fits(&f, shape->k))
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: k is %u, must be a multiple of %u from %u to %u", shape->k,
+                            f.k_step, f.k_step, PTXK__GEMV_K_MAX);
     if (!shape->sm_count || shape->sm_count > 65536)
         return ptxk__refuse(why, PTX_E_DESC, "gemv: sm_count is %u, must be 1 to 65536", shape->sm_count);
+    for (i = 0; i < f.matrices; i++) {
+        uint32_t n = ptxk__gemv_n(&f, shape, i);
+        if (n > PTXK__LEN_MAX && !i)
+            return ptxk__refuse(why, PTX_E_DESC, "gemv: n is %u, must be at most 2147483647", n);
+        if (!n && f.matrices > 1)
+            return ptxk__refuse(why, PTX_E_DESC, "gemv: %s is 0, must be at least 1 where there are %u matrices",
+                                i == 2 ? "third_n" : i ? "second_n" : "n", f.matrices);
+        rows += n;
+        if (i < f.outputs) results += (uint64_t)n * f.columns;
+    }
+    if (rows > PTXK__LEN_MAX)
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: n, second_n and third_n are %llu together, must be at most 2147483647",
+                            (unsigned long long)rows);
     plan->args_bytes = (uint32_t)sizeof(ptxk_gemv_args);
     if (!shape->n) return PTX_E_NONE;
     ptxk__gemv_split(&f, shape, &slices, &groups);
-    units = ptxk__ceil_div(ptxk__ceil_div(shape->k / 256, PTXK__GEMV_UNIT), slices);
+    units = ptxk__ceil_div(ptxk__ceil_div(shape->k, f.granule * f.values), slices);
     l = &plan->launch[plan->launches++];
     l->entry = 0;
     l->grid[0] = ptxk__ceil_div(shape->k, PTXK__GEMV_X);
@@ -1310,65 +1560,89 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
     l->entry = 1;
     l->grid[0] = groups;
     l->grid[1] = slices;
-    l->shared_bytes = f.ring + units * PTXK__GEMV_UNIT * f.record * f.columns;
-    outputs = (uint64_t)shape->n * f.columns;
+    l->shared_bytes = f.ring + units * f.granule * f.record * f.columns;
     plan->workspace_bytes = ptxk__gemv_parts(&f, shape->k);
     if (slices > 1) {
         l = &plan->launch[plan->launches++];
         l->entry = 2;
-        l->grid[0] = ptxk__ceil_div(shape->n, PTXK__GEMV_THREADS);
+        l->grid[0] = ptxk__ceil_div((uint32_t)(results / f.columns), PTXK__GEMV_THREADS);
         l->grid[1] = f.columns;
-        plan->workspace_bytes += slices * outputs * 4;
+        plan->workspace_bytes += slices * rows * f.columns * 4;
     }
     for (l = plan->launch; l < plan->launch + plan->launches; l++) {
         l->grid[2] = l->block[1] = l->block[2] = 1;
         l->block[0] = PTXK__GEMV_THREADS;
     }
     bytes = f.output == PTX_F16 ? 2 : 4;
-    plan->min_bytes = ptxk_row_bytes(desc->format, shape->k) * shape->n + (uint64_t)shape->k * f.columns * 4
-                      + outputs * bytes;
+    plan->min_bytes = (uint64_t)shape->k * f.columns * 4 + results * bytes;
+    for (i = 0; i < f.matrices; i++)
+        plan->min_bytes += ptxk__gemv_matrix_bytes(&f, i, ptxk__gemv_n(&f, shape, i), shape->k);
     if (f.flags & PTXK_GEMV_GAMMA) plan->min_bytes += (uint64_t)shape->k * 4;
-    if (f.flags & PTXK_GEMV_RESIDUAL) plan->min_bytes += outputs * bytes;
+    if (f.flags & PTXK_GEMV_RESIDUAL) plan->min_bytes += results * bytes;
+    if (f.flags & PTXK_GEMV_BIAS) plan->min_bytes += rows * 4;
     return PTX_E_NONE;
+}
+
+typedef struct ptxk__gemv_field { /* memory that the arguments name */
+    const char *name;
+    uint64_t at, bytes;
+    uint32_t needed, written;
+} ptxk__gemv_field;
+
+static void ptxk__gemv_field_set(ptxk__gemv_field *field, const char *name, uint64_t at, uint64_t bytes,
+                                 uint32_t needed, uint32_t written)
+{
+    field->name = name;
+    field->at = at;
+    field->bytes = bytes;
+    field->needed = needed;
+    field->written = written;
 }
 
 PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args, ptxk_message *why)
 {
+    static const char *const names[PTXK__GEMV_MATRICES][3] = {
+        {"weights", "bias", "y"},
+        {"more[0].weights", "more[0].bias", "more[0].y"},
+        {"more[1].weights", "more[1].bias", "more[1].y"}};
     ptxk__gemv f;
-    struct {
-        const char *name;
-        uint64_t at, bytes;
-        uint32_t needed;
-    } field[6];
-    uint64_t outputs;
-    uint32_t i, j;
+    ptxk__gemv_field field[4 + 3 * PTXK__GEMV_MATRICES];
+    uint64_t outputs, bytes, rows = 0;
+    uint32_t i, j, count = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
     if (code) return code;
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the arguments are NULL");
-    if (!args->k || args->k % 256 || args->k > PTXK__GEMV_K_MAX)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of 256 from 256 to %u",
-                            args->k, PTXK__GEMV_K_MAX);
-    if (args->n > PTXK__LEN_MAX)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: n is %u, must be at most 2147483647", args->n);
+    if (!ptxk__gemv_k_fits(&f, args->k))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of %u from %u to %u", args->k,
+                            f.k_step, f.k_step, PTXK__GEMV_K_MAX);
     if (!(args->eps >= 0 && args->eps <= FLT_MAX))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: eps is %g, must be finite and at least 0",
                             (double)args->eps);
-    memset(field, 0, sizeof field);
-    outputs = (uint64_t)args->n * f.columns * (f.output == PTX_F16 ? 2 : 4);
-    field[0].name = "weights", field[0].at = args->weights, field[0].needed = 1;
-    field[0].bytes = ptxk_row_bytes(desc->format, args->k) * args->n;
-    field[1].name = "x", field[1].at = args->x, field[1].needed = 1;
-    field[1].bytes = (uint64_t)args->k * f.columns * 4;
-    field[2].name = "gamma", field[2].at = args->gamma, field[2].needed = f.flags & PTXK_GEMV_GAMMA;
-    field[2].bytes = (uint64_t)args->k * 4;
-    field[3].name = "residual", field[3].at = args->residual, field[3].needed = f.flags & PTXK_GEMV_RESIDUAL;
-    field[3].bytes = outputs;
-    field[4].name = "y", field[4].at = args->y, field[4].needed = 1;
-    field[4].bytes = outputs;
-    field[5].name = "workspace", field[5].at = args->workspace, field[5].needed = 1;
-    field[5].bytes = ptxk__gemv_parts(&f, args->k);
-    for (i = 0; i < 6; i++) {
-        uint32_t align = i == 5 ? 256 : 16;
+    bytes = f.output == PTX_F16 ? 2 : 4;
+    for (i = 0; i < f.matrices; i++) {
+        uint32_t n = i ? args->more[i - 1].n : args->n;
+        rows += n;
+        if (rows > PTXK__LEN_MAX)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: n is %u, must be at most 2147483647, all together",
+                                n);
+        if (i && f.flags & PTXK_GEMV_SWIGLU && n != args->n)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: more[0].n is %u, must be n, %u", n, args->n);
+        outputs = (uint64_t)n * f.columns * bytes;
+        ptxk__gemv_field_set(&field[count++], names[i][0], i ? args->more[i - 1].weights : args->weights,
+                             ptxk__gemv_matrix_bytes(&f, i, n, args->k), 1, 0);
+        ptxk__gemv_field_set(&field[count++], names[i][1], i ? args->more[i - 1].bias : args->bias,
+                             (uint64_t)n * 4, f.flags & PTXK_GEMV_BIAS, 0);
+        ptxk__gemv_field_set(&field[count++], names[i][2], i ? args->more[i - 1].y : args->y, outputs,
+                             i < f.outputs, 1);
+    }
+    ptxk__gemv_field_set(&field[count++], "x", args->x, (uint64_t)args->k * f.columns * 4, 1, 0);
+    ptxk__gemv_field_set(&field[count++], "gamma", args->gamma, (uint64_t)args->k * 4,
+                         f.flags & PTXK_GEMV_GAMMA, 0);
+    ptxk__gemv_field_set(&field[count++], "residual", args->residual, (uint64_t)args->n * f.columns * bytes,
+                         f.flags & PTXK_GEMV_RESIDUAL, 0);
+    ptxk__gemv_field_set(&field[count++], "workspace", args->workspace, ptxk__gemv_parts(&f, args->k), 1, 1);
+    for (i = 0; i < count; i++) {
+        uint32_t align = i + 1 == count ? 256 : 16;
         if (!field[i].needed) continue;
         if (!field[i].at) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s is 0", field[i].name);
         if (field[i].at % align)
@@ -1377,11 +1651,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
         if (field[i].bytes > UINT64_MAX - field[i].at)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s passes 2^64", field[i].name);
     }
-    for (i = 4; i < 6; i++)
-        for (j = 0; j < i; j++)
-            if (field[j].needed && field[i].at < field[j].at + field[j].bytes
-                && field[j].at < field[i].at + field[i].bytes
-                && !(j == 3 && field[i].at == field[j].at && i == 4))
+    for (i = 0; i < count; i++)
+        for (j = 0; j < count; j++)
+            if (i != j && field[i].written && field[i].needed && field[j].needed
+                && field[i].at < field[j].at + field[j].bytes && field[j].at < field[i].at + field[i].bytes
+                && !(field[j].name[0] == 'r' && field[i].at == field[j].at && i == 2))
                 return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s overlaps %s", field[i].name,
                                     field[j].name);
     return PTX_E_NONE;
@@ -2833,11 +3107,11 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     return ptx_get_error(m)->code;
 }
 
-/* -- gemv: Q4_K --
-   Lane i of 8 has bytes 16 i ... 16 i + 15 of the 128: with c = i / 2 and h = i % 2 their low nibbles are 16
-   weights of group 2 c, their high ones 16 of group 2 c + 1. Scales and minimums of those two groups lie side
-   by side in the 12 bytes; where c >= 2 they are in two parts. Masks and shifts of the lane make one rule of
-   both cases. */
+/* -- rows of weights: readers, one for each format --
+   Lane i of the 8 that share a block of 256 of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128: with
+   c = i / 2 and h = i % 2 their low nibbles are 16 weights of group 2 c, their high ones 16 of group 2 c + 1.
+   Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two parts.
+   Masks and shifts of the lane make one rule of both cases. */
 static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane)
 {
     ptx_val pair, odd, upper, shift, p;
@@ -2859,14 +3133,6 @@ static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane)
     lane->c[7] = ptx_and(k, lane->c[5], ptx_b32(0xff));
 }
 
-static void ptxk__q4_k_load(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *inside, ptx_val at,
-                            ptx_val *raw)
-{
-    ptx_val own = ptx_ptr_add(k, at, lane->at, 16);
-    ptxk_load16(k, inside, ptx_at(at, 0), raw);
-    ptxk_load16(k, inside, ptx_at(own, 16), raw + 4);
-}
-
 /* (a >> shift & mask) | (b >> other & rest) */
 static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val mask, ptx_val b,
                                ptx_val other, ptx_val rest)
@@ -2879,64 +3145,188 @@ static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val 
                     ptx_imm(0xea)); /* low & rest | high */
 }
 
-static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptx_val *raw, ptxk__share *share)
+/* The first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
+static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share)
 {
-    ptx_val half[2], low, minimum;
-    uint32_t i;
-    for (i = 0; i < 4; i++) {
-        share->half[0][i] = ptx_and(k, raw[4 + i], ptx_b32(0x0f0f0f0f));
-        share->half[1][i] = ptx_and(k, raw[4 + i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: no shift */
-    }
-    ptx_unpack(k, PTX_F16, 2, raw[0], half);
+    ptx_val head[4], half[2], low, minimum;
+    ptxk_load16(k, NULL, ptx_at(block, 0), head);
+    ptx_unpack(k, PTX_F16, 2, head[0], half);
     share->factor = ptx_cvt(k, PTX_F32, half[0]);
     minimum = ptx_cvt(k, PTX_F32, half[1]);
-    low = ptxk__two_parts(k, raw[1], lane->c[0], lane->c[4], raw[3], lane->c[1], lane->c[5]);
+    low = ptxk__two_parts(k, head[1], lane->c[0], lane->c[4], head[3], lane->c[1], lane->c[5]);
     share->scale[0] = ptx_and(k, ptx_as(low, PTX_S32), ptx_s32(0xff));
     low = ptx_shr(k, ptx_as(low, PTX_U32), ptx_u32(8));
     share->scale[1] = ptx_as(low, PTX_S32);
-    low = ptxk__two_parts(k, raw[2], lane->c[2], lane->c[6], raw[3], lane->c[3], lane->c[7]);
+    low = ptxk__two_parts(k, head[2], lane->c[2], lane->c[6], head[3], lane->c[3], lane->c[7]);
     low = ptx_cvt(k, PTX_F32, ptx_as(low, PTX_S32));
     share->minimum = ptx_mul(k, minimum, low);
 }
 
-/* -- gemv: x to integers -- */
-
-/* The parts of the workspace; k: blocks of 256 in a row. */
-static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val blocks, ptx_val column, ptx_val *count)
+static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
 {
-    ptx_val at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace)), row;
-    row = ptx_add(k, blocks, ptx_u32(PTXK__GEMV_X / 256 - 1));
-    *count = ptx_div(k, row, ptx_u32(PTXK__GEMV_X / 256));
-    row = ptx_mul(k, *count, column);
-    at = ptx_ptr_add(k, at, row, 4);
-    return ptx_ptr_add(k, at, ptx_u32(PTXK__GEMV_HEAD), 1);
+    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), q[4];
+    uint32_t i;
+    ptxk_load16(k, NULL, ptx_at(own, 16), q);
+    for (i = 0; i < 4; i++) {
+        share->half[0][i] = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
+        share->half[1][i] = ptx_and(k, q[i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: no shift */
+    }
+    ptxk__k_head(k, lane, at->block, share);
 }
 
-static ptx_val ptxk__gemv_x_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val blocks)
+/* The fifth bits of this lane's two groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share. */
+static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane)
 {
-    ptx_val at, count, end;
-    at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
-    count = ptx_add(k, blocks, ptx_u32(PTXK__GEMV_X / 256 - 1));
-    count = ptx_div(k, count, ptx_u32(PTXK__GEMV_X / 256));
-    end = ptx_mad(k, count, ptx_u32(4 * f->columns), ptx_u32(PTXK__GEMV_HEAD + 255));
-    end = ptx_and(k, end, ptx_u32(0xffffff00u));
-    return ptx_ptr_add(k, at, end, 1);
+    ptx_val pair, odd;
+    ptxk__q4_k_lane(k, lane);
+    pair = ptx_and(k, lane->at, ptx_u32(6));
+    lane->c[8] = ptx_sub(k, ptx_u32(36), pair); /* rotates bit 2 c to bit 4, and 2 c + 1 to 5 */
+    odd = ptx_and(k, lane->at, ptx_u32(1));
+    lane->c[9] = ptx_shl(k, odd, ptx_u32(4));
 }
 
-static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val blocks)
+static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
 {
-    ptx_val at, bytes;
-    at = ptxk__gemv_x_at(k, f, args, blocks);
-    bytes = ptx_mul_wide(k, blocks, ptx_u32(f->record * f->columns));
-    bytes = ptx_add(k, bytes, ptx_u64(255));
-    bytes = ptx_and(k, bytes, ptx_u64(~(uint64_t)255));
-    return ptx_ptr_add(k, at, bytes, 1);
+    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), fifth, q[4], h[4], x;
+    uint32_t i;
+    fifth = ptx_ptr_add(k, at->block, lane->c[9], 1);
+    ptxk_load16(k, NULL, ptx_at(own, 48), q);
+    ptxk_load16(k, NULL, ptx_at(fifth, 16), h);
+    for (i = 0; i < 4; i++) {
+        h[i] = ptx_shf_l(k, h[i], h[i], lane->c[8]);
+        x = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
+        share->half[0][i] = ptx_lop3(k, h[i], ptx_b32(0x10101010), x, ptx_imm(0xea));
+        x = ptx_shr(k, q[i], ptx_u32(3));
+        x = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+        share->half[1][i] = ptx_lop3(k, h[i], ptx_b32(0x20202020), x, ptx_imm(0xea));
+    }
+    ptxk__k_head(k, lane, at->block, share);
 }
 
-static ptx_val ptxk__gemv_blocks(ptx_kernel *k, ptx_val args)
+/* 4 n bytes that begin `offset` behind `words`, 2-byte aligned: n + 1 aligned words, two together by prmt. */
+static void ptxk__words_at(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
+                           ptx_val *out)
 {
-    ptx_val n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
-    return ptx_shr(k, n, ptx_u32(8));
+    ptx_val word[9];
+    uint32_t i;
+    for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset + 4 * i)));
+    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
+}
+
+static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset)
+{
+    ptx_val x = ptx_ld(k, PTX_F16, ptx_at(at, (int64_t)offset));
+    return ptx_cvt(k, PTX_F32, x);
+}
+
+/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128: low nibbles for values 128 n + 32 a + 16 h ...,
+   high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h ... of
+   the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no subtraction. */
+static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane)
+{
+    ptx_val a, n, h;
+    a = ptx_and(k, lane->at, ptx_u32(2));
+    lane->c[0] = ptx_sub(k, ptx_u32(6), a);
+    lane->c[1] = ptx_sub(k, ptx_u32(2), a);
+    n = ptx_and(k, lane->at, ptx_u32(4));
+    h = ptx_and(k, lane->at, ptx_u32(1));
+    h = ptx_shl(k, h, ptx_u32(4));
+    lane->c[2] = ptx_mad(k, n, ptx_u32(8), h);
+    h = ptx_add(k, lane->at, n);
+    lane->c[3] = h; /* 8 n + 2 a + h: of the first half's scale */
+    lane->c[4] = ptx_shl(k, lane->at, ptx_u32(4));
+}
+
+static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
+{
+    ptx_val from, q[4], h[4], x, y;
+    uint32_t i;
+    from = ptx_ptr_add(k, at->words, lane->c[4], 1);
+    ptxk__words_at(k, at, from, 0, 4, q);
+    from = ptx_ptr_add(k, at->words, lane->c[2], 1);
+    ptxk__words_at(k, at, from, 128, 4, h);
+    for (i = 0; i < 4; i++) {
+        x = ptx_shl(k, q[i], ptx_u32(2));
+        x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a)); /* & ^ */
+        y = ptx_shl(k, h[i], lane->c[0]);
+        share->half[0][i] = ptx_lop3(k, y, ptx_b32(0xc0c0c0c0u), x, ptx_imm(0x6a));
+        x = ptx_shr(k, q[i], ptx_u32(2));
+        x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a));
+        y = ptx_shl(k, h[i], lane->c[1]);
+        share->half[1][i] = ptx_lop3(k, y, ptx_b32(0xc0c0c0c0u), x, ptx_imm(0x6a));
+    }
+    from = ptx_ptr_add(k, at->block, lane->c[3], 1);
+    share->scale[0] = ptx_ld(k, PTX_S8, ptx_at(from, 192));
+    share->scale[1] = ptx_ld(k, PTX_S8, ptx_at(from, 196));
+    share->factor = ptxk__f16_at(k, at->block, 208);
+}
+
+static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
+{
+    ptx_val words[8];
+    (void)lane;
+    ptxk__words_at(k, at, at->words, 0, 8, words);
+    memcpy(share->half[0], words, sizeof share->half[0]);
+    memcpy(share->half[1], words + 4, sizeof share->half[1]);
+    share->factor = ptxk__f16_at(k, at->block, 0);
+}
+
+/* The first half 16 times as the second: see ptxk__rows_product. */
+static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
+{
+    ptx_val words[4];
+    uint32_t i;
+    (void)lane;
+    ptxk__words_at(k, at, at->words, 0, 4, words);
+    for (i = 0; i < 4; i++) {
+        share->half[0][i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
+        share->half[1][i] = ptx_and(k, words[i], ptx_b32(0xf0f0f0f0u));
+    }
+    share->factor = ptxk__f16_at(k, at->block, 0);
+}
+
+/* Numbers: lane i has values 8 i ... 8 i + 7 of 256; of f32 4 i ... and 128 + 4 i ..., where 16 bytes of all
+   lanes lie side by side. */
+static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
+{
+    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
+    ptxk_load16(k, NULL, ptx_at(own, 0), words);
+    ptxk_widen(k, PTX_F32, words, share->number);
+    ptxk_load16(k, NULL, ptx_at(own, 512), words);
+    ptxk_widen(k, PTX_F32, words, share->number + 4);
+}
+
+static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
+{
+    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
+    ptxk_load16(k, NULL, ptx_at(own, 0), words);
+    ptxk_widen(k, PTX_F16, words, share->number);
+}
+
+static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
+{
+    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
+    ptxk_load16(k, NULL, ptx_at(own, 0), words);
+    ptxk_widen(k, PTX_BF16, words, share->number);
+}
+
+/* -- rows of weights: x --
+   A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4 j2 +
+   2 j1 + j0 (bits) lie at 16 bytes 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1): whichever of the three orders a format
+   has, the 8 lanes of a block ask for 8 different sixteenths of the banks. Then 32 factors, d, of groups of 32,
+   blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
+   A record of numbers: 4 of them, j, at 16 bytes j ^ (j >> 3 & 1). */
+
+static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which)
+{
+    return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
+}
+
+/* 0, 1, 3, 2 */
+static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b)
+{
+    ptx_val half = ptx_shr(k, b, ptx_u32(1));
+    return ptx_xor(k, b, half);
 }
 
 /* Byte `which` of four words, as one word. */
@@ -2949,56 +3339,26 @@ static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t whic
     return ptx_prmt(k, low, high, ptx_b32(0x5410));
 }
 
-/* A warp takes 256 values, a lane 8 of them; 4 lanes have a group of 32. */
-static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *name)
+/* Puts 256 values of x into a record: lane l of a warp, all of it present, has values 8 l ... 8 l + 7, zeros
+   past the end of x. record: address in global or shared memory, 16-byte aligned; block: which 256 of the
+   record's 1024 (planes 0: of no meaning, the record is 256). */
+static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
+                        const ptx_val x[8])
 {
-    ptx_kernel *k = ptx_entry(m, name);
-    float top = f->planes == 2 ? 32639.0f : 127.0f; /* 127 * 256 + 127 */
-    ptx_val args, scratch, tid, lane, column, block, blocks, inside, here, x[8], most, bad, inverse, d, sum;
-    ptx_val whole[8], rounded[8], words[2], record, p, at, squares, count, factor, other;
+    float top = planes == 2 ? 32639.0f : 127.0f; /* 127 * 256 + 127 */
+    ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
     uint32_t e;
-    ptx_launch_bounds(k, PTXK__GEMV_THREADS, 1);
-    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
-    scratch = ptx_shared(k, "scratch", PTX_F32, PTXK__GEMV_WARPS, 16);
-    tid = ptx_tid_x(k);
-    lane = ptx_and(k, tid, ptx_u32(31));
-    block = ptx_ctaid_x(k);
-    other = ptx_shr(k, tid, ptx_u32(5));
-    block = ptx_mad(k, block, ptx_u32(PTXK__GEMV_WARPS), other);
-    column = ptx_ctaid_y(k);
-    blocks = ptxk__gemv_blocks(k, args);
-    inside = ptx_setp(k, PTX_LT, block, blocks);
-
-    here = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, x));
-    other = ptx_cvt(k, PTX_U64, block);
-    at = ptx_mad_wide(k, column, blocks, other);
-    here = ptx_ptr_add(k, here, at, 1024);
-    here = ptx_ptr_add(k, here, lane, 32);
-    for (e = 0; e < 8; e += 4)
-        ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(here, (int64_t)(4 * e)), PTX_NC), ptx_f32(0),
-                      x + e);
-    if (f->flags & PTXK_GEMV_NORM) {
-        squares = ptx_mul(k, x[0], x[0]);
-        squares = ptxk_dot(k, 7, x + 1, x + 1, squares);
-        squares = ptxk_block_reduce(k, PTX_ADD, squares, PTXK__GEMV_WARPS, scratch);
-        at = ptxk__gemv_sums_at(k, args, blocks, column, &count);
-        other = ptx_ctaid_x(k);
-        at = ptx_ptr_add(k, at, other, 4);
-        p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
-        ptx_guard(k, p);
-        ptx_st(k, PTX_F32, ptx_at(at, 0), squares);
+    if (!planes) {
+        here = ptx_bfe(k, lane, ptx_u32(2), ptx_u32(1));
+        at = ptx_shl(k, lane, ptx_u32(1));
+        at = ptx_or(k, at, here);
+        here = ptx_ptr_add(k, record, at, 16);
+        ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 0), x);
+        at = ptx_xor(k, at, ptx_u32(1));
+        here = ptx_ptr_add(k, record, at, 16);
+        ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 0), x + 4);
+        return;
     }
-    if (f->flags & PTXK_GEMV_GAMMA) {
-        ptx_val gamma[8];
-        here = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, gamma));
-        here = ptx_ptr_add(k, here, block, 1024);
-        here = ptx_ptr_add(k, here, lane, 32);
-        for (e = 0; e < 8; e += 4)
-            ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(here, (int64_t)(4 * e)), PTX_NC), ptx_f32(0),
-                          gamma + e);
-        for (e = 0; e < 8; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], gamma[e]);
-    }
-
     ptx_comment(k, "the group's factor; NaN when anything in it is not finite");
     most = ptx_abs(k, x[0]);
     bad = ptx_op2(k, PTX_MUL, PTX_RN, x[0], ptx_f32(0));
@@ -3025,51 +3385,655 @@ static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *
     sum = ptx_cvt(k, PTX_F32, sum);
     sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, d);
 
-    ptx_comment(k, "values 64 c + 32 p + 16 h + e go to byte 128 p + 32 c + 16 h + e");
-    record = ptxk__gemv_x_at(k, f, args, blocks);
-    other = ptx_cvt(k, PTX_U64, block);
-    at = ptx_mad_wide(k, column, blocks, other);
-    record = ptx_ptr_add(k, record, at, f->record);
-    p = ptx_setp(k, PTX_GE, block, blocks);
-    ptx_guard(k, p);
-    ptx_ret(k);
-    other = ptx_and(k, lane, ptx_u32(3));
-    at = ptx_shr(k, lane, ptx_u32(3));
-    at = ptx_mad(k, at, ptx_u32(4), other);
-    count = ptx_bfe(k, lane, ptx_u32(2), ptx_u32(1)); /* p */
-    at = ptx_mad(k, count, ptx_u32(16), at);
-    here = ptx_ptr_add(k, record, at, 8);
-    for (e = 0; e < 8; e++) rounded[e] = f->planes == 2 ? ptx_add(k, whole[e], ptx_s32(128)) : whole[e];
-    words[0] = ptxk__gather_bytes(k, rounded, f->planes - 1);
-    words[1] = ptxk__gather_bytes(k, rounded + 4, f->planes - 1);
+    ptx_comment(k, "8 lanes' order of 16 bytes");
+    bit = ptxk__bit(k, lane, 2); /* j1 */
+    at = ptx_shr(k, lane, ptx_u32(2));
+    at = ptx_and(k, at, ptx_u32(6)); /* 4 j3 + 2 j2 */
+    other = ptxk__bit(k, lane, 1);
+    at = ptx_or(k, at, other);
+    other = ptx_mul(k, bit, ptx_u32(11)); /* 8 j1 + 3 j1 */
+    at = ptx_xor(k, at, other);
+    other = ptx_and(k, lane, ptx_u32(1));
+    at = ptx_mad(k, at, ptx_u32(2), other);
+    here = ptx_ptr_add(k, record, block, 256 * planes);
+    here = ptx_ptr_add(k, here, at, 8);
+    for (e = 0; e < 8; e++) rounded[e] = planes == 2 ? ptx_add(k, whole[e], ptx_s32(128)) : whole[e];
+    words[0] = ptxk__gather_bytes(k, rounded, planes - 1);
+    words[1] = ptxk__gather_bytes(k, rounded + 4, planes - 1);
     ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), words);
-    if (f->planes == 2) {
+    if (planes == 2) {
         words[0] = ptxk__gather_bytes(k, whole, 0);
         words[1] = ptxk__gather_bytes(k, whole + 4, 0);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 256), words);
     }
-    p = ptx_setp(k, PTX_NE, other, ptx_u32(0));
+    at = ptxk__gray(k, block);
+    here = ptx_ptr_add(k, record, at, 32);
+    here = ptx_ptr_add(k, here, lane, 1); /* 4 bytes for 4 lanes */
+    other = ptx_and(k, lane, ptx_u32(3));
+    p = ptx_setp(k, PTX_EQ, other, ptx_u32(0));
     ptx_guard(k, p);
-    ptx_ret(k);
-    at = ptx_shr(k, lane, ptx_u32(3));
-    here = ptx_ptr_add(k, record, at, 16);
-    here = ptx_ptr_add(k, here, count, 4);
-    p = ptx_setp(k, PTX_NE, count, ptx_u32(0));
-    factor = ptx_selp(k, ptx_f32(f->block->second), ptx_f32(1), p);
-    d = ptx_op2(k, PTX_MUL, PTX_RN, d, factor);
-    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(256 * f->planes)), d);
-    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(256 * f->planes + 8)), sum);
+    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes)), d);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 128)), sum);
+    here = ptx_ptr_add(k, record, block, 32);
+    here = ptx_ptr_add(k, here, lane, 1);
+    other = ptx_setp(k, PTX_LT, block, ptx_u32(2));
+    p = ptx_and(k, p, other);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 256)), ptx_f32(0)); /* the spare bytes */
+}
+
+/* -- rows of weights: a warp's dot products --
+   ptxk__rows_setup   once in a kernel: what depends on the lane
+   ptxk__rows_start   sends for the first steps of some rows: needs no x yet, so it can run before x is there
+   ptxk__rows_finish  all steps; every lane gets the sums
+   The weights come through shared memory, each warp its own: a warp's request is then 512 bytes in a row,
+   whatever blocks they belong to, and as many bytes are on their way as there are stages. cp.async from
+   sm_80; before, through registers, one step ahead. */
+
+typedef struct ptxk__rows_state {
+    ptxk__lane lane;
+    ptx_val group;                   /* j: which of 4 blocks at a time */
+    ptx_val ring, mine;              /* this warp's shared memory; there, this lane's first chunk */
+    ptx_val row_of[8], chunk_of[8];  /* what the lane copies: row of the warp, bytes into its area */
+    ptx_val some;                    /* predicate: it copies in the last round too */
+    ptx_val steps;
+    ptx_val from[8];                 /* what the lane copies first, of each round */
+    ptx_val count[8];                /* not sized: in how many steps */
+    ptx_var full[8];                 /* 2-byte aligned formats: of each chunk, bytes that belong to the row */
+    ptx_val both[8];                 /* toggles: in two steps together */
+    ptx_val last[8];                 /* sized: in the last step */
+    ptx_var slot;                    /* offset in the ring of what is read in this step */
+    ptx_val own[2];                  /* bytes from a row's start to the lane's block */
+    ptx_val own_last;                /* not sized: in the last step; one that there is */
+    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX], pick[2][PTXK__ROWS_MAX]; /* places in a slot */
+    ptx_var moved[PTXK__ROWS_MAX];   /* toggles: what is to be added to them, move and 0 in turn */
+    ptx_val move[PTXK__ROWS_MAX];
+    ptx_var x;                       /* the record of the next step */
+    ptx_var sum[8][PTXK__ROWS_MAX];
+} ptxk__rows_state;
+
+static int ptxk__has_cp_async(ptx_kernel *k)
+{
+    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+}
+
+/* Where a lane's halves of x lie in a record, and their groups. Values of lane i, 16 from each of:
+     pairs apart     64 (i / 2) + 16 (i % 2), and 32 further on
+     nibbles apart   i = 4 n + 2 a + h: 128 n + 32 a + 16 h, and 64 further on
+     blocks of 32    32 i, and 16 further on */
+static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s)
+{
+    ptxk__lane *lane = &s->lane;
+    ptx_val at = lane->at, high, b, j1, other, block, group = s->group;
+    uint32_t t;
+    if (f->block->kind == PTXK__NUMBERS) {
+        other = ptx_shr(k, at, ptx_u32(f->block->bytes == 4 ? 3 : 2));
+        other = ptx_and(k, other, ptx_u32(1));
+        b = f->block->bytes == 4 ? at : ptx_shl(k, at, ptx_u32(1));
+        b = ptx_xor(k, b, other);
+        lane->x[0] = ptx_shl(k, b, ptx_u32(4));
+        lane->x[1] = f->block->bytes == 4 ? ptx_add(k, lane->x[0], ptx_u32(512))
+                                          : ptx_xor(k, lane->x[0], ptx_u32(16));
+        s->own[0] = ptx_u32(0);
+        return;
+    }
+    if (f->block->order == PTXK__PAIRS_APART) {
+        b = at;
+        other = ptx_xor(k, at, ptx_u32(11));
+        at = ptx_and(k, at, ptx_u32(6));
+    } else if (f->block->order == PTXK__NIBBLES_APART) {
+        j1 = ptxk__bit(k, at, 1);
+        high = ptx_and(k, at, ptx_u32(5)); /* 4 j3 + j0 */
+        b = ptx_mul(k, j1, ptx_u32(11));
+        b = ptx_xor(k, high, b);
+        other = ptx_xor(k, b, ptx_u32(2));
+        high = ptx_and(k, at, ptx_u32(4));
+        at = ptx_or(k, high, j1);
+    } else {
+        j1 = ptx_and(k, at, ptx_u32(1));
+        high = ptx_and(k, at, ptx_u32(6)); /* 4 j3 + 2 j2 */
+        b = ptx_mul(k, j1, ptx_u32(11));
+        b = ptx_xor(k, high, b);
+        other = ptx_xor(k, b, ptx_u32(1));
+    }
+    for (t = 0; t < f->times; t++) {
+        ptx_val record = ptx_u32(0);
+        /* blocks of the first time: side by side, or 0, 2, 4, 6, or 0, 1, 4, 5 */
+        block = group;
+        if (f->times > 1 && f->block->pair == 1) {
+            block = ptx_shl(k, group, ptx_u32(1));
+        } else if (f->times > 1) {
+            high = ptx_and(k, group, ptx_u32(2));
+            block = ptx_add(k, group, high);
+        }
+        if (t) block = ptx_add(k, block, ptx_u32(f->block->pair));
+        if (f->block->values == 32) {
+            s->own[t] = ptx_mad(k, block, ptx_u32(8), lane->at);
+            s->own[t] = ptx_mul(k, s->own[t], ptx_u32(f->block->bytes));
+        } else {
+            s->own[t] = ptx_mul(k, block, ptx_u32(f->block->bytes));
+        }
+        if (f->times > 1) {
+            record = ptx_shr(k, block, ptx_u32(2));
+            record = ptx_mul(k, record, ptx_u32(f->record));
+            block = ptx_and(k, block, ptx_u32(3));
+        }
+        if (!t) {
+            ptx_val here = ptx_mad(k, block, ptx_u32(256 * f->planes), record);
+            lane->x[0] = ptx_mad(k, b, ptx_u32(16), here);
+            lane->x[1] = ptx_mad(k, other, ptx_u32(16), here);
+        }
+        block = ptxk__gray(k, block);
+        record = ptx_mad(k, block, ptx_u32(32), record);
+        record = ptx_add(k, record, ptx_u32(1024 * f->planes));
+        lane->d[t] = ptx_mad(k, at, ptx_u32(4), record);
+        lane->s[t] = ptx_mad(k, lane->at, ptx_u32(4), record);
+    }
+}
+
+/* lane: of the warp; ring: the warp's f->ring bytes of shared memory, 16-byte aligned. */
+static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val lane,
+                             ptx_val ring)
+{
+    uint32_t chunks = f->area / 16, i;
+    ptx_val chunk;
+    memset(s, 0, sizeof *s);
+    s->ring = ring;
+    s->mine = ptx_ptr_add(k, ring, lane, 16);
+    s->group = ptx_shr(k, lane, ptx_u32(3));
+    s->lane.at = f->block->kind == PTXK__NUMBERS ? lane : ptx_and(k, lane, ptx_u32(7));
+    ptxk__lane_places(k, f, s);
+    if (f->block->lane) f->block->lane(k, &s->lane);
+    for (i = 0; i < f->rounds; i++) {
+        chunk = ptx_add(k, lane, ptx_u32(32 * i));
+        s->row_of[i] = ptx_div(k, chunk, ptx_u32(chunks));
+        chunk = ptx_rem(k, chunk, ptx_u32(chunks));
+        s->chunk_of[i] = ptx_shl(k, chunk, ptx_u32(4));
+    }
+    s->some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step / 16 - 32 * (f->rounds - 1)));
+}
+
+/* bytes + low - chunk, of 0 ... 16 */
+static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_val chunk)
+{
+    ptx_val x = ptx_add(k, bytes, low);
+    x = ptx_sub(k, x, chunk);
+    x = ptx_max(k, ptx_as(x, PTX_S32), ptx_s32(0));
+    x = ptx_min(k, x, ptx_s32(16));
+    return ptx_as(x, PTX_U32);
+}
+
+typedef struct ptxk__sent { /* a step's chunks on their way through registers */
+    ptx_val words[8][4], from[8], bytes[8], go[8], to;
+} ptxk__sent;
+
+/* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a group
+   in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
+static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
+                            ptx_val index, ptxk__sent *sent)
+{
+    int async = ptxk__has_cp_async(k);
+    ptx_val to, there, last, from, bytes, go, next;
+    uint32_t i;
+    there = ptx_setp(k, PTX_LT, index, s->steps);
+    if (f->sized) {
+        next = ptx_add(k, index, ptx_u32(1));
+        last = ptx_setp(k, PTX_EQ, next, s->steps);
+    }
+    to = ptx_ptr_add(k, s->mine, slot, 1);
+    sent->to = to;
+    for (i = 0; i < f->rounds; i++) {
+        from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
+        if (f->toggles) from = ptx_and(k, from, ptx_u64(~(uint64_t)15));
+        from = ptx_ptr(from, PTX_GLOBAL);
+        bytes = ptx_u32(16);
+        if (f->sized) {
+            if (!f->block->aligned) bytes = ptx_get(k, s->full[i]);
+            bytes = ptx_selp(k, s->last[i], bytes, last);
+            go = there;
+            if (i + 1 == f->rounds && f->step % 512) go = ptx_and(k, there, s->some);
+        } else {
+            go = ptx_setp(k, PTX_LT, index, s->count[i]);
+        }
+        if (async) {
+            if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
+            ptx_guard(k, go);
+            if (f->sized) ptx_cp_async_16_zfill(k, to, from, bytes);
+            else ptx_cp_async_16(k, to, from);
+        } else {
+            sent->go[i] = go;
+            sent->from[i] = from;
+            sent->bytes[i] = bytes;
+            if (f->sized) {
+                next = ptx_setp(k, PTX_EQ, bytes, ptx_u32(16));
+                go = ptx_and(k, go, next);
+            }
+            ptxk_load16(k, &go, ptx_at(from, 0), sent->words[i]);
+        }
+        if (!f->toggles) continue;
+        next = ptx_get(k, s->full[i]);
+        next = ptx_sub(k, s->both[i], next);
+        ptx_set(k, s->full[i], next);
+    }
+    if (async) ptx_cp_async_commit(k);
+}
+
+/* Before sm_80: what ptxk__rows_send has loaded goes to the ring; a row's last bytes, where they are no whole
+   chunk, two by two. */
+static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent *sent)
+{
+    ptx_val to = sent->to, j, p, from, here, x;
+    uint32_t i;
+    if (ptxk__has_cp_async(k)) return;
+    for (i = 0; i < f->rounds; i++) {
+        if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
+        ptx_guard(k, sent->go[i]);
+        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), sent->words[i]);
+        if (f->block->aligned) continue;
+        p = ptx_setp(k, PTX_LT, sent->bytes[i], ptx_u32(16));
+        p = ptx_and(k, p, sent->go[i]);
+        ptx_if(k, p);
+        j = ptx_for(k, ptx_u32(0), sent->bytes[i], ptx_u32(2));
+        from = ptx_ptr_add(k, sent->from[i], j, 1);
+        here = ptx_ptr_add(k, to, j, 1);
+        x = ptx_ld(k, PTX_U16, ptx_at(from, 0));
+        ptx_st(k, PTX_U16, ptx_at(here, 0), x);
+        ptx_end(k);
+        ptx_end(k);
+    }
+}
+
+/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last one)
+   of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format that
+   shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
+   ptxk__rows_finish is through. */
+static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
+                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes)
+{
+    ptx_val base, last_row, last_step, rest, r, at, low, p, here, off, turned;
+    ptxk__sent sent;
+    uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
+    base = ptx_ptr_add(k, weights, skip, 1);
+    last_row = ptx_sub(k, n, ptx_u32(1));
+    s->steps = ptxk_div_up(k, bytes, ptx_u32(f->unit_bytes));
+    last_step = ptx_sub(k, s->steps, ptx_u32(1));
+    if (f->toggles) {
+        turned = ptx_and(k, last_step, ptx_u32(1));
+        turned = ptx_shl(k, turned, ptx_u32(3)); /* what the last step's place is turned by */
+    }
+    rest = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
+    rest = ptx_sub(k, bytes, rest);
+    for (i = 0; i < f->rounds; i++) {
+        r = ptx_add(k, row, s->row_of[i]);
+        r = ptx_min(k, r, last_row);
+        at = ptx_mul_wide(k, r, row_bytes);
+        at = ptx_ptr_add(k, base, at, 1);
+        if (f->block->aligned) {
+            s->from[i] = ptx_ptr_add(k, at, s->chunk_of[i], 1);
+            if (f->sized) {
+                s->last[i] = ptxk__chunk_bytes(k, rest, ptx_u32(0), s->chunk_of[i]);
+            } else {
+                p = ptx_setp(k, PTX_LT, s->chunk_of[i], rest);
+                s->count[i] = ptx_selp(k, s->steps, last_step, p);
+                if (i + 1 == f->rounds && f->step % 512)
+                    s->count[i] = ptx_selp(k, s->count[i], ptx_u32(0), s->some);
+            }
+            continue;
+        }
+        low = ptx_cvt(k, PTX_U32, at);
+        low = ptx_and(k, low, ptx_u32(15));
+        off = f->toggles ? s->chunk_of[i] : ptx_sub(k, s->chunk_of[i], low);
+        s->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
+        here = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), low, s->chunk_of[i]);
+        s->full[i] = ptx_var_new(k, here);
+        if (f->toggles) {
+            off = ptx_xor(k, low, ptx_u32(8));
+            p = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), off, s->chunk_of[i]);
+            s->both[i] = ptx_add(k, here, p);
+            low = ptx_xor(k, low, turned);
+        }
+        s->last[i] = ptxk__chunk_bytes(k, rest, low, s->chunk_of[i]);
+    }
+    if (!f->sized) {
+        p = ptx_setp(k, PTX_LT, s->own[0], rest);
+        s->own_last = ptx_selp(k, s->own[0], ptx_u32(0), p);
+    }
+    for (i = 0; i < f->rows && !f->block->aligned; i++) {
+        r = ptx_add(k, row, ptx_u32(i));
+        r = ptx_min(k, r, last_row);
+        at = ptx_cvt(k, PTX_U32, base);
+        low = ptx_mad(k, r, row_bytes, at);
+        low = ptx_and(k, low, ptx_u32(15));
+        if (f->toggles) {
+            off = ptx_and(k, low, ptx_u32(8));
+            p = ptx_add(k, off, off);
+            s->move[i] = ptx_sub(k, ptx_u32(8), p); /* 8, or -8 */
+            s->moved[i] = ptx_var_new(k, ptx_u32(0));
+        }
+        for (t = 0; t < f->times; t++) {
+            if (t && delta % 4 == 0) {
+                s->block[t][i] = ptx_add(k, s->block[0][i], ptx_u32(delta));
+                s->words[t][i] = ptx_add(k, s->words[0][i], ptx_u32(delta));
+                s->pick[t][i] = s->pick[0][i];
+                continue;
+            }
+            here = ptx_add(k, low, s->own[t]);
+            here = ptx_add(k, here, ptx_u32(f->area * i));
+            s->block[t][i] = here;
+            if (f->block->values == 32) { /* 2 bytes, then the integers; from the same words in all rows */
+                off = ptx_and(k, low, ptx_u32(2));
+                at = ptx_add(k, here, off);
+                here = ptx_add(k, here, ptx_u32(2));
+            } else {
+                at = here;
+            }
+            at = ptx_and(k, at, ptx_u32(~3u));
+            s->words[t][i] = at;
+            off = ptx_sub(k, here, at);
+            off = ptx_mad(k, off, ptx_u32(0x1111), ptx_u32(0x3210));
+            s->pick[t][i] = ptx_as(off, PTX_B32);
+        }
+    }
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
+    for (i = 0; i + 1 < f->stages; i++) {
+        ptx_var index = ptx_var_new(k, ptx_u32(i));
+        r = ptx_get(k, index);
+        ptxk__rows_send(k, f, s, ptx_u32(i * f->step), r, &sent);
+        ptxk__rows_keep(k, f, &sent);
+    }
+    s->slot = ptx_var_new(k, ptx_u32(0));
+}
+
+/* One share of x times one share of weights, added to the sum.
+     scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
+     unscaled    factor (d first (P / second + P') - offset s)
+   P, P' whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63; 32 * 128 * 32639; 16 * 16 *
+   15 * 32639 and as much again. */
+static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w, ptx_val x[2][2][4],
+                               const ptx_val *d, ptx_val group_sum, ptx_var sum)
+{
+    ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
+    ptx_val part[2], total, dot, scale;
+    uint32_t h, p, i;
+    for (p = 0; p < f->planes && f->block->kind == PTXK__UNSCALED; p++) {
+        dot = ptx_s32(0);
+        for (h = 0; h < 2; h++) {
+            if (h && f->block->first < 1) dot = ptx_shl(k, dot, ptx_u32(4));
+            for (i = 0; i < 4; i++)
+                dot = ptx_dp4a(k, ptx_as(w->half[h][i], type), ptx_as(x[p][h][i], PTX_S32), dot);
+        }
+        part[0] = p ? ptx_mad(k, part[0], ptx_s32(256), dot) : dot;
+    }
+    for (h = 0; h < 2 && f->block->kind == PTXK__SCALED; h++) {
+        for (p = 0; p < f->planes; p++) {
+            dot = p ? ptx_shl(k, part[h], ptx_u32(8)) : ptx_s32(0);
+            for (i = 0; i < 4; i++)
+                dot = ptx_dp4a(k, ptx_as(w->half[h][i], type), ptx_as(x[p][h][i], PTX_S32), dot);
+            part[h] = dot;
+        }
+        if (f->planes == 1) {
+            part[h] = ptx_mul(k, part[h], w->scale[h]);
+            part[h] = ptx_cvt(k, PTX_F32, part[h]);
+        } else {
+            part[h] = ptx_cvt(k, PTX_F32, part[h]);
+            scale = ptx_cvt(k, PTX_F32, w->scale[h]);
+            part[h] = ptx_op2(k, PTX_MUL, PTX_RN, part[h], scale);
+        }
+    }
+    if (f->block->kind == PTXK__SCALED) {
+        total = ptx_op2(k, PTX_MUL, PTX_RN, part[0], d[0]);
+        total = ptx_fma(k, part[1], d[1], total);
+    } else {
+        total = ptx_cvt(k, PTX_F32, part[0]);
+        total = f->block->offset > 0 ? ptx_fma(k, total, d[0], group_sum)
+                                     : ptx_op2(k, PTX_MUL, PTX_RN, total, d[0]);
+    }
+    dot = ptx_get(k, sum);
+    dot = ptx_fma(k, total, w->factor, dot);
+    if (f->block->has_minimum) dot = ptx_fma(k, w->minimum, group_sum, dot);
+    ptx_set(k, sum, dot);
+}
+
+/* x of one column for one share: halves or numbers, factors and the (negative) sum. */
+static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val record,
+                         uint32_t time, ptx_val x[2][2][4], ptx_val *number, ptx_val *d, ptx_val *sum)
+{
+    const ptxk__block *b = f->block;
+    ptx_val here;
+    uint32_t h, p, shift = 256 * f->planes * b->pair * time;
+    for (h = 0; h < 2; h++) {
+        here = ptx_ptr_add(k, record, s->lane.x[h], 1);
+        if (!f->planes) ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), number + 4 * h);
+        for (p = 0; p < f->planes; p++) ptxk_load16(k, NULL, ptx_at(here, (int64_t)(shift + 256 * p)), x[p][h]);
+    }
+    if (!f->planes) return;
+    here = ptx_ptr_add(k, record, s->lane.d[time], 1);
+    d[0] = ptx_ld(k, PTX_F32, ptx_at(here, 0));
+    if (b->first < 1) d[0] = ptx_op2(k, PTX_MUL, PTX_RN, d[0], ptx_f32(b->first));
+    if (b->kind == PTXK__SCALED) {
+        d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__NIBBLES_APART ? 8 : 4));
+        if (b->second < 1) d[1] = ptx_op2(k, PTX_MUL, PTX_RN, d[1], ptx_f32(b->second));
+    }
+    if (!b->has_minimum && !(b->offset > 0)) return;
+    here = ptx_ptr_add(k, record, s->lane.s[time], 1);
+    *sum = ptx_ld(k, PTX_F32, ptx_at(here, 128));
+    *sum = b->has_minimum ? ptx_neg(k, *sum) : ptx_op2(k, PTX_MUL, PTX_RN, *sum, ptx_f32(-b->offset));
+}
+
+static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val step,
+                            ptx_val stride)
+{
+    ptx_val here, slot, before, own, p, record, x[2][2][4], number[8], d[2], sum;
+    ptxk__share share[PTXK__ROWS_MAX];
+    ptxk__place place;
+    ptxk__sent sent;
+    uint32_t r, c, t;
+    if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
+    /* the step before had slot `before`; the step f->stages - 1 later has it next */
+    slot = ptx_get(k, s->slot);
+    here = ptx_ptr_add(k, s->ring, slot, 1);
+    if (f->stages == 2) {
+        before = ptx_xor(k, slot, ptx_u32(f->step));
+        ptx_set(k, s->slot, before);
+    } else {
+        before = ptx_sub(k, slot, ptx_u32(f->step));
+        p = ptx_setp(k, PTX_EQ, slot, ptx_u32(0));
+        before = ptx_selp(k, ptx_u32((f->stages - 1) * f->step), before, p);
+        p = ptx_setp(k, PTX_EQ, slot, ptx_u32((f->stages - 1) * f->step));
+        slot = ptx_add(k, slot, ptx_u32(f->step));
+        slot = ptx_selp(k, ptx_u32(0), slot, p);
+        ptx_set(k, s->slot, slot);
+    }
+    slot = here;
+    here = ptx_add(k, step, ptx_u32(f->stages - 1));
+    ptxk__rows_send(k, f, s, before, here, &sent);
+    own = s->own[0];
+    if (!f->sized) {
+        here = ptx_add(k, step, ptx_u32(1));
+        p = ptx_setp(k, PTX_EQ, here, s->steps);
+        own = ptx_selp(k, s->own_last, own, p);
+    }
+    if (f->block->aligned) own = ptx_ptr_add(k, slot, own, 1);
+    for (t = 0; t < f->times; t++) {
+        for (r = 0; r < f->rows; r++) {
+            if (f->block->aligned) {
+                place.block = ptx_ptr_add(k, own, ptx_u32(r * f->area), 1);
+            } else {
+                here = slot;
+                if (f->toggles) {
+                    p = ptx_get(k, s->moved[r]);
+                    here = ptx_ptr_add(k, slot, p, 1);
+                    if (t + 1 == f->times) {
+                        p = ptx_sub(k, s->move[r], p);
+                        ptx_set(k, s->moved[r], p);
+                    }
+                }
+                place.block = ptx_ptr_add(k, here, s->block[t][r], 1);
+                place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
+                place.pick = s->pick[t][r];
+            }
+            f->block->read(k, &s->lane, &place, &share[r]);
+        }
+        record = ptx_get(k, s->x);
+        record = ptx_ptr(record, PTX_SHARED);
+        for (c = 0; c < f->columns; c++) {
+            if (c) record = ptx_ptr_add(k, record, stride, 1);
+            ptxk__rows_x(k, f, s, record, t, x, number, d, &sum);
+            for (r = 0; r < f->rows; r++) {
+                if (f->planes) {
+                    ptxk__rows_product(k, f, &share[r], x, d, sum, s->sum[c][r]);
+                } else {
+                    here = ptx_get(k, s->sum[c][r]);
+                    here = ptxk_dot(k, 8, share[r].number, number, here);
+                    ptx_set(k, s->sum[c][r], here);
+                }
+            }
+        }
+    }
+    record = ptx_get(k, s->x);
+    record = ptx_add(k, record, ptx_u32(f->unit / f->values * f->record));
+    ptx_set(k, s->x, record);
+    ptxk__rows_keep(k, f, &sent);
+}
+
+/* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory, records
+   of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
+static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
+                              ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX])
+{
+    ptx_val step;
+    uint32_t c, r;
+    s->x = ptx_var_new(k, x);
+    for (c = 0; c < f->columns; c++)
+        for (r = 0; r < f->rows; r++) s->sum[c][r] = ptx_var_new(k, ptx_f32(0));
+    step = ptx_for(k, ptx_u32(0), s->steps, ptx_u32(1));
+    ptxk__rows_step(k, f, s, step, stride);
+    ptx_end(k);
+    if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* what is left is empty groups */
+    for (c = 0; c < f->columns; c++) {
+        for (r = 0; r < f->rows; r++) {
+            out[c][r] = ptx_get(k, s->sum[c][r]);
+            out[c][r] = ptxk_warp_reduce(k, PTX_ADD, out[c][r], 1, 32);
+        }
+    }
+}
+
+/* -- gemv: the workspace, x -- */
+
+static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val column, ptx_val *count)
+{
+    ptx_val at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace)), n, row;
+    n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
+    *count = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_X));
+    row = ptx_mul(k, *count, column);
+    at = ptx_ptr_add(k, at, row, 4);
+    return ptx_ptr_add(k, at, ptx_u32(PTXK__GEMV_HEAD), 1);
+}
+
+/* Records of a column. */
+static ptx_val ptxk__gemv_count_records(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
+{
+    ptx_val n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
+    if (!f->planes) return ptxk_div_up(k, n, ptx_u32(256));
+    n = ptxk_div_up(k, n, ptx_u32(2048));
+    return ptx_add(k, n, n);
+}
+
+static ptx_val ptxk__gemv_x_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
+{
+    ptx_val at, n, end;
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
+    n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
+    n = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_X));
+    end = ptx_mad(k, n, ptx_u32(4 * f->columns), ptx_u32(PTXK__GEMV_HEAD + 255));
+    end = ptx_and(k, end, ptx_u32(0xffffff00u));
+    return ptx_ptr_add(k, at, end, 1);
+}
+
+static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
+{
+    ptx_val at, bytes;
+    at = ptxk__gemv_x_at(k, f, args);
+    bytes = ptxk__gemv_count_records(k, f, args);
+    bytes = ptx_mul_wide(k, bytes, ptx_u32(f->record * f->columns));
+    bytes = ptx_add(k, bytes, ptx_u64(255));
+    bytes = ptx_and(k, bytes, ptx_u64(~(uint64_t)255));
+    return ptx_ptr_add(k, at, bytes, 1);
+}
+
+/* A warp takes 256 values, a lane 8 of them. */
+static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *name)
+{
+    ptx_kernel *k = ptx_entry(m, name);
+    ptx_val args, scratch, tid, lane, column, block, records, n, inside, here, x[8], record, p, at, squares;
+    ptx_val count, other;
+    uint32_t e;
+    ptx_launch_bounds(k, PTXK__GEMV_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
+    scratch = ptx_shared(k, "scratch", PTX_F32, PTXK__GEMV_WARPS, 16);
+    tid = ptx_tid_x(k);
+    lane = ptx_and(k, tid, ptx_u32(31));
+    block = ptx_ctaid_x(k);
+    other = ptx_shr(k, tid, ptx_u32(5));
+    block = ptx_mad(k, block, ptx_u32(PTXK__GEMV_WARPS), other);
+    column = ptx_ctaid_y(k);
+    n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
+    other = ptx_shl(k, lane, ptx_u32(3));
+    other = ptx_mad(k, block, ptx_u32(256), other);
+    inside = ptx_setp(k, PTX_LT, other, n);
+
+    here = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, x));
+    other = ptx_cvt(k, PTX_U64, other);
+    at = ptx_mad_wide(k, column, n, other);
+    here = ptx_ptr_add(k, here, at, 4);
+    for (e = 0; e < 8; e += 4)
+        ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(here, (int64_t)(4 * e)), PTX_NC), ptx_f32(0),
+                      x + e);
+    if (f->flags & PTXK_GEMV_NORM) {
+        squares = ptx_mul(k, x[0], x[0]);
+        squares = ptxk_dot(k, 7, x + 1, x + 1, squares);
+        squares = ptxk_block_reduce(k, PTX_ADD, squares, PTXK__GEMV_WARPS, scratch);
+        at = ptxk__gemv_sums_at(k, args, column, &count);
+        here = ptx_ctaid_x(k);
+        at = ptx_ptr_add(k, at, here, 4);
+        p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_st(k, PTX_F32, ptx_at(at, 0), squares);
+    }
+    if (f->flags & PTXK_GEMV_GAMMA) {
+        ptx_val gamma[8];
+        here = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, gamma));
+        here = ptx_ptr_add(k, here, other, 4);
+        for (e = 0; e < 8; e += 4)
+            ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(here, (int64_t)(4 * e)), PTX_NC), ptx_f32(0),
+                          gamma + e);
+        for (e = 0; e < 8; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], gamma[e]);
+    }
+    records = ptxk__gemv_count_records(k, f, args);
+    at = ptx_shr(k, block, ptx_u32(f->planes ? 2 : 0));
+    p = ptx_setp(k, PTX_LT, at, records);
+    block = ptx_and(k, block, ptx_u32(3));
+    record = ptxk__gemv_x_at(k, f, args);
+    other = ptx_cvt(k, PTX_U64, at);
+    at = ptx_mad_wide(k, column, records, other);
+    record = ptx_ptr_add(k, record, at, f->record);
+    p = ptx_warp_uniform(k, p);
+    ptx_if(k, p);
+    ptxk__x_put(k, f->planes, lane, block, record, x);
+    ptx_end(k);
     ptx_ret(k);
 }
 
 /* -- gemv: rows -- */
 
 /* 1 / sqrt(mean of squares + eps) of a column; every lane of the warp gets it. */
-static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val blocks, ptx_val lane, ptx_val column)
+static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val column)
 {
     ptx_val at, count, i, here, x, sum, n;
     ptx_var total = ptx_var_new(k, ptx_f32(0));
-    at = ptxk__gemv_sums_at(k, args, blocks, column, &count);
+    at = ptxk__gemv_sums_at(k, args, column, &count);
     i = ptx_for(k, lane, count, ptx_u32(32));
     {
         here = ptx_ptr_add(k, at, i, 4);
@@ -3091,423 +4055,285 @@ static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val blocks, ptx_v
     return ptx_fma(k, sum, ptx_f32(0), x); /* an infinite sum gives NaN, not 0 */
 }
 
-/* y[index] = value (+ residual[index]) */
-static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val index, ptx_val value)
+/* Where the arguments have a field of matrix i. */
+#define PTXK__GEMV_FIELD(i, field)                                                                           \
+    ((i) ? offsetof(ptxk_gemv_args, more) + ((i)-1) * sizeof(ptxk_gemv_more) + offsetof(ptxk_gemv_more, field) \
+         : offsetof(ptxk_gemv_args, field))
+
+/* A dot product of row `row` of matrix i, complete: times the norm's factor, plus the bias. */
+static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val row,
+                                   ptx_val value, ptx_val rms)
+{
+    ptx_val at;
+    if (f->flags & PTXK_GEMV_NORM) value = ptx_op2(k, PTX_MUL, PTX_RN, value, rms);
+    if (!(f->flags & PTXK_GEMV_BIAS)) return value;
+    at = ptxk__arg_ptr(k, args, PTXK__GEMV_FIELD(i, bias));
+    at = ptx_ptr_add(k, at, row, 4);
+    at = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    return ptx_op2(k, PTX_ADD, PTX_RN, value, at);
+}
+
+/* g / (1 + e^-g) */
+static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g)
+{
+    ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736f));
+    e = ptx_ex2(k, e);
+    e = ptx_add(k, e, ptx_f32(1));
+    return ptx_op2(k, PTX_DIV, PTX_RN, g, e);
+}
+
+/* Output i, y[column, row] = values (+ residual): of SwiGLU silu(value[0]) value[1]. */
+static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val column,
+                              ptx_val row, const ptx_val *values, ptx_val rms)
 {
     uint32_t bytes = f->output == PTX_F16 ? 2 : 4;
-    ptx_val at, old;
+    ptx_val at, old, value, other, index, n;
+    value = ptxk__gemv_complete(k, f, args, i, row, values[0], rms);
+    if (f->outputs < f->matrices) {
+        other = ptxk__gemv_complete(k, f, args, 1, row, values[1], rms);
+        value = ptxk__silu(k, value);
+        value = ptx_op2(k, PTX_MUL, PTX_RN, value, other);
+    }
+    n = ptxk__arg_u32(k, args, PTXK__GEMV_FIELD(i, n));
+    index = ptx_cvt(k, PTX_U64, row);
+    index = ptx_mad_wide(k, n, column, index);
     if (f->flags & PTXK_GEMV_RESIDUAL) {
         at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, residual));
         at = ptx_ptr_add(k, at, index, bytes);
         ptxk_load_f32(k, f->output, 1, ptx_at(at, 0), &old);
         value = ptx_add(k, value, old);
     }
-    at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, y));
+    at = ptxk__arg_ptr(k, args, PTXK__GEMV_FIELD(i, y));
     at = ptx_ptr_add(k, at, index, bytes);
     ptxk_store_f32(k, f->output, 1, ptx_at(at, 0), &value);
 }
 
-/* This block's slice of x, all columns: [column][block of 256][record], zeros up to a whole unit. */
-static void ptxk__gemv_stage(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val blocks, ptx_val first,
-                             ptx_val count, ptx_val padded, ptx_val shared)
+/* This block's slice of x, all columns: [column][record]. */
+static void ptxk__gemv_stage(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val first, ptx_val count,
+                             ptx_val shared)
 {
-    ptx_val from, to, at, i, tid, have, all, p, words[4];
+    ptx_val from, to, at, i, tid, all, records, words[4];
     uint32_t c;
     tid = ptx_tid_x(k);
-    from = ptxk__gemv_x_at(k, f, args, blocks);
+    records = ptxk__gemv_count_records(k, f, args);
+    from = ptxk__gemv_x_at(k, f, args);
     from = ptx_ptr_add(k, from, first, f->record);
-    have = ptx_mul(k, count, ptx_u32(f->record / 16));
-    all = ptx_mul(k, padded, ptx_u32(f->record / 16));
+    all = ptx_mul(k, count, ptx_u32(f->record / 16));
     to = shared;
     for (c = 0; c < f->columns; c++) {
         i = ptx_for(k, tid, all, ptx_u32(PTXK__GEMV_THREADS));
         {
-            p = ptx_setp(k, PTX_LT, i, have);
             at = ptx_ptr_add(k, from, i, 16);
-            ptxk_load16(k, &p, ptx_at(at, 0), words);
+            ptxk_load16(k, NULL, ptx_at(at, 0), words);
             at = ptx_ptr_add(k, to, i, 16);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), words);
         }
         ptx_end(k);
         if (c + 1 == f->columns) break;
-        from = ptx_ptr_add(k, from, blocks, f->record);
-        to = ptx_ptr_add(k, to, padded, f->record);
+        from = ptx_ptr_add(k, from, records, f->record);
+        to = ptx_ptr_add(k, to, count, f->record);
     }
 }
 
-typedef struct ptxk__gemv_state {
-    ptxk__lane lane;
-    ptx_val odd;              /* predicate: the lane counts the minimum of the second group */
-    ptx_val padded;           /* records of a column in shared memory */
-    ptx_val next_row[4];      /* bytes from row r - 1 to row r; 0 where W has no row r */
-    ptx_var weights, x;       /* this lane's block of row 0; this lane's record of column 0 */
-    ptx_val ring;             /* this warp's part of shared memory, at this lane's 16 bytes */
-    ptx_val staged;           /* ... at this lane's block */
-    ptx_var from[5];          /* what this lane copies of each step: chunk lane + 32 i of its bytes */
-    ptx_var slot;             /* offset in the ring of what is read in this step */
-    ptx_val some;             /* predicate: this lane copies in the last, partial round */
-    ptx_var sum[8][4];
+typedef struct ptxk__gemv_state { /* of a block of the rows' kernel */
+    ptx_val args, lane, warp, tid, ring, x, stride, norms, out, parts, slice, one;
+    ptx_val skip, count;  /* records before this slice, and in it */
+    ptx_val all;          /* u64: rows of all matrices, times columns */
+    ptx_val tiles_before; /* of the outputs before */
+    ptx_val rows_before;  /* of the matrices before */
+    ptx_var turn;         /* which of two buffers has the tile's results */
 } ptxk__gemv_state;
 
-/* One share of x times one share of weights: factor (d P + d' P') - minimum s, added to the sum. */
-static void ptxk__gemv_product(ptx_kernel *k, const ptxk__gemv *f, const ptxk__share *w, ptx_val x[2][2][4],
-                               const ptx_val *meta, ptx_val group_sum, ptx_var sum)
+/* Of matrix i in this slice: bytes of a row, of a row's part, and where it begins. */
+static ptx_val ptxk__gemv_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, uint32_t i,
+                               ptx_val *row_bytes, ptx_val *skip)
 {
-    ptx_val part[2], total, dot, scale;
-    uint32_t h, p, i;
-    for (h = 0; h < 2; h++) {
-        for (p = 0; p < f->planes; p++) {
-            dot = p ? ptx_shl(k, part[h], ptx_u32(8)) : ptx_s32(0);
-            for (i = 0; i < 4; i++)
-                dot = ptx_dp4a(k, ptx_as(w->half[h][i], PTX_U32), ptx_as(x[p][h][i], PTX_S32), dot);
-            part[h] = dot;
-        }
-        if (f->planes == 1) { /* 16 * 240 * 127 * 63 < 2^31 */
-            part[h] = ptx_mul(k, part[h], w->scale[h]);
-            part[h] = ptx_cvt(k, PTX_F32, part[h]);
-        } else {
-            part[h] = ptx_cvt(k, PTX_F32, part[h]);
-            scale = ptx_cvt(k, PTX_F32, w->scale[h]);
-            part[h] = ptx_op2(k, PTX_MUL, PTX_RN, part[h], scale);
-        }
+    const ptxk__block *b = f->rows[i].block;
+    uint32_t record = f->values / b->values * b->bytes;
+    ptx_val n, part, most;
+    n = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemv_args, k));
+    n = ptx_div(k, n, ptx_u32(b->values));
+    *row_bytes = ptx_mul(k, n, ptx_u32(b->bytes));
+    part = ptx_mul(k, s->skip, ptx_u32(record));
+    *skip = ptx_cvt(k, PTX_U64, part);
+    part = ptx_sub(k, *row_bytes, part);
+    most = ptx_mul(k, s->count, ptx_u32(record));
+    return ptx_min(k, part, most);
+}
+
+/* The tiles of output i, handed out strided; those of all outputs are numbered one after the other. */
+static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, uint32_t i)
+{
+    uint32_t pair = f->outputs < f->matrices ? 2 : 1, rows = f->rows[i].rows, c, r, m;
+    uint32_t tile_rows = PTXK__GEMV_WARPS * rows;
+    ptxk__rows_state state[2];
+    ptx_val n, tiles, tile, blocks, weights[2], row_bytes[2], skip[2], bytes[2], row, here, at, p, inside, value;
+    ptx_val end, index, column, top, values[2], rms, sum[8][PTXK__ROWS_MAX];
+    memset(state, 0, sizeof state);
+    n = ptxk__arg_u32(k, s->args, PTXK__GEMV_FIELD(i, n));
+    for (m = 0; m < pair; m++) {
+        const ptxk__rows *form = &f->rows[i + m];
+        at = ptx_mul(k, s->warp, ptx_u32(form->ring));
+        at = ptx_ptr_add(k, s->ring, at, 1);
+        ptxk__rows_setup(k, form, &state[m], s->lane, at);
+        weights[m] = ptxk__arg_ptr(k, s->args, PTXK__GEMV_FIELD(i + m, weights));
+        bytes[m] = ptxk__gemv_part(k, f, s, i + m, &row_bytes[m], &skip[m]);
     }
-    total = ptx_op2(k, PTX_MUL, PTX_RN, part[0], meta[0]);
-    total = ptx_fma(k, part[1], meta[1], total);
-    dot = ptx_get(k, sum);
-    dot = ptx_fma(k, total, w->factor, dot);
-    if (f->block->has_minimum) {
-        group_sum = ptx_neg(k, group_sum);
-        dot = ptx_fma(k, w->minimum, group_sum, dot);
+    tiles = ptxk_div_up(k, n, ptx_u32(tile_rows));
+    blocks = ptx_sreg(k, PTX_NCTAID_X);
+    tile = ptx_ctaid_x(k);
+    if (i) { /* (block - tiles before) mod blocks */
+        here = ptx_rem(k, s->tiles_before, blocks);
+        here = ptx_sub(k, blocks, here);
+        tile = ptx_add(k, tile, here);
+        tile = ptx_rem(k, tile, blocks);
     }
-    ptx_set(k, sum, dot);
+    tile = ptx_for(k, tile, tiles, blocks);
+    {
+        top = ptx_mul(k, tile, ptx_u32(tile_rows));
+        row = ptx_mad(k, s->warp, ptx_u32(rows), top);
+        end = ptx_get(k, s->turn);
+        at = ptx_ptr_add(k, s->out, end, 1);
+        ptx_comment(k, "the tile's results through shared memory: whole sectors, one store for each column");
+        here = ptx_mad(k, s->warp, ptx_u32(rows), s->lane);
+        here = ptx_ptr_add(k, at, here, 4);
+        inside = ptx_setp(k, PTX_LT, s->lane, ptx_u32(rows));
+        for (m = 0; m < pair; m++) {
+            ptxk__rows_start(k, &f->rows[i + m], &state[m], weights[m], row_bytes[m], row, n, skip[m], bytes[m]);
+            ptxk__rows_finish(k, &f->rows[i + m], &state[m], s->x, s->stride, sum);
+            for (c = 0; c < f->columns; c++) {
+                value = sum[c][0];
+                for (r = 1; r < rows; r++) {
+                    p = ptx_setp(k, PTX_EQ, s->lane, ptx_u32(r));
+                    value = ptx_selp(k, sum[c][r], value, p);
+                }
+                ptx_guard(k, inside);
+                ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(4 * tile_rows * (f->columns * m + c))), value);
+            }
+        }
+        ptx_bar_sync(k, ptx_imm(0)); /* the next tile has the other buffer */
+        end = ptx_xor(k, end, ptx_u32(f->results));
+        ptx_set(k, s->turn, end);
+        row = ptx_rem(k, s->tid, ptx_u32(tile_rows));
+        column = ptx_div(k, s->tid, ptx_u32(tile_rows));
+        row = ptx_add(k, row, top);
+        inside = ptx_setp(k, PTX_LT, column, ptx_u32(f->columns));
+        p = ptx_setp(k, PTX_LT, row, n);
+        inside = ptx_and(k, inside, p);
+        ptx_if(k, inside);
+        {
+            at = ptx_ptr_add(k, at, s->tid, 4);
+            for (m = 0; m < pair; m++)
+                values[m] = ptx_ld(k, PTX_F32, ptx_at(at, (int64_t)(4 * tile_rows * f->columns * m)));
+            ptx_if(k, s->one);
+            rms = ptx_f32(1);
+            if (f->flags & PTXK_GEMV_NORM) {
+                here = ptx_ptr_add(k, s->norms, column, 4);
+                rms = ptx_ld(k, PTX_F32, ptx_at(here, 0));
+            }
+            ptxk__gemv_finish(k, f, s->args, i, column, row, values, rms);
+            ptx_else(k);
+            index = ptx_cvt(k, PTX_U64, s->slice);
+            here = ptx_cvt(k, PTX_U64, column);
+            index = ptx_mad(k, index, ptx_u64(f->columns), here);
+            index = ptx_mul(k, index, s->all);
+            row = ptx_add(k, row, s->rows_before);
+            here = ptx_cvt(k, PTX_U64, row);
+            index = ptx_add(k, index, here);
+            at = ptx_ptr_add(k, s->parts, index, 4);
+            for (m = 0; m < pair; m++) {
+                if (m) at = ptx_ptr_add(k, at, n, 4);
+                ptx_st(k, PTX_F32, ptx_at(at, 0), values[m]);
+            }
+            ptx_end(k);
+        }
+        ptx_end(k);
+    }
+    ptx_end(k);
+    s->tiles_before = i ? ptx_add(k, s->tiles_before, tiles) : tiles;
+    s->rows_before = i ? ptx_add(k, s->rows_before, n) : n;
 }
 
-/* The weights come through shared memory, each warp its own: a warp's request is then 512 bytes in a row,
-   whatever blocks they belong to, and as many bytes are on their way as there are stages. cp.async from
-   sm_80; before, lanes load their own blocks. */
-static int ptxk__gemv_async(ptx_kernel *k)
+/* Rows of all matrices. */
+static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
 {
-    return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-}
-
-static uint32_t ptxk__gemv_rounds(const ptxk__gemv *f)
-{
-    return ptxk__ceil_div(f->step, 512);
-}
-
-/* The copies of a step into the ring at `slot`; only where p holds, but they make a group in any case. */
-static void ptxk__gemv_fetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, ptx_val slot,
-                             ptx_val p)
-{
-    ptx_val to = ptx_ptr_add(k, s->ring, slot, 1), from, go = p;
+    ptx_val all = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n)), n;
     uint32_t i;
-    for (i = 0; i < ptxk__gemv_rounds(f); i++) {
-        from = ptx_get(k, s->from[i]);
-        from = ptx_ptr(from, PTX_GLOBAL);
-        if (f->step - 512 * i < 512) go = ptx_and(k, p, s->some);
-        if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
-        ptx_guard(k, go);
-        ptx_cp_async_16(k, to, from);
-        ptxk__add_to(k, s->from[i], PTXK__GEMV_UNIT * f->block->bytes);
+    for (i = 1; i < f->matrices; i++) {
+        n = ptxk__arg_u32(k, args, PTXK__GEMV_FIELD(f->outputs < f->matrices ? 0 : i, n));
+        all = ptx_add(k, all, n);
     }
-    ptx_cp_async_commit(k);
-}
-
-/* Before a tile's steps: where this lane copies from, and the first steps on their way. */
-static void ptxk__gemv_fill(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, ptx_val start,
-                            ptx_val lane, ptx_val steps)
-{
-    uint32_t chunks = PTXK__GEMV_UNIT * f->block->bytes / 16, i, r;
-    ptx_val chunk, at, row, p;
-    for (i = 0; i < ptxk__gemv_rounds(f); i++) {
-        chunk = ptx_add(k, lane, ptx_u32(32 * i));
-        at = start;
-        for (r = 1; r < f->rows; r++) {
-            p = ptx_setp(k, PTX_GE, chunk, ptx_u32(chunks));
-            row = ptx_selp(k, s->next_row[r], ptx_u64(0), p);
-            at = ptx_ptr_add(k, at, row, 1);
-            row = ptx_sub(k, chunk, ptx_u32(chunks));
-            chunk = ptx_selp(k, row, chunk, p);
-        }
-        at = ptx_ptr_add(k, at, chunk, 16);
-        s->from[i] = ptx_var_new(k, at);
-    }
-    /* the barrier at the end of a tile has seen to it that all have read what the ring held before */
-    for (i = 0; i + 1 < f->stages; i++) {
-        p = ptx_setp(k, PTX_GT, steps, ptx_u32(i));
-        ptxk__gemv_fetch(k, f, s, ptx_u32(i * f->step), p);
-    }
-    s->slot = ptx_var_new(k, ptx_u32(0));
-}
-
-/* A warp's step: 4 blocks of 256 of its rows. inside: NULL, or whether this lane's block exists. steps: NULL,
-   or how many steps there are: the weights are in the ring, and those of a later step are sent for. */
-static void ptxk__gemv_step(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s,
-                            const ptx_val *inside, const ptx_val *steps, ptx_val step)
-{
-    ptx_val at, here, raw[4][PTXK__RAW], x[2][2][4], meta[4], sum;
-    ptxk__share share[4];
-    uint32_t r, c, p, h;
-    if (steps) {
-        ptx_val more, last, next;
-        ptx_cp_async_wait(k, f->stages - 2);
-        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
-        here = ptx_get(k, s->slot);
-        last =
-            ptx_sub(k, here, ptx_u32(f->step)); /* the step before had it, f->stages - 1 later have it next */
-        more = ptx_setp(k, PTX_EQ, here, ptx_u32(0));
-        last = ptx_selp(k, ptx_u32((f->stages - 1) * f->step), last, more);
-        next = ptx_add(k, step, ptx_u32(f->stages - 1));
-        more = ptx_setp(k, PTX_LT, next, *steps);
-        ptxk__gemv_fetch(k, f, s, last, more);
-        at = ptx_ptr_add(k, s->staged, here, 1);
-        next = ptx_add(k, here, ptx_u32(f->step));
-        more = ptx_setp(k, PTX_EQ, next, ptx_u32(f->stages * f->step));
-        next = ptx_selp(k, ptx_u32(0), next, more);
-        ptx_set(k, s->slot, next);
-        for (r = 0; r < f->rows; r++) {
-            here = ptx_ptr_add(k, at, ptx_u32(r * PTXK__GEMV_UNIT * f->block->bytes), 1);
-            f->block->load(k, &s->lane, NULL, here, raw[r]);
-        }
-    } else {
-        at = ptx_get(k, s->weights);
-        at = ptx_ptr(at, PTX_GLOBAL);
-        for (r = 0; r < f->rows; r++) {
-            if (r) at = ptx_ptr_add(k, at, s->next_row[r], 1);
-            f->block->load(k, &s->lane, inside, at, raw[r]);
-        }
-        ptxk__add_to(k, s->weights, PTXK__GEMV_UNIT * f->block->bytes);
-    }
-    for (r = 0; r < f->rows; r++) f->block->read(k, &s->lane, raw[r], &share[r]);
-    at = ptx_get(k, s->x);
-    at = ptx_ptr(at, PTX_SHARED);
-    for (c = 0; c < f->columns; c++) {
-        if (c) at = ptx_ptr_add(k, at, s->padded, f->record);
-        here = ptx_ptr_add(k, at, s->lane.at, 16);
-        for (p = 0; p < f->planes; p++)
-            for (h = 0; h < 2; h++) ptxk_load16(k, NULL, ptx_at(here, (int64_t)(256 * p + 128 * h)), x[p][h]);
-        here = ptx_shr(k, s->lane.at, ptx_u32(1));
-        here = ptx_ptr_add(k, at, here, 16);
-        ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, (int64_t)(256 * f->planes)), meta);
-        sum = ptx_selp(k, meta[3], meta[2], s->odd);
-        for (r = 0; r < f->rows; r++) ptxk__gemv_product(k, f, &share[r], x, meta, sum, s->sum[c][r]);
-    }
-    at = ptx_get(k, s->x);
-    at = ptx_add(k, at, ptx_u32(PTXK__GEMV_UNIT * f->record));
-    ptx_set(k, s->x, at);
+    return all;
 }
 
 static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name)
 {
     ptx_kernel *k = ptx_entry(m, name);
     ptxk__gemv_state s;
-    ptx_val args, shared, tid, lane, warp, blocks, slice, slices, per, first, count, one, p, n, tiles, tile,
-        row;
-    ptx_val at, here, group, full, i, limit, parts, rms, value, index, last, x_at, whole;
-    ptx_val norms, out, column, top;
-    ptx_var turn;
-    uint32_t c, r, tile_rows = PTXK__GEMV_WARPS * f->rows;
-    int async = ptxk__gemv_async(k);
+    ptx_val shared, slices, per, units, n, p, rms, here, at;
+    uint32_t i;
+    memset(&s, 0, sizeof s);
     ptx_launch_bounds(k, PTXK__GEMV_THREADS, 2);
-    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
-    norms = ptx_shared(k, "norms", PTX_F32, 8, 16);
-    out = ptx_shared(k, "out", PTX_F32, 2 * tile_rows * f->columns, 16);
+    s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
+    s.norms = ptx_shared(k, "norms", PTX_F32, 8, 16);
+    s.out = ptx_shared(k, "out", PTX_F32, f->results / 2, 16);
     shared = ptx_shared_dynamic(k);
-    tid = ptx_tid_x(k);
-    lane = ptx_and(k, tid, ptx_u32(31));
-    warp = ptx_shr(k, tid, ptx_u32(5));
-    blocks = ptxk__gemv_blocks(k, args);
-    n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n));
+    s.tid = ptx_tid_x(k);
+    s.lane = ptx_and(k, s.tid, ptx_u32(31));
+    s.warp = ptx_shr(k, s.tid, ptx_u32(5));
+    s.ring = shared;
+    s.x = ptx_ptr_add(k, shared, ptx_u32(f->ring), 1);
 
-    ptx_comment(k, "this block's slice of K, in blocks of 256");
-    slice = ptx_ctaid_y(k);
+    ptx_comment(k, "this block's slice of K, in records of x");
+    s.slice = ptx_ctaid_y(k);
     slices = ptx_sreg(k, PTX_NCTAID_Y);
-    one = ptx_setp(k, PTX_EQ, slices, ptx_u32(1));
-    per = ptx_add(k, blocks, ptx_u32(PTXK__GEMV_UNIT - 1));
-    per = ptx_div(k, per, ptx_u32(PTXK__GEMV_UNIT));
-    per = ptxk_div_up(k, per, slices);
-    per = ptx_mul(k, per, ptx_u32(PTXK__GEMV_UNIT));
-    first = ptx_mul(k, slice, per);
-    count = ptx_sub(k, blocks, first);
-    count = ptx_min(k, count, per);
-    s.padded = ptx_add(k, count, ptx_u32(PTXK__GEMV_UNIT - 1));
-    s.padded = ptx_and(k, s.padded, ptx_u32(~(PTXK__GEMV_UNIT - 1)));
-    x_at = ptx_ptr_add(k, shared, ptx_u32(f->ring), 1);
-    ptxk__gemv_stage(k, f, args, blocks, first, count, s.padded, x_at);
+    s.one = ptx_setp(k, PTX_EQ, slices, ptx_u32(1));
+    n = ptxk__arg_u32(k, s.args, offsetof(ptxk_gemv_args, k));
+    units = ptxk_div_up(k, n, ptx_u32(f->granule * f->values));
+    per = ptxk_div_up(k, units, slices);
+    here = ptx_mul(k, s.slice, per);
+    units = ptx_sub(k, units, here);
+    units = ptx_min(k, units, per);
+    s.skip = ptx_mul(k, here, ptx_u32(f->granule));
+    s.count = ptx_mul(k, units, ptx_u32(f->granule));
+    s.stride = ptx_mul(k, s.count, ptx_u32(f->record));
+    ptxk__gemv_stage(k, f, s.args, s.skip, s.count, s.x);
     if (f->flags & PTXK_GEMV_NORM) { /* warp c has column c */
-        p = ptx_setp(k, PTX_LT, warp, ptx_u32(f->columns));
-        p = ptx_and(k, one, p);
+        p = ptx_setp(k, PTX_LT, s.warp, ptx_u32(f->columns));
+        p = ptx_and(k, s.one, p);
         ptx_if(k, p);
-        rms = ptxk__gemv_rms(k, args, blocks, lane, warp);
-        here = ptx_ptr_add(k, norms, warp, 4);
-        p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+        rms = ptxk__gemv_rms(k, s.args, s.lane, s.warp);
+        here = ptx_ptr_add(k, s.norms, s.warp, 4);
+        p = ptx_setp(k, PTX_EQ, s.lane, ptx_u32(0));
         ptx_guard(k, p);
         ptx_st(k, PTX_F32, ptx_at(here, 0), rms);
         ptx_end(k);
     }
     ptx_comment(k, "the sum of slices needs their number");
-    at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
+    at = ptxk__arg_ptr(k, s.args, offsetof(ptxk_gemv_args, workspace));
     here = ptx_ctaid_x(k);
-    here = ptx_or(k, here, slice);
-    here = ptx_or(k, here, tid);
+    here = ptx_or(k, here, s.slice);
+    here = ptx_or(k, here, s.tid);
     p = ptx_setp(k, PTX_EQ, here, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 0), slices);
-    parts = ptxk__gemv_parts_at(k, f, args, blocks);
+    s.parts = ptxk__gemv_parts_at(k, f, s.args);
+    here = ptxk__gemv_all_rows(k, f, s.args);
+    s.all = ptx_cvt(k, PTX_U64, here);
+    s.turn = ptx_var_new(k, ptx_u32(0));
+    s.rows_before = ptx_u32(0);
     ptx_bar_sync(k, ptx_imm(0));
-
-    s.lane.at = ptx_and(k, lane, ptx_u32(7));
-    group = ptx_shr(k, lane, ptx_u32(3));
-    f->block->lane(k, &s.lane);
-    p = ptx_and(k, lane, ptx_u32(1));
-    s.odd = ptx_setp(k, PTX_NE, p, ptx_u32(0));
-    full = ptx_div(k, count, ptx_u32(PTXK__GEMV_UNIT));
-    whole = ptx_mul(k, full, ptx_u32(PTXK__GEMV_UNIT));
-    p = ptx_rem(k, count, ptx_u32(PTXK__GEMV_UNIT));
-    last = ptx_setp(k, PTX_NE, p, ptx_u32(0));
-    p = ptx_setp(k, PTX_LT, group, p);
-    s.next_row[0] = ptx_mul_wide(k, blocks, ptx_u32(f->block->bytes));
-    for (r = 1; r < f->rows; r++) {
-        here = ptx_setp(k, PTX_GT, n, ptx_u32(r));
-        s.next_row[r] = ptx_selp(k, s.next_row[0], ptx_u64(0), here);
-    }
-    here = ptx_mul(k, warp, ptx_u32(f->stages * f->step));
-    here = ptx_ptr_add(k, shared, here, 1);
-    s.ring = ptx_ptr_add(k, here, lane, 16);
-    s.staged = ptx_ptr_add(k, here, group, f->block->bytes);
-    s.some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step % 512 / 16));
-    tiles = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_WARPS * f->rows));
-    turn = ptx_var_new(k, ptx_u32(0));
-    tile = ptx_ctaid_x(k);
-    here = ptx_sreg(k, PTX_NCTAID_X);
-    tile = ptx_for(k, tile, tiles, here);
-    {
-        ptx_val start, end, inside;
-        row = ptx_mad(k, tile, ptx_u32(PTXK__GEMV_WARPS), warp);
-        row = ptx_mul(k, row, ptx_u32(f->rows));
-        ptx_comment(k, "a warp's last rows: those that do not exist are computed from the ones before");
-        limit = ptx_max(k, n, ptx_u32(f->rows));
-        limit = ptx_sub(k, limit, ptx_u32(f->rows));
-        start = ptx_min(k, row, limit);
-        at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, weights));
-        here = ptx_add(k, first, group);
-        end = ptx_cvt(k, PTX_U64, start);
-        end = ptx_mul(k, end, s.next_row[0]);
-        at = ptx_ptr_add(k, at, end, 1);
-        if (async) {
-            end = ptx_ptr_add(k, at, first, f->block->bytes);
-            ptxk__gemv_fill(k, f, &s, end, lane, full);
-            here = ptx_add(k, here, whole);
-        }
-        at = ptx_ptr_add(k, at, here, f->block->bytes);
-        s.weights = ptx_var_new(k, at);
-        here = ptx_ptr_add(k, x_at, group, f->record);
-        s.x = ptx_var_new(k, here);
-        for (c = 0; c < f->columns; c++)
-            for (r = 0; r < f->rows; r++) s.sum[c][r] = ptx_var_new(k, ptx_f32(0));
-        i = ptx_for(k, ptx_u32(0), full, ptx_u32(1));
-        ptxk__gemv_step(k, f, &s, NULL, async ? &full : NULL, i);
-        ptx_end(k);
-        if (async) ptx_cp_async_wait_all(k); /* what is left is empty groups */
-        ptx_if(k, last);
-        inside = p;
-        ptxk__gemv_step(k, f, &s, &inside, NULL, i);
-        ptx_end(k);
-
-        ptx_comment(k,
-                    "the tile's results through shared memory: whole sectors, in one store for each column");
-        here = ptx_add(k, start, lane);
-        inside = ptx_setp(k, PTX_LT, lane, ptx_u32(f->rows));
-        end = ptx_setp(k, PTX_LT, here, n);
-        inside = ptx_and(k, inside, end);
-        end = ptx_setp(k, PTX_GE, here, row);
-        inside = ptx_and(k, inside, end);
-        top = ptx_mul(k, tile, ptx_u32(tile_rows));
-        here = ptx_sub(k, here, top);
-        end = ptx_get(k, turn);
-        at = ptx_ptr_add(k, out, end, 1);
-        here = ptx_ptr_add(k, at, here, 4);
-        for (c = 0; c < f->columns; c++) {
-            for (r = 0; r < f->rows; r++) {
-                ptx_val x = ptx_get(k, s.sum[c][r]);
-                x = ptxk_warp_reduce(k, PTX_ADD, x, 1, 32);
-                if (r) {
-                    ptx_val mine = ptx_setp(k, PTX_EQ, lane, ptx_u32(r));
-                    value = ptx_selp(k, x, value, mine);
-                } else {
-                    value = x;
-                }
-            }
-            ptx_guard(k, inside);
-            ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(4 * tile_rows * c)), value);
-        }
-        ptx_bar_sync(k, ptx_imm(0)); /* the next tile has the other buffer */
-        end = ptx_xor(k, end, ptx_u32(4 * tile_rows * f->columns));
-        ptx_set(k, turn, end);
-        here = ptx_rem(k, tid, ptx_u32(tile_rows));
-        column = ptx_div(k, tid, ptx_u32(tile_rows));
-        here = ptx_add(k, here, top);
-        inside = ptx_setp(k, PTX_LT, column, ptx_u32(f->columns));
-        end = ptx_setp(k, PTX_LT, here, n);
-        inside = ptx_and(k, inside, end);
-        ptx_if(k, inside);
-        {
-            at = ptx_ptr_add(k, at, tid, 4);
-            value = ptx_ld(k, PTX_F32, ptx_at(at, 0));
-            index = ptx_cvt(k, PTX_U64, here);
-            index = ptx_mad_wide(k, n, column, index);
-            ptx_if(k, one);
-            rms = value;
-            if (f->flags & PTXK_GEMV_NORM) {
-                at = ptx_ptr_add(k, norms, column, 4);
-                rms = ptx_ld(k, PTX_F32, ptx_at(at, 0));
-                rms = ptx_op2(k, PTX_MUL, PTX_RN, value, rms);
-            }
-            ptxk__gemv_finish(k, f, args, index, rms);
-            ptx_else(k);
-            end = ptx_mul_wide(k, n, ptx_u32(f->columns));
-            at = ptx_cvt(k, PTX_U64, slice);
-            index = ptx_mad(k, at, end, index);
-            at = ptx_ptr_add(k, parts, index, 4);
-            ptx_st(k, PTX_F32, ptx_at(at, 0), value);
-            ptx_end(k);
-        }
-        ptx_end(k);
-    }
-    ptx_end(k);
+    for (i = 0; i < f->outputs; i++) ptxk__gemv_tile_loop(k, f, &s, i);
     ptx_ret(k);
 }
 
 /* -- gemv: sum of slices -- */
 
-static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name)
+/* The sum of all slices' parts, 4 * stride bytes apart. */
+static ptx_val ptxk__gemv_total(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_val slices)
 {
-    ptx_kernel *k = ptx_entry(m, name);
-    ptx_val args, tid, lane, column, blocks, rms, row, n, p, at, slices, x, index, stride;
-    ptx_var total, here;
-    ptx_launch_bounds(k, PTXK__GEMV_THREADS, 1);
-    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
-    tid = ptx_tid_x(k);
-    lane = ptx_and(k, tid, ptx_u32(31));
-    column = ptx_ctaid_y(k);
-    blocks = ptxk__gemv_blocks(k, args);
-    rms = ptx_f32(1);
-    if (f->flags & PTXK_GEMV_NORM) rms = ptxk__gemv_rms(k, args, blocks, lane, column);
-    row = ptx_ctaid_x(k);
-    row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_THREADS), tid);
-    n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n));
-    p = ptx_setp(k, PTX_GE, row, n);
-    ptx_guard(k, p);
-    ptx_ret(k);
-    at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
-    slices = ptx_ld(k, PTX_U32, ptx_at(at, 0));
-    at = ptxk__gemv_parts_at(k, f, args, blocks);
-    index = ptx_cvt(k, PTX_U64, row);
-    index = ptx_mad_wide(k, n, column, index);
-    at = ptx_ptr_add(k, at, index, 4);
-    stride = ptx_mul_wide(k, n, ptx_u32(f->columns));
-    here = ptx_var_new(k, at);
-    total = ptx_var_new(k, ptx_f32(0));
+    ptx_val x;
+    ptx_var here = ptx_var_new(k, at), total = ptx_var_new(k, ptx_f32(0));
     (void)ptx_for(k, ptx_u32(0), slices, ptx_u32(1));
     {
         at = ptx_get(k, here);
@@ -3520,9 +4346,50 @@ static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name)
         ptx_set(k, total, x);
     }
     ptx_end(k);
-    x = ptx_get(k, total);
-    if (f->flags & PTXK_GEMV_NORM) x = ptx_op2(k, PTX_MUL, PTX_RN, x, rms);
-    ptxk__gemv_finish(k, f, args, index, x);
+    return ptx_get(k, total);
+}
+
+static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name)
+{
+    ptx_kernel *k = ptx_entry(m, name);
+    ptx_val args, tid, lane, column, rms, row, n, p, at, slices, all, index, stride, values[2];
+    uint32_t i;
+    ptx_launch_bounds(k, PTXK__GEMV_THREADS, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
+    tid = ptx_tid_x(k);
+    lane = ptx_and(k, tid, ptx_u32(31));
+    column = ptx_ctaid_y(k);
+    rms = ptx_f32(1);
+    if (f->flags & PTXK_GEMV_NORM) rms = ptxk__gemv_rms(k, args, lane, column);
+    row = ptx_ctaid_x(k);
+    row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_THREADS), tid);
+    n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n));
+    all = ptxk__gemv_all_rows(k, f, args);
+    p = ptx_setp(k, PTX_GE, row, f->outputs < f->matrices ? n : all);
+    ptx_guard(k, p);
+    ptx_ret(k);
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
+    slices = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    at = ptxk__gemv_parts_at(k, f, args);
+    index = ptx_cvt(k, PTX_U64, row);
+    index = ptx_mad_wide(k, all, column, index);
+    at = ptx_ptr_add(k, at, index, 4);
+    stride = ptx_mul_wide(k, all, ptx_u32(f->columns));
+    values[0] = ptxk__gemv_total(k, at, stride, slices);
+    if (f->outputs < f->matrices) {
+        at = ptx_ptr_add(k, at, n, 4);
+        values[1] = ptxk__gemv_total(k, at, stride, slices);
+    }
+    for (i = 0; i + 1 < f->outputs; i++) {
+        n = ptxk__arg_u32(k, args, PTXK__GEMV_FIELD(i, n));
+        p = ptx_setp(k, PTX_LT, row, n);
+        ptx_if(k, p);
+        ptxk__gemv_finish(k, f, args, i, column, row, values, rms);
+        ptx_ret(k);
+        ptx_end(k);
+        row = ptx_sub(k, row, n);
+    }
+    ptxk__gemv_finish(k, f, args, i, column, row, values, rms);
     ptx_ret(k);
 }
 
@@ -3530,11 +4397,19 @@ PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void 
 {
     ptxk__gemv f;
     ptxk_message why;
-    char name[96], base[64];
+    char name[120], base[90];
+    size_t at = 0;
+    uint32_t i;
     ptx_code code = ptxk__gemv_form((const ptxk_gemv_desc *)desc, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
-    (void)snprintf(base, sizeof base, "gemv_%s_c%u_%s_%s_f%u", f.block->name, f.columns,
-                   f.planes == 2 ? "x16" : "x8", ptx_type_name(f.output), f.flags);
+    at += (size_t)snprintf(base, sizeof base, "gemv");
+    for (i = 0; i < f.matrices; i++)
+        at += (size_t)snprintf(base + at, sizeof base - at, "_%s", f.rows[i].block->name);
+    (void)snprintf(base + at, sizeof base - at, "_c%u_%s_%s_f%u", f.columns,
+                   f.planes == 2   ? "x16"
+                   : f.planes == 1 ? "x8"
+                                   : "xf32",
+                   ptx_type_name(f.output), f.flags);
     (void)snprintf(name, sizeof name, "%s_x", base);
     ptxk__gemv_quantise(m, &f, name);
     ptxk__gemv_rows(m, &f, base);

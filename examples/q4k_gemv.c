@@ -139,8 +139,8 @@ static int read_blocks(unsigned char *blocks, size_t bytes, const char *path) {
 }
 
 int main(int argc, char **argv) {
-    options o = {{PTXK_Q4_K, 1, PTXK_GEMV_EXACT, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA},
-                 {4096, 4096, 1}, NULL, 3, 0};
+    options o = {{PTXK_Q4_K, 1, PTXK_GEMV_EXACT, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA, 0, 0},
+                 {4096, 4096, 1, 0, 0}, NULL, 3, 0};
     ptxk_gemv_args args;
     ptxk_message why;
     ptx_plan plan;
