@@ -391,6 +391,7 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 #define PTXCU__CALL __stdcall
 #else
 #include <dlfcn.h>
+#include <pthread.h>
 #define PTXCU__CALL
 #endif
 
@@ -413,6 +414,28 @@ typedef struct ptxcu__driver {
 #define PTXCU__LOG_BYTES 16384u
 #define PTXCU__MESSAGE_BYTES 4096u
 
+/* -- threads -- */
+
+#ifdef _WIN32
+typedef CRITICAL_SECTION ptxcu__mutex;
+typedef DWORD ptxcu__thread;
+static int ptxcu__mutex_open(ptxcu__mutex *m) { return InitializeCriticalSectionAndSpinCount(m, 1000) != 0; }
+static void ptxcu__mutex_close(ptxcu__mutex *m) { DeleteCriticalSection(m); }
+static void ptxcu__lock(ptxcu__mutex *m) { EnterCriticalSection(m); }
+static void ptxcu__unlock(ptxcu__mutex *m) { LeaveCriticalSection(m); }
+static ptxcu__thread ptxcu__self(void) { return GetCurrentThreadId(); }
+static int ptxcu__same_thread(ptxcu__thread a, ptxcu__thread b) { return a == b; }
+#else
+typedef pthread_mutex_t ptxcu__mutex;
+typedef pthread_t ptxcu__thread;
+static int ptxcu__mutex_open(ptxcu__mutex *m) { return pthread_mutex_init(m, NULL) == 0; }
+static void ptxcu__mutex_close(ptxcu__mutex *m) { pthread_mutex_destroy(m); }
+static void ptxcu__lock(ptxcu__mutex *m) { pthread_mutex_lock(m); }
+static void ptxcu__unlock(ptxcu__mutex *m) { pthread_mutex_unlock(m); }
+static ptxcu__thread ptxcu__self(void) { return pthread_self(); }
+static int ptxcu__same_thread(ptxcu__thread a, ptxcu__thread b) { return pthread_equal(a, b) != 0; }
+#endif
+
 typedef struct ptxcu__entry {
     void *function;
     char *block; /* params, then all names: one allocation */
@@ -423,7 +446,8 @@ typedef struct ptxcu__entry {
     uint32_t known; /* 1: the signature above is known */
     uint32_t max_threads;
     uint32_t shared_bytes; /* static */
-    uint32_t dynamic_max;  /* what the driver has been asked to allow */
+    uint32_t dynamic_free; /* dynamic bytes that need no asking */
+    uint32_t dynamic_max;  /* what the driver has been asked to allow; of the tables */
 } ptxcu__entry;
 
 struct ptxcu_program {
@@ -443,6 +467,18 @@ typedef struct ptxcu__slot {
     ptxcu_program *program; /* NULL: the slot is free */
 } ptxcu__slot;
 
+/* What a thread's last failure was. The handle has one for the thread that opened it; every other thread gets
+   its own with its first failure, kept until the handle is closed, so that what ptxcu_get_error gave stays. */
+typedef struct ptxcu__record {
+    struct ptxcu__record *next;
+    ptxcu__thread thread;
+    ptxcu_error error;
+    size_t message_length;
+    char *log; /* PTXCU__LOG_BYTES, or NULL */
+    char call[256];
+    char message[PTXCU__MESSAGE_BYTES];
+} ptxcu__record;
+
 struct ptxcu {
     ptxcu__driver driver;
     void *library;
@@ -453,18 +489,18 @@ struct ptxcu {
     uint32_t no_memory; /* the caller's allocator has said no to the builder */
     ptx_alloc_fn alloc;
     void *alloc_user;
+    /* building: held while programs are made and unloaded, so that each is made once. tables: the records, the
+       kernel cache's slots, the blocks of memory; held shortly, never across a wait, inside building if both.
+       Nothing may fail with tables held: a failure writes into the thread's record. */
+    ptxcu__mutex building, tables;
     ptxcu_program *programs;
     ptxcu__slot *slots;
     uint32_t slot_count, slot_capacity; /* the capacity is a power of two, or 0 */
-    char *log;
-    size_t message_length;
     ptxcu_device info;
-    ptxcu_error error;
+    ptxcu__record first;
     char library_name[512];
     char cache_folder[512]; /* "": none */
     uint32_t cache_files;
-    char call[256];
-    char message[PTXCU__MESSAGE_BYTES];
 };
 
 static void *ptxcu__default_alloc(void *user, void *block, size_t old_size, size_t new_size) {
@@ -496,35 +532,71 @@ static void ptxcu__release(ptxcu *cu, void *block, size_t bytes) {
     if (block) cu->alloc(cu->alloc_user, block, bytes, 0);
 }
 
-static void ptxcu__append_list(ptxcu *cu, const char *format, va_list list) {
-    size_t room = sizeof cu->message - cu->message_length;
-    int n = vsnprintf(cu->message + cu->message_length, room, format, list);
-    if (n > 0) cu->message_length += (size_t)n < room ? (size_t)n : room - 1;
+/* The calling thread's record, NULL if it has none. */
+static ptxcu__record *ptxcu__find_record(ptxcu *cu) {
+    ptxcu__record *r;
+    ptxcu__thread self = ptxcu__self();
+    ptxcu__lock(&cu->tables);
+    for (r = &cu->first; r && !ptxcu__same_thread(r->thread, self);) r = r->next;
+    ptxcu__unlock(&cu->tables);
+    return r;
 }
 
+/* The same, made where there is none: NULL without memory. Nobody else looks for this thread's. */
+static ptxcu__record *ptxcu__record_of(ptxcu *cu) {
+    ptxcu__record *r = ptxcu__find_record(cu);
+    if (r) return r;
+    r = (ptxcu__record *)ptxcu__get_zeroed(cu, sizeof *r);
+    if (!r) return NULL;
+    r->thread = ptxcu__self();
+    ptxcu__lock(&cu->tables);
+    r->next = cu->first.next;
+    cu->first.next = r;
+    ptxcu__unlock(&cu->tables);
+    return r;
+}
+
+static void ptxcu__append_list(ptxcu__record *r, const char *format, va_list list) {
+    size_t room = sizeof r->message - r->message_length;
+    int n = vsnprintf(r->message + r->message_length, room, format, list);
+    if (n > 0) r->message_length += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/* More of the message of the failure that this thread has just had. */
 static void ptxcu__append(ptxcu *cu, const char *format, ...) {
+    ptxcu__record *r = ptxcu__find_record(cu);
     va_list list;
+    if (!r) return;
     va_start(list, format);
-    ptxcu__append_list(cu, format, list);
+    ptxcu__append_list(r, format, list);
     va_end(list);
 }
 
-static void ptxcu__clear(ptxcu *cu, ptxcu_code code) {
-    cu->message_length = 0;
-    cu->message[0] = 0;
-    cu->error.code = code;
-    cu->error.driver_result = 0;
-    cu->error.driver_name = "";
-    cu->error.call = "";
-    cu->error.log = "";
-    cu->error.message = cu->message;
+static void ptxcu__clear(ptxcu__record *r, ptxcu_code code) {
+    r->message_length = 0;
+    r->message[0] = 0;
+    r->error.code = code;
+    r->error.driver_result = 0;
+    r->error.driver_name = "";
+    r->error.call = "";
+    r->error.log = "";
+    r->error.message = r->message;
+}
+
+/* This thread's error gets another code. */
+static ptxcu_code ptxcu__recode(ptxcu *cu, ptxcu_code code) {
+    ptxcu__record *r = ptxcu__find_record(cu);
+    if (r) r->error.code = code;
+    return code;
 }
 
 static ptxcu_code ptxcu__fail(ptxcu *cu, ptxcu_code code, const char *format, ...) {
+    ptxcu__record *r = ptxcu__record_of(cu);
     va_list list;
-    ptxcu__clear(cu, code);
+    if (!r) return code; /* without memory for its text */
+    ptxcu__clear(r, code);
     va_start(list, format);
-    ptxcu__append_list(cu, format, list);
+    ptxcu__append_list(r, format, list);
     va_end(list);
     return code;
 }
@@ -536,17 +608,19 @@ static ptxcu_code ptxcu__memory(ptxcu *cu, size_t bytes) {
 /* A call of the driver has failed; the format says which, with its arguments. */
 static ptxcu_code ptxcu__driver_fail(ptxcu *cu, int result, const char *format, ...) {
     const char *name = NULL, *text = NULL;
+    ptxcu__record *r = ptxcu__record_of(cu);
     va_list list;
-    ptxcu__clear(cu, PTXCU_E_DRIVER);
+    if (!r) return PTXCU_E_DRIVER;
+    ptxcu__clear(r, PTXCU_E_DRIVER);
     if (cu->driver.cuGetErrorName(result, &name) || !name) name = "unknown error";
     if (cu->driver.cuGetErrorString(result, &text) || !text) text = "?";
     va_start(list, format);
-    vsnprintf(cu->call, sizeof cu->call, format, list);
+    vsnprintf(r->call, sizeof r->call, format, list);
     va_end(list);
-    cu->error.driver_result = result;
-    cu->error.driver_name = name;
-    cu->error.call = cu->call;
-    ptxcu__append(cu, "%s: %s (%d): %s", cu->call, name, result, text);
+    r->error.driver_result = result;
+    r->error.driver_name = name;
+    r->error.call = r->call;
+    ptxcu__append(cu, "%s: %s (%d): %s", r->call, name, result, text);
     return PTXCU_E_DRIVER;
 }
 
@@ -621,7 +695,7 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
 #undef PTXCU__LOAD
     if (missing) {
         if (missing > 8) ptxcu__append(cu, " and %d more", missing - 8);
-        if (cu->error.code == PTXCU_E_LIBRARY) cu->error.code = PTXCU_E_SYMBOL;
+        if (cu->first.error.code == PTXCU_E_LIBRARY) cu->first.error.code = PTXCU_E_SYMBOL;
         memset(&cu->driver, 0, sizeof cu->driver);
         ptxcu__unload_library(library);
         return 0;
@@ -645,8 +719,8 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
         ptxcu__append(cu, "\n  %s%s: the driver has no device (cuDeviceGetCount: error %d)", name, origin,
                       result);
     }
-    cu->error.driver_result = result;
-    cu->error.code = code;
+    cu->first.error.driver_result = result;
+    cu->first.error.code = code;
     memset(&cu->driver, 0, sizeof cu->driver);
     return 0;
 }
@@ -660,7 +734,7 @@ static ptxcu_code ptxcu__enter(ptxcu *cu) {
     void *current = NULL;
     int result;
     if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->error.code;
+    if (!cu->ready) return cu->first.error.code;
     result = cu->driver.cuCtxGetCurrent(&current);
     if (result == 0 && current == cu->context) return PTXCU_E_NONE;
     if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
@@ -783,14 +857,24 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     cu = (ptxcu *)alloc(d.alloc_user, NULL, 0, sizeof *cu);
     if (!cu) return PTXCU_E_MEMORY;
     memset(cu, 0, sizeof *cu);
+    if (!ptxcu__mutex_open(&cu->tables)) {
+        alloc(d.alloc_user, cu, sizeof *cu, 0);
+        return PTXCU_E_MEMORY;
+    }
+    if (!ptxcu__mutex_open(&cu->building)) {
+        ptxcu__mutex_close(&cu->tables);
+        alloc(d.alloc_user, cu, sizeof *cu, 0);
+        return PTXCU_E_MEMORY;
+    }
     cu->alloc = alloc;
     cu->alloc_user = d.alloc_user;
+    cu->first.thread = ptxcu__self();
     if (d.cache_folder && strlen(d.cache_folder) < sizeof cu->cache_folder)
         strcpy(cu->cache_folder, d.cache_folder);
     cu->cache_files = d.cache_files ? d.cache_files : 256;
     cu->info.library = "";
     *out = cu;
-    ptxcu__clear(cu, PTXCU_E_LIBRARY);
+    ptxcu__clear(&cu->first, PTXCU_E_LIBRARY);
     ptxcu__append(cu, "no CUDA driver that works; tried");
     if (d.library && !*d.library) d.library = NULL; /* empty is none, as for the variables */
     if (d.fallback && !*d.fallback) d.fallback = NULL;
@@ -811,7 +895,7 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
         variable = ptxcu__variable("PTXGEN_CUDA_FALLBACK", buffer, sizeof buffer);
         if (variable) found = ptxcu__try(cu, variable, " (PTXGEN_CUDA_FALLBACK)");
     }
-    if (!found) return cu->error.code;
+    if (!found) return cu->first.error.code;
     devices = cu->info.ordinal;
     cu->info.ordinal = 0;
     code = ptxcu__choose_context(cu, &d, devices);
@@ -823,7 +907,7 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
         cu->info.library = library;
         return code;
     }
-    ptxcu__clear(cu, PTXCU_E_NONE);
+    ptxcu__clear(&cu->first, PTXCU_E_NONE);
     cu->ready = 1;
     return PTXCU_E_NONE;
 }
@@ -850,15 +934,28 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
         for (i = 0; i < cu->slot_capacity; i++)
             if (cu->slots[i].program) ptxcu__release(cu, cu->slots[i].desc, cu->slots[i].desc_bytes);
         ptxcu__release(cu, cu->slots, cu->slot_capacity * sizeof *cu->slots);
-        ptxcu__release(cu, cu->log, PTXCU__LOG_BYTES);
         ptxcu__leave_context(cu);
     }
+    ptxcu__release(cu, cu->first.log, PTXCU__LOG_BYTES);
+    while (cu->first.next) {
+        ptxcu__record *r = cu->first.next;
+        cu->first.next = r->next;
+        ptxcu__release(cu, r->log, PTXCU__LOG_BYTES);
+        ptxcu__release(cu, r, sizeof *r);
+    }
+    ptxcu__mutex_close(&cu->building);
+    ptxcu__mutex_close(&cu->tables);
     cu->alloc(cu->alloc_user, cu, sizeof *cu, 0);
 }
 
 PTXGEN_API const ptxcu_error *ptxcu_get_error(const ptxcu *cu) {
     static const ptxcu_error no_handle = {PTXCU_E_MEMORY, "no handle: out of host memory", 0, "", "", ""};
-    return cu ? &cu->error : &no_handle;
+    static const ptxcu_error nothing = {PTXCU_E_NONE, "", 0, "", "", ""};
+    const ptxcu__record *r;
+    if (!cu) return &no_handle;
+    if (!cu->ready) return &cu->first.error;
+    r = ptxcu__find_record((ptxcu *)(uintptr_t)cu); /* which locks, and changes nothing else */
+    return r ? &r->error : &nothing;
 }
 
 PTXGEN_API const char *ptxcu_error_name(ptxcu_code code) {
@@ -1102,8 +1199,8 @@ PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu
 /* -- programs -- */
 
 /* The log names a line of the PTX, and nothing else: show what stands there. */
-static void ptxcu__append_line(ptxcu *cu, const char *ptx) {
-    const char *at = cu->log;
+static void ptxcu__append_line(ptxcu *cu, const char *log, const char *ptx) {
+    const char *at = log;
     while ((at = strstr(at, "line ")) != NULL) {
         unsigned long number = strtoul(at + 5, NULL, 10), n;
         const char *start = ptx, *end;
@@ -1236,23 +1333,26 @@ static ptxcu_code ptxcu__load_module(ptxcu *cu, const char *ptx, void **module_)
     void *values[2];
     int result;
     size_t length;
-    if (!cu->log) cu->log = (char *)ptxcu__get_zeroed(cu, PTXCU__LOG_BYTES);
-    if (!cu->log) return ptxcu__memory(cu, PTXCU__LOG_BYTES);
-    cu->log[0] = 0;
-    values[0] = cu->log;
+    ptxcu__record *r = ptxcu__record_of(cu);
+    char *log;
+    if (r && !r->log) r->log = (char *)ptxcu__get_zeroed(cu, PTXCU__LOG_BYTES);
+    if (!r || !r->log) return ptxcu__memory(cu, PTXCU__LOG_BYTES);
+    log = r->log;
+    log[0] = 0;
+    values[0] = log;
     values[1] = (void *)(uintptr_t)PTXCU__LOG_BYTES;
     if (ptxcu__load_kept(cu, ptx, module_)) return PTXCU_E_NONE;
     result = cu->driver.cuModuleLoadDataEx(module_, ptx, 2, options, values);
     if (result == 0) return PTXCU_E_NONE;
     ptxcu__driver_fail(cu, result, "cuModuleLoadDataEx(%llu bytes of PTX)", (unsigned long long)strlen(ptx));
-    cu->error.code = PTXCU_E_JIT;
-    cu->log[PTXCU__LOG_BYTES - 1] = 0;
-    length = strlen(cu->log);
-    while (length && (cu->log[length - 1] == '\n' || cu->log[length - 1] == ' ')) cu->log[--length] = 0;
-    cu->error.log = cu->log;
+    r->error.code = PTXCU_E_JIT;
+    log[PTXCU__LOG_BYTES - 1] = 0;
+    length = strlen(log);
+    while (length && (log[length - 1] == '\n' || log[length - 1] == ' ')) log[--length] = 0;
+    r->error.log = log;
     /* A long log must leave room for the line. */
-    if (length) ptxcu__append(cu, "\n%.*s", (int)(length < 3000 ? length : 3000), cu->log);
-    ptxcu__append_line(cu, ptx);
+    if (length) ptxcu__append(cu, "\n%.*s", (int)(length < 3000 ? length : 3000), log);
+    ptxcu__append_line(cu, log, ptx);
     return PTXCU_E_JIT;
 }
 
@@ -1264,7 +1364,7 @@ static ptxcu_code ptxcu__entry_open(ptxcu *cu, void *module_, const char *name, 
         ptxcu__driver_fail(cu, result, "cuModuleGetFunction(\"%s\")", name);
         if (result == 500) {
             ptxcu__append(cu, "; the program has no entry of that name");
-            return cu->error.code = PTXCU_E_ENTRY;
+            return ptxcu__recode(cu, PTXCU_E_ENTRY);
         }
         return PTXCU_E_DRIVER;
     }
@@ -1273,7 +1373,8 @@ static ptxcu_code ptxcu__entry_open(ptxcu *cu, void *module_, const char *name, 
     if (result) return ptxcu__driver_fail(cu, result, "cuFuncGetAttribute(entry '%s')", name);
     e->max_threads = (uint32_t)threads;
     e->shared_bytes = (uint32_t)shared;
-    e->dynamic_max = cu->info.shared_static > e->shared_bytes ? cu->info.shared_static - e->shared_bytes : 0;
+    e->dynamic_free = cu->info.shared_static > e->shared_bytes ? cu->info.shared_static - e->shared_bytes : 0;
+    e->dynamic_max = e->dynamic_free;
     return PTXCU_E_NONE;
 }
 
@@ -1350,7 +1451,7 @@ static ptxcu_code ptxcu__program_new(ptxcu *cu, const char *ptx, const ptx_modul
 
 /* The caller's place of the line that the log names. */
 static void ptxcu__append_place(ptxcu *cu, const ptx_module *m) {
-    const char *at = cu->log;
+    const char *at = ptxcu_get_error(cu)->log;
     ptx_place place;
     while (at && (at = strstr(at, "line ")) != NULL) {
         unsigned long number = strtoul(at += 5, NULL, 10);
@@ -1361,14 +1462,9 @@ static void ptxcu__append_place(ptxcu *cu, const ptx_module *m) {
     }
 }
 
-PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
-    const char *text;
+static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     ptxcu_code code;
-    if (program) *program = NULL;
-    PTXCU__ENTER(cu);
-    if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
-    if (!program) return ptxcu__null(cu, "ptxcu_load", "program");
-    text = ptx_text(m, NULL);
+    const char *text = ptx_text(m, NULL);
     if (!text)
         return ptxcu__fail(cu, ptx_get_error(m)->code == PTX_E_MEMORY ? PTXCU_E_MEMORY : PTXCU_E_EMIT, "%s",
                            ptx_get_error(m)->message);
@@ -1377,12 +1473,28 @@ PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **progr
     return code;
 }
 
+PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
+    ptxcu_code code;
+    if (program) *program = NULL;
+    PTXCU__ENTER(cu);
+    if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
+    if (!program) return ptxcu__null(cu, "ptxcu_load", "program");
+    ptxcu__lock(&cu->building);
+    code = ptxcu__load(cu, m, program);
+    ptxcu__unlock(&cu->building);
+    return code;
+}
+
 PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program) {
+    ptxcu_code code;
     if (program) *program = NULL;
     PTXCU__ENTER(cu);
     if (!ptx) return ptxcu__null(cu, "ptxcu_load_text", "ptx");
     if (!program) return ptxcu__null(cu, "ptxcu_load_text", "program");
-    return ptxcu__program_new(cu, ptx, NULL, program);
+    ptxcu__lock(&cu->building);
+    code = ptxcu__program_new(cu, ptx, NULL, program);
+    ptxcu__unlock(&cu->building);
+    return code;
 }
 
 static ptxcu_code ptxcu__program_unload(ptxcu *cu, ptxcu_program *program) {
@@ -1400,14 +1512,18 @@ static ptxcu_code ptxcu__program_unload(ptxcu *cu, ptxcu_program *program) {
 
 PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
     const ptxcu_program *p;
+    ptxcu_code code = PTXCU_E_NONE;
     PTXCU__ENTER(cu);
     if (!program) return PTXCU_E_NONE;
+    ptxcu__lock(&cu->building);
     for (p = cu->programs; p; p = p->next) /* a pointer that is none of ours is not looked into */
         if (p == program && p->cached)
-            return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+            code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                                "ptxcu_unload: this program belongs to the cache of "
                                "ptxcu_operation; see ptxcu_cache_clear");
-    return ptxcu__program_unload(cu, program);
+    if (code == PTXCU_E_NONE) code = ptxcu__program_unload(cu, program);
+    ptxcu__unlock(&cu->building);
+    return code;
 }
 
 static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const ptxcu_program *program) {
@@ -1418,18 +1534,11 @@ static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const pt
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
-                                          uint32_t *entry) {
+static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
     ptxcu__entry e;
     ptx_entry_info info;
     ptxcu_code code;
     uint32_t i;
-    if (entry) *entry = 0;
-    PTXCU__ENTER(cu);
-    code = ptxcu__check_program(cu, "ptxcu_entry_by_name", program);
-    if (code != PTXCU_E_NONE) return code;
-    if (!name) return ptxcu__null(cu, "ptxcu_entry_by_name", "name");
-    if (!entry) return ptxcu__null(cu, "ptxcu_entry_by_name", "entry");
     for (i = 0; i < program->count; i++)
         if (strcmp(program->entries[i].name, name) == 0) {
             *entry = i;
@@ -1455,6 +1564,21 @@ PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, con
     return PTXCU_E_NONE;
 }
 
+PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
+                                          uint32_t *entry) {
+    ptxcu_code code;
+    if (entry) *entry = 0;
+    PTXCU__ENTER(cu);
+    code = ptxcu__check_program(cu, "ptxcu_entry_by_name", program);
+    if (code != PTXCU_E_NONE) return code;
+    if (!name) return ptxcu__null(cu, "ptxcu_entry_by_name", "name");
+    if (!entry) return ptxcu__null(cu, "ptxcu_entry_by_name", "entry");
+    ptxcu__lock(&cu->building);
+    code = ptxcu__entry_by_name(cu, program, name, entry);
+    ptxcu__unlock(&cu->building);
+    return code;
+}
+
 /* -- the cache: open addressing; device, context and driver are the handle's, so they need not be in the key
  * -- */
 
@@ -1478,6 +1602,7 @@ static ptxcu__slot *ptxcu__probe(const ptxcu *cu, uint64_t hash, const ptx_opera
     }
 }
 
+/* With building held: nobody else changes the slots, and readers see the old ones or the new. */
 static ptxcu_code ptxcu__cache_grow(ptxcu *cu) {
     uint32_t i, old_capacity = cu->slot_capacity;
     ptxcu__slot *old = cu->slots, *slots;
@@ -1485,14 +1610,16 @@ static ptxcu_code ptxcu__cache_grow(ptxcu *cu) {
     if (cu->slot_count + 1 <= old_capacity / 4 * 3) return PTXCU_E_NONE;
     slots = (ptxcu__slot *)ptxcu__get_zeroed(cu, capacity * sizeof *slots);
     if (!slots) return ptxcu__memory(cu, capacity * sizeof *slots);
-    cu->slots = slots;
-    cu->slot_capacity = capacity;
     for (i = 0; i < old_capacity; i++)
         if (old[i].program) {
             uint32_t at = (uint32_t)old[i].hash & (capacity - 1);
             while (slots[at].program) at = (at + 1) & (capacity - 1);
             slots[at] = old[i];
         }
+    ptxcu__lock(&cu->tables);
+    cu->slots = slots;
+    cu->slot_capacity = capacity;
+    ptxcu__unlock(&cu->tables);
     ptxcu__release(cu, old, old_capacity * sizeof *old);
     return PTXCU_E_NONE;
 }
@@ -1515,33 +1642,28 @@ static ptxcu_code ptxcu__build(ptxcu *cu, const char *site, const ptx_operation 
                            (unsigned)(cu->info.target & 0xfff), (unsigned)(cu->info.max_version / 10),
                            (unsigned)(cu->info.max_version % 10));
     op->emit(m, site, desc); /* its result is the module's error, which ptx_text asks for */
-    code = ptxcu_load(cu, m, out);
+    code = ptxcu__load(cu, m, out);
     ptx_module_free(m);
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
-                                       ptxcu_program **program) {
+/* The program of the key, or NULL. */
+static ptxcu_program *ptxcu__cached(ptxcu *cu, uint64_t hash, const ptx_operation *op, const void *desc) {
+    ptxcu_program *program = NULL;
+    ptxcu__lock(&cu->tables);
+    if (cu->slot_capacity) program = ptxcu__probe(cu, hash, op, desc)->program;
+    ptxcu__unlock(&cu->tables);
+    return program;
+}
+
+static ptxcu_code ptxcu__operation_new(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+                                       uint64_t hash, ptxcu_program **program) {
     ptxcu_program *built = NULL;
     ptxcu__slot *s;
     ptxcu_code code;
     void *copy = NULL;
-    uint64_t hash;
-    if (program) *program = NULL;
-    if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->error.code;
-    if (!op || !op->emit) return ptxcu__null(cu, "ptxcu_operation", "op, or its emit,");
-    if (!desc && op->desc_bytes) return ptxcu__null(cu, "ptxcu_operation", "desc");
-    if (!program) return ptxcu__null(cu, "ptxcu_operation", "program");
-    hash = ptxcu__hash(op, desc);
-    if (cu->slot_capacity) {
-        s = ptxcu__probe(cu, hash, op, desc);
-        if (s->program) {
-            *program = s->program;
-            return PTXCU_E_NONE;
-        }
-    }
-    PTXCU__ENTER(cu);
+    *program = ptxcu__cached(cu, hash, op, desc); /* another thread has been quicker */
+    if (*program) return PTXCU_E_NONE;
     code = ptxcu__cache_grow(cu);
     if (code != PTXCU_E_NONE) return code;
     if (op->desc_bytes) {
@@ -1554,31 +1676,60 @@ PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_op
         ptxcu__release(cu, copy, op->desc_bytes);
         return code;
     }
+    built->cached = 1;
+    ptxcu__lock(&cu->tables);
     s = ptxcu__probe(cu, hash, op, copy);
     s->hash = hash;
     s->emit = op->emit;
     s->desc_bytes = op->desc_bytes;
     s->desc = copy;
     s->program = built;
-    built->cached = 1;
     cu->slot_count++;
+    ptxcu__unlock(&cu->tables);
     *program = built;
     return PTXCU_E_NONE;
 }
 
+PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+                                       ptxcu_program **program) {
+    ptxcu_code code;
+    uint64_t hash;
+    if (program) *program = NULL;
+    if (!cu) return PTXCU_E_MEMORY;
+    if (!cu->ready) return cu->first.error.code;
+    if (!op || !op->emit) return ptxcu__null(cu, "ptxcu_operation", "op, or its emit,");
+    if (!desc && op->desc_bytes) return ptxcu__null(cu, "ptxcu_operation", "desc");
+    if (!program) return ptxcu__null(cu, "ptxcu_operation", "program");
+    hash = ptxcu__hash(op, desc);
+    *program = ptxcu__cached(cu, hash, op, desc);
+    if (*program) return PTXCU_E_NONE;
+    PTXCU__ENTER(cu);
+    ptxcu__lock(&cu->building);
+    code = ptxcu__operation_new(cu, site, op, desc, hash, program);
+    ptxcu__unlock(&cu->building);
+    return code;
+}
+
 PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
     ptxcu_code code, worst = PTXCU_E_NONE;
-    uint32_t i;
+    ptxcu__slot *slots;
+    uint32_t i, capacity;
     PTXCU__ENTER(cu);
-    for (i = 0; i < cu->slot_capacity; i++) {
-        ptxcu__slot *s = &cu->slots[i];
-        if (!s->program) continue;
-        code = ptxcu__program_unload(cu, s->program);
+    ptxcu__lock(&cu->building);
+    ptxcu__lock(&cu->tables);
+    slots = cu->slots;
+    capacity = cu->slot_capacity;
+    cu->slots = NULL;
+    cu->slot_count = cu->slot_capacity = 0;
+    ptxcu__unlock(&cu->tables);
+    for (i = 0; i < capacity; i++) {
+        if (!slots[i].program) continue;
+        code = ptxcu__program_unload(cu, slots[i].program);
         if (code != PTXCU_E_NONE) worst = code;
-        ptxcu__release(cu, s->desc, s->desc_bytes);
-        memset(s, 0, sizeof *s);
+        ptxcu__release(cu, slots[i].desc, slots[i].desc_bytes);
     }
-    cu->slot_count = 0;
+    ptxcu__release(cu, slots, capacity * sizeof *slots);
+    ptxcu__unlock(&cu->building);
     return worst;
 }
 
@@ -1704,12 +1855,17 @@ static ptxcu_code ptxcu__prepare(ptxcu *cu, ptxcu_program *program, const ptx_la
         || (uint64_t)g->block[0] * g->block[1] * g->block[2] > e->max_threads
         || (uint64_t)g->shared_bytes + e->shared_bytes > d->shared_optin)
         return ptxcu__bad_geometry(cu, e, g);
-    if (g->shared_bytes > e->dynamic_max) {
-        result = cu->driver.cuFuncSetAttribute(e->function, 8, (int)g->shared_bytes);
+    if (g->shared_bytes > e->dynamic_free) {
+        result = 0;
+        ptxcu__lock(&cu->tables);
+        if (g->shared_bytes > e->dynamic_max) {
+            result = cu->driver.cuFuncSetAttribute(e->function, 8, (int)g->shared_bytes);
+            if (!result) e->dynamic_max = g->shared_bytes;
+        }
+        ptxcu__unlock(&cu->tables);
         if (result)
             return ptxcu__driver_fail(cu, result, "cuFuncSetAttribute(entry '%s', %u bytes of shared memory)",
                                       e->name, (unsigned)g->shared_bytes);
-        e->dynamic_max = g->shared_bytes;
     }
     *entry = e;
     return PTXCU_E_NONE;
