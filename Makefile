@@ -21,8 +21,7 @@ HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
 EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/q4k_gemv $(B)/incremental_attention $(B)/ptxdump
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
-TESTS    = $(addprefix $(B)/test_,builder forms run_forms random verify mistakes scale cuda flash_decode \
-             kv_scatter gemv layers gguf ptxas)
+TESTS    = $(patsubst tests/%.c,$(B)/%,$(filter-out tests/test_sim_%,$(wildcard tests/test_*.c)))
 
 .PHONY: all run test sanitize bench fuzz gpu clean
 all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench $(B)/bench_sim
@@ -79,10 +78,15 @@ $(B)/test_run_forms $(B)/test_random: $(B)/test_%: tests/test_%.c $(HEADERS) tes
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) -Wall -Wextra -Wno-unused-function $< -o $@ -ldl -lm
 
+<<<<<<< HEAD
 $(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h examples/*.h) tests/kerneltest.h tests/scale.h \
   tests/sim/ptxsim.h tests/ggufmake.h
+=======
+$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/kerneltest.h tests/cudatest.h \
+  tests/scale.h tests/sim/ptxsim.h
+>>>>>>> d811fd01a47fb794c48a4c37a62fa6fbe0ff40f1
 	@mkdir -p $(B)
-	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm
+	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm -pthread
 
 $(B)/bench_sim: tests/bench/sim.c tests/simtest.h tests/sim/ptxsim.h
 	@mkdir -p $(B)

@@ -105,7 +105,12 @@ extern "C" {
     X(ARGS, "args", "number, type or size of the arguments is not that of the entry's parameters")           \
     X(LAUNCH, "launch", "a grid, block or shared size beyond the limits of entry or device")                 \
     X(EMIT, "emit", "the builder's module has an error; the message is the builder's")                       \
-    X(WRONG_HANDLE, "wrong-handle", "a program of another ptxcu handle")
+    X(WRONG_HANDLE, "wrong-handle", "a program, tensor or stream of another ptxcu handle or context")        \
+    X(SHAPE, "shape", "a tensor whose type, shape, strides or place an operation does not take")             \
+    X(OVERFLOW, "overflow", "a size or an offset passes 64 bits, or 32 where no more are possible")          \
+    X(FREED, "freed", "a tensor that was freed, or a call prepared with a program that was unloaded")        \
+    X(WORKSPACE, "workspace", "a call needs more workspace than it was given")                               \
+    X(BUSY, "busy", "a result whose call has not finished")
 
 #define PTXCU__ENUM(code, name, meaning) PTXCU_E_##code,
 typedef enum ptxcu_code { PTXCU_ERRORS(PTXCU__ENUM) PTXCU_E_COUNT } ptxcu_code;
@@ -179,6 +184,99 @@ typedef struct ptxcu_arg {
     uint8_t kind; /* PTXCU__ADDRESS, PTXCU__BYTES, or a ptx_type */
 } ptxcu_arg;
 
+/* Most dimensions of a tensor. */
+#define PTXCU_RANK_MAX 5
+
+/* A tensor on the device, by value: where its elements lie, and whose memory that is. All zero is none.
+   Copies stand for the same memory; the last dimension is the one whose elements are neighbours, unless
+   strides say otherwise. Read the fields; make tensors with the ptxcu_tensor_ functions. */
+typedef struct ptxcu_tensor {
+    uint64_t address;               /* of the first element */
+    uint64_t shape[PTXCU_RANK_MAX]; /* elements of each dimension, [0] the outermost; those past rank are 0 */
+    uint64_t stride[PTXCU_RANK_MAX]; /* from one to the next, in elements */
+    uint32_t rank;
+    uint32_t type; /* a ptx_type, of 1 byte at least */
+    /* whose: of ptxgen_cuda.h only */
+    ptxcu *owner;
+    uint64_t serial; /* of the block; a block that is freed loses it */
+    uint32_t block;
+    uint32_t view; /* 1: of a part, which cannot be freed */
+} ptxcu_tensor;
+
+/* Most tensors of one call; bytes of the largest argument struct. */
+#define PTXCU_CALL_TENSORS 16
+#define PTXCU_CALL_ARGS 320
+
+/* An operation on certain tensors, checked and planned, to be launched any number of times: by value, nothing
+   to free. Made by ptxcu_<operation>_prepare. */
+typedef struct ptxcu_call {
+    ptx_plan plan; /* launches; workspace_bytes; min_bytes */
+    /* of ptxgen_cuda.h only */
+    ptxcu *owner;
+    const char *name;
+    ptxcu_program *program;
+    uint64_t clears;         /* of the kernel cache, when this was prepared */
+    uint64_t workspace;      /* bytes that were given */
+    uint32_t tensors, unused;
+    struct {
+        uint64_t serial;
+        uint32_t block;
+        const char *name;
+    } tensor[PTXCU_CALL_TENSORS];
+    uint64_t args[PTXCU_CALL_ARGS / 8];
+} ptxcu_call;
+
+typedef struct ptxcu_result ptxcu_result; /* a call on its way; see ptxcu_call_start */
+
+#ifdef PTXGEN_KERNELS_H /* operations on tensors: with ptxgen_kernels.h included before */
+
+/* The cached keys and values of several sequences: f32, f16 or bf16. k and v have one shape and the same
+   strides, head_dim together; any order of the others is a matter of strides (transpose a tensor [batch,
+   max_seq, kv_heads, head_dim] to make it [batch, kv_heads, max_seq, head_dim]). */
+typedef struct ptxcu_kv_cache {
+    /* [batch, kv_heads, max_seq, head_dim]; paged: the pools, [pages, kv_heads, page_size, head_dim] */
+    ptxcu_tensor k, v;
+    ptxcu_tensor blocks;    /* paged: u32 [batch, max_pages], which page holds which positions; else zero */
+    ptxcu_tensor addresses; /* not paged: u64 [2, batch], where each sequence's k and v begin */
+    uint32_t owns;          /* k and v were made with it */
+    uint32_t unused;
+} ptxcu_kv_cache;
+
+/* Attention of one new token for each sequence: ptxk_flash_decode_args in tensors. */
+typedef struct ptxcu_flash_decode_desc {
+    ptxcu_tensor q, out;         /* f32 [batch, heads, head_dim] */
+    const ptxcu_kv_cache *cache; /* of batch sequences; read by the call that takes this description only */
+    ptxcu_tensor lengths;        /* u32 [batch] */
+    ptxcu_tensor workspace;      /* of any type; zero: none */
+    uint32_t max_len;            /* the longest length to plan for; 0: max_seq */
+    float scale;                 /* 0: 1/sqrt(head_dim) */
+} ptxcu_flash_decode_desc;
+
+/* K and V of new tokens into the cache: ptxk_kv_scatter_args in tensors. */
+typedef struct ptxcu_kv_scatter_desc {
+    ptxcu_tensor k, v;           /* f32, f16 or bf16 [tokens, kv_heads, head_dim] */
+    const ptxcu_kv_cache *cache; /* read by the call that takes this description only */
+    ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
+    ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
+    uint32_t position, position_step,
+        sequence_step; /* checked here, what lies in device memory by the kernel */
+} ptxcu_kv_scatter_desc;
+
+/* y = W norm(x) + residual: ptxk_gemv_args in tensors. */
+typedef struct ptxcu_gemv_desc {
+    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)] */
+    ptxcu_tensor x;         /* f32 [columns, k] */
+    ptxcu_tensor gamma;     /* f32 [k]; zero: none */
+    ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; zero: none */
+    ptxcu_tensor y;         /* f32 or f16 [columns, n] */
+    ptxcu_tensor workspace; /* of any type; zero: none */
+    uint32_t format;        /* 0: PTXK_Q4_K */
+    uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
+    uint32_t norm;          /* 1: RMSNorm of x, with eps */
+    float eps;
+} ptxcu_gemv_desc;
+#endif
+
 /* As many arguments as a launch may have. */
 #define PTXCU_ARGS_MAX 256
 
@@ -219,6 +317,7 @@ typedef struct ptxcu_arg {
     X(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                                         \
     X(cuMemFreeHost, (void *memory))                                                                         \
     X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes))                                          \
+    X(cuPointerGetAttribute, (void *value, int attribute, uint64_t address))                                 \
     X(cuMemcpyHtoDAsync_v2, (uint64_t to, const void *from, size_t bytes, void *stream))                     \
     X(cuMemcpyDtoHAsync_v2, (void *to, uint64_t from, size_t bytes, void *stream))                           \
     X(cuMemcpyDtoDAsync_v2, (uint64_t to, uint64_t from, size_t bytes, void *stream))                        \
@@ -227,6 +326,8 @@ typedef struct ptxcu_arg {
     X(cuStreamCreate, (void **stream, unsigned flags))                                                       \
     X(cuStreamDestroy_v2, (void *stream))                                                                    \
     X(cuStreamSynchronize, (void *stream))                                                                   \
+    X(cuStreamGetCtx, (void *stream, void **context))                                                        \
+    X(cuStreamIsCapturing, (void *stream, int *status))                                                      \
     X(cuStreamWaitEvent, (void *stream, void *event, unsigned flags))                                        \
     X(cuStreamBeginCapture_v2, (void *stream, int mode))                                                     \
     X(cuStreamEndCapture, (void *stream, void **graph))                                                      \
@@ -238,6 +339,7 @@ typedef struct ptxcu_arg {
     X(cuEventDestroy_v2, (void *event))                                                                      \
     X(cuEventRecord, (void *event, void *stream))                                                            \
     X(cuEventSynchronize, (void *event))                                                                     \
+    X(cuEventQuery, (void *event))                                                                           \
     X(cuEventElapsedTime, (float *milliseconds, void *start, void *stop))                                    \
     X(cuLaunchKernel, (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,      \
                        unsigned bz, unsigned shared_bytes, void *stream, void **params, void **extra))
@@ -272,7 +374,7 @@ PTXGEN_API ptxcu_code ptxcu_sync(ptxcu *cu);
 
 /* Device memory, 256-byte aligned, contents undefined. 0 bytes give a zero buffer. */
 PTXGEN_API ptxcu_code ptxcu_alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer);
-/* Waits for the device. A zero buffer is fine. The buffer must be one that ptxcu_alloc gave, whole. */
+/* Waits for the context. A zero buffer is fine. The buffer must be one that ptxcu_alloc gave, whole. */
 PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer);
 /* Pinned host memory, which copies run from and to without waiting. */
 PTXGEN_API ptxcu_code ptxcu_host_alloc(ptxcu *cu, size_t bytes, void **memory);
@@ -292,6 +394,51 @@ PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, 
 PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint32_t value, size_t count,
                                    ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *total_bytes);
+
+/* -- tensors: shapes and strides in elements, computed in 64 bits; every use of a freed one is an error
+   (FREED). Errors, everywhere: ARGUMENT, SHAPE, OVERFLOW, FREED, WRONG_HANDLE -- */
+
+/* New memory, dense, contents undefined.
+   rank: 1 ... PTXCU_RANK_MAX; shape: rank numbers, 0 among them is fine */
+PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
+                                          ptxcu_tensor *tensor);
+/* Memory that somebody else owns and keeps: of this device and context, inside `memory` as a whole.
+   stride: rank numbers, or NULL for dense; no two elements may share a place */
+PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
+                                        const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor);
+/* Give back what create took; let go of what wrap borrowed. All copies and views become unusable; *tensor
+   becomes zero. A zero tensor is fine, a view is refused. Waits for the context; but where a result is
+   under way that needs the memory, it is given back when that is known to be done. ptxcu_close frees what
+   is left. */
+PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor);
+/* Views. `view` may be `tensor` itself where that is a view. */
+/* count indices of one dimension, from `first` on. */
+PTXGEN_API ptxcu_code ptxcu_tensor_narrow(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t dim, uint64_t first,
+                                          uint64_t count, ptxcu_tensor *view);
+/* One index of a dimension, which disappears (of a tensor of rank 1, one element remains). */
+PTXGEN_API ptxcu_code ptxcu_tensor_select(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t dim, uint64_t index,
+                                          ptxcu_tensor *view);
+/* Two dimensions change places. */
+PTXGEN_API ptxcu_code ptxcu_tensor_transpose(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t a, uint32_t b,
+                                             ptxcu_tensor *view);
+/* As many elements in another shape; the tensor must be dense. */
+PTXGEN_API ptxcu_code ptxcu_tensor_reshape(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t rank,
+                                           const uint64_t *shape, ptxcu_tensor *view);
+/* All elements, as bytes without gaps; SIZE_MAX where that does not fit. Of any struct, without looking at
+   memory. */
+PTXGEN_API size_t ptxcu_tensor_bytes(const ptxcu_tensor *tensor);
+/* Between host memory, dense, and a tensor; one copy for each part that lies together. Queued on the
+   stream; host memory must stay as for ptxcu_upload. bytes: ptxcu_tensor_bytes, exactly */
+PTXGEN_API ptxcu_code ptxcu_tensor_upload(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
+                                          ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_tensor_download(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
+                                            ptxcu_stream stream);
+/* The same, and wait for the stream: done when they return. Name the stream that made the tensor, for the
+   order. */
+PTXGEN_API ptxcu_code ptxcu_tensor_write(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
+                                         ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_tensor_read(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
+                                        ptxcu_stream stream);
 
 /* -- streams and events -- */
 
@@ -367,6 +514,60 @@ PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream);
 
+/* -- calls: operations on tensors, in three forms. All are checked when they are prepared; what is looked at
+   again is whether the tensors are still there. Errors: FREED, WORKSPACE, WRONG_HANDLE, and ptxcu_run's -- */
+
+/* On the caller's stream, behind what is queued there. Allocates nothing, waits for nothing, may be
+   captured. */
+PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream);
+/* The same, and wait until the stream is done: for reading the output at once. */
+PTXGEN_API ptxcu_code ptxcu_call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream);
+/* On the result's own stream, behind what is queued on `after` now; `after` does not wait for it. Allocates
+   nothing, waits for nothing. Until the result is known to be done, tensors of the call that are freed keep
+   their memory. `after` must not be in a capture. One call at a time: BUSY while the last has not finished.
+   */
+PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after,
+                                       ptxcu_result *result);
+/* A result, to be used again and again; nothing is under way yet. */
+PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **result);
+/* Wait for the call. Nothing under way: done. */
+PTXGEN_API ptxcu_code ptxcu_result_wait(ptxcu *cu, ptxcu_result *result);
+/* *done: 1 when the call has finished, or nothing is under way. */
+PTXGEN_API ptxcu_code ptxcu_result_poll(ptxcu *cu, ptxcu_result *result, int *done);
+/* What follows in the stream happens after the call; the host does not wait. */
+PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *result);
+/* Wait, and let go. NULL is fine. Before ptxcu_close. After an error it is still there: call it again. */
+PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *result);
+
+#ifdef PTXGEN_KERNELS_H /* -- operations, as one call each; what they compute says ptxgen_kernels.h -- */
+
+/* ptxcu_<operation>_prepare checks every tensor (there, type, shape, strides, alignment; nothing that is
+   written overlaps anything else), builds the kernel at the first call, plans, and leaves a call to be made
+   in one of the forms above. call->plan.workspace_bytes says what workspace it needs: prepare once without
+   one to find out, then again with a tensor of that many bytes or more. Calls in a row on one stream may
+   share a workspace, calls side by side may not. ptxcu_<operation> prepares and runs; when the kernel is
+   there it allocates nothing either. Errors: ARGUMENT, SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and
+   ptxcu_operation's. */
+PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
+                                                 ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *desc, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
+                                               ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *desc, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_stream stream);
+
+/* A cache with memory of its own, dense, contents undefined; waits for the default stream. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t batch, uint64_t kv_heads,
+                                            uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache);
+/* A cache of tensors that stay the caller's. blocks: NULL for one that is not paged. Waits for the default
+   stream. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
+                                          const ptxcu_tensor *blocks, ptxcu_kv_cache *cache);
+/* What create or wrap made. NULL and zero are fine. */
+PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
+#endif
+
 #ifdef __cplusplus
 }
 #endif
@@ -391,6 +592,7 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 #define PTXCU__CALL __stdcall
 #else
 #include <dlfcn.h>
+#include <pthread.h>
 #define PTXCU__CALL
 #endif
 
@@ -413,6 +615,28 @@ typedef struct ptxcu__driver {
 #define PTXCU__LOG_BYTES 16384u
 #define PTXCU__MESSAGE_BYTES 4096u
 
+/* -- threads -- */
+
+#ifdef _WIN32
+typedef CRITICAL_SECTION ptxcu__mutex;
+typedef DWORD ptxcu__thread;
+static int ptxcu__mutex_open(ptxcu__mutex *m) { return InitializeCriticalSectionAndSpinCount(m, 1000) != 0; }
+static void ptxcu__mutex_close(ptxcu__mutex *m) { DeleteCriticalSection(m); }
+static void ptxcu__lock(ptxcu__mutex *m) { EnterCriticalSection(m); }
+static void ptxcu__unlock(ptxcu__mutex *m) { LeaveCriticalSection(m); }
+static ptxcu__thread ptxcu__self(void) { return GetCurrentThreadId(); }
+static int ptxcu__same_thread(ptxcu__thread a, ptxcu__thread b) { return a == b; }
+#else
+typedef pthread_mutex_t ptxcu__mutex;
+typedef pthread_t ptxcu__thread;
+static int ptxcu__mutex_open(ptxcu__mutex *m) { return pthread_mutex_init(m, NULL) == 0; }
+static void ptxcu__mutex_close(ptxcu__mutex *m) { pthread_mutex_destroy(m); }
+static void ptxcu__lock(ptxcu__mutex *m) { pthread_mutex_lock(m); }
+static void ptxcu__unlock(ptxcu__mutex *m) { pthread_mutex_unlock(m); }
+static ptxcu__thread ptxcu__self(void) { return pthread_self(); }
+static int ptxcu__same_thread(ptxcu__thread a, ptxcu__thread b) { return pthread_equal(a, b) != 0; }
+#endif
+
 typedef struct ptxcu__entry {
     void *function;
     char *block; /* params, then all names: one allocation */
@@ -423,7 +647,8 @@ typedef struct ptxcu__entry {
     uint32_t known; /* 1: the signature above is known */
     uint32_t max_threads;
     uint32_t shared_bytes; /* static */
-    uint32_t dynamic_max;  /* what the driver has been asked to allow */
+    uint32_t dynamic_free; /* dynamic bytes that need no asking */
+    uint32_t dynamic_max;  /* what the driver has been asked to allow; of the tables */
 } ptxcu__entry;
 
 struct ptxcu_program {
@@ -443,6 +668,28 @@ typedef struct ptxcu__slot {
     ptxcu_program *program; /* NULL: the slot is free */
 } ptxcu__slot;
 
+/* Memory that tensors lie in. */
+typedef struct ptxcu__block {
+    uint64_t address, bytes;
+    uint64_t serial; /* 0: no tensor may use it any more */
+    uint32_t pins;   /* results under way that use it */
+    uint32_t kind;   /* PTXCU__FREE, PTXCU__OURS, PTXCU__BORROWED */
+} ptxcu__block;
+enum { PTXCU__FREE, PTXCU__OURS, PTXCU__BORROWED };
+
+/* What a thread's last failure was. The handle has one for the thread that opened it; every other thread
+   gets its own with its first failure, kept until the handle is closed, so that what ptxcu_get_error gave
+   stays. */
+typedef struct ptxcu__record {
+    struct ptxcu__record *next;
+    ptxcu__thread thread;
+    ptxcu_error error;
+    size_t message_length;
+    char *log; /* PTXCU__LOG_BYTES, or NULL */
+    char call[256];
+    char message[PTXCU__MESSAGE_BYTES];
+} ptxcu__record;
+
 struct ptxcu {
     ptxcu__driver driver;
     void *library;
@@ -453,18 +700,22 @@ struct ptxcu {
     uint32_t no_memory; /* the caller's allocator has said no to the builder */
     ptx_alloc_fn alloc;
     void *alloc_user;
+    /* building: held while programs are made and unloaded, so that each is made once. tables: the records,
+       the kernel cache's slots, the blocks of memory; held shortly, never across a wait, inside building if
+       both. Nothing may fail with tables held: a failure writes into the thread's record. */
+    ptxcu__mutex building, tables;
     ptxcu_program *programs;
     ptxcu__slot *slots;
     uint32_t slot_count, slot_capacity; /* the capacity is a power of two, or 0 */
-    char *log;
-    size_t message_length;
+    uint64_t clears;                    /* how often the cache was emptied */
+    ptxcu__block *blocks;
+    uint32_t block_count, block_capacity;
+    uint64_t serial; /* of the newest block */
     ptxcu_device info;
-    ptxcu_error error;
+    ptxcu__record first;
     char library_name[512];
     char cache_folder[512]; /* "": none */
     uint32_t cache_files;
-    char call[256];
-    char message[PTXCU__MESSAGE_BYTES];
 };
 
 static void *ptxcu__default_alloc(void *user, void *block, size_t old_size, size_t new_size) {
@@ -496,35 +747,71 @@ static void ptxcu__release(ptxcu *cu, void *block, size_t bytes) {
     if (block) cu->alloc(cu->alloc_user, block, bytes, 0);
 }
 
-static void ptxcu__append_list(ptxcu *cu, const char *format, va_list list) {
-    size_t room = sizeof cu->message - cu->message_length;
-    int n = vsnprintf(cu->message + cu->message_length, room, format, list);
-    if (n > 0) cu->message_length += (size_t)n < room ? (size_t)n : room - 1;
+/* The calling thread's record, NULL if it has none. */
+static ptxcu__record *ptxcu__find_record(ptxcu *cu) {
+    ptxcu__record *r;
+    ptxcu__thread self = ptxcu__self();
+    ptxcu__lock(&cu->tables);
+    for (r = &cu->first; r && !ptxcu__same_thread(r->thread, self);) r = r->next;
+    ptxcu__unlock(&cu->tables);
+    return r;
 }
 
+/* The same, made where there is none: NULL without memory. Nobody else looks for this thread's. */
+static ptxcu__record *ptxcu__record_of(ptxcu *cu) {
+    ptxcu__record *r = ptxcu__find_record(cu);
+    if (r) return r;
+    r = (ptxcu__record *)ptxcu__get_zeroed(cu, sizeof *r);
+    if (!r) return NULL;
+    r->thread = ptxcu__self();
+    ptxcu__lock(&cu->tables);
+    r->next = cu->first.next;
+    cu->first.next = r;
+    ptxcu__unlock(&cu->tables);
+    return r;
+}
+
+static void ptxcu__append_list(ptxcu__record *r, const char *format, va_list list) {
+    size_t room = sizeof r->message - r->message_length;
+    int n = vsnprintf(r->message + r->message_length, room, format, list);
+    if (n > 0) r->message_length += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/* More of the message of the failure that this thread has just had. */
 static void ptxcu__append(ptxcu *cu, const char *format, ...) {
+    ptxcu__record *r = ptxcu__find_record(cu);
     va_list list;
+    if (!r) return;
     va_start(list, format);
-    ptxcu__append_list(cu, format, list);
+    ptxcu__append_list(r, format, list);
     va_end(list);
 }
 
-static void ptxcu__clear(ptxcu *cu, ptxcu_code code) {
-    cu->message_length = 0;
-    cu->message[0] = 0;
-    cu->error.code = code;
-    cu->error.driver_result = 0;
-    cu->error.driver_name = "";
-    cu->error.call = "";
-    cu->error.log = "";
-    cu->error.message = cu->message;
+static void ptxcu__clear(ptxcu__record *r, ptxcu_code code) {
+    r->message_length = 0;
+    r->message[0] = 0;
+    r->error.code = code;
+    r->error.driver_result = 0;
+    r->error.driver_name = "";
+    r->error.call = "";
+    r->error.log = "";
+    r->error.message = r->message;
+}
+
+/* This thread's error gets another code. */
+static ptxcu_code ptxcu__recode(ptxcu *cu, ptxcu_code code) {
+    ptxcu__record *r = ptxcu__find_record(cu);
+    if (r) r->error.code = code;
+    return code;
 }
 
 static ptxcu_code ptxcu__fail(ptxcu *cu, ptxcu_code code, const char *format, ...) {
+    ptxcu__record *r = ptxcu__record_of(cu);
     va_list list;
-    ptxcu__clear(cu, code);
+    if (!r) return code; /* without memory for its text */
+    ptxcu__clear(r, code);
     va_start(list, format);
-    ptxcu__append_list(cu, format, list);
+    ptxcu__append_list(r, format, list);
     va_end(list);
     return code;
 }
@@ -536,17 +823,19 @@ static ptxcu_code ptxcu__memory(ptxcu *cu, size_t bytes) {
 /* A call of the driver has failed; the format says which, with its arguments. */
 static ptxcu_code ptxcu__driver_fail(ptxcu *cu, int result, const char *format, ...) {
     const char *name = NULL, *text = NULL;
+    ptxcu__record *r = ptxcu__record_of(cu);
     va_list list;
-    ptxcu__clear(cu, PTXCU_E_DRIVER);
+    if (!r) return PTXCU_E_DRIVER;
+    ptxcu__clear(r, PTXCU_E_DRIVER);
     if (cu->driver.cuGetErrorName(result, &name) || !name) name = "unknown error";
     if (cu->driver.cuGetErrorString(result, &text) || !text) text = "?";
     va_start(list, format);
-    vsnprintf(cu->call, sizeof cu->call, format, list);
+    vsnprintf(r->call, sizeof r->call, format, list);
     va_end(list);
-    cu->error.driver_result = result;
-    cu->error.driver_name = name;
-    cu->error.call = cu->call;
-    ptxcu__append(cu, "%s: %s (%d): %s", cu->call, name, result, text);
+    r->error.driver_result = result;
+    r->error.driver_name = name;
+    r->error.call = r->call;
+    ptxcu__append(cu, "%s: %s (%d): %s", r->call, name, result, text);
     return PTXCU_E_DRIVER;
 }
 
@@ -621,7 +910,7 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
 #undef PTXCU__LOAD
     if (missing) {
         if (missing > 8) ptxcu__append(cu, " and %d more", missing - 8);
-        if (cu->error.code == PTXCU_E_LIBRARY) cu->error.code = PTXCU_E_SYMBOL;
+        if (cu->first.error.code == PTXCU_E_LIBRARY) cu->first.error.code = PTXCU_E_SYMBOL;
         memset(&cu->driver, 0, sizeof cu->driver);
         ptxcu__unload_library(library);
         return 0;
@@ -645,8 +934,8 @@ static int ptxcu__try(ptxcu *cu, const char *name, const char *origin) {
         ptxcu__append(cu, "\n  %s%s: the driver has no device (cuDeviceGetCount: error %d)", name, origin,
                       result);
     }
-    cu->error.driver_result = result;
-    cu->error.code = code;
+    cu->first.error.driver_result = result;
+    cu->first.error.code = code;
     memset(&cu->driver, 0, sizeof cu->driver);
     return 0;
 }
@@ -660,7 +949,7 @@ static ptxcu_code ptxcu__enter(ptxcu *cu) {
     void *current = NULL;
     int result;
     if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->error.code;
+    if (!cu->ready) return cu->first.error.code;
     result = cu->driver.cuCtxGetCurrent(&current);
     if (result == 0 && current == cu->context) return PTXCU_E_NONE;
     if (result) return ptxcu__driver_fail(cu, result, "cuCtxGetCurrent()");
@@ -783,14 +1072,26 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     cu = (ptxcu *)alloc(d.alloc_user, NULL, 0, sizeof *cu);
     if (!cu) return PTXCU_E_MEMORY;
     memset(cu, 0, sizeof *cu);
+    if (!ptxcu__mutex_open(&cu->tables)) {
+        alloc(d.alloc_user, cu, sizeof *cu, 0);
+        return PTXCU_E_MEMORY;
+    }
+    if (!ptxcu__mutex_open(&cu->building)) {
+        ptxcu__mutex_close(&cu->tables);
+        alloc(d.alloc_user, cu, sizeof *cu, 0);
+        return PTXCU_E_MEMORY;
+    }
     cu->alloc = alloc;
     cu->alloc_user = d.alloc_user;
+    cu->first.thread = ptxcu__self();
+    /* A tensor that outlives its handle must not fit a later one in the same place. */
+    cu->serial = ((uint64_t)time(NULL) << 24) + (uint64_t)clock() % 65536 * 256;
     if (d.cache_folder && strlen(d.cache_folder) < sizeof cu->cache_folder)
         strcpy(cu->cache_folder, d.cache_folder);
     cu->cache_files = d.cache_files ? d.cache_files : 256;
     cu->info.library = "";
     *out = cu;
-    ptxcu__clear(cu, PTXCU_E_LIBRARY);
+    ptxcu__clear(&cu->first, PTXCU_E_LIBRARY);
     ptxcu__append(cu, "no CUDA driver that works; tried");
     if (d.library && !*d.library) d.library = NULL; /* empty is none, as for the variables */
     if (d.fallback && !*d.fallback) d.fallback = NULL;
@@ -811,7 +1112,7 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
         variable = ptxcu__variable("PTXGEN_CUDA_FALLBACK", buffer, sizeof buffer);
         if (variable) found = ptxcu__try(cu, variable, " (PTXGEN_CUDA_FALLBACK)");
     }
-    if (!found) return cu->error.code;
+    if (!found) return cu->first.error.code;
     devices = cu->info.ordinal;
     cu->info.ordinal = 0;
     code = ptxcu__choose_context(cu, &d, devices);
@@ -823,7 +1124,7 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
         cu->info.library = library;
         return code;
     }
-    ptxcu__clear(cu, PTXCU_E_NONE);
+    ptxcu__clear(&cu->first, PTXCU_E_NONE);
     cu->ready = 1;
     return PTXCU_E_NONE;
 }
@@ -850,15 +1151,31 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
         for (i = 0; i < cu->slot_capacity; i++)
             if (cu->slots[i].program) ptxcu__release(cu, cu->slots[i].desc, cu->slots[i].desc_bytes);
         ptxcu__release(cu, cu->slots, cu->slot_capacity * sizeof *cu->slots);
-        ptxcu__release(cu, cu->log, PTXCU__LOG_BYTES);
+        for (i = 0; i < cu->block_count; i++)
+            if (current && cu->blocks[i].kind == PTXCU__OURS) cu->driver.cuMemFree_v2(cu->blocks[i].address);
+        ptxcu__release(cu, cu->blocks, cu->block_capacity * sizeof *cu->blocks);
         ptxcu__leave_context(cu);
     }
+    ptxcu__release(cu, cu->first.log, PTXCU__LOG_BYTES);
+    while (cu->first.next) {
+        ptxcu__record *r = cu->first.next;
+        cu->first.next = r->next;
+        ptxcu__release(cu, r->log, PTXCU__LOG_BYTES);
+        ptxcu__release(cu, r, sizeof *r);
+    }
+    ptxcu__mutex_close(&cu->building);
+    ptxcu__mutex_close(&cu->tables);
     cu->alloc(cu->alloc_user, cu, sizeof *cu, 0);
 }
 
 PTXGEN_API const ptxcu_error *ptxcu_get_error(const ptxcu *cu) {
     static const ptxcu_error no_handle = {PTXCU_E_MEMORY, "no handle: out of host memory", 0, "", "", ""};
-    return cu ? &cu->error : &no_handle;
+    static const ptxcu_error nothing = {PTXCU_E_NONE, "", 0, "", "", ""};
+    const ptxcu__record *r;
+    if (!cu) return &no_handle;
+    if (!cu->ready) return &cu->first.error;
+    r = ptxcu__find_record((ptxcu *)(uintptr_t)cu); /* which locks, and changes nothing else */
+    return r ? &r->error : &nothing;
 }
 
 PTXGEN_API const char *ptxcu_error_name(ptxcu_code code) {
@@ -917,8 +1234,11 @@ PTXGEN_API ptxcu_code ptxcu_alloc(ptxcu *cu, size_t bytes, ptxcu_buffer *buffer)
 }
 
 PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer) {
+    int result;
     PTXCU__ENTER(cu);
     if (buffer.address == 0) return PTXCU_E_NONE;
+    result = cu->driver.cuCtxSynchronize(); /* cuMemFree waits in practice, and does not promise to */
+    if (result) return ptxcu__driver_fail(cu, result, "ptxcu_free: cuCtxSynchronize()");
     PTXCU__DO(cu, cuMemFree_v2(buffer.address),
               (cu, result_, "cuMemFree_v2(0x%llx)", (unsigned long long)buffer.address));
 }
@@ -1011,6 +1331,490 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
     PTXCU__DO(cu, cuMemGetInfo_v2(free_bytes, total_bytes), (cu, result_, "cuMemGetInfo_v2()"));
 }
 
+/* -- tensors -- */
+
+static int ptxcu__mul(uint64_t a, uint64_t b, uint64_t *product) {
+    if (b && a > UINT64_MAX / b) return 0;
+    *product = a * b;
+    return 1;
+}
+
+/* Elements from the first to behind the last, 0 for an empty tensor. 0 is returned when they pass 2^64. */
+static int ptxcu__span(uint32_t rank, const uint64_t *shape, const uint64_t *stride, uint64_t *span) {
+    uint64_t last = 0, part = 0;
+    uint32_t i;
+    *span = 0;
+    for (i = 0; i < rank; i++)
+        if (shape[i] == 0) return 1;
+    for (i = 0; i < rank; i++) {
+        if (!ptxcu__mul(shape[i] - 1, stride[i], &part) || last > UINT64_MAX - 1 - part) return 0;
+        last += part;
+    }
+    *span = last + 1;
+    return 1;
+}
+
+typedef struct ptxcu__text {
+    char s[128];
+} ptxcu__text;
+
+/* "[2, 8, 64]" */
+static ptxcu__text ptxcu__shape_text(uint32_t rank, const uint64_t *shape) {
+    ptxcu__text t;
+    size_t n = 1;
+    uint32_t i;
+    strcpy(t.s, "[");
+    for (i = 0; i < rank && i < PTXCU_RANK_MAX; i++)
+        n += (size_t)snprintf(t.s + n, sizeof t.s - n, i ? ", %llu" : "%llu", (unsigned long long)shape[i]);
+    strcpy(t.s + n, "]");
+    return t;
+}
+
+/* A type and a shape that a tensor can have: its dense strides and bytes. */
+static ptxcu_code ptxcu__dense(ptxcu *cu, const char *function, uint32_t type, uint32_t rank,
+                               const uint64_t *shape, uint64_t *stride, uint64_t *bytes) {
+    uint64_t elements = 1;
+    uint32_t i, size = type < (uint32_t)PTX__TYPE_COUNT ? ptx_type_bytes((ptx_type)type) : 0;
+    if (!size)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %s, must be one of whole bytes", function,
+                           ptx_type_name((ptx_type)type));
+    if (rank < 1 || rank > PTXCU_RANK_MAX)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: rank is %u, must be 1 to %d", function, (unsigned)rank,
+                           PTXCU_RANK_MAX);
+    if (!shape) return ptxcu__null(cu, function, "shape");
+    for (i = 0; i < rank; i++) /* a 0 anywhere makes it 0, whatever the others are */
+        if (shape[i] == 0) elements = 0;
+    for (i = rank; i-- > 0;) {
+        stride[i] = elements;
+        if (!ptxcu__mul(elements, shape[i], &elements)) elements = UINT64_MAX;
+    }
+    if (!ptxcu__mul(elements, size, bytes) || *bytes > SIZE_MAX - 1)
+        return ptxcu__fail(cu, PTXCU_E_OVERFLOW, "%s: shape %s of %s passes %u bits of bytes", function,
+                           ptxcu__shape_text(rank, shape).s, ptx_type_name((ptx_type)type),
+                           (unsigned)sizeof(size_t) * 8);
+    if (elements == 0)
+        for (i = rank; i-- > 0;) stride[i] = 1;
+    return PTXCU_E_NONE;
+}
+
+/* A slot for a block: *index, and a serial of its own. */
+static ptxcu_code ptxcu__block_new(ptxcu *cu, uint64_t address, uint64_t bytes, uint32_t kind,
+                                   ptxcu_tensor *t) {
+    ptxcu__block *b = NULL, *grown;
+    uint32_t i, capacity;
+    ptxcu__lock(&cu->tables);
+    for (i = 0; i < cu->block_count && cu->blocks[i].kind != PTXCU__FREE;) i++;
+    if (i == cu->block_capacity) {
+        capacity = i ? i * 2 : 16;
+        grown = (ptxcu__block *)cu->alloc(cu->alloc_user, cu->blocks, i * sizeof *b, capacity * sizeof *b);
+        if (grown) {
+            cu->blocks = grown;
+            cu->block_capacity = capacity;
+        }
+    }
+    if (i < cu->block_capacity) {
+        b = &cu->blocks[i];
+        memset(b, 0, sizeof *b);
+        b->address = address;
+        b->bytes = bytes;
+        b->kind = kind;
+        b->serial = ++cu->serial;
+        if (i == cu->block_count) cu->block_count++;
+        t->owner = cu;
+        t->block = i;
+        t->serial = b->serial;
+    }
+    ptxcu__unlock(&cu->tables);
+    return b ? PTXCU_E_NONE : ptxcu__memory(cu, sizeof *b);
+}
+
+/* Whether a tensor can be used, and its block. */
+static ptxcu_code ptxcu__alive(ptxcu *cu, const char *function, const char *name, const ptxcu_tensor *t,
+                               ptxcu__block *block) {
+    uint64_t span, size;
+    int there;
+    if (!t) return ptxcu__null(cu, function, name);
+    if (!t->owner)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %s is no tensor: it is zero", function, name);
+    if (t->owner != cu)
+        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: %s is a tensor of another handle", function, name);
+    ptxcu__lock(&cu->tables);
+    there = t->block < cu->block_count && cu->blocks[t->block].serial == t->serial && t->serial;
+    if (there) *block = cu->blocks[t->block];
+    ptxcu__unlock(&cu->tables);
+    if (!there) return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", function, name);
+    /* Fields are the caller's to see, and so to spoil. */
+    size = t->type < (uint32_t)PTX__TYPE_COUNT ? ptx_type_bytes((ptx_type)t->type) : 0;
+    if (t->rank < 1 || t->rank > PTXCU_RANK_MAX || !size || !ptxcu__span(t->rank, t->shape, t->stride, &span)
+        || !ptxcu__mul(span, size, &span) || t->address < block->address
+        || t->address - block->address > block->bytes || span > block->bytes - (t->address - block->address))
+        return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %s does not lie in its memory: its fields were changed",
+                           function, name);
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, const uint64_t *shape,
+                                          ptxcu_tensor *tensor) {
+    ptxcu_tensor t;
+    ptxcu_buffer memory;
+    ptxcu_code code;
+    uint64_t bytes;
+    memset(&t, 0, sizeof t);
+    if (tensor) *tensor = t;
+    PTXCU__ENTER(cu);
+    if (!tensor) return ptxcu__null(cu, "ptxcu_tensor_create", "tensor");
+    code = ptxcu__dense(cu, "ptxcu_tensor_create", (uint32_t)type, rank, shape, t.stride, &bytes);
+    if (code != PTXCU_E_NONE) return code;
+    code = ptxcu_alloc(cu, (size_t)bytes, &memory);
+    if (code != PTXCU_E_NONE) return code;
+    code = ptxcu__block_new(cu, memory.address, bytes, bytes ? PTXCU__OURS : PTXCU__BORROWED, &t);
+    if (code != PTXCU_E_NONE) {
+        cu->driver.cuMemFree_v2(memory.address);
+        return code;
+    }
+    memcpy(t.shape, shape, rank * sizeof *shape);
+    t.address = memory.address;
+    t.rank = rank;
+    t.type = (uint32_t)type;
+    *tensor = t;
+    return PTXCU_E_NONE;
+}
+
+/* The memory is the driver's, of this context. */
+static ptxcu_code ptxcu__ours(ptxcu *cu, const char *function, uint64_t address) {
+    void *context = NULL;
+    int result = cu->driver.cuPointerGetAttribute(&context, 1, address); /* ..._ATTRIBUTE_CONTEXT */
+    if (result == 1)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: memory at 0x%llx is not the driver's", function,
+                           (unsigned long long)address);
+    if (result)
+        return ptxcu__driver_fail(cu, result, "cuPointerGetAttribute(context of 0x%llx)",
+                                  (unsigned long long)address);
+    if (context && context != cu->context) /* none: of a pool, or mapped by hand */
+        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: memory at 0x%llx is of another device or context",
+                           function, (unsigned long long)address);
+    return PTXCU_E_NONE;
+}
+
+/* From the widest stride to the narrowest, each dimension must step over all that the narrower ones reach. */
+static int ptxcu__distinct(uint32_t rank, const uint64_t *shape, const uint64_t *stride) {
+    uint64_t reach = 1, width = 0, part;
+    uint32_t done, i, next;
+    for (done = 0; done < (1u << rank) - 1;) {
+        next = rank;
+        for (i = 0; i < rank; i++)
+            if (!(done >> i & 1) && (next == rank || stride[i] < stride[next])) next = i;
+        done |= 1u << next;
+        if (shape[next] <= 1) continue;
+        width = stride[next];
+        if (width < reach || !ptxcu__mul(width, shape[next] - 1, &part) || part > UINT64_MAX - reach)
+            return 0;
+        reach += part;
+    }
+    return 1;
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
+                                        const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
+    static const char *const name = "ptxcu_tensor_wrap";
+    ptxcu_tensor t;
+    ptxcu_code code;
+    uint64_t bytes, span, size;
+    memset(&t, 0, sizeof t);
+    if (tensor) *tensor = t;
+    PTXCU__ENTER(cu);
+    if (!tensor) return ptxcu__null(cu, name, "tensor");
+    code = ptxcu__dense(cu, name, (uint32_t)type, rank, shape, t.stride, &bytes);
+    if (code != PTXCU_E_NONE) return code;
+    size = ptx_type_bytes(type);
+    if (stride) memcpy(t.stride, stride, rank * sizeof *stride);
+    memcpy(t.shape, shape, rank * sizeof *shape);
+    if (!ptxcu__span(rank, t.shape, t.stride, &span) || !ptxcu__mul(span, size, &bytes))
+        return ptxcu__fail(cu, PTXCU_E_OVERFLOW, "%s: shape %s with strides %s passes 64 bits of bytes", name,
+                           ptxcu__shape_text(rank, t.shape).s, ptxcu__shape_text(rank, t.stride).s);
+    if (bytes > memory.bytes)
+        return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: shape %s of %s needs %llu bytes, memory has %llu", name,
+                           ptxcu__shape_text(rank, t.shape).s, ptx_type_name(type), (unsigned long long)bytes,
+                           (unsigned long long)memory.bytes);
+    if (memory.address % size)
+        return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: memory at 0x%llx is not aligned to %s", name,
+                           (unsigned long long)memory.address, ptx_type_name(type));
+    if (memory.bytes > UINT64_MAX - memory.address)
+        return ptxcu__fail(cu, PTXCU_E_OVERFLOW, "%s: memory at 0x%llx of %llu bytes passes 2^64", name,
+                           (unsigned long long)memory.address, (unsigned long long)memory.bytes);
+    if (span && !ptxcu__distinct(rank, t.shape, t.stride))
+        return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: elements of shape %s with strides %s share places", name,
+                           ptxcu__shape_text(rank, t.shape).s, ptxcu__shape_text(rank, t.stride).s);
+    if (bytes) code = ptxcu__ours(cu, name, memory.address);
+    if (code == PTXCU_E_NONE && bytes) code = ptxcu__ours(cu, name, memory.address + (bytes - 1));
+    if (code == PTXCU_E_NONE) code = ptxcu__block_new(cu, memory.address, memory.bytes, PTXCU__BORROWED, &t);
+    if (code != PTXCU_E_NONE) return code;
+    t.address = memory.address;
+    t.rank = rank;
+    t.type = (uint32_t)type;
+    *tensor = t;
+    return PTXCU_E_NONE;
+}
+
+/* Give a block back that no tensor and no result uses, when nothing in the context can touch it any more. The
+   slot stays until that has worked. */
+static ptxcu_code ptxcu__block_free(ptxcu *cu, uint32_t index) {
+    ptxcu_buffer b;
+    ptxcu_code code = PTXCU_E_NONE;
+    memset(&b, 0, sizeof b);
+    ptxcu__lock(&cu->tables);
+    if (cu->blocks[index].kind == PTXCU__OURS) b.address = cu->blocks[index].address;
+    ptxcu__unlock(&cu->tables);
+    code = ptxcu_free(cu, b);
+    ptxcu__lock(&cu->tables);
+    if (code == PTXCU_E_NONE) cu->blocks[index].kind = PTXCU__FREE;
+    ptxcu__unlock(&cu->tables);
+    return code;
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor) {
+    static const char *const name = "ptxcu_tensor_free";
+    ptxcu__block b;
+    ptxcu_code code;
+    uint32_t pins;
+    int there;
+    PTXCU__ENTER(cu);
+    if (!tensor || !tensor->owner) return PTXCU_E_NONE;
+    code = ptxcu__alive(cu, name, "tensor", tensor, &b);
+    if (code != PTXCU_E_NONE) return code;
+    if (tensor->view)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: a view cannot be freed; free the tensor it is of",
+                           name);
+    ptxcu__lock(&cu->tables);
+    there = cu->blocks[tensor->block].serial == tensor->serial; /* no other thread has been quicker */
+    if (there) cu->blocks[tensor->block].serial = 0;
+    pins = cu->blocks[tensor->block].pins;
+    ptxcu__unlock(&cu->tables);
+    if (!there) return ptxcu__fail(cu, PTXCU_E_FREED, "%s: tensor was freed", name);
+    if (!pins) {
+        code = ptxcu__block_free(cu, tensor->block);
+        if (code != PTXCU_E_NONE) { /* as before the call */
+            ptxcu__lock(&cu->tables);
+            cu->blocks[tensor->block].serial = tensor->serial;
+            ptxcu__unlock(&cu->tables);
+            return code;
+        }
+    }
+    memset(tensor, 0, sizeof *tensor);
+    return PTXCU_E_NONE;
+}
+
+/* The beginning of a view: *t is the tensor's copy, which can be used. */
+static ptxcu_code ptxcu__view(ptxcu *cu, const char *function, const ptxcu_tensor *tensor, uint32_t dim,
+                              ptxcu_tensor *view, ptxcu_tensor *t) {
+    ptxcu__block b;
+    ptxcu_code code;
+    if (!cu) return PTXCU_E_MEMORY;
+    if (!cu->ready) return cu->first.error.code;
+    if (!view) return ptxcu__null(cu, function, "view");
+    code = ptxcu__alive(cu, function, "tensor", tensor, &b);
+    if (code != PTXCU_E_NONE) return code;
+    if (dim >= tensor->rank)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: dimension %u, tensor %s has %u, counted from 0",
+                           function, (unsigned)dim, ptxcu__shape_text(tensor->rank, tensor->shape).s,
+                           (unsigned)tensor->rank);
+    *t = *tensor;
+    t->view = 1;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_narrow(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t dim, uint64_t first,
+                                          uint64_t count, ptxcu_tensor *view) {
+    ptxcu_tensor t;
+    ptxcu_code code = ptxcu__view(cu, "ptxcu_tensor_narrow", tensor, dim, view, &t);
+    if (code != PTXCU_E_NONE) return code;
+    if (first > t.shape[dim] || count > t.shape[dim] - first)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_tensor_narrow: %llu indices from %llu on, dimension %u of %s has %llu",
+                           (unsigned long long)count, (unsigned long long)first, (unsigned)dim,
+                           ptxcu__shape_text(t.rank, t.shape).s, (unsigned long long)t.shape[dim]);
+    /* Nothing of it, or an empty tensor: the address stays inside. */
+    if (count && ptxcu_tensor_bytes(&t))
+        t.address += first * t.stride[dim] * ptx_type_bytes((ptx_type)t.type);
+    t.shape[dim] = count;
+    *view = t;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_select(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t dim, uint64_t index,
+                                          ptxcu_tensor *view) {
+    ptxcu_tensor t;
+    uint32_t i;
+    ptxcu_code code = ptxcu__view(cu, "ptxcu_tensor_select", tensor, dim, view, &t);
+    if (code != PTXCU_E_NONE) return code;
+    if (index >= t.shape[dim])
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_tensor_select: index %llu, dimension %u of %s has %llu",
+                           (unsigned long long)index, (unsigned)dim, ptxcu__shape_text(t.rank, t.shape).s,
+                           (unsigned long long)t.shape[dim]);
+    if (ptxcu_tensor_bytes(&t)) t.address += index * t.stride[dim] * ptx_type_bytes((ptx_type)t.type);
+    t.shape[dim] = 1;
+    if (t.rank > 1) {
+        t.rank--;
+        for (i = dim; i < t.rank; i++) t.shape[i] = t.shape[i + 1], t.stride[i] = t.stride[i + 1];
+        t.shape[t.rank] = t.stride[t.rank] = 0;
+    }
+    *view = t;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_transpose(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t a, uint32_t b,
+                                             ptxcu_tensor *view) {
+    ptxcu_tensor t;
+    ptxcu_code code = ptxcu__view(cu, "ptxcu_tensor_transpose", tensor, a > b ? a : b, view, &t);
+    if (code != PTXCU_E_NONE) return code;
+    *view = t;
+    view->shape[a] = t.shape[b];
+    view->shape[b] = t.shape[a];
+    view->stride[a] = t.stride[b];
+    view->stride[b] = t.stride[a];
+    return PTXCU_E_NONE;
+}
+
+/* No gaps, in order. */
+static int ptxcu__is_dense(const ptxcu_tensor *t) {
+    uint64_t next = 1;
+    uint32_t i;
+    for (i = t->rank; i-- > 0;) {
+        if (t->shape[i] == 0) return 1;
+        if (t->shape[i] > 1 && t->stride[i] != next) return 0;
+        next *= t->shape[i];
+    }
+    return 1;
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_reshape(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t rank,
+                                           const uint64_t *shape, ptxcu_tensor *view) {
+    static const char *const name = "ptxcu_tensor_reshape";
+    ptxcu_tensor t;
+    uint64_t bytes;
+    ptxcu_code code = ptxcu__view(cu, name, tensor, 0, view, &t);
+    if (code != PTXCU_E_NONE) return code;
+    if (!ptxcu__is_dense(&t))
+        return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: tensor %s with strides %s is not dense", name,
+                           ptxcu__shape_text(t.rank, t.shape).s, ptxcu__shape_text(t.rank, t.stride).s);
+    memset(t.stride, 0, sizeof t.stride);
+    code = ptxcu__dense(cu, name, t.type, rank, shape, t.stride, &bytes);
+    if (code != PTXCU_E_NONE) return code;
+    if (bytes != ptxcu_tensor_bytes(tensor))
+        return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: shape %s has not as many elements as %s", name,
+                           ptxcu__shape_text(rank, shape).s, ptxcu__shape_text(t.rank, t.shape).s);
+    memset(t.shape, 0, sizeof t.shape);
+    memcpy(t.shape, shape, rank * sizeof *shape);
+    t.rank = rank;
+    *view = t;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API size_t ptxcu_tensor_bytes(const ptxcu_tensor *tensor) {
+    uint64_t n = 1;
+    uint32_t i, size;
+    if (!tensor || tensor->rank == 0 || tensor->rank > PTXCU_RANK_MAX) return 0;
+    size = tensor->type < (uint32_t)PTX__TYPE_COUNT ? ptx_type_bytes((ptx_type)tensor->type) : 0;
+    for (i = 0; i < tensor->rank; i++)
+        if (tensor->shape[i] == 0) return 0;
+    for (i = 0; i < tensor->rank; i++)
+        if (!ptxcu__mul(n, tensor->shape[i], &n)) return SIZE_MAX;
+    return ptxcu__mul(n, size, &n) && n <= SIZE_MAX ? (size_t)n : SIZE_MAX;
+}
+
+/* A stream of this handle's context. The driver refuses launches on others by itself, but not all copies. */
+static ptxcu_code ptxcu__stream_ours(ptxcu *cu, const char *function, ptxcu_stream stream) {
+    void *context = NULL;
+    int result = stream ? cu->driver.cuStreamGetCtx(stream, &context) : 0;
+    if (!stream || (result == 0 && context == cu->context)) return PTXCU_E_NONE;
+    if (result == 0 || result == 400) /* CUDA_ERROR_INVALID_HANDLE */
+        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the stream is none of this handle's context",
+                           function);
+    return result == 801 ? PTXCU_E_NONE /* of a part of the device: the driver does not say */
+                         : ptxcu__driver_fail(cu, result, "cuStreamGetCtx()");
+}
+
+/* Copy between dense host memory and a tensor, part by part. */
+static ptxcu_code ptxcu__tensor_copy(ptxcu *cu, const char *function, const ptxcu_tensor *t, char *host,
+                                     int up, ptxcu_stream stream) {
+    uint64_t shape[PTXCU_RANK_MAX], stride[PTXCU_RANK_MAX], at[PTXCU_RANK_MAX], address = t->address;
+    uint64_t size = ptx_type_bytes((ptx_type)t->type), part;
+    uint32_t rank = 0, i;
+    int result;
+    for (i = 0; i < t->rank; i++) { /* dimensions that follow without a gap become one */
+        if (t->shape[i] == 1) continue;
+        if (rank && stride[rank - 1] == t->stride[i] * t->shape[i]) {
+            shape[rank - 1] *= t->shape[i];
+        } else {
+            shape[rank] = t->shape[i];
+            rank++;
+        }
+        stride[rank - 1] = t->stride[i];
+        at[rank - 1] = 0;
+    }
+    part = size;
+    if (rank && stride[rank - 1] == 1) part = size * shape[--rank];
+    for (;;) {
+        result = up ? cu->driver.cuMemcpyHtoDAsync_v2(address, host, (size_t)part, stream)
+                    : cu->driver.cuMemcpyDtoHAsync_v2(host, address, (size_t)part, stream);
+        if (result)
+            return ptxcu__driver_fail(cu, result, "%s: %s(%llu bytes)", function,
+                                      up ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyDtoHAsync_v2",
+                                      (unsigned long long)part);
+        host += part;
+        for (i = rank; i-- > 0;) {
+            address += stride[i] * size;
+            if (++at[i] < shape[i]) break;
+            address -= stride[i] * size * shape[i];
+            at[i] = 0;
+        }
+        if (i == UINT32_MAX) return PTXCU_E_NONE;
+    }
+}
+
+static ptxcu_code ptxcu__transfer(ptxcu *cu, const char *function, const ptxcu_tensor *t, const char *name,
+                                  void *host, size_t bytes, int up, int wait, ptxcu_stream stream) {
+    ptxcu__block b;
+    size_t want;
+    ptxcu_code code;
+    int result;
+    PTXCU__ENTER(cu);
+    code = ptxcu__alive(cu, function, name, t, &b);
+    if (code == PTXCU_E_NONE) code = ptxcu__stream_ours(cu, function, stream);
+    if (code != PTXCU_E_NONE) return code;
+    want = ptxcu_tensor_bytes(t);
+    if (bytes != want)
+        return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %llu bytes are given, %s %s of %s has %llu", function,
+                           (unsigned long long)bytes, name, ptxcu__shape_text(t->rank, t->shape).s,
+                           ptx_type_name((ptx_type)t->type), (unsigned long long)want);
+    if (!host && bytes) return ptxcu__null(cu, function, up ? "from" : "to");
+    if (bytes) code = ptxcu__tensor_copy(cu, function, t, (char *)host, up, stream);
+    if (code != PTXCU_E_NONE || !wait) return code;
+    result = cu->driver.cuStreamSynchronize(stream);
+    return result ? ptxcu__driver_fail(cu, result, "%s: cuStreamSynchronize()", function) : PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_upload(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
+                                          ptxcu_stream stream) {
+    return ptxcu__transfer(cu, "ptxcu_tensor_upload", to, "to", (void *)(uintptr_t)from, bytes, 1, 0, stream);
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_download(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
+                                            ptxcu_stream stream) {
+    return ptxcu__transfer(cu, "ptxcu_tensor_download", from, "from", to, bytes, 0, 0, stream);
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_write(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
+                                         ptxcu_stream stream) {
+    return ptxcu__transfer(cu, "ptxcu_tensor_write", to, "to", (void *)(uintptr_t)from, bytes, 1, 1, stream);
+}
+
+PTXGEN_API ptxcu_code ptxcu_tensor_read(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
+                                        ptxcu_stream stream) {
+    return ptxcu__transfer(cu, "ptxcu_tensor_read", from, "from", to, bytes, 0, 1, stream);
+}
+
 /* -- streams and events -- */
 
 PTXGEN_API ptxcu_code ptxcu_stream_create(ptxcu *cu, ptxcu_stream *stream) {
@@ -1040,22 +1844,25 @@ PTXGEN_API ptxcu_code ptxcu_stream_wait_event(ptxcu *cu, ptxcu_stream stream, pt
 PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream) {
     PTXCU__ENTER(cu);
     if (!stream) return ptxcu__null(cu, "ptxcu_graph_begin", "stream");
-    PTXCU__DO(cu, cuStreamBeginCapture_v2(stream, 1), (cu, result_, "cuStreamBeginCapture(thread local)"));
+    PTXCU__DO(cu, cuStreamBeginCapture_v2(stream, 1), (cu, result_, "cuStreamBeginCapture_v2(thread local)"));
 }
 PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
     void *noted = NULL;
-    int result;
+    int result, gone;
     if (graph) *graph = NULL;
     PTXCU__ENTER(cu);
     if (!stream) return ptxcu__null(cu, "ptxcu_graph_end", "stream");
     result = cu->driver.cuStreamEndCapture(stream, &noted);
     if (result) return ptxcu__driver_fail(cu, result, "cuStreamEndCapture()");
     result = graph ? cu->driver.cuGraphInstantiateWithFlags(graph, noted, 0) : 0;
-    cu->driver.cuGraphDestroy(noted);
+    gone = cu->driver.cuGraphDestroy(noted);
+    if (gone) cu->driver.cuGraphDestroy(noted); /* nobody else can: try again */
     if (!graph) return ptxcu__null(cu, "ptxcu_graph_end", "graph");
-    if (!result) return PTXCU_E_NONE;
+    if (gone && !result) cu->driver.cuGraphExecDestroy(*graph);
+    if (!gone && !result) return PTXCU_E_NONE;
     *graph = NULL;
-    return ptxcu__driver_fail(cu, result, "cuGraphInstantiate()");
+    if (result) return ptxcu__driver_fail(cu, result, "cuGraphInstantiateWithFlags()");
+    return ptxcu__driver_fail(cu, gone, "cuGraphDestroy()");
 }
 PTXGEN_API ptxcu_code ptxcu_graph_launch(ptxcu *cu, ptxcu_graph graph, ptxcu_stream stream) {
     PTXCU__ENTER(cu);
@@ -1102,8 +1909,8 @@ PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu
 /* -- programs -- */
 
 /* The log names a line of the PTX, and nothing else: show what stands there. */
-static void ptxcu__append_line(ptxcu *cu, const char *ptx) {
-    const char *at = cu->log;
+static void ptxcu__append_line(ptxcu *cu, const char *log, const char *ptx) {
+    const char *at = log;
     while ((at = strstr(at, "line ")) != NULL) {
         unsigned long number = strtoul(at + 5, NULL, 10), n;
         const char *start = ptx, *end;
@@ -1236,23 +2043,26 @@ static ptxcu_code ptxcu__load_module(ptxcu *cu, const char *ptx, void **module_)
     void *values[2];
     int result;
     size_t length;
-    if (!cu->log) cu->log = (char *)ptxcu__get_zeroed(cu, PTXCU__LOG_BYTES);
-    if (!cu->log) return ptxcu__memory(cu, PTXCU__LOG_BYTES);
-    cu->log[0] = 0;
-    values[0] = cu->log;
+    ptxcu__record *r = ptxcu__record_of(cu);
+    char *log;
+    if (r && !r->log) r->log = (char *)ptxcu__get_zeroed(cu, PTXCU__LOG_BYTES);
+    if (!r || !r->log) return ptxcu__memory(cu, PTXCU__LOG_BYTES);
+    log = r->log;
+    log[0] = 0;
+    values[0] = log;
     values[1] = (void *)(uintptr_t)PTXCU__LOG_BYTES;
     if (ptxcu__load_kept(cu, ptx, module_)) return PTXCU_E_NONE;
     result = cu->driver.cuModuleLoadDataEx(module_, ptx, 2, options, values);
     if (result == 0) return PTXCU_E_NONE;
     ptxcu__driver_fail(cu, result, "cuModuleLoadDataEx(%llu bytes of PTX)", (unsigned long long)strlen(ptx));
-    cu->error.code = PTXCU_E_JIT;
-    cu->log[PTXCU__LOG_BYTES - 1] = 0;
-    length = strlen(cu->log);
-    while (length && (cu->log[length - 1] == '\n' || cu->log[length - 1] == ' ')) cu->log[--length] = 0;
-    cu->error.log = cu->log;
+    r->error.code = PTXCU_E_JIT;
+    log[PTXCU__LOG_BYTES - 1] = 0;
+    length = strlen(log);
+    while (length && (log[length - 1] == '\n' || log[length - 1] == ' ')) log[--length] = 0;
+    r->error.log = log;
     /* A long log must leave room for the line. */
-    if (length) ptxcu__append(cu, "\n%.*s", (int)(length < 3000 ? length : 3000), cu->log);
-    ptxcu__append_line(cu, ptx);
+    if (length) ptxcu__append(cu, "\n%.*s", (int)(length < 3000 ? length : 3000), log);
+    ptxcu__append_line(cu, log, ptx);
     return PTXCU_E_JIT;
 }
 
@@ -1264,7 +2074,7 @@ static ptxcu_code ptxcu__entry_open(ptxcu *cu, void *module_, const char *name, 
         ptxcu__driver_fail(cu, result, "cuModuleGetFunction(\"%s\")", name);
         if (result == 500) {
             ptxcu__append(cu, "; the program has no entry of that name");
-            return cu->error.code = PTXCU_E_ENTRY;
+            return ptxcu__recode(cu, PTXCU_E_ENTRY);
         }
         return PTXCU_E_DRIVER;
     }
@@ -1273,7 +2083,8 @@ static ptxcu_code ptxcu__entry_open(ptxcu *cu, void *module_, const char *name, 
     if (result) return ptxcu__driver_fail(cu, result, "cuFuncGetAttribute(entry '%s')", name);
     e->max_threads = (uint32_t)threads;
     e->shared_bytes = (uint32_t)shared;
-    e->dynamic_max = cu->info.shared_static > e->shared_bytes ? cu->info.shared_static - e->shared_bytes : 0;
+    e->dynamic_free = cu->info.shared_static > e->shared_bytes ? cu->info.shared_static - e->shared_bytes : 0;
+    e->dynamic_max = e->dynamic_free;
     return PTXCU_E_NONE;
 }
 
@@ -1350,7 +2161,7 @@ static ptxcu_code ptxcu__program_new(ptxcu *cu, const char *ptx, const ptx_modul
 
 /* The caller's place of the line that the log names. */
 static void ptxcu__append_place(ptxcu *cu, const ptx_module *m) {
-    const char *at = cu->log;
+    const char *at = ptxcu_get_error(cu)->log;
     ptx_place place;
     while (at && (at = strstr(at, "line ")) != NULL) {
         unsigned long number = strtoul(at += 5, NULL, 10);
@@ -1361,14 +2172,9 @@ static void ptxcu__append_place(ptxcu *cu, const ptx_module *m) {
     }
 }
 
-PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
-    const char *text;
+static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     ptxcu_code code;
-    if (program) *program = NULL;
-    PTXCU__ENTER(cu);
-    if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
-    if (!program) return ptxcu__null(cu, "ptxcu_load", "program");
-    text = ptx_text(m, NULL);
+    const char *text = ptx_text(m, NULL);
     if (!text)
         return ptxcu__fail(cu, ptx_get_error(m)->code == PTX_E_MEMORY ? PTXCU_E_MEMORY : PTXCU_E_EMIT, "%s",
                            ptx_get_error(m)->message);
@@ -1377,12 +2183,28 @@ PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **progr
     return code;
 }
 
+PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
+    ptxcu_code code;
+    if (program) *program = NULL;
+    PTXCU__ENTER(cu);
+    if (!m) return ptxcu__null(cu, "ptxcu_load", "m");
+    if (!program) return ptxcu__null(cu, "ptxcu_load", "program");
+    ptxcu__lock(&cu->building);
+    code = ptxcu__load(cu, m, program);
+    ptxcu__unlock(&cu->building);
+    return code;
+}
+
 PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program) {
+    ptxcu_code code;
     if (program) *program = NULL;
     PTXCU__ENTER(cu);
     if (!ptx) return ptxcu__null(cu, "ptxcu_load_text", "ptx");
     if (!program) return ptxcu__null(cu, "ptxcu_load_text", "program");
-    return ptxcu__program_new(cu, ptx, NULL, program);
+    ptxcu__lock(&cu->building);
+    code = ptxcu__program_new(cu, ptx, NULL, program);
+    ptxcu__unlock(&cu->building);
+    return code;
 }
 
 static ptxcu_code ptxcu__program_unload(ptxcu *cu, ptxcu_program *program) {
@@ -1390,24 +2212,29 @@ static ptxcu_code ptxcu__program_unload(ptxcu *cu, ptxcu_program *program) {
     int result;
     for (at = &cu->programs; *at; at = &(*at)->next)
         if (*at == program) {
-            *at = program->next;
             result = cu->driver.cuModuleUnload(program->module_);
+            if (result) return ptxcu__driver_fail(cu, result, "cuModuleUnload()");
+            *at = program->next;
             ptxcu__program_free(cu, program);
-            return result ? ptxcu__driver_fail(cu, result, "cuModuleUnload()") : PTXCU_E_NONE;
+            return PTXCU_E_NONE;
         }
     return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "the program is not one of this handle's, or was unloaded");
 }
 
 PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
     const ptxcu_program *p;
+    ptxcu_code code = PTXCU_E_NONE;
     PTXCU__ENTER(cu);
     if (!program) return PTXCU_E_NONE;
+    ptxcu__lock(&cu->building);
     for (p = cu->programs; p; p = p->next) /* a pointer that is none of ours is not looked into */
         if (p == program && p->cached)
-            return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+            code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                                "ptxcu_unload: this program belongs to the cache of "
                                "ptxcu_operation; see ptxcu_cache_clear");
-    return ptxcu__program_unload(cu, program);
+    if (code == PTXCU_E_NONE) code = ptxcu__program_unload(cu, program);
+    ptxcu__unlock(&cu->building);
+    return code;
 }
 
 static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const ptxcu_program *program) {
@@ -1418,18 +2245,11 @@ static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const pt
     return PTXCU_E_NONE;
 }
 
-PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
-                                          uint32_t *entry) {
+static ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name, uint32_t *entry) {
     ptxcu__entry e;
     ptx_entry_info info;
     ptxcu_code code;
     uint32_t i;
-    if (entry) *entry = 0;
-    PTXCU__ENTER(cu);
-    code = ptxcu__check_program(cu, "ptxcu_entry_by_name", program);
-    if (code != PTXCU_E_NONE) return code;
-    if (!name) return ptxcu__null(cu, "ptxcu_entry_by_name", "name");
-    if (!entry) return ptxcu__null(cu, "ptxcu_entry_by_name", "entry");
     for (i = 0; i < program->count; i++)
         if (strcmp(program->entries[i].name, name) == 0) {
             *entry = i;
@@ -1455,6 +2275,21 @@ PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, con
     return PTXCU_E_NONE;
 }
 
+PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
+                                          uint32_t *entry) {
+    ptxcu_code code;
+    if (entry) *entry = 0;
+    PTXCU__ENTER(cu);
+    code = ptxcu__check_program(cu, "ptxcu_entry_by_name", program);
+    if (code != PTXCU_E_NONE) return code;
+    if (!name) return ptxcu__null(cu, "ptxcu_entry_by_name", "name");
+    if (!entry) return ptxcu__null(cu, "ptxcu_entry_by_name", "entry");
+    ptxcu__lock(&cu->building);
+    code = ptxcu__entry_by_name(cu, program, name, entry);
+    ptxcu__unlock(&cu->building);
+    return code;
+}
+
 /* -- the cache: open addressing; device, context and driver are the handle's, so they need not be in the key
  * -- */
 
@@ -1478,6 +2313,7 @@ static ptxcu__slot *ptxcu__probe(const ptxcu *cu, uint64_t hash, const ptx_opera
     }
 }
 
+/* With building held: nobody else changes the slots, and readers see the old ones or the new. */
 static ptxcu_code ptxcu__cache_grow(ptxcu *cu) {
     uint32_t i, old_capacity = cu->slot_capacity;
     ptxcu__slot *old = cu->slots, *slots;
@@ -1485,14 +2321,16 @@ static ptxcu_code ptxcu__cache_grow(ptxcu *cu) {
     if (cu->slot_count + 1 <= old_capacity / 4 * 3) return PTXCU_E_NONE;
     slots = (ptxcu__slot *)ptxcu__get_zeroed(cu, capacity * sizeof *slots);
     if (!slots) return ptxcu__memory(cu, capacity * sizeof *slots);
-    cu->slots = slots;
-    cu->slot_capacity = capacity;
     for (i = 0; i < old_capacity; i++)
         if (old[i].program) {
             uint32_t at = (uint32_t)old[i].hash & (capacity - 1);
             while (slots[at].program) at = (at + 1) & (capacity - 1);
             slots[at] = old[i];
         }
+    ptxcu__lock(&cu->tables);
+    cu->slots = slots;
+    cu->slot_capacity = capacity;
+    ptxcu__unlock(&cu->tables);
     ptxcu__release(cu, old, old_capacity * sizeof *old);
     return PTXCU_E_NONE;
 }
@@ -1515,33 +2353,28 @@ static ptxcu_code ptxcu__build(ptxcu *cu, const char *site, const ptx_operation 
                            (unsigned)(cu->info.target & 0xfff), (unsigned)(cu->info.max_version / 10),
                            (unsigned)(cu->info.max_version % 10));
     op->emit(m, site, desc); /* its result is the module's error, which ptx_text asks for */
-    code = ptxcu_load(cu, m, out);
+    code = ptxcu__load(cu, m, out);
     ptx_module_free(m);
     return code;
 }
 
-PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
-                                       ptxcu_program **program) {
+/* The program of the key, or NULL. */
+static ptxcu_program *ptxcu__cached(ptxcu *cu, uint64_t hash, const ptx_operation *op, const void *desc) {
+    ptxcu_program *program = NULL;
+    ptxcu__lock(&cu->tables);
+    if (cu->slot_capacity) program = ptxcu__probe(cu, hash, op, desc)->program;
+    ptxcu__unlock(&cu->tables);
+    return program;
+}
+
+static ptxcu_code ptxcu__operation_new(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+                                       uint64_t hash, ptxcu_program **program) {
     ptxcu_program *built = NULL;
     ptxcu__slot *s;
     ptxcu_code code;
     void *copy = NULL;
-    uint64_t hash;
-    if (program) *program = NULL;
-    if (!cu) return PTXCU_E_MEMORY;
-    if (!cu->ready) return cu->error.code;
-    if (!op || !op->emit) return ptxcu__null(cu, "ptxcu_operation", "op, or its emit,");
-    if (!desc && op->desc_bytes) return ptxcu__null(cu, "ptxcu_operation", "desc");
-    if (!program) return ptxcu__null(cu, "ptxcu_operation", "program");
-    hash = ptxcu__hash(op, desc);
-    if (cu->slot_capacity) {
-        s = ptxcu__probe(cu, hash, op, desc);
-        if (s->program) {
-            *program = s->program;
-            return PTXCU_E_NONE;
-        }
-    }
-    PTXCU__ENTER(cu);
+    *program = ptxcu__cached(cu, hash, op, desc); /* another thread has been quicker */
+    if (*program) return PTXCU_E_NONE;
     code = ptxcu__cache_grow(cu);
     if (code != PTXCU_E_NONE) return code;
     if (op->desc_bytes) {
@@ -1554,31 +2387,62 @@ PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_op
         ptxcu__release(cu, copy, op->desc_bytes);
         return code;
     }
+    built->cached = 1;
+    ptxcu__lock(&cu->tables);
     s = ptxcu__probe(cu, hash, op, copy);
     s->hash = hash;
     s->emit = op->emit;
     s->desc_bytes = op->desc_bytes;
     s->desc = copy;
     s->program = built;
-    built->cached = 1;
     cu->slot_count++;
+    ptxcu__unlock(&cu->tables);
     *program = built;
     return PTXCU_E_NONE;
 }
 
+PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
+                                       ptxcu_program **program) {
+    ptxcu_code code;
+    uint64_t hash;
+    if (program) *program = NULL;
+    if (!cu) return PTXCU_E_MEMORY;
+    if (!cu->ready) return cu->first.error.code;
+    if (!op || !op->emit) return ptxcu__null(cu, "ptxcu_operation", "op, or its emit,");
+    if (!desc && op->desc_bytes) return ptxcu__null(cu, "ptxcu_operation", "desc");
+    if (!program) return ptxcu__null(cu, "ptxcu_operation", "program");
+    hash = ptxcu__hash(op, desc);
+    *program = ptxcu__cached(cu, hash, op, desc);
+    if (*program) return PTXCU_E_NONE;
+    PTXCU__ENTER(cu);
+    ptxcu__lock(&cu->building);
+    code = ptxcu__operation_new(cu, site, op, desc, hash, program);
+    ptxcu__unlock(&cu->building);
+    return code;
+}
+
 PTXGEN_API ptxcu_code ptxcu_cache_clear(ptxcu *cu) {
     ptxcu_code code, worst = PTXCU_E_NONE;
-    uint32_t i;
+    ptxcu__slot *slots;
+    uint32_t i, capacity;
     PTXCU__ENTER(cu);
-    for (i = 0; i < cu->slot_capacity; i++) {
-        ptxcu__slot *s = &cu->slots[i];
-        if (!s->program) continue;
-        code = ptxcu__program_unload(cu, s->program);
+    ptxcu__lock(&cu->building);
+    ptxcu__lock(&cu->tables);
+    slots = cu->slots;
+    capacity = cu->slot_capacity;
+    cu->slots = NULL;
+    cu->slot_count = cu->slot_capacity = 0;
+    cu->clears++;
+    ptxcu__unlock(&cu->tables);
+    for (i = 0; i < capacity; i++) {
+        if (!slots[i].program) continue;
+        slots[i].program->cached = 0; /* one that the driver will not unload stays until ptxcu_close */
+        code = ptxcu__program_unload(cu, slots[i].program);
         if (code != PTXCU_E_NONE) worst = code;
-        ptxcu__release(cu, s->desc, s->desc_bytes);
-        memset(s, 0, sizeof *s);
+        ptxcu__release(cu, slots[i].desc, slots[i].desc_bytes);
     }
-    cu->slot_count = 0;
+    ptxcu__release(cu, slots, capacity * sizeof *slots);
+    ptxcu__unlock(&cu->building);
     return worst;
 }
 
@@ -1704,12 +2568,17 @@ static ptxcu_code ptxcu__prepare(ptxcu *cu, ptxcu_program *program, const ptx_la
         || (uint64_t)g->block[0] * g->block[1] * g->block[2] > e->max_threads
         || (uint64_t)g->shared_bytes + e->shared_bytes > d->shared_optin)
         return ptxcu__bad_geometry(cu, e, g);
-    if (g->shared_bytes > e->dynamic_max) {
-        result = cu->driver.cuFuncSetAttribute(e->function, 8, (int)g->shared_bytes);
+    if (g->shared_bytes > e->dynamic_free) {
+        result = 0;
+        ptxcu__lock(&cu->tables);
+        if (g->shared_bytes > e->dynamic_max) {
+            result = cu->driver.cuFuncSetAttribute(e->function, 8, (int)g->shared_bytes);
+            if (!result) e->dynamic_max = g->shared_bytes;
+        }
+        ptxcu__unlock(&cu->tables);
         if (result)
             return ptxcu__driver_fail(cu, result, "cuFuncSetAttribute(entry '%s', %u bytes of shared memory)",
                                       e->name, (unsigned)g->shared_bytes);
-        e->dynamic_max = g->shared_bytes;
     }
     *entry = e;
     return PTXCU_E_NONE;
@@ -1720,6 +2589,7 @@ static ptxcu_code ptxcu__start(ptxcu *cu, const ptxcu__entry *e, const ptx_launc
     int result = cu->driver.cuLaunchKernel(e->function, g->grid[0], g->grid[1], g->grid[2], g->block[0],
                                            g->block[1], g->block[2], g->shared_bytes, stream, params, NULL);
     if (result == 0) return PTXCU_E_NONE;
+    if (ptxcu__stream_ours(cu, e->name, stream) == PTXCU_E_WRONG_HANDLE) return PTXCU_E_WRONG_HANDLE;
     return ptxcu__driver_fail(
         cu, result, "cuLaunchKernel(entry '%s', grid %ux%ux%u, block %ux%ux%u, %u bytes)", e->name,
         (unsigned)g->grid[0], (unsigned)g->grid[1], (unsigned)g->grid[2], (unsigned)g->block[0],
@@ -1755,13 +2625,12 @@ PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_
     return ptxcu__start(cu, e, geometry, params, stream);
 }
 
-PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
-                                size_t args_bytes, ptxcu_stream stream) {
+static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
+                             size_t args_bytes, ptxcu_stream stream) {
     ptxcu__entry *entries[PTX_PLAN_MAX];
     void *params[1];
     ptxcu_code code;
     uint32_t i;
-    PTXCU__ENTER(cu);
     code = ptxcu__check_program(cu, "ptxcu_run", program);
     if (code != PTXCU_E_NONE) return code;
     if (!plan) return ptxcu__null(cu, "ptxcu_run", "plan");
@@ -1795,6 +2664,774 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
     }
     return PTXCU_E_NONE;
 }
+
+PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
+                                size_t args_bytes, ptxcu_stream stream) {
+    PTXCU__ENTER(cu);
+    return ptxcu__run(cu, program, plan, args, args_bytes, stream);
+}
+
+/* -- calls -- */
+
+/* A call that can be made now. With pin 1 its blocks are held until ptxcu__unpin. */
+static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
+    uint32_t i, gone = UINT32_MAX;
+    int cleared;
+    if (!call) return ptxcu__null(cu, function, "call");
+    if (!call->owner)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the call is zero: it was not prepared", function);
+    if (call->owner != cu)
+        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the call of %s was prepared by another handle",
+                           function, call->name);
+    ptxcu__lock(&cu->tables);
+    cleared = call->clears != cu->clears;
+    for (i = call->tensors; i-- > 0;) {
+        uint32_t b = call->tensor[i].block;
+        if (b >= cu->block_count || cu->blocks[b].serial != call->tensor[i].serial) gone = i;
+    }
+    for (i = 0; pin && !cleared && gone == UINT32_MAX && i < call->tensors; i++)
+        if (call->workspace >= call->plan.workspace_bytes) cu->blocks[call->tensor[i].block].pins++;
+    ptxcu__unlock(&cu->tables);
+    if (cleared)
+        return ptxcu__fail(cu, PTXCU_E_FREED, "%s: ptxcu_cache_clear has unloaded the program; prepare again",
+                           call->name);
+    if (gone != UINT32_MAX)
+        return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", call->name, call->tensor[gone].name);
+    if (call->workspace < call->plan.workspace_bytes)
+        return ptxcu__fail(cu, PTXCU_E_WORKSPACE, "%s: workspace has %llu bytes, must have %llu", call->name,
+                           (unsigned long long)call->workspace,
+                           (unsigned long long)call->plan.workspace_bytes);
+    return PTXCU_E_NONE;
+}
+
+static ptxcu_code ptxcu__call_run(ptxcu *cu, const char *function, const ptxcu_call *call,
+                                  ptxcu_stream stream) {
+    ptxcu_code code = ptxcu__call_check(cu, function, call, 0);
+    if (code != PTXCU_E_NONE) return code;
+    return ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, stream);
+}
+
+PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
+    PTXCU__ENTER(cu);
+    return ptxcu__call_run(cu, "ptxcu_call_run", call, stream);
+}
+
+PTXGEN_API ptxcu_code ptxcu_call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
+    ptxcu_code code;
+    PTXCU__ENTER(cu);
+    code = ptxcu__call_run(cu, "ptxcu_call_finish", call, stream);
+    if (code != PTXCU_E_NONE) return code;
+    PTXCU__DO(cu, cuStreamSynchronize(stream), (cu, result_, "%s: cuStreamSynchronize()", call->name));
+}
+
+/* A call under way. Its own stream and events; the blocks that it holds. */
+struct ptxcu_result {
+    ptxcu *owner;
+    void *stream, *begin, *end;
+    uint32_t pending, blocks;
+    uint32_t block[PTXCU_CALL_TENSORS];
+};
+
+PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
+    ptxcu_result *r;
+    ptxcu_code code;
+    int result;
+    if (out) *out = NULL;
+    PTXCU__ENTER(cu);
+    if (!out) return ptxcu__null(cu, "ptxcu_result_create", "result");
+    r = (ptxcu_result *)ptxcu__get_zeroed(cu, sizeof *r);
+    if (!r) return ptxcu__memory(cu, sizeof *r);
+    r->owner = cu;
+    result = cu->driver.cuStreamCreate(&r->stream, 1);
+    if (!result) result = cu->driver.cuEventCreate(&r->begin, 2); /* without the time */
+    if (!result) result = cu->driver.cuEventCreate(&r->end, 2);
+    if (!result) {
+        *out = r;
+        return PTXCU_E_NONE;
+    }
+    code = ptxcu__driver_fail(cu, result, "ptxcu_result_create: %s()",
+                              r->begin || r->stream ? "cuEventCreate" : "cuStreamCreate");
+    if (r->begin) cu->driver.cuEventDestroy_v2(r->begin);
+    if (r->stream) cu->driver.cuStreamDestroy_v2(r->stream);
+    ptxcu__release(cu, r, sizeof *r);
+    return code;
+}
+
+/* The call is done: let go of its blocks, and give back those that were freed meanwhile. */
+static ptxcu_code ptxcu__unpin(ptxcu *cu, const uint32_t *blocks, uint32_t count) {
+    ptxcu_code code = PTXCU_E_NONE, one;
+    uint32_t i;
+    for (i = 0; i < count; i++) {
+        ptxcu__block *b;
+        int last;
+        ptxcu__lock(&cu->tables);
+        b = &cu->blocks[blocks[i]];
+        last = --b->pins == 0 && b->serial == 0;
+        ptxcu__unlock(&cu->tables);
+        one = last ? ptxcu__block_free(cu, blocks[i]) : PTXCU_E_NONE;
+        if (one != PTXCU_E_NONE) code = one; /* the block is left to ptxcu_close */
+    }
+    return code;
+}
+
+static ptxcu_code ptxcu__result_done(ptxcu *cu, ptxcu_result *r) {
+    r->pending = 0;
+    return ptxcu__unpin(cu, r->block, r->blocks);
+}
+
+static ptxcu_code ptxcu__result_check(ptxcu *cu, const char *function, const ptxcu_result *r) {
+    if (!r) return ptxcu__null(cu, function, "result");
+    if (r->owner != cu)
+        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the result is of another handle", function);
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_result_poll(ptxcu *cu, ptxcu_result *r, int *done) {
+    ptxcu_code code;
+    int result;
+    if (done) *done = 0;
+    PTXCU__ENTER(cu);
+    code = ptxcu__result_check(cu, "ptxcu_result_poll", r);
+    if (code != PTXCU_E_NONE) return code;
+    if (!done) return ptxcu__null(cu, "ptxcu_result_poll", "done");
+    result = r->pending ? cu->driver.cuEventQuery(r->end) : 0;
+    if (result == 600) return PTXCU_E_NONE; /* not ready */
+    if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_poll: cuEventQuery()");
+    *done = 1;
+    return r->pending ? ptxcu__result_done(cu, r) : PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_result_wait(ptxcu *cu, ptxcu_result *r) {
+    ptxcu_code code;
+    int result;
+    PTXCU__ENTER(cu);
+    code = ptxcu__result_check(cu, "ptxcu_result_wait", r);
+    if (code != PTXCU_E_NONE || !r->pending) return code;
+    result = cu->driver.cuEventSynchronize(r->end);
+    if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_wait: cuEventSynchronize()");
+    return ptxcu__result_done(cu, r);
+}
+
+PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, ptxcu_result *r) {
+    ptxcu_code code;
+    PTXCU__ENTER(cu);
+    code = ptxcu__result_check(cu, "ptxcu_stream_wait_result", r);
+    if (code == PTXCU_E_NONE && r->pending) code = ptxcu__stream_ours(cu, "ptxcu_stream_wait_result", stream);
+    if (code != PTXCU_E_NONE || !r->pending) return code;
+    PTXCU__DO(cu, cuStreamWaitEvent(stream, r->end, 0),
+              (cu, result_, "ptxcu_stream_wait_result: cuStreamWaitEvent()"));
+}
+
+PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *r) {
+    ptxcu_code code, last = PTXCU_E_NONE;
+    int result = 0;
+    PTXCU__ENTER(cu);
+    if (!r) return PTXCU_E_NONE;
+    code = ptxcu__result_check(cu, "ptxcu_result_free", r);
+    if (code != PTXCU_E_NONE) return code;
+    if (r->pending) {
+        /* When neither can be waited for, the context is lost and nothing runs any more. */
+        result = cu->driver.cuEventSynchronize(r->end);
+        if (result && cu->driver.cuStreamSynchronize(r->stream) == 0) result = 0;
+        if (result) code = ptxcu__driver_fail(cu, result, "ptxcu_result_free: cuEventSynchronize()");
+        last = ptxcu__result_done(cu, r);
+        if (code != PTXCU_E_NONE || last != PTXCU_E_NONE) return code != PTXCU_E_NONE ? code : last;
+    }
+    result = r->begin ? cu->driver.cuEventDestroy_v2(r->begin) : 0;
+    if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_free: cuEventDestroy_v2()");
+    r->begin = NULL;
+    result = r->end ? cu->driver.cuEventDestroy_v2(r->end) : 0;
+    if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_free: cuEventDestroy_v2()");
+    r->end = NULL;
+    result = cu->driver.cuStreamDestroy_v2(r->stream);
+    if (result) return ptxcu__driver_fail(cu, result, "ptxcu_result_free: cuStreamDestroy_v2()");
+    ptxcu__release(cu, r, sizeof *r);
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after,
+                                       ptxcu_result *r) {
+    static const char *const name = "ptxcu_call_start";
+    ptxcu_code code;
+    int result, status = 0, begun = 0;
+    uint32_t i;
+    PTXCU__ENTER(cu);
+    code = ptxcu__result_check(cu, name, r);
+    if (code != PTXCU_E_NONE) return code;
+    if (r->pending) {
+        result = cu->driver.cuEventQuery(r->end);
+        if (result == 600)
+            return ptxcu__fail(cu, PTXCU_E_BUSY, "%s: the result's last call has not finished", name);
+        if (result) return ptxcu__driver_fail(cu, result, "%s: cuEventQuery()", name);
+        code = ptxcu__result_done(cu, r);
+        if (code != PTXCU_E_NONE) return code;
+    }
+    code = ptxcu__stream_ours(cu, name, after);
+    if (code != PTXCU_E_NONE) return code;
+    result = cu->driver.cuStreamIsCapturing(after, &status);
+    if (result) return ptxcu__driver_fail(cu, result, "%s: cuStreamIsCapturing()", name);
+    if (status)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the stream is in a capture; use ptxcu_call_run", name);
+    code = ptxcu__call_check(cu, name, call, 1);
+    if (code != PTXCU_E_NONE) return code;
+    r->blocks = call->tensors;
+    for (i = 0; i < r->blocks; i++) r->block[i] = call->tensor[i].block;
+    result = cu->driver.cuEventRecord(r->begin, after);
+    if (result) code = ptxcu__driver_fail(cu, result, "%s: cuEventRecord()", name);
+    if (!result) {
+        result = cu->driver.cuStreamWaitEvent(r->stream, r->begin, 0);
+        if (result) code = ptxcu__driver_fail(cu, result, "%s: cuStreamWaitEvent()", name);
+    }
+    if (!result) {
+        begun = 1;
+        code = ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, r->stream);
+    }
+    if (code == PTXCU_E_NONE) {
+        result = cu->driver.cuEventRecord(r->end, r->stream);
+        if (result) code = ptxcu__driver_fail(cu, result, "%s: cuEventRecord()", name);
+    }
+    if (code == PTXCU_E_NONE) {
+        r->pending = 1;
+        return PTXCU_E_NONE;
+    }
+    if (begun) cu->driver.cuStreamSynchronize(r->stream); /* what did start must not outlive its memory */
+    ptxcu__unpin(cu, r->block, r->blocks);
+    return code;
+}
+
+#ifdef PTXGEN_KERNELS_H
+
+/* -- operations -- */
+
+#define PTXCU__ANY UINT64_MAX
+enum { PTXCU__OPTIONAL = 1, PTXCU__WRITTEN = 2, PTXCU__DENSE = 4, PTXCU__ROWS = 8, PTXCU__SAME = 16 };
+#define PTXCU__OF(type) ((uint64_t)1 << (type))
+#define PTXCU__OF_KV (PTXCU__OF(PTX_F32) | PTXCU__OF(PTX_F16) | PTXCU__OF(PTX_BF16))
+
+/* What is known of an operation's tensors while they are looked at; the first fault stays. */
+typedef struct ptxcu__check {
+    ptxcu *cu;
+    const char *name;
+    ptxcu_call *call;
+    ptxcu_code code;
+    const ptxcu_tensor *seen[PTXCU_CALL_TENSORS];
+    uint32_t flags[PTXCU_CALL_TENSORS];
+} ptxcu__check;
+
+static ptxcu_code ptxcu__check_begin(ptxcu__check *c, ptxcu *cu, const char *name, const void *desc,
+                                     ptxcu_call *call) {
+    memset(c, 0, sizeof *c);
+    if (call) memset(call, 0, sizeof *call);
+    PTXCU__ENTER(cu);
+    c->cu = cu;
+    c->name = name;
+    c->call = call;
+    c->code = !desc ? ptxcu__null(cu, name, "the description") : PTXCU_E_NONE;
+    if (!call) c->code = ptxcu__null(cu, name, "call");
+    return c->code;
+}
+
+/* "f32", "f32 or f16", "f32, f16 or bf16" */
+static ptxcu__text ptxcu__types_text(uint64_t types) {
+    ptxcu__text t;
+    size_t n = 0;
+    uint32_t i;
+    t.s[0] = 0;
+    for (i = 0; i < (uint32_t)PTX__TYPE_COUNT; i++)
+        if (types >> i & 1) {
+            const char *before = n == 0 ? "" : types >> i > 1 ? ", " : " or ";
+            n += (size_t)snprintf(t.s + n, sizeof t.s - n, "%s%s", before, ptx_type_name((ptx_type)i));
+        }
+    return t;
+}
+
+/* One tensor: there, of this handle, of one of the types (0: any), of that rank (0: any) and shape (ANY:
+   any). dims: the dimensions' names, for the message. */
+static void ptxcu__want(ptxcu__check *c, const char *name, const ptxcu_tensor *t, uint32_t flags,
+                        uint64_t types, uint32_t align, const char *dims, uint32_t rank, uint64_t d0,
+                        uint64_t d1, uint64_t d2, uint64_t d3) {
+    uint64_t want[4];
+    ptxcu__text given;
+    ptxcu__block b;
+    uint32_t i, n = c->call ? c->call->tensors : 0;
+    int fits = 1;
+    if (c->code != PTXCU_E_NONE || ((flags & PTXCU__OPTIONAL) && !t->owner)) return;
+    c->code = ptxcu__alive(c->cu, c->name, name, t, &b);
+    if (c->code != PTXCU_E_NONE) return;
+    want[0] = d0;
+    want[1] = d1;
+    want[2] = d2;
+    want[3] = d3;
+    given = ptxcu__shape_text(t->rank, t->shape);
+    if (types && !(t->type < 64 && types >> t->type & 1)) {
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s is of type %s, must be %s", c->name, name,
+                              ptx_type_name((ptx_type)t->type), ptxcu__types_text(types).s);
+        return;
+    }
+    if (rank && t->rank != rank) fits = 0;
+    for (i = 0; rank && fits && i < rank; i++) fits = want[i] == PTXCU__ANY || want[i] == t->shape[i];
+    if (!fits) {
+        for (i = 0; i < rank && want[i] != PTXCU__ANY;) i++;
+        c->code =
+            ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has shape %s, must be [%s]%s%s", c->name, name, given.s,
+                        dims, i == rank ? ": " : "", i == rank ? ptxcu__shape_text(rank, want).s : "");
+        for (i = 0; i < rank && t->rank == rank; i++)
+            if (want[i] != PTXCU__ANY && want[i] != t->shape[i])
+                ptxcu__append(c->cu, "; dimension %u must be %llu", (unsigned)i, (unsigned long long)want[i]);
+        return;
+    }
+    for (i = 0; rank && i < t->rank; i++)
+        if (t->shape[i] > UINT32_MAX) {
+            c->code =
+                ptxcu__fail(c->cu, PTXCU_E_OVERFLOW, "%s: %s has shape %s, dimensions must be below 2^32",
+                            c->name, name, given.s);
+            return;
+        }
+    if (((flags & PTXCU__DENSE) && !ptxcu__is_dense(t))
+        || ((flags & PTXCU__ROWS) && t->shape[t->rank - 1] > 1 && t->stride[t->rank - 1] != 1)) {
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has shape %s and strides %s, must be %s", c->name,
+                              name, given.s, ptxcu__shape_text(t->rank, t->stride).s,
+                              flags & PTXCU__DENSE ? "dense" : "dense in its last dimension");
+        return;
+    }
+    if (t->address % align) {
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s lies at 0x%llx, must be aligned to %u bytes",
+                              c->name, name, (unsigned long long)t->address, (unsigned)align);
+        return;
+    }
+    if (n == PTXCU_CALL_TENSORS) {
+        c->code =
+            ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: more than %d tensors", c->name, PTXCU_CALL_TENSORS);
+        return;
+    }
+    c->seen[n] = t;
+    c->flags[n] = flags;
+    c->call->tensor[n].serial = t->serial;
+    c->call->tensor[n].block = t->block;
+    c->call->tensor[n].name = name;
+    c->call->tensors++;
+}
+
+/* Bytes that the dimensions with strides below `below` (bytes) reach. */
+static uint64_t ptxcu__reach(const ptxcu_tensor *t, uint64_t size, uint64_t below) {
+    uint64_t reach = size;
+    uint32_t i;
+    for (i = 0; i < t->rank; i++)
+        if (t->shape[i] > 1 && t->stride[i] * size < below) reach += (t->shape[i] - 1) * t->stride[i] * size;
+    return reach;
+}
+
+/* Every dimension's stride is below `width` or a multiple of it. */
+static int ptxcu__in_step(const ptxcu_tensor *t, uint64_t size, uint64_t width) {
+    uint32_t i;
+    for (i = 0; i < t->rank; i++)
+        if (t->shape[i] > 1 && t->stride[i] * size >= width && t->stride[i] * size % width) return 0;
+    return 1;
+}
+
+/* Whether two tensors may share a byte. Two that take turns, as K and V in one tensor do, have a stride in
+   common, and different places in each step of it. */
+static int ptxcu__overlap(const ptxcu_tensor *a, const ptxcu_tensor *b) {
+    uint64_t sa = ptx_type_bytes((ptx_type)a->type), sb = ptx_type_bytes((ptx_type)b->type), ra, rb, width,
+             between;
+    uint32_t i;
+    if (!ptxcu_tensor_bytes(a) || !ptxcu_tensor_bytes(b)) return 0;
+    ra = ptxcu__reach(a, sa, UINT64_MAX);
+    rb = ptxcu__reach(b, sb, UINT64_MAX);
+    if (a->address < b->address ? b->address - a->address >= ra : a->address - b->address >= rb) return 0;
+    for (i = 0; i < a->rank; i++) {
+        width = a->stride[i] * sa;
+        if (a->shape[i] <= 1 || !ptxcu__in_step(a, sa, width) || !ptxcu__in_step(b, sb, width)) continue;
+        ra = ptxcu__reach(a, sa, width);
+        rb = ptxcu__reach(b, sb, width);
+        between = b->address - a->address; /* how far b's place in a step lies behind a's */
+        if (a->address > b->address) between = (width - (a->address - b->address) % width) % width;
+        between %= width;
+        if (ra <= between && rb <= width - between) return 0;
+    }
+    return 1;
+}
+
+/* Nothing that is written is read, or written as something else; the workspace counts as written. */
+static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
+    uint32_t i, j;
+    if (c->code != PTXCU_E_NONE) {
+        if (c->call) memset(c->call, 0, sizeof *c->call);
+        return c->code;
+    }
+    for (i = 0; i < c->call->tensors; i++)
+        for (j = 0; j < c->call->tensors; j++) {
+            const ptxcu_tensor *a = c->seen[i], *b = c->seen[j];
+            if (i == j || !(c->flags[i] & PTXCU__WRITTEN) || (j < i && (c->flags[j] & PTXCU__WRITTEN)))
+                continue;
+            if ((c->flags[i] & c->flags[j] & PTXCU__SAME) && a->address == b->address) continue;
+            if (!ptxcu__overlap(a, b)) continue;
+            c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s, which is written, overlaps %s", c->name,
+                                  c->call->tensor[i].name, c->call->tensor[j].name);
+            memset(c->call, 0, sizeof *c->call);
+            return c->code;
+        }
+    return PTXCU_E_NONE;
+}
+
+/* The rest, when tensors and plan are right: the program, the arguments, the workspace. */
+static ptxcu_code ptxcu__call_complete(ptxcu__check *c, const void *desc, const void *args, size_t bytes,
+                                       const ptxcu_tensor *workspace) {
+    ptxcu_call *call = c->call;
+    ptxcu_code code;
+    call->workspace = workspace && workspace->owner ? ptxcu_tensor_bytes(workspace) : 0;
+    ptxcu__lock(&c->cu->tables);
+    call->clears = c->cu->clears;
+    ptxcu__unlock(&c->cu->tables);
+    code = ptxcu_operation_(c->cu, "ptxgen_cuda.h", ptxk_operation_find(c->name), desc, &call->program);
+    if (code != PTXCU_E_NONE) {
+        memset(call, 0, sizeof *call);
+        return code;
+    }
+    memcpy(call->args, args, bytes);
+    call->owner = c->cu;
+    call->name = c->name;
+    return PTXCU_E_NONE;
+}
+
+/* What the operation itself says of descriptions and sizes. */
+static void ptxcu__refused(ptxcu__check *c, ptx_code code, const ptxk_message *why) {
+    if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", why->text);
+}
+
+static void ptxcu__want_workspace(ptxcu__check *c, const ptxcu_tensor *t) {
+    ptxcu__want(c, "workspace", t, PTXCU__OPTIONAL | PTXCU__WRITTEN | PTXCU__DENSE, 0, 256, "", 0, 0, 0, 0,
+                0);
+}
+
+/* -- KV caches -- */
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
+                                          const ptxcu_tensor *blocks, ptxcu_kv_cache *cache) {
+    static const char *const name = "ptxcu_kv_cache_wrap";
+    ptxcu_kv_cache made;
+    ptxcu__check c;
+    ptxcu_call unused;
+    uint64_t shape[2], i, batch, *addresses;
+    size_t bytes;
+    ptxcu_code code;
+    if (cache) memset(cache, 0, sizeof *cache);
+    code = ptxcu__check_begin(&c, cu, name, cache, &unused);
+    if (code != PTXCU_E_NONE) return code;
+    ptxcu__want(&c, "k", k, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__OF_KV, 16,
+                blocks ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
+                PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
+    if (c.code != PTXCU_E_NONE) return c.code;
+    ptxcu__want(&c, "v", v, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__OF(k->type), 16,
+                blocks ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
+                k->shape[0], k->shape[1], k->shape[2], k->shape[3]);
+    if (blocks)
+        ptxcu__want(&c, "blocks", blocks, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch, max_pages", 2,
+                    PTXCU__ANY, PTXCU__ANY, 0, 0);
+    for (i = 0; c.code == PTXCU_E_NONE && i < 4; i++)
+        if (k->shape[i] > 1 && k->stride[i] != v->stride[i])
+            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: k has strides %s, v has %s; they must be the same",
+                                 name, ptxcu__shape_text(4, k->stride).s, ptxcu__shape_text(4, v->stride).s);
+    code = ptxcu__check_end(&c);
+    if (code != PTXCU_E_NONE) return code;
+    memset(&made, 0, sizeof made);
+    made.k = *k;
+    made.v = *v;
+    if (blocks) {
+        made.blocks = *blocks;
+        *cache = made;
+        return PTXCU_E_NONE;
+    }
+    batch = k->shape[0];
+    shape[0] = 2;
+    shape[1] = batch;
+    code = ptxcu_tensor_create(cu, PTX_U64, 2, shape, &made.addresses);
+    if (code != PTXCU_E_NONE) return code;
+    bytes = ptxcu_tensor_bytes(&made.addresses);
+    addresses = bytes ? (uint64_t *)cu->alloc(cu->alloc_user, NULL, 0, bytes) : NULL;
+    if (bytes && !addresses) {
+        code = ptxcu__memory(cu, bytes);
+    } else {
+        for (i = 0; i < batch; i++) {
+            addresses[i] = k->address + i * k->stride[0] * ptx_type_bytes((ptx_type)k->type);
+            addresses[batch + i] = v->address + i * v->stride[0] * ptx_type_bytes((ptx_type)v->type);
+        }
+        code = ptxcu_tensor_write(cu, &made.addresses, addresses, bytes, NULL);
+        ptxcu__release(cu, addresses, bytes);
+    }
+    if (code == PTXCU_E_NONE)
+        *cache = made;
+    else
+        ptxcu_tensor_free(cu, &made.addresses);
+    return code;
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t batch, uint64_t kv_heads,
+                                            uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache) {
+    ptxcu_tensor k, v;
+    uint64_t shape[4];
+    ptxcu_code code;
+    if (cache) memset(cache, 0, sizeof *cache);
+    PTXCU__ENTER(cu);
+    if (!cache) return ptxcu__null(cu, "ptxcu_kv_cache_create", "cache");
+    memset(&v, 0, sizeof v);
+    shape[0] = batch;
+    shape[1] = kv_heads;
+    shape[2] = max_seq;
+    shape[3] = head_dim;
+    code = ptxcu_tensor_create(cu, type, 4, shape, &k);
+    if (code == PTXCU_E_NONE) code = ptxcu_tensor_create(cu, type, 4, shape, &v);
+    if (code == PTXCU_E_NONE) code = ptxcu_kv_cache_wrap(cu, &k, &v, NULL, cache);
+    if (code == PTXCU_E_NONE) {
+        cache->owns = 1;
+    } else {
+        ptxcu_tensor_free(cu, &v);
+        ptxcu_tensor_free(cu, &k);
+    }
+    return code;
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache) {
+    ptxcu_code code, last;
+    PTXCU__ENTER(cu);
+    if (!cache) return PTXCU_E_NONE;
+    code = ptxcu_tensor_free(cu, &cache->addresses);
+    if (cache->owns) {
+        last = ptxcu_tensor_free(cu, &cache->k);
+        if (code == PTXCU_E_NONE) code = last;
+        last = ptxcu_tensor_free(cu, &cache->v);
+        if (code == PTXCU_E_NONE) code = last;
+    }
+    if (code == PTXCU_E_NONE) memset(cache, 0, sizeof *cache);
+    return code;
+}
+
+/* Both tensors of a cache, and what says where its sequences lie. */
+static void ptxcu__want_cache(ptxcu__check *c, const ptxcu_kv_cache *cache, uint32_t flags, uint64_t batch,
+                              uint64_t kv_heads, uint64_t head_dim) {
+    int paged;
+    if (c->code != PTXCU_E_NONE) return;
+    if (!cache) {
+        c->code = ptxcu__null(c->cu, c->name, "cache");
+        return;
+    }
+    paged = cache->blocks.owner != NULL;
+    ptxcu__want(c, "cache->k", &cache->k, flags | PTXCU__ROWS, PTXCU__OF_KV, 16,
+                paged ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
+                paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
+    ptxcu__want(c, "cache->v", &cache->v, flags | PTXCU__ROWS, PTXCU__OF(cache->k.type), 16,
+                paged ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
+                cache->k.shape[0], cache->k.shape[1], cache->k.shape[2], head_dim);
+    if (paged)
+        ptxcu__want(c, "cache->blocks", &cache->blocks, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
+                    "batch, max_pages", 2, batch, PTXCU__ANY, 0, 0);
+    else
+        ptxcu__want(c, "cache->addresses", &cache->addresses, PTXCU__DENSE, PTXCU__OF(PTX_U64), 8, "2, batch",
+                    2, 2, cache->k.shape[0], 0, 0);
+}
+
+/* -- flash_decode -- */
+
+PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *x,
+                                                 ptxcu_call *call) {
+    ptxcu__check c;
+    ptxk_flash_decode_desc desc;
+    ptxk_flash_decode_shape shape;
+    ptxk_flash_decode_args args;
+    ptxk_message why;
+    ptxcu_code code = ptxcu__check_begin(&c, cu, "flash_decode", x, call);
+    if (code != PTXCU_E_NONE) return code;
+    memset(&desc, 0, sizeof desc);
+    memset(&shape, 0, sizeof shape);
+    memset(&args, 0, sizeof args);
+    ptxcu__want(&c, "q", &x->q, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "batch, heads, head_dim", 3, PTXCU__ANY,
+                PTXCU__ANY, PTXCU__ANY, 0);
+    ptxcu__want_cache(&c, x->cache, 0, x->q.shape[0], PTXCU__ANY, x->q.shape[2]);
+    ptxcu__want(&c, "lengths", &x->lengths, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch", 1, x->q.shape[0], 0,
+                0, 0);
+    ptxcu__want(&c, "out", &x->out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF(PTX_F32), 16,
+                "batch, heads, head_dim", 3, x->q.shape[0], x->q.shape[1], x->q.shape[2], 0);
+    ptxcu__want_workspace(&c, &x->workspace);
+    if (c.code == PTXCU_E_NONE) {
+        const ptxcu_tensor *k = &x->cache->k;
+        ptxcu_tensor one = *k;
+        one.shape[0] = 1;
+        if (x->cache->blocks.owner || !ptxcu__is_dense(&one))
+            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
+                                 "flash_decode: cache->k has strides %s, must be dense behind "
+                                 "its first dimension, and not paged",
+                                 ptxcu__shape_text(4, k->stride).s);
+        desc.heads = (uint32_t)x->q.shape[1];
+        desc.kv_heads = (uint32_t)k->shape[1];
+        desc.head_dim = (uint32_t)x->q.shape[2];
+        desc.kv_type = k->type;
+        desc.scale = x->scale;
+        shape.batch = (uint32_t)x->q.shape[0];
+        shape.max_seq = (uint32_t)k->shape[2];
+        shape.max_len = x->max_len ? x->max_len : shape.max_seq;
+        shape.sm_count = cu->info.sm_count;
+        ptxcu__refused(&c, ptxk_flash_decode_plan(&desc, &shape, &call->plan, &why), &why);
+        args.q = x->q.address;
+        args.k_caches = x->cache->addresses.address;
+        args.v_caches = x->cache->addresses.address + 8 * x->q.shape[0];
+        args.lengths = x->lengths.address;
+        args.out = x->out.address;
+        args.workspace = x->workspace.address;
+        args.max_seq = shape.max_seq;
+    }
+    code = ptxcu__check_end(&c);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_complete(&c, &desc, &args, sizeof args, &x->workspace);
+}
+
+PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *x, ptxcu_stream stream) {
+    ptxcu_call call;
+    ptxcu_code code = ptxcu_flash_decode_prepare(cu, x, &call);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_flash_decode", &call, stream);
+}
+
+/* -- kv_scatter -- */
+
+PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *x, ptxcu_call *call) {
+    ptxcu__check c;
+    ptxk_kv_scatter_desc desc;
+    ptxk_kv_scatter_shape shape;
+    ptxk_kv_scatter_args args;
+    ptxk_message why;
+    ptxcu_code code = ptxcu__check_begin(&c, cu, "kv_scatter", x, call);
+    if (code != PTXCU_E_NONE) return code;
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    ptxcu__want(&c, "k", &x->k, PTXCU__DENSE, PTXCU__OF_KV, 16, "tokens, kv_heads, head_dim", 3, PTXCU__ANY,
+                PTXCU__ANY, PTXCU__ANY, 0);
+    ptxcu__want(&c, "v", &x->v, PTXCU__DENSE, PTXCU__OF(x->k.type & 63), 16, "tokens, kv_heads, head_dim", 3,
+                x->k.shape[0], x->k.shape[1], x->k.shape[2], 0);
+    ptxcu__want_cache(&c, x->cache, PTXCU__WRITTEN, PTXCU__ANY, x->k.shape[1], x->k.shape[2]);
+    ptxcu__want(&c, "positions", &x->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
+                "tokens", 1, x->k.shape[0], 0, 0, 0);
+    ptxcu__want(&c, "sequences", &x->sequences, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_U32), 4,
+                "tokens", 1, x->k.shape[0], 0, 0, 0);
+    if (c.code == PTXCU_E_NONE) {
+        const ptxcu_kv_cache *cache = x->cache;
+        const ptxcu_tensor *k = &cache->k;
+        int paged = cache->blocks.owner != NULL;
+        uint64_t batch = paged ? cache->blocks.shape[0] : k->shape[0], rows = k->shape[2], last;
+        if (paged
+            && (!ptxcu__is_dense(k) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows) || rows > UINT32_MAX))
+            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
+                                 "kv_scatter: the pages of cache->k must be dense, and "
+                                 "max_pages * page_size below 2^32");
+        /* What the host names, the host can check; device memory the kernel checks. */
+        last = x->k.shape[0] ? x->k.shape[0] - 1 : 0;
+        if (!x->positions.owner && x->k.shape[0] && last * x->position_step + x->position >= rows)
+            c.code = ptxcu__fail(
+                cu, PTXCU_E_ARGUMENT, "kv_scatter: position is %llu, must be below max_seq, %llu",
+                (unsigned long long)(last * x->position_step + x->position), (unsigned long long)rows);
+        if (!x->sequences.owner && x->k.shape[0] && last * x->sequence_step >= batch)
+            c.code =
+                ptxcu__fail(cu, PTXCU_E_ARGUMENT, "kv_scatter: sequence is %llu, must be below batch, %llu",
+                            (unsigned long long)(last * x->sequence_step), (unsigned long long)batch);
+        desc.kv_heads = (uint32_t)x->k.shape[1];
+        desc.head_dim = (uint32_t)x->k.shape[2];
+        desc.source_type = x->k.type;
+        desc.cache_type = k->type;
+        desc.page_size = paged ? (uint32_t)k->shape[2] : 0;
+        shape.tokens = (uint32_t)x->k.shape[0];
+        ptxcu__refused(&c, ptxk_kv_scatter_plan(&desc, &shape, &call->plan, &why), &why);
+        args.k = x->k.address;
+        args.v = x->v.address;
+        args.k_caches = paged ? k->address : cache->addresses.address;
+        args.v_caches = paged ? cache->v.address : cache->addresses.address + 8 * batch;
+        args.sequences = x->sequences.address;
+        args.positions = x->positions.address;
+        args.block_table = cache->blocks.address;
+        args.head_stride = k->stride[1];
+        args.row_stride = k->stride[2];
+        args.sequence_step = x->sequence_step;
+        args.position = x->position;
+        args.position_step = x->position_step;
+        args.tokens = shape.tokens;
+        args.batch = (uint32_t)batch;
+        args.max_seq = (uint32_t)rows;
+        args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
+        args.pool_pages = paged ? (uint32_t)k->shape[0] : 0;
+        if (call->plan.launches) ptxcu__refused(&c, ptxk_kv_scatter_check(&desc, &args, &why), &why);
+    }
+    code = ptxcu__check_end(&c);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_complete(&c, &desc, &args, sizeof args, NULL);
+}
+
+PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *x, ptxcu_stream stream) {
+    ptxcu_call call;
+    ptxcu_code code = ptxcu_kv_scatter_prepare(cu, x, &call);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_kv_scatter", &call, stream);
+}
+
+/* -- gemv -- */
+
+PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, ptxcu_call *call) {
+    ptxcu__check c;
+    ptxk_gemv_desc desc;
+    ptxk_gemv_shape shape;
+    ptxk_gemv_args args;
+    ptxk_message why;
+    uint64_t n, k, row = 0;
+    ptxcu_code code = ptxcu__check_begin(&c, cu, "gemv", x, call);
+    if (code != PTXCU_E_NONE) return code;
+    memset(&desc, 0, sizeof desc);
+    memset(&shape, 0, sizeof shape);
+    memset(&args, 0, sizeof args);
+    n = x->weights.shape[0];
+    k = x->x.shape[1];
+    ptxcu__want(&c, "x", &x->x, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "columns, k", 2, PTXCU__ANY, PTXCU__ANY,
+                0, 0);
+    desc.format = x->format ? x->format : (uint32_t)PTXK_Q4_K;
+    if (c.code == PTXCU_E_NONE) row = ptxk_row_bytes(desc.format, (uint32_t)k);
+    if (c.code == PTXCU_E_NONE && !row)
+        c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: x has k %llu, no whole number of blocks of format %u",
+                             (unsigned long long)k, (unsigned)desc.format);
+    ptxcu__want(&c, "weights", &x->weights, PTXCU__DENSE, PTXCU__OF(PTX_B8) | PTXCU__OF(PTX_U8), 16,
+                "n, bytes of a row", 2, PTXCU__ANY, row, 0, 0);
+    ptxcu__want(&c, "gamma", &x->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "k", 1, k, 0,
+                0, 0);
+    ptxcu__want(&c, "y", &x->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME,
+                PTXCU__OF(PTX_F32) | PTXCU__OF(PTX_F16), 16, "columns, n", 2, x->x.shape[0], n, 0, 0);
+    ptxcu__want(&c, "residual", &x->residual, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__SAME,
+                PTXCU__OF(x->y.type & 63), 16, "columns, n", 2, x->x.shape[0], n, 0, 0);
+    ptxcu__want_workspace(&c, &x->workspace);
+    if (c.code == PTXCU_E_NONE) {
+        desc.columns = (uint32_t)x->x.shape[0];
+        desc.precision = x->precision;
+        desc.output_type = x->y.type;
+        desc.flags = (x->norm ? (uint32_t)PTXK_GEMV_NORM : 0)
+                     | (x->gamma.owner ? (uint32_t)PTXK_GEMV_GAMMA : 0)
+                     | (x->residual.owner ? (uint32_t)PTXK_GEMV_RESIDUAL : 0);
+        shape.n = (uint32_t)n;
+        shape.k = (uint32_t)k;
+        shape.sm_count = cu->info.sm_count;
+        ptxcu__refused(&c, ptxk_gemv_plan(&desc, &shape, &call->plan, &why), &why);
+        args.weights = x->weights.address;
+        args.x = x->x.address;
+        args.gamma = x->gamma.address;
+        args.residual = x->residual.address;
+        args.y = x->y.address;
+        args.workspace = x->workspace.address;
+        args.n = shape.n;
+        args.k = shape.k;
+        args.eps = x->eps;
+        if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
+            ptxcu__refused(&c, ptxk_gemv_check(&desc, &args, &why), &why);
+    }
+    code = ptxcu__check_end(&c);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_complete(&c, &desc, &args, sizeof args, &x->workspace);
+}
+
+PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *x, ptxcu_stream stream) {
+    ptxcu_call call;
+    ptxcu_code code = ptxcu_gemv_prepare(cu, x, &call);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_gemv", &call, stream);
+}
+
+#endif /* PTXGEN_KERNELS_H */
 
 #ifdef __cplusplus
 }

@@ -40,19 +40,10 @@ else
     one "drop-in" sh tests/dropin.sh
 fi
 one "examples" sh tests/examples.sh "$build"
-one "builder" "$build/test_builder"
-one "instruction forms" "$build/test_forms"
-one "instruction forms, run" "$build/test_run_forms"
-one "random programs" "$build/test_random"
-one "verifier" "$build/test_verify"
-one "mistakes" "$build/test_mistakes"
-one "long kernels" "$build/test_scale"
-one "launch section" "$build/test_cuda"
-one "flash decode" "$build/test_flash_decode"
-one "KV-cache scatter" "$build/test_kv_scatter"
-one "quantised GEMV" "$build/test_gemv"
-one "operations of a layer" "$build/test_layers"
-one "GGUF files and tokenisers" "$build/test_gguf"
-one "every kernel through ptxas" "$build/test_ptxas"
+for source in tests/test_*.c; do
+    name=$(basename "$source" .c)
+    case $name in test_sim_*) continue ;; esac
+    one "$(echo "${name#test_}" | tr _ ' ')" "$build/$name"
+done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -8,93 +8,7 @@
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "../ptxgen_cuda.h"
-
-static int passed, failed;
-
-static void check_at(int ok, const char *what, int line) {
-    if (ok) {
-        passed++;
-    } else {
-        failed++;
-        printf("%s:%d: failed: %s\n", __FILE__, line, what);
-    }
-}
-#define CHECK(condition) check_at((condition) ? 1 : 0, #condition, __LINE__)
-
-static void expect_at(const ptxcu *cu, ptxcu_code got, ptxcu_code want, const char *text, int line) {
-    const ptxcu_error *e = ptxcu_get_error(cu);
-    if (got == want && e->code == want && strstr(e->message, text)) {
-        passed++;
-    } else {
-        failed++;
-        printf("%s:%d: failed: got '%s', want '%s' with \"%s\" in: %s\n", __FILE__, line,
-               ptxcu_error_name(got), ptxcu_error_name(want), text, e->message);
-    }
-}
-/* The call fails with that code, and the message has that text. */
-#define EXPECT(cu, call, want, text)                                                                         \
-    do {                                                                                                     \
-        ptxcu_code got_ = (call);                                                                            \
-        expect_at((cu), got_, (want), (text), __LINE__);                                                     \
-    } while (0)
-
-static void works_at(const ptxcu *cu, ptxcu_code got, const char *what, int line) {
-    check_at(got == PTXCU_E_NONE, what, line);
-    if (got != PTXCU_E_NONE) printf("  %s\n", ptxcu_get_error(cu)->message);
-}
-#define WORKS(cu, call)                                                                                      \
-    do {                                                                                                     \
-        ptxcu_code got_ = (call);                                                                            \
-        works_at((cu), got_, #call, __LINE__);                                                               \
-    } while (0)
-
-/* An allocator that counts, checks sizes, and says no to the nth request. */
-typedef struct counter {
-    long requests, fail_at, blocks, wrong_sizes;
-    size_t bytes;
-} counter;
-
-static void *counted(void *user, void *block, size_t old_size, size_t new_size) {
-    counter *c = (counter *)user;
-    unsigned char *p = (unsigned char *)block, *fresh;
-    size_t known = 0;
-    if (p) {
-        p -= 16;
-        memcpy(&known, p, sizeof known);
-        if (known != old_size) c->wrong_sizes++;
-    } else if (old_size) {
-        c->wrong_sizes++;
-    }
-    if (new_size == 0) {
-        if (p) c->blocks--, c->bytes -= known;
-        free(p);
-        return NULL;
-    }
-    if (++c->requests == c->fail_at) return NULL;
-    fresh = (unsigned char *)malloc(new_size + 16);
-    if (!fresh) return NULL;
-    memcpy(fresh, &new_size, sizeof new_size);
-    if (p) {
-        memcpy(fresh + 16, block, known < new_size ? known : new_size);
-        free(p);
-        c->blocks--;
-        c->bytes -= known;
-    }
-    c->blocks++;
-    c->bytes += new_size;
-    return fresh + 16;
-}
-
-static ptxcu_desc describe(const char *library, counter *c) {
-    ptxcu_desc d;
-    memset(&d, 0, sizeof d);
-    d.library = library;
-    if (c) {
-        d.alloc = counted;
-        d.alloc_user = c;
-    }
-    return d;
-}
+#include "cudatest.h"
 
 /* ---- what is run ---- */
 
@@ -196,35 +110,6 @@ static ptx_launch geometry(uint32_t grid, uint32_t block) {
     g.grid[1] = g.grid[2] = g.block[1] = g.block[2] = 1;
     g.shared_bytes = 0;
     return g;
-}
-
-/* ---- the CPU driver's extras ---- */
-
-typedef uint64_t (*calls_fn)(const char *);
-typedef int (*fail_fn)(const char *, unsigned, int);
-static calls_fn calls;
-static fail_fn make_fail;
-
-static void find_extras(const ptxcu *cu) {
-    void *p = ptxcu_symbol(cu, "ptxsim_calls");
-    memcpy(&calls, &p, sizeof p);
-    p = ptxcu_symbol(cu, "ptxsim_fail");
-    memcpy(&make_fail, &p, sizeof p);
-}
-
-#define PTXCU__NAME(name, params) #name,
-static const char *const functions[] = {PTXCU_DRIVER(PTXCU__NAME)};
-#undef PTXCU__NAME
-#define FUNCTIONS (sizeof functions / sizeof functions[0])
-
-/* Calls of the driver but for those named. */
-static uint64_t other_calls(const char *a, const char *b, const char *c) {
-    uint64_t sum = 0;
-    size_t i;
-    for (i = 0; i < FUNCTIONS; i++)
-        if (strcmp(functions[i], a) && strcmp(functions[i], b) && strcmp(functions[i], c))
-            sum += calls(functions[i]);
-    return sum;
 }
 
 /* ---- tests ---- */
@@ -496,6 +381,7 @@ static void test_saxpy(ptxcu *cu, ptxcu *other) {
 }
 
 static void test_operation(ptxcu *cu, const counter *c) {
+    static const char *const launching[] = {"cuLaunchKernel", "cuCtxGetCurrent", NULL};
     ptx_operation op = fill_operation(), twin = fill_operation();
     ptx_plan plan = fill_plan();
     ptxcu_program *p = NULL, *q = NULL, *all[40];
@@ -514,7 +400,7 @@ static void test_operation(ptxcu *cu, const counter *c) {
     if (!p) return;
     WORKS(cu, ptxcu_run(cu, p, &plan, &args, sizeof args, NULL));
     loads = calls ? calls("cuModuleLoadDataEx") : 0;
-    others = calls ? other_calls("cuLaunchKernel", "cuCtxGetCurrent", "") : 0;
+    others = calls ? other_calls(launching) : 0;
     launches = calls ? calls("cuLaunchKernel") : 0;
     requests = c->requests;
     for (i = 0; i < 10; i++) {
@@ -525,7 +411,7 @@ static void test_operation(ptxcu *cu, const counter *c) {
     CHECK(c->requests == requests);
     if (calls) {
         CHECK(calls("cuModuleLoadDataEx") == loads);
-        CHECK(other_calls("cuLaunchKernel", "cuCtxGetCurrent", "") == others);
+        CHECK(other_calls(launching) == others);
         CHECK(calls("cuLaunchKernel") == launches + 10);
     }
     WORKS(cu, ptxcu_download(cu, back, b, 0, sizeof back, NULL));

@@ -1,0 +1,130 @@
+/* cudatest.h - what the tests of ptxgen_cuda.h share: checks that count, an allocator that counts and
+   refuses, the calls of the CPU driver counted and made to fail.
+
+   Include it behind _POSIX_C_SOURCE and the implementation of ptxgen_cuda.h. */
+#ifndef CUDATEST_H
+#define CUDATEST_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int passed, failed;
+
+static void check_in(int ok, const char *what, const char *file, int line) {
+    if (ok) {
+        passed++;
+    } else {
+        failed++;
+        printf("%s:%d: failed: %s\n", file, line, what);
+    }
+}
+#define CHECK(condition) check_in((condition) ? 1 : 0, #condition, __FILE__, __LINE__)
+
+static void expect_at(const ptxcu *cu, ptxcu_code got, ptxcu_code want, const char *text, const char *file,
+                      int line) {
+    const ptxcu_error *e = ptxcu_get_error(cu);
+    if (got == want && e->code == want && strstr(e->message, text)) {
+        passed++;
+    } else {
+        failed++;
+        printf("%s:%d: failed: got '%s', want '%s' with \"%s\" in: %s\n", file, line, ptxcu_error_name(got),
+               ptxcu_error_name(want), text, e->message);
+    }
+}
+/* The call fails with that code, and the message has that text. */
+#define EXPECT(cu, call, want, text)                                                                         \
+    do {                                                                                                     \
+        ptxcu_code got_ = (call);                                                                            \
+        expect_at((cu), got_, (want), (text), __FILE__, __LINE__);                                           \
+    } while (0)
+
+static void works_at(const ptxcu *cu, ptxcu_code got, const char *what, const char *file, int line) {
+    check_in(got == PTXCU_E_NONE, what, file, line);
+    if (got != PTXCU_E_NONE) printf("  %s\n", ptxcu_get_error(cu)->message);
+}
+#define WORKS(cu, call)                                                                                      \
+    do {                                                                                                     \
+        ptxcu_code got_ = (call);                                                                            \
+        works_at((cu), got_, #call, __FILE__, __LINE__);                                                     \
+    } while (0)
+
+/* An allocator that counts, checks sizes, and says no to the nth request. */
+typedef struct counter {
+    long requests, fail_at, blocks, wrong_sizes;
+    size_t bytes;
+} counter;
+
+static void *counted(void *user, void *block, size_t old_size, size_t new_size) {
+    counter *c = (counter *)user;
+    unsigned char *p = (unsigned char *)block, *fresh;
+    size_t known = 0;
+    if (p) {
+        p -= 16;
+        memcpy(&known, p, sizeof known);
+        if (known != old_size) c->wrong_sizes++;
+    } else if (old_size) {
+        c->wrong_sizes++;
+    }
+    if (new_size == 0) {
+        if (p) c->blocks--, c->bytes -= known;
+        free(p);
+        return NULL;
+    }
+    if (++c->requests == c->fail_at) return NULL;
+    fresh = (unsigned char *)malloc(new_size + 16);
+    if (!fresh) return NULL;
+    memcpy(fresh, &new_size, sizeof new_size);
+    if (p) {
+        memcpy(fresh + 16, block, known < new_size ? known : new_size);
+        free(p);
+        c->blocks--;
+        c->bytes -= known;
+    }
+    c->blocks++;
+    c->bytes += new_size;
+    return fresh + 16;
+}
+
+static ptxcu_desc describe(const char *library, counter *c) {
+    ptxcu_desc d;
+    memset(&d, 0, sizeof d);
+    d.library = library;
+    if (c) {
+        d.alloc = counted;
+        d.alloc_user = c;
+    }
+    return d;
+}
+
+/* ---- the CPU driver's extras ---- */
+
+typedef uint64_t (*calls_fn)(const char *);
+typedef int (*fail_fn)(const char *, unsigned, int);
+static calls_fn calls;
+static fail_fn make_fail;
+
+static void find_extras(const ptxcu *cu) {
+    void *p = ptxcu_symbol(cu, "ptxsim_calls");
+    memcpy(&calls, &p, sizeof p);
+    p = ptxcu_symbol(cu, "ptxsim_fail");
+    memcpy(&make_fail, &p, sizeof p);
+}
+
+#define PTXCU__NAME(name, params) #name,
+static const char *const functions[] = {PTXCU_DRIVER(PTXCU__NAME)};
+#undef PTXCU__NAME
+#define FUNCTIONS (sizeof functions / sizeof functions[0])
+
+/* Calls of the driver but for those of the list, which ends with NULL. */
+static uint64_t other_calls(const char *const *list) {
+    uint64_t sum = 0;
+    size_t i, j;
+    for (i = 0; i < FUNCTIONS; i++) {
+        for (j = 0; list[j] && strcmp(functions[i], list[j]);) j++;
+        if (!list[j]) sum += calls(functions[i]);
+    }
+    return sum;
+}
+
+#endif
