@@ -236,6 +236,15 @@ static void set_bits(uint8_t *p, uint8_t bits)
 #endif
 }
 
+static void clear_bits(uint8_t *p, uint8_t bits)
+{
+#if defined(__GNUC__)
+    __atomic_fetch_and(p, (uint8_t)~bits, __ATOMIC_RELAXED);
+#else
+    *p &= (uint8_t)~bits;
+#endif
+}
+
 void sim_shadow_set(uint8_t *shadow, uint64_t offset, uint64_t bytes)
 {
     uint64_t end = offset + bytes;
@@ -254,7 +263,7 @@ void sim_shadow_set(uint8_t *shadow, uint64_t offset, uint64_t bytes)
 void sim_shadow_clear(uint8_t *shadow, uint64_t offset, uint64_t bytes)
 {
     if (bytes && (offset & 7) + bytes <= 8) { /* within one byte of the shadow: a register's worth */
-        shadow[offset >> 3] &= (uint8_t)~(((1u << bytes) - 1) << (offset & 7));
+        clear_bits(shadow + (offset >> 3), (uint8_t)(((1u << bytes) - 1) << (offset & 7)));
         return;
     }
     for (uint64_t k = offset; k < offset + bytes;) {
@@ -264,7 +273,7 @@ void sim_shadow_clear(uint8_t *shadow, uint64_t offset, uint64_t bytes)
             k += n * 8;
             continue;
         }
-        shadow[k >> 3] &= (uint8_t)~(1u << (k & 7));
+        clear_bits(shadow + (k >> 3), (uint8_t)(1u << (k & 7)));
         k++;
     }
 }

@@ -1,9 +1,11 @@
 /* check.c - findings: one place that words, counts, prints and keeps them.
  *
  * A finding names its kind, the kernel, the PTX line with its text, block and thread. The same kind at
- * the same line of the same launch is told once and counted. A new check calls sim_report_at; a check
- * over pairs of accesses (races) has its shadow beside the `written` shadow in memory.c and reports from
- * there. */
+ * the same line of the same launch is told once and counted; of the blocks that have it the first is named,
+ * and findings are listed in the order of their blocks: it does not matter which worker came first. Pairs
+ * are not counted, for which of many accesses meet does depend on that. A new check calls sim_report_at; a
+ * check over pairs of accesses (races) has its shadow beside the `written` shadow in memory.c and reports
+ * from there. */
 #include "race.h"
 #include <stdarg.h>
 #include <time.h>
@@ -16,24 +18,60 @@ typedef struct finding {
     uint32_t line, other_line;
     uint64_t launch;
     uint64_t count;
+    sim_finding_place place;
+    uint64_t order;                    /* when it was told */
 } finding;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static finding findings[MAX_FINDINGS];
 static unsigned finding_count, dropped;
+static uint64_t told;
 
 sim_options sim_option = { .bounds = 1, .align = 1, .uninitialised = 1, .registers = 1, .barriers = 1,
                            .sync_masks = 1, .watchdog = 300, .suspects = 1, .stack = 65536, .heap = 8 << 20,
                            .fifo = 1 << 20, .races = 1, .async = 1, .seed = -1 };
 
-static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t launch, const char *text)
+sim_finding_place sim_pair_place(const sim_site *at, const sim_site *other)
+{ return (sim_finding_place){ at->block, other ? other->block : 0, at->thread, other ? other->thread : 0 }; }
+
+bool sim_place_before(const sim_finding_place *a, const sim_finding_place *b)
+{
+    if (a->block != b->block) return a->block < b->block;
+    if (a->thread != b->thread) return a->thread < b->thread;
+    if (a->other_block != b->other_block) return a->other_block < b->other_block;
+    return a->other_thread < b->other_thread;
+}
+
+/* The same finding again: it is told of the first place. */
+static void again(finding *f, const sim_finding_place *place, bool pair, const char *text)
+{
+    bool first = pair ? sim_place_before(place, &f->place) : place->block < f->place.block;
+    char *copy = first ? malloc(strlen(text) + 1) : NULL;
+    if (!pair) f->count++;
+    if (!copy) return;
+    free(f->text);
+    f->text = strcpy(copy, text);
+    f->place = *place;
+    f->order = ++told;
+}
+
+static int listed(const void *a, const void *b)
+{
+    const finding *x = a, *y = b;
+    if (x->launch != y->launch || !x->launch || x->place.block == y->place.block)
+        return x->order < y->order ? -1 : x->order > y->order;
+    return x->place.block < y->place.block ? -1 : 1;
+}
+
+static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t launch,
+                 const sim_finding_place *place, const char *text)
 {
     pthread_mutex_lock(&lock);
     for (unsigned k = finding_count; k-- > 0 && launch;) {
         if (findings[k].launch != launch || findings[k].line != line
             || findings[k].other_line != other_line || strcmp(findings[k].kind, kind))
             continue;
-        findings[k].count++;
+        again(&findings[k], place, other_line != 0, text);
         pthread_mutex_unlock(&lock);
         return;
     }
@@ -47,6 +85,8 @@ static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t 
             f->other_line = other_line;
             f->launch = launch;
             f->count = 1;
+            f->place = *place;
+            f->order = ++told;
             finding_count++;
         }
     } else dropped++;
@@ -70,7 +110,8 @@ void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lan
     snprintf(text, sizeof text, "%s: kernel '%s', line %u: %.*s\n    block (%u,%u,%u), thread (%u,%u,%u): %s",
              kind, w->kernel->function->name, i->line, length > 300 ? 300 : length, line, w->block->ctaid[0],
              w->block->ctaid[1], w->block->ctaid[2], t % n[0], t / n[0] % n[1], t / (n[0] * n[1]), detail);
-    keep(kind, i->line, 0, w->launch->launch_serial, text);
+    const sim_finding_place place = { sim_block_index(w->block), 0, t, 0 };
+    keep(kind, i->line, 0, w->launch->launch_serial, &place, text);
 }
 
 /* "at line 12 (st.shared.u32 [%r1], %r2) by block (0,0,0), thread (3,0,0)" */
@@ -104,7 +145,7 @@ void sim_site_text(const sim_launch *l, const sim_site *s, char *out, size_t cap
     snprintf(out, cap, "at line %u (%.*s) by %s", s->ins->line, length, line, thread);
 }
 
-void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, uint32_t other_line,
+void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, const sim_site *other,
                      const char *detail)
 {
     const char *line;
@@ -114,7 +155,8 @@ void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, 
     where(l, at, thread, sizeof thread);
     snprintf(text, sizeof text, "%s: kernel '%s', line %u: %.*s\n    %s: %s", kind, l->kernel->function->name,
              at->ins->line, length, line, thread, detail);
-    keep(kind, at->ins->line, other_line, l->launch_serial, text);
+    const sim_finding_place place = sim_pair_place(at, other);
+    keep(kind, at->ins->line, other ? other->ins->line : 0, l->launch_serial, &place, text);
 }
 
 void sim_report_host(const char *kind, const char *format, ...)
@@ -125,7 +167,8 @@ void sim_report_host(const char *kind, const char *format, ...)
     vsnprintf(detail, sizeof detail, format, a);
     va_end(a);
     snprintf(text, sizeof text, "%s: %s", kind, detail);
-    keep(kind, 0, 0, 0, text);
+    const sim_finding_place place = { 0, 0, 0, 0 };
+    keep(kind, 0, 0, 0, &place, text);
 }
 
 /* More bytes side by side that nothing wrote than a struct has padding? */
@@ -155,10 +198,20 @@ void sim_host_read(uint64_t address, uint64_t size)
                     (unsigned long long)size, (unsigned long long)address, (unsigned long long)count, where);
 }
 
+/* The launch that was told first comes first; the host's findings stay between those they came between. */
+static void list_findings(void)
+{
+    for (unsigned from = 0, to; from < finding_count; from = to) {
+        for (to = from + 1; to < finding_count && findings[to].launch == findings[from].launch; to++) {}
+        qsort(findings + from, to - from, sizeof *findings, listed);
+    }
+}
+
 SIM_EXPORT size_t ptxsim_report(char *buf, size_t cap)
 {
     size_t total = 0;
     pthread_mutex_lock(&lock);
+    list_findings();
     for (unsigned k = 0; k < finding_count + (dropped != 0); k++) {
         char tail[80] = "\n";
         const char *text = "more findings were not kept";

@@ -349,7 +349,7 @@ typedef struct object {
 enum { BUCKETS = 4096 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static object *buckets[BUCKETS];
-static bool any_object;
+static atomic_bool any_object;          /* read without the lock */
 
 static object *find(uint64_t key, bool make)
 {

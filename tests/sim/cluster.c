@@ -76,7 +76,7 @@ static void check_remote(const sim_block *b) {
         char text[120];
         snprintf(text, sizeof text, "block %u of the cluster, whose shared memory this is, exits without "
                  "having waited for it", b->rank);
-        sim_report_pair(b->launch, "ended-block", &at, 0, text);
+        sim_report_pair(b->launch, "ended-block", &at, NULL, text);
     }
 }
 

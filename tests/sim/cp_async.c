@@ -129,7 +129,7 @@ static void overwritten(sim_warp *w, const copy *c)
              "the source of this asynchronous copy at global address 0x%llx (%s) was overwritten before the "
              "copy was waited for", (unsigned long long)c->address, where);
     sim_site site = { c->ins, sim_block_index(w->block), c->thread };
-    sim_report_pair(w->launch, "race", &site, c->ins->line, detail);
+    sim_report_pair(w->launch, "race", &site, &site, detail);
 }
 
 static void finish(sim_warp *w, copy *c)
@@ -223,7 +223,7 @@ bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
             snprintf(detail, sizeof detail,
                      "%s of %u bytes at shared address 0x%llx, where the copy %s has not been waited for",
                      write ? "write" : "read", bytes, (unsigned long long)at[lane], site);
-            sim_report_pair(w->launch, write ? "race" : "async-read", &mine, c->ins->line, detail);
+            sim_report_pair(w->launch, write ? "race" : "async-read", &mine, &theirs, detail);
             break;
         }
     }

@@ -9,9 +9,11 @@
  * starts others beside it, as far as the chip could hold them, so that blocks may wait for each other. */
 #include "async.h"
 #include "race.h"
+#include "pace.h"
 #include <unistd.h>
 
-enum { QUANTUM = 4096, BACKWARD_LIMIT = 64, BLOCK_SLICE = 1 << 20, CLUSTER_SLICE = 1 << 15 };
+enum { QUANTUM = 4096, QUANTUM_POLLING = 256, BACKWARD_LIMIT = 64,
+       BLOCK_SLICE = 1 << 26, SEEDED_SLICE = 1 << 20, CLUSTER_SLICE = 1 << 15 };
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
@@ -220,7 +222,7 @@ static void check_masks(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t done
                           e[l], l);
             return;
         }
-        SIM_EACH_LANE(k, m & e[l]) if (e[k] != e[l]) {
+        for (uint32_t k = 0; k < SIM_LANES; k++) if (m >> k & e[l] >> k & 1 && e[k] != e[l]) {
             sim_report_at(w, i, "membermask", l,
                           "lane %u gives the mask 0x%08x, lane %u, which is in it, 0x%08x", l, e[l], k, e[k]);
             return;
@@ -585,7 +587,7 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
     b->warp_count = b->live_warps = warps;
     b->shared_lo = k->shared_base;
     b->shared_hi = k->shared_base + l->shared_bytes;
-    b->done = b->ended = b->idle = b->watched = false;
+    b->done = b->ended = b->idle = b->polls = b->watched = false;
     b->rounds = 0;
     if (l->shared_bytes) {
         memset(b->shared, 0xcd, l->shared_bytes);
@@ -685,7 +687,8 @@ static uint32_t one_round(sim_block *b, bool rest, bool *waits)
         first %= count;
     }
     for (uint32_t k = 0; k < count; k++) {
-        uint32_t n = k + first < count ? k + first : k + first - count, quantum = QUANTUM;
+        uint32_t n = k + first < count ? k + first : k + first - count;
+        uint32_t quantum = b->polls ? QUANTUM_POLLING : QUANTUM;
         if (reverse) n = count - 1 - n;
         if (!b->warps[n].path_count) continue;
         if (SIM_UNLIKELY(b->warps[n].waits)) {
@@ -703,6 +706,8 @@ static uint32_t one_round(sim_block *b, bool rest, bool *waits)
     return ran;
 }
 
+static void wake_helpers(sim_launch *l);
+
 /* Runs the block for a while.  True: it is done (or the launch has failed). */
 static bool block_run(sim_block *b, uint64_t slice)
 {
@@ -710,7 +715,7 @@ static bool block_run(sim_block *b, uint64_t slice)
     b->idle = false;
     while (b->live_warps) {
         const sim_counts *counts = &b->worker->counts;
-        uint64_t polls = counts->polls, stores = counts->c.global_store_requests;
+        uint64_t polls = counts->polls, deeds = counts->deeds + counts->c.global_store_requests;
         bool waits = false;
         uint32_t ran = one_round(b, true, &waits);
         if (!ran && l->seed) ran = one_round(b, false, &waits);
@@ -721,7 +726,7 @@ static bool block_run(sim_block *b, uint64_t slice)
         b->clock += ran;
         if (b->clock >> 16 != (b->clock - ran) >> 16) sim_spin_watch(l);
         if (b->live_warps && sim_suspect(l) && sim_spins(b)) return true;
-        if (l->deadline_ns && b->clock >> 16 != (b->clock - ran) >> 16 && sim_now_ns() > l->deadline_ns) {
+        if (b->clock >> 16 != (b->clock - ran) >> 16 && sim_pace_late(b->worker, l)) {
             give_up(b, "the launch ran longer than the watchdog allows");
             return true;
         }
@@ -730,8 +735,10 @@ static bool block_run(sim_block *b, uint64_t slice)
             give_up(b, "the launch has used up its budget of instructions");
             return true;
         }
-        bool polled = counts->polls != polls && counts->c.global_store_requests == stores;
-        if (ran >= slice || polled) return false;             /* perhaps for another block */
+        b->polls = counts->polls != polls && counts->deeds + counts->c.global_store_requests == deeds;
+        if (SIM_UNLIKELY(atomic_load_explicit(&l->asleep, memory_order_relaxed)) && b->live_warps)
+            wake_helpers(l);
+        if (ran >= slice || b->polls) return false;           /* perhaps for another block */
         slice -= ran;
     }
     return true;
@@ -753,30 +760,35 @@ static sim_block *fresh_block(sim_worker *w, uint32_t n)
     return w->blocks[n];
 }
 
-/* Runs the blocks of a cluster in turns.  True: all have ended (or the launch has failed). */
-static bool unit_run(sim_block **blocks, uint32_t n, const sim_launch *l)
+/* Runs the blocks of a cluster in turns.  True: all have ended (or the launch has failed).  *vain: those that
+ * have not did nothing but wait. */
+static bool unit_run(sim_block **blocks, uint32_t n, sim_launch *l, bool *vain)
 {
     sim_cluster *c = blocks[0]->cluster;
-    uint64_t before = 0, now = 0;
+    uint64_t before = 0, now = 0, slice = l->seed ? SEEDED_SLICE : BLOCK_SLICE;
     for (uint32_t k = 0; k < n; k++) before += blocks[k]->clock;
+    *vain = true;
     do {
-        bool ended = true, idle = true;
+        bool ended = true, idle = true, polls = true;
         uint32_t changes = c->changes;
         for (uint32_t k = 0; k < n; k++) {
             sim_block *b = blocks[k];
             if (b->ended) continue;
-            if (block_run(b, n == 1 ? BLOCK_SLICE : CLUSTER_SLICE)) {
+            if (block_run(b, n == 1 ? slice : CLUSTER_SLICE)) {
                 if (!atomic_load_explicit(&l->error, memory_order_relaxed)) sim_cluster_leave(b);
                 b->ended = true;
-                idle = false;
-            } else { ended = false; idle &= b->idle; }
+                idle = polls = false;
+                sim_pace_ended(l);
+            } else { ended = false; idle &= b->idle; polls &= b->idle | b->polls; }
             if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
         }
         if (ended) return true;
         if (idle && changes == c->changes && !sim_cluster_stall(c)) return false;
+        if (polls && !idle && changes == c->changes) return false;
+        *vain = false;
         now = 0;
         for (uint32_t k = 0; k < n; k++) now += blocks[k]->clock;
-    } while (now - before < BLOCK_SLICE);
+    } while (now - before < slice);
     return false;
 }
 
@@ -795,8 +807,9 @@ static bool unit_begin(sim_worker *w, sim_launch *l, uint32_t first, uint64_t un
 static void worker_run(sim_worker *w, sim_launch *l)
 {
     uint32_t open = 0, at = 0, n = l->cluster_size;
-    bool more = true;
+    bool more = true, vain = true;
     w->cached = NULL;
+    sim_pace_begin(w, l);
     if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_join(w, l);
     w->open = 0;
     atomic_store(&l->quiet[w->index], 0);
@@ -814,13 +827,21 @@ static void worker_run(sim_worker *w, sim_launch *l)
                     break;
                 }
                 at = open++;
+                vain = false;
             }
         }
         w->open = open * n;
         if (!open) break;
-        if (at >= open) at = 0;
-        if (unit_run(w->blocks + (size_t)at * n, n, l)) {
+        if (at >= open) {
+            at = 0;
+            if (!vain) w->vain = 0;
+            else { sim_pace_vain(w, l); sim_spin_watch(l); }
+            vain = true;
+        }
+        bool waited;
+        if (unit_run(w->blocks + (size_t)at * n, n, l, &waited)) {
             open--;
+            vain = false;
             for (uint32_t k = 0; k < n; k++) {
                 sim_block *b = w->blocks[at * n + k];
                 sim_output_block(b);
@@ -830,12 +851,13 @@ static void worker_run(sim_worker *w, sim_launch *l)
             if (!open) at = 0;
             atomic_store_explicit(&l->watch_ns, 0, memory_order_relaxed);
             atomic_store_explicit(&l->suspect, false, memory_order_relaxed);
-        } else at++;
+        } else { at++; vain &= waited; }
     }
     for (uint32_t k = 0; k < open * n; k++)
         sim_output_block(w->blocks[k]); /* a fault elsewhere stopped them */
     if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_leave(w, l);
     atomic_store(&l->quiet[w->index], UINT64_MAX);
+    sim_pace_end(w, l);
     sim_touch_merge(w, l);
     sim_count_merge(&w->counts);
     memset(&w->counts, 0, sizeof w->counts);
@@ -870,7 +892,7 @@ static void free_worker(sim_worker *w)
     free(w);
 }
 
-enum { MAX_THREADS = 256 };
+enum { MAX_THREADS = 256, FEW_WARPS = 16 };            /* few: helpers sleep until a round is over */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake, idle;
@@ -908,10 +930,10 @@ static void *helper(void *argument)
 
 static uint32_t thread_wish(void)
 {
+    static long cores;                                        /* asking takes longer than a small launch */
+    if (!cores) cores = sysconf(_SC_NPROCESSORS_ONLN);
     const char *text = getenv("PTXSIM_THREADS");
-    long n = sim_option.threads ? sim_option.threads
-             : text             ? strtol(text, NULL, 10)
-                                : sysconf(_SC_NPROCESSORS_ONLN);
+    long n = sim_option.threads ? sim_option.threads : text ? strtol(text, NULL, 10) : cores;
     return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
 }
 
@@ -930,6 +952,24 @@ static void choose_order(sim_launch *l)
     }
 }
 
+/* Sets the others to work. */
+static void wake_helpers(sim_launch *l)
+{
+    if (!atomic_exchange(&l->asleep, false)) return;
+    pthread_mutex_lock(&pool.lock);
+    while (pool.started + 1 < l->workers) {
+        uint32_t n = pool.started + 1;
+        if (!pool.workers[n] && !(pool.workers[n] = new_worker(n))) break;
+        if (pthread_create(&pool.threads[n], NULL, helper, pool.workers[n])) break;
+        pool.started++;
+    }
+    pool.launch = l;
+    pool.wanted = l->workers;
+    pool.generation++;
+    pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+}
+
 /* The caller holds the driver's lock: one launch at a time. */
 int sim_launch_run(sim_launch *l)
 {
@@ -944,22 +984,15 @@ int sim_launch_run(sim_launch *l)
     static atomic_ullong quiet[MAX_THREADS];
     l->quiet = quiet;
     l->workers = threads;
-    for (uint32_t n = 0; n < threads; n++) atomic_store(&quiet[n], UINT64_MAX);
-    if (sim_option.watchdog) l->deadline_ns = sim_now_ns() + (uint64_t)sim_option.watchdog * 1000000000u;
-    if (threads > 1) {
-        pthread_mutex_lock(&pool.lock);
-        while (pool.started + 1 < threads) {
-            uint32_t n = pool.started + 1;
-            if (!pool.workers[n] && !(pool.workers[n] = new_worker(n))) break;
-            if (pthread_create(&pool.threads[n], NULL, helper, pool.workers[n])) break;
-            pool.started++;
-        }
-        pool.launch = l;
-        pool.wanted = threads;
-        pool.generation++;
-        pthread_cond_broadcast(&pool.wake);
-        pthread_mutex_unlock(&pool.lock);
+    static atomic_ullong late[MAX_THREADS];
+    l->late = late;
+    for (uint32_t n = 0; n < threads; n++) {
+        atomic_store(&quiet[n], UINT64_MAX);
+        atomic_store(&late[n], SIM_GONE);
     }
+    l->limit_ns = (uint64_t)sim_option.watchdog * 1000000000u;
+    atomic_store(&l->asleep, threads > 1);
+    if (l->block_count * l->warps > FEW_WARPS) wake_helpers(l);
     worker_run(pool.workers[0], l);
     if (threads > 1) {
         pthread_mutex_lock(&pool.lock);

@@ -738,6 +738,7 @@ static pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER; /* 128-bit atomics
         while (!__atomic_compare_exchange_n((type *)(void *)p, &old_, new_, 0, __ATOMIC_SEQ_CST, \
                                             __ATOMIC_SEQ_CST)); \
         old = old_; \
+        changes |= new_ != old_; \
     } while (0)
 #else
 #define SIM_CAS(type) \
@@ -749,6 +750,7 @@ static pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER; /* 128-bit atomics
         memcpy(p, &new_, sizeof new_); \
         pthread_mutex_unlock(&wide_lock); \
         old = old_; \
+        changes |= new_ != old_; \
     } while (0)
 #endif
 
@@ -774,14 +776,13 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     const uint32_t *values = w->kernel->lists + i->list,
                    *results = i->d == UINT32_MAX ? NULL : w->kernel->lists + i->d;
     uint32_t size = i->size, bytes = size * i->count;
-    bool global = r->space == SP_GLOBAL;
+    bool global = r->space == SP_GLOBAL, changes = size == 16;
     sim_counts *c = &w->worker->counts;
     c->c.atomics++;
     c->c.atomic_operations += sim_popcount(m);
     on_its_way(w, i, m, at, r, bytes, true);
     uint8_t held[SIM_LANES][32];
     bool suspect = hold(w, r, m, at, bytes, held);
-    c->polls += i->op == A_CAS || i->op == A_EXCH;
     if (global && SIM_UNLIKELY(w->worker->profile != NULL))
         sim_profile_touch(w->worker->profile, at, m, bytes, false, SIM_UPDATE);
     if (r->shadow && sim_option.uninitialised && i->op != A_EXCH) {
@@ -813,6 +814,7 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         }
         written(r, at[l] - r->base, bytes);
     }
+    if (changes) c->deeds++; else c->polls++;
     if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
     strong_after(w, i, m, at, r);
 }
@@ -822,10 +824,12 @@ void sim_combine(const sim_ins *how, uint8_t *p, uint32_t size, uint64_t value, 
 {
     const sim_ins *i = how;
     uint64_t old = 0, compare = 0;
+    bool changes = false;
     if (size == 2) SIM_CAS(uint16_t);
     else if (size == 4) SIM_CAS(uint32_t);
     else SIM_CAS(uint64_t);
     (void)old;
+    (void)changes;
 }
 
 void sim_atom(sim_warp *w, const sim_ins *i, uint32_t m)

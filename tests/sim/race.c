@@ -14,12 +14,14 @@
 #include <sched.h>
 
 enum { PAGE_SHIFT = 10, PAGE = 1 << PAGE_SHIFT, ENTRY_LANE = 31, FIRM = 1u << 30, CROSS = 1u << 31 };
+enum { SPLITTING = 0xff };
 #define PAGE_LIMIT 400000u             /* pages of a launch; memory beyond goes unwatched */
 
 typedef struct sim_race_page {
     atomic_flag busy;
     bool shared;
-    uint8_t shift;                     /* log2 of a cell's bytes */
+    uint8_t shift;                     /* log2 of a cell's bytes, */
+    atomic_uchar shown;                /* the same for those who look without the lock; SPLITTING: not now */
     uint32_t count, capacity;          /* records; the first stands for none */
     sim_record *records;
     _Atomic(uint32_t *) cells;         /* the writes of all, then their reads, then other reads */
@@ -76,6 +78,7 @@ static page *new_page(void)
     if (p) { races.pool = p->next; races.pooled--; wipe(p); return p; }
     if (!(p = calloc(1, sizeof *p))) return NULL;
     p->shift = 2;
+    atomic_store(&p->shown, p->shift);
     p->capacity = 16;
     p->count = 1;
     p->records = malloc(p->capacity * sizeof *p->records);
@@ -150,8 +153,10 @@ static bool split(page *p, uint32_t shift)
         pthread_mutex_unlock(&races.lock);
     }
     p->old[p->old[0] != NULL] = from;
+    atomic_store(&p->shown, SPLITTING);
     atomic_store(&p->cells, to);
     p->shift = (uint8_t)shift;
+    atomic_store(&p->shown, p->shift);
     return true;
 }
 
@@ -210,14 +215,33 @@ static const char *verb(uint32_t flags)
                               : (flags & REC_STRONG ? "strong read" : "read");
 }
 
-static bool same_lines(const access *c, const sim_ins *other)
+/* Of the two, the one on the later line heads the finding (of one line, the earlier block's): it does not
+ * matter which came second.  True: that is b. */
+static bool sides(const sim_conflict *x, const sim_site **head, const sim_site **other)
 {
-    static _Thread_local struct { uint64_t launch; uint32_t a, b; } told[16];
-    uint32_t a = c->ins->line, b = other->line, k = (a * 31 + b) & 15;
-    if (told[k].launch == c->w->launch->launch_serial && told[k].a == a && told[k].b == b) return true;
-    told[k].launch = c->w->launch->launch_serial;
+    sim_finding_place here = sim_pair_place(&x->a, &x->b), there = sim_pair_place(&x->b, &x->a);
+    uint32_t a = x->a.ins->line, b = x->b.ins->line;
+    bool swap = b > a || (b == a && sim_place_before(&there, &here));
+    *head = swap ? &x->b : &x->a;
+    *other = swap ? &x->a : &x->b;
+    return swap;
+}
+
+/* Told already, of places that come before these? */
+static bool told_before(const sim_launch *l, const sim_conflict *x)
+{
+    static _Thread_local struct { uint64_t launch; uint32_t a, b; sim_finding_place place; } told[16];
+    const sim_site *head, *other;
+    sides(x, &head, &other);
+    sim_finding_place place = sim_pair_place(head, other);
+    uint32_t a = head->ins->line, b = other->ins->line, k = (a * 31 + b) & 15;
+    if (told[k].launch == l->launch_serial && told[k].a == a && told[k].b == b
+        && !sim_place_before(&place, &told[k].place))
+        return true;
+    told[k].launch = l->launch_serial;
     told[k].a = a;
     told[k].b = b;
+    told[k].place = place;
     return false;
 }
 
@@ -235,11 +259,10 @@ static void place(const sim_launch *l, const sim_conflict *x, char *out, size_t 
     else snprintf(out, cap, "shared memory%s", peer);
 }
 
-/* Of the two, the one on the later line heads the finding: it does not matter which came second. */
 void sim_race_tell(const sim_launch *l, const sim_conflict *x)
 {
-    bool swap = x->b.ins->line > x->a.ins->line;
-    const sim_site *head = swap ? &x->b : &x->a, *other = swap ? &x->a : &x->b;
+    const sim_site *head, *other;
+    bool swap = sides(x, &head, &other);
     uint32_t flags = swap ? x->b_flags : x->a_flags, other_flags = swap ? x->a_flags : x->b_flags;
     char where[200], site[420], detail[900];
     place(l, x, where, sizeof where);
@@ -249,7 +272,7 @@ void sim_race_tell(const sim_launch *l, const sim_conflict *x)
              x->shared ? "shared" : "global", (unsigned long long)x->address, where,
              narrow ? "has too narrow a scope for its order with" : "is not ordered with", verb(other_flags),
              site, x->more);
-    sim_report_pair(l, "race", head, other->ins->line, detail);
+    sim_report_pair(l, "race", head, other, detail);
 }
 
 /* A plain read that an atomic meets may be a guess for a compare-and-swap that is still to come. */
@@ -270,7 +293,7 @@ static void conflict(access *c, page *p, uint32_t lane, uint32_t entry, uint32_t
     x.place = sim_guess_place(c->space == SP_SHARED ? c->owner : NULL, x.address);
     if (may_guess(c->ins, c->flags, r->flags)) { sim_guess_keep(&x, &x.a, &x.b); return; }
     if (!(entry & FIRM) && may_guess(r->ins, r->flags, c->flags)) { sim_guess_keep(&x, &x.b, &x.a); return; }
-    if (!same_lines(c, r->ins)) sim_race_tell(c->w->launch, &x);
+    if (!told_before(c->w->launch, &x)) sim_race_tell(c->w->launch, &x);
 }
 
 /* The bytes that lane stores, as far as they are known. */
@@ -546,11 +569,13 @@ static void touch(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t b
     else for (uint32_t k = offset >> p->shift; k < end; k++) read_cell(c, p, cells + k, lane, k);
 }
 
-/* Read by two blocks already, and written by none: nothing to add.  Without the page's lock. */
+/* Read by two blocks already, and written by none: nothing to add.  Without the page's lock: an old state
+ * of a cell will do, for whoever writes there meets one of the two. */
 static bool read_by_all(const page *p, uint32_t offset, uint32_t bytes)
 {
-    const uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
-    uint32_t shift = p->shift;
+    uint32_t shift = atomic_load_explicit(&p->shown, memory_order_acquire);
+    const uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_acquire);
+    if (shift == SPLITTING || shift != atomic_load_explicit(&p->shown, memory_order_relaxed)) return false;
     for (uint32_t k = offset >> shift; k <= (offset + bytes - 1) >> shift; k++)
         if (cells[k] || !(cells[(PAGE >> shift) * 2 + k] & CROSS)) return false;
     return true;

@@ -142,9 +142,16 @@ static inline bool sim_suspect(const sim_launch *l)
 { return SIM_UNLIKELY(atomic_load_explicit(&l->suspect, memory_order_relaxed)); }
 static inline void sim_changed(sim_launch *l) { if (sim_suspect(l)) atomic_fetch_add(&l->changes, 1); }
 
-/* check.c: a finding over two accesses; the same pair of lines of one launch is told once. */
+/* check.c: a finding over two accesses (other NULL: one); the same pair of lines of one launch is told once,
+ * of the first of its places. */
 typedef struct sim_site { const sim_ins *ins; uint64_t block; uint32_t thread; } sim_site;
-void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, uint32_t other_line,
+typedef struct sim_finding_place {
+    uint64_t block, other_block;
+    uint32_t thread, other_thread;
+} sim_finding_place;
+sim_finding_place sim_pair_place(const sim_site *at, const sim_site *other);
+bool sim_place_before(const sim_finding_place *a, const sim_finding_place *b);
+void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, const sim_site *other,
                      const char *detail);
 void sim_site_text(const sim_launch *l, const sim_site *s, char *out, size_t cap);
 

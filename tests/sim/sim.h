@@ -11,7 +11,7 @@
  *   scalar.c     compiles lanes.def per CPU level     profile.c    counters by launch and line, estimate
  *                                                     device.c     chips
  *   registers.c  reads of unwritten registers         driver.c ... the driver's entry points (README.md)
- *   exec.c       warps, paths, barriers, threads
+ *   exec.c       warps, paths, barriers, threads      pace.c       polling workers, the watchdog
  *   calls.c      functions, frames, call and return   library.c    vprintf, malloc, free, __assertfail
  *   narrow.c     formats below 16 bits, cvt.rs        video.c      vadd ... vset4
  *   perturb.c    approximations at their bounds       contract.c   mul and add in one rounding
@@ -604,15 +604,23 @@ void sim_memory_describe(uint64_t address, uint64_t size, char *out, size_t cap)
 uint64_t sim_memory_used(void);
 void sim_memory_release_all(void);
 
+/* Other workers may set bits of the same byte of a shadow. */
+#if defined(__GNUC__)
+static inline uint8_t sim_shadow_byte(const uint8_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+#else
+static inline uint8_t sim_shadow_byte(const uint8_t *p) { return *p; }
+#endif
 static inline bool sim_shadow_all(const uint8_t *shadow, uint64_t offset, uint64_t bytes)
 {
-    while (bytes && (offset & 7)) {
-        if (!(shadow[offset >> 3] >> (offset & 7) & 1)) return false;
-        offset++;
-        bytes--;
+    shadow += offset >> 3;
+    uint32_t at = (uint32_t)offset & 7;
+    if (at && bytes) {
+        uint32_t n = bytes < 8 - at ? (uint32_t)bytes : 8 - at, need = ((1u << n) - 1) << at;
+        if ((sim_shadow_byte(shadow++) & need) != need) return false;
+        bytes -= n;
     }
-    while (bytes >= 8) { if (shadow[offset >> 3] != 0xff) return false; offset += 8; bytes -= 8; }
-    return !bytes || (shadow[offset >> 3] & ((1u << bytes) - 1)) == (1u << bytes) - 1;
+    for (; bytes >= 8; bytes -= 8) if (sim_shadow_byte(shadow++) != 0xff) return false;
+    return !bytes || (sim_shadow_byte(shadow) & ((1u << bytes) - 1)) == (1u << bytes) - 1;
 }
 void sim_shadow_set(uint8_t *shadow, uint64_t offset, uint64_t bytes);
 void sim_shadow_clear(uint8_t *shadow, uint64_t offset, uint64_t bytes);
@@ -655,7 +663,8 @@ enum { SIM_CODE_OK = 0, SIM_ERROR_ILLEGAL_ADDRESS = 700, SIM_ERROR_TIMEOUT = 702
 typedef struct sim_counts {            /* per worker; added up after a launch */
     ptxsim_counters c;
     uint64_t warp[C_COUNT], thread[C_COUNT];
-    uint64_t polls;                    /* reads by which a thread may be waiting for another one */
+    uint64_t polls;                    /* reads by which a thread may be waiting for another one, */
+    uint64_t deeds;                    /* and atomics that changed something */
 } sim_counts;
 
 typedef struct sim_launch {
@@ -667,7 +676,10 @@ typedef struct sim_launch {
     uint64_t workspace;                /* of a cooperative launch, for grid-wide barriers */
     uint8_t *params; uint32_t param_bytes;
     uint64_t block_count, grid_id;
-    uint64_t deadline_ns;
+    uint64_t limit_ns;                 /* the watchdog's; 0: none (pace.c) */
+    atomic_ullong ended;               /* blocks */
+    atomic_ullong *late;               /* by worker: `ended` + 1 when it was over the limit */
+    atomic_bool asleep;                /* helpers are still to be woken */
     atomic_ullong next_block;
     atomic_int error;
     uint32_t resident_limit;
@@ -747,6 +759,7 @@ typedef struct sim_block {
     uint64_t clock, rounds, quiet;
     uint64_t configured;               /* launch_serial that filled the special slots */
     bool done, ended, idle;            /* idle: nothing ran, and something waits for an event */
+    bool polls;                        /* nothing but polling in the last round */
     bool watched;                      /* accesses of shared memory are told to bulk.c */
     struct sim_cluster *cluster, *own; uint32_t rank;
     struct sim_mbarrier_record *mbarriers; uint32_t mbarrier_count, mbarrier_capacity;
@@ -767,6 +780,8 @@ typedef struct sim_worker {
     struct sim_touches *touches;       /* order.c */
     sim_block **blocks; uint32_t block_capacity, open;
     uint32_t index;
+    uint32_t vain;                     /* turns in which its blocks only polled */
+    uint64_t slept_ns, watched_from, watched_ended;
     struct sim_profile_part *profile;  /* NULL: not profiled */
 } sim_worker;
 
