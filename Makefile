@@ -78,13 +78,7 @@ $(B)/test_run_forms $(B)/test_random: $(B)/test_%: tests/test_%.c $(HEADERS) tes
 	@mkdir -p $(B)
 	$(CC) -std=c11 $(CFLAGS) -Wall -Wextra -Wno-unused-function $< -o $@ -ldl -lm
 
-<<<<<<< HEAD
-$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h examples/*.h) tests/kerneltest.h tests/scale.h \
-  tests/sim/ptxsim.h tests/ggufmake.h
-=======
-$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/reference/*.h) tests/kerneltest.h tests/cudatest.h \
-  tests/scale.h tests/sim/ptxsim.h
->>>>>>> d811fd01a47fb794c48a4c37a62fa6fbe0ff40f1
+$(B)/test_%: tests/test_%.c $(HEADERS) $(wildcard tests/*.h tests/reference/*.h examples/*.h) tests/sim/ptxsim.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 $(CFLAGS) $(WARN) $< -o $@ -ldl -lm -pthread
 

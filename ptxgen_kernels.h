@@ -4810,12 +4810,6 @@ static ptx_val ptxk__logistic(ptx_kernel *k, ptx_val x) {
     return ptx_op1(k, PTX_RCP, PTX_APPROX, x);
 }
 
-static ptx_val ptxk__silu(ptx_kernel *k, ptx_val x) {
-    ptx_val t = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(-1.44269504088896340736));
-    t = ptxk__logistic(k, t);
-    return ptx_op2(k, PTX_MUL, PTX_RN, x, t);
-}
-
 static ptx_val ptxk__gelu(ptx_kernel *k, ptx_val x) {
     const double c = -2 * 0.79788456080286535588 * 1.44269504088896340736; /* -2 sqrt(2 / pi) log2 e */
     ptx_val t = ptx_op2(k, PTX_MUL, PTX_RN, x, x);
@@ -5050,11 +5044,6 @@ static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val 
         pair[1] = half[2 * i + 1];
         words[i] = ptx_pack(k, PTX_B32, 2, pair);
     }
-}
-
-static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, int64_t offset) {
-    ptx_val half = ptx_ld(k, PTX_F16, ptx_with(ptx_at(at, offset), PTX_NC));
-    return ptx_cvt(k, PTX_F32, half);
 }
 
 /* Weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address; of Q8_0, whose blocks have 32, e
