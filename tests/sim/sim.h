@@ -15,7 +15,7 @@
  *   calls.c      functions, frames, call and return   library.c    vprintf, malloc, free, __assertfail
  *   narrow.c     formats below 16 bits, cvt.rs        video.c      vadd ... vset4
  *   perturb.c    approximations at their bounds       contract.c   mul and add in one rounding
- *   suspect.c    what is legal and not meant
+ *   suspect.c    what is legal and not meant       strict.c     order of words, _, special registers
  *   race.c       races: the shadow of accesses        clocks.c      who knows of whose accesses
  *   cluster.c    clusters, waiting, deadlocks         mbarrier.c   mbarriers
  *   guess.c      reads that a cas may justify         operands.c   shared memory that wgmma reads
