@@ -393,6 +393,7 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     i->type = (uint8_t)t;
     i->x = (sim_types[t].kind == K_SINT ? X_SIGNED : 0) | order_bits(s, false);
     if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
+    if (has(s, M_nc) || ldu) i->x |= X_NC;
     i->d = lw->k->lists[list];
     sim_lower_copy(lw, i, &s->operands[0], true);
 }
