@@ -515,6 +515,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
     int shape = m != SIM_FULL ? 0 : contiguous(at, bytes) ? 1 : uniform(at) ? 2 : 0;
     if (i->space != SP_CONST) count_request(w, at, m, bytes, r->space, false, shape);
     bool early = on_its_way(w, i, m, at, r, bytes, false);
+    if (r->owner && SIM_UNLIKELY(r->owner->mbarrier_count)) sim_mbarrier_read(w, i, m, at, r->owner, bytes);
     bool fine = true;
     if (r->shadow && sim_option.uninitialised && !early) {
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
