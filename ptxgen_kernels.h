@@ -1321,6 +1321,7 @@ static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t col
     f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
     f->area = block->aligned ? f->unit_bytes : (f->unit_bytes + 14 + 15) / 16 * 16;
     f->rows = columns == 1 ? block->rows : 2; /* x of many columns needs the registers */
+    if (columns > 4 && !block->aligned) f->rows = 1;
     if (most && f->rows > most) f->rows = most;
     while (f->rows > 1 && 2 * f->rows * f->area > room) f->rows /= 2;
     f->step = f->rows * f->area;
@@ -4173,7 +4174,7 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
     n = ptxk__arg_u32(k, s->args, PTXK__GEMV_FIELD(i, n));
     for (m = 0; m < pair; m++) {
         const ptxk__rows *form = &f->rows[i + m];
-        at = ptx_mul(k, s->warp, ptx_u32(form->ring));
+        at = ptx_mul(k, s->warp, ptx_u32(f->ring / PTXK__GEMV_WARPS)); /* one place for all formats */
         at = ptx_ptr_add(k, s->ring, at, 1);
         ptxk__rows_setup(k, form, &state[m], s->lane, at);
         weights[m] = ptxk__arg_ptr(k, s->args, PTXK__GEMV_FIELD(i + m, weights));
