@@ -1522,7 +1522,8 @@ typedef struct ptxk__rows {
     uint32_t stages;     /* steps in the ring: one is read while the others are on their way */
     uint32_t ring;       /* bytes of shared memory that the warp needs, 16-byte aligned */
     uint32_t rounds;     /* chunks of a step that a lane copies */
-    uint32_t toggles;    /* a step ends in the middle of 16 bytes */
+    uint32_t grain;      /* lanes copy from multiples of so many bytes on: whole sectors, where that is possible */
+    uint32_t toggles;    /* steps begin so many bytes behind such a multiple, and on one, in turn (or the like) */
     uint32_t sized;      /* the last step has chunks that are part of a row, or are to be zeros */
 } ptxk__rows;
 
@@ -1551,9 +1552,10 @@ static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t col
     f->unit = columns > 2 && block->unit > 1024 ? 1024 : block->unit;
     f->unit_bytes = f->unit / block->values * block->bytes;
     f->times = f->unit > 1024 ? 2 : 1;
-    f->toggles = f->unit_bytes % 16 != 0;
+    f->grain = f->unit_bytes % 16 ? 16 : 32;
+    f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a grain */
     f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
-    f->area = block->aligned ? f->unit_bytes : (f->unit_bytes + 14 + 15) / 16 * 16;
+    f->area = block->aligned ? f->unit_bytes : (f->unit_bytes + 2 * f->grain - 2) / f->grain * f->grain;
     f->rows = columns == 1 ? block->rows : 2; /* x of many columns needs the registers */
     if (columns > 4 && !block->aligned) f->rows = 1;
     if (most && f->rows > most) f->rows = most;
@@ -4714,6 +4716,7 @@ typedef struct ptxk__rows_state {
     ptx_val count[8];                /* not sized: in how many steps */
     ptx_var full[8];                 /* 2-byte aligned formats: of each chunk, bytes that belong to the row */
     ptx_val both[8];                 /* toggles: in two steps together */
+    ptx_val half[8];                 /* toggles: u64, of each chunk, bytes from the start of its sector */
     ptx_val last[8];                 /* sized: in the last step */
     ptx_var slot;                    /* offset in the ring of what is read in this step */
     ptx_val own[2];                  /* bytes from a row's start to the lane's block */
@@ -4857,7 +4860,10 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     sent->to = to;
     for (i = 0; i < f->rounds; i++) {
         from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
-        if (f->toggles) from = ptx_and(k, from, ptx_u64(~(uint64_t)15));
+        if (f->toggles) {
+            from = ptx_and(k, from, ptx_u64(~(uint64_t)(f->grain - 1)));
+            if (f->grain > 16) from = ptx_or(k, from, s->half[i]);
+        }
         from = ptx_ptr(from, PTX_GLOBAL);
         bytes = ptx_u32(16);
         if (f->sized) {
@@ -4932,7 +4938,7 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     last_step = ptx_sub(k, s->steps, ptx_u32(1));
     if (f->toggles) {
         turned = ptx_and(k, last_step, ptx_u32(1));
-        turned = ptx_shl(k, turned, ptx_u32(3)); /* what the last step's place is turned by */
+        turned = ptx_mul(k, turned, ptx_u32(f->toggles)); /* what the last step's place is turned by */
     }
     rest = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
     rest = ptx_sub(k, bytes, rest);
@@ -4954,13 +4960,19 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
             continue;
         }
         low = ptx_cvt(k, PTX_U32, at);
-        low = ptx_and(k, low, ptx_u32(15));
-        off = f->toggles ? s->chunk_of[i] : ptx_sub(k, s->chunk_of[i], low);
+        low = ptx_and(k, low, ptx_u32(f->grain - 1));
+        if (f->toggles) {
+            off = ptx_and(k, s->chunk_of[i], ptx_u32(~(f->grain - 16)));
+            here = ptx_and(k, s->chunk_of[i], ptx_u32(f->grain - 16));
+            s->half[i] = ptx_cvt(k, PTX_U64, here);
+        } else {
+            off = ptx_sub(k, s->chunk_of[i], low);
+        }
         s->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
         here = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), low, s->chunk_of[i]);
         s->full[i] = ptx_var_new(k, here);
         if (f->toggles) {
-            off = ptx_xor(k, low, ptx_u32(8));
+            off = ptx_xor(k, low, ptx_u32(f->toggles));
             p = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), off, s->chunk_of[i]);
             s->both[i] = ptx_add(k, here, p);
             low = ptx_xor(k, low, turned);
@@ -4976,11 +4988,11 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
         r = ptx_min(k, r, last_row);
         at = ptx_cvt(k, PTX_U32, base);
         low = ptx_mad(k, r, row_bytes, at);
-        low = ptx_and(k, low, ptx_u32(15));
+        low = ptx_and(k, low, ptx_u32(f->grain - 1));
         if (f->toggles) {
-            off = ptx_and(k, low, ptx_u32(8));
+            off = ptx_and(k, low, ptx_u32(f->toggles));
             p = ptx_add(k, off, off);
-            s->move[i] = ptx_sub(k, ptx_u32(8), p); /* 8, or -8 */
+            s->move[i] = ptx_sub(k, ptx_u32(f->toggles), p); /* on, or back */
             s->moved[i] = ptx_var_new(k, ptx_u32(0));
         }
         for (t = 0; t < f->times; t++) {
