@@ -4839,6 +4839,13 @@ static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_
     return ptx_as(x, PTX_U32);
 }
 
+/* Whether a round's chunks lie within a row's part of a step, whatever its alignment: with one row they do, but
+   those of the last round. */
+static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round)
+{
+    return f->block->aligned || (f->rows == 1 && 512 * (round + 1) <= f->unit_bytes);
+}
+
 typedef struct ptxk__sent { /* a step's chunks on their way through registers */
     ptx_val words[8][4], from[8], bytes[8], go[8], to;
 } ptxk__sent;
@@ -4859,15 +4866,19 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     to = ptx_ptr_add(k, s->mine, slot, 1);
     sent->to = to;
     for (i = 0; i < f->rounds; i++) {
-        from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
-        if (f->toggles) {
-            from = ptx_and(k, from, ptx_u64(~(uint64_t)(f->grain - 1)));
-            if (f->grain > 16) from = ptx_or(k, from, s->half[i]);
+        if (i && f->rows == 1) {
+            from = ptx_ptr_add(k, from, ptx_u64(512), 1);
+        } else {
+            from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
+            if (f->toggles) {
+                from = ptx_and(k, from, ptx_u64(~(uint64_t)(f->grain - 1)));
+                if (f->grain > 16) from = ptx_or(k, from, s->half[i]);
+            }
+            from = ptx_ptr(from, PTX_GLOBAL);
         }
-        from = ptx_ptr(from, PTX_GLOBAL);
         bytes = ptx_u32(16);
         if (f->sized) {
-            if (!f->block->aligned) bytes = ptx_get(k, s->full[i]);
+            if (!ptxk__round_is_whole(f, i)) bytes = ptx_get(k, s->full[i]);
             bytes = ptx_selp(k, s->last[i], bytes, last);
             go = there;
             if (i + 1 == f->rounds && f->step % 512) go = ptx_and(k, there, s->some);
@@ -4889,7 +4900,7 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
             }
             ptxk_load16(k, &go, ptx_at(from, 0), sent->words[i]);
         }
-        if (!f->toggles) continue;
+        if (!f->toggles || ptxk__round_is_whole(f, i)) continue;
         next = ptx_get(k, s->full[i]);
         next = ptx_sub(k, s->both[i], next);
         ptx_set(k, s->full[i], next);
@@ -4929,7 +4940,7 @@ static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent
 static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
                              ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes)
 {
-    ptx_val base, last_row, last_step, rest, r, at, low, p, here, off, turned;
+    ptx_val base, last_row, last_step, rest, r, at, low = ptx_u32(0), p, here, off, turned;
     ptxk__sent sent;
     uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
     base = ptx_ptr_add(k, weights, skip, 1);
@@ -4943,41 +4954,44 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     rest = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
     rest = ptx_sub(k, bytes, rest);
     for (i = 0; i < f->rounds; i++) {
-        r = ptx_add(k, row, s->row_of[i]);
-        r = ptx_min(k, r, last_row);
-        at = ptx_mul_wide(k, r, row_bytes);
-        at = ptx_ptr_add(k, base, at, 1);
-        if (f->block->aligned) {
-            s->from[i] = ptx_ptr_add(k, at, s->chunk_of[i], 1);
-            if (f->sized) {
-                s->last[i] = ptxk__chunk_bytes(k, rest, ptx_u32(0), s->chunk_of[i]);
-            } else {
-                p = ptx_setp(k, PTX_LT, s->chunk_of[i], rest);
-                s->count[i] = ptx_selp(k, s->steps, last_step, p);
-                if (i + 1 == f->rounds && f->step % 512)
-                    s->count[i] = ptx_selp(k, s->count[i], ptx_u32(0), s->some);
+        if (!i || f->rows > 1) { /* else 512 bytes behind the round before */
+            r = f->rows > 1 ? ptx_add(k, row, s->row_of[i]) : row;
+            r = ptx_min(k, r, last_row);
+            at = ptx_mul_wide(k, r, row_bytes);
+            at = ptx_ptr_add(k, base, at, 1);
+            off = s->chunk_of[i];
+            if (!f->block->aligned) {
+                low = ptx_cvt(k, PTX_U32, at);
+                low = ptx_and(k, low, ptx_u32(f->grain - 1));
             }
+            if (f->toggles) {
+                off = ptx_and(k, s->chunk_of[i], ptx_u32(~(f->grain - 16)));
+                here = ptx_and(k, s->chunk_of[i], ptx_u32(f->grain - 16));
+                s->half[i] = ptx_cvt(k, PTX_U64, here);
+            } else if (!f->block->aligned) {
+                off = ptx_sub(k, s->chunk_of[i], low);
+            }
+            s->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
+        }
+        if (!f->sized) {
+            p = ptx_setp(k, PTX_LT, s->chunk_of[i], rest);
+            s->count[i] = ptx_selp(k, s->steps, last_step, p);
+            if (i + 1 == f->rounds && f->step % 512)
+                s->count[i] = ptx_selp(k, s->count[i], ptx_u32(0), s->some);
             continue;
         }
-        low = ptx_cvt(k, PTX_U32, at);
-        low = ptx_and(k, low, ptx_u32(f->grain - 1));
-        if (f->toggles) {
-            off = ptx_and(k, s->chunk_of[i], ptx_u32(~(f->grain - 16)));
-            here = ptx_and(k, s->chunk_of[i], ptx_u32(f->grain - 16));
-            s->half[i] = ptx_cvt(k, PTX_U64, here);
-        } else {
-            off = ptx_sub(k, s->chunk_of[i], low);
-        }
-        s->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
-        here = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), low, s->chunk_of[i]);
-        s->full[i] = ptx_var_new(k, here);
+        here = low;
         if (f->toggles) {
             off = ptx_xor(k, low, ptx_u32(f->toggles));
-            p = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), off, s->chunk_of[i]);
-            s->both[i] = ptx_add(k, here, p);
-            low = ptx_xor(k, low, turned);
+            here = ptx_xor(k, low, turned);
         }
-        s->last[i] = ptxk__chunk_bytes(k, rest, low, s->chunk_of[i]);
+        s->last[i] = ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
+        if (ptxk__round_is_whole(f, i)) continue;
+        here = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), low, s->chunk_of[i]);
+        s->full[i] = ptx_var_new(k, here);
+        if (!f->toggles) continue;
+        p = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), off, s->chunk_of[i]);
+        s->both[i] = ptx_add(k, here, p);
     }
     if (!f->sized) {
         p = ptx_setp(k, PTX_LT, s->own[0], rest);

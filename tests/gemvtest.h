@@ -142,24 +142,6 @@ static problem problem_of(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *sha
     return p;
 }
 
-static problem problem_new(uint32_t n, uint32_t k, uint32_t columns, uint32_t precision, uint32_t output,
-                           uint32_t flags)
-{
-    ptxk_gemv_desc desc;
-    ptxk_gemv_shape shape;
-    memset(&desc, 0, sizeof desc);
-    memset(&shape, 0, sizeof shape);
-    desc.format = PTXK_Q4_K;
-    desc.columns = columns;
-    desc.precision = precision;
-    desc.output_type = output;
-    desc.flags = flags;
-    shape.n = n;
-    shape.k = k;
-    shape.sm_count = 132;
-    return problem_of(&desc, &shape, 0.02);
-}
-
 static void problem_free(problem *p)
 {
     uint32_t i;
@@ -311,48 +293,5 @@ static void problem_run(problem *p)
 }
 
 static double most_of_bound, most_of_norms;
-
-static void one(uint32_t n, uint32_t k, uint32_t columns, uint32_t precision, uint32_t output, uint32_t flags)
-{
-    problem p = problem_new(n, k, columns, precision, output, flags);
-    problem_run(&p);
-    if (p.worst > most_of_bound) most_of_bound = p.worst;
-    if (p.worst_norms > most_of_norms) most_of_norms = p.worst_norms;
-    problem_free(&p);
-}
-
-static void shaped(uint32_t format, uint32_t second, uint32_t third, uint32_t n, uint32_t second_n,
-                   uint32_t third_n, uint32_t k, uint32_t columns, uint32_t precision, uint32_t output,
-                   uint32_t flags, unsigned target, double size)
-{
-    ptxk_gemv_desc desc;
-    ptxk_gemv_shape shape;
-    problem p;
-    if ((int)target > capability) target = (unsigned)capability;
-    desc.format = format;
-    desc.columns = columns;
-    desc.precision = precision;
-    desc.output_type = output;
-    desc.flags = flags;
-    desc.second = second;
-    desc.third = third;
-    shape.n = n;
-    shape.k = k;
-    shape.sm_count = 1 + random_below(140);
-    shape.second_n = second_n;
-    shape.third_n = third_n;
-    p = problem_of(&desc, &shape, size);
-    p.target = PTX_SM(target);
-    problem_run(&p);
-    if (p.worst > most_of_bound) most_of_bound = p.worst;
-    if (p.worst_norms > most_of_norms) most_of_norms = p.worst_norms;
-    problem_free(&p);
-}
-
-static void one_of(uint32_t format, uint32_t n, uint32_t k, uint32_t columns, uint32_t precision,
-                   uint32_t flags, unsigned target)
-{
-    shaped(format, 0, 0, n, 0, 0, k, columns, precision, PTX_F32, flags, target, 0.02);
-}
 
 #endif

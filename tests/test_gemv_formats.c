@@ -10,6 +10,40 @@
 
 #include "gemvtest.h"
 
+static void shaped(uint32_t format, uint32_t second, uint32_t third, uint32_t n, uint32_t second_n,
+                   uint32_t third_n, uint32_t k, uint32_t columns, uint32_t precision, uint32_t output,
+                   uint32_t flags, unsigned target, double size)
+{
+    ptxk_gemv_desc desc;
+    ptxk_gemv_shape shape;
+    problem p;
+    if ((int)target > capability) target = (unsigned)capability;
+    desc.format = format;
+    desc.columns = columns;
+    desc.precision = precision;
+    desc.output_type = output;
+    desc.flags = flags;
+    desc.second = second;
+    desc.third = third;
+    shape.n = n;
+    shape.k = k;
+    shape.sm_count = 1 + random_below(140);
+    shape.second_n = second_n;
+    shape.third_n = third_n;
+    p = problem_of(&desc, &shape, size);
+    p.target = PTX_SM(target);
+    problem_run(&p);
+    if (p.worst > most_of_bound) most_of_bound = p.worst;
+    if (p.worst_norms > most_of_norms) most_of_norms = p.worst_norms;
+    problem_free(&p);
+}
+
+static void one_of(uint32_t format, uint32_t n, uint32_t k, uint32_t columns, uint32_t precision,
+                   uint32_t flags, unsigned target)
+{
+    shaped(format, 0, 0, n, 0, 0, k, columns, precision, PTX_F32, flags, target, 0.02);
+}
+
 /* K: of what the format's rows are multiples of, about each boundary of a step, with rows that begin at every
    even address; N odd. */
 static void every_format_every_k(void)
@@ -121,7 +155,7 @@ static void gate_up_and_swiglu(void)
 /* A vocabulary's output matrix, and a single row. */
 static void embedding_sizes(void)
 {
-    ptxk_gemv_desc desc = {PTXK_Q6_K, 1, 0, PTX_F32, 0, 0, 0};
+    ptxk_gemv_desc desc = {PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0};
     ptxk_gemv_shape shape = {151936, 256, 132, 0, 0};
     problem p = problem_of(&desc, &shape, 0.02);
     p.row_step = 37;
@@ -169,22 +203,27 @@ static void traffic_of_every_format(void)
         for (c = 1; c <= 2; c++) {
             ptxk_gemv_desc desc = {0, 1, 0, PTX_F32, 0, 0, 0};
             ptxk_gemv_shape shape = {4096, 14336, 132, 0, 0};
+            uint32_t plain = ref_block_values(formats[f].type) == 1;
             ptxsim_counters counts;
             double ratio;
             problem p;
             desc.format = formats[f].format;
             desc.columns = c;
             desc.precision = c - 1;
-            if (formats[f].format == PTXK_F32 || c == 2) shape.n = 1024;
+            if (c == 2) shape.k = 4096;
+            shape.n = c == 2 ? 64 : plain ? 1024 : formats[f].format == PTXK_Q4_0 ? 4096 : 2048;
+            if (shape.n == 2048) shape.sm_count = 66; /* the same share of x and of partial results */
+            if (c == 1 && formats[f].format == PTXK_Q4_K) continue; /* test_gemv.c */
             p = problem_of(&desc, &shape, 0.02);
             p.row_step = 97;
             problem_run(&p);
             CHECK(cu.ptxsim_counters_get(&counts, sizeof counts) == 0);
             ratio = 32.0 * (double)(counts.global_load_sectors + counts.global_store_sectors)
                     / (double)p.plan.min_bytes;
-            printf("note: %s, %u x 14336, %u columns: %.4f of the lower bound; %.3f thread instructions a weight; "
+            printf("note: %s, %u x %u, %u columns: %.4f of the lower bound; %.3f thread instructions a weight; "
                    "bank conflicts %llu of %llu wavefronts\n",
-                   formats[f].name, shape.n, c, ratio, (double)counts.thread_instructions / shape.n / 14336,
+                   formats[f].name, shape.n, shape.k, c, ratio,
+                   (double)counts.thread_instructions / shape.n / shape.k,
                    (unsigned long long)counts.shared_bank_conflicts, (unsigned long long)counts.shared_wavefronts);
             if (c == 1) CHECK_MORE(ratio <= 1.05, formats[f].name);
             CHECK_MORE(counts.shared_bank_conflicts == 0, formats[f].name);
