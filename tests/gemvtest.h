@@ -1,5 +1,5 @@
-/* gemvtest.h - what the tests of GEMV share: problems with random data, launched and compared with double, by a
- * bound derived from the arithmetic (tests/reference/gemv.h).
+/* gemvtest.h - what the tests of GEMV share: problems with random data, launched and compared with double,
+ * by a bound derived from the arithmetic (tests/reference/gemv.h).
  *
  * Include it behind _POSIX_C_SOURCE and the implementation of ptxgen_kernels.h. */
 #ifndef GEMVTEST_H
@@ -63,8 +63,8 @@ static void put_f16(unsigned char *at, double x)
     ref_put_u16(at, ref_to_f16(x));
 }
 
-/* Any bits are weights, but the factors (of plain numbers: all) shall be finite and `size` large; a size of 0:
-   of any finite size, either sign, subnormal and 0 too. */
+/* Any bits are weights, but the factors (of plain numbers: all) shall be finite and `size` large; a size of
+   0: of any finite size, either sign, subnormal and 0 too. */
 static void random_factor(unsigned char *at, double size)
 {
     uint16_t any = (uint16_t)random_u32();
@@ -81,7 +81,8 @@ static void random_blocks(int type, unsigned char *at, size_t bytes, double size
     }
     for (i = bytes / 4 * 4; i < bytes; i++) at[i] = (unsigned char)random_u32();
     for (i = 0; i < bytes; i += step) {
-        float x = (float)(size > 0 ? random_within(size * 30) : ldexp(random_within(1), (int)random_below(90) - 70));
+        float x = (float)(size > 0 ? random_within(size * 30)
+                                   : ldexp(random_within(1), (int)random_below(90) - 70));
         switch (type) {
         case REF_BLOCK_F32: memcpy(at + i, &x, 4); break;
         case REF_BLOCK_BF16: ref_put_u16(at + i, ref_to_bf16((double)x)); break;
@@ -128,7 +129,8 @@ static problem problem_of(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *sha
     p.outputs = swiglu ? 1 : p.matrices;
     matrix_new(&p, 0, desc->format, shape->n, size);
     if (p.matrices > 1)
-        matrix_new(&p, 1, desc->second ? desc->second : desc->format, swiglu ? shape->n : shape->second_n, size);
+        matrix_new(&p, 1, desc->second ? desc->second : desc->format, swiglu ? shape->n : shape->second_n,
+                   size);
     if (p.matrices > 2) matrix_new(&p, 2, desc->third, shape->third_n, size);
     p.x = (float *)malloc((size_t)k * desc->columns * sizeof *p.x);
     for (i = 0; i < (size_t)k * desc->columns; i++) {
@@ -138,7 +140,8 @@ static problem problem_of(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *sha
     p.gamma = (float *)malloc(k * sizeof *p.gamma);
     for (i = 0; i < k; i++) p.gamma[i] = (float)(1 + random_within(0.7));
     p.residual = malloc((size_t)shape->n * desc->columns * 4);
-    for (i = 0; i < (size_t)shape->n * desc->columns; i++) ref_put(p.residual, output_of(&p), i, random_within(3));
+    for (i = 0; i < (size_t)shape->n * desc->columns; i++)
+        ref_put(p.residual, output_of(&p), i, random_within(3));
     return p;
 }
 
@@ -242,47 +245,51 @@ static double problem_row(const problem *p, uint32_t i, uint32_t r, uint32_t c, 
     return y;
 }
 
-/* Compares y with double. SwiGLU: |silu'| <= 1.1; e^-g with its argument's two roundings and the approximation
-   is right to 2 |g| u + 8 u, and so is g / (1 + e^-g), but for two more roundings. */
-static void problem_compare(problem *p)
+/* Compares column c of output i with double. SwiGLU: |silu'| <= 1.1; e^-g with its argument's two roundings
+   and the approximation is right to 2 |g| u + 8 u, and so is g / (1 + e^-g), but for two more roundings. */
+static void compare_column(problem *p, uint32_t i, uint32_t c)
 {
-    uint32_t i, c, r, wrong = 0;
     const double u = 0x1p-24;
     char detail[240] = "";
-    for (i = 0; i < p->outputs; i++)
-    for (c = 0; c < p->desc.columns; c++) {
-        double rms = p->desc.flags & PTXK_GEMV_NORM
-                         ? ref_rms(p->x + (size_t)c * p->shape.k, p->shape.k, (double)(float)p->eps)
-                         : 1;
-        for (r = 0; r < p->m[i].n; r += p->row_step) {
-            size_t at = (size_t)c * p->m[i].n + r;
-            double bound, norms, have = ref_get(p->m[i].y, output_of(p), at), error, want;
-            want = problem_row(p, i, r, c, rms, &bound, &norms);
-            if (p->desc.flags & PTXK_GEMV_SWIGLU) {
-                double up_bound, up = problem_row(p, 1, r, c, rms, &up_bound, &norms), g = want;
-                want = ref_silu(g) * up;
-                bound = 1.1 * bound * (fabs(up) + up_bound) + fabs(ref_silu(g)) * up_bound
-                        + (2 * fabs(g) + 12) * u * fabs(want);
-            }
-            if (p->desc.flags & PTXK_GEMV_RESIDUAL) want += ref_get(p->residual, output_of(p), at);
-            bound = 1.01 * bound + 2 * u * fabs(want) + 1e-30;
-            error = fabs(have - want);
-            if (p->desc.output_type == PTX_F16) bound += 0x1p-11 * fabs(want) + 0x1p-25;
-            else if (p->desc.precision == PTXK_GEMV_EXACT && norms > 0 && p->desc.flags < PTXK_GEMV_BIAS) {
-                if (error - 2 * u * fabs(want) > p->worst_norms * norms) p->worst_norms = error / norms;
-            }
-            if (p->desc.output_type == PTX_F16 && fabs(want) > 65000) continue;
-            if (error > p->worst * bound) p->worst = error / bound;
-            if (!(error <= bound) && !wrong++)
-                (void)snprintf(
-                    detail, sizeof detail,
-                    "type %d n %u k %u columns %u precision %u flags %u: matrix %u, row %u, column %u is %.9g, "
-                    "not %.9g +- %.3g",
-                    p->m[i].type, p->m[i].n, p->shape.k, p->desc.columns, p->desc.precision, p->desc.flags, i, r,
-                    c, have, want, bound);
+    uint32_t r, wrong = 0;
+    double rms = 1;
+    if (p->desc.flags & PTXK_GEMV_NORM)
+        rms = ref_rms(p->x + (size_t)c * p->shape.k, p->shape.k, (double)(float)p->eps);
+    for (r = 0; r < p->m[i].n; r += p->row_step) {
+        size_t at = (size_t)c * p->m[i].n + r;
+        double bound, norms, have = ref_get(p->m[i].y, output_of(p), at), error, want;
+        want = problem_row(p, i, r, c, rms, &bound, &norms);
+        if (p->desc.flags & PTXK_GEMV_SWIGLU) {
+            double up_bound, up = problem_row(p, 1, r, c, rms, &up_bound, &norms), g = want;
+            want = ref_silu(g) * up;
+            bound = 1.1 * bound * (fabs(up) + up_bound) + fabs(ref_silu(g)) * up_bound
+                    + (2 * fabs(g) + 12) * u * fabs(want);
         }
+        if (p->desc.flags & PTXK_GEMV_RESIDUAL) want += ref_get(p->residual, output_of(p), at);
+        bound = 1.01 * bound + 2 * u * fabs(want) + 1e-30;
+        error = fabs(have - want);
+        if (p->desc.output_type == PTX_F16) {
+            if (fabs(want) > 65000) continue; /* infinite or not, either is right */
+            bound += 0x1p-11 * fabs(want) + 0x1p-25;
+        } else if (p->desc.precision == PTXK_GEMV_EXACT && norms > 0 && p->desc.flags < PTXK_GEMV_BIAS) {
+            if (error - 2 * u * fabs(want) > p->worst_norms * norms) p->worst_norms = error / norms;
+        }
+        if (error > p->worst * bound) p->worst = error / bound;
+        if (!(error <= bound) && !wrong++)
+            (void)snprintf(detail, sizeof detail,
+                           "type %d n %u k %u columns %u precision %u flags %u: matrix %u, row %u, "
+                           "column %u is %.9g, not %.9g +- %.3g",
+                           p->m[i].type, p->m[i].n, p->shape.k, p->desc.columns, p->desc.precision,
+                           p->desc.flags, i, r, c, have, want, bound);
     }
     CHECK_MORE(wrong == 0, detail);
+}
+
+static void problem_compare(problem *p)
+{
+    uint32_t i, c;
+    for (i = 0; i < p->outputs; i++)
+        for (c = 0; c < p->desc.columns; c++) compare_column(p, i, c);
     CHECK_MORE(p->worst_norms <= 1e-4, "of |W| |x|");
 }
 

@@ -212,9 +212,10 @@ static uint32_t longest_inner_loop(const unsigned char *code, uint32_t count)
 static const struct cost {
     uint32_t format, precision;
     double most;
-} costs[] = {{PTXK_Q4_K, 1, 2.0}, {PTXK_Q4_0, 1, 1.8}, {PTXK_Q5_K, 1, 2.7}, {PTXK_Q6_K, 1, 3.8}, {PTXK_Q8_0, 1, 2.3},
-             {PTXK_Q4_K, 0, 2.2}, {PTXK_Q4_0, 0, 2.1}, {PTXK_Q5_K, 0, 3.1}, {PTXK_Q6_K, 0, 4.3}, {PTXK_Q8_0, 0, 2.6},
-             {PTXK_F16, 0, 4.2},  {PTXK_BF16, 0, 4.2}, {PTXK_F32, 0, 5.3}};
+} costs[] = {{PTXK_Q4_K, 1, 2.0}, {PTXK_Q4_0, 1, 1.8}, {PTXK_Q5_K, 1, 2.7}, {PTXK_Q6_K, 1, 3.8},
+             {PTXK_Q8_0, 1, 2.3}, {PTXK_Q4_K, 0, 2.2}, {PTXK_Q4_0, 0, 2.1}, {PTXK_Q5_K, 0, 3.1},
+             {PTXK_Q6_K, 0, 4.3}, {PTXK_Q8_0, 0, 2.6}, {PTXK_F16, 0, 4.2},  {PTXK_BF16, 0, 4.2},
+             {PTXK_F32, 0, 5.3}};
 
 /* The code of sm_90 of that text: the file's bytes in image. Returns how many, 0 when a check has failed. */
 static size_t assembled(const char *text, unsigned char *image, size_t capacity)
@@ -273,7 +274,8 @@ static void instructions_per_weight(void)
             (void)snprintf(kernel, sizeof kernel, ".text.gemv_%s_c1_%s_f32_f0", block->name,
                            precisions[rows.planes ? costs[j].precision : 2]);
             for (i = 0; i < word_at(image + 0x3c, 2); i++) {
-                const unsigned char *header = image + sections + 64 * i, *code = image + word_at(header + 24, 8);
+                const unsigned char *header = image + sections + 64 * i,
+                                    *code = image + word_at(header + 24, 8);
                 uint32_t count = (uint32_t)(word_at(header + 32, 8) / 16), loop;
                 double weights = rows.rows * rows.unit / 32, all;
                 if (strcmp((const char *)image + names + word_at(header, 4), kernel)) continue;
@@ -398,7 +400,8 @@ static void refused_desc(uint32_t format, uint32_t columns, uint32_t precision, 
     refused(&desc, says);
 }
 
-static void refused_matrices(uint32_t format, uint32_t second, uint32_t third, uint32_t flags, const char *says)
+static void refused_matrices(uint32_t format, uint32_t second, uint32_t third, uint32_t flags,
+                             const char *says)
 {
     ptxk_gemv_desc desc = {0, 1, 0, PTX_F32, 0, 0, 0};
     desc.format = format;
@@ -577,7 +580,8 @@ static void bad_shapes_and_arguments_of_several_matrices_are_refused(void)
     BAD(a.more[1].n = 0x7fffffffu, "n is 2147483647");
 #undef BAD
     args.more[0].y = args.more[0].bias = args.bias = 0;
-    CHECK(ptxk_gemv_check(&swiglu, &args, &why) == PTX_E_ARGUMENT && strstr(why.text, "more[0].n is 50, must be n"));
+    CHECK(ptxk_gemv_check(&swiglu, &args, &why) == PTX_E_ARGUMENT
+          && strstr(why.text, "more[0].n is 50, must be n"));
     args.more[0].n = 100;
     CHECK_MORE(!ptxk_gemv_check(&swiglu, &args, &why), why.text);
 }

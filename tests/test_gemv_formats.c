@@ -1,6 +1,6 @@
-/* test_gemv_formats.c - GEMV of every format of weights, of several matrices over one x, of SwiGLU: against double
- * at each boundary, at every alignment of rows, with factors of every size; and the traffic and bank conflicts of
- * each.
+/* test_gemv_formats.c - GEMV of every format of weights, of several matrices over one x, of SwiGLU: against
+ * double at each boundary, at every alignment of rows, with factors of every size; and the traffic and bank
+ * conflicts of each.
  *
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Data is fresh in every run;
  * PTXGEN_SEED=n repeats one. */
@@ -56,7 +56,8 @@ static void every_format_every_k(void)
         uint32_t type = (uint32_t)ref_block_values(formats[f].type), format = formats[f].format;
         for (i = 0; i < sizeof of_256 / sizeof *of_256; i++) {
             one_of(format, 1 + 2 * random_below(20), of_256[i], 1, PTXK_GEMV_EXACT, 0, i & 1 ? 75 : 80);
-            one_of(format, 1 + 2 * random_below(9), of_256[i], 1 + i % 8, (i & 1) ^ (i >> 1 & 1), 3, i & 2 ? 90 : 75);
+            one_of(format, 1 + 2 * random_below(9), of_256[i], 1 + i % 8, (i & 1) ^ (i >> 1 & 1), 3,
+                   i & 2 ? 90 : 75);
         }
         for (i = 0; i < sizeof of_32 / sizeof *of_32 && type <= 32; i++)
             one_of(format, 1 + 2 * random_below(20), of_32[i], 1 + i % 3, i & 1, 0, i & 1 ? 80 : 75);
@@ -71,20 +72,22 @@ static void every_format_every_number_of_columns(void)
     uint32_t f, c;
     for (f = 0; f < FORMATS; f++)
         for (c = 1; c <= 8; c++) {
-            shaped(formats[f].format, 0, 0, 21 + c, 0, 0, 256 * (1 + random_below(12)), c, 0, c & 1 ? PTX_F32 : PTX_F16,
-                   c & 7, c & 2 ? 80 : 75, 0.02);
+            shaped(formats[f].format, 0, 0, 21 + c, 0, 0, 256 * (1 + random_below(12)), c, 0,
+                   c & 1 ? PTX_F32 : PTX_F16, c & 7, c & 2 ? 80 : 75, 0.02);
             shaped(formats[f].format, 0, 0, 17, 0, 0, 256 * (1 + random_below(12)), c, 1, PTX_F32,
                    PTXK_GEMV_BIAS | PTXK_GEMV_RESIDUAL, c & 1 ? 80 : 75, 0.02);
         }
 }
 
-/* Factors of every finite size and sign, zeros and subnormals; plain numbers of 2^-70 ... 2^20 or any of f16. */
+/* Factors of every finite size and sign, zeros and subnormals; plain numbers of 2^-70 ... 2^20 or any of
+ * f16. */
 static void extreme_factors(void)
 {
     uint32_t f, i;
     for (f = 0; f < FORMATS; f++)
         for (i = 0; i < 4; i++)
-            shaped(formats[f].format, 0, 0, 33, 0, 0, 1536 + 256 * i, 1 + i % 2, i >> 1, PTX_F32, 0, i & 1 ? 75 : 80, 0);
+            shaped(formats[f].format, 0, 0, 33, 0, 0, 1536 + 256 * i, 1 + i % 2, i >> 1, PTX_F32, 0,
+                   i & 1 ? 75 : 80, 0);
 }
 
 /* A factor (or a plain number) that is NaN or infinite spoils its row, and no other. */
@@ -121,8 +124,8 @@ static void a_bad_factor_of_every_format_spoils_its_row_only(void)
         }
 }
 
-/* Several matrices over one x: as GGUF files mix them, every pair of quantised formats, plain ones; N of 1 and
-   of another size each; every tile in one block and every tile in its own. */
+/* Several matrices over one x: as GGUF files mix them, every pair of quantised formats, plain ones; N of 1
+   and of another size each; every tile in one block and every tile in its own. */
 static void several_matrices(void)
 {
     uint32_t i, j, plain[] = {PTXK_F32, PTXK_F16, PTXK_BF16};
@@ -133,9 +136,10 @@ static void several_matrices(void)
                    1 + random_below(40), 256 * (1 + random_below(20)), 1 + (i + 2 * j) % 8, j & 1,
                    i & 1 ? PTX_F16 : PTX_F32, 3 | (i ^ j) % 2 * PTXK_GEMV_BIAS, j & 2 ? 80 : 75, 0.02);
     for (i = 0; i < 3; i++)
-        shaped(plain[i], plain[(i + 1) % 3], plain[(i + 2) % 3], 35, 1, 17, 8 * (1 + random_below(300)), 1 + i, 0,
-               PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_BIAS, i & 1 ? 75 : 80, 0.02);
-    shaped(PTXK_Q4_K, PTXK_Q4_K, PTXK_Q6_K, 512, 128, 128, 896 * 2, 1, 0, PTX_F32, 3 | PTXK_GEMV_BIAS, 90, 0.02);
+        shaped(plain[i], plain[(i + 1) % 3], plain[(i + 2) % 3], 35, 1, 17, 8 * (1 + random_below(300)),
+               1 + i, 0, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_BIAS, i & 1 ? 75 : 80, 0.02);
+    shaped(PTXK_Q4_K, PTXK_Q4_K, PTXK_Q6_K, 512, 128, 128, 896 * 2, 1, 0, PTX_F32, 3 | PTXK_GEMV_BIAS, 90,
+           0.02);
     shaped(PTXK_Q8_0, PTXK_Q8_0, 0, 96, 40, 0, 896, 1, 0, PTX_F32, 3, 90, 0.02);
 }
 
@@ -145,8 +149,8 @@ static void gate_up_and_swiglu(void)
     for (f = 0; f < FORMATS; f++)
         for (c = 1; c <= 8; c += c < 3 ? 1 : 5) {
             uint32_t other = f < 5 ? formats[(f + c) % 5].format : 0;
-            shaped(formats[f].format, other, 0, 1 + random_below(70), 0, 0, 256 * (1 + random_below(18)), c, c & 1,
-                   f & 1 ? PTX_F16 : PTX_F32, 3 | PTXK_GEMV_SWIGLU, c & 1 ? 80 : 75, 0.02);
+            shaped(formats[f].format, other, 0, 1 + random_below(70), 0, 0, 256 * (1 + random_below(18)), c,
+                   c & 1, f & 1 ? PTX_F16 : PTX_F32, 3 | PTXK_GEMV_SWIGLU, c & 1 ? 80 : 75, 0.02);
             shaped(formats[f].format, 0, 0, 1 + random_below(70), 0, 0, 512, c, 0, PTX_F32,
                    PTXK_GEMV_SWIGLU | PTXK_GEMV_BIAS | PTXK_GEMV_RESIDUAL, 80, 0.02);
         }
@@ -166,7 +170,8 @@ static void embedding_sizes(void)
     one_of(PTXK_Q8_0, 1, 32, 8, 1, 0, 80);
 }
 
-/* The quantisers of blocks.h make what its decoders read: close to normal numbers, in the measure of the bits. */
+/* The quantisers of blocks.h make what its decoders read: close to normal numbers, in the measure of the
+ * bits. */
 static void quantisers_and_decoders_agree(void)
 {
     static const double most[] = {0.075, 0.006, 0.085, 0.038, 0.019, 1e-12, 0.0004, 0.003};
@@ -220,11 +225,13 @@ static void traffic_of_every_format(void)
             CHECK(cu.ptxsim_counters_get(&counts, sizeof counts) == 0);
             ratio = 32.0 * (double)(counts.global_load_sectors + counts.global_store_sectors)
                     / (double)p.plan.min_bytes;
-            printf("note: %s, %u x %u, %u columns: %.4f of the lower bound; %.3f thread instructions a weight; "
-                   "bank conflicts %llu of %llu wavefronts\n",
-                   formats[f].name, shape.n, shape.k, c, ratio,
-                   (double)counts.thread_instructions / shape.n / shape.k,
-                   (unsigned long long)counts.shared_bank_conflicts, (unsigned long long)counts.shared_wavefronts);
+            printf(
+                "note: %s, %u x %u, %u columns: %.4f of the lower bound; %.3f thread instructions a weight; "
+                "bank conflicts %llu of %llu wavefronts\n",
+                formats[f].name, shape.n, shape.k, c, ratio,
+                (double)counts.thread_instructions / shape.n / shape.k,
+                (unsigned long long)counts.shared_bank_conflicts,
+                (unsigned long long)counts.shared_wavefronts);
             if (c == 1) CHECK_MORE(ratio <= 1.05, formats[f].name);
             CHECK_MORE(counts.shared_bank_conflicts == 0, formats[f].name);
             problem_free(&p);
