@@ -1138,6 +1138,61 @@ static ptx_code fill_emit(ptx_module *m, const char *site, const void *desc) {
     return ptx_get_error(m)->code;
 }
 
+/* A call of an operation that is none of ptxgen_kernels.h. */
+static void test_own_operation(ptxcu *cu) {
+    ptxcu_tensor t = make(cu, PTX_U32, 1, 64, 0, 0, 0), copy = t;
+    const ptxcu_tensor *list[PTXCU_CALL_TENSORS + 1];
+    ptx_operation op;
+    ptx_plan plan;
+    fill_desc d = {4711};
+    ptxcu_call call;
+    ptxcu_result *r;
+    uint32_t back[64], i, wrong = 0;
+    memset(&op, 0, sizeof op);
+    memset(&plan, 0, sizeof plan);
+    for (i = 0; i <= PTXCU_CALL_TENSORS; i++) list[i] = &t;
+    op.name = "fill";
+    op.desc_bytes = sizeof d;
+    op.emit = fill_emit;
+    plan.launches = 1;
+    plan.args_bytes = 8;
+    plan.launch[0].block[0] = 64;
+    plan.launch[0].grid[0] = plan.launch[0].grid[1] = plan.launch[0].grid[2] = 1;
+    plan.launch[0].block[1] = plan.launch[0].block[2] = 1;
+    WORKS(cu, ptxcu_result_create(cu, &r));
+    WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, &call));
+    WORKS(cu, ptxcu_call_start(cu, &call, NULL, r));
+    WORKS(cu, ptxcu_result_wait(cu, r));
+    WORKS(cu, ptxcu_tensor_read(cu, back, &t, sizeof back, NULL));
+    for (i = 0; i < 64; i++) wrong += back[i] != 4711;
+    CHECK(wrong == 0);
+    EXPECT(cu, ptxcu_call_prepare(cu, NULL, &d, &plan, &t.address, 8, list, 1, &call), PTXCU_E_ARGUMENT,
+           "op");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, NULL, &plan, &t.address, 8, list, 1, &call), PTXCU_E_ARGUMENT,
+           "desc");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, NULL, &t.address, 8, list, 1, &call), PTXCU_E_ARGUMENT,
+           "plan");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, NULL, 8, list, 1, &call), PTXCU_E_ARGUMENT,
+           "args is NULL");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 7, list, 1, &call), PTXCU_E_ARGUMENT,
+           "7 bytes of arguments, the plan has 8");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, NULL, 1, &call), PTXCU_E_ARGUMENT,
+           "tensors");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 17, &call), PTXCU_E_ARGUMENT,
+           "17 tensors, at most 16");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, NULL), PTXCU_E_ARGUMENT,
+           "call is");
+    WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 16, &call));
+    WORKS(cu, ptxcu_tensor_free(cu, &t));
+    EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_FREED, "fill: a tensor was freed");
+    list[0] = &copy;
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, &call), PTXCU_E_FREED,
+           "was freed");
+    CHECK(call.owner == NULL);
+    WORKS(cu, ptxcu_result_free(cu, r));
+    CLEAN();
+}
+
 static void *work(void *user) {
     worker *w = (worker *)user;
     ptxcu *cu = w->cu;
@@ -1299,6 +1354,7 @@ int main(int argc, char **argv) {
         test_past_32_bits(cu);
         test_gemv(cu);
         test_graph_advances(cu);
+        test_own_operation(cu);
         test_contexts(cu, library);
         ptxcu_close(other);
         ptxcu_close(cu);
