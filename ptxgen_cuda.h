@@ -69,7 +69,8 @@
               ptxcu_flash_decode_desc d;                           // zero, then its tensors
               ptxcu_call call;
               ptxcu_flash_decode_prepare(cu, &d, &call);           // checks, builds, plans
-              // call.plan.workspace_bytes: make d.workspace, prepare again
+              ptxcu_workspace_create(cu, &call, stream, &d.workspace);
+              ptxcu_flash_decode_prepare(cu, &d, &call);
               ptxcu_call_run(cu, &call, stream);                   // every token; or captured in a graph
 
           is checked once and launched often. ptxcu_call_run queues on the caller's stream, ptxcu_call_finish
@@ -267,7 +268,7 @@ typedef struct ptxcu_flash_decode_desc {
     ptxcu_tensor q, out;         /* f32 [batch, heads, head_dim] */
     const ptxcu_kv_cache *cache; /* of batch sequences; read by the call that takes this description only */
     ptxcu_tensor lengths;        /* u32 [batch] */
-    ptxcu_tensor workspace;      /* of any type; zero: none */
+    ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
     uint32_t max_len;            /* the longest length to plan for; 0: max_seq */
     float scale;                 /* 0: 1/sqrt(head_dim) */
 } ptxcu_flash_decode_desc;
@@ -289,7 +290,7 @@ typedef struct ptxcu_gemv_desc {
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
     ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; zero: none */
     ptxcu_tensor y;         /* f32 or f16 [columns, n] */
-    ptxcu_tensor workspace; /* of any type; zero: none */
+    ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t format;        /* 0: PTXK_Q4_K */
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t norm;          /* 1: RMSNorm of x, with eps */
@@ -546,6 +547,12 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
                                          const ptx_plan *plan, const void *args, size_t args_bytes,
                                          const ptxcu_tensor *const *tensors, uint32_t count,
                                          ptxcu_call *call);
+/* Memory for a call's workspace, zero from the first launch behind `stream` on; the zero tensor where the
+   call needs none. A workspace serves one launch at a time, of one description and shape: the layers of a
+   model share one on one stream, different operations do not. Any tensor that begins with as many zeros will
+   do. */
+PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
+                                             ptxcu_tensor *workspace);
 /* On the caller's stream, behind what is queued there. Allocates nothing, waits for nothing, may be
    captured. */
 PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream);
@@ -572,11 +579,9 @@ PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *result);
 
 /* ptxcu_<operation>_prepare checks every tensor (there, type, shape, strides, alignment; nothing that is
    written overlaps anything else), builds the kernel at the first call, plans, and leaves a call to be made
-   in one of the forms above. call->plan.workspace_bytes says what workspace it needs: prepare once without
-   one to find out, then again with a tensor of that many bytes or more. Calls in a row on one stream may
-   share a workspace, calls side by side may not. ptxcu_<operation> prepares and runs; when the kernel is
-   there it allocates nothing either. Errors: ARGUMENT, SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and
-   ptxcu_operation's. */
+   in one of the forms above. Where the plan needs a workspace: prepare without one, ptxcu_workspace_create,
+   prepare with it. ptxcu_<operation> prepares and runs; when the kernel is there it allocates nothing either.
+   Errors: ARGUMENT, SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and ptxcu_operation's. */
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
                                                  ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *desc, ptxcu_stream stream);
@@ -2829,6 +2834,30 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
     call->tensors = count;
     call->plan = *plan;
     return ptxcu__call_complete(cu, call, op, desc, args, args_bytes, plan->workspace_bytes);
+}
+
+PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
+                                             ptxcu_tensor *workspace) {
+    static const char *const name = "ptxcu_workspace_create";
+    ptxcu_tensor t;
+    ptxcu_buffer b;
+    ptxcu_code code;
+    if (workspace) memset(workspace, 0, sizeof *workspace);
+    PTXCU__ENTER(cu);
+    if (!call) return ptxcu__null(cu, name, "call");
+    if (!workspace) return ptxcu__null(cu, name, "workspace");
+    code = ptxcu__stream_ours(cu, name, stream);
+    if (code != PTXCU_E_NONE || call->plan.workspace_bytes == 0) return code;
+    code = ptxcu_tensor_create(cu, PTX_B8, 1, &call->plan.workspace_bytes, &t);
+    if (code != PTXCU_E_NONE) return code;
+    b.address = t.address;
+    b.bytes = ptxcu_tensor_bytes(&t);
+    code = ptxcu_fill8(cu, b, 0, 0, b.bytes, stream);
+    if (code == PTXCU_E_NONE)
+        *workspace = t;
+    else
+        ptxcu_tensor_free(cu, &t);
+    return code;
 }
 
 static ptxcu_code ptxcu__call_run(ptxcu *cu, const char *function, const ptxcu_call *call,

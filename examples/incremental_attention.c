@@ -265,10 +265,8 @@ int main(int argc, char **argv) {
     attention.cache = &cache;
     must(cu, ptxcu_kv_scatter_prepare(cu, &scatter, &l.scatter));
     must(cu, ptxcu_flash_decode_prepare(cu, &attention, &l.attention)); /* says what workspace it needs */
-    if (l.attention.plan.workspace_bytes) {
-        attention.workspace = make(cu, PTX_B8, 1, l.attention.plan.workspace_bytes, 0, 0);
-        must(cu, ptxcu_flash_decode_prepare(cu, &attention, &l.attention));
-    }
+    must(cu, ptxcu_workspace_create(cu, &l.attention, stream, &attention.workspace));
+    must(cu, ptxcu_flash_decode_prepare(cu, &attention, &l.attention));
     must(cu, ptxcu_tensor_upload(cu, &all[0], all_q, sizeof(float) * tokens * Q_COUNT, stream));
     must(cu, ptxcu_tensor_upload(cu, &all[1], all_k, sizeof(float) * tokens * KV_COUNT, stream));
     must(cu, ptxcu_tensor_upload(cu, &all[2], all_v, sizeof(float) * tokens * KV_COUNT, stream));

@@ -392,7 +392,8 @@ static void attention_open(ptxcu *cu, attention *a, ptxcu_stream stream) {
     if (bytes) {
         EXPECT(cu, ptxcu_call_run(cu, &a->call, stream), PTXCU_E_WORKSPACE,
                "flash_decode: workspace has 0 bytes");
-        a->desc.workspace = make(cu, PTX_B8, 1, bytes, 0, 0, 0);
+        WORKS(cu, ptxcu_workspace_create(cu, &a->call, stream, &a->desc.workspace));
+        CHECK(ptxcu_tensor_bytes(&a->desc.workspace) == bytes);
         WORKS(cu, ptxcu_flash_decode_prepare(cu, &a->desc, &a->call));
     }
 }
@@ -790,6 +791,9 @@ static void test_scatter(ptxcu *cu) {
             x.sequence_step = 1;
             if (calls) CHECK(calls("cuLaunchKernel") == before);
             WORKS(cu, ptxcu_kv_scatter(cu, &x, NULL)); /* the twin: the last row */
+            WORKS(cu, ptxcu_kv_scatter_prepare(cu, &x, &call));
+            WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &t)); /* it needs none */
+            CHECK(t.owner == NULL);
             WORKS(cu, ptxcu_sync(cu));
 #undef BAD
         }
@@ -934,7 +938,9 @@ static void test_gemv(ptxcu *cu) {
     d.workspace = make(cu, PTX_B8, 1, call.plan.workspace_bytes - 1, 0, 0, 0);
     EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_WORKSPACE, "gemv: workspace has");
     WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
-    d.workspace = make(cu, PTX_B8, 1, call.plan.workspace_bytes, 0, 0, 0);
+    EXPECT(cu, ptxcu_workspace_create(cu, NULL, NULL, &d.workspace), PTXCU_E_ARGUMENT, "call is NULL");
+    EXPECT(cu, ptxcu_workspace_create(cu, &call, NULL, NULL), PTXCU_E_ARGUMENT, "workspace is NULL");
+    WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
     WORKS(cu, ptxcu_gemv(cu, &d, NULL));
     WORKS(cu, ptxcu_tensor_read(cu, y, &d.y, sizeof y, NULL));
     /* the manual's promise is 1e-4 |W| |x|; |x| of 512 numbers below 1 is some 13, |W| some 30, norm 1.7 */
