@@ -47,17 +47,35 @@
           or the caller's current one. Each call that reaches the driver makes the handle's context current
           on the calling thread and leaves it so; ptxcu_close puts back what was current at ptxcu_open, if
           it is still this one.
-   THREADS  One thread per handle at a time; any number of handles, also on one context. The functions that
-          take no handle, and ptxcu_device_info, are free.
-   ERRORS  Every call returns 0 (PTXCU_E_NONE) or a code; ptxcu_get_error says the rest, until the next call
-          fails. Not sticky: after an error the handle is as before the call. A handle whose opening failed
-          keeps that error, and every call returns its code. A kernel's own faults arrive at the next call
-          that waits.
+   THREADS  Any number of threads may use one handle at the same time, and any number of handles one context.
+          Not at the same time: opening or closing a handle and anything else with it; unloading a program
+          (ptxcu_unload, ptxcu_cache_clear) or naming its entries, and its use; two calls on one result. An
+          operation that several threads want is built once. An allocator of the caller's must do for several
+          threads, too. What happens first on the GPU, streams and events say, not threads.
+   ERRORS  Every call returns 0 (PTXCU_E_NONE) or a code; ptxcu_get_error says the rest: of the calling
+          thread's last failure, until its next. Not sticky: after an error the handle is as before the call.
+          A handle whose opening failed keeps that error, and every call returns its code. A kernel's own
+          faults arrive at the next call that waits.
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
           until the stream has passed them (the driver itself waits for pageable memory; ptxcu_host_alloc
           gives pinned).
    LAUNCH  Checked against the entry's parameters and limits before the driver sees it. Launching allocates
           nothing, waits for nothing, formats nothing, and may be captured into a graph.
+   TENSORS  A ptxcu_tensor is address, shape, strides and type, by value, and knows whose memory it lies in.
+          Created ones own their memory, wrapped ones borrow it, views are parts of either. Memory is given
+          back once; whatever still stands for it afterwards is refused (FREED), never followed.
+   CALLS  An operation of ptxgen_kernels.h on certain tensors. Include that header before this one; then
+
+              ptxcu_flash_decode_desc d;                           // zero, then its tensors
+              ptxcu_call call;
+              ptxcu_flash_decode_prepare(cu, &d, &call);           // checks, builds, plans
+              ptxcu_workspace_create(cu, &call, stream, &d.workspace);
+              ptxcu_flash_decode_prepare(cu, &d, &call);
+              ptxcu_call_run(cu, &call, stream);                   // every token; or captured in a graph
+
+          is checked once and launched often. ptxcu_call_run queues on the caller's stream, ptxcu_call_finish
+          waits as well, ptxcu_call_start gives the work to a ptxcu_result, which is waited for, polled or
+          waited for by a stream, and which keeps the tensors' memory until then.
    GRAPHS  What is queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one launch, to be
           repeated at little cost. Arguments are frozen; what changes from round to round is read from device
           memory, as lengths and positions are by the operations of ptxgen_kernels.h.
@@ -72,8 +90,9 @@
           refused by the driver is ignored and replaced. What cannot be read or written costs time, and is no
           error. A folder may be shared by any number of processes and machines.
 
-   DOES NOT  track buffers, streams and events (destroy what you create, before ptxcu_close); build
-          graphs node by node; use several devices through one handle (open one each).
+   DOES NOT  track buffers, streams, events and results (destroy what you create, before ptxcu_close); order
+          streams by itself; build graphs node by node; use several devices through one handle (open one
+          each).
 */
 #ifndef PTXGEN_CUDA_H
 #define PTXGEN_CUDA_H
@@ -117,7 +136,8 @@ extern "C" {
 typedef enum ptxcu_code { PTXCU_ERRORS(PTXCU__ENUM) PTXCU_E_COUNT } ptxcu_code;
 #undef PTXCU__ENUM
 
-/* The last failure of a handle. All pointers live until the next call that fails, or ptxcu_close. */
+/* A thread's last failure with a handle. All pointers live until that thread's next call that fails, or
+   ptxcu_close. */
 typedef struct ptxcu_error {
     ptxcu_code code;
     const char *message;     /* the whole story; "" when nothing has failed */
@@ -143,7 +163,7 @@ typedef struct ptxcu_desc {
     int use_current_context; /* 1: the context that is current now, if there is one, and its device */
     const char *cache_folder; /* exists and can be written: compiled programs are kept there. NULL: nowhere */
     uint32_t cache_files;    /* most files there, 4 MiB each at most; 0: 256 */
-    ptx_alloc_fn alloc;      /* default realloc and free */
+    ptx_alloc_fn alloc;      /* default realloc and free; several threads use it if they use the handle */
     void *alloc_user;
 } ptxcu_desc;
 
@@ -248,7 +268,7 @@ typedef struct ptxcu_flash_decode_desc {
     ptxcu_tensor q, out;         /* f32 [batch, heads, head_dim] */
     const ptxcu_kv_cache *cache; /* of batch sequences; read by the call that takes this description only */
     ptxcu_tensor lengths;        /* u32 [batch] */
-    ptxcu_tensor workspace;      /* of any type; zero: none */
+    ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
     uint32_t max_len;            /* the longest length to plan for; 0: max_seq */
     float scale;                 /* 0: 1/sqrt(head_dim) */
 } ptxcu_flash_decode_desc;
@@ -270,7 +290,7 @@ typedef struct ptxcu_gemv_desc {
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
     ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; zero: none */
     ptxcu_tensor y;         /* f32 or f16 [columns, n] */
-    ptxcu_tensor workspace; /* of any type; zero: none */
+    ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t format;        /* 0: PTXK_Q4_K */
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t norm;          /* 1: RMSNorm of x, with eps */
@@ -360,7 +380,7 @@ typedef struct ptxcu_gemv_desc {
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **cu, const ptxcu_desc *desc);
 /* Unload all programs, let the context go. Does not wait: synchronise what still runs. NULL is fine. */
 PTXGEN_API void ptxcu_close(ptxcu *cu);
-/* The last failure, never NULL; code PTXCU_E_MEMORY for a NULL handle. */
+/* The calling thread's last failure, never NULL; code PTXCU_E_MEMORY for a NULL handle. */
 PTXGEN_API const ptxcu_error *ptxcu_get_error(const ptxcu *cu);
 /* "memory", "launch" ... as in the catalogue; "?" for a code that is none. */
 PTXGEN_API const char *ptxcu_error_name(ptxcu_code code);
@@ -518,6 +538,21 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 /* -- calls: operations on tensors, in three forms. All are checked when they are prepared; what is looked at
    again is whether the tensors are still there. Errors: FREED, WORKSPACE, WRONG_HANDLE, and ptxcu_run's -- */
 
+/* A call of any operation: as ptxcu_operation and ptxcu_run with these arguments. The operations below have
+   their own, which fill desc, plan and args from tensors and check them.
+   op->name: stays where it is as long as the call
+   tensors: all that args name addresses of, PTXCU_CALL_TENSORS at most; looked at for being there only
+   Errors: ARGUMENT, FREED, WRONG_HANDLE, and ptxcu_operation's. */
+PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
+                                         const ptx_plan *plan, const void *args, size_t args_bytes,
+                                         const ptxcu_tensor *const *tensors, uint32_t count,
+                                         ptxcu_call *call);
+/* Memory for a call's workspace, zero from the first launch behind `stream` on; the zero tensor where the
+   call needs none. A workspace serves one launch at a time, of one description and shape: the layers of a
+   model share one on one stream, different operations do not. Any tensor that begins with as many zeros will
+   do. */
+PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
+                                             ptxcu_tensor *workspace);
 /* On the caller's stream, behind what is queued there. Allocates nothing, waits for nothing, may be
    captured. */
 PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream);
@@ -544,11 +579,9 @@ PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *result);
 
 /* ptxcu_<operation>_prepare checks every tensor (there, type, shape, strides, alignment; nothing that is
    written overlaps anything else), builds the kernel at the first call, plans, and leaves a call to be made
-   in one of the forms above. call->plan.workspace_bytes says what workspace it needs: prepare once without
-   one to find out, then again with a tensor of that many bytes or more. Calls in a row on one stream may
-   share a workspace, calls side by side may not. ptxcu_<operation> prepares and runs; when the kernel is
-   there it allocates nothing either. Errors: ARGUMENT, SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and
-   ptxcu_operation's. */
+   in one of the forms above. Where the plan needs a workspace: prepare without one, ptxcu_workspace_create,
+   prepare with it. ptxcu_<operation> prepares and runs; when the kernel is there it allocates nothing either.
+   Errors: ARGUMENT, SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and ptxcu_operation's. */
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
                                                  ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *desc, ptxcu_stream stream);
@@ -2747,6 +2780,86 @@ static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu
     return PTXCU_E_NONE;
 }
 
+/* The rest of a call whose tensors are noted and whose plan is made. */
+static ptxcu_code ptxcu__call_complete(ptxcu *cu, ptxcu_call *call, const ptx_operation *op, const void *desc,
+                                       const void *args, size_t bytes, uint64_t workspace) {
+    ptxcu_code code;
+    ptxcu__lock(&cu->tables);
+    call->clears = cu->clears;
+    ptxcu__unlock(&cu->tables);
+    code = ptxcu_operation_(cu, "ptxgen_cuda.h", op, desc, &call->program);
+    if (code != PTXCU_E_NONE) {
+        memset(call, 0, sizeof *call);
+        return code;
+    }
+    memcpy(call->args, args, bytes);
+    call->workspace = workspace;
+    call->owner = cu;
+    call->name = op->name;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
+                                         const ptx_plan *plan, const void *args, size_t args_bytes,
+                                         const ptxcu_tensor *const *tensors, uint32_t count,
+                                         ptxcu_call *call) {
+    static const char *const name = "ptxcu_call_prepare";
+    ptxcu__block b;
+    ptxcu_code code;
+    uint32_t i;
+    if (call) memset(call, 0, sizeof *call);
+    PTXCU__ENTER(cu);
+    if (!op || !op->name) return ptxcu__null(cu, name, "op, or its name,");
+    if (!plan) return ptxcu__null(cu, name, "plan");
+    if (!args) return ptxcu__null(cu, name, "args");
+    if (!tensors && count) return ptxcu__null(cu, name, "tensors");
+    if (!call) return ptxcu__null(cu, name, "call");
+    if (args_bytes > sizeof call->args || args_bytes != plan->args_bytes)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %llu bytes of arguments, the plan has %u, at most %u",
+                           name, (unsigned long long)args_bytes, (unsigned)plan->args_bytes,
+                           (unsigned)sizeof call->args);
+    if (count > PTXCU_CALL_TENSORS)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %u tensors, at most %d are possible", name,
+                           (unsigned)count, PTXCU_CALL_TENSORS);
+    for (i = 0; i < count; i++) {
+        code = ptxcu__alive(cu, op->name, "a tensor", tensors[i], &b);
+        if (code != PTXCU_E_NONE) {
+            memset(call, 0, sizeof *call);
+            return code;
+        }
+        call->tensor[i].serial = tensors[i]->serial;
+        call->tensor[i].block = tensors[i]->block;
+        call->tensor[i].name = "a tensor";
+    }
+    call->tensors = count;
+    call->plan = *plan;
+    return ptxcu__call_complete(cu, call, op, desc, args, args_bytes, plan->workspace_bytes);
+}
+
+PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
+                                             ptxcu_tensor *workspace) {
+    static const char *const name = "ptxcu_workspace_create";
+    ptxcu_tensor t;
+    ptxcu_buffer b;
+    ptxcu_code code;
+    if (workspace) memset(workspace, 0, sizeof *workspace);
+    PTXCU__ENTER(cu);
+    if (!call) return ptxcu__null(cu, name, "call");
+    if (!workspace) return ptxcu__null(cu, name, "workspace");
+    code = ptxcu__stream_ours(cu, name, stream);
+    if (code != PTXCU_E_NONE || call->plan.workspace_bytes == 0) return code;
+    code = ptxcu_tensor_create(cu, PTX_B8, 1, &call->plan.workspace_bytes, &t);
+    if (code != PTXCU_E_NONE) return code;
+    b.address = t.address;
+    b.bytes = ptxcu_tensor_bytes(&t);
+    code = ptxcu_fill8(cu, b, 0, 0, b.bytes, stream);
+    if (code == PTXCU_E_NONE)
+        *workspace = t;
+    else
+        ptxcu_tensor_free(cu, &t);
+    return code;
+}
+
 static ptxcu_code ptxcu__call_run(ptxcu *cu, const char *function, const ptxcu_call *call,
                                   ptxcu_stream stream) {
     ptxcu_code code = ptxcu__call_check(cu, function, call, 0);
@@ -3117,24 +3230,13 @@ static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
     return PTXCU_E_NONE;
 }
 
-/* The rest, when tensors and plan are right: the program, the arguments, the workspace. */
-static ptxcu_code ptxcu__call_complete(ptxcu__check *c, const void *desc, const void *args, size_t bytes,
-                                       const ptxcu_tensor *workspace) {
-    ptxcu_call *call = c->call;
-    ptxcu_code code;
-    call->workspace = workspace && workspace->owner ? ptxcu_tensor_bytes(workspace) : 0;
-    ptxcu__lock(&c->cu->tables);
-    call->clears = c->cu->clears;
-    ptxcu__unlock(&c->cu->tables);
-    code = ptxcu_operation_(c->cu, "ptxgen_cuda.h", ptxk_operation_find(c->name), desc, &call->program);
-    if (code != PTXCU_E_NONE) {
-        memset(call, 0, sizeof *call);
-        return code;
-    }
-    memcpy(call->args, args, bytes);
-    call->owner = c->cu;
-    call->name = c->name;
-    return PTXCU_E_NONE;
+/* The rest, when tensors and plan are right. */
+static ptxcu_code ptxcu__check_complete(ptxcu__check *c, const void *desc, const void *args, size_t bytes,
+                                        const ptxcu_tensor *workspace) {
+    ptxcu_code code = ptxcu__check_end(c);
+    uint64_t given = workspace && workspace->owner ? ptxcu_tensor_bytes(workspace) : 0;
+    if (code != PTXCU_E_NONE) return code;
+    return ptxcu__call_complete(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, given);
 }
 
 /* What the operation itself says of descriptions and sizes. */
@@ -3322,8 +3424,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         args.workspace = x->workspace.address;
         args.max_seq = shape.max_seq;
     }
-    code = ptxcu__check_end(&c);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_complete(&c, &desc, &args, sizeof args, &x->workspace);
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, &x->workspace);
 }
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *x, ptxcu_stream stream) {
@@ -3399,8 +3500,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         args.pool_pages = paged ? (uint32_t)k->shape[0] : 0;
         if (call->plan.launches) ptxcu__refused(&c, ptxk_kv_scatter_check(&desc, &args, &why), &why);
     }
-    code = ptxcu__check_end(&c);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_complete(&c, &desc, &args, sizeof args, NULL);
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
 
 PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *x, ptxcu_stream stream) {
@@ -3464,8 +3564,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, pt
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
             ptxcu__refused(&c, ptxk_gemv_check(&desc, &args, &why), &why);
     }
-    code = ptxcu__check_end(&c);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_complete(&c, &desc, &args, sizeof args, &x->workspace);
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, &x->workspace);
 }
 
 PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *x, ptxcu_stream stream) {

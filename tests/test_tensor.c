@@ -392,7 +392,8 @@ static void attention_open(ptxcu *cu, attention *a, ptxcu_stream stream) {
     if (bytes) {
         EXPECT(cu, ptxcu_call_run(cu, &a->call, stream), PTXCU_E_WORKSPACE,
                "flash_decode: workspace has 0 bytes");
-        a->desc.workspace = make(cu, PTX_B8, 1, bytes, 0, 0, 0);
+        WORKS(cu, ptxcu_workspace_create(cu, &a->call, stream, &a->desc.workspace));
+        CHECK(ptxcu_tensor_bytes(&a->desc.workspace) == bytes);
         WORKS(cu, ptxcu_flash_decode_prepare(cu, &a->desc, &a->call));
     }
 }
@@ -790,6 +791,9 @@ static void test_scatter(ptxcu *cu) {
             x.sequence_step = 1;
             if (calls) CHECK(calls("cuLaunchKernel") == before);
             WORKS(cu, ptxcu_kv_scatter(cu, &x, NULL)); /* the twin: the last row */
+            WORKS(cu, ptxcu_kv_scatter_prepare(cu, &x, &call));
+            WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &t)); /* it needs none */
+            CHECK(t.owner == NULL);
             WORKS(cu, ptxcu_sync(cu));
 #undef BAD
         }
@@ -934,7 +938,9 @@ static void test_gemv(ptxcu *cu) {
     d.workspace = make(cu, PTX_B8, 1, call.plan.workspace_bytes - 1, 0, 0, 0);
     EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_WORKSPACE, "gemv: workspace has");
     WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
-    d.workspace = make(cu, PTX_B8, 1, call.plan.workspace_bytes, 0, 0, 0);
+    EXPECT(cu, ptxcu_workspace_create(cu, NULL, NULL, &d.workspace), PTXCU_E_ARGUMENT, "call is NULL");
+    EXPECT(cu, ptxcu_workspace_create(cu, &call, NULL, NULL), PTXCU_E_ARGUMENT, "workspace is NULL");
+    WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
     WORKS(cu, ptxcu_gemv(cu, &d, NULL));
     WORKS(cu, ptxcu_tensor_read(cu, y, &d.y, sizeof y, NULL));
     /* the manual's promise is 1e-4 |W| |x|; |x| of 512 numbers below 1 is some 13, |W| some 30, norm 1.7 */
@@ -1138,6 +1144,61 @@ static ptx_code fill_emit(ptx_module *m, const char *site, const void *desc) {
     return ptx_get_error(m)->code;
 }
 
+/* A call of an operation that is none of ptxgen_kernels.h. */
+static void test_own_operation(ptxcu *cu) {
+    ptxcu_tensor t = make(cu, PTX_U32, 1, 64, 0, 0, 0), copy = t;
+    const ptxcu_tensor *list[PTXCU_CALL_TENSORS + 1];
+    ptx_operation op;
+    ptx_plan plan;
+    fill_desc d = {4711};
+    ptxcu_call call;
+    ptxcu_result *r;
+    uint32_t back[64], i, wrong = 0;
+    memset(&op, 0, sizeof op);
+    memset(&plan, 0, sizeof plan);
+    for (i = 0; i <= PTXCU_CALL_TENSORS; i++) list[i] = &t;
+    op.name = "fill";
+    op.desc_bytes = sizeof d;
+    op.emit = fill_emit;
+    plan.launches = 1;
+    plan.args_bytes = 8;
+    plan.launch[0].block[0] = 64;
+    plan.launch[0].grid[0] = plan.launch[0].grid[1] = plan.launch[0].grid[2] = 1;
+    plan.launch[0].block[1] = plan.launch[0].block[2] = 1;
+    WORKS(cu, ptxcu_result_create(cu, &r));
+    WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, &call));
+    WORKS(cu, ptxcu_call_start(cu, &call, NULL, r));
+    WORKS(cu, ptxcu_result_wait(cu, r));
+    WORKS(cu, ptxcu_tensor_read(cu, back, &t, sizeof back, NULL));
+    for (i = 0; i < 64; i++) wrong += back[i] != 4711;
+    CHECK(wrong == 0);
+    EXPECT(cu, ptxcu_call_prepare(cu, NULL, &d, &plan, &t.address, 8, list, 1, &call), PTXCU_E_ARGUMENT,
+           "op");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, NULL, &plan, &t.address, 8, list, 1, &call), PTXCU_E_ARGUMENT,
+           "desc");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, NULL, &t.address, 8, list, 1, &call), PTXCU_E_ARGUMENT,
+           "plan");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, NULL, 8, list, 1, &call), PTXCU_E_ARGUMENT,
+           "args is NULL");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 7, list, 1, &call), PTXCU_E_ARGUMENT,
+           "7 bytes of arguments, the plan has 8");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, NULL, 1, &call), PTXCU_E_ARGUMENT,
+           "tensors");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 17, &call), PTXCU_E_ARGUMENT,
+           "17 tensors, at most 16");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, NULL), PTXCU_E_ARGUMENT,
+           "call is");
+    WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 16, &call));
+    WORKS(cu, ptxcu_tensor_free(cu, &t));
+    EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_FREED, "fill: a tensor was freed");
+    list[0] = &copy;
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, &call), PTXCU_E_FREED,
+           "was freed");
+    CHECK(call.owner == NULL);
+    WORKS(cu, ptxcu_result_free(cu, r));
+    CLEAN();
+}
+
 static void *work(void *user) {
     worker *w = (worker *)user;
     ptxcu *cu = w->cu;
@@ -1299,6 +1360,7 @@ int main(int argc, char **argv) {
         test_past_32_bits(cu);
         test_gemv(cu);
         test_graph_advances(cu);
+        test_own_operation(cu);
         test_contexts(cu, library);
         ptxcu_close(other);
         ptxcu_close(cu);
