@@ -43,6 +43,7 @@ sanitize:
 
 bench: $(SIM) $(B)/bench $(B)/bench_sim
 	@PTXGEN_CUDA_LIBRARY=$(SIM) $(B)/bench
+	@sh tests/compile.sh $(B)
 	@echo
 	@$(B)/bench_sim $(SIM)
 

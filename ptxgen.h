@@ -85,24 +85,55 @@
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
           holds you to that order on every path.
-   FUNCTIONS  ptx_func() starts one, ptx_call() calls it, ptx_call_indirect() through ptx_func_address(). A
-          barrier or shuffle inside counts where the call stands; recursion is refused.
-   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, i) ... ptx_default(k) ... ptx_end(k): no case runs into
-          the next. ptx_brx() is the bare jump through a table.
-   TOGETHER  Barriers, shuffles, matrices are for all threads of a block, a warpgroup (four warps), a warp.
-          The verifier follows what differs between threads (ids, loads, atomics, results of calls) into
-          branches and loops, and refuses such an instruction where only some come. It knows %tid.x / 32,
-          comparisons with multiples of 32 and 128, and the block's shape from ptx_require_block(); where you
-          know better, say so: ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
+          ptx_mma() takes wmma too: WMMA_LOAD_*, the product, WMMA_STORE_D, with layouts as modifiers.
+   SHARED MEMORY  ptx_shared(k, "tile", PTX_F32, 1024, 16) is an array of the block (48 KiB in all), its
+          address has 32 bits. ptx_shared_dynamic() is what the launch gives beyond, once a kernel: cut it up by
+          ptx_off(). Nothing is zero at the start. What one thread writes another reads only behind
+          ptx_bar_sync() (in a warp: ptx_bar_warp_sync), and before it is written again there must be a second
+          one. In a cluster, ptx_mapa() leads into another block's.
+   VARIABLES OF THE MODULE  ptx_variable() makes global or constant memory, with data or zeros; ptx_address()
+          is where it lies; ptx_point() puts addresses of earlier variables into one.
+   FUNCTIONS  ptx_func() starts one, ptx_call() calls it with up to 32 arguments, ptx_call_indirect() through
+          ptx_func_address(). It ends in ptx_return(). All its parameters come before the first call. A
+          barrier or shuffle inside counts where the call stands; what it is given and what it returns are
+          taken to differ from thread to thread; an exit inside ends the thread, so that nothing that is for
+          all may follow the call. Recursion is refused.
+   PRINTF  ptx_printf(k, "%d %f\n", 2, args): floats are widened, the conversions are compared with the
+          arguments.
+   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, i) ... ptx_default(k) ... ptx_end(k), for up to 512
+          cases: no case runs into the next. ptx_brx() is the bare jump through a table.
+   WHAT IS VERIFIED  before there is a text, along every path: each value is defined where it is used; labels,
+          scopes and ends; no code that nothing reaches, no loop without a way out; addresses (space, width,
+          range, alignment as far as they are known); immediates against their slots; limits of shared,
+          constant and parameter memory; waits for cp.async and wgmma; the fence of wgmma; setmaxnreg without
+          a cap at entry; launch bounds; and what follows.
+   TOGETHER  Barriers, shuffles, matrices are for all threads of a cluster, a block, a warpgroup (four warps),
+          a warp. The verifier follows what differs between threads (ids, loads, atomics, results of calls
+          and raw text) into branches and loops, and refuses such an instruction where only some come, those
+          that have left by ptx_ret counted in. Block ids differ in a cluster. It knows %tid.x / 32 in its
+          spellings, (%ctaid.x * 128 + %tid.x) / 32 too where ptx_require_block() or ptx_launch_bounds() make
+          the block a multiple of 32 (of an undeclared block it takes %tid.x to count its threads),
+          comparisons with multiples of 32 and 128. Where you know better, say so: ptx_cluster_uniform(),
+          ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
+   MEMBER MASKS  name the lanes that come to a shuffle or vote: all that are named, and no others. A mask that
+          is a number is compared with the conditions on the way, where these are made of thread and lane ids
+          and numbers: `if (lane < 16)` goes with 0xffff. Of a mask made at run time only one thing is
+          checked: that ptx_activemask was not taken where more threads were. ptx_ballot(k, p, all) before
+          the `if` on p is the safe way.
    ADDRESSES KNOWN  Of an address made of an array and numbers, the verifier refuses what is out of range or
           not aligned; of one with a run-time index, only what can never be aligned.
    ADVICE  ptx_advise() is a separate list of what is no error: races in shared memory, copies that nobody
-          waits for, luck with alignment, contraction of mul and add, register pressure, clusters over 8.
+          waits for, plain stores before an asynchronous read, barriers of clusters and mbarriers out of
+          order, .nc loads of what is written, luck with alignment, contraction of mul and add, register
+          pressure (ptx_pressure says how much, and where), clusters over 8. It takes longer than verifying.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
-          a whole log of ptxas or the driver. ptxgen_cuda.h does it for you.
+          a whole log of ptxas or the driver. ptxgen_cuda.h does it for you. comments = 1 prints the places
+          beside the instructions, 2 as .loc for profilers.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
-          are there by 64-bit handle only; follow addresses through memory, or prove that two run-time indices
-          differ: advice about races errs on the side of saying nothing.
+          are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
+          memory or through a function, look into raw text for more than its barriers, or prove that two
+          run-time indices differ: advice about races errs on the side of saying nothing. Named barriers are
+          not counted up: which warps meet at number 3 is yours to know.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -2008,8 +2039,7 @@ PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer
 /* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
 /* The same into the caller's buffer: returns the length without the NUL, writes at most capacity - 1
-characters and a
-   NUL. Call with (NULL, 0) to learn the length. 0 on error. */
+   characters and a NUL. Call with (NULL, 0) to learn the length. 0 on error. */
 PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity);
 /* The .version that the text has: 63 is 6.3. */
 PTXGEN_API uint32_t ptx_version(const ptx_module *m);
@@ -8056,8 +8086,8 @@ static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
 
 /* -- order --
    What may be so where an instruction is reached, a bit each: this thread has arrived at the cluster's
-   barrier or not; another block's memory was used since the last one; plain stores went to shared memory since
-   the last proxy fence. */
+   barrier or not; another block's memory was used since the last one; plain stores went to shared memory
+   since the last proxy fence. */
 enum { PTX__NOT_ARRIVED = 1, PTX__ARRIVED = 2, PTX__REMOTE = 4, PTX__PLAIN_STORE = 8 };
 
 static uint32_t ptx__order_step(ptx_kernel *k, uint32_t i, uint32_t states, int report) {
@@ -8769,7 +8799,8 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
 static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i;
     int arrays = k->shared.count || k->locals.count || k->m->variables.count;
-    int global = k->m->variables.count || k->locals.count || f->advising == 2; /* or nothing is known of what is there */
+    /* else nothing is known of what is there */
+    int global = k->m->variables.count || k->locals.count || f->advising == 2;
     if (!f->classes || !(arrays || f->advising == 2)) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
