@@ -7808,7 +7808,7 @@ static void ptx__note(ptx_kernel *k, ptx_advice_code code, uint32_t i, const cha
 enum { PTX__COPY_NONE = 1, PTX__COPY_BEGUN = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
 
 #define PTX__COPY_GROUPS 8 /* above: a bit for each number of groups committed so far, 0 to 7 or more */
-static uint32_t ptx__step(uint32_t states, unsigned effect, uint32_t left) {
+static uint32_t ptx__step(uint32_t states, unsigned effect) {
     uint32_t groups = states >> PTX__COPY_GROUPS, open, rest;
     states &= (1u << PTX__COPY_GROUPS) - 1u;
     open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED);
@@ -7820,12 +7820,17 @@ static uint32_t ptx__step(uint32_t states, unsigned effect, uint32_t left) {
     case PTX__EFFECT_COMMIT:
         groups = (groups << 1 & 0xffu) | (groups & 0x80u);
         return (states & ~open) | groups << PTX__COPY_GROUPS | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
-    case PTX__EFFECT_WAIT_GROUPS: /* for none, where there are no more than may be left */
-        if (left < 7 && !(groups >> left >> 1)) return states | groups << PTX__COPY_GROUPS;
-        return rest | (open ? (uint32_t)PTX__COPY_WAITED : 0u);
+    case PTX__EFFECT_WAIT_GROUPS:
     case PTX__EFFECT_WAIT: return rest | (open ? (uint32_t)PTX__COPY_WAITED : 0u);
     default: return states | groups << PTX__COPY_GROUPS;
     }
+}
+
+/* A wait for all but `left` groups where no path has committed more. A reader may mean it: what comes next may
+   not be what the copies bring. */
+static int ptx__waits_for_none(uint32_t states, uint32_t left) {
+    return states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED) && left < 7
+           && !(states >> PTX__COPY_GROUPS >> left >> 1);
 }
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
@@ -7855,8 +7860,11 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                     return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
                                         "cp.async.wait_group waits for committed groups only, and on some "
                                         "path to here the copies are not committed");
-                states = ptx__step(states, effect,
-                                   effect == PTX__EFFECT_WAIT_GROUPS ? k->words.at[ins->words + 1] : 0);
+                if (report && f->advising == 2 && effect == PTX__EFFECT_WAIT_GROUPS
+                    && ptx__waits_for_none(states, k->words.at[ins->words + 1]))
+                    ptx__note(k, PTX_ADVICE_UNWAITED, i,
+                              "no more groups than that are under way, so this waits for none of them");
+                states = ptx__step(states, effect);
             }
             if (report && f->advising == 2 && f->block[b].leaves
                 && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED))

@@ -152,7 +152,7 @@ static void wrong_kernels(void) {
     ST(p, LD(x));
     judge();
 
-    start("cp_async_wait1_of1", ERROR, PTX_SM(80));
+    start("cp_async_wait1_of1", ADVISED, PTX_SM(80));
     ptx_cp_async_16(k, ptx_ptr_add(k, sh, tid, 16), ptx_ptr_add(k, p, tid, 16));
     ptx_cp_async_commit(k);
     ptx_cp_async_wait(k, 1);
