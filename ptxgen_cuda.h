@@ -237,8 +237,9 @@ typedef struct ptxcu_call {
     const char *name;
     ptxcu_program *program;
     uint64_t clears;         /* of the kernel cache, when this was prepared */
-    uint64_t workspace;      /* bytes that were given */
-    uint32_t tensors, unused;
+    uint64_t workspace;      /* bytes that were given ... */
+    uint64_t workspace_at;   /* ... and where */
+    uint32_t tensors, workspace_block;
     struct {
         uint64_t serial;
         uint32_t block;
@@ -263,14 +264,19 @@ typedef struct ptxcu_kv_cache {
     uint32_t unused;
 } ptxcu_kv_cache;
 
-/* Attention of one new token for each sequence: ptxk_flash_decode_args in tensors. */
+/* Attention of the newest tokens of each sequence: ptxk_flash_decode_args in tensors. */
 typedef struct ptxcu_flash_decode_desc {
-    ptxcu_tensor q, out;         /* f32 [batch, heads, head_dim] */
+    /* [batch, heads, head_dim], or [batch, queries, heads, head_dim] with 1 to 8 queries; f32, f16 or bf16 */
+    ptxcu_tensor q, out;
+    ptxcu_tensor k, v;           /* rows to append to the cache on the way, with kv_heads; zero: none */
     const ptxcu_kv_cache *cache; /* of batch sequences; read by the call that takes this description only */
-    ptxcu_tensor lengths;        /* u32 [batch] */
+    ptxcu_tensor lengths;        /* u32 [batch], the new tokens included */
+    ptxcu_tensor lse;            /* f32 [batch, heads, queries] (or [batch, heads]); zero: none */
     ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
     uint32_t max_len;            /* the longest length to plan for; 0: max_seq */
+    uint32_t window;             /* keys that a query sees; 0: all */
     float scale;                 /* 0: 1/sqrt(head_dim) */
+    float soft_cap;              /* 0: none */
 } ptxcu_flash_decode_desc;
 
 /* K and V of new tokens into the cache: ptxk_kv_scatter_args in tensors. */
@@ -542,15 +548,17 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
    their own, which fill desc, plan and args from tensors and check them.
    op->name: stays where it is as long as the call
    tensors: all that args name addresses of, PTXCU_CALL_TENSORS at most; looked at for being there only
+   workspace: the one of them that is the plan's; NULL: none
    Errors: ARGUMENT, FREED, WRONG_HANDLE, and ptxcu_operation's. */
 PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
                                          const ptx_plan *plan, const void *args, size_t args_bytes,
                                          const ptxcu_tensor *const *tensors, uint32_t count,
-                                         ptxcu_call *call);
-/* Memory for a call's workspace, zero from the first launch behind `stream` on; the zero tensor where the
-   call needs none. A workspace serves one launch at a time, of one description and shape: the layers of a
-   model share one on one stream, different operations do not. Any tensor that begins with as many zeros will
-   do. */
+                                         const ptxcu_tensor *workspace, ptxcu_call *call);
+/* Memory for a call's workspace, for launches behind `stream`; the zero tensor where the call needs none. Any
+   other tensor will do as well: what must be 0 in it (plan.zero_bytes) is made so by the first run, and by
+   every one that finds it used by another program. In a graph that zeroing would be repeated by every launch
+   of the graph; after ptxcu_workspace_create there is none. A workspace serves one launch at a time; the
+   layers of a model share one on one stream; in one graph, different operations do not. */
 PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
                                              ptxcu_tensor *workspace);
 /* On the caller's stream, behind what is queued there. Allocates nothing, waits for nothing, may be
@@ -709,6 +717,9 @@ typedef struct ptxcu__block {
     uint64_t serial; /* 0: no tensor may use it any more */
     uint32_t pins;   /* results under way that use it */
     uint32_t kind;   /* PTXCU__FREE, PTXCU__OURS, PTXCU__BORROWED */
+    /* As a workspace: the program whose launches find these bytes 0, and leave them so. */
+    const ptxcu_program *zero_for;
+    uint64_t zero_at, zero_bytes;
 } ptxcu__block;
 enum { PTXCU__FREE, PTXCU__OURS, PTXCU__BORROWED };
 
@@ -2782,7 +2793,7 @@ static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu
 
 /* The rest of a call whose tensors are noted and whose plan is made. */
 static ptxcu_code ptxcu__call_complete(ptxcu *cu, ptxcu_call *call, const ptx_operation *op, const void *desc,
-                                       const void *args, size_t bytes, uint64_t workspace) {
+                                       const void *args, size_t bytes, const ptxcu_tensor *workspace) {
     ptxcu_code code;
     ptxcu__lock(&cu->tables);
     call->clears = cu->clears;
@@ -2793,7 +2804,11 @@ static ptxcu_code ptxcu__call_complete(ptxcu *cu, ptxcu_call *call, const ptx_op
         return code;
     }
     memcpy(call->args, args, bytes);
-    call->workspace = workspace;
+    if (workspace && workspace->owner) {
+        call->workspace = ptxcu_tensor_bytes(workspace);
+        call->workspace_at = workspace->address;
+        call->workspace_block = workspace->block;
+    }
     call->owner = cu;
     call->name = op->name;
     return PTXCU_E_NONE;
@@ -2802,7 +2817,7 @@ static ptxcu_code ptxcu__call_complete(ptxcu *cu, ptxcu_call *call, const ptx_op
 PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
                                          const ptx_plan *plan, const void *args, size_t args_bytes,
                                          const ptxcu_tensor *const *tensors, uint32_t count,
-                                         ptxcu_call *call) {
+                                         const ptxcu_tensor *workspace, ptxcu_call *call) {
     static const char *const name = "ptxcu_call_prepare";
     ptxcu__block b;
     ptxcu_code code;
@@ -2821,19 +2836,31 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
     if (count > PTXCU_CALL_TENSORS)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %u tensors, at most %d are possible", name,
                            (unsigned)count, PTXCU_CALL_TENSORS);
-    for (i = 0; i < count; i++) {
-        code = ptxcu__alive(cu, op->name, "a tensor", tensors[i], &b);
+    for (i = 0; i <= count; i++) {
+        if (i == count && !workspace) break;
+        code = ptxcu__alive(cu, op->name, i < count ? "a tensor" : "workspace",
+                            i < count ? tensors[i] : workspace, &b);
         if (code != PTXCU_E_NONE) {
             memset(call, 0, sizeof *call);
             return code;
         }
+        if (i == count) break;
         call->tensor[i].serial = tensors[i]->serial;
         call->tensor[i].block = tensors[i]->block;
         call->tensor[i].name = "a tensor";
     }
     call->tensors = count;
     call->plan = *plan;
-    return ptxcu__call_complete(cu, call, op, desc, args, args_bytes, plan->workspace_bytes);
+    return ptxcu__call_complete(cu, call, op, desc, args, args_bytes, workspace);
+}
+
+/* Launches of the call's program find zeros where its workspace has to have them. */
+static void ptxcu__zero_known(ptxcu *cu, uint32_t block, uint64_t at, const ptxcu_call *call) {
+    ptxcu__lock(&cu->tables);
+    cu->blocks[block].zero_for = call->program;
+    cu->blocks[block].zero_at = at;
+    cu->blocks[block].zero_bytes = call->plan.zero_bytes;
+    ptxcu__unlock(&cu->tables);
 }
 
 PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
@@ -2852,19 +2879,48 @@ PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, 
     if (code != PTXCU_E_NONE) return code;
     b.address = t.address;
     b.bytes = ptxcu_tensor_bytes(&t);
-    code = ptxcu_fill8(cu, b, 0, 0, b.bytes, stream);
-    if (code == PTXCU_E_NONE)
-        *workspace = t;
-    else
+    code = ptxcu_fill8(cu, b, 0, 0, (size_t)call->plan.zero_bytes, stream);
+    if (code != PTXCU_E_NONE) {
         ptxcu_tensor_free(cu, &t);
-    return code;
+        return code;
+    }
+    ptxcu__zero_known(cu, t.block, t.address, call);
+    *workspace = t;
+    return PTXCU_E_NONE;
+}
+
+/* The launches of a call that was checked. What must be 0 of the workspace is, if the last that used it was
+   the same program; else it is made so on the stream. What a capture notes down happens later, so nothing is
+   known of it afterwards. */
+static ptxcu_code ptxcu__call_launch(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
+    uint64_t bytes = call->plan.zero_bytes;
+    int ready = 1, result, capturing = 0;
+    if (call->workspace) {
+        ptxcu__block *b;
+        ptxcu__lock(&cu->tables);
+        b = &cu->blocks[call->workspace_block];
+        ready = b->zero_for == call->program && b->zero_at == call->workspace_at && b->zero_bytes == bytes;
+        if (!ready) b->zero_for = NULL;
+        ptxcu__unlock(&cu->tables);
+    }
+    if (!ready && bytes) {
+        result = cu->driver.cuMemsetD8Async(call->workspace_at, 0, (size_t)bytes, stream);
+        if (result && ptxcu__stream_ours(cu, call->name, stream) == PTXCU_E_WRONG_HANDLE)
+            return PTXCU_E_WRONG_HANDLE;
+        if (!result) result = cu->driver.cuStreamIsCapturing(stream, &capturing);
+        if (result)
+            return ptxcu__driver_fail(cu, result, "%s: cuMemsetD8Async(workspace) or cuStreamIsCapturing()",
+                                      call->name);
+        if (!capturing) ptxcu__zero_known(cu, call->workspace_block, call->workspace_at, call);
+    }
+    return ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, stream);
 }
 
 static ptxcu_code ptxcu__call_run(ptxcu *cu, const char *function, const ptxcu_call *call,
                                   ptxcu_stream stream) {
     ptxcu_code code = ptxcu__call_check(cu, function, call, 0);
     if (code != PTXCU_E_NONE) return code;
-    return ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, stream);
+    return ptxcu__call_launch(cu, call, stream);
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
@@ -3040,7 +3096,7 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
     }
     if (!result) {
         begun = 1;
-        code = ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, r->stream);
+        code = ptxcu__call_launch(cu, call, r->stream);
     }
     if (code == PTXCU_E_NONE) {
         result = cu->driver.cuEventRecord(r->end, r->stream);
@@ -3234,9 +3290,8 @@ static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
 static ptxcu_code ptxcu__check_complete(ptxcu__check *c, const void *desc, const void *args, size_t bytes,
                                         const ptxcu_tensor *workspace) {
     ptxcu_code code = ptxcu__check_end(c);
-    uint64_t given = workspace && workspace->owner ? ptxcu_tensor_bytes(workspace) : 0;
     if (code != PTXCU_E_NONE) return code;
-    return ptxcu__call_complete(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, given);
+    return ptxcu__call_complete(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, workspace);
 }
 
 /* What the operation itself says of descriptions and sizes. */
@@ -3377,52 +3432,102 @@ static void ptxcu__want_cache(ptxcu__check *c, const ptxcu_kv_cache *cache, uint
 
 /* -- flash_decode -- */
 
+/* [batch, heads, ...] as [batch, 1, heads, ...]; with four dimensions already there, a copy. */
+static ptxcu_tensor ptxcu__with_queries(const ptxcu_tensor *t) {
+    ptxcu_tensor four = *t;
+    uint32_t i;
+    if (t->rank != 3) return four;
+    for (i = 3; i > 1; i--) four.shape[i] = t->shape[i - 1], four.stride[i] = t->stride[i - 1];
+    four.shape[1] = 1;
+    four.stride[1] = t->stride[0];
+    four.rank = 4;
+    return four;
+}
+
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *x,
                                                  ptxcu_call *call) {
+    static const char *const dims = "batch, (queries,) heads, head_dim";
     ptxcu__check c;
+    ptxcu_tensor q, out, k, v;
     ptxk_flash_decode_desc desc;
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
     ptxk_message why;
+    uint32_t given;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "flash_decode", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
-    ptxcu__want(&c, "q", &x->q, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "batch, heads, head_dim", 3, PTXCU__ANY,
-                PTXCU__ANY, PTXCU__ANY, 0);
-    ptxcu__want_cache(&c, x->cache, 0, x->q.shape[0], PTXCU__ANY, x->q.shape[2]);
-    ptxcu__want(&c, "lengths", &x->lengths, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch", 1, x->q.shape[0], 0,
-                0, 0);
-    ptxcu__want(&c, "out", &x->out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF(PTX_F32), 16,
-                "batch, heads, head_dim", 3, x->q.shape[0], x->q.shape[1], x->q.shape[2], 0);
+    q = ptxcu__with_queries(&x->q);
+    out = ptxcu__with_queries(&x->out);
+    k = ptxcu__with_queries(&x->k);
+    v = ptxcu__with_queries(&x->v);
+    given = x->k.owner || x->v.owner; /* one without the other is a fault */
+    ptxcu__want(&c, "q", &q, PTXCU__DENSE, PTXCU__OF_KV, 16, dims, 4, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY,
+                PTXCU__ANY);
+    ptxcu__want_cache(&c, x->cache, given ? PTXCU__WRITTEN : 0, q.shape[0], PTXCU__ANY, q.shape[3]);
+    ptxcu__want(&c, "lengths", &x->lengths, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0,
+                0);
+    ptxcu__want(&c, "out", &out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF_KV, 16, dims, 4, q.shape[0],
+                q.shape[1], q.shape[2], q.shape[3]);
+    if (given && c.code == PTXCU_E_NONE) {
+        ptxcu__want(&c, "k", &k, PTXCU__DENSE, PTXCU__OF_KV, 16, "batch, (queries,) kv_heads, head_dim", 4,
+                    q.shape[0], q.shape[1], x->cache->k.shape[1], q.shape[3]);
+        ptxcu__want(&c, "v", &v, PTXCU__DENSE, PTXCU__OF(k.type & 63), 16,
+                    "batch, (queries,) kv_heads, head_dim", 4, q.shape[0], q.shape[1], x->cache->k.shape[1],
+                    q.shape[3]);
+    }
+    ptxcu__want(&c, "lse", &x->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF(PTX_F32), 4,
+                "batch, heads, queries", x->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0], q.shape[2],
+                q.shape[1], 0);
     ptxcu__want_workspace(&c, &x->workspace);
     if (c.code == PTXCU_E_NONE) {
-        const ptxcu_tensor *k = &x->cache->k;
-        ptxcu_tensor one = *k;
-        one.shape[0] = 1;
-        if (x->cache->blocks.owner || !ptxcu__is_dense(&one))
-            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
-                                 "flash_decode: cache->k has strides %s, must be dense behind "
-                                 "its first dimension, and not paged",
-                                 ptxcu__shape_text(4, k->stride).s);
-        desc.heads = (uint32_t)x->q.shape[1];
-        desc.kv_heads = (uint32_t)k->shape[1];
-        desc.head_dim = (uint32_t)x->q.shape[2];
-        desc.kv_type = k->type;
+        const ptxcu_kv_cache *cache = x->cache;
+        int paged = cache->blocks.owner != NULL;
+        uint64_t rows = cache->k.shape[2];
+        if (paged
+            && (!ptxcu__is_dense(&cache->k) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows)
+                || rows > INT32_MAX))
+            c.code =
+                ptxcu__fail(cu, PTXCU_E_SHAPE,
+                            "flash_decode: the pages of cache->k must be dense, and max_pages * page_size "
+                            "below 2^31");
+        desc.heads = (uint32_t)q.shape[2];
+        desc.kv_heads = (uint32_t)cache->k.shape[1];
+        desc.head_dim = (uint32_t)q.shape[3];
+        desc.kv_type = cache->k.type;
         desc.scale = x->scale;
-        shape.batch = (uint32_t)x->q.shape[0];
-        shape.max_seq = (uint32_t)k->shape[2];
+        desc.q_type = q.type;
+        desc.out_type = out.type;
+        desc.queries = (uint32_t)q.shape[1];
+        desc.window = x->window;
+        desc.soft_cap = x->soft_cap;
+        desc.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
+        desc.append_type = given ? k.type : 0;
+        desc.flags = x->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0;
+        shape.batch = (uint32_t)q.shape[0];
+        shape.max_seq = (uint32_t)rows;
         shape.max_len = x->max_len ? x->max_len : shape.max_seq;
         shape.sm_count = cu->info.sm_count;
         ptxcu__refused(&c, ptxk_flash_decode_plan(&desc, &shape, &call->plan, &why), &why);
-        args.q = x->q.address;
-        args.k_caches = x->cache->addresses.address;
-        args.v_caches = x->cache->addresses.address + 8 * x->q.shape[0];
+        args.q = q.address;
+        args.k_caches = paged ? cache->k.address : cache->addresses.address;
+        args.v_caches = paged ? cache->v.address : cache->addresses.address + 8 * q.shape[0];
         args.lengths = x->lengths.address;
-        args.out = x->out.address;
+        args.out = out.address;
         args.workspace = x->workspace.address;
+        args.k = k.address;
+        args.v = v.address;
+        args.block_table = cache->blocks.address;
+        args.lse = x->lse.address;
+        args.head_stride = paged ? 0 : cache->k.stride[1];
+        args.row_stride = paged ? 0 : cache->k.stride[2];
         args.max_seq = shape.max_seq;
+        args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
+        args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
+        if (c.code == PTXCU_E_NONE && call->plan.launches)
+            ptxcu__refused(&c, ptxk_flash_decode_check(&desc, &args, &why), &why);
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, &x->workspace);
 }
