@@ -19,7 +19,7 @@ WARN     = -Wall -Wextra -pedantic -Wconversion -Wshadow
 B        = build
 SIM      = $(B)/libptxsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
-EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/q4k_gemv $(B)/incremental_attention $(B)/ptxdump
+EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/flash_prefill $(B)/q4k_gemv $(B)/incremental_attention $(B)/ptxdump
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
 TESTS    = $(patsubst tests/%.c,$(B)/%,$(filter-out tests/test_sim_%,$(wildcard tests/test_*.c)))
@@ -31,6 +31,8 @@ run: $(SIM) $(EXAMPLES)
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/saxpy
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/flash_decode
+	@echo
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/flash_prefill
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/incremental_attention
 	@echo
@@ -51,6 +53,7 @@ bench: $(SIM) $(B)/bench $(B)/bench_sim
 gpu: $(TESTS) $(EXAMPLES) $(B)/bench
 	@PTXGEN_CUDA_LIBRARY= sh tests/run.sh gpu $(B)
 	@$(B)/flash_decode
+	@$(B)/flash_prefill seq=4096 heads=32 kv_heads=8 repeat=20
 	@$(B)/q4k_gemv n=4096 k=14336
 	@$(B)/bench
 

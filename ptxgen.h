@@ -2084,8 +2084,10 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
 PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                uint32_t count, uint32_t align);
 /* The dynamic shared memory that the launch gives (ptx_launch.shared_bytes), 16-byte aligned: its address. */
-#define ptx_shared_dynamic(k) ptx_shared_dynamic_((k), PTX__AT)
-PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site);
+#define ptx_shared_dynamic(k) ptx_shared_dynamic_((k), PTX__AT, 16)
+/* The same, at least `align` bytes aligned: 16 ... 1024. */
+#define ptx_shared_dynamic_aligned(k, align) ptx_shared_dynamic_((k), PTX__AT, (align))
+PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align);
 
 /* More of an entry's directives. required: .reqntid, the only block it is launched with. cluster: of so many
    blocks. max_registers: .maxnreg. A cluster of at most so many blocks, where the launch gives the size. */
@@ -5072,11 +5074,15 @@ PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name
     return ptx__add_shared(k, site, ptx__name(k->m, site, name), type, count, align);
 }
 
-PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site) {
+PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align) {
     char own[300]; /* with a $, which no name of a caller has */
     if (!ptx__ready(k)) return ptx__none();
+    if (!ptx__is_power_of_two(align) || align < 16 || align > 1024) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "dynamic shared memory aligned to %u: must be 16 to 1024", align);
+        return ptx__none();
+    }
     snprintf(own, sizeof own, "%.255s$dynamic", k->m->names.at + k->name);
-    return ptx__add_shared(k, site, ptx__keep(k->m, own, strlen(own)), PTX_B8, 0, 16);
+    return ptx__add_shared(k, site, ptx__keep(k->m, own, strlen(own)), PTX_B8, 0, align);
 }
 
 /* The address of a symbol, in a register. */

@@ -80,6 +80,32 @@
      conversion          to nearest even; what passes the range of f16 becomes infinite; NaN stays NaN
      two tokens with one position: either may win.
 
+   FLASH_PREFILL  out[i,h,:] = sum_j softmax_j(scale * q[i,h,:] . k[j,g,:]) v[j,g,:], g = h * kv_heads /
+          heads, for all queries i of each sequence, by tiles, with online softmax (T. Dao,
+          "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023). Query i
+          stands at position
+          p = i + kv_len - q_len among the keys (aligned at the end); it sees the keys j < kv_len, with
+          PTXK_PREFILL_CAUSAL only j <= p, with a window w only |p - j| < w; tiles that no query of a block
+          sees are not read. Lengths come with the arguments, the same for all, or from device memory.
+     precision           f16 and bf16: products exact, sums f32, weights rounded to the type (2^-11, 2^-8) for
+                         their product with v. f32: tf32, which has the range of f32. PTXK_PREFILL_EXACT takes
+                         each value as two, off by 2^-18 of each product; PTXK_PREFILL_FAST as one of 11 bits,
+                         off by 2^-10. Before sm_80 bf16 and f32 are computed in f32, without tensor cores.
+                         FAST rounds values from 3.4020e38 on to infinity; all others keep their range
+     soft cap            x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
+     no key seen, kv_len 0   zeros; lse is -inf
+     score -inf, +inf    as in flash_decode: weight 0; share the weight equally, lse is inf. So are scores
+                         beyond 2^100 before the scale (or less, where the scale passes 2^26). With a cap
+                         they are its ends
+     score NaN           NaN in that query's output and lse; unseen scores do not matter
+     weight 0            is multiplied like any other, 0 * inf in v is NaN; also that of the up to 63 keys
+                         that share a tile with one that is seen, and are not
+     lse                 log sum_j exp(x_j), natural, of each query and head
+     out in f16          what passes its range becomes infinite
+     cumulative lengths  of which some sequence has more than q_len queries: nothing is written for it; more
+                         than kv_len keys, or fewer than 0: NaN in its output, k and v are not touched
+     out may be q itself, with the same strides and type; otherwise nothing may overlap what is written.
+
    GEMV   y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ bias[r]) (+ residual[c,r]) for 1 to 8 columns c;
           with PTXK_GEMV_NORM rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps), else 1. W as it lies in a GGUF file,
           rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. Quantised weights meet an x
@@ -244,6 +270,51 @@ typedef struct ptxk_kv_scatter_args {
     uint32_t tokens, batch, max_seq; /* as in the shape; sequences; positions of a cache */
     uint32_t max_pages, pool_pages;  /* paged: columns of the block table; pages of a pool */
 } ptxk_kv_scatter_args;
+
+/* Flags and precision of a prefill. */
+enum { PTXK_PREFILL_CAUSAL = 1, PTXK_PREFILL_LSE = 2 };
+enum { PTXK_PREFILL_EXACT = 0, PTXK_PREFILL_FAST = 1 };
+
+/* What is baked into the code of a prefill: no length is. */
+typedef struct ptxk_flash_prefill_desc {
+    uint32_t heads;     /* query heads: a multiple of kv_heads, at most 65536 */
+    uint32_t kv_heads;  /* at least 1 */
+    uint32_t head_dim;  /* a multiple of 8, 8 ... 256 */
+    uint32_t type;      /* of q, k and v: PTX_F16, PTX_BF16 or PTX_F32 */
+    uint32_t out_type;  /* of out: the same choice; 0: type */
+    uint32_t flags;     /* PTXK_PREFILL_CAUSAL | PTXK_PREFILL_LSE */
+    uint32_t window;    /* keys farther than that are not seen, at most 2^30; 0: all are */
+    uint32_t precision; /* of f32 tensors: PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST; else 0 */
+    float scale;        /* factor of q . k; 0: 1/sqrt(head_dim) */
+    float soft_cap;     /* scores x become soft_cap tanh(x / soft_cap); 0: they do not */
+} ptxk_flash_prefill_desc;
+
+typedef struct ptxk_flash_prefill_shape {
+    uint32_t batch;    /* sequences; 0: nothing to do, a plan without launches */
+    uint32_t q_len;    /* queries of each sequence; with cumulative lengths the most of any, at most 2^30 */
+    uint32_t kv_len;   /* keys, likewise; at most 2^30 */
+    uint32_t q_total;  /* queries of all sequences, where the lengths are cumulative; 0: batch * q_len */
+    uint32_t kv_total; /* keys, likewise */
+} ptxk_flash_prefill_shape;
+
+/* The one argument, by value. Device addresses, 16-byte aligned but for cu_q, cu_kv and lse (4). Element e of
+   head h of row i of sequence b is at b * batch_stride + i * row_stride + h * head_stride + e; with
+   cumulative lengths at (cu[b] + i) * row_stride + h * head_stride + e. Strides in elements, whole vectors
+   of 16 bytes: [batch, seq, heads, d] and [batch, heads, seq, d] and what is packed with q, k and v in one
+   row, alike. K and V have strides that may be 0 (the same for all). */
+typedef struct ptxk_flash_prefill_args {
+    uint64_t q, k, v, out;  /* of heads, kv_heads, kv_heads, heads heads */
+    uint64_t lse;           /* f32; ignored without PTXK_PREFILL_LSE */
+    uint64_t cu_q, cu_kv;   /* u32 [batch + 1]: where each sequence begins, and the end; 0: all have q_len,
+                               kv_len rows, batch_stride apart */
+    uint64_t q_batch_stride, q_row_stride, q_head_stride;
+    uint64_t k_batch_stride, k_row_stride, k_head_stride;
+    uint64_t v_batch_stride, v_row_stride, v_head_stride;
+    uint64_t out_batch_stride, out_row_stride, out_head_stride;
+    uint64_t lse_batch_stride, lse_head_stride; /* its row stride is 1 */
+    uint32_t batch, q_len, kv_len;              /* as in the shape */
+    uint32_t reserved;                          /* 0 */
+} ptxk_flash_prefill_args;
 
 /* Formats of weights: GGUF's block layouts; F32, F16 and BF16 are plain. */
 enum {
@@ -524,7 +595,7 @@ typedef struct ptxk_decoder_args {
 
    OPERATIONS. X(name): ptxk_<name>_desc, ptxk_<name>_emit(), and its examples below. */
 #define PTXK_OPERATIONS(X)                                                                                   \
-    X(flash_decode) X(kv_scatter) X(gemv)                                                                    \
+    X(flash_decode) X(kv_scatter) X(flash_prefill) X(gemv)                                                   \
     X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)
 
 /* EXAMPLES. X(label, fields of the description ...): each type with each size of row, GQA in rotation, and
@@ -588,6 +659,24 @@ typedef struct ptxk_decoder_args {
     X("1 head, d 7, f16 to bf16, pages of 256", 1, 7, PTX_F16, PTX_BF16, 256)                                \
     X("5 heads, d 512, bf16 to f16", 5, 512, PTX_BF16, PTX_F16, 0)                                           \
     X("1 head, d 1, f32 to f16", 1, 1, PTX_F32, PTX_F16, 0)
+
+#define PTXK_EXAMPLES_flash_prefill(X)                                                                       \
+    X("32 heads on 8, d 128, f16, causal", 32, 8, 128, PTX_F16, 0, 1, 0, 0, 0, 0)                            \
+    X("32 heads on 8, d 128, f16", 32, 8, 128, PTX_F16, 0, 0, 0, 0, 0, 0)                                    \
+    X("28 heads on 4, d 128, bf16, causal, lse", 28, 4, 128, PTX_BF16, 0, 3, 0, 0, 0, 0)                     \
+    X("16 heads on 8, d 256, bf16, causal, window, cap", 16, 8, 256, PTX_BF16, 0, 1, 4096, 0, 0.0625f, 50.0f)\
+    X("16 heads on 8, d 256, f16 to f32", 16, 8, 256, PTX_F16, PTX_F32, 0, 0, 0, 0, 0)                       \
+    X("12 heads, d 64, f16, window 100, lse", 12, 12, 64, PTX_F16, 0, 2, 100, 0, 0, 0)                       \
+    X("14 heads on 2, d 64, bf16 to f32, causal", 14, 2, 64, PTX_BF16, PTX_F32, 1, 0, 0, 0, 0)               \
+    X("32 heads on 8, d 128, f16, causal, window 4096", 32, 8, 128, PTX_F16, 0, 1, 4096, 0, 0, 0)            \
+    X("4 heads on 1, d 128, f32, causal", 4, 1, 128, PTX_F32, 0, 1, 0, 0, 0, 0)                              \
+    X("4 heads on 1, d 128, f32 to bf16, 19 bits, lse", 4, 1, 128, PTX_F32, PTX_BF16, 3, 0, 1, 0, 0)         \
+    X("1 head, d 64, f32, window 512, lse", 1, 1, 64, PTX_F32, 0, 3, 512, 0, 0, 0)                           \
+    X("1 head, d 256, f32, cap 30", 1, 1, 256, PTX_F32, 0, 0, 0, 0, 0, 30.0f)                                \
+    X("1 head, d 40, f16 to bf16, negative scale", 1, 1, 40, PTX_F16, PTX_BF16, 1, 0, 0, -0.5f, 0)           \
+    X("2 heads, d 136, f16, causal", 2, 2, 136, PTX_F16, 0, 1, 0, 0, 0, 0)                                   \
+    X("4 heads on 2, d 96, bf16, causal", 4, 2, 96, PTX_BF16, 0, 1, 0, 0, 0, 0)                              \
+    X("1 head, d 8, f16, causal", 1, 1, 8, PTX_F16, 0, 1, 0, 0, 0, 0)
 
 #define PTXK_EXAMPLES_gemv(X)                                                                                \
     X("Q4_K, f32 y", PTXK_Q4_K, 1, 0, PTX_F32, 0, 0, 0)                                                      \
@@ -725,6 +814,24 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
    in, positions and offsets that do not wrap. What lies in device memory it cannot see. */
 PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
                                           ptxk_message *why);
+
+/* -- flash_prefill -- */
+
+/* Append the entry to the module. desc: a ptxk_flash_prefill_desc. */
+#define ptxk_flash_prefill_emit(m, desc) ptxk_flash_prefill_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launch for a shape. min_bytes: q, k, v and out once. why: or NULL. */
+PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
+                                            const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
+                                            ptxk_message *why);
+/* Whether arguments can be right: addresses there and aligned, strides whole vectors and not too large, rows
+   of out that do not overlap. Cumulative lengths lie in device memory: those it cannot see. */
+PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
+                                             const ptxk_flash_prefill_args *args, ptxk_message *why);
+/* Fills in the strides of what is packed: [batch, len, heads, d], or, with cumulative lengths, [total,
+   heads, d]; lse [batch, heads, q_len], or [heads, q_total]. */
+PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
+                                        const ptxk_flash_prefill_shape *shape, ptxk_flash_prefill_args *args);
 
 /* -- gemv -- */
 
@@ -921,6 +1028,37 @@ static double ptxk__sqrt(double x)
     int i;
     for (i = 0; i < 40; i++) y = 0.5 * (y + x / y);
     return y;
+}
+
+/* A panel is rows of 16-byte chunks in shared memory, `pitch` of them from row to row. Chunk c of row r lies
+   where chunk c ^ turn(r) would: of 8 rows below each other, as ldmatrix reads them, no two then share a
+   bank, and neither do 8 chunks beside each other, as copies write them. turn(r) takes the bits of r
+   that r times the pitch leaves equal modulo 8. */
+typedef struct ptxk__panel {
+    uint32_t rows, chunks; /* what is copied */
+    uint32_t wide;         /* chunks that there are, in pairs: the last may be one of zeros */
+    uint32_t pitch;
+    uint32_t swap;         /* chunks that change places among each other: a power of two, 2 to 8 */
+    uint32_t threads;      /* of the block, which copies it */
+    uint32_t pass;         /* rows that it copies at once: a power of two */
+} ptxk__panel;
+
+/* even: the pitch is a multiple of that many chunks (2, 4 or 8). */
+static void ptxk__panel_form(ptxk__panel *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
+                             uint32_t threads)
+{
+    t->rows = rows;
+    t->chunks = ptxk__ceil_div(row_bytes, 16);
+    t->wide = (t->chunks + 1) / 2 * 2;
+    t->pitch = ptxk__ceil_div(t->wide, even) * even;
+    for (t->swap = 2; t->swap < 8 && t->pitch % (2 * t->swap) == 0;) t->swap *= 2;
+    t->threads = threads;
+    for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
+}
+
+static uint32_t ptxk__panel_bytes(const ptxk__panel *t)
+{
+    return t->rows * t->pitch * 16;
 }
 
 /* All that follows from a flash_decode description. */
@@ -1414,6 +1552,232 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "kv_scatter: rows overlap with a head_stride of %llu and a row_stride of %llu",
                             (unsigned long long)args->head_stride, (unsigned long long)args->row_stride);
+    return PTX_E_NONE;
+}
+
+/* All that follows from a flash_prefill description. A block has `rows` queries of one head, a warp 16 * m of
+   them; it goes through the keys in tiles. */
+#define PTXK__PREFILL_SHARED 65536u /* what one block may have everywhere, two of them on most */
+#define PTXK__PREFILL_LEN 0x40000000u
+
+typedef struct ptxk__prefill {
+    ptx_type type, out;
+    uint32_t heads, kv_heads, d, flags, window, precision;
+    uint32_t bytes, out_bytes;       /* of an element */
+    uint32_t rows, warps, m, keys;
+    uint32_t columns;                /* tiles of 8 columns of out */
+    uint32_t pairs;                  /* steps along d in q . k */
+    uint32_t hold;                   /* q stays in registers */
+    ptxk__panel q, kv;
+    int negative;                    /* the scale is */
+    int plain;                       /* no tensor cores: bf16 and f32 before sm_80, by f32 arithmetic */
+    float inner;                     /* scores times that go into 2^x for tanh; 0: no cap */
+    float outer;                     /* ... and what they are then multiplied by, in base 2 */
+    float most;                      /* scores from there on count as infinite: a power of two, so that most *
+                                        outer is exact and finite */
+} ptxk__prefill;
+
+static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
+    return ptxk__panel_bytes(&f->q) + 2 * ptxk__panel_bytes(&f->kv);
+}
+
+/* registers: what sums and scores may take of a thread's. */
+static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, uint32_t registers) {
+    uint32_t even = f->type == PTX_F32 ? 8 : 2; /* words of tf32 are read one by one across rows */
+    f->rows = rows;
+    f->keys = keys;
+    f->warps = rows >= 64 ? 4 : rows / 16;
+    f->m = rows / 16 / f->warps;
+    ptxk__panel_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
+    ptxk__panel_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
+    if (f->plain && keys > 16) return 0; /* their code is long enough */
+    return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
+           && (f->d + keys) / 2 * f->m <= registers;
+}
+
+/* target: 0 for a plan, which is that of all. What the code chooses by it needs no more shared memory. */
+static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target target, ptxk__prefill *f,
+                                   ptxk_message *why) {
+    static const uint32_t rows[] = {128, 128, 128, 128, 64, 64, 64, 32},
+                          keys[] = {64, 48, 32, 16, 64, 32, 16, 16};
+    uint32_t chip = target & 0xfffu, registers, i;
+    double scale, outer;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the description is NULL");
+    if (!d->kv_heads || d->kv_heads > 65536)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: kv_heads is %u, must be 1 to 65536",
+                            d->kv_heads);
+    if (!d->heads || d->heads > 65536)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: heads is %u, must be 1 to 65536", d->heads);
+    if (d->heads % d->kv_heads)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: heads is %u, must be a multiple of kv_heads, %u",
+                            d->heads, d->kv_heads);
+    if (d->head_dim % 8 || !d->head_dim || d->head_dim > 256)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: head_dim is %u, must be a multiple of 8 from 8 to 256",
+                            d->head_dim);
+    f->bytes = ptxk__kv_bytes(d->type);
+    f->out_bytes = ptxk__kv_bytes(d->out_type ? d->out_type : d->type);
+    if (!f->bytes || !f->out_bytes)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be PTX_F32, PTX_F16 or PTX_BF16",
+                            f->bytes ? "out_type" : "type", f->bytes ? d->out_type : d->type);
+    if (d->flags > 3)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: flags is %u, must be of PTXK_PREFILL_CAUSAL and _LSE", d->flags);
+    if (d->window > PTXK__PREFILL_LEN)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: window is %u, must be at most 2^30", d->window);
+    if (d->precision > 1 || (d->precision && d->type != PTX_F32))
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: precision is %u, must be PTXK_PREFILL_EXACT%s",
+                            d->precision,
+                            d->type == PTX_F32 ? " or PTXK_PREFILL_FAST" : " with 16-bit types");
+    if (!(d->scale >= -1e30f && d->scale <= 1e30f))
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "flash_prefill: scale is %g, must be from -1e30 to 1e30 (0: default)",
+                            (double)d->scale);
+    if (!(d->soft_cap >= 0 && d->soft_cap <= 1e30f))
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: soft_cap is %g, must be from 0 (none) to 1e30",
+                            (double)d->soft_cap);
+
+    f->type = (ptx_type)d->type;
+    f->out = (ptx_type)(d->out_type ? d->out_type : d->type);
+    f->heads = d->heads;
+    f->kv_heads = d->kv_heads;
+    f->d = d->head_dim;
+    f->flags = d->flags;
+    f->window = d->window;
+    f->precision = d->precision;
+    f->plain = chip && chip < 80 && f->type != PTX_F16;
+    /* 128 queries, 32 a warp, halve the reads of K and V from shared memory: where the sums fit, to d 128 */
+    registers = chip && chip < 80 ? 144 : 160;
+    if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0))) registers = 176;
+    for (i = 0; i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers);) i++;
+    if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
+    f->columns = f->d / 8;
+    f->pairs = f->q.wide / 2;
+    f->hold = f->m * f->pairs <= 8 && !f->plain;
+
+    scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
+    f->negative = scale < 0;
+    if (f->negative) scale = -scale;
+    outer = scale * 1.44269504088896340736; /* log2 e: ex2 is what the machine has */
+    f->inner = 0;
+    if (d->soft_cap > 0) {
+        outer = (double)d->soft_cap * 1.44269504088896340736;
+        f->inner = (float)(2 * 1.44269504088896340736 * scale / (double)d->soft_cap);
+    }
+    f->outer = (float)outer;
+    for (f->most = 1.2676506002282294e30f /* 2^100 */; (double)f->most * outer > 1e38;) f->most /= 2;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
+                                            const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
+                                            ptxk_message *why) {
+    ptxk__prefill f;
+    ptx_launch *l;
+    uint64_t blocks, queries, keys;
+    ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
+    if (plan) memset(plan, 0, sizeof *plan);
+    if (code) return code;
+    if (!shape || !plan)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the %s is NULL", plan ? "shape" : "plan");
+    if (shape->q_len > PTXK__PREFILL_LEN || shape->kv_len > PTXK__PREFILL_LEN)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: %s is %u, must be at most 2^30",
+                            shape->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
+                            shape->q_len > PTXK__PREFILL_LEN ? shape->q_len : shape->kv_len);
+    blocks = (uint64_t)shape->batch * f.heads;
+    if (blocks > PTXK__LEN_MAX)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: batch is %u, must be at most %u with %u heads",
+                            shape->batch, PTXK__LEN_MAX / f.heads, f.heads);
+    if (ptxk__ceil_div(shape->q_len, f.rows) > 65535)
+        return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: q_len is %u, must be at most %u", shape->q_len,
+                            65535 * f.rows);
+    plan->args_bytes = (uint32_t)sizeof(ptxk_flash_prefill_args);
+    if (!shape->batch || !shape->q_len) return PTX_E_NONE;
+    l = &plan->launch[plan->launches++];
+    l->grid[0] = (uint32_t)blocks; /* heads of a group beside each other: they read the same K and V */
+    l->grid[1] = ptxk__ceil_div(shape->q_len, f.rows);
+    l->grid[2] = 1;
+    l->block[0] = 32 * f.warps;
+    l->block[1] = l->block[2] = 1;
+    l->shared_bytes = ptxk__prefill_bytes(&f);
+    queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
+    keys = shape->kv_total ? shape->kv_total : (uint64_t)shape->batch * shape->kv_len;
+    plan->min_bytes =
+        queries * f.heads * f.d * (f.bytes + f.out_bytes) + 2 * keys * f.kv_heads * f.d * f.bytes;
+    if (f.flags & PTXK_PREFILL_LSE) plan->min_bytes += queries * f.heads * 4;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
+                                        const ptxk_flash_prefill_shape *shape,
+                                        ptxk_flash_prefill_args *args) {
+    uint64_t row, rows;
+    if (!desc || !shape || !args) return;
+    row = (uint64_t)desc->heads * desc->head_dim;
+    args->q_head_stride = args->out_head_stride = desc->head_dim;
+    args->k_head_stride = args->v_head_stride = desc->head_dim;
+    args->q_row_stride = args->out_row_stride = row;
+    args->q_batch_stride = args->out_batch_stride = row * shape->q_len;
+    row = (uint64_t)desc->kv_heads * desc->head_dim;
+    args->k_row_stride = args->v_row_stride = row;
+    args->k_batch_stride = args->v_batch_stride = row * shape->kv_len;
+    rows = args->cu_q ? shape->q_total : shape->q_len;
+    args->lse_head_stride = rows;
+    args->lse_batch_stride = rows * desc->heads;
+}
+
+PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
+                                             const ptxk_flash_prefill_args *args, ptxk_message *why) {
+    static const char *const names[] = {"q", "k", "v", "out", "lse", "cu_q", "cu_kv"};
+    ptxk__prefill f;
+    uint64_t address[7], stride[12];
+    uint32_t i;
+    ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
+    if (code) return code;
+    if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the arguments are NULL");
+    memcpy(address, &args->q, sizeof address);
+    memcpy(stride, &args->q_batch_stride, sizeof stride);
+    for (i = 0; i < 7; i++) {
+        uint32_t align = i < 4 ? 16 : 4;
+        if (i == 4 && !(f.flags & PTXK_PREFILL_LSE)) continue;
+        if (!address[i] && i < 5)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: %s is 0", names[i]);
+        if (address[i] % align)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: %s is not aligned to %u bytes", names[i],
+                                align);
+    }
+    for (i = 0; i < 12; i++) {
+        uint32_t whole = 16 / (i < 9 ? f.bytes : f.out_bytes);
+        static const char *const which[] = {"batch", "row", "head"};
+        if (stride[i] % whole)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "flash_prefill: %s_%s_stride is %llu, must be a multiple of %u elements",
+                                names[i / 3], which[i % 3], (unsigned long long)stride[i], whole);
+        if (i % 3 == 1 && stride[i] > 0xffffffffu)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "flash_prefill: %s_row_stride is %llu, must be below 2^32", names[i / 3],
+                                (unsigned long long)stride[i]);
+        if (stride[i] > UINT64_MAX >> 24)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "flash_prefill: %s_%s_stride is %llu, must be below 2^40", names[i / 3],
+                                which[i % 3], (unsigned long long)stride[i]);
+    }
+    if ((args->q_len > 1 && args->out_row_stride < f.d) || (f.heads > 1 && args->out_head_stride < f.d))
+        return ptxk__refuse(
+            why, PTX_E_ARGUMENT,
+            "flash_prefill: rows of out overlap with a row stride of %llu and a head stride of %llu",
+            (unsigned long long)args->out_row_stride, (unsigned long long)args->out_head_stride);
+    if (args->q_len > PTXK__PREFILL_LEN || args->kv_len > PTXK__PREFILL_LEN)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: %s is %u, must be at most 2^30",
+                            args->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
+                            args->q_len > PTXK__PREFILL_LEN ? args->q_len : args->kv_len);
+    if (args->out == args->k || args->out == args->v
+        || (f.flags & PTXK_PREFILL_LSE && args->lse == args->out))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: out overlaps %s",
+                            args->out == args->k   ? "k"
+                            : args->out == args->v ? "v"
+                                                   : "lse");
     return PTX_E_NONE;
 }
 
@@ -2752,6 +3116,184 @@ static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset)
 static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset)
 {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
+}
+
+/* -- panels in shared memory: ptxk__panel, see [SUPPORT] -- */
+
+/* Bytes from the tile's start to chunk `chunk` of row `row`, both u32. */
+static ptx_val ptxk__panel_place(ptx_kernel *k, const ptxk__panel *t, ptx_val row, ptx_val chunk) {
+    ptx_val turn = row, at;
+    if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
+    turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
+    turn = ptx_xor(k, turn, chunk);
+    at = ptx_mad(k, row, ptx_u32(t->pitch), turn);
+    return ptx_mul(k, at, ptx_u32(16));
+}
+
+/* What a thread copies of every tile of one form: chunk `chunk` of rows row, row + pass, row + 2 pass ... */
+typedef struct ptxk__panel_copier {
+    ptx_val row, chunk;
+    ptx_val to[8];       /* bytes in the tile: of the passes i, by i modulo 8 / pass */
+    ptx_val busy, there; /* predicates: the thread copies; its chunk is not the one of zeros */
+} ptxk__panel_copier;
+
+static uint32_t ptxk__panel_phases(const ptxk__panel *t) {
+    return t->pass < 8 && t->pass < t->rows ? 8 / t->pass : 1;
+}
+
+static void ptxk__panel_copier_new(ptx_kernel *k, const ptxk__panel *t, ptx_val tid, ptxk__panel_copier *c) {
+    uint32_t i;
+    c->row = ptx_div(k, tid, ptx_u32(t->wide));
+    c->chunk = ptx_rem(k, tid, ptx_u32(t->wide));
+    if (t->pass * t->wide < t->threads) c->busy = ptx_setp(k, PTX_LT, tid, ptx_u32(t->pass * t->wide));
+    if (t->wide > t->chunks) c->there = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
+    for (i = 0; i < ptxk__panel_phases(t); i++) {
+        ptx_val row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
+        c->to[i] = ptxk__panel_place(k, t, row, c->chunk);
+    }
+}
+
+/* at + rows * stride, in 64 bits; stride: u32, in elements of so many bytes; rows * bytes below 2^32. */
+static ptx_val ptxk__rows_on(ptx_kernel *k, ptx_val at, ptx_val stride, uint32_t rows, uint32_t bytes) {
+    at = ptx_mad_wide(k, stride, ptx_u32(rows * bytes), ptx_as(at, PTX_U64));
+    return ptx_ptr(at, PTX_GLOBAL);
+}
+
+/* This thread's first chunk of the tile whose row 0 is at `at`; stride: u32, elements from row to row. */
+static ptx_val ptxk__panel_from(ptx_kernel *k, const ptxk__panel_copier *c, ptx_val at, ptx_val stride,
+                               uint32_t bytes) {
+    ptx_val row = ptx_mul_wide(k, c->row, stride);
+    at = ptx_ptr_add(k, at, row, bytes);
+    return ptx_ptr_add(k, at, c->chunk, 16);
+}
+
+/* Copies a tile to the shared address `to`: its first `rows` rows (s32, negative counts as 0), zeros behind.
+   from: of ptxk__panel_from. From sm_80 on the copies are under way when this returns, and belong to the next
+   group; before, they are stored, and the next barrier shows them. */
+static void ptxk__panel_copy(ptx_kernel *k, const ptxk__panel *t, const ptxk__panel_copier *c, ptx_val to,
+                            ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
+    int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
+    uint32_t passes = t->rows / t->pass, phases = ptxk__panel_phases(t), i, j, n = async ? 1 : 2;
+    ptx_val base[8], left, p, valid, words[2][4], here;
+    left = ptx_sub(k, rows, ptx_as(c->row, PTX_S32));
+    if (t->wide > t->chunks) left = ptx_selp(k, left, ptx_s32(0), c->there);
+    for (i = 0; i < phases; i++) base[i] = ptx_ptr_add(k, to, c->to[i], 1);
+    for (i = 0; i < passes; i += n) {
+        for (j = i; j < i + n && j < passes; j++) {
+            p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(j * t->pass)));
+            here = j ? ptxk__rows_on(k, from, stride, j * t->pass, bytes) : from;
+            if (async) {
+                valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
+                if (t->pass * t->wide < t->threads) ptx_guard(k, c->busy);
+                ptx_cp_async_16_zfill(
+                    k, ptx_off(base[j % phases], (int64_t)(j / phases * phases * t->pass * t->pitch * 16)),
+                    here, valid);
+            } else {
+                if (t->pass * t->wide < t->threads) p = ptx_and(k, p, c->busy);
+                ptxk_load16(k, &p, ptx_with(ptx_at(here, 0), PTX_NC), words[j - i]);
+            }
+        }
+        for (j = i; !async && j < i + n && j < passes; j++) {
+            if (t->pass * t->wide < t->threads) ptx_guard(k, c->busy);
+            ptx_st_vec(k, PTX_B32, 4,
+                       ptx_at(base[j % phases], (int64_t)(j / phases * phases * t->pass * t->pitch * 16)),
+                       words[j - i]);
+        }
+    }
+}
+
+static void ptxk__panel_commit(ptx_kernel *k) {
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
+}
+
+/* All copies have come, for all threads, and what any of them read before may be overwritten. */
+static void ptxk__panel_wait(ptx_kernel *k) {
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
+    ptx_bar_sync(k, ptx_imm(0));
+}
+
+/* Where a lane reads fragments: row `row` (u32) of any 8 or 16 that begin at a multiple of 8, chunk 2 i +
+   half (u32, 0 or 1) of pair i. Which row and half a lane has decides what ldmatrix makes of them. tile: at a
+   multiple of 128; then chunk 2 i is bits away from chunk 0, and one register serves all. */
+static ptx_val ptxk__panel_reader(ptx_kernel *k, const ptxk__panel *t, ptx_val tile, ptx_val row,
+                                 ptx_val half) {
+    ptx_val at = ptxk__panel_place(k, t, row, half);
+    return ptx_ptr_add(k, tile, at, 1);
+}
+
+/* The reader for pair i, and the bytes that the pair is beyond it, in the rows from first_row (a multiple of
+   8) on. */
+static ptx_val ptxk__panel_turn(ptx_kernel *k, const ptxk__panel *t, ptx_val reader, uint32_t pair) {
+    uint32_t bits = 2 * pair % t->swap * 16;
+    if (!bits) return reader;
+    reader = ptx_xor(k, ptx_as(reader, PTX_B32), ptx_b32(bits));
+    return ptx_ptr(ptx_as(reader, PTX_U32), PTX_SHARED);
+}
+
+static int64_t ptxk__panel_offset(const ptxk__panel *t, uint32_t first_row, uint32_t pair) {
+    return (int64_t)((first_row * t->pitch + 2 * pair / t->swap * t->swap) * 16);
+}
+
+/* This lane's chunk of a pair. */
+static ptx_val ptxk__panel_pair(ptx_kernel *k, const ptxk__panel *t, ptx_val reader, uint32_t first_row,
+                               uint32_t pair) {
+    reader = ptxk__panel_turn(k, t, reader, pair);
+    return ptx_off(reader, ptxk__panel_offset(t, first_row, pair));
+}
+
+/* Fragments of 16 rows and two chunks (16 elements of 2 bytes, or 8 of 4) by one ldmatrix. Where a lane must
+   point, by its number, and what comes, in registers:
+     rows    A of mma m16n8k16, rows of the tile as rows: a0 ... a3
+     columns B of two mma side by side, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
+     across  (trans) B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
+static void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+    *row = ptx_and(k, lane, ptx_u32(15));
+    *half = ptx_shr(k, lane, ptx_u32(4));
+}
+
+static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+    ptx_val low = ptx_and(k, lane, ptx_u32(7)), high = ptx_shr(k, lane, ptx_u32(4));
+    *row = ptx_mad(k, high, ptx_u32(8), low);
+    *half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1));
+}
+
+/* d += a b: 16 x 8 from two chunks along k; type: of the elements, PTX_F32 as tf32. Before sm_80 two products
+   of half the depth. */
+static void ptxk__panel_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
+                           const ptx_val b[2]) {
+    ptx_val out[4];
+    uint32_t i;
+    if (type == PTX_F32) {
+        ptx_mma(k, PTX_MMA_M16N8K8_F32, PTX_TF32, PTX_TF32, out, a, b, d);
+    } else if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) {
+        ptx_mma(k, PTX_MMA_M16N8K16_F32, type, type, out, a, b, d);
+    } else {
+        ptx_mma(k, PTX_MMA_M16N8K8_F32, type, type, out, a, b, d);
+        for (i = 0; i < 4; i++) d[i] = out[i];
+        ptx_mma(k, PTX_MMA_M16N8K8_F32, type, type, out, a + 2, b + 1, d);
+    }
+    for (i = 0; i < 4; i++) d[i] = out[i];
+}
+
+/* The smaller one; NaN stays. */
+static ptx_val ptxk__at_most(ptx_kernel *k, ptx_val x, double limit) {
+    ptx_val above;
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
+        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(limit));
+    above = ptx_setp(k, PTX_GT, x, ptx_f32(limit));
+    return ptx_selp(k, ptx_f32(limit), x, above);
+}
+
+/* Two f32 as one register of two f16 or bf16 (from sm_80 on), the first one low. */
+static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val high) {
+    ptx_val pair[2], whole;
+    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) {
+        whole = ptx_cvt_pair(k, type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2, high, low);
+        return ptx_as(whole, PTX_B32);
+    }
+    pair[0] = ptx_cvt(k, type, low);
+    pair[1] = ptx_cvt(k, type, high);
+    return ptx_pack(k, PTX_B32, 2, pair);
 }
 
 /* -- flash_decode: what a block works on -- */
@@ -4395,6 +4937,817 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
     }
     ptx_end(k);
     ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+/* -- flash_prefill -- */
+
+#define PTXK__PREFILL_M 2u        /* most tiles of 16 queries in a warp */
+#define PTXK__PREFILL_TILES 8u    /* most tiles of 8 keys */
+#define PTXK__PREFILL_COLUMNS 32u /* most tiles of 8 columns of out */
+
+/* What a thread keeps, of rows g and g + 8 of each tile of 16 (lane = 4 g + t): the sums and the scores of
+   columns 2 t and 2 t + 1 of each tile of 8, and of each row maximum and this thread's part of the total. */
+typedef struct ptxk__prefill_state {
+    ptx_var sum[PTXK__PREFILL_M][PTXK__PREFILL_COLUMNS][4], most[PTXK__PREFILL_M][2],
+        total[PTXK__PREFILL_M][2];
+    ptx_val score[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
+    ptx_val held[PTXK__PREFILL_M][8][4]; /* q, where it stays in registers */
+    ptx_val q, k, v, k_next, v_next;     /* readers; next: of every other row, where lanes read two */
+    ptxk__panel_copier copier;
+    ptx_val args, shared;
+    ptx_var k_at, v_at; /* what this thread copies next */
+    ptx_var at;         /* s32: the first key of the tile */
+    ptx_val end;        /* s32: of the keys that any query of the block sees */
+} ptxk__prefill_state;
+
+/* A row's place in one of the four tensors, and the elements from row to row, which are fewer than 2^32. */
+static ptx_val ptxk__prefill_base(ptx_kernel *k, ptx_val args, size_t tensor, size_t strides, ptx_val ragged,
+                                  ptx_val sequence, ptx_val row, ptx_val head, uint32_t bytes,
+                                  ptx_val *row_stride) {
+    ptx_val at, stride, wide, offset;
+    stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)strides));
+    stride = ptx_selp(k, ptx_u64(0), stride, ragged);
+    wide = ptx_cvt(k, PTX_U64, sequence);
+    offset = ptx_mul(k, wide, stride);
+    stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)strides + 8));
+    offset = ptx_mad(k, row, stride, offset);
+    *row_stride = ptxk__arg_u32(k, args, strides + 8);
+    stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)strides + 16));
+    wide = ptx_cvt(k, PTX_U64, head);
+    offset = ptx_mad(k, wide, stride, offset);
+    at = ptxk__arg_ptr(k, args, tensor);
+    return ptx_ptr_add(k, at, offset, bytes);
+}
+
+/* The rows of a sequence: where they begin (u64; 0 where lengths are not cumulative) and how many (u32).
+   ragged: whether they are. */
+static ptx_val ptxk__prefill_rows(ptx_kernel *k, ptx_val args, size_t cumulative, ptx_val sequence,
+                                  ptx_val most, ptx_val *ragged, ptx_val *count) {
+    ptx_val array = ptxk__arg_ptr(k, args, cumulative), at, begin, end;
+    *ragged = ptx_setp(k, PTX_NE, array, ptx_u64(0));
+    at = ptx_ptr_add(k, array, sequence, 4);
+    begin = ptx_ld_if(k, *ragged, PTX_U32, ptx_at(at, 0), ptx_u32(0));
+    begin = ptx_uniform(k, begin); /* one address for the whole block */
+    end = ptx_ld_if(k, *ragged, PTX_U32, ptx_at(at, 4), most);
+    end = ptx_uniform(k, end);
+    *count = ptx_sub(k, end, begin);
+    return ptx_cvt(k, PTX_U64, begin);
+}
+
+/* Fragments as their products need them. f32 as tf32, of which mma sees the upper 19 bits: rounded to them
+   (FAST), or with the rest, 2^-10 of the whole, beside it (EXACT). Infinite values have no rest, and are not
+   multiplied by that of others, which may be 0. */
+typedef struct ptxk__prefill_part {
+    ptx_val x[4], finite[4], rest[4];
+} ptxk__prefill_part;
+
+static void ptxk__prefill_split(ptx_kernel *k, const ptxk__prefill *f, uint32_t n, const ptx_val *x,
+                                ptxk__prefill_part *part) {
+    ptx_val whole, p, size;
+    uint32_t i;
+    for (i = 0; i < n; i++) {
+        part->x[i] = x[i];
+        if (f->type != PTX_F32) continue;
+        if (f->precision == PTXK_PREFILL_FAST) {
+            part->x[i] = ptx_cvt_with(k, PTX_RNA, PTX_TF32, ptx_as(x[i], PTX_F32));
+            continue;
+        }
+        size = ptx_abs(k, ptx_as(x[i], PTX_F32));
+        p = ptx_setp(k, PTX_EQ, size, ptx_f32(INFINITY));
+        whole = ptx_selp(k, ptx_b32(0), ptx_as(x[i], PTX_B32), p);
+        part->finite[i] = ptx_and(k, whole, ptx_b32(0xffffe000u));
+        part->rest[i] = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(whole, PTX_F32), ptx_as(part->finite[i], PTX_F32));
+    }
+}
+
+static void ptxk__prefill_product(ptx_kernel *k, const ptxk__prefill *f, ptx_val d[4],
+                                  const ptxk__prefill_part *a, const ptxk__prefill_part *b, uint32_t at) {
+    if (f->type == PTX_F32 && f->precision == PTXK_PREFILL_EXACT) {
+        ptxk__panel_mma(k, f->type, d, a->finite, b->rest + at);
+        ptxk__panel_mma(k, f->type, d, a->rest, b->finite + at);
+    }
+    ptxk__panel_mma(k, f->type, d, a->x, b->x + at);
+}
+
+/* score = q k of the tile. */
+static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+    ptx_val zero = ptx_mov(k, ptx_f32(0)), words[4];
+    ptxk__prefill_part a[PTXK__PREFILL_M], b;
+    uint32_t i, n, p, e;
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->keys / 8; n++)
+            for (e = 0; e < 4; e++) s->score[i][n][e] = zero;
+    for (p = 0; p < f->pairs; p++) {
+        ptx_val q = f->hold ? s->q : ptxk__panel_turn(k, &f->q, s->q, p), keys;
+        keys = ptxk__panel_turn(k, &f->kv, s->k, p);
+        for (i = 0; i < f->m; i++) {
+            if (!f->hold) ptx_ldmatrix(k, 4, ptx_off(q, ptxk__panel_offset(&f->q, 16 * i, p)), words);
+            ptxk__prefill_split(k, f, 4, f->hold ? s->held[i][p] : words, &a[i]);
+        }
+        for (n = 0; n < f->keys / 8; n += 2) {
+            ptx_ldmatrix(k, 4, ptx_off(keys, ptxk__panel_offset(&f->kv, 8 * n, p)), words);
+            ptxk__prefill_split(k, f, 4, words, &b);
+            for (e = 0; e < 2; e++)
+                for (i = 0; i < f->m; i++) ptxk__prefill_product(k, f, s->score[i][n + e], &a[i], &b, 2 * e);
+        }
+    }
+}
+
+/* -- flash_prefill without tensor cores: the same tiles, and the same places for sums and scores -- */
+
+static void ptxk__prefill_scores_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s)
+{
+    ptx_var sum[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
+    ptx_val q[PTXK__PREFILL_M][2][8], x[8], words[4], c, turn, whole, score, at[3];
+    uint32_t i, h, n, e, count = 0;
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->keys / 8; n++)
+            for (e = 0; e < 4; e++) sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
+    c = ptx_for(k, ptx_u32(0), ptx_u32(f->kv.chunks), ptx_u32(1));
+    {
+        turn = ptx_and(k, c, ptx_u32(f->kv.swap - 1));
+        whole = ptx_sub(k, c, turn);
+        turn = ptx_mul(k, turn, ptx_u32(16));
+        for (i = 0; i < 3; i++) {
+            at[i] = ptx_xor(k, ptx_as(i == 0 ? s->q : i == 1 ? s->k : s->k_next, PTX_U32), turn);
+            at[i] = ptx_mad(k, whole, ptx_u32(16), at[i]);
+            at[i] = ptx_ptr(at[i], PTX_SHARED);
+        }
+        for (i = 0; i < f->m; i++) {
+            for (h = 0; h < 2; h++) {
+                ptxk_load16(k, NULL, ptx_at(at[0], ptxk__panel_offset(&f->q, 16 * i + 8 * h, 0)), words);
+                ptxk_widen(k, f->type, words, q[i][h]);
+            }
+        }
+        for (n = 0; n < f->keys / 8; n++) {
+            for (e = 0; e < 2; e++) {
+                ptxk_load16(k, NULL, ptx_at(at[1 + e], ptxk__panel_offset(&f->kv, 8 * n, 0)), words);
+                count = ptxk_widen(k, f->type, words, x);
+                for (i = 0; i < f->m; i++) {
+                    for (h = 0; h < 2; h++) {
+                        score = ptx_get(k, sum[i][n][2 * h + e]);
+                        score = ptxk_dot(k, count, q[i][h], x, score);
+                        ptx_set(k, sum[i][n][2 * h + e], score);
+                    }
+                }
+            }
+        }
+    }
+    ptx_end(k);
+    for (i = 0; i < f->m; i++)
+        for (n = 0; n < f->keys / 8; n++)
+            for (e = 0; e < 4; e++) s->score[i][n][e] = ptx_get(k, sum[i][n][e]);
+}
+
+static void ptxk__prefill_values_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+    ptx_val lane = ptx_laneid(k), from, weight[PTXK__PREFILL_M][2], x[2], sum;
+    uint32_t i, h, n, e, j, per = f->type == PTX_F32 ? 2 : 1;
+    lane = ptx_and(k, lane, ptx_u32(28));
+    for (j = 0; j < f->keys; j++) {
+        uint32_t turn = j % 8 / (8 / f->kv.swap) % f->kv.swap;
+        from = ptx_or(k, lane, ptx_u32(j % 8 / 2));
+        for (i = 0; i < f->m; i++) {
+            for (h = 0; h < 2; h++) {
+                weight[i][h] = ptx_shfl_idx(k, s->score[i][j / 8][2 * h + j % 2], from, ptx_u32(31),
+                                            ptx_u32(0xffffffffu));
+                weight[i][h] = ptx_as(weight[i][h], PTX_F32);
+            }
+        }
+        for (n = 0; n < f->columns; n++) {
+            uint32_t chunk = per == 2 ? (2 * n) ^ (turn & 6) : n ^ turn;
+            ptx_val at = per == 2 && turn & 1 ? s->v_next : s->v;
+            ptxk_load_f32(k, f->type, 2, ptx_at(at, (int64_t)((j * f->kv.pitch + chunk) * 16)), x);
+            for (i = 0; i < f->m; i++) {
+                for (h = 0; h < 2; h++) {
+                    for (e = 0; e < 2; e++) {
+                        sum = ptx_get(k, s->sum[i][n][2 * h + e]);
+                        sum = ptx_fma(k, weight[i][h], x[e], sum);
+                        ptx_set(k, s->sum[i][n][2 * h + e], sum);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* Readers: q at row g of the warp's, k at rows 2 t and 2 t + 1, v at this lane's columns of the first 8. */
+static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                        ptx_val lane, ptx_val warp) {
+    ptx_val g = ptx_shr(k, lane, ptx_u32(2)), t = ptx_and(k, lane, ptx_u32(3)), x, tile, half;
+    x = ptx_mad(k, warp, ptx_u32(16 * f->m), g);
+    s->q = ptxk__panel_reader(k, &f->q, s->shared, x, ptx_u32(0));
+    tile = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__panel_bytes(&f->q)), 1);
+    x = ptx_mul(k, t, ptx_u32(2));
+    s->k = ptxk__panel_reader(k, &f->kv, tile, x, ptx_u32(0));
+    x = ptx_add(k, x, ptx_u32(1));
+    s->k_next = ptxk__panel_reader(k, &f->kv, tile, x, ptx_u32(0));
+    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__panel_bytes(&f->kv)), 1);
+    s->v = s->v_next = ptx_ptr_add(k, tile, t, f->bytes * 2);
+    if (f->type != PTX_F32) return;
+    half = ptx_and(k, t, ptx_u32(2)); /* chunk and word change places where the row's turn is odd */
+    x = ptx_sub(k, ptx_u32(2), half);
+    x = ptx_sub(k, x, half);
+    s->v_next = ptx_ptr_add(k, s->v, ptx_as(x, PTX_S32), 8);
+}
+
+/* tanh(x) = 1 - 2 / (1 + 2^(2 log2(e) x)), right at infinities; and the sign of the scale. */
+static void ptxk__prefill_shape_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+    uint32_t i, n, e;
+    ptx_val x;
+    if (!f->negative && !(f->inner > 0)) return;
+    for (i = 0; i < f->m; i++) {
+        for (n = 0; n < f->keys / 8; n++) {
+            for (e = 0; e < 4; e++) {
+                x = s->score[i][n][e];
+                if (f->inner > 0) {
+                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(f->negative ? -(double)f->inner : f->inner));
+                    x = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
+                    x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(1));
+                    x = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, x);
+                    x = ptx_fma(k, x, ptx_f32(-2), ptx_f32(1));
+                } else {
+                    x = ptx_neg(k, x);
+                }
+                s->score[i][n][e] = x;
+            }
+        }
+    }
+}
+
+/* Whose rows a block has: heads beside each other; of each sequence the last rows, which see the most keys,
+   first. Computed where it is needed, not kept: registers are what this kernel lacks. */
+typedef struct ptxk__prefill_place {
+    ptx_val head, sequence, ragged;
+    ptx_val row;    /* u64: of the first query in the tensors */
+    ptx_val query;  /* u32: ... in its sequence */
+    ptx_val rows;   /* u32: how many; 0: none */
+    ptx_val q_len;  /* u32 */
+    ptx_val kv_len; /* s32; -1 where it is longer than it may be */
+} ptxk__prefill_place;
+
+static void ptxk__prefill_find(ptx_kernel *k, const ptxk__prefill *f, ptx_val args, ptxk__prefill_place *q) {
+    ptx_val x, p, tile, most;
+    x = ptx_ctaid_x(k);
+    q->head = ptx_rem(k, x, ptx_u32(f->heads));
+    q->sequence = ptx_div(k, x, ptx_u32(f->heads));
+    most = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, q_len));
+    q->row = ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_q), q->sequence, most,
+                                &q->ragged, &q->q_len);
+    p = ptx_setp(k, PTX_GT, q->q_len, most); /* no such rows: nothing is written */
+    q->q_len = ptx_selp(k, ptx_u32(0), q->q_len, p);
+    x = ptx_add(k, q->q_len, ptx_u32(f->rows - 1));
+    x = ptx_div(k, x, ptx_u32(f->rows));
+    tile = ptx_ctaid_y(k);
+    tile = ptx_add(k, tile, ptx_u32(1));
+    p = ptx_setp(k, PTX_LE, tile, x);
+    x = ptx_sub(k, x, tile);
+    q->query = ptx_mul(k, x, ptx_u32(f->rows));
+    x = ptx_sub(k, q->q_len, q->query);
+    x = ptx_min(k, x, ptx_u32(f->rows));
+    q->rows = ptx_selp(k, x, ptx_u32(0), p);
+    x = ptx_cvt(k, PTX_U64, q->query);
+    q->row = ptx_add(k, q->row, x);
+}
+
+static ptx_val ptxk__prefill_kv_len(ptx_kernel *k, ptx_val args, ptx_val sequence) {
+    ptx_val most = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, kv_len)), ragged, count, p;
+    (void)ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, most, &ragged,
+                             &count);
+    p = ptx_setp(k, PTX_GT, count, most);
+    count = ptx_selp(k, ptx_u32(0xffffffffu), count, p);
+    return ptx_as(count, PTX_S32);
+}
+
+/* The position of the block's first query among the keys. */
+static ptx_val ptxk__prefill_first(ptx_kernel *k, const ptxk__prefill_place *q) {
+    ptx_val first = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
+    return ptx_add(k, first, ptx_as(q->query, PTX_S32));
+}
+
+/* The keys that the block sees: from the result to s->end; safe[0] to safe[1]: that all its queries see. */
+static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_place *q,
+                                   ptxk__prefill_state *s, ptx_val safe[2]) {
+    ptx_val first, last, at = ptx_s32(0), x;
+    int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
+    first = ptxk__prefill_first(k, q);
+    last = ptx_add(k, first, ptx_as(q->rows, PTX_S32));
+    last = ptx_sub(k, last, ptx_s32(1));
+    s->end = safe[1] = q->kv_len;
+    if (causal || f->window) {
+        int64_t beyond = causal ? 1 : (int64_t)f->window;
+        x = ptx_add(k, last, ptx_s32(beyond));
+        s->end = ptx_min(k, s->end, x);
+        x = ptx_add(k, first, ptx_s32(beyond));
+        safe[1] = ptx_min(k, safe[1], x);
+    }
+    if (f->window) {
+        at = ptx_sub(k, first, ptx_s32((int64_t)f->window - 1));
+        at = ptx_max(k, at, ptx_s32(0));
+        safe[0] = ptx_sub(k, last, ptx_s32((int64_t)f->window - 1));
+    }
+    return at;
+}
+
+/* For the mask, before there are scores, which need the registers: the position of this thread's first row,
+   and the number of keys (s32). */
+static void ptxk__prefill_look(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val *first,
+                               ptx_val *kv_len) {
+    ptxk__prefill_place q;
+    ptx_val x;
+    ptxk__prefill_find(k, f, s->args, &q);
+    *kv_len = q.kv_len = ptxk__prefill_kv_len(k, s->args, q.sequence);
+    *first = ptxk__prefill_first(k, &q);
+    x = ptx_tid_x(k);
+    x = ptx_shr(k, x, ptx_u32(5));
+    x = ptx_mul(k, x, ptx_u32(16 * f->m));
+    *first = ptx_add(k, *first, ptx_as(x, PTX_S32));
+    x = ptx_laneid(k);
+    x = ptx_shr(k, x, ptx_u32(2));
+    *first = ptx_add(k, *first, ptx_as(x, PTX_S32));
+}
+
+/* -inf for what a query does not see: at the end of the keys, on the diagonal, at the edges of the window.
+   at: the tile's first key. */
+static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val at,
+                               ptx_val first, ptx_val kv_len) {
+    ptx_val up, low, p, x, row;
+    int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
+    uint32_t i, h, n, e;
+    x = ptx_laneid(k);
+    x = ptx_and(k, x, ptx_u32(3));
+    x = ptx_mul(k, x, ptx_u32(2));
+    at = ptx_add(k, at, ptx_as(x, PTX_S32));
+    for (i = 0; i < f->m; i++) {
+        for (h = 0; h < 2; h++) {
+            row = ptx_add(k, first, ptx_s32((int64_t)(16 * i + 8 * h)));
+            up = kv_len;
+            if (causal || f->window) {
+                x = ptx_add(k, row, ptx_s32(causal ? 1 : (int64_t)f->window));
+                up = ptx_min(k, up, x);
+            }
+            up = ptx_sub(k, up, at);
+            low = up;
+            if (f->window) {
+                low = ptx_sub(k, row, at);
+                low = ptx_sub(k, low, ptx_s32((int64_t)f->window));
+            }
+            for (n = 0; n < f->keys / 8; n++) {
+                for (e = 0; e < 2; e++) {
+                    ptx_val *score = &s->score[i][n][2 * h + e];
+                    p = ptx_setp(k, PTX_LE, up, ptx_s32((int64_t)(8 * n + e)));
+                    if (f->window) {
+                        x = ptx_setp(k, PTX_GE, low, ptx_s32((int64_t)(8 * n + e)));
+                        p = ptx_or(k, p, x);
+                    }
+                    *score = ptx_selp(k, ptx_f32(-INFINITY), *score, p);
+                }
+            }
+        }
+    }
+}
+
+/* Scores become weights 2^(outer (score - maximum)), the sums so far are scaled to the new maximum. Infinite
+   scores share the weight, for all become the largest number. */
+static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+    ptx_val old, most, shrink[2], x, total;
+    uint32_t i, h, n, e;
+    for (i = 0; i < f->m; i++) {
+        for (h = 0; h < 2; h++) {
+            old = ptx_get(k, s->most[i][h]);
+            most = old;
+            for (n = 0; n < f->keys / 8; n++) {
+                for (e = 0; e < 2; e++) {
+                    ptx_val *score = &s->score[i][n][2 * h + e];
+                    if (!(f->inner > 0)) *score = ptxk__at_most(k, *score, (double)f->most);
+                    most = ptx_max(k, most, *score);
+                }
+            }
+            most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
+            ptx_set(k, s->most[i][h], most);
+            x = ptx_sub(k, old, most);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->outer));
+            shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
+            total = ptx_get(k, s->total[i][h]);
+            total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink[h]);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(-(double)f->outer));
+            for (n = 0; n < f->keys / 8; n++) {
+                for (e = 0; e < 2; e++) {
+                    ptx_val *score = &s->score[i][n][2 * h + e];
+                    *score = ptx_fma(k, *score, ptx_f32((double)f->outer), x);
+                    *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
+                    total = ptx_op2(k, PTX_ADD, PTX_RN, total, *score);
+                }
+            }
+            ptx_set(k, s->total[i][h], total);
+        }
+        for (n = 0; n < f->columns; n++) {
+            for (e = 0; e < 4; e++) {
+                x = ptx_get(k, s->sum[i][n][e]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[e / 2]);
+                ptx_set(k, s->sum[i][n][e], x);
+            }
+        }
+    }
+}
+
+static void ptxk__prefill_add(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, uint32_t i,
+                              uint32_t n, const ptxk__prefill_part *a, const ptxk__prefill_part *b,
+                              uint32_t at) {
+    ptx_val d[4];
+    uint32_t e;
+    for (e = 0; e < 4; e++) d[e] = ptx_get(k, s->sum[i][n][e]);
+    ptxk__prefill_product(k, f, d, a, b, at);
+    for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], d[e]);
+}
+
+/* sum += weights v. 16-bit types: the weights of 16 keys lie as A wants them. */
+static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+    ptxk__prefill_part a[PTXK__PREFILL_M], b;
+    ptx_val words[4], at;
+    uint32_t i, j, n, e;
+    for (j = 0; j < f->keys / 16; j++) {
+        for (i = 0; i < f->m; i++)
+            for (e = 0; e < 4; e++) {
+                const ptx_val *pair = &s->score[i][2 * j + e / 2][2 * (e & 1)];
+                a[i].x[e] = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
+            }
+        for (n = 0; n < f->columns; n += 2) {
+            uint32_t both = n + 1 < f->columns ? 2 : 1;
+            at = ptxk__panel_pair(k, &f->kv, s->v, 16 * j, n / 2);
+            ptx_ldmatrix_trans(k, 2 * both, at, words);
+            ptxk__prefill_split(k, f, 2 * both, words, &b);
+            for (e = 0; e < both; e++)
+                for (i = 0; i < f->m; i++) ptxk__prefill_add(k, f, s, i, n + e, &a[i], &b, 2 * e);
+        }
+    }
+}
+
+/* The same for tf32. A's columns t and t + 4 are the keys 2 t and 2 t + 1 of 8, whose weights this thread
+   has; so B's rows are. Words do not come transposed: each lane reads its own two. */
+static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+    ptxk__prefill_part a[PTXK__PREFILL_M], b;
+    ptx_val words[4], at;
+    uint32_t i, j, n, e;
+    for (j = 0; j < f->keys / 8; j++) {
+        for (i = 0; i < f->m; i++) {
+            for (e = 0; e < 4; e++) words[e] = s->score[i][j][(e & 1) * 2 + e / 2];
+            ptxk__prefill_split(k, f, 4, words, &a[i]);
+            for (e = 0; e < 4; e++) a[i].x[e] = ptx_as(a[i].x[e], PTX_B32);
+        }
+        for (n = 0; n < f->columns; n++) {
+            for (e = 0; e < 2; e++) {
+                at = ptxk__panel_turn(k, &f->kv, e ? s->v_next : s->v, n);
+                words[e] = ptx_ld(k, PTX_B32, ptx_at(at, ptxk__panel_offset(&f->kv, 8 * j, n)));
+            }
+            ptxk__prefill_split(k, f, 2, words, &b);
+            for (i = 0; i < f->m; i++) ptxk__prefill_add(k, f, s, i, n, &a[i], &b, 0);
+        }
+    }
+}
+
+/* Sends for this thread's part of the tile at *next, the first of whose keys is `first`, and moves on. v:
+   whether it is of v. */
+static void ptxk__prefill_fetch(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
+                                ptx_val first) {
+    ptx_var next = v ? s->v_at : s->k_at;
+    ptx_val from, stride, left, to = s->shared;
+    left = ptx_sub(k, s->end, first);
+    from = ptx_get(k, next);
+    from = ptx_ptr(from, PTX_GLOBAL);
+    to = ptx_ptr_add(k, to, ptx_u32(ptxk__panel_bytes(&f->q) + (v ? ptxk__panel_bytes(&f->kv) : 0)), 1);
+    stride = ptxk__arg_u32(k, s->args, /* again and again: registers are what this kernel lacks */
+                           v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
+                             : offsetof(ptxk_flash_prefill_args, k_row_stride));
+    ptxk__panel_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
+    ptxk__panel_commit(k);
+    from = ptxk__rows_on(k, from, stride, f->keys, f->bytes);
+    ptx_set(k, next, from);
+}
+
+/* The tile of keys at s->at, whose k is on its way: v comes while q k is computed, the next keys while their
+   weights are. edge: not all queries see all of them. */
+static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int edge) {
+    ptx_val at, next, first = ptx_s32(0), kv_len = first;
+    at = ptx_get(k, s->at);
+    ptxk__prefill_fetch(k, f, s, 1, at);
+    if (edge) ptxk__prefill_look(k, f, s, &first, &kv_len);
+    if (f->plain)
+        ptxk__prefill_scores_plain(k, f, s);
+    else
+        ptxk__prefill_scores(k, f, s);
+    ptxk__panel_wait(k);
+    next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
+    ptxk__prefill_fetch(k, f, s, 0, next);
+    ptxk__prefill_shape_scores(k, f, s);
+    if (edge) ptxk__prefill_mask(k, f, s, at, first, kv_len);
+    ptx_set(k, s->at, next);
+    ptxk__prefill_softmax(k, f, s);
+    if (f->plain)
+        ptxk__prefill_values_plain(k, f, s);
+    else if (f->type == PTX_F32)
+        ptxk__prefill_values_f32(k, f, s);
+    else
+        ptxk__prefill_values(k, f, s);
+    ptxk__panel_wait(k);
+}
+
+/* The finished rows, by way of the shared memory that held the warp's own queries, to 16-byte stores. */
+static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
+                                ptx_val stage, ptx_val out, ptx_val stride, ptx_val rows) {
+    uint32_t per = f->out == PTX_F32 ? 2 : 1; /* chunks of a tile of 8 columns */
+    uint32_t half = per == 2 ? ptxk__ceil_div(f->columns, 2) : f->columns, first, i, h, n, e;
+    ptxk__panel t;
+    ptxk__panel_copier c;
+    ptx_val from, to, chunk, x[4], left, p, g, t4;
+    g = ptx_shr(k, lane, ptx_u32(2));
+    t4 = ptx_and(k, lane, ptx_u32(3));
+    ptxk__panel_form(&t, 16 * f->m, half * per * 16, 2, 32);
+    ptxk__panel_copier_new(k, &t, lane, &c);
+    left = ptx_sub(k, rows, ptx_as(c.row, PTX_S32));
+    from = ptxk__panel_from(k, &c, out, stride, f->out_bytes);
+    if (per == 2) {
+        chunk = ptx_shr(k, t4, ptx_u32(1));
+        to = ptxk__panel_reader(k, &t, stage, g, chunk);
+        chunk = ptx_and(k, t4, ptx_u32(1));
+        to = ptx_ptr_add(k, to, chunk, 8);
+    } else {
+        to = ptxk__panel_reader(k, &t, stage, g, ptx_u32(0));
+        to = ptx_ptr_add(k, to, t4, 4);
+    }
+    for (first = 0; first < f->columns; first += half) {
+        uint32_t columns = f->columns - first < half ? f->columns - first : half;
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+        for (n = 0; n < columns; n++) {
+            uint32_t pair = per == 2 ? n : n / 2;
+            ptx_val at = ptxk__panel_turn(k, &t, to, pair);
+            if (per == 1 && n & 1) { /* the pair's other chunk */
+                at = ptx_xor(k, ptx_as(at, PTX_B32), ptx_b32(16));
+                at = ptx_ptr(ptx_as(at, PTX_U32), PTX_SHARED);
+            }
+            for (i = 0; i < f->m; i++) {
+                for (h = 0; h < 2; h++) {
+                    for (e = 0; e < 2; e++) x[e] = ptx_get(k, s->sum[i][first + n][2 * h + e]);
+                    ptxk_store_f32(k, f->out, 2, ptx_at(at, ptxk__panel_offset(&t, 16 * i + 8 * h, pair)), x);
+                }
+            }
+        }
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+        for (i = 0; i < t.rows / t.pass; i++) {
+            ptx_val at = ptx_ptr_add(k, stage, c.to[i % ptxk__panel_phases(&t)], 1), here = from;
+            uint32_t on = i - i % ptxk__panel_phases(&t);
+            p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(i * t.pass)));
+            if (t.pass * t.wide < t.threads) p = ptx_and(k, p, c.busy);
+            if (columns * per < t.wide) {
+                chunk = ptx_setp(k, PTX_LT, c.chunk, ptx_u32(columns * per));
+                p = ptx_and(k, p, chunk);
+            }
+            if (i) here = ptxk__rows_on(k, from, stride, i * t.pass, f->out_bytes);
+            ptxk_load16(k, &p, ptx_at(at, (int64_t)(on * t.pass * t.pitch * 16)), x);
+            ptx_guard(k, p);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(here, (int64_t)(first * per * 16)), x);
+        }
+    }
+}
+
+/* The quotients; and the logarithms of the sums. rows: s32, of the warp. */
+static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
+                                 ptx_val lse, ptx_val rows) {
+    ptx_val total, inverse, x, p, at, row, own;
+    uint32_t i, h, n, e;
+    own = ptx_and(k, lane, ptx_u32(3));
+    own = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
+    lane = ptx_shr(k, lane, ptx_u32(2));
+    for (i = 0; i < f->m; i++) {
+        for (h = 0; h < 2; h++) {
+            total = ptx_get(k, s->total[i][h]);
+            total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
+            p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* else it is 1 at least, for the largest score */
+            inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
+            inverse = ptx_selp(k, ptx_f32(0), inverse, p);
+            for (n = 0; n < f->columns; n++) {
+                for (e = 2 * h; e < 2 * h + 2; e++) {
+                    x = ptx_get(k, s->sum[i][n][e]);
+                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, inverse);
+                    ptx_set(k, s->sum[i][n][e], x);
+                }
+            }
+            if (!(f->flags & PTXK_PREFILL_LSE)) continue;
+            inverse = ptx_get(k, s->most[i][h]);
+            x = ptx_lg2(k, total); /* 0: -inf */
+            x = ptx_fma(k, inverse, ptx_f32((double)f->outer), x);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
+            if (!(f->inner > 0)) {
+                p = ptx_setp(k, PTX_GE, inverse, ptx_f32((double)f->most));
+                inverse = ptx_selp(k, ptx_f32(INFINITY), x, p);
+                p = ptx_setp(k, PTX_ISNAN, x, x);
+                x = ptx_selp(k, x, inverse, p);
+            }
+            row = ptx_add(k, lane, ptx_u32(16 * i + 8 * h));
+            p = ptx_setp(k, PTX_LT, ptx_as(row, PTX_S32), rows);
+            p = ptx_and(k, p, own);
+            at = ptx_ptr_add(k, lse, row, 4);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F32, ptx_at(at, 0), x);
+        }
+    }
+}
+
+/* Whether the tile is one that all queries see in full. */
+static ptx_val ptxk__prefill_plain(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                   const ptx_val safe[2]) {
+    ptx_val at = ptx_get(k, s->at), end = ptx_add(k, at, ptx_s32((int64_t)f->keys)), p, x;
+    p = ptx_setp(k, PTX_LE, end, safe[1]);
+    if (f->window) {
+        x = ptx_setp(k, PTX_GE, at, safe[0]);
+        p = ptx_and(k, p, x);
+    }
+    return p;
+}
+
+/* All tiles. */
+static void ptxk__prefill_loop(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                               const ptx_val safe[2]) {
+    ptx_val at, p;
+    ptx_loop(k);
+    {
+        at = ptx_get(k, s->at);
+        p = ptx_setp(k, PTX_LT, at, s->end);
+        ptx_while(k, p);
+        p = ptxk__prefill_plain(k, f, s, safe);
+        ptx_if(k, p);
+        {
+            ptx_loop(k);
+            ptxk__prefill_tile(k, f, s, 0);
+            p = ptxk__prefill_plain(k, f, s, safe);
+            ptx_while(k, p);
+            ptx_end(k);
+        }
+        ptx_else(k);
+        ptxk__prefill_tile(k, f, s, 1);
+        ptx_end(k);
+    }
+    ptx_end(k);
+}
+
+/* Where this thread's first chunk of the keys from `begin` on is, in k or in v. */
+static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                     size_t tensor, size_t strides, ptx_val begin) {
+    ptx_val x, head, sequence, row, ragged, count, stride;
+    x = ptx_ctaid_x(k);
+    head = ptx_rem(k, x, ptx_u32(f->heads));
+    head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
+    sequence = ptx_div(k, x, ptx_u32(f->heads));
+    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
+                             &ragged, &count);
+    if (f->window) {
+        x = ptx_cvt(k, PTX_U64, ptx_as(begin, PTX_U32));
+        row = ptx_add(k, row, x);
+    }
+    x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->bytes, &stride);
+    return ptxk__panel_from(k, &s->copier, x, stride, f->bytes);
+}
+
+/* The reader of a lane's words of v: row 2 t or 2 t + 1, word g of 8. */
+static ptx_val ptxk__prefill_words(ptx_kernel *k, const ptxk__prefill *f, ptx_val tile, ptx_val lane,
+                                   uint32_t next) {
+    ptx_val row = ptx_and(k, lane, ptx_u32(3)), half, word;
+    row = ptx_mad(k, row, ptx_u32(2), ptx_u32(next));
+    half = ptx_shr(k, lane, ptx_u32(4));
+    word = ptx_bfe(k, lane, ptx_u32(2), ptx_u32(2));
+    half = ptxk__panel_reader(k, &f->kv, tile, row, half);
+    return ptx_ptr_add(k, half, word, 4);
+}
+
+static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
+                                  ptx_val warp) {
+    ptx_val row, half, tile, x;
+    tile = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__panel_bytes(&f->q)), 1);
+    ptxk__lane_columns(k, lane, &row, &half);
+    s->k = s->k_next = ptxk__panel_reader(k, &f->kv, tile, row, half);
+    ptxk__lane_rows(k, lane, &row, &half);
+    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__panel_bytes(&f->kv)), 1);
+    if (f->type == PTX_F32) {
+        s->v = ptxk__prefill_words(k, f, tile, lane, 0);
+        s->v_next = ptxk__prefill_words(k, f, tile, lane, 1);
+    } else {
+        s->v = s->v_next = ptxk__panel_reader(k, &f->kv, tile, row, half);
+    }
+    x = ptx_mul(k, warp, ptx_u32(16 * f->m));
+    row = ptx_add(k, row, x);
+    s->q = ptxk__panel_reader(k, &f->q, s->shared, row, half);
+}
+
+static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__prefill *f, const char *name) {
+    ptx_kernel *k = ptx_entry_(m, site, name);
+    uint32_t i, h, n, e;
+    ptxk__prefill_state s;
+    ptxk__prefill_place q;
+    ptxk__panel_copier copier;
+    ptx_val args, shared, tid, lane, warp, x, p, begin, base, stride, row, safe[2], rows, here;
+
+    ptx_launch_bounds(k, 32 * f->warps, 1);
+    args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_prefill_args), 8);
+    shared = ptx_shared_dynamic_aligned(k, 128);
+    s.args = args;
+    s.shared = shared;
+    tid = ptx_tid_x(k);
+    lane = ptx_and(k, tid, ptx_u32(31));
+    warp = ptx_shr(k, tid, ptx_u32(5));
+    ptxk__prefill_find(k, f, args, &q);
+    p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_ret(k);
+    q.kv_len = ptxk__prefill_kv_len(k, args, q.sequence);
+    begin = ptxk__prefill_range(k, f, &q, &s, safe);
+
+    ptx_comment(k, "q");
+    base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, q),
+                              offsetof(ptxk_flash_prefill_args, q_batch_stride), q.ragged, q.sequence, q.row,
+                              q.head, f->bytes, &stride);
+    ptxk__panel_copier_new(k, &f->q, tid, &copier);
+    base = ptxk__panel_from(k, &copier, base, stride, f->bytes);
+    ptxk__panel_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
+    ptxk__panel_copier_new(k, &f->kv, tid, &s.copier);
+    if (f->plain)
+        ptxk__prefill_readers_plain(k, f, &s, lane, warp);
+    else
+        ptxk__prefill_readers(k, f, &s, lane, warp);
+    s.at = ptx_var_new(k, begin);
+    base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, v),
+                                 offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
+    s.v_at = ptx_var_new(k, base);
+    base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, k),
+                                 offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
+    s.k_at = ptx_var_new(k, base);
+    ptxk__prefill_fetch(k, f, &s, 0, begin);
+    p = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
+    x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), p);
+    for (i = 0; i < f->m; i++) {
+        for (h = 0; h < 2; h++) {
+            s.most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* not -inf: such scores then weigh 0 */
+            s.total[i][h] = ptx_var_new(k, x);
+        }
+        for (n = 0; n < f->columns; n++)
+            for (e = 0; e < 4; e++) s.sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
+    }
+    ptxk__panel_wait(k);
+    for (i = 0; i < f->m && f->hold; i++) {
+        for (n = 0; n < f->pairs; n++) {
+            row = ptxk__panel_pair(k, &f->q, s.q, 16 * i, n);
+            ptx_ldmatrix(k, 4, row, s.held[i][n]);
+        }
+    }
+    ptxk__prefill_loop(k, f, &s, safe);
+
+    ptx_comment(k, "out, through the place of the warp's own queries");
+    lane = ptx_laneid(k);
+    warp = ptx_tid_x(k);
+    warp = ptx_shr(k, warp, ptx_u32(5));
+    ptxk__prefill_find(k, f, args, &q);
+    x = ptx_mul(k, warp, ptx_u32(16 * f->m));
+    row = ptx_cvt(k, PTX_U64, x);
+    q.row = ptx_add(k, q.row, row);
+    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be none */
+    if (f->flags & PTXK_PREFILL_LSE) {
+        base = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_prefill_args, lse));
+        stride =
+            ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_batch_stride)));
+        stride = ptx_selp(k, ptx_u64(0), stride, q.ragged);
+        row = ptx_cvt(k, PTX_U64, q.sequence);
+        row = ptx_mad(k, row, stride, q.row);
+        stride =
+            ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_head_stride)));
+        here = ptx_cvt(k, PTX_U64, q.head);
+        row = ptx_mad(k, here, stride, row);
+        here = ptx_ptr_add(k, base, row, 4);
+    }
+    ptxk__prefill_finish(k, f, &s, lane, here, rows);
+    base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, out),
+                              offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
+                              q.row, q.head, f->out_bytes, &stride);
+    x = ptx_mul(k, warp, ptx_u32(16 * f->m * f->q.pitch * 16));
+    shared = ptx_ptr_add(k, shared, x, 1);
+    ptxk__prefill_store(k, f, &s, lane, shared, base, stride, rows);
+    ptx_ret(k);
+}
+
+PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, const void *desc) {
+    ptxk__prefill f;
+    ptxk_message why;
+    char name[160], more[40] = "";
+    const ptxk_flash_prefill_desc *d = (const ptxk_flash_prefill_desc *)desc;
+    ptx_code code = ptxk__prefill_form(d, m ? ptx_module_target(m) : 0, &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    if (d->scale < 0 || d->scale > 0 || d->soft_cap > 0) {
+        uint32_t bits[2];
+        memcpy(&bits[0], &d->scale, 4);
+        memcpy(&bits[1], &d->soft_cap, 4);
+        (void)snprintf(more, sizeof more, "_s%08x_c%08x", bits[0], bits[1]);
+    }
+    (void)snprintf(name, sizeof name, "flash_prefill_h%u_kv%u_d%u_%s_%s_f%u_w%u_p%u%s", f.heads, f.kv_heads,
+                   f.d, ptx_type_name(f.type), ptx_type_name(f.out), f.flags, f.window, f.precision, more);
+    ptxk__prefill_emit(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 

@@ -21,7 +21,7 @@ check() { # name, expected status, expected words, command ...
     fi
 }
 
-for example in saxpy flash_decode incremental_attention q4k_gemv ptxdump; do
+for example in saxpy flash_decode flash_prefill incremental_attention q4k_gemv ptxdump; do
     command=$(sed -n 's/^ *\(cc .*\)$/\1/p' "examples/$example.c" | head -n 1)
     command=$(echo "$command" | sed "s,-o $example,-o $build/cc_$example,")
     check "$example compiles with: $command" 0 "" sh -c "$command"
@@ -39,6 +39,12 @@ check "heads that are no multiple" 2 "kv_heads" "$decode" heads=32 kv_heads=5
 check "an unknown type" 2 "f64" "$decode" type=f64
 check "an empty length" 2 "lengths" "$decode" lengths=1,,2
 check "an unknown option" 2 "color" "$decode" color=red
+prefill=$build/flash_prefill
+check "a prompt, small" 0 ": ok" "$prefill" seq=70 heads=2 kv_heads=1 head_dim=64
+check "a prompt, f32, window" 0 ": ok" "$prefill" seq=50 type=f32 head_dim=40 window=20 causal=0
+check "a prompt of nothing" 0 ": ok" "$prefill" seq=0
+check "a head_dim that prefill refuses" 2 "head_dim is 512" "$prefill" head_dim=512
+check "an unknown option of prefill" 2 "color" "$prefill" color=red
 check "a token loop and its graph" 0 "the same bits" "$build/incremental_attention" tokens=5
 check "no tokens" 2 "tokens=1" "$build/incremental_attention" tokens=0
 gemv=$build/q4k_gemv

@@ -65,6 +65,7 @@ static struct {
     int (*cuModuleLoadDataEx)(void **, const void *, unsigned, int *, void **);
     int (*cuModuleUnload)(void *);
     int (*cuModuleGetFunction)(void **, void *, const char *);
+    int (*cuFuncSetAttribute)(void *, int, int);
     int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           void *, void **, void **);
     /* of the CPU driver only */
@@ -104,6 +105,7 @@ static int open_driver(void)
     SYMBOL(cuModuleLoadDataEx, "cuModuleLoadDataEx");
     SYMBOL(cuModuleUnload, "cuModuleUnload");
     SYMBOL(cuModuleGetFunction, "cuModuleGetFunction");
+    SYMBOL(cuFuncSetAttribute, "cuFuncSetAttribute");
     SYMBOL(cuLaunchKernel, "cuLaunchKernel");
     SYMBOL(ptxsim_counters_get, "ptxsim_counters_get");
     SYMBOL(ptxsim_counters_reset, "ptxsim_counters_reset");
@@ -163,6 +165,8 @@ static int launch_entry(const ptx_module *m, void *module, const ptx_launch *l, 
     params[0] = args;
     return CHECK(ptx_entry_get(m, l->entry, &info)) && CHECK(info.param_bytes == args_bytes)
            && CHECK(cu.cuModuleGetFunction(&function, module, info.name) == 0)
+           && CHECK(l->shared_bytes <= 49152
+                    || cu.cuFuncSetAttribute(function, 8, (int)l->shared_bytes) == 0)
            && CHECK(cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
                                       l->block[2], l->shared_bytes, NULL, params, NULL)
                     == 0);

@@ -1,0 +1,128 @@
+/* flash_prefill.h - the truth about attention over many queries, in double precision.
+ *
+ * Written from the definition, a query at a time: two passes, no tiles, no base 2. Beside each output stands
+ * a bound of the error that the arithmetic may make; its derivation is above ref_prefill_row. */
+#ifndef REFERENCE_FLASH_PREFILL_H
+#define REFERENCE_FLASH_PREFILL_H
+
+#include "numbers.h"
+
+/* How exact a type is: the unit roundoff of its products, and of what is stored in it. */
+static double ref_unit(enum ref_format format) {
+    return format == REF_F32 ? 0x1p-24 : format == REF_F16 ? 0x1p-11 : 0x1p-8;
+}
+
+/* One query: out[d], bound[d], and the logarithm of the sum of exponentials with its bound in lse[2]. q is
+ * row q_at (elements) of its tensor, key j is row k_at + j * k_stride, likewise v. tile: keys of a tile.
+ *
+ * Rules at the edges: a score of -inf (or below -2^100) has weight 0; if all have, or no key is seen, the
+ * output is 0 and lse -inf; scores of +inf (or above 2^100) share the weight equally; NaN makes the query
+ * NaN. With a cap they are +-cap instead.
+ *
+ * The bound, with u = 2^-24 and e the roundoff of the type that products are made of:
+ *   score      products of 16-bit types are exact, sums are f32, whose order and rounding (to nearest or
+ *              towards zero) are the machine's: 2 (d + 2) u sum |q k| c. f32: each factor is off by
+ *              `product`. A cap: 2^x and the quotient are good to 8 u of at most 2, their product to u:
+ *              20 u cap log2 e.
+ *   weight     score * c - maximum * c is rounded once, and the product maximum * c once:
+ *              u (|s - m| + 2 |m|), where m is the largest |score| c of the row; ex2.approx: 4 u.
+ *   rescaling  each change of the maximum: 6 u, and ln 2 u (2 range + 2 |m|); at most one a tile, C in all.
+ *   rounding   weights are rounded to the type for their product with v: e each, and those below 2^-14 of
+ *              f16 by 2^-25 at most, of a total of 1 at least.
+ *   sums       n terms, 2 u each; the quotient 4 u.
+ * With w_i the true weights, E_i = ln 2 (score error + weight error) + 6 u C + 2 u n + 4 u:
+ *   |error| <= sum w_i |v_i| (E_i + e) + |out| (sum w_i E_i + 4 u + roundoff of out)
+ *              + sum |v_i| 2^-25 / total,
+ * times 1.1 for the second order, and 2^-24 (f16) or 1e-37 for what underflows in out. */
+typedef struct ref_prefill {
+    const void *q, *k, *v;
+    enum ref_format format, out;
+    uint32_t d;
+    double scale, cap; /* cap 0: none */
+    int causal;
+    int64_t window;
+    uint32_t tile;
+    double product; /* roundoff of a factor of q k and of v: 0 where products are exact */
+    double weight;  /* roundoff of a weight */
+} ref_prefill;
+
+static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size_t k_stride, size_t v_at,
+                            size_t v_stride, int64_t position, int64_t length, double *out, double *bound,
+                            double lse[2]) {
+    const double u = 0x1p-24, ln2 = 0.69314718055994530942, huge = 0x1p100;
+    int64_t first = 0, last = length, j, n;
+    double most = -INFINITY, least = INFINITY, top = 0, total = 0, error = 0, fixed, *score, *size;
+    uint32_t e;
+    int nan = 0;
+    if (r->window && position - r->window + 1 > first) first = position - r->window + 1;
+    if (r->causal && position + 1 < last) last = position + 1;
+    if (r->window && position + r->window < last) last = position + r->window;
+    n = last > first ? last - first : 0;
+    score = (double *)malloc((size_t)(n + 1) * sizeof *score);
+    size = (double *)malloc((size_t)(n + 1) * sizeof *size);
+    for (j = 0; j < n; j++) {
+        double s = 0, a = 0, error_of;
+        for (e = 0; e < r->d; e++) {
+            double product = ref_get(r->q, r->format, q_at + e)
+                             * ref_get(r->k, r->format, k_at + (size_t)(first + j) * k_stride + e);
+            s += product;
+            a += fabs(product);
+        }
+        if (s > huge) s = INFINITY;
+        if (s < -huge) s = -INFINITY;
+        s *= r->scale;
+        error_of = (2 * (r->d + 2) * u + 2 * r->product) * a * fabs(r->scale) / ln2;
+        if (r->cap > 0) {
+            s = r->cap * tanh(s / r->cap);
+            error_of += 20 * u * r->cap / ln2;
+        }
+        if (isnan(s)) nan = 1;
+        if (s > most) most = s;
+        if (s < least && s > -INFINITY) least = s;
+        if (!isinf(s) && fabs(s) > top) top = fabs(s);
+        score[j] = s;
+        size[j] = error_of;
+    }
+    top /= ln2;
+    fixed = 6 * u * ((double)n / r->tile + 2) + 2 * u * (double)n + 8 * u;
+    for (j = 0; j < n && !nan; j++) {
+        if (isinf(score[j]) || isinf(most)) { /* weights 0 or 1, exactly */
+            score[j] = score[j] == most && most > 0 ? 1 : 0;
+            size[j] = fixed;
+        } else {
+            double below = most - score[j], range = (most - least) / ln2;
+            size[j] =
+                ln2
+                    * (size[j]
+                       + u * (below / ln2 + 2 * top + (2 * range + 2 * top) * ((double)n / r->tile + 1)))
+                + fixed;
+            score[j] = exp(-below);
+        }
+        total += score[j];
+    }
+    lse[0] = nan ? (double)NAN : total > 0 ? most + log(total) : -INFINITY;
+    for (j = 0; j < n && total > 0 && !nan; j++) {
+        score[j] /= total;
+        error += score[j] * size[j];
+    }
+    lse[1] = 1.1 * (error + 8 * u * (1 + fabs(lse[0]) + top));
+    for (e = 0; e < r->d; e++) {
+        out[e] = nan ? (double)NAN : 0;
+        bound[e] = 0;
+    }
+    for (j = 0; j < n && total > 0 && !nan; j++) {
+        for (e = 0; e < r->d; e++) {
+            double v = ref_get(r->v, r->format, v_at + (size_t)(first + j) * v_stride + e);
+            out[e] += score[j] * v;
+            bound[e] += score[j] * fabs(v) * (size[j] + r->weight + r->product)
+                        + (r->format == REF_F16 ? fabs(v) * 0x1p-25 / total : 0);
+        }
+    }
+    for (e = 0; e < r->d && !nan && total > 0; e++)
+        bound[e] = 1.1 * (bound[e] + fabs(out[e]) * (error + 4 * u + ref_unit(r->out)))
+                   + (r->out == REF_F16 ? 0x1p-24 : 1e-37);
+    free(score);
+    free(size);
+}
+
+#endif
