@@ -83,9 +83,8 @@
    FLASH_PREFILL  out[i,h,:] = sum_j softmax_j(scale * q[i,h,:] . k[j,g,:]) v[j,g,:], g = h * kv_heads /
           heads, for all queries i of each sequence, by tiles, with online softmax (T. Dao,
           "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023). Query i
-          stands at position
-          p = i + kv_len - q_len among the keys (aligned at the end); it sees the keys j < kv_len, with
-          PTXK_PREFILL_CAUSAL only j <= p, with a window w only |p - j| < w; tiles that no query of a block
+          stands at position p = i + kv_len - q_len among the keys (aligned at the end); it sees the keys
+          j < kv_len, with PTXK_PREFILL_CAUSAL only j <= p, with a window w only |p - j| < w; tiles that no query of a block
           sees are not read. Lengths come with the arguments, the same for all, or from device memory.
      precision           f16 and bf16: products exact, sums f32, weights rounded to the type (2^-11, 2^-8) for
                          their product with v. f32: tf32, which has the range of f32. PTXK_PREFILL_EXACT takes
@@ -5709,6 +5708,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     row = ptx_cvt(k, PTX_U64, x);
     q.row = ptx_add(k, q.row, row);
     rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be none */
+    here = row; /* of lse, where that is wanted */
     if (f->flags & PTXK_PREFILL_LSE) {
         base = ptxk__arg_ptr(k, args, offsetof(ptxk_flash_prefill_args, lse));
         stride =
