@@ -289,6 +289,24 @@ typedef struct ptxcu_kv_scatter_desc {
         sequence_step; /* checked here, what lies in device memory by the kernel */
 } ptxcu_kv_scatter_desc;
 
+/* Attention of whole prompts: ptxk_flash_prefill_args in tensors. Strides are free but for head_dim's, so
+   that [batch, heads, seq, head_dim] is a matter of transposing, and q, k and v may lie in one row. With
+   cumulative lengths the sequences follow each other: q and out [rows, heads, head_dim], k and v [keys,
+   kv_heads, head_dim]. */
+typedef struct ptxcu_flash_prefill_desc {
+    ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim], f32, f16 or bf16; out may be q */
+    ptxcu_tensor k, v;        /* of q's type, [batch, kv_len, kv_heads, head_dim] */
+    ptxcu_tensor cu_q, cu_kv; /* u32 [batch + 1]: where sequences begin, and the end; zero: none */
+    ptxcu_tensor lse;         /* f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
+    uint32_t q_len, kv_len;   /* cumulative: the most of any sequence; 0: all. Else ignored */
+    uint32_t causal;          /* 1: a query sees keys up to its own */
+    uint32_t window;          /* 0: none */
+    uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
+    float scale;              /* 0: 1/sqrt(head_dim) */
+    float soft_cap;           /* 0: none */
+    uint32_t unused;
+} ptxcu_flash_prefill_desc;
+
 /* y = W norm(x) + residual: ptxk_gemv_args in tensors. */
 typedef struct ptxcu_gemv_desc {
     ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)] */
@@ -596,6 +614,10 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_des
 PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
                                                ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *desc, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
+                                                  ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_desc *desc,
+                                          ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_stream stream);
 
@@ -3612,6 +3634,117 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *x
     ptxcu_call call;
     ptxcu_code code = ptxcu_kv_scatter_prepare(cu, x, &call);
     return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_kv_scatter", &call, stream);
+}
+
+/* -- flash_prefill -- */
+
+PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_prefill_desc *x,
+                                                  ptxcu_call *call) {
+    ptxcu__check c;
+    ptxk_flash_prefill_desc desc;
+    ptxk_flash_prefill_shape shape;
+    ptxk_flash_prefill_args args;
+    ptxk_message why;
+    uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, lens;
+    uint64_t batch, rows, keys, heads, kv_heads, d;
+    ptxcu_code code = ptxcu__check_begin(&c, cu, "flash_prefill", x, call);
+    if (code != PTXCU_E_NONE) return code;
+    memset(&desc, 0, sizeof desc);
+    memset(&shape, 0, sizeof shape);
+    memset(&args, 0, sizeof args);
+    lens = x->cu_q.owner || x->cu_kv.owner; /* one without the other is a fault */
+    h = lens ? 1 : 2;                       /* the dimension of heads */
+    heads = x->q.shape[h];
+    d = x->q.shape[h + 1];
+    kv_heads = x->k.shape[h];
+    rows = x->q.shape[h - 1];
+    keys = x->k.shape[h - 1];
+    batch = lens ? 0 : x->q.shape[0];
+    if (lens) {
+        ptxcu__want(&c, "cu_q", &x->cu_q, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch + 1", 1, PTXCU__ANY, 0,
+                    0, 0);
+        ptxcu__want(&c, "cu_kv", &x->cu_kv, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch + 1", 1,
+                    x->cu_q.shape[0], 0, 0, 0);
+        if (c.code == PTXCU_E_NONE && x->cu_q.shape[0] == 0)
+            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "flash_prefill: cu_q has shape [0], must be [batch + 1]");
+        batch = x->cu_q.shape[0] - 1;
+        ptxcu__want(&c, "q", &x->q, same, PTXCU__OF_KV, 16, "rows, heads, head_dim", 3, PTXCU__ANY,
+                    PTXCU__ANY, PTXCU__ANY, 0);
+        ptxcu__want(&c, "k", &x->k, PTXCU__ROWS, PTXCU__OF(x->q.type & 63), 16, "keys, kv_heads, head_dim", 3,
+                    PTXCU__ANY, PTXCU__ANY, d, 0);
+        ptxcu__want(&c, "v", &x->v, PTXCU__ROWS, PTXCU__OF(x->q.type & 63), 16, "keys, kv_heads, head_dim", 3,
+                    keys, kv_heads, d, 0);
+        ptxcu__want(&c, "out", &x->out, same | PTXCU__WRITTEN, PTXCU__OF_KV, 16, "rows, heads, head_dim", 3,
+                    rows, heads, d, 0);
+        ptxcu__want(&c, "lse", &x->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__OF(PTX_F32), 4,
+                    "heads, rows", 2, heads, rows, 0, 0);
+    } else {
+        ptxcu__want(&c, "q", &x->q, same, PTXCU__OF_KV, 16, "batch, q_len, heads, head_dim", 4, PTXCU__ANY,
+                    PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
+        ptxcu__want(&c, "k", &x->k, PTXCU__ROWS, PTXCU__OF(x->q.type & 63), 16,
+                    "batch, kv_len, kv_heads, head_dim", 4, batch, PTXCU__ANY, PTXCU__ANY, d);
+        ptxcu__want(&c, "v", &x->v, PTXCU__ROWS, PTXCU__OF(x->q.type & 63), 16,
+                    "batch, kv_len, kv_heads, head_dim", 4, batch, keys, kv_heads, d);
+        ptxcu__want(&c, "out", &x->out, same | PTXCU__WRITTEN, PTXCU__OF_KV, 16,
+                    "batch, q_len, heads, head_dim", 4, batch, rows, heads, d);
+        ptxcu__want(&c, "lse", &x->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__OF(PTX_F32), 4,
+                    "batch, heads, q_len", 3, batch, heads, rows, 0);
+    }
+    if (c.code == PTXCU_E_NONE && x->out.address == x->q.address && rows
+        && (x->out.type != x->q.type || memcmp(x->out.stride, x->q.stride, sizeof x->q.stride)))
+        c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "flash_prefill: out begins where q does, must be q itself");
+    if (c.code == PTXCU_E_NONE) {
+        desc.heads = (uint32_t)heads;
+        desc.kv_heads = (uint32_t)kv_heads;
+        desc.head_dim = (uint32_t)d;
+        desc.type = x->q.type;
+        desc.out_type = x->out.type;
+        desc.flags =
+            (x->causal ? (uint32_t)PTXK_PREFILL_CAUSAL : 0) | (x->lse.owner ? (uint32_t)PTXK_PREFILL_LSE : 0);
+        desc.window = x->window;
+        desc.precision = x->precision;
+        desc.scale = x->scale;
+        desc.soft_cap = x->soft_cap;
+        shape.batch = (uint32_t)batch;
+        shape.q_len = lens && x->q_len ? x->q_len : (uint32_t)rows;
+        shape.kv_len = lens && x->kv_len ? x->kv_len : (uint32_t)keys;
+        shape.q_total = lens ? (uint32_t)rows : 0;
+        shape.kv_total = lens ? (uint32_t)keys : 0;
+        ptxcu__refused(&c, ptxk_flash_prefill_plan(&desc, &shape, &call->plan, &why), &why);
+        args.q = x->q.address;
+        args.k = x->k.address;
+        args.v = x->v.address;
+        args.out = x->out.address;
+        args.lse = x->lse.address;
+        args.cu_q = x->cu_q.address;
+        args.cu_kv = x->cu_kv.address;
+        args.q_batch_stride = lens ? 0 : x->q.stride[0];
+        args.q_row_stride = x->q.stride[h - 1];
+        args.q_head_stride = x->q.stride[h];
+        args.k_batch_stride = lens ? 0 : x->k.stride[0];
+        args.k_row_stride = x->k.stride[h - 1];
+        args.k_head_stride = x->k.stride[h];
+        args.v_batch_stride = lens ? 0 : x->v.stride[0];
+        args.v_row_stride = x->v.stride[h - 1];
+        args.v_head_stride = x->v.stride[h];
+        args.out_batch_stride = lens ? 0 : x->out.stride[0];
+        args.out_row_stride = x->out.stride[h - 1];
+        args.out_head_stride = x->out.stride[h];
+        args.lse_batch_stride = lens ? 0 : x->lse.stride[0];
+        args.lse_head_stride = x->lse.stride[h - 1];
+        args.batch = shape.batch;
+        args.q_len = shape.q_len;
+        args.kv_len = shape.kv_len;
+        if (c.code == PTXCU_E_NONE && call->plan.launches && keys)
+            ptxcu__refused(&c, ptxk_flash_prefill_check(&desc, &args, &why), &why);
+    }
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+}
+
+PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_desc *x, ptxcu_stream stream) {
+    ptxcu_call call;
+    ptxcu_code code = ptxcu_flash_prefill_prepare(cu, x, &call);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_flash_prefill", &call, stream);
 }
 
 /* -- gemv -- */

@@ -880,6 +880,114 @@ static void test_decode_more(ptxcu *cu) {
     CLEAN();
 }
 
+/* Causal prefill of a padded batch with heads before rows (a transposed view), then of the same sequences
+   packed with cumulative lengths; and what it refuses. Tolerance: two tf32 for each value, 2^-18 of each
+   product. */
+static void test_prefill(ptxcu *cu) {
+    enum { B = 2, T = 37, H = 4, G = 2, D = 32 };
+    static float q[B * H * T * D], k[B * G * T * D], v[B * G * T * D], out[B * H * T * D], lse[B * H * T];
+    static const uint32_t begins[B + 1] = {0, T, 2 * T};
+    ptxcu_flash_prefill_desc x;
+    ptxcu_tensor mem[4], flat[4], cu_lens, lse_t[2];
+    ptxcu_call call;
+    uint64_t packed[3] = {B * T, 0, D};
+    uint32_t b, h, t, i, e, packing;
+    memset(&x, 0, sizeof x);
+    for (i = 0; i < B * H * T * D; i++) q[i] = uniform();
+    for (i = 0; i < B * G * T * D; i++) k[i] = uniform(), v[i] = uniform();
+    cu_lens = make(cu, PTX_U32, 1, B + 1, 0, 0, 0);
+    WORKS(cu, ptxcu_tensor_write(cu, &cu_lens, begins, sizeof begins, NULL));
+    lse_t[0] = make(cu, PTX_F32, 3, B, H, T, 0);
+    lse_t[1] = make(cu, PTX_F32, 2, H, B * T, 0, 0);
+    for (i = 0; i < 4;
+         i++) { /* [batch, heads, seq, d] as [batch, seq, heads, d], and [batch * seq, heads, d] */
+        mem[i] = make(cu, PTX_F32, 4, B, i == 1 || i == 2 ? G : H, T, D);
+        packed[1] = i == 1 || i == 2 ? G : H;
+        flat[i] = make(cu, PTX_F32, 3, packed[0], packed[1], packed[2], 0);
+    }
+    WORKS(cu, ptxcu_tensor_write(cu, &mem[0], q, sizeof q, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &mem[1], k, sizeof k, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &mem[2], v, sizeof v, NULL));
+    for (packing = 0; packing < 2; packing++) {
+        uint32_t wrong = 0;
+        if (packing == 0) {
+            WORKS(cu, ptxcu_tensor_transpose(cu, &mem[0], 1, 2, &x.q));
+            WORKS(cu, ptxcu_tensor_transpose(cu, &mem[1], 1, 2, &x.k));
+            WORKS(cu, ptxcu_tensor_transpose(cu, &mem[2], 1, 2, &x.v));
+            WORKS(cu, ptxcu_tensor_transpose(cu, &mem[3], 1, 2, &x.out));
+        } else {
+            static float row[B * T * H * D];
+            for (i = 0; i < 3; i++) { /* the same numbers, rows first */
+                ptxcu_tensor from;
+                WORKS(cu, ptxcu_tensor_transpose(cu, &mem[i], 1, 2, &from));
+                WORKS(cu, ptxcu_tensor_read(cu, row, &from, ptxcu_tensor_bytes(&from), NULL));
+                WORKS(cu, ptxcu_tensor_write(cu, &flat[i], row, ptxcu_tensor_bytes(&flat[i]), NULL));
+            }
+            x.q = flat[0];
+            x.k = flat[1];
+            x.v = flat[2];
+            x.out = flat[3];
+            x.cu_q = x.cu_kv = cu_lens;
+            x.q_len = x.kv_len = T;
+        }
+        x.lse = lse_t[packing];
+        x.causal = 1;
+        WORKS(cu, ptxcu_flash_prefill_prepare(cu, &x, &call));
+        WORKS(cu, ptxcu_call_finish(cu, &call, NULL));
+        WORKS(cu, ptxcu_tensor_read(cu, out, packing ? &flat[3] : &x.out, sizeof out, NULL));
+        WORKS(cu, ptxcu_tensor_read(cu, lse, &lse_t[packing], sizeof lse, NULL));
+        for (b = 0; b < B; b++)
+            for (h = 0; h < H; h++)
+                for (t = 0; t < T; t++) {
+                    double sum = 0, want[D] = {0};
+                    for (i = 0; i <= t; i++) {
+                        size_t key = ((size_t)(b * G + h * G / H) * T + i) * D;
+                        double score = 0;
+                        for (e = 0; e < D; e++)
+                            score += (double)q[((b * H + h) * T + t) * D + e] * k[key + e];
+                        score = exp(score / sqrt((double)D));
+                        sum += score;
+                        for (e = 0; e < D; e++) want[e] += score * v[key + e];
+                    }
+                    for (e = 0; e < D; e++) /* both are read as [batch, seq, heads, d] */
+                        wrong += !(fabs(want[e] / sum - out[((b * T + t) * H + h) * D + e]) < 5e-5);
+                    wrong +=
+                        !(fabs(log(sum) - lse[packing ? h * B * T + b * T + t : (b * H + h) * T + t]) < 5e-5);
+                }
+        CHECK(wrong == 0);
+    }
+#define BAD(tensor, change, code, text)                                                                      \
+    SPOILED(cu, tensor, change, ptxcu_flash_prefill(cu, &x, NULL), code, text)
+    BAD(x.q, x.q = zero_tensor(), PTXCU_E_ARGUMENT, "flash_prefill: q is no tensor");
+    BAD(x.q, x.q = mem[0], PTXCU_E_SHAPE, "q has shape [2, 4, 37, 32], must be [rows, heads, head_dim]");
+    BAD(x.q, x.q.type = PTX_U32, PTXCU_E_SHAPE, "q is of type u32, must be f16, bf16 or f32");
+    BAD(x.k, x.k.type = PTX_F16, PTXCU_E_SHAPE, "k is of type f16, must be f32");
+    BAD(x.v, ptxcu_tensor_narrow(cu, &x.v, 0, 0, 70, &x.v), PTXCU_E_SHAPE, "v has shape [70, 2, 32]");
+    BAD(x.q, ptxcu_tensor_transpose(cu, &x.q, 1, 2, &x.q), PTXCU_E_SHAPE, "dense in its last dimension");
+    BAD(x.out, ptxcu_tensor_narrow(cu, &x.out, 0, 0, 70, &x.out), PTXCU_E_SHAPE, "out has shape [70, 4, 32]");
+    BAD(x.out, x.out = zero_tensor(), PTXCU_E_ARGUMENT, "out is no tensor");
+    BAD(x.cu_kv, x.cu_kv = zero_tensor(), PTXCU_E_ARGUMENT, "cu_kv is no tensor");
+    BAD(x.cu_q, ptxcu_tensor_narrow(cu, &cu_lens, 0, 0, 2, &x.cu_q), PTXCU_E_SHAPE, "cu_kv has shape [3]");
+    BAD(x.lse, x.lse = lse_t[0], PTXCU_E_SHAPE, "lse has shape [2, 4, 37], must be [heads, rows]: [4, 74]");
+    BAD(x.out, x.out.address = x.k.address - 256, PTXCU_E_SHAPE, "");
+    BAD(x.k, (x.k = x.out, ptxcu_tensor_narrow(cu, &x.k, 1, 0, 2, &x.k)), PTXCU_E_SHAPE, "overlaps k");
+    x.precision = 9;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_SHAPE, "flash_prefill: precision is 9");
+    x.precision = 0;
+    x.out = x.q; /* in place */
+    WORKS(cu, ptxcu_flash_prefill(cu, &x, NULL));
+    WORKS(cu, ptxcu_tensor_transpose(cu, &x.q, 0, 1, &x.out));
+    EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_SHAPE, "out has shape [4, 74, 32]");
+#undef BAD
+    WORKS(cu, ptxcu_sync(cu));
+    for (i = 0; i < 4; i++) WORKS(cu, ptxcu_tensor_free(cu, &mem[i]));
+    for (i = 0; i < 4; i++) WORKS(cu, ptxcu_tensor_free(cu, &flat[i]));
+    WORKS(cu, ptxcu_tensor_free(cu, &cu_lens));
+    WORKS(cu, ptxcu_tensor_free(cu, &lse_t[0]));
+    WORKS(cu, ptxcu_tensor_free(cu, &lse_t[1]));
+    CLEAN();
+}
+
 /* Scatter into caches of both orders, interleaved K and V, and pages; then what it refuses. */
 static void test_scatter(ptxcu *cu) {
     enum { B = 3, H = 2, D = 24, M = 40 };
@@ -1535,6 +1643,7 @@ int main(int argc, char **argv) {
         test_decode_refuses(cu, other);
         test_decode_more(cu);
         test_workspace(cu);
+        test_prefill(cu);
         test_scatter(cu);
         test_past_32_bits(cu);
         test_gemv(cu);
