@@ -7362,6 +7362,7 @@ static void ptxk__dec_quit(ptxk__deck *c)
 {
     ptx_kernel *k = c->k;
     ptx_val m, p;
+    if (ptxk__gemv_async(k)) ptx_cp_async_wait_all(k);
     ptxk__dec_free(c);
     m = ptxk__dec_message(c);
     p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));

@@ -1,0 +1,381 @@
+/* test_decoder.c - the persistent decoder: token for token what a forward pass in double says
+ * (tests/reference/llama.h), on tiny random models; how it ends; what it waits for; its traffic.
+ *
+ * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Models are fresh in every run;
+ * PTXGEN_SEED=n repeats one. */
+#define _POSIX_C_SOURCE 200809L
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen_kernels.h"
+
+#include "reference/llama.h"
+#include "kerneltest.h"
+
+#define MOST_TOKENS 40u
+
+static int ref_type(uint32_t format)
+{
+    return format == PTXK_Q4_K   ? REF_BLOCK_Q4_K
+           : format == PTXK_Q6_K ? REF_BLOCK_Q6_K
+           : format == PTXK_Q8_0 ? REF_BLOCK_Q8_0
+           : format == PTXK_F32  ? REF_BLOCK_F32
+           : format == PTXK_F16  ? REF_BLOCK_F16
+                                 : REF_BLOCK_BF16;
+}
+
+/* A model, in host memory, on the device, and as the reference has it. */
+typedef struct model {
+    ptxk_decoder_desc desc;
+    uint32_t layers, max_seq, blocks, prompt_stride, n;
+    uint32_t positions[4], prompt_lengths[4], prompts[4 * 16];
+    ptx_target target;
+    float temperature, top_p;
+    uint32_t top_k, end_token, watchdog;
+    uint64_t seed, stop;
+    ref_llama ref;
+    ptxk_decoder_layer *table;
+    ptxk_decoder_args args;
+    device_ptr owned[512];
+    void *kept[256];
+    uint32_t owned_count, kept_count;
+    uint32_t tokens[4 * MOST_TOKENS];
+    ptxk_decoder_state state;
+    float *logits;
+    ptxsim_counters counters;
+    uint32_t poison_at, poison; /* a word of the workspace, written between the two launches */
+    double worst;
+    uint32_t close; /* choices too close to tell */
+} model;
+
+static device_ptr own(model *m, device_ptr p)
+{
+    return m->owned[m->owned_count++] = p;
+}
+
+static void *keep(model *m, void *p)
+{
+    return m->kept[m->kept_count++] = p;
+}
+
+static void half_at(unsigned char *at, double x)
+{
+    uint16_t h = ref_to_f16(x);
+    at[0] = (unsigned char)h;
+    at[1] = (unsigned char)(h >> 8);
+}
+
+/* rows x columns of random weights of some 1 / sqrt(columns), to the device and the reference. */
+static ptxk_decoder_matrix matrix(model *m, uint32_t format, uint32_t rows, uint32_t columns, int bias,
+                                  ref_matrix *ref, double factor)
+{
+    int type = ref_type(format);
+    size_t bytes = ref_row_bytes(type, columns) * rows, block = ref_block_bytes(type), i;
+    unsigned char *w = (unsigned char *)malloc(bytes + 16);
+    double size = factor / sqrt((double)columns);
+    ptxk_decoder_matrix out;
+    float *b = NULL;
+    for (i = 0; i < bytes; i += 4) {
+        uint32_t r = random_u32();
+        memcpy(w + i, &r, 4);
+    }
+    for (i = 0; i < bytes; i += block) {
+        double d = size * (1 + random_within(0.3)), x = random_within(1.7 * size);
+        float f = (float)x;
+        if (format == PTXK_Q4_K) half_at(w + i, d / 180), half_at(w + i + 2, d / 24);
+        if (format == PTXK_Q6_K) half_at(w + i + 208, d / 1360);
+        if (format == PTXK_Q8_0) half_at(w + i, d / 74);
+        if (format == PTXK_F32) memcpy(w + i, &f, 4);
+        if (format == PTXK_F16) half_at(w + i, x);
+        if (format == PTXK_BF16) ref_put(w, REF_BF16, i / 2, x);
+    }
+    memset(&out, 0, sizeof out);
+    out.format = format;
+    out.weights = own(m, upload(w, bytes));
+    if (bias) {
+        b = (float *)keep(m, malloc(rows * sizeof *b));
+        for (i = 0; i < rows; i++) b[i] = (float)random_within(0.3);
+        out.bias = own(m, upload(b, rows * sizeof *b));
+    }
+    *ref = ref_matrix_make(type, w, rows, columns, b);
+    free(w);
+    return out;
+}
+
+static const float *norm_weights(model *m, uint32_t n, uint64_t *at)
+{
+    float *w = (float *)keep(m, malloc(n * sizeof *w));
+    uint32_t i;
+    for (i = 0; i < n; i++) w[i] = (float)(1 + random_within(0.5));
+    *at = own(m, upload(w, n * sizeof *w));
+    return w;
+}
+
+static uint64_t cache(model *m)
+{
+    device_ptr p = 0;
+    const ptxk_decoder_desc *d = &m->desc;
+    CHECK(cu.cuMemAlloc(&p, (size_t)d->batch * d->kv_heads * m->max_seq * d->head_dim * 4 + 16) == 0);
+    return own(m, p);
+}
+
+/* formats: a list of up to 4, taken in turn by the matrices. */
+static model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
+                       uint32_t vocab, uint32_t layers, uint32_t batch, const uint32_t *formats, uint32_t count)
+{
+    model m;
+    ptxk_decoder_desc *d = &m.desc;
+    uint32_t i, turn = random_below(count);
+    memset(&m, 0, sizeof m);
+    d->hidden = hidden, d->ffn = ffn, d->heads = heads, d->kv_heads = kv_heads, d->head_dim = head_dim;
+    d->vocab = vocab, d->batch = batch;
+    for (i = 0; i < count; i++) d->formats |= 1u << formats[i];
+    d->kv_type = PTX_F32;
+    d->rope_dims = random_below(2) ? head_dim : head_dim / 4 * 2;
+    d->rope_pairs = random_below(2) ? PTXK_ROPE_NEOX : PTXK_ROPE_INTERLEAVED;
+    m.layers = layers;
+    m.max_seq = 64;
+    m.blocks = 4;
+    m.n = 6;
+    m.prompt_stride = 16;
+    m.end_token = 0xffffffffu;
+    m.watchdog = 300000;
+    m.target = PTX_SM(80);
+    m.poison_at = 0xffffffffu;
+    for (i = 0; i < batch; i++) m.prompt_lengths[i] = 1 + random_below(3);
+    for (i = 0; i < 64; i++) m.prompts[i] = random_below(vocab);
+    m.ref.vocab = vocab, m.ref.hidden = hidden, m.ref.layers = layers, m.ref.heads = heads;
+    m.ref.kv_heads = kv_heads, m.ref.head_dim = head_dim, m.ref.ffn = ffn;
+    m.ref.rope_dims = d->rope_dims;
+    m.ref.rope = d->rope_pairs == PTXK_ROPE_NEOX ? REF_ROPE_HALVES : REF_ROPE_INTERLEAVED;
+    m.ref.theta = 10000, m.ref.eps = (double)1e-5f, m.ref.rope_scale = 1;
+    m.ref.layer = (ref_llama_layer *)calloc(layers, sizeof *m.ref.layer);
+    m.table = (ptxk_decoder_layer *)calloc(layers, sizeof *m.table);
+#define NEXT formats[turn++ % count]
+    m.args.embedding = matrix(&m, NEXT, vocab, hidden, 0, &m.ref.embedding, 10);
+    if (random_below(2)) {
+        m.args.output = matrix(&m, NEXT, vocab, hidden, 0, &m.ref.output, 3);
+    } else {
+        m.args.output = m.args.embedding;
+    }
+    m.ref.output_norm = norm_weights(&m, hidden, &m.args.final_norm);
+    for (i = 0; i < layers; i++) {
+        ptxk_decoder_layer *l = &m.table[i];
+        ref_llama_layer *r = &m.ref.layer[i];
+        int bias = (int)random_below(2);
+        r->attn_norm = norm_weights(&m, hidden, &l->attention_norm);
+        r->ffn_norm = norm_weights(&m, hidden, &l->ffn_norm);
+        l->q = matrix(&m, NEXT, heads * head_dim, hidden, bias, &r->q, 2);
+        l->k = matrix(&m, NEXT, kv_heads * head_dim, hidden, bias, &r->k, 2);
+        l->v = matrix(&m, NEXT, kv_heads * head_dim, hidden, bias, &r->v, 1);
+        l->output = matrix(&m, NEXT, hidden, heads * head_dim, bias, &r->o, 1);
+        l->gate = matrix(&m, NEXT, ffn, hidden, bias, &r->gate, 2);
+        l->up = matrix(&m, NEXT, ffn, hidden, bias, &r->up, 1);
+        l->down = matrix(&m, NEXT, hidden, ffn, bias, &r->down, 1);
+    }
+#undef NEXT
+    m.logits = (float *)malloc((size_t)vocab * batch * sizeof *m.logits);
+    return m;
+}
+
+static void model_free(model *m)
+{
+    uint32_t i;
+    for (i = 0; i < m->owned_count; i++) cu.cuMemFree(m->owned[i]);
+    for (i = 0; i < m->kept_count; i++) free(m->kept[i]);
+    ref_llama_free(&m->ref);
+    free(m->table);
+    free(m->logits);
+}
+
+static void model_launch(model *m)
+{
+    ptx_module_desc module_desc;
+    ptxk_decoder_shape shape;
+    ptxk_message why;
+    ptx_plan plan;
+    ptx_module *module;
+    const char *text;
+    void *loaded;
+    double *frequencies = (double *)malloc((m->desc.rope_dims + 2) * sizeof *frequencies);
+    uint32_t i;
+    size_t logits = (size_t)m->desc.vocab * m->desc.batch * 4;
+    memset(&module_desc, 0, sizeof module_desc);
+    module_desc.target = m->target;
+    module = ptx_module_new(&module_desc);
+    ptxk_decoder_emit(module, &m->desc);
+    text = ptx_text(module, NULL);
+    if (!CHECK_MORE(text != NULL, ptx_get_error(module)->message) || !(loaded = load_text(text))) return;
+    shape.layers = m->layers;
+    shape.max_seq = m->max_seq;
+    shape.sm_count = m->blocks;
+    CHECK_MORE(!ptxk_decoder_plan(&m->desc, &shape, &plan, &why), why.text);
+    for (i = 0; i < m->layers; i++) m->table[i].k_cache = cache(m), m->table[i].v_cache = cache(m);
+    CHECK_MORE(!ptxk_rope_frequencies(m->desc.rope_dims, NULL, frequencies, &why), why.text);
+    memset(m->tokens, 0xff, sizeof m->tokens);
+    memset(&m->state, 0xff, sizeof m->state);
+    memset(m->logits, 0xff, logits);
+    m->args.layers = own(m, upload(m->table, m->layers * sizeof *m->table));
+    m->args.frequencies = own(m, upload(frequencies, m->desc.rope_dims * 4));
+    m->args.prompt = own(m, upload(m->prompts, sizeof m->prompts));
+    m->args.prompt_lengths = own(m, upload(m->prompt_lengths, 16));
+    m->args.positions = own(m, upload(m->positions, 16));
+    m->args.logits = own(m, upload(m->logits, logits));
+    m->args.tokens = own(m, upload(m->tokens, sizeof m->tokens));
+    m->args.state = own(m, upload(&m->state, sizeof m->state));
+    m->args.stop = m->stop == 1 ? m->args.state + offsetof(ptxk_decoder_state, written) : m->stop;
+    CHECK(cu.cuMemAlloc(&m->args.workspace, (size_t)plan.workspace_bytes) == 0);
+    own(m, m->args.workspace);
+    m->args.seed = m->seed;
+    m->args.layer_count = m->layers;
+    m->args.max_seq = m->max_seq;
+    m->args.prompt_stride = m->prompt_stride;
+    m->args.tokens_stride = MOST_TOKENS;
+    m->args.n = m->n;
+    m->args.end_token = m->end_token;
+    m->args.top_k = m->top_k;
+    m->args.top_p = m->top_p;
+    m->args.watchdog = m->watchdog;
+    m->args.temperature = m->temperature;
+    m->args.eps = 1e-5f;
+    CHECK_MORE(!ptxk_decoder_check(&m->desc, &m->args, m->table, &why), why.text);
+    if (CHECK(plan.launches == 2)) {
+        launch_entry(module, loaded, &plan.launch[0], &m->args, sizeof m->args);
+        CHECK(cu.cuCtxSynchronize() == 0);
+        if (m->poison_at != 0xffffffffu)
+            CHECK(cu.cuMemcpyHtoD(m->args.workspace + m->poison_at, &m->poison, 4) == 0);
+        if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
+        launch_entry(module, loaded, &plan.launch[1], &m->args, sizeof m->args);
+    }
+    CHECK(cu.cuCtxSynchronize() == 0);
+    if (cu.ptxsim_counters_get) cu.ptxsim_counters_get(&m->counters, sizeof m->counters);
+    CHECK(cu.cuMemcpyDtoH(m->tokens, m->args.tokens, sizeof m->tokens) == 0);
+    CHECK(cu.cuMemcpyDtoH(&m->state, m->args.state, sizeof m->state) == 0);
+    CHECK(cu.cuMemcpyDtoH(m->logits, m->args.logits, logits) == 0);
+    check_reports();
+    cu.cuModuleUnload(loaded);
+    ptx_module_free(module);
+    free(frequencies);
+}
+
+/* What the arithmetic may move a logit by, beside the largest: products have some K / 32 + 8 roundings in a
+   chain, norms and attention as many; a layer's input is off by what all before it were. In f32 that stays
+   below 2^-24 * 500 * layers even where all errors agree; a cache in 16 bits may round a key or value to its
+   other neighbour, which moves attention by up to one unit of that type in one of many. */
+static double logit_tolerance(const model *m)
+{
+    double unit = m->desc.kv_type == PTX_F32 ? 0 : m->desc.kv_type == PTX_F16 ? 0x1p-11 : 0x1p-8;
+    return (0x1p-24 * 500 + unit) * (m->layers + 1);
+}
+
+/* Follows each sequence in double, fed with what the device chose; every choice must be the largest logit, or
+   as large within the tolerance. */
+static void model_compare(model *m)
+{
+    uint32_t b, i, t, vocab = m->desc.vocab;
+    double *logits = (double *)malloc(vocab * sizeof *logits);
+    m->ref.context = m->max_seq;
+    m->ref.kv_f16 = m->desc.kv_type == PTX_F16;
+    for (b = 0; b < m->desc.batch; b++) {
+        ref_llama_state s;
+        uint32_t token = 0, fed = 0, wrote = m->state.written[b], wrong = 0;
+        double most = 0, tolerance;
+        char detail[200] = "";
+        CHECK(ref_llama_start(&m->ref, &s));
+        CHECK(wrote <= MOST_TOKENS);
+        for (t = 0; t < m->prompt_lengths[b] + wrote - 1 && s.length < m->max_seq; t++) {
+            int chosen = t + 1 >= m->prompt_lengths[b];
+            token = t < m->prompt_lengths[b] ? m->prompts[b * m->prompt_stride + t] : token;
+            ref_llama_step(&m->ref, &s, token, chosen ? logits : NULL);
+            fed++;
+            if (!chosen) continue;
+            token = m->tokens[b * MOST_TOKENS + t + 1 - m->prompt_lengths[b]];
+            if (!CHECK(token < vocab)) break;
+            i = ref_argmax(logits, vocab);
+            for (most = 0, i = 0; i < vocab; i++) most = fabs(logits[i]) > most ? fabs(logits[i]) : most;
+            i = ref_argmax(logits, vocab);
+            tolerance = logit_tolerance(m) * most;
+            if (m->temperature > 0) continue;
+            if (logits[token] < logits[i] - 2 * tolerance && !wrong++)
+                (void)snprintf(detail, sizeof detail, "sequence %u, step %u: token %u (%.7g), not %u (%.7g)", b, t,
+                               token, logits[token], i, logits[i]);
+            m->close += token != i;
+        }
+        CHECK_MORE(wrong == 0, detail);
+        /* the last logits */
+        for (i = 0; i < vocab && m->desc.batch == 1 && wrote; i++) {
+            double error = fabs((double)m->logits[i] - logits[i]) / (most > 0 ? most : 1);
+            if (!(error <= m->worst)) m->worst = error;
+        }
+        CHECK(m->worst <= logit_tolerance(m));
+        CHECK(m->state.length[b] == fed);
+        for (i = wrote; i < MOST_TOKENS && m->tokens[b * MOST_TOKENS + i] == 0xffffffffu; i++) continue;
+        CHECK(i == MOST_TOKENS);
+        ref_llama_end(&s);
+    }
+    free(logits);
+}
+
+static void model_run(model *m)
+{
+    uint32_t b;
+    model_launch(m);
+    if (!CHECK(m->state.status == PTXK_DECODER_DONE)) {
+        printf("status %u: '%s' of layer %u waits for tile %u in block %u, token %u\n", m->state.status,
+               ptxk_decoder_step_name(m->state.step), m->state.layer, m->state.tile, m->state.block,
+               m->state.position);
+        return;
+    }
+    for (b = 0; b < m->desc.batch; b++) CHECK(m->state.written[b] == m->n);
+    model_compare(m);
+}
+
+static void one(const char *name, uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t kv_heads,
+                uint32_t head_dim, uint32_t vocab, uint32_t layers, uint32_t batch, const uint32_t *formats,
+                uint32_t count, uint32_t kv_type, uint32_t blocks)
+{
+    model m = model_new(hidden, ffn, heads, kv_heads, head_dim, vocab, layers, batch, formats, count);
+    m.desc.kv_type = kv_type;
+    m.blocks = blocks;
+    model_run(&m);
+    printf("note: %s, %u blocks, batch %u: logits within %.2e, %u close choices\n", name, blocks, batch, m.worst,
+           m.close);
+    model_free(&m);
+}
+
+static const uint32_t f32[] = {PTXK_F32}, f16[] = {PTXK_F16}, q4[] = {PTXK_Q4_K}, q8[] = {PTXK_Q8_0};
+static const uint32_t mix[] = {PTXK_Q4_K, PTXK_Q6_K}, plain[] = {PTXK_BF16, PTXK_F32, PTXK_F16};
+static const uint32_t all[] = {PTXK_Q4_K, PTXK_Q8_0, PTXK_Q6_K, PTXK_F16};
+
+static void models_of_many_shapes(void)
+{
+    one("one layer, f32", 256, 256, 2, 2, 32, 100, 1, 1, f32, 1, PTX_F32, 1);
+    one("Q4_K", 256, 512, 4, 2, 64, 1000, 3, 1, q4, 1, PTX_F32, 4);
+    one("Q4_K and Q6_K", 512, 768, 8, 2, 64, 1000, 2, 2, mix, 2, PTX_F16, 5);
+    one("heads 14/2, head_dim 40, f16", 560, 1048, 14, 2, 40, 333, 2, 3, f16, 1, PTX_F32, 3);
+    one("head_dim 96, plain numbers", 200, 264, 3, 1, 96, 97, 2, 4, plain, 3, PTX_F32, 2);
+    one("vocabulary of 1", 256, 256, 4, 4, 64, 1, 1, 1, q4, 1, PTX_F32, 3);
+    one("Q8_0, 32 x 9 columns", 288, 544, 9, 3, 32, 500, 2, 2, q8, 1, PTX_F16, 7);
+    one("all formats", 256, 1024, 16, 1, 64, 300, 2, 4, all, 4, PTX_F32, 6);
+    one("head_dim 256", 256, 256, 2, 1, 256, 64, 1, 1, q4, 1, PTX_F16, 2);
+}
+
+/* Blocks that wait for one another take turns on one thread: how long a wait is in turns then does not depend on
+   what else the machine does. */
+static void one_thread(void)
+{
+    const char *path = getenv("PTXGEN_CUDA_LIBRARY");
+    void *symbol = cu.ptxsim_report ? dlsym(dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW), "ptxsim_set") : NULL;
+    void (*set)(const char *, int);
+    memcpy(&set, &symbol, sizeof set);
+    if (symbol) set("threads", 1);
+}
+
+int main(void)
+{
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    if (!open_driver()) return 1;
+    start_random();
+    one_thread();
+    models_of_many_shapes();
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed != 0;
+}
