@@ -2662,7 +2662,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->columns[0] = f->columns[2] = f->columns[4] = d->hidden;
     f->columns[1] = f->q_rows;
     f->columns[3] = d->ffn;
-    for (f->tile = 8; f->tile * d->head_dim > 1024 || f->tile >= 2 * f->group;) f->tile /= 2;
+    for (f->tile = 4; f->tile >= 2 * f->group;) f->tile /= 2; /* more would not fit into registers */
     f->tiles_of_heads = ptxk__ceil_div(f->group, f->tile);
     for (f->lanes = 1; f->lanes * 8 < d->head_dim;) f->lanes *= 2;
     f->keys = 32 / f->lanes;
@@ -7522,9 +7522,7 @@ static void ptxk__dec_pair(ptxk__deck *c, ptx_val tile, ptx_val pass, ptxk__pair
 {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
-    ptx_val p, q, a, b, gated, start;
-    a = ptx_get(k, j->kind);
-    gated = ptx_setp(k, PTX_EQ, a, ptx_u32(2));
+    ptx_val p, q, a, b, start;
     a = ptx_shr(k, pass, ptx_u32(1));
     q = ptx_setp(k, PTX_NE, a, ptx_u32(0)); /* gate and up: the second two passes are up's */
     a = ptx_get(k, j->edge[0]);
@@ -7561,7 +7559,6 @@ static void ptxk__dec_pair(ptxk__deck *c, ptx_val tile, ptx_val pass, ptxk__pair
     o->local = ptx_mad(k, a, ptx_u32(2), b);
     a = ptx_sub(k, tile, start);
     o->row = ptx_mad(k, a, ptx_u32(PTXK__DEC_TILE), o->local);
-    (void)gated;
 }
 
 /* Bytes of a step from unit `unit` on: to the end of the slice or of the row, at most `units`. */
@@ -8075,7 +8072,7 @@ static void ptxk__dec_set_at(ptxk__deck *c, ptx_var v, uint64_t offset)
 }
 
 /* The variables of a kind of product. */
-static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind, ptxk__wait *w)
+static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind)
 {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -8083,8 +8080,14 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind, ptxk__wait *w)
     ptx_val at, layer = ptx_get(k, c->layer), x;
     uint32_t tq = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE), tk = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
     size_t gamma = 0;
-    int own = kind < 4;
-    (void)w;
+    uint32_t i, matrices = kind == 0 ? 3 : kind == 2 ? 2 : 1;
+    for (i = matrices; i < 3; i++) {
+        ptx_set(k, j->base[i], ptx_u64(0));
+        ptx_set(k, j->bias[i], ptx_u64(0));
+        ptx_set(k, j->format[i], ptx_u32(0));
+        ptx_set(k, j->rows[i], ptx_u32(0));
+        ptx_set(k, j->to[i], ptx_u32(0));
+    }
     at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
     at = ptx_ptr_add(k, at, layer, (uint32_t)sizeof(ptxk_decoder_layer));
     ptx_set(k, j->kind, ptx_u32(kind));
@@ -8116,7 +8119,7 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind, ptxk__wait *w)
         x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, final_norm)));
         ptx_set(k, j->gamma, x);
     }
-    if (own && (kind == 0 || kind == 2)) {
+    if (kind == 0 || kind == 2) {
         x = ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)gamma), PTX_NC));
         ptx_set(k, j->gamma, x);
     }
@@ -9341,12 +9344,15 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name)
             ptx_if(k, p);
             ptxk__dec_attention(&c);
             ptx_end(k);
-            for (i = 0; i < PTXK__DEC_KINDS; i++) {
-                p = ptx_setp(k, PTX_EQ, kind, ptx_u32(i));
-                ptx_if(k, p);
-                ptxk__dec_kind(&c, i, NULL);
-                ptx_end(k);
+            for (i = 0; i < PTXK__DEC_KINDS; i++) { /* one of them for sure: nothing is kept from before */
+                if (i + 1 < PTXK__DEC_KINDS) {
+                    p = ptx_setp(k, PTX_EQ, kind, ptx_u32(i));
+                    ptx_if(k, p);
+                }
+                ptxk__dec_kind(&c, i);
+                if (i + 1 < PTXK__DEC_KINDS) ptx_else(k);
             }
+            for (i = 0; i + 1 < PTXK__DEC_KINDS; i++) ptx_end(k);
             ptxk__dec_product(&c);
         }
         ptx_end(k);

@@ -7,6 +7,7 @@
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
+#include "reference/layers.h"
 #include "reference/llama.h"
 #include "kerneltest.h"
 
@@ -137,7 +138,7 @@ static model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t k
     m.n = 6;
     m.prompt_stride = 16;
     m.end_token = 0xffffffffu;
-    m.watchdog = 300000;
+    m.watchdog = 30000;
     m.target = PTX_SM(80);
     m.poison_at = 0xffffffffu;
     for (i = 0; i < batch; i++) m.prompt_lengths[i] = 1 + random_below(3);
@@ -293,7 +294,11 @@ static void model_compare(model *m)
             for (most = 0, i = 0; i < vocab; i++) most = fabs(logits[i]) > most ? fabs(logits[i]) : most;
             i = ref_argmax(logits, vocab);
             tolerance = logit_tolerance(m) * most;
-            if (m->temperature > 0) continue;
+            if (m->temperature > 0) { /* the random number of the position that gave these logits */
+                CHECK(ref_sample_ok(logits, vocab, (double)m->temperature, m->top_k, (double)m->top_p,
+                                    ref_random(m->seed, (uint64_t)b << 32 | (s.length - 1)), token));
+                continue;
+            }
             if (logits[token] < logits[i] - 2 * tolerance && !wrong++)
                 (void)snprintf(detail, sizeof detail, "sequence %u, step %u: token %u (%.7g), not %u (%.7g)", b, t,
                                token, logits[token], i, logits[i]);
@@ -358,15 +363,200 @@ static void models_of_many_shapes(void)
     one("head_dim 256", 256, 256, 2, 1, 256, 64, 1, 1, q4, 1, PTX_F16, 2);
 }
 
+/* -- how it ends -- */
+
+static model small_model(uint32_t batch)
+{
+    static const uint32_t formats[] = {PTXK_Q4_K};
+    model m = model_new(256, 256, 4, 2, 64, 500, 1, batch, formats, 1);
+    m.blocks = 3;
+    m.n = 10;
+    return m;
+}
+
+static void the_end_token_ends_a_sequence(void)
+{
+    model m = small_model(2);
+    uint32_t first = 0, tokens[10];
+    model_run(&m);
+    memcpy(tokens, m.tokens, sizeof tokens);
+    m.end_token = tokens[4];
+    while (tokens[first] != m.end_token) first++;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_DONE);
+    CHECK(m.state.written[0] == first + 1 && !memcmp(tokens, m.tokens, 4 * (first + 1)));
+    model_compare(&m);
+    model_free(&m);
+}
+
+static void the_cache_may_be_full_to_the_last_row(void)
+{
+    model m = small_model(2);
+    m.max_seq = 6;
+    m.prompt_lengths[0] = 2;
+    m.prompt_lengths[1] = 1;
+    m.n = 20;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_DONE);
+    CHECK(m.state.written[0] == 5 && m.state.written[1] == 6);
+    CHECK(m.state.length[0] == 6 && m.state.length[1] == 6);
+    model_compare(&m);
+    model_free(&m);
+}
+
+static void the_stop_flag_ends_it(void)
+{
+    model m = small_model(1);
+    uint32_t one = 1;
+    m.stop = 1; /* the first word that the kernel writes when there is a token */
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_STOPPED && m.state.written[0] == 1);
+    m.stop = own(&m, upload(&one, 4));
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_STOPPED && m.state.written[0] == 0 && m.tokens[0] == 0xffffffffu);
+    m.stop = 0;
+    m.n = 0;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_DONE && m.state.written[0] == 0);
+    model_free(&m);
+}
+
+/* A word of the workspace that will never come to what is waited for: all blocks end, and the state says which
+   step starved. */
+static void what_starves_is_said(void)
+{
+    ptxk__dec f;
+    model m = small_model(1);
+    CHECK(!ptxk__dec_form(&m.desc, &f, NULL));
+    m.watchdog = 500;
+    m.poison_at = PTXK__GO;
+    m.poison = 0;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_STARVED && m.state.step == 6 && m.state.written[0] == 0);
+    CHECK(!strcmp(ptxk_decoder_step_name(m.state.step), "token"));
+    m.poison_at = PTXK__SEEN;
+    m.poison = 0xc0000000u;
+    m.watchdog = 20000;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_STARVED && m.state.step == 7 && m.state.block == 0);
+    m.poison_at = f.flags_att + 4; /* KV head 1 is never there in time: the counter is behind */
+    m.poison = 0xfffffff0u;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_STARVED && m.state.step == 1 && m.state.layer == 0 && m.state.tile == 1
+          && m.state.position == 0);
+    model_free(&m);
+}
+
+/* -- choices, schedules, traffic -- */
+
+static void tokens_are_drawn_as_described(void)
+{
+    model m = small_model(2);
+    m.temperature = 0.9f;
+    m.top_k = 40;
+    m.top_p = 0.9f;
+    m.seed = random_u32();
+    model_run(&m);
+    model_free(&m);
+    m = small_model(1);
+    m.temperature = 1.5f;
+    m.seed = random_u32();
+    model_run(&m);
+    model_free(&m);
+}
+
+static void (*option)(const char *, int);
+
+/* Blocks, warps and copies in other orders and at other speeds: the same tokens, nothing found. */
+static void every_schedule_gives_the_same(void)
+{
+    static const uint32_t formats[] = {PTXK_Q4_K, PTXK_F16};
+    model m = model_new(256, 1024, 4, 2, 64, 200, 2, 4, formats, 2);
+    const char *most = getenv("PTXGEN_SEEDS");
+    uint32_t tokens[4 * MOST_TOKENS], seed, last = most ? (uint32_t)atoi(most) : 4;
+    m.blocks = 5;
+    m.n = 3;
+    m.watchdog = 0;
+    model_run(&m);
+    memcpy(tokens, m.tokens, sizeof tokens);
+    for (seed = 1; option && seed <= last; seed++) {
+        option("seed", (int)seed);
+        model_launch(&m);
+        CHECK(m.state.status == PTXK_DECODER_DONE && !memcmp(tokens, m.tokens, sizeof tokens));
+    }
+    if (option) option("seed", 0);
+    model_free(&m);
+}
+
+static void traffic_is_within_3_percent_of_weights_and_caches(void)
+{
+    static const uint32_t formats[] = {PTXK_Q4_K};
+    model m = model_new(1024, 2816, 16, 4, 64, 2048, 1, 1, formats, 1);
+    uint32_t t, lengths[1];
+    double bound = 0, ratio;
+    if (!cu.ptxsim_counters_get) {
+        printf("SKIP traffic_is_within_3_percent_of_weights_and_caches: only the CPU driver counts\n");
+        model_free(&m);
+        return;
+    }
+    m.desc.kv_type = PTX_F16;
+    m.prompt_lengths[0] = 1;
+    m.n = 2;
+    m.blocks = 4;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_DONE);
+    for (t = 1; t <= m.n; t++) {
+        lengths[0] = t;
+        bound += (double)ptxk_decoder_bytes(&m.desc, m.table, m.layers, &m.args.output, lengths);
+    }
+    ratio = 32.0 * (double)(m.counters.global_load_sectors + m.counters.global_store_sectors) / bound;
+    printf("note: traffic on %u blocks: %.4f of weights and caches once for each token; %.2f thread instructions a "
+           "weight\n", m.blocks, ratio, (double)m.counters.thread_instructions / (bound / 0.5625));
+    CHECK(ratio <= 1.03);
+    model_free(&m);
+}
+
+static void bad_descriptions_are_refused(void)
+{
+    ptxk_decoder_desc good = {256, 256, 4, 2, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f}, d;
+    ptxk_decoder_shape shape = {2, 64, 4};
+    ptxk_decoder_args args;
+    ptxk_message why;
+    ptx_plan plan;
+#define REFUSED(field, value, words) \
+    d = good, d.field = value; \
+    CHECK_MORE(ptxk_decoder_plan(&d, &shape, &plan, &why) == PTX_E_DESC && strstr(why.text, words), why.text)
+    CHECK(!ptxk_decoder_plan(&good, &shape, &plan, &why) && plan.launches == 2 && plan.launch[1].cooperative);
+    REFUSED(hidden, 0, "hidden");
+    REFUSED(hidden, 12, "hidden");
+    REFUSED(heads, 5, "heads is 5");
+    REFUSED(head_dim, 264, "head_dim");
+    REFUSED(vocab, 0, "vocab");
+    REFUSED(batch, 5, "batch");
+    REFUSED(formats, 0, "formats");
+    REFUSED(formats, 1u << 31, "formats");
+    REFUSED(kv_type, PTX_U8, "kv_type");
+    REFUSED(rope_dims, 66, "rope_dims");
+    REFUSED(rope_pairs, 2, "rope_pairs");
+    shape.sm_count = 0;
+    CHECK(ptxk_decoder_plan(&good, &shape, &plan, &why) == PTX_E_DESC && strstr(why.text, "sm_count"));
+    memset(&args, 0, sizeof args);
+    args.top_p = 2;
+    CHECK(ptxk_decoder_check(&good, &args, NULL, &why) == PTX_E_ARGUMENT && strstr(why.text, "top_p"));
+    args.top_p = 0;
+    args.n = 1;
+    CHECK(ptxk_decoder_check(&good, &args, NULL, &why) == PTX_E_ARGUMENT && strstr(why.text, "tokens_stride"));
+#undef REFUSED
+}
+
 /* Blocks that wait for one another take turns on one thread: how long a wait is in turns then does not depend on
    what else the machine does. */
 static void one_thread(void)
 {
     const char *path = getenv("PTXGEN_CUDA_LIBRARY");
     void *symbol = cu.ptxsim_report ? dlsym(dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW), "ptxsim_set") : NULL;
-    void (*set)(const char *, int);
-    memcpy(&set, &symbol, sizeof set);
-    if (symbol) set("threads", 1);
+    memcpy(&option, &symbol, sizeof option);
+    if (option) option("threads", 1);
 }
 
 int main(void)
@@ -375,7 +565,15 @@ int main(void)
     if (!open_driver()) return 1;
     start_random();
     one_thread();
+    bad_descriptions_are_refused();
     models_of_many_shapes();
+    the_end_token_ends_a_sequence();
+    the_cache_may_be_full_to_the_last_row();
+    the_stop_flag_ends_it();
+    what_starves_is_said();
+    tokens_are_drawn_as_described();
+    every_schedule_gives_the_same();
+    traffic_is_within_3_percent_of_weights_and_caches();
     printf("%u passed, %u failed\n", passed, failed);
     return failed != 0;
 }
