@@ -122,8 +122,8 @@
    ACTIVATION  y = silu(x), gelu(x), or, with two inputs, silu(x) * up, gelu(x) * up. Rows with strides, so
           that gate and up may lie side by side. silu(x) = x / (1 + exp(-x)); gelu by tanh:
           x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi); gelu by erf: Abramowitz and Stegun 7.1.26,
-          1.5e-7 |x| beside erf. y may be x or up where types and strides are equal. x -inf: NaN (silu, gelu by
-          tanh).
+          1.5e-7 |x| beside erf. y may be x or up where types and strides are equal. x -inf: NaN (silu,
+          gelu by tanh).
 
    ROPE   turns pairs of each head by the angle position * frequencies[i], in place: a, b become
           a cos - b sin, a sin + b cos; elements past `dims` stay. The angle is reduced in f64: right at any
@@ -142,8 +142,8 @@
           splittable pseudorandom number generators", 2014) of seed at counter row << 32 | position.
      all -inf or NaN      the largest by the rule of temperature 0
 
-   DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences at once
-          embedding; in each layer RMSNorm, q, k, v (+ bias), rotary positions, k and v into the caches,
+   DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
+          at once: embedding; in each layer RMSNorm, q, k, v (+ bias), rotary positions, k and v into the caches,
           attention over them, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; final norm,
           logits, the next token. One block stays on each multiprocessor; tiles of 32 values are handed from
           block to block by counters in global memory, and weights are sent for before the values that they
@@ -154,9 +154,10 @@
      a sequence ends after n tokens, after end_token (which is written), or when its cache is full: the token
                     in the last row still gives one
      stop           read after each token; nothing waits for it
-     written, tokens  grow as it runs: with host memory they can be read; written[b] is released after its token
-     starvation     a wait of more than `watchdog` turns, in any block, ends the launch: status, and which step
-                    of which layer waited for which tile (or, of attention's output, which KV head)
+     written, tokens  grow as it runs: with host memory they can be read; written[b] is released after
+                    its token
+     starvation     a wait of more than `watchdog` turns, in any block, ends the launch: status, and which
+                    step of which layer waited for which tile (or, of attention's output, KV head)
      choice         as SAMPLE does, the row being the sequence, the position that of the token fed last
      caches         rows before positions[b] are taken as they are; new ones are rounded to kv_type
 
@@ -853,7 +854,8 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
 /* Append the two entries (start, decoder) to the module. desc: a ptxk_decoder_desc. */
 #define ptxk_decoder_emit(m, desc) ptxk_decoder_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launches for a shape; the second is cooperative: the driver refuses it where not all blocks fit at once.
+/* The launches for a shape; the second is cooperative: the driver refuses it where not all blocks fit at
+   once.
    min_bytes is 0: see ptxk_decoder_bytes. why: or NULL. */
 PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
                                       ptx_plan *plan, ptxk_message *why);
@@ -2521,13 +2523,13 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
 #define PTXK__DEC_WARPS 8u
 #define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
 #define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
-#define PTXK__DEC_TILE 32u    /* rows of a tile, four of each warp, two at a time */
-#define PTXK__DEC_X 1152u     /* bytes of 256 values of x: numbers, then the sum of each 8 */
+#define PTXK__DEC_TILE 32u /* rows of a tile, four of each warp, two at a time */
+#define PTXK__DEC_X 1152u  /* bytes of 256 values of x: numbers, then the sum of each 8 */
 #define PTXK__DEC_SHARED 49152u
 #define PTXK__DEC_OUT_HEAD 256u /* bytes of a message before the tile's sums */
-#define PTXK__DEC_KINDS 5u    /* of products: q k v, output, gate and up, down, logits */
-#define PTXK__DEC_SPLITS 32u  /* most parts of a sequence in attention */
-#define PTXK__DEC_KEYS 64u    /* fewest keys worth a part */
+#define PTXK__DEC_KINDS 5u      /* of products: q k v, output, gate and up, down, logits */
+#define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
+#define PTXK__DEC_KEYS 64u      /* fewest keys worth a part */
 #define PTXK__DEC_PATIENCE (1u << 26)
 
 /* Words at the beginning of the workspace. The leader (block 0) writes them between tokens; GO last. */
@@ -2542,7 +2544,7 @@ enum {
     PTXK__SEEN = 64,    /* blocks that have read these words, all tokens together */
     PTXK__DONE = 68,    /* tiles of logits */
     PTXK__FAILED = 72,
-    PTXK__BEST = 80,    /* u64 [4] keys of the largest logits */
+    PTXK__BEST = 80, /* u64 [4] keys of the largest logits */
     PTXK__HEAD = 256
 };
 
@@ -2554,11 +2556,11 @@ typedef struct ptxk__dec {
     uint32_t out_at, out_bytes;  /* two messages to the ninth warp, behind x */
     uint32_t squares_at, info_at;
     uint32_t rows[PTXK__DEC_KINDS][3], tiles[PTXK__DEC_KINDS], columns[PTXK__DEC_KINDS];
-    uint32_t slices[PTXK__DEC_KINDS]; /* at most */
-    uint32_t record[PTXK__DEC_KINDS]; /* bytes of a slice's part of a tile */
+    uint32_t slices[PTXK__DEC_KINDS];                 /* at most */
+    uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's part of a tile */
     uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* u32 for each tile, of attention for each KV head */
     uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* u32 for each tile, for each head of a sequence */
-    uint32_t zeroed;             /* bytes from the beginning on that are zero at first */
+    uint32_t zeroed;                                  /* bytes from the beginning on that are zero at first */
     uint64_t x, qkv, att, ff, parts[PTXK__DEC_KINDS], att_parts, bytes;
     uint32_t att_record;
     uint32_t tile, tiles_of_heads; /* query heads that attention takes at a time */
@@ -2567,26 +2569,20 @@ typedef struct ptxk__dec {
 } ptxk__dec;
 
 /* Units of 256 weights in a step, and their bytes. */
-static uint32_t ptxk__dec_unit(const ptxk__eight *e)
-{
-    return 256 / e->block * e->bytes;
-}
+static uint32_t ptxk__dec_unit(const ptxk__eight *e) { return 256 / e->block * e->bytes; }
 
-static uint32_t ptxk__dec_units(const ptxk__eight *e)
-{
+static uint32_t ptxk__dec_units(const ptxk__eight *e) {
     uint32_t n = 640 / ptxk__dec_unit(e);
     return n ? n : 1;
 }
 
-static uint64_t ptxk__dec_take(uint64_t *at, uint64_t bytes)
-{
+static uint64_t ptxk__dec_take(uint64_t *at, uint64_t bytes) {
     uint64_t here = *at;
     *at = (here + bytes + 255) / 256 * 256;
     return here;
 }
 
-static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why)
-{
+static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) {
     const char *const name[6] = {"hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"};
     const uint32_t most[6] = {1u << 17, 1u << 18, 1024, 1024, 256, PTXK__N_MAX};
     uint32_t value[6], i, known = 0;
@@ -2622,8 +2618,7 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why)
     return ptxk__check_scale("decoder", d->scale, why);
 }
 
-static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_message *why)
-{
+static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_message *why) {
     uint32_t i, fixed, flags;
     uint64_t at;
     ptx_code code;
@@ -2697,16 +2692,14 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     return PTX_E_NONE;
 }
 
-PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step)
-{
+PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
     static const char *const name[] = {"q, k, v", "attention's output", "gate and up", "down",
                                        "logits",  "attention",          "token",       "choice of a token"};
     return step < sizeof name / sizeof *name ? name[step] : "";
 }
 
 PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
-                                      ptx_plan *plan, ptxk_message *why)
-{
+                                      ptx_plan *plan, ptxk_message *why) {
     ptxk__dec f;
     ptx_code code = ptxk__plan_start("decoder", ptxk__dec_form(desc, &f, why), shape, plan,
                                      sizeof(ptxk_decoder_args), why);
@@ -2726,8 +2719,7 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
 }
 
 static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
-                                 uint32_t columns, ptxk_message *why)
-{
+                                 uint32_t columns, ptxk_message *why) {
     const ptxk__eight *e = ptxk__eight_of(m->format);
     if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %u, not one of the description's",
@@ -2744,16 +2736,14 @@ static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptx
     return PTX_E_NONE;
 }
 
-static uint64_t ptxk__dec_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns)
-{
+static uint64_t ptxk__dec_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
     const ptxk__eight *e = ptxk__eight_of(m->format);
     return e ? (uint64_t)rows * (columns / e->block) * e->bytes : 0;
 }
 
 PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk_decoder_layer *layers,
                                        uint32_t layer_count, const ptxk_decoder_matrix *output,
-                                       const uint32_t *lengths)
-{
+                                       const uint32_t *lengths) {
     ptxk__dec f;
     uint64_t bytes = 0;
     uint32_t i, b;
@@ -2773,8 +2763,7 @@ PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk
 }
 
 PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
-                                       const ptxk_decoder_layer *layers, ptxk_message *why)
-{
+                                       const ptxk_decoder_layer *layers, ptxk_message *why) {
     ptxk__dec f;
     ptxk__span span[11];
     uint32_t i;
@@ -7284,7 +7273,8 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
 
 /* -- decoder --
    What a block does for a token: it reads what the leader has decided, takes its share of the embedding's
-   tiles, and then, layer by layer, of each product's tiles and of attention's heads. There is no barrier across
+   tiles, and then, layer by layer, of each product's tiles and of attention's heads. There is no barrier
+   across
    the grid: each tile of 32 values has a flag in global memory that counts how often it was made (its epoch),
    written with st.release by who finished it; who needs a tile waits, with ld.acquire, for the epoch that it
    needs, after it has sent for the weights that it will multiply. Buffers are written again one layer later
@@ -7292,39 +7282,36 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
 
 /* A product under way: what differs between the kinds, in variables, so that there is one loop for all. */
 typedef struct ptxk__job {
-    ptx_var kind, k, slices, groups, skip; /* skip: from a block's slice to its next */
+    ptx_var kind, k, slices, groups, skip;                        /* skip: from a block's slice to its next */
     ptx_var base[3], bias[3], format[3], rows[3], to[3], edge[2]; /* to: the matrix's first row in y */
     ptx_var x, gamma, y, y_stride, x_stride;
     ptx_var tiles, passes, flags, epoch, arrive, parts, record;
-    ptx_var first, end;                                           /* units of this slice */
-    ptx_var tile, pass, unit, slot;                               /* of what is sent for next; where to */
+    ptx_var first, end;             /* units of this slice */
+    ptx_var tile, pass, unit, slot; /* of what is sent for next; where to */
 } ptxk__job;
 
 typedef struct ptxk__deck {
     const ptxk__dec *f;
     ptx_kernel *k;
     ptx_val args, shared, workspace, tid, warp, lane, block, blocks;
-    ptx_var message;   /* 0, 1: which of the two messages comes next */
-    ptx_var round;     /* tokens taken before this one */
+    ptx_var message; /* 0, 1: which of the two messages comes next */
+    ptx_var round;   /* tokens taken before this one */
     ptx_var layer;
     ptx_var watchdog;
     ptxk__job j;
 } ptxk__deck;
 
-static ptx_val ptxk__dec_at(ptxk__deck *c, uint64_t offset)
-{
+static ptx_val ptxk__dec_at(ptxk__deck *c, uint64_t offset) {
     return ptx_ptr_add(c->k, c->workspace, ptx_u64(offset), 1);
 }
 
 /* All workers meet; the ninth warp is not asked. */
-static void ptxk__dec_meet(ptxk__deck *c)
-{
+static void ptxk__dec_meet(ptxk__deck *c) {
     (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(PTXK__DEC_WORKERS));
 }
 
 /* The message that is next: its address; barrier 2 or 3 says that it is written, 4 or 5 that it was read. */
-static ptx_val ptxk__dec_message(ptxk__deck *c)
-{
+static ptx_val ptxk__dec_message(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     ptx_val m = ptx_get(k, c->message);
     m = ptx_mul(k, m, ptx_u32(c->f->out_bytes));
@@ -7339,8 +7326,7 @@ static void ptxk__dec_free(ptxk__deck *c) /* waits until the next message may be
     (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, id, ptx_imm(PTXK__DEC_THREADS));
 }
 
-static void ptxk__dec_send(ptxk__deck *c)
-{
+static void ptxk__dec_send(ptxk__deck *c) {
     ptx_val id = ptx_get(c->k, c->message), other;
     other = ptx_xor(c->k, id, ptx_u32(1));
     id = ptx_add(c->k, id, ptx_u32(2));
@@ -7350,19 +7336,31 @@ static void ptxk__dec_send(ptxk__deck *c)
 
 /* Words of a message. */
 enum {
-    PTXK__M_KIND = 0, PTXK__M_SLICES = 4, PTXK__M_SLICE = 8, PTXK__M_ROWS = 12, PTXK__M_EPOCH = 16,
-    PTXK__M_STRIDE = 20, PTXK__M_K = 24, PTXK__M_ROW = 28, PTXK__M_NORM = 32, PTXK__M_EPS = 36,
-    PTXK__M_PARTS = 40, PTXK__M_ARRIVE = 48, PTXK__M_FLAG = 56, PTXK__M_Y = 64, PTXK__M_BIAS = 72,
-    PTXK__M_BIAS2 = 80, PTXK__M_SQUARES = 96
+    PTXK__M_KIND = 0,
+    PTXK__M_SLICES = 4,
+    PTXK__M_SLICE = 8,
+    PTXK__M_ROWS = 12,
+    PTXK__M_EPOCH = 16,
+    PTXK__M_STRIDE = 20,
+    PTXK__M_K = 24,
+    PTXK__M_ROW = 28,
+    PTXK__M_NORM = 32,
+    PTXK__M_EPS = 36,
+    PTXK__M_PARTS = 40,
+    PTXK__M_ARRIVE = 48,
+    PTXK__M_FLAG = 56,
+    PTXK__M_Y = 64,
+    PTXK__M_BIAS = 72,
+    PTXK__M_BIAS2 = 80,
+    PTXK__M_SQUARES = 96
 };
 #define PTXK__M_QUIT 99u
 
 /* The end of a worker: the ninth warp is told to end, too. */
-static void ptxk__dec_quit(ptxk__deck *c)
-{
+static void ptxk__dec_quit(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     ptx_val m, p;
-    if (ptxk__gemv_async(k)) ptx_cp_async_wait_all(k);
+    if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
     ptxk__dec_free(c);
     m = ptxk__dec_message(c);
     p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
@@ -7374,14 +7372,12 @@ static void ptxk__dec_quit(ptxk__deck *c)
 
 /* -- waiting -- */
 
-static void ptxk__state_put(ptx_kernel *k, ptx_val state, size_t field, ptx_val x)
-{
+static void ptxk__state_put(ptx_kernel *k, ptx_val state, size_t field, ptx_val x) {
     ptx_st(k, PTX_U32, ptx_with(ptx_at(state, (int64_t)field), PTX_RELAXED | PTX_SYS), x);
 }
 
 /* The first to run out of patience says for what. */
-static void ptxk__dec_starved(ptxk__deck *c, ptx_val step, ptx_val tile)
-{
+static void ptxk__dec_starved(ptxk__deck *c, ptx_val step, ptx_val tile) {
     ptx_kernel *k = c->k;
     ptx_val at, old, p, x;
     at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__FAILED), 1);
@@ -7400,11 +7396,11 @@ static void ptxk__dec_starved(ptxk__deck *c, ptx_val step, ptx_val tile)
     ptx_end(k);
 }
 
-/* One warp waits until the words flags[first ... first + count - 1] have come to `target`; sets dead where that
+/* One warp waits until the words flags[first ... first + count - 1] have come to `target`; sets dead where
+   that
    does not happen. */
 static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val count, ptx_val target,
-                           ptx_val step, ptx_var dead)
-{
+                           ptx_val step, ptx_var dead) {
     ptx_kernel *k = c->k;
     ptx_var turns = ptx_var_new(k, ptx_u32(0));
     ptx_val base, i, at, p, v, some, failed, limit, gone, lowest;
@@ -7461,8 +7457,7 @@ typedef struct ptxk__wait {
 } ptxk__wait;
 
 /* All workers wait; those who wait in vain end. Meets twice: what stood in shared memory may be written. */
-static void ptxk__dec_wait(ptxk__deck *c, const ptxk__wait *w)
-{
+static void ptxk__dec_wait(ptxk__deck *c, const ptxk__wait *w) {
     ptx_kernel *k = c->k;
     ptx_val p, at, v;
     ptx_var dead = ptx_var_new(k, ptx_u32(0));
@@ -7490,8 +7485,7 @@ static void ptxk__dec_wait(ptxk__deck *c, const ptxk__wait *w)
 /* -- products: which weights -- */
 
 /* x by format: u32 of a list. */
-static ptx_val ptxk__dec_by_format(ptxk__deck *c, ptx_val format, uint32_t (*of)(const ptxk__eight *))
-{
+static ptx_val ptxk__dec_by_format(ptxk__deck *c, ptx_val format, uint32_t (*of)(const ptxk__eight *)) {
     ptx_kernel *k = c->k;
     ptx_val x = ptx_u32(0), p;
     size_t i;
@@ -7518,8 +7512,7 @@ typedef struct ptxk__pair {
     ptx_val local;                     /* row of the tile */
 } ptxk__pair;
 
-static void ptxk__dec_pair(ptxk__deck *c, ptx_val tile, ptx_val pass, ptxk__pair *o)
-{
+static void ptxk__dec_pair(ptxk__deck *c, ptx_val tile, ptx_val pass, ptxk__pair *o) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, start;
@@ -7562,8 +7555,7 @@ static void ptxk__dec_pair(ptxk__deck *c, ptx_val tile, ptx_val pass, ptxk__pair
 }
 
 /* Bytes of a step from unit `unit` on: to the end of the slice or of the row, at most `units`. */
-static ptx_val ptxk__dec_step_bytes(ptxk__deck *c, const ptxk__pair *o, ptx_val unit)
-{
+static ptx_val ptxk__dec_step_bytes(ptxk__deck *c, const ptxk__pair *o, ptx_val unit) {
     ptx_kernel *k = c->k;
     ptx_val a, b, n;
     a = ptx_get(k, c->j.end);
@@ -7579,8 +7571,7 @@ static ptx_val ptxk__dec_step_bytes(ptxk__deck *c, const ptxk__pair *o, ptx_val 
 }
 
 /* The address of row r of a pair at a unit. */
-static ptx_val ptxk__dec_row_at(ptxk__deck *c, const ptxk__pair *o, uint32_t r, ptx_val unit)
-{
+static ptx_val ptxk__dec_row_at(ptxk__deck *c, const ptxk__pair *o, uint32_t r, ptx_val unit) {
     ptx_kernel *k = c->k;
     ptx_val row = r ? ptx_add(k, o->row, ptx_u32(r)) : o->row, at;
     at = ptx_mul(k, unit, o->unit_bytes);
@@ -7590,12 +7581,11 @@ static ptx_val ptxk__dec_row_at(ptxk__deck *c, const ptxk__pair *o, uint32_t r, 
 }
 
 /* 16 bytes, `valid` of them there, to shared memory, with zeros behind. */
-static void ptxk__dec_copy16(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val valid)
-{
+static void ptxk__dec_copy16(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val valid) {
     ptx_kernel *k = c->k;
     ptx_val p, words[4], half[2];
     uint32_t i, h;
-    if (ptxk__gemv_async(k)) {
+    if (ptxk__has_cp_async(k)) {
         ptx_cp_async_16_zfill(k, to, from, valid);
         return;
     }
@@ -7615,8 +7605,7 @@ static void ptxk__dec_copy16(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val va
     ptx_end(k);
 }
 
-static ptx_val ptxk__dec_slot(ptxk__deck *c, ptx_val slot, uint32_t row)
-{
+static ptx_val ptxk__dec_slot(ptxk__deck *c, ptx_val slot, uint32_t row) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_val at = ptx_mad(k, c->warp, ptx_u32(f->stages), slot);
@@ -7626,13 +7615,13 @@ static ptx_val ptxk__dec_slot(ptxk__deck *c, ptx_val slot, uint32_t row)
 }
 
 /* Sends for the weights of the next step, and makes a group of it, be there one or not. */
-static void ptxk__dec_fetch(ptxk__deck *c)
-{
+static void ptxk__dec_fetch(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptxk__pair o;
-    ptx_val tile = ptx_get(k, j->tile), pass = ptx_get(k, j->pass), unit = ptx_get(k, j->unit), p, q, bytes, at;
+    ptx_val tile = ptx_get(k, j->tile), pass = ptx_get(k, j->pass), unit = ptx_get(k, j->unit), p, q, bytes,
+            at;
     ptx_val slot = ptx_get(k, j->slot), to, from, shift, whole, n, i, valid, limit;
     uint32_t r, round;
     p = ptx_get(k, j->tiles);
@@ -7691,15 +7680,14 @@ static void ptxk__dec_fetch(ptxk__deck *c)
     p = ptx_setp(k, PTX_LT, slot, ptx_u32(f->stages));
     slot = ptx_selp(k, slot, ptx_u32(0), p);
     ptx_set(k, j->slot, slot);
-    if (ptxk__gemv_async(k)) ptx_cp_async_commit(k);
+    if (ptxk__has_cp_async(k)) ptx_cp_async_commit(k);
 }
 
 /* -- products: x -- */
 
 /* The slice of x, times gamma where there is one, to shared memory: of each 256 values the first four of each
    eight, the last four, the sum of the eight; then the sums of squares of each warp. */
-static void ptxk__dec_take_x(ptxk__deck *c)
-{
+static void ptxk__dec_take_x(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -7766,9 +7754,8 @@ static void ptxk__dec_take_x(ptxk__deck *c)
 /* -- products: the sums -- */
 
 /* Two rows times x, `units` units from the slot on, in one format. */
-static void ptxk__dec_dot(ptxk__deck *c, const ptxk__eight *e, const ptxk__pair *o, ptx_val slot, ptx_val unit,
-                          ptx_var sum[2][4])
-{
+static void ptxk__dec_dot(ptxk__deck *c, const ptxk__eight *e, const ptxk__pair *o, ptx_val slot,
+                          ptx_val unit, ptx_var sum[2][4]) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -7847,8 +7834,7 @@ static void ptxk__dec_dot(ptxk__deck *c, const ptxk__eight *e, const ptxk__pair 
 }
 
 /* All of a warp's rows of a tile, this slice: the sums go to the message. */
-static void ptxk__dec_tile(ptxk__deck *c, ptx_val tile, ptx_val message, ptx_var slot_read)
-{
+static void ptxk__dec_tile(ptxk__deck *c, ptx_val tile, ptx_val message, ptx_var slot_read) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -7872,10 +7858,12 @@ static void ptxk__dec_tile(ptxk__deck *c, ptx_val tile, ptx_val message, ptx_var
             limit = ptx_get(k, j->end);
             p = ptx_setp(k, PTX_LT, u, limit);
             ptx_while(k, p);
-            if (ptxk__gemv_async(k)) ptx_cp_async_wait(k, f->stages - 2);
-            ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
+            if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
+            ptx_bar_warp_sync(
+                k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
             ptxk__dec_fetch(c);
-            if (ptxk__gemv_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* for none: they fill other slots */
+            if (ptxk__has_cp_async(k))
+                ptx_cp_async_wait(k, f->stages - 1); /* for none: they fill other slots */
             slot = ptx_get(k, slot_read);
             ptx_if(k, some);
             for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) {
@@ -7919,8 +7907,7 @@ static void ptxk__dec_tile(ptxk__deck *c, ptx_val tile, ptx_val message, ptx_var
 }
 
 /* What the ninth warp needs to know, by one thread; and the sums of squares. */
-static void ptxk__dec_tell(ptxk__deck *c, ptx_val tile, ptx_val slice, ptx_val m)
-{
+static void ptxk__dec_tell(ptxk__deck *c, ptx_val tile, ptx_val slice, ptx_val m) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -8005,29 +7992,31 @@ static void ptxk__dec_tell(ptxk__deck *c, ptx_val tile, ptx_val slice, ptx_val m
 
 /* A field of the arguments' matrix or of a layer's, at an address in global or parameter memory. */
 static void ptxk__dec_take_matrix(ptxk__deck *c, uint32_t i, ptx_val at, size_t offset, ptx_mods mods,
-                                  uint32_t rows, uint32_t to)
-{
+                                  uint32_t rows, uint32_t to) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val x;
-    x = ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, weights))), mods));
+    x = ptx_ld(k, PTX_U64,
+               ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, weights))), mods));
     ptx_set(k, j->base[i], x);
-    x = ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, bias))), mods));
+    x = ptx_ld(k, PTX_U64,
+               ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, bias))), mods));
     ptx_set(k, j->bias[i], x);
-    x = ptx_ld(k, PTX_U32, ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, format))), mods));
+    x = ptx_ld(k, PTX_U32,
+               ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, format))), mods));
     x = ptx_uniform(k, x); /* one address for all */
     ptx_set(k, j->format[i], x);
     ptx_set(k, j->rows[i], ptx_u32(rows));
     ptx_set(k, j->to[i], ptx_u32(to));
 }
 
-static void ptxk__job_new(ptxk__deck *c)
-{
+static void ptxk__job_new(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
-    ptx_var *narrow[] = {&j->kind, &j->k, &j->slices, &j->groups, &j->skip, &j->y_stride, &j->x_stride, &j->tiles,
-                         &j->passes, &j->epoch, &j->record, &j->first, &j->end, &j->tile, &j->pass, &j->unit,
-                         &j->slot, &j->edge[0], &j->edge[1]};
+    ptx_var *narrow[] = {&j->kind,     &j->k,        &j->slices,  &j->groups, &j->skip,
+                         &j->y_stride, &j->x_stride, &j->tiles,   &j->passes, &j->epoch,
+                         &j->record,   &j->first,    &j->end,     &j->tile,   &j->pass,
+                         &j->unit,     &j->slot,     &j->edge[0], &j->edge[1]};
     ptx_var *wide[] = {&j->x, &j->gamma, &j->y, &j->flags, &j->arrive, &j->parts};
     size_t i;
     for (i = 0; i < sizeof narrow / sizeof *narrow; i++) *narrow[i] = ptx_var_new(k, ptx_u32(0));
@@ -8041,14 +8030,12 @@ static void ptxk__job_new(ptxk__deck *c)
     }
 }
 
-static ptx_val ptxk__dec_layers(ptxk__deck *c)
-{
+static ptx_val ptxk__dec_layers(ptxk__deck *c) {
     return ptxk__arg_u32(c->k, c->args, offsetof(ptxk_decoder_args, layer_count));
 }
 
 /* round * layers + layer + 1: how often what each layer makes once was made. */
-static ptx_val ptxk__dec_epoch(ptxk__deck *c)
-{
+static ptx_val ptxk__dec_epoch(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round), layer = ptx_get(k, c->layer);
     layer = ptx_add(k, layer, ptx_u32(1));
@@ -8056,8 +8043,7 @@ static ptx_val ptxk__dec_epoch(ptxk__deck *c)
 }
 
 /* How often x was made: once by the embedding, twice in each layer. */
-static ptx_val ptxk__dec_epoch_x(ptxk__deck *c, ptx_val layer, uint32_t more)
-{
+static ptx_val ptxk__dec_epoch_x(ptxk__deck *c, ptx_val layer, uint32_t more) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round);
     layers = ptx_mad(k, layers, ptx_u32(2), ptx_u32(1));
@@ -8065,15 +8051,13 @@ static ptx_val ptxk__dec_epoch_x(ptxk__deck *c, ptx_val layer, uint32_t more)
     return ptx_mad(k, round, layers, layer);
 }
 
-static void ptxk__dec_set_at(ptxk__deck *c, ptx_var v, uint64_t offset)
-{
+static void ptxk__dec_set_at(ptxk__deck *c, ptx_var v, uint64_t offset) {
     ptx_val at = ptxk__dec_at(c, offset);
     ptx_set(c->k, v, ptx_as(ptx_ptr(at, PTX_GENERIC), PTX_U64));
 }
 
 /* The variables of a kind of product. */
-static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind)
-{
+static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -8133,10 +8117,11 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind)
         ptxk__dec_set_at(c, j->y, kind == 0 ? f->qkv : kind == 2 ? f->ff : f->x);
         ptxk__dec_set_at(c, j->flags, kind == 0 ? f->flags_qkv : kind == 2 ? f->flags_ff : f->flags_x);
     }
-    ptx_set(k, j->y_stride, ptx_u32(kind == 0   ? f->qkv_rows
-                                    : kind == 2 ? f->d.ffn
-                                    : kind == 4 ? f->d.vocab
-                                                : f->d.hidden));
+    ptx_set(k, j->y_stride,
+            ptx_u32(kind == 0   ? f->qkv_rows
+                    : kind == 2 ? f->d.ffn
+                    : kind == 4 ? f->d.vocab
+                                : f->d.hidden));
     x = kind == 1   ? ptxk__dec_epoch_x(c, layer, 2)
         : kind == 3 ? ptxk__dec_epoch_x(c, layer, 3)
                     : ptxk__dec_epoch(c);
@@ -8144,8 +8129,7 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind)
 }
 
 /* The flags that this slice of x needs. */
-static void ptxk__dec_needs(ptxk__deck *c, ptxk__wait *w)
-{
+static void ptxk__dec_needs(ptxk__deck *c, ptxk__wait *w) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -8190,8 +8174,7 @@ static void ptxk__dec_needs(ptxk__deck *c, ptxk__wait *w)
 }
 
 /* A product: this block's tiles of its slice, or of its slices one after the other. */
-static void ptxk__dec_product(ptxk__deck *c)
-{
+static void ptxk__dec_product(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
@@ -8238,7 +8221,8 @@ static void ptxk__dec_product(ptxk__deck *c)
         slot_read = ptx_var_new(k, ptx_u32(0));
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* what stood in this warp's ring has been read */
         for (i = 0; i + 1 < f->stages; i++) ptxk__dec_fetch(c);
-        if (ptxk__gemv_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* for none: other shared memory is read */
+        if (ptxk__has_cp_async(k))
+            ptx_cp_async_wait(k, f->stages - 1); /* for none: other shared memory is read */
         ptxk__dec_needs(c, &w);
         ptxk__dec_wait(c, &w);
         ptxk__dec_take_x(c);
@@ -8251,7 +8235,7 @@ static void ptxk__dec_product(ptxk__deck *c)
             ptxk__dec_send(c);
         }
         ptx_end(k);
-        if (ptxk__gemv_async(k)) ptx_cp_async_wait_all(k); /* what is left is empty groups */
+        if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* what is left is empty groups */
     }
     ptx_end(k);
     ptx_end(k);
@@ -8259,12 +8243,12 @@ static void ptxk__dec_product(ptxk__deck *c)
 
 /* -- the ninth warp -- */
 
-static void ptxk__dec_finish(ptxk__deck *c)
-{
+static void ptxk__dec_finish(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t B = f->d.batch, b, g;
-    ptx_val m, kind, slices, rows, inside, x, p, q, at, parts, id, last, old, s, record, gated, factor, bias[2], y;
+    ptx_val m, kind, slices, rows, inside, x, p, q, at, parts, id, last, old, s, record, gated, factor,
+        bias[2], y;
     ptx_val stride, key, best, n, eps, norm, squares_at, epoch, flag, row, slice, arrive, bias_at[2];
     ptx_var value[2][4], squares[4], go;
     for (g = 0; g < 2; g++) { /* both messages may be written */
@@ -8326,7 +8310,8 @@ static void ptxk__dec_finish(ptxk__deck *c)
         ptx_if(k, p);
         {
             record = ptx_selp(k, ptx_u32(f->record[2]), ptx_u32(f->record[0]), gated);
-            squares_at = ptx_selp(k, ptx_u32(2 * B * 4 * PTXK__DEC_TILE), ptx_u32(B * 4 * PTXK__DEC_TILE), gated);
+            squares_at =
+                ptx_selp(k, ptx_u32(2 * B * 4 * PTXK__DEC_TILE), ptx_u32(B * 4 * PTXK__DEC_TILE), gated);
             parts = ptx_ptr(parts, PTX_GLOBAL);
             at = ptx_mul_wide(k, slice, record);
             at = ptx_ptr_add(k, parts, at, 1);
@@ -8461,22 +8446,23 @@ static void ptxk__dec_finish(ptxk__deck *c)
 /* -- the embedding -- */
 
 /* A word of what the leader decided. */
-static ptx_val ptxk__dec_info(ptxk__deck *c, uint32_t word)
-{
+static ptx_val ptxk__dec_info(ptxk__deck *c, uint32_t word) {
     ptx_val x = ptx_ld(c->k, PTX_U32, ptx_at(c->shared, c->f->info_at + word));
     return ptx_uniform(c->k, x);
 }
 
-static void ptxk__dec_embed(ptxk__deck *c)
-{
+static void ptxk__dec_embed(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t units = ptxk__ceil_div(f->d.hidden, 256), b, n;
-    ptx_val u, start, step, table, format, token, at, octet, inside, unit_bytes, row, x[8], to, p, block, epoch;
+    ptx_val u, start, step, table, format, token, at, octet, inside, unit_bytes, row, x[8], to, p, block,
+        epoch;
     ptxk__octet o;
     size_t i;
-    table = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, embedding) + offsetof(ptxk_decoder_matrix, weights));
-    format = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, embedding) + offsetof(ptxk_decoder_matrix, format));
+    table = ptxk__arg_ptr(k, c->args,
+                          offsetof(ptxk_decoder_args, embedding) + offsetof(ptxk_decoder_matrix, weights));
+    format = ptxk__arg_u32(k, c->args,
+                           offsetof(ptxk_decoder_args, embedding) + offsetof(ptxk_decoder_matrix, format));
     unit_bytes = ptxk__dec_by_format(c, format, ptxk__dec_unit);
     row = ptx_mul_wide(k, unit_bytes, ptx_u32(f->d.hidden));
     row = ptx_shr(k, row, ptx_u32(8));
@@ -8527,8 +8513,7 @@ static void ptxk__dec_embed(ptxk__deck *c)
 /* -- attention -- */
 
 /* Element e of a head at `row` in qkv (f32), turned by its position where it is one of those. */
-static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val position)
-{
+static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val position) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t half = f->d.rope_dims / 2;
@@ -8566,19 +8551,18 @@ static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val p
     return ptx_get(k, out);
 }
 
-typedef struct ptxk__heads {  /* one part of one sequence's one KV head */
+typedef struct ptxk__heads { /* one part of one sequence's one KV head */
     ptx_val sequence, g, split, splits, position, length, begin, end;
-    ptx_val q, part, state;   /* in shared memory */
-    ptx_val k_base, v_base;   /* of this layer, sequence and head */
-    ptx_val qkv;              /* of this sequence */
-    ptx_val out;              /* of this sequence */
-    ptx_val first;            /* head of the group, of this tile */
+    ptx_val q, part, state; /* in shared memory */
+    ptx_val k_base, v_base; /* of this layer, sequence and head */
+    ptx_val qkv;            /* of this sequence */
+    ptx_val out;            /* of this sequence */
+    ptx_val first;          /* head of the group, of this tile */
     ptx_val record;
 } ptxk__heads;
 
 /* 8 elements of a key or value as f32. */
-static void ptxk__dec_row8(ptxk__deck *c, ptx_val base, ptx_val key, ptx_val chunk, ptx_val p, ptx_val *x)
-{
+static void ptxk__dec_row8(ptxk__deck *c, ptx_val base, ptx_val key, ptx_val chunk, ptx_val p, ptx_val *x) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_type type = (ptx_type)f->d.kv_type;
@@ -8592,13 +8576,13 @@ static void ptxk__dec_row8(ptxk__deck *c, ptx_val base, ptx_val key, ptx_val chu
 }
 
 /* The keys begin ... end - 1 for a tile of query heads; the results of the warps lie in shared memory. */
-static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a)
-{
+static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t h, e, T = f->tile, d = f->d.head_dim;
     int partial = f->lanes * 8 != d;
-    ptx_val q[8][8], key[8], value[8], chunk, own, has, inside, i, first, at, x, most, old, shrink, weight, total;
+    ptx_val q[8][8], key[8], value[8], chunk, own, has, inside, i, first, at, x, most, old, shrink, weight,
+        total;
     ptx_var sum[8][8], top[8], all[8];
     chunk = ptx_and(k, c->lane, ptx_u32(f->lanes - 1));
     own = ptx_div(k, c->lane, ptx_u32(f->lanes));
@@ -8676,9 +8660,8 @@ static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a)
 }
 
 /* sum += w * x and the like over n partial results: (maximum, total, x) at strides. */
-static void ptxk__dec_join(ptxk__deck *c, ptx_val n, ptx_val state, ptx_val state_step, ptx_val at, ptx_val step,
-                           ptx_val *most_out, ptx_val *total_out, ptx_val *x_out)
-{
+static void ptxk__dec_join(ptxk__deck *c, ptx_val n, ptx_val state, ptx_val state_step, ptx_val at,
+                           ptx_val step, ptx_val *most_out, ptx_val *total_out, ptx_val *x_out) {
     ptx_kernel *k = c->k;
     ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), all = ptx_var_new(k, ptx_f32(0)), sum;
     ptx_val i, s, x, pair[2], old, most, shrink, weight, y;
@@ -8710,8 +8693,7 @@ static void ptxk__dec_join(ptxk__deck *c, ptx_val n, ptx_val state, ptx_val stat
 }
 
 /* The new row of K and V, by all workers; not for all to see before they meet. */
-static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a)
-{
+static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_type type = (ptx_type)f->d.kv_type;
@@ -8733,8 +8715,7 @@ static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a)
 }
 
 /* One part: all query heads of the KV head, a tile of them at a time. */
-static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a)
-{
+static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t d = f->d.head_dim, T = f->tile;
@@ -8807,8 +8788,7 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a)
 }
 
 /* The last part of a head to arrive joins all; then the head is there. */
-static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a)
-{
+static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t d = f->d.head_dim;
@@ -8844,7 +8824,8 @@ static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a)
         state = ptx_ptr_add(k, base, h, 8);
         at = ptx_ptr_add(k, base, i, 4);
         at = ptx_ptr_add(k, at, ptx_u32(8 * f->group), 1);
-        ptxk__dec_join(c, a->splits, state, ptx_u32(f->att_record), at, ptx_u32(f->att_record), &most, &total, &x);
+        ptxk__dec_join(c, a->splits, state, ptx_u32(f->att_record), at, ptx_u32(f->att_record), &most, &total,
+                       &x);
         total = ptxk_rcp_or_zero(k, total);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, total);
         e = ptx_mul(k, a->g, ptx_u32(f->group * d));
@@ -8864,8 +8845,7 @@ static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a)
     ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(flag, f->flags_att), PTX_RELEASE | PTX_GPU), ptx_u32(1));
 }
 
-static void ptxk__dec_attention(ptxk__deck *c)
-{
+static void ptxk__dec_attention(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t heads = f->d.batch * f->d.kv_heads, d = f->d.head_dim, i;
@@ -8928,9 +8908,11 @@ static void ptxk__dec_attention(ptxk__deck *c)
         x = ptx_mad(k, a.sequence, ptx_u32(f->d.kv_heads), a.g);
         y = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
         y = ptx_mul_wide(k, x, y);
-        a.k_base = ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)offsetof(ptxk_decoder_layer, k_cache)), PTX_NC));
+        a.k_base =
+            ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)offsetof(ptxk_decoder_layer, k_cache)), PTX_NC));
         a.k_base = ptx_ptr_add(k, ptx_ptr(a.k_base, PTX_GLOBAL), y, d * bytes);
-        a.v_base = ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)offsetof(ptxk_decoder_layer, v_cache)), PTX_NC));
+        a.v_base =
+            ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)offsetof(ptxk_decoder_layer, v_cache)), PTX_NC));
         a.v_base = ptx_ptr_add(k, ptx_ptr(a.v_base, PTX_GLOBAL), y, d * bytes);
         x = ptx_mad(k, x, ptx_u32(PTXK__DEC_SPLITS), a.split);
         a.record = ptxk__dec_at(c, f->att_parts);
@@ -8949,8 +8931,7 @@ static void ptxk__dec_attention(ptxk__deck *c)
 /* -- the leader -- */
 
 /* The token of each sequence's logits, into shared memory at info + 160. */
-static void ptxk__dec_choose(ptxk__deck *c)
-{
+static void ptxk__dec_choose(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__logits l;
@@ -8996,18 +8977,18 @@ static void ptxk__dec_choose(ptxk__deck *c)
     ptx_end(k);
 }
 
-static void ptxk__dec_word(ptxk__deck *c, uint32_t word, ptx_val x)
-{
+static void ptxk__dec_word(ptxk__deck *c, uint32_t word, ptx_val x) {
     ptx_st(c->k, PTX_U32, ptx_at(c->workspace, word), x);
 }
 
-/* What follows from the tokens, by one thread: who goes on, what is fed next, whether it is over. first: at the
+/* What follows from the tokens, by one thread: who goes on, what is fed next, whether it is over. first: at
+   the
    start, where nothing was fed. */
-static void ptxk__dec_decide(ptxk__deck *c, int first)
-{
+static void ptxk__dec_decide(ptxk__deck *c, int first) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    ptx_val args = c->args, state, prompt, stride, n, end_token, most, round, active, x, y, at, bit, length, fed;
+    ptx_val args = c->args, state, prompt, stride, n, end_token, most, round, active, x, y, at, bit, length,
+            fed;
     ptx_val prompt_length, forced, token, p, q, written, go, tokens, prompt_at;
     ptx_var still, need, over, next, count;
     uint32_t b;
@@ -9073,7 +9054,8 @@ static void ptxk__dec_decide(ptxk__deck *c, int first)
         }
         ptx_end(k);
         ptx_st(k, PTX_U32,
-               ptx_with(ptx_at(state, (int64_t)offsetof(ptxk_decoder_state, length) + 4 * b), PTX_RELAXED | PTX_SYS),
+               ptx_with(ptx_at(state, (int64_t)offsetof(ptxk_decoder_state, length) + 4 * b),
+                        PTX_RELAXED | PTX_SYS),
                length);
         /* it goes on: there is room for what is fed, and something is fed */
         x = ptx_get(k, count);
@@ -9131,10 +9113,10 @@ static void ptxk__dec_decide(ptxk__deck *c, int first)
     }
 }
 
-/* After a token, block 0: waits for the logits, or, where none were wanted, for the last layer; chooses. wanted:
+/* After a token, block 0: waits for the logits, or, where none were wanted, for the last layer; chooses.
+   wanted:
    rounds with logits, this one included. */
-static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted)
-{
+static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__wait w;
@@ -9180,8 +9162,7 @@ static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted)
 
 /* -- the two entries -- */
 
-static void ptxk__dec_begin(ptxk__deck *c, const ptxk__dec *f, ptx_kernel *k)
-{
+static void ptxk__dec_begin(ptxk__deck *c, const ptxk__dec *f, ptx_kernel *k) {
     c->f = f;
     c->k = k;
     c->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_decoder_args), 8);
@@ -9193,8 +9174,7 @@ static void ptxk__dec_begin(ptxk__deck *c, const ptxk__dec *f, ptx_kernel *k)
     c->blocks = ptx_nctaid_x(k);
 }
 
-static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name)
-{
+static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
     ptxk__deck c;
     ptx_val i, at, p;
@@ -9216,10 +9196,10 @@ static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name)
     ptx_ret(k);
 }
 
-/* How many slices each product is cut into: what makes the busiest block's work the least. Warp `kind` decides
+/* How many slices each product is cut into: what makes the busiest block's work the least. Warp `kind`
+   decides
    for its kind, a lane tries each number; the numbers go to shared memory. */
-static void ptxk__dec_slices(ptxk__deck *c)
-{
+static void ptxk__dec_slices(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_val p, q, s, per, groups, items, cost, at, x, units, turns;
@@ -9273,8 +9253,7 @@ static void ptxk__dec_slices(ptxk__deck *c)
     ptxk__dec_meet(c);
 }
 
-static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name)
-{
+static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
     ptxk__deck c;
     ptxk__wait w;
@@ -9321,7 +9300,8 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name)
         ptxk__dec_meet(&c);
         p = ptx_setp(k, PTX_EQ, c.tid, ptx_u32(0));
         ptx_guard(k, p);
-        ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(c.workspace, PTXK__SEEN), PTX_RELEASE | PTX_GPU), ptx_u32(1));
+        ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(c.workspace, PTXK__SEEN), PTX_RELEASE | PTX_GPU),
+                ptx_u32(1));
         x = ptxk__dec_info(&c, PTXK__OVER);
         p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         ptx_if(k, p);
@@ -9367,8 +9347,7 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name)
     ptx_end(k); /* nobody comes here: a round that is the last ends in ptxk__dec_quit */
 }
 
-PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc)
-{
+PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__dec f;
     ptxk_message why;
     char name[128], scale[16] = "";
@@ -9380,8 +9359,8 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
         memcpy(&bits, &d->scale, sizeof bits);
         (void)snprintf(scale, sizeof scale, "_s%08x", bits);
     }
-    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s", d->hidden, d->ffn,
-                   d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
+    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s", d->hidden,
+                   d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
                    ptx_type_name((ptx_type)d->kv_type), d->rope_dims, d->rope_pairs, scale);
     {
         char start[140];

@@ -170,7 +170,8 @@ static int launch_entry(const ptx_module *m, void *module, const ptx_launch *l, 
                          ? cu.cuLaunchCooperativeKernel(function, l->grid[0], l->grid[1], l->grid[2],
                                                         l->block[0], l->block[1], l->block[2],
                                                         l->shared_bytes, NULL, params)
-                         : cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+                         : cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
+                                             l->block[1],
                                       l->block[2], l->shared_bytes, NULL, params, NULL))
                     == 0);
 }
