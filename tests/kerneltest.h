@@ -68,6 +68,8 @@ static struct {
     int (*cuFuncSetAttribute)(void *, int, int);
     int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           void *, void **, void **);
+    int (*cuLaunchCooperativeKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                     unsigned, void *, void **);
     /* of the CPU driver only */
     int (*ptxsim_counters_get)(ptxsim_counters *, size_t);
     void (*ptxsim_counters_reset)(void);
@@ -107,6 +109,7 @@ static int open_driver(void)
     SYMBOL(cuModuleGetFunction, "cuModuleGetFunction");
     SYMBOL(cuFuncSetAttribute, "cuFuncSetAttribute");
     SYMBOL(cuLaunchKernel, "cuLaunchKernel");
+    SYMBOL(cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel");
     SYMBOL(ptxsim_counters_get, "ptxsim_counters_get");
     SYMBOL(ptxsim_counters_reset, "ptxsim_counters_reset");
     SYMBOL(ptxsim_report, "ptxsim_report");
@@ -167,8 +170,12 @@ static int launch_entry(const ptx_module *m, void *module, const ptx_launch *l, 
            && CHECK(cu.cuModuleGetFunction(&function, module, info.name) == 0)
            && CHECK(l->shared_bytes <= 49152
                     || cu.cuFuncSetAttribute(function, 8, (int)l->shared_bytes) == 0)
-           && CHECK(cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
-                                      l->block[2], l->shared_bytes, NULL, params, NULL)
+           && CHECK((l->cooperative
+                         ? cu.cuLaunchCooperativeKernel(function, l->grid[0], l->grid[1], l->grid[2],
+                                                        l->block[0], l->block[1], l->block[2],
+                                                        l->shared_bytes, NULL, params)
+                         : cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
+                                             l->block[1], l->block[2], l->shared_bytes, NULL, params, NULL))
                     == 0);
 }
 
