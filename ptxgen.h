@@ -380,7 +380,9 @@ typedef struct ptx_plan {
     ptx_launch launch[PTX_PLAN_MAX];
     uint32_t launches;
     uint32_t args_bytes;      /* sizeof of the operation's argument struct */
-    uint64_t workspace_bytes; /* device scratch, 256-byte aligned, contents irrelevant; 0: none */
+    uint64_t workspace_bytes; /* device scratch, 256-byte aligned; 0: none */
+    uint64_t zero_bytes;      /* of it, from its start: 0 before the first launch, every launch leaves them 0;
+                                 what the rest holds is irrelevant */
     uint64_t min_bytes;       /* global bytes that any implementation must move: the lower bound */
 } ptx_plan;
 

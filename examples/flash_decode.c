@@ -129,7 +129,7 @@ static ptxcu_buffer to_device(ptxcu *cu, const void *data, size_t bytes) {
 }
 
 int main(int argc, char **argv) {
-    options o = {{32, 8, 128, PTX_F16, 0.0f}, {4096, 1, 777, 2048}, 4, 4096, 3, 0};
+    options o = {{32, 8, 128, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0}, {4096, 1, 777, 2048}, 4, 4096, 3, 0};
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
     ptxk_message why;
@@ -142,7 +142,7 @@ int main(int argc, char **argv) {
     size_t row, q_count, cache_bytes, i;
     void *k_host[MAX_BATCH], *v_host[MAX_BATCH];
     float *q, *out;
-    double *expected, *bound, worst = 0, worst_bound = 1, best_ms = 0;
+    double *expected, *bound, *lse, *lse_bound, worst = 0, worst_bound = 1, best_ms = 0;
     uint32_t b, wrong = 0, r;
     ptxcu_buffer buffer;
     ptxcu_event begin, end;
@@ -209,6 +209,7 @@ int main(int argc, char **argv) {
     if (plan.workspace_bytes) {
         ptxcu_buffer workspace;
         must(cu, ptxcu_alloc(cu, (size_t)plan.workspace_bytes, &workspace));
+        must(cu, ptxcu_fill8(cu, workspace, 0, 0, (size_t)plan.zero_bytes, NULL)); /* once for all launches */
         args.workspace = workspace.address;
     }
 
@@ -245,12 +246,22 @@ int main(int argc, char **argv) {
     /* Each output beside its own bound. */
     expected = (double *)need(row * sizeof *expected);
     bound = (double *)need(row * sizeof *bound);
+    lse = (double *)need(o.desc.heads * sizeof *lse);
+    lse_bound = (double *)need(o.desc.heads * sizeof *lse_bound);
     for (b = 0; b < o.batch; b++) {
-        uint32_t splits = plan.launches ? plan.launch[0].grid[2] : 1;
-        double scale = o.desc.scale != 0.0f ? (double)o.desc.scale : 1.0 / sqrt((double)o.desc.head_dim);
-        ref_flash_decode(expected, bound, q + b * row, k_host[b], v_host[b], format, o.desc.heads,
-                         o.desc.kv_heads, o.desc.head_dim, shape.max_seq, o.lengths[b], scale,
-                         ptxk_flash_decode_chunk(&o.desc, o.lengths[b], splits), splits);
+        ref_attention about;
+        memset(&about, 0, sizeof about);
+        about.heads = o.desc.heads;
+        about.kv_heads = o.desc.kv_heads;
+        about.d = o.desc.head_dim;
+        about.kv_format = format;
+        about.scale = 1.0 / sqrt((double)o.desc.head_dim);
+        about.rows = about.max_seq = shape.max_seq;
+        about.length = o.lengths[b];
+        about.splits = plan.launches ? plan.launch[0].grid[2] : 1;
+        about.chunk = ptxk_flash_decode_chunk(&o.desc, o.lengths[b], about.splits);
+        if (format != REF_F32 && (device->target & 0xfff) >= 80) about.tensor = device->is_cpu_driver ? 1 : 2;
+        ref_flash_decode(&about, expected, bound, lse, lse_bound, q + b * row, k_host[b], v_host[b]);
         for (i = 0; i < row; i++) {
             double error = fabs((double)out[b * row + i] - expected[i]);
             if (!(error <= bound[i])) wrong++;
@@ -264,6 +275,8 @@ int main(int argc, char **argv) {
            worst, worst_bound, wrong, (unsigned long)q_count, wrong ? "FAILED" : "ok");
     free(expected);
     free(bound);
+    free(lse);
+    free(lse_bound);
     free(q);
     free(out);
     ptxcu_close(cu);

@@ -152,8 +152,10 @@ static float *all_q, *all_k, *all_v, out[2][Q_COUNT];
 static uint16_t caches[2][BATCH][CACHE]; /* K and V as they are before the first token */
 
 /* Checks `have` against double: the caches with the tokens appended. */
-static int check(const float *have, uint32_t tokens, const loop *l, const ptxk_flash_decode_desc *desc) {
-    static double want[HEADS * DIM], bound[HEADS * DIM];
+static int check(const ptxcu_device *device, const float *have, uint32_t tokens, const loop *l,
+                 const ptxk_flash_decode_desc *desc) {
+    static double want[HEADS * DIM], bound[HEADS * DIM], lse[HEADS], lse_bound[HEADS];
+    ref_attention r;
     static uint16_t full[2][CACHE];
     double worst = 0, worst_bound = 1;
     uint32_t b, g, t, e, which, wrong = 0, i;
@@ -167,10 +169,19 @@ static int check(const float *have, uint32_t tokens, const loop *l, const ptxk_f
                     for (e = 0; e < DIM; e++)
                         full[which][(g * MAX_SEQ + start_lengths[b] + t) * DIM + e] =
                             ref_to_f16((which ? all_v : all_k)[((t * BATCH + b) * KV_HEADS + g) * DIM + e]);
-        ref_flash_decode(want, bound, all_q + ((tokens - 1) * BATCH + b) * HEADS * DIM, full[0], full[1],
-                         REF_F16, HEADS, KV_HEADS, DIM, MAX_SEQ, length, 1.0 / sqrt((double)DIM),
-                         ptxk_flash_decode_chunk(desc, length, l->attention_plan.launch[0].grid[2]),
-                         l->attention_plan.launch[0].grid[2]);
+        memset(&r, 0, sizeof r);
+        r.heads = HEADS;
+        r.kv_heads = KV_HEADS;
+        r.d = DIM;
+        r.kv_format = REF_F16;
+        r.scale = 1.0 / sqrt((double)DIM);
+        r.rows = r.max_seq = MAX_SEQ;
+        r.length = length;
+        r.splits = l->attention_plan.launch[0].grid[2];
+        r.chunk = ptxk_flash_decode_chunk(desc, length, l->attention_plan.launch[0].grid[2]);
+        if ((device->target & 0xfff) >= 80) r.tensor = device->is_cpu_driver ? 1 : 2;
+        ref_flash_decode(&r, want, bound, lse, lse_bound, all_q + ((tokens - 1) * BATCH + b) * HEADS * DIM,
+                         full[0], full[1]);
         for (i = 0; i < HEADS * DIM; i++) {
             double error = fabs((double)have[b * HEADS * DIM + i] - want[i]);
             if (!(error <= bound[i])) wrong++;
@@ -186,7 +197,7 @@ static int check(const float *have, uint32_t tokens, const loop *l, const ptxk_f
 int main(int argc, char **argv) {
     uint32_t tokens = 24, round, t, b, i;
     uint64_t seed = (uint64_t)time(NULL), state, addresses[2][BATCH];
-    ptxk_flash_decode_desc attention = {HEADS, KV_HEADS, DIM, PTX_F16, 0.0f};
+    ptxk_flash_decode_desc attention = {HEADS, KV_HEADS, DIM, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0};
     ptxk_kv_scatter_desc scatter = {KV_HEADS, DIM, PTX_F32, PTX_F16, 0};
     ptxk_flash_decode_shape attention_shape = {BATCH, MAX_SEQ, MAX_SEQ, 1};
     ptxk_kv_scatter_shape scatter_shape = {BATCH};
@@ -274,9 +285,11 @@ int main(int argc, char **argv) {
     l.attention_args.v_caches = l.scatter_args.v_caches;
     l.attention_args.lengths = l.step.lengths;
     l.attention_args.out = (memory[used++] = make(cu, sizeof out[0], NULL)).address;
-    if (l.attention_plan.workspace_bytes)
-        l.attention_args.workspace =
-            (memory[used++] = make(cu, (size_t)l.attention_plan.workspace_bytes, NULL)).address;
+    if (l.attention_plan.workspace_bytes) {
+        memory[used] = make(cu, (size_t)l.attention_plan.workspace_bytes, NULL);
+        must(cu, ptxcu_fill8(cu, memory[used], 0, 0, (size_t)l.attention_plan.zero_bytes, NULL));
+        l.attention_args.workspace = memory[used++].address;
+    }
     l.attention_args.max_seq = MAX_SEQ;
 
     must(cu, ptxcu_sync(cu)); /* the stream below does not wait for the default one, which uploads here */
@@ -315,7 +328,7 @@ int main(int argc, char **argv) {
                ptxcu_device_info(cu)->is_cpu_driver
                    ? " (of a CPU that interprets PTX: says nothing about a GPU)"
                    : "");
-        failed |= check(out[round], tokens, &l, &attention);
+        failed |= check(ptxcu_device_info(cu), out[round], tokens, &l, &attention);
     }
     if (memcmp(out[0], out[1], sizeof out[0])) failed = 1;
     printf("the graph gives %s\n", memcmp(out[0], out[1], sizeof out[0]) ? "OTHER BITS" : "the same bits");

@@ -1,123 +1,186 @@
-/* flash_decode.h - the truth about decode attention, in double precision.
- *
- * Written from the definition (softmax over the keys of a sequence), not from the kernel: two passes, no
- * online softmax, no base 2. Beside each output stands a bound of the error that f32 arithmetic may make;
- * its derivation is above ref_flash_decode. */
+/* flash_decode.h - decode attention in double precision, and how far an f32 kernel may be from it. */
 #ifndef REFERENCE_FLASH_DECODE_H
 #define REFERENCE_FLASH_DECODE_H
 
 #include "numbers.h"
 
+/* One sequence. Zero means: one query, no window, no cap. */
+typedef struct ref_attention {
+    uint32_t heads, kv_heads, d, queries, window;
+    enum ref_format q_format, kv_format, out_format;
+    double scale, soft_cap;
+    uint64_t rows, length; /* of the caches, [kv_heads][rows][d]; the new tokens are the last of the length */
+    uint64_t max_seq;      /* a length above makes all NaN */
+    uint32_t chunk, splits; /* how the kernel splits the keys */
+    int tensor;             /* tensor cores: 1 that round each product once, 2 real ones */
+} ref_attention;
 
-/* One sequence: out[heads][d] and bound[heads][d] from q[heads][d] and caches [kv_heads][max_seq][d].
+/* The scores of all keys for one row of q, the sizes A = sum |q_j k_j| and B = max |q_j| sum |k_j|. */
+static void ref_scores(const ref_attention *r, const void *q, size_t q_row, const double *keys, double *score,
+                       double *size, double *floor_size) {
+    uint64_t i;
+    uint32_t e;
+    double x[256], most = 0;
+    for (e = 0; e < r->d; e++) {
+        x[e] = ref_get(q, r->q_format, q_row * r->d + e);
+        if (fabs(x[e]) > most) most = fabs(x[e]);
+    }
+    for (i = 0; i < r->length; i++) {
+        double s = 0, a = 0, b = 0;
+        for (e = 0; e < r->d; e++) {
+            double k = keys[i * r->d + e], product = x[e] * k;
+            s += product;
+            a += fabs(product);
+            b += fabs(k);
+        }
+        score[i] = s * r->scale;
+        size[i] = a * fabs(r->scale);
+        floor_size[i] = b * most * fabs(r->scale);
+        if (r->soft_cap > 0) score[i] = r->soft_cap * tanh(score[i] / r->soft_cap);
+    }
+}
+
+/* out[queries][heads][d], bound the same; lse and lse_bound [heads][queries], from q[queries][heads][d].
  *
- * Rules at the edges: a score of -inf has weight 0; if all have, or there is none, the output is 0; keys
- * with +inf share the weight equally; NaN in a score makes that head NaN; length > max_seq makes all NaN.
+ * Rules at the edges: a score of -inf has weight 0; if all have, or there is none, the output is 0 and the
+ * log-sum-exp -inf; keys with +inf share the weight equally; NaN in a score makes that head NaN; length >
+ * max_seq makes all NaN.
  *
- * The bound, with u = 2^-24, for an f32 kernel that keeps scores in base 2, splits a sequence into `splits`
- * parts of at most `chunk` keys, and each part over 4 warps and groups of lanes:
+ * The bound, with u = 2^-24, for a kernel that keeps scores in base 2, splits a sequence into `splits` parts
+ * of at most `chunk` keys, and each part over 4 warps:
  *
- *   score      c = scale log2 e and q c are rounded (2u), a lane sums at most 8 terms, 5 steps join 32 lanes
- *              (13u): |error of s_i| <= 15 u A_i with A_i = sum |q_j k_j| |c|; 16 for the second order. f16
- *              and bf16 are exact in f32.
- *   weight     2^(s_i - m): the subtraction is rounded, u |s_i - m| (m grows, so the final m bounds it);
- *              ex2.approx is good to 2 ulp <= 4u. m itself cancels in the quotient, whatever its error.
+ *   score      scalar: c = scale log2 e and q c are rounded (2u), a lane sums at most 8 terms, 5 steps join
+ *              32 lanes (13u): |error of s_i| <= 15 u A_i; 16 for the second order. f16 and bf16 are exact
+ *              in f32. tensor: q is a sum of terms, exact but for f32 q: two terms of f16 leave 2^-22 of
+ *              each element, three of bf16 2^-24; elements below 2^-39 of the largest are lost (f16 only):
+ *              2^-39 B_i. Each product of 16 elements is exact and its sum rounded once (by the CPU driver;
+ *              a GPU aligns two times 9 addends and truncates: 36 times that); the sum of the terms, c, and
+ *   its product: 4u. cap        2^y, 1 + it, the reciprocal, cap - 2 cap times that: 20 u cap; the
+ *   derivative is at most 1. weight     2^(s_i - m): the subtraction is rounded, u |s_i - m| (m grows, so
+ *              the final m bounds it; tensor: m may be 15 off, 15 u); ex2.approx is good to 2 ulp <= 4u. m
+ *              itself cancels in the quotient, whatever its error. tensor: the weight is the sum of two
+ *              numbers: f16 2^-22 of it and 2^-25 beside a total of 2^7 at least, bf16 2^-16.
  *   rescaling  each change of m multiplies by 2^(m - m'): 4u, u for the product, and ln 2 u |m - m'|, where
  *              the m - m' add up to max - min of the scores at most. Where m does not change the factor is
- *              exactly 1. A lane group sees at least every 8th key of its block in one step, then come lanes,
- *              warps and parts: C = chunk / 8 + 5 + 4 + splits changes at most.
- *   sums       a lane group adds at most chunk / 4 terms, then the joins: G = (chunk / 4 + 5 + 4 + splits) u.
- *   quotient   the reciprocal and its product: 2u.
+ *              exactly 1. scalar: a lane group sees at least every 8th key of its block in one step, then
+ *              come lanes, warps and parts: C = chunk / 8 + 5 + 4 + splits changes at most; tensor: chunk /
+ *   64. sums       scalar: a lane group adds at most chunk / 4 terms, then the joins: G = (chunk / 4 + 5 + 4
+ *              + splits) u; tensor: two products for each 64 keys, chunk / 32 additions.
+ *   quotient   the reciprocal and its product: 2u; and the rounding to the output's type.
  *
- * With E_i = ln 2 (16 u A_i + u (|s_i - m| + range)) + 4u + 5uC + G and w_i the true weights:
+ * With E_i = (16 u A_i + u (|s_i - m| + range)) + 4u + 5uC + G and w_i the true weights:
  *   |error| <= sum w_i |v_i| E_i + |out| sum w_i E_i + 2u |out|,
- * times 1.1 for the second order, and an absolute 1e-37 for what underflows. */
-static void ref_flash_decode(double *out, double *bound, const float *q, const void *keys,
-                             const void *values, enum ref_format format, uint32_t heads, uint32_t kv_heads,
-                             uint32_t d, uint64_t max_seq, uint64_t length, double scale, uint32_t chunk,
-                             uint32_t splits)
-{
-    const double u = 0x1p-24, ln2 = 0.69314718055994530942;
-    uint32_t group = heads / kv_heads, g, h, e;
+ * times 1.1 for the second order, and an absolute 1e-37 for what underflows. The log-sum-exp has sum w_i
+ * E_i, and the logarithm's 2^-22 and three roundings. */
+static void ref_flash_decode(const ref_attention *r, double *out, double *bound, double *lse,
+                             double *lse_bound, const void *q, const void *keys, const void *values) {
+    const double u = 0x1p-24;
+    uint32_t group = r->heads / r->kv_heads, queries = r->queries ? r->queries : 1, g, h, e, t;
+    double chunk = (double)(r->chunk > r->length ? r->length : r->chunk), splits = r->splits;
+    double rough = r->tensor == 2 ? 36 : 1, per_score, per_weight, floor_score = 0, floor_weight = 0, changes,
+           adds,
+           out_error = r->out_format == REF_F32   ? 0
+                       : r->out_format == REF_F16 ? 0x1p-11
+                                                  : 0x1p-8;
+    double *k_rows, *v_rows, *score, *size, *low;
     uint64_t i;
-    double *row, *score, *size;
-    if (chunk > length) chunk = (uint32_t)length;
-    for (i = 0; i < (uint64_t)heads * d; i++) {
-        out[i] = length > max_seq ? (double)NAN : 0;
-        bound[i] = 0;
+    per_score = 16 * u;
+    per_weight = 4 * u;
+    changes = chunk / 8 + 9 + splits;
+    adds = chunk / 4 + 9 + splits;
+    if (r->tensor) {
+        per_score = (rough * ceil(r->d / 16.0) + 6) * u;
+        if (r->q_format == REF_F32) per_score += r->kv_format == REF_F16 ? 4 * u : u;
+        if (r->kv_format == REF_F16) floor_score = 0x1p-39;
+        per_weight += r->kv_format == REF_F16 ? 4 * u : 256 * u;
+        if (r->kv_format == REF_F16) floor_weight = 0x1p-32;
+        changes = chunk / 64 + 6 + splits;
+        adds = rough * 2 * (chunk / 64 + 1) + chunk / 32 + 9 + splits;
     }
-    if (!length || length > max_seq) return;
-    row = (double *)malloc(d * sizeof *row);
-    score = (double *)malloc((size_t)(length * group) * sizeof *score);
-    size = (double *)malloc((size_t)(length * group) * sizeof *size);
-    for (g = 0; g < kv_heads; g++) {
-        for (i = 0; i < length; i++) {
-            for (e = 0; e < d; e++) row[e] = ref_get(keys, format, (size_t)((g * max_seq + i) * d + e));
-            for (h = 0; h < group; h++) {
-                const float *x = q + (size_t)(g * group + h) * d;
-                double s = 0, a = 0;
-                for (e = 0; e < d; e++) {
-                    double product = x[e] * row[e];
-                    s += product;
-                    a += fabs(product);
-                }
-                score[h * length + i] = s * scale;
-                size[h * length + i] = a * fabs(scale) / ln2;
+    for (t = 0; t < queries; t++)
+        for (h = 0; h < r->heads; h++) {
+            lse[h * queries + t] = r->length > r->max_seq ? (double)NAN : (double)-INFINITY;
+            lse_bound[h * queries + t] = 0;
+            for (e = 0; e < r->d; e++) {
+                out[(t * r->heads + h) * r->d + e] = r->length > r->max_seq ? (double)NAN : 0;
+                bound[(t * r->heads + h) * r->d + e] = 0;
             }
         }
-        for (h = 0; h < group; h++) { /* scores become weights, sizes become E_i */
-            double *s = score + h * length, *a = size + h * length, most = -INFINITY, least = INFINITY,
-                   total = 0;
-            double fixed = (4 + 5 * (chunk / 8.0 + 9 + splits) + (chunk / 4.0 + 9 + splits)) * u, error = 0;
-            int nan = 0;
-            for (i = 0; i < length; i++) {
-                if (isnan(s[i])) nan = 1;
-                if (s[i] > most) most = s[i];
-                if (s[i] < least && s[i] > -INFINITY) least = s[i];
-            }
-            for (i = 0; i < length; i++) {
-                double below = most - s[i];
-                if (isinf(s[i]) || isinf(most)) { /* weights 0 or 1, exactly */
-                    a[i] = fixed;
-                    s[i] = s[i] == most && most > 0 ? 1 : 0;
-                    if (!isinf(most)) s[i] = 0;
-                } else {
-                    a[i] = ln2 * (16 * u * a[i] + u * (below + (most - least)) / ln2) + fixed;
-                    s[i] = exp(-below);
+    if (!r->length || r->length > r->max_seq) return;
+    k_rows = (double *)malloc((size_t)r->length * r->d * sizeof *k_rows);
+    v_rows = (double *)malloc((size_t)r->length * r->d * sizeof *v_rows);
+    score = (double *)malloc((size_t)r->length * sizeof *score);
+    size = (double *)malloc((size_t)r->length * sizeof *size);
+    low = (double *)malloc((size_t)r->length * sizeof *low);
+    for (g = 0; g < r->kv_heads; g++) {
+        for (i = 0; i < r->length * r->d; i++) {
+            k_rows[i] = ref_get(keys, r->kv_format, (size_t)(g * r->rows * r->d + i));
+            v_rows[i] = ref_get(values, r->kv_format, (size_t)(g * r->rows * r->d + i));
+        }
+        for (t = 0; t < queries; t++) {
+            uint64_t end = r->length + t + 1 > queries ? r->length + t + 1 - queries : 0, begin = 0;
+            if (r->window && end > r->window) begin = end - r->window;
+            for (h = g * group; h < (g + 1) * group; h++) { /* scores become weights, sizes become E_i */
+                double most = -INFINITY, least = INFINITY, total = 0, error = 0;
+                double fixed = (5 * changes + adds) * u + per_weight;
+                double *o = out + (size_t)(t * r->heads + h) * r->d,
+                       *b = bound + (size_t)(t * r->heads + h) * r->d;
+                int nan = 0;
+                ref_scores(r, q, (size_t)t * r->heads + h, k_rows, score, size, low);
+                for (i = begin; i < end; i++) {
+                    if (isnan(score[i])) nan = 1;
+                    if (score[i] > most) most = score[i];
+                    if (score[i] < least && score[i] > -INFINITY) least = score[i];
                 }
-                total += s[i];
-            }
-            for (i = 0; i < length && total > 0; i++) {
-                s[i] /= total;
-                error += s[i] * a[i];
-            }
-            for (e = 0; e < d; e++) {
-                double *o = out + (size_t)(g * group + h) * d + e,
-                       *b = bound + (size_t)(g * group + h) * d + e;
-                *o = nan ? (double)NAN : 0;
-                *b = 0;
-                if (nan) continue;
-                *b = 1e-37;
-            }
-            for (i = 0; i < length && !nan; i++) {
-                double *o = out + (size_t)(g * group + h) * d, *b = bound + (size_t)(g * group + h) * d;
-                if (s[i] <= 0) continue;
-                for (e = 0; e < d; e++) {
-                    double v = ref_get(values, format, (size_t)((g * max_seq + i) * d + e));
-                    o[e] += s[i] * v;
-                    b[e] += s[i] * a[i] * fabs(v);
+                for (i = begin; i < end; i++) {
+                    double below = most - score[i];
+                    if (isinf(score[i]) || isinf(most)) { /* weights 0 or 1, exactly */
+                        size[i] = fixed;
+                        score[i] = score[i] == most && most > 0 ? 1 : 0;
+                        if (!isinf(most)) score[i] = 0;
+                    } else {
+                        size[i] = per_score * size[i] + floor_score * low[i] + 20 * u * r->soft_cap
+                                  + u * (below + (most - least)) + (r->tensor ? 15 * u : 0) + fixed;
+                        score[i] = exp(-below);
+                    }
+                    total += score[i];
                 }
-            }
-            for (e = 0; e < d && !nan; e++) {
-                double *o = out + (size_t)(g * group + h) * d + e,
-                       *b = bound + (size_t)(g * group + h) * d + e;
-                *b = 1.1 * (*b + fabs(*o) * (error + 2 * u));
+                if (nan) {
+                    lse[h * queries + t] = (double)NAN;
+                    for (e = 0; e < r->d; e++) o[e] = (double)NAN;
+                    continue;
+                }
+                for (e = 0; e < r->d; e++) b[e] = 1e-37;
+                if (!(total > 0)) continue;
+                for (i = begin; i < end; i++) {
+                    score[i] /= total;
+                    error += score[i] * size[i] + floor_weight;
+                }
+                lse[h * queries + t] = most + log(total);
+                lse_bound[h * queries + t] =
+                    1.1 * (error + 4 * u * (fabs(most) + fabs(log(total)) + 20) + 4 * u);
+                if (isinf(most)) lse[h * queries + t] = most, lse_bound[h * queries + t] = 0;
+                for (i = begin; i < end; i++) {
+                    double w = score[i], per = w * size[i] + floor_weight;
+                    if (!(w > 0) && !(floor_weight > 0)) continue;
+                    for (e = 0; e < r->d; e++) {
+                        double v = v_rows[i * r->d + e];
+                        if (w > 0) o[e] += w * v;
+                        b[e] += per * fabs(v);
+                    }
+                }
+                for (e = 0; e < r->d; e++) {
+                    b[e] = 1.1 * (b[e] + fabs(o[e]) * (error + 2 * u));
+                    b[e] += out_error * (fabs(o[e]) + b[e]) + (r->out_format == REF_F16 ? 0x1p-25 : 0);
+                }
             }
         }
     }
-    free(row);
+    free(k_rows);
+    free(v_rows);
     free(score);
     free(size);
+    free(low);
 }
 
 #endif
