@@ -976,6 +976,7 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     room = 512 / (padded * (f->terms < 2 ? 2 : f->terms));
     f->nt = f->tiles < room ? f->tiles : room;
     if (f->nt < 1) f->nt = 1;
+    if (f->nt > 4) f->nt = 4;
     f->slabs = ptxk__ceil_div(padded, PTXK__SLAB);
     f->chunks = ptxk__ceil_div(padded / 16, f->slabs) * 2;
     f->kt = PTXK__SLAB / 8 / f->chunks; /* steps of some 4 KB */

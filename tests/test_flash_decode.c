@@ -658,6 +658,80 @@ static void groups_of_more_than_8_heads(void)
     }
 }
 
+/* -- every feature with every other: random descriptions -- */
+
+static uint32_t pick(const uint32_t *from, uint32_t n)
+{
+    return from[random_below(n)];
+}
+#define PICK(...) pick((const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / 4)
+
+static void describe(const problem *p, char *text, size_t capacity)
+{
+    (void)snprintf(text, capacity,
+                   "heads %u kv_heads %u d %u kv %u q %u out %u queries %u window %u cap %g page %u append %u flags "
+                   "%u, sm_%u, layout %d, max_seq %u, sms %u, batch %u, splits %u",
+                   p->desc.heads, p->desc.kv_heads, p->desc.head_dim, p->desc.kv_type, p->desc.q_type,
+                   p->desc.out_type, p->desc.queries, p->desc.window, (double)p->desc.soft_cap,
+                   p->desc.page_size, p->desc.append_type, p->desc.flags, (unsigned)(p->target & 0xfff),
+                   (int)p->layout, p->shape.max_seq, p->shape.sm_count, p->shape.batch,
+                   p->plan.launch[0].grid[2]);
+}
+
+static void random_problem(uint32_t turn)
+{
+    ptxk_flash_decode_desc desc;
+    uint32_t lengths[4], batch = 1 + random_below(4), i, max_seq, chunk, before = failed;
+    char text[400];
+    problem p;
+    memset(&desc, 0, sizeof desc);
+    desc.kv_heads = 1 + random_below(2);
+    desc.heads = desc.kv_heads * PICK(1, 2, 4, 5, 7, 8, 8, 9, 16);
+    desc.head_dim = PICK(8, 16, 32, 40, 64, 64, 72, 80, 96, 112, 128, 128, 128, 136, 192, 248, 256);
+    desc.kv_type = PICK(PTX_F32, PTX_F16, PTX_F16, PTX_BF16, PTX_BF16);
+    desc.q_type = PICK(0, PTX_F32, PTX_F16, PTX_BF16);
+    desc.out_type = PICK(0, PTX_F32, PTX_F16, PTX_BF16);
+    desc.queries = random_below(2) ? random_below(9) : 0;
+    desc.window = random_below(3) ? 0 : PICK(1, 2, 15, 16, 17, 63, 64, 65, 100, 128, 300);
+    desc.soft_cap = random_below(4) ? 0.0f : (float)PICK(1, 5, 30, 50);
+    desc.page_size = random_below(3) ? 0 : PICK(16, 32, 64, 128, 256);
+    desc.append_type = random_below(3) ? 0 : PICK(PTX_F32, PTX_F16, PTX_BF16);
+    desc.flags = random_below(2) ? PTXK_FLASH_LSE : 0;
+    if (turn % 8 == 7) desc.flags |= PTXK_FLASH_SCALAR;
+    if (turn % 5 == 4) desc.scale = (float)random_within(0.5);
+    chunk = ptxk_flash_decode_chunk(&desc, 1, 1);
+    max_seq = chunk * (1 + random_below(3)) + random_below(40);
+    if (max_seq > 700) max_seq = 500 + random_below(200);
+    for (i = 0; i < batch; i++) {
+        static const int beside[] = {-1, 0, 1, 2, 7};
+        int64_t near = (int64_t)PICK(0, 1, 16, 32, 48, 64, 80, 128) + beside[random_below(5)];
+        if (random_below(2)) near = random_below(max_seq + 1);
+        if (random_below(8) == 0) near = (int64_t)chunk + beside[random_below(5)];
+        if (random_below(8) == 0) near = max_seq;
+        if (random_below(20) == 0) near = (int64_t)max_seq + 1 + random_below(9);
+        lengths[i] = near < 0 ? 0 : near > max_seq + 10 ? max_seq : (uint32_t)near;
+    }
+    p = problem_of(&desc, max_seq, lengths, batch);
+    p.target = PTX_SM(turn % 4 && capability >= 80 ? 80 : 75);
+    if (turn % 7 == 3 && capability >= 90) p.target = PTX_SM(90);
+    p.layout = (enum layout)random_below(3);
+    p.shape.sm_count = PICK(1, 8, 132);
+    p.runs = 1 + (int)random_below(2);
+    problem_check(&p);
+    if (failed != before) {
+        describe(&p, text, sizeof text);
+        printf("  %s\n", text);
+    }
+    problem_free(&p);
+}
+
+static void random_descriptions(void)
+{
+    const char *rounds = getenv("FLASH_ROUNDS");
+    uint32_t i, n = rounds ? (uint32_t)atoi(rounds) : 150;
+    for (i = 0; i < n; i++) random_problem(i);
+}
+
 /* -- refusals -- */
 
 static void refuse_desc(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t type, float scale,
@@ -839,6 +913,7 @@ int main(void)
     bad_shapes_are_refused();
     registry_finds_its_operations();
     if (CHECK(open_driver())) {
+        if (getenv("FLASH_ROUNDS")) goto x;
         zero_length_gives_zeros();
         length_above_max_seq_is_nan_and_touches_no_cache();
         infinite_scores();
@@ -850,6 +925,12 @@ int main(void)
         scale_is_used();
         groups_of_more_than_8_heads();
         offsets_past_2_to_32_elements();
+    x:  if (getenv("FLASH_ROUNDS")) {
+            random_descriptions();
+            printf("%u passed, %u failed\n", passed, failed);
+            return 1;
+        }
+        random_descriptions();
         every_head_dim_type_group_and_length();
         traffic_is_within_5_percent_of_the_lower_bound();
         printf("note: largest error: %.3f of its bound\n", worst);
