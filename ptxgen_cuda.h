@@ -217,6 +217,7 @@ typedef struct ptxcu_call {
     ptxcu_program *program;
     uint64_t clears;         /* of the kernel cache, when this was prepared */
     uint64_t workspace;      /* bytes that were given */
+    uint64_t zeroed;         /* address of plan.zero_bytes, which a run zeroes first */
     uint32_t tensors, unused;
     struct {
         uint64_t serial;
@@ -2704,11 +2705,25 @@ static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu
     return PTXCU_E_NONE;
 }
 
+/* The launches of a call that was checked. A workspace may have served another call: what must be zero of it
+   is made so on the stream. */
+static ptxcu_code ptxcu__call_launch(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
+    if (call->plan.zero_bytes) {
+        int result;
+        ptxcu_code code = ptxcu__stream_ours(cu, call->name, stream);
+        if (code != PTXCU_E_NONE) return code;
+        result = cu->driver.cuMemsetD32Async(call->zeroed, 0, (size_t)(call->plan.zero_bytes / 4), stream);
+        if (result)
+            return ptxcu__driver_fail(cu, result, "%s: cuMemsetD32Async(%llu words)", call->name,
+                                      (unsigned long long)(call->plan.zero_bytes / 4));
+    }
+    return ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, stream);
+}
+
 static ptxcu_code ptxcu__call_run(ptxcu *cu, const char *function, const ptxcu_call *call,
                                   ptxcu_stream stream) {
     ptxcu_code code = ptxcu__call_check(cu, function, call, 0);
-    if (code != PTXCU_E_NONE) return code;
-    return ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, stream);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_launch(cu, call, stream);
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
@@ -2884,7 +2899,7 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
     }
     if (!result) {
         begun = 1;
-        code = ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, r->stream);
+        code = ptxcu__call_launch(cu, call, r->stream);
     }
     if (code == PTXCU_E_NONE) {
         result = cu->driver.cuEventRecord(r->end, r->stream);
@@ -3080,6 +3095,7 @@ static ptxcu_code ptxcu__call_complete(ptxcu__check *c, const void *desc, const 
     ptxcu_call *call = c->call;
     ptxcu_code code;
     call->workspace = workspace && workspace->owner ? ptxcu_tensor_bytes(workspace) : 0;
+    call->zeroed = call->workspace ? workspace->address : 0;
     ptxcu__lock(&c->cu->tables);
     call->clears = c->cu->clears;
     ptxcu__unlock(&c->cu->tables);

@@ -2735,13 +2735,6 @@ static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset)
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
 
-static void ptxk__add_to(ptx_kernel *k, ptx_var address, uint64_t bytes)
-{
-    ptx_val here = ptx_get(k, address);
-    ptx_val there = ptx_add(k, here, ptx_u64(bytes));
-    ptx_set(k, address, there);
-}
-
 /* -- flash_decode: what a block works on -- */
 
 /* The same for all threads of a block but for tid, warp, lane and poison. Positions are s32. */

@@ -431,7 +431,7 @@ static void attention_close(ptxcu *cu, attention *a) {
 /* What a launch may call. */
 static const char *const launching[] = {
     "cuLaunchKernel", "cuCtxGetCurrent",     "cuEventRecord",  "cuStreamWaitEvent",
-    "cuEventQuery",   "cuStreamIsCapturing", "cuStreamGetCtx", NULL};
+    "cuEventQuery",   "cuStreamIsCapturing", "cuStreamGetCtx", "cuMemsetD32Async", NULL};
 
 /* The three forms; launching in any of them allocates nothing and waits for nothing, on either side. */
 static void test_three_forms(ptxcu *cu, const counter *c) {
