@@ -113,8 +113,8 @@
    ACTIVATION  y = silu(x), gelu(x), or, with two inputs, silu(x) * up, gelu(x) * up. Rows with strides, so
           that gate and up may lie side by side. silu(x) = x / (1 + exp(-x)); gelu by tanh:
           x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi); gelu by erf: Abramowitz and Stegun 7.1.26,
-          1.5e-7 |x| beside erf. y may be x or up where types and strides are equal. x -inf: NaN (silu, gelu by
-          tanh).
+          1.5e-7 |x| beside erf. y may be x or up where types and strides are equal. x -inf: NaN (silu, gelu
+          by tanh).
 
    ROPE   turns pairs of each head by the angle position * frequencies[i], in place: a, b become
           a cos - b sin, a sin + b cos; elements past `dims` stay. The angle is reduced in f64: right at any
@@ -914,6 +914,33 @@ static double ptxk__sqrt(double x)
     return y;
 }
 
+/* A tile in shared memory is rows of 16-byte chunks, `pitch` of them from row to row. Chunk c of row r lies
+   where chunk c ^ turn(r) would: of 8 rows below each other, as ldmatrix reads them, no two then share a
+   bank, and neither do 8 chunks beside each other, as copies write them. turn(r) takes the bits of r
+   that r times the pitch leaves equal modulo 8. */
+typedef struct ptxk__tile {
+    uint32_t rows, chunks; /* what is copied */
+    uint32_t wide;         /* chunks that there are, in pairs: the last may be one of zeros */
+    uint32_t pitch;
+    uint32_t swap;    /* chunks that change places among each other: a power of two, 2 to 8 */
+    uint32_t threads; /* of the block, which copies it */
+    uint32_t pass;    /* rows that it copies at once: a power of two */
+} ptxk__tile;
+
+/* even: the pitch is a multiple of that many chunks (2, 4 or 8). */
+static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
+                            uint32_t threads) {
+    t->rows = rows;
+    t->chunks = ptxk__ceil_div(row_bytes, 16);
+    t->wide = (t->chunks + 1) / 2 * 2;
+    t->pitch = ptxk__ceil_div(t->wide, even) * even;
+    for (t->swap = 2; t->swap < 8 && t->pitch % (2 * t->swap) == 0;) t->swap *= 2;
+    t->threads = threads;
+    for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
+}
+
+static uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
+
 /* All that follows from a flash_decode description. */
 #define PTXK__WARPS 4u
 #define PTXK__THREADS (32u * PTXK__WARPS)
@@ -1409,16 +1436,16 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     return PTX_E_NONE;
 }
 
-/* A GEMV's formats of weights: what plans and kernels know of each. A new format is a row of ptxk__blocks and a
-   function that reads. A warp's step takes `unit` values of a row, 256 or 1024 or 2048: 32 lanes, 1 or 2 times.
-   Integers: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes; which values
-   these are is `order`, and where x lies in shared memory is the same for all formats (ptxk__x_put). Plain
-   numbers: a lane takes 8 of 256.
+/* A GEMV's formats of weights: what plans and kernels know of each. A new format is a row of ptxk__blocks
+   and a function that reads. A warp's step takes `unit` values of a row, 256 or 1024 or 2048: 32 lanes, 1 or
+   2 times. Integers: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes;
+   which values these are is `order`, and where x lies in shared memory is the same for all formats
+   (ptxk__x_put). Plain numbers: a lane takes 8 of 256.
 
-   Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come to
-   shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than it
-   needs, and puts neighbours together. With two blocks to a lane (unit 2048) the four blocks that a warp reads
-   at a time are chosen so that no two lanes ask for one bank: neighbours of neighbours, or pairs. */
+   Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come
+   to shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than
+   it needs, and puts neighbours together. With two blocks to a lane (unit 2048) the four blocks that a warp
+   reads at a time are chosen so that no two lanes ask for one bank: neighbours of neighbours, or pairs. */
 #define PTXK__ROWS_MAX 4u /* of a warp */
 
 enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS }; /* kinds: an integer scale for each half; none; no integers */
@@ -1653,7 +1680,8 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     f->results = 4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns
                  * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
     room = (ptxk__gemv_room(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
-    if (f->columns > 2) room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are then small */
+    if (f->columns > 2) room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are then
+    small */
     if (room > PTXK__GEMV_RING) room = PTXK__GEMV_RING;
     for (i = 0; i < f->matrices; i++)
         if (!ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, 0, room))
@@ -2735,6 +2763,69 @@ static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset)
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
 
+/* -- tiles in shared memory: ptxk__tile, see [SUPPORT] -- */
+
+/* Bytes from the tile's start to chunk `chunk` of row `row`, both u32. */
+static ptx_val ptxk__tile_place(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
+    ptx_val turn = row, at;
+    if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
+    turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
+    turn = ptx_xor(k, turn, chunk);
+    at = ptx_mad(k, row, ptx_u32(t->pitch), turn);
+    return ptx_mul(k, at, ptx_u32(16));
+}
+
+/* Where a lane reads fragments: row `row` (u32) of any 8 or 16 that begin at a multiple of 8, chunk 2 i +
+   half (u32, 0 or 1) of pair i. Which row and half a lane has decides what ldmatrix makes of them. tile: at a
+   multiple of 128; then chunk 2 i is bits away from chunk 0, and one register serves all. */
+/* The reader for pair i, and the bytes that the pair is beyond it, in the rows from first_row (a multiple of
+   8) on. */
+static ptx_val ptxk__tile_turn(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
+    uint32_t bits = 2 * pair % t->swap * 16;
+    if (!bits) return reader;
+    reader = ptx_xor(k, ptx_as(reader, PTX_B32), ptx_b32(bits));
+    return ptx_ptr(ptx_as(reader, PTX_U32), PTX_SHARED);
+}
+
+static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32_t pair) {
+    return (int64_t)((first_row * t->pitch + 2 * pair / t->swap * t->swap) * 16);
+}
+
+/* This lane's chunk of a pair. */
+static ptx_val ptxk__tile_pair(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
+                               uint32_t pair) {
+    reader = ptxk__tile_turn(k, t, reader, pair);
+    return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
+}
+
+/* From the place of a chunk of a row below 8 to that of the same chunk `rows` rows on; the tile at a
+   multiple of 128, rows a multiple of the power of two that the row is below, or of 8. */
+static ptx_val ptxk__tile_row(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows)
+{
+    uint32_t turn = rows / (8 / t->swap) % t->swap;
+    if (turn) {
+        place = ptx_xor(k, ptx_as(place, PTX_B32), ptx_b32(turn * 16));
+        place = ptx_ptr(ptx_as(place, PTX_U32), PTX_SHARED);
+    }
+    return ptx_off(place, (int64_t)(rows * t->pitch * 16));
+}
+
+/* Fragments of 16 rows and two chunks (16 elements of 2 bytes, or 8 of 4) by one ldmatrix. Where a lane must
+   point, by its number, and what comes, in registers:
+     rows    A of mma m16n8k16, rows of the tile as rows: a0 ... a3
+     columns B of two mma side by side, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
+     across  (trans) B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
+static void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+    *row = ptx_and(k, lane, ptx_u32(15));
+    *half = ptx_shr(k, lane, ptx_u32(4));
+}
+
+static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
+    ptx_val low = ptx_and(k, lane, ptx_u32(7)), high = ptx_shr(k, lane, ptx_u32(4));
+    *row = ptx_mad(k, high, ptx_u32(8), low);
+    *half = ptx_bfe(k, lane, ptx_u32(3), ptx_u32(1));
+}
+
 /* -- flash_decode: what a block works on -- */
 
 /* The same for all threads of a block but for tid, warp, lane and poison. Positions are s32. */
@@ -2797,6 +2888,10 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     w->shared = ptx_shared(k, "stage", PTX_B32, shared_bytes / 4, 128);
     w->tid = ptx_tid_x(k);
     w->warp = ptx_shr(k, w->tid, ptx_u32(5));
+    if (f->mma) { /* so that the assembler sees that what comes of it is the same for all lanes */
+        w->warp = ptx_shfl_idx(k, w->warp, ptx_u32(0), ptx_u32(31), ptx_u32(0xffffffffu));
+        w->warp = ptx_warp_uniform(k, ptx_as(w->warp, PTX_U32));
+    }
     w->lane = ptx_and(k, w->tid, ptx_u32(31));
     w->sequence = ptx_ctaid_y(k);
     w->index = ptx_ctaid_z(k);
@@ -3537,60 +3632,6 @@ static void ptxk__flash_scalar(ptx_module *m, const ptxk__flash *f, const char *
     ptxk__flash_join(k, f, &w);
 }
 
-/* -- vocabulary: tiles for tensor cores --
-   A tile in shared memory: rows of 16-byte chunks, an even number, rows one behind the other. Chunk c of row
-   r lies at place c ^ (r >> shift & mask) of its row: the same chunk of 8 rows is then in 8 different places
-   modulo 128 bytes, and ldmatrix has no bank conflicts, whatever the length of a row. Rows r and r + 8 agree
-   in that place. The tile begins at a multiple of 128 bytes. */
-typedef struct ptxk__tile {
-    uint32_t chunks, pitch, shift, mask;
-} ptxk__tile;
-
-static ptxk__tile ptxk__tile_form(uint32_t chunks) {
-    ptxk__tile t;
-    t.chunks = chunks;
-    t.pitch = 16 * chunks;
-    t.shift = chunks % 8 == 0 ? 0 : chunks % 4 == 0 ? 1 : 2;
-    t.mask = (8u >> t.shift) - 1;
-    return t;
-}
-
-/* The byte offset of a chunk of a row. */
-static ptx_val ptxk__tile_at(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
-    ptx_val turn = row;
-    if (t->shift) turn = ptx_shr(k, turn, ptx_u32(t->shift));
-    turn = ptx_and(k, turn, ptx_u32(t->mask));
-    turn = ptx_xor(k, turn, chunk);
-    turn = ptx_shl(k, turn, ptx_u32(4));
-    return ptx_mad(k, row, ptx_u32(t->pitch), turn);
-}
-
-/* What a lane adds to a tile's address for ldmatrix.x4 of the 16 x 16 part whose first chunk is 2 j: of lanes
-   0-7, 8-15, 16-23 and 24-31 come rows (upper ? 0, 8, 0, 8 : 0, 0, 8, 8) + lane % 8 and chunks 2 j + the
-   other of both. at[] has what differs by lane; ptxk__tile_step(j) of it is added to ptxk__tile_bytes(j). */
-static void ptxk__tile_lane(ptx_kernel *k, const ptxk__tile *t, ptx_val lane, int upper, ptx_val at[4]) {
-    ptx_val row = ptx_and(k, lane, ptx_u32(7)), a, b;
-    uint32_t j;
-    a = ptx_and(k, lane, ptx_u32(8));
-    b = ptx_and(k, lane, ptx_u32(16));
-    if (upper) {
-        row = ptx_or(k, row, a);
-        a = ptx_shr(k, b, ptx_u32(4));
-    } else {
-        b = ptx_shr(k, b, ptx_u32(1));
-        row = ptx_or(k, row, b);
-        a = ptx_shr(k, a, ptx_u32(3));
-    }
-    for (j = 0; j < 4 && 2 * j <= t->mask; j++) {
-        b = ptx_or(k, a, ptx_u32(2 * j));
-        at[j] = ptxk__tile_at(k, t, row, b);
-    }
-}
-
-static uint32_t ptxk__tile_step(const ptxk__tile *t, uint32_t j) { return (2 * j & t->mask) / 2; }
-
-static int64_t ptxk__tile_bytes(const ptxk__tile *t, uint32_t j) { return (int64_t)(2 * j & ~t->mask) * 16; }
-
 /* -- flash_decode: tensor cores --
    Columns are the 8 of an mma's N: scores are K q^T, 16 keys by 8 columns, sums V^T P, 16 dimensions by 8
    columns, so K and V are read once for all columns, and what belongs to a column, its maximum and its sums,
@@ -3603,15 +3644,16 @@ typedef struct ptxk__flash_mma_state {
     ptxk__softmax soft[4][2];            /* most: the maximum less bias, or up to slack less */
     ptx_var limit[4][2];                 /* no score above: no need to look at the maximum */
     ptx_val factor[4][2], inverse[4][2]; /* scores as the product gives them, times factor, are in base 2 */
-    ptx_val k_at[4], v_at[4];            /* this lane's offsets for ldmatrix */
-    ptx_val to[4], chunk, row;           /* ... for copies, and what of a pass it copies */
-    ptx_val pass_bytes;                  /* u32: from pass to pass */
-    uint32_t lanes, rows, passes;        /* of a row, of a pass, of an item */
+    ptx_val k_at, v_at;                  /* where this lane reads fragments of an item at 0 */
+    ptx_val to, chunk, row;              /* ... for copies, and what of a pass it copies */
+    ptx_val pass_bytes;                  /* u64: from pass to pass */
+    uint32_t passes;                     /* of an item */
     uint32_t item;                       /* bytes */
     ptx_val ring, stop;    /* this warp's first item; keys from here on are not copied blindly */
     ptx_val tile_bytes;    /* u64: from one of the warp's steps to the next */
     ptx_var from[2], page; /* this lane's first chunk of the next K, V; paged: its page */
-    ptx_var whole;         /* 1 where a step's rows are all in the caches, seen by all columns */
+    ptx_var whole;         /* kind where a step's rows are all in the caches, seen by all columns; else 0 */
+    ptx_val kind;          /* 1 + the number of the caches' layout */
 } ptxk__flash_mma_state;
 
 static uint32_t ptxk__flash_keys(const ptxk__flash *f) { return 16 * f->kt; }
@@ -3630,10 +3672,11 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
    of the size of 1), as a sum of `terms` numbers of the cache's type; then to registers. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
-    ptxk__tile t = ptxk__tile_form((f->d + 15) / 16 * 2);
-    uint32_t goal = f->type == PTX_F16 ? 14 : 0, n, i, e, j, steps = t.chunks / 2;
-    uint32_t term_bytes = f->tile * t.pitch;
+    ptxk__tile t;
+    uint32_t goal = f->type == PTX_F16 ? 14 : 0, n, i, e, j, steps = (f->d + 15) / 16, term_bytes;
     ptx_val q, p, column, row, query, head, here, x[8], y[8], words[4], most, up, size, factors, to, kept;
+    ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
+    term_bytes = ptxk__tile_bytes(&t);
     q = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
     factors = ptx_ptr_add(k, stage, ptx_u32(f->terms * term_bytes), 1);
     for (n = 0; n < f->tile; n += PTXK__WARPS) { /* a warp has a column, a lane 8 of its elements */
@@ -3663,9 +3706,9 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             x[e] = ptx_mul(k, x[e], up);
             if (f->scale < 0) x[e] = ptx_neg(k, x[e]);
         }
-        to = ptxk__tile_at(k, &t, kept, w->lane);
+        to = ptxk__tile_place(k, &t, kept, w->lane);
         to = ptx_ptr_add(k, stage, to, 1);
-        p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(t.chunks));
+        p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(t.wide));
         for (i = 0; i < f->terms; i++) {
             ptxk_narrow(k, f->type, 8, x, words);
             ptx_guard(k, p);
@@ -3705,7 +3748,7 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             column = ptx_shr(k, w->lane, ptx_u32(3)); /* chunks 2 j ... 2 j + 3 for 8 lanes each */
             if (pair == 1) column = ptx_and(k, column, ptx_u32(1));
             column = ptx_add(k, column, ptx_u32(2 * j));
-            to = ptxk__tile_at(k, &t, row, column);
+            to = ptxk__tile_place(k, &t, row, column);
             to = ptx_ptr_add(k, stage, to, 1);
             for (i = 0; i < f->terms; i++) {
                 here = ptx_ptr_add(k, to, ptx_u32(i * term_bytes), 1);
@@ -3715,6 +3758,13 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         }
     }
     ptx_bar_sync(k, ptx_imm(0)); /* then the ring may have its place */
+}
+
+/* The layouts with code of their own, in which places of rows are numbers in the code: heads first (and
+   pages), rows first; 0: any other. */
+#define PTXK__KINDS 3u
+static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
+    return i == 0 ? f->row_bytes : i == 1 ? f->kv_heads * f->row_bytes : 0;
 }
 
 /* Where the warp's step at `position` begins, in K and in V, for this lane's first chunk; and whether all of
@@ -3759,8 +3809,16 @@ static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__
             ptx_set(k, s->from[which], at);
         }
     }
-    at = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+    at = ptx_selp(k, s->kind, ptx_u32(0), p);
     ptx_set(k, s->whole, at);
+}
+
+/* Whether this lane has one of the first `chunks` chunks of a row of a pass. */
+static ptx_val ptxk__flash_busy(ptx_kernel *k, const ptxk__flash_mma_state *s, uint32_t chunks) {
+    ptx_val p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(chunks)), q;
+    if (s->tile.pass * s->tile.wide == 32) return p;
+    q = ptx_setp(k, PTX_LT, s->row, ptx_u32(s->tile.pass));
+    return ptx_and(k, p, q);
 }
 
 /* An item's rows one by one: zeros for those that are not there, those to append from their source. */
@@ -3770,7 +3828,7 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     uint32_t real = ptxk__flash_slab(f, slab);
     ptx_val i, row, at, to, from, there, p, active, is_real, fresh, words[4], chunk;
     i = ptx_for(k, ptx_u32(0), ptx_u32(s->passes), ptx_u32(1));
-    row = ptx_mad(k, i, ptx_u32(s->rows), s->row);
+    row = ptx_mad(k, i, ptx_u32(s->tile.pass), s->row);
     at = ptx_add(k, position, ptx_as(row, PTX_S32));
     there = ptx_setp(k, PTX_GE, at, w->first);
     p = ptx_setp(k, PTX_LT, at, w->end);
@@ -3779,10 +3837,10 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     from = ptx_ptr_add(k, w->base[which], from, 1);
     chunk = ptx_add(k, s->chunk, ptx_u32(slab * f->chunks));
     from = ptx_ptr_add(k, from, chunk, 16);
-    to = ptxk__tile_at(k, &s->tile, row, s->chunk);
+    to = ptxk__tile_place(k, &s->tile, row, s->chunk);
     to = ptx_ptr_add(k, slot, to, 1);
-    active = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->chunks));
-    is_real = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(real));
+    active = ptxk__flash_busy(k, s, f->chunks);
+    is_real = ptxk__flash_busy(k, s, real);
     if (f->fresh_type) {
         fresh = ptxk__flash_is_fresh(k, f, w, at);
         fresh = ptx_and(k, fresh, is_real);
@@ -3803,44 +3861,44 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_end(k);
 }
 
+/* An item whose rows are all there, row_bytes apart; 0: as the arguments say. */
+static void ptxk__flash_copy_whole(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                   int which, uint32_t slab, ptx_val slot, uint32_t row_bytes) {
+    uint32_t real = ptxk__flash_slab(f, slab), copied = real + real % 2, i;
+    int all = copied == s->tile.wide && s->tile.pass * s->tile.wide == 32;
+    ptx_val from = ptx_get(k, s->from[which]), to = ptx_ptr_add(k, slot, s->to, 1), some = from, none = from;
+    if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* fills up the last 16 elements */
+    if (!all) some = ptxk__flash_busy(k, s, copied);
+    for (i = 0; i < s->passes; i++) {
+        ptx_val row = ptxk__tile_row(k, &s->tile, to, i * s->tile.pass), at;
+        if (i && !row_bytes) from = ptx_add(k, ptx_as(from, PTX_U64), s->pass_bytes);
+        at = ptx_off(ptx_ptr(from, PTX_GLOBAL),
+                     (int64_t)(slab * f->chunks * 16 + i * s->tile.pass * row_bytes));
+        if (!all) ptx_guard(k, some);
+        if (real % 2)
+            ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, row, at, ptx_imm(16), none);
+        else
+            ptx_cp_async_16(k, row, at);
+    }
+}
+
 /* Sends for an item: slab `slab` of K or V of the step at `position`. A group in any case. */
 static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                              const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
                              ptx_val slot) {
-    uint32_t real = ptxk__flash_slab(f, slab), turns = s->rows < 8 ? 8 / s->rows : 1, i;
-    ptx_val p, from, to[4], at, some, none;
-    p = ptx_get(k, s->whole);
-    p = ptx_setp(k, PTX_NE, p, ptx_u32(0));
-    ptx_if(k, p);
-    from = ptx_get(k, s->from[which]);
-    some = none = p;
-    if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* fills up the last 16 elements */
-    if (real + real % 2 < s->lanes) some = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(real + real % 2));
-    for (i = 0; i < s->passes; i++) {
-        if (i < turns) to[i] = ptx_ptr_add(k, slot, s->to[i], 1);
-        at = from;
-        if (f->page_size) {
-            at = ptx_ptr(at, PTX_GLOBAL);
-        } else if (i) {
-            at = ptx_mad_wide(k, s->pass_bytes, ptx_u32(i), ptx_as(from, PTX_U64));
-        }
-        at = ptx_off(ptx_ptr(at, PTX_GLOBAL),
-                     (int64_t)(slab * f->chunks * 16 + (f->page_size ? i * s->rows * f->row_bytes : 0)));
-        if (real + real % 2 < s->lanes) ptx_guard(k, some);
-        if (real % 2)
-            ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0,
-                    ptx_off(to[i % turns], (int64_t)(i / turns * turns * s->rows * s->tile.pitch)), at,
-                    ptx_imm(16), none);
-        else
-            ptx_cp_async_16(k, ptx_off(to[i % turns], (int64_t)(i / turns * turns * s->rows * s->tile.pitch)),
-                            at);
+    ptx_val whole = ptx_get(k, s->whole), p;
+    uint32_t i, kinds = f->page_size ? 1 : PTXK__KINDS;
+    for (i = 0; i < kinds; i++) {
+        p = ptx_setp(k, PTX_EQ, whole, ptx_u32(i + 1));
+        ptx_if(k, p);
+        ptxk__flash_copy_whole(k, f, s, which, slab, slot, ptxk__flash_kind(f, i));
+        ptx_else(k);
     }
-    ptx_else(k);
     p = ptx_setp(k, PTX_LT, position, w->end);
     ptx_if(k, p);
     ptxk__flash_copy_edge(k, f, w, s, which, slab, position, slot);
     ptx_end(k);
-    ptx_end(k);
+    for (i = 0; i < kinds; i++) ptx_end(k);
     ptx_cp_async_commit(k);
 }
 
@@ -3849,12 +3907,11 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                uint32_t slab, ptx_val slot, ptx_val score[4][4][2][4]) {
     uint32_t j, mt, n, i;
-    ptx_val at[4], keys[4];
-    for (j = 0; j < 4 && 2 * j <= s->tile.mask; j++) at[j] = ptx_ptr_add(k, slot, s->k_at[j], 1);
+    ptx_val keys[4];
+    ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1);
     for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptx_off(at[ptxk__tile_step(&s->tile, j)],
-                                  ptxk__tile_bytes(&s->tile, j) + (int64_t)(mt * 16 * s->tile.pitch));
+            ptx_val row = ptxk__tile_pair(k, &s->tile, at, mt * 16, j);
             ptx_ldmatrix(k, 4, row, keys);
             for (n = 0; n < f->nt; n++)
                 for (i = 0; i < f->terms; i++)
@@ -4005,12 +4062,11 @@ static void ptxk__flash_pack(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 static void ptxk__flash_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                              uint32_t slab, ptx_val slot, ptx_val weight[4][4][2][2]) {
     uint32_t j, mt, n, i, e;
-    ptx_val at[4], values[4], sum[4];
-    for (j = 0; j < 4 && 2 * j <= s->tile.mask; j++) at[j] = ptx_ptr_add(k, slot, s->v_at[j], 1);
+    ptx_val values[4], sum[4];
+    ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1);
     for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptx_off(at[ptxk__tile_step(&s->tile, j)],
-                                  ptxk__tile_bytes(&s->tile, j) + (int64_t)(mt * 16 * s->tile.pitch));
+            ptx_val row = ptxk__tile_pair(k, &s->tile, at, mt * 16, j);
             ptx_ldmatrix_trans(k, 4, row, values);
             for (n = 0; n < f->nt; n++) {
                 const ptx_var *to = s->sum[slab * f->chunks / 2 + j][n];
@@ -4137,12 +4193,9 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
     ptx_var next, reads, writes;
     memset(&w, 0, sizeof w);
     memset(&s, 0, sizeof s);
-    s.tile = ptxk__tile_form(f->chunks);
-    for (s.lanes = 2; s.lanes < f->chunks; s.lanes *= 2) {
-    }
-    s.rows = 32 / s.lanes;
-    s.passes = ptxk__flash_keys(f) / s.rows;
-    s.item = ptxk__flash_keys(f) * s.tile.pitch;
+    ptxk__tile_form(&s.tile, ptxk__flash_keys(f), f->chunks * 16, 2, 32);
+    s.passes = ptxk__flash_keys(f) / s.tile.pass;
+    s.item = ptxk__tile_bytes(&s.tile);
     slots = s.item * PTXK__WARPS;
     q_bytes = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile;
     bytes = slots * (PTXK__RING - 1) + (q_bytes > slots ? q_bytes : slots);
@@ -4152,19 +4205,19 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
     ptx_comment(k, "the first items, on their way while q is read");
     here = ptx_mul(k, w.warp, ptx_u32(s.item));
     s.ring = ptx_ptr_add(k, w.shared, here, 1);
-    ptxk__tile_lane(k, &s.tile, w.lane, 1, s.k_at);
-    ptxk__tile_lane(k, &s.tile, w.lane, 0, s.v_at);
-    s.chunk = ptx_and(k, w.lane, ptx_u32(s.lanes - 1));
-    s.row = ptx_div(k, w.lane, ptx_u32(s.lanes));
-    for (i = 0; i * s.rows < 8 && i < 4; i++) {
-        row = ptx_add(k, s.row, ptx_u32(i * s.rows));
-        s.to[i] = ptxk__tile_at(k, &s.tile, row, s.chunk);
-    }
+    ptxk__lane_rows(k, w.lane, &row, &here);
+    s.k_at = ptxk__tile_place(k, &s.tile, row, here);
+    ptxk__lane_columns(k, w.lane, &row, &here); /* of V transposed */
+    s.v_at = ptxk__tile_place(k, &s.tile, row, here);
+    s.chunk = ptx_rem(k, w.lane, ptx_u32(s.tile.wide));
+    s.row = ptx_div(k, w.lane, ptx_u32(s.tile.wide));
+    s.to = ptxk__tile_place(k, &s.tile, s.row, s.chunk);
     here = ptx_mul(k, w.warp, ptx_u32(ptxk__flash_keys(f)));
     position = ptx_add(k, ptx_as(here, PTX_S32), w.begin);
     next = ptx_var_new(k, position);
     s.stop = ptx_min(k, w.safe_hi, w.end);
     s.whole = ptx_var_new(k, ptx_u32(0));
+    s.kind = ptx_u32(1);
     if (f->page_size) {
         p = ptx_setp(k, PTX_LT, position, w.end);
         here = ptx_shr(k, ptx_as(position, PTX_U32), ptx_u32(f->page_shift));
@@ -4174,8 +4227,12 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
         for (e = 0; e < 2; e++) s.from[e] = ptx_var_new(k, w.base[e]);
     } else {
         s.tile_bytes = ptx_mul(k, w.row_bytes, ptx_u64(ptxk__flash_keys(f) * PTXK__WARPS));
-        here = ptx_mul(k, w.row_bytes, ptx_u64(s.rows));
-        s.pass_bytes = ptx_cvt(k, PTX_U32, here);
+        s.pass_bytes = ptx_mul(k, w.row_bytes, ptx_u64(s.tile.pass));
+        s.kind = ptx_u32(PTXK__KINDS);
+        for (i = PTXK__KINDS - 1; i-- > 0;) {
+            p = ptx_setp(k, PTX_EQ, w.row_bytes, ptx_u64(ptxk__flash_kind(f, i)));
+            s.kind = ptx_selp(k, ptx_u32(i + 1), s.kind, p);
+        }
         row = ptx_add(k, ptx_as(position, PTX_U32), s.row);
         at = ptx_cvt(k, PTX_U64, row);
         at = ptx_mul(k, at, w.row_bytes);
@@ -4382,8 +4439,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 /* -- rows of weights: readers, one for each format --
    Lane i of the 8 that share a block of 256 of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128: with
    c = i / 2 and h = i % 2 their low nibbles are 16 weights of group 2 c, their high ones 16 of group 2 c + 1.
-   Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two parts.
-   Masks and shifts of the lane make one rule of both cases. */
+   Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two
+   parts. Masks and shifts of the lane make one rule of both cases. */
 static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane)
 {
     ptx_val pair, odd, upper, shift, p;
@@ -4446,7 +4503,8 @@ static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     ptxk__k_head(k, lane, at->block, share);
 }
 
-/* The fifth bits of this lane's two groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share. */
+/* The fifth bits of this lane's two groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share.
+   */
 static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane)
 {
     ptx_val pair, odd;
@@ -4491,9 +4549,10 @@ static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset)
     return ptx_cvt(k, PTX_F32, x);
 }
 
-/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128: low nibbles for values 128 n + 32 a + 16 h ...,
-   high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h ... of
-   the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no subtraction. */
+/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128: low nibbles for values 128 n + 32 a + 16 h
+   ..., high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h
+   ... of the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no
+   subtraction. */
 static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane)
 {
     ptx_val a, n, h;
@@ -4583,10 +4642,10 @@ static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 }
 
 /* -- rows of weights: x --
-   A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4 j2 +
-   2 j1 + j0 (bits) lie at 16 bytes 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1): whichever of the three orders a format
-   has, the 8 lanes of a block ask for 8 different sixteenths of the banks. Then 32 factors, d, of groups of 32,
-   blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
+   A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4
+   j2 + 2 j1 + j0 (bits) lie at 16 bytes 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1): whichever of the three orders
+   a format has, the 8 lanes of a block ask for 8 different sixteenths of the banks. Then 32 factors, d, of
+   groups of 32, blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
    A record of numbers: 4 of them, j, at 16 bytes j ^ (j >> 3 & 1). */
 
 static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which)
@@ -4718,7 +4777,8 @@ typedef struct ptxk__rows_state {
     ptx_var slot;                    /* offset in the ring of what is read in this step */
     ptx_val own[2];                  /* bytes from a row's start to the lane's block */
     ptx_val own_last;                /* not sized: in the last step; one that there is */
-    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX], pick[2][PTXK__ROWS_MAX]; /* places in a slot */
+    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX], pick[2][PTXK__ROWS_MAX]; /* places in a slot
+    */
     ptx_var moved[PTXK__ROWS_MAX];   /* toggles: what is to be added to them, move and 0 in turn */
     ptx_val move[PTXK__ROWS_MAX];
     ptx_var x;                       /* the record of the next step */
@@ -4840,8 +4900,8 @@ typedef struct ptxk__sent { /* a step's chunks on their way through registers */
     ptx_val words[8][4], from[8], bytes[8], go[8], to;
 } ptxk__sent;
 
-/* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a group
-   in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
+/* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a
+   group in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
 static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
                             ptx_val index, ptxk__sent *sent)
 {
@@ -4916,9 +4976,9 @@ static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent
     }
 }
 
-/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last one)
-   of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format that
-   shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
+/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last
+   one) of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format
+   that shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
    ptxk__rows_finish is through. */
 static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
                              ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes)
@@ -5020,8 +5080,8 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
 /* One share of x times one share of weights, added to the sum.
      scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
      unscaled    factor (d first (P / second + P') - offset s)
-   P, P' whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63; 32 * 128 * 32639; 16 * 16 *
-   15 * 32639 and as much again. */
+   P, P' whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63; 32 * 128 * 32639; 16 *
+   16 * 15 * 32639 and as much again. */
 static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w, ptx_val x[2][2][4],
                                const ptx_val *d, ptx_val group_sum, ptx_var sum)
 {
@@ -5170,8 +5230,8 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     ptxk__rows_keep(k, f, &sent);
 }
 
-/* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory, records
-   of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
+/* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory,
+   records of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
 static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
                               ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX])
 {
@@ -5329,8 +5389,8 @@ static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val
 
 /* Where the arguments have a field of matrix i. */
 #define PTXK__GEMV_FIELD(i, field)                                                                           \
-    ((i) ? offsetof(ptxk_gemv_args, more) + ((i)-1) * sizeof(ptxk_gemv_more) + offsetof(ptxk_gemv_more, field) \
-         : offsetof(ptxk_gemv_args, field))
+    ((i) ? offsetof(ptxk_gemv_args, more) + ((i)-1) * sizeof(ptxk_gemv_more) + offsetof(ptxk_gemv_more,
+         field) \ : offsetof(ptxk_gemv_args, field))
 
 /* A dot product of row `row` of matrix i, complete: times the norm's factor, plus the bias. */
 static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val row,
