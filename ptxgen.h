@@ -6516,7 +6516,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = m->sets.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 11 * (blocks + 1);
+    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 13 * (blocks + 1);
     if (k->together || f->advising) need += 4 * registers + n / 32 + 1;
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
@@ -6538,7 +6538,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->skip_block = s, s += blocks + 1;
     f->skip_group = s, s += blocks + 1;
     f->skip_warp = s, s += blocks + 1;
-    f->skip_lane = s, s += blocks + 1;
+    f->skip_lane = s, s += 3 * (blocks + 1); /* more than that: see ptx__live */
     f->stack = s, s += blocks + 1;
     f->level = s, s += blocks + 1;
     f->split = s, s += blocks + 1;
@@ -8094,60 +8094,76 @@ static uint32_t ptx__count_bits(uint32_t x) {
     return ((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
 }
 
-/* Up to 32 registers at once, a bit each: from each use back over the blocks, until they are written. `level`
-   and `split` become the weight of what is live at the end of each block. */
+/* Of a block, for 64 registers at once, a bit each. These stand where post_idom to skip_lane did. */
+typedef struct ptx__live {
+    uint32_t out[2], in[2], written[2], mark, unused;
+} ptx__live;
+
+/* Up to 64 registers: from each use back over the blocks, until they are written. `level` and `split` become
+   the weight of what is live at the end of each block. */
 static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, uint32_t n) {
-    uint32_t *lists = k->m->lists.at, *out = f->skip_warp, *in = f->skip_lane, *killed = f->skip_group;
-    uint32_t *touched = f->post_order, *mark = f->skip_block, *stack = f->stack;
+    uint32_t *lists = k->m->lists.at, *touched = f->post_order, *stack = f->stack;
     uint32_t i, j, r, b, depth = 0, count = 0;
     uint64_t weight = ptx__weight(words[0]);
+    ptx__live *live = (ptx__live *)(void *)f->post_idom;
     for (i = 0; i < n; i++)
         for (r = f->wanted[f->base[PTX__TAG(words[i])] + PTX__INDEX(words[i])]; r > 1;
              r = lists[r - 2 + PTX__AT_NEXT]) {
+            uint32_t flags = lists[r - 2 + PTX__AT_FLAGS];
             b = lists[r - 2 + PTX__AT_BLOCK];
-            if (!mark[b]) mark[b] = 1, touched[count++] = b;
-            if (lists[r - 2 + PTX__AT_FLAGS] & PTX__LIVE_IN) in[b] |= 1u << i;
-            if (lists[r - 2 + PTX__AT_FLAGS] & PTX__WRITTEN) killed[b] |= 1u << i;
+            if (!live[b].mark) live[b].mark = 1, touched[count++] = b;
+            if (flags & PTX__LIVE_IN) live[b].in[i / 32] |= 1u << i % 32;
+            if (flags & PTX__WRITTEN) live[b].written[i / 32] |= 1u << i % 32;
         }
     for (i = 0; i < count; i++)
-        if (in[touched[i]]) mark[touched[i]] = 2, stack[depth++] = touched[i];
+        if (live[touched[i]].in[0] | live[touched[i]].in[1])
+            live[touched[i]].mark = 2, stack[depth++] = touched[i];
     while (depth) {
-        uint32_t live;
+        uint32_t low, high;
         b = stack[--depth];
-        mark[b] = 1;
-        live = in[b];
+        live[b].mark = 1;
+        low = live[b].in[0];
+        high = live[b].in[1];
         for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++) {
-            uint32_t from = f->pred[j], more = live & ~out[from];
-            if (!more) continue;
-            if (!mark[from]) mark[from] = 1, touched[count++] = from;
-            out[from] |= more;
-            more &= ~killed[from] & ~in[from];
-            if (!more) continue;
-            in[from] |= more;
-            if (mark[from] == 1) mark[from] = 2, stack[depth++] = from;
+            uint32_t from = f->pred[j], more_low, more_high;
+            ptx__live *l = &live[from];
+            more_low = low & ~l->out[0];
+            more_high = high & ~l->out[1];
+            if (!(more_low | more_high)) continue;
+            if (!l->mark) l->mark = 1, touched[count++] = from;
+            l->out[0] |= more_low;
+            l->out[1] |= more_high;
+            more_low &= ~(l->written[0] | l->in[0]);
+            more_high &= ~(l->written[1] | l->in[1]);
+            if (!(more_low | more_high)) continue;
+            l->in[0] |= more_low;
+            l->in[1] |= more_high;
+            if (l->mark == 1) l->mark = 2, stack[depth++] = from;
         }
     }
     for (i = 0; i < n; i++)
         for (r = f->wanted[f->base[PTX__TAG(words[i])] + PTX__INDEX(words[i])]; r > 1;
              r = lists[r - 2 + PTX__AT_NEXT])
-            if (out[lists[r - 2 + PTX__AT_BLOCK]] >> i & 1) lists[r - 2 + PTX__AT_FLAGS] |= PTX__LIVE_OUT;
+            if (live[lists[r - 2 + PTX__AT_BLOCK]].out[i / 32] >> i % 32 & 1)
+                lists[r - 2 + PTX__AT_FLAGS] |= PTX__LIVE_OUT;
     for (i = 0; i < count; i++) {
-        b = touched[i];
-        f->level[b] += ptx__count_bits(out[b]) * (uint32_t)weight;
-        f->split[b] += ptx__count_bits(out[b]) * (uint32_t)(weight >> 32);
-        out[b] = in[b] = killed[b] = mark[b] = 0;
+        ptx__live *l = &live[touched[i]];
+        uint32_t bits = ptx__count_bits(l->out[0]) + ptx__count_bits(l->out[1]);
+        f->level[touched[i]] += bits * (uint32_t)weight;
+        f->split[touched[i]] += bits * (uint32_t)(weight >> 32);
+        memset(l, 0, sizeof *l);
     }
 }
 
 /* What is live at the ends of blocks. Only registers that some block reads before it writes them count. */
 static int ptx__live_ends(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
-    uint32_t b, i, at, word, n = 0, *seen = f->classes, *r, chunk[32];
+    uint32_t b, i, at, word, n = 0, *seen = f->classes, *r, chunk[64];
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
     m->lists.count = 0;
     for (i = 0; i < registers; i++) seen[i] = f->wanted[i] = 0;
     for (b = 0; b <= f->blocks; b++) {
-        f->skip_warp[b] = f->skip_lane[b] = f->skip_group[b] = f->skip_block[b] = 0;
+        memset(f->post_idom + 8 * (size_t)b, 0, sizeof(ptx__live));
         f->level[b] = f->split[b] = f->post_number[b] = 0;
     }
     for (b = 0; b < f->blocks; b++)
@@ -8175,7 +8191,7 @@ static int ptx__live_ends(ptx_kernel *k, ptx__flow *f) {
         for (i = 0; i < k->registers[word]; i++) {
             if (f->wanted[f->base[word] + i] < 2) continue;
             chunk[n++] = PTX__WORD(word, i);
-            if (n == 32) ptx__live_chunk(k, f, chunk, n), n = 0;
+            if (n == 64) ptx__live_chunk(k, f, chunk, n), n = 0;
         }
         if (n) ptx__live_chunk(k, f, chunk, n), n = 0;
     }

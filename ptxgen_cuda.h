@@ -64,12 +64,13 @@
    CACHE  ptxcu_operation builds and loads a kernel at the first call and finds it again by the operation
           and the bytes of its description (set them all: start from zero). Device, context and driver are
           the handle's.
-   DISK   With ptxcu_desc.cache_folder, machine code is kept there between runs: one file for each of
-          cache_files slots, chosen by a hash of the text, the target and the driver's version, which stand
-          in the file in full length or as 128 bits beside its length and check sum. A file is written under
-          a name of its own and then renamed, so that others see the old or the new one, never half of it; a
-          file that is damaged, foreign or refused by the driver is ignored and replaced. What cannot be
-          read or written costs time, and is no error.
+   DISK   With ptxcu_desc.cache_folder, machine code is kept there between runs, in cache_files files of 4 MiB
+          at most: a text has four of them to lie in, chosen by a hash of it, of the chip and of the driver's
+          version, and takes the place of the oldest. All these stand in the file, the text as its length and
+          128 bits, with a check sum over everything. A file is written under another name and then renamed,
+          so that others see the old or the new one, never half of it; a file that is damaged, foreign or
+          refused by the driver is ignored and replaced. What cannot be read or written costs time, and is no
+          error. A folder may be shared by any number of processes and machines.
 
    DOES NOT  track buffers, streams and events (destroy what you create, before ptxcu_close); build
           graphs node by node; use several devices through one handle (open one each).
@@ -594,6 +595,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
 #else
 #include <dlfcn.h>
 #include <pthread.h>
+#include <unistd.h>
 #define PTXCU__CALL
 #endif
 
@@ -717,6 +719,7 @@ struct ptxcu {
     char library_name[512];
     char cache_folder[512]; /* "": none */
     uint32_t cache_files;
+    uint32_t capability; /* of the device itself: 90 */
 };
 
 static void *ptxcu__default_alloc(void *user, void *block, size_t old_size, size_t new_size) {
@@ -997,7 +1000,8 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     if (result) return ptxcu__driver_fail(cu, result, "cuDeviceTotalMem_v2(device %d)", d->ordinal);
     d->is_cpu_driver = strncmp(d->name, "ptxsim", 6) == 0;
     d->memory_bytes = total;
-    d->target = ptxcu__target_of(ptxcu__attribute(cu, 75) * 10 + ptxcu__attribute(cu, 76));
+    cu->capability = (uint32_t)(ptxcu__attribute(cu, 75) * 10 + ptxcu__attribute(cu, 76));
+    d->target = ptxcu__target_of((int)cu->capability);
     d->max_version = ptxcu__ptx_of_cuda(d->driver_version);
     d->max_threads_per_block = (uint32_t)ptxcu__attribute(cu, 1);
     for (i = 0; i < 3; i++) {
@@ -1932,13 +1936,17 @@ static void ptxcu__append_line(ptxcu *cu, const char *log, const char *ptx) {
 /* -- programs on disk -- */
 
 #define PTXCU__KEPT_MAX ((size_t)4 << 20)
+#define PTXCU__WAYS 4u /* files that a text may be in */
 /* What a file begins with; the machine code follows. */
 typedef struct ptxcu__kept {
     char magic[8];
+    uint64_t check;               /* of the fields behind it and the machine code */
     uint64_t text[2], text_bytes; /* two hashes of the text, and its length */
-    uint64_t image_check, image_bytes;
-    uint32_t driver, target;
+    uint64_t image_bytes;
+    uint64_t written; /* when: the oldest makes room */
+    uint32_t driver, target, capability, unused;
 } ptxcu__kept;
+#define PTXCU__KEPT_CHECKED offsetof(ptxcu__kept, text)
 
 /* FNV-1a over 8 bytes at a time; `seed` makes a second one of it. */
 static uint64_t ptxcu__sum(const void *data, size_t bytes, uint64_t seed) {
@@ -1953,53 +1961,79 @@ static uint64_t ptxcu__sum(const void *data, size_t bytes, uint64_t seed) {
     return h ^ h >> 32;
 }
 
+static uint64_t ptxcu__kept_check(const ptxcu__kept *k, const void *image, size_t bytes) {
+    const char *fields = (const char *)k + PTXCU__KEPT_CHECKED;
+    return ptxcu__sum(image, bytes, ptxcu__sum(fields, sizeof *k - PTXCU__KEPT_CHECKED, 0));
+}
+
 static void ptxcu__kept_key(const ptxcu *cu, const char *ptx, ptxcu__kept *k) {
     memset(k, 0, sizeof *k);
-    memcpy(k->magic, "PTXGEN01", 8);
+    memcpy(k->magic, "PTXGEN02", 8);
     k->text_bytes = strlen(ptx);
     k->text[0] = ptxcu__sum(ptx, (size_t)k->text_bytes, 0);
     k->text[1] = ptxcu__sum(ptx, (size_t)k->text_bytes, 0x9e3779b97f4a7c15u);
     k->driver = (uint32_t)cu->info.driver_version;
     k->target = cu->info.target;
+    k->capability = cu->capability;
 }
 
-static void ptxcu__kept_name(const ptxcu *cu, const ptxcu__kept *k, char *name, size_t size) {
-    uint64_t slot = (k->text[0] ^ k->text[1] * 31 ^ k->driver ^ (uint64_t)k->target << 32) % cu->cache_files;
+static int ptxcu__kept_same(const ptxcu__kept *a, const ptxcu__kept *b) {
+    return memcmp(a->magic, b->magic, 8) == 0 && a->text[0] == b->text[0] && a->text[1] == b->text[1]
+           && a->text_bytes == b->text_bytes && a->driver == b->driver && a->target == b->target
+           && a->capability == b->capability;
+}
+
+/* The file of one of the places that a text may have: they lie together, so that a folder for n files has no
+   more than n, whatever their number. */
+static void ptxcu__kept_name(const ptxcu *cu, const ptxcu__kept *k, uint32_t way, char *name, size_t size) {
+    uint32_t ways = cu->cache_files < PTXCU__WAYS ? cu->cache_files : PTXCU__WAYS;
+    uint64_t slot = k->text[0] ^ k->text[1] * 31 ^ k->driver ^ (uint64_t)k->capability << 32;
+    slot = slot % (cu->cache_files / ways) * ways + way % ways;
     snprintf(name, size, "%s/ptxgen-%06lx.cubin", cu->cache_folder, (unsigned long)slot);
 }
 
-/* The machine code in the slot's file, if the file is whole and of this text: allocated, or NULL. */
-static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *want, size_t *bytes) {
+/* The machine code in a file, if the file is whole and of this text: allocated, or NULL. *age: when it was
+   written, 0 for a file that is missing or damaged. */
+static void *ptxcu__kept_read(ptxcu *cu, const char *name, const ptxcu__kept *want, size_t *bytes,
+                              uint64_t *age) {
     ptxcu__kept k;
     void *image = NULL;
     FILE *f = fopen(name, "rb");
+    *age = 0;
     if (!f) return NULL;
-    if (fread(&k, sizeof k, 1, f) == 1 && memcmp(k.magic, want->magic, 8) == 0 && k.text[0] == want->text[0]
-        && k.text[1] == want->text[1] && k.text_bytes == want->text_bytes && k.driver == want->driver
-        && k.target == want->target && k.image_bytes && k.image_bytes <= PTXCU__KEPT_MAX) {
-        *bytes = (size_t)k.image_bytes;
-        image = cu->alloc(cu->alloc_user, NULL, 0, *bytes);
-        if (image
-            && (fread(image, 1, *bytes, f) != *bytes || fgetc(f) != EOF
-                || ptxcu__sum(image, *bytes, 0) != k.image_check)) {
-            ptxcu__release(cu, image, *bytes);
-            image = NULL;
+    if (fread(&k, sizeof k, 1, f) == 1 && memcmp(k.magic, want->magic, 8) == 0) {
+        *age = k.written;
+        if (ptxcu__kept_same(&k, want) && k.image_bytes && k.image_bytes <= PTXCU__KEPT_MAX) {
+            *bytes = (size_t)k.image_bytes;
+            image = cu->alloc(cu->alloc_user, NULL, 0, *bytes);
+            if (image
+                && (fread(image, 1, *bytes, f) != *bytes || fgetc(f) != EOF
+                    || ptxcu__kept_check(&k, image, *bytes) != k.check)) {
+                ptxcu__release(cu, image, *bytes);
+                image = NULL;
+                *age = 0;
+            }
         }
     }
     fclose(f);
     return image;
 }
 
-/* Written beside and renamed: whoever reads sees the old file or the new one. */
-static void ptxcu__kept_write(ptxcu *cu, const char *name, ptxcu__kept *k, const void *image, size_t bytes) {
+/* Written beside and renamed: whoever reads sees the old file or the new one. Two that write beside under one
+   name spoil it for each other, which its check tells; so no more names than these are ever left behind. */
+static void ptxcu__kept_write(const char *name, ptxcu__kept *k, const void *image, size_t bytes) {
     char beside[640];
     FILE *f;
     int good;
     if (!bytes || bytes > PTXCU__KEPT_MAX) return;
     k->image_bytes = bytes;
-    k->image_check = ptxcu__sum(image, bytes, 0);
-    snprintf(beside, sizeof beside, "%s.%lx%lx.tmp", name, (unsigned long)((uintptr_t)cu >> 4),
-             (unsigned long)(time(NULL) * 1000 + clock() % 1000));
+    k->written = (uint64_t)time(NULL);
+    k->check = ptxcu__kept_check(k, image, bytes);
+#ifdef _WIN32
+    snprintf(beside, sizeof beside, "%s.%u.tmp", name, (unsigned)(GetCurrentProcessId() / 4 % 16));
+#else
+    snprintf(beside, sizeof beside, "%s.%u.tmp", name, (unsigned)getpid() % 16);
+#endif
     f = fopen(beside, "wb");
     if (!f) return;
     good = fwrite(k, sizeof *k, 1, f) == 1 && fwrite(image, 1, bytes, f) == bytes;
@@ -2014,18 +2048,27 @@ static void ptxcu__kept_write(ptxcu *cu, const char *name, ptxcu__kept *k, const
    what is wrong with the text the usual way tells. */
 static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
     ptxcu__kept key;
-    char name[600];
+    char name[600], oldest[600];
     void *image, *state = NULL;
     size_t bytes = 0;
+    uint64_t age, least = UINT64_MAX;
+    uint32_t way;
     int loaded = 0;
     if (!cu->cache_folder[0]) return 0;
     ptxcu__kept_key(cu, ptx, &key);
-    ptxcu__kept_name(cu, &key, name, sizeof name);
-    image = ptxcu__kept_read(cu, name, &key, &bytes);
-    if (image) {
-        loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
-        ptxcu__release(cu, image, bytes);
-        if (loaded) return 1;
+    for (way = 0; way < PTXCU__WAYS && way < cu->cache_files; way++) {
+        ptxcu__kept_name(cu, &key, way, name, sizeof name);
+        image = ptxcu__kept_read(cu, name, &key, &bytes, &age);
+        if (image) {
+            loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
+            ptxcu__release(cu, image, bytes);
+            if (loaded) return 1;
+            age = 0; /* of this text, and the driver does not take it */
+        }
+        if (age < least) {
+            least = age;
+            strcpy(oldest, name);
+        }
     }
     if (cu->driver.cuLinkCreate_v2(0, NULL, NULL, &state) != 0) return 0;
     if (cu->driver.cuLinkAddData_v2(state, 1, (void *)(uintptr_t)ptx, (size_t)key.text_bytes + 1, "ptxgen", 0,
@@ -2033,9 +2076,9 @@ static int ptxcu__load_kept(ptxcu *cu, const char *ptx, void **module_) {
             == 0 /* CU_JIT_INPUT_PTX */
         && cu->driver.cuLinkComplete(state, &image, &bytes) == 0) { /* the image is the state's */
         loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
-        if (loaded) ptxcu__kept_write(cu, name, &key, image, bytes);
+        if (loaded) ptxcu__kept_write(oldest, &key, image, bytes);
     }
-    cu->driver.cuLinkDestroy(state);
+    if (cu->driver.cuLinkDestroy(state)) cu->driver.cuLinkDestroy(state); /* nobody else can: try again */
     return loaded;
 }
 

@@ -113,8 +113,8 @@
    ACTIVATION  y = silu(x), gelu(x), or, with two inputs, silu(x) * up, gelu(x) * up. Rows with strides, so
           that gate and up may lie side by side. silu(x) = x / (1 + exp(-x)); gelu by tanh:
           x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi); gelu by erf: Abramowitz and Stegun 7.1.26,
-          1.5e-7 |x| beside erf. y may be x or up where types and strides are equal. x -inf: NaN (silu, gelu
-          by tanh).
+          1.5e-7 |x| beside erf. y may be x or up where types and strides are equal. x -inf: NaN (silu, gelu by
+          tanh).
 
    ROPE   turns pairs of each head by the angle position * frequencies[i], in place: a, b become
           a cos - b sin, a sin + b cos; elements past `dims` stay. The angle is reduced in f64: right at any
@@ -1436,16 +1436,16 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     return PTX_E_NONE;
 }
 
-/* A GEMV's formats of weights: what plans and kernels know of each. A new format is a row of ptxk__blocks
-   and a function that reads. A warp's step takes `unit` values of a row, 256 or 1024 or 2048: 32 lanes, 1 or
-   2 times. Integers: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes;
-   which values these are is `order`, and where x lies in shared memory is the same for all formats
-   (ptxk__x_put). Plain numbers: a lane takes 8 of 256.
+/* A GEMV's formats of weights: what plans and kernels know of each. A new format is a row of ptxk__blocks and a
+   function that reads. A warp's step takes `unit` values of a row, 256 or 1024 or 2048: 32 lanes, 1 or 2 times.
+   Integers: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes; which values
+   these are is `order`, and where x lies in shared memory is the same for all formats (ptxk__x_put). Plain
+   numbers: a lane takes 8 of 256.
 
-   Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come
-   to shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than
-   it needs, and puts neighbours together. With two blocks to a lane (unit 2048) the four blocks that a warp
-   reads at a time are chosen so that no two lanes ask for one bank: neighbours of neighbours, or pairs. */
+   Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come to
+   shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than it
+   needs, and puts neighbours together. With two blocks to a lane (unit 2048) the four blocks that a warp reads
+   at a time are chosen so that no two lanes ask for one bank: neighbours of neighbours, or pairs. */
 #define PTXK__ROWS_MAX 4u /* of a warp */
 
 enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS }; /* kinds: an integer scale for each half; none; no integers */
@@ -1583,6 +1583,7 @@ static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t col
     f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
     f->area = block->aligned ? f->unit_bytes : (f->unit_bytes + 14 + 15) / 16 * 16;
     f->rows = columns == 1 ? block->rows : 2; /* x of many columns needs the registers */
+    if (columns > 4 && !block->aligned) f->rows = 1;
     if (most && f->rows > most) f->rows = most;
     while (f->rows > 1 && 2 * f->rows * f->area > room) f->rows /= 2;
     f->step = f->rows * f->area;
@@ -1680,8 +1681,7 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     f->results = 4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns
                  * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
     room = (ptxk__gemv_room(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
-    if (f->columns > 2) room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are then
-    small */
+    if (f->columns > 2) room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are then small */
     if (room > PTXK__GEMV_RING) room = PTXK__GEMV_RING;
     for (i = 0; i < f->matrices; i++)
         if (!ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, 0, room))
@@ -4439,8 +4439,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 /* -- rows of weights: readers, one for each format --
    Lane i of the 8 that share a block of 256 of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128: with
    c = i / 2 and h = i % 2 their low nibbles are 16 weights of group 2 c, their high ones 16 of group 2 c + 1.
-   Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two
-   parts. Masks and shifts of the lane make one rule of both cases. */
+   Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two parts.
+   Masks and shifts of the lane make one rule of both cases. */
 static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane)
 {
     ptx_val pair, odd, upper, shift, p;
@@ -4503,8 +4503,7 @@ static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     ptxk__k_head(k, lane, at->block, share);
 }
 
-/* The fifth bits of this lane's two groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share.
-   */
+/* The fifth bits of this lane's two groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share. */
 static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane)
 {
     ptx_val pair, odd;
@@ -4549,10 +4548,9 @@ static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset)
     return ptx_cvt(k, PTX_F32, x);
 }
 
-/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128: low nibbles for values 128 n + 32 a + 16 h
-   ..., high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h
-   ... of the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no
-   subtraction. */
+/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128: low nibbles for values 128 n + 32 a + 16 h ...,
+   high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h ... of
+   the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no subtraction. */
 static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane)
 {
     ptx_val a, n, h;
@@ -4642,10 +4640,10 @@ static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 }
 
 /* -- rows of weights: x --
-   A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4
-   j2 + 2 j1 + j0 (bits) lie at 16 bytes 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1): whichever of the three orders
-   a format has, the 8 lanes of a block ask for 8 different sixteenths of the banks. Then 32 factors, d, of
-   groups of 32, blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
+   A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4 j2 +
+   2 j1 + j0 (bits) lie at 16 bytes 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1): whichever of the three orders a format
+   has, the 8 lanes of a block ask for 8 different sixteenths of the banks. Then 32 factors, d, of groups of 32,
+   blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
    A record of numbers: 4 of them, j, at 16 bytes j ^ (j >> 3 & 1). */
 
 static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which)
@@ -4777,8 +4775,7 @@ typedef struct ptxk__rows_state {
     ptx_var slot;                    /* offset in the ring of what is read in this step */
     ptx_val own[2];                  /* bytes from a row's start to the lane's block */
     ptx_val own_last;                /* not sized: in the last step; one that there is */
-    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX], pick[2][PTXK__ROWS_MAX]; /* places in a slot
-    */
+    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX], pick[2][PTXK__ROWS_MAX]; /* places in a slot */
     ptx_var moved[PTXK__ROWS_MAX];   /* toggles: what is to be added to them, move and 0 in turn */
     ptx_val move[PTXK__ROWS_MAX];
     ptx_var x;                       /* the record of the next step */
@@ -4900,8 +4897,8 @@ typedef struct ptxk__sent { /* a step's chunks on their way through registers */
     ptx_val words[8][4], from[8], bytes[8], go[8], to;
 } ptxk__sent;
 
-/* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a
-   group in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
+/* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a group
+   in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
 static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
                             ptx_val index, ptxk__sent *sent)
 {
@@ -4976,9 +4973,9 @@ static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent
     }
 }
 
-/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last
-   one) of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format
-   that shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
+/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last one)
+   of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format that
+   shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
    ptxk__rows_finish is through. */
 static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
                              ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes)
@@ -5080,8 +5077,8 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
 /* One share of x times one share of weights, added to the sum.
      scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
      unscaled    factor (d first (P / second + P') - offset s)
-   P, P' whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63; 32 * 128 * 32639; 16 *
-   16 * 15 * 32639 and as much again. */
+   P, P' whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63; 32 * 128 * 32639; 16 * 16 *
+   15 * 32639 and as much again. */
 static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w, ptx_val x[2][2][4],
                                const ptx_val *d, ptx_val group_sum, ptx_var sum)
 {
@@ -5230,8 +5227,8 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     ptxk__rows_keep(k, f, &sent);
 }
 
-/* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory,
-   records of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
+/* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory, records
+   of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
 static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
                               ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX])
 {
@@ -5389,8 +5386,8 @@ static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val
 
 /* Where the arguments have a field of matrix i. */
 #define PTXK__GEMV_FIELD(i, field)                                                                           \
-    ((i) ? offsetof(ptxk_gemv_args, more) + ((i)-1) * sizeof(ptxk_gemv_more) + offsetof(ptxk_gemv_more,
-         field) \ : offsetof(ptxk_gemv_args, field))
+    ((i) ? offsetof(ptxk_gemv_args, more) + ((i)-1) * sizeof(ptxk_gemv_more) + offsetof(ptxk_gemv_more, field) \
+         : offsetof(ptxk_gemv_args, field))
 
 /* A dot product of row `row` of matrix i, complete: times the norm's factor, plus the bias. */
 static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val row,
@@ -5505,7 +5502,7 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
     n = ptxk__arg_u32(k, s->args, PTXK__GEMV_FIELD(i, n));
     for (m = 0; m < pair; m++) {
         const ptxk__rows *form = &f->rows[i + m];
-        at = ptx_mul(k, s->warp, ptx_u32(form->ring));
+        at = ptx_mul(k, s->warp, ptx_u32(f->ring / PTXK__GEMV_WARPS)); /* one place for all formats */
         at = ptx_ptr_add(k, s->ring, at, 1);
         ptxk__rows_setup(k, form, &state[m], s->lane, at);
         weights[m] = ptxk__arg_ptr(k, s->args, PTXK__GEMV_FIELD(i + m, weights));

@@ -248,7 +248,7 @@ int main(int argc, char **argv) {
         for (r = 0; r < o.shape.n; r += step) {
             double bound, norms, error, want;
             want = rms
-                   * ref_gemv(weights + row_bytes * r, column, o.desc.flags ? gamma : NULL, k,
+                   * ref_gemv(REF_BLOCK_Q4_K, weights + row_bytes * r, column, o.desc.flags ? gamma : NULL, k,
                               o.desc.precision == PTXK_GEMV_EXACT ? 32639 : 127, &bound, &norms);
             bound = 1.01 * rms * bound + 2e-6 * fabs(want) + 1e-30;
             error = fabs((double)y[(size_t)c * o.shape.n + r] - want);

@@ -38,6 +38,7 @@ else
         one "CPU driver, $name" "$build/$name" "$driver"
     done
     one "drop-in" sh tests/dropin.sh
+    one "threads" sh tests/threads.sh "$driver"
 fi
 one "examples" sh tests/examples.sh "$build"
 for source in tests/test_*.c; do

@@ -10,6 +10,9 @@
 #include "../ptxgen_cuda.h"
 #include "cudatest.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 /* ---- what is run ---- */
 
 static const char saxpy_text[] = ".version 6.3\n.target sm_75\n.address_size 64\n"
@@ -579,6 +582,90 @@ static void damage(const char *name, long at, int cut) {
     fclose(f);
 }
 
+/* Every byte of what a file begins with, and one of each part of the machine code, is changed; the file is cut
+   after each number of bytes up to there; it is empty, too long, a folder, and not to be read. Ignored each time,
+   and replaced where that is possible. */
+static void test_disk_bytes(const char *library, const char *folder, const char *name) {
+    static unsigned char whole[1 << 20], now[1 << 20];
+    size_t n, i, step;
+    unsigned wrong = 0, tried = 0;
+    FILE *f;
+    remove(name);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1);
+    f = fopen(name, "rb");
+    CHECK(f != NULL);
+    if (!f) return;
+    n = fread(whole, 1, sizeof whole, f);
+    fclose(f);
+    CHECK(n > 200 && n < sizeof whole);
+    for (step = 0; step < 2; step++)
+        for (i = 0; i < n; i += i < 88 ? 1 : (n - 88) / 7) {
+            f = fopen(name, "wb");
+            whole[i] ^= 0x10;
+            fwrite(whole, 1, step ? i : n, f);
+            whole[i] ^= 0x10;
+            fclose(f);
+            tried++;
+            if (load_with_folder(library, folder, 1, 256) != 1) wrong++;
+            f = fopen(name, "rb"); /* the same again, but for the time */
+            if (fread(now, 1, sizeof now, f) != n || memcmp(now + 80, whole + 80, n - 80)) wrong++;
+            fclose(f);
+        }
+    CHECK(tried > 180 && wrong == 0);
+    f = fopen(name, "ab");
+    fputc(0, f);
+    fclose(f);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    remove(name);
+    CHECK(mkdir(name, 0700) == 0); /* cannot be read, nor replaced: no error */
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 1);
+    CHECK(rmdir(name) == 0);
+    CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 0);
+    if (geteuid()) { /* root may write everywhere */
+        remove(name);
+        CHECK(chmod(folder, 0500) == 0);
+        CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 1);
+        CHECK(chmod(folder, 0700) == 0);
+        CHECK(load_with_folder(library, folder, 1, 256) == 1);
+    }
+}
+
+/* Eight programs in a folder of four files: it never has more, and a new one takes the oldest's place. */
+static void test_disk_oldest(const char *library, const char *folder) {
+    char name[400];
+    FILE *f;
+    uint64_t stamp;
+    uint32_t i;
+    CHECK(mkdir(folder, 0700) == 0);
+    for (i = 0; i < 4; i++) CHECK(load_with_folder(library, folder, 4, 32 * (i + 1)) == 1);
+    for (i = 0; i < 4; i++) CHECK(load_with_folder(library, folder, 4, 32 * (i + 1)) == 0); /* all four fit */
+    for (i = 0; i < 4; i++) { /* written one after the other, as far as the stamps say: the third is the oldest */
+        snprintf(name, sizeof name, "%s/ptxgen-%06x.cubin", folder, (unsigned)i);
+        f = fopen(name, "r+b");
+        CHECK(f != NULL);
+        if (!f) continue;
+        stamp = i == 2 ? 1000 : 2000 + i;
+        fseek(f, 48, SEEK_SET);
+        fwrite(&stamp, 8, 1, f);
+        fclose(f);
+    }
+    CHECK(load_with_folder(library, folder, 4, 256) == 1);
+    f = fopen(name, "rb"); /* the fourth is as it was */
+    CHECK(f && fseek(f, 48, SEEK_SET) == 0 && fread(&stamp, 8, 1, f) == 1 && stamp == 2003);
+    if (f) fclose(f);
+    name[strlen(name) - 7] = '2';
+    f = fopen(name, "rb");
+    CHECK(f && fseek(f, 48, SEEK_SET) == 0 && fread(&stamp, 8, 1, f) == 1 && stamp > 2003);
+    if (f) fclose(f);
+    CHECK(load_with_folder(library, folder, 4, 256) == 0);
+    for (i = 5; i < 9; i++) CHECK(load_with_folder(library, folder, 4, 32 * i) >= 0);
+    for (i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "%s/ptxgen-%06x.cubin", folder, (unsigned)i);
+        CHECK(remove(name) == 0);
+    }
+    CHECK(rmdir(folder) == 0); /* no fifth */
+}
+
 static void test_disk(const char *library) {
     char folder[300], name[400];
     const char *temporary = getenv("TMPDIR");
@@ -610,9 +697,11 @@ static void test_disk(const char *library) {
     WORKS(cu, ptxcu_open(&cu, &d));
     EXPECT(cu, ptxcu_load_text(cu, ".version 7.0\n.target sm_75\nnonsense", &p), PTXCU_E_JIT, "line 3");
     ptxcu_close(cu);
+    test_disk_bytes(library, folder, name);
     remove(name);
     CHECK(remove(folder) == 0); /* empty: nothing half written is left */
     CHECK(load_with_folder(library, folder, 1, 256) == 1); /* a folder that is not there: no error */
+    test_disk_oldest(library, folder);
     ptx_module_free(m);
 }
 

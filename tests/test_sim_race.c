@@ -87,6 +87,30 @@ static void test_shared(void) {
          "st.shared.u32 [s2], r0; //A\nld.shared.u32 r1, [s3]; //B\nst.global.u32 [d1], r1;");
     RACE("shfl does not order memory", 1, 32,
          "st.shared.u32 [s2], r0; //A\nshfl.sync.bfly.b32 r2, r0, 1, 31, -1;\nld.shared.u32 r1, [s3]; //B\n");
+    RACE("shfl hands on what one lane acquired, and nothing of its own", 1, 64,
+         "setp.lt.u32 p0, r0, 32; setp.eq.u32 p1, r0, 32; @!p0 bra W;\nst.shared.u32 [s2], r0;\nbar.warp.sync -1;\n"
+         "setp.eq.u32 p2, r0, 0; @p2 st.release.gpu.global.u32 [d8], 1;\nbra E;\nW: mov.u32 r5, 0;\n"
+         "st.shared.u32 [s2], r0; //A\n"
+         "L: @p1 ld.acquire.gpu.global.u32 r5, [d8];\nshfl.sync.idx.b32 r6, r5, 0, 31, -1;\n"
+         "setp.eq.u32 p3, r6, 0; @p3 bra L;\nld.shared.u32 r7, [s3]; //B\nE:");
+    RACE("a flag that one lane alone has acquired", 1, 64,
+         "setp.lt.u32 p0, r0, 32; setp.eq.u32 p1, r0, 32; @!p0 bra W;\nst.shared.u32 [s2], r0; //A\n"
+         "bar.warp.sync -1;\n"
+         "setp.eq.u32 p2, r0, 0; @p2 st.release.gpu.global.u32 [d8], 1;\nbra E;\nW: mov.u32 r5, 1;\n"
+         "L: @p1 ld.acquire.gpu.global.u32 r5, [d8];\nshfl.sync.idx.b32 r6, r5, 1, 31, -1;\n"
+         "setp.eq.u32 p3, r5, 0; @p3 bra L;\nadd.u32 s3, s2, -128; ld.shared.u32 r7, [s3]; //B\nE:");
+    QUIET("a flag that one lane has acquired and shfl told", 1, 64,
+          "setp.lt.u32 p0, r0, 32; setp.eq.u32 p1, r0, 32; @!p0 bra W;\nst.shared.u32 [s2], r0;\nbar.warp.sync -1;\n"
+          "setp.eq.u32 p2, r0, 0; @p2 st.release.gpu.global.u32 [d8], 1;\nbra E;\nW: mov.u32 r5, 0;\n"
+          "L: @p1 ld.acquire.gpu.global.u32 r5, [d8];\nshfl.sync.idx.b32 r6, r5, 0, 31, -1;\n"
+          "setp.eq.u32 p3, r6, 0; @p3 bra L;\nadd.u32 s3, s2, -128; ld.shared.u32 r7, [s3];\n"
+          "st.global.u32 [d1], r7;\nE:");
+    FOUND("nc-written", "a read-only load of what the kernel wrote", 1, 32,
+          "st.global.u32 [d1], r0; //A\nld.global.nc.u32 r1, [d1]; //B\nst.shared.u32 [s2], r1;");
+    QUIET("the same by a plain load", 1, 32,
+          "st.global.u32 [d1], r0;\nld.global.u32 r1, [d1];\nst.shared.u32 [s2], r1;");
+    QUIET("a read-only load of what is written afterwards", 1, 32,
+          "ld.global.nc.u32 r1, [d1+1024];\nst.global.u32 [d1], r1;");
     QUIET("the same with a warp sync", 1, 32,
           "st.shared.u32 [s2], r0;\nbar.warp.sync -1;\nld.shared.u32 r1, [s3];st.global.u32 [d1], r1;");
     QUIET("a sync of pairs", 1, 32,
@@ -552,6 +576,17 @@ static void test_barrier_faults(void) {
     QUIET("switched off", 1, 64,
           "setp.lt.u32 p0, r0, 32; @!p0 bra L; bar.sync 0; L: st.global.u32 [d1], r0;");
     set_option("barriers", 1);
+    FOUND("barrier-place", "two warps at two lines", 1, 64,
+          "setp.lt.u32 p0, r0, 32; @p0 bra L;\nbar.sync 0; //A\nbra E;\nL: bar.sync 0; //B\nE:");
+    QUIET("the same, by number and count", 1, 64,
+          "setp.lt.u32 p0, r0, 32; @p0 bra L;\nbar.sync 1, 64;\nbra E;\nL: bar.sync 1, 64;\nE:");
+    QUIET("the same, not aligned", 1, 64,
+          "setp.lt.u32 p0, r0, 32; @p0 bra L;\nbarrier.sync 0;\nbra E;\nL: barrier.sync 0;\nE:");
+    QUIET("one line, and then another one", 1, 64, "bar.sync 0;\nbar.sync 0;");
+    set_option("barrier-places", 0);
+    QUIET("switched off", 1, 64,
+          "setp.lt.u32 p0, r0, 32; @p0 bra L;\nbar.sync 0;\nbra E;\nL: bar.sync 0;\nE:");
+    set_option("barrier-places", 1);
     ENDLESS("two barriers that wait for each other", 1, 64,
             "setp.lt.u32 p0, r0, 32; @p0 bra L;\nbar.sync 1; //A\nbra E;\nL:\nbar.sync 2; //B\nE:");
 }

@@ -7,7 +7,7 @@ static const int counts[] = {1, 2, 3, 5, 8};
 enum { COUNTS = 5 };
 
 #define KERNEL                                                                                               \
-    ".version 8.1\n.target sm_90\n.address_size 64\n.global .u32 turn[2];\n"                                    \
+    ".version 8.1\n.target sm_90\n.address_size 64\n.global .u32 turn[2];\n"                                 \
     ".visible .entry k(.param .u64 out, .param .u32 n) {\n" REGS                                             \
     "ld.param.u64 d0, [out]; ld.param.u32 r20, [n]; mov.u32 r0, %tid.x; mov.u32 r1, %ctaid.x;\n"             \
     "mov.u32 r2, %ntid.x; mad.lo.u32 r3, r1, r2, r0; mul.wide.u32 d1, r3, 4; add.u64 d1, d0, d1;\n"          \
@@ -152,7 +152,7 @@ static void test_watchdog(void) {
     int code = launch(turns, blocks, 32, rounds);
     CHECK(!code && !*found, "%u blocks, each within the limit: gives %d, found: %s", blocks, code, found);
     set_option("watchdog", 1);
-    for (int k = 0; k < COUNTS; k += 2) {                     /* a loop that counts its turns ends by it alone */
+    for (int k = 0; k < COUNTS; k += 2) { /* a loop that counts its turns ends by it alone */
         set_option("threads", counts[k]);
         start = cpu_seconds();
         code = launch("mov.u32 r5, 0; setp.eq.u32 p2, r1, 0;\nL: add.u32 r5, r5, 1; @p2 bra L;\n"

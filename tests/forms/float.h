@@ -496,7 +496,8 @@ static void float_atomics(void)
                     p->bits = strchr("KB", types[t].letter) ? 2 : 1;
                 }
     form *p = add_form("f:ff", eval_float,
-                       "{ .shared .b32 v[256]; .reg .b32 x; mov.u32 x, v; mad.lo.u32 x, %%tid.x, 4, x; "
+                       "{ .shared .b32 v[256]; .reg .b32 x, y; mov.u32 x, v; mov.u32 y, %%tid.x; "
+                       "mad.lo.u32 x, y, 4, x; "
                        "st.shared.b32 [x], A; red.shared.add.f32 [x], B; ld.shared.b32 D, [x]; }");
     p->op = O_ADD;
     p->f = &F32;

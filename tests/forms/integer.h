@@ -960,9 +960,10 @@ static void same_value_forms(void)
     for (size_t k = 0; k < sizeof same_value / sizeof *same_value; k++) {
         bool shared = strstr(same_value[k], "[S") != NULL;
         const char *bytes = "{ .reg .b8 c<2>; cvt.u8.u32 c0, A; cvt.u8.u32 c1, A; ";
-        add_form("w:w", eval_same, "%s{ .reg .b64 H; .reg .b32 S; mov.b64 H, 0; %s %s; }%s",
+        add_form("w:w", eval_same, "%s{ .reg .b64 H; .reg .b32 S, T; mov.b64 H, 0; %s %s; }%s",
                  strstr(same_value[k], "{c0") ? bytes : "",
-                 shared ? ".shared .align 16 .b8 v[4096]; mov.u32 S, v; mad.lo.u32 S, %tid.x, 16, S; "
+                 shared ? ".shared .align 16 .b8 v[4096]; mov.u32 S, v; mov.u32 T, %tid.x; "
+                          "mad.lo.u32 S, T, 16, S; "
                           "st.shared.v4.b32 [S], {A, A, A, A};"
                         : "st.global.v8.b32 [P], {A, A, A, A, A, A, A, A};",
                  same_value[k], strstr(same_value[k], "{c0") ? " }" : "");

@@ -99,7 +99,8 @@ static inline int ref_k_minimum(const unsigned char *b, int j)
     return j < 4 ? b[j + 4] & 63 : (b[j + 4] >> 4) | (b[j] >> 6) << 4;
 }
 
-/* Weight i of a block; *size gets the sum of the sizes of its two terms, where it has two. */
+/* Weight i of a block; *size gets the sum of the sizes of its two terms, where it has two (the offset of Q4_0 is
+   one: its nibbles are unsigned). */
 static inline double ref_weight(int type, const unsigned char *block, int i, double *size)
 {
     double d, w, low;
@@ -110,8 +111,9 @@ static inline double ref_weight(int type, const unsigned char *block, int i, dou
     case REF_BLOCK_BF16: w = ref_from_bf16(ref_u16(block)); break;
     case REF_BLOCK_Q4_0:
         q = block[2 + (i & 15)] >> 4 * (i >> 4) & 15;
-        w = ref_from_f16(ref_u16(block)) * (q - 8);
-        break;
+        d = ref_from_f16(ref_u16(block));
+        if (size) *size = fabs(d) * (q + 8);
+        return d * (q - 8);
     case REF_BLOCK_Q8_0: w = ref_from_f16(ref_u16(block)) * (signed char)block[2 + i]; break;
     case REF_BLOCK_Q4_K:
     case REF_BLOCK_Q5_K:

@@ -56,6 +56,8 @@ enum { MB_INIT, MB_INVAL, MB_ARRIVE, MB_DROP, MB_EXPECT, MB_COMPLETE };
 void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_mbarrier_test(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_mbarrier_read(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *b,
+                       uint32_t bytes);
 void sim_mbarrier_pending(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t mask);
 /* From a copy: bytes arrived at the barrier at `address` of block `b`. */

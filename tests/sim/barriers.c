@@ -98,6 +98,11 @@ void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t ma
         sim_report_at(w, i, "barrier-count", lane,
                       "barrier %u waits for %u threads here and for %u since line %u", id,
                       expected ? expected : all, s->expected ? s->expected : all, s->first->line);
+    if (i != s->first && sim_option.barrier_places && i->x & s->first->x & X_ALIGNED && !i->count
+        && !s->first->count && i->flow == F_BARRIER && i->op == s->first->op)
+        sim_report_at(w, i, "barrier-place", lane,
+                      "barrier %u of all threads is reached here, and by other warps at line %u", id,
+                      s->first->line);
     if ((i->op != 0) != (s->first->op != 0))
         sim_report_at(w, i, "barrier-mix", lane,
                       "barrier %u is met with .red on one side and without it at line %u", id,

@@ -29,7 +29,7 @@ static uint64_t told;
 
 sim_options sim_option = { .bounds = 1, .align = 1, .uninitialised = 1, .registers = 1, .barriers = 1,
                            .sync_masks = 1, .watchdog = 300, .suspects = 1, .stack = 65536, .heap = 8 << 20,
-                           .fifo = 1 << 20, .races = 1, .async = 1, .seed = -1 };
+                           .barrier_places = 1, .fifo = 1 << 20, .races = 1, .async = 1, .seed = -1 };
 
 sim_finding_place sim_pair_place(const sim_site *at, const sim_site *other)
 { return (sim_finding_place){ at->block, other ? other->block : 0, at->thread, other ? other->thread : 0 }; }
@@ -258,6 +258,7 @@ SIM_EXPORT void ptxsim_set(const char *option, int value)
                     { "threads", &sim_option.threads },
                     { "quiet", &sim_option.quiet },
                     { "watchdog", &sim_option.watchdog },
+                    { "barrier-places", &sim_option.barrier_places },
                     { "perturb", &sim_option.perturb },
                     { "contract", &sim_option.contract },
                     { "suspects", &sim_option.suspects },

@@ -338,6 +338,19 @@ void sim_race_warp_sync(sim_warp *w, uint32_t m)
     tick(b, o);
 }
 
+/* shfl orders no accesses of its lanes. But what a lane has acquired from others goes along with its value:
+ * one lane of a warp looks at a flag, shfl tells the others (as the cooperative groups of CUDA do). */
+void sim_race_shuffle(sim_warp *w, uint32_t m, const uint32_t *from)
+{
+    if (!w->launch->races) return;
+    sim_lane_order *o = w->block->race->w[w->index].lane;
+    vc *had[SIM_LANES];
+    if (!o) return;
+    for (uint32_t l = 0; l < SIM_LANES; l++) had[l] = keep(o->clock[l]);
+    SIM_EACH_LANE(l, m) add(&o->clock[l], had[from[l]]);
+    for (uint32_t l = 0; l < SIM_LANES; l++) drop(had[l]);
+}
+
 /* --- strong locations ------------------------------------------------------------------------- */
 
 typedef struct object {

@@ -207,15 +207,10 @@ static bool compatible(sim_type r, sim_type t, int flags)
     const sim_type_info *a = &sim_types[r], *b = &sim_types[t];
     if (r == T_PRED || t == T_PRED) return r == t;
     if (flags & WIDER_OK ? a->bytes < b->bytes : a->bytes != b->bytes) return false;
-    if (flags & WIDER_OK && a->bytes > b->bytes && a->kind == K_FLOAT && b->kind != K_FLOAT
-        && b->kind != K_BITS)
-        return false;
     switch (b->kind) {
     case K_BITS:  return true;
     case K_UINT: case K_SINT: return a->kind == K_BITS || a->kind == K_UINT || a->kind == K_SINT;
-    case K_FLOAT:
-    case K_PACKED:
-        return a->kind == K_BITS || a->kind == b->kind || (a->kind == K_FLOAT && a->bytes == b->bytes);
+    case K_FLOAT: case K_PACKED: return a->kind == K_BITS || r == t;
     default: return false;
     }
 }
@@ -263,11 +258,15 @@ uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_
         memcpy(&b, &f, 4);
         if (t == T_F64 || (t == T_B64 && !o->bare_float_single))
             return sim_constant(lw, (uint64_t)o->value, 2);
-        if (t == T_F32 || t == T_B32) return sim_constant(lw, b, 1);
+        if (t == T_F32 || (t == T_B32 && o->bare_float_single)) return sim_constant(lw, b, 1);
         sim_mismatch(lw, index, "expected .%s", sim_types[t].name);
         return 0;
     }
     case O_SPECIAL:
+        if (!sim_special_allowed(lw->s)) {
+            wrong(lw, "Special register argument not allowed for instruction '%s' ('%s')", lw->full, o->name);
+            return 0;
+        }
         if (o->type == T_PRED || sim_types[t].kind == K_FLOAT || sim_types[t].kind == K_PACKED
             || (flags & WIDER_OK ? sim_types[o->type].bytes < sim_types[t].bytes
                                  : sim_types[o->type].bytes != sim_types[t].bytes)) {
@@ -288,6 +287,10 @@ uint32_t sim_dest_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_ty
 {
     if (o->kind == O_SPECIAL) {
         wrong(lw, "Read-only special register cannot be destination argument ('%s')", o->name);
+        return 0;
+    }
+    if (o->kind == O_SINK && !sim_sink_allowed(lw->s, index, t)) {
+        wrong(lw, "Result discard mode is not allowed for instruction '%s'", lw->full);
         return 0;
     }
     if (o->kind == O_SINK) return t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, width_of(t));
@@ -669,7 +672,14 @@ void sim_lower_mov(sim_lower *lw, const sim_statement *s)
         i->d = p; i->a = q; i->op = 4;
         return;
     }
-    if (d->kind == O_VECTOR || a->kind == O_VECTOR) { lower_vector_mov(lw, s, t); return; }
+    if (d->kind == O_VECTOR || a->kind == O_VECTOR) {
+        if (sim_types[t].kind == K_BITS || sim_mod(&s->mods, M_v2) || sim_mod(&s->mods, M_v4))
+            lower_vector_mov(lw, s, t);
+        else
+            sim_mismatch(lw, a->kind == O_VECTOR, "packing and unpacking want a .b type, not .%s",
+                         sim_types[t].name);
+        return;
+    }
     uint32_t slot;
     if (a->kind == O_SYMBOL) {
         uint64_t address;

@@ -160,6 +160,12 @@ void     sim_find_copies(sim_lower *lw, sim_frame *frame);                      
 void     sim_lower_copy(sim_lower *lw, sim_ins *i, const sim_operand *operand, bool load);
 void     sim_prepare_functions(sim_module *m);
 bool     sim_not_implemented(const char *shown);
+
+/* strict.c */
+bool sim_words_in_order(sim_module *m, uint32_t line, const char *shown);
+bool sim_special_allowed(const sim_statement *s);
+bool sim_sink_allowed(const sim_statement *s, uint32_t index, sim_type t);
+
 bool     sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *slot, int64_t *offset,
                          bool *wide);
 typedef struct sim_place { uint32_t slot; bool wide; int64_t offset; sim_space space; } sim_place;

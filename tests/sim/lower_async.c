@@ -180,6 +180,10 @@ void sim_lower_mbarrier_wait(sim_lower *lw, const sim_statement *s) {
     if (parity) gate(lw, "mbarrier.test_wait.parity", 71, 80);
     if (has(s, M_shared_cta)) gate(lw, "shared::cta", 78, 30);
     bool good = sim_lower_place(lw, 1, shared_space(s), &a);
+    const sim_operand *phase = &s->operands[2];
+    if (parity && phase->kind == O_INT && (phase->value < 0 || phase->value > 1))
+        wrong(lw, "Argument 2 of instruction '%s': unexpected value '%lld', expected to be 0 or 1", lw->full,
+              (long long)phase->value);
     uint32_t b = sim_source(lw, 2, parity ? T_U32 : T_B64, 0);
     if (s->operand_count == 4) (void)sim_source(lw, 3, T_U32, 0);
     uint32_t d = sim_dest_pred(lw, &s->operands[0], 0);

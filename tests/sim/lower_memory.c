@@ -77,7 +77,7 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
             sim_mismatch(lw, index, "an address has 32 or 64 bits");
             return false;
         }
-        if (t->bytes == 4 && (space == SP_GENERIC || space == SP_GLOBAL || space == SP_CONST)) {
+        if (t->bytes == 4 && (space == SP_GENERIC || space == SP_GLOBAL)) {
             lw->errors++;
             sim_error(lw->m, lw->s->line,
                       "Program uses 32-bit address '%s' which is conflicting with .address_size 64", b->name);
@@ -200,6 +200,19 @@ static uint32_t vector_count(const sim_statement *s)
     return has(s, M_v2) ? 2 : has(s, M_v4) ? 4 : has(s, M_v8) ? 8 : 1;
 }
 
+static void not_there(sim_lower *lw, const sim_statement *s, int mod, sim_space space)
+{
+    static const char *const spaces[] = { "generic", "global", "shared", "local", "const", "param" };
+    lw->errors++;
+    sim_error(lw->m, s->line, "Modifier '.%s' cannot be applied to '.%s' space for instruction '%s'",
+              sim_mod_name(mod), spaces[space], s->opcode);
+}
+
+static void only_global(sim_lower *lw, const sim_statement *s, sim_space space, int mod)
+{
+    if (space != SP_GLOBAL && space != SP_GENERIC) not_there(lw, s, mod, space);
+}
+
 static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space space, sim_type t,
                               uint32_t count)
 {
@@ -239,8 +252,29 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
         if (has(s, M_volatile)) refuse(lw, "volatile", "nc");
         if (ordered) refuse(lw, "relaxed or acquire", "nc");
     }
-    for (int id = M_L1_evict_normal; id <= M_L1_no_allocate; id++)
-        if (has(s, id)) gate(lw, sim_mod_name(id), 74, 70);
+    for (int id = M_L1_evict_normal; id <= M_L1_no_allocate; id++) {
+        if (!has(s, id)) continue;
+        gate(lw, sim_mod_name(id), 74, 70);
+        only_global(lw, s, space, id);
+        for (size_t k = 0; k < sizeof cops / sizeof *cops; k++)
+            if (has(s, cops[k])) refuse(lw, sim_mod_name(id), sim_mod_name(cops[k]));
+        if (has(s, M_volatile)) refuse(lw, sim_mod_name(id), "volatile");
+    }
+    for (int id = M_L2_64B; id <= M_L2_256B; id++) if (has(s, id)) only_global(lw, s, space, id);
+    if (has(s, M_L2_cache_hint)) {
+        only_global(lw, s, space, M_L2_cache_hint);
+        if (has(s, M_volatile)) refuse(lw, "L2::cache_hint", "volatile");
+    }
+    if (has(s, M_mmio)) {
+        only_global(lw, s, space, M_mmio);
+        if (!has(s, M_sys)) refuse(lw, "mmio", "cta, .cluster or .gpu");
+    }
+    static const uint16_t strong[] = { M_volatile, M_relaxed, M_acquire, M_release };
+    for (size_t k = 0; k < sizeof strong / sizeof *strong; k++)
+        if (has(s, strong[k]) && (space == SP_CONST || space == SP_LOCAL || space == SP_PARAM))
+            not_there(lw, s, strong[k], space);
+    if (has(s, M_weak) && (has(s, M_volatile) || has(s, M_nc) || ordered))
+        refuse(lw, "weak", has(s, M_nc) ? "nc" : has(s, M_volatile) ? "volatile" : "relaxed and such");
     if (has(s, M_L2_64B) || has(s, M_L2_128B)) gate(lw, "L2::128B", 74, 75);
     if (has(s, M_L2_256B)) gate(lw, "L2::256B", 74, 80);
     if (has(s, M_L2_cache_hint)) gate(lw, "L2::cache_hint", 74, 80);
@@ -273,6 +307,7 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
 static bool lower_elements(sim_lower *lw, uint32_t index, uint32_t count, sim_type t, bool destination,
                            uint32_t *list)
 {
+    int flags = lw->s->form->lower == sim_lower_atom ? 0 : WIDER_OK;
     const sim_operand *o = &lw->s->operands[index];
     uint32_t n = o->kind == O_VECTOR ? o->count : 1;
     if (o->kind == O_VECTOR && n != 1 && n != 2 && n != 4 && n != 8) {
@@ -296,10 +331,10 @@ static bool lower_elements(sim_lower *lw, uint32_t index, uint32_t count, sim_ty
             lw->k->lists[*list + k] = UINT32_MAX;
             continue;
         }
-        if (destination) slot = sim_dest_of(lw, e, index, narrow, WIDER_OK);
+        if (destination) slot = sim_dest_of(lw, e, index, narrow, flags);
         else if (e->kind == O_REG && sim_types[e->type].bytes == 8 && sim_types[t].bytes < 8) {
-            slot = sim_source_of(lw, e, index, t, WIDER_OK);
-        } else slot = sim_source_of(lw, e, index, t, WIDER_OK);
+            slot = sim_source_of(lw, e, index, t, flags);
+        } else slot = sim_source_of(lw, e, index, t, flags);
         bool wide = destination ? e->kind == O_REG && sim_types[e->type].bytes == 8 : sim_types[t].bytes == 8;
         lw->k->lists[*list + k] = slot | (wide ? SIM_WIDE : 0);
     }
@@ -358,6 +393,7 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     i->type = (uint8_t)t;
     i->x = (sim_types[t].kind == K_SINT ? X_SIGNED : 0) | order_bits(s, false);
     if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
+    if (has(s, M_nc) || ldu) i->x |= X_NC;
     i->d = lw->k->lists[list];
     sim_lower_copy(lw, i, &s->operands[0], true);
 }
@@ -656,6 +692,10 @@ static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_typ
     bool ai = sim_types[a].kind == K_UINT || sim_types[a].kind == K_SINT;
     bool fine = ((di && sim_types[d].bytes) || d == T_F16 || d == T_BF16 || d == T_F32 || d == T_F64)
              && ((ai && sim_types[a].bytes) || a == T_F16 || a == T_BF16 || a == T_F32 || a == T_F64);
+    bool single = d == T_F32 || a == T_F32, bf16 = d == T_BF16 || a == T_BF16;
+    char allowed[40];
+    snprintf(allowed, sizeof allowed, "%s%s%s", single ? "ftz " : "", bf16 ? "" : "sat ",
+             (d == T_F16 || d == T_BF16) && a == T_F32 ? "relu satfinite " : "");
     if (d == T_TF32 && a == T_F32) {
         check_rounding(lw, s, "rn rz rna", false);
         if (has(s, M_rna)) gate(lw, "cvt.rna.tf32", has(s, M_satfinite) ? 81 : 70, 80);
@@ -680,35 +720,39 @@ static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_typ
     } else if (!fine) {
         lw->errors++;
         sim_error(lw->m, s->line, "Unexpected instruction types specified for 'cvt'");
-    } else if (!df && !af) { check_rounding(lw, s, "", true); only(lw, s, "sat"); }
+    } else if (!df && !af) { check_rounding(lw, s, "", true); only(lw, s, allowed); }
     else if (df && !af) {
         check_rounding(lw, s, "rn rz rm rp", false);
         if (d == T_BF16) gate(lw, "cvt with .bf16", 78, 90);
-        only(lw, s, "sat ftz");
+        only(lw, s, allowed);
     } else if (!df && af) {
         check_rounding(lw, s, "rni rzi rmi rpi", false);
         if (a == T_BF16) gate(lw, "cvt with .bf16", 78, 90);
-        only(lw, s, "sat ftz");
+        only(lw, s, allowed);
     } else if (d == a) {
         check_rounding(lw, s, "rni rzi rmi rpi", true);
         if (a == T_BF16) gate(lw, "cvt with .bf16", 78, 90);
-        only(lw, s, "sat ftz");
+        only(lw, s, allowed);
     } else if (a == T_BF16 && d == T_F32) {
         check_rounding(lw, s, "", true);
         gate(lw, "cvt.f32.bf16", has(s, M_ftz) || has(s, M_sat) ? 78 : 71,
              has(s, M_ftz) || has(s, M_sat) ? 90 : 80);
-        only(lw, s, "sat ftz");
+        only(lw, s, allowed);
+    } else if (sim_types[d].bytes == sim_types[a].bytes) { /* f16 and bf16 */
+        check_rounding(lw, s, "rn rz rm rp", true);
+        gate(lw, "cvt with .bf16", 78, 90);
+        only(lw, s, allowed);
     } else if (sim_types[d].bytes > sim_types[a].bytes) {
         check_rounding(lw, s, "", true);
         if (a == T_BF16) gate(lw, "cvt with .bf16", 78, 90);
-        only(lw, s, "sat ftz");
+        only(lw, s, allowed);
     } else {
         check_rounding(lw, s, "rn rz rm rp", false);
         if (d == T_BF16 && a == T_F32) gate(lw, "cvt.bf16.f32", 70, 80);
         else if (d == T_BF16 || a == T_BF16) gate(lw, "cvt with .bf16", 78, 90);
         if (has(s, M_relu)) gate(lw, "cvt with .relu", 70, 80);
         if (has(s, M_satfinite)) gate(lw, "cvt with .satfinite", 81, 80);
-        only(lw, s, "sat ftz relu satfinite");
+        only(lw, s, allowed);
     }
     return lw->errors == before;
 }
@@ -748,6 +792,13 @@ static int quick_conversion(sim_type d, sim_type a, uint32_t x)
     return SIM_NO_OP;
 }
 
+/* Conversions with these take registers of their very size. */
+static bool young(sim_type t)
+{
+    return t == T_BF16 || t == T_BF16X2 || t == T_TF32
+           || (sim_types[t].kind == K_PACKED && t != T_F16X2 && sim_types[t].bytes <= 4);
+}
+
 void sim_lower_cvt(sim_lower *lw, const sim_statement *s)
 {
     if (sim_lower_narrow_cvt(lw, s)) return;
@@ -760,13 +811,10 @@ void sim_lower_cvt(sim_lower *lw, const sim_statement *s)
     if (!check_cvt(lw, s, d, a)) return;
     bool pack = a == T_F32 && sim_types[d].kind == K_PACKED;
     if (!sim_operands_between(lw, pack ? 3 : 2, pack ? 3 : 2)) return;
-    sim_type dr = d == T_TF32                      ? T_B32
-                  : d == T_E4M3X2 || d == T_E5M2X2 ? T_B16
-                                                   : d,
-             ar = a == T_E4M3X2 || a == T_E5M2X2 ? T_B16 : a;
-    uint32_t slot_a = sim_source(lw, 1, ar, WIDER_OK), slot_b = pack ? sim_source(lw, 2, a, 0) : 0;
+    int flags = young(d) || young(a) ? 0 : WIDER_OK;
+    uint32_t slot_a = sim_source(lw, 1, a, flags), slot_b = pack ? sim_source(lw, 2, a, flags) : 0;
     const sim_operand *o = &s->operands[0];
-    uint32_t slot_d = sim_dest(lw, 0, dr, WIDER_OK), to = slot_d, x = sim_flags_of(s);
+    uint32_t slot_d = sim_dest(lw, 0, d, flags), to = slot_d, x = sim_flags_of(s);
     uint32_t dest_bytes = o->kind == O_REG ? sim_types[o->type].bytes : sim_types[d].bytes;
     bool widen = dest_bytes == 8 && sim_types[d].bytes < 8,
          cut = dest_bytes == 2 && sim_types[d].kind == K_SINT;
@@ -800,7 +848,8 @@ void sim_lower_cvt_pack(sim_lower *lw, const sim_statement *s)
     sim_type t = (sim_type)s->types[0];
     uint32_t n = s->type_count == 3 ? 4 : 3, bits = t == T_U4 || t == T_S4 ? 4 : sim_types[t].bytes * 8u;
     if (!sim_operands_between(lw, n, n)) return;
-    uint32_t d = sim_dest(lw, 0, T_B32, 0), a = sim_source(lw, 1, T_S32, 0), b = sim_source(lw, 2, T_S32, 0),
+    uint32_t d = sim_dest(lw, 0, sim_types[t].kind == K_SINT ? T_S32 : T_U32, 0),
+             a = sim_source(lw, 1, T_S32, 0), b = sim_source(lw, 2, T_S32, 0),
              c = n == 4 ? sim_source(lw, 3, T_B32, 0) : 0;
     bool is_signed = sim_types[t].kind == K_SINT;
     sim_ins *i = sim_emit(lw, sim_op_handler(OP_cvt_pack), F_PLAIN);

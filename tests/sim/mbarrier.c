@@ -40,6 +40,23 @@ static record *find(const sim_block *b, uint32_t address) {
 
 bool sim_mbarrier_known(const sim_block *b, uint32_t address) { return find(b, address) != NULL; }
 
+/* What an mbarrier has in it is for mbarrier instructions alone; other bytes there serve another end. */
+void sim_mbarrier_read(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *b,
+                       uint32_t bytes) {
+    if (!sim_option.async) return;
+    for (uint32_t k = 0; k < b->mbarrier_count; k++) {
+        const record *r = &b->mbarriers[k];
+        SIM_EACH_LANE(l, m) {
+            if (at[l] >= r->address + 8u || at[l] + bytes <= r->address) continue;
+            if (memcmp(b->shared + (r->address - b->shared_lo), &r->value, 8)) break;
+            sim_report_at(w, i, "mbarrier-read", l,
+                          "read of the mbarrier at shared address 0x%x by something other than an mbarrier "
+                          "instruction", r->address);
+            return;
+        }
+    }
+}
+
 static record *remember(sim_block *b, uint32_t address) {
     record *r = find(b, address);
     if (r) return r;

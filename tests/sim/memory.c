@@ -515,6 +515,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
     int shape = m != SIM_FULL ? 0 : contiguous(at, bytes) ? 1 : uniform(at) ? 2 : 0;
     if (i->space != SP_CONST) count_request(w, at, m, bytes, r->space, false, shape);
     bool early = on_its_way(w, i, m, at, r, bytes, false);
+    if (r->owner && SIM_UNLIKELY(r->owner->mbarrier_count)) sim_mbarrier_read(w, i, m, at, r->owner, bytes);
     bool fine = true;
     if (r->shadow && sim_option.uninitialised && !early) {
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
@@ -870,7 +871,7 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
     addresses(w, i, i->a, i->q, i->imm, at);
     addresses(w, i, i->b, i->width, (int32_t)i->e, to);
     if (!aligned(w, i, m, to, i->size)) return;
-    uint32_t empty = 0;
+    uint32_t empty = 0, part = 0;
     SIM_EACH_LANE(l, m) {
         if (to[l] < b->shared_lo || to[l] + i->size > b->shared_hi || to[l] > b->shared_hi) {
             out_of_bounds(w, i, l, to[l], i->size, SP_SHARED);
@@ -878,11 +879,16 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
         }
         if ((i->op == 1 && sim_slot(w, i->c)[l] == 0) || (i->op == 2 && sim_pred(w, i->c) >> l & 1))
             empty |= 1u << l;
+        else if (i->op == 1 && sim_slot(w, i->c)[l] < i->size) part |= 1u << l;
     }
     SIM_EACH_LANE(l, empty)
     sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), NULL, 0, 0,
                     true); /* the source may be anywhere */
-    if (m & ~empty) request(w, i, m & ~empty, at, i->size, copy_in);
+    if (part && !aligned(w, i, part, at, i->size)) return;
+    SIM_EACH_LANE(l, part) /* no more than src-size is read */
+    if (!w->fault) request(w, i, 1u << l, at, sim_slot(w, i->c)[l], copy_in);
+    m &= ~(empty | part);
+    if (m && !w->fault) request(w, i, m, at, i->size, copy_in);
 }
 
 /* --- one thread's access, for the instructions that are not here ------------------------------ */

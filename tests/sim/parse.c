@@ -761,7 +761,7 @@ static void parse_instruction(parser *s)
     st.operands = new_operands(s, n ? n : 1u);
     memcpy(st.operands, operands, n * sizeof *operands);
     st.form = sim_find_form(m, &st, shown, sizeof shown);
-    if (!st.form) return;
+    if (!st.form || !sim_words_in_order(m, st.line, shown)) return;
     st.labelled = s->function->label_waits;
     s->function->label_waits = false;
     *new_statement(s) = st;
@@ -1190,6 +1190,18 @@ static bool parse_label_or_instruction(parser *s)
     return true;
 }
 
+/* .loc file line column, then perhaps the function that was inlined there. */
+static void parse_loc(parser *s)
+{
+    for (int n = 0; n < 3; n++) {
+        while (*s->p == ' ' || *s->p == '\t') s->p++;
+        if (*s->p < '0' || *s->p > '9') syntax(s);
+        while (*s->p >= '0' && *s->p <= '9') s->p++;
+        if (is_name(*s->p) || *s->p == '.') syntax(s);
+    }
+    skip_line(s);
+}
+
 static void parse_body(parser *s)
 {
     uint32_t base = s->depth;
@@ -1204,7 +1216,8 @@ static void parse_body(parser *s)
             if (s->depth == base) return;
         } else if (*s->p == ';') s->p++;
         else if (directive(s, "reg")) { parse_registers(s); expect(s, ';'); }
-        else if (directive(s, "loc") || directive(s, "file")) skip_line(s);
+        else if (directive(s, "loc")) parse_loc(s);
+        else if (directive(s, "file")) skip_line(s);
         else if (directive(s, "pragma")) parse_pragma(s);
         else if (*s->p == '.') {
             bool is_extern = directive(s, "extern");
@@ -1396,8 +1409,9 @@ static void parse_section(parser *s)
 
 static void parse_module_item(parser *s)
 {
-    bool is_extern = false, linked = false;
-    if (directive(s, "file") || directive(s, "loc")) { skip_line(s); return; }
+    bool is_extern = false;
+    if (directive(s, "loc")) { parse_loc(s); return; }
+    if (directive(s, "file")) { skip_line(s); return; }
     if (directive(s, "pragma")) { parse_pragma(s); return; }
     if (directive(s, "section")) { parse_section(s); return; }
     if (directive(s, "alias")) {
@@ -1412,13 +1426,10 @@ static void parse_module_item(parser *s)
         else y->function = of->function;
         return;
     }
-    for (;;) {
-        if (directive(s, "extern")) is_extern = linked = true;
-        else if (directive(s, "visible")) linked = true;
-        else if (directive(s, "weak")) { linked = true; since(s, ".weak", 31, 20); }
-        else if (!linked && directive(s, "common")) since(s, ".common", 50, 20);
-        else break;
-    }
+    if (directive(s, "extern")) is_extern = true;
+    else if (directive(s, "weak")) since(s, ".weak", 31, 20);
+    else if (directive(s, "common")) since(s, ".common", 50, 20);
+    else (void)directive(s, "visible");
     if (directive(s, "entry")) parse_function(s, true, is_extern);
     else if (directive(s, "func")) parse_function(s, false, is_extern);
     else {

@@ -388,6 +388,20 @@ static bool stays(const access *c, const page *p, uint32_t entry)
            && (c->space != SP_SHARED || r->block != c->b->index || r->era > c->b->w[c->warp].base);
 }
 
+/* A load by the read-only path of what this kernel has written. */
+static void stale(const access *c, const page *p, uint32_t entry, uint32_t lane, uint32_t k)
+{
+    const sim_record *r = &p->records[entry >> 5 & 0xffff];
+    sim_site other = { r->ins, r->block, (uint32_t)r->warp * SIM_LANES + (entry & ENTRY_LANE) },
+             here = { c->ins, c->b->index, c->warp * SIM_LANES + lane };
+    char detail[700], site[420];
+    if (!(r->flags & REC_WRITE)) return;
+    sim_site_text(c->w->launch, &other, site, sizeof site);
+    snprintf(detail, sizeof detail, "read with .nc at global address 0x%llx, which this kernel has written %s",
+             (unsigned long long)(c->base + (k << p->shift)), site);
+    sim_report_pair(c->w->launch, "nc-written", &here, &other, detail);
+}
+
 static inline void read_cell(access *c, page *p, uint32_t *cell, uint32_t lane, uint32_t k)
 {
     const uint32_t R = PAGE >> p->shift, S = R * 2;
@@ -395,6 +409,7 @@ static inline void read_cell(access *c, page *p, uint32_t *cell, uint32_t lane, 
         conflict(c, p, lane, cell[0], k, "");
         return;
     }
+    if (SIM_UNLIKELY(c->ins->x & X_NC) && cell[0] && c->ins->fn == sim_ld) stale(c, p, cell[0], lane, k);
     if (SIM_UNLIKELY(cell[0] && cell[S]) && p->records[cell[S] >> 5 & 0xffff].flags & REC_WRITE) {
         if (!known(c, p, cell[S], lane)) conflict(c, p, lane, cell[S], k, "");
         if (!cell[R]) cell[R] = self(c, lane);
@@ -509,6 +524,7 @@ static bool read_row(access *c, page *p, const row *x)
 {
     uint32_t wi = 0, ri = 0, si = 0;
     int write = common(c, p, x, 0, &wi), r, s;
+    if (write && SIM_UNLIKELY(c->ins->x & X_NC)) return false;
     if (write > ALL_KNOWN) return false;
     r = common(c, p, x, 1, &ri);
     if (r == ALL_MIXED || r == ALL_CROSS) return false;

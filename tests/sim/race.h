@@ -72,6 +72,7 @@ void sim_order_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
 void sim_race_barrier(struct sim_block *b, uint32_t id);      /* it completes; masks and paths as they wait */
 void sim_race_arrive(sim_warp *w, uint32_t id);
 void sim_race_warp_sync(sim_warp *w, uint32_t mask);
+void sim_race_shuffle(sim_warp *w, uint32_t mask, const uint32_t *from);
 void sim_fence(sim_warp *w, const sim_ins *i, uint32_t mask);
 
 /* For other rooms (mbarriers, clusters): what the lanes know is published to an object and taken from it.

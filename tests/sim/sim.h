@@ -15,7 +15,7 @@
  *   calls.c      functions, frames, call and return   library.c    vprintf, malloc, free, __assertfail
  *   narrow.c     formats below 16 bits, cvt.rs        video.c      vadd ... vset4
  *   perturb.c    approximations at their bounds       contract.c   mul and add in one rounding
- *   suspect.c    what is legal and not meant
+ *   suspect.c    what is legal and not meant       strict.c     order of words, _, special registers
  *   race.c       races: the shadow of accesses        clocks.c      who knows of whose accesses
  *   cluster.c    clusters, waiting, deadlocks         mbarrier.c   mbarriers
  *   guess.c      reads that a cas may justify         operands.c   shared memory that wgmma reads
@@ -387,6 +387,7 @@ enum {
     X_INTROUND = 1 << 24,
     X_BF16 = 1 << 25,
     X_VOLATILE = 1 << 26,
+    X_NC = 1 << 27,                    /* loads: what nothing writes while the kernel runs */
     X_CLUSTER = 1 << 17,               /* shared::cluster: other blocks' memory may be meant */
     X_COPY = 1 << 28,                  /* loads into, stores of registers that only carry (copies.c), */
     X_MASKS = 1 << 29                  /* with masks of their written bytes behind the list */
@@ -651,7 +652,7 @@ typedef struct sim_options {
     int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
     int stack, heap, fifo;             /* bytes: a thread's stack, the device heap, what vprintf may hold */
     int perturb, contract, suspects;   /* perturb.c, contract.c; both before a module is loaded */
-    int budget, profile;
+    int budget, profile, barrier_places;
     int races, race_strict, async, seed; /* seed: -1: PTXSIM_SEED */
 } sim_options;
 extern sim_options sim_option;
