@@ -725,6 +725,184 @@ static void random_descriptions(void) {
     for (i = 0; i < n; i++) random_problem(i);
 }
 
+/* -- named inputs: 000 had no pages, no window, no cap; 003 no GQA, and a stale length in a graph -- */
+
+static ptxk_flash_decode_desc plain(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t kv_type) {
+    ptxk_flash_decode_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.heads = heads;
+    desc.kv_heads = kv_heads;
+    desc.head_dim = d;
+    desc.kv_type = kv_type;
+    return desc;
+}
+
+static const uint32_t kv_types[] = {PTX_F32, PTX_F16, PTX_BF16};
+
+static void run_on(problem *p, int target) {
+    if (target > 75 && capability < target) target = 75;
+    p->target = PTX_SM((unsigned)target);
+    problem_check(p);
+    problem_free(p);
+}
+
+static void paged_caches(void) {
+    static const uint32_t lengths[] = {16, 17, 300, 15};
+    uint32_t i;
+    for (i = 0; i < 6; i++) {
+        ptxk_flash_decode_desc desc = plain(8, 2, 128, kv_types[i % 3]);
+        problem p;
+        desc.page_size = i < 3 ? 16 : 128;
+        p = problem_of(&desc, 301, lengths, 4);
+        run_on(&p, i % 2 ? 75 : 80);
+    }
+}
+
+static void sliding_window_edges(void) {
+    static const uint32_t lengths[] = {63, 64, 65, 200, 16, 700};
+    static const uint32_t windows[] = {1, 16, 64, 65, 0x7fffffff};
+    uint32_t i;
+    for (i = 0; i < 10; i++) {
+        ptxk_flash_decode_desc desc = plain(4, 1, 64, kv_types[i % 3]);
+        problem p;
+        desc.window = windows[i / 2];
+        desc.queries = 1 + i % 3;
+        p = problem_of(&desc, 700, lengths, 6);
+        run_on(&p, i % 2 ? 75 : 80);
+    }
+}
+
+static void one_to_eight_queries(void) {
+    static const uint32_t lengths[] = {0, 1, 7, 8, 9, 130};
+    uint32_t i;
+    for (i = 1; i <= 8; i++) {
+        ptxk_flash_decode_desc desc = plain(8, 2, 64, kv_types[i % 3]);
+        problem p;
+        desc.queries = i;
+        desc.append_type = PTX_F32;
+        desc.flags = PTXK_FLASH_LSE;
+        p = problem_of(&desc, 130, lengths, 6);
+        run_on(&p, 80);
+    }
+}
+
+static void soft_cap_bounds_infinite_scores(void) {
+    static const uint32_t lengths[] = {90};
+    uint32_t i, h;
+    for (i = 0; i < 6; i++) {
+        ptxk_flash_decode_desc desc = plain(4, 1, 32, kv_types[i % 3]);
+        problem p;
+        desc.soft_cap = 3;
+        p = problem_of(&desc, 90, lengths, 1);
+        for (h = 0; h < 4; h++) ((float *)p.q)[h * 32] = 1 + (float)h;
+        ref_put(p.keys[0], p.format, 5 * 32, (double)INFINITY);
+        ref_put(p.keys[0], p.format, 6 * 32, (double)-INFINITY);
+        run_on(&p, i < 3 ? 75 : 80);
+    }
+}
+
+/* q of any size: the power of two that a column is scaled by takes what f16 cannot hold. */
+static void q_past_the_range_of_f16(void) {
+    static const double sizes[] = {1e30, 1e6, 1e-6, 1e-30};
+    static const uint32_t lengths[] = {70};
+    uint32_t i, e;
+    for (i = 0; i < 8; i++) {
+        problem p = problem_new(2, 1, 64, i % 2 ? REF_BF16 : REF_F16, 70, lengths, 1);
+        p.desc.scale = (float)(0.1 / sizes[i / 2]);
+        for (e = 0; e < 128; e++) ((float *)p.q)[e] *= (float)sizes[i / 2];
+        run_on(&p, 80);
+    }
+}
+
+static void a_missing_page_is_nan_and_not_followed(void) {
+    static const uint32_t lengths[] = {100, 100, 100};
+    uint32_t i, h, wrong = 0;
+    for (i = 0; i < 6; i++) {
+        ptxk_flash_decode_desc desc = plain(4, 2, 64, kv_types[i % 3]);
+        problem p;
+        desc.page_size = 16;
+        p = problem_of(&desc, 100, lengths, 3);
+        if (i >= 3 && capability >= 80) p.target = PTX_SM(80);
+        {
+            device_ptr at[2];
+            void *keys = physical(&p, 0, 0, 3, 0), *values = physical(&p, 1, 0, 3, 0);
+            size_t bytes = cache_elements(&p) * ref_bytes(p.format);
+            at[0] = upload(keys, bytes);
+            at[1] = upload(values, bytes);
+            p.table[p.max_pages + 2] = p.pool_pages + (i % 2 ? 0 : 0xf0000000u); /* of sequence 1 */
+            if (launch(&p, &at[0], &at[1])) {
+                compare(&p, 0, p.keys[0], p.values[0], 100);
+                compare(&p, 2, p.keys[2], p.values[2], 100);
+                for (h = 0; h < 256; h++) wrong += isnan(((float *)p.out)[256 + h]) ? 0 : 1;
+            }
+            cu.cuMemFree(at[0]);
+            cu.cuMemFree(at[1]);
+            free(keys);
+            free(values);
+        }
+        problem_free(&p);
+    }
+    CHECK(wrong == 0);
+}
+
+/* 003: a graph replayed a stale length. Here each launch reads it; the counters are as they were found. */
+static void launches_again_and_again(void) {
+    static const uint32_t lengths[] = {700, 5, 699};
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        ptxk_flash_decode_desc desc = plain(8, 2, 64, kv_types[i % 3]);
+        problem p;
+        desc.append_type = i < 2 ? PTX_F16 : 0;
+        p = problem_of(&desc, 700, lengths, 3);
+        p.runs = 3;
+        run_on(&p, i % 2 ? 75 : 80);
+    }
+}
+
+static void bad_features_are_refused(void) {
+    ptxk_flash_decode_desc desc = plain(4, 2, 64, PTX_F16), bad;
+    ptxk_flash_decode_shape shape = {1, 10, 10, 100};
+    ptxk_flash_decode_args args;
+    ptxk_message why;
+    ptx_plan plan;
+#define REFUSED(field, value, says)                                                                          \
+    bad = desc;                                                                                              \
+    bad.field = value;                                                                                       \
+    CHECK(ptxk_flash_decode_plan(&bad, &shape, &plan, &why) == PTX_E_DESC);                                  \
+    CHECK_MORE(strstr(why.text, says) != NULL, why.text)
+    REFUSED(queries, 9, "queries is 9, must be 1 to 8");
+    REFUSED(q_type, PTX_F64, "q_type is ");
+    REFUSED(out_type, 999, "out_type is 999");
+    REFUSED(append_type, PTX_U32, "append_type is ");
+    REFUSED(window, 0x80000000u, "window is 2147483648");
+    REFUSED(soft_cap, -1.0f, "soft_cap is -1");
+    REFUSED(soft_cap, NAN, "soft_cap is ");
+    REFUSED(page_size, 8, "page_size is 8, must be 0 or a power of two from 16");
+    REFUSED(page_size, 48, "page_size is 48");
+    REFUSED(flags, 4, "flags is 4");
+    memset(&args, 0, sizeof args);
+    args.q = args.k_caches = args.v_caches = args.lengths = args.out = 256;
+    args.max_seq = 100;
+    CHECK(!ptxk_flash_decode_check(&desc, &args, &why));
+#undef REFUSED
+#define REFUSED(field, value, says)                                                                          \
+    do {                                                                                                     \
+        ptxk_flash_decode_args other = args;                                                                 \
+        other.field = value;                                                                                 \
+        CHECK(ptxk_flash_decode_check(&desc, &other, &why) == PTX_E_ARGUMENT);                               \
+        CHECK_MORE(strstr(why.text, says) != NULL, why.text);                                                \
+    } while (0)
+    REFUSED(q, 0, "q is 0");
+    REFUSED(out, 8, "out is not aligned to 16 bytes");
+    REFUSED(lengths, 2, "lengths is not aligned to 4");
+    REFUSED(workspace, 16, "workspace is not aligned to 256");
+    REFUSED(row_stride, 63, "must be multiples of 8 elements");
+    REFUSED(row_stride, 64, "rows overlap");
+    desc.append_type = PTX_F16;
+    REFUSED(q, 256, "k is 0");
+#undef REFUSED
+}
+
 /* -- refusals -- */
 
 static void refuse_desc(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t type, float scale,
@@ -1025,6 +1203,7 @@ int main(void) {
     bad_descriptions_are_refused();
     heads_not_multiple_of_kv_heads_refused();
     bad_shapes_are_refused();
+    bad_features_are_refused();
     registry_finds_its_operations();
     at_most_12_instructions_per_key();
     if (CHECK(open_driver())) {
@@ -1039,9 +1218,17 @@ int main(void) {
         scale_is_used();
         groups_of_more_than_8_heads();
         offsets_past_2_to_32_elements();
+        paged_caches();
+        sliding_window_edges();
+        one_to_eight_queries();
+        soft_cap_bounds_infinite_scores();
+        q_past_the_range_of_f16();
+        a_missing_page_is_nan_and_not_followed();
+        launches_again_and_again();
         random_descriptions();
         every_head_dim_type_group_and_length();
         traffic_is_within_5_percent_of_the_lower_bound();
+
         printf("note: largest error: %.3f of its bound\n", worst);
     }
     free(pool_f32);
