@@ -4,7 +4,8 @@
 #   run     the examples, on the GPU if there is one, else on the CPU driver (tests/sim)
 #   test    all tests, on the CPU driver; ends with the line "N passed, N failed"
 #   sanitize  the same, all built with the address and undefined-behaviour sanitizers
-#   bench   emission speed, long kernels, launch overhead; the speed of the CPU driver
+#   bench   emission speed, long kernels, launch overhead, compile times (BENCH_COMPILE=0: without them);
+#           the speed of the CPU driver
 #   fuzz    hostile PTX for the CPU driver, random programs for the builder, hostile GGUF files,
 #           FUZZ_SECONDS=60 each; needs clang
 #   gpu     the tests on the real driver, then the benches
@@ -43,6 +44,7 @@ sanitize:
 
 bench: $(SIM) $(B)/bench $(B)/bench_sim
 	@PTXGEN_CUDA_LIBRARY=$(SIM) $(B)/bench
+	@sh tests/compile.sh $(B)
 	@echo
 	@$(B)/bench_sim $(SIM)
 

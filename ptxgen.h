@@ -85,24 +85,55 @@
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
           holds you to that order on every path.
-   FUNCTIONS  ptx_func() starts one, ptx_call() calls it, ptx_call_indirect() through ptx_func_address(). A
-          barrier or shuffle inside counts where the call stands; recursion is refused.
-   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, i) ... ptx_default(k) ... ptx_end(k): no case runs into
-          the next. ptx_brx() is the bare jump through a table.
-   TOGETHER  Barriers, shuffles, matrices are for all threads of a block, a warpgroup (four warps), a warp.
-          The verifier follows what differs between threads (ids, loads, atomics, results of calls) into
-          branches and loops, and refuses such an instruction where only some come. It knows %tid.x / 32,
-          comparisons with multiples of 32 and 128, and the block's shape from ptx_require_block(); where you
-          know better, say so: ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
+          ptx_mma() takes wmma too: WMMA_LOAD_*, the product, WMMA_STORE_D, with layouts as modifiers.
+   SHARED MEMORY  ptx_shared(k, "tile", PTX_F32, 1024, 16) is an array of the block (48 KiB in all), its
+          address has 32 bits. ptx_shared_dynamic() is what the launch gives beyond, once a kernel: cut it up by
+          ptx_off(). Nothing is zero at the start. What one thread writes another reads only behind
+          ptx_bar_sync() (in a warp: ptx_bar_warp_sync), and before it is written again there must be a second
+          one. In a cluster, ptx_mapa() leads into another block's.
+   VARIABLES OF THE MODULE  ptx_variable() makes global or constant memory, with data or zeros; ptx_address()
+          is where it lies; ptx_point() puts addresses of earlier variables into one.
+   FUNCTIONS  ptx_func() starts one, ptx_call() calls it with up to 32 arguments, ptx_call_indirect() through
+          ptx_func_address(). It ends in ptx_return(). All its parameters come before the first call. A
+          barrier or shuffle inside counts where the call stands; what it is given and what it returns are
+          taken to differ from thread to thread; an exit inside ends the thread, so that nothing that is for
+          all may follow the call. Recursion is refused.
+   PRINTF  ptx_printf(k, "%d %f\n", 2, args): floats are widened, the conversions are compared with the
+          arguments.
+   SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, i) ... ptx_default(k) ... ptx_end(k), for up to 512
+          cases: no case runs into the next. ptx_brx() is the bare jump through a table.
+   WHAT IS VERIFIED  before there is a text, along every path: each value is defined where it is used; labels,
+          scopes and ends; no code that nothing reaches, no loop without a way out; addresses (space, width,
+          range, alignment as far as they are known); immediates against their slots; limits of shared,
+          constant and parameter memory; waits for cp.async and wgmma; the fence of wgmma; setmaxnreg without
+          a cap at entry; launch bounds; and what follows.
+   TOGETHER  Barriers, shuffles, matrices are for all threads of a cluster, a block, a warpgroup (four warps),
+          a warp. The verifier follows what differs between threads (ids, loads, atomics, results of calls
+          and raw text) into branches and loops, and refuses such an instruction where only some come, those
+          that have left by ptx_ret counted in. Block ids differ in a cluster. It knows %tid.x / 32 in its
+          spellings, (%ctaid.x * 128 + %tid.x) / 32 too where ptx_require_block() or ptx_launch_bounds() make
+          the block a multiple of 32 (of an undeclared block it takes %tid.x to count its threads),
+          comparisons with multiples of 32 and 128. Where you know better, say so: ptx_cluster_uniform(),
+          ptx_uniform(), ptx_warpgroup_uniform(), ptx_warp_uniform().
+   MEMBER MASKS  name the lanes that come to a shuffle or vote: all that are named, and no others. A mask that
+          is a number is compared with the conditions on the way, where these are made of thread and lane ids
+          and numbers: `if (lane < 16)` goes with 0xffff. Of a mask made at run time only one thing is
+          checked: that ptx_activemask was not taken where more threads were. ptx_ballot(k, p, all) before
+          the `if` on p is the safe way.
    ADDRESSES KNOWN  Of an address made of an array and numbers, the verifier refuses what is out of range or
           not aligned; of one with a run-time index, only what can never be aligned.
    ADVICE  ptx_advise() is a separate list of what is no error: races in shared memory, copies that nobody
-          waits for, luck with alignment, contraction of mul and add, register pressure, clusters over 8.
+          waits for, plain stores before an asynchronous read, barriers of clusters and mbarriers out of
+          order, .nc loads of what is written, luck with alignment, contraction of mul and add, register
+          pressure (ptx_pressure says how much, and where), clusters over 8. It takes longer than verifying.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
-          a whole log of ptxas or the driver. ptxgen_cuda.h does it for you.
+          a whole log of ptxas or the driver. ptxgen_cuda.h does it for you. comments = 1 prints the places
+          beside the instructions, 2 as .loc for profilers.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
-          are there by 64-bit handle only; follow addresses through memory, or prove that two run-time indices
-          differ: advice about races errs on the side of saying nothing.
+          are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
+          memory or through a function, look into raw text for more than its barriers, or prove that two
+          run-time indices differ: advice about races errs on the side of saying nothing. Named barriers are
+          not counted up: which warps meet at number 3 is yours to know.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -183,7 +214,9 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(CONTRACTION, "contraction", "a mul and an add that the assembler may join into one fma")               \
     X(UNWAITED, "unwaited", "copies that are under way when the kernel ends")                                \
     X(ALIGN, "align", "an access that is aligned only where its array happens to be")                        \
-    X(LAUNCH, "launch", "launch bounds that a launch must ask leave for")
+    X(LAUNCH, "launch", "launch bounds that a launch must ask leave for")                                    \
+    X(ORDER, "order", "a cluster's barrier or an mbarrier that is used in the wrong order, or never made")   \
+    X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
 typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
@@ -2008,8 +2041,7 @@ PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer
 /* The text, NUL-terminated ASCII, owned by the module until it changes; NULL on error. length may be NULL. */
 PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length);
 /* The same into the caller's buffer: returns the length without the NUL, writes at most capacity - 1
-characters and a
-   NUL. Call with (NULL, 0) to learn the length. 0 on error. */
+   characters and a NUL. Call with (NULL, 0) to learn the length. 0 on error. */
 PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity);
 /* The .version that the text has: 63 is 6.3. */
 PTXGEN_API uint32_t ptx_version(const ptx_module *m);
@@ -6568,6 +6600,10 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
         if (last->kind == PTX__I_BRANCH) f->block[b].next[1] = f->of_label[last->words] + 1;
         f->block[b].leaves = last->kind == PTX__I_LEAVE;
+        if (last->kind == PTX__I_LEAVE && b && k->m->forms.at[last->form].row->op == PTX_RAW) {
+            f->block[b].leaves = 0; /* brx: as if the last label were taken when all others were not */
+            f->block[b].next[0] = f->block[b - 1].next[1];
+        }
     }
     return 1;
 }
@@ -7180,6 +7216,11 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
         for (i = f->block[b].first; i < f->block[b].end; i++, ins++) {
             if (ins->guard && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising))
                 ptx__want(f, ins->guard, &depth);
+            if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].who == PTX__WHO_BLOCK)
+                for (set = ins->results; set < ins->count; set++) {
+                    ptx__want(f, k->words.at[ins->words + set], &depth);
+                    if (PTX__TAG(k->words.at[ins->words + set]) >= PTX__CLASSES) set += 2; /* a number */
+                }
             if (f->advising && ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect) {
                 const uint32_t *w = ptx__shared_operand(k, ins);
                 if (w) ptx__want(f, *w, &depth);
@@ -7634,6 +7675,35 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
     return PTX_E_NONE;
 }
 
+/* The number of a barrier, the same for those it is for; and no more threads than the block has. */
+static ptx_code ptx__verify_barrier(ptx_kernel *k, ptx__flow *f, uint32_t i, unsigned bears) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words + ins->results;
+    uint32_t threads = k->need[0] ? k->need[0] * k->need[1] * k->need[2] : k->max_threads, operand = 0;
+    char root[360];
+    const char *slot = form->operands;
+    if (form->row->op == PTX_RAW) return PTX_E_NONE;
+    for (; *slot && w < k->words.at + ins->words + ins->count; slot++, operand++) {
+        if (*slot != 'F' && *slot != 'G') break;
+        if (PTX__TAG(*w) < PTX__CLASSES) {
+            uint32_t c = *ptx__class_at(f, *w++);
+            if (PTX__CLASS(c) <= bears) continue;
+            ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
+            return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
+                                "operand %u of %s must be the same for all that come together; it depends "
+                                "on %s",
+                                operand + 1, form->row->name, root);
+        }
+        if (*slot == 'G' && threads && w[1] > threads)
+            return ptx__fail_at(k, PTX_E_RANGE, i, ins->site,
+                                "%s waits for %u threads, and a block has %u at most", form->row->name, w[1],
+                                threads);
+        w += 3;
+    }
+    return PTX_E_NONE;
+}
+
 /* Behind a call in which threads may end, nothing is for all of them. */
 static ptx_code ptx__verify_exits(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, e, call = 0, depth = 0, *seen = f->skip_lane, *stack = f->stack;
@@ -7689,6 +7759,8 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
                 continue;
             if (PTX__CLASS(guard) > bears) return ptx__divergent(k, f, i, 0, guard, bears);
             if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears);
+            if (k->m->forms.at[ins->form].who == PTX__WHO_BLOCK && ptx__verify_barrier(k, f, i, bears))
+                return k->m->error.code;
             if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, b, i, guard))
                 return k->m->error.code;
         }
@@ -7735,17 +7807,30 @@ static void ptx__note(ptx_kernel *k, ptx_advice_code code, uint32_t i, const cha
    waited for. Once a path has waited, a pipeline is assumed whose later copies fill other stages. */
 enum { PTX__COPY_NONE = 1, PTX__COPY_BEGUN = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
 
+#define PTX__COPY_GROUPS 8 /* above: a bit for each number of groups committed so far, 0 to 7 or more */
 static uint32_t ptx__step(uint32_t states, unsigned effect) {
-    uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED), rest = states & ~open;
+    uint32_t groups = states >> PTX__COPY_GROUPS, open, rest;
+    states &= (1u << PTX__COPY_GROUPS) - 1u;
+    open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED);
+    rest = (states & ~open) | groups << PTX__COPY_GROUPS;
     switch (effect) {
     case PTX__EFFECT_COPY:
-        rest = states & PTX__COPY_WAITED;
-        return rest | (states != rest ? (uint32_t)PTX__COPY_BEGUN : 0u);
-    case PTX__EFFECT_COMMIT: return rest | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
-    case PTX__EFFECT_WAIT:
-    case PTX__EFFECT_WAIT_GROUPS: return rest | (open ? (uint32_t)PTX__COPY_WAITED : 0u);
-    default: return states;
+        rest = (states & PTX__COPY_WAITED) | groups << PTX__COPY_GROUPS;
+        return rest | (states & ~(uint32_t)PTX__COPY_WAITED ? (uint32_t)PTX__COPY_BEGUN : 0u);
+    case PTX__EFFECT_COMMIT:
+        groups = (groups << 1 & 0xffu) | (groups & 0x80u);
+        return (states & ~open) | groups << PTX__COPY_GROUPS | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
+    case PTX__EFFECT_WAIT_GROUPS:
+    case PTX__EFFECT_WAIT: return rest | (open ? (uint32_t)PTX__COPY_WAITED : 0u);
+    default: return states | groups << PTX__COPY_GROUPS;
     }
+}
+
+/* A wait for all but `left` groups where no path has committed more. A reader may mean it: what comes next may
+   not be what the copies bring. */
+static int ptx__waits_for_none(uint32_t states, uint32_t left) {
+    return states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED) && left < 7
+           && !(states >> PTX__COPY_GROUPS >> left >> 1);
 }
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
@@ -7753,7 +7838,7 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
     int changed, report;
     if (!k->copies) return PTX_E_NONE;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__COPY_NONE;
+    in[0] = PTX__COPY_NONE | 1u << PTX__COPY_GROUPS;
     for (report = 0; report < 2; report += !changed) {
         changed = 0;
         for (n = 0; n < f->reached; n++) {
@@ -7775,6 +7860,10 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                     return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
                                         "cp.async.wait_group waits for committed groups only, and on some "
                                         "path to here the copies are not committed");
+                if (report && f->advising == 2 && effect == PTX__EFFECT_WAIT_GROUPS
+                    && ptx__waits_for_none(states, k->words.at[ins->words + 1]))
+                    ptx__note(k, PTX_ADVICE_UNWAITED, i,
+                              "no more groups than that are under way, so this waits for none of them");
                 states = ptx__step(states, effect);
             }
             if (report && f->advising == 2 && f->block[b].leaves
@@ -8003,6 +8092,139 @@ static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
                           "luck");
         }
     }
+}
+
+/* -- order --
+   What may be so where an instruction is reached, a bit each: this thread has arrived at the cluster's
+   barrier or not; another block's memory was used since the last one; plain stores went to shared memory
+   since the last proxy fence. */
+enum { PTX__NOT_ARRIVED = 1, PTX__ARRIVED = 2, PTX__REMOTE = 4, PTX__PLAIN_STORE = 8 };
+
+static uint32_t ptx__order_step(ptx_kernel *k, uint32_t i, uint32_t states, int report) {
+    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+    const char *text = form->row->name;
+    unsigned op = form->row->op;
+    if (strncmp(text, "barrier.cluster.arrive", 22) == 0) {
+        if (report && !(states & PTX__NOT_ARRIVED))
+            ptx__note(k, PTX_ADVICE_ORDER, i,
+                      "the thread has arrived at the cluster's barrier already: barrier.cluster.wait comes "
+                      "before the next arrive");
+        return (states & ~(uint32_t)(PTX__NOT_ARRIVED | PTX__REMOTE)) | PTX__ARRIVED;
+    }
+    if (strncmp(text, "barrier.cluster.wait", 20) == 0) {
+        if (report && !(states & PTX__ARRIVED))
+            ptx__note(k, PTX_ADVICE_ORDER, i,
+                      "nothing to wait for: barrier.cluster.arrive comes first, or all wait for ever");
+        return (states & ~(uint32_t)PTX__ARRIVED) | PTX__NOT_ARRIVED;
+    }
+    if ((op == PTX_LD || op == PTX_ST || (op >= PTX_ATOMIC_BITS && op <= PTX_RED_VECTOR))
+        && form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)
+        return states | PTX__REMOTE;
+    if (op == PTX_ST && form->asked & PTX__M_SHARED & ~PTX__FAMILY) return states | PTX__PLAIN_STORE;
+    if (strncmp(text, "fence.proxy.async", 17) == 0) return states & ~(uint32_t)PTX__PLAIN_STORE;
+    if (report && states & PTX__PLAIN_STORE
+        && (form->effect == PTX__EFFECT_MMA || form->effect == PTX__EFFECT_BULK_OUT))
+        ptx__note(k, PTX_ADVICE_PROXY, i,
+                  "shared memory that plain stores may have filled is read here by another way: they need "
+                  "PTX_FENCE_PROXY_ASYNC_SHARED behind them, and then a barrier");
+    return states;
+}
+
+static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
+    uint32_t n, e, i, *in = f->stack;
+    int changed, report;
+    if ((k->m->target & 0xfffu) < 90) return;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    in[0] = PTX__NOT_ARRIVED | (k->function ? PTX__ARRIVED : 0);
+    for (report = 0; report < 2; report += !changed) {
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], states = in[b];
+            for (i = f->block[b].first; i < f->block[b].end; i++)
+                if (k->ins.at[i].kind == PTX__I_PLAIN) states = ptx__order_step(k, i, states, report);
+            if (report && f->block[b].leaves && states & PTX__REMOTE && !k->function)
+                ptx__note(k, PTX_ADVICE_ORDER, f->block[b].end - 1,
+                          "another block's shared memory is used, and that block may have ended: let all of "
+                          "the cluster meet (ptx_cluster_arrive, ptx_cluster_wait) before they leave");
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !(states & ~in[to - 1])) continue;
+                in[to - 1] |= states;
+                changed = 1;
+            }
+        }
+    }
+}
+
+/* An mbarrier that one thread makes, and others use with no barrier between; or that nobody makes. */
+static void ptx__advise_mbarriers(ptx_kernel *k, ptx__flow *f) {
+    uint32_t n, e, i, used = 0, made = 0, *in = f->stack;
+    int changed, report;
+    if ((k->m->target & 0xfffu) < 80 || k->function) return;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    for (report = 0; report < 2; report += !changed) {
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], by = in[b];
+            for (i = f->block[b].first; i < f->block[b].end; i++) {
+                const ptx__ins *ins = &k->ins.at[i];
+                const ptx__form *form = &k->m->forms.at[ins->form];
+                int uses;
+                if (ins->kind != PTX__I_PLAIN) continue;
+                if (form->row->op == PTX_MBARRIER_INIT) {
+                    made = by = i + 1;
+                    continue;
+                }
+                if (form->effect == PTX__EFFECT_CALL || form->row->op == PTX_RAW) made = 1, by = 0;
+                uses = strncmp(form->row->name, "mbarrier", 8) == 0 && form->row->op != PTX_MBARRIER_INVAL
+                       && form->row->op != PTX_MBARRIER_PENDING_COUNT;
+                if (uses && strstr(form->row->name, "shared::cluster")) uses = 0, made = 1;
+                if (uses && !used) used = i + 1;
+                if (uses && by && report
+                    && (f->level[b] != f->level[ptx__block_of(f, by - 1)]
+                        || ins->guard != k->ins.at[by - 1].guard))
+                    ptx__note(k, PTX_ADVICE_RACE, i,
+                              "the mbarrier may not be there yet for this thread: it is made at %s, with no "
+                              "bar.sync between",
+                              k->ins.at[by - 1].site);
+                if (form->effect == PTX__EFFECT_BARRIER && !uses) by = 0;
+            }
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !by || in[to - 1]) continue;
+                in[to - 1] = by;
+                changed = 1;
+            }
+        }
+    }
+    if (used && !made)
+        ptx__note(k, PTX_ADVICE_ORDER, used - 1, "no mbarrier.init in this kernel makes this mbarrier");
+}
+
+/* What is read as if nobody wrote it (.nc), and written. */
+static void ptx__advise_read_only(ptx_kernel *k, const ptx__flow *f) {
+    uint32_t i, reads[8] = {0, 0, 0, 0, 0, 0, 0, 0}, which;
+    int pass;
+    for (pass = 0; pass < 2; pass++)
+        for (i = 0; i < k->ins.count; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            const ptx__form *form = &k->m->forms.at[ins->form];
+            const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
+            int budget = 24, reading = form->row->op == PTX_LD && form->asked & PTX_NC & ~PTX__FAMILY;
+            ptx__known v;
+            if (ins->kind != PTX__I_PLAIN || (pass ? form->row->op != PTX_ST : !reading)) continue;
+            for (; w < end && PTX__TAG(*w) != PTX__W_MEM;) w++;
+            if (w >= end) continue;
+            v = ptx__know(k, f, w + 1, &budget);
+            which = PTX__INDEX(v.symbol);
+            if (PTX__TAG(v.symbol) != PTX__W_PARAM || which >= 8) continue;
+            if (!pass) reads[which] = reads[which] ? reads[which] : i + 1;
+            else if (reads[which])
+                ptx__note(k, PTX_ADVICE_RACE, i,
+                          "memory behind '%.80s' is written here and read with .nc at %s, which may see what "
+                          "was there before: .nc is for what nobody writes",
+                          k->m->names.at + k->params.at[which].name, k->ins.at[reads[which] - 1].site);
+        }
 }
 
 /* An add or sub whose operand is a product, neither with a rounding of its own: ptxas joins the two. */
@@ -8529,6 +8751,15 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     int64_t offset;
     v = ptx__know(k, f, w, &budget);
     if (!v.symbol) return PTX_E_NONE;
+    if (letter == 'm' && form->row->allow >> 63 && (form->row->op == PTX_LD || form->row->op == PTX_ST)) {
+        ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
+        ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
+        if ((PTX__TAG(v.symbol) == PTX__W_LOCAL && space != (PTX__M_LOCAL & ~PTX__FAMILY))
+            || (PTX__TAG(v.symbol) == PTX__W_SHARED && !(space & shared)))
+            return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
+                                "%.*s goes to an array in %s space: ptx_cvta makes a generic address of it",
+                                length, text, PTX__TAG(v.symbol) == PTX__W_LOCAL ? "local" : "shared");
+    }
     ptx__extent(k, ins, letter, &align, &bytes);
     offset = v.offset + (int32_t)w[1];
     if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
@@ -8578,7 +8809,8 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
 static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i;
     int arrays = k->shared.count || k->locals.count || k->m->variables.count;
-    int global = k->m->variables.count || f->advising == 2; /* or nothing is known of what is there */
+    /* else nothing is known of what is there */
+    int global = k->m->variables.count || k->locals.count || f->advising == 2;
     if (!f->classes || !(arrays || f->advising == 2)) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
@@ -8656,6 +8888,7 @@ static ptx_code ptx__verify_launch(ptx_kernel *k) {
 /* Bulk copies that nothing in the kernel waits for, and clusters that the launch must be allowed. */
 static void ptx__advise_bulk(ptx_kernel *k) {
     uint32_t i, in = 0, out = 0, does = 0;
+    int committed = 0;
     if (k->cluster[0] * k->cluster[1] * k->cluster[2] > 8 && k->ins.count)
         ptx__note(k, PTX_ADVICE_LAUNCH, 0,
                   "a cluster of %u blocks is more than the 8 that every launch may have: the host must set "
@@ -8670,6 +8903,7 @@ static void ptx__advise_bulk(ptx_kernel *k) {
         if (effect == PTX__EFFECT_BARRIER
             && strncmp(k->m->forms.at[k->ins.at[i].form].row->name, "mbarrier", 8) == 0)
             does |= 0x80000000u;
+        committed |= k->m->forms.at[k->ins.at[i].form].row->op == PTX_BULK_COMMIT_GROUP;
         if (effect == PTX__EFFECT_BULK_IN && !in) in = i + 1;
         if (effect == PTX__EFFECT_BULK_OUT && !out) out = i + 1;
     }
@@ -8677,6 +8911,10 @@ static void ptx__advise_bulk(ptx_kernel *k) {
         ptx__note(k, PTX_ADVICE_UNWAITED, in - 1,
                   "nothing in this kernel waits on an mbarrier for this copy; use ptx_mbarrier_try_wait in a "
                   "loop before its bytes are read");
+    if (out && !k->function && does >> PTX__EFFECT_BULK_WAIT & 1 && !committed
+        && !(does >> PTX__EFFECT_CALL & 1))
+        ptx__note(k, PTX_ADVICE_UNWAITED, out - 1,
+                  "this copy is in no group that could be waited for: PTX_BULK_COMMIT_GROUP is missing");
     if (out && !k->function && !(does >> PTX__EFFECT_BULK_WAIT & 1))
         ptx__note(k, PTX_ADVICE_UNWAITED, out - 1,
                   "nothing in this kernel waits for this copy; end with PTX_BULK_COMMIT_GROUP and "
@@ -8800,7 +9038,10 @@ PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
         if (ptx__verify_with(k, &f)) break;
         ptx__advise_races(k, &f, 1);
         ptx__advise_races(k, &f, 0);
-        if (f.classes) ptx__advise_same_place(k, &f);
+        ptx__advise_same_place(k, &f);
+        ptx__advise_order(k, &f);
+        ptx__advise_mbarriers(k, &f);
+        ptx__advise_read_only(k, &f);
         ptx__advise_contractions(k, &f);
         ptx__advise_bulk(k);
         if (ptx__peak(k, &f, &peak) && peak.registers > ptx__register_cap(k))

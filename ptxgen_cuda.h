@@ -47,17 +47,35 @@
           or the caller's current one. Each call that reaches the driver makes the handle's context current
           on the calling thread and leaves it so; ptxcu_close puts back what was current at ptxcu_open, if
           it is still this one.
-   THREADS  One thread per handle at a time; any number of handles, also on one context. The functions that
-          take no handle, and ptxcu_device_info, are free.
-   ERRORS  Every call returns 0 (PTXCU_E_NONE) or a code; ptxcu_get_error says the rest, until the next call
-          fails. Not sticky: after an error the handle is as before the call. A handle whose opening failed
-          keeps that error, and every call returns its code. A kernel's own faults arrive at the next call
-          that waits.
+   THREADS  Any number of threads may use one handle at the same time, and any number of handles one context.
+          Not at the same time: opening or closing a handle and anything else with it; unloading a program
+          (ptxcu_unload, ptxcu_cache_clear) or naming its entries, and its use; two calls on one result. An
+          operation that several threads want is built once. An allocator of the caller's must do for several
+          threads, too. What happens first on the GPU, streams and events say, not threads.
+   ERRORS  Every call returns 0 (PTXCU_E_NONE) or a code; ptxcu_get_error says the rest: of the calling
+          thread's last failure, until its next. Not sticky: after an error the handle is as before the call.
+          A handle whose opening failed keeps that error, and every call returns its code. A kernel's own
+          faults arrive at the next call that waits.
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
           until the stream has passed them (the driver itself waits for pageable memory; ptxcu_host_alloc
           gives pinned).
    LAUNCH  Checked against the entry's parameters and limits before the driver sees it. Launching allocates
           nothing, waits for nothing, formats nothing, and may be captured into a graph.
+   TENSORS  A ptxcu_tensor is address, shape, strides and type, by value, and knows whose memory it lies in.
+          Created ones own their memory, wrapped ones borrow it, views are parts of either. Memory is given
+          back once; whatever still stands for it afterwards is refused (FREED), never followed.
+   CALLS  An operation of ptxgen_kernels.h on certain tensors. Include that header before this one; then
+
+              ptxcu_flash_decode_desc d;                           // zero, then its tensors
+              ptxcu_call call;
+              ptxcu_flash_decode_prepare(cu, &d, &call);           // checks, builds, plans
+              ptxcu_workspace_create(cu, &call, stream, &d.workspace);
+              ptxcu_flash_decode_prepare(cu, &d, &call);
+              ptxcu_call_run(cu, &call, stream);                   // every token; or captured in a graph
+
+          is checked once and launched often. ptxcu_call_run queues on the caller's stream, ptxcu_call_finish
+          waits as well, ptxcu_call_start gives the work to a ptxcu_result, which is waited for, polled or
+          waited for by a stream, and which keeps the tensors' memory until then.
    GRAPHS  What is queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one launch, to be
           repeated at little cost. Arguments are frozen; what changes from round to round is read from device
           memory, as lengths and positions are by the operations of ptxgen_kernels.h.
@@ -72,8 +90,9 @@
           refused by the driver is ignored and replaced. What cannot be read or written costs time, and is no
           error. A folder may be shared by any number of processes and machines.
 
-   DOES NOT  track buffers, streams and events (destroy what you create, before ptxcu_close); build
-          graphs node by node; use several devices through one handle (open one each).
+   DOES NOT  track buffers, streams, events and results (destroy what you create, before ptxcu_close); order
+          streams by itself; build graphs node by node; use several devices through one handle (open one
+          each).
 */
 #ifndef PTXGEN_CUDA_H
 #define PTXGEN_CUDA_H
@@ -117,7 +136,8 @@ extern "C" {
 typedef enum ptxcu_code { PTXCU_ERRORS(PTXCU__ENUM) PTXCU_E_COUNT } ptxcu_code;
 #undef PTXCU__ENUM
 
-/* The last failure of a handle. All pointers live until the next call that fails, or ptxcu_close. */
+/* A thread's last failure with a handle. All pointers live until that thread's next call that fails, or
+   ptxcu_close. */
 typedef struct ptxcu_error {
     ptxcu_code code;
     const char *message;     /* the whole story; "" when nothing has failed */
@@ -143,7 +163,7 @@ typedef struct ptxcu_desc {
     int use_current_context; /* 1: the context that is current now, if there is one, and its device */
     const char *cache_folder; /* exists and can be written: compiled programs are kept there. NULL: nowhere */
     uint32_t cache_files;    /* most files there, 4 MiB each at most; 0: 256 */
-    ptx_alloc_fn alloc;      /* default realloc and free */
+    ptx_alloc_fn alloc;      /* default realloc and free; several threads use it if they use the handle */
     void *alloc_user;
 } ptxcu_desc;
 
@@ -217,9 +237,9 @@ typedef struct ptxcu_call {
     const char *name;
     ptxcu_program *program;
     uint64_t clears;         /* of the kernel cache, when this was prepared */
-    uint64_t workspace;      /* bytes that were given */
-    uint64_t zeroed;         /* address of plan.zero_bytes, which a run zeroes first */
-    uint32_t tensors, unused;
+    uint64_t workspace;      /* bytes that were given ... */
+    uint64_t workspace_at;   /* ... and where */
+    uint32_t tensors, workspace_block;
     struct {
         uint64_t serial;
         uint32_t block;
@@ -244,14 +264,19 @@ typedef struct ptxcu_kv_cache {
     uint32_t unused;
 } ptxcu_kv_cache;
 
-/* Attention of one new token for each sequence: ptxk_flash_decode_args in tensors. */
+/* Attention of the newest tokens of each sequence: ptxk_flash_decode_args in tensors. */
 typedef struct ptxcu_flash_decode_desc {
-    ptxcu_tensor q, out;         /* f32 [batch, heads, head_dim] */
+    /* [batch, heads, head_dim], or [batch, queries, heads, head_dim] with 1 to 8 queries; f32, f16 or bf16 */
+    ptxcu_tensor q, out;
+    ptxcu_tensor k, v;           /* rows to append to the cache on the way, with kv_heads; zero: none */
     const ptxcu_kv_cache *cache; /* of batch sequences; read by the call that takes this description only */
-    ptxcu_tensor lengths;        /* u32 [batch] */
-    ptxcu_tensor workspace;      /* of any type; zero: none */
+    ptxcu_tensor lengths;        /* u32 [batch], the new tokens included */
+    ptxcu_tensor lse;            /* f32 [batch, heads, queries] (or [batch, heads]); zero: none */
+    ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
     uint32_t max_len;            /* the longest length to plan for; 0: max_seq */
+    uint32_t window;             /* keys that a query sees; 0: all */
     float scale;                 /* 0: 1/sqrt(head_dim) */
+    float soft_cap;              /* 0: none */
 } ptxcu_flash_decode_desc;
 
 /* K and V of new tokens into the cache: ptxk_kv_scatter_args in tensors. */
@@ -271,7 +296,7 @@ typedef struct ptxcu_gemv_desc {
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
     ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; zero: none */
     ptxcu_tensor y;         /* f32 or f16 [columns, n] */
-    ptxcu_tensor workspace; /* of any type; zero: none */
+    ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t format;        /* 0: PTXK_Q4_K */
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t norm;          /* 1: RMSNorm of x, with eps */
@@ -361,7 +386,7 @@ typedef struct ptxcu_gemv_desc {
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **cu, const ptxcu_desc *desc);
 /* Unload all programs, let the context go. Does not wait: synchronise what still runs. NULL is fine. */
 PTXGEN_API void ptxcu_close(ptxcu *cu);
-/* The last failure, never NULL; code PTXCU_E_MEMORY for a NULL handle. */
+/* The calling thread's last failure, never NULL; code PTXCU_E_MEMORY for a NULL handle. */
 PTXGEN_API const ptxcu_error *ptxcu_get_error(const ptxcu *cu);
 /* "memory", "launch" ... as in the catalogue; "?" for a code that is none. */
 PTXGEN_API const char *ptxcu_error_name(ptxcu_code code);
@@ -519,6 +544,23 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 /* -- calls: operations on tensors, in three forms. All are checked when they are prepared; what is looked at
    again is whether the tensors are still there. Errors: FREED, WORKSPACE, WRONG_HANDLE, and ptxcu_run's -- */
 
+/* A call of any operation: as ptxcu_operation and ptxcu_run with these arguments. The operations below have
+   their own, which fill desc, plan and args from tensors and check them.
+   op->name: stays where it is as long as the call
+   tensors: all that args name addresses of, PTXCU_CALL_TENSORS at most; looked at for being there only
+   workspace: the one of them that is the plan's; NULL: none
+   Errors: ARGUMENT, FREED, WRONG_HANDLE, and ptxcu_operation's. */
+PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
+                                         const ptx_plan *plan, const void *args, size_t args_bytes,
+                                         const ptxcu_tensor *const *tensors, uint32_t count,
+                                         const ptxcu_tensor *workspace, ptxcu_call *call);
+/* Memory for a call's workspace, for launches behind `stream`; the zero tensor where the call needs none. Any
+   other tensor will do as well: what must be 0 in it (plan.zero_bytes) is made so by the first run, and by
+   every one that finds it used by another program. In a graph that zeroing would be repeated by every launch
+   of the graph; after ptxcu_workspace_create there is none. A workspace serves one launch at a time; the
+   layers of a model share one on one stream; in one graph, different operations do not. */
+PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
+                                             ptxcu_tensor *workspace);
 /* On the caller's stream, behind what is queued there. Allocates nothing, waits for nothing, may be
    captured. */
 PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream);
@@ -545,11 +587,9 @@ PTXGEN_API ptxcu_code ptxcu_result_free(ptxcu *cu, ptxcu_result *result);
 
 /* ptxcu_<operation>_prepare checks every tensor (there, type, shape, strides, alignment; nothing that is
    written overlaps anything else), builds the kernel at the first call, plans, and leaves a call to be made
-   in one of the forms above. call->plan.workspace_bytes says what workspace it needs: prepare once without
-   one to find out, then again with a tensor of that many bytes or more. Calls in a row on one stream may
-   share a workspace, calls side by side may not. ptxcu_<operation> prepares and runs; when the kernel is
-   there it allocates nothing either. Errors: ARGUMENT, SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and
-   ptxcu_operation's. */
+   in one of the forms above. Where the plan needs a workspace: prepare without one, ptxcu_workspace_create,
+   prepare with it. ptxcu_<operation> prepares and runs; when the kernel is there it allocates nothing either.
+   Errors: ARGUMENT, SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and ptxcu_operation's. */
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
                                                  ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *desc, ptxcu_stream stream);
@@ -677,6 +717,9 @@ typedef struct ptxcu__block {
     uint64_t serial; /* 0: no tensor may use it any more */
     uint32_t pins;   /* results under way that use it */
     uint32_t kind;   /* PTXCU__FREE, PTXCU__OURS, PTXCU__BORROWED */
+    /* As a workspace: the program whose launches find these bytes 0, and leave them so. */
+    const ptxcu_program *zero_for;
+    uint64_t zero_at, zero_bytes;
 } ptxcu__block;
 enum { PTXCU__FREE, PTXCU__OURS, PTXCU__BORROWED };
 
@@ -2748,17 +2791,127 @@ static ptxcu_code ptxcu__call_check(ptxcu *cu, const char *function, const ptxcu
     return PTXCU_E_NONE;
 }
 
-/* The launches of a call that was checked. A workspace may have served another call: what must be zero of it
-   is made so on the stream. */
+/* The rest of a call whose tensors are noted and whose plan is made. */
+static ptxcu_code ptxcu__call_complete(ptxcu *cu, ptxcu_call *call, const ptx_operation *op, const void *desc,
+                                       const void *args, size_t bytes, const ptxcu_tensor *workspace) {
+    ptxcu_code code;
+    ptxcu__lock(&cu->tables);
+    call->clears = cu->clears;
+    ptxcu__unlock(&cu->tables);
+    code = ptxcu_operation_(cu, "ptxgen_cuda.h", op, desc, &call->program);
+    if (code != PTXCU_E_NONE) {
+        memset(call, 0, sizeof *call);
+        return code;
+    }
+    memcpy(call->args, args, bytes);
+    if (workspace && workspace->owner) {
+        call->workspace = ptxcu_tensor_bytes(workspace);
+        call->workspace_at = workspace->address;
+        call->workspace_block = workspace->block;
+    }
+    call->owner = cu;
+    call->name = op->name;
+    return PTXCU_E_NONE;
+}
+
+PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
+                                         const ptx_plan *plan, const void *args, size_t args_bytes,
+                                         const ptxcu_tensor *const *tensors, uint32_t count,
+                                         const ptxcu_tensor *workspace, ptxcu_call *call) {
+    static const char *const name = "ptxcu_call_prepare";
+    ptxcu__block b;
+    ptxcu_code code;
+    uint32_t i;
+    if (call) memset(call, 0, sizeof *call);
+    PTXCU__ENTER(cu);
+    if (!op || !op->name) return ptxcu__null(cu, name, "op, or its name,");
+    if (!plan) return ptxcu__null(cu, name, "plan");
+    if (!args) return ptxcu__null(cu, name, "args");
+    if (!tensors && count) return ptxcu__null(cu, name, "tensors");
+    if (!call) return ptxcu__null(cu, name, "call");
+    if (args_bytes > sizeof call->args || args_bytes != plan->args_bytes)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %llu bytes of arguments, the plan has %u, at most %u",
+                           name, (unsigned long long)args_bytes, (unsigned)plan->args_bytes,
+                           (unsigned)sizeof call->args);
+    if (count > PTXCU_CALL_TENSORS)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %u tensors, at most %d are possible", name,
+                           (unsigned)count, PTXCU_CALL_TENSORS);
+    for (i = 0; i <= count; i++) {
+        if (i == count && !workspace) break;
+        code = ptxcu__alive(cu, op->name, i < count ? "a tensor" : "workspace",
+                            i < count ? tensors[i] : workspace, &b);
+        if (code != PTXCU_E_NONE) {
+            memset(call, 0, sizeof *call);
+            return code;
+        }
+        if (i == count) break;
+        call->tensor[i].serial = tensors[i]->serial;
+        call->tensor[i].block = tensors[i]->block;
+        call->tensor[i].name = "a tensor";
+    }
+    call->tensors = count;
+    call->plan = *plan;
+    return ptxcu__call_complete(cu, call, op, desc, args, args_bytes, workspace);
+}
+
+/* Launches of the call's program find zeros where its workspace has to have them. */
+static void ptxcu__zero_known(ptxcu *cu, uint32_t block, uint64_t at, const ptxcu_call *call) {
+    ptxcu__lock(&cu->tables);
+    cu->blocks[block].zero_for = call->program;
+    cu->blocks[block].zero_at = at;
+    cu->blocks[block].zero_bytes = call->plan.zero_bytes;
+    ptxcu__unlock(&cu->tables);
+}
+
+PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
+                                             ptxcu_tensor *workspace) {
+    static const char *const name = "ptxcu_workspace_create";
+    ptxcu_tensor t;
+    ptxcu_buffer b;
+    ptxcu_code code;
+    if (workspace) memset(workspace, 0, sizeof *workspace);
+    PTXCU__ENTER(cu);
+    if (!call) return ptxcu__null(cu, name, "call");
+    if (!workspace) return ptxcu__null(cu, name, "workspace");
+    code = ptxcu__stream_ours(cu, name, stream);
+    if (code != PTXCU_E_NONE || call->plan.workspace_bytes == 0) return code;
+    code = ptxcu_tensor_create(cu, PTX_B8, 1, &call->plan.workspace_bytes, &t);
+    if (code != PTXCU_E_NONE) return code;
+    b.address = t.address;
+    b.bytes = ptxcu_tensor_bytes(&t);
+    code = ptxcu_fill8(cu, b, 0, 0, (size_t)call->plan.zero_bytes, stream);
+    if (code != PTXCU_E_NONE) {
+        ptxcu_tensor_free(cu, &t);
+        return code;
+    }
+    ptxcu__zero_known(cu, t.block, t.address, call);
+    *workspace = t;
+    return PTXCU_E_NONE;
+}
+
+/* The launches of a call that was checked. What must be 0 of the workspace is, if the last that used it was
+   the same program; else it is made so on the stream. What a capture notes down happens later, so nothing is
+   known of it afterwards. */
 static ptxcu_code ptxcu__call_launch(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
-    if (call->plan.zero_bytes) {
-        int result;
-        ptxcu_code code = ptxcu__stream_ours(cu, call->name, stream);
-        if (code != PTXCU_E_NONE) return code;
-        result = cu->driver.cuMemsetD32Async(call->zeroed, 0, (size_t)(call->plan.zero_bytes / 4), stream);
+    uint64_t bytes = call->plan.zero_bytes;
+    int ready = 1, result, capturing = 0;
+    if (call->workspace) {
+        ptxcu__block *b;
+        ptxcu__lock(&cu->tables);
+        b = &cu->blocks[call->workspace_block];
+        ready = b->zero_for == call->program && b->zero_at == call->workspace_at && b->zero_bytes == bytes;
+        if (!ready) b->zero_for = NULL;
+        ptxcu__unlock(&cu->tables);
+    }
+    if (!ready && bytes) {
+        result = cu->driver.cuMemsetD8Async(call->workspace_at, 0, (size_t)bytes, stream);
+        if (result && ptxcu__stream_ours(cu, call->name, stream) == PTXCU_E_WRONG_HANDLE)
+            return PTXCU_E_WRONG_HANDLE;
+        if (!result) result = cu->driver.cuStreamIsCapturing(stream, &capturing);
         if (result)
-            return ptxcu__driver_fail(cu, result, "%s: cuMemsetD32Async(%llu words)", call->name,
-                                      (unsigned long long)(call->plan.zero_bytes / 4));
+            return ptxcu__driver_fail(cu, result, "%s: cuMemsetD8Async(workspace) or cuStreamIsCapturing()",
+                                      call->name);
+        if (!capturing) ptxcu__zero_known(cu, call->workspace_block, call->workspace_at, call);
     }
     return ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, stream);
 }
@@ -2766,7 +2919,8 @@ static ptxcu_code ptxcu__call_launch(ptxcu *cu, const ptxcu_call *call, ptxcu_st
 static ptxcu_code ptxcu__call_run(ptxcu *cu, const char *function, const ptxcu_call *call,
                                   ptxcu_stream stream) {
     ptxcu_code code = ptxcu__call_check(cu, function, call, 0);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_launch(cu, call, stream);
+    if (code != PTXCU_E_NONE) return code;
+    return ptxcu__call_launch(cu, call, stream);
 }
 
 PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
@@ -3132,25 +3286,12 @@ static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
     return PTXCU_E_NONE;
 }
 
-/* The rest, when tensors and plan are right: the program, the arguments, the workspace. */
-static ptxcu_code ptxcu__call_complete(ptxcu__check *c, const void *desc, const void *args, size_t bytes,
-                                       const ptxcu_tensor *workspace) {
-    ptxcu_call *call = c->call;
-    ptxcu_code code;
-    call->workspace = workspace && workspace->owner ? ptxcu_tensor_bytes(workspace) : 0;
-    call->zeroed = call->workspace ? workspace->address : 0;
-    ptxcu__lock(&c->cu->tables);
-    call->clears = c->cu->clears;
-    ptxcu__unlock(&c->cu->tables);
-    code = ptxcu_operation_(c->cu, "ptxgen_cuda.h", ptxk_operation_find(c->name), desc, &call->program);
-    if (code != PTXCU_E_NONE) {
-        memset(call, 0, sizeof *call);
-        return code;
-    }
-    memcpy(call->args, args, bytes);
-    call->owner = c->cu;
-    call->name = c->name;
-    return PTXCU_E_NONE;
+/* The rest, when tensors and plan are right. */
+static ptxcu_code ptxcu__check_complete(ptxcu__check *c, const void *desc, const void *args, size_t bytes,
+                                        const ptxcu_tensor *workspace) {
+    ptxcu_code code = ptxcu__check_end(c);
+    if (code != PTXCU_E_NONE) return code;
+    return ptxcu__call_complete(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, workspace);
 }
 
 /* What the operation itself says of descriptions and sizes. */
@@ -3291,55 +3432,104 @@ static void ptxcu__want_cache(ptxcu__check *c, const ptxcu_kv_cache *cache, uint
 
 /* -- flash_decode -- */
 
+/* [batch, heads, ...] as [batch, 1, heads, ...]; with four dimensions already there, a copy. */
+static ptxcu_tensor ptxcu__with_queries(const ptxcu_tensor *t) {
+    ptxcu_tensor four = *t;
+    uint32_t i;
+    if (t->rank != 3) return four;
+    for (i = 3; i > 1; i--) four.shape[i] = t->shape[i - 1], four.stride[i] = t->stride[i - 1];
+    four.shape[1] = 1;
+    four.stride[1] = t->stride[0];
+    four.rank = 4;
+    return four;
+}
+
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *x,
                                                  ptxcu_call *call) {
+    static const char *const dims = "batch, (queries,) heads, head_dim";
     ptxcu__check c;
+    ptxcu_tensor q, out, k, v;
     ptxk_flash_decode_desc desc;
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
     ptxk_message why;
+    uint32_t given;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "flash_decode", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
-    ptxcu__want(&c, "q", &x->q, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "batch, heads, head_dim", 3, PTXCU__ANY,
-                PTXCU__ANY, PTXCU__ANY, 0);
-    ptxcu__want_cache(&c, x->cache, 0, x->q.shape[0], PTXCU__ANY, x->q.shape[2]);
-    ptxcu__want(&c, "lengths", &x->lengths, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch", 1, x->q.shape[0], 0,
-                0, 0);
-    ptxcu__want(&c, "out", &x->out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF(PTX_F32), 16,
-                "batch, heads, head_dim", 3, x->q.shape[0], x->q.shape[1], x->q.shape[2], 0);
+    q = ptxcu__with_queries(&x->q);
+    out = ptxcu__with_queries(&x->out);
+    k = ptxcu__with_queries(&x->k);
+    v = ptxcu__with_queries(&x->v);
+    given = x->k.owner || x->v.owner; /* one without the other is a fault */
+    ptxcu__want(&c, "q", &q, PTXCU__DENSE, PTXCU__OF_KV, 16, dims, 4, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY,
+                PTXCU__ANY);
+    ptxcu__want_cache(&c, x->cache, given ? PTXCU__WRITTEN : 0, q.shape[0], PTXCU__ANY, q.shape[3]);
+    ptxcu__want(&c, "lengths", &x->lengths, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0,
+                0);
+    ptxcu__want(&c, "out", &out, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF_KV, 16, dims, 4, q.shape[0],
+                q.shape[1], q.shape[2], q.shape[3]);
+    if (given && c.code == PTXCU_E_NONE) {
+        ptxcu__want(&c, "k", &k, PTXCU__DENSE, PTXCU__OF_KV, 16, "batch, (queries,) kv_heads, head_dim", 4,
+                    q.shape[0], q.shape[1], x->cache->k.shape[1], q.shape[3]);
+        ptxcu__want(&c, "v", &v, PTXCU__DENSE, PTXCU__OF(k.type & 63), 16,
+                    "batch, (queries,) kv_heads, head_dim", 4, q.shape[0], q.shape[1], x->cache->k.shape[1],
+                    q.shape[3]);
+    }
+    ptxcu__want(&c, "lse", &x->lse, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF(PTX_F32), 4,
+                "batch, heads, queries", x->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0], q.shape[2],
+                q.shape[1], 0);
     ptxcu__want_workspace(&c, &x->workspace);
     if (c.code == PTXCU_E_NONE) {
-        const ptxcu_tensor *k = &x->cache->k;
-        ptxcu_tensor one = *k;
-        one.shape[0] = 1;
-        if (x->cache->blocks.owner || !ptxcu__is_dense(&one))
-            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
-                                 "flash_decode: cache->k has strides %s, must be dense behind "
-                                 "its first dimension, and not paged",
-                                 ptxcu__shape_text(4, k->stride).s);
-        desc.heads = (uint32_t)x->q.shape[1];
-        desc.kv_heads = (uint32_t)k->shape[1];
-        desc.head_dim = (uint32_t)x->q.shape[2];
-        desc.kv_type = k->type;
+        const ptxcu_kv_cache *cache = x->cache;
+        int paged = cache->blocks.owner != NULL;
+        uint64_t rows = cache->k.shape[2];
+        if (paged
+            && (!ptxcu__is_dense(&cache->k) || !ptxcu__mul(rows, cache->blocks.shape[1], &rows)
+                || rows > INT32_MAX))
+            c.code =
+                ptxcu__fail(cu, PTXCU_E_SHAPE,
+                            "flash_decode: the pages of cache->k must be dense, and max_pages * page_size "
+                            "below 2^31");
+        desc.heads = (uint32_t)q.shape[2];
+        desc.kv_heads = (uint32_t)cache->k.shape[1];
+        desc.head_dim = (uint32_t)q.shape[3];
+        desc.kv_type = cache->k.type;
         desc.scale = x->scale;
-        shape.batch = (uint32_t)x->q.shape[0];
-        shape.max_seq = (uint32_t)k->shape[2];
+        desc.q_type = q.type;
+        desc.out_type = out.type;
+        desc.queries = (uint32_t)q.shape[1];
+        desc.window = x->window;
+        desc.soft_cap = x->soft_cap;
+        desc.page_size = paged ? (uint32_t)cache->k.shape[2] : 0;
+        desc.append_type = given ? k.type : 0;
+        desc.flags = x->lse.owner ? (uint32_t)PTXK_FLASH_LSE : 0;
+        shape.batch = (uint32_t)q.shape[0];
+        shape.max_seq = (uint32_t)rows;
         shape.max_len = x->max_len ? x->max_len : shape.max_seq;
         shape.sm_count = cu->info.sm_count;
         ptxcu__refused(&c, ptxk_flash_decode_plan(&desc, &shape, &call->plan, &why), &why);
-        args.q = x->q.address;
-        args.k_caches = x->cache->addresses.address;
-        args.v_caches = x->cache->addresses.address + 8 * x->q.shape[0];
+        args.q = q.address;
+        args.k_caches = paged ? cache->k.address : cache->addresses.address;
+        args.v_caches = paged ? cache->v.address : cache->addresses.address + 8 * q.shape[0];
         args.lengths = x->lengths.address;
-        args.out = x->out.address;
+        args.out = out.address;
         args.workspace = x->workspace.address;
+        args.k = k.address;
+        args.v = v.address;
+        args.block_table = cache->blocks.address;
+        args.lse = x->lse.address;
+        args.head_stride = paged ? 0 : cache->k.stride[1];
+        args.row_stride = paged ? 0 : cache->k.stride[2];
         args.max_seq = shape.max_seq;
+        args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
+        args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
+        if (c.code == PTXCU_E_NONE && call->plan.launches)
+            ptxcu__refused(&c, ptxk_flash_decode_check(&desc, &args, &why), &why);
     }
-    code = ptxcu__check_end(&c);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_complete(&c, &desc, &args, sizeof args, &x->workspace);
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, &x->workspace);
 }
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *x, ptxcu_stream stream) {
@@ -3415,8 +3605,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         args.pool_pages = paged ? (uint32_t)k->shape[0] : 0;
         if (call->plan.launches) ptxcu__refused(&c, ptxk_kv_scatter_check(&desc, &args, &why), &why);
     }
-    code = ptxcu__check_end(&c);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_complete(&c, &desc, &args, sizeof args, NULL);
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
 
 PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *x, ptxcu_stream stream) {
@@ -3480,8 +3669,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, pt
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
             ptxcu__refused(&c, ptxk_gemv_check(&desc, &args, &why), &why);
     }
-    code = ptxcu__check_end(&c);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_complete(&c, &desc, &args, sizeof args, &x->workspace);
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, &x->workspace);
 }
 
 PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *x, ptxcu_stream stream) {

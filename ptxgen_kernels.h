@@ -80,21 +80,30 @@
      conversion          to nearest even; what passes the range of f16 becomes infinite; NaN stays NaN
      two tokens with one position: either may win.
 
-   GEMV   y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ residual[c,r]) for 1 to 8 columns c; W quantised
-          in blocks (Q4_K of GGUF), x quantised on the way to groups of 32 integers with a common factor; with
-          PTXK_GEMV_NORM rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps), else 1. Three launches: x to integers, once
-          for all rows; blocks that take slices of K for rows handed out strided; and, where K has more than
-          one slice, their sum. Integer products are exact, sums are f32 in a fixed order: the same bits in
-          every run. W is read once.
+   GEMV   y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ bias[r]) (+ residual[c,r]) for 1 to 8 columns c;
+          with PTXK_GEMV_NORM rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps), else 1. W as it lies in a GGUF file,
+          rows one after the other: Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, f16, bf16, f32. Quantised weights meet an x
+          that is quantised on the way to groups of 32 integers with a common factor; plain ones an x of f32.
+          Three launches: x to integers, once for all rows; blocks that take slices of K for rows handed out
+          strided; and, where K has more than one slice, their sum. Integer products are exact, sums are f32
+          in a fixed order: the same bits in every run. W is read once.
+     several matrices    second and third: up to three over one x in the same launches, each with its own
+                         format (all quantised, or all plain), rows, bias and y: Q, K and V.
+     PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; g and u each with the
+                         norm's factor and its bias
+     k                   a multiple of 256, of 32 (Q4_0, Q8_0), of 8 (plain); of the largest of these
      precision           PTXK_GEMV_EXACT: 16 bits for each x (two planes of 8), the error of a group is at
                          most amax / 65278 for each element, so, by Cauchy and Schwarz, sqrt(32) / 65278 =
                          8.7e-5 of |W| |x| at the very worst (one large x in each group), some 1e-5 typically;
-                         PTXK_GEMV_FAST: 8 bits, amax / 254 for each element
-     x NaN or infinite   NaN in every output of that column; so is x * gamma past the range of f32, and with
-                         NORM a sum of squares past it
+                         PTXK_GEMV_FAST: 8 bits, amax / 254 for each element. Plain numbers: f32 in both
+     x NaN or infinite   quantised: NaN in every output of that column; so is x * gamma past the range of f32,
+                         and with NORM a sum of squares past it. Plain numbers: as f32 arithmetic has it
      block factor NaN, inf   NaN or inf in that row only
-     all x 0             0 (+ residual), with eps 0 too
-     |x| below 2^-100    counts as 0 where the whole group of 32 is that small
+     all x 0             0 (+ bias, + residual), with eps 0 too
+     |x| below 2^-100    counts as 0 where the whole group of 32 is that small; plain numbers: no such bound
+     alignment           weights 16 bytes, as GGUF's tensors are; Q4_0, Q8_0 and Q6_K have blocks and rows
+                         that are only 2-byte aligned: they are copied to shared memory in whole chunks of 16
+                         bytes, nothing beside the tensor is read, nothing needs repacking
      y may be the residual itself; otherwise nothing that is written may overlap anything that is read.
 
    NORM   y[t,:] = gamma * x / sqrt(mean x^2 + eps), or, with PTXK_NORM_LAYER, gamma * (x - mean) /
@@ -274,7 +283,7 @@ typedef struct ptxk_gemv_shape {
     uint32_t n;         /* rows of W, at most 2^31 - 1; 0: nothing to do, a plan without launches */
     uint32_t k;         /* columns of W, whole blocks (plain numbers: a multiple of 8), at most 2^26 */
     uint32_t sm_count;  /* multiprocessors of the device, at least 1 */
-    uint32_t second_n;  /* rows of the second matrix; SwiGLU: ignored, n */
+    uint32_t second_n;  /* rows of the second matrix, at least 1; SwiGLU: n, this is ignored */
     uint32_t third_n;
 } ptxk_gemv_shape;
 
@@ -722,7 +731,7 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
 /* Append the three entries (x, rows, sum) to the module. desc: a ptxk_gemv_desc. */
 #define ptxk_gemv_emit(m, desc) ptxk_gemv_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launches for a shape. min_bytes: weights, x, gamma, residual and y once. why: or NULL. */
+/* The launches for a shape. min_bytes: weights, x, gamma, biases, residual and y once. why: or NULL. */
 PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
                                    ptxk_message *why);
 /* Whether arguments can be right: addresses there, aligned, nothing written over what is read, eps. */
@@ -1436,25 +1445,25 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     return PTX_E_NONE;
 }
 
-/* A GEMV's formats of weights: what plans and kernels know of each. A new format is a row of ptxk__blocks and a
-   function that reads. A warp's step takes `unit` values of a row, 256 or 1024 or 2048: 32 lanes, 1 or 2 times.
-   Integers: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes; which values
-   these are is `order`, and where x lies in shared memory is the same for all formats (ptxk__x_put). Plain
-   numbers: a lane takes 8 of 256.
+/* A GEMV's formats of weights: what plans and kernels know of each. A new format is a row of ptxk__blocks
+   and a function that reads. A warp's step takes `unit` values of a row, 256 or 1024 or 2048: 32 lanes, 1 or
+   2 times. Integers: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes;
+   which values these are is `order`, and where x lies in shared memory is the same for all formats
+   (ptxk__x_put). Plain numbers: a lane takes 8 of 256.
 
-   Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come to
-   shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than it
-   needs, and puts neighbours together. With two blocks to a lane (unit 2048) the four blocks that a warp reads
-   at a time are chosen so that no two lanes ask for one bank: neighbours of neighbours, or pairs. */
+   Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come
+   to shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than
+   it needs, and puts neighbours together. With two blocks to a lane (unit 2048) the four blocks that a warp
+   reads at a time are chosen so that no two lanes ask for one bank: neighbours of neighbours, or pairs. */
 #define PTXK__ROWS_MAX 4u /* of a warp */
 
-enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS }; /* kinds: an integer scale for each half; none; no integers */
+enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS }; /* halves have an integer scale; not so; no integers */
 enum { PTXK__PAIRS_APART, PTXK__NIBBLES_APART, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
 
 typedef struct ptxk__lane { /* what a lane computes once: its place in a block, masks, shifts */
     ptx_val at;             /* 0 ... 7: i above; numbers: 0 ... 31 */
     ptx_val x[2];           /* in a record of x: bytes of the two halves of 16, of the first time */
-    ptx_val d[2], s[2];     /* ... of the factor of the first half's group, of the sum that this lane counts */
+    ptx_val d[2], s[2]; /* ... of the factor of the first half's group, of the sum that this lane counts */
     ptx_val c[10];          /* the format's own */
 } ptxk__lane;
 
@@ -1478,7 +1487,7 @@ typedef struct ptxk__block {
     uint32_t aligned;           /* rows and blocks keep 16-byte loads aligned */
     uint32_t kind, order;
     uint32_t is_signed;         /* the bytes */
-    uint32_t unit, pair;        /* values of a step with few columns; blocks of 256 that lie side by side then */
+    uint32_t unit, pair; /* values of a step with few columns; blocks of 256 that lie side by side then */
     uint32_t rows;              /* most of a warp */
     float first, second;        /* the bytes' multiples, inverted */
     float offset;               /* subtracted from every integer; has_minimum: the format's own */
@@ -1550,7 +1559,8 @@ typedef struct ptxk__rows {
     uint32_t stages;     /* steps in the ring: one is read while the others are on their way */
     uint32_t ring;       /* bytes of shared memory that the warp needs, 16-byte aligned */
     uint32_t rounds;     /* chunks of a step that a lane copies */
-    uint32_t toggles;    /* a step ends in the middle of 16 bytes */
+    uint32_t grain;      /* lanes copy from multiples of so many bytes on: whole sectors, where possible */
+    uint32_t toggles;    /* the start of a step between two such multiples moves so far on, back, on ... */
     uint32_t sized;      /* the last step has chunks that are part of a row, or are to be zeros */
 } ptxk__rows;
 
@@ -1579,9 +1589,10 @@ static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t col
     f->unit = columns > 2 && block->unit > 1024 ? 1024 : block->unit;
     f->unit_bytes = f->unit / block->values * block->bytes;
     f->times = f->unit > 1024 ? 2 : 1;
-    f->toggles = f->unit_bytes % 16 != 0;
+    f->grain = f->unit_bytes % 16 ? 16 : 32;
+    f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a grain */
     f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
-    f->area = block->aligned ? f->unit_bytes : (f->unit_bytes + 14 + 15) / 16 * 16;
+    f->area = block->aligned ? f->unit_bytes : (f->unit_bytes + 2 * f->grain - 2) / f->grain * f->grain;
     f->rows = columns == 1 ? block->rows : 2; /* x of many columns needs the registers */
     if (columns > 4 && !block->aligned) f->rows = 1;
     if (most && f->rows > most) f->rows = most;
@@ -1643,9 +1654,9 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
         return ptxk__refuse(why, PTX_E_DESC, "gemv: output_type is %u, must be PTX_F32 or PTX_F16",
                             d->output_type);
     if (d->flags > 31)
-        return ptxk__refuse(why, PTX_E_DESC,
-                            "gemv: flags is %u, must be of PTXK_GEMV_NORM, _GAMMA, _RESIDUAL, _BIAS and _SWIGLU",
-                            d->flags);
+        return ptxk__refuse(
+            why, PTX_E_DESC,
+            "gemv: flags is %u, must be of PTXK_GEMV_NORM, _GAMMA, _RESIDUAL, _BIAS and _SWIGLU", d->flags);
     f->output = (ptx_type)d->output_type;
     f->columns = d->columns;
     f->flags = d->flags;
@@ -1658,8 +1669,9 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     if (d->flags & PTXK_GEMV_SWIGLU && f->matrices > 2)
         return ptxk__refuse(why, PTX_E_DESC, "gemv: third is %u, must be 0 with PTXK_GEMV_SWIGLU", format[2]);
     if (d->flags & PTXK_GEMV_RESIDUAL && f->outputs > 1)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: flags is %u, must be without PTXK_GEMV_RESIDUAL for %u outputs",
-                            d->flags, f->outputs);
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemv: flags is %u, must be without PTXK_GEMV_RESIDUAL for %u outputs", d->flags,
+                            f->outputs);
     for (i = 0; i < f->matrices; i++) {
         const ptxk__block *b = ptxk__block_of(format[i]);
         if (!b && i)
@@ -1681,7 +1693,8 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     f->results = 4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns
                  * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
     room = (ptxk__gemv_room(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
-    if (f->columns > 2) room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are then small */
+    if (f->columns > 2)
+        room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are then small */
     if (room > PTXK__GEMV_RING) room = PTXK__GEMV_RING;
     for (i = 0; i < f->matrices; i++)
         if (!ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, 0, room))
@@ -1747,7 +1760,8 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
     uint32_t tiles = ptxk__gemv_tiles(f, shape);
     uint32_t unit_bytes = f->granule * f->record * f->columns;
     uint32_t fits = (ptxk__gemv_room(f) - f->ring) / unit_bytes;
-    uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX, matrix = 0, tile_unit = 0, outputs = 0;
+    uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX, matrix = 0, tile_unit = 0,
+             outputs = 0;
     for (i = 0; i < f->matrices; i++) {
         uint64_t bytes = (uint64_t)PTXK__GEMV_WARPS * f->rows[i].rows * f->granule * f->values
                          / f->rows[i].block->values * f->rows[i].block->bytes;
@@ -1794,8 +1808,8 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
     if (!shape || !plan)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the %s is NULL", plan ? "shape" : "plan");
     if (!ptxk__gemv_k_fits(&f, shape->k))
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: k is %u, must be a multiple of %u from %u to %u", shape->k,
-                            f.k_step, f.k_step, PTXK__GEMV_K_MAX);
+        return ptxk__refuse(why, PTX_E_DESC, "gemv: k is %u, must be a multiple of %u from %u to %u",
+                            shape->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
     if (!shape->sm_count || shape->sm_count > 65536)
         return ptxk__refuse(why, PTX_E_DESC, "gemv: sm_count is %u, must be 1 to 65536", shape->sm_count);
     for (i = 0; i < f.matrices; i++) {
@@ -1803,13 +1817,18 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
         if (n > PTXK__LEN_MAX && !i)
             return ptxk__refuse(why, PTX_E_DESC, "gemv: n is %u, must be at most 2147483647", n);
         if (!n && f.matrices > 1)
-            return ptxk__refuse(why, PTX_E_DESC, "gemv: %s is 0, must be at least 1 where there are %u matrices",
-                                i == 2 ? "third_n" : i ? "second_n" : "n", f.matrices);
+            return ptxk__refuse(why, PTX_E_DESC,
+                                "gemv: %s is 0, must be at least 1 where there are %u matrices",
+                                i == 2 ? "third_n"
+                                : i    ? "second_n"
+                                       : "n",
+                                f.matrices);
         rows += n;
         if (i < f.outputs) results += (uint64_t)n * f.columns;
     }
     if (rows > PTXK__LEN_MAX)
-        return ptxk__refuse(why, PTX_E_DESC, "gemv: n, second_n and third_n are %llu together, must be at most 2147483647",
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "gemv: n, second_n and third_n are %llu together, must be at most 2147483647",
                             (unsigned long long)rows);
     plan->args_bytes = (uint32_t)sizeof(ptxk_gemv_args);
     if (!shape->n) return PTX_E_NONE;
@@ -1876,8 +1895,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
     if (code) return code;
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the arguments are NULL");
     if (!ptxk__gemv_k_fits(&f, args->k))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of %u from %u to %u", args->k,
-                            f.k_step, f.k_step, PTXK__GEMV_K_MAX);
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of %u from %u to %u",
+                            args->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
     if (!(args->eps >= 0 && args->eps <= FLT_MAX))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: eps is %g, must be finite and at least 0",
                             (double)args->eps);
@@ -1886,8 +1905,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
         uint32_t n = i ? args->more[i - 1].n : args->n;
         rows += n;
         if (rows > PTXK__LEN_MAX)
-            return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: n is %u, must be at most 2147483647, all together",
-                                n);
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "gemv: n is %u, must be at most 2147483647, all together", n);
         if (i && f.flags & PTXK_GEMV_SWIGLU && n != args->n)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: more[0].n is %u, must be n, %u", n, args->n);
         outputs = (uint64_t)n * f.columns * bytes;
@@ -4439,8 +4458,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 /* -- rows of weights: readers, one for each format --
    Lane i of the 8 that share a block of 256 of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128: with
    c = i / 2 and h = i % 2 their low nibbles are 16 weights of group 2 c, their high ones 16 of group 2 c + 1.
-   Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two parts.
-   Masks and shifts of the lane make one rule of both cases. */
+   Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two
+   parts. Masks and shifts of the lane make one rule of both cases. */
 static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane)
 {
     ptx_val pair, odd, upper, shift, p;
@@ -4503,7 +4522,7 @@ static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     ptxk__k_head(k, lane, at->block, share);
 }
 
-/* The fifth bits of this lane's two groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share. */
+/* The fifth bits of this lane's groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share. */
 static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane)
 {
     ptx_val pair, odd;
@@ -4548,9 +4567,10 @@ static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset)
     return ptx_cvt(k, PTX_F32, x);
 }
 
-/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128: low nibbles for values 128 n + 32 a + 16 h ...,
-   high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h ... of
-   the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no subtraction. */
+/* Lane i = 4 n + 2 a + h of Q6_K has bytes 16 i ... of the 128: low nibbles for values 128 n + 32 a + 16 h
+   ..., high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h
+   ... of the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no
+   subtraction. */
 static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane)
 {
     ptx_val a, n, h;
@@ -4640,10 +4660,10 @@ static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 }
 
 /* -- rows of weights: x --
-   A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4 j2 +
-   2 j1 + j0 (bits) lie at 16 bytes 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1): whichever of the three orders a format
-   has, the 8 lanes of a block ask for 8 different sixteenths of the banks. Then 32 factors, d, of groups of 32,
-   blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
+   A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4
+   j2 + 2 j1 + j0 (bits) lie at 16 bytes 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1): whichever of the three orders
+   a format has, the 8 lanes of a block ask for 8 different sixteenths of the banks. Then 32 factors, d, of
+   groups of 32, blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
    A record of numbers: 4 of them, j, at 16 bytes j ^ (j >> 3 & 1). */
 
 static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which)
@@ -4771,11 +4791,13 @@ typedef struct ptxk__rows_state {
     ptx_val count[8];                /* not sized: in how many steps */
     ptx_var full[8];                 /* 2-byte aligned formats: of each chunk, bytes that belong to the row */
     ptx_val both[8];                 /* toggles: in two steps together */
+    ptx_val half[8];                 /* toggles: u64, of each chunk, bytes from the start of its sector */
     ptx_val last[8];                 /* sized: in the last step */
     ptx_var slot;                    /* offset in the ring of what is read in this step */
     ptx_val own[2];                  /* bytes from a row's start to the lane's block */
     ptx_val own_last;                /* not sized: in the last step; one that there is */
-    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX], pick[2][PTXK__ROWS_MAX]; /* places in a slot */
+    ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* places in a slot */
+    ptx_val pick[2][PTXK__ROWS_MAX]; /* ... see ptxk__place */
     ptx_var moved[PTXK__ROWS_MAX];   /* toggles: what is to be added to them, move and 0 in turn */
     ptx_val move[PTXK__ROWS_MAX];
     ptx_var x;                       /* the record of the next step */
@@ -4893,12 +4915,19 @@ static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_
     return ptx_as(x, PTX_U32);
 }
 
+/* Whether a round's chunks lie within a row's part of a step, whatever its alignment: with one row they do,
+   but those of the last round. */
+static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round)
+{
+    return f->block->aligned || (f->rows == 1 && 512 * (round + 1) <= f->unit_bytes);
+}
+
 typedef struct ptxk__sent { /* a step's chunks on their way through registers */
     ptx_val words[8][4], from[8], bytes[8], go[8], to;
 } ptxk__sent;
 
-/* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a group
-   in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
+/* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a
+   group in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
 static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
                             ptx_val index, ptxk__sent *sent)
 {
@@ -4913,12 +4942,19 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     to = ptx_ptr_add(k, s->mine, slot, 1);
     sent->to = to;
     for (i = 0; i < f->rounds; i++) {
-        from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
-        if (f->toggles) from = ptx_and(k, from, ptx_u64(~(uint64_t)15));
-        from = ptx_ptr(from, PTX_GLOBAL);
+        if (i && f->rows == 1) {
+            from = ptx_ptr_add(k, from, ptx_u64(512), 1);
+        } else {
+            from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
+            if (f->toggles) {
+                from = ptx_and(k, from, ptx_u64(~(uint64_t)(f->grain - 1)));
+                if (f->grain > 16) from = ptx_or(k, from, s->half[i]);
+            }
+            from = ptx_ptr(from, PTX_GLOBAL);
+        }
         bytes = ptx_u32(16);
         if (f->sized) {
-            if (!f->block->aligned) bytes = ptx_get(k, s->full[i]);
+            if (!ptxk__round_is_whole(f, i)) bytes = ptx_get(k, s->full[i]);
             bytes = ptx_selp(k, s->last[i], bytes, last);
             go = there;
             if (i + 1 == f->rounds && f->step % 512) go = ptx_and(k, there, s->some);
@@ -4940,7 +4976,7 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
             }
             ptxk_load16(k, &go, ptx_at(from, 0), sent->words[i]);
         }
-        if (!f->toggles) continue;
+        if (!f->toggles || ptxk__round_is_whole(f, i)) continue;
         next = ptx_get(k, s->full[i]);
         next = ptx_sub(k, s->both[i], next);
         ptx_set(k, s->full[i], next);
@@ -4973,14 +5009,14 @@ static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent
     }
 }
 
-/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last one)
-   of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format that
-   shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
+/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last
+   one) of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format
+   that shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
    ptxk__rows_finish is through. */
 static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
                              ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes)
 {
-    ptx_val base, last_row, last_step, rest, r, at, low, p, here, off, turned;
+    ptx_val base, last_row, last_step, rest, r, at, low = ptx_u32(0), p, here, off, turned;
     ptxk__sent sent;
     uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
     base = ptx_ptr_add(k, weights, skip, 1);
@@ -4989,40 +5025,49 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     last_step = ptx_sub(k, s->steps, ptx_u32(1));
     if (f->toggles) {
         turned = ptx_and(k, last_step, ptx_u32(1));
-        turned = ptx_shl(k, turned, ptx_u32(3)); /* what the last step's place is turned by */
+        turned = ptx_mul(k, turned, ptx_u32(f->toggles)); /* what the last step's place is turned by */
     }
     rest = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
     rest = ptx_sub(k, bytes, rest);
     for (i = 0; i < f->rounds; i++) {
-        r = ptx_add(k, row, s->row_of[i]);
-        r = ptx_min(k, r, last_row);
-        at = ptx_mul_wide(k, r, row_bytes);
-        at = ptx_ptr_add(k, base, at, 1);
-        if (f->block->aligned) {
-            s->from[i] = ptx_ptr_add(k, at, s->chunk_of[i], 1);
-            if (f->sized) {
-                s->last[i] = ptxk__chunk_bytes(k, rest, ptx_u32(0), s->chunk_of[i]);
-            } else {
-                p = ptx_setp(k, PTX_LT, s->chunk_of[i], rest);
-                s->count[i] = ptx_selp(k, s->steps, last_step, p);
-                if (i + 1 == f->rounds && f->step % 512)
-                    s->count[i] = ptx_selp(k, s->count[i], ptx_u32(0), s->some);
+        if (!i || f->rows > 1) { /* else 512 bytes behind the round before */
+            r = f->rows > 1 ? ptx_add(k, row, s->row_of[i]) : row;
+            r = ptx_min(k, r, last_row);
+            at = ptx_mul_wide(k, r, row_bytes);
+            at = ptx_ptr_add(k, base, at, 1);
+            off = s->chunk_of[i];
+            if (!f->block->aligned) {
+                low = ptx_cvt(k, PTX_U32, at);
+                low = ptx_and(k, low, ptx_u32(f->grain - 1));
             }
+            if (f->toggles) {
+                off = ptx_and(k, s->chunk_of[i], ptx_u32(~(f->grain - 16)));
+                here = ptx_and(k, s->chunk_of[i], ptx_u32(f->grain - 16));
+                s->half[i] = ptx_cvt(k, PTX_U64, here);
+            } else if (!f->block->aligned) {
+                off = ptx_sub(k, s->chunk_of[i], low);
+            }
+            s->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
+        }
+        if (!f->sized) {
+            p = ptx_setp(k, PTX_LT, s->chunk_of[i], rest);
+            s->count[i] = ptx_selp(k, s->steps, last_step, p);
+            if (i + 1 == f->rounds && f->step % 512)
+                s->count[i] = ptx_selp(k, s->count[i], ptx_u32(0), s->some);
             continue;
         }
-        low = ptx_cvt(k, PTX_U32, at);
-        low = ptx_and(k, low, ptx_u32(15));
-        off = f->toggles ? s->chunk_of[i] : ptx_sub(k, s->chunk_of[i], low);
-        s->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
+        here = low;
+        if (f->toggles) {
+            off = ptx_xor(k, low, ptx_u32(f->toggles));
+            here = ptx_xor(k, low, turned);
+        }
+        s->last[i] = ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
+        if (ptxk__round_is_whole(f, i)) continue;
         here = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), low, s->chunk_of[i]);
         s->full[i] = ptx_var_new(k, here);
-        if (f->toggles) {
-            off = ptx_xor(k, low, ptx_u32(8));
-            p = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), off, s->chunk_of[i]);
-            s->both[i] = ptx_add(k, here, p);
-            low = ptx_xor(k, low, turned);
-        }
-        s->last[i] = ptxk__chunk_bytes(k, rest, low, s->chunk_of[i]);
+        if (!f->toggles) continue;
+        p = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), off, s->chunk_of[i]);
+        s->both[i] = ptx_add(k, here, p);
     }
     if (!f->sized) {
         p = ptx_setp(k, PTX_LT, s->own[0], rest);
@@ -5033,11 +5078,11 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
         r = ptx_min(k, r, last_row);
         at = ptx_cvt(k, PTX_U32, base);
         low = ptx_mad(k, r, row_bytes, at);
-        low = ptx_and(k, low, ptx_u32(15));
+        low = ptx_and(k, low, ptx_u32(f->grain - 1));
         if (f->toggles) {
-            off = ptx_and(k, low, ptx_u32(8));
+            off = ptx_and(k, low, ptx_u32(f->toggles));
             p = ptx_add(k, off, off);
-            s->move[i] = ptx_sub(k, ptx_u32(8), p); /* 8, or -8 */
+            s->move[i] = ptx_sub(k, ptx_u32(f->toggles), p); /* on, or back */
             s->moved[i] = ptx_var_new(k, ptx_u32(0));
         }
         for (t = 0; t < f->times; t++) {
@@ -5076,9 +5121,9 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
 
 /* One share of x times one share of weights, added to the sum.
      scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
-     unscaled    factor (d first (P / second + P') - offset s)
-   P, P' whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63; 32 * 128 * 32639; 16 * 16 *
-   15 * 32639 and as much again. */
+     unscaled    factor (d (P + P')), or of Q4_0 factor (d first (16 P + P') - offset s)
+   P: a half's integers times x's, whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63;
+   32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
 static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w, ptx_val x[2][2][4],
                                const ptx_val *d, ptx_val group_sum, ptx_var sum)
 {
@@ -5134,7 +5179,8 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
     for (h = 0; h < 2; h++) {
         here = ptx_ptr_add(k, record, s->lane.x[h], 1);
         if (!f->planes) ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), number + 4 * h);
-        for (p = 0; p < f->planes; p++) ptxk_load16(k, NULL, ptx_at(here, (int64_t)(shift + 256 * p)), x[p][h]);
+        for (p = 0; p < f->planes; p++)
+            ptxk_load16(k, NULL, ptx_at(here, (int64_t)(shift + 256 * p)), x[p][h]);
     }
     if (!f->planes) return;
     here = ptx_ptr_add(k, record, s->lane.d[time], 1);
@@ -5227,8 +5273,8 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     ptxk__rows_keep(k, f, &sent);
 }
 
-/* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory, records
-   of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
+/* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory,
+   records of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
 static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
                               ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX])
 {
@@ -5386,7 +5432,8 @@ static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val
 
 /* Where the arguments have a field of matrix i. */
 #define PTXK__GEMV_FIELD(i, field)                                                                           \
-    ((i) ? offsetof(ptxk_gemv_args, more) + ((i)-1) * sizeof(ptxk_gemv_more) + offsetof(ptxk_gemv_more, field) \
+    ((i) ? offsetof(ptxk_gemv_args, more) + ((i)-1) * sizeof(ptxk_gemv_more)                                 \
+               + offsetof(ptxk_gemv_more, field)                                                             \
          : offsetof(ptxk_gemv_args, field))
 
 /* A dot product of row `row` of matrix i, complete: times the norm's factor, plus the bias. */
@@ -5496,7 +5543,8 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
     uint32_t pair = f->outputs < f->matrices ? 2 : 1, rows = f->rows[i].rows, c, r, m;
     uint32_t tile_rows = PTXK__GEMV_WARPS * rows;
     ptxk__rows_state state[2];
-    ptx_val n, tiles, tile, blocks, weights[2], row_bytes[2], skip[2], bytes[2], row, here, at, p, inside, value;
+    ptx_val n, tiles, tile, blocks, weights[2], row_bytes[2], skip[2], bytes[2], row, here, at, p, inside,
+        value;
     ptx_val end, index, column, top, values[2], rms, sum[8][PTXK__ROWS_MAX];
     memset(state, 0, sizeof state);
     n = ptxk__arg_u32(k, s->args, PTXK__GEMV_FIELD(i, n));
@@ -5528,7 +5576,8 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
         here = ptx_ptr_add(k, at, here, 4);
         inside = ptx_setp(k, PTX_LT, s->lane, ptx_u32(rows));
         for (m = 0; m < pair; m++) {
-            ptxk__rows_start(k, &f->rows[i + m], &state[m], weights[m], row_bytes[m], row, n, skip[m], bytes[m]);
+            ptxk__rows_start(k, &f->rows[i + m], &state[m], weights[m], row_bytes[m], row, n, skip[m],
+                             bytes[m]);
             ptxk__rows_finish(k, &f->rows[i + m], &state[m], s->x, s->stride, sum);
             for (c = 0; c < f->columns; c++) {
                 value = sum[c][0];

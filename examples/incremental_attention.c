@@ -113,20 +113,18 @@ static ptx_module *build_steps(const ptxcu_device *device) {
 }
 
 typedef struct loop {
-    ptxcu_program *steps, *scatter, *attention;
-    ptx_plan take, tick, scatter_plan, attention_plan;
+    ptxcu_program *steps;
+    ptx_plan take, tick;
     step_args step;
-    ptxk_kv_scatter_args scatter_args;
-    ptxk_flash_decode_args attention_args;
+    ptxcu_call scatter, attention;
 } loop;
 
 /* One token of every sequence. */
 static void one_step(ptxcu *cu, loop *l, ptxcu_stream stream) {
     must(cu, ptxcu_run(cu, l->steps, &l->take, &l->step, sizeof l->step, stream));
     must(cu, ptxcu_run(cu, l->steps, &l->tick, &l->step, sizeof l->step, stream));
-    must(cu, ptxcu_run(cu, l->scatter, &l->scatter_plan, &l->scatter_args, sizeof l->scatter_args, stream));
-    must(cu, ptxcu_run(cu, l->attention, &l->attention_plan, &l->attention_args, sizeof l->attention_args,
-                       stream));
+    must(cu, ptxcu_call_run(cu, &l->scatter, stream));
+    must(cu, ptxcu_call_run(cu, &l->attention, stream));
 }
 
 static ptx_plan one_launch(uint32_t entry, uint32_t grid, uint32_t block) {
@@ -141,11 +139,14 @@ static ptx_plan one_launch(uint32_t entry, uint32_t grid, uint32_t block) {
     return plan;
 }
 
-static ptxcu_buffer make(ptxcu *cu, size_t bytes, const void *from) {
-    ptxcu_buffer b;
-    must(cu, ptxcu_alloc(cu, bytes, &b));
-    if (from) must(cu, ptxcu_upload(cu, b, 0, from, bytes, NULL));
-    return b;
+static ptxcu_tensor make(ptxcu *cu, ptx_type type, uint32_t rank, uint64_t a, uint64_t b, uint64_t c) {
+    ptxcu_tensor t;
+    uint64_t shape[3];
+    shape[0] = a;
+    shape[1] = b;
+    shape[2] = c;
+    must(cu, ptxcu_tensor_create(cu, type, rank, shape, &t));
+    return t;
 }
 
 static float *all_q, *all_k, *all_v, out[2][Q_COUNT];
@@ -177,8 +178,8 @@ static int check(const ptxcu_device *device, const float *have, uint32_t tokens,
         r.scale = 1.0 / sqrt((double)DIM);
         r.rows = r.max_seq = MAX_SEQ;
         r.length = length;
-        r.splits = l->attention_plan.launch[0].grid[2];
-        r.chunk = ptxk_flash_decode_chunk(desc, length, l->attention_plan.launch[0].grid[2]);
+        r.splits = l->attention.plan.launch[0].grid[2];
+        r.chunk = ptxk_flash_decode_chunk(desc, length, l->attention.plan.launch[0].grid[2]);
         if ((device->target & 0xfff) >= 80) r.tensor = device->is_cpu_driver ? 1 : 2;
         ref_flash_decode(&r, want, bound, lse, lse_bound, all_q + ((tokens - 1) * BATCH + b) * HEADS * DIM,
                          full[0], full[1]);
@@ -195,20 +196,19 @@ static int check(const ptxcu_device *device, const float *have, uint32_t tokens,
 }
 
 int main(int argc, char **argv) {
-    uint32_t tokens = 24, round, t, b, i;
-    uint64_t seed = (uint64_t)time(NULL), state, addresses[2][BATCH];
-    ptxk_flash_decode_desc attention = {HEADS, KV_HEADS, DIM, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0};
-    ptxk_kv_scatter_desc scatter = {KV_HEADS, DIM, PTX_F32, PTX_F16, 0};
-    ptxk_flash_decode_shape attention_shape = {BATCH, MAX_SEQ, MAX_SEQ, 1};
-    ptxk_kv_scatter_shape scatter_shape = {BATCH};
-    ptxk_message why;
+    uint32_t tokens = 24, round, t, i;
+    uint64_t seed = (uint64_t)time(NULL), state;
+    const ptxk_flash_decode_desc form = {HEADS, KV_HEADS, DIM, PTX_F16, 0.0f, 0, 0, 0, 0, 0.0f, 0, 0, 0};
+    ptxcu_flash_decode_desc attention;
+    ptxcu_kv_scatter_desc scatter;
+    ptxcu_kv_cache cache;
+    ptxcu_tensor all[3], step;
     ptx_module *m;
     ptxcu *cu;
     ptxcu_stream stream;
     ptxcu_event begin, end;
     ptxcu_graph graph = NULL;
-    ptxcu_buffer memory[20];
-    uint32_t used = 0, zero = 0;
+    uint32_t zero = 0;
     int failed = 0;
     loop l;
     for (i = 1; i < (uint32_t)argc; i++) {
@@ -221,6 +221,8 @@ int main(int argc, char **argv) {
         }
     }
     memset(&l, 0, sizeof l);
+    memset(&attention, 0, sizeof attention);
+    memset(&scatter, 0, sizeof scatter);
     state = seed * 2862933555777941757ull + 3037000493ull;
     all_q = (float *)malloc(sizeof(float) * tokens * Q_COUNT);
     all_k = (float *)malloc(sizeof(float) * tokens * KV_COUNT);
@@ -235,78 +237,57 @@ int main(int argc, char **argv) {
         ptxcu_close(cu);
         return 1;
     }
-    attention_shape.sm_count = ptxcu_device_info(cu)->sm_count;
     printf("device     %s\n", ptxcu_device_info(cu)->name);
     printf("shape      %d sequences of %u, %u, %u keys and %u tokens more; %d heads on %d, head_dim %d; seed "
            "%llu\n",
            BATCH, start_lengths[0], start_lengths[1], start_lengths[2], tokens, HEADS, KV_HEADS, DIM,
            (unsigned long long)seed);
-    if (ptxk_flash_decode_plan(&attention, &attention_shape, &l.attention_plan, &why)
-        || ptxk_kv_scatter_plan(&scatter, &scatter_shape, &l.scatter_plan, &why)) {
-        fprintf(stderr, "incremental_attention: %s\n", why.text);
-        return 1;
-    }
-    must(cu, ptxcu_operation(cu, ptxk_operation_find("flash_decode"), &attention, &l.attention));
-    must(cu, ptxcu_operation(cu, ptxk_operation_find("kv_scatter"), &scatter, &l.scatter));
+    must(cu, ptxcu_stream_create(cu, &stream));
     m = build_steps(ptxcu_device_info(cu));
     must(cu, ptxcu_load(cu, m, &l.steps));
     ptx_module_free(m);
     l.take = one_launch(0, (Q_COUNT + 255) / 256, 256);
     l.tick = one_launch(1, 1, BATCH);
 
-    l.step.all_q = (memory[used++] = make(cu, sizeof(float) * tokens * Q_COUNT, all_q)).address;
-    l.step.all_k = (memory[used++] = make(cu, sizeof(float) * tokens * KV_COUNT, all_k)).address;
-    l.step.all_v = (memory[used++] = make(cu, sizeof(float) * tokens * KV_COUNT, all_v)).address;
-    l.step.q = (memory[used++] = make(cu, sizeof(float) * Q_COUNT, NULL)).address;
-    l.step.k = (memory[used++] = make(cu, sizeof(float) * KV_COUNT, NULL)).address;
-    l.step.v = (memory[used++] = make(cu, sizeof(float) * KV_COUNT, NULL)).address;
-    l.step.lengths = (memory[used++] = make(cu, sizeof start_lengths, NULL)).address;
-    l.step.positions = (memory[used++] = make(cu, sizeof start_lengths, NULL)).address;
-    l.step.step = (memory[used++] = make(cu, 4, NULL)).address;
-    for (i = 0; i < 2; i++)
-        for (b = 0; b < BATCH; b++)
-            addresses[i][b] = (memory[used++] = make(cu, sizeof caches[0][0], NULL)).address;
-    l.scatter_args.k = l.step.k;
-    l.scatter_args.v = l.step.v;
-    l.scatter_args.k_caches = (memory[used++] = make(cu, sizeof addresses[0], addresses[0])).address;
-    l.scatter_args.v_caches = (memory[used++] = make(cu, sizeof addresses[1], addresses[1])).address;
-    l.scatter_args.positions = l.step.positions;
-    l.scatter_args.sequence_step = 1;
-    l.scatter_args.head_stride = MAX_SEQ * DIM;
-    l.scatter_args.row_stride = DIM;
-    l.scatter_args.tokens = l.scatter_args.batch = BATCH;
-    l.scatter_args.max_seq = MAX_SEQ;
-    if (ptxk_kv_scatter_check(&scatter, &l.scatter_args, &why)) {
-        fprintf(stderr, "incremental_attention: %s\n", why.text);
-        return 1;
-    }
-    l.attention_args.q = l.step.q;
-    l.attention_args.k_caches = l.scatter_args.k_caches;
-    l.attention_args.v_caches = l.scatter_args.v_caches;
-    l.attention_args.lengths = l.step.lengths;
-    l.attention_args.out = (memory[used++] = make(cu, sizeof out[0], NULL)).address;
-    if (l.attention_plan.workspace_bytes) {
-        memory[used] = make(cu, (size_t)l.attention_plan.workspace_bytes, NULL);
-        must(cu, ptxcu_fill8(cu, memory[used], 0, 0, (size_t)l.attention_plan.zero_bytes, NULL));
-        l.attention_args.workspace = memory[used++].address;
-    }
-    l.attention_args.max_seq = MAX_SEQ;
+    must(cu, ptxcu_kv_cache_create(cu, PTX_F16, BATCH, KV_HEADS, MAX_SEQ, DIM, &cache));
+    all[0] = make(cu, PTX_F32, 2, tokens, Q_COUNT, 0);
+    all[1] = make(cu, PTX_F32, 2, tokens, KV_COUNT, 0);
+    all[2] = make(cu, PTX_F32, 2, tokens, KV_COUNT, 0);
+    step = make(cu, PTX_U32, 1, 1, 0, 0);
+    scatter.k = make(cu, PTX_F32, 3, BATCH, KV_HEADS, DIM);
+    scatter.v = make(cu, PTX_F32, 3, BATCH, KV_HEADS, DIM);
+    scatter.positions = make(cu, PTX_U32, 1, BATCH, 0, 0);
+    scatter.sequence_step = 1; /* one token of each sequence */
+    scatter.cache = &cache;
+    attention.q = make(cu, PTX_F32, 3, BATCH, HEADS, DIM);
+    attention.out = make(cu, PTX_F32, 3, BATCH, HEADS, DIM);
+    attention.lengths = make(cu, PTX_U32, 1, BATCH, 0, 0);
+    attention.cache = &cache;
+    must(cu, ptxcu_kv_scatter_prepare(cu, &scatter, &l.scatter));
+    must(cu, ptxcu_flash_decode_prepare(cu, &attention, &l.attention)); /* says what workspace it needs */
+    must(cu, ptxcu_workspace_create(cu, &l.attention, stream, &attention.workspace));
+    must(cu, ptxcu_flash_decode_prepare(cu, &attention, &l.attention));
+    must(cu, ptxcu_tensor_upload(cu, &all[0], all_q, sizeof(float) * tokens * Q_COUNT, stream));
+    must(cu, ptxcu_tensor_upload(cu, &all[1], all_k, sizeof(float) * tokens * KV_COUNT, stream));
+    must(cu, ptxcu_tensor_upload(cu, &all[2], all_v, sizeof(float) * tokens * KV_COUNT, stream));
+    l.step.all_q = all[0].address;
+    l.step.all_k = all[1].address;
+    l.step.all_v = all[2].address;
+    l.step.q = attention.q.address;
+    l.step.k = scatter.k.address;
+    l.step.v = scatter.v.address;
+    l.step.lengths = attention.lengths.address;
+    l.step.positions = scatter.positions.address;
+    l.step.step = step.address;
 
-    must(cu, ptxcu_sync(cu)); /* the stream below does not wait for the default one, which uploads here */
-    must(cu, ptxcu_stream_create(cu, &stream));
     must(cu, ptxcu_event_create(cu, &begin));
     must(cu, ptxcu_event_create(cu, &end));
     for (round = 0; round < 2; round++) {
         float ms;
-        ptxcu_buffer at;
-        for (i = 0; i < 2; i++)
-            for (b = 0; b < BATCH; b++) {
-                at.address = addresses[i][b];
-                at.bytes = sizeof caches[0][0];
-                must(cu, ptxcu_upload(cu, at, 0, caches[i][b], at.bytes, stream));
-            }
-        must(cu, ptxcu_upload(cu, memory[6], 0, start_lengths, sizeof start_lengths, stream));
-        must(cu, ptxcu_upload(cu, memory[8], 0, &zero, 4, stream));
+        must(cu, ptxcu_tensor_upload(cu, &cache.k, caches[0], sizeof caches[0], stream));
+        must(cu, ptxcu_tensor_upload(cu, &cache.v, caches[1], sizeof caches[1], stream));
+        must(cu, ptxcu_tensor_upload(cu, &attention.lengths, start_lengths, sizeof start_lengths, stream));
+        must(cu, ptxcu_tensor_upload(cu, &step, &zero, 4, stream));
         if (round == 1) {
             must(cu, ptxcu_graph_begin(cu, stream));
             one_step(cu, &l, stream);
@@ -319,16 +300,13 @@ int main(int argc, char **argv) {
             else
                 must(cu, ptxcu_graph_launch(cu, graph, stream));
         must(cu, ptxcu_event_record(cu, end, stream));
-        at.address = l.attention_args.out;
-        at.bytes = sizeof out[0];
-        must(cu, ptxcu_download(cu, out[round], at, 0, sizeof out[0], stream));
-        must(cu, ptxcu_stream_sync(cu, stream));
+        must(cu, ptxcu_tensor_read(cu, out[round], &attention.out, sizeof out[0], stream));
         must(cu, ptxcu_event_elapsed_ms(cu, begin, end, &ms));
         printf("%-10s %.3f ms a token%s\n", round ? "graph" : "launches", (double)ms / tokens,
                ptxcu_device_info(cu)->is_cpu_driver
                    ? " (of a CPU that interprets PTX: says nothing about a GPU)"
                    : "");
-        failed |= check(ptxcu_device_info(cu), out[round], tokens, &l, &attention);
+        failed |= check(ptxcu_device_info(cu), out[round], tokens, &l, &form);
     }
     if (memcmp(out[0], out[1], sizeof out[0])) failed = 1;
     printf("the graph gives %s\n", memcmp(out[0], out[1], sizeof out[0]) ? "OTHER BITS" : "the same bits");
@@ -336,8 +314,7 @@ int main(int argc, char **argv) {
     must(cu, ptxcu_event_destroy(cu, begin));
     must(cu, ptxcu_event_destroy(cu, end));
     must(cu, ptxcu_stream_destroy(cu, stream));
-    for (i = 0; i < used; i++) must(cu, ptxcu_free(cu, memory[i]));
-    ptxcu_close(cu);
+    ptxcu_close(cu); /* and all tensors with it */
     free(all_q);
     free(all_k);
     free(all_v);

@@ -54,6 +54,23 @@ static long number(const char *text, long lowest, long highest, const char *what
 static int reference(const char *word) {
     static char line[4096];
     uint32_t i;
+    puts("# name\tinstruction\toperands\ttypes\tmodifiers\t.version\ttargets\n"
+         "# instruction: %m modifiers, %l layouts, %t type, %s source type; of n registers in a group, %1 is "
+         "n,"
+         " %2 2n, %4 4n, %h n/2, %q n/4\n"
+         "# operands: results = sources. t the type, w twice its width, c the source type, p predicate, u "
+         "32-bit"
+         " integer, d 64-bit,\n"
+         "#   h 16-bit, f f32, z f64, q b128, x any 32 bits, S s32, y s32 or u32; m g s k l b r o [address] "
+         "(any,"
+         " global, shared, cluster's,\n"
+         "#   matrix row, mbarrier, cluster's mbarrier, generic), n address, a [tensor memory]; {4f} four, "
+         "{f+w} as"
+         " many as given,\n"
+         "#   ? the next may be left out, | between two results; i e j and other capitals: integers with "
+         "limits,"
+         " see ptx__slot_limits;\n"
+         "#   in front: * printed as bits, ~ for ld and st, ! results are variables");
     for (i = 0; ptx_reference(i, line, sizeof line); i++)
         if (!word || strstr(line, word)) puts(line);
     return 0;

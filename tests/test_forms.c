@@ -283,6 +283,7 @@ static ptx_val operand(char letter, const form *f, const char *text, ptx_val mem
         if (ptx__slot_limits[i].letter == letter) {
             /* -1 as a mask is 0xffffffff; a register where one may stand */
             if (strcmp(text, "0xffffffff") == 0) return ptx_imm(-1);
+            if (letter == 'F' || letter == 'G') return literal(text, ptx_uniform(k, of_type[PTX_U32]), 0);
             return literal(text, of_type[PTX_U32], 0);
         }
     return sh;

@@ -256,7 +256,6 @@ static void path_attention(path *p) {
     a.q = make(p, PTX_F32, 3, 1, 4, D);
     a.out = make(p, PTX_F32, 3, 1, 4, D);
     a.lengths = make(p, PTX_U32, 1, 1, 0, 0);
-    a.workspace = make(p, PTX_B8, 1, 1u << 16, 0, 0);
     STEP(ptxcu_tensor_upload(p->cu, &cache.k, zeros, sizeof zeros, stream));
     STEP(ptxcu_tensor_upload(p->cu, &cache.v, zeros, sizeof zeros, stream));
     STEP(ptxcu_tensor_upload(p->cu, &s.k, zeros, sizeof row, stream));
@@ -264,6 +263,8 @@ static void path_attention(path *p) {
     STEP(ptxcu_tensor_upload(p->cu, &a.q, zeros, 4 * D * sizeof(float), stream));
     STEP(ptxcu_tensor_upload(p->cu, &a.lengths, lengths, sizeof lengths, stream));
     STEP(ptxcu_kv_scatter_prepare(p->cu, &s, &scatter));
+    STEP(ptxcu_flash_decode_prepare(p->cu, &a, &attend));
+    STEP(ptxcu_workspace_create(p->cu, &attend, stream, &a.workspace));
     STEP(ptxcu_flash_decode_prepare(p->cu, &a, &attend));
     STEP(ptxcu_call_run(p->cu, &scatter, stream));
     STEP(ptxcu_call_finish(p->cu, &attend, stream));
@@ -293,11 +294,13 @@ static void path_gemv(path *p) {
     static unsigned char zeros[4 * 144];
     static float x[256], y[4] = {9, 9, 9, 9};
     ptxcu_gemv_desc d;
+    ptxcu_call call;
     memset(&d, 0, sizeof d);
     d.weights = make(p, PTX_B8, 2, 4, 144, 0);
     d.x = make(p, PTX_F32, 2, 1, 256, 0);
     d.y = make(p, PTX_F32, 2, 1, 4, 0);
-    d.workspace = make(p, PTX_B8, 1, 1u << 16, 0, 0);
+    STEP(ptxcu_gemv_prepare(p->cu, &d, &call));
+    STEP(ptxcu_workspace_create(p->cu, &call, NULL, &d.workspace));
     STEP(ptxcu_tensor_write(p->cu, &d.weights, zeros, sizeof zeros, NULL));
     STEP(ptxcu_tensor_write(p->cu, &d.x, x, sizeof x, NULL));
     STEP(ptxcu_gemv(p->cu, &d, NULL));

@@ -488,6 +488,15 @@ static void test_checks(void) {
           "uninitialised-read", 1);
     fault("shared past the end", "st.shared.u32 [r31+64], 1;", 700, "out-of-bounds", 1);
     fault("shared address 0 on sm_90", "mov.u32 r1, 0; st.shared.u32 [r1], 1;", 700, "out-of-bounds", 1);
+#define SHORT(bytes, from)                                                                                   \
+    "st.global.u32 [d0+256], 1; mov.u32 r2, " bytes "; cp.async.cg.shared.global [r31], [" from "], 16, r2; "  \
+    "cp.async.wait_all;"
+    fault("copy whose source ends with src-size", SHORT("4", "d0+256"), 0, "", 1);
+    fault("copy with src-size past the end", SHORT("8", "d0+256"), 700, "out-of-bounds", 1);
+    fault("whole copy past the end", SHORT("16", "d0+256"), 700, "out-of-bounds", 1);
+    fault("copy of nothing from anywhere", SHORT("0", "d0+4096"), 0, "", 1);
+    fault("short copy, misaligned", SHORT("4", "d0+248"), 716, "misaligned", 1);
+#undef SHORT
     fault("local inside",
           ".local .align 8 .b8 a[16]; mov.u64 d2, a; st.local.u64 [d2+8], d0; ld.local.u64 d3, [d2+8];", 0,
           "", 33);

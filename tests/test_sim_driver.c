@@ -754,6 +754,75 @@ static void test_capture(void)
     cuMemFree_v2_(d);
 }
 
+/* Entry points that keep what they are given. */
+static void test_kept(void)
+{
+    int (*set_stream)(handle, int, const void *) = NULL, (*get_stream)(handle, int, void *) = NULL,
+        (*copy_stream)(handle, handle) = NULL, (*set_node)(handle, int, const void *) = NULL,
+        (*get_node)(handle, int, void *) = NULL, (*dot)(handle, const char *, unsigned) = NULL,
+        (*range)(void *, size_t, int, dptr, size_t) = NULL;
+    *(void **)&set_stream = symbol(sim_library, "cuStreamSetAttribute");
+    *(void **)&get_stream = symbol(sim_library, "cuStreamGetAttribute");
+    *(void **)&copy_stream = symbol(sim_library, "cuStreamCopyAttributes");
+    *(void **)&set_node = symbol(sim_library, "cuGraphKernelNodeSetAttribute");
+    *(void **)&get_node = symbol(sim_library, "cuGraphKernelNodeGetAttribute");
+    *(void **)&dot = symbol(sim_library, "cuGraphDebugDotPrint");
+    *(void **)&range = symbol(sim_library, "cuMemRangeGetAttribute");
+    handle s, t, g, node;
+    int in[16] = { 0 }, out[16] = { 7, 7 };
+    unsigned n = 2;
+    SAME(cuStreamCreate_(&s, 1), 0);
+    SAME(cuStreamCreate_(&t, 1), 0);
+    in[0] = -3;
+    SAME(set_stream(s, 8, in), 0);                            /* priority */
+    in[0] = -9;
+    SAME(set_stream(s, 8, in), 1);
+    SAME(set_stream(s, 77, in), 1);
+    in[0] = 2;
+    SAME(set_stream(s, 3, in), 0);                            /* how to wait */
+    SAME(copy_stream(t, s), 0);
+    SAME(get_stream(t, 8, out), 0);
+    SAME(out[0], -3);
+    SAME(get_stream(t, 3, out), 0);
+    SAME(out[0], 2);
+    SAME(cuStreamDestroy_v2_(s), 0);
+    SAME(get_stream(s, 3, out), 400);
+    report_clear();
+    dptr d = alloc(BYTES), managed = 0;
+    void *args[] = { &d, &n };
+    kernel_node twice_node = { twice, { 1, 1, 1 }, { N, 1, 1 }, 0, args, NULL, NULL, NULL };
+    SAME(cuGraphCreate_(&g, 0), 0);
+    SAME(cuGraphAddKernelNode_v2_(&node, g, NULL, 0, &twice_node), 0);
+    in[0] = -1;
+    SAME(set_node(node, 8, in), 0);
+    SAME(get_node(node, 8, out), 0);
+    SAME(out[0], -1);
+    SAME(get_node(node, 2, out), 0);
+    SAME(out[0], 0);
+    SAME(set_node(g, 8, in), 1);
+    char path[] = "/tmp/test_sim_driver_XXXXXX";
+    int f = mkstemp(path);
+    if (f >= 0) {
+        close(f);
+        SAME(dot(g, path, 0), 0);
+        char *text = read_file(path);
+        CHECK(text && strstr(text, "digraph") && strstr(text, "kernel twice"), "the picture: %s", text);
+        free(text);
+        unlink(path);
+    }
+    SAME(cuGraphDestroy_(g), 0);
+    SAME(cuMemAllocManaged_(&managed, BYTES, 1), 0);
+    SAME(range(out, 4, 1, managed, BYTES), 0);
+    SAME(out[0], 0);
+    SAME(range(out, 8, 3, managed, BYTES), 0);
+    SAME(out[1], -2);
+    SAME(range(out, 4, 1, d, BYTES), 1);                      /* memory of another kind */
+    SAME(cuMemFree_v2_(managed), 0);
+    SAME(cuMemFree_v2_(d), 0);
+    SAME(cuStreamDestroy_v2_(t), 0);
+    report_clear();
+}
+
 static void test_graph_nodes(void)
 {
     handle g, clone, child, x, a, b, h, set, all, e;
@@ -1168,6 +1237,7 @@ int main(int argc, char **argv)
     test_memory_kinds();
     test_capture();
     test_graph_nodes();
+    test_kept();
     test_modules();
     test_links();
     test_limits();

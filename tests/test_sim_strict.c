@@ -72,6 +72,8 @@ static const struct { const char *wrong, *twin; } pairs[] = {
     { "bar.warp.sync 1.5;", "bar.warp.sync 1;" },
     { "mbarrier.test_wait.parity.shared.b64 p0, [r0], 2;",
       "mbarrier.test_wait.parity.shared.b64 p0, [r0], 1;" },
+    { "bfe.u32 r0, r1, r2, -1;", "bfe.u32 r0, r1, r2, 255;" },
+    { "bfi.b32 r0, r1, r2, 256, 3;", "bfi.b32 r0, r1, r2, 255, 3;" },
     /* packing */
     { "mov.u32 {h0, h1}, r0;", "mov.b32 {h0, h1}, r0;" },
     { "mov.s64 d0, {r1, r2};", "mov.b64 d0, {r1, r2};" },

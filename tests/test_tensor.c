@@ -392,7 +392,8 @@ static void attention_open(ptxcu *cu, attention *a, ptxcu_stream stream) {
     if (bytes) {
         EXPECT(cu, ptxcu_call_run(cu, &a->call, stream), PTXCU_E_WORKSPACE,
                "flash_decode: workspace has 0 bytes");
-        a->desc.workspace = make(cu, PTX_B8, 1, bytes, 0, 0, 0);
+        WORKS(cu, ptxcu_workspace_create(cu, &a->call, stream, &a->desc.workspace));
+        CHECK(ptxcu_tensor_bytes(&a->desc.workspace) == bytes);
         WORKS(cu, ptxcu_flash_decode_prepare(cu, &a->desc, &a->call));
     }
 }
@@ -431,7 +432,7 @@ static void attention_close(ptxcu *cu, attention *a) {
 /* What a launch may call. */
 static const char *const launching[] = {
     "cuLaunchKernel", "cuCtxGetCurrent",     "cuEventRecord",  "cuStreamWaitEvent",
-    "cuEventQuery",   "cuStreamIsCapturing", "cuStreamGetCtx", "cuMemsetD32Async", NULL};
+    "cuEventQuery",   "cuStreamIsCapturing", "cuStreamGetCtx", NULL};
 
 /* The three forms; launching in any of them allocates nothing and waits for nothing, on either side. */
 static void test_three_forms(ptxcu *cu, const counter *c) {
@@ -608,9 +609,9 @@ static void test_decode_refuses(ptxcu *cu, ptxcu *other) {
     CHECK(call.owner == NULL)
     BAD(x->q, x->q = zero_tensor(), PTXCU_E_ARGUMENT, "flash_decode: q is no tensor");
     BAD(x->q, x->q = freed, PTXCU_E_FREED, "flash_decode: q was freed");
-    BAD(x->q, x->q = half, PTXCU_E_SHAPE, "flash_decode: q is of type f16, must be f32");
+    BAD(x->q, x->q.type = PTX_U32, PTXCU_E_SHAPE, "flash_decode: q is of type u32, must be f16, bf16 or f32");
     BAD(x->q, ptxcu_tensor_select(cu, &x->q, 0, 0, &x->q), PTXCU_E_SHAPE,
-        "flash_decode: q has shape [4, 32], must be [batch, heads, head_dim]");
+        "flash_decode: q has shape [4, 32], must be [batch, (queries,) heads, head_dim]");
     BAD(x->q, ptxcu_tensor_transpose(cu, &x->q, 0, 1, &x->q), PTXCU_E_SHAPE, "must be dense");
     BAD(x->q, ptxcu_tensor_narrow(cu, &x->q, 1, 0, 3, &x->q), PTXCU_E_SHAPE, "must be dense");
     BAD(x->q, ptxcu_tensor_narrow(cu, &x->q, 0, 0, 2, &x->q), PTXCU_E_SHAPE,
@@ -619,9 +620,21 @@ static void test_decode_refuses(ptxcu *cu, ptxcu *other) {
     BAD(x->q, (x->q.address += 4, x->q.shape[0]--), PTXCU_E_SHAPE, "must be aligned to 16 bytes");
     BAD(x->out, x->out = zero_tensor(), PTXCU_E_ARGUMENT, "flash_decode: out is no tensor");
     BAD(x->out, x->out = wide, PTXCU_E_SHAPE,
-        "flash_decode: out has shape [3, 6, 36], must be [batch, heads, head_dim]: [3, 4, 32]");
+        "flash_decode: out has shape [3, 1, 6, 36], must be [batch, (queries,) heads, head_dim]: [3, 1, 4, "
+        "32]");
     BAD(x->out, x->out = x->q, PTXCU_E_SHAPE, "flash_decode: out, which is written, overlaps q");
-    BAD(x->out, x->out = half, PTXCU_E_SHAPE, "out is of type f16, must be f32");
+    BAD(x->k, x->k = half, PTXCU_E_SHAPE, "flash_decode: k has shape [3, 1, 4, 32]");
+    BAD(x->k, ptxcu_tensor_narrow(cu, &x->q, 1, 0, KV_HEADS, &x->k), PTXCU_E_SHAPE,
+        "k has shape [3, 1, 2, 32] and");
+    BAD(x->lse, x->lse = x->q, PTXCU_E_SHAPE,
+        "lse has shape [3, 4, 32], must be [batch, heads, queries]: [3, 4, 1]");
+    BAD(x->lse, ptxcu_tensor_select(cu, &x->out, 2, 0, &x->lse), PTXCU_E_SHAPE, "must be dense");
+    x->window = 0x80000000u;
+    BAD(x->out, (void)0, PTXCU_E_SHAPE, "flash_decode: window is 2147483648");
+    x->window = 0;
+    x->soft_cap = -1;
+    BAD(x->out, (void)0, PTXCU_E_SHAPE, "flash_decode: soft_cap is");
+    x->soft_cap = 0;
     BAD(x->lengths, x->lengths = zero_tensor(), PTXCU_E_ARGUMENT, "lengths is no tensor");
     BAD(x->lengths, ptxcu_tensor_narrow(cu, &x->lengths, 0, 0, 2, &x->lengths), PTXCU_E_SHAPE,
         "lengths has shape [2], must be [batch]: [3]");
@@ -700,6 +713,171 @@ static void test_decode_refuses(ptxcu *cu, ptxcu *other) {
     attention_close(cu, &a);
     CLEAN();
 #undef BAD
+}
+
+/* A workspace that is any tensor: zeroed by the first run, and again when another operation has used it; in a
+   capture by the graph, each time. */
+static void test_workspace(ptxcu *cu) {
+    enum { N = 5, K = 512 };
+    attention a;
+    ptxcu_gemv_desc g;
+    ptxcu_call call;
+    ptxcu_stream stream;
+    ptxcu_graph graph = NULL;
+    uint64_t before;
+    uint32_t i;
+    if (!calls) return;
+    WORKS(cu, ptxcu_stream_create(cu, &stream));
+    attention_open(cu, &a, stream);
+    CHECK(a.call.plan.zero_bytes > 0);
+    WORKS(cu, ptxcu_sync(cu));
+    WORKS(cu, ptxcu_tensor_free(cu, &a.desc.workspace));
+    a.desc.workspace = make(cu, PTX_F32, 2, 256, a.call.plan.workspace_bytes / 4, 0, 0);
+    WORKS(cu, ptxcu_flash_decode_prepare(cu, &a.desc, &a.call));
+    memset(&g, 0, sizeof g);
+    g.weights = make(cu, PTX_B8, 2, N, K / 256 * 144, 0, 0);
+    g.x = make(cu, PTX_F32, 2, 1, K, 0, 0);
+    g.y = make(cu, PTX_F32, 2, 1, N, 0, 0);
+    g.workspace = a.desc.workspace;
+    {
+        ptxcu_buffer b;
+        b.address = g.weights.address;
+        b.bytes = ptxcu_tensor_bytes(&g.weights);
+        WORKS(cu, ptxcu_fill8(cu, b, 0, 1, b.bytes, stream));
+        b.address = g.x.address;
+        b.bytes = ptxcu_tensor_bytes(&g.x);
+        WORKS(cu, ptxcu_fill8(cu, b, 0, 1, b.bytes, stream));
+    }
+    WORKS(cu, ptxcu_gemv_prepare(cu, &g, &call));
+    for (i = 0; i < 3; i++) {
+        attention_poison(cu, &a, stream);
+        before = calls("cuMemsetD8Async");
+        WORKS(cu, ptxcu_call_run(cu, &a.call, stream));
+        CHECK(calls("cuMemsetD8Async") == before + (i != 1));
+        CHECK(attention_right(cu, &a, stream));
+        if (i == 1) WORKS(cu, ptxcu_call_run(cu, &call, stream)); /* leaves numbers there */
+    }
+    WORKS(cu, ptxcu_call_run(cu, &call, stream));
+    WORKS(cu, ptxcu_graph_begin(cu, stream));
+    WORKS(cu, ptxcu_call_run(cu, &a.call, stream));
+    WORKS(cu, ptxcu_call_run(cu, &call, stream));
+    WORKS(cu, ptxcu_graph_end(cu, stream, &graph));
+    for (i = 0; i < 2; i++) {
+        attention_poison(cu, &a, stream);
+        WORKS(cu, ptxcu_graph_launch(cu, graph, stream));
+        CHECK(attention_right(cu, &a, stream));
+    }
+    attention_poison(cu, &a, stream);
+    WORKS(cu, ptxcu_call_run(cu, &a.call, stream)); /* the graph has left numbers there */
+    CHECK(attention_right(cu, &a, stream));
+    WORKS(cu, ptxcu_graph_destroy(cu, graph));
+    WORKS(cu, ptxcu_tensor_free(cu, &g.weights));
+    WORKS(cu, ptxcu_tensor_free(cu, &g.x));
+    WORKS(cu, ptxcu_tensor_free(cu, &g.y));
+    attention_close(cu, &a);
+    WORKS(cu, ptxcu_stream_destroy(cu, stream));
+    CLEAN();
+}
+
+/* Two queries, appended on the way, with log-sum-exp and a window: on a cache [batch, max_seq, kv_heads, d],
+   and on pages in any order. Against double; the tolerance as above. */
+static void test_decode_more(ptxcu *cu) {
+    enum { B = 2, Q = 2, H = 4, G = 2, D = 32, M = 64, P = 16, W = 20 };
+    static const uint32_t lengths[B] = {M, 21}, table[B * M / P] = {5, 0, 7, 2, 6, 3, 99, 99};
+    static float q[B * Q * H * D], fresh[2][B * Q * G * D], rows[2][B * M * G * D], out[B * Q * H * D];
+    static float lse[B * H * Q];
+    static float pool[8 * G * P * D];
+    ptxcu_flash_decode_desc d;
+    ptxcu_tensor k[2], v[2], blocks;
+    ptxcu_kv_cache cache[2];
+    uint32_t b, t, h, i, e, w, paged;
+    memset(&d, 0, sizeof d);
+    for (i = 0; i < B * Q * H * D; i++) q[i] = uniform();
+    for (w = 0; w < 2; w++) {
+        for (i = 0; i < B * Q * G * D; i++) fresh[w][i] = uniform();
+        for (i = 0; i < B * M * G * D; i++) rows[w][i] = uniform();
+    }
+    d.q = make(cu, PTX_F32, 4, B, Q, H, D);
+    d.out = make(cu, PTX_F32, 4, B, Q, H, D);
+    d.k = make(cu, PTX_F32, 4, B, Q, G, D);
+    d.v = make(cu, PTX_F32, 4, B, Q, G, D);
+    d.lse = make(cu, PTX_F32, 3, B, H, Q, 0);
+    d.lengths = make(cu, PTX_U32, 1, B, 0, 0, 0);
+    d.window = W;
+    WORKS(cu, ptxcu_tensor_write(cu, &d.q, q, sizeof q, NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &d.k, fresh[0], sizeof fresh[0], NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &d.v, fresh[1], sizeof fresh[1], NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &d.lengths, lengths, sizeof lengths, NULL));
+    k[0] = make(cu, PTX_F32, 4, B, M, G, D);
+    v[0] = make(cu, PTX_F32, 4, B, M, G, D);
+    WORKS(cu, ptxcu_tensor_write(cu, &k[0], rows[0], sizeof rows[0], NULL));
+    WORKS(cu, ptxcu_tensor_write(cu, &v[0], rows[1], sizeof rows[1], NULL));
+    k[1] = make(cu, PTX_F32, 4, 8, G, P, D);
+    v[1] = make(cu, PTX_F32, 4, 8, G, P, D);
+    blocks = make(cu, PTX_U32, 2, B, M / P, 0, 0);
+    WORKS(cu, ptxcu_tensor_write(cu, &blocks, table, sizeof table, NULL));
+    for (w = 0; w < 2; w++) {
+        memset(pool, 0, sizeof pool);
+        for (b = 0; b < B; b++)
+            for (i = 0; i < lengths[b]; i++)
+                for (h = 0; h < G; h++)
+                    memcpy(pool + ((table[b * M / P + i / P] * G + h) * P + i % P) * D,
+                           rows[w] + ((b * M + i) * G + h) * D, D * sizeof(float));
+        WORKS(cu, ptxcu_tensor_write(cu, w ? &v[1] : &k[1], pool, sizeof pool, NULL));
+        /* what the kernel appends */
+        for (b = 0; b < B; b++)
+            for (t = 0; t < Q; t++)
+                memcpy(rows[w] + (b * M + lengths[b] - Q + t) * G * D, fresh[w] + (b * Q + t) * G * D,
+                       G * D * sizeof(float));
+    }
+    { /* heads before positions by transposing */
+        ptxcu_tensor kt, vt;
+        WORKS(cu, ptxcu_tensor_transpose(cu, &k[0], 1, 2, &kt));
+        WORKS(cu, ptxcu_tensor_transpose(cu, &v[0], 1, 2, &vt));
+        WORKS(cu, ptxcu_kv_cache_wrap(cu, &kt, &vt, NULL, &cache[0]));
+    }
+    WORKS(cu, ptxcu_kv_cache_wrap(cu, &k[1], &v[1], &blocks, &cache[1]));
+    for (paged = 0; paged < 2; paged++) {
+        ptxcu_call call;
+        uint32_t wrong = 0;
+        d.cache = &cache[paged];
+        WORKS(cu, ptxcu_flash_decode_prepare(cu, &d, &call));
+        WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
+        WORKS(cu, ptxcu_flash_decode(cu, &d, NULL));
+        WORKS(cu, ptxcu_tensor_read(cu, out, &d.out, sizeof out, NULL));
+        WORKS(cu, ptxcu_tensor_read(cu, lse, &d.lse, sizeof lse, NULL));
+        for (b = 0; b < B; b++)
+            for (t = 0; t < Q; t++)
+                for (h = 0; h < H; h++) {
+                    uint32_t last = lengths[b] - Q + t, first = last >= W ? last - W + 1 : 0;
+                    double sum = 0, want[D] = {0};
+                    for (i = first; i <= last; i++) {
+                        const float *row = rows[0] + ((b * M + i) * G + h * G / H) * D;
+                        const float *value = rows[1] + ((b * M + i) * G + h * G / H) * D;
+                        double score = 0;
+                        for (e = 0; e < D; e++) score += (double)row[e] * q[((b * Q + t) * H + h) * D + e];
+                        score = exp(score / sqrt((double)D));
+                        sum += score;
+                        for (e = 0; e < D; e++) want[e] += score * value[e];
+                    }
+                    for (e = 0; e < D; e++)
+                        wrong += !(fabs(want[e] / sum - out[((b * Q + t) * H + h) * D + e]) < 1e-5);
+                    wrong += !(fabs(log(sum) - lse[(b * H + h) * Q + t]) < 1e-5);
+                }
+        CHECK(wrong == 0);
+        WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
+        WORKS(cu, ptxcu_kv_cache_free(cu, &cache[paged]));
+        WORKS(cu, ptxcu_tensor_free(cu, &k[paged]));
+        WORKS(cu, ptxcu_tensor_free(cu, &v[paged]));
+    }
+    WORKS(cu, ptxcu_tensor_free(cu, &blocks));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.q));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.out));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.k));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.v));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.lse));
+    WORKS(cu, ptxcu_tensor_free(cu, &d.lengths));
+    CLEAN();
 }
 
 /* Scatter into caches of both orders, interleaved K and V, and pages; then what it refuses. */
@@ -790,6 +968,9 @@ static void test_scatter(ptxcu *cu) {
             x.sequence_step = 1;
             if (calls) CHECK(calls("cuLaunchKernel") == before);
             WORKS(cu, ptxcu_kv_scatter(cu, &x, NULL)); /* the twin: the last row */
+            WORKS(cu, ptxcu_kv_scatter_prepare(cu, &x, &call));
+            WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &t)); /* it needs none */
+            CHECK(t.owner == NULL);
             WORKS(cu, ptxcu_sync(cu));
 #undef BAD
         }
@@ -934,7 +1115,9 @@ static void test_gemv(ptxcu *cu) {
     d.workspace = make(cu, PTX_B8, 1, call.plan.workspace_bytes - 1, 0, 0, 0);
     EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_WORKSPACE, "gemv: workspace has");
     WORKS(cu, ptxcu_tensor_free(cu, &d.workspace));
-    d.workspace = make(cu, PTX_B8, 1, call.plan.workspace_bytes, 0, 0, 0);
+    EXPECT(cu, ptxcu_workspace_create(cu, NULL, NULL, &d.workspace), PTXCU_E_ARGUMENT, "call is NULL");
+    EXPECT(cu, ptxcu_workspace_create(cu, &call, NULL, NULL), PTXCU_E_ARGUMENT, "workspace is NULL");
+    WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
     WORKS(cu, ptxcu_gemv(cu, &d, NULL));
     WORKS(cu, ptxcu_tensor_read(cu, y, &d.y, sizeof y, NULL));
     /* the manual's promise is 1e-4 |W| |x|; |x| of 512 numbers below 1 is some 13, |W| some 30, norm 1.7 */
@@ -1138,6 +1321,61 @@ static ptx_code fill_emit(ptx_module *m, const char *site, const void *desc) {
     return ptx_get_error(m)->code;
 }
 
+/* A call of an operation that is none of ptxgen_kernels.h. */
+static void test_own_operation(ptxcu *cu) {
+    ptxcu_tensor t = make(cu, PTX_U32, 1, 64, 0, 0, 0), copy = t;
+    const ptxcu_tensor *list[PTXCU_CALL_TENSORS + 1];
+    ptx_operation op;
+    ptx_plan plan;
+    fill_desc d = {4711};
+    ptxcu_call call;
+    ptxcu_result *r;
+    uint32_t back[64], i, wrong = 0;
+    memset(&op, 0, sizeof op);
+    memset(&plan, 0, sizeof plan);
+    for (i = 0; i <= PTXCU_CALL_TENSORS; i++) list[i] = &t;
+    op.name = "fill";
+    op.desc_bytes = sizeof d;
+    op.emit = fill_emit;
+    plan.launches = 1;
+    plan.args_bytes = 8;
+    plan.launch[0].block[0] = 64;
+    plan.launch[0].grid[0] = plan.launch[0].grid[1] = plan.launch[0].grid[2] = 1;
+    plan.launch[0].block[1] = plan.launch[0].block[2] = 1;
+    WORKS(cu, ptxcu_result_create(cu, &r));
+    WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, NULL, &call));
+    WORKS(cu, ptxcu_call_start(cu, &call, NULL, r));
+    WORKS(cu, ptxcu_result_wait(cu, r));
+    WORKS(cu, ptxcu_tensor_read(cu, back, &t, sizeof back, NULL));
+    for (i = 0; i < 64; i++) wrong += back[i] != 4711;
+    CHECK(wrong == 0);
+    EXPECT(cu, ptxcu_call_prepare(cu, NULL, &d, &plan, &t.address, 8, list, 1, NULL, &call), PTXCU_E_ARGUMENT,
+           "op");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, NULL, &plan, &t.address, 8, list, 1, NULL, &call),
+           PTXCU_E_ARGUMENT, "desc");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, NULL, &t.address, 8, list, 1, NULL, &call), PTXCU_E_ARGUMENT,
+           "plan");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, NULL, 8, list, 1, NULL, &call), PTXCU_E_ARGUMENT,
+           "args is NULL");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 7, list, 1, NULL, &call), PTXCU_E_ARGUMENT,
+           "7 bytes of arguments, the plan has 8");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, NULL, 1, NULL, &call), PTXCU_E_ARGUMENT,
+           "tensors");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 17, NULL, &call), PTXCU_E_ARGUMENT,
+           "17 tensors, at most 16");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, NULL, NULL), PTXCU_E_ARGUMENT,
+           "call is");
+    WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 16, NULL, &call));
+    WORKS(cu, ptxcu_tensor_free(cu, &t));
+    EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_FREED, "fill: a tensor was freed");
+    list[0] = &copy;
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, NULL, &call), PTXCU_E_FREED,
+           "was freed");
+    CHECK(call.owner == NULL);
+    WORKS(cu, ptxcu_result_free(cu, r));
+    CLEAN();
+}
+
 static void *work(void *user) {
     worker *w = (worker *)user;
     ptxcu *cu = w->cu;
@@ -1295,10 +1533,13 @@ int main(int argc, char **argv) {
         test_result_keeps_memory(cu);
         test_order(cu);
         test_decode_refuses(cu, other);
+        test_decode_more(cu);
+        test_workspace(cu);
         test_scatter(cu);
         test_past_32_bits(cu);
         test_gemv(cu);
         test_graph_advances(cu);
+        test_own_operation(cu);
         test_contexts(cu, library);
         ptxcu_close(other);
         ptxcu_close(cu);

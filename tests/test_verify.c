@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int passed, failed;
 
@@ -345,6 +346,146 @@ static void test_clusters(void) {
     ptx_end(k), FINE;
     start_on(PTX_SM(90)), ptx_guard(k, ptx_setp(k, PTX_NE, ptx_sreg(k, PTX_CLUSTER_CTARANK), zero));
     ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE_UNALIGNED, 0), WRONG(DIVERGENT, "guard");
+}
+
+static int prints(const char *what) {
+    const char *text;
+    int found;
+    ptx_ret(k);
+    text = ptx_text(m, NULL);
+    found = text && strstr(text, what);
+    if (!found) printf("%s\n", text ? text : ptx_get_error(m)->message);
+    ptx_module_free(m);
+    return found;
+}
+
+/* An address and an offset are an address, wherever one goes. */
+static void test_places(void) {
+    ptx_val x, blk;
+    start(), ptx_ld(k, PTX_U32, ptx_at(ptx_off(p, 16), 4));
+    CHECK(prints("ld.global.u32 %r7, [%d1+20];"));
+    start(), ptx_ld(k, PTX_U32, ptx_at(ptx_off(ptx_off(p, 16), -32), 4));
+    CHECK(prints("[%d1+-12];"));
+    start(), ptx_ld(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_off(p, 16), tid, 4), 4)), CHECK(prints("+20];"));
+    start(), ptx_ld(k, PTX_U32, ptx_at(ptx_ptr_add(k, ptx_off(sh, 16), ptx_imm(3), 4), 4));
+    CHECK(prints("+20];"));
+    start(), x = ptx_add(k, ptx_off(sh, 16), ptx_u32(1)), CHECK(x.space == PTX_SHARED);
+    CHECK(prints("add.u32 %r7, %r1, 16;"));
+    start(), ptx_cvta(k, ptx_off(sh, 8)), CHECK(prints("add.u32 %r7, %r1, 8;"));
+    start(), ptx_ld(k, PTX_U32, ptx_at(ptx_as(ptx_off(sh, 8), PTX_U32), 0)), CHECK(prints("+8];"));
+    start(), ptx_ld(k, PTX_U32, ptx_at(ptx_ptr(ptx_off(sh, 8), PTX_SHARED), 0)), CHECK(prints("+8];"));
+    start(), blk = ptx_param_bytes(k, "blk", 32, 8), x = ptx_ld(k, PTX_U32, ptx_at(ptx_off(blk, 8), 4));
+    CHECK(prints("[blk+12];"));
+    start(), ptx_cp_async_16(k, ptx_off(ptx_ptr_add(k, sh, tid, 16), 64), ptx_off(p, 32));
+    ptx_cp_async_wait_all(k);
+    CHECK(prints("+64], [%d1+32], 16;"));
+    start(), ptx_st(k, PTX_U64, ptx_at(p, 0), ptx_as(ptx_off(p, -8), PTX_U64));
+    CHECK(prints("add.u64 %d2, %d1, 18446744073709551608;"));
+    start(), ptx_ld(k, PTX_U32, ptx_at(ptx_off(p, 2147483647), 1)), WRONG(RANGE, "2147483648");
+    start(), ptx_ld(k, PTX_U32, ptx_at(ptx_off(sh, 8), 16384)), WRONG(ADDRESS, "16392");
+    start(), ptx_guard(k, ptx_setp(k, PTX_EQ, n, zero)), ptx_st(k, PTX_U32, ptx_at(p, 0), ptx_off(sh, 4));
+    CHECK(prints("@%p0 st.global.u32 [%d1], %r7;"));
+}
+
+/* What ptxas would not take, or take for something else. */
+static void test_refusals(void) {
+    ptx_val x, v[3];
+    ptx_kernel *f;
+    start(), ptx_div(k, n, ptx_imm(0)), WRONG(RANGE, "div by the number 0");
+    start(), ptx_div(k, n, ptx_imm(3)), ptx_div(k, n, ptx_imm(0)), WRONG(RANGE, "div by the number 0");
+    start(), ptx_rem(k, n, ptx_imm(0)), WRONG(RANGE, "rem by the number 0");
+    start(), x = ptx_mov(k, ptx_f32(1)), ptx_div(k, x, ptx_f32(0)), FINE; /* infinite */
+    start_on(PTX_SM(90)), x = ptx_shared(k, "b", PTX_U64, 1, 0);
+    ptx_op2(k, PTX_MBARRIER_TRY_WAIT_PARITY, 0, x, ptx_imm(2));
+    WRONG(RANGE, "parity, 0 or 1");
+    start_on(PTX_SM(90)), ptx_op1(k, PTX_MOVMATRIX, 0, ptx_imm(5)), WRONG(TYPE, "expected b32");
+    start_on(PTX_SM(90)), ptx_op1(k, PTX_STACKRESTORE, 0, ptx_imm(5)), WRONG(TYPE, "expected");
+    start_on(PTX_SM(90)), ptx_op1(k, PTX_TXQ_WIDTH, 0, ptx_imm(5)), WRONG(TYPE, "expected");
+    start_on(PTX_SM(90)), v[0] = sh, v[1] = ptx_imm(20);
+    ptx_opn(k, PTX_STMATRIX, 0, PTX_NONE, PTX_NONE, 2, v, 0, NULL), WRONG(TYPE, "expected b32");
+    start_on(PTX_SM(90)), v[0] = sh, v[1] = n;
+    ptx_opn(k, PTX_STMATRIX, 0, PTX_NONE, PTX_NONE, 2, v, 0, NULL), FINE;
+    start_on(PTX_SM(90)), x = ptx_as(n, PTX_U16X2), ptx_min(k, x, ptx_imm(3)), WRONG(TYPE, "expected u16x2");
+    /* versions that hang on a type, or on a number */
+    start(), ptx_ld(k, PTX_B128, ptx_with(ptx_at(p, 0), PTX_RELAXED | PTX_SYS));
+    CHECK(prints(".version 8.4"));
+    start(), ptx_ld(k, PTX_B128, ptx_with(ptx_at(p, 0), PTX_RELAXED | PTX_GPU));
+    CHECK(prints(".version 8.3"));
+    start_on(PTX_SM_A(90)), ptx_op2(k, PTX_TENSORMAP_REPLACE_ELEMTYPE, 0, sh, ptx_imm(13));
+    CHECK(prints(".version 8.7"));
+    start_on(PTX_SM_A(90)), ptx_op2(k, PTX_TENSORMAP_REPLACE_ELEMTYPE, 0, sh, ptx_imm(12));
+    CHECK(prints(".version 8.3"));
+    /* one name for two things */
+    start(), f = ptx_func(m, "f", PTX_NONE), ptx_ret(f), ptx_shared(k, "f", PTX_U32, 1, 0);
+    WRONG(DUPLICATE, "function 'f'");
+    start(), ptx_func(m, "sh", PTX_NONE), WRONG(DUPLICATE, "hide the function");
+    start(), ptx_printf(k, "x", 0, NULL), ptx_entry(m, "_printf_0"), WRONG(DUPLICATE, "_printf_0");
+    start(), f = ptx_entry(m, "_printf_0"), ptx_ret(f), ptx_printf(k, "x", 0, NULL);
+    CHECK(prints("_printf_1"));
+    /* a guard before a block of raw text */
+    start(), ptx_guard(k, ptx_setp(k, PTX_EQ, n, zero)), ptx_raw(k, "{ trap; }", 0, NULL, 0, NULL, NULL);
+    WRONG(GUARD, "one instruction");
+    start(), ptx_guard(k, ptx_setp(k, PTX_EQ, n, zero)), ptx_raw(k, "trap;", 0, NULL, 0, NULL, NULL), FINE;
+    /* directives that exclude or need each other */
+    start_on(PTX_SM(90)), ptx_require_cluster(k, 2, 1, 1), ptx_max_cluster(k, 4);
+    WRONG(LAUNCH_LIMIT, "exclude each other");
+    start_on(PTX_SM(90)), ptx_blocks_are_clusters(k), WRONG(LAUNCH_LIMIT, "needs ptx_require_block");
+    /* threads that end in a function */
+    start(), f = ptx_func(m, "f", PTX_NONE), ptx_guard(f, ptx_setp(f, PTX_LT, ptx_tid_x(f), ptx_imm(3)));
+    ptx_exit(f), ptx_ret(f), ptx_call(k, f, 0, NULL), barrier();
+    WRONG(DIVERGENT, "may have left in the function");
+    start(), f = ptx_func(m, "f", PTX_NONE), ptx_guard(f, ptx_setp(f, PTX_LT, ptx_tid_x(f), ptx_imm(3)));
+    ptx_exit(f), ptx_ret(f), barrier(), ptx_call(k, f, 0, NULL), FINE;
+    start(), f = ptx_func(m, "f", PTX_NONE), ptx_call(f, f, 0, NULL), WRONG(RECURSION, "calls itself");
+    start(), ptx_call(k, k, 0, NULL), WRONG(ARGUMENT, "make it by ptx_func");
+    /* roles: a switch ends no path, and all meet behind it */
+    start(), ptx_switch(k, warp, 2), ptx_case(k, 0), shuffle(), ptx_case(k, 1), store(n), ptx_end(k);
+    barrier();
+    FINE;
+    start(), ptx_switch(k, warp, 2), ptx_case(k, 0), barrier(), ptx_end(k), WRONG(DIVERGENT, "block");
+    /* messages without what only the table means */
+    start_on(PTX_SM(90)), ptx_ldmatrix(k, 3, sh, v);
+    WRONG(ARGUMENT, "xN.shared.b16 does not take 1 operands and give 3 results: there are 1 and 1, 1 and 2");
+    /* all threads in a block of known shape */
+    start(), ptx_require_block(k, 64, 1, 1), IF(PTX_LT, tid, ptx_imm(64)), barrier(), ptx_end(k), FINE;
+    start(), ptx_require_block(k, 64, 1, 1), IF(PTX_LT, tid, ptx_imm(63)), barrier(), ptx_end(k);
+    WRONG(DIVERGENT, "block");
+    start(), ptx_require_block(k, 64, 1, 1), IF(PTX_LT, load(0), n), store(n), ptx_ret(k), ptx_end(k);
+    IF(PTX_LT, tid, ptx_imm(64)), barrier(), ptx_end(k), WRONG(DIVERGENT, "block");
+}
+
+static uint32_t notes_of(ptx_advice_code code) {
+    uint32_t i, found = 0, count;
+    ptx_advice a;
+    ptx_ret(k);
+    count = ptx_advise(m);
+    for (i = 0; i < count; i++) found += ptx_advice_get(m, i, &a) && a.code == code;
+    if (ptx_get_error(m)->code) printf("%s\n", ptx_get_error(m)->message);
+    ptx_module_free(m);
+    return found;
+}
+
+/* Advice that is not about barriers of the block alone. */
+static void test_order(void) {
+    ptx_val x;
+    start(), ptx_st(k, PTX_U32, ptx_at(sh, 0), tid), CHECK(notes_of(PTX_ADVICE_RACE) == 1);
+    start(), ptx_st(k, PTX_U32, ptx_at(sh, 0), n), CHECK(notes_of(PTX_ADVICE_RACE) == 0);
+    start(), ptx_st(k, PTX_U32, ptx_at(mine, 0), tid), CHECK(notes_of(PTX_ADVICE_RACE) == 0);
+    start(), ptx_guard(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_st(k, PTX_U32, ptx_at(sh, 0), tid);
+    CHECK(notes_of(PTX_ADVICE_RACE) == 0);
+    start_on(PTX_SM(90)), ptx_cluster_wait(k), CHECK(notes_of(PTX_ADVICE_ORDER) == 1);
+    start_on(PTX_SM(90)), ptx_cluster_arrive(k), ptx_cluster_wait(k), CHECK(notes_of(PTX_ADVICE_ORDER) == 0);
+    start_on(PTX_SM(90)), ptx_cluster_arrive(k), ptx_cluster_arrive(k);
+    CHECK(notes_of(PTX_ADVICE_ORDER) == 1);
+    start_on(PTX_SM(90)), ptx_ld(k, PTX_U32, ptx_at(ptx_mapa(k, sh, n), 0));
+    CHECK(notes_of(PTX_ADVICE_ORDER) == 1);
+    start_on(PTX_SM(90)), ptx_ld(k, PTX_U32, ptx_at(ptx_mapa(k, sh, n), 0)), cluster_barrier();
+    CHECK(notes_of(PTX_ADVICE_ORDER) == 0);
+    start_on(PTX_SM(90)), x = ptx_shared(k, "b", PTX_U64, 1, 0), ptx_mbarrier_arrive(k, x);
+    CHECK(notes_of(PTX_ADVICE_ORDER) == 1);
+    start(), ptx_ld(k, PTX_U32, ptx_with(ptx_at(p, 4), PTX_NC)), store(n);
+    CHECK(notes_of(PTX_ADVICE_RACE) == 1);
+    start(), ptx_ld(k, PTX_U32, ptx_at(p, 4)), store(n), CHECK(notes_of(PTX_ADVICE_RACE) == 0);
 }
 
 /* Every row that says that threads come together has a behaviour, and so has every row that reads memory. */
@@ -932,6 +1073,33 @@ static void test_seeds_fma_fuser(void) {
 }
 
 /* count values live at once, in a loop or not, against the exact number. */
+static double cost_of_variables(uint32_t count) {
+    static ptx_var v[8000];
+    ptx_pressure_info info;
+    clock_t from;
+    uint32_t i;
+    start();
+    for (i = 0; i < count; i++) v[i] = ptx_var_new(k, n);
+    ptx_loop(k);
+    for (i = 0; i < count; i++)
+        ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(i & 7))), ptx_set(k, v[i], tid), ptx_end(k);
+    ptx_while(k, ptx_setp(k, PTX_LT, ptx_get(k, v[0]), n)), ptx_end(k);
+    for (i = 0; i < count; i++) store(ptx_get(k, v[i]));
+    ptx_ret(k);
+    CHECK(ptx_verify(m) == PTX_E_NONE);
+    from = clock();
+    CHECK(ptx_pressure(m, 0, &info) && info.registers > count && info.registers < count + 16);
+    ptx_module_free(m);
+    return (double)(clock() - from) / CLOCKS_PER_SEC;
+}
+
+/* Thousands of variables that are live over as many blocks: with a walk for each it was most of a second for
+   4,000, and four times that for twice as many. */
+static void test_wide_pressure(void) {
+    double small = cost_of_variables(2000), large = cost_of_variables(8000);
+    CHECK(large < 0.6 && small < 0.2);
+}
+
 static void test_pressure(void) {
     enum { MOST = 400 };
     ptx_val v[MOST], sum;
@@ -1072,6 +1240,9 @@ int main(void) {
     test_members();
     test_warp_numbers();
     test_clusters();
+    test_places();
+    test_refusals();
+    test_order();
     test_behaviours();
     test_groups_and_calls();
     test_copies();
@@ -1087,6 +1258,7 @@ int main(void) {
     test_seeds_barrier_checker();
     test_seeds_fma_fuser();
     test_pressure();
+    test_wide_pressure();
     test_locate();
     test_memory();
     printf("%d passed, %d failed\n", passed, failed);

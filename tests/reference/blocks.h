@@ -99,8 +99,8 @@ static inline int ref_k_minimum(const unsigned char *b, int j)
     return j < 4 ? b[j + 4] & 63 : (b[j + 4] >> 4) | (b[j] >> 6) << 4;
 }
 
-/* Weight i of a block; *size gets the sum of the sizes of its two terms, where it has two (the offset of Q4_0 is
-   one: its nibbles are unsigned). */
+/* Weight i of a block; *size gets the sum of the sizes of its two terms, where it has two (the offset of
+   Q4_0 is one: its nibbles are unsigned). */
 static inline double ref_weight(int type, const unsigned char *block, int i, double *size)
 {
     double d, w, low;
@@ -267,7 +267,8 @@ static inline void ref_quantise_k(int type, const float *x, unsigned char *block
     d = ref_from_f16(ref_u16(block));
     dmin = ref_from_f16(ref_u16(block + 2));
     for (j = 0; j < 8; j++) {
-        int sc = d > 0 ? ref_rounded(s[j] / d, 0, 63) : 0, mn = dmin > 0 ? ref_rounded(m[j] / dmin, 0, 63) : 0;
+        int sc = d > 0 ? ref_rounded(s[j] / d, 0, 63) : 0,
+            mn = dmin > 0 ? ref_rounded(m[j] / dmin, 0, 63) : 0;
         double scale = d * sc, minimum = dmin * mn;
         if (j < 4) {
             b[j] = (unsigned char)(b[j] | sc);

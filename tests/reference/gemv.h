@@ -25,21 +25,21 @@ static inline double ref_rms(const float *x, uint32_t k, double eps)
  *              two roundings of the factor, one of the product, one of d:
  *              |X d - x'| <= d / 2 + 5 u amax =: e.
  *   products   sums of integers are exact; they, the scale, the factors and the minimum's (or the offset's)
- *              product are rounded at most 8 times on their way into the sum. size_i is what the two terms of a
- *              weight are in size: |d scale q| + |minimum|, for Q4_0 |d| (nibble + 8).
+ *              product are rounded at most 8 times on their way into the sum. size_i is what the two terms
+ *              of a weight are in size: |d scale q| + |minimum|, for Q4_0 |d| (nibble + 8).
  *   sums       a lane adds K / 1024 terms and as many minimums, in slices or not; then 5 steps join the
- *              lanes, and at most K / 1024 slices are added: 3 K / 1024 + 5, a unit more for a last partial one.
+ *              lanes, and at most K / 1024 slices are added: 3 K / 1024 + 5, 3 more for partial steps.
  *
  *   |error| <= sum |w_i| e_i + (3 K / 1024 + 17) u sum size_i (|x'_i| + e_i).
  *
- * Plain numbers: x' is rounded (u); a lane adds K / 32 fused products, 8 more for a last partial step; 5 steps
- * join the lanes, at most K / 256 + 1 slices are added:
+ * Plain numbers: x' is rounded (u); a lane adds K / 32 fused products, 8 more for a last partial step; 5
+ * steps join the lanes, at most K / 256 + 1 slices are added:
  *
  *   |error| <= (K / 32 + K / 256 + 16) u sum |w_i x'_i|.
  *
  * *norms gets the product of the 2-norms of the row and of x', for the promise in the manual. */
-static inline double ref_gemv(int type, const unsigned char *row, const float *x, const float *gamma, uint32_t k,
-                              double top, double *bound, double *norms)
+static inline double ref_gemv(int type, const unsigned char *row, const float *x, const float *gamma,
+                              uint32_t k, double top, double *bound, double *norms)
 {
     const double u = 0x1p-24;
     const uint32_t values = (uint32_t)ref_block_values(type), group = values == 1 ? 8 : 32;
@@ -54,7 +54,8 @@ static inline double ref_gemv(int type, const unsigned char *row, const float *x
         if (values > 1) e = most / top / 2 + 5 * u * most;
         for (j = 0; j < group; j++) {
             uint32_t i = b + j;
-            double size, w = ref_weight(type, row + i / values * ref_block_bytes(type), (int)(i % values), &size);
+            const unsigned char *block = row + i / values * ref_block_bytes(type);
+            double size, w = ref_weight(type, block, (int)(i % values), &size);
             y += w * value[j];
             direct += fabs(w) * e;
             rounding += size * (fabs(value[j]) + e);

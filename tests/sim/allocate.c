@@ -257,6 +257,40 @@ SIM_API cuMemAdvise_v2(uint64_t address, size_t size, int advice, location where
     return leave(advice < 1 || advice > 6 ? CU_INVALID_VALUE : advised(c, address, size, NULL));
 }
 
+/* Managed memory is wherever it is wanted: nothing was advised, preferred or fetched. */
+static int range_attribute(sim_context *c, int attribute, int *out, size_t size, uint64_t address,
+                           size_t bytes)
+{
+    enum { READ_MOSTLY = 1, PREFERRED, ACCESSED_BY, LAST_PREFETCH };
+    int code = advised(c, address, bytes, NULL);
+    if (code) return code;
+    if (!out || !size || size % sizeof *out || attribute < READ_MOSTLY || attribute > LAST_PREFETCH)
+        return CU_INVALID_VALUE;
+    if (attribute != ACCESSED_BY && size != sizeof *out) return CU_INVALID_VALUE;
+    for (size_t k = 0; k < size / sizeof *out; k++) out[k] = attribute == READ_MOSTLY ? 0 : -2;
+    return CU_OK;
+}
+
+SIM_API cuMemRangeGetAttribute(void *out, size_t size, int attribute, uint64_t address, size_t bytes)
+{
+    ENTER(cuMemRangeGetAttribute);
+    USABLE();
+    return leave(range_attribute(c, attribute, out, size, address, bytes));
+}
+
+SIM_API cuMemRangeGetAttributes(void **out, const size_t *sizes, const int *attributes, size_t count,
+                                uint64_t address, size_t bytes)
+{
+    ENTER(cuMemRangeGetAttributes);
+    USABLE();
+    if (!out || !sizes || !attributes || !count) return leave(CU_INVALID_VALUE);
+    for (size_t k = 0; k < count; k++) {
+        int code = range_attribute(c, attributes[k], out[k], sizes[k], address, bytes);
+        if (code) return leave(code);
+    }
+    return leave(CU_OK);
+}
+
 /* --- memory in stream order, pools ------------------------------------------------------------ */
 
 typedef struct sim_pool {

@@ -115,7 +115,10 @@ enum {
     X(cuStreamGetCaptureInfo_v3) X(cuStreamGetCtx) X(cuStreamGetDevice) X(cuStreamGetFlags) X(cuStreamGetId) \
     X(cuStreamGetPriority) X(cuStreamIsCapturing) X(cuStreamUpdateCaptureDependencies) \
     X(cuStreamUpdateCaptureDependencies_v2) X(cuStreamWaitValue32_v2) X(cuStreamWaitValue64_v2) \
-    X(cuStreamWriteValue32_v2) X(cuStreamWriteValue64_v2) X(cuThreadExchangeStreamCaptureMode)
+    X(cuStreamWriteValue32_v2) X(cuStreamWriteValue64_v2) X(cuThreadExchangeStreamCaptureMode) \
+    X(cuGraphDebugDotPrint) X(cuGraphKernelNodeCopyAttributes) X(cuGraphKernelNodeGetAttribute) \
+    X(cuGraphKernelNodeSetAttribute) X(cuMemRangeGetAttribute) X(cuMemRangeGetAttributes) \
+    X(cuStreamCopyAttributes) X(cuStreamGetAttribute) X(cuStreamSetAttribute)
 
 enum {
 #define X(name) E_##name,
@@ -172,6 +175,7 @@ typedef struct sim_stream {
     sim_context *context;
     unsigned flags;
     int priority;
+    uint8_t attributes[4][64];         /* stream_attributes.c: as the caller gave them */
     uint32_t id;                       /* number of its clock */
     bool legacy, blocking, zombie, busy;
     struct sim_work *head, *tail;

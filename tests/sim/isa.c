@@ -598,6 +598,10 @@ static const sim_form forms[] = {
       LOW(cluster_barrier) },
     { "barrier.cluster.wait", "", "acquire? aligned?", "", S(78, 90), C_CONTROL, LOW(cluster_barrier),
       .sub = 1 },
+    { "st.async.release.global", "b32|u32|s32|b64|u64|s64|f32|f64", "mmio? gpu|sys!", "",
+      S(87, 100), C_MEMORY, LOW(st) },
+    { "red.async.release.global", "u32|s32|u64|b32",
+      "mmio? gpu|sys! add|min|max|inc|dec|and|or|xor!", "", S(87, 100), C_MEMORY, LOW(atom) },
     { "st.async", "b32|u32|s32|b64|u64|s64|f32|f64",
       "weak? shared::cluster? mbarrier::complete_tx::bytes! v2|v4?",
       "", S(81, 90), C_MEMORY, LOW(store_async) },
@@ -754,8 +758,7 @@ static const char *const absent[] = { "tcgen05",
                                       "istypep",
                                       "st.bulk",
                                       "multimem",
-                                      "clusterlaunchcontrol",
-                                      "prefetch.param" };
+                                      "clusterlaunchcontrol" };
 
 bool sim_not_implemented(const char *shown)
 {
@@ -769,8 +772,6 @@ bool sim_not_implemented(const char *shown)
     bool copies = !strncmp(shown, "cp.", 3) || !strncmp(shown, "tensormap.", 10);
     for (size_t k = 0; copies && k < sizeof later / sizeof *later; k++) if (strstr(shown,
       later[k])) return true;
-    if ((!strncmp(shown, "st.async", 8) || !strncmp(shown, "red.async", 9)) && strstr(shown, ".global"))
-        return true;
     return false;
 }
 

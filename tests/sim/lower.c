@@ -381,6 +381,7 @@ void sim_lower_table(sim_lower *lw, const sim_statement *s)
              t2 = s->type_count > 1 ? (sim_type)s->types[1] : t;
     for (const char *p = f->args; *p; p++) args += *p != ' ';
     if (!sim_operands_between(lw, args, args)) return;
+    if (!sim_field_in_range(lw->m, s)) { lw->errors++; return; }
     for (const char *p = f->args; *p; p++) {
         switch (*p) {
         case ' ': continue;

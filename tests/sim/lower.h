@@ -163,6 +163,7 @@ bool     sim_not_implemented(const char *shown);
 
 /* strict.c */
 bool sim_words_in_order(sim_module *m, uint32_t line, const char *shown);
+bool sim_field_in_range(sim_module *m, const sim_statement *s);
 bool sim_special_allowed(const sim_statement *s);
 bool sim_sink_allowed(const sim_statement *s, uint32_t index, sim_type t);
 

@@ -293,7 +293,7 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
             lw->errors++;
             sim_error(lw->m, s->line, "Vector of %u bytes is too wide for instruction '%s'", bytes, lw->full);
         }
-        if (space != SP_GLOBAL) {
+        if (space != SP_GLOBAL && space != SP_GENERIC) {
             lw->errors++;
             sim_error(lw->m, s->line, "256 bit wide accesses require state space .global");
         }

@@ -397,7 +397,8 @@ static void stale(const access *c, const page *p, uint32_t entry, uint32_t lane,
     char detail[700], site[420];
     if (!(r->flags & REC_WRITE)) return;
     sim_site_text(c->w->launch, &other, site, sizeof site);
-    snprintf(detail, sizeof detail, "read with .nc at global address 0x%llx, which this kernel has written %s",
+    snprintf(detail, sizeof detail,
+             "read with .nc at global address 0x%llx, which this kernel has written %s",
              (unsigned long long)(c->base + (k << p->shift)), site);
     sim_report_pair(c->w->launch, "nc-written", &here, &other, detail);
 }

@@ -19,7 +19,8 @@ static const char *const names[] = {
     "mbarrier.try_wait.parity", "mul.hi", "mul.lo", "mul.wide", "mul24.hi", "mul24.lo",
     "red.async", "setmaxnreg.dec", "setmaxnreg.inc", "shf.l", "shf.r", "st.async",
     "tensormap.cp_fenceproxy", "tensormap.replace",
-    "wgmma.commit_group", "wgmma.fence", "wgmma.mma_async", "wgmma.wait_group" };
+    "wgmma.commit_group", "wgmma.fence", "wgmma.mma_async", "wgmma.wait_group", "wmma.load",
+    "wmma.mma", "wmma.store" };
 
 static const char *next_word(const char *p, size_t *n)
 {
@@ -113,4 +114,19 @@ bool sim_sink_allowed(const sim_statement *s, uint32_t index, sim_type t)
     if (!strncmp(s->form->name, "match.all", 9)) return true;
     uint8_t kind = index < s->operand_count ? s->operands[index].kind : O_NONE;
     return kind == O_VECTOR || (kind == O_PAIR && t == T_PRED);
+}
+
+/* The place and the length of a bit field, where they are constants. */
+bool sim_field_in_range(sim_module *m, const sim_statement *s)
+{
+    bool extract = !strcmp(s->opcode, "bfe");
+    if (!extract && strcmp(s->opcode, "bfi")) return true;
+    for (uint32_t k = extract ? 2 : 3; k < s->operand_count; k++) {
+        const sim_operand *o = &s->operands[k];
+        if (o->kind != O_INT || (o->value >= 0 && o->value <= 255)) continue;
+        sim_error(m, s->line, "Argument %u of instruction '%s': value '%lld' out of range, expected to be in "
+                  "range [0..255]", k, s->opcode, (long long)o->value);
+        return false;
+    }
+    return true;
 }
