@@ -1081,21 +1081,21 @@ static double ptxk__sqrt(double x)
     return y;
 }
 
-/* A panel is rows of 16-byte chunks in shared memory, `pitch` of them from row to row. Chunk c of row r lies
+/* A tile is rows of 16-byte chunks in shared memory, `pitch` of them from row to row. Chunk c of row r lies
    where chunk c ^ turn(r) would: of 8 rows below each other, as ldmatrix reads them, no two then share a
    bank, and neither do 8 chunks beside each other, as copies write them. turn(r) takes the bits of r
    that r times the pitch leaves equal modulo 8. */
-typedef struct ptxk__panel {
+typedef struct ptxk__tile {
     uint32_t rows, chunks; /* what is copied */
     uint32_t wide;         /* chunks that there are, in pairs: the last may be one of zeros */
     uint32_t pitch;
     uint32_t swap;         /* chunks that change places among each other: a power of two, 2 to 8 */
     uint32_t threads;      /* of the block, which copies it */
     uint32_t pass;         /* rows that it copies at once: a power of two */
-} ptxk__panel;
+} ptxk__tile;
 
 /* even: the pitch is a multiple of that many chunks (2, 4 or 8). */
-static void ptxk__panel_form(ptxk__panel *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
+static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
                              uint32_t threads)
 {
     t->rows = rows;
@@ -1107,7 +1107,7 @@ static void ptxk__panel_form(ptxk__panel *t, uint32_t rows, uint32_t row_bytes, 
     for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
 }
 
-static uint32_t ptxk__panel_bytes(const ptxk__panel *t)
+static uint32_t ptxk__tile_bytes(const ptxk__tile *t)
 {
     return t->rows * t->pitch * 16;
 }
@@ -1174,6 +1174,7 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     room = 512 / (padded * (f->terms < 2 ? 2 : f->terms));
     f->nt = f->tiles < room ? f->tiles : room;
     if (f->nt < 1) f->nt = 1;
+    if (f->nt > 4) f->nt = 4;
     f->slabs = ptxk__ceil_div(padded, PTXK__SLAB);
     f->chunks = ptxk__ceil_div(padded / 16, f->slabs) * 2;
     f->kt = PTXK__SLAB / 8 / f->chunks; /* steps of some 4 KB */
@@ -1619,7 +1620,7 @@ typedef struct ptxk__prefill {
     uint32_t columns;                /* tiles of 8 columns of out */
     uint32_t pairs;                  /* steps along d in q . k */
     uint32_t hold;                   /* q stays in registers */
-    ptxk__panel q, kv;
+    ptxk__tile q, kv;
     int negative;                    /* the scale is */
     int plain;                       /* no tensor cores: bf16 and f32 before sm_80, by f32 arithmetic */
     float inner;                     /* scores times that go into 2^x for tanh; 0: no cap */
@@ -1629,7 +1630,7 @@ typedef struct ptxk__prefill {
 } ptxk__prefill;
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
-    return ptxk__panel_bytes(&f->q) + 2 * ptxk__panel_bytes(&f->kv);
+    return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
 }
 
 /* registers: what sums and scores may take of a thread's. */
@@ -1639,8 +1640,8 @@ static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, ui
     f->keys = keys;
     f->warps = rows >= 64 ? 4 : rows / 16;
     f->m = rows / 16 / f->warps;
-    ptxk__panel_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
-    ptxk__panel_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
+    ptxk__tile_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
+    ptxk__tile_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
     if (f->plain && keys > 16) return 0; /* their code is long enough */
     return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
            && (f->d + keys) / 2 * f->m <= registers;
@@ -3465,10 +3466,10 @@ static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset)
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
 
-/* -- panels in shared memory: ptxk__panel, see [SUPPORT] -- */
+/* -- tiles in shared memory: ptxk__tile, see [SUPPORT] -- */
 
 /* Bytes from the tile's start to chunk `chunk` of row `row`, both u32. */
-static ptx_val ptxk__panel_place(ptx_kernel *k, const ptxk__panel *t, ptx_val row, ptx_val chunk) {
+static ptx_val ptxk__tile_place(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
     ptx_val turn = row, at;
     if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
     turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
@@ -3478,25 +3479,25 @@ static ptx_val ptxk__panel_place(ptx_kernel *k, const ptxk__panel *t, ptx_val ro
 }
 
 /* What a thread copies of every tile of one form: chunk `chunk` of rows row, row + pass, row + 2 pass ... */
-typedef struct ptxk__panel_copier {
+typedef struct ptxk__tile_copier {
     ptx_val row, chunk;
     ptx_val to[8];       /* bytes in the tile: of the passes i, by i modulo 8 / pass */
     ptx_val busy, there; /* predicates: the thread copies; its chunk is not the one of zeros */
-} ptxk__panel_copier;
+} ptxk__tile_copier;
 
-static uint32_t ptxk__panel_phases(const ptxk__panel *t) {
+static uint32_t ptxk__tile_phases(const ptxk__tile *t) {
     return t->pass < 8 && t->pass < t->rows ? 8 / t->pass : 1;
 }
 
-static void ptxk__panel_copier_new(ptx_kernel *k, const ptxk__panel *t, ptx_val tid, ptxk__panel_copier *c) {
+static void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid, ptxk__tile_copier *c) {
     uint32_t i;
     c->row = ptx_div(k, tid, ptx_u32(t->wide));
     c->chunk = ptx_rem(k, tid, ptx_u32(t->wide));
     if (t->pass * t->wide < t->threads) c->busy = ptx_setp(k, PTX_LT, tid, ptx_u32(t->pass * t->wide));
     if (t->wide > t->chunks) c->there = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
-    for (i = 0; i < ptxk__panel_phases(t); i++) {
+    for (i = 0; i < ptxk__tile_phases(t); i++) {
         ptx_val row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
-        c->to[i] = ptxk__panel_place(k, t, row, c->chunk);
+        c->to[i] = ptxk__tile_place(k, t, row, c->chunk);
     }
 }
 
@@ -3507,7 +3508,7 @@ static ptx_val ptxk__rows_on(ptx_kernel *k, ptx_val at, ptx_val stride, uint32_t
 }
 
 /* This thread's first chunk of the tile whose row 0 is at `at`; stride: u32, elements from row to row. */
-static ptx_val ptxk__panel_from(ptx_kernel *k, const ptxk__panel_copier *c, ptx_val at, ptx_val stride,
+static ptx_val ptxk__tile_from(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
                                uint32_t bytes) {
     ptx_val row = ptx_mul_wide(k, c->row, stride);
     at = ptx_ptr_add(k, at, row, bytes);
@@ -3515,12 +3516,12 @@ static ptx_val ptxk__panel_from(ptx_kernel *k, const ptxk__panel_copier *c, ptx_
 }
 
 /* Copies a tile to the shared address `to`: its first `rows` rows (s32, negative counts as 0), zeros behind.
-   from: of ptxk__panel_from. From sm_80 on the copies are under way when this returns, and belong to the next
+   from: of ptxk__tile_from. From sm_80 on the copies are under way when this returns, and belong to the next
    group; before, they are stored, and the next barrier shows them. */
-static void ptxk__panel_copy(ptx_kernel *k, const ptxk__panel *t, const ptxk__panel_copier *c, ptx_val to,
+static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
                             ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-    uint32_t passes = t->rows / t->pass, phases = ptxk__panel_phases(t), i, j, n = async ? 1 : 2;
+    uint32_t passes = t->rows / t->pass, phases = ptxk__tile_phases(t), i, j, n = async ? 1 : 2;
     ptx_val base[8], left, p, valid, words[2][4], here;
     left = ptx_sub(k, rows, ptx_as(c->row, PTX_S32));
     if (t->wide > t->chunks) left = ptx_selp(k, left, ptx_s32(0), c->there);
@@ -3549,12 +3550,12 @@ static void ptxk__panel_copy(ptx_kernel *k, const ptxk__panel *t, const ptxk__pa
     }
 }
 
-static void ptxk__panel_commit(ptx_kernel *k) {
+static void ptxk__tile_commit(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
 }
 
 /* All copies have come, for all threads, and what any of them read before may be overwritten. */
-static void ptxk__panel_wait(ptx_kernel *k) {
+static void ptxk__tile_wait(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
 }
@@ -3562,30 +3563,41 @@ static void ptxk__panel_wait(ptx_kernel *k) {
 /* Where a lane reads fragments: row `row` (u32) of any 8 or 16 that begin at a multiple of 8, chunk 2 i +
    half (u32, 0 or 1) of pair i. Which row and half a lane has decides what ldmatrix makes of them. tile: at a
    multiple of 128; then chunk 2 i is bits away from chunk 0, and one register serves all. */
-static ptx_val ptxk__panel_reader(ptx_kernel *k, const ptxk__panel *t, ptx_val tile, ptx_val row,
+static ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
                                  ptx_val half) {
-    ptx_val at = ptxk__panel_place(k, t, row, half);
+    ptx_val at = ptxk__tile_place(k, t, row, half);
     return ptx_ptr_add(k, tile, at, 1);
 }
 
 /* The reader for pair i, and the bytes that the pair is beyond it, in the rows from first_row (a multiple of
    8) on. */
-static ptx_val ptxk__panel_turn(ptx_kernel *k, const ptxk__panel *t, ptx_val reader, uint32_t pair) {
+static ptx_val ptxk__tile_turn(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
     uint32_t bits = 2 * pair % t->swap * 16;
     if (!bits) return reader;
     reader = ptx_xor(k, ptx_as(reader, PTX_B32), ptx_b32(bits));
     return ptx_ptr(ptx_as(reader, PTX_U32), PTX_SHARED);
 }
 
-static int64_t ptxk__panel_offset(const ptxk__panel *t, uint32_t first_row, uint32_t pair) {
+static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32_t pair) {
     return (int64_t)((first_row * t->pitch + 2 * pair / t->swap * t->swap) * 16);
 }
 
 /* This lane's chunk of a pair. */
-static ptx_val ptxk__panel_pair(ptx_kernel *k, const ptxk__panel *t, ptx_val reader, uint32_t first_row,
+static ptx_val ptxk__tile_pair(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
                                uint32_t pair) {
-    reader = ptxk__panel_turn(k, t, reader, pair);
-    return ptx_off(reader, ptxk__panel_offset(t, first_row, pair));
+    reader = ptxk__tile_turn(k, t, reader, pair);
+    return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
+}
+
+/* From the place of a chunk of a row below 8 to that of the same chunk `rows` rows on; the tile at a
+   multiple of 128, rows a multiple of the power of two that the row is below, or of 8. */
+static ptx_val ptxk__tile_row(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows) {
+    uint32_t turn = rows / (8 / t->swap) % t->swap;
+    if (turn) {
+        place = ptx_xor(k, ptx_as(place, PTX_B32), ptx_b32(turn * 16));
+        place = ptx_ptr(ptx_as(place, PTX_U32), PTX_SHARED);
+    }
+    return ptx_off(place, (int64_t)(rows * t->pitch * 16));
 }
 
 /* Fragments of 16 rows and two chunks (16 elements of 2 bytes, or 8 of 4) by one ldmatrix. Where a lane must
@@ -3606,7 +3618,7 @@ static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_va
 
 /* d += a b: 16 x 8 from two chunks along k; type: of the elements, PTX_F32 as tf32. Before sm_80 two products
    of half the depth. */
-static void ptxk__panel_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
+static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
                            const ptx_val b[2]) {
     ptx_val out[4];
     uint32_t i;
@@ -3705,6 +3717,10 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     w->shared = ptx_shared(k, "stage", PTX_B32, shared_bytes / 4, 128);
     w->tid = ptx_tid_x(k);
     w->warp = ptx_shr(k, w->tid, ptx_u32(5));
+    if (f->mma) { /* so that the assembler sees that what comes of it is the same for all lanes */
+        w->warp = ptx_shfl_idx(k, w->warp, ptx_u32(0), ptx_u32(31), ptx_u32(0xffffffffu));
+        w->warp = ptx_warp_uniform(k, ptx_as(w->warp, PTX_U32));
+    }
     w->lane = ptx_and(k, w->tid, ptx_u32(31));
     w->sequence = ptx_ctaid_y(k);
     w->index = ptx_ctaid_z(k);
@@ -4445,60 +4461,6 @@ static void ptxk__flash_scalar(ptx_module *m, const ptxk__flash *f, const char *
     ptxk__flash_join(k, f, &w);
 }
 
-/* -- vocabulary: tiles for tensor cores --
-   A tile in shared memory: rows of 16-byte chunks, an even number, rows one behind the other. Chunk c of row
-   r lies at place c ^ (r >> shift & mask) of its row: the same chunk of 8 rows is then in 8 different places
-   modulo 128 bytes, and ldmatrix has no bank conflicts, whatever the length of a row. Rows r and r + 8 agree
-   in that place. The tile begins at a multiple of 128 bytes. */
-typedef struct ptxk__tile {
-    uint32_t chunks, pitch, shift, mask;
-} ptxk__tile;
-
-static ptxk__tile ptxk__tile_form(uint32_t chunks) {
-    ptxk__tile t;
-    t.chunks = chunks;
-    t.pitch = 16 * chunks;
-    t.shift = chunks % 8 == 0 ? 0 : chunks % 4 == 0 ? 1 : 2;
-    t.mask = (8u >> t.shift) - 1;
-    return t;
-}
-
-/* The byte offset of a chunk of a row. */
-static ptx_val ptxk__tile_at(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
-    ptx_val turn = row;
-    if (t->shift) turn = ptx_shr(k, turn, ptx_u32(t->shift));
-    turn = ptx_and(k, turn, ptx_u32(t->mask));
-    turn = ptx_xor(k, turn, chunk);
-    turn = ptx_shl(k, turn, ptx_u32(4));
-    return ptx_mad(k, row, ptx_u32(t->pitch), turn);
-}
-
-/* What a lane adds to a tile's address for ldmatrix.x4 of the 16 x 16 part whose first chunk is 2 j: of lanes
-   0-7, 8-15, 16-23 and 24-31 come rows (upper ? 0, 8, 0, 8 : 0, 0, 8, 8) + lane % 8 and chunks 2 j + the
-   other of both. at[] has what differs by lane; ptxk__tile_step(j) of it is added to ptxk__tile_bytes(j). */
-static void ptxk__tile_lane(ptx_kernel *k, const ptxk__tile *t, ptx_val lane, int upper, ptx_val at[4]) {
-    ptx_val row = ptx_and(k, lane, ptx_u32(7)), a, b;
-    uint32_t j;
-    a = ptx_and(k, lane, ptx_u32(8));
-    b = ptx_and(k, lane, ptx_u32(16));
-    if (upper) {
-        row = ptx_or(k, row, a);
-        a = ptx_shr(k, b, ptx_u32(4));
-    } else {
-        b = ptx_shr(k, b, ptx_u32(1));
-        row = ptx_or(k, row, b);
-        a = ptx_shr(k, a, ptx_u32(3));
-    }
-    for (j = 0; j < 4 && 2 * j <= t->mask; j++) {
-        b = ptx_or(k, a, ptx_u32(2 * j));
-        at[j] = ptxk__tile_at(k, t, row, b);
-    }
-}
-
-static uint32_t ptxk__tile_step(const ptxk__tile *t, uint32_t j) { return (2 * j & t->mask) / 2; }
-
-static int64_t ptxk__tile_bytes(const ptxk__tile *t, uint32_t j) { return (int64_t)(2 * j & ~t->mask) * 16; }
-
 /* -- flash_decode: tensor cores --
    Columns are the 8 of an mma's N: scores are K q^T, 16 keys by 8 columns, sums V^T P, 16 dimensions by 8
    columns, so K and V are read once for all columns, and what belongs to a column, its maximum and its sums,
@@ -4511,15 +4473,16 @@ typedef struct ptxk__flash_mma_state {
     ptxk__softmax soft[4][2];            /* most: the maximum less bias, or up to slack less */
     ptx_var limit[4][2];                 /* no score above: no need to look at the maximum */
     ptx_val factor[4][2], inverse[4][2]; /* scores as the product gives them, times factor, are in base 2 */
-    ptx_val k_at[4], v_at[4];            /* this lane's offsets for ldmatrix */
-    ptx_val to[4], chunk, row;           /* ... for copies, and what of a pass it copies */
-    ptx_val pass_bytes;                  /* u32: from pass to pass */
-    uint32_t lanes, rows, passes;        /* of a row, of a pass, of an item */
+    ptx_val k_at, v_at;                  /* where this lane reads fragments of an item at 0 */
+    ptx_val to, chunk, row;              /* ... for copies, and what of a pass it copies */
+    ptx_val pass_bytes;                  /* u64: from pass to pass */
+    uint32_t passes;                     /* of an item */
     uint32_t item;                       /* bytes */
     ptx_val ring, stop;    /* this warp's first item; keys from here on are not copied blindly */
     ptx_val tile_bytes;    /* u64: from one of the warp's steps to the next */
     ptx_var from[2], page; /* this lane's first chunk of the next K, V; paged: its page */
-    ptx_var whole;         /* 1 where a step's rows are all in the caches, seen by all columns */
+    ptx_var whole;         /* kind where a step's rows are all in the caches, seen by all columns; else 0 */
+    ptx_val kind;          /* 1 + the number of the caches' layout */
 } ptxk__flash_mma_state;
 
 static uint32_t ptxk__flash_keys(const ptxk__flash *f) { return 16 * f->kt; }
@@ -4538,10 +4501,11 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
    of the size of 1), as a sum of `terms` numbers of the cache's type; then to registers. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
-    ptxk__tile t = ptxk__tile_form((f->d + 15) / 16 * 2);
-    uint32_t goal = f->type == PTX_F16 ? 14 : 0, n, i, e, j, steps = t.chunks / 2;
-    uint32_t term_bytes = f->tile * t.pitch;
+    ptxk__tile t;
+    uint32_t goal = f->type == PTX_F16 ? 14 : 0, n, i, e, j, steps = (f->d + 15) / 16, term_bytes;
     ptx_val q, p, column, row, query, head, here, x[8], y[8], words[4], most, up, size, factors, to, kept;
+    ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
+    term_bytes = ptxk__tile_bytes(&t);
     q = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
     factors = ptx_ptr_add(k, stage, ptx_u32(f->terms * term_bytes), 1);
     for (n = 0; n < f->tile; n += PTXK__WARPS) { /* a warp has a column, a lane 8 of its elements */
@@ -4571,9 +4535,9 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             x[e] = ptx_mul(k, x[e], up);
             if (f->scale < 0) x[e] = ptx_neg(k, x[e]);
         }
-        to = ptxk__tile_at(k, &t, kept, w->lane);
+        to = ptxk__tile_place(k, &t, kept, w->lane);
         to = ptx_ptr_add(k, stage, to, 1);
-        p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(t.chunks));
+        p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(t.wide));
         for (i = 0; i < f->terms; i++) {
             ptxk_narrow(k, f->type, 8, x, words);
             ptx_guard(k, p);
@@ -4613,7 +4577,7 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             column = ptx_shr(k, w->lane, ptx_u32(3)); /* chunks 2 j ... 2 j + 3 for 8 lanes each */
             if (pair == 1) column = ptx_and(k, column, ptx_u32(1));
             column = ptx_add(k, column, ptx_u32(2 * j));
-            to = ptxk__tile_at(k, &t, row, column);
+            to = ptxk__tile_place(k, &t, row, column);
             to = ptx_ptr_add(k, stage, to, 1);
             for (i = 0; i < f->terms; i++) {
                 here = ptx_ptr_add(k, to, ptx_u32(i * term_bytes), 1);
@@ -4623,6 +4587,13 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         }
     }
     ptx_bar_sync(k, ptx_imm(0)); /* then the ring may have its place */
+}
+
+/* The layouts with code of their own, in which places of rows are numbers in the code: heads first (and
+   pages), rows first; 0: any other. */
+#define PTXK__KINDS 3u
+static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
+    return i == 0 ? f->row_bytes : i == 1 ? f->kv_heads * f->row_bytes : 0;
 }
 
 /* Where the warp's step at `position` begins, in K and in V, for this lane's first chunk; and whether all of
@@ -4667,8 +4638,16 @@ static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__
             ptx_set(k, s->from[which], at);
         }
     }
-    at = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+    at = ptx_selp(k, s->kind, ptx_u32(0), p);
     ptx_set(k, s->whole, at);
+}
+
+/* Whether this lane has one of the first `chunks` chunks of a row of a pass. */
+static ptx_val ptxk__flash_busy(ptx_kernel *k, const ptxk__flash_mma_state *s, uint32_t chunks) {
+    ptx_val p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(chunks)), q;
+    if (s->tile.pass * s->tile.wide == 32) return p;
+    q = ptx_setp(k, PTX_LT, s->row, ptx_u32(s->tile.pass));
+    return ptx_and(k, p, q);
 }
 
 /* An item's rows one by one: zeros for those that are not there, those to append from their source. */
@@ -4678,7 +4657,7 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     uint32_t real = ptxk__flash_slab(f, slab);
     ptx_val i, row, at, to, from, there, p, active, is_real, fresh, words[4], chunk;
     i = ptx_for(k, ptx_u32(0), ptx_u32(s->passes), ptx_u32(1));
-    row = ptx_mad(k, i, ptx_u32(s->rows), s->row);
+    row = ptx_mad(k, i, ptx_u32(s->tile.pass), s->row);
     at = ptx_add(k, position, ptx_as(row, PTX_S32));
     there = ptx_setp(k, PTX_GE, at, w->first);
     p = ptx_setp(k, PTX_LT, at, w->end);
@@ -4687,10 +4666,10 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     from = ptx_ptr_add(k, w->base[which], from, 1);
     chunk = ptx_add(k, s->chunk, ptx_u32(slab * f->chunks));
     from = ptx_ptr_add(k, from, chunk, 16);
-    to = ptxk__tile_at(k, &s->tile, row, s->chunk);
+    to = ptxk__tile_place(k, &s->tile, row, s->chunk);
     to = ptx_ptr_add(k, slot, to, 1);
-    active = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->chunks));
-    is_real = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(real));
+    active = ptxk__flash_busy(k, s, f->chunks);
+    is_real = ptxk__flash_busy(k, s, real);
     if (f->fresh_type) {
         fresh = ptxk__flash_is_fresh(k, f, w, at);
         fresh = ptx_and(k, fresh, is_real);
@@ -4711,44 +4690,44 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_end(k);
 }
 
+/* An item whose rows are all there, row_bytes apart; 0: as the arguments say. */
+static void ptxk__flash_copy_whole(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                   int which, uint32_t slab, ptx_val slot, uint32_t row_bytes) {
+    uint32_t real = ptxk__flash_slab(f, slab), copied = real + real % 2, i;
+    int all = copied == s->tile.wide && s->tile.pass * s->tile.wide == 32;
+    ptx_val from = ptx_get(k, s->from[which]), to = ptx_ptr_add(k, slot, s->to, 1), some = from, none = from;
+    if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* fills up the last 16 elements */
+    if (!all) some = ptxk__flash_busy(k, s, copied);
+    for (i = 0; i < s->passes; i++) {
+        ptx_val row = ptxk__tile_row(k, &s->tile, to, i * s->tile.pass), at;
+        if (i && !row_bytes) from = ptx_add(k, ptx_as(from, PTX_U64), s->pass_bytes);
+        at = ptx_off(ptx_ptr(from, PTX_GLOBAL),
+                     (int64_t)(slab * f->chunks * 16 + i * s->tile.pass * row_bytes));
+        if (!all) ptx_guard(k, some);
+        if (real % 2)
+            ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, row, at, ptx_imm(16), none);
+        else
+            ptx_cp_async_16(k, row, at);
+    }
+}
+
 /* Sends for an item: slab `slab` of K or V of the step at `position`. A group in any case. */
 static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                              const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
                              ptx_val slot) {
-    uint32_t real = ptxk__flash_slab(f, slab), turns = s->rows < 8 ? 8 / s->rows : 1, i;
-    ptx_val p, from, to[4], at, some, none;
-    p = ptx_get(k, s->whole);
-    p = ptx_setp(k, PTX_NE, p, ptx_u32(0));
-    ptx_if(k, p);
-    from = ptx_get(k, s->from[which]);
-    some = none = p;
-    if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* fills up the last 16 elements */
-    if (real + real % 2 < s->lanes) some = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(real + real % 2));
-    for (i = 0; i < s->passes; i++) {
-        if (i < turns) to[i] = ptx_ptr_add(k, slot, s->to[i], 1);
-        at = from;
-        if (f->page_size) {
-            at = ptx_ptr(at, PTX_GLOBAL);
-        } else if (i) {
-            at = ptx_mad_wide(k, s->pass_bytes, ptx_u32(i), ptx_as(from, PTX_U64));
-        }
-        at = ptx_off(ptx_ptr(at, PTX_GLOBAL),
-                     (int64_t)(slab * f->chunks * 16 + (f->page_size ? i * s->rows * f->row_bytes : 0)));
-        if (real + real % 2 < s->lanes) ptx_guard(k, some);
-        if (real % 2)
-            ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0,
-                    ptx_off(to[i % turns], (int64_t)(i / turns * turns * s->rows * s->tile.pitch)), at,
-                    ptx_imm(16), none);
-        else
-            ptx_cp_async_16(k, ptx_off(to[i % turns], (int64_t)(i / turns * turns * s->rows * s->tile.pitch)),
-                            at);
+    ptx_val whole = ptx_get(k, s->whole), p;
+    uint32_t i, kinds = f->page_size ? 1 : PTXK__KINDS;
+    for (i = 0; i < kinds; i++) {
+        p = ptx_setp(k, PTX_EQ, whole, ptx_u32(i + 1));
+        ptx_if(k, p);
+        ptxk__flash_copy_whole(k, f, s, which, slab, slot, ptxk__flash_kind(f, i));
+        ptx_else(k);
     }
-    ptx_else(k);
     p = ptx_setp(k, PTX_LT, position, w->end);
     ptx_if(k, p);
     ptxk__flash_copy_edge(k, f, w, s, which, slab, position, slot);
     ptx_end(k);
-    ptx_end(k);
+    for (i = 0; i < kinds; i++) ptx_end(k);
     ptx_cp_async_commit(k);
 }
 
@@ -4757,12 +4736,11 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                uint32_t slab, ptx_val slot, ptx_val score[4][4][2][4]) {
     uint32_t j, mt, n, i;
-    ptx_val at[4], keys[4];
-    for (j = 0; j < 4 && 2 * j <= s->tile.mask; j++) at[j] = ptx_ptr_add(k, slot, s->k_at[j], 1);
+    ptx_val keys[4];
+    ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1);
     for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptx_off(at[ptxk__tile_step(&s->tile, j)],
-                                  ptxk__tile_bytes(&s->tile, j) + (int64_t)(mt * 16 * s->tile.pitch));
+            ptx_val row = ptxk__tile_pair(k, &s->tile, at, mt * 16, j);
             ptx_ldmatrix(k, 4, row, keys);
             for (n = 0; n < f->nt; n++)
                 for (i = 0; i < f->terms; i++)
@@ -4913,12 +4891,11 @@ static void ptxk__flash_pack(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 static void ptxk__flash_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                              uint32_t slab, ptx_val slot, ptx_val weight[4][4][2][2]) {
     uint32_t j, mt, n, i, e;
-    ptx_val at[4], values[4], sum[4];
-    for (j = 0; j < 4 && 2 * j <= s->tile.mask; j++) at[j] = ptx_ptr_add(k, slot, s->v_at[j], 1);
+    ptx_val values[4], sum[4];
+    ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1);
     for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptx_off(at[ptxk__tile_step(&s->tile, j)],
-                                  ptxk__tile_bytes(&s->tile, j) + (int64_t)(mt * 16 * s->tile.pitch));
+            ptx_val row = ptxk__tile_pair(k, &s->tile, at, mt * 16, j);
             ptx_ldmatrix_trans(k, 4, row, values);
             for (n = 0; n < f->nt; n++) {
                 const ptx_var *to = s->sum[slab * f->chunks / 2 + j][n];
@@ -5045,12 +5022,9 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
     ptx_var next, reads, writes;
     memset(&w, 0, sizeof w);
     memset(&s, 0, sizeof s);
-    s.tile = ptxk__tile_form(f->chunks);
-    for (s.lanes = 2; s.lanes < f->chunks; s.lanes *= 2) {
-    }
-    s.rows = 32 / s.lanes;
-    s.passes = ptxk__flash_keys(f) / s.rows;
-    s.item = ptxk__flash_keys(f) * s.tile.pitch;
+    ptxk__tile_form(&s.tile, ptxk__flash_keys(f), f->chunks * 16, 2, 32);
+    s.passes = ptxk__flash_keys(f) / s.tile.pass;
+    s.item = ptxk__tile_bytes(&s.tile);
     slots = s.item * PTXK__WARPS;
     q_bytes = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile;
     bytes = slots * (PTXK__RING - 1) + (q_bytes > slots ? q_bytes : slots);
@@ -5060,19 +5034,19 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
     ptx_comment(k, "the first items, on their way while q is read");
     here = ptx_mul(k, w.warp, ptx_u32(s.item));
     s.ring = ptx_ptr_add(k, w.shared, here, 1);
-    ptxk__tile_lane(k, &s.tile, w.lane, 1, s.k_at);
-    ptxk__tile_lane(k, &s.tile, w.lane, 0, s.v_at);
-    s.chunk = ptx_and(k, w.lane, ptx_u32(s.lanes - 1));
-    s.row = ptx_div(k, w.lane, ptx_u32(s.lanes));
-    for (i = 0; i * s.rows < 8 && i < 4; i++) {
-        row = ptx_add(k, s.row, ptx_u32(i * s.rows));
-        s.to[i] = ptxk__tile_at(k, &s.tile, row, s.chunk);
-    }
+    ptxk__lane_rows(k, w.lane, &row, &here);
+    s.k_at = ptxk__tile_place(k, &s.tile, row, here);
+    ptxk__lane_columns(k, w.lane, &row, &here); /* of V transposed */
+    s.v_at = ptxk__tile_place(k, &s.tile, row, here);
+    s.chunk = ptx_rem(k, w.lane, ptx_u32(s.tile.wide));
+    s.row = ptx_div(k, w.lane, ptx_u32(s.tile.wide));
+    s.to = ptxk__tile_place(k, &s.tile, s.row, s.chunk);
     here = ptx_mul(k, w.warp, ptx_u32(ptxk__flash_keys(f)));
     position = ptx_add(k, ptx_as(here, PTX_S32), w.begin);
     next = ptx_var_new(k, position);
     s.stop = ptx_min(k, w.safe_hi, w.end);
     s.whole = ptx_var_new(k, ptx_u32(0));
+    s.kind = ptx_u32(1);
     if (f->page_size) {
         p = ptx_setp(k, PTX_LT, position, w.end);
         here = ptx_shr(k, ptx_as(position, PTX_U32), ptx_u32(f->page_shift));
@@ -5082,8 +5056,12 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
         for (e = 0; e < 2; e++) s.from[e] = ptx_var_new(k, w.base[e]);
     } else {
         s.tile_bytes = ptx_mul(k, w.row_bytes, ptx_u64(ptxk__flash_keys(f) * PTXK__WARPS));
-        here = ptx_mul(k, w.row_bytes, ptx_u64(s.rows));
-        s.pass_bytes = ptx_cvt(k, PTX_U32, here);
+        s.pass_bytes = ptx_mul(k, w.row_bytes, ptx_u64(s.tile.pass));
+        s.kind = ptx_u32(PTXK__KINDS);
+        for (i = PTXK__KINDS - 1; i-- > 0;) {
+            p = ptx_setp(k, PTX_EQ, w.row_bytes, ptx_u64(ptxk__flash_kind(f, i)));
+            s.kind = ptx_selp(k, ptx_u32(i + 1), s.kind, p);
+        }
         row = ptx_add(k, ptx_as(position, PTX_U32), s.row);
         at = ptx_cvt(k, PTX_U64, row);
         at = ptx_mul(k, at, w.row_bytes);
@@ -5301,7 +5279,7 @@ typedef struct ptxk__prefill_state {
     ptx_val score[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
     ptx_val held[PTXK__PREFILL_M][8][4]; /* q, where it stays in registers */
     ptx_val q, k, v, k_next, v_next;     /* readers; next: of every other row, where lanes read two */
-    ptxk__panel_copier copier;
+    ptxk__tile_copier copier;
     ptx_val args, shared;
     ptx_var k_at, v_at; /* what this thread copies next */
     ptx_var at;         /* s32: the first key of the tile */
@@ -5371,10 +5349,10 @@ static void ptxk__prefill_split(ptx_kernel *k, const ptxk__prefill *f, uint32_t 
 static void ptxk__prefill_product(ptx_kernel *k, const ptxk__prefill *f, ptx_val d[4],
                                   const ptxk__prefill_part *a, const ptxk__prefill_part *b, uint32_t at) {
     if (f->type == PTX_F32 && f->precision == PTXK_PREFILL_EXACT) {
-        ptxk__panel_mma(k, f->type, d, a->finite, b->rest + at);
-        ptxk__panel_mma(k, f->type, d, a->rest, b->finite + at);
+        ptxk__tile_mma(k, f->type, d, a->finite, b->rest + at);
+        ptxk__tile_mma(k, f->type, d, a->rest, b->finite + at);
     }
-    ptxk__panel_mma(k, f->type, d, a->x, b->x + at);
+    ptxk__tile_mma(k, f->type, d, a->x, b->x + at);
 }
 
 /* score = q k of the tile. */
@@ -5386,14 +5364,14 @@ static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (n = 0; n < f->keys / 8; n++)
             for (e = 0; e < 4; e++) s->score[i][n][e] = zero;
     for (p = 0; p < f->pairs; p++) {
-        ptx_val q = f->hold ? s->q : ptxk__panel_turn(k, &f->q, s->q, p), keys;
-        keys = ptxk__panel_turn(k, &f->kv, s->k, p);
+        ptx_val q = f->hold ? s->q : ptxk__tile_turn(k, &f->q, s->q, p), keys;
+        keys = ptxk__tile_turn(k, &f->kv, s->k, p);
         for (i = 0; i < f->m; i++) {
-            if (!f->hold) ptx_ldmatrix(k, 4, ptx_off(q, ptxk__panel_offset(&f->q, 16 * i, p)), words);
+            if (!f->hold) ptx_ldmatrix(k, 4, ptx_off(q, ptxk__tile_offset(&f->q, 16 * i, p)), words);
             ptxk__prefill_split(k, f, 4, f->hold ? s->held[i][p] : words, &a[i]);
         }
         for (n = 0; n < f->keys / 8; n += 2) {
-            ptx_ldmatrix(k, 4, ptx_off(keys, ptxk__panel_offset(&f->kv, 8 * n, p)), words);
+            ptx_ldmatrix(k, 4, ptx_off(keys, ptxk__tile_offset(&f->kv, 8 * n, p)), words);
             ptxk__prefill_split(k, f, 4, words, &b);
             for (e = 0; e < 2; e++)
                 for (i = 0; i < f->m; i++) ptxk__prefill_product(k, f, s->score[i][n + e], &a[i], &b, 2 * e);
@@ -5423,13 +5401,13 @@ static void ptxk__prefill_scores_plain(ptx_kernel *k, const ptxk__prefill *f, pt
         }
         for (i = 0; i < f->m; i++) {
             for (h = 0; h < 2; h++) {
-                ptxk_load16(k, NULL, ptx_at(at[0], ptxk__panel_offset(&f->q, 16 * i + 8 * h, 0)), words);
+                ptxk_load16(k, NULL, ptx_at(at[0], ptxk__tile_offset(&f->q, 16 * i + 8 * h, 0)), words);
                 ptxk_widen(k, f->type, words, q[i][h]);
             }
         }
         for (n = 0; n < f->keys / 8; n++) {
             for (e = 0; e < 2; e++) {
-                ptxk_load16(k, NULL, ptx_at(at[1 + e], ptxk__panel_offset(&f->kv, 8 * n, 0)), words);
+                ptxk_load16(k, NULL, ptx_at(at[1 + e], ptxk__tile_offset(&f->kv, 8 * n, 0)), words);
                 count = ptxk_widen(k, f->type, words, x);
                 for (i = 0; i < f->m; i++) {
                     for (h = 0; h < 2; h++) {
@@ -5483,13 +5461,13 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
                                         ptx_val lane, ptx_val warp) {
     ptx_val g = ptx_shr(k, lane, ptx_u32(2)), t = ptx_and(k, lane, ptx_u32(3)), x, tile, half;
     x = ptx_mad(k, warp, ptx_u32(16 * f->m), g);
-    s->q = ptxk__panel_reader(k, &f->q, s->shared, x, ptx_u32(0));
-    tile = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__panel_bytes(&f->q)), 1);
+    s->q = ptxk__tile_reader(k, &f->q, s->shared, x, ptx_u32(0));
+    tile = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
     x = ptx_mul(k, t, ptx_u32(2));
-    s->k = ptxk__panel_reader(k, &f->kv, tile, x, ptx_u32(0));
+    s->k = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
     x = ptx_add(k, x, ptx_u32(1));
-    s->k_next = ptxk__panel_reader(k, &f->kv, tile, x, ptx_u32(0));
-    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__panel_bytes(&f->kv)), 1);
+    s->k_next = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
+    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     s->v = s->v_next = ptx_ptr_add(k, tile, t, f->bytes * 2);
     if (f->type != PTX_F32) return;
     half = ptx_and(k, t, ptx_u32(2)); /* chunk and word change places where the row's turn is odd */
@@ -5721,7 +5699,7 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             }
         for (n = 0; n < f->columns; n += 2) {
             uint32_t both = n + 1 < f->columns ? 2 : 1;
-            at = ptxk__panel_pair(k, &f->kv, s->v, 16 * j, n / 2);
+            at = ptxk__tile_pair(k, &f->kv, s->v, 16 * j, n / 2);
             ptx_ldmatrix_trans(k, 2 * both, at, words);
             ptxk__prefill_split(k, f, 2 * both, words, &b);
             for (e = 0; e < both; e++)
@@ -5744,8 +5722,8 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
         }
         for (n = 0; n < f->columns; n++) {
             for (e = 0; e < 2; e++) {
-                at = ptxk__panel_turn(k, &f->kv, e ? s->v_next : s->v, n);
-                words[e] = ptx_ld(k, PTX_B32, ptx_at(at, ptxk__panel_offset(&f->kv, 8 * j, n)));
+                at = ptxk__tile_turn(k, &f->kv, e ? s->v_next : s->v, n);
+                words[e] = ptx_ld(k, PTX_B32, ptx_at(at, ptxk__tile_offset(&f->kv, 8 * j, n)));
             }
             ptxk__prefill_split(k, f, 2, words, &b);
             for (i = 0; i < f->m; i++) ptxk__prefill_add(k, f, s, i, n, &a[i], &b, 0);
@@ -5762,12 +5740,12 @@ static void ptxk__prefill_fetch(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     left = ptx_sub(k, s->end, first);
     from = ptx_get(k, next);
     from = ptx_ptr(from, PTX_GLOBAL);
-    to = ptx_ptr_add(k, to, ptx_u32(ptxk__panel_bytes(&f->q) + (v ? ptxk__panel_bytes(&f->kv) : 0)), 1);
+    to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
     stride = ptxk__arg_u32(k, s->args, /* again and again: registers are what this kernel lacks */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
-    ptxk__panel_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
-    ptxk__panel_commit(k);
+    ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
+    ptxk__tile_commit(k);
     from = ptxk__rows_on(k, from, stride, f->keys, f->bytes);
     ptx_set(k, next, from);
 }
@@ -5783,7 +5761,7 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
         ptxk__prefill_scores_plain(k, f, s);
     else
         ptxk__prefill_scores(k, f, s);
-    ptxk__panel_wait(k);
+    ptxk__tile_wait(k);
     next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
     ptxk__prefill_fetch(k, f, s, 0, next);
     ptxk__prefill_shape_scores(k, f, s);
@@ -5796,7 +5774,7 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
         ptxk__prefill_values_f32(k, f, s);
     else
         ptxk__prefill_values(k, f, s);
-    ptxk__panel_wait(k);
+    ptxk__tile_wait(k);
 }
 
 /* The finished rows, by way of the shared memory that held the warp's own queries, to 16-byte stores. */
@@ -5804,22 +5782,22 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
                                 ptx_val stage, ptx_val out, ptx_val stride, ptx_val rows) {
     uint32_t per = f->out == PTX_F32 ? 2 : 1; /* chunks of a tile of 8 columns */
     uint32_t half = per == 2 ? ptxk__ceil_div(f->columns, 2) : f->columns, first, i, h, n, e;
-    ptxk__panel t;
-    ptxk__panel_copier c;
+    ptxk__tile t;
+    ptxk__tile_copier c;
     ptx_val from, to, chunk, x[4], left, p, g, t4;
     g = ptx_shr(k, lane, ptx_u32(2));
     t4 = ptx_and(k, lane, ptx_u32(3));
-    ptxk__panel_form(&t, 16 * f->m, half * per * 16, 2, 32);
-    ptxk__panel_copier_new(k, &t, lane, &c);
+    ptxk__tile_form(&t, 16 * f->m, half * per * 16, 2, 32);
+    ptxk__tile_copier_new(k, &t, lane, &c);
     left = ptx_sub(k, rows, ptx_as(c.row, PTX_S32));
-    from = ptxk__panel_from(k, &c, out, stride, f->out_bytes);
+    from = ptxk__tile_from(k, &c, out, stride, f->out_bytes);
     if (per == 2) {
         chunk = ptx_shr(k, t4, ptx_u32(1));
-        to = ptxk__panel_reader(k, &t, stage, g, chunk);
+        to = ptxk__tile_reader(k, &t, stage, g, chunk);
         chunk = ptx_and(k, t4, ptx_u32(1));
         to = ptx_ptr_add(k, to, chunk, 8);
     } else {
-        to = ptxk__panel_reader(k, &t, stage, g, ptx_u32(0));
+        to = ptxk__tile_reader(k, &t, stage, g, ptx_u32(0));
         to = ptx_ptr_add(k, to, t4, 4);
     }
     for (first = 0; first < f->columns; first += half) {
@@ -5827,7 +5805,7 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         for (n = 0; n < columns; n++) {
             uint32_t pair = per == 2 ? n : n / 2;
-            ptx_val at = ptxk__panel_turn(k, &t, to, pair);
+            ptx_val at = ptxk__tile_turn(k, &t, to, pair);
             if (per == 1 && n & 1) { /* the pair's other chunk */
                 at = ptx_xor(k, ptx_as(at, PTX_B32), ptx_b32(16));
                 at = ptx_ptr(ptx_as(at, PTX_U32), PTX_SHARED);
@@ -5835,14 +5813,14 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
             for (i = 0; i < f->m; i++) {
                 for (h = 0; h < 2; h++) {
                     for (e = 0; e < 2; e++) x[e] = ptx_get(k, s->sum[i][first + n][2 * h + e]);
-                    ptxk_store_f32(k, f->out, 2, ptx_at(at, ptxk__panel_offset(&t, 16 * i + 8 * h, pair)), x);
+                    ptxk_store_f32(k, f->out, 2, ptx_at(at, ptxk__tile_offset(&t, 16 * i + 8 * h, pair)), x);
                 }
             }
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         for (i = 0; i < t.rows / t.pass; i++) {
-            ptx_val at = ptx_ptr_add(k, stage, c.to[i % ptxk__panel_phases(&t)], 1), here = from;
-            uint32_t on = i - i % ptxk__panel_phases(&t);
+            ptx_val at = ptx_ptr_add(k, stage, c.to[i % ptxk__tile_phases(&t)], 1), here = from;
+            uint32_t on = i - i % ptxk__tile_phases(&t);
             p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(i * t.pass)));
             if (t.pass * t.wide < t.threads) p = ptx_and(k, p, c.busy);
             if (columns * per < t.wide) {
@@ -5952,7 +5930,7 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
         row = ptx_add(k, row, x);
     }
     x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->bytes, &stride);
-    return ptxk__panel_from(k, &s->copier, x, stride, f->bytes);
+    return ptxk__tile_from(k, &s->copier, x, stride, f->bytes);
 }
 
 /* The reader of a lane's words of v: row 2 t or 2 t + 1, word g of 8. */
@@ -5962,27 +5940,27 @@ static ptx_val ptxk__prefill_words(ptx_kernel *k, const ptxk__prefill *f, ptx_va
     row = ptx_mad(k, row, ptx_u32(2), ptx_u32(next));
     half = ptx_shr(k, lane, ptx_u32(4));
     word = ptx_bfe(k, lane, ptx_u32(2), ptx_u32(2));
-    half = ptxk__panel_reader(k, &f->kv, tile, row, half);
+    half = ptxk__tile_reader(k, &f->kv, tile, row, half);
     return ptx_ptr_add(k, half, word, 4);
 }
 
 static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                   ptx_val warp) {
     ptx_val row, half, tile, x;
-    tile = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__panel_bytes(&f->q)), 1);
+    tile = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
     ptxk__lane_columns(k, lane, &row, &half);
-    s->k = s->k_next = ptxk__panel_reader(k, &f->kv, tile, row, half);
+    s->k = s->k_next = ptxk__tile_reader(k, &f->kv, tile, row, half);
     ptxk__lane_rows(k, lane, &row, &half);
-    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__panel_bytes(&f->kv)), 1);
+    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     if (f->type == PTX_F32) {
         s->v = ptxk__prefill_words(k, f, tile, lane, 0);
         s->v_next = ptxk__prefill_words(k, f, tile, lane, 1);
     } else {
-        s->v = s->v_next = ptxk__panel_reader(k, &f->kv, tile, row, half);
+        s->v = s->v_next = ptxk__tile_reader(k, &f->kv, tile, row, half);
     }
     x = ptx_mul(k, warp, ptx_u32(16 * f->m));
     row = ptx_add(k, row, x);
-    s->q = ptxk__panel_reader(k, &f->q, s->shared, row, half);
+    s->q = ptxk__tile_reader(k, &f->q, s->shared, row, half);
 }
 
 static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__prefill *f, const char *name) {
@@ -5990,7 +5968,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     uint32_t i, h, n, e;
     ptxk__prefill_state s;
     ptxk__prefill_place q;
-    ptxk__panel_copier copier;
+    ptxk__tile_copier copier;
     ptx_val args, shared, tid, lane, warp, x, p, begin, base, stride, row, safe[2], rows, here;
 
     ptx_launch_bounds(k, 32 * f->warps, 1);
@@ -6012,10 +5990,10 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, q),
                               offsetof(ptxk_flash_prefill_args, q_batch_stride), q.ragged, q.sequence, q.row,
                               q.head, f->bytes, &stride);
-    ptxk__panel_copier_new(k, &f->q, tid, &copier);
-    base = ptxk__panel_from(k, &copier, base, stride, f->bytes);
-    ptxk__panel_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
-    ptxk__panel_copier_new(k, &f->kv, tid, &s.copier);
+    ptxk__tile_copier_new(k, &f->q, tid, &copier);
+    base = ptxk__tile_from(k, &copier, base, stride, f->bytes);
+    ptxk__tile_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
+    ptxk__tile_copier_new(k, &f->kv, tid, &s.copier);
     if (f->plain)
         ptxk__prefill_readers_plain(k, f, &s, lane, warp);
     else
@@ -6038,10 +6016,10 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
         for (n = 0; n < f->columns; n++)
             for (e = 0; e < 4; e++) s.sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     }
-    ptxk__panel_wait(k);
+    ptxk__tile_wait(k);
     for (i = 0; i < f->m && f->hold; i++) {
         for (n = 0; n < f->pairs; n++) {
-            row = ptxk__panel_pair(k, &f->q, s.q, 16 * i, n);
+            row = ptxk__tile_pair(k, &f->q, s.q, 16 * i, n);
             ptx_ldmatrix(k, 4, row, s.held[i][n]);
         }
     }
