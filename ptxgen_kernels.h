@@ -168,7 +168,8 @@
      all -inf or NaN      the largest by the rule of temperature 0
 
    DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
-          at once: embedding; in each layer RMSNorm, q, k, v (+ bias), rotary positions, k and v into the caches,
+          at once: embedding; in each layer RMSNorm, q, k, v (+ bias), rotary positions, k and v into the
+                    caches,
           attention over them, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; final norm,
           logits, the next token. One block stays on each multiprocessor; tiles of 32 values are handed from
           block to block by counters in global memory, and weights are sent for before the values that they
