@@ -19,7 +19,8 @@ WARN     = -Wall -Wextra -pedantic -Wconversion -Wshadow
 B        = build
 SIM      = $(B)/libptxsim.so
 HEADERS  = ptxgen.h ptxgen_kernels.h ptxgen_cuda.h
-EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/q4k_gemv $(B)/incremental_attention $(B)/ptxdump
+EXAMPLES = $(B)/saxpy $(B)/flash_decode $(B)/q4k_gemv $(B)/incremental_attention $(B)/generate \
+           $(B)/ptxdump
 SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
 TESTS    = $(patsubst tests/%.c,$(B)/%,$(filter-out tests/test_sim_%,$(wildcard tests/test_*.c)))
@@ -35,6 +36,8 @@ run: $(SIM) $(EXAMPLES)
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/incremental_attention
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/q4k_gemv
+	@echo
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/generate tests/model/fables.gguf "Once upon a time" --tokens 40
 
 test: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS)
 	@sh tests/run.sh $(SIM) $(B)

@@ -130,7 +130,8 @@ static inline size_t tokeniser_put(char *to, uint32_t c) {
 
 /* -- reading -- */
 
-static inline const unsigned char * tokeniser_array(const gguf *g, const char *key, uint32_t element, size_t count) {
+static inline const unsigned char *tokeniser_array(const gguf *g, const char *key, uint32_t element,
+                                                   size_t count) {
     const gguf_value *v = gguf_find(g, key);
     return v && v->type == GGUF_ARRAY && v->element == element && v->count == count ? v->at : NULL;
 }

@@ -21,7 +21,7 @@ check() { # name, expected status, expected words, command ...
     fi
 }
 
-for example in saxpy flash_decode incremental_attention q4k_gemv ptxdump; do
+for example in saxpy flash_decode incremental_attention q4k_gemv generate ptxdump; do
     command=$(sed -n 's/^ *\(cc .*\)$/\1/p' "examples/$example.c" | head -n 1)
     command=$(echo "$command" | sed "s,-o $example,-o $build/cc_$example,")
     check "$example compiles with: $command" 0 "" sh -c "$command"
@@ -55,6 +55,22 @@ check "a K that is no multiple of 256" 2 "k is 1000" "$gemv" k=1000
 check "nine columns" 2 "columns is 9" "$gemv" columns=9
 check "an unknown precision" 2 "f64" "$gemv" precision=f64
 check "an unknown option of GEMV" 2 "color" "$gemv" color=red
+generate=$build/generate
+model=tests/model/fables.gguf
+check "a model writes text" 0 "^Once upon a time[^ ]* [a-z]" "$generate" $model "Once upon a time" --tokens 3
+check "a model's tokens are counted" 0 "; 3 tokens written" "$generate" $model "The king" --tokens 3 --graph
+check "a drawn text" 0 "; 3 tokens" \
+    "$generate" $model "" --tokens 3 --temperature 1 --top-k 5 --top-p 0.9 --seed 7
+check "no prompt" 2 "are needed" "$generate" $model
+check "no such model" 2 "No such file" "$generate" /nowhere/model.gguf x
+check "a file that is no model" 2 "at byte\|begin with GGUF" "$generate" README.md x
+head -c 9999 $model >"$build/short.gguf"
+check "a model that is cut short" 2 "at byte .*the file ends" "$generate" "$build/short.gguf" x
+rm -f "$build/short.gguf"
+check "a prompt past the context" 1 "the context 3" "$generate" $model "Once upon a time" --context 3
+check "a temperature below 0" 2 "no number from 0" "$generate" $model x --temperature -1
+check "an option without its number" 2 "tokens" "$generate" $model x --tokens
+check "an unknown option of generate" 2 "unknown" "$generate" $model x --speed 9
 check "the list of kernels" 0 "flash_decode 0" "$build/ptxdump"
 check "a kernel's text" 0 "visible .entry flash_decode" "$build/ptxdump" flash_decode 0 90
 check "an unknown kernel" 2 "no kernel" "$build/ptxdump" nothing

@@ -87,8 +87,8 @@ static inline void make_array(gguf_maker *m, const char *key, uint32_t element, 
 }
 
 /* A tensor of one dimension (rows 0) or two; the offset is relative to the data. */
-static inline void make_tensor(gguf_maker *m, const char *name, uint64_t columns, uint64_t rows, uint32_t type,
-                               uint64_t offset)
+static inline void make_tensor(gguf_maker *m, const char *name, uint64_t columns, uint64_t rows,
+                               uint32_t type, uint64_t offset)
 {
     make_text(m, name);
     make_little(m, rows ? 2 : 1, 4);

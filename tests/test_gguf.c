@@ -1,34 +1,10 @@
-/* test_gguf.c - the reader of GGUF files and their tokenisers (examples/gguf.h, examples/tokeniser.h): what whole
- * files hold, how broken ones are refused, and texts that come back from tokens as they went. Needs no driver. */
+/* test_gguf.c - the reader of GGUF files and their tokenisers (examples/gguf.h, examples/tokeniser.h): what
+ * whole files hold, how broken ones are refused, and texts that come back from tokens as they went. Needs no
+ * driver. */
 #define _POSIX_C_SOURCE 200809L
+#include "check.h"
 #include "ggufmake.h"
 #include "../examples/tokeniser.h"
-
-#include <time.h>
-
-static unsigned passed, failed;
-
-static int check_at(int ok, int line, const char *what, const char *more)
-{
-    if (ok) passed++;
-    else if (failed++ < 50) printf("tests/test_gguf.c:%d: FAILED %s %s\n", line, what, more);
-    return ok;
-}
-#define CHECK(x) check_at((x) != 0, __LINE__, #x, "")
-#define CHECK_MORE(x, more) check_at((x) != 0, __LINE__, #x, more)
-
-static uint64_t seed_state;
-
-static uint32_t random_u32(void)
-{
-    seed_state = seed_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(seed_state >> 32) ^ (uint32_t)(seed_state >> 59);
-}
-
-static uint32_t random_below(uint32_t n)
-{
-    return (uint32_t)((uint64_t)random_u32() * n >> 32);
-}
 
 static const char *const model_path = "tests/model/fables.gguf";
 
@@ -96,18 +72,21 @@ static void test_whole(void)
     CHECK(!gguf_get_u32(&g, "i32", &x));
     CHECK(gguf_get_u32(&g, "u64", &x) && x == 77);
     CHECK(!gguf_get_u32(&g, "i64", &x)); /* past 32 bits */
-    CHECK(!gguf_get_u32(&g, "f32", &x) && !gguf_get_u32(&g, "string", &x) && !gguf_get_u32(&g, "nothing", &x));
+    CHECK(!gguf_get_u32(&g, "f32", &x) && !gguf_get_u32(&g, "string", &x)
+          && !gguf_get_u32(&g, "nothing", &x));
     CHECK(gguf_get_float(&g, "f32", &d) && d == 0.25);
     CHECK(gguf_get_float(&g, "f64", &d) && d == 0.5);
     CHECK(!gguf_get_float(&g, "u32", &d));
     CHECK(gguf_get_bool(&g, "bool", &b) && b == 1 && !gguf_get_bool(&g, "u8", &b));
-    CHECK(gguf_get_text(&g, "string", &text) && gguf_is(text, "a text") && !gguf_get_text(&g, "strings", &text));
+    CHECK(gguf_get_text(&g, "string", &text) && gguf_is(text, "a text")
+          && !gguf_get_text(&g, "strings", &text));
     texts = gguf_get_texts(&g, "strings", &n);
     CHECK(texts && n == 3 && gguf_is(texts[0], "one") && gguf_is(texts[1], "") && gguf_is(texts[2], "three"));
     free(texts);
     CHECK(gguf_get_texts(&g, "bools", &n) == NULL && gguf_get_texts(&g, "empty", &n) == NULL);
     t = gguf_tensor_find(&g, "matrix");
-    CHECK(t && t->dimensions == 2 && t->size[0] == 256 && t->size[1] == 2 && t->size[2] == 1 && t->bytes == 288);
+    CHECK(t && t->dimensions == 2 && t->size[0] == 256 && t->size[1] == 2 && t->size[2] == 1
+          && t->bytes == 288);
     CHECK(t && t->format == GGUF_FORMAT_Q4_K && m.at[t->offset] == 32);
     t = gguf_tensor_find(&g, "norm");
     CHECK(t && t->dimensions == 1 && t->bytes == 20 && m.at[t->offset] == 0);
@@ -129,8 +108,10 @@ static size_t place_of(const gguf_maker *m, const char *word)
     return 0;
 }
 
-/* Overwrites `bytes` bytes of the whole file, `skip` past the first `word`; it must be refused with these words. */
-static void broken(const char *word, size_t skip, uint64_t x, unsigned bytes, const char *reason, int64_t offset)
+/* Overwrites `bytes` bytes of the whole file, `skip` past the first `word`; it must be refused with these
+ * words. */
+static void broken(const char *word, size_t skip, uint64_t x, unsigned bytes, const char *reason,
+                   int64_t offset)
 {
     gguf_maker m = {0};
     gguf g;
@@ -285,10 +266,7 @@ static unsigned char *whole_model(size_t *bytes)
     FILE *f = fopen(model_path, "rb");
     unsigned char *data = NULL;
     long size;
-    if (!f) {
-        printf("SKIP: there is no %s\n", model_path);
-        return NULL;
-    }
+    if (!CHECK_MORE(f != NULL, model_path)) return NULL;
     fseek(f, 0, SEEK_END);
     size = ftell(f);
     rewind(f);
@@ -309,13 +287,16 @@ static void test_cuts(void)
     cut_everywhere(m.at, m.bytes, head_of(m.at, m.bytes), "cuts of the made file");
     free(m.at);
     if (!model) return;
-    /* the model's head is long: find its end by halving, then cut at a byte in seven, and at each of its last */
+    /* the model's head is long: find its end by halving, then cut at a byte in seven, and at each of its last
+     */
     for (low = 0, high = bytes; low + 1 < high;) {
         size_t middle = low + (high - low) / 2;
         int result = gguf_parse(&g, model, middle, bytes, &why);
         if (result == 0) gguf_free(&g);
-        if (result == 2) low = middle;
-        else high = middle;
+        if (result == 2)
+            low = middle;
+        else
+            high = middle;
     }
     CHECK(bytes <= 4u << 20);
     {
@@ -352,7 +333,8 @@ static void test_random_bytes(void)
             good++;
             for (i = 0; i < g.tensors; i++) {
                 const gguf_tensor *t = &g.tensor[i];
-                if (t->offset > m.bytes || t->bytes > m.bytes - t->offset) CHECK_MORE(0, "a tensor out of the file");
+                if (t->offset > m.bytes || t->bytes > m.bytes - t->offset)
+                    CHECK_MORE(0, "a tensor out of the file");
             }
             gguf_free(&g);
         }
@@ -389,7 +371,8 @@ static void test_file(void)
 /* -- tokenisers -- */
 
 /* Encodes; the tokens must be these (ends with TOKEN_NONE), and decode to the text. */
-static void encodes(const tokeniser *t, const char *text, size_t bytes, const uint32_t *want, const char *what)
+static void encodes(const tokeniser *t, const char *text, size_t bytes, const uint32_t *want,
+                    const char *what)
 {
     uint32_t *tokens = (uint32_t *)malloc(sizeof(uint32_t) * tokeniser_room(bytes));
     char *back = (char *)malloc(4 * tokeniser_room(bytes) + 64), more[300];
@@ -429,7 +412,8 @@ static void sentence_pieces(gguf_maker *m, const char *const *pieces, unsigned c
     make_array(m, "tokenizer.ggml.scores", GGUF_F32, all);
     for (i = 0; i < all; i++) make_float(m, i < 259 ? 0 : -(float)i);
     make_array(m, "tokenizer.ggml.token_type", GGUF_I32, all);
-    for (i = 0; i < all; i++) make_little(m, i == 0 ? TOKEN_UNKNOWN : i < 3 ? TOKEN_CONTROL : i < 259 ? 6 : 1, 4);
+    for (i = 0; i < all; i++)
+        make_little(m, i == 0 ? TOKEN_UNKNOWN : i < 3 ? TOKEN_CONTROL : i < 259 ? 6 : 1, 4);
     make_value_u32(m, "tokenizer.ggml.bos_token_id", 1);
     make_value_u32(m, "tokenizer.ggml.eos_token_id", 2);
 }
@@ -459,9 +443,10 @@ static void random_round_trips(const tokeniser *t, const char *what)
 
 static void test_sentence_pieces(void)
 {
-    static const char *const pieces[] = {"he", "ll", SP "he", "hell", "llo", SP "hello", "o", "h", "e", "l", SP, "w"};
+    static const char *const pieces[] = {"he", "ll", SP "he", "hell", "llo", SP "hello",
+                                         "o",  "h",  "e",     "l",    SP,    "w"};
     /* 259 he, 260 ll, 261 _he, 262 hell, 263 llo, 264 _hello, 265 o, 266 h, 267 e, 268 l, 269 _, 270 w */
-    static const uint32_t hello[] = {1, 264, TOKEN_NONE};  /* he ll, _he, then llo before hell + o ... */
+    static const uint32_t hello[] = {1, 264, TOKEN_NONE}; /* he ll, _he, then llo before hell + o ... */
     static const uint32_t twice[] = {1, 264, 264, TOKEN_NONE};
     static const uint32_t bytes[] = {1, 269, 3 + 0xc3, 3 + 0xa9, 270, TOKEN_NONE};
     static const uint32_t none[] = {1, TOKEN_NONE};
@@ -509,7 +494,8 @@ static void byte_pairs(gguf_maker *m, const char *pre, const char *const *merges
 
 static void test_byte_pairs(void)
 {
-    static const char *const merges[] = {"l o", SPACE_CHARACTER " lo", "lo w", SPACE_CHARACTER "lo w", "1 2", "12 3"};
+    static const char *const merges[] = {"l o", SPACE_CHARACTER " lo", "lo w", SPACE_CHARACTER "lo w", "1 2",
+                                         "12 3"};
     /* 256 lo, 257 _lo, 258 low, 259 _low, 260 12, 261 123 */
     static const uint32_t low[] = {258, 259, TOKEN_NONE};
     static const uint32_t gpt2_digits[] = {261, '1', TOKEN_NONE};
@@ -584,8 +570,10 @@ static void unfit(gguf_maker *m, const char *reason)
     gguf_error why;
     tokeniser t;
     if (!CHECK_MORE(gguf_parse(&g, m->at, m->bytes, m->bytes, &why) == 0, reason)) return;
-    if (CHECK_MORE(tokeniser_read(&t, &g, &why) == 1, reason)) CHECK_MORE(strstr(why.text, reason), why.text);
-    else tokeniser_free(&t);
+    if (CHECK_MORE(tokeniser_read(&t, &g, &why) == 1, reason))
+        CHECK_MORE(strstr(why.text, reason), why.text);
+    else
+        tokeniser_free(&t);
     gguf_free(&g);
 }
 
@@ -621,7 +609,8 @@ static void test_unfit(void)
 /* The model of the repository. */
 static void test_model(void)
 {
-    static const char text[] = "Once upon a time there lived a king\nwho had 3 sons. \"Go!\" said he -- na\xc3\xafve.";
+    static const char text[] =
+        "Once upon a time there lived a king\nwho had 3 sons. \"Go!\" said he -- na\xc3\xafve.";
     size_t bytes = 0;
     unsigned char *model = whole_model(&bytes);
     gguf g;
@@ -662,10 +651,7 @@ static void test_long(void)
 
 int main(void)
 {
-    const char *seed = getenv("PTXGEN_SEED");
-    uint64_t number = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
-    printf("seed: PTXGEN_SEED=%llu\n", (unsigned long long)number);
-    seed_state = number * 2862933555777941757u + 3037000493u;
+    start_random();
     test_whole();
     test_broken();
     test_small();

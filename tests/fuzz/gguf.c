@@ -1,5 +1,5 @@
-/* gguf.c - a fuzz target: any bytes as a GGUF file. Whatever the reader accepts must lie in the file; a tokeniser
- * that it accepts must take any text and give back its bytes' number at least. */
+/* gguf.c - a fuzz target: any bytes as a GGUF file. Whatever the reader accepts must lie in the file; a
+ * tokeniser that it accepts must take any text and give back its bytes' number at least. */
 #define _POSIX_C_SOURCE 200809L
 #include "../../examples/tokeniser.h"
 

@@ -8,24 +8,31 @@
     v/bin/python tests/model/train.py sample --work build/model --prompt "Once upon a time"
     v/bin/python tests/model/train.py export --work build/model --out tests/model/fables.gguf
 
-Every random choice depends on SEED and the step alone, so that a run that is interrupted and taken up again sees
-the batches that an uninterrupted one sees. README.md says what the committed model was trained on and how.
+Every random choice depends on SEED and the step alone, so that a run that is interrupted and taken up again
+sees the batches that an uninterrupted one sees. README.md says how the committed model was trained.
 """
 import argparse, collections, hashlib, heapq, os, pickle, re, struct, subprocess, sys, time, unicodedata
 import numpy as np
 
 SEED = 6
-# Project Gutenberg's number, the repository at github.com/GITenberg with its commit, the text file in it, where the
-# tales begin (what stands before is a preface), SHA-256 of the file. All published before 1908, authors and
+# The repository at github.com/GITenberg (it ends with Project Gutenberg's number), its commit, the text file
+# in it, and where the tales begin (what stands before is a preface). Published before 1908, authors and
 # editors dead since 1912 or earlier.
 BOOKS = [
-    (2591, "Grimms-Fairy-Tales_2591", "9991a30953853be9b40751408c3ad0d3af314fb7", "2591-0.txt", "A certain king"),
-    (503, "The-Blue-Fairy-Book_503", "4d594f378f0dcaa61acc1791fafc6e6b0053ea41", "503-0.txt", "Once upon a time"),
-    (540, "The-Red-Fairy-Book_540", "d18e647375b7ea35355d72a032ea925b32b77e47", "540-0.txt", "ONCE upon a time"),
-    (7277, "The-Green-Fairy-Book_7277", "1177d3ea0e15d8792db31d20d817e182423ee098", "7277-0.txt", "Once upon a time"),
-    (640, "The-Yellow-Fairy-Book_640", "9bf7714268e5d590d187e52b766ddec1a1ba1936", "640.txt", "A cat had made"),
-    (641, "The-Violet-Fairy-Book_641", "7b50a1ff03d5f53aeca921214ffc49aa86f46a57", "641-0.txt", "Long, long ago"),
-    (2435, "The-Crimson-Fairy-Book_2435", "618e9523c383a74e98c6f2689977805040c6bdcc", "2435-0.txt", "Once upon a time"),
+    ("Grimms-Fairy-Tales_2591", "9991a30953853be9b40751408c3ad0d3af314fb7",
+     "2591-0.txt", "A certain king"),
+    ("The-Blue-Fairy-Book_503", "4d594f378f0dcaa61acc1791fafc6e6b0053ea41",
+     "503-0.txt", "Once upon a time"),
+    ("The-Red-Fairy-Book_540", "d18e647375b7ea35355d72a032ea925b32b77e47",
+     "540-0.txt", "ONCE upon a time"),
+    ("The-Green-Fairy-Book_7277", "1177d3ea0e15d8792db31d20d817e182423ee098",
+     "7277-0.txt", "Once upon a time"),
+    ("The-Yellow-Fairy-Book_640", "9bf7714268e5d590d187e52b766ddec1a1ba1936",
+     "640.txt", "A cat had made"),
+    ("The-Violet-Fairy-Book_641", "7b50a1ff03d5f53aeca921214ffc49aa86f46a57",
+     "641-0.txt", "Long, long ago"),
+    ("The-Crimson-Fairy-Book_2435", "618e9523c383a74e98c6f2689977805040c6bdcc",
+     "2435-0.txt", "Once upon a time"),
 ]
 VOCAB, HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD_DIM, FFN = 2048, 256, 5, 8, 4, 32, 768
 CONTEXT, THETA, EPS = 512, 10000.0, 1e-5
@@ -33,11 +40,11 @@ UNK, BOS, EOS, FIRST_BYTE, FIRST_PIECE = 0, 1, 2, 3, 259
 SPACE = "\u2581"
 
 
-# --- text ---------------------------------------------------------------------------------------------------------
+# --- text ---------------------------------------------------------------------------------------------------
 
 def fetch(books):
     os.makedirs(books, exist_ok=True)
-    for _, repository, commit, name, _ in BOOKS:
+    for repository, commit, name, _ in BOOKS:
         to = os.path.join(books, repository)
         if not os.path.isdir(to):
             subprocess.check_call(["git", "clone", "-q", "https://github.com/GITenberg/" + repository, to])
@@ -54,15 +61,15 @@ def plain_quotes(s):
         after = s[i + 1] if i + 1 < len(s) else " "
         if c == "'" and not spoken and before in ' -("' and (after.isalpha() or after == '"'):
             c, spoken = '"', True
-        elif c == "'" and spoken and not after.isalpha() and not (before == "s" and after == " " and "'" in s[i + 1:]
-                                                                   and s[i + 1:i + 3].strip().islower()):
+        elif c == "'" and spoken and not after.isalpha() and not (
+                before == "s" and after == " " and "'" in s[i + 1:] and s[i + 1:i + 3].strip().islower()):
             c, spoken = '"', False
         out.append(c)
     return re.sub(r'"{2,}', '"', "".join(out))
 
 
 def tales_of(path, first):
-    """Lists of paragraphs, one list a tale. A heading (short, no full stop, after blank lines) ends a tale."""
+    """Lists of paragraphs, one list a tale. A heading (short, no full stop, alone) ends a tale."""
     raw = open(path, "rb").read()
     try:
         s = raw.decode("utf-8-sig")
@@ -102,7 +109,7 @@ WORD = re.compile(r" ?[A-Za-z]+| ?[^A-Za-z\s]+|\s")
 
 
 def train_pieces(counts, many):
-    """Byte pair encoding over words: joins the most frequent pair, `many` pieces in all with the single characters."""
+    """Byte pair encoding over words: joins the most frequent pair, until there are `many` pieces."""
     words = [list(w) for w in counts]
     freq = list(counts.values())
     pieces = sorted({c for w in words for c in w})
@@ -162,8 +169,8 @@ class Tokens:
         if ids is None:
             parts = list(w)
             while True:
-                best = min(((self.rank.get(a + b, 1 << 30), i) for i, (a, b) in enumerate(zip(parts, parts[1:]))),
-                           default=(1 << 30, 0))
+                pairs = enumerate(zip(parts, parts[1:]))
+                best = min(((self.rank.get(a + b, 1 << 30), i) for i, (a, b) in pairs), default=(1 << 30, 0))
                 if best[0] == 1 << 30:
                     break
                 parts[best[1]:best[1] + 2] = ["".join(parts[best[1]:best[1] + 2])]
@@ -192,11 +199,12 @@ class Tokens:
 def make_text(books, work):
     os.makedirs(work, exist_ok=True)
     tales = []
-    for _, repository, _, name, first in BOOKS:
+    for _, _, name, first in BOOKS:
         path = os.path.join(books, name)
         mine = tales_of(path, first)
-        print("%-12s %3d tales %8d characters  sha256 %s" %
-              (name, len(mine), sum(len(p) for t in mine for p in t), hashlib.sha256(open(path, "rb").read()).hexdigest()))
+        digest = hashlib.sha256(open(path, "rb").read()).hexdigest()
+        count = sum(len(p) for t in mine for p in t)
+        print("%-12s %3d tales %8d characters  sha256 %s" % (name, len(mine), count, digest))
         tales += mine
     np.random.default_rng(SEED).shuffle(tales)
     texts = [" " + "\n".join(t) for t in tales]
@@ -210,10 +218,10 @@ def make_text(books, work):
     pickle.dump(pieces, open(os.path.join(work, "pieces.pickle"), "wb"))
     open(os.path.join(work, "text.txt"), "w").write("\n\n\n".join(texts))
     n = sum(map(len, texts))
-    print("%d tales, %d characters, %d tokens, %.2f characters a token" % (len(tales), n, len(ids), n / len(ids)))
+    print("%d tales, %d characters, %d tokens: %.2f each" % (len(tales), n, len(ids), n / len(ids)))
 
 
-# --- the model ----------------------------------------------------------------------------------------------------
+# --- the model ----------------------------------------------------------------------------------------------
 
 def shapes():
     kv = KV_HEADS * HEAD_DIM
@@ -250,13 +258,13 @@ def model(jnp, jax):
     def norm(x, g):
         return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + EPS) * g
 
-    def rope(x):                        # [batch, seq, heads, dim], pairs (i, i + dim / 2); export interleaves them
+    def rope(x):              # [batch, seq, heads, dim], pairs (i, i + dim / 2); export interleaves them
         angle = jnp.arange(x.shape[1])[:, None] * THETA ** (-jnp.arange(0, HEAD_DIM, 2) / HEAD_DIM)[None]
         c, s = jnp.cos(angle)[None, :, None], jnp.sin(angle)[None, :, None]
         a, b = x[..., :HEAD_DIM // 2], x[..., HEAD_DIM // 2:]
         return jnp.concatenate([a * c - b * s, a * s + b * c], -1)
 
-    def fake4(w):                                            # what Q4_K keeps of w; the gradient passes through
+    def fake4(w):                                  # what Q4_K keeps of w; the gradient passes through
         b = w.reshape(-1, 8, 32)
         low = jnp.minimum(b.min(-1), 0)
         d = (b.max(-1) - low) / 15
@@ -270,7 +278,7 @@ def model(jnp, jax):
         if quantised:
             p = {n: fake4(w) if format_of(n) == "q4_K" else w for n, w in p.items()}
         B, S = ids.shape
-        x = jax.nn.one_hot(ids, VOCAB) @ p["token_embd"]     # a product: its gradient is faster than a gather's
+        x = jax.nn.one_hot(ids, VOCAB) @ p["token_embd"]  # a product: its gradient is faster than a gather's
         mask = jnp.tril(jnp.ones((S, S), bool))
         for i in range(LAYERS):
             w = lambda n: p["blk.%d.%s" % (i, n)]
@@ -279,12 +287,14 @@ def model(jnp, jax):
             k = rope((h @ w("attn_k").T).reshape(B, S, KV_HEADS, HEAD_DIM))
             v = (h @ w("attn_v").T).reshape(B, S, KV_HEADS, HEAD_DIM)
             g = HEADS // KV_HEADS
-            q = q.reshape(B, S, KV_HEADS, g, HEAD_DIM).transpose(0, 2, 3, 1, 4).reshape(B * KV_HEADS, g * S, HEAD_DIM)
+            q = q.reshape(B, S, KV_HEADS, g, HEAD_DIM).transpose(0, 2, 3, 1, 4)
+            q = q.reshape(B * KV_HEADS, g * S, HEAD_DIM)
             k = k.transpose(0, 2, 3, 1).reshape(B * KV_HEADS, HEAD_DIM, S)
             v = v.transpose(0, 2, 1, 3).reshape(B * KV_HEADS, S, HEAD_DIM)
             a = (q @ k).reshape(-1, g, S, S) * HEAD_DIM ** -0.5
             a = jax.nn.softmax(jnp.where(mask, a, -1e30), -1).reshape(-1, g * S, S)
-            o = (a @ v).reshape(B, KV_HEADS, g, S, HEAD_DIM).transpose(0, 3, 1, 2, 4).reshape(B, S, HEADS * HEAD_DIM)
+            o = (a @ v).reshape(B, KV_HEADS, g, S, HEAD_DIM).transpose(0, 3, 1, 2, 4)
+            o = o.reshape(B, S, HEADS * HEAD_DIM)
             x = x + o @ w("attn_output").T
             h = norm(x, w("ffn_norm"))
             x = x + (jax.nn.silu(h @ w("ffn_gate").T) * (h @ w("ffn_up").T)) @ w("ffn_down").T
@@ -332,8 +342,8 @@ def stepper(jnp, jax, loss, quantised):
 
 
 def train(work, steps, batch, short):
-    """Warm-up, constant rate, then linearly to zero over the last third, where windows are CONTEXT long and the
-    Q4_K tensors are rounded in the forward pass."""
+    """Warm-up, constant rate, then linearly to zero over the last 7/40, where every third step takes windows
+    of CONTEXT tokens and the Q4_K tensors are rounded in the forward pass."""
     import jax
     import jax.numpy as jnp
     data = np.load(os.path.join(work, "tokens.npy"))
@@ -347,13 +357,14 @@ def train(work, steps, batch, short):
         m = {n: np.zeros_like(w) for n, w in p.items()}
         v = {n: np.zeros_like(w) for n, w in p.items()}
     p, m, v = jax.tree.map(jnp.asarray, (p, m, v))
-    last = steps * 2 // 3
+    last = steps * 33 // 40
     step = {q: stepper(jnp, jax, loss, q) for q in (False, True)}
     judge = jax.jit(loss, static_argnums=2)
     began, mean = time.time(), None
     for s in range(at, steps):
         late = s >= last
-        length, rows = (CONTEXT, batch // CONTEXT) if late else (short, batch // short)
+        length = CONTEXT if late and s % 3 == 0 else short
+        rows = batch // length
         rng = np.random.default_rng([SEED, s])
         ids = np.stack([data[o:o + length + 1] for o in rng.integers(0, len(data) - length - 1, rows)])
         ids[:, 0] = BOS
@@ -362,9 +373,9 @@ def train(work, steps, batch, short):
         value = float(value)
         mean = value if mean is None else 0.98 * mean + 0.02 * value
         if (s + 1) % 50 == 0 or s == at + 4:
-            print("step %d of %d, loss %.3f, %.2f s a step" % (s + 1, steps, mean, (time.time() - began) / (s + 1 - at)),
-                  flush=True)
-        if (s + 1) % 250 == 0 or s + 1 == steps:
+            each = (time.time() - began) / (s + 1 - at)
+            print("step %d of %d, loss %.3f, %.2f s a step" % (s + 1, steps, mean, each), flush=True)
+        if (s + 1) % 100 == 0 or s + 1 == steps:
             h = np.stack([held[o:o + 257] for o in range(0, 19000, 1024)])
             print("    held out: %.3f" % float(judge(p, h, late)), flush=True)
             pickle.dump((s + 1, *jax.tree.map(np.asarray, (p, m, v))), open(path + ".new", "wb"))
@@ -396,7 +407,7 @@ def sample(work, prompt, many, temperature):
     print("step %d:%s" % (at, tok.decode(ids)))
 
 
-# --- the file -----------------------------------------------------------------------------------------------------
+# --- the file -----------------------------------------------------------------------------------------------
 
 def half(x):
     return x.astype(np.float16)
@@ -409,7 +420,8 @@ def to_q4_K(w):
     d, m = (b.max(-1) - low) / 15, -low
     D, M = half(d.max(-1) / 63), half(m.max(-1) / 63)
     wide = lambda h: np.maximum(h.astype(np.float64), 1e-30)[:, None]
-    sc, mn = np.clip(np.rint(d / wide(D)), 0, 63).astype(np.uint8), np.clip(np.rint(m / wide(M)), 0, 63).astype(np.uint8)
+    sc = np.clip(np.rint(d / wide(D)), 0, 63).astype(np.uint8)
+    mn = np.clip(np.rint(m / wide(M)), 0, 63).astype(np.uint8)
     scale, minimum = sc * D.astype(np.float64)[:, None], mn * M.astype(np.float64)[:, None]
     q = np.rint((b + minimum[..., None]) / np.maximum(scale, 1e-30)[..., None])
     q = np.where(scale[..., None] > 0, np.clip(q, 0, 15), 0).astype(np.uint8)
@@ -433,7 +445,8 @@ def to_q6_K(w):
     q = np.rint(b / np.where(scale == 0, 1, scale)[..., None])
     q = (np.where(scale[..., None] == 0, 0, np.clip(q, -32, 31)) + 32).astype(np.uint8).reshape(-1, 2, 4, 32)
     low, high = q & 15, q >> 4
-    ql = np.concatenate([low[:, :, 0] | low[:, :, 2] << 4, low[:, :, 1] | low[:, :, 3] << 4], -1).reshape(-1, 128)
+    ql = np.concatenate([low[:, :, 0] | low[:, :, 2] << 4, low[:, :, 1] | low[:, :, 3] << 4], -1)
+    ql = ql.reshape(-1, 128)
     qh = (high[:, :, 0] | high[:, :, 1] << 2 | high[:, :, 2] << 4 | high[:, :, 3] << 6).reshape(-1, 64)
     return b"".join(np.concatenate([ql, qh, sc.view(np.uint8), D[:, None].view(np.uint8)], 1))
 
@@ -460,7 +473,7 @@ def export(work, out):
         value("general.architecture", "string", "llama"),
         value("general.name", "string", "fables"),
         value("general.license", "string", "Unlicense OR MIT"),
-        value("general.description", "string", "Trained from scratch on fairy tales in the public domain, %d steps" % at),
+        value("general.description", "string", "Trained on public-domain fairy tales, %d steps" % at),
         value("llama.vocab_size", "u32", VOCAB),
         value("llama.context_length", "u32", CONTEXT),
         value("llama.embedding_length", "u32", HIDDEN),
@@ -484,7 +497,7 @@ def export(work, out):
     infos, data = [], b""
     for name, shape in shapes().items():
         w = p[name]
-        if name.endswith(("attn_q", "attn_k")):             # halves to neighbours, the pairing of this architecture
+        if name.endswith(("attn_q", "attn_k")):   # halves to neighbours, the pairing of this architecture
             w = w.reshape(-1, 2, HEAD_DIM // 2, HIDDEN).transpose(0, 2, 1, 3).reshape(shape)
         kind = format_of(name)
         number, blocks = {"f32": (0, lambda w: w.astype("<f4").tobytes()), "q4_K": (12, to_q4_K),
@@ -505,9 +518,9 @@ def main():
     a.add_argument("--books", default="build/books")
     a.add_argument("--work", default="build/model")
     a.add_argument("--out", default="tests/model/fables.gguf")
-    a.add_argument("--steps", type=int, default=6000)
+    a.add_argument("--steps", type=int, default=1200)
     a.add_argument("--batch", type=int, default=4096, help="tokens of a step")
-    a.add_argument("--short", type=int, default=256, help="the window's length before the last third")
+    a.add_argument("--short", type=int, default=256, help="the window's length but in the end")
     a.add_argument("--prompt", default="Once upon a time")
     a.add_argument("--tokens", type=int, default=200)
     a.add_argument("--temperature", type=float, default=0.7)

@@ -5,7 +5,8 @@
  *   x = E[token]
  *   each layer:   h = norm(x, attn_norm);  q = Wq h + bq,  k = Wk h + bk,  v = Wv h + bv
  *                 the pairs of q's and k's heads are turned by position * theta^(-2i / rope_dims)
- *                 a_h = sum_t softmax_t(q_h . k_g(t) / sqrt(head_dim)) v_g(t),  t <= now, g = h kv_heads / heads
+ *                 a_h = sum_t softmax_t(q_h . k_g(t) / sqrt(head_dim)) v_g(t),  t <= now
+ *                 g = h kv_heads / heads
  *                 x += Wo a;   h = norm(x, ffn_norm);   x += Wdown (silu(Wgate h) * Wup h)
  *   logits = Wout norm(x, output_norm)
  *
@@ -117,7 +118,9 @@ static inline double ref_llama_noise(ref_llama *m)
 }
 
 /* The noise of a product: up to 8.7e-5 |row| |x|, what ptxk_gemv promises for x in 16 bits (its rounding in
-   f32 lies below); of other operations: up to 2^-20 of the value, some sixteen roundings in f32. */
+   f32 lies below); of attention: q and the weights may be rounded to f16 for tensor cores, 2^-11 each, so a
+   score is off by up to 2^-11 sum |q_i k_i| / sqrt(d) and the result by 2^-11 sum weight |v|; of other
+   operations: up to 2^-20 of the value, some sixteen roundings in f32. */
 static inline void ref_llama_product(ref_llama *m, const ref_matrix *a, const double *x, double *y)
 {
     uint32_t r, c;
@@ -180,17 +183,28 @@ static inline void ref_llama_attend(ref_llama *m, const double *q, const double 
         size_t g = (size_t)h * m->kv_heads / m->heads * d;
         double most = -INFINITY, sum = 0;
         for (t = 0; t < length; t++) {
-            double dot = 0;
-            for (i = 0; i < d; i++) dot += q[h * d + i] * k[t * ref_llama_kv(m) + g + i];
+            double dot = 0, size = 0;
+            for (i = 0; i < d; i++) {
+                double product = q[h * d + i] * k[t * ref_llama_kv(m) + g + i];
+                dot += product;
+                size += fabs(product);
+            }
+            if (m->noise > 0) dot += m->noise * 0x1p-11 * size * ref_llama_noise(m);
             weight[t] = dot / sqrt((double)d);
             if (weight[t] > most) most = weight[t];
         }
         for (t = 0; t < length; t++) sum += weight[t] = exp(weight[t] - most);
-        for (i = 0; i < d; i++) out[h * d + i] = 0;
-        for (t = 0; t < length; t++)
-            for (i = 0; i < d; i++) out[h * d + i] += weight[t] / sum * v[t * ref_llama_kv(m) + g + i];
+        for (i = 0; i < d; i++) {
+            double size = 0;
+            out[h * d + i] = 0;
+            for (t = 0; t < length; t++) {
+                double term = weight[t] / sum * v[t * ref_llama_kv(m) + g + i];
+                out[h * d + i] += term;
+                size += fabs(term);
+            }
+            if (m->noise > 0) out[h * d + i] += m->noise * 0x1p-11 * size * ref_llama_noise(m);
+        }
     }
-    ref_llama_blur(m, out, m->heads * d);
 }
 
 /* Takes the sequence's next token; logits: [vocab], or NULL where they are not wanted. The sequence must not

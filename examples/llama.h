@@ -1,0 +1,951 @@
+/* llama.h - a model of the Llama kind, from a GGUF file, on the device: a launch for each operation, all of
+   them noted down once, so that a token is a walk over the list, or one launch of a graph recorded from it.
+
+   Include it behind ptxgen_kernels.h and ptxgen_cuda.h. Functions return 0, or 1 with *why.
+
+       llama m;
+       llama_options o = {1, 512};                      // batch, positions; the rest 0: the likeliest token
+       llama_open(&m, cu, &g, file, &o, NULL, &why);
+       llama_begin(&m, prompts, lengths, stream, &why); // tokens of each sequence
+       llama_step(&m, choose, stream, &why);            // takes a token of each; choose 1: finds the next
+       llama_record(&m, stream, &why);                  // from now on steps are launches of a graph
+       ... ptxcu_download(cu, next, m.tokens, ...)      // what the next step takes: of the prompt, or chosen
+       llama_close(&m);
+
+   Tokens, positions and lengths advance in device memory: nothing on the host changes from step to step.
+
+       step     embed -> x
+       a layer  q, k, v = W norm(x) + bias; q, k turned by their position; k, v into the caches; attention;
+                x += W attention; gate, up = W norm(x); x += W (silu(gate) up)
+       choose   logits = W norm(x); the next token of each
+       advance  the next token (the prompt's, while it lasts), the next position */
+#ifndef EXAMPLES_LLAMA_H
+#define EXAMPLES_LLAMA_H
+
+#include "gguf.h"
+
+/* X(name of the architecture, pairs that its rotary positions turn) */
+#define LLAMA_ARCHITECTURES(X)                                                                               \
+    X("llama", PTXK_ROPE_INTERLEAVED)                                                                        \
+    X("qwen2", PTXK_ROPE_NEOX)
+
+/* X(type in the file, the kernels' name for it) */
+#define LLAMA_FORMATS(X)                                                                                     \
+    X(F32, PTXK_F32)                                                                                         \
+    X(F16, PTXK_F16)                                                                                         \
+    X(BF16, PTXK_BF16)                                                                                       \
+    X(Q8_0, PTXK_Q8_0)                                                                                       \
+    X(Q4_0, PTXK_Q4_0)                                                                                       \
+    X(Q4_K, PTXK_Q4_K)                                                                                       \
+    X(Q5_K, PTXK_Q5_K)                                                                                       \
+    X(Q6_K, PTXK_Q6_K)
+
+/* X(name, in the file, columns, rows, may be missing): of the model, then of each layer. Rows 0: a vector, in
+   F32. The sizes are expressions of a llama_config *c. */
+#define LLAMA_TENSORS(X)                                                                                     \
+    X(EMBEDDING, "token_embd.weight", c->hidden, c->vocab, 0)                                                \
+    X(OUTPUT_NORM, "output_norm.weight", c->hidden, 0, 0)                                                    \
+    X(OUTPUT, "output.weight", c->hidden, c->vocab, 1)                                                       \
+    X(ROPE_FACTORS, "rope_freqs.weight", c->rope_dims / 2, 0, 1)
+#define LLAMA_LAYER_TENSORS(X)                                                                               \
+    X(ATTENTION_NORM, "attn_norm.weight", c->hidden, 0, 0)                                                   \
+    X(Q, "attn_q.weight", c->hidden, c->heads * c->head_dim, 0)                                              \
+    X(K, "attn_k.weight", c->hidden, c->kv_heads * c->head_dim, 0)                                           \
+    X(V, "attn_v.weight", c->hidden, c->kv_heads * c->head_dim, 0)                                           \
+    X(Q_BIAS, "attn_q.bias", c->heads * c->head_dim, 0, 1)                                                   \
+    X(K_BIAS, "attn_k.bias", c->kv_heads * c->head_dim, 0, 1)                                                \
+    X(V_BIAS, "attn_v.bias", c->kv_heads * c->head_dim, 0, 1)                                                \
+    X(O, "attn_output.weight", c->heads * c->head_dim, c->hidden, 0)                                         \
+    X(FFN_NORM, "ffn_norm.weight", c->hidden, 0, 0)                                                          \
+    X(GATE, "ffn_gate.weight", c->hidden, c->ffn, 0)                                                         \
+    X(UP, "ffn_up.weight", c->hidden, c->ffn, 0)                                                             \
+    X(DOWN, "ffn_down.weight", c->ffn, c->hidden, 0)
+#define LLAMA_ENUM(name, in_file, columns, rows, optional) LLAMA_##name,
+enum llama_name { LLAMA_TENSORS(LLAMA_ENUM) LLAMA_MODEL_TENSORS };
+enum llama_layer_name { LLAMA_LAYER_TENSORS(LLAMA_ENUM) LLAMA_TENSORS_OF_A_LAYER };
+
+/* What the file says of the model. */
+typedef struct llama_config {
+    uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
+    uint32_t rope_dims, rope_pairs; /* elements of a head that are turned; PTXK_ROPE_... */
+    double rope_theta, rope_scale;  /* positions are divided by the scale */
+    double eps;                     /* of the norms */
+} llama_config;
+
+/* A tensor in the file and on the device; from NULL: there is none. */
+typedef struct llama_tensor {
+    const gguf_tensor *from;
+    uint64_t address;
+} llama_tensor;
+
+/* One operation, ready to be run. */
+typedef struct llama_launch {
+    ptxcu_program *program;
+    ptx_plan plan;
+    union {
+        ptxk_embed_args embed;
+        ptxk_gemv_args gemv;
+        ptxk_rope_args rope;
+        ptxk_kv_scatter_args scatter;
+        ptxk_flash_decode_args attention;
+        ptxk_activation_args activation;
+        ptxk_sample_args sample;
+        uint64_t advance[8];
+    } args;
+} llama_launch;
+
+typedef struct llama_options {
+    uint32_t batch;    /* sequences: 1 ... 8 */
+    uint32_t max_seq;  /* positions of each; 0: the model's context */
+    uint32_t top_k;    /* of sampling, see ptxk_sample_args; 0: all */
+    float temperature; /* 0: the likeliest token */
+    float top_p;       /* 0: all */
+    uint64_t seed;
+} llama_options;
+
+typedef struct llama {
+    ptxcu *cu;
+    llama_config config;
+    llama_options options;
+    llama_tensor *tensor;  /* the model's, then each layer's */
+    uint64_t weight_bytes; /* what a token reads of them: all matrices, one row of an embedding of its own */
+    llama_launch *launch;
+    uint32_t launches, launches_room, first_of_output;
+    ptxcu_program *advance;
+    ptxcu_buffer weights, caches, memory, workspace; /* allocated; the others are parts of memory */
+    ptxcu_buffer counters; /* a workspace that is zero before each launch, and behind it: attention's */
+    uint64_t memory_used;
+    ptxcu_buffer x, q, k, v, attention, gate, up, logits; /* f32 [batch, ...] */
+    ptxcu_buffer tokens, chosen, positions, lengths;      /* u32 [batch] */
+    ptxcu_buffer prompts, prompt_lengths;                 /* u32 [batch, max_seq], [batch] */
+    ptxcu_buffer cache_table, frequencies;                /* u64 [layers, 2, batch]; f64 [rope_dims / 2] */
+    uint64_t workspace_bytes, counters_bytes;
+    ptxcu_graph graph[2]; /* without and with the choice of the next token */
+} llama;
+
+/* Called while the weights go to the device. */
+typedef void llama_progress(uint64_t done, uint64_t of);
+
+/* -- what the file says -- */
+
+static inline int llama_format(uint32_t in_file, uint32_t *format) {
+#define LLAMA_FORMAT_CASE(name, ours)                                                                        \
+    case GGUF_FORMAT_##name: *format = ours; return 1;
+    switch (in_file) {
+        LLAMA_FORMATS(LLAMA_FORMAT_CASE)
+    default: return 0;
+    }
+}
+
+static inline uint64_t llama_place(const gguf *g, const char *key) {
+    const gguf_value *v = gguf_find(g, key);
+    return v ? v->offset : 0;
+}
+
+/* "<architecture>.<key>" */
+static inline const char *llama_key(char *room, size_t bytes, const gguf *g, const char *key) {
+    gguf_text architecture;
+    gguf_get_text(g, "general.architecture", &architecture);
+    snprintf(room, bytes, "%.*s.%s", gguf_shown(architecture), architecture.at, key);
+    return room;
+}
+
+/* A whole number from 1 to a limit. */
+static inline int llama_count(const gguf *g, const char *key, uint32_t most, uint32_t *x, gguf_error *why) {
+    char room[160];
+    if (!gguf_get_u32(g, llama_key(room, sizeof room, g, key), x))
+        return gguf_fail(why, llama_place(g, room), "'%s' is missing, or no whole number", room);
+    if (*x < 1 || *x > most)
+        return gguf_fail(why, llama_place(g, room), "'%s' is %u, must be 1 to %u", room, (unsigned)*x,
+                         (unsigned)most);
+    return 0;
+}
+
+static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *why) {
+    char key[160];
+    gguf_text scaling;
+    c->rope_dims = c->head_dim;
+    c->rope_theta = 10000;
+    c->rope_scale = 1;
+    if (gguf_find(g, llama_key(key, sizeof key, g, "rope.dimension_count"))
+        && (llama_count(g, "rope.dimension_count", c->head_dim, &c->rope_dims, why)))
+        return 1;
+    if (c->rope_dims % 2) return gguf_fail(why, llama_place(g, key), "'%s' is odd", key);
+    gguf_get_float(g, llama_key(key, sizeof key, g, "rope.freq_base"), &c->rope_theta);
+    if (!(c->rope_theta > 0 && c->rope_theta < 1e30))
+        return gguf_fail(why, llama_place(g, key), "'%s' is %g", key, c->rope_theta);
+    if (gguf_get_text(g, llama_key(key, sizeof key, g, "rope.scaling.type"), &scaling)
+        && !gguf_is(scaling, "none")) {
+        if (!gguf_is(scaling, "linear"))
+            return gguf_fail(why, llama_place(g, key), "'%s' is '%.*s', must be 'none' or 'linear'", key,
+                             gguf_shown(scaling), scaling.at);
+        gguf_get_float(g, llama_key(key, sizeof key, g, "rope.scaling.factor"), &c->rope_scale);
+    }
+    gguf_get_float(g, llama_key(key, sizeof key, g, "rope.scale_linear"), &c->rope_scale);
+    if (!(c->rope_scale > 0 && c->rope_scale < 1e30))
+        return gguf_fail(why, llama_place(g, key), "positions are scaled by %g", c->rope_scale);
+    return 0;
+}
+
+/* Reads and checks the numbers; the tensors are checked against them by llama_find_tensors. */
+static inline int llama_read(llama_config *c, const gguf *g, gguf_error *why) {
+    static const struct {
+        const char *name;
+        uint32_t pairs;
+    } known[] = {
+#define LLAMA_KNOWN(name, pairs) {name, pairs},
+        LLAMA_ARCHITECTURES(LLAMA_KNOWN)};
+    const gguf_tensor *embedding = gguf_tensor_find(g, "token_embd.weight");
+    gguf_text architecture;
+    char key[160];
+    uint32_t i, experts = 0;
+    memset(c, 0, sizeof *c);
+    if (!gguf_get_text(g, "general.architecture", &architecture))
+        return gguf_fail(why, 0, "'general.architecture' is missing, or no text");
+    for (i = 0; i < sizeof known / sizeof *known && !gguf_is(architecture, known[i].name); i++) {
+    }
+    if (i == sizeof known / sizeof *known)
+        return gguf_fail(why, llama_place(g, "general.architecture"),
+                         "architecture '%.*s', must be 'llama' or 'qwen2'", gguf_shown(architecture),
+                         architecture.at);
+    c->rope_pairs = known[i].pairs;
+    if (gguf_get_u32(g, llama_key(key, sizeof key, g, "expert_count"), &experts) && experts)
+        return gguf_fail(why, llama_place(g, key), "a model of %u experts", (unsigned)experts);
+    if (!embedding) return gguf_fail(why, 0, "there is no tensor 'token_embd.weight'");
+    if (embedding->dimensions != 2 || embedding->size[1] > 1u << 24)
+        return gguf_fail(why, embedding->offset, "'token_embd.weight': not a matrix of at most 2^24 rows");
+    c->vocab = (uint32_t)embedding->size[1];
+    if (llama_count(g, "block_count", 10000, &c->layers, why)
+        || llama_count(g, "context_length", 1u << 30, &c->context, why)
+        || llama_count(g, "embedding_length", 1u << 20, &c->hidden, why)
+        || llama_count(g, "feed_forward_length", 1u << 22, &c->ffn, why)
+        || llama_count(g, "attention.head_count", 4096, &c->heads, why))
+        return 1;
+    c->kv_heads = c->heads;
+    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.head_count_kv"))
+        && llama_count(g, "attention.head_count_kv", c->heads, &c->kv_heads, why))
+        return 1;
+    if (c->heads % c->kv_heads)
+        return gguf_fail(why, llama_place(g, key), "%u heads on %u", (unsigned)c->heads,
+                         (unsigned)c->kv_heads);
+    c->head_dim = c->hidden / c->heads;
+    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length"))
+        && llama_count(g, "attention.key_length", 4096, &c->head_dim, why))
+        return 1;
+    if (gguf_get_u32(g, llama_key(key, sizeof key, g, "attention.value_length"), &i) && i != c->head_dim)
+        return gguf_fail(why, llama_place(g, key), "'%s' is %u, of keys %u", key, (unsigned)i,
+                         (unsigned)c->head_dim);
+    if (!gguf_get_float(g, llama_key(key, sizeof key, g, "attention.layer_norm_rms_epsilon"), &c->eps)
+        || !(c->eps >= 0 && c->eps < 1))
+        return gguf_fail(why, llama_place(g, key), "'%s' is missing, or not from 0 to 1", key);
+    return llama_read_rope(c, g, why);
+}
+
+/* One tensor of a table's line, which must have these sizes. */
+static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *name, uint64_t columns,
+                                    uint64_t rows, int optional, gguf_error *why) {
+    uint32_t format;
+    t->from = gguf_tensor_find(g, name);
+    t->address = 0;
+    if (!t->from) return optional ? 0 : gguf_fail(why, 0, "there is no tensor '%s'", name);
+    if (t->from->size[0] != columns || t->from->size[1] != (rows ? rows : 1) || t->from->size[2] != 1
+        || t->from->size[3] != 1)
+        return gguf_fail(why, t->from->offset, "'%s' is %llu x %llu, must be %llu x %llu", name,
+                         (unsigned long long)t->from->size[0], (unsigned long long)t->from->size[1],
+                         (unsigned long long)columns, (unsigned long long)(rows ? rows : 1));
+    if (rows == 0 && t->from->format != GGUF_FORMAT_F32)
+        return gguf_fail(why, t->from->offset, "'%s' is %s, must be F32", name,
+                         gguf_format_name(t->from->format));
+    if (!llama_format(t->from->format, &format))
+        return gguf_fail(why, t->from->offset, "'%s': no kernels for %s", name,
+                         gguf_format_name(t->from->format));
+    return 0;
+}
+
+/* All tensors of the model, in an array to be freed. A tensor that is none of them is refused: who ignored it
+   would compute something else than the model. */
+static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf *g, gguf_error *why) {
+    llama_tensor *all, *t;
+    size_t i;
+    uint32_t layer;
+    int bad = 0;
+    char name[64], *known;
+    if (g->tensors < c->layers) {
+        gguf_fail(why, 0, "%u layers, but %llu tensors", (unsigned)c->layers, (unsigned long long)g->tensors);
+        return NULL;
+    }
+    all = t = (llama_tensor *)malloc((LLAMA_MODEL_TENSORS + (size_t)c->layers * LLAMA_TENSORS_OF_A_LAYER)
+                                     * sizeof *all);
+    if (!all) {
+        gguf_fail(why, 0, "no memory");
+        return NULL;
+    }
+#define LLAMA_FIND(id, in_file, columns, rows, optional)                                                     \
+    bad = bad || llama_find_tensor(t++, g, in_file, columns, rows, optional, why);
+#define LLAMA_FIND_IN_LAYER(id, in_file, columns, rows, optional)                                            \
+    snprintf(name, sizeof name, "blk.%u.%s", (unsigned)layer, in_file);                                      \
+    bad = bad || llama_find_tensor(t++, g, name, columns, rows, optional, why);
+    LLAMA_TENSORS(LLAMA_FIND)
+    for (layer = 0; !bad && layer < c->layers; layer++) {
+        LLAMA_LAYER_TENSORS(LLAMA_FIND_IN_LAYER)
+    }
+    known = bad ? NULL : (char *)calloc(g->tensors, 1);
+    for (; known && t > all; t--)
+        if (t[-1].from) known[t[-1].from - g->tensor] = 1;
+    for (i = 0; known && i < g->tensors; i++)
+        if (!known[i])
+            bad = gguf_fail(why, g->tensor[i].offset, "'%.*s' is no tensor of this architecture",
+                            gguf_shown(g->tensor[i].name), g->tensor[i].name.at);
+    if (!bad && !known) bad = gguf_fail(why, 0, "no memory");
+    free(known);
+    if (!bad) return all;
+    free(all);
+    return NULL;
+}
+
+static inline llama_tensor *llama_layer_tensor(const llama *m, uint32_t layer, enum llama_layer_name name) {
+    return &m->tensor[LLAMA_MODEL_TENSORS + (size_t)layer * LLAMA_TENSORS_OF_A_LAYER + name];
+}
+
+/* -- onto the device -- */
+
+static inline int llama_cuda(const llama *m, ptxcu_code code, gguf_error *why) {
+    return code == PTXCU_E_NONE ? 0 : gguf_fail(why, 0, "%s", ptxcu_get_error(m->cu)->message);
+}
+
+static inline int llama_by_offset(const void *a, const void *b) {
+    uint64_t x = (*(llama_tensor *const *)a)->from->offset, y = (*(llama_tensor *const *)b)->from->offset;
+    return (x > y) - (x < y);
+}
+
+/* Reads the tensors in the order of the file, in pieces, and sends them to the device. */
+static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, gguf_error *why) {
+    enum { PIECE = 1 << 22 };
+    size_t all = LLAMA_MODEL_TENSORS + (size_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER, n = 0, i;
+    llama_tensor **order = (llama_tensor **)malloc(all * sizeof *order);
+    char *piece = (char *)malloc(PIECE);
+    uint64_t total = 0, sent = 0, to = 0;
+    int bad = !order || !piece ? gguf_fail(why, 0, "no memory") : 0;
+    for (i = 0; !bad && i < all; i++)
+        if (m->tensor[i].from) {
+            order[n++] = &m->tensor[i];
+            total += (m->tensor[i].from->bytes + 255) & ~255ull;
+        }
+    if (!bad) {
+        qsort(order, n, sizeof *order, llama_by_offset);
+        bad = llama_cuda(m, ptxcu_alloc(m->cu, (size_t)total, &m->weights), why);
+    }
+    for (i = 0; !bad && i < n; i++) {
+        uint64_t done = 0, bytes = order[i]->from->bytes;
+        order[i]->address = m->weights.address + to;
+        if (fseeko(file, (off_t)order[i]->from->offset, SEEK_SET))
+            bad = gguf_fail(why, order[i]->from->offset, "cannot be read");
+        while (!bad && done < bytes) {
+            size_t part = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
+            if (fread(piece, 1, part, file) != part)
+                bad = gguf_fail(why, order[i]->from->offset + done, "cannot be read");
+            else
+                bad = llama_cuda(m, ptxcu_upload(m->cu, m->weights, (size_t)(to + done), piece, part, NULL),
+                                 why)
+                      || llama_cuda(m, ptxcu_sync(m->cu), why);
+            done += part;
+            sent += part;
+            if (progress) progress(sent, total);
+        }
+        to += (bytes + 255) & ~255ull;
+    }
+    if (progress && !bad) progress(total, total);
+    free(order);
+    free(piece);
+    return bad;
+}
+
+/* A part of m->memory; while that is not allocated, this counts. */
+static inline ptxcu_buffer llama_part(llama *m, uint64_t count, uint64_t bytes) {
+    ptxcu_buffer b;
+    b.address = m->memory.address + m->memory_used;
+    b.bytes = (size_t)(count * bytes);
+    m->memory_used += (count * bytes + 255) & ~255ull;
+    return b;
+}
+
+static inline void llama_share_out(llama *m) {
+    const llama_config *c = &m->config;
+    uint64_t batch = m->options.batch;
+    m->memory_used = 0;
+    m->x = llama_part(m, batch * c->hidden, 4);
+    m->q = llama_part(m, batch * c->heads * c->head_dim, 4);
+    m->k = llama_part(m, batch * c->kv_heads * c->head_dim, 4);
+    m->v = llama_part(m, batch * c->kv_heads * c->head_dim, 4);
+    m->attention = llama_part(m, batch * c->heads * c->head_dim, 4);
+    m->gate = llama_part(m, batch * c->ffn, 4);
+    m->up = llama_part(m, batch * c->ffn, 4);
+    m->logits = llama_part(m, batch * c->vocab, 4);
+    m->tokens = llama_part(m, batch, 4);
+    m->chosen = llama_part(m, batch, 4);
+    m->positions = llama_part(m, batch, 4);
+    m->lengths = llama_part(m, batch, 4);
+    m->prompts = llama_part(m, batch * m->options.max_seq, 4);
+    m->prompt_lengths = llama_part(m, batch, 4);
+    m->cache_table = llama_part(m, 2 * batch * c->layers, 8);
+    m->frequencies = llama_part(m, c->rope_dims / 2, 8);
+}
+
+/* Bytes of one cache: of K or of V, of one layer and sequence, in f16. Those of a layer lie side by side. */
+static inline uint64_t llama_cache_bytes(const llama *m) {
+    return (uint64_t)m->config.kv_heads * m->options.max_seq * m->config.head_dim * 2;
+}
+
+static inline uint64_t llama_layer_cache_bytes(const llama *m) {
+    return (m->options.batch * llama_cache_bytes(m) + 255) & ~255ull;
+}
+
+static inline uint64_t llama_cache(const llama *m, uint32_t layer, uint32_t which, uint32_t sequence) {
+    return m->caches.address + (2ull * layer + which) * llama_layer_cache_bytes(m)
+           + sequence * llama_cache_bytes(m);
+}
+
+static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
+    const llama_config *c = &m->config;
+    uint64_t entries = 2ull * m->options.batch * c->layers, i;
+    uint64_t *table = (uint64_t *)malloc((size_t)entries * 8);
+    double *frequency = (double *)malloc((size_t)(c->rope_dims / 2 + 1) * 8);
+    float *factor = NULL;
+    const gguf_tensor *factors = m->tensor[LLAMA_ROPE_FACTORS].from;
+    int bad = !table || !frequency ? gguf_fail(why, 0, "no memory") : 0;
+    if (!bad && factors) {
+        factor = (float *)malloc((size_t)factors->bytes);
+        if (!factor || fseeko(file, (off_t)factors->offset, SEEK_SET)
+            || fread(factor, 1, (size_t)factors->bytes, file) != factors->bytes)
+            bad = gguf_fail(why, factors->offset, "cannot be read");
+    }
+    for (i = 0; !bad && i < entries; i++)
+        table[i] = llama_cache(m, (uint32_t)(i / m->options.batch / 2), i / m->options.batch % 2,
+                               (uint32_t)(i % m->options.batch));
+    for (i = 0; !bad && i < c->rope_dims / 2; i++) {
+        frequency[i] = pow(c->rope_theta, -2.0 * (double)i / c->rope_dims) / c->rope_scale;
+        if (factor) frequency[i] /= (double)factor[i];
+    }
+    bad = bad || llama_cuda(m, ptxcu_upload(m->cu, m->cache_table, 0, table, (size_t)entries * 8, NULL), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, m->frequencies, 0, frequency, c->rope_dims / 2 * 8, NULL), why)
+          || llama_cuda(m, ptxcu_sync(m->cu), why);
+    free(table);
+    free(frequency);
+    free(factor);
+    return bad;
+}
+
+/* -- the kernel that advances: one thread a sequence -- */
+
+/* addresses of: tokens, chosen, positions, lengths, prompts, prompt_lengths; then max_seq, 0 */
+static inline ptx_val llama_pointer(ptx_kernel *k, ptx_val args, unsigned i) {
+    ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)i * 8));
+    return ptx_ptr(p, PTX_GLOBAL);
+}
+
+static inline ptx_module *llama_advance(const ptxcu_device *device) {
+    ptx_module_desc desc;
+    ptx_module *m;
+    ptx_kernel *k;
+    ptx_val args, b, at, prompt, chosen, next, length, within, stride;
+    memset(&desc, 0, sizeof desc);
+    desc.target = device->target;
+    desc.max_version = device->max_version;
+    m = ptx_module_new(&desc);
+    k = ptx_entry(m, "advance");
+    args = ptx_param_bytes(k, "args", 64, 8);
+    b = ptx_tid_x(k);
+    /* the next position, and whether the prompt reaches there */
+    at = llama_pointer(k, args, 2);
+    at = ptx_ptr_add(k, at, b, 4);
+    next = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    next = ptx_add(k, next, ptx_u32(1));
+    ptx_st(k, PTX_U32, ptx_at(at, 0), next);
+    at = llama_pointer(k, args, 3);
+    at = ptx_ptr_add(k, at, b, 4);
+    length = ptx_add(k, next, ptx_u32(1));
+    ptx_st(k, PTX_U32, ptx_at(at, 0), length);
+    at = llama_pointer(k, args, 5);
+    at = ptx_ptr_add(k, at, b, 4);
+    length = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    within = ptx_setp(k, PTX_LT, next, length);
+    /* the token: the prompt's there, or the chosen one */
+    stride = ptx_ld(k, PTX_U32, ptx_at(args, 48));
+    at = ptx_mad(k, b, stride, next);
+    prompt = llama_pointer(k, args, 4);
+    prompt = ptx_ptr_add(k, prompt, at, 4);
+    chosen = llama_pointer(k, args, 1);
+    chosen = ptx_ptr_add(k, chosen, b, 4);
+    at = ptx_selp(k, prompt, chosen, within);
+    next = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    at = llama_pointer(k, args, 0);
+    at = ptx_ptr_add(k, at, b, 4);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), next);
+    ptx_ret(k);
+    return m;
+}
+
+/* -- the list of launches -- */
+
+/* A new one, of an operation by its name, with a description and a plan that is already made. */
+static inline llama_launch *llama_add(llama *m, const char *operation, const void *desc, const ptx_plan *plan,
+                                      gguf_error *why) {
+    llama_launch *l;
+    uint64_t *most = plan->zero_bytes ? &m->counters_bytes : &m->workspace_bytes;
+    if (plan->workspace_bytes > *most) *most = plan->workspace_bytes;
+    if (m->launches == m->launches_room) {
+        uint32_t room = m->launches_room ? 2 * m->launches_room : 64;
+        void *more = realloc(m->launch, room * sizeof *m->launch);
+        if (!more) {
+            gguf_fail(why, 0, "no memory");
+            return NULL;
+        }
+        m->launch = (llama_launch *)more;
+        m->launches_room = room;
+    }
+    l = &m->launch[m->launches];
+    memset(l, 0, sizeof *l);
+    l->plan = *plan;
+    if (operation
+        && llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find(operation), desc, &l->program), why))
+        return NULL;
+    m->launches++;
+    return l;
+}
+
+static inline int llama_planned(ptx_code code, const ptxk_message *message, gguf_error *why) {
+    return code == PTX_E_NONE ? 0 : gguf_fail(why, 0, "%s", message->text);
+}
+
+/* y = W x + bias */
+typedef struct llama_product {
+    const llama_tensor *w, *bias; /* bias NULL, or a tensor that may be missing */
+    uint64_t y;
+} llama_product;
+
+static inline int llama_has_bias(const llama_product *p) { return p->bias && p->bias->from; }
+
+static inline int llama_is_plain(const llama_tensor *w) {
+    return w->from->format == GGUF_FORMAT_F32 || w->from->format == GGUF_FORMAT_F16
+           || w->from->format == GGUF_FORMAT_BF16;
+}
+
+/* Whether one launch can make these: all of blocks, or none; all with a bias, or none. */
+static inline int llama_together(const llama_product *p, uint32_t count) {
+    uint32_t i;
+    for (i = 1; i < count; i++)
+        if (llama_has_bias(&p[i]) != llama_has_bias(p) || llama_is_plain(p[i].w) != llama_is_plain(p->w))
+            return 0;
+    return 1;
+}
+
+/* One to three products with one x, or, where gamma is not 0, norm(x); plus residual where that is not 0.
+   With PTXK_GEMV_SWIGLU in flags: y = silu(first x) (second x). */
+static inline int llama_add_products(llama *m, const llama_product *p, uint32_t count, uint32_t flags,
+                                     uint64_t x, uint64_t gamma, uint64_t residual, gguf_error *why) {
+    ptxk_gemv_desc desc;
+    ptxk_gemv_shape shape;
+    ptxk_message message;
+    ptx_plan plan;
+    llama_launch *l;
+    uint32_t i;
+    memset(&desc, 0, sizeof desc);
+    llama_format(p[0].w->from->format, &desc.format);
+    if (count > 1) llama_format(p[1].w->from->format, &desc.second);
+    if (count > 2) llama_format(p[2].w->from->format, &desc.third);
+    desc.columns = m->options.batch;
+    desc.precision = PTXK_GEMV_EXACT;
+    desc.output_type = PTX_F32;
+    desc.flags = flags | (uint32_t)(gamma ? PTXK_GEMV_NORM | PTXK_GEMV_GAMMA : 0)
+                 | (uint32_t)(residual ? PTXK_GEMV_RESIDUAL : 0)
+                 | (uint32_t)(llama_has_bias(p) ? PTXK_GEMV_BIAS : 0);
+    memset(&shape, 0, sizeof shape);
+    shape.n = (uint32_t)p[0].w->from->size[1];
+    shape.k = (uint32_t)p[0].w->from->size[0];
+    shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
+    if (count > 1) shape.second_n = (uint32_t)p[1].w->from->size[1];
+    if (count > 2) shape.third_n = (uint32_t)p[2].w->from->size[1];
+    if (llama_planned(ptxk_gemv_plan(&desc, &shape, &plan, &message), &message, why)) return 1;
+    l = llama_add(m, "gemv", &desc, &plan, why);
+    if (!l) return 1;
+    l->args.gemv.weights = p[0].w->address;
+    l->args.gemv.x = x;
+    l->args.gemv.gamma = gamma;
+    l->args.gemv.residual = residual;
+    l->args.gemv.y = p[0].y;
+    l->args.gemv.bias = llama_has_bias(p) ? p[0].bias->address : 0;
+    l->args.gemv.workspace = m->workspace.address;
+    l->args.gemv.n = shape.n;
+    l->args.gemv.k = shape.k;
+    l->args.gemv.eps = (float)m->config.eps;
+    for (i = 1; i < count; i++) {
+        l->args.gemv.more[i - 1].weights = p[i].w->address;
+        l->args.gemv.more[i - 1].bias = llama_has_bias(p) ? p[i].bias->address : 0;
+        l->args.gemv.more[i - 1].y = p[i].y;
+        l->args.gemv.more[i - 1].n = (uint32_t)p[i].w->from->size[1];
+    }
+    return 0;
+}
+
+static inline int llama_add_product(llama *m, const llama_tensor *w, uint64_t x, uint64_t gamma,
+                                    uint64_t residual, uint64_t y, gguf_error *why) {
+    llama_product p;
+    p.w = w;
+    p.bias = NULL;
+    p.y = y;
+    return llama_add_products(m, &p, 1, 0, x, gamma, residual, why);
+}
+
+static inline int llama_add_embedding(llama *m, gguf_error *why) {
+    const llama_tensor *w = &m->tensor[LLAMA_EMBEDDING];
+    ptxk_embed_desc desc;
+    ptxk_embed_shape shape;
+    ptxk_message message;
+    ptx_plan plan;
+    llama_launch *l;
+    memset(&desc, 0, sizeof desc);
+    desc.n = m->config.hidden;
+    llama_format(w->from->format, &desc.format);
+    desc.y_type = PTX_F32;
+    memset(&shape, 0, sizeof shape);
+    shape.tokens = m->options.batch;
+    if (llama_planned(ptxk_embed_plan(&desc, &shape, &plan, &message), &message, why)) return 1;
+    l = llama_add(m, "embed", &desc, &plan, why);
+    if (!l) return 1;
+    l->args.embed.table = w->address;
+    l->args.embed.ids = m->tokens.address;
+    l->args.embed.y = m->x.address;
+    l->args.embed.rows = m->config.vocab;
+    l->args.embed.tokens = m->options.batch;
+    return 0;
+}
+
+static inline int llama_add_rope(llama *m, uint64_t x, uint32_t heads, gguf_error *why) {
+    ptxk_rope_desc desc;
+    ptxk_rope_shape shape;
+    ptxk_message message;
+    ptx_plan plan;
+    llama_launch *l;
+    memset(&desc, 0, sizeof desc);
+    desc.heads = heads;
+    desc.head_dim = m->config.head_dim;
+    desc.dims = m->config.rope_dims;
+    desc.pairs = m->config.rope_pairs;
+    desc.type = PTX_F32;
+    memset(&shape, 0, sizeof shape);
+    shape.tokens = m->options.batch;
+    if (llama_planned(ptxk_rope_plan(&desc, &shape, &plan, &message), &message, why)) return 1;
+    l = llama_add(m, "rope", &desc, &plan, why);
+    if (!l) return 1;
+    l->args.rope.x = x;
+    l->args.rope.positions = m->positions.address;
+    l->args.rope.frequencies = m->frequencies.address;
+    l->args.rope.tokens = m->options.batch;
+    return 0;
+}
+
+/* k and v into the layer's caches, attention over them */
+static inline int llama_add_attention(llama *m, uint32_t layer, gguf_error *why) {
+    const llama_config *c = &m->config;
+    uint64_t k_caches = m->cache_table.address + 2ull * layer * m->options.batch * 8;
+    uint64_t v_caches = k_caches + (uint64_t)m->options.batch * 8;
+    ptxk_kv_scatter_desc scatter;
+    ptxk_kv_scatter_shape tokens;
+    ptxk_flash_decode_desc attention;
+    ptxk_flash_decode_shape shape;
+    ptxk_message message;
+    ptx_plan plan;
+    llama_launch *l;
+    memset(&scatter, 0, sizeof scatter);
+    scatter.kv_heads = c->kv_heads;
+    scatter.head_dim = c->head_dim;
+    scatter.source_type = PTX_F32;
+    scatter.cache_type = PTX_F16;
+    memset(&tokens, 0, sizeof tokens);
+    tokens.tokens = m->options.batch;
+    if (llama_planned(ptxk_kv_scatter_plan(&scatter, &tokens, &plan, &message), &message, why)) return 1;
+    l = llama_add(m, "kv_scatter", &scatter, &plan, why);
+    if (!l) return 1;
+    l->args.scatter.k = m->k.address;
+    l->args.scatter.v = m->v.address;
+    l->args.scatter.k_caches = k_caches;
+    l->args.scatter.v_caches = v_caches;
+    l->args.scatter.positions = m->positions.address;
+    l->args.scatter.head_stride = (uint64_t)m->options.max_seq * c->head_dim;
+    l->args.scatter.row_stride = c->head_dim;
+    l->args.scatter.sequence_step = 1;
+    l->args.scatter.tokens = l->args.scatter.batch = m->options.batch;
+    l->args.scatter.max_seq = m->options.max_seq;
+    memset(&attention, 0, sizeof attention);
+    attention.heads = c->heads;
+    attention.kv_heads = c->kv_heads;
+    attention.head_dim = c->head_dim;
+    attention.kv_type = PTX_F16;
+    memset(&shape, 0, sizeof shape);
+    shape.batch = m->options.batch;
+    shape.max_len = shape.max_seq = m->options.max_seq;
+    shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
+    if (llama_planned(ptxk_flash_decode_plan(&attention, &shape, &plan, &message), &message, why)) return 1;
+    l = llama_add(m, "flash_decode", &attention, &plan, why);
+    if (!l) return 1;
+    l->args.attention.q = m->q.address;
+    l->args.attention.k_caches = k_caches;
+    l->args.attention.v_caches = v_caches;
+    l->args.attention.lengths = m->lengths.address;
+    l->args.attention.out = m->attention.address;
+    l->args.attention.workspace = plan.zero_bytes ? m->counters.address : m->workspace.address;
+    l->args.attention.max_seq = m->options.max_seq;
+    return 0;
+}
+
+/* gate = silu(gate) up */
+static inline int llama_add_activation(llama *m, gguf_error *why) {
+    ptxk_activation_desc desc;
+    ptxk_activation_shape shape;
+    ptxk_message message;
+    ptx_plan plan;
+    llama_launch *l;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = PTXK_SILU;
+    desc.gated = 1;
+    desc.x_type = desc.y_type = PTX_F32;
+    memset(&shape, 0, sizeof shape);
+    shape.rows = m->options.batch;
+    shape.n = m->config.ffn;
+    if (llama_planned(ptxk_activation_plan(&desc, &shape, &plan, &message), &message, why)) return 1;
+    l = llama_add(m, "activation", &desc, &plan, why);
+    if (!l) return 1;
+    l->args.activation.x = l->args.activation.y = m->gate.address;
+    l->args.activation.up = m->up.address;
+    l->args.activation.rows = shape.rows;
+    l->args.activation.n = shape.n;
+    return 0;
+}
+
+static inline int llama_add_choice(llama *m, gguf_error *why) {
+    ptxk_sample_desc desc;
+    ptxk_sample_shape shape;
+    ptxk_message message;
+    ptx_plan plan;
+    llama_launch *l;
+    memset(&desc, 0, sizeof desc);
+    desc.type = PTX_F32;
+    desc.method = m->options.temperature > 0 ? PTXK_SAMPLE_DRAW : PTXK_SAMPLE_ARGMAX;
+    memset(&shape, 0, sizeof shape);
+    shape.rows = m->options.batch;
+    shape.n = m->config.vocab;
+    if (llama_planned(ptxk_sample_plan(&desc, &shape, &plan, &message), &message, why)) return 1;
+    l = llama_add(m, "sample", &desc, &plan, why);
+    if (!l) return 1;
+    l->args.sample.logits = m->logits.address;
+    l->args.sample.positions = m->positions.address;
+    l->args.sample.tokens = m->chosen.address;
+    l->args.sample.seed = m->options.seed;
+    l->args.sample.rows = shape.rows;
+    l->args.sample.n = shape.n;
+    l->args.sample.top_k = m->options.top_k;
+    l->args.sample.top_p = m->options.top_p;
+    l->args.sample.temperature = m->options.temperature;
+    return 0;
+}
+
+static inline int llama_add_advance(llama *m, gguf_error *why) {
+    llama_launch *l;
+    ptx_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.launches = 1;
+    plan.launch[0].grid[0] = plan.launch[0].grid[1] = plan.launch[0].grid[2] = 1;
+    plan.launch[0].block[0] = m->options.batch;
+    plan.launch[0].block[1] = plan.launch[0].block[2] = 1;
+    plan.args_bytes = sizeof l->args.advance;
+    l = llama_add(m, NULL, NULL, &plan, why);
+    if (!l) return 1;
+    l->program = m->advance;
+    l->args.advance[0] = m->tokens.address;
+    l->args.advance[1] = m->chosen.address;
+    l->args.advance[2] = m->positions.address;
+    l->args.advance[3] = m->lengths.address;
+    l->args.advance[4] = m->prompts.address;
+    l->args.advance[5] = m->prompt_lengths.address;
+    l->args.advance[6] = m->options.max_seq;
+    return 0;
+}
+
+/* q, k and v, or fewer launches where one can make all. */
+static inline int llama_add_qkv(llama *m, uint32_t n, gguf_error *why) {
+    uint64_t gamma = llama_layer_tensor(m, n, LLAMA_ATTENTION_NORM)->address;
+    llama_product p[3];
+    uint32_t i;
+    for (i = 0; i < 3; i++) {
+        p[i].w = llama_layer_tensor(m, n, (enum llama_layer_name)(LLAMA_Q + i));
+        p[i].bias = llama_layer_tensor(m, n, (enum llama_layer_name)(LLAMA_Q_BIAS + i));
+        p[i].y = i == 0 ? m->q.address : i == 1 ? m->k.address : m->v.address;
+    }
+    if (llama_together(p, 3)) return llama_add_products(m, p, 3, 0, m->x.address, gamma, 0, why);
+    for (i = 0; i < 3; i++)
+        if (llama_add_products(m, &p[i], 1, 0, m->x.address, gamma, 0, why)) return 1;
+    return 0;
+}
+
+/* gate = silu(Wgate norm(x)) (Wup norm(x)) */
+static inline int llama_add_gate_up(llama *m, uint32_t n, gguf_error *why) {
+    uint64_t gamma = llama_layer_tensor(m, n, LLAMA_FFN_NORM)->address;
+    llama_product p[2];
+    p[0].w = llama_layer_tensor(m, n, LLAMA_GATE);
+    p[1].w = llama_layer_tensor(m, n, LLAMA_UP);
+    p[0].bias = p[1].bias = NULL;
+    p[0].y = m->gate.address;
+    p[1].y = m->up.address;
+    if (llama_together(p, 2))
+        return llama_add_products(m, p, 2, PTXK_GEMV_SWIGLU, m->x.address, gamma, 0, why);
+    return llama_add_products(m, &p[0], 1, 0, m->x.address, gamma, 0, why)
+           || llama_add_products(m, &p[1], 1, 0, m->x.address, gamma, 0, why) || llama_add_activation(m, why);
+}
+
+static inline int llama_add_layer(llama *m, uint32_t n, gguf_error *why) {
+    const llama_config *c = &m->config;
+    uint64_t x = m->x.address;
+    return llama_add_qkv(m, n, why) || llama_add_rope(m, m->q.address, c->heads, why)
+           || llama_add_rope(m, m->k.address, c->kv_heads, why) || llama_add_attention(m, n, why)
+           || llama_add_product(m, llama_layer_tensor(m, n, LLAMA_O), m->attention.address, 0, x, x, why)
+           || llama_add_gate_up(m, n, why)
+           || llama_add_product(m, llama_layer_tensor(m, n, LLAMA_DOWN), m->gate.address, 0, x, x, why);
+}
+
+/* Notes all launches of a step down. Done twice: the first time tells how large the workspace must be. */
+static inline int llama_build(llama *m, gguf_error *why) {
+    const llama_tensor *output = &m->tensor[LLAMA_OUTPUT];
+    uint32_t n;
+    if (!output->from) output = &m->tensor[LLAMA_EMBEDDING];
+    m->launches = 0;
+    if (llama_add_embedding(m, why)) return 1;
+    for (n = 0; n < m->config.layers; n++)
+        if (llama_add_layer(m, n, why)) return 1;
+    m->first_of_output = m->launches;
+    return llama_add_product(m, output, m->x.address, m->tensor[LLAMA_OUTPUT_NORM].address, 0,
+                             m->logits.address, why)
+           || llama_add_choice(m, why) || llama_add_advance(m, why);
+}
+
+static inline void llama_close(llama *m) {
+    ptxcu_graph_destroy(m->cu, m->graph[0]);
+    ptxcu_graph_destroy(m->cu, m->graph[1]);
+    ptxcu_unload(m->cu, m->advance);
+    ptxcu_free(m->cu, m->weights);
+    ptxcu_free(m->cu, m->caches);
+    ptxcu_free(m->cu, m->memory);
+    ptxcu_free(m->cu, m->workspace);
+    ptxcu_free(m->cu, m->counters);
+    free(m->tensor);
+    free(m->launch);
+    memset(m, 0, sizeof *m);
+}
+
+static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress, gguf_error *why) {
+    uint64_t caches = 2ull * m->config.layers;
+    ptx_module *advance;
+    int bad;
+    if (llama_layer_cache_bytes(m) > (uint64_t)SIZE_MAX / 2 / caches)
+        return gguf_fail(why, 0, "caches past 2^63 bytes");
+    llama_share_out(m);
+    if (llama_upload(m, file, progress, why)
+        || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)(caches * llama_layer_cache_bytes(m)), &m->caches), why)
+        || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)m->memory_used, &m->memory), why))
+        return 1;
+    llama_share_out(m);
+    advance = llama_advance(ptxcu_device_info(m->cu));
+    bad = llama_cuda(m, ptxcu_load(m->cu, advance, &m->advance), why);
+    ptx_module_free(advance);
+    return bad || llama_fill_tables(m, file, why) || llama_build(m, why)
+           || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)m->workspace_bytes, &m->workspace), why)
+           || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)m->counters_bytes, &m->counters), why)
+           || (m->counters_bytes
+               && llama_cuda(m, ptxcu_fill8(m->cu, m->counters, 0, 0, (size_t)m->counters_bytes, NULL), why))
+           || llama_build(m, why) || llama_cuda(m, ptxcu_sync(m->cu), why);
+}
+
+/* g and file may go once this has returned. */
+static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file, const llama_options *options,
+                             llama_progress *progress, gguf_error *why) {
+    size_t i;
+    memset(m, 0, sizeof *m);
+    m->cu = handle;
+    m->options = *options;
+    if (llama_read(&m->config, g, why)) return 1;
+    m->tensor = llama_find_tensors(&m->config, g, why);
+    if (!m->tensor) return 1;
+    if (!m->options.max_seq) m->options.max_seq = m->config.context;
+    for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++)
+        if (m->tensor[i].from && i != LLAMA_ROPE_FACTORS)
+            m->weight_bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from
+                                   ? m->tensor[i].from->bytes / m->tensor[i].from->size[1]
+                                   : m->tensor[i].from->bytes;
+    if (m->options.batch < 1 || m->options.batch > 8) {
+        llama_close(m);
+        return gguf_fail(why, 0, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
+    }
+    if (!llama_allocate(m, file, progress, why)) return 0;
+    llama_close(m);
+    return 1;
+}
+
+/* -- running -- */
+
+/* Starts sequences anew: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. */
+static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t *lengths, ptxcu_stream stream,
+                              gguf_error *why) {
+    uint32_t tokens[8], zeros[8] = {0}, ones[8], b, i;
+    for (b = 0; b < m->options.batch; b++) {
+        const uint32_t *prompt = prompts + (size_t)b * m->options.max_seq;
+        if (lengths[b] < 1 || lengths[b] > m->options.max_seq)
+            return gguf_fail(why, 0, "a prompt of %u tokens, must be 1 to %u", (unsigned)lengths[b],
+                             (unsigned)m->options.max_seq);
+        for (i = 0; i < lengths[b]; i++)
+            if (prompt[i] >= m->config.vocab)
+                return gguf_fail(why, 0, "token %u is none", (unsigned)prompt[i]);
+        tokens[b] = prompt[0];
+        ones[b] = 1;
+    }
+    for (b = 0; b < m->options.batch; b++)
+        if (llama_cuda(m,
+                       ptxcu_upload(m->cu, m->prompts, (size_t)b * m->options.max_seq * 4,
+                                    prompts + (size_t)b * m->options.max_seq, lengths[b] * 4ull, stream),
+                       why))
+            return 1;
+    return llama_cuda(m, ptxcu_upload(m->cu, m->prompt_lengths, 0, lengths, m->prompt_lengths.bytes, stream),
+                      why)
+           || llama_cuda(m, ptxcu_upload(m->cu, m->tokens, 0, tokens, m->tokens.bytes, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, m->positions, 0, zeros, m->positions.bytes, stream), why)
+           || llama_cuda(m, ptxcu_upload(m->cu, m->lengths, 0, ones, m->lengths.bytes, stream), why)
+           || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+}
+
+/* Queues the launches of a token. choose 0: no logits, no choice, while every sequence's next token is the
+   prompt's. */
+static inline int llama_queue(llama *m, int choose, ptxcu_stream stream, gguf_error *why) {
+    uint32_t i;
+    for (i = 0; i < m->launches; i++) {
+        const llama_launch *l = &m->launch[i];
+        if (!choose && i >= m->first_of_output && i + 1 < m->launches) continue;
+        if (llama_cuda(m, ptxcu_run(m->cu, l->program, &l->plan, &l->args, l->plan.args_bytes, stream), why))
+            return 1;
+    }
+    return 0;
+}
+
+/* From here on steps are launches of a graph. The stream must not be NULL. */
+static inline int llama_record(llama *m, ptxcu_stream stream, gguf_error *why) {
+    int choose;
+    for (choose = 0; choose < 2; choose++) {
+        int bad = llama_cuda(m, ptxcu_graph_begin(m->cu, stream), why) || llama_queue(m, choose, stream, why);
+        if (llama_cuda(m, ptxcu_graph_end(m->cu, stream, &m->graph[choose]), why) || bad) return 1;
+    }
+    return 0;
+}
+
+static inline int llama_step(llama *m, int choose, ptxcu_stream stream, gguf_error *why) {
+    if (!m->graph[choose != 0]) return llama_queue(m, choose, stream, why);
+    return llama_cuda(m, ptxcu_graph_launch(m->cu, m->graph[choose != 0], stream), why);
+}
+
+#endif

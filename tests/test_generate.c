@@ -1,0 +1,380 @@
+/* test_generate.c - the model by separate launches (examples/llama.h): beside the reference in double
+ * precision, by launches and as a graph, alone and in a batch, of many shapes, and files that are refused. */
+#define _POSIX_C_SOURCE 200809L
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen_kernels.h"
+#include "../ptxgen_cuda.h"
+#include "check.h"
+#include "sim/ptxsim.h"
+#include "../examples/llama.h"
+#include "../examples/tokeniser.h"
+#include "modeltest.h"
+
+static const char *const model_path = "tests/model/fables.gguf";
+static ptxcu *device;
+static ptxcu_stream stream;
+
+/* The CPU driver has found nothing. */
+static void check_reports(void)
+{
+    static char text[4000];
+    void *symbol = ptxcu_symbol(device, "ptxsim_report");
+    size_t (*report)(char *, size_t);
+    if (!symbol) return;
+    memcpy(&report, &symbol, sizeof symbol);
+    CHECK_MORE(report(text, sizeof text) == 0, text);
+}
+
+static int fine(ptxcu_code code)
+{
+    return CHECK_MORE(code == PTXCU_E_NONE, ptxcu_get_error(device)->message);
+}
+
+/* A file in memory, on disk as well, for as long as it is tested. */
+typedef struct model_file {
+    unsigned char *data;
+    size_t bytes;
+    FILE *file;
+    gguf g;
+} model_file;
+
+static int open_made(model_file *f, const gguf_maker *m)
+{
+    gguf_error why;
+    f->data = m->at;
+    f->bytes = m->bytes;
+    f->file = tmpfile();
+    return CHECK(f->file && fwrite(m->at, 1, m->bytes, f->file) == m->bytes)
+           && CHECK_MORE(gguf_read(&f->g, f->file, &why) == 0, why.text);
+}
+
+static int open_path(model_file *f, const char *path)
+{
+    gguf_error why;
+    f->file = fopen(path, "rb");
+    if (!CHECK_MORE(f->file != NULL, path) || !CHECK_MORE(gguf_read(&f->g, f->file, &why) == 0, why.text))
+        return 0;
+    f->bytes = (size_t)f->g.file_bytes;
+    f->data = (unsigned char *)malloc(f->bytes);
+    rewind(f->file);
+    return CHECK(f->data && fread(f->data, 1, f->bytes, f->file) == f->bytes);
+}
+
+static void close_file(model_file *f)
+{
+    gguf_free(&f->g);
+    fclose(f->file);
+    free(f->data);
+}
+
+/* -- runs: prompts first, then chosen tokens; logits of every step where they are wanted -- */
+
+enum { TOKENS_MAX = 512, BATCH_MAX = 8 };
+
+typedef struct sequences {
+    uint32_t batch, steps;
+    uint32_t length[BATCH_MAX];            /* of the prompts */
+    uint32_t token[BATCH_MAX][TOKENS_MAX]; /* in: the prompt; out: and what follows */
+} sequences;
+
+/* Takes `steps` tokens of each sequence. logits: NULL or [steps, batch, vocab]. Returns 0 when something
+ * failed. */
+static int run_model(llama *m, sequences *s, float *logits)
+{
+    gguf_error why;
+    uint32_t b, i, next[BATCH_MAX];
+    uint32_t *prompts = (uint32_t *)calloc((size_t)s->batch * m->options.max_seq, 4);
+    int ok = prompts != NULL;
+    for (b = 0; ok && b < s->batch; b++)
+        memcpy(prompts + b * m->options.max_seq, s->token[b], s->length[b] * 4ull);
+    ok = ok && CHECK_MORE(llama_begin(m, prompts, s->length, stream, &why) == 0, why.text);
+    for (i = 0; ok && i < s->steps; i++) {
+        int choose = logits != NULL;
+        for (b = 0; b < s->batch; b++)
+            if (i + 1 >= s->length[b]) choose = 1;
+        ok = CHECK_MORE(llama_step(m, choose, stream, &why) == 0, why.text)
+             && fine(ptxcu_download(device, next, m->tokens, 0, s->batch * 4ull, stream))
+             && (!logits
+                 || fine(ptxcu_download(device, logits + (size_t)i * s->batch * m->config.vocab, m->logits, 0,
+                                        m->logits.bytes, stream)))
+             && fine(ptxcu_stream_sync(device, stream));
+        for (b = 0; ok && b < s->batch; b++) s->token[b][i + 1] = next[b];
+    }
+    free(prompts);
+    check_reports();
+    return ok;
+}
+
+/* -- beside the reference -- */
+
+/* What the device may be off at each step: rounding moves the logits in a way that no closed bound follows
+ * through the layers usefully, so the reference is run COPIES times more with every operation moved at random
+ * within its own derived bound (ref_llama_product and its neighbours); the tolerance is the farthest that any
+ * logit of any copy moved at that step. The device's own errors are such a draw, and mostly well inside their
+ * bounds. */
+enum { COPIES = 3 };
+
+/* Logits of sequence b at all steps, and that each chosen token is the reference's, unless two lie within the
+ * tolerance. Returns the largest error as a fraction of its tolerance. */
+static double beside_reference(ref_llama *r, const sequences *s, uint32_t b, const float *logits,
+                               const char *what)
+{
+    ref_llama_state state[1 + COPIES];
+    double *want = (double *)malloc((1 + COPIES) * (size_t)r->vocab * sizeof *want), worst = 0,
+           worst_tolerance = 0;
+    uint32_t i, j, copy, wrong = 0, other = 0;
+    char more[200];
+    for (copy = 0; copy <= COPIES; copy++) CHECK(ref_llama_start(r, &state[copy]));
+    for (i = 0; i < s->steps; i++) {
+        const float *have = logits + ((size_t)i * s->batch + b) * r->vocab;
+        double tolerance = 0;
+        uint32_t best;
+        for (copy = 0; copy <= COPIES; copy++) {
+            double *one = want + (size_t)copy * r->vocab;
+            r->noise = copy ? 1 : 0;
+            ref_llama_step(r, &state[copy], s->token[b][i], one);
+            for (j = 0; j < r->vocab; j++) tolerance = fmax(tolerance, fabs(one[j] - want[j]));
+        }
+        for (j = 0; j < r->vocab; j++) {
+            double error = fabs((double)have[j] - want[j]);
+            if (!(error <= tolerance)) wrong++;
+            if (error > worst * tolerance) worst = error / tolerance;
+        }
+        worst_tolerance = fmax(worst_tolerance, tolerance);
+        best = ref_argmax(want, r->vocab);
+        if (i + 1 >= s->length[b] && s->token[b][i + 1] != best
+            && !(want[best] - want[s->token[b][i + 1]] <= 2 * tolerance))
+            other++;
+    }
+    snprintf(more, sizeof more, "%s, sequence %u: %u logits out of tolerance, worst %.3g of it (%.3g)", what,
+             b, wrong, worst, worst_tolerance);
+    CHECK_MORE(wrong == 0, more);
+    CHECK_MORE(other == 0, what);
+    for (copy = 0; copy <= COPIES; copy++) ref_llama_end(&state[copy]);
+    free(want);
+    return worst;
+}
+
+/* Opens a model, runs sequences with random prompts, and checks every logit; then again as a graph: the same
+ * tokens and the same bits. */
+static void check_model(model_file *f, uint32_t batch, uint32_t steps, uint32_t max_seq, const char *what)
+{
+    llama m;
+    llama_options o;
+    gguf_error why;
+    ref_llama reference;
+    static sequences s, again;
+    float *logits, *twice;
+    double worst = 0, one;
+    size_t count;
+    uint32_t b, i;
+    memset(&o, 0, sizeof o);
+    o.batch = batch;
+    o.max_seq = max_seq;
+    if (!CHECK_MORE(llama_open(&m, device, &f->g, f->file, &o, NULL, &why) == 0, why.text)) return;
+    memset(&s, 0, sizeof s);
+    s.batch = batch;
+    s.steps = steps;
+    for (b = 0; b < batch; b++) {
+        s.length[b] = 1 + random_below(steps < 6 ? steps : 6);
+        for (i = 0; i < s.length[b]; i++) s.token[b][i] = random_below(m.config.vocab);
+    }
+    again = s;
+    count = (size_t)steps * batch * m.config.vocab;
+    logits = (float *)malloc(count * sizeof *logits);
+    twice = (float *)malloc(count * sizeof *twice);
+    if (CHECK(logits && twice) && run_model(&m, &s, logits)) {
+        model_reference(&reference, &m.config, &f->g, f->data);
+        for (b = 0; b < batch; b++) {
+            one = beside_reference(&reference, &s, b, logits, what);
+            if (one > worst) worst = one;
+        }
+        ref_llama_free(&reference);
+        CHECK_MORE(llama_record(&m, stream, &why) == 0, why.text);
+        if (run_model(&m, &again, twice)) {
+            CHECK_MORE(memcmp(s.token, again.token, sizeof s.token) == 0, what);
+            CHECK_MORE(memcmp(logits, twice, count * sizeof *logits) == 0, what);
+        }
+        printf("%s: error at most %.3f of the tolerance\n", what, worst);
+    }
+    free(logits);
+    free(twice);
+    llama_close(&m);
+}
+
+/* -- shapes -- */
+
+static void test_shapes(void)
+{
+    static const struct {
+        const char *what;
+        model_shape shape;
+        uint32_t batch, steps, max_seq;
+    } cases[] = {
+#define F(name) GGUF_FORMAT_##name
+        /* clang-format off */
+        /* vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context, rope_dims; formats of embedding,
+           matrices, down; bias, tied, factors; batch, steps, max_seq */
+        {"Q4_K and Q6_K, full to the last position",
+         {"llama", 300, 256, 2, 4, 2, 64, 512, 9, 0, F(Q6_K), F(Q4_K), F(Q6_K), 0, 1, 0}, 1, 9, 0},
+        {"1 layer, its own output, heads turned in part, scaled frequencies, long caches, batch 3",
+         {"llama", 77, 256, 1, 8, 4, 32, 256, 3000, 16, F(Q4_K), F(Q4_K), F(Q6_K), 0, 0, 1}, 3, 7, 0},
+        {"halves, biases, 14 heads on 2, head_dim 40, hidden 96, f16 and Q8_0, batch 2",
+         {"qwen2", 50, 96, 2, 14, 2, 40, 160, 64, 0, F(Q8_0), F(F16), F(Q8_0), 1, 1, 0}, 2, 7, 20},
+        {"33 layers, a vocabulary of 1, f16",
+         {"llama", 1, 64, 33, 2, 1, 32, 64, 64, 0, F(F16), F(F16), F(F16), 0, 1, 0}, 1, 3, 0},
+        {"a vocabulary of 151936, hidden 32, bf16",
+         {"llama", 151936, 32, 1, 2, 2, 16, 40, 64, 0, F(BF16), F(BF16), F(BF16), 0, 1, 0}, 1, 1, 0},
+        {"head_dim 96, Q4_0 and Q5_K, f32 table, batch 4",
+         {"llama", 33, 256, 1, 3, 1, 96, 256, 64, 0, F(F32), F(Q4_0), F(Q5_K), 0, 0, 0}, 4, 6, 0},
+        {"140 keys, read in parts, f16",
+         {"llama", 20, 32, 1, 2, 1, 32, 32, 3000, 0, F(F16), F(F16), F(F16), 0, 1, 0}, 1, 140, 0},
+        /* clang-format on */
+#undef F
+    };
+    uint32_t i;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gguf_maker m = {0};
+        model_file f;
+        make_model(&m, &cases[i].shape);
+        if (open_made(&f, &m))
+            check_model(&f, cases[i].batch, cases[i].steps, cases[i].max_seq, cases[i].what);
+        close_file(&f);
+    }
+}
+
+/* -- files that are whole, and no such model -- */
+
+/* A made model with `bytes` bytes of x, `skip` past the first `word`, instead of what stands there. */
+static void unfit(const char *word, size_t skip, const char *x, size_t bytes, const char *reason)
+{
+    static const model_shape shape = {
+        "qwen2", 5, 32, 2, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16, GGUF_FORMAT_F16, 1, 1, 0};
+    gguf_maker made = {0};
+    model_file f;
+    llama m;
+    llama_options o;
+    gguf_error why;
+    size_t at = 0;
+    memset(&o, 0, sizeof o);
+    o.batch = 1;
+    make_model(&made, &shape);
+    while (at + strlen(word) < made.bytes && memcmp(made.at + at, word, strlen(word))) at++;
+    if (!CHECK_MORE(at + strlen(word) < made.bytes, word)) return;
+    memcpy(made.at + at + skip, x, bytes);
+    if (open_made(&f, &made)) {
+        if (CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 1, reason))
+            CHECK_MORE(strstr(why.text, reason) != NULL && why.offset <= f.bytes, why.text);
+        else
+            llama_close(&m);
+    }
+    close_file(&f);
+}
+
+static void test_unfit(void)
+{
+    static const char two[] = {2, 0, 0, 0}, three[] = {3, 0, 0, 0}, none[] = {0, 0, 0, 0},
+                      many[] = {0, 0, 0, -1};
+    unfit("general.architecture", 20 + 4 + 8, "gemma", 5, "architecture 'gemma'");
+    unfit("general.architecture", 8, "b", 1, "'general.architecture' is missing");
+    unfit("block_count", 0, "x", 1, "'qwen2.block_count' is missing");
+    unfit("block_count", 11 + 4, none, 4, "'qwen2.block_count' is 0");
+    unfit("block_count", 11 + 4, many, 4, "must be 1 to");
+    unfit("block_count", 11 + 4, three, 4, "there is no tensor 'blk.2.");
+    unfit("embedding_length", 16 + 4, two, 4, "must be 2 x 5");
+    unfit("feed_forward_length", 19 + 4, three, 4, "must be 32 x 3");
+    unfit("head_count_kv", 13 + 4, three, 4, "'qwen2.attention.head_count_kv' is 3, must be 1 to 2");
+    unfit("head_count", 10 + 4, three, 4, "'blk.0.attn_q.weight' is 32 x 32, must be 32 x 48");
+    unfit("value_length", 12 + 4, two, 4, "is 2, of keys 16");
+    unfit("layer_norm_rms_epsilon", 0, "x", 1, "layer_norm_rms_epsilon' is missing");
+    unfit("layer_norm_rms_epsilon", 22 + 4, "\0\0\x80\xbf", 4, "layer_norm_rms_epsilon' is missing, or not");
+    unfit("rope.freq_base", 14 + 4, none, 4, "rope.freq_base' is 0");
+    unfit("rope.dimension_count", 20 + 4, three, 4, "is odd");
+    unfit("token_embd", 0, "x", 1, "there is no tensor 'token_embd.weight'");
+    unfit("blk.1.attn_k.weight", 7, "x", 1, "there is no tensor 'blk.1.attn_k.weight'");
+    unfit("blk.1.attn_k.bias", 13, "x", 1, "'blk.1.attn_k.xias' is no tensor of this architecture");
+    unfit("blk.1.ffn_up.weight", 19 + 4 + 16, "\x19", 1, "no kernels for I16");
+    unfit("blk.1.ffn_norm.weight", 21 + 4 + 8, "\x1a", 1, "'blk.1.ffn_norm.weight' is I32, must be F32");
+}
+
+/* -- the model of the repository -- */
+
+static uint32_t prompt_of(const model_file *f, const char *text, uint32_t *tokens)
+{
+    gguf_error why;
+    tokeniser t;
+    size_t n;
+    if (!CHECK_MORE(tokeniser_read(&t, &f->g, &why) == 0, why.text)) return 0;
+    n = tokeniser_encode(&t, text, strlen(text), tokens);
+    tokeniser_free(&t);
+    return (uint32_t)n;
+}
+
+/* One sequence by launches and as a graph; drawn; then in a batch beside three others. PTXGEN_STORY=256 makes
+ * the first one so long. */
+static void test_story(void)
+{
+    enum { SHORT = 7 };
+    const char *wanted = getenv("PTXGEN_STORY");
+    uint32_t tokens = wanted ? (uint32_t)strtoul(wanted, NULL, 10) : 12;
+    static const char *const texts[4] = {"Once upon a time", "The king", "\"Go away!\" said the wolf", "A"};
+    static sequences s, again, batch, drawn[3];
+    llama m;
+    llama_options o;
+    gguf_error why;
+    model_file f;
+    uint32_t b;
+    if (tokens < SHORT || tokens > TOKENS_MAX - 16) tokens = SHORT;
+    if (!open_path(&f, model_path)) return;
+    memset(&o, 0, sizeof o);
+    o.batch = 1;
+    o.max_seq = tokens + 8;
+    if (CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text)) {
+        s.batch = 1;
+        s.length[0] = prompt_of(&f, texts[0], s.token[0]);
+        s.steps = s.length[0] - 1 + tokens;
+        again = s;
+        run_model(&m, &s, NULL);
+        CHECK_MORE(llama_record(&m, stream, &why) == 0, why.text);
+        run_model(&m, &again, NULL);
+        CHECK(memcmp(s.token, again.token, sizeof s.token) == 0);
+        llama_close(&m);
+    }
+    o.temperature = 0.8f; /* drawn: a seed is a text, another seed another one */
+    for (b = 0; b < 3; b++) {
+        o.seed = b < 2 ? 5 : 6;
+        if (!CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text)) break;
+        drawn[b].batch = 1;
+        drawn[b].length[0] = prompt_of(&f, texts[0], drawn[b].token[0]);
+        drawn[b].steps = SHORT;
+        run_model(&m, &drawn[b], NULL);
+        llama_close(&m);
+    }
+    CHECK(memcmp(drawn[0].token, drawn[1].token, sizeof s.token) == 0);
+    CHECK(memcmp(drawn[0].token, drawn[2].token, sizeof s.token) != 0);
+    o.temperature = 0;
+    o.batch = 4;
+    if (CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text)) {
+        batch.batch = 4;
+        batch.steps = SHORT;
+        for (b = 0; b < 4; b++) batch.length[b] = prompt_of(&f, texts[b], batch.token[b]);
+        run_model(&m, &batch, NULL);
+        CHECK(memcmp(s.token[0], batch.token[0], (SHORT + 1) * 4) == 0);
+        llama_close(&m);
+    }
+    close_file(&f);
+}
+
+int main(void)
+{
+    start_random();
+    if (!fine(ptxcu_open(&device, NULL))) return 1;
+    fine(ptxcu_stream_create(device, &stream));
+    test_unfit();
+    test_shapes();
+    test_story();
+    fine(ptxcu_stream_destroy(device, stream));
+    ptxcu_close(device);
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed != 0;
+}
