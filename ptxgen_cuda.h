@@ -368,6 +368,9 @@ typedef struct ptxcu_gemv_desc {
     X(cuEventSynchronize, (void *event))                                                                     \
     X(cuEventQuery, (void *event))                                                                           \
     X(cuEventElapsedTime, (float *milliseconds, void *start, void *stop))                                    \
+    X(cuLaunchCooperativeKernel,                                                                             \
+      (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,         \
+       unsigned shared_bytes, void *stream, void **params))                                                  \
     X(cuLaunchKernel, (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,      \
                        unsigned bz, unsigned shared_bytes, void *stream, void **params, void **extra))
 
@@ -2673,12 +2676,17 @@ static ptxcu_code ptxcu__prepare(ptxcu *cu, ptxcu_program *program, const ptx_la
 
 static ptxcu_code ptxcu__start(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
                                ptxcu_stream stream) {
-    int result = cu->driver.cuLaunchKernel(e->function, g->grid[0], g->grid[1], g->grid[2], g->block[0],
-                                           g->block[1], g->block[2], g->shared_bytes, stream, params, NULL);
+    int result = g->cooperative ? cu->driver.cuLaunchCooperativeKernel(
+                                      e->function, g->grid[0], g->grid[1], g->grid[2], g->block[0],
+                                      g->block[1], g->block[2], g->shared_bytes, stream, params)
+                                : cu->driver.cuLaunchKernel(e->function, g->grid[0], g->grid[1], g->grid[2],
+                                                            g->block[0], g->block[1], g->block[2],
+                                                            g->shared_bytes, stream, params, NULL);
     if (result == 0) return PTXCU_E_NONE;
     if (ptxcu__stream_ours(cu, e->name, stream) == PTXCU_E_WRONG_HANDLE) return PTXCU_E_WRONG_HANDLE;
     return ptxcu__driver_fail(
-        cu, result, "cuLaunchKernel(entry '%s', grid %ux%ux%u, block %ux%ux%u, %u bytes)", e->name,
+        cu, result, "cuLaunch%sKernel(entry '%s', grid %ux%ux%u, block %ux%ux%u, %u bytes)",
+        g->cooperative ? "Cooperative" : "", e->name,
         (unsigned)g->grid[0], (unsigned)g->grid[1], (unsigned)g->grid[2], (unsigned)g->block[0],
         (unsigned)g->block[1], (unsigned)g->block[2], (unsigned)g->shared_bytes);
 }

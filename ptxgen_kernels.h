@@ -122,8 +122,8 @@
    ACTIVATION  y = silu(x), gelu(x), or, with two inputs, silu(x) * up, gelu(x) * up. Rows with strides, so
           that gate and up may lie side by side. silu(x) = x / (1 + exp(-x)); gelu by tanh:
           x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi); gelu by erf: Abramowitz and Stegun 7.1.26,
-          1.5e-7 |x| beside erf. y may be x or up where types and strides are equal. x -inf: NaN (silu, gelu by
-          tanh).
+          1.5e-7 |x| beside erf. y may be x or up where types and strides are equal. x -inf: NaN (silu,
+          gelu by tanh).
 
    ROPE   turns pairs of each head by the angle position * frequencies[i], in place: a, b become
           a cos - b sin, a sin + b cos; elements past `dims` stay. The angle is reduced in f64: right at any
@@ -141,6 +141,26 @@
           the same token in every run. random: 64 bits, SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
           splittable pseudorandom number generators", 2014) of seed at counter row << 32 | position.
      all -inf or NaN      the largest by the rule of temperature 0
+
+   DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
+          at once: embedding; in each layer RMSNorm, q, k, v (+ bias), rotary positions, k and v into the
+                    caches,
+          attention over them, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; final norm,
+          logits, the next token. One block stays on each multiprocessor; tiles of 32 values are handed from
+          block to block by counters in global memory, and weights are sent for before the values that they
+          multiply are waited for. f32 arithmetic on weights as they are, in a fixed order: the same tokens in
+          every run on as many blocks. Two launches: the first clears the workspace's counters.
+     prompt         fed first, one token a step, without logits up to its last; its tokens are not written.
+                    A token past vocab counts as the last one
+     a sequence ends after n tokens, after end_token (which is written), or when its cache is full: the token
+                    in the last row still gives one
+     stop           read after each token; nothing waits for it
+     written, tokens  grow as it runs: with host memory they can be read; written[b] is released after
+                    its token
+     starvation     a wait of more than `watchdog` turns, in any block, ends the launch: status, and which
+                    step of which layer waited for which tile (or, of attention's output, KV head)
+     choice         as SAMPLE does, the row being the sequence, the position that of the token fed last
+     caches         rows before positions[b] are taken as they are; new ones are rounded to kv_type
 
    DOES NOT  choose another device's plan: a plan and a module belong to one target.
 */
@@ -525,7 +545,8 @@ typedef struct ptxk_decoder_args {
    OPERATIONS. X(name): ptxk_<name>_desc, ptxk_<name>_emit(), and its examples below. */
 #define PTXK_OPERATIONS(X)                                                                                   \
     X(flash_decode) X(kv_scatter) X(gemv)                                                                    \
-    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)
+    X(norm) X(softmax) X(activation) X(rope) X(embed) X(sample)                                             \
+    X(decoder)
 
 /* EXAMPLES. X(label, fields of the description ...): each type with each size of row, GQA in rotation, and
    shapes of known models. What ptxdump prints and what the tests assemble for every target. */
@@ -676,6 +697,17 @@ typedef struct ptxk_decoder_args {
     X("bf16, argmax", PTX_BF16, PTXK_SAMPLE_ARGMAX)                                                          \
     X("f32, argmax", PTX_F32, PTXK_SAMPLE_ARGMAX)
 
+#define PTXK_EXAMPLES_decoder(X)                                                                             \
+    X("8B, Q4_K and Q6_K", 4096, 14336, 32, 8, 128, 128256, 1, 1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16,   \
+      128, PTXK_ROPE_INTERLEAVED, 0.0f)                                                                      \
+    X("0.5B, Q8_0, batch 2", 896, 4864, 14, 2, 64, 151936, 2, 1u << PTXK_Q8_0, PTX_BF16, 64,                 \
+      PTXK_ROPE_NEOX, 0.0f)                                                                                  \
+    X("f16, batch 4", 520, 1048, 9, 3, 40, 1000, 4, 1u << PTXK_F16, PTX_F32, 20, PTXK_ROPE_NEOX, 0.0f)       \
+    X("f32 and bf16, head_dim 256", 512, 1024, 2, 1, 256, 1000, 1, 1u << PTXK_F32 | 1u << PTXK_BF16,         \
+      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f)                                                                      \
+    X("all formats, batch 4", 256, 512, 16, 1, 64, 300, 4, 62u | 1u << PTXK_Q6_K, PTX_F16, 64,              \
+      PTXK_ROPE_NEOX, 0.0f)
+
 /* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
 
 /* -- registry -- */
@@ -817,6 +849,27 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
    NULL, an odd number of dims or a negative or infinite number. scaling: or NULL. */
 PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling *scaling, double *out,
                                           ptxk_message *why);
+
+/* -- decoder -- */
+
+/* Append the two entries (start, decoder) to the module. desc: a ptxk_decoder_desc. */
+#define ptxk_decoder_emit(m, desc) ptxk_decoder_emit_((m), PTX__AT, (desc))
+PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc);
+/* The launches for a shape; the second is cooperative: the driver refuses it where not all blocks fit at
+   once.
+   min_bytes is 0: see ptxk_decoder_bytes. why: or NULL. */
+PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
+                                      ptx_plan *plan, ptxk_message *why);
+/* Whether arguments can be right; layers: a copy of the table in host memory, or NULL. */
+PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
+                                       const ptxk_decoder_layer *layers, ptxk_message *why);
+/* The lower bound of traffic of one token of each sequence: all matrices once (output: or NULL), K and V of
+   lengths[batch] rows (or NULL) once. 0 for a bad desc. */
+PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk_decoder_layer *layers,
+                                       uint32_t layer_count, const ptxk_decoder_matrix *output,
+                                       const uint32_t *lengths);
+/* What ptxk_decoder_state.step stands for; "" past the end. */
+PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step);
 
 /* -- vocabulary: pieces of kernels, for your own as well; errors carry your line -- */
 
@@ -2462,6 +2515,302 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
     span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
     span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
     return ptxk__check_spans("sample", span, 3, why);
+}
+
+/* -- decoder -- */
+
+/* Eight warps work: weights through a ring of their own, x in shared memory. The ninth finishes: it joins the
+   slices of a tile and tells others that the tile is there, while the eight are at the next. */
+#define PTXK__DEC_WARPS 8u
+#define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
+#define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
+#define PTXK__DEC_TILE 32u /* rows of a tile, four of each warp, two at a time */
+#define PTXK__DEC_X 1152u  /* bytes of 256 values of x: numbers, then the sum of each 8 */
+#define PTXK__DEC_SHARED 49152u
+#define PTXK__DEC_OUT_HEAD 256u /* bytes of a message before the tile's sums */
+#define PTXK__DEC_KINDS 5u      /* of products: q k v, output, gate and up, down, logits */
+#define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
+#define PTXK__DEC_KEYS 64u      /* fewest keys worth a part */
+#define PTXK__DEC_PATIENCE (1u << 26)
+
+/* Words at the beginning of the workspace. The leader (block 0) writes them between tokens; GO last. */
+enum {
+    PTXK__GO = 0,       /* tokens decided so far, 1 from the start */
+    PTXK__NEED = 4,     /* logits are wanted of this token */
+    PTXK__ACTIVE = 8,   /* a bit for each sequence */
+    PTXK__OVER = 12,    /* how it ended, once it has */
+    PTXK__TOKEN = 16,   /* u32 [4] */
+    PTXK__LENGTH = 32,  /* u32 [4] rows in the caches */
+    PTXK__WRITTEN = 48, /* u32 [4] */
+    PTXK__SEEN = 64,    /* blocks that have read these words, all tokens together */
+    PTXK__DONE = 68,    /* tiles of logits */
+    PTXK__FAILED = 72,
+    PTXK__BEST = 80, /* u64 [4] keys of the largest logits */
+    PTXK__HEAD = 256
+};
+
+typedef struct ptxk__dec {
+    ptxk_decoder_desc d;
+    uint32_t group, q_rows, kv_rows, qkv_rows;
+    uint32_t stages, area, ring; /* of the weights: bytes for a row's part of a step; of all warps */
+    uint32_t room;               /* units of 256 values of x, times columns, in shared memory */
+    uint32_t out_at, out_bytes;  /* two messages to the ninth warp, behind x */
+    uint32_t squares_at, info_at;
+    uint32_t rows[PTXK__DEC_KINDS][3], tiles[PTXK__DEC_KINDS], columns[PTXK__DEC_KINDS];
+    uint32_t slices[PTXK__DEC_KINDS];                 /* at most */
+    uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's part of a tile */
+    uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* u32 for each tile, of attention for each KV head */
+    uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* u32 for each tile, for each head of a sequence */
+    uint32_t zeroed;                                  /* bytes from the beginning on that are zero at first */
+    uint64_t x, qkv, att, ff, parts[PTXK__DEC_KINDS], att_parts, bytes;
+    uint32_t att_record;
+    uint32_t tile, tiles_of_heads; /* query heads that attention takes at a time */
+    uint32_t lanes, keys;          /* lanes of a key, keys of a warp at a time */
+    float scale;
+} ptxk__dec;
+
+/* Units of 256 weights in a step, and their bytes. */
+static uint32_t ptxk__dec_unit(const ptxk__eight *e) { return 256 / e->block * e->bytes; }
+
+static uint32_t ptxk__dec_units(const ptxk__eight *e) {
+    uint32_t n = 640 / ptxk__dec_unit(e);
+    return n ? n : 1;
+}
+
+static uint64_t ptxk__dec_take(uint64_t *at, uint64_t bytes) {
+    uint64_t here = *at;
+    *at = (here + bytes + 255) / 256 * 256;
+    return here;
+}
+
+static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) {
+    const char *const name[6] = {"hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"};
+    const uint32_t most[6] = {1u << 17, 1u << 18, 1024, 1024, 256, PTXK__N_MAX};
+    uint32_t value[6], i, known = 0;
+    value[0] = d->hidden, value[1] = d->ffn, value[2] = d->heads;
+    value[3] = d->kv_heads, value[4] = d->head_dim, value[5] = d->vocab;
+    for (i = 0; i < 6; i++) {
+        ptx_code code = ptxk__check_n("decoder", name[i], value[i], most[i], why);
+        if (code) return code;
+        if ((i < 2 || i == 4) && value[i] % 8)
+            return ptxk__refuse(why, PTX_E_DESC, "decoder: %s is %u, must be a multiple of 8", name[i],
+                                value[i]);
+    }
+    if (d->heads % d->kv_heads)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: heads is %u, must be a multiple of kv_heads, %u",
+                            d->heads, d->kv_heads);
+    if (!d->batch || d->batch > 4)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, must be 1 to 4", d->batch);
+    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) known |= 1u << ptxk__eights[i].id;
+    if (!d->formats || d->formats & ~known)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_K, "
+                            "_Q6_K",
+                            d->formats);
+    if (!ptxk__kv_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
+    if (d->rope_dims % 2 || d->rope_dims > d->head_dim)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: rope_dims is %u, must be even and at most head_dim, %u", d->rope_dims,
+                            d->head_dim);
+    if (d->rope_pairs > PTXK_ROPE_NEOX)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: rope_pairs is %u, must be PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX",
+                            d->rope_pairs);
+    return ptxk__check_scale("decoder", d->scale, why);
+}
+
+static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_message *why) {
+    uint32_t i, fixed, flags;
+    uint64_t at;
+    ptx_code code;
+    if (why) why->text[0] = 0;
+    if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: the description is NULL");
+    if ((code = ptxk__dec_limits(d, why)) != PTX_E_NONE) return code;
+    memset(f, 0, sizeof *f);
+    f->d = *d;
+    f->group = d->heads / d->kv_heads;
+    f->q_rows = d->heads * d->head_dim;
+    f->kv_rows = d->kv_heads * d->head_dim;
+    f->qkv_rows = f->q_rows + 2 * f->kv_rows;
+    f->scale = (float)(1.44269504088896340736
+                       * (d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(d->head_dim)));
+
+    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) {
+        const ptxk__eight *e = &ptxk__eights[i];
+        uint32_t area = ptxk__dec_units(e) * ptxk__dec_unit(e);
+        if (!(d->formats >> e->id & 1)) continue;
+        area = (area + (ptxk__dec_unit(e) % 16 || e->block == 32 ? 14u : 0u) + 15) / 16 * 16;
+        if (area > f->area) f->area = area;
+    }
+    f->out_bytes = PTXK__DEC_OUT_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
+    fixed = 2 * f->out_bytes + PTXK__DEC_WARPS * 16 + 256;
+    f->stages = PTXK__DEC_WARPS * 3 * 2 * f->area > 32768 ? 2 : 3;
+    f->ring = PTXK__DEC_WARPS * f->stages * 2 * f->area;
+    f->room = (PTXK__DEC_SHARED - fixed - f->ring) / PTXK__DEC_X;
+    f->out_at = f->ring + f->room * PTXK__DEC_X;
+    f->squares_at = f->out_at + 2 * f->out_bytes;
+    f->info_at = f->squares_at + PTXK__DEC_WARPS * 16;
+
+    f->rows[0][0] = f->q_rows, f->rows[0][1] = f->rows[0][2] = f->kv_rows;
+    f->rows[1][0] = f->rows[3][0] = d->hidden;
+    f->rows[2][0] = d->ffn; /* of both */
+    f->rows[4][0] = d->vocab;
+    f->columns[0] = f->columns[2] = f->columns[4] = d->hidden;
+    f->columns[1] = f->q_rows;
+    f->columns[3] = d->ffn;
+    for (f->tile = 4; f->tile >= 2 * f->group;) f->tile /= 2; /* more would not fit into registers */
+    f->tiles_of_heads = ptxk__ceil_div(f->group, f->tile);
+    for (f->lanes = 1; f->lanes * 8 < d->head_dim;) f->lanes *= 2;
+    f->keys = 32 / f->lanes;
+
+    flags = PTXK__HEAD;
+    f->flags_x = flags, flags += 4 * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE);
+    f->flags_ff = flags, flags += 4 * ptxk__ceil_div(d->ffn, PTXK__DEC_TILE);
+    f->flags_att = flags, flags += 4 * d->kv_heads;
+    f->arrive_att = flags, flags += 4 * d->kv_heads * d->batch;
+    f->flags_qkv = flags;
+    flags += 4 * (ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE) + 2 * ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE));
+    for (i = 0; i < PTXK__DEC_KINDS; i++) {
+        uint32_t j, units = ptxk__ceil_div(f->columns[i], 256), fewest, most = i == 4 ? 4 : 16;
+        for (j = 0; j < 3; j++) f->tiles[i] += ptxk__ceil_div(f->rows[i][j], PTXK__DEC_TILE);
+        fewest = ptxk__ceil_div(units, f->room / d->batch);
+        f->slices[i] = most < units ? most : units;
+        if (f->slices[i] < fewest) f->slices[i] = fewest;
+        f->record[i] = 4 * (PTXK__DEC_TILE * d->batch * (i == 2 ? 2 : 1) + PTXK__DEC_TILE);
+        f->arrive[i] = flags, flags += 4 * f->tiles[i];
+    }
+    f->zeroed = (flags + 255) / 256 * 256;
+    at = f->zeroed;
+    f->x = ptxk__dec_take(&at, (uint64_t)d->batch * d->hidden * 4);
+    f->qkv = ptxk__dec_take(&at, (uint64_t)d->batch * f->qkv_rows * 4);
+    f->att = ptxk__dec_take(&at, (uint64_t)d->batch * f->q_rows * 4);
+    f->ff = ptxk__dec_take(&at, (uint64_t)d->batch * d->ffn * 4);
+    for (i = 0; i < PTXK__DEC_KINDS; i++)
+        f->parts[i] = ptxk__dec_take(&at, (uint64_t)f->tiles[i] * f->slices[i] * f->record[i]);
+    f->att_record = 4 * f->group * (d->head_dim + 2);
+    f->att_parts = ptxk__dec_take(&at, (uint64_t)d->batch * d->kv_heads * PTXK__DEC_SPLITS * f->att_record);
+    f->bytes = at;
+    return PTX_E_NONE;
+}
+
+PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
+    static const char *const name[] = {"q, k, v", "attention's output", "gate and up", "down",
+                                       "logits",  "attention",          "token",       "choice of a token"};
+    return step < sizeof name / sizeof *name ? name[step] : "";
+}
+
+PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_decoder_shape *shape,
+                                      ptx_plan *plan, ptxk_message *why) {
+    ptxk__dec f;
+    ptx_code code = ptxk__plan_start("decoder", ptxk__dec_form(desc, &f, why), shape, plan,
+                                     sizeof(ptxk_decoder_args), why);
+    if (!code) code = ptxk__check_n("decoder", "layers", shape->layers, 4096, why);
+    if (!code) code = ptxk__check_n("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_n("decoder", "sm_count", shape->sm_count, 65536, why);
+    if (code) return code;
+    ptxk__plan_one(plan, 1, 1, PTXK__DEC_WORKERS, 0);
+    plan->launch[1] = plan->launch[0];
+    plan->launches = 2;
+    plan->launch[1].entry = 1;
+    plan->launch[1].grid[0] = shape->sm_count;
+    plan->launch[1].block[0] = PTXK__DEC_THREADS;
+    plan->launch[1].cooperative = 1;
+    plan->workspace_bytes = f.bytes;
+    return PTX_E_NONE;
+}
+
+static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
+                                 uint32_t columns, ptxk_message *why) {
+    const ptxk__eight *e = ptxk__eight_of(m->format);
+    if (m->format > 31 || !(f->d.formats >> m->format & 1) || !e)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %u, not one of the description's",
+                            name, m->format);
+    if (columns % e->block)
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
+                            e->block, e->name);
+    if (!m->weights || m->weights % 16)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: the weights are %s", name,
+                            m->weights ? "not aligned to 16 bytes" : "0");
+    if (m->bias % 4)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: the bias is not aligned to 4 bytes", name);
+    return PTX_E_NONE;
+}
+
+static uint64_t ptxk__dec_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
+    const ptxk__eight *e = ptxk__eight_of(m->format);
+    return e ? (uint64_t)rows * (columns / e->block) * e->bytes : 0;
+}
+
+PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk_decoder_layer *layers,
+                                       uint32_t layer_count, const ptxk_decoder_matrix *output,
+                                       const uint32_t *lengths) {
+    ptxk__dec f;
+    uint64_t bytes = 0;
+    uint32_t i, b;
+    if (!layers || ptxk__dec_form(desc, &f, NULL)) return 0;
+    for (i = 0; i < layer_count; i++) {
+        const ptxk_decoder_layer *l = &layers[i];
+        bytes += ptxk__dec_bytes(&l->q, f.q_rows, f.d.hidden) + ptxk__dec_bytes(&l->k, f.kv_rows, f.d.hidden)
+                 + ptxk__dec_bytes(&l->v, f.kv_rows, f.d.hidden)
+                 + ptxk__dec_bytes(&l->output, f.d.hidden, f.q_rows)
+                 + ptxk__dec_bytes(&l->gate, f.d.ffn, f.d.hidden)
+                 + ptxk__dec_bytes(&l->up, f.d.ffn, f.d.hidden)
+                 + ptxk__dec_bytes(&l->down, f.d.hidden, f.d.ffn);
+        for (b = 0; lengths && b < f.d.batch; b++)
+            bytes += 2 * (uint64_t)lengths[b] * f.kv_rows * ptxk__kv_bytes(f.d.kv_type);
+    }
+    return bytes + (output ? ptxk__dec_bytes(output, f.d.vocab, f.d.hidden) : 0);
+}
+
+PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
+                                       const ptxk_decoder_layer *layers, ptxk_message *why) {
+    ptxk__dec f;
+    ptxk__span span[11];
+    uint32_t i;
+    uint64_t tokens;
+    ptx_code code = ptxk__check_start("decoder", ptxk__dec_form(desc, &f, why), args, why);
+    if (!code) code = ptxk__check_sampling("decoder", args->temperature, args->top_p, why);
+    if (code) return code;
+    if (!(args->eps >= 0 && args->eps <= FLT_MAX))
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: eps is %g, must be finite and at least 0",
+                            (double)args->eps);
+    if (args->n > args->tokens_stride)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: n is %u, must be at most tokens_stride, %u",
+                            args->n, args->tokens_stride);
+    if (!args->layer_count || !args->max_seq || !args->prompt_stride)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: layer_count, max_seq or prompt_stride is 0");
+    tokens = (uint64_t)desc->batch * 4;
+    span[0] = ptxk__span_of("layers", args->layers, args->layer_count * sizeof *layers, 8, 1);
+    span[1] = ptxk__span_of("frequencies", args->frequencies, desc->rope_dims * 4, 8, desc->rope_dims != 0);
+    span[2] = ptxk__span_of("final_norm", args->final_norm, (uint64_t)desc->hidden * 4, 16, 1);
+    span[3] = ptxk__span_of("prompt", args->prompt, tokens * args->prompt_stride, 4, 1);
+    span[4] = ptxk__span_of("prompt_lengths", args->prompt_lengths, tokens, 4, 1);
+    span[5] = ptxk__span_of("positions", args->positions, tokens, 4, 1);
+    span[6] = ptxk__span_of("logits", args->logits, tokens * desc->vocab, 16, 1);
+    span[7] = ptxk__span_of("tokens", args->tokens, tokens * args->tokens_stride, 4, 1);
+    span[8] = ptxk__span_of("state", args->state, sizeof(ptxk_decoder_state), 8, 1);
+    span[9] = ptxk__span_of("stop", args->stop, 4, 4, args->stop != 0);
+    span[10] = ptxk__span_of("workspace", args->workspace, f.bytes, 256, 1);
+    code = ptxk__check_spans("decoder", span, 11, why);
+    if (!code) code = ptxk__dec_matrix(&f, "embedding", &args->embedding, desc->hidden, why);
+    if (!code) code = ptxk__dec_matrix(&f, "output", &args->output, desc->hidden, why);
+    for (i = 0; layers && !code && i < args->layer_count; i++) {
+        const ptxk_decoder_layer *l = &layers[i];
+        if (!l->attention_norm || !l->ffn_norm || !l->k_cache || !l->v_cache
+            || (l->attention_norm | l->ffn_norm | l->k_cache | l->v_cache) % 16)
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "decoder: layer %u: a norm or cache is 0 or not aligned to 16 bytes", i);
+        if ((code = ptxk__dec_matrix(&f, "q", &l->q, desc->hidden, why)) != PTX_E_NONE
+            || (code = ptxk__dec_matrix(&f, "k", &l->k, desc->hidden, why)) != PTX_E_NONE
+            || (code = ptxk__dec_matrix(&f, "v", &l->v, desc->hidden, why)) != PTX_E_NONE
+            || (code = ptxk__dec_matrix(&f, "attention's output", &l->output, f.q_rows, why)) != PTX_E_NONE
+            || (code = ptxk__dec_matrix(&f, "gate", &l->gate, desc->hidden, why)) != PTX_E_NONE
+            || (code = ptxk__dec_matrix(&f, "up", &l->up, desc->hidden, why)) != PTX_E_NONE)
+            return code;
+        code = ptxk__dec_matrix(&f, "down", &l->down, desc->ffn, why);
+    }
+    return code;
 }
 
 /* The registry, made from [TABLE]. */
@@ -6355,11 +6704,31 @@ static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_va
     }
 }
 
-/* Two words from an address that is even. */
-static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
-    ptx_val half[4], pair[2];
+/* Weights in global memory do not change while a kernel runs. */
+static ptx_mem ptxk__weight_at(ptx_val at, int64_t offset)
+{
+    ptx_mem mem = ptx_at(at, offset);
+    return at.space == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
+}
+
+/* Two words from an address that is even. Shared memory: aligned words, put together. */
+static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words)
+{
+    ptx_val half[4], pair[2], odd, p, three[3];
     uint32_t i;
-    for (i = 0; i < 4; i++) half[i] = ptx_ld(k, PTX_B16, ptx_with(ptx_at(at, offset + 2 * i), PTX_NC));
+    if (at.space == PTX_SHARED) {
+        at = ptx_ptr_add(k, at, ptx_u32((uint64_t)offset), 1);
+        odd = ptx_and(k, at, ptx_u32(2));
+        at = ptx_sub(k, at, odd);
+        at = ptx_ptr(at, PTX_SHARED);
+        p = ptx_setp(k, PTX_NE, odd, ptx_u32(0));
+        odd = ptx_shl(k, odd, ptx_u32(3));
+        for (i = 0; i < 2; i++) three[i] = ptx_ld(k, PTX_B32, ptx_at(at, 4 * i));
+        three[2] = ptx_ld_if(k, p, PTX_B32, ptx_at(at, 8), ptx_b32(0));
+        for (i = 0; i < 2; i++) words[i] = ptx_shf_r(k, three[i], three[i + 1], odd);
+        return;
+    }
+    for (i = 0; i < 4; i++) half[i] = ptx_ld(k, PTX_B16, ptxk__weight_at(at, offset + 2 * i));
     for (i = 0; i < 2; i++) {
         pair[0] = half[2 * i];
         pair[1] = half[2 * i + 1];
@@ -6381,7 +6750,7 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         shift = ptx_and(k, e, ptx_u32(3));
         here = ptx_mad(k, here, ptx_u32(4), shift);
         here = ptx_ptr_add(k, at, here, 8);
-        ptx_ld_vec(k, PTX_B32, 2, ptx_with(ptx_at(here, 16), PTX_NC), words + 2);
+        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_at(here, 16), words + 2);
         shift = ptx_and(k, j, ptx_u32(1));
         shift = ptx_shl(k, shift, ptx_u32(2));
         for (i = 2; i < 4; i++) {
@@ -6389,7 +6758,7 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
             words[i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
             ptxk__bytes_to_f32(k, words[i], 0, o->q + 4 * (i - 2));
         }
-        ptx_ld_vec(k, PTX_B32, 4, ptx_with(ptx_at(at, 0), PTX_NC), words);
+        ptx_ld_vec(k, PTX_B32, 4, ptxk__weight_at(at, 0), words);
         ptx_unpack(k, PTX_F16, 2, words[0], wide);
         d = ptx_cvt(k, PTX_F32, wide[0]);
         m = ptx_cvt(k, PTX_F32, wide[1]);
@@ -6444,7 +6813,7 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         }
         j = ptx_shr(k, e, ptx_u32(1));
         here = ptx_ptr_add(k, at, j, 1);
-        j = ptx_ld(k, PTX_S8, ptx_with(ptx_at(here, 192), PTX_NC));
+        j = ptx_ld(k, PTX_S8, ptxk__weight_at(here, 192));
         j = ptx_cvt(k, PTX_F32, j);
         d = ptxk__f16_at(k, at, 208);
         o->scale = ptx_op2(k, PTX_MUL, PTX_RN, d, j);
@@ -6467,12 +6836,12 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
     }
     if (format == PTXK_F32) {
         here = ptx_ptr_add(k, at, e, 32);
-        ptxk_load_f32(k, PTX_F32, 4, ptx_with(ptx_at(here, 0), PTX_NC), o->q);
-        ptxk_load_f32(k, PTX_F32, 4, ptx_with(ptx_at(here, 16), PTX_NC), o->q + 4);
+        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_at(here, 0), o->q);
+        ptxk_load_f32(k, PTX_F32, 4, ptxk__weight_at(here, 16), o->q + 4);
         return;
     }
     here = ptx_ptr_add(k, at, e, 16);
-    ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptx_with(ptx_at(here, 0), PTX_NC), o->q);
+    ptxk_load_f32(k, format == PTXK_F16 ? PTX_F16 : PTX_BF16, 8, ptxk__weight_at(here, 0), o->q);
 }
 
 /* -- embed -- */
@@ -6564,6 +6933,7 @@ typedef struct ptxk__logits {
     ptx_val at, n; /* address, elements */
     ptx_val tid;
     ptx_val meet; /* shared: PTXK__SAMPLE_SHARED bytes, 16-byte aligned */
+    uint32_t barrier; /* of these threads; 0: they are the block */
 } ptxk__logits;
 #define PTXK__SAMPLE_BINS 256u
 /* u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4] */
@@ -6607,6 +6977,14 @@ static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
     return ptx_max(k, x, other);
 }
 
+static void ptxk__sample_meet(ptx_kernel *k, const ptxk__logits *f)
+{
+    if (f->barrier)
+        (void)ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(f->barrier), ptx_imm(f->threads));
+    else
+        ptx_bar_sync(k, ptx_imm(0));
+}
+
 /* The largest of all threads' keys, for all. One barrier before its shared memory is written, one after. */
 static ptx_val ptxk__sample_top(ptx_kernel *k, const ptxk__logits *f, ptx_val key) {
     uint32_t d, warps = f->threads / 32;
@@ -6614,12 +6992,12 @@ static ptx_val ptxk__sample_top(ptx_kernel *k, const ptxk__logits *f, ptx_val ke
     for (d = 1; d < 32; d *= 2) key = ptxk__max_u64(k, key, d);
     lane = ptx_and(k, f->tid, ptx_u32(31));
     warp = ptx_shr(k, f->tid, ptx_u32(5));
-    ptx_bar_sync(k, ptx_imm(0));
+    ptxk__sample_meet(k, f);
     at = ptx_ptr_add(k, f->meet, warp, 8);
     p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS), key);
-    ptx_bar_sync(k, ptx_imm(0));
+    ptxk__sample_meet(k, f);
     lane = ptx_and(k, lane, ptx_u32(warps - 1));
     at = ptx_ptr_add(k, f->meet, lane, 8);
     key = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS));
@@ -6677,7 +7055,7 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
         at = ptx_ptr_add(k, f->meet, i, 4);
         ptx_st(k, PTX_U32, ptx_at(at, PTXK__SAMPLE_COUNTS), ptx_u32(0));
         ptx_end(k);
-        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__sample_meet(k, f);
         sh = ptx_get(k, shift);
         up = ptx_add(k, sh, ptx_u32(8));
         pre = ptx_get(k, prefix);
@@ -6705,7 +7083,7 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
         }
         ptx_end(k);
         ptx_end(k);
-        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__sample_meet(k, f);
 
         /* one thread walks down the bins from the largest */
         p = ptx_setp(k, PTX_EQ, f->tid, ptx_u32(0));
@@ -6750,7 +7128,7 @@ static void ptxk__sample_descend(ptx_kernel *k, const ptxk__logits *f, ptx_val m
             ptx_st(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 24), w);
         }
         ptx_end(k);
-        ptx_bar_sync(k, ptx_imm(0));
+        ptxk__sample_meet(k, f);
         pre = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND));
         ptx_set(k, prefix, pre);
         x = ptx_ld(k, PTX_U64, ptx_at(f->meet, PTXK__SAMPLE_FOUND + 8));
@@ -6850,6 +7228,7 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     f.type = (ptx_type)d->type;
     f.threads = PTXK__SAMPLE_THREADS;
+    f.barrier = 0;
     (void)snprintf(name, sizeof name, "%s_%s", d->method == PTXK_SAMPLE_ARGMAX ? "argmax" : "sample",
                    ptx_type_name(f.type));
     k = ptx_entry_(m, site, name);
@@ -6890,6 +7269,2106 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 0), x);
     ptx_ret(k);
+    return ptx_get_error(m)->code;
+}
+
+/* -- decoder --
+   What a block does for a token: it reads what the leader has decided, takes its share of the embedding's
+   tiles, and then, layer by layer, of each product's tiles and of attention's heads. There is no barrier
+   across
+   the grid: each tile of 32 values has a flag in global memory that counts how often it was made (its epoch),
+   written with st.release by who finished it; who needs a tile waits, with ld.acquire, for the epoch that it
+   needs, after it has sent for the weights that it will multiply. Buffers are written again one layer later
+   only; by then all who read them have, directly or by way of others, given what the writer waited for. */
+
+/* A product under way: what differs between the kinds, in variables, so that there is one loop for all. */
+typedef struct ptxk__job {
+    ptx_var kind, k, slices, groups, skip;                        /* skip: from a block's slice to its next */
+    ptx_var base[3], bias[3], format[3], rows[3], to[3], edge[2]; /* to: the matrix's first row in y */
+    ptx_var x, gamma, y, y_stride, x_stride;
+    ptx_var tiles, passes, flags, epoch, arrive, parts, record;
+    ptx_var first, end;             /* units of this slice */
+    ptx_var tile, pass, unit, slot; /* of what is sent for next; where to */
+} ptxk__job;
+
+typedef struct ptxk__deck {
+    const ptxk__dec *f;
+    ptx_kernel *k;
+    ptx_val args, shared, workspace, tid, warp, lane, block, blocks;
+    ptx_var message; /* 0, 1: which of the two messages comes next */
+    ptx_var round;   /* tokens taken before this one */
+    ptx_var layer;
+    ptx_var watchdog;
+    ptxk__job j;
+} ptxk__deck;
+
+static ptx_val ptxk__dec_at(ptxk__deck *c, uint64_t offset) {
+    return ptx_ptr_add(c->k, c->workspace, ptx_u64(offset), 1);
+}
+
+/* All workers meet; the ninth warp is not asked. */
+static void ptxk__dec_meet(ptxk__deck *c) {
+    (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(PTXK__DEC_WORKERS));
+}
+
+/* The message that is next: its address; barrier 2 or 3 says that it is written, 4 or 5 that it was read. */
+static ptx_val ptxk__dec_message(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    ptx_val m = ptx_get(k, c->message);
+    m = ptx_mul(k, m, ptx_u32(c->f->out_bytes));
+    m = ptx_add(k, m, ptx_u32(c->f->out_at));
+    return ptx_ptr_add(k, c->shared, m, 1);
+}
+
+static void ptxk__dec_free(ptxk__deck *c) /* waits until the next message may be written */
+{
+    ptx_val id = ptx_get(c->k, c->message);
+    id = ptx_add(c->k, id, ptx_u32(4));
+    (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, id, ptx_imm(PTXK__DEC_THREADS));
+}
+
+static void ptxk__dec_send(ptxk__deck *c) {
+    ptx_val id = ptx_get(c->k, c->message), other;
+    other = ptx_xor(c->k, id, ptx_u32(1));
+    id = ptx_add(c->k, id, ptx_u32(2));
+    (void)ptx_op2(c->k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS));
+    ptx_set(c->k, c->message, other);
+}
+
+/* Words of a message. */
+enum {
+    PTXK__M_KIND = 0,
+    PTXK__M_SLICES = 4,
+    PTXK__M_SLICE = 8,
+    PTXK__M_ROWS = 12,
+    PTXK__M_EPOCH = 16,
+    PTXK__M_STRIDE = 20,
+    PTXK__M_K = 24,
+    PTXK__M_ROW = 28,
+    PTXK__M_NORM = 32,
+    PTXK__M_EPS = 36,
+    PTXK__M_PARTS = 40,
+    PTXK__M_ARRIVE = 48,
+    PTXK__M_FLAG = 56,
+    PTXK__M_Y = 64,
+    PTXK__M_BIAS = 72,
+    PTXK__M_BIAS2 = 80,
+    PTXK__M_SQUARES = 96
+};
+#define PTXK__M_QUIT 99u
+
+/* The end of a worker: the ninth warp is told to end, too. */
+static void ptxk__dec_quit(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    ptx_val m, p;
+    if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
+    ptxk__dec_free(c);
+    m = ptxk__dec_message(c);
+    p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_KIND), ptx_u32(PTXK__M_QUIT));
+    ptxk__dec_send(c);
+    ptx_ret(k);
+}
+
+/* -- waiting -- */
+
+static void ptxk__state_put(ptx_kernel *k, ptx_val state, size_t field, ptx_val x) {
+    ptx_st(k, PTX_U32, ptx_with(ptx_at(state, (int64_t)field), PTX_RELAXED | PTX_SYS), x);
+}
+
+/* The first to run out of patience says for what. */
+static void ptxk__dec_starved(ptxk__deck *c, ptx_val step, ptx_val tile) {
+    ptx_kernel *k = c->k;
+    ptx_val at, old, p, x;
+    at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__FAILED), 1);
+    old = ptx_atom_cas(k, ptx_with(ptx_at(at, 0), PTX_RELAXED | PTX_GPU), ptx_b32(0), ptx_b32(1));
+    p = ptx_setp(k, PTX_EQ, ptx_as(old, PTX_U32), ptx_u32(0));
+    ptx_if(k, p);
+    at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, state));
+    ptxk__state_put(k, at, offsetof(ptxk_decoder_state, step), step);
+    x = ptx_get(k, c->layer);
+    ptxk__state_put(k, at, offsetof(ptxk_decoder_state, layer), x);
+    ptxk__state_put(k, at, offsetof(ptxk_decoder_state, tile), tile);
+    ptxk__state_put(k, at, offsetof(ptxk_decoder_state, block), c->block);
+    x = ptx_get(k, c->round);
+    ptxk__state_put(k, at, offsetof(ptxk_decoder_state, position), x);
+    ptx_st(k, PTX_U32, ptx_with(ptx_at(at, 0), PTX_RELEASE | PTX_SYS), ptx_u32(PTXK_DECODER_STARVED));
+    ptx_end(k);
+}
+
+/* One warp waits until the words flags[first ... first + count - 1] have come to `target`; sets dead where
+   that
+   does not happen. */
+static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val count, ptx_val target,
+                           ptx_val step, ptx_var dead) {
+    ptx_kernel *k = c->k;
+    ptx_var turns = ptx_var_new(k, ptx_u32(0));
+    ptx_val base, i, at, p, v, some, failed, limit, gone, lowest;
+    count = ptx_warp_uniform(k, count);
+    base = ptx_for(k, ptx_u32(0), count, ptx_u32(32));
+    i = ptx_add(k, base, c->lane);
+    p = ptx_setp(k, PTX_LT, i, count);
+    i = ptx_add(k, i, first);
+    at = ptx_ptr_add(k, flags, i, 4);
+    gone = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__FAILED), 1);
+    ptx_loop(k);
+    {
+        v = ptx_ld_if(k, p, PTX_U32, ptx_with(ptx_at(at, 0), PTX_ACQUIRE | PTX_GPU), target);
+        v = ptx_sub(k, v, target);
+        some = ptx_setp(k, PTX_LT, ptx_as(v, PTX_S32), ptx_s32(0));
+        some = ptx_ballot(k, some, ptx_u32(0xffffffffu));
+        v = ptx_setp(k, PTX_NE, some, ptx_u32(0));
+        ptx_while(k, v);
+        v = ptx_get(k, turns);
+        v = ptx_add(k, v, ptx_u32(1));
+        ptx_set(k, turns, v);
+        limit = ptx_get(k, c->watchdog);
+        limit = ptx_setp(k, PTX_GE, v, limit);
+        failed = ptx_ld(k, PTX_U32, ptx_with(ptx_at(gone, 0), PTX_RELAXED | PTX_GPU));
+        failed = ptx_setp(k, PTX_NE, failed, ptx_u32(0));
+        failed = ptx_ballot(k, failed, ptx_u32(0xffffffffu));
+        failed = ptx_setp(k, PTX_NE, failed, ptx_u32(0));
+        ptx_if(k, limit);
+        lowest = ptx_brev(k, ptx_as(some, PTX_B32));
+        lowest = ptx_clz(k, lowest);
+        v = ptx_setp(k, PTX_EQ, lowest, c->lane);
+        ptx_if(k, v);
+        ptxk__dec_starved(c, step, i);
+        ptx_end(k);
+        ptx_end(k);
+        failed = ptx_or(k, failed, limit);
+        ptx_if(k, failed);
+        ptx_set(k, dead, ptx_u32(1));
+        ptx_break(k);
+        ptx_end(k);
+        ptx_nanosleep(k, ptx_u32(20));
+    }
+    ptx_end(k);
+    v = ptx_get(k, dead);
+    v = ptx_setp(k, PTX_EQ, v, ptx_u32(0));
+    ptx_while(k, v);
+    ptx_end(k);
+}
+
+/* What is waited for: up to three ranges of flags. */
+typedef struct ptxk__wait {
+    ptx_val flags, first[3], count[3], target, step;
+    uint32_t ranges;
+} ptxk__wait;
+
+/* All workers wait; those who wait in vain end. Meets twice: what stood in shared memory may be written. */
+static void ptxk__dec_wait(ptxk__deck *c, const ptxk__wait *w) {
+    ptx_kernel *k = c->k;
+    ptx_val p, at, v;
+    ptx_var dead = ptx_var_new(k, ptx_u32(0));
+    uint32_t i;
+    at = ptx_ptr_add(k, c->shared, ptx_u32(c->f->info_at + 128), 1);
+    p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(0));
+    ptx_if(k, p);
+    for (i = 0; i < w->ranges; i++)
+        ptxk__dec_poll(c, w->flags, w->first[i], w->count[i], w->target, w->step, dead);
+    v = ptx_get(k, dead);
+    p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), v);
+    ptx_end(k);
+    ptxk__dec_meet(c);
+    v = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    v = ptx_uniform(k, v);
+    p = ptx_setp(k, PTX_NE, v, ptx_u32(0));
+    ptx_if(k, p);
+    ptxk__dec_quit(c);
+    ptx_end(k);
+    ptxk__dec_meet(c);
+}
+
+/* -- products: which weights -- */
+
+/* x by format: u32 of a list. */
+static ptx_val ptxk__dec_by_format(ptxk__deck *c, ptx_val format, uint32_t (*of)(const ptxk__eight *)) {
+    ptx_kernel *k = c->k;
+    ptx_val x = ptx_u32(0), p;
+    size_t i;
+    int first = 1;
+    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) {
+        if (!(c->f->d.formats >> ptxk__eights[i].id & 1)) continue;
+        if (first) {
+            x = ptx_mov(k, ptx_u32(of(&ptxk__eights[i])));
+        } else {
+            p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__eights[i].id));
+            x = ptx_selp(k, ptx_u32(of(&ptxk__eights[i])), x, p);
+        }
+        first = 0;
+    }
+    return x;
+}
+
+/* The two rows of a warp in a pass of a tile. */
+typedef struct ptxk__pair {
+    ptx_val format, unit_bytes, units; /* of 256 weights; units of a step */
+    ptx_val base, row, rows;           /* the first of the two; of the matrix */
+    ptx_val row_bytes;                 /* u32 */
+    ptx_val which;                     /* matrix */
+    ptx_val local;                     /* row of the tile */
+} ptxk__pair;
+
+static void ptxk__dec_pair(ptxk__deck *c, ptx_val tile, ptx_val pass, ptxk__pair *o) {
+    ptx_kernel *k = c->k;
+    ptxk__job *j = &c->j;
+    ptx_val p, q, a, b, start;
+    a = ptx_shr(k, pass, ptx_u32(1));
+    q = ptx_setp(k, PTX_NE, a, ptx_u32(0)); /* gate and up: the second two passes are up's */
+    a = ptx_get(k, j->edge[0]);
+    p = ptx_setp(k, PTX_GE, tile, a);
+    start = ptx_selp(k, a, ptx_u32(0), p);
+    q = ptx_or(k, p, q);
+    a = ptx_get(k, j->base[0]);
+    b = ptx_get(k, j->base[1]);
+    o->base = ptx_selp(k, b, a, q);
+    a = ptx_get(k, j->format[0]);
+    b = ptx_get(k, j->format[1]);
+    o->format = ptx_selp(k, b, a, q);
+    a = ptx_get(k, j->rows[0]);
+    b = ptx_get(k, j->rows[1]);
+    o->rows = ptx_selp(k, b, a, q);
+    o->which = ptx_selp(k, ptx_u32(1), ptx_u32(0), q);
+    b = ptx_get(k, j->edge[1]);
+    p = ptx_setp(k, PTX_GE, tile, b);
+    start = ptx_selp(k, b, start, p);
+    a = ptx_get(k, j->base[2]);
+    o->base = ptx_selp(k, a, o->base, p);
+    a = ptx_get(k, j->format[2]);
+    o->format = ptx_selp(k, a, o->format, p);
+    a = ptx_get(k, j->rows[2]);
+    o->rows = ptx_selp(k, a, o->rows, p);
+    o->which = ptx_selp(k, ptx_u32(2), o->which, p);
+    o->unit_bytes = ptxk__dec_by_format(c, o->format, ptxk__dec_unit);
+    o->units = ptxk__dec_by_format(c, o->format, ptxk__dec_units);
+    a = ptx_get(k, j->k);
+    a = ptx_mul(k, a, o->unit_bytes);
+    o->row_bytes = ptx_shr(k, a, ptx_u32(8));
+    a = ptx_and(k, pass, ptx_u32(1));
+    b = ptx_mul(k, c->warp, ptx_u32(4));
+    o->local = ptx_mad(k, a, ptx_u32(2), b);
+    a = ptx_sub(k, tile, start);
+    o->row = ptx_mad(k, a, ptx_u32(PTXK__DEC_TILE), o->local);
+}
+
+/* Bytes of a step from unit `unit` on: to the end of the slice or of the row, at most `units`. */
+static ptx_val ptxk__dec_step_bytes(ptxk__deck *c, const ptxk__pair *o, ptx_val unit) {
+    ptx_kernel *k = c->k;
+    ptx_val a, b, n;
+    a = ptx_get(k, c->j.end);
+    a = ptx_sub(k, a, unit);
+    a = ptx_min(k, a, o->units);
+    a = ptx_mul(k, a, ptx_u32(256));
+    b = ptx_get(k, c->j.k);
+    n = ptx_mul(k, unit, ptx_u32(256));
+    b = ptx_sub(k, b, n);
+    a = ptx_min(k, a, b);
+    a = ptx_mul(k, a, o->unit_bytes);
+    return ptx_shr(k, a, ptx_u32(8));
+}
+
+/* The address of row r of a pair at a unit. */
+static ptx_val ptxk__dec_row_at(ptxk__deck *c, const ptxk__pair *o, uint32_t r, ptx_val unit) {
+    ptx_kernel *k = c->k;
+    ptx_val row = r ? ptx_add(k, o->row, ptx_u32(r)) : o->row, at;
+    at = ptx_mul(k, unit, o->unit_bytes);
+    at = ptx_cvt(k, PTX_U64, at);
+    at = ptx_mad_wide(k, row, o->row_bytes, at);
+    return ptx_add(k, o->base, at);
+}
+
+/* 16 bytes, `valid` of them there, to shared memory, with zeros behind. */
+static void ptxk__dec_copy16(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val valid) {
+    ptx_kernel *k = c->k;
+    ptx_val p, words[4], half[2];
+    uint32_t i, h;
+    if (ptxk__has_cp_async(k)) {
+        ptx_cp_async_16_zfill(k, to, from, valid);
+        return;
+    }
+    p = ptx_setp(k, PTX_EQ, valid, ptx_u32(16));
+    ptx_if(k, p);
+    ptxk_load16(k, NULL, ptx_with(ptx_at(from, 0), PTX_NC), words);
+    ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
+    ptx_else(k);
+    for (i = 0; i < 4; i++) {
+        for (h = 0; h < 2; h++) {
+            p = ptx_setp(k, PTX_GT, valid, ptx_u32(4 * i + 2 * h));
+            half[h] = ptx_ld_if(k, p, PTX_U16, ptx_with(ptx_at(from, 4 * i + 2 * h), PTX_NC), ptx_imm(0));
+        }
+        words[i] = ptx_pack(k, PTX_B32, 2, half);
+    }
+    ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
+    ptx_end(k);
+}
+
+static ptx_val ptxk__dec_slot(ptxk__deck *c, ptx_val slot, uint32_t row) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptx_val at = ptx_mad(k, c->warp, ptx_u32(f->stages), slot);
+    at = ptx_mad(k, at, ptx_u32(2), ptx_u32(row));
+    at = ptx_mul(k, at, ptx_u32(f->area));
+    return ptx_ptr_add(k, c->shared, at, 1);
+}
+
+/* Sends for the weights of the next step, and makes a group of it, be there one or not. */
+static void ptxk__dec_fetch(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__job *j = &c->j;
+    ptxk__pair o;
+    ptx_val tile = ptx_get(k, j->tile), pass = ptx_get(k, j->pass), unit = ptx_get(k, j->unit), p, q, bytes,
+            at;
+    ptx_val slot = ptx_get(k, j->slot), to, from, shift, whole, n, i, valid, limit;
+    uint32_t r, round;
+    p = ptx_get(k, j->tiles);
+    p = ptx_setp(k, PTX_LT, tile, p);
+    ptx_if(k, p);
+    {
+        ptxk__dec_pair(c, tile, pass, &o);
+        bytes = ptxk__dec_step_bytes(c, &o, unit);
+        for (r = 0; r < 2; r++) {
+            q = ptx_add(k, o.row, ptx_u32(r));
+            q = ptx_setp(k, PTX_LT, q, o.rows);
+            ptx_if(k, q);
+            at = ptxk__dec_row_at(c, &o, r, unit);
+            shift = ptx_cvt(k, PTX_U32, at);
+            shift = ptx_and(k, shift, ptx_u32(15));
+            from = ptx_and(k, at, ptx_u64(~(uint64_t)15));
+            from = ptx_ptr(from, PTX_GLOBAL);
+            whole = ptx_add(k, shift, bytes);
+            to = ptxk__dec_slot(c, slot, r);
+            for (round = 0; round * 512 < f->area; round++) {
+                i = ptx_mul(k, c->lane, ptx_u32(16));
+                if (round) i = ptx_add(k, i, ptx_u32(512 * round));
+                valid = ptx_sub(k, whole, i);
+                n = ptx_setp(k, PTX_LT, i, whole);
+                valid = ptx_min(k, valid, ptx_u32(16));
+                ptx_if(k, n);
+                n = ptx_ptr_add(k, to, i, 1);
+                at = ptx_ptr_add(k, from, i, 1);
+                ptxk__dec_copy16(c, n, at, valid);
+                ptx_end(k);
+            }
+            ptx_end(k);
+        }
+        /* the next: further in the row, the next pass, the next tile */
+        unit = ptx_add(k, unit, o.units);
+        limit = ptx_get(k, j->end);
+        p = ptx_setp(k, PTX_LT, unit, limit);
+        ptx_if(k, p);
+        ptx_set(k, j->unit, unit);
+        ptx_else(k);
+        i = ptx_get(k, j->first);
+        ptx_set(k, j->unit, i);
+        pass = ptx_add(k, pass, ptx_u32(1));
+        limit = ptx_get(k, j->passes);
+        q = ptx_setp(k, PTX_LT, pass, limit);
+        pass = ptx_selp(k, pass, ptx_u32(0), q);
+        ptx_set(k, j->pass, pass);
+        i = ptx_get(k, j->groups);
+        i = ptx_selp(k, ptx_u32(0), i, q);
+        i = ptx_add(k, tile, i);
+        ptx_set(k, j->tile, i);
+        ptx_end(k);
+    }
+    ptx_end(k);
+    slot = ptx_add(k, slot, ptx_u32(1));
+    p = ptx_setp(k, PTX_LT, slot, ptx_u32(f->stages));
+    slot = ptx_selp(k, slot, ptx_u32(0), p);
+    ptx_set(k, j->slot, slot);
+    if (ptxk__has_cp_async(k)) ptx_cp_async_commit(k);
+}
+
+/* -- products: x -- */
+
+/* The slice of x, times gamma where there is one, to shared memory: of each 256 values the first four of each
+   eight, the last four, the sum of the eight; then the sums of squares of each warp. */
+static void ptxk__dec_take_x(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__job *j = &c->j;
+    ptx_val first, units, octets, i, e, p, at, x[8], g[8], from, gamma, to, sum, limit, has, stride;
+    ptx_var squares;
+    uint32_t b, n;
+    first = ptx_get(k, j->first);
+    units = ptx_get(k, j->end);
+    units = ptx_sub(k, units, first);
+    octets = ptx_mul(k, units, ptx_u32(32));
+    gamma = ptx_get(k, j->gamma);
+    has = ptx_setp(k, PTX_NE, gamma, ptx_u64(0));
+    gamma = ptx_ptr(gamma, PTX_GLOBAL);
+    limit = ptx_get(k, j->k);
+    for (b = 0; b < f->d.batch; b++) {
+        squares = ptx_var_new(k, ptx_f32(0));
+        from = ptx_get(k, j->x);
+        stride = ptx_get(k, j->x_stride);
+        from = ptx_ptr(from, PTX_GLOBAL);
+        if (b) {
+            stride = ptx_mul(k, stride, ptx_u32(b));
+            from = ptx_ptr_add(k, from, stride, 4);
+        }
+        to = ptx_mul(k, units, ptx_u32(b * PTXK__DEC_X));
+        to = ptx_ptr_add(k, c->shared, to, 1);
+        i = ptx_for(k, c->tid, octets, ptx_u32(PTXK__DEC_WORKERS));
+        {
+            e = ptx_mad(k, first, ptx_u32(32), i);
+            p = ptx_mul(k, e, ptx_u32(8));
+            p = ptx_setp(k, PTX_LT, p, limit);
+            at = ptx_ptr_add(k, from, e, 32);
+            for (n = 0; n < 8; n += 4) ptx_ld_vec_if(k, p, PTX_F32, 4, ptx_at(at, 4 * n), ptx_f32(0), x + n);
+            sum = ptx_get(k, squares);
+            sum = ptxk_dot(k, 8, x, x, sum);
+            ptx_set(k, squares, sum);
+            p = ptx_and(k, p, has);
+            at = ptx_ptr_add(k, gamma, e, 32);
+            for (n = 0; n < 8; n += 4)
+                ptx_ld_vec_if(k, p, PTX_F32, 4, ptx_with(ptx_at(at, 4 * n), PTX_NC), ptx_f32(1), g + n);
+            for (n = 0; n < 8; n++) x[n] = ptx_op2(k, PTX_MUL, PTX_RN, x[n], g[n]);
+            sum = ptx_op2(k, PTX_ADD, PTX_RN, x[0], x[1]);
+            for (n = 2; n < 8; n++) sum = ptx_op2(k, PTX_ADD, PTX_RN, sum, x[n]);
+            e = ptx_and(k, i, ptx_u32(31));
+            at = ptx_shr(k, i, ptx_u32(5));
+            at = ptx_mul(k, at, ptx_u32(PTXK__DEC_X));
+            at = ptx_ptr_add(k, to, at, 1);
+            p = ptx_ptr_add(k, at, e, 4);
+            at = ptx_ptr_add(k, at, e, 16);
+            ptx_st_vec(k, PTX_F32, 4, ptx_at(at, f->ring), x);
+            ptx_st_vec(k, PTX_F32, 4, ptx_at(at, f->ring + 512), x + 4);
+            ptx_st(k, PTX_F32, ptx_at(p, f->ring + 1024), sum);
+        }
+        ptx_end(k);
+        sum = ptx_get(k, squares);
+        sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 32);
+        at = ptx_ptr_add(k, c->shared, c->warp, 16);
+        p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_st(k, PTX_F32, ptx_at(at, f->squares_at + 4 * b), sum);
+    }
+    ptxk__dec_meet(c);
+}
+
+/* -- products: the sums -- */
+
+/* Two rows times x, `units` units from the slot on, in one format. */
+static void ptxk__dec_dot(ptxk__deck *c, const ptxk__eight *e, const ptxk__pair *o, ptx_val slot,
+                          ptx_val unit, ptx_var sum[2][4]) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__job *j = &c->j;
+    ptxk__octet w[2];
+    ptx_val at[2], shift, p, first, units, x_at, x[8], here, total, dot, left, part, limit, stride;
+    uint32_t u, r, b;
+    units = ptx_get(k, j->end);
+    left = ptx_sub(k, units, unit);
+    first = ptx_get(k, j->first);
+    units = ptx_sub(k, units, first);
+    stride = ptx_mul(k, units, ptx_u32(PTXK__DEC_X));
+    here = ptx_sub(k, unit, first);
+    x_at = ptx_mul(k, here, ptx_u32(PTXK__DEC_X));
+    x_at = ptx_ptr_add(k, c->shared, x_at, 1);
+    x_at = ptx_ptr_add(k, x_at, ptx_u32(f->ring), 1);
+    for (r = 0; r < 2; r++) {
+        at[r] = ptxk__dec_slot(c, slot, r);
+        if (e->bytes % 16 && e->block > 1) { /* a row may begin anywhere in 16 bytes */
+            here = ptx_add(k, o->row, ptx_u32(r));
+            here = ptx_mul(k, here, o->row_bytes);
+            here = ptx_mad(k, unit, o->unit_bytes, here);
+            shift = ptx_and(k, here, ptx_u32(15));
+            at[r] = ptx_ptr_add(k, at[r], shift, 1);
+        }
+    }
+    p = ptx_add(k, o->row, ptx_u32(1)); /* the matrix's last row alone: taken twice */
+    p = ptx_setp(k, PTX_LT, p, o->rows);
+    at[1] = ptx_selp(k, at[1], at[0], p);
+    for (u = 0; u < ptxk__dec_units(e); u++) {
+        if (u) {
+            p = ptx_setp(k, PTX_GT, left, ptx_u32(u));
+            ptx_if(k, p);
+        }
+        part = c->lane;
+        if (e->block < 256) { /* the row may end inside the unit: x is 0 there, any weights will do */
+            limit = ptx_get(k, j->k);
+            here = ptx_add(k, unit, ptx_u32(u));
+            here = ptx_mul(k, here, ptx_u32(32));
+            here = ptx_add(k, here, c->lane);
+            here = ptx_mul(k, here, ptx_u32(8));
+            p = ptx_setp(k, PTX_LT, here, limit);
+            part = ptx_selp(k, c->lane, ptx_u32(0), p);
+        }
+        for (r = 0; r < 2; r++) {
+            here = u ? ptx_ptr_add(k, at[r], ptx_u32(u * ptxk__dec_unit(e)), 1) : at[r];
+            ptxk__eight_read(k, e->id, here, part, &w[r]);
+        }
+        for (b = 0; b < f->d.batch; b++) {
+            here = ptx_ptr_add(k, x_at, c->lane, 16);
+            if (b) {
+                p = ptx_mul(k, stride, ptx_u32(b));
+                here = ptx_ptr_add(k, here, p, 1);
+            }
+            ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, u * PTXK__DEC_X), x);
+            ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, u * PTXK__DEC_X + 512), x + 4);
+            if (w[0].has_offset) {
+                here = ptx_ptr_add(k, x_at, c->lane, 4);
+                if (b) here = ptx_ptr_add(k, here, p, 1);
+                total = ptx_ld(k, PTX_F32, ptx_at(here, u * PTXK__DEC_X + 1024));
+            }
+            for (r = 0; r < 2; r++) {
+                here = ptx_get(k, sum[r][b]);
+                if (w[r].scaled) {
+                    dot = ptx_op2(k, PTX_MUL, PTX_RN, w[r].q[0], x[0]);
+                    dot = ptxk_dot(k, 7, w[r].q + 1, x + 1, dot);
+                    here = ptx_fma(k, w[r].scale, dot, here);
+                    if (w[r].has_offset) here = ptx_fma(k, w[r].offset, total, here);
+                } else {
+                    here = ptxk_dot(k, 8, w[r].q, x, here);
+                }
+                ptx_set(k, sum[r][b], here);
+            }
+        }
+        if (u) ptx_end(k);
+    }
+}
+
+/* All of a warp's rows of a tile, this slice: the sums go to the message. */
+static void ptxk__dec_tile(ptxk__deck *c, ptx_val tile, ptx_val message, ptx_var slot_read) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__job *j = &c->j;
+    ptxk__pair o;
+    ptx_var sum[2][4], unit;
+    ptx_val pass, passes, p, x, value, at, u, slot, next, limit, some;
+    uint32_t r, b;
+    size_t i;
+    passes = ptx_get(k, j->passes);
+    pass = ptx_for(k, ptx_u32(0), passes, ptx_u32(1));
+    {
+        for (r = 0; r < 2; r++)
+            for (b = 0; b < f->d.batch; b++) sum[r][b] = ptx_var_new(k, ptx_f32(0));
+        ptxk__dec_pair(c, tile, pass, &o);
+        some = ptx_setp(k, PTX_LT, o.row, o.rows);
+        u = ptx_get(k, j->first);
+        unit = ptx_var_new(k, u);
+        ptx_loop(k);
+        {
+            u = ptx_get(k, unit);
+            limit = ptx_get(k, j->end);
+            p = ptx_setp(k, PTX_LT, u, limit);
+            ptx_while(k, p);
+            if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
+            ptx_bar_warp_sync(
+                k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
+            ptxk__dec_fetch(c);
+            if (ptxk__has_cp_async(k))
+                ptx_cp_async_wait(k, f->stages - 1); /* for none: they fill other slots */
+            slot = ptx_get(k, slot_read);
+            ptx_if(k, some);
+            for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) {
+                if (!(f->d.formats >> ptxk__eights[i].id & 1)) continue;
+                p = ptx_setp(k, PTX_EQ, o.format, ptx_u32(ptxk__eights[i].id));
+                ptx_if(k, p);
+                ptxk__dec_dot(c, &ptxk__eights[i], &o, slot, u, sum);
+                ptx_end(k);
+            }
+            ptx_end(k);
+            next = ptx_add(k, slot, ptx_u32(1));
+            p = ptx_setp(k, PTX_LT, next, ptx_u32(f->stages));
+            next = ptx_selp(k, next, ptx_u32(0), p);
+            ptx_set(k, slot_read, next);
+            u = ptx_add(k, u, o.units);
+            ptx_set(k, unit, u);
+        }
+        ptx_end(k);
+        p = ptx_shr(k, pass, ptx_u32(1)); /* gate, up */
+        at = ptx_mul(k, p, ptx_u32(4 * PTXK__DEC_TILE * f->d.batch));
+        at = ptx_ptr_add(k, message, at, 1);
+        x = ptx_add(k, o.local, c->lane);
+        at = ptx_ptr_add(k, at, x, 4);
+        p = ptx_setp(k, PTX_LT, c->lane, ptx_u32(2));
+        for (b = 0; b < f->d.batch; b++) {
+            for (r = 0; r < 2; r++) {
+                x = ptx_get(k, sum[r][b]);
+                x = ptxk_warp_reduce(k, PTX_ADD, x, 1, 32);
+                if (r) {
+                    ptx_val mine = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(r));
+                    value = ptx_selp(k, x, value, mine);
+                } else {
+                    value = x;
+                }
+            }
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), value);
+        }
+    }
+    ptx_end(k);
+}
+
+/* What the ninth warp needs to know, by one thread; and the sums of squares. */
+static void ptxk__dec_tell(ptxk__deck *c, ptx_val tile, ptx_val slice, ptx_val m) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__job *j = &c->j;
+    ptxk__pair o;
+    ptx_val p, x, y, at, sum, row;
+    uint32_t w;
+    p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(f->d.batch));
+    ptx_if(k, p);
+    at = ptx_ptr_add(k, c->shared, c->tid, 4);
+    sum = ptx_ld(k, PTX_F32, ptx_at(at, f->squares_at));
+    for (w = 1; w < PTXK__DEC_WARPS; w++) {
+        x = ptx_ld(k, PTX_F32, ptx_at(at, f->squares_at + 16 * w));
+        sum = ptx_op2(k, PTX_ADD, PTX_RN, sum, x);
+    }
+    at = ptx_ptr_add(k, m, c->tid, 4);
+    ptx_st(k, PTX_F32, ptx_at(at, PTXK__M_SQUARES), sum);
+    ptx_end(k);
+    p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
+    ptx_if(k, p);
+    ptxk__dec_pair(c, tile, ptx_u32(0), &o); /* warp 0: the tile's first row */
+    x = ptx_get(k, j->kind);
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_KIND), x);
+    x = ptx_get(k, j->slices);
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_SLICES), x);
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_SLICE), slice);
+    x = ptx_sub(k, o.rows, o.row);
+    x = ptx_min(k, x, ptx_u32(PTXK__DEC_TILE));
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_ROWS), x);
+    x = ptx_get(k, j->epoch);
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_EPOCH), x);
+    x = ptx_get(k, j->y_stride);
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_STRIDE), x);
+    x = ptx_get(k, j->k);
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_K), x);
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_ROW), o.row);
+    x = ptx_get(k, j->gamma);
+    x = ptx_setp(k, PTX_NE, x, ptx_u64(0));
+    x = ptx_selp(k, ptx_u32(1), ptx_u32(0), x);
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_NORM), x);
+    x = ptx_ld(k, PTX_F32, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, eps)));
+    ptx_st(k, PTX_F32, ptx_at(m, PTXK__M_EPS), x);
+    x = ptx_get(k, j->slices);
+    x = ptx_mul(k, tile, x);
+    y = ptx_get(k, j->record);
+    x = ptx_mul_wide(k, x, y);
+    y = ptx_get(k, j->parts);
+    x = ptx_add(k, x, y);
+    ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_PARTS), x);
+    x = ptx_get(k, j->arrive);
+    x = ptx_ptr_add(k, ptx_ptr(x, PTX_GLOBAL), tile, 4);
+    ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_ARRIVE), ptx_ptr(x, PTX_GENERIC));
+    x = ptx_get(k, j->flags);
+    x = ptx_ptr_add(k, ptx_ptr(x, PTX_GLOBAL), tile, 4);
+    ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_FLAG), ptx_ptr(x, PTX_GENERIC));
+    row = ptx_get(k, j->to[0]);
+    for (w = 1; w < 3; w++) {
+        p = ptx_setp(k, PTX_EQ, o.which, ptx_u32(w));
+        x = ptx_get(k, j->to[w]);
+        row = ptx_selp(k, x, row, p);
+    }
+    row = ptx_add(k, row, o.row);
+    x = ptx_get(k, j->y);
+    x = ptx_ptr_add(k, ptx_ptr(x, PTX_GLOBAL), row, 4);
+    ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_Y), ptx_ptr(x, PTX_GENERIC));
+    y = ptx_get(k, j->bias[0]);
+    for (w = 1; w < 3; w++) {
+        p = ptx_setp(k, PTX_EQ, o.which, ptx_u32(w));
+        x = ptx_get(k, j->bias[w]);
+        y = ptx_selp(k, x, y, p);
+    }
+    x = ptx_ptr_add(k, ptx_ptr(y, PTX_GLOBAL), o.row, 4);
+    p = ptx_setp(k, PTX_EQ, y, ptx_u64(0));
+    x = ptx_selp(k, ptx_u64(0), x, p);
+    ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_BIAS), x);
+    y = ptx_get(k, j->bias[1]);
+    x = ptx_ptr_add(k, ptx_ptr(y, PTX_GLOBAL), o.row, 4);
+    p = ptx_setp(k, PTX_EQ, y, ptx_u64(0));
+    x = ptx_selp(k, ptx_u64(0), x, p);
+    ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2), x);
+    ptx_end(k);
+}
+
+/* A field of the arguments' matrix or of a layer's, at an address in global or parameter memory. */
+static void ptxk__dec_take_matrix(ptxk__deck *c, uint32_t i, ptx_val at, size_t offset, ptx_mods mods,
+                                  uint32_t rows, uint32_t to) {
+    ptx_kernel *k = c->k;
+    ptxk__job *j = &c->j;
+    ptx_val x;
+    x = ptx_ld(k, PTX_U64,
+               ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, weights))), mods));
+    ptx_set(k, j->base[i], x);
+    x = ptx_ld(k, PTX_U64,
+               ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, bias))), mods));
+    ptx_set(k, j->bias[i], x);
+    x = ptx_ld(k, PTX_U32,
+               ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, format))), mods));
+    x = ptx_uniform(k, x); /* one address for all */
+    ptx_set(k, j->format[i], x);
+    ptx_set(k, j->rows[i], ptx_u32(rows));
+    ptx_set(k, j->to[i], ptx_u32(to));
+}
+
+static void ptxk__job_new(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    ptxk__job *j = &c->j;
+    ptx_var *narrow[] = {&j->kind,     &j->k,        &j->slices,  &j->groups, &j->skip,
+                         &j->y_stride, &j->x_stride, &j->tiles,   &j->passes, &j->epoch,
+                         &j->record,   &j->first,    &j->end,     &j->tile,   &j->pass,
+                         &j->unit,     &j->slot,     &j->edge[0], &j->edge[1]};
+    ptx_var *wide[] = {&j->x, &j->gamma, &j->y, &j->flags, &j->arrive, &j->parts};
+    size_t i;
+    for (i = 0; i < sizeof narrow / sizeof *narrow; i++) *narrow[i] = ptx_var_new(k, ptx_u32(0));
+    for (i = 0; i < sizeof wide / sizeof *wide; i++) *wide[i] = ptx_var_new(k, ptx_u64(0));
+    for (i = 0; i < 3; i++) {
+        j->base[i] = ptx_var_new(k, ptx_u64(0));
+        j->bias[i] = ptx_var_new(k, ptx_u64(0));
+        j->format[i] = ptx_var_new(k, ptx_u32(0));
+        j->rows[i] = ptx_var_new(k, ptx_u32(0));
+        j->to[i] = ptx_var_new(k, ptx_u32(0));
+    }
+}
+
+static ptx_val ptxk__dec_layers(ptxk__deck *c) {
+    return ptxk__arg_u32(c->k, c->args, offsetof(ptxk_decoder_args, layer_count));
+}
+
+/* round * layers + layer + 1: how often what each layer makes once was made. */
+static ptx_val ptxk__dec_epoch(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round), layer = ptx_get(k, c->layer);
+    layer = ptx_add(k, layer, ptx_u32(1));
+    return ptx_mad(k, round, layers, layer);
+}
+
+/* How often x was made: once by the embedding, twice in each layer. */
+static ptx_val ptxk__dec_epoch_x(ptxk__deck *c, ptx_val layer, uint32_t more) {
+    ptx_kernel *k = c->k;
+    ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round);
+    layers = ptx_mad(k, layers, ptx_u32(2), ptx_u32(1));
+    layer = ptx_mad(k, layer, ptx_u32(2), ptx_u32(more));
+    return ptx_mad(k, round, layers, layer);
+}
+
+static void ptxk__dec_set_at(ptxk__deck *c, ptx_var v, uint64_t offset) {
+    ptx_val at = ptxk__dec_at(c, offset);
+    ptx_set(c->k, v, ptx_as(ptx_ptr(at, PTX_GENERIC), PTX_U64));
+}
+
+/* The variables of a kind of product. */
+static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__job *j = &c->j;
+    ptx_val at, layer = ptx_get(k, c->layer), x;
+    uint32_t tq = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE), tk = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
+    size_t gamma = 0;
+    uint32_t i, matrices = kind == 0 ? 3 : kind == 2 ? 2 : 1;
+    for (i = matrices; i < 3; i++) {
+        ptx_set(k, j->base[i], ptx_u64(0));
+        ptx_set(k, j->bias[i], ptx_u64(0));
+        ptx_set(k, j->format[i], ptx_u32(0));
+        ptx_set(k, j->rows[i], ptx_u32(0));
+        ptx_set(k, j->to[i], ptx_u32(0));
+    }
+    at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
+    at = ptx_ptr_add(k, at, layer, (uint32_t)sizeof(ptxk_decoder_layer));
+    ptx_set(k, j->kind, ptx_u32(kind));
+    ptx_set(k, j->edge[0], ptx_u32(kind ? 0xffffffffu : tq));
+    ptx_set(k, j->edge[1], ptx_u32(kind ? 0xffffffffu : tq + tk));
+    ptx_set(k, j->k, ptx_u32(f->columns[kind]));
+    ptx_set(k, j->tiles, ptx_u32(f->tiles[kind]));
+    ptx_set(k, j->passes, ptx_u32(kind == 2 ? 4 : 2));
+    ptx_set(k, j->record, ptx_u32(f->record[kind]));
+    ptx_set(k, j->gamma, ptx_u64(0));
+    ptxk__dec_set_at(c, j->arrive, f->arrive[kind]);
+    ptxk__dec_set_at(c, j->parts, f->parts[kind]);
+    if (kind == 0) {
+        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, q), PTX_NC, f->q_rows, 0);
+        ptxk__dec_take_matrix(c, 1, at, offsetof(ptxk_decoder_layer, k), PTX_NC, f->kv_rows, f->q_rows);
+        ptxk__dec_take_matrix(c, 2, at, offsetof(ptxk_decoder_layer, v), PTX_NC, f->kv_rows,
+                              f->q_rows + f->kv_rows);
+        gamma = offsetof(ptxk_decoder_layer, attention_norm);
+    } else if (kind == 1) {
+        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, output), PTX_NC, f->d.hidden, 0);
+    } else if (kind == 2) {
+        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, gate), PTX_NC, f->d.ffn, 0);
+        ptxk__dec_take_matrix(c, 1, at, offsetof(ptxk_decoder_layer, up), PTX_NC, f->d.ffn, 0);
+        gamma = offsetof(ptxk_decoder_layer, ffn_norm);
+    } else if (kind == 3) {
+        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, down), PTX_NC, f->d.hidden, 0);
+    } else {
+        ptxk__dec_take_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), 0, f->d.vocab, 0);
+        x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, final_norm)));
+        ptx_set(k, j->gamma, x);
+    }
+    if (kind == 0 || kind == 2) {
+        x = ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)gamma), PTX_NC));
+        ptx_set(k, j->gamma, x);
+    }
+    ptxk__dec_set_at(c, j->x, kind == 1 ? f->att : kind == 3 ? f->ff : f->x);
+    ptx_set(k, j->x_stride, ptx_u32(f->columns[kind]));
+    if (kind == 4) {
+        x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, logits)));
+        ptx_set(k, j->y, x);
+        ptxk__dec_set_at(c, j->flags, 0); /* not used */
+    } else {
+        ptxk__dec_set_at(c, j->y, kind == 0 ? f->qkv : kind == 2 ? f->ff : f->x);
+        ptxk__dec_set_at(c, j->flags, kind == 0 ? f->flags_qkv : kind == 2 ? f->flags_ff : f->flags_x);
+    }
+    ptx_set(k, j->y_stride,
+            ptx_u32(kind == 0   ? f->qkv_rows
+                    : kind == 2 ? f->d.ffn
+                    : kind == 4 ? f->d.vocab
+                                : f->d.hidden));
+    x = kind == 1   ? ptxk__dec_epoch_x(c, layer, 2)
+        : kind == 3 ? ptxk__dec_epoch_x(c, layer, 3)
+                    : ptxk__dec_epoch(c);
+    ptx_set(k, j->epoch, x);
+}
+
+/* The flags that this slice of x needs. */
+static void ptxk__dec_needs(ptxk__deck *c, ptxk__wait *w) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__job *j = &c->j;
+    ptx_val kind = ptx_get(k, j->kind), first = ptx_get(k, j->first), end = ptx_get(k, j->end), a, b, p, q;
+    ptx_val layer = ptx_get(k, c->layer), columns = ptx_get(k, j->k), per;
+    ptx_var flags, target;
+    flags = ptx_var_new(k, ptx_u32(f->flags_x));
+    a = ptx_shr(k, kind, ptx_u32(1)); /* 0, 2, 4: 1 + 2 layer, 2 + 2 layer, 1 + 2 layers */
+    p = ptx_setp(k, PTX_EQ, a, ptx_u32(1));
+    b = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+    a = ptxk__dec_epoch_x(c, layer, 1);
+    a = ptx_add(k, a, b);
+    target = ptx_var_new(k, a);
+    per = ptx_mov(k, ptx_u32(PTXK__DEC_TILE));
+    q = ptx_setp(k, PTX_EQ, kind, ptx_u32(3));
+    a = ptxk__dec_epoch(c);
+    ptx_guard(k, q);
+    ptx_set(k, flags, ptx_u32(f->flags_ff));
+    ptx_guard(k, q);
+    ptx_set(k, target, a);
+    q = ptx_setp(k, PTX_EQ, kind, ptx_u32(1));
+    a = ptx_mul(k, a, ptx_u32(f->d.batch));
+    ptx_guard(k, q);
+    ptx_set(k, flags, ptx_u32(f->flags_att));
+    ptx_guard(k, q);
+    ptx_set(k, target, a);
+    per = ptx_selp(k, ptx_u32(f->group * f->d.head_dim), per, q);
+    first = ptx_mul(k, first, ptx_u32(256));
+    end = ptx_mul(k, end, ptx_u32(256));
+    end = ptx_min(k, end, columns);
+    end = ptx_sub(k, end, ptx_u32(1));
+    first = ptx_div(k, first, per);
+    end = ptx_div(k, end, per);
+    end = ptx_sub(k, end, first);
+    w->ranges = 1;
+    w->first[0] = first;
+    w->count[0] = ptx_add(k, end, ptx_u32(1));
+    w->target = ptx_get(k, target);
+    a = ptx_get(k, flags);
+    w->flags = ptx_ptr_add(k, c->workspace, a, 1);
+    w->step = kind;
+}
+
+/* A product: this block's tiles of its slice, or of its slices one after the other. */
+static void ptxk__dec_product(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__job *j = &c->j;
+    ptxk__wait w;
+    ptx_val kind, slices, slice, groups, group, p, q, a, units, per, tile, tiles, m;
+    ptx_var slot_read;
+    uint32_t i;
+    kind = ptx_get(k, j->kind);
+    a = ptx_ptr_add(k, c->shared, kind, 4);
+    slices = ptx_ld(k, PTX_U32, ptx_at(a, f->info_at + 192));
+    slices = ptx_uniform(k, slices);
+    ptx_set(k, j->slices, slices);
+    p = ptx_setp(k, PTX_LE, slices, c->blocks);
+    groups = ptx_div(k, c->blocks, slices);
+    groups = ptx_selp(k, groups, ptx_u32(1), p);
+    ptx_set(k, j->groups, groups);
+    a = ptx_selp(k, slices, c->blocks, p);
+    ptx_set(k, j->skip, a);
+    slice = ptx_rem(k, c->block, slices);
+    slice = ptx_selp(k, slice, c->block, p);
+    group = ptx_div(k, c->block, slices);
+    group = ptx_selp(k, group, ptx_u32(0), p);
+    units = ptx_get(k, j->k);
+    units = ptx_add(k, units, ptx_u32(255));
+    units = ptx_shr(k, units, ptx_u32(8));
+    per = ptxk_div_up(k, units, slices);
+    tiles = ptx_get(k, j->tiles);
+    p = ptx_setp(k, PTX_LT, group, groups);
+    q = ptx_setp(k, PTX_LT, group, tiles);
+    p = ptx_and(k, p, q);
+    ptx_if(k, p);
+    a = ptx_get(k, j->skip);
+    slice = ptx_for(k, slice, slices, a);
+    {
+        a = ptx_mul(k, slice, per);
+        ptx_set(k, j->first, a);
+        ptx_set(k, j->unit, a);
+        a = ptx_add(k, a, per);
+        a = ptx_min(k, a, units);
+        ptx_set(k, j->end, a);
+        ptx_set(k, j->tile, group);
+        ptx_set(k, j->pass, ptx_u32(0));
+        ptx_set(k, j->slot, ptx_u32(0));
+        slot_read = ptx_var_new(k, ptx_u32(0));
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* what stood in this warp's ring has been read */
+        for (i = 0; i + 1 < f->stages; i++) ptxk__dec_fetch(c);
+        if (ptxk__has_cp_async(k))
+            ptx_cp_async_wait(k, f->stages - 1); /* for none: other shared memory is read */
+        ptxk__dec_needs(c, &w);
+        ptxk__dec_wait(c, &w);
+        ptxk__dec_take_x(c);
+        tile = ptx_for(k, group, tiles, groups);
+        {
+            ptxk__dec_free(c);
+            m = ptxk__dec_message(c);
+            ptxk__dec_tell(c, tile, slice, m);
+            ptxk__dec_tile(c, tile, m, slot_read);
+            ptxk__dec_send(c);
+        }
+        ptx_end(k);
+        if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* what is left is empty groups */
+    }
+    ptx_end(k);
+    ptx_end(k);
+}
+
+/* -- the ninth warp -- */
+
+static void ptxk__dec_finish(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t B = f->d.batch, b, g;
+    ptx_val m, kind, slices, rows, inside, x, p, q, at, parts, id, last, old, s, record, gated, factor,
+        bias[2], y;
+    ptx_val stride, key, best, n, eps, norm, squares_at, epoch, flag, row, slice, arrive, bias_at[2];
+    ptx_var value[2][4], squares[4], go;
+    for (g = 0; g < 2; g++) { /* both messages may be written */
+        (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, ptx_imm(4 + g), ptx_imm(PTXK__DEC_THREADS));
+    }
+    for (b = 0; b < B; b++) {
+        squares[b] = ptx_var_new(k, ptx_f32(0));
+        for (g = 0; g < 2; g++) value[g][b] = ptx_var_new(k, ptx_f32(0));
+    }
+    go = ptx_var_new(k, ptx_u32(0));
+    ptx_loop(k);
+    {
+        id = ptx_get(k, c->message);
+        id = ptx_add(k, id, ptx_u32(2));
+        (void)ptx_op2(k, PTX_BAR_SYNC, 0, id, ptx_imm(PTXK__DEC_THREADS));
+        m = ptxk__dec_message(c);
+        kind = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_KIND));
+        kind = ptx_warp_uniform(k, kind);
+        p = ptx_setp(k, PTX_NE, kind, ptx_u32(PTXK__M_QUIT));
+        ptx_while(k, p);
+        slices = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_SLICES));
+        slices = ptx_warp_uniform(k, slices);
+        slice = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_SLICE));
+        rows = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_ROWS));
+        epoch = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_EPOCH));
+        stride = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_STRIDE));
+        n = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_K));
+        row = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_ROW));
+        norm = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_NORM));
+        eps = ptx_ld(k, PTX_F32, ptx_at(m, PTXK__M_EPS));
+        parts = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_PARTS));
+        arrive = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_ARRIVE));
+        flag = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_FLAG));
+        y = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_Y));
+        bias_at[0] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS));
+        bias_at[1] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2));
+        gated = ptx_setp(k, PTX_EQ, kind, ptx_u32(2));
+        inside = ptx_setp(k, PTX_LT, c->lane, rows);
+        at = ptx_ptr_add(k, m, c->lane, 4);
+        q = ptx_and(k, inside, gated);
+        for (b = 0; b < B; b++) {
+            x = ptx_ld_if(k, inside, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b),
+                          ptx_f32(0));
+            ptx_set(k, value[0][b], x);
+            x = ptx_ld_if(k, q, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * (B + b)),
+                          ptx_f32(0));
+            ptx_set(k, value[1][b], x);
+            x = ptx_ld(k, PTX_F32, ptx_at(m, PTXK__M_SQUARES + 4 * b));
+            ptx_set(k, squares[b], x);
+        }
+        id = ptx_get(k, c->message);
+        x = ptx_xor(k, id, ptx_u32(1));
+        ptx_set(k, c->message, x);
+        id = ptx_add(k, id, ptx_u32(4));
+        (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS)); /* it was read */
+
+        ptx_set(k, go, ptx_u32(1));
+        p = ptx_setp(k, PTX_GT, slices, ptx_u32(1));
+        ptx_if(k, p);
+        {
+            record = ptx_selp(k, ptx_u32(f->record[2]), ptx_u32(f->record[0]), gated);
+            squares_at =
+                ptx_selp(k, ptx_u32(2 * B * 4 * PTXK__DEC_TILE), ptx_u32(B * 4 * PTXK__DEC_TILE), gated);
+            parts = ptx_ptr(parts, PTX_GLOBAL);
+            at = ptx_mul_wide(k, slice, record);
+            at = ptx_ptr_add(k, parts, at, 1);
+            p = ptx_ptr_add(k, at, squares_at, 1);
+            at = ptx_ptr_add(k, at, c->lane, 4);
+            for (b = 0; b < B; b++) {
+                x = ptx_get(k, value[0][b]);
+                ptx_st(k, PTX_F32, ptx_at(at, 4 * PTXK__DEC_TILE * b), x);
+                x = ptx_get(k, value[1][b]);
+                ptx_guard(k, gated);
+                ptx_st(k, PTX_F32, ptx_at(at, 4 * PTXK__DEC_TILE * (B + b)), x);
+            }
+            q = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+            ptx_if(k, q);
+            for (b = 0; b < B; b++) {
+                x = ptx_get(k, squares[b]);
+                ptx_st(k, PTX_F32, ptx_at(p, 4 * b), x);
+            }
+            ptx_end(k);
+            ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+            old = ptx_sub(k, slices, ptx_u32(1));
+            {
+                ptx_var was = ptx_var_new(k, ptx_u32(0));
+                ptx_if(k, q);
+                x = ptx_atom(k, PTX_ATOM_INC,
+                             ptx_with(ptx_at(ptx_ptr(arrive, PTX_GLOBAL), 0), PTX_ACQ_REL | PTX_GPU), old);
+                ptx_set(k, was, x);
+                ptx_end(k);
+                x = ptx_get(k, was);
+            }
+            x = ptx_shfl_idx(k, x, ptx_u32(0), ptx_u32(31), ptx_u32(0xffffffffu));
+            ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+            last = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), old);
+            last = ptx_warp_uniform(k, last);
+            x = ptx_selp(k, ptx_u32(1), ptx_u32(0), last);
+            ptx_set(k, go, x);
+            ptx_if(k, last);
+            for (b = 0; b < B; b++) {
+                ptx_set(k, squares[b], ptx_f32(0));
+                for (g = 0; g < 2; g++) ptx_set(k, value[g][b], ptx_f32(0));
+            }
+            s = ptx_for(k, ptx_u32(0), slices, ptx_u32(1));
+            at = ptx_mul_wide(k, s, record);
+            at = ptx_ptr_add(k, parts, at, 1);
+            p = ptx_ptr_add(k, at, squares_at, 1);
+            at = ptx_ptr_add(k, at, c->lane, 4);
+            for (b = 0; b < B; b++) {
+                x = ptx_ld(k, PTX_F32, ptx_at(at, 4 * PTXK__DEC_TILE * b));
+                old = ptx_get(k, value[0][b]);
+                x = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
+                ptx_set(k, value[0][b], x);
+                x = ptx_ld_if(k, gated, PTX_F32, ptx_at(at, 4 * PTXK__DEC_TILE * (B + b)), ptx_f32(0));
+                old = ptx_get(k, value[1][b]);
+                x = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
+                ptx_set(k, value[1][b], x);
+                x = ptx_ld(k, PTX_F32, ptx_at(p, 4 * b));
+                old = ptx_get(k, squares[b]);
+                x = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
+                ptx_set(k, squares[b], x);
+            }
+            ptx_end(k);
+            ptx_end(k);
+        }
+        ptx_end(k);
+
+        x = ptx_get(k, go);
+        p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+        p = ptx_warp_uniform(k, p);
+        ptx_if(k, p);
+        {
+            for (g = 0; g < 2; g++) {
+                p = ptx_setp(k, PTX_NE, bias_at[g], ptx_u64(0));
+                p = ptx_and(k, p, inside);
+                if (g) p = ptx_and(k, p, gated);
+                at = ptx_ptr_add(k, ptx_ptr(bias_at[g], PTX_GLOBAL), c->lane, 4);
+                bias[g] = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(0));
+            }
+            n = ptx_cvt(k, PTX_F32, n);
+            q = ptx_setp(k, PTX_NE, norm, ptx_u32(0));
+            y = ptx_ptr_add(k, ptx_ptr(y, PTX_GLOBAL), c->lane, 4);
+            for (b = 0; b < B; b++) {
+                ptx_val v[2];
+                x = ptx_get(k, squares[b]);
+                factor = ptxk__norm_factor(k, x, n, eps);
+                factor = ptx_selp(k, factor, ptx_f32(1), q);
+                for (g = 0; g < 2; g++) {
+                    v[g] = ptx_get(k, value[g][b]);
+                    v[g] = ptx_fma(k, v[g], factor, bias[g]);
+                }
+                x = ptxk__silu(k, v[0]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
+                x = ptx_selp(k, x, v[0], gated);
+                at = ptx_and(k, kind, ptx_u32(1)); /* output and down are added to x */
+                at = ptx_setp(k, PTX_NE, at, ptx_u32(0));
+                p = ptx_and(k, inside, at);
+                old = ptx_ld_if(k, p, PTX_F32, ptx_at(y, 0), ptx_f32(0));
+                old = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
+                x = ptx_selp(k, old, x, p);
+                ptx_guard(k, inside);
+                ptx_st(k, PTX_F32, ptx_at(y, 0), x);
+                p = ptx_setp(k, PTX_EQ, kind, ptx_u32(4));
+                ptx_if(k, p);
+                at = ptx_add(k, row, c->lane);
+                key = ptxk__sample_key(k, x, at);
+                key = ptx_selp(k, key, ptx_u64(0), inside);
+                for (g = 1; g < 32; g *= 2) key = ptxk__max_u64(k, key, g);
+                best = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__BEST + 8 * b), 1);
+                at = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+                ptx_guard(k, at);
+                ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(best, 0), PTX_RELAXED | PTX_GPU), key);
+                ptx_end(k);
+                if (b + 1 < B) y = ptx_ptr_add(k, y, stride, 4);
+            }
+            ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+            p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+            ptx_if(k, p);
+            q = ptx_setp(k, PTX_EQ, kind, ptx_u32(4));
+            ptx_if(k, q);
+            at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__DONE), 1);
+            ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(at, 0), PTX_RELEASE | PTX_GPU), ptx_u32(1));
+            ptx_else(k);
+            at = ptx_ptr(flag, PTX_GLOBAL);
+            ptx_st(k, PTX_U32, ptx_with(ptx_at(at, 0), PTX_RELEASE | PTX_GPU), epoch);
+            ptx_end(k);
+            ptx_end(k);
+        }
+        ptx_end(k);
+    }
+    ptx_end(k);
+}
+
+/* -- the embedding -- */
+
+/* A word of what the leader decided. */
+static ptx_val ptxk__dec_info(ptxk__deck *c, uint32_t word) {
+    ptx_val x = ptx_ld(c->k, PTX_U32, ptx_at(c->shared, c->f->info_at + word));
+    return ptx_uniform(c->k, x);
+}
+
+static void ptxk__dec_embed(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t units = ptxk__ceil_div(f->d.hidden, 256), b, n;
+    ptx_val u, start, step, table, format, token, at, octet, inside, unit_bytes, row, x[8], to, p, block,
+        epoch;
+    ptxk__octet o;
+    size_t i;
+    table = ptxk__arg_ptr(k, c->args,
+                          offsetof(ptxk_decoder_args, embedding) + offsetof(ptxk_decoder_matrix, weights));
+    format = ptxk__arg_u32(k, c->args,
+                           offsetof(ptxk_decoder_args, embedding) + offsetof(ptxk_decoder_matrix, format));
+    unit_bytes = ptxk__dec_by_format(c, format, ptxk__dec_unit);
+    row = ptx_mul_wide(k, unit_bytes, ptx_u32(f->d.hidden));
+    row = ptx_shr(k, row, ptx_u32(8));
+    start = ptx_mad(k, c->warp, c->blocks, c->block);
+    step = ptx_mul(k, c->blocks, ptx_u32(PTXK__DEC_WARPS));
+    u = ptx_for(k, start, ptx_u32(units), step);
+    {
+        octet = ptx_mad(k, u, ptx_u32(32), c->lane);
+        inside = ptx_setp(k, PTX_LT, octet, ptx_u32(f->d.hidden / 8));
+        block = ptx_mul(k, u, unit_bytes);
+        ptx_if(k, inside);
+        for (b = 0; b < f->d.batch; b++) {
+            token = ptxk__dec_info(c, PTXK__TOKEN + 4 * b);
+            token = ptx_cvt(k, PTX_U64, token);
+            at = ptx_mul(k, token, row);
+            at = ptx_ptr_add(k, table, at, 1);
+            at = ptx_ptr_add(k, at, block, 1);
+            to = ptxk__dec_at(c, f->x + (uint64_t)b * f->d.hidden * 4);
+            to = ptx_ptr_add(k, to, octet, 32);
+            for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) {
+                if (!(f->d.formats >> ptxk__eights[i].id & 1)) continue;
+                p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__eights[i].id));
+                ptx_if(k, p);
+                ptxk__eight_read(k, ptxk__eights[i].id, at, c->lane, &o);
+                for (n = 0; n < 8; n++)
+                    x[n] = o.has_offset ? ptx_fma(k, o.q[n], o.scale, o.offset)
+                           : o.scaled   ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
+                                        : o.q[n];
+                ptx_st_vec(k, PTX_F32, 4, ptx_at(to, 0), x);
+                ptx_st_vec(k, PTX_F32, 4, ptx_at(to, 16), x + 4);
+                ptx_end(k);
+            }
+        }
+        ptx_end(k);
+        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+        epoch = ptxk__dec_epoch_x(c, ptx_u32(0), 1);
+        at = ptx_mad(k, u, ptx_u32(256 / PTXK__DEC_TILE), c->lane);
+        p = ptx_setp(k, PTX_LT, at, ptx_u32(ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE)));
+        inside = ptx_setp(k, PTX_LT, c->lane, ptx_u32(256 / PTXK__DEC_TILE));
+        p = ptx_and(k, p, inside);
+        to = ptx_ptr_add(k, c->workspace, at, 4);
+        ptx_guard(k, p);
+        ptx_st(k, PTX_U32, ptx_with(ptx_at(to, f->flags_x), PTX_RELEASE | PTX_GPU), epoch);
+    }
+    ptx_end(k);
+}
+
+/* -- attention -- */
+
+/* Element e of a head at `row` in qkv (f32), turned by its position where it is one of those. */
+static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val position) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t half = f->d.rope_dims / 2;
+    ptx_val at = ptx_ptr_add(k, row, e, 4), x, other, p, first, pair, cosine, sine, table;
+    ptx_var out;
+    x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    if (!half) return x;
+    out = ptx_var_new(k, x);
+    p = ptx_setp(k, PTX_LT, e, ptx_u32(2 * half));
+    ptx_if(k, p);
+    if (f->d.rope_pairs == PTXK_ROPE_NEOX) {
+        first = ptx_setp(k, PTX_LT, e, ptx_u32(half));
+        pair = ptx_sub(k, e, ptx_u32(half));
+        other = ptx_add(k, e, ptx_u32(half));
+        other = ptx_selp(k, other, pair, first);
+        pair = ptx_selp(k, e, pair, first);
+    } else {
+        pair = ptx_and(k, e, ptx_u32(1));
+        first = ptx_setp(k, PTX_EQ, pair, ptx_u32(0));
+        other = ptx_xor(k, e, ptx_u32(1));
+        pair = ptx_shr(k, e, ptx_u32(1));
+    }
+    at = ptx_ptr_add(k, row, other, 4);
+    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    table = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, frequencies));
+    table = ptx_ptr_add(k, table, pair, 8);
+    pair = ptx_ld(k, PTX_F64, ptx_with(ptx_at(table, 0), PTX_NC));
+    ptxk__rope_turn(k, position, pair, &cosine, &sine);
+    pair = ptx_neg(k, sine); /* the first of a pair: x c - other s; the second: x c + other s */
+    sine = ptx_selp(k, pair, sine, first);
+    x = ptx_op2(k, PTX_MUL, PTX_RN, x, cosine);
+    x = ptx_fma(k, other, sine, x);
+    ptx_set(k, out, x);
+    ptx_end(k);
+    return ptx_get(k, out);
+}
+
+typedef struct ptxk__heads { /* one part of one sequence's one KV head */
+    ptx_val sequence, g, split, splits, position, length, begin, end;
+    ptx_val q, part, state; /* in shared memory */
+    ptx_val k_base, v_base; /* of this layer, sequence and head */
+    ptx_val qkv;            /* of this sequence */
+    ptx_val out;            /* of this sequence */
+    ptx_val first;          /* head of the group, of this tile */
+    ptx_val record;
+} ptxk__heads;
+
+/* 8 elements of a key or value as f32. */
+static void ptxk__dec_row8(ptxk__deck *c, ptx_val base, ptx_val key, ptx_val chunk, ptx_val p, ptx_val *x) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptx_type type = (ptx_type)f->d.kv_type;
+    uint32_t bytes = ptx_type_bytes(type), n = 16 / bytes, i;
+    ptx_val words[4], at = ptx_ptr_add(k, base, key, f->d.head_dim * bytes);
+    at = ptx_ptr_add(k, at, chunk, 8 * bytes);
+    for (i = 0; i < 8; i += n) {
+        ptxk_load16(k, &p, ptx_at(at, i * bytes), words);
+        ptxk_widen(k, type, words, x + i);
+    }
+}
+
+/* The keys begin ... end - 1 for a tile of query heads; the results of the warps lie in shared memory. */
+static void ptxk__dec_attend(ptxk__deck *c, const ptxk__heads *a) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t h, e, T = f->tile, d = f->d.head_dim;
+    int partial = f->lanes * 8 != d;
+    ptx_val q[8][8], key[8], value[8], chunk, own, has, inside, i, first, at, x, most, old, shrink, weight,
+        total;
+    ptx_var sum[8][8], top[8], all[8];
+    chunk = ptx_and(k, c->lane, ptx_u32(f->lanes - 1));
+    own = ptx_div(k, c->lane, ptx_u32(f->lanes));
+    has = ptx_setp(k, PTX_LT, chunk, ptx_u32(d / 8));
+    at = ptx_ptr_add(k, a->q, chunk, 32);
+    for (h = 0; h < T; h++) {
+        for (e = 0; e < 8; e += 4)
+            ptx_ld_vec_if(k, has, PTX_F32, 4, ptx_at(at, 4 * (h * d + e)), ptx_f32(0), &q[h][e]);
+        top[h] = ptx_var_new(k, ptx_f32(-FLT_MAX));
+        all[h] = ptx_var_new(k, ptx_f32(0));
+        for (e = 0; e < 8; e++) sum[h][e] = ptx_var_new(k, ptx_f32(0));
+    }
+    first = ptx_mad(k, c->warp, ptx_u32(f->keys), a->begin);
+    i = ptx_for(k, first, a->end, ptx_u32(PTXK__DEC_WARPS * f->keys));
+    {
+        x = ptx_add(k, i, own);
+        inside = ptx_setp(k, PTX_LT, x, a->end);
+        at = partial ? ptx_and(k, inside, has) : inside;
+        ptxk__dec_row8(c, a->k_base, x, chunk, at, key);
+        ptxk__dec_row8(c, a->v_base, x, chunk, at, value);
+        for (h = 0; h < T; h++) {
+            x = ptx_op2(k, PTX_MUL, PTX_RN, q[h][0], key[0]);
+            x = ptxk_dot(k, 7, &q[h][1], key + 1, x);
+            x = ptxk_warp_reduce(k, PTX_ADD, x, 1, f->lanes);
+            x = ptxk__below_infinity(k, x);
+            x = ptx_selp(k, x, ptx_f32(-INFINITY), inside);
+            old = ptx_get(k, top[h]);
+            most = ptx_max(k, old, x);
+            ptx_set(k, top[h], most);
+            shrink = ptxk__weight(k, old, most);
+            weight = ptxk__weight(k, x, most);
+            total = ptx_get(k, all[h]);
+            total = ptx_fma(k, total, shrink, weight);
+            ptx_set(k, all[h], total);
+            for (e = 0; e < 8; e++) {
+                x = ptx_get(k, sum[h][e]);
+                x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink);
+                x = ptx_fma(k, weight, value[e], x);
+                ptx_set(k, sum[h][e], x);
+            }
+        }
+    }
+    ptx_end(k);
+    at = ptx_mad(k, c->warp, ptx_u32(T), ptx_u32(0));
+    at = ptx_mul(k, at, ptx_u32(d * 4));
+    at = ptx_ptr_add(k, a->part, at, 1);
+    at = ptx_ptr_add(k, at, chunk, 32);
+    inside = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
+    inside = ptx_and(k, inside, has);
+    has = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    own = ptx_mul(k, c->warp, ptx_u32(T * 8));
+    own = ptx_ptr_add(k, a->state, own, 1);
+    for (h = 0; h < T; h++) { /* the groups of lanes become one */
+        ptx_val out[8], pair[2];
+        old = ptx_get(k, top[h]);
+        most = ptxk_warp_reduce(k, PTX_MAX, old, f->lanes, 32);
+        shrink = ptxk__weight(k, old, most);
+        total = ptx_get(k, all[h]);
+        total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink);
+        total = ptxk_warp_reduce(k, PTX_ADD, total, f->lanes, 32);
+        for (e = 0; e < 8; e++) {
+            out[e] = ptx_get(k, sum[h][e]);
+            out[e] = ptx_op2(k, PTX_MUL, PTX_RN, out[e], shrink);
+            out[e] = ptxk_warp_reduce(k, PTX_ADD, out[e], f->lanes, 32);
+        }
+        pair[0] = most;
+        pair[1] = total;
+        ptx_if(k, inside);
+        ptx_st_vec(k, PTX_F32, 4, ptx_at(at, 4 * h * d), out);
+        ptx_st_vec(k, PTX_F32, 4, ptx_at(at, 4 * h * d + 16), out + 4);
+        ptx_end(k);
+        ptx_guard(k, has);
+        ptx_st_vec(k, PTX_F32, 2, ptx_at(own, 8 * h), pair);
+    }
+}
+
+/* sum += w * x and the like over n partial results: (maximum, total, x) at strides. */
+static void ptxk__dec_join(ptxk__deck *c, ptx_val n, ptx_val state, ptx_val state_step, ptx_val at,
+                           ptx_val step, ptx_val *most_out, ptx_val *total_out, ptx_val *x_out) {
+    ptx_kernel *k = c->k;
+    ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), all = ptx_var_new(k, ptx_f32(0)), sum;
+    ptx_val i, s, x, pair[2], old, most, shrink, weight, y;
+    sum = ptx_var_new(k, ptx_f32(0));
+    i = ptx_for(k, ptx_u32(0), n, ptx_u32(1));
+    s = ptx_mul(k, i, state_step);
+    s = ptx_ptr_add(k, state, s, 1);
+    ptx_ld_vec(k, PTX_F32, 2, ptx_at(s, 0), pair);
+    s = ptx_mul(k, i, step);
+    s = ptx_ptr_add(k, at, s, 1);
+    x = ptx_ld(k, PTX_F32, ptx_at(s, 0));
+    old = ptx_get(k, top);
+    most = ptx_max(k, old, pair[0]);
+    ptx_set(k, top, most);
+    shrink = ptxk__weight(k, old, most);
+    weight = ptxk__weight(k, pair[0], most);
+    y = ptx_get(k, all);
+    y = ptx_op2(k, PTX_MUL, PTX_RN, y, shrink);
+    y = ptx_fma(k, pair[1], weight, y);
+    ptx_set(k, all, y);
+    y = ptx_get(k, sum);
+    y = ptx_op2(k, PTX_MUL, PTX_RN, y, shrink);
+    y = ptx_fma(k, x, weight, y);
+    ptx_set(k, sum, y);
+    ptx_end(k);
+    *most_out = ptx_get(k, top);
+    *total_out = ptx_get(k, all);
+    *x_out = ptx_get(k, sum);
+}
+
+/* The new row of K and V, by all workers; not for all to see before they meet. */
+static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptx_type type = (ptx_type)f->d.kv_type;
+    uint32_t d = f->d.head_dim, bytes = ptx_type_bytes(type);
+    ptx_val e, row, x, at;
+    e = ptx_for(k, c->tid, ptx_u32(d), ptx_u32(PTXK__DEC_WORKERS));
+    row = ptx_mad(k, a->g, ptx_u32(d), ptx_u32(f->q_rows));
+    row = ptx_ptr_add(k, a->qkv, row, 4);
+    x = ptxk__dec_turned(c, row, e, a->position);
+    at = ptx_ptr_add(k, a->k_base, a->position, d * bytes);
+    at = ptx_ptr_add(k, at, e, bytes);
+    ptxk_store_f32(k, type, 1, ptx_at(at, 0), &x);
+    row = ptx_ptr_add(k, row, e, 4);
+    x = ptx_ld(k, PTX_F32, ptx_at(row, 4 * f->kv_rows));
+    at = ptx_ptr_add(k, a->v_base, a->position, d * bytes);
+    at = ptx_ptr_add(k, at, e, bytes);
+    ptxk_store_f32(k, type, 1, ptx_at(at, 0), &x);
+    ptx_end(k);
+}
+
+/* One part: all query heads of the KV head, a tile of them at a time. */
+static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t d = f->d.head_dim, T = f->tile;
+    ptx_val p, i, e, h, row, x, y, at, most, total, alone, state, n, head, here, tile;
+    alone = ptx_setp(k, PTX_EQ, a->splits, ptx_u32(1));
+    p = ptx_setp(k, PTX_EQ, a->end, a->length);
+    e = ptx_setp(k, PTX_GT, a->length, ptx_u32(0));
+    p = ptx_and(k, p, e);
+    p = ptx_uniform(k, p);
+    ptx_if(k, p);
+    ptxk__dec_append(c, a);
+    ptx_end(k);
+    tile = ptx_for(k, ptx_u32(0), ptx_u32(f->tiles_of_heads), ptx_u32(1));
+    {
+        a->first = ptx_mul(k, tile, ptx_u32(T));
+        i = ptx_for(k, c->tid, ptx_u32(T * d), ptx_u32(PTXK__DEC_WORKERS));
+        h = ptx_div(k, i, ptx_u32(d));
+        e = ptx_rem(k, i, ptx_u32(d));
+        h = ptx_add(k, h, a->first);
+        h = ptx_min(k, h, ptx_u32(f->group - 1)); /* heads that do not exist: the last again */
+        h = ptx_mad(k, a->g, ptx_u32(f->group), h);
+        row = ptx_ptr_add(k, a->qkv, h, 4 * d);
+        x = ptxk__dec_turned(c, row, e, a->position);
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
+        at = ptx_ptr_add(k, a->q, i, 4);
+        ptx_st(k, PTX_F32, ptx_at(at, 0), x);
+        ptx_end(k);
+        ptxk__dec_meet(c);
+        ptxk__dec_attend(c, a);
+        ptxk__dec_meet(c);
+        i = ptx_for(k, c->tid, ptx_u32(T * d), ptx_u32(PTXK__DEC_WORKERS));
+        {
+            h = ptx_div(k, i, ptx_u32(d));
+            e = ptx_rem(k, i, ptx_u32(d));
+            state = ptx_ptr_add(k, a->state, h, 8);
+            at = ptx_ptr_add(k, a->part, i, 4);
+            n = ptx_mov(k, ptx_u32(PTXK__DEC_WARPS));
+            ptxk__dec_join(c, n, state, ptx_u32(T * 8), at, ptx_u32(T * d * 4), &most, &total, &x);
+            h = ptx_add(k, h, a->first);
+            p = ptx_setp(k, PTX_LT, h, ptx_u32(f->group));
+            ptx_if(k, p);
+            ptx_if(k, alone);
+            y = ptxk_rcp_or_zero(k, total);
+            y = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
+            head = ptx_mad(k, a->g, ptx_u32(f->group), h);
+            at = ptx_ptr_add(k, a->out, head, 4 * d);
+            at = ptx_ptr_add(k, at, e, 4);
+            ptx_st(k, PTX_F32, ptx_at(at, 0), y);
+            ptx_else(k);
+            at = ptx_ptr_add(k, a->record, h, 4 * d);
+            at = ptx_ptr_add(k, at, e, 4);
+            here = ptx_ptr_add(k, a->record, h, 8);
+            ptx_st(k, PTX_F32, ptx_at(at, 8 * f->group), x);
+            p = ptx_setp(k, PTX_EQ, e, ptx_u32(0));
+            ptx_if(k, p);
+            {
+                ptx_val pair[2];
+                pair[0] = most;
+                pair[1] = total;
+                ptx_st_vec(k, PTX_F32, 2, ptx_at(here, 0), pair);
+            }
+            ptx_end(k);
+            ptx_end(k);
+            ptx_end(k);
+        }
+        ptx_end(k);
+        ptxk__dec_meet(c); /* q and the parts may be written again */
+    }
+    ptx_end(k);
+}
+
+/* The last part of a head to arrive joins all; then the head is there. */
+static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t d = f->d.head_dim;
+    ptx_val p, q, at, x, last, i, h, e, base, state, most, total, flag, meet;
+    ptx_var was;
+    meet = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + 132), 1);
+    q = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
+    last = ptx_sub(k, a->splits, ptx_u32(1));
+    p = ptx_setp(k, PTX_GT, a->splits, ptx_u32(1));
+    p = ptx_uniform(k, p);
+    was = ptx_var_new(k, ptx_u32(0));
+    ptx_set(k, was, last);
+    ptx_if(k, p);
+    {
+        ptx_if(k, q);
+        at = ptx_mad(k, a->sequence, ptx_u32(f->d.kv_heads), a->g);
+        at = ptx_ptr_add(k, c->workspace, at, 4);
+        x = ptx_atom(k, PTX_ATOM_INC, ptx_with(ptx_at(at, f->arrive_att), PTX_ACQ_REL | PTX_GPU), last);
+        ptx_st(k, PTX_U32, ptx_at(meet, 0), x);
+        ptx_end(k);
+        ptxk__dec_meet(c);
+        x = ptx_ld(k, PTX_U32, ptx_at(meet, 0));
+        x = ptx_uniform(k, x);
+        ptx_set(k, was, x);
+        i = ptx_setp(k, PTX_EQ, x, last);
+        ptx_if(k, i);
+        base = ptx_mul(k, a->split, ptx_u32(f->att_record));
+        base = ptx_cvt(k, PTX_U64, base);
+        base = ptx_sub(k, a->record, base);
+        base = ptx_ptr(base, PTX_GLOBAL);
+        i = ptx_for(k, c->tid, ptx_u32(f->group * d), ptx_u32(PTXK__DEC_WORKERS));
+        h = ptx_div(k, i, ptx_u32(d));
+        state = ptx_ptr_add(k, base, h, 8);
+        at = ptx_ptr_add(k, base, i, 4);
+        at = ptx_ptr_add(k, at, ptx_u32(8 * f->group), 1);
+        ptxk__dec_join(c, a->splits, state, ptx_u32(f->att_record), at, ptx_u32(f->att_record), &most, &total,
+                       &x);
+        total = ptxk_rcp_or_zero(k, total);
+        x = ptx_op2(k, PTX_MUL, PTX_RN, x, total);
+        e = ptx_mul(k, a->g, ptx_u32(f->group * d));
+        e = ptx_add(k, e, i);
+        at = ptx_ptr_add(k, a->out, e, 4);
+        ptx_st(k, PTX_F32, ptx_at(at, 0), x);
+        ptx_end(k);
+        ptxk__dec_meet(c);
+        ptx_end(k);
+    }
+    ptx_end(k);
+    x = ptx_get(k, was);
+    x = ptx_setp(k, PTX_EQ, x, last);
+    q = ptx_and(k, q, x);
+    flag = ptx_ptr_add(k, c->workspace, a->g, 4);
+    ptx_guard(k, q);
+    ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(flag, f->flags_att), PTX_RELEASE | PTX_GPU), ptx_u32(1));
+}
+
+static void ptxk__dec_attention(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t heads = f->d.batch * f->d.kv_heads, d = f->d.head_dim, i;
+    uint32_t tq = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE), tk = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
+    uint32_t bytes = ptxk__kv_bytes(f->d.kv_type);
+    ptxk__heads a;
+    ptxk__wait w;
+    ptx_val most, items, item, x, y, p, at, chunk, layer;
+    most = ptx_div(k, c->blocks, ptx_u32(heads));
+    most = ptx_max(k, most, ptx_u32(1));
+    most = ptx_min(k, most, ptx_u32(PTXK__DEC_SPLITS));
+    items = ptx_mul(k, most, ptx_u32(heads));
+    a.q = c->shared;
+    a.part = ptx_ptr_add(k, c->shared, ptx_u32(f->tile * d * 4), 1);
+    a.state = ptx_ptr_add(k, c->shared, ptx_u32((1 + PTXK__DEC_WARPS) * f->tile * d * 4), 1);
+    item = ptx_for(k, c->block, items, c->blocks);
+    {
+        a.split = ptx_rem(k, item, most);
+        x = ptx_div(k, item, most);
+        a.g = ptx_rem(k, x, ptx_u32(f->d.kv_heads));
+        a.sequence = ptx_div(k, x, ptx_u32(f->d.kv_heads));
+        y = ptxk__dec_info(c, PTXK__ACTIVE);
+        y = ptx_shr(k, y, a.sequence);
+        y = ptx_and(k, y, ptx_u32(1));
+        p = ptx_setp(k, PTX_NE, y, ptx_u32(0));
+        at = ptx_ptr_add(k, c->shared, a.sequence, 4);
+        a.position = ptx_ld(k, PTX_U32, ptx_at(at, f->info_at + PTXK__LENGTH));
+        a.position = ptx_uniform(k, a.position);
+        y = ptx_add(k, a.position, ptx_u32(1));
+        a.length = ptx_selp(k, y, ptx_u32(0), p);
+        chunk = ptxk_div_up(k, a.length, most);
+        chunk = ptx_max(k, chunk, ptx_u32(PTXK__DEC_KEYS));
+        a.splits = ptxk_div_up(k, a.length, chunk);
+        a.splits = ptx_max(k, a.splits, ptx_u32(1));
+        p = ptx_setp(k, PTX_LT, a.split, a.splits);
+        ptx_if(k, p);
+        a.begin = ptx_mul(k, a.split, chunk);
+        a.end = ptx_add(k, a.begin, chunk);
+        a.end = ptx_min(k, a.end, a.length);
+
+        w.ranges = 3;
+        w.flags = ptx_ptr_add(k, c->workspace, ptx_u32(f->flags_qkv), 1);
+        w.target = ptxk__dec_epoch(c);
+        w.step = ptx_mov(k, ptx_u32(5));
+        for (i = 0; i < 3; i++) {
+            uint32_t rows = i ? d : f->group * d;
+            x = ptx_mul(k, a.g, ptx_u32(rows));
+            y = ptx_add(k, x, ptx_u32(rows - 1));
+            x = ptx_div(k, x, ptx_u32(PTXK__DEC_TILE));
+            y = ptx_div(k, y, ptx_u32(PTXK__DEC_TILE));
+            y = ptx_sub(k, y, x);
+            w.count[i] = ptx_add(k, y, ptx_u32(1));
+            w.first[i] = i ? ptx_add(k, x, ptx_u32(i == 1 ? tq : tq + tk)) : x;
+        }
+        ptxk__dec_wait(c, &w);
+
+        layer = ptx_get(k, c->layer);
+        at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
+        at = ptx_ptr_add(k, at, layer, (uint32_t)sizeof(ptxk_decoder_layer));
+        x = ptx_mad(k, a.sequence, ptx_u32(f->d.kv_heads), a.g);
+        y = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
+        y = ptx_mul_wide(k, x, y);
+        a.k_base =
+            ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)offsetof(ptxk_decoder_layer, k_cache)), PTX_NC));
+        a.k_base = ptx_ptr_add(k, ptx_ptr(a.k_base, PTX_GLOBAL), y, d * bytes);
+        a.v_base =
+            ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)offsetof(ptxk_decoder_layer, v_cache)), PTX_NC));
+        a.v_base = ptx_ptr_add(k, ptx_ptr(a.v_base, PTX_GLOBAL), y, d * bytes);
+        x = ptx_mad(k, x, ptx_u32(PTXK__DEC_SPLITS), a.split);
+        a.record = ptxk__dec_at(c, f->att_parts);
+        a.record = ptx_ptr_add(k, a.record, x, f->att_record);
+        a.qkv = ptxk__dec_at(c, f->qkv);
+        a.qkv = ptx_ptr_add(k, a.qkv, a.sequence, 4 * f->qkv_rows);
+        a.out = ptxk__dec_at(c, f->att);
+        a.out = ptx_ptr_add(k, a.out, a.sequence, 4 * f->q_rows);
+        ptxk__dec_part(c, &a);
+        ptxk__dec_arrive(c, &a);
+        ptx_end(k);
+    }
+    ptx_end(k);
+}
+
+/* -- the leader -- */
+
+/* The token of each sequence's logits, into shared memory at info + 160. */
+static void ptxk__dec_choose(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__logits l;
+    ptxk__wish w;
+    ptx_val b, at, x, p, there;
+    ptx_var token;
+    l.type = PTX_F32;
+    l.threads = PTXK__DEC_WORKERS;
+    l.barrier = 1;
+    l.tid = c->tid;
+    l.n = ptx_mov(k, ptx_u32(f->d.vocab));
+    l.meet = c->shared;
+    w.temperature = ptx_ld(k, PTX_F32, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, temperature)));
+    w.top_p = ptx_ld(k, PTX_F32, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, top_p)));
+    w.top_k = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, top_k));
+    w.seed = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, seed)));
+    b = ptx_for(k, ptx_u32(0), ptx_u32(f->d.batch), ptx_u32(1));
+    {
+        at = ptx_ptr_add(k, c->workspace, b, 8);
+        x = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__BEST));
+        x = ptxk__sample_token(k, x);
+        x = ptx_uniform(k, x);
+        token = ptx_var_new(k, x);
+        p = ptx_setp(k, PTX_GT, w.temperature, ptx_f32(0));
+        ptx_if(k, p);
+        at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, logits));
+        l.at = ptx_ptr_add(k, at, b, 4 * f->d.vocab);
+        at = ptx_ptr_add(k, c->shared, b, 4);
+        there = ptx_ld(k, PTX_U32, ptx_at(at, f->info_at + PTXK__LENGTH));
+        there = ptx_cvt(k, PTX_U64, there);
+        x = ptx_cvt(k, PTX_U64, b);
+        x = ptx_shl(k, x, ptx_u32(32));
+        w.counter = ptx_or(k, x, there);
+        x = ptxk__sample_row(k, &l, &w);
+        ptx_set(k, token, x);
+        ptx_end(k);
+        x = ptx_get(k, token);
+        at = ptx_ptr_add(k, c->shared, b, 4);
+        p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_st(k, PTX_U32, ptx_at(at, f->info_at + 160), x);
+    }
+    ptx_end(k);
+}
+
+static void ptxk__dec_word(ptxk__deck *c, uint32_t word, ptx_val x) {
+    ptx_st(c->k, PTX_U32, ptx_at(c->workspace, word), x);
+}
+
+/* What follows from the tokens, by one thread: who goes on, what is fed next, whether it is over. first: at
+   the
+   start, where nothing was fed. */
+static void ptxk__dec_decide(ptxk__deck *c, int first) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptx_val args = c->args, state, prompt, stride, n, end_token, most, round, active, x, y, at, bit, length,
+            fed;
+    ptx_val prompt_length, forced, token, p, q, written, go, tokens, prompt_at;
+    ptx_var still, need, over, next, count;
+    uint32_t b;
+    state = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, state));
+    prompt = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, prompt));
+    stride = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, prompt_stride));
+    n = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, n));
+    end_token = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, end_token));
+    most = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, max_seq));
+    round = first ? ptx_mov(k, ptx_u32(0)) : ptx_get(k, c->round);
+    fed = first ? round : ptx_add(k, round, ptx_u32(1)); /* of the prompt, what is fed next */
+    active = first ? ptx_mov(k, ptx_u32(15)) : ptxk__dec_info(c, PTXK__ACTIVE);
+    still = ptx_var_new(k, ptx_u32(0));
+    need = ptx_var_new(k, ptx_u32(0));
+    over = ptx_var_new(k, ptx_u32(PTXK_DECODER_RUNS));
+    for (b = 0; b < f->d.batch; b++) {
+        at = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, prompt_lengths));
+        prompt_length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
+        prompt_length = ptx_min(k, prompt_length, stride);
+        if (first) {
+            at = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, positions));
+            length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
+            written = ptx_mov(k, ptx_u32(0));
+        } else {
+            length = ptxk__dec_info(c, PTXK__LENGTH + 4 * b);
+            written = ptxk__dec_info(c, PTXK__WRITTEN + 4 * b);
+        }
+        count = ptx_var_new(k, written);
+        bit = ptx_and(k, active, ptx_u32(1u << b));
+        bit = ptx_setp(k, PTX_NE, bit, ptx_u32(0));
+        if (!first) {
+            x = ptx_add(k, length, ptx_u32(1));
+            length = ptx_selp(k, x, length, bit);
+        }
+        forced = ptx_setp(k, PTX_LT, fed, prompt_length);
+        next = ptx_var_new(k, ptx_u32(0));
+        x = ptx_add(k, fed, ptx_u32(0));
+        prompt_at = ptx_mad(k, stride, ptx_u32(b), x);
+        prompt_at = ptx_ptr_add(k, prompt, prompt_at, 4);
+        ptx_if(k, forced);
+        x = ptx_ld(k, PTX_U32, ptx_at(prompt_at, 0));
+        x = ptx_min(k, x, ptx_u32(f->d.vocab - 1));
+        ptx_set(k, next, x);
+        if (!first) {
+            ptx_else(k);
+            token = ptx_ld_if(k, bit, PTX_U32, ptx_at(c->shared, f->info_at + 160 + 4 * b), ptx_u32(0));
+            ptx_set(k, next, token);
+            ptx_if(k, bit);
+            tokens = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, tokens));
+            x = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, tokens_stride));
+            x = ptx_mul_wide(k, x, ptx_u32(b));
+            y = ptx_cvt(k, PTX_U64, written);
+            x = ptx_add(k, x, y);
+            tokens = ptx_ptr_add(k, tokens, x, 4);
+            ptx_st(k, PTX_U32, ptx_with(ptx_at(tokens, 0), PTX_RELAXED | PTX_SYS), token);
+            x = ptx_add(k, written, ptx_u32(1));
+            ptx_set(k, count, x);
+            ptx_st(k, PTX_U32,
+                   ptx_with(ptx_at(state, (int64_t)offsetof(ptxk_decoder_state, written) + 4 * b),
+                            PTX_RELEASE | PTX_SYS),
+                   x);
+            ptx_end(k);
+        }
+        ptx_end(k);
+        ptx_st(k, PTX_U32,
+               ptx_with(ptx_at(state, (int64_t)offsetof(ptxk_decoder_state, length) + 4 * b),
+                        PTX_RELAXED | PTX_SYS),
+               length);
+        /* it goes on: there is room for what is fed, and something is fed */
+        x = ptx_get(k, count);
+        p = ptx_setp(k, PTX_LT, x, n);
+        token = ptx_get(k, next);
+        y = ptx_setp(k, PTX_NE, token, end_token);
+        y = ptx_or(k, y, forced);
+        p = ptx_and(k, p, y);
+        y = ptx_setp(k, PTX_LT, length, most);
+        p = ptx_and(k, p, y);
+        p = ptx_and(k, p, bit);
+        if (first) {
+            y = ptx_setp(k, PTX_GT, prompt_length, ptx_u32(0));
+            p = ptx_and(k, p, y);
+        }
+        x = ptx_get(k, still);
+        y = ptx_or(k, x, ptx_u32(1u << b));
+        x = ptx_selp(k, y, x, p);
+        ptx_set(k, still, x);
+        y = ptx_add(k, fed, ptx_u32(1)); /* logits are wanted of the last of the prompt and all after it */
+        q = ptx_setp(k, PTX_GE, y, prompt_length);
+        q = ptx_and(k, q, p);
+        ptx_guard(k, q);
+        ptx_set(k, need, ptx_u32(1));
+        token = ptx_selp(k, token, ptx_u32(0), p);
+        ptxk__dec_word(c, PTXK__TOKEN + 4 * b, token);
+        ptxk__dec_word(c, PTXK__LENGTH + 4 * b, length);
+        x = ptx_get(k, count);
+        ptxk__dec_word(c, PTXK__WRITTEN + 4 * b, x);
+        ptx_st(k, PTX_U64, ptx_at(c->workspace, PTXK__BEST + 8 * b), ptx_u64(0));
+    }
+    at = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, stop));
+    p = ptx_setp(k, PTX_NE, at, ptx_u64(0));
+    x = ptx_ld_if(k, p, PTX_U32, ptx_with(ptx_at(at, 0), PTX_ACQUIRE | PTX_SYS), ptx_u32(0));
+    p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_set(k, over, ptx_u32(PTXK_DECODER_STOPPED));
+    x = ptx_get(k, still);
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_set(k, over, ptx_u32(PTXK_DECODER_DONE));
+    ptxk__dec_word(c, PTXK__ACTIVE, x);
+    x = ptx_get(k, need);
+    ptxk__dec_word(c, PTXK__NEED, x);
+    x = ptx_get(k, over);
+    ptxk__dec_word(c, PTXK__OVER, x);
+    go = first ? ptx_mov(k, ptx_u32(1)) : ptx_add(k, round, ptx_u32(2));
+    ptx_st(k, PTX_U32, ptx_with(ptx_at(c->workspace, PTXK__GO), PTX_RELEASE | PTX_GPU), go);
+    p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    if (first) {
+        ptx_st(k, PTX_U32, ptx_with(ptx_at(state, 0), PTX_RELEASE | PTX_SYS), x);
+    } else {
+        ptx_guard(k, p);
+        ptx_st(k, PTX_U32, ptx_with(ptx_at(state, 0), PTX_RELEASE | PTX_SYS), x);
+    }
+}
+
+/* After a token, block 0: waits for the logits, or, where none were wanted, for the last layer; chooses.
+   wanted:
+   rounds with logits, this one included. */
+static void ptxk__dec_lead(ptxk__deck *c, ptx_var wanted) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptxk__wait w;
+    ptx_val need, p, x, layers;
+    need = ptxk__dec_info(c, PTXK__NEED);
+    p = ptx_setp(k, PTX_NE, need, ptx_u32(0));
+    w.ranges = 1;
+    w.step = ptx_mov(k, ptx_u32(7));
+    ptx_if(k, p);
+    {
+        x = ptx_get(k, wanted);
+        x = ptx_add(k, x, ptx_u32(1));
+        ptx_set(k, wanted, x);
+        w.target = ptx_mul(k, x, ptx_u32(f->tiles[4]));
+        w.flags = c->workspace;
+        w.first[0] = ptx_mov(k, ptx_u32(PTXK__DONE / 4));
+        w.count[0] = ptx_mov(k, ptx_u32(1));
+        ptxk__dec_wait(c, &w);
+        ptxk__dec_choose(c);
+    }
+    ptx_else(k);
+    {
+        layers = ptxk__dec_layers(c);
+        w.target = ptxk__dec_epoch_x(c, layers, 1);
+        w.flags = ptx_ptr_add(k, c->workspace, ptx_u32(f->flags_x), 1);
+        w.first[0] = ptx_mov(k, ptx_u32(0));
+        w.count[0] = ptx_mov(k, ptx_u32(ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE)));
+        ptxk__dec_wait(c, &w);
+    }
+    ptx_end(k);
+    x = ptx_get(k, c->round);
+    x = ptx_add(k, x, ptx_u32(1));
+    w.target = ptx_mul(k, x, c->blocks); /* nobody still reads what was decided before */
+    w.flags = c->workspace;
+    w.first[0] = ptx_mov(k, ptx_u32(PTXK__SEEN / 4));
+    w.count[0] = ptx_mov(k, ptx_u32(1));
+    ptxk__dec_wait(c, &w);
+    p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
+    ptx_if(k, p);
+    ptxk__dec_decide(c, 0);
+    ptx_end(k);
+}
+
+/* -- the two entries -- */
+
+static void ptxk__dec_begin(ptxk__deck *c, const ptxk__dec *f, ptx_kernel *k) {
+    c->f = f;
+    c->k = k;
+    c->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_decoder_args), 8);
+    c->workspace = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, workspace));
+    c->tid = ptx_tid_x(k);
+    c->lane = ptx_and(k, c->tid, ptx_u32(31));
+    c->warp = ptx_shr(k, c->tid, ptx_u32(5));
+    c->block = ptx_ctaid_x(k);
+    c->blocks = ptx_nctaid_x(k);
+}
+
+static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name) {
+    ptx_kernel *k = ptx_entry(m, name);
+    ptxk__deck c;
+    ptx_val i, at, p;
+    uint32_t word;
+    ptx_launch_bounds(k, PTXK__DEC_WORKERS, 1);
+    ptxk__dec_begin(&c, f, k);
+    i = ptx_for(k, c.tid, ptx_u32(f->zeroed / 4), ptx_u32(PTXK__DEC_WORKERS));
+    at = ptx_ptr_add(k, c.workspace, i, 4);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), ptx_u32(0));
+    ptx_end(k);
+    ptx_bar_sync(k, ptx_imm(0));
+    p = ptx_setp(k, PTX_EQ, c.tid, ptx_u32(0));
+    ptx_if(k, p);
+    at = ptxk__arg_ptr(k, c.args, offsetof(ptxk_decoder_args, state));
+    for (word = 0; word < sizeof(ptxk_decoder_state); word += 4)
+        ptx_st(k, PTX_U32, ptx_at(at, word), ptx_u32(0));
+    ptxk__dec_decide(&c, 1);
+    ptx_end(k);
+    ptx_ret(k);
+}
+
+/* How many slices each product is cut into: what makes the busiest block's work the least. Warp `kind`
+   decides
+   for its kind, a lane tries each number; the numbers go to shared memory. */
+static void ptxk__dec_slices(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptx_val p, q, s, per, groups, items, cost, at, x, units, turns;
+    ptx_var best;
+    uint32_t i;
+    for (i = 0; i < PTXK__DEC_KINDS; i++) {
+        uint32_t n = ptxk__ceil_div(f->columns[i], 256), passes = i == 2 ? 2 : 1;
+        p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(i));
+        ptx_if(k, p);
+        best = ptx_var_new(k, ptx_u32(0xffffffffu));
+        units = ptx_mov(k, ptx_u32(n));
+        s = ptx_for(k, c->lane, ptx_u32(f->slices[i]), ptx_u32(32));
+        s = ptx_add(k, s, ptx_u32(1));
+        per = ptxk_div_up(k, units, s);
+        x = ptxk_div_up(k, units, per); /* no slice is empty */
+        p = ptx_setp(k, PTX_EQ, x, s);
+        x = ptx_mul(k, per, ptx_u32(f->d.batch));
+        q = ptx_setp(k, PTX_LE, x, ptx_u32(f->room));
+        p = ptx_and(k, p, q);
+        groups = ptx_div(k, c->blocks, s);
+        turns = ptxk_div_up(k, s, c->blocks); /* slices that a block takes one after the other */
+        groups = ptx_max(k, groups, ptx_u32(1));
+        x = ptx_mov(k, ptx_u32(f->tiles[i]));
+        items = ptxk_div_up(k, x, groups);
+        items = ptx_mul(k, items, turns);
+        cost = ptx_mad(k, per, ptx_u32(4 * passes), ptx_u32(6)); /* a tile costs a unit and a half itself */
+        cost = ptx_mul(k, cost, items);
+        x = ptx_mul(k, per, turns);
+        x = ptx_mad(k, x, ptx_u32(f->d.batch), cost); /* x */
+        groups = ptx_mul(k, s, ptx_u32((uint32_t)(f->tiles[i] * f->record[i] / 1152)));
+        groups = ptx_div(k, groups, c->blocks);
+        q = ptx_setp(k, PTX_GT, s, ptx_u32(1));
+        groups = ptx_selp(k, groups, ptx_u32(0), q); /* sums written and read */
+        cost = ptx_add(k, x, groups);
+        cost = ptx_min(k, cost, ptx_u32(0xffffff));
+        cost = ptx_mad(k, cost, ptx_u32(256), s);
+        x = ptx_get(k, best);
+        cost = ptx_min(k, cost, x);
+        cost = ptx_selp(k, cost, x, p);
+        ptx_set(k, best, cost);
+        ptx_end(k);
+        x = ptx_get(k, best);
+        x = ptxk_warp_reduce(k, PTX_MIN, x, 1, 32);
+        x = ptx_and(k, x, ptx_u32(255));
+        p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+        at = c->shared;
+        ptx_guard(k, p);
+        ptx_st(k, PTX_U32, ptx_at(at, f->info_at + 192 + 4 * i), x);
+        ptx_end(k);
+    }
+    ptxk__dec_meet(c);
+}
+
+static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) {
+    ptx_kernel *k = ptx_entry(m, name);
+    ptxk__deck c;
+    ptxk__wait w;
+    ptx_val p, x, at, j, layers, steps, kind, need;
+    ptx_var wanted;
+    uint32_t i;
+    ptx_launch_bounds(k, PTXK__DEC_THREADS, 1);
+    ptxk__dec_begin(&c, f, k);
+    c.shared = ptx_shared(k, "room", PTX_B32, (f->info_at + 256) / 4, 16);
+    c.message = ptx_var_new(k, ptx_u32(0));
+    c.round = ptx_var_new(k, ptx_u32(0));
+    c.layer = ptx_var_new(k, ptx_u32(0));
+    x = ptxk__arg_u32(k, c.args, offsetof(ptxk_decoder_args, watchdog));
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    x = ptx_selp(k, ptx_u32(PTXK__DEC_PATIENCE), x, p);
+    c.watchdog = ptx_var_new(k, x);
+    wanted = ptx_var_new(k, ptx_u32(0));
+    ptxk__job_new(&c);
+    p = ptx_setp(k, PTX_GE, c.warp, ptx_u32(PTXK__DEC_WARPS));
+    ptx_if(k, p);
+    ptxk__dec_finish(&c);
+    ptx_ret(k);
+    ptx_end(k);
+    ptxk__dec_slices(&c);
+    ptx_loop(k);
+    {
+        ptx_comment(k, "what the leader has decided");
+        ptx_set(k, c.layer, ptx_u32(0));
+        x = ptx_get(k, c.round);
+        w.target = ptx_add(k, x, ptx_u32(1));
+        w.ranges = 1;
+        w.flags = c.workspace;
+        w.first[0] = ptx_mov(k, ptx_u32(PTXK__GO / 4));
+        w.count[0] = ptx_mov(k, ptx_u32(1));
+        w.step = ptx_mov(k, ptx_u32(6));
+        ptxk__dec_wait(&c, &w);
+        p = ptx_setp(k, PTX_LT, c.tid, ptx_u32(16));
+        ptx_if(k, p);
+        at = ptx_ptr_add(k, c.workspace, c.tid, 4);
+        x = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+        at = ptx_ptr_add(k, c.shared, c.tid, 4);
+        ptx_st(k, PTX_U32, ptx_at(at, f->info_at), x);
+        ptx_end(k);
+        ptxk__dec_meet(&c);
+        p = ptx_setp(k, PTX_EQ, c.tid, ptx_u32(0));
+        ptx_guard(k, p);
+        ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(c.workspace, PTXK__SEEN), PTX_RELEASE | PTX_GPU),
+                ptx_u32(1));
+        x = ptxk__dec_info(&c, PTXK__OVER);
+        p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dec_quit(&c);
+        ptx_end(k);
+        ptx_comment(k, "the layers");
+        ptxk__dec_embed(&c);
+        layers = ptxk__dec_layers(&c);
+        steps = ptx_mul(k, layers, ptx_u32(4));
+        need = ptxk__dec_info(&c, PTXK__NEED);
+        steps = ptx_add(k, steps, need);
+        j = ptx_for(k, ptx_u32(0), steps, ptx_u32(1));
+        {
+            x = ptx_shr(k, j, ptx_u32(2));
+            ptx_set(k, c.layer, x);
+            p = ptx_setp(k, PTX_EQ, x, layers);
+            kind = ptx_and(k, j, ptx_u32(3));
+            kind = ptx_selp(k, ptx_u32(4), kind, p);
+            p = ptx_setp(k, PTX_EQ, kind, ptx_u32(1));
+            ptx_if(k, p);
+            ptxk__dec_attention(&c);
+            ptx_end(k);
+            for (i = 0; i < PTXK__DEC_KINDS; i++) { /* one of them for sure: nothing is kept from before */
+                if (i + 1 < PTXK__DEC_KINDS) {
+                    p = ptx_setp(k, PTX_EQ, kind, ptx_u32(i));
+                    ptx_if(k, p);
+                }
+                ptxk__dec_kind(&c, i);
+                if (i + 1 < PTXK__DEC_KINDS) ptx_else(k);
+            }
+            for (i = 0; i + 1 < PTXK__DEC_KINDS; i++) ptx_end(k);
+            ptxk__dec_product(&c);
+        }
+        ptx_end(k);
+        p = ptx_setp(k, PTX_EQ, c.block, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dec_lead(&c, wanted);
+        ptx_end(k);
+        x = ptx_get(k, c.round);
+        x = ptx_add(k, x, ptx_u32(1));
+        ptx_set(k, c.round, x);
+    }
+    ptx_end(k); /* nobody comes here: a round that is the last ends in ptxk__dec_quit */
+}
+
+PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {
+    ptxk__dec f;
+    ptxk_message why;
+    char name[128], scale[16] = "";
+    const ptxk_decoder_desc *d = (const ptxk_decoder_desc *)desc;
+    ptx_code code = ptxk__dec_form(d, &f, &why);
+    if (code) return ptx_fail(m, code, site, "%s", why.text);
+    if (d->scale < 0 || d->scale > 0) {
+        uint32_t bits;
+        memcpy(&bits, &d->scale, sizeof bits);
+        (void)snprintf(scale, sizeof scale, "_s%08x", bits);
+    }
+    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s", d->hidden,
+                   d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
+                   ptx_type_name((ptx_type)d->kv_type), d->rope_dims, d->rope_pairs, scale);
+    {
+        char start[140];
+        (void)snprintf(start, sizeof start, "%s_start", name);
+        ptxk__dec_start(m, &f, start);
+    }
+    ptxk__dec_work(m, &f, name);
     return ptx_get_error(m)->code;
 }
 

@@ -67,6 +67,8 @@ static struct {
     int (*cuModuleGetFunction)(void **, void *, const char *);
     int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           void *, void **, void **);
+    int (*cuLaunchCooperativeKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                     unsigned, void *, void **);
     /* of the CPU driver only */
     int (*ptxsim_counters_get)(ptxsim_counters *, size_t);
     void (*ptxsim_counters_reset)(void);
@@ -105,6 +107,7 @@ static int open_driver(void)
     SYMBOL(cuModuleUnload, "cuModuleUnload");
     SYMBOL(cuModuleGetFunction, "cuModuleGetFunction");
     SYMBOL(cuLaunchKernel, "cuLaunchKernel");
+    SYMBOL(cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel");
     SYMBOL(ptxsim_counters_get, "ptxsim_counters_get");
     SYMBOL(ptxsim_counters_reset, "ptxsim_counters_reset");
     SYMBOL(ptxsim_report, "ptxsim_report");
@@ -163,8 +166,13 @@ static int launch_entry(const ptx_module *m, void *module, const ptx_launch *l, 
     params[0] = args;
     return CHECK(ptx_entry_get(m, l->entry, &info)) && CHECK(info.param_bytes == args_bytes)
            && CHECK(cu.cuModuleGetFunction(&function, module, info.name) == 0)
-           && CHECK(cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
-                                      l->block[2], l->shared_bytes, NULL, params, NULL)
+           && CHECK((l->cooperative
+                         ? cu.cuLaunchCooperativeKernel(function, l->grid[0], l->grid[1], l->grid[2],
+                                                        l->block[0], l->block[1], l->block[2],
+                                                        l->shared_bytes, NULL, params)
+                         : cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
+                                             l->block[1],
+                                      l->block[2], l->shared_bytes, NULL, params, NULL))
                     == 0);
 }
 

@@ -215,10 +215,11 @@ static bool block_repeats(sim_block *b)
         uint64_t state = state_of(w);
         bool fresh = w->spin_changes != changes + 1;
         if (fresh) w->spin_repeats = false;
-        else if (w->spin_state == state) w->spin_repeats = true;
+        else if (w->spin_state == state && w->turns != w->spin_turns) w->spin_repeats = true; /* no rest */
         if (fresh || (!w->spin_repeats && ++w->spin_age >= w->spin_limit)) {
             w->spin_limit = fresh ? 2 : w->spin_limit * 2;    /* a cycle of any length is found */
             w->spin_state = state;
+            w->spin_turns = w->turns;
             w->spin_changes = changes + 1;
             w->spin_age = 0;
         }

@@ -699,6 +699,7 @@ static uint32_t one_round(sim_block *b, bool rest, bool *waits)
             if (rest && count > 1 && sim_chance(l, index, 100 + n, round >> 3) % 4 == 0) continue;
             quantum = 1u << sim_chance(l, index, 2000 + n, round) % 13;
         }
+        b->warps[n].turns++;
         ran += warp_run(&b->warps[n], quantum);
         *waits |= b->warps[n].waits;
         if (b->warps[n].fault) break;
@@ -783,6 +784,7 @@ static bool unit_run(sim_block **blocks, uint32_t n, sim_launch *l, bool *vain)
             if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
         }
         if (ended) return true;
+        if (n == 1) return false;                             /* one that polls gives way at once */
         if (idle && changes == c->changes && !sim_cluster_stall(c)) return false;
         if (polls && !idle && changes == c->changes) return false;
         *vain = false;

@@ -722,6 +722,7 @@ typedef struct sim_warp {
     uint64_t passed;                   /* barriers that the warp has come to, by number mod 64 */
     uint64_t spin_state, spin_changes; /* barriers.c: an earlier state, and when */
     uint32_t spin_age, spin_limit;
+    uint64_t turns, spin_turns;        /* how often it was its turn; when spin_state was noted */
     bool     spin_repeats;
     bool     fault, force, waits;      /* waits: a path may be parked (P_WAIT) */
     uint32_t left, left_at[SIM_LANES]; /* lanes that exited before others, and where */

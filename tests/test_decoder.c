@@ -1,0 +1,564 @@
+/* test_decoder.c - the persistent decoder: token for token what a forward pass in double says
+ * (tests/reference/llama.h), on tiny random models; how it ends; what it waits for; its traffic.
+ *
+ * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. Models are fresh in every
+ * run; PTXGEN_SEED=n repeats one. */
+#define _POSIX_C_SOURCE 200809L
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen_kernels.h"
+
+#include "reference/layers.h"
+#include "reference/llama.h"
+#include "kerneltest.h"
+
+#define MOST_TOKENS 40u
+
+static int ref_type(uint32_t format) {
+    return format == PTXK_Q4_K   ? REF_BLOCK_Q4_K
+           : format == PTXK_Q6_K ? REF_BLOCK_Q6_K
+           : format == PTXK_Q8_0 ? REF_BLOCK_Q8_0
+           : format == PTXK_F32  ? REF_BLOCK_F32
+           : format == PTXK_F16  ? REF_BLOCK_F16
+                                 : REF_BLOCK_BF16;
+}
+
+/* A model, in host memory, on the device, and as the reference has it. */
+typedef struct model {
+    ptxk_decoder_desc desc;
+    uint32_t layers, max_seq, blocks, prompt_stride, n;
+    uint32_t positions[4], prompt_lengths[4], prompts[4 * 16];
+    ptx_target target;
+    float temperature, top_p;
+    uint32_t top_k, end_token, watchdog;
+    uint64_t seed, stop;
+    ref_llama ref;
+    ptxk_decoder_layer *table;
+    ptxk_decoder_args args;
+    device_ptr owned[2048];
+    void *kept[1024];
+    uint32_t owned_count, kept_count;
+    uint32_t tokens[4 * MOST_TOKENS];
+    ptxk_decoder_state state;
+    float *logits;
+    ptxsim_counters counters;
+    uint32_t poison_at, poison; /* a word of the workspace, written between the two launches */
+    double worst;
+    uint32_t close; /* choices too close to tell */
+} model;
+
+static device_ptr own(model *m, device_ptr p) { return m->owned[m->owned_count++] = p; }
+
+static void *keep(model *m, void *p) { return m->kept[m->kept_count++] = p; }
+
+static void half_at(unsigned char *at, double x) {
+    uint16_t h = ref_to_f16(x);
+    at[0] = (unsigned char)h;
+    at[1] = (unsigned char)(h >> 8);
+}
+
+/* rows x columns of random weights of some 1 / sqrt(columns), to the device and the reference. */
+static ptxk_decoder_matrix matrix(model *m, uint32_t format, uint32_t rows, uint32_t columns, int bias,
+                                  ref_matrix *ref, double factor) {
+    int type = ref_type(format);
+    size_t bytes = ref_row_bytes(type, columns) * rows, block = ref_block_bytes(type), i;
+    unsigned char *w = (unsigned char *)malloc(bytes + 16);
+    double size = factor / sqrt((double)columns);
+    ptxk_decoder_matrix out;
+    float *b = NULL;
+    for (i = 0; i < bytes; i += 4) {
+        uint32_t r = random_u32();
+        memcpy(w + i, &r, 4);
+    }
+    for (i = 0; i < bytes; i += block) {
+        double d = size * (1 + random_within(0.3)), x = random_within(1.7 * size);
+        float f = (float)x;
+        if (format == PTXK_Q4_K) half_at(w + i, d / 180), half_at(w + i + 2, d / 24);
+        if (format == PTXK_Q6_K) half_at(w + i + 208, d / 1360);
+        if (format == PTXK_Q8_0) half_at(w + i, d / 74);
+        if (format == PTXK_F32) memcpy(w + i, &f, 4);
+        if (format == PTXK_F16) half_at(w + i, x);
+        if (format == PTXK_BF16) ref_put(w, REF_BF16, i / 2, x);
+    }
+    memset(&out, 0, sizeof out);
+    out.format = format;
+    out.weights = own(m, upload(w, bytes));
+    if (bias) {
+        b = (float *)keep(m, malloc(rows * sizeof *b));
+        for (i = 0; i < rows; i++) b[i] = (float)random_within(0.3);
+        out.bias = own(m, upload(b, rows * sizeof *b));
+    }
+    *ref = ref_matrix_make(type, w, rows, columns, b);
+    free(w);
+    return out;
+}
+
+static const float *norm_weights(model *m, uint32_t n, uint64_t *at) {
+    float *w = (float *)keep(m, malloc(n * sizeof *w));
+    uint32_t i;
+    for (i = 0; i < n; i++) w[i] = (float)(1 + random_within(0.5));
+    *at = own(m, upload(w, n * sizeof *w));
+    return w;
+}
+
+static uint64_t cache(model *m) {
+    device_ptr p = 0;
+    const ptxk_decoder_desc *d = &m->desc;
+    CHECK(cu.cuMemAlloc(&p, (size_t)d->batch * d->kv_heads * m->max_seq * d->head_dim * 4 + 16) == 0);
+    return own(m, p);
+}
+
+/* formats: a list of up to 4, taken in turn by the matrices. */
+static model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
+                       uint32_t vocab, uint32_t layers, uint32_t batch, const uint32_t *formats,
+                       uint32_t count) {
+    model m;
+    ptxk_decoder_desc *d = &m.desc;
+    uint32_t i, turn = random_below(count);
+    memset(&m, 0, sizeof m);
+    d->hidden = hidden, d->ffn = ffn, d->heads = heads, d->kv_heads = kv_heads, d->head_dim = head_dim;
+    d->vocab = vocab, d->batch = batch;
+    for (i = 0; i < count; i++) d->formats |= 1u << formats[i];
+    d->kv_type = PTX_F32;
+    d->rope_dims = random_below(2) ? head_dim : head_dim / 4 * 2;
+    d->rope_pairs = random_below(2) ? PTXK_ROPE_NEOX : PTXK_ROPE_INTERLEAVED;
+    m.layers = layers;
+    m.max_seq = 64;
+    m.blocks = 4;
+    m.n = 2;
+    m.prompt_stride = 16;
+    m.end_token = 0xffffffffu;
+    m.watchdog = 300000;
+    m.target = PTX_SM(80);
+    m.poison_at = 0xffffffffu;
+    for (i = 0; i < batch; i++) m.prompt_lengths[i] = 1 + random_below(2);
+    for (i = 0; i < 64; i++) m.prompts[i] = random_below(vocab);
+    m.ref.vocab = vocab, m.ref.hidden = hidden, m.ref.layers = layers, m.ref.heads = heads;
+    m.ref.kv_heads = kv_heads, m.ref.head_dim = head_dim, m.ref.ffn = ffn;
+    m.ref.rope_dims = d->rope_dims;
+    m.ref.rope = d->rope_pairs == PTXK_ROPE_NEOX ? REF_ROPE_HALVES : REF_ROPE_INTERLEAVED;
+    m.ref.theta = 10000, m.ref.eps = (double)1e-5f, m.ref.rope_scale = 1;
+    m.ref.layer = (ref_llama_layer *)calloc(layers, sizeof *m.ref.layer);
+    m.table = (ptxk_decoder_layer *)calloc(layers, sizeof *m.table);
+#define NEXT formats[turn++ % count]
+    m.args.embedding = matrix(&m, NEXT, vocab, hidden, 0, &m.ref.embedding, 10);
+    if (random_below(2)) {
+        m.args.output = matrix(&m, NEXT, vocab, hidden, 0, &m.ref.output, 3);
+    } else {
+        m.args.output = m.args.embedding;
+    }
+    m.ref.output_norm = norm_weights(&m, hidden, &m.args.final_norm);
+    for (i = 0; i < layers; i++) {
+        ptxk_decoder_layer *l = &m.table[i];
+        ref_llama_layer *r = &m.ref.layer[i];
+        int bias = (int)random_below(2);
+        r->attn_norm = norm_weights(&m, hidden, &l->attention_norm);
+        r->ffn_norm = norm_weights(&m, hidden, &l->ffn_norm);
+        l->q = matrix(&m, NEXT, heads * head_dim, hidden, bias, &r->q, 2);
+        l->k = matrix(&m, NEXT, kv_heads * head_dim, hidden, bias, &r->k, 2);
+        l->v = matrix(&m, NEXT, kv_heads * head_dim, hidden, bias, &r->v, 1);
+        l->output = matrix(&m, NEXT, hidden, heads * head_dim, bias, &r->o, 1);
+        l->gate = matrix(&m, NEXT, ffn, hidden, bias, &r->gate, 2);
+        l->up = matrix(&m, NEXT, ffn, hidden, bias, &r->up, 1);
+        l->down = matrix(&m, NEXT, hidden, ffn, bias, &r->down, 1);
+    }
+#undef NEXT
+    m.logits = (float *)malloc((size_t)vocab * batch * sizeof *m.logits);
+    return m;
+}
+
+static void model_free(model *m) {
+    uint32_t i;
+    for (i = 0; i < m->owned_count; i++) cu.cuMemFree(m->owned[i]);
+    for (i = 0; i < m->kept_count; i++) free(m->kept[i]);
+    ref_llama_free(&m->ref);
+    free(m->table);
+    free(m->logits);
+}
+
+static void model_launch(model *m) {
+    ptx_module_desc module_desc;
+    ptxk_decoder_shape shape;
+    ptxk_message why;
+    ptx_plan plan;
+    ptx_module *module;
+    const char *text;
+    void *loaded;
+    double *frequencies = (double *)malloc((m->desc.rope_dims + 2) * sizeof *frequencies);
+    uint32_t i;
+    size_t logits = (size_t)m->desc.vocab * m->desc.batch * 4;
+    memset(&module_desc, 0, sizeof module_desc);
+    module_desc.target = m->target;
+    module = ptx_module_new(&module_desc);
+    ptxk_decoder_emit(module, &m->desc);
+    text = ptx_text(module, NULL);
+    if (!CHECK_MORE(text != NULL, ptx_get_error(module)->message) || !(loaded = load_text(text))) return;
+    shape.layers = m->layers;
+    shape.max_seq = m->max_seq;
+    shape.sm_count = m->blocks;
+    CHECK_MORE(!ptxk_decoder_plan(&m->desc, &shape, &plan, &why), why.text);
+    for (i = 0; i < m->layers; i++) m->table[i].k_cache = cache(m), m->table[i].v_cache = cache(m);
+    CHECK_MORE(!ptxk_rope_frequencies(m->desc.rope_dims, NULL, frequencies, &why), why.text);
+    memset(m->tokens, 0xff, sizeof m->tokens);
+    memset(&m->state, 0xff, sizeof m->state);
+    memset(m->logits, 0xff, logits);
+    m->args.layers = own(m, upload(m->table, m->layers * sizeof *m->table));
+    m->args.frequencies = own(m, upload(frequencies, m->desc.rope_dims * 4));
+    m->args.prompt = own(m, upload(m->prompts, sizeof m->prompts));
+    m->args.prompt_lengths = own(m, upload(m->prompt_lengths, 16));
+    m->args.positions = own(m, upload(m->positions, 16));
+    m->args.logits = own(m, upload(m->logits, logits));
+    m->args.tokens = own(m, upload(m->tokens, sizeof m->tokens));
+    m->args.state = own(m, upload(&m->state, sizeof m->state));
+    m->args.stop = m->stop == 1 ? m->args.state + offsetof(ptxk_decoder_state, written) : m->stop;
+    CHECK(cu.cuMemAlloc(&m->args.workspace, (size_t)plan.workspace_bytes) == 0);
+    own(m, m->args.workspace);
+    m->args.seed = m->seed;
+    m->args.layer_count = m->layers;
+    m->args.max_seq = m->max_seq;
+    m->args.prompt_stride = m->prompt_stride;
+    m->args.tokens_stride = MOST_TOKENS;
+    m->args.n = m->n;
+    m->args.end_token = m->end_token;
+    m->args.top_k = m->top_k;
+    m->args.top_p = m->top_p;
+    m->args.watchdog = m->watchdog;
+    m->args.temperature = m->temperature;
+    m->args.eps = 1e-5f;
+    CHECK_MORE(!ptxk_decoder_check(&m->desc, &m->args, m->table, &why), why.text);
+    if (CHECK(plan.launches == 2)) {
+        launch_entry(module, loaded, &plan.launch[0], &m->args, sizeof m->args);
+        CHECK(cu.cuCtxSynchronize() == 0);
+        if (m->poison_at != 0xffffffffu)
+            CHECK(cu.cuMemcpyHtoD(m->args.workspace + m->poison_at, &m->poison, 4) == 0);
+        if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
+        launch_entry(module, loaded, &plan.launch[1], &m->args, sizeof m->args);
+    }
+    CHECK(cu.cuCtxSynchronize() == 0);
+    if (cu.ptxsim_counters_get) cu.ptxsim_counters_get(&m->counters, sizeof m->counters);
+    CHECK(cu.cuMemcpyDtoH(m->tokens, m->args.tokens, sizeof m->tokens) == 0);
+    CHECK(cu.cuMemcpyDtoH(&m->state, m->args.state, sizeof m->state) == 0);
+    CHECK(cu.cuMemcpyDtoH(m->logits, m->args.logits, logits) == 0);
+    check_reports();
+    cu.cuModuleUnload(loaded);
+    ptx_module_free(module);
+    free(frequencies);
+}
+
+/* What the arithmetic may move a logit by, beside the largest: products have some K / 32 + 8 roundings in a
+   chain, norms and attention as many; a layer's input is off by what all before it were. In f32 that stays
+   below 2^-24 * 500 * layers even where all errors agree; a cache in 16 bits may round a key or value to its
+   other neighbour, which moves attention by up to one unit of that type in one of many. */
+static double logit_tolerance(const model *m) {
+    double unit = m->desc.kv_type == PTX_F32 ? 0 : m->desc.kv_type == PTX_F16 ? 0x1p-11 : 0x1p-8;
+    return (0x1p-24 * 500 + unit) * (m->layers + 1);
+}
+
+/* Follows each sequence in double, fed with what the device chose; every choice must be the largest logit, or
+   as large within the tolerance. */
+static void model_compare(model *m) {
+    uint32_t b, i, t, vocab = m->desc.vocab;
+    double *logits = (double *)malloc(vocab * sizeof *logits);
+    m->ref.context = m->max_seq;
+    m->ref.kv_f16 = m->desc.kv_type == PTX_F16;
+    for (b = 0; b < m->desc.batch; b++) {
+        ref_llama_state s;
+        uint32_t token = 0, fed = 0, wrote = m->state.written[b], wrong = 0;
+        double most = 0, tolerance;
+        char detail[200] = "";
+        CHECK(ref_llama_start(&m->ref, &s));
+        CHECK(wrote <= MOST_TOKENS);
+        for (t = 0; t < m->prompt_lengths[b] + wrote - 1 && s.length < m->max_seq; t++) {
+            int chosen = t + 1 >= m->prompt_lengths[b];
+            token = t < m->prompt_lengths[b] ? m->prompts[b * m->prompt_stride + t] : token;
+            ref_llama_step(&m->ref, &s, token, chosen ? logits : NULL);
+            fed++;
+            if (!chosen) continue;
+            token = m->tokens[b * MOST_TOKENS + t + 1 - m->prompt_lengths[b]];
+            if (!CHECK(token < vocab)) break;
+            i = ref_argmax(logits, vocab);
+            for (most = 0, i = 0; i < vocab; i++) most = fabs(logits[i]) > most ? fabs(logits[i]) : most;
+            i = ref_argmax(logits, vocab);
+            tolerance = logit_tolerance(m) * most;
+            if (m->temperature > 0) { /* the random number of the position that gave these logits */
+                CHECK(ref_sample_ok(logits, vocab, (double)m->temperature, m->top_k, (double)m->top_p,
+                                    ref_random(m->seed, (uint64_t)b << 32 | (s.length - 1)), token));
+                continue;
+            }
+            if (logits[token] < logits[i] - 2 * tolerance && !wrong++)
+                (void)snprintf(detail, sizeof detail, "sequence %u, step %u: token %u (%.7g), not %u (%.7g)",
+                               b, t, token, logits[token], i, logits[i]);
+            m->close += token != i;
+        }
+        CHECK_MORE(wrong == 0, detail);
+        /* the last logits */
+        for (i = 0; i < vocab && m->desc.batch == 1 && wrote; i++) {
+            double error = fabs((double)m->logits[i] - logits[i]) / (most > 0 ? most : 1);
+            if (!(error <= m->worst)) m->worst = error;
+        }
+        CHECK(m->worst <= logit_tolerance(m));
+        CHECK(m->state.length[b] == fed);
+        for (i = wrote; i < MOST_TOKENS && m->tokens[b * MOST_TOKENS + i] == 0xffffffffu; i++) continue;
+        CHECK(i == MOST_TOKENS);
+        ref_llama_end(&s);
+    }
+    free(logits);
+}
+
+static void model_run(model *m) {
+    uint32_t b;
+    model_launch(m);
+    if (!CHECK(m->state.status == PTXK_DECODER_DONE)) {
+        printf("status %u: '%s' of layer %u waits for tile %u in block %u, token %u\n", m->state.status,
+               ptxk_decoder_step_name(m->state.step), m->state.layer, m->state.tile, m->state.block,
+               m->state.position);
+        return;
+    }
+    for (b = 0; b < m->desc.batch; b++) CHECK(m->state.written[b] == m->n);
+    model_compare(m);
+}
+
+static void one(const char *name, uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t kv_heads,
+                uint32_t head_dim, uint32_t vocab, uint32_t layers, uint32_t batch, const uint32_t *formats,
+                uint32_t count, uint32_t kv_type, uint32_t blocks) {
+    model m = model_new(hidden, ffn, heads, kv_heads, head_dim, vocab, layers, batch, formats, count);
+    m.desc.kv_type = kv_type;
+    m.blocks = blocks;
+    model_run(&m);
+    printf("note: %s, %u blocks, batch %u: logits within %.2e, %u close choices\n", name, blocks, batch,
+           m.worst, m.close);
+    model_free(&m);
+}
+
+static const uint32_t f32[] = {PTXK_F32}, f16[] = {PTXK_F16}, q4[] = {PTXK_Q4_K}, q8[] = {PTXK_Q8_0};
+static const uint32_t mix[] = {PTXK_Q4_K, PTXK_Q6_K}, plain[] = {PTXK_BF16, PTXK_F32, PTXK_F16};
+static const uint32_t all[] = {PTXK_Q4_K, PTXK_Q8_0, PTXK_Q6_K, PTXK_F16};
+
+static void models_of_many_shapes(void) {
+    one("one layer, f32", 256, 256, 2, 2, 32, 100, 1, 1, f32, 1, PTX_F32, 1);
+    one("Q4_K", 256, 256, 4, 2, 64, 300, 2, 1, q4, 1, PTX_F32, 4);
+    one("Q4_K and Q6_K", 512, 512, 8, 2, 64, 200, 1, 2, mix, 2, PTX_F16, 5);
+    one("heads 14/2, head_dim 40, f16", 560, 328, 14, 2, 40, 65, 1, 3, f16, 1, PTX_F32, 3);
+    one("head_dim 96, plain numbers", 200, 264, 3, 1, 96, 97, 1, 4, plain, 3, PTX_F32, 2);
+    one("vocabulary of 1", 256, 256, 4, 4, 64, 1, 1, 1, q4, 1, PTX_F32, 3);
+    one("vocabulary of 151936, f16", 32, 40, 2, 2, 16, 151936, 1, 1, f16, 1, PTX_F32, 3);
+    one("33 layers", 32, 64, 2, 1, 16, 50, 33, 1, f32, 1, PTX_F32, 2);
+    one("Q8_0, 32 x 9 columns", 288, 288, 9, 3, 32, 100, 1, 2, q8, 1, PTX_F16, 7);
+    one("all formats, slices", 256, 1024, 16, 1, 64, 100, 1, 4, all, 4, PTX_F32, 6);
+    one("head_dim 256", 256, 256, 2, 1, 256, 64, 1, 1, q4, 1, PTX_F16, 2);
+}
+
+/* -- how it ends -- */
+
+static model small_model(uint32_t batch) {
+    static const uint32_t formats[] = {PTXK_Q4_K};
+    model m = model_new(256, 256, 4, 2, 64, 96, 1, batch, formats, 1);
+    m.blocks = 3;
+    m.n = 6;
+    return m;
+}
+
+static void the_end_token_ends_a_sequence(void) {
+    model m = small_model(2);
+    uint32_t first = 0, tokens[6];
+    model_run(&m);
+    memcpy(tokens, m.tokens, sizeof tokens);
+    m.end_token = tokens[3];
+    while (tokens[first] != m.end_token) first++;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_DONE);
+    CHECK(m.state.written[0] == first + 1 && !memcmp(tokens, m.tokens, 4 * (first + 1)));
+    model_compare(&m);
+    model_free(&m);
+}
+
+static void the_cache_may_be_full_to_the_last_row(void) {
+    model m = small_model(2);
+    m.max_seq = 6;
+    m.prompt_lengths[0] = 2;
+    m.prompt_lengths[1] = 1;
+    m.n = 20;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_DONE);
+    CHECK(m.state.written[0] == 5 && m.state.written[1] == 6);
+    CHECK(m.state.length[0] == 6 && m.state.length[1] == 6);
+    model_compare(&m);
+    model_free(&m);
+}
+
+static void the_stop_flag_ends_it(void) {
+    model m = small_model(1);
+    uint32_t one = 1;
+    m.stop = 1; /* the first word that the kernel writes when there is a token */
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_STOPPED && m.state.written[0] == 1);
+    m.stop = own(&m, upload(&one, 4));
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_STOPPED && m.state.written[0] == 0 && m.tokens[0] == 0xffffffffu);
+    m.stop = 0;
+    m.n = 0;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_DONE && m.state.written[0] == 0);
+    model_free(&m);
+}
+
+/* A word of the workspace that will never come to what is waited for: all blocks end, and the state says
+   which
+   step starved. */
+static void what_starves_is_said(void) {
+    ptxk__dec f;
+    model m = small_model(1);
+    CHECK(!ptxk__dec_form(&m.desc, &f, NULL));
+    m.watchdog = 500;
+    m.poison_at = PTXK__GO;
+    m.poison = 0;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_STARVED && m.state.step == 6 && m.state.written[0] == 0);
+    CHECK(!strcmp(ptxk_decoder_step_name(m.state.step), "token"));
+    m.poison_at = PTXK__SEEN;
+    m.poison = 0xc0000000u;
+    m.watchdog = 2000;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_STARVED
+          && m.state.step >= 6);   /* the leader's, or another block's that waits for it */
+    m.poison_at = f.flags_att + 4; /* KV head 1 is never there in time: the counter is behind */
+    m.poison = 0xfffffff0u;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_STARVED && m.state.step == 1 && m.state.layer == 0
+          && m.state.tile == 1 && m.state.position == 0);
+    model_free(&m);
+}
+
+/* -- choices, schedules, traffic -- */
+
+static void tokens_are_drawn_as_described(void) {
+    model m = small_model(2);
+    m.temperature = 0.9f;
+    m.top_k = 40;
+    m.top_p = 0.9f;
+    m.seed = random_u32();
+    model_run(&m);
+    model_free(&m);
+    m = small_model(1);
+    m.temperature = 1.5f;
+    m.seed = random_u32();
+    model_run(&m);
+    model_free(&m);
+}
+
+static void (*option)(const char *, int);
+
+/* Blocks, warps and copies in other orders and at other speeds: the same tokens, nothing found. */
+static void every_schedule_gives_the_same(void) {
+    static const uint32_t formats[] = {PTXK_Q4_K, PTXK_F16};
+    model m = model_new(256, 1024, 4, 2, 64, 64, 1, 4, formats, 2);
+    const char *most = getenv("PTXGEN_SEEDS");
+    uint32_t tokens[4 * MOST_TOKENS], seed, last = most ? (uint32_t)atoi(most) : 2;
+    m.blocks = 3;
+    m.n = 1;
+    m.watchdog = 0;
+    model_run(&m);
+    memcpy(tokens, m.tokens, sizeof tokens);
+    for (seed = 1; option && seed <= last; seed++) {
+        option("seed", (int)seed);
+        model_launch(&m);
+        CHECK(m.state.status == PTXK_DECODER_DONE && !memcmp(tokens, m.tokens, sizeof tokens));
+    }
+    if (option) option("seed", 0);
+    model_free(&m);
+}
+
+/* Sectors of all loads and stores, waiting included, beside the matrices and caches once. Every block reads x
+   for itself (from the L2 cache), so with few rows to a block there is more of it. */
+static void traffic_on(uint32_t blocks, double most) {
+    static const uint32_t formats[] = {PTXK_Q4_K};
+    model m = model_new(1024, 3072, 16, 4, 64, 512, 1, 1, formats, 1);
+    uint32_t t, lengths[1];
+    double bound = 0, ratio;
+    m.desc.kv_type = PTX_F16;
+    m.prompt_lengths[0] = 1;
+    m.n = 1;
+    m.blocks = blocks;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_DONE);
+    for (t = 1; t <= m.n; t++) {
+        lengths[0] = t;
+        bound += (double)ptxk_decoder_bytes(&m.desc, m.table, m.layers, &m.args.output, lengths);
+    }
+    ratio = 32.0 * (double)(m.counters.global_load_sectors + m.counters.global_store_sectors) / bound;
+    printf("note: traffic on %u blocks: %.4f of weights and caches once for each token; %.2f thread "
+           "instructions a weight\n",
+           m.blocks, ratio, (double)m.counters.thread_instructions / (bound / 0.5625));
+    CHECK(ratio <= most);
+    model_free(&m);
+}
+
+static void traffic_is_within_3_percent_of_weights_and_caches(void) {
+    if (!cu.ptxsim_counters_get) {
+        printf("SKIP traffic_is_within_3_percent_of_weights_and_caches: only the CPU driver counts\n");
+        return;
+    }
+    traffic_on(1, 1.03);
+    traffic_on(4, 1.08);
+}
+
+static void bad_descriptions_are_refused(void) {
+    ptxk_decoder_desc good = {256, 256, 4, 2, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f}, d;
+    ptxk_decoder_shape shape = {2, 64, 4};
+    ptxk_decoder_args args;
+    ptxk_message why;
+    ptx_plan plan;
+#define REFUSED(field, value, words)                                                                         \
+    d = good, d.field = value;                                                                               \
+    CHECK_MORE(ptxk_decoder_plan(&d, &shape, &plan, &why) == PTX_E_DESC && strstr(why.text, words), why.text)
+    CHECK(!ptxk_decoder_plan(&good, &shape, &plan, &why) && plan.launches == 2 && plan.launch[1].cooperative);
+    REFUSED(hidden, 0, "hidden");
+    REFUSED(hidden, 12, "hidden");
+    REFUSED(heads, 5, "heads is 5");
+    REFUSED(head_dim, 264, "head_dim");
+    REFUSED(vocab, 0, "vocab");
+    REFUSED(batch, 5, "batch");
+    REFUSED(formats, 0, "formats");
+    REFUSED(formats, 1u << 31, "formats");
+    REFUSED(kv_type, PTX_U8, "kv_type");
+    REFUSED(rope_dims, 66, "rope_dims");
+    REFUSED(rope_pairs, 2, "rope_pairs");
+    shape.sm_count = 0;
+    CHECK(ptxk_decoder_plan(&good, &shape, &plan, &why) == PTX_E_DESC && strstr(why.text, "sm_count"));
+    memset(&args, 0, sizeof args);
+    args.top_p = 2;
+    CHECK(ptxk_decoder_check(&good, &args, NULL, &why) == PTX_E_ARGUMENT && strstr(why.text, "top_p"));
+    args.top_p = 0;
+    args.n = 1;
+    CHECK(ptxk_decoder_check(&good, &args, NULL, &why) == PTX_E_ARGUMENT
+          && strstr(why.text, "tokens_stride"));
+#undef REFUSED
+}
+
+/* Blocks that wait for one another take turns on one thread: how long a wait is in turns then does not
+   depend on what else the machine does. */
+static void one_thread(void) {
+    const char *path = getenv("PTXGEN_CUDA_LIBRARY");
+    void *symbol = cu.ptxsim_report
+                       ? dlsym(dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW), "ptxsim_set")
+                       : NULL;
+    memcpy(&option, &symbol, sizeof option);
+    if (option) option("threads", 1);
+}
+
+int main(void) {
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    if (!open_driver()) return 1;
+    start_random();
+    one_thread();
+    bad_descriptions_are_refused();
+    models_of_many_shapes();
+    the_end_token_ends_a_sequence();
+    the_cache_may_be_full_to_the_last_row();
+    the_stop_flag_ends_it();
+    what_starves_is_said();
+    tokens_are_drawn_as_described();
+    every_schedule_gives_the_same();
+    traffic_is_within_3_percent_of_weights_and_caches();
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed != 0;
+}
