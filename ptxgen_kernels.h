@@ -1047,8 +1047,7 @@ extern "C" {
 
 /* ---- [SUPPORT] ----------------------------------------------------------------------------------------- */
 
-static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *format, ...)
-{
+static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *format, ...) {
     if (why) {
         va_list list;
         va_start(list, format);
@@ -1059,8 +1058,7 @@ static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *forma
 }
 
 /* a * b, or 0 in *fits when that passes 64 bits. */
-static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits)
-{
+static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits) {
     if (b && a > UINT64_MAX / b) {
         *fits = 0;
         return 0;
@@ -1068,14 +1066,12 @@ static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits)
     return a * b;
 }
 
-static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b)
-{
+static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) {
     return a / b + (a % b != 0);
 }
 
 /* The square root of 1 ... 2^32 by Newton's rule: no libm to link, the same bits everywhere. */
-static double ptxk__sqrt(double x)
-{
+static double ptxk__sqrt(double x) {
     double y = x;
     int i;
     for (i = 0; i < 40; i++) y = 0.5 * (y + x / y);
@@ -1097,8 +1093,7 @@ typedef struct ptxk__tile {
 
 /* even: the pitch is a multiple of that many chunks (2, 4 or 8). */
 static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
-                             uint32_t threads)
-{
+                             uint32_t threads) {
     t->rows = rows;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
     t->wide = (t->chunks + 1) / 2 * 2;
@@ -1108,8 +1103,7 @@ static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, ui
     for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
 }
 
-static uint32_t ptxk__tile_bytes(const ptxk__tile *t)
-{
+static uint32_t ptxk__tile_bytes(const ptxk__tile *t) {
     return t->rows * t->pitch * 16;
 }
 
@@ -1486,8 +1480,7 @@ typedef struct ptxk__scatter {
     uint32_t vecs;                      /* threads for a row */
 } ptxk__scatter;
 
-static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter *f, ptxk_message *why)
-{
+static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter *f, ptxk_message *why) {
     uint32_t wide;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the description is NULL");
@@ -1519,8 +1512,7 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
 
 PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
                                          const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
-                                         ptxk_message *why)
-{
+                                         ptxk_message *why) {
     ptxk__scatter f;
     uint64_t threads, row;
     int fits = 1;
@@ -1561,8 +1553,7 @@ static const struct ptxk__scatter_field {
     {"block_table", (uint32_t)offsetof(ptxk_kv_scatter_args, block_table), 4, 2}};
 
 PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
-                                          ptxk_message *why)
-{
+                                          ptxk_message *why) {
     ptxk__scatter f;
     size_t i;
     uint64_t heads, rows, last;
@@ -1912,8 +1903,7 @@ static const ptxk__block ptxk__blocks[] = {
     {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__NIBBLES_APART, 1, 2048, 1, 2, 0.25f, 0.25f, 0, 0,
      ptxk__q6_k_lane, ptxk__q6_k_read}};
 
-static const ptxk__block *ptxk__block_of(uint32_t format)
-{
+static const ptxk__block *ptxk__block_of(uint32_t format) {
     size_t i;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
         if (ptxk__blocks[i].id == format) return &ptxk__blocks[i];
@@ -1921,13 +1911,11 @@ static const ptxk__block *ptxk__block_of(uint32_t format)
 }
 
 /* What k is to be a multiple of: whole blocks, and whole 16 bytes of plain numbers. */
-static uint32_t ptxk__block_step(const ptxk__block *b)
-{
+static uint32_t ptxk__block_step(const ptxk__block *b) {
     return b->kind == PTXK__NUMBERS ? 8 : b->values;
 }
 
-PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k)
-{
+PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
     const ptxk__block *b = ptxk__block_of(format);
     return b && k % b->values == 0 ? (uint64_t)(k / b->values) * b->bytes : 0;
 }
@@ -1955,20 +1943,17 @@ typedef struct ptxk__rows {
 
 /* Bytes of a record of x. Integers: 4 blocks of 256, of each the planes; then the factors of 32 groups, then
    their sums; 64 bytes to spare, so that blocks b and b + 4 are half the banks apart. */
-static uint32_t ptxk__x_record(uint32_t planes)
-{
+static uint32_t ptxk__x_record(uint32_t planes) {
     return planes ? 1024 * planes + 320 : 1024;
 }
 
-static uint32_t ptxk__x_values(uint32_t planes)
-{
+static uint32_t ptxk__x_values(uint32_t planes) {
     return planes ? 1024 : 256;
 }
 
 /* room: bytes of shared memory for the ring of one warp. most: 0, or a bound of rows. 0 when nothing fits. */
 static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                           uint32_t most, uint32_t room)
-{
+                           uint32_t most, uint32_t room) {
     memset(f, 0, sizeof *f);
     f->block = block;
     f->columns = columns;
@@ -2016,19 +2001,16 @@ typedef struct ptxk__gemv {
     uint32_t results; /* ... that are static: of a tile's results, one of two buffers */
 } ptxk__gemv;
 
-static uint64_t ptxk__up_256(uint64_t bytes)
-{
+static uint64_t ptxk__up_256(uint64_t bytes) {
     return (bytes + 255) / 256 * 256;
 }
 
 /* Bytes of dynamic shared memory. */
-static uint32_t ptxk__gemv_room(const ptxk__gemv *f)
-{
+static uint32_t ptxk__gemv_room(const ptxk__gemv *f) {
     return PTXK__GEMV_SHARED - 32 - 2 * f->results;
 }
 
-static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_message *why)
-{
+static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_message *why) {
     static const char *const names[PTXK__GEMV_MATRICES] = {"format", "second", "third"};
     uint32_t format[PTXK__GEMV_MATRICES], i, room, most = 0;
     if (why) why->text[0] = 0;
@@ -2099,39 +2081,33 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     return PTX_E_NONE;
 }
 
-static int ptxk__gemv_k_fits(const ptxk__gemv *f, uint32_t k)
-{
+static int ptxk__gemv_k_fits(const ptxk__gemv *f, uint32_t k) {
     return k && k % f->k_step == 0 && k <= PTXK__GEMV_K_MAX;
 }
 
 /* Records of a column of x: whole steps of all formats. */
-static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k)
-{
+static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k) {
     return f->planes ? 2 * ptxk__ceil_div(k, 2048) : ptxk__ceil_div(k, 256);
 }
 
 /* Where the parts of the workspace begin: sums of squares at PTXK__GEMV_HEAD, then records of x, then partial
    results. ptxk__gemv_x_at and ptxk__gemv_parts_at compute the same in the kernels. */
-static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k)
-{
+static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k) {
     uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_X) * 4);
     return PTXK__GEMV_HEAD + sums + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record);
 }
 
-static uint32_t ptxk__gemv_n(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i)
-{
+static uint32_t ptxk__gemv_n(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i) {
     if (!i || f->flags & PTXK_GEMV_SWIGLU) return shape->n;
     return i == 1 ? shape->second_n : shape->third_n;
 }
 
-static uint64_t ptxk__gemv_matrix_bytes(const ptxk__gemv *f, uint32_t i, uint32_t n, uint32_t k)
-{
+static uint64_t ptxk__gemv_matrix_bytes(const ptxk__gemv *f, uint32_t i, uint32_t n, uint32_t k) {
     return ptxk_row_bytes(f->rows[i].block->id, k) * n;
 }
 
 /* Tiles: of a block's warps, f->rows rows each; pairs of tiles count once. */
-static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *shape)
-{
+static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *shape) {
     uint32_t i, tiles = 0;
     for (i = 0; i < f->outputs; i++)
         tiles += ptxk__ceil_div(ptxk__gemv_n(f, shape, i), PTXK__GEMV_WARPS * f->rows[i].rows);
@@ -2143,8 +2119,7 @@ static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *sha
    the matrix is large enough to be bound by its bytes (16 MB), those of the second kind shall be fewer than a
    26th of it: all traffic then stays within 5 % of the lower bound. */
 static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t *slices,
-                             uint32_t *groups)
-{
+                             uint32_t *groups) {
     uint32_t units = ptxk__ceil_div(shape->k, f->granule * f->values), s, i;
     uint32_t tiles = ptxk__gemv_tiles(f, shape);
     uint32_t unit_bytes = f->granule * f->record * f->columns;
@@ -2185,8 +2160,7 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
 }
 
 PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why)
-{
+                                   ptxk_message *why) {
     ptxk__gemv f;
     ptx_launch *l;
     uint32_t slices = 0, groups = 0, units, bytes, i;
@@ -2261,8 +2235,7 @@ typedef struct ptxk__gemv_field { /* memory that the arguments name */
 } ptxk__gemv_field;
 
 static void ptxk__gemv_field_set(ptxk__gemv_field *field, const char *name, uint64_t at, uint64_t bytes,
-                                 uint32_t needed, uint32_t written)
-{
+                                 uint32_t needed, uint32_t written) {
     field->name = name;
     field->at = at;
     field->bytes = bytes;
@@ -2270,8 +2243,7 @@ static void ptxk__gemv_field_set(ptxk__gemv_field *field, const char *name, uint
     field->written = written;
 }
 
-PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args, ptxk_message *why)
-{
+PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args, ptxk_message *why) {
     static const char *const names[PTXK__GEMV_MATRICES][3] = {
         {"weights", "bias", "y"},
         {"more[0].weights", "more[0].bias", "more[0].y"},
@@ -3182,18 +3154,15 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
 static const ptx_operation ptxk__operations[] = {PTXK_OPERATIONS(PTXK__OPERATION)};
 #undef PTXK__OPERATION
 
-PTXGEN_API uint32_t ptxk_operation_count(void)
-{
+PTXGEN_API uint32_t ptxk_operation_count(void) {
     return (uint32_t)(sizeof ptxk__operations / sizeof ptxk__operations[0]);
 }
 
-PTXGEN_API const ptx_operation *ptxk_operation_get(uint32_t index)
-{
+PTXGEN_API const ptx_operation *ptxk_operation_get(uint32_t index) {
     return index < ptxk_operation_count() ? &ptxk__operations[index] : NULL;
 }
 
-PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name)
-{
+PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name) {
     uint32_t i;
     for (i = 0; name && i < ptxk_operation_count(); i++)
         if (!strcmp(name, ptxk__operations[i].name)) return &ptxk__operations[i];
@@ -3212,8 +3181,7 @@ PTXK_OPERATIONS(PTXK__LIST)
 #undef PTXK__DESC
 
 PTXGEN_API int ptxk_operation_example(uint32_t index, uint32_t variant, void *desc, size_t capacity,
-                                      const char **label)
-{
+                                      const char **label) {
     const char *text = NULL;
     const void *example = NULL;
     uint32_t i = 0;
@@ -3276,8 +3244,7 @@ PTXGEN_API ptx_val ptxk_block_reduce_(ptx_kernel *k, const char *site, ptx_op_id
     return ptxk_warp_reduce(k, op, x, 1, warps);
 }
 
-PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem, ptx_val words[4])
-{
+PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem, ptx_val words[4]) {
     if (p)
         ptx_ld_vec_if(k, *p, PTX_B32, 4, mem, ptx_b32(0), words);
     else
@@ -3286,8 +3253,7 @@ PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, 
 
 /* The two halves of a word, f16 or bf16, as f32. */
 #define ptxk__widen_word(k, stored, word, out) ptxk__widen_word_((k), PTX__AT, (stored), (word), (out))
-static void ptxk__widen_word_(ptx_kernel *k, const char *site, ptx_type stored, ptx_val word, ptx_val out[2])
-{
+static void ptxk__widen_word_(ptx_kernel *k, const char *site, ptx_type stored, ptx_val word, ptx_val out[2]) {
     if (stored == PTX_F16) {
         ptx_val half[2];
         ptx_unpack(k, PTX_F16, 2, word, half);
@@ -3320,8 +3286,7 @@ PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored
 }
 
 /* How an access of that many bytes is written: so many words of b32, or one b16 (0 words). */
-static uint32_t ptxk__words(uint32_t bytes)
-{
+static uint32_t ptxk__words(uint32_t bytes) {
     return bytes / 4;
 }
 
@@ -3355,8 +3320,7 @@ PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored,
 }
 
 /* The upper half of an f32, rounded to nearest even: bf16 before there was an instruction for it. */
-static ptx_val ptxk__to_bf16(ptx_kernel *k, const char *site, ptx_val x)
-{
+static ptx_val ptxk__to_bf16(ptx_kernel *k, const char *site, ptx_val x) {
     ptx_val bits = ptx_as(x, PTX_U32), odd, up, nan, rounded;
     odd = ptx_bfe(k, bits, ptx_u32(16), ptx_u32(1));
     up = ptx_add(k, odd, ptx_u32(0x7fff));
@@ -3430,15 +3394,13 @@ PTXGEN_API void ptxk_axpy_(ptx_kernel *k, const char *site, uint32_t n, ptx_val 
     for (i = 0; i < n; i++) out[i] = ptx_fma(k, a, x[i], out[i]);
 }
 
-PTXGEN_API ptx_val ptxk_rcp_or_zero_(ptx_kernel *k, const char *site, ptx_val b)
-{
+PTXGEN_API ptx_val ptxk_rcp_or_zero_(ptx_kernel *k, const char *site, ptx_val b) {
     ptx_val zero = ptx_setp(k, PTX_EQ, b, ptx_f32(0));
     ptx_val inverse = ptx_rcp(k, b);
     return ptx_selp(k, ptx_f32(0), inverse, zero);
 }
 
-PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_val b)
-{
+PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_val b) {
     ptx_val sum = ptx_add(k, a, b);
     ptx_val last = ptx_sub(k, sum, ptx_u32(1));
     return ptx_div(k, last, b);
@@ -3448,22 +3410,19 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
 #define PTX__AT __FILE__ ":" PTX__STR(__LINE__)
 
 /* 2^(x - y), the weight of a score x where y is the maximum. */
-static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y)
-{
+static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y) {
     ptx_val difference = ptx_sub(k, x, y);
     return ptx_ex2(k, difference);
 }
 
 /* The address in the args of a pointer to global memory. */
-static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset)
-{
+static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
     ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offset));
     return ptx_ptr(p, PTX_GLOBAL);
 }
 
 /* A u32 of the arguments. */
-static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset)
-{
+static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
 
@@ -5147,8 +5106,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
 
 /* array[index], or `otherwise` where the array's address is 0. */
 static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
-                                  ptx_val otherwise)
-{
+                                  ptx_val otherwise) {
     ptx_val array = ptxk__arg_ptr(k, args, offset);
     ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     ptx_val at = ptx_ptr_add(k, array, index, 4);
@@ -5158,8 +5116,7 @@ static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, pt
 /* The byte offset, u64, of row (head, position) in the cache of a sequence, and its base; `there` becomes
    false where the position has no page. */
 static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
-                                 ptx_val sequence, ptx_val head, ptx_val position, ptx_val *there)
-{
+                                 ptx_val sequence, ptx_val head, ptx_val position, ptx_val *there) {
     ptx_val row, at, page, last, fits, stride;
     if (!f->page_size) {
         at = ptx_ptr_add(k, caches, sequence, 8);
@@ -5193,8 +5150,7 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
     return ptx_ptr_add(k, caches, row, f->d * f->cache_bytes);
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc)
-{
+PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__scatter f;
     ptxk_message why;
     char name[96];
@@ -5382,8 +5338,7 @@ static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
 
 /* -- flash_prefill without tensor cores: the same tiles, and the same places for sums and scores -- */
 
-static void ptxk__prefill_scores_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s)
-{
+static void ptxk__prefill_scores_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_var sum[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
     ptx_val q[PTXK__PREFILL_M][2][8], x[8], words[4], c, turn, whole, score, at[3];
     uint32_t i, h, n, e, count = 0;
@@ -6083,8 +6038,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
    c = i / 2 and h = i % 2 their low nibbles are 16 weights of group 2 c, their high ones 16 of group 2 c + 1.
    Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two
    parts. Masks and shifts of the lane make one rule of both cases. */
-static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane)
-{
+static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd, upper, shift, p;
     pair = ptx_shr(k, lane->at, ptx_u32(1));
     odd = ptx_and(k, pair, ptx_u32(1));
@@ -6106,8 +6060,7 @@ static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane)
 
 /* (a >> shift & mask) | (b >> other & rest) */
 static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val mask, ptx_val b,
-                               ptx_val other, ptx_val rest)
-{
+                               ptx_val other, ptx_val rest) {
     ptx_val high, low;
     high = ptx_shr(k, ptx_as(a, PTX_U32), shift);
     high = ptx_and(k, high, ptx_as(mask, PTX_U32));
@@ -6117,8 +6070,7 @@ static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val 
 }
 
 /* The first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
-static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share)
-{
+static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share) {
     ptx_val head[4], half[2], low, minimum;
     ptxk_load16(k, NULL, ptx_at(block, 0), head);
     ptx_unpack(k, PTX_F16, 2, head[0], half);
@@ -6133,8 +6085,7 @@ static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, p
     share->minimum = ptx_mul(k, minimum, low);
 }
 
-static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), q[4];
     uint32_t i;
     ptxk_load16(k, NULL, ptx_at(own, 16), q);
@@ -6146,8 +6097,7 @@ static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 }
 
 /* The fifth bits of this lane's groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share. */
-static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane)
-{
+static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd;
     ptxk__q4_k_lane(k, lane);
     pair = ptx_and(k, lane->at, ptx_u32(6));
@@ -6156,8 +6106,7 @@ static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane)
     lane->c[9] = ptx_shl(k, odd, ptx_u32(4));
 }
 
-static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), fifth, q[4], h[4], x;
     uint32_t i;
     fifth = ptx_ptr_add(k, at->block, lane->c[9], 1);
@@ -6176,16 +6125,14 @@ static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 
 /* 4 n bytes that begin `offset` behind `words`, 2-byte aligned: n + 1 aligned words, two together by prmt. */
 static void ptxk__words_at(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
-                           ptx_val *out)
-{
+                           ptx_val *out) {
     ptx_val word[9];
     uint32_t i;
     for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset + 4 * i)));
     for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
 }
 
-static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset)
-{
+static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset) {
     ptx_val x = ptx_ld(k, PTX_F16, ptx_at(at, (int64_t)offset));
     return ptx_cvt(k, PTX_F32, x);
 }
@@ -6194,8 +6141,7 @@ static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset)
    ..., high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h
    ... of the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no
    subtraction. */
-static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane)
-{
+static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val a, n, h;
     a = ptx_and(k, lane->at, ptx_u32(2));
     lane->c[0] = ptx_sub(k, ptx_u32(6), a);
@@ -6209,8 +6155,7 @@ static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane)
     lane->c[4] = ptx_shl(k, lane->at, ptx_u32(4));
 }
 
-static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val from, q[4], h[4], x, y;
     uint32_t i;
     from = ptx_ptr_add(k, at->words, lane->c[4], 1);
@@ -6233,8 +6178,7 @@ static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     share->factor = ptxk__f16_at(k, at->block, 208);
 }
 
-static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val words[8];
     (void)lane;
     ptxk__words_at(k, at, at->words, 0, 8, words);
@@ -6244,8 +6188,7 @@ static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 }
 
 /* The first half 16 times as the second: see ptxk__rows_product. */
-static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val words[4];
     uint32_t i;
     (void)lane;
@@ -6259,8 +6202,7 @@ static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 
 /* Numbers: lane i has values 8 i ... 8 i + 7 of 256; of f32 4 i ... and 128 + 4 i ..., where 16 bytes of all
    lanes lie side by side. */
-static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
     ptxk_widen(k, PTX_F32, words, share->number);
@@ -6268,15 +6210,13 @@ static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__pl
     ptxk_widen(k, PTX_F32, words, share->number + 4);
 }
 
-static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
     ptxk_widen(k, PTX_F16, words, share->number);
 }
 
-static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
     ptxk_widen(k, PTX_BF16, words, share->number);
@@ -6289,21 +6229,18 @@ static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
    groups of 32, blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
    A record of numbers: 4 of them, j, at 16 bytes j ^ (j >> 3 & 1). */
 
-static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which)
-{
+static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
     return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
 }
 
 /* 0, 1, 3, 2 */
-static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b)
-{
+static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b) {
     ptx_val half = ptx_shr(k, b, ptx_u32(1));
     return ptx_xor(k, b, half);
 }
 
 /* Byte `which` of four words, as one word. */
-static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which)
-{
+static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
     uint32_t selector = which | (which + 4) << 4;
     ptx_val low, high;
     low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
@@ -6315,8 +6252,7 @@ static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t whic
    past the end of x. record: address in global or shared memory, 16-byte aligned; block: which 256 of the
    record's 1024 (planes 0: of no meaning, the record is 256). */
 static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
-                        const ptx_val x[8])
-{
+                        const ptx_val x[8]) {
     float top = planes == 2 ? 32639.0f : 127.0f; /* 127 * 256 + 127 */
     ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
     uint32_t e;
@@ -6427,8 +6363,7 @@ typedef struct ptxk__rows_state {
     ptx_var sum[8][PTXK__ROWS_MAX];
 } ptxk__rows_state;
 
-static int ptxk__has_cp_async(ptx_kernel *k)
-{
+static int ptxk__has_cp_async(ptx_kernel *k) {
     return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
 }
 
@@ -6436,8 +6371,7 @@ static int ptxk__has_cp_async(ptx_kernel *k)
      pairs apart     64 (i / 2) + 16 (i % 2), and 32 further on
      nibbles apart   i = 4 n + 2 a + h: 128 n + 32 a + 16 h, and 64 further on
      blocks of 32    32 i, and 16 further on */
-static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s)
-{
+static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
     ptxk__lane *lane = &s->lane;
     ptx_val at = lane->at, high, b, j1, other, block, group = s->group;
     uint32_t t;
@@ -6508,8 +6442,7 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 
 /* lane: of the warp; ring: the warp's f->ring bytes of shared memory, 16-byte aligned. */
 static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val lane,
-                             ptx_val ring)
-{
+                             ptx_val ring) {
     uint32_t chunks = f->area / 16, i;
     ptx_val chunk;
     memset(s, 0, sizeof *s);
@@ -6529,8 +6462,7 @@ static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
 }
 
 /* bytes + low - chunk, of 0 ... 16 */
-static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_val chunk)
-{
+static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_val chunk) {
     ptx_val x = ptx_add(k, bytes, low);
     x = ptx_sub(k, x, chunk);
     x = ptx_max(k, ptx_as(x, PTX_S32), ptx_s32(0));
@@ -6540,8 +6472,7 @@ static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_
 
 /* Whether a round's chunks lie within a row's part of a step, whatever its alignment: with one row they do,
    but those of the last round. */
-static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round)
-{
+static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
     return f->block->aligned || (f->rows == 1 && 512 * (round + 1) <= f->unit_bytes);
 }
 
@@ -6552,8 +6483,7 @@ typedef struct ptxk__sent { /* a step's chunks on their way through registers */
 /* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a
    group in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
 static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
-                            ptx_val index, ptxk__sent *sent)
-{
+                            ptx_val index, ptxk__sent *sent) {
     int async = ptxk__has_cp_async(k);
     ptx_val to, there, last, from, bytes, go, next;
     uint32_t i;
@@ -6609,8 +6539,7 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
 
 /* Before sm_80: what ptxk__rows_send has loaded goes to the ring; a row's last bytes, where they are no whole
    chunk, two by two. */
-static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent *sent)
-{
+static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent *sent) {
     ptx_val to = sent->to, j, p, from, here, x;
     uint32_t i;
     if (ptxk__has_cp_async(k)) return;
@@ -6637,8 +6566,7 @@ static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent
    that shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
    ptxk__rows_finish is through. */
 static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
-                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes)
-{
+                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
     ptx_val base, last_row, last_step, rest, r, at, low = ptx_u32(0), p, here, off, turned;
     ptxk__sent sent;
     uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
@@ -6748,8 +6676,7 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
    P: a half's integers times x's, whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63;
    32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
 static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w, ptx_val x[2][2][4],
-                               const ptx_val *d, ptx_val group_sum, ptx_var sum)
-{
+                               const ptx_val *d, ptx_val group_sum, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
     ptx_val part[2], total, dot, scale;
     uint32_t h, p, i;
@@ -6794,8 +6721,7 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
 
 /* x of one column for one share: halves or numbers, factors and the (negative) sum. */
 static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val record,
-                         uint32_t time, ptx_val x[2][2][4], ptx_val *number, ptx_val *d, ptx_val *sum)
-{
+                         uint32_t time, ptx_val x[2][2][4], ptx_val *number, ptx_val *d, ptx_val *sum) {
     const ptxk__block *b = f->block;
     ptx_val here;
     uint32_t h, p, shift = 256 * f->planes * b->pair * time;
@@ -6820,8 +6746,7 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
 }
 
 static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val step,
-                            ptx_val stride)
-{
+                            ptx_val stride) {
     ptx_val here, slot, before, own, p, record, x[2][2][4], number[8], d[2], sum;
     ptxk__share share[PTXK__ROWS_MAX];
     ptxk__place place;
@@ -6899,8 +6824,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
 /* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory,
    records of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
 static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
-                              ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX])
-{
+                              ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX]) {
     ptx_val step;
     uint32_t c, r;
     s->x = ptx_var_new(k, x);
@@ -6920,8 +6844,7 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 
 /* -- gemv: the workspace, x -- */
 
-static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val column, ptx_val *count)
-{
+static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val column, ptx_val *count) {
     ptx_val at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace)), n, row;
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
     *count = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_X));
@@ -6931,16 +6854,14 @@ static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val column, p
 }
 
 /* Records of a column. */
-static ptx_val ptxk__gemv_count_records(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
-{
+static ptx_val ptxk__gemv_count_records(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
     if (!f->planes) return ptxk_div_up(k, n, ptx_u32(256));
     n = ptxk_div_up(k, n, ptx_u32(2048));
     return ptx_add(k, n, n);
 }
 
-static ptx_val ptxk__gemv_x_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
-{
+static ptx_val ptxk__gemv_x_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val at, n, end;
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
@@ -6950,8 +6871,7 @@ static ptx_val ptxk__gemv_x_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
     return ptx_ptr_add(k, at, end, 1);
 }
 
-static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
-{
+static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val at, bytes;
     at = ptxk__gemv_x_at(k, f, args);
     bytes = ptxk__gemv_count_records(k, f, args);
@@ -6962,8 +6882,7 @@ static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
 }
 
 /* A warp takes 256 values, a lane 8 of them. */
-static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *name)
-{
+static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
     ptx_val args, scratch, tid, lane, column, block, records, n, inside, here, x[8], record, p, at, squares;
     ptx_val count, other;
@@ -7027,8 +6946,7 @@ static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *
 /* -- gemv: rows -- */
 
 /* 1 / sqrt(mean of squares + eps) of a column; every lane of the warp gets it. */
-static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val column)
-{
+static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val column) {
     ptx_val at, count, i, here, x, sum, n;
     ptx_var total = ptx_var_new(k, ptx_f32(0));
     at = ptxk__gemv_sums_at(k, args, column, &count);
@@ -7061,8 +6979,7 @@ static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val
 
 /* A dot product of row `row` of matrix i, complete: times the norm's factor, plus the bias. */
 static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val row,
-                                   ptx_val value, ptx_val rms)
-{
+                                   ptx_val value, ptx_val rms) {
     ptx_val at;
     if (f->flags & PTXK_GEMV_NORM) value = ptx_op2(k, PTX_MUL, PTX_RN, value, rms);
     if (!(f->flags & PTXK_GEMV_BIAS)) return value;
@@ -7073,8 +6990,7 @@ static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
 }
 
 /* g / (1 + e^-g) */
-static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g)
-{
+static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) {
     ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736f));
     e = ptx_ex2(k, e);
     e = ptx_add(k, e, ptx_f32(1));
@@ -7083,8 +6999,7 @@ static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g)
 
 /* Output i, y[column, row] = values (+ residual): of SwiGLU silu(value[0]) value[1]. */
 static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val column,
-                              ptx_val row, const ptx_val *values, ptx_val rms)
-{
+                              ptx_val row, const ptx_val *values, ptx_val rms) {
     uint32_t bytes = f->output == PTX_F16 ? 2 : 4;
     ptx_val at, old, value, other, index, n;
     value = ptxk__gemv_complete(k, f, args, i, row, values[0], rms);
@@ -7109,8 +7024,7 @@ static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, 
 
 /* This block's slice of x, all columns: [column][record]. */
 static void ptxk__gemv_stage(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val first, ptx_val count,
-                             ptx_val shared)
-{
+                             ptx_val shared) {
     ptx_val from, to, at, i, tid, all, records, words[4];
     uint32_t c;
     tid = ptx_tid_x(k);
@@ -7145,8 +7059,7 @@ typedef struct ptxk__gemv_state { /* of a block of the rows' kernel */
 
 /* Of matrix i in this slice: bytes of a row, of a row's part, and where it begins. */
 static ptx_val ptxk__gemv_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, uint32_t i,
-                               ptx_val *row_bytes, ptx_val *skip)
-{
+                               ptx_val *row_bytes, ptx_val *skip) {
     const ptxk__block *b = f->rows[i].block;
     uint32_t record = f->values / b->values * b->bytes;
     ptx_val n, part, most;
@@ -7161,8 +7074,7 @@ static ptx_val ptxk__gemv_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__g
 }
 
 /* The tiles of output i, handed out strided; those of all outputs are numbered one after the other. */
-static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, uint32_t i)
-{
+static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, uint32_t i) {
     uint32_t pair = f->outputs < f->matrices ? 2 : 1, rows = f->rows[i].rows, c, r, m;
     uint32_t tile_rows = PTXK__GEMV_WARPS * rows;
     ptxk__rows_state state[2];
@@ -7256,8 +7168,7 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
 }
 
 /* Rows of all matrices. */
-static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
-{
+static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val all = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n)), n;
     uint32_t i;
     for (i = 1; i < f->matrices; i++) {
@@ -7267,8 +7178,7 @@ static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return all;
 }
 
-static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name)
-{
+static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
     ptxk__gemv_state s;
     ptx_val shared, slices, per, units, n, p, rms, here, at;
@@ -7331,8 +7241,7 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
 /* -- gemv: sum of slices -- */
 
 /* The sum of all slices' parts, 4 * stride bytes apart. */
-static ptx_val ptxk__gemv_total(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_val slices)
-{
+static ptx_val ptxk__gemv_total(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_val slices) {
     ptx_val x;
     ptx_var here = ptx_var_new(k, at), total = ptx_var_new(k, ptx_f32(0));
     (void)ptx_for(k, ptx_u32(0), slices, ptx_u32(1));
@@ -7350,8 +7259,7 @@ static ptx_val ptxk__gemv_total(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_v
     return ptx_get(k, total);
 }
 
-static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name)
-{
+static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
     ptx_val args, tid, lane, column, rms, row, n, p, at, slices, all, index, stride, values[2];
     uint32_t i;
@@ -7394,8 +7302,7 @@ static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name)
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc)
-{
+PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__gemv f;
     ptxk_message why;
     char name[120], base[90];
@@ -8036,15 +7943,13 @@ static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_va
 }
 
 /* Weights in global memory do not change while a kernel runs. */
-static ptx_mem ptxk__weight_at(ptx_val at, int64_t offset)
-{
+static ptx_mem ptxk__weight_at(ptx_val at, int64_t offset) {
     ptx_mem mem = ptx_at(at, offset);
     return at.space == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
 }
 
 /* Two words from an address that is even. Shared memory: aligned words, put together. */
-static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words)
-{
+static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
     ptx_val half[4], pair[2], odd, p, three[3];
     uint32_t i;
     if (at.space == PTX_SHARED) {
@@ -8308,8 +8213,7 @@ static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
     return ptx_max(k, x, other);
 }
 
-static void ptxk__sample_meet(ptx_kernel *k, const ptxk__logits *f)
-{
+static void ptxk__sample_meet(ptx_kernel *k, const ptxk__logits *f) {
     if (f->barrier)
         (void)ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(f->barrier), ptx_imm(f->threads));
     else
