@@ -84,8 +84,8 @@
           heads, for all queries i of each sequence, by tiles, with online softmax (T. Dao,
           "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023). Query i
           stands at position p = i + kv_len - q_len among the keys (aligned at the end); it sees the keys
-          j < kv_len, with PTXK_PREFILL_CAUSAL only j <= p, with a window w only |p - j| < w; tiles that no query of a block
-          sees are not read. Lengths come with the arguments, the same for all, or from device memory.
+          j < kv_len, with PTXK_PREFILL_CAUSAL only j <= p, with a window w only |p - j| < w; tiles
+          that no query of a block sees are not read. Lengths come with the arguments, the same for all, or from device memory.
      precision           f16 and bf16: products exact, sums f32, weights rounded to the type (2^-11, 2^-8) for
                          their product with v. f32: tf32, which has the range of f32. PTXK_PREFILL_EXACT takes
                          each value as two, off by 2^-18 of each product; PTXK_PREFILL_FAST as one of 11 bits,
@@ -2243,7 +2243,8 @@ static void ptxk__gemv_field_set(ptxk__gemv_field *field, const char *name, uint
     field->written = written;
 }
 
-PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args, ptxk_message *why) {
+PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
+                                     ptxk_message *why) {
     static const char *const names[PTXK__GEMV_MATRICES][3] = {
         {"weights", "bias", "y"},
         {"more[0].weights", "more[0].bias", "more[0].y"},
@@ -3244,7 +3245,8 @@ PTXGEN_API ptx_val ptxk_block_reduce_(ptx_kernel *k, const char *site, ptx_op_id
     return ptxk_warp_reduce(k, op, x, 1, warps);
 }
 
-PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem, ptx_val words[4]) {
+PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem,
+                             ptx_val words[4]) {
     if (p)
         ptx_ld_vec_if(k, *p, PTX_B32, 4, mem, ptx_b32(0), words);
     else
@@ -3253,7 +3255,8 @@ PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, 
 
 /* The two halves of a word, f16 or bf16, as f32. */
 #define ptxk__widen_word(k, stored, word, out) ptxk__widen_word_((k), PTX__AT, (stored), (word), (out))
-static void ptxk__widen_word_(ptx_kernel *k, const char *site, ptx_type stored, ptx_val word, ptx_val out[2]) {
+static void ptxk__widen_word_(ptx_kernel *k, const char *site, ptx_type stored, ptx_val word,
+                              ptx_val out[2]) {
     if (stored == PTX_F16) {
         ptx_val half[2];
         ptx_unpack(k, PTX_F16, 2, word, half);
@@ -6085,7 +6088,8 @@ static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, p
     share->minimum = ptx_mul(k, minimum, low);
 }
 
-static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
+static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+                            ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), q[4];
     uint32_t i;
     ptxk_load16(k, NULL, ptx_at(own, 16), q);
@@ -6106,7 +6110,8 @@ static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     lane->c[9] = ptx_shl(k, odd, ptx_u32(4));
 }
 
-static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
+static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+                            ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), fifth, q[4], h[4], x;
     uint32_t i;
     fifth = ptx_ptr_add(k, at->block, lane->c[9], 1);
@@ -6155,7 +6160,8 @@ static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     lane->c[4] = ptx_shl(k, lane->at, ptx_u32(4));
 }
 
-static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
+static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+                            ptxk__share *share) {
     ptx_val from, q[4], h[4], x, y;
     uint32_t i;
     from = ptx_ptr_add(k, at->words, lane->c[4], 1);
@@ -6178,7 +6184,8 @@ static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     share->factor = ptxk__f16_at(k, at->block, 208);
 }
 
-static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
+static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+                            ptxk__share *share) {
     ptx_val words[8];
     (void)lane;
     ptxk__words_at(k, at, at->words, 0, 8, words);
@@ -6188,7 +6195,8 @@ static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 }
 
 /* The first half 16 times as the second: see ptxk__rows_product. */
-static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
+static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+                            ptxk__share *share) {
     ptx_val words[4];
     uint32_t i;
     (void)lane;
@@ -6216,7 +6224,8 @@ static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__pl
     ptxk_widen(k, PTX_F16, words, share->number);
 }
 
-static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
+static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+                            ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
     ptxk_widen(k, PTX_BF16, words, share->number);

@@ -582,9 +582,9 @@ static void damage(const char *name, long at, int cut) {
     fclose(f);
 }
 
-/* Every byte of what a file begins with, and one of each part of the machine code, is changed; the file is cut
-   after each number of bytes up to there; it is empty, too long, a folder, and not to be read. Ignored each time,
-   and replaced where that is possible. */
+/* Every byte of what a file begins with, and one of each part of the machine code, is changed; the file is
+   cut after each number of bytes up to there; it is empty, too long, a folder, and not to be read. Ignored
+   each time, and replaced where that is possible. */
 static void test_disk_bytes(const char *library, const char *folder, const char *name) {
     static unsigned char whole[1 << 20], now[1 << 20];
     size_t n, i, step;
@@ -624,7 +624,8 @@ static void test_disk_bytes(const char *library, const char *folder, const char 
     if (geteuid()) { /* root may write everywhere */
         remove(name);
         CHECK(chmod(folder, 0500) == 0);
-        CHECK(load_with_folder(library, folder, 1, 256) == 1 && load_with_folder(library, folder, 1, 256) == 1);
+        CHECK(load_with_folder(library, folder, 1, 256) == 1);
+        CHECK(load_with_folder(library, folder, 1, 256) == 1);
         CHECK(chmod(folder, 0700) == 0);
         CHECK(load_with_folder(library, folder, 1, 256) == 1);
     }
@@ -639,7 +640,7 @@ static void test_disk_oldest(const char *library, const char *folder) {
     CHECK(mkdir(folder, 0700) == 0);
     for (i = 0; i < 4; i++) CHECK(load_with_folder(library, folder, 4, 32 * (i + 1)) == 1);
     for (i = 0; i < 4; i++) CHECK(load_with_folder(library, folder, 4, 32 * (i + 1)) == 0); /* all four fit */
-    for (i = 0; i < 4; i++) { /* written one after the other, as far as the stamps say: the third is the oldest */
+    for (i = 0; i < 4; i++) { /* written one after the other, by their stamps: the third is the oldest */
         snprintf(name, sizeof name, "%s/ptxgen-%06x.cubin", folder, (unsigned)i);
         f = fopen(name, "r+b");
         CHECK(f != NULL);

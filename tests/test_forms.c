@@ -1080,7 +1080,8 @@ static void everyday(void) {
     begin("90", 0), ptx_op2(k, PTX_MMA_M16N8K16_F32, 0, w, w), WRONG(PTX_E_TYPE, "ptx_u32");
     begin("90", 0), ptx_ld(k, PTX_U32, ptx_with(ptx_at(w, 0), PTX_L2_CACHE_HINT)),
         WRONG(PTX_E_HANDLE, "policy");
-    begin("90", 0), ptx_op1(k, PTX_POPC, 0, ptx_off(w, 8)), ptx_ret(k), PRINTS("90", "add.u64 %d"); /* the sum, then */
+    begin("90", 0), ptx_op1(k, PTX_POPC, 0, ptx_off(w, 8)), ptx_ret(k);
+    PRINTS("90", "add.u64 %d"); /* the sum, then */
 }
 
 /* wmma: each row of the table with each type, layout, space, and with a stride (a number, a register) and
@@ -1138,9 +1139,10 @@ static void wmma(void) {
                 if (row->types ? row->types >> type & 1 : !type) wmma_row_layouts(row, type), rows++;
         }
         ptx_ret(k);
-        PRINTS(targets[t], t ? "wmma.mma.sync.aligned.row.col.m8n8k4.rp.f64.f64.f64.f64\nwmma.mma.and.popc.sync"
-                             : "wmma.load.a.sync.aligned.col.m32n8k16.shared.s8 {%r\nwmma.store.d.sync.aligned"
-                               ".col.m8n32k16.f32 [%d2], {%r");
+        PRINTS(targets[t],
+               t ? "wmma.mma.sync.aligned.row.col.m8n8k4.rp.f64.f64.f64.f64\nwmma.mma.and.popc.sync"
+                 : "wmma.load.a.sync.aligned.col.m32n8k16.shared.s8 {%r\nwmma.store.d.sync.aligned"
+                   ".col.m8n32k16.f32 [%d2], {%r");
     }
     CHECK(rows > 80);
     {
@@ -1247,8 +1249,8 @@ int main(int argc, char **argv) {
     char base[256];
     sprintf(base, "%.200s", argc > 1 ? argv[1] : argv[0]);
     all_forms(have_ptxas, base);
-    variables(), functions(), switches(), raw(), directives(), special_registers(), everyday(), wmma(), moves(),
-        harmless(), reference();
+    variables(), functions(), switches(), raw(), directives(), special_registers(), everyday(), wmma(),
+        moves(), harmless(), reference();
     assemble_texts(have_ptxas, base);
     if (!have_ptxas) printf("skip: there is no ptxas: the forms are not assembled\n");
     printf("%d passed, %d failed\n", passed, failed);

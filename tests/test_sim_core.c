@@ -489,8 +489,8 @@ static void test_checks(void) {
     fault("shared past the end", "st.shared.u32 [r31+64], 1;", 700, "out-of-bounds", 1);
     fault("shared address 0 on sm_90", "mov.u32 r1, 0; st.shared.u32 [r1], 1;", 700, "out-of-bounds", 1);
 #define SHORT(bytes, from)                                                                                   \
-    "st.global.u32 [d0+256], 1; mov.u32 r2, " bytes "; cp.async.cg.shared.global [r31], [" from "], 16, r2; "  \
-    "cp.async.wait_all;"
+    "st.global.u32 [d0+256], 1; mov.u32 r2, " bytes "; cp.async.cg.shared.global [r31], [" from "], 16, "    \
+    "r2; cp.async.wait_all;"
     fault("copy whose source ends with src-size", SHORT("4", "d0+256"), 0, "", 1);
     fault("copy with src-size past the end", SHORT("8", "d0+256"), 700, "out-of-bounds", 1);
     fault("whole copy past the end", SHORT("16", "d0+256"), 700, "out-of-bounds", 1);

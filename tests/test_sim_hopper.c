@@ -1343,7 +1343,9 @@ static void test_order(void) {
          "mbarrier.init.shared.b64 [r30], 1;\n@@\nmbarrier.init.shared.b64 [r30], 2; // here\n", "",
          "mbarrier.inval.shared.b64 [r30];", 0, "mbarrier-live", 1, 1, 0);
     pair("an mbarrier read as data",
-         "mbarrier.init.shared.b64 [r30], 1;\n@@\nld.shared.u64 d5, [r30]; // here\nst.global.u64 [d0], d5;\n", "",
+         "mbarrier.init.shared.b64 [r30], 1;\n@@\nld.shared.u64 d5, [r30]; // here\n"
+         "st.global.u64 [d0], d5;\n",
+         "",
          "mbarrier.inval.shared.b64 [r30];\nst.shared.u64 [r30], d0;", 0, "mbarrier-read", 1, 1, 0);
     pair("a producer that does not wait for its consumer",
          "setp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r30], 1;\n@p0 st.shared.u32 [r31], "

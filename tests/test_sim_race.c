@@ -89,7 +89,9 @@ static void test_shared(void) {
          "st.shared.u32 [s2], r0; //A\nshfl.sync.bfly.b32 r2, r0, 1, 31, -1;\nld.shared.u32 r1, [s3]; //B\n");
     RACE("shfl hands on what one lane acquired, and nothing of its own", 1, 64,
          "setp.lt.u32 p0, r0, 32; setp.eq.u32 p1, r0, 32; @!p0 bra W;\n"
-         "st.shared.u32 [s2], r0;\nbar.warp.sync -1;\nsetp.eq.u32 p2, r0, 0; @p2 st.release.gpu.global.u32 [d8], 1;\nbra E;\nW: mov.u32 r5, 0;\n"
+         "st.shared.u32 [s2], r0;\nbar.warp.sync -1;\nsetp.eq.u32 p2, r0, 0;\n"
+         "@p2 st.release.gpu.global.u32 [d8], 1;\n"
+         "bra E;\nW: mov.u32 r5, 0;\n"
          "st.shared.u32 [s2], r0; //A\n"
          "L: @p1 ld.acquire.gpu.global.u32 r5, [d8];\nshfl.sync.idx.b32 r6, r5, 0, 31, -1;\n"
          "setp.eq.u32 p3, r6, 0; @p3 bra L;\nld.shared.u32 r7, [s3]; //B\nE:");
@@ -101,7 +103,8 @@ static void test_shared(void) {
          "setp.eq.u32 p3, r5, 0; @p3 bra L;\nadd.u32 s3, s2, -128; ld.shared.u32 r7, [s3]; //B\nE:");
     QUIET("a flag that one lane has acquired and shfl told", 1, 64,
           "setp.lt.u32 p0, r0, 32; setp.eq.u32 p1, r0, 32; @!p0 bra W;\n"
-          "st.shared.u32 [s2], r0;\nbar.warp.sync -1;\nsetp.eq.u32 p2, r0, 0; @p2 st.release.gpu.global.u32 [d8], 1;\nbra E;\nW: mov.u32 r5, 0;\n"
+          "st.shared.u32 [s2], r0;\nbar.warp.sync -1;\nsetp.eq.u32 p2, r0, 0;\n"
+          "@p2 st.release.gpu.global.u32 [d8], 1;\nbra E;\nW: mov.u32 r5, 0;\n"
           "L: @p1 ld.acquire.gpu.global.u32 r5, [d8];\nshfl.sync.idx.b32 r6, r5, 0, 31, -1;\n"
           "setp.eq.u32 p3, r6, 0; @p3 bra L;\nadd.u32 s3, s2, -128; ld.shared.u32 r7, [s3];\n"
           "st.global.u32 [d1], r7;\nE:");

@@ -101,11 +101,11 @@ static void wmma_one(const wmma_case *w, int a_col, int b_col, int c_col, int sh
         ptx_bar_sync(t.k, ptx_imm(0));
     }
     src[0] = from, src[1] = strided ? ptx_imm(a_stride) : src[0];
-    ptx_opn(t.k, w->load_a, fixed ? 0 : a_col ? PTX_COL : PTX_ROW, w->type, PTX_NONE, 1u + !!strided, src, w->a,
-            fa);
+    ptx_opn(t.k, w->load_a, fixed ? 0 : a_col ? PTX_COL : PTX_ROW, w->type, PTX_NONE, 1u + !!strided, src,
+            w->a, fa);
     src[0] = ptx_off(from, B_AT), src[1] = strided ? ptx_mov(t.k, ptx_u32(b_stride)) : src[0];
-    ptx_opn(t.k, w->load_b, fixed ? 0 : b_col ? PTX_COL : PTX_ROW, w->type, PTX_NONE, 1u + !!strided, src, w->b,
-            fb);
+    ptx_opn(t.k, w->load_b, fixed ? 0 : b_col ? PTX_COL : PTX_ROW, w->type, PTX_NONE, 1u + !!strided, src,
+            w->b, fb);
     src[0] = ptx_off(from, C_AT), src[1] = strided ? ptx_imm(c_stride) : src[0];
     ptx_opn(t.k, w->load_c, c_col ? PTX_COL : PTX_ROW, w->c_type, PTX_NONE, 1u + !!strided, src, w->c, fc);
     ptx_mma_with(t.k, w->mma, fixed ? 0 : mods, w->type, w->type, fd, fa, fb, fc, 0, NULL);
@@ -114,8 +114,8 @@ static void wmma_one(const wmma_case *w, int a_col, int b_col, int c_col, int sh
         all[0] = t.out;
         for (i = 0; i < w->d; i++) all[1 + i] = fd[i];
         all[1 + w->d] = ptx_imm(c_stride);
-        ptx_opn(t.k, w->store_d, c_col ? PTX_COL : PTX_ROW, w->d_type, PTX_NONE, 1u + w->d + !!strided, all, 0,
-                NULL);
+        ptx_opn(t.k, w->store_d, c_col ? PTX_COL : PTX_ROW, w->d_type, PTX_NONE, 1u + w->d + !!strided, all,
+                0, NULL);
     }
     if (run_test_at(&t, __LINE__, 1, 32, in, sizeof in, have, sizeof have)) {
         char what[100];
