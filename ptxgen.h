@@ -6575,6 +6575,23 @@ static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
 
+/* List the instructions that the passes after the values look at, so that each pass sees only those. Those of
+   block b begin at its `special` and are less than its `end`. */
+static void ptx__find_special(const ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i, *to = f->special;
+    if (!to) return;
+    for (b = 0; b < f->blocks; b++) {
+        const ptx__ins *ins = &k->ins.at[f->block[b].first];
+        f->block[b].special = (uint32_t)(to - f->special);
+        for (i = f->block[b].first; i < f->block[b].end; i++, ins++) {
+            if (ins->kind != PTX__I_PLAIN ? ins->guard : k->m->forms.at[ins->form].special) *to++ = i;
+            else if (f->advising && ins->guard)
+                *to++ = i;
+        }
+    }
+    *to = UINT32_MAX;
+}
+
 static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
     size_t i, n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
@@ -6644,24 +6661,8 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
             f->block[b].next[0] = f->block[b - 1].next[1];
         }
     }
+    ptx__find_special(k, f);
     return 1;
-}
-
-/* List the instructions that the passes after the values look at, so that each pass sees only those. Those of
-   block b begin at its `special` and are less than its `end`. */
-static void ptx__find_special(const ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i, *to = f->special;
-    if (!to) return;
-    for (b = 0; b < f->blocks; b++) {
-        const ptx__ins *ins = &k->ins.at[f->block[b].first];
-        f->block[b].special = (uint32_t)(to - f->special);
-        for (i = f->block[b].first; i < f->block[b].end; i++, ins++) {
-            if (ins->kind != PTX__I_PLAIN ? ins->guard : k->m->forms.at[ins->form].special) *to++ = i;
-            else if (f->advising && ins->guard)
-                *to++ = i;
-        }
-    }
-    *to = UINT32_MAX;
 }
 
 /* Number the blocks that a path reaches, in reverse postorder. order 0 is none, the entry has 1. */
@@ -6740,6 +6741,25 @@ static void ptx__dominators(ptx__flow *f) {
         place[f->order[i]] = b->in + 1;
         b->out += b->in;
     }
+}
+
+/* The ways through the kernel: every instruction is on one, and none falls off the end. */
+static ptx_code ptx__verify_reach(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i;
+    ptx__walk(f);
+    for (b = 0; b < f->blocks; b++) {
+        const ptx__block *block = &f->block[b];
+        const ptx__ins *last = &k->ins.at[block->end - 1];
+        if (!block->order) {
+            for (i = block->first; i < block->end; i++)
+                if (k->ins.at[i].kind != PTX__I_LABEL && k->ins.at[i].kind != PTX__I_COMMENT)
+                    return ptx__fail_at(k, PTX_E_UNREACHABLE, i, k->ins.at[i].site, "no path leads here");
+        } else if (b + 1 == f->blocks && (!ptx__ends_block(last) || last->guard))
+            return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
+                                "the kernel ends here without ptx_ret");
+    }
+    ptx__dominators(f);
+    return PTX_E_NONE;
 }
 
 /* Whether a value is defined where block b begins. */
@@ -6894,8 +6914,9 @@ static void ptx__walk_back(ptx__flow *f) {
 }
 
 /* A loop that never ends, unless by a trap. */
-static ptx_code ptx__verify_ends(ptx_kernel *k, const ptx__flow *f) {
+static ptx_code ptx__verify_ends(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, j;
+    ptx__walk_back(f);
     if (f->post_reached == f->reached + 1) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
         for (i = f->block[b].first; i < f->block[b].end && f->block[b].order && !f->post_number[b]; i++)
@@ -8065,7 +8086,7 @@ static void ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t fi
    (stores): through the blocks that they reach before a barrier of the block. Where barriers are far, the
    search ends after so many times the kernel's length. */
 #define PTX__RACE_EFFORT 64
-static void ptx__advise_races(ptx_kernel *k, ptx__flow *f, int stores) {
+static void ptx__seek_races(ptx_kernel *k, ptx__flow *f, int stores) {
     ptx_module *m = k->m;
     unsigned noted = stores ? PTX__EFFECT_WRITE : PTX__EFFECT_READ;
     uint32_t i, n, e, first, changed, count, *in = f->stack, *in_far = f->skip_group;
@@ -8117,6 +8138,10 @@ static void ptx__advise_races(ptx_kernel *k, ptx__flow *f, int stores) {
             ptx__race_block(k, f, reached[n], first, &near_by, &far_off, stores, 1);
         }
     }
+}
+static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
+    ptx__seek_races(k, f, 1);
+    ptx__seek_races(k, f, 0);
 }
 
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
@@ -8252,7 +8277,7 @@ static void ptx__advise_mbarriers(ptx_kernel *k, ptx__flow *f) {
 }
 
 /* What is read as if nobody wrote it (.nc), and written. */
-static void ptx__advise_read_only(ptx_kernel *k, const ptx__flow *f) {
+static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
     uint32_t i, reads[8] = {0, 0, 0, 0, 0, 0, 0, 0}, which;
     int pass;
     for (pass = 0; pass < 2; pass++)
@@ -8278,7 +8303,7 @@ static void ptx__advise_read_only(ptx_kernel *k, const ptx__flow *f) {
 }
 
 /* An add or sub whose operand is a product, neither with a rounding of its own: ptxas joins the two. */
-static void ptx__advise_contractions(ptx_kernel *k, const ptx__flow *f) {
+static void ptx__advise_contractions(ptx_kernel *k, ptx__flow *f) {
     uint32_t i;
     for (i = 0; i < k->ins.count; i++) {
         const ptx__ins *ins = &k->ins.at[i];
@@ -8899,8 +8924,9 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
 
 /* -- directives -- */
 
-static ptx_code ptx__verify_launch(ptx_kernel *k) {
+static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
     uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, i, most = 2048;
+    (void)f;
     if (k->function) return PTX_E_NONE;
     if (sm == 75) most = 1024;
     if ((sm > 80 && sm < 90) || sm == 110 || sm >= 120) most = 1536;
@@ -8940,9 +8966,10 @@ static ptx_code ptx__verify_launch(ptx_kernel *k) {
 }
 
 /* Bulk copies that nothing in the kernel waits for, and clusters that the launch must be allowed. */
-static void ptx__advise_bulk(ptx_kernel *k) {
+static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
     uint32_t i, in = 0, out = 0, does = 0;
     int committed = 0;
+    (void)f;
     if (k->cluster[0] * k->cluster[1] * k->cluster[2] > 8 && k->ins.count)
         ptx__note(k, PTX_ADVICE_LAUNCH, 0,
                   "a cluster of %u blocks is more than the 8 that every launch may have: the host must set "
@@ -8981,11 +9008,21 @@ static uint32_t ptx__register_cap(const ptx_kernel *k) {
     if (threads > 256) cap = 65536u / threads / 8u * 8u;
     return cap < 255 ? cap : 255;
 }
+static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
+    ptx_pressure_info peak;
+    if (ptx__peak(k, f, &peak) && peak.registers > ptx__register_cap(k))
+        ptx__note(k, PTX_ADVICE_PRESSURE, peak.instruction,
+                  "%u registers are live here, and a thread may have %u", peak.registers, ptx__register_cap(k));
+}
+
+/* What is checked of a kernel whose blocks are known, in this order. */
+static ptx_code (*const ptx__verifiers[])(ptx_kernel *k, ptx__flow *f) = {
+    ptx__verify_reach,  ptx__verify_values,   ptx__verify_ends,      ptx__verify_convergence,
+    ptx__verify_copies, ptx__verify_products, ptx__verify_addresses, ptx__verify_launch};
 
 /* f: the flow of the kernel, for those who go on with it. */
 static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
     size_t i;
-    uint32_t b;
     if (k->guard) return ptx__fail(k, PTX_E_GUARD, k->guard_site, "a guard before nothing");
     if (k->scopes.count)
         return ptx__fail(k, PTX_E_SCOPE, k->scopes.at[k->scopes.count - 1].site,
@@ -8997,26 +9034,8 @@ static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
     if (!k->ins.count)
         return ptx__fail(k, PTX_E_FALL_OFF, k->site, "the kernel is empty; it needs a ptx_ret");
     if (!ptx__make_blocks(k, f)) return k->m->error.code;
-    ptx__find_special(k, f);
-    ptx__walk(f);
-    for (b = 0; b < f->blocks; b++) {
-        const ptx__block *block = &f->block[b];
-        const ptx__ins *last = &k->ins.at[block->end - 1];
-        if (!block->order) {
-            for (i = block->first; i < block->end; i++)
-                if (k->ins.at[i].kind != PTX__I_LABEL && k->ins.at[i].kind != PTX__I_COMMENT)
-                    return ptx__fail_at(k, PTX_E_UNREACHABLE, (uint32_t)i, k->ins.at[i].site,
-                                        "no path leads here");
-        } else if (b + 1 == f->blocks && (!ptx__ends_block(last) || last->guard))
-            return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
-                                "the kernel ends here without ptx_ret");
-    }
-    ptx__dominators(f);
-    if (ptx__verify_values(k, f)) return k->m->error.code;
-    ptx__walk_back(f);
-    if (ptx__verify_ends(k, f) || ptx__verify_convergence(k, f) || ptx__verify_copies(k, f)
-        || ptx__verify_products(k, f) || ptx__verify_addresses(k, f) || ptx__verify_launch(k))
-        return k->m->error.code;
+    for (i = 0; i < sizeof ptx__verifiers / sizeof *ptx__verifiers; i++)
+        if (ptx__verifiers[i](k, f)) return k->m->error.code;
     k->verified = 1;
     return PTX_E_NONE;
 }
@@ -9081,28 +9100,20 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
     return !ptx__verify_with(m->kernels.at[index], &f) && ptx__peak(m->kernels.at[index], &f, info);
 }
 
+static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
+    ptx__advise_races,     ptx__advise_same_place,   ptx__advise_order, ptx__advise_mbarriers,
+    ptx__advise_read_only, ptx__advise_contractions, ptx__advise_bulk,  ptx__advise_pressure};
+
 PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
-    uint32_t i;
+    size_t i, a;
     if (!m || ptx_verify(m)) return 0;
     m->notes.count = m->advice_text.count = 0;
     for (i = 0; i < m->used && !m->error.code; i++) {
         ptx_kernel *k = m->kernels.at[i];
-        ptx_pressure_info peak;
         ptx__flow f;
         f.advising = 2;
         if (ptx__verify_with(k, &f)) break;
-        ptx__advise_races(k, &f, 1);
-        ptx__advise_races(k, &f, 0);
-        ptx__advise_same_place(k, &f);
-        ptx__advise_order(k, &f);
-        ptx__advise_mbarriers(k, &f);
-        ptx__advise_read_only(k, &f);
-        ptx__advise_contractions(k, &f);
-        ptx__advise_bulk(k);
-        if (ptx__peak(k, &f, &peak) && peak.registers > ptx__register_cap(k))
-            ptx__note(k, PTX_ADVICE_PRESSURE, peak.instruction,
-                      "%u registers are live here, and a thread may have %u", peak.registers,
-                      ptx__register_cap(k));
+        for (a = 0; a < sizeof ptx__advisers / sizeof *ptx__advisers; a++) ptx__advisers[a](k, &f);
     }
     return m->error.code ? 0u : (uint32_t)m->notes.count;
 }
