@@ -2907,7 +2907,7 @@ struct ptx_kernel {
 #define PTX__ANY_CALLEE UINT32_MAX
 #define PTX__BUCKETS 256
 #define PTX__SEEN_SETMAXNREG 0x80000000u
-#define PTX__MEMOS 256
+#define PTX__MEMOS 512
 struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
@@ -4182,7 +4182,7 @@ static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src
         kind[i] = ptx__kind_of(&src[i]);
         hash += kind[i] * (668265263u + 0x3d4d51c2u * i);
     }
-    return (hash ^ hash >> 15) * 2246822519u >> 24;
+    return (hash ^ hash >> 15) * 2246822519u >> 23;
 }
 
 /* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
