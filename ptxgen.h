@@ -6575,27 +6575,17 @@ static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
 
-/* List the instructions that the passes after the values look at, so that each pass sees only those. Those of
-   block b begin at its `special` and are less than its `end`. */
-static void ptx__find_special(const ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i, *to = f->special;
-    if (!to) return;
-    for (b = 0; b < f->blocks; b++) {
-        const ptx__ins *ins = &k->ins.at[f->block[b].first];
-        f->block[b].special = (uint32_t)(to - f->special);
-        for (i = f->block[b].first; i < f->block[b].end; i++, ins++) {
-            if (ins->kind != PTX__I_PLAIN ? ins->guard : k->m->forms.at[ins->form].special) *to++ = i;
-            else if (f->advising && ins->guard)
-                *to++ = i;
-        }
-    }
-    *to = UINT32_MAX;
+/* Whether the passes after the values look at an instruction: they are listed, so that each pass sees only
+   those. Those of block b begin at its `special` and are less than its `end`. */
+static int ptx__is_special(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins) {
+    if (ins->kind != PTX__I_PLAIN) return ins->guard != 0;
+    return k->m->forms.at[ins->form].special || (f->advising && ins->guard);
 }
 
 static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
     size_t i, n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
-    uint32_t b, *s;
+    uint32_t b, *s, listed = 0;
     int ok, c, starts;
     for (c = 0; c < PTX__CLASSES; c++) {
         f->base[c] = (uint32_t)registers;
@@ -6641,9 +6631,12 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     memset(f->block, 0, blocks * sizeof *f->block);
     for (i = 0, b = 0, starts = 1; i < n; i++) {
         const ptx__ins *ins = &k->ins.at[i];
+        uint32_t special = f->special && ptx__is_special(k, f, ins);
+        if (special) f->special[listed++] = (uint32_t)i;
         if (ins->kind == PTX__I_PLAIN && !starts) continue; /* by far the most */
         if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
             if (b) f->block[b - 1].end = (uint32_t)i;
+            f->block[b].special = listed - special;
             f->block[b++].first = (uint32_t)i;
         }
         starts = ptx__ends_block(ins);
@@ -6651,6 +6644,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     }
     f->block[b - 1].end = (uint32_t)n;
     f->blocks = b;
+    if (f->special) f->special[listed] = UINT32_MAX;
     for (b = 0; b < f->blocks; b++) {
         const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
@@ -6661,7 +6655,6 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
             f->block[b].next[0] = f->block[b - 1].next[1];
         }
     }
-    ptx__find_special(k, f);
     return 1;
 }
 
