@@ -9005,7 +9005,8 @@ static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
     ptx_pressure_info peak;
     if (ptx__peak(k, f, &peak) && peak.registers > ptx__register_cap(k))
         ptx__note(k, PTX_ADVICE_PRESSURE, peak.instruction,
-                  "%u registers are live here, and a thread may have %u", peak.registers, ptx__register_cap(k));
+                  "%u registers are live here, and a thread may have %u", peak.registers,
+                  ptx__register_cap(k));
 }
 
 /* What is checked of a kernel whose blocks are known, in this order. */
