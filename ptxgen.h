@@ -7890,8 +7890,8 @@ static uint32_t ptx__step(uint32_t states, unsigned effect) {
     }
 }
 
-/* A wait for all but `left` groups where no path has committed more. A reader may mean it: what comes next may
-   not be what the copies bring. */
+/* A wait for all but `left` groups where no path has committed more. A reader may mean it: what comes next
+   may not be what the copies bring. */
 static int ptx__waits_for_none(uint32_t states, uint32_t left) {
     return states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED) && left < 7
            && !(states >> PTX__COPY_GROUPS >> left >> 1);
