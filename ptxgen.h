@@ -87,8 +87,8 @@
           holds you to that order on every path.
           ptx_mma() takes wmma too: WMMA_LOAD_*, the product, WMMA_STORE_D, with layouts as modifiers.
    SHARED MEMORY  ptx_shared(k, "tile", PTX_F32, 1024, 16) is an array of the block (48 KiB in all), its
-          address has 32 bits. ptx_shared_dynamic() is what the launch gives beyond, once a kernel: cut it up by
-          ptx_off(). Nothing is zero at the start. What one thread writes another reads only behind
+          address has 32 bits. ptx_shared_dynamic() is what the launch gives beyond, once a kernel: cut it up
+          by ptx_off(). Nothing is zero at the start. What one thread writes another reads only behind
           ptx_bar_sync() (in a warp: ptx_bar_warp_sync), and before it is written again there must be a second
           one. In a cluster, ptx_mapa() leads into another block's.
    VARIABLES OF THE MODULE  ptx_variable() makes global or constant memory, with data or zeros; ptx_address()
