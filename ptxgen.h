@@ -2579,6 +2579,18 @@ static const ptx__row ptx__rows[] = {PTX_TABLE(PTX__ROW, PTX__ROW)};
 #undef PTX__ROW
 #define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
 
+/* The first row of an instruction, or where it would stand: they are in the order of their numbers. */
+static const ptx__row *ptx__rows_of(unsigned op) {
+    size_t low = 0, high = PTX__ROW_COUNT;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ptx__rows[middle].op < op) low = middle + 1;
+        else
+            high = middle;
+    }
+    return ptx__rows + low;
+}
+
 /* Text of each modifier, in the order of the bits, and what it needs beyond its instruction. */
 typedef struct ptx__mod_fact {
     const char *text;
@@ -2724,6 +2736,7 @@ typedef struct ptx__form {
     const char *operands; /* the row's source operands */
     uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
     uint8_t reach;               /* has addresses among its operands */
+    uint8_t special;             /* any of who, effect and reach */
 } ptx__form;
 
 /* CALL: what the function called wants */
@@ -2813,6 +2826,7 @@ typedef struct ptx__block {
     uint32_t next[2];              /* successors, index + 1 */
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
     uint32_t leaves;               /* ends with ret or exit, if under a guard */
+    uint32_t special;              /* its first in ptx__flow.special */
 } ptx__block;
 
 typedef struct ptx__note_ { /* a piece of advice */
@@ -2824,6 +2838,15 @@ typedef struct ptx__note_ { /* a piece of advice */
 typedef struct ptx__set {
     uint32_t instruction, next; /* the next set of the same variable, index + 1 */
 } ptx__set;
+
+/* What is known of an integer: see "addresses". */
+typedef struct ptx__known {
+    uint32_t symbol; /* a word, or 0 */
+    uint32_t of;     /* the register's word, 0: none */
+    uint64_t step;
+    int64_t offset;
+} ptx__known;
+#define PTX__KNOWN 64 /* kept of as many registers as the verifier last asked for */
 
 /* A growing array: memory is the module's, kept over a reset. */
 #define PTX__ARRAY(type)                                                                                     \
@@ -2884,7 +2907,7 @@ struct ptx_kernel {
 #define PTX__ANY_CALLEE UINT32_MAX
 #define PTX__BUCKETS 256
 #define PTX__SEEN_SETMAXNREG 0x80000000u
-#define PTX__MEMOS 256
+#define PTX__MEMOS 512
 struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
@@ -2908,6 +2931,7 @@ struct ptx_module {
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
     PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
+    ptx__known known[PTX__KNOWN];
     PTX__ARRAY(ptx__note_) notes;
     PTX__ARRAY(char) advice_text;
     PTX__ARRAY(uint32_t) lists; /* scratch of the advice */
@@ -3787,6 +3811,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     m->seen |= 1u << form->effect;
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) m->seen |= PTX__SEEN_SETMAXNREG;
     form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
+    form->special = form->who || form->effect || form->reach;
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
     return *bucket;
@@ -3841,8 +3866,16 @@ static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type)
 }
 
 /* A handle that belongs here, of a register that exists. */
+static int ptx__is_mine(const ptx_kernel *k, const ptx_val *v) {
+    uint32_t word = (uint32_t)v->bits;
+    if (v->owner != k->owner || v->type >= PTX__TYPE_COUNT || v->space > PTX_SHARED_CLUSTER) return 0;
+    return v->kind == PTX__REG   ? PTX__INDEX(word) < k->registers[PTX__TAG(word)]
+           : v->kind == PTX__SYM ? v->bits < k->params.count
+                                 : 0;
+}
+/* The same; if not, the error says why. */
 static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *what) {
-    uint32_t tag = PTX__TAG((uint32_t)v.bits);
+    if (ptx__is_mine(k, &v)) return 1;
     if (v.kind != PTX__REG && v.kind != PTX__SYM) {
         ptx__fail(k, PTX_E_HANDLE, site, "%s is %s where a register is needed", what, ptx__describe(v));
         return 0;
@@ -3851,17 +3884,11 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *wha
         ptx__fail(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
         return 0;
     }
-    if (v.type >= PTX__TYPE_COUNT || v.space > PTX_SHARED_CLUSTER
-        || (v.kind == PTX__SYM && v.bits >= k->params.count)) {
+    if (v.type >= PTX__TYPE_COUNT || v.space > PTX_SHARED_CLUSTER || v.kind == PTX__SYM)
         ptx__fail(k, PTX_E_HANDLE, site, "%s is no handle that this kernel gave", what);
-        return 0;
-    }
-    if (v.kind == PTX__REG
-        && PTX__INDEX((uint32_t)v.bits) >= k->registers[tag]) {
+    else
         ptx__fail(k, PTX_E_HANDLE, site, "%s is no register of this kernel", what);
-        return 0;
-    }
-    return 1;
+    return 0;
 }
 
 /* Room for one more instruction of that many words: done once, so that pushing needs no checks. */
@@ -4155,7 +4182,7 @@ static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src
         kind[i] = ptx__kind_of(&src[i]);
         hash += kind[i] * (668265263u + 0x3d4d51c2u * i);
     }
-    return (hash ^ hash >> 15) * 2246822519u >> 24;
+    return (hash ^ hash >> 15) * 2246822519u >> 23;
 }
 
 /* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
@@ -4454,9 +4481,11 @@ static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, un
     const char *want = NULL;
     const ptx_mem mem = ptx_at(v, 0);
     unsigned bytes = letter == 'b' || letter == 'r' ? 8 : letter == 'l' ? 16 : 1;
-    char what[40];
-    snprintf(what, sizeof what, "operand %u of %.20s", index, name);
-    if (!ptx__mine(k, site, mem.base, what)) return 0;
+    if (!ptx__is_mine(k, &mem.base)) {
+        char what[40];
+        snprintf(what, sizeof what, "operand %u of %.20s", index, name);
+        return ptx__mine(k, site, mem.base, what);
+    }
     v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
     switch (letter) {
     case 's':
@@ -6088,11 +6117,11 @@ PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uin
 
 /* The row of such an instruction for elements of that type, and the lengths of its first four groups. */
 static const ptx__row *ptx__mma_row(unsigned op, unsigned a_type, uint32_t counts[4]) {
-    const ptx__row *row = ptx__rows, *end = ptx__rows + PTX__ROW_COUNT;
+    const ptx__row *row = ptx__rows_of(op), *end = ptx__rows + PTX__ROW_COUNT;
     const char *p;
     unsigned group = 0;
-    while (row < end && (row->op != op || (row->types && !(row->types >> a_type & 1)))) row++;
-    if (row == end || row->sig[0] != '{') return NULL;
+    while (row < end && row->op == op && row->types && !(row->types >> a_type & 1)) row++;
+    if (row == end || row->op != op || row->sig[0] != '{') return NULL;
     for (p = row->sig; (p = strchr(p, '{')) != NULL && group < 4; p++)
         counts[group++] = p[1] >= '1' && p[1] <= '9' ? (uint32_t)(p[1] - '0') : 1;
     return group == 4 ? row : NULL;
@@ -6537,6 +6566,7 @@ typedef struct ptx__flow {
     uint32_t *sets, *wanted;                   /* register -> first of module.sets + 1; a stack */
     uint32_t *last;                            /* register -> its last set so far, + 1 */
     uint32_t *relevant;                        /* a bit an instruction */
+    uint32_t *special; /* the instructions that more than their values are checked of; NULL: no need */
     uint32_t post_reached;
     int advising;  /* 1: classes of all that matters, 2: notes too */
 } ptx__flow;
@@ -6545,10 +6575,17 @@ static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
 
+/* Whether the passes after the values look at an instruction: they are listed, so that each pass sees only
+   those. Those of block b begin at its `special` and are less than its `end`. */
+static int ptx__is_special(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins) {
+    if (ins->kind != PTX__I_PLAIN) return ins->guard != 0;
+    return k->m->forms.at[ins->form].special || (f->advising && ins->guard);
+}
+
 static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
     size_t i, n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
-    uint32_t b, *s;
+    uint32_t b, *s, listed = 0;
     int ok, c, starts;
     for (c = 0; c < PTX__CLASSES; c++) {
         f->base[c] = (uint32_t)registers;
@@ -6559,10 +6596,12 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     if (k->together || f->advising) need += 4 * registers + n / 32 + 1;
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
-    PTX__ROOM(m, m->scratch, need, ok);
+    PTX__ROOM(m, m->scratch, need + n + 1, ok);
     if (!ok) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
+    memset(m->known, 0, sizeof m->known);
+    f->special = k->together || k->copies || f->advising ? s + need : NULL;
     f->block = m->blocks.at;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
@@ -6592,9 +6631,12 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     memset(f->block, 0, blocks * sizeof *f->block);
     for (i = 0, b = 0, starts = 1; i < n; i++) {
         const ptx__ins *ins = &k->ins.at[i];
+        uint32_t special = f->special && ptx__is_special(k, f, ins);
+        if (special) f->special[listed++] = (uint32_t)i;
         if (ins->kind == PTX__I_PLAIN && !starts) continue; /* by far the most */
         if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
             if (b) f->block[b - 1].end = (uint32_t)i;
+            f->block[b].special = listed - special;
             f->block[b++].first = (uint32_t)i;
         }
         starts = ptx__ends_block(ins);
@@ -6602,6 +6644,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     }
     f->block[b - 1].end = (uint32_t)n;
     f->blocks = b;
+    if (f->special) f->special[listed] = UINT32_MAX;
     for (b = 0; b < f->blocks; b++) {
         const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
@@ -6691,6 +6734,25 @@ static void ptx__dominators(ptx__flow *f) {
         place[f->order[i]] = b->in + 1;
         b->out += b->in;
     }
+}
+
+/* The ways through the kernel: every instruction is on one, and none falls off the end. */
+static ptx_code ptx__verify_reach(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, i;
+    ptx__walk(f);
+    for (b = 0; b < f->blocks; b++) {
+        const ptx__block *block = &f->block[b];
+        const ptx__ins *last = &k->ins.at[block->end - 1];
+        if (!block->order) {
+            for (i = block->first; i < block->end; i++)
+                if (k->ins.at[i].kind != PTX__I_LABEL && k->ins.at[i].kind != PTX__I_COMMENT)
+                    return ptx__fail_at(k, PTX_E_UNREACHABLE, i, k->ins.at[i].site, "no path leads here");
+        } else if (b + 1 == f->blocks && (!ptx__ends_block(last) || last->guard))
+            return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
+                                "the kernel ends here without ptx_ret");
+    }
+    ptx__dominators(f);
+    return PTX_E_NONE;
 }
 
 /* Whether a value is defined where block b begins. */
@@ -6845,8 +6907,9 @@ static void ptx__walk_back(ptx__flow *f) {
 }
 
 /* A loop that never ends, unless by a trap. */
-static ptx_code ptx__verify_ends(ptx_kernel *k, const ptx__flow *f) {
+static ptx_code ptx__verify_ends(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, j;
+    ptx__walk_back(f);
     if (f->post_reached == f->reached + 1) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
         for (i = f->block[b].first; i < f->block[b].end && f->block[b].order && !f->post_number[b]; i++)
@@ -6927,12 +6990,6 @@ static void ptx__divide(ptx__flow *f, uint32_t from, unsigned level, uint32_t br
     }
 }
 
-/* What is known of an integer: see "addresses" below. */
-typedef struct ptx__known {
-    uint32_t symbol; /* a word, or 0 */
-    uint64_t step;
-    int64_t offset;
-} ptx__known;
 static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget);
 static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i);
 
@@ -7216,11 +7273,11 @@ static const uint32_t *ptx__shared_operand(const ptx_kernel *k, const ptx__ins *
 
 /* Only what conditions are made of matters, and that is little of most kernels: mark those instructions. */
 static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i, depth = 0, set;
+    uint32_t b, i, s, depth = 0, set;
     for (b = 0; b < f->blocks; b++) {
-        const ptx__ins *ins = &k->ins.at[f->block[b].first];
         if (!f->block[b].order) continue;
-        for (i = f->block[b].first; i < f->block[b].end; i++, ins++) {
+        for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
+            const ptx__ins *ins = &k->ins.at[i];
             if (ins->guard && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising))
                 ptx__want(f, ins->guard, &depth);
             if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].who == PTX__WHO_BLOCK)
@@ -7745,14 +7802,14 @@ found:
 }
 
 static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i;
+    uint32_t b, i, s;
     if (k->calls.count && f->classes && ptx__verify_exits(k, f)) return k->m->error.code;
     if (!f->classes) return PTX_E_NONE;
     ptx__postdominators(f);
     ptx__classify(k, f);
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
-        for (i = f->block[b].first; i < f->block[b].end; i++) {
+        for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             uint32_t guard = 0;
             unsigned bears;
@@ -7841,7 +7898,7 @@ static int ptx__waits_for_none(uint32_t states, uint32_t left) {
 }
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, e, i, *in = f->stack; /* the walks are over */
+    uint32_t n, e, i, s, *in = f->stack; /* the walks are over */
     int changed, report;
     if (!k->copies) return PTX_E_NONE;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
@@ -7850,7 +7907,7 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
         changed = 0;
         for (n = 0; n < f->reached; n++) {
             uint32_t b = f->order[n], states = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++) {
+            for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
                 const ptx__ins *ins = &k->ins.at[i];
                 unsigned effect;
                 if (ins->kind != PTX__I_PLAIN) continue;
@@ -8022,7 +8079,7 @@ static void ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t fi
    (stores): through the blocks that they reach before a barrier of the block. Where barriers are far, the
    search ends after so many times the kernel's length. */
 #define PTX__RACE_EFFORT 64
-static void ptx__advise_races(ptx_kernel *k, ptx__flow *f, int stores) {
+static void ptx__seek_races(ptx_kernel *k, ptx__flow *f, int stores) {
     ptx_module *m = k->m;
     unsigned noted = stores ? PTX__EFFECT_WRITE : PTX__EFFECT_READ;
     uint32_t i, n, e, first, changed, count, *in = f->stack, *in_far = f->skip_group;
@@ -8074,6 +8131,10 @@ static void ptx__advise_races(ptx_kernel *k, ptx__flow *f, int stores) {
             ptx__race_block(k, f, reached[n], first, &near_by, &far_off, stores, 1);
         }
     }
+}
+static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
+    ptx__seek_races(k, f, 1);
+    ptx__seek_races(k, f, 0);
 }
 
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
@@ -8209,7 +8270,7 @@ static void ptx__advise_mbarriers(ptx_kernel *k, ptx__flow *f) {
 }
 
 /* What is read as if nobody wrote it (.nc), and written. */
-static void ptx__advise_read_only(ptx_kernel *k, const ptx__flow *f) {
+static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
     uint32_t i, reads[8] = {0, 0, 0, 0, 0, 0, 0, 0}, which;
     int pass;
     for (pass = 0; pass < 2; pass++)
@@ -8235,7 +8296,7 @@ static void ptx__advise_read_only(ptx_kernel *k, const ptx__flow *f) {
 }
 
 /* An add or sub whose operand is a product, neither with a rounding of its own: ptxas joins the two. */
-static void ptx__advise_contractions(ptx_kernel *k, const ptx__flow *f) {
+static void ptx__advise_contractions(ptx_kernel *k, ptx__flow *f) {
     uint32_t i;
     for (i = 0; i < k->ins.count; i++) {
         const ptx__ins *ins = &k->ins.at[i];
@@ -8611,7 +8672,7 @@ static ptx__known ptx__known_plus(ptx__known a, ptx__known b, int negate) {
 }
 
 static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
-    ptx__known c = {0, 1, 0};
+    ptx__known c = {0, 0, 1, 0};
     uint64_t by;
     if (a.step == 0 && !a.symbol) {
         c = a, a = b, b = c;
@@ -8636,7 +8697,7 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
                                    int *budget) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
-    ptx__known v[3], nothing = {0, 1, 0};
+    ptx__known v[3], nothing = {0, 0, 1, 0};
     unsigned n = 0, op = form->row->op, type = (unsigned)(form->key >> 16 & 0xff), src = type;
     ptx_mods mods = form->asked & ~PTX__FAMILY;
     char kind = ptx__fact(type)->kind;
@@ -8692,7 +8753,7 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
 }
 
 static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, int *budget) {
-    ptx__known v = {0, 1, 0};
+    ptx__known v = {0, 0, 1, 0}, *kept;
     uint32_t tag = PTX__TAG(*w), slot;
     if (tag == PTX__W_UNSIGNED || tag == PTX__W_SIGNED) {
         v.step = 0;
@@ -8701,9 +8762,13 @@ static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint3
         v.symbol = *w;
         v.step = 0;
     } else if ((tag == PTX__W_32 || tag == PTX__W_64) && --*budget > 0) {
+        kept = &k->m->known[*w % PTX__KNOWN];
+        if (kept->of == *w) return *kept;
         slot = f->base[tag] + PTX__INDEX(*w);
-        if (f->def[slot] && !f->sets[slot])
-            return ptx__know_result(k, f, &k->ins.at[f->def[slot] - 1], budget);
+        if (!f->def[slot] || f->sets[slot]) return v;
+        v = ptx__know_result(k, f, &k->ins.at[f->def[slot] - 1], budget);
+        v.of = *w;
+        if (*budget > 0) *kept = v; /* else more steps would tell more */
     }
     return v;
 }
@@ -8814,14 +8879,14 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
 }
 
 static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i;
+    uint32_t b, i, s;
     int arrays = k->shared.count || k->locals.count || k->m->variables.count;
     /* else nothing is known of what is there */
     int global = k->m->variables.count || k->locals.count || f->advising == 2;
     if (!f->classes || !(arrays || f->advising == 2)) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
-        for (i = f->block[b].first; i < f->block[b].end; i++) {
+        for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = &k->m->forms.at[ins->form];
             const uint32_t *w = k->words.at + ins->words + ins->results;
@@ -8852,8 +8917,9 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
 
 /* -- directives -- */
 
-static ptx_code ptx__verify_launch(ptx_kernel *k) {
+static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
     uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, i, most = 2048;
+    (void)f;
     if (k->function) return PTX_E_NONE;
     if (sm == 75) most = 1024;
     if ((sm > 80 && sm < 90) || sm == 110 || sm >= 120) most = 1536;
@@ -8893,9 +8959,10 @@ static ptx_code ptx__verify_launch(ptx_kernel *k) {
 }
 
 /* Bulk copies that nothing in the kernel waits for, and clusters that the launch must be allowed. */
-static void ptx__advise_bulk(ptx_kernel *k) {
+static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
     uint32_t i, in = 0, out = 0, does = 0;
     int committed = 0;
+    (void)f;
     if (k->cluster[0] * k->cluster[1] * k->cluster[2] > 8 && k->ins.count)
         ptx__note(k, PTX_ADVICE_LAUNCH, 0,
                   "a cluster of %u blocks is more than the 8 that every launch may have: the host must set "
@@ -8934,11 +9001,22 @@ static uint32_t ptx__register_cap(const ptx_kernel *k) {
     if (threads > 256) cap = 65536u / threads / 8u * 8u;
     return cap < 255 ? cap : 255;
 }
+static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
+    ptx_pressure_info peak;
+    if (ptx__peak(k, f, &peak) && peak.registers > ptx__register_cap(k))
+        ptx__note(k, PTX_ADVICE_PRESSURE, peak.instruction,
+                  "%u registers are live here, and a thread may have %u", peak.registers,
+                  ptx__register_cap(k));
+}
+
+/* What is checked of a kernel whose blocks are known, in this order. */
+static ptx_code (*const ptx__verifiers[])(ptx_kernel *k, ptx__flow *f) = {
+    ptx__verify_reach,  ptx__verify_values,   ptx__verify_ends,      ptx__verify_convergence,
+    ptx__verify_copies, ptx__verify_products, ptx__verify_addresses, ptx__verify_launch};
 
 /* f: the flow of the kernel, for those who go on with it. */
 static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
     size_t i;
-    uint32_t b;
     if (k->guard) return ptx__fail(k, PTX_E_GUARD, k->guard_site, "a guard before nothing");
     if (k->scopes.count)
         return ptx__fail(k, PTX_E_SCOPE, k->scopes.at[k->scopes.count - 1].site,
@@ -8950,25 +9028,8 @@ static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
     if (!k->ins.count)
         return ptx__fail(k, PTX_E_FALL_OFF, k->site, "the kernel is empty; it needs a ptx_ret");
     if (!ptx__make_blocks(k, f)) return k->m->error.code;
-    ptx__walk(f);
-    for (b = 0; b < f->blocks; b++) {
-        const ptx__block *block = &f->block[b];
-        const ptx__ins *last = &k->ins.at[block->end - 1];
-        if (!block->order) {
-            for (i = block->first; i < block->end; i++)
-                if (k->ins.at[i].kind != PTX__I_LABEL && k->ins.at[i].kind != PTX__I_COMMENT)
-                    return ptx__fail_at(k, PTX_E_UNREACHABLE, (uint32_t)i, k->ins.at[i].site,
-                                        "no path leads here");
-        } else if (b + 1 == f->blocks && (!ptx__ends_block(last) || last->guard))
-            return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
-                                "the kernel ends here without ptx_ret");
-    }
-    ptx__dominators(f);
-    if (ptx__verify_values(k, f)) return k->m->error.code;
-    ptx__walk_back(f);
-    if (ptx__verify_ends(k, f) || ptx__verify_convergence(k, f) || ptx__verify_copies(k, f)
-        || ptx__verify_products(k, f) || ptx__verify_addresses(k, f) || ptx__verify_launch(k))
-        return k->m->error.code;
+    for (i = 0; i < sizeof ptx__verifiers / sizeof *ptx__verifiers; i++)
+        if (ptx__verifiers[i](k, f)) return k->m->error.code;
     k->verified = 1;
     return PTX_E_NONE;
 }
@@ -9033,28 +9094,20 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
     return !ptx__verify_with(m->kernels.at[index], &f) && ptx__peak(m->kernels.at[index], &f, info);
 }
 
+static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
+    ptx__advise_races,     ptx__advise_same_place,   ptx__advise_order, ptx__advise_mbarriers,
+    ptx__advise_read_only, ptx__advise_contractions, ptx__advise_bulk,  ptx__advise_pressure};
+
 PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
-    uint32_t i;
+    size_t i, a;
     if (!m || ptx_verify(m)) return 0;
     m->notes.count = m->advice_text.count = 0;
     for (i = 0; i < m->used && !m->error.code; i++) {
         ptx_kernel *k = m->kernels.at[i];
-        ptx_pressure_info peak;
         ptx__flow f;
         f.advising = 2;
         if (ptx__verify_with(k, &f)) break;
-        ptx__advise_races(k, &f, 1);
-        ptx__advise_races(k, &f, 0);
-        ptx__advise_same_place(k, &f);
-        ptx__advise_order(k, &f);
-        ptx__advise_mbarriers(k, &f);
-        ptx__advise_read_only(k, &f);
-        ptx__advise_contractions(k, &f);
-        ptx__advise_bulk(k);
-        if (ptx__peak(k, &f, &peak) && peak.registers > ptx__register_cap(k))
-            ptx__note(k, PTX_ADVICE_PRESSURE, peak.instruction,
-                      "%u registers are live here, and a thread may have %u", peak.registers,
-                      ptx__register_cap(k));
+        for (a = 0; a < sizeof ptx__advisers / sizeof *ptx__advisers; a++) ptx__advisers[a](k, &f);
     }
     return m->error.code ? 0u : (uint32_t)m->notes.count;
 }
