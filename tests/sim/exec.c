@@ -784,10 +784,10 @@ static bool unit_run(sim_block **blocks, uint32_t n, sim_launch *l, bool *vain)
             if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
         }
         if (ended) return true;
-        if (n == 1) return false;                             /* one that polls gives way at once */
         if (idle && changes == c->changes && !sim_cluster_stall(c)) return false;
         if (polls && !idle && changes == c->changes) return false;
         *vain = false;
+        if (n == 1 && !idle) return false;                    /* it came back because others may go on */
         now = 0;
         for (uint32_t k = 0; k < n; k++) now += blocks[k]->clock;
     } while (now - before < slice);
