@@ -4589,6 +4589,7 @@ static void ptx__open_group(ptx_kernel *k, const char *p) {
 /* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__ONE. into:
    the variables that get them, or NULL. */
 #define PTX__OPERANDS_MAX 144
+#define PTX__RESULTS_MAX 240
 static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                       unsigned src_type, const ptx_val *src, unsigned n, ptx_val *out, unsigned n_out,
                       const ptx_var *into) {
@@ -4599,10 +4600,11 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
     int loose, unsettled = 0;
-    for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
+    if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count beyond any form says nothing of out */
+        for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (op >= PTX__OP_COUNT || type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT || (n && !src)
-        || n > PTX__OPERANDS_MAX || (n_out != PTX__ONE && n_out > 240)
+        || n > PTX__OPERANDS_MAX || (n_out != PTX__ONE && n_out > PTX__RESULTS_MAX)
         || (n_out != PTX__ONE && n_out && !out && !into)) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "instruction %u with types %u and %u, %u operands and %u results is none of the table", op,
@@ -5358,7 +5360,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     unsigned printed;
     size_t at, results;
     ptx_val d[8];
-    for (i = 0; out && i < n && i < 8; i++) out[i] = ptx__none();
+    for (i = 0; out && i < n && n <= 8; i++) out[i] = ptx__none();
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, out)) return;
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
     form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(mem, n, n * ptx_type_bytes(type)));
@@ -5566,7 +5568,7 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
                             ptx_val *out) {
     uint32_t i, form;
     size_t at;
-    for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
+    for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
     if (!ptx__ready(k) || !ptx__mine(k, site, whole, "the operand of mov")) return;
     if (!ptx__parts_ok(k, site, whole.type, type, n, out)) return;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(whole.type), 0, 0);
@@ -6083,7 +6085,7 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
 
 PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t n, ptx_val row,
                               ptx_val *out) {
-    ptx_opn_(k, site, op, 0, PTX_NONE, PTX_NONE, 1, &row, n, out);
+    ptx_opn_(k, site, op, 0, PTX_NONE, PTX_NONE, 1, &row, n > 4 ? UINT32_MAX : n, out);
 }
 
 /* The row of such an instruction for elements of that type, and the lengths of its first four groups. */

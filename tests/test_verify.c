@@ -1235,7 +1235,52 @@ static void test_memory(void) {
     CHECK(ended);
 }
 
+/* A count far beyond the array beside it: an error, and the array is left alone; a near miss fills it. */
+static ptx_val room[4];
+static int room_is_kept(void) {
+    static const ptx_val as_made[4] = {{0, 0, 0, 0, 0, 0}};
+    return memcmp(room, as_made, sizeof room) == 0;
+}
+static void test_counts(void) {
+    static const ptx_type types[4] = {PTX_U32, PTX_U32, PTX_U32, PTX_U32};
+    ptx_label label;
+    ptx_var var;
+    int broken, which;
+    for (broken = 0; broken < 2; broken++) /* in a module without error, and in one with */
+        for (which = 0; which < 14; which++) {
+            const uint32_t many = 1000000;
+            start();
+            memset(room, 0, sizeof room);
+            label = ptx_label_new(k);
+            var = ptx_var_new(k, ptx_u32(0));
+            if (broken) ptx_st(k, PTX_U32, ptx_at(n, 0), n);
+            switch (which) {
+            case 0: ptx_ldmatrix(k, many, sh, room); break;
+            case 1: ptx_ldmatrix_trans(k, 5, sh, room); break;
+            case 2: ptx_ld_vec(k, PTX_U32, many, ptx_at(p, 0), room); break;
+            case 3: ptx_unpack(k, PTX_U16, many, n, room); break;
+            case 4: ptx_opn(k, PTX_LDMATRIX, 0, PTX_NONE, PTX_NONE, 1, &sh, many, room); break;
+            case 5: ptx_opn(k, PTX_LDMATRIX, 0, PTX_NONE, PTX_NONE, many, room, 4, room); break;
+            case 6: ptx_raw(k, "mov.u32 $0, 0;", 0, NULL, many, types, room); break;
+            case 7: ptx_raw(k, "mov.u32 $0, 0;", many, room, 0, NULL, NULL); break;
+            case 8: ptx_st_vec(k, PTX_U32, many, ptx_at(p, 0), room); break;
+            case 9: ptx_pack(k, PTX_B64, many, room); break;
+            case 10: ptx_brx(k, n, many, &label, label); break;
+            case 11: ptx_switch(k, n, many); break;
+            case 12: ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, many, &var, many, room); break;
+            default: ptx_printf(k, "%u", many, room); break;
+            }
+            CHECK_SAYS(ptx_get_error(m)->code != PTX_E_NONE, "a count beyond every form is accepted");
+            if (which != 5) CHECK(room_is_kept());
+            ptx_module_free(m);
+        }
+    start(), ptx_ldmatrix(k, 4, sh, room), CHECK(!room_is_kept() && room[3].type == PTX_B32);
+    done(__LINE__, PTX_E_NONE, NULL);
+    start(), ptx_ldmatrix(k, 1000000, sh, room), done(__LINE__, PTX_E_ARGUMENT, "");
+}
+
 int main(void) {
+    test_counts();
     test_divergence();
     test_members();
     test_warp_numbers();
