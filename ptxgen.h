@@ -876,6 +876,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         10, 0)                                                                                               \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ            \
         | PTX_RELU, PTX_RN, 70, 80)                                                                          \
+    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_SATFINITE, PTX_RN | PTX_RZ       \
+        | PTX_SATFINITE, PTX_RN, 81, 0)                                                                      \
     FORM(CVT, "cvt", "t=c", PTX__H16, PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE, PTX_RN        \
         | PTX_RZ | PTX_SATFINITE, PTX_RN, 81, 80)                                                            \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F64), PTX__ROUND | PTX_SAT, PTX__ROUND, PTX_RN, 10, 0)       \
@@ -1441,30 +1443,30 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__ON_120)                                                                                         \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
         PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
-    FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xR",     \
+    FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",     \
         PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
-    OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xR",       \
+    OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",       \
         PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
-    OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xR",       \
+    OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH",       \
         PTX__T(F16), 0, 0, 0, 0, 71, 80)                                                                     \
     OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",         \
         PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
-    OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xR",     \
+    OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH",     \
         PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
-    OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xR",       \
+    OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ",       \
         PTX__FP8, PTX__FP8, 0, 0, 0, 84, 89)                                                                 \
-    OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xR",     \
+    OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",     \
         PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
     OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
         "{4f}={2x}{2x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
     OP(MMA_SPO_M16N8K32_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32%t%t.f32",           \
-        "{4f}={4x}{4x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
+        "{4f}={4x}{4x}{4f}xH", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
     OP(MMA_SPO_M16N8K64_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32%t%s.f32",           \
-        "{4f}={4x}{4x}{4f}xR", PTX__FP8, PTX__FP8, 0, 0, 0, 85, 89)                                          \
+        "{4f}={4x}{4x}{4f}xZ", PTX__FP8, PTX__FP8, 0, 0, 0, 85, 89)                                          \
     OP(MMA_SPO_M16N8K64_S32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32",         \
-        "{4S}={4x}{4x}{4S}xR", PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 85, 80)                                \
+        "{4S}={4x}{4x}{4S}xZ", PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 85, 80)                                \
     OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4"                 \
-        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xR", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)             \
+        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)             \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xRx{hh}x{hh}", 0, 0, 0, 0,   \
         0, 87, PTX__ON_120A)                                                                                 \
@@ -2860,6 +2862,7 @@ struct ptx_kernel {
     uint32_t returning;                  /* inside of ptx_return */
     const char *called;                  /* where first, or NULL */
     uint32_t version; /* the lowest that the recorded forms need */
+    uint32_t reached; /* while the shared memory of an entry and its functions is added up */
     uint32_t shared_bytes, param_bytes, verified;
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
     uint32_t first_line; /* of its body, in the text last printed */
@@ -4545,6 +4548,19 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     default: break;
     }
     limit = ptx__limit_of(letter);
+    if (row->op == PTX_TENSORMAP_REPLACE_SWIZZLE && index == 2 && v.kind == PTX__IMM && v.bits == 4) {
+        if ((k->m->target & 0xfffu) != 103) {
+            ptx__fail(k, PTX_E_TARGET, site, "%s of 4 needs sm_103a, the target is sm_%s", row->name,
+                      k->m->target_name);
+            return 0;
+        }
+        if (k->m->cap < 88) {
+            ptx__fail(k, PTX_E_VERSION, site, "%s of 4 needs PTX 8.8, the cap is %u.%u", row->name,
+                      k->m->cap / 10, k->m->cap % 10);
+            return 0;
+        }
+        if (k->version < 88) k->version = 88;
+    }
     if (row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && v.kind == PTX__IMM && v.bits >= 13 && v.bits <= 15) {
         if (k->m->cap < 87) {
             ptx__fail(k, PTX_E_VERSION, site, "%s of %u needs PTX 8.7, the cap is %u.%u", row->name,
@@ -4657,6 +4673,12 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     }
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
     if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
+    if (op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
+        && (uint32_t)v[1].bits > (uint32_t)v[2].bits) {
+        ptx__fail(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u", row->name,
+                  (unsigned)v[1].bits, (unsigned)v[2].bits);
+        return;
+    }
     if (!ptx__ready(k) || !ptx__begin(k, 3 * (size_t)n + 512)) return;
     at = k->words.count;
     for (r = 0; *p != '='; p++) {
@@ -8854,6 +8876,37 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
 
 /* -- directives -- */
 
+/* The immediate of the first operand. */
+static uint32_t ptx__first_immediate(const ptx_kernel *k, const ptx__ins *ins) {
+    const uint32_t *w = &k->words.at[ins->words];
+    return ins->count && PTX__TAG(w[0]) >= PTX__W_UNSIGNED && PTX__TAG(w[0]) <= PTX__W_HEX16 ? w[1] : 0;
+}
+
+/* setmaxnreg.dec to more registers than the kernel ever has: ptxas refuses it. */
+static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, uint32_t threads) {
+    uint32_t most = k->max_registers, i, fit;
+    if (k->calls.count) return PTX_E_NONE; /* what is called may raise it */
+    if (!most) {
+        fit = 65536u / (threads * k->min_blocks) / 8u * 8u;
+        most = fit < 255 ? fit : 255;
+    }
+    for (i = 0; i < k->ins.count; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_SETMAXNREG_INC) continue;
+        if (ptx__first_immediate(k, ins) > most) most = ptx__first_immediate(k, ins);
+    }
+    for (i = 0; i < k->ins.count; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_SETMAXNREG_DEC
+            || ptx__first_immediate(k, ins) <= most)
+            continue;
+        return ptx__fail_at(k, PTX_E_REGISTER_CAP, i, ins->site,
+                            "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u",
+                            ptx__first_immediate(k, ins), most);
+    }
+    return PTX_E_NONE;
+}
+
 static ptx_code ptx__verify_launch(ptx_kernel *k) {
     uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, i, most = 2048;
     if (k->function) return PTX_E_NONE;
@@ -8878,8 +8931,8 @@ static ptx_code ptx__verify_launch(ptx_kernel *k) {
             k, PTX_E_LAUNCH_LIMIT, k->site,
             "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads",
             k->min_blocks, threads, sm, most);
-    if (!(k->m->seen & PTX__SEEN_SETMAXNREG) || k->max_registers || (threads && k->min_blocks))
-        return PTX_E_NONE;
+    if (!(k->m->seen & PTX__SEEN_SETMAXNREG)) return PTX_E_NONE;
+    if (k->max_registers || (threads && k->min_blocks)) return ptx__verify_setmaxnreg(k, threads);
     for (i = 0; i < k->ins.count; i++) {
         const ptx__row *row = k->m->forms.at[k->ins.at[i].form].row;
         if (k->ins.at[i].kind != PTX__I_PLAIN
@@ -8983,6 +9036,41 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
 }
 
 /* Calls that lead back to their function: each function is left when all that it calls has been. */
+/* The static shared memory of an entry and of all that it calls, by name, against what a block may have. */
+#define PTX__SHARED_MOST 49152
+static void ptx__verify_shared(ptx_module *m) {
+    uint64_t all = 0, sum;
+    uint32_t i, j, changed;
+    size_t c;
+    for (i = 0; i < m->used; i++)
+        if (m->kernels.at[i]->function) all += m->kernels.at[i]->shared_bytes;
+    for (i = 0; i < m->used && all; i++) {
+        ptx_kernel *entry = m->kernels.at[i];
+        if (entry->function || !entry->calls.count || entry->shared_bytes + all <= PTX__SHARED_MOST) continue;
+        for (j = 0; j < m->used; j++) m->kernels.at[j]->reached = j == i;
+        do {
+            for (j = m->used, changed = 0; j-- > 0;) {
+                const ptx_kernel *caller = m->kernels.at[j];
+                for (c = 0; caller->reached && c < caller->calls.count; c += 2) {
+                    uint32_t callee = caller->calls.at[c + 1];
+                    if (callee == PTX__ANY_CALLEE || m->kernels.at[callee]->reached) continue;
+                    m->kernels.at[callee]->reached = changed = 1;
+                }
+            }
+        } while (changed);
+        for (j = 0, sum = 0; j < m->used; j++)
+            if (m->kernels.at[j]->reached) sum += m->kernels.at[j]->shared_bytes;
+        if (sum > PTX__SHARED_MOST) {
+            ptx__fail(entry, PTX_E_SHARED_LIMIT, entry->site,
+                      "%.80s and the functions it calls have %u bytes of static shared memory together, the "
+                      "limit is %d",
+                      m->names.at + entry->name, (unsigned)(sum > UINT32_MAX ? UINT32_MAX : sum),
+                      PTX__SHARED_MOST);
+            return;
+        }
+    }
+}
+
 static void ptx__verify_calls(ptx_module *m) {
     uint32_t i, left = m->used, before, changed = 0, calls = 0;
     for (i = 0; i < m->used; i++) {
@@ -8992,6 +9080,7 @@ static void ptx__verify_calls(ptx_module *m) {
         m->kernels.at[i]->recursive = 1;
     }
     if (!calls) return;
+    ptx__verify_shared(m);
     for (i = 0; i < m->used && changed; i++)
         if (m->kernels.at[i]->calls.count) m->kernels.at[i]->verified = 0;
     do { /* those in `recursive` call one that is still in it */

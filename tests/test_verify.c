@@ -763,6 +763,73 @@ static void test_launch(void) {
     start(), ptx_max_registers(k, 256), WRONG(LAUNCH_LIMIT, "24 to 255");
 }
 
+/* Texts that only the assembler used to refuse. */
+static void sparse(ptx_target target, ptx_op_id op, ptx_type type, int selector) {
+    uint32_t c[4], i;
+    ptx_val a[16], b[16], sum[16], d[16], extra[2];
+    start_on(target);
+    CHECK(ptx_mma_shape(op, type, c));
+    for (i = 0; i < c[1]; i++) a[i] = ptx_mov(k, ptx_b32(0));
+    for (i = 0; i < c[2]; i++) b[i] = ptx_mov(k, ptx_b32(0));
+    for (i = 0; i < c[3]; i++)
+        sum[i] = type == PTX_S8 ? ptx_mov(k, ptx_s32(0)) : ptx_mov(k, ptx_f32(0));
+    extra[0] = n;
+    extra[1] = ptx_imm(selector);
+    ptx_mma_with(k, op, 0, type, type, d, a, b, sum, 2, extra);
+}
+static void call_with_shared(uint32_t own, uint32_t inner) {
+    ptx_kernel *f, *g;
+    ptx_val x;
+    start();
+    f = ptx_func(m, "f", PTX_NONE);
+    g = ptx_func(m, "g", PTX_NONE);
+    x = ptx_shared(g, "in_g", PTX_U8, inner, 4);
+    ptx_st(g, PTX_U8, ptx_at(x, 0), ptx_u32(0));
+    ptx_ret(g);
+    ptx_call(f, g, 0, NULL);
+    ptx_ret(f);
+    x = ptx_shared(k, "own", PTX_U8, own, 4);
+    ptx_st(k, PTX_U8, ptx_at(x, 0), zero);
+    ptx_call(k, f, 0, NULL);
+}
+static void test_assembler_limits(void) {
+    ptx_target a = PTX_SM_A(90);
+    static const struct {
+        ptx_op_id op;
+        ptx_type type;
+        int most;
+        ptx_target target;
+    } sp[] = {{PTX_MMA_SP_M16N8K16_F32, PTX_F16, 3, 80},  {PTX_MMA_SP_M16N8K16_F32, PTX_TF32, 1, 80},
+              {PTX_MMA_SP_M16N8K32_F32, PTX_BF16, 1, 80}, {PTX_MMA_SP_M16N8K32_S32, PTX_S8, 1, 80},
+              {PTX_MMA_SP_M16N8K64_S32, PTX_S8, 0, 80},   {PTX_MMA_SP_M16N8K64_F32, PTX_E4M3, 0, 89},
+              {PTX_MMA_SPO_M16N8K32_F32, PTX_F16, 1, 80}, {PTX_MMA_SPO_M16N8K64_S32, PTX_S8, 0, 80},
+              {PTX_MMA_SPO_M16N8K64_F32, PTX_E4M3, 0, 89}};
+    size_t i;
+    for (i = 0; i < sizeof sp / sizeof *sp; i++) {
+        sparse(sp[i].target, sp[i].op, sp[i].type, sp[i].most), FINE;
+        sparse(sp[i].target, sp[i].op, sp[i].type, sp[i].most + 1), WRONG(RANGE, "immediate");
+    }
+    call_with_shared(20000, 25056), FINE; /* and 4096 of sh */
+    call_with_shared(20000, 25060), WRONG(SHARED_LIMIT, "49156 bytes");
+    start_on(a), ptx_max_registers(k, 40), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(48));
+    WRONG(REGISTER_CAP, "never has more than 40");
+    start_on(a), ptx_max_registers(k, 40), ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(48));
+    ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(48)), FINE;
+    start_on(a), ptx_launch_bounds(k, 384, 1), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(176));
+    WRONG(REGISTER_CAP, "more than 168");
+    start_on(a), ptx_launch_bounds(k, 384, 1), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(168)), FINE;
+    start_on(a), ptx_op2(k, PTX_TENSORMAP_REPLACE_SWIZZLE, 0, sh, ptx_imm(3)), FINE;
+    start_on(a), ptx_op2(k, PTX_TENSORMAP_REPLACE_SWIZZLE, 0, sh, ptx_imm(4)), WRONG(TARGET, "sm_103a");
+    start_on(PTX_SM_A(103)), ptx_op2(k, PTX_TENSORMAP_REPLACE_SWIZZLE, 0, sh, ptx_imm(4));
+    CHECK(prints(".version 8.8"));
+    start(), ptx_op3(k, PTX_CREATEPOLICY_RANGE, PTX_L2_EVICT_LAST, p, ptx_imm(3), ptx_imm(2));
+    WRONG(RANGE, "more than the total");
+    start(), ptx_op3(k, PTX_CREATEPOLICY_RANGE, PTX_L2_EVICT_LAST, p, ptx_imm(2), ptx_imm(2)), FINE;
+    start_on(PTX_SM(75)), ptx_cvt_with(k, PTX_RN | PTX_SATFINITE, PTX_F16, ptx_cvt(k, PTX_F32, n)), FINE;
+    start_on(PTX_SM(75)), ptx_cvt_with(k, PTX_RN | PTX_SATFINITE, PTX_BF16, ptx_cvt(k, PTX_F32, n));
+    WRONG(TARGET, "sm_80");
+}
+
 static void wide(ptx_val address, int64_t offset) {
     ptx_val v[4];
     ptx_ld_vec(k, PTX_U32, 4, ptx_at(address, offset), v);
@@ -1293,6 +1360,7 @@ int main(void) {
     test_copies();
     test_products();
     test_launch();
+    test_assembler_limits();
     test_addresses();
     test_endless();
     test_limits();
