@@ -3229,7 +3229,7 @@ PTXGEN_API ptx_val ptx_f64(double value) { return ptx__float(PTX_F64, value); }
 PTXGEN_API ptx_type ptx_type_of(ptx_val v) { return (ptx_type)v.type; }
 
 /* No value, and why: what ptx_as and its like were given shows where the result is used. */
-enum { PTX__WHY_AS = 1, PTX__WHY_PTR, PTX__WHY_INV };
+enum { PTX__WHY_AS = 1, PTX__WHY_PTR, PTX__WHY_INV, PTX__WHY_AS_WHAT };
 static ptx_val ptx__none_for(unsigned why) {
     ptx_val v = ptx__none();
     v.bits = why;
@@ -3240,7 +3240,10 @@ PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
     /* A register of another width is no value at all: the use of it says so. */
     if ((v.kind != PTX__REG && v.kind != PTX__PLACE) || (unsigned)type >= PTX__TYPE_COUNT
         || ptx__fact(v.type)->bits != ptx__fact(type)->bits)
-        return v.kind == PTX__NOTHING ? v : ptx__none_for(PTX__WHY_AS);
+        return v.kind == PTX__NOTHING ? v
+                                      : ptx__none_for(v.kind == PTX__REG || v.kind == PTX__PLACE
+                                                          ? PTX__WHY_AS
+                                                          : PTX__WHY_AS_WHAT);
     v.type = (uint8_t)type;
     return v;
 }
@@ -3332,6 +3335,8 @@ static unsigned ptx__wider(unsigned type) {
 static const char *ptx__describe(ptx_val v) {
     if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_AS)
         return "no value (of a ptx_as between types of different widths)";
+    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_AS_WHAT)
+        return "no value (of a ptx_as of no register: an immediate or the address of a parameter block)";
     if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_PTR)
         return "no value (of a ptx_ptr of no register, or to no space)";
     if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_INV) return "no value (of a ptx_inv of no predicate)";
@@ -4527,6 +4532,12 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
             && strncmp(row->name + (*row->name == 'w'), "mma", 3) == 0) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is f32, expected 32 bits of %s", index,
                       row->name, ptx__fact(type)->name);
+            return 0;
+        }
+        if (((type == PTX_F16 && v.type == PTX_BF16X2) || (type == PTX_BF16 && v.type == PTX_F16X2))
+            && strncmp(row->name + (*row->name == 'w'), "mma", 3) == 0) {
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected pairs of %s", index, row->name,
+                      ptx__fact(v.type)->name, ptx__fact(type)->name);
             return 0;
         }
         return ptx__push_source(k, site, row->name, index, v, PTX_B32, 1);
@@ -6407,9 +6418,16 @@ PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_
     ptx__scope *s;
     if (!ptx__ready(k)) return ptx__none();
     if (first.kind == PTX__IMM && first.type == PTX_NONE) first.type = limit.type;
+    if (step.kind == PTX__IMM && (int64_t)step.bits < 0) {
+        ptx__fail(k, PTX_E_RANGE, site, "a for counts up to its limit, and the step is %lld: use ptx_loop",
+                  (long long)step.bits);
+        return ptx__none();
+    }
     if (step.kind == PTX__IMM && ptx__endless_for(first, limit, step)) {
-        ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step %lld, limit %lld",
-                  (long long)step.bits, (long long)limit.bits);
+        if (limit.kind != PTX__IMM) ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step 0");
+        else
+            ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step %lld, limit %lld",
+                      (long long)step.bits, (long long)limit.bits);
         return ptx__none();
     }
     counter = ptx_var_new_(k, site, first);

@@ -830,6 +830,29 @@ static void test_assembler_limits(void) {
     WRONG(TARGET, "sm_80");
 }
 
+/* Values of one format in a product of another, and a for that counts down. */
+static void halves(ptx_type of, ptx_type product) {
+    ptx_val a[4], b[2], c[4], d[4];
+    int i;
+    start();
+    for (i = 0; i < 4; i++) a[i] = ptx_mov(k, ptx_b32(0)), c[i] = ptx_mov(k, ptx_f32(0));
+    b[0] = b[1] = ptx_mov(k, ptx_b32(0));
+    a[3] = ptx_as(a[3], of);
+    ptx_mma(k, PTX_MMA_M16N8K16_F32, product, product, d, a, b, c);
+}
+static void test_formats_and_counts(void) {
+    ptx_val x;
+    halves(PTX_BF16X2, PTX_F16), WRONG(TYPE, "bf16x2");
+    halves(PTX_F16X2, PTX_BF16), WRONG(TYPE, "f16x2");
+    halves(PTX_F16X2, PTX_F16), FINE;
+    halves(PTX_BF16X2, PTX_BF16), FINE;
+    start(), ptx_for(k, ptx_s32(10), ptx_as(n, PTX_S32), ptx_s32(-1)), ptx_end(k), WRONG(RANGE, "counts up");
+    start(), ptx_for(k, ptx_s32(-10), ptx_as(n, PTX_S32), ptx_s32(1)), ptx_end(k), FINE;
+    start(), ptx_for(k, ptx_u32(0), n, ptx_u32(0)), ptx_end(k), WRONG(RANGE, "step 0 [");
+    start(), x = ptx_as(ptx_u64(0), PTX_B64), ptx_add(k, x, x), WRONG(HANDLE, "no register");
+    start(), x = ptx_as(n, PTX_U64), ptx_add(k, x, x), WRONG(HANDLE, "different widths");
+}
+
 static void wide(ptx_val address, int64_t offset) {
     ptx_val v[4];
     ptx_ld_vec(k, PTX_U32, 4, ptx_at(address, offset), v);
@@ -1361,6 +1384,7 @@ int main(void) {
     test_products();
     test_launch();
     test_assembler_limits();
+    test_formats_and_counts();
     test_addresses();
     test_endless();
     test_limits();
