@@ -2887,6 +2887,7 @@ struct ptx_kernel {
 #define PTX__ANY_CALLEE UINT32_MAX
 #define PTX__BUCKETS 256
 #define PTX__SEEN_SETMAXNREG 0x80000000u
+#define PTX__SEEN_FAR_SPACE 0x40000000u /* a load or store in local or constant memory */
 #define PTX__MEMOS 256
 struct ptx_module {
     ptx_alloc_fn alloc;
@@ -3794,6 +3795,8 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     }
     m->seen |= 1u << form->effect;
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) m->seen |= PTX__SEEN_SETMAXNREG;
+    if ((op == PTX_LD || op == PTX_ST) && asked & (PTX__M_LOCAL | PTX__M_CONST) & ~PTX__FAMILY)
+        m->seen |= PTX__SEEN_FAR_SPACE;
     form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
@@ -5543,6 +5546,11 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         if (ptx__fact(address.type)->bits == 32) index.bits &= 0xffffffffu;
         index.type = address.type;
         return ptx_op2_(k, site, PTX_ADD, 0, address, index);
+    }
+    if (address.kind != PTX__REG) {
+        ptx__fail(k, PTX_E_HANDLE, site, "an index in a register behind %s: only ptx_off goes there",
+                  ptx__describe(address));
+        return ptx__none();
     }
     if (!ptx__mine(k, site, index, "the index")) return ptx__none();
     if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> index.type & 1)) {
@@ -8785,6 +8793,42 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     }
 }
 
+/* Whether loads, stores and atomics of that space cannot mean what the address is of; *what says it. */
+static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__known v,
+                            const ptx__form *form, const char **what) {
+    const char *name = form->row->name;
+    int atomic = strncmp(name, "atom", 4) == 0 || strcmp(name, "red") == 0, budget = 24;
+    ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
+    ptx_mods elsewhere = (PTX__M_LOCAL | PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
+    ptx_mods constant = PTX__M_CONST & ~PTX__FAMILY;
+    uint32_t tag = PTX__TAG(v.symbol), def;
+    if (!(form->row->allow >> 63) || !(atomic || form->row->op == PTX_LD || form->row->op == PTX_ST)) return 0;
+    if (!v.symbol && form->row->op != PTX_LD && !space && PTX__TAG(*w) == PTX__W_64) {
+        def = f->base[PTX__W_64] + PTX__INDEX(*w);
+        def = f->sets[def] ? 0 : f->def[def];
+        if (!def || k->m->forms.at[k->ins.at[def - 1].form].row->op != PTX_CVTA) return 0;
+        v = ptx__know(k, f, k->words.at + k->ins.at[def - 1].words + 1, &budget);
+        *what = "a constant variable, which no kernel writes";
+        return PTX__TAG(v.symbol) == PTX__W_GLOBAL
+               && k->m->variables.at[PTX__INDEX(v.symbol)].space == PTX_CONST;
+    }
+    if (!v.symbol) return 0;
+    if (tag == PTX__W_GLOBAL && k->m->variables.at[PTX__INDEX(v.symbol)].space == PTX_CONST) {
+        *what = "a variable in constant memory: ptx_ld of that space reads it, ptx_cvta makes a generic address";
+        return space != constant;
+    }
+    if (tag == PTX__W_GLOBAL) {
+        *what = "a variable in global memory";
+        return (space & (elsewhere | constant)) != 0;
+    }
+    if (tag == PTX__W_PARAM && k->params.at[PTX__INDEX(v.symbol)].type >> 8 == PTX_GLOBAL) {
+        *what = "what a parameter of global memory points to";
+        return (space & (elsewhere | constant)) != 0;
+    }
+    *what = "a local array, which only its thread has: atomics are for global and shared memory";
+    return atomic && tag == PTX__W_LOCAL;
+}
+
 /* One address: w is its base, and behind it the offset. */
 static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, char letter) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -8799,6 +8843,8 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     int budget = 24;
     int64_t offset;
     v = ptx__know(k, f, w, &budget);
+    if (letter == 'm' && ptx__wrong_space(k, f, w, v, form, &array))
+        return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site, "%.*s goes to %s", length, text, array);
     if (!v.symbol) return PTX_E_NONE;
     if (letter == 'm' && form->row->allow >> 63 && (form->row->op == PTX_LD || form->row->op == PTX_ST)) {
         ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
@@ -8860,7 +8906,7 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
     int arrays = k->shared.count || k->locals.count || k->m->variables.count;
     /* else nothing is known of what is there */
     int global = k->m->variables.count || k->locals.count || f->advising == 2;
-    if (!f->classes || !(arrays || f->advising == 2)) return PTX_E_NONE;
+    if (!f->classes || !(arrays || f->advising == 2 || k->m->seen & PTX__SEEN_FAR_SPACE)) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
         for (i = f->block[b].first; i < f->block[b].end; i++) {

@@ -853,6 +853,48 @@ static void test_formats_and_counts(void) {
     start(), x = ptx_as(n, PTX_U64), ptx_add(k, x, x), WRONG(HANDLE, "different widths");
 }
 
+/* Addresses of one space that are used in another. */
+static ptx_symbol variable_in(ptx_space space) {
+    ptx_variable_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "v";
+    desc.space = space;
+    desc.type = PTX_U32;
+    desc.count = 16;
+    return ptx_variable(m, &desc);
+}
+static void reads_as(ptx_space space, ptx_val address) { ptx_ld(k, PTX_U32, ptx_at(ptx_ptr(address, space), 0)); }
+static void test_spaces(void) {
+    ptx_val x;
+    ptx_symbol s;
+    int i;
+    static const ptx_space others[] = {PTX_GLOBAL, PTX_GENERIC};
+    for (i = 0; i < 2; i++) {
+        start(), s = variable_in(PTX_CONST), reads_as(others[i], ptx_address(k, s));
+        WRONG(ADDRESS, "constant memory");
+    }
+    start(), s = variable_in(PTX_CONST), reads_as(PTX_CONST, ptx_address(k, s)), FINE;
+    start(), s = variable_in(PTX_CONST), reads_as(PTX_GENERIC, ptx_cvta(k, ptx_address(k, s))), FINE;
+    start(), s = variable_in(PTX_CONST), x = ptx_cvta(k, ptx_address(k, s));
+    ptx_st(k, PTX_U32, ptx_at(x, 0), n), WRONG(ADDRESS, "no kernel writes");
+    start(), s = variable_in(PTX_CONST), x = ptx_cvta(k, ptx_address(k, s));
+    ptx_red(k, PTX_ATOM_ADD, ptx_at(x, 0), n), WRONG(ADDRESS, "no kernel writes");
+    start(), s = variable_in(PTX_GLOBAL), x = ptx_cvta(k, ptx_address(k, s));
+    ptx_st(k, PTX_U32, ptx_at(x, 0), n), FINE;
+    start(), s = variable_in(PTX_GLOBAL), reads_as(PTX_CONST, ptx_address(k, s)), WRONG(ADDRESS, "global");
+    start(), s = variable_in(PTX_GLOBAL), reads_as(PTX_LOCAL, ptx_address(k, s)), WRONG(ADDRESS, "global");
+    start(), s = variable_in(PTX_GLOBAL), reads_as(PTX_GENERIC, ptx_address(k, s)), FINE;
+    start(), reads_as(PTX_LOCAL, p), WRONG(ADDRESS, "a parameter of global");
+    start(), reads_as(PTX_CONST, p), WRONG(ADDRESS, "a parameter of global");
+    start(), reads_as(PTX_GENERIC, p), FINE;
+    start(), x = ptx_param(k, "raw", PTX_U64), reads_as(PTX_CONST, x), FINE; /* the host may know */
+    start(), x = ptx_local(k, "l", PTX_U32, 4, 4), x = ptx_cvta(k, x), reads_as(PTX_GENERIC, x), FINE;
+    start(), x = ptx_local(k, "l", PTX_U32, 4, 4);
+    ptx_red(k, PTX_ATOM_ADD, ptx_at(ptx_ptr(x, PTX_GENERIC), 0), n), WRONG(ADDRESS, "only its thread");
+    start(), x = ptx_param_bytes(k, "block", 64, 4), ptx_ptr_add(k, x, tid, 4);
+    WRONG(HANDLE, "address of a parameter block");
+}
+
 static void wide(ptx_val address, int64_t offset) {
     ptx_val v[4];
     ptx_ld_vec(k, PTX_U32, 4, ptx_at(address, offset), v);
@@ -1385,6 +1427,7 @@ int main(void) {
     test_launch();
     test_assembler_limits();
     test_formats_and_counts();
+    test_spaces();
     test_addresses();
     test_endless();
     test_limits();
