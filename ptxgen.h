@@ -2887,6 +2887,7 @@ struct ptx_kernel {
 #define PTX__ANY_CALLEE UINT32_MAX
 #define PTX__BUCKETS 256
 #define PTX__SEEN_SETMAXNREG 0x80000000u
+#define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
 #define PTX__SEEN_FAR_SPACE 0x40000000u /* a load or store in local or constant memory */
 #define PTX__MEMOS 256
 struct ptx_module {
@@ -3797,6 +3798,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) m->seen |= PTX__SEEN_SETMAXNREG;
     if ((op == PTX_LD || op == PTX_ST) && asked & (PTX__M_LOCAL | PTX__M_CONST) & ~PTX__FAMILY)
         m->seen |= PTX__SEEN_FAR_SPACE;
+    if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) m->seen |= PTX__SEEN_CARRY;
     form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
@@ -7401,6 +7403,7 @@ static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, ui
 }
 
 static void ptx__learn(ptx_kernel *k);
+static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins);
 
 /* The function that instruction i calls; PTX__ANY_CALLEE for one of those whose address is known. */
 static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
@@ -7928,6 +7931,50 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                 ptx__note(k, PTX_ADVICE_UNWAITED, f->block[b].end - 1,
                           "cp.async copies may be under way when the kernel ends here; wait for them, or do "
                           "without");
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !(states & ~in[to - 1])) continue;
+                in[to - 1] |= states;
+                changed = 1;
+            }
+        }
+    }
+    return PTX_E_NONE;
+}
+
+/* -- the carry --
+   What can be in the carry flag, one bit each: nothing, or what a .cc wrote. A call leaves nothing in it. */
+enum { PTX__CARRY_NONE = 1, PTX__CARRY_SET = 2 };
+
+static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
+    uint32_t n, e, i, *in = f->stack;
+    int changed, report;
+    if (!(k->m->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    in[0] = PTX__CARRY_NONE;
+    for (report = 0; report < 2; report += !changed) {
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], states = in[b];
+            for (i = f->block[b].first; i < f->block[b].end; i++) {
+                const ptx__ins *ins = &k->ins.at[i];
+                const ptx__form *form = &k->m->forms.at[ins->form];
+                unsigned op = form->row->op;
+                if (ins->kind != PTX__I_PLAIN) continue;
+                if (op == PTX_RAW) { /* who knows what its text does with the flag */
+                    states = form->effect == PTX__EFFECT_CALL ? PTX__CARRY_NONE : states;
+                    if (strstr(ptx__raw_text(k, ins), ".cc")) states = PTX__CARRY_SET;
+                }
+                if (report && states & PTX__CARRY_NONE && (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC))
+                    return ptx__fail_at(k, PTX_E_UNDEFINED, i, ins->site,
+                                        "%s reads the carry, and on some path to here no instruction with .cc "
+                                        "wrote it, or a call came between",
+                                        form->row->name);
+                if ((op == PTX_ADD || op == PTX_SUB || op == PTX_MAD || op == PTX_ADDC || op == PTX_SUBC
+                     || op == PTX_MADC)
+                    && form->asked & PTX_CC & ~PTX__FAMILY)
+                    states = PTX__CARRY_SET | (ins->guard ? states : 0u);
+            }
             for (e = 0; e < 2; e++) {
                 uint32_t to = f->block[b].next[e];
                 if (!to || !(states & ~in[to - 1])) continue;
@@ -9086,7 +9133,8 @@ static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
     if (ptx__verify_values(k, f)) return k->m->error.code;
     ptx__walk_back(f);
     if (ptx__verify_ends(k, f) || ptx__verify_convergence(k, f) || ptx__verify_copies(k, f)
-        || ptx__verify_products(k, f) || ptx__verify_addresses(k, f) || ptx__verify_launch(k))
+        || ptx__verify_carry(k, f) || ptx__verify_products(k, f) || ptx__verify_addresses(k, f)
+        || ptx__verify_launch(k))
         return k->m->error.code;
     k->verified = 1;
     return PTX_E_NONE;

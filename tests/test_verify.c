@@ -853,6 +853,29 @@ static void test_formats_and_counts(void) {
     start(), x = ptx_as(n, PTX_U64), ptx_add(k, x, x), WRONG(HANDLE, "different widths");
 }
 
+/* The carry: written by .cc on every path before it is read, and lost in a call. */
+static void test_carry(void) {
+    static const ptx_type raw_type = PTX_U32;
+    ptx_val room[1];
+    ptx_kernel *f;
+    start(), ptx_addc(k, n, n), WRONG(UNDEFINED, "carry");
+    start(), ptx_op2(k, PTX_SUBC, 0, n, n), WRONG(UNDEFINED, "carry");
+    start(), ptx_add(k, n, n), ptx_addc(k, n, n), WRONG(UNDEFINED, "carry");
+    start(), ptx_add_cc(k, n, n), ptx_addc_cc(k, n, n), ptx_mul(k, n, n), ptx_addc(k, n, n), FINE;
+    start(), ptx_sub_cc(k, n, n), ptx_op2(k, PTX_SUBC, 0, n, n), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4))), ptx_add_cc(k, n, n), ptx_end(k);
+    ptx_addc(k, n, n), WRONG(UNDEFINED, "some path");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4))), ptx_add_cc(k, n, n);
+    ptx_else(k), ptx_sub_cc(k, n, n), ptx_end(k), ptx_addc(k, n, n), FINE;
+    start(), ptx_add_cc(k, n, n), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4))), ptx_addc(k, n, n);
+    ptx_end(k), FINE;
+    start(), f = ptx_func(m, "f", PTX_NONE), ptx_ret(f), ptx_add_cc(k, n, n), ptx_call(k, f, 0, NULL);
+    ptx_addc(k, n, n), WRONG(UNDEFINED, "a call");
+    start(), f = ptx_func(m, "f", PTX_NONE), ptx_ret(f), ptx_call(k, f, 0, NULL), ptx_add_cc(k, n, n);
+    ptx_addc(k, n, n), FINE;
+    start(), ptx_raw(k, "add.cc.u32 $0, $1, $1;", 1, &n, 1, &raw_type, room), ptx_addc(k, n, n), FINE;
+}
+
 /* Addresses of one space that are used in another. */
 static ptx_symbol variable_in(ptx_space space) {
     ptx_variable_desc desc;
@@ -1428,6 +1451,7 @@ int main(void) {
     test_assembler_limits();
     test_formats_and_counts();
     test_spaces();
+    test_carry();
     test_addresses();
     test_endless();
     test_limits();
