@@ -38,7 +38,7 @@ run: $(SIM) $(EXAMPLES)
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/q4k_gemv
 	@echo
-	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/generate tests/model/fables.gguf "Once upon a time" --tokens 40
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/generate tests/model/fables.gguf "Once upon a time" --tokens 32
 
 test: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS)
 	@sh tests/run.sh $(SIM) $(B)

@@ -17,7 +17,7 @@
        ptxcu_alloc(cu, 4000, &y);
        ptxcu_upload(cu, x, 0, host_x, 4000, NULL);
        ptxcu_upload(cu, y, 0, host_y, 4000, NULL);
-       ptx_launch g = { 0, { 4, 1, 1 }, { 256, 1, 1 }, 0 };      // entry, grid, block, dynamic shared bytes
+       ptx_launch g = { 0, { 4, 1, 1 }, { 256, 1, 1 }, 0, 0 };      // entry, grid, block, dynamic shared bytes
        ptxcu_arg a[4] = { ptxcu_arg_buffer(x), ptxcu_arg_buffer(y), ptxcu_arg_f32(2), ptxcu_arg_u32(1000) };
        ptxcu_launch(cu, p, &g, a, 4, NULL);
        ptxcu_download(cu, host_y, y, 0, 4000, NULL);

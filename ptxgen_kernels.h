@@ -168,7 +168,8 @@
      all -inf or NaN      the largest by the rule of temperature 0
 
    DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
-          at once: embedding; in each layer RMSNorm, q, k, v (+ bias), rotary positions, k and v into the caches,
+          at once: embedding; in each layer RMSNorm, q, k, v (+ bias), rotary positions, k and v into the
+                    caches,
           attention over them, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; final norm,
           logits, the next token. One block stays on each multiprocessor; tiles of 32 values are handed from
           block to block by counters in global memory, and weights are sent for before the values that they
@@ -1046,8 +1047,7 @@ extern "C" {
 
 /* ---- [SUPPORT] ----------------------------------------------------------------------------------------- */
 
-static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *format, ...)
-{
+static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *format, ...) {
     if (why) {
         va_list list;
         va_start(list, format);
@@ -1058,8 +1058,7 @@ static ptx_code ptxk__refuse(ptxk_message *why, ptx_code code, const char *forma
 }
 
 /* a * b, or 0 in *fits when that passes 64 bits. */
-static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits)
-{
+static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits) {
     if (b && a > UINT64_MAX / b) {
         *fits = 0;
         return 0;
@@ -1067,37 +1066,34 @@ static uint64_t ptxk__product(uint64_t a, uint64_t b, int *fits)
     return a * b;
 }
 
-static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b)
-{
+static uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) {
     return a / b + (a % b != 0);
 }
 
 /* The square root of 1 ... 2^32 by Newton's rule: no libm to link, the same bits everywhere. */
-static double ptxk__sqrt(double x)
-{
+static double ptxk__sqrt(double x) {
     double y = x;
     int i;
     for (i = 0; i < 40; i++) y = 0.5 * (y + x / y);
     return y;
 }
 
-/* A panel is rows of 16-byte chunks in shared memory, `pitch` of them from row to row. Chunk c of row r lies
+/* A tile is rows of 16-byte chunks in shared memory, `pitch` of them from row to row. Chunk c of row r lies
    where chunk c ^ turn(r) would: of 8 rows below each other, as ldmatrix reads them, no two then share a
    bank, and neither do 8 chunks beside each other, as copies write them. turn(r) takes the bits of r
    that r times the pitch leaves equal modulo 8. */
-typedef struct ptxk__panel {
+typedef struct ptxk__tile {
     uint32_t rows, chunks; /* what is copied */
     uint32_t wide;         /* chunks that there are, in pairs: the last may be one of zeros */
     uint32_t pitch;
     uint32_t swap;         /* chunks that change places among each other: a power of two, 2 to 8 */
     uint32_t threads;      /* of the block, which copies it */
     uint32_t pass;         /* rows that it copies at once: a power of two */
-} ptxk__panel;
+} ptxk__tile;
 
 /* even: the pitch is a multiple of that many chunks (2, 4 or 8). */
-static void ptxk__panel_form(ptxk__panel *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
-                             uint32_t threads)
-{
+static void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
+                             uint32_t threads) {
     t->rows = rows;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
     t->wide = (t->chunks + 1) / 2 * 2;
@@ -1107,8 +1103,7 @@ static void ptxk__panel_form(ptxk__panel *t, uint32_t rows, uint32_t row_bytes, 
     for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
 }
 
-static uint32_t ptxk__panel_bytes(const ptxk__panel *t)
-{
+static uint32_t ptxk__tile_bytes(const ptxk__tile *t) {
     return t->rows * t->pitch * 16;
 }
 
@@ -1174,6 +1169,7 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     room = 512 / (padded * (f->terms < 2 ? 2 : f->terms));
     f->nt = f->tiles < room ? f->tiles : room;
     if (f->nt < 1) f->nt = 1;
+    if (f->nt > 4) f->nt = 4;
     f->slabs = ptxk__ceil_div(padded, PTXK__SLAB);
     f->chunks = ptxk__ceil_div(padded / 16, f->slabs) * 2;
     f->kt = PTXK__SLAB / 8 / f->chunks; /* steps of some 4 KB */
@@ -1484,8 +1480,7 @@ typedef struct ptxk__scatter {
     uint32_t vecs;                      /* threads for a row */
 } ptxk__scatter;
 
-static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter *f, ptxk_message *why)
-{
+static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter *f, ptxk_message *why) {
     uint32_t wide;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the description is NULL");
@@ -1517,8 +1512,7 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
 
 PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
                                          const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
-                                         ptxk_message *why)
-{
+                                         ptxk_message *why) {
     ptxk__scatter f;
     uint64_t threads, row;
     int fits = 1;
@@ -1559,8 +1553,7 @@ static const struct ptxk__scatter_field {
     {"block_table", (uint32_t)offsetof(ptxk_kv_scatter_args, block_table), 4, 2}};
 
 PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
-                                          ptxk_message *why)
-{
+                                          ptxk_message *why) {
     ptxk__scatter f;
     size_t i;
     uint64_t heads, rows, last;
@@ -1619,7 +1612,7 @@ typedef struct ptxk__prefill {
     uint32_t columns;                /* tiles of 8 columns of out */
     uint32_t pairs;                  /* steps along d in q . k */
     uint32_t hold;                   /* q stays in registers */
-    ptxk__panel q, kv;
+    ptxk__tile q, kv;
     int negative;                    /* the scale is */
     int plain;                       /* no tensor cores: bf16 and f32 before sm_80, by f32 arithmetic */
     float inner;                     /* scores times that go into 2^x for tanh; 0: no cap */
@@ -1629,7 +1622,7 @@ typedef struct ptxk__prefill {
 } ptxk__prefill;
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
-    return ptxk__panel_bytes(&f->q) + 2 * ptxk__panel_bytes(&f->kv);
+    return ptxk__tile_bytes(&f->q) + 2 * ptxk__tile_bytes(&f->kv);
 }
 
 /* registers: what sums and scores may take of a thread's. */
@@ -1639,8 +1632,8 @@ static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, ui
     f->keys = keys;
     f->warps = rows >= 64 ? 4 : rows / 16;
     f->m = rows / 16 / f->warps;
-    ptxk__panel_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
-    ptxk__panel_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
+    ptxk__tile_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
+    ptxk__tile_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
     if (f->plain && keys > 16) return 0; /* their code is long enough */
     return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
            && (f->d + keys) / 2 * f->m <= registers;
@@ -1910,8 +1903,7 @@ static const ptxk__block ptxk__blocks[] = {
     {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__NIBBLES_APART, 1, 2048, 1, 2, 0.25f, 0.25f, 0, 0,
      ptxk__q6_k_lane, ptxk__q6_k_read}};
 
-static const ptxk__block *ptxk__block_of(uint32_t format)
-{
+static const ptxk__block *ptxk__block_of(uint32_t format) {
     size_t i;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++)
         if (ptxk__blocks[i].id == format) return &ptxk__blocks[i];
@@ -1919,13 +1911,11 @@ static const ptxk__block *ptxk__block_of(uint32_t format)
 }
 
 /* What k is to be a multiple of: whole blocks, and whole 16 bytes of plain numbers. */
-static uint32_t ptxk__block_step(const ptxk__block *b)
-{
+static uint32_t ptxk__block_step(const ptxk__block *b) {
     return b->kind == PTXK__NUMBERS ? 8 : b->values;
 }
 
-PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k)
-{
+PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
     const ptxk__block *b = ptxk__block_of(format);
     return b && k % b->values == 0 ? (uint64_t)(k / b->values) * b->bytes : 0;
 }
@@ -1953,20 +1943,17 @@ typedef struct ptxk__rows {
 
 /* Bytes of a record of x. Integers: 4 blocks of 256, of each the planes; then the factors of 32 groups, then
    their sums; 64 bytes to spare, so that blocks b and b + 4 are half the banks apart. */
-static uint32_t ptxk__x_record(uint32_t planes)
-{
+static uint32_t ptxk__x_record(uint32_t planes) {
     return planes ? 1024 * planes + 320 : 1024;
 }
 
-static uint32_t ptxk__x_values(uint32_t planes)
-{
+static uint32_t ptxk__x_values(uint32_t planes) {
     return planes ? 1024 : 256;
 }
 
 /* room: bytes of shared memory for the ring of one warp. most: 0, or a bound of rows. 0 when nothing fits. */
 static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                           uint32_t most, uint32_t room)
-{
+                           uint32_t most, uint32_t room) {
     memset(f, 0, sizeof *f);
     f->block = block;
     f->columns = columns;
@@ -2014,19 +2001,16 @@ typedef struct ptxk__gemv {
     uint32_t results; /* ... that are static: of a tile's results, one of two buffers */
 } ptxk__gemv;
 
-static uint64_t ptxk__up_256(uint64_t bytes)
-{
+static uint64_t ptxk__up_256(uint64_t bytes) {
     return (bytes + 255) / 256 * 256;
 }
 
 /* Bytes of dynamic shared memory. */
-static uint32_t ptxk__gemv_room(const ptxk__gemv *f)
-{
+static uint32_t ptxk__gemv_room(const ptxk__gemv *f) {
     return PTXK__GEMV_SHARED - 32 - 2 * f->results;
 }
 
-static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_message *why)
-{
+static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_message *why) {
     static const char *const names[PTXK__GEMV_MATRICES] = {"format", "second", "third"};
     uint32_t format[PTXK__GEMV_MATRICES], i, room, most = 0;
     if (why) why->text[0] = 0;
@@ -2097,39 +2081,33 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
     return PTX_E_NONE;
 }
 
-static int ptxk__gemv_k_fits(const ptxk__gemv *f, uint32_t k)
-{
+static int ptxk__gemv_k_fits(const ptxk__gemv *f, uint32_t k) {
     return k && k % f->k_step == 0 && k <= PTXK__GEMV_K_MAX;
 }
 
 /* Records of a column of x: whole steps of all formats. */
-static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k)
-{
+static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k) {
     return f->planes ? 2 * ptxk__ceil_div(k, 2048) : ptxk__ceil_div(k, 256);
 }
 
 /* Where the parts of the workspace begin: sums of squares at PTXK__GEMV_HEAD, then records of x, then partial
    results. ptxk__gemv_x_at and ptxk__gemv_parts_at compute the same in the kernels. */
-static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k)
-{
+static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k) {
     uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_X) * 4);
     return PTXK__GEMV_HEAD + sums + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record);
 }
 
-static uint32_t ptxk__gemv_n(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i)
-{
+static uint32_t ptxk__gemv_n(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i) {
     if (!i || f->flags & PTXK_GEMV_SWIGLU) return shape->n;
     return i == 1 ? shape->second_n : shape->third_n;
 }
 
-static uint64_t ptxk__gemv_matrix_bytes(const ptxk__gemv *f, uint32_t i, uint32_t n, uint32_t k)
-{
+static uint64_t ptxk__gemv_matrix_bytes(const ptxk__gemv *f, uint32_t i, uint32_t n, uint32_t k) {
     return ptxk_row_bytes(f->rows[i].block->id, k) * n;
 }
 
 /* Tiles: of a block's warps, f->rows rows each; pairs of tiles count once. */
-static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *shape)
-{
+static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *shape) {
     uint32_t i, tiles = 0;
     for (i = 0; i < f->outputs; i++)
         tiles += ptxk__ceil_div(ptxk__gemv_n(f, shape, i), PTXK__GEMV_WARPS * f->rows[i].rows);
@@ -2141,8 +2119,7 @@ static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *sha
    the matrix is large enough to be bound by its bytes (16 MB), those of the second kind shall be fewer than a
    26th of it: all traffic then stays within 5 % of the lower bound. */
 static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t *slices,
-                             uint32_t *groups)
-{
+                             uint32_t *groups) {
     uint32_t units = ptxk__ceil_div(shape->k, f->granule * f->values), s, i;
     uint32_t tiles = ptxk__gemv_tiles(f, shape);
     uint32_t unit_bytes = f->granule * f->record * f->columns;
@@ -2183,8 +2160,7 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
 }
 
 PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_shape *shape, ptx_plan *plan,
-                                   ptxk_message *why)
-{
+                                   ptxk_message *why) {
     ptxk__gemv f;
     ptx_launch *l;
     uint32_t slices = 0, groups = 0, units, bytes, i;
@@ -2259,8 +2235,7 @@ typedef struct ptxk__gemv_field { /* memory that the arguments name */
 } ptxk__gemv_field;
 
 static void ptxk__gemv_field_set(ptxk__gemv_field *field, const char *name, uint64_t at, uint64_t bytes,
-                                 uint32_t needed, uint32_t written)
-{
+                                 uint32_t needed, uint32_t written) {
     field->name = name;
     field->at = at;
     field->bytes = bytes;
@@ -2268,8 +2243,7 @@ static void ptxk__gemv_field_set(ptxk__gemv_field *field, const char *name, uint
     field->written = written;
 }
 
-PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args, ptxk_message *why)
-{
+PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args, ptxk_message *why) {
     static const char *const names[PTXK__GEMV_MATRICES][3] = {
         {"weights", "bias", "y"},
         {"more[0].weights", "more[0].bias", "more[0].y"},
@@ -3180,18 +3154,15 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
 static const ptx_operation ptxk__operations[] = {PTXK_OPERATIONS(PTXK__OPERATION)};
 #undef PTXK__OPERATION
 
-PTXGEN_API uint32_t ptxk_operation_count(void)
-{
+PTXGEN_API uint32_t ptxk_operation_count(void) {
     return (uint32_t)(sizeof ptxk__operations / sizeof ptxk__operations[0]);
 }
 
-PTXGEN_API const ptx_operation *ptxk_operation_get(uint32_t index)
-{
+PTXGEN_API const ptx_operation *ptxk_operation_get(uint32_t index) {
     return index < ptxk_operation_count() ? &ptxk__operations[index] : NULL;
 }
 
-PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name)
-{
+PTXGEN_API const ptx_operation *ptxk_operation_find(const char *name) {
     uint32_t i;
     for (i = 0; name && i < ptxk_operation_count(); i++)
         if (!strcmp(name, ptxk__operations[i].name)) return &ptxk__operations[i];
@@ -3210,8 +3181,7 @@ PTXK_OPERATIONS(PTXK__LIST)
 #undef PTXK__DESC
 
 PTXGEN_API int ptxk_operation_example(uint32_t index, uint32_t variant, void *desc, size_t capacity,
-                                      const char **label)
-{
+                                      const char **label) {
     const char *text = NULL;
     const void *example = NULL;
     uint32_t i = 0;
@@ -3274,8 +3244,7 @@ PTXGEN_API ptx_val ptxk_block_reduce_(ptx_kernel *k, const char *site, ptx_op_id
     return ptxk_warp_reduce(k, op, x, 1, warps);
 }
 
-PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem, ptx_val words[4])
-{
+PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem, ptx_val words[4]) {
     if (p)
         ptx_ld_vec_if(k, *p, PTX_B32, 4, mem, ptx_b32(0), words);
     else
@@ -3284,8 +3253,7 @@ PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, 
 
 /* The two halves of a word, f16 or bf16, as f32. */
 #define ptxk__widen_word(k, stored, word, out) ptxk__widen_word_((k), PTX__AT, (stored), (word), (out))
-static void ptxk__widen_word_(ptx_kernel *k, const char *site, ptx_type stored, ptx_val word, ptx_val out[2])
-{
+static void ptxk__widen_word_(ptx_kernel *k, const char *site, ptx_type stored, ptx_val word, ptx_val out[2]) {
     if (stored == PTX_F16) {
         ptx_val half[2];
         ptx_unpack(k, PTX_F16, 2, word, half);
@@ -3318,8 +3286,7 @@ PTXGEN_API uint32_t ptxk_widen_(ptx_kernel *k, const char *site, ptx_type stored
 }
 
 /* How an access of that many bytes is written: so many words of b32, or one b16 (0 words). */
-static uint32_t ptxk__words(uint32_t bytes)
-{
+static uint32_t ptxk__words(uint32_t bytes) {
     return bytes / 4;
 }
 
@@ -3353,8 +3320,7 @@ PTXGEN_API void ptxk_load_f32_(ptx_kernel *k, const char *site, ptx_type stored,
 }
 
 /* The upper half of an f32, rounded to nearest even: bf16 before there was an instruction for it. */
-static ptx_val ptxk__to_bf16(ptx_kernel *k, const char *site, ptx_val x)
-{
+static ptx_val ptxk__to_bf16(ptx_kernel *k, const char *site, ptx_val x) {
     ptx_val bits = ptx_as(x, PTX_U32), odd, up, nan, rounded;
     odd = ptx_bfe(k, bits, ptx_u32(16), ptx_u32(1));
     up = ptx_add(k, odd, ptx_u32(0x7fff));
@@ -3428,15 +3394,13 @@ PTXGEN_API void ptxk_axpy_(ptx_kernel *k, const char *site, uint32_t n, ptx_val 
     for (i = 0; i < n; i++) out[i] = ptx_fma(k, a, x[i], out[i]);
 }
 
-PTXGEN_API ptx_val ptxk_rcp_or_zero_(ptx_kernel *k, const char *site, ptx_val b)
-{
+PTXGEN_API ptx_val ptxk_rcp_or_zero_(ptx_kernel *k, const char *site, ptx_val b) {
     ptx_val zero = ptx_setp(k, PTX_EQ, b, ptx_f32(0));
     ptx_val inverse = ptx_rcp(k, b);
     return ptx_selp(k, ptx_f32(0), inverse, zero);
 }
 
-PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_val b)
-{
+PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_val b) {
     ptx_val sum = ptx_add(k, a, b);
     ptx_val last = ptx_sub(k, sum, ptx_u32(1));
     return ptx_div(k, last, b);
@@ -3446,29 +3410,26 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
 #define PTX__AT __FILE__ ":" PTX__STR(__LINE__)
 
 /* 2^(x - y), the weight of a score x where y is the maximum. */
-static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y)
-{
+static ptx_val ptxk__weight(ptx_kernel *k, ptx_val x, ptx_val y) {
     ptx_val difference = ptx_sub(k, x, y);
     return ptx_ex2(k, difference);
 }
 
 /* The address in the args of a pointer to global memory. */
-static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset)
-{
+static ptx_val ptxk__arg_ptr(ptx_kernel *k, ptx_val args, size_t offset) {
     ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offset));
     return ptx_ptr(p, PTX_GLOBAL);
 }
 
 /* A u32 of the arguments. */
-static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset)
-{
+static ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
 
-/* -- panels in shared memory: ptxk__panel, see [SUPPORT] -- */
+/* -- tiles in shared memory: ptxk__tile, see [SUPPORT] -- */
 
 /* Bytes from the tile's start to chunk `chunk` of row `row`, both u32. */
-static ptx_val ptxk__panel_place(ptx_kernel *k, const ptxk__panel *t, ptx_val row, ptx_val chunk) {
+static ptx_val ptxk__tile_place(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
     ptx_val turn = row, at;
     if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
     turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
@@ -3478,25 +3439,25 @@ static ptx_val ptxk__panel_place(ptx_kernel *k, const ptxk__panel *t, ptx_val ro
 }
 
 /* What a thread copies of every tile of one form: chunk `chunk` of rows row, row + pass, row + 2 pass ... */
-typedef struct ptxk__panel_copier {
+typedef struct ptxk__tile_copier {
     ptx_val row, chunk;
     ptx_val to[8];       /* bytes in the tile: of the passes i, by i modulo 8 / pass */
     ptx_val busy, there; /* predicates: the thread copies; its chunk is not the one of zeros */
-} ptxk__panel_copier;
+} ptxk__tile_copier;
 
-static uint32_t ptxk__panel_phases(const ptxk__panel *t) {
+static uint32_t ptxk__tile_phases(const ptxk__tile *t) {
     return t->pass < 8 && t->pass < t->rows ? 8 / t->pass : 1;
 }
 
-static void ptxk__panel_copier_new(ptx_kernel *k, const ptxk__panel *t, ptx_val tid, ptxk__panel_copier *c) {
+static void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid, ptxk__tile_copier *c) {
     uint32_t i;
     c->row = ptx_div(k, tid, ptx_u32(t->wide));
     c->chunk = ptx_rem(k, tid, ptx_u32(t->wide));
     if (t->pass * t->wide < t->threads) c->busy = ptx_setp(k, PTX_LT, tid, ptx_u32(t->pass * t->wide));
     if (t->wide > t->chunks) c->there = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
-    for (i = 0; i < ptxk__panel_phases(t); i++) {
+    for (i = 0; i < ptxk__tile_phases(t); i++) {
         ptx_val row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
-        c->to[i] = ptxk__panel_place(k, t, row, c->chunk);
+        c->to[i] = ptxk__tile_place(k, t, row, c->chunk);
     }
 }
 
@@ -3507,7 +3468,7 @@ static ptx_val ptxk__rows_on(ptx_kernel *k, ptx_val at, ptx_val stride, uint32_t
 }
 
 /* This thread's first chunk of the tile whose row 0 is at `at`; stride: u32, elements from row to row. */
-static ptx_val ptxk__panel_from(ptx_kernel *k, const ptxk__panel_copier *c, ptx_val at, ptx_val stride,
+static ptx_val ptxk__tile_from(ptx_kernel *k, const ptxk__tile_copier *c, ptx_val at, ptx_val stride,
                                uint32_t bytes) {
     ptx_val row = ptx_mul_wide(k, c->row, stride);
     at = ptx_ptr_add(k, at, row, bytes);
@@ -3515,12 +3476,12 @@ static ptx_val ptxk__panel_from(ptx_kernel *k, const ptxk__panel_copier *c, ptx_
 }
 
 /* Copies a tile to the shared address `to`: its first `rows` rows (s32, negative counts as 0), zeros behind.
-   from: of ptxk__panel_from. From sm_80 on the copies are under way when this returns, and belong to the next
+   from: of ptxk__tile_from. From sm_80 on the copies are under way when this returns, and belong to the next
    group; before, they are stored, and the next barrier shows them. */
-static void ptxk__panel_copy(ptx_kernel *k, const ptxk__panel *t, const ptxk__panel_copier *c, ptx_val to,
+static void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
                             ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-    uint32_t passes = t->rows / t->pass, phases = ptxk__panel_phases(t), i, j, n = async ? 1 : 2;
+    uint32_t passes = t->rows / t->pass, phases = ptxk__tile_phases(t), i, j, n = async ? 1 : 2;
     ptx_val base[8], left, p, valid, words[2][4], here;
     left = ptx_sub(k, rows, ptx_as(c->row, PTX_S32));
     if (t->wide > t->chunks) left = ptx_selp(k, left, ptx_s32(0), c->there);
@@ -3549,12 +3510,12 @@ static void ptxk__panel_copy(ptx_kernel *k, const ptxk__panel *t, const ptxk__pa
     }
 }
 
-static void ptxk__panel_commit(ptx_kernel *k) {
+static void ptxk__tile_commit(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
 }
 
 /* All copies have come, for all threads, and what any of them read before may be overwritten. */
-static void ptxk__panel_wait(ptx_kernel *k) {
+static void ptxk__tile_wait(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
 }
@@ -3562,30 +3523,41 @@ static void ptxk__panel_wait(ptx_kernel *k) {
 /* Where a lane reads fragments: row `row` (u32) of any 8 or 16 that begin at a multiple of 8, chunk 2 i +
    half (u32, 0 or 1) of pair i. Which row and half a lane has decides what ldmatrix makes of them. tile: at a
    multiple of 128; then chunk 2 i is bits away from chunk 0, and one register serves all. */
-static ptx_val ptxk__panel_reader(ptx_kernel *k, const ptxk__panel *t, ptx_val tile, ptx_val row,
+static ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
                                  ptx_val half) {
-    ptx_val at = ptxk__panel_place(k, t, row, half);
+    ptx_val at = ptxk__tile_place(k, t, row, half);
     return ptx_ptr_add(k, tile, at, 1);
 }
 
 /* The reader for pair i, and the bytes that the pair is beyond it, in the rows from first_row (a multiple of
    8) on. */
-static ptx_val ptxk__panel_turn(ptx_kernel *k, const ptxk__panel *t, ptx_val reader, uint32_t pair) {
+static ptx_val ptxk__tile_turn(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
     uint32_t bits = 2 * pair % t->swap * 16;
     if (!bits) return reader;
     reader = ptx_xor(k, ptx_as(reader, PTX_B32), ptx_b32(bits));
     return ptx_ptr(ptx_as(reader, PTX_U32), PTX_SHARED);
 }
 
-static int64_t ptxk__panel_offset(const ptxk__panel *t, uint32_t first_row, uint32_t pair) {
+static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32_t pair) {
     return (int64_t)((first_row * t->pitch + 2 * pair / t->swap * t->swap) * 16);
 }
 
 /* This lane's chunk of a pair. */
-static ptx_val ptxk__panel_pair(ptx_kernel *k, const ptxk__panel *t, ptx_val reader, uint32_t first_row,
+static ptx_val ptxk__tile_pair(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t first_row,
                                uint32_t pair) {
-    reader = ptxk__panel_turn(k, t, reader, pair);
-    return ptx_off(reader, ptxk__panel_offset(t, first_row, pair));
+    reader = ptxk__tile_turn(k, t, reader, pair);
+    return ptx_off(reader, ptxk__tile_offset(t, first_row, pair));
+}
+
+/* From the place of a chunk of a row below 8 to that of the same chunk `rows` rows on; the tile at a
+   multiple of 128, rows a multiple of the power of two that the row is below, or of 8. */
+static ptx_val ptxk__tile_row(ptx_kernel *k, const ptxk__tile *t, ptx_val place, uint32_t rows) {
+    uint32_t turn = rows / (8 / t->swap) % t->swap;
+    if (turn) {
+        place = ptx_xor(k, ptx_as(place, PTX_B32), ptx_b32(turn * 16));
+        place = ptx_ptr(ptx_as(place, PTX_U32), PTX_SHARED);
+    }
+    return ptx_off(place, (int64_t)(rows * t->pitch * 16));
 }
 
 /* Fragments of 16 rows and two chunks (16 elements of 2 bytes, or 8 of 4) by one ldmatrix. Where a lane must
@@ -3606,7 +3578,7 @@ static void ptxk__lane_columns(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_va
 
 /* d += a b: 16 x 8 from two chunks along k; type: of the elements, PTX_F32 as tf32. Before sm_80 two products
    of half the depth. */
-static void ptxk__panel_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
+static void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], const ptx_val a[4],
                            const ptx_val b[2]) {
     ptx_val out[4];
     uint32_t i;
@@ -3705,6 +3677,10 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     w->shared = ptx_shared(k, "stage", PTX_B32, shared_bytes / 4, 128);
     w->tid = ptx_tid_x(k);
     w->warp = ptx_shr(k, w->tid, ptx_u32(5));
+    if (f->mma) { /* so that the assembler sees that what comes of it is the same for all lanes */
+        w->warp = ptx_shfl_idx(k, w->warp, ptx_u32(0), ptx_u32(31), ptx_u32(0xffffffffu));
+        w->warp = ptx_warp_uniform(k, ptx_as(w->warp, PTX_U32));
+    }
     w->lane = ptx_and(k, w->tid, ptx_u32(31));
     w->sequence = ptx_ctaid_y(k);
     w->index = ptx_ctaid_z(k);
@@ -4445,60 +4421,6 @@ static void ptxk__flash_scalar(ptx_module *m, const ptxk__flash *f, const char *
     ptxk__flash_join(k, f, &w);
 }
 
-/* -- vocabulary: tiles for tensor cores --
-   A tile in shared memory: rows of 16-byte chunks, an even number, rows one behind the other. Chunk c of row
-   r lies at place c ^ (r >> shift & mask) of its row: the same chunk of 8 rows is then in 8 different places
-   modulo 128 bytes, and ldmatrix has no bank conflicts, whatever the length of a row. Rows r and r + 8 agree
-   in that place. The tile begins at a multiple of 128 bytes. */
-typedef struct ptxk__tile {
-    uint32_t chunks, pitch, shift, mask;
-} ptxk__tile;
-
-static ptxk__tile ptxk__tile_form(uint32_t chunks) {
-    ptxk__tile t;
-    t.chunks = chunks;
-    t.pitch = 16 * chunks;
-    t.shift = chunks % 8 == 0 ? 0 : chunks % 4 == 0 ? 1 : 2;
-    t.mask = (8u >> t.shift) - 1;
-    return t;
-}
-
-/* The byte offset of a chunk of a row. */
-static ptx_val ptxk__tile_at(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
-    ptx_val turn = row;
-    if (t->shift) turn = ptx_shr(k, turn, ptx_u32(t->shift));
-    turn = ptx_and(k, turn, ptx_u32(t->mask));
-    turn = ptx_xor(k, turn, chunk);
-    turn = ptx_shl(k, turn, ptx_u32(4));
-    return ptx_mad(k, row, ptx_u32(t->pitch), turn);
-}
-
-/* What a lane adds to a tile's address for ldmatrix.x4 of the 16 x 16 part whose first chunk is 2 j: of lanes
-   0-7, 8-15, 16-23 and 24-31 come rows (upper ? 0, 8, 0, 8 : 0, 0, 8, 8) + lane % 8 and chunks 2 j + the
-   other of both. at[] has what differs by lane; ptxk__tile_step(j) of it is added to ptxk__tile_bytes(j). */
-static void ptxk__tile_lane(ptx_kernel *k, const ptxk__tile *t, ptx_val lane, int upper, ptx_val at[4]) {
-    ptx_val row = ptx_and(k, lane, ptx_u32(7)), a, b;
-    uint32_t j;
-    a = ptx_and(k, lane, ptx_u32(8));
-    b = ptx_and(k, lane, ptx_u32(16));
-    if (upper) {
-        row = ptx_or(k, row, a);
-        a = ptx_shr(k, b, ptx_u32(4));
-    } else {
-        b = ptx_shr(k, b, ptx_u32(1));
-        row = ptx_or(k, row, b);
-        a = ptx_shr(k, a, ptx_u32(3));
-    }
-    for (j = 0; j < 4 && 2 * j <= t->mask; j++) {
-        b = ptx_or(k, a, ptx_u32(2 * j));
-        at[j] = ptxk__tile_at(k, t, row, b);
-    }
-}
-
-static uint32_t ptxk__tile_step(const ptxk__tile *t, uint32_t j) { return (2 * j & t->mask) / 2; }
-
-static int64_t ptxk__tile_bytes(const ptxk__tile *t, uint32_t j) { return (int64_t)(2 * j & ~t->mask) * 16; }
-
 /* -- flash_decode: tensor cores --
    Columns are the 8 of an mma's N: scores are K q^T, 16 keys by 8 columns, sums V^T P, 16 dimensions by 8
    columns, so K and V are read once for all columns, and what belongs to a column, its maximum and its sums,
@@ -4511,15 +4433,16 @@ typedef struct ptxk__flash_mma_state {
     ptxk__softmax soft[4][2];            /* most: the maximum less bias, or up to slack less */
     ptx_var limit[4][2];                 /* no score above: no need to look at the maximum */
     ptx_val factor[4][2], inverse[4][2]; /* scores as the product gives them, times factor, are in base 2 */
-    ptx_val k_at[4], v_at[4];            /* this lane's offsets for ldmatrix */
-    ptx_val to[4], chunk, row;           /* ... for copies, and what of a pass it copies */
-    ptx_val pass_bytes;                  /* u32: from pass to pass */
-    uint32_t lanes, rows, passes;        /* of a row, of a pass, of an item */
+    ptx_val k_at, v_at;                  /* where this lane reads fragments of an item at 0 */
+    ptx_val to, chunk, row;              /* ... for copies, and what of a pass it copies */
+    ptx_val pass_bytes;                  /* u64: from pass to pass */
+    uint32_t passes;                     /* of an item */
     uint32_t item;                       /* bytes */
     ptx_val ring, stop;    /* this warp's first item; keys from here on are not copied blindly */
     ptx_val tile_bytes;    /* u64: from one of the warp's steps to the next */
     ptx_var from[2], page; /* this lane's first chunk of the next K, V; paged: its page */
-    ptx_var whole;         /* 1 where a step's rows are all in the caches, seen by all columns */
+    ptx_var whole;         /* kind where a step's rows are all in the caches, seen by all columns; else 0 */
+    ptx_val kind;          /* 1 + the number of the caches' layout */
 } ptxk__flash_mma_state;
 
 static uint32_t ptxk__flash_keys(const ptxk__flash *f) { return 16 * f->kt; }
@@ -4538,10 +4461,11 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
    of the size of 1), as a sum of `terms` numbers of the cache's type; then to registers. */
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
-    ptxk__tile t = ptxk__tile_form((f->d + 15) / 16 * 2);
-    uint32_t goal = f->type == PTX_F16 ? 14 : 0, n, i, e, j, steps = t.chunks / 2;
-    uint32_t term_bytes = f->tile * t.pitch;
+    ptxk__tile t;
+    uint32_t goal = f->type == PTX_F16 ? 14 : 0, n, i, e, j, steps = (f->d + 15) / 16, term_bytes;
     ptx_val q, p, column, row, query, head, here, x[8], y[8], words[4], most, up, size, factors, to, kept;
+    ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
+    term_bytes = ptxk__tile_bytes(&t);
     q = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
     factors = ptx_ptr_add(k, stage, ptx_u32(f->terms * term_bytes), 1);
     for (n = 0; n < f->tile; n += PTXK__WARPS) { /* a warp has a column, a lane 8 of its elements */
@@ -4571,9 +4495,9 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             x[e] = ptx_mul(k, x[e], up);
             if (f->scale < 0) x[e] = ptx_neg(k, x[e]);
         }
-        to = ptxk__tile_at(k, &t, kept, w->lane);
+        to = ptxk__tile_place(k, &t, kept, w->lane);
         to = ptx_ptr_add(k, stage, to, 1);
-        p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(t.chunks));
+        p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(t.wide));
         for (i = 0; i < f->terms; i++) {
             ptxk_narrow(k, f->type, 8, x, words);
             ptx_guard(k, p);
@@ -4613,7 +4537,7 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             column = ptx_shr(k, w->lane, ptx_u32(3)); /* chunks 2 j ... 2 j + 3 for 8 lanes each */
             if (pair == 1) column = ptx_and(k, column, ptx_u32(1));
             column = ptx_add(k, column, ptx_u32(2 * j));
-            to = ptxk__tile_at(k, &t, row, column);
+            to = ptxk__tile_place(k, &t, row, column);
             to = ptx_ptr_add(k, stage, to, 1);
             for (i = 0; i < f->terms; i++) {
                 here = ptx_ptr_add(k, to, ptx_u32(i * term_bytes), 1);
@@ -4623,6 +4547,13 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         }
     }
     ptx_bar_sync(k, ptx_imm(0)); /* then the ring may have its place */
+}
+
+/* The layouts with code of their own, in which places of rows are numbers in the code: heads first (and
+   pages), rows first; 0: any other. */
+#define PTXK__KINDS 3u
+static uint32_t ptxk__flash_kind(const ptxk__flash *f, uint32_t i) {
+    return i == 0 ? f->row_bytes : i == 1 ? f->kv_heads * f->row_bytes : 0;
 }
 
 /* Where the warp's step at `position` begins, in K and in V, for this lane's first chunk; and whether all of
@@ -4667,8 +4598,16 @@ static void ptxk__flash_locate(ptx_kernel *k, const ptxk__flash *f, const ptxk__
             ptx_set(k, s->from[which], at);
         }
     }
-    at = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
+    at = ptx_selp(k, s->kind, ptx_u32(0), p);
     ptx_set(k, s->whole, at);
+}
+
+/* Whether this lane has one of the first `chunks` chunks of a row of a pass. */
+static ptx_val ptxk__flash_busy(ptx_kernel *k, const ptxk__flash_mma_state *s, uint32_t chunks) {
+    ptx_val p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(chunks)), q;
+    if (s->tile.pass * s->tile.wide == 32) return p;
+    q = ptx_setp(k, PTX_LT, s->row, ptx_u32(s->tile.pass));
+    return ptx_and(k, p, q);
 }
 
 /* An item's rows one by one: zeros for those that are not there, those to append from their source. */
@@ -4678,7 +4617,7 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     uint32_t real = ptxk__flash_slab(f, slab);
     ptx_val i, row, at, to, from, there, p, active, is_real, fresh, words[4], chunk;
     i = ptx_for(k, ptx_u32(0), ptx_u32(s->passes), ptx_u32(1));
-    row = ptx_mad(k, i, ptx_u32(s->rows), s->row);
+    row = ptx_mad(k, i, ptx_u32(s->tile.pass), s->row);
     at = ptx_add(k, position, ptx_as(row, PTX_S32));
     there = ptx_setp(k, PTX_GE, at, w->first);
     p = ptx_setp(k, PTX_LT, at, w->end);
@@ -4687,10 +4626,10 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     from = ptx_ptr_add(k, w->base[which], from, 1);
     chunk = ptx_add(k, s->chunk, ptx_u32(slab * f->chunks));
     from = ptx_ptr_add(k, from, chunk, 16);
-    to = ptxk__tile_at(k, &s->tile, row, s->chunk);
+    to = ptxk__tile_place(k, &s->tile, row, s->chunk);
     to = ptx_ptr_add(k, slot, to, 1);
-    active = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->chunks));
-    is_real = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(real));
+    active = ptxk__flash_busy(k, s, f->chunks);
+    is_real = ptxk__flash_busy(k, s, real);
     if (f->fresh_type) {
         fresh = ptxk__flash_is_fresh(k, f, w, at);
         fresh = ptx_and(k, fresh, is_real);
@@ -4711,44 +4650,44 @@ static void ptxk__flash_copy_edge(ptx_kernel *k, const ptxk__flash *f, const ptx
     ptx_end(k);
 }
 
+/* An item whose rows are all there, row_bytes apart; 0: as the arguments say. */
+static void ptxk__flash_copy_whole(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
+                                   int which, uint32_t slab, ptx_val slot, uint32_t row_bytes) {
+    uint32_t real = ptxk__flash_slab(f, slab), copied = real + real % 2, i;
+    int all = copied == s->tile.wide && s->tile.pass * s->tile.wide == 32;
+    ptx_val from = ptx_get(k, s->from[which]), to = ptx_ptr_add(k, slot, s->to, 1), some = from, none = from;
+    if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* fills up the last 16 elements */
+    if (!all) some = ptxk__flash_busy(k, s, copied);
+    for (i = 0; i < s->passes; i++) {
+        ptx_val row = ptxk__tile_row(k, &s->tile, to, i * s->tile.pass), at;
+        if (i && !row_bytes) from = ptx_add(k, ptx_as(from, PTX_U64), s->pass_bytes);
+        at = ptx_off(ptx_ptr(from, PTX_GLOBAL),
+                     (int64_t)(slab * f->chunks * 16 + i * s->tile.pass * row_bytes));
+        if (!all) ptx_guard(k, some);
+        if (real % 2)
+            ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, row, at, ptx_imm(16), none);
+        else
+            ptx_cp_async_16(k, row, at);
+    }
+}
+
 /* Sends for an item: slab `slab` of K or V of the step at `position`. A group in any case. */
 static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                              const ptxk__flash_mma_state *s, int which, uint32_t slab, ptx_val position,
                              ptx_val slot) {
-    uint32_t real = ptxk__flash_slab(f, slab), turns = s->rows < 8 ? 8 / s->rows : 1, i;
-    ptx_val p, from, to[4], at, some, none;
-    p = ptx_get(k, s->whole);
-    p = ptx_setp(k, PTX_NE, p, ptx_u32(0));
-    ptx_if(k, p);
-    from = ptx_get(k, s->from[which]);
-    some = none = p;
-    if (real % 2) none = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(real)); /* fills up the last 16 elements */
-    if (real + real % 2 < s->lanes) some = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(real + real % 2));
-    for (i = 0; i < s->passes; i++) {
-        if (i < turns) to[i] = ptx_ptr_add(k, slot, s->to[i], 1);
-        at = from;
-        if (f->page_size) {
-            at = ptx_ptr(at, PTX_GLOBAL);
-        } else if (i) {
-            at = ptx_mad_wide(k, s->pass_bytes, ptx_u32(i), ptx_as(from, PTX_U64));
-        }
-        at = ptx_off(ptx_ptr(at, PTX_GLOBAL),
-                     (int64_t)(slab * f->chunks * 16 + (f->page_size ? i * s->rows * f->row_bytes : 0)));
-        if (real + real % 2 < s->lanes) ptx_guard(k, some);
-        if (real % 2)
-            ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0,
-                    ptx_off(to[i % turns], (int64_t)(i / turns * turns * s->rows * s->tile.pitch)), at,
-                    ptx_imm(16), none);
-        else
-            ptx_cp_async_16(k, ptx_off(to[i % turns], (int64_t)(i / turns * turns * s->rows * s->tile.pitch)),
-                            at);
+    ptx_val whole = ptx_get(k, s->whole), p;
+    uint32_t i, kinds = f->page_size ? 1 : PTXK__KINDS;
+    for (i = 0; i < kinds; i++) {
+        p = ptx_setp(k, PTX_EQ, whole, ptx_u32(i + 1));
+        ptx_if(k, p);
+        ptxk__flash_copy_whole(k, f, s, which, slab, slot, ptxk__flash_kind(f, i));
+        ptx_else(k);
     }
-    ptx_else(k);
     p = ptx_setp(k, PTX_LT, position, w->end);
     ptx_if(k, p);
     ptxk__flash_copy_edge(k, f, w, s, which, slab, position, slot);
     ptx_end(k);
-    ptx_end(k);
+    for (i = 0; i < kinds; i++) ptx_end(k);
     ptx_cp_async_commit(k);
 }
 
@@ -4757,12 +4696,11 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                uint32_t slab, ptx_val slot, ptx_val score[4][4][2][4]) {
     uint32_t j, mt, n, i;
-    ptx_val at[4], keys[4];
-    for (j = 0; j < 4 && 2 * j <= s->tile.mask; j++) at[j] = ptx_ptr_add(k, slot, s->k_at[j], 1);
+    ptx_val keys[4];
+    ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1);
     for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptx_off(at[ptxk__tile_step(&s->tile, j)],
-                                  ptxk__tile_bytes(&s->tile, j) + (int64_t)(mt * 16 * s->tile.pitch));
+            ptx_val row = ptxk__tile_pair(k, &s->tile, at, mt * 16, j);
             ptx_ldmatrix(k, 4, row, keys);
             for (n = 0; n < f->nt; n++)
                 for (i = 0; i < f->terms; i++)
@@ -4913,12 +4851,11 @@ static void ptxk__flash_pack(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 static void ptxk__flash_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                              uint32_t slab, ptx_val slot, ptx_val weight[4][4][2][2]) {
     uint32_t j, mt, n, i, e;
-    ptx_val at[4], values[4], sum[4];
-    for (j = 0; j < 4 && 2 * j <= s->tile.mask; j++) at[j] = ptx_ptr_add(k, slot, s->v_at[j], 1);
+    ptx_val values[4], sum[4];
+    ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1);
     for (j = 0; j < ptxk__flash_steps(f, slab); j++) {
         for (mt = 0; mt < f->kt; mt++) {
-            ptx_val row = ptx_off(at[ptxk__tile_step(&s->tile, j)],
-                                  ptxk__tile_bytes(&s->tile, j) + (int64_t)(mt * 16 * s->tile.pitch));
+            ptx_val row = ptxk__tile_pair(k, &s->tile, at, mt * 16, j);
             ptx_ldmatrix_trans(k, 4, row, values);
             for (n = 0; n < f->nt; n++) {
                 const ptx_var *to = s->sum[slab * f->chunks / 2 + j][n];
@@ -5045,12 +4982,9 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
     ptx_var next, reads, writes;
     memset(&w, 0, sizeof w);
     memset(&s, 0, sizeof s);
-    s.tile = ptxk__tile_form(f->chunks);
-    for (s.lanes = 2; s.lanes < f->chunks; s.lanes *= 2) {
-    }
-    s.rows = 32 / s.lanes;
-    s.passes = ptxk__flash_keys(f) / s.rows;
-    s.item = ptxk__flash_keys(f) * s.tile.pitch;
+    ptxk__tile_form(&s.tile, ptxk__flash_keys(f), f->chunks * 16, 2, 32);
+    s.passes = ptxk__flash_keys(f) / s.tile.pass;
+    s.item = ptxk__tile_bytes(&s.tile);
     slots = s.item * PTXK__WARPS;
     q_bytes = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile;
     bytes = slots * (PTXK__RING - 1) + (q_bytes > slots ? q_bytes : slots);
@@ -5060,19 +4994,19 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
     ptx_comment(k, "the first items, on their way while q is read");
     here = ptx_mul(k, w.warp, ptx_u32(s.item));
     s.ring = ptx_ptr_add(k, w.shared, here, 1);
-    ptxk__tile_lane(k, &s.tile, w.lane, 1, s.k_at);
-    ptxk__tile_lane(k, &s.tile, w.lane, 0, s.v_at);
-    s.chunk = ptx_and(k, w.lane, ptx_u32(s.lanes - 1));
-    s.row = ptx_div(k, w.lane, ptx_u32(s.lanes));
-    for (i = 0; i * s.rows < 8 && i < 4; i++) {
-        row = ptx_add(k, s.row, ptx_u32(i * s.rows));
-        s.to[i] = ptxk__tile_at(k, &s.tile, row, s.chunk);
-    }
+    ptxk__lane_rows(k, w.lane, &row, &here);
+    s.k_at = ptxk__tile_place(k, &s.tile, row, here);
+    ptxk__lane_columns(k, w.lane, &row, &here); /* of V transposed */
+    s.v_at = ptxk__tile_place(k, &s.tile, row, here);
+    s.chunk = ptx_rem(k, w.lane, ptx_u32(s.tile.wide));
+    s.row = ptx_div(k, w.lane, ptx_u32(s.tile.wide));
+    s.to = ptxk__tile_place(k, &s.tile, s.row, s.chunk);
     here = ptx_mul(k, w.warp, ptx_u32(ptxk__flash_keys(f)));
     position = ptx_add(k, ptx_as(here, PTX_S32), w.begin);
     next = ptx_var_new(k, position);
     s.stop = ptx_min(k, w.safe_hi, w.end);
     s.whole = ptx_var_new(k, ptx_u32(0));
+    s.kind = ptx_u32(1);
     if (f->page_size) {
         p = ptx_setp(k, PTX_LT, position, w.end);
         here = ptx_shr(k, ptx_as(position, PTX_U32), ptx_u32(f->page_shift));
@@ -5082,8 +5016,12 @@ static void ptxk__flash_tensor(ptx_module *m, const ptxk__flash *f, const char *
         for (e = 0; e < 2; e++) s.from[e] = ptx_var_new(k, w.base[e]);
     } else {
         s.tile_bytes = ptx_mul(k, w.row_bytes, ptx_u64(ptxk__flash_keys(f) * PTXK__WARPS));
-        here = ptx_mul(k, w.row_bytes, ptx_u64(s.rows));
-        s.pass_bytes = ptx_cvt(k, PTX_U32, here);
+        s.pass_bytes = ptx_mul(k, w.row_bytes, ptx_u64(s.tile.pass));
+        s.kind = ptx_u32(PTXK__KINDS);
+        for (i = PTXK__KINDS - 1; i-- > 0;) {
+            p = ptx_setp(k, PTX_EQ, w.row_bytes, ptx_u64(ptxk__flash_kind(f, i)));
+            s.kind = ptx_selp(k, ptx_u32(i + 1), s.kind, p);
+        }
         row = ptx_add(k, ptx_as(position, PTX_U32), s.row);
         at = ptx_cvt(k, PTX_U64, row);
         at = ptx_mul(k, at, w.row_bytes);
@@ -5168,8 +5106,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
 
 /* array[index], or `otherwise` where the array's address is 0. */
 static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
-                                  ptx_val otherwise)
-{
+                                  ptx_val otherwise) {
     ptx_val array = ptxk__arg_ptr(k, args, offset);
     ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     ptx_val at = ptx_ptr_add(k, array, index, 4);
@@ -5179,8 +5116,7 @@ static ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, pt
 /* The byte offset, u64, of row (head, position) in the cache of a sequence, and its base; `there` becomes
    false where the position has no page. */
 static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
-                                 ptx_val sequence, ptx_val head, ptx_val position, ptx_val *there)
-{
+                                 ptx_val sequence, ptx_val head, ptx_val position, ptx_val *there) {
     ptx_val row, at, page, last, fits, stride;
     if (!f->page_size) {
         at = ptx_ptr_add(k, caches, sequence, 8);
@@ -5214,8 +5150,7 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
     return ptx_ptr_add(k, caches, row, f->d * f->cache_bytes);
 }
 
-PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc)
-{
+PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__scatter f;
     ptxk_message why;
     char name[96];
@@ -5301,7 +5236,7 @@ typedef struct ptxk__prefill_state {
     ptx_val score[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
     ptx_val held[PTXK__PREFILL_M][8][4]; /* q, where it stays in registers */
     ptx_val q, k, v, k_next, v_next;     /* readers; next: of every other row, where lanes read two */
-    ptxk__panel_copier copier;
+    ptxk__tile_copier copier;
     ptx_val args, shared;
     ptx_var k_at, v_at; /* what this thread copies next */
     ptx_var at;         /* s32: the first key of the tile */
@@ -5371,10 +5306,10 @@ static void ptxk__prefill_split(ptx_kernel *k, const ptxk__prefill *f, uint32_t 
 static void ptxk__prefill_product(ptx_kernel *k, const ptxk__prefill *f, ptx_val d[4],
                                   const ptxk__prefill_part *a, const ptxk__prefill_part *b, uint32_t at) {
     if (f->type == PTX_F32 && f->precision == PTXK_PREFILL_EXACT) {
-        ptxk__panel_mma(k, f->type, d, a->finite, b->rest + at);
-        ptxk__panel_mma(k, f->type, d, a->rest, b->finite + at);
+        ptxk__tile_mma(k, f->type, d, a->finite, b->rest + at);
+        ptxk__tile_mma(k, f->type, d, a->rest, b->finite + at);
     }
-    ptxk__panel_mma(k, f->type, d, a->x, b->x + at);
+    ptxk__tile_mma(k, f->type, d, a->x, b->x + at);
 }
 
 /* score = q k of the tile. */
@@ -5386,14 +5321,14 @@ static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (n = 0; n < f->keys / 8; n++)
             for (e = 0; e < 4; e++) s->score[i][n][e] = zero;
     for (p = 0; p < f->pairs; p++) {
-        ptx_val q = f->hold ? s->q : ptxk__panel_turn(k, &f->q, s->q, p), keys;
-        keys = ptxk__panel_turn(k, &f->kv, s->k, p);
+        ptx_val q = f->hold ? s->q : ptxk__tile_turn(k, &f->q, s->q, p), keys;
+        keys = ptxk__tile_turn(k, &f->kv, s->k, p);
         for (i = 0; i < f->m; i++) {
-            if (!f->hold) ptx_ldmatrix(k, 4, ptx_off(q, ptxk__panel_offset(&f->q, 16 * i, p)), words);
+            if (!f->hold) ptx_ldmatrix(k, 4, ptx_off(q, ptxk__tile_offset(&f->q, 16 * i, p)), words);
             ptxk__prefill_split(k, f, 4, f->hold ? s->held[i][p] : words, &a[i]);
         }
         for (n = 0; n < f->keys / 8; n += 2) {
-            ptx_ldmatrix(k, 4, ptx_off(keys, ptxk__panel_offset(&f->kv, 8 * n, p)), words);
+            ptx_ldmatrix(k, 4, ptx_off(keys, ptxk__tile_offset(&f->kv, 8 * n, p)), words);
             ptxk__prefill_split(k, f, 4, words, &b);
             for (e = 0; e < 2; e++)
                 for (i = 0; i < f->m; i++) ptxk__prefill_product(k, f, s->score[i][n + e], &a[i], &b, 2 * e);
@@ -5403,8 +5338,7 @@ static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
 
 /* -- flash_prefill without tensor cores: the same tiles, and the same places for sums and scores -- */
 
-static void ptxk__prefill_scores_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s)
-{
+static void ptxk__prefill_scores_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_var sum[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
     ptx_val q[PTXK__PREFILL_M][2][8], x[8], words[4], c, turn, whole, score, at[3];
     uint32_t i, h, n, e, count = 0;
@@ -5423,13 +5357,13 @@ static void ptxk__prefill_scores_plain(ptx_kernel *k, const ptxk__prefill *f, pt
         }
         for (i = 0; i < f->m; i++) {
             for (h = 0; h < 2; h++) {
-                ptxk_load16(k, NULL, ptx_at(at[0], ptxk__panel_offset(&f->q, 16 * i + 8 * h, 0)), words);
+                ptxk_load16(k, NULL, ptx_at(at[0], ptxk__tile_offset(&f->q, 16 * i + 8 * h, 0)), words);
                 ptxk_widen(k, f->type, words, q[i][h]);
             }
         }
         for (n = 0; n < f->keys / 8; n++) {
             for (e = 0; e < 2; e++) {
-                ptxk_load16(k, NULL, ptx_at(at[1 + e], ptxk__panel_offset(&f->kv, 8 * n, 0)), words);
+                ptxk_load16(k, NULL, ptx_at(at[1 + e], ptxk__tile_offset(&f->kv, 8 * n, 0)), words);
                 count = ptxk_widen(k, f->type, words, x);
                 for (i = 0; i < f->m; i++) {
                     for (h = 0; h < 2; h++) {
@@ -5483,13 +5417,13 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
                                         ptx_val lane, ptx_val warp) {
     ptx_val g = ptx_shr(k, lane, ptx_u32(2)), t = ptx_and(k, lane, ptx_u32(3)), x, tile, half;
     x = ptx_mad(k, warp, ptx_u32(16 * f->m), g);
-    s->q = ptxk__panel_reader(k, &f->q, s->shared, x, ptx_u32(0));
-    tile = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__panel_bytes(&f->q)), 1);
+    s->q = ptxk__tile_reader(k, &f->q, s->shared, x, ptx_u32(0));
+    tile = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
     x = ptx_mul(k, t, ptx_u32(2));
-    s->k = ptxk__panel_reader(k, &f->kv, tile, x, ptx_u32(0));
+    s->k = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
     x = ptx_add(k, x, ptx_u32(1));
-    s->k_next = ptxk__panel_reader(k, &f->kv, tile, x, ptx_u32(0));
-    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__panel_bytes(&f->kv)), 1);
+    s->k_next = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
+    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     s->v = s->v_next = ptx_ptr_add(k, tile, t, f->bytes * 2);
     if (f->type != PTX_F32) return;
     half = ptx_and(k, t, ptx_u32(2)); /* chunk and word change places where the row's turn is odd */
@@ -5721,7 +5655,7 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             }
         for (n = 0; n < f->columns; n += 2) {
             uint32_t both = n + 1 < f->columns ? 2 : 1;
-            at = ptxk__panel_pair(k, &f->kv, s->v, 16 * j, n / 2);
+            at = ptxk__tile_pair(k, &f->kv, s->v, 16 * j, n / 2);
             ptx_ldmatrix_trans(k, 2 * both, at, words);
             ptxk__prefill_split(k, f, 2 * both, words, &b);
             for (e = 0; e < both; e++)
@@ -5744,8 +5678,8 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
         }
         for (n = 0; n < f->columns; n++) {
             for (e = 0; e < 2; e++) {
-                at = ptxk__panel_turn(k, &f->kv, e ? s->v_next : s->v, n);
-                words[e] = ptx_ld(k, PTX_B32, ptx_at(at, ptxk__panel_offset(&f->kv, 8 * j, n)));
+                at = ptxk__tile_turn(k, &f->kv, e ? s->v_next : s->v, n);
+                words[e] = ptx_ld(k, PTX_B32, ptx_at(at, ptxk__tile_offset(&f->kv, 8 * j, n)));
             }
             ptxk__prefill_split(k, f, 2, words, &b);
             for (i = 0; i < f->m; i++) ptxk__prefill_add(k, f, s, i, n, &a[i], &b, 0);
@@ -5762,12 +5696,12 @@ static void ptxk__prefill_fetch(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     left = ptx_sub(k, s->end, first);
     from = ptx_get(k, next);
     from = ptx_ptr(from, PTX_GLOBAL);
-    to = ptx_ptr_add(k, to, ptx_u32(ptxk__panel_bytes(&f->q) + (v ? ptxk__panel_bytes(&f->kv) : 0)), 1);
+    to = ptx_ptr_add(k, to, ptx_u32(ptxk__tile_bytes(&f->q) + (v ? ptxk__tile_bytes(&f->kv) : 0)), 1);
     stride = ptxk__arg_u32(k, s->args, /* again and again: registers are what this kernel lacks */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
-    ptxk__panel_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
-    ptxk__panel_commit(k);
+    ptxk__tile_copy(k, &f->kv, &s->copier, to, from, stride, f->bytes, left);
+    ptxk__tile_commit(k);
     from = ptxk__rows_on(k, from, stride, f->keys, f->bytes);
     ptx_set(k, next, from);
 }
@@ -5783,7 +5717,7 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
         ptxk__prefill_scores_plain(k, f, s);
     else
         ptxk__prefill_scores(k, f, s);
-    ptxk__panel_wait(k);
+    ptxk__tile_wait(k);
     next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
     ptxk__prefill_fetch(k, f, s, 0, next);
     ptxk__prefill_shape_scores(k, f, s);
@@ -5796,7 +5730,7 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
         ptxk__prefill_values_f32(k, f, s);
     else
         ptxk__prefill_values(k, f, s);
-    ptxk__panel_wait(k);
+    ptxk__tile_wait(k);
 }
 
 /* The finished rows, by way of the shared memory that held the warp's own queries, to 16-byte stores. */
@@ -5804,22 +5738,22 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
                                 ptx_val stage, ptx_val out, ptx_val stride, ptx_val rows) {
     uint32_t per = f->out == PTX_F32 ? 2 : 1; /* chunks of a tile of 8 columns */
     uint32_t half = per == 2 ? ptxk__ceil_div(f->columns, 2) : f->columns, first, i, h, n, e;
-    ptxk__panel t;
-    ptxk__panel_copier c;
+    ptxk__tile t;
+    ptxk__tile_copier c;
     ptx_val from, to, chunk, x[4], left, p, g, t4;
     g = ptx_shr(k, lane, ptx_u32(2));
     t4 = ptx_and(k, lane, ptx_u32(3));
-    ptxk__panel_form(&t, 16 * f->m, half * per * 16, 2, 32);
-    ptxk__panel_copier_new(k, &t, lane, &c);
+    ptxk__tile_form(&t, 16 * f->m, half * per * 16, 2, 32);
+    ptxk__tile_copier_new(k, &t, lane, &c);
     left = ptx_sub(k, rows, ptx_as(c.row, PTX_S32));
-    from = ptxk__panel_from(k, &c, out, stride, f->out_bytes);
+    from = ptxk__tile_from(k, &c, out, stride, f->out_bytes);
     if (per == 2) {
         chunk = ptx_shr(k, t4, ptx_u32(1));
-        to = ptxk__panel_reader(k, &t, stage, g, chunk);
+        to = ptxk__tile_reader(k, &t, stage, g, chunk);
         chunk = ptx_and(k, t4, ptx_u32(1));
         to = ptx_ptr_add(k, to, chunk, 8);
     } else {
-        to = ptxk__panel_reader(k, &t, stage, g, ptx_u32(0));
+        to = ptxk__tile_reader(k, &t, stage, g, ptx_u32(0));
         to = ptx_ptr_add(k, to, t4, 4);
     }
     for (first = 0; first < f->columns; first += half) {
@@ -5827,7 +5761,7 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         for (n = 0; n < columns; n++) {
             uint32_t pair = per == 2 ? n : n / 2;
-            ptx_val at = ptxk__panel_turn(k, &t, to, pair);
+            ptx_val at = ptxk__tile_turn(k, &t, to, pair);
             if (per == 1 && n & 1) { /* the pair's other chunk */
                 at = ptx_xor(k, ptx_as(at, PTX_B32), ptx_b32(16));
                 at = ptx_ptr(ptx_as(at, PTX_U32), PTX_SHARED);
@@ -5835,14 +5769,14 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
             for (i = 0; i < f->m; i++) {
                 for (h = 0; h < 2; h++) {
                     for (e = 0; e < 2; e++) x[e] = ptx_get(k, s->sum[i][first + n][2 * h + e]);
-                    ptxk_store_f32(k, f->out, 2, ptx_at(at, ptxk__panel_offset(&t, 16 * i + 8 * h, pair)), x);
+                    ptxk_store_f32(k, f->out, 2, ptx_at(at, ptxk__tile_offset(&t, 16 * i + 8 * h, pair)), x);
                 }
             }
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         for (i = 0; i < t.rows / t.pass; i++) {
-            ptx_val at = ptx_ptr_add(k, stage, c.to[i % ptxk__panel_phases(&t)], 1), here = from;
-            uint32_t on = i - i % ptxk__panel_phases(&t);
+            ptx_val at = ptx_ptr_add(k, stage, c.to[i % ptxk__tile_phases(&t)], 1), here = from;
+            uint32_t on = i - i % ptxk__tile_phases(&t);
             p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(i * t.pass)));
             if (t.pass * t.wide < t.threads) p = ptx_and(k, p, c.busy);
             if (columns * per < t.wide) {
@@ -5952,7 +5886,7 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
         row = ptx_add(k, row, x);
     }
     x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->bytes, &stride);
-    return ptxk__panel_from(k, &s->copier, x, stride, f->bytes);
+    return ptxk__tile_from(k, &s->copier, x, stride, f->bytes);
 }
 
 /* The reader of a lane's words of v: row 2 t or 2 t + 1, word g of 8. */
@@ -5962,27 +5896,27 @@ static ptx_val ptxk__prefill_words(ptx_kernel *k, const ptxk__prefill *f, ptx_va
     row = ptx_mad(k, row, ptx_u32(2), ptx_u32(next));
     half = ptx_shr(k, lane, ptx_u32(4));
     word = ptx_bfe(k, lane, ptx_u32(2), ptx_u32(2));
-    half = ptxk__panel_reader(k, &f->kv, tile, row, half);
+    half = ptxk__tile_reader(k, &f->kv, tile, row, half);
     return ptx_ptr_add(k, half, word, 4);
 }
 
 static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                   ptx_val warp) {
     ptx_val row, half, tile, x;
-    tile = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__panel_bytes(&f->q)), 1);
+    tile = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
     ptxk__lane_columns(k, lane, &row, &half);
-    s->k = s->k_next = ptxk__panel_reader(k, &f->kv, tile, row, half);
+    s->k = s->k_next = ptxk__tile_reader(k, &f->kv, tile, row, half);
     ptxk__lane_rows(k, lane, &row, &half);
-    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__panel_bytes(&f->kv)), 1);
+    tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     if (f->type == PTX_F32) {
         s->v = ptxk__prefill_words(k, f, tile, lane, 0);
         s->v_next = ptxk__prefill_words(k, f, tile, lane, 1);
     } else {
-        s->v = s->v_next = ptxk__panel_reader(k, &f->kv, tile, row, half);
+        s->v = s->v_next = ptxk__tile_reader(k, &f->kv, tile, row, half);
     }
     x = ptx_mul(k, warp, ptx_u32(16 * f->m));
     row = ptx_add(k, row, x);
-    s->q = ptxk__panel_reader(k, &f->q, s->shared, row, half);
+    s->q = ptxk__tile_reader(k, &f->q, s->shared, row, half);
 }
 
 static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__prefill *f, const char *name) {
@@ -5990,7 +5924,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     uint32_t i, h, n, e;
     ptxk__prefill_state s;
     ptxk__prefill_place q;
-    ptxk__panel_copier copier;
+    ptxk__tile_copier copier;
     ptx_val args, shared, tid, lane, warp, x, p, begin, base, stride, row, safe[2], rows, here;
 
     ptx_launch_bounds(k, 32 * f->warps, 1);
@@ -6012,10 +5946,10 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, q),
                               offsetof(ptxk_flash_prefill_args, q_batch_stride), q.ragged, q.sequence, q.row,
                               q.head, f->bytes, &stride);
-    ptxk__panel_copier_new(k, &f->q, tid, &copier);
-    base = ptxk__panel_from(k, &copier, base, stride, f->bytes);
-    ptxk__panel_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
-    ptxk__panel_copier_new(k, &f->kv, tid, &s.copier);
+    ptxk__tile_copier_new(k, &f->q, tid, &copier);
+    base = ptxk__tile_from(k, &copier, base, stride, f->bytes);
+    ptxk__tile_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
+    ptxk__tile_copier_new(k, &f->kv, tid, &s.copier);
     if (f->plain)
         ptxk__prefill_readers_plain(k, f, &s, lane, warp);
     else
@@ -6038,10 +5972,10 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
         for (n = 0; n < f->columns; n++)
             for (e = 0; e < 4; e++) s.sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     }
-    ptxk__panel_wait(k);
+    ptxk__tile_wait(k);
     for (i = 0; i < f->m && f->hold; i++) {
         for (n = 0; n < f->pairs; n++) {
-            row = ptxk__panel_pair(k, &f->q, s.q, 16 * i, n);
+            row = ptxk__tile_pair(k, &f->q, s.q, 16 * i, n);
             ptx_ldmatrix(k, 4, row, s.held[i][n]);
         }
     }
@@ -6104,8 +6038,7 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
    c = i / 2 and h = i % 2 their low nibbles are 16 weights of group 2 c, their high ones 16 of group 2 c + 1.
    Scales and minimums of those two groups lie side by side in the 12 bytes; where c >= 2 they are in two
    parts. Masks and shifts of the lane make one rule of both cases. */
-static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane)
-{
+static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd, upper, shift, p;
     pair = ptx_shr(k, lane->at, ptx_u32(1));
     odd = ptx_and(k, pair, ptx_u32(1));
@@ -6127,8 +6060,7 @@ static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane)
 
 /* (a >> shift & mask) | (b >> other & rest) */
 static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val mask, ptx_val b,
-                               ptx_val other, ptx_val rest)
-{
+                               ptx_val other, ptx_val rest) {
     ptx_val high, low;
     high = ptx_shr(k, ptx_as(a, PTX_U32), shift);
     high = ptx_and(k, high, ptx_as(mask, PTX_U32));
@@ -6138,8 +6070,7 @@ static ptx_val ptxk__two_parts(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val 
 }
 
 /* The first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
-static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share)
-{
+static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share) {
     ptx_val head[4], half[2], low, minimum;
     ptxk_load16(k, NULL, ptx_at(block, 0), head);
     ptx_unpack(k, PTX_F16, 2, head[0], half);
@@ -6154,8 +6085,7 @@ static void ptxk__k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, p
     share->minimum = ptx_mul(k, minimum, low);
 }
 
-static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), q[4];
     uint32_t i;
     ptxk_load16(k, NULL, ptx_at(own, 16), q);
@@ -6167,8 +6097,7 @@ static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 }
 
 /* The fifth bits of this lane's groups are bits 2 c and 2 c + 1 of 16 bytes, which lanes of one h share. */
-static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane)
-{
+static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd;
     ptxk__q4_k_lane(k, lane);
     pair = ptx_and(k, lane->at, ptx_u32(6));
@@ -6177,8 +6106,7 @@ static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane)
     lane->c[9] = ptx_shl(k, odd, ptx_u32(4));
 }
 
-static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), fifth, q[4], h[4], x;
     uint32_t i;
     fifth = ptx_ptr_add(k, at->block, lane->c[9], 1);
@@ -6197,16 +6125,14 @@ static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 
 /* 4 n bytes that begin `offset` behind `words`, 2-byte aligned: n + 1 aligned words, two together by prmt. */
 static void ptxk__words_at(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
-                           ptx_val *out)
-{
+                           ptx_val *out) {
     ptx_val word[9];
     uint32_t i;
     for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset + 4 * i)));
     for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
 }
 
-static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset)
-{
+static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset) {
     ptx_val x = ptx_ld(k, PTX_F16, ptx_at(at, (int64_t)offset));
     return ptx_cvt(k, PTX_F32, x);
 }
@@ -6215,8 +6141,7 @@ static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset)
    ..., high ones for those 64 further on; their upper two bits are bits 2 a and 2 a + 4 of bytes 32 n + 16 h
    ... of the 64. 4 (q - 32) is what the six bits are at the top of a byte, the highest turned: no
    subtraction. */
-static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane)
-{
+static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val a, n, h;
     a = ptx_and(k, lane->at, ptx_u32(2));
     lane->c[0] = ptx_sub(k, ptx_u32(6), a);
@@ -6230,8 +6155,7 @@ static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane)
     lane->c[4] = ptx_shl(k, lane->at, ptx_u32(4));
 }
 
-static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val from, q[4], h[4], x, y;
     uint32_t i;
     from = ptx_ptr_add(k, at->words, lane->c[4], 1);
@@ -6254,8 +6178,7 @@ static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     share->factor = ptxk__f16_at(k, at->block, 208);
 }
 
-static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val words[8];
     (void)lane;
     ptxk__words_at(k, at, at->words, 0, 8, words);
@@ -6265,8 +6188,7 @@ static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 }
 
 /* The first half 16 times as the second: see ptxk__rows_product. */
-static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val words[4];
     uint32_t i;
     (void)lane;
@@ -6280,8 +6202,7 @@ static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 
 /* Numbers: lane i has values 8 i ... 8 i + 7 of 256; of f32 4 i ... and 128 + 4 i ..., where 16 bytes of all
    lanes lie side by side. */
-static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
     ptxk_widen(k, PTX_F32, words, share->number);
@@ -6289,15 +6210,13 @@ static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__pl
     ptxk_widen(k, PTX_F32, words, share->number + 4);
 }
 
-static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
     ptxk_widen(k, PTX_F16, words, share->number);
 }
 
-static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share)
-{
+static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
     ptxk_widen(k, PTX_BF16, words, share->number);
@@ -6310,21 +6229,18 @@ static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
    groups of 32, blocks in the order 0, 1, 3, 2, and 32 sums, d times the integers' sum.
    A record of numbers: 4 of them, j, at 16 bytes j ^ (j >> 3 & 1). */
 
-static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which)
-{
+static ptx_val ptxk__bit(ptx_kernel *k, ptx_val x, uint32_t which) {
     return ptx_bfe(k, x, ptx_u32(which), ptx_u32(1));
 }
 
 /* 0, 1, 3, 2 */
-static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b)
-{
+static ptx_val ptxk__gray(ptx_kernel *k, ptx_val b) {
     ptx_val half = ptx_shr(k, b, ptx_u32(1));
     return ptx_xor(k, b, half);
 }
 
 /* Byte `which` of four words, as one word. */
-static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which)
-{
+static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t which) {
     uint32_t selector = which | (which + 4) << 4;
     ptx_val low, high;
     low = ptx_prmt(k, ptx_as(x[0], PTX_B32), ptx_as(x[1], PTX_B32), ptx_b32(selector));
@@ -6336,8 +6252,7 @@ static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t whic
    past the end of x. record: address in global or shared memory, 16-byte aligned; block: which 256 of the
    record's 1024 (planes 0: of no meaning, the record is 256). */
 static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
-                        const ptx_val x[8])
-{
+                        const ptx_val x[8]) {
     float top = planes == 2 ? 32639.0f : 127.0f; /* 127 * 256 + 127 */
     ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
     uint32_t e;
@@ -6448,8 +6363,7 @@ typedef struct ptxk__rows_state {
     ptx_var sum[8][PTXK__ROWS_MAX];
 } ptxk__rows_state;
 
-static int ptxk__has_cp_async(ptx_kernel *k)
-{
+static int ptxk__has_cp_async(ptx_kernel *k) {
     return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
 }
 
@@ -6457,8 +6371,7 @@ static int ptxk__has_cp_async(ptx_kernel *k)
      pairs apart     64 (i / 2) + 16 (i % 2), and 32 further on
      nibbles apart   i = 4 n + 2 a + h: 128 n + 32 a + 16 h, and 64 further on
      blocks of 32    32 i, and 16 further on */
-static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s)
-{
+static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
     ptxk__lane *lane = &s->lane;
     ptx_val at = lane->at, high, b, j1, other, block, group = s->group;
     uint32_t t;
@@ -6529,8 +6442,7 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 
 /* lane: of the warp; ring: the warp's f->ring bytes of shared memory, 16-byte aligned. */
 static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val lane,
-                             ptx_val ring)
-{
+                             ptx_val ring) {
     uint32_t chunks = f->area / 16, i;
     ptx_val chunk;
     memset(s, 0, sizeof *s);
@@ -6550,8 +6462,7 @@ static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
 }
 
 /* bytes + low - chunk, of 0 ... 16 */
-static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_val chunk)
-{
+static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_val chunk) {
     ptx_val x = ptx_add(k, bytes, low);
     x = ptx_sub(k, x, chunk);
     x = ptx_max(k, ptx_as(x, PTX_S32), ptx_s32(0));
@@ -6561,8 +6472,7 @@ static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_
 
 /* Whether a round's chunks lie within a row's part of a step, whatever its alignment: with one row they do,
    but those of the last round. */
-static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round)
-{
+static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
     return f->block->aligned || (f->rows == 1 && 512 * (round + 1) <= f->unit_bytes);
 }
 
@@ -6573,8 +6483,7 @@ typedef struct ptxk__sent { /* a step's chunks on their way through registers */
 /* The copies of step `index`, for the ring at `slot`; where there is no such step, none, but they make a
    group in any case. Before sm_80 they are loads, and ptxk__rows_keep stores what came. */
 static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
-                            ptx_val index, ptxk__sent *sent)
-{
+                            ptx_val index, ptxk__sent *sent) {
     int async = ptxk__has_cp_async(k);
     ptx_val to, there, last, from, bytes, go, next;
     uint32_t i;
@@ -6630,8 +6539,7 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
 
 /* Before sm_80: what ptxk__rows_send has loaded goes to the ring; a row's last bytes, where they are no whole
    chunk, two by two. */
-static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent *sent)
-{
+static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent *sent) {
     ptx_val to = sent->to, j, p, from, here, x;
     uint32_t i;
     if (ptxk__has_cp_async(k)) return;
@@ -6658,8 +6566,7 @@ static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent
    that shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
    ptxk__rows_finish is through. */
 static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
-                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes)
-{
+                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
     ptx_val base, last_row, last_step, rest, r, at, low = ptx_u32(0), p, here, off, turned;
     ptxk__sent sent;
     uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
@@ -6769,8 +6676,7 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
    P: a half's integers times x's, whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63;
    32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
 static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w, ptx_val x[2][2][4],
-                               const ptx_val *d, ptx_val group_sum, ptx_var sum)
-{
+                               const ptx_val *d, ptx_val group_sum, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
     ptx_val part[2], total, dot, scale;
     uint32_t h, p, i;
@@ -6815,8 +6721,7 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
 
 /* x of one column for one share: halves or numbers, factors and the (negative) sum. */
 static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val record,
-                         uint32_t time, ptx_val x[2][2][4], ptx_val *number, ptx_val *d, ptx_val *sum)
-{
+                         uint32_t time, ptx_val x[2][2][4], ptx_val *number, ptx_val *d, ptx_val *sum) {
     const ptxk__block *b = f->block;
     ptx_val here;
     uint32_t h, p, shift = 256 * f->planes * b->pair * time;
@@ -6841,8 +6746,7 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
 }
 
 static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val step,
-                            ptx_val stride)
-{
+                            ptx_val stride) {
     ptx_val here, slot, before, own, p, record, x[2][2][4], number[8], d[2], sum;
     ptxk__share share[PTXK__ROWS_MAX];
     ptxk__place place;
@@ -6920,8 +6824,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
 /* All steps: out[c][r] is the dot product of row r with column c; every lane has it. x: shared memory,
    records of what `skip` begins with, zeros up to a whole step; stride: bytes from column to column. */
 static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
-                              ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX])
-{
+                              ptx_val stride, ptx_val out[8][PTXK__ROWS_MAX]) {
     ptx_val step;
     uint32_t c, r;
     s->x = ptx_var_new(k, x);
@@ -6941,8 +6844,7 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 
 /* -- gemv: the workspace, x -- */
 
-static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val column, ptx_val *count)
-{
+static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val column, ptx_val *count) {
     ptx_val at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace)), n, row;
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
     *count = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_X));
@@ -6952,16 +6854,14 @@ static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val column, p
 }
 
 /* Records of a column. */
-static ptx_val ptxk__gemv_count_records(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
-{
+static ptx_val ptxk__gemv_count_records(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
     if (!f->planes) return ptxk_div_up(k, n, ptx_u32(256));
     n = ptxk_div_up(k, n, ptx_u32(2048));
     return ptx_add(k, n, n);
 }
 
-static ptx_val ptxk__gemv_x_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
-{
+static ptx_val ptxk__gemv_x_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val at, n, end;
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
@@ -6971,8 +6871,7 @@ static ptx_val ptxk__gemv_x_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
     return ptx_ptr_add(k, at, end, 1);
 }
 
-static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
-{
+static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val at, bytes;
     at = ptxk__gemv_x_at(k, f, args);
     bytes = ptxk__gemv_count_records(k, f, args);
@@ -6983,8 +6882,7 @@ static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
 }
 
 /* A warp takes 256 values, a lane 8 of them. */
-static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *name)
-{
+static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
     ptx_val args, scratch, tid, lane, column, block, records, n, inside, here, x[8], record, p, at, squares;
     ptx_val count, other;
@@ -7048,8 +6946,7 @@ static void ptxk__gemv_quantise(ptx_module *m, const ptxk__gemv *f, const char *
 /* -- gemv: rows -- */
 
 /* 1 / sqrt(mean of squares + eps) of a column; every lane of the warp gets it. */
-static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val column)
-{
+static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val column) {
     ptx_val at, count, i, here, x, sum, n;
     ptx_var total = ptx_var_new(k, ptx_f32(0));
     at = ptxk__gemv_sums_at(k, args, column, &count);
@@ -7082,8 +6979,7 @@ static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val
 
 /* A dot product of row `row` of matrix i, complete: times the norm's factor, plus the bias. */
 static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val row,
-                                   ptx_val value, ptx_val rms)
-{
+                                   ptx_val value, ptx_val rms) {
     ptx_val at;
     if (f->flags & PTXK_GEMV_NORM) value = ptx_op2(k, PTX_MUL, PTX_RN, value, rms);
     if (!(f->flags & PTXK_GEMV_BIAS)) return value;
@@ -7094,8 +6990,7 @@ static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
 }
 
 /* g / (1 + e^-g) */
-static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g)
-{
+static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) {
     ptx_val e = ptx_op2(k, PTX_MUL, PTX_RN, g, ptx_f32(-1.44269504088896340736f));
     e = ptx_ex2(k, e);
     e = ptx_add(k, e, ptx_f32(1));
@@ -7104,8 +6999,7 @@ static ptx_val ptxk__silu(ptx_kernel *k, ptx_val g)
 
 /* Output i, y[column, row] = values (+ residual): of SwiGLU silu(value[0]) value[1]. */
 static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val column,
-                              ptx_val row, const ptx_val *values, ptx_val rms)
-{
+                              ptx_val row, const ptx_val *values, ptx_val rms) {
     uint32_t bytes = f->output == PTX_F16 ? 2 : 4;
     ptx_val at, old, value, other, index, n;
     value = ptxk__gemv_complete(k, f, args, i, row, values[0], rms);
@@ -7130,8 +7024,7 @@ static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, 
 
 /* This block's slice of x, all columns: [column][record]. */
 static void ptxk__gemv_stage(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val first, ptx_val count,
-                             ptx_val shared)
-{
+                             ptx_val shared) {
     ptx_val from, to, at, i, tid, all, records, words[4];
     uint32_t c;
     tid = ptx_tid_x(k);
@@ -7166,8 +7059,7 @@ typedef struct ptxk__gemv_state { /* of a block of the rows' kernel */
 
 /* Of matrix i in this slice: bytes of a row, of a row's part, and where it begins. */
 static ptx_val ptxk__gemv_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s, uint32_t i,
-                               ptx_val *row_bytes, ptx_val *skip)
-{
+                               ptx_val *row_bytes, ptx_val *skip) {
     const ptxk__block *b = f->rows[i].block;
     uint32_t record = f->values / b->values * b->bytes;
     ptx_val n, part, most;
@@ -7182,8 +7074,7 @@ static ptx_val ptxk__gemv_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__g
 }
 
 /* The tiles of output i, handed out strided; those of all outputs are numbered one after the other. */
-static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, uint32_t i)
-{
+static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_state *s, uint32_t i) {
     uint32_t pair = f->outputs < f->matrices ? 2 : 1, rows = f->rows[i].rows, c, r, m;
     uint32_t tile_rows = PTXK__GEMV_WARPS * rows;
     ptxk__rows_state state[2];
@@ -7277,8 +7168,7 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
 }
 
 /* Rows of all matrices. */
-static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val args)
-{
+static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val all = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n)), n;
     uint32_t i;
     for (i = 1; i < f->matrices; i++) {
@@ -7288,8 +7178,7 @@ static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
     return all;
 }
 
-static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name)
-{
+static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
     ptxk__gemv_state s;
     ptx_val shared, slices, per, units, n, p, rms, here, at;
@@ -7352,8 +7241,7 @@ static void ptxk__gemv_rows(ptx_module *m, const ptxk__gemv *f, const char *name
 /* -- gemv: sum of slices -- */
 
 /* The sum of all slices' parts, 4 * stride bytes apart. */
-static ptx_val ptxk__gemv_total(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_val slices)
-{
+static ptx_val ptxk__gemv_total(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_val slices) {
     ptx_val x;
     ptx_var here = ptx_var_new(k, at), total = ptx_var_new(k, ptx_f32(0));
     (void)ptx_for(k, ptx_u32(0), slices, ptx_u32(1));
@@ -7371,8 +7259,7 @@ static ptx_val ptxk__gemv_total(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_v
     return ptx_get(k, total);
 }
 
-static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name)
-{
+static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry(m, name);
     ptx_val args, tid, lane, column, rms, row, n, p, at, slices, all, index, stride, values[2];
     uint32_t i;
@@ -7415,8 +7302,7 @@ static void ptxk__gemv_sum(ptx_module *m, const ptxk__gemv *f, const char *name)
     ptx_ret(k);
 }
 
-PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc)
-{
+PTXGEN_API ptx_code ptxk_gemv_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__gemv f;
     ptxk_message why;
     char name[120], base[90];
@@ -8057,15 +7943,13 @@ static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_va
 }
 
 /* Weights in global memory do not change while a kernel runs. */
-static ptx_mem ptxk__weight_at(ptx_val at, int64_t offset)
-{
+static ptx_mem ptxk__weight_at(ptx_val at, int64_t offset) {
     ptx_mem mem = ptx_at(at, offset);
     return at.space == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
 }
 
 /* Two words from an address that is even. Shared memory: aligned words, put together. */
-static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words)
-{
+static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
     ptx_val half[4], pair[2], odd, p, three[3];
     uint32_t i;
     if (at.space == PTX_SHARED) {
@@ -8329,8 +8213,7 @@ static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
     return ptx_max(k, x, other);
 }
 
-static void ptxk__sample_meet(ptx_kernel *k, const ptxk__logits *f)
-{
+static void ptxk__sample_meet(ptx_kernel *k, const ptxk__logits *f) {
     if (f->barrier)
         (void)ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(f->barrier), ptx_imm(f->threads));
     else

@@ -2,13 +2,13 @@
    cc -O2 examples/generate.c -o generate -ldl -lm
 
      generate MODEL.gguf "Once upon a time" [--tokens 128] [--temperature 0.8] [--seed 1] [--top-k 40]
-              [--top-p 0.95] [--graph] [--context 2048]
+              [--top-p 0.95] [--graph | --persistent] [--context 2048]
 
    Models of the architectures llama and qwen2, their matrices in F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or
    Q6_K, their tokeniser in the file. --temperature 0, the default, takes the likeliest token; --graph makes
-   each token one launch of a graph. The text goes to standard output as it comes; tokens per second, the bytes
-   of weights that a token reads, and what fraction of the device's bandwidth that is, to standard error. Runs
-   on the GPU; without one, on the CPU driver:
+   each token one launch of a graph, --persistent all of them one launch of one kernel. The text goes to
+   standard output as it comes; tokens per second, the bytes of weights that a token reads, and what fraction
+   of the device's bandwidth that is, to standard error. Runs on the GPU; without one, on the CPU driver:
    PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./generate tests/model/fables.gguf "Once upon a time" */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
@@ -30,7 +30,7 @@ typedef struct options {
     const char *model, *prompt;
     llama_options llama;
     uint32_t tokens;
-    int graph;
+    int graph, persistent;
 } options;
 
 static int refuse(const char *what, const char *why) {
@@ -64,8 +64,11 @@ static int parse(options *o, int argc, char **argv) {
                 return refuse(argv[i], "one model and one prompt");
             continue;
         }
-        if (!strcmp(argv[i], "--graph")) {
-            o->graph = 1;
+        if (!strcmp(argv[i], "--graph") || !strcmp(argv[i], "--persistent")) {
+            if (argv[i][2] == 'g')
+                o->graph = 1;
+            else
+                o->persistent = 1;
             continue;
         }
         if (!strcmp(argv[i], "--tokens")) {
@@ -94,7 +97,7 @@ static int parse(options *o, int argc, char **argv) {
     if (o->model && o->prompt) return 1;
     return refuse("MODEL.gguf \"prompt\"",
                   "are needed; options are --tokens --temperature --seed --top-k --top-p "
-                  "--graph --context");
+                  "--graph --persistent --context");
 }
 
 /* What can be wrong with a model's file, with its place. */
@@ -172,6 +175,39 @@ static int generate(run *r, uint32_t prompt, uint32_t tokens, gguf_error *why) {
     return llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why);
 }
 
+/* All tokens in one launch, shown as they come: the device writes them, and how many there are, into host
+   memory. cuStreamQuery tells when it has ended, well or not. */
+static int generate_persistent(run *r, uint32_t tokens, gguf_error *why) {
+    enum { NOT_READY = 600 };
+    int (*query)(void *) = NULL, state = NOT_READY, bad;
+    void *symbol = ptxcu_symbol(r->cu, "cuStreamQuery");
+    double start = seconds();
+    llama_persistent p;
+    char piece[256];
+    memcpy(&query, &symbol, sizeof symbol);
+    if (llama_persistent_open(&r->model, &p, tokens, r->words.eos, why)) return 1;
+    bad = llama_persistent_launch(&r->model, &p, r->stream, why);
+    while (!bad && state == NOT_READY) {
+        struct timespec pause = {0, 100000};
+        uint32_t written;
+        if (query)
+            state = query(r->stream); /* before the last look at what is written */
+        else
+            bad = llama_persistent_end(&r->model, &p, r->stream, why), state = 0;
+        written = *(volatile uint32_t *)&p.state->written[0];
+        for (; r->made < written && r->made < tokens; r->made++) {
+            uint32_t token = *(volatile uint32_t *)&p.tokens[r->made];
+            if (ends(r, token)) break;
+            show(piece, tokeniser_piece(&r->words, token, 0, piece, sizeof piece));
+        }
+        if (state == NOT_READY) nanosleep(&pause, NULL);
+    }
+    bad = bad || llama_persistent_end(&r->model, &p, r->stream, why);
+    r->seconds = seconds() - start;
+    llama_persistent_close(&r->model, &p);
+    return bad;
+}
+
 static void report(const run *r, uint32_t prompt) {
     const ptxcu_device *d = ptxcu_device_info(r->cu);
     double bytes = (double)r->model.weight_bytes;
@@ -207,7 +243,7 @@ static int write_text(run *r, options *o, const gguf *g, FILE *file, uint32_t *t
     if (!bad) {
         r->host = (uint32_t *)host;
         show(o->prompt, strlen(o->prompt));
-        bad = generate(r, prompt, o->tokens, why);
+        bad = o->persistent ? generate_persistent(r, o->tokens, why) : generate(r, prompt, o->tokens, why);
         printf("\n");
     }
     if (!bad)

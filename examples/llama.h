@@ -10,6 +10,7 @@
        llama_step(&m, choose, stream, &why);            // takes a token of each; choose 1: finds the next
        llama_record(&m, stream, &why);                  // from now on steps are launches of a graph
        ... ptxcu_download(cu, next, m.tokens, ...)      // what the next step takes: of the prompt, or chosen
+       llama_persistent_open, _launch, _end, _close     // or: one launch for all tokens, see below
        llama_close(&m);
 
    Tokens, positions and lengths advance in device memory: nothing on the host changes from step to step.
@@ -946,6 +947,140 @@ static inline int llama_record(llama *m, ptxcu_stream stream, gguf_error *why) {
 static inline int llama_step(llama *m, int choose, ptxcu_stream stream, gguf_error *why) {
     if (!m->graph[choose != 0]) return llama_queue(m, choose, stream, why);
     return llama_cuda(m, ptxcu_graph_launch(m->cu, m->graph[choose != 0], stream), why);
+}
+
+/* -- the same in one launch for many tokens: ptxk_decoder -- */
+
+typedef struct llama_persistent {
+    ptxcu_program *program;
+    ptx_plan plan;
+    ptxk_decoder_args args;
+    ptxcu_buffer layers, workspace;
+    ptxk_decoder_state *state; /* host memory that the device writes while it runs */
+    uint32_t *tokens;          /* [batch, n], likewise */
+    uint32_t n;
+} llama_persistent;
+
+static inline ptxk_decoder_matrix llama_matrix(const llama_tensor *w, const llama_tensor *bias,
+                                               uint32_t *formats) {
+    ptxk_decoder_matrix d;
+    memset(&d, 0, sizeof d);
+    d.weights = w->address;
+    llama_format(w->from->format, &d.format);
+    if (bias && bias->from) d.bias = bias->address;
+    *formats |= 1u << d.format;
+    return d;
+}
+
+static inline void llama_persistent_close(llama *m, llama_persistent *p) {
+    ptxcu_free(m->cu, p->layers);
+    ptxcu_free(m->cu, p->workspace);
+    ptxcu_host_free(m->cu, p->state);
+    memset(p, 0, sizeof *p);
+}
+
+static inline int llama_persistent_layers(llama *m, llama_persistent *p, uint32_t *formats, gguf_error *why) {
+    size_t bytes = m->config.layers * sizeof(ptxk_decoder_layer);
+    ptxk_decoder_layer *layer = (ptxk_decoder_layer *)calloc(m->config.layers, sizeof *layer);
+    uint32_t n;
+    int bad = layer ? 0 : gguf_fail(why, 0, "no memory");
+#define LLAMA_MATRIX(name) llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), NULL, formats)
+#define LLAMA_BIASED(name)                                                                                   \
+    llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), llama_layer_tensor(m, n, LLAMA_##name##_BIAS),      \
+                 formats)
+    for (n = 0; !bad && n < m->config.layers; n++) {
+        layer[n].attention_norm = llama_layer_tensor(m, n, LLAMA_ATTENTION_NORM)->address;
+        layer[n].ffn_norm = llama_layer_tensor(m, n, LLAMA_FFN_NORM)->address;
+        layer[n].k_cache = llama_cache(m, n, 0, 0);
+        layer[n].v_cache = llama_cache(m, n, 1, 0);
+        layer[n].q = LLAMA_BIASED(Q);
+        layer[n].k = LLAMA_BIASED(K);
+        layer[n].v = LLAMA_BIASED(V);
+        layer[n].output = LLAMA_MATRIX(O);
+        layer[n].gate = LLAMA_MATRIX(GATE);
+        layer[n].up = LLAMA_MATRIX(UP);
+        layer[n].down = LLAMA_MATRIX(DOWN);
+    }
+    bad = bad || llama_cuda(m, ptxcu_alloc(m->cu, bytes, &p->layers), why)
+          || llama_cuda(m, ptxcu_upload(m->cu, p->layers, 0, layer, bytes, NULL), why)
+          || llama_cuda(m, ptxcu_sync(m->cu), why);
+    free(layer);
+    return bad;
+}
+
+/* Prepares a launch that generates n tokens of each sequence that llama_begin has started, or fewer where
+   end_token (0xffffffff: none) comes first. */
+static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t n, uint32_t end_token,
+                                        gguf_error *why) {
+    const llama_config *c = &m->config;
+    const llama_tensor *output = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
+    ptxk_decoder_desc desc;
+    ptxk_decoder_shape shape;
+    ptxk_message message;
+    void *host = NULL;
+    memset(p, 0, sizeof *p);
+    memset(&desc, 0, sizeof desc);
+    p->n = n;
+    p->args.embedding = llama_matrix(&m->tensor[LLAMA_EMBEDDING], NULL, &desc.formats);
+    p->args.output = llama_matrix(output, NULL, &desc.formats);
+    if (llama_persistent_layers(m, p, &desc.formats, why)) return llama_persistent_close(m, p), 1;
+    desc.hidden = c->hidden;
+    desc.ffn = c->ffn;
+    desc.heads = c->heads;
+    desc.kv_heads = c->kv_heads;
+    desc.head_dim = c->head_dim;
+    desc.vocab = c->vocab;
+    desc.batch = m->options.batch;
+    desc.kv_type = PTX_F16;
+    desc.rope_dims = c->rope_dims;
+    desc.rope_pairs = c->rope_pairs;
+    memset(&shape, 0, sizeof shape);
+    shape.layers = c->layers;
+    shape.max_seq = m->options.max_seq;
+    shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
+    if (llama_planned(ptxk_decoder_plan(&desc, &shape, &p->plan, &message), &message, why)
+        || llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find("decoder"), &desc, &p->program), why)
+        || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)p->plan.workspace_bytes, &p->workspace), why)
+        || llama_cuda(m, ptxcu_host_alloc(m->cu, sizeof *p->state + 4ull * n * desc.batch, &host), why))
+        return llama_persistent_close(m, p), 1;
+    memset(host, 0, sizeof *p->state);
+    p->state = (ptxk_decoder_state *)host;
+    p->tokens = (uint32_t *)(p->state + 1);
+    p->args.layers = p->layers.address;
+    p->args.frequencies = m->frequencies.address;
+    p->args.final_norm = m->tensor[LLAMA_OUTPUT_NORM].address;
+    p->args.prompt = m->prompts.address;
+    p->args.prompt_lengths = m->prompt_lengths.address;
+    p->args.positions = m->positions.address;
+    p->args.logits = m->logits.address;
+    p->args.tokens = (uint64_t)(uintptr_t)p->tokens;
+    p->args.state = (uint64_t)(uintptr_t)p->state;
+    p->args.workspace = p->workspace.address;
+    p->args.seed = m->options.seed;
+    p->args.layer_count = c->layers;
+    p->args.max_seq = p->args.prompt_stride = m->options.max_seq;
+    p->args.tokens_stride = p->args.n = n;
+    p->args.end_token = end_token;
+    p->args.top_k = m->options.top_k;
+    p->args.temperature = m->options.temperature;
+    p->args.top_p = m->options.top_p;
+    p->args.eps = (float)c->eps;
+    return llama_planned(ptxk_decoder_check(&desc, &p->args, NULL, &message), &message, why);
+}
+
+/* Queues the launch. p->state and p->tokens may be read while it runs; llama_persistent_end waits for it. */
+static inline int llama_persistent_launch(llama *m, llama_persistent *p, ptxcu_stream stream,
+                                          gguf_error *why) {
+    return llama_cuda(m, ptxcu_run(m->cu, p->program, &p->plan, &p->args, sizeof p->args, stream), why);
+}
+
+/* Waits for the launch, and says what was wrong with it. */
+static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stream stream, gguf_error *why) {
+    if (llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why)) return 1;
+    if (p->state->status != PTXK_DECODER_STARVED) return 0;
+    return gguf_fail(why, 0, "block %u starved at token %u, layer %u: '%s' waited for tile %u",
+                     p->state->block, p->state->position, p->state->layer,
+                     ptxk_decoder_step_name(p->state->step), p->state->tile);
 }
 
 #endif

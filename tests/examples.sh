@@ -66,6 +66,10 @@ generate=$build/generate
 model=tests/model/fables.gguf
 check "a model writes text" 0 "^Once upon a time[^ ]* [a-z]" "$generate" $model "Once upon a time" --tokens 3
 check "a model's tokens are counted" 0 "; 3 tokens written" "$generate" $model "The king" --tokens 3 --graph
+printf 'sm = 90\nsms = 3\n' >"$build/small.device"
+check "all tokens in one launch" 0 "; 2 tokens written" \
+    env PTXSIM_DEVICE="$build/small.device" "$generate" $model "The king" --tokens 2 --persistent
+rm -f "$build/small.device"
 check "a drawn text" 0 "; 3 tokens" \
     "$generate" $model "" --tokens 3 --temperature 1 --top-k 5 --top-p 0.9 --seed 7
 check "no prompt" 2 "are needed" "$generate" $model

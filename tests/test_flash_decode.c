@@ -646,8 +646,7 @@ static void scale_is_used(void)
 }
 
 /* 9 heads: tiles of 5 and 4. 64 heads, 20: tiles of 8, and of 7, 7, 6. d 8: one vector a row. */
-static void groups_of_more_than_8_heads(void)
-{
+static void groups_of_more_than_8_heads(void) {
     static const uint32_t lengths[] = {900, 33, 0};
     static const uint32_t heads[] = {9, 64, 20, 71}, dims[] = {64, 128, 136, 8};
     uint32_t i;
@@ -658,11 +657,256 @@ static void groups_of_more_than_8_heads(void)
     }
 }
 
+/* -- every feature with every other: random descriptions -- */
+
+static uint32_t pick(const uint32_t *from, uint32_t n) { return from[random_below(n)]; }
+#define PICK(...) pick((const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / 4)
+
+static void describe(const problem *p, char *text, size_t capacity) {
+    (void)snprintf(
+        text, capacity,
+        "heads %u kv_heads %u d %u kv %u q %u out %u queries %u window %u cap %g page %u append %u flags "
+        "%u, sm_%u, layout %d, max_seq %u, sms %u, batch %u, splits %u",
+        p->desc.heads, p->desc.kv_heads, p->desc.head_dim, p->desc.kv_type, p->desc.q_type, p->desc.out_type,
+        p->desc.queries, p->desc.window, (double)p->desc.soft_cap, p->desc.page_size, p->desc.append_type,
+        p->desc.flags, (unsigned)(p->target & 0xfff), (int)p->layout, p->shape.max_seq, p->shape.sm_count,
+        p->shape.batch, p->plan.launch[0].grid[2]);
+}
+
+static void random_problem(uint32_t turn) {
+    ptxk_flash_decode_desc desc;
+    uint32_t lengths[4], batch = 1 + random_below(4), i, max_seq, chunk, before = failed;
+    char text[400];
+    problem p;
+    memset(&desc, 0, sizeof desc);
+    desc.kv_heads = 1 + random_below(2);
+    desc.heads = desc.kv_heads * PICK(1, 2, 4, 5, 7, 8, 8, 9, 16);
+    desc.head_dim = PICK(8, 16, 32, 40, 64, 64, 72, 80, 96, 112, 128, 128, 128, 136, 192, 248, 256);
+    desc.kv_type = PICK(PTX_F32, PTX_F16, PTX_F16, PTX_BF16, PTX_BF16);
+    desc.q_type = PICK(0, PTX_F32, PTX_F16, PTX_BF16);
+    desc.out_type = PICK(0, PTX_F32, PTX_F16, PTX_BF16);
+    desc.queries = random_below(2) ? random_below(9) : 0;
+    desc.window = random_below(3) ? 0 : PICK(1, 2, 15, 16, 17, 63, 64, 65, 100, 128, 300);
+    desc.soft_cap = random_below(4) ? 0.0f : (float)PICK(1, 5, 30, 50);
+    desc.page_size = random_below(3) ? 0 : PICK(16, 32, 64, 128, 256);
+    desc.append_type = random_below(3) ? 0 : PICK(PTX_F32, PTX_F16, PTX_BF16);
+    desc.flags = random_below(2) ? PTXK_FLASH_LSE : 0;
+    if (turn % 8 == 7) desc.flags |= PTXK_FLASH_SCALAR;
+    if (turn % 5 == 4) desc.scale = (float)random_within(0.5);
+    chunk = ptxk_flash_decode_chunk(&desc, 1, 1);
+    max_seq = chunk * (1 + random_below(3)) + random_below(40);
+    if (max_seq > 700) max_seq = 500 + random_below(200);
+    for (i = 0; i < batch; i++) {
+        static const int beside[] = {-1, 0, 1, 2, 7};
+        int64_t near = (int64_t)PICK(0, 1, 16, 32, 48, 64, 80, 128) + beside[random_below(5)];
+        if (random_below(2)) near = random_below(max_seq + 1);
+        if (random_below(8) == 0) near = (int64_t)chunk + beside[random_below(5)];
+        if (random_below(8) == 0) near = max_seq;
+        if (random_below(20) == 0) near = (int64_t)max_seq + 1 + random_below(9);
+        lengths[i] = near < 0 ? 0 : near > max_seq + 10 ? max_seq : (uint32_t)near;
+    }
+    p = problem_of(&desc, max_seq, lengths, batch);
+    p.target = PTX_SM(turn % 4 && capability >= 80 ? 80 : 75);
+    if (turn % 7 == 3 && capability >= 90) p.target = PTX_SM(90);
+    p.layout = (enum layout)random_below(3);
+    p.shape.sm_count = PICK(1, 8, 132);
+    p.runs = 1 + (int)random_below(2);
+    problem_check(&p);
+    if (failed != before) {
+        describe(&p, text, sizeof text);
+        printf("  %s\n", text);
+    }
+    problem_free(&p);
+}
+
+static void random_descriptions(void) {
+    const char *rounds = getenv("FLASH_ROUNDS");
+    uint32_t i, n = rounds ? (uint32_t)atoi(rounds) : 150;
+    for (i = 0; i < n; i++) random_problem(i);
+}
+
+/* -- named inputs: 000 had no pages, no window, no cap; 003 no GQA, and a stale length in a graph -- */
+
+static ptxk_flash_decode_desc plain(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t kv_type) {
+    ptxk_flash_decode_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.heads = heads;
+    desc.kv_heads = kv_heads;
+    desc.head_dim = d;
+    desc.kv_type = kv_type;
+    return desc;
+}
+
+static const uint32_t kv_types[] = {PTX_F32, PTX_F16, PTX_BF16};
+
+static void run_on(problem *p, int target) {
+    if (target > 75 && capability < target) target = 75;
+    p->target = PTX_SM((unsigned)target);
+    problem_check(p);
+    problem_free(p);
+}
+
+static void paged_caches(void) {
+    static const uint32_t lengths[] = {16, 17, 300, 15};
+    uint32_t i;
+    for (i = 0; i < 6; i++) {
+        ptxk_flash_decode_desc desc = plain(8, 2, 128, kv_types[i % 3]);
+        problem p;
+        desc.page_size = i < 3 ? 16 : 128;
+        p = problem_of(&desc, 301, lengths, 4);
+        run_on(&p, i % 2 ? 75 : 80);
+    }
+}
+
+static void sliding_window_edges(void) {
+    static const uint32_t lengths[] = {63, 64, 65, 200, 16, 700};
+    static const uint32_t windows[] = {1, 16, 64, 65, 0x7fffffff};
+    uint32_t i;
+    for (i = 0; i < 10; i++) {
+        ptxk_flash_decode_desc desc = plain(4, 1, 64, kv_types[i % 3]);
+        problem p;
+        desc.window = windows[i / 2];
+        desc.queries = 1 + i % 3;
+        p = problem_of(&desc, 700, lengths, 6);
+        run_on(&p, i % 2 ? 75 : 80);
+    }
+}
+
+static void one_to_eight_queries(void) {
+    static const uint32_t lengths[] = {0, 1, 7, 8, 9, 130};
+    uint32_t i;
+    for (i = 1; i <= 8; i++) {
+        ptxk_flash_decode_desc desc = plain(8, 2, 64, kv_types[i % 3]);
+        problem p;
+        desc.queries = i;
+        desc.append_type = PTX_F32;
+        desc.flags = PTXK_FLASH_LSE;
+        p = problem_of(&desc, 130, lengths, 6);
+        run_on(&p, 80);
+    }
+}
+
+static void soft_cap_bounds_infinite_scores(void) {
+    static const uint32_t lengths[] = {90};
+    uint32_t i, h;
+    for (i = 0; i < 6; i++) {
+        ptxk_flash_decode_desc desc = plain(4, 1, 32, kv_types[i % 3]);
+        problem p;
+        desc.soft_cap = 3;
+        p = problem_of(&desc, 90, lengths, 1);
+        for (h = 0; h < 4; h++) ((float *)p.q)[h * 32] = 1 + (float)h;
+        ref_put(p.keys[0], p.format, 5 * 32, (double)INFINITY);
+        ref_put(p.keys[0], p.format, 6 * 32, (double)-INFINITY);
+        run_on(&p, i < 3 ? 75 : 80);
+    }
+}
+
+/* q of any size: the power of two that a column is scaled by takes what f16 cannot hold. */
+static void q_past_the_range_of_f16(void) {
+    static const double sizes[] = {1e30, 1e6, 1e-6, 1e-30};
+    static const uint32_t lengths[] = {70};
+    uint32_t i, e;
+    for (i = 0; i < 8; i++) {
+        problem p = problem_new(2, 1, 64, i % 2 ? REF_BF16 : REF_F16, 70, lengths, 1);
+        p.desc.scale = (float)(0.1 / sizes[i / 2]);
+        for (e = 0; e < 128; e++) ((float *)p.q)[e] *= (float)sizes[i / 2];
+        run_on(&p, 80);
+    }
+}
+
+static void a_missing_page_is_nan_and_not_followed(void) {
+    static const uint32_t lengths[] = {100, 100, 100};
+    uint32_t i, h, wrong = 0;
+    for (i = 0; i < 6; i++) {
+        ptxk_flash_decode_desc desc = plain(4, 2, 64, kv_types[i % 3]);
+        problem p;
+        desc.page_size = 16;
+        p = problem_of(&desc, 100, lengths, 3);
+        if (i >= 3 && capability >= 80) p.target = PTX_SM(80);
+        {
+            device_ptr at[2];
+            void *keys = physical(&p, 0, 0, 3, 0), *values = physical(&p, 1, 0, 3, 0);
+            size_t bytes = cache_elements(&p) * ref_bytes(p.format);
+            at[0] = upload(keys, bytes);
+            at[1] = upload(values, bytes);
+            p.table[p.max_pages + 2] = p.pool_pages + (i % 2 ? 0 : 0xf0000000u); /* of sequence 1 */
+            if (launch(&p, &at[0], &at[1])) {
+                compare(&p, 0, p.keys[0], p.values[0], 100);
+                compare(&p, 2, p.keys[2], p.values[2], 100);
+                for (h = 0; h < 256; h++) wrong += isnan(((float *)p.out)[256 + h]) ? 0 : 1;
+            }
+            cu.cuMemFree(at[0]);
+            cu.cuMemFree(at[1]);
+            free(keys);
+            free(values);
+        }
+        problem_free(&p);
+    }
+    CHECK(wrong == 0);
+}
+
+/* 003: a graph replayed a stale length. Here each launch reads it; the counters are as they were found. */
+static void launches_again_and_again(void) {
+    static const uint32_t lengths[] = {700, 5, 699};
+    uint32_t i;
+    for (i = 0; i < 4; i++) {
+        ptxk_flash_decode_desc desc = plain(8, 2, 64, kv_types[i % 3]);
+        problem p;
+        desc.append_type = i < 2 ? PTX_F16 : 0;
+        p = problem_of(&desc, 700, lengths, 3);
+        p.runs = 3;
+        run_on(&p, i % 2 ? 75 : 80);
+    }
+}
+
+static void bad_features_are_refused(void) {
+    ptxk_flash_decode_desc desc = plain(4, 2, 64, PTX_F16), bad;
+    ptxk_flash_decode_shape shape = {1, 10, 10, 100};
+    ptxk_flash_decode_args args;
+    ptxk_message why;
+    ptx_plan plan;
+#define REFUSED(field, value, says)                                                                          \
+    bad = desc;                                                                                              \
+    bad.field = value;                                                                                       \
+    CHECK(ptxk_flash_decode_plan(&bad, &shape, &plan, &why) == PTX_E_DESC);                                  \
+    CHECK_MORE(strstr(why.text, says) != NULL, why.text)
+    REFUSED(queries, 9, "queries is 9, must be 1 to 8");
+    REFUSED(q_type, PTX_F64, "q_type is ");
+    REFUSED(out_type, 999, "out_type is 999");
+    REFUSED(append_type, PTX_U32, "append_type is ");
+    REFUSED(window, 0x80000000u, "window is 2147483648");
+    REFUSED(soft_cap, -1.0f, "soft_cap is -1");
+    REFUSED(soft_cap, NAN, "soft_cap is ");
+    REFUSED(page_size, 8, "page_size is 8, must be 0 or a power of two from 16");
+    REFUSED(page_size, 48, "page_size is 48");
+    REFUSED(flags, 4, "flags is 4");
+    memset(&args, 0, sizeof args);
+    args.q = args.k_caches = args.v_caches = args.lengths = args.out = 256;
+    args.max_seq = 100;
+    CHECK(!ptxk_flash_decode_check(&desc, &args, &why));
+#undef REFUSED
+#define REFUSED(field, value, says)                                                                          \
+    do {                                                                                                     \
+        ptxk_flash_decode_args other = args;                                                                 \
+        other.field = value;                                                                                 \
+        CHECK(ptxk_flash_decode_check(&desc, &other, &why) == PTX_E_ARGUMENT);                               \
+        CHECK_MORE(strstr(why.text, says) != NULL, why.text);                                                \
+    } while (0)
+    REFUSED(q, 0, "q is 0");
+    REFUSED(out, 8, "out is not aligned to 16 bytes");
+    REFUSED(lengths, 2, "lengths is not aligned to 4");
+    REFUSED(workspace, 16, "workspace is not aligned to 256");
+    REFUSED(row_stride, 63, "must be multiples of 8 elements");
+    REFUSED(row_stride, 64, "rows overlap");
+    desc.append_type = PTX_F16;
+    REFUSED(q, 256, "k is 0");
+#undef REFUSED
+}
+
 /* -- refusals -- */
 
 static void refuse_desc(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t type, float scale,
-                        const char *message)
-{
+                        const char *message) {
     ptxk_flash_decode_desc desc;
     ptxk_flash_decode_shape shape = {1, 10, 10, 100};
     ptxk_message why;
@@ -688,14 +932,12 @@ static void refuse_desc(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t 
     CHECK(ptxk_flash_decode_chunk(&desc, 5, 1) == 0);
 }
 
-static void heads_not_multiple_of_kv_heads_refused(void)
-{
+static void heads_not_multiple_of_kv_heads_refused(void) {
     refuse_desc(32, 5, 128, PTX_F16, 0, "heads is 32, must be a multiple of kv_heads, 5");
     refuse_desc(4, 8, 128, PTX_F16, 0, "heads is 4, must be a multiple of kv_heads, 8");
 }
 
-static void bad_descriptions_are_refused(void)
-{
+static void bad_descriptions_are_refused(void) {
     refuse_desc(0, 1, 128, PTX_F16, 0, "heads is 0, must be 1 to 65536");
     refuse_desc(65537, 1, 128, PTX_F16, 0, "heads is 65537, must be 1 to 65536");
     refuse_desc(1, 0, 128, PTX_F16, 0, "kv_heads is 0, must be 1 to 65536");
@@ -711,8 +953,7 @@ static void bad_descriptions_are_refused(void)
 }
 
 static void refuse_shape(uint32_t batch, uint32_t max_len, uint32_t max_seq, uint32_t sms,
-                         const char *message)
-{
+                         const char *message) {
     ptxk_flash_decode_desc desc = {65536, 65536, 256, PTX_F32, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     ptxk_flash_decode_shape shape;
     ptxk_message why;
@@ -829,15 +1070,142 @@ static void traffic_is_within_5_percent_of_the_lower_bound(void)
     traffic_within(16, 2, 256, REF_F16, 1, 8, 75, 1.05);
 }
 
-int main(void)
-{
+/* -- machine instructions: ptxas alone can tell -- */
+
+static uint64_t word_at(const unsigned char *p, uint32_t bytes) {
+    uint64_t x = 0;
+    while (bytes--) x = x << 8 | p[bytes];
+    return x;
+}
+
+/* Code of sm_90, 16 bytes an instruction. */
+static uint32_t opcode(const unsigned char *code, uint32_t i) {
+    return (uint32_t)word_at(code + 16 * (size_t)i, 8) & 0xfff;
+}
+
+static uint32_t branch_target(const unsigned char *code, uint32_t i) {
+    uint64_t low = word_at(code + 16 * (size_t)i, 8);
+    int64_t offset = (int64_t)((low >> 34 << 8 | (low >> 16 & 255)) << 26) >> 26;
+    return (uint32_t)((int64_t)i + 1 + offset * 4 / 16);
+}
+
+/* Whether an instruction is what a step is made of: LDGSTS, LDSM, HMMA. */
+static uint32_t is_work(const unsigned char *code, uint32_t i) {
+    uint32_t low = opcode(code, i) & 255;
+    return low == 0xae || low == 0x3b || low == 0x3c;
+}
+
+/* The fewest instructions on a way once around the loop first ... last that meets `work` of those. */
+static uint32_t shortest_round(const unsigned char *code, uint32_t count, uint32_t first, uint32_t last,
+                               uint32_t work) {
+    uint32_t row = work + 1, i, w, e, changed = 1, *best = (uint32_t *)malloc(sizeof(uint32_t) * count * row),
+             result;
+    for (i = 0; i < count * row; i++) best[i] = UINT32_MAX; /* [i][w]: before instruction i, having met w */
+    best[first * row] = 0;
+    while (changed)
+        for (changed = 0, i = 0; i < count; i++) {
+            uint32_t to[2], op = opcode(code, i),
+                            conditional = (word_at(code + 16 * (size_t)i, 8) >> 12 & 7) != 7;
+            to[0] = op == 0x947 ? branch_target(code, i) : op == 0x94d ? UINT32_MAX : i + 1;
+            to[1] = conditional ? i + 1 : UINT32_MAX;
+            for (w = 0; w <= work && i != last; w++)
+                for (e = 0; e < 2; e++) {
+                    uint32_t met = w + is_work(code, i) > work ? work : w + is_work(code, i), *there;
+                    if (best[i * row + w] == UINT32_MAX || to[e] >= count) continue;
+                    there = &best[to[e] * row + met];
+                    if (*there > best[i * row + w] + 1) *there = best[i * row + w] + 1, changed = 1;
+                }
+        }
+    result = best[last * row + work];
+    free(best);
+    return result == UINT32_MAX ? result : result + 1;
+}
+
+/* 8 heads of 128, f16: at most 12 instructions of a warp for a key, where q is f32 (two terms) and where it
+   is f16. A step is 16 keys: 16 copies, 16 matrices of 16 x 16, 16 products and as many for each term more.
+   */
+static void instructions_per_key(uint32_t q_type, uint32_t products) {
+    ptxk_flash_decode_desc desc;
+    ptx_module_desc module_desc;
+    ptx_entry_info info;
+    ptx_module *m;
+    char path[] = "/tmp/ptxgen_flash_XXXXXX", command[200], kernel[200];
+    static unsigned char image[1 << 18];
+    size_t bytes = 0, i, sections, names;
+    FILE *file;
+    int handle, found = 0;
+    memset(&desc, 0, sizeof desc);
+    memset(&module_desc, 0, sizeof module_desc);
+    desc.heads = 32;
+    desc.kv_heads = 4;
+    desc.head_dim = 128;
+    desc.kv_type = PTX_F16;
+    desc.q_type = q_type;
+    module_desc.target = PTX_SM(90);
+    m = ptx_module_new(&module_desc);
+    ptxk_flash_decode_emit(m, &desc);
+    handle = mkstemp(path);
+    if (!CHECK(handle >= 0) || !CHECK((file = fdopen(handle, "w")) != NULL)) return;
+    CHECK(fputs(ptx_text(m, NULL), file) >= 0);
+    (void)fclose(file);
+    CHECK(ptx_entry_get(m, 0, &info));
+    (void)snprintf(kernel, sizeof kernel, ".text.%s", info.name);
+    ptx_module_free(m);
+    (void)snprintf(command, sizeof command, "ptxas -arch=sm_90 %s -o %s.cubin", path, path);
+    CHECK(system(command) == 0);
+    (void)remove(path);
+    (void)snprintf(command, sizeof command, "%s.cubin", path);
+    file = fopen(command, "rb");
+    if (CHECK(file != NULL)) {
+        bytes = fread(image, 1, sizeof image, file);
+        (void)fclose(file);
+        (void)remove(command);
+    }
+    if (!CHECK(bytes > 64 && bytes < sizeof image)) return;
+    sections = (size_t)word_at(image + 0x28, 8);
+    names = (size_t)word_at(image + sections + 64 * word_at(image + 0x3e, 2) + 24, 8);
+    for (i = 0; i < word_at(image + 0x3c, 2); i++) {
+        const unsigned char *header = image + sections + 64 * i, *code = image + word_at(header + 24, 8);
+        uint32_t count = (uint32_t)word_at(header + 32, 8) / 16, j, w, first = 0, last = 0, most = 0, all = 0;
+        if (strcmp((const char *)image + names + word_at(header, 4), kernel) != 0) continue;
+        for (j = 0; j < count;
+             j++) { /* the loop with the products: the shortest of those with most of them */
+            uint32_t to = opcode(code, j) == 0x947 ? branch_target(code, j) : j + 1, inside = 0;
+            for (w = to; w < j; w++) inside += (opcode(code, w) & 255) == 0x3c;
+            if (inside < most || !inside || (inside == most && j - to >= last - first)) continue;
+            first = to, last = j, most = inside;
+        }
+        CHECK(most == products); /* tensor-core instructions, and no more than needed */
+        all = shortest_round(code, count, first, last, 16 + 16 + products);
+        printf(
+            "note: sm_90, 8 heads of 128 on one KV head, f16, q %s: %u instructions of a warp for 16 keys, "
+            "%.2f a key\n",
+            ptx_type_name((ptx_type)q_type), all, all / 16.0);
+        CHECK(all <= 12 * 16);
+        found = 1;
+    }
+    CHECK(found);
+}
+
+static void at_most_12_instructions_per_key(void) {
+    if (system("ptxas --version > /dev/null 2>&1")) {
+        printf("SKIP at_most_12_instructions_per_key: no ptxas on the PATH\n");
+        return;
+    }
+    instructions_per_key(PTX_F32, 32);
+    instructions_per_key(PTX_F16, 24);
+}
+
+int main(void) {
     start_random();
     if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
     fill_pools();
     bad_descriptions_are_refused();
     heads_not_multiple_of_kv_heads_refused();
     bad_shapes_are_refused();
+    bad_features_are_refused();
     registry_finds_its_operations();
+    at_most_12_instructions_per_key();
     if (CHECK(open_driver())) {
         zero_length_gives_zeros();
         length_above_max_seq_is_nan_and_touches_no_cache();
@@ -850,8 +1218,17 @@ int main(void)
         scale_is_used();
         groups_of_more_than_8_heads();
         offsets_past_2_to_32_elements();
+        paged_caches();
+        sliding_window_edges();
+        one_to_eight_queries();
+        soft_cap_bounds_infinite_scores();
+        q_past_the_range_of_f16();
+        a_missing_page_is_nan_and_not_followed();
+        launches_again_and_again();
+        random_descriptions();
         every_head_dim_type_group_and_length();
         traffic_is_within_5_percent_of_the_lower_bound();
+
         printf("note: largest error: %.3f of its bound\n", worst);
     }
     free(pool_f32);

@@ -538,13 +538,9 @@ static const struct format {
 /* Weight i of a row, and in *size what its terms come to. */
 static double table_weight(const struct format *f, const unsigned char *row, uint32_t i, double *size) {
     const unsigned char *b = row + (size_t)(i / f->block) * f->bytes;
-    double w[256], s[256], x;
+    double x;
     i %= f->block;
-    if (f->id == PTXK_Q4_K) {
-        ref_q4_k(b, w, s);
-        *size = s[i];
-        return w[i];
-    }
+    if (f->id == PTXK_Q4_K) return ref_weight(REF_BLOCK_Q4_K, b, (int)i, size);
     x = f->id == PTXK_Q6_K   ? ref_q6_k_weight(b, i)
         : f->id == PTXK_Q8_0 ? ref_q8_0_weight(b, i)
         : f->id == PTXK_F32  ? (double)((const float *)(const void *)b)[0]

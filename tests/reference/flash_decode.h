@@ -37,6 +37,7 @@ static void ref_scores(const ref_attention *r, const void *q, size_t q_row, cons
         size[i] = a * fabs(r->scale);
         floor_size[i] = b * most * fabs(r->scale);
         if (r->soft_cap > 0) score[i] = r->soft_cap * tanh(score[i] / r->soft_cap);
+        if (r->soft_cap > 0 && isinf(a)) size[i] = floor_size[i] = 0; /* the cap itself */
     }
 }
 
