@@ -7286,6 +7286,15 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
                 if (w && k->m->forms.at[ins->form].row->op == PTX_ST && ins->count == 4)
                     ptx__want(f, w[2], &depth);
             }
+            if (f->advising && ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].reach) {
+                const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
+                for (; w < end; w++) {
+                    if (PTX__TAG(*w) == PTX__W_MEM) ptx__want(f, w[1], &depth);
+                    if (PTX__TAG(*w) == PTX__W_MEM) w += 2;
+                    else if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+                        w += 2;
+                }
+            }
         }
     }
     while (depth) {
@@ -7965,10 +7974,11 @@ static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
                     states = form->effect == PTX__EFFECT_CALL ? PTX__CARRY_NONE : states;
                     if (strstr(ptx__raw_text(k, ins), ".cc")) states = PTX__CARRY_SET;
                 }
-                if (report && states & PTX__CARRY_NONE && (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC))
+                if (report && states & PTX__CARRY_NONE
+                    && (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC))
                     return ptx__fail_at(k, PTX_E_UNDEFINED, i, ins->site,
-                                        "%s reads the carry, and on some path to here no instruction with .cc "
-                                        "wrote it, or a call came between",
+                                        "%s reads the carry, and on some path to here no instruction with "
+                                        ".cc wrote it, or a call came between",
                                         form->row->name);
                 if ((op == PTX_ADD || op == PTX_SUB || op == PTX_MAD || op == PTX_ADDC || op == PTX_SUBC
                      || op == PTX_MADC)
@@ -8840,6 +8850,74 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     }
 }
 
+/* By how many bytes an address grows from one lane to the next, where it is tid.x or laneid times a constant
+   and the rest is the same in the warp; 0 where that is not plain. */
+static uint64_t ptx__lane_step(const ptx_kernel *k, ptx__flow *f, uint32_t word, int *budget) {
+    uint32_t tag = PTX__TAG(word), slot, n = 0, operand[3] = {0, 0, 0};
+    uint64_t step[3] = {0, 0, 0}, number[3] = {0, 0, 0};
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    unsigned op;
+    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0) return 0;
+    slot = f->base[tag] + PTX__INDEX(word);
+    if (!f->def[slot] || f->sets[slot]) return 0;
+    ins = &k->ins.at[f->def[slot] - 1];
+    op = k->m->forms.at[ins->form].row->op;
+    if (ins->kind != PTX__I_PLAIN || ins->guard
+        || k->m->forms.at[ins->form].asked & (PTX_HI | PTX_CC) & ~PTX__FAMILY
+        || (op != PTX_MOV && op != PTX_CVT && op != PTX_ADD && op != PTX_MUL && op != PTX_MAD
+            && op != PTX_SHL))
+        return 0;
+    w = k->words.at + ins->words + ins->results;
+    end = k->words.at + ins->words + ins->count;
+    for (; w < end && n < 3; n++) {
+        operand[n] = *w;
+        tag = PTX__TAG(*w);
+        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
+            number[n] = w[1] | (uint64_t)w[2] << 32;
+            w += 3;
+            continue;
+        }
+        if (tag == PTX__W_SPECIAL)
+            step[n] = PTX__INDEX(*w) == PTX_TID_X || PTX__INDEX(*w) == PTX_LANEID;
+        else if (tag < PTX__CLASSES && !(*ptx__class_at(f, *w) & PTX__WANTED))
+            return 0;
+        else if (tag < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, *w)) == PTX__CLASS_LANE
+                 && !(step[n] = ptx__lane_step(k, f, *w, budget)))
+            return 0; /* other in each lane, and nobody knows how */
+        w++;
+    }
+    switch (op) {
+    case PTX_MOV:
+    case PTX_CVT: return step[0];
+    case PTX_ADD: return step[0] && step[1] ? 0 : step[0] + step[1];
+    case PTX_SHL: return step[0] && PTX__TAG(operand[1]) == PTX__W_UNSIGNED && number[1] < 16
+                             ? step[0] << number[1]
+                             : 0;
+    default: break;
+    }
+    if (step[0] && step[1]) return 0;
+    return step[2] ? (step[0] || step[1] ? 0 : step[2]) : step[0] * number[1] + step[1] * number[0];
+}
+
+/* Advice on an access at tid times less than it needs, where whole warps come. */
+static void ptx__advise_lane_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word, uint32_t align) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    int budget = 24;
+    uint64_t step;
+    if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || PTX__CLASS(*ptx__class_at(f, word)) != PTX__CLASS_LANE
+        || ins->guard || PTX__CLASS(f->level[ptx__block_of(f, i)]) >= PTX__CLASS_LANE || k->need[0] == 1)
+        return;
+    step = ptx__lane_step(k, f, word, &budget);
+    if (step & (align - 1))
+        ptx__note(k, PTX_ADVICE_ALIGN, i,
+                  "%.*s needs an address aligned to %u bytes, and those of neighbouring threads are %llu "
+                  "bytes apart",
+                  (int)(form->text_length < 150 ? form->text_length : 150), k->m->chars.at + form->text,
+                  align, (unsigned long long)step);
+}
+
 /* Whether loads, stores and atomics of that space cannot mean what the address is of; *what says it. */
 static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__known v,
                             const ptx__form *form, const char **what) {
@@ -8849,7 +8927,8 @@ static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint3
     ptx_mods elsewhere = (PTX__M_LOCAL | PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
     ptx_mods constant = PTX__M_CONST & ~PTX__FAMILY;
     uint32_t tag = PTX__TAG(v.symbol), def;
-    if (!(form->row->allow >> 63) || !(atomic || form->row->op == PTX_LD || form->row->op == PTX_ST)) return 0;
+    if (!(form->row->allow >> 63)) return 0;
+    if (!atomic && form->row->op != PTX_LD && form->row->op != PTX_ST) return 0;
     if (!v.symbol && form->row->op != PTX_LD && !space && PTX__TAG(*w) == PTX__W_64) {
         def = f->base[PTX__W_64] + PTX__INDEX(*w);
         def = f->sets[def] ? 0 : f->def[def];
@@ -8861,7 +8940,7 @@ static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint3
     }
     if (!v.symbol) return 0;
     if (tag == PTX__W_GLOBAL && k->m->variables.at[PTX__INDEX(v.symbol)].space == PTX_CONST) {
-        *what = "a variable in constant memory: ptx_ld of that space reads it, ptx_cvta makes a generic address";
+        *what = "a variable in constant memory: a load of that space reads it, ptx_cvta makes it generic";
         return space != constant;
     }
     if (tag == PTX__W_GLOBAL) {
@@ -8892,6 +8971,8 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     v = ptx__know(k, f, w, &budget);
     if (letter == 'm' && ptx__wrong_space(k, f, w, v, form, &array))
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site, "%.*s goes to %s", length, text, array);
+    ptx__extent(k, ins, letter, &align, &bytes);
+    if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
     if (!v.symbol) return PTX_E_NONE;
     if (letter == 'm' && form->row->allow >> 63 && (form->row->op == PTX_LD || form->row->op == PTX_ST)) {
         ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
@@ -8902,7 +8983,6 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
                                 "%.*s goes to an array in %s space: ptx_cvta makes a generic address of it",
                                 length, text, PTX__TAG(v.symbol) == PTX__W_LOCAL ? "local" : "shared");
     }
-    ptx__extent(k, ins, letter, &align, &bytes);
     offset = v.offset + (int32_t)w[1];
     if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
         if (f->advising == 2 && align <= 256 && (!v.step || v.step >= align) && offset & (align - 1))

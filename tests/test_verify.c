@@ -886,7 +886,9 @@ static ptx_symbol variable_in(ptx_space space) {
     desc.count = 16;
     return ptx_variable(m, &desc);
 }
-static void reads_as(ptx_space space, ptx_val address) { ptx_ld(k, PTX_U32, ptx_at(ptx_ptr(address, space), 0)); }
+static void reads_as(ptx_space space, ptx_val address) {
+    ptx_ld(k, PTX_U32, ptx_at(ptx_ptr(address, space), 0));
+}
 static void test_spaces(void) {
     ptx_val x;
     ptx_symbol s;
