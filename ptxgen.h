@@ -7971,7 +7971,7 @@ static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
                 unsigned op = form->row->op;
                 if (ins->kind != PTX__I_PLAIN) continue;
                 if (op == PTX_RAW) { /* who knows what its text does with the flag */
-                    states = form->effect == PTX__EFFECT_CALL ? PTX__CARRY_NONE : states;
+                    states = form->effect == PTX__EFFECT_CALL ? (uint32_t)PTX__CARRY_NONE : states;
                     if (strstr(ptx__raw_text(k, ins), ".cc")) states = PTX__CARRY_SET;
                 }
                 if (report && states & PTX__CARRY_NONE
