@@ -876,6 +876,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         10, 0)                                                                                               \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU, PTX_RN | PTX_RZ            \
         | PTX_RELU, PTX_RN, 70, 80)                                                                          \
+    FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F32), PTX_RN | PTX_RZ | PTX_SATFINITE, PTX_RN | PTX_RZ       \
+        | PTX_SATFINITE, PTX_RN, 81, 0)                                                                      \
     FORM(CVT, "cvt", "t=c", PTX__H16, PTX__T(F32), PTX_RN | PTX_RZ | PTX_RELU | PTX_SATFINITE, PTX_RN        \
         | PTX_RZ | PTX_SATFINITE, PTX_RN, 81, 80)                                                            \
     FORM(CVT, "cvt", "t=c", PTX__T(F16), PTX__T(F64), PTX__ROUND | PTX_SAT, PTX__ROUND, PTX_RN, 10, 0)       \
@@ -1441,30 +1443,30 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__ON_120)                                                                                         \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
         PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
-    FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xR",     \
+    FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",     \
         PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
-    OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xR",       \
+    OP(MMA_SP_M16N8K32_F32, "mma.sp.sync.aligned.m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",       \
         PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
-    OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xR",       \
+    OP(MMA_SP_M16N8K32_F16, "mma.sp.sync.aligned.m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH",       \
         PTX__T(F16), 0, 0, 0, 0, 71, 80)                                                                     \
     OP(MMA_SP_M16N8K8_F32, "mma.sp.sync.aligned.m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",         \
         PTX__T(TF32), 0, 0, 0, 0, 71, 80)                                                                    \
-    OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xR",     \
+    OP(MMA_SP_M16N8K32_S32, "mma.sp.sync.aligned.m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH",     \
         PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
-    OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xR",       \
+    OP(MMA_SP_M16N8K64_F32, "mma.sp.sync.aligned.m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ",       \
         PTX__FP8, PTX__FP8, 0, 0, 0, 84, 89)                                                                 \
-    OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xR",     \
+    OP(MMA_SP_M16N8K64_S32, "mma.sp.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ",     \
         PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 71, 80)                                                       \
     OP(MMA_SPO_M16N8K16_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32%t%t.f32",           \
         "{4f}={2x}{2x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
     OP(MMA_SPO_M16N8K32_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32%t%t.f32",           \
-        "{4f}={4x}{4x}{4f}xR", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
+        "{4f}={4x}{4x}{4f}xH", PTX__H16, 0, 0, 0, 0, 85, 80)                                                 \
     OP(MMA_SPO_M16N8K64_F32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32%t%s.f32",           \
-        "{4f}={4x}{4x}{4f}xR", PTX__FP8, PTX__FP8, 0, 0, 0, 85, 89)                                          \
+        "{4f}={4x}{4x}{4f}xZ", PTX__FP8, PTX__FP8, 0, 0, 0, 85, 89)                                          \
     OP(MMA_SPO_M16N8K64_S32, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col%m.s32%t%s.s32",         \
-        "{4S}={4x}{4x}{4S}xR", PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 85, 80)                                \
+        "{4S}={4x}{4x}{4S}xZ", PTX__I8, PTX__I8, PTX_SATFINITE, 0, 0, 85, 80)                                \
     OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4"                 \
-        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xR", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)             \
+        ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)             \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
         ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xRx{hh}x{hh}", 0, 0, 0, 0,   \
         0, 87, PTX__ON_120A)                                                                                 \
@@ -2883,6 +2885,7 @@ struct ptx_kernel {
     uint32_t returning;                  /* inside of ptx_return */
     const char *called;                  /* where first, or NULL */
     uint32_t version; /* the lowest that the recorded forms need */
+    uint32_t reached; /* while the shared memory of an entry and its functions is added up */
     uint32_t shared_bytes, param_bytes, verified;
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
     uint32_t first_line; /* of its body, in the text last printed */
@@ -2907,6 +2910,8 @@ struct ptx_kernel {
 #define PTX__ANY_CALLEE UINT32_MAX
 #define PTX__BUCKETS 256
 #define PTX__SEEN_SETMAXNREG 0x80000000u
+#define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
+#define PTX__SEEN_FAR_SPACE 0x40000000u /* a load or store in local or constant memory */
 #define PTX__MEMOS 512
 struct ptx_module {
     ptx_alloc_fn alloc;
@@ -3250,7 +3255,7 @@ PTXGEN_API ptx_val ptx_f64(double value) { return ptx__float(PTX_F64, value); }
 PTXGEN_API ptx_type ptx_type_of(ptx_val v) { return (ptx_type)v.type; }
 
 /* No value, and why: what ptx_as and its like were given shows where the result is used. */
-enum { PTX__WHY_AS = 1, PTX__WHY_PTR, PTX__WHY_INV };
+enum { PTX__WHY_AS = 1, PTX__WHY_PTR, PTX__WHY_INV, PTX__WHY_AS_WHAT };
 static ptx_val ptx__none_for(unsigned why) {
     ptx_val v = ptx__none();
     v.bits = why;
@@ -3261,7 +3266,10 @@ PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
     /* A register of another width is no value at all: the use of it says so. */
     if ((v.kind != PTX__REG && v.kind != PTX__PLACE) || (unsigned)type >= PTX__TYPE_COUNT
         || ptx__fact(v.type)->bits != ptx__fact(type)->bits)
-        return v.kind == PTX__NOTHING ? v : ptx__none_for(PTX__WHY_AS);
+        return v.kind == PTX__NOTHING ? v
+                                      : ptx__none_for(v.kind == PTX__REG || v.kind == PTX__PLACE
+                                                          ? PTX__WHY_AS
+                                                          : PTX__WHY_AS_WHAT);
     v.type = (uint8_t)type;
     return v;
 }
@@ -3353,6 +3361,8 @@ static unsigned ptx__wider(unsigned type) {
 static const char *ptx__describe(ptx_val v) {
     if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_AS)
         return "no value (of a ptx_as between types of different widths)";
+    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_AS_WHAT)
+        return "no value (of a ptx_as of no register: an immediate or the address of a parameter block)";
     if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_PTR)
         return "no value (of a ptx_ptr of no register, or to no space)";
     if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_INV) return "no value (of a ptx_inv of no predicate)";
@@ -3810,6 +3820,9 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     }
     m->seen |= 1u << form->effect;
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) m->seen |= PTX__SEEN_SETMAXNREG;
+    if ((op == PTX_LD || op == PTX_ST) && asked & (PTX__M_LOCAL | PTX__M_CONST) & ~PTX__FAMILY)
+        m->seen |= PTX__SEEN_FAR_SPACE;
+    if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) m->seen |= PTX__SEEN_CARRY;
     form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
     form->special = form->who || form->effect || form->reach;
     form->next = *bucket;
@@ -4555,6 +4568,12 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
                       row->name, ptx__fact(type)->name);
             return 0;
         }
+        if (((type == PTX_F16 && v.type == PTX_BF16X2) || (type == PTX_BF16 && v.type == PTX_F16X2))
+            && strncmp(row->name + (*row->name == 'w'), "mma", 3) == 0) {
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected pairs of %s", index, row->name,
+                      ptx__fact(v.type)->name, ptx__fact(type)->name);
+            return 0;
+        }
         return ptx__push_source(k, site, row->name, index, v, PTX_B32, 1);
     case 'f': return ptx__push_source(k, site, row->name, index, v, PTX_F32, 0);
     case 'z': return ptx__push_source(k, site, row->name, index, v, PTX_F64, 0);
@@ -4574,6 +4593,19 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     default: break;
     }
     limit = ptx__limit_of(letter);
+    if (row->op == PTX_TENSORMAP_REPLACE_SWIZZLE && index == 2 && v.kind == PTX__IMM && v.bits == 4) {
+        if ((k->m->target & 0xfffu) != 103) {
+            ptx__fail(k, PTX_E_TARGET, site, "%s of 4 needs sm_103a, the target is sm_%s", row->name,
+                      k->m->target_name);
+            return 0;
+        }
+        if (k->m->cap < 88) {
+            ptx__fail(k, PTX_E_VERSION, site, "%s of 4 needs PTX 8.8, the cap is %u.%u", row->name,
+                      k->m->cap / 10, k->m->cap % 10);
+            return 0;
+        }
+        if (k->version < 88) k->version = 88;
+    }
     if (row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && v.kind == PTX__IMM && v.bits >= 13 && v.bits <= 15) {
         if (k->m->cap < 87) {
             ptx__fail(k, PTX_E_VERSION, site, "%s of %u needs PTX 8.7, the cap is %u.%u", row->name,
@@ -4618,6 +4650,7 @@ static void ptx__open_group(ptx_kernel *k, const char *p) {
 /* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__ONE. into:
    the variables that get them, or NULL. */
 #define PTX__OPERANDS_MAX 144
+#define PTX__RESULTS_MAX 240
 static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                       unsigned src_type, const ptx_val *src, unsigned n, ptx_val *out, unsigned n_out,
                       const ptx_var *into) {
@@ -4628,10 +4661,11 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
     int loose, unsettled = 0;
-    for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
+    if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count beyond any form says nothing of out */
+        for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (op >= PTX__OP_COUNT || type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT || (n && !src)
-        || n > PTX__OPERANDS_MAX || (n_out != PTX__ONE && n_out > 240)
+        || n > PTX__OPERANDS_MAX || (n_out != PTX__ONE && n_out > PTX__RESULTS_MAX)
         || (n_out != PTX__ONE && n_out && !out && !into)) {
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "instruction %u with types %u and %u, %u operands and %u results is none of the table", op,
@@ -4684,6 +4718,12 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     }
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
     if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
+    if (op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
+        && (uint32_t)v[1].bits > (uint32_t)v[2].bits) {
+        ptx__fail(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u", row->name,
+                  (unsigned)v[1].bits, (unsigned)v[2].bits);
+        return;
+    }
     if (!ptx__ready(k) || !ptx__begin(k, 3 * (size_t)n + 512)) return;
     at = k->words.count;
     for (r = 0; *p != '='; p++) {
@@ -5387,7 +5427,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     unsigned printed;
     size_t at, results;
     ptx_val d[8];
-    for (i = 0; out && i < n && i < 8; i++) out[i] = ptx__none();
+    for (i = 0; out && i < n && n <= 8; i++) out[i] = ptx__none();
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, out)) return;
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
     form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(mem, n, n * ptx_type_bytes(type)));
@@ -5538,6 +5578,11 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         index.type = address.type;
         return ptx_op2_(k, site, PTX_ADD, 0, address, index);
     }
+    if (address.kind != PTX__REG) {
+        ptx__fail(k, PTX_E_HANDLE, site, "an index in a register behind %s: only ptx_off goes there",
+                  ptx__describe(address));
+        return ptx__none();
+    }
     if (!ptx__mine(k, site, index, "the index")) return ptx__none();
     if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> index.type & 1)) {
         ptx__fail(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s",
@@ -5595,7 +5640,7 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
                             ptx_val *out) {
     uint32_t i, form;
     size_t at;
-    for (i = 0; out && i < n && i < 4; i++) out[i] = ptx__none();
+    for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
     if (!ptx__ready(k) || !ptx__mine(k, site, whole, "the operand of mov")) return;
     if (!ptx__parts_ok(k, site, whole.type, type, n, out)) return;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(whole.type), 0, 0);
@@ -6112,7 +6157,7 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
 
 PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uint32_t n, ptx_val row,
                               ptx_val *out) {
-    ptx_opn_(k, site, op, 0, PTX_NONE, PTX_NONE, 1, &row, n, out);
+    ptx_opn_(k, site, op, 0, PTX_NONE, PTX_NONE, 1, &row, n > 4 ? UINT32_MAX : n, out);
 }
 
 /* The row of such an instruction for elements of that type, and the lengths of its first four groups. */
@@ -6412,9 +6457,16 @@ PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_
     ptx__scope *s;
     if (!ptx__ready(k)) return ptx__none();
     if (first.kind == PTX__IMM && first.type == PTX_NONE) first.type = limit.type;
+    if (step.kind == PTX__IMM && (int64_t)step.bits < 0) {
+        ptx__fail(k, PTX_E_RANGE, site, "a for counts up to its limit, and the step is %lld: use ptx_loop",
+                  (long long)step.bits);
+        return ptx__none();
+    }
     if (step.kind == PTX__IMM && ptx__endless_for(first, limit, step)) {
-        ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step %lld, limit %lld",
-                  (long long)step.bits, (long long)limit.bits);
+        if (limit.kind != PTX__IMM) ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step 0");
+        else
+            ptx__fail(k, PTX_E_RANGE, site, "a for that does not end: step %lld, limit %lld",
+                      (long long)step.bits, (long long)limit.bits);
         return ptx__none();
     }
     counter = ptx_var_new_(k, site, first);
@@ -7291,6 +7343,15 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
                 if (w && k->m->forms.at[ins->form].row->op == PTX_ST && ins->count == 4)
                     ptx__want(f, w[2], &depth);
             }
+            if (f->advising && ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].reach) {
+                const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
+                for (; w < end; w++) {
+                    if (PTX__TAG(*w) == PTX__W_MEM) ptx__want(f, w[1], &depth);
+                    if (PTX__TAG(*w) == PTX__W_MEM) w += 2;
+                    else if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+                        w += 2;
+                }
+            }
         }
     }
     while (depth) {
@@ -7408,6 +7469,7 @@ static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, ui
 }
 
 static void ptx__learn(ptx_kernel *k);
+static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins);
 
 /* The function that instruction i calls; PTX__ANY_CALLEE for one of those whose address is known. */
 static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
@@ -7935,6 +7997,51 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                 ptx__note(k, PTX_ADVICE_UNWAITED, f->block[b].end - 1,
                           "cp.async copies may be under way when the kernel ends here; wait for them, or do "
                           "without");
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !(states & ~in[to - 1])) continue;
+                in[to - 1] |= states;
+                changed = 1;
+            }
+        }
+    }
+    return PTX_E_NONE;
+}
+
+/* -- the carry --
+   What can be in the carry flag, one bit each: nothing, or what a .cc wrote. A call leaves nothing in it. */
+enum { PTX__CARRY_NONE = 1, PTX__CARRY_SET = 2 };
+
+static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
+    uint32_t n, e, i, *in = f->stack;
+    int changed, report;
+    if (!(k->m->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    in[0] = PTX__CARRY_NONE;
+    for (report = 0; report < 2; report += !changed) {
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], states = in[b];
+            for (i = f->block[b].first; i < f->block[b].end; i++) {
+                const ptx__ins *ins = &k->ins.at[i];
+                const ptx__form *form = &k->m->forms.at[ins->form];
+                unsigned op = form->row->op;
+                if (ins->kind != PTX__I_PLAIN) continue;
+                if (op == PTX_RAW) { /* who knows what its text does with the flag */
+                    states = form->effect == PTX__EFFECT_CALL ? (uint32_t)PTX__CARRY_NONE : states;
+                    if (strstr(ptx__raw_text(k, ins), ".cc")) states = PTX__CARRY_SET;
+                }
+                if (report && states & PTX__CARRY_NONE
+                    && (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC))
+                    return ptx__fail_at(k, PTX_E_UNDEFINED, i, ins->site,
+                                        "%s reads the carry, and on some path to here no instruction with "
+                                        ".cc wrote it, or a call came between",
+                                        form->row->name);
+                if ((op == PTX_ADD || op == PTX_SUB || op == PTX_MAD || op == PTX_ADDC || op == PTX_SUBC
+                     || op == PTX_MADC)
+                    && form->asked & PTX_CC & ~PTX__FAMILY)
+                    states = PTX__CARRY_SET | (ins->guard ? states : 0u);
+            }
             for (e = 0; e < 2; e++) {
                 uint32_t to = f->block[b].next[e];
                 if (!to || !(states & ~in[to - 1])) continue;
@@ -8808,6 +8915,111 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     }
 }
 
+/* By how many bytes an address grows from one lane to the next, where it is tid.x or laneid times a constant
+   and the rest is the same in the warp; 0 where that is not plain. */
+static uint64_t ptx__lane_step(const ptx_kernel *k, ptx__flow *f, uint32_t word, int *budget) {
+    uint32_t tag = PTX__TAG(word), slot, n = 0, operand[3] = {0, 0, 0};
+    uint64_t step[3] = {0, 0, 0}, number[3] = {0, 0, 0};
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    unsigned op;
+    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0) return 0;
+    slot = f->base[tag] + PTX__INDEX(word);
+    if (!f->def[slot] || f->sets[slot]) return 0;
+    ins = &k->ins.at[f->def[slot] - 1];
+    op = k->m->forms.at[ins->form].row->op;
+    if (ins->kind != PTX__I_PLAIN || ins->guard
+        || k->m->forms.at[ins->form].asked & (PTX_HI | PTX_CC) & ~PTX__FAMILY
+        || (op != PTX_MOV && op != PTX_CVT && op != PTX_ADD && op != PTX_MUL && op != PTX_MAD
+            && op != PTX_SHL))
+        return 0;
+    w = k->words.at + ins->words + ins->results;
+    end = k->words.at + ins->words + ins->count;
+    for (; w < end && n < 3; n++) {
+        operand[n] = *w;
+        tag = PTX__TAG(*w);
+        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
+            number[n] = w[1] | (uint64_t)w[2] << 32;
+            w += 3;
+            continue;
+        }
+        if (tag == PTX__W_SPECIAL)
+            step[n] = PTX__INDEX(*w) == PTX_TID_X || PTX__INDEX(*w) == PTX_LANEID;
+        else if (tag < PTX__CLASSES && !(*ptx__class_at(f, *w) & PTX__WANTED))
+            return 0;
+        else if (tag < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, *w)) == PTX__CLASS_LANE
+                 && !(step[n] = ptx__lane_step(k, f, *w, budget)))
+            return 0; /* other in each lane, and nobody knows how */
+        w++;
+    }
+    switch (op) {
+    case PTX_MOV:
+    case PTX_CVT: return step[0];
+    case PTX_ADD: return step[0] && step[1] ? 0 : step[0] + step[1];
+    case PTX_SHL: return step[0] && PTX__TAG(operand[1]) == PTX__W_UNSIGNED && number[1] < 16
+                             ? step[0] << number[1]
+                             : 0;
+    default: break;
+    }
+    if (step[0] && step[1]) return 0;
+    return step[2] ? (step[0] || step[1] ? 0 : step[2]) : step[0] * number[1] + step[1] * number[0];
+}
+
+/* Advice on an access at tid times less than it needs, where whole warps come. */
+static void ptx__advise_lane_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word, uint32_t align) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    int budget = 24;
+    uint64_t step;
+    if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || PTX__CLASS(*ptx__class_at(f, word)) != PTX__CLASS_LANE
+        || ins->guard || PTX__CLASS(f->level[ptx__block_of(f, i)]) >= PTX__CLASS_LANE || k->need[0] == 1)
+        return;
+    step = ptx__lane_step(k, f, word, &budget);
+    if (step & (align - 1))
+        ptx__note(k, PTX_ADVICE_ALIGN, i,
+                  "%.*s needs an address aligned to %u bytes, and those of neighbouring threads are %llu "
+                  "bytes apart",
+                  (int)(form->text_length < 150 ? form->text_length : 150), k->m->chars.at + form->text,
+                  align, (unsigned long long)step);
+}
+
+/* Whether loads, stores and atomics of that space cannot mean what the address is of; *what says it. */
+static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__known v,
+                            const ptx__form *form, const char **what) {
+    const char *name = form->row->name;
+    int atomic = strncmp(name, "atom", 4) == 0 || strcmp(name, "red") == 0, budget = 24;
+    ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
+    ptx_mods elsewhere = (PTX__M_LOCAL | PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
+    ptx_mods constant = PTX__M_CONST & ~PTX__FAMILY;
+    uint32_t tag = PTX__TAG(v.symbol), def;
+    if (!(form->row->allow >> 63)) return 0;
+    if (!atomic && form->row->op != PTX_LD && form->row->op != PTX_ST) return 0;
+    if (!v.symbol && form->row->op != PTX_LD && !space && PTX__TAG(*w) == PTX__W_64) {
+        def = f->base[PTX__W_64] + PTX__INDEX(*w);
+        def = f->sets[def] ? 0 : f->def[def];
+        if (!def || k->m->forms.at[k->ins.at[def - 1].form].row->op != PTX_CVTA) return 0;
+        v = ptx__know(k, f, k->words.at + k->ins.at[def - 1].words + 1, &budget);
+        *what = "a constant variable, which no kernel writes";
+        return PTX__TAG(v.symbol) == PTX__W_GLOBAL
+               && k->m->variables.at[PTX__INDEX(v.symbol)].space == PTX_CONST;
+    }
+    if (!v.symbol) return 0;
+    if (tag == PTX__W_GLOBAL && k->m->variables.at[PTX__INDEX(v.symbol)].space == PTX_CONST) {
+        *what = "a variable in constant memory: a load of that space reads it, ptx_cvta makes it generic";
+        return space != constant;
+    }
+    if (tag == PTX__W_GLOBAL) {
+        *what = "a variable in global memory";
+        return (space & (elsewhere | constant)) != 0;
+    }
+    if (tag == PTX__W_PARAM && k->params.at[PTX__INDEX(v.symbol)].type >> 8 == PTX_GLOBAL) {
+        *what = "what a parameter of global memory points to";
+        return (space & (elsewhere | constant)) != 0;
+    }
+    *what = "a local array, which only its thread has: atomics are for global and shared memory";
+    return atomic && tag == PTX__W_LOCAL;
+}
+
 /* One address: w is its base, and behind it the offset. */
 static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, char letter) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -8822,6 +9034,10 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     int budget = 24;
     int64_t offset;
     v = ptx__know(k, f, w, &budget);
+    if (letter == 'm' && ptx__wrong_space(k, f, w, v, form, &array))
+        return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site, "%.*s goes to %s", length, text, array);
+    ptx__extent(k, ins, letter, &align, &bytes);
+    if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
     if (!v.symbol) return PTX_E_NONE;
     if (letter == 'm' && form->row->allow >> 63 && (form->row->op == PTX_LD || form->row->op == PTX_ST)) {
         ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
@@ -8832,7 +9048,6 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
                                 "%.*s goes to an array in %s space: ptx_cvta makes a generic address of it",
                                 length, text, PTX__TAG(v.symbol) == PTX__W_LOCAL ? "local" : "shared");
     }
-    ptx__extent(k, ins, letter, &align, &bytes);
     offset = v.offset + (int32_t)w[1];
     if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
         if (f->advising == 2 && align <= 256 && (!v.step || v.step >= align) && offset & (align - 1))
@@ -8883,7 +9098,7 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
     int arrays = k->shared.count || k->locals.count || k->m->variables.count;
     /* else nothing is known of what is there */
     int global = k->m->variables.count || k->locals.count || f->advising == 2;
-    if (!f->classes || !(arrays || f->advising == 2)) return PTX_E_NONE;
+    if (!f->classes || !(arrays || f->advising == 2 || k->m->seen & PTX__SEEN_FAR_SPACE)) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
@@ -8917,6 +9132,37 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
 
 /* -- directives -- */
 
+/* The immediate of the first operand. */
+static uint32_t ptx__first_immediate(const ptx_kernel *k, const ptx__ins *ins) {
+    const uint32_t *w = &k->words.at[ins->words];
+    return ins->count && PTX__TAG(w[0]) >= PTX__W_UNSIGNED && PTX__TAG(w[0]) <= PTX__W_HEX16 ? w[1] : 0;
+}
+
+/* setmaxnreg.dec to more registers than the kernel ever has: ptxas refuses it. */
+static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, uint32_t threads) {
+    uint32_t most = k->max_registers, i, fit;
+    if (k->calls.count) return PTX_E_NONE; /* what is called may raise it */
+    if (!most) {
+        fit = 65536u / (threads * k->min_blocks) / 8u * 8u;
+        most = fit < 255 ? fit : 255;
+    }
+    for (i = 0; i < k->ins.count; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_SETMAXNREG_INC) continue;
+        if (ptx__first_immediate(k, ins) > most) most = ptx__first_immediate(k, ins);
+    }
+    for (i = 0; i < k->ins.count; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_SETMAXNREG_DEC
+            || ptx__first_immediate(k, ins) <= most)
+            continue;
+        return ptx__fail_at(k, PTX_E_REGISTER_CAP, i, ins->site,
+                            "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u",
+                            ptx__first_immediate(k, ins), most);
+    }
+    return PTX_E_NONE;
+}
+
 static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
     uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, i, most = 2048;
     (void)f;
@@ -8942,8 +9188,8 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
             k, PTX_E_LAUNCH_LIMIT, k->site,
             "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads",
             k->min_blocks, threads, sm, most);
-    if (!(k->m->seen & PTX__SEEN_SETMAXNREG) || k->max_registers || (threads && k->min_blocks))
-        return PTX_E_NONE;
+    if (!(k->m->seen & PTX__SEEN_SETMAXNREG)) return PTX_E_NONE;
+    if (k->max_registers || (threads && k->min_blocks)) return ptx__verify_setmaxnreg(k, threads);
     for (i = 0; i < k->ins.count; i++) {
         const ptx__row *row = k->m->forms.at[k->ins.at[i].form].row;
         if (k->ins.at[i].kind != PTX__I_PLAIN
@@ -9011,8 +9257,9 @@ static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
 
 /* What is checked of a kernel whose blocks are known, in this order. */
 static ptx_code (*const ptx__verifiers[])(ptx_kernel *k, ptx__flow *f) = {
-    ptx__verify_reach,  ptx__verify_values,   ptx__verify_ends,      ptx__verify_convergence,
-    ptx__verify_copies, ptx__verify_products, ptx__verify_addresses, ptx__verify_launch};
+    ptx__verify_reach,  ptx__verify_values, ptx__verify_ends,     ptx__verify_convergence,
+    ptx__verify_copies, ptx__verify_carry,  ptx__verify_products, ptx__verify_addresses,
+    ptx__verify_launch};
 
 /* f: the flow of the kernel, for those who go on with it. */
 static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
@@ -9042,6 +9289,41 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
 }
 
 /* Calls that lead back to their function: each function is left when all that it calls has been. */
+/* The static shared memory of an entry and of all that it calls, by name, against what a block may have. */
+#define PTX__SHARED_MOST 49152
+static void ptx__verify_shared(ptx_module *m) {
+    uint64_t all = 0, sum;
+    uint32_t i, j, changed;
+    size_t c;
+    for (i = 0; i < m->used; i++)
+        if (m->kernels.at[i]->function) all += m->kernels.at[i]->shared_bytes;
+    for (i = 0; i < m->used && all; i++) {
+        ptx_kernel *entry = m->kernels.at[i];
+        if (entry->function || !entry->calls.count || entry->shared_bytes + all <= PTX__SHARED_MOST) continue;
+        for (j = 0; j < m->used; j++) m->kernels.at[j]->reached = j == i;
+        do {
+            for (j = m->used, changed = 0; j-- > 0;) {
+                const ptx_kernel *caller = m->kernels.at[j];
+                for (c = 0; caller->reached && c < caller->calls.count; c += 2) {
+                    uint32_t callee = caller->calls.at[c + 1];
+                    if (callee == PTX__ANY_CALLEE || m->kernels.at[callee]->reached) continue;
+                    m->kernels.at[callee]->reached = changed = 1;
+                }
+            }
+        } while (changed);
+        for (j = 0, sum = 0; j < m->used; j++)
+            if (m->kernels.at[j]->reached) sum += m->kernels.at[j]->shared_bytes;
+        if (sum > PTX__SHARED_MOST) {
+            ptx__fail(entry, PTX_E_SHARED_LIMIT, entry->site,
+                      "%.80s and the functions it calls have %u bytes of static shared memory together, the "
+                      "limit is %d",
+                      m->names.at + entry->name, (unsigned)(sum > UINT32_MAX ? UINT32_MAX : sum),
+                      PTX__SHARED_MOST);
+            return;
+        }
+    }
+}
+
 static void ptx__verify_calls(ptx_module *m) {
     uint32_t i, left = m->used, before, changed = 0, calls = 0;
     for (i = 0; i < m->used; i++) {
@@ -9051,6 +9333,7 @@ static void ptx__verify_calls(ptx_module *m) {
         m->kernels.at[i]->recursive = 1;
     }
     if (!calls) return;
+    ptx__verify_shared(m);
     for (i = 0; i < m->used && changed; i++)
         if (m->kernels.at[i]->calls.count) m->kernels.at[i]->verified = 0;
     do { /* those in `recursive` call one that is still in it */

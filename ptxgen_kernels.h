@@ -85,8 +85,8 @@
           "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023). Query i
           stands at position p = i + kv_len - q_len among the keys (aligned at the end); it sees the keys
           j < kv_len, with PTXK_PREFILL_CAUSAL only j <= p, with a window w only |p - j| < w; tiles
-          that no query of a block sees are not read. Lengths come with the arguments, the same for all, or from
-          device memory.
+          that no query of a block sees are not read. Lengths come with the arguments, the same for all, or
+          from device memory.
      precision           f16 and bf16: products exact, sums f32, weights rounded to the type (2^-11, 2^-8) for
                          their product with v. f32: tf32, which has the range of f32. PTXK_PREFILL_EXACT takes
                          each value as two, off by 2^-18 of each product; PTXK_PREFILL_FAST as one of 11 bits,

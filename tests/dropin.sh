@@ -110,8 +110,8 @@ for cc in gcc clang; do
     done
 done
 
-# -- compile time at -O2, processor time, the best of three: a header's own, without what it stands on. More than
-# -- is promised is told; that fails which no busy machine explains --
+# -- compile time at -O2, of the processor, the best of three: a header's own, without what it stands on. More
+# -- than is promised is told; what no busy machine explains fails --
 cost() { # milliseconds of the processor
     (
         cc -std=c99 -O2 -c "$1" -o "$t/time.o" 2>/dev/null

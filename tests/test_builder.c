@@ -1132,6 +1132,8 @@ static void use_row(const ptx__row *row, unsigned type, unsigned src, ptx_mods m
             break;
     for (slot = strchr(program, '=') + 1; *slot; slot++)
         if (!strchr("{}[]|_", *slot)) v[n++] = operand(*slot, type, src, memory);
+    if (row->op == PTX_ADDC || row->op == PTX_SUBC || row->op == PTX_MADC)
+        ptx_add_cc(k, of_type[PTX_U32], of_type[PTX_U32]);
     if (row->op == PTX_SETMAXNREG_INC || row->op == PTX_SETMAXNREG_DEC) ptx_max_registers(k, 128);
     if (*row->sig == '!') {
         for (n = 0; n < results; n++) vars[n] = ptx_var_new(k, of_type[PTX_B32]);

@@ -333,6 +333,8 @@ found:
     i = results;
     for (slot = strchr(program, '=') + 1; *slot; slot++)
         if (!strchr("{}[]|_", *slot)) v[n++] = operand(*slot, f, f->values[i++], memory);
+    if (f->row->op == PTX_ADDC || f->row->op == PTX_SUBC || f->row->op == PTX_MADC)
+        ptx_add_cc(k, of_type[PTX_U32], of_type[PTX_U32]);
     if (f->row->op == PTX_SETMAXNREG_INC || f->row->op == PTX_SETMAXNREG_DEC) ptx_max_registers(k, 128);
     if (*f->row->sig == '!') {
         for (i = 0; i < results; i++) vars[i] = ptx_var_new(k, of_type[PTX_B32]);

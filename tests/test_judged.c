@@ -504,6 +504,40 @@ static void wrong_kernels(void) {
     judge();
 }
 
+/* Vectors at an address that grows by less than they have from one thread to the next, and by enough. */
+static void stepping_kernels(void) {
+    ptx_val v[4], x;
+    int right;
+    for (right = 0; right < 2; right++) {
+        start("vector_by_tid", right ? RIGHT : ADVISED, PTX_SM(80));
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, p, tid, right ? 16 : 4), 0), v);
+        judge();
+        start("vector_by_tid_behind", right ? RIGHT : ADVISED, PTX_SM(80));
+        x = ptx_ptr_add(k, q, ptx_add(k, tid, n), right ? 16 : 12);
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(x, 0), v);
+        judge();
+        start("double_word_by_lane", right ? RIGHT : ADVISED, PTX_SM(80));
+        ptx_ld(k, PTX_U64, ptx_at(ptx_ptr_add(k, p, lane, right ? 8 : 4), 0));
+        judge();
+        start("matrix_by_lane", right ? RIGHT : ADVISED, PTX_SM(80));
+        BAR;
+        ptx_ldmatrix(k, 4, ptx_ptr_add(k, sh, lane, right ? 16 : 8), v);
+        judge();
+    }
+    start("vector_of_every_fourth", RIGHT, PTX_SM(80));
+    IF(PTX_EQ, ptx_and(k, tid, I(3)), zero);
+    ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, p, tid, 4), 0), v);
+    ptx_end(k);
+    judge();
+    start("vector_of_rounded", RIGHT, PTX_SM(80));
+    x = ptx_sub(k, tid, ptx_and(k, tid, I(3)));
+    ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, p, x, 4), 0), v);
+    judge();
+    start("vector_of_group", RIGHT, PTX_SM(80));
+    ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, p, ptx_and(k, tid, I(28)), 4), 0), v);
+    judge();
+}
+
 static void right_kernels(void) {
     ptx_val x, y, z, v[16];
     ptx_var a, s4[4];
@@ -850,6 +884,7 @@ static void right_kernels(void) {
 
 int main(void) {
     wrong_kernels();
+    stepping_kernels();
     right_kernels();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;

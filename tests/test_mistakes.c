@@ -236,7 +236,7 @@ static void memory(void) {
     start(), ptx_ld_vec(k, PTX_F32, 4, ptx_at(p, 4), v),
         ADVISED("M7_v4_f32_at_imm_offset_4_misaligned", ALIGN);
     start(), ptx_ld_vec(k, PTX_F32, 4, ptx_at(p, 16), v), UNADVISED("M7", ALIGN);
-    start(), ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, p, tid, 4), 4), v), UNADVISED("M7", ALIGN);
+    start(), ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, p, n, 4), 4), v), UNADVISED("M7", ALIGN);
     start(), ptx_ld_vec(k, PTX_U32, 4, ptx_at(ptx_shared(k, "four", PTX_U32, 64, 4), 0), v);
     REFUSED("M8_shared_var_aligned_4_v4_load_var", ALIGN);
     start(), ptx_ld_vec(k, PTX_U32, 4,

@@ -763,6 +763,163 @@ static void test_launch(void) {
     start(), ptx_max_registers(k, 256), WRONG(LAUNCH_LIMIT, "24 to 255");
 }
 
+/* Texts that only the assembler used to refuse. */
+static void sparse(ptx_target target, ptx_op_id op, ptx_type type, int selector) {
+    uint32_t c[4], i;
+    ptx_val a[16], b[16], sum[16], d[16], extra[2];
+    start_on(target);
+    CHECK(ptx_mma_shape(op, type, c));
+    for (i = 0; i < c[1]; i++) a[i] = ptx_mov(k, ptx_b32(0));
+    for (i = 0; i < c[2]; i++) b[i] = ptx_mov(k, ptx_b32(0));
+    for (i = 0; i < c[3]; i++)
+        sum[i] = type == PTX_S8 ? ptx_mov(k, ptx_s32(0)) : ptx_mov(k, ptx_f32(0));
+    extra[0] = n;
+    extra[1] = ptx_imm(selector);
+    ptx_mma_with(k, op, 0, type, type, d, a, b, sum, 2, extra);
+}
+static void call_with_shared(uint32_t own, uint32_t inner) {
+    ptx_kernel *f, *g;
+    ptx_val x;
+    start();
+    f = ptx_func(m, "f", PTX_NONE);
+    g = ptx_func(m, "g", PTX_NONE);
+    x = ptx_shared(g, "in_g", PTX_U8, inner, 4);
+    ptx_st(g, PTX_U8, ptx_at(x, 0), ptx_u32(0));
+    ptx_ret(g);
+    ptx_call(f, g, 0, NULL);
+    ptx_ret(f);
+    x = ptx_shared(k, "own", PTX_U8, own, 4);
+    ptx_st(k, PTX_U8, ptx_at(x, 0), zero);
+    ptx_call(k, f, 0, NULL);
+}
+static void test_assembler_limits(void) {
+    ptx_target a = PTX_SM_A(90);
+    static const struct {
+        ptx_op_id op;
+        ptx_type type;
+        int most;
+        ptx_target target;
+    } sp[] = {{PTX_MMA_SP_M16N8K16_F32, PTX_F16, 3, 80},  {PTX_MMA_SP_M16N8K16_F32, PTX_TF32, 1, 80},
+              {PTX_MMA_SP_M16N8K32_F32, PTX_BF16, 1, 80}, {PTX_MMA_SP_M16N8K32_S32, PTX_S8, 1, 80},
+              {PTX_MMA_SP_M16N8K64_S32, PTX_S8, 0, 80},   {PTX_MMA_SP_M16N8K64_F32, PTX_E4M3, 0, 89},
+              {PTX_MMA_SPO_M16N8K32_F32, PTX_F16, 1, 80}, {PTX_MMA_SPO_M16N8K64_S32, PTX_S8, 0, 80},
+              {PTX_MMA_SPO_M16N8K64_F32, PTX_E4M3, 0, 89}};
+    size_t i;
+    for (i = 0; i < sizeof sp / sizeof *sp; i++) {
+        sparse(sp[i].target, sp[i].op, sp[i].type, sp[i].most), FINE;
+        sparse(sp[i].target, sp[i].op, sp[i].type, sp[i].most + 1), WRONG(RANGE, "immediate");
+    }
+    call_with_shared(20000, 25056), FINE; /* and 4096 of sh */
+    call_with_shared(20000, 25060), WRONG(SHARED_LIMIT, "49156 bytes");
+    start_on(a), ptx_max_registers(k, 40), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(48));
+    WRONG(REGISTER_CAP, "never has more than 40");
+    start_on(a), ptx_max_registers(k, 40), ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(48));
+    ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(48)), FINE;
+    start_on(a), ptx_launch_bounds(k, 384, 1), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(176));
+    WRONG(REGISTER_CAP, "more than 168");
+    start_on(a), ptx_launch_bounds(k, 384, 1), ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(168)), FINE;
+    start_on(a), ptx_op2(k, PTX_TENSORMAP_REPLACE_SWIZZLE, 0, sh, ptx_imm(3)), FINE;
+    start_on(a), ptx_op2(k, PTX_TENSORMAP_REPLACE_SWIZZLE, 0, sh, ptx_imm(4)), WRONG(TARGET, "sm_103a");
+    start_on(PTX_SM_A(103)), ptx_op2(k, PTX_TENSORMAP_REPLACE_SWIZZLE, 0, sh, ptx_imm(4));
+    CHECK(prints(".version 8.8"));
+    start(), ptx_op3(k, PTX_CREATEPOLICY_RANGE, PTX_L2_EVICT_LAST, p, ptx_imm(3), ptx_imm(2));
+    WRONG(RANGE, "more than the total");
+    start(), ptx_op3(k, PTX_CREATEPOLICY_RANGE, PTX_L2_EVICT_LAST, p, ptx_imm(2), ptx_imm(2)), FINE;
+    start_on(PTX_SM(75)), ptx_cvt_with(k, PTX_RN | PTX_SATFINITE, PTX_F16, ptx_cvt(k, PTX_F32, n)), FINE;
+    start_on(PTX_SM(75)), ptx_cvt_with(k, PTX_RN | PTX_SATFINITE, PTX_BF16, ptx_cvt(k, PTX_F32, n));
+    WRONG(TARGET, "sm_80");
+}
+
+/* Values of one format in a product of another, and a for that counts down. */
+static void halves(ptx_type of, ptx_type product) {
+    ptx_val a[4], b[2], c[4], d[4];
+    int i;
+    start();
+    for (i = 0; i < 4; i++) a[i] = ptx_mov(k, ptx_b32(0)), c[i] = ptx_mov(k, ptx_f32(0));
+    b[0] = b[1] = ptx_mov(k, ptx_b32(0));
+    a[3] = ptx_as(a[3], of);
+    ptx_mma(k, PTX_MMA_M16N8K16_F32, product, product, d, a, b, c);
+}
+static void test_formats_and_counts(void) {
+    ptx_val x;
+    halves(PTX_BF16X2, PTX_F16), WRONG(TYPE, "bf16x2");
+    halves(PTX_F16X2, PTX_BF16), WRONG(TYPE, "f16x2");
+    halves(PTX_F16X2, PTX_F16), FINE;
+    halves(PTX_BF16X2, PTX_BF16), FINE;
+    start(), ptx_for(k, ptx_s32(10), ptx_as(n, PTX_S32), ptx_s32(-1)), ptx_end(k), WRONG(RANGE, "counts up");
+    start(), ptx_for(k, ptx_s32(-10), ptx_as(n, PTX_S32), ptx_s32(1)), ptx_end(k), FINE;
+    start(), ptx_for(k, ptx_u32(0), n, ptx_u32(0)), ptx_end(k), WRONG(RANGE, "step 0 [");
+    start(), x = ptx_as(ptx_u64(0), PTX_B64), ptx_add(k, x, x), WRONG(HANDLE, "no register");
+    start(), x = ptx_as(n, PTX_U64), ptx_add(k, x, x), WRONG(HANDLE, "different widths");
+}
+
+/* The carry: written by .cc on every path before it is read, and lost in a call. */
+static void test_carry(void) {
+    static const ptx_type raw_type = PTX_U32;
+    ptx_val room[1];
+    ptx_kernel *f;
+    start(), ptx_addc(k, n, n), WRONG(UNDEFINED, "carry");
+    start(), ptx_op2(k, PTX_SUBC, 0, n, n), WRONG(UNDEFINED, "carry");
+    start(), ptx_add(k, n, n), ptx_addc(k, n, n), WRONG(UNDEFINED, "carry");
+    start(), ptx_add_cc(k, n, n), ptx_addc_cc(k, n, n), ptx_mul(k, n, n), ptx_addc(k, n, n), FINE;
+    start(), ptx_sub_cc(k, n, n), ptx_op2(k, PTX_SUBC, 0, n, n), FINE;
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4))), ptx_add_cc(k, n, n), ptx_end(k);
+    ptx_addc(k, n, n), WRONG(UNDEFINED, "some path");
+    start(), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4))), ptx_add_cc(k, n, n);
+    ptx_else(k), ptx_sub_cc(k, n, n), ptx_end(k), ptx_addc(k, n, n), FINE;
+    start(), ptx_add_cc(k, n, n), ptx_if(k, ptx_setp(k, PTX_LT, n, ptx_imm(4))), ptx_addc(k, n, n);
+    ptx_end(k), FINE;
+    start(), f = ptx_func(m, "f", PTX_NONE), ptx_ret(f), ptx_add_cc(k, n, n), ptx_call(k, f, 0, NULL);
+    ptx_addc(k, n, n), WRONG(UNDEFINED, "a call");
+    start(), f = ptx_func(m, "f", PTX_NONE), ptx_ret(f), ptx_call(k, f, 0, NULL), ptx_add_cc(k, n, n);
+    ptx_addc(k, n, n), FINE;
+    start(), ptx_raw(k, "add.cc.u32 $0, $1, $1;", 1, &n, 1, &raw_type, room), ptx_addc(k, n, n), FINE;
+}
+
+/* Addresses of one space that are used in another. */
+static ptx_symbol variable_in(ptx_space space) {
+    ptx_variable_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "v";
+    desc.space = space;
+    desc.type = PTX_U32;
+    desc.count = 16;
+    return ptx_variable(m, &desc);
+}
+static void reads_as(ptx_space space, ptx_val address) {
+    ptx_ld(k, PTX_U32, ptx_at(ptx_ptr(address, space), 0));
+}
+static void test_spaces(void) {
+    ptx_val x;
+    ptx_symbol s;
+    int i;
+    static const ptx_space others[] = {PTX_GLOBAL, PTX_GENERIC};
+    for (i = 0; i < 2; i++) {
+        start(), s = variable_in(PTX_CONST), reads_as(others[i], ptx_address(k, s));
+        WRONG(ADDRESS, "constant memory");
+    }
+    start(), s = variable_in(PTX_CONST), reads_as(PTX_CONST, ptx_address(k, s)), FINE;
+    start(), s = variable_in(PTX_CONST), reads_as(PTX_GENERIC, ptx_cvta(k, ptx_address(k, s))), FINE;
+    start(), s = variable_in(PTX_CONST), x = ptx_cvta(k, ptx_address(k, s));
+    ptx_st(k, PTX_U32, ptx_at(x, 0), n), WRONG(ADDRESS, "no kernel writes");
+    start(), s = variable_in(PTX_CONST), x = ptx_cvta(k, ptx_address(k, s));
+    ptx_red(k, PTX_ATOM_ADD, ptx_at(x, 0), n), WRONG(ADDRESS, "no kernel writes");
+    start(), s = variable_in(PTX_GLOBAL), x = ptx_cvta(k, ptx_address(k, s));
+    ptx_st(k, PTX_U32, ptx_at(x, 0), n), FINE;
+    start(), s = variable_in(PTX_GLOBAL), reads_as(PTX_CONST, ptx_address(k, s)), WRONG(ADDRESS, "global");
+    start(), s = variable_in(PTX_GLOBAL), reads_as(PTX_LOCAL, ptx_address(k, s)), WRONG(ADDRESS, "global");
+    start(), s = variable_in(PTX_GLOBAL), reads_as(PTX_GENERIC, ptx_address(k, s)), FINE;
+    start(), reads_as(PTX_LOCAL, p), WRONG(ADDRESS, "a parameter of global");
+    start(), reads_as(PTX_CONST, p), WRONG(ADDRESS, "a parameter of global");
+    start(), reads_as(PTX_GENERIC, p), FINE;
+    start(), x = ptx_param(k, "raw", PTX_U64), reads_as(PTX_CONST, x), FINE; /* the host may know */
+    start(), x = ptx_local(k, "l", PTX_U32, 4, 4), x = ptx_cvta(k, x), reads_as(PTX_GENERIC, x), FINE;
+    start(), x = ptx_local(k, "l", PTX_U32, 4, 4);
+    ptx_red(k, PTX_ATOM_ADD, ptx_at(ptx_ptr(x, PTX_GENERIC), 0), n), WRONG(ADDRESS, "only its thread");
+    start(), x = ptx_param_bytes(k, "block", 64, 4), ptx_ptr_add(k, x, tid, 4);
+    WRONG(HANDLE, "address of a parameter block");
+}
+
 static void wide(ptx_val address, int64_t offset) {
     ptx_val v[4];
     ptx_ld_vec(k, PTX_U32, 4, ptx_at(address, offset), v);
@@ -1235,7 +1392,52 @@ static void test_memory(void) {
     CHECK(ended);
 }
 
+/* A count far beyond the array beside it: an error, and the array is left alone; a near miss fills it. */
+static ptx_val room[4];
+static int room_is_kept(void) {
+    static const ptx_val as_made[4] = {{0, 0, 0, 0, 0, 0}};
+    return memcmp(room, as_made, sizeof room) == 0;
+}
+static void test_counts(void) {
+    static const ptx_type types[4] = {PTX_U32, PTX_U32, PTX_U32, PTX_U32};
+    ptx_label label;
+    ptx_var var;
+    int broken, which;
+    for (broken = 0; broken < 2; broken++) /* in a module without error, and in one with */
+        for (which = 0; which < 14; which++) {
+            const uint32_t many = 1000000;
+            start();
+            memset(room, 0, sizeof room);
+            label = ptx_label_new(k);
+            var = ptx_var_new(k, ptx_u32(0));
+            if (broken) ptx_st(k, PTX_U32, ptx_at(n, 0), n);
+            switch (which) {
+            case 0: ptx_ldmatrix(k, many, sh, room); break;
+            case 1: ptx_ldmatrix_trans(k, 5, sh, room); break;
+            case 2: ptx_ld_vec(k, PTX_U32, many, ptx_at(p, 0), room); break;
+            case 3: ptx_unpack(k, PTX_U16, many, n, room); break;
+            case 4: ptx_opn(k, PTX_LDMATRIX, 0, PTX_NONE, PTX_NONE, 1, &sh, many, room); break;
+            case 5: ptx_opn(k, PTX_LDMATRIX, 0, PTX_NONE, PTX_NONE, many, room, 4, room); break;
+            case 6: ptx_raw(k, "mov.u32 $0, 0;", 0, NULL, many, types, room); break;
+            case 7: ptx_raw(k, "mov.u32 $0, 0;", many, room, 0, NULL, NULL); break;
+            case 8: ptx_st_vec(k, PTX_U32, many, ptx_at(p, 0), room); break;
+            case 9: ptx_pack(k, PTX_B64, many, room); break;
+            case 10: ptx_brx(k, n, many, &label, label); break;
+            case 11: ptx_switch(k, n, many); break;
+            case 12: ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, many, &var, many, room); break;
+            default: ptx_printf(k, "%u", many, room); break;
+            }
+            CHECK_SAYS(ptx_get_error(m)->code != PTX_E_NONE, "a count beyond every form is accepted");
+            if (which != 5) CHECK(room_is_kept());
+            ptx_module_free(m);
+        }
+    start(), ptx_ldmatrix(k, 4, sh, room), CHECK(!room_is_kept() && room[3].type == PTX_B32);
+    done(__LINE__, PTX_E_NONE, NULL);
+    start(), ptx_ldmatrix(k, 1000000, sh, room), done(__LINE__, PTX_E_ARGUMENT, "");
+}
+
 int main(void) {
+    test_counts();
     test_divergence();
     test_members();
     test_warp_numbers();
@@ -1248,6 +1450,10 @@ int main(void) {
     test_copies();
     test_products();
     test_launch();
+    test_assembler_limits();
+    test_formats_and_counts();
+    test_spaces();
+    test_carry();
     test_addresses();
     test_endless();
     test_limits();
