@@ -121,9 +121,18 @@ static void must(ptxcu *cu, int failed) {
     exit(1);
 }
 
+/* Device memory, kept in mind until the end. */
+static ptxcu_buffer buffers[2 * MAX_BATCH + 8];
+static unsigned buffer_count;
+
+static ptxcu_buffer device_bytes(ptxcu *cu, size_t bytes) {
+    ptxcu_buffer *b = &buffers[buffer_count++];
+    must(cu, ptxcu_alloc(cu, bytes, b));
+    return *b;
+}
+
 static ptxcu_buffer to_device(ptxcu *cu, const void *data, size_t bytes) {
-    ptxcu_buffer b = {0, 0};
-    must(cu, ptxcu_alloc(cu, bytes, &b));
+    ptxcu_buffer b = device_bytes(cu, bytes);
     must(cu, ptxcu_upload(cu, b, 0, data, bytes, NULL));
     return b;
 }
@@ -208,7 +217,7 @@ int main(int argc, char **argv) {
     args.max_seq = shape.max_seq;
     if (plan.workspace_bytes) {
         ptxcu_buffer workspace;
-        must(cu, ptxcu_alloc(cu, (size_t)plan.workspace_bytes, &workspace));
+        workspace = device_bytes(cu, (size_t)plan.workspace_bytes);
         must(cu, ptxcu_fill8(cu, workspace, 0, 0, (size_t)plan.zero_bytes, NULL)); /* once for all launches */
         args.workspace = workspace.address;
     }
@@ -279,6 +288,9 @@ int main(int argc, char **argv) {
     free(lse_bound);
     free(q);
     free(out);
+    while (buffer_count) ptxcu_free(cu, buffers[--buffer_count]);
+    ptxcu_event_destroy(cu, begin);
+    ptxcu_event_destroy(cu, end);
     ptxcu_close(cu);
     return wrong != 0;
 }

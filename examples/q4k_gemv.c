@@ -105,9 +105,18 @@ static void must(ptxcu *cu, int failed) {
     exit(1);
 }
 
+/* Device memory, kept in mind until the end. */
+static ptxcu_buffer buffers[8];
+static unsigned buffer_count;
+
+static ptxcu_buffer device_bytes(ptxcu *cu, size_t bytes) {
+    ptxcu_buffer *b = &buffers[buffer_count++];
+    must(cu, ptxcu_alloc(cu, bytes, b));
+    return *b;
+}
+
 static ptxcu_buffer to_device(ptxcu *cu, const void *data, size_t bytes) {
-    ptxcu_buffer b = {0, 0};
-    must(cu, ptxcu_alloc(cu, bytes, &b));
+    ptxcu_buffer b = device_bytes(cu, bytes);
     must(cu, ptxcu_upload(cu, b, 0, data, bytes, NULL));
     return b;
 }
@@ -204,7 +213,7 @@ int main(int argc, char **argv) {
     args.gamma = to_device(cu, gamma, k * sizeof *gamma).address;
     y_buffer = to_device(cu, y, (size_t)count * sizeof *y);
     args.y = y_buffer.address;
-    must(cu, ptxcu_alloc(cu, (size_t)plan.workspace_bytes + 1, &workspace));
+    workspace = device_bytes(cu, (size_t)plan.workspace_bytes + 1);
     args.workspace = workspace.address;
     args.n = o.shape.n;
     args.k = k;
@@ -264,6 +273,9 @@ int main(int argc, char **argv) {
     free(x);
     free(gamma);
     free(y);
+    while (buffer_count) ptxcu_free(cu, buffers[--buffer_count]);
+    ptxcu_event_destroy(cu, begin);
+    ptxcu_event_destroy(cu, end);
     ptxcu_close(cu);
     return wrong != 0;
 }
