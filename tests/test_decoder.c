@@ -253,6 +253,19 @@ static double logit_tolerance(const model *m) {
     return (0x1p-24 * 500 + unit) * (m->layers + 1);
 }
 
+/* What a logit is typically: |row| times the size of an element of the final norm's output. A single logit
+   may be far smaller by chance, and is not the more exact for it. */
+static double typical_logit(const model *m) {
+    const ref_matrix *output = m->ref.output.w ? &m->ref.output : &m->ref.embedding;
+    double row = 0, norm = 0;
+    uint32_t c;
+    for (c = 0; c < m->desc.hidden; c++) {
+        row += output->w[c] * output->w[c];
+        norm += (double)m->ref.output_norm[c] * (double)m->ref.output_norm[c];
+    }
+    return sqrt(row * norm / m->desc.hidden);
+}
+
 /* Follows each sequence in double, fed with what the device chose; every choice must be the largest logit, or
    as large within the tolerance. */
 static void model_compare(model *m) {
@@ -276,7 +289,8 @@ static void model_compare(model *m) {
             token = m->tokens[b * MOST_TOKENS + t + 1 - m->prompt_lengths[b]];
             if (!CHECK(token < vocab)) break;
             i = ref_argmax(logits, vocab);
-            for (most = 0, i = 0; i < vocab; i++) most = fabs(logits[i]) > most ? fabs(logits[i]) : most;
+            most = typical_logit(m);
+            for (i = 0; i < vocab; i++) most = fabs(logits[i]) > most ? fabs(logits[i]) : most;
             i = ref_argmax(logits, vocab);
             tolerance = logit_tolerance(m) * most;
             if (m->temperature > 0) { /* the random number of the position that gave these logits */
