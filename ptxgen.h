@@ -9247,6 +9247,7 @@ static uint32_t ptx__register_cap(const ptx_kernel *k) {
     if (threads > 256) cap = 65536u / threads / 8u * 8u;
     return cap < 255 ? cap : 255;
 }
+
 static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
     ptx_pressure_info peak;
     if (ptx__peak(k, f, &peak) && peak.registers > ptx__register_cap(k))

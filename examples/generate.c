@@ -129,8 +129,7 @@ static void show(const char *text, size_t bytes) {
     size_t i;
     for (i = 0; i < bytes; i++) {
         unsigned char c = (unsigned char)text[i], next = i + 1 < bytes ? (unsigned char)text[i + 1] : 0;
-        if (c == 0xc2 && next >= 0x80 && next < 0xa0) continue; /* controls in UTF-8: only the '?' behind */
-        if (i && (unsigned char)text[i - 1] == 0xc2 && c >= 0x80 && c < 0xa0) c = '?';
+        if (c == 0xc2 && next >= 0x80 && next < 0xa0) c = '?', i++; /* the controls beyond ASCII, in UTF-8 */
         putchar((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f ? '?' : c);
     }
     fflush(stdout);

@@ -10,6 +10,7 @@
 
 #include "reference/flash_decode.h"
 #include "kerneltest.h"
+#include "sass.h"
 
 /* -- a problem: descriptions, data on the host, and what came out -- */
 
@@ -1072,27 +1073,10 @@ static void traffic_is_within_5_percent_of_the_lower_bound(void)
 
 /* -- machine instructions: ptxas alone can tell -- */
 
-static uint64_t word_at(const unsigned char *p, uint32_t bytes) {
-    uint64_t x = 0;
-    while (bytes--) x = x << 8 | p[bytes];
-    return x;
-}
-
-/* Code of sm_90, 16 bytes an instruction. */
-static uint32_t opcode(const unsigned char *code, uint32_t i) {
-    return (uint32_t)word_at(code + 16 * (size_t)i, 8) & 0xfff;
-}
-
-static uint32_t branch_target(const unsigned char *code, uint32_t i) {
-    uint64_t low = word_at(code + 16 * (size_t)i, 8);
-    int64_t offset = (int64_t)((low >> 34 << 8 | (low >> 16 & 255)) << 26) >> 26;
-    return (uint32_t)((int64_t)i + 1 + offset * 4 / 16);
-}
-
 /* Whether an instruction is what a step is made of: LDGSTS, LDSM, HMMA. */
 static uint32_t is_work(const unsigned char *code, uint32_t i) {
-    uint32_t low = opcode(code, i) & 255;
-    return low == 0xae || low == 0x3b || low == 0x3c;
+    uint32_t low = sass_opcode(code, i) & 255;
+    return low == 0xae || low == 0x3b || low == SASS_HMMA;
 }
 
 /* The fewest instructions on a way once around the loop first ... last that meets `work` of those. */
@@ -1104,10 +1088,9 @@ static uint32_t shortest_round(const unsigned char *code, uint32_t count, uint32
     best[first * row] = 0;
     while (changed)
         for (changed = 0, i = 0; i < count; i++) {
-            uint32_t to[2], op = opcode(code, i),
-                            conditional = (word_at(code + 16 * (size_t)i, 8) >> 12 & 7) != 7;
-            to[0] = op == 0x947 ? branch_target(code, i) : op == 0x94d ? UINT32_MAX : i + 1;
-            to[1] = conditional ? i + 1 : UINT32_MAX;
+            uint32_t to[2], op = sass_opcode(code, i);
+            to[0] = op == SASS_BRA ? (uint32_t)sass_target(code, i) : op == SASS_EXIT ? UINT32_MAX : i + 1;
+            to[1] = sass_guarded(code, i) ? i + 1 : UINT32_MAX;
             for (w = 0; w <= work && i != last; w++)
                 for (e = 0; e < 2; e++) {
                     uint32_t met = w + is_work(code, i) > work ? work : w + is_work(code, i), *there;
@@ -1129,11 +1112,9 @@ static void instructions_per_key(uint32_t q_type, uint32_t products) {
     ptx_module_desc module_desc;
     ptx_entry_info info;
     ptx_module *m;
-    char path[] = "/tmp/ptxgen_flash_XXXXXX", command[200], kernel[200];
     static unsigned char image[1 << 18];
-    size_t bytes = 0, i, sections, names;
-    FILE *file;
-    int handle, found = 0;
+    const unsigned char *code;
+    uint32_t count, j, first = 0, last = 0, most = 0, all;
     memset(&desc, 0, sizeof desc);
     memset(&module_desc, 0, sizeof module_desc);
     desc.heads = 32;
@@ -1144,54 +1125,26 @@ static void instructions_per_key(uint32_t q_type, uint32_t products) {
     module_desc.target = PTX_SM(90);
     m = ptx_module_new(&module_desc);
     ptxk_flash_decode_emit(m, &desc);
-    handle = mkstemp(path);
-    if (!CHECK(handle >= 0) || !CHECK((file = fdopen(handle, "w")) != NULL)) return;
-    CHECK(fputs(ptx_text(m, NULL), file) >= 0);
-    (void)fclose(file);
-    CHECK(ptx_entry_get(m, 0, &info));
-    (void)snprintf(kernel, sizeof kernel, ".text.%s", info.name);
-    ptx_module_free(m);
-    (void)snprintf(command, sizeof command, "ptxas -arch=sm_90 %s -o %s.cubin", path, path);
-    CHECK(system(command) == 0);
-    (void)remove(path);
-    (void)snprintf(command, sizeof command, "%s.cubin", path);
-    file = fopen(command, "rb");
-    if (CHECK(file != NULL)) {
-        bytes = fread(image, 1, sizeof image, file);
-        (void)fclose(file);
-        (void)remove(command);
-    }
-    if (!CHECK(bytes > 64 && bytes < sizeof image)) return;
-    sections = (size_t)word_at(image + 0x28, 8);
-    names = (size_t)word_at(image + sections + 64 * word_at(image + 0x3e, 2) + 24, 8);
-    for (i = 0; i < word_at(image + 0x3c, 2); i++) {
-        const unsigned char *header = image + sections + 64 * i, *code = image + word_at(header + 24, 8);
-        uint32_t count = (uint32_t)word_at(header + 32, 8) / 16, j, w, first = 0, last = 0, most = 0, all = 0;
-        if (strcmp((const char *)image + names + word_at(header, 4), kernel) != 0) continue;
-        for (j = 0; j < count;
-             j++) { /* the loop with the products: the shortest of those with most of them */
-            uint32_t to = opcode(code, j) == 0x947 ? branch_target(code, j) : j + 1, inside = 0;
-            for (w = to; w < j; w++) inside += (opcode(code, w) & 255) == 0x3c;
+    if (sass_assemble(ptx_text(m, NULL), image, sizeof image) && CHECK(ptx_entry_get(m, 0, &info))
+        && (code = sass_code(image, info.name, &count)) != NULL) {
+        for (j = 0; j < count; j++) { /* the loop with the products: the shortest with most of them */
+            uint32_t to = sass_opcode(code, j) == SASS_BRA ? (uint32_t)sass_target(code, j) : j + 1;
+            uint32_t inside = to < j ? sass_products(code, to, j - 1) : 0;
             if (inside < most || !inside || (inside == most && j - to >= last - first)) continue;
             first = to, last = j, most = inside;
         }
         CHECK(most == products); /* tensor-core instructions, and no more than needed */
         all = shortest_round(code, count, first, last, 16 + 16 + products);
-        printf(
-            "note: sm_90, 8 heads of 128 on one KV head, f16, q %s: %u instructions of a warp for 16 keys, "
-            "%.2f a key\n",
-            ptx_type_name((ptx_type)q_type), all, all / 16.0);
+        printf("note: sm_90, 8 heads of 128 on one KV head, f16, q %s: %u instructions of a warp for 16 "
+               "keys, %.2f a key\n",
+               ptx_type_name((ptx_type)q_type), all, all / 16.0);
         CHECK(all <= 12 * 16);
-        found = 1;
     }
-    CHECK(found);
+    ptx_module_free(m);
 }
 
 static void at_most_12_instructions_per_key(void) {
-    if (system("ptxas --version > /dev/null 2>&1")) {
-        printf("SKIP at_most_12_instructions_per_key: no ptxas on the PATH\n");
-        return;
-    }
+    if (!sass_possible("at_most_12_instructions_per_key")) return;
     instructions_per_key(PTX_F32, 32);
     instructions_per_key(PTX_F16, 24);
 }

@@ -10,6 +10,7 @@
 
 #include "reference/flash_prefill.h"
 #include "kerneltest.h"
+#include "sass.h"
 
 /* -- a problem: description, data on the host, and what came out -- */
 
@@ -916,78 +917,29 @@ static void traffic_conflicts_and_tensor_cores(void) {
 
 /* -- machine instructions, which ptxas alone can tell -- */
 
-static uint64_t word_at(const unsigned char *p, uint32_t bytes) {
-    uint64_t x = 0;
-    while (bytes--) x = x << 8 | p[bytes];
-    return x;
-}
-
-/* Of the code of sm_90, 16 bytes an instruction: the longest loop that has no loop inside, and the mma in
-   it. */
-static uint32_t longest_inner_loop(const unsigned char *code, uint32_t count, uint32_t *products) {
-    uint32_t i, j, best = 0, previous = 0;
-    for (i = 0; i < count; i++) {
-        uint64_t low = word_at(code + 16 * (size_t)i, 8);
-        int64_t offset = (int64_t)((low >> 34 << 8 | (low >> 16 & 255)) << 26) >> 26;
-        int64_t target = (int64_t)i + 1 + offset * 4 / 16;
-        if ((low & 0xfff) != 0x947 || target < 0 || target >= (int64_t)i) continue; /* a branch, backwards */
-        if ((uint32_t)target >= previous && i - (uint32_t)target + 1 > best) {
-            best = i - (uint32_t)target + 1;
-            for (*products = 0, j = (uint32_t)target; j <= i; j++)
-                *products += (word_at(code + 16 * (size_t)j, 8) & 0xff) == 0x3c;
-        }
-        previous = i;
-    }
-    return best;
-}
-
 /* d 128, f16, causal: at most 5 instructions for each mma in the loop over tiles that all queries see. */
 static void instructions_per_mma(void) {
     ptxk_flash_prefill_desc desc = describe(32, 8, 128, REF_F16, 1);
     ptx_module_desc module_desc;
+    ptx_entry_info info;
     ptx_module *m;
-    char path[] = "/tmp/ptxgen_prefill_XXXXXX", command[200];
     static unsigned char image[1 << 18];
-    size_t bytes = 0, i, sections, names;
-    FILE *file;
-    int handle, found = 0;
-    if (system("ptxas --version > /dev/null 2>&1")) {
-        printf("SKIP instructions_per_mma: no ptxas on the PATH\n");
-        return;
-    }
+    const unsigned char *code;
+    uint32_t count, first = 0, loop, products;
+    if (!sass_possible("instructions_per_mma")) return;
     memset(&module_desc, 0, sizeof module_desc);
     module_desc.target = PTX_SM(90);
     m = ptx_module_new(&module_desc);
     ptxk_flash_prefill_emit(m, &desc);
-    handle = mkstemp(path);
-    if (!CHECK(handle >= 0) || !CHECK((file = fdopen(handle, "w")) != NULL)) return;
-    CHECK(fputs(ptx_text(m, NULL), file) >= 0);
-    (void)fclose(file);
-    ptx_module_free(m);
-    (void)snprintf(command, sizeof command, "ptxas -arch=sm_90 %s -o %s.cubin", path, path);
-    CHECK(system(command) == 0);
-    (void)remove(path);
-    (void)snprintf(command, sizeof command, "%s.cubin", path);
-    file = fopen(command, "rb");
-    if (CHECK(file != NULL)) {
-        bytes = fread(image, 1, sizeof image, file);
-        (void)fclose(file);
-        (void)remove(command);
-    }
-    if (!CHECK(bytes > 64 && bytes < sizeof image)) return;
-    sections = (size_t)word_at(image + 0x28, 8);
-    names = (size_t)word_at(image + sections + 64 * word_at(image + 0x3e, 2) + 24, 8);
-    for (i = 0; i < word_at(image + 0x3c, 2); i++) {
-        const unsigned char *header = image + sections + 64 * i, *code = image + word_at(header + 24, 8);
-        uint32_t count = (uint32_t)(word_at(header + 32, 8) / 16), loop, products = 0;
-        if (strncmp((const char *)image + names + word_at(header, 4), ".text.flash_prefill", 19)) continue;
-        found = 1;
-        loop = longest_inner_loop(code, count, &products);
+    if (sass_assemble(ptx_text(m, NULL), image, sizeof image) && CHECK(ptx_entry_get(m, 0, &info))
+        && (code = sass_code(image, info.name, &count)) != NULL) {
+        loop = sass_inner_loop(code, count, &first);
+        products = loop ? sass_products(code, first, first + loop - 1) : 0;
         printf("note: sm_90: %u instructions, %u in the loop, %u of them mma: %.2f for each\n", count, loop,
                products, (double)loop / products);
         CHECK(products >= 128 && loop <= 5 * products);
     }
-    CHECK(found);
+    ptx_module_free(m);
 }
 
 int main(void) {

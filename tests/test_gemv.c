@@ -8,6 +8,7 @@
 #include "../ptxgen_kernels.h"
 
 #include "gemvtest.h"
+#include "sass.h"
 
 static problem problem_new(uint32_t n, uint32_t k, uint32_t columns, uint32_t precision, uint32_t output,
                            uint32_t flags)
@@ -174,28 +175,6 @@ static void traffic_is_within_5_percent_of_the_lower_bound(void)
 
 /* -- machine instructions: on the largest machines they are the limit, and ptxas alone can tell -- */
 
-static uint64_t word_at(const unsigned char *p, uint32_t bytes)
-{
-    uint64_t x = 0;
-    while (bytes--) x = x << 8 | p[bytes];
-    return x;
-}
-
-/* Of the code of sm_90, 16 bytes an instruction: the length of the longest loop that has no loop inside. */
-static uint32_t longest_inner_loop(const unsigned char *code, uint32_t count)
-{
-    uint32_t i, best = 0, previous = 0;
-    for (i = 0; i < count; i++) {
-        uint64_t low = word_at(code + 16 * (size_t)i, 8);
-        int64_t offset = (int64_t)((low >> 34 << 8 | (low >> 16 & 255)) << 26) >> 26;
-        int64_t target = (int64_t)i + 1 + offset * 4 / 16;
-        if ((low & 0xfff) != 0x947 || target < 0 || target >= (int64_t)i) continue; /* a branch, backwards */
-        if ((uint32_t)target >= previous && i - (uint32_t)target + 1 > best) best = i - (uint32_t)target + 1;
-        previous = i;
-    }
-    return best;
-}
-
 /* In the loop for a weight, one column: what this kernel takes and may not pass, each below what a weight may
    cost at full bandwidth on the largest machines (and below the best public kernels, where there are any):
 
@@ -217,29 +196,6 @@ static const struct cost {
              {PTXK_Q6_K, 0, 4.3}, {PTXK_Q8_0, 0, 2.6}, {PTXK_F16, 0, 4.2},  {PTXK_BF16, 0, 4.2},
              {PTXK_F32, 0, 5.3}};
 
-/* The code of sm_90 of that text: the file's bytes in image. Returns how many, 0 when a check has failed. */
-static size_t assembled(const char *text, unsigned char *image, size_t capacity)
-{
-    char path[] = "/tmp/ptxgen_gemv_XXXXXX", command[200];
-    size_t bytes = 0;
-    FILE *file;
-    int handle = mkstemp(path);
-    if (!CHECK(handle >= 0) || !CHECK((file = fdopen(handle, "w")) != NULL)) return 0;
-    CHECK(fputs(text, file) >= 0);
-    (void)fclose(file);
-    (void)snprintf(command, sizeof command, "ptxas -arch=sm_90 %s -o %s.cubin", path, path);
-    CHECK(system(command) == 0);
-    (void)remove(path);
-    (void)snprintf(command, sizeof command, "%s.cubin", path);
-    file = fopen(command, "rb");
-    if (CHECK(file != NULL)) {
-        bytes = fread(image, 1, capacity, file);
-        (void)fclose(file);
-        (void)remove(command);
-    }
-    return CHECK(bytes > 64 && bytes < capacity) ? bytes : 0;
-}
-
 /* The figures above. Q4_K with 8-bit x and a row of K = 4096 as one slice: at most 2.6 in all (all the kernel
    once, and the loop 3 times more). */
 static void instructions_per_weight(void)
@@ -248,11 +204,8 @@ static void instructions_per_weight(void)
     static const char *const precisions[] = {"x16", "x8", "xf32"};
     ptx_module_desc module_desc;
     ptx_module *m;
-    size_t i, j, sections, names;
-    if (system("ptxas --version > /dev/null 2>&1")) {
-        printf("SKIP instructions_per_weight: no ptxas on the PATH\n");
-        return;
-    }
+    size_t j;
+    if (!sass_possible("instructions_per_weight")) return;
     memset(&module_desc, 0, sizeof module_desc);
     module_desc.target = PTX_SM(90);
     m = ptx_module_new(&module_desc);
@@ -262,34 +215,28 @@ static void instructions_per_weight(void)
         desc.precision = costs[j].precision;
         CHECK(ptxk_gemv_emit(m, &desc) == PTX_E_NONE);
     }
-    if (CHECK(ptx_text(m, NULL) != NULL) && assembled(ptx_text(m, NULL), image, sizeof image)) {
-        sections = (size_t)word_at(image + 0x28, 8);
-        names = (size_t)word_at(image + sections + 64 * word_at(image + 0x3e, 2) + 24, 8);
+    if (CHECK(ptx_text(m, NULL) != NULL) && sass_assemble(ptx_text(m, NULL), image, sizeof image)) {
         for (j = 0; j < sizeof costs / sizeof *costs; j++) {
             const ptxk__block *block = ptxk__block_of(costs[j].format);
+            const unsigned char *code;
             ptxk__rows rows;
             char kernel[80];
-            int found = 0;
+            uint32_t count, loop, first = 0;
+            double weights, all;
             CHECK(ptxk__rows_form(&rows, block, 1, 2 - costs[j].precision, 0, PTXK__GEMV_RING));
-            (void)snprintf(kernel, sizeof kernel, ".text.gemv_%s_c1_%s_f32_f0", block->name,
+            (void)snprintf(kernel, sizeof kernel, "gemv_%s_c1_%s_f32_f0", block->name,
                            precisions[rows.planes ? costs[j].precision : 2]);
-            for (i = 0; i < word_at(image + 0x3c, 2); i++) {
-                const unsigned char *header = image + sections + 64 * i,
-                                    *code = image + word_at(header + 24, 8);
-                uint32_t count = (uint32_t)(word_at(header + 32, 8) / 16), loop;
-                double weights = rows.rows * rows.unit / 32, all;
-                if (strcmp((const char *)image + names + word_at(header, 4), kernel)) continue;
-                found = 1;
-                while (count && (word_at(code + 16 * (size_t)(count - 1), 8) & 0xfff) == 0x918) count--;
-                loop = longest_inner_loop(code, count);
-                all = (count + (4096.0 / rows.unit - 1) * loop) / (4096 / 32 * rows.rows);
-                printf("note: sm_90: %s: %u instructions, %u in the loop: %.2f for a weight, %.2f in all at "
-                       "K = 4096\n",
-                       kernel + 6, count, loop, loop / weights, all);
-                CHECK_MORE(loop > 50 && loop / weights <= costs[j].most, kernel);
-                if (block->id == PTXK_Q4_K && costs[j].precision) CHECK(all <= 2.6);
-            }
-            CHECK_MORE(found, kernel);
+            code = sass_code(image, kernel, &count);
+            if (!code) continue;
+            while (count && sass_opcode(code, count - 1) == SASS_NOP) count--;
+            loop = sass_inner_loop(code, count, &first);
+            weights = rows.rows * rows.unit / 32;
+            all = (count + (4096.0 / rows.unit - 1) * loop) / (4096 / 32 * rows.rows);
+            printf("note: sm_90: %s: %u instructions, %u in the loop: %.2f for a weight, %.2f in all at "
+                   "K = 4096\n",
+                   kernel, count, loop, loop / weights, all);
+            CHECK_MORE(loop > 50 && loop / weights <= costs[j].most, kernel);
+            if (block->id == PTXK_Q4_K && costs[j].precision) CHECK(all <= 2.6);
         }
     }
     ptx_module_free(m);
