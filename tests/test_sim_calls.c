@@ -234,8 +234,8 @@ static void test_copies(void) {
     gives("padding is copied", "", text, ten_more);
     snprintf(text, sizeof text, "%sst.local.v2.b64 [b], {d2, d3}; ld.local.u32 r1, [b+4]; add.u32 r1, r1, 1;",
              local);
-    ends("and used", "", text, 0, "uninitialised-read", "byte 0 was never written");
-    snprintf(text, sizeof text, "%sadd.u64 d2, d2, d3; st.local.b64 [b], d2;", local);
+    ends("and used", "", text, 0, "uninitialised-read", "byte 1 was never written; line");
+    snprintf(text, sizeof text, "%sadd.u64 d2, d2, d3; cvt.u32.u64 r1, d2; st.global.u32 [d1], r1;", local);
     ends("and added to", "", text, 0, "uninitialised-read", "byte 1 was never written");
     gives("a bit field is filled", "",
           ".local .align 4 .b8 c[4]; ld.local.u32 r1, [c]; and.b32 r2, r1, -256; or.b32 r3, r2, r0;\n"
@@ -268,23 +268,23 @@ static void test_moves(void) {
                 "st.global.u32 [d1], r3;",
           ten_more);
     ends("of another lane", "", LANE3 "shfl.sync.idx.b32 r2, r1, 2, 31, -1; add.u32 r3, r2, 3;", 0,
-         "uninitialised-register", "'r2'");
+         "uninitialised-register", "'r1'");
     gives("not selected", "", LANE3 "selp.b32 r2, 10, r1, p0; @!p0 add.u32 r2, r2, 3; add.u32 r2, r2, r0; "
           "st.global.u32 [d1], r2;", ten_more);
     ends("selected", "", LANE3 "selp.b32 r2, r1, 10, p0; add.u32 r2, r2, r0;", 0, "uninitialised-register",
-         "'r2'");
+         "'r1'");
     gives("moved", "",
           LANE3 "mov.u32 r2, r1; mov.b64 d2, {r2, r1}; mov.b64 {r3, r4}, d2; add.u32 r5, r0, 10; "
                 "st.global.u32 [d1], r5;",
           ten_more);
     ends("moved and used", "", LANE3 "mov.u32 r2, r1; mov.b64 d2, {r2, r1}; mov.b64 {r3, r4}, d2; "
-         "add.u32 r5, r4, 10;", 0, "uninitialised-register", "'r4'");
+         "add.u32 r5, r4, 10;", 0, "uninitialised-register", "'r1'");
     ends("moved and stored", "", LANE3 "mov.u32 r2, r1; st.global.u32 [d1], r2;", 0, "uninitialised-register",
-         "'r2'");
+         "'r1'");
     gives("to local memory", "", ".local .b32 v; " LANE3 "st.local.u32 [v], r1; add.u32 r5, r0, 10; "
           "st.global.u32 [d1], r5;", ten_more);
     ends("and used from there", "", ".local .b32 v; " LANE3 "st.local.u32 [v], r1; ld.local.u32 r2, [v]; "
-         "add.u32 r2, r2, 1;", 0, "uninitialised-read", "byte 0 was never written");
+         "add.u32 r2, r2, 1;", 0, "uninitialised-register", "'r1'");
 }
 
 /* --- the device's library --------------------------------------------------------------------- */

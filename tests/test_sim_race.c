@@ -794,11 +794,15 @@ static void test_seed_000(void) {
         "uninitialised-register", "000: defined on one path", 2, 1,
         "setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\nN: "
         "mov.u32 r1, 1;\nS:\n"
-        "add.u64 d7, d5, 4; //A\nsetp.eq.u32 p0, r30, 1; selp.u64 d6, d7, d0, p0; st.global.u32 [d6], r30;");
+        "add.u64 d7, d5, 4; //A\nsetp.eq.u32 p0, r30, 0; selp.u64 d6, d7, d0, p0; st.global.u64 [d0], d6;");
     QUIET("000: an operand that is not selected", 2, 1,
           "setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\nN: "
           "mov.u32 r1, 1;\nS:\n"
           "setp.eq.u32 p0, r30, 1; selp.u64 d6, d5, d0, p0; st.global.u32 [d6], r30;");
+    QUIET("000: computed with, and not selected", 2, 1,
+          "setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; bra S;\nN: "
+          "mov.u32 r1, 1;\nS:\nadd.u64 d7, d5, 4; "
+          "setp.eq.u32 p0, r30, 1; selp.u64 d6, d7, d0, p0; st.global.u32 [d6], r30;");
     QUIET("000: defined on both", 2, 1,
           "mov.u64 d5, d0; setp.eq.u32 p0, r30, 0; @p0 bra N;\nmul.wide.u32 d5, r30, 4; add.u64 d5, d5, d0; "
           "bra S;\n"

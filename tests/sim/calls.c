@@ -11,6 +11,7 @@
  * The functions of CUDA's library (vprintf, malloc, ...) are in library.c. */
 #include "sim.h"
 #include "lower.h"
+#include "unwritten.h"
 #include <stdarg.h>
 
 enum { NO_ROUTINE = UINT16_MAX, MAX_REGISTERS_PASSED = 64, MAX_CHARGE = 256 };
@@ -320,10 +321,11 @@ void sim_routine_begin(sim_lower *lw, sim_frame *frame)
     }
     for (const sim_symbol *y = f->params; y; y = y->list_next, n++) {
         if (y->kind != SYM_REG || n >= MAX_REGISTERS_PASSED) continue;
-        uint32_t d = sim_register_slot(lw, y->index), first = lw->note_count;
+        uint32_t d = sim_register_slot(lw, y->index), first = lw->note_count, code = k->code_count;
         move(lw, d, lw->call_slots + 4 * n, width_of((sim_type)y->type));
         sim_note(lw, d, false, true, y->name);
         sim_note_end(lw, first);
+        sim_unwritten_statement(lw, first, code);
     }
 }
 
@@ -766,6 +768,7 @@ static void forget(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to)
     if (from >= to) return;
     memset(w->block->local + start + from, 0xcd, (size_t)(to - from));
     sim_shadow_clear(w->block->local_shadow + start / 8, from, to - from);
+    if (SIM_UNLIKELY(w->block->unwritten != NULL)) sim_unwritten_forgotten(w, lane, from, to);
 }
 
 static bool room_for(sim_lane_stack *s, uint32_t words)
@@ -948,6 +951,7 @@ uint32_t sim_return(sim_warp *w, uint32_t *mask)
             fp[l] = top[-4];
         }
         if (save) restore_registers(w, caller, l, top - 4 - save);
+        if (save && SIM_UNLIKELY(w->unwritten)) sim_unwritten_restored(w, caller, l);
         s->used -= save + 4;
     }
     *mask = group;
@@ -969,6 +973,7 @@ void sim_copy_local(sim_warp *w, const sim_ins *i, uint32_t mask)
             sim_shadow_set(shadow, to, bytes);
             continue;
         }
+        if (w->block->unwritten) sim_unwritten_copied(w, l, from, to, bytes);
         for (uint32_t n = 0; n < bytes; n++)
             if (shadow[(from + n) >> 3] >> ((from + n) & 7) & 1)
                 sim_shadow_set(shadow, to + n, 1);

@@ -171,12 +171,45 @@ void sim_report_host(const char *kind, const char *format, ...)
     keep(kind, 0, 0, 0, &place, text);
 }
 
-/* More bytes side by side that nothing wrote than a struct has padding? */
-static bool long_gap(const uint8_t *shadow, uint64_t at, uint64_t end)
+enum { PADDING = 32, SMALL = 64, STRIDE = 256 };
+
+static bool unwritten_at(const uint8_t *shadow, uint64_t at) { return !(shadow[at >> 3] >> (at & 7) & 1); }
+
+static uint64_t gap_end(const uint8_t *shadow, uint64_t at, uint64_t end)
 {
-    for (uint64_t gap = 0; at < end; at++) {
-        gap = shadow[at >> 3] >> (at & 7) & 1 ? 0 : gap + 1;
-        if (gap == 32) return true;
+    while (at < end && unwritten_at(shadow, at)) at++;
+    return at;
+}
+
+/* Another gap of that length near by, as the padding of the next struct is? */
+static bool has_twin(const uint8_t *shadow, uint64_t first, uint64_t end, uint64_t from, uint64_t length)
+{
+    uint64_t low = from - first > STRIDE ? from - STRIDE : first,
+             high = end - from > STRIDE + length ? from + STRIDE + length : end;
+    for (uint64_t at = from + length; at < high; at++) {
+        uint64_t to = gap_end(shadow, at, high);
+        if (to - at == length) return true;
+        if (to > at) at = to;
+    }
+    for (uint64_t at = low; at < from; at++) {
+        uint64_t to = gap_end(shadow, at, from);
+        if (to - at == length) return true;
+        if (to > at) at = to;
+    }
+    return false;
+}
+
+/* Gaps that padding does not explain: more bytes side by side than a struct has, or, where there are several
+ * structs, one that its neighbours have not. */
+static bool strange_gap(const uint8_t *shadow, uint64_t first, uint64_t end)
+{
+    if (gap_end(shadow, first, end) == end) return true;
+    for (uint64_t at = first; at < end; at++) {
+        uint64_t to = gap_end(shadow, at, end);
+        if (to == at) continue;
+        if (to - at >= PADDING) return true;
+        if (end - first > SMALL && !has_twin(shadow, first, end, at, to - at)) return true;
+        at = to;
     }
     return false;
 }
@@ -188,7 +221,7 @@ void sim_host_read(uint64_t address, uint64_t size)
     uint64_t first = address - a->base, end = first + size, count = 0;
     char where[200];
     if (sim_shadow_all(a->shadow, first, size)) return;
-    if (atomic_load(&a->padded) && !long_gap(a->shadow, first, end)) return;
+    if (atomic_load(&a->padded) && !strange_gap(a->shadow, first, end)) return;
     while (a->shadow[first >> 3] >> (first & 7) & 1) first++;
     for (uint64_t k = first; k < end; k++) count += !(a->shadow[k >> 3] >> (k & 7) & 1);
     sim_memory_describe(a->base + first, 1, where, sizeof where);

@@ -4,6 +4,7 @@
  * byte by byte. Whoever touches a marked byte is told (`async-read`, or `race` for a write); a source that
  * changed before the wait is a race; a copy that nobody waited for is told when its thread exits. */
 #include "race.h"
+#include "unwritten.h"
 
 typedef struct copy {
     const sim_ins *ins;
@@ -12,7 +13,8 @@ typedef struct copy {
     sim_allocation *a;                 /* of the source; NULL when nothing is read */
     uint32_t to, thread, group;        /* to: offset in shared memory */
     uint8_t bytes, read;               /* read: as many come from the source, the rest is zero */
-    bool written, told;                /* written: the source's bytes had all been written */
+    bool told;
+    uint16_t unwritten;                /* which bytes of the source nothing had written */
     uint8_t held[16];
 } copy;
 
@@ -86,7 +88,7 @@ static void arrive(sim_block *b, const copy *c)
 
 /* One thread's copy of `read` bytes to offset `to` of shared memory, where `bytes` will be written. */
 void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, sim_allocation *a,
-                     uint64_t address, uint32_t read, bool written)
+                     uint64_t address, uint32_t read, uint32_t unwritten)
 {
     sim_block *b = w->block;
     uint64_t at[SIM_LANES];
@@ -108,7 +110,7 @@ void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, 
     copy *c = &s->list[s->count++];
     *c = (copy){ .ins = i, .address = address, .a = read ? a : NULL, .to = to,
                  .thread = w->index * SIM_LANES + lane, .bytes = i->size, .read = (uint8_t)read,
-                 .written = written };
+                 .unwritten = (uint16_t)unwritten };
     c->group = s->group[c->thread];
     if (read) {
         c->from = a->host + (address - a->base);
@@ -149,7 +151,9 @@ static void finish(sim_warp *w, copy *c)
     arrive(b, c);
     sim_changed(w->launch);
     sim_shadow_set(b->shared_shadow, c->to, c->bytes);
-    if (!c->written) sim_shadow_clear(b->shared_shadow, c->to, c->read);
+    if (c->unwritten) sim_unwritten_arrived(b, c->to, c->read);
+    for (uint32_t k = 0; k < c->read && c->unwritten >> k; k++)
+        if (c->unwritten >> k & 1) sim_shadow_clear(b->shared_shadow, c->to + k, 1);
     sim_shadow_clear(b->async->marked, c->to, c->bytes);
 }
 

@@ -10,6 +10,7 @@
 #include "async.h"
 #include "race.h"
 #include "pace.h"
+#include "unwritten.h"
 #include <unistd.h>
 
 enum { QUANTUM = 4096, QUANTUM_POLLING = 256, BACKWARD_LIMIT = 64,
@@ -293,6 +294,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
     const sim_ins *code = w->kernel->code;
     sim_counts *counts = &w->worker->counts;
     uint32_t done = 0;
+    uint32_t unwritten = w->unwritten;
     bool fair = false;
     while (done < budget && take_path(w, fair)) {
         uint32_t pc = w->pc, active = w->active, stop, backward = 0;
@@ -309,7 +311,11 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
             }
             done++;
             if (lines) sim_profile_line(w->worker, pc, i->last, m);
-            if (SIM_UNLIKELY(i->watch)) sim_watch(w, i, active, m);
+            if (SIM_UNLIKELY(i->watch | unwritten)) {
+                if (i->watch) sim_watch(w, i, active, m);
+                if (w->unwritten) sim_unwritten_step(w, i, active, m);
+                unwritten = w->unwritten;
+            }
             switch (i->flow) {
             case F_PLAIN:
                 if (m) i->fn(w, i, m);
@@ -319,6 +325,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 if (m) i->fn(w, i, m);
                 pc++;
                 if (SIM_UNLIKELY(w->fault)) { w->issued += done; return done; }
+                unwritten = w->unwritten;
                 break;
             case F_INDEXED: {
                 uint32_t to = 0;
@@ -589,6 +596,7 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
     b->shared_hi = k->shared_base + l->shared_bytes;
     b->done = b->ended = b->idle = b->polls = b->watched = false;
     b->rounds = 0;
+    if (b->unwritten) sim_unwritten_begin(b);
     if (l->shared_bytes) {
         memset(b->shared, 0xcd, l->shared_bytes);
         memset(b->shared_shadow, 0, l->shared_bytes / 8 + 1);
@@ -887,6 +895,7 @@ static void free_worker(sim_worker *w)
         sim_cluster_free(b);
         sim_race_block_free(b);
         sim_async_block_free(b);
+        sim_unwritten_free(b);
         free(b);
     }
     free(w->blocks);

@@ -7,6 +7,7 @@
 #include "sim.h"
 #include "lower.h"
 #include "race.h"
+#include "unwritten.h"
 #include <stdarg.h>
 
 enum { SPECIAL_SLOTS = 32, MAX_CODE = 1 << 22 };
@@ -129,7 +130,9 @@ uint32_t sim_register_slot(sim_lower *lw, uint32_t reg)
 {
     uint32_t *at = &lw->frame->slots[reg];
     sim_type t = (sim_type)lw->frame->function->register_types[reg];
-    if (!*at) *at = (t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, width_of(t))) + 1;
+    if (*at) return *at - 1;
+    *at = (t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, width_of(t))) + 1;
+    if (t != T_PRED && sim_types[t].bytes < 4) sim_unwritten_narrow(lw, *at - 1, sim_types[t].bytes);
     return *at - 1;
 }
 
@@ -609,7 +612,6 @@ static void lower_vector_mov(sim_lower *lw, const sim_statement *s, sim_type t)
         }
         if (!pack && o->kind == O_SINK) at[k] = UINT32_MAX;
         else at[k] = pack ? sim_source_of(lw, o, 1, e, 0) : sim_dest_of(lw, o, 0, e, 0);
-        if (pack && o->kind == O_REG && lw->note_count) lw->notes[lw->note_count - 1].pack = true;
     }
     if (pack) {
         uint32_t dest = sim_dest(lw, 0, t, 0);
@@ -863,6 +865,7 @@ static void lower_statement(sim_lower *lw, const sim_statement *s)
     if (lw->k->code_count > before && s->form->lower != sim_lower_call)
         lw->k->code[lw->k->code_count - 1].last = 1;
     sim_note_end(lw, first_note);
+    sim_unwritten_statement(lw, first_note, before);
 }
 
 static void lower_body(sim_lower *lw, sim_frame *frame)
@@ -870,7 +873,6 @@ static void lower_body(sim_lower *lw, sim_frame *frame)
     sim_function *f = frame->function;
     lw->frame = frame;
     lw->s = NULL;
-    sim_find_copies(lw, frame);
     sim_routine_begin(lw, frame);
     for (uint32_t k = 0; k < f->statement_count; k++) {
         frame->labels[k] = lw->k->code_count;
@@ -963,6 +965,7 @@ void sim_kernel_free(sim_kernel *k)
     free(k->code); free(k->lists); free(k->const_bank); free(k->specials); free(k->launch_specials);
     free(k->params); free(k->consts); free(k->shared_symbols); free(k->watches); free(k->routines);
     free(k->pairs);
+    sim_unwritten_kernel_free(k);
     k->magic = 0;
     free(k);
 }

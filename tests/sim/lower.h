@@ -87,8 +87,6 @@ typedef struct sim_frame {             /* a function within the kernel that is b
     struct sim_placed *placed;         /* .local, .param, .shared variables */
     sim_routine r;
     uint32_t index, stack_used;
-    uint8_t *carriers;                 /* copies.c, by register: what it is used for, */
-    uint32_t *carried;                 /* the slot of its mask */
     bool indirect;                     /* calls through pointers */
     bool allocates;                    /* alloca */
     struct sim_lower *lw;
@@ -102,9 +100,7 @@ typedef struct sim_placed { struct sim_placed *next; const sim_symbol *symbol; u
 typedef struct sim_note_entry {
     uint32_t code, slot;
     const char *name;
-    bool pred, write, unsure, guard, pack;
-    bool carry;                        /* of a move: only carries what it is */
-    uint8_t element;                   /* of a selp: 1, 2; of a store: which */
+    bool pred, write, unsure, guard;
 } sim_note_entry;
 
 typedef struct sim_lower {
@@ -158,8 +154,6 @@ void     sim_routine_begin(sim_lower *lw, sim_frame *frame);
 void     sim_routine_end(sim_lower *lw, sim_frame *frame);
 void     sim_settle_calls(sim_lower *lw);
 void     sim_settle_watches(sim_kernel *k);
-void     sim_find_copies(sim_lower *lw, sim_frame *frame);                       /* copies.c */
-void     sim_lower_copy(sim_lower *lw, sim_ins *i, const sim_operand *operand, bool load);
 void     sim_prepare_functions(sim_module *m);
 bool     sim_not_implemented(const char *shown);
 

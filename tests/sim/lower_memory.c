@@ -362,7 +362,6 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
     if (has(s, M_nc) || ldu) i->x |= X_NC;
     i->d = lw->k->lists[list];
-    sim_lower_copy(lw, i, &s->operands[0], true);
 }
 
 void sim_lower_st(sim_lower *lw, const sim_statement *s)
@@ -396,7 +395,6 @@ void sim_lower_st(sim_lower *lw, const sim_statement *s)
     i->x = order_bits(s, false);
     if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
     i->b = lw->k->lists[list];
-    sim_lower_copy(lw, i, &s->operands[1], false);
 }
 
 void sim_lower_hint(sim_lower *lw, const sim_statement *s)

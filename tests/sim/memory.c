@@ -8,6 +8,7 @@
 #include "arith.h"
 #include "async.h"
 #include "race.h"
+#include "unwritten.h"
 
 typedef struct region {
     uint8_t *host, *shadow;
@@ -182,36 +183,8 @@ static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, 
     }
 }
 
-/* Is such a read no fault?  Beyond the thread's own memory each register needs its mask. */
-static bool may_carry(const sim_warp *w, const sim_ins *i, const region *r, uint32_t m, const uint64_t *at,
-                      uint32_t bytes)
-{
-    const uint32_t *list = w->kernel->lists + i->list;
-    if (!(i->x & X_COPY)) return false;
-    if (r->space == SP_LOCAL) return true;
-    for (uint32_t k = 0; k < i->count; k++)
-        if (list[k] != UINT32_MAX && (!(i->x & X_MASKS) || list[i->count + k] == UINT32_MAX)) return false;
-    SIM_EACH_LANE(l, m) { /* padding has something beside it; what is unwritten altogether has not */
-        uint32_t n = 0;
-        for (uint64_t b = at[l] - r->base; n < bytes && !(r->shadow[b >> 3] >> (b & 7) & 1); b++) n++;
-        if (n == bytes) return false;
-    }
-    return true;
-}
-
 static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
-/* Registers that nothing has written: no fault in the thread's own memory, but never written there either. */
-static void store_unwritten(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
-{
-    for (uint32_t k = 0; k < i->count; k++) {
-        uint32_t lanes = sim_watch_stored(w, i, m, k, r->space != SP_LOCAL);
-        if (r->space == SP_LOCAL && r->shadow)
-            SIM_EACH_LANE(l, lanes)
-                sim_shadow_clear(r->shadow, at[l] - r->base + (uint64_t)k * i->size, i->size);
-    }
-}
-
 static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 
 /* Strong accesses count as atomic ones: they are made to meet other threads'. */
@@ -489,24 +462,8 @@ static inline uint64_t fetch(const uint8_t *p, uint32_t size, bool is_signed)
     }
 }
 
-/* Which bytes of a register that only carries were written; see copies.c. */
-static void carry_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
-                     bool fine)
-{
-    const uint32_t *masks = w->kernel->lists + i->list + i->count;
-    for (uint32_t k = 0; k < i->count; k++) {
-        if (masks[k] == UINT32_MAX) continue;
-        uint32_t *mask = sim_slot(w, masks[k]);
-        if (fine && m == SIM_FULL) { memset(mask, 0xff, SIM_LANES * sizeof *mask); continue; }
-        SIM_EACH_LANE(l, m) {
-            uint64_t offset = at[l] - r->base + (uint64_t)k * i->size;
-            mask[l] = SIM_FULL;
-            if (fine || !r->shadow || sim_shadow_all(r->shadow, offset, i->size)) continue;
-            for (uint32_t n = 0; n < i->size; n++)
-                if (!(r->shadow[(offset + n) >> 3] >> ((offset + n) & 7) & 1)) mask[l] &= ~(1u << n);
-        }
-    }
-}
+static sim_unwritten_place place_of(const region *r, const uint64_t *at)
+{ return (sim_unwritten_place){ r->shadow, at, r->base, r->space, r->a, r->owner }; }
 
 static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
 {
@@ -521,12 +478,13 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
         else if (shape == 2) fine = sim_shadow_all(r->shadow, at[0] - r->base, bytes);
         else SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
-        if (SIM_UNLIKELY(!fine) && !may_carry(w, i, r, m, at, bytes))
-            uninitialised(w, i, m, at, r, bytes);
+    }
+    if (SIM_UNLIKELY(!fine)) {
+        sim_unwritten_place place = place_of(r, at);
+        if (!sim_unwritten_load(w, i, m, &place)) uninitialised(w, i, m, at, r, bytes);
     }
     if (racing(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->owner, r->a, bytes, strength(i),
                                         shape == 1);
-    if (SIM_UNLIKELY(i->x & X_MASKS)) carry_in(w, i, m, at, r, fine);
     for (uint32_t k = 0; k < count; k++) {
         if (list[k] == UINT32_MAX) continue;
         bool wide = list[k] & SIM_WIDE;
@@ -597,32 +555,6 @@ static void written(const region *r, uint64_t offset, uint64_t bytes)
     sim_shadow_set(r->shadow, offset, bytes);
 }
 
-/* False: all bytes that are stored were written once. */
-static bool carry_out(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
-{
-    const uint32_t *masks = w->kernel->lists + i->list + i->count;
-    bool all = true;
-    for (uint32_t k = 0; k < i->count; k++) {
-        if (masks[k] == UINT32_MAX) continue;
-        const uint32_t *mask = sim_slot(w, masks[k]);
-        uint32_t both = SIM_FULL;
-        if (m == SIM_FULL) for (uint32_t l = 0; l < SIM_LANES; l++) both &= mask[l];
-        else SIM_EACH_LANE(l, m) both &= mask[l];
-        all &= both == SIM_FULL;
-    }
-    if (all) return false;
-    for (uint32_t k = 0; k < i->count; k++)
-        SIM_EACH_LANE(l, m) {
-            uint32_t mask = masks[k] == UINT32_MAX ? SIM_FULL : sim_slot(w, masks[k])[l];
-            if (r->a && mask != SIM_FULL) atomic_store(&r->a->padded, true);
-            uint64_t offset = at[l] - r->base + (uint64_t)k * i->size;
-            for (uint32_t n = 0; n < i->size; n++)
-                if (mask >> n & 1) sim_shadow_set(r->shadow, offset + n, 1);
-                else sim_shadow_clear(r->shadow, offset + n, 1);
-        }
-    return true;
-}
-
 static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
 {
     const uint32_t *list = w->kernel->lists + i->list;
@@ -667,14 +599,17 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
         }
     }
     if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
-    if (r->shadow) {
-        if (SIM_UNLIKELY(i->x & X_MASKS) && carry_out(w, i, m, at, r)) {}
-        else if (shape == 1) {
+    bool done = false;
+    if (SIM_UNLIKELY(w->unwritten)) {
+        sim_unwritten_place place = place_of(r, at);
+        done = sim_unwritten_store(w, i, m, &place);
+    }
+    if (r->shadow && !done) {
+        if (shape == 1) {
             uint64_t offset = at[0] - r->base, total = (uint64_t)bytes * SIM_LANES;
             if (!shadow_full(r->shadow, offset, total)) sim_shadow_set(r->shadow, offset, total);
         } else SIM_EACH_LANE(l, m) written(r, at[l] - r->base, bytes);
     }
-    if (SIM_UNLIKELY(i->watch)) store_unwritten(w, i, m, at, r);
 }
 
 void sim_st(sim_warp *w, const sim_ins *i, uint32_t m)
@@ -857,10 +792,12 @@ static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
         uint32_t n = size;
         if (i->op == 1 && sim_slot(w, i->c)[l] < n) n = sim_slot(w, i->c)[l];
         if (i->op == 2 && sim_pred(w, i->c) >> l & 1) n = 0;
-        bool written =
-            !r->shadow || !sim_option.uninitialised || sim_shadow_all(r->shadow, at[l] - r->base, n);
-        if (!written) uninitialised(w, i, 1u << l, at, r, n);
-        sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), r->a, at[l], n, written);
+        uint64_t from = at[l] - r->base;
+        uint32_t unwritten = 0;                               /* they stay so: told where they are used */
+        if (r->shadow && sim_option.uninitialised && !sim_shadow_all(r->shadow, from, n))
+            for (uint32_t k = 0; k < n; k++)
+                unwritten |= (uint32_t)!(r->shadow[(from + k) >> 3] >> ((from + k) & 7) & 1) << k;
+        sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), r->a, at[l], n, unwritten);
     }
 }
 
@@ -883,7 +820,7 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
     }
     SIM_EACH_LANE(l, empty)
     sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), NULL, 0, 0,
-                    true); /* the source may be anywhere */
+                    0); /* the source may be anywhere */
     if (part && !aligned(w, i, part, at, i->size)) return;
     SIM_EACH_LANE(l, part) /* no more than src-size is read */
     if (!w->fault) request(w, i, 1u << l, at, sim_slot(w, i->c)[l], copy_in);

@@ -104,7 +104,7 @@ void sim_race_shutdown(void);
 /* --- cp_async.c ---------------------------------------------------------------------------------- */
 
 void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, sim_allocation *a,
-                     uint64_t address, uint32_t read, bool written);
+                     uint64_t address, uint32_t read, uint32_t unwritten);
 bool sim_async_pending(const struct sim_block *b);
 bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes,
                      bool write);

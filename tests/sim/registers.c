@@ -3,10 +3,11 @@
  * The lowering notes which statement reads and writes which register. A forward analysis over the code
  * finds the reads that some path reaches without a write; only those registers are watched when the
  * kernel runs (a mask of written lanes for each), so a kernel without such a path pays nothing, and its
- * registers need not be cleared for each block. A move is no use: its result is as unwritten as its source,
- * and what is moved to the thread's own memory counts as never written there. */
+ * registers need not be cleared for each block. What is read then is marked, and told where it shows: see
+ * unwritten.c. */
 #include "sim.h"
 #include "lower.h"
+#include "unwritten.h"
 
 enum { MAX_WORK = 1 << 27 };           /* bits of analysis; larger kernels are not watched */
 
@@ -20,57 +21,7 @@ void sim_note(sim_lower *lw, uint32_t slot, bool pred, bool write, const char *n
         lw->note_capacity = wanted;
     }
     lw->notes[lw->note_count++] = (sim_note_entry){
-        write ? UINT32_MAX : lw->k->code_count, slot, name, pred, write, false, false, false, false, 0};
-}
-
-static bool is(const sim_lower *lw, const char *opcode) { return !strcmp(lw->s->opcode, opcode); }
-
-/* The values of a store, by element. */
-static void mark_store(sim_lower *lw, uint32_t first_note, uint32_t last)
-{
-    const sim_ins *i = &lw->k->code[last];
-    const sim_operand *o = &lw->s->operands[1];
-    uint32_t n = lw->note_count;
-    if (i->fn != sim_st || lw->s->operand_count < 2) return;
-    for (uint32_t k = i->count; k-- > 0;) {                   /* they are the last ones noted */
-        const sim_operand *x = o->kind == O_VECTOR ? &o->items[k] : o;
-        if (x->kind != O_REG) continue;
-        while (n > first_note && lw->notes[n - 1].pred) n--;
-        if (n == first_note) return;
-        sim_note_entry *e = &lw->notes[--n];
-        if (e->slot != (lw->k->lists[i->list + k] & ~SIM_WIDE)) continue;
-        e->carry = true;
-        e->element = (uint8_t)k;
-        e->code = last;
-    }
-}
-
-/* Which notes of the statement are of a move. */
-static void mark_moves(sim_lower *lw, uint32_t first_note, uint32_t last)
-{
-    bool selects = is(lw, "selp"), shuffles = is(lw, "shfl"), pack = false, all = true;
-    const sim_operand *o = lw->s->operands;
-    uint32_t reads = 0;
-    if (is(lw, "st")) { mark_store(lw, first_note, last); return; }
-    if (!selects && !shuffles && !is(lw, "mov")) return;
-    if ((selects && lw->s->operand_count != 4) || (shuffles && lw->k->code[last].fn != sim_shfl)) return;
-    if (shuffles && o[1].kind != O_REG) return;
-    if (!selects && !shuffles && lw->s->operand_count == 2 && o[1].kind == O_VECTOR) {
-        pack = true;
-        for (uint32_t k = 0; k < o[1].count; k++) all &= o[1].items[k].kind == O_REG;
-        if (!all) pack = false;                               /* a constant: some of it is written */
-    }
-    for (uint32_t n = first_note; n < lw->note_count; n++) {
-        sim_note_entry *e = &lw->notes[n];
-        if (e->guard || (e->pred && (selects || shuffles))) continue;
-        if (!e->write) {
-            if (shuffles && reads++) continue;                /* only the value */
-            if (selects) e->element = o[1].kind == O_REG && !reads++ ? 1 : 2;
-            e->code = last;
-        } else if (!all) continue;
-        e->carry = true;
-        e->pack |= pack;
-    }
+        write ? UINT32_MAX : lw->k->code_count, slot, name, pred, write, false, false};
 }
 
 /* A statement is done: its writes happen at its last instruction, its guard is read at its first. */
@@ -81,7 +32,6 @@ void sim_note_end(sim_lower *lw, uint32_t first_note)
         if (lw->notes[n].code == UINT32_MAX) lw->notes[n].code = last;
         if (lw->notes[n].code > last) lw->notes[n].code = last;
     }
-    if (lw->s && lw->k->code_count) mark_moves(lw, first_note, last);
 }
 
 static int by_code(const void *a, const void *b)
@@ -120,36 +70,23 @@ static uint32_t cut_blocks(const sim_kernel *k, uint8_t *leader)
     return n;
 }
 
-/* The moves of one instruction: how many sources, how many of them unsure. */
-typedef struct moved {
-    uint32_t code, sources, unsure;
-} moved;
-
 static bool sure(const uint64_t *now, const sim_note_entry *e)
 {
     return now[e->slot >> 6] >> (e->slot & 63) & 1;
 }
 
 /* What is written for sure, before the note, and after it. */
-static void step(const sim_lower *lw, uint64_t *now, moved *x, const sim_note_entry *e)
+static void step(const sim_lower *lw, uint64_t *now, const sim_note_entry *e)
 {
-    uint64_t bit = UINT64_C(1) << (e->slot & 63);
-    if (x->code != e->code) *x = (moved){ e->code, 0, 0 };
-    if (!e->write) {
-        x->sources += e->carry;
-        x->unsure += e->carry && !sure(now, e);
-        return;
-    }
-    if (e->carry && x->unsure && (!e->pack || x->unsure == x->sources)) now[e->slot >> 6] &= ~bit;
-    else if (!lw->k->code[e->code].guard) now[e->slot >> 6] |= bit;
+    if (e->write && !lw->k->code[e->code].guard) now[e->slot >> 6] |= UINT64_C(1) << (e->slot & 63);
 }
 
 static void watch(sim_lower *lw, const sim_note_entry *note, uint32_t watched)
 {
     sim_kernel *k = lw->k;
-    k->watches[k->watch_entry_count++] = (sim_watch_entry){ note->code, watched, note->name, note->write,
-                                                            note->guard, false, note->carry,
-                                                            note->pack, note->element };
+    uint32_t slot = note->pred ? note->slot - k->reg_slots : note->slot;
+    k->watches[k->watch_entry_count++] = (sim_watch_entry){ note->code, watched, note->name, slot,
+                                                            note->pred, note->write, note->guard, false };
 }
 
 void sim_find_unwritten(sim_lower *lw)
@@ -159,7 +96,7 @@ void sim_find_unwritten(sim_lower *lw)
     uint8_t *leader = calloc(k->code_count + 1u, 1);
     uint32_t *block_of = calloc(k->code_count + 1u, sizeof *block_of), *queue = NULL, *watched = NULL,
              *held = NULL;             /* by slot: the word of a register that wgmma holds, + 1 */
-    uint64_t *bits = NULL, *now = NULL, *ever = NULL;
+    uint64_t *bits = NULL, *now = NULL;
     flow *f = NULL;
     k->clear_registers = true;
     if (!leader || !block_of) goto done;
@@ -170,12 +107,11 @@ void sim_find_unwritten(sim_lower *lw)
     f = calloc(blocks, sizeof *f);
     bits = malloc((size_t)blocks * words * 8);
     now = malloc((size_t)words * 8);
-    ever = malloc((size_t)words * 8);
     queue = malloc((size_t)blocks * sizeof *queue);
     watched = calloc(vars, sizeof *watched);
     k->watches = calloc(lw->note_count * 2u + 1u, sizeof *k->watches);
     if (sim_wgmma_used(k) && !(held = calloc(vars, sizeof *held))) goto done;
-    if (!f || !bits || !now || !ever || !queue || !watched || !k->watches) goto done;
+    if (!f || !bits || !now || !queue || !watched || !k->watches) goto done;
     memset(bits, 0xff, (size_t)blocks * words * 8);
     uint32_t b = 0, at = 0;
     for (uint32_t c = 0; c < k->code_count; c++) {
@@ -206,8 +142,7 @@ void sim_find_unwritten(sim_lower *lw)
         flow *x = &f[queue[--top]];
         x->queued = false;
         memcpy(now, x->in, (size_t)words * 8);
-        moved moves = { UINT32_MAX, 0, 0 };
-        for (uint32_t n = x->note_begin; n < x->note_end; n++) step(lw, now, &moves, &lw->notes[n]);
+        for (uint32_t n = x->note_begin; n < x->note_end; n++) step(lw, now, &lw->notes[n]);
         for (uint32_t s = 0; s < x->next_count; s++) {
             flow *y = &f[x->next[s]];
             bool changed = !y->reached;
@@ -221,21 +156,13 @@ void sim_find_unwritten(sim_lower *lw)
         }
     }
     k->clear_registers = false;
-    memset(ever, 0, (size_t)words * 8);
-    for (uint32_t n = 0; n < lw->note_count; n++)
-        if (lw->notes[n].write) ever[lw->notes[n].slot >> 6] |= UINT64_C(1) << (lw->notes[n].slot & 63);
     for (b = 0; b < blocks; b++) { /* the reads that are not sure: watch their registers */
         if (!f[b].reached) continue;
         memcpy(now, f[b].in, (size_t)words * 8);
-        moved moves = { UINT32_MAX, 0, 0 };
         for (uint32_t n = f[b].note_begin; n < f[b].note_end; n++) {
             sim_note_entry *e = &lw->notes[n];
-            uint64_t bit = UINT64_C(1) << (e->slot & 63);
-            step(lw, now, &moves, e);
-            if (e->write && e->pack && moves.unsure < moves.sources) e->carry = false;
+            step(lw, now, e);
             if (e->write || sure(now, e)) continue;
-            if (e->pack && !(ever[e->slot >> 6] & bit))
-                continue; /* half of a pair that a compiler leaves open */
             if (!watched[e->slot]) watched[e->slot] = ++k->watch_count;
             e->unsure = true;
         }
@@ -253,7 +180,7 @@ void sim_find_unwritten(sim_lower *lw)
     }
 done:
     sim_settle_watches(k);
-    free(leader); free(block_of); free(f); free(bits); free(now); free(ever); free(queue); free(watched);
+    free(leader); free(block_of); free(f); free(bits); free(now); free(queue); free(watched);
     free(held);
     free(lw->notes);
     lw->notes = NULL;
@@ -264,52 +191,12 @@ done:
 void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m)
 {
     const sim_kernel *k = w->kernel;
-    uint32_t code = (uint32_t)(i - k->code), some = 0, all = SIM_FULL;
+    uint32_t code = (uint32_t)(i - k->code);
     for (uint32_t n = i->watch - 1; n < k->watch_entry_count && k->watches[n].code == code; n++) {
         const sim_watch_entry *e = &k->watches[n];
         if (e->wgmma) { if (m) sim_wgmma_touch(w, i, e, m); continue; }
         uint32_t lanes = (e->guard ? active : m) & ~w->watch[e->watched];
-        if (e->carry && (i->fn == sim_shfl || i->fn == sim_st)) continue;     /* when they are carried out */
-        if (e->carry && !e->write) {
-            if (e->element) lanes &= e->element == 1 ? sim_pred(w, i->c) : ~sim_pred(w, i->c);
-            some |= lanes;
-            all &= lanes;
-        } else if (e->carry)
-            w->watch[e->watched] = (w->watch[e->watched] | m) & ~(m & (e->pack ? all : some));
-        else if (e->write) w->watch[e->watched] |= m;
-        else if (lanes && sim_option.registers)
-            sim_report_at(w, i, "uninitialised-register", sim_lowest(lanes),
-                          "register '%s' is read before anything was written to it", e->name ? e->name : "?");
+        if (e->write) w->watch[e->watched] |= m;
+        else if (lanes && sim_option.registers) sim_unwritten_register(w, i, e->slot, e->pred, lanes, e->name);
     }
-}
-
-/* The result of shfl is as unwritten as what the other lane gives. */
-void sim_watch_shuffle(sim_warp *w, const sim_ins *i, uint32_t m, const uint32_t *from)
-{
-    const sim_kernel *k = w->kernel;
-    uint32_t code = (uint32_t)(i - k->code), unwritten = 0;
-    for (uint32_t n = i->watch - 1; n < k->watch_entry_count && k->watches[n].code == code; n++) {
-        const sim_watch_entry *e = &k->watches[n];
-        if (e->wgmma || !e->carry) continue;
-        if (!e->write)
-            SIM_EACH_LANE(l, m) unwritten |= (~w->watch[e->watched] >> from[l] & 1) << l;
-        else
-            w->watch[e->watched] = (w->watch[e->watched] | m) & ~unwritten;
-    }
-}
-
-/* The lanes of m that store nothing that was written; a fault where others can see it. */
-uint32_t sim_watch_stored(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t element, bool report)
-{
-    const sim_kernel *k = w->kernel;
-    uint32_t code = (uint32_t)(i - k->code), unwritten = 0;
-    for (uint32_t n = i->watch - 1; n < k->watch_entry_count && k->watches[n].code == code; n++) {
-        const sim_watch_entry *e = &k->watches[n];
-        if (e->wgmma || !e->carry || e->element != element) continue;
-        unwritten = m & ~w->watch[e->watched];
-        if (unwritten && report && sim_option.registers)
-            sim_report_at(w, i, "uninitialised-register", sim_lowest(unwritten),
-                          "register '%s' is read before anything was written to it", e->name ? e->name : "?");
-    }
-    return unwritten;
 }

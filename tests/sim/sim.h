@@ -11,6 +11,7 @@
  *   scalar.c     compiles lanes.def per CPU level     profile.c    counters by launch and line, estimate
  *                                                     device.c     chips
  *   registers.c  reads of unwritten registers         driver.c ... the driver's entry points (README.md)
+ *   unwritten.c  what nothing wrote, on its way       copies of it: told where it shows
  *   exec.c       warps, paths, barriers, threads      pace.c       polling workers, the watchdog
  *   calls.c      functions, frames, call and return   library.c    vprintf, malloc, free, __assertfail
  *   narrow.c     formats below 16 bits, cvt.rs        video.c      vadd ... vset4
@@ -388,9 +389,7 @@ enum {
     X_BF16 = 1 << 25,
     X_VOLATILE = 1 << 26,
     X_NC = 1 << 27,                    /* loads: what nothing writes while the kernel runs */
-    X_CLUSTER = 1 << 17,               /* shared::cluster: other blocks' memory may be meant */
-    X_COPY = 1 << 28,                  /* loads into, stores of registers that only carry (copies.c), */
-    X_MASKS = 1 << 29                  /* with masks of their written bytes behind the list */
+    X_CLUSTER = 1 << 17                /* shared::cluster: other blocks' memory may be meant */
 };
 enum { R_RN, R_RZ, R_RM, R_RP, R_RNA };
 enum {
@@ -502,9 +501,8 @@ typedef struct sim_shared_symbol { const char *name; uint32_t offset, size; } si
 typedef struct sim_watch_entry {
     uint32_t code, watched;
     const char *name;
-    bool write, guard, wgmma;          /* wgmma: a register that wgmma holds */
-    bool carry, pack;                  /* moves: the result is as unwritten as what is moved */
-    uint8_t element;
+    uint32_t slot;
+    bool pred, write, guard, wgmma;    /* wgmma: a register that wgmma holds */
 } sim_watch_entry;
 
 /* A function within a kernel's code. Its variables lie at fixed places, or, if one thread can be in it
@@ -536,6 +534,11 @@ typedef struct sim_kernel {
     bool clear_registers;              /* some path reads a register that nothing wrote */
     uint32_t watch_count, watch_entry_count; /* registers.c: watched registers, and who touches them */
     struct sim_watch_entry *watches;
+    struct sim_uses_of *statements; uint32_t statement_capacity;      /* unwritten.c */
+    struct sim_use *uses; uint32_t use_count, use_capacity;
+    struct sim_narrow *narrow; uint32_t narrow_count;
+    uint8_t *slot_bytes, *unread;
+    bool broken_uses;                  /* there was no memory for them */
     uint32_t wgmma_first, wgmma_count; /* tensor.c: watches of registers that wgmma holds */
     uint32_t max_dynamic_shared;       /* cuFuncSetAttribute */
     uint32_t entry;                    /* where it begins: the functions that it calls lie before it */
@@ -725,6 +728,7 @@ typedef struct sim_warp {
     uint64_t turns, spin_turns;        /* how often it was its turn; when spin_state was noted */
     bool     spin_repeats;
     bool     fault, force, waits;      /* waits: a path may be parked (P_WAIT) */
+    bool     unwritten;                /* some register holds what nothing wrote (unwritten.c) */
     uint32_t left, left_at[SIM_LANES]; /* lanes that exited before others, and where */
     uint32_t gone, events;             /* of F_WAIT; the cluster's events when it was parked */
     uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
@@ -772,6 +776,7 @@ typedef struct sim_block {
     struct sim_race_block *race;       /* NULL until a launch looks for races */
     struct sim_async *async;           /* copies on their way; NULL until there is one */
     sim_lane_stack *calls; uint32_t call_stacks;
+    struct sim_unwritten *unwritten;   /* NULL until a warp reads what nothing wrote */
     char *printed; size_t printed_length, printed_capacity;
 } sim_block;
 
@@ -791,8 +796,6 @@ int  sim_launch_run(sim_launch *l);                           /* returns a CUres
 void sim_exec_shutdown(void);
 void sim_warp_fault(sim_warp *w, int code);
 void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m);
-void sim_watch_shuffle(sim_warp *w, const sim_ins *i, uint32_t m, const uint32_t *from);
-uint32_t sim_watch_stored(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t element, bool report);
 void sim_wgmma_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m);
 
 static inline uint32_t *sim_slot(const sim_warp *w, uint32_t s)

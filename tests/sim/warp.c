@@ -4,6 +4,7 @@
  * exec.c has already seen to it that the lanes that a membermask names are here. Masks may differ
  * between lanes of one request: each group of lanes with the same mask stands for itself. */
 #include "race.h"
+#include "unwritten.h"
 
 void sim_nop(sim_warp *w, const sim_ins *i, uint32_t m) { (void)w; (void)i; (void)m; }
 
@@ -39,7 +40,7 @@ void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t m)
         sim_report_at(w, i, "absent-lane", lane, "reads from lane %u, which does not take part", from[lane]);
         break;
     }
-    if (SIM_UNLIKELY(i->watch)) sim_watch_shuffle(w, i, m, from);
+    if (SIM_UNLIKELY(w->unwritten)) sim_unwritten_shuffle(w, i, m, from);
     if (w->kernel->clocks) sim_race_shuffle(w, m, from);
     if (m == SIM_FULL) memcpy(d, out, sizeof out);
     else SIM_EACH_LANE(l, m) d[l] = out[l];
