@@ -1,11 +1,11 @@
-/* test_sim_unwritten.c - what nothing has written, from where it is read to where it shows. Every fault beside a
- * near twin that only moves such a value, or computes with it and does not want the result.
+/* test_sim_unwritten.c - what nothing has written, from where it is read to where it shows. Every fault
+ * beside a near twin that only moves such a value, or computes with it and does not want the result.
  *
  *   test_sim_unwritten [library]   or PTXGEN_CUDA_LIBRARY; run from the root of the repository */
 #include "simtest.h"
 
-/* d1: the thread's word of the result, d0 its first; d9: the thread's word of memory that nothing wrote, d8 its
- * first; s0: shared memory of 1 KiB, r9 the thread's word there; p7, r20 and h5 are never written. */
+/* d1: the thread's word of the result, d0 its first; d9: its word of memory that nothing wrote, d8 the first
+ * there; s0: shared memory of 1 KiB, r9 the thread's word there; p7, r20 and h5 are never written. */
 #define BODY                                                                                                 \
     HEAD ".shared .align 16 .b8 s[1024];\n.func f(.param .b32 a) { .reg .b32 x, y, z;\n"                     \
          "ld.param.b32 x, [a]; mov.u32 z, s;\nadd.u32 x, x, 1;\natom.shared.exch.b32 y, [z], x; ret; }\n"    \
@@ -17,7 +17,7 @@
 static char ptx[1 << 15], body[1 << 14];
 static uint32_t result[64];
 
-/* Runs 32 threads. The input has 4 KiB, of which `written` words are written; the host reads `words` of the result. */
+/* Runs 32 threads. `written` words of the input's 4 KiB are; the host reads `words` of the result. */
 static int go(const char *text, unsigned written, unsigned words) {
     static const uint32_t ones[1024] = {1, 1, 1, 1, 1, 1, 1, 1};
     handle m;

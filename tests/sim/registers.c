@@ -197,6 +197,7 @@ void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m)
         if (e->wgmma) { if (m) sim_wgmma_touch(w, i, e, m); continue; }
         uint32_t lanes = (e->guard ? active : m) & ~w->watch[e->watched];
         if (e->write) w->watch[e->watched] |= m;
-        else if (lanes && sim_option.registers) sim_unwritten_register(w, i, e->slot, e->pred, lanes, e->name);
+        else if (lanes && sim_option.registers)
+            sim_unwritten_register(w, i, e->slot, e->pred, lanes, e->name);
     }
 }

@@ -1,13 +1,13 @@
 /* unwritten.c - what nothing has written, on its way through registers.
  *
- * A load of bytes that nothing wrote is no fault yet, nor is a move of such a register: compilers copy structs
- * whole, padding included, fill bit fields by reading them first, and compute before they know whether the
- * result is wanted. Such bits are marked in a second bank of registers, which a warp has from its first
- * such read on, and which each instruction carries along while some bit is marked: its registers (noted when it
- * was lowered) say what it reads and writes, and its own handler says which bits of the result depend on
- * marked ones: it runs on values that differ in these. A finding comes where such a bit shows: a branch, an
- * address, an atomic, a matrix, a computed value in global memory, a result that nobody reads. It is told of the
- * load, or of the instruction that first computed with the register, and says where it showed.
+ * A load of bytes that nothing wrote is no fault yet, nor is a move of such a register: compilers copy
+ * structs whole, padding included, fill bit fields by reading them first, and compute before they know
+ * whether the result is wanted. Such bits are marked in a second bank of registers, which a warp has from its first
+ * such read on, and each instruction carries the marks along: its registers (noted when it was lowered) say
+ * what it reads and writes, and its own handler says which bits of the result depend on marked ones: it runs
+ * on values that differ in these. A finding comes where such a bit shows: a branch, an address, an atomic, a
+ * matrix, a computed value in global memory, a result that nobody reads. It is told of the load, or of the
+ * instruction that first computed with the register, and says where it showed.
  *
  * What is only moved leaves its target as unwritten as its source was. Shared and local memory keep, beside
  * their shadow, from where such bytes came, word by word; global memory does not. */
@@ -46,18 +46,21 @@ struct sim_unwritten {
 
 /* --- while a kernel is lowered ---------------------------------------------------------------- */
 
-static bool one_of(const char *word, const char *list) {
+static bool one_of(const char *word, const char *list)
+{
     size_t n = strlen(word);
     for (const char *p = list; (p = strstr(p, word)); p += n)
         if ((p == list || p[-1] == ' ') && (p[n] == ' ' || !p[n])) return true;
     return false;
 }
 
-static bool whole_number(sim_type t) {
+static bool whole_number(sim_type t)
+{
     return sim_types[t].kind == K_BITS || sim_types[t].kind == K_UINT || sim_types[t].kind == K_SINT;
 }
 
-static sim_effect effect_of(const sim_lower *lw, uint32_t first, uint32_t codes) {
+static sim_effect effect_of(const sim_lower *lw, uint32_t first, uint32_t codes)
+{
     const sim_statement *s = lw->s;
     const sim_ins *last = &lw->k->code[first + codes - 1];
     if (!s) return E_BITS; /* a parameter in a register: see calls.c */
@@ -81,7 +84,8 @@ static sim_effect effect_of(const sim_lower *lw, uint32_t first, uint32_t codes)
     return c <= C_MOVE || c == C_SPECIAL ? E_VALUE : E_USE;
 }
 
-void sim_unwritten_statement(sim_lower *lw, uint32_t first_note, uint32_t first_code) {
+void sim_unwritten_statement(sim_lower *lw, uint32_t first_note, uint32_t first_code)
+{
     sim_kernel *k = lw->k;
     uint32_t codes = k->code_count - first_code, count = lw->note_count - first_note;
     if (!codes || !count || k->broken_uses) return;
@@ -118,7 +122,8 @@ void sim_unwritten_statement(sim_lower *lw, uint32_t first_note, uint32_t first_
 }
 
 /* A register of one or two bytes. */
-void sim_unwritten_narrow(sim_lower *lw, uint32_t slot, uint32_t bytes) {
+void sim_unwritten_narrow(sim_lower *lw, uint32_t slot, uint32_t bytes)
+{
     sim_kernel *k = lw->k;
     if (!(k->narrow_count & (k->narrow_count - 1))) { /* a power of two: full */
         sim_narrow *grown = realloc(k->narrow, (k->narrow_count ? 2 * k->narrow_count : 1) * sizeof *grown);
@@ -131,7 +136,8 @@ void sim_unwritten_narrow(sim_lower *lw, uint32_t slot, uint32_t bytes) {
     k->narrow[k->narrow_count++] = (sim_narrow){slot, (uint8_t)bytes};
 }
 
-void sim_unwritten_kernel_free(sim_kernel *k) {
+void sim_unwritten_kernel_free(sim_kernel *k)
+{
     free(k->statements);
     free(k->uses);
     free(k->slot_bytes);
@@ -143,7 +149,8 @@ void sim_unwritten_kernel_free(sim_kernel *k) {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void through(const sim_kernel *k, uint32_t code, uint64_t *live, uint8_t *unread) {
+static void through(const sim_kernel *k, uint32_t code, uint64_t *live, uint8_t *unread)
+{
     const sim_uses_of *s = &k->statements[code];
     uint32_t base = k->reg_slots;
     bool any = false, all = true;
@@ -164,13 +171,15 @@ static void through(const sim_kernel *k, uint32_t code, uint64_t *live, uint8_t 
     }
 }
 
-static bool goes_on(const sim_ins *i) {
+static bool goes_on(const sim_ins *i)
+{
     bool leaves = i->flow == F_BRANCH || i->flow == F_EXIT || i->flow == F_TRAP || i->flow == F_RETURN;
     return !leaves || i->guard;
 }
 
 /* live_in of each label, until nothing changes; code in a straight line needs none. */
-static void find_unread(const sim_kernel *k, uint8_t *unread) {
+static void find_unread(const sim_kernel *k, uint8_t *unread)
+{
     uint32_t words = (k->reg_slots + k->preds + 63) / 64, labels = 0;
     uint32_t *label = calloc(k->code_count + 1u, sizeof *label);
     uint64_t *in = NULL, *live = malloc((size_t)words * 8 + 8);
@@ -214,7 +223,8 @@ static void find_unread(const sim_kernel *k, uint8_t *unread) {
     free(live);
 }
 
-static bool prepare(sim_kernel *k) {
+static bool prepare(sim_kernel *k)
+{
     pthread_mutex_lock(&lock);
     if (!k->unread && !k->broken_uses) {
         uint8_t *bytes = malloc(k->reg_slots + 1u), *unread = calloc(k->code_count / 8 + 1u, 1);
@@ -244,7 +254,8 @@ static bool prepare(sim_kernel *k) {
     return good;
 }
 
-static bool result_unread(const sim_kernel *k, const sim_ins *i) {
+static bool result_unread(const sim_kernel *k, const sim_ins *i)
+{
     uint32_t c = (uint32_t)(i - k->code);
     while (c && k->statements[c].effect == E_INNER) c--;
     return k->unread[c >> 3] >> (c & 7) & 1;
@@ -254,7 +265,8 @@ static bool wide(const sim_kernel *k, uint32_t slot) { return k->slot_bytes[slot
 
 /* --- marks ------------------------------------------------------------------------------------ */
 
-static void free_marks(struct sim_unwritten *u) {
+static void free_marks(struct sim_unwritten *u)
+{
     for (uint32_t n = 0; n < u->warps; n++) {
         free(u->of[n].bits);
         free(u->of[n].from);
@@ -269,7 +281,8 @@ static void free_marks(struct sim_unwritten *u) {
     free(u);
 }
 
-void sim_unwritten_free(sim_block *b) {
+void sim_unwritten_free(sim_block *b)
+{
     if (b->unwritten) free_marks(b->unwritten);
     b->unwritten = NULL;
 }
@@ -277,7 +290,8 @@ void sim_unwritten_free(sim_block *b) {
 void sim_unwritten_begin(sim_block *b) { sim_unwritten_free(b); }
 
 /* The warp's marks, made when they are first needed; NULL: the kernel is not watched. */
-static marks *marks_of(sim_warp *w) {
+static marks *marks_of(sim_warp *w)
+{
     sim_block *b = w->block;
     const sim_kernel *k = w->kernel;
     if (!b->unwritten) {
@@ -319,7 +333,8 @@ static marks *marks_of(sim_warp *w) {
 
 static marks *present(const sim_warp *w) { return &w->block->unwritten->of[w->index]; }
 
-static uint64_t get(const sim_warp *w, const marks *x, uint32_t slot, uint32_t lane) {
+static uint64_t get(const sim_warp *w, const marks *x, uint32_t slot, uint32_t lane)
+{
     if (slot & SIM_CONST_BANK || !x->has[slot]) return 0;
     const uint32_t *at = x->bits + (size_t)slot * SIM_LANES;
     uint64_t v;
@@ -328,7 +343,8 @@ static uint64_t get(const sim_warp *w, const marks *x, uint32_t slot, uint32_t l
     return v;
 }
 
-static void put(const sim_warp *w, marks *x, uint32_t slot, uint32_t lane, uint64_t bits, uint32_t from) {
+static void put(const sim_warp *w, marks *x, uint32_t slot, uint32_t lane, uint64_t bits, uint32_t from)
+{
     uint32_t *at = x->bits + (size_t)slot * SIM_LANES;
     uint32_t bytes = w->kernel->slot_bytes[slot];
     if (bytes < 8) bits &= (UINT64_C(1) << 8 * bytes) - 1;
@@ -340,7 +356,8 @@ static void put(const sim_warp *w, marks *x, uint32_t slot, uint32_t lane, uint6
 }
 
 /* After put: is anything marked?  w->unwritten says so for the warp. */
-static void settle(sim_warp *w, marks *x, uint32_t slot) {
+static void settle(sim_warp *w, marks *x, uint32_t slot)
+{
     const uint32_t *at = x->bits + (size_t)slot * SIM_LANES;
     uint32_t any = 0, n = wide(w->kernel, slot) ? 2 * SIM_LANES : SIM_LANES;
     for (uint32_t k = 0; k < n; k++) any |= at[k];
@@ -349,7 +366,8 @@ static void settle(sim_warp *w, marks *x, uint32_t slot) {
     w->unwritten = x->count != 0;
 }
 
-static void put_pred(sim_warp *w, marks *x, uint32_t p, uint32_t lanes, uint32_t value, uint32_t from) {
+static void put_pred(sim_warp *w, marks *x, uint32_t p, uint32_t lanes, uint32_t value, uint32_t from)
+{
     uint32_t before = x->preds[p] != 0;
     x->preds[p] = (x->preds[p] & ~lanes) | (value & lanes);
     if (value & lanes) x->preds_from[p] = (uint16_t)from;
@@ -357,7 +375,8 @@ static void put_pred(sim_warp *w, marks *x, uint32_t p, uint32_t lanes, uint32_t
     w->unwritten = x->count != 0;
 }
 
-static void clear(sim_warp *w, marks *x, uint32_t slot, bool pred, uint32_t lanes) {
+static void clear(sim_warp *w, marks *x, uint32_t slot, bool pred, uint32_t lanes)
+{
     if (pred) {
         if (x->preds[slot]) put_pred(w, x, slot, lanes, 0, 0);
         return;
@@ -368,7 +387,8 @@ static void clear(sim_warp *w, marks *x, uint32_t slot, bool pred, uint32_t lane
 }
 
 /* Lanes of m that have marked bits in this source. */
-static uint32_t marked(const sim_warp *w, const marks *x, uint32_t slot, bool pred, uint32_t m) {
+static uint32_t marked(const sim_warp *w, const marks *x, uint32_t slot, bool pred, uint32_t m)
+{
     uint32_t r = 0;
     if (pred) return x->preds[slot] & m;
     if (!x->has[slot]) return 0;
@@ -376,13 +396,15 @@ static uint32_t marked(const sim_warp *w, const marks *x, uint32_t slot, bool pr
     return r;
 }
 
-static uint32_t whence(const marks *x, uint32_t slot, bool pred, uint32_t lane) {
+static uint32_t whence(const marks *x, uint32_t slot, bool pred, uint32_t lane)
+{
     return pred ? x->preds_from[slot] | (uint32_t)COMPUTED : x->from[(size_t)slot * SIM_LANES + lane];
 }
 
 /* --- origins ---------------------------------------------------------------------------------- */
 
-static uint32_t remember(sim_warp *w, const origin *o) {
+static uint32_t remember(sim_warp *w, const origin *o)
+{
     struct sim_unwritten *u = w->block->unwritten;
     uint64_t h = (o->address + ((uint64_t)(uintptr_t)(o->ins - w->kernel->code) << 20) + o->thread)
                      * UINT64_C(0x9e3779b97f4a7c15)
@@ -406,7 +428,8 @@ static uint32_t remember(sim_warp *w, const origin *o) {
     return u->hash[h] = (uint16_t)u->origin_count;
 }
 
-static void tell(sim_warp *w, const sim_ins *i, uint32_t from, const char *what) {
+static void tell(sim_warp *w, const sim_ins *i, uint32_t from, const char *what)
+{
     const struct sim_unwritten *u = w->block->unwritten;
     uint32_t n = from & 0x7fff;
     char where[200] = "", shows[120] = "";
@@ -432,7 +455,8 @@ static void tell(sim_warp *w, const sim_ins *i, uint32_t from, const char *what)
 
 /* Tells what the lanes have in this source, and takes it for written from here on. */
 static void shows(sim_warp *w, const sim_ins *i, marks *x, uint32_t slot, bool pred, uint32_t lanes,
-                  const char *what) {
+                  const char *what)
+{
     if (!lanes) return;
     tell(w, i, whence(x, slot, pred, sim_lowest(lanes)), what);
     clear(w, x, slot, pred, lanes);
@@ -440,7 +464,8 @@ static void shows(sim_warp *w, const sim_ins *i, marks *x, uint32_t slot, bool p
 
 /* A register that nothing wrote is read: all of its bits are marked. */
 void sim_unwritten_register(sim_warp *w, const sim_ins *i, uint32_t slot, bool pred, uint32_t lanes,
-                            const char *name) {
+                            const char *name)
+{
     marks *x = marks_of(w);
     if (!x) {
         sim_report_at(w, i, "uninitialised-register", sim_lowest(lanes),
@@ -460,7 +485,8 @@ void sim_unwritten_register(sim_warp *w, const sim_ins *i, uint32_t slot, bool p
 }
 
 /* The first computation with a register that nothing wrote is what a finding names, not the moves. */
-static uint32_t computed(sim_warp *w, const sim_ins *i, uint32_t from, uint32_t lane) {
+static uint32_t computed(sim_warp *w, const sim_ins *i, uint32_t from, uint32_t lane)
+{
     const struct sim_unwritten *u = w->block->unwritten;
     uint32_t n = from & 0x7fff;
     if (from & COMPUTED || !n || n > u->origin_count || !u->origins[n - 1].name) return from | COMPUTED;
@@ -477,22 +503,25 @@ typedef struct kept {
     uint32_t pred;
 } kept;
 
-static void keep(const sim_warp *w, const sim_use *u, kept *k) {
+static void keep(const sim_warp *w, const sim_use *u, kept *k)
+{
     if (u->pred)
         k->pred = w->p[u->slot];
     else
         memcpy(k->v, sim_slot(w, u->slot), (wide(w->kernel, u->slot) ? 2 : 1) * SIM_LANES * sizeof *k->v);
 }
 
-static void give_back(const sim_warp *w, const sim_use *u, const kept *k) {
+static void give_back(const sim_warp *w, const sim_use *u, const kept *k)
+{
     if (u->pred)
         w->p[u->slot] = k->pred;
     else
         memcpy(sim_slot(w, u->slot), k->v, (wide(w->kernel, u->slot) ? 2 : 1) * SIM_LANES * sizeof *k->v);
 }
 
-/* The first four values of the marked bits tell the two sources of an operation apart, the others are mixed. */
-static uint64_t trial(uint32_t t, uint32_t source, uint32_t lane) {
+/* The first four values of marked bits tell the two sources of an operation apart, the others are mixed. */
+static uint64_t trial(uint32_t t, uint32_t source, uint32_t lane)
+{
     if (t < 4) return (t & 1) ^ ((t >> 1) & source & 1) ? UINT64_MAX : 0;
     uint64_t h = (((uint64_t)t << 40) + ((uint64_t)source << 32) + lane + 1) * UINT64_C(0x9e3779b97f4a7c15);
     h ^= h >> 29;
@@ -501,7 +530,8 @@ static uint64_t trial(uint32_t t, uint32_t source, uint32_t lane) {
 }
 
 static void try_value(const sim_warp *w, const marks *x, const sim_use *u, uint32_t t, uint32_t source,
-                      uint32_t m) {
+                      uint32_t m)
+{
     if (u->pred) {
         uint32_t bits = x->preds[u->slot] & m, v = 0;
         SIM_EACH_LANE(l, bits) v |= (uint32_t)(trial(t, source, l) >> 7 & 1) << l;
@@ -523,7 +553,8 @@ static void try_value(const sim_warp *w, const marks *x, const sim_use *u, uint3
 }
 
 /* Whole bytes, for what is computed: that a bit was the same in all trials may be chance. */
-static uint64_t whole_bytes(uint64_t v) {
+static uint64_t whole_bytes(uint64_t v)
+{
     uint64_t r = 0;
     for (uint32_t n = 0; n < 64; n += 8)
         if (v >> n & 0xff) r |= UINT64_C(0xff) << n;
@@ -532,7 +563,8 @@ static uint64_t whole_bytes(uint64_t v) {
 
 /* From where the marked sources of each lane come; computed ones first. */
 static void sources_from(sim_warp *w, const sim_ins *i, const marks *x, const sim_uses_of *s, uint32_t m,
-                         bool compute, uint32_t *from) {
+                         bool compute, uint32_t *from)
+{
     memset(from, 0, SIM_LANES * sizeof *from);
     for (uint32_t n = 0; n < s->count; n++) {
         const sim_use *u = &w->kernel->uses[s->first + n];
@@ -546,7 +578,8 @@ static void sources_from(sim_warp *w, const sim_ins *i, const marks *x, const si
 }
 
 static void mark(sim_warp *w, marks *x, const sim_use *u, uint32_t m, const kept *bits,
-                 const uint32_t *from) {
+                 const uint32_t *from)
+{
     if (u->pred) {
         uint32_t some = bits->pred & m;
         put_pred(w, x, u->slot, m, bits->pred, some ? from[sim_lowest(some)] : 0);
@@ -561,7 +594,8 @@ static void mark(sim_warp *w, marks *x, const sim_use *u, uint32_t m, const kept
 }
 
 /* Which bits of the results change when marked bits of the sources do: the handlers say it themselves. */
-static void depend(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s, uint32_t m) {
+static void depend(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s, uint32_t m)
+{
     const sim_use *uses = w->kernel->uses + s->first;
     kept *before = malloc(3 * s->count * sizeof *before), *first, *differ;
     uint32_t from[SIM_LANES], cc = w->cc;
@@ -605,7 +639,8 @@ static void depend(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s
 
 /* setp: trials would hardly meet equal values. */
 static uint32_t undecided(const sim_warp *w, const marks *x, const sim_ins *i, const sim_uses_of *s,
-                          uint32_t m) {
+                          uint32_t m)
+{
     uint32_t cmp = (i->x & X_CMP) >> X_CMP_SHIFT, r = 0;
     bool equal = s->integers && (cmp == CMP_EQ || cmp == CMP_NE);
     bool both = !(i->a & SIM_CONST_BANK) && wide(w->kernel, i->a);
@@ -621,11 +656,13 @@ static uint32_t undecided(const sim_warp *w, const marks *x, const sim_ins *i, c
     return r;
 }
 
-static uint32_t joined(uint32_t how, uint32_t r, uint32_t c) {
+static uint32_t joined(uint32_t how, uint32_t r, uint32_t c)
+{
     return how == BOOL_AND ? r & c : how == BOOL_OR ? r | c : how == BOOL_XOR ? r ^ c : r;
 }
 
-static void compare(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s, uint32_t m) {
+static void compare(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s, uint32_t m)
+{
     uint32_t open = undecided(w, x, i, s, m), how = (i->x & X_BOOL) >> X_BOOL_SHIFT, differ[2] = {0, 0},
              from[SIM_LANES], c = how ? sim_pred(w, i->c) : 0,
              open_c = how ? x->preds[i->c & ~SIM_PRED_NOT] & m : 0, p = w->p[i->d],
@@ -647,7 +684,8 @@ static void compare(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *
 }
 
 /* All of the result, in all lanes. */
-static void spread(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s, uint32_t m, bool warp) {
+static void spread(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s, uint32_t m, bool warp)
+{
     uint32_t from[SIM_LANES], some = 0;
     kept all;
     sources_from(w, i, x, s, m, true, from);
@@ -675,13 +713,15 @@ static void spread(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s
 
 /* --- one instruction, before it is carried out -------------------------------------------------- */
 
-static bool stored(const sim_kernel *k, const sim_ins *i, uint32_t slot) {
+static bool stored(const sim_kernel *k, const sim_ins *i, uint32_t slot)
+{
     for (uint32_t n = 0; n < i->count; n++)
         if ((k->lists[i->list + n] & ~SIM_WIDE) == slot) return true;
     return false;
 }
 
-static const char *shown_by(const sim_ins *i) {
+static const char *shown_by(const sim_ins *i)
+{
     switch (i->flow) {
     case F_BRANCH:
     case F_INDEXED: return "decides by it where to go";
@@ -690,7 +730,8 @@ static const char *shown_by(const sim_ins *i) {
     }
 }
 
-void sim_unwritten_step(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m) {
+void sim_unwritten_step(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m)
+{
     const sim_kernel *k = w->kernel;
     const sim_uses_of *s = &k->statements[i - k->code];
     marks *x = present(w);
@@ -739,7 +780,8 @@ void sim_unwritten_step(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t
     }
 }
 
-void sim_unwritten_shuffle(sim_warp *w, const sim_ins *i, uint32_t m, const uint32_t *from) {
+void sim_unwritten_shuffle(sim_warp *w, const sim_ins *i, uint32_t m, const uint32_t *from)
+{
     marks *x = present(w);
     uint64_t bits[SIM_LANES];
     uint32_t whence_[SIM_LANES];
@@ -763,12 +805,14 @@ void sim_unwritten_shuffle(sim_warp *w, const sim_ins *i, uint32_t m, const uint
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static bool bit(const uint8_t *shadow, uint64_t n) {
+static bool bit(const uint8_t *shadow, uint64_t n)
+{
     return sim_shadow_byte(shadow + (n >> 3)) >> (n & 7) & 1;
 }
 
 /* Does more lie unwritten here than a struct has padding? */
-static bool gap_at(const sim_unwritten_place *p, uint64_t offset, uint32_t bytes) {
+static bool gap_at(const sim_unwritten_place *p, uint64_t offset, uint32_t bytes)
+{
     uint64_t first = offset, end = offset + bytes;
     if (!p->a) return false;
     while (first && offset - first < GAP && !bit(p->shadow, first - 1)) first--;
@@ -776,7 +820,8 @@ static bool gap_at(const sim_unwritten_place *p, uint64_t offset, uint32_t bytes
     return end - first >= GAP;
 }
 
-static uint16_t *words_of(const sim_warp *w, const sim_unwritten_place *p, bool make) {
+static uint16_t *words_of(const sim_warp *w, const sim_unwritten_place *p, bool make)
+{
     struct sim_unwritten *u = w->block->unwritten;
     size_t n;
     if (p->space == SP_SHARED) {
@@ -792,7 +837,8 @@ static uint16_t *words_of(const sim_warp *w, const sim_unwritten_place *p, bool 
 }
 
 /* A load of which not all bytes were written: marks what it loads. False: it has to be told at once. */
-bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unwritten_place *p) {
+bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unwritten_place *p)
+{
     const uint32_t *list = w->kernel->lists + i->list;
     marks *x = marks_of(w);
     if (!x || i->size == 16) return false;
@@ -815,7 +861,7 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
                 uint64_t shown = p->at[l] + (uint64_t)k * size;
                 if (p->space == SP_LOCAL) shown %= w->kernel->local_bytes;
                 origin o = {i,    NULL,  shown,    w->index * SIM_LANES + l,
-                            size, first, p->space, gap_at(p, offset, size)};
+                            size, first, p->space, gap_at(p, offset, size), false};
                 from = remember(w, &o);
             }
             put(w, x, slot, l, bits, from);
@@ -833,7 +879,8 @@ typedef struct value {
 /* What an element of a store is: bits, and bytes. A bit field is filled by reading it first: back where it
  * came from, a byte of which some bits are known counts as written. */
 static void look(const sim_warp *w, const marks *x, const sim_ins *i, uint32_t slot, uint32_t lane,
-                 uint64_t address, value *v) {
+                 uint64_t address, value *v)
+{
     const struct sim_unwritten *u = w->block->unwritten;
     memset(v, 0, sizeof *v);
     if (slot & SIM_CONST_BANK) return;
@@ -851,10 +898,12 @@ static void look(const sim_warp *w, const marks *x, const sim_ins *i, uint32_t s
 }
 
 /* An array's elements lie side by side; the same member of structs, with more between, may be padding. */
-static bool array(const sim_unwritten_place *p, uint32_t m, uint32_t bytes) {
+static bool array(const sim_unwritten_place *p, uint32_t m, uint32_t bytes)
+{
     uint32_t first = sim_lowest(m);
     bool same = true;
-    SIM_EACH_LANE(l, m) {
+    for (uint32_t l = 0; l < SIM_LANES; l++) {
+        if (!(m >> l & 1)) continue;
         same &= p->at[l] == p->at[first];
         SIM_EACH_LANE(k, m) if (p->at[k] == p->at[l] + bytes) return true;
     }
@@ -862,7 +911,8 @@ static bool array(const sim_unwritten_place *p, uint32_t m, uint32_t bytes) {
 }
 
 /* Is this to be told?  What is only moved within a struct is not: its bytes stay unwritten. */
-static bool told(const sim_warp *w, const sim_unwritten_place *p, const value *v, bool elements, bool whole) {
+static bool told(const sim_warp *w, const sim_unwritten_place *p, const value *v, bool elements, bool whole)
+{
     const struct sim_unwritten *u = w->block->unwritten;
     if (p->space == SP_LOCAL || (p->space == SP_SHARED && p->owner == w->block)) return false;
     if (v->from & COMPUTED || !v->from) return true;
@@ -872,7 +922,8 @@ static bool told(const sim_warp *w, const sim_unwritten_place *p, const value *v
 }
 
 /* What stands for a register once it is in memory. */
-static uint32_t in_memory(sim_warp *w, uint32_t from) {
+static uint32_t in_memory(sim_warp *w, uint32_t from)
+{
     const struct sim_unwritten *u = w->block->unwritten;
     uint32_t n = from & 0x7fff;
     if (!n || n > u->origin_count || !u->origins[n - 1].name || u->origins[n - 1].kept) return from;
@@ -881,7 +932,8 @@ static uint32_t in_memory(sim_warp *w, uint32_t from) {
     return remember(w, &o) | (from & COMPUTED);
 }
 
-static void leave(sim_warp *w, const sim_unwritten_place *p, uint64_t offset, uint32_t size, const value *v) {
+static void leave(sim_warp *w, const sim_unwritten_place *p, uint64_t offset, uint32_t size, const value *v)
+{
     uint16_t *words = words_of(w, p, true);
     uint32_t from = words && v->unwritten ? in_memory(w, v->from) : 0;
     for (uint32_t k = 0; k < size; k++) {
@@ -896,7 +948,8 @@ static void leave(sim_warp *w, const sim_unwritten_place *p, uint64_t offset, ui
 }
 
 /* A store while something is marked. False: all of it was written once. */
-bool sim_unwritten_store(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unwritten_place *p) {
+bool sim_unwritten_store(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unwritten_place *p)
+{
     const uint32_t *list = w->kernel->lists + i->list;
     marks *x = present(w);
     bool any = false;
@@ -929,14 +982,16 @@ bool sim_unwritten_store(sim_warp *w, const sim_ins *i, uint32_t m, const sim_un
 }
 
 /* Parameters and results of calls travel with it. */
-void sim_unwritten_copied(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to, uint32_t bytes) {
+void sim_unwritten_copied(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to, uint32_t bytes)
+{
     struct sim_unwritten *u = w->block->unwritten;
     if (!u || !u->local) return;
     uint64_t start = ((uint64_t)w->index * SIM_LANES + lane) * w->kernel->local_bytes;
     for (uint32_t n = 0; n < bytes; n += 4) u->local[(start + to + n) / 4] = u->local[(start + from + n) / 4];
 }
 
-void sim_unwritten_forgotten(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to) {
+void sim_unwritten_forgotten(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to)
+{
     struct sim_unwritten *u = w->block->unwritten;
     if (!u || !u->local) return;
     uint64_t start = ((uint64_t)w->index * SIM_LANES + lane) * w->kernel->local_bytes;
@@ -944,13 +999,15 @@ void sim_unwritten_forgotten(sim_warp *w, uint32_t lane, uint64_t from, uint64_t
 }
 
 /* A copy brought such bytes to shared memory. */
-void sim_unwritten_arrived(sim_block *b, uint32_t to, uint32_t bytes) {
+void sim_unwritten_arrived(sim_block *b, uint32_t to, uint32_t bytes)
+{
     if (!b->unwritten || !b->unwritten->shared) return;
     for (uint32_t n = 0; n < bytes; n++) b->unwritten->shared[(to + n) / 4] = 0;
 }
 
 /* A function that was entered again gets its registers back: nothing is known of them any more. */
-void sim_unwritten_restored(sim_warp *w, const sim_routine *r, uint32_t lane) {
+void sim_unwritten_restored(sim_warp *w, const sim_routine *r, uint32_t lane)
+{
     marks *x = present(w);
     for (uint32_t s = r->slot_lo; s < r->slot_hi; s++) clear(w, x, s, false, 1u << lane);
     for (uint32_t p = r->pred_lo; p < r->pred_hi; p++) clear(w, x, p, true, 1u << lane);
