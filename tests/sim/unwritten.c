@@ -2,12 +2,12 @@
  *
  * A load of bytes that nothing wrote is no fault yet, nor is a move of such a register: compilers copy
  * structs whole, padding included, fill bit fields by reading them first, and compute before they know
- * whether the result is wanted. Such bits are marked in a second bank of registers, which a warp has from its first
- * such read on, and each instruction carries the marks along: its registers (noted when it was lowered) say
- * what it reads and writes, and its own handler says which bits of the result depend on marked ones: it runs
- * on values that differ in these. A finding comes where such a bit shows: a branch, an address, an atomic, a
- * matrix, a computed value in global memory, a result that nobody reads. It is told of the load, or of the
- * instruction that first computed with the register, and says where it showed.
+ * whether the result is wanted. Such bits are marked in a second bank of registers, which a warp has from
+ * its first such read on, and each instruction carries the marks along: its registers (noted when it was
+ * lowered) say what it reads and writes, and its own handler says which bits of the result depend on marked
+ * ones: it runs on values that differ in these. A finding comes where such a bit shows: a branch, an
+ * address, an atomic, a matrix, a computed value in global memory, a result that nobody reads. It is told of
+ * the load, or of the instruction that first computed with the register, and says where it showed.
  *
  * What is only moved leaves its target as unwritten as its source was. Shared and local memory keep, beside
  * their shadow, from where such bytes came, word by word; global memory does not. */
