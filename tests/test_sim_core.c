@@ -323,6 +323,13 @@ static void test_control_flow(void) {
          0);
     SAME(x[0], 40);
     SAME(x[1], 1600);
+    /* lanes that sleep while they wait for one of their warp that stands further down */
+    SAME(run_out(HEAD OUT "setp.eq.u32 p0, r0, 5; mov.u32 r2, 7; @p0 bra R;\n"
+                          "W: nanosleep.u32 20; ld.relaxed.gpu.global.u32 r3, [d0]; setp.eq.u32 p1, r3, 0; "
+                          "@p1 bra W; bra E;\nR: st.relaxed.gpu.global.u32 [d0], r2;\nE: ret; }",
+                 1, 32, 0, x, 1),
+         0);
+    SAME(x[0], 7);
 }
 
 static void test_memory(void) {

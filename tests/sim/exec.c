@@ -295,7 +295,8 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
     sim_counts *counts = &w->worker->counts;
     uint32_t done = 0;
     uint32_t unwritten = w->unwritten;
-    bool fair = false;
+    bool fair = w->yielded;                                   /* who sleeps lets the other paths go on */
+    w->yielded = false;
     while (done < budget && take_path(w, fair)) {
         uint32_t pc = w->pc, active = w->active, stop, backward = 0;
         bool own_turn = fair;
@@ -457,6 +458,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 add_path(w, pc, active, P_RUN);
                 for (uint32_t k = 0; k < w->path_count; k++)
                     if (w->paths[k].pc == pc) w->paths[k].turn = ++w->backward;
+                w->yielded = w->path_count > 1;
                 w->issued += done;
                 return done;
             }

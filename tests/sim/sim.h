@@ -729,6 +729,7 @@ typedef struct sim_warp {
     bool     spin_repeats;
     bool     fault, force, waits;      /* waits: a path may be parked (P_WAIT) */
     bool     unwritten;                /* some register holds what nothing wrote (unwritten.c) */
+    bool     yielded;                  /* a path of several slept when it was its turn */
     uint32_t left, left_at[SIM_LANES]; /* lanes that exited before others, and where */
     uint32_t gone, events;             /* of F_WAIT; the cluster's events when it was parked */
     uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */

@@ -842,7 +842,9 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
     const uint32_t *list = w->kernel->lists + i->list;
     marks *x = marks_of(w);
     if (!x || i->size == 16) return false;
-    if (result_unread(w->kernel, i) && !(i->x & X_VOLATILE)) return false; /* compilers keep volatile ones */
+    if (result_unread(w->kernel, i) && !(i->x & X_VOLATILE)
+        && !(p->space == SP_LOCAL && i->space == SP_GENERIC))
+        return false;                                         /* compilers keep volatile ones, and -G others */
     const uint16_t *words = words_of(w, p, false);
     for (uint32_t k = 0; k < i->count; k++) {
         if (list[k] == UINT32_MAX) continue;
