@@ -534,8 +534,14 @@ static void lower_library(sim_lower *lw, sim_handler fn, const sim_function *f, 
     const sim_symbol *v = param_variable(o);
     uint32_t bytes = (uint32_t)f->returns->size;
     place to;
-    if (v && variable_place(lw, v, &to))
+    if (v && variable_place(lw, v, &to)) {
+        if (bytes < 8) {                                      /* not where a lane's 32 bits lie */
+            i = sim_emit(lw, sim_op_handler(OP_low_half), F_PLAIN);
+            i->a = d;
+            d = i->d = sim_temporary(lw, 1);
+        }
         transfer(lw, to, d, bytes, bytes == 8, true);
+    }
     else if (o->kind == O_REG) {
         uint32_t slot = sim_dest_of(lw, o, 0, (sim_type)f->returns->type, 0);
         if (bytes == 8)

@@ -844,7 +844,7 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
     if (!x || i->size == 16) return false;
     if (result_unread(w->kernel, i) && !(i->x & X_VOLATILE)
         && !(p->space == SP_LOCAL && i->space == SP_GENERIC))
-        return false;                                         /* compilers keep volatile ones, and -G others */
+        return false;  /* compilers keep volatile ones, and -G others */
     const uint16_t *words = words_of(w, p, false);
     for (uint32_t k = 0; k < i->count; k++) {
         if (list[k] == UINT32_MAX) continue;
