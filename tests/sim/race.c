@@ -14,18 +14,16 @@
 #include <sched.h>
 
 enum { PAGE_SHIFT = 10, PAGE = 1 << PAGE_SHIFT, ENTRY_LANE = 31, FIRM = 1u << 30, CROSS = 1u << 31 };
-enum { SPLITTING = 0xff };
 #define PAGE_LIMIT 400000u             /* pages of a launch; memory beyond goes unwatched */
 
 typedef struct sim_race_page {
     atomic_flag busy;
     bool shared;
-    uint8_t shift;                     /* log2 of a cell's bytes, */
-    atomic_uchar shown;                /* the same for those who look without the lock; SPLITTING: not now */
+    uint8_t shift;                     /* log2 of a cell's bytes */
+    atomic_uint common;                /* by 32 bytes, read without the lock: see read_by_all */
     uint32_t count, capacity;          /* records; the first stands for none */
     sim_record *records;
     _Atomic(uint32_t *) cells;         /* the writes of all, then their reads, then other reads */
-    void *old[2];                      /* cells before a split: others may be looking */
     uint64_t serial;                   /* shared memory: the block that it belongs to */
     struct sim_race_page *next;
     _Atomic(struct sim_race_page *) *home;
@@ -60,14 +58,12 @@ static void free_page(page *p)
 {
     free(p->records);
     free(atomic_load(&p->cells));
-    free(p->old[0]);
-    free(p->old[1]);
     free(p);
 }
 
 static void wipe(page *p)
 {
-    for (int k = 0; k < 2; k++) { free(p->old[k]); p->old[k] = NULL; }
+    atomic_store_explicit(&p->common, 0, memory_order_relaxed);
     memset(atomic_load(&p->cells), 0, (size_t)(PAGE >> p->shift) * 12);
     p->count = 1;
 }
@@ -78,7 +74,6 @@ static page *new_page(void)
     if (p) { races.pool = p->next; races.pooled--; wipe(p); return p; }
     if (!(p = calloc(1, sizeof *p))) return NULL;
     p->shift = 2;
-    atomic_store(&p->shown, p->shift);
     p->capacity = 16;
     p->count = 1;
     p->records = malloc(p->capacity * sizeof *p->records);
@@ -152,11 +147,9 @@ static bool split(page *p, uint32_t shift)
         races.count += shift ? 1 : 3;
         pthread_mutex_unlock(&races.lock);
     }
-    p->old[p->old[0] != NULL] = from;
-    atomic_store(&p->shown, SPLITTING);
     atomic_store(&p->cells, to);
+    free(from);
     p->shift = (uint8_t)shift;
-    atomic_store(&p->shown, p->shift);
     return true;
 }
 
@@ -555,10 +548,29 @@ static bool write_row(access *c, page *p, const row *x)
     return true;
 }
 
+/* Which stretches of 32 bytes two blocks have read, and none has written. With the page's lock. */
+static void find_common(const access *c, page *p, uint32_t offset, uint32_t bytes)
+{
+    uint32_t now = atomic_load_explicit(&p->common, memory_order_relaxed), next = now, each = 32u >> p->shift;
+    const uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed), R = PAGE >> p->shift;
+    if (p->shared) return;
+    for (uint32_t n = offset >> 5; n <= (offset + bytes - 1) >> 5; n++) {
+        uint32_t first = n * each, writes = 0, crossed = cells[2 * R + first] & CROSS;
+        if (c->flags & REC_WRITE) crossed = 0;
+        for (uint32_t k = first; crossed && k < first + each; k++) {
+            writes |= cells[k];
+            crossed &= cells[2 * R + k];
+        }
+        next = crossed && !writes ? next | 1u << n : next & ~(1u << n);
+    }
+    if (next != now) atomic_store_explicit(&p->common, next, memory_order_release);
+}
+
 /* Lanes side by side in one page, in rows of at most 32 cells. */
 static void touch_lanes(access *c, page *p, uint32_t offset, uint32_t lane, uint32_t lanes)
 {
-    uint32_t step = c->bytes == 4 ? 0 : c->bytes == 8 ? 1 : 2, count = lanes << step, k = offset >> 2;
+    uint32_t step = c->bytes == 4 ? 0 : c->bytes == 8 ? 1 : 2, count = lanes << step, k = offset >> 2,
+             bytes = count * 4;
     uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
     while (count) {
         row x = { cells + k, count < 32 ? count : 32, lane, step };
@@ -571,6 +583,7 @@ static void touch_lanes(access *c, page *p, uint32_t offset, uint32_t lane, uint
         k += x.n;
         lane += x.n >> step;
     }
+    find_common(c, p, offset, bytes);
 }
 
 /* --- accesses --------------------------------------------------------------------------------- */
@@ -584,18 +597,16 @@ static void touch(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t b
     if (c->flags & REC_WRITE)
         for (uint32_t k = offset >> p->shift; k < end; k++) write_cell(c, p, cells + k, lane, k);
     else for (uint32_t k = offset >> p->shift; k < end; k++) read_cell(c, p, cells + k, lane, k);
+    find_common(c, p, offset, bytes);
 }
 
-/* Read by two blocks already, and written by none: nothing to add.  Without the page's lock: an old state
- * of a cell will do, for whoever writes there meets one of the two. */
-static bool read_by_all(const page *p, uint32_t offset, uint32_t bytes)
+/* Read by two blocks already, and written by none: nothing to add.  Without the page's lock: what was so a
+ * moment ago will do, for whoever writes there meets one of the two. */
+static bool read_by_all(page *p, uint32_t offset, uint32_t bytes)
 {
-    uint32_t shift = atomic_load_explicit(&p->shown, memory_order_acquire);
-    const uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_acquire);
-    if (shift == SPLITTING || shift != atomic_load_explicit(&p->shown, memory_order_relaxed)) return false;
-    for (uint32_t k = offset >> shift; k <= (offset + bytes - 1) >> shift; k++)
-        if (cells[k] || !(cells[(PAGE >> shift) * 2 + k] & CROSS)) return false;
-    return true;
+    uint32_t first = offset >> 5, last = (offset + bytes - 1) >> 5,
+             all = (SIM_FULL >> (31 - last)) & (SIM_FULL << first);
+    return (atomic_load_explicit(&p->common, memory_order_acquire) & all) == all;
 }
 
 void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *owner,
