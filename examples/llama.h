@@ -102,6 +102,7 @@ typedef struct llama_options {
     float temperature; /* 0: the likeliest token */
     float top_p;       /* 0: all */
     uint64_t seed;
+    uint32_t kv_type; /* of the caches: PTX_F16, PTX_BF16, PTX_F32; 0: PTX_F16 */
 } llama_options;
 
 typedef struct llama {
@@ -118,7 +119,7 @@ typedef struct llama {
     uint64_t memory_used;
     ptxcu_buffer x, q, k, v, attention, gate, up, logits; /* f32 [batch, ...] */
     ptxcu_buffer tokens, chosen, positions, lengths;      /* u32 [batch] */
-    ptxcu_buffer prompts, prompt_lengths;                 /* u32 [batch, max_seq], [batch] */
+    ptxcu_buffer prompts, prompt_lengths, ones;           /* u32 [batch, max_seq], [batch], [batch] */
     ptxcu_buffer cache_table, frequencies;                /* u64 [layers, 2, batch]; f64 [rope_dims / 2] */
     uint64_t workspace_bytes, counters_bytes;
     ptxcu_graph graph[2]; /* without and with the choice of the next token */
@@ -388,13 +389,15 @@ static inline void llama_share_out(llama *m) {
     m->lengths = llama_part(m, batch, 4);
     m->prompts = llama_part(m, batch * m->options.max_seq, 4);
     m->prompt_lengths = llama_part(m, batch, 4);
+    m->ones = llama_part(m, batch, 4);
     m->cache_table = llama_part(m, 2 * batch * c->layers, 8);
     m->frequencies = llama_part(m, c->rope_dims / 2, 8);
 }
 
-/* Bytes of one cache: of K or of V, of one layer and sequence, in f16. Those of a layer lie side by side. */
+/* Bytes of one cache: of K or of V, of one layer and sequence. Those of a layer lie side by side. */
 static inline uint64_t llama_cache_bytes(const llama *m) {
-    return (uint64_t)m->config.kv_heads * m->options.max_seq * m->config.head_dim * 2;
+    return (uint64_t)m->config.kv_heads * m->options.max_seq * m->config.head_dim
+           * (m->options.kv_type == PTX_F32 ? 4 : 2);
 }
 
 static inline uint64_t llama_layer_cache_bytes(const llama *m) {
@@ -429,6 +432,7 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     }
     bad = bad || llama_cuda(m, ptxcu_upload(m->cu, m->cache_table, 0, table, (size_t)entries * 8, NULL), why)
           || llama_cuda(m, ptxcu_upload(m->cu, m->frequencies, 0, frequency, c->rope_dims / 2 * 8, NULL), why)
+          || llama_cuda(m, ptxcu_fill32(m->cu, m->ones, 0, 1, m->options.batch, NULL), why)
           || llama_cuda(m, ptxcu_sync(m->cu), why);
     free(table);
     free(frequency);
@@ -661,7 +665,7 @@ static inline int llama_add_attention(llama *m, uint32_t layer, gguf_error *why)
     scatter.kv_heads = c->kv_heads;
     scatter.head_dim = c->head_dim;
     scatter.source_type = PTX_F32;
-    scatter.cache_type = PTX_F16;
+    scatter.cache_type = m->options.kv_type;
     memset(&tokens, 0, sizeof tokens);
     tokens.tokens = m->options.batch;
     if (llama_planned(ptxk_kv_scatter_plan(&scatter, &tokens, &plan, &message), &message, why)) return 1;
@@ -681,7 +685,7 @@ static inline int llama_add_attention(llama *m, uint32_t layer, gguf_error *why)
     attention.heads = c->heads;
     attention.kv_heads = c->kv_heads;
     attention.head_dim = c->head_dim;
-    attention.kv_type = PTX_F16;
+    attention.kv_type = m->options.kv_type;
     memset(&shape, 0, sizeof shape);
     shape.batch = m->options.batch;
     shape.max_len = shape.max_seq = m->options.max_seq;
@@ -876,6 +880,7 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
     m->tensor = llama_find_tensors(&m->config, g, why);
     if (!m->tensor) return 1;
     if (!m->options.max_seq) m->options.max_seq = m->config.context;
+    if (!m->options.kv_type) m->options.kv_type = PTX_F16;
     for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++)
         if (m->tensor[i].from && i != LLAMA_ROPE_FACTORS)
             m->weight_bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from
@@ -957,7 +962,8 @@ typedef struct llama_persistent {
     ptxk_decoder_args args;
     ptxcu_buffer layers, workspace;
     ptxk_decoder_state *state; /* host memory that the device writes while it runs */
-    uint32_t *tokens;          /* [batch, n], likewise */
+    uint32_t *stop;            /* set it to 1 while it runs: ends it behind the token under way */
+    uint32_t *tokens;          /* [batch, n], as they come */
     uint32_t n;
 } llama_persistent;
 
@@ -1031,7 +1037,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.head_dim = c->head_dim;
     desc.vocab = c->vocab;
     desc.batch = m->options.batch;
-    desc.kv_type = PTX_F16;
+    desc.kv_type = m->options.kv_type;
     desc.rope_dims = c->rope_dims;
     desc.rope_pairs = c->rope_pairs;
     memset(&shape, 0, sizeof shape);
@@ -1041,11 +1047,12 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     if (llama_planned(ptxk_decoder_plan(&desc, &shape, &p->plan, &message), &message, why)
         || llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find("decoder"), &desc, &p->program), why)
         || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)p->plan.workspace_bytes, &p->workspace), why)
-        || llama_cuda(m, ptxcu_host_alloc(m->cu, sizeof *p->state + 4ull * n * desc.batch, &host), why))
+        || llama_cuda(m, ptxcu_host_alloc(m->cu, sizeof *p->state + 64 + 4ull * n * desc.batch, &host), why))
         return llama_persistent_close(m, p), 1;
-    memset(host, 0, sizeof *p->state);
+    memset(host, 0, sizeof *p->state + 64);
     p->state = (ptxk_decoder_state *)host;
-    p->tokens = (uint32_t *)(p->state + 1);
+    p->stop = (uint32_t *)(p->state + 1);
+    p->tokens = p->stop + 16;
     p->args.layers = p->layers.address;
     p->args.frequencies = m->frequencies.address;
     p->args.final_norm = m->tensor[LLAMA_OUTPUT_NORM].address;
@@ -1055,6 +1062,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     p->args.logits = m->logits.address;
     p->args.tokens = (uint64_t)(uintptr_t)p->tokens;
     p->args.state = (uint64_t)(uintptr_t)p->state;
+    p->args.stop = (uint64_t)(uintptr_t)p->stop;
     p->args.workspace = p->workspace.address;
     p->args.seed = m->options.seed;
     p->args.layer_count = c->layers;
@@ -1065,7 +1073,9 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     p->args.temperature = m->options.temperature;
     p->args.top_p = m->options.top_p;
     p->args.eps = (float)c->eps;
-    return llama_planned(ptxk_decoder_check(&desc, &p->args, NULL, &message), &message, why);
+    if (!llama_planned(ptxk_decoder_check(&desc, &p->args, NULL, &message), &message, why)) return 0;
+    llama_persistent_close(m, p);
+    return 1;
 }
 
 /* Queues the launch. p->state and p->tokens may be read while it runs; llama_persistent_end waits for it. */
@@ -1074,13 +1084,50 @@ static inline int llama_persistent_launch(llama *m, llama_persistent *p, ptxcu_s
     return llama_cuda(m, ptxcu_run(m->cu, p->program, &p->plan, &p->args, sizeof p->args, stream), why);
 }
 
-/* Waits for the launch, and says what was wrong with it. */
+/* Waits for the launch, and says what was wrong with it. The sequences then stand behind its tokens, and
+   either form may go on with them; one of which it wrote none stands where it stood. */
 static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stream stream, gguf_error *why) {
+    const ptxk_decoder_state *state = p->state;
+    uint32_t last[4], filled[4], next[4], b;
     if (llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why)) return 1;
-    if (p->state->status != PTXK_DECODER_STARVED) return 0;
-    return gguf_fail(why, 0, "block %u starved at token %u, layer %u: '%s' waited for tile %u",
-                     p->state->block, p->state->position, p->state->layer,
-                     ptxk_decoder_step_name(p->state->step), p->state->tile);
+    if (state->status == PTXK_DECODER_STARVED)
+        return gguf_fail(why, 0, "block %u starved at token %u, layer %u: '%s' waited for tile %u",
+                         state->block, state->position, state->layer, ptxk_decoder_step_name(state->step),
+                         state->tile);
+    for (b = 0; b < m->options.batch; b++) {
+        if (!state->written[b]) continue;
+        last[b] = p->tokens[(size_t)b * p->n + state->written[b] - 1];
+        filled[b] = state->length[b];
+        next[b] = filled[b] + 1;
+        if (llama_cuda(m, ptxcu_upload(m->cu, m->tokens, b * 4u, &last[b], 4, stream), why)
+            || llama_cuda(m, ptxcu_upload(m->cu, m->positions, b * 4u, &filled[b], 4, stream), why)
+            || llama_cuda(m, ptxcu_upload(m->cu, m->lengths, b * 4u, &next[b], 4, stream), why))
+            return 1;
+    }
+    return llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+}
+
+/* Readies the next launch to take up sequences where they stand, behind separate launches or another such
+   launch: n more tokens of each, at most as many as p was opened for. All must be past their prompts. */
+static inline int llama_persistent_take_up(llama *m, llama_persistent *p, uint32_t n, ptxcu_stream stream,
+                                           gguf_error *why) {
+    uint32_t position[4], prompt[4], b;
+    if (llama_cuda(m, ptxcu_download(m->cu, position, m->positions, 0, m->positions.bytes, stream), why)
+        || llama_cuda(m, ptxcu_download(m->cu, prompt, m->prompt_lengths, 0, m->positions.bytes, stream), why)
+        || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why))
+        return 1;
+    for (b = 0; b < m->options.batch; b++)
+        if (position[b] + 1 < prompt[b])
+            return gguf_fail(why, 0, "sequence %u is at token %u of a prompt of %u", (unsigned)b,
+                             (unsigned)position[b], (unsigned)prompt[b]);
+    if (n > p->n) return gguf_fail(why, 0, "%u tokens, opened for %u", (unsigned)n, (unsigned)p->n);
+    memset(p->state, 0, sizeof *p->state);
+    *p->stop = 0;
+    p->args.prompt = m->tokens.address;
+    p->args.prompt_stride = 1;
+    p->args.prompt_lengths = m->ones.address;
+    p->args.n = n;
+    return 0;
 }
 
 #endif

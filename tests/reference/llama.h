@@ -41,7 +41,7 @@ typedef struct ref_llama {
     double theta, eps;
     double rope_scale;         /* positions are divided by it; 1 */
     const float *rope_factors; /* [rope_dims / 2] frequencies are divided by these; or NULL */
-    int kv_f16;                /* 1: keys and values are rounded to f16 on their way into the cache */
+    int kv_f16, kv_bf16;       /* 1: keys and values are rounded to it on their way into the cache */
     const float *output_norm;
     ref_matrix embedding, output; /* output.w NULL: the embedding's */
     ref_llama_layer *layer;
@@ -174,6 +174,14 @@ static inline void ref_llama_turn(ref_llama *m, double *x, uint32_t heads, uint3
     ref_llama_blur(m, x, heads * m->head_dim);
 }
 
+/* As the cache holds them. */
+static inline void ref_llama_round(const ref_llama *m, double *x, uint32_t n)
+{
+    uint32_t i;
+    for (i = 0; i < n && m->kv_f16; i++) x[i] = ref_from_f16(ref_to_f16(x[i]));
+    for (i = 0; i < n && m->kv_bf16; i++) x[i] = ref_from_bf16(ref_to_bf16(x[i]));
+}
+
 /* K and V are the caches of the layer, `length` positions of them are filled. */
 static inline void ref_llama_attend(ref_llama *m, const double *q, const double *k, const double *v,
                                     uint32_t length, double *weight, double *out)
@@ -226,10 +234,8 @@ static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t tok
         ref_llama_product(m, &l->v, h, new_v);
         ref_llama_turn(m, q, m->heads, now);
         ref_llama_turn(m, new_k, m->kv_heads, now);
-        for (i = 0; i < kv && m->kv_f16; i++) {
-            new_k[i] = ref_from_f16(ref_to_f16(new_k[i]));
-            new_v[i] = ref_from_f16(ref_to_f16(new_v[i]));
-        }
+        ref_llama_round(m, new_k, kv);
+        ref_llama_round(m, new_v, kv);
         ref_llama_attend(m, q, k, v, now + 1, weight, a);
         ref_llama_product(m, &l->o, a, h);
         for (i = 0; i < m->hidden; i++) x[i] += h[i];
