@@ -1015,15 +1015,16 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, uint32_
 }
 
 /* Prepares a launch that generates n tokens of each sequence that llama_begin has started, or fewer where
-   end_token (0xffffffff: none) comes first. */
-static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t n, uint32_t end_token,
-                                        gguf_error *why) {
+   one of end_count end tokens (at most PTXK_DECODER_ENDS) comes first. */
+static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t n, const uint32_t *end_tokens,
+                                        uint32_t end_count, gguf_error *why) {
     const llama_config *c = &m->config;
     const llama_tensor *output = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
     ptxk_decoder_desc desc;
     ptxk_decoder_shape shape;
     ptxk_message message;
     void *host = NULL;
+    uint32_t i;
     memset(p, 0, sizeof *p);
     memset(&desc, 0, sizeof desc);
     p->n = n;
@@ -1068,7 +1069,8 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     p->args.layer_count = c->layers;
     p->args.max_seq = p->args.prompt_stride = m->options.max_seq;
     p->args.tokens_stride = p->args.n = n;
-    p->args.end_token = end_token;
+    p->args.end_count = end_count;
+    for (i = 0; i < end_count && i < PTXK_DECODER_ENDS; i++) p->args.end_tokens[i] = end_tokens[i];
     p->args.top_k = m->options.top_k;
     p->args.temperature = m->options.temperature;
     p->args.top_p = m->options.top_p;
@@ -1084,8 +1086,9 @@ static inline int llama_persistent_launch(llama *m, llama_persistent *p, ptxcu_s
     return llama_cuda(m, ptxcu_run(m->cu, p->program, &p->plan, &p->args, sizeof p->args, stream), why);
 }
 
-/* Waits for the launch, and says what was wrong with it. The sequences then stand behind its tokens, and
-   either form may go on with them; one of which it wrote none stands where it stood. */
+/* Waits for the launch, and says what was wrong with it; how it ended well is in p->state->status (DONE,
+   STOPPED, FULL). The sequences then stand behind its tokens, and either form may go on with them; one of
+   which it wrote none stands where it stood. */
 static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stream stream, gguf_error *why) {
     const ptxk_decoder_state *state = p->state;
     uint32_t last[4], filled[4], next[4], b;
@@ -1094,6 +1097,9 @@ static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stre
         return gguf_fail(why, 0, "block %u starved at token %u, layer %u: '%s' waited for tile %u",
                          state->block, state->position, state->layer, ptxk_decoder_step_name(state->step),
                          state->tile);
+    if (state->status == PTXK_DECODER_REFUSED)
+        return gguf_fail(why, 0, "sequence %u does not fit: %s", state->tile,
+                         ptxk_decoder_step_name(state->step));
     for (b = 0; b < m->options.batch; b++) {
         if (!state->written[b]) continue;
         last[b] = p->tokens[(size_t)b * p->n + state->written[b] - 1];

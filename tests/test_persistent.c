@@ -31,7 +31,7 @@ static int run_persistent(llama *m, sequences *s, uint32_t n, float *logits)
         memcpy(prompts + b * m->options.max_seq, s->token[b], s->length[b] * 4ull);
     ok = ok && CHECK_MORE(llama_begin(m, prompts, s->length, stream, &why) == 0, why.text);
     free(prompts);
-    if (!ok || !CHECK_MORE(llama_persistent_open(m, &p, n, TOKEN_NONE, &why) == 0, why.text)) return 0;
+    if (!ok || !CHECK_MORE(llama_persistent_open(m, &p, n, NULL, 0, &why) == 0, why.text)) return 0;
     ok = CHECK_MORE(llama_persistent_launch(m, &p, stream, &why) == 0, why.text)
          && CHECK_MORE(llama_persistent_end(m, &p, stream, &why) == 0, why.text)
          && CHECK(p.state->status == PTXK_DECODER_DONE)
@@ -264,7 +264,7 @@ static void test_taken_up(void)
     part.steps = SEPARATE;
     run_model(&m, &all, NULL);
     run_model(&m, &part, NULL);
-    if (CHECK_MORE(llama_persistent_open(&m, &p, ONE, TOKEN_NONE, &why) == 0, why.text)) {
+    if (CHECK_MORE(llama_persistent_open(&m, &p, ONE, NULL, 0, &why) == 0, why.text)) {
         for (i = 0; i < 2; i++) {
             uint32_t n = i ? TWO : ONE, at = SEPARATE + 1 + (i ? ONE : 0);
             if (!CHECK_MORE(llama_persistent_take_up(&m, &p, n, stream, &why) == 0, why.text)
@@ -331,7 +331,7 @@ static void test_stopped(void)
         return;
     memcpy(prompt, all.token[0], all.length[0] * 4ull);
     CHECK_MORE(llama_begin(&m, prompt, all.length, stream, &why) == 0, why.text);
-    if (CHECK_MORE(llama_persistent_open(&m, &p, TOKENS, TOKEN_NONE, &why) == 0, why.text)) {
+    if (CHECK_MORE(llama_persistent_open(&m, &p, TOKENS, NULL, 0, &why) == 0, why.text)) {
         w.p = &p;
         w.stop_behind = 5;
         CHECK(pthread_create(&thread, NULL, watch, &w) == 0);
