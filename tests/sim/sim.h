@@ -697,6 +697,7 @@ typedef struct sim_launch {
     atomic_ullong watch_ns;            /* when it becomes suspect of spinning for ever; 0: not set */
     atomic_bool suspect;
     atomic_ullong changes;             /* of memory, while it is suspect */
+    atomic_ullong suspect_changes;     /* `changes` when it became so */
     atomic_ullong *quiet;              /* by worker: `changes` + 1 since which all its blocks repeat */
     uint32_t workers;
     bool cooperative;
