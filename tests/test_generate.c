@@ -65,21 +65,23 @@ static void test_shapes(void)
 #define F(name) GGUF_FORMAT_##name
         /* clang-format off */
         /* vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context, rope_dims; formats of embedding,
-           matrices, down; bias, tied, factors; batch, steps, max_seq */
+           matrices, down; bias, tied, factors; theta, scale; batch, steps, max_seq */
         {"Q4_K and Q6_K, full to the last position",
-         {"llama", 300, 256, 2, 4, 2, 64, 512, 9, 0, F(Q6_K), F(Q4_K), F(Q6_K), 0, 1, 0}, 1, 9, 0},
+         {"llama", 300, 256, 2, 4, 2, 64, 512, 9, 0, F(Q6_K), F(Q4_K), F(Q6_K), 0, 1, 0, 0, 0}, 1, 9, 0},
         {"1 layer, its own output, heads turned in part, scaled frequencies, long caches, batch 3",
-         {"llama", 77, 256, 1, 8, 4, 32, 256, 3000, 16, F(Q4_K), F(Q4_K), F(Q6_K), 0, 0, 1}, 3, 7, 0},
+         {"llama", 77, 256, 1, 8, 4, 32, 256, 3000, 16, F(Q4_K), F(Q4_K), F(Q6_K), 0, 0, 1, 0, 0}, 3, 7, 0},
         {"halves, biases, 14 heads on 2, head_dim 40, hidden 96, f16 and Q8_0, batch 2",
-         {"qwen2", 50, 96, 2, 14, 2, 40, 160, 64, 0, F(Q8_0), F(F16), F(Q8_0), 1, 1, 0}, 2, 7, 20},
+         {"qwen2", 50, 96, 2, 14, 2, 40, 160, 64, 0, F(Q8_0), F(F16), F(Q8_0), 1, 1, 0, 0, 0}, 2, 7, 20},
         {"33 layers, a vocabulary of 1, f16",
-         {"llama", 1, 64, 33, 2, 1, 32, 64, 64, 0, F(F16), F(F16), F(F16), 0, 1, 0}, 1, 3, 0},
+         {"llama", 1, 64, 33, 2, 1, 32, 64, 64, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0}, 1, 3, 0},
         {"a vocabulary of 151936, hidden 32, bf16",
-         {"llama", 151936, 32, 1, 2, 2, 16, 40, 64, 0, F(BF16), F(BF16), F(BF16), 0, 1, 0}, 1, 1, 0},
+         {"llama", 151936, 32, 1, 2, 2, 16, 40, 64, 0, F(BF16), F(BF16), F(BF16), 0, 1, 0, 0, 0}, 1, 1, 0},
         {"head_dim 96, Q4_0 and Q5_K, f32 table, batch 4",
-         {"llama", 33, 256, 1, 3, 1, 96, 256, 64, 0, F(F32), F(Q4_0), F(Q5_K), 0, 0, 0}, 4, 6, 0},
+         {"llama", 33, 256, 1, 3, 1, 96, 256, 64, 0, F(F32), F(Q4_0), F(Q5_K), 0, 0, 0, 0, 0}, 4, 6, 0},
+        {"norms of heads, wide heads, positions scaled, Q8_0 and f16, batch 2",
+         {"qwen3", 40, 64, 2, 4, 2, 40, 96, 64, 0, F(Q8_0), F(Q8_0), F(F16), 0, 1, 0, 1e6f, 4.0f}, 2, 8, 0},
         {"140 keys, read in parts, f16",
-         {"llama", 20, 32, 1, 2, 1, 32, 32, 3000, 0, F(F16), F(F16), F(F16), 0, 1, 0}, 1, 140, 0},
+         {"llama", 20, 32, 1, 2, 1, 32, 32, 3000, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0}, 1, 140, 0},
         /* clang-format on */
 #undef F
     };
@@ -100,7 +102,8 @@ static void test_shapes(void)
 static void unfit(const char *word, size_t skip, const char *x, size_t bytes, const char *reason)
 {
     static const model_shape shape = {
-        "qwen2", 5, 32, 2, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16, GGUF_FORMAT_F16, 1, 1, 0};
+        "qwen2", 5, 32, 2, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16, GGUF_FORMAT_F16, 1, 1, 0,
+        0,       0};
     gguf_maker made = {0};
     model_file f;
     llama m;
@@ -126,7 +129,9 @@ static void test_unfit(void)
 {
     static const char two[] = {2, 0, 0, 0}, three[] = {3, 0, 0, 0}, none[] = {0, 0, 0, 0},
                       many[] = {0, 0, 0, -1};
-    unfit("general.architecture", 20 + 4 + 8, "gemma", 5, "architecture 'gemma'");
+    unfit("general.architecture", 20 + 4 + 8, "gemma", 5, "architecture 'gemma' (scaled embeddings, GELU)");
+    unfit("general.architecture", 20 + 4 + 8, "qwen9", 5, "architecture 'qwen9', known are: llama qwen2 qwen3");
+    unfit("general.architecture", 20 + 4 + 8, "llama", 5, "'llama.block_count' is missing");
     unfit("general.architecture", 8, "b", 1, "'general.architecture' is missing");
     unfit("block_count", 0, "x", 1, "'qwen2.block_count' is missing");
     unfit("block_count", 11 + 4, none, 4, "'qwen2.block_count' is 0");
@@ -136,7 +141,7 @@ static void test_unfit(void)
     unfit("feed_forward_length", 19 + 4, three, 4, "must be 32 x 3");
     unfit("head_count_kv", 13 + 4, three, 4, "'qwen2.attention.head_count_kv' is 3, must be 1 to 2");
     unfit("head_count", 10 + 4, three, 4, "'blk.0.attn_q.weight' is 32 x 32, must be 32 x 48");
-    unfit("value_length", 12 + 4, two, 4, "is 2, of keys 16");
+    unfit("value_length", 12 + 4, two, 4, "is another than that of keys, 16");
     unfit("layer_norm_rms_epsilon", 0, "x", 1, "layer_norm_rms_epsilon' is missing");
     unfit("layer_norm_rms_epsilon", 22 + 4, "\0\0\x80\xbf", 4, "layer_norm_rms_epsilon' is missing, or not");
     unfit("rope.freq_base", 14 + 4, none, 4, "rope.freq_base' is 0");

@@ -4,6 +4,7 @@
  *
  *   x = E[token]
  *   each layer:   h = norm(x, attn_norm);  q = Wq h + bq,  k = Wk h + bk,  v = Wv h + bv
+ *                 each head of q and k by its norm, where there is one;
  *                 the pairs of q's and k's heads are turned by position * theta^(-2i / rope_dims)
  *                 a_h = sum_t softmax_t(q_h . k_g(t) / sqrt(head_dim)) v_g(t),  t <= now
  *                 g = h kv_heads / heads
@@ -31,6 +32,7 @@ typedef struct ref_matrix {
 
 typedef struct ref_llama_layer {
     const float *attn_norm, *ffn_norm;
+    const float *q_norm, *k_norm; /* [head_dim], of each head before it is turned; or NULL */
     ref_matrix q, k, v, o, gate, up, down;
 } ref_llama_layer;
 
@@ -147,13 +149,24 @@ static inline void ref_llama_blur(ref_llama *m, double *x, uint32_t n)
         for (i = 0; i < n; i++) x[i] *= 1 + m->noise * 0x1p-20 * ref_llama_noise(m);
 }
 
-static inline void ref_llama_norm(ref_llama *m, const double *x, const float *gamma, double *y)
+static inline void ref_llama_norm(ref_llama *m, const double *x, const float *gamma, uint32_t n, double *y)
 {
-    double sum = 0;
+    double sum = 0, size;
     uint32_t i;
-    for (i = 0; i < m->hidden; i++) sum += x[i] * x[i];
-    for (i = 0; i < m->hidden; i++) y[i] = x[i] * (double)gamma[i] / sqrt(sum / m->hidden + m->eps);
-    ref_llama_blur(m, y, m->hidden);
+    for (i = 0; i < n; i++) sum += x[i] * x[i];
+    size = sqrt(sum / n + m->eps);
+    for (i = 0; i < n; i++) y[i] = x[i] * (double)gamma[i] / size;
+    ref_llama_blur(m, y, n);
+}
+
+/* Of each head at x, where there is one. */
+static inline void ref_llama_head_norm(ref_llama *m, double *x, const float *gamma, uint32_t heads)
+{
+    uint32_t h;
+    for (h = 0; gamma && h < heads; h++) {
+        double *head = x + (size_t)h * m->head_dim;
+        ref_llama_norm(m, head, gamma, m->head_dim, head);
+    }
 }
 
 /* Turns the heads at x by their position. */
@@ -228,10 +241,12 @@ static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t tok
         ref_llama_layer *l = &m->layer[n];
         double *k = s->k + (size_t)n * m->context * kv, *v = s->v + (size_t)n * m->context * kv;
         double *new_k = k + (size_t)now * kv, *new_v = v + (size_t)now * kv;
-        ref_llama_norm(m, x, l->attn_norm, h);
+        ref_llama_norm(m, x, l->attn_norm, m->hidden, h);
         ref_llama_product(m, &l->q, h, q);
         ref_llama_product(m, &l->k, h, new_k);
         ref_llama_product(m, &l->v, h, new_v);
+        ref_llama_head_norm(m, q, l->q_norm, m->heads);
+        ref_llama_head_norm(m, new_k, l->k_norm, m->kv_heads);
         ref_llama_turn(m, q, m->heads, now);
         ref_llama_turn(m, new_k, m->kv_heads, now);
         ref_llama_round(m, new_k, kv);
@@ -239,7 +254,7 @@ static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t tok
         ref_llama_attend(m, q, k, v, now + 1, weight, a);
         ref_llama_product(m, &l->o, a, h);
         for (i = 0; i < m->hidden; i++) x[i] += h[i];
-        ref_llama_norm(m, x, l->ffn_norm, h);
+        ref_llama_norm(m, x, l->ffn_norm, m->hidden, h);
         ref_llama_product(m, &l->gate, h, gate);
         ref_llama_product(m, &l->up, h, up);
         for (i = 0; i < m->ffn; i++) gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i];
@@ -249,7 +264,7 @@ static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t tok
         ref_llama_blur(m, x, m->hidden);
     }
     if (!logits) return;
-    ref_llama_norm(m, x, m->output_norm, h);
+    ref_llama_norm(m, x, m->output_norm, m->hidden, h);
     ref_llama_product(m, output, h, logits);
 }
 
