@@ -4,11 +4,12 @@
      generate MODEL.gguf "Once upon a time" [--tokens 128] [--temperature 0.8] [--seed 1] [--top-k 40]
               [--top-p 0.95] [--graph | --persistent] [--context 2048] [--help]
 
-   Models of the architectures llama (Mistral's too), qwen2 and qwen3 (not --persistent), their matrices in F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or
-   Q6_K, their tokeniser in the file. --temperature 0, the default, takes the likeliest token; --graph makes
-   each token one launch of a graph, --persistent all of them one launch of one kernel. The text goes to
-   standard output as it comes; tokens per second, the bytes of weights that a token reads, and what fraction
-   of the device's bandwidth that is, to standard error. Runs on the GPU; without one, on the CPU driver:
+   Models of the architectures llama (Mistral's too), qwen2 and qwen3 (that one not --persistent), their
+   matrices in F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K, their tokeniser in the file. --temperature 0,
+   the default, takes the likeliest token; --graph makes each token one launch of a graph, --persistent all of
+   them one launch of one kernel. The text goes to standard output as it comes; tokens per second, the bytes
+   of weights that a token reads, and what fraction of the device's bandwidth that is, to standard error. Runs
+   on the GPU; without one, on the CPU driver:
    PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./generate tests/model/fables.gguf "Once upon a time" */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
@@ -61,7 +62,7 @@ static int number(const char *name, const char *text, double low, double high, i
     char message[120], *end;
     errno = 0;
     *x = text ? strtod(text, &end) : 0;
-    if (text && *text && !*end && !errno && *x >= low && *x <= high && (!whole || !(*x > floor(*x)))) return 1;
+    if (text && *text && !*end && !errno && *x >= low && *x <= high && !(whole && *x > floor(*x))) return 1;
     snprintf(message, sizeof message, "'%.40s' is no %snumber from %.16g to %.16g", text ? text : "",
              whole ? "whole " : "", low, high);
     return refuse(name, message);
@@ -209,8 +210,8 @@ static int generate(run *r, uint32_t prompt, uint32_t tokens, gguf_error *why) {
 }
 
 /* All tokens in one launch, shown as they come: the device writes them, how many there are, and that it has
-   ended, into host memory. A launch that fails says nothing there: where nothing comes for long, the driver is
-   asked (cuStreamQuery). */
+   ended, into host memory. A launch that fails says nothing there: where nothing comes for long, the driver
+   is asked (cuStreamQuery). */
 static int generate_persistent(run *r, uint32_t tokens, gguf_error *why) {
     enum { NOT_READY = 600, PATIENCE = 5 };
     int (*query)(void *) = NULL, over = 0, bad;
@@ -255,9 +256,10 @@ static void report(const run *r, uint32_t prompt) {
     double bandwidth = 2e3 * d->memory_clock_khz * (d->memory_bus_bits / 8.0); /* two transfers a clock */
     double rate = r->made > 1 && r->seconds > 0 ? (r->made - 1) / r->seconds : 0;
     fprintf(stderr, "%s%s\n", d->name, d->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "");
-    fprintf(stderr, "%u tokens of prompt and the first of text in %.2f s; %u tokens written in %.2f s, %.1f a "
-                    "second behind the first%s\n",
-            (unsigned)prompt, r->prompt_seconds, (unsigned)r->made, r->prompt_seconds + r->seconds, rate,
+    fprintf(stderr, "%u tokens of prompt and the first of text in %.2f s; ", (unsigned)prompt,
+            r->prompt_seconds);
+    fprintf(stderr, "%u tokens written in %.2f s, %.1f a second behind the first%s\n", (unsigned)r->made,
+            r->prompt_seconds + r->seconds, rate,
             d->is_cpu_driver ? " (of a CPU that interprets PTX: says nothing about a GPU)" : "");
     fprintf(stderr, "%.3f MB of weights a token", 1e-6 * bytes);
     if (!d->is_cpu_driver && bandwidth > 0)

@@ -335,7 +335,8 @@ static inline int gguf_take_all(gguf *g, gguf_walk *w, uint64_t values, uint64_t
     g->values_end = w->at;
     for (i = 0; i < tensors; i++) {
         void *more = gguf_grow(g->tensor, g->tensors, sizeof *g->tensor);
-        if (!more) return gguf_fail(w->why, GGUF_NOWHERE, "no memory for %llu tensors", (unsigned long long)i);
+        if (!more)
+            return gguf_fail(w->why, GGUF_NOWHERE, "no memory for %llu tensors", (unsigned long long)i);
         g->tensor = (gguf_tensor *)more;
         if (gguf_take_tensor(w, &g->tensor[g->tensors])) return 1;
         g->tensors++;
@@ -424,7 +425,8 @@ static inline int gguf_parse(gguf *g, const void *data, size_t bytes, uint64_t f
     memset(g, 0, sizeof *g);
     memset(why, 0, sizeof *why);
     g->head = (unsigned char *)malloc(bytes ? bytes : 1);
-    if (!g->head) return gguf_fail(why, GGUF_NOWHERE, "no memory for a head of %llu bytes", (unsigned long long)bytes);
+    if (!g->head)
+        return gguf_fail(why, GGUF_NOWHERE, "no memory for a head of %llu bytes", (unsigned long long)bytes);
     if (bytes) memcpy(g->head, data, bytes);
     g->head_bytes = bytes;
     g->file_bytes = file_bytes;
@@ -449,7 +451,8 @@ static inline int gguf_read(gguf *g, FILE *file, gguf_error *why) {
         if (bytes > (uint64_t)size) bytes = (size_t)size;
         buffer = (unsigned char *)malloc(bytes ? bytes : 1);
         if (!buffer)
-            return gguf_fail(why, GGUF_NOWHERE, "no memory for a head of %llu bytes", (unsigned long long)bytes);
+            return gguf_fail(why, GGUF_NOWHERE, "no memory for a head of %llu bytes",
+                             (unsigned long long)bytes);
         errno = 0;
         got = fseeko(file, 0, SEEK_SET) ? 0 : fread(buffer, 1, bytes, file);
         if (got != bytes) {

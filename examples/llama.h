@@ -346,7 +346,8 @@ static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf
     int bad = 0;
     char name[64], *known;
     if (g->tensors < c->layers) {
-        gguf_fail(why, g->tensors_end, "%u layers, but %llu tensors", (unsigned)c->layers, (unsigned long long)g->tensors);
+        gguf_fail(why, g->tensors_end, "%u layers, but %llu tensors", (unsigned)c->layers,
+                  (unsigned long long)g->tensors);
         return NULL;
     }
     all = t = (llama_tensor *)malloc((LLAMA_MODEL_TENSORS + (size_t)c->layers * LLAMA_TENSORS_OF_A_LAYER)
@@ -388,6 +389,16 @@ static inline int llama_cuda(const llama *m, ptxcu_code code, gguf_error *why) {
     return code == PTXCU_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", ptxcu_get_error(m->cu)->message);
 }
 
+/* The large allocations: what is said when there is no room for them. */
+static inline int llama_room(llama *m, const char *what, uint64_t bytes, ptxcu_buffer *buffer,
+                             gguf_error *why) {
+    size_t left = 0, all = 0;
+    if (bytes <= SIZE_MAX && ptxcu_alloc(m->cu, (size_t)bytes, buffer) == PTXCU_E_NONE) return 0;
+    ptxcu_memory_info(m->cu, &left, &all);
+    return gguf_fail(why, GGUF_NOWHERE, "%s of %.1f GB, and the device has %.1f GB left", what,
+                     1e-9 * (double)bytes, 1e-9 * (double)left);
+}
+
 static inline int llama_by_offset(const void *a, const void *b) {
     uint64_t x = (*(llama_tensor *const *)a)->from->offset, y = (*(llama_tensor *const *)b)->from->offset;
     return (x > y) - (x < y);
@@ -408,7 +419,7 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
         }
     if (!bad) {
         qsort(order, n, sizeof *order, llama_by_offset);
-        bad = llama_cuda(m, ptxcu_alloc(m->cu, (size_t)total, &m->weights), why);
+        bad = llama_room(m, "weights", total, &m->weights, why);
     }
     for (i = 0; !bad && i < n; i++) {
         uint64_t done = 0, bytes = order[i]->from->bytes;
@@ -497,7 +508,8 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
             bad = gguf_fail(why, factors->offset, "cannot be read");
         for (i = 0; !bad && i < c->rope_dims / 2; i++)
             if (!(factor[i] > 0 && factor[i] < 1e30f))
-                bad = gguf_fail(why, factors->offset + 4 * i, "a frequency is divided by %g", (double)factor[i]);
+                bad = gguf_fail(why, factors->offset + 4 * i, "a frequency is divided by %g",
+                                (double)factor[i]);
     }
     for (i = 0; !bad && i < entries; i++)
         table[i] = llama_cache(m, (uint32_t)(i / m->options.batch / 2), i / m->options.batch % 2,
@@ -958,7 +970,7 @@ static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress,
         return gguf_fail(why, GGUF_NOWHERE, "caches past 2^63 bytes");
     llama_share_out(m);
     if (llama_upload(m, file, progress, why)
-        || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)(caches * llama_layer_cache_bytes(m)), &m->caches), why)
+        || llama_room(m, "keys and values", caches * llama_layer_cache_bytes(m), &m->caches, why)
         || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)m->memory_used, &m->memory), why))
         return 1;
     llama_share_out(m);
@@ -1016,8 +1028,8 @@ static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t 
     for (b = 0; b < m->options.batch; b++) {
         const uint32_t *prompt = prompts + (size_t)b * m->options.max_seq;
         if (lengths[b] < 1 || lengths[b] > m->options.max_seq)
-            return gguf_fail(why, GGUF_NOWHERE, "a prompt of %u tokens, must be 1 to %u", (unsigned)lengths[b],
-                             (unsigned)m->options.max_seq);
+            return gguf_fail(why, GGUF_NOWHERE, "a prompt of %u tokens, must be 1 to %u",
+                             (unsigned)lengths[b], (unsigned)m->options.max_seq);
         for (i = 0; i < lengths[b]; i++)
             if (prompt[i] >= m->config.vocab)
                 return gguf_fail(why, GGUF_NOWHERE, "token %u is none", (unsigned)prompt[i]);
@@ -1240,7 +1252,8 @@ static inline int llama_persistent_take_up(llama *m, llama_persistent *p, uint32
         if (position[b] + 1 < prompt[b])
             return gguf_fail(why, GGUF_NOWHERE, "sequence %u is at token %u of a prompt of %u", (unsigned)b,
                              (unsigned)position[b], (unsigned)prompt[b]);
-    if (n > p->n) return gguf_fail(why, GGUF_NOWHERE, "%u tokens, opened for %u", (unsigned)n, (unsigned)p->n);
+    if (n > p->n)
+        return gguf_fail(why, GGUF_NOWHERE, "%u tokens, opened for %u", (unsigned)n, (unsigned)p->n);
     memset(p->state, 0, sizeof *p->state);
     *p->stop = 0;
     p->args.prompt = m->tokens.address;

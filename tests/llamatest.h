@@ -1,5 +1,5 @@
-/* llamatest.h - a device, models' files and runs of them, for tests of examples/llama.h. Include it behind the
- * headers with their implementations. */
+/* llamatest.h - a device, models' files and runs of them, for tests of examples/llama.h. Include it behind
+ * the headers with their implementations. */
 #ifndef LLAMATEST_H
 #define LLAMATEST_H
 

@@ -92,8 +92,9 @@ static inline void model_values(gguf_maker *m, const model_line *l)
     free(x);
 }
 
-/* A whole file of a random model, without a tokeniser. */
-static inline void make_model(gguf_maker *m, const model_shape *s)
+/* The head of a model's file, without a tokeniser, and which tensors follow, to be freed; *bytes: theirs. */
+static inline model_line *make_model_head(gguf_maker *m, const model_shape *s, uint32_t *tensors,
+                                          uint64_t *bytes)
 {
     uint32_t count, i;
     uint64_t offset = 0;
@@ -124,6 +125,17 @@ static inline void make_model(gguf_maker *m, const model_shape *s)
         offset += ref_row_bytes((int)l->format, (size_t)l->columns * (l->rows ? l->rows : 1));
         offset = (offset + 31) & ~31ull;
     }
+    *tensors = count;
+    *bytes = offset;
+    return lines;
+}
+
+/* A whole file of a random model. */
+static inline void make_model(gguf_maker *m, const model_shape *s)
+{
+    uint32_t count, i;
+    uint64_t bytes;
+    model_line *lines = make_model_head(m, s, &count, &bytes);
     for (i = 0; i < count; i++) {
         make_padding(m);
         model_values(m, &lines[i]);
@@ -144,7 +156,7 @@ static inline ref_matrix model_matrix(const gguf *g, const unsigned char *file, 
 {
     char name[64], bias[64];
     const gguf_tensor *t;
-    ref_matrix none = {0, 0, NULL, NULL};
+    ref_matrix none = {0, 0, NULL, NULL, 0};
     snprintf(name, sizeof name, "blk.%u.%s.weight", layer, what);
     snprintf(bias, sizeof bias, "blk.%u.%s.bias", layer, what);
     t = gguf_tensor_find(g, layer == UINT32_MAX ? what : name);

@@ -1,6 +1,7 @@
 /* test_generate.c - the model by separate launches (examples/llama.h): beside the reference in double
  * precision, by launches and as a graph, alone and in a batch, of many shapes, and files that are refused. */
 #define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"
@@ -98,31 +99,51 @@ static void test_shapes(void)
 
 /* -- files that are whole, and no such model -- */
 
-/* A made model with `bytes` bytes of x, `skip` past the first `word`, instead of what stands there. */
-static void unfit(const char *word, size_t skip, const char *x, size_t bytes, const char *reason)
+/* `bytes` bytes of x, `skip` past the first `word`, instead of what stands there. */
+typedef struct change {
+    const char *word;
+    size_t skip;
+    const char *x;
+    size_t bytes;
+} change;
+
+/* A made model with changes must be refused with these words, and a place in the file. */
+static void unfit_changes(const change *c, unsigned count, const char *reason)
 {
     static const model_shape shape = {
-        "qwen2", 5, 32, 2, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16, GGUF_FORMAT_F16, 1, 1, 0,
-        0,       0};
+        "qwen2",         5, 32, 2, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
+        GGUF_FORMAT_F16, 1, 1,  0, 0, 2};
     gguf_maker made = {0};
     model_file f;
     llama m;
     llama_options o;
     gguf_error why;
-    size_t at = 0;
     memset(&o, 0, sizeof o);
     o.batch = 1;
     make_model(&made, &shape);
-    while (at + strlen(word) < made.bytes && memcmp(made.at + at, word, strlen(word))) at++;
-    if (!CHECK_MORE(at + strlen(word) < made.bytes, word)) return;
-    memcpy(made.at + at + skip, x, bytes);
+    for (; count--; c++) {
+        size_t at = 0;
+        while (at + strlen(c->word) < made.bytes && memcmp(made.at + at, c->word, strlen(c->word))) at++;
+        if (!CHECK_MORE(at + strlen(c->word) < made.bytes, c->word)) return;
+        memcpy(made.at + at + c->skip, c->x, c->bytes);
+    }
     if (open_made(&f, &made)) {
         if (CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 1, reason))
-            CHECK_MORE(strstr(why.text, reason) != NULL && why.offset <= f.bytes, why.text);
+            CHECK_MORE(strstr(why.text, reason) != NULL && why.offset > 0 && why.offset <= f.bytes, why.text);
         else
             llama_close(&m);
     }
     close_file(&f);
+}
+
+static void unfit(const char *word, size_t skip, const char *x, size_t bytes, const char *reason)
+{
+    change c;
+    c.word = word;
+    c.skip = skip;
+    c.x = x;
+    c.bytes = bytes;
+    unfit_changes(&c, 1, reason);
 }
 
 static void test_unfit(void)
@@ -130,7 +151,8 @@ static void test_unfit(void)
     static const char two[] = {2, 0, 0, 0}, three[] = {3, 0, 0, 0}, none[] = {0, 0, 0, 0},
                       many[] = {0, 0, 0, -1};
     unfit("general.architecture", 20 + 4 + 8, "gemma", 5, "architecture 'gemma' (scaled embeddings, GELU)");
-    unfit("general.architecture", 20 + 4 + 8, "qwen9", 5, "architecture 'qwen9', known are: llama qwen2 qwen3");
+    unfit("general.architecture", 20 + 4 + 8, "qwen9", 5,
+          "architecture 'qwen9', known are: llama qwen2 qwen3");
     unfit("general.architecture", 20 + 4 + 8, "llama", 5, "'llama.block_count' is missing");
     unfit("general.architecture", 8, "b", 1, "'general.architecture' is missing");
     unfit("block_count", 0, "x", 1, "'qwen2.block_count' is missing");
@@ -142,9 +164,20 @@ static void test_unfit(void)
     unfit("head_count_kv", 13 + 4, three, 4, "'qwen2.attention.head_count_kv' is 3, must be 1 to 2");
     unfit("head_count", 10 + 4, three, 4, "'blk.0.attn_q.weight' is 32 x 32, must be 32 x 48");
     unfit("value_length", 12 + 4, two, 4, "is another than that of keys, 16");
+    {
+        static const change heads[] = {{"key_length", 0, "x", 1}, {"value_length", 0, "x", 1},
+                                       {"head_count", 10 + 4, three, 4}},
+                            none_left[] = {{"key_length", 0, "x", 1}, {"value_length", 0, "x", 1},
+                                           {"embedding_length", 16 + 4, "\1\0\0\0", 4}};
+        unfit_changes(heads, 3, "an embedding of 32 in 3 heads");
+        unfit_changes(none_left, 3, "an embedding of 1 in 2 heads");
+    }
+    unfit("scaling.type", 12 + 4 + 8, "yarn!!", 6, "is 'yarn!!', must be 'none' or 'linear'");
+    unfit("scaling.factor", 14 + 4, none, 4, "rope.scaling.factor' is 0, must be above 0");
+    unfit("scaling.factor", 14, "\4\0\0\0", 4, "rope.scaling.factor' is no floating-point number");
     unfit("layer_norm_rms_epsilon", 0, "x", 1, "layer_norm_rms_epsilon' is missing");
     unfit("layer_norm_rms_epsilon", 22 + 4, "\0\0\x80\xbf", 4, "layer_norm_rms_epsilon' is missing, or not");
-    unfit("rope.freq_base", 14 + 4, none, 4, "rope.freq_base' is 0");
+    unfit("rope.freq_base", 14 + 4, none, 4, "rope.freq_base' is 0, must be above 0");
     unfit("rope.dimension_count", 20 + 4, three, 4, "is odd");
     unfit("token_embd", 0, "x", 1, "there is no tensor 'token_embd.weight'");
     unfit("blk.1.attn_k.weight", 7, "x", 1, "there is no tensor 'blk.1.attn_k.weight'");
@@ -152,6 +185,112 @@ static void test_unfit(void)
     unfit("blk.1.ffn_up.weight", 19 + 4 + 16, "\x19", 1, "no kernels for I16");
     unfit("blk.1.ffn_norm.weight", 21 + 4 + 8, "\x1a", 1, "'blk.1.ffn_norm.weight' is I32, must be F32");
 }
+
+/* -- keys that change what is computed, weights that are too many, and progress -- */
+
+/* A model whose file has one u32 more. Returns what llama_open does. */
+static int open_with(const char *key, uint32_t x, uint32_t max_seq, gguf_error *why)
+{
+    static const model_shape shape = {
+        "llama",         5, 32, 1, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
+        GGUF_FORMAT_F16, 0, 1,  0, 0, 0};
+    gguf_maker made = {0}, more = {0};
+    model_file f;
+    llama m;
+    llama_options o;
+    int result = 1;
+    memset(&o, 0, sizeof o);
+    o.batch = 1;
+    o.max_seq = max_seq;
+    make_model(&made, &shape); /* its head once more, with the value in front */
+    make_start(&more, gguf_little(made.at + 8, 8), gguf_little(made.at + 16, 8) + 1);
+    make_value_u32(&more, key, x);
+    {
+        gguf g;
+        if (!CHECK(gguf_parse(&g, made.at, made.bytes, made.bytes, why) == 0)) return 1;
+        make_bytes(&more, made.at + 24, (size_t)g.tensors_end - 24);
+        make_padding(&more);
+        make_bytes(&more, made.at + ((g.tensors_end + 31) & ~31ull),
+                   made.bytes - (size_t)((g.tensors_end + 31) & ~31ull));
+        gguf_free(&g);
+    }
+    free(made.at);
+    if (open_made(&f, &more)) {
+        result = llama_open(&m, device, &f.g, f.file, &o, NULL, why);
+        if (!result) llama_close(&m);
+        if (result) CHECK_MORE(why->offset > 24 && why->offset < f.bytes, why->text);
+    }
+    close_file(&f);
+    return result;
+}
+
+static void test_keys(void)
+{
+    gguf_error why;
+    CHECK(open_with("llama.attention.sliding_window", 8, 9, &why) == 1
+          && strstr(why.text, "attention sees 8 positions, 9 are wanted"));
+    CHECK_MORE(open_with("llama.attention.sliding_window", 8, 8, &why) == 0, why.text);
+    CHECK(open_with("llama.attention.scale", 1, 8, &why) == 1 && strstr(why.text, "'llama.attention.scale'"));
+    CHECK(open_with("llama.expert_count", 8, 8, &why) == 1 && strstr(why.text, "a model of 8 experts"));
+    CHECK_MORE(open_with("llama.expert_count", 0, 8, &why) == 0, why.text);
+    CHECK_MORE(open_with("llama.anything", 1, 8, &why) == 0, why.text);
+}
+
+static uint64_t progressed, progress_of;
+static unsigned progress_calls, progress_wrong;
+
+static void note_progress(uint64_t done, uint64_t of)
+{
+    if (done < progressed || done > of || (progress_of && of != progress_of)) progress_wrong++;
+    progressed = done;
+    progress_of = of;
+    progress_calls++;
+}
+
+/* Weights that go in several pieces; and more of them than the device has room for. */
+static void test_sizes(void)
+{
+    static const model_shape large = {
+        "llama",         9000, 256, 1, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F32, GGUF_FORMAT_F16,
+        GGUF_FORMAT_F16, 0,    1,   0, 0, 0};
+    static const model_shape huge = {
+        "llama",         1u << 24,        1u << 16,        1, 2, 1, 16, 32, 16, 8,
+        GGUF_FORMAT_F32, GGUF_FORMAT_F16, GGUF_FORMAT_F16, 0, 1, 0, 0,  0};
+    model_line *lines;
+    uint32_t count;
+    uint64_t bytes;
+    gguf_maker made = {0};
+    model_file f;
+    llama m;
+    llama_options o;
+    gguf_error why;
+    memset(&o, 0, sizeof o);
+    o.batch = 1;
+    make_model(&made, &large);
+    if (open_made(&f, &made)) {
+        CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, note_progress, &why) == 0, why.text);
+        CHECK(progress_calls >= 3 && !progress_wrong && progressed == progress_of
+              && progress_of >= 9000u * 1024);
+        llama_close(&m);
+    }
+    close_file(&f);
+    memset(&made, 0, sizeof made); /* 4 TB, of which only the head is written */
+    lines = make_model_head(&made, &huge, &count, &bytes);
+    make_padding(&made);
+    f.file = tmpfile();
+    if (!CHECK(f.file && fwrite(made.at, 1, made.bytes, f.file) == made.bytes)
+        || fseeko(f.file, (off_t)(made.bytes + bytes - 1), SEEK_SET) || fputc(0, f.file) || fflush(f.file)) {
+        printf("SKIP a model of 4 TB: not on this file system\n");
+    } else if (CHECK_MORE(gguf_read(&f.g, f.file, &why) == 0, why.text)) {
+        CHECK(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 1);
+        CHECK_MORE(strstr(why.text, "weights of 4398") != NULL, why.text);
+        gguf_free(&f.g);
+    }
+    if (f.file) fclose(f.file);
+    free(lines);
+    free(made.at);
+}
+
 
 /* -- the model of the repository -- */
 
@@ -216,6 +355,8 @@ int main(void)
     if (!fine(ptxcu_open(&device, NULL))) return 1;
     fine(ptxcu_stream_create(device, &stream));
     test_unfit();
+    test_keys();
+    test_sizes();
     test_shapes();
     test_story();
     fine(ptxcu_stream_destroy(device, stream));

@@ -1,6 +1,6 @@
 /* test_persistent.c - a model in one launch for all tokens beside the same by separate launches
- * (examples/llama.h): token for token, batch 1 to 4, each type of cache, in adversarial schedules, taken up from
- * caches that are filled, read and stopped by the host while it runs.
+ * (examples/llama.h): token for token, batch 1 to 4, each type of cache, in adversarial schedules, taken up
+ * from caches that are filled, read and stopped by the host while it runs.
  *
  * PTXGEN_STORY=256 takes so many tokens of the repository's model, batch 1 to 4 (or PTXGEN_BATCH), and does
  * nothing else: it takes an hour. PTXGEN_SEEDS=1000 goes through so many schedules. */
@@ -49,8 +49,8 @@ static int run_persistent(llama *m, sequences *s, uint32_t n, float *logits)
 
 /* -- both forms of a model -- */
 
-/* Where two forms of sequence b choose differently, whether the two tokens' logits lie within the tolerance of
- * each other: no arithmetic has to tell them apart. From there on the texts may differ. */
+/* Where two forms of sequence b choose differently, whether the two tokens' logits lie within the tolerance
+ * of each other: no arithmetic has to tell them apart. From there on the texts may differ. */
 static int too_close(ref_llama *r, const sequences *s, uint32_t b, uint32_t at, uint32_t other)
 {
     reference_run run;
@@ -59,16 +59,16 @@ static int too_close(ref_llama *r, const sequences *s, uint32_t b, uint32_t at, 
     if (!reference_start(&run, r)) return 0;
     for (i = 0; i < at; i++) reference_step(&run, s->token[b][i], i + 1 == at);
     gap = fabs(run.want[s->token[b][at]] - run.want[other]);
-    printf("note: sequence %u, token %u: %u or %u, %.3g apart, tolerance %.3g\n", b, at, s->token[b][at], other,
-           gap, run.tolerance);
+    printf("note: sequence %u, token %u: %u or %u, %.3g apart, tolerance %.3g\n", b, at, s->token[b][at],
+           other, gap, run.tolerance);
     reference_end(&run);
     return gap <= 2 * run.tolerance;
 }
 
-/* The tokens of both forms; the last logits of the one launch beside the reference, of the sequences that take
- * longest: those of the others are overwritten while the launch goes on. */
-static void compare(ref_llama *r, const sequences *one, const sequences *many, uint32_t n, const float *logits,
-                    const char *what)
+/* The tokens of both forms; the last logits of the one launch beside the reference, of the sequences that
+ * take longest: those of the others are overwritten while the launch goes on. */
+static void compare(ref_llama *r, const sequences *one, const sequences *many, uint32_t n,
+                    const float *logits, const char *what)
 {
     uint32_t b, i, same = 0;
     double worst = 0;
@@ -127,8 +127,8 @@ static void both_forms(model_file *f, sequences *s, uint32_t kv_type, uint32_t n
 #define F(name) GGUF_FORMAT_##name
 static const model_shape plain_shape = {"llama", 61, 32, 1, 2, 1, 16, 40, 1000, 0, F(F16), F(F16), F(F16),
                                         0,       1,  0,  0,  0};
-static const model_shape blocks_shape = {"qwen2", 77, 256, 2, 4, 2, 64, 256, 1000, 0, F(Q6_K), F(Q4_K), F(Q6_K),
-                                         1,       0,  0,  0,  0};
+static const model_shape blocks_shape = {"qwen2", 77,      256,     2,       4, 2, 64, 256, 1000,
+                                         0,       F(Q6_K), F(Q4_K), F(Q6_K), 1, 0, 0,  0,   0};
 #undef F
 
 static void random_prompts(sequences *s, uint32_t batch, uint32_t longest, uint32_t vocab)
@@ -193,8 +193,8 @@ static void test_story(void)
 
 /* -- schedules -- */
 
-/* Blocks, warps and copies in other orders and at other speeds: in both forms the same tokens and the same last
- * logits, nothing found. */
+/* Blocks, warps and copies in other orders and at other speeds: in both forms the same tokens and the same
+ * last logits, nothing found. */
 static void test_schedules(void)
 {
     void (*option)(const char *, int) = NULL;
@@ -286,6 +286,63 @@ static void test_taken_up(void)
     }
     check_reports();
     llama_close(&m);
+    close_file(&f);
+}
+
+/* Either of two end tokens ends a sequence, and only that; the other goes on. Norms of heads are refused. */
+static void test_ends(void)
+{
+    enum { TOKENS = 24 };
+    static sequences all;
+    static const model_shape qwen3 = {"qwen3",          5,  32, 1, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16,
+                                      GGUF_FORMAT_F16, GGUF_FORMAT_F16, 0, 1, 0, 0, 0};
+    gguf_maker made = {0};
+    model_file f;
+    llama m;
+    llama_options o;
+    llama_persistent p;
+    gguf_error why;
+    uint32_t ends[2], length[2], b, i, *prompts;
+    memset(&o, 0, sizeof o);
+    make_model(&made, &plain_shape);
+    random_prompts(&all, 2, 1, plain_shape.vocab);
+    o.batch = 2;
+    o.max_seq = TOKENS + 4;
+    prompts = (uint32_t *)calloc(2 * (size_t)o.max_seq, 4);
+    if (!CHECK(prompts) || !open_made(&f, &made)
+        || !CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text))
+        return;
+    all.steps = TOKENS;
+    run_model(&m, &all, NULL);
+    ends[0] = all.token[0][1 + 7];
+    ends[1] = all.token[1][1 + 3];
+    for (b = 0; b < 2; b++) {
+        prompts[b * o.max_seq] = all.token[b][0];
+        for (i = 1; i <= TOKENS && all.token[b][i] != ends[0] && all.token[b][i] != ends[1]; i++) continue;
+        length[b] = i < TOKENS ? i : TOKENS;
+    }
+    CHECK_MORE(llama_begin(&m, prompts, all.length, stream, &why) == 0, why.text);
+    if (CHECK_MORE(llama_persistent_open(&m, &p, TOKENS, ends, 2, &why) == 0, why.text)) {
+        CHECK_MORE(llama_persistent_launch(&m, &p, stream, &why) == 0, why.text);
+        CHECK_MORE(llama_persistent_end(&m, &p, stream, &why) == 0, why.text);
+        CHECK(p.state->status == PTXK_DECODER_DONE);
+        for (b = 0; b < 2; b++) {
+            CHECK(p.state->written[b] == length[b]);
+            CHECK(memcmp(p.tokens + b * TOKENS, all.token[b] + 1, length[b] * 4ull) == 0);
+        }
+        llama_persistent_close(&m, &p);
+    }
+    check_reports();
+    llama_close(&m);
+    close_file(&f);
+    free(prompts);
+    memset(&made, 0, sizeof made);
+    make_model(&made, &qwen3);
+    if (open_made(&f, &made)
+        && CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 0, why.text)) {
+        CHECK(llama_persistent_open(&m, &p, 2, NULL, 0, &why) == 1 && strstr(why.text, "norms of the heads"));
+        llama_close(&m);
+    }
     close_file(&f);
 }
 
@@ -381,6 +438,7 @@ int main(void)
         test_made();
         test_schedules();
         test_taken_up();
+        test_ends();
         test_stopped();
     }
     test_story();

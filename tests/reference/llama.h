@@ -28,6 +28,7 @@ typedef struct ref_matrix {
     uint32_t rows, columns;
     double *w;         /* [rows, columns]; NULL: no matrix */
     const float *bias; /* [rows] or NULL */
+    int plain;         /* of f32, f16 or bf16: multiplied in f32 */
 } ref_matrix;
 
 typedef struct ref_llama_layer {
@@ -66,6 +67,7 @@ static inline ref_matrix ref_matrix_make(int type, const void *blocks, uint32_t 
     m.rows = rows;
     m.columns = columns;
     m.bias = bias;
+    m.plain = type == REF_BLOCK_F32 || type == REF_BLOCK_F16 || type == REF_BLOCK_BF16;
     m.w = (double *)malloc((size_t)rows * columns * sizeof(double));
     for (r = 0; m.w && r < rows; r++)
         ref_dequantise(type, (const char *)blocks + r * ref_row_bytes(type, columns), columns,
@@ -119,10 +121,12 @@ static inline double ref_llama_noise(ref_llama *m)
     return (double)((m->noise_state * 2685821657736338717ull) >> 11) / 4503599627370496.0 - 1;
 }
 
-/* The noise of a product: up to 8.7e-5 |row| |x|, what ptxk_gemv promises for x in 16 bits (its rounding in
-   f32 lies below); of attention: q and the weights may be rounded to f16 for tensor cores, 2^-11 each, so a
-   score is off by up to 2^-11 sum |q_i k_i| / sqrt(d) and the result by 2^-11 sum weight |v|; of other
-   operations: up to 2^-20 of the value, some sixteen roundings in f32. */
+/* The noise of a product: for weights in blocks up to 8.7e-5 |row| |x|, what ptxk_gemv promises for x in 16
+   bits (its rounding in f32 lies below); for plain ones each product and each sum in f32 rounds once, a chain
+   has one in 32 columns, 5 joins of lanes and up to 8 of warps and slices, so 2^-24 (columns / 32 + 16) |row|
+   |x|, by Cauchy and Schwarz; of attention: q and the weights may be rounded to f16 for tensor cores, 2^-11
+   each, so a score is off by up to 2^-11 sum |q_i k_i| / sqrt(d) and the result by 2^-11 sum weight |v|; of
+   other operations: up to 2^-20 of the value, some sixteen roundings in f32. */
 static inline void ref_llama_product(ref_llama *m, const ref_matrix *a, const double *x, double *y)
 {
     uint32_t r, c;
@@ -136,7 +140,8 @@ static inline void ref_llama_product(ref_llama *m, const ref_matrix *a, const do
         for (c = 0; c < a->columns; c++) sum += w[c] * x[c];
         if (m->noise > 0) {
             for (c = 0; c < a->columns; c++) ww += w[c] * w[c];
-            sum += m->noise * 8.7e-5 * sqrt(ww * xx) * ref_llama_noise(m);
+            sum += m->noise * (a->plain ? 0x1p-24 * (a->columns / 32 + 16) : 8.7e-5) * sqrt(ww * xx)
+                   * ref_llama_noise(m);
         }
         y[r] = sum + (a->bias ? (double)a->bias[r] : 0);
     }

@@ -190,9 +190,9 @@ static uint64_t state_of(const sim_warp *w)
     return h ^ paths;
 }
 
-/* A suspicion that something has changed since it arose is dropped, for as long again: looking at all registers
- * after each round costs several times what running a long launch does. Counting anew makes what was noted in
- * an earlier suspicion, before changes that nobody counted, worthless. */
+/* A suspicion is dropped when something has changed since it arose, for as long again: looking at all
+ * registers after each round costs several times what running a long launch does. Counting anew makes what
+ * was noted in an earlier suspicion, before changes that nobody counted, worthless. */
 void sim_spin_watch(sim_launch *l)
 {
     uint64_t now = sim_now_ns(), then = atomic_load_explicit(&l->watch_ns, memory_order_relaxed);
