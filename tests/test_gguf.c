@@ -486,6 +486,35 @@ static void random_round_trips(const tokeniser *t, const char *what)
     }
 }
 
+/* A whole model, of one layer and the smallest numbers: to begin fuzzing with. */
+static void keep_model(void)
+{
+    static const char *const keys[] = {"qwen3.block_count",          "qwen3.context_length",
+                                       "qwen3.embedding_length",     "qwen3.feed_forward_length",
+                                       "qwen3.attention.head_count", "qwen3.attention.key_length"};
+    static const uint32_t values[] = {1, 9, 8, 8, 1, 8};
+    static const char *const names[] = {"attn_norm",   "attn_q",      "attn_k",      "attn_v",
+                                        "attn_q_norm", "attn_k_norm", "attn_output", "ffn_norm",
+                                        "ffn_gate",    "ffn_up",      "ffn_down"};
+    gguf_maker m = {0};
+    char name[64];
+    unsigned i, n = 0;
+    make_start(&m, 13, 8);
+    make_value_text(&m, "general.architecture", "qwen3");
+    make_value_float(&m, "qwen3.attention.layer_norm_rms_epsilon", 1e-5f);
+    for (i = 0; i < 6; i++) make_value_u32(&m, keys[i], values[i]);
+    make_tensor(&m, "token_embd.weight", 8, 4, GGUF_FORMAT_F32, 256 * n++);
+    make_tensor(&m, "output_norm.weight", 8, 0, GGUF_FORMAT_F32, 256 * n++);
+    for (i = 0; i < 11; i++) {
+        snprintf(name, sizeof name, "blk.0.%s.weight", names[i]);
+        make_tensor(&m, name, 8, strstr(names[i], "norm") ? 0 : 8, GGUF_FORMAT_F32, 256 * n++);
+    }
+    make_padding(&m);
+    for (i = 0; i < 256 * n; i++) make_little(&m, 0, 1);
+    keep(&m, "model");
+    free(m.at);
+}
+
 static void test_sentence_pieces(void)
 {
     static const char *const pieces[] = {"he", "ll", SP "he", "hell", "llo", SP "hello",
@@ -765,6 +794,7 @@ int main(void)
     test_file();
     test_odd_files();
     test_words();
+    keep_model();
     test_sentence_pieces();
     test_byte_pairs();
     test_unfit();
