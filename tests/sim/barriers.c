@@ -169,7 +169,7 @@ void sim_where_text(const sim_block *b, char *out, size_t cap)
  * was counted between, they will be there again for ever. A loop that counts turns, or reads a clock, is
  * never the same: that is left to the watchdog. */
 
-enum { SUSPECT_NS = 400000000 };
+enum { SUSPECT_NS = 400000000, CALM_ROUNDS = 256 };
 
 static uint64_t state_of(const sim_warp *w)
 {
@@ -190,24 +190,11 @@ static uint64_t state_of(const sim_warp *w)
     return h ^ paths;
 }
 
-/* A suspicion is dropped when something has changed since it arose, for as long again: looking at all
- * registers after each round costs several times what running a long launch does. Counting anew makes what
- * was noted in an earlier suspicion, before changes that nobody counted, worthless. */
 void sim_spin_watch(sim_launch *l)
 {
     uint64_t now = sim_now_ns(), then = atomic_load_explicit(&l->watch_ns, memory_order_relaxed);
-    unsigned long long expected = then;
-    bool again = atomic_load_explicit(&l->suspect, memory_order_relaxed);
-    if (then && now <= then) return;
-    if (again && atomic_load(&l->changes) == atomic_load(&l->suspect_changes)) return;
-    if (!atomic_compare_exchange_strong(&l->watch_ns, &expected, now + SUSPECT_NS) || !then) return;
-    if (again) {
-        atomic_store_explicit(&l->suspect, false, memory_order_relaxed);
-        return;
-    }
-    atomic_store(&l->suspect_changes, atomic_fetch_add(&l->changes, 1) + 1);
-    atomic_store_explicit(&l->watch_ns, now, memory_order_relaxed);
-    atomic_store(&l->suspect, true);
+    if (!then) atomic_store_explicit(&l->watch_ns, now + SUSPECT_NS, memory_order_relaxed);
+    else if (now > then) atomic_store_explicit(&l->suspect, true, memory_order_relaxed);
 }
 
 static bool waits(const sim_warp *w)
@@ -247,12 +234,14 @@ bool sim_spins(sim_block *b)
     sim_launch *l = b->launch;
     if (!atomic_load_explicit(&l->suspect, memory_order_relaxed)) return false;
     uint64_t changes = atomic_load(&l->changes) + 1;
-    sim_worker *w = b->worker;
-    b->quiet = block_repeats(b) ? changes : 0;
-    if (!b->quiet) {
-        atomic_store_explicit(&l->quiet[w->index], 0, memory_order_relaxed);
-        return false;
+    if (b->calm_since != changes) {                           /* states are compared where nothing changes */
+        b->calm_since = changes;
+        b->calm = 0;
     }
+    if (b->calm < CALM_ROUNDS) { b->calm++; b->quiet = 0; return false; }
+    b->quiet = block_repeats(b) ? changes : 0;
+    if (!b->quiet) return false;
+    sim_worker *w = b->worker;
     for (uint32_t n = 0; n < w->open; n++) if (w->blocks[n]->quiet != changes) return false;
     if (atomic_load(&l->next_block) < l->block_count && w->open < l->resident_limit) return false;
     atomic_store(&l->quiet[w->index], changes);
