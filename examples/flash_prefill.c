@@ -64,7 +64,11 @@ static void must(ptxcu *cu, int failed) {
 static void *make(ptxcu *cu, enum ref_format format, size_t count, uint64_t *state, ptxcu_buffer *buffer) {
     void *data = malloc(count * ref_bytes(format) + 1);
     size_t i;
-    if (!data) exit(1);
+    if (!data) {
+        fprintf(stderr, "flash_prefill: no memory for %lu elements\n", (unsigned long)count);
+        ptxcu_close(cu);
+        exit(1);
+    }
     for (i = 0; i < count; i++) { /* xorshift64* */
         *state ^= *state >> 12;
         *state ^= *state << 25;
@@ -91,9 +95,9 @@ int main(int argc, char **argv) {
     enum ref_format format;
     size_t queries, keys;
     uint64_t state;
-    uint32_t d, i, e, h, rows = 0, wrong = 0;
+    uint32_t d, i, e, h, step, rows = 0, wrong = 0;
     double best_ms = 0, worst = 0, worst_bound = 1, truth[256], bound[256], lse[2], products;
-    void *result;
+    void *q_host, *k_host, *v_host, *result;
     int n;
 
     memset(&o, 0, sizeof o);
@@ -129,9 +133,9 @@ int main(int argc, char **argv) {
     keys = (size_t)o.seq * o.desc.kv_heads * d;
     state = (uint64_t)o.seed * 2 + 1;
     memset(&r, 0, sizeof r);
-    r.q = make(cu, format, queries, &state, &q);
-    r.k = make(cu, format, keys, &state, &k);
-    r.v = make(cu, format, keys, &state, &v);
+    r.q = q_host = make(cu, format, queries, &state, &q);
+    r.k = k_host = make(cu, format, keys, &state, &k);
+    r.v = v_host = make(cu, format, keys, &state, &v);
     result = make(cu, format, queries, &state, &out);
     memset(&args, 0, sizeof args);
     args.q = q.address, args.k = k.address, args.v = v.address, args.out = out.address;
@@ -167,7 +171,8 @@ int main(int argc, char **argv) {
     r.tile = 16;
     r.weight = format == REF_F32 ? 1.5 * 0x1p-20 : ref_unit(format);
     r.product = format == REF_F32 ? r.weight : 0;
-    for (i = 0; i<o.seq; i += o.seq> 200 ? o.seq / 100 : 1) {
+    step = o.seq > 200 ? o.seq / 100 : 1;
+    for (i = 0; i < o.seq; i += step) {
         for (h = 0; h < o.desc.heads; h++, rows++) {
             size_t at = ((size_t)i * o.desc.heads + h) * d,
                    key = (size_t)(h * o.desc.kv_heads / o.desc.heads) * d;
@@ -182,9 +187,8 @@ int main(int argc, char **argv) {
             wrong += (uint32_t)bad;
         }
     }
-    printf("error      %.3g at worst beside a tolerance of %.3g (derived from the arithmetic); %u of %u rows "
-           "wrong: "
-           "%s\n",
+    printf("error      %.3g at worst beside a tolerance of %.3g (derived from the arithmetic); "
+           "%u of %u rows wrong: %s\n",
            worst, worst_bound, wrong, rows, wrong ? "FAILED" : "ok");
     ptxcu_event_destroy(cu, begin);
     ptxcu_event_destroy(cu, end);
@@ -192,6 +196,10 @@ int main(int argc, char **argv) {
     ptxcu_free(cu, k);
     ptxcu_free(cu, v);
     ptxcu_free(cu, out);
+    free(q_host);
+    free(k_host);
+    free(v_host);
+    free(result);
     ptxcu_close(cu);
     return wrong != 0;
 }

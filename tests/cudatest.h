@@ -5,32 +5,17 @@
 #ifndef CUDATEST_H
 #define CUDATEST_H
 
+#include "check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int passed, failed;
-
-static void check_in(int ok, const char *what, const char *file, int line) {
-    if (ok) {
-        passed++;
-    } else {
-        failed++;
-        printf("%s:%d: failed: %s\n", file, line, what);
-    }
-}
-#define CHECK(condition) check_in((condition) ? 1 : 0, #condition, __FILE__, __LINE__)
-
 static void expect_at(const ptxcu *cu, ptxcu_code got, ptxcu_code want, const char *text, const char *file,
                       int line) {
     const ptxcu_error *e = ptxcu_get_error(cu);
-    if (got == want && e->code == want && strstr(e->message, text)) {
-        passed++;
-    } else {
-        failed++;
-        printf("%s:%d: failed: got '%s', want '%s' with \"%s\" in: %s\n", file, line, ptxcu_error_name(got),
-               ptxcu_error_name(want), text, e->message);
-    }
+    if (!check_at(got == want && e->code == want && strstr(e->message, text), file, line, text, e->message))
+        printf("  got '%s', want '%s'\n", ptxcu_error_name(got), ptxcu_error_name(want));
 }
 /* The call fails with that code, and the message has that text. */
 #define EXPECT(cu, call, want, text)                                                                         \
@@ -40,7 +25,7 @@ static void expect_at(const ptxcu *cu, ptxcu_code got, ptxcu_code want, const ch
     } while (0)
 
 static void works_at(const ptxcu *cu, ptxcu_code got, const char *what, const char *file, int line) {
-    check_in(got == PTXCU_E_NONE, what, file, line);
+    check_at(got == PTXCU_E_NONE, file, line, what, "");
     if (got != PTXCU_E_NONE) printf("  %s\n", ptxcu_get_error(cu)->message);
 }
 #define WORKS(cu, call)                                                                                      \

@@ -1,52 +1,17 @@
-/* kerneltest.h - what the tests of kernels share: checks that count, random numbers, the driver by name, and
- * assembling every example for every target.
+/* kerneltest.h - what the tests of kernels share: the driver by name, loading, launching, and what the CPU
+ * driver has found.
  *
  * Include it behind _POSIX_C_SOURCE and the implementation of ptxgen_kernels.h. */
 #ifndef KERNELTEST_H
 #define KERNELTEST_H
 
+#include "check.h"
 #include "sim/ptxsim.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static unsigned passed, failed;
-
-static int check_at(int ok, const char *file, int line, const char *what, const char *more)
-{
-    if (ok) {
-        passed++;
-    } else {
-        failed++;
-        if (failed <= 50) printf("%s:%d: FAILED %s %s\n", file, line, what, more);
-    }
-    return ok;
-}
-#define CHECK(x) check_at((x) != 0, __FILE__, __LINE__, #x, "")
-#define CHECK_MORE(x, more) check_at((x) != 0, __FILE__, __LINE__, #x, more)
-
-/* -- random numbers -- */
-
-static uint64_t seed_state;
-
-static uint32_t random_u32(void)
-{
-    seed_state = seed_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(seed_state >> 32) ^ (uint32_t)(seed_state >> 59);
-}
-
-static uint32_t random_below(uint32_t n)
-{
-    return (uint32_t)((uint64_t)random_u32() * n >> 32);
-}
-
-static double random_within(double x)
-{
-    return ((double)random_u32() / 2147483648.0 - 1) * x;
-}
 
 /* -- the driver, what of it is needed -- */
 
@@ -177,15 +142,6 @@ static int launch_entry(const ptx_module *m, void *module, const ptx_launch *l, 
                          : cu.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
                                              l->block[1], l->block[2], l->shared_bytes, NULL, params, NULL))
                     == 0);
-}
-
-/* Takes PTXGEN_SEED or a fresh seed, and prints it. */
-static void start_random(void)
-{
-    const char *seed = getenv("PTXGEN_SEED");
-    uint64_t number = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
-    printf("seed: PTXGEN_SEED=%llu\n", (unsigned long long)number);
-    seed_state = number * 2862933555777941757u + 3037000493u;
 }
 
 #endif

@@ -1,30 +1,17 @@
-/* The builder: every mistake ends in its own located error, every near miss passes,
-the text is deterministic and
-   what ptxas accepts, memory can run out anywhere.
+/* The builder: every mistake ends in its own located error, every near miss passes, the text is deterministic
+   and what ptxas accepts, memory can run out anywhere.
 
      cc -std=c99 tests/test_builder.c -o test_builder -lm && ./test_builder
 
    It uses ptxas where that is on the PATH. */
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
+#include "check.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int passed, failed;
-
-static void check_(int ok, int line, const char *what, const char *detail) {
-    if (ok)
-        passed++;
-    else {
-        failed++;
-        printf("%s:%d: failed: %s%s%s\n", __FILE__, line, what, *detail ? ": " : "", detail);
-    }
-}
-#define CHECK(ok) check_((ok) != 0, __LINE__, #ok, "")
-#define CHECK_SAYS(ok, detail) check_((ok) != 0, __LINE__, #ok, detail)
 
 /* -- a kernel with one value of each kind, and what must become of it -- */
 
@@ -87,29 +74,25 @@ static void wrong_(int line, const char *name, ptx_code code, const char *words)
     char where[300], tag[64];
     const char *message, *text = ptx_text(m, NULL);
     const ptx_error *e = ptx_get_error(m);
-    check_(text == NULL, line, name, "accepted");
+    CHECK_AT(text == NULL, line, name, "accepted");
     message = e->message;
     if (code == ANY)
-        check_(text || e->code != PTX_E_NONE, line, name, "no code");
+        CHECK_AT(text || e->code != PTX_E_NONE, line, name, "no code");
     else {
         sprintf(tag, "[%s]", ptx_error_name(code));
-        check_(e->code == code && strstr(message, tag), line, name, message);
+        CHECK_AT(e->code == code && strstr(message, tag), line, name, message);
     }
     if (at_line && !text) {
         sprintf(where, "%.255s:%d", __FILE__, at_line);
-        check_(strncmp(message, where, strlen(where)) == 0 && strstr(message, ": error: "), line,
+        CHECK_AT(strncmp(message, where, strlen(where)) == 0 && strstr(message, ": error: "), line,
                "place of error", message);
-        check_(strcmp(e->site, where) == 0, line, "ptx_error.site", e->site);
+        CHECK_AT(strcmp(e->site, where) == 0, line, "ptx_error.site", e->site);
     }
     while (*words && !text) {
         size_t n = strcspn(words, "|");
         char word[100];
         sprintf(word, "%.*s", (int)n, words);
-        if (!strstr(message, word)) {
-            printf("%s:%d: no \"%s\" in: %s\n", __FILE__, line, word, message);
-            failed++;
-        } else
-            passed++;
+        CHECK_AT(strstr(message, word) != NULL, line, word, message);
         words += n + (words[n] == '|');
     }
     done();
@@ -128,7 +111,7 @@ static void keep_body(const char *text, uint32_t sm) {
 }
 static void fine_(int line, const char *name) {
     const char *text = ptx_text(m, NULL);
-    check_(text != NULL, line, name, ptx_get_error(m)->message);
+    CHECK_AT(text != NULL, line, name, ptx_get_error(m)->message);
     keep_body(text, ptx_module_target(m) & 0xfff);
     done();
 }
@@ -139,7 +122,7 @@ static void prints_(int line, const char *what) {
     const char *text;
     ptx_ret(k);
     text = ptx_text(m, NULL);
-    check_(text && strstr(text, what), line, what, text ? text : ptx_get_error(m)->message);
+    CHECK_AT(text && strstr(text, what), line, what, text ? text : ptx_get_error(m)->message);
     keep_body(text, ptx_module_target(m) & 0xfff);
     done();
 }
@@ -886,7 +869,7 @@ static void memory(void) {
     mem = ptx_module_new(&desc);
     everything(mem);
     text = ptx_text(mem, &length);
-    CHECK_SAYS(text != NULL, ptx_get_error(mem)->message);
+    CHECK_MORE(text != NULL, ptx_get_error(mem)->message);
     if (!text) return;
     CHECK(strlen(text) == length);
     first = (char *)malloc(length + 1);
@@ -1276,18 +1259,15 @@ static void table(int have_ptxas, const char *base) {
         }
         ptx_ret(k);
         text = ptx_text(m, NULL);
-        CHECK_SAYS(text != NULL, ptx_get_error(m)->message);
+        CHECK_MORE(text != NULL, ptx_get_error(m)->message);
         CHECK(use_count < sizeof uses / sizeof *uses);
         for (i = 0; i < use_count; i++) row_used[uses[i].row - ptx__rows] = 1;
         for (r = 0; last && r < PTX__ROW_COUNT; r++) {
             int op = ptx__rows[r].op;
-            if (!row_used[r] && op != PTX_BRA && op != PTX_EXIT && op != PTX_RAW && op != PTX_RET
-                && op != PTX_BRX_EDGE) {
-                printf("%s:%d: failed: row %lu of the table (%s %s) cannot be used\n", __FILE__, __LINE__,
-                       (unsigned long)r, ptx__rows[r].name, ptx__rows[r].sig);
-                failed++;
-            } else
-                n++;
+            int usable = row_used[r] || op == PTX_BRA || op == PTX_EXIT || op == PTX_RAW || op == PTX_RET
+                         || op == PTX_BRX_EDGE;
+            sprintf(name, "row %lu of the table: %s", (unsigned long)r, ptx__rows[r].name);
+            n += (size_t)CHECK_AT(usable, __LINE__, name, ptx__rows[r].sig);
         }
         if (last) CHECK(n == PTX__ROW_COUNT);
         if (text && have_ptxas) {
@@ -1300,7 +1280,7 @@ static void table(int have_ptxas, const char *base) {
                 fputs(text, out);
                 fclose(out);
                 sprintf(name, "%.200s_table", base);
-                check_(run_ptxas(name, table_targets[t]), __LINE__, "ptxas accepts what the builder takes",
+                CHECK_AT(run_ptxas(name, table_targets[t]), __LINE__, "ptxas accepts what the builder takes",
                        "");
                 if (!getenv("KEEP")) strcat(name, ".ptx"), remove(name);
             }
@@ -1326,7 +1306,7 @@ static void assemble(const char *base) {
         {
             char arch[16];
             sprintf(arch, "%u", all_targets[t]);
-            check_(run_ptxas(name, arch), __LINE__, "ptxas accepts every near miss", "");
+            CHECK_AT(run_ptxas(name, arch), __LINE__, "ptxas accepts every near miss", "");
         }
         if (!getenv("KEEP")) strcat(name, ".ptx"), remove(name);
     }
@@ -1399,6 +1379,5 @@ int main(int argc, char **argv) {
         printf("skip: there is no ptxas: the text of %lu kernels is not assembled\n",
                (unsigned long)body_count);
     for (i = 0; i < body_count; i++) free(bodies[i]);
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

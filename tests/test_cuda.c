@@ -779,6 +779,5 @@ int main(int argc, char **argv) {
         test_failures(library);
         test_disk(library);
     }
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

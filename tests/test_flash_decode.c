@@ -1187,6 +1187,5 @@ int main(void) {
     free(pool_f32);
     free(pool_f16);
     free(pool_bf16);
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

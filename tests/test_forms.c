@@ -7,22 +7,11 @@
    It uses ptxas where that is on the PATH. */
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
+#include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int passed, failed;
-static void check_(int ok, int line, const char *what, const char *detail) {
-    if (ok) {
-        passed++;
-        return;
-    }
-    failed++;
-    printf("%s:%d: failed: %s: %s\n", __FILE__, line, what, detail ? detail : "");
-}
-#define CHECK(ok) check_((ok) != 0, __LINE__, #ok, "")
-#define CHECK_SAYS(ok, detail) check_((ok) != 0, __LINE__, #ok, detail)
 
 static ptx_module *m;
 static ptx_kernel *k;
@@ -67,7 +56,7 @@ typedef struct form {
     unsigned space;
     char values[200][24]; /* the operands as they stand in the text, results first */
     unsigned values_count, results;
-    char target[8], below[8], targets[80];
+    char target[12], below[12], targets[80];
 } form;
 
 #define PARTS 40
@@ -362,10 +351,10 @@ static void targets_of(form *f) {
     unsigned number = (unsigned)strtoul(f->targets, NULL, 10), i;
     if (strchr(f->targets, '+')) {
         if (number < 75) number = 75;
-        sprintf(f->target, "%u", number);
+        (void)snprintf(f->target, sizeof f->target, "%u", number);
         f->below[0] = 0;
         for (i = 1; i < sizeof chips / sizeof *chips; i++)
-            if (chips[i] == number) sprintf(f->below, "%u", chips[i - 1]);
+            if (chips[i] == number) (void)snprintf(f->below, sizeof f->below, "%u", chips[i - 1]);
     } else {
         size_t n = strcspn(f->targets, ",");
         memcpy(f->target, f->targets, n < 7 ? n : 7);
@@ -435,7 +424,7 @@ static void below(form *f) {
     size_t i;
     if (f->below[0] && begin(f->below, 0)) {
         emit(f);
-        check_(ptx_get_error(m)->code == PTX_E_TARGET
+        CHECK_AT(ptx_get_error(m)->code == PTX_E_TARGET
                    || (ptx_get_error(m)->code == PTX_E_VECTOR && strstr(ptx_get_error(m)->message, "sm_")),
                __LINE__, "refused one target below",
                ptx_get_error(m)->code ? ptx_get_error(m)->message : f->text);
@@ -445,7 +434,7 @@ static void below(form *f) {
         if (versions[i] == f->version) {
             begin(f->target, versions[i - 1]);
             emit(f);
-            check_(ptx_get_error(m)->code == PTX_E_VERSION, __LINE__, "refused one version below",
+            CHECK_AT(ptx_get_error(m)->code == PTX_E_VERSION, __LINE__, "refused one version below",
                    ptx_get_error(m)->code ? ptx_get_error(m)->message : f->text);
             ptx_module_free(m);
         }
@@ -520,14 +509,14 @@ static void together(int have_ptxas, const char *base) {
             ptx_ret(k);
         }
         text = ptx_text(m, NULL);
-        CHECK_SAYS(text != NULL, ptx_get_error(m)->message);
+        CHECK_MORE(text != NULL, ptx_get_error(m)->message);
         if (text && have_ptxas) {
             char version[24];
             sprintf(version, ".version %u.%u\n", forms[i].version / 10, forms[i].version % 10);
             at = (char *)malloc(strlen(text) + 32);
             if (at) {
                 sprintf(at, "%s%s", version, strchr(text, '\n') + 1);
-                check_(assemble(base, at, forms[i].target), __LINE__, "ptxas accepts the forms", version);
+                CHECK_AT(assemble(base, at, forms[i].target), __LINE__, "ptxas accepts the forms", version);
                 free(at);
             }
         }
@@ -541,14 +530,14 @@ static void special_register(const form *f) {
     char name[48];
     sprintf(name, "%.*s", (int)strcspn(strchr(f->text, '%'), ";"), strchr(f->text, '%'));
     for (i = 0; i < PTX__SPECIAL_COUNT && strcmp(ptx__specials[i].name, name) != 0;) i++;
-    check_(i < PTX__SPECIAL_COUNT, __LINE__, "special register", name);
+    CHECK_AT(i < PTX__SPECIAL_COUNT, __LINE__, "special register", name);
     if (i == PTX__SPECIAL_COUNT) return;
     covered++;
     for (down = 0; down < 2; down++) {
         if (down && !f->below[0]) break;
         begin(down ? f->below : f->target, down ? 0 : f->version);
         ptx_sreg(k, (ptx_special)i);
-        check_(ptx_get_error(m)->code == (down ? PTX_E_TARGET : PTX_E_NONE), __LINE__, name,
+        CHECK_AT(ptx_get_error(m)->code == (down ? PTX_E_TARGET : PTX_E_NONE), __LINE__, name,
                ptx_get_error(m)->message);
         ptx_module_free(m);
     }
@@ -690,13 +679,10 @@ static void all_forms(int have_ptxas, const char *base) {
             if (ptx_get_error(m)->code || !same_mnemonic(mnemonic)) f->row = NULL;
             ptx_module_free(m);
         }
-        if (f->row) {
+        if (CHECK_AT(f->row != NULL, __LINE__, "a row of the table gives", f->text)) {
             covered++;
-            passed++;
             below(f);
         } else {
-            failed++;
-            printf("%s:%d: failed: no row of the table gives %s\n", __FILE__, __LINE__, f->text);
             if (first) {
                 f->row = first;
                 matches(f, first, mnemonic, shape);
@@ -715,7 +701,6 @@ static void all_forms(int have_ptxas, const char *base) {
            (unsigned long)(skipped + not_made));
 }
 
-
 /* -- what is no line of the table -- */
 
 static char *texts[200];
@@ -733,11 +718,11 @@ static void open_module(const char *target, uint32_t cap) {
 static void prints_(int line, const char *target, const char *pieces) {
     const char *text = ptx_text(m, NULL);
     char piece[400];
-    check_(text != NULL, line, "prints", ptx_get_error(m)->message);
+    CHECK_AT(text != NULL, line, "prints", ptx_get_error(m)->message);
     while (text && *pieces) {
         size_t n = strcspn(pieces, "\n");
         sprintf(piece, "%.*s", (int)(n < 399 ? n : 399), pieces);
-        check_(strstr(text, piece) != NULL, line, piece, text);
+        CHECK_AT(strstr(text, piece) != NULL, line, piece, text);
         pieces += n + (pieces[n] == '\n');
     }
     if (text && text_count < 200) {
@@ -750,7 +735,7 @@ static void prints_(int line, const char *target, const char *pieces) {
 #define PRINTS(target, pieces) prints_(__LINE__, target, pieces)
 static void wrong_(int line, ptx_code code, const char *words) {
     const char *text = ptx_text(m, NULL);
-    check_(text == NULL && ptx_get_error(m)->code == code
+    CHECK_AT(text == NULL && ptx_get_error(m)->code == code
                && strstr(ptx_get_error(m)->message, words),
            line, words, ptx_get_error(m)->message);
     ptx_module_free(m);
@@ -1241,7 +1226,7 @@ static void assemble_texts(int have_ptxas, const char *base) {
     unsigned i;
     for (i = 0; i < text_count; i++) {
         if (have_ptxas)
-            check_(assemble(base, texts[i], text_targets[i]), __LINE__, "ptxas accepts", texts[i]);
+            CHECK_AT(assemble(base, texts[i], text_targets[i]), __LINE__, "ptxas accepts", texts[i]);
         free(texts[i]);
     }
 }
@@ -1255,6 +1240,5 @@ int main(int argc, char **argv) {
         moves(), harmless(), reference();
     assemble_texts(have_ptxas, base);
     if (!have_ptxas) printf("skip: there is no ptxas: the forms are not assembled\n");
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

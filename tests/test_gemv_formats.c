@@ -254,6 +254,5 @@ int main(void)
         printf("note: largest error %.3f of its bound; at full precision %.3g of |W| |x|\n", most_of_bound,
                most_of_norms);
     }
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

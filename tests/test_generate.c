@@ -361,6 +361,5 @@ int main(void)
     test_story();
     fine(ptxcu_stream_destroy(device, stream));
     ptxcu_close(device);
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

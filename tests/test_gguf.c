@@ -802,6 +802,5 @@ int main(void)
     test_long_token();
     test_model();
     test_long();
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

@@ -4,11 +4,11 @@
  *   cc -std=c99 tests/test_judged.c -o test_judged && ./test_judged */
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
+#include "check.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static int passed, failed;
 static ptx_module *m;
 static ptx_kernel *k;
 static ptx_val p, q, n, sh, tid, lane, warp, mine, zero, bar;
@@ -48,12 +48,7 @@ static void judge(void) {
         got = ADVISED;
         if (ptx_advice_get(m, 0, &advice)) says = advice.message;
     }
-    if (want == ADVISED ? got != RIGHT : got == want)
-        passed++;
-    else {
-        failed++;
-        printf("%s: failed: %s\n", name_of, says);
-    }
+    CHECK_AT(want == ADVISED ? got != RIGHT : got == want, __LINE__, name_of, says);
     ptx_module_free(m);
 }
 #define I ptx_imm
@@ -886,6 +881,5 @@ int main(void) {
     wrong_kernels();
     stepping_kernels();
     right_kernels();
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

@@ -407,6 +407,5 @@ int main(void)
         tokens_without_a_place_are_not_written();
         offsets_past_4_gib();
     }
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

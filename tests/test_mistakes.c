@@ -6,22 +6,11 @@
      cc -std=c99 tests/test_mistakes.c -o test_mistakes -lm && ./test_mistakes */
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
+#include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int passed, failed;
-
-static void check_(int ok, int line, const char *what, const char *detail) {
-    if (ok) {
-        passed++;
-        return;
-    }
-    failed++;
-    printf("%s:%d: failed: %s%s%s\n", __FILE__, line, what, *detail ? ": " : "", detail);
-}
-#define CHECK(ok) check_((ok) != 0, __LINE__, #ok, "")
 
 static const char *const all_names[] = {
     "T3_f32_op_on_b32_reg", "T4_u32_op_on_s32_reg_signedness", "T6_f16_op_on_b32_reg", "T8_pred_as_value",
@@ -68,7 +57,7 @@ static void meet(const char *name, int line) {
         if (strcmp(all_names[i], name) == 0) break;
     if (i < ALL) met[i]++;
     else if (name[0] != '+')
-        check_(0, line, "no such mistake", name);
+        CHECK_AT(0, line, "no such mistake", name);
 }
 
 /* -- a kernel with one value of each kind -- */
@@ -114,10 +103,10 @@ static void refused(int line, const char *name, ptx_code code) {
     with_ret = 1;
     ptx_text(m, NULL);
     e = ptx_get_error(m);
-    check_(e->code == code, line, name, *e->message ? e->message : "accepted");
+    CHECK_AT(e->code == code, line, name, *e->message ? e->message : "accepted");
     snprintf(where, sizeof where, "%s:%d: error: ", __FILE__, line);
     if (e->code && *e->site)
-        check_(strncmp(e->message, __FILE__, strlen(__FILE__)) == 0, line, name, e->message);
+        CHECK_AT(strncmp(e->message, __FILE__, strlen(__FILE__)) == 0, line, name, e->message);
     meet(name, line);
     ptx_module_free(m);
 }
@@ -129,10 +118,10 @@ static void advised(int line, const char *name, ptx_advice_code code, int want) 
     for (i = 0; i < count; i++) {
         ptx_advice_get(m, i, &a);
         found += a.code == code;
-        check_(a.code == code || !want, line, name, a.message);
+        CHECK_AT(a.code == code || !want, line, name, a.message);
     }
-    check_(!ptx_get_error(m)->code, line, name, ptx_get_error(m)->message);
-    check_((found != 0) == want, line, name, want ? "no advice" : "advice");
+    CHECK_AT(!ptx_get_error(m)->code, line, name, ptx_get_error(m)->message);
+    CHECK_AT((found != 0) == want, line, name, want ? "no advice" : "advice");
     if (want) meet(name, line);
     ptx_module_free(m);
 }
@@ -514,7 +503,7 @@ static void impossible(void) {
         {"D18_loc_without_file", "the builder prints .file for each file of a .loc"}};
     size_t i;
     for (i = 0; i < sizeof why / sizeof *why; i++) meet(why[i][0], __LINE__);
-    for (i = 0; i < ALL; i++) check_(met[i] != 0, __LINE__, "neither made nor impossible", all_names[i]);
+    for (i = 0; i < ALL; i++) CHECK_AT(met[i] != 0, __LINE__, "neither made nor impossible", all_names[i]);
 }
 
 int main(void) {
@@ -527,6 +516,5 @@ int main(void) {
     directives();
     further();
     impossible();
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

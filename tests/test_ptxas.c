@@ -3,25 +3,11 @@
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
+#include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static unsigned passed, failed;
-
-static int check_at(int ok, const char *file, int line, const char *what, const char *more)
-{
-    if (ok) {
-        passed++;
-    } else {
-        failed++;
-        if (failed <= 50) printf("%s:%d: FAILED %s %s\n", file, line, what, more);
-    }
-    return ok;
-}
-#define CHECK(x) check_at((x) != 0, __FILE__, __LINE__, #x, "")
-#define CHECK_MORE(x, more) check_at((x) != 0, __FILE__, __LINE__, #x, more)
 
 static int every_example_assembles_without_spills(void)
 {
@@ -94,6 +80,5 @@ static int every_example_assembles_without_spills(void)
 int main(void)
 {
     every_example_assembles_without_spills();
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

@@ -241,6 +241,5 @@ int main(void) {
     if (capability >= 100 && !of_gpu) test_rows();
     free(forms);
     free(entries);
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

@@ -4,18 +4,10 @@
      cc -std=c99 tests/test_scale.c -o test_scale -lm && ./test_scale */
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
+#include "check.h"
 #include "scale.h"
 
 #include <stdio.h>
-
-static int passed, failed;
-
-static void check_(int ok, int line, const char *what) {
-    passed += ok;
-    failed += !ok;
-    if (!ok) printf("%s:%d: failed: %s\n", __FILE__, line, what);
-}
-#define CHECK(ok) check_((ok) != 0, __LINE__, #ok)
 
 /* The promise is 1.5. A quadratic step would make it 100; caches and a busy machine never make it this: */
 #define ALLOWED 4.0
@@ -76,6 +68,5 @@ int main(void) {
                large.bytes);
         CHECK(large.bytes < 2 * small.bytes);
     }
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

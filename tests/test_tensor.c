@@ -38,7 +38,7 @@ static void find_reports(const ptxcu *cu) {
 static void no_findings(int line) {
     static char text[4000];
     if (!report_count) return;
-    check_in(report_count() == 0, "the CPU driver has found nothing", __FILE__, line);
+    CHECK_AT(report_count() == 0, line, "the CPU driver has found nothing", "");
     if (report_count()) {
         report(text, sizeof text);
         printf("%s\n", text);
@@ -1629,8 +1629,7 @@ int main(int argc, char **argv) {
         if (argc > 2 && !strcmp(argv[2], "threads")) { /* only these: see threads.sh */
             ptxcu_close(cu);
             test_threads(library);
-            printf("%d passed, %d failed\n", passed, failed);
-            return failed != 0;
+            return check_end();
         }
         WORKS(other, ptxcu_open(&other, &d));
         test_create(cu);
@@ -1655,6 +1654,5 @@ int main(int argc, char **argv) {
         CHECK(c.blocks == 0 && c.bytes == 0 && c.wrong_sizes == 0);
         test_threads(library);
     }
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

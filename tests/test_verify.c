@@ -4,24 +4,12 @@
      cc -std=c99 tests/test_verify.c -o test_verify -lm && ./test_verify */
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
+#include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-static int passed, failed;
-
-static void check_(int ok, int line, const char *what, const char *detail) {
-    if (ok) {
-        passed++;
-        return;
-    }
-    failed++;
-    printf("%s:%d: failed: %s%s%s\n", __FILE__, line, what, *detail ? ": " : "", detail);
-}
-#define CHECK(ok) check_((ok) != 0, __LINE__, #ok, "")
-#define CHECK_SAYS(ok, detail) check_((ok) != 0, __LINE__, #ok, detail)
 
 /* -- a kernel with what the cases need -- */
 
@@ -57,8 +45,8 @@ static void done(int line, ptx_code want, const char *says) {
     with_ret = 1;
     ptx_text(m, NULL);
     e = ptx_get_error(m);
-    check_(e->code == want, line, ptx_error_name(want), e->message);
-    if (says && !strstr(e->message, says)) check_(0, line, says, e->message);
+    CHECK_AT(e->code == want, line, ptx_error_name(want), e->message);
+    if (says && !strstr(e->message, says)) CHECK_AT(0, line, says, e->message);
     ptx_module_free(m);
 }
 #define FINE done(__LINE__, PTX_E_NONE, NULL)
@@ -500,18 +488,18 @@ static void test_behaviours(void) {
         if (sync && sync[5] == '_') sync = NULL;
         if (strstr(row->name, ".aligned") || sync || strncmp(row->name, "bar", 3) == 0) {
             together++;
-            check_(form.who != PTX__WHO_ANY || strcmp(row->name, "barrier.arrive") == 0, __LINE__,
+            CHECK_AT(form.who != PTX__WHO_ANY || strcmp(row->name, "barrier.arrive") == 0, __LINE__,
                    "who comes together", row->name);
         }
         if (strncmp(row->name, "wgmma", 5) == 0 || strncmp(row->name, "setmaxnreg", 10) == 0)
-            check_(form.who == PTX__WHO_GROUP, __LINE__, "a warpgroup", row->name);
+            CHECK_AT(form.who == PTX__WHO_GROUP, __LINE__, "a warpgroup", row->name);
         if (row->sig[0] == '=' || row->sig[0] == '_' || strncmp(row->name, "isspacep", 8) == 0
             || strncmp(row->name, "txq", 3) == 0 || strncmp(row->name, "suq", 3) == 0
             || strncmp(row->name, "createpolicy", 12) == 0 || !slots[strcspn(slots, "mgskbrlona[")])
             continue;
         if (strchr("=", row->sig[strspn(row->sig, "*~!")])) continue;
         reads++;
-        check_(form.result != PTX__RESULT_SAME, __LINE__, "what is read differs", row->name);
+        CHECK_AT(form.result != PTX__RESULT_SAME, __LINE__, "what is read differs", row->name);
     }
     CHECK(together > 150 && reads > 60);
     CHECK(ptx__specials[PTX_SMID].differs == PTX__CLASS_BLOCK);
@@ -1085,13 +1073,13 @@ static void advised(int line, ptx_advice_code code, uint32_t want, const char *s
     got = ptx_advise(m);
     memset(&a, 0, sizeof a);
     for (i = 0; i < got; i++) {
-        check_(ptx_advice_get(m, i, &a), line, "ptx_advice_get", "");
+        CHECK_AT(ptx_advice_get(m, i, &a), line, "ptx_advice_get", "");
         count += a.code == code;
         snprintf(detail, sizeof detail, "%u pieces, the last: %s", (unsigned)got, a.message);
     }
-    check_(!ptx_get_error(m)->code, line, "no error", ptx_get_error(m)->message);
-    check_(count == want && got == want, line, ptx_advice_name(code), detail);
-    if (want && says) check_(strstr(a.message, says) && strstr(a.message, a.site), line, says, a.message);
+    CHECK_AT(!ptx_get_error(m)->code, line, "no error", ptx_get_error(m)->message);
+    CHECK_AT(count == want && got == want, line, ptx_advice_name(code), detail);
+    if (want && says) CHECK_AT(strstr(a.message, says) && strstr(a.message, a.site), line, says, a.message);
     ptx_module_free(m);
 }
 #define ADVISED(code, want, says) advised(__LINE__, PTX_ADVICE_##code, want, says)
@@ -1274,14 +1262,14 @@ static void test_pressure(void) {
         ptx_ret(k);
         CHECK(ptx_pressure(m, 0, &peak));
         base = 2; /* p; the loads of n and the ids are not used later */
-        CHECK_SAYS(peak.registers == base + (uint32_t)counts[i] || (counts[i] < 7 && peak.registers <= 7),
+        CHECK_MORE(peak.registers == base + (uint32_t)counts[i] || (counts[i] < 7 && peak.registers <= 7),
                    (snprintf((char *)m->message, sizeof m->message, "%u for %d", (unsigned)peak.registers,
                              counts[i]),
                     m->message));
         if (counts[i] > 7) {
             char site[64];
             snprintf(site, sizeof site, "%s:%d", __FILE__, line);
-            CHECK_SAYS(strcmp(peak.site, site) == 0 || strstr(peak.site, __FILE__), peak.site);
+            CHECK_MORE(strcmp(peak.site, site) == 0 || strstr(peak.site, __FILE__), peak.site);
         }
         CHECK((ptx_advise(m) > 0) == (counts[i] > 253));
         ptx_module_free(m);
@@ -1294,7 +1282,7 @@ static void test_pressure(void) {
     ptx_end(k);
     ptx_ret(k);
     CHECK(ptx_pressure(m, 0, &peak));
-    CHECK_SAYS(peak.registers <= 8 && peak.registers >= 5, peak.site);
+    CHECK_MORE(peak.registers <= 8 && peak.registers >= 5, peak.site);
     ptx_module_free(m);
 }
 
@@ -1322,7 +1310,7 @@ static void test_locate(void) {
             ptx_ret(k);
         }
         text = ptx_text(m, NULL);
-        CHECK_SAYS(text != NULL, ptx_get_error(m)->message);
+        CHECK_MORE(text != NULL, ptx_get_error(m)->message);
         for (at = text, line = 1; text && *at; line++) {
             const char *end = strchr(at, '\n'), *mul = strstr(at, "mul.lo");
             ptx_place place;
@@ -1333,11 +1321,11 @@ static void test_locate(void) {
                 snprintf(want, sizeof want, "%s:%d", __FILE__, where[e]);
                 snprintf(name, sizeof name, "k%u", (unsigned)e);
                 CHECK(found);
-                CHECK_SAYS(found && strcmp(place.site, want) == 0, place.site);
-                CHECK_SAYS(found && strcmp(place.kernel, name) == 0, place.kernel);
+                CHECK_MORE(found && strcmp(place.site, want) == 0, place.site);
+                CHECK_MORE(found && strcmp(place.kernel, name) == 0, place.kernel);
                 snprintf(log, sizeof log, "ptxas x, line %u; error : no", (unsigned)line);
                 CHECK(ptx_explain(m, log, out, sizeof out) == strlen(out));
-                CHECK_SAYS(strstr(out, want) && strstr(out, "; error : no"), out);
+                CHECK_MORE(strstr(out, want) && strstr(out, "; error : no"), out);
                 CHECK(ptx_explain(m, log, out, 10) > 10 && strlen(out) == 9);
                 CHECK(ptx_explain(m, log, NULL, 0) > 10);
                 where[e] = -1;
@@ -1427,7 +1415,7 @@ static void test_counts(void) {
             case 12: ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, many, &var, many, room); break;
             default: ptx_printf(k, "%u", many, room); break;
             }
-            CHECK_SAYS(ptx_get_error(m)->code != PTX_E_NONE, "a count beyond every form is accepted");
+            CHECK_MORE(ptx_get_error(m)->code != PTX_E_NONE, "a count beyond every form is accepted");
             if (which != 5) CHECK(room_is_kept());
             ptx_module_free(m);
         }
@@ -1467,6 +1455,5 @@ int main(void) {
     test_wide_pressure();
     test_locate();
     test_memory();
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

@@ -16,18 +16,6 @@
 enum { NO_ROUTINE = UINT16_MAX, MAX_REGISTERS_PASSED = 64, MAX_CHARGE = 256 };
 enum { SAVED = 1u << 31 }; /* in the record of a call: the caller's registers are below */
 
-static void wrong(sim_lower *lw, const char *format, ...) SIM_PRINTF(2, 3);
-static void wrong(sim_lower *lw, const char *format, ...)
-{
-    char text[300];
-    va_list a;
-    va_start(a, format);
-    vsnprintf(text, sizeof text, format, a);
-    va_end(a);
-    lw->errors++;
-    sim_error(lw->m, lw->s->line, "%s", text);
-}
-
 static uint32_t width_of(sim_type t) { return sim_types[t].bytes <= 4 ? 1 : sim_types[t].bytes / 4u; }
 
 static const sim_symbol *resolve(const sim_symbol *y)
@@ -564,7 +552,7 @@ static sim_function *prototype_of(sim_lower *lw, const sim_operand *o)
     const sim_symbol *y = o && o->kind == O_SYMBOL ? resolve(o->symbol) : NULL;
     if (y && y->kind == SYM_TARGETS && y->target_count) y = resolve(y->targets[0].symbol);
     if (!y || (y->kind != SYM_PROTO && y->kind != SYM_FUNC)) {
-        wrong(lw, "An indirect call requires a call prototype or a list of targets");
+        sim_wrong(lw, "An indirect call requires a call prototype or a list of targets");
         return NULL;
     }
     if (y->kind == SYM_PROTO) place_formals(y->function);
@@ -581,7 +569,7 @@ static bool in_cycle(const sim_lower *lw, const sim_frame *callee)
 static void check_known(sim_lower *lw, const sim_function *f)
 {
     if (!f->has_body && !lw->m->part && !lw->m->error_count)
-        wrong(lw, "Unresolved extern function '%s'", f->name);
+        sim_wrong(lw, "Unresolved extern function '%s'", f->name);
 }
 
 void sim_lower_call(sim_lower *lw, const sim_statement *s)
@@ -607,7 +595,7 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
     else if (indirect)
         f = prototype_of(lw, last);
     else if (!y || y->kind != SYM_FUNC)
-        wrong(lw, "Call to '%s' requires call prototype", target->name ? target->name : "?");
+        sim_wrong(lw, "Call to '%s' requires call prototype", target->name ? target->name : "?");
     else
         f = y->function;
     if (!f) return;
@@ -617,7 +605,7 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
         return;
     }
     if (f->is_entry) {
-        wrong(lw, "Entry '%s' cannot be called", f->name);
+        sim_wrong(lw, "Entry '%s' cannot be called", f->name);
         return;
     }
     const sim_symbol *formal = f->params;
@@ -632,7 +620,7 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
         return;
     }
     if (args->count > MAX_REGISTERS_PASSED) {
-        wrong(lw, "Too many arguments");
+        sim_wrong(lw, "Too many arguments");
         return;
     }
     sim_handler library = indirect || f->has_body ? NULL : sim_library_function(f->name, &p, &r);

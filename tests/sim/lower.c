@@ -37,34 +37,19 @@ void sim_mismatch(sim_lower *lw, uint32_t index, const char *format, ...)
     vsnprintf(text, sizeof text, format, a);
     va_end(a);
     if (index < lw->s->operand_count) describe(&lw->s->operands[index], have, sizeof have);
-    lw->errors++;
-    sim_error(lw->m, lw->s->line, "Arguments mismatch for instruction '%s' (operand %u%s%s; %s)", lw->full,
-              index, *have ? " is " : "", have, text);
-}
-
-static void wrong(sim_lower *lw, const char *format, ...) SIM_PRINTF(2, 3);
-static void wrong(sim_lower *lw, const char *format, ...)
-{
-    char text[300];
-    va_list a;
-    va_start(a, format);
-    vsnprintf(text, sizeof text, format, a);
-    va_end(a);
-    lw->errors++;
-    sim_error(lw->m, lw->s->line, "%s", text);
+    sim_wrong(lw, "Arguments mismatch for instruction '%s' (operand %u%s%s; %s)", lw->full, index,
+              *have ? " is " : "", have, text);
 }
 
 bool sim_operands_between(sim_lower *lw, uint32_t least, uint32_t most)
 {
     uint32_t n = lw->s->operand_count;
     if (n >= least && n <= most) return true;
-    lw->errors++;
     if (least == most)
-        sim_error(lw->m, lw->s->line, "Arguments mismatch for instruction '%s' (%u operands, expected %u)",
-                  lw->full, n, least);
+        sim_wrong(lw, "Arguments mismatch for instruction '%s' (%u operands, expected %u)", lw->full, n,
+                  least);
     else
-        sim_error(lw->m, lw->s->line,
-                  "Arguments mismatch for instruction '%s' (%u operands, expected %u to %u)", lw->full, n,
+        sim_wrong(lw, "Arguments mismatch for instruction '%s' (%u operands, expected %u to %u)", lw->full, n,
                   least, most);
     return false;
 }
@@ -264,7 +249,8 @@ uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_
     }
     case O_SPECIAL:
         if (!sim_special_allowed(lw->s)) {
-            wrong(lw, "Special register argument not allowed for instruction '%s' ('%s')", lw->full, o->name);
+            sim_wrong(lw, "Special register argument not allowed for instruction '%s' ('%s')", lw->full,
+                      o->name);
             return 0;
         }
         if (o->type == T_PRED || sim_types[t].kind == K_FLOAT || sim_types[t].kind == K_PACKED
@@ -286,16 +272,16 @@ uint32_t sim_source(sim_lower *lw, uint32_t index, sim_type t, int flags)
 uint32_t sim_dest_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags)
 {
     if (o->kind == O_SPECIAL) {
-        wrong(lw, "Read-only special register cannot be destination argument ('%s')", o->name);
+        sim_wrong(lw, "Read-only special register cannot be destination argument ('%s')", o->name);
         return 0;
     }
     if (o->kind == O_SINK && !sim_sink_allowed(lw->s, index, t)) {
-        wrong(lw, "Result discard mode is not allowed for instruction '%s'", lw->full);
+        sim_wrong(lw, "Result discard mode is not allowed for instruction '%s'", lw->full);
         return 0;
     }
     if (o->kind == O_SINK) return t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, width_of(t));
     if (o->kind == O_INT || o->kind == O_FLOAT) {
-        wrong(lw, "Result register required for instruction '%s'", lw->full);
+        sim_wrong(lw, "Result register required for instruction '%s'", lw->full);
         return 0;
     }
     if (o->kind != O_REG || !compatible((sim_type)o->type, t, flags) || o->negate) {
@@ -618,7 +604,7 @@ static void lower_vector_mov(sim_lower *lw, const sim_statement *s, sim_type t)
         const sim_operand *o = &v->items[k];
         if (o->kind == O_REG && v->items[0].kind == O_REG
             && (sim_types[o->type].kind == K_FLOAT) != (sim_types[v->items[0].type].kind == K_FLOAT)) {
-            wrong(lw, "Vector with elements of different types are not allowed in mov instruction");
+            sim_wrong(lw, "Vector with elements of different types are not allowed in mov instruction");
             return;
         }
         if (!pack && o->kind == O_SINK) at[k] = UINT32_MAX;
@@ -821,15 +807,15 @@ void sim_lower_bar(sim_lower *lw, const sim_statement *s)
     at = sub == 2;
     const sim_operand *id = &s->operands[at];
     if (id->kind == O_INT && (id->value < 0 || id->value > 15))
-        wrong(lw, "Barrier number '%lld' out of range, expected to be in range [0..15]",
-              (long long)id->value);
+        sim_wrong(lw, "Barrier number '%lld' out of range, expected to be in range [0..15]",
+                  (long long)id->value);
     uint32_t a = sim_source(lw, at, T_U32, 0), b = 0;
     bool counted = sub == 2 ? n == 4 : n == 2;
     at++;
     if (counted) {
         const sim_operand *o = &s->operands[at];
         if (o->kind == O_INT && o->value % 32)
-            wrong(lw, "Number of threads participating in barrier must be in multiple of warp size");
+            sim_wrong(lw, "Number of threads participating in barrier must be in multiple of warp size");
         b = sim_source(lw, at++, T_U32, 0);
     }
     uint32_t c = sub == 2 ? sim_source_pred(lw, at) : 0;

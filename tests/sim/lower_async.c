@@ -6,28 +6,11 @@
 
 static bool has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod); }
 
-static void wrong(sim_lower *lw, const char *format, ...) SIM_PRINTF(2, 3);
-static void wrong(sim_lower *lw, const char *format, ...) {
-    char text[300];
-    va_list a;
-    va_start(a, format);
-    vsnprintf(text, sizeof text, format, a);
-    va_end(a);
-    lw->errors++;
-    sim_error(lw->m, lw->s->line, "%s", text);
-}
-
-static void gate(sim_lower *lw, const char *what, uint32_t version, uint32_t target) {
-    if (lw->m->target < target) wrong(lw, "Feature '%s' requires .target sm_%u or higher", what, target);
-    if (lw->m->version < version)
-        wrong(lw, "Feature '%s' requires PTX ISA .version %u.%u or later", what, version / 10, version % 10);
-}
-
 /* Instructions of one architecture: sm_90a, sm_100f, ... */
 static void gate_suffix(sim_lower *lw, const char *what) {
     if (!lw->m->target_suffix)
-        wrong(lw, "Instruction '%s' is not supported on .target 'sm_%u': it needs sm_%ua", what,
-              lw->m->target, lw->m->target);
+        sim_wrong(lw, "Instruction '%s' is not supported on .target 'sm_%u': it needs sm_%ua", what,
+                  lw->m->target, lw->m->target);
 }
 
 static sim_space shared_space(const sim_statement *s) {
@@ -71,7 +54,7 @@ void sim_lower_cluster_barrier(sim_lower *lw, const sim_statement *s) {
     bool wait = s->form->sub;
     if (!sim_operands_between(lw, 0, 0)) return;
     if (has(s, M_relaxed) || has(s, M_release) || has(s, M_acquire))
-        gate(lw, wait ? "barrier.cluster.wait.acquire" : "barrier.cluster.arrive.release", 80, 90);
+        sim_gate(lw, wait ? "barrier.cluster.wait.acquire" : "barrier.cluster.arrive.release", 80, 90);
     sim_ins *i = sim_emit(lw, wait ? sim_cluster_wait : sim_cluster_arrive, F_WAIT);
     i->x = has(s, M_aligned) ? X_ALIGNED : 0;
     i->op = has(s, M_relaxed);
@@ -86,12 +69,13 @@ void sim_lower_setmaxnreg(sim_lower *lw, const sim_statement *s) {
         return;
     }
     if (o->value < 24 || o->value > 256)
-        wrong(lw,
-              "Argument 0 of instruction '%s': value '%lld' out of range, expected to be in range [24..256]",
-              lw->full, (long long)o->value);
+        sim_wrong(
+            lw,
+            "Argument 0 of instruction '%s': value '%lld' out of range, expected to be in range [24..256]",
+            lw->full, (long long)o->value);
     else if (o->value % 8)
-        wrong(lw, "Argument 0 of instruction '%s': unexpected value '%lld', expected to be multiple of 8",
-              lw->full, (long long)o->value);
+        sim_wrong(lw, "Argument 0 of instruction '%s': unexpected value '%lld', expected to be multiple of 8",
+                  lw->full, (long long)o->value);
     sim_emit(lw, sim_setmaxnreg, F_PLAIN);
 }
 
@@ -119,12 +103,13 @@ static void check_order(sim_lower *lw, const sim_statement *s) {
     bool order = has(s, M_release) || has(s, M_acquire) || has(s, M_relaxed),
          scope = has(s, M_cta) || has(s, M_cluster);
     if (order && !scope)
-        wrong(lw, "Modifier '.relaxed' or '.release' requires scope with '%s' instruction", lw->full);
-    if (scope && !order) wrong(lw, "Modifier '.cta' requires order with '%s' instruction", lw->full);
+        sim_wrong(lw, "Modifier '.relaxed' or '.release' requires scope with '%s' instruction", lw->full);
+    if (scope && !order) sim_wrong(lw, "Modifier '.cta' requires order with '%s' instruction", lw->full);
     if (order)
-        gate(lw, "mbarrier with memory order", has(s, M_relaxed) && s->form->sub <= MB_DROP ? 86 : 80, 90);
-    if (has(s, M_shared_cta) || has(s, M_shared_cluster)) gate(lw, "shared::cta", 78, 30);
-    if (has(s, M_shared_cluster)) gate(lw, "shared::cluster", 80, 90);
+        sim_gate(lw, "mbarrier with memory order", has(s, M_relaxed) && s->form->sub <= MB_DROP ? 86 : 80,
+                 90);
+    if (has(s, M_shared_cta) || has(s, M_shared_cluster)) sim_gate(lw, "shared::cta", 78, 30);
+    if (has(s, M_shared_cluster)) sim_gate(lw, "shared::cluster", 80, 90);
 }
 
 /* init, inval, arrive, arrive_drop, expect_tx, complete_tx; i->x of the form: 1 expect_tx, 2 noComplete */
@@ -142,17 +127,17 @@ void sim_lower_mbarrier(sim_lower *lw, const sim_statement *s) {
     check_order(lw, s);
     if (token) at = 1;
     if (token && has(s, M_shared_cluster) && s->operands[0].kind != O_SINK)
-        wrong(lw,
-              "Sink '_' is expected as a destination operand for instruction '%s' with '.shared::cluster'",
-              lw->full);
-    if (token && s->operands[0].kind == O_SINK) gate(lw, "sink destination of mbarrier.arrive", 71, 80);
+        sim_wrong(
+            lw, "Sink '_' is expected as a destination operand for instruction '%s' with '.shared::cluster'",
+            lw->full);
+    if (token && s->operands[0].kind == O_SINK) sim_gate(lw, "sink destination of mbarrier.arrive", 71, 80);
     bool good = sim_lower_place(lw, at, shared_space(s), &a), counted = n > at + 1;
     if (counted && token && !expects && s->operands[2].kind == O_INT && s->operands[2].value <= 0)
-        wrong(lw, "Argument 2 of instruction '%s': value '%lld' expected to be a non-zero positive", lw->full,
-              (long long)s->operands[2].value);
+        sim_wrong(lw, "Argument 2 of instruction '%s': value '%lld' expected to be a non-zero positive",
+                  lw->full, (long long)s->operands[2].value);
     if (counted) b = sim_source(lw, at + 1, T_U32, 0);
     if (counted && token && !silent && !expects)
-        gate(lw, "mbarrier.arrive without .noComplete with count", 78, 90);
+        sim_gate(lw, "mbarrier.arrive without .noComplete with count", 78, 90);
     bool sink = !token || s->operands[0].kind == O_SINK;
     if (!sink) d = sim_dest(lw, 0, T_B64, 0);
     if (!good) return;
@@ -173,17 +158,17 @@ void sim_lower_mbarrier_wait(sim_lower *lw, const sim_statement *s) {
     sim_place a;
     if (!sim_operands_between(lw, 3, patient ? 4 : 3)) return;
     bool order = has(s, M_acquire) || has(s, M_relaxed), scope = has(s, M_cta) || has(s, M_cluster);
-    if (order != scope) wrong(lw, "Order and scope of '%s' go together", lw->full);
+    if (order != scope) sim_wrong(lw, "Order and scope of '%s' go together", lw->full);
     if (order)
-        gate(lw, "mbarrier wait with memory order", has(s, M_relaxed) ? 86 : 80,
-             patient || has(s, M_relaxed) ? 90 : 80);
-    if (parity) gate(lw, "mbarrier.test_wait.parity", 71, 80);
-    if (has(s, M_shared_cta)) gate(lw, "shared::cta", 78, 30);
+        sim_gate(lw, "mbarrier wait with memory order", has(s, M_relaxed) ? 86 : 80,
+                 patient || has(s, M_relaxed) ? 90 : 80);
+    if (parity) sim_gate(lw, "mbarrier.test_wait.parity", 71, 80);
+    if (has(s, M_shared_cta)) sim_gate(lw, "shared::cta", 78, 30);
     bool good = sim_lower_place(lw, 1, shared_space(s), &a);
     const sim_operand *phase = &s->operands[2];
     if (parity && phase->kind == O_INT && (phase->value < 0 || phase->value > 1))
-        wrong(lw, "Argument 2 of instruction '%s': unexpected value '%lld', expected to be 0 or 1", lw->full,
-              (long long)phase->value);
+        sim_wrong(lw, "Argument 2 of instruction '%s': unexpected value '%lld', expected to be 0 or 1",
+                  lw->full, (long long)phase->value);
     uint32_t b = sim_source(lw, 2, parity ? T_U32 : T_B64, 0);
     if (s->operand_count == 4) (void)sim_source(lw, 3, T_U32, 0);
     uint32_t d = sim_dest_pred(lw, &s->operands[0], 0);
@@ -245,10 +230,10 @@ static bool reduction(sim_lower *lw, const sim_statement *s, bool to_global, boo
         *op = reductions[k].op;
         bool half = t == T_F16 || t == T_BF16;
         if (typed && half && *op == A_ADD && !has(s, M_noftz))
-            wrong(lw, "Modifier '.noftz' required for instruction '%s'", lw->full);
+            sim_wrong(lw, "Modifier '.noftz' required for instruction '%s'", lw->full);
         if (!typed || strstr(to_global ? reductions[k].global : reductions[k].shared, word)) return true;
-        wrong(lw, "Incorrect type '.%s' for operation '.%s' in instruction '%s'", sim_types[t].name,
-              sim_mod_name(reductions[k].mod), lw->full);
+        sim_wrong(lw, "Incorrect type '.%s' for operation '.%s' in instruction '%s'", sim_types[t].name,
+                  sim_mod_name(reductions[k].mod), lw->full);
         return false;
     }
     return false;
@@ -280,7 +265,7 @@ void sim_lower_bulk(sim_lower *lw, const sim_statement *s) {
     uint8_t op = 0;
     sim_place dst, src, bar;
     if (!sim_operands_between(lw, n, n)) return;
-    if (has(s, M_shared_cta) && sub == 0) gate(lw, "cp.async.bulk with .shared::cta destination", 86, 90);
+    if (has(s, M_shared_cta) && sub == 0) sim_gate(lw, "cp.async.bulk with .shared::cta destination", 86, 90);
     if (reduce && !reduction(lw, s, sub == 1, true, &op)) return;
     bulk_list(lw, &list);
     if (sub == 3)
@@ -292,8 +277,9 @@ void sim_lower_bulk(sim_lower *lw, const sim_statement *s) {
     }
     const sim_operand *o = &s->operands[size_at];
     if (o->kind == O_INT && o->value % 16)
-        wrong(lw, "Argument %u of instruction '%s': unexpected value '%lld', expected to be multiple of 16",
-              size_at, lw->full, (long long)o->value);
+        sim_wrong(lw,
+                  "Argument %u of instruction '%s': unexpected value '%lld', expected to be multiple of 16",
+                  size_at, lw->full, (long long)o->value);
     uint32_t size = sim_source(lw, size_at, T_U32, 0);
     lw->k->lists[list + L_SIZE] = size;
     rest_of_bulk(lw, s, sub == 3 ? 2 : sub == 1 ? 3 : 4, list);
@@ -344,8 +330,8 @@ static bool coordinates(sim_lower *lw, const sim_statement *s, uint32_t index, u
         return false;
     }
     if (o->items[1].count != rank) {
-        wrong(lw, "Argument %u of instruction '%s': Argument vector size mismatch (%u, expected %u)", index,
-              lw->full, o->items[1].count, rank);
+        sim_wrong(lw, "Argument %u of instruction '%s': Argument vector size mismatch (%u, expected %u)",
+                  index, lw->full, o->items[1].count, rank);
         return false;
     }
     for (uint32_t k = 0; k < rank; k++) {
@@ -367,7 +353,7 @@ void sim_lower_bulk_tensor(sim_lower *lw, const sim_statement *s) {
     sim_place map, shared, bar;
     if (!sim_operands_between(lw, n, n)) return;
     if (has(s, M_shared_cta) && sub == 0)
-        gate(lw, "cp.async.bulk.tensor with .shared::cta destination", 86, 90);
+        sim_gate(lw, "cp.async.bulk.tensor with .shared::cta destination", 86, 90);
     if (reduce && !reduction(lw, s, true, false, &op)) return;
     bulk_list(lw, &list);
     good = coordinates(lw, s, map_at, list);
@@ -412,7 +398,7 @@ void sim_lower_proxy_fence(sim_lower *lw, const sim_statement *s) {
     if (!sim_operands_between(lw, n, n)) return;
     if (n && !sim_lower_place(lw, 0, SP_GENERIC, &a)) return;
     if (n && (s->operands[1].kind != O_INT || s->operands[1].value != 128)) {
-        wrong(lw, "Argument 1 of instruction 'fence.proxy': expected to be 128");
+        sim_wrong(lw, "Argument 1 of instruction 'fence.proxy': expected to be 128");
         return;
     }
     bool shared = !n && has(s, M_async) && !has(s, M_global);
@@ -430,7 +416,7 @@ void sim_lower_store_async(sim_lower *lw, const sim_statement *s) {
     const sim_operand *o = &s->operands[1];
     if (!sim_operands_between(lw, 3, 3)) return;
     if (sim_types[t].bytes * count > 16) {
-        wrong(lw, "Vector type too large, exceeds 128 bit limit");
+        sim_wrong(lw, "Vector type too large, exceeds 128 bit limit");
         return;
     }
     if (reduce) {
@@ -440,15 +426,15 @@ void sim_lower_store_async(sim_lower *lw, const sim_statement *s) {
                 snprintf(word, sizeof word, " %s ", sim_types[t].name);
                 op = reductions[k].op;
                 if (!strstr(op == A_ADD ? " u32 s32 u64 s64 " : reductions[k].shared, word))
-                    wrong(lw, "Incorrect type '.%s' for operation '.%s' in instruction 'red.async'",
-                          sim_types[t].name, sim_mod_name(reductions[k].mod));
+                    sim_wrong(lw, "Incorrect type '.%s' for operation '.%s' in instruction 'red.async'",
+                              sim_types[t].name, sim_mod_name(reductions[k].mod));
             }
     }
     bulk_list(lw, &list);
     good = sim_lower_place(lw, 0, space, &dst);
     good &= sim_lower_place(lw, 2, space, &bar);
     if ((count > 1) != (o->kind == O_VECTOR) || (count > 1 && o->count != count)) {
-        wrong(lw, "Argument vector size mismatch for instruction '%s'", lw->full);
+        sim_wrong(lw, "Argument vector size mismatch for instruction '%s'", lw->full);
         return;
     }
     for (uint32_t k = 0; k < count; k++) {
@@ -502,13 +488,13 @@ void sim_lower_tensormap(sim_lower *lw, const sim_statement *s) {
     size_t k = 0;
     while (k < sizeof fields / sizeof *fields && !has(s, fields[k].mod)) k++;
     if (k == sizeof fields / sizeof *fields) {
-        wrong(lw, "A field is required for instruction 'tensormap.replace'");
+        sim_wrong(lw, "A field is required for instruction 'tensormap.replace'");
         return;
     }
     uint32_t n = 2u + fields[k].indexed, index = 0;
     if (!sim_operands_between(lw, n, n)) return;
     if (s->types[0] != (fields[k].wide ? T_B64 : T_B32)) {
-        wrong(lw, "Unexpected instruction types specified for 'tensormap.replace'");
+        sim_wrong(lw, "Unexpected instruction types specified for 'tensormap.replace'");
         return;
     }
     if (fields[k].indexed) {

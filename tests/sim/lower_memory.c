@@ -7,24 +7,9 @@
 static bool has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod); }
 static uint32_t width_of(sim_type t) { return sim_types[t].bytes <= 4 ? 1 : sim_types[t].bytes / 4u; }
 
-/* A modifier or combination that came later than its instruction. */
-static void gate(sim_lower *lw, const char *what, uint32_t version, uint32_t target)
-{
-    if (lw->m->target < target) {
-        lw->errors++;
-        sim_error(lw->m, lw->s->line, "Feature '%s' requires .target sm_%u or higher", what, target);
-    }
-    if (lw->m->version < version) {
-        lw->errors++;
-        sim_error(lw->m, lw->s->line, "Feature '%s' requires PTX ISA .version %u.%u or later", what,
-                  version / 10, version % 10);
-    }
-}
-
 static void refuse(sim_lower *lw, const char *a, const char *b)
 {
-    lw->errors++;
-    sim_error(lw->m, lw->s->line, "Modifier '.%s' cannot be combined with modifier '.%s'", a, b);
+    sim_wrong(lw, "Modifier '.%s' cannot be combined with modifier '.%s'", a, b);
 }
 
 /* --- addresses -------------------------------------------------------------------------------- */
@@ -67,8 +52,7 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
     if (b->kind == O_REG) {
         const sim_type_info *t = &sim_types[b->type];
         if (t->kind == K_FLOAT || t->kind == K_PRED || t->kind == K_PACKED) {
-            lw->errors++;
-            sim_error(lw->m, lw->s->line,
+            sim_wrong(lw,
                       "Illegal to use symbol '%s' of type .%s as address operand. Use integer or bit only.",
                       b->name, t->name);
             return false;
@@ -78,9 +62,8 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
             return false;
         }
         if (t->bytes == 4 && (space == SP_GENERIC || space == SP_GLOBAL)) {
-            lw->errors++;
-            sim_error(lw->m, lw->s->line,
-                      "Program uses 32-bit address '%s' which is conflicting with .address_size 64", b->name);
+            sim_wrong(lw, "Program uses 32-bit address '%s' which is conflicting with .address_size 64",
+                      b->name);
             return false;
         }
         if (space == SP_PARAM && !lw->frame->function->is_entry)
@@ -92,8 +75,7 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
     }
     if (b->kind == O_INT) {
         if (space != SP_LOCAL) {
-            lw->errors++;
-            sim_error(lw->m, lw->s->line, "Immediate addresses allowed only for .local state space");
+            sim_wrong(lw, "Immediate addresses allowed only for .local state space");
             return false;
         }
         out->wide = true;
@@ -111,10 +93,8 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
     }
     sim_space declared = (sim_space)y->space;
     if (space != declared && !(space == SP_GENERIC && (declared == SP_GLOBAL || declared == SP_CONST))) {
-        lw->errors++;
-        sim_error(lw->m, lw->s->line,
-                  "State space mismatch between instruction and address in instruction '%s' ('%s')", lw->full,
-                  y->name);
+        sim_wrong(lw, "State space mismatch between instruction and address in instruction '%s' ('%s')",
+                  lw->full, y->name);
         return false;
     }
     if (!sim_symbol_address(lw, y, &at, &where)) {
@@ -203,9 +183,8 @@ static uint32_t vector_count(const sim_statement *s)
 static void not_there(sim_lower *lw, const sim_statement *s, int mod, sim_space space)
 {
     static const char *const spaces[] = { "generic", "global", "shared", "local", "const", "param" };
-    lw->errors++;
-    sim_error(lw->m, s->line, "Modifier '.%s' cannot be applied to '.%s' space for instruction '%s'",
-              sim_mod_name(mod), spaces[space], s->opcode);
+    sim_wrong(lw, "Modifier '.%s' cannot be applied to '.%s' space for instruction '%s'", sim_mod_name(mod),
+              spaces[space], s->opcode);
 }
 
 static void only_global(sim_lower *lw, const sim_statement *s, sim_space space, int mod)
@@ -220,21 +199,18 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
     bool ordered = has(s, M_relaxed) || has(s, M_acquire) || has(s, M_release);
     bool scope = has(s, M_cta) || has(s, M_gpu) || has(s, M_sys) || has(s, M_cluster);
     uint32_t bytes = count * sim_types[t].bytes;
-    if (has(s, M_weak) || ordered) gate(lw, "memory consistency model", 60, 70);
+    if (has(s, M_weak) || ordered) sim_gate(lw, "memory consistency model", 60, 70);
     if (ordered && !scope) {
-        lw->errors++;
-        sim_error(lw->m, s->line, "Scope modifier required for instruction '%s'", lw->full);
+        sim_wrong(lw, "Scope modifier required for instruction '%s'", lw->full);
     }
     if (!ordered && scope) {
-        lw->errors++;
-        sim_error(lw->m, s->line,
-                  "Scope modifier without .relaxed, .acquire or .release for instruction '%s'", lw->full);
+        sim_wrong(lw, "Scope modifier without .relaxed, .acquire or .release for instruction '%s'", lw->full);
     }
-    if (has(s, M_cluster)) gate(lw, ".cluster", 78, 90);
-    if (has(s, M_mmio)) gate(lw, ".mmio", 82, 70);
-    if (has(s, M_shared_cluster)) gate(lw, "shared::cluster", 78, 90);
-    if (has(s, M_shared_cta)) gate(lw, "shared::cta", 78, 20);
-    if (has(s, M_param_entry) || has(s, M_param_func)) gate(lw, "param::entry", 83, 20);
+    if (has(s, M_cluster)) sim_gate(lw, ".cluster", 78, 90);
+    if (has(s, M_mmio)) sim_gate(lw, ".mmio", 82, 70);
+    if (has(s, M_shared_cluster)) sim_gate(lw, "shared::cluster", 78, 90);
+    if (has(s, M_shared_cta)) sim_gate(lw, "shared::cta", 78, 20);
+    if (has(s, M_param_entry) || has(s, M_param_func)) sim_gate(lw, "param::entry", 83, 20);
     for (size_t k = 0; k < sizeof cops / sizeof *cops; k++) {
         if (!has(s, cops[k])) continue;
         const char *name = sim_mod_name(cops[k]);
@@ -243,18 +219,16 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
             refuse(lw, has(s, M_relaxed) ? "relaxed" : has(s, M_acquire) ? "acquire" : "release", name);
     }
     if (has(s, M_nc)) {
-        gate(lw, ".nc", 31, 32);
+        sim_gate(lw, ".nc", 31, 32);
         if (space != SP_GLOBAL) {
-            lw->errors++;
-            sim_error(lw->m, s->line, "Modifier '.nc' requires state space .global in instruction '%s'",
-                      lw->full);
+            sim_wrong(lw, "Modifier '.nc' requires state space .global in instruction '%s'", lw->full);
         }
         if (has(s, M_volatile)) refuse(lw, "volatile", "nc");
         if (ordered) refuse(lw, "relaxed or acquire", "nc");
     }
     for (int id = M_L1_evict_normal; id <= M_L1_no_allocate; id++) {
         if (!has(s, id)) continue;
-        gate(lw, sim_mod_name(id), 74, 70);
+        sim_gate(lw, sim_mod_name(id), 74, 70);
         only_global(lw, s, space, id);
         for (size_t k = 0; k < sizeof cops / sizeof *cops; k++)
             if (has(s, cops[k])) refuse(lw, sim_mod_name(id), sim_mod_name(cops[k]));
@@ -275,31 +249,26 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
             not_there(lw, s, strong[k], space);
     if (has(s, M_weak) && (has(s, M_volatile) || has(s, M_nc) || ordered))
         refuse(lw, "weak", has(s, M_nc) ? "nc" : has(s, M_volatile) ? "volatile" : "relaxed and such");
-    if (has(s, M_L2_64B) || has(s, M_L2_128B)) gate(lw, "L2::128B", 74, 75);
-    if (has(s, M_L2_256B)) gate(lw, "L2::256B", 74, 80);
-    if (has(s, M_L2_cache_hint)) gate(lw, "L2::cache_hint", 74, 80);
+    if (has(s, M_L2_64B) || has(s, M_L2_128B)) sim_gate(lw, "L2::128B", 74, 75);
+    if (has(s, M_L2_256B)) sim_gate(lw, "L2::256B", 74, 80);
+    if (has(s, M_L2_cache_hint)) sim_gate(lw, "L2::cache_hint", 74, 80);
     if (has(s, M_L2_evict_last) || has(s, M_L2_evict_normal) || has(s, M_L2_evict_first)) {
-        gate(lw, "L2 eviction priority", 88, 100);
+        sim_gate(lw, "L2 eviction priority", 88, 100);
         if (bytes != 32) {
-            lw->errors++;
-            sim_error(lw->m, s->line, "L2 eviction priority requires .v8.b32 or .v4.b64 in instruction '%s'",
-                      lw->full);
+            sim_wrong(lw, "L2 eviction priority requires .v8.b32 or .v4.b64 in instruction '%s'", lw->full);
         }
     }
-    if (t == T_B128) gate(lw, ".b128", 83, 70);
+    if (t == T_B128) sim_gate(lw, ".b128", 83, 70);
     if (bytes > 16) {
-        gate(lw, "256 bit wide load/store", 88, 100);
+        sim_gate(lw, "256 bit wide load/store", 88, 100);
         if (bytes > 32 || t == T_B128) {
-            lw->errors++;
-            sim_error(lw->m, s->line, "Vector of %u bytes is too wide for instruction '%s'", bytes, lw->full);
+            sim_wrong(lw, "Vector of %u bytes is too wide for instruction '%s'", bytes, lw->full);
         }
         if (space != SP_GLOBAL && space != SP_GENERIC) {
-            lw->errors++;
-            sim_error(lw->m, s->line, "256 bit wide accesses require state space .global");
+            sim_wrong(lw, "256 bit wide accesses require state space .global");
         }
     } else if (count == 8) {
-        lw->errors++;
-        sim_error(lw->m, s->line, "Vector type .v8 needs 32-bit elements in instruction '%s'", lw->full);
+        sim_wrong(lw, "Vector type .v8 needs 32-bit elements in instruction '%s'", lw->full);
     }
 }
 
@@ -311,15 +280,13 @@ static bool lower_elements(sim_lower *lw, uint32_t index, uint32_t count, sim_ty
     const sim_operand *o = &lw->s->operands[index];
     uint32_t n = o->kind == O_VECTOR ? o->count : 1;
     if (o->kind == O_VECTOR && n != 1 && n != 2 && n != 4 && n != 8) {
-        lw->errors++;
-        sim_error(lw->m, lw->s->line, "Illegal vector size: %u", n);
+        sim_wrong(lw, "Illegal vector size: %u", n);
     }
     if (n != count || (count > 1 && o->kind != O_VECTOR)) {
-        lw->errors++;
         if (count > 1 && o->kind != O_VECTOR)
-            sim_error(lw->m, lw->s->line, "%s vector expected", destination ? "Result" : "Source");
-        sim_error(lw->m, lw->s->line, "Argument vector size mismatch for instruction '%s' (%u, expected %u)",
-                  lw->full, n, count);
+            sim_wrong(lw, "%s vector expected", destination ? "Result" : "Source");
+        sim_wrong(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
+                  count);
         return false;
     }
     *list = sim_list_begin(lw, count);
@@ -412,14 +379,11 @@ void sim_lower_st(sim_lower *lw, const sim_statement *s)
     if (!lower_elements(lw, 1, count, t, false, &list) || !good) return;
     if (space == SP_PARAM && a.symbol && a.symbol->is_formal
         && (a.symbol->function->is_entry || a.symbol->function != lw->frame->function)) {
-        lw->errors++;
-        sim_error(lw->m, s->line, "Illegal to write to function input parameter '%s'", a.symbol->name);
+        sim_wrong(lw, "Illegal to write to function input parameter '%s'", a.symbol->name);
         return;
     }
     if (space == SP_PARAM && s->guard >= 0 && a.symbol) {
-        lw->errors++;
-        sim_error(lw->m, s->line, "Illegal to predicate instruction 'st.param' with operand '%s'",
-                  a.symbol->name);
+        sim_wrong(lw, "Illegal to predicate instruction 'st.param' with operand '%s'", a.symbol->name);
         return;
     }
     settle_address(lw, &a);
@@ -453,17 +417,14 @@ void sim_lower_cp_async(sim_lower *lw, const sim_statement *s)
     address to, from;
     if (!sim_operands_between(lw, hint ? 4 : 3, hint ? 5 : 4)) return;
     if (has(s, M_L2_64B) || has(s, M_L2_128B) || has(s, M_L2_256B))
-        gate(lw, "cp.async with .level::prefetch_size", 74, 80);
-    if (hint) gate(lw, "cp.async with .level::cache_hint", 74, 80);
-    if (has(s, M_shared_cta) && lw->m->version < 78 && false) gate(lw, "shared::cta", 78, 80);
+        sim_gate(lw, "cp.async with .level::prefetch_size", 74, 80);
+    if (hint) sim_gate(lw, "cp.async with .level::cache_hint", 74, 80);
     bool good = lower_address(lw, 0, SP_SHARED, &to);
     good &= lower_address(lw, 1, SP_GLOBAL, &from);
     const sim_operand *size = &s->operands[2];
     if (size->kind != O_INT
         || (cg ? size->value != 16 : size->value != 4 && size->value != 8 && size->value != 16)) {
-        lw->errors++;
-        sim_error(lw->m, s->line,
-                  "Argument 2 of instruction 'cp.async': unexpected value '%lld', expected to be %s",
+        sim_wrong(lw, "Argument 2 of instruction 'cp.async': unexpected value '%lld', expected to be %s",
                   (long long)size->value, cg ? "16" : "4 or 8 or 16");
         return;
     }
@@ -471,7 +432,7 @@ void sim_lower_cp_async(sim_lower *lw, const sim_statement *s)
     if (n == 4) {
         const sim_operand *o = &s->operands[3];
         if (o->kind == O_REG && o->type == T_PRED) {
-            gate(lw, "cp.async with ignore-src", 75, 80);
+            sim_gate(lw, "cp.async with ignore-src", 75, 80);
             fourth = sim_source_pred(lw, 3);
             kind = 2;
         } else {
@@ -521,14 +482,12 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     snprintf(word, sizeof word, " %s ", sim_types[t].name);
     bool half = t == T_F16 || t == T_BF16 || t == T_F16X2 || t == T_BF16X2;
     if (t == T_NONE || !strstr(ops[k].types, word) || (half && ops[k].op != A_ADD && count == 1)) {
-        lw->errors++;
-        sim_error(lw->m, s->line, "Unexpected instruction types specified for '%s.%s'", s->opcode,
+        sim_wrong(lw, "Unexpected instruction types specified for '%s.%s'", s->opcode,
                   sim_mod_name(ops[k].mod));
         return;
     }
     if (half != has(s, M_noftz)) {
-        lw->errors++;
-        sim_error(lw->m, s->line,
+        sim_wrong(lw,
                   half ? "Modifier '.noftz' required for instruction '%s'"
                        : "Illegal modifier '.noftz' for instruction '%s'",
                   s->opcode);
@@ -536,25 +495,24 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     sim_space space = space_of(s);
     uint32_t bytes = sim_types[t].bytes;
     if (count > 1) {
-        gate(lw, "vector atomics", 81, 90);
+        sim_gate(lw, "vector atomics", 81, 90);
         if ((space != SP_GLOBAL && space != SP_GENERIC) || !(half || t == T_F32) || count * bytes > 16) {
-            lw->errors++;
-            sim_error(lw->m, s->line, "Illegal vector form of instruction '%s'", s->opcode);
+            sim_wrong(lw, "Illegal vector form of instruction '%s'", s->opcode);
         }
-    } else if (t == T_F64) gate(lw, "atom.add.f64", 50, 60);
-    else if (t == T_F16) gate(lw, "atom.add.noftz.f16", 63, 70);
-    else if (t == T_F16X2) gate(lw, "atom.add.noftz.f16x2", 62, 60);
-    else if (t == T_BF16 || t == T_BF16X2) gate(lw, "atom.add.noftz.bf16", 78, 90);
+    } else if (t == T_F64) sim_gate(lw, "atom.add.f64", 50, 60);
+    else if (t == T_F16) sim_gate(lw, "atom.add.noftz.f16", 63, 70);
+    else if (t == T_F16X2) sim_gate(lw, "atom.add.noftz.f16x2", 62, 60);
+    else if (t == T_BF16 || t == T_BF16X2) sim_gate(lw, "atom.add.noftz.bf16", 78, 90);
     else if (bytes == 8 && ops[k].op >= A_MIN && ops[k].op <= A_XOR)
-        gate(lw, "64-bit atom.min and such", 31, 32);
-    if (t == T_B16) gate(lw, "atom.cas.b16", 63, 70);
-    if (t == T_B128) gate(lw, "atom.b128", 83, 90);
+        sim_gate(lw, "64-bit atom.min and such", 31, 32);
+    if (t == T_B16) sim_gate(lw, "atom.cas.b16", 63, 70);
+    if (t == T_B128) sim_gate(lw, "atom.b128", 83, 90);
     if (has(s, M_relaxed) || has(s, M_acquire) || has(s, M_release) || has(s, M_acq_rel))
-        gate(lw, "memory consistency model", 60, 70);
-    if (has(s, M_cta) || has(s, M_gpu) || has(s, M_sys)) gate(lw, "atomic scopes", 50, 60);
-    if (has(s, M_cluster)) gate(lw, ".cluster", 78, 90);
-    if (has(s, M_shared_cluster)) gate(lw, "shared::cluster", 78, 90);
-    if (hint) gate(lw, "L2::cache_hint", 74, 80);
+        sim_gate(lw, "memory consistency model", 60, 70);
+    if (has(s, M_cta) || has(s, M_gpu) || has(s, M_sys)) sim_gate(lw, "atomic scopes", 50, 60);
+    if (has(s, M_cluster)) sim_gate(lw, ".cluster", 78, 90);
+    if (has(s, M_shared_cluster)) sim_gate(lw, "shared::cluster", 78, 90);
+    if (hint) sim_gate(lw, "L2::cache_hint", 74, 80);
     n = (red ? 2u : 3u) + (ops[k].op == A_CAS) + hint;
     if (!sim_operands_between(lw, n, n)) return;
     uint32_t at = red ? 0 : 1;
@@ -586,13 +544,12 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
     if (!sim_operands_between(lw, 2, 2)) return;
     sim_type t = s->type_count ? (sim_type)s->types[0] : T_U64;
     sim_space space = space_of(s);
-    if (has(s, M_param)) gate(lw, "cvta.param", 77, 70);
-    if (has(s, M_param_entry)) gate(lw, "param::entry", 83, 70);
-    if (has(s, M_shared_cluster)) gate(lw, "shared::cluster", 78, 90);
-    if (has(s, M_shared_cta)) gate(lw, "shared::cta", 78, 30);
+    if (has(s, M_param)) sim_gate(lw, "cvta.param", 77, 70);
+    if (has(s, M_param_entry)) sim_gate(lw, "param::entry", 83, 70);
+    if (has(s, M_shared_cluster)) sim_gate(lw, "shared::cluster", 78, 90);
+    if (has(s, M_shared_cta)) sim_gate(lw, "shared::cta", 78, 30);
     if (t != T_U64) {
-        lw->errors++;
-        sim_error(lw->m, s->line, "cvta.u32 conflicts with .address_size 64");
+        sim_wrong(lw, "cvta.u32 conflicts with .address_size 64");
         return;
     }
     uint32_t a;
@@ -607,9 +564,7 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
             return;
         }
         if ((sim_space)y->space != space) {
-            lw->errors++;
-            sim_error(lw->m, s->line,
-                      "State space mismatch between instruction and address in instruction 'cvta' ('%s')",
+            sim_wrong(lw, "State space mismatch between instruction and address in instruction 'cvta' ('%s')",
                       o->name);
             return;
         }
@@ -632,10 +587,10 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
 void sim_lower_isspacep(sim_lower *lw, const sim_statement *s)
 {
     if (!sim_operands_between(lw, 2, 2)) return;
-    if (has(s, M_param)) gate(lw, "isspacep.param", 77, 70);
-    if (has(s, M_param_entry)) gate(lw, "param::entry", 83, 70);
-    if (has(s, M_shared_cluster)) gate(lw, "shared::cluster", 78, 90);
-    if (has(s, M_const)) gate(lw, "isspacep.const", 31, 20);
+    if (has(s, M_param)) sim_gate(lw, "isspacep.param", 77, 70);
+    if (has(s, M_param_entry)) sim_gate(lw, "param::entry", 83, 70);
+    if (has(s, M_shared_cluster)) sim_gate(lw, "shared::cluster", 78, 90);
+    if (has(s, M_const)) sim_gate(lw, "isspacep.const", 31, 20);
     uint32_t d = sim_dest_pred(lw, &s->operands[0], 0), a = sim_source(lw, 1, T_U64, 0);
     sim_ins *i = sim_emit(lw, sim_isspacep, F_PLAIN);
     i->d = d;
@@ -659,12 +614,10 @@ static void check_rounding(sim_lower *lw, const sim_statement *s, const char *ne
         if (!legal) wrong++;
     }
     if (wrong || found > 1) {
-        lw->errors++;
-        sim_error(lw->m, s->line, "Illegal rounding modifier for instruction 'cvt' (legal: %s)",
+        sim_wrong(lw, "Illegal rounding modifier for instruction 'cvt' (legal: %s)",
                   *needed ? needed : "none");
     } else if (!found && !optional) {
-        lw->errors++;
-        sim_error(lw->m, s->line, "Rounding modifier required for instruction 'cvt' (one of %s)", needed);
+        sim_wrong(lw, "Rounding modifier required for instruction 'cvt' (one of %s)", needed);
     }
 }
 
@@ -676,8 +629,7 @@ static bool only(sim_lower *lw, const sim_statement *s, const char *allowed)
         size_t n = strlen(name);
         while (p && !((p == allowed || p[-1] == ' ') && (!p[n] || p[n] == ' '))) p = strstr(p + 1, name);
         if (p) continue;
-        lw->errors++;
-        sim_error(lw->m, s->line, "Illegal modifier '.%s' for instruction 'cvt' of these types", name);
+        sim_wrong(lw, "Illegal modifier '.%s' for instruction 'cvt' of these types", name);
         return false;
     }
     return true;
@@ -698,60 +650,58 @@ static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_typ
              (d == T_F16 || d == T_BF16) && a == T_F32 ? "relu satfinite " : "");
     if (d == T_TF32 && a == T_F32) {
         check_rounding(lw, s, "rn rz rna", false);
-        if (has(s, M_rna)) gate(lw, "cvt.rna.tf32", has(s, M_satfinite) ? 81 : 70, 80);
-        else gate(lw, "cvt.rn.tf32", has(s, M_satfinite) ? 86 : 78, has(s, M_satfinite) ? 100 : 90);
+        if (has(s, M_rna)) sim_gate(lw, "cvt.rna.tf32", has(s, M_satfinite) ? 81 : 70, 80);
+        else sim_gate(lw, "cvt.rn.tf32", has(s, M_satfinite) ? 86 : 78, has(s, M_satfinite) ? 100 : 90);
         only(lw, s, "relu satfinite");
     } else if ((d == T_F16X2 || d == T_BF16X2) && a == T_F32) {
         check_rounding(lw, s, "rn rz", false);
-        gate(lw, "cvt to .f16x2", has(s, M_satfinite) ? 81 : 70, 80);
+        sim_gate(lw, "cvt to .f16x2", has(s, M_satfinite) ? 81 : 70, 80);
         only(lw, s, "relu satfinite");
     } else if ((d == T_E4M3X2 || d == T_E5M2X2) && (a == T_F32 || a == T_F16X2)) {
         check_rounding(lw, s, "rn", false);
-        gate(lw, "cvt to .e4m3x2", 81, 89);
+        sim_gate(lw, "cvt to .e4m3x2", 81, 89);
         only(lw, s, "relu satfinite");
         if (!has(s, M_satfinite)) {
-            lw->errors++;
-            sim_error(lw->m, s->line, "Modifier '.satfinite' required for instruction 'cvt'");
+            sim_wrong(lw, "Modifier '.satfinite' required for instruction 'cvt'");
         }
     } else if (d == T_F16X2 && (a == T_E4M3X2 || a == T_E5M2X2)) {
         check_rounding(lw, s, "rn", false);
-        gate(lw, "cvt from .e4m3x2", 81, 89);
+        sim_gate(lw, "cvt from .e4m3x2", 81, 89);
         only(lw, s, "relu");
     } else if (!fine) {
-        lw->errors++;
-        sim_error(lw->m, s->line, "Unexpected instruction types specified for 'cvt'");
+        sim_wrong(lw, "Unexpected instruction types specified for 'cvt'");
     } else if (!df && !af) { check_rounding(lw, s, "", true); only(lw, s, allowed); }
     else if (df && !af) {
         check_rounding(lw, s, "rn rz rm rp", false);
-        if (d == T_BF16) gate(lw, "cvt with .bf16", 78, 90);
+        if (d == T_BF16) sim_gate(lw, "cvt with .bf16", 78, 90);
         only(lw, s, allowed);
     } else if (!df && af) {
         check_rounding(lw, s, "rni rzi rmi rpi", false);
-        if (a == T_BF16) gate(lw, "cvt with .bf16", 78, 90);
+        if (a == T_BF16) sim_gate(lw, "cvt with .bf16", 78, 90);
         only(lw, s, allowed);
     } else if (d == a) {
         check_rounding(lw, s, "rni rzi rmi rpi", true);
-        if (a == T_BF16) gate(lw, "cvt with .bf16", 78, 90);
+        if (a == T_BF16) sim_gate(lw, "cvt with .bf16", 78, 90);
         only(lw, s, allowed);
     } else if (a == T_BF16 && d == T_F32) {
         check_rounding(lw, s, "", true);
-        gate(lw, "cvt.f32.bf16", has(s, M_ftz) || has(s, M_sat) ? 78 : 71,
-             has(s, M_ftz) || has(s, M_sat) ? 90 : 80);
+        sim_gate(lw, "cvt.f32.bf16", has(s, M_ftz) || has(s, M_sat) ? 78 : 71,
+                 has(s, M_ftz) || has(s, M_sat) ? 90 : 80);
         only(lw, s, allowed);
     } else if (sim_types[d].bytes == sim_types[a].bytes) { /* f16 and bf16 */
         check_rounding(lw, s, "rn rz rm rp", true);
-        gate(lw, "cvt with .bf16", 78, 90);
+        sim_gate(lw, "cvt with .bf16", 78, 90);
         only(lw, s, allowed);
     } else if (sim_types[d].bytes > sim_types[a].bytes) {
         check_rounding(lw, s, "", true);
-        if (a == T_BF16) gate(lw, "cvt with .bf16", 78, 90);
+        if (a == T_BF16) sim_gate(lw, "cvt with .bf16", 78, 90);
         only(lw, s, allowed);
     } else {
         check_rounding(lw, s, "rn rz rm rp", false);
-        if (d == T_BF16 && a == T_F32) gate(lw, "cvt.bf16.f32", 70, 80);
-        else if (d == T_BF16 || a == T_BF16) gate(lw, "cvt with .bf16", 78, 90);
-        if (has(s, M_relu)) gate(lw, "cvt with .relu", 70, 80);
-        if (has(s, M_satfinite)) gate(lw, "cvt with .satfinite", 81, 80);
+        if (d == T_BF16 && a == T_F32) sim_gate(lw, "cvt.bf16.f32", 70, 80);
+        else if (d == T_BF16 || a == T_BF16) sim_gate(lw, "cvt with .bf16", 78, 90);
+        if (has(s, M_relu)) sim_gate(lw, "cvt with .relu", 70, 80);
+        if (has(s, M_satfinite)) sim_gate(lw, "cvt with .satfinite", 81, 80);
         only(lw, s, allowed);
     }
     return lw->errors == before;
@@ -803,8 +753,7 @@ void sim_lower_cvt(sim_lower *lw, const sim_statement *s)
 {
     if (sim_lower_narrow_cvt(lw, s)) return;
     if (s->type_count != 2) {
-        lw->errors++;
-        sim_error(lw->m, s->line, "Unexpected instruction types specified for 'cvt'");
+        sim_wrong(lw, "Unexpected instruction types specified for 'cvt'");
         return;
     }
     sim_type d = (sim_type)s->types[0], a = (sim_type)s->types[1];

@@ -53,18 +53,6 @@ bool sim_lower_is_matrix(const char *opcode)
     return false;
 }
 
-static void wrong(sim_lower *lw, const char *format, ...) SIM_PRINTF(2, 3);
-static void wrong(sim_lower *lw, const char *format, ...)
-{
-    char text[300];
-    va_list a;
-    va_start(a, format);
-    vsnprintf(text, sizeof text, format, a);
-    va_end(a);
-    lw->errors++;
-    sim_error(lw->m, lw->s->line, "%s", text);
-}
-
 static bool read_shape(const char *p, size_t n, words *o)
 {
     uint32_t v[3] = { 0, 0, 0 }, at = 0;
@@ -116,7 +104,7 @@ static bool read_words(sim_lower *lw, const sim_statement *s, uint64_t needed, u
     for (const char *p = s->words; p && *p == '.';) {
         size_t n = strcspn(++p, ".");
         if (!read_word(p, n, o)) {
-            wrong(lw, "Unknown modifier '.%.*s' in '%s'", (int)n, p, lw->full);
+            sim_wrong(lw, "Unknown modifier '.%.*s' in '%s'", (int)n, p, lw->full);
             return false;
         }
         p += n;
@@ -124,11 +112,11 @@ static bool read_words(sim_lower *lw, const sim_statement *s, uint64_t needed, u
     for (int k = 0; k < N_COUNT; k++) {
         uint64_t bit = UINT64_C(1) << k;
         if ((needed & bit) && !(o->have & bit)) {
-            wrong(lw, "Modifier '.%s' required for instruction '%s'", word_names[k], lw->full);
+            sim_wrong(lw, "Modifier '.%s' required for instruction '%s'", word_names[k], lw->full);
             return false;
         }
         if ((o->have & bit) && !((needed | allowed) & bit)) {
-            wrong(lw, "Illegal modifier '.%s' for instruction '%s'", word_names[k], lw->full);
+            sim_wrong(lw, "Illegal modifier '.%s' for instruction '%s'", word_names[k], lw->full);
             return false;
         }
     }
@@ -139,19 +127,20 @@ static bool one_of(sim_lower *lw, const words *o, uint64_t group, const char *na
 {
     uint64_t have = o->have & group;
     if (have && !(have & (have - 1))) return true;
-    wrong(lw,
-          have ? "Only one of the modifiers %s can be used in instruction '%s'"
-               : "One of the modifiers %s is required for instruction '%s'",
-          names, lw->full);
+    sim_wrong(lw,
+              have ? "Only one of the modifiers %s can be used in instruction '%s'"
+                   : "One of the modifiers %s is required for instruction '%s'",
+              names, lw->full);
     return false;
 }
 
 static void gate(sim_lower *lw, uint32_t version, uint32_t target)
 {
-    if (lw->m->target < target) wrong(lw, "Feature '%s' requires .target sm_%u or higher", lw->full, target);
+    if (lw->m->target < target)
+        sim_wrong(lw, "Feature '%s' requires .target sm_%u or higher", lw->full, target);
     if (lw->m->version < version)
-        wrong(lw, "Feature '%s' requires PTX ISA .version %u.%u or later", lw->full, version / 10,
-              version % 10);
+        sim_wrong(lw, "Feature '%s' requires PTX ISA .version %u.%u or later", lw->full, version / 10,
+                  version % 10);
 }
 
 /* Features of one family of chips: sm_90a; sm_120a, sm_120f, sm_121a, sm_121f. */
@@ -159,9 +148,9 @@ static void gate_family(sim_lower *lw, uint32_t version, uint32_t least, uint32_
 {
     const sim_module *m = lw->m;
     if (m->target < least || m->target > most || !m->target_suffix)
-        wrong(lw, "Feature '%s' requires .target sm_%ua%s", lw->full, least,
-              most > least ? " or its family" : "");
-    gate(lw, version, 0);
+        sim_wrong(lw, "Feature '%s' requires .target sm_%ua%s", lw->full, least,
+                  most > least ? " or its family" : "");
+    sim_gate(lw, lw->full, version, 0);
 }
 
 static bool listed(const char *list, uint8_t type)
@@ -186,8 +175,8 @@ static bool fragment(sim_lower *lw, uint32_t index, uint32_t count, uint8_t type
         return false;
     }
     if (o->count != count) {
-        wrong(lw, "Vector of size %u is expected for argument %u of instruction '%s' (it has %u)", count,
-              index, lw->full, o->count);
+        sim_wrong(lw, "Vector of size %u is expected for argument %u of instruction '%s' (it has %u)", count,
+                  index, lw->full, o->count);
         return false;
     }
     f->type = type;
@@ -228,10 +217,10 @@ static bool constant(sim_lower *lw, uint32_t index, int64_t least, int64_t most,
         return false;
     }
     if (o->value < least || o->value > most) {
-        wrong(lw,
-              "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range "
-              "[%lld..%lld]",
-              index, lw->full, (long long)o->value, (long long)least, (long long)most);
+        sim_wrong(lw,
+                  "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range "
+                  "[%lld..%lld]",
+                  index, lw->full, (long long)o->value, (long long)least, (long long)most);
         return false;
     }
     *out = o->value;
@@ -261,13 +250,13 @@ static bool matrix_memory(sim_lower *lw, const sim_statement *s, bool load, sim_
                       && (type == E_B6X16 || type == E_B4X16))
             : o.m == 16 && o.n == 8 && !o.k && trans && o.type_count == 1 && type == E_B8;
     if (!good) {
-        wrong(lw, "Shape, types and .trans do not go together in instruction '%s'", lw->full);
+        sim_wrong(lw, "Shape, types and .trans do not go together in instruction '%s'", lw->full);
         return false;
     }
     if (!small)
         gate_family(lw, 86, 100, 199);
     else
-        gate(lw, load ? (o.have & W(SHARED_CTA) ? 78 : 65) : 78, load ? 75 : 90);
+        sim_gate(lw, lw->full, load ? (o.have & W(SHARED_CTA) ? 78 : 65) : 78, load ? 75 : 90);
     t->m = (uint16_t)o.m;
     t->trans = trans;
     t->space = o.have & (W(SHARED) | W(SHARED_CTA)) ? SP_SHARED : SP_GENERIC;
@@ -300,7 +289,7 @@ void sim_lower_movmatrix(sim_lower *lw, const sim_statement *s)
     sim_tensor t = { 0 };
     if (!read_words(lw, s, W_WARP | W(SHAPE) | W(TRANS), 0, &o) || !sim_operands_between(lw, 2, 2)) return;
     if (o.m != 8 || o.n != 8 || o.k || o.type_count != 1 || o.types[0] != E_B16) {
-        wrong(lw, "Shape and type of instruction '%s' have to be .m8n8 and .b16", lw->full);
+        sim_wrong(lw, "Shape and type of instruction '%s' have to be .m8n8 and .b16", lw->full);
         return;
     }
     if (s->operands[1].kind == O_INT) {
@@ -435,7 +424,7 @@ static bool lower_scales(sim_lower *lw, const words *o, const mma_row *row, uint
                                            : 0,
              vectors = name ? (uint32_t)(name[6] - '0') : 0;
     if (!name || (given ? given != vectors : row->kind == W(MXF4NVF4))) {
-        wrong(lw, "Scale type and vector of instruction '%s' do not go together", lw->full);
+        sim_wrong(lw, "Scale type and vector of instruction '%s' do not go together", lw->full);
         return false;
     }
     t->scale_type = type;
@@ -452,8 +441,8 @@ static bool lower_scales(sim_lower *lw, const words *o, const mma_row *row, uint
             if (pair->items[e].kind == O_INT
                 && (pair->items[e].value < 0 || pair->items[e].value > most[e]
                     || (!e && vectors == 2 && pair->items[e].value & 1))) {
-                wrong(lw, "Argument %u of instruction '%s': value '%lld' out of range", at + n * 2 + 1,
-                      lw->full, (long long)pair->items[e].value);
+                sim_wrong(lw, "Argument %u of instruction '%s': value '%lld' out of range", at + n * 2 + 1,
+                          lw->full, (long long)pair->items[e].value);
                 return false;
             }
         t->scale_byte[n] = sim_source_of(lw, &pair->items[0], at + n * 2 + 1, T_U16, 0);
@@ -473,47 +462,48 @@ static bool check_mma_words(sim_lower *lw, const words *o, const mma_row *row, b
     bool integer = a == E_S8 || a == E_U8 || a == E_S4 || a == E_U4, quads = row->m == 8 && a == E_F16,
          round = o->have & (W(RN) | W(RZ) | W(RM) | W(RP));
     if (o->layout_count != 2) {
-        wrong(lw, "Both layouts are required for instruction '%s'", lw->full);
+        sim_wrong(lw, "Both layouts are required for instruction '%s'", lw->full);
         return false;
     }
     if (!quads && (o->layouts[0] || !o->layouts[1])) {
-        wrong(lw, "The layouts of instruction '%s' have to be .row.col", lw->full);
+        sim_wrong(lw, "The layouts of instruction '%s' have to be .row.col", lw->full);
         return false;
     }
     if ((o->have & W(SATFINITE) && !integer) || (round && a != E_F64)
         || (o->have & (W(XOR) | W(AND) | W(POPC)) && a != E_B1)) {
-        wrong(lw, "Illegal modifier for instruction '%s' of these types", lw->full);
+        sim_wrong(lw, "Illegal modifier for instruction '%s' of these types", lw->full);
         return false;
     }
     if (round && !one_of(lw, o, W(RN) | W(RZ) | W(RM) | W(RP), ".rn, .rz, .rm, .rp")) return false;
     if (a == E_B1) {
         if (!one_of(lw, o, W(XOR) | W(AND), ".xor, .and") || !(o->have & W(POPC))) {
-            if (!(o->have & W(POPC))) wrong(lw, "Modifier '.popc' required for instruction '%s'", lw->full);
+            if (!(o->have & W(POPC)))
+                sim_wrong(lw, "Modifier '.popc' required for instruction '%s'", lw->full);
             return false;
         }
-        if (o->have & W(AND)) gate(lw, 71, 80);
+        if (o->have & W(AND)) sim_gate(lw, lw->full, 71, 80);
     }
     if (row->kind) {
         bool scaled = row->scales != NULL;
         if (scaled != !!(o->have & W(BLOCK_SCALE)) || o->type_count != (scaled ? 5 : 4)
             || (!scaled && o->have & (W(VEC_1X) | W(VEC_2X) | W(VEC_4X)))) {
-            wrong(lw, "Scaling and kind of instruction '%s' do not go together", lw->full);
+            sim_wrong(lw, "Scaling and kind of instruction '%s' do not go together", lw->full);
             return false;
         }
         if (sparse && !(o->have & W(SP_ORDERED))) {
-            wrong(lw, "Modifier '.sp::ordered_metadata' required for instruction '%s'", lw->full);
+            sim_wrong(lw, "Modifier '.sp::ordered_metadata' required for instruction '%s'", lw->full);
             return false;
         }
         gate_family(lw, row->version, 120, 121);
     } else {
         if (o->type_count != 4 || o->have & (W(BLOCK_SCALE) | W(VEC_1X) | W(VEC_2X) | W(VEC_4X))) {
-            wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+            sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
             return false;
         }
         if (row->target == 120) gate_family(lw, row->version, 120, 121);
-        else gate(lw, row->version, row->target);
+        else sim_gate(lw, lw->full, row->version, row->target);
     }
-    if (o->have & W(SP_ORDERED)) gate(lw, 85, 80);
+    if (o->have & W(SP_ORDERED)) sim_gate(lw, lw->full, 85, 80);
     return true;
 }
 
@@ -532,9 +522,9 @@ void sim_lower_mma(sim_lower *lw, const sim_statement *s)
                                 : find_row(dense_rows, sizeof dense_rows / sizeof *dense_rows, &o, &shape);
     if (!row) {
         if (shape)
-            wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+            sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
         else
-            wrong(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o.m, o.n, o.k, lw->full);
+            sim_wrong(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o.m, o.n, o.k, lw->full);
         return;
     }
     uint32_t count = 4 + (sparse ? 2 : 0) + (row->scales ? 4 : 0);
@@ -591,9 +581,9 @@ static const wmma_row *find_wmma(sim_lower *lw, const words *o, uint8_t type, bo
         if (listed(result ? r->results : r->types, type)) return r;
     }
     if (shape)
-        wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
     else
-        wrong(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o->m, o->n, o->k, lw->full);
+        sim_wrong(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o->m, o->n, o->k, lw->full);
     return NULL;
 }
 
@@ -603,11 +593,11 @@ static void lower_wmma_memory(sim_lower *lw, const words *o, bool store)
     uint64_t parts = W(A) | W(B) | W(C) | W(D), part = o->have & parts;
     if (!one_of(lw, o, parts, store ? ".d" : ".a, .b, .c")) return;
     if ((part == W(D)) != store) {
-        wrong(lw, "Illegal matrix for instruction '%s'", lw->full);
+        sim_wrong(lw, "Illegal matrix for instruction '%s'", lw->full);
         return;
     }
     if (o->type_count != 1 || o->layout_count != 1) {
-        wrong(lw, "One type and one layout are required for instruction '%s'", lw->full);
+        sim_wrong(lw, "One type and one layout are required for instruction '%s'", lw->full);
         return;
     }
     if (!sim_operands_between(lw, 2, 3)) return;
@@ -616,11 +606,11 @@ static void lower_wmma_memory(sim_lower *lw, const words *o, bool store)
     const wmma_row *r = find_wmma(lw, o, type, result);
     if (!r) return;
     if (sim_elements[type].bits < 8 && o->layouts[0] != (part == W(B))) {
-        wrong(lw, "Illegal layout for instruction '%s': .%s is required", lw->full,
-              part == W(B) ? "col" : "row");
+        sim_wrong(lw, "Illegal layout for instruction '%s': .%s is required", lw->full,
+                  part == W(B) ? "col" : "row");
         return;
     }
-    gate(lw, r->version, r->target);
+    sim_gate(lw, lw->full, r->version, r->target);
     t.m = r->m;
     t.n = r->n;
     t.k = r->k;
@@ -647,7 +637,7 @@ static void lower_wmma_mma(sim_lower *lw, words *o)
         o->type_count = 4;
     }
     if (o->type_count != 4 || o->layout_count != 2) {
-        wrong(lw, "Types or layouts are missing in instruction '%s'", lw->full);
+        sim_wrong(lw, "Types or layouts are missing in instruction '%s'", lw->full);
         return;
     }
     const wmma_row *r = find_wmma(lw, o, o->types[1], false);
@@ -658,16 +648,16 @@ static void lower_wmma_mma(sim_lower *lw, words *o)
         || (bits && (o->layouts[0] || !o->layouts[1])) || (round && a != E_F64)
         || (o->have & (W(XOR) | W(AND) | W(POPC)) && a != E_B1)
         || (o->have & W(SATFINITE) && !listed(BYTES " " NIBBLES, a))) {
-        wrong(lw, "Modifiers and types do not go together in instruction '%s'", lw->full);
+        sim_wrong(lw, "Modifiers and types do not go together in instruction '%s'", lw->full);
         return;
     }
     if (a == E_B1 && (!(o->have & W(POPC)) || !one_of(lw, o, W(XOR) | W(AND), ".xor, .and"))) {
-        if (!(o->have & W(POPC))) wrong(lw, "Modifier '.popc' required for instruction '%s'", lw->full);
+        if (!(o->have & W(POPC))) sim_wrong(lw, "Modifier '.popc' required for instruction '%s'", lw->full);
         return;
     }
     if (!sim_operands_between(lw, 4, 4)) return;
-    gate(lw, r->version, r->target);
-    if (o->have & W(AND)) gate(lw, 71, 80);
+    sim_gate(lw, lw->full, r->version, r->target);
+    if (o->have & W(AND)) sim_gate(lw, lw->full, 71, 80);
     t.m = r->m;
     t.n = r->n;
     t.k = r->k;
@@ -694,10 +684,10 @@ void sim_lower_wmma(sim_lower *lw, const sim_statement *s)
     uint64_t memory = W(A) | W(B) | W(C) | W(D) | W(GLOBAL) | W(SHARED) | W(SHARED_CTA),
              product = W(SATFINITE) | W(XOR) | W(AND) | W(POPC) | W(RN) | W(RZ) | W(RM) | W(RP);
     if (o.have & (o.have & W(MMA) ? memory : product)) {
-        wrong(lw, "Illegal modifier for instruction '%s'", lw->full);
+        sim_wrong(lw, "Illegal modifier for instruction '%s'", lw->full);
         return;
     }
-    gate(lw, 63, 0);                   /* .aligned, which W_WARP asks for */
+    sim_gate(lw, lw->full, 63, 0);                   /* .aligned, which W_WARP asks for */
     if (o.have & W(MMA))
         lower_wmma_mma(lw, &o);
     else
@@ -723,7 +713,7 @@ static bool wgmma_order(sim_lower *lw, const words *o)
     sim_tensor t = { 0 };
     int64_t pending = 0;
     if (o->type_count || o->layout_count || (o->have & ~(W_WARP | which))) {
-        wrong(lw, "Illegal modifier for instruction '%s'", lw->full);
+        sim_wrong(lw, "Illegal modifier for instruction '%s'", lw->full);
         return false;
     }
     uint32_t count = which == W(WAIT) ? 1 : 0;
@@ -743,13 +733,13 @@ static const wgmma_row *find_wgmma(sim_lower *lw, const words *o, bool sparse)
             && listed(wgmma_rows[k].results, o->types[0]))
             row = &wgmma_rows[k];
     if (!row || (sparse && o->types[1] == E_B1)) {
-        wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return NULL;
     }
     uint32_t k = 256u / sim_elements[o->types[1]].bits * (sparse ? 2 : 1);
     bool steps = !row->bytes || o->n == 8 || o->n == 24 || o->n % 16 == 0;
     if (o->m != 64 || !o->n || o->n > 256 || o->n % 8 || !steps || o->k != k) {
-        wrong(lw, "Illegal matrix shape '.m%un%uk%u' for instruction '%s'", o->m, o->n, o->k, lw->full);
+        sim_wrong(lw, "Illegal matrix shape '.m%un%uk%u' for instruction '%s'", o->m, o->n, o->k, lw->full);
         return NULL;
     }
     return row;
@@ -765,10 +755,10 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
     if (o->layout_count
         || (bits ? (o->have & (W(AND) | W(POPC))) != (W(AND) | W(POPC)) : o->have & (W(AND) | W(POPC)))
         || (o->have & W(SATFINITE) && (row->scales || bits))) {
-        wrong(lw, "Illegal modifiers for instruction '%s'", lw->full);
+        sim_wrong(lw, "Illegal modifiers for instruction '%s'", lw->full);
         return;
     }
-    if (sparse) gate(lw, 82, 90);
+    if (sparse) sim_gate(lw, lw->full, 82, 90);
     uint32_t at = sparse ? 5 : 3;
     bool shared = s->operand_count > 1 && s->operands[1].kind != O_VECTOR;
     uint32_t count = at + 1 + (row->scales ? 2 : 0) + (row->transposes ? (shared ? 2 : 1) : 0);
@@ -791,7 +781,7 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
     t.scale_d = sim_source_pred(lw, at++);
     for (uint32_t n = 0; n < 2 && row->scales; n++, at++) {
         if (s->operands[at].kind != O_INT || (s->operands[at].value != 1 && s->operands[at].value != -1)) {
-            wrong(lw, "Argument %u of instruction '%s': expected to be -1 or 1", at, lw->full);
+            sim_wrong(lw, "Argument %u of instruction '%s': expected to be -1 or 1", at, lw->full);
             return;
         }
         *(n ? &t.b_negative : &t.a_negative) = s->operands[at].value < 0;
@@ -819,8 +809,8 @@ void sim_lower_wgmma(sim_lower *lw, const sim_statement *s)
         || !one_of(lw, &o, all, ".fence, .commit_group, .wait_group, .mma_async"))
         return;
     if (lw->m->target != 90 || lw->m->target_suffix != 'a') {
-        wrong(lw, "Instruction '%s' not supported on .target 'sm_%u%.1s': it requires sm_90a", lw->full,
-              lw->m->target, lw->m->target_suffix ? &lw->m->target_suffix : "");
+        sim_wrong(lw, "Instruction '%s' not supported on .target 'sm_%u%.1s': it requires sm_90a", lw->full,
+                  lw->m->target, lw->m->target_suffix ? &lw->m->target_suffix : "");
         return;
     }
     if (o.have & W(ASYNC))

@@ -10,33 +10,14 @@
 
 static bool has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod); }
 
-static void wrong(sim_lower *lw, const char *text)
-{
-    lw->errors++;
-    sim_error(lw->m, lw->s->line, "%s", text);
-}
-
-static void gate(sim_lower *lw, const char *what, uint32_t version, uint32_t target)
-{
-    if (lw->m->target < target) {
-        lw->errors++;
-        sim_error(lw->m, lw->s->line, "Feature '%s' requires .target sm_%u or higher", what, target);
-    }
-    if (lw->m->version >= version) return;
-    lw->errors++;
-    sim_error(lw->m, lw->s->line, "Feature '%s' requires PTX ISA .version %u.%u or later", what, version / 10,
-              version % 10);
-}
-
 /* Instructions of single architectures and families: `list` has their names between spaces. */
 static void gate_family(sim_lower *lw, const char *what, uint32_t version, const char *list)
 {
     char name[16];
     snprintf(name, sizeof name, " %u%c ", lw->m->target, lw->m->target_suffix ? lw->m->target_suffix : ' ');
-    gate(lw, what, version, 0);
+    sim_gate(lw, what, version, 0);
     if (strstr(list, name)) return;
-    lw->errors++;
-    sim_error(lw->m, lw->s->line, "Feature '%s' not supported on .target 'sm_%u%.1s'", what, lw->m->target,
+    sim_wrong(lw, "Feature '%s' not supported on .target 'sm_%u%.1s'", what, lw->m->target,
               &lw->m->target_suffix);
 }
 
@@ -153,8 +134,7 @@ static bool only(sim_lower *lw, const sim_statement *s, const uint16_t *allowed,
         bool good = !has(s, id);
         for (size_t k = 0; k < count; k++) good |= allowed[k] == id;
         if (good) continue;
-        lw->errors++;
-        sim_error(lw->m, s->line, "%s modifier '.%s' for instruction 'cvt' of these types",
+        sim_wrong(lw, "%s modifier '.%s' for instruction 'cvt' of these types",
                   id >= M_rn && id <= M_rpi ? "Illegal rounding" : "Illegal", sim_mod_name(id));
         return false;
     }
@@ -174,21 +154,21 @@ static bool check_narrow(sim_lower *lw, const sim_statement *s, sim_type d, sim_
     } else if (d == T_UE8M0X2) {
         if (!only(lw, s, exponent, 3)) return false;
         if (has(s, M_rz) == has(s, M_rp)) {
-            wrong(lw, "Rounding modifier required for instruction 'cvt'");
+            sim_wrong(lw, "Rounding modifier required for instruction 'cvt'");
             return false;
         }
     } else if (!(rs ? only(lw, s, stochastically, 3) : only(lw, s, nearest, 3)))
         return false;
     if (!rs && d != T_UE8M0X2 && !has(s, M_rn)) {
-        wrong(lw, "Rounding modifier required for instruction 'cvt'");
+        sim_wrong(lw, "Rounding modifier required for instruction 'cvt'");
         return false;
     }
     if (finite && !has(s, M_satfinite)) {
-        wrong(lw, "Modifier '.satfinite' required for instruction 'cvt'");
+        sim_wrong(lw, "Modifier '.satfinite' required for instruction 'cvt'");
         return false;
     }
     if (count == 4 && !rs) {
-        wrong(lw, "Modifier '.rs' required for instruction 'cvt'");
+        sim_wrong(lw, "Modifier '.rs' required for instruction 'cvt'");
         return false;
     }
     if (rs)
@@ -214,7 +194,7 @@ bool sim_lower_narrow_cvt(sim_lower *lw, const sim_statement *s)
                  : from_two       ? d == T_F16X2
                                   : (d == T_F16X2 || d == T_BF16X2) && a == T_F32;
     if (!legal || (rs && (to_two || from_two))) {
-        wrong(lw, "Unexpected instruction types specified for 'cvt'");
+        sim_wrong(lw, "Unexpected instruction types specified for 'cvt'");
         return true;
     }
     uint32_t count = to_four ? 4 : 2, sources = from_two || a == T_BF16X2 || to_four ? 1 : 2,
@@ -286,7 +266,7 @@ void sim_lower_minmax(sim_lower *lw, const sim_statement *s)
         return;
     }
     if (!sim_operands_between(lw, 4, 4)) return;
-    gate(lw, "min and max of three", 88, 100);
+    sim_gate(lw, "min and max of three", 88, 100);
     uint32_t a = sim_source(lw, 1, T_F32, 0), b = sim_source(lw, 2, T_F32, 0),
              c = sim_source(lw, 3, T_F32, 0), d = sim_dest(lw, 0, T_F32, 0);
     sim_ins *i = sim_emit(lw, sim_minmax3, F_PLAIN);
@@ -334,8 +314,7 @@ void sim_lower_pmevent(sim_lower *lw, const sim_statement *s)
     if (!sim_operands_between(lw, 1, 1)) return;
     const sim_operand *o = &s->operands[0];
     if (o->kind != O_INT || o->value < 0 || o->value > s->form->imm) {
-        lw->errors++;
-        sim_error(lw->m, s->line, "Argument 0 of instruction 'pmevent': expected to be in range [0..%d]",
+        sim_wrong(lw, "Argument 0 of instruction 'pmevent': expected to be in range [0..%d]",
                   (int)s->form->imm);
         return;
     }

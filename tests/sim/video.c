@@ -191,12 +191,6 @@ static void sim_video(sim_warp *w, const sim_ins *i, uint32_t m)
 
 /* --- lowering --------------------------------------------------------------------------------- */
 
-static void refuse(sim_lower *lw, const char *text)
-{
-    lw->errors++;
-    sim_error(lw->m, lw->s->line, "%s", text);
-}
-
 /* May operand n have this selector? A mask names lanes once each, from the top. */
 static bool selector_fits(const sim_operand *o, uint32_t lanes, bool mask)
 {
@@ -229,9 +223,9 @@ static void lower_negation(sim_lower *lw, const sim_statement *s, video *v)
     v->negate_c = o[3].negate;
     v->shift = sim_mod(&s->mods, M_shr7) ? 7 : sim_mod(&s->mods, M_shr15) ? 15 : 0;
     if (v->plus_one && (o[1].negate || o[2].negate || o[3].negate))
-        refuse(lw, "Conflicting use of '.po' modifier with operand negation");
+        sim_wrong(lw, "Conflicting use of '.po' modifier with operand negation");
     else if (v->negate_product && v->negate_c)
-        refuse(lw, "Operand negation limited to either (source A xor source B) or source C");
+        sim_wrong(lw, "Operand negation limited to either (source A xor source B) or source C");
 }
 
 void sim_lower_video(sim_lower *lw, const sim_statement *s)
@@ -260,12 +254,12 @@ void sim_lower_video(sim_lower *lw, const sim_statement *s)
         }
     }
     if (merge && v.secondary) {
-        refuse(lw, "Video instruction cannot have destination selector and secondary operation");
+        sim_wrong(lw, "Video instruction cannot have destination selector and secondary operation");
         return;
     }
     v.sat = sim_mod(&s->mods, M_sat);
     if (lanes > 1 && v.sat && v.secondary) {
-        refuse(lw, "Modifier '.sat' cannot be combined with modifier '.add'");
+        sim_wrong(lw, "Modifier '.sat' cannot be combined with modifier '.add'");
         return;
     }
     v.wrap = sim_mod(&s->mods, M_wrap);
