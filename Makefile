@@ -137,9 +137,9 @@ $(B)/fuzz/ptx: tests/fuzz/ptx.c $(FUZZOBJ)
 $(B)/fuzz/builder: tests/fuzz/builder.c tests/program.h tests/kerneltest.h $(wildcard tests/forms/*.h) ptxgen.h $(FUZZOBJ)
 	$(CLANG) $(FUZZFLAGS) -Wno-unused-function -fsanitize=fuzzer,address,undefined $< $(FUZZOBJ) -o $@ -lm -ldl
 
-$(B)/fuzz/gguf: tests/fuzz/gguf.c examples/gguf.h examples/tokeniser.h
+$(B)/fuzz/gguf: tests/fuzz/gguf.c $(HEADERS) examples/gguf.h examples/tokeniser.h examples/llama.h
 	@mkdir -p $(B)/fuzz
-	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer,address,undefined $< -o $@
+	$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer,address,undefined $< -o $@ -ldl -lm
 
 $(B)/fuzz/models: $(B)/test_gguf
 	@mkdir -p $@

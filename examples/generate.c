@@ -2,13 +2,14 @@
    cc -O2 examples/generate.c -o generate -ldl -lm
 
      generate MODEL.gguf "Once upon a time" [--tokens 128] [--temperature 0.8] [--seed 1] [--top-k 40]
-              [--top-p 0.95] [--graph | --persistent] [--context 2048]
+              [--top-p 0.95] [--graph | --persistent] [--context 2048] [--help]
 
-   Models of the architectures llama and qwen2, their matrices in F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or
-   Q6_K, their tokeniser in the file. --temperature 0, the default, takes the likeliest token; --graph makes
-   each token one launch of a graph, --persistent all of them one launch of one kernel. The text goes to
-   standard output as it comes; tokens per second, the bytes of weights that a token reads, and what fraction
-   of the device's bandwidth that is, to standard error. Runs on the GPU; without one, on the CPU driver:
+   Models of the architectures llama (Mistral's too), qwen2 and qwen3 (that one not --persistent), their
+   matrices in F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K, their tokeniser in the file. --temperature 0,
+   the default, takes the likeliest token; --graph makes each token one launch of a graph, --persistent all of
+   them one launch of one kernel. The text goes to standard output as it comes; tokens per second, the bytes
+   of weights that a token reads, and what fraction of the device's bandwidth that is, to standard error. Runs
+   on the GPU; without one, on the CPU driver:
    PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./generate tests/model/fables.gguf "Once upon a time" */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
@@ -38,71 +39,81 @@ static int refuse(const char *what, const char *why) {
     return 0;
 }
 
+/* X(option, field, type, lowest, highest, what it is). Numbers of integer types must be whole. */
+#define OPTIONS(X)                                                                                           \
+    X("--tokens", tokens, uint32_t, 1, 1e9, "tokens to write at most; 128")                                  \
+    X("--temperature", llama.temperature, float, 0, 100, "0: the likeliest token, and so by default")        \
+    X("--seed", llama.seed, uint64_t, 0, 9007199254740992.0, "of drawn tokens; 0")                           \
+    X("--top-k", llama.top_k, uint32_t, 0, 1e9, "drawn from the likeliest so many; 0: from all")             \
+    X("--top-p", llama.top_p, float, 0, 1, "drawn from the likeliest of this probability; 0: from all")      \
+    X("--context", llama.max_seq, uint32_t, 1, 1e9, "positions at most; the model's")
+
+static void help(void) {
+    printf("generate MODEL.gguf \"prompt\" [options]: a language model continues a text\n\n");
+#define OPTION_HELP(name, field, type, low, high, what) printf("  %-14s N   %s\n", name, what);
+    OPTIONS(OPTION_HELP)
+    printf("  --graph            each token is one launch of a graph\n"
+           "  --persistent       all tokens are one launch of one kernel\n"
+           "  --                 what follows is no option\n");
+}
+
 /* A number of a range behind an option. */
-static int number(const char *name, const char *text, double low, double high, double *x) {
+static int number(const char *name, const char *text, double low, double high, int whole, double *x) {
     char message[120], *end;
     errno = 0;
     *x = text ? strtod(text, &end) : 0;
-    if (text && *text && !*end && !errno && *x >= low && *x <= high) return 1;
-    snprintf(message, sizeof message, "'%.40s' is no number from %g to %g", text ? text : "", low, high);
+    if (text && *text && !*end && !errno && *x >= low && *x <= high && !(whole && *x > floor(*x))) return 1;
+    snprintf(message, sizeof message, "'%.40s' is no %snumber from %.16g to %.16g", text ? text : "",
+             whole ? "whole " : "", low, high);
     return refuse(name, message);
 }
 
+static int parse_option(options *o, const char *name, const char *text) {
+    double x;
+#define OPTION_PARSE(option, field, type, low, high, what)                                                   \
+    if (!strcmp(name, option)) {                                                                             \
+        if (!number(name, text, low, high, !((type)0.5 > 0), &x)) return 0;                            \
+        o->field = (type)x;                                                                                  \
+        return 1;                                                                                            \
+    }
+    OPTIONS(OPTION_PARSE)
+    return refuse(name, "an unknown option; --help lists them");
+}
+
 static int parse(options *o, int argc, char **argv) {
-    int i;
+    int i, names = 0;
     memset(o, 0, sizeof *o);
     o->tokens = 128;
     o->llama.batch = 1;
     for (i = 1; i < argc; i++) {
-        double x;
-        if (strncmp(argv[i], "--", 2)) {
-            if (!o->model)
-                o->model = argv[i];
-            else if (!o->prompt)
+        if (names || strncmp(argv[i], "--", 2)) {
+            if (o->prompt) return refuse(argv[i], "one model and one prompt");
+            if (o->model)
                 o->prompt = argv[i];
             else
-                return refuse(argv[i], "one model and one prompt");
-            continue;
-        }
-        if (!strcmp(argv[i], "--graph") || !strcmp(argv[i], "--persistent")) {
-            if (argv[i][2] == 'g')
-                o->graph = 1;
-            else
-                o->persistent = 1;
-            continue;
-        }
-        if (!strcmp(argv[i], "--tokens")) {
-            if (!number(argv[i], argv[i + 1], 1, 1e9, &x)) return 0;
-            o->tokens = (uint32_t)x;
-        } else if (!strcmp(argv[i], "--temperature")) {
-            if (!number(argv[i], argv[i + 1], 0, 100, &x)) return 0;
-            o->llama.temperature = (float)x;
-        } else if (!strcmp(argv[i], "--seed")) {
-            if (!number(argv[i], argv[i + 1], 0, 9007199254740992.0, &x)) return 0;
-            o->llama.seed = (uint64_t)x;
-        } else if (!strcmp(argv[i], "--top-k")) {
-            if (!number(argv[i], argv[i + 1], 0, 1e9, &x)) return 0;
-            o->llama.top_k = (uint32_t)x;
-        } else if (!strcmp(argv[i], "--top-p")) {
-            if (!number(argv[i], argv[i + 1], 0, 1, &x)) return 0;
-            o->llama.top_p = (float)x;
-        } else if (!strcmp(argv[i], "--context")) {
-            if (!number(argv[i], argv[i + 1], 1, 1e9, &x)) return 0;
-            o->llama.max_seq = (uint32_t)x;
+                o->model = argv[i];
+        } else if (!argv[i][2]) {
+            names = 1;
+        } else if (!strcmp(argv[i], "--help")) {
+            help();
+            exit(0);
+        } else if (!strcmp(argv[i], "--graph")) {
+            o->graph = 1;
+        } else if (!strcmp(argv[i], "--persistent")) {
+            o->persistent = 1;
         } else {
-            return refuse(argv[i], "an unknown option");
+            if (!parse_option(o, argv[i], argv[i + 1])) return 0;
+            i++;
         }
-        i++;
     }
+    if (o->graph && o->persistent) return refuse("--graph --persistent", "one of the two");
     if (o->model && o->prompt) return 1;
-    return refuse("MODEL.gguf \"prompt\"",
-                  "are needed; options are --tokens --temperature --seed --top-k --top-p "
-                  "--graph --persistent --context");
+    return refuse("MODEL.gguf \"prompt\"", "are needed; --help lists the options");
 }
 
 /* What can be wrong with a model's file, with its place. */
 static int bad_file(const char *path, const gguf_error *why) {
-    if (why->offset)
+    if (why->offset != GGUF_NOWHERE)
         fprintf(stderr, "generate: %s: at byte %llu: %s\n", path, (unsigned long long)why->offset, why->text);
     else
         fprintf(stderr, "generate: %s: %s\n", path, why->text);
@@ -124,13 +135,23 @@ static void progress(uint64_t done, uint64_t of) {
     fprintf(stderr, "\rloading %u0%% of %.2f GB%s", now, 1e-9 * (double)of, now == 10 ? "\n" : "");
 }
 
-/* A file may hold anything: what could steer a terminal is not passed on. */
-static void show(const char *text, size_t bytes) {
+/* A file may hold anything: what could steer a terminal is not passed on. The controls beyond ASCII are two
+   bytes in UTF-8, of which the first may end a token and the second begin the next: it waits in *held. */
+static void show(const char *text, size_t bytes, int *held) {
     size_t i;
     for (i = 0; i < bytes; i++) {
-        unsigned char c = (unsigned char)text[i], next = i + 1 < bytes ? (unsigned char)text[i + 1] : 0;
-        if (c == 0xc2 && next >= 0x80 && next < 0xa0) c = '?', i++; /* the controls beyond ASCII, in UTF-8 */
-        putchar((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f ? '?' : c);
+        unsigned char c = (unsigned char)text[i];
+        int first = *held;
+        *held = 0;
+        if (first && c >= 0x80 && c < 0xa0) {
+            putchar('?');
+            continue;
+        }
+        if (first) putchar(first);
+        if (c == 0xc2)
+            *held = c;
+        else
+            putchar((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f ? '?' : c);
     }
     fflush(stdout);
 }
@@ -142,23 +163,36 @@ typedef struct run {
     ptxcu_stream stream;
     ptxcu_event event[2];
     uint32_t *host; /* pinned: the tokens, as they come */
+    char *piece;    /* room for the text of any token */
+    int held;       /* see show */
+    int alone;      /* there is no prompt: the text does not begin with a space */
     uint32_t made;
-    double prompt_seconds, seconds;
+    double prompt_seconds, seconds; /* to the first token; from there on */
 } run;
 
 static int ends(const run *r, uint32_t token) { return token == r->words.eos || token == r->words.eot; }
+
+static void show_token(run *r, uint32_t token) {
+    int first = r->alone && r->made == 0;
+    show(r->piece, tokeniser_piece(&r->words, token, first, r->piece, r->words.longest), &r->held);
+    r->made++;
+}
+
+/* Notes when a token came. */
+static void note(run *r, double start) {
+    if (r->made == 0)
+        r->prompt_seconds = seconds() - start;
+    else
+        r->seconds = seconds() - start - r->prompt_seconds;
+}
 
 /* The prompt but its last token without a choice; then one token after the other. The launches of a token are
    queued before the one before it is waited for and shown, so the device does not wait for the host. */
 static int generate(run *r, uint32_t prompt, uint32_t tokens, gguf_error *why) {
     uint32_t i;
-    double start = seconds(), began;
-    char piece[256];
+    double start = seconds();
     for (i = 0; i + 1 < prompt; i++)
         if (llama_step(&r->model, 0, r->stream, why)) return 1;
-    if (llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why)) return 1;
-    began = seconds();
-    r->prompt_seconds = began - start;
     for (i = 0; i <= tokens; i++) {
         if (i < tokens
             && (llama_step(&r->model, 1, r->stream, why)
@@ -168,43 +202,50 @@ static int generate(run *r, uint32_t prompt, uint32_t tokens, gguf_error *why) {
             return 1;
         if (i == 0) continue;
         if (llama_cuda(&r->model, ptxcu_event_sync(r->cu, r->event[(i - 1) & 1]), why)) return 1;
-        r->seconds = seconds() - began;
+        note(r, start);
         if (ends(r, r->host[i - 1])) break;
-        r->made = i;
-        show(piece, tokeniser_piece(&r->words, r->host[i - 1], 0, piece, sizeof piece));
+        show_token(r, r->host[i - 1]);
     }
     return llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why);
 }
 
-/* All tokens in one launch, shown as they come: the device writes them, and how many there are, into host
-   memory. cuStreamQuery tells when it has ended, well or not. */
+/* All tokens in one launch, shown as they come: the device writes them, how many there are, and that it has
+   ended, into host memory. A launch that fails says nothing there: where nothing comes for long, the driver
+   is asked (cuStreamQuery). */
 static int generate_persistent(run *r, uint32_t tokens, gguf_error *why) {
-    enum { NOT_READY = 600 };
-    int (*query)(void *) = NULL, state = NOT_READY, bad;
+    enum { NOT_READY = 600, PATIENCE = 5 };
+    int (*query)(void *) = NULL, over = 0, bad;
     void *symbol = ptxcu_symbol(r->cu, "cuStreamQuery");
-    double start = seconds();
+    double start = seconds(), last = start;
     llama_persistent p;
-    char piece[256];
+    uint32_t end[2];
+    end[0] = r->words.eos;
+    end[1] = r->words.eot;
     memcpy(&query, &symbol, sizeof symbol);
-    if (llama_persistent_open(&r->model, &p, tokens, r->words.eos, why)) return 1;
+    if (llama_persistent_open(&r->model, &p, tokens, end, 2, why)) return 1;
     bad = llama_persistent_launch(&r->model, &p, r->stream, why);
-    while (!bad && state == NOT_READY) {
+    while (!bad && !over) {
         struct timespec pause = {0, 100000};
         uint32_t written;
-        if (query)
-            state = query(r->stream); /* before the last look at what is written */
-        else
-            bad = llama_persistent_end(&r->model, &p, r->stream, why), state = 0;
-        written = *(volatile uint32_t *)&p.state->written[0];
-        for (; r->made < written && r->made < tokens; r->made++) {
-            uint32_t token = *(volatile uint32_t *)&p.tokens[r->made];
-            if (ends(r, token)) break;
-            show(piece, tokeniser_piece(&r->words, token, 0, piece, sizeof piece));
+        over = *(volatile uint32_t *)&p.state->status != PTXK_DECODER_RUNS; /* before the last look */
+        if (!over && seconds() - last > PATIENCE) {
+            over = !query || query(r->stream) != NOT_READY;
+            last = seconds();
         }
-        if (state == NOT_READY) nanosleep(&pause, NULL);
+        written = *(volatile uint32_t *)&p.state->written[0];
+        while (r->made < written && r->made < tokens) {
+            uint32_t token = *(volatile uint32_t *)&p.tokens[r->made];
+            last = seconds();
+            note(r, start);
+            if (ends(r, token)) {
+                over = 1;
+                break;
+            }
+            show_token(r, token);
+        }
+        if (!over) nanosleep(&pause, NULL);
     }
     bad = bad || llama_persistent_end(&r->model, &p, r->stream, why);
-    r->seconds = seconds() - start;
     llama_persistent_close(&r->model, &p);
     return bad;
 }
@@ -213,10 +254,12 @@ static void report(const run *r, uint32_t prompt) {
     const ptxcu_device *d = ptxcu_device_info(r->cu);
     double bytes = (double)r->model.weight_bytes;
     double bandwidth = 2e3 * d->memory_clock_khz * (d->memory_bus_bits / 8.0); /* two transfers a clock */
-    double rate = r->made && r->seconds > 0 ? r->made / r->seconds : 0;
+    double rate = r->made > 1 && r->seconds > 0 ? (r->made - 1) / r->seconds : 0;
     fprintf(stderr, "%s%s\n", d->name, d->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "");
-    fprintf(stderr, "%u tokens of prompt in %.2f s; %u tokens written in %.2f s: %.1f a second%s\n",
-            (unsigned)prompt, r->prompt_seconds, (unsigned)r->made, r->seconds, rate,
+    fprintf(stderr, "%u tokens of prompt and the first of text in %.2f s; ", (unsigned)prompt,
+            r->prompt_seconds);
+    fprintf(stderr, "%u tokens written in %.2f s, %.1f a second behind the first%s\n", (unsigned)r->made,
+            r->prompt_seconds + r->seconds, rate,
             d->is_cpu_driver ? " (of a CPU that interprets PTX: says nothing about a GPU)" : "");
     fprintf(stderr, "%.3f MB of weights a token", 1e-6 * bytes);
     if (!d->is_cpu_driver && bandwidth > 0)
@@ -243,14 +286,14 @@ static int write_text(run *r, options *o, const gguf *g, FILE *file, uint32_t *t
           || (o->graph && llama_record(&r->model, r->stream, why));
     if (!bad) {
         r->host = (uint32_t *)host;
-        show(o->prompt, strlen(o->prompt));
+        show(o->prompt, strlen(o->prompt), &r->held);
         bad = o->persistent ? generate_persistent(r, o->tokens, why) : generate(r, prompt, o->tokens, why);
-        printf("\n");
+        show("\n", 1, &r->held); /* in front of what goes to standard error */
     }
     if (!bad)
         report(r, prompt);
     else
-        fprintf(stderr, "generate: %s\n", why->text);
+        bad_file(o->model, why);
     ptxcu_host_free(r->cu, r->host);
     ptxcu_event_destroy(r->cu, r->event[0]);
     ptxcu_event_destroy(r->cu, r->event[1]);
@@ -297,7 +340,9 @@ int main(int argc, char **argv) {
     } else {
         size_t bytes = strlen(o.prompt), room = tokeniser_room(bytes);
         tokens = (uint32_t *)malloc(room * sizeof *tokens);
-        prompt = tokens ? tokeniser_encode(&r.words, o.prompt, bytes, tokens) : SIZE_MAX;
+        r.piece = (char *)malloc(r.words.longest + 1);
+        r.alone = !bytes;
+        prompt = tokens && r.piece ? tokeniser_encode(&r.words, o.prompt, bytes, tokens) : SIZE_MAX;
         if (prompt == SIZE_MAX)
             refuse("prompt", "no memory");
         else if (prompt == 0)
@@ -306,6 +351,7 @@ int main(int argc, char **argv) {
             failed = write_text(&r, &o, &g, file, tokens, (uint32_t)prompt, &why);
     }
     free(tokens);
+    free(r.piece);
     ptxcu_close(r.cu);
     tokeniser_free(&r.words);
     gguf_free(&g);

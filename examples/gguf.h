@@ -8,7 +8,7 @@
        gguf_error why;
        FILE *f = fopen(path, "rb");
        if (gguf_read(&g, f, &why)) printf("%s, at byte %llu\n", why.text, (unsigned long long)why.offset);
-       ... gguf_u32(&g, "llama.block_count", ...), gguf_tensor_find(&g, "token_embd.weight") ...
+       ... gguf_get_u32(&g, "llama.block_count", ...), gguf_tensor_find(&g, "token_embd.weight") ...
        gguf_free(&g);
 
    The format: "GGUF", u32 version, u64 tensors, u64 values; each value a string key, u32 type, and the value;
@@ -18,6 +18,7 @@
 #ifndef EXAMPLES_GGUF_H
 #define EXAMPLES_GGUF_H
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -67,7 +68,8 @@ enum {
 #define GGUF_FORMAT_ENUM(name, number, values, bytes) GGUF_FORMAT_##name = number,
 enum gguf_format { GGUF_FORMATS(GGUF_FORMAT_ENUM) GGUF_FORMAT_NONE = -1 };
 
-/* What is wrong, and where in the file. */
+/* What is wrong, and where in the file; what is missing is missed where it would have stood. */
+#define GGUF_NOWHERE UINT64_MAX /* of what is wrong with something else: memory, a device */
 typedef struct gguf_error {
     uint64_t offset;
     char text[200];
@@ -100,6 +102,7 @@ typedef struct gguf {
     uint64_t file_bytes;
     uint32_t version;
     uint64_t alignment;
+    uint64_t values_end, tensors_end; /* where the lines of values end, and those of tensors */
     size_t values, tensors;
     gguf_value *value;   /* sorted by key */
     gguf_tensor *tensor; /* sorted by name */
@@ -324,18 +327,21 @@ static inline int gguf_take_all(gguf *g, gguf_walk *w, uint64_t values, uint64_t
     uint64_t i;
     for (i = 0; i < values; i++) {
         void *more = gguf_grow(g->value, g->values, sizeof *g->value);
-        if (!more) return gguf_fail(w->why, w->at, "no memory");
+        if (!more) return gguf_fail(w->why, GGUF_NOWHERE, "no memory for %llu values", (unsigned long long)i);
         g->value = (gguf_value *)more;
         if (gguf_take_value(w, &g->value[g->values])) return 1;
         g->values++;
     }
+    g->values_end = w->at;
     for (i = 0; i < tensors; i++) {
         void *more = gguf_grow(g->tensor, g->tensors, sizeof *g->tensor);
-        if (!more) return gguf_fail(w->why, w->at, "no memory");
+        if (!more)
+            return gguf_fail(w->why, GGUF_NOWHERE, "no memory for %llu tensors", (unsigned long long)i);
         g->tensor = (gguf_tensor *)more;
         if (gguf_take_tensor(w, &g->tensor[g->tensors])) return 1;
         g->tensors++;
     }
+    g->tensors_end = w->at;
     return 0;
 }
 
@@ -419,7 +425,8 @@ static inline int gguf_parse(gguf *g, const void *data, size_t bytes, uint64_t f
     memset(g, 0, sizeof *g);
     memset(why, 0, sizeof *why);
     g->head = (unsigned char *)malloc(bytes ? bytes : 1);
-    if (!g->head) return gguf_fail(why, 0, "no memory");
+    if (!g->head)
+        return gguf_fail(why, GGUF_NOWHERE, "no memory for a head of %llu bytes", (unsigned long long)bytes);
     if (bytes) memcpy(g->head, data, bytes);
     g->head_bytes = bytes;
     g->file_bytes = file_bytes;
@@ -436,23 +443,33 @@ static inline int gguf_read(gguf *g, FILE *file, gguf_error *why) {
     memset(g, 0, sizeof *g);
     memset(why, 0, sizeof *why);
     if (fseeko(file, 0, SEEK_END) || (size = (long long)ftello(file)) < 0)
-        return gguf_fail(why, 0, "not a file that can be measured");
+        return gguf_fail(why, GGUF_NOWHERE, "not a file that can be measured: %s", strerror(errno));
+    if (size == 0) return gguf_fail(why, 0, "an empty file");
     for (;; bytes *= 4) {
         int result;
         unsigned char *buffer;
         if (bytes > (uint64_t)size) bytes = (size_t)size;
         buffer = (unsigned char *)malloc(bytes ? bytes : 1);
         if (!buffer)
-            return gguf_fail(why, 0, "no memory for a head of %llu bytes", (unsigned long long)bytes);
-        if (fseeko(file, 0, SEEK_SET) || (got = fread(buffer, 1, bytes, file)) != bytes) {
+            return gguf_fail(why, GGUF_NOWHERE, "no memory for a head of %llu bytes",
+                             (unsigned long long)bytes);
+        errno = 0;
+        got = fseeko(file, 0, SEEK_SET) ? 0 : fread(buffer, 1, bytes, file);
+        if (got != bytes) {
             free(buffer);
-            return gguf_fail(why, 0, "cannot be read");
+            return gguf_fail(why, got, "cannot be read: %s", errno ? strerror(errno) : "it ends here");
         }
         result = gguf_parse(g, buffer, bytes, (uint64_t)size, why);
         free(buffer);
         if (result != 2) return result;
         if (bytes >= 1u << 30) return gguf_fail(why, bytes, "the head is longer than a gigabyte");
     }
+}
+
+/* Where a key's value lies, or would. */
+static inline uint64_t gguf_place(const gguf *g, const char *key) {
+    const gguf_value *v = gguf_find(g, key);
+    return v ? v->offset : g->values_end;
 }
 
 /* -- values: each returns 1 and sets *x where the key is there with a value of that sort, else 0 -- */

@@ -16,7 +16,8 @@
    Tokens, positions and lengths advance in device memory: nothing on the host changes from step to step.
 
        step     embed -> x
-       a layer  q, k, v = W norm(x) + bias; q, k turned by their position; k, v into the caches; attention;
+       a layer  q, k, v = W norm(x) + bias; q, k by the norms of their heads, where there are such, and
+                turned by their position; k, v into the caches; attention;
                 x += W attention; gate, up = W norm(x); x += W (silu(gate) up)
        choose   logits = W norm(x); the next token of each
        advance  the next token (the prompt's, while it lasts), the next position */
@@ -25,10 +26,43 @@
 
 #include "gguf.h"
 
-/* X(name of the architecture, pairs that its rotary positions turn) */
+/* X(name of the architecture, pairs that its rotary positions turn, whether heads of q and k have norms).
+   Mistral's models and others of the same layers go by the name llama. */
 #define LLAMA_ARCHITECTURES(X)                                                                               \
-    X("llama", PTXK_ROPE_INTERLEAVED)                                                                        \
-    X("qwen2", PTXK_ROPE_NEOX)
+    X("llama", PTXK_ROPE_INTERLEAVED, 0)                                                                     \
+    X("qwen2", PTXK_ROPE_NEOX, 0)                                                                            \
+    X("qwen3", PTXK_ROPE_NEOX, 1)
+
+/* X(name, what is another there): of the better known, to say more than that they are not known. */
+#define LLAMA_OTHER_ARCHITECTURES(X)                                                                         \
+    X("gemma", "scaled embeddings, GELU")                                                                    \
+    X("gemma2", "capped scores, norms behind layers, GELU")                                                  \
+    X("gemma3", "norms behind layers, windows in some layers, GELU")                                         \
+    X("phi2", "LayerNorm, attention and feed-forward side by side")                                          \
+    X("phi3", "fused matrices")                                                                              \
+    X("gpt2", "LayerNorm, learned positions")                                                                \
+    X("falcon", "LayerNorm, attention and feed-forward side by side")                                        \
+    X("starcoder2", "LayerNorm, GELU")                                                                       \
+    X("stablelm", "LayerNorm")                                                                               \
+    X("command-r", "LayerNorm, attention and feed-forward side by side")                                     \
+    X("olmo2", "norms behind layers")                                                                        \
+    X("qwen2moe", "experts")                                                                                 \
+    X("qwen3moe", "experts")                                                                                 \
+    X("deepseek2", "compressed attention, experts")                                                          \
+    X("mamba", "no attention")                                                                               \
+    X("bert", "no decoder")
+
+/* X(key): of values that change what a layer computes, and that nothing here does. */
+#define LLAMA_REFUSED_KEYS(X)                                                                                \
+    X("attention.scale")                                                                                     \
+    X("attention.clamp_kqv")                                                                                 \
+    X("attention.max_alibi_bias")                                                                            \
+    X("attn_logit_softcapping")                                                                              \
+    X("final_logit_softcapping")                                                                             \
+    X("logit_scale")                                                                                         \
+    X("embedding_scale")                                                                                     \
+    X("residual_scale")                                                                                      \
+    X("rope.scaling.attn_factor")
 
 /* X(type in the file, the kernels' name for it) */
 #define LLAMA_FORMATS(X)                                                                                     \
@@ -56,6 +90,8 @@
     X(Q_BIAS, "attn_q.bias", c->heads * c->head_dim, 0, 1)                                                   \
     X(K_BIAS, "attn_k.bias", c->kv_heads * c->head_dim, 0, 1)                                                \
     X(V_BIAS, "attn_v.bias", c->kv_heads * c->head_dim, 0, 1)                                                \
+    X(Q_NORM, "attn_q_norm.weight", c->head_dim, 0, !c->head_norms)                                          \
+    X(K_NORM, "attn_k_norm.weight", c->head_dim, 0, !c->head_norms)                                          \
     X(O, "attn_output.weight", c->heads * c->head_dim, c->hidden, 0)                                         \
     X(FFN_NORM, "ffn_norm.weight", c->hidden, 0, 0)                                                          \
     X(GATE, "ffn_gate.weight", c->hidden, c->ffn, 0)                                                         \
@@ -71,6 +107,8 @@ typedef struct llama_config {
     uint32_t rope_dims, rope_pairs; /* elements of a head that are turned; PTXK_ROPE_... */
     double rope_theta, rope_scale;  /* positions are divided by the scale */
     double eps;                     /* of the norms */
+    uint32_t window;                /* positions that attention sees; 0: all */
+    int head_norms;                 /* each head of q and k is normalised before it is turned */
 } llama_config;
 
 /* A tensor in the file and on the device; from NULL: there is none. */
@@ -86,6 +124,7 @@ typedef struct llama_launch {
     union {
         ptxk_embed_args embed;
         ptxk_gemv_args gemv;
+        ptxk_norm_args norm;
         ptxk_rope_args rope;
         ptxk_kv_scatter_args scatter;
         ptxk_flash_decode_args attention;
@@ -102,6 +141,7 @@ typedef struct llama_options {
     float temperature; /* 0: the likeliest token */
     float top_p;       /* 0: all */
     uint64_t seed;
+    uint32_t kv_type; /* of the caches: PTX_F16, PTX_BF16, PTX_F32; 0: PTX_F16 */
 } llama_options;
 
 typedef struct llama {
@@ -118,7 +158,7 @@ typedef struct llama {
     uint64_t memory_used;
     ptxcu_buffer x, q, k, v, attention, gate, up, logits; /* f32 [batch, ...] */
     ptxcu_buffer tokens, chosen, positions, lengths;      /* u32 [batch] */
-    ptxcu_buffer prompts, prompt_lengths;                 /* u32 [batch, max_seq], [batch] */
+    ptxcu_buffer prompts, prompt_lengths, ones;           /* u32 [batch, max_seq], [batch], [batch] */
     ptxcu_buffer cache_table, frequencies;                /* u64 [layers, 2, batch]; f64 [rope_dims / 2] */
     uint64_t workspace_bytes, counters_bytes;
     ptxcu_graph graph[2]; /* without and with the choice of the next token */
@@ -138,11 +178,6 @@ static inline int llama_format(uint32_t in_file, uint32_t *format) {
     }
 }
 
-static inline uint64_t llama_place(const gguf *g, const char *key) {
-    const gguf_value *v = gguf_find(g, key);
-    return v ? v->offset : 0;
-}
-
 /* "<architecture>.<key>" */
 static inline const char *llama_key(char *room, size_t bytes, const gguf *g, const char *key) {
     gguf_text architecture;
@@ -155,11 +190,23 @@ static inline const char *llama_key(char *room, size_t bytes, const gguf *g, con
 static inline int llama_count(const gguf *g, const char *key, uint32_t most, uint32_t *x, gguf_error *why) {
     char room[160];
     if (!gguf_get_u32(g, llama_key(room, sizeof room, g, key), x))
-        return gguf_fail(why, llama_place(g, room), "'%s' is missing, or no whole number", room);
+        return gguf_fail(why, gguf_place(g, room), "'%s' is missing, or no whole number", room);
     if (*x < 1 || *x > most)
-        return gguf_fail(why, llama_place(g, room), "'%s' is %u, must be 1 to %u", room, (unsigned)*x,
+        return gguf_fail(why, gguf_place(g, room), "'%s' is %u, must be 1 to %u", room, (unsigned)*x,
                          (unsigned)most);
     return 0;
+}
+
+/* A number that may be missing, between limits that are not in it. */
+static inline int llama_optional(const gguf *g, const char *key, double above, double below, double *x,
+                                 gguf_error *why) {
+    char room[160];
+    if (!gguf_find(g, llama_key(room, sizeof room, g, key))) return 0;
+    if (!gguf_get_float(g, room, x))
+        return gguf_fail(why, gguf_place(g, room), "'%s' is no floating-point number", room);
+    if (*x > above && *x < below) return 0;
+    return gguf_fail(why, gguf_place(g, room), "'%s' is %g, must be above %g and below %g", room, *x, above,
+                     below);
 }
 
 static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *why) {
@@ -171,74 +218,101 @@ static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *wh
     if (gguf_find(g, llama_key(key, sizeof key, g, "rope.dimension_count"))
         && (llama_count(g, "rope.dimension_count", c->head_dim, &c->rope_dims, why)))
         return 1;
-    if (c->rope_dims % 2) return gguf_fail(why, llama_place(g, key), "'%s' is odd", key);
-    gguf_get_float(g, llama_key(key, sizeof key, g, "rope.freq_base"), &c->rope_theta);
-    if (!(c->rope_theta > 0 && c->rope_theta < 1e30))
-        return gguf_fail(why, llama_place(g, key), "'%s' is %g", key, c->rope_theta);
-    if (gguf_get_text(g, llama_key(key, sizeof key, g, "rope.scaling.type"), &scaling)
-        && !gguf_is(scaling, "none")) {
-        if (!gguf_is(scaling, "linear"))
-            return gguf_fail(why, llama_place(g, key), "'%s' is '%.*s', must be 'none' or 'linear'", key,
-                             gguf_shown(scaling), scaling.at);
-        gguf_get_float(g, llama_key(key, sizeof key, g, "rope.scaling.factor"), &c->rope_scale);
+    if (c->rope_dims % 2)
+        return gguf_fail(why, gguf_place(g, key), "'%s' is odd: %u", key, (unsigned)c->rope_dims);
+    if (llama_optional(g, "rope.freq_base", 0, 1e30, &c->rope_theta, why)
+        || llama_optional(g, "rope.scale_linear", 0, 1e30, &c->rope_scale, why))
+        return 1;
+    if (!gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.type"))) return 0;
+    if (!gguf_get_text(g, key, &scaling))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
+    if (gguf_is(scaling, "none")) return 0;
+    if (!gguf_is(scaling, "linear"))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none' or 'linear'", key,
+                         gguf_shown(scaling), scaling.at);
+    return llama_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why);
+}
+
+/* The architecture, and nothing in it that is not known. */
+static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_error *why) {
+    static const char general[] = "general.architecture";
+    gguf_text name;
+    char key[160];
+    uint32_t experts = 0;
+    int known = 0;
+    if (!gguf_get_text(g, general, &name))
+        return gguf_fail(why, gguf_place(g, general), "'%s' is missing, or no text", general);
+#define LLAMA_KNOWN(text, pairs, norms)                                                                      \
+    if (gguf_is(name, text)) known = 1, c->rope_pairs = pairs, c->head_norms = norms;
+#define LLAMA_NAME(text, pairs, norms) " " text
+#define LLAMA_OTHER(text, reason)                                                                            \
+    if (gguf_is(name, text))                                                                                 \
+        return gguf_fail(why, gguf_place(g, general), "architecture '%s' (%s), known are:%s", text, reason,  \
+                         LLAMA_ARCHITECTURES(LLAMA_NAME));
+#define LLAMA_REFUSED(text)                                                                                  \
+    if (gguf_find(g, llama_key(key, sizeof key, g, text)))                                                   \
+        return gguf_fail(why, gguf_place(g, key), "'%s': nothing here does that", key);
+    LLAMA_ARCHITECTURES(LLAMA_KNOWN)
+    LLAMA_OTHER_ARCHITECTURES(LLAMA_OTHER)
+    if (!known)
+        return gguf_fail(why, gguf_place(g, general), "architecture '%.*s', known are:%s", gguf_shown(name),
+                         name.at, LLAMA_ARCHITECTURES(LLAMA_NAME));
+    LLAMA_REFUSED_KEYS(LLAMA_REFUSED)
+    if (!gguf_find(g, llama_key(key, sizeof key, g, "expert_count"))) return 0;
+    if (!gguf_get_u32(g, key, &experts))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
+    return experts ? gguf_fail(why, gguf_place(g, key), "a model of %u experts", (unsigned)experts) : 0;
+}
+
+/* heads, kv_heads, head_dim */
+static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *why) {
+    char key[160];
+    uint32_t values;
+    if (llama_count(g, "attention.head_count", 4096, &c->heads, why)) return 1;
+    c->kv_heads = c->heads;
+    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.head_count_kv"))
+        && llama_count(g, "attention.head_count_kv", c->heads, &c->kv_heads, why))
+        return 1;
+    if (c->heads % c->kv_heads)
+        return gguf_fail(why, gguf_place(g, key), "%u heads on %u", (unsigned)c->heads,
+                         (unsigned)c->kv_heads);
+    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length"))) {
+        if (llama_count(g, "attention.key_length", 4096, &c->head_dim, why)) return 1;
+    } else {
+        if (c->hidden % c->heads)
+            return gguf_fail(why, gguf_place(g, llama_key(key, sizeof key, g, "attention.head_count")),
+                             "an embedding of %u in %u heads: no whole number for each, and there is no "
+                             "'attention.key_length'",
+                             (unsigned)c->hidden, (unsigned)c->heads);
+        c->head_dim = c->hidden / c->heads;
     }
-    gguf_get_float(g, llama_key(key, sizeof key, g, "rope.scale_linear"), &c->rope_scale);
-    if (!(c->rope_scale > 0 && c->rope_scale < 1e30))
-        return gguf_fail(why, llama_place(g, key), "positions are scaled by %g", c->rope_scale);
-    return 0;
+    if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.value_length"))) return 0;
+    if (gguf_get_u32(g, key, &values) && values == c->head_dim) return 0;
+    return gguf_fail(why, gguf_place(g, key), "'%s' is another than that of keys, %u", key,
+                     (unsigned)c->head_dim);
 }
 
 /* Reads and checks the numbers; the tensors are checked against them by llama_find_tensors. */
 static inline int llama_read(llama_config *c, const gguf *g, gguf_error *why) {
-    static const struct {
-        const char *name;
-        uint32_t pairs;
-    } known[] = {
-#define LLAMA_KNOWN(name, pairs) {name, pairs},
-        LLAMA_ARCHITECTURES(LLAMA_KNOWN)};
     const gguf_tensor *embedding = gguf_tensor_find(g, "token_embd.weight");
-    gguf_text architecture;
     char key[160];
-    uint32_t i, experts = 0;
     memset(c, 0, sizeof *c);
-    if (!gguf_get_text(g, "general.architecture", &architecture))
-        return gguf_fail(why, 0, "'general.architecture' is missing, or no text");
-    for (i = 0; i < sizeof known / sizeof *known && !gguf_is(architecture, known[i].name); i++) {
-    }
-    if (i == sizeof known / sizeof *known)
-        return gguf_fail(why, llama_place(g, "general.architecture"),
-                         "architecture '%.*s', must be 'llama' or 'qwen2'", gguf_shown(architecture),
-                         architecture.at);
-    c->rope_pairs = known[i].pairs;
-    if (gguf_get_u32(g, llama_key(key, sizeof key, g, "expert_count"), &experts) && experts)
-        return gguf_fail(why, llama_place(g, key), "a model of %u experts", (unsigned)experts);
-    if (!embedding) return gguf_fail(why, 0, "there is no tensor 'token_embd.weight'");
+    if (llama_read_architecture(c, g, why)) return 1;
+    if (!embedding) return gguf_fail(why, g->tensors_end, "there is no tensor 'token_embd.weight'");
     if (embedding->dimensions != 2 || embedding->size[1] > 1u << 24)
         return gguf_fail(why, embedding->offset, "'token_embd.weight': not a matrix of at most 2^24 rows");
     c->vocab = (uint32_t)embedding->size[1];
     if (llama_count(g, "block_count", 10000, &c->layers, why)
         || llama_count(g, "context_length", 1u << 30, &c->context, why)
         || llama_count(g, "embedding_length", 1u << 20, &c->hidden, why)
-        || llama_count(g, "feed_forward_length", 1u << 22, &c->ffn, why)
-        || llama_count(g, "attention.head_count", 4096, &c->heads, why))
+        || llama_count(g, "feed_forward_length", 1u << 22, &c->ffn, why) || llama_read_heads(c, g, why))
         return 1;
-    c->kv_heads = c->heads;
-    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.head_count_kv"))
-        && llama_count(g, "attention.head_count_kv", c->heads, &c->kv_heads, why))
-        return 1;
-    if (c->heads % c->kv_heads)
-        return gguf_fail(why, llama_place(g, key), "%u heads on %u", (unsigned)c->heads,
-                         (unsigned)c->kv_heads);
-    c->head_dim = c->hidden / c->heads;
-    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length"))
-        && llama_count(g, "attention.key_length", 4096, &c->head_dim, why))
-        return 1;
-    if (gguf_get_u32(g, llama_key(key, sizeof key, g, "attention.value_length"), &i) && i != c->head_dim)
-        return gguf_fail(why, llama_place(g, key), "'%s' is %u, of keys %u", key, (unsigned)i,
-                         (unsigned)c->head_dim);
+    if (gguf_find(g, llama_key(key, sizeof key, g, "attention.sliding_window"))
+        && !gguf_get_u32(g, key, &c->window))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
     if (!gguf_get_float(g, llama_key(key, sizeof key, g, "attention.layer_norm_rms_epsilon"), &c->eps)
         || !(c->eps >= 0 && c->eps < 1))
-        return gguf_fail(why, llama_place(g, key), "'%s' is missing, or not from 0 to 1", key);
+        return gguf_fail(why, gguf_place(g, key), "'%s' is missing, or not from 0 to 1", key);
     return llama_read_rope(c, g, why);
 }
 
@@ -248,7 +322,7 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
     uint32_t format;
     t->from = gguf_tensor_find(g, name);
     t->address = 0;
-    if (!t->from) return optional ? 0 : gguf_fail(why, 0, "there is no tensor '%s'", name);
+    if (!t->from) return optional ? 0 : gguf_fail(why, g->tensors_end, "there is no tensor '%s'", name);
     if (t->from->size[0] != columns || t->from->size[1] != (rows ? rows : 1) || t->from->size[2] != 1
         || t->from->size[3] != 1)
         return gguf_fail(why, t->from->offset, "'%s' is %llu x %llu, must be %llu x %llu", name,
@@ -272,13 +346,14 @@ static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf
     int bad = 0;
     char name[64], *known;
     if (g->tensors < c->layers) {
-        gguf_fail(why, 0, "%u layers, but %llu tensors", (unsigned)c->layers, (unsigned long long)g->tensors);
+        gguf_fail(why, g->tensors_end, "%u layers, but %llu tensors", (unsigned)c->layers,
+                  (unsigned long long)g->tensors);
         return NULL;
     }
     all = t = (llama_tensor *)malloc((LLAMA_MODEL_TENSORS + (size_t)c->layers * LLAMA_TENSORS_OF_A_LAYER)
                                      * sizeof *all);
     if (!all) {
-        gguf_fail(why, 0, "no memory");
+        gguf_fail(why, GGUF_NOWHERE, "no memory");
         return NULL;
     }
 #define LLAMA_FIND(id, in_file, columns, rows, optional)                                                     \
@@ -297,7 +372,7 @@ static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf
         if (!known[i])
             bad = gguf_fail(why, g->tensor[i].offset, "'%.*s' is no tensor of this architecture",
                             gguf_shown(g->tensor[i].name), g->tensor[i].name.at);
-    if (!bad && !known) bad = gguf_fail(why, 0, "no memory");
+    if (!bad && !known) bad = gguf_fail(why, GGUF_NOWHERE, "no memory");
     free(known);
     if (!bad) return all;
     free(all);
@@ -311,7 +386,17 @@ static inline llama_tensor *llama_layer_tensor(const llama *m, uint32_t layer, e
 /* -- onto the device -- */
 
 static inline int llama_cuda(const llama *m, ptxcu_code code, gguf_error *why) {
-    return code == PTXCU_E_NONE ? 0 : gguf_fail(why, 0, "%s", ptxcu_get_error(m->cu)->message);
+    return code == PTXCU_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", ptxcu_get_error(m->cu)->message);
+}
+
+/* The large allocations: what is said when there is no room for them. */
+static inline int llama_room(llama *m, const char *what, uint64_t bytes, ptxcu_buffer *buffer,
+                             gguf_error *why) {
+    size_t left = 0, all = 0;
+    if (bytes <= SIZE_MAX && ptxcu_alloc(m->cu, (size_t)bytes, buffer) == PTXCU_E_NONE) return 0;
+    ptxcu_memory_info(m->cu, &left, &all);
+    return gguf_fail(why, GGUF_NOWHERE, "%s of %.1f GB, and the device has %.1f GB left", what,
+                     1e-9 * (double)bytes, 1e-9 * (double)left);
 }
 
 static inline int llama_by_offset(const void *a, const void *b) {
@@ -326,7 +411,7 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
     llama_tensor **order = (llama_tensor **)malloc(all * sizeof *order);
     char *piece = (char *)malloc(PIECE);
     uint64_t total = 0, sent = 0, to = 0;
-    int bad = !order || !piece ? gguf_fail(why, 0, "no memory") : 0;
+    int bad = !order || !piece ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
     for (i = 0; !bad && i < all; i++)
         if (m->tensor[i].from) {
             order[n++] = &m->tensor[i];
@@ -334,7 +419,7 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
         }
     if (!bad) {
         qsort(order, n, sizeof *order, llama_by_offset);
-        bad = llama_cuda(m, ptxcu_alloc(m->cu, (size_t)total, &m->weights), why);
+        bad = llama_room(m, "weights", total, &m->weights, why);
     }
     for (i = 0; !bad && i < n; i++) {
         uint64_t done = 0, bytes = order[i]->from->bytes;
@@ -388,13 +473,15 @@ static inline void llama_share_out(llama *m) {
     m->lengths = llama_part(m, batch, 4);
     m->prompts = llama_part(m, batch * m->options.max_seq, 4);
     m->prompt_lengths = llama_part(m, batch, 4);
+    m->ones = llama_part(m, batch, 4);
     m->cache_table = llama_part(m, 2 * batch * c->layers, 8);
     m->frequencies = llama_part(m, c->rope_dims / 2, 8);
 }
 
-/* Bytes of one cache: of K or of V, of one layer and sequence, in f16. Those of a layer lie side by side. */
+/* Bytes of one cache: of K or of V, of one layer and sequence. Those of a layer lie side by side. */
 static inline uint64_t llama_cache_bytes(const llama *m) {
-    return (uint64_t)m->config.kv_heads * m->options.max_seq * m->config.head_dim * 2;
+    return (uint64_t)m->config.kv_heads * m->options.max_seq * m->config.head_dim
+           * (m->options.kv_type == PTX_F32 ? 4 : 2);
 }
 
 static inline uint64_t llama_layer_cache_bytes(const llama *m) {
@@ -413,12 +500,16 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     double *frequency = (double *)malloc((size_t)(c->rope_dims / 2 + 1) * 8);
     float *factor = NULL;
     const gguf_tensor *factors = m->tensor[LLAMA_ROPE_FACTORS].from;
-    int bad = !table || !frequency ? gguf_fail(why, 0, "no memory") : 0;
+    int bad = !table || !frequency ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
     if (!bad && factors) {
         factor = (float *)malloc((size_t)factors->bytes);
         if (!factor || fseeko(file, (off_t)factors->offset, SEEK_SET)
             || fread(factor, 1, (size_t)factors->bytes, file) != factors->bytes)
             bad = gguf_fail(why, factors->offset, "cannot be read");
+        for (i = 0; !bad && i < c->rope_dims / 2; i++)
+            if (!(factor[i] > 0 && factor[i] < 1e30f))
+                bad = gguf_fail(why, factors->offset + 4 * i, "a frequency is divided by %g",
+                                (double)factor[i]);
     }
     for (i = 0; !bad && i < entries; i++)
         table[i] = llama_cache(m, (uint32_t)(i / m->options.batch / 2), i / m->options.batch % 2,
@@ -429,6 +520,7 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     }
     bad = bad || llama_cuda(m, ptxcu_upload(m->cu, m->cache_table, 0, table, (size_t)entries * 8, NULL), why)
           || llama_cuda(m, ptxcu_upload(m->cu, m->frequencies, 0, frequency, c->rope_dims / 2 * 8, NULL), why)
+          || llama_cuda(m, ptxcu_fill32(m->cu, m->ones, 0, 1, m->options.batch, NULL), why)
           || llama_cuda(m, ptxcu_sync(m->cu), why);
     free(table);
     free(frequency);
@@ -498,7 +590,7 @@ static inline llama_launch *llama_add(llama *m, const char *operation, const voi
         uint32_t room = m->launches_room ? 2 * m->launches_room : 64;
         void *more = realloc(m->launch, room * sizeof *m->launch);
         if (!more) {
-            gguf_fail(why, 0, "no memory");
+            gguf_fail(why, GGUF_NOWHERE, "no memory");
             return NULL;
         }
         m->launch = (llama_launch *)more;
@@ -515,7 +607,7 @@ static inline llama_launch *llama_add(llama *m, const char *operation, const voi
 }
 
 static inline int llama_planned(ptx_code code, const ptxk_message *message, gguf_error *why) {
-    return code == PTX_E_NONE ? 0 : gguf_fail(why, 0, "%s", message->text);
+    return code == PTX_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", message->text);
 }
 
 /* y = W x + bias */
@@ -621,6 +713,31 @@ static inline int llama_add_embedding(llama *m, gguf_error *why) {
     return 0;
 }
 
+/* each head at x by its norm, where the model has such */
+static inline int llama_add_head_norm(llama *m, const llama_tensor *gamma, uint64_t x, uint32_t heads,
+                                      gguf_error *why) {
+    ptxk_norm_desc desc;
+    ptxk_norm_shape shape;
+    ptxk_message message;
+    ptx_plan plan;
+    llama_launch *l;
+    if (!m->config.head_norms) return 0;
+    memset(&desc, 0, sizeof desc);
+    desc.n = m->config.head_dim;
+    desc.kind = PTXK_NORM_RMS;
+    desc.x_type = desc.y_type = desc.weight_type = PTX_F32;
+    memset(&shape, 0, sizeof shape);
+    shape.rows = m->options.batch * heads;
+    if (llama_planned(ptxk_norm_plan(&desc, &shape, &plan, &message), &message, why)) return 1;
+    l = llama_add(m, "norm", &desc, &plan, why);
+    if (!l) return 1;
+    l->args.norm.x = l->args.norm.y = x;
+    l->args.norm.gamma = gamma->address;
+    l->args.norm.rows = shape.rows;
+    l->args.norm.eps = (float)m->config.eps;
+    return 0;
+}
+
 static inline int llama_add_rope(llama *m, uint64_t x, uint32_t heads, gguf_error *why) {
     ptxk_rope_desc desc;
     ptxk_rope_shape shape;
@@ -661,7 +778,7 @@ static inline int llama_add_attention(llama *m, uint32_t layer, gguf_error *why)
     scatter.kv_heads = c->kv_heads;
     scatter.head_dim = c->head_dim;
     scatter.source_type = PTX_F32;
-    scatter.cache_type = PTX_F16;
+    scatter.cache_type = m->options.kv_type;
     memset(&tokens, 0, sizeof tokens);
     tokens.tokens = m->options.batch;
     if (llama_planned(ptxk_kv_scatter_plan(&scatter, &tokens, &plan, &message), &message, why)) return 1;
@@ -681,7 +798,7 @@ static inline int llama_add_attention(llama *m, uint32_t layer, gguf_error *why)
     attention.heads = c->heads;
     attention.kv_heads = c->kv_heads;
     attention.head_dim = c->head_dim;
-    attention.kv_type = PTX_F16;
+    attention.kv_type = m->options.kv_type;
     memset(&shape, 0, sizeof shape);
     shape.batch = m->options.batch;
     shape.max_len = shape.max_seq = m->options.max_seq;
@@ -806,7 +923,10 @@ static inline int llama_add_gate_up(llama *m, uint32_t n, gguf_error *why) {
 static inline int llama_add_layer(llama *m, uint32_t n, gguf_error *why) {
     const llama_config *c = &m->config;
     uint64_t x = m->x.address;
-    return llama_add_qkv(m, n, why) || llama_add_rope(m, m->q.address, c->heads, why)
+    return llama_add_qkv(m, n, why)
+           || llama_add_head_norm(m, llama_layer_tensor(m, n, LLAMA_Q_NORM), m->q.address, c->heads, why)
+           || llama_add_head_norm(m, llama_layer_tensor(m, n, LLAMA_K_NORM), m->k.address, c->kv_heads, why)
+           || llama_add_rope(m, m->q.address, c->heads, why)
            || llama_add_rope(m, m->k.address, c->kv_heads, why) || llama_add_attention(m, n, why)
            || llama_add_product(m, llama_layer_tensor(m, n, LLAMA_O), m->attention.address, 0, x, x, why)
            || llama_add_gate_up(m, n, why)
@@ -847,10 +967,10 @@ static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress,
     ptx_module *advance;
     int bad;
     if (llama_layer_cache_bytes(m) > (uint64_t)SIZE_MAX / 2 / caches)
-        return gguf_fail(why, 0, "caches past 2^63 bytes");
+        return gguf_fail(why, GGUF_NOWHERE, "caches past 2^63 bytes");
     llama_share_out(m);
     if (llama_upload(m, file, progress, why)
-        || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)(caches * llama_layer_cache_bytes(m)), &m->caches), why)
+        || llama_room(m, "keys and values", caches * llama_layer_cache_bytes(m), &m->caches, why)
         || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)m->memory_used, &m->memory), why))
         return 1;
     llama_share_out(m);
@@ -876,6 +996,7 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
     m->tensor = llama_find_tensors(&m->config, g, why);
     if (!m->tensor) return 1;
     if (!m->options.max_seq) m->options.max_seq = m->config.context;
+    if (!m->options.kv_type) m->options.kv_type = PTX_F16;
     for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++)
         if (m->tensor[i].from && i != LLAMA_ROPE_FACTORS)
             m->weight_bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from
@@ -883,7 +1004,15 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
                                    : m->tensor[i].from->bytes;
     if (m->options.batch < 1 || m->options.batch > 8) {
         llama_close(m);
-        return gguf_fail(why, 0, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
+        return gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
+    }
+    if (m->config.window && m->options.max_seq > m->config.window) {
+        char key[160];
+        uint64_t place = gguf_place(g, llama_key(key, sizeof key, g, "attention.sliding_window"));
+        unsigned window = m->config.window, wanted = m->options.max_seq;
+        llama_close(m);
+        return gguf_fail(why, place, "attention sees %u positions, %u are wanted: windows are not done here",
+                         window, wanted);
     }
     if (!llama_allocate(m, file, progress, why)) return 0;
     llama_close(m);
@@ -899,11 +1028,11 @@ static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t 
     for (b = 0; b < m->options.batch; b++) {
         const uint32_t *prompt = prompts + (size_t)b * m->options.max_seq;
         if (lengths[b] < 1 || lengths[b] > m->options.max_seq)
-            return gguf_fail(why, 0, "a prompt of %u tokens, must be 1 to %u", (unsigned)lengths[b],
-                             (unsigned)m->options.max_seq);
+            return gguf_fail(why, GGUF_NOWHERE, "a prompt of %u tokens, must be 1 to %u",
+                             (unsigned)lengths[b], (unsigned)m->options.max_seq);
         for (i = 0; i < lengths[b]; i++)
             if (prompt[i] >= m->config.vocab)
-                return gguf_fail(why, 0, "token %u is none", (unsigned)prompt[i]);
+                return gguf_fail(why, GGUF_NOWHERE, "token %u is none", (unsigned)prompt[i]);
         tokens[b] = prompt[0];
         ones[b] = 1;
     }
@@ -957,7 +1086,8 @@ typedef struct llama_persistent {
     ptxk_decoder_args args;
     ptxcu_buffer layers, workspace;
     ptxk_decoder_state *state; /* host memory that the device writes while it runs */
-    uint32_t *tokens;          /* [batch, n], likewise */
+    uint32_t *stop;            /* set it to 1 while it runs: ends it behind the token under way */
+    uint32_t *tokens;          /* [batch, n], as they come */
     uint32_t n;
 } llama_persistent;
 
@@ -983,7 +1113,7 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, uint32_
     size_t bytes = m->config.layers * sizeof(ptxk_decoder_layer);
     ptxk_decoder_layer *layer = (ptxk_decoder_layer *)calloc(m->config.layers, sizeof *layer);
     uint32_t n;
-    int bad = layer ? 0 : gguf_fail(why, 0, "no memory");
+    int bad = layer ? 0 : gguf_fail(why, GGUF_NOWHERE, "no memory");
 #define LLAMA_MATRIX(name) llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), NULL, formats)
 #define LLAMA_BIASED(name)                                                                                   \
     llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), llama_layer_tensor(m, n, LLAMA_##name##_BIAS),      \
@@ -1009,18 +1139,21 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, uint32_
 }
 
 /* Prepares a launch that generates n tokens of each sequence that llama_begin has started, or fewer where
-   end_token (0xffffffff: none) comes first. */
-static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t n, uint32_t end_token,
-                                        gguf_error *why) {
+   one of end_count end tokens (at most PTXK_DECODER_ENDS) comes first. */
+static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t n, const uint32_t *end_tokens,
+                                        uint32_t end_count, gguf_error *why) {
     const llama_config *c = &m->config;
     const llama_tensor *output = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
     ptxk_decoder_desc desc;
     ptxk_decoder_shape shape;
     ptxk_message message;
     void *host = NULL;
+    uint32_t i;
     memset(p, 0, sizeof *p);
     memset(&desc, 0, sizeof desc);
     p->n = n;
+    if (c->head_norms)
+        return gguf_fail(why, GGUF_NOWHERE, "one launch for all tokens has no norms of the heads of q and k");
     p->args.embedding = llama_matrix(&m->tensor[LLAMA_EMBEDDING], NULL, &desc.formats);
     p->args.output = llama_matrix(output, NULL, &desc.formats);
     if (llama_persistent_layers(m, p, &desc.formats, why)) return llama_persistent_close(m, p), 1;
@@ -1031,7 +1164,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.head_dim = c->head_dim;
     desc.vocab = c->vocab;
     desc.batch = m->options.batch;
-    desc.kv_type = PTX_F16;
+    desc.kv_type = m->options.kv_type;
     desc.rope_dims = c->rope_dims;
     desc.rope_pairs = c->rope_pairs;
     memset(&shape, 0, sizeof shape);
@@ -1041,11 +1174,12 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     if (llama_planned(ptxk_decoder_plan(&desc, &shape, &p->plan, &message), &message, why)
         || llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find("decoder"), &desc, &p->program), why)
         || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)p->plan.workspace_bytes, &p->workspace), why)
-        || llama_cuda(m, ptxcu_host_alloc(m->cu, sizeof *p->state + 4ull * n * desc.batch, &host), why))
+        || llama_cuda(m, ptxcu_host_alloc(m->cu, sizeof *p->state + 64 + 4ull * n * desc.batch, &host), why))
         return llama_persistent_close(m, p), 1;
-    memset(host, 0, sizeof *p->state);
+    memset(host, 0, sizeof *p->state + 64);
     p->state = (ptxk_decoder_state *)host;
-    p->tokens = (uint32_t *)(p->state + 1);
+    p->stop = (uint32_t *)(p->state + 1);
+    p->tokens = p->stop + 16;
     p->args.layers = p->layers.address;
     p->args.frequencies = m->frequencies.address;
     p->args.final_norm = m->tensor[LLAMA_OUTPUT_NORM].address;
@@ -1055,17 +1189,21 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     p->args.logits = m->logits.address;
     p->args.tokens = (uint64_t)(uintptr_t)p->tokens;
     p->args.state = (uint64_t)(uintptr_t)p->state;
+    p->args.stop = (uint64_t)(uintptr_t)p->stop;
     p->args.workspace = p->workspace.address;
     p->args.seed = m->options.seed;
     p->args.layer_count = c->layers;
     p->args.max_seq = p->args.prompt_stride = m->options.max_seq;
     p->args.tokens_stride = p->args.n = n;
-    p->args.end_token = end_token;
+    p->args.end_count = end_count;
+    for (i = 0; i < end_count && i < PTXK_DECODER_ENDS; i++) p->args.end_tokens[i] = end_tokens[i];
     p->args.top_k = m->options.top_k;
     p->args.temperature = m->options.temperature;
     p->args.top_p = m->options.top_p;
     p->args.eps = (float)c->eps;
-    return llama_planned(ptxk_decoder_check(&desc, &p->args, NULL, &message), &message, why);
+    if (!llama_planned(ptxk_decoder_check(&desc, &p->args, NULL, &message), &message, why)) return 0;
+    llama_persistent_close(m, p);
+    return 1;
 }
 
 /* Queues the launch. p->state and p->tokens may be read while it runs; llama_persistent_end waits for it. */
@@ -1074,13 +1212,55 @@ static inline int llama_persistent_launch(llama *m, llama_persistent *p, ptxcu_s
     return llama_cuda(m, ptxcu_run(m->cu, p->program, &p->plan, &p->args, sizeof p->args, stream), why);
 }
 
-/* Waits for the launch, and says what was wrong with it. */
+/* Waits for the launch, and says what was wrong with it; how it ended well is in p->state->status (DONE,
+   STOPPED, FULL). The sequences then stand behind its tokens, and either form may go on with them; one of
+   which it wrote none stands where it stood. */
 static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stream stream, gguf_error *why) {
+    const ptxk_decoder_state *state = p->state;
+    uint32_t last[4], filled[4], next[4], b;
     if (llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why)) return 1;
-    if (p->state->status != PTXK_DECODER_STARVED) return 0;
-    return gguf_fail(why, 0, "block %u starved at token %u, layer %u: '%s' waited for tile %u",
-                     p->state->block, p->state->position, p->state->layer,
-                     ptxk_decoder_step_name(p->state->step), p->state->tile);
+    if (state->status == PTXK_DECODER_STARVED)
+        return gguf_fail(why, GGUF_NOWHERE, "block %u starved at token %u, layer %u: '%s' waited for tile %u",
+                         state->block, state->position, state->layer, ptxk_decoder_step_name(state->step),
+                         state->tile);
+    if (state->status == PTXK_DECODER_REFUSED)
+        return gguf_fail(why, GGUF_NOWHERE, "sequence %u does not fit: %s", state->tile,
+                         ptxk_decoder_step_name(state->step));
+    for (b = 0; b < m->options.batch; b++) {
+        if (!state->written[b]) continue;
+        last[b] = p->tokens[(size_t)b * p->n + state->written[b] - 1];
+        filled[b] = state->length[b];
+        next[b] = filled[b] + 1;
+        if (llama_cuda(m, ptxcu_upload(m->cu, m->tokens, b * 4u, &last[b], 4, stream), why)
+            || llama_cuda(m, ptxcu_upload(m->cu, m->positions, b * 4u, &filled[b], 4, stream), why)
+            || llama_cuda(m, ptxcu_upload(m->cu, m->lengths, b * 4u, &next[b], 4, stream), why))
+            return 1;
+    }
+    return llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+}
+
+/* Readies the next launch to take up sequences where they stand, behind separate launches or another such
+   launch: n more tokens of each, at most as many as p was opened for. All must be past their prompts. */
+static inline int llama_persistent_take_up(llama *m, llama_persistent *p, uint32_t n, ptxcu_stream stream,
+                                           gguf_error *why) {
+    uint32_t position[4], prompt[4], b;
+    if (llama_cuda(m, ptxcu_download(m->cu, position, m->positions, 0, m->positions.bytes, stream), why)
+        || llama_cuda(m, ptxcu_download(m->cu, prompt, m->prompt_lengths, 0, m->positions.bytes, stream), why)
+        || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why))
+        return 1;
+    for (b = 0; b < m->options.batch; b++)
+        if (position[b] + 1 < prompt[b])
+            return gguf_fail(why, GGUF_NOWHERE, "sequence %u is at token %u of a prompt of %u", (unsigned)b,
+                             (unsigned)position[b], (unsigned)prompt[b]);
+    if (n > p->n)
+        return gguf_fail(why, GGUF_NOWHERE, "%u tokens, opened for %u", (unsigned)n, (unsigned)p->n);
+    memset(p->state, 0, sizeof *p->state);
+    *p->stop = 0;
+    p->args.prompt = m->tokens.address;
+    p->args.prompt_stride = 1;
+    p->args.prompt_lengths = m->ones.address;
+    p->args.n = n;
+    return 0;
 }
 
 #endif

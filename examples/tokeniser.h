@@ -40,6 +40,7 @@ typedef struct tokeniser {
     size_t merges;
     uint32_t bos, eos, unknown, eot; /* TOKEN_NONE: there is none */
     int add_bos, add_space;
+    size_t longest; /* bytes of the longest token: room for any piece */
     uint32_t byte[256]; /* the token of each byte, or TOKEN_NONE */
 } tokeniser;
 
@@ -136,20 +137,28 @@ static inline const unsigned char *tokeniser_array(const gguf *g, const char *ke
     return v && v->type == GGUF_ARRAY && v->element == element && v->count == count ? v->at : NULL;
 }
 
-static inline uint32_t tokeniser_special(const gguf *g, const tokeniser *t, const char *key) {
-    uint32_t id;
-    return gguf_get_u32(g, key, &id) && id < t->count ? id : TOKEN_NONE;
+/* A token with a task; the key may be missing, and must be right where it is there. */
+static inline int tokeniser_special(const gguf *g, const tokeniser *t, const char *key, uint32_t *id,
+                                    gguf_error *why) {
+    *id = TOKEN_NONE;
+    if (!gguf_find(g, key)) return 0;
+    if (!gguf_get_u32(g, key, id)) return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
+    if (*id < t->count) return 0;
+    return gguf_fail(why, gguf_place(g, key), "'%s' is %u, of %u tokens", key, (unsigned)*id,
+                     (unsigned)t->count);
 }
 
-static inline uint64_t tokeniser_place(const gguf *g, const char *key) {
-    const gguf_value *v = gguf_find(g, key);
-    return v ? v->offset : 0;
+/* A switch that may be missing. */
+static inline int tokeniser_switch(const gguf *g, const char *key, int *x, gguf_error *why) {
+    if (!gguf_find(g, key) || gguf_get_bool(g, key, x)) return 0;
+    return gguf_fail(why, gguf_place(g, key), "'%s' is no bool", key);
 }
 
 static inline int tokeniser_read_merges(tokeniser *t, const gguf *g, gguf_error *why) {
     size_t i;
     gguf_text *lines = gguf_get_texts(g, "tokenizer.ggml.merges", &t->merges);
-    if (!lines) return gguf_fail(why, 0, "'tokenizer.ggml.merges' is missing, or no array of strings");
+    if (!lines) return gguf_fail(why, gguf_place(g, "tokenizer.ggml.merges"),
+                         "'tokenizer.ggml.merges' is missing, or no array of strings");
     t->merge = (tokeniser_merge *)malloc(t->merges * sizeof *t->merge);
     for (i = 0; t->merge && i < t->merges; i++) {
         const char *space = lines[i].bytes ? (const char *)memchr(lines[i].at, ' ', lines[i].bytes) : NULL;
@@ -166,7 +175,7 @@ static inline int tokeniser_read_merges(tokeniser *t, const gguf *g, gguf_error 
         t->merge[i].rank = (uint32_t)i;
     }
     free(lines);
-    if (!t->merge) return gguf_fail(why, 0, "no memory");
+    if (!t->merge) return gguf_fail(why, GGUF_NOWHERE, "no memory for the tokeniser");
     qsort(t->merge, t->merges, sizeof *t->merge, tokeniser_by_pair);
     return 0;
 }
@@ -185,30 +194,56 @@ static inline void tokeniser_find_bytes(tokeniser *t) {
     }
 }
 
+/* The rules by which words are cut, by their name in the file. */
+#define TOKENISER_RULES(X)                                                                                   \
+    X("default", 0)                                                                                          \
+    X("gpt-2", 0)                                                                                            \
+    X("llama-bpe", 3)                                                                                        \
+    X("llama3", 3)                                                                                           \
+    X("llama-v3", 3)                                                                                         \
+    X("qwen2", 1)
+
+static inline int tokeniser_read_rules(tokeniser *t, const gguf *g, gguf_error *why) {
+    static const char key[] = "tokenizer.ggml.pre";
+    gguf_text pre;
+    if (!gguf_find(g, key)) return 0;
+    if (!gguf_get_text(g, key, &pre)) return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
+#define TOKENISER_RULE(name, limit)                                                                          \
+    if (gguf_is(pre, name)) {                                                                                \
+        t->digits = limit;                                                                                   \
+        return 0;                                                                                            \
+    }
+    TOKENISER_RULES(TOKENISER_RULE)
+#define TOKENISER_RULE_NAME(name, limit) " " name
+    return gguf_fail(why, gguf_place(g, key), "words cut by the rules '%.*s', known are:%s", gguf_shown(pre),
+                     pre.at, TOKENISER_RULES(TOKENISER_RULE_NAME));
+}
+
 /* Reads the tokeniser of the file, whose head must live as long. Returns 0, or 1 with *why. */
 static inline int tokeniser_read(tokeniser *t, const gguf *g, gguf_error *why) {
-    gguf_text model, pre;
+    gguf_text model;
     size_t count = 0;
     uint32_t i;
     memset(t, 0, sizeof *t);
     if (!gguf_get_text(g, "tokenizer.ggml.model", &model))
-        return gguf_fail(why, 0, "'tokenizer.ggml.model' is missing, or no string");
+        return gguf_fail(why, gguf_place(g, "tokenizer.ggml.model"),
+                         "'tokenizer.ggml.model' is missing, or no string");
     t->bpe = gguf_is(model, "gpt2");
     if (!t->bpe && !gguf_is(model, "llama"))
-        return gguf_fail(why, tokeniser_place(g, "tokenizer.ggml.model"),
+        return gguf_fail(why, gguf_place(g, "tokenizer.ggml.model"),
                          "tokeniser '%.*s', must be 'llama' or 'gpt2'", gguf_shown(model), model.at);
     t->token = gguf_get_texts(g, "tokenizer.ggml.tokens", &count);
     if (!t->token || count >= 1u << 30) {
         free(t->token);
         t->token = NULL;
-        return gguf_fail(why, tokeniser_place(g, "tokenizer.ggml.tokens"),
+        return gguf_fail(why, gguf_place(g, "tokenizer.ggml.tokens"),
                          "'tokenizer.ggml.tokens' is missing, or no array of strings, or too long");
     }
     t->count = (uint32_t)count;
     t->sorted = (uint32_t *)malloc(count * sizeof *t->sorted);
     if (!t->sorted) {
         tokeniser_free(t);
-        return gguf_fail(why, 0, "no memory");
+        return gguf_fail(why, GGUF_NOWHERE, "no memory for the tokeniser");
     }
     for (i = 0; i < t->count; i++) t->sorted[i] = i;
     tokeniser_sort(t);
@@ -216,25 +251,30 @@ static inline int tokeniser_read(tokeniser *t, const gguf *g, gguf_error *why) {
     t->types = tokeniser_array(g, "tokenizer.ggml.token_type", GGUF_I32, count);
     if (!t->bpe && !t->scores) {
         tokeniser_free(t);
-        return gguf_fail(why, tokeniser_place(g, "tokenizer.ggml.scores"),
+        return gguf_fail(why, gguf_place(g, "tokenizer.ggml.scores"),
                          "'tokenizer.ggml.scores' is missing, or not one f32 for each token");
     }
     if (t->bpe && tokeniser_read_merges(t, g, why)) {
         tokeniser_free(t);
         return 1;
     }
-    if (t->bpe && gguf_get_text(g, "tokenizer.ggml.pre", &pre)) {
-        if (gguf_is(pre, "llama-bpe") || gguf_is(pre, "llama3") || gguf_is(pre, "llama-v3")) t->digits = 3;
-        if (gguf_is(pre, "qwen2")) t->digits = 1;
+    if ((t->bpe && tokeniser_read_rules(t, g, why))
+        || tokeniser_special(g, t, "tokenizer.ggml.bos_token_id", &t->bos, why)
+        || tokeniser_special(g, t, "tokenizer.ggml.eos_token_id", &t->eos, why)
+        || tokeniser_special(g, t, "tokenizer.ggml.eot_token_id", &t->eot, why)
+        || tokeniser_special(g, t, "tokenizer.ggml.unknown_token_id", &t->unknown, why)) {
+        tokeniser_free(t);
+        return 1;
     }
-    t->bos = tokeniser_special(g, t, "tokenizer.ggml.bos_token_id");
-    t->eos = tokeniser_special(g, t, "tokenizer.ggml.eos_token_id");
-    t->eot = tokeniser_special(g, t, "tokenizer.ggml.eot_token_id");
-    t->unknown = tokeniser_special(g, t, "tokenizer.ggml.unknown_token_id");
     t->add_bos = t->add_space = !t->bpe;
     if (t->digits == 3) t->add_bos = 1;
-    gguf_get_bool(g, "tokenizer.ggml.add_bos_token", &t->add_bos);
-    gguf_get_bool(g, "tokenizer.ggml.add_space_prefix", &t->add_space);
+    if (tokeniser_switch(g, "tokenizer.ggml.add_bos_token", &t->add_bos, why)
+        || tokeniser_switch(g, "tokenizer.ggml.add_space_prefix", &t->add_space, why)) {
+        tokeniser_free(t);
+        return 1;
+    }
+    for (i = 0; i < t->count; i++)
+        if (t->token[i].bytes > t->longest) t->longest = t->token[i].bytes;
     tokeniser_find_bytes(t);
     return 0;
 }

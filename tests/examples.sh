@@ -70,11 +70,27 @@ printf 'sm = 90\nsms = 3\n' >"$build/small.device"
 check "all tokens in one launch" 0 "; 2 tokens written" \
     env PTXSIM_DEVICE="$build/small.device" "$generate" $model "The king" --tokens 2 --persistent
 rm -f "$build/small.device"
+check "the text is whole before the figures" 0 "^Once upon a time" \
+    sh -c "\"\$1\" \"\$2\" 'Once upon a time' --tokens 2 2>&1 | head -n 1" sh "$generate" $model
+check "a text without a prompt does not begin with a space" 0 "^[^ ]" \
+    sh -c "\"\$1\" \"\$2\" '' --tokens 1 2>/dev/null" sh "$generate" $model
 check "a drawn text" 0 "; 3 tokens" \
     "$generate" $model "" --tokens 3 --temperature 1 --top-k 5 --top-p 0.9 --seed 7
 check "no prompt" 2 "are needed" "$generate" $model
 check "no such model" 2 "No such file" "$generate" /nowhere/model.gguf x
-check "a file that is no model" 2 "at byte\|begin with GGUF" "$generate" README.md x
+check "a file that is no model" 2 "at byte 0: does not begin with GGUF" "$generate" README.md x
+check "an empty file" 2 "at byte 0: an empty file" "$generate" /dev/null x
+check "a folder" 2 "Is a directory" "$generate" tests x
+check "help" 0 "temperature" "$generate" --help
+check "a part of a token" 2 "'1.9' is no whole number from 1 to" "$generate" $model x --tokens 1.9
+check "no tokens to write" 2 "'0' is no whole number" "$generate" $model x --tokens 0
+check "too many tokens" 2 "'1e10' is no whole number" "$generate" $model x --tokens 1e10
+check "a seed below 0" 2 "'-1' is no whole number" "$generate" $model x --seed -1
+check "a probability past 1" 2 "'1.5' is no number from 0 to 1" "$generate" $model x --top-p 1.5
+check "a temperature that is no number" 2 "'nan' is no number" "$generate" $model x --temperature nan
+check "a number with more behind it" 2 "'5x' is no whole number" "$generate" $model x --top-k 5x
+check "two ways at once" 2 "one of the two" "$generate" $model x --graph --persistent
+check "two prompts" 2 "one model and one prompt" "$generate" $model x y
 head -c 9999 $model >"$build/short.gguf"
 check "a model that is cut short" 2 "at byte .*the file ends" "$generate" "$build/short.gguf" x
 rm -f "$build/short.gguf"

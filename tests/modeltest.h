@@ -9,13 +9,14 @@
 /* -- random models -- */
 
 typedef struct model_shape {
-    const char *architecture; /* "llama" or "qwen2" */
+    const char *architecture; /* "llama", "qwen2" or "qwen3": that has norms of heads */
     uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
     uint32_t rope_dims;        /* 0: head_dim */
     uint32_t embedding_format; /* GGUF_FORMAT_... */
     uint32_t format;           /* of the layers' matrices, ... */
     uint32_t down_format;      /* ... but the last, and of an output of its own */
     int bias, tied, factors;   /* of Q, K and V; the output is the embedding; rope_freqs.weight */
+    float rope_theta, rope_scale;      /* 0: 10000; 0: 1 */
 } model_shape;
 
 typedef struct model_line {
@@ -37,7 +38,7 @@ static inline void model_add(model_line *lines, uint32_t *count, const char *nam
 
 static inline model_line *model_lines(const model_shape *s, uint32_t *count)
 {
-    model_line *lines = (model_line *)calloc(4 + 12 * (size_t)s->layers, sizeof *lines);
+    model_line *lines = (model_line *)calloc(4 + 14 * (size_t)s->layers, sizeof *lines);
     uint32_t wide = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, i;
     char name[48];
     *count = 0;
@@ -60,6 +61,10 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
         MODEL_LINE("ffn_gate.weight", s->hidden, s->ffn, s->format, 0);
         MODEL_LINE("ffn_up.weight", s->hidden, s->ffn, s->format, 0);
         MODEL_LINE("ffn_down.weight", s->ffn, s->hidden, s->down_format, 0);
+        if (!strcmp(s->architecture, "qwen3")) {
+            MODEL_LINE("attn_q_norm.weight", s->head_dim, 0, GGUF_FORMAT_F32, 1);
+            MODEL_LINE("attn_k_norm.weight", s->head_dim, 0, GGUF_FORMAT_F32, 1);
+        }
         if (!s->bias) continue;
         MODEL_LINE("attn_q.bias", wide, 0, GGUF_FORMAT_F32, 2);
         MODEL_LINE("attn_k.bias", kv, 0, GGUF_FORMAT_F32, 2);
@@ -87,15 +92,16 @@ static inline void model_values(gguf_maker *m, const model_line *l)
     free(x);
 }
 
-/* A whole file of a random model, without a tokeniser. */
-static inline void make_model(gguf_maker *m, const model_shape *s)
+/* The head of a model's file, without a tokeniser, and which tensors follow, to be freed; *bytes: theirs. */
+static inline model_line *make_model_head(gguf_maker *m, const model_shape *s, uint32_t *tensors,
+                                          uint64_t *bytes)
 {
     uint32_t count, i;
     uint64_t offset = 0;
     model_line *lines = model_lines(s, &count);
     char key[64];
 #define MODEL_KEY(what) (snprintf(key, sizeof key, "%s.%s", s->architecture, what), key)
-    make_start(m, count, s->rope_dims ? 12 : 11);
+    make_start(m, count, 11u + (s->rope_dims != 0) + (s->rope_scale > 0 ? 2 : 0));
     make_value_text(m, "general.architecture", s->architecture);
     make_value_u32(m, MODEL_KEY("block_count"), s->layers);
     make_value_u32(m, MODEL_KEY("context_length"), s->context);
@@ -106,7 +112,11 @@ static inline void make_model(gguf_maker *m, const model_shape *s)
     make_value_u32(m, MODEL_KEY("attention.key_length"), s->head_dim);
     make_value_u32(m, MODEL_KEY("attention.value_length"), s->head_dim);
     make_value_float(m, MODEL_KEY("attention.layer_norm_rms_epsilon"), 1e-5f);
-    make_value_float(m, MODEL_KEY("rope.freq_base"), 10000.0f);
+    make_value_float(m, MODEL_KEY("rope.freq_base"), s->rope_theta > 0 ? s->rope_theta : 10000.0f);
+    if (s->rope_scale > 0) {
+        make_value_text(m, MODEL_KEY("rope.scaling.type"), "linear");
+        make_value_float(m, MODEL_KEY("rope.scaling.factor"), s->rope_scale);
+    }
     if (s->rope_dims) make_value_u32(m, MODEL_KEY("rope.dimension_count"), s->rope_dims);
 #undef MODEL_KEY
     for (i = 0; i < count; i++) {
@@ -115,6 +125,17 @@ static inline void make_model(gguf_maker *m, const model_shape *s)
         offset += ref_row_bytes((int)l->format, (size_t)l->columns * (l->rows ? l->rows : 1));
         offset = (offset + 31) & ~31ull;
     }
+    *tensors = count;
+    *bytes = offset;
+    return lines;
+}
+
+/* A whole file of a random model. */
+static inline void make_model(gguf_maker *m, const model_shape *s)
+{
+    uint32_t count, i;
+    uint64_t bytes;
+    model_line *lines = make_model_head(m, s, &count, &bytes);
     for (i = 0; i < count; i++) {
         make_padding(m);
         model_values(m, &lines[i]);
@@ -135,7 +156,7 @@ static inline ref_matrix model_matrix(const gguf *g, const unsigned char *file, 
 {
     char name[64], bias[64];
     const gguf_tensor *t;
-    ref_matrix none = {0, 0, NULL, NULL};
+    ref_matrix none = {0, 0, NULL, NULL, 0};
     snprintf(name, sizeof name, "blk.%u.%s.weight", layer, what);
     snprintf(bias, sizeof bias, "blk.%u.%s.bias", layer, what);
     t = gguf_tensor_find(g, layer == UINT32_MAX ? what : name);
@@ -177,6 +198,10 @@ static inline void model_reference(ref_llama *r, const llama_config *c, const gg
         l->attn_norm = model_floats(g, file, name);
         snprintf(name, sizeof name, "blk.%u.ffn_norm.weight", i);
         l->ffn_norm = model_floats(g, file, name);
+        snprintf(name, sizeof name, "blk.%u.attn_q_norm.weight", i);
+        l->q_norm = model_floats(g, file, name);
+        snprintf(name, sizeof name, "blk.%u.attn_k_norm.weight", i);
+        l->k_norm = model_floats(g, file, name);
         l->q = model_matrix(g, file, i, "attn_q");
         l->k = model_matrix(g, file, i, "attn_k");
         l->v = model_matrix(g, file, i, "attn_v");

@@ -1,159 +1,11 @@
 /* test_generate.c - the model by separate launches (examples/llama.h): beside the reference in double
  * precision, by launches and as a graph, alone and in a batch, of many shapes, and files that are refused. */
 #define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"
-#include "check.h"
-#include "sim/ptxsim.h"
-#include "../examples/llama.h"
-#include "../examples/tokeniser.h"
-#include "modeltest.h"
-
-static const char *const model_path = "tests/model/fables.gguf";
-static ptxcu *device;
-static ptxcu_stream stream;
-
-/* The CPU driver has found nothing. */
-static void check_reports(void)
-{
-    static char text[4000];
-    void *symbol = ptxcu_symbol(device, "ptxsim_report");
-    size_t (*report)(char *, size_t);
-    if (!symbol) return;
-    memcpy(&report, &symbol, sizeof symbol);
-    CHECK_MORE(report(text, sizeof text) == 0, text);
-}
-
-static int fine(ptxcu_code code)
-{
-    return CHECK_MORE(code == PTXCU_E_NONE, ptxcu_get_error(device)->message);
-}
-
-/* A file in memory, on disk as well, for as long as it is tested. */
-typedef struct model_file {
-    unsigned char *data;
-    size_t bytes;
-    FILE *file;
-    gguf g;
-} model_file;
-
-static int open_made(model_file *f, const gguf_maker *m)
-{
-    gguf_error why;
-    f->data = m->at;
-    f->bytes = m->bytes;
-    f->file = tmpfile();
-    return CHECK(f->file && fwrite(m->at, 1, m->bytes, f->file) == m->bytes)
-           && CHECK_MORE(gguf_read(&f->g, f->file, &why) == 0, why.text);
-}
-
-static int open_path(model_file *f, const char *path)
-{
-    gguf_error why;
-    f->file = fopen(path, "rb");
-    if (!CHECK_MORE(f->file != NULL, path) || !CHECK_MORE(gguf_read(&f->g, f->file, &why) == 0, why.text))
-        return 0;
-    f->bytes = (size_t)f->g.file_bytes;
-    f->data = (unsigned char *)malloc(f->bytes);
-    rewind(f->file);
-    return CHECK(f->data && fread(f->data, 1, f->bytes, f->file) == f->bytes);
-}
-
-static void close_file(model_file *f)
-{
-    gguf_free(&f->g);
-    fclose(f->file);
-    free(f->data);
-}
-
-/* -- runs: prompts first, then chosen tokens; logits of every step where they are wanted -- */
-
-enum { TOKENS_MAX = 512, BATCH_MAX = 8 };
-
-typedef struct sequences {
-    uint32_t batch, steps;
-    uint32_t length[BATCH_MAX];            /* of the prompts */
-    uint32_t token[BATCH_MAX][TOKENS_MAX]; /* in: the prompt; out: and what follows */
-} sequences;
-
-/* Takes `steps` tokens of each sequence. logits: NULL or [steps, batch, vocab]. Returns 0 when something
- * failed. */
-static int run_model(llama *m, sequences *s, float *logits)
-{
-    gguf_error why;
-    uint32_t b, i, next[BATCH_MAX];
-    uint32_t *prompts = (uint32_t *)calloc((size_t)s->batch * m->options.max_seq, 4);
-    int ok = prompts != NULL;
-    for (b = 0; ok && b < s->batch; b++)
-        memcpy(prompts + b * m->options.max_seq, s->token[b], s->length[b] * 4ull);
-    ok = ok && CHECK_MORE(llama_begin(m, prompts, s->length, stream, &why) == 0, why.text);
-    for (i = 0; ok && i < s->steps; i++) {
-        int choose = logits != NULL;
-        for (b = 0; b < s->batch; b++)
-            if (i + 1 >= s->length[b]) choose = 1;
-        ok = CHECK_MORE(llama_step(m, choose, stream, &why) == 0, why.text)
-             && fine(ptxcu_download(device, next, m->tokens, 0, s->batch * 4ull, stream))
-             && (!logits
-                 || fine(ptxcu_download(device, logits + (size_t)i * s->batch * m->config.vocab, m->logits, 0,
-                                        m->logits.bytes, stream)))
-             && fine(ptxcu_stream_sync(device, stream));
-        for (b = 0; ok && b < s->batch; b++) s->token[b][i + 1] = next[b];
-    }
-    free(prompts);
-    check_reports();
-    return ok;
-}
-
-/* -- beside the reference -- */
-
-/* What the device may be off at each step: rounding moves the logits in a way that no closed bound follows
- * through the layers usefully, so the reference is run COPIES times more with every operation moved at random
- * within its own derived bound (ref_llama_product and its neighbours); the tolerance is the farthest that any
- * logit of any copy moved at that step. The device's own errors are such a draw, and mostly well inside their
- * bounds. */
-enum { COPIES = 3 };
-
-/* Logits of sequence b at all steps, and that each chosen token is the reference's, unless two lie within the
- * tolerance. Returns the largest error as a fraction of its tolerance. */
-static double beside_reference(ref_llama *r, const sequences *s, uint32_t b, const float *logits,
-                               const char *what)
-{
-    ref_llama_state state[1 + COPIES];
-    double *want = (double *)malloc((1 + COPIES) * (size_t)r->vocab * sizeof *want), worst = 0,
-           worst_tolerance = 0;
-    uint32_t i, j, copy, wrong = 0, other = 0;
-    char more[200];
-    for (copy = 0; copy <= COPIES; copy++) CHECK(ref_llama_start(r, &state[copy]));
-    for (i = 0; i < s->steps; i++) {
-        const float *have = logits + ((size_t)i * s->batch + b) * r->vocab;
-        double tolerance = 0;
-        uint32_t best;
-        for (copy = 0; copy <= COPIES; copy++) {
-            double *one = want + (size_t)copy * r->vocab;
-            r->noise = copy ? 1 : 0;
-            ref_llama_step(r, &state[copy], s->token[b][i], one);
-            for (j = 0; j < r->vocab; j++) tolerance = fmax(tolerance, fabs(one[j] - want[j]));
-        }
-        for (j = 0; j < r->vocab; j++) {
-            double error = fabs((double)have[j] - want[j]);
-            if (!(error <= tolerance)) wrong++;
-            if (error > worst * tolerance) worst = error / tolerance;
-        }
-        worst_tolerance = fmax(worst_tolerance, tolerance);
-        best = ref_argmax(want, r->vocab);
-        if (i + 1 >= s->length[b] && s->token[b][i + 1] != best
-            && !(want[best] - want[s->token[b][i + 1]] <= 2 * tolerance))
-            other++;
-    }
-    snprintf(more, sizeof more, "%s, sequence %u: %u logits out of tolerance, worst %.3g of it (%.3g)", what,
-             b, wrong, worst, worst_tolerance);
-    CHECK_MORE(wrong == 0, more);
-    CHECK_MORE(other == 0, what);
-    for (copy = 0; copy <= COPIES; copy++) ref_llama_end(&state[copy]);
-    free(want);
-    return worst;
-}
+#include "llamatest.h"
 
 /* Opens a model, runs sequences with random prompts, and checks every logit; then again as a graph: the same
  * tokens and the same bits. */
@@ -214,21 +66,23 @@ static void test_shapes(void)
 #define F(name) GGUF_FORMAT_##name
         /* clang-format off */
         /* vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context, rope_dims; formats of embedding,
-           matrices, down; bias, tied, factors; batch, steps, max_seq */
+           matrices, down; bias, tied, factors; theta, scale; batch, steps, max_seq */
         {"Q4_K and Q6_K, full to the last position",
-         {"llama", 300, 256, 2, 4, 2, 64, 512, 9, 0, F(Q6_K), F(Q4_K), F(Q6_K), 0, 1, 0}, 1, 9, 0},
+         {"llama", 300, 256, 2, 4, 2, 64, 512, 9, 0, F(Q6_K), F(Q4_K), F(Q6_K), 0, 1, 0, 0, 0}, 1, 9, 0},
         {"1 layer, its own output, heads turned in part, scaled frequencies, long caches, batch 3",
-         {"llama", 77, 256, 1, 8, 4, 32, 256, 3000, 16, F(Q4_K), F(Q4_K), F(Q6_K), 0, 0, 1}, 3, 7, 0},
+         {"llama", 77, 256, 1, 8, 4, 32, 256, 3000, 16, F(Q4_K), F(Q4_K), F(Q6_K), 0, 0, 1, 0, 0}, 3, 7, 0},
         {"halves, biases, 14 heads on 2, head_dim 40, hidden 96, f16 and Q8_0, batch 2",
-         {"qwen2", 50, 96, 2, 14, 2, 40, 160, 64, 0, F(Q8_0), F(F16), F(Q8_0), 1, 1, 0}, 2, 7, 20},
+         {"qwen2", 50, 96, 2, 14, 2, 40, 160, 64, 0, F(Q8_0), F(F16), F(Q8_0), 1, 1, 0, 0, 0}, 2, 7, 20},
         {"33 layers, a vocabulary of 1, f16",
-         {"llama", 1, 64, 33, 2, 1, 32, 64, 64, 0, F(F16), F(F16), F(F16), 0, 1, 0}, 1, 3, 0},
+         {"llama", 1, 64, 33, 2, 1, 32, 64, 64, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0}, 1, 3, 0},
         {"a vocabulary of 151936, hidden 32, bf16",
-         {"llama", 151936, 32, 1, 2, 2, 16, 40, 64, 0, F(BF16), F(BF16), F(BF16), 0, 1, 0}, 1, 1, 0},
+         {"llama", 151936, 32, 1, 2, 2, 16, 40, 64, 0, F(BF16), F(BF16), F(BF16), 0, 1, 0, 0, 0}, 1, 1, 0},
         {"head_dim 96, Q4_0 and Q5_K, f32 table, batch 4",
-         {"llama", 33, 256, 1, 3, 1, 96, 256, 64, 0, F(F32), F(Q4_0), F(Q5_K), 0, 0, 0}, 4, 6, 0},
+         {"llama", 33, 256, 1, 3, 1, 96, 256, 64, 0, F(F32), F(Q4_0), F(Q5_K), 0, 0, 0, 0, 0}, 4, 6, 0},
+        {"norms of heads, wide heads, positions scaled, Q8_0 and f16, batch 2",
+         {"qwen3", 40, 64, 2, 4, 2, 40, 96, 64, 0, F(Q8_0), F(Q8_0), F(F16), 0, 1, 0, 1e6f, 4.0f}, 2, 8, 0},
         {"140 keys, read in parts, f16",
-         {"llama", 20, 32, 1, 2, 1, 32, 32, 3000, 0, F(F16), F(F16), F(F16), 0, 1, 0}, 1, 140, 0},
+         {"llama", 20, 32, 1, 2, 1, 32, 32, 3000, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0}, 1, 140, 0},
         /* clang-format on */
 #undef F
     };
@@ -245,37 +99,61 @@ static void test_shapes(void)
 
 /* -- files that are whole, and no such model -- */
 
-/* A made model with `bytes` bytes of x, `skip` past the first `word`, instead of what stands there. */
-static void unfit(const char *word, size_t skip, const char *x, size_t bytes, const char *reason)
+/* `bytes` bytes of x, `skip` past the first `word`, instead of what stands there. */
+typedef struct change {
+    const char *word;
+    size_t skip;
+    const char *x;
+    size_t bytes;
+} change;
+
+/* A made model with changes must be refused with these words, and a place in the file. */
+static void unfit_changes(const change *c, unsigned count, const char *reason)
 {
     static const model_shape shape = {
-        "qwen2", 5, 32, 2, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16, GGUF_FORMAT_F16, 1, 1, 0};
+        "qwen2",         5, 32, 2, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
+        GGUF_FORMAT_F16, 1, 1,  0, 0, 2};
     gguf_maker made = {0};
     model_file f;
     llama m;
     llama_options o;
     gguf_error why;
-    size_t at = 0;
     memset(&o, 0, sizeof o);
     o.batch = 1;
     make_model(&made, &shape);
-    while (at + strlen(word) < made.bytes && memcmp(made.at + at, word, strlen(word))) at++;
-    if (!CHECK_MORE(at + strlen(word) < made.bytes, word)) return;
-    memcpy(made.at + at + skip, x, bytes);
+    for (; count--; c++) {
+        size_t at = 0;
+        while (at + strlen(c->word) < made.bytes && memcmp(made.at + at, c->word, strlen(c->word))) at++;
+        if (!CHECK_MORE(at + strlen(c->word) < made.bytes, c->word)) return;
+        memcpy(made.at + at + c->skip, c->x, c->bytes);
+    }
     if (open_made(&f, &made)) {
         if (CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 1, reason))
-            CHECK_MORE(strstr(why.text, reason) != NULL && why.offset <= f.bytes, why.text);
+            CHECK_MORE(strstr(why.text, reason) != NULL && why.offset > 0 && why.offset <= f.bytes, why.text);
         else
             llama_close(&m);
     }
     close_file(&f);
 }
 
+static void unfit(const char *word, size_t skip, const char *x, size_t bytes, const char *reason)
+{
+    change c;
+    c.word = word;
+    c.skip = skip;
+    c.x = x;
+    c.bytes = bytes;
+    unfit_changes(&c, 1, reason);
+}
+
 static void test_unfit(void)
 {
     static const char two[] = {2, 0, 0, 0}, three[] = {3, 0, 0, 0}, none[] = {0, 0, 0, 0},
                       many[] = {0, 0, 0, -1};
-    unfit("general.architecture", 20 + 4 + 8, "gemma", 5, "architecture 'gemma'");
+    unfit("general.architecture", 20 + 4 + 8, "gemma", 5, "architecture 'gemma' (scaled embeddings, GELU)");
+    unfit("general.architecture", 20 + 4 + 8, "qwen9", 5,
+          "architecture 'qwen9', known are: llama qwen2 qwen3");
+    unfit("general.architecture", 20 + 4 + 8, "llama", 5, "'llama.block_count' is missing");
     unfit("general.architecture", 8, "b", 1, "'general.architecture' is missing");
     unfit("block_count", 0, "x", 1, "'qwen2.block_count' is missing");
     unfit("block_count", 11 + 4, none, 4, "'qwen2.block_count' is 0");
@@ -285,10 +163,21 @@ static void test_unfit(void)
     unfit("feed_forward_length", 19 + 4, three, 4, "must be 32 x 3");
     unfit("head_count_kv", 13 + 4, three, 4, "'qwen2.attention.head_count_kv' is 3, must be 1 to 2");
     unfit("head_count", 10 + 4, three, 4, "'blk.0.attn_q.weight' is 32 x 32, must be 32 x 48");
-    unfit("value_length", 12 + 4, two, 4, "is 2, of keys 16");
+    unfit("value_length", 12 + 4, two, 4, "is another than that of keys, 16");
+    {
+        static const change heads[] = {{"key_length", 0, "x", 1}, {"value_length", 0, "x", 1},
+                                       {"head_count", 10 + 4, three, 4}},
+                            none_left[] = {{"key_length", 0, "x", 1}, {"value_length", 0, "x", 1},
+                                           {"embedding_length", 16 + 4, "\1\0\0\0", 4}};
+        unfit_changes(heads, 3, "an embedding of 32 in 3 heads");
+        unfit_changes(none_left, 3, "an embedding of 1 in 2 heads");
+    }
+    unfit("scaling.type", 12 + 4 + 8, "yarn!!", 6, "is 'yarn!!', must be 'none' or 'linear'");
+    unfit("scaling.factor", 14 + 4, none, 4, "rope.scaling.factor' is 0, must be above 0");
+    unfit("scaling.factor", 14, "\4\0\0\0", 4, "rope.scaling.factor' is no floating-point number");
     unfit("layer_norm_rms_epsilon", 0, "x", 1, "layer_norm_rms_epsilon' is missing");
     unfit("layer_norm_rms_epsilon", 22 + 4, "\0\0\x80\xbf", 4, "layer_norm_rms_epsilon' is missing, or not");
-    unfit("rope.freq_base", 14 + 4, none, 4, "rope.freq_base' is 0");
+    unfit("rope.freq_base", 14 + 4, none, 4, "rope.freq_base' is 0, must be above 0");
     unfit("rope.dimension_count", 20 + 4, three, 4, "is odd");
     unfit("token_embd", 0, "x", 1, "there is no tensor 'token_embd.weight'");
     unfit("blk.1.attn_k.weight", 7, "x", 1, "there is no tensor 'blk.1.attn_k.weight'");
@@ -297,18 +186,113 @@ static void test_unfit(void)
     unfit("blk.1.ffn_norm.weight", 21 + 4 + 8, "\x1a", 1, "'blk.1.ffn_norm.weight' is I32, must be F32");
 }
 
-/* -- the model of the repository -- */
+/* -- keys that change what is computed, weights that are too many, and progress -- */
 
-static uint32_t prompt_of(const model_file *f, const char *text, uint32_t *tokens)
+/* A model whose file has one u32 more. Returns what llama_open does. */
+static int open_with(const char *key, uint32_t x, uint32_t max_seq, gguf_error *why)
+{
+    static const model_shape shape = {
+        "llama",         5, 32, 1, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
+        GGUF_FORMAT_F16, 0, 1,  0, 0, 0};
+    gguf_maker made = {0}, more = {0};
+    model_file f;
+    llama m;
+    llama_options o;
+    int result = 1;
+    memset(&o, 0, sizeof o);
+    o.batch = 1;
+    o.max_seq = max_seq;
+    make_model(&made, &shape); /* its head once more, with the value in front */
+    make_start(&more, gguf_little(made.at + 8, 8), gguf_little(made.at + 16, 8) + 1);
+    make_value_u32(&more, key, x);
+    {
+        gguf g;
+        if (!CHECK(gguf_parse(&g, made.at, made.bytes, made.bytes, why) == 0)) return 1;
+        make_bytes(&more, made.at + 24, (size_t)g.tensors_end - 24);
+        make_padding(&more);
+        make_bytes(&more, made.at + ((g.tensors_end + 31) & ~31ull),
+                   made.bytes - (size_t)((g.tensors_end + 31) & ~31ull));
+        gguf_free(&g);
+    }
+    free(made.at);
+    if (open_made(&f, &more)) {
+        result = llama_open(&m, device, &f.g, f.file, &o, NULL, why);
+        if (!result) llama_close(&m);
+        if (result) CHECK_MORE(why->offset > 24 && why->offset < f.bytes, why->text);
+    }
+    close_file(&f);
+    return result;
+}
+
+static void test_keys(void)
 {
     gguf_error why;
-    tokeniser t;
-    size_t n;
-    if (!CHECK_MORE(tokeniser_read(&t, &f->g, &why) == 0, why.text)) return 0;
-    n = tokeniser_encode(&t, text, strlen(text), tokens);
-    tokeniser_free(&t);
-    return (uint32_t)n;
+    CHECK(open_with("llama.attention.sliding_window", 8, 9, &why) == 1
+          && strstr(why.text, "attention sees 8 positions, 9 are wanted"));
+    CHECK_MORE(open_with("llama.attention.sliding_window", 8, 8, &why) == 0, why.text);
+    CHECK(open_with("llama.attention.scale", 1, 8, &why) == 1 && strstr(why.text, "'llama.attention.scale'"));
+    CHECK(open_with("llama.expert_count", 8, 8, &why) == 1 && strstr(why.text, "a model of 8 experts"));
+    CHECK_MORE(open_with("llama.expert_count", 0, 8, &why) == 0, why.text);
+    CHECK_MORE(open_with("llama.anything", 1, 8, &why) == 0, why.text);
 }
+
+static uint64_t progressed, progress_of;
+static unsigned progress_calls, progress_wrong;
+
+static void note_progress(uint64_t done, uint64_t of)
+{
+    if (done < progressed || done > of || (progress_of && of != progress_of)) progress_wrong++;
+    progressed = done;
+    progress_of = of;
+    progress_calls++;
+}
+
+/* Weights that go in several pieces; and more of them than the device has room for. */
+static void test_sizes(void)
+{
+    static const model_shape large = {
+        "llama",         9000, 256, 1, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F32, GGUF_FORMAT_F16,
+        GGUF_FORMAT_F16, 0,    1,   0, 0, 0};
+    static const model_shape huge = {
+        "llama",         1u << 24,        1u << 16,        1, 2, 1, 16, 32, 16, 8,
+        GGUF_FORMAT_F32, GGUF_FORMAT_F16, GGUF_FORMAT_F16, 0, 1, 0, 0,  0};
+    model_line *lines;
+    uint32_t count;
+    uint64_t bytes;
+    gguf_maker made = {0};
+    model_file f;
+    llama m;
+    llama_options o;
+    gguf_error why;
+    memset(&o, 0, sizeof o);
+    o.batch = 1;
+    make_model(&made, &large);
+    if (open_made(&f, &made)) {
+        CHECK_MORE(llama_open(&m, device, &f.g, f.file, &o, note_progress, &why) == 0, why.text);
+        CHECK(progress_calls >= 3 && !progress_wrong && progressed == progress_of
+              && progress_of >= 9000u * 1024);
+        llama_close(&m);
+    }
+    close_file(&f);
+    memset(&made, 0, sizeof made); /* 4 TB, of which only the head is written */
+    lines = make_model_head(&made, &huge, &count, &bytes);
+    make_padding(&made);
+    f.file = tmpfile();
+    if (!CHECK(f.file && fwrite(made.at, 1, made.bytes, f.file) == made.bytes)
+        || fseeko(f.file, (off_t)(made.bytes + bytes - 1), SEEK_SET) || fputc(0, f.file) || fflush(f.file)) {
+        printf("SKIP a model of 4 TB: not on this file system\n");
+    } else if (CHECK_MORE(gguf_read(&f.g, f.file, &why) == 0, why.text)) {
+        CHECK(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 1);
+        CHECK_MORE(strstr(why.text, "weights of 4398") != NULL, why.text);
+        gguf_free(&f.g);
+    }
+    if (f.file) fclose(f.file);
+    free(lines);
+    free(made.at);
+}
+
+
+/* -- the model of the repository -- */
 
 /* One sequence by launches and as a graph; drawn; then in a batch beside three others. PTXGEN_STORY=256 makes
  * the first one so long. */
@@ -371,6 +355,8 @@ int main(void)
     if (!fine(ptxcu_open(&device, NULL))) return 1;
     fine(ptxcu_stream_create(device, &stream));
     test_unfit();
+    test_keys();
+    test_sizes();
     test_shapes();
     test_story();
     fine(ptxcu_stream_destroy(device, stream));

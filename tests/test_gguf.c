@@ -2,9 +2,11 @@
  * whole files hold, how broken ones are refused, and texts that come back from tokens as they went. Needs no
  * driver. */
 #define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
 #include "check.h"
 #include "ggufmake.h"
 #include "../examples/tokeniser.h"
+#include <unistd.h>
 
 static const char *const model_path = "tests/model/fables.gguf";
 
@@ -368,6 +370,49 @@ static void test_file(void)
     free(m.at);
 }
 
+/* Refused by gguf_read, with these words. */
+static void unreadable(FILE *f, const char *reason)
+{
+    gguf g;
+    gguf_error why;
+    if (!CHECK_MORE(f != NULL, reason)) return;
+    if (CHECK_MORE(gguf_read(&g, f, &why) == 1, reason))
+        CHECK_MORE(strstr(why.text, reason) != NULL, why.text);
+    else
+        gguf_free(&g);
+    fclose(f);
+}
+
+/* Things that are no files of models; and a file longer than memory, of which only the head is read. */
+static void test_odd_files(void)
+{
+    gguf_maker m = {0};
+    gguf g;
+    gguf_error why;
+    int ends[2];
+    FILE *f = tmpfile();
+    unreadable(tmpfile(), "an empty file");
+    unreadable(fopen("tests", "rb"), "cannot be read: Is a directory");
+    if (CHECK(pipe(ends) == 0)) {
+        unreadable(fdopen(ends[0], "rb"), "not a file that can be measured");
+        close(ends[1]);
+    }
+    make_start(&m, 1, 0);
+    make_tensor(&m, "x", 1u << 20, 1u << 20, GGUF_FORMAT_F32, 0);
+    make_padding(&m);
+    CHECK(f && fwrite(m.at, 1, m.bytes, f) == m.bytes);
+    if (fseeko(f, (off_t)(m.bytes + (4ull << 40) - 1), SEEK_SET) == 0 && fputc(0, f) == 0 && fflush(f) == 0) {
+        if (CHECK_MORE(gguf_read(&g, f, &why) == 0, why.text)) {
+            CHECK(g.tensor[0].bytes == 4ull << 40 && g.head_bytes <= 1 << 18);
+            gguf_free(&g);
+        }
+    } else {
+        printf("SKIP a file of 4 TB: not on this file system\n");
+    }
+    fclose(f);
+    free(m.at);
+}
+
 /* -- tokenisers -- */
 
 /* Encodes; the tokens must be these (ends with TOKEN_NONE), and decode to the text. */
@@ -439,6 +484,35 @@ static void random_round_trips(const tokeniser *t, const char *what)
             text[i] = round & 1 ? (char)random_u32() : "  abcdeh'12\n.\xc3\xa9"[random_below(15)];
         encodes(t, text, n, NULL, what);
     }
+}
+
+/* A whole model, of one layer and the smallest numbers: to begin fuzzing with. */
+static void keep_model(void)
+{
+    static const char *const keys[] = {"qwen3.block_count",          "qwen3.context_length",
+                                       "qwen3.embedding_length",     "qwen3.feed_forward_length",
+                                       "qwen3.attention.head_count", "qwen3.attention.key_length"};
+    static const uint32_t values[] = {1, 9, 8, 8, 1, 8};
+    static const char *const names[] = {"attn_norm",   "attn_q",      "attn_k",      "attn_v",
+                                        "attn_q_norm", "attn_k_norm", "attn_output", "ffn_norm",
+                                        "ffn_gate",    "ffn_up",      "ffn_down"};
+    gguf_maker m = {0};
+    char name[64];
+    unsigned i, n = 0;
+    make_start(&m, 13, 8);
+    make_value_text(&m, "general.architecture", "qwen3");
+    make_value_float(&m, "qwen3.attention.layer_norm_rms_epsilon", 1e-5f);
+    for (i = 0; i < 6; i++) make_value_u32(&m, keys[i], values[i]);
+    make_tensor(&m, "token_embd.weight", 8, 4, GGUF_FORMAT_F32, 256 * n++);
+    make_tensor(&m, "output_norm.weight", 8, 0, GGUF_FORMAT_F32, 256 * n++);
+    for (i = 0; i < 11; i++) {
+        snprintf(name, sizeof name, "blk.0.%s.weight", names[i]);
+        make_tensor(&m, name, 8, strstr(names[i], "norm") ? 0 : 8, GGUF_FORMAT_F32, 256 * n++);
+    }
+    make_padding(&m);
+    for (i = 0; i < 256 * n; i++) make_little(&m, 0, 1);
+    keep(&m, "model");
+    free(m.at);
 }
 
 static void test_sentence_pieces(void)
@@ -606,6 +680,66 @@ static void test_unfit(void)
     free(m.at);
 }
 
+/* A token with a task that is none, rules that nobody knows: told where they stand. */
+static void test_bad_tasks(void)
+{
+    static const char *const pieces[] = {"he"}, *const merges[] = {"l o"};
+    static const struct {
+        const char *word;
+        size_t skip;
+        unsigned char x[4];
+        const char *reason;
+    } cases[] = {
+        {"eos_token_id", 12 + 4, {0x88, 0x13, 0, 0}, "'tokenizer.ggml.eos_token_id' is 5000, of 260 tokens"},
+        {"bos_token_id", 12 + 4, {255, 255, 255, 255}, "is 4294967295, of 260 tokens"},
+        {"bos_token_id", 12, {GGUF_F32, 0, 0, 0}, "'tokenizer.ggml.bos_token_id' is no whole number"},
+    };
+    gguf_maker m = {0};
+    gguf g;
+    gguf_error why;
+    tokeniser t;
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sentence_pieces(&m, pieces, 1);
+        memcpy(m.at + place_of(&m, cases[i].word) + cases[i].skip, cases[i].x, 4);
+        if (!CHECK_MORE(gguf_parse(&g, m.at, m.bytes, m.bytes, &why) == 0, why.text)) continue;
+        if (CHECK_MORE(tokeniser_read(&t, &g, &why) == 1, cases[i].reason)) {
+            CHECK_MORE(strstr(why.text, cases[i].reason) != NULL, why.text);
+            CHECK(why.offset == place_of(&m, cases[i].word) + 12 + 4);
+        } else {
+            tokeniser_free(&t);
+        }
+        gguf_free(&g);
+    }
+    byte_pairs(&m, "klingon", merges, 1);
+    unfit(&m, "words cut by the rules 'klingon', known are: default");
+    make_start(&m, 0, 1); /* what is missing is missed where it would have stood */
+    make_value_text(&m, "general.name", "x");
+    if (CHECK_MORE(gguf_parse(&g, m.at, m.bytes, m.bytes, &why) == 0, why.text)) {
+        CHECK(tokeniser_read(&t, &g, &why) == 1 && why.offset == m.bytes);
+        gguf_free(&g);
+    }
+    free(m.at);
+}
+
+/* A token of 3000 bytes is as long again when it is text. */
+static void test_long_token(void)
+{
+    static char word[3001], piece[3001];
+    const char *pieces[1];
+    gguf_maker m = {0};
+    gguf g;
+    tokeniser t;
+    memset(word, 'x', 3000);
+    pieces[0] = word;
+    sentence_pieces(&m, pieces, 1);
+    if (!read_tokeniser(&t, &g, &m)) return;
+    CHECK(t.longest == 3000 && tokeniser_piece(&t, 259, 0, piece, t.longest) == 3000 && !strcmp(word, piece));
+    tokeniser_free(&t);
+    gguf_free(&g);
+    free(m.at);
+}
+
 /* The model of the repository. */
 static void test_model(void)
 {
@@ -658,10 +792,14 @@ int main(void)
     test_cuts();
     test_random_bytes();
     test_file();
+    test_odd_files();
     test_words();
+    keep_model();
     test_sentence_pieces();
     test_byte_pairs();
     test_unfit();
+    test_bad_tasks();
+    test_long_token();
     test_model();
     test_long();
     return check_end();

@@ -1,6 +1,11 @@
-/* gguf.c - a fuzz target: any bytes as a GGUF file. Whatever the reader accepts must lie in the file; a
- * tokeniser that it accepts must take any text and give back its bytes' number at least. */
+/* gguf.c - a fuzz target: any bytes as a GGUF file. Whatever the reader accepts must lie in the file; a model
+ * that it accepts must have all its tensors; a tokeniser that it accepts must take any text and give back its
+ * bytes' number at least. */
 #define _POSIX_C_SOURCE 200809L
+#define PTXGEN_IMPLEMENTATION
+#include "../../ptxgen_kernels.h"
+#include "../../ptxgen_cuda.h"
+#include "../../examples/llama.h"
 #include "../../examples/tokeniser.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
@@ -18,6 +23,29 @@ static void use_tokeniser(const tokeniser *t, const char *text, size_t bytes)
     free(tokens);
 }
 
+/* A refusal says why, and where in the file. */
+static int told(const gguf_error *why, size_t bytes)
+{
+    return why->text[0] && (why->offset <= bytes || why->offset == GGUF_NOWHERE);
+}
+
+static void use_model(const gguf *g, size_t bytes)
+{
+    llama_config c;
+    llama_tensor *all = NULL;
+    gguf_error why;
+    size_t i;
+    if (!llama_read(&c, g, &why)) all = llama_find_tensors(&c, g, &why);
+    if (!all) {
+        if (!told(&why, bytes)) abort();
+        return;
+    }
+    if (!c.head_dim || !c.kv_heads || c.heads % c.kv_heads || c.rope_dims > c.head_dim) abort();
+    for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)c.layers * LLAMA_TENSORS_OF_A_LAYER; i++)
+        if (all[i].from && all[i].from->bytes > bytes) abort();
+    free(all);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     gguf g;
@@ -27,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     int result = gguf_parse(&g, data, bytes / 2, bytes, &why);
     if (result == 0) gguf_free(&g);
     result = gguf_parse(&g, data, bytes, bytes, &why);
-    if (result == 2 || (result == 1 && (why.offset > bytes || !why.text[0]))) abort();
+    if (result == 2 || (result == 1 && !told(&why, bytes))) abort();
     if (result) return 0;
     for (i = 0; i < g.tensors; i++) {
         const gguf_tensor *tensor = &g.tensor[i];
@@ -35,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         sum += tensor->bytes ? data[tensor->offset] + data[tensor->offset + tensor->bytes - 1] : 0;
     }
     if (sum > 600 * g.tensors) abort();
+    use_model(&g, bytes);
     if (tokeniser_read(&t, &g, &why) == 0) {
         use_tokeniser(&t, (const char *)data, bytes < 2000 ? bytes : 2000);
         use_tokeniser(&t, "hello, hello 12", 15);

@@ -4,6 +4,7 @@
  *
  *   x = E[token]
  *   each layer:   h = norm(x, attn_norm);  q = Wq h + bq,  k = Wk h + bk,  v = Wv h + bv
+ *                 each head of q and k by its norm, where there is one;
  *                 the pairs of q's and k's heads are turned by position * theta^(-2i / rope_dims)
  *                 a_h = sum_t softmax_t(q_h . k_g(t) / sqrt(head_dim)) v_g(t),  t <= now
  *                 g = h kv_heads / heads
@@ -27,10 +28,12 @@ typedef struct ref_matrix {
     uint32_t rows, columns;
     double *w;         /* [rows, columns]; NULL: no matrix */
     const float *bias; /* [rows] or NULL */
+    int plain;         /* of f32, f16 or bf16: multiplied in f32 */
 } ref_matrix;
 
 typedef struct ref_llama_layer {
     const float *attn_norm, *ffn_norm;
+    const float *q_norm, *k_norm; /* [head_dim], of each head before it is turned; or NULL */
     ref_matrix q, k, v, o, gate, up, down;
 } ref_llama_layer;
 
@@ -41,7 +44,7 @@ typedef struct ref_llama {
     double theta, eps;
     double rope_scale;         /* positions are divided by it; 1 */
     const float *rope_factors; /* [rope_dims / 2] frequencies are divided by these; or NULL */
-    int kv_f16;                /* 1: keys and values are rounded to f16 on their way into the cache */
+    int kv_f16, kv_bf16;       /* 1: keys and values are rounded to it on their way into the cache */
     const float *output_norm;
     ref_matrix embedding, output; /* output.w NULL: the embedding's */
     ref_llama_layer *layer;
@@ -64,6 +67,7 @@ static inline ref_matrix ref_matrix_make(int type, const void *blocks, uint32_t 
     m.rows = rows;
     m.columns = columns;
     m.bias = bias;
+    m.plain = type == REF_BLOCK_F32 || type == REF_BLOCK_F16 || type == REF_BLOCK_BF16;
     m.w = (double *)malloc((size_t)rows * columns * sizeof(double));
     for (r = 0; m.w && r < rows; r++)
         ref_dequantise(type, (const char *)blocks + r * ref_row_bytes(type, columns), columns,
@@ -117,10 +121,12 @@ static inline double ref_llama_noise(ref_llama *m)
     return (double)((m->noise_state * 2685821657736338717ull) >> 11) / 4503599627370496.0 - 1;
 }
 
-/* The noise of a product: up to 8.7e-5 |row| |x|, what ptxk_gemv promises for x in 16 bits (its rounding in
-   f32 lies below); of attention: q and the weights may be rounded to f16 for tensor cores, 2^-11 each, so a
-   score is off by up to 2^-11 sum |q_i k_i| / sqrt(d) and the result by 2^-11 sum weight |v|; of other
-   operations: up to 2^-20 of the value, some sixteen roundings in f32. */
+/* The noise of a product: for weights in blocks up to 8.7e-5 |row| |x|, what ptxk_gemv promises for x in 16
+   bits (its rounding in f32 lies below); for plain ones each product and each sum in f32 rounds once, a chain
+   has one in 32 columns, 5 joins of lanes and up to 8 of warps and slices, so 2^-24 (columns / 32 + 16) |row|
+   |x|, by Cauchy and Schwarz; of attention: q and the weights may be rounded to f16 for tensor cores, 2^-11
+   each, so a score is off by up to 2^-11 sum |q_i k_i| / sqrt(d) and the result by 2^-11 sum weight |v|; of
+   other operations: up to 2^-20 of the value, some sixteen roundings in f32. */
 static inline void ref_llama_product(ref_llama *m, const ref_matrix *a, const double *x, double *y)
 {
     uint32_t r, c;
@@ -134,7 +140,8 @@ static inline void ref_llama_product(ref_llama *m, const ref_matrix *a, const do
         for (c = 0; c < a->columns; c++) sum += w[c] * x[c];
         if (m->noise > 0) {
             for (c = 0; c < a->columns; c++) ww += w[c] * w[c];
-            sum += m->noise * 8.7e-5 * sqrt(ww * xx) * ref_llama_noise(m);
+            sum += m->noise * (a->plain ? 0x1p-24 * (a->columns / 32 + 16) : 8.7e-5) * sqrt(ww * xx)
+                   * ref_llama_noise(m);
         }
         y[r] = sum + (a->bias ? (double)a->bias[r] : 0);
     }
@@ -147,13 +154,24 @@ static inline void ref_llama_blur(ref_llama *m, double *x, uint32_t n)
         for (i = 0; i < n; i++) x[i] *= 1 + m->noise * 0x1p-20 * ref_llama_noise(m);
 }
 
-static inline void ref_llama_norm(ref_llama *m, const double *x, const float *gamma, double *y)
+static inline void ref_llama_norm(ref_llama *m, const double *x, const float *gamma, uint32_t n, double *y)
 {
-    double sum = 0;
+    double sum = 0, size;
     uint32_t i;
-    for (i = 0; i < m->hidden; i++) sum += x[i] * x[i];
-    for (i = 0; i < m->hidden; i++) y[i] = x[i] * (double)gamma[i] / sqrt(sum / m->hidden + m->eps);
-    ref_llama_blur(m, y, m->hidden);
+    for (i = 0; i < n; i++) sum += x[i] * x[i];
+    size = sqrt(sum / n + m->eps);
+    for (i = 0; i < n; i++) y[i] = x[i] * (double)gamma[i] / size;
+    ref_llama_blur(m, y, n);
+}
+
+/* Of each head at x, where there is one. */
+static inline void ref_llama_head_norm(ref_llama *m, double *x, const float *gamma, uint32_t heads)
+{
+    uint32_t h;
+    for (h = 0; gamma && h < heads; h++) {
+        double *head = x + (size_t)h * m->head_dim;
+        ref_llama_norm(m, head, gamma, m->head_dim, head);
+    }
 }
 
 /* Turns the heads at x by their position. */
@@ -172,6 +190,14 @@ static inline void ref_llama_turn(ref_llama *m, double *x, uint32_t heads, uint3
             *a = turned;
         }
     ref_llama_blur(m, x, heads * m->head_dim);
+}
+
+/* As the cache holds them. */
+static inline void ref_llama_round(const ref_llama *m, double *x, uint32_t n)
+{
+    uint32_t i;
+    for (i = 0; i < n && m->kv_f16; i++) x[i] = ref_from_f16(ref_to_f16(x[i]));
+    for (i = 0; i < n && m->kv_bf16; i++) x[i] = ref_from_bf16(ref_to_bf16(x[i]));
 }
 
 /* K and V are the caches of the layer, `length` positions of them are filled. */
@@ -220,20 +246,20 @@ static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t tok
         ref_llama_layer *l = &m->layer[n];
         double *k = s->k + (size_t)n * m->context * kv, *v = s->v + (size_t)n * m->context * kv;
         double *new_k = k + (size_t)now * kv, *new_v = v + (size_t)now * kv;
-        ref_llama_norm(m, x, l->attn_norm, h);
+        ref_llama_norm(m, x, l->attn_norm, m->hidden, h);
         ref_llama_product(m, &l->q, h, q);
         ref_llama_product(m, &l->k, h, new_k);
         ref_llama_product(m, &l->v, h, new_v);
+        ref_llama_head_norm(m, q, l->q_norm, m->heads);
+        ref_llama_head_norm(m, new_k, l->k_norm, m->kv_heads);
         ref_llama_turn(m, q, m->heads, now);
         ref_llama_turn(m, new_k, m->kv_heads, now);
-        for (i = 0; i < kv && m->kv_f16; i++) {
-            new_k[i] = ref_from_f16(ref_to_f16(new_k[i]));
-            new_v[i] = ref_from_f16(ref_to_f16(new_v[i]));
-        }
+        ref_llama_round(m, new_k, kv);
+        ref_llama_round(m, new_v, kv);
         ref_llama_attend(m, q, k, v, now + 1, weight, a);
         ref_llama_product(m, &l->o, a, h);
         for (i = 0; i < m->hidden; i++) x[i] += h[i];
-        ref_llama_norm(m, x, l->ffn_norm, h);
+        ref_llama_norm(m, x, l->ffn_norm, m->hidden, h);
         ref_llama_product(m, &l->gate, h, gate);
         ref_llama_product(m, &l->up, h, up);
         for (i = 0; i < m->ffn; i++) gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i];
@@ -243,7 +269,7 @@ static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t tok
         ref_llama_blur(m, x, m->hidden);
     }
     if (!logits) return;
-    ref_llama_norm(m, x, m->output_norm, h);
+    ref_llama_norm(m, x, m->output_norm, m->hidden, h);
     ref_llama_product(m, output, h, logits);
 }
 
