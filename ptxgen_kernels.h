@@ -55,6 +55,9 @@
      precision           f32 in both: with tensor cores q and the weights are sums of two numbers of the
                          cache's type (q in f32 on bf16: of three), for twice the products, which memory
                          hides. What remains is 2^-22 of q and of a weight, with bf16 2^-16 of a weight.
+     V of any size       no sum of f16 values leaves f32. f32 and bf16 ones have weights of at most 2^-32, so
+                         that 2^31 of the largest do not: right to 3.4028e38 (rounding may make more of it
+                         infinite), and off by some 2^-109 (1.5e-33) for each addition at the other end.
      length 0            zeros, lse -inf; the cache pointers of that sequence are not followed
      length < queries    the queries before the sequence see nothing: zeros, lse -inf
      length > max_seq    NaN in that sequence's whole output, its cache is not touched; others are right. So
@@ -87,11 +90,12 @@
           j < kv_len, with PTXK_PREFILL_CAUSAL only j <= p, with a window w only |p - j| < w; tiles
           that no query of a block sees are not read. Lengths come with the arguments, the same for all, or
           from device memory.
-     precision           f16 and bf16: products exact, sums f32, weights rounded to the type (2^-11, 2^-8) for
-                         their product with v. f32: tf32, which has the range of f32. PTXK_PREFILL_EXACT takes
-                         each value as two, off by 2^-18 of each product; PTXK_PREFILL_FAST as one of 11 bits,
-                         off by 2^-10. Before sm_80 bf16 and f32 are computed in f32, without tensor cores.
-                         FAST rounds values from 3.4020e38 on to infinity; all others keep their range
+     precision           f16 and bf16: products exact, sums f32, weights rounded to the type (2^-11, 2^-8; in
+                         f16 those below 2^-29 of the largest by 2^-40 of it) for their product with v. f32:
+                         tf32, which has the range of f32. PTXK_PREFILL_EXACT takes each value as two, off by
+                         2^-18 of each product; PTXK_PREFILL_FAST as one of 11 bits, off by 2^-10. Before
+                         sm_80 bf16 and f32 are computed in f32, without tensor cores. FAST rounds
+                         values from 3.4020e38 on to infinity; all others keep their range: sums of f32 and bf16 values as in flash_decode, off by 2^-117 for each key
      soft cap            x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
      no key seen, kv_len 0   zeros; lse is -inf
      score -inf, +inf    as in flash_decode: weight 0; share the weight equally, lse is inf. So are scores
@@ -1119,6 +1123,7 @@ static uint32_t ptxk__tile_bytes(const ptxk__tile *t) {
 #define PTXK__RING 3u   /* mma: items of a warp in shared memory; all but one are under way */
 #define PTXK__SLAB 128u /* mma: most elements of a row in one item */
 #define PTXK__LEN_MAX 0x7fffffffu
+#define PTXK__LOW 32.0f /* weights of values that may be near FLT_MAX: 2^-32 at most, of 2^31 keys 1/2 */
 #define PTXK__SCATTER_THREADS 256u
 
 typedef struct ptxk__flash {
@@ -1180,9 +1185,9 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     if (f->kt < 1) f->kt = 1;
     if (f->page_size && f->kt > f->page_size / 16) f->kt = f->page_size / 16;
     /* The second term of an f16 weight must not be lost below 2^-24: large weights. bf16 has the range of
-       f32, and so may V: weights of at most 1. */
+       f32, and so may V: weights of at most 2^-32. */
     f->slack = 8;
-    f->bias = f->type == PTX_F16 ? 7.0f : -8.0f;
+    f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__LOW;
 }
 
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
@@ -1620,6 +1625,7 @@ typedef struct ptxk__prefill {
     float outer;                     /* ... and what they are then multiplied by, in base 2 */
     float most;                      /* scores from there on count as infinite: a power of two, so that most *
                                         outer is exact and finite */
+    float lift;                      /* the largest weight is 2^lift */
 } ptxk__prefill;
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
@@ -1712,6 +1718,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     }
     f->outer = (float)outer;
     for (f->most = 1.2676506002282294e30f /* 2^100 */; (double)f->most * outer > 1e38;) f->most /= 2;
+    f->lift = f->type == PTX_F16 ? 15.0f : -PTXK__LOW;
     return PTX_E_NONE;
 }
 
@@ -3996,6 +4003,7 @@ static void ptxk__flash_finish(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     ptx_if(k, p);
     {
         ptx_val lse = ptx_lg2(k, all);
+        if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
         lse = ptx_add(k, top, lse);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
         p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* there were scores of +inf */
@@ -4220,6 +4228,13 @@ static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words
     for (v = 0; v < f->vecs; v++) n += ptxk_widen(k, f->type, words[v], out + n);
 }
 
+/* 2^(x - most), and 2^-32 of that where V may be so large that sums of it would pass the range of f32. */
+static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x, ptx_val most) {
+    ptx_val difference = ptx_sub(k, x, most); /* first: beside large scores 32 is nothing */
+    if (f->type != PTX_F16) difference = ptx_add(k, difference, ptx_f32(-(double)PTXK__LOW));
+    return ptx_ex2(k, difference);
+}
+
 /* One step of a warp: `unroll` keys for each group of lanes. The new maximum, the old sums scaled to it, the
    weights. */
 static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
@@ -4256,7 +4271,7 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         shrink = ptxk__softmax_raise(k, &s->soft[h], most);
         total = ptx_get(k, s->soft[h].total);
         for (u = 0; u < f->unroll; u++) {
-            score[h][u] = ptxk__weight(k, score[h][u], most);
+            score[h][u] = ptxk__flash_weight(k, f, score[h][u], most);
             total = ptx_add(k, total, score[h][u]);
         }
         ptx_set(k, s->soft[h].total, total);
@@ -4781,10 +4796,17 @@ static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk_
             limit = ptx_add(k, most, ptx_f32((double)f->bias + (double)f->slack));
             if (!capped) limit = ptx_op2(k, PTX_MUL, PTX_RN, limit, s->inverse[n][j]);
             limit = ptx_min(k, limit, ptx_f32(FLT_MAX));
+            if (!capped) { /* the short way rounds score * factor once less, which must be small beside 1 */
+                q = ptx_abs(k, most);
+                q = ptx_setp(k, PTX_LE, q, ptx_f32(65536));
+                limit = ptx_selp(k, limit, ptx_f32(-FLT_MAX), q);
+            }
             ptx_set(k, s->limit[n][j], limit);
             for (mt = 0; mt < f->kt; mt++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_op2(k, PTX_SUB, PTX_RN, v[mt][n][e], most);
+                    if (f->type != PTX_F16) /* where the bias is nothing beside the scores */
+                        old = ptx_op2(k, PTX_MIN, PTX_NAN, old, ptx_f32((double)f->bias + (double)f->slack));
                     ptx_set(k, x[mt][n][e], old);
                 }
             for (h = 0; h < f->slabs * f->chunks / 2; h++)
@@ -5592,11 +5614,12 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     }
 }
 
-/* Scores become weights 2^(outer (score - maximum)), the sums so far are scaled to the new maximum. Infinite
-   scores share the weight, for all become the largest number. */
+/* Scores become weights 2^(outer (score - maximum) + lift), the sums so far are scaled to the new maximum.
+   Infinite scores share the weight, for all become the largest number. */
 static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val old, most, shrink[2], x, total;
     uint32_t i, h, n, e;
+    int old_chip = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) < 80;
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
             old = ptx_get(k, s->most[i][h]);
@@ -5615,11 +5638,16 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
             total = ptx_get(k, s->total[i][h]);
             total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink[h]);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(-(double)f->outer));
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
-                    *score = ptx_fma(k, *score, ptx_f32((double)f->outer), x);
+                    *score = ptx_op2(k, PTX_SUB, PTX_RN, *score, most); /* first: 0 for the largest */
+                    if (old_chip) { /* a fused one takes one constant from a register, which there is not */
+                        *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, ptx_f32((double)f->outer));
+                        *score = ptx_op2(k, PTX_ADD, PTX_RN, *score, ptx_f32((double)f->lift));
+                    } else {
+                        *score = ptx_fma(k, *score, ptx_f32((double)f->outer), ptx_f32((double)f->lift));
+                    }
                     *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                     total = ptx_op2(k, PTX_ADD, PTX_RN, total, *score);
                 }
@@ -5807,7 +5835,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (h = 0; h < 2; h++) {
             total = ptx_get(k, s->total[i][h]);
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
-            p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* else it is 1 at least, for the largest score */
+            p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* else it is 2^lift at least */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
             for (n = 0; n < f->columns; n++) {
@@ -5820,6 +5848,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             if (!(f->flags & PTXK_PREFILL_LSE)) continue;
             inverse = ptx_get(k, s->most[i][h]);
             x = ptx_lg2(k, total); /* 0: -inf */
+            x = ptx_add(k, x, ptx_f32(-(double)f->lift));
             x = ptx_fma(k, inverse, ptx_f32((double)f->outer), x);
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
             if (!(f->inner > 0)) {

@@ -815,6 +815,56 @@ static void q_past_the_range_of_f16(void) {
     }
 }
 
+/* f32 and bf16 values near the largest there is: the sum of many must not pass it on the way, neither in a
+   block nor where parts meet. */
+static void values_near_the_largest_of_f32(void) {
+    uint32_t i, e, round;
+    for (round = 0; round < 12; round++) {
+        ptxk_flash_decode_desc desc = plain(4, 2, 64, round % 2 ? PTX_BF16 : PTX_F32);
+        uint32_t lengths[3], chunk = chunk_of(4, 2, 64, format_of(desc.kv_type));
+        problem p;
+        lengths[0] = 1, lengths[1] = 70, lengths[2] = 3 * chunk + 5;
+        desc.flags = PTXK_FLASH_LSE;
+        if (round >= 8) desc.flags |= PTXK_FLASH_SCALAR;
+        p = problem_of(&desc, lengths[2], lengths, 3);
+        for (e = 0; e < 3; e++)
+            for (i = 0; i < 2 * lengths[2] * 64; i++) { /* columns of one sign, and of both */
+                ref_put(p.values[e], p.format, i, i % 4 ? 3.38e38 : random_within(3.38e38));
+                if (round / 2 % 2 && i % 64 == 1) ref_put(p.keys[e], p.format, i, (double)INFINITY);
+            }
+        for (i = 0; i < 12; i++) ((float *)p.q)[i * 64 + 1] = 1;
+        run_on(&p, round < 4 ? 75 : 80);
+    }
+}
+
+/* Scores of 2^40 and more, of which the last bit is more than 2^x can take: equal keys share the weight all
+   the same, in every step and part. */
+static void scores_of_any_size(void) {
+    uint32_t i, e, round, wrong = 0;
+    for (round = 0; round < 12; round++) {
+        ptxk_flash_decode_desc desc = plain(2, 1, 128, kv_types[round % 3]);
+        uint32_t length = 3 * chunk_of(2, 1, 128, format_of(desc.kv_type)) + 40;
+        double size = round % 3 == 1 ? 60000 : 1e14, even = 0;
+        int target = round < 6 || capability < 80 ? 75 : 80;
+        problem p = problem_of(&desc, length, &length, 1);
+        for (e = 0; e < 128; e++) {
+            double q = (1 - fabs(random_within(0.5))) * 1e14, x = (1 - fabs(random_within(0.5))) * size;
+            if (round / 3 % 2) q = -q; /* all scores negative: the small keys win */
+            ((float *)p.q)[e] = ((float *)p.q)[128 + e] = (float)q;
+            for (i = 0; i < length; i++) ref_put(p.keys[0], p.format, i * 128 + e, i % 2 ? x / 2 : x);
+        }
+        for (i = 0; i < length; i++) {
+            ref_put(p.values[0], p.format, i * 128 + 7, i % 8);
+            if (i % 2 == round / 3 % 2) even += i % 8 / ceil((length - round / 3 % 2) / 2.0);
+        }
+        p.target = PTX_SM((unsigned)target);
+        problem_check(&p);
+        for (i = 0; i < 2; i++) wrong += !(fabs(ref_get(p.out, p.out_format, i * 128 + 7) - even) < 0.02);
+        problem_free(&p);
+    }
+    CHECK(wrong == 0);
+}
+
 static void a_missing_page_is_nan_and_not_followed(void) {
     static const uint32_t lengths[] = {100, 100, 100};
     uint32_t i, h, wrong = 0;
@@ -1176,6 +1226,8 @@ int main(void) {
         one_to_eight_queries();
         soft_cap_bounds_infinite_scores();
         q_past_the_range_of_f16();
+        values_near_the_largest_of_f32();
+        scores_of_any_size();
         a_missing_page_is_nan_and_not_followed();
         launches_again_and_again();
         random_descriptions();
