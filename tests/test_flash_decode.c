@@ -932,7 +932,8 @@ static void bad_features_are_refused(void) {
     REFUSED(page_size, 48, "page_size is 48");
     REFUSED(flags, 4, "flags is 4");
     memset(&args, 0, sizeof args);
-    args.q = args.k_caches = args.v_caches = args.lengths = args.out = 256;
+    args.q = 0x1000, args.k_caches = 0x3000, args.v_caches = 0x3008, args.lengths = 0x4000;
+    args.out = 0x5000;
     args.max_seq = 100;
     CHECK(!ptxk_flash_decode_check(&desc, &args, &why));
 #undef REFUSED
