@@ -974,6 +974,12 @@ static void test_prefill(ptxcu *cu) {
     x.precision = 9;
     EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_SHAPE, "flash_prefill: precision is 9");
     x.precision = 0;
+    x.causal = 2;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_ARGUMENT, "causal is 2, must be 0 or 1");
+    x.causal = 0;
+    x.unused = 1;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &x, NULL), PTXCU_E_ARGUMENT, "unused is 1, must be 0");
+    x.unused = 0;
     x.out = x.q; /* in place */
     WORKS(cu, ptxcu_flash_prefill(cu, &x, NULL));
     WORKS(cu, ptxcu_tensor_transpose(cu, &x.q, 0, 1, &x.out));
@@ -1252,7 +1258,7 @@ static void test_gemv(ptxcu *cu) {
     BAD(d.workspace, d.workspace = d.y, PTXCU_E_SHAPE, "overlaps");
 #undef BAD
     d.eps = -1;
-    EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_SHAPE, "gemv: eps");
+    EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_ARGUMENT, "gemv: eps");
     d.eps = 0;
     d.precision = 7;
     EXPECT(cu, ptxcu_gemv(cu, &d, NULL), PTXCU_E_SHAPE, "gemv: precision is 7");
