@@ -604,8 +604,46 @@ static void offsets_past_2_to_32_elements(void)
         CHECK(cu.cuMemcpyHtoD(cache[0] + i * head, (char *)p.keys[0] + i * head_bytes(&p), head_bytes(&p))
               == 0);
     p.shape.max_seq = rows;
-    if (launch(&p, cache, cache)) compare(&p, 0, p.keys[0], p.keys[0], 5);
+    for (i = 75; i <= 80; i += 5) {
+        p.target = PTX_SM(i);
+        if (launch(&p, cache, cache)) compare(&p, 0, p.keys[0], p.keys[0], 5);
+    }
     cu.cuMemFree(cache[0]);
+    problem_free(&p);
+}
+
+static ptxk_flash_decode_desc plain(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t kv_type);
+
+/* A pool of 70000 pages of 16 positions, 17 * 16 * 256 elements each: the last page begins past 2^32. */
+static void pages_past_2_to_32_elements(void) {
+    enum { PAGES = 70000, D = 256, HEADS = 17, LENGTH = 40 };
+    static const uint32_t length[] = {LENGTH}, pages[] = {PAGES - 1, 3, PAGES - 2};
+    const size_t page_bytes = (size_t)HEADS * 16 * D * 2;
+    device_ptr pool = 0;
+    uint32_t g, i, target;
+    ptxk_flash_decode_desc desc = plain(HEADS, HEADS, D, PTX_F16);
+    problem p;
+    desc.page_size = 16;
+    p = problem_of(&desc, LENGTH, length, 1);
+    if (cu.cuMemAlloc(&pool, page_bytes * PAGES)) {
+        printf("SKIP pages_past_2_to_32_elements: no %.1f GB of device memory\n",
+               (double)page_bytes * PAGES / 1e9);
+        problem_free(&p);
+        return;
+    }
+    CHECK(p.max_pages >= 3);
+    memcpy(p.table, pages, sizeof pages);
+    p.pool_pages = PAGES;
+    for (g = 0; g < HEADS; g++)
+        for (i = 0; i < LENGTH; i++)
+            CHECK(cu.cuMemcpyHtoD(pool + pages[i / 16] * page_bytes + (g * 16 + i % 16) * (size_t)D * 2,
+                                  (char *)p.keys[0] + g * head_bytes(&p) + (size_t)i * D * 2, D * 2)
+                  == 0);
+    for (target = 75; target <= 80; target += 5) {
+        p.target = PTX_SM(target);
+        if (launch(&p, &pool, &pool)) compare(&p, 0, p.keys[0], p.keys[0], p.shape.max_seq);
+    }
+    cu.cuMemFree(pool);
     problem_free(&p);
 }
 
@@ -1122,6 +1160,62 @@ static void traffic_is_within_5_percent_of_the_lower_bound(void)
     traffic_within(16, 2, 256, REF_F16, 1, 8, 75, 1.05);
 }
 
+/* One sequence does not fill a machine: chunks are then as small as it takes to give each multiprocessor a
+   block, and what a chunk reads and writes for itself is all that is beyond the bound: q (each sector by two
+   accesses, of which the L1 cache serves the second), a partial result written and read again (from the L2
+   cache, where it still is), lengths and pointers. */
+static void traffic_where_the_machine_is_not_filled(void) {
+    static const struct {
+        uint32_t heads, kv_heads, d, sm_count;
+    } shapes[] = {{32, 8, 128, 132}, {64, 8, 128, 132}, {8, 1, 128, 16}, {28, 4, 128, 66}};
+    uint32_t i, length = 4096;
+    if (!cu.ptxsim_counters_get) {
+        printf("SKIP traffic_where_the_machine_is_not_filled: only the CPU driver counts\n");
+        return;
+    }
+    for (i = 0; i < 4; i++) {
+        problem p =
+            problem_new(shapes[i].heads, shapes[i].kv_heads, shapes[i].d, REF_F16, length, &length, 1);
+        ptxsim_counters c;
+        double splits, own, ratio, group = shapes[i].heads / shapes[i].kv_heads, d = shapes[i].d;
+        p.shape.sm_count = shapes[i].sm_count;
+        p.target = PTX_SM(90);
+        problem_check(&p);
+        cu.ptxsim_counters_get(&c, sizeof c);
+        splits = p.plan.launch[0].grid[2];
+        own = splits * shapes[i].kv_heads * (group * (2 * d * 4 + 2 * (d * 4 + 32)) + 512);
+        ratio = 32.0 * (double)(c.global_load_sectors + c.global_store_sectors) / (double)p.plan.min_bytes;
+        printf("note: traffic of %2u heads on %u, one sequence of 4096, %.0f splits for %u multiprocessors: "
+               "%.4f of the lower bound; the chunks' own makes %.4f\n",
+               shapes[i].heads, shapes[i].kv_heads, splits, shapes[i].sm_count, ratio,
+               1 + own / (double)p.plan.min_bytes);
+        CHECK(splits * shapes[i].kv_heads >= shapes[i].sm_count);
+        CHECK(ratio <= 1 + own / (double)p.plan.min_bytes);
+        problem_free(&p);
+    }
+}
+
+/* The variant without tensor cores has q and sums in shared memory at the ends of a block, 16 bytes of every
+   32 at a time, and nothing in its loop: conflicts do not grow with the length. */
+static void scalar_conflicts_are_not_in_the_loop(void) {
+    static const uint32_t lengths[] = {256, 2048};
+    uint64_t conflicts[2] = {0, 0}, passes[2] = {0, 0};
+    uint32_t i;
+    if (!cu.ptxsim_counters_get) return;
+    for (i = 0; i < 2; i++) {
+        problem p = problem_new(32, 8, 128, REF_F16, lengths[i], &lengths[i], 1);
+        ptxsim_counters c;
+        p.shape.sm_count = 1;
+        problem_check(&p);
+        cu.ptxsim_counters_get(&c, sizeof c);
+        CHECK(p.plan.launch[0].grid[2] == 1);
+        conflicts[i] = c.shared_bank_conflicts;
+        passes[i] = c.shared_wavefronts;
+        problem_free(&p);
+    }
+    CHECK(conflicts[0] == conflicts[1] && passes[0] == passes[1]);
+}
+
 /* -- machine instructions: ptxas alone can tell -- */
 
 /* Whether an instruction is what a step is made of: LDGSTS, LDSM, HMMA. */
@@ -1222,6 +1316,7 @@ int main(void) {
         scale_is_used();
         groups_of_more_than_8_heads();
         offsets_past_2_to_32_elements();
+        pages_past_2_to_32_elements();
         paged_caches();
         sliding_window_edges();
         one_to_eight_queries();
@@ -1234,6 +1329,8 @@ int main(void) {
         random_descriptions();
         every_head_dim_type_group_and_length();
         traffic_is_within_5_percent_of_the_lower_bound();
+        traffic_where_the_machine_is_not_filled();
+        scalar_conflicts_are_not_in_the_loop();
 
         printf("note: largest error: %.3f of its bound\n", worst);
     }

@@ -4,18 +4,12 @@
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-static unsigned passed, failed;
+#include "check.h"
 
 static void check(int ok, const char *operation, const char *field, const char *says) {
-    if (ok) {
-        passed++;
-        return;
-    }
-    failed++;
-    printf("%s: %s: %s\n", operation, field, says);
+    char more[400];
+    (void)snprintf(more, sizeof more, "%s: %s: %s", operation, field, says);
+    CHECK_MORE(ok, more);
 }
 
 enum { DESC, SHAPE, ARGS, STRUCTS };
@@ -652,6 +646,5 @@ int main(void) {
     attention();
     layers();
     frequencies();
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

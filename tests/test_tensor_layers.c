@@ -13,13 +13,6 @@
 #include "cudatest.h"
 
 #include <math.h>
-#include <time.h>
-
-static uint64_t seed;
-static uint32_t below(uint32_t n) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((seed >> 32) * n >> 32);
-}
 
 static ptxcu_tensor make(ptxcu *cu, ptx_type type, uint32_t rank, uint64_t a, uint64_t b, uint64_t c) {
     ptxcu_tensor t;
@@ -33,7 +26,7 @@ static ptxcu_tensor make(ptxcu *cu, ptx_type type, uint32_t rank, uint64_t a, ui
 static ptxcu_tensor numbers(ptxcu *cu, float *host, uint32_t rank, uint64_t a, uint64_t b, uint64_t c) {
     ptxcu_tensor t = make(cu, PTX_F32, rank, a, b, c);
     size_t i, n = ptxcu_tensor_bytes(&t) / 4;
-    for (i = 0; i < n; i++) host[i] = (float)below(1u << 24) / 8388608.0f - 1;
+    for (i = 0; i < n; i++) host[i] = (float)random_within(1);
     WORKS(cu, ptxcu_tensor_write(cu, &t, host, n * 4, NULL));
     return t;
 }
@@ -381,7 +374,7 @@ static void test_sample(ptxcu *cu) {
         d.method = form == 0 ? PTXK_SAMPLE_ARGMAX : PTXK_SAMPLE_DRAW;
         d.temperature = form == 2 ? 5 : 0;
         d.top_k = form == 2;
-        d.seed = below(1000);
+        d.seed = random_u32();
         memset(tokens, 0xff, sizeof tokens);
         WORKS(cu, ptxcu_tensor_write(cu, &d.tokens, tokens, sizeof tokens, NULL));
         WORKS(cu, ptxcu_sample(cu, &d, NULL));
@@ -399,14 +392,13 @@ static void test_sample(ptxcu *cu) {
 }
 
 int main(int argc, char **argv) {
-    const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY"), *given = getenv("PTXGEN_SEED");
+    const char *library = argc > 1 ? argv[1] : getenv("PTXGEN_CUDA_LIBRARY");
     counter c;
     ptxcu_desc desc;
     ptxcu *cu;
     memset(&c, 0, sizeof c);
     desc = describe(library && *library ? library : NULL, &c);
-    seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    printf("seed: PTXGEN_SEED=%llu\n", (unsigned long long)seed);
+    start_random();
     WORKS(cu, ptxcu_open(&cu, &desc));
     if (ptxcu_get_error(cu)->code == PTXCU_E_NONE) {
         find_extras(cu);
@@ -422,6 +414,5 @@ int main(int argc, char **argv) {
     if (calls) CHECK(calls("cuMemAlloc_v2") == calls("cuMemFree_v2"));
     ptxcu_close(cu);
     CHECK(c.blocks == 0 && c.wrong_sizes == 0);
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }
