@@ -307,9 +307,17 @@ typedef struct ptxcu_flash_prefill_desc {
     uint32_t unused;
 } ptxcu_flash_prefill_desc;
 
-/* y = W norm(x) + residual: ptxk_gemv_args in tensors. */
+/* A further matrix over the same x: K and V beside Q, or the up matrix of a SwiGLU. */
+typedef struct ptxcu_gemv_matrix {
+    ptxcu_tensor weights; /* as below; zero: there is none */
+    ptxcu_tensor bias, y; /* as below; SwiGLU: no y */
+    uint32_t format;      /* 0: as the first */
+    uint32_t unused;      /* 0 */
+} ptxcu_gemv_matrix;
+
+/* y = W norm(x) + bias + residual: ptxk_gemv_args in tensors. */
 typedef struct ptxcu_gemv_desc {
-    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)] */
+    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; plain numbers also as such, [n, k] */
     ptxcu_tensor x;         /* f32 [columns, k] */
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
     ptxcu_tensor residual;  /* of y's type, [columns, n], y itself is fine; zero: none */
@@ -319,7 +327,60 @@ typedef struct ptxcu_gemv_desc {
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t norm;          /* 1: RMSNorm of x, with eps */
     float eps;
+    ptxcu_tensor bias;      /* f32 [n], of all matrices or of none */
+    ptxcu_gemv_matrix more[2];
+    uint32_t swiglu;        /* 1: weights are the gate, more[0].weights up, of one y */
+    uint32_t unused;        /* 0 */
 } ptxcu_gemv_desc;
+
+/* The operations of a layer on tensors of f32, f16 or bf16; dense where nothing else is said. */
+typedef struct ptxcu_norm_desc {
+    ptxcu_tensor x, y;        /* [rows, n]; y may be x or, with a residual, that */
+    ptxcu_tensor residual;    /* of x's type, [rows, n]: added to x first, in place; zero: none */
+    ptxcu_tensor gamma, beta; /* [n], of one type; zero: none */
+    uint32_t kind;            /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
+    float eps;
+} ptxcu_norm_desc;
+
+typedef struct ptxcu_softmax_desc {
+    ptxcu_tensor x, y; /* [rows, n]; y may be x */
+    float scale;       /* 0: 1 */
+    uint32_t unused;   /* 0 */
+} ptxcu_softmax_desc;
+
+typedef struct ptxcu_activation_desc {
+    ptxcu_tensor x, y; /* [rows, n], rows any stride apart; y may be x or up */
+    ptxcu_tensor up;   /* the same, of x's type; zero: none */
+    uint32_t kind;     /* PTXK_SILU, PTXK_GELU or PTXK_GELU_ERF */
+    uint32_t unused;   /* 0 */
+} ptxcu_activation_desc;
+
+typedef struct ptxcu_rope_desc {
+    ptxcu_tensor x;           /* [tokens, heads, head_dim], tokens any stride apart; changed in place */
+    ptxcu_tensor positions;   /* u32 [tokens] */
+    ptxcu_tensor frequencies; /* f64 [dims / 2]: ptxk_rope_frequencies(); so many elements are turned */
+    uint32_t pairs;           /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
+    uint32_t unused;          /* 0 */
+} ptxcu_rope_desc;
+
+typedef struct ptxcu_embed_desc {
+    ptxcu_tensor table; /* b8 or u8 [rows, ptxk_row_bytes(format, n)]; plain numbers also [rows, n] */
+    ptxcu_tensor ids;   /* u32 [tokens] */
+    ptxcu_tensor y;     /* [tokens, n] */
+    uint32_t format;    /* PTXK_F32 ... */
+    float scale;        /* 0: 1 */
+} ptxcu_embed_desc;
+
+typedef struct ptxcu_sample_desc {
+    ptxcu_tensor logits;    /* [rows, n] */
+    ptxcu_tensor positions; /* u32 [rows]: counter of random numbers; zero: all are 0 */
+    ptxcu_tensor tokens;    /* u32 [rows]: the result */
+    uint64_t seed;
+    uint32_t method;        /* PTXK_SAMPLE_DRAW or PTXK_SAMPLE_ARGMAX */
+    uint32_t top_k;         /* 0: all */
+    float top_p;            /* 0 or 1: all */
+    float temperature;      /* 0: the largest */
+} ptxcu_sample_desc;
 #endif
 
 /* As many arguments as a launch may have. */
@@ -623,6 +684,19 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_d
                                           ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_norm(ptxcu *cu, const ptxcu_norm_desc *desc, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *desc, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *desc,
+                                               ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_activation(ptxcu *cu, const ptxcu_activation_desc *desc, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_rope(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_embed(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_stream stream);
+PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_call *call);
+PTXGEN_API ptxcu_code ptxcu_sample(ptxcu *cu, const ptxcu_sample_desc *desc, ptxcu_stream stream);
 
 /* A cache with memory of its own, dense, contents undefined; waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, ptx_type type, uint64_t batch, uint64_t kv_heads,
@@ -3329,6 +3403,32 @@ static void ptxcu__refused(ptxcu__check *c, ptx_code code, const ptxk_message *w
     if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", why->text);
 }
 
+/* Fields of a description that are no tensors: 0 or 1; 0. */
+static void ptxcu__want_flag(ptxcu__check *c, const char *name, uint32_t x, uint32_t most) {
+    if (c->code != PTXCU_E_NONE || x <= most) return;
+    c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: %s is %u, must be 0%s", c->name, name, (unsigned)x,
+                          most ? " or 1" : "");
+}
+
+/* Rows of weights: bytes of a format, or the numbers themselves. */
+static void ptxcu__want_weights(ptxcu__check *c, const char *name, const ptxcu_tensor *t, uint32_t format,
+                                uint64_t k) {
+    ptx_type plain = format == PTXK_F32    ? PTX_F32
+                     : format == PTXK_F16  ? PTX_F16
+                     : format == PTXK_BF16 ? PTX_BF16
+                                           : PTX_NONE;
+    uint64_t row = k > UINT32_MAX ? 0 : ptxk_row_bytes(format, (uint32_t)k);
+    if (c->code == PTXCU_E_NONE && !row)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
+                              "%s: %s: %llu values are no whole number of blocks of format %u", c->name, name,
+                              (unsigned long long)k, (unsigned)format);
+    if (plain != PTX_NONE && t->type == (uint32_t)plain)
+        ptxcu__want(c, name, t, PTXCU__DENSE, PTXCU__OF(plain), 16, "n, k", 2, PTXCU__ANY, k, 0, 0);
+    else
+        ptxcu__want(c, name, t, PTXCU__DENSE, PTXCU__OF(PTX_B8) | PTXCU__OF(PTX_U8), 16, "n, bytes of a row",
+                    2, PTXCU__ANY, row, 0, 0);
+}
+
 static void ptxcu__want_workspace(ptxcu__check *c, const ptxcu_tensor *t) {
     ptxcu__want(c, "workspace", t, PTXCU__OPTIONAL | PTXCU__WRITTEN | PTXCU__DENSE, 0, 256, "", 0, 0, 0, 0,
                 0);
@@ -3446,6 +3546,8 @@ static void ptxcu__want_cache(ptxcu__check *c, const ptxcu_kv_cache *cache, uint
         return;
     }
     paged = cache->blocks.owner != NULL;
+    ptxcu__want_flag(c, "cache->owns", cache->owns, 1);
+    ptxcu__want_flag(c, "cache->unused", cache->unused, 0);
     ptxcu__want(c, "cache->k", &cache->k, flags | PTXCU__ROWS, PTXCU__OF_KV, 16,
                 paged ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim", 4,
                 paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, head_dim);
@@ -3660,6 +3762,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
     memset(&desc, 0, sizeof desc);
     memset(&shape, 0, sizeof shape);
     memset(&args, 0, sizeof args);
+    ptxcu__want_flag(&c, "causal", x->causal, 1);
+    ptxcu__want_flag(&c, "unused", x->unused, 0);
     lens = x->cu_q.owner || x->cu_kv.owner; /* one without the other is a fault */
     h = lens ? 1 : 2;                       /* the dimension of heads */
     heads = x->q.shape[h];
@@ -3743,7 +3847,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         args.batch = shape.batch;
         args.q_len = shape.q_len;
         args.kv_len = shape.kv_len;
-        if (c.code == PTXCU_E_NONE && call->plan.launches && keys)
+        if (c.code == PTXCU_E_NONE && call->plan.launches)
             ptxcu__refused(&c, ptxk_flash_prefill_check(&desc, &args, &why), &why);
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
@@ -3757,13 +3861,35 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_d
 
 /* -- gemv -- */
 
+/* The tensors of matrix i of a gemv, 0 the first; returns its format. */
+static uint32_t ptxcu__gemv_matrix(ptxcu__check *c, const ptxcu_gemv_desc *x, uint32_t i, uint64_t k) {
+    static const char *const names[3][3] = {{"weights", "bias", "y"},
+                                            {"more[0].weights", "more[0].bias", "more[0].y"},
+                                            {"more[1].weights", "more[1].bias", "more[1].y"}};
+    const ptxcu_tensor *w = i ? &x->more[i - 1].weights : &x->weights;
+    const ptxcu_tensor *bias = i ? &x->more[i - 1].bias : &x->bias, *y = i ? &x->more[i - 1].y : &x->y;
+    uint32_t first = x->format ? x->format : (uint32_t)PTXK_Q4_K, format;
+    format = i && x->more[i - 1].format ? x->more[i - 1].format : first;
+    ptxcu__want_weights(c, names[i][0], w, format, k);
+    if (x->bias.owner) /* of all matrices or of none */
+        ptxcu__want(c, names[i][1], bias, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "n", 1, w->shape[0], 0, 0, 0);
+    if (c->code == PTXCU_E_NONE && bias->owner && !x->bias.owner)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "gemv: %s is there, and bias is not", names[i][1]);
+    if (!i || !x->swiglu)
+        ptxcu__want(c, names[i][2], y, PTXCU__DENSE | PTXCU__WRITTEN | (i ? 0 : PTXCU__SAME),
+                    i ? PTXCU__OF(x->y.type & 63) : PTXCU__OF(PTX_F32) | PTXCU__OF(PTX_F16), 16, "columns, n",
+                    2, x->x.shape[0], w->shape[0], 0, 0);
+    return format;
+}
+
 PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, ptxcu_call *call) {
     ptxcu__check c;
     ptxk_gemv_desc desc;
     ptxk_gemv_shape shape;
     ptxk_gemv_args args;
     ptxk_message why;
-    uint64_t n, k, row = 0;
+    uint32_t i, matrices;
+    uint64_t n, k;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "gemv", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
@@ -3771,19 +3897,22 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, pt
     memset(&args, 0, sizeof args);
     n = x->weights.shape[0];
     k = x->x.shape[1];
+    ptxcu__want_flag(&c, "norm", x->norm, 1);
+    ptxcu__want_flag(&c, "swiglu", x->swiglu, 1);
+    ptxcu__want_flag(&c, "unused", x->unused, 0);
+    ptxcu__want_flag(&c, "more[0].unused", x->more[0].unused, 0);
+    ptxcu__want_flag(&c, "more[1].unused", x->more[1].unused, 0);
+    if (c.code == PTXCU_E_NONE && !(x->eps >= 0 && x->eps <= 3.402823466e38f))
+        c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemv: eps is %g, must be finite and at least 0",
+                             (double)x->eps);
     ptxcu__want(&c, "x", &x->x, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "columns, k", 2, PTXCU__ANY, PTXCU__ANY,
                 0, 0);
-    desc.format = x->format ? x->format : (uint32_t)PTXK_Q4_K;
-    if (c.code == PTXCU_E_NONE) row = ptxk_row_bytes(desc.format, (uint32_t)k);
-    if (c.code == PTXCU_E_NONE && !row)
-        c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: x has k %llu, no whole number of blocks of format %u",
-                             (unsigned long long)k, (unsigned)desc.format);
-    ptxcu__want(&c, "weights", &x->weights, PTXCU__DENSE, PTXCU__OF(PTX_B8) | PTXCU__OF(PTX_U8), 16,
-                "n, bytes of a row", 2, PTXCU__ANY, row, 0, 0);
+    matrices = x->more[1].weights.owner ? 3 : x->more[0].weights.owner || x->swiglu ? 2 : 1;
+    desc.format = ptxcu__gemv_matrix(&c, x, 0, k);
+    if (matrices > 1) desc.second = ptxcu__gemv_matrix(&c, x, 1, k);
+    if (matrices > 2) desc.third = ptxcu__gemv_matrix(&c, x, 2, k);
     ptxcu__want(&c, "gamma", &x->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "k", 1, k, 0,
                 0, 0);
-    ptxcu__want(&c, "y", &x->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME,
-                PTXCU__OF(PTX_F32) | PTXCU__OF(PTX_F16), 16, "columns, n", 2, x->x.shape[0], n, 0, 0);
     ptxcu__want(&c, "residual", &x->residual, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__SAME,
                 PTXCU__OF(x->y.type & 63), 16, "columns, n", 2, x->x.shape[0], n, 0, 0);
     ptxcu__want_workspace(&c, &x->workspace);
@@ -3793,10 +3922,14 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, pt
         desc.output_type = x->y.type;
         desc.flags = (x->norm ? (uint32_t)PTXK_GEMV_NORM : 0)
                      | (x->gamma.owner ? (uint32_t)PTXK_GEMV_GAMMA : 0)
-                     | (x->residual.owner ? (uint32_t)PTXK_GEMV_RESIDUAL : 0);
+                     | (x->residual.owner ? (uint32_t)PTXK_GEMV_RESIDUAL : 0)
+                     | (x->bias.owner ? (uint32_t)PTXK_GEMV_BIAS : 0)
+                     | (x->swiglu ? (uint32_t)PTXK_GEMV_SWIGLU : 0);
         shape.n = (uint32_t)n;
         shape.k = (uint32_t)k;
         shape.sm_count = cu->info.sm_count;
+        shape.second_n = (uint32_t)x->more[0].weights.shape[0];
+        shape.third_n = (uint32_t)x->more[1].weights.shape[0];
         ptxcu__refused(&c, ptxk_gemv_plan(&desc, &shape, &call->plan, &why), &why);
         args.weights = x->weights.address;
         args.x = x->x.address;
@@ -3804,11 +3937,21 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, pt
         args.residual = x->residual.address;
         args.y = x->y.address;
         args.workspace = x->workspace.address;
+        args.bias = x->bias.address;
         args.n = shape.n;
         args.k = shape.k;
         args.eps = x->eps;
+        for (i = 1; i < matrices; i++) {
+            args.more[i - 1].weights = x->more[i - 1].weights.address;
+            args.more[i - 1].bias = x->more[i - 1].bias.address;
+            args.more[i - 1].y = x->more[i - 1].y.address;
+            args.more[i - 1].n = (uint32_t)x->more[i - 1].weights.shape[0];
+        }
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
             ptxcu__refused(&c, ptxk_gemv_check(&desc, &args, &why), &why);
+        if (c.code == PTXCU_E_NONE && x->swiglu && shape.second_n != shape.n)
+            c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: more[0].weights has %u rows, must have %u",
+                                 (unsigned)shape.second_n, (unsigned)shape.n);
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, &x->workspace);
 }
@@ -3817,6 +3960,291 @@ PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *x, ptxcu_stre
     ptxcu_call call;
     ptxcu_code code = ptxcu_gemv_prepare(cu, x, &call);
     return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_gemv", &call, stream);
+}
+
+/* -- norm -- */
+
+PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *x, ptxcu_call *call) {
+    ptxcu__check c;
+    ptxk_norm_desc desc;
+    ptxk_norm_shape shape;
+    ptxk_norm_args args;
+    ptxk_message why;
+    uint32_t added;
+    uint64_t rows, n;
+    ptxcu_code code = ptxcu__check_begin(&c, cu, "norm", x, call);
+    if (code != PTXCU_E_NONE) return code;
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    rows = x->x.shape[0];
+    n = x->x.shape[1];
+    added = x->residual.owner != NULL;
+    ptxcu__want(&c, "x", &x->x, PTXCU__DENSE | (added ? PTXCU__WRITTEN : PTXCU__SAME), PTXCU__OF_KV, 16,
+                "rows, n", 2, PTXCU__ANY, PTXCU__ANY, 0, 0);
+    ptxcu__want(&c, "residual", &x->residual, PTXCU__OPTIONAL | PTXCU__DENSE | PTXCU__SAME,
+                PTXCU__OF(x->x.type & 63), 16, "rows, n", 2, rows, n, 0, 0);
+    ptxcu__want(&c, "y", &x->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__OF_KV, 16, "rows, n", 2,
+                rows, n, 0, 0);
+    ptxcu__want(&c, "gamma", &x->gamma, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF_KV, 16, "n", 1, n, 0, 0, 0);
+    ptxcu__want(&c, "beta", &x->beta, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(x->gamma.type & 63), 16, "n",
+                1, n, 0, 0, 0);
+    if (c.code == PTXCU_E_NONE) {
+        desc.n = (uint32_t)n;
+        desc.kind = x->kind;
+        desc.x_type = x->x.type;
+        desc.y_type = x->y.type;
+        desc.weight_type = x->gamma.owner ? x->gamma.type : (uint32_t)PTX_F32;
+        desc.flags = (added ? (uint32_t)PTXK_NORM_RESIDUAL : 0)
+                     | (x->beta.owner ? (uint32_t)PTXK_NORM_BETA : 0)
+                     | (x->gamma.owner ? 0 : (uint32_t)PTXK_NORM_PLAIN);
+        shape.rows = (uint32_t)rows;
+        ptxcu__refused(&c, ptxk_norm_plan(&desc, &shape, &call->plan, &why), &why);
+        args.x = x->x.address;
+        args.residual = x->residual.address;
+        args.y = x->y.address;
+        args.gamma = x->gamma.address;
+        args.beta = x->beta.address;
+        args.rows = shape.rows;
+        args.eps = x->eps;
+        if (c.code == PTXCU_E_NONE && call->plan.launches)
+            ptxcu__refused(&c, ptxk_norm_check(&desc, &args, &why), &why);
+    }
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+}
+
+PTXGEN_API ptxcu_code ptxcu_norm(ptxcu *cu, const ptxcu_norm_desc *x, ptxcu_stream stream) {
+    ptxcu_call call;
+    ptxcu_code code = ptxcu_norm_prepare(cu, x, &call);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_norm", &call, stream);
+}
+
+/* -- softmax -- */
+
+PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc *x, ptxcu_call *call) {
+    ptxcu__check c;
+    ptxk_softmax_desc desc;
+    ptxk_softmax_shape shape;
+    ptxk_softmax_args args;
+    ptxk_message why;
+    ptxcu_code code = ptxcu__check_begin(&c, cu, "softmax", x, call);
+    if (code != PTXCU_E_NONE) return code;
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    ptxcu__want_flag(&c, "unused", x->unused, 0);
+    ptxcu__want(&c, "x", &x->x, PTXCU__DENSE | PTXCU__SAME, PTXCU__OF_KV, 16, "rows, n", 2, PTXCU__ANY,
+                PTXCU__ANY, 0, 0);
+    ptxcu__want(&c, "y", &x->y, PTXCU__DENSE | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__OF_KV, 16, "rows, n", 2,
+                x->x.shape[0], x->x.shape[1], 0, 0);
+    if (c.code == PTXCU_E_NONE) {
+        desc.n = (uint32_t)x->x.shape[1];
+        desc.x_type = x->x.type;
+        desc.y_type = x->y.type;
+        desc.scale = x->scale;
+        shape.rows = (uint32_t)x->x.shape[0];
+        ptxcu__refused(&c, ptxk_softmax_plan(&desc, &shape, &call->plan, &why), &why);
+        args.x = x->x.address;
+        args.y = x->y.address;
+        args.rows = shape.rows;
+        if (c.code == PTXCU_E_NONE && call->plan.launches)
+            ptxcu__refused(&c, ptxk_softmax_check(&desc, &args, &why), &why);
+    }
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+}
+
+PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *x, ptxcu_stream stream) {
+    ptxcu_call call;
+    ptxcu_code code = ptxcu_softmax_prepare(cu, x, &call);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_softmax", &call, stream);
+}
+
+/* -- activation -- */
+
+/* From row to row, in elements; 0, which says dense, where there is but one. */
+static uint64_t ptxcu__row_stride(const ptxcu_tensor *t) { return t->shape[0] > 1 ? t->stride[0] : 0; }
+
+PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *x, ptxcu_call *call) {
+    ptxcu__check c;
+    ptxk_activation_desc desc;
+    ptxk_activation_shape shape;
+    ptxk_activation_args args;
+    ptxk_message why;
+    uint64_t rows, n;
+    ptxcu_code code = ptxcu__check_begin(&c, cu, "activation", x, call);
+    if (code != PTXCU_E_NONE) return code;
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    rows = x->x.shape[0];
+    n = x->x.shape[1];
+    ptxcu__want_flag(&c, "unused", x->unused, 0);
+    ptxcu__want(&c, "x", &x->x, PTXCU__ROWS | PTXCU__SAME, PTXCU__OF_KV, 1, "rows, n", 2, PTXCU__ANY,
+                PTXCU__ANY, 0, 0);
+    ptxcu__want(&c, "up", &x->up, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME, PTXCU__OF(x->x.type & 63), 1,
+                "rows, n", 2, rows, n, 0, 0);
+    ptxcu__want(&c, "y", &x->y, PTXCU__ROWS | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__OF_KV, 1, "rows, n", 2,
+                rows, n, 0, 0);
+    if (c.code == PTXCU_E_NONE) {
+        desc.kind = x->kind;
+        desc.gated = x->up.owner != NULL;
+        desc.x_type = x->x.type;
+        desc.y_type = x->y.type;
+        shape.rows = (uint32_t)rows;
+        shape.n = (uint32_t)n;
+        ptxcu__refused(&c, ptxk_activation_plan(&desc, &shape, &call->plan, &why), &why);
+        args.x = x->x.address;
+        args.up = x->up.address;
+        args.y = x->y.address;
+        args.x_stride = ptxcu__row_stride(&x->x);
+        args.up_stride = x->up.owner ? ptxcu__row_stride(&x->up) : 0;
+        args.y_stride = ptxcu__row_stride(&x->y);
+        args.rows = shape.rows;
+        args.n = shape.n;
+        if (c.code == PTXCU_E_NONE && call->plan.launches)
+            ptxcu__refused(&c, ptxk_activation_check(&desc, &args, &why), &why);
+    }
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+}
+
+PTXGEN_API ptxcu_code ptxcu_activation(ptxcu *cu, const ptxcu_activation_desc *x, ptxcu_stream stream) {
+    ptxcu_call call;
+    ptxcu_code code = ptxcu_activation_prepare(cu, x, &call);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_activation", &call, stream);
+}
+
+/* -- rope -- */
+
+PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *x, ptxcu_call *call) {
+    ptxcu__check c;
+    ptxk_rope_desc desc;
+    ptxk_rope_shape shape;
+    ptxk_rope_args args;
+    ptxk_message why;
+    const ptxcu_tensor *t;
+    ptxcu_code code = ptxcu__check_begin(&c, cu, "rope", x, call);
+    if (code != PTXCU_E_NONE) return code;
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    t = &x->x;
+    ptxcu__want_flag(&c, "unused", x->unused, 0);
+    ptxcu__want(&c, "x", t, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__OF_KV, 16, "tokens, heads, head_dim", 3,
+                PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, 0);
+    ptxcu__want(&c, "positions", &x->positions, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "tokens", 1, t->shape[0],
+                0, 0, 0);
+    ptxcu__want(&c, "frequencies", &x->frequencies, PTXCU__DENSE, PTXCU__OF(PTX_F64), 8, "dims / 2", 1,
+                PTXCU__ANY, 0, 0, 0);
+    if (c.code == PTXCU_E_NONE && t->shape[1] > 1 && t->stride[1] != t->shape[2])
+        c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "rope: x has shape %s and strides %s, must have dense heads",
+                             ptxcu__shape_text(t->rank, t->shape).s, ptxcu__shape_text(t->rank, t->stride).s);
+    if (c.code == PTXCU_E_NONE && (!x->frequencies.shape[0] || x->frequencies.shape[0] > t->shape[2] / 2))
+        c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
+                             "rope: frequencies has shape %s, must be [1 ... head_dim / 2]",
+                             ptxcu__shape_text(x->frequencies.rank, x->frequencies.shape).s);
+    if (c.code == PTXCU_E_NONE) {
+        desc.heads = (uint32_t)t->shape[1];
+        desc.head_dim = (uint32_t)t->shape[2];
+        desc.dims = 2 * (uint32_t)x->frequencies.shape[0];
+        desc.pairs = x->pairs;
+        desc.type = t->type;
+        shape.tokens = (uint32_t)t->shape[0];
+        ptxcu__refused(&c, ptxk_rope_plan(&desc, &shape, &call->plan, &why), &why);
+        args.x = t->address;
+        args.positions = x->positions.address;
+        args.frequencies = x->frequencies.address;
+        args.stride = ptxcu__row_stride(t);
+        args.tokens = shape.tokens;
+        if (c.code == PTXCU_E_NONE && call->plan.launches)
+            ptxcu__refused(&c, ptxk_rope_check(&desc, &args, &why), &why);
+    }
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+}
+
+PTXGEN_API ptxcu_code ptxcu_rope(ptxcu *cu, const ptxcu_rope_desc *x, ptxcu_stream stream) {
+    ptxcu_call call;
+    ptxcu_code code = ptxcu_rope_prepare(cu, x, &call);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_rope", &call, stream);
+}
+
+/* -- embed -- */
+
+PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *x, ptxcu_call *call) {
+    ptxcu__check c;
+    ptxk_embed_desc desc;
+    ptxk_embed_shape shape;
+    ptxk_embed_args args;
+    ptxk_message why;
+    ptxcu_code code = ptxcu__check_begin(&c, cu, "embed", x, call);
+    if (code != PTXCU_E_NONE) return code;
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    ptxcu__want(&c, "ids", &x->ids, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "tokens", 1, PTXCU__ANY, 0, 0, 0);
+    ptxcu__want(&c, "y", &x->y, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF_KV, 16, "tokens, n", 2,
+                x->ids.shape[0], PTXCU__ANY, 0, 0);
+    ptxcu__want_weights(&c, "table", &x->table, x->format, x->y.shape[1]);
+    if (c.code == PTXCU_E_NONE) {
+        desc.n = (uint32_t)x->y.shape[1];
+        desc.format = x->format;
+        desc.y_type = x->y.type;
+        desc.scale = x->scale;
+        shape.tokens = (uint32_t)x->ids.shape[0];
+        ptxcu__refused(&c, ptxk_embed_plan(&desc, &shape, &call->plan, &why), &why);
+        args.table = x->table.address;
+        args.ids = x->ids.address;
+        args.y = x->y.address;
+        args.rows = (uint32_t)x->table.shape[0];
+        args.tokens = shape.tokens;
+        if (c.code == PTXCU_E_NONE && call->plan.launches)
+            ptxcu__refused(&c, ptxk_embed_check(&desc, &args, &why), &why);
+    }
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+}
+
+PTXGEN_API ptxcu_code ptxcu_embed(ptxcu *cu, const ptxcu_embed_desc *x, ptxcu_stream stream) {
+    ptxcu_call call;
+    ptxcu_code code = ptxcu_embed_prepare(cu, x, &call);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_embed", &call, stream);
+}
+
+/* -- sample -- */
+
+PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *x, ptxcu_call *call) {
+    ptxcu__check c;
+    ptxk_sample_desc desc;
+    ptxk_sample_shape shape;
+    ptxk_sample_args args;
+    ptxk_message why;
+    ptxcu_code code = ptxcu__check_begin(&c, cu, "sample", x, call);
+    if (code != PTXCU_E_NONE) return code;
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    ptxcu__want(&c, "logits", &x->logits, PTXCU__DENSE, PTXCU__OF_KV, 16, "rows, n", 2, PTXCU__ANY,
+                PTXCU__ANY, 0, 0);
+    ptxcu__want(&c, "positions", &x->positions, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "rows",
+                1, x->logits.shape[0], 0, 0, 0);
+    ptxcu__want(&c, "tokens", &x->tokens, PTXCU__DENSE | PTXCU__WRITTEN, PTXCU__OF(PTX_U32), 4, "rows", 1,
+                x->logits.shape[0], 0, 0, 0);
+    if (c.code == PTXCU_E_NONE) {
+        desc.type = x->logits.type;
+        desc.method = x->method;
+        shape.rows = (uint32_t)x->logits.shape[0];
+        shape.n = (uint32_t)x->logits.shape[1];
+        ptxcu__refused(&c, ptxk_sample_plan(&desc, &shape, &call->plan, &why), &why);
+        args.logits = x->logits.address;
+        args.positions = x->positions.address;
+        args.tokens = x->tokens.address;
+        args.seed = x->seed;
+        args.rows = shape.rows;
+        args.n = shape.n;
+        args.top_k = x->top_k;
+        args.top_p = x->top_p;
+        args.temperature = x->temperature;
+        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_sample_check(&desc, &args, &why), &why);
+    }
+    return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
+}
+
+PTXGEN_API ptxcu_code ptxcu_sample(ptxcu *cu, const ptxcu_sample_desc *x, ptxcu_stream stream) {
+    ptxcu_call call;
+    ptxcu_code code = ptxcu_sample_prepare(cu, x, &call);
+    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_sample", &call, stream);
 }
 
 #endif /* PTXGEN_KERNELS_H */

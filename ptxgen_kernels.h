@@ -55,6 +55,9 @@
      precision           f32 in both: with tensor cores q and the weights are sums of two numbers of the
                          cache's type (q in f32 on bf16: of three), for twice the products, which memory
                          hides. What remains is 2^-22 of q and of a weight, with bf16 2^-16 of a weight.
+     V of any size       no sum of f16 values leaves f32. f32 and bf16 ones have weights of at most 2^-32, so
+                         that 2^31 of the largest do not: right to 3.4028e38 (rounding may make more of it
+                         infinite), and off by some 2^-109 (1.5e-33) for each addition at the other end.
      length 0            zeros, lse -inf; the cache pointers of that sequence are not followed
      length < queries    the queries before the sequence see nothing: zeros, lse -inf
      length > max_seq    NaN in that sequence's whole output, its cache is not touched; others are right. So
@@ -87,11 +90,13 @@
           j < kv_len, with PTXK_PREFILL_CAUSAL only j <= p, with a window w only |p - j| < w; tiles
           that no query of a block sees are not read. Lengths come with the arguments, the same for all, or
           from device memory.
-     precision           f16 and bf16: products exact, sums f32, weights rounded to the type (2^-11, 2^-8) for
-                         their product with v. f32: tf32, which has the range of f32. PTXK_PREFILL_EXACT takes
-                         each value as two, off by 2^-18 of each product; PTXK_PREFILL_FAST as one of 11 bits,
-                         off by 2^-10. Before sm_80 bf16 and f32 are computed in f32, without tensor cores.
-                         FAST rounds values from 3.4020e38 on to infinity; all others keep their range
+     precision           f16 and bf16: products exact, sums f32, weights rounded to the type (2^-11, 2^-8; in
+                         f16 those below 2^-29 of the largest by 2^-40 of it) for their product with v. f32:
+                         tf32, which has the range of f32. PTXK_PREFILL_EXACT takes each value as two, off by
+                         2^-18 of each product; PTXK_PREFILL_FAST as one of 11 bits, off by 2^-10. Before
+                         sm_80 bf16 and f32 are computed in f32, without tensor cores. FAST rounds values from
+                         3.4020e38 on to infinity; all others keep their range: sums of f32 and bf16 values
+                         as in flash_decode, off by 2^-117 for each key
      soft cap            x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
      no key seen, kv_len 0   zeros; lse is -inf
      score -inf, +inf    as in flash_decode: weight 0; share the weight equally, lse is inf. So are scores
@@ -1095,6 +1100,145 @@ static double ptxk__sqrt(double x) {
     return y;
 }
 
+/* Memory that the arguments of an operation name: rows of `row` bytes, count[i] of them stride[i] bytes apart
+   in each of three directions; `bytes` from the first to behind the last, 2^64 - 1 where that is too much. */
+typedef struct ptxk__span {
+    const char *name;
+    uint64_t at, bytes;
+    uint32_t align, needed;
+    uint32_t written;
+    uint32_t same; /* bits: what is written may be what has a bit in common, if it is that in all */
+    uint64_t row, count[3], stride[3];
+} ptxk__span;
+
+static ptxk__span ptxk__span_of(const char *name, uint64_t at, uint64_t bytes, uint32_t align, int needed) {
+    ptxk__span s;
+    uint32_t i;
+    memset(&s, 0, sizeof s);
+    s.name = name;
+    s.at = at;
+    s.bytes = s.row = bytes;
+    s.align = align;
+    s.needed = (uint32_t)needed;
+    for (i = 0; i < 3; i++) s.count[i] = 1;
+    return s;
+}
+
+static ptxk__span ptxk__span_written(ptxk__span s, uint32_t same) {
+    s.written = 1;
+    s.same = same;
+    return s;
+}
+
+/* n rows, `stride` bytes apart, of what the span has been so far. */
+static void ptxk__span_repeat(ptxk__span *s, uint32_t direction, uint64_t n, uint64_t stride) {
+    int fits = 1;
+    uint64_t more = n ? ptxk__product(n - 1, stride, &fits) : 0;
+    s->count[direction] = n;
+    s->stride[direction] = stride;
+    if (!n) s->bytes = s->row = 0;
+    else if (!s->bytes) return;
+    else s->bytes = !fits || more > UINT64_MAX - s->bytes ? UINT64_MAX : s->bytes + more;
+}
+
+/* Bytes that rows less than `below` apart reach. */
+static uint64_t ptxk__span_reach(const ptxk__span *s, uint64_t below) {
+    uint64_t reach = s->row;
+    uint32_t i;
+    for (i = 0; i < 3; i++)
+        if (s->count[i] > 1 && s->stride[i] < below) reach += (s->count[i] - 1) * s->stride[i];
+    return reach;
+}
+
+/* Whether these strides address distinct elements: each must step over all that the narrower ones reach. */
+static int ptxk__span_distinct(const ptxk__span *s) {
+    uint32_t i, j;
+    for (i = 0; i < 3; i++) {
+        if (s->count[i] <= 1) continue;
+        if (s->stride[i] < ptxk__span_reach(s, s->stride[i])) return 0;
+        for (j = 0; j < i; j++)
+            if (s->count[j] > 1 && s->stride[j] == s->stride[i]) return 0;
+    }
+    return 1;
+}
+
+static int ptxk__span_in_step(const ptxk__span *s, uint64_t width) {
+    uint32_t i;
+    for (i = 0; i < 3; i++)
+        if (s->count[i] > 1 && s->stride[i] >= width && s->stride[i] % width) return 0;
+    return 1;
+}
+
+/* Whether two may share a byte. Those that take turns, as K and V in one row, have a stride in common, and
+   different places in each step of it. */
+static int ptxk__span_meet(const ptxk__span *a, const ptxk__span *b) {
+    uint32_t i;
+    if (!a->bytes || !b->bytes) return 0;
+    if (a->at < b->at ? b->at - a->at >= a->bytes : a->at - b->at >= b->bytes) return 0;
+    for (i = 0; i < 3; i++) {
+        uint64_t width = a->stride[i], between = b->at - a->at;
+        if (a->count[i] <= 1 || !width || !ptxk__span_in_step(a, width) || !ptxk__span_in_step(b, width))
+            continue;
+        if (a->at > b->at) between = (width - (a->at - b->at) % width) % width;
+        between %= width;
+        if (ptxk__span_reach(a, width) <= between && ptxk__span_reach(b, width) <= width - between) return 0;
+    }
+    return 1;
+}
+
+static int ptxk__span_same(const ptxk__span *a, const ptxk__span *b) {
+    uint32_t i;
+    if (!(a->same & b->same) || a->at != b->at || a->row != b->row || a->bytes != b->bytes) return 0;
+    for (i = 0; i < 3; i++)
+        if (a->count[i] != b->count[i] || (a->count[i] > 1 && a->stride[i] != b->stride[i])) return 0;
+    return 1;
+}
+
+/* All are there and aligned; what is written has a place for each element, which nothing else has. */
+static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n, ptxk_message *why) {
+    uint32_t i, j;
+    for (i = 0; i < n; i++) {
+        const ptxk__span *s = &span[i];
+        if (!s->needed) continue;
+        if (!s->at) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is 0", op, s->name);
+        if (s->at % s->align)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is not aligned to %u bytes", op, s->name,
+                                s->align);
+        if (s->bytes > UINT64_MAX - s->at)
+            return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s passes 2^64", op, s->name);
+        if (s->written && !ptxk__span_distinct(s))
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "%s: rows of %s overlap: %llu bytes, with strides of %llu, %llu, %llu", op,
+                                s->name, (unsigned long long)s->row, (unsigned long long)s->stride[0],
+                                (unsigned long long)s->stride[1], (unsigned long long)s->stride[2]);
+    }
+    for (i = 0; i < n; i++)
+        for (j = 0; j < n; j++) {
+            const ptxk__span *a = &span[i], *b = &span[j];
+            if (i == j || !a->written || !a->needed || !b->needed || (b->written && j < i)) continue;
+            if (ptxk__span_meet(a, b) && !ptxk__span_same(a, b))
+                return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s overlaps %s", op, a->name, b->name);
+        }
+    return PTX_E_NONE;
+}
+
+/* Arguments with a range: a field that is to be 0, a number of things. */
+static ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {
+    if (!x) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be 0", op, field, x);
+}
+
+static ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
+                                  uint32_t most, ptxk_message *why) {
+    if (x >= least && x <= most) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be %u to %u", op, field, x, least, most);
+}
+
+static ptx_code ptxk__check_eps(const char *op, float eps, ptxk_message *why) {
+    if (eps >= 0 && eps <= FLT_MAX) return PTX_E_NONE;
+    return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: eps is %g, must be finite and at least 0", op, (double)eps);
+}
+
 /* A tile is rows of 16-byte chunks in shared memory, `pitch` of them from row to row. Chunk c of row r lies
    where chunk c ^ turn(r) would: of 8 rows below each other, as ldmatrix reads them, no two then share a
    bank, and neither do 8 chunks beside each other, as copies write them. turn(r) takes the bits of r
@@ -1135,6 +1279,7 @@ static uint32_t ptxk__tile_bytes(const ptxk__tile *t) {
 #define PTXK__RING 3u   /* mma: items of a warp in shared memory; all but one are under way */
 #define PTXK__SLAB 128u /* mma: most elements of a row in one item */
 #define PTXK__LEN_MAX 0x7fffffffu
+#define PTXK__LOW 32.0f /* weights of values that may be near FLT_MAX: 2^-32 at most, of 2^31 keys 1/2 */
 #define PTXK__SCATTER_THREADS 256u
 
 typedef struct ptxk__flash {
@@ -1196,9 +1341,9 @@ static void ptxk__flash_mma(ptxk__flash *f) {
     if (f->kt < 1) f->kt = 1;
     if (f->page_size && f->kt > f->page_size / 16) f->kt = f->page_size / 16;
     /* The second term of an f16 weight must not be lost below 2^-24: large weights. bf16 has the range of
-       f32, and so may V: weights of at most 1. */
+       f32, and so may V: weights of at most 2^-32. */
     f->slack = 8;
-    f->bias = f->type == PTX_F16 ? 7.0f : -8.0f;
+    f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__LOW;
 }
 
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
@@ -1425,67 +1570,85 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     return PTX_E_NONE;
 }
 
-/* The address of every field that is one, and what it must be a multiple of. */
-static const struct ptxk__flash_field {
-    const char *name;
-    uint32_t offset, align, needed; /* needed: 0 always, 1 with pages, 2 for appending, 3 for log-sum-exp */
-} ptxk__flash_fields[] = {{"q", (uint32_t)offsetof(ptxk_flash_decode_args, q), 16, 0},
-                          {"k_caches", (uint32_t)offsetof(ptxk_flash_decode_args, k_caches), 8, 0},
-                          {"v_caches", (uint32_t)offsetof(ptxk_flash_decode_args, v_caches), 8, 0},
-                          {"lengths", (uint32_t)offsetof(ptxk_flash_decode_args, lengths), 4, 0},
-                          {"out", (uint32_t)offsetof(ptxk_flash_decode_args, out), 16, 0},
-                          {"block_table", (uint32_t)offsetof(ptxk_flash_decode_args, block_table), 4, 1},
-                          {"k", (uint32_t)offsetof(ptxk_flash_decode_args, k), 16, 2},
-                          {"v", (uint32_t)offsetof(ptxk_flash_decode_args, v), 16, 2},
-                          {"lse", (uint32_t)offsetof(ptxk_flash_decode_args, lse), 4, 3}};
+/* The caches of one sequence by strides (elements): rows of `bytes`, of multiples of `whole` elements. */
+static ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq, uint64_t head_stride,
+                                  uint64_t row_stride, uint32_t d, uint32_t whole, uint64_t most,
+                                  ptxk_message *why) {
+    ptxk__span rows = ptxk__span_of("a cache", 0, d, 1, 1);
+    int fits = 1;
+    uint64_t a = ptxk__product(head_stride, kv_heads - 1, &fits),
+             b = ptxk__product(row_stride, max_seq - 1, &fits);
+    if (head_stride % whole || row_stride % whole)
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "%s: the strides %llu and %llu must be multiples of %u elements", op,
+                            (unsigned long long)head_stride, (unsigned long long)row_stride, whole);
+    if (!fits || a > UINT64_MAX >> 4 || b > UINT64_MAX >> 4 || row_stride > most)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the strides pass 2^60 elements, or that of rows %llu",
+                            op, (unsigned long long)most);
+    ptxk__span_repeat(&rows, 0, kv_heads, head_stride);
+    ptxk__span_repeat(&rows, 1, max_seq, row_stride);
+    if (!ptxk__span_distinct(&rows))
+        return ptxk__refuse(why, PTX_E_ARGUMENT,
+                            "%s: rows overlap with a head_stride of %llu and a row_stride of %llu", op,
+                            (unsigned long long)head_stride, (unsigned long long)row_stride);
+    return PTX_E_NONE;
+}
+
+/* K or V: the pool, or the array of `batch` addresses. */
+static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch, uint32_t page_size,
+                                   uint32_t pool_pages, uint64_t row_bytes, int written) {
+    ptxk__span s;
+    if (!page_size) return ptxk__span_of(name, at, (uint64_t)batch * 8, 8, 1);
+    s = ptxk__span_of(name, at, row_bytes, 16, 1); /* of all heads */
+    ptxk__span_repeat(&s, 0, page_size, row_bytes);
+    ptxk__span_repeat(&s, 1, pool_pages, row_bytes * page_size);
+    return written ? ptxk__span_written(s, 0) : s;
+}
 
 PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why) {
+    static const char *const op = "flash_decode";
     ptxk__flash f;
-    size_t i;
-    uint64_t heads, rows;
-    int fits = 1, asked[4];
+    ptxk__span s[10];
+    uint64_t q, fresh;
+    int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
     if (code) return code;
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: the arguments are NULL");
-    asked[0] = 1;
-    asked[1] = f.page_size != 0;
-    asked[2] = f.fresh_type != PTX_NONE;
-    asked[3] = (f.flags & PTXK_FLASH_LSE) != 0;
-    for (i = 0; i < sizeof ptxk__flash_fields / sizeof *ptxk__flash_fields; i++) {
-        const struct ptxk__flash_field *field = &ptxk__flash_fields[i];
-        uint32_t align = field->align;
-        uint64_t address;
-        memcpy(&address, (const char *)args + field->offset, sizeof address);
-        if (i >= 1 && i <= 2 && f.page_size) align = 16;
-        if (!asked[field->needed]) continue;
-        if (!address) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: %s is 0", field->name);
-        if (address % align)
-            return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: %s is not aligned to %u bytes",
-                                field->name, align);
+    paged = f.page_size != 0;
+    append = f.fresh_type != PTX_NONE;
+    /* Of one sequence: how many there are the arguments do not say. */
+    q = (uint64_t)f.queries * f.heads * f.d;
+    fresh = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__kv_bytes((uint32_t)f.fresh_type);
+    s[0] = ptxk__span_of("q", args->q, q * ptxk__kv_bytes((uint32_t)f.q_type), 16, 1);
+    s[1] = ptxk__span_cache("k_caches", args->k_caches, 1, f.page_size, args->pool_pages,
+                            (uint64_t)f.kv_heads * f.row_bytes, append);
+    s[2] = ptxk__span_cache("v_caches", args->v_caches, 1, f.page_size, args->pool_pages,
+                            (uint64_t)f.kv_heads * f.row_bytes, append);
+    s[3] = ptxk__span_of("lengths", args->lengths, 4, 4, 1);
+    s[4] = ptxk__span_of("out", args->out, q * ptxk__kv_bytes((uint32_t)f.out_type), 16, 1);
+    s[4] = ptxk__span_written(s[4], 0);
+    s[5] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->max_pages * 4, 4, paged);
+    s[6] = ptxk__span_of("k", args->k, fresh, 16, append);
+    s[7] = ptxk__span_of("v", args->v, fresh, 16, append);
+    s[8] = ptxk__span_of("lse", args->lse, (uint64_t)f.heads * f.queries * 4, 4,
+                         (f.flags & PTXK_FLASH_LSE) != 0);
+    s[8] = ptxk__span_written(s[8], 0);
+    s[9] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
+    s[9] = ptxk__span_written(s[9], 0);
+    if ((code = ptxk__check_spans(op, s, 10, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    if (paged) {
+        code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
+        return code ? code : ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
     }
-    if (args->workspace % 256)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: workspace is not aligned to 256 bytes");
-    if (args->max_seq > PTXK__LEN_MAX)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: max_seq is %u, must be at most 2147483647",
-                            args->max_seq);
-    if (f.page_size || (!args->head_stride && !args->row_stride)) return PTX_E_NONE;
-    if (args->head_stride % f.per_vec || args->row_stride % f.per_vec)
-        return ptxk__refuse(
-            why, PTX_E_ARGUMENT, "flash_decode: the strides %llu and %llu must be multiples of %u elements",
-            (unsigned long long)args->head_stride, (unsigned long long)args->row_stride, f.per_vec);
-    heads = ptxk__product(args->head_stride, f.kv_heads - 1, &fits);
-    rows = ptxk__product(args->row_stride, args->max_seq ? args->max_seq - 1u : 0u, &fits);
-    if (!fits || heads > (UINT64_MAX >> 4) || rows > (UINT64_MAX >> 4) || args->row_stride > 1u << 26)
-        return ptxk__refuse(why, PTX_E_ARGUMENT,
-                            "flash_decode: the strides pass 2^60 elements, or that of rows 2^26");
-    if ((f.kv_heads > 1 && args->head_stride < f.d) || (args->max_seq > 1 && args->row_stride < f.d)
-        || (f.kv_heads > 1 && args->max_seq > 1 && rows + f.d > args->head_stride
-            && heads + f.d > args->row_stride))
-        return ptxk__refuse(why, PTX_E_ARGUMENT,
-                            "flash_decode: rows overlap with a head_stride of %llu and a row_stride of %llu",
-                            (unsigned long long)args->head_stride, (unsigned long long)args->row_stride);
-    return PTX_E_NONE;
+    if (append && args->k_caches == args->v_caches)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: k_caches is v_caches, and both are written");
+    if (!args->head_stride && !args->row_stride) return PTX_E_NONE;
+    return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d,
+                             f.per_vec, 1u << 26, why);
 }
 
 /* All that follows from a kv_scatter description. */
@@ -1556,40 +1719,31 @@ PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
     return PTX_E_NONE;
 }
 
-/* The address of every field that is one, and what it must be a multiple of. */
-static const struct ptxk__scatter_field {
-    const char *name;
-    uint32_t offset, align, needed; /* needed: 1 always, 2 with pages */
-} ptxk__scatter_fields[] = {
-    {"k", (uint32_t)offsetof(ptxk_kv_scatter_args, k), 16, 1},
-    {"v", (uint32_t)offsetof(ptxk_kv_scatter_args, v), 16, 1},
-    {"k_caches", (uint32_t)offsetof(ptxk_kv_scatter_args, k_caches), 8, 1},
-    {"v_caches", (uint32_t)offsetof(ptxk_kv_scatter_args, v_caches), 8, 1},
-    {"sequences", (uint32_t)offsetof(ptxk_kv_scatter_args, sequences), 4, 0},
-    {"positions", (uint32_t)offsetof(ptxk_kv_scatter_args, positions), 4, 0},
-    {"block_table", (uint32_t)offsetof(ptxk_kv_scatter_args, block_table), 4, 2}};
-
 PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
                                           ptxk_message *why) {
+    static const char *const op = "kv_scatter";
     ptxk__scatter f;
-    size_t i;
-    uint64_t heads, rows, last;
-    int fits = 1;
+    ptxk__span s[7];
+    uint64_t last, source, row;
     ptx_code code = ptxk__scatter_form(desc, &f, why);
     if (code) return code;
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the arguments are NULL");
-    for (i = 0; i < sizeof ptxk__scatter_fields / sizeof *ptxk__scatter_fields; i++) {
-        const struct ptxk__scatter_field *field = &ptxk__scatter_fields[i];
-        uint32_t align = field->align;
-        uint64_t address;
-        memcpy(&address, (const char *)args + field->offset, sizeof address);
-        if (i >= 2 && i <= 3 && f.page_size) align = 16;
-        if (!address && (field->needed == 1 || (field->needed == 2 && f.page_size)))
-            return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: %s is 0", field->name);
-        if (address % align)
-            return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: %s is not aligned to %u bytes", field->name,
-                                align);
-    }
+    row = (uint64_t)f.kv_heads * f.d;
+    source = row * args->tokens * f.source_bytes;
+    s[0] = ptxk__span_of("k", args->k, source, 16, 1);
+    s[1] = ptxk__span_of("v", args->v, source, 16, 1);
+    s[2] = ptxk__span_cache("k_caches", args->k_caches, args->batch, f.page_size, args->pool_pages,
+                            row * f.cache_bytes, 1);
+    s[3] = ptxk__span_cache("v_caches", args->v_caches, args->batch, f.page_size, args->pool_pages,
+                            row * f.cache_bytes, 1);
+    s[4] = ptxk__span_of("sequences", args->sequences, (uint64_t)args->tokens * 4, 4, args->sequences != 0);
+    s[5] = ptxk__span_of("positions", args->positions, (uint64_t)args->tokens * 4, 4, args->positions != 0);
+    s[6] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->batch * args->max_pages * 4, 4,
+                         f.page_size != 0);
+    if ((code = ptxk__check_spans(op, s, 7, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "batch", args->batch, 1, UINT32_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, UINT32_MAX, why)) != PTX_E_NONE)
+        return code;
     last = args->tokens ? args->tokens - 1 : 0;
     if (last * args->position_step + args->position > 0xffffffffu)
         return ptxk__refuse(why, PTX_E_ARGUMENT,
@@ -1598,22 +1752,14 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
     if (last * args->sequence_step > 0xffffffffu)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: %u tokens * sequence_step %u passes 2^32",
                             args->tokens, args->sequence_step);
-    if (f.page_size) return PTX_E_NONE;
-    if (args->head_stride % f.n || args->row_stride % f.n)
-        return ptxk__refuse(why, PTX_E_ARGUMENT,
-                            "kv_scatter: the strides %llu and %llu must be multiples of %u elements",
-                            (unsigned long long)args->head_stride, (unsigned long long)args->row_stride, f.n);
-    heads = ptxk__product(args->head_stride, f.kv_heads - 1, &fits);
-    rows = ptxk__product(args->row_stride, args->max_seq ? args->max_seq - 1u : 0u, &fits);
-    if (!fits || heads > (UINT64_MAX >> 4) || rows > (UINT64_MAX >> 4))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the strides pass 2^60 elements");
-    if ((f.kv_heads > 1 && args->head_stride < f.d) || (args->max_seq > 1 && args->row_stride < f.d)
-        || (f.kv_heads > 1 && args->max_seq > 1 && rows + f.d > args->head_stride
-            && heads + f.d > args->row_stride))
-        return ptxk__refuse(why, PTX_E_ARGUMENT,
-                            "kv_scatter: rows overlap with a head_stride of %llu and a row_stride of %llu",
-                            (unsigned long long)args->head_stride, (unsigned long long)args->row_stride);
-    return PTX_E_NONE;
+    if (f.page_size) {
+        code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
+        return code ? code : ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
+    }
+    if (args->k_caches == args->v_caches)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: k_caches is v_caches, and both are written");
+    return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d, f.n,
+                             UINT64_MAX, why);
 }
 
 /* All that follows from a flash_prefill description. A block has `rows` queries of one head, a warp 16 * m of
@@ -1636,6 +1782,7 @@ typedef struct ptxk__prefill {
     float outer;                     /* ... and what they are then multiplied by, in base 2 */
     float most;                      /* scores from there on count as infinite: a power of two, so that most *
                                         outer is exact and finite */
+    float lift;                      /* the largest weight is 2^lift */
 } ptxk__prefill;
 
 static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
@@ -1728,6 +1875,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     }
     f->outer = (float)outer;
     for (f->most = 1.2676506002282294e30f /* 2^100 */; (double)f->most * outer > 1e38;) f->most /= 2;
+    f->lift = f->type == PTX_F16 ? 15.0f : -PTXK__LOW;
     return PTX_E_NONE;
 }
 
@@ -1788,58 +1936,70 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
     args->lse_batch_stride = rows * desc->heads;
 }
 
+/* Rows of a tensor of a prefill: strides are those of batch, rows, heads. */
+static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_bytes, uint32_t element,
+                                   uint32_t align, uint32_t batch, uint32_t rows, uint32_t heads,
+                                   const uint64_t stride[3]) {
+    ptxk__span s = ptxk__span_of(name, at, row_bytes, align, 1);
+    ptxk__span_repeat(&s, 0, batch, stride[0] * element);
+    ptxk__span_repeat(&s, 1, rows, stride[1] * element);
+    ptxk__span_repeat(&s, 2, heads, stride[2] * element);
+    return s;
+}
+
 PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
                                              const ptxk_flash_prefill_args *args, ptxk_message *why) {
-    static const char *const names[] = {"q", "k", "v", "out", "lse", "cu_q", "cu_kv"};
+    static const char *const names[] = {"q", "k", "v", "out", "lse", "cu_q", "cu_kv"}, *op = "flash_prefill";
     ptxk__prefill f;
-    uint64_t address[7], stride[12];
-    uint32_t i;
+    ptxk__span s[7];
+    uint64_t stride[14], lse[3];
+    uint32_t i, q_batch, kv_batch;
     ptx_code code = ptxk__prefill_form(desc, 0, &f, why);
     if (code) return code;
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the arguments are NULL");
-    memcpy(address, &args->q, sizeof address);
     memcpy(stride, &args->q_batch_stride, sizeof stride);
-    for (i = 0; i < 7; i++) {
-        uint32_t align = i < 4 ? 16 : 4;
-        if (i == 4 && !(f.flags & PTXK_PREFILL_LSE)) continue;
-        if (!address[i] && i < 5)
-            return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: %s is 0", names[i]);
-        if (address[i] % align)
-            return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: %s is not aligned to %u bytes", names[i],
-                                align);
-    }
-    for (i = 0; i < 12; i++) {
-        uint32_t whole = 16 / (i < 9 ? f.bytes : f.out_bytes);
-        static const char *const which[] = {"batch", "row", "head"};
+    for (i = 0; i < 14; i++) {
+        uint32_t whole = i < 12 ? 16 / (i < 9 ? f.bytes : f.out_bytes) : 1;
+        const char *which = i == 13 || i % 3 == 2 ? "head" : i % 3 ? "row" : "batch";
+        if (i > 11 && !(f.flags & PTXK_PREFILL_LSE)) continue;
         if (stride[i] % whole)
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "flash_prefill: %s_%s_stride is %llu, must be a multiple of %u elements",
-                                names[i / 3], which[i % 3], (unsigned long long)stride[i], whole);
-        if (i % 3 == 1 && stride[i] > 0xffffffffu)
+                                names[i / 3], which, (unsigned long long)stride[i], whole);
+        if (i < 12 && i % 3 == 1 && stride[i] > 0xffffffffu)
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "flash_prefill: %s_row_stride is %llu, must be below 2^32", names[i / 3],
                                 (unsigned long long)stride[i]);
         if (stride[i] > UINT64_MAX >> 24)
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "flash_prefill: %s_%s_stride is %llu, must be below 2^40", names[i / 3],
-                                which[i % 3], (unsigned long long)stride[i]);
+                                which, (unsigned long long)stride[i]);
     }
-    if ((args->q_len > 1 && args->out_row_stride < f.d) || (f.heads > 1 && args->out_head_stride < f.d))
-        return ptxk__refuse(
-            why, PTX_E_ARGUMENT,
-            "flash_prefill: rows of out overlap with a row stride of %llu and a head stride of %llu",
-            (unsigned long long)args->out_row_stride, (unsigned long long)args->out_head_stride);
-    if (args->q_len > PTXK__PREFILL_LEN || args->kv_len > PTXK__PREFILL_LEN)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: %s is %u, must be at most 2^30",
-                            args->q_len > PTXK__PREFILL_LEN ? "q_len" : "kv_len",
-                            args->q_len > PTXK__PREFILL_LEN ? args->q_len : args->kv_len);
-    if (args->out == args->k || args->out == args->v
-        || (f.flags & PTXK_PREFILL_LSE && args->lse == args->out))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: out overlaps %s",
-                            args->out == args->k   ? "k"
-                            : args->out == args->v ? "v"
-                                                   : "lse");
-    return PTX_E_NONE;
+    if ((code = ptxk__check_count(op, "q_len", args->q_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "kv_len", args->kv_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_count(op, "batch", args->batch, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    /* With cumulative lengths: of one sequence, for how long they are the arguments do not say. */
+    q_batch = args->cu_q ? 1 : args->batch;
+    kv_batch = args->cu_kv ? 1 : args->batch;
+    s[0] = ptxk__span_heads("q", args->q, f.d * f.bytes, f.bytes, 16, q_batch, args->q_len, f.heads, stride);
+    s[1] = ptxk__span_heads("k", args->k, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
+                            stride + 3);
+    s[2] = ptxk__span_heads("v", args->v, f.d * f.bytes, f.bytes, 16, kv_batch, args->kv_len, f.kv_heads,
+                            stride + 6);
+    s[3] = ptxk__span_heads("out", args->out, f.d * f.out_bytes, f.out_bytes, 16, q_batch, args->q_len,
+                            f.heads, stride + 9);
+    s[3] = ptxk__span_written(s[3], 1);
+    s[0].same = f.type == f.out;
+    lse[0] = stride[12], lse[1] = 1, lse[2] = stride[13];
+    s[4] = ptxk__span_heads("lse", args->lse, 4, 4, 4, q_batch, args->q_len, f.heads, lse);
+    s[4] = ptxk__span_written(s[4], 0);
+    s[4].needed = f.flags & PTXK_PREFILL_LSE;
+    s[5] = ptxk__span_of("cu_q", args->cu_q, ((uint64_t)args->batch + 1) * 4, 4, args->cu_q != 0);
+    s[6] = ptxk__span_of("cu_kv", args->cu_kv, ((uint64_t)args->batch + 1) * 4, 4, args->cu_kv != 0);
+    s[1].needed = s[2].needed = args->kv_len != 0;
+    return ptxk__check_spans(op, s, 7, why);
 }
 
 /* A GEMV's formats of weights: what plans and kernels know of each. A new format is a row of ptxk__blocks
@@ -2252,115 +2412,57 @@ PTXGEN_API ptx_code ptxk_gemv_plan(const ptxk_gemv_desc *desc, const ptxk_gemv_s
     return PTX_E_NONE;
 }
 
-typedef struct ptxk__gemv_field { /* memory that the arguments name */
-    const char *name;
-    uint64_t at, bytes;
-    uint32_t needed, written;
-} ptxk__gemv_field;
-
-static void ptxk__gemv_field_set(ptxk__gemv_field *field, const char *name, uint64_t at, uint64_t bytes,
-                                 uint32_t needed, uint32_t written) {
-    field->name = name;
-    field->at = at;
-    field->bytes = bytes;
-    field->needed = needed;
-    field->written = written;
-}
-
 PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_args *args,
                                      ptxk_message *why) {
     static const char *const names[PTXK__GEMV_MATRICES][3] = {
         {"weights", "bias", "y"},
         {"more[0].weights", "more[0].bias", "more[0].y"},
         {"more[1].weights", "more[1].bias", "more[1].y"}};
+    static const char *const op = "gemv", *const reserved[] = {"reserved", "more[0].reserved",
+                                                                  "more[1].reserved"};
     ptxk__gemv f;
-    ptxk__gemv_field field[4 + 3 * PTXK__GEMV_MATRICES];
-    uint64_t outputs, bytes, rows = 0;
-    uint32_t i, j, count = 0;
+    ptxk__span s[4 + 3 * PTXK__GEMV_MATRICES];
+    uint64_t bytes, rows = 0;
+    uint32_t i, count = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
     if (code) return code;
     if (!args) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the arguments are NULL");
     if (!ptxk__gemv_k_fits(&f, args->k))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: k is %u, must be a multiple of %u from %u to %u",
                             args->k, f.k_step, f.k_step, PTXK__GEMV_K_MAX);
-    if (!(args->eps >= 0 && args->eps <= FLT_MAX))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: eps is %g, must be finite and at least 0",
-                            (double)args->eps);
+    if ((code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE) return code;
     bytes = f.output == PTX_F16 ? 2 : 4;
     for (i = 0; i < f.matrices; i++) {
         uint32_t n = i ? args->more[i - 1].n : args->n;
+        code = ptxk__check_zero(op, reserved[i], i ? args->more[i - 1].reserved : args->reserved, why);
+        if (code) return code;
         rows += n;
         if (rows > PTXK__LEN_MAX)
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "gemv: n is %u, must be at most 2147483647, all together", n);
         if (i && f.flags & PTXK_GEMV_SWIGLU && n != args->n)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: more[0].n is %u, must be n, %u", n, args->n);
-        outputs = (uint64_t)n * f.columns * bytes;
-        ptxk__gemv_field_set(&field[count++], names[i][0], i ? args->more[i - 1].weights : args->weights,
-                             ptxk__gemv_matrix_bytes(&f, i, n, args->k), 1, 0);
-        ptxk__gemv_field_set(&field[count++], names[i][1], i ? args->more[i - 1].bias : args->bias,
-                             (uint64_t)n * 4, f.flags & PTXK_GEMV_BIAS, 0);
-        ptxk__gemv_field_set(&field[count++], names[i][2], i ? args->more[i - 1].y : args->y, outputs,
-                             i < f.outputs, 1);
+        s[count++] = ptxk__span_of(names[i][0], i ? args->more[i - 1].weights : args->weights,
+                                   ptxk__gemv_matrix_bytes(&f, i, n, args->k), 16, 1);
+        s[count++] = ptxk__span_of(names[i][1], i ? args->more[i - 1].bias : args->bias, (uint64_t)n * 4, 16,
+                                   (f.flags & PTXK_GEMV_BIAS) != 0);
+        s[count] = ptxk__span_of(names[i][2], i ? args->more[i - 1].y : args->y,
+                                 (uint64_t)n * f.columns * bytes, 16, i < f.outputs);
+        s[count] = ptxk__span_written(s[count], i == 0);
+        count++;
     }
-    ptxk__gemv_field_set(&field[count++], "x", args->x, (uint64_t)args->k * f.columns * 4, 1, 0);
-    ptxk__gemv_field_set(&field[count++], "gamma", args->gamma, (uint64_t)args->k * 4,
-                         f.flags & PTXK_GEMV_GAMMA, 0);
-    ptxk__gemv_field_set(&field[count++], "residual", args->residual, (uint64_t)args->n * f.columns * bytes,
-                         f.flags & PTXK_GEMV_RESIDUAL, 0);
-    ptxk__gemv_field_set(&field[count++], "workspace", args->workspace, ptxk__gemv_parts(&f, args->k), 1, 1);
-    for (i = 0; i < count; i++) {
-        uint32_t align = i + 1 == count ? 256 : 16;
-        if (!field[i].needed) continue;
-        if (!field[i].at) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s is 0", field[i].name);
-        if (field[i].at % align)
-            return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s is not aligned to %u bytes", field[i].name,
-                                align);
-        if (field[i].bytes > UINT64_MAX - field[i].at)
-            return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s passes 2^64", field[i].name);
-    }
-    for (i = 0; i < count; i++)
-        for (j = 0; j < count; j++)
-            if (i != j && field[i].written && field[i].needed && field[j].needed
-                && field[i].at < field[j].at + field[j].bytes && field[j].at < field[i].at + field[i].bytes
-                && !(field[j].name[0] == 'r' && field[i].at == field[j].at && i == 2))
-                return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: %s overlaps %s", field[i].name,
-                                    field[j].name);
-    return PTX_E_NONE;
+    s[count++] = ptxk__span_of("x", args->x, (uint64_t)args->k * f.columns * 4, 16, 1);
+    s[count++] = ptxk__span_of("gamma", args->gamma, (uint64_t)args->k * 4, 16,
+                               (f.flags & PTXK_GEMV_GAMMA) != 0);
+    s[count] = ptxk__span_of("residual", args->residual, (uint64_t)args->n * f.columns * bytes, 16,
+                             (f.flags & PTXK_GEMV_RESIDUAL) != 0);
+    s[count++].same = 1;
+    s[count] = ptxk__span_of("workspace", args->workspace, ptxk__gemv_parts(&f, args->k), 256, 1);
+    s[count] = ptxk__span_written(s[count], 0);
+    return ptxk__check_spans(op, s, count + 1, why);
 }
 
 /* -- operations on rows -- */
-
-/* An address among the arguments of an operation: `bytes` from `at` on. */
-typedef struct ptxk__span {
-    const char *name;
-    uint64_t at, bytes;
-    uint32_t align, needed;
-} ptxk__span;
-
-static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n, ptxk_message *why) {
-    uint32_t i;
-    for (i = 0; i < n; i++) {
-        if (!span[i].needed) continue;
-        if (!span[i].at) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is 0", op, span[i].name);
-        if (span[i].at % span[i].align)
-            return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is not aligned to %u bytes", op, span[i].name,
-                                span[i].align);
-        if (span[i].bytes > UINT64_MAX - span[i].at)
-            return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s passes 2^64", op, span[i].name);
-    }
-    return PTX_E_NONE;
-}
-
-static ptxk__span ptxk__span_of(const char *name, uint64_t at, uint64_t bytes, uint32_t align, int needed) {
-    ptxk__span s;
-    s.name = name;
-    s.at = at;
-    s.bytes = bytes;
-    s.align = align;
-    s.needed = (uint32_t)needed;
-    return s;
-}
 
 static ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
     if (ptxk__kv_bytes(type)) return PTX_E_NONE;
@@ -2501,16 +2603,21 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
     ptxk__row f;
     ptxk__span span[5];
     uint64_t bytes;
+    int added;
     ptx_code code = ptxk__check_start("norm", ptxk__norm_form(desc, &f, why), args, why);
     if (code) return code;
-    if (!(args->eps >= 0 && args->eps <= FLT_MAX))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "norm: eps is %g, must be finite and at least 0",
-                            (double)args->eps);
+    if ((code = ptxk__check_eps("norm", args->eps, why)) != PTX_E_NONE
+        || (code = ptxk__check_count("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
+        return code;
+    added = (desc->flags & PTXK_NORM_RESIDUAL) != 0;
     bytes = (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type);
     span[0] = ptxk__span_of("x", args->x, bytes, 16, 1);
-    span[1] = ptxk__span_of("residual", args->residual, bytes, 16, (desc->flags & PTXK_NORM_RESIDUAL) != 0);
+    span[1] = ptxk__span_of("residual", args->residual, bytes, 16, added);
     span[2] =
         ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
+    span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type);
+    if (added) span[0] = ptxk__span_written(span[0], 0);
+    span[added].same = 1;
     bytes = (uint64_t)desc->n * ptxk__kv_bytes(desc->weight_type);
     span[3] = ptxk__span_of("gamma", args->gamma, bytes, 16, !(desc->flags & PTXK_NORM_PLAIN));
     span[4] = ptxk__span_of("beta", args->beta, bytes, 16, (desc->flags & PTXK_NORM_BETA) != 0);
@@ -2550,11 +2657,15 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
     ptxk__row f;
     ptxk__span span[2];
     ptx_code code = ptxk__check_start("softmax", ptxk__softmax_form(desc, &f, why), args, why);
+    if (!code) code = ptxk__check_count("softmax", "rows", args->rows, 0, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_zero("softmax", "reserved", args->reserved, why);
     if (code) return code;
     span[0] =
         ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type), 16, 1);
     span[1] =
         ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
+    span[0].same = 1;
+    span[1] = ptxk__span_written(span[1], desc->x_type == desc->y_type);
     return ptxk__check_spans("softmax", span, 2, why);
 }
 
@@ -2594,24 +2705,28 @@ PTXGEN_API ptx_code ptxk_activation_plan(const ptxk_activation_desc *desc, const
 
 PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, const ptxk_activation_args *args,
                                           ptxk_message *why) {
-    uint32_t vec = 1, i, bytes;
-    uint64_t stride[3];
+    static const char *const names[] = {"x", "up", "y"};
+    uint32_t vec = 1, i;
+    uint64_t stride[3], at[3];
     ptxk__span span[3];
     ptx_code code = ptxk__check_start("activation", ptxk__activation_form(desc, &vec, why), args, why);
+    if (!code) code = ptxk__check_count("activation", "rows", args->rows, 0, 65535, why);
+    if (!code) code = ptxk__check_count("activation", "n", args->n, 0, PTXK__LEN_MAX, why);
     if (code) return code;
+    at[0] = args->x, at[1] = args->up, at[2] = args->y;
     stride[0] = args->x_stride, stride[1] = args->up_stride, stride[2] = args->y_stride;
     for (i = 0; i < 3; i++) {
+        uint32_t bytes = ptxk__kv_bytes(i < 2 ? desc->x_type : desc->y_type);
         if (!stride[i]) stride[i] = args->n;
         if (stride[i] < args->n || stride[i] > (uint64_t)1 << 40)
-            return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: a stride is %llu, must be n (%u) to 2^40",
+            return ptxk__refuse(why, PTX_E_ARGUMENT,
+                                "activation: %s_stride is %llu, must be n (%u) to 2^40", names[i],
                                 (unsigned long long)stride[i], args->n);
-        stride[i] *= args->rows;
+        span[i] = ptxk__span_of(names[i], at[i], (uint64_t)args->n * bytes, bytes, i != 1 || desc->gated);
+        ptxk__span_repeat(&span[i], 0, args->rows, stride[i] * bytes);
+        span[i].same = desc->x_type == desc->y_type;
     }
-    bytes = ptxk__kv_bytes(desc->x_type);
-    span[0] = ptxk__span_of("x", args->x, stride[0] * bytes, bytes, 1);
-    span[1] = ptxk__span_of("up", args->up, stride[1] * bytes, bytes, desc->gated != 0);
-    bytes = ptxk__kv_bytes(desc->y_type);
-    span[2] = ptxk__span_of("y", args->y, stride[2] * bytes, bytes, 1);
+    span[2].written = 1;
     return ptxk__check_spans("activation", span, 3, why);
 }
 
@@ -2676,7 +2791,12 @@ PTXGEN_API ptx_code ptxk_rope_check(const ptxk_rope_desc *desc, const ptxk_rope_
     if (stride < row || stride % 2 || stride > (uint64_t)1 << 40)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: stride is %llu, must be even, %llu to 2^40",
                             (unsigned long long)stride, (unsigned long long)row);
-    span[0] = ptxk__span_of("x", args->x, stride * args->tokens * f.bytes, 16, 1);
+    if ((code = ptxk__check_count("rope", "tokens", args->tokens, 0, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("rope", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
+    span[0] = ptxk__span_of("x", args->x, row * f.bytes, 16, 1);
+    ptxk__span_repeat(&span[0], 0, args->tokens, stride * f.bytes);
+    span[0] = ptxk__span_written(span[0], 0);
     span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->tokens * 4, 4, 1);
     span[2] = ptxk__span_of("frequencies", args->frequencies, (uint64_t)f.half * 8, 8, 1);
     return ptxk__check_spans("rope", span, 3, why);
@@ -2873,10 +2993,14 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
     if (code) return code;
     if (!args->n || args->n > PTXK__N_MAX)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
+    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
+        return code;
     span[0] = ptxk__span_of("logits", args->logits,
                             (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
     span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
     span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
+    span[2] = ptxk__span_written(span[2], 0);
     return ptxk__check_spans("sample", span, 3, why);
 }
 
@@ -4064,6 +4188,7 @@ static void ptxk__flash_finish(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     ptx_if(k, p);
     {
         ptx_val lse = ptx_lg2(k, all);
+        if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
         lse = ptx_add(k, top, lse);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
         p = ptx_setp(k, PTX_EQ, top, ptx_f32(FLT_MAX)); /* there were scores of +inf */
@@ -4288,6 +4413,13 @@ static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words
     for (v = 0; v < f->vecs; v++) n += ptxk_widen(k, f->type, words[v], out + n);
 }
 
+/* 2^(x - most), and 2^-32 of that where V may be so large that sums of it would pass the range of f32. */
+static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x, ptx_val most) {
+    ptx_val difference = ptx_sub(k, x, most); /* first: beside large scores 32 is nothing */
+    if (f->type != PTX_F16) difference = ptx_add(k, difference, ptx_f32(-(double)PTXK__LOW));
+    return ptx_ex2(k, difference);
+}
+
 /* One step of a warp: `unroll` keys for each group of lanes. The new maximum, the old sums scaled to it, the
    weights. */
 static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
@@ -4324,7 +4456,7 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         shrink = ptxk__softmax_raise(k, &s->soft[h], most);
         total = ptx_get(k, s->soft[h].total);
         for (u = 0; u < f->unroll; u++) {
-            score[h][u] = ptxk__weight(k, score[h][u], most);
+            score[h][u] = ptxk__flash_weight(k, f, score[h][u], most);
             total = ptx_add(k, total, score[h][u]);
         }
         ptx_set(k, s->soft[h].total, total);
@@ -4849,10 +4981,17 @@ static void ptxk__flash_weights(ptx_kernel *k, const ptxk__flash *f, const ptxk_
             limit = ptx_add(k, most, ptx_f32((double)f->bias + (double)f->slack));
             if (!capped) limit = ptx_op2(k, PTX_MUL, PTX_RN, limit, s->inverse[n][j]);
             limit = ptx_min(k, limit, ptx_f32(FLT_MAX));
+            if (!capped) { /* the short way rounds score * factor once less, which must be small beside 1 */
+                q = ptx_abs(k, most);
+                q = ptx_setp(k, PTX_LE, q, ptx_f32(65536));
+                limit = ptx_selp(k, limit, ptx_f32(-FLT_MAX), q);
+            }
             ptx_set(k, s->limit[n][j], limit);
             for (mt = 0; mt < f->kt; mt++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_op2(k, PTX_SUB, PTX_RN, v[mt][n][e], most);
+                    if (f->type != PTX_F16) /* where the bias is nothing beside the scores */
+                        old = ptx_op2(k, PTX_MIN, PTX_NAN, old, ptx_f32((double)f->bias + (double)f->slack));
                     ptx_set(k, x[mt][n][e], old);
                 }
             for (h = 0; h < f->slabs * f->chunks / 2; h++)
@@ -5660,11 +5799,12 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     }
 }
 
-/* Scores become weights 2^(outer (score - maximum)), the sums so far are scaled to the new maximum. Infinite
-   scores share the weight, for all become the largest number. */
+/* Scores become weights 2^(outer (score - maximum) + lift), the sums so far are scaled to the new maximum.
+   Infinite scores share the weight, for all become the largest number. */
 static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val old, most, shrink[2], x, total;
     uint32_t i, h, n, e;
+    int old_chip = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) < 80;
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
             old = ptx_get(k, s->most[i][h]);
@@ -5683,11 +5823,16 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
             total = ptx_get(k, s->total[i][h]);
             total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink[h]);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(-(double)f->outer));
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
-                    *score = ptx_fma(k, *score, ptx_f32((double)f->outer), x);
+                    *score = ptx_op2(k, PTX_SUB, PTX_RN, *score, most); /* first: 0 for the largest */
+                    if (old_chip) { /* a fused one takes one constant from a register, which there is not */
+                        *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, ptx_f32((double)f->outer));
+                        *score = ptx_op2(k, PTX_ADD, PTX_RN, *score, ptx_f32((double)f->lift));
+                    } else {
+                        *score = ptx_fma(k, *score, ptx_f32((double)f->outer), ptx_f32((double)f->lift));
+                    }
                     *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                     total = ptx_op2(k, PTX_ADD, PTX_RN, total, *score);
                 }
@@ -5875,7 +6020,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         for (h = 0; h < 2; h++) {
             total = ptx_get(k, s->total[i][h]);
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
-            p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* else it is 1 at least, for the largest score */
+            p = ptx_setp(k, PTX_EQ, total, ptx_f32(0)); /* else it is 2^lift at least */
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
             for (n = 0; n < f->columns; n++) {
@@ -5888,6 +6033,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             if (!(f->flags & PTXK_PREFILL_LSE)) continue;
             inverse = ptx_get(k, s->most[i][h]);
             x = ptx_lg2(k, total); /* 0: -inf */
+            x = ptx_add(k, x, ptx_f32(-(double)f->lift));
             x = ptx_fma(k, inverse, ptx_f32((double)f->outer), x);
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
             if (!(f->inner > 0)) {

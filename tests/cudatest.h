@@ -102,7 +102,7 @@ static const char *const functions[] = {PTXCU_DRIVER(PTXCU__NAME)};
 #define FUNCTIONS (sizeof functions / sizeof functions[0])
 
 /* Calls of the driver but for those of the list, which ends with NULL. */
-static uint64_t other_calls(const char *const *list) {
+static inline uint64_t other_calls(const char *const *list) {
     uint64_t sum = 0;
     size_t i, j;
     for (i = 0; i < FUNCTIONS; i++) {

@@ -604,8 +604,46 @@ static void offsets_past_2_to_32_elements(void)
         CHECK(cu.cuMemcpyHtoD(cache[0] + i * head, (char *)p.keys[0] + i * head_bytes(&p), head_bytes(&p))
               == 0);
     p.shape.max_seq = rows;
-    if (launch(&p, cache, cache)) compare(&p, 0, p.keys[0], p.keys[0], 5);
+    for (i = 75; i <= 80; i += 5) {
+        p.target = PTX_SM(i);
+        if (launch(&p, cache, cache)) compare(&p, 0, p.keys[0], p.keys[0], 5);
+    }
     cu.cuMemFree(cache[0]);
+    problem_free(&p);
+}
+
+static ptxk_flash_decode_desc plain(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t kv_type);
+
+/* A pool of 70000 pages of 16 positions, 17 * 16 * 256 elements each: the last page begins past 2^32. */
+static void pages_past_2_to_32_elements(void) {
+    enum { PAGES = 70000, D = 256, HEADS = 17, LENGTH = 40 };
+    static const uint32_t length[] = {LENGTH}, pages[] = {PAGES - 1, 3, PAGES - 2};
+    const size_t page_bytes = (size_t)HEADS * 16 * D * 2;
+    device_ptr pool = 0;
+    uint32_t g, i, target;
+    ptxk_flash_decode_desc desc = plain(HEADS, HEADS, D, PTX_F16);
+    problem p;
+    desc.page_size = 16;
+    p = problem_of(&desc, LENGTH, length, 1);
+    if (cu.cuMemAlloc(&pool, page_bytes * PAGES)) {
+        printf("SKIP pages_past_2_to_32_elements: no %.1f GB of device memory\n",
+               (double)page_bytes * PAGES / 1e9);
+        problem_free(&p);
+        return;
+    }
+    CHECK(p.max_pages >= 3);
+    memcpy(p.table, pages, sizeof pages);
+    p.pool_pages = PAGES;
+    for (g = 0; g < HEADS; g++)
+        for (i = 0; i < LENGTH; i++)
+            CHECK(cu.cuMemcpyHtoD(pool + pages[i / 16] * page_bytes + (g * 16 + i % 16) * (size_t)D * 2,
+                                  (char *)p.keys[0] + g * head_bytes(&p) + (size_t)i * D * 2, D * 2)
+                  == 0);
+    for (target = 75; target <= 80; target += 5) {
+        p.target = PTX_SM(target);
+        if (launch(&p, &pool, &pool)) compare(&p, 0, p.keys[0], p.keys[0], p.shape.max_seq);
+    }
+    cu.cuMemFree(pool);
     problem_free(&p);
 }
 
@@ -815,6 +853,56 @@ static void q_past_the_range_of_f16(void) {
     }
 }
 
+/* f32 and bf16 values near the largest there is: the sum of many must not pass it on the way, neither in a
+   block nor where parts meet. */
+static void values_near_the_largest_of_f32(void) {
+    uint32_t i, e, round;
+    for (round = 0; round < 12; round++) {
+        ptxk_flash_decode_desc desc = plain(4, 2, 64, round % 2 ? PTX_BF16 : PTX_F32);
+        uint32_t lengths[3], chunk = chunk_of(4, 2, 64, format_of(desc.kv_type));
+        problem p;
+        lengths[0] = 1, lengths[1] = 70, lengths[2] = 3 * chunk + 5;
+        desc.flags = PTXK_FLASH_LSE;
+        if (round >= 8) desc.flags |= PTXK_FLASH_SCALAR;
+        p = problem_of(&desc, lengths[2], lengths, 3);
+        for (e = 0; e < 3; e++)
+            for (i = 0; i < 2 * lengths[2] * 64; i++) { /* columns of one sign, and of both */
+                ref_put(p.values[e], p.format, i, i % 4 ? 3.38e38 : random_within(3.38e38));
+                if (round / 2 % 2 && i % 64 == 1) ref_put(p.keys[e], p.format, i, (double)INFINITY);
+            }
+        for (i = 0; i < 12; i++) ((float *)p.q)[i * 64 + 1] = 1;
+        run_on(&p, round < 4 ? 75 : 80);
+    }
+}
+
+/* Scores of 2^40 and more, of which the last bit is more than 2^x can take: equal keys share the weight all
+   the same, in every step and part. */
+static void scores_of_any_size(void) {
+    uint32_t i, e, round, wrong = 0;
+    for (round = 0; round < 12; round++) {
+        ptxk_flash_decode_desc desc = plain(2, 1, 128, kv_types[round % 3]);
+        uint32_t length = 3 * chunk_of(2, 1, 128, format_of(desc.kv_type)) + 40;
+        double size = round % 3 == 1 ? 60000 : 1e14, even = 0;
+        int target = round < 6 || capability < 80 ? 75 : 80;
+        problem p = problem_of(&desc, length, &length, 1);
+        for (e = 0; e < 128; e++) {
+            double q = (1 - fabs(random_within(0.5))) * 1e14, x = (1 - fabs(random_within(0.5))) * size;
+            if (round / 3 % 2) q = -q; /* all scores negative: the small keys win */
+            ((float *)p.q)[e] = ((float *)p.q)[128 + e] = (float)q;
+            for (i = 0; i < length; i++) ref_put(p.keys[0], p.format, i * 128 + e, i % 2 ? x / 2 : x);
+        }
+        for (i = 0; i < length; i++) {
+            ref_put(p.values[0], p.format, i * 128 + 7, i % 8);
+            if (i % 2 == round / 3 % 2) even += i % 8 / ceil((length - round / 3 % 2) / 2.0);
+        }
+        p.target = PTX_SM((unsigned)target);
+        problem_check(&p);
+        for (i = 0; i < 2; i++) wrong += !(fabs(ref_get(p.out, p.out_format, i * 128 + 7) - even) < 0.02);
+        problem_free(&p);
+    }
+    CHECK(wrong == 0);
+}
+
 static void a_missing_page_is_nan_and_not_followed(void) {
     static const uint32_t lengths[] = {100, 100, 100};
     uint32_t i, h, wrong = 0;
@@ -882,7 +970,8 @@ static void bad_features_are_refused(void) {
     REFUSED(page_size, 48, "page_size is 48");
     REFUSED(flags, 4, "flags is 4");
     memset(&args, 0, sizeof args);
-    args.q = args.k_caches = args.v_caches = args.lengths = args.out = 256;
+    args.q = 0x1000, args.k_caches = 0x3000, args.v_caches = 0x3008, args.lengths = 0x4000;
+    args.out = 0x5000;
     args.max_seq = 100;
     CHECK(!ptxk_flash_decode_check(&desc, &args, &why));
 #undef REFUSED
@@ -1071,6 +1160,62 @@ static void traffic_is_within_5_percent_of_the_lower_bound(void)
     traffic_within(16, 2, 256, REF_F16, 1, 8, 75, 1.05);
 }
 
+/* One sequence does not fill a machine: chunks are then as small as it takes to give each multiprocessor a
+   block, and what a chunk reads and writes for itself is all that is beyond the bound: q (each sector by two
+   accesses, of which the L1 cache serves the second), a partial result written and read again (from the L2
+   cache, where it still is), lengths and pointers. */
+static void traffic_where_the_machine_is_not_filled(void) {
+    static const struct {
+        uint32_t heads, kv_heads, d, sm_count;
+    } shapes[] = {{32, 8, 128, 132}, {64, 8, 128, 132}, {8, 1, 128, 16}, {28, 4, 128, 66}};
+    uint32_t i, length = 4096;
+    if (!cu.ptxsim_counters_get) {
+        printf("SKIP traffic_where_the_machine_is_not_filled: only the CPU driver counts\n");
+        return;
+    }
+    for (i = 0; i < 4; i++) {
+        problem p =
+            problem_new(shapes[i].heads, shapes[i].kv_heads, shapes[i].d, REF_F16, length, &length, 1);
+        ptxsim_counters c;
+        double splits, own, ratio, group = shapes[i].heads / shapes[i].kv_heads, d = shapes[i].d;
+        p.shape.sm_count = shapes[i].sm_count;
+        p.target = PTX_SM(90);
+        problem_check(&p);
+        cu.ptxsim_counters_get(&c, sizeof c);
+        splits = p.plan.launch[0].grid[2];
+        own = splits * shapes[i].kv_heads * (group * (2 * d * 4 + 2 * (d * 4 + 32)) + 512);
+        ratio = 32.0 * (double)(c.global_load_sectors + c.global_store_sectors) / (double)p.plan.min_bytes;
+        printf("note: traffic of %2u heads on %u, one sequence of 4096, %.0f splits for %u multiprocessors: "
+               "%.4f of the lower bound; the chunks' own makes %.4f\n",
+               shapes[i].heads, shapes[i].kv_heads, splits, shapes[i].sm_count, ratio,
+               1 + own / (double)p.plan.min_bytes);
+        CHECK(splits * shapes[i].kv_heads >= shapes[i].sm_count);
+        CHECK(ratio <= 1 + own / (double)p.plan.min_bytes);
+        problem_free(&p);
+    }
+}
+
+/* The variant without tensor cores has q and sums in shared memory at the ends of a block, 16 bytes of every
+   32 at a time, and nothing in its loop: conflicts do not grow with the length. */
+static void scalar_conflicts_are_not_in_the_loop(void) {
+    static const uint32_t lengths[] = {256, 2048};
+    uint64_t conflicts[2] = {0, 0}, passes[2] = {0, 0};
+    uint32_t i;
+    if (!cu.ptxsim_counters_get) return;
+    for (i = 0; i < 2; i++) {
+        problem p = problem_new(32, 8, 128, REF_F16, lengths[i], &lengths[i], 1);
+        ptxsim_counters c;
+        p.shape.sm_count = 1;
+        problem_check(&p);
+        cu.ptxsim_counters_get(&c, sizeof c);
+        CHECK(p.plan.launch[0].grid[2] == 1);
+        conflicts[i] = c.shared_bank_conflicts;
+        passes[i] = c.shared_wavefronts;
+        problem_free(&p);
+    }
+    CHECK(conflicts[0] == conflicts[1] && passes[0] == passes[1]);
+}
+
 /* -- machine instructions: ptxas alone can tell -- */
 
 /* Whether an instruction is what a step is made of: LDGSTS, LDSM, HMMA. */
@@ -1171,16 +1316,21 @@ int main(void) {
         scale_is_used();
         groups_of_more_than_8_heads();
         offsets_past_2_to_32_elements();
+        pages_past_2_to_32_elements();
         paged_caches();
         sliding_window_edges();
         one_to_eight_queries();
         soft_cap_bounds_infinite_scores();
         q_past_the_range_of_f16();
+        values_near_the_largest_of_f32();
+        scores_of_any_size();
         a_missing_page_is_nan_and_not_followed();
         launches_again_and_again();
         random_descriptions();
         every_head_dim_type_group_and_length();
         traffic_is_within_5_percent_of_the_lower_bound();
+        traffic_where_the_machine_is_not_filled();
+        scalar_conflicts_are_not_in_the_loop();
 
         printf("note: largest error: %.3f of its bound\n", worst);
     }

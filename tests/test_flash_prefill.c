@@ -596,6 +596,85 @@ static void values_above_65504_stay_finite(void) {
     }
 }
 
+/* f32 and bf16 values near the largest there is: the sum of many must not pass it on the way. */
+static void values_near_the_largest_of_f32(void) {
+    static const uint32_t lengths[] = {1, 70, 600};
+    uint32_t i, round, target, n;
+    for (target = 75; target <= 80; target += 5)
+        for (round = 0; round < 4; round++)
+            for (n = 0; n < 3; n++) {
+                ptxk_flash_prefill_desc desc = describe(1, 1, 64, round < 2 ? REF_F32 : REF_BF16, round & 1);
+                uint32_t rows = 40;
+                problem p;
+                if (round == 1) desc.precision = PTXK_PREFILL_FAST;
+                desc.out_type = PTX_F32;
+                p = problem_new(desc, ROWS, 0, &rows, &lengths[n], 1);
+                p.target = PTX_SM(target);
+                for (i = 0; i < lengths[n] * 64; i++) /* columns of one sign, and of both */
+                    put(p.v, p.format, i, i % 4 ? 3.38e38 : random_within(3.38e38));
+                for (i = 0; i < rows && round == 3; i++) /* all with the same weight */
+                    put(p.q, p.format, i * 64 + 1, fabs(ref_get(p.q, p.format, i * 64 + 1)) + 0.125);
+                for (i = 0; i < lengths[n] && round == 3; i++)
+                    put(p.k, p.format, i * 64 + 1, (double)INFINITY);
+                problem_check(&p);
+                problem_free(&p);
+            }
+}
+
+/* f16: 900 keys whose weights are 2^-22 to 2^-36 of the largest, whose value is 0, make all of the output. */
+static void small_weights_count(void) {
+    uint32_t rows = 20, length = 901, i, e, target, zeros = 0;
+    for (target = 75; target <= 80; target += 5) {
+        ptxk_flash_prefill_desc desc = describe(1, 1, 16, REF_F16, 0);
+        problem p;
+        desc.scale = 0.69314718f;
+        desc.out_type = PTX_F32;
+        p = problem_new(desc, ROWS, 0, &rows, &length, 1);
+        p.target = PTX_SM(target);
+        for (i = 0; i < rows; i++)
+            for (e = 0; e < 16; e++) put(p.q, REF_F16, i * 16 + e, e ? 0 : 1);
+        for (i = 0; i < length; i++)
+            for (e = 0; e < 16; e++) {
+                put(p.k, REF_F16, i * 16 + e, e || i == 450 ? 0 : -22 - (double)(i % 15));
+                put(p.v, REF_F16, i * 16 + e, i == 450 ? 0 : 60000);
+            }
+        problem_check(&p);
+        for (i = 0; i < rows; i++) zeros += ref_get(p.out, REF_F32, i * 16) < 1;
+        problem_free(&p);
+    }
+    CHECK(zeros == 0);
+}
+
+/* Scores of 2^40 and more, which differ from their products with the scale by more than 2^x can take: equal
+   keys share the weight all the same. */
+static void scores_of_any_size(void) {
+    static const double sizes[3] = {2e13, 55555, 2e13};
+    uint32_t rows = 30, length = 200, i, e, format, target, wrong = 0;
+    for (target = 75; target <= 80; target += 5)
+        for (format = 0; format < 3; format++) {
+            problem p = problem_new(describe(1, 1, 128, (enum ref_format)format, 0), ROWS, 0, &rows, &length,
+                                    1);
+            double mean = 0;
+            p.target = PTX_SM(target);
+            for (e = 0; e < 128; e++) {
+                double q = (1 - random_within(0.5)) * sizes[format],
+                       x = (1 - random_within(0.5)) * sizes[format];
+                if (format == REF_F16) q /= 2, x /= 2;
+                for (i = 0; i < rows; i++) put(p.q, p.format, i * 128 + e, q);
+                for (i = 0; i < length; i++) put(p.k, p.format, i * 128 + e, i % 2 ? x : x / 2);
+            }
+            for (i = 0; i < length; i++) {
+                put(p.v, p.format, i * 128 + 7, i % 8);
+                mean += i % 2 ? i % 8 : 0;
+            }
+            mean /= length / 2;
+            problem_check(&p);
+            for (i = 0; i < rows; i++) wrong += !(fabs(ref_get(p.out, p.format, i * 128 + 7) - mean) < 0.05);
+            problem_free(&p);
+        }
+    CHECK(wrong == 0);
+}
+
 static void shared_memory_fits_every_device(void) {
     uint32_t d, format, rows = 0;
     for (format = 0; format < 3; format++) {
@@ -961,6 +1040,9 @@ int main(void) {
         d_that_is_no_multiple_of_16();
         gqa_of_every_kind();
         values_above_65504_stay_finite();
+        values_near_the_largest_of_f32();
+        small_weights_count();
+        scores_of_any_size();
         infinite_scores();
         nan_scores_make_their_query_nan_and_no_other();
         scale_and_cap_are_used();

@@ -196,16 +196,19 @@ static void quantisers_and_decoders_agree(void)
     }
 }
 
-/* Weights once, x and partial results beside them; no two lanes on one bank, with 1 column and with 2. */
+/* Weights once, x and partial results beside them; no two lanes on one bank with 1 column and with 2. From 3
+   on x leaves room for steps of 1024 values only: the blocks of 256 that a warp reads at a time lie beside
+   each other then, and of Q8_0, Q4_0 and Q6_K, which lie as they are, two lanes meet on a bank in each load
+   of weights, 10, 6 and 12 of them for 1024 weights: 2 in 10 of all passes with 3 columns, 1 in 10 with 8. */
 static void traffic_of_every_format(void)
 {
-    uint32_t f, c;
+    uint32_t f, c, meets;
     if (!cu.ptxsim_counters_get) {
         printf("SKIP traffic_of_every_format: only the CPU driver counts\n");
         return;
     }
     for (f = 0; f < FORMATS; f++)
-        for (c = 1; c <= 2; c++) {
+        for (c = 1; c <= 8; c++) {
             ptxk_gemv_desc desc = {0, 1, 0, PTX_F32, 0, 0, 0};
             ptxk_gemv_shape shape = {4096, 14336, 132, 0, 0};
             uint32_t plain = ref_block_values(formats[f].type) == 1;
@@ -214,9 +217,14 @@ static void traffic_of_every_format(void)
             problem p;
             desc.format = formats[f].format;
             desc.columns = c;
-            desc.precision = c - 1;
-            if (c == 2) shape.k = 4096;
-            shape.n = c == 2 ? 64 : plain ? 1024 : formats[f].format == PTXK_Q4_0 ? 4096 : 2048;
+            desc.precision = c % 2 == 0;
+            meets = c < 3 ? 0
+                    : formats[f].format == PTXK_Q8_0 ? 10
+                    : formats[f].format == PTXK_Q4_0 ? 6
+                    : formats[f].format == PTXK_Q6_K ? 12
+                                                     : 0;
+            if (c >= 2) shape.k = 4096;
+            shape.n = c >= 2 ? 64 : plain ? 1024 : formats[f].format == PTXK_Q4_0 ? 4096 : 2048;
             if (shape.n == 2048) shape.sm_count = 66; /* the same share of x and of partial results */
             if (c == 1 && formats[f].format == PTXK_Q4_K) continue; /* test_gemv.c */
             p = problem_of(&desc, &shape, 0.02);
@@ -233,7 +241,9 @@ static void traffic_of_every_format(void)
                 (unsigned long long)counts.shared_bank_conflicts,
                 (unsigned long long)counts.shared_wavefronts);
             if (c == 1) CHECK_MORE(ratio <= 1.05, formats[f].name);
-            CHECK_MORE(counts.shared_bank_conflicts == 0, formats[f].name);
+            CHECK_MORE(counts.shared_bank_conflicts <= (uint64_t)meets * shape.n * shape.k / 1024,
+                       formats[f].name);
+            CHECK_MORE(4 * counts.shared_bank_conflicts <= counts.shared_wavefronts, formats[f].name);
             problem_free(&p);
         }
 }

@@ -312,6 +312,91 @@ static void path_gemv(path *p) {
     GIVE_BACK(ptxcu_tensor_free(p->cu, &d.workspace));
 }
 
+/* Three matrices over one x. */
+static void path_gemv_of_three(path *p) {
+    static float w[4 * 32], x[32], y[4] = {9, 9, 9, 9};
+    ptxcu_gemv_desc d;
+    ptxcu_call call;
+    uint32_t i;
+    memset(&d, 0, sizeof d);
+    d.format = PTXK_F32;
+    d.x = make(p, PTX_F32, 2, 1, 32, 0);
+    d.weights = make(p, PTX_F32, 2, 4, 32, 0);
+    d.y = make(p, PTX_F32, 2, 1, 4, 0);
+    for (i = 0; i < 32; i++) w[3 * 32 + i] = x[i] = 1;
+    for (i = 0; i < 2; i++) {
+        d.more[i].weights = make(p, PTX_F32, 2, 4, 32, 0);
+        d.more[i].y = make(p, PTX_F32, 2, 1, 4, 0);
+        STEP(ptxcu_tensor_write(p->cu, &d.more[i].weights, w, sizeof w, NULL));
+    }
+    STEP(ptxcu_tensor_write(p->cu, &d.weights, w, sizeof w, NULL));
+    STEP(ptxcu_tensor_write(p->cu, &d.x, x, sizeof x, NULL));
+    STEP(ptxcu_gemv_prepare(p->cu, &d, &call));
+    STEP(ptxcu_workspace_create(p->cu, &call, NULL, &d.workspace));
+    STEP(ptxcu_gemv(p->cu, &d, NULL));
+    STEP(ptxcu_tensor_read(p->cu, y, &d.more[1].y, sizeof y, NULL));
+    RIGHT(fabs((double)y[0]) < 1e-6 && fabs((double)y[3] - 32) < 1e-4);
+    for (i = 0; i < 2; i++) {
+        GIVE_BACK(ptxcu_tensor_free(p->cu, &d.more[i].weights));
+        GIVE_BACK(ptxcu_tensor_free(p->cu, &d.more[i].y));
+    }
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &d.weights));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &d.x));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &d.y));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &d.workspace));
+}
+
+/* The operations of a layer one after the other: a row of a table, normed, activated, turned, made weights
+   of, and the largest chosen. */
+static void path_layers(path *p) {
+    enum { N = 8 };
+    static float table[2 * N];
+    static const uint32_t id = 1, at = 0;
+    static const double frequencies[N / 2] = {1, 1, 1, 1};
+    ptxcu_embed_desc e;
+    ptxcu_norm_desc n;
+    ptxcu_activation_desc a;
+    ptxcu_rope_desc r;
+    ptxcu_softmax_desc s;
+    ptxcu_sample_desc c;
+    uint64_t heads[3] = {1, 1, N};
+    uint32_t token = 99, i;
+    memset(&e, 0, sizeof e);
+    memset(&n, 0, sizeof n);
+    memset(&a, 0, sizeof a);
+    memset(&r, 0, sizeof r);
+    memset(&s, 0, sizeof s);
+    memset(&c, 0, sizeof c);
+    for (i = 0; i < N; i++) table[N + i] = (float)(i == 5 ? 4 : i % 3);
+    e.table = make(p, PTX_F32, 2, 2, N, 0);
+    e.ids = make(p, PTX_U32, 1, 1, 0, 0);
+    e.y = make(p, PTX_F32, 2, 1, N, 0);
+    e.format = PTXK_F32;
+    r.positions = make(p, PTX_U32, 1, 1, 0, 0);
+    r.frequencies = make(p, PTX_F64, 1, N / 2, 0, 0);
+    c.tokens = make(p, PTX_U32, 1, 1, 0, 0);
+    n.x = n.y = a.x = a.y = s.x = s.y = c.logits = e.y;
+    STEP(ptxcu_tensor_write(p->cu, &e.table, table, sizeof table, NULL));
+    STEP(ptxcu_tensor_write(p->cu, &e.ids, &id, sizeof id, NULL));
+    STEP(ptxcu_tensor_write(p->cu, &r.positions, &at, sizeof at, NULL));
+    STEP(ptxcu_tensor_write(p->cu, &r.frequencies, frequencies, sizeof frequencies, NULL));
+    STEP(ptxcu_embed(p->cu, &e, NULL));
+    STEP(ptxcu_norm(p->cu, &n, NULL));
+    STEP(ptxcu_activation(p->cu, &a, NULL));
+    STEP(ptxcu_tensor_reshape(p->cu, &e.y, 3, heads, &r.x));
+    STEP(ptxcu_rope(p->cu, &r, NULL));
+    STEP(ptxcu_softmax(p->cu, &s, NULL));
+    STEP(ptxcu_sample(p->cu, &c, NULL));
+    STEP(ptxcu_tensor_read(p->cu, &token, &c.tokens, sizeof token, NULL));
+    RIGHT(token == 5);
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &e.table));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &e.ids));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &e.y));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &r.positions));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &r.frequencies));
+    GIVE_BACK(ptxcu_tensor_free(p->cu, &c.tokens));
+}
+
 static const struct named {
     const char *name;
     void (*run)(path *);
@@ -319,7 +404,8 @@ static const struct named {
 } paths[] = {
     {"memory", path_memory, 0},           {"streams", path_streams, 0}, {"graph", path_graph, 0},
     {"programs", path_programs, 0},       {"tensors", path_tensors, 0}, {"attention", path_attention, 0},
-    {"programs, kept", path_programs, 1}, {"gemv", path_gemv, 0}};
+    {"programs, kept", path_programs, 1}, {"gemv", path_gemv, 0},
+    {"gemv of three", path_gemv_of_three, 0}, {"layers", path_layers, 0}};
 
 /* Failures that are no error, because there is another way. */
 static int recovers(const char *function, const path *p, int kept) {

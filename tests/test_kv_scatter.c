@@ -291,7 +291,7 @@ static void offsets_past_4_gib(void)
     p.args.v_caches = p.args.k_caches;
     p.args.sequences = upload(p.sequences, 4);
     p.args.positions = upload(p.positions, 4);
-    CHECK(!ptxk_kv_scatter_check(&p.desc, &p.args, NULL));
+    CHECK(ptxk_kv_scatter_check(&p.desc, &p.args, NULL) == PTX_E_ARGUMENT);
     plan.launch[0].grid[1] = 1; /* K alone: both caches are one here */
     launch_entry(m, module, &plan.launch[0], &p.args, sizeof p.args);
     CHECK(cu.cuCtxSynchronize() == 0);
@@ -361,7 +361,8 @@ static void bad_shapes_and_arguments_are_refused(void)
     shape.tokens = 3;
     CHECK(!ptxk_kv_scatter_plan(&desc, &shape, &plan, &why) && plan.min_bytes == 2 * 3 * 8 * 128 * 6);
     memset(&good, 0, sizeof good);
-    good.k = good.v = good.k_caches = good.v_caches = good.block_table = 0x10000;
+    good.k = good.v = good.block_table = 0x10000;
+    good.k_caches = 0x100000, good.v_caches = 0x800000;
     good.tokens = good.batch = good.max_pages = good.pool_pages = 4;
     good.max_seq = 64;
     good.head_stride = 64 * 128;

@@ -71,7 +71,8 @@ static void ref_scores(const ref_attention *r, const void *q, size_t q_row, cons
  *
  * With E_i = (16 u A_i + u (|s_i - m| + range)) + 4u + 5uC + G and w_i the true weights:
  *   |error| <= sum w_i |v_i| E_i + |out| sum w_i E_i + 2u |out|,
- * times 1.1 for the second order, and an absolute 1e-37 for what underflows. The log-sum-exp has sum w_i
+ * times 1.1 for the second order, and for what underflows 1e-37 and, with values of f32's range, whose
+ * weights are 2^-40 at least, 2^-109 for each addition. The log-sum-exp has sum w_i
  * E_i, and the logarithm's 2^-22 and three roundings. */
 static void ref_flash_decode(const ref_attention *r, double *out, double *bound, double *lse,
                              double *lse_bound, const void *q, const void *keys, const void *values) {
@@ -151,7 +152,8 @@ static void ref_flash_decode(const ref_attention *r, double *out, double *bound,
                     for (e = 0; e < r->d; e++) o[e] = (double)NAN;
                     continue;
                 }
-                for (e = 0; e < r->d; e++) b[e] = 1e-37;
+                for (e = 0; e < r->d; e++)
+                    b[e] = 1e-37 + (r->kv_format == REF_F16 ? 0 : (adds + changes) * 0x1p-109);
                 if (!(total > 0)) continue;
                 for (i = begin; i < end; i++) {
                     score[i] /= total;

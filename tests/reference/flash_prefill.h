@@ -24,16 +24,18 @@ static double ref_unit(enum ref_format format) {
  *              towards zero) are the machine's: 2 (d + 2) u sum |q k| c. f32: each factor is off by
  *              `product`. A cap: 2^x and the quotient are good to 8 u of at most 2, their product to u:
  *              20 u cap log2 e.
- *   weight     score * c - maximum * c is rounded once, and the product maximum * c once:
- *              u (|s - m| + 2 |m|), where m is the largest |score| c of the row; ex2.approx: 4 u.
- *   rescaling  each change of the maximum: 6 u, and ln 2 u (2 range + 2 |m|); at most one a tile, C in all.
- *   rounding   weights are rounded to the type for their product with v: e each, and those below 2^-14 of
- *              f16 by 2^-25 at most, of a total of 1 at least.
+ *   weight     (score - maximum) * c + lift: difference, product and sum are rounded, u (3 |s - m| + 32);
+ *              ex2.approx: 4 u. The largest weight is 2^lift: 2^15 in f16, else 2^-32.
+ *   rescaling  each change of the maximum, at most one a tile, C in all: 6 u, and ln 2 u 2 (m' - m), which
+ *              add up to 2 range.
+ *   rounding   weights are rounded to the type for their product with v: e each, and those of f16 below
+ *              2^-14 by 2^-25 at most, of a total of 2^15 at least; below 2^-126 2^x is 0, of 2^-32.
  *   sums       n terms, 2 u each; the quotient 4 u.
  * With w_i the true weights, E_i = ln 2 (score error + weight error) + 6 u C + 2 u n + 4 u:
  *   |error| <= sum w_i |v_i| (E_i + e) + |out| (sum w_i E_i + 4 u + roundoff of out)
- *              + sum |v_i| 2^-25 / total,
- * times 1.1 for the second order, and 2^-24 (f16) or 1e-37 for what underflows in out. */
+ *              + sum |v_i| 2^-40 (f16) or 2^-94 / total,
+ * times 1.1 for the second order; 2^-24 (f16) or 1e-37 for what underflows in out; and for what underflows in
+ * the sums, 2^-149 for each of n terms, n 2^-117. */
 typedef struct ref_prefill {
     const void *q, *k, *v;
     enum ref_format format, out;
@@ -93,8 +95,7 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
             double below = most - score[j], range = (most - least) / ln2;
             size[j] =
                 ln2
-                    * (size[j]
-                       + u * (below / ln2 + 2 * top + (2 * range + 2 * top) * ((double)n / r->tile + 1)))
+                    * (size[j] + u * (3 * below / ln2 + 2 * range + 32))
                 + fixed;
             score[j] = exp(-below);
         }
@@ -115,12 +116,13 @@ static void ref_prefill_row(const ref_prefill *r, size_t q_at, size_t k_at, size
             double v = ref_get(r->v, r->format, v_at + (size_t)(first + j) * v_stride + e);
             out[e] += score[j] * v;
             bound[e] += score[j] * fabs(v) * (size[j] + r->weight + r->product)
-                        + (r->format == REF_F16 ? fabs(v) * 0x1p-25 / total : 0);
+                        + fabs(v) * (r->format == REF_F16 ? 0x1p-40 : 0x1p-94) / total;
         }
     }
     for (e = 0; e < r->d && !nan && total > 0; e++)
         bound[e] = 1.1 * (bound[e] + fabs(out[e]) * (error + 4 * u + ref_unit(r->out)))
-                   + (r->out == REF_F16 ? 0x1p-24 : 1e-37);
+                   + (r->out == REF_F16 ? 0x1p-24 : 1e-37)
+                   + (r->format == REF_F16 ? 0 : (double)n * 0x1p-117);
     free(score);
     free(size);
 }

@@ -1,0 +1,650 @@
+/* test_refusals.c - every field of every description, shape and argument of the operations, out of its range:
+   `test_refusals`. A row of a table names a field and a bad value of it; each byte of each struct must belong
+   to a field that a row names, or that is said to take any value. Needs no driver. */
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen_kernels.h"
+
+#include "check.h"
+
+static void check(int ok, const char *operation, const char *field, const char *says) {
+    char more[400];
+    (void)snprintf(more, sizeof more, "%s: %s: %s", operation, field, says);
+    CHECK_MORE(ok, more);
+}
+
+enum { DESC, SHAPE, ARGS, STRUCTS };
+enum { U32, U64, F32, F64, ANY, SKIP }; /* ANY: all values are right; SKIP: a field of another test */
+
+typedef struct row {
+    uint32_t which, offset, bytes, kind;
+    const char *name;
+    double number; /* of floats */
+    uint64_t value;
+    const char *says; /* part of the message */
+} row;
+
+/* What an operation has: good structs, and functions that take them. */
+typedef struct operation {
+    const char *name;
+    const void *good[STRUCTS];
+    uint32_t bytes[STRUCTS];
+    ptx_code (*plan)(const void *desc, const void *shape, ptx_plan *plan, ptxk_message *why);
+    ptx_code (*check)(const void *desc, const void *args, ptxk_message *why);
+    ptx_code (*emit)(ptx_module *m, const char *site, const void *desc);
+    const row *rows;
+    size_t count;
+} operation;
+
+#define CALLS(name)                                                                                          \
+    static ptx_code name##_plan(const void *d, const void *s, ptx_plan *p, ptxk_message *why) {              \
+        return ptxk_##name##_plan((const ptxk_##name##_desc *)d, (const ptxk_##name##_shape *)s, p, why);    \
+    }                                                                                                        \
+    static ptx_code name##_check(const void *d, const void *a, ptxk_message *why) {                          \
+        return ptxk_##name##_check((const ptxk_##name##_desc *)d, (const ptxk_##name##_args *)a, why);       \
+    }
+CALLS(flash_decode)
+CALLS(kv_scatter)
+CALLS(flash_prefill)
+CALLS(gemv)
+CALLS(norm)
+CALLS(softmax)
+CALLS(activation)
+CALLS(rope)
+CALLS(sample)
+
+#define FIELD(op, s, field)                                                                                  \
+    (uint32_t) offsetof(ptxk_##op##_##s, field), (uint32_t)sizeof(((ptxk_##op##_##s *)0)->field)
+#define D(op, field, value, says)                                                                            \
+    { DESC, FIELD(op, desc, field), U32, #field, 0, value, says }
+#define DF(op, field, number, says)                                                                          \
+    { DESC, FIELD(op, desc, field), F32, #field, number, 0, says }
+#define S(op, field, value, says)                                                                            \
+    { SHAPE, FIELD(op, shape, field), U32, #field, 0, value, says }
+#define SANY(op, field)                                                                                      \
+    { SHAPE, FIELD(op, shape, field), ANY, #field, 0, 0, "" }
+#define A(op, field, value, says)                                                                            \
+    { ARGS, FIELD(op, args, field), U32, #field, 0, value, says }
+#define AL(op, field, value, says)                                                                           \
+    { ARGS, FIELD(op, args, field), U64, #field, 0, value, says }
+#define AF(op, field, number, says)                                                                          \
+    { ARGS, FIELD(op, args, field), F32, #field, number, 0, says }
+#define AANY(op, field)                                                                                      \
+    { ARGS, FIELD(op, args, field), ANY, #field, 0, 0, "" }
+#define FLOATS(row, op, field, says)                                                                         \
+    row(op, field, (double)NAN, says), row(op, field, (double)INFINITY, says),                               \
+        row(op, field, -(double)INFINITY, says)
+#define TYPE(op, field) D(op, field, PTX_F64, #field), D(op, field, 0xffffffffu, #field)
+#define POINTER(op, field, off)                                                                              \
+    AL(op, field, 0, #field " is 0"), AL(op, field, 0x100000 + (off), #field " is not aligned"),             \
+        AL(op, field, ~(uint64_t)15, #field " passes 2^64")
+#define ADDRESS(op, field, off)                                                                              \
+    AL(op, field, 0, #field " is 0"), AL(op, field, 0x100000 + (off), #field " is not aligned")
+
+/* Addresses of the good arguments, far from each other. */
+#define AT ((uint64_t)0x10000000)
+
+static const row flash_decode_rows[] = {D(flash_decode, heads, 0, "heads is 0"),
+                                        D(flash_decode, heads, 65537, "heads is 65537"),
+                                        D(flash_decode, heads, 5, "multiple of kv_heads"),
+                                        D(flash_decode, kv_heads, 0, "kv_heads is 0"),
+                                        D(flash_decode, kv_heads, 65537, "kv_heads"),
+                                        D(flash_decode, head_dim, 0, "head_dim is 0"),
+                                        D(flash_decode, head_dim, 12, "head_dim"),
+                                        D(flash_decode, head_dim, 264, "head_dim"),
+                                        TYPE(flash_decode, kv_type),
+                                        TYPE(flash_decode, q_type),
+                                        TYPE(flash_decode, out_type),
+                                        TYPE(flash_decode, append_type),
+                                        FLOATS(DF, flash_decode, scale, "scale"),
+                                        DF(flash_decode, scale, 2e30, "scale"),
+                                        D(flash_decode, queries, 9, "queries is 9"),
+                                        D(flash_decode, window, 0x80000000u, "window"),
+                                        FLOATS(DF, flash_decode, soft_cap, "soft_cap"),
+                                        DF(flash_decode, soft_cap, -1, "soft_cap"),
+                                        DF(flash_decode, soft_cap, 1e-7, "soft_cap"),
+                                        D(flash_decode, page_size, 8, "page_size"),
+                                        D(flash_decode, page_size, 24, "page_size"),
+                                        D(flash_decode, page_size, 131072, "page_size"),
+                                        D(flash_decode, flags, 4, "flags is 4"),
+                                        S(flash_decode, batch, 65536, "batch"),
+                                        S(flash_decode, max_len, 101, "max_len"),
+                                        S(flash_decode, max_seq, 0x80000000u, "max_seq"),
+                                        S(flash_decode, max_seq, 0, "max_len"),
+                                        S(flash_decode, sm_count, 0, "sm_count"),
+                                        S(flash_decode, sm_count, 0x1000001, "sm_count"),
+                                        POINTER(flash_decode, q, 8),
+                                        ADDRESS(flash_decode, k_caches, 4),
+                                        ADDRESS(flash_decode, v_caches, 4),
+                                        AL(flash_decode, lengths, 0, "lengths is 0"),
+                                        AL(flash_decode, lengths, 2, "lengths is not"),
+                                        POINTER(flash_decode, out, 8),
+                                        AL(flash_decode, workspace, 128, "workspace is not aligned"),
+                                        POINTER(flash_decode, k, 8),
+                                        POINTER(flash_decode, v, 8),
+                                        AL(flash_decode, lse, 0, "lse is 0"),
+                                        AL(flash_decode, lse, 2, "lse is not aligned"),
+                                        AL(flash_decode, out, AT, "out overlaps q"),
+                                        AL(flash_decode, out, AT + 1040, "out overlaps q"),
+                                        AL(flash_decode, out, AT * 2, "out overlaps k_caches"),
+                                        AL(flash_decode, out, AT * 4 - 1024, "out overlaps lengths"),
+                                        AL(flash_decode, lse, AT * 5 + 32, "out overlaps lse"),
+                                        AL(flash_decode, out, AT * 7, "out overlaps k"),
+                                        AL(flash_decode, lse, AT * 8, "lse overlaps v"),
+                                        AL(flash_decode, workspace, AT * 9, "lse overlaps w"),
+                                        AL(flash_decode, v_caches, AT * 2, "k_caches is v_caches"),
+                                        AL(flash_decode, head_stride, 1, "multiples of"),
+                                        AL(flash_decode, row_stride, 1, "multiples of"),
+                                        AL(flash_decode, head_stride, 64, "overlap"),
+                                        AL(flash_decode, row_stride, 32, "overlap"),
+                                        AL(flash_decode, row_stride, 1 << 27, "strides pass"),
+                                        AL(flash_decode, head_stride, (uint64_t)1 << 62, "strides pass"),
+                                        A(flash_decode, max_seq, 0, "max_seq is 0"),
+                                        A(flash_decode, max_seq, 0x80000000u, "max_seq"),
+                                        A(flash_decode, reserved, 1, "reserved is 1"),
+                                        AANY(flash_decode, block_table),
+                                        AANY(flash_decode, max_pages),
+                                        AANY(flash_decode, pool_pages)};
+
+static const row paged_rows[] = {/* flash_decode again, with pages, K and V f16 [16 pages, 2, 16, 64] */
+                                 AL(flash_decode, block_table, 0, "block_table is 0"),
+                                 AL(flash_decode, block_table, 2, "block_table is not"),
+                                 A(flash_decode, max_pages, 0, "max_pages is 0"),
+                                 A(flash_decode, pool_pages, 0, "pool_pages is 0"),
+                                 AL(flash_decode, k_caches, AT * 2 + 8, "not aligned to 16"),
+                                 AL(flash_decode, v_caches, AT * 2 + 61440, "k_caches overlaps v_caches"),
+                                 AL(flash_decode, k, AT * 2 + 65536 - 256, "k_caches overlaps k"),
+                                 AL(flash_decode, out, AT * 3 + 65536 - 16, "v_caches overlaps out"),
+                                 AL(flash_decode, block_table, AT * 3, "v_caches overlaps block_table")};
+
+static const row kv_scatter_rows[] = {D(kv_scatter, kv_heads, 0, "kv_heads"),
+                                      D(kv_scatter, kv_heads, 65537, "kv_heads"),
+                                      D(kv_scatter, head_dim, 0, "head_dim"),
+                                      D(kv_scatter, head_dim, 65537, "head_dim"),
+                                      TYPE(kv_scatter, source_type),
+                                      TYPE(kv_scatter, cache_type),
+                                      D(kv_scatter, page_size, 15, "page_size"),
+                                      D(kv_scatter, page_size, 48, "page_size"),
+                                      D(kv_scatter, page_size, 131072, "page_size"),
+                                      S(kv_scatter, tokens, 0xffffffffu, "tokens"),
+                                      POINTER(kv_scatter, k, 8),
+                                      POINTER(kv_scatter, v, 8),
+                                      ADDRESS(kv_scatter, k_caches, 4),
+                                      ADDRESS(kv_scatter, v_caches, 4),
+                                      AL(kv_scatter, sequences, 2, "sequences is not"),
+                                      AL(kv_scatter, positions, 2, "positions is not"),
+                                      AANY(kv_scatter, block_table),
+                                      AL(kv_scatter, head_stride, 1, "multiples of"),
+                                      AL(kv_scatter, row_stride, 1, "multiples of"),
+                                      AL(kv_scatter, head_stride, 64, "overlap"),
+                                      AL(kv_scatter, row_stride, 32, "overlap"),
+                                      AL(kv_scatter, head_stride, (uint64_t)1 << 62, "strides pass"),
+                                      AL(kv_scatter, v_caches, AT * 3, "k_caches is v_caches"),
+                                      A(kv_scatter, sequence_step, 0x80000000u, "sequence_step"),
+                                      AANY(kv_scatter, position),
+                                      A(kv_scatter, position_step, 0x80000000u, "position_step"),
+                                      A(kv_scatter, batch, 0, "batch is 0"),
+                                      A(kv_scatter, max_seq, 0, "max_seq is 0"),
+                                      AANY(kv_scatter, tokens),
+                                      AANY(kv_scatter, max_pages),
+                                      AANY(kv_scatter, pool_pages)};
+
+static const row scatter_paged_rows[] = {
+    AL(kv_scatter, block_table, 0, "block_table is 0"),
+    AL(kv_scatter, block_table, 2, "block_table is not"),
+    A(kv_scatter, max_pages, 0, "max_pages is 0"),
+    A(kv_scatter, pool_pages, 0, "pool_pages is 0"),
+    AL(kv_scatter, k, AT * 3 + 65536 - 16, "k_caches overlaps k"),
+    AL(kv_scatter, positions, AT * 4 + 65532, "v_caches overlaps positions"),
+    AL(kv_scatter, v_caches, AT * 3 + 16, "k_caches overlaps v_caches")};
+
+static const row flash_prefill_rows[] = {
+    D(flash_prefill, heads, 0, "heads"),
+    D(flash_prefill, heads, 65538, "heads"),
+    D(flash_prefill, heads, 5, "multiple of"),
+    D(flash_prefill, kv_heads, 0, "kv_heads"),
+    D(flash_prefill, kv_heads, 65537, "kv_heads"),
+    D(flash_prefill, head_dim, 0, "head_dim"),
+    D(flash_prefill, head_dim, 100, "head_dim"),
+    D(flash_prefill, head_dim, 264, "head_dim"),
+    D(flash_prefill, type, 0, "type is 0"),
+    TYPE(flash_prefill, type),
+    TYPE(flash_prefill, out_type),
+    D(flash_prefill, flags, 4, "flags is 4"),
+    D(flash_prefill, window, (1u << 30) + 1, "window"),
+    D(flash_prefill, precision, 1, "precision"),
+    D(flash_prefill, precision, 2, "precision"),
+    FLOATS(DF, flash_prefill, scale, "scale"),
+    FLOATS(DF, flash_prefill, soft_cap, "soft_cap"),
+    DF(flash_prefill, soft_cap, -1, "soft_cap"),
+    S(flash_prefill, batch, 0xffffffffu, "batch"),
+    S(flash_prefill, q_len, (1u << 30) + 1, "q_len"),
+    S(flash_prefill, kv_len, (1u << 30) + 1, "kv_len"),
+    SANY(flash_prefill, q_total),
+    SANY(flash_prefill, kv_total),
+    POINTER(flash_prefill, q, 8),
+    POINTER(flash_prefill, k, 8),
+    POINTER(flash_prefill, v, 8),
+    POINTER(flash_prefill, out, 8),
+    AL(flash_prefill, lse, 0, "lse is 0"),
+    AL(flash_prefill, lse, 2, "lse is not"),
+    AL(flash_prefill, cu_q, 2, "cu_q is not"),
+    AL(flash_prefill, cu_kv, 2, "cu_kv is not"),
+    AL(flash_prefill, q_batch_stride, 4, "q_batch_stride is 4"),
+    AL(flash_prefill, q_row_stride, 4, "q_row"),
+    AL(flash_prefill, q_head_stride, 4, "q_head"),
+    AL(flash_prefill, k_batch_stride, 4, "k_batch"),
+    AL(flash_prefill, k_row_stride, (uint64_t)1 << 32, "k_row"),
+    AL(flash_prefill, k_head_stride, 4, "k_head"),
+    AL(flash_prefill, v_batch_stride, (uint64_t)1 << 41, "v_batch"),
+    AL(flash_prefill, v_row_stride, 4, "v_row"),
+    AL(flash_prefill, v_head_stride, 4, "v_head"),
+    AL(flash_prefill, out_batch_stride, 4, "out_batch"),
+    AL(flash_prefill, out_row_stride, 4, "out_row"),
+    AL(flash_prefill, out_head_stride, 4, "out_head"),
+    AL(flash_prefill, out_batch_stride, 0, "rows of out overlap"),
+    AL(flash_prefill, out_batch_stride, 64, "rows of out overlap"),
+    AL(flash_prefill, out_row_stride, 64, "rows of out overlap"),
+    AL(flash_prefill, out_row_stride, 192, "rows of out overlap"),
+    AL(flash_prefill, out_head_stride, 32, "rows of out overlap"),
+    AL(flash_prefill, out_head_stride, 256, "rows of out overlap"),
+    AL(flash_prefill, lse_batch_stride, 39, "rows of lse overlap"),
+    AL(flash_prefill, lse_head_stride, 9, "rows of lse overlap"),
+    AL(flash_prefill, lse_head_stride, (uint64_t)1 << 41, "lse_head_stride"),
+    A(flash_prefill, batch, 0, "batch is 0"),
+    A(flash_prefill, q_len, (1u << 30) + 1, "q_len"),
+    A(flash_prefill, kv_len, (1u << 30) + 1, "kv_len"),
+    A(flash_prefill, reserved, 9, "reserved is 9"),
+    AL(flash_prefill, out, AT * 2, "out overlaps k"),
+    AL(flash_prefill, out, AT * 3 + 5104, "out overlaps v"),
+    AL(flash_prefill, out, AT + 512, "out overlaps q"),
+    AL(flash_prefill, lse, AT * 4 + 10236, "out overlaps lse"),
+    AL(flash_prefill, lse, AT, "lse overlaps q")};
+
+static const row gemv_rows[] = {D(gemv, format, 0, "format"),
+                                D(gemv, format, 99, "format"),
+                                D(gemv, columns, 0, "columns"),
+                                D(gemv, columns, 9, "columns"),
+                                D(gemv, precision, 2, "precision"),
+                                TYPE(gemv, output_type),
+                                D(gemv, output_type, PTX_BF16, "output_type"),
+                                D(gemv, flags, 32, "flags"),
+                                D(gemv, flags, 4, "RESIDUAL"),
+                                D(gemv, second, 99, "second"),
+                                D(gemv, second, PTXK_F32, "second"),
+                                D(gemv, third, 99, "third"),
+                                S(gemv, n, 0, "n is 0"),
+                                S(gemv, n, 0x80000000u, "n is"),
+                                S(gemv, k, 0, "k is 0"),
+                                S(gemv, k, 100, "k is"),
+                                S(gemv, k, 0x4000100u, "k is"),
+                                S(gemv, sm_count, 0, "sm_count"),
+                                S(gemv, sm_count, 65537, "sm_count"),
+                                S(gemv, second_n, 0, "second_n"),
+                                S(gemv, third_n, 0, "third_n"),
+                                POINTER(gemv, weights, 8),
+                                POINTER(gemv, x, 8),
+                                POINTER(gemv, gamma, 8),
+                                AANY(gemv, residual),
+                                POINTER(gemv, y, 8),
+                                ADDRESS(gemv, workspace, 16),
+                                POINTER(gemv, bias, 8),
+                                A(gemv, n, 0x80000000u, "n is"),
+                                A(gemv, k, 8, "k is 8"),
+                                FLOATS(AF, gemv, eps, "eps"),
+                                AF(gemv, eps, -1, "eps is -1"),
+                                A(gemv, reserved, 1, "reserved is 1"),
+                                POINTER(gemv, more[0].weights, 8),
+                                POINTER(gemv, more[0].bias, 8),
+                                POINTER(gemv, more[0].y, 8),
+                                A(gemv, more[0].n, 0x80000000u, "n is"),
+                                A(gemv, more[0].reserved, 7, "more[0].reserved is 7"),
+                                POINTER(gemv, more[1].weights, 8),
+                                POINTER(gemv, more[1].bias, 8),
+                                POINTER(gemv, more[1].y, 8),
+                                A(gemv, more[1].n, 0x80000000u, "n is"),
+                                A(gemv, more[1].reserved, 7, "more[1].reserved is 7"),
+                                AL(gemv, y, AT, "y overlaps weights"),
+                                AL(gemv, y, AT * 2, "y overlaps x"),
+                                AL(gemv, workspace, AT * 3, "workspace overlaps gamma"),
+                                AL(gemv, more[1].y, AT * 5, "y overlaps")};
+
+static const row norm_rows[] = {D(norm, n, 0, "n is 0"),
+                                D(norm, n, (1u << 24) + 1, "n is"),
+                                D(norm, kind, 2, "kind"),
+                                TYPE(norm, x_type),
+                                TYPE(norm, y_type),
+                                TYPE(norm, weight_type),
+                                D(norm, x_type, 0, "x_type"),
+                                D(norm, flags, 8, "flags"),
+                                D(norm, flags, 6, "flags"),
+                                S(norm, rows, 0x80000000u, "rows"),
+                                POINTER(norm, x, 8),
+                                POINTER(norm, residual, 8),
+                                POINTER(norm, y, 8),
+                                POINTER(norm, gamma, 8),
+                                POINTER(norm, beta, 8),
+                                A(norm, rows, 0x80000000u, "rows"),
+                                FLOATS(AF, norm, eps, "eps"),
+                                AF(norm, eps, -1e-9, "eps"),
+                                AL(norm, y, AT, "y"),
+                                AL(norm, y, AT * 2 + 16, "y overlaps residual"),
+                                AL(norm, y, AT * 4, "y overlaps gamma"),
+                                AL(norm, residual, AT, "x overlaps residual"),
+                                AL(norm, beta, AT + 16, "x overlaps beta")};
+
+static const row softmax_rows[] = {D(softmax, n, 0, "n is 0"),
+                                   D(softmax, n, (1u << 24) + 1, "n is"),
+                                   TYPE(softmax, x_type),
+                                   TYPE(softmax, y_type),
+                                   FLOATS(DF, softmax, scale, "scale"),
+                                   S(softmax, rows, 0x80000000u, "rows"),
+                                   POINTER(softmax, x, 8),
+                                   POINTER(softmax, y, 8),
+                                   A(softmax, rows, 0x80000000u, "rows"),
+                                   A(softmax, reserved, 1, "reserved"),
+                                   AL(softmax, y, AT + 16, "y overlaps x")};
+
+static const row activation_rows[] = {D(activation, kind, 3, "kind"),
+                                      D(activation, gated, 2, "gated"),
+                                      TYPE(activation, x_type),
+                                      TYPE(activation, y_type),
+                                      S(activation, rows, 65536, "rows"),
+                                      S(activation, n, 0x80000000u, "n is"),
+                                      POINTER(activation, x, 1),
+                                      POINTER(activation, up, 1),
+                                      POINTER(activation, y, 1),
+                                      AL(activation, x_stride, 99, "x_stride is 99"),
+                                      AL(activation, up_stride, 99, "up_stride"),
+                                      AL(activation, y_stride, 99, "y_stride"),
+                                      AL(activation, y_stride, ((uint64_t)1 << 40) + 1, "y_stride"),
+                                      A(activation, rows, 65536, "rows"),
+                                      A(activation, n, 0x80000000u, "n is"),
+                                      AL(activation, y, AT + 4, "y overlaps x"),
+                                      AL(activation, y, AT * 2 - 4, "y overlaps up")};
+
+static const row rope_rows[] = {D(rope, heads, 0, "heads"),
+                                D(rope, heads, 65537, "heads"),
+                                D(rope, head_dim, 0, "head_dim"),
+                                D(rope, head_dim, 65538, "head_dim"),
+                                D(rope, head_dim, 63, "even"),
+                                D(rope, dims, 66, "dims"),
+                                D(rope, dims, 7, "dims"),
+                                D(rope, pairs, 2, "pairs"),
+                                TYPE(rope, type),
+                                S(rope, tokens, 65536, "tokens"),
+                                POINTER(rope, x, 8),
+                                AL(rope, positions, 0, "positions is 0"),
+                                AL(rope, positions, 2, "positions is not"),
+                                AL(rope, frequencies, 0, "frequencies is 0"),
+                                AL(rope, frequencies, 4, "frequencies is not"),
+                                AL(rope, stride, 254, "stride is 254"),
+                                AL(rope, stride, 257, "stride is 257"),
+                                AL(rope, stride, (uint64_t)1 << 41, "stride is"),
+                                A(rope, tokens, 65536, "tokens"),
+                                A(rope, reserved, 1, "reserved"),
+                                AL(rope, positions, AT + 16, "x overlaps positions"),
+                                AL(rope, frequencies, AT + 16, "x overlaps frequencies")};
+
+static const row sample_rows[] = {TYPE(sample, type),
+                                  D(sample, method, 2, "method"),
+                                  S(sample, rows, 65536, "rows"),
+                                  S(sample, n, 0, "n is 0"),
+                                  S(sample, n, (1u << 24) + 1, "n is"),
+                                  POINTER(sample, logits, 8),
+                                  AL(sample, positions, 2, "positions is not"),
+                                  AL(sample, tokens, 0, "tokens is 0"),
+                                  AL(sample, tokens, 2, "tokens is not"),
+                                  AANY(sample, seed),
+                                  A(sample, rows, 65536, "rows"),
+                                  A(sample, n, 0, "n is 0"),
+                                  A(sample, n, (1u << 24) + 1, "n is"),
+                                  AANY(sample, top_k),
+                                  FLOATS(AF, sample, top_p, "top_p"),
+                                  AF(sample, top_p, -0.5, "top_p"),
+                                  AF(sample, top_p, 1.5, "top_p"),
+                                  FLOATS(AF, sample, temperature, "temperature"),
+                                  AF(sample, temperature, -1, "temperature"),
+                                  A(sample, reserved, 1, "reserved"),
+                                  AL(sample, tokens, AT, "tokens overlaps logits"),
+                                  AL(sample, positions, AT * 3, "tokens overlaps positions")};
+
+static void refuse(const operation *op, const row *r) {
+    union {
+        uint64_t align;
+        unsigned char bytes[400];
+    } changed[STRUCTS];
+    float f = (float)r->number;
+    ptxk_message why;
+    ptx_plan plan;
+    ptx_code code;
+    uint32_t i;
+    char text[300];
+    const void *good[STRUCTS];
+    for (i = 0; i < STRUCTS; i++) {
+        memcpy(changed[i].bytes, op->good[i], op->bytes[i]);
+        good[i] = changed[i].bytes;
+    }
+    if (r->kind == F32) memcpy(changed[r->which].bytes + r->offset, &f, sizeof f);
+    if (r->kind == U32) {
+        uint32_t x = (uint32_t)r->value;
+        memcpy(changed[r->which].bytes + r->offset, &x, sizeof x);
+    }
+    if (r->kind == U64) memcpy(changed[r->which].bytes + r->offset, &r->value, sizeof r->value);
+    why.text[0] = 0;
+    if (r->which == ARGS) {
+        code = op->check(good[DESC], good[ARGS], &why);
+        check(code == PTX_E_ARGUMENT, op->name, r->name, "was not refused");
+    } else {
+        memset(&plan, 0xff, sizeof plan);
+        code = op->plan(good[DESC], good[SHAPE], &plan, &why);
+        check(code == PTX_E_DESC, op->name, r->name, "was not refused");
+        check(!code || plan.launches == 0, op->name, r->name, "left launches");
+    }
+    (void)snprintf(text, sizeof text, "value %llu, %g: \"%s\" is not in: %s", (unsigned long long)r->value,
+                   r->number, r->says, why.text);
+    if (code) check(strstr(why.text, r->says) && strstr(why.text, op->name), op->name, r->name, text);
+    if (r->which == DESC) { /* everywhere */
+        ptx_module *m = ptx_module_new(NULL);
+        check(op->check(good[DESC], good[ARGS], &why) == PTX_E_DESC, op->name, r->name, "check takes it");
+        check(op->emit(m, "here:1", good[DESC]) == PTX_E_DESC, op->name, r->name, "emit takes it");
+        check(ptx_entry_count(m) == 0, op->name, r->name, "emit wrote");
+        ptx_module_free(m);
+    }
+}
+
+/* Every byte of the structs belongs to a field of a row. */
+static void complete(const operation *op, const unsigned char *seen, uint32_t which) {
+    static const char *const names[] = {"desc", "shape", "args"};
+    uint32_t i, missing = 0;
+    char text[100];
+    for (i = 0; i < op->bytes[which]; i++) missing += !seen[i];
+    (void)snprintf(text, sizeof text, "%u bytes belong to no row", missing);
+    check(!missing, op->name, names[which], text);
+}
+
+static void test(const operation *op, int all) {
+    static unsigned char seen[STRUCTS][400];
+    ptxk_message why;
+    ptx_plan plan;
+    size_t i;
+    memset(seen, 0, sizeof seen);
+    check(op->plan(op->good[DESC], op->good[SHAPE], &plan, &why) == PTX_E_NONE, op->name, "good", why.text);
+    check(op->check(op->good[DESC], op->good[ARGS], &why) == PTX_E_NONE, op->name, "good", why.text);
+    check(op->plan(NULL, op->good[SHAPE], &plan, &why) == PTX_E_ARGUMENT, op->name, "desc", "NULL was taken");
+    check(op->plan(op->good[DESC], NULL, &plan, &why) == PTX_E_ARGUMENT, op->name, "shape", "NULL was taken");
+    check(op->plan(op->good[DESC], op->good[SHAPE], NULL, &why) == PTX_E_ARGUMENT, op->name, "plan", "NULL");
+    check(op->check(op->good[DESC], NULL, &why) == PTX_E_ARGUMENT, op->name, "args", "NULL was taken");
+    check(op->check(NULL, op->good[ARGS], &why) == PTX_E_ARGUMENT, op->name, "desc", "NULL was taken");
+    for (i = 0; i < op->count; i++) {
+        memset(seen[op->rows[i].which] + op->rows[i].offset, 1, op->rows[i].bytes);
+        if (op->rows[i].kind != ANY) refuse(op, &op->rows[i]);
+    }
+    for (i = 0; all && i < STRUCTS; i++) complete(op, seen[i], (uint32_t)i);
+}
+
+#define TEST(op, list, all, desc, shape, args)                                                               \
+    do {                                                                                                     \
+        operation o;                                                                                         \
+        o.name = #op;                                                                                        \
+        o.good[DESC] = &desc, o.good[SHAPE] = &shape, o.good[ARGS] = &args;                                  \
+        o.bytes[DESC] = sizeof desc, o.bytes[SHAPE] = sizeof shape, o.bytes[ARGS] = sizeof args;             \
+        o.plan = op##_plan, o.check = op##_check, o.emit = ptxk_##op##_emit_;                                \
+        o.rows = list, o.count = sizeof list / sizeof *list;                                                 \
+        test(&o, all);                                                                                       \
+    } while (0)
+
+static void attention(void) {
+    ptxk_flash_decode_desc d = {4, 2, 64, PTX_F16, 0, 0, 0, 2, 0, 0, 0, PTX_F32, PTXK_FLASH_LSE};
+    ptxk_flash_decode_shape s = {3, 100, 100, 8};
+    ptxk_flash_decode_args a;
+    ptxk_kv_scatter_desc kd = {2, 64, PTX_F32, PTX_F16, 0};
+    ptxk_kv_scatter_shape ks = {5};
+    ptxk_kv_scatter_args ka;
+    ptxk_flash_prefill_desc pd = {4, 2, 64, PTX_F16, 0, PTXK_PREFILL_LSE, 0, 0, 0, 0};
+    ptxk_flash_prefill_shape ps = {2, 10, 20, 0, 0};
+    ptxk_flash_prefill_args pa;
+    ptxk_message why;
+    memset(&a, 0, sizeof a);
+    a.q = AT, a.k_caches = AT * 2, a.v_caches = AT * 3, a.lengths = AT * 4, a.out = AT * 5;
+    a.workspace = AT * 6, a.k = AT * 7, a.v = AT * 8, a.lse = AT * 9;
+    a.max_seq = 100, a.head_stride = 6400, a.row_stride = 64;
+    TEST(flash_decode, flash_decode_rows, 1, d, s, a);
+    d.page_size = 16, a.max_pages = 7, a.pool_pages = 16, a.block_table = AT * 11;
+    TEST(flash_decode, paged_rows, 0, d, s, a);
+
+    memset(&ka, 0, sizeof ka);
+    ka.k = AT, ka.v = AT * 2, ka.k_caches = AT * 3, ka.v_caches = AT * 4;
+    ka.tokens = 5, ka.batch = 3, ka.max_seq = 100, ka.head_stride = 6400, ka.row_stride = 64;
+    TEST(kv_scatter, kv_scatter_rows, 1, kd, ks, ka);
+    kd.page_size = 16, ka.max_pages = 7, ka.pool_pages = 16, ka.block_table = AT * 11;
+    TEST(kv_scatter, scatter_paged_rows, 0, kd, ks, ka);
+
+    memset(&pa, 0, sizeof pa);
+    pa.batch = 2, pa.q_len = 10, pa.kv_len = 20;
+    ptxk_flash_prefill_pack(&pd, &ps, &pa);
+    pa.q = AT, pa.k = AT * 2, pa.v = AT * 3, pa.out = AT * 4, pa.lse = AT * 5;
+    TEST(flash_prefill, flash_prefill_rows, 1, pd, ps, pa);
+    /* What looks like an overlap and is none: heads outside rows, rows of all in turn, out in q's place. */
+    pa.out_head_stride = 640, pa.out_row_stride = 64, pa.out_batch_stride = 2560;
+    check(!ptxk_flash_prefill_check(&pd, &pa, &why), "flash_prefill", "heads outside", why.text);
+    pa.out_head_stride = 64, pa.out_row_stride = 512, pa.out_batch_stride = 256;
+    check(!ptxk_flash_prefill_check(&pd, &pa, &why), "flash_prefill", "batch inside rows", why.text);
+    ptxk_flash_prefill_pack(&pd, &ps, &pa);
+    pa.out = pa.q;
+    check(!ptxk_flash_prefill_check(&pd, &pa, &why), "flash_prefill", "out is q", why.text);
+    pa.out_row_stride = 512;
+    pa.out_batch_stride = 5120;
+    check(ptxk_flash_prefill_check(&pd, &pa, &why) == PTX_E_ARGUMENT, "flash_prefill", "out",
+          "with gaps is q");
+    pa.q_row_stride = 512, pa.q_batch_stride = 5120, pa.out = pa.q + 512;
+    check(!ptxk_flash_prefill_check(&pd, &pa, &why), "flash_prefill", "out between rows of q", why.text);
+    pa.out += 16;
+    check(ptxk_flash_prefill_check(&pd, &pa, &why) == PTX_E_ARGUMENT, "flash_prefill", "out", "laps over q");
+    ptxk_flash_prefill_pack(&pd, &ps, &pa);
+    pa.out = AT * 4, pa.cu_q = AT * 4 + 16;
+    check(ptxk_flash_prefill_check(&pd, &pa, &why) == PTX_E_ARGUMENT, "flash_prefill", "out",
+          "overlaps cu_q");
+    pa.cu_q = 0, pa.cu_kv = AT * 5 + 8;
+    check(ptxk_flash_prefill_check(&pd, &pa, &why) == PTX_E_ARGUMENT, "flash_prefill", "lse",
+          "overlaps cu_kv");
+}
+
+static void layers(void) {
+    ptxk_gemv_desc gd = {PTXK_Q4_K, 2,        0, PTX_F32, PTXK_GEMV_NORM | PTXK_GEMV_GAMMA | PTXK_GEMV_BIAS,
+                         PTXK_Q4_K, PTXK_Q6_K};
+    ptxk_gemv_shape gs = {64, 512, 8, 32, 16};
+    ptxk_gemv_args ga;
+    ptxk_norm_desc nd = {64, PTXK_NORM_LAYER, PTX_F32, PTX_F32, PTX_F32, PTXK_NORM_RESIDUAL | PTXK_NORM_BETA};
+    ptxk_norm_shape ns = {3};
+    ptxk_norm_args na;
+    ptxk_softmax_desc sd = {64, PTX_F32, PTX_F32, 0};
+    ptxk_softmax_shape ss = {3};
+    ptxk_softmax_args sa;
+    ptxk_activation_desc ad = {PTXK_SILU, 1, PTX_F32, PTX_F32};
+    ptxk_activation_shape as = {3, 100};
+    ptxk_activation_args aa;
+    ptxk_rope_desc rd = {4, 64, 0, PTXK_ROPE_NEOX, PTX_F32};
+    ptxk_rope_shape rs = {3};
+    ptxk_rope_args ra;
+    ptxk_sample_desc md = {PTX_F32, PTXK_SAMPLE_DRAW};
+    ptxk_sample_shape ms = {2, 100};
+    ptxk_sample_args ma;
+    ptxk_message why;
+    memset(&ga, 0, sizeof ga);
+    ga.weights = AT, ga.x = AT * 2, ga.gamma = AT * 3, ga.y = AT * 5, ga.workspace = AT * 6;
+    ga.bias = AT * 7, ga.n = 64, ga.k = 512, ga.more[0].weights = AT * 8, ga.more[0].bias = AT * 9;
+    ga.more[0].y = AT * 10, ga.more[0].n = 32, ga.more[1].weights = AT * 11;
+    ga.more[1].bias = AT * 12, ga.more[1].y = AT * 13, ga.more[1].n = 16;
+    TEST(gemv, gemv_rows, 1, gd, gs, ga);
+
+    memset(&na, 0, sizeof na);
+    na.x = AT, na.residual = AT * 2, na.y = AT * 3, na.gamma = AT * 4, na.beta = AT * 5, na.rows = 3;
+    TEST(norm, norm_rows, 1, nd, ns, na);
+    na.y = na.residual;
+    check(!ptxk_norm_check(&nd, &na, &why), "norm", "y is the residual", why.text);
+    nd.flags = 0, na.y = na.x;
+    check(!ptxk_norm_check(&nd, &na, &why), "norm", "y is x", why.text);
+    nd.y_type = PTX_F16;
+    check(ptxk_norm_check(&nd, &na, &why) == PTX_E_ARGUMENT, "norm", "y", "is x, of another type");
+
+    memset(&sa, 0, sizeof sa);
+    sa.x = AT, sa.y = AT * 2, sa.rows = 3;
+    TEST(softmax, softmax_rows, 1, sd, ss, sa);
+    sa.y = sa.x;
+    check(!ptxk_softmax_check(&sd, &sa, &why), "softmax", "y is x", why.text);
+
+    memset(&aa, 0, sizeof aa);
+    aa.x = AT, aa.up = AT * 2, aa.y = AT * 3, aa.rows = 3, aa.n = 100;
+    TEST(activation, activation_rows, 1, ad, as, aa);
+    aa.x_stride = aa.up_stride = 200, aa.up = AT + 400, aa.y = AT, aa.y_stride = 200; /* side by side */
+    check(!ptxk_activation_check(&ad, &aa, &why), "activation", "y is x beside up", why.text);
+    aa.y_stride = 0;
+    check(ptxk_activation_check(&ad, &aa, &why) == PTX_E_ARGUMENT, "activation", "y", "is dense on x");
+
+    memset(&ra, 0, sizeof ra);
+    ra.x = AT, ra.positions = AT * 2, ra.frequencies = AT * 3, ra.tokens = 3;
+    TEST(rope, rope_rows, 1, rd, rs, ra);
+
+    memset(&ma, 0, sizeof ma);
+    ma.logits = AT, ma.positions = AT * 2, ma.tokens = AT * 3, ma.rows = 2, ma.n = 100, ma.temperature = 1;
+    TEST(sample, sample_rows, 1, md, ms, ma);
+}
+
+static void frequencies(void) {
+    static const double bad[] = {-1, (double)NAN, (double)INFINITY, 1e31};
+    static const float wrong[] = {0, -1, (float)NAN, (float)INFINITY};
+    double out[32];
+    float factors[32];
+    ptxk_rope_scaling s;
+    uint32_t i, j;
+    memset(&s, 0, sizeof s);
+    check(!ptxk_rope_frequencies(64, &s, out, NULL), "rope_frequencies", "good", "refused");
+    check(ptxk_rope_frequencies(63, &s, out, NULL) != 0, "rope_frequencies", "dims", "odd");
+    check(ptxk_rope_frequencies(64, &s, NULL, NULL) != 0, "rope_frequencies", "out", "NULL");
+    for (i = 0; i < 5; i++)
+        for (j = 0; j < 4; j++) {
+            double *field[5];
+            ptxk_rope_scaling t = s;
+            field[0] = &t.theta, field[1] = &t.factor, field[2] = &t.low, field[3] = &t.high;
+            field[4] = &t.original;
+            *field[i] = bad[j];
+            check(ptxk_rope_frequencies(64, &t, out, NULL) != 0, "rope_frequencies", "scaling", "was taken");
+        }
+    s.low = 4, s.high = 1, s.original = 8192;
+    check(ptxk_rope_frequencies(64, &s, out, NULL) != 0, "rope_frequencies", "low", "above high");
+    s.low = 1, s.high = 4, s.original = 0;
+    check(ptxk_rope_frequencies(64, &s, out, NULL) != 0, "rope_frequencies", "original", "0");
+    memset(&s, 0, sizeof s);
+    s.factors = factors;
+    for (j = 0; j < 4; j++) {
+        for (i = 0; i < 32; i++) factors[i] = i == 31 ? wrong[j] : 1;
+        check(ptxk_rope_frequencies(64, &s, out, NULL) != 0, "rope_frequencies", "factors", "was taken");
+    }
+}
+
+int main(void) {
+    attention();
+    layers();
+    frequencies();
+    return check_end();
+}
