@@ -2871,6 +2871,14 @@ typedef struct ptx__memo {
 } ptx__memo; /* 64 bytes: a line of the cache */
 #define PTX__EXACT 0x80u /* this value only, and not all up to it */
 
+/* The bytes that each thread has to do with in an instruction, from the beginning of its array. known: 0 where
+   that cannot be said of all threads of the block (four warps, of a block of unknown size). */
+typedef struct ptx__places {
+    uint32_t instruction, known, threads, bytes, array, lanes[32]; /* instruction + 1 */
+    int32_t at[1024];
+} ptx__places;
+#define PTX__PLACES 64 /* kept, for the pairs that are compared */
+
 struct ptx_kernel {
     ptx_module *m;
     uint32_t owner;
@@ -2940,6 +2948,7 @@ struct ptx_module {
     PTX__ARRAY(ptx__note_) notes;
     PTX__ARRAY(char) advice_text;
     PTX__ARRAY(uint32_t) lists; /* scratch of the advice */
+    PTX__ARRAY(ptx__places) places;
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
     ptx__memo *memo; /* of `memos` what begins with a line of the cache */
@@ -3209,6 +3218,7 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
     ptx__release(m, m->notes.at, m->notes.capacity, sizeof *m->notes.at);
     ptx__release(m, m->advice_text.at, m->advice_text.capacity, 1);
     ptx__release(m, m->lists.at, m->lists.capacity, sizeof *m->lists.at);
+    ptx__release(m, m->places.at, m->places.capacity, sizeof *m->places.at);
     m->alloc(m->user, m, sizeof *m, 0);
 }
 
@@ -6621,7 +6631,13 @@ typedef struct ptx__flow {
     uint32_t *special; /* the instructions that more than their values are checked of; NULL: no need */
     uint32_t post_reached;
     int advising;  /* 1: classes of all that matters, 2: notes too */
+    uint32_t *walk[3];      /* of the advice: blocks each */
+    uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
+    uint32_t effort;        /* steps of the advice that are still to spend */
+    uint32_t threads;       /* how many of the block ptx__comers asks after */
 } ptx__flow;
+
+#define PTX__EFFORT 4000000u
 
 static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
@@ -6646,6 +6662,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     m->blocks.count = m->scratch.count = m->sets.count = 0;
     need = k->labels.count + 6 * blocks + 2 + 2 * registers + 13 * (blocks + 1);
     if (k->together || f->advising) need += 4 * registers + n / 32 + 1;
+    if (f->advising) need += 3 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
     PTX__ROOM(m, m->scratch, need + n + 1, ok);
@@ -6673,6 +6690,10 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->level = s, s += blocks + 1;
     f->split = s, s += blocks + 1;
     f->classes = NULL;
+    f->array = f->origin = 0;
+    f->effort = PTX__EFFORT;
+    f->threads = 1024;
+    for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
     if (k->together || f->advising) {
         f->classes = s, s += registers;
         f->sets = s, s += registers;
@@ -7612,6 +7633,7 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
         default: break;
         }
     }
+    if (tag == PTX__W_SHARED && PTX__INDEX(word) + 1 == f->array) return f->origin;
     if (tag == PTX__W_PRED_NOT) {
         word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
         return !ptx__value(k, f, &word, t, good);
@@ -7711,7 +7733,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         if (at == b && guard) word = guard;
         else
             word = 0;
-        for (t = 0; word && t < 1024 && good; t++) {
+        for (t = 0; word && t < f->threads && good; t++) {
             good = PTX__VALUE_STEPS;
             if (!ptx__value(k, f, &word, t, &good)) lanes[t / 32] &= ~(1u << t % 32);
         }
@@ -7726,7 +7748,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         if (k->m->forms.at[last->form].row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
         taken = last->kind == PTX__I_BRANCH && f->block[from].next[1] == at + 1;
         taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
-        for (t = 0; t < 1024 && good; t++) {
+        for (t = 0; t < f->threads && good; t++) {
             good = PTX__VALUE_STEPS;
             if ((ptx__value(k, f, &word, t, &good) != 0) != (taken != 0)) lanes[t / 32] &= ~(1u << t % 32);
         }
@@ -7933,38 +7955,42 @@ static void ptx__note(ptx_kernel *k, ptx_advice_code code, uint32_t i, const cha
    waited for. Once a path has waited, a pipeline is assumed whose later copies fill other stages. */
 enum { PTX__COPY_NONE = 1, PTX__COPY_BEGUN = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
 
-#define PTX__COPY_GROUPS 8 /* above: a bit for each number of groups committed so far, 0 to 7 or more */
 static uint32_t ptx__step(uint32_t states, unsigned effect) {
-    uint32_t groups = states >> PTX__COPY_GROUPS, open, rest;
-    states &= (1u << PTX__COPY_GROUPS) - 1u;
-    open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED);
-    rest = (states & ~open) | groups << PTX__COPY_GROUPS;
+    uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED), rest = states & ~open;
     switch (effect) {
     case PTX__EFFECT_COPY:
-        rest = (states & PTX__COPY_WAITED) | groups << PTX__COPY_GROUPS;
-        return rest | (states & ~(uint32_t)PTX__COPY_WAITED ? (uint32_t)PTX__COPY_BEGUN : 0u);
-    case PTX__EFFECT_COMMIT:
-        groups = (groups << 1 & 0xffu) | (groups & 0x80u);
-        return (states & ~open) | groups << PTX__COPY_GROUPS | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
+        return (states & PTX__COPY_WAITED) | (states & ~(uint32_t)PTX__COPY_WAITED ? PTX__COPY_BEGUN : 0u);
+    case PTX__EFFECT_COMMIT: return rest | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
     case PTX__EFFECT_WAIT_GROUPS:
     case PTX__EFFECT_WAIT: return rest | (open ? (uint32_t)PTX__COPY_WAITED : 0u);
-    default: return states | groups << PTX__COPY_GROUPS;
+    default: return states;
     }
 }
 
-/* A wait for all but `left` groups where no path has committed more. A reader may mean it: what comes next
-   may not be what the copies bring. */
-static int ptx__waits_for_none(uint32_t states, uint32_t left) {
-    return states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED) && left < 7
-           && !(states >> PTX__COPY_GROUPS >> left >> 1);
+static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth);
+
+/* The array of what instruction i does, a bit; all bits where that is not plain. */
+static uint32_t ptx__array_bit(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
+    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[i]);
+    uint32_t array = x ? ptx__array_of(k, f, x[0], 0) : 0;
+    return !array ? UINT32_MAX : array < 32 ? 1u << array : 1u;
+}
+
+/* The arrays that the kernel's cp.async fill. */
+static uint32_t ptx__arrays_filled(const ptx_kernel *k, const ptx__flow *f) {
+    uint32_t i, filled = 0;
+    for (i = 0; i < k->ins.count; i++)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY)
+            filled |= ptx__array_bit(k, f, i);
+    return filled;
 }
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, e, i, s, *in = f->stack; /* the walks are over */
+    uint32_t n, e, i, s, filled = 0, *in = f->stack; /* the walks are over */
     int changed, report;
     if (!k->copies) return PTX_E_NONE;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__COPY_NONE | 1u << PTX__COPY_GROUPS;
+    in[0] = PTX__COPY_NONE;
     for (report = 0; report < 2; report += !changed) {
         changed = 0;
         for (n = 0; n < f->reached; n++) {
@@ -7978,7 +8004,8 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                 if (effect == PTX__EFFECT_CALL
                     && ptx__does(k, i) & (1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS))
                     effect = PTX__EFFECT_WAIT;
-                if (report && effect == PTX__EFFECT_READ && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED))
+                if (report && effect == PTX__EFFECT_READ && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED)
+                    && ptx__array_bit(k, f, i) & (filled ? filled : (filled = ptx__arrays_filled(k, f))))
                     return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
                                         "shared memory is read while cp.async copies are under way: no "
                                         "cp.async.wait_group or wait_all on some path to here");
@@ -7986,10 +8013,6 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                     return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
                                         "cp.async.wait_group waits for committed groups only, and on some "
                                         "path to here the copies are not committed");
-                if (report && f->advising == 2 && effect == PTX__EFFECT_WAIT_GROUPS
-                    && ptx__waits_for_none(states, k->words.at[ins->words + 1]))
-                    ptx__note(k, PTX_ADVICE_UNWAITED, i,
-                              "no more groups than that are under way, so this waits for none of them");
                 states = ptx__step(states, effect);
             }
             if (report && f->advising == 2 && f->block[b].leaves
@@ -8085,6 +8108,110 @@ static uint32_t ptx__access_bytes(const ptx_kernel *k, const ptx__ins *ins) {
     return bytes ? bytes : 16;
 }
 
+static uint32_t ptx__threads_known(const ptx_kernel *k) {
+    if (k->need[0]) return k->need[0] * k->need[1] * k->need[2];
+    return k->max_threads && k->max_threads < 128 ? k->max_threads : 128;
+}
+
+static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__places *p) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *x = ptx__shared_operand(k, ins), *w;
+    uint32_t t, guard = 0, b = ptx__block_of(f, i);
+    int good = PTX__VALUE_STEPS, moved = PTX__VALUE_STEPS;
+    int32_t first;
+    p->array = x ? ptx__array_of(k, f, x[0], 0) : 0;
+    p->threads = ptx__threads_known(k);
+    if (!p->array || p->threads > 1024) return 0;
+    if (form->effect == PTX__EFFECT_COPY) {
+        w = x + 5; /* behind the other address */
+        if (PTX__TAG(*w) < PTX__W_UNSIGNED || PTX__TAG(*w) > PTX__W_HEX16) return 0;
+        p->bytes = w[1];
+    } else if (strncmp(form->row->name, "ldmatrix.sync.aligned.m8n8", 26) == 0)
+        p->bytes = 16;
+    else if (form->row->types)
+        p->bytes = ptx__access_bytes(k, ins);
+    else
+        return 0;
+    if (ins->guard
+        && PTX__CLASS(*ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)))) > PTX__CLASS_BLOCK)
+        guard = ins->guard;
+    f->array = p->array;
+    f->origin = 0x100000;
+    first = (int32_t)ptx__value(k, f, x, 0, &moved);
+    f->origin = 0;
+    for (t = 0; t < p->threads && good && moved; t++) {
+        good = PTX__VALUE_STEPS;
+        p->at[t] = (int32_t)ptx__value(k, f, x, t, &good);
+        if (!t && first - p->at[0] != 0x100000) moved = 0; /* not the beginning and something */
+    }
+    f->array = 0;
+    if (!good || !moved) return 0;
+    f->threads = p->threads;
+    good = ptx__comers(k, f, b, guard, PTX__CLASS_BLOCK, p->lanes);
+    f->threads = 1024;
+    if (!good) return 0;
+    if (form->effect == PTX__EFFECT_READ && p->bytes == 16 && ins->results < 4
+        && form->row->op != PTX_LD) /* ldmatrix asks 8 lanes for each result */
+        for (t = 0; t < 32; t++) p->lanes[t] &= (1u << 8 * ins->results) - 1u;
+    for (t = 0; t < p->threads; t++) p->at[t] += (int32_t)x[1];
+    return 1;
+}
+
+static const ptx__places *ptx__places_of(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    ptx__places *p = &k->m->places.at[i % PTX__PLACES];
+    if (p->instruction == i + 1) return p;
+    p->instruction = i + 1;
+    p->known = (uint32_t)ptx__find_places(k, f, i, p);
+    f->effort -= p->threads < f->effort ? p->threads : f->effort;
+    return p;
+}
+
+/* Whether threads touch the same bytes in two instructions, the first of which writes: a bit each for a
+   thread and itself, another of its warp, one of another warp. -1: cannot be said. */
+enum { PTX__MEETS_SELF = 1, PTX__MEETS_NEAR = 2, PTX__MEETS_FAR = 4 };
+#define PTX__CLASH_MOST 8192
+static int ptx__clash(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
+    const ptx__places *p[2];
+    uint16_t owner[PTX__CLASH_MOST];
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    uint32_t t, which, unit = 4, found = 0, n, c;
+    if (k->m->places.count < PTX__PLACES || f->effort < 4096 || i % PTX__PLACES == j % PTX__PLACES) return -1;
+    p[0] = ptx__places_of(k, f, i);
+    p[1] = ptx__places_of(k, f, j);
+    if (!p[0]->known || !p[1]->known) return -1;
+    if (p[0]->array != p[1]->array) return 0;
+    for (which = 0; which < 2; which++) {
+        while (p[which]->bytes % unit) unit /= 2;
+        for (t = 0; t < p[which]->threads; t++) {
+            if (!(p[which]->lanes[t / 32] >> t % 32 & 1)) continue;
+            while (p[which]->at[t] & (int32_t)(unit - 1)) unit /= 2;
+            if (p[which]->at[t] < low) low = p[which]->at[t];
+            if (p[which]->at[t] + (int64_t)p[which]->bytes > high)
+                high = p[which]->at[t] + (int64_t)p[which]->bytes;
+        }
+    }
+    if (high <= low) return 0; /* nobody comes */
+    if ((high - low) / unit > PTX__CLASH_MOST) return -1;
+    f->effort -= p[0]->threads;
+    memset(owner, 0, sizeof *owner * (size_t)((high - low) / unit));
+    for (which = 0; which < 2; which++)
+        for (t = 0; t < p[which]->threads; t++) {
+            if (!(p[which]->lanes[t / 32] >> t % 32 & 1)) continue;
+            n = (uint32_t)(p[which]->at[t] - low) / unit;
+            for (c = 0; c < p[which]->bytes / unit; c++, n++) {
+                if (!which) owner[n] = (uint16_t)(owner[n] ? 0xffffu : t + 1);
+                else if (owner[n] == 0xffffu)
+                    found |= p[0]->threads > 32 ? PTX__MEETS_FAR : PTX__MEETS_NEAR;
+                else if (owner[n])
+                    found |= owner[n] == t + 1                ? PTX__MEETS_SELF
+                             : (owner[n] - 1u) / 32 == t / 32 ? PTX__MEETS_NEAR
+                                                              : PTX__MEETS_FAR;
+            }
+        }
+    return (int)found;
+}
+
 /* Whether what instruction `store` writes may be what another thread reads in `load`. Of one thread's own
    place - the same address, other for each thread - it is taken that no other thread has it. */
 static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint32_t load) {
@@ -8125,21 +8252,87 @@ static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     }
 }
 
-static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i) {
+/* stores: whether what is sought comes behind them; then copies are ptx__advise_copies' */
+static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
     unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? k->m->forms.at[k->ins.at[i].form].effect : 0u;
     if (effect == PTX__EFFECT_CALL && ptx__does(k, i) >> PTX__EFFECT_BARRIER & 1) return PTX__EFFECT_BARRIER;
-    return effect == PTX__EFFECT_COPY ? (unsigned)PTX__EFFECT_WRITE : effect;
+    return effect == PTX__EFFECT_COPY && !stores ? (unsigned)PTX__EFFECT_WRITE : effect;
+}
+
+/* Whether an address hangs on something that is the same in a warp and is not known: a stage of a pipeline, a
+   part of what the host laid out. */
+static int ptx__staged(const ptx_kernel *k, ptx__flow *f, uint32_t word, int depth) {
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    uint32_t slot, op;
+    if (PTX__TAG(word) == PTX__W_SHARED) return !k->shared.at[PTX__INDEX(word)].count;
+    if (PTX__TAG(word) >= PTX__CLASSES) return 0;
+    if (depth > 16) return 1;
+    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    ins = &k->ins.at[f->def[slot] - 1];
+    op = k->m->forms.at[ins->form].row->op;
+    if (f->sets[slot] || (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_AND && op != PTX_OR
+                          && op != PTX_XOR && op != PTX_SHL && op != PTX_SHR && op != PTX_REM && op != PTX_MUL
+                          && op != PTX_DIV && op != PTX_MAD))
+        return PTX__CLASS(f->classes[slot]) < PTX__CLASS_LANE;
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+        if (ptx__staged(k, f, *w, depth + 1)) return 1;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+    }
+    return 0;
+}
+
+/* Whether that register, which differs in each thread, is part of the sum that the address is. */
+static int ptx__built_on(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t part, int depth) {
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    uint32_t slot;
+    if (word == part) return PTX__CLASS(*ptx__class_at(f, part)) == PTX__CLASS_LANE;
+    if (PTX__TAG(word) != PTX__W_32 || depth > 4) return 0;
+    slot = f->base[PTX__W_32] + PTX__INDEX(word);
+    ins = &k->ins.at[f->def[slot] - 1];
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; w < end && !f->sets[slot]; w++) {
+        if (PTX__TAG(*w) == PTX__W_MEM) return 0;
+        if (ptx__built_on(k, f, *w, part, depth + 1)) return 1;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+    }
+    return 0;
+}
+
+/* Where nobody can say which bytes two accesses are to: whether it is worth a guess. */
+static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
+    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[i]), *y = ptx__shared_operand(k, &k->ins.at[j]);
+    uint32_t level;
+    if (k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY
+        || k->m->forms.at[k->ins.at[j].form].effect == PTX__EFFECT_COPY)
+        return 0;
+    if (PTX__TAG(x[0]) == PTX__W_32 && ptx__built_on(k, f, y[0], x[0], 0)) return 1;
+    if (PTX__TAG(y[0]) == PTX__W_32 && ptx__built_on(k, f, x[0], y[0], 0)) return 1;
+    level = f->level[ptx__block_of(f, i)];
+    if (PTX__CLASS(level) == PTX__CLASS_LANE && level == f->level[ptx__block_of(f, j)]) return 0; /* one thread */
+    return !ptx__staged(k, f, x[0], 0) && !ptx__staged(k, f, y[0], 0);
 }
 
 /* Whether the pair is a race, and the advice. A load before a store is one only where all threads come to
    both: where some do, it may be that these read what the others would have to write. */
 static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int far, int stores) {
     uint32_t store = stores ? before : i, load = stores ? i : before;
-    if (far ? !ptx__meet_far(k, f, store, load) : !ptx__may_meet(k, f, store, load)) return 0;
-    if (!stores
-        && (PTX__CLASS(f->level[ptx__block_of(f, store)]) > PTX__CLASS_BLOCK
-            || PTX__CLASS(f->level[ptx__block_of(f, load)]) > PTX__CLASS_BLOCK || k->ins.at[store].guard
-            || k->m->forms.at[k->ins.at[store].form].row->op != PTX_ST))
+    uint32_t level = f->level[ptx__block_of(f, store)], other = f->level[ptx__block_of(f, load)];
+    int all = PTX__CLASS(level) <= PTX__CLASS_BLOCK && PTX__CLASS(other) <= PTX__CLASS_BLOCK;
+    int met = ptx__clash(k, f, store, load);
+    if (far && !ptx__meet_far(k, f, store, load)) return 0;
+    if (met >= 0) {
+        if (!(met & (far ? PTX__MEETS_FAR : PTX__MEETS_FAR | PTX__MEETS_NEAR))) return 0;
+        if (!stores && !(met & PTX__MEETS_FAR) && (!all || k->ins.at[store].guard)) return 0;
+    } else {
+        if (!far && !ptx__may_meet(k, f, store, load)) return 0;
+        if (!ptx__worth_guessing(k, f, store, load)) return 0;
+        if (!stores && (!all || k->ins.at[store].guard)) return 0;
+    }
+    if (!stores && k->m->forms.at[k->ins.at[store].form].row->op != PTX_ST
+        && (met < 0 || k->m->forms.at[k->ins.at[store].form].effect != PTX__EFFECT_COPY))
         return 0;
     if (!stores)
         ptx__note(
@@ -8165,7 +8358,7 @@ static void ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t fi
     uint32_t i, j, near_by = *near_, far_off = *far_, at = first;
     uint32_t last = m->lists.count - first < 32 ? (uint32_t)m->lists.count : first + 32;
     for (i = f->block[b].first; i < f->block[b].end; i++) {
-        unsigned effect = ptx__race_effect(k, i);
+        unsigned effect = ptx__race_effect(k, i, stores);
         if (effect == PTX__EFFECT_BARRIER) {
             far_off = m->forms.at[k->ins.at[i].form].row->op == PTX_BAR_WARP_SYNC ? far_off | near_by : 0;
             near_by = 0;
@@ -8189,13 +8382,13 @@ static void ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t fi
 static void ptx__seek_races(ptx_kernel *k, ptx__flow *f, int stores) {
     ptx_module *m = k->m;
     unsigned noted = stores ? PTX__EFFECT_WRITE : PTX__EFFECT_READ;
-    uint32_t i, n, e, first, changed, count, *in = f->stack, *in_far = f->skip_group;
-    uint32_t *mark = f->skip_warp, *reached = f->skip_lane;
+    uint32_t i, n, e, first, changed, count, *in = f->walk[0], *in_far = f->walk[1];
+    uint32_t *mark = f->walk[2], *reached = f->skip_group; /* ptx__comers has the others */
     uint64_t effort = 0, most = PTX__RACE_EFFORT * (uint64_t)k->ins.count;
     int ok;
     m->lists.count = 0;
     for (i = 0; i < k->ins.count; i++) {
-        if (ptx__race_effect(k, i) != noted) continue;
+        if (ptx__race_effect(k, i, stores) != noted) continue;
         PTX__ROOM(m, m->lists, 1, ok);
         if (!ok) return;
         m->lists.at[m->lists.count++] = i;
@@ -8242,6 +8435,94 @@ static void ptx__seek_races(ptx_kernel *k, ptx__flow *f, int stores) {
 static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
     ptx__seek_races(k, f, 1);
     ptx__seek_races(k, f, 0);
+}
+
+/* Each cp.async for itself: whether its bytes are still to come, a bit for each number of groups committed
+   behind it; and, last, whether they have come and no barrier has told the others. */
+enum { PTX__COPY_AWAY = 1, PTX__COPY_OPEN = 2, PTX__COPY_GROUP = 4, PTX__COPY_LANDED = 1 << 20 };
+#define PTX__COPY_PENDING (PTX__COPY_LANDED - PTX__COPY_OPEN)
+
+static uint32_t ptx__copy_step(const ptx_kernel *k, uint32_t i, unsigned effect, uint32_t states) {
+    uint32_t groups = states & (PTX__COPY_PENDING & ~(uint32_t)PTX__COPY_OPEN), rest = states & ~groups, left;
+    switch (effect) {
+    case PTX__EFFECT_COMMIT:
+        groups = (groups << 1 & PTX__COPY_PENDING) | (groups & PTX__COPY_LANDED >> 1);
+        if (states & PTX__COPY_OPEN) groups |= PTX__COPY_GROUP;
+        return groups | (rest & ~(uint32_t)PTX__COPY_OPEN);
+    case PTX__EFFECT_WAIT_GROUPS: /* for all but the last `left` groups */
+        left = k->words.at[k->ins.at[i].words + 1];
+        left = left < 16 ? groups & ~(((uint32_t)PTX__COPY_GROUP << left) - 1u) : 0;
+        return (states & ~left) | (left ? (uint32_t)PTX__COPY_LANDED : 0u);
+    case PTX__EFFECT_WAIT:
+        return states & PTX__COPY_PENDING ? (states & ~(uint32_t)PTX__COPY_PENDING) | PTX__COPY_LANDED : states;
+    case PTX__EFFECT_BARRIER:
+        return states & PTX__COPY_LANDED ? (states & ~(uint32_t)PTX__COPY_LANDED) | PTX__COPY_AWAY : states;
+    default: return states;
+    }
+}
+
+/* What is done at instruction i with the bytes of the copy, in these states: 1 when there is advice. */
+static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint32_t i, uint32_t states) {
+    const ptx__ins *ins = &k->ins.at[i];
+    int met, reads = k->m->forms.at[ins->form].effect == PTX__EFFECT_READ;
+    if (!(states & (PTX__COPY_PENDING | PTX__COPY_LANDED)) || i == copy) return 0;
+    if (ins->guard && k->ins.at[copy].guard) return 0; /* one or the other, it may be */
+    if (!reads && !(states & PTX__COPY_PENDING)) return 0;
+    met = ptx__clash(k, f, copy, i);
+    if (met <= 0) return 0;
+    if (states & PTX__COPY_PENDING)
+        ptx__note(k, PTX_ADVICE_RACE, i,
+                  "what is %s here the cp.async at %s may not have brought yet: no wait on the way is for its "
+                  "group (PTX_CP_ASYNC_WAIT_GROUP n leaves the last n groups under way)",
+                  reads ? "read" : "written", k->ins.at[copy].site);
+    else if (met & (PTX__MEETS_NEAR | PTX__MEETS_FAR))
+        ptx__note(k, PTX_ADVICE_RACE, i,
+                  "another thread's cp.async at %s brings what is read here, and that thread alone has waited "
+                  "for it: put a bar.sync behind the wait",
+                  k->ins.at[copy].site);
+    else
+        return 0;
+    return 1;
+}
+
+static void ptx__advise_copy(ptx_kernel *k, ptx__flow *f, uint32_t copy) {
+    uint32_t n, e, i, *in = f->walk[0];
+    int changed, report;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    in[0] = PTX__COPY_AWAY;
+    for (report = 0; report < 2; report += !changed) {
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], states = in[b], s;
+            for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
+                const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+                unsigned effect = form->effect;
+                if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+                f->effort -= f->effort > 1;
+                if (effect == PTX__EFFECT_CALL || form->row->op == PTX_RAW) states = PTX__COPY_AWAY;
+                if (report && (effect == PTX__EFFECT_READ || effect == PTX__EFFECT_WRITE)
+                    && ptx__advise_copy_use(k, f, copy, i, states))
+                    return;
+                if (i == copy)
+                    states = PTX__COPY_OPEN | (k->ins.at[i].guard ? states : 0u);
+                else
+                    states = ptx__copy_step(k, i, effect, states);
+            }
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !(states & ~in[to - 1])) continue;
+                in[to - 1] |= states;
+                changed = 1;
+            }
+        }
+    }
+}
+static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i;
+    for (i = 0; k->copies && i < k->ins.count && f->effort > 8192; i++)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY
+            && ptx__places_of(k, f, i)->known)
+            ptx__advise_copy(k, f, i);
 }
 
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
@@ -9379,8 +9660,19 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
 }
 
 static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
-    ptx__advise_races,     ptx__advise_same_place,   ptx__advise_order, ptx__advise_mbarriers,
+    ptx__advise_races,     ptx__advise_copies,       ptx__advise_same_place,   ptx__advise_order, ptx__advise_mbarriers,
     ptx__advise_read_only, ptx__advise_contractions, ptx__advise_bulk,  ptx__advise_pressure};
+
+static int ptx__make_places(ptx_module *m) {
+    uint32_t i;
+    int ok;
+    m->places.count = 0;
+    PTX__ROOM(m, m->places, PTX__PLACES, ok);
+    if (!ok) return 0;
+    m->places.count = PTX__PLACES;
+    for (i = 0; i < PTX__PLACES; i++) m->places.at[i].instruction = 0;
+    return 1;
+}
 
 PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
     size_t i, a;
@@ -9390,7 +9682,7 @@ PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
         ptx_kernel *k = m->kernels.at[i];
         ptx__flow f;
         f.advising = 2;
-        if (ptx__verify_with(k, &f)) break;
+        if (ptx__verify_with(k, &f) || !ptx__make_places(m)) break;
         for (a = 0; a < sizeof ptx__advisers / sizeof *ptx__advisers; a++) ptx__advisers[a](k, &f);
     }
     return m->error.code ? 0u : (uint32_t)m->notes.count;
