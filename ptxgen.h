@@ -2919,6 +2919,7 @@ struct ptx_kernel {
 #define PTX__BUCKETS 256
 #define PTX__SEEN_SETMAXNREG 0x80000000u
 #define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
+#define PTX__SEEN_FURTHER 0x10000000u   /* what ptx__verify_further looks at */
 #define PTX__SEEN_FAR_SPACE 0x40000000u /* a load or store in local or constant memory */
 #define PTX__MEMOS 512
 struct ptx_module {
@@ -3722,7 +3723,9 @@ static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
         if (b->effect == PTX__EFFECT_BARRIER || b->effect == PTX__EFFECT_WAIT) *effect = b->effect;
     }
     if (*who == PTX__WHO_ANY && strstr(text, ".aligned")) *who = PTX__WHO_WARP;
-    if (*who == PTX__WHO_MEMBERS && (strstr(text, "0xffffffff") || strstr(text, " -1"))) *who = PTX__WHO_WARP;
+    if (*who == PTX__WHO_MEMBERS
+        && (strstr(text, "0xffffffff") || strstr(text, " -1") || strstr(text, ",-1")))
+        *who = PTX__WHO_WARP;
 }
 
 /* The mnemonic of a form. What its modifiers need raises version and sm. */
@@ -3829,6 +3832,9 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
         form->effect = (uint8_t)type;
     }
     m->seen |= 1u << form->effect;
+    if (op == PTX_RAW || op == PTX_MAPA || op == PTX_MAPA_GENERIC || strncmp(row->name, "tcgen05", 7) == 0
+        || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u')) || strchr(form->operands, 'G'))
+        m->seen |= PTX__SEEN_FURTHER;
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) m->seen |= PTX__SEEN_SETMAXNREG;
     if ((op == PTX_LD || op == PTX_ST) && asked & (PTX__M_LOCAL | PTX__M_CONST) & ~PTX__FAMILY)
         m->seen |= PTX__SEEN_FAR_SPACE;
@@ -6655,13 +6661,14 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     size_t i, n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
     uint32_t b, *s, listed = 0;
     int ok, c, starts;
+    int checked = k->together || f->advising || m->seen & (PTX__SEEN_FAR_SPACE | PTX__SEEN_FURTHER);
     for (c = 0; c < PTX__CLASSES; c++) {
         f->base[c] = (uint32_t)registers;
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = m->sets.count = 0;
     need = k->labels.count + 6 * blocks + 2 + 2 * registers + 13 * (blocks + 1);
-    if (k->together || f->advising) need += 4 * registers + n / 32 + 1;
+    if (checked) need += 4 * registers + n / 32 + 1;
     if (f->advising) need += 3 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
@@ -6670,7 +6677,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     memset(m->known, 0, sizeof m->known);
-    f->special = k->together || k->copies || f->advising ? s + need : NULL;
+    f->special = checked || k->copies ? s + need : NULL;
     f->block = m->blocks.at;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
@@ -6694,7 +6701,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->effort = PTX__EFFORT;
     f->threads = 1024;
     for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
-    if (k->together || f->advising) {
+    if (checked) {
         f->classes = s, s += registers;
         f->sets = s, s += registers;
         f->wanted = s, s += registers;
@@ -7353,6 +7360,13 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
             const ptx__ins *ins = &k->ins.at[i];
             if (ins->guard && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising))
                 ptx__want(f, ins->guard, &depth);
+            if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
+                for (set = ins->results; set < ins->count; set++) {
+                    uint32_t tag = PTX__TAG(k->words.at[ins->words + set]);
+                    if (tag == PTX__W_64 || tag == PTX__W_PRED || tag == PTX__W_PRED_NOT)
+                        ptx__want(f, k->words.at[ins->words + set], &depth);
+                    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) set += 2;
+                }
             if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].who == PTX__WHO_BLOCK)
                 for (set = ins->results; set < ins->count; set++) {
                     ptx__want(f, k->words.at[ins->words + set], &depth);
@@ -7786,6 +7800,43 @@ static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const 
     return 0;
 }
 
+/* The lane that lane `lane` reads of in a shuffle: step and c as its operands. */
+static uint32_t ptx__shuffle_source(const char *kind, uint32_t lane, uint32_t step, uint32_t c) {
+    uint32_t segment = c >> 8 & 31, last = (lane & segment) | (c & 31 & ~segment), from;
+    step &= 31;
+    switch (kind[0]) {
+    case 'u': /* up: there, c is the first */
+        from = lane - step;
+        return (int32_t)from >= (int32_t)last ? from : lane;
+    case 'd': from = lane + step; break;
+    case 'b': from = lane ^ step; break;
+    default: from = (lane & segment) | (step & ~segment); break;
+    }
+    return from <= last ? from : lane;
+}
+
+/* A shuffle by numbers of which no lane that comes finds another that comes. */
+static ptx_code ptx__verify_sources(ptx_kernel *k, uint32_t i, uint32_t mask, const uint32_t *lanes) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const uint32_t *end = k->words.at + ins->words + ins->count;
+    const char *kind = k->m->forms.at[ins->form].row->name + 10; /* behind "shfl.sync." */
+    uint32_t lane, from = 0, here = 0;
+    if (strncmp(k->m->forms.at[ins->form].row->name, "shfl.sync.", 10) || ins->count < ins->results + 10u)
+        return PTX_E_NONE;
+    if (PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED) return PTX_E_NONE;
+    for (lane = 0; lane < 32; lane++) here |= lanes[lane];
+    for (lane = 0; lane < 32; lane++) {
+        if (!(here >> lane & 1)) continue;
+        from = ptx__shuffle_source(kind, lane, end[-8], end[-5]);
+        if (mask >> from & 1) return PTX_E_NONE;
+    }
+    return ptx__fail_at(
+        k, PTX_E_DIVERGENT, i, ins->site,
+        "every lane of this shuffle reads of one that is not in the mask 0x%x, lane %u for one: "
+        "what it finds there is undefined",
+        mask, from);
+}
+
 /* The lanes that come, against those of the mask. */
 static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t i, uint32_t guard) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -7820,7 +7871,7 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
                             "the same",
                             name, mask, w, lanes[w] & there);
     }
-    return PTX_E_NONE;
+    return ptx__verify_sources(k, i, mask, lanes);
 }
 
 /* The number of a barrier, the same for those it is for; and no more threads than the block has. */
@@ -7885,6 +7936,38 @@ found:
                         k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[call - 1].site);
 }
 
+/* What is for whole warps or warpgroups needs a block that has one; and the descriptors and the predicate of
+   a product are one for all of the warpgroup. */
+static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsigned bears) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    uint32_t threads = k->need[0] ? k->need[0] * k->need[1] * k->need[2] : k->max_threads;
+    uint32_t want = form->who == PTX__WHO_GROUP ? 128 : 32, operand;
+    char root[360];
+    if (form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) return PTX_E_NONE;
+    if (threads && threads < want && strncmp(form->row->name, "bar", 3))
+        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
+                            "%s is for the %u threads of a %s together, and a block has %u",
+                            *form->row->name ? form->row->name : "this text", want,
+                            want == 32 ? "warp" : "warpgroup", threads);
+    if (form->effect != PTX__EFFECT_MMA) return PTX_E_NONE;
+    for (operand = 1; w < end; w++, operand++) {
+        uint32_t tag = PTX__TAG(*w), c;
+        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) w += 2;
+        if (tag == PTX__W_VECTOR) operand--;
+        if (tag != PTX__W_64 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) continue;
+        c = *ptx__class_at(f, tag == PTX__W_64 ? *w : PTX__WORD(PTX__W_PRED, PTX__INDEX(*w)));
+        if (PTX__CLASS(c) <= bears) continue;
+        ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
+        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
+                            "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "
+                            "where it is, say so with ptx_warpgroup_uniform",
+                            tag == PTX__W_64 ? "a descriptor" : "the predicate that scales D", root);
+    }
+    return PTX_E_NONE;
+}
+
 static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, s;
     if (k->calls.count && f->classes && ptx__verify_exits(k, f)) return k->m->error.code;
@@ -7909,6 +7992,7 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
             if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears);
             if (k->m->forms.at[ins->form].who == PTX__WHO_BLOCK && ptx__verify_barrier(k, f, i, bears))
                 return k->m->error.code;
+            if (ptx__verify_crowd(k, f, i, bears)) return k->m->error.code;
             if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, b, i, guard))
                 return k->m->error.code;
         }
@@ -8311,7 +8395,8 @@ static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, ui
     if (PTX__TAG(x[0]) == PTX__W_32 && ptx__built_on(k, f, y[0], x[0], 0)) return 1;
     if (PTX__TAG(y[0]) == PTX__W_32 && ptx__built_on(k, f, x[0], y[0], 0)) return 1;
     level = f->level[ptx__block_of(f, i)];
-    if (PTX__CLASS(level) == PTX__CLASS_LANE && level == f->level[ptx__block_of(f, j)]) return 0; /* one thread */
+    if (PTX__CLASS(level) == PTX__CLASS_LANE && level == f->level[ptx__block_of(f, j)])
+        return 0; /* one thread */
     return !ptx__staged(k, f, x[0], 0) && !ptx__staged(k, f, y[0], 0);
 }
 
@@ -8454,7 +8539,8 @@ static uint32_t ptx__copy_step(const ptx_kernel *k, uint32_t i, unsigned effect,
         left = left < 16 ? groups & ~(((uint32_t)PTX__COPY_GROUP << left) - 1u) : 0;
         return (states & ~left) | (left ? (uint32_t)PTX__COPY_LANDED : 0u);
     case PTX__EFFECT_WAIT:
-        return states & PTX__COPY_PENDING ? (states & ~(uint32_t)PTX__COPY_PENDING) | PTX__COPY_LANDED : states;
+        return states & PTX__COPY_PENDING ? (states & ~(uint32_t)PTX__COPY_PENDING) | PTX__COPY_LANDED
+                                          : states;
     case PTX__EFFECT_BARRIER:
         return states & PTX__COPY_LANDED ? (states & ~(uint32_t)PTX__COPY_LANDED) | PTX__COPY_AWAY : states;
     default: return states;
@@ -8471,15 +8557,17 @@ static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint
     met = ptx__clash(k, f, copy, i);
     if (met <= 0) return 0;
     if (states & PTX__COPY_PENDING)
-        ptx__note(k, PTX_ADVICE_RACE, i,
-                  "what is %s here the cp.async at %s may not have brought yet: no wait on the way is for its "
-                  "group (PTX_CP_ASYNC_WAIT_GROUP n leaves the last n groups under way)",
-                  reads ? "read" : "written", k->ins.at[copy].site);
+        ptx__note(
+            k, PTX_ADVICE_RACE, i,
+            "what is %s here the cp.async at %s may not have brought yet: no wait on the way is for its "
+            "group (PTX_CP_ASYNC_WAIT_GROUP n leaves the last n groups under way)",
+            reads ? "read" : "written", k->ins.at[copy].site);
     else if (met & (PTX__MEETS_NEAR | PTX__MEETS_FAR))
-        ptx__note(k, PTX_ADVICE_RACE, i,
-                  "another thread's cp.async at %s brings what is read here, and that thread alone has waited "
-                  "for it: put a bar.sync behind the wait",
-                  k->ins.at[copy].site);
+        ptx__note(
+            k, PTX_ADVICE_RACE, i,
+            "another thread's cp.async at %s brings what is read here, and that thread alone has waited "
+            "for it: put a bar.sync behind the wait",
+            k->ins.at[copy].site);
     else
         return 0;
     return 1;
@@ -8602,6 +8690,10 @@ static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
                 ptx__note(k, PTX_ADVICE_ORDER, f->block[b].end - 1,
                           "another block's shared memory is used, and that block may have ended: let all of "
                           "the cluster meet (ptx_cluster_arrive, ptx_cluster_wait) before they leave");
+            if (report && f->block[b].leaves && !(states & PTX__NOT_ARRIVED) && !k->function)
+                ptx__note(k, PTX_ADVICE_ORDER, f->block[b].end - 1,
+                          "the thread has arrived at the cluster's barrier and never waits: "
+                          "barrier.cluster.wait belongs to every arrive");
             for (e = 0; e < 2; e++) {
                 uint32_t to = f->block[b].next[e];
                 if (!to || !(states & ~in[to - 1])) continue;
@@ -9411,6 +9503,199 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
     return PTX_E_NONE;
 }
 
+/* -- what an instruction is and is given -- */
+
+static unsigned ptx__op_of(const ptx_kernel *k, uint32_t i) {
+    return k->m->forms.at[k->ins.at[i].form].row->op;
+}
+static unsigned ptx__effect_of(const ptx_kernel *k, uint32_t i) {
+    return k->m->forms.at[k->ins.at[i].form].effect;
+}
+static const char *ptx__name_of(const ptx_kernel *k, uint32_t i) {
+    return k->m->forms.at[k->ins.at[i].form].row->name;
+}
+static int ptx__is_wait(const ptx_kernel *k, uint32_t i) {
+    return strncmp(ptx__name_of(k, i), "mbarrier.t", 10) == 0; /* test_wait, try_wait */
+}
+/* Nobody knows what is done in there. */
+static int ptx__is_opaque(const ptx_kernel *k, uint32_t i) {
+    return ptx__effect_of(k, i) == PTX__EFFECT_CALL || ptx__op_of(k, i) == PTX_RAW;
+}
+
+/* The source operand that stands in the slot of that letter: its word, of an address that of the base, the
+   offset behind it. NULL: there is none. */
+static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    const char *slot = k->m->chars.at + k->m->forms.at[ins->form].slots;
+    for (; w < end; slot += *slot != 0) {
+        uint32_t tag = PTX__TAG(*w);
+        while (*slot && strchr("}]", *slot)) slot++;
+        if ((*slot || tag != PTX__W_MEM ? *slot : 'm') == letter) return tag == PTX__W_MEM ? w + 1 : w;
+        w += tag == PTX__W_MEM || (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) ? 3 : 1;
+    }
+    return NULL;
+}
+
+/* The number that an operand is, where that is known. */
+static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint64_t *number) {
+    int budget = 12;
+    ptx__known v;
+    *number = 0;
+    if (!w) return 0;
+    v = ptx__know(k, f, w, &budget);
+    *number = (uint64_t)v.offset;
+    return !v.symbol && !v.step;
+}
+
+/* -- further --
+   What few kernels have: one walk over the instructions, and one over the ways for loads of tensor memory. */
+
+/* Of a block declared as such: the threads that come to barriers of that number, against the count of this. */
+static ptx_code ptx__verify_count(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    const uint32_t *number = ptx__in_slot(k, i, 'F'), *count = ptx__in_slot(k, i, 'G');
+    uint32_t lanes[32], all[32], j, w, come = 0, threads = k->need[0] * k->need[1] * k->need[2];
+    uint64_t which, other, wanted;
+    if (!threads || k->function || k->calls.count || !ptx__number(k, f, number, &which)
+        || !ptx__number(k, f, count, &wanted))
+        return PTX_E_NONE;
+    memset(all, 0, sizeof all);
+    for (j = 0; j < k->ins.count; j++) {
+        if (k->ins.at[j].kind != PTX__I_PLAIN) continue;
+        if (ptx__op_of(k, j) == PTX_RAW) return PTX_E_NONE;
+        number = ptx__in_slot(k, j, 'F');
+        if (!number) continue;
+        if (!ptx__number(k, f, number, &other)) return PTX_E_NONE;
+        if (other != which) continue;
+        if (!ptx__comers(k, f, ptx__block_of(f, j), k->ins.at[j].guard, PTX__CLASS_BLOCK, lanes))
+            return PTX_E_NONE;
+        for (w = 0; w < 32; w++) all[w] |= lanes[w];
+    }
+    for (w = 0; w < (threads + 31) / 32; w++) come += all[w] ? 32 : 0;
+    if (come >= wanted) return PTX_E_NONE;
+    return ptx__fail_at(
+        k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
+        "barrier %u waits for %u threads here, and no more than %u of the block ever come to it",
+        (unsigned)which, (unsigned)wanted, come);
+}
+
+/* Raw text in which threads may end, and behind it what is for all of them. */
+static int ptx__raw_leaves(const char *text) {
+    const char *p;
+    for (p = text; *p; p++)
+        if ((strncmp(p, "ret;", 4) == 0 || strncmp(p, "exit;", 5) == 0)
+            && (p == text || strchr(" \t\n;{", p[-1])) && strchr(text, '@'))
+            return 1;
+    return 0;
+}
+static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t from) {
+    uint32_t b, i = from + 1, way, depth = 0, *seen = f->skip_lane, *stack = f->stack;
+    for (b = 0; b < f->blocks; b++) seen[b] = 0;
+    b = ptx__block_of(f, from);
+    for (;;) {
+        for (; i < f->block[b].end; i++)
+            if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
+                return ptx__fail_at(
+                    k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
+                    "%s is for threads together, and some may have left by the text at %s: use "
+                    "ptx_guard with ptx_ret or ptx_exit, and not before this",
+                    ptx__name_of(k, i), k->ins.at[from].site);
+        for (way = 0; way < 2; way++) {
+            uint32_t to = f->block[b].next[way];
+            if (!to || seen[to - 1]) continue;
+            seen[to - 1] = 1;
+            stack[depth++] = to - 1;
+        }
+        if (!depth) return PTX_E_NONE;
+        b = stack[--depth];
+        i = f->block[b].first;
+    }
+}
+
+static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *pair) {
+    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+    const char *site = k->ins.at[i].site;
+    uint64_t number, size;
+    uint32_t blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
+    ptx_mods group = form->asked & PTX__CTA_GROUP & ~PTX__FAMILY;
+    if (form->row->op == PTX_RAW && form->effect != PTX__EFFECT_CALL
+        && ptx__raw_leaves(ptx__raw_text(k, &k->ins.at[i])))
+        return ptx__verify_raw_leaves(k, f, i);
+    if (form->row->op == PTX_MAPA || form->row->op == PTX_MAPA_GENERIC) {
+        const uint32_t *rank = k->words.at + k->ins.at[i].words + 2;
+        if (PTX__TAG(rank[-1]) >= PTX__W_UNSIGNED && PTX__TAG(rank[-1]) <= PTX__W_F64) rank += 2;
+        if (!blocks) blocks = k->max_rank;
+        if (!k->function && blocks && ptx__number(k, f, rank, &number) && number >= blocks)
+            return ptx__fail_at(k, PTX_E_RANGE, i, site,
+                                "mapa leads to block %u of a cluster of %u: they are counted from 0",
+                                (unsigned)number, blocks);
+    }
+    if (form->effect == PTX__EFFECT_COPY && ptx__number(k, f, ptx__in_slot(k, i, 'u'), &number)
+        && (ptx__number(k, f, ptx__in_slot(k, i, 'A'), &size)
+            || ptx__number(k, f, ptx__in_slot(k, i, 'B'), &size))
+        && number > size)
+        return ptx__fail_at(k, PTX_E_RANGE, i, site,
+                            "cp.async of %u bytes is to take %u of them from memory: no more than there are",
+                            (unsigned)size, (unsigned)number);
+    if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i);
+    if (group && strncmp(form->row->name, "tcgen05", 7) == 0) {
+        if (!*pair) *pair = i + 1;
+        if (group != (k->m->forms.at[k->ins.at[*pair - 1].form].asked & PTX__CTA_GROUP & ~PTX__FAMILY))
+            return ptx__fail_at(k, PTX_E_MODIFIER, i, site,
+                                "tcgen05 for another number of blocks than at %s: all of a kernel say "
+                                "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
+                                k->ins.at[*pair - 1].site);
+    }
+    return PTX_E_NONE;
+}
+
+/* Loads of tensor memory, 32 at a time, a bit each while no tcgen05.wait::ld has followed. */
+static ptx_code ptx__verify_tensor_loads(ptx_kernel *k, ptx__flow *f, const uint32_t *loads, uint32_t count) {
+    uint32_t n, e, i, j, at, word, *in = f->stack;
+    int changed, report;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    for (report = 0; report < 2; report += !changed) {
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], open = in[b];
+            for (i = f->block[b].first; i < f->block[b].end; i++) {
+                if (k->ins.at[i].kind == PTX__I_COMMENT) continue;
+                for (at = 0; report && open && (word = ptx__next_register(k, &k->ins.at[i], 1, &at)) != 0;) {
+                    uint32_t def = f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+                    for (j = 0; j < count; j++)
+                        if (open >> j & 1 && loads[j] + 1 == def)
+                            return ptx__fail_at(k, PTX_E_ASYNC, i, k->ins.at[i].site,
+                                                "what the tcgen05.ld at %s loads may not have come yet: put "
+                                                "PTX_TCGEN05_WAIT_LD between",
+                                                k->ins.at[loads[j]].site);
+                }
+                if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+                if (ptx__op_of(k, i) == PTX_TCGEN05_WAIT_LD || ptx__is_opaque(k, i)) open = 0;
+                for (j = 0; j < count; j++)
+                    if (loads[j] == i) open |= 1u << j;
+            }
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !(open & ~in[to - 1])) continue;
+                in[to - 1] |= open;
+                changed = 1;
+            }
+        }
+    }
+    return PTX_E_NONE;
+}
+
+static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, pair = 0, loads[32], count = 0;
+    if (!(k->m->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
+    for (i = 0; i < k->ins.count; i++) {
+        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+        if (ptx__verify_one(k, f, i, &pair)) return k->m->error.code;
+        if (strncmp(ptx__name_of(k, i), "tcgen05.ld", 10) == 0 && count < 32) loads[count++] = i;
+    }
+    return count ? ptx__verify_tensor_loads(k, f, loads, count) : PTX_E_NONE;
+}
+
 /* -- directives -- */
 
 /* The immediate of the first operand. */
@@ -9419,8 +9704,36 @@ static uint32_t ptx__first_immediate(const ptx_kernel *k, const ptx__ins *ins) {
     return ins->count && PTX__TAG(w[0]) >= PTX__W_UNSIGNED && PTX__TAG(w[0]) <= PTX__W_HEX16 ? w[1] : 0;
 }
 
+/* A block shares the registers that it began with: what its warpgroups ask for together is no more. Of each
+   warpgroup that which it asks for least counts, and only where it is known which of them come. */
+static ptx_code ptx__verify_pool(ptx_kernel *k, ptx__flow *f, uint32_t threads) {
+    uint32_t cap = k->max_registers, group[8], lanes[32], g, w, i, last = 0, sum = 0, all;
+    if (!cap) cap = 65536u / (threads * k->min_blocks) / 8u * 8u;
+    if (cap > 255) cap = 255;
+    memset(group, 0, sizeof group);
+    for (i = 0; i < k->ins.count; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        unsigned op = k->m->forms.at[ins->form].row->op;
+        uint32_t n = ptx__first_immediate(k, ins);
+        if (ins->kind != PTX__I_PLAIN || (op != PTX_SETMAXNREG_INC && op != PTX_SETMAXNREG_DEC)) continue;
+        if (!ptx__comers(k, f, ptx__block_of(f, i), ins->guard, PTX__CLASS_BLOCK, lanes)) return PTX_E_NONE;
+        if (op == PTX_SETMAXNREG_INC) last = i;
+        for (g = 0; g < threads / 128; g++) {
+            for (w = 0, all = 0; w < 4; w++) all += lanes[4 * g + w] == 0xffffffffu;
+            if (all == 4 && (!group[g] || n < group[g])) group[g] = n;
+        }
+    }
+    for (g = 0; g < threads / 128; g++) sum += 128 * (group[g] ? group[g] : cap);
+    if (sum <= cap * threads || !last) return PTX_E_NONE;
+    return ptx__fail_at(
+        k, PTX_E_REGISTER_CAP, last, k->ins.at[last].site,
+        "the warpgroups ask for %u registers together, and the block began with %u (%u threads "
+        "of %u): setmaxnreg.inc waits for ever; let others give up more by setmaxnreg.dec",
+        sum, cap * threads, threads, cap);
+}
+
 /* setmaxnreg.dec to more registers than the kernel ever has: ptxas refuses it. */
-static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, uint32_t threads) {
+static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, ptx__flow *f, uint32_t threads) {
     uint32_t most = k->max_registers, i, fit;
     if (k->calls.count) return PTX_E_NONE; /* what is called may raise it */
     if (!most) {
@@ -9441,7 +9754,7 @@ static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, uint32_t threads) {
                             "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u",
                             ptx__first_immediate(k, ins), most);
     }
-    return PTX_E_NONE;
+    return k->need[0] && threads % 128 == 0 ? ptx__verify_pool(k, f, threads) : PTX_E_NONE;
 }
 
 static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
@@ -9470,7 +9783,7 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
             "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads",
             k->min_blocks, threads, sm, most);
     if (!(k->m->seen & PTX__SEEN_SETMAXNREG)) return PTX_E_NONE;
-    if (k->max_registers || (threads && k->min_blocks)) return ptx__verify_setmaxnreg(k, threads);
+    if (k->max_registers || (threads && k->min_blocks)) return ptx__verify_setmaxnreg(k, f, threads);
     for (i = 0; i < k->ins.count; i++) {
         const ptx__row *row = k->m->forms.at[k->ins.at[i].form].row;
         if (k->ins.at[i].kind != PTX__I_PLAIN
@@ -9495,6 +9808,11 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
                   "a cluster of %u blocks is more than the 8 that every launch may have: the host must set "
                   "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
                   k->cluster[0] * k->cluster[1] * k->cluster[2]);
+    if (k->max_rank > 8 && k->ins.count)
+        ptx__note(k, PTX_ADVICE_LAUNCH, 0,
+                  "clusters of up to %u blocks are more than the 8 that every launch may have: the host must "
+                  "set CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
+                  k->max_rank);
     if (!(k->m->seen & (1u << PTX__EFFECT_BULK_IN | 1u << PTX__EFFECT_BULK_OUT))) return;
     for (i = 0; i < k->ins.count; i++) {
         unsigned effect;
@@ -9522,6 +9840,403 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
                   "PTX_BULK_WAIT_GROUP, or its source may go with the block");
 }
 
+/* -- ways --
+   From an instruction on, along every path, until `look` says that the path is at its end (1) or what is
+   sought is here (2). At an end of the kernel it is asked with UINT32_MAX. The instruction + 1, or 0. */
+typedef int (*ptx__look)(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about);
+
+static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
+                          const uint32_t *about) {
+    uint32_t *seen = f->walk[0], *stack = f->walk[1], depth = 0, b = ptx__block_of(f, from), i = from + 1, e;
+    memset(seen, 0, f->blocks * sizeof *seen);
+    for (;;) {
+        int found = 0;
+        for (; i < f->block[b].end && !found && f->effort > 1; i++, f->effort--)
+            if (k->ins.at[i].kind == PTX__I_PLAIN) found = look(k, f, i, about);
+        if (f->effort <= 1) return 0;
+        if (found == 2) return i;
+        if (!found && f->block[b].leaves && look(k, f, UINT32_MAX, about) == 2) return f->block[b].end;
+        for (e = 0; e < 2 && !found; e++) {
+            uint32_t to = f->block[b].next[e];
+            if (!to || seen[to - 1]) continue;
+            seen[to - 1] = 1;
+            stack[depth++] = to - 1;
+        }
+        if (!depth) return 0;
+        b = stack[--depth];
+        i = f->block[b].first;
+    }
+}
+
+/* How far threads part on the way to instruction i, its own guard counted in. */
+static unsigned ptx__parted(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    unsigned level = PTX__CLASS(f->level[ptx__block_of(f, i)]), guard = 0;
+    if (k->ins.at[i].guard)
+        guard = PTX__CLASS(*ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[i].guard))));
+    return guard > level ? guard : level;
+}
+/* The same of a wait: that it is tried again and again by those who still wait does not part them. */
+static unsigned ptx__parted_before(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    return PTX__ROOT(f->level[ptx__block_of(f, i)]) > i + 1 ? 0u : ptx__parted(k, f, i);
+}
+/* Whether whole warps come to instruction i, with one and the same of that operand. */
+static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w) {
+    const uint32_t *need = k->need;
+    if (k->function || need[0] * need[1] * need[2] == 1 || k->max_threads == 1) return 0;
+    if (ptx__parted(k, f, i) >= PTX__CLASS_LANE) return 0;
+    return PTX__TAG(*w) == PTX__W_SHARED
+           || (PTX__TAG(*w) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, *w)) < PTX__CLASS_LANE);
+}
+
+/* -- mbarriers and bulk copies -- */
+
+static int ptx__look_inval(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const uint32_t *w;
+    (void)f;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__op_of(k, i) == PTX_MBARRIER_INIT || ptx__is_opaque(k, i)) return 1;
+    w = ptx__in_slot(k, i, 'b');
+    return w && w[0] == about[0] && w[1] == about[1] ? 2 : 0;
+}
+
+/* A plain store into an mbarrier that is in use. */
+static int ptx__look_overwritten(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const uint32_t *w;
+    (void)f;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__op_of(k, i) == PTX_MBARRIER_INVAL || ptx__is_opaque(k, i)) return 1;
+    w = ptx__op_of(k, i) == PTX_ST ? ptx__in_slot(k, i, 'm') : NULL;
+    return w && w[0] == about[0] && w[1] == about[1] ? 2 : 0;
+}
+
+/* Behind the one thread's wait: a read by all of what the copy brings. about: the array, + 1 */
+static int ptx__look_read(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const uint32_t *x;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER
+        && !(ptx__is_wait(k, i) && ptx__parted_before(k, f, i) == PTX__CLASS_LANE))
+        return 1;
+    if (ptx__is_opaque(k, i)) return 1;
+    if (ptx__effect_of(k, i) != PTX__EFFECT_READ || ptx__parted(k, f, i) > PTX__CLASS_BLOCK) return 0;
+    x = ptx__shared_operand(k, &k->ins.at[i]);
+    return x && ptx__array_of(k, f, x[0], 0) == about[0] ? 2 : 0;
+}
+
+/* The bytes of bulk copies of one block of instructions, against what their mbarrier expects there. */
+static void ptx__advise_bytes(ptx_kernel *k, ptx__flow *f, uint32_t b) {
+    uint32_t i, j, first;
+    for (i = f->block[b].first; i < f->block[b].end; i++) {
+        const uint32_t *w, *at;
+        uint64_t expected, bytes, all = 0;
+        if (k->ins.at[i].kind != PTX__I_PLAIN || !strstr(ptx__name_of(k, i), "expect_tx.shared.b64"))
+            continue;
+        at = ptx__in_slot(k, i, 'b');
+        if (!at || !ptx__number(k, f, ptx__in_slot(k, i, 'T'), &expected)) continue;
+        for (j = f->block[b].first, first = 0; j < f->block[b].end; j++) {
+            const ptx__ins *ins = &k->ins.at[j];
+            if (ins->kind != PTX__I_PLAIN) continue;
+            if (ptx__is_opaque(k, j)) break;
+            w = ptx__in_slot(k, j, 'b');
+            if (j != i && w && strstr(ptx__name_of(k, j), "_tx")) break; /* several are expected */
+            if (ptx__effect_of(k, j) != PTX__EFFECT_BULK_IN) continue;
+            if (!w) w = ptx__in_slot(k, j, 'r');
+            if (!w || w[0] != at[0] || w[1] != at[1] || ptx__in_slot(k, j, 'h')) break; /* or multicast */
+            if (strstr(ptx__name_of(k, j), "tensor") || ins->guard != k->ins.at[i].guard) break;
+            if (!ptx__number(k, f, ptx__in_slot(k, j, 'C'), &bytes)) break;
+            all += bytes;
+            first = first ? first : j + 1;
+        }
+        if (j < f->block[b].end || !first || all == expected) continue;
+        ptx__note(
+            k, PTX_ADVICE_ORDER, i,
+            "the mbarrier expects %llu bytes here and the bulk copies that follow bring %llu: the phase "
+            "ends too early, or never",
+            (unsigned long long)expected, (unsigned long long)all);
+    }
+}
+
+/* The mbarrier's address in instruction i: base and offset. */
+static const uint32_t *ptx__mbarrier_of(const ptx_kernel *k, uint32_t i) {
+    const uint32_t *w = ptx__in_slot(k, i, 'b');
+    return w ? w : ptx__in_slot(k, i, 'r');
+}
+
+/* Waits: what they find is asked for, the first phase is number 0, and those who read have waited. */
+static void ptx__advise_wait(ptx_kernel *k, ptx__flow *f, uint32_t i, int used) {
+    const uint32_t *at = ptx__mbarrier_of(k, i), *w, *to;
+    uint32_t j, copy = 0, array, other = 0, read;
+    uint64_t parity;
+    int odd = strstr(ptx__name_of(k, i), "parity") && ptx__number(k, f, ptx__in_slot(k, i, 'u'), &parity)
+              && parity & 1;
+    if (!used)
+        ptx__note(
+            k, PTX_ADVICE_ORDER, i,
+            "what this wait finds is not used: it may come back before the phase is over; try again, in "
+            "a loop, until it is true");
+    if (!at || f->effort < k->ins.count) return;
+    if (!odd && ptx__parted_before(k, f, i) < PTX__CLASS_LANE) return;
+    f->effort -= (uint32_t)k->ins.count;
+    for (j = 0; j < k->ins.count; j++) {
+        if (k->ins.at[j].kind != PTX__I_PLAIN) continue;
+        w = ptx__effect_of(k, j) == PTX__EFFECT_BULK_IN || ptx__is_wait(k, j) ? ptx__mbarrier_of(k, j) : NULL;
+        if (!w || w[0] != at[0] || w[1] != at[1]) continue;
+        if (ptx__effect_of(k, j) == PTX__EFFECT_BULK_IN) copy = j + 1;
+        else if (!ptx__number(k, f, ptx__in_slot(k, j, 'u'), &parity) || !(parity & 1))
+            other = 1;
+    }
+    if (!copy) return;
+    if (odd && !other)
+        ptx__note(
+            k, PTX_ADVICE_ORDER, i,
+            "the first phase of an mbarrier has parity 0: a wait for 1 is over at once, before the copy "
+            "at %s has come",
+            k->ins.at[copy - 1].site);
+    if (ptx__parted_before(k, f, i) < PTX__CLASS_LANE) return;
+    to = ptx__in_slot(k, copy - 1, 'k');
+    if (!to) to = ptx__in_slot(k, copy - 1, 's');
+    array = to ? ptx__array_of(k, f, to[0], 0) : 0;
+    read = array ? ptx__seek(k, f, i, ptx__look_read, &array) : 0;
+    if (read)
+        ptx__note(
+            k, PTX_ADVICE_RACE, read - 1,
+            "all threads read here what a bulk copy brings, and not all have waited for it: the wait at "
+            "%s is for some only; let all wait, or put a bar.sync behind it",
+            k->ins.at[i].site);
+}
+
+/* An mbarrier's life: made by one thread, used, undone. */
+static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    unsigned op = ptx__op_of(k, i);
+    const uint32_t *at = ptx__in_slot(k, i, 'b');
+    uint32_t found;
+    if (!at) return;
+    if (op == PTX_MBARRIER_INIT && ptx__many_do(k, f, i, at))
+        ptx__note(k, PTX_ADVICE_RACE, i,
+                  "every thread that comes makes this mbarrier, while others may use it already: let one "
+                  "thread do it, and a barrier of the block follow");
+    found = op == PTX_MBARRIER_INIT ? ptx__seek(k, f, i, ptx__look_overwritten, at) : 0;
+    if (found)
+        ptx__note(
+            k, PTX_ADVICE_ORDER, found - 1,
+            "this store goes into the mbarrier made at %s: only mbarrier instructions may touch it until "
+            "mbarrier.inval",
+            k->ins.at[i].site);
+    found = op == PTX_MBARRIER_INVAL ? ptx__seek(k, f, i, ptx__look_inval, at) : 0;
+    if (found)
+        ptx__note(k, PTX_ADVICE_ORDER, found - 1,
+                  "there is no mbarrier any more: it was undone at %s; mbarrier.init makes another",
+                  k->ins.at[i].site);
+}
+
+/* Mark the registers that are read. */
+static void ptx__mark_used(const ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, at, word, registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
+    for (i = 0; i < registers; i++) f->wanted[i] = 0;
+    for (i = 0; i < k->ins.count; i++)
+        for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], 1, &at)) != 0;)
+            f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = 1;
+}
+
+static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, b, in = 0, expects = 0, arrays = 0, all_known = 1, array;
+    if ((k->m->target & 0xfffu) < 80) return;
+    for (i = 0; i < k->ins.count; i++)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__op_of(k, i) == PTX_MBARRIER_INIT) {
+            array = ptx__array_of(k, f, ptx__in_slot(k, i, 'b')[0], 0);
+            if (!array || array > 31) all_known = 0;
+            else
+                arrays |= 1u << array;
+        }
+    ptx__mark_used(k, f);
+    for (b = 0; b < f->blocks; b++) {
+        uint32_t bulk = 0;
+        for (i = f->block[b].first; i < f->block[b].end && f->block[b].order; i++) {
+            const uint32_t *at;
+            if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+            if (ptx__is_opaque(k, i)) expects = 1, all_known = 0;
+            if (strstr(ptx__name_of(k, i), "_tx.") || strstr(ptx__name_of(k, i), "_tx%")) expects = 1;
+            if (ptx__op_of(k, i) == PTX_MBARRIER_INIT || ptx__op_of(k, i) == PTX_MBARRIER_INVAL)
+                ptx__advise_life(k, f, i);
+            if (ptx__is_wait(k, i)) {
+                uint32_t made = k->words.at[k->ins.at[i].words];
+                ptx__advise_wait(k, f, i,
+                                 PTX__TAG(made) != PTX__W_PRED
+                                     || f->wanted[f->base[PTX__W_PRED] + PTX__INDEX(made)]);
+                at = ptx__in_slot(k, i, 'b');
+                array = at ? ptx__array_of(k, f, at[0], 0) : 0;
+                if (arrays && all_known && array && array < 32 && !(arrays >> array & 1) && !k->function)
+                    ptx__note(k, PTX_ADVICE_ORDER, i, "no mbarrier.init in this kernel makes this mbarrier");
+            }
+            if (ptx__effect_of(k, i) != PTX__EFFECT_BULK_IN) continue;
+            bulk = 1;
+            if (strstr(ptx__name_of(k, i), "tx::bytes") && !in) in = i + 1;
+            at = ptx__in_slot(k, i, 'k');
+            if (!at) at = ptx__in_slot(k, i, 's');
+            if (at && !strstr(ptx__name_of(k, i), "reduce") && ptx__many_do(k, f, i, at))
+                ptx__note(
+                    k, PTX_ADVICE_RACE, i,
+                    "every thread that comes here begins this bulk copy, to one place: let one thread do "
+                    "it (ptx_if on %%tid.x or ptx_elect)");
+        }
+        if (bulk) ptx__advise_bytes(k, f, b);
+    }
+    if (in && !expects && !k->function)
+        ptx__note(k, PTX_ADVICE_ORDER, in - 1,
+                  "no mbarrier of this kernel expects the bytes of its bulk copies: use "
+                  "ptx_mbarrier_arrive_expect, or the phase ends before they have come");
+}
+
+/* Stores that a bulk copy or a wgmma reads, with no barrier between; and what happens to its source before it
+   is waited for. about: the array, + 1; the level of the stores */
+static int ptx__look_bulk_out(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const uint32_t *w;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER || ptx__is_opaque(k, i)) return 1;
+    if (strncmp(ptx__name_of(k, i), "barrier", 7) == 0 || strncmp(ptx__name_of(k, i), "bar.", 4) == 0)
+        return 1;
+    if (ptx__effect_of(k, i) != PTX__EFFECT_BULK_OUT) return 0;
+    w = ptx__in_slot(k, i, 's');
+    return w && ptx__array_of(k, f, w[0], 0) == about[0] && ptx__parted(k, f, i) == PTX__CLASS_LANE ? 2 : 0;
+}
+static int ptx__look_source(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const uint32_t *w;
+    (void)f;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__effect_of(k, i) == PTX__EFFECT_BULK_WAIT || ptx__is_opaque(k, i)) return 1;
+    if (ptx__effect_of(k, i) != PTX__EFFECT_WRITE) return 0;
+    w = ptx__shared_operand(k, &k->ins.at[i]);
+    return w && w[0] == about[0] && (int32_t)w[1] >= (int32_t)about[1]
+                   && (int64_t)(int32_t)w[1] < (int64_t)(int32_t)about[1] + about[2]
+               ? 2
+               : 0;
+}
+static int ptx__look_end(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    (void)f, (void)about;
+    if (i == UINT32_MAX) return 2;
+    if (ptx__is_opaque(k, i)) return 1;
+    return ptx__effect_of(k, i) == PTX__EFFECT_BULK_WAIT && !k->words.at[k->ins.at[i].words + 1];
+}
+
+static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, found, about[3], out = 0, waits = 0;
+    if (!(k->m->seen & 1u << PTX__EFFECT_BULK_OUT)) return;
+    for (i = 0; i < k->ins.count; i++) {
+        const uint32_t *w;
+        uint64_t bytes;
+        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+        waits |= ptx__effect_of(k, i) == PTX__EFFECT_BULK_WAIT;
+        if (ptx__effect_of(k, i) == PTX__EFFECT_BULK_OUT) {
+            out = i + 1;
+            w = ptx__in_slot(k, i, 's');
+            if (!w || !ptx__number(k, f, ptx__in_slot(k, i, 'C'), &bytes) || bytes > 0x7fffffff) continue;
+            about[0] = w[0], about[1] = w[1], about[2] = (uint32_t)bytes;
+            found = ptx__seek(k, f, i, ptx__look_source, about);
+            if (found)
+                ptx__note(k, PTX_ADVICE_RACE, found - 1,
+                          "the bulk copy at %s may still be reading what is written here: "
+                          "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP_READ come between",
+                          k->ins.at[i].site);
+        } else if (ptx__op_of(k, i) == PTX_ST && ptx__parted(k, f, i) <= PTX__CLASS_BLOCK) {
+            w = ptx__shared_operand(k, &k->ins.at[i]);
+            about[0] = w ? ptx__array_of(k, f, w[0], 0) : 0;
+            found = about[0] ? ptx__seek(k, f, i, ptx__look_bulk_out, about) : 0;
+            if (found)
+                ptx__note(k, PTX_ADVICE_RACE, found - 1,
+                          "one thread copies from here what all have stored at %s, with no barrier between: "
+                          "behind the stores each thread needs PTX_FENCE_PROXY_ASYNC_SHARED, and then all a "
+                          "bar.sync",
+                          k->ins.at[i].site);
+        }
+    }
+    for (i = 0; i < k->ins.count && out && waits && !k->function; i++)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__effect_of(k, i) == PTX__EFFECT_BULK_OUT
+            && ptx__seek(k, f, i, ptx__look_end, about)) {
+            ptx__note(k, PTX_ADVICE_UNWAITED, i,
+                      "this copy may be under way when the kernel ends: behind the last of them "
+                      "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP of 0 groups left");
+            break;
+        }
+}
+
+/* -- clusters --
+   Reads of another block's shared memory: that block must have begun, and what it wrote must be there. A bit
+   for each array written since the cluster last met; the highest: it has not met at all. */
+#define PTX__CLUSTER_NOT_MET 0x80000000u
+static uint32_t ptx__remote_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t states, int report) {
+    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+    unsigned op = form->row->op;
+    const uint32_t *x;
+    uint32_t array;
+    if (ptx__is_opaque(k, i) || ptx__is_wait(k, i))
+        return 0; /* or a barrier in memory, of whatever others do */
+    if (strncmp(form->row->name, "barrier.cluster.wait", 20) == 0) return 0;
+    if (op != PTX_LD && op != PTX_ST && !(op >= PTX_ATOMIC_BITS && op <= PTX_RED_VECTOR)) return states;
+    x = ptx__shared_operand(k, &k->ins.at[i]);
+    array = x ? ptx__array_of(k, f, x[0], 0) : 0;
+    if (!(form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) {
+        if (op == PTX_LD || !array || array > 30) return states;
+        return states | 1u << array;
+    }
+    if (report && states & PTX__CLUSTER_NOT_MET)
+        ptx__note(k, PTX_ADVICE_ORDER, i,
+                  "the other block may not have begun: let all of the cluster meet (ptx_cluster_arrive, "
+                  "ptx_cluster_wait) before the first use of each other's shared memory");
+    else if (report && op == PTX_LD && array && array < 31 && states >> array & 1)
+        ptx__note(k, PTX_ADVICE_RACE, i,
+                  "another block may be writing what is read here: a barrier of the block does not reach it, "
+                  "put ptx_cluster_arrive and ptx_cluster_wait between");
+    return states;
+}
+
+static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
+    uint32_t n, e, i, *in = f->walk[0];
+    int changed, report;
+    if ((k->m->target & 0xfffu) < 90 || k->function) return;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    in[0] = PTX__CLUSTER_NOT_MET;
+    for (report = 0; report < 2; report += !changed) {
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], states = in[b];
+            for (i = f->block[b].first; i < f->block[b].end; i++)
+                if (k->ins.at[i].kind == PTX__I_PLAIN) states = ptx__remote_step(k, f, i, states, report);
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !(states & ~in[to - 1])) continue;
+                in[to - 1] |= states;
+                changed = 1;
+            }
+        }
+    }
+}
+
+/* -- the fifth tensor core -- */
+
+/* Tensor memory that is never given back, or not as much of it. */
+static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, taken = 0, given = 0, takes = 0, gives = 0;
+    uint64_t columns, much = 0, back = 0;
+    int known = 1;
+    if (k->function) return;
+    for (i = 0; i < k->ins.count; i++) {
+        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+        if (ptx__is_opaque(k, i)) return;
+        if (ptx__op_of(k, i) != PTX_TCGEN05_ALLOC && ptx__op_of(k, i) != PTX_TCGEN05_DEALLOC) continue;
+        if (!ptx__number(k, f, ptx__in_slot(k, i, 'I'), &columns)) known = 0;
+        if (ptx__op_of(k, i) == PTX_TCGEN05_ALLOC) taken = i + 1, takes++, much += columns;
+        else
+            given = i + 1, gives++, back += columns;
+    }
+    if (taken && !given)
+        ptx__note(k, PTX_ADVICE_ORDER, taken - 1,
+                  "this tensor memory is never given back: PTX_TCGEN05_DEALLOC it before the kernel ends, or "
+                  "the next block waits for it for ever");
+    else if (known && takes == gives && much != back)
+        ptx__note(k, PTX_ADVICE_ORDER, given - 1,
+                  "%llu columns of tensor memory are given back and %llu were taken, at %s",
+                  (unsigned long long)back, (unsigned long long)much, k->ins.at[taken - 1].site);
+}
+
 /* Registers that a thread may have: 255, or what the launch bounds leave of 65,536, in steps of 8. */
 static uint32_t ptx__register_cap(const ptx_kernel *k) {
     uint32_t threads = k->max_threads * (k->min_blocks ? k->min_blocks : 1u), cap = 255;
@@ -9541,7 +10256,7 @@ static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
 static ptx_code (*const ptx__verifiers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__verify_reach,  ptx__verify_values, ptx__verify_ends,     ptx__verify_convergence,
     ptx__verify_copies, ptx__verify_carry,  ptx__verify_products, ptx__verify_addresses,
-    ptx__verify_launch};
+    ptx__verify_launch, ptx__verify_further};
 
 /* f: the flow of the kernel, for those who go on with it. */
 static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
@@ -9660,8 +10375,10 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
 }
 
 static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
-    ptx__advise_races,     ptx__advise_copies,       ptx__advise_same_place,   ptx__advise_order, ptx__advise_mbarriers,
-    ptx__advise_read_only, ptx__advise_contractions, ptx__advise_bulk,  ptx__advise_pressure};
+    ptx__advise_races,     ptx__advise_copies,    ptx__advise_same_place,   ptx__advise_order,
+    ptx__advise_mbarriers, ptx__advise_read_only, ptx__advise_contractions, ptx__advise_bulk,
+    ptx__advise_phases,    ptx__advise_bulk_out,  ptx__advise_remote,       ptx__advise_tensor_memory,
+    ptx__advise_pressure};
 
 static int ptx__make_places(ptx_module *m) {
     uint32_t i;

@@ -429,7 +429,9 @@ static void further(void) {
     start(), ptx_cp_async(k, sh, p, ptx_imm(16)), ptx_cp_async_wait(k, 0), store(load(mine, 0));
     REFUSED("+ cp.async waited for without a group", ASYNC);
     start(), ptx_cp_async(k, sh, p, ptx_imm(16)), ADVISED("+ cp.async that nobody waits for", UNWAITED);
-    start(), ptx_mbarrier_init(k, sh, ptx_imm(1)), ptx_bulk_load(k, ptx_off(sh, 128), p, ptx_imm(64), sh);
+    start(), ptx_guard(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_mbarrier_init(k, sh, ptx_imm(1)), barrier();
+    ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_mbarrier_arrive_expect(k, sh, ptx_imm(64));
+    ptx_bulk_load(k, ptx_off(sh, 128), p, ptx_imm(64), sh), ptx_end(k);
     ADVISED("+ a bulk copy that nobody waits for", UNWAITED);
     start(), ptx_mbarrier_init(k, sh, ptx_imm(1)), ptx_bulk_load(k, ptx_off(sh, 128), p, ptx_imm(64), sh);
     ptx_loop(k), x = ptx_mbarrier_try_wait(k, sh, ptx_imm(0)), ptx_while(k, ptx_inv(x)), ptx_end(k);
