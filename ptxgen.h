@@ -2871,8 +2871,8 @@ typedef struct ptx__memo {
 } ptx__memo; /* 64 bytes: a line of the cache */
 #define PTX__EXACT 0x80u /* this value only, and not all up to it */
 
-/* The bytes that each thread has to do with in an instruction, from the beginning of its array. known: 0 where
-   that cannot be said of all threads of the block (four warps, of a block of unknown size). */
+/* The bytes that each thread has to do with in an instruction, from the beginning of its array. known: 0
+   where that cannot be said of all threads of the block (four warps, of a block of unknown size). */
 typedef struct ptx__places {
     uint32_t instruction, known, threads, bytes, array, lanes[32]; /* instruction + 1 */
     int32_t at[1024];
@@ -2920,6 +2920,7 @@ struct ptx_kernel {
 #define PTX__SEEN_SETMAXNREG 0x80000000u
 #define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
 #define PTX__SEEN_FURTHER 0x10000000u   /* what ptx__verify_further looks at */
+#define PTX__SEEN_TURNED 0x08000000u    /* an address of one space that was made a number, or generic */
 #define PTX__SEEN_FAR_SPACE 0x40000000u /* a load or store in local or constant memory */
 #define PTX__MEMOS 512
 struct ptx_module {
@@ -4842,6 +4843,7 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
     if (!ptx__ready(k) || !ptx__mine(k, site, a, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == a.type && !mods)
         return ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &a, 1, NULL);
+    if (a.space != PTX_GENERIC && k && k->m) k->m->seen |= PTX__SEEN_TURNED;
     return ptx__record(k, site, PTX_CVT, mods, type, a.type, &a, 1, NULL);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
@@ -6150,6 +6152,7 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
         v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, v.bits), PTX_U64, PTX_PARAM, 1);
     }
     if (v.space == PTX_GENERIC) return v;
+    if (v.space != PTX_GLOBAL) k->m->seen |= PTX__SEEN_TURNED;
     if (v.space == PTX_SHARED || v.space == PTX_SHARED_CLUSTER) {
         unsigned space = v.space;
         v = ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32));
@@ -6661,7 +6664,8 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     size_t i, n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
     uint32_t b, *s, listed = 0;
     int ok, c, starts;
-    int checked = k->together || f->advising || m->seen & (PTX__SEEN_FAR_SPACE | PTX__SEEN_FURTHER);
+    int checked =
+        k->together || f->advising || m->seen & (PTX__SEEN_FAR_SPACE | PTX__SEEN_FURTHER | PTX__SEEN_TURNED);
     for (c = 0; c < PTX__CLASSES; c++) {
         f->base[c] = (uint32_t)registers;
         registers += k->registers[c];
@@ -8168,8 +8172,8 @@ static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t 
     const ptx__ins *ins;
     const uint32_t *w, *end;
     if (PTX__TAG(word) == PTX__W_SHARED) return PTX__INDEX(word) + 1;
-    if (PTX__TAG(word) != PTX__W_32 || depth > 24) return 0;
-    def = f->def[f->base[PTX__W_32] + PTX__INDEX(word)];
+    if ((PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_64) || depth > 24) return 0;
+    def = f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
     ins = &k->ins.at[def - 1];
     w = k->words.at + ins->words + ins->results;
     end = k->words.at + ins->words + ins->count;
@@ -9393,6 +9397,158 @@ static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint3
     return atomic && tag == PTX__W_LOCAL;
 }
 
+/* The symbol that a sum begins at, through what ptx__know does not follow: conversions, and cvta, the
+   instruction + 1 of which is left at *turned. */
+static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *turned) {
+    uint32_t depth, slot, first, tag;
+    for (depth = 0, *turned = 0; depth < 16; depth++) {
+        const ptx__ins *ins;
+        const uint32_t *w;
+        unsigned op;
+        tag = PTX__TAG(word);
+        if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) return word;
+        if (tag != PTX__W_32 && tag != PTX__W_64) return 0;
+        slot = f->base[tag] + PTX__INDEX(word);
+        if (!f->def[slot] || f->sets[slot]) return 0;
+        ins = &k->ins.at[f->def[slot] - 1];
+        op = k->m->forms.at[ins->form].row->op;
+        w = k->words.at + ins->words + ins->results;
+        first = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        if (op == PTX_CVTA) *turned = f->def[slot];
+        if (op == PTX_MOV || op == PTX_CVT || op == PTX_CVTA) word = *w;
+        else if (op == PTX_ADD && (first == 3 || PTX__TAG(w[1]) == PTX__W_UNSIGNED
+                                   || PTX__TAG(w[1]) == PTX__W_SIGNED))
+            word = first == 3 ? w[3] : *w;
+        else if (op == PTX_MAD && first == 1 && PTX__TAG(w[1]) == PTX__W_UNSIGNED)
+            word = w[4];
+        else
+            return 0;
+    }
+    return 0;
+}
+
+/* The same of an access that is not of the symbol's space. */
+static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word) {
+    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+    const char *text = k->m->chars.at + form->text;
+    int length = (int)(form->text_length < 150 ? form->text_length : 150);
+    uint32_t turned, symbol = ptx__base_of(k, f, word, &turned), tag = PTX__TAG(symbol);
+    ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
+    ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
+    if (!symbol || !(form->row->allow >> 63)) return PTX_E_NONE;
+    if (tag == PTX__W_SHARED && !(space & shared) && (space || !turned))
+        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site,
+                            "%.*s goes to an array in shared space%s", length, text,
+                            turned ? ", of which a generic address was made"
+                                   : ": ptx_cvta makes a generic address of it");
+    if (tag == PTX__W_LOCAL && !(space & PTX__M_LOCAL & ~PTX__FAMILY) && (space || !turned))
+        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site, "%.*s goes to an array in local space%s",
+                            length, text, turned ? ", of which a generic address was made"
+                                                 : ": ptx_cvta makes a generic address of it");
+    if (tag == PTX__W_GLOBAL && space & (shared | PTX__M_LOCAL) & ~PTX__FAMILY)
+        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site, "%.*s goes to a variable of the module",
+                            length, text);
+    return PTX_E_NONE;
+}
+
+/* Of a block declared as such, and an access that all its threads come to: whether the first or the last of
+   them goes beyond the array. */
+static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w,
+                                    uint32_t bytes, ptx__known v, uint32_t has) {
+    const ptx__ins *ins = &k->ins.at[i];
+    uint32_t threads = k->need[0] * k->need[1] * k->need[2], t;
+    int good = PTX__VALUE_STEPS, beyond = 0;
+    int64_t at = 0, moved;
+    if (!threads || PTX__TAG(v.symbol) != PTX__W_SHARED || PTX__TAG(w[0]) != PTX__W_32 || ins->guard
+        || PTX__CLASS(f->level[ptx__block_of(f, i)]) > PTX__CLASS_BLOCK || k->function)
+        return PTX_E_NONE;
+    f->array = PTX__INDEX(v.symbol) + 1;
+    for (t = threads; t && good && !beyond; t = t > 1) { /* the last, and then the first */
+        good = PTX__VALUE_STEPS;
+        f->origin = 0x100000;
+        moved = (int32_t)ptx__value(k, f, w, t - 1, &good);
+        f->origin = 0;
+        at = good ? (int32_t)ptx__value(k, f, w, t - 1, &good) : 0;
+        if (moved - at != 0x100000) good = 0;
+        at += (int32_t)w[1];
+        beyond = good && (at < 0 || at + (int64_t)bytes > (int64_t)has);
+        if (beyond) break;
+    }
+    f->array = 0;
+    if (!beyond) return PTX_E_NONE;
+    return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
+                        "thread %u of the block reaches bytes %lld to %lld of '%.80s', which has %u",
+                        t - 1, (long long)at, (long long)at + (int64_t)bytes - 1,
+                        k->m->names.at + k->shared.at[PTX__INDEX(v.symbol)].name, has);
+}
+
+/* By how many bytes an address grows from one round to the next of the loop that counts in it; 0 where that
+   is not plain. *head: where the round begins */
+static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
+                               int *budget) {
+    uint32_t tag = PTX__TAG(word), slot, n = 0;
+    int64_t step[3] = {0, 0, 0}, number[3] = {0, 0, 0};
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    unsigned op;
+    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0) return 0;
+    slot = f->base[tag] + PTX__INDEX(word);
+    ins = &k->ins.at[f->def[slot] - 1];
+    op = k->m->forms.at[ins->form].row->op;
+    w = k->words.at + ins->words + ins->results;
+    end = k->words.at + ins->words + ins->count;
+    if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 0;
+    if (op == PTX_MOV && (PTX__TAG(*w) == PTX__W_32 || PTX__TAG(*w) == PTX__W_64)
+        && f->sets[f->base[PTX__TAG(*w)]
+                   + PTX__INDEX(*w)]) { /* a variable: set once, to itself and a number */
+        const ptx__set *set = &k->m->sets.at[f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] - 1];
+        const uint32_t *x = k->words.at + k->ins.at[set->instruction].words + 1;
+        if (set->next || k->ins.at[set->instruction].kind != PTX__I_PLAIN
+            || k->m->forms.at[k->ins.at[set->instruction].form].row->op != PTX_MOV || PTX__TAG(*x) != tag
+            || set->instruction < f->def[slot])
+            return 0;
+        ins = &k->ins.at[f->def[f->base[tag] + PTX__INDEX(*x)] - 1];
+        x = k->words.at + ins->words + 1;
+        if (k->m->forms.at[ins->form].row->op != PTX_ADD || PTX__TAG(*x) != tag
+            || PTX__TAG(x[1]) != PTX__W_UNSIGNED)
+            return 0;
+        ins = &k->ins.at[f->def[f->base[tag] + PTX__INDEX(*x)] - 1];
+        if (k->m->forms.at[ins->form].row->op != PTX_MOV || k->words.at[ins->words + 1] != *w) return 0;
+        *head = f->def[slot] - 1;
+        return (int32_t)x[2];
+    }
+    if (op != PTX_MOV && op != PTX_CVT && op != PTX_ADD && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL)
+        return 0;
+    for (; w < end && n < 3; n++) {
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) {
+            number[n] = (int32_t)w[1];
+            w += 3;
+        } else
+            step[n] = ptx__round_step(k, f, *w++, head, budget);
+    }
+    if (op == PTX_SHL) return step[1] || number[1] > 16 || number[1] < 0 ? 0 : step[0] * (1 << number[1]);
+    if (op == PTX_MUL) return step[0] * number[1] + step[1] * number[0];
+    if (op == PTX_MAD) return step[0] * number[1] + step[1] * number[0] + step[2];
+    return step[0] + (op == PTX_ADD ? step[1] : 0);
+}
+
+/* Advice on an access in a loop that moves by less than it needs from round to round. */
+static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word, uint32_t align) {
+    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+    int budget = 24;
+    uint32_t head = UINT32_MAX, b = ptx__block_of(f, i), at;
+    int64_t step;
+    if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || k->ins.at[i].guard) return;
+    step = ptx__round_step(k, f, word, &head, &budget);
+    if (head == UINT32_MAX || !(step & (align - 1))) return;
+    at = ptx__block_of(f, head);
+    if (b != at && f->block[b].idom != at) return; /* perhaps not in each round */
+    ptx__note(k, PTX_ADVICE_ALIGN, i,
+              "%.*s needs an address aligned to %u bytes, and from one round to the next this moves by %lld",
+              (int)(form->text_length < 150 ? form->text_length : 150), k->m->chars.at + form->text, align,
+              (long long)step);
+}
+
 /* One address: w is its base, and behind it the offset. */
 static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, char letter) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -9411,6 +9567,9 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site, "%.*s goes to %s", length, text, array);
     ptx__extent(k, ins, letter, &align, &bytes);
     if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
+    if (f->advising == 2) ptx__advise_round_step(k, f, i, w[0], align);
+    if (!v.symbol && k->m->seen & PTX__SEEN_TURNED && letter == 'm' && ptx__verify_turned(k, f, i, w[0]))
+        return k->m->error.code;
     if (!v.symbol) return PTX_E_NONE;
     if (letter == 'm' && form->row->allow >> 63 && (form->row->op == PTX_LD || form->row->op == PTX_ST)) {
         ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
@@ -9446,6 +9605,7 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
                             "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text,
                             (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
+    if (v.step && ptx__verify_reached(k, f, i, w, bytes, v, has)) return k->m->error.code;
     least = v.step && v.step < own ? v.step : own;
     if ((uint64_t)offset & ((least < align ? least : align) - 1))
         return ptx__fail_at(
@@ -9470,8 +9630,10 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, s;
     int arrays = k->shared.count || k->locals.count || k->m->variables.count;
     /* else nothing is known of what is there */
-    int global = k->m->variables.count || k->locals.count || f->advising == 2;
-    if (!f->classes || !(arrays || f->advising == 2 || k->m->seen & PTX__SEEN_FAR_SPACE)) return PTX_E_NONE;
+    int turned = (k->m->seen & PTX__SEEN_TURNED) != 0;
+    int global = k->m->variables.count || k->locals.count || turned || f->advising == 2;
+    if (!f->classes || !(arrays || turned || f->advising == 2 || k->m->seen & PTX__SEEN_FAR_SPACE))
+        return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
@@ -9551,7 +9713,7 @@ static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const uint32_t *
 /* -- further --
    What few kernels have: one walk over the instructions, and one over the ways for loads of tensor memory. */
 
-/* Of a block declared as such: the threads that come to barriers of that number, against the count of this. */
+/* Of a block declared as such: the threads that come to barriers of that number, against the count here. */
 static ptx_code ptx__verify_count(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     const uint32_t *number = ptx__in_slot(k, i, 'F'), *count = ptx__in_slot(k, i, 'G');
     uint32_t lanes[32], all[32], j, w, come = 0, threads = k->need[0] * k->need[1] * k->need[2];
@@ -10237,6 +10399,118 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
                   (unsigned long long)back, (unsigned long long)much, k->ins.at[taken - 1].site);
 }
 
+/* -- stores that meet -- */
+
+/* about: the store; 1 where what it stores is the same for all and another store of that is no matter */
+static int ptx__look_store(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const uint32_t *x, *y;
+    int met;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER || ptx__is_opaque(k, i)) return 1;
+    if (strncmp(ptx__name_of(k, i), "bar", 3) == 0) return 1;
+    if (ptx__effect_of(k, i) != PTX__EFFECT_WRITE || i == about[0]) return 0;
+    x = ptx__shared_operand(k, &k->ins.at[about[0]]);
+    y = ptx__shared_operand(k, &k->ins.at[i]);
+    if (!x || !y
+        || (ptx__op_of(k, i) != PTX_ST && ptx__name_of(k, i)[0] != 'a' && ptx__name_of(k, i)[0] != 'r'))
+        return 0;
+    if (ptx__op_of(k, i) == PTX_ST && k->ins.at[i].count == k->ins.at[about[0]].count
+        && memcmp(x + 2, y + 2, sizeof *x * (k->ins.at[i].count - 3u)) == 0)
+        return 0; /* the same value */
+    met = ptx__clash(k, f, about[0], i);
+    return met > 0 && met & PTX__MEETS_FAR ? 2 : 0;
+}
+
+/* Stores of which each goes over another thread's, with no barrier between. */
+static void ptx__advise_overwrites(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, found;
+    for (i = 0; i < k->ins.count && f->effort > 8192; i++) {
+        if (k->ins.at[i].kind != PTX__I_PLAIN || ptx__op_of(k, i) != PTX_ST) continue;
+        if (!ptx__shared_operand(k, &k->ins.at[i]) || !ptx__places_of(k, f, i)->known) continue;
+        found = ptx__seek(k, f, i, ptx__look_store, &i);
+        if (found)
+            ptx__note(k, PTX_ADVICE_RACE, found - 1,
+                      "another thread may be storing there, at %s, with no barrier between: which of the two "
+                      "comes last is luck; put a bar.sync there",
+                      k->ins.at[i].site);
+    }
+}
+
+/* A wgmma by a descriptor of the array that all have stored to. */
+static int ptx__look_product(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER || ptx__is_opaque(k, i)) return 1;
+    if (ptx__effect_of(k, i) != PTX__EFFECT_MMA) return 0;
+    ins = &k->ins.at[i];
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+        if (PTX__TAG(*w) == PTX__W_64 && ptx__array_of(k, f, *w, 0) == about[0]) return 2;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+    }
+    return 0;
+}
+static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, array, found;
+    if (!(k->m->seen >> PTX__EFFECT_MMA & 1)) return;
+    for (i = 0; i < k->ins.count; i++) {
+        if (k->ins.at[i].kind != PTX__I_PLAIN || ptx__op_of(k, i) != PTX_ST
+            || ptx__effect_of(k, i) != PTX__EFFECT_WRITE)
+            continue;
+        array = ptx__array_of(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0);
+        if (!array || !k->shared.at[array - 1].count) continue; /* the host's layout may hold more */
+        found = ptx__seek(k, f, i, ptx__look_product, &array);
+        if (found)
+            ptx__note(k, PTX_ADVICE_RACE, found - 1,
+                      "the product reads what other threads store at %s, with no barrier between: behind the "
+                      "stores each thread needs PTX_FENCE_PROXY_ASYNC_SHARED, and then all a bar.sync",
+                      k->ins.at[i].site);
+    }
+}
+
+/* -- barriers by number -- */
+static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    (void)k, (void)f;
+    return i == about[0] ? 2 : 0;
+}
+
+/* Two counts for one barrier in places of which none leads to the other; arrivals that nobody waits for. */
+static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, j, waits = 0, opaque = 0, at[64], n = 0;
+    uint64_t number[2], count[2];
+    for (i = 0; i < k->ins.count; i++) {
+        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+        opaque |= (uint32_t)ptx__is_opaque(k, i);
+        if (!ptx__in_slot(k, i, 'F')) continue;
+        if (!ptx__number(k, f, ptx__in_slot(k, i, 'F'), number)) opaque = 1;
+        else if (!strstr(ptx__name_of(k, i), "arrive"))
+            waits |= 1u << (number[0] & 15);
+        if (n < 64) at[n++] = i;
+    }
+    for (i = 0; i < n && !opaque; i++) {
+        if (!ptx__number(k, f, ptx__in_slot(k, at[i], 'F'), number)) continue;
+        if (strstr(ptx__name_of(k, at[i]), "arrive") && !(waits >> (number[0] & 15) & 1) && !k->function)
+            ptx__note(
+                k, PTX_ADVICE_ORDER, at[i],
+                "threads arrive at barrier %u, and nobody in this kernel waits at it: bar.sync of the same "
+                "number and count is missing",
+                (unsigned)number[0]);
+        if (!ptx__number(k, f, ptx__in_slot(k, at[i], 'G'), count)) continue;
+        for (j = 0; j < i; j++)
+            if (ptx__number(k, f, ptx__in_slot(k, at[j], 'F'), number + 1) && number[1] == number[0]
+                && ptx__number(k, f, ptx__in_slot(k, at[j], 'G'), count + 1) && count[1] != count[0]
+                && f->level[ptx__block_of(f, at[i])] && f->level[ptx__block_of(f, at[j])]
+                && !ptx__seek(k, f, at[i], ptx__look_for, &at[j])
+                && !ptx__seek(k, f, at[j], ptx__look_for, &at[i]))
+                ptx__note(
+                    k, PTX_ADVICE_ORDER, at[i],
+                    "barrier %u is for %u threads here and for %u at %s, where others are meanwhile: one "
+                    "barrier, one count",
+                    (unsigned)number[0], (unsigned)count[0], (unsigned)count[1], k->ins.at[at[j]].site);
+    }
+}
+
 /* Registers that a thread may have: 255, or what the launch bounds leave of 65,536, in steps of 8. */
 static uint32_t ptx__register_cap(const ptx_kernel *k) {
     uint32_t threads = k->max_threads * (k->min_blocks ? k->min_blocks : 1u), cap = 255;
@@ -10378,7 +10652,7 @@ static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__advise_races,     ptx__advise_copies,    ptx__advise_same_place,   ptx__advise_order,
     ptx__advise_mbarriers, ptx__advise_read_only, ptx__advise_contractions, ptx__advise_bulk,
     ptx__advise_phases,    ptx__advise_bulk_out,  ptx__advise_remote,       ptx__advise_tensor_memory,
-    ptx__advise_pressure};
+    ptx__advise_overwrites, ptx__advise_operands, ptx__advise_counts, ptx__advise_pressure};
 
 static int ptx__make_places(ptx_module *m) {
     uint32_t i;

@@ -32,8 +32,8 @@ static void start(ptx_target target) {
     one = ptx_setp(k, PTX_EQ, tid, zero);
 }
 
-/* want: the identifier of the only thing that is said, with a "!" in front where it is an error. says: what the
-   message holds. */
+/* want: the identifier of the only thing that is said, with a "!" in front where it is an error. says: what
+   the message holds. */
 static void done(int line, const char *want, const char *says) {
     char got[600] = "", message[1000] = "";
     ptx_advice a;
@@ -309,6 +309,76 @@ static void test_tensor_memory(void) {
     tensor(PTX_CTA_GROUP_2, 32), last(), give(PTX_CTA_GROUP_2, 32), END, RIGHT;
 }
 
+/* Stores over stores, and products of what others store. */
+static void test_stores(void) {
+    ptx_val at, all;
+    start(80), ST(mine, 0, tid), ST(mine, 4, n), WRONG("race", "comes last is luck");
+    start(80), ST(mine, 0, tid), BAR, ST(mine, 4, n), RIGHT;
+    start(80), ST(mine, 0, n), ST(mine, 4, n), RIGHT; /* the same value */
+    start(80), ST(mine, 0, tid), ST(mine, 4096, n), RIGHT;
+    start(80), ptx_require_block(k, 32, 1, 1), ST(mine, 0, tid), ST(mine, 4, n),
+        RIGHT; /* one warp, in step */
+    start(80), IF(one), ST(sh, 0, zero), END, ptx_red(k, PTX_ATOM_ADD, ptx_at(sh, 0), n), BAR, out(LD(sh, 0));
+    WRONG("race", "comes last is luck");
+    start(80), IF(one), ST(sh, 0, zero), END, BAR, ptx_red(k, PTX_ATOM_ADD, ptx_at(sh, 0), n), BAR;
+    out(LD(sh, 0)), RIGHT;
+    /* partial sums of warps, round after round */
+    start(80), ptx_require_block(k, 256, 1, 1), at = ptx_ptr_add(k, sh, warp, 4);
+    ptx_for(k, zero, n, ptx_u32(1)), ptx_guard(k, ptx_setp(k, PTX_EQ, lane, zero)), ST(at, 0, tid), BAR;
+    out(LD(ptx_ptr_add(k, sh, ptx_and(k, lane, I(7)), 4), 0)), END, WRONG("race", "still be reading");
+    start(80), ptx_require_block(k, 256, 1, 1), at = ptx_ptr_add(k, sh, warp, 4);
+    ptx_for(k, zero, n, ptx_u32(1)), ptx_guard(k, ptx_setp(k, PTX_EQ, lane, zero)), ST(at, 0, tid), BAR;
+    out(LD(ptx_ptr_add(k, sh, ptx_and(k, lane, I(7)), 4), 0)), BAR, END, RIGHT;
+    /* a tile that is written in rows and read in columns: by number, which threads meet */
+    start(80), ptx_require_block(k, 32, 8, 1), at = ptx_mad(k, ptx_tid_y(k), ptx_u32(33), tid);
+    ST(ptx_ptr_add(k, sh, at, 4), 0, tid), out(LD(ptx_ptr_add(k, sh, at, 4), 0)), RIGHT;
+    start(80), ptx_require_block(k, 32, 8, 1), at = ptx_mad(k, ptx_tid_y(k), ptx_u32(33), tid);
+    ST(ptx_ptr_add(k, sh, at, 4), 0, tid), at = ptx_mad(k, tid, ptx_u32(33), ptx_tid_y(k));
+    out(LD(ptx_ptr_add(k, sh, at, 4), 0)), WRONG("race", "writing what is read");
+    start(PTX_SM_A(90)), all = ptx_setp(k, PTX_LT, n, I(9)), ST(mine, 0, tid), fence();
+    product(described(ptx_shr(k, sh, I(4))), all), WRONG("race", "the product reads");
+    start(PTX_SM_A(90)), all = ptx_setp(k, PTX_LT, n, I(9)), ST(mine, 0, tid), fence(), BAR;
+    product(described(ptx_shr(k, sh, I(4))), all), RIGHT;
+    start(PTX_SM_A(90)), all = ptx_setp(k, PTX_LT, n, I(9)), ST(mine, 0, tid), fence();
+    product(described(n), all), RIGHT; /* of something else */
+}
+
+/* Addresses: of another space, beyond the array for the last thread, from round to round. */
+static void test_places(void) {
+    ptx_val x, r[4];
+    start(80), x = ptx_cvt(k, PTX_U64, mine), out(LD(ptx_ptr(x, PTX_GLOBAL), 0));
+    WRONG("!address", "an array in shared space: ptx_cvta");
+    start(80), x = ptx_cvt(k, PTX_U64, mine), ptx_st(k, PTX_U64, ptx_at(p, 0), x), RIGHT; /* as a number */
+    start(80), x = ptx_cvta(k, mine), out(LD(x, 0)), RIGHT;
+    start(80), x = ptx_local(k, "l", PTX_U32, 8, 16), x = ptx_cvta(k, x), out(LD(ptx_ptr(x, PTX_GLOBAL), 0));
+    WRONG("!address", "a generic address was made");
+    start(80), ptx_require_block(k, 1024, 1, 1), x = ptx_shared(k, "few", PTX_U32, 512, 4);
+    ST(ptx_ptr_add(k, x, tid, 4), 0, n), WRONG("!address", "thread 1023 of the block reaches bytes 4092");
+    start(80), ptx_require_block(k, 512, 1, 1), x = ptx_shared(k, "few", PTX_U32, 512, 4);
+    ST(ptx_ptr_add(k, x, tid, 4), 0, n), RIGHT;
+    start(80), ptx_require_block(k, 1024, 1, 1), x = ptx_shared(k, "few", PTX_U32, 512, 4);
+    IF(ptx_setp(k, PTX_LT, tid, I(512))), ST(ptx_ptr_add(k, x, tid, 4), 0, n), END, RIGHT;
+    start(80), ptx_require_block(k, 64, 1, 1), x = ptx_shared(k, "few", PTX_U32, 64, 4);
+    ST(ptx_ptr_add(k, x, tid, 4), -4, n), WRONG("!address", "thread 0 of the block reaches bytes -4");
+    start(80), BAR, x = ptx_for(k, zero, n, ptx_u32(1));
+    ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, sh, x, 4), 0), r), END, WRONG("align", "moves by 4");
+    start(80), BAR, x = ptx_for(k, zero, n, ptx_u32(4));
+    ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, sh, x, 4), 0), r), END, RIGHT;
+    start(80), BAR, x = ptx_for(k, zero, n, ptx_u32(1));
+    IF(ptx_setp(k, PTX_EQ, ptx_and(k, x, ptx_u32(3)), zero));
+    ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, sh, x, 4), 0), r), END, END,
+        RIGHT; /* each fourth round */
+}
+
+/* Barriers by number. */
+static void test_counts(void) {
+    two_warps(), named(64), ptx_else(k), ptx_op2(k, PTX_BAR_SYNC, 0, I(1), I(96)), END;
+    WRONG("order", "one barrier, one count");
+    two_warps(), named(64), ptx_else(k), ptx_op2(k, PTX_BAR_SYNC, 0, I(2), I(64)), END, RIGHT;
+    two_warps(), ptx_op2(k, PTX_BAR_ARRIVE, 0, I(1), I(64)), END,
+        WRONG("order", "nobody in this kernel waits");
+}
+
 int main(void) {
     test_copies();
     test_mbarriers();
@@ -317,6 +387,9 @@ int main(void) {
     test_groups();
     test_lanes_and_counts();
     test_tensor_memory();
+    test_stores();
+    test_places();
+    test_counts();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
 }
