@@ -216,7 +216,8 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(ALIGN, "align", "an access that is aligned only where its array happens to be")                        \
     X(LAUNCH, "launch", "launch bounds that a launch must ask leave for")                                    \
     X(ORDER, "order", "a cluster's barrier or an mbarrier that is used in the wrong order, or never made")   \
-    X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")
+    X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")   \
+    X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
 typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
@@ -3834,7 +3835,8 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     }
     m->seen |= 1u << form->effect;
     if (op == PTX_RAW || op == PTX_MAPA || op == PTX_MAPA_GENERIC || strncmp(row->name, "tcgen05", 7) == 0
-        || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u')) || strchr(form->operands, 'G'))
+        || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u'))
+        || strpbrk(form->operands, "CGMT"))
         m->seen |= PTX__SEEN_FURTHER;
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) m->seen |= PTX__SEEN_SETMAXNREG;
     if ((op == PTX_LD || op == PTX_ST) && asked & (PTX__M_LOCAL | PTX__M_CONST) & ~PTX__FAMILY)
@@ -7760,6 +7762,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         last = &k->ins.at[f->block[from].end - 1];
         if (!last->guard || f->pred_head[at + 1] - f->pred_head[at] != 1) continue;
         if (f->block[from].next[0] == f->block[from].next[1]) continue;
+        if (f->post_idom[from] == at) continue; /* the end of a loop: all come, sooner or later */
         word = PTX__WORD(PTX__W_PRED, PTX__INDEX(last->guard));
         passed[from] = 1;
         if (PTX__CLASS(f->split[from]) <= above) continue;
@@ -9780,6 +9783,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_
     uint64_t number, size;
     uint32_t blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
     ptx_mods group = form->asked & PTX__CTA_GROUP & ~PTX__FAMILY;
+    const char *letter;
     if (form->row->op == PTX_RAW && form->effect != PTX__EFFECT_CALL
         && ptx__raw_leaves(ptx__raw_text(k, &k->ins.at[i])))
         return ptx__verify_raw_leaves(k, f, i);
@@ -9799,6 +9803,15 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_
         return ptx__fail_at(k, PTX_E_RANGE, i, site,
                             "cp.async of %u bytes is to take %u of them from memory: no more than there are",
                             (unsigned)size, (unsigned)number);
+    for (letter = "CFGMT"; *letter; letter++) { /* a number in a register, against the slot's limits */
+        const ptx__slot_limit *limit = ptx__slot_limits;
+        const uint32_t *w = strchr(form->operands, *letter) ? ptx__in_slot(k, i, *letter) : NULL;
+        if (!w || PTX__TAG(*w) >= PTX__CLASSES || !ptx__number(k, f, w, &number)) continue;
+        while (limit->letter != *letter) limit++;
+        if ((int64_t)number < limit->low || (int64_t)number > limit->high || number % limit->step)
+            return ptx__fail_at(k, PTX_E_RANGE, i, site, "%s is given %lld where it takes %s",
+                                form->row->name, (long long)number, limit->what);
+    }
     if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i);
     if (group && strncmp(form->row->name, "tcgen05", 7) == 0) {
         if (!*pair) *pair = i + 1;
@@ -10199,6 +10212,106 @@ static void ptx__mark_used(const ptx_kernel *k, ptx__flow *f) {
             f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = 1;
 }
 
+/* How often threads arrive at the mbarrier made at instruction i, against its count. Only where all that is
+   known: a declared block, no arrival in a loop or from elsewhere. */
+static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    (void)k, (void)f;
+    return i == about[0] ? 2 : 0;
+}
+static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    const uint32_t *at = ptx__in_slot(k, i, 'b');
+    uint32_t j, t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], waited = 0;
+    uint64_t count, by, all = 0, most = 0;
+    if (!at || !threads || k->function || !ptx__number(k, f, ptx__in_slot(k, i, 'M'), &count)) return;
+    for (j = 0; j < k->ins.count && f->effort > 8192; j++) {
+        const char *name = ptx__name_of(k, j);
+        const uint32_t *w;
+        uint64_t come = 0;
+        if (k->ins.at[j].kind != PTX__I_PLAIN) continue;
+        if (ptx__is_opaque(k, j) || strstr(name, "mbarrier::arrive") || strstr(name, "noinc")) return;
+        w = ptx__in_slot(k, j, 'b');
+        if (ptx__is_wait(k, j) && w && w[0] == at[0] && w[1] == at[1]) waited = j + 1;
+        if (!strstr(name, "arrive") || strncmp(name, "bar", 3) == 0) continue;
+        if (!w || strstr(name, "drop") || strstr(name, "cp.async")) return;
+        if (w[0] != at[0] && ptx__array_of(k, f, w[0], 0) == ptx__array_of(k, f, at[0], 0)) return;
+        if (w[0] != at[0] || w[1] != at[1]) continue;
+        if (strstr(name, "expect_tx") || !ptx__in_slot(k, j, 'M')) by = 1;
+        else if (!ptx__number(k, f, ptx__in_slot(k, j, 'M'), &by))
+            return;
+        if (ptx__seek(k, f, j, ptx__look_for, &j)) return;
+        if (!ptx__comers(k, f, ptx__block_of(f, j), k->ins.at[j].guard, PTX__CLASS_BLOCK, lanes)) return;
+        for (t = 0; t < threads; t++) come += by * (lanes[t / 32] >> t % 32 & 1);
+        all += come;
+        most = come > most ? come : most;
+    }
+    if (!waited || f->effort <= 8192 || (all >= count && most <= count)) return;
+    ptx__note(k, PTX_ADVICE_ORDER, i,
+              "this mbarrier counts %llu arrivals a phase, and %llu come%s: %s", (unsigned long long)count,
+              (unsigned long long)(all < count ? all : most), all < count ? " in all" : " at once",
+              all < count ? "who waits for it waits for ever" : "its phase is over before all have come");
+}
+
+/* A wait by a parity that is a number, in a loop that fetches more by the same mbarrier. */
+static void ptx__advise_same_parity(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    const uint32_t *at = ptx__mbarrier_of(k, i), *w;
+    uint32_t j, again = UINT32_MAX, made;
+    uint64_t parity;
+    if (!at || !strstr(ptx__name_of(k, i), "parity") || !ptx__number(k, f, ptx__in_slot(k, i, 'u'), &parity))
+        return;
+    if (PTX__TAG(at[0]) == PTX__W_32) { /* an address that changes from round to round is another mbarrier */
+        made = f->def[f->base[PTX__W_32] + PTX__INDEX(at[0])] - 1;
+        if (f->sets[f->base[PTX__W_32] + PTX__INDEX(at[0])] || ptx__seek(k, f, i, ptx__look_for, &made))
+            return;
+    }
+    for (j = 0; j < k->ins.count && f->effort > 8192; j++) {
+        if (k->ins.at[j].kind != PTX__I_PLAIN || j == i) continue;
+        if (ptx__is_opaque(k, j) || ptx__op_of(k, j) == PTX_MBARRIER_INVAL) return;
+        w = ptx__mbarrier_of(k, j);
+        if (!w || w[0] != at[0] || w[1] != at[1]) continue;
+        if (ptx__is_wait(k, j)) return;
+        if (ptx__effect_of(k, j) == PTX__EFFECT_BULK_IN) again = j;
+    }
+    if (again == UINT32_MAX || !ptx__seek(k, f, i, ptx__look_for, &again)
+        || !ptx__seek(k, f, again, ptx__look_for, &i))
+        return;
+    ptx__note(
+        k, PTX_ADVICE_ORDER, i,
+        "from the second round on this waits for nothing: each phase of the mbarrier has the other parity, "
+        "and this is always %u; keep it in a variable and turn it with each phase",
+        (unsigned)(parity & 1));
+}
+
+/* What a bulk copy brings, over what others may still read. about: the read */
+static int ptx__look_bulk_in(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const ptx__places *p;
+    const uint32_t *w;
+    uint64_t bytes;
+    int good = PTX__VALUE_STEPS;
+    int64_t to;
+    uint32_t t, array;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER || ptx__is_opaque(k, i)) return 1;
+    if (strncmp(ptx__name_of(k, i), "bar", 3) == 0
+        || strncmp(ptx__name_of(k, i), "mbarrier.arrive.s", 17) == 0)
+        return 1;
+    if (ptx__effect_of(k, i) != PTX__EFFECT_BULK_IN || ptx__parted(k, f, i) != PTX__CLASS_LANE) return 0;
+    w = ptx__in_slot(k, i, 'k');
+    if (!w) w = ptx__in_slot(k, i, 's');
+    if (!w || !ptx__number(k, f, ptx__in_slot(k, i, 'C'), &bytes)) return 0;
+    array = ptx__array_of(k, f, w[0], 0);
+    p = ptx__places_of(k, f, about[0]);
+    if (!array || !p->known || p->array != array) return 0;
+    f->array = array;
+    to = (int32_t)ptx__value(k, f, w, 0, &good);
+    f->array = 0;
+    to += (int32_t)w[1];
+    for (t = 32; t < p->threads && good; t++) /* another warp's */
+        if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] + (int64_t)p->bytes > to
+            && p->at[t] < to + (int64_t)bytes)
+            return 2;
+    return 0;
+}
+
 static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
     uint32_t i, b, in = 0, expects = 0, arrays = 0, all_known = 1, array;
     if ((k->m->target & 0xfffu) < 80) return;
@@ -10219,6 +10332,18 @@ static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
             if (strstr(ptx__name_of(k, i), "_tx.") || strstr(ptx__name_of(k, i), "_tx%")) expects = 1;
             if (ptx__op_of(k, i) == PTX_MBARRIER_INIT || ptx__op_of(k, i) == PTX_MBARRIER_INVAL)
                 ptx__advise_life(k, f, i);
+            if (ptx__op_of(k, i) == PTX_MBARRIER_INIT) ptx__advise_arrivals(k, f, i);
+            if (ptx__effect_of(k, i) == PTX__EFFECT_READ && k->m->seen >> PTX__EFFECT_BULK_IN & 1
+                && ptx__parted(k, f, i) <= PTX__CLASS_BLOCK && ptx__places_of(k, f, i)->known) {
+                uint32_t over = ptx__seek(k, f, i, ptx__look_bulk_in, &i);
+                if (over)
+                    ptx__note(
+                        k, PTX_ADVICE_RACE, over - 1,
+                        "another thread may still be reading, at %s, what this copy writes over: a "
+                        "barrier of the block, or an mbarrier that the readers arrive at, comes between",
+                        k->ins.at[i].site);
+            }
+            if (ptx__is_wait(k, i)) ptx__advise_same_parity(k, f, i);
             if (ptx__is_wait(k, i)) {
                 uint32_t made = k->words.at[k->ins.at[i].words];
                 ptx__advise_wait(k, f, i,
@@ -10399,6 +10524,110 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
                   (unsigned long long)back, (unsigned long long)much, k->ins.at[taken - 1].site);
 }
 
+/* -- what changes nothing -- */
+
+/* Whether a comparison by these operands comes out the same whatever happens: 0 no, 1 never true, 2 always.
+ */
+static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words + ins->results;
+    const char *how = k->m->chars.at + form->text + 5; /* behind "setp." */
+    unsigned type = (unsigned)(form->key >> 16 & 0xff), special = UINT32_MAX;
+    char kind = ptx__fact(type)->kind;
+    uint64_t number = 0;
+    uint32_t def, most;
+    if (form->operands[2] || ins->count != ins->results + 4u || PTX__TAG(w[0]) >= PTX__CLASSES) return 0;
+    if (PTX__TAG(w[1]) < PTX__W_UNSIGNED || PTX__TAG(w[1]) > PTX__W_F64) return 0;
+    number = w[2] | (uint64_t)w[3] << 32;
+    if (PTX__TAG(w[1]) == PTX__W_F32)
+        return (number & 0x7fffffff) > 0x7f800000 && strchr("elg", how[0]) && how[2] == '.' ? 1 : 0;
+    if (kind != 'u' || PTX__TAG(w[1]) == PTX__W_F64) return 0;
+    if (!number) return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
+    def = f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0]);
+    if (PTX__TAG(w[0]) != PTX__W_32 || f->sets[def]) return 0;
+    ins = &k->ins.at[f->def[def] - 1];
+    w = k->words.at + ins->words + ins->results;
+    if (ins->kind == PTX__I_PLAIN && ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL)
+        special = PTX__INDEX(w[0]);
+    if (special == PTX_LANEID) most = 31;
+    else if (special <= PTX_TID_Z && k->need[0] && k->need[special - PTX_TID_X] > 1)
+        most = k->need[special - PTX_TID_X] - 1;
+    else
+        return 0;
+    if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
+    return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0;
+}
+
+/* A load that nobody told that others write, in a loop that only what it brings can end. */
+static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i) {
+    const ptx__ins *last = &k->ins.at[f->block[b].end - 1], *made;
+    const uint32_t *w = k->words.at + k->ins.at[i].words;
+    uint32_t j, way, at, steps, address, def;
+    if (last->kind != PTX__I_BRANCH || !last->guard || k->ins.at[i].results != 1
+        || PTX__TAG(w[1]) != PTX__W_MEM)
+        return 0;
+    address = w[2];
+    made = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
+    if (k->m->forms.at[made->form].row->op != PTX_SETP || f->sets[f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0])])
+        return 0;
+    if (k->words.at[made->words + made->results] != w[0]
+        && k->words.at[made->words + made->count - 1] != w[0])
+        return 0;
+    for (way = 0; way < 2; way++) {
+        at = f->block[b].next[way];
+        for (steps = 0; at && at - 1 != b && steps < 8; steps++) {
+            const ptx__block *block = &f->block[at - 1];
+            for (j = block->first; j < block->end; j++)
+                if (k->ins.at[j].kind == PTX__I_PLAIN || k->ins.at[j].guard) break;
+            if (j < block->end) break;
+            at = block->next[0] ? block->next[0] : block->next[1];
+        }
+        if (at && at - 1 == b) break;
+    }
+    if (way == 2 || PTX__TAG(address) >= PTX__CLASSES) return 0;
+    def = f->base[PTX__TAG(address)] + PTX__INDEX(address);
+    if (f->sets[def] || f->def_block[def] == b) return 0;
+    for (j = f->block[b].first; j < f->block[b].end; j++) /* nothing else but the test, and no fence */
+        if (k->ins.at[j].kind == PTX__I_PLAIN && j != i && ptx__op_of(k, j) != PTX_SETP
+            && ptx__op_of(k, j) != PTX_MOV)
+            return 0;
+    return 1;
+}
+
+static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
+    ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_ACQUIRE | PTX_CV) & ~PTX__FAMILY;
+    uint32_t b, i, lane;
+    for (b = 0; b < f->blocks; b++)
+        for (i = f->block[b].first; i < f->block[b].end; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            const uint32_t *end = k->words.at + ins->words + ins->count;
+            const char *name;
+            if (ins->kind != PTX__I_PLAIN) continue;
+            name = ptx__name_of(k, i);
+            if (ptx__op_of(k, i) == PTX_SETP && ptx__always(k, f, i))
+                ptx__note(k, PTX_ADVICE_IDLE, i, "this comparison is %s true, whatever its operand is",
+                          ptx__always(k, f, i) == 1 ? "never" : "always");
+            if (ptx__op_of(k, i) == PTX_LD && !(k->m->forms.at[ins->form].asked & strong)
+                && ptx__spins(k, f, b, i))
+                ptx__note(
+                    k, PTX_ADVICE_IDLE, i,
+                    "this loop waits for what another thread writes, and an ordinary load may be done once "
+                    "for all rounds: PTX_ACQUIRE (or PTX_RELAXED, PTX_VOLATILE) loads anew");
+            if (strncmp(name, "shfl.sync.", 10) || ins->count < ins->results + 10u
+                || PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED || !end[-8]
+                || name[10] == 'i')
+                continue;
+            for (lane = 0; lane < 32; lane++)
+                if (ptx__shuffle_source(name + 10, lane, end[-8], end[-5]) != lane) break;
+            if (lane == 32)
+                ptx__note(
+                    k, PTX_ADVICE_IDLE, i,
+                    "every lane gets its own value from this shuffle: the last operand is 31 for down, bfly "
+                    "and idx in the whole warp, and 0 for up");
+        }
+}
+
 /* -- stores that meet -- */
 
 /* about: the store; 1 where what it stores is the same for all and another store of that is no matter */
@@ -10470,11 +10699,6 @@ static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
 }
 
 /* -- barriers by number -- */
-static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
-    (void)k, (void)f;
-    return i == about[0] ? 2 : 0;
-}
-
 /* Two counts for one barrier in places of which none leads to the other; arrivals that nobody waits for. */
 static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
     uint32_t i, j, waits = 0, opaque = 0, at[64], n = 0;
@@ -10652,7 +10876,7 @@ static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__advise_races,     ptx__advise_copies,    ptx__advise_same_place,   ptx__advise_order,
     ptx__advise_mbarriers, ptx__advise_read_only, ptx__advise_contractions, ptx__advise_bulk,
     ptx__advise_phases,    ptx__advise_bulk_out,  ptx__advise_remote,       ptx__advise_tensor_memory,
-    ptx__advise_overwrites, ptx__advise_operands, ptx__advise_counts, ptx__advise_pressure};
+    ptx__advise_overwrites, ptx__advise_operands, ptx__advise_counts, ptx__advise_idle, ptx__advise_pressure};
 
 static int ptx__make_places(ptx_module *m) {
     uint32_t i;

@@ -379,6 +379,69 @@ static void test_counts(void) {
         WRONG("order", "nobody in this kernel waits");
 }
 
+/* How often threads arrive, and phases after the first. */
+static void counted(uint32_t count) {
+    start(90), ptx_require_block(k, 128, 1, 1), IF(one), ptx_mbarrier_init(k, bar, ptx_u32(count)), END, BAR;
+}
+static void rounds(int turning, int last_barrier) {
+    ptx_var phase;
+    ptx_val now;
+    start(90), make(), phase = ptx_var_new(k, zero), ptx_for(k, zero, n, ptx_u32(1)), IF(one);
+    fetch(4096, 4096), END;
+    now = turning ? ptx_get(k, phase) : ptx_u32(0);
+    ptx_loop(k), ptx_while(k, ptx_inv(ptx_mbarrier_try_wait(k, bar, now))), END, out(LD(mine, 0));
+    ptx_set(k, phase, ptx_xor(k, ptx_get(k, phase), ptx_u32(1)));
+    if (last_barrier) BAR;
+    END;
+}
+static void test_phases(void) {
+    counted(128), ptx_mbarrier_arrive(k, bar), wait_on(bar, 0), RIGHT;
+    counted(256), ptx_mbarrier_arrive(k, bar), wait_on(bar, 0), WRONG("order", "waits for ever");
+    counted(1), ptx_mbarrier_arrive(k, bar), wait_on(bar, 0), WRONG("order", "128 come at once");
+    counted(128), ptx_mbarrier_arrive(k, bar), wait_on(bar, 0), ptx_mbarrier_arrive(k, bar), wait_on(bar, 1);
+    RIGHT; /* two phases */
+    counted(4), IF(ptx_setp(k, PTX_EQ, lane, zero)), ptx_mbarrier_arrive(k, bar), END, wait_on(bar, 0), RIGHT;
+    counted(64), IF(ptx_setp(k, PTX_LT, tid, I(64))), ptx_mbarrier_arrive(k, bar), END, wait_on(bar, 0),
+        RIGHT;
+    counted(1), wait_on(bar, 0), WRONG("order", "0 come in all");
+    rounds(1, 1), RIGHT;
+    rounds(0, 1), WRONG("order", "the other parity");
+    rounds(1, 0), WRONG("race", "what this copy writes over");
+}
+
+/* What is always the same. */
+static void spin(ptx_mods how) {
+    ptx_val x;
+    start(80), ptx_loop(k), x = ptx_ld(k, PTX_U32, ptx_with(ptx_at(p, 0), how));
+    ptx_while(k, ptx_setp(k, PTX_EQ, x, zero)), END;
+}
+static void when(ptx_mods order, ptx_val x, uint32_t y) {
+    IF(ptx_setp(k, order, x, ptx_u32(y))), out(n), END;
+}
+static void test_idle(void) {
+    ptx_val x;
+    start(80), when(PTX_LT, n, 0), WRONG("idle", "never true");
+    start(80), when(PTX_GE, n, 0), WRONG("idle", "always true");
+    start(80), when(PTX_GE, n, 1), RIGHT;
+    start(80), x = ptx_ld(k, PTX_S32, ptx_at(p, 0)), IF(ptx_setp(k, PTX_LT, x, I(0))), out(n), END, RIGHT;
+    start(80), when(PTX_EQ, lane, 32), WRONG("idle", "never true");
+    start(80), when(PTX_EQ, lane, 31), RIGHT;
+    start(80), ptx_require_block(k, 64, 2, 1), when(PTX_GE, tid, 64), WRONG("idle", "never true");
+    start(80), ptx_require_block(k, 64, 2, 1), when(PTX_GE, tid, 63), RIGHT;
+    spin(0), WRONG("idle", "loads anew");
+    spin(PTX_VOLATILE), RIGHT;
+    spin(PTX_ACQUIRE | PTX_GPU), RIGHT;
+    start(80), out(ptx_shfl_up(k, tid, I(1), I(31), FULL)), WRONG("idle", "its own value");
+    start(80), out(ptx_shfl_up(k, tid, I(1), I(0), FULL)), RIGHT;
+    start(80), out(ptx_shfl_down(k, tid, I(1), I(0), FULL)), WRONG("idle", "its own value");
+    start(80), out(ptx_shfl_down(k, tid, I(1), I(31), FULL)), RIGHT;
+    /* numbers by way of a register */
+    start(90), make(), IF(one), x = ptx_mov(k, ptx_u32(72)), ptx_mbarrier_arrive_expect(k, bar, x);
+    ptx_bulk_load(k, sh, p, x, bar), END, wait_on(bar, 0), WRONG("!range", "72 where it takes a multiple");
+    start(90), make(), IF(one), x = ptx_mov(k, ptx_u32(80)), ptx_mbarrier_arrive_expect(k, bar, x);
+    ptx_bulk_load(k, sh, p, x, bar), END, wait_on(bar, 0), RIGHT;
+}
+
 int main(void) {
     test_copies();
     test_mbarriers();
@@ -390,6 +453,8 @@ int main(void) {
     test_stores();
     test_places();
     test_counts();
+    test_phases();
+    test_idle();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
 }
