@@ -7943,8 +7943,16 @@ found:
                         k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[call - 1].site);
 }
 
+/* Whether that instruction reads a special register, and not memory, which may hold the same for all. */
+static int ptx__by_id(const ptx_kernel *k, uint32_t i) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const uint32_t *w = k->words.at + ins->words + ins->results;
+    return ins->kind != PTX__I_PLAIN || (ins->count > ins->results && PTX__TAG(*w) != PTX__W_MEM
+                                         && k->m->forms.at[ins->form].result == PTX__RESULT_SAME);
+}
+
 /* What is for whole warps or warpgroups needs a block that has one; and the descriptors and the predicate of
-   a product are one for all of the warpgroup. */
+   a product are one for all of the warpgroup: where they differ by ids of threads, they are not. */
 static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsigned bears) {
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = &k->m->forms.at[ins->form];
@@ -7965,7 +7973,7 @@ static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsig
         if (tag == PTX__W_VECTOR) operand--;
         if (tag != PTX__W_64 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) continue;
         c = *ptx__class_at(f, tag == PTX__W_64 ? *w : PTX__WORD(PTX__W_PRED, PTX__INDEX(*w)));
-        if (PTX__CLASS(c) <= bears) continue;
+        if (PTX__CLASS(c) <= bears || !ptx__by_id(k, PTX__ROOT(c) - 1)) continue;
         ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
         return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
                             "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "

@@ -243,6 +243,7 @@ static void test_groups(void) {
     WRONG("!divergent", "descriptor");
     start(PTX_SM_A(90)), all = ptx_setp(k, PTX_LT, n, I(9));
     product(described(ptx_shr(k, tid, I(7))), all), RIGHT; /* one for each warpgroup */
+    start(PTX_SM_A(90)), all = ptx_setp(k, PTX_LT, n, I(9)), product(described(LD(p, 0)), all), RIGHT;
     start(PTX_SM_A(90)), product(described(n), one), WRONG("!divergent", "scales D");
     start(PTX_SM_A(90)), all = ptx_setp(k, PTX_LT, n, I(9)), ptx_require_block(k, 64, 1, 1);
     product(described(n), all), WRONG("!divergent", "a block has 64");
