@@ -120,12 +120,34 @@
           and numbers: `if (lane < 16)` goes with 0xffff. Of a mask made at run time only one thing is
           checked: that ptx_activemask was not taken where more threads were. ptx_ballot(k, p, all) before
           the `if` on p is the safe way.
+          Where all lanes of a shuffle by numbers would read of lanes that are not named, it is refused.
    ADDRESSES KNOWN  Of an address made of an array and numbers, the verifier refuses what is out of range or
-          not aligned; of one with a run-time index, only what can never be aligned.
-   ADVICE  ptx_advise() is a separate list of what is no error: races in shared memory, copies that nobody
-          waits for, plain stores before an asynchronous read, barriers of clusters and mbarriers out of
-          order, .nc loads of what is written, luck with alignment, contraction of mul and add, register
-          pressure (ptx_pressure says how much, and where), clusters over 8. It takes longer than verifying.
+          not aligned, and the wrong space of what a number or a generic address was made of; of one with a
+          run-time index, only what can never be aligned. With ptx_require_block(), the places of the first
+          and the last thread are known too.
+   GROUPS  wgmma and setmaxnreg need a block that has a warpgroup; a descriptor or predicate of wgmma that
+          thread ids make different is refused, so are warpgroups of a declared block that ask for more
+          registers than it began with, a numbered barrier that too few ever come to, tcgen05 for one block
+          and for two in one kernel, and what tcgen05.ld loads, used before PTX_TCGEN05_WAIT_LD.
+   ADVICE  ptx_advise() is a separate list of what is no error; each piece has the name of its kind.
+          race      shared memory that threads of different warps touch, one of them writing, with no barrier
+                    between: by the bytes of each thread, where these follow from thread and lane ids and
+                    numbers (a block of unknown size is taken to have four warps); else only where one address
+                    is the other plus something, or neither hangs on a stage or part that is not known. Copies
+                    read, or written over, before the wait that is for their group, or by others before a
+                    barrier; mbarriers made, and bulk copies begun, by every thread; .nc loads of what is
+                    written; what a bulk copy or a product reads before a barrier.
+          unwaited  copies under way at the end of the kernel.
+          order     arrive and wait of a cluster; another block's memory before the cluster has met;
+                    mbarriers: never made, undone, stored to, waited for by the wrong parity or without asking
+                    for the outcome, arrivals and bytes against what was expected; barriers with two counts,
+                    or arrivals that nobody waits for; tensor memory not given back.
+          proxy     plain stores before an asynchronous read, without the fence.
+          align     vectors that neighbouring threads or rounds move by less than they need.
+          idle      comparisons that are always the same, shuffles that move nothing, loops that wait on an
+                    ordinary load.
+          contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8).
+          It takes longer than verifying, and ends its search in very long kernels.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
           a whole log of ptxas or the driver. ptxgen_cuda.h does it for you. comments = 1 prints the places
           beside the instructions, 2 as .loc for profilers.
@@ -133,7 +155,7 @@
           are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
           memory or through a function, look into raw text for more than its barriers, or prove that two
           run-time indices differ: advice about races errs on the side of saying nothing. Named barriers are
-          not counted up: which warps meet at number 3 is yours to know.
+          counted up in a block of declared size only: else which warps meet at number 3 is yours to know.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -1442,6 +1464,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
         ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
         PTX__ON_120)                                                                                         \
+    /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
+       f16 of m16n8k32 in f32, where no pair of that number is */                                            \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
         PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",     \
