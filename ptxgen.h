@@ -3807,6 +3807,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     ptx_mods mods = 0;
     char text[384], program[PTX__PROGRAM_MAX], lacks[160];
     unsigned count = 1;
+    int further;
     const ptx__row *row =
         ptx__find_row(k, site, op, op == PTX_RAW ? 0u : type, op == PTX_RAW ? 0u : src, asked, n, n_out,
                       &mods, program, &count);
@@ -3858,16 +3859,16 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
         form->effect = (uint8_t)type;
     }
     m->seen |= 1u << form->effect;
-    if (op == PTX_RAW || op == PTX_MAPA || op == PTX_MAPA_GENERIC || strncmp(row->name, "tcgen05", 7) == 0
-        || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u'))
-        || strpbrk(form->operands, "CGMT"))
-        m->seen |= PTX__SEEN_FURTHER;
+    further = op == PTX_RAW || op == PTX_MAPA || op == PTX_MAPA_GENERIC || strpbrk(form->operands, "CGMT")
+              || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u'))
+              || strncmp(row->name, "tcgen05", 7) == 0;
+    if (further) m->seen |= PTX__SEEN_FURTHER;
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) m->seen |= PTX__SEEN_SETMAXNREG;
     if ((op == PTX_LD || op == PTX_ST) && asked & (PTX__M_LOCAL | PTX__M_CONST) & ~PTX__FAMILY)
         m->seen |= PTX__SEEN_FAR_SPACE;
     if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) m->seen |= PTX__SEEN_CARRY;
     form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
-    form->special = form->who || form->effect || form->reach;
+    form->special = form->who || form->effect || form->reach || further;
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
     return *bucket;
@@ -6669,7 +6670,7 @@ typedef struct ptx__flow {
     uint32_t *walk[3];      /* of the advice: blocks each */
     uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
     uint32_t effort;        /* steps of the advice that are still to spend */
-    uint32_t threads;       /* how many of the block ptx__comers asks after */
+    uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
 } ptx__flow;
 
 #define PTX__EFFORT 4000000u
@@ -6729,6 +6730,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->classes = NULL;
     f->array = f->origin = 0;
     f->effort = PTX__EFFORT;
+    f->first = 0;
     f->threads = 1024;
     for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
     if (checked) {
@@ -7777,7 +7779,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         if (at == b && guard) word = guard;
         else
             word = 0;
-        for (t = 0; word && t < f->threads && good; t++) {
+        for (t = f->first; word && t < f->threads && good; t++) {
             good = PTX__VALUE_STEPS;
             if (!ptx__value(k, f, &word, t, &good)) lanes[t / 32] &= ~(1u << t % 32);
         }
@@ -7793,7 +7795,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         if (k->m->forms.at[last->form].row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
         taken = last->kind == PTX__I_BRANCH && f->block[from].next[1] == at + 1;
         taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
-        for (t = 0; t < f->threads && good; t++) {
+        for (t = f->first; t < f->threads && good; t++) {
             good = PTX__VALUE_STEPS;
             if ((ptx__value(k, f, &word, t, &good) != 0) != (taken != 0)) lanes[t / 32] &= ~(1u << t % 32);
         }
@@ -9494,11 +9496,25 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     uint32_t threads = k->need[0] * k->need[1] * k->need[2], t;
     int good = PTX__VALUE_STEPS, beyond = 0;
     int64_t at = 0, moved;
-    if (!threads || PTX__TAG(v.symbol) != PTX__W_SHARED || PTX__TAG(w[0]) != PTX__W_32 || ins->guard
-        || PTX__CLASS(f->level[ptx__block_of(f, i)]) > PTX__CLASS_BLOCK || k->function)
+    uint32_t b = ptx__block_of(f, i), lanes[32], from;
+    int parted = ins->guard || PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK;
+    if (!threads || PTX__TAG(v.symbol) != PTX__W_SHARED || PTX__TAG(w[0]) != PTX__W_32 || k->function
+        || threads > 1024)
         return PTX_E_NONE;
-    f->array = PTX__INDEX(v.symbol) + 1;
-    for (t = threads; t && good && !beyond; t = t > 1) { /* the last, and then the first */
+    /* the last, the first of its warp, and the first of all */
+    for (t = threads; t && good && !beyond; t = t > from + 1 ? from + 1 : t > 1) {
+        from = (threads - 1) / 32 * 32;
+        f->array = 0;
+        if (parted) { /* whether this one comes */
+            f->first = t - 1;
+            f->threads = t;
+            good = ptx__comers(k, f, b, ins->guard, PTX__CLASS_BLOCK, lanes);
+            f->first = 0;
+            f->threads = 1024;
+            if (!good) return PTX_E_NONE;
+            if (!(lanes[(t - 1) / 32] >> (t - 1) % 32 & 1)) continue;
+        }
+        f->array = PTX__INDEX(v.symbol) + 1;
         good = PTX__VALUE_STEPS;
         f->origin = 0x100000;
         moved = (int32_t)ptx__value(k, f, w, t - 1, &good);
@@ -9749,13 +9765,14 @@ static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const uint32_t *
    What few kernels have: one walk over the instructions, and one over the ways for loads of tensor memory. */
 
 /* Of a block declared as such: the threads that come to barriers of that number, against the count here. */
-static ptx_code ptx__verify_count(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+static ptx_code ptx__verify_count(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *counted) {
     const uint32_t *number = ptx__in_slot(k, i, 'F'), *count = ptx__in_slot(k, i, 'G');
     uint32_t lanes[32], all[32], j, w, come = 0, threads = k->need[0] * k->need[1] * k->need[2];
     uint64_t which, other, wanted;
     if (!threads || k->function || k->calls.count || !ptx__number(k, f, number, &which)
-        || !ptx__number(k, f, count, &wanted))
+        || !ptx__number(k, f, count, &wanted) || *counted >> (which & 31) & 1)
         return PTX_E_NONE;
+    *counted |= 1u << (which & 31); /* once is enough */
     memset(all, 0, sizeof all);
     for (j = 0; j < k->ins.count; j++) {
         if (k->ins.at[j].kind != PTX__I_PLAIN) continue;
@@ -9809,7 +9826,7 @@ static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t fro
     }
 }
 
-static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *pair) {
+static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *pair, uint32_t *counted) {
     const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
     const char *site = k->ins.at[i].site;
     uint64_t number, size;
@@ -9844,7 +9861,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_
             return ptx__fail_at(k, PTX_E_RANGE, i, site, "%s is given %lld where it takes %s",
                                 form->row->name, (long long)number, limit->what);
     }
-    if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i);
+    if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i, counted);
     if (group && strncmp(form->row->name, "tcgen05", 7) == 0) {
         if (!*pair) *pair = i + 1;
         if (group != (k->m->forms.at[k->ins.at[*pair - 1].form].asked & PTX__CTA_GROUP & ~PTX__FAMILY))
@@ -9893,13 +9910,14 @@ static ptx_code ptx__verify_tensor_loads(ptx_kernel *k, ptx__flow *f, const uint
 }
 
 static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, pair = 0, loads[32], count = 0;
+    uint32_t b, s, i, pair = 0, loads[32], count = 0, counted = 0;
     if (!(k->m->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
-    for (i = 0; i < k->ins.count; i++) {
-        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
-        if (ptx__verify_one(k, f, i, &pair)) return k->m->error.code;
-        if (strncmp(ptx__name_of(k, i), "tcgen05.ld", 10) == 0 && count < 32) loads[count++] = i;
-    }
+    for (b = 0; b < f->blocks; b++)
+        for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
+            if (k->ins.at[i].kind != PTX__I_PLAIN || !f->block[b].order) continue;
+            if (ptx__verify_one(k, f, i, &pair, &counted)) return k->m->error.code;
+            if (strncmp(ptx__name_of(k, i), "tcgen05.ld", 10) == 0 && count < 32) loads[count++] = i;
+        }
     return count ? ptx__verify_tensor_loads(k, f, loads, count) : PTX_E_NONE;
 }
 

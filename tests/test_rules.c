@@ -359,6 +359,13 @@ static void test_places(void) {
     ST(ptx_ptr_add(k, x, tid, 4), 0, n), RIGHT;
     start(80), ptx_require_block(k, 1024, 1, 1), x = ptx_shared(k, "few", PTX_U32, 512, 4);
     IF(ptx_setp(k, PTX_LT, tid, I(512))), ST(ptx_ptr_add(k, x, tid, 4), 0, n), END, RIGHT;
+    start(80), ptx_require_block(k, 512, 1, 1), x = ptx_shared(k, "few", PTX_U32, 8, 4);
+    IF(ptx_setp(k, PTX_EQ, lane, zero)), ST(ptx_ptr_add(k, x, warp, 4), 0, n), END;
+    WRONG("!address", "thread 480 of the block");
+    start(80), ptx_require_block(k, 256, 1, 1), x = ptx_shared(k, "few", PTX_U32, 8, 4);
+    IF(ptx_setp(k, PTX_EQ, lane, zero)), ST(ptx_ptr_add(k, x, warp, 4), 0, n), END, RIGHT;
+    start(80), ptx_require_block(k, 512, 1, 1), x = ptx_shared(k, "few", PTX_U32, 8, 4);
+    IF(ptx_setp(k, PTX_LT, tid, I(8))), ST(ptx_ptr_add(k, x, tid, 4), 0, n), END, RIGHT;
     start(80), ptx_require_block(k, 64, 1, 1), x = ptx_shared(k, "few", PTX_U32, 64, 4);
     ST(ptx_ptr_add(k, x, tid, 4), -4, n), WRONG("!address", "thread 0 of the block reaches bytes -4");
     start(80), BAR, x = ptx_for(k, zero, n, ptx_u32(1));
