@@ -120,12 +120,34 @@
           and numbers: `if (lane < 16)` goes with 0xffff. Of a mask made at run time only one thing is
           checked: that ptx_activemask was not taken where more threads were. ptx_ballot(k, p, all) before
           the `if` on p is the safe way.
+          Where all lanes of a shuffle by numbers would read of lanes that are not named, it is refused.
    ADDRESSES KNOWN  Of an address made of an array and numbers, the verifier refuses what is out of range or
-          not aligned; of one with a run-time index, only what can never be aligned.
-   ADVICE  ptx_advise() is a separate list of what is no error: races in shared memory, copies that nobody
-          waits for, plain stores before an asynchronous read, barriers of clusters and mbarriers out of
-          order, .nc loads of what is written, luck with alignment, contraction of mul and add, register
-          pressure (ptx_pressure says how much, and where), clusters over 8. It takes longer than verifying.
+          not aligned, and the wrong space of what a number or a generic address was made of; of one with a
+          run-time index, only what can never be aligned. With ptx_require_block(), the places of the first
+          and the last thread are known too.
+   GROUPS  wgmma and setmaxnreg need a block that has a warpgroup; a descriptor or predicate of wgmma that
+          thread ids make different is refused, so are warpgroups of a declared block that ask for more
+          registers than it began with, a numbered barrier that too few ever come to, tcgen05 for one block
+          and for two in one kernel, and what tcgen05.ld loads, used before PTX_TCGEN05_WAIT_LD.
+   ADVICE  ptx_advise() is a separate list of what is no error; each piece has the name of its kind.
+          race      shared memory that threads of different warps touch, one of them writing, with no barrier
+                    between: by the bytes of each thread, where these follow from thread and lane ids and
+                    numbers (a block of unknown size is taken to have four warps); else only where one address
+                    is the other plus something, or neither hangs on a stage or part that is not known. Copies
+                    read, or written over, before the wait that is for their group, or by others before a
+                    barrier; mbarriers made, and bulk copies begun, by every thread; .nc loads of what is
+                    written; what a bulk copy or a product reads before a barrier.
+          unwaited  copies under way at the end of the kernel.
+          order     arrive and wait of a cluster; another block's memory before the cluster has met;
+                    mbarriers: never made, undone, stored to, waited for by the wrong parity or without asking
+                    for the outcome, arrivals and bytes against what was expected; barriers with two counts,
+                    or arrivals that nobody waits for; tensor memory not given back.
+          proxy     plain stores before an asynchronous read, without the fence.
+          align     vectors that neighbouring threads or rounds move by less than they need.
+          idle      comparisons that are always the same, shuffles that move nothing, loops that wait on an
+                    ordinary load.
+          contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8).
+          It takes longer than verifying, and ends its search in very long kernels.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
           a whole log of ptxas or the driver. ptxgen_cuda.h does it for you. comments = 1 prints the places
           beside the instructions, 2 as .loc for profilers.
@@ -133,7 +155,7 @@
           are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
           memory or through a function, look into raw text for more than its barriers, or prove that two
           run-time indices differ: advice about races errs on the side of saying nothing. Named barriers are
-          not counted up: which warps meet at number 3 is yours to know.
+          counted up in a block of declared size only: else which warps meet at number 3 is yours to know.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -216,7 +238,8 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(ALIGN, "align", "an access that is aligned only where its array happens to be")                        \
     X(LAUNCH, "launch", "launch bounds that a launch must ask leave for")                                    \
     X(ORDER, "order", "a cluster's barrier or an mbarrier that is used in the wrong order, or never made")   \
-    X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")
+    X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")   \
+    X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
 typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
@@ -1441,6 +1464,8 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MMA_MXF4NVF4_4X, "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"                       \
         ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{2x}{4f}x{hh}x{hh}", 0, 0, 0, 0, 0, 87,          \
         PTX__ON_120)                                                                                         \
+    /* sparse: the selector is one of 4 threads, of 2, or 0, as the ISA has it; ptxas takes 2 and 3 too for  \
+       f16 of m16n8k32 in f32, where no pair of that number is */                                            \
     OP(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR",       \
         PTX__H16, 0, 0, 0, 0, 71, 80)                                                                        \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH",     \
@@ -2871,6 +2896,14 @@ typedef struct ptx__memo {
 } ptx__memo; /* 64 bytes: a line of the cache */
 #define PTX__EXACT 0x80u /* this value only, and not all up to it */
 
+/* The bytes that each thread has to do with in an instruction, from the beginning of its array. known: 0
+   where that cannot be said of all threads of the block (four warps, of a block of unknown size). */
+typedef struct ptx__places {
+    uint32_t instruction, known, threads, bytes, array, lanes[32]; /* instruction + 1 */
+    int32_t at[1024];
+} ptx__places;
+#define PTX__PLACES 64 /* kept, for the pairs that are compared */
+
 struct ptx_kernel {
     ptx_module *m;
     uint32_t owner;
@@ -2911,6 +2944,8 @@ struct ptx_kernel {
 #define PTX__BUCKETS 256
 #define PTX__SEEN_SETMAXNREG 0x80000000u
 #define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
+#define PTX__SEEN_FURTHER 0x10000000u   /* what ptx__verify_further looks at */
+#define PTX__SEEN_TURNED 0x08000000u    /* an address of one space that was made a number, or generic */
 #define PTX__SEEN_FAR_SPACE 0x40000000u /* a load or store in local or constant memory */
 #define PTX__MEMOS 512
 struct ptx_module {
@@ -2940,6 +2975,7 @@ struct ptx_module {
     PTX__ARRAY(ptx__note_) notes;
     PTX__ARRAY(char) advice_text;
     PTX__ARRAY(uint32_t) lists; /* scratch of the advice */
+    PTX__ARRAY(ptx__places) places;
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
     ptx__memo *memo; /* of `memos` what begins with a line of the cache */
@@ -3209,6 +3245,7 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
     ptx__release(m, m->notes.at, m->notes.capacity, sizeof *m->notes.at);
     ptx__release(m, m->advice_text.at, m->advice_text.capacity, 1);
     ptx__release(m, m->lists.at, m->lists.capacity, sizeof *m->lists.at);
+    ptx__release(m, m->places.at, m->places.capacity, sizeof *m->places.at);
     m->alloc(m->user, m, sizeof *m, 0);
 }
 
@@ -3712,7 +3749,9 @@ static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
         if (b->effect == PTX__EFFECT_BARRIER || b->effect == PTX__EFFECT_WAIT) *effect = b->effect;
     }
     if (*who == PTX__WHO_ANY && strstr(text, ".aligned")) *who = PTX__WHO_WARP;
-    if (*who == PTX__WHO_MEMBERS && (strstr(text, "0xffffffff") || strstr(text, " -1"))) *who = PTX__WHO_WARP;
+    if (*who == PTX__WHO_MEMBERS
+        && (strstr(text, "0xffffffff") || strstr(text, " -1") || strstr(text, ",-1")))
+        *who = PTX__WHO_WARP;
 }
 
 /* The mnemonic of a form. What its modifiers need raises version and sm. */
@@ -3768,6 +3807,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     ptx_mods mods = 0;
     char text[384], program[PTX__PROGRAM_MAX], lacks[160];
     unsigned count = 1;
+    int further;
     const ptx__row *row =
         ptx__find_row(k, site, op, op == PTX_RAW ? 0u : type, op == PTX_RAW ? 0u : src, asked, n, n_out,
                       &mods, program, &count);
@@ -3819,12 +3859,16 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
         form->effect = (uint8_t)type;
     }
     m->seen |= 1u << form->effect;
+    further = op == PTX_RAW || op == PTX_MAPA || op == PTX_MAPA_GENERIC || strpbrk(form->operands, "CGMT")
+              || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u'))
+              || strncmp(row->name, "tcgen05", 7) == 0;
+    if (further) m->seen |= PTX__SEEN_FURTHER;
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) m->seen |= PTX__SEEN_SETMAXNREG;
     if ((op == PTX_LD || op == PTX_ST) && asked & (PTX__M_LOCAL | PTX__M_CONST) & ~PTX__FAMILY)
         m->seen |= PTX__SEEN_FAR_SPACE;
     if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) m->seen |= PTX__SEEN_CARRY;
     form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
-    form->special = form->who || form->effect || form->reach;
+    form->special = form->who || form->effect || form->reach || further;
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
     return *bucket;
@@ -4826,6 +4870,7 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
     if (!ptx__ready(k) || !ptx__mine(k, site, a, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == a.type && !mods)
         return ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &a, 1, NULL);
+    if (a.space != PTX_GENERIC && k && k->m) k->m->seen |= PTX__SEEN_TURNED;
     return ptx__record(k, site, PTX_CVT, mods, type, a.type, &a, 1, NULL);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
@@ -6134,6 +6179,7 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
         v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, v.bits), PTX_U64, PTX_PARAM, 1);
     }
     if (v.space == PTX_GENERIC) return v;
+    if (v.space != PTX_GLOBAL) k->m->seen |= PTX__SEEN_TURNED;
     if (v.space == PTX_SHARED || v.space == PTX_SHARED_CLUSTER) {
         unsigned space = v.space;
         v = ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32));
@@ -6621,7 +6667,13 @@ typedef struct ptx__flow {
     uint32_t *special; /* the instructions that more than their values are checked of; NULL: no need */
     uint32_t post_reached;
     int advising;  /* 1: classes of all that matters, 2: notes too */
+    uint32_t *walk[3];      /* of the advice: blocks each */
+    uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
+    uint32_t effort;        /* steps of the advice that are still to spend */
+    uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
 } ptx__flow;
+
+#define PTX__EFFORT 4000000u
 
 static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
@@ -6639,13 +6691,16 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     size_t i, n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
     uint32_t b, *s, listed = 0;
     int ok, c, starts;
+    int checked =
+        k->together || f->advising || m->seen & (PTX__SEEN_FAR_SPACE | PTX__SEEN_FURTHER | PTX__SEEN_TURNED);
     for (c = 0; c < PTX__CLASSES; c++) {
         f->base[c] = (uint32_t)registers;
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = m->sets.count = 0;
     need = k->labels.count + 6 * blocks + 2 + 2 * registers + 13 * (blocks + 1);
-    if (k->together || f->advising) need += 4 * registers + n / 32 + 1;
+    if (checked) need += 4 * registers + n / 32 + 1;
+    if (f->advising) need += 3 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
     PTX__ROOM(m, m->scratch, need + n + 1, ok);
@@ -6653,7 +6708,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     memset(m->known, 0, sizeof m->known);
-    f->special = k->together || k->copies || f->advising ? s + need : NULL;
+    f->special = checked || k->copies ? s + need : NULL;
     f->block = m->blocks.at;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
@@ -6673,7 +6728,12 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->level = s, s += blocks + 1;
     f->split = s, s += blocks + 1;
     f->classes = NULL;
-    if (k->together || f->advising) {
+    f->array = f->origin = 0;
+    f->effort = PTX__EFFORT;
+    f->first = 0;
+    f->threads = 1024;
+    for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
+    if (checked) {
         f->classes = s, s += registers;
         f->sets = s, s += registers;
         f->wanted = s, s += registers;
@@ -7332,6 +7392,13 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
             const ptx__ins *ins = &k->ins.at[i];
             if (ins->guard && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising))
                 ptx__want(f, ins->guard, &depth);
+            if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
+                for (set = ins->results; set < ins->count; set++) {
+                    uint32_t tag = PTX__TAG(k->words.at[ins->words + set]);
+                    if (tag == PTX__W_64 || tag == PTX__W_PRED || tag == PTX__W_PRED_NOT)
+                        ptx__want(f, k->words.at[ins->words + set], &depth);
+                    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) set += 2;
+                }
             if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].who == PTX__WHO_BLOCK)
                 for (set = ins->results; set < ins->count; set++) {
                     ptx__want(f, k->words.at[ins->words + set], &depth);
@@ -7612,6 +7679,7 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
         default: break;
         }
     }
+    if (tag == PTX__W_SHARED && PTX__INDEX(word) + 1 == f->array) return f->origin;
     if (tag == PTX__W_PRED_NOT) {
         word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
         return !ptx__value(k, f, &word, t, good);
@@ -7711,7 +7779,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         if (at == b && guard) word = guard;
         else
             word = 0;
-        for (t = 0; word && t < 1024 && good; t++) {
+        for (t = f->first; word && t < f->threads && good; t++) {
             good = PTX__VALUE_STEPS;
             if (!ptx__value(k, f, &word, t, &good)) lanes[t / 32] &= ~(1u << t % 32);
         }
@@ -7720,13 +7788,14 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         last = &k->ins.at[f->block[from].end - 1];
         if (!last->guard || f->pred_head[at + 1] - f->pred_head[at] != 1) continue;
         if (f->block[from].next[0] == f->block[from].next[1]) continue;
+        if (f->post_idom[from] == at) continue; /* the end of a loop: all come, sooner or later */
         word = PTX__WORD(PTX__W_PRED, PTX__INDEX(last->guard));
         passed[from] = 1;
         if (PTX__CLASS(f->split[from]) <= above) continue;
         if (k->m->forms.at[last->form].row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
         taken = last->kind == PTX__I_BRANCH && f->block[from].next[1] == at + 1;
         taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
-        for (t = 0; t < 1024 && good; t++) {
+        for (t = f->first; t < f->threads && good; t++) {
             good = PTX__VALUE_STEPS;
             if ((ptx__value(k, f, &word, t, &good) != 0) != (taken != 0)) lanes[t / 32] &= ~(1u << t % 32);
         }
@@ -7764,6 +7833,43 @@ static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const 
     return 0;
 }
 
+/* The lane that lane `lane` reads of in a shuffle: step and c as its operands. */
+static uint32_t ptx__shuffle_source(const char *kind, uint32_t lane, uint32_t step, uint32_t c) {
+    uint32_t segment = c >> 8 & 31, last = (lane & segment) | (c & 31 & ~segment), from;
+    step &= 31;
+    switch (kind[0]) {
+    case 'u': /* up: there, c is the first */
+        from = lane - step;
+        return (int32_t)from >= (int32_t)last ? from : lane;
+    case 'd': from = lane + step; break;
+    case 'b': from = lane ^ step; break;
+    default: from = (lane & segment) | (step & ~segment); break;
+    }
+    return from <= last ? from : lane;
+}
+
+/* A shuffle by numbers of which no lane that comes finds another that comes. */
+static ptx_code ptx__verify_sources(ptx_kernel *k, uint32_t i, uint32_t mask, const uint32_t *lanes) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const uint32_t *end = k->words.at + ins->words + ins->count;
+    const char *kind = k->m->forms.at[ins->form].row->name + 10; /* behind "shfl.sync." */
+    uint32_t lane, from = 0, here = 0;
+    if (strncmp(k->m->forms.at[ins->form].row->name, "shfl.sync.", 10) || ins->count < ins->results + 10u)
+        return PTX_E_NONE;
+    if (PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED) return PTX_E_NONE;
+    for (lane = 0; lane < 32; lane++) here |= lanes[lane];
+    for (lane = 0; lane < 32; lane++) {
+        if (!(here >> lane & 1)) continue;
+        from = ptx__shuffle_source(kind, lane, end[-8], end[-5]);
+        if (mask >> from & 1) return PTX_E_NONE;
+    }
+    return ptx__fail_at(
+        k, PTX_E_DIVERGENT, i, ins->site,
+        "every lane of this shuffle reads of one that is not in the mask 0x%x, lane %u for one: "
+        "what it finds there is undefined",
+        mask, from);
+}
+
 /* The lanes that come, against those of the mask. */
 static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t i, uint32_t guard) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -7798,7 +7904,7 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
                             "the same",
                             name, mask, w, lanes[w] & there);
     }
-    return PTX_E_NONE;
+    return ptx__verify_sources(k, i, mask, lanes);
 }
 
 /* The number of a barrier, the same for those it is for; and no more threads than the block has. */
@@ -7863,6 +7969,46 @@ found:
                         k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[call - 1].site);
 }
 
+/* Whether that instruction reads a special register, and not memory, which may hold the same for all. */
+static int ptx__by_id(const ptx_kernel *k, uint32_t i) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const uint32_t *w = k->words.at + ins->words + ins->results;
+    return ins->kind != PTX__I_PLAIN || (ins->count > ins->results && PTX__TAG(*w) != PTX__W_MEM
+                                         && k->m->forms.at[ins->form].result == PTX__RESULT_SAME);
+}
+
+/* What is for whole warps or warpgroups needs a block that has one; and the descriptors and the predicate of
+   a product are one for all of the warpgroup: where they differ by ids of threads, they are not. */
+static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsigned bears) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    uint32_t threads = k->need[0] ? k->need[0] * k->need[1] * k->need[2] : k->max_threads;
+    uint32_t want = form->who == PTX__WHO_GROUP ? 128 : 32, operand;
+    char root[360];
+    if (form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) return PTX_E_NONE;
+    if (threads && threads < want && strncmp(form->row->name, "bar", 3))
+        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
+                            "%s is for the %u threads of a %s together, and a block has %u",
+                            *form->row->name ? form->row->name : "this text", want,
+                            want == 32 ? "warp" : "warpgroup", threads);
+    if (form->effect != PTX__EFFECT_MMA) return PTX_E_NONE;
+    for (operand = 1; w < end; w++, operand++) {
+        uint32_t tag = PTX__TAG(*w), c;
+        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) w += 2;
+        if (tag == PTX__W_VECTOR) operand--;
+        if (tag != PTX__W_64 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) continue;
+        c = *ptx__class_at(f, tag == PTX__W_64 ? *w : PTX__WORD(PTX__W_PRED, PTX__INDEX(*w)));
+        if (PTX__CLASS(c) <= bears || !ptx__by_id(k, PTX__ROOT(c) - 1)) continue;
+        ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
+        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
+                            "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "
+                            "where it is, say so with ptx_warpgroup_uniform",
+                            tag == PTX__W_64 ? "a descriptor" : "the predicate that scales D", root);
+    }
+    return PTX_E_NONE;
+}
+
 static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, s;
     if (k->calls.count && f->classes && ptx__verify_exits(k, f)) return k->m->error.code;
@@ -7887,6 +8033,7 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
             if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears);
             if (k->m->forms.at[ins->form].who == PTX__WHO_BLOCK && ptx__verify_barrier(k, f, i, bears))
                 return k->m->error.code;
+            if (ptx__verify_crowd(k, f, i, bears)) return k->m->error.code;
             if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, b, i, guard))
                 return k->m->error.code;
         }
@@ -7933,38 +8080,42 @@ static void ptx__note(ptx_kernel *k, ptx_advice_code code, uint32_t i, const cha
    waited for. Once a path has waited, a pipeline is assumed whose later copies fill other stages. */
 enum { PTX__COPY_NONE = 1, PTX__COPY_BEGUN = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
 
-#define PTX__COPY_GROUPS 8 /* above: a bit for each number of groups committed so far, 0 to 7 or more */
 static uint32_t ptx__step(uint32_t states, unsigned effect) {
-    uint32_t groups = states >> PTX__COPY_GROUPS, open, rest;
-    states &= (1u << PTX__COPY_GROUPS) - 1u;
-    open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED);
-    rest = (states & ~open) | groups << PTX__COPY_GROUPS;
+    uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED), rest = states & ~open;
     switch (effect) {
     case PTX__EFFECT_COPY:
-        rest = (states & PTX__COPY_WAITED) | groups << PTX__COPY_GROUPS;
-        return rest | (states & ~(uint32_t)PTX__COPY_WAITED ? (uint32_t)PTX__COPY_BEGUN : 0u);
-    case PTX__EFFECT_COMMIT:
-        groups = (groups << 1 & 0xffu) | (groups & 0x80u);
-        return (states & ~open) | groups << PTX__COPY_GROUPS | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
+        return (states & PTX__COPY_WAITED) | (states & ~(uint32_t)PTX__COPY_WAITED ? PTX__COPY_BEGUN : 0u);
+    case PTX__EFFECT_COMMIT: return rest | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
     case PTX__EFFECT_WAIT_GROUPS:
     case PTX__EFFECT_WAIT: return rest | (open ? (uint32_t)PTX__COPY_WAITED : 0u);
-    default: return states | groups << PTX__COPY_GROUPS;
+    default: return states;
     }
 }
 
-/* A wait for all but `left` groups where no path has committed more. A reader may mean it: what comes next
-   may not be what the copies bring. */
-static int ptx__waits_for_none(uint32_t states, uint32_t left) {
-    return states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED) && left < 7
-           && !(states >> PTX__COPY_GROUPS >> left >> 1);
+static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth);
+
+/* The array of what instruction i does, a bit; all bits where that is not plain. */
+static uint32_t ptx__array_bit(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
+    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[i]);
+    uint32_t array = x ? ptx__array_of(k, f, x[0], 0) : 0;
+    return !array ? UINT32_MAX : array < 32 ? 1u << array : 1u;
+}
+
+/* The arrays that the kernel's cp.async fill. */
+static uint32_t ptx__arrays_filled(const ptx_kernel *k, const ptx__flow *f) {
+    uint32_t i, filled = 0;
+    for (i = 0; i < k->ins.count; i++)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY)
+            filled |= ptx__array_bit(k, f, i);
+    return filled;
 }
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, e, i, s, *in = f->stack; /* the walks are over */
+    uint32_t n, e, i, s, filled = 0, *in = f->stack; /* the walks are over */
     int changed, report;
     if (!k->copies) return PTX_E_NONE;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__COPY_NONE | 1u << PTX__COPY_GROUPS;
+    in[0] = PTX__COPY_NONE;
     for (report = 0; report < 2; report += !changed) {
         changed = 0;
         for (n = 0; n < f->reached; n++) {
@@ -7978,7 +8129,8 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                 if (effect == PTX__EFFECT_CALL
                     && ptx__does(k, i) & (1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS))
                     effect = PTX__EFFECT_WAIT;
-                if (report && effect == PTX__EFFECT_READ && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED))
+                if (report && effect == PTX__EFFECT_READ && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED)
+                    && ptx__array_bit(k, f, i) & (filled ? filled : (filled = ptx__arrays_filled(k, f))))
                     return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
                                         "shared memory is read while cp.async copies are under way: no "
                                         "cp.async.wait_group or wait_all on some path to here");
@@ -7986,10 +8138,6 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                     return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
                                         "cp.async.wait_group waits for committed groups only, and on some "
                                         "path to here the copies are not committed");
-                if (report && f->advising == 2 && effect == PTX__EFFECT_WAIT_GROUPS
-                    && ptx__waits_for_none(states, k->words.at[ins->words + 1]))
-                    ptx__note(k, PTX_ADVICE_UNWAITED, i,
-                              "no more groups than that are under way, so this waits for none of them");
                 states = ptx__step(states, effect);
             }
             if (report && f->advising == 2 && f->block[b].leaves
@@ -8061,8 +8209,8 @@ static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t 
     const ptx__ins *ins;
     const uint32_t *w, *end;
     if (PTX__TAG(word) == PTX__W_SHARED) return PTX__INDEX(word) + 1;
-    if (PTX__TAG(word) != PTX__W_32 || depth > 24) return 0;
-    def = f->def[f->base[PTX__W_32] + PTX__INDEX(word)];
+    if ((PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_64) || depth > 24) return 0;
+    def = f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
     ins = &k->ins.at[def - 1];
     w = k->words.at + ins->words + ins->results;
     end = k->words.at + ins->words + ins->count;
@@ -8083,6 +8231,110 @@ static uint32_t ptx__access_bytes(const ptx_kernel *k, const ptx__ins *ins) {
     if (form->asked & PTX__M_V2 & ~PTX__FAMILY) bytes *= 2;
     if (form->asked & PTX__M_V4 & ~PTX__FAMILY) bytes *= 4;
     return bytes ? bytes : 16;
+}
+
+static uint32_t ptx__threads_known(const ptx_kernel *k) {
+    if (k->need[0]) return k->need[0] * k->need[1] * k->need[2];
+    return k->max_threads && k->max_threads < 128 ? k->max_threads : 128;
+}
+
+static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__places *p) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *x = ptx__shared_operand(k, ins), *w;
+    uint32_t t, guard = 0, b = ptx__block_of(f, i);
+    int good = PTX__VALUE_STEPS, moved = PTX__VALUE_STEPS;
+    int32_t first;
+    p->array = x ? ptx__array_of(k, f, x[0], 0) : 0;
+    p->threads = ptx__threads_known(k);
+    if (!p->array || p->threads > 1024) return 0;
+    if (form->effect == PTX__EFFECT_COPY) {
+        w = x + 5; /* behind the other address */
+        if (PTX__TAG(*w) < PTX__W_UNSIGNED || PTX__TAG(*w) > PTX__W_HEX16) return 0;
+        p->bytes = w[1];
+    } else if (strncmp(form->row->name, "ldmatrix.sync.aligned.m8n8", 26) == 0)
+        p->bytes = 16;
+    else if (form->row->types)
+        p->bytes = ptx__access_bytes(k, ins);
+    else
+        return 0;
+    if (ins->guard
+        && PTX__CLASS(*ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)))) > PTX__CLASS_BLOCK)
+        guard = ins->guard;
+    f->array = p->array;
+    f->origin = 0x100000;
+    first = (int32_t)ptx__value(k, f, x, 0, &moved);
+    f->origin = 0;
+    for (t = 0; t < p->threads && good && moved; t++) {
+        good = PTX__VALUE_STEPS;
+        p->at[t] = (int32_t)ptx__value(k, f, x, t, &good);
+        if (!t && first - p->at[0] != 0x100000) moved = 0; /* not the beginning and something */
+    }
+    f->array = 0;
+    if (!good || !moved) return 0;
+    f->threads = p->threads;
+    good = ptx__comers(k, f, b, guard, PTX__CLASS_BLOCK, p->lanes);
+    f->threads = 1024;
+    if (!good) return 0;
+    if (form->effect == PTX__EFFECT_READ && p->bytes == 16 && ins->results < 4
+        && form->row->op != PTX_LD) /* ldmatrix asks 8 lanes for each result */
+        for (t = 0; t < 32; t++) p->lanes[t] &= (1u << 8 * ins->results) - 1u;
+    for (t = 0; t < p->threads; t++) p->at[t] += (int32_t)x[1];
+    return 1;
+}
+
+static const ptx__places *ptx__places_of(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    ptx__places *p = &k->m->places.at[i % PTX__PLACES];
+    if (p->instruction == i + 1) return p;
+    p->instruction = i + 1;
+    p->known = (uint32_t)ptx__find_places(k, f, i, p);
+    f->effort -= p->threads < f->effort ? p->threads : f->effort;
+    return p;
+}
+
+/* Whether threads touch the same bytes in two instructions, the first of which writes: a bit each for a
+   thread and itself, another of its warp, one of another warp. -1: cannot be said. */
+enum { PTX__MEETS_SELF = 1, PTX__MEETS_NEAR = 2, PTX__MEETS_FAR = 4 };
+#define PTX__CLASH_MOST 8192
+static int ptx__clash(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
+    const ptx__places *p[2];
+    uint16_t owner[PTX__CLASH_MOST];
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    uint32_t t, which, unit = 4, found = 0, n, c;
+    if (k->m->places.count < PTX__PLACES || f->effort < 4096 || i % PTX__PLACES == j % PTX__PLACES) return -1;
+    p[0] = ptx__places_of(k, f, i);
+    p[1] = ptx__places_of(k, f, j);
+    if (!p[0]->known || !p[1]->known) return -1;
+    if (p[0]->array != p[1]->array) return 0;
+    for (which = 0; which < 2; which++) {
+        while (p[which]->bytes % unit) unit /= 2;
+        for (t = 0; t < p[which]->threads; t++) {
+            if (!(p[which]->lanes[t / 32] >> t % 32 & 1)) continue;
+            while (p[which]->at[t] & (int32_t)(unit - 1)) unit /= 2;
+            if (p[which]->at[t] < low) low = p[which]->at[t];
+            if (p[which]->at[t] + (int64_t)p[which]->bytes > high)
+                high = p[which]->at[t] + (int64_t)p[which]->bytes;
+        }
+    }
+    if (high <= low) return 0; /* nobody comes */
+    if ((high - low) / unit > PTX__CLASH_MOST) return -1;
+    f->effort -= p[0]->threads;
+    memset(owner, 0, sizeof *owner * (size_t)((high - low) / unit));
+    for (which = 0; which < 2; which++)
+        for (t = 0; t < p[which]->threads; t++) {
+            if (!(p[which]->lanes[t / 32] >> t % 32 & 1)) continue;
+            n = (uint32_t)(p[which]->at[t] - low) / unit;
+            for (c = 0; c < p[which]->bytes / unit; c++, n++) {
+                if (!which) owner[n] = (uint16_t)(owner[n] ? 0xffffu : t + 1);
+                else if (owner[n] == 0xffffu)
+                    found |= p[0]->threads > 32 ? PTX__MEETS_FAR : PTX__MEETS_NEAR;
+                else if (owner[n])
+                    found |= owner[n] == t + 1                ? PTX__MEETS_SELF
+                             : (owner[n] - 1u) / 32 == t / 32 ? PTX__MEETS_NEAR
+                                                              : PTX__MEETS_FAR;
+            }
+        }
+    return (int)found;
 }
 
 /* Whether what instruction `store` writes may be what another thread reads in `load`. Of one thread's own
@@ -8125,21 +8377,88 @@ static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     }
 }
 
-static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i) {
+/* stores: whether what is sought comes behind them; then copies are ptx__advise_copies' */
+static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
     unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? k->m->forms.at[k->ins.at[i].form].effect : 0u;
     if (effect == PTX__EFFECT_CALL && ptx__does(k, i) >> PTX__EFFECT_BARRIER & 1) return PTX__EFFECT_BARRIER;
-    return effect == PTX__EFFECT_COPY ? (unsigned)PTX__EFFECT_WRITE : effect;
+    return effect == PTX__EFFECT_COPY && !stores ? (unsigned)PTX__EFFECT_WRITE : effect;
+}
+
+/* Whether an address hangs on something that is the same in a warp and is not known: a stage of a pipeline, a
+   part of what the host laid out. */
+static int ptx__staged(const ptx_kernel *k, ptx__flow *f, uint32_t word, int depth) {
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    uint32_t slot, op;
+    if (PTX__TAG(word) == PTX__W_SHARED) return !k->shared.at[PTX__INDEX(word)].count;
+    if (PTX__TAG(word) >= PTX__CLASSES) return 0;
+    if (depth > 16) return 1;
+    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    ins = &k->ins.at[f->def[slot] - 1];
+    op = k->m->forms.at[ins->form].row->op;
+    if (f->sets[slot] || (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_AND && op != PTX_OR
+                          && op != PTX_XOR && op != PTX_SHL && op != PTX_SHR && op != PTX_REM && op != PTX_MUL
+                          && op != PTX_DIV && op != PTX_MAD))
+        return PTX__CLASS(f->classes[slot]) < PTX__CLASS_LANE;
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+        if (ptx__staged(k, f, *w, depth + 1)) return 1;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+    }
+    return 0;
+}
+
+/* Whether that register, which differs in each thread, is part of the sum that the address is. */
+static int ptx__built_on(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t part, int depth) {
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    uint32_t slot;
+    if (word == part) return PTX__CLASS(*ptx__class_at(f, part)) == PTX__CLASS_LANE;
+    if (PTX__TAG(word) != PTX__W_32 || depth > 4) return 0;
+    slot = f->base[PTX__W_32] + PTX__INDEX(word);
+    ins = &k->ins.at[f->def[slot] - 1];
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; w < end && !f->sets[slot]; w++) {
+        if (PTX__TAG(*w) == PTX__W_MEM) return 0;
+        if (ptx__built_on(k, f, *w, part, depth + 1)) return 1;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+    }
+    return 0;
+}
+
+/* Where nobody can say which bytes two accesses are to: whether it is worth a guess. */
+static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
+    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[i]), *y = ptx__shared_operand(k, &k->ins.at[j]);
+    uint32_t level;
+    if (k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY
+        || k->m->forms.at[k->ins.at[j].form].effect == PTX__EFFECT_COPY)
+        return 0;
+    if (PTX__TAG(x[0]) == PTX__W_32 && ptx__built_on(k, f, y[0], x[0], 0)) return 1;
+    if (PTX__TAG(y[0]) == PTX__W_32 && ptx__built_on(k, f, x[0], y[0], 0)) return 1;
+    level = f->level[ptx__block_of(f, i)];
+    if (PTX__CLASS(level) == PTX__CLASS_LANE && level == f->level[ptx__block_of(f, j)])
+        return 0; /* one thread */
+    return !ptx__staged(k, f, x[0], 0) && !ptx__staged(k, f, y[0], 0);
 }
 
 /* Whether the pair is a race, and the advice. A load before a store is one only where all threads come to
    both: where some do, it may be that these read what the others would have to write. */
 static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int far, int stores) {
     uint32_t store = stores ? before : i, load = stores ? i : before;
-    if (far ? !ptx__meet_far(k, f, store, load) : !ptx__may_meet(k, f, store, load)) return 0;
-    if (!stores
-        && (PTX__CLASS(f->level[ptx__block_of(f, store)]) > PTX__CLASS_BLOCK
-            || PTX__CLASS(f->level[ptx__block_of(f, load)]) > PTX__CLASS_BLOCK || k->ins.at[store].guard
-            || k->m->forms.at[k->ins.at[store].form].row->op != PTX_ST))
+    uint32_t level = f->level[ptx__block_of(f, store)], other = f->level[ptx__block_of(f, load)];
+    int all = PTX__CLASS(level) <= PTX__CLASS_BLOCK && PTX__CLASS(other) <= PTX__CLASS_BLOCK;
+    int met = ptx__clash(k, f, store, load);
+    if (far && !ptx__meet_far(k, f, store, load)) return 0;
+    if (met >= 0) {
+        if (!(met & (far ? PTX__MEETS_FAR : PTX__MEETS_FAR | PTX__MEETS_NEAR))) return 0;
+        if (!stores && !(met & PTX__MEETS_FAR) && (!all || k->ins.at[store].guard)) return 0;
+    } else {
+        if (!far && !ptx__may_meet(k, f, store, load)) return 0;
+        if (!ptx__worth_guessing(k, f, store, load)) return 0;
+        if (!stores && (!all || k->ins.at[store].guard)) return 0;
+    }
+    if (!stores && k->m->forms.at[k->ins.at[store].form].row->op != PTX_ST
+        && (met < 0 || k->m->forms.at[k->ins.at[store].form].effect != PTX__EFFECT_COPY))
         return 0;
     if (!stores)
         ptx__note(
@@ -8165,7 +8484,7 @@ static void ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t fi
     uint32_t i, j, near_by = *near_, far_off = *far_, at = first;
     uint32_t last = m->lists.count - first < 32 ? (uint32_t)m->lists.count : first + 32;
     for (i = f->block[b].first; i < f->block[b].end; i++) {
-        unsigned effect = ptx__race_effect(k, i);
+        unsigned effect = ptx__race_effect(k, i, stores);
         if (effect == PTX__EFFECT_BARRIER) {
             far_off = m->forms.at[k->ins.at[i].form].row->op == PTX_BAR_WARP_SYNC ? far_off | near_by : 0;
             near_by = 0;
@@ -8189,13 +8508,13 @@ static void ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t fi
 static void ptx__seek_races(ptx_kernel *k, ptx__flow *f, int stores) {
     ptx_module *m = k->m;
     unsigned noted = stores ? PTX__EFFECT_WRITE : PTX__EFFECT_READ;
-    uint32_t i, n, e, first, changed, count, *in = f->stack, *in_far = f->skip_group;
-    uint32_t *mark = f->skip_warp, *reached = f->skip_lane;
+    uint32_t i, n, e, first, changed, count, *in = f->walk[0], *in_far = f->walk[1];
+    uint32_t *mark = f->walk[2], *reached = f->skip_group; /* ptx__comers has the others */
     uint64_t effort = 0, most = PTX__RACE_EFFORT * (uint64_t)k->ins.count;
     int ok;
     m->lists.count = 0;
     for (i = 0; i < k->ins.count; i++) {
-        if (ptx__race_effect(k, i) != noted) continue;
+        if (ptx__race_effect(k, i, stores) != noted) continue;
         PTX__ROOM(m, m->lists, 1, ok);
         if (!ok) return;
         m->lists.at[m->lists.count++] = i;
@@ -8242,6 +8561,97 @@ static void ptx__seek_races(ptx_kernel *k, ptx__flow *f, int stores) {
 static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
     ptx__seek_races(k, f, 1);
     ptx__seek_races(k, f, 0);
+}
+
+/* Each cp.async for itself: whether its bytes are still to come, a bit for each number of groups committed
+   behind it; and, last, whether they have come and no barrier has told the others. */
+enum { PTX__COPY_AWAY = 1, PTX__COPY_OPEN = 2, PTX__COPY_GROUP = 4, PTX__COPY_LANDED = 1 << 20 };
+#define PTX__COPY_PENDING (PTX__COPY_LANDED - PTX__COPY_OPEN)
+
+static uint32_t ptx__copy_step(const ptx_kernel *k, uint32_t i, unsigned effect, uint32_t states) {
+    uint32_t groups = states & (PTX__COPY_PENDING & ~(uint32_t)PTX__COPY_OPEN), rest = states & ~groups, left;
+    switch (effect) {
+    case PTX__EFFECT_COMMIT:
+        groups = (groups << 1 & PTX__COPY_PENDING) | (groups & PTX__COPY_LANDED >> 1);
+        if (states & PTX__COPY_OPEN) groups |= PTX__COPY_GROUP;
+        return groups | (rest & ~(uint32_t)PTX__COPY_OPEN);
+    case PTX__EFFECT_WAIT_GROUPS: /* for all but the last `left` groups */
+        left = k->words.at[k->ins.at[i].words + 1];
+        left = left < 16 ? groups & ~(((uint32_t)PTX__COPY_GROUP << left) - 1u) : 0;
+        return (states & ~left) | (left ? (uint32_t)PTX__COPY_LANDED : 0u);
+    case PTX__EFFECT_WAIT:
+        return states & PTX__COPY_PENDING ? (states & ~(uint32_t)PTX__COPY_PENDING) | PTX__COPY_LANDED
+                                          : states;
+    case PTX__EFFECT_BARRIER:
+        return states & PTX__COPY_LANDED ? (states & ~(uint32_t)PTX__COPY_LANDED) | PTX__COPY_AWAY : states;
+    default: return states;
+    }
+}
+
+/* What is done at instruction i with the bytes of the copy, in these states: 1 when there is advice. */
+static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint32_t i, uint32_t states) {
+    const ptx__ins *ins = &k->ins.at[i];
+    int met, reads = k->m->forms.at[ins->form].effect == PTX__EFFECT_READ;
+    if (!(states & (PTX__COPY_PENDING | PTX__COPY_LANDED)) || i == copy) return 0;
+    if (ins->guard && k->ins.at[copy].guard) return 0; /* one or the other, it may be */
+    if (!reads && !(states & PTX__COPY_PENDING)) return 0;
+    met = ptx__clash(k, f, copy, i);
+    if (met <= 0) return 0;
+    if (states & PTX__COPY_PENDING)
+        ptx__note(
+            k, PTX_ADVICE_RACE, i,
+            "what is %s here the cp.async at %s may not have brought yet: no wait on the way is for its "
+            "group (PTX_CP_ASYNC_WAIT_GROUP n leaves the last n groups under way)",
+            reads ? "read" : "written", k->ins.at[copy].site);
+    else if (met & (PTX__MEETS_NEAR | PTX__MEETS_FAR))
+        ptx__note(
+            k, PTX_ADVICE_RACE, i,
+            "another thread's cp.async at %s brings what is read here, and that thread alone has waited "
+            "for it: put a bar.sync behind the wait",
+            k->ins.at[copy].site);
+    else
+        return 0;
+    return 1;
+}
+
+static void ptx__advise_copy(ptx_kernel *k, ptx__flow *f, uint32_t copy) {
+    uint32_t n, e, i, *in = f->walk[0];
+    int changed, report;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    in[0] = PTX__COPY_AWAY;
+    for (report = 0; report < 2; report += !changed) {
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], states = in[b], s;
+            for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
+                const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+                unsigned effect = form->effect;
+                if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+                f->effort -= f->effort > 1;
+                if (effect == PTX__EFFECT_CALL || form->row->op == PTX_RAW) states = PTX__COPY_AWAY;
+                if (report && (effect == PTX__EFFECT_READ || effect == PTX__EFFECT_WRITE)
+                    && ptx__advise_copy_use(k, f, copy, i, states))
+                    return;
+                if (i == copy)
+                    states = PTX__COPY_OPEN | (k->ins.at[i].guard ? states : 0u);
+                else
+                    states = ptx__copy_step(k, i, effect, states);
+            }
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !(states & ~in[to - 1])) continue;
+                in[to - 1] |= states;
+                changed = 1;
+            }
+        }
+    }
+}
+static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i;
+    for (i = 0; k->copies && i < k->ins.count && f->effort > 8192; i++)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY
+            && ptx__places_of(k, f, i)->known)
+            ptx__advise_copy(k, f, i);
 }
 
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
@@ -8321,6 +8731,10 @@ static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
                 ptx__note(k, PTX_ADVICE_ORDER, f->block[b].end - 1,
                           "another block's shared memory is used, and that block may have ended: let all of "
                           "the cluster meet (ptx_cluster_arrive, ptx_cluster_wait) before they leave");
+            if (report && f->block[b].leaves && !(states & PTX__NOT_ARRIVED) && !k->function)
+                ptx__note(k, PTX_ADVICE_ORDER, f->block[b].end - 1,
+                          "the thread has arrived at the cluster's barrier and never waits: "
+                          "barrier.cluster.wait belongs to every arrive");
             for (e = 0; e < 2; e++) {
                 uint32_t to = f->block[b].next[e];
                 if (!to || !(states & ~in[to - 1])) continue;
@@ -9020,6 +9434,172 @@ static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint3
     return atomic && tag == PTX__W_LOCAL;
 }
 
+/* The symbol that a sum begins at, through what ptx__know does not follow: conversions, and cvta, the
+   instruction + 1 of which is left at *turned. */
+static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *turned) {
+    uint32_t depth, slot, first, tag;
+    for (depth = 0, *turned = 0; depth < 16; depth++) {
+        const ptx__ins *ins;
+        const uint32_t *w;
+        unsigned op;
+        tag = PTX__TAG(word);
+        if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) return word;
+        if (tag != PTX__W_32 && tag != PTX__W_64) return 0;
+        slot = f->base[tag] + PTX__INDEX(word);
+        if (!f->def[slot] || f->sets[slot]) return 0;
+        ins = &k->ins.at[f->def[slot] - 1];
+        op = k->m->forms.at[ins->form].row->op;
+        w = k->words.at + ins->words + ins->results;
+        first = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        if (op == PTX_CVTA) *turned = f->def[slot];
+        if (op == PTX_MOV || op == PTX_CVT || op == PTX_CVTA) word = *w;
+        else if (op == PTX_ADD && (first == 3 || PTX__TAG(w[1]) == PTX__W_UNSIGNED
+                                   || PTX__TAG(w[1]) == PTX__W_SIGNED))
+            word = first == 3 ? w[3] : *w;
+        else if (op == PTX_MAD && first == 1 && PTX__TAG(w[1]) == PTX__W_UNSIGNED)
+            word = w[4];
+        else
+            return 0;
+    }
+    return 0;
+}
+
+/* The same of an access that is not of the symbol's space. */
+static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word) {
+    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+    const char *text = k->m->chars.at + form->text;
+    int length = (int)(form->text_length < 150 ? form->text_length : 150);
+    uint32_t turned, symbol = ptx__base_of(k, f, word, &turned), tag = PTX__TAG(symbol);
+    ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
+    ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
+    if (!symbol || !(form->row->allow >> 63)) return PTX_E_NONE;
+    if (tag == PTX__W_SHARED && !(space & shared) && (space || !turned))
+        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site,
+                            "%.*s goes to an array in shared space%s", length, text,
+                            turned ? ", of which a generic address was made"
+                                   : ": ptx_cvta makes a generic address of it");
+    if (tag == PTX__W_LOCAL && !(space & PTX__M_LOCAL & ~PTX__FAMILY) && (space || !turned))
+        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site, "%.*s goes to an array in local space%s",
+                            length, text, turned ? ", of which a generic address was made"
+                                                 : ": ptx_cvta makes a generic address of it");
+    if (tag == PTX__W_GLOBAL && space & (shared | PTX__M_LOCAL) & ~PTX__FAMILY)
+        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site, "%.*s goes to a variable of the module",
+                            length, text);
+    return PTX_E_NONE;
+}
+
+/* Of a block declared as such, and an access that all its threads come to: whether the first or the last of
+   them goes beyond the array. */
+static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w,
+                                    uint32_t bytes, ptx__known v, uint32_t has) {
+    const ptx__ins *ins = &k->ins.at[i];
+    uint32_t threads = k->need[0] * k->need[1] * k->need[2], t;
+    int good = PTX__VALUE_STEPS, beyond = 0;
+    int64_t at = 0, moved;
+    uint32_t b = ptx__block_of(f, i), lanes[32], from;
+    int parted = ins->guard || PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK;
+    if (!threads || PTX__TAG(v.symbol) != PTX__W_SHARED || PTX__TAG(w[0]) != PTX__W_32 || k->function
+        || threads > 1024)
+        return PTX_E_NONE;
+    /* the last, the first of its warp, and the first of all */
+    for (t = threads; t && good && !beyond; t = t > from + 1 ? from + 1 : t > 1) {
+        from = (threads - 1) / 32 * 32;
+        f->array = 0;
+        if (parted) { /* whether this one comes */
+            f->first = t - 1;
+            f->threads = t;
+            good = ptx__comers(k, f, b, ins->guard, PTX__CLASS_BLOCK, lanes);
+            f->first = 0;
+            f->threads = 1024;
+            if (!good) return PTX_E_NONE;
+            if (!(lanes[(t - 1) / 32] >> (t - 1) % 32 & 1)) continue;
+        }
+        f->array = PTX__INDEX(v.symbol) + 1;
+        good = PTX__VALUE_STEPS;
+        f->origin = 0x100000;
+        moved = (int32_t)ptx__value(k, f, w, t - 1, &good);
+        f->origin = 0;
+        at = good ? (int32_t)ptx__value(k, f, w, t - 1, &good) : 0;
+        if (moved - at != 0x100000) good = 0;
+        at += (int32_t)w[1];
+        beyond = good && (at < 0 || at + (int64_t)bytes > (int64_t)has);
+        if (beyond) break;
+    }
+    f->array = 0;
+    if (!beyond) return PTX_E_NONE;
+    return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
+                        "thread %u of the block reaches bytes %lld to %lld of '%.80s', which has %u",
+                        t - 1, (long long)at, (long long)at + (int64_t)bytes - 1,
+                        k->m->names.at + k->shared.at[PTX__INDEX(v.symbol)].name, has);
+}
+
+/* By how many bytes an address grows from one round to the next of the loop that counts in it; 0 where that
+   is not plain. *head: where the round begins */
+static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
+                               int *budget) {
+    uint32_t tag = PTX__TAG(word), slot, n = 0;
+    int64_t step[3] = {0, 0, 0}, number[3] = {0, 0, 0};
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    unsigned op;
+    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0) return 0;
+    slot = f->base[tag] + PTX__INDEX(word);
+    ins = &k->ins.at[f->def[slot] - 1];
+    op = k->m->forms.at[ins->form].row->op;
+    w = k->words.at + ins->words + ins->results;
+    end = k->words.at + ins->words + ins->count;
+    if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 0;
+    if (op == PTX_MOV && (PTX__TAG(*w) == PTX__W_32 || PTX__TAG(*w) == PTX__W_64)
+        && f->sets[f->base[PTX__TAG(*w)]
+                   + PTX__INDEX(*w)]) { /* a variable: set once, to itself and a number */
+        const ptx__set *set = &k->m->sets.at[f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] - 1];
+        const uint32_t *x = k->words.at + k->ins.at[set->instruction].words + 1;
+        if (set->next || k->ins.at[set->instruction].kind != PTX__I_PLAIN
+            || k->m->forms.at[k->ins.at[set->instruction].form].row->op != PTX_MOV || PTX__TAG(*x) != tag
+            || set->instruction < f->def[slot])
+            return 0;
+        ins = &k->ins.at[f->def[f->base[tag] + PTX__INDEX(*x)] - 1];
+        x = k->words.at + ins->words + 1;
+        if (k->m->forms.at[ins->form].row->op != PTX_ADD || PTX__TAG(*x) != tag
+            || PTX__TAG(x[1]) != PTX__W_UNSIGNED)
+            return 0;
+        ins = &k->ins.at[f->def[f->base[tag] + PTX__INDEX(*x)] - 1];
+        if (k->m->forms.at[ins->form].row->op != PTX_MOV || k->words.at[ins->words + 1] != *w) return 0;
+        *head = f->def[slot] - 1;
+        return (int32_t)x[2];
+    }
+    if (op != PTX_MOV && op != PTX_CVT && op != PTX_ADD && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL)
+        return 0;
+    for (; w < end && n < 3; n++) {
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) {
+            number[n] = (int32_t)w[1];
+            w += 3;
+        } else
+            step[n] = ptx__round_step(k, f, *w++, head, budget);
+    }
+    if (op == PTX_SHL) return step[1] || number[1] > 16 || number[1] < 0 ? 0 : step[0] * (1 << number[1]);
+    if (op == PTX_MUL) return step[0] * number[1] + step[1] * number[0];
+    if (op == PTX_MAD) return step[0] * number[1] + step[1] * number[0] + step[2];
+    return step[0] + (op == PTX_ADD ? step[1] : 0);
+}
+
+/* Advice on an access in a loop that moves by less than it needs from round to round. */
+static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word, uint32_t align) {
+    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+    int budget = 24;
+    uint32_t head = UINT32_MAX, b = ptx__block_of(f, i), at;
+    int64_t step;
+    if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || k->ins.at[i].guard) return;
+    step = ptx__round_step(k, f, word, &head, &budget);
+    if (head == UINT32_MAX || !(step & (align - 1))) return;
+    at = ptx__block_of(f, head);
+    if (b != at && f->block[b].idom != at) return; /* perhaps not in each round */
+    ptx__note(k, PTX_ADVICE_ALIGN, i,
+              "%.*s needs an address aligned to %u bytes, and from one round to the next this moves by %lld",
+              (int)(form->text_length < 150 ? form->text_length : 150), k->m->chars.at + form->text, align,
+              (long long)step);
+}
+
 /* One address: w is its base, and behind it the offset. */
 static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, char letter) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -9038,6 +9618,9 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site, "%.*s goes to %s", length, text, array);
     ptx__extent(k, ins, letter, &align, &bytes);
     if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
+    if (f->advising == 2) ptx__advise_round_step(k, f, i, w[0], align);
+    if (!v.symbol && k->m->seen & PTX__SEEN_TURNED && letter == 'm' && ptx__verify_turned(k, f, i, w[0]))
+        return k->m->error.code;
     if (!v.symbol) return PTX_E_NONE;
     if (letter == 'm' && form->row->allow >> 63 && (form->row->op == PTX_LD || form->row->op == PTX_ST)) {
         ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
@@ -9073,6 +9656,7 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
                             "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text,
                             (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
+    if (v.step && ptx__verify_reached(k, f, i, w, bytes, v, has)) return k->m->error.code;
     least = v.step && v.step < own ? v.step : own;
     if ((uint64_t)offset & ((least < align ? least : align) - 1))
         return ptx__fail_at(
@@ -9097,8 +9681,10 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, s;
     int arrays = k->shared.count || k->locals.count || k->m->variables.count;
     /* else nothing is known of what is there */
-    int global = k->m->variables.count || k->locals.count || f->advising == 2;
-    if (!f->classes || !(arrays || f->advising == 2 || k->m->seen & PTX__SEEN_FAR_SPACE)) return PTX_E_NONE;
+    int turned = (k->m->seen & PTX__SEEN_TURNED) != 0;
+    int global = k->m->variables.count || k->locals.count || turned || f->advising == 2;
+    if (!f->classes || !(arrays || turned || f->advising == 2 || k->m->seen & PTX__SEEN_FAR_SPACE))
+        return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
@@ -9130,6 +9716,211 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
     return PTX_E_NONE;
 }
 
+/* -- what an instruction is and is given -- */
+
+static unsigned ptx__op_of(const ptx_kernel *k, uint32_t i) {
+    return k->m->forms.at[k->ins.at[i].form].row->op;
+}
+static unsigned ptx__effect_of(const ptx_kernel *k, uint32_t i) {
+    return k->m->forms.at[k->ins.at[i].form].effect;
+}
+static const char *ptx__name_of(const ptx_kernel *k, uint32_t i) {
+    return k->m->forms.at[k->ins.at[i].form].row->name;
+}
+static int ptx__is_wait(const ptx_kernel *k, uint32_t i) {
+    return strncmp(ptx__name_of(k, i), "mbarrier.t", 10) == 0; /* test_wait, try_wait */
+}
+/* Nobody knows what is done in there. */
+static int ptx__is_opaque(const ptx_kernel *k, uint32_t i) {
+    return ptx__effect_of(k, i) == PTX__EFFECT_CALL || ptx__op_of(k, i) == PTX_RAW;
+}
+
+/* The source operand that stands in the slot of that letter: its word, of an address that of the base, the
+   offset behind it. NULL: there is none. */
+static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    const char *slot = k->m->chars.at + k->m->forms.at[ins->form].slots;
+    for (; w < end; slot += *slot != 0) {
+        uint32_t tag = PTX__TAG(*w);
+        while (*slot && strchr("}]", *slot)) slot++;
+        if ((*slot || tag != PTX__W_MEM ? *slot : 'm') == letter) return tag == PTX__W_MEM ? w + 1 : w;
+        w += tag == PTX__W_MEM || (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) ? 3 : 1;
+    }
+    return NULL;
+}
+
+/* The number that an operand is, where that is known. */
+static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint64_t *number) {
+    int budget = 12;
+    ptx__known v;
+    *number = 0;
+    if (!w) return 0;
+    v = ptx__know(k, f, w, &budget);
+    *number = (uint64_t)v.offset;
+    return !v.symbol && !v.step;
+}
+
+/* -- further --
+   What few kernels have: one walk over the instructions, and one over the ways for loads of tensor memory. */
+
+/* Of a block declared as such: the threads that come to barriers of that number, against the count here. */
+static ptx_code ptx__verify_count(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *counted) {
+    const uint32_t *number = ptx__in_slot(k, i, 'F'), *count = ptx__in_slot(k, i, 'G');
+    uint32_t lanes[32], all[32], j, w, come = 0, threads = k->need[0] * k->need[1] * k->need[2];
+    uint64_t which, other, wanted;
+    if (!threads || k->function || k->calls.count || !ptx__number(k, f, number, &which)
+        || !ptx__number(k, f, count, &wanted) || *counted >> (which & 31) & 1)
+        return PTX_E_NONE;
+    *counted |= 1u << (which & 31); /* once is enough */
+    memset(all, 0, sizeof all);
+    for (j = 0; j < k->ins.count; j++) {
+        if (k->ins.at[j].kind != PTX__I_PLAIN) continue;
+        if (ptx__op_of(k, j) == PTX_RAW) return PTX_E_NONE;
+        number = ptx__in_slot(k, j, 'F');
+        if (!number) continue;
+        if (!ptx__number(k, f, number, &other)) return PTX_E_NONE;
+        if (other != which) continue;
+        if (!ptx__comers(k, f, ptx__block_of(f, j), k->ins.at[j].guard, PTX__CLASS_BLOCK, lanes))
+            return PTX_E_NONE;
+        for (w = 0; w < 32; w++) all[w] |= lanes[w];
+    }
+    for (w = 0; w < (threads + 31) / 32; w++) come += all[w] ? 32 : 0;
+    if (come >= wanted) return PTX_E_NONE;
+    return ptx__fail_at(
+        k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
+        "barrier %u waits for %u threads here, and no more than %u of the block ever come to it",
+        (unsigned)which, (unsigned)wanted, come);
+}
+
+/* Raw text in which threads may end, and behind it what is for all of them. */
+static int ptx__raw_leaves(const char *text) {
+    const char *p;
+    for (p = text; *p; p++)
+        if ((strncmp(p, "ret;", 4) == 0 || strncmp(p, "exit;", 5) == 0)
+            && (p == text || strchr(" \t\n;{", p[-1])) && strchr(text, '@'))
+            return 1;
+    return 0;
+}
+static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t from) {
+    uint32_t b, i = from + 1, way, depth = 0, *seen = f->skip_lane, *stack = f->stack;
+    for (b = 0; b < f->blocks; b++) seen[b] = 0;
+    b = ptx__block_of(f, from);
+    for (;;) {
+        for (; i < f->block[b].end; i++)
+            if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
+                return ptx__fail_at(
+                    k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
+                    "%s is for threads together, and some may have left by the text at %s: use "
+                    "ptx_guard with ptx_ret or ptx_exit, and not before this",
+                    ptx__name_of(k, i), k->ins.at[from].site);
+        for (way = 0; way < 2; way++) {
+            uint32_t to = f->block[b].next[way];
+            if (!to || seen[to - 1]) continue;
+            seen[to - 1] = 1;
+            stack[depth++] = to - 1;
+        }
+        if (!depth) return PTX_E_NONE;
+        b = stack[--depth];
+        i = f->block[b].first;
+    }
+}
+
+static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *pair, uint32_t *counted) {
+    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+    const char *site = k->ins.at[i].site;
+    uint64_t number, size;
+    uint32_t blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
+    ptx_mods group = form->asked & PTX__CTA_GROUP & ~PTX__FAMILY;
+    const char *letter;
+    if (form->row->op == PTX_RAW && form->effect != PTX__EFFECT_CALL
+        && ptx__raw_leaves(ptx__raw_text(k, &k->ins.at[i])))
+        return ptx__verify_raw_leaves(k, f, i);
+    if (form->row->op == PTX_MAPA || form->row->op == PTX_MAPA_GENERIC) {
+        const uint32_t *rank = k->words.at + k->ins.at[i].words + 2;
+        if (PTX__TAG(rank[-1]) >= PTX__W_UNSIGNED && PTX__TAG(rank[-1]) <= PTX__W_F64) rank += 2;
+        if (!blocks) blocks = k->max_rank;
+        if (!k->function && blocks && ptx__number(k, f, rank, &number) && number >= blocks)
+            return ptx__fail_at(k, PTX_E_RANGE, i, site,
+                                "mapa leads to block %u of a cluster of %u: they are counted from 0",
+                                (unsigned)number, blocks);
+    }
+    if (form->effect == PTX__EFFECT_COPY && ptx__number(k, f, ptx__in_slot(k, i, 'u'), &number)
+        && (ptx__number(k, f, ptx__in_slot(k, i, 'A'), &size)
+            || ptx__number(k, f, ptx__in_slot(k, i, 'B'), &size))
+        && number > size)
+        return ptx__fail_at(k, PTX_E_RANGE, i, site,
+                            "cp.async of %u bytes is to take %u of them from memory: no more than there are",
+                            (unsigned)size, (unsigned)number);
+    for (letter = "CFGMT"; *letter; letter++) { /* a number in a register, against the slot's limits */
+        const ptx__slot_limit *limit = ptx__slot_limits;
+        const uint32_t *w = strchr(form->operands, *letter) ? ptx__in_slot(k, i, *letter) : NULL;
+        if (!w || PTX__TAG(*w) >= PTX__CLASSES || !ptx__number(k, f, w, &number)) continue;
+        while (limit->letter != *letter) limit++;
+        if ((int64_t)number < limit->low || (int64_t)number > limit->high || number % limit->step)
+            return ptx__fail_at(k, PTX_E_RANGE, i, site, "%s is given %lld where it takes %s",
+                                form->row->name, (long long)number, limit->what);
+    }
+    if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i, counted);
+    if (group && strncmp(form->row->name, "tcgen05", 7) == 0) {
+        if (!*pair) *pair = i + 1;
+        if (group != (k->m->forms.at[k->ins.at[*pair - 1].form].asked & PTX__CTA_GROUP & ~PTX__FAMILY))
+            return ptx__fail_at(k, PTX_E_MODIFIER, i, site,
+                                "tcgen05 for another number of blocks than at %s: all of a kernel say "
+                                "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
+                                k->ins.at[*pair - 1].site);
+    }
+    return PTX_E_NONE;
+}
+
+/* Loads of tensor memory, 32 at a time, a bit each while no tcgen05.wait::ld has followed. */
+static ptx_code ptx__verify_tensor_loads(ptx_kernel *k, ptx__flow *f, const uint32_t *loads, uint32_t count) {
+    uint32_t n, e, i, j, at, word, *in = f->stack;
+    int changed, report;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    for (report = 0; report < 2; report += !changed) {
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], open = in[b];
+            for (i = f->block[b].first; i < f->block[b].end; i++) {
+                if (k->ins.at[i].kind == PTX__I_COMMENT) continue;
+                for (at = 0; report && open && (word = ptx__next_register(k, &k->ins.at[i], 1, &at)) != 0;) {
+                    uint32_t def = f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+                    for (j = 0; j < count; j++)
+                        if (open >> j & 1 && loads[j] + 1 == def)
+                            return ptx__fail_at(k, PTX_E_ASYNC, i, k->ins.at[i].site,
+                                                "what the tcgen05.ld at %s loads may not have come yet: put "
+                                                "PTX_TCGEN05_WAIT_LD between",
+                                                k->ins.at[loads[j]].site);
+                }
+                if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+                if (ptx__op_of(k, i) == PTX_TCGEN05_WAIT_LD || ptx__is_opaque(k, i)) open = 0;
+                for (j = 0; j < count; j++)
+                    if (loads[j] == i) open |= 1u << j;
+            }
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !(open & ~in[to - 1])) continue;
+                in[to - 1] |= open;
+                changed = 1;
+            }
+        }
+    }
+    return PTX_E_NONE;
+}
+
+static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, s, i, pair = 0, loads[32], count = 0, counted = 0;
+    if (!(k->m->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
+    for (b = 0; b < f->blocks; b++)
+        for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
+            if (k->ins.at[i].kind != PTX__I_PLAIN || !f->block[b].order) continue;
+            if (ptx__verify_one(k, f, i, &pair, &counted)) return k->m->error.code;
+            if (strncmp(ptx__name_of(k, i), "tcgen05.ld", 10) == 0 && count < 32) loads[count++] = i;
+        }
+    return count ? ptx__verify_tensor_loads(k, f, loads, count) : PTX_E_NONE;
+}
+
 /* -- directives -- */
 
 /* The immediate of the first operand. */
@@ -9138,8 +9929,36 @@ static uint32_t ptx__first_immediate(const ptx_kernel *k, const ptx__ins *ins) {
     return ins->count && PTX__TAG(w[0]) >= PTX__W_UNSIGNED && PTX__TAG(w[0]) <= PTX__W_HEX16 ? w[1] : 0;
 }
 
+/* A block shares the registers that it began with: what its warpgroups ask for together is no more. Of each
+   warpgroup that which it asks for least counts, and only where it is known which of them come. */
+static ptx_code ptx__verify_pool(ptx_kernel *k, ptx__flow *f, uint32_t threads) {
+    uint32_t cap = k->max_registers, group[8], lanes[32], g, w, i, last = 0, sum = 0, all;
+    if (!cap) cap = 65536u / (threads * k->min_blocks) / 8u * 8u;
+    if (cap > 255) cap = 255;
+    memset(group, 0, sizeof group);
+    for (i = 0; i < k->ins.count; i++) {
+        const ptx__ins *ins = &k->ins.at[i];
+        unsigned op = k->m->forms.at[ins->form].row->op;
+        uint32_t n = ptx__first_immediate(k, ins);
+        if (ins->kind != PTX__I_PLAIN || (op != PTX_SETMAXNREG_INC && op != PTX_SETMAXNREG_DEC)) continue;
+        if (!ptx__comers(k, f, ptx__block_of(f, i), ins->guard, PTX__CLASS_BLOCK, lanes)) return PTX_E_NONE;
+        if (op == PTX_SETMAXNREG_INC) last = i;
+        for (g = 0; g < threads / 128; g++) {
+            for (w = 0, all = 0; w < 4; w++) all += lanes[4 * g + w] == 0xffffffffu;
+            if (all == 4 && (!group[g] || n < group[g])) group[g] = n;
+        }
+    }
+    for (g = 0; g < threads / 128; g++) sum += 128 * (group[g] ? group[g] : cap);
+    if (sum <= cap * threads || !last) return PTX_E_NONE;
+    return ptx__fail_at(
+        k, PTX_E_REGISTER_CAP, last, k->ins.at[last].site,
+        "the warpgroups ask for %u registers together, and the block began with %u (%u threads "
+        "of %u): setmaxnreg.inc waits for ever; let others give up more by setmaxnreg.dec",
+        sum, cap * threads, threads, cap);
+}
+
 /* setmaxnreg.dec to more registers than the kernel ever has: ptxas refuses it. */
-static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, uint32_t threads) {
+static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, ptx__flow *f, uint32_t threads) {
     uint32_t most = k->max_registers, i, fit;
     if (k->calls.count) return PTX_E_NONE; /* what is called may raise it */
     if (!most) {
@@ -9160,7 +9979,7 @@ static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, uint32_t threads) {
                             "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u",
                             ptx__first_immediate(k, ins), most);
     }
-    return PTX_E_NONE;
+    return k->need[0] && threads % 128 == 0 ? ptx__verify_pool(k, f, threads) : PTX_E_NONE;
 }
 
 static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
@@ -9189,7 +10008,7 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
             "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads",
             k->min_blocks, threads, sm, most);
     if (!(k->m->seen & PTX__SEEN_SETMAXNREG)) return PTX_E_NONE;
-    if (k->max_registers || (threads && k->min_blocks)) return ptx__verify_setmaxnreg(k, threads);
+    if (k->max_registers || (threads && k->min_blocks)) return ptx__verify_setmaxnreg(k, f, threads);
     for (i = 0; i < k->ins.count; i++) {
         const ptx__row *row = k->m->forms.at[k->ins.at[i].form].row;
         if (k->ins.at[i].kind != PTX__I_PLAIN
@@ -9214,6 +10033,11 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
                   "a cluster of %u blocks is more than the 8 that every launch may have: the host must set "
                   "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
                   k->cluster[0] * k->cluster[1] * k->cluster[2]);
+    if (k->max_rank > 8 && k->ins.count)
+        ptx__note(k, PTX_ADVICE_LAUNCH, 0,
+                  "clusters of up to %u blocks are more than the 8 that every launch may have: the host must "
+                  "set CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
+                  k->max_rank);
     if (!(k->m->seen & (1u << PTX__EFFECT_BULK_IN | 1u << PTX__EFFECT_BULK_OUT))) return;
     for (i = 0; i < k->ins.count; i++) {
         unsigned effect;
@@ -9241,6 +10065,726 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
                   "PTX_BULK_WAIT_GROUP, or its source may go with the block");
 }
 
+/* -- ways --
+   From an instruction on, along every path, until `look` says that the path is at its end (1) or what is
+   sought is here (2). At an end of the kernel it is asked with UINT32_MAX. The instruction + 1, or 0. */
+typedef int (*ptx__look)(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about);
+
+static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
+                          const uint32_t *about) {
+    uint32_t *seen = f->walk[0], *stack = f->walk[1], depth = 0, b = ptx__block_of(f, from), i = from + 1, e;
+    memset(seen, 0, f->blocks * sizeof *seen);
+    for (;;) {
+        int found = 0;
+        for (; i < f->block[b].end && !found && f->effort > 1; i++, f->effort--)
+            if (k->ins.at[i].kind == PTX__I_PLAIN) found = look(k, f, i, about);
+        if (f->effort <= 1) return 0;
+        if (found == 2) return i;
+        if (!found && f->block[b].leaves && look(k, f, UINT32_MAX, about) == 2) return f->block[b].end;
+        for (e = 0; e < 2 && !found; e++) {
+            uint32_t to = f->block[b].next[e];
+            if (!to || seen[to - 1]) continue;
+            seen[to - 1] = 1;
+            stack[depth++] = to - 1;
+        }
+        if (!depth) return 0;
+        b = stack[--depth];
+        i = f->block[b].first;
+    }
+}
+
+/* How far threads part on the way to instruction i, its own guard counted in. */
+static unsigned ptx__parted(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    unsigned level = PTX__CLASS(f->level[ptx__block_of(f, i)]), guard = 0;
+    if (k->ins.at[i].guard)
+        guard = PTX__CLASS(*ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[i].guard))));
+    return guard > level ? guard : level;
+}
+/* The same of a wait: that it is tried again and again by those who still wait does not part them. */
+static unsigned ptx__parted_before(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    return PTX__ROOT(f->level[ptx__block_of(f, i)]) > i + 1 ? 0u : ptx__parted(k, f, i);
+}
+/* Whether whole warps come to instruction i, with one and the same of that operand. */
+static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w) {
+    const uint32_t *need = k->need;
+    if (k->function || need[0] * need[1] * need[2] == 1 || k->max_threads == 1) return 0;
+    if (ptx__parted(k, f, i) >= PTX__CLASS_LANE) return 0;
+    return PTX__TAG(*w) == PTX__W_SHARED
+           || (PTX__TAG(*w) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, *w)) < PTX__CLASS_LANE);
+}
+
+/* -- mbarriers and bulk copies -- */
+
+static int ptx__look_inval(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const uint32_t *w;
+    (void)f;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__op_of(k, i) == PTX_MBARRIER_INIT || ptx__is_opaque(k, i)) return 1;
+    w = ptx__in_slot(k, i, 'b');
+    return w && w[0] == about[0] && w[1] == about[1] ? 2 : 0;
+}
+
+/* A plain store into an mbarrier that is in use. */
+static int ptx__look_overwritten(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const uint32_t *w;
+    (void)f;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__op_of(k, i) == PTX_MBARRIER_INVAL || ptx__is_opaque(k, i)) return 1;
+    w = ptx__op_of(k, i) == PTX_ST ? ptx__in_slot(k, i, 'm') : NULL;
+    return w && w[0] == about[0] && w[1] == about[1] ? 2 : 0;
+}
+
+/* Behind the one thread's wait: a read by all of what the copy brings. about: the array, + 1 */
+static int ptx__look_read(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const uint32_t *x;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER
+        && !(ptx__is_wait(k, i) && ptx__parted_before(k, f, i) == PTX__CLASS_LANE))
+        return 1;
+    if (ptx__is_opaque(k, i)) return 1;
+    if (ptx__effect_of(k, i) != PTX__EFFECT_READ || ptx__parted(k, f, i) > PTX__CLASS_BLOCK) return 0;
+    x = ptx__shared_operand(k, &k->ins.at[i]);
+    return x && ptx__array_of(k, f, x[0], 0) == about[0] ? 2 : 0;
+}
+
+/* The bytes of bulk copies of one block of instructions, against what their mbarrier expects there. */
+static void ptx__advise_bytes(ptx_kernel *k, ptx__flow *f, uint32_t b) {
+    uint32_t i, j, first;
+    for (i = f->block[b].first; i < f->block[b].end; i++) {
+        const uint32_t *w, *at;
+        uint64_t expected, bytes, all = 0;
+        if (k->ins.at[i].kind != PTX__I_PLAIN || !strstr(ptx__name_of(k, i), "expect_tx.shared.b64"))
+            continue;
+        at = ptx__in_slot(k, i, 'b');
+        if (!at || !ptx__number(k, f, ptx__in_slot(k, i, 'T'), &expected)) continue;
+        for (j = f->block[b].first, first = 0; j < f->block[b].end; j++) {
+            const ptx__ins *ins = &k->ins.at[j];
+            if (ins->kind != PTX__I_PLAIN) continue;
+            if (ptx__is_opaque(k, j)) break;
+            w = ptx__in_slot(k, j, 'b');
+            if (j != i && w && strstr(ptx__name_of(k, j), "_tx")) break; /* several are expected */
+            if (ptx__effect_of(k, j) != PTX__EFFECT_BULK_IN) continue;
+            if (!w) w = ptx__in_slot(k, j, 'r');
+            if (!w || w[0] != at[0] || w[1] != at[1] || ptx__in_slot(k, j, 'h')) break; /* or multicast */
+            if (strstr(ptx__name_of(k, j), "tensor") || ins->guard != k->ins.at[i].guard) break;
+            if (!ptx__number(k, f, ptx__in_slot(k, j, 'C'), &bytes)) break;
+            all += bytes;
+            first = first ? first : j + 1;
+        }
+        if (j < f->block[b].end || !first || all == expected) continue;
+        ptx__note(
+            k, PTX_ADVICE_ORDER, i,
+            "the mbarrier expects %llu bytes here and the bulk copies that follow bring %llu: the phase "
+            "ends too early, or never",
+            (unsigned long long)expected, (unsigned long long)all);
+    }
+}
+
+/* The mbarrier's address in instruction i: base and offset. */
+static const uint32_t *ptx__mbarrier_of(const ptx_kernel *k, uint32_t i) {
+    const uint32_t *w = ptx__in_slot(k, i, 'b');
+    return w ? w : ptx__in_slot(k, i, 'r');
+}
+
+/* Waits: what they find is asked for, the first phase is number 0, and those who read have waited. */
+static void ptx__advise_wait(ptx_kernel *k, ptx__flow *f, uint32_t i, int used) {
+    const uint32_t *at = ptx__mbarrier_of(k, i), *w, *to;
+    uint32_t j, copy = 0, array, other = 0, read;
+    uint64_t parity;
+    int odd = strstr(ptx__name_of(k, i), "parity") && ptx__number(k, f, ptx__in_slot(k, i, 'u'), &parity)
+              && parity & 1;
+    if (!used)
+        ptx__note(
+            k, PTX_ADVICE_ORDER, i,
+            "what this wait finds is not used: it may come back before the phase is over; try again, in "
+            "a loop, until it is true");
+    if (!at || f->effort < k->ins.count) return;
+    if (!odd && ptx__parted_before(k, f, i) < PTX__CLASS_LANE) return;
+    f->effort -= (uint32_t)k->ins.count;
+    for (j = 0; j < k->ins.count; j++) {
+        if (k->ins.at[j].kind != PTX__I_PLAIN) continue;
+        w = ptx__effect_of(k, j) == PTX__EFFECT_BULK_IN || ptx__is_wait(k, j) ? ptx__mbarrier_of(k, j) : NULL;
+        if (!w || w[0] != at[0] || w[1] != at[1]) continue;
+        if (ptx__effect_of(k, j) == PTX__EFFECT_BULK_IN) copy = j + 1;
+        else if (!ptx__number(k, f, ptx__in_slot(k, j, 'u'), &parity) || !(parity & 1))
+            other = 1;
+    }
+    if (!copy) return;
+    if (odd && !other)
+        ptx__note(
+            k, PTX_ADVICE_ORDER, i,
+            "the first phase of an mbarrier has parity 0: a wait for 1 is over at once, before the copy "
+            "at %s has come",
+            k->ins.at[copy - 1].site);
+    if (ptx__parted_before(k, f, i) < PTX__CLASS_LANE) return;
+    to = ptx__in_slot(k, copy - 1, 'k');
+    if (!to) to = ptx__in_slot(k, copy - 1, 's');
+    array = to ? ptx__array_of(k, f, to[0], 0) : 0;
+    read = array ? ptx__seek(k, f, i, ptx__look_read, &array) : 0;
+    if (read)
+        ptx__note(
+            k, PTX_ADVICE_RACE, read - 1,
+            "all threads read here what a bulk copy brings, and not all have waited for it: the wait at "
+            "%s is for some only; let all wait, or put a bar.sync behind it",
+            k->ins.at[i].site);
+}
+
+/* An mbarrier's life: made by one thread, used, undone. */
+static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    unsigned op = ptx__op_of(k, i);
+    const uint32_t *at = ptx__in_slot(k, i, 'b');
+    uint32_t found;
+    if (!at) return;
+    if (op == PTX_MBARRIER_INIT && ptx__many_do(k, f, i, at))
+        ptx__note(k, PTX_ADVICE_RACE, i,
+                  "every thread that comes makes this mbarrier, while others may use it already: let one "
+                  "thread do it, and a barrier of the block follow");
+    found = op == PTX_MBARRIER_INIT ? ptx__seek(k, f, i, ptx__look_overwritten, at) : 0;
+    if (found)
+        ptx__note(
+            k, PTX_ADVICE_ORDER, found - 1,
+            "this store goes into the mbarrier made at %s: only mbarrier instructions may touch it until "
+            "mbarrier.inval",
+            k->ins.at[i].site);
+    found = op == PTX_MBARRIER_INVAL ? ptx__seek(k, f, i, ptx__look_inval, at) : 0;
+    if (found)
+        ptx__note(k, PTX_ADVICE_ORDER, found - 1,
+                  "there is no mbarrier any more: it was undone at %s; mbarrier.init makes another",
+                  k->ins.at[i].site);
+}
+
+/* Mark the registers that are read. */
+static void ptx__mark_used(const ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, at, word, registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
+    for (i = 0; i < registers; i++) f->wanted[i] = 0;
+    for (i = 0; i < k->ins.count; i++)
+        for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], 1, &at)) != 0;)
+            f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = 1;
+}
+
+/* How often threads arrive at the mbarrier made at instruction i, against its count. Only where all that is
+   known: a declared block, no arrival in a loop or from elsewhere. */
+static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    (void)k, (void)f;
+    return i == about[0] ? 2 : 0;
+}
+static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    const uint32_t *at = ptx__in_slot(k, i, 'b');
+    uint32_t j, t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], waited = 0;
+    uint64_t count, by, all = 0, most = 0;
+    if (!at || !threads || k->function || !ptx__number(k, f, ptx__in_slot(k, i, 'M'), &count)) return;
+    for (j = 0; j < k->ins.count && f->effort > 8192; j++) {
+        const char *name = ptx__name_of(k, j);
+        const uint32_t *w;
+        uint64_t come = 0;
+        if (k->ins.at[j].kind != PTX__I_PLAIN) continue;
+        if (ptx__is_opaque(k, j) || strstr(name, "mbarrier::arrive") || strstr(name, "noinc")) return;
+        w = ptx__in_slot(k, j, 'b');
+        if (ptx__is_wait(k, j) && w && w[0] == at[0] && w[1] == at[1]) waited = j + 1;
+        if (!strstr(name, "arrive") || strncmp(name, "bar", 3) == 0) continue;
+        if (!w || strstr(name, "drop") || strstr(name, "cp.async")) return;
+        if (w[0] != at[0] && ptx__array_of(k, f, w[0], 0) == ptx__array_of(k, f, at[0], 0)) return;
+        if (w[0] != at[0] || w[1] != at[1]) continue;
+        if (strstr(name, "expect_tx") || !ptx__in_slot(k, j, 'M')) by = 1;
+        else if (!ptx__number(k, f, ptx__in_slot(k, j, 'M'), &by))
+            return;
+        if (ptx__seek(k, f, j, ptx__look_for, &j)) return;
+        if (!ptx__comers(k, f, ptx__block_of(f, j), k->ins.at[j].guard, PTX__CLASS_BLOCK, lanes)) return;
+        for (t = 0; t < threads; t++) come += by * (lanes[t / 32] >> t % 32 & 1);
+        all += come;
+        most = come > most ? come : most;
+    }
+    if (!waited || f->effort <= 8192 || (all >= count && most <= count)) return;
+    ptx__note(k, PTX_ADVICE_ORDER, i,
+              "this mbarrier counts %llu arrivals a phase, and %llu come%s: %s", (unsigned long long)count,
+              (unsigned long long)(all < count ? all : most), all < count ? " in all" : " at once",
+              all < count ? "who waits for it waits for ever" : "its phase is over before all have come");
+}
+
+/* A wait by a parity that is a number, in a loop that fetches more by the same mbarrier. */
+static void ptx__advise_same_parity(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    const uint32_t *at = ptx__mbarrier_of(k, i), *w;
+    uint32_t j, again = UINT32_MAX, made;
+    uint64_t parity;
+    if (!at || !strstr(ptx__name_of(k, i), "parity") || !ptx__number(k, f, ptx__in_slot(k, i, 'u'), &parity))
+        return;
+    if (PTX__TAG(at[0]) == PTX__W_32) { /* an address that changes from round to round is another mbarrier */
+        made = f->def[f->base[PTX__W_32] + PTX__INDEX(at[0])] - 1;
+        if (f->sets[f->base[PTX__W_32] + PTX__INDEX(at[0])] || ptx__seek(k, f, i, ptx__look_for, &made))
+            return;
+    }
+    for (j = 0; j < k->ins.count && f->effort > 8192; j++) {
+        if (k->ins.at[j].kind != PTX__I_PLAIN || j == i) continue;
+        if (ptx__is_opaque(k, j) || ptx__op_of(k, j) == PTX_MBARRIER_INVAL) return;
+        w = ptx__mbarrier_of(k, j);
+        if (!w || w[0] != at[0] || w[1] != at[1]) continue;
+        if (ptx__is_wait(k, j)) return;
+        if (ptx__effect_of(k, j) == PTX__EFFECT_BULK_IN) again = j;
+    }
+    if (again == UINT32_MAX || !ptx__seek(k, f, i, ptx__look_for, &again)
+        || !ptx__seek(k, f, again, ptx__look_for, &i))
+        return;
+    ptx__note(
+        k, PTX_ADVICE_ORDER, i,
+        "from the second round on this waits for nothing: each phase of the mbarrier has the other parity, "
+        "and this is always %u; keep it in a variable and turn it with each phase",
+        (unsigned)(parity & 1));
+}
+
+/* What a bulk copy brings, over what others may still read. about: the read */
+static int ptx__look_bulk_in(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const ptx__places *p;
+    const uint32_t *w;
+    uint64_t bytes;
+    int good = PTX__VALUE_STEPS;
+    int64_t to;
+    uint32_t t, array;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER || ptx__is_opaque(k, i)) return 1;
+    if (strncmp(ptx__name_of(k, i), "bar", 3) == 0
+        || strncmp(ptx__name_of(k, i), "mbarrier.arrive.s", 17) == 0)
+        return 1;
+    if (ptx__effect_of(k, i) != PTX__EFFECT_BULK_IN || ptx__parted(k, f, i) != PTX__CLASS_LANE) return 0;
+    w = ptx__in_slot(k, i, 'k');
+    if (!w) w = ptx__in_slot(k, i, 's');
+    if (!w || !ptx__number(k, f, ptx__in_slot(k, i, 'C'), &bytes)) return 0;
+    array = ptx__array_of(k, f, w[0], 0);
+    p = ptx__places_of(k, f, about[0]);
+    if (!array || !p->known || p->array != array) return 0;
+    f->array = array;
+    to = (int32_t)ptx__value(k, f, w, 0, &good);
+    f->array = 0;
+    to += (int32_t)w[1];
+    for (t = 32; t < p->threads && good; t++) /* another warp's */
+        if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] + (int64_t)p->bytes > to
+            && p->at[t] < to + (int64_t)bytes)
+            return 2;
+    return 0;
+}
+
+static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, b, in = 0, expects = 0, arrays = 0, all_known = 1, array;
+    if ((k->m->target & 0xfffu) < 80) return;
+    for (i = 0; i < k->ins.count; i++)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__op_of(k, i) == PTX_MBARRIER_INIT) {
+            array = ptx__array_of(k, f, ptx__in_slot(k, i, 'b')[0], 0);
+            if (!array || array > 31) all_known = 0;
+            else
+                arrays |= 1u << array;
+        }
+    ptx__mark_used(k, f);
+    for (b = 0; b < f->blocks; b++) {
+        uint32_t bulk = 0;
+        for (i = f->block[b].first; i < f->block[b].end && f->block[b].order; i++) {
+            const uint32_t *at;
+            if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+            if (ptx__is_opaque(k, i)) expects = 1, all_known = 0;
+            if (strstr(ptx__name_of(k, i), "_tx.") || strstr(ptx__name_of(k, i), "_tx%")) expects = 1;
+            if (ptx__op_of(k, i) == PTX_MBARRIER_INIT || ptx__op_of(k, i) == PTX_MBARRIER_INVAL)
+                ptx__advise_life(k, f, i);
+            if (ptx__op_of(k, i) == PTX_MBARRIER_INIT) ptx__advise_arrivals(k, f, i);
+            if (ptx__effect_of(k, i) == PTX__EFFECT_READ && k->m->seen >> PTX__EFFECT_BULK_IN & 1
+                && ptx__parted(k, f, i) <= PTX__CLASS_BLOCK && ptx__places_of(k, f, i)->known) {
+                uint32_t over = ptx__seek(k, f, i, ptx__look_bulk_in, &i);
+                if (over)
+                    ptx__note(
+                        k, PTX_ADVICE_RACE, over - 1,
+                        "another thread may still be reading, at %s, what this copy writes over: a "
+                        "barrier of the block, or an mbarrier that the readers arrive at, comes between",
+                        k->ins.at[i].site);
+            }
+            if (ptx__is_wait(k, i)) ptx__advise_same_parity(k, f, i);
+            if (ptx__is_wait(k, i)) {
+                uint32_t made = k->words.at[k->ins.at[i].words];
+                ptx__advise_wait(k, f, i,
+                                 PTX__TAG(made) != PTX__W_PRED
+                                     || f->wanted[f->base[PTX__W_PRED] + PTX__INDEX(made)]);
+                at = ptx__in_slot(k, i, 'b');
+                array = at ? ptx__array_of(k, f, at[0], 0) : 0;
+                if (arrays && all_known && array && array < 32 && !(arrays >> array & 1) && !k->function)
+                    ptx__note(k, PTX_ADVICE_ORDER, i, "no mbarrier.init in this kernel makes this mbarrier");
+            }
+            if (ptx__effect_of(k, i) != PTX__EFFECT_BULK_IN) continue;
+            bulk = 1;
+            if (strstr(ptx__name_of(k, i), "tx::bytes") && !in) in = i + 1;
+            at = ptx__in_slot(k, i, 'k');
+            if (!at) at = ptx__in_slot(k, i, 's');
+            if (at && !strstr(ptx__name_of(k, i), "reduce") && ptx__many_do(k, f, i, at))
+                ptx__note(
+                    k, PTX_ADVICE_RACE, i,
+                    "every thread that comes here begins this bulk copy, to one place: let one thread do "
+                    "it (ptx_if on %%tid.x or ptx_elect)");
+        }
+        if (bulk) ptx__advise_bytes(k, f, b);
+    }
+    if (in && !expects && !k->function)
+        ptx__note(k, PTX_ADVICE_ORDER, in - 1,
+                  "no mbarrier of this kernel expects the bytes of its bulk copies: use "
+                  "ptx_mbarrier_arrive_expect, or the phase ends before they have come");
+}
+
+/* Stores that a bulk copy or a wgmma reads, with no barrier between; and what happens to its source before it
+   is waited for. about: the array, + 1; the level of the stores */
+static int ptx__look_bulk_out(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const uint32_t *w;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER || ptx__is_opaque(k, i)) return 1;
+    if (strncmp(ptx__name_of(k, i), "barrier", 7) == 0 || strncmp(ptx__name_of(k, i), "bar.", 4) == 0)
+        return 1;
+    if (ptx__effect_of(k, i) != PTX__EFFECT_BULK_OUT) return 0;
+    w = ptx__in_slot(k, i, 's');
+    return w && ptx__array_of(k, f, w[0], 0) == about[0] && ptx__parted(k, f, i) == PTX__CLASS_LANE ? 2 : 0;
+}
+static int ptx__look_source(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const uint32_t *w;
+    (void)f;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__effect_of(k, i) == PTX__EFFECT_BULK_WAIT || ptx__is_opaque(k, i)) return 1;
+    if (ptx__effect_of(k, i) != PTX__EFFECT_WRITE) return 0;
+    w = ptx__shared_operand(k, &k->ins.at[i]);
+    return w && w[0] == about[0] && (int32_t)w[1] >= (int32_t)about[1]
+                   && (int64_t)(int32_t)w[1] < (int64_t)(int32_t)about[1] + about[2]
+               ? 2
+               : 0;
+}
+static int ptx__look_end(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    (void)f, (void)about;
+    if (i == UINT32_MAX) return 2;
+    if (ptx__is_opaque(k, i)) return 1;
+    return ptx__effect_of(k, i) == PTX__EFFECT_BULK_WAIT && !k->words.at[k->ins.at[i].words + 1];
+}
+
+static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, found, about[3], out = 0, waits = 0;
+    if (!(k->m->seen & 1u << PTX__EFFECT_BULK_OUT)) return;
+    for (i = 0; i < k->ins.count; i++) {
+        const uint32_t *w;
+        uint64_t bytes;
+        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+        waits |= ptx__effect_of(k, i) == PTX__EFFECT_BULK_WAIT;
+        if (ptx__effect_of(k, i) == PTX__EFFECT_BULK_OUT) {
+            out = i + 1;
+            w = ptx__in_slot(k, i, 's');
+            if (!w || !ptx__number(k, f, ptx__in_slot(k, i, 'C'), &bytes) || bytes > 0x7fffffff) continue;
+            about[0] = w[0], about[1] = w[1], about[2] = (uint32_t)bytes;
+            found = ptx__seek(k, f, i, ptx__look_source, about);
+            if (found)
+                ptx__note(k, PTX_ADVICE_RACE, found - 1,
+                          "the bulk copy at %s may still be reading what is written here: "
+                          "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP_READ come between",
+                          k->ins.at[i].site);
+        } else if (ptx__op_of(k, i) == PTX_ST && ptx__parted(k, f, i) <= PTX__CLASS_BLOCK) {
+            w = ptx__shared_operand(k, &k->ins.at[i]);
+            about[0] = w ? ptx__array_of(k, f, w[0], 0) : 0;
+            found = about[0] ? ptx__seek(k, f, i, ptx__look_bulk_out, about) : 0;
+            if (found)
+                ptx__note(k, PTX_ADVICE_RACE, found - 1,
+                          "one thread copies from here what all have stored at %s, with no barrier between: "
+                          "behind the stores each thread needs PTX_FENCE_PROXY_ASYNC_SHARED, and then all a "
+                          "bar.sync",
+                          k->ins.at[i].site);
+        }
+    }
+    for (i = 0; i < k->ins.count && out && waits && !k->function; i++)
+        if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__effect_of(k, i) == PTX__EFFECT_BULK_OUT
+            && ptx__seek(k, f, i, ptx__look_end, about)) {
+            ptx__note(k, PTX_ADVICE_UNWAITED, i,
+                      "this copy may be under way when the kernel ends: behind the last of them "
+                      "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP of 0 groups left");
+            break;
+        }
+}
+
+/* -- clusters --
+   Reads of another block's shared memory: that block must have begun, and what it wrote must be there. A bit
+   for each array written since the cluster last met; the highest: it has not met at all. */
+#define PTX__CLUSTER_NOT_MET 0x80000000u
+static uint32_t ptx__remote_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t states, int report) {
+    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+    unsigned op = form->row->op;
+    const uint32_t *x;
+    uint32_t array;
+    if (ptx__is_opaque(k, i) || ptx__is_wait(k, i))
+        return 0; /* or a barrier in memory, of whatever others do */
+    if (strncmp(form->row->name, "barrier.cluster.wait", 20) == 0) return 0;
+    if (op != PTX_LD && op != PTX_ST && !(op >= PTX_ATOMIC_BITS && op <= PTX_RED_VECTOR)) return states;
+    x = ptx__shared_operand(k, &k->ins.at[i]);
+    array = x ? ptx__array_of(k, f, x[0], 0) : 0;
+    if (!(form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) {
+        if (op == PTX_LD || !array || array > 30) return states;
+        return states | 1u << array;
+    }
+    if (report && states & PTX__CLUSTER_NOT_MET)
+        ptx__note(k, PTX_ADVICE_ORDER, i,
+                  "the other block may not have begun: let all of the cluster meet (ptx_cluster_arrive, "
+                  "ptx_cluster_wait) before the first use of each other's shared memory");
+    else if (report && op == PTX_LD && array && array < 31 && states >> array & 1)
+        ptx__note(k, PTX_ADVICE_RACE, i,
+                  "another block may be writing what is read here: a barrier of the block does not reach it, "
+                  "put ptx_cluster_arrive and ptx_cluster_wait between");
+    return states;
+}
+
+static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
+    uint32_t n, e, i, *in = f->walk[0];
+    int changed, report;
+    if ((k->m->target & 0xfffu) < 90 || k->function) return;
+    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    in[0] = PTX__CLUSTER_NOT_MET;
+    for (report = 0; report < 2; report += !changed) {
+        changed = 0;
+        for (n = 0; n < f->reached; n++) {
+            uint32_t b = f->order[n], states = in[b];
+            for (i = f->block[b].first; i < f->block[b].end; i++)
+                if (k->ins.at[i].kind == PTX__I_PLAIN) states = ptx__remote_step(k, f, i, states, report);
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || !(states & ~in[to - 1])) continue;
+                in[to - 1] |= states;
+                changed = 1;
+            }
+        }
+    }
+}
+
+/* -- the fifth tensor core -- */
+
+/* Tensor memory that is never given back, or not as much of it. */
+static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, taken = 0, given = 0, takes = 0, gives = 0;
+    uint64_t columns, much = 0, back = 0;
+    int known = 1;
+    if (k->function) return;
+    for (i = 0; i < k->ins.count; i++) {
+        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+        if (ptx__is_opaque(k, i)) return;
+        if (ptx__op_of(k, i) != PTX_TCGEN05_ALLOC && ptx__op_of(k, i) != PTX_TCGEN05_DEALLOC) continue;
+        if (!ptx__number(k, f, ptx__in_slot(k, i, 'I'), &columns)) known = 0;
+        if (ptx__op_of(k, i) == PTX_TCGEN05_ALLOC) taken = i + 1, takes++, much += columns;
+        else
+            given = i + 1, gives++, back += columns;
+    }
+    if (taken && !given)
+        ptx__note(k, PTX_ADVICE_ORDER, taken - 1,
+                  "this tensor memory is never given back: PTX_TCGEN05_DEALLOC it before the kernel ends, or "
+                  "the next block waits for it for ever");
+    else if (known && takes == gives && much != back)
+        ptx__note(k, PTX_ADVICE_ORDER, given - 1,
+                  "%llu columns of tensor memory are given back and %llu were taken, at %s",
+                  (unsigned long long)back, (unsigned long long)much, k->ins.at[taken - 1].site);
+}
+
+/* -- what changes nothing -- */
+
+/* Whether a comparison by these operands comes out the same whatever happens: 0 no, 1 never true, 2 always.
+ */
+static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words + ins->results;
+    const char *how = k->m->chars.at + form->text + 5; /* behind "setp." */
+    unsigned type = (unsigned)(form->key >> 16 & 0xff), special = UINT32_MAX;
+    char kind = ptx__fact(type)->kind;
+    uint64_t number = 0;
+    uint32_t def, most;
+    if (form->operands[2] || ins->count != ins->results + 4u || PTX__TAG(w[0]) >= PTX__CLASSES) return 0;
+    if (PTX__TAG(w[1]) < PTX__W_UNSIGNED || PTX__TAG(w[1]) > PTX__W_F64) return 0;
+    number = w[2] | (uint64_t)w[3] << 32;
+    if (PTX__TAG(w[1]) == PTX__W_F32)
+        return (number & 0x7fffffff) > 0x7f800000 && strchr("elg", how[0]) && how[2] == '.' ? 1 : 0;
+    if (kind != 'u' || PTX__TAG(w[1]) == PTX__W_F64) return 0;
+    if (!number) return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
+    def = f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0]);
+    if (PTX__TAG(w[0]) != PTX__W_32 || f->sets[def]) return 0;
+    ins = &k->ins.at[f->def[def] - 1];
+    w = k->words.at + ins->words + ins->results;
+    if (ins->kind == PTX__I_PLAIN && ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL)
+        special = PTX__INDEX(w[0]);
+    if (special == PTX_LANEID) most = 31;
+    else if (special <= PTX_TID_Z && k->need[0] && k->need[special - PTX_TID_X] > 1)
+        most = k->need[special - PTX_TID_X] - 1;
+    else
+        return 0;
+    if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
+    return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0;
+}
+
+/* A load that nobody told that others write, in a loop that only what it brings can end. */
+static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i) {
+    const ptx__ins *last = &k->ins.at[f->block[b].end - 1], *made;
+    const uint32_t *w = k->words.at + k->ins.at[i].words;
+    uint32_t j, way, at, steps, address, def;
+    if (last->kind != PTX__I_BRANCH || !last->guard || k->ins.at[i].results != 1
+        || PTX__TAG(w[1]) != PTX__W_MEM)
+        return 0;
+    address = w[2];
+    made = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
+    if (k->m->forms.at[made->form].row->op != PTX_SETP || f->sets[f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0])])
+        return 0;
+    if (k->words.at[made->words + made->results] != w[0]
+        && k->words.at[made->words + made->count - 1] != w[0])
+        return 0;
+    for (way = 0; way < 2; way++) {
+        at = f->block[b].next[way];
+        for (steps = 0; at && at - 1 != b && steps < 8; steps++) {
+            const ptx__block *block = &f->block[at - 1];
+            for (j = block->first; j < block->end; j++)
+                if (k->ins.at[j].kind == PTX__I_PLAIN || k->ins.at[j].guard) break;
+            if (j < block->end) break;
+            at = block->next[0] ? block->next[0] : block->next[1];
+        }
+        if (at && at - 1 == b) break;
+    }
+    if (way == 2 || PTX__TAG(address) >= PTX__CLASSES) return 0;
+    def = f->base[PTX__TAG(address)] + PTX__INDEX(address);
+    if (f->sets[def] || f->def_block[def] == b) return 0;
+    for (j = f->block[b].first; j < f->block[b].end; j++) /* nothing else but the test, and no fence */
+        if (k->ins.at[j].kind == PTX__I_PLAIN && j != i && ptx__op_of(k, j) != PTX_SETP
+            && ptx__op_of(k, j) != PTX_MOV)
+            return 0;
+    return 1;
+}
+
+static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
+    ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_ACQUIRE | PTX_CV) & ~PTX__FAMILY;
+    uint32_t b, i, lane;
+    for (b = 0; b < f->blocks; b++)
+        for (i = f->block[b].first; i < f->block[b].end; i++) {
+            const ptx__ins *ins = &k->ins.at[i];
+            const uint32_t *end = k->words.at + ins->words + ins->count;
+            const char *name;
+            if (ins->kind != PTX__I_PLAIN) continue;
+            name = ptx__name_of(k, i);
+            if (ptx__op_of(k, i) == PTX_SETP && ptx__always(k, f, i))
+                ptx__note(k, PTX_ADVICE_IDLE, i, "this comparison is %s true, whatever its operand is",
+                          ptx__always(k, f, i) == 1 ? "never" : "always");
+            if (ptx__op_of(k, i) == PTX_LD && !(k->m->forms.at[ins->form].asked & strong)
+                && ptx__spins(k, f, b, i))
+                ptx__note(
+                    k, PTX_ADVICE_IDLE, i,
+                    "this loop waits for what another thread writes, and an ordinary load may be done once "
+                    "for all rounds: PTX_ACQUIRE (or PTX_RELAXED, PTX_VOLATILE) loads anew");
+            if (strncmp(name, "shfl.sync.", 10) || ins->count < ins->results + 10u
+                || PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED || !end[-8]
+                || name[10] == 'i')
+                continue;
+            for (lane = 0; lane < 32; lane++)
+                if (ptx__shuffle_source(name + 10, lane, end[-8], end[-5]) != lane) break;
+            if (lane == 32)
+                ptx__note(
+                    k, PTX_ADVICE_IDLE, i,
+                    "every lane gets its own value from this shuffle: the last operand is 31 for down, bfly "
+                    "and idx in the whole warp, and 0 for up");
+        }
+}
+
+/* -- stores that meet -- */
+
+/* about: the store; 1 where what it stores is the same for all and another store of that is no matter */
+static int ptx__look_store(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const uint32_t *x, *y;
+    int met;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER || ptx__is_opaque(k, i)) return 1;
+    if (strncmp(ptx__name_of(k, i), "bar", 3) == 0) return 1;
+    if (ptx__effect_of(k, i) != PTX__EFFECT_WRITE || i == about[0]) return 0;
+    x = ptx__shared_operand(k, &k->ins.at[about[0]]);
+    y = ptx__shared_operand(k, &k->ins.at[i]);
+    if (!x || !y
+        || (ptx__op_of(k, i) != PTX_ST && ptx__name_of(k, i)[0] != 'a' && ptx__name_of(k, i)[0] != 'r'))
+        return 0;
+    if (ptx__op_of(k, i) == PTX_ST && k->ins.at[i].count == k->ins.at[about[0]].count
+        && memcmp(x + 2, y + 2, sizeof *x * (k->ins.at[i].count - 3u)) == 0)
+        return 0; /* the same value */
+    met = ptx__clash(k, f, about[0], i);
+    return met > 0 && met & PTX__MEETS_FAR ? 2 : 0;
+}
+
+/* Stores of which each goes over another thread's, with no barrier between. */
+static void ptx__advise_overwrites(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, found;
+    for (i = 0; i < k->ins.count && f->effort > 8192; i++) {
+        if (k->ins.at[i].kind != PTX__I_PLAIN || ptx__op_of(k, i) != PTX_ST) continue;
+        if (!ptx__shared_operand(k, &k->ins.at[i]) || !ptx__places_of(k, f, i)->known) continue;
+        found = ptx__seek(k, f, i, ptx__look_store, &i);
+        if (found)
+            ptx__note(k, PTX_ADVICE_RACE, found - 1,
+                      "another thread may be storing there, at %s, with no barrier between: which of the two "
+                      "comes last is luck; put a bar.sync there",
+                      k->ins.at[i].site);
+    }
+}
+
+/* A wgmma by a descriptor of the array that all have stored to. */
+static int ptx__look_product(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    if (i == UINT32_MAX) return 0;
+    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER || ptx__is_opaque(k, i)) return 1;
+    if (ptx__effect_of(k, i) != PTX__EFFECT_MMA) return 0;
+    ins = &k->ins.at[i];
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+        if (PTX__TAG(*w) == PTX__W_64 && ptx__array_of(k, f, *w, 0) == about[0]) return 2;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+    }
+    return 0;
+}
+static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, array, found;
+    if (!(k->m->seen >> PTX__EFFECT_MMA & 1)) return;
+    for (i = 0; i < k->ins.count; i++) {
+        if (k->ins.at[i].kind != PTX__I_PLAIN || ptx__op_of(k, i) != PTX_ST
+            || ptx__effect_of(k, i) != PTX__EFFECT_WRITE)
+            continue;
+        array = ptx__array_of(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0);
+        if (!array || !k->shared.at[array - 1].count) continue; /* the host's layout may hold more */
+        found = ptx__seek(k, f, i, ptx__look_product, &array);
+        if (found)
+            ptx__note(k, PTX_ADVICE_RACE, found - 1,
+                      "the product reads what other threads store at %s, with no barrier between: behind the "
+                      "stores each thread needs PTX_FENCE_PROXY_ASYNC_SHARED, and then all a bar.sync",
+                      k->ins.at[i].site);
+    }
+}
+
+/* -- barriers by number -- */
+/* Two counts for one barrier in places of which none leads to the other; arrivals that nobody waits for. */
+static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, j, waits = 0, opaque = 0, at[64], n = 0;
+    uint64_t number[2], count[2];
+    for (i = 0; i < k->ins.count; i++) {
+        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+        opaque |= (uint32_t)ptx__is_opaque(k, i);
+        if (!ptx__in_slot(k, i, 'F')) continue;
+        if (!ptx__number(k, f, ptx__in_slot(k, i, 'F'), number)) opaque = 1;
+        else if (!strstr(ptx__name_of(k, i), "arrive"))
+            waits |= 1u << (number[0] & 15);
+        if (n < 64) at[n++] = i;
+    }
+    for (i = 0; i < n && !opaque; i++) {
+        if (!ptx__number(k, f, ptx__in_slot(k, at[i], 'F'), number)) continue;
+        if (strstr(ptx__name_of(k, at[i]), "arrive") && !(waits >> (number[0] & 15) & 1) && !k->function)
+            ptx__note(
+                k, PTX_ADVICE_ORDER, at[i],
+                "threads arrive at barrier %u, and nobody in this kernel waits at it: bar.sync of the same "
+                "number and count is missing",
+                (unsigned)number[0]);
+        if (!ptx__number(k, f, ptx__in_slot(k, at[i], 'G'), count)) continue;
+        for (j = 0; j < i; j++)
+            if (ptx__number(k, f, ptx__in_slot(k, at[j], 'F'), number + 1) && number[1] == number[0]
+                && ptx__number(k, f, ptx__in_slot(k, at[j], 'G'), count + 1) && count[1] != count[0]
+                && f->level[ptx__block_of(f, at[i])] && f->level[ptx__block_of(f, at[j])]
+                && !ptx__seek(k, f, at[i], ptx__look_for, &at[j])
+                && !ptx__seek(k, f, at[j], ptx__look_for, &at[i]))
+                ptx__note(
+                    k, PTX_ADVICE_ORDER, at[i],
+                    "barrier %u is for %u threads here and for %u at %s, where others are meanwhile: one "
+                    "barrier, one count",
+                    (unsigned)number[0], (unsigned)count[0], (unsigned)count[1], k->ins.at[at[j]].site);
+    }
+}
+
 /* Registers that a thread may have: 255, or what the launch bounds leave of 65,536, in steps of 8. */
 static uint32_t ptx__register_cap(const ptx_kernel *k) {
     uint32_t threads = k->max_threads * (k->min_blocks ? k->min_blocks : 1u), cap = 255;
@@ -9260,7 +10804,7 @@ static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
 static ptx_code (*const ptx__verifiers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__verify_reach,  ptx__verify_values, ptx__verify_ends,     ptx__verify_convergence,
     ptx__verify_copies, ptx__verify_carry,  ptx__verify_products, ptx__verify_addresses,
-    ptx__verify_launch};
+    ptx__verify_launch, ptx__verify_further};
 
 /* f: the flow of the kernel, for those who go on with it. */
 static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
@@ -9379,8 +10923,21 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
 }
 
 static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
-    ptx__advise_races,     ptx__advise_same_place,   ptx__advise_order, ptx__advise_mbarriers,
-    ptx__advise_read_only, ptx__advise_contractions, ptx__advise_bulk,  ptx__advise_pressure};
+    ptx__advise_races,     ptx__advise_copies,    ptx__advise_same_place,   ptx__advise_order,
+    ptx__advise_mbarriers, ptx__advise_read_only, ptx__advise_contractions, ptx__advise_bulk,
+    ptx__advise_phases,    ptx__advise_bulk_out,  ptx__advise_remote,       ptx__advise_tensor_memory,
+    ptx__advise_overwrites, ptx__advise_operands, ptx__advise_counts, ptx__advise_idle, ptx__advise_pressure};
+
+static int ptx__make_places(ptx_module *m) {
+    uint32_t i;
+    int ok;
+    m->places.count = 0;
+    PTX__ROOM(m, m->places, PTX__PLACES, ok);
+    if (!ok) return 0;
+    m->places.count = PTX__PLACES;
+    for (i = 0; i < PTX__PLACES; i++) m->places.at[i].instruction = 0;
+    return 1;
+}
 
 PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
     size_t i, a;
@@ -9390,7 +10947,7 @@ PTXGEN_API uint32_t ptx_advise(ptx_module *m) {
         ptx_kernel *k = m->kernels.at[i];
         ptx__flow f;
         f.advising = 2;
-        if (ptx__verify_with(k, &f)) break;
+        if (ptx__verify_with(k, &f) || !ptx__make_places(m)) break;
         for (a = 0; a < sizeof ptx__advisers / sizeof *ptx__advisers; a++) ptx__advisers[a](k, &f);
     }
     return m->error.code ? 0u : (uint32_t)m->notes.count;

@@ -467,7 +467,7 @@ static void wrong_kernels(void) {
     ptx_mbarrier_arrive(k, bar);
     judge();
 
-    start("cvta_shared_as_global", RIGHT, PTX_SM(80));
+    start("cvta_shared_as_global", ERROR, PTX_SM(80));
     x = ptx_cvta(k, sh);
     ptx_ld(k, PTX_U32, ptx_at(ptx_ptr(x, PTX_GLOBAL), 0));
     judge();

@@ -352,7 +352,8 @@ static void further(void) {
     start(), ptx_add(k, sh, p), REFUSED("+ a shared and a global address added", TYPE);
     start(), x = ptx_cvt(k, PTX_U32, p), load(ptx_ptr(x, PTX_GLOBAL), 0),
              REFUSED("+ a global address cut to 32 bits", ADDRESS);
-    start(), x = ptx_cvt(k, PTX_U64, sh), load(x, 0), UNADVISED("generic", RACE);
+    start(), x = ptx_cvt(k, PTX_U64, sh), load(x, 0), REFUSED("+ a shared address as a generic one", ADDRESS);
+    start(), x = ptx_cvta(k, sh), load(x, 0), FINE;
     start(), ptx_red(k, PTX_ATOM_ADD, ptx_at(ptx_address(k, ptx_variable(m, NULL)), 0), u),
              REFUSED("+ a variable without a description", ARGUMENT);
     start();
@@ -429,7 +430,9 @@ static void further(void) {
     start(), ptx_cp_async(k, sh, p, ptx_imm(16)), ptx_cp_async_wait(k, 0), store(load(mine, 0));
     REFUSED("+ cp.async waited for without a group", ASYNC);
     start(), ptx_cp_async(k, sh, p, ptx_imm(16)), ADVISED("+ cp.async that nobody waits for", UNWAITED);
-    start(), ptx_mbarrier_init(k, sh, ptx_imm(1)), ptx_bulk_load(k, ptx_off(sh, 128), p, ptx_imm(64), sh);
+    start(), ptx_guard(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_mbarrier_init(k, sh, ptx_imm(1)), barrier();
+    ptx_if(k, ptx_setp(k, PTX_EQ, tid, zero)), ptx_mbarrier_arrive_expect(k, sh, ptx_imm(64));
+    ptx_bulk_load(k, ptx_off(sh, 128), p, ptx_imm(64), sh), ptx_end(k);
     ADVISED("+ a bulk copy that nobody waits for", UNWAITED);
     start(), ptx_mbarrier_init(k, sh, ptx_imm(1)), ptx_bulk_load(k, ptx_off(sh, 128), p, ptx_imm(64), sh);
     ptx_loop(k), x = ptx_mbarrier_try_wait(k, sh, ptx_imm(0)), ptx_while(k, ptx_inv(x)), ptx_end(k);

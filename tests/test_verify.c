@@ -215,8 +215,8 @@ static void test_members(void) {
     WRONG(DIVERGENT, "0xff, and");
     start(), IF(PTX_LT, tid, ptx_imm(16)), masked(ptx_b32(0xffff)), ptx_end(k), FINE;
     start(), IF(PTX_LT, tid, ptx_imm(48)), masked(ptx_b32(0xffff)), ptx_end(k), WRONG(DIVERGENT, "warp 0");
-    start(), x = ptx_and(k, lane, ptx_u32(1)), IF(PTX_EQ, x, zero), masked(ptx_b32(0x55555555)), ptx_end(k);
-    FINE;
+    start(), x = ptx_and(k, lane, ptx_u32(1)), IF(PTX_EQ, x, zero);
+    ptx_shfl_bfly(k, zero, ptx_imm(2), ptx_imm(31), ptx_b32(0x55555555)), ptx_end(k), FINE;
     start(), x = ptx_and(k, lane, ptx_u32(1)), IF(PTX_NE, x, zero), masked(ptx_b32(0x55555555)), ptx_end(k);
     WRONG(DIVERGENT, "0xaaaaaaaa come");
     start(), IF(PTX_LT, lane, ptx_imm(16)), IF(PTX_GE, lane, ptx_imm(8)), masked(ptx_b32(0xff00)), ptx_end(k);
@@ -463,11 +463,12 @@ static void test_order(void) {
     CHECK(notes_of(PTX_ADVICE_RACE) == 0);
     start_on(PTX_SM(90)), ptx_cluster_wait(k), CHECK(notes_of(PTX_ADVICE_ORDER) == 1);
     start_on(PTX_SM(90)), ptx_cluster_arrive(k), ptx_cluster_wait(k), CHECK(notes_of(PTX_ADVICE_ORDER) == 0);
-    start_on(PTX_SM(90)), ptx_cluster_arrive(k), ptx_cluster_arrive(k);
+    start_on(PTX_SM(90)), ptx_cluster_arrive(k), cluster_barrier();
     CHECK(notes_of(PTX_ADVICE_ORDER) == 1);
-    start_on(PTX_SM(90)), ptx_ld(k, PTX_U32, ptx_at(ptx_mapa(k, sh, n), 0));
+    start_on(PTX_SM(90)), cluster_barrier(), ptx_ld(k, PTX_U32, ptx_at(ptx_mapa(k, sh, n), 0));
     CHECK(notes_of(PTX_ADVICE_ORDER) == 1);
-    start_on(PTX_SM(90)), ptx_ld(k, PTX_U32, ptx_at(ptx_mapa(k, sh, n), 0)), cluster_barrier();
+    start_on(PTX_SM(90)), cluster_barrier(), ptx_ld(k, PTX_U32, ptx_at(ptx_mapa(k, sh, n), 0));
+    cluster_barrier();
     CHECK(notes_of(PTX_ADVICE_ORDER) == 0);
     start_on(PTX_SM(90)), x = ptx_shared(k, "b", PTX_U64, 1, 0), ptx_mbarrier_arrive(k, x);
     CHECK(notes_of(PTX_ADVICE_ORDER) == 1);
