@@ -4186,15 +4186,11 @@ static uint32_t ptx__kind_of(const ptx_val *v) {
 static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigned n, int into) {
     return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
 }
-/* The kinds of the operands, and where in module.memo such an instruction has its place. */
-static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n,
-                                uint32_t *kind) {
-    uint32_t hash = what * 2654435761u + (uint32_t)(mods >> 32) * 2246822519u + (uint32_t)mods * 3266489917u;
-    unsigned i;
-    for (i = 0; i < n; i++) {
-        kind[i] = ptx__kind_of(&src[i]);
-        hash += kind[i] * (668265263u + 0x3d4d51c2u * i);
-    }
+/* Where in module.memo such an instruction has its place. */
+static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n) {
+    uint32_t hash = what ^ (uint32_t)(mods >> 32) * 2246822519u ^ (uint32_t)mods * 3266489917u;
+    const ptx_val *end = src + n;
+    for (; src < end; src++) hash = (hash ^ ptx__kind_of(src)) * 2654435761u;
     return (hash ^ hash >> 15) * 2246822519u >> 23;
 }
 
@@ -4235,8 +4231,9 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
     memset(&memo, 0, sizeof memo);
     memo.what = ptx__what(op, type, src_type, n, into);
-    place = ptx__memo_place(memo.what, mods, src, n, memo.kind);
+    place = ptx__memo_place(memo.what, mods, src, n);
     for (i = 0; i < n; i++, w++) {
+        memo.kind[i] = ptx__kind_of(&src[i]);
         if (w == end) return;
         if (src[i].kind == PTX__REG) {
             if (*w != (uint32_t)src[i].bits || src[i].flags & PTX__INVERTED) return;
@@ -4279,7 +4276,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
    instead of to a new value. */
 static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                            unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
-    uint32_t kind[PTX__MEMO_MAX], wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
+    uint32_t wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
     uint32_t *w, *first;
     const ptx__memo *memo;
     ptx__ins *ins;
@@ -4287,32 +4284,30 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     ptx_val d;
     if (!ptx__ready(k) || n > PTX__MEMO_MAX || op > 0xfffu || (type | src_type) > 0x7fu)
         return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-    memo = &k->m->memo[ptx__memo_place(what, mods, src, n, kind)];
-    results = memo->result || into;
-    wrong = (memo->what ^ what) | (memo->mods != mods) | (k->guard && memo->result);
-    for (i = 0; i < n; i++) wrong |= memo->kind[i] ^ kind[i];
-    if (wrong || k->ins.count == k->ins.capacity
-        || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX
+    memo = &k->m->memo[ptx__memo_place(what, mods, src, n)];
+    if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
+        || k->ins.count == k->ins.capacity || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX
         || k->registers[memo->result_tag] >= PTX__INDEX_MAX)
         return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+    results = memo->result || into;
     first = k->words.at + k->words.count;
     w = first + results;
-    for (i = 0; i < n; i++) {
-        uint32_t word = (uint32_t)src[i].bits;
-        if (!memo->tag[i]) {
+    for (i = 0; i < n; i++) { /* what is written behind the words in use does not matter if it is wrong */
+        uint32_t word = (uint32_t)src[i].bits, tag = memo->tag[i];
+        wrong |= memo->kind[i] ^ ptx__kind_of(&src[i]);
+        if (!tag) {
             wrong |= (src[i].owner ^ k->owner) | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
             *w++ = word;
             continue;
         }
-        if (memo->tag[i] == PTX__W_F32)
+        if (tag == PTX__W_F32)
             wrong |= !ptx__f32_word(src[i].bits, &word);
-        else if (memo->tag[i] & PTX__EXACT)
-            wrong |= src[i].bits != memo->most[i];
         else
-            wrong |= src[i].bits > memo->most[i];
-        *w++ = PTX__WORD(memo->tag[i] & ~PTX__EXACT, 0);
-        *w++ = word;
-        *w++ = 0;
+            wrong |= tag & PTX__EXACT ? src[i].bits != memo->most[i] : src[i].bits > memo->most[i];
+        w[0] = PTX__WORD(tag & ~PTX__EXACT, 0);
+        w[1] = word;
+        w[2] = 0;
+        w += 3;
     }
     if (wrong) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
     ins = &k->ins.at[k->ins.count++];
@@ -6617,11 +6612,21 @@ typedef struct ptx__flow {
     uint32_t *stack, *classes, *level, *split; /* see there; split: the class of a branch */
     uint32_t *sets, *wanted;                   /* register -> first of module.sets + 1; a stack */
     uint32_t *last;                            /* register -> its last set so far, + 1 */
-    uint32_t *relevant;                        /* a bit an instruction */
+    uint32_t *relevant, *unsettled;            /* a bit an instruction */
     uint32_t *special; /* the instructions that more than their values are checked of; NULL: no need */
+    uint32_t *traits;  /* of each of them: PTX__TRAIT_* and, in the low bits, its effect */
     uint32_t post_reached;
     int advising;  /* 1: classes of all that matters, 2: notes too */
+    uint32_t late; /* a definition stands behind its use in the text */
+    uint32_t met;  /* a variable, among the operands whose class was asked for */
+    uint32_t here; /* the block of the instruction whose class is asked for, most likely */
 } ptx__flow;
+
+/* What the passes over the special instructions pick theirs by: the form itself lies far off. */
+#define PTX__TRAIT_WHO 0x100u   /* not for ANY threads */
+#define PTX__TRAIT_REACH 0x200u /* has addresses */
+#define PTX__TRAIT_GUARD 0x400u
+#define PTX__TRAIT_EFFECT 0xffu
 
 static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
@@ -6632,6 +6637,13 @@ static int ptx__ends_block(const ptx__ins *ins) {
 static int ptx__is_special(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins) {
     if (ins->kind != PTX__I_PLAIN) return ins->guard != 0;
     return k->m->forms.at[ins->form].special || (f->advising && ins->guard);
+}
+
+static uint32_t ptx__traits_of(const ptx_kernel *k, const ptx__ins *ins) {
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    uint32_t traits = ins->guard ? PTX__TRAIT_GUARD : 0u;
+    if (ins->kind != PTX__I_PLAIN) return traits;
+    return traits | form->effect | (form->who ? PTX__TRAIT_WHO : 0u) | (form->reach ? PTX__TRAIT_REACH : 0u);
 }
 
 static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
@@ -6645,15 +6657,16 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     }
     m->blocks.count = m->scratch.count = m->sets.count = 0;
     need = k->labels.count + 6 * blocks + 2 + 2 * registers + 13 * (blocks + 1);
-    if (k->together || f->advising) need += 4 * registers + n / 32 + 1;
+    if (k->together || f->advising) need += 4 * registers + 2 * (n / 32 + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
-    PTX__ROOM(m, m->scratch, need + n + 1, ok);
+    PTX__ROOM(m, m->scratch, need + 2 * (n + 1), ok);
     if (!ok) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     memset(m->known, 0, sizeof m->known);
     f->special = k->together || k->copies || f->advising ? s + need : NULL;
+    f->traits = s + need + n + 1;
     f->block = m->blocks.at;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
@@ -6678,13 +6691,17 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         f->sets = s, s += registers;
         f->wanted = s, s += registers;
         f->last = s, s += registers;
-        f->relevant = s;
+        f->relevant = s, s += n / 32 + 1;
+        f->unsettled = s;
     }
     memset(f->block, 0, blocks * sizeof *f->block);
     for (i = 0, b = 0, starts = 1; i < n; i++) {
         const ptx__ins *ins = &k->ins.at[i];
         uint32_t special = f->special && ptx__is_special(k, f, ins);
-        if (special) f->special[listed++] = (uint32_t)i;
+        if (special) {
+            f->traits[listed] = ptx__traits_of(k, ins);
+            f->special[listed++] = (uint32_t)i;
+        }
         if (ins->kind == PTX__I_PLAIN && !starts) continue; /* by far the most */
         if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
             if (b) f->block[b - 1].end = (uint32_t)i;
@@ -6847,38 +6864,39 @@ static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i
 static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
                                         uint32_t b) {
     const uint32_t *first = k->words.at + ins->words, *w = first + ins->results, *end = first + ins->count;
-    const uint32_t *const base = f->base;
-    uint32_t *const def = f->def, start = f->block[b].first;
-    uint32_t bad = 0, word, slot;
+    uint32_t *const def = f->def, start = f->block[b].first, before = i - start;
+    uint32_t bad = 0, word, tag, slot;
     if (ins->guard) {
         word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
         if (!ptx__defined(f, word, i, b)) bad = word;
     }
     if (ins->kind != PTX__I_PLAIN) return bad;
     while (w < end) {
-        uint32_t tag = PTX__TAG(word = *w++);
-        if (tag == PTX__W_MEM) {
-            word = *w++;
+        word = *w++;
+        tag = PTX__TAG(word);
+        if (tag >= PTX__CLASSES) { /* not the most */
+            if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
+                w += 2;
+                continue;
+            }
+            if (tag == PTX__W_MEM) word = *w, w += 2;
+            if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
             tag = PTX__TAG(word);
-            w++;
-        } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
-            w += 2;
-        if (tag == PTX__W_PRED_NOT) {
-            word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
-            tag = PTX__W_PRED;
+            if (tag >= PTX__CLASSES) continue;
         }
-        if (tag >= PTX__CLASSES) continue;
-        slot = base[tag] + PTX__INDEX(word);
-        if (def[slot] - 1 - start >= i - start && !ptx__defined_before(f, slot, b)) bad = word;
+        slot = f->base[tag] + PTX__INDEX(word);
+        if (def[slot] - 1 - start >= before && !ptx__defined_before(f, slot, b)) bad = word;
     }
     for (w = first, end = first + ins->results; w < end; w++) {
-        if (PTX__TAG(*w) >= PTX__CLASSES) continue;
-        slot = base[PTX__TAG(*w)] + PTX__INDEX(*w);
+        word = *w;
+        tag = PTX__TAG(word);
+        if (tag >= PTX__CLASSES) continue;
+        slot = f->base[tag] + PTX__INDEX(word);
         if (!def[slot]) {
             def[slot] = i + 1;
             f->def_block[slot] = b;
         } else if (def[slot] != i + 1) {
-            if (!ptx__defined(f, *w, i, b)) bad = *w;
+            if (!ptx__defined(f, word, i, b)) bad = word;
             if (f->classes) ptx__note_set(k, f, slot, i);
         }
     }
@@ -6900,6 +6918,7 @@ static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
                 if (bad) late = 1;
             }
         }
+        if (!pass) f->late = (uint32_t)late;
     }
     return PTX_E_NONE;
 }
@@ -7077,16 +7096,20 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
 /* The class of a variable at instruction i: that of its last set, where every way to here comes from there,
    or else of all its sets. */
 static uint32_t ptx__variable_class(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i) {
-    uint32_t at = f->last[f->base[PTX__TAG(word)] + PTX__INDEX(word)], b, steps = 0;
+    uint32_t at = f->last[f->base[PTX__TAG(word)] + PTX__INDEX(word)], b, steps = 0, from;
     uint32_t all = *ptx__class_at(f, word);
+    f->met = 1;
     if (!at || at > i || PTX__CLASS(all) == PTX__CLASS_CLUSTER) return all;
-    for (b = ptx__block_of(f, i); f->block[b].first >= at; b--) /* only a fall from above leads here */
+    from = f->here;
+    if (i < f->block[from].first || i >= f->block[from].end) from = ptx__block_of(f, i);
+    for (b = from; f->block[b].first >= at; b--) /* only a fall from above leads here */
         if (++steps > 32 || f->pred_head[b + 1] - f->pred_head[b] != 1 || f->pred[f->pred_head[b]] != b - 1)
             return all;
     /* behind a loop that threads leave in different rounds, they have it from different rounds */
-    if (k->ins.at[at - 1].guard || PTX__CLASS(f->level[b]) > PTX__CLASS(f->level[ptx__block_of(f, i)]))
-        return all;
+    if (k->ins.at[at - 1].guard || PTX__CLASS(f->level[b]) > PTX__CLASS(f->level[from])) return all;
+    f->here = b;
     b = ptx__result_class(k, f, &k->ins.at[at - 1], at - 1);
+    f->here = from;
     return PTX__CLASS(b) < PTX__CLASS(all) ? b : all;
 }
 
@@ -7253,6 +7276,13 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
     const uint32_t *first = k->words.at + ins->words + ins->results, *w = first;
     const uint32_t *end = k->words.at + ins->words + ins->count;
     uint32_t c = 0, lead = 0, operand = 0, class_[3] = {0, 0, 0};
+    switch (form->result) { /* whatever the operands are */
+    case PTX__RESULT_LANE: return PTX__DIFFERS(PTX__CLASS_LANE, i);
+    case PTX__RESULT_UNI_WARP: return PTX__DIFFERS(PTX__CLASS_WARP, i);
+    case PTX__RESULT_UNI_BLOCK:
+        return PTX__DIFFERS(strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK, i);
+    default: break;
+    }
     while (w < end) {
         uint32_t next = ptx__operand_class(k, f, &w, i, 0);
         if (operand == 0) lead = next;
@@ -7260,16 +7290,10 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
         if (form->result == PTX__RESULT_LANE_OF ? operand == 1 : PTX__CLASS(next) > PTX__CLASS(c)) c = next;
         operand++;
     }
-    switch (form->result) {
-    case PTX__RESULT_LANE: return PTX__DIFFERS(PTX__CLASS_LANE, i);
-    case PTX__RESULT_UNI_WARP: return PTX__DIFFERS(PTX__CLASS_WARP, i);
-    case PTX__RESULT_UNI_BLOCK:
-        return PTX__DIFFERS(strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK, i);
-    case PTX__RESULT_LANE_OF: /* of a lane that is the same in the warp, or the block: as the values are */
+    if (form->result == PTX__RESULT_LANE_OF) { /* a lane the same in the warp, or the block: as the values */
         if (PTX__CLASS(c) == PTX__CLASS_LANE) return c & ~PTX__TID;
         if (PTX__CLASS(lead) >= PTX__CLASS_WARP) return PTX__DIFFERS(PTX__CLASS_WARP, i);
         return PTX__CLASS(lead) > PTX__CLASS(c) ? lead & ~PTX__TID : c & ~PTX__TID;
-    default: break;
     }
     if (PTX__CLASS(c) == PTX__CLASS_LANE && lead & PTX__TID
         && (operand == 2 || (operand == 3 && form->row->op == PTX_BFE))) {
@@ -7366,9 +7390,20 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
 static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t b) {
     const ptx__ins *ins = &k->ins.at[i];
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->results;
-    uint32_t made = ptx__result_class(k, f, ins, i);
+    uint32_t made;
     int changed = 0;
+    f->met = 0;
+    f->here = b;
+    if (ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES) { /* what differs most stays so */
+        uint32_t slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
+        if ((f->classes[slot] & (7u | PTX__TID | 7u << 5)) == PTX__CLASS_LANE) {
+            if (f->sets[slot]) f->last[slot] = i + 1, f->unsettled[i / 32] |= 1u << i % 32;
+            return 0;
+        }
+    }
+    made = ptx__result_class(k, f, ins, i);
     if (ins->guard) {
+        if (f->sets[f->base[PTX__W_PRED] + PTX__INDEX(ins->guard)]) f->met = 1;
         uint32_t guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
         if (PTX__CLASS(guard) > PTX__CLASS(made)) made = guard;
     }
@@ -7377,8 +7412,10 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
         if (PTX__TAG(*w) >= PTX__CLASSES) continue;
         c = ptx__class_at(f, *w);
         /* a variable that is set, not declared, here: threads that go elsewhere keep the old value */
-        if (f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)])
+        if (f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)]) {
             f->last[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] = i + 1;
+            f->met = 1;
+        }
         if (f->def[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] != i + 1) {
             if (PTX__CLASS(f->level[b]) > PTX__CLASS(now)) now = f->level[b];
             now &= ~PTX__TID;
@@ -7393,15 +7430,16 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
             changed = 1;
         }
     }
+    if (f->met) f->unsettled[i / 32] |= 1u << i % 32;
     return changed;
 }
 
-/* One round: 1 when a class or the level of a block has changed. */
-static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f) {
+/* One round over the instructions of that set: 1 when a class or the level of a block has changed. */
+static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f, const uint32_t *set) {
     uint32_t b = 0, word, words = (uint32_t)(k->ins.count / 32 + 1);
     int changed = 0;
     for (word = 0; word < words; word++) {
-        uint32_t bits = f->relevant[word], i = word * 32;
+        uint32_t bits = set[word], i = word * 32;
         for (; bits; bits >>= 1, i++) {
             if (!(bits & 1)) continue;
             while (f->block[b].end <= i) b++;
@@ -7559,20 +7597,31 @@ static void ptx__learn(ptx_kernel *k) {
 /* The classes of all registers and the levels of all blocks. */
 static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
     uint32_t i, rounds = 0;
+    int all = 1, moved = 1;
     for (i = 0; i <= f->blocks; i++)
         f->skip_block[i] = f->skip_group[i] = f->skip_warp[i] = f->skip_lane[i] = i;
     for (i = 0; i + 1 < k->asserted.count; i += 2)
         *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 5;
     ptx__find_relevant(k, f);
-    while (ptx__spread_classes(k, f)) {
+    /* After a round over all, only what has to do with variables may still change: the rest is made of values
+       that stand before it. So rounds over that, and where they change something one over all again. */
+    for (;;) {
+        if (!ptx__spread_classes(k, f, all || f->late ? f->relevant : f->unsettled)) {
+            if (all || !moved) break;
+            all = 1;
+            continue;
+        }
+        moved = !all;
+        all = 0;
         /* Chains of variables around loops may take a round each. Rather than many rounds: all that is set
            more than once differs, and so does all that hangs on it. */
-        if (++rounds != 64) continue;
+        if (++rounds != 128) continue;
         for (i = 0; i < k->m->sets.count; i++) {
             uint32_t at = k->m->sets.at[i].instruction;
             uint32_t *c = ptx__class_at(f, k->words.at[k->ins.at[at].words]);
             if (*c & PTX__WANTED && !PTX__ASSERTED(*c)) *c = PTX__DIFFERS(PTX__CLASS_LANE, at) | PTX__WANTED;
         }
+        moved = 1;
     }
 }
 
@@ -9444,6 +9493,15 @@ static char *ptx__digits32(char *p, uint32_t n) {
     memcpy(p, ptx__numbers + 4 * (size_t)(n - 1000 * high), 4);
     return p + 3;
 }
+/* The same without a call for what most are. */
+static inline char *ptx__digits6(char *p, uint32_t n) {
+    uint32_t high = n / 1000;
+    if (n < 1000) return ptx__digits3(p, n);
+    if (high >= 1000) return ptx__digits32(p, n);
+    p = ptx__digits3(p, high);
+    memcpy(p, ptx__numbers + 4 * (size_t)(n - 1000 * high), 4);
+    return p + 3;
+}
 static char *ptx__digits(char *p, uint64_t n) {
     char digit[20];
     int i = 0;
@@ -9567,8 +9625,23 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
     return p;
 }
 
+/* The operand at *w, and ", " before it but for the first `skip` characters. */
+static inline char *ptx__print_item(const ptx_kernel *k, char *p, const uint32_t **w, size_t skip) {
+    static const char lead[PTX__CLASSES][8] = {", %?", ", %p", ", %h", ", %r", ", %d", ", %q", ", %e"};
+    uint32_t word = **w, tag = PTX__TAG(word);
+    if (tag < PTX__CLASSES) { /* by far the most */
+        memcpy(p, lead[tag] + skip, 4);
+        ++*w;
+        return ptx__digits6(p + 4 - skip, PTX__INDEX(word));
+    }
+    memcpy(p, lead[0] + skip, 2);
+    p += 2 - skip;
+    if (tag != PTX__W_UNSIGNED || (*w)[2]) return ptx__print_operand(k, p, w);
+    *w += 3;
+    return ptx__digits6(p, (*w)[-2]);
+}
+
 static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins *ins) {
-    static const char lead[PTX__CLASSES][5] = {", %?", ", %p", ", %h", ", %r", ", %d", ", %q", ", %e"};
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
     const char *text = k->m->chars.at + form->text;
@@ -9589,16 +9662,15 @@ static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins
         end = w;
     }
     for (; w < end; first = 0) {
-        uint32_t tag = PTX__TAG(*w), index = PTX__INDEX(*w);
-        if (tag < PTX__CLASSES) { /* by far the most */
-            memcpy(p, lead[tag] + first, 4);
-            p += 4 - first;
-            p = index < 1000 ? ptx__digits3(p, index) : ptx__digits32(p, index);
-            w++;
-        } else {
-            memcpy(p, lead[0] + first, 2);
-            p = ptx__print_operand(k, p + 2 - first, &w);
+        uint32_t left = *w & 0xffffu;
+        if ((*w & ~0xffffu) != PTX__GROUP(PTX__G_BRACES, 0)) {
+            p = ptx__print_item(k, p, &w, first);
+            continue;
         }
+        memcpy(p, ", {" + first, 3);
+        p += 3 - first;
+        for (w++, first = 2; left--; first = 0) p = ptx__print_item(k, p, &w, first);
+        *p++ = '}';
     }
     *p++ = ';';
     return p;
