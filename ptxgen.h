@@ -2817,7 +2817,17 @@ typedef struct ptx__variable {
     uint32_t name, data; /* in names; data 0: zeros */
     uint32_t type, space, count, align, exported;
 } ptx__variable;
-/* Element `element` of variable `in` is the address of `to`, plus an offset. */
+/* A name, in a hash chain. scope: PTX__OF_MODULE, PTX__OF_SOME or the index of a kernel. */
+typedef struct ptx__named {
+    uint32_t name, hash, next; /* next: index + 1 */
+    uint32_t scope, what;      /* of the module: the variable's index; PTX__IS_KERNEL: the kernel's */
+} ptx__named;
+#define PTX__OF_MODULE UINT32_MAX       /* kernels, functions and variables */
+#define PTX__OF_SOME (UINT32_MAX - 1u) /* symbols of kernels, once a name: `what` is the first that has it */
+#define PTX__IS_KERNEL 0x80000000u
+enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL }; /* of a kernel */
+
+/* Element `element` of variable `in` is the address of `to`, plus an offset. In order of both. */
 typedef struct ptx__address {
     uint32_t in, element, to;
     int64_t offset;
@@ -2828,6 +2838,7 @@ typedef struct ptx__block {
     uint32_t next[2];              /* successors, index + 1 */
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
     uint32_t leaves;               /* ends with ret or exit, if under a guard */
+    uint32_t guard;                /* of the branch or exit at its end, 0: none */
     uint32_t special;              /* its first in ptx__flow.special */
 } ptx__block;
 
@@ -2930,7 +2941,10 @@ struct ptx_module {
     PTX__ARRAY(char) names;
     PTX__ARRAY(char) chars; /* mnemonics of the forms */
     PTX__ARRAY(char) text;
+    PTX__ARRAY(uint32_t) entries; /* among the kernels */
     PTX__ARRAY(ptx__variable) variables;
+    PTX__ARRAY(ptx__named) named;
+    PTX__ARRAY(uint32_t) named_at; /* a power of two: hash -> first in `named`, index + 1 */
     PTX__ARRAY(ptx__address) addresses;
     PTX__ARRAY(const char *) files; /* of .loc: call sites, one of each file */
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
@@ -3163,7 +3177,8 @@ PTXGEN_API void ptx_module_reset(ptx_module *m) {
     m->notes.count = m->advice_text.count = 0;
     m->used = 0;
     m->version = 0;
-    m->variables.count = m->addresses.count = 0;
+    m->variables.count = m->addresses.count = m->entries.count = 0;
+    m->named.count = m->named_at.count = 0;
     m->const_bytes = m->printf_used = 0;
     m->owner = m->seed + ++m->serial;
     ptx_target_name(m->target, m->target_name, sizeof m->target_name);
@@ -3200,7 +3215,10 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
     ptx__release(m, m->names.at, m->names.capacity, 1);
     ptx__release(m, m->chars.at, m->chars.capacity, 1);
     ptx__release(m, m->text.at, m->text.capacity, 1);
+    ptx__release(m, m->entries.at, m->entries.capacity, sizeof *m->entries.at);
     ptx__release(m, m->variables.at, m->variables.capacity, sizeof *m->variables.at);
+    ptx__release(m, m->named.at, m->named.capacity, sizeof *m->named.at);
+    ptx__release(m, m->named_at.at, m->named_at.capacity, sizeof *m->named_at.at);
     ptx__release(m, (void *)m->files.at, m->files.capacity, sizeof *m->files.at);
     ptx__release(m, m->addresses.at, m->addresses.capacity, sizeof *m->addresses.at);
     ptx__release(m, m->blocks.at, m->blocks.capacity, sizeof *m->blocks.at);
@@ -4849,25 +4867,77 @@ static uint32_t ptx__name(ptx_module *m, const char *site, const char *name) {
     return ptx__keep(m, name, n);
 }
 
+/* The hash of a name in a scope. */
+static uint32_t ptx__name_hash(uint32_t scope, const char *name) {
+    uint32_t hash = scope * 2654435761u;
+    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash ^ hash >> 15;
+}
+/* What has that name in a scope, or NULL. */
+static const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, const char *name) {
+    uint32_t hash = ptx__name_hash(scope, name), at;
+    for (at = m->named_at.count ? m->named_at.at[hash & (m->named_at.count - 1)] : 0; at;
+         at = m->named.at[at - 1].next) {
+        const ptx__named *n = &m->named.at[at - 1];
+        if (n->hash == hash && n->scope == scope && strcmp(m->names.at + n->name, name) == 0) return n;
+    }
+    return NULL;
+}
+/* Give a kept name to something. */
+static void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint32_t what) {
+    size_t i, size = m->named_at.count;
+    ptx__named *n;
+    int ok;
+    PTX__ROOM(m, m->named, 1, ok);
+    if (!ok) return;
+    n = &m->named.at[m->named.count++];
+    n->name = name;
+    n->hash = ptx__name_hash(scope, m->names.at + name);
+    n->scope = scope;
+    n->what = what;
+    if (m->named.count > size) { /* twice as many chains */
+        size = size ? 2 * size : 16;
+        PTX__ROOM(m, m->named_at, size - m->named_at.count, ok);
+        if (!ok) return;
+        m->named_at.count = size;
+        memset(m->named_at.at, 0, size * sizeof *m->named_at.at);
+        i = 0;
+    } else
+        i = m->named.count - 1;
+    for (; i < m->named.count; i++) {
+        uint32_t *head = &m->named_at.at[m->named.at[i].hash & (size - 1)];
+        m->named.at[i].next = *head;
+        *head = (uint32_t)i + 1;
+    }
+}
+/* The same for a symbol of a kernel. */
+static void ptx__add_symbol(const ptx_kernel *k, uint32_t name, uint32_t what) {
+    ptx__add_name(k->m, k->index, name, what);
+    if (!ptx__find_name(k->m, PTX__OF_SOME, k->m->names.at + name))
+        ptx__add_name(k->m, PTX__OF_SOME, name, k->index);
+}
+
 PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *name) {
     ptx_kernel *k;
-    uint32_t i, at;
+    const ptx__named *had;
+    uint32_t at;
     int ok;
     if (!m || m->error.code) return NULL;
     at = ptx__name(m, site, name);
     if (!at) return NULL;
-    for (i = 0; i < m->used; i++)
-        if (strcmp(m->names.at + m->kernels.at[i]->name, name) == 0) {
-            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel '%.80s' already, started at %s",
-                     name, m->kernels.at[i]->site);
-            return NULL;
-        }
-    for (i = 0; i < m->variables.count; i++)
-        if (strcmp(m->names.at + m->variables.at[i].name, name) == 0) {
-            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s', made at %s", name,
-                     m->variables.at[i].site);
-            return NULL;
-        }
+    had = ptx__find_name(m, PTX__OF_MODULE, name);
+    if (had && had->what & PTX__IS_KERNEL) {
+        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel '%.80s' already, started at %s", name,
+                 m->kernels.at[had->what & ~PTX__IS_KERNEL]->site);
+        return NULL;
+    }
+    if (had) {
+        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s', made at %s", name,
+                 m->variables.at[had->what].site);
+        return NULL;
+    }
+    PTX__ROOM(m, m->entries, 1, ok);
+    if (!ok) return NULL;
     if (m->used == m->kernels.count) {
         PTX__ROOM(m, m->kernels, 1, ok);
         if (!ok) return NULL;
@@ -4879,6 +4949,8 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
         memset(k, 0, sizeof *k);
         m->kernels.at[m->kernels.count++] = k;
     }
+    m->entries.at[m->entries.count++] = m->used;
+    ptx__add_name(m, PTX__OF_MODULE, at, PTX__IS_KERNEL | m->used);
     k = m->kernels.at[m->used++];
     k->m = m;
     k->owner = m->seed + ++m->serial;
@@ -4942,18 +5014,18 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
     if (which == 5) k->noreturn = x;
 }
 
-static int ptx__has_symbol(const ptx_kernel *k, const char *name);
 PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    uint32_t i;
+    const ptx__named *had;
     if (!k) return NULL;
+    m->entries.count--;
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
-    for (i = 0; i + 1 < m->used; i++)
-        if (ptx__has_symbol(m->kernels.at[i], name))
-            ptx__fail(k, PTX_E_DUPLICATE, site,
-                      "kernel '%.80s' has a parameter or array '%.80s', which would hide the function",
-                      m->names.at + m->kernels.at[i]->name, name);
+    had = ptx__find_name(m, PTX__OF_SOME, name);
+    if (had)
+        ptx__fail(k, PTX_E_DUPLICATE, site,
+                  "kernel '%.80s' has a parameter or array '%.80s', which would hide the function",
+                  m->names.at + m->kernels.at[had->what]->name, name);
     k->function = 1;
     k->result = (uint32_t)result;
     return k;
@@ -4978,25 +5050,15 @@ PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max
 }
 
 static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) {
-    size_t i;
-    const char *chars = k->m->names.at;
-    for (i = 0; i < k->m->variables.count; i++) /* it would hide the variable */
-        if (strcmp(chars + k->m->variables.at[i].name, name) == 0)
-            return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a variable '%.80s'", name), 0;
-    for (i = 0; i < k->m->used; i++)
-        if (k->m->kernels.at[i]->function && strcmp(chars + k->m->kernels.at[i]->name, name) == 0)
-            return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a function '%.80s'", name), 0;
-    for (i = 0; i < k->params.count; i++)
-        if (strcmp(chars + k->params.at[i].name, name) == 0) break;
-    if (i < k->params.count)
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "parameter '%.80s' is there already", name), 0;
-    for (i = 0; i < k->shared.count; i++)
-        if (strcmp(chars + k->shared.at[i].name, name) == 0) break;
-    if (i < k->shared.count)
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "shared '%.80s' is there already", name), 0;
-    for (i = 0; i < k->locals.count; i++)
-        if (strcmp(chars + k->locals.at[i].name, name) == 0)
-            return ptx__fail(k, PTX_E_DUPLICATE, site, "local '%.80s' is there already", name), 0;
+    static const char *const kinds[] = {"parameter", "shared", "local"};
+    const ptx__named *had = ptx__find_name(k->m, PTX__OF_MODULE, name);
+    if (had && !(had->what & PTX__IS_KERNEL)) /* it would hide the variable */
+        return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a variable '%.80s'", name), 0;
+    if (had && k->m->kernels.at[had->what & ~PTX__IS_KERNEL]->function)
+        return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a function '%.80s'", name), 0;
+    had = ptx__find_name(k->m, k->index, name);
+    if (had)
+        return ptx__fail(k, PTX_E_DUPLICATE, site, "%s '%.80s' is there already", kinds[had->what], name), 0;
     return 1;
 }
 
@@ -5031,6 +5093,7 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
     if (!ok) return 0;
     PTX__ROOM(m, k->info, k->params.count + 1, ok); /* filled when asked for, so that asking cannot fail */
     if (!ok) return 0;
+    ptx__add_symbol(k, at, PTX__IS_PARAM);
     p = &k->params.at[k->params.count];
     p->site = site;
     p->name = at;
@@ -5097,6 +5160,7 @@ static ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, p
     PTX__ROOM(k->m, k->shared, 1, ok);
     if (!ok) return ptx__none();
     k->together++; /* what is done with it is to be checked */
+    ptx__add_symbol(k, name, PTX__IS_SHARED);
     s = &k->shared.at[k->shared.count++];
     s->site = site;
     s->name = name;
@@ -5186,6 +5250,7 @@ PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name,
     if (!at || !ptx__name_is_free(k, site, name)) return ptx__none();
     PTX__ROOM(k->m, k->locals, 1, ok);
     if (!ok) return ptx__none();
+    ptx__add_symbol(k, at, PTX__IS_LOCAL);
     l = &k->locals.at[k->locals.count++];
     l->site = site;
     l->name = at;
@@ -5196,23 +5261,11 @@ PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name,
                                align);
 }
 
-/* Whether the kernel has a parameter or an array of that name. */
-static int ptx__has_symbol(const ptx_kernel *k, const char *name) {
-    const char *chars = k->m->names.at;
-    size_t i;
-    for (i = 0; i < k->params.count; i++)
-        if (strcmp(chars + k->params.at[i].name, name) == 0) return 1;
-    for (i = 0; i < k->shared.count; i++)
-        if (strcmp(chars + k->shared.at[i].name, name) == 0) return 1;
-    for (i = 0; i < k->locals.count; i++)
-        if (strcmp(chars + k->locals.at[i].name, name) == 0) return 1;
-    return 0;
-}
-
 PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
     ptx_symbol none = {0, 0}, symbol;
     ptx__variable *v;
-    uint32_t size, align, i, name;
+    const ptx__named *had;
+    uint32_t size, align, name;
     int ok;
     if (!m || m->error.code) return none;
     size = desc ? ptx_type_bytes(desc->type) : 0;
@@ -5228,24 +5281,23 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
     }
     name = ptx__name(m, site, desc->name);
     if (!name) return none;
-    for (i = 0; i < m->variables.count; i++)
-        if (strcmp(m->names.at + m->variables.at[i].name, desc->name) == 0) {
-            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s' already, made at %s",
-                     desc->name, m->variables.at[i].site);
-            return none;
-        }
-    for (i = 0; i < m->used; i++)
-        if (strcmp(m->names.at + m->kernels.at[i]->name, desc->name) == 0) {
-            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel or function '%.80s'", desc->name);
-            return none;
-        }
-    for (i = 0; i < m->used; i++)
-        if (ptx__has_symbol(m->kernels.at[i], desc->name)) {
-            ptx_fail(m, PTX_E_DUPLICATE, site,
-                     "kernel '%.80s' has a parameter or array '%.80s', which would hide the variable",
-                     m->names.at + m->kernels.at[i]->name, desc->name);
-            return none;
-        }
+    had = ptx__find_name(m, PTX__OF_MODULE, desc->name);
+    if (had && !(had->what & PTX__IS_KERNEL)) {
+        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s' already, made at %s",
+                 desc->name, m->variables.at[had->what].site);
+        return none;
+    }
+    if (had) {
+        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel or function '%.80s'", desc->name);
+        return none;
+    }
+    had = ptx__find_name(m, PTX__OF_SOME, desc->name);
+    if (had) {
+        ptx_fail(m, PTX_E_DUPLICATE, site,
+                 "kernel '%.80s' has a parameter or array '%.80s', which would hide the variable",
+                 m->names.at + m->kernels.at[had->what]->name, desc->name);
+        return none;
+    }
     if (desc->space == PTX_CONST) {
         if (desc->count * size > 65536u
             || ptx__align_up(m->const_bytes, align) + desc->count * size > 65536u) {
@@ -5268,6 +5320,7 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
     v->align = align;
     v->exported = desc->exported;
     symbol.index = (uint32_t)m->variables.count++;
+    ptx__add_name(m, PTX__OF_MODULE, name, symbol.index);
     symbol.owner = m->owner;
     return symbol;
 }
@@ -5296,6 +5349,9 @@ PTXGEN_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint3
     PTX__ROOM(m, m->addresses, 1, ok);
     if (!ok) return;
     a = &m->addresses.at[m->addresses.count++];
+    for (; a > m->addresses.at && (a[-1].in > in.index || (a[-1].in == in.index && a[-1].element > element));
+         a--)
+        a[0] = a[-1];
     a->in = in.index;
     a->element = element;
     a->to = to.index;
@@ -5913,8 +5969,8 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
                   "a function that calls itself, and nobody knows how much stack that takes; write a loop");
         return ptx__none();
     }
-    for (i = 0; i < k->m->used; i++) /* its parameters are final from now on */
-        if (k->m->kernels.at[i] == function) k->m->kernels.at[i]->called = site;
+    /* its parameters are final from now on */
+    if (function->index < k->m->used) k->m->kernels.at[function->index]->called = site;
     name = k->m->names.at + function->name;
     if (n != function->params.count) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given", name,
@@ -6048,14 +6104,7 @@ static int ptx__format_fits(ptx_kernel *k, const char *site, const char *format,
 
 /* Whether anything in the module has that name. */
 static int ptx__taken(const ptx_module *m, const char *name) {
-    size_t i;
-    for (i = 0; i < m->variables.count; i++)
-        if (strcmp(m->names.at + m->variables.at[i].name, name) == 0) return 1;
-    for (i = 0; i < m->used; i++)
-        if (strcmp(m->names.at + m->kernels.at[i]->name, name) == 0
-            || ptx__has_symbol(m->kernels.at[i], name))
-            return 1;
-    return 0;
+    return ptx__find_name(m, PTX__OF_MODULE, name) || ptx__find_name(m, PTX__OF_SOME, name);
 }
 
 PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
@@ -6614,19 +6663,12 @@ typedef struct ptx__flow {
     uint32_t *last;                            /* register -> its last set so far, + 1 */
     uint32_t *relevant, *unsettled;            /* a bit an instruction */
     uint32_t *special; /* the instructions that more than their values are checked of; NULL: no need */
-    uint32_t *traits;  /* of each of them: PTX__TRAIT_* and, in the low bits, its effect */
     uint32_t post_reached;
     int advising;  /* 1: classes of all that matters, 2: notes too */
     uint32_t late; /* a definition stands behind its use in the text */
     uint32_t met;  /* a variable, among the operands whose class was asked for */
     uint32_t here; /* the block of the instruction whose class is asked for, most likely */
 } ptx__flow;
-
-/* What the passes over the special instructions pick theirs by: the form itself lies far off. */
-#define PTX__TRAIT_WHO 0x100u   /* not for ANY threads */
-#define PTX__TRAIT_REACH 0x200u /* has addresses */
-#define PTX__TRAIT_GUARD 0x400u
-#define PTX__TRAIT_EFFECT 0xffu
 
 static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
@@ -6639,13 +6681,6 @@ static int ptx__is_special(const ptx_kernel *k, const ptx__flow *f, const ptx__i
     return k->m->forms.at[ins->form].special || (f->advising && ins->guard);
 }
 
-static uint32_t ptx__traits_of(const ptx_kernel *k, const ptx__ins *ins) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
-    uint32_t traits = ins->guard ? PTX__TRAIT_GUARD : 0u;
-    if (ins->kind != PTX__I_PLAIN) return traits;
-    return traits | form->effect | (form->who ? PTX__TRAIT_WHO : 0u) | (form->reach ? PTX__TRAIT_REACH : 0u);
-}
-
 static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
     size_t i, n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
@@ -6656,24 +6691,24 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = m->sets.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 13 * (blocks + 1);
-    if (k->together || f->advising) need += 4 * registers + 2 * (n / 32 + 1);
+    need = k->labels.count + 6 * blocks + 2 + registers + 13 * (blocks + 1);
+    if (k->together || f->advising) need += 3 * registers + 2 * (n / 32 + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
-    PTX__ROOM(m, m->scratch, need + 2 * (n + 1), ok);
+    PTX__ROOM(m, m->scratch, need + 2 * registers + n + 1, ok);
     if (!ok) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     memset(m->known, 0, sizeof m->known);
-    f->special = k->together || k->copies || f->advising ? s + need : NULL;
-    f->traits = s + need + n + 1;
+    f->def_block = s + need; /* this and what follows need no zeroes */
+    f->wanted = f->def_block + registers;
+    f->special = k->together || k->copies || f->advising ? f->wanted + registers : NULL;
     f->block = m->blocks.at;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
     f->pred_head = s, s += blocks + 2;
     f->pred = s, s += 2 * blocks + blocks;
     f->def = s, s += registers;
-    f->def_block = s, s += registers;
     f->post_order = s, s += blocks + 1;
     f->post_number = s, s += blocks + 1;
     f->post_idom = s, s += blocks + 1;
@@ -6689,7 +6724,6 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     if (k->together || f->advising) {
         f->classes = s, s += registers;
         f->sets = s, s += registers;
-        f->wanted = s, s += registers;
         f->last = s, s += registers;
         f->relevant = s, s += n / 32 + 1;
         f->unsettled = s;
@@ -6698,10 +6732,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     for (i = 0, b = 0, starts = 1; i < n; i++) {
         const ptx__ins *ins = &k->ins.at[i];
         uint32_t special = f->special && ptx__is_special(k, f, ins);
-        if (special) {
-            f->traits[listed] = ptx__traits_of(k, ins);
-            f->special[listed++] = (uint32_t)i;
-        }
+        if (special) f->special[listed++] = (uint32_t)i;
         if (ins->kind == PTX__I_PLAIN && !starts) continue; /* by far the most */
         if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
             if (b) f->block[b - 1].end = (uint32_t)i;
@@ -6719,6 +6750,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
         if (last->kind == PTX__I_BRANCH) f->block[b].next[1] = f->of_label[last->words] + 1;
         f->block[b].leaves = last->kind == PTX__I_LEAVE;
+        f->block[b].guard = ptx__ends_block(last) ? last->guard : 0u;
         if (last->kind == PTX__I_LEAVE && b && k->m->forms.at[last->form].row->op == PTX_RAW) {
             f->block[b].leaves = 0; /* brx: as if the last label were taken when all others were not */
             f->block[b].next[0] = f->block[b - 1].next[1];
@@ -6811,14 +6843,16 @@ static ptx_code ptx__verify_reach(ptx_kernel *k, ptx__flow *f) {
     ptx__walk(f);
     for (b = 0; b < f->blocks; b++) {
         const ptx__block *block = &f->block[b];
-        const ptx__ins *last = &k->ins.at[block->end - 1];
         if (!block->order) {
             for (i = block->first; i < block->end; i++)
                 if (k->ins.at[i].kind != PTX__I_LABEL && k->ins.at[i].kind != PTX__I_COMMENT)
                     return ptx__fail_at(k, PTX_E_UNREACHABLE, i, k->ins.at[i].site, "no path leads here");
-        } else if (b + 1 == f->blocks && (!ptx__ends_block(last) || last->guard))
-            return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
-                                "the kernel ends here without ptx_ret");
+        } else if (b + 1 == f->blocks) {
+            const ptx__ins *last = &k->ins.at[block->end - 1];
+            if (!ptx__ends_block(last) || last->guard)
+                return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
+                                    "the kernel ends here without ptx_ret");
+        }
     }
     ptx__dominators(f);
     return PTX_E_NONE;
@@ -7377,12 +7411,12 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
                 }
             }
         }
-    }
-    while (depth) {
-        uint32_t slot = f->wanted[--depth];
-        ptx__want_sources(k, f, f->def[slot] - 1, &depth);
-        for (set = f->sets[slot]; set; set = k->m->sets.at[set - 1].next)
-            ptx__want_sources(k, f, k->m->sets.at[set - 1].instruction, &depth);
+        while (depth) { /* at once, as long as what stands near is at hand */
+            uint32_t slot = f->wanted[--depth];
+            ptx__want_sources(k, f, f->def[slot] - 1, &depth);
+            for (set = f->sets[slot]; set; set = k->m->sets.at[set - 1].next)
+                ptx__want_sources(k, f, k->m->sets.at[set - 1].instruction, &depth);
+        }
     }
 }
 
@@ -7447,8 +7481,8 @@ static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f, const uint32_t
         }
     }
     for (b = 0; b < f->blocks; b++) {
-        uint32_t last = f->block[b].end - 1, guard = k->ins.at[last].guard;
-        if (!guard || !f->block[b].order || !ptx__ends_block(&k->ins.at[last])) continue;
+        uint32_t last = f->block[b].end - 1, guard = f->block[b].guard;
+        if (!guard || !f->block[b].order) continue;
         guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)));
         if (PTX__CLASS(guard) <= PTX__CLASS(f->split[b])) continue;
         f->split[b] = guard;
@@ -9338,7 +9372,6 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
     return ptx__verify_with(k, &f);
 }
 
-/* Calls that lead back to their function: each function is left when all that it calls has been. */
 /* The static shared memory of an entry and of all that it calls, by name, against what a block may have. */
 #define PTX__SHARED_MOST 49152
 static void ptx__verify_shared(ptx_module *m) {
@@ -9374,33 +9407,62 @@ static void ptx__verify_shared(ptx_module *m) {
     }
 }
 
+/* Calls that lead back to their function, by a walk along the calls: `reached` is 1 on the way down to what a
+   function calls and 2 behind it. A function that calls one on the way, or one that leads back, does too:
+   `recursive` says by which instruction, + 1. What calls ask for is found out on the way up, lest that be as
+   deep as the calls are. */
+static int ptx__find_recursion(ptx_module *m) {
+    uint32_t i, depth = 0, *stack, taken = 0;
+    int found = 0, ok;
+    m->scratch.count = 0;
+    PTX__ROOM(m, m->scratch, 2 * (size_t)m->used, ok);
+    if (!ok) return 0;
+    stack = m->scratch.at;
+    for (i = 0; i < m->used; i++) {
+        m->kernels.at[i]->reached = m->kernels.at[i]->recursive = 0;
+        taken |= m->kernels.at[i]->address_taken;
+    }
+    for (i = 0; i < m->used || depth;) {
+        ptx_kernel *k, *callee;
+        uint32_t at;
+        if (!depth) {
+            if (!m->kernels.at[i]->reached) stack[depth] = i, stack[depth + 1] = 0, depth += 2;
+            i++;
+            continue;
+        }
+        k = m->kernels.at[stack[depth - 2]];
+        at = stack[depth - 1];
+        k->reached = 1;
+        if (k->recursive || at >= k->calls.count) {
+            k->reached = 2;
+            depth -= 2;
+            found |= k->recursive != 0;
+            if (k->function && !k->recursive && !taken) ptx__learn(k);
+            continue;
+        }
+        callee = k->calls.at[at + 1] == PTX__ANY_CALLEE ? NULL : m->kernels.at[k->calls.at[at + 1]];
+        if (callee && !callee->reached) stack[depth] = callee->index, stack[depth + 1] = 0, depth += 2;
+        else if (callee && (callee->reached == 1 || callee->recursive))
+            k->recursive = k->calls.at[at] + 1;
+        else
+            stack[depth - 1] += 2;
+    }
+    return found;
+}
+
 static void ptx__verify_calls(ptx_module *m) {
-    uint32_t i, left = m->used, before, changed = 0, calls = 0;
+    uint32_t i, changed = 0, calls = 0;
     for (i = 0; i < m->used; i++) {
         if (m->kernels.at[i]->function && !m->kernels.at[i]->verified) changed = 1;
         m->kernels.at[i]->known = 0;
         calls |= m->kernels.at[i]->calls.count != 0;
-        m->kernels.at[i]->recursive = 1;
     }
     if (!calls) return;
     ptx__verify_shared(m);
     for (i = 0; i < m->used && changed; i++)
         if (m->kernels.at[i]->calls.count) m->kernels.at[i]->verified = 0;
-    do { /* those in `recursive` call one that is still in it */
-        before = left;
-        left = 0;
-        for (i = 0; i < m->used; i++) {
-            ptx_kernel *k = m->kernels.at[i];
-            uint32_t in = 0;
-            size_t j;
-            for (j = 0; j < k->calls.count && k->recursive && !in; j += 2)
-                if (k->calls.at[j + 1] != PTX__ANY_CALLEE && m->kernels.at[k->calls.at[j + 1]]->recursive)
-                    in = k->calls.at[j] + 1;
-            k->recursive = in;
-            left += in != 0;
-        }
-    } while (left && left != before);
-    for (i = 0; i < m->used && left; i++) {
+    if (!ptx__find_recursion(m)) return;
+    for (i = 0; i < m->used; i++) {
         ptx_kernel *k = m->kernels.at[i];
         if (!k->recursive || !k->function) continue;
         ptx__fail_at(
@@ -9797,9 +9859,15 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
     uint32_t size = ptx_type_bytes((ptx_type)v->type), i, part = size > 8 ? 8 : size;
     uint32_t count = v->count * (size / part);
     const unsigned char *data = (const unsigned char *)m->names.at + v->data;
-    size_t a;
-    int points = 0;
-    for (a = 0; a < m->addresses.count; a++) points |= m->addresses.at[a].in == index;
+    size_t a = 0, end = m->addresses.count;
+    int points;
+    while (a < end) { /* the first of this variable */
+        size_t middle = a + (end - a) / 2;
+        if (m->addresses.at[middle].in < index) a = middle + 1;
+        else
+            end = middle;
+    }
+    points = a < m->addresses.count && m->addresses.at[a].in == index;
     if (!(p = ptx__text_room(m, p, 600))) return NULL;
     if (v->exported) p = ptx__string(p, ".visible ");
     p = ptx__digits(ptx__string(p, v->space == PTX_CONST ? ".const .align " : ".global .align "), v->align);
@@ -9817,9 +9885,9 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
             for (byte = 0; v->data && byte < part; byte++)
                 bits |= (uint64_t)data[(size_t)i * part + byte] << (8 * byte);
             if (i) *p++ = ',';
-            for (a = 0; points && a < m->addresses.count; a++)
-                if (m->addresses.at[a].in == index && m->addresses.at[a].element == i) break;
-            if (points && a < m->addresses.count) {
+            while (a < m->addresses.count && m->addresses.at[a].in == index && m->addresses.at[a].element < i)
+                a++;
+            if (a < m->addresses.count && m->addresses.at[a].in == index && m->addresses.at[a].element == i) {
                 p = ptx__string(p, "generic(");
                 p = ptx__string(p, m->names.at + m->variables.at[m->addresses.at[a].to].name);
                 p = ptx__string(p, ")");
@@ -10060,19 +10128,14 @@ PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer
 }
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) {
-    uint32_t i, n = 0;
-    for (i = 0; m && i < m->used; i++) n += !m->kernels.at[i]->function;
-    return n;
+    return m ? (uint32_t)m->entries.count : 0;
 }
 
 PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info *info) {
     ptx_kernel *k;
     uint32_t i, offset = 0;
-    if (!m || !info) return 0;
-    for (i = 0; i < m->used; i++) /* functions are no entries */
-        if (!m->kernels.at[i]->function && index-- == 0) break;
-    if (i == m->used) return 0;
-    k = m->kernels.at[i];
+    if (!m || !info || index >= m->entries.count) return 0;
+    k = m->kernels.at[m->entries.at[index]];
     for (i = 0; i < k->params.count; i++) {
         const ptx__symbol *s = &k->params.at[i];
         ptx_param_info *p = &k->info.at[i];
