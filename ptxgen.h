@@ -2734,6 +2734,7 @@ typedef struct ptx__form {
     uint32_t program; /* the operands, groups written out: in chars */
     uint32_t slots;   /* behind its '=' */
     uint32_t plain;   /* see ptx__is_plain */
+    uint32_t pattern; /* see ptx__repeat: where in module.patterns, + 1; 0: none */
     const ptx__row *row;
     const char *operands; /* the row's source operands */
     uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
@@ -2876,11 +2877,12 @@ typedef struct ptx__memo {
     uint32_t what;                /* op, the types asked for, operands; 0: no memo */
     uint32_t kind[PTX__MEMO_MAX]; /* of each operand: kind, type, space and flags */
     uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
-    uint8_t tag[PTX__MEMO_MAX];   /* of an immediate's first word, and PTX__EXACT; 0: a register */
+    uint8_t tag[PTX__MEMO_MAX];   /* of an immediate's first word, and those two below; 0: a register */
     uint32_t form, result;        /* the result's kind, 0: none */
     uint8_t result_tag, version, who, copy;
 } ptx__memo; /* 64 bytes: a line of the cache */
-#define PTX__EXACT 0x80u /* this value only, and not all up to it */
+#define PTX__EXACT 0x80u    /* this value only, and not all up to it */
+#define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
 
 struct ptx_kernel {
     ptx_module *m;
@@ -2940,6 +2942,7 @@ struct ptx_module {
     PTX__ARRAY(ptx__form) forms;
     PTX__ARRAY(char) names;
     PTX__ARRAY(char) chars; /* mnemonics of the forms */
+    PTX__ARRAY(uint32_t) patterns;
     PTX__ARRAY(char) text;
     PTX__ARRAY(uint32_t) entries; /* among the kernels */
     PTX__ARRAY(ptx__variable) variables;
@@ -3214,6 +3217,7 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
     ptx__release(m, m->forms.at, m->forms.capacity, sizeof *m->forms.at);
     ptx__release(m, m->names.at, m->names.capacity, 1);
     ptx__release(m, m->chars.at, m->chars.capacity, 1);
+    ptx__release(m, m->patterns.at, m->patterns.capacity, sizeof *m->patterns.at);
     ptx__release(m, m->text.at, m->text.capacity, 1);
     ptx__release(m, m->entries.at, m->entries.capacity, sizeof *m->entries.at);
     ptx__release(m, m->variables.at, m->variables.capacity, sizeof *m->variables.at);
@@ -3824,6 +3828,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     memset(m->chars.at + form->text + length, 0, PTX__SLACK);
     m->chars.count += length;
     form->plain = (uint32_t)ptx__is_plain(row->sig);
+    form->pattern = 0;
     form->asked = asked;
     form->key = key;
     form->text_length = (uint32_t)length;
@@ -4053,17 +4058,18 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
 /* Where ptxas takes no number: handles of textures and surfaces, what goes into matrices, the parts that
    vadd2 and its like choose, the random bits of cvt.rs. */
 static int ptx__register_only(const char *name, unsigned index) {
-    size_t n = strcspn(name, "%");
+    size_t n;
     int video = *name == 'v' && strncmp(name, "vote", 4) != 0;
     static const char *const first[] = {"movmatrix", "sust", "suld", "sured", "txq", "suq", "stackrestore",
                                         "tex.", "tld4", "istypep"};
     size_t i;
-    if (index == 1)
+    if (index == 1 && strchr("msti", *name))
         for (i = 0; i < sizeof first / sizeof *first; i++)
             if (strncmp(name, first[i], strlen(first[i])) == 0) return 1;
     if (index >= 2 && (strncmp(name, "stmatrix", 8) == 0 || strncmp(name, "tcgen05.st", 10) == 0)) return 1;
-    return (video && (name[n - 1] == '2' || name[n - 1] == '4'))
-           || (index >= 3 && strcmp(name, "cvt") == 0);
+    if (!video) return index >= 3 && strcmp(name, "cvt") == 0;
+    n = strcspn(name, "%");
+    return name[n - 1] == '2' || name[n - 1] == '4';
 }
 
 /* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
@@ -4242,7 +4248,6 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     unsigned i, form_type = (unsigned)(form->key >> 16 & 0xff), form_src = (unsigned)(form->key >> 24 & 0xff);
     ptx__memo memo;
     uint32_t place;
-    if ((op == PTX_DIV || op == PTX_REM) && src[1].kind == PTX__IMM) return; /* 0 is none of them */
     if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
         || ins->results != (into || result.kind == PTX__REG))
         return;
@@ -4271,7 +4276,8 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
                 if (src[i].bits >> 32 || w[1] != (uint32_t)src[i].bits) return;
                 memo.tag[i] |= PTX__EXACT;
                 memo.most[i] = w[1];
-            }
+            } else if ((op == PTX_DIV || op == PTX_REM) && i == 1)
+                memo.tag[i] |= PTX__NOT_ZERO;
         } else if (src[i].kind != PTX__IMM_FLOAT || src[i].type != PTX_F32)
             return;
         w += 2;
@@ -4321,8 +4327,9 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         if (tag == PTX__W_F32)
             wrong |= !ptx__f32_word(src[i].bits, &word);
         else
-            wrong |= tag & PTX__EXACT ? src[i].bits != memo->most[i] : src[i].bits > memo->most[i];
-        w[0] = PTX__WORD(tag & ~PTX__EXACT, 0);
+            wrong |= tag & PTX__EXACT ? src[i].bits != memo->most[i]
+                                      : (src[i].bits > memo->most[i]) | (tag & PTX__NOT_ZERO && !src[i].bits);
+        w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
         w[1] = word;
         w[2] = 0;
         w += 3;
@@ -4660,6 +4667,71 @@ static void ptx__open_group(ptx_kernel *k, const char *p) {
     if (*p == '_') ptx__word(k, PTX__GROUP(PTX__G_SINK, 0));
 }
 
+/* Of forms with many operands, as products of matrices are, the first instruction that has only registers
+   leaves a pattern: how many sources, results, words of results and words there are; the kinds of sources and
+   results, as in a memo; and the words, of which those of groups stay as they are. */
+enum { PTX__P_SOURCES, PTX__P_RESULTS, PTX__P_LEAD, PTX__P_WORDS, PTX__P_KINDS };
+
+static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, uint32_t n,
+                              const ptx_val *out, uint32_t results) {
+    ptx_module *m = k->m;
+    const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
+    const uint32_t *words = k->words.at + ins->words;
+    uint32_t i, source = 0, result = 0, *p;
+    int ok;
+    for (i = 0; i < ins->count; i++) {
+        uint32_t tag = PTX__TAG(words[i]);
+        if (tag == PTX__W_VECTOR) continue;
+        if (tag == 0 || tag >= PTX__CLASSES) return;
+        if (i < ins->results) result++;
+        else if (source == n || src[source].kind != PTX__REG || words[i] != (uint32_t)src[source++].bits)
+            return;
+    }
+    if (source != n || result != results) return;
+    PTX__ROOM(m, m->patterns, PTX__P_KINDS + n + results + ins->count, ok);
+    if (!ok) return;
+    m->forms.at[form].pattern = (uint32_t)m->patterns.count + 1;
+    p = m->patterns.at + m->patterns.count;
+    p[PTX__P_SOURCES] = n;
+    p[PTX__P_RESULTS] = results;
+    p[PTX__P_LEAD] = ins->results;
+    p[PTX__P_WORDS] = ins->count;
+    p += PTX__P_KINDS;
+    for (i = 0; i < n; i++) *p++ = ptx__kind_of(&src[i]);
+    for (i = 0; i < results; i++) *p++ = ptx__kind_of(&out[i]);
+    for (i = 0; i < ins->count; i++) *p++ = words[i];
+    m->patterns.count += PTX__P_KINDS + n + results + ins->count;
+}
+
+/* Record an instruction by the pattern of its form: 0 where its operands are others. */
+static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx_val *src, uint32_t n,
+                       ptx_val *out) {
+    const uint32_t *p = k->m->patterns.at + k->m->forms.at[form].pattern - 1, *kinds = p + PTX__P_KINDS;
+    uint32_t wrong = p[PTX__P_SOURCES] ^ n, lead = p[PTX__P_LEAD], words = p[PTX__P_WORDS], i;
+    const uint32_t *made = kinds + n, *word;
+    size_t at = k->words.count;
+    if (wrong) return 0;
+    for (i = 0; i < n; i++)
+        wrong |= (kinds[i] ^ ptx__kind_of(&src[i])) | (src[i].owner ^ k->owner)
+                 | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
+    if (wrong || !ptx__begin(k, words)) return 0;
+    word = made + p[PTX__P_RESULTS];
+    for (i = 0; i < words; i++, word++) {
+        if (PTX__TAG(*word) == PTX__W_VECTOR)
+            ptx__word(k, *word);
+        else if (i < lead) {
+            memcpy((char *)out + offsetof(ptx_val, kind), made, sizeof *made);
+            made++;
+            out->bits = ptx__new_register(k, site, out->type).bits;
+            out->owner = k->owner;
+            ptx__word(k, (uint32_t)out++->bits);
+        } else
+            ptx__word(k, (uint32_t)src++->bits);
+    }
+    ptx__commit(k, site, PTX__I_PLAIN, form, at, lead);
+    return 1;
+}
+
 /* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__ONE. into:
    the variables that get them, or NULL. */
 #define PTX__OPERANDS_MAX 144
@@ -4713,6 +4785,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (strchr(slots, 'm') && slots == strchr(slots, 'm') && n) mods |= ptx__space_mod(src[0].space);
     form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
+    if (!into && !k->guard && k->m->forms.at[form - 1].pattern && ptx__repeat(k, site, form - 1, src, n, out))
+        return;
     row = k->m->forms.at[form - 1].row;
     for (i = 0; i < n; i++) {
         v[i] = src[i];
@@ -4776,6 +4850,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     }
     if (r && !into && op == PTX_ALLOCA) out[0].space = PTX_LOCAL;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    if (n > PTX__MEMO_MAX && !into && !loose && !unsettled && !k->m->forms.at[form - 1].pattern)
+        ptx__keep_pattern(k, form - 1, src, n, out, r);
 }
 
 PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type type,
@@ -9194,7 +9270,7 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
             if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
             for (p = k->m->chars.at + form->slots; w < end;) {
                 uint32_t tag = PTX__TAG(*w);
-                while (*p && strchr("}]", *p)) p++;
+                while (*p == '}' || *p == ']') p++;
                 if (tag == PTX__W_VECTOR) {
                     w++;
                     p += *p != 0;
