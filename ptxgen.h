@@ -9780,6 +9780,7 @@ static inline char *ptx__print_item(const ptx_kernel *k, char *p, const uint32_t
 }
 
 static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins *ins) {
+    static const char open[] = ", {";
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
     const char *text = k->m->chars.at + form->text;
@@ -9805,7 +9806,7 @@ static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins
             p = ptx__print_item(k, p, &w, first);
             continue;
         }
-        memcpy(p, ", {" + first, 3);
+        memcpy(p, open + first, 3);
         p += 3 - first;
         for (w++, first = 2; left--; first = 0) p = ptx__print_item(k, p, &w, first);
         *p++ = '}';

@@ -1493,7 +1493,7 @@ static void test_settling(void) {
     ptx_val x;
     uint32_t i, turn, links;
     for (links = 1; links <= 8; links++)
-        for (turn = 0; turn < 4; turn++) { /* 1: the last is of the thread; 2: it is set by some; 3: backwards */
+        for (turn = 0; turn < 4; turn++) { /* 1: the last is of the thread; 2: only some set it; 3: as 1 */
             start();
             for (i = 0; i < links; i++) v[i] = ptx_var_new(k, n);
             ptx_for(k, ptx_u32(0), n, ptx_u32(1));
