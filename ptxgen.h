@@ -2759,6 +2759,7 @@ typedef struct ptx__form {
     uint32_t program; /* the operands, groups written out: in chars */
     uint32_t slots;   /* behind its '=' */
     uint32_t plain;   /* see ptx__is_plain */
+    uint32_t pattern; /* see ptx__repeat: where in module.patterns, + 1; 0: none */
     const ptx__row *row;
     const char *operands; /* the row's source operands */
     uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
@@ -2842,7 +2843,17 @@ typedef struct ptx__variable {
     uint32_t name, data; /* in names; data 0: zeros */
     uint32_t type, space, count, align, exported;
 } ptx__variable;
-/* Element `element` of variable `in` is the address of `to`, plus an offset. */
+/* A name, in a hash chain. scope: PTX__OF_MODULE, PTX__OF_SOME or the index of a kernel. */
+typedef struct ptx__named {
+    uint32_t name, hash, next; /* next: index + 1 */
+    uint32_t scope, what;      /* of the module: the variable's index; PTX__IS_KERNEL: the kernel's */
+} ptx__named;
+#define PTX__OF_MODULE UINT32_MAX       /* kernels, functions and variables */
+#define PTX__OF_SOME (UINT32_MAX - 1u) /* symbols of kernels, once a name: `what` is the first that has it */
+#define PTX__IS_KERNEL 0x80000000u
+enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL }; /* of a kernel */
+
+/* Element `element` of variable `in` is the address of `to`, plus an offset. In order of both. */
 typedef struct ptx__address {
     uint32_t in, element, to;
     int64_t offset;
@@ -2853,6 +2864,7 @@ typedef struct ptx__block {
     uint32_t next[2];              /* successors, index + 1 */
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
     uint32_t leaves;               /* ends with ret or exit, if under a guard */
+    uint32_t guard;                /* of the branch or exit at its end, 0: none */
     uint32_t special;              /* its first in ptx__flow.special */
 } ptx__block;
 
@@ -2890,11 +2902,12 @@ typedef struct ptx__memo {
     uint32_t what;                /* op, the types asked for, operands; 0: no memo */
     uint32_t kind[PTX__MEMO_MAX]; /* of each operand: kind, type, space and flags */
     uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
-    uint8_t tag[PTX__MEMO_MAX];   /* of an immediate's first word, and PTX__EXACT; 0: a register */
+    uint8_t tag[PTX__MEMO_MAX];   /* of an immediate's first word, and those two below; 0: a register */
     uint32_t form, result;        /* the result's kind, 0: none */
     uint8_t result_tag, version, who, copy;
 } ptx__memo; /* 64 bytes: a line of the cache */
-#define PTX__EXACT 0x80u /* this value only, and not all up to it */
+#define PTX__EXACT 0x80u    /* this value only, and not all up to it */
+#define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
 
 /* The bytes that each thread has to do with in an instruction, from the beginning of its array. known: 0
    where that cannot be said of all threads of the block (four warps, of a block of unknown size). */
@@ -2964,8 +2977,12 @@ struct ptx_module {
     PTX__ARRAY(ptx__form) forms;
     PTX__ARRAY(char) names;
     PTX__ARRAY(char) chars; /* mnemonics of the forms */
+    PTX__ARRAY(uint32_t) patterns;
     PTX__ARRAY(char) text;
+    PTX__ARRAY(uint32_t) entries; /* among the kernels */
     PTX__ARRAY(ptx__variable) variables;
+    PTX__ARRAY(ptx__named) named;
+    PTX__ARRAY(uint32_t) named_at; /* a power of two: hash -> first in `named`, index + 1 */
     PTX__ARRAY(ptx__address) addresses;
     PTX__ARRAY(const char *) files; /* of .loc: call sites, one of each file */
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
@@ -3199,7 +3216,8 @@ PTXGEN_API void ptx_module_reset(ptx_module *m) {
     m->notes.count = m->advice_text.count = 0;
     m->used = 0;
     m->version = 0;
-    m->variables.count = m->addresses.count = 0;
+    m->variables.count = m->addresses.count = m->entries.count = 0;
+    m->named.count = m->named_at.count = 0;
     m->const_bytes = m->printf_used = 0;
     m->owner = m->seed + ++m->serial;
     ptx_target_name(m->target, m->target_name, sizeof m->target_name);
@@ -3235,8 +3253,12 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
     ptx__release(m, m->forms.at, m->forms.capacity, sizeof *m->forms.at);
     ptx__release(m, m->names.at, m->names.capacity, 1);
     ptx__release(m, m->chars.at, m->chars.capacity, 1);
+    ptx__release(m, m->patterns.at, m->patterns.capacity, sizeof *m->patterns.at);
     ptx__release(m, m->text.at, m->text.capacity, 1);
+    ptx__release(m, m->entries.at, m->entries.capacity, sizeof *m->entries.at);
     ptx__release(m, m->variables.at, m->variables.capacity, sizeof *m->variables.at);
+    ptx__release(m, m->named.at, m->named.capacity, sizeof *m->named.at);
+    ptx__release(m, m->named_at.at, m->named_at.capacity, sizeof *m->named_at.at);
     ptx__release(m, (void *)m->files.at, m->files.capacity, sizeof *m->files.at);
     ptx__release(m, m->addresses.at, m->addresses.capacity, sizeof *m->addresses.at);
     ptx__release(m, m->blocks.at, m->blocks.capacity, sizeof *m->blocks.at);
@@ -3846,6 +3868,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     memset(m->chars.at + form->text + length, 0, PTX__SLACK);
     m->chars.count += length;
     form->plain = (uint32_t)ptx__is_plain(row->sig);
+    form->pattern = 0;
     form->asked = asked;
     form->key = key;
     form->text_length = (uint32_t)length;
@@ -4079,17 +4102,18 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
 /* Where ptxas takes no number: handles of textures and surfaces, what goes into matrices, the parts that
    vadd2 and its like choose, the random bits of cvt.rs. */
 static int ptx__register_only(const char *name, unsigned index) {
-    size_t n = strcspn(name, "%");
+    size_t n;
     int video = *name == 'v' && strncmp(name, "vote", 4) != 0;
     static const char *const first[] = {"movmatrix", "sust", "suld", "sured", "txq", "suq", "stackrestore",
                                         "tex.", "tld4", "istypep"};
     size_t i;
-    if (index == 1)
+    if (index == 1 && strchr("msti", *name))
         for (i = 0; i < sizeof first / sizeof *first; i++)
             if (strncmp(name, first[i], strlen(first[i])) == 0) return 1;
     if (index >= 2 && (strncmp(name, "stmatrix", 8) == 0 || strncmp(name, "tcgen05.st", 10) == 0)) return 1;
-    return (video && (name[n - 1] == '2' || name[n - 1] == '4'))
-           || (index >= 3 && strcmp(name, "cvt") == 0);
+    if (!video) return index >= 3 && strcmp(name, "cvt") == 0;
+    n = strcspn(name, "%");
+    return name[n - 1] == '2' || name[n - 1] == '4';
 }
 
 /* One source operand: checked against the slot's type, pushed. loose: any type of that width will do. */
@@ -4230,15 +4254,11 @@ static uint32_t ptx__kind_of(const ptx_val *v) {
 static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigned n, int into) {
     return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
 }
-/* The kinds of the operands, and where in module.memo such an instruction has its place. */
-static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n,
-                                uint32_t *kind) {
-    uint32_t hash = what * 2654435761u + (uint32_t)(mods >> 32) * 2246822519u + (uint32_t)mods * 3266489917u;
-    unsigned i;
-    for (i = 0; i < n; i++) {
-        kind[i] = ptx__kind_of(&src[i]);
-        hash += kind[i] * (668265263u + 0x3d4d51c2u * i);
-    }
+/* Where in module.memo such an instruction has its place. */
+static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n) {
+    uint32_t hash = what ^ (uint32_t)(mods >> 32) * 2246822519u ^ (uint32_t)mods * 3266489917u;
+    const ptx_val *end = src + n;
+    for (; src < end; src++) hash = (hash ^ ptx__kind_of(src)) * 2654435761u;
     return (hash ^ hash >> 15) * 2246822519u >> 23;
 }
 
@@ -4272,15 +4292,15 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     unsigned i, form_type = (unsigned)(form->key >> 16 & 0xff), form_src = (unsigned)(form->key >> 24 & 0xff);
     ptx__memo memo;
     uint32_t place;
-    if ((op == PTX_DIV || op == PTX_REM) && src[1].kind == PTX__IMM) return; /* 0 is none of them */
     if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
         || ins->results != (into || result.kind == PTX__REG))
         return;
     if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
     memset(&memo, 0, sizeof memo);
     memo.what = ptx__what(op, type, src_type, n, into);
-    place = ptx__memo_place(memo.what, mods, src, n, memo.kind);
+    place = ptx__memo_place(memo.what, mods, src, n);
     for (i = 0; i < n; i++, w++) {
+        memo.kind[i] = ptx__kind_of(&src[i]);
         if (w == end) return;
         if (src[i].kind == PTX__REG) {
             if (*w != (uint32_t)src[i].bits || src[i].flags & PTX__INVERTED) return;
@@ -4300,7 +4320,8 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
                 if (src[i].bits >> 32 || w[1] != (uint32_t)src[i].bits) return;
                 memo.tag[i] |= PTX__EXACT;
                 memo.most[i] = w[1];
-            }
+            } else if ((op == PTX_DIV || op == PTX_REM) && i == 1)
+                memo.tag[i] |= PTX__NOT_ZERO;
         } else if (src[i].kind != PTX__IMM_FLOAT || src[i].type != PTX_F32)
             return;
         w += 2;
@@ -4323,7 +4344,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
    instead of to a new value. */
 static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                            unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
-    uint32_t kind[PTX__MEMO_MAX], wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
+    uint32_t wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
     uint32_t *w, *first;
     const ptx__memo *memo;
     ptx__ins *ins;
@@ -4331,32 +4352,31 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     ptx_val d;
     if (!ptx__ready(k) || n > PTX__MEMO_MAX || op > 0xfffu || (type | src_type) > 0x7fu)
         return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-    memo = &k->m->memo[ptx__memo_place(what, mods, src, n, kind)];
-    results = memo->result || into;
-    wrong = (memo->what ^ what) | (memo->mods != mods) | (k->guard && memo->result);
-    for (i = 0; i < n; i++) wrong |= memo->kind[i] ^ kind[i];
-    if (wrong || k->ins.count == k->ins.capacity
-        || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX
+    memo = &k->m->memo[ptx__memo_place(what, mods, src, n)];
+    if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
+        || k->ins.count == k->ins.capacity || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX
         || k->registers[memo->result_tag] >= PTX__INDEX_MAX)
         return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+    results = memo->result || into;
     first = k->words.at + k->words.count;
     w = first + results;
-    for (i = 0; i < n; i++) {
-        uint32_t word = (uint32_t)src[i].bits;
-        if (!memo->tag[i]) {
+    for (i = 0; i < n; i++) { /* what is written behind the words in use does not matter if it is wrong */
+        uint32_t word = (uint32_t)src[i].bits, tag = memo->tag[i];
+        wrong |= memo->kind[i] ^ ptx__kind_of(&src[i]);
+        if (!tag) {
             wrong |= (src[i].owner ^ k->owner) | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
             *w++ = word;
             continue;
         }
-        if (memo->tag[i] == PTX__W_F32)
+        if (tag == PTX__W_F32)
             wrong |= !ptx__f32_word(src[i].bits, &word);
-        else if (memo->tag[i] & PTX__EXACT)
-            wrong |= src[i].bits != memo->most[i];
         else
-            wrong |= src[i].bits > memo->most[i];
-        *w++ = PTX__WORD(memo->tag[i] & ~PTX__EXACT, 0);
-        *w++ = word;
-        *w++ = 0;
+            wrong |= tag & PTX__EXACT ? src[i].bits != memo->most[i]
+                                      : (src[i].bits > memo->most[i]) | (tag & PTX__NOT_ZERO && !src[i].bits);
+        w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
+        w[1] = word;
+        w[2] = 0;
+        w += 3;
     }
     if (wrong) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
     ins = &k->ins.at[k->ins.count++];
@@ -4691,6 +4711,71 @@ static void ptx__open_group(ptx_kernel *k, const char *p) {
     if (*p == '_') ptx__word(k, PTX__GROUP(PTX__G_SINK, 0));
 }
 
+/* Of forms with many operands, as products of matrices are, the first instruction that has only registers
+   leaves a pattern: how many sources, results, words of results and words there are; the kinds of sources and
+   results, as in a memo; and the words, of which those of groups stay as they are. */
+enum { PTX__P_SOURCES, PTX__P_RESULTS, PTX__P_LEAD, PTX__P_WORDS, PTX__P_KINDS };
+
+static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, uint32_t n,
+                              const ptx_val *out, uint32_t results) {
+    ptx_module *m = k->m;
+    const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
+    const uint32_t *words = k->words.at + ins->words;
+    uint32_t i, source = 0, result = 0, *p;
+    int ok;
+    for (i = 0; i < ins->count; i++) {
+        uint32_t tag = PTX__TAG(words[i]);
+        if (tag == PTX__W_VECTOR) continue;
+        if (tag == 0 || tag >= PTX__CLASSES) return;
+        if (i < ins->results) result++;
+        else if (source == n || src[source].kind != PTX__REG || words[i] != (uint32_t)src[source++].bits)
+            return;
+    }
+    if (source != n || result != results) return;
+    PTX__ROOM(m, m->patterns, PTX__P_KINDS + n + results + ins->count, ok);
+    if (!ok) return;
+    m->forms.at[form].pattern = (uint32_t)m->patterns.count + 1;
+    p = m->patterns.at + m->patterns.count;
+    p[PTX__P_SOURCES] = n;
+    p[PTX__P_RESULTS] = results;
+    p[PTX__P_LEAD] = ins->results;
+    p[PTX__P_WORDS] = ins->count;
+    p += PTX__P_KINDS;
+    for (i = 0; i < n; i++) *p++ = ptx__kind_of(&src[i]);
+    for (i = 0; i < results; i++) *p++ = ptx__kind_of(&out[i]);
+    for (i = 0; i < ins->count; i++) *p++ = words[i];
+    m->patterns.count += PTX__P_KINDS + n + results + ins->count;
+}
+
+/* Record an instruction by the pattern of its form: 0 where its operands are others. */
+static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx_val *src, uint32_t n,
+                       ptx_val *out) {
+    const uint32_t *p = k->m->patterns.at + k->m->forms.at[form].pattern - 1, *kinds = p + PTX__P_KINDS;
+    uint32_t wrong = p[PTX__P_SOURCES] ^ n, lead = p[PTX__P_LEAD], words = p[PTX__P_WORDS], i;
+    const uint32_t *made = kinds + n, *word;
+    size_t at = k->words.count;
+    if (wrong) return 0;
+    for (i = 0; i < n; i++)
+        wrong |= (kinds[i] ^ ptx__kind_of(&src[i])) | (src[i].owner ^ k->owner)
+                 | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
+    if (wrong || !ptx__begin(k, words)) return 0;
+    word = made + p[PTX__P_RESULTS];
+    for (i = 0; i < words; i++, word++) {
+        if (PTX__TAG(*word) == PTX__W_VECTOR)
+            ptx__word(k, *word);
+        else if (i < lead) {
+            memcpy((char *)out + offsetof(ptx_val, kind), made, sizeof *made);
+            made++;
+            out->bits = ptx__new_register(k, site, out->type).bits;
+            out->owner = k->owner;
+            ptx__word(k, (uint32_t)out++->bits);
+        } else
+            ptx__word(k, (uint32_t)src++->bits);
+    }
+    ptx__commit(k, site, PTX__I_PLAIN, form, at, lead);
+    return 1;
+}
+
 /* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__ONE. into:
    the variables that get them, or NULL. */
 #define PTX__OPERANDS_MAX 144
@@ -4744,6 +4829,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (strchr(slots, 'm') && slots == strchr(slots, 'm') && n) mods |= ptx__space_mod(src[0].space);
     form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
+    if (!into && !k->guard && k->m->forms.at[form - 1].pattern && ptx__repeat(k, site, form - 1, src, n, out))
+        return;
     row = k->m->forms.at[form - 1].row;
     for (i = 0; i < n; i++) {
         v[i] = src[i];
@@ -4807,6 +4894,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     }
     if (r && !into && op == PTX_ALLOCA) out[0].space = PTX_LOCAL;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    if (n > PTX__MEMO_MAX && !into && !loose && !unsettled && !k->m->forms.at[form - 1].pattern)
+        ptx__keep_pattern(k, form - 1, src, n, out, r);
 }
 
 PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type type,
@@ -4899,25 +4988,77 @@ static uint32_t ptx__name(ptx_module *m, const char *site, const char *name) {
     return ptx__keep(m, name, n);
 }
 
+/* The hash of a name in a scope. */
+static uint32_t ptx__name_hash(uint32_t scope, const char *name) {
+    uint32_t hash = scope * 2654435761u;
+    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash ^ hash >> 15;
+}
+/* What has that name in a scope, or NULL. */
+static const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, const char *name) {
+    uint32_t hash = ptx__name_hash(scope, name), at;
+    for (at = m->named_at.count ? m->named_at.at[hash & (m->named_at.count - 1)] : 0; at;
+         at = m->named.at[at - 1].next) {
+        const ptx__named *n = &m->named.at[at - 1];
+        if (n->hash == hash && n->scope == scope && strcmp(m->names.at + n->name, name) == 0) return n;
+    }
+    return NULL;
+}
+/* Give a kept name to something. */
+static void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint32_t what) {
+    size_t i, size = m->named_at.count;
+    ptx__named *n;
+    int ok;
+    PTX__ROOM(m, m->named, 1, ok);
+    if (!ok) return;
+    n = &m->named.at[m->named.count++];
+    n->name = name;
+    n->hash = ptx__name_hash(scope, m->names.at + name);
+    n->scope = scope;
+    n->what = what;
+    if (m->named.count > size) { /* twice as many chains */
+        size = size ? 2 * size : 16;
+        PTX__ROOM(m, m->named_at, size - m->named_at.count, ok);
+        if (!ok) return;
+        m->named_at.count = size;
+        memset(m->named_at.at, 0, size * sizeof *m->named_at.at);
+        i = 0;
+    } else
+        i = m->named.count - 1;
+    for (; i < m->named.count; i++) {
+        uint32_t *head = &m->named_at.at[m->named.at[i].hash & (size - 1)];
+        m->named.at[i].next = *head;
+        *head = (uint32_t)i + 1;
+    }
+}
+/* The same for a symbol of a kernel. */
+static void ptx__add_symbol(const ptx_kernel *k, uint32_t name, uint32_t what) {
+    ptx__add_name(k->m, k->index, name, what);
+    if (!ptx__find_name(k->m, PTX__OF_SOME, k->m->names.at + name))
+        ptx__add_name(k->m, PTX__OF_SOME, name, k->index);
+}
+
 PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *name) {
     ptx_kernel *k;
-    uint32_t i, at;
+    const ptx__named *had;
+    uint32_t at;
     int ok;
     if (!m || m->error.code) return NULL;
     at = ptx__name(m, site, name);
     if (!at) return NULL;
-    for (i = 0; i < m->used; i++)
-        if (strcmp(m->names.at + m->kernels.at[i]->name, name) == 0) {
-            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel '%.80s' already, started at %s",
-                     name, m->kernels.at[i]->site);
-            return NULL;
-        }
-    for (i = 0; i < m->variables.count; i++)
-        if (strcmp(m->names.at + m->variables.at[i].name, name) == 0) {
-            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s', made at %s", name,
-                     m->variables.at[i].site);
-            return NULL;
-        }
+    had = ptx__find_name(m, PTX__OF_MODULE, name);
+    if (had && had->what & PTX__IS_KERNEL) {
+        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel '%.80s' already, started at %s", name,
+                 m->kernels.at[had->what & ~PTX__IS_KERNEL]->site);
+        return NULL;
+    }
+    if (had) {
+        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s', made at %s", name,
+                 m->variables.at[had->what].site);
+        return NULL;
+    }
+    PTX__ROOM(m, m->entries, 1, ok);
+    if (!ok) return NULL;
     if (m->used == m->kernels.count) {
         PTX__ROOM(m, m->kernels, 1, ok);
         if (!ok) return NULL;
@@ -4929,6 +5070,8 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
         memset(k, 0, sizeof *k);
         m->kernels.at[m->kernels.count++] = k;
     }
+    m->entries.at[m->entries.count++] = m->used;
+    ptx__add_name(m, PTX__OF_MODULE, at, PTX__IS_KERNEL | m->used);
     k = m->kernels.at[m->used++];
     k->m = m;
     k->owner = m->seed + ++m->serial;
@@ -4992,18 +5135,18 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
     if (which == 5) k->noreturn = x;
 }
 
-static int ptx__has_symbol(const ptx_kernel *k, const char *name);
 PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    uint32_t i;
+    const ptx__named *had;
     if (!k) return NULL;
+    m->entries.count--;
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
-    for (i = 0; i + 1 < m->used; i++)
-        if (ptx__has_symbol(m->kernels.at[i], name))
-            ptx__fail(k, PTX_E_DUPLICATE, site,
-                      "kernel '%.80s' has a parameter or array '%.80s', which would hide the function",
-                      m->names.at + m->kernels.at[i]->name, name);
+    had = ptx__find_name(m, PTX__OF_SOME, name);
+    if (had)
+        ptx__fail(k, PTX_E_DUPLICATE, site,
+                  "kernel '%.80s' has a parameter or array '%.80s', which would hide the function",
+                  m->names.at + m->kernels.at[had->what]->name, name);
     k->function = 1;
     k->result = (uint32_t)result;
     return k;
@@ -5028,25 +5171,15 @@ PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max
 }
 
 static int ptx__name_is_free(ptx_kernel *k, const char *site, const char *name) {
-    size_t i;
-    const char *chars = k->m->names.at;
-    for (i = 0; i < k->m->variables.count; i++) /* it would hide the variable */
-        if (strcmp(chars + k->m->variables.at[i].name, name) == 0)
-            return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a variable '%.80s'", name), 0;
-    for (i = 0; i < k->m->used; i++)
-        if (k->m->kernels.at[i]->function && strcmp(chars + k->m->kernels.at[i]->name, name) == 0)
-            return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a function '%.80s'", name), 0;
-    for (i = 0; i < k->params.count; i++)
-        if (strcmp(chars + k->params.at[i].name, name) == 0) break;
-    if (i < k->params.count)
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "parameter '%.80s' is there already", name), 0;
-    for (i = 0; i < k->shared.count; i++)
-        if (strcmp(chars + k->shared.at[i].name, name) == 0) break;
-    if (i < k->shared.count)
-        return ptx__fail(k, PTX_E_DUPLICATE, site, "shared '%.80s' is there already", name), 0;
-    for (i = 0; i < k->locals.count; i++)
-        if (strcmp(chars + k->locals.at[i].name, name) == 0)
-            return ptx__fail(k, PTX_E_DUPLICATE, site, "local '%.80s' is there already", name), 0;
+    static const char *const kinds[] = {"parameter", "shared", "local"};
+    const ptx__named *had = ptx__find_name(k->m, PTX__OF_MODULE, name);
+    if (had && !(had->what & PTX__IS_KERNEL)) /* it would hide the variable */
+        return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a variable '%.80s'", name), 0;
+    if (had && k->m->kernels.at[had->what & ~PTX__IS_KERNEL]->function)
+        return ptx__fail(k, PTX_E_DUPLICATE, site, "the module has a function '%.80s'", name), 0;
+    had = ptx__find_name(k->m, k->index, name);
+    if (had)
+        return ptx__fail(k, PTX_E_DUPLICATE, site, "%s '%.80s' is there already", kinds[had->what], name), 0;
     return 1;
 }
 
@@ -5081,6 +5214,7 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
     if (!ok) return 0;
     PTX__ROOM(m, k->info, k->params.count + 1, ok); /* filled when asked for, so that asking cannot fail */
     if (!ok) return 0;
+    ptx__add_symbol(k, at, PTX__IS_PARAM);
     p = &k->params.at[k->params.count];
     p->site = site;
     p->name = at;
@@ -5147,6 +5281,7 @@ static ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, p
     PTX__ROOM(k->m, k->shared, 1, ok);
     if (!ok) return ptx__none();
     k->together++; /* what is done with it is to be checked */
+    ptx__add_symbol(k, name, PTX__IS_SHARED);
     s = &k->shared.at[k->shared.count++];
     s->site = site;
     s->name = name;
@@ -5236,6 +5371,7 @@ PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name,
     if (!at || !ptx__name_is_free(k, site, name)) return ptx__none();
     PTX__ROOM(k->m, k->locals, 1, ok);
     if (!ok) return ptx__none();
+    ptx__add_symbol(k, at, PTX__IS_LOCAL);
     l = &k->locals.at[k->locals.count++];
     l->site = site;
     l->name = at;
@@ -5246,23 +5382,11 @@ PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name,
                                align);
 }
 
-/* Whether the kernel has a parameter or an array of that name. */
-static int ptx__has_symbol(const ptx_kernel *k, const char *name) {
-    const char *chars = k->m->names.at;
-    size_t i;
-    for (i = 0; i < k->params.count; i++)
-        if (strcmp(chars + k->params.at[i].name, name) == 0) return 1;
-    for (i = 0; i < k->shared.count; i++)
-        if (strcmp(chars + k->shared.at[i].name, name) == 0) return 1;
-    for (i = 0; i < k->locals.count; i++)
-        if (strcmp(chars + k->locals.at[i].name, name) == 0) return 1;
-    return 0;
-}
-
 PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
     ptx_symbol none = {0, 0}, symbol;
     ptx__variable *v;
-    uint32_t size, align, i, name;
+    const ptx__named *had;
+    uint32_t size, align, name;
     int ok;
     if (!m || m->error.code) return none;
     size = desc ? ptx_type_bytes(desc->type) : 0;
@@ -5278,24 +5402,23 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
     }
     name = ptx__name(m, site, desc->name);
     if (!name) return none;
-    for (i = 0; i < m->variables.count; i++)
-        if (strcmp(m->names.at + m->variables.at[i].name, desc->name) == 0) {
-            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s' already, made at %s",
-                     desc->name, m->variables.at[i].site);
-            return none;
-        }
-    for (i = 0; i < m->used; i++)
-        if (strcmp(m->names.at + m->kernels.at[i]->name, desc->name) == 0) {
-            ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel or function '%.80s'", desc->name);
-            return none;
-        }
-    for (i = 0; i < m->used; i++)
-        if (ptx__has_symbol(m->kernels.at[i], desc->name)) {
-            ptx_fail(m, PTX_E_DUPLICATE, site,
-                     "kernel '%.80s' has a parameter or array '%.80s', which would hide the variable",
-                     m->names.at + m->kernels.at[i]->name, desc->name);
-            return none;
-        }
+    had = ptx__find_name(m, PTX__OF_MODULE, desc->name);
+    if (had && !(had->what & PTX__IS_KERNEL)) {
+        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a variable '%.80s' already, made at %s",
+                 desc->name, m->variables.at[had->what].site);
+        return none;
+    }
+    if (had) {
+        ptx_fail(m, PTX_E_DUPLICATE, site, "this module has a kernel or function '%.80s'", desc->name);
+        return none;
+    }
+    had = ptx__find_name(m, PTX__OF_SOME, desc->name);
+    if (had) {
+        ptx_fail(m, PTX_E_DUPLICATE, site,
+                 "kernel '%.80s' has a parameter or array '%.80s', which would hide the variable",
+                 m->names.at + m->kernels.at[had->what]->name, desc->name);
+        return none;
+    }
     if (desc->space == PTX_CONST) {
         if (desc->count * size > 65536u
             || ptx__align_up(m->const_bytes, align) + desc->count * size > 65536u) {
@@ -5318,6 +5441,7 @@ PTXGEN_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_v
     v->align = align;
     v->exported = desc->exported;
     symbol.index = (uint32_t)m->variables.count++;
+    ptx__add_name(m, PTX__OF_MODULE, name, symbol.index);
     symbol.owner = m->owner;
     return symbol;
 }
@@ -5346,6 +5470,9 @@ PTXGEN_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint3
     PTX__ROOM(m, m->addresses, 1, ok);
     if (!ok) return;
     a = &m->addresses.at[m->addresses.count++];
+    for (; a > m->addresses.at && (a[-1].in > in.index || (a[-1].in == in.index && a[-1].element > element));
+         a--)
+        a[0] = a[-1];
     a->in = in.index;
     a->element = element;
     a->to = to.index;
@@ -5963,8 +6090,8 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
                   "a function that calls itself, and nobody knows how much stack that takes; write a loop");
         return ptx__none();
     }
-    for (i = 0; i < k->m->used; i++) /* its parameters are final from now on */
-        if (k->m->kernels.at[i] == function) k->m->kernels.at[i]->called = site;
+    /* its parameters are final from now on */
+    if (function->index < k->m->used) k->m->kernels.at[function->index]->called = site;
     name = k->m->names.at + function->name;
     if (n != function->params.count) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given", name,
@@ -6098,14 +6225,7 @@ static int ptx__format_fits(ptx_kernel *k, const char *site, const char *format,
 
 /* Whether anything in the module has that name. */
 static int ptx__taken(const ptx_module *m, const char *name) {
-    size_t i;
-    for (i = 0; i < m->variables.count; i++)
-        if (strcmp(m->names.at + m->variables.at[i].name, name) == 0) return 1;
-    for (i = 0; i < m->used; i++)
-        if (strcmp(m->names.at + m->kernels.at[i]->name, name) == 0
-            || ptx__has_symbol(m->kernels.at[i], name))
-            return 1;
-    return 0;
+    return ptx__find_name(m, PTX__OF_MODULE, name) || ptx__find_name(m, PTX__OF_SOME, name);
 }
 
 PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
@@ -6663,7 +6783,7 @@ typedef struct ptx__flow {
     uint32_t *stack, *classes, *level, *split; /* see there; split: the class of a branch */
     uint32_t *sets, *wanted;                   /* register -> first of module.sets + 1; a stack */
     uint32_t *last;                            /* register -> its last set so far, + 1 */
-    uint32_t *relevant;                        /* a bit an instruction */
+    uint32_t *relevant, *unsettled;            /* a bit an instruction */
     uint32_t *special; /* the instructions that more than their values are checked of; NULL: no need */
     uint32_t post_reached;
     int advising;  /* 1: classes of all that matters, 2: notes too */
@@ -6671,6 +6791,9 @@ typedef struct ptx__flow {
     uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
     uint32_t effort;        /* steps of the advice that are still to spend */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
+    uint32_t late; /* a definition stands behind its use in the text */
+    uint32_t met;  /* a variable, among the operands whose class was asked for */
+    uint32_t here; /* the block of the instruction whose class is asked for, most likely */
 } ptx__flow;
 
 #define PTX__EFFORT 4000000u
@@ -6698,24 +6821,25 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = m->sets.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + 2 * registers + 13 * (blocks + 1);
-    if (checked) need += 4 * registers + n / 32 + 1;
+    need = k->labels.count + 6 * blocks + 2 + registers + 13 * (blocks + 1);
+    if (checked) need += 3 * registers + 2 * (n / 32 + 1);
     if (f->advising) need += 3 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
-    PTX__ROOM(m, m->scratch, need + n + 1, ok);
+    PTX__ROOM(m, m->scratch, need + 2 * registers + n + 1, ok);
     if (!ok) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     memset(m->known, 0, sizeof m->known);
-    f->special = checked || k->copies ? s + need : NULL;
+    f->def_block = s + need; /* this and what follows need no zeroes */
+    f->wanted = f->def_block + registers;
+    f->special = checked || k->copies ? f->wanted + registers : NULL;
     f->block = m->blocks.at;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
     f->pred_head = s, s += blocks + 2;
     f->pred = s, s += 2 * blocks + blocks;
     f->def = s, s += registers;
-    f->def_block = s, s += registers;
     f->post_order = s, s += blocks + 1;
     f->post_number = s, s += blocks + 1;
     f->post_idom = s, s += blocks + 1;
@@ -6736,9 +6860,9 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     if (checked) {
         f->classes = s, s += registers;
         f->sets = s, s += registers;
-        f->wanted = s, s += registers;
         f->last = s, s += registers;
-        f->relevant = s;
+        f->relevant = s, s += n / 32 + 1;
+        f->unsettled = s;
     }
     memset(f->block, 0, blocks * sizeof *f->block);
     for (i = 0, b = 0, starts = 1; i < n; i++) {
@@ -6762,6 +6886,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
         if (last->kind == PTX__I_BRANCH) f->block[b].next[1] = f->of_label[last->words] + 1;
         f->block[b].leaves = last->kind == PTX__I_LEAVE;
+        f->block[b].guard = ptx__ends_block(last) ? last->guard : 0u;
         if (last->kind == PTX__I_LEAVE && b && k->m->forms.at[last->form].row->op == PTX_RAW) {
             f->block[b].leaves = 0; /* brx: as if the last label were taken when all others were not */
             f->block[b].next[0] = f->block[b - 1].next[1];
@@ -6854,14 +6979,16 @@ static ptx_code ptx__verify_reach(ptx_kernel *k, ptx__flow *f) {
     ptx__walk(f);
     for (b = 0; b < f->blocks; b++) {
         const ptx__block *block = &f->block[b];
-        const ptx__ins *last = &k->ins.at[block->end - 1];
         if (!block->order) {
             for (i = block->first; i < block->end; i++)
                 if (k->ins.at[i].kind != PTX__I_LABEL && k->ins.at[i].kind != PTX__I_COMMENT)
                     return ptx__fail_at(k, PTX_E_UNREACHABLE, i, k->ins.at[i].site, "no path leads here");
-        } else if (b + 1 == f->blocks && (!ptx__ends_block(last) || last->guard))
-            return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
-                                "the kernel ends here without ptx_ret");
+        } else if (b + 1 == f->blocks) {
+            const ptx__ins *last = &k->ins.at[block->end - 1];
+            if (!ptx__ends_block(last) || last->guard)
+                return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
+                                    "the kernel ends here without ptx_ret");
+        }
     }
     ptx__dominators(f);
     return PTX_E_NONE;
@@ -6907,38 +7034,39 @@ static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i
 static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
                                         uint32_t b) {
     const uint32_t *first = k->words.at + ins->words, *w = first + ins->results, *end = first + ins->count;
-    const uint32_t *const base = f->base;
-    uint32_t *const def = f->def, start = f->block[b].first;
-    uint32_t bad = 0, word, slot;
+    uint32_t *const def = f->def, start = f->block[b].first, before = i - start;
+    uint32_t bad = 0, word, tag, slot;
     if (ins->guard) {
         word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
         if (!ptx__defined(f, word, i, b)) bad = word;
     }
     if (ins->kind != PTX__I_PLAIN) return bad;
     while (w < end) {
-        uint32_t tag = PTX__TAG(word = *w++);
-        if (tag == PTX__W_MEM) {
-            word = *w++;
+        word = *w++;
+        tag = PTX__TAG(word);
+        if (tag >= PTX__CLASSES) { /* not the most */
+            if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
+                w += 2;
+                continue;
+            }
+            if (tag == PTX__W_MEM) word = *w, w += 2;
+            if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
             tag = PTX__TAG(word);
-            w++;
-        } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
-            w += 2;
-        if (tag == PTX__W_PRED_NOT) {
-            word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
-            tag = PTX__W_PRED;
+            if (tag >= PTX__CLASSES) continue;
         }
-        if (tag >= PTX__CLASSES) continue;
-        slot = base[tag] + PTX__INDEX(word);
-        if (def[slot] - 1 - start >= i - start && !ptx__defined_before(f, slot, b)) bad = word;
+        slot = f->base[tag] + PTX__INDEX(word);
+        if (def[slot] - 1 - start >= before && !ptx__defined_before(f, slot, b)) bad = word;
     }
     for (w = first, end = first + ins->results; w < end; w++) {
-        if (PTX__TAG(*w) >= PTX__CLASSES) continue;
-        slot = base[PTX__TAG(*w)] + PTX__INDEX(*w);
+        word = *w;
+        tag = PTX__TAG(word);
+        if (tag >= PTX__CLASSES) continue;
+        slot = f->base[tag] + PTX__INDEX(word);
         if (!def[slot]) {
             def[slot] = i + 1;
             f->def_block[slot] = b;
         } else if (def[slot] != i + 1) {
-            if (!ptx__defined(f, *w, i, b)) bad = *w;
+            if (!ptx__defined(f, word, i, b)) bad = word;
             if (f->classes) ptx__note_set(k, f, slot, i);
         }
     }
@@ -6960,6 +7088,7 @@ static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
                 if (bad) late = 1;
             }
         }
+        if (!pass) f->late = (uint32_t)late;
     }
     return PTX_E_NONE;
 }
@@ -7137,16 +7266,20 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
 /* The class of a variable at instruction i: that of its last set, where every way to here comes from there,
    or else of all its sets. */
 static uint32_t ptx__variable_class(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i) {
-    uint32_t at = f->last[f->base[PTX__TAG(word)] + PTX__INDEX(word)], b, steps = 0;
+    uint32_t at = f->last[f->base[PTX__TAG(word)] + PTX__INDEX(word)], b, steps = 0, from;
     uint32_t all = *ptx__class_at(f, word);
+    f->met = 1;
     if (!at || at > i || PTX__CLASS(all) == PTX__CLASS_CLUSTER) return all;
-    for (b = ptx__block_of(f, i); f->block[b].first >= at; b--) /* only a fall from above leads here */
+    from = f->here;
+    if (i < f->block[from].first || i >= f->block[from].end) from = ptx__block_of(f, i);
+    for (b = from; f->block[b].first >= at; b--) /* only a fall from above leads here */
         if (++steps > 32 || f->pred_head[b + 1] - f->pred_head[b] != 1 || f->pred[f->pred_head[b]] != b - 1)
             return all;
     /* behind a loop that threads leave in different rounds, they have it from different rounds */
-    if (k->ins.at[at - 1].guard || PTX__CLASS(f->level[b]) > PTX__CLASS(f->level[ptx__block_of(f, i)]))
-        return all;
+    if (k->ins.at[at - 1].guard || PTX__CLASS(f->level[b]) > PTX__CLASS(f->level[from])) return all;
+    f->here = b;
     b = ptx__result_class(k, f, &k->ins.at[at - 1], at - 1);
+    f->here = from;
     return PTX__CLASS(b) < PTX__CLASS(all) ? b : all;
 }
 
@@ -7313,6 +7446,13 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
     const uint32_t *first = k->words.at + ins->words + ins->results, *w = first;
     const uint32_t *end = k->words.at + ins->words + ins->count;
     uint32_t c = 0, lead = 0, operand = 0, class_[3] = {0, 0, 0};
+    switch (form->result) { /* whatever the operands are */
+    case PTX__RESULT_LANE: return PTX__DIFFERS(PTX__CLASS_LANE, i);
+    case PTX__RESULT_UNI_WARP: return PTX__DIFFERS(PTX__CLASS_WARP, i);
+    case PTX__RESULT_UNI_BLOCK:
+        return PTX__DIFFERS(strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK, i);
+    default: break;
+    }
     while (w < end) {
         uint32_t next = ptx__operand_class(k, f, &w, i, 0);
         if (operand == 0) lead = next;
@@ -7320,16 +7460,10 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
         if (form->result == PTX__RESULT_LANE_OF ? operand == 1 : PTX__CLASS(next) > PTX__CLASS(c)) c = next;
         operand++;
     }
-    switch (form->result) {
-    case PTX__RESULT_LANE: return PTX__DIFFERS(PTX__CLASS_LANE, i);
-    case PTX__RESULT_UNI_WARP: return PTX__DIFFERS(PTX__CLASS_WARP, i);
-    case PTX__RESULT_UNI_BLOCK:
-        return PTX__DIFFERS(strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK, i);
-    case PTX__RESULT_LANE_OF: /* of a lane that is the same in the warp, or the block: as the values are */
+    if (form->result == PTX__RESULT_LANE_OF) { /* a lane the same in the warp, or the block: as the values */
         if (PTX__CLASS(c) == PTX__CLASS_LANE) return c & ~PTX__TID;
         if (PTX__CLASS(lead) >= PTX__CLASS_WARP) return PTX__DIFFERS(PTX__CLASS_WARP, i);
         return PTX__CLASS(lead) > PTX__CLASS(c) ? lead & ~PTX__TID : c & ~PTX__TID;
-    default: break;
     }
     if (PTX__CLASS(c) == PTX__CLASS_LANE && lead & PTX__TID
         && (operand == 2 || (operand == 3 && form->row->op == PTX_BFE))) {
@@ -7420,12 +7554,12 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
                 }
             }
         }
-    }
-    while (depth) {
-        uint32_t slot = f->wanted[--depth];
-        ptx__want_sources(k, f, f->def[slot] - 1, &depth);
-        for (set = f->sets[slot]; set; set = k->m->sets.at[set - 1].next)
-            ptx__want_sources(k, f, k->m->sets.at[set - 1].instruction, &depth);
+        while (depth) { /* at once, as long as what stands near is at hand */
+            uint32_t slot = f->wanted[--depth];
+            ptx__want_sources(k, f, f->def[slot] - 1, &depth);
+            for (set = f->sets[slot]; set; set = k->m->sets.at[set - 1].next)
+                ptx__want_sources(k, f, k->m->sets.at[set - 1].instruction, &depth);
+        }
     }
 }
 
@@ -7433,9 +7567,20 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
 static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t b) {
     const ptx__ins *ins = &k->ins.at[i];
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->results;
-    uint32_t made = ptx__result_class(k, f, ins, i);
+    uint32_t made;
     int changed = 0;
+    f->met = 0;
+    f->here = b;
+    if (ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES) { /* what differs most stays so */
+        uint32_t slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
+        if ((f->classes[slot] & (7u | PTX__TID | 7u << 5)) == PTX__CLASS_LANE) {
+            if (f->sets[slot]) f->last[slot] = i + 1, f->unsettled[i / 32] |= 1u << i % 32;
+            return 0;
+        }
+    }
+    made = ptx__result_class(k, f, ins, i);
     if (ins->guard) {
+        if (f->sets[f->base[PTX__W_PRED] + PTX__INDEX(ins->guard)]) f->met = 1;
         uint32_t guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
         if (PTX__CLASS(guard) > PTX__CLASS(made)) made = guard;
     }
@@ -7444,8 +7589,10 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
         if (PTX__TAG(*w) >= PTX__CLASSES) continue;
         c = ptx__class_at(f, *w);
         /* a variable that is set, not declared, here: threads that go elsewhere keep the old value */
-        if (f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)])
+        if (f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)]) {
             f->last[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] = i + 1;
+            f->met = 1;
+        }
         if (f->def[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] != i + 1) {
             if (PTX__CLASS(f->level[b]) > PTX__CLASS(now)) now = f->level[b];
             now &= ~PTX__TID;
@@ -7460,15 +7607,16 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
             changed = 1;
         }
     }
+    if (f->met) f->unsettled[i / 32] |= 1u << i % 32;
     return changed;
 }
 
-/* One round: 1 when a class or the level of a block has changed. */
-static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f) {
+/* One round over the instructions of that set: 1 when a class or the level of a block has changed. */
+static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f, const uint32_t *set) {
     uint32_t b = 0, word, words = (uint32_t)(k->ins.count / 32 + 1);
     int changed = 0;
     for (word = 0; word < words; word++) {
-        uint32_t bits = f->relevant[word], i = word * 32;
+        uint32_t bits = set[word], i = word * 32;
         for (; bits; bits >>= 1, i++) {
             if (!(bits & 1)) continue;
             while (f->block[b].end <= i) b++;
@@ -7476,8 +7624,8 @@ static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f) {
         }
     }
     for (b = 0; b < f->blocks; b++) {
-        uint32_t last = f->block[b].end - 1, guard = k->ins.at[last].guard;
-        if (!guard || !f->block[b].order || !ptx__ends_block(&k->ins.at[last])) continue;
+        uint32_t last = f->block[b].end - 1, guard = f->block[b].guard;
+        if (!guard || !f->block[b].order) continue;
         guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)));
         if (PTX__CLASS(guard) <= PTX__CLASS(f->split[b])) continue;
         f->split[b] = guard;
@@ -7626,20 +7774,31 @@ static void ptx__learn(ptx_kernel *k) {
 /* The classes of all registers and the levels of all blocks. */
 static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
     uint32_t i, rounds = 0;
+    int all = 1, moved = 1;
     for (i = 0; i <= f->blocks; i++)
         f->skip_block[i] = f->skip_group[i] = f->skip_warp[i] = f->skip_lane[i] = i;
     for (i = 0; i + 1 < k->asserted.count; i += 2)
         *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 5;
     ptx__find_relevant(k, f);
-    while (ptx__spread_classes(k, f)) {
+    /* After a round over all, only what has to do with variables may still change: the rest is made of values
+       that stand before it. So rounds over that, and where they change something one over all again. */
+    for (;;) {
+        if (!ptx__spread_classes(k, f, all || f->late ? f->relevant : f->unsettled)) {
+            if (all || !moved) break;
+            all = 1;
+            continue;
+        }
+        moved = !all;
+        all = 0;
         /* Chains of variables around loops may take a round each. Rather than many rounds: all that is set
            more than once differs, and so does all that hangs on it. */
-        if (++rounds != 64) continue;
+        if (++rounds != 128) continue;
         for (i = 0; i < k->m->sets.count; i++) {
             uint32_t at = k->m->sets.at[i].instruction;
             uint32_t *c = ptx__class_at(f, k->words.at[k->ins.at[at].words]);
             if (*c & PTX__WANTED && !PTX__ASSERTED(*c)) *c = PTX__DIFFERS(PTX__CLASS_LANE, at) | PTX__WANTED;
         }
+        moved = 1;
     }
 }
 
@@ -9697,7 +9856,7 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
             if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
             for (p = k->m->chars.at + form->slots; w < end;) {
                 uint32_t tag = PTX__TAG(*w);
-                while (*p && strchr("}]", *p)) p++;
+                while (*p == '}' || *p == ']') p++;
                 if (tag == PTX__W_VECTOR) {
                     w++;
                     p += *p != 0;
@@ -10833,7 +10992,6 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
     return ptx__verify_with(k, &f);
 }
 
-/* Calls that lead back to their function: each function is left when all that it calls has been. */
 /* The static shared memory of an entry and of all that it calls, by name, against what a block may have. */
 #define PTX__SHARED_MOST 49152
 static void ptx__verify_shared(ptx_module *m) {
@@ -10869,33 +11027,62 @@ static void ptx__verify_shared(ptx_module *m) {
     }
 }
 
+/* Calls that lead back to their function, by a walk along the calls: `reached` is 1 on the way down to what a
+   function calls and 2 behind it. A function that calls one on the way, or one that leads back, does too:
+   `recursive` says by which instruction, + 1. What calls ask for is found out on the way up, lest that be as
+   deep as the calls are. */
+static int ptx__find_recursion(ptx_module *m) {
+    uint32_t i, depth = 0, *stack, taken = 0;
+    int found = 0, ok;
+    m->scratch.count = 0;
+    PTX__ROOM(m, m->scratch, 2 * (size_t)m->used, ok);
+    if (!ok) return 0;
+    stack = m->scratch.at;
+    for (i = 0; i < m->used; i++) {
+        m->kernels.at[i]->reached = m->kernels.at[i]->recursive = 0;
+        taken |= m->kernels.at[i]->address_taken;
+    }
+    for (i = 0; i < m->used || depth;) {
+        ptx_kernel *k, *callee;
+        uint32_t at;
+        if (!depth) {
+            if (!m->kernels.at[i]->reached) stack[depth] = i, stack[depth + 1] = 0, depth += 2;
+            i++;
+            continue;
+        }
+        k = m->kernels.at[stack[depth - 2]];
+        at = stack[depth - 1];
+        k->reached = 1;
+        if (k->recursive || at >= k->calls.count) {
+            k->reached = 2;
+            depth -= 2;
+            found |= k->recursive != 0;
+            if (k->function && !k->recursive && !taken) ptx__learn(k);
+            continue;
+        }
+        callee = k->calls.at[at + 1] == PTX__ANY_CALLEE ? NULL : m->kernels.at[k->calls.at[at + 1]];
+        if (callee && !callee->reached) stack[depth] = callee->index, stack[depth + 1] = 0, depth += 2;
+        else if (callee && (callee->reached == 1 || callee->recursive))
+            k->recursive = k->calls.at[at] + 1;
+        else
+            stack[depth - 1] += 2;
+    }
+    return found;
+}
+
 static void ptx__verify_calls(ptx_module *m) {
-    uint32_t i, left = m->used, before, changed = 0, calls = 0;
+    uint32_t i, changed = 0, calls = 0;
     for (i = 0; i < m->used; i++) {
         if (m->kernels.at[i]->function && !m->kernels.at[i]->verified) changed = 1;
         m->kernels.at[i]->known = 0;
         calls |= m->kernels.at[i]->calls.count != 0;
-        m->kernels.at[i]->recursive = 1;
     }
     if (!calls) return;
     ptx__verify_shared(m);
     for (i = 0; i < m->used && changed; i++)
         if (m->kernels.at[i]->calls.count) m->kernels.at[i]->verified = 0;
-    do { /* those in `recursive` call one that is still in it */
-        before = left;
-        left = 0;
-        for (i = 0; i < m->used; i++) {
-            ptx_kernel *k = m->kernels.at[i];
-            uint32_t in = 0;
-            size_t j;
-            for (j = 0; j < k->calls.count && k->recursive && !in; j += 2)
-                if (k->calls.at[j + 1] != PTX__ANY_CALLEE && m->kernels.at[k->calls.at[j + 1]]->recursive)
-                    in = k->calls.at[j] + 1;
-            k->recursive = in;
-            left += in != 0;
-        }
-    } while (left && left != before);
-    for (i = 0; i < m->used && left; i++) {
+    if (!ptx__find_recursion(m)) return;
+    for (i = 0; i < m->used; i++) {
         ptx_kernel *k = m->kernels.at[i];
         if (!k->recursive || !k->function) continue;
         ptx__fail_at(
@@ -10998,6 +11185,15 @@ static char *ptx__digits32(char *p, uint32_t n) {
     uint32_t high = n / 1000;
     if (n < 1000) return ptx__digits3(p, n);
     p = high < 1000 ? ptx__digits3(p, high) : ptx__digits32(p, high);
+    memcpy(p, ptx__numbers + 4 * (size_t)(n - 1000 * high), 4);
+    return p + 3;
+}
+/* The same without a call for what most are. */
+static inline char *ptx__digits6(char *p, uint32_t n) {
+    uint32_t high = n / 1000;
+    if (n < 1000) return ptx__digits3(p, n);
+    if (high >= 1000) return ptx__digits32(p, n);
+    p = ptx__digits3(p, high);
     memcpy(p, ptx__numbers + 4 * (size_t)(n - 1000 * high), 4);
     return p + 3;
 }
@@ -11124,8 +11320,24 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
     return p;
 }
 
+/* The operand at *w, and ", " before it but for the first `skip` characters. */
+static inline char *ptx__print_item(const ptx_kernel *k, char *p, const uint32_t **w, size_t skip) {
+    static const char lead[PTX__CLASSES][8] = {", %?", ", %p", ", %h", ", %r", ", %d", ", %q", ", %e"};
+    uint32_t word = **w, tag = PTX__TAG(word);
+    if (tag < PTX__CLASSES) { /* by far the most */
+        memcpy(p, lead[tag] + skip, 4);
+        ++*w;
+        return ptx__digits6(p + 4 - skip, PTX__INDEX(word));
+    }
+    memcpy(p, lead[0] + skip, 2);
+    p += 2 - skip;
+    if (tag != PTX__W_UNSIGNED || (*w)[2]) return ptx__print_operand(k, p, w);
+    *w += 3;
+    return ptx__digits6(p, (*w)[-2]);
+}
+
 static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins *ins) {
-    static const char lead[PTX__CLASSES][5] = {", %?", ", %p", ", %h", ", %r", ", %d", ", %q", ", %e"};
+    static const char open[] = ", {";
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
     const char *text = k->m->chars.at + form->text;
@@ -11146,16 +11358,15 @@ static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins
         end = w;
     }
     for (; w < end; first = 0) {
-        uint32_t tag = PTX__TAG(*w), index = PTX__INDEX(*w);
-        if (tag < PTX__CLASSES) { /* by far the most */
-            memcpy(p, lead[tag] + first, 4);
-            p += 4 - first;
-            p = index < 1000 ? ptx__digits3(p, index) : ptx__digits32(p, index);
-            w++;
-        } else {
-            memcpy(p, lead[0] + first, 2);
-            p = ptx__print_operand(k, p + 2 - first, &w);
+        uint32_t left = *w & 0xffffu;
+        if ((*w & ~0xffffu) != PTX__GROUP(PTX__G_BRACES, 0)) {
+            p = ptx__print_item(k, p, &w, first);
+            continue;
         }
+        memcpy(p, open + first, 3);
+        p += 3 - first;
+        for (w++, first = 2; left--; first = 0) p = ptx__print_item(k, p, &w, first);
+        *p++ = '}';
     }
     *p++ = ';';
     return p;
@@ -11282,9 +11493,15 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
     uint32_t size = ptx_type_bytes((ptx_type)v->type), i, part = size > 8 ? 8 : size;
     uint32_t count = v->count * (size / part);
     const unsigned char *data = (const unsigned char *)m->names.at + v->data;
-    size_t a;
-    int points = 0;
-    for (a = 0; a < m->addresses.count; a++) points |= m->addresses.at[a].in == index;
+    size_t a = 0, end = m->addresses.count;
+    int points;
+    while (a < end) { /* the first of this variable */
+        size_t middle = a + (end - a) / 2;
+        if (m->addresses.at[middle].in < index) a = middle + 1;
+        else
+            end = middle;
+    }
+    points = a < m->addresses.count && m->addresses.at[a].in == index;
     if (!(p = ptx__text_room(m, p, 600))) return NULL;
     if (v->exported) p = ptx__string(p, ".visible ");
     p = ptx__digits(ptx__string(p, v->space == PTX_CONST ? ".const .align " : ".global .align "), v->align);
@@ -11302,9 +11519,9 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
             for (byte = 0; v->data && byte < part; byte++)
                 bits |= (uint64_t)data[(size_t)i * part + byte] << (8 * byte);
             if (i) *p++ = ',';
-            for (a = 0; points && a < m->addresses.count; a++)
-                if (m->addresses.at[a].in == index && m->addresses.at[a].element == i) break;
-            if (points && a < m->addresses.count) {
+            while (a < m->addresses.count && m->addresses.at[a].in == index && m->addresses.at[a].element < i)
+                a++;
+            if (a < m->addresses.count && m->addresses.at[a].in == index && m->addresses.at[a].element == i) {
                 p = ptx__string(p, "generic(");
                 p = ptx__string(p, m->names.at + m->variables.at[m->addresses.at[a].to].name);
                 p = ptx__string(p, ")");
@@ -11545,19 +11762,14 @@ PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer
 }
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) {
-    uint32_t i, n = 0;
-    for (i = 0; m && i < m->used; i++) n += !m->kernels.at[i]->function;
-    return n;
+    return m ? (uint32_t)m->entries.count : 0;
 }
 
 PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info *info) {
     ptx_kernel *k;
     uint32_t i, offset = 0;
-    if (!m || !info) return 0;
-    for (i = 0; i < m->used; i++) /* functions are no entries */
-        if (!m->kernels.at[i]->function && index-- == 0) break;
-    if (i == m->used) return 0;
-    k = m->kernels.at[i];
+    if (!m || !info || index >= m->entries.count) return 0;
+    k = m->kernels.at[m->entries.at[index]];
     for (i = 0; i < k->params.count; i++) {
         const ptx__symbol *s = &k->params.at[i];
         ptx_param_info *p = &k->info.at[i];

@@ -20,8 +20,12 @@ seconds() { # of the children of a subshell: user + system
 least() { # of three runs
     for i in 1 2 3; do seconds "$@"; echo; done | sort -n | head -n 1
 }
+gate() { # what, the figure, the most it may be
+    awk -v what="$1" -v figure="$2" -v most="$3" 'BEGIN {
+        printf "  gate: %-46s %8s  at most %s  %s\n", what, figure, most, figure + 0 <= most + 0 ? "held" : "MISSED" }'
+}
 echo "compiling ptxgen.h, $($cc --version | head -n 1)"
-echo "  implementation, -O2   $(least $cc -std=c99 -I. -O2 -c "$build/compile.c" -o "$o") s   (2 promised)"
-echo "  code and constants    $(size "$o" 2>/dev/null | awk 'NR == 2 { print $1 }') bytes (400,000 promised)"
-echo "  implementation, -O0   $(least $cc -std=c99 -I. -O0 -c "$build/compile.c" -o "$o") s   (0.5 promised)"
-echo "  include only          $(least $cc -std=c99 -I. -c "$build/include.c" -o "$o") s   (0.04 promised)"
+gate "implementation, -O2, s" "$(least $cc -std=c99 -I. -O2 -c "$build/compile.c" -o "$o")" 2
+gate "code and constants, bytes" "$(size "$o" 2>/dev/null | awk 'NR == 2 { print $1 }')" 400000
+gate "implementation, -O0, s" "$(least $cc -std=c99 -I. -O0 -c "$build/compile.c" -o "$o")" 0.5
+gate "include only, s" "$(least $cc -std=c99 -I. -c "$build/include.c" -o "$o")" 0.04

@@ -1425,7 +1425,101 @@ static void test_counts(void) {
     start(), ptx_ldmatrix(k, 1000000, sh, room), done(__LINE__, PTX_E_ARGUMENT, "");
 }
 
+/* What is recorded like one before it is checked like it: a quotient by a number, and products, whose second
+   takes the short way. */
+static void products(uint32_t times) {
+    ptx_val a[4], b[2], c[4], d[4], other;
+    ptx_kernel *q;
+    uint32_t i, wrong = times >> 8;
+    for (i = 0; i < 4; i++) a[i] = ptx_pack(k, PTX_F16X2, 2, (c[0] = ptx_mov(k, ptx_f16(1)), c[1] = c[0], c));
+    b[0] = a[0], b[1] = a[1];
+    for (i = 0; i < 4; i++) c[i] = ptx_mov(k, ptx_f32(0));
+    for (i = 0; i < (times & 255u); i++) ptx_mma(k, PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c);
+    if (wrong == 1) a[2] = ptx_mov(k, ptx_f32(0)); /* not what it takes */
+    if (wrong == 2) {                              /* of another kernel, with the same number */
+        q = ptx_entry(m, "q");
+        for (i = 0; i < 30; i++) other = ptx_mov(q, ptx_u32(i));
+        a[2].owner = other.owner;
+        ptx_ret(q);
+    }
+    if (wrong == 3) ptx_guard(k, ptx_setp(k, PTX_LT, n, zero));
+    if (wrong == 4) a[2].bits += 1000; /* of no register */
+    ptx_mma(k, PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c);
+    if (!wrong) CHECK(d[0].type == PTX_F32 && d[3].type == PTX_F32 && d[0].bits + 3 == d[3].bits);
+    for (i = 0; i < 4; i++) ptx_st(k, PTX_F32, ptx_at(p, 4 * (int64_t)i), d[i]);
+}
+static void test_again(void) {
+    uint32_t i, times;
+    for (times = 0; times < 3; times++) {
+        start(), products(times), FINE;
+        start(), products(times | 1u << 8), WRONG(TYPE, "f32");
+        start(), products(times | 2u << 8), WRONG(FOREIGN, "another kernel");
+        start(), products(times | 3u << 8), WRONG(GUARD, "makes a value");
+        start(), products(times | 4u << 8), WRONG(HANDLE, "no register");
+    }
+    for (i = 0; i < 3; i++) {
+        start(), store(ptx_div(k, n, ptx_imm(3 + i))), store(ptx_div(k, n, ptx_imm(4))), FINE;
+        start(), ptx_div(k, n, ptx_imm(3)), ptx_div(k, n, ptx_imm(4)), ptx_div(k, n, ptx_imm(0));
+        WRONG(RANGE, "by the number 0");
+        start(), ptx_rem(k, n, ptx_imm(3)), ptx_rem(k, n, ptx_imm(4)), ptx_rem(k, n, ptx_u32(0));
+        WRONG(RANGE, "by the number 0");
+        start(), ptx_rem(k, n, ptx_u32(3)), ptx_rem(k, n, ptx_u32(0)), WRONG(RANGE, "by the number 0");
+    }
+}
+
+/* Who calls whom: rings are found wherever they are entered, and what only has many ways to it is none. */
+static void test_rings(void) {
+    ptx_kernel *f[6];
+    char name[2] = "a";
+    uint32_t i, j, ring;
+    for (ring = 0; ring < 12; ring++) {
+        start();
+        for (i = 0; i < 6; i++) name[0] = (char)('a' + i), f[i] = ptx_func(m, name, PTX_NONE);
+        for (i = 0; i < 6; i++) { /* each calls all that come later; a ring, one that came before */
+            for (j = 5; j > i; j--) ptx_call(f[i], f[j], 0, NULL);
+            if (ring / 2 == i && ring % 2 && i) ptx_call(f[i], f[i / 2], 0, NULL);
+            ptx_ret(f[i]);
+        }
+        ptx_call(k, f[ring % 6], 0, NULL);
+        if (ring % 2 && ring > 1) WRONG(RECURSION, "leads back");
+        else
+            FINE;
+    }
+}
+
+/* Classes of variables that take rounds to settle: through each other, around loops, by what is set where
+   only some come. */
+static void test_settling(void) {
+    ptx_var v[8];
+    ptx_val x;
+    uint32_t i, turn, links;
+    for (links = 1; links <= 8; links++)
+        for (turn = 0; turn < 4; turn++) { /* 1: the last is of the thread; 2: only some set it; 3: as 1 */
+            start();
+            for (i = 0; i < links; i++) v[i] = ptx_var_new(k, n);
+            ptx_for(k, ptx_u32(0), n, ptx_u32(1));
+            for (i = 0; i + 1 < links; i++) {
+                uint32_t to = turn == 3 ? links - 2 - i : i;
+                x = ptx_get(k, v[to + 1]);
+                ptx_set(k, v[to], i % 2 ? x : ptx_add(k, ptx_xor(k, x, n), n));
+            }
+            if (turn == 2) ptx_if(k, ptx_setp(k, PTX_LT, tid, n));
+            ptx_set(k, v[links - 1], turn == 1 || turn == 3 ? ptx_add(k, n, tid) : ptx_u32(7));
+            if (turn == 2) ptx_end(k);
+            ptx_if(k, ptx_setp(k, PTX_EQ, ptx_get(k, v[0]), n));
+            barrier();
+            ptx_end(k);
+            ptx_end(k);
+            if (turn) WRONG(DIVERGENT, "only some come here");
+            else
+                FINE;
+        }
+}
+
 int main(void) {
+    test_again();
+    test_rings();
+    test_settling();
     test_counts();
     test_divergence();
     test_members();
