@@ -190,14 +190,16 @@ static void traffic_is_within_5_percent_of_the_lower_bound(void)
 */
 static const struct cost {
     uint32_t format, precision;
-    double most;
-} costs[] = {{PTXK_Q4_K, 1, 2.0}, {PTXK_Q4_0, 1, 1.8}, {PTXK_Q5_K, 1, 2.7}, {PTXK_Q6_K, 1, 3.8},
-             {PTXK_Q8_0, 1, 2.3}, {PTXK_Q4_K, 0, 2.2}, {PTXK_Q4_0, 0, 2.1}, {PTXK_Q5_K, 0, 3.1},
-             {PTXK_Q6_K, 0, 4.3}, {PTXK_Q8_0, 0, 2.6}, {PTXK_F16, 0, 4.2},  {PTXK_BF16, 0, 4.2},
-             {PTXK_F32, 0, 5.3}};
+    double most, all;
+} costs[] = {{PTXK_Q4_K, 1, 2.0, 2.6}, {PTXK_Q4_0, 1, 1.8, 3.7}, {PTXK_Q5_K, 1, 2.7, 4.2},
+             {PTXK_Q6_K, 1, 3.8, 6.8}, {PTXK_Q8_0, 1, 2.3, 5.3}, {PTXK_Q4_K, 0, 2.2, 3.1},
+             {PTXK_Q4_0, 0, 2.1, 4.0}, {PTXK_Q5_K, 0, 3.1, 4.6}, {PTXK_Q6_K, 0, 4.3, 7.2},
+             {PTXK_Q8_0, 0, 2.6, 5.7}, {PTXK_F16, 0, 4.2, 5.0},  {PTXK_BF16, 0, 4.2, 5.0},
+             {PTXK_F32, 0, 5.3, 6.7}};
 
-/* The figures above. Q4_K with 8-bit x and a row of K = 4096 as one slice: at most 2.6 in all (all the kernel
-   once, and the loop 3 times more). */
+/* The figures above; and, of a row of K = 4096 as one slice, those in all (all the kernel once, and the loop
+   as often as it takes more): what stands outside of the loop weighs most where a step is long, 2048 weights
+   of Q4_0, Q8_0 and Q6_K, so that a row is two of them. */
 static void instructions_per_weight(void)
 {
     static unsigned char image[1 << 20];
@@ -236,7 +238,7 @@ static void instructions_per_weight(void)
                    "K = 4096\n",
                    kernel, count, loop, loop / weights, all);
             CHECK_MORE(loop > 50 && loop / weights <= costs[j].most, kernel);
-            if (block->id == PTXK_Q4_K && costs[j].precision) CHECK(all <= 2.6);
+            CHECK_MORE(all <= costs[j].all, kernel);
         }
     }
     ptx_module_free(m);
