@@ -8243,7 +8243,8 @@ static uint32_t ptx__step(uint32_t states, unsigned effect) {
     uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED), rest = states & ~open;
     switch (effect) {
     case PTX__EFFECT_COPY:
-        return (states & PTX__COPY_WAITED) | (states & ~(uint32_t)PTX__COPY_WAITED ? PTX__COPY_BEGUN : 0u);
+        return (states & PTX__COPY_WAITED)
+               | (states & ~(uint32_t)PTX__COPY_WAITED ? (uint32_t)PTX__COPY_BEGUN : 0u);
     case PTX__EFFECT_COMMIT: return rest | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
     case PTX__EFFECT_WAIT_GROUPS:
     case PTX__EFFECT_WAIT: return rest | (open ? (uint32_t)PTX__COPY_WAITED : 0u);
