@@ -176,10 +176,12 @@
           block to block by counters in global memory, and weights are sent for before the values that they
           multiply are waited for. f32 arithmetic on weights as they are, in a fixed order: the same tokens in
           every run on as many blocks. Two launches: the first clears the workspace's counters.
-     prompt         fed first, one token a step, without logits up to its last; its tokens are not written.
-                    A token past vocab counts as the last one
-     a sequence ends after n tokens, after end_token (which is written), or when its cache is full: the token
-                    in the last row still gives one
+     prompt         fed first, one token a step, without logits up to its last; its tokens are not written
+     refused        positions[b] + prompt_lengths[b] past max_seq, prompt_lengths[b] past prompt_stride, or a
+                    token past vocab: status PTXK_DECODER_REFUSED, for what, and which sequence; nothing is
+                    fed to any of them
+     a sequence ends after n tokens, after one of up to 8 end tokens (which is written), or when its cache is
+                    full: the token in the last row still gives one, and the status says PTXK_DECODER_FULL
      stop           read after each token; nothing waits for it
      written, tokens  grow as it runs: with host memory they can be read; written[b] is released after
                     its token
@@ -570,12 +572,20 @@ typedef struct ptxk_decoder_layer {
 
 /* How a decoder ended, and how far it came: what ptxk_decoder_args.state points to. The kernel writes it with
    st.release.sys, so memory that host and device share may be read while it runs. */
-enum { PTXK_DECODER_RUNS = 0, PTXK_DECODER_DONE = 1, PTXK_DECODER_STOPPED = 2, PTXK_DECODER_STARVED = 3 };
+enum {
+    PTXK_DECODER_RUNS = 0,
+    PTXK_DECODER_DONE = 1,    /* every sequence has its n tokens, or an end token */
+    PTXK_DECODER_STOPPED = 2, /* by the stop flag */
+    PTXK_DECODER_STARVED = 3, /* see step ... position */
+    PTXK_DECODER_REFUSED = 4, /* a prompt does not fit, nothing was fed: see step and tile */
+    PTXK_DECODER_FULL = 5     /* as DONE, but a cache was full before */
+};
+#define PTXK_DECODER_ENDS 8 /* most end tokens */
 typedef struct ptxk_decoder_state {
     uint32_t status;      /* PTXK_DECODER_RUNS ... */
-    uint32_t step;        /* STARVED: which step of a layer waited (ptxk_decoder_step_name), ... */
+    uint32_t step;        /* STARVED: which step of a layer waited; REFUSED: for what (..._step_name) */
     uint32_t layer;       /* ... in which layer, */
-    uint32_t tile;        /* ... for which part of its input, */
+    uint32_t tile;        /* ... for which part of its input; REFUSED: which sequence */
     uint32_t block;       /* ... which block, */
     uint32_t position;    /* ... for the how manyeth token of this launch */
     uint32_t written[4];  /* tokens written for each sequence */
@@ -591,7 +601,7 @@ typedef struct ptxk_decoder_args {
     ptxk_decoder_matrix embedding; /* [vocab, hidden]; its bias is not used */
     ptxk_decoder_matrix output;    /* [vocab, hidden]: the embedding's weights again where they are tied */
     uint64_t prompt;         /* u32 [batch, prompt_stride] */
-    uint64_t prompt_lengths; /* u32 [batch], each 1 ... prompt_stride */
+    uint64_t prompt_lengths; /* u32 [batch], each at most prompt_stride; 0: that sequence rests */
     uint64_t positions;      /* u32 [batch]: rows of the caches that are filled already */
     uint64_t logits;         /* f32 [batch, vocab]: those of the last token that was chosen */
     uint64_t tokens;         /* u32 [batch, tokens_stride]: what is generated */
@@ -601,14 +611,15 @@ typedef struct ptxk_decoder_args {
     uint64_t seed;           /* of sampling */
     uint32_t layer_count, max_seq; /* as in the shape */
     uint32_t prompt_stride, tokens_stride;
-    uint32_t n;              /* tokens to generate for each sequence, at most tokens_stride */
-    uint32_t end_token;      /* ends a sequence, and is written; 0xffffffff: none */
+    uint32_t n;              /* tokens to generate for each sequence, at most tokens_stride and max_seq */
+    uint32_t end_count;      /* end tokens, at most PTXK_DECODER_ENDS; 0: none */
     uint32_t top_k;          /* 0: all */
     uint32_t watchdog;       /* turns of a wait before it is given up; 0: 2^26 */
     float temperature;       /* 0: the largest logit, the lowest token of equal ones */
     float top_p;             /* 0 or 1: all */
     float eps;               /* of the norms */
     uint32_t reserved;       /* 0 */
+    uint32_t end_tokens[PTXK_DECODER_ENDS]; /* each of them ends a sequence, and is written */
 } ptxk_decoder_args;
 
 /* ---- [TABLE] -------------------------------------------------------------------------------------------
@@ -2883,7 +2894,9 @@ enum {
     PTXK__SEEN = 64,    /* blocks that have read these words, all tokens together */
     PTXK__DONE = 68,    /* tiles of logits */
     PTXK__FAILED = 72,
-    PTXK__BEST = 80, /* u64 [4] keys of the largest logits */
+    PTXK__FULL = 76,     /* how it will end: PTXK_DECODER_FULL once a cache was full */
+    PTXK__BEST = 80,     /* u64 [4] keys of the largest logits */
+    PTXK__REFUSED = 112, /* 0, or the most of 65536 - 256 sequence - what does not fit */
     PTXK__HEAD = 256
 };
 
@@ -3031,9 +3044,14 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     return PTX_E_NONE;
 }
 
+/* Numbers of what a prompt does not fit by, among the steps. */
+enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10 };
+
 PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
     static const char *const name[] = {"q, k, v", "attention's output", "gate and up", "down",
-                                       "logits",  "attention",          "token",       "choice of a token"};
+                                       "logits",  "attention",          "token",       "choice of a token",
+                                       "length of the prompt", "room after the position",
+                                       "token of the prompt"};
     return step < sizeof name / sizeof *name ? name[step] : "";
 }
 
@@ -3116,6 +3134,12 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
     if (args->n > args->tokens_stride)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: n is %u, must be at most tokens_stride, %u",
                             args->n, args->tokens_stride);
+    if (args->n > args->max_seq)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: n is %u, must be at most max_seq, %u", args->n,
+                            args->max_seq);
+    if (args->end_count > PTXK_DECODER_ENDS)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: end_count is %u, must be at most %u",
+                            args->end_count, (unsigned)PTXK_DECODER_ENDS);
     if (!args->layer_count || !args->max_seq || !args->prompt_stride)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: layer_count, max_seq or prompt_stride is 0");
     tokens = (uint64_t)desc->batch * 4;
@@ -10227,14 +10251,69 @@ static void ptxk__dec_word(ptxk__deck *c, uint32_t word, ptx_val x) {
     ptx_st(c->k, PTX_U32, ptx_at(c->workspace, word), x);
 }
 
+/* Whether a token is one of the end tokens. */
+static ptx_val ptxk__dec_ends(ptxk__deck *c, ptx_val token) {
+    ptx_kernel *k = c->k;
+    ptx_val count = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, end_count)), any = token, p, q;
+    uint32_t i;
+    for (i = 0; i < PTXK_DECODER_ENDS; i++) {
+        p = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, end_tokens) + 4 * i);
+        p = ptx_setp(k, PTX_EQ, token, p);
+        q = ptx_setp(k, PTX_GT, count, ptx_u32(i));
+        p = ptx_and(k, p, q);
+        any = i ? ptx_or(k, any, p) : p;
+    }
+    return any;
+}
+
+/* At the start, by all threads: what of the prompts does not fit is noted, that of the first sequence. */
+static void ptxk__dec_fit(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    ptx_val stride, most, length, position, prompt, at, i, p, x;
+    ptx_var key = ptx_var_new(k, ptx_u32(0));
+    uint32_t b;
+    stride = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, prompt_stride));
+    most = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
+    for (b = c->f->d.batch; b--;) { /* and the first reason of the first sequence is kept */
+        uint32_t none = 65536 - 256 * b;
+        at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt_lengths));
+        length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
+        at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, positions));
+        position = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
+        prompt = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt));
+        x = ptx_mul_wide(k, stride, ptx_u32(b));
+        prompt = ptx_ptr_add(k, prompt, x, 4);
+        x = ptx_min(k, length, stride);
+        i = ptx_for(k, c->tid, x, ptx_u32(PTXK__DEC_WORKERS));
+        at = ptx_ptr_add(k, prompt, i, 4);
+        x = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+        p = ptx_setp(k, PTX_GE, x, ptx_u32(c->f->d.vocab));
+        ptx_guard(k, p);
+        ptx_set(k, key, ptx_u32(none - PTXK__STEP_TOKEN));
+        ptx_end(k);
+        x = ptx_sub(k, most, length);
+        p = ptx_setp(k, PTX_GT, position, x);
+        x = ptx_setp(k, PTX_GT, length, most);
+        p = ptx_or(k, p, x);
+        ptx_guard(k, p);
+        ptx_set(k, key, ptx_u32(none - PTXK__STEP_ROOM));
+        p = ptx_setp(k, PTX_GT, length, stride);
+        ptx_guard(k, p);
+        ptx_set(k, key, ptx_u32(none - PTXK__STEP_LENGTH));
+    }
+    x = ptx_get(k, key);
+    p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(c->workspace, PTXK__REFUSED), PTX_RELAXED | PTX_GPU), x);
+}
+
 /* What follows from the tokens, by one thread: who goes on, what is fed next, whether it is over. first: at
    the
    start, where nothing was fed. */
 static void ptxk__dec_decide(ptxk__deck *c, int first) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    ptx_val args = c->args, state, prompt, stride, n, end_token, most, round, active, x, y, at, bit, length,
-            fed;
+    ptx_val args = c->args, state, prompt, stride, n, most, round, active, x, y, at, bit, length, fed;
     ptx_val prompt_length, forced, token, p, q, written, go, tokens, prompt_at;
     ptx_var still, need, over, next, count;
     uint32_t b;
@@ -10242,7 +10321,6 @@ static void ptxk__dec_decide(ptxk__deck *c, int first) {
     prompt = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, prompt));
     stride = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, prompt_stride));
     n = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, n));
-    end_token = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, end_token));
     most = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, max_seq));
     round = first ? ptx_mov(k, ptx_u32(0)) : ptx_get(k, c->round);
     fed = first ? round : ptx_add(k, round, ptx_u32(1)); /* of the prompt, what is fed next */
@@ -10253,7 +10331,6 @@ static void ptxk__dec_decide(ptxk__deck *c, int first) {
     for (b = 0; b < f->d.batch; b++) {
         at = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, prompt_lengths));
         prompt_length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
-        prompt_length = ptx_min(k, prompt_length, stride);
         if (first) {
             at = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, positions));
             length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
@@ -10276,7 +10353,6 @@ static void ptxk__dec_decide(ptxk__deck *c, int first) {
         prompt_at = ptx_ptr_add(k, prompt, prompt_at, 4);
         ptx_if(k, forced);
         x = ptx_ld(k, PTX_U32, ptx_at(prompt_at, 0));
-        x = ptx_min(k, x, ptx_u32(f->d.vocab - 1));
         ptx_set(k, next, x);
         if (!first) {
             ptx_else(k);
@@ -10307,16 +10383,21 @@ static void ptxk__dec_decide(ptxk__deck *c, int first) {
         x = ptx_get(k, count);
         p = ptx_setp(k, PTX_LT, x, n);
         token = ptx_get(k, next);
-        y = ptx_setp(k, PTX_NE, token, end_token);
+        y = ptxk__dec_ends(c, token);
+        y = ptx_not(k, y);
         y = ptx_or(k, y, forced);
-        p = ptx_and(k, p, y);
-        y = ptx_setp(k, PTX_LT, length, most);
         p = ptx_and(k, p, y);
         p = ptx_and(k, p, bit);
         if (first) {
             y = ptx_setp(k, PTX_GT, prompt_length, ptx_u32(0));
             p = ptx_and(k, p, y);
         }
+        q = ptx_setp(k, PTX_GE, length, most);
+        q = ptx_and(k, q, p);
+        ptx_guard(k, q);
+        ptxk__dec_word(c, PTXK__FULL, ptx_u32(PTXK_DECODER_FULL));
+        q = ptx_not(k, q);
+        p = ptx_and(k, p, q);
         x = ptx_get(k, still);
         y = ptx_or(k, x, ptx_u32(1u << b));
         x = ptx_selp(k, y, x, p);
@@ -10341,8 +10422,22 @@ static void ptxk__dec_decide(ptxk__deck *c, int first) {
     ptx_set(k, over, ptx_u32(PTXK_DECODER_STOPPED));
     x = ptx_get(k, still);
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__FULL));
+    y = ptx_max(k, y, ptx_u32(PTXK_DECODER_DONE));
     ptx_guard(k, p);
-    ptx_set(k, over, ptx_u32(PTXK_DECODER_DONE));
+    ptx_set(k, over, y);
+    if (first) {
+        y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__REFUSED));
+        p = ptx_setp(k, PTX_NE, y, ptx_u32(0));
+        ptx_if(k, p);
+        ptx_set(k, over, ptx_u32(PTXK_DECODER_REFUSED));
+        y = ptx_sub(k, ptx_u32(65536), y);
+        at = ptx_and(k, y, ptx_u32(255));
+        ptxk__state_put(k, state, offsetof(ptxk_decoder_state, step), at);
+        at = ptx_shr(k, y, ptx_u32(8));
+        ptxk__state_put(k, state, offsetof(ptxk_decoder_state, tile), at);
+        ptx_end(k);
+    }
     ptxk__dec_word(c, PTXK__ACTIVE, x);
     x = ptx_get(k, need);
     ptxk__dec_word(c, PTXK__NEED, x);
@@ -10431,6 +10526,8 @@ static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name)
     at = ptx_ptr_add(k, c.workspace, i, 4);
     ptx_st(k, PTX_U32, ptx_at(at, 0), ptx_u32(0));
     ptx_end(k);
+    ptx_bar_sync(k, ptx_imm(0));
+    ptxk__dec_fit(&c);
     ptx_bar_sync(k, ptx_imm(0));
     p = ptx_setp(k, PTX_EQ, c.tid, ptx_u32(0));
     ptx_if(k, p);

@@ -184,9 +184,12 @@ static int generate_persistent(run *r, uint32_t tokens, gguf_error *why) {
     void *symbol = ptxcu_symbol(r->cu, "cuStreamQuery");
     double start = seconds();
     llama_persistent p;
+    uint32_t end[2];
     char piece[256];
+    end[0] = r->words.eos;
+    end[1] = r->words.eot;
     memcpy(&query, &symbol, sizeof symbol);
-    if (llama_persistent_open(&r->model, &p, tokens, r->words.eos, why)) return 1;
+    if (llama_persistent_open(&r->model, &p, tokens, end, 2, why)) return 1;
     bad = llama_persistent_launch(&r->model, &p, r->stream, why);
     while (!bad && state == NOT_READY) {
         struct timespec pause = {0, 100000};

@@ -1009,15 +1009,16 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, uint32_
 }
 
 /* Prepares a launch that generates n tokens of each sequence that llama_begin has started, or fewer where
-   end_token (0xffffffff: none) comes first. */
-static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t n, uint32_t end_token,
-                                        gguf_error *why) {
+   one of end_count end tokens (at most PTXK_DECODER_ENDS) comes first. */
+static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t n, const uint32_t *end_tokens,
+                                        uint32_t end_count, gguf_error *why) {
     const llama_config *c = &m->config;
     const llama_tensor *output = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
     ptxk_decoder_desc desc;
     ptxk_decoder_shape shape;
     ptxk_message message;
     void *host = NULL;
+    uint32_t i;
     memset(p, 0, sizeof *p);
     memset(&desc, 0, sizeof desc);
     p->n = n;
@@ -1060,7 +1061,8 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     p->args.layer_count = c->layers;
     p->args.max_seq = p->args.prompt_stride = m->options.max_seq;
     p->args.tokens_stride = p->args.n = n;
-    p->args.end_token = end_token;
+    p->args.end_count = end_count;
+    for (i = 0; i < end_count && i < PTXK_DECODER_ENDS; i++) p->args.end_tokens[i] = end_tokens[i];
     p->args.top_k = m->options.top_k;
     p->args.temperature = m->options.temperature;
     p->args.top_p = m->options.top_p;
@@ -1077,6 +1079,10 @@ static inline int llama_persistent_launch(llama *m, llama_persistent *p, ptxcu_s
 /* Waits for the launch, and says what was wrong with it. */
 static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stream stream, gguf_error *why) {
     if (llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why)) return 1;
+    if (p->state->status == PTXK_DECODER_REFUSED)
+        return gguf_fail(why, 0, "sequence %u does not fit: %s", p->state->tile,
+                         ptxk_decoder_step_name(p->state->step));
+    if (p->state->status == PTXK_DECODER_FULL) return gguf_fail(why, 0, "the context is full");
     if (p->state->status != PTXK_DECODER_STARVED) return 0;
     return gguf_fail(why, 0, "block %u starved at token %u, layer %u: '%s' waited for tile %u",
                      p->state->block, p->state->position, p->state->layer,

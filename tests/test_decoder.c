@@ -29,7 +29,7 @@ typedef struct model {
     uint32_t positions[4], prompt_lengths[4], prompts[4 * 16];
     ptx_target target;
     float temperature, top_p;
-    uint32_t top_k, end_token, watchdog;
+    uint32_t top_k, end_tokens[PTXK_DECODER_ENDS], end_count, watchdog;
     uint64_t seed, stop;
     ref_llama ref;
     ptxk_decoder_layer *table;
@@ -103,7 +103,14 @@ static const float *norm_weights(model *m, uint32_t n, uint64_t *at) {
 static uint64_t cache(model *m) {
     device_ptr p = 0;
     const ptxk_decoder_desc *d = &m->desc;
-    CHECK(cu.cuMemAlloc(&p, (size_t)d->batch * d->kv_heads * m->max_seq * d->head_dim * 4 + 16) == 0);
+    size_t bytes = (size_t)d->batch * d->kv_heads * m->max_seq * d->head_dim * 4 + 16;
+    if (m->positions[0] | m->positions[1]) { /* rows that were there before */
+        void *zeros = calloc(1, bytes);
+        p = upload(zeros, bytes);
+        free(zeros);
+    } else {
+        CHECK(cu.cuMemAlloc(&p, bytes) == 0);
+    }
     return own(m, p);
 }
 
@@ -126,11 +133,11 @@ static model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t k
     m.blocks = 4;
     m.n = 2;
     m.prompt_stride = 16;
-    m.end_token = 0xffffffffu;
     m.watchdog = 300000;
     m.target = PTX_SM(80);
     m.poison_at = 0xffffffffu;
-    for (i = 0; i < batch; i++) m.prompt_lengths[i] = 1 + random_below(2);
+    if (vocab > 10000) m.n = 1;
+    for (i = 0; i < batch; i++) m.prompt_lengths[i] = vocab > 10000 ? 1 : 1 + random_below(2);
     for (i = 0; i < 64; i++) m.prompts[i] = random_below(vocab);
     m.ref.vocab = vocab, m.ref.hidden = hidden, m.ref.layers = layers, m.ref.heads = heads;
     m.ref.kv_heads = kv_heads, m.ref.head_dim = head_dim, m.ref.ffn = ffn;
@@ -218,7 +225,8 @@ static void model_launch(model *m) {
     m->args.prompt_stride = m->prompt_stride;
     m->args.tokens_stride = MOST_TOKENS;
     m->args.n = m->n;
-    m->args.end_token = m->end_token;
+    m->args.end_count = m->end_count;
+    memcpy(m->args.end_tokens, m->end_tokens, sizeof m->end_tokens);
     m->args.top_k = m->top_k;
     m->args.top_p = m->top_p;
     m->args.watchdog = m->watchdog;
@@ -371,17 +379,70 @@ static model small_model(uint32_t batch) {
     return m;
 }
 
-static void the_end_token_ends_a_sequence(void) {
+/* A token that is none of a sequence's first six. */
+static uint32_t unused(const model *m, uint32_t from) {
+    uint32_t i;
+    for (i = 0; i < 2 * MOST_TOKENS; i++)
+        if (m->tokens[i] == from) from++, i = 0;
+    return from;
+}
+
+static void each_end_token_ends_a_sequence(void) {
     model m = small_model(2);
-    uint32_t first = 0, tokens[6];
+    uint32_t last, b, i, tokens[2 * MOST_TOKENS];
     model_run(&m);
     memcpy(tokens, m.tokens, sizeof tokens);
-    m.end_token = tokens[3];
-    while (tokens[first] != m.end_token) first++;
-    model_launch(&m);
-    CHECK(m.state.status == PTXK_DECODER_DONE);
-    CHECK(m.state.written[0] == first + 1 && !memcmp(tokens, m.tokens, 4 * (first + 1)));
-    model_compare(&m);
+    for (i = 0; i < PTXK_DECODER_ENDS; i++) m.end_tokens[i] = unused(&m, i ? m.end_tokens[i - 1] + 1 : 0);
+    m.end_tokens[0] = tokens[3]; /* of the first sequence, and perhaps of the second */
+    m.end_tokens[7] = tokens[MOST_TOKENS + 2];
+    for (m.end_count = 0; m.end_count <= 8; m.end_count += m.end_count ? 7 : 1) {
+        model_launch(&m);
+        CHECK(m.state.status == PTXK_DECODER_DONE);
+        for (b = 0; b < 2; b++) {
+            const uint32_t *t = tokens + b * MOST_TOKENS;
+            for (last = 0; last < 5; last++) {
+                if (m.end_count && t[last] == m.end_tokens[0]) break;
+                if (m.end_count == 8 && t[last] == m.end_tokens[7]) break;
+            }
+            CHECK(m.state.written[b] == last + 1);
+            CHECK(!memcmp(t, m.tokens + b * MOST_TOKENS, 4 * (last + 1)));
+        }
+        model_compare(&m);
+    }
+    model_free(&m);
+}
+
+/* What does not fit is said, of the first sequence that does not; its twin, one less, does. */
+static void what_does_not_fit_is_refused(void) {
+    static const struct {
+        uint32_t length, position, token, step; /* step: 0 fits */
+    } kind[] = {{16, 48, 95, 0}, {16, 49, 95, 9}, {17, 0, 0, 8},          {1, 64, 0, 9},
+                {0, 64, 0, 0},   {0, 65, 0, 9},   {1, 0xffffffffu, 0, 9}, {0xffffffffu, 1, 0, 8},
+                {2, 0, 96, 10},  {1, 0, 96, 0},   {2, 0, 0xffffffffu, 10}};
+    model m = small_model(2);
+    uint32_t i, b;
+    m.n = 1;
+    m.prompts[1] = m.prompts[17] = 0;
+    for (i = 0; i < sizeof kind / sizeof *kind; i++) {
+        for (b = i % 2; b < 2; b += kind[i].step ? 1 : 2) {
+            m.prompt_lengths[1 - b] = 1;
+            m.positions[1 - b] = 0;
+            m.prompt_lengths[b] = kind[i].length;
+            m.positions[b] = kind[i].position;
+            m.prompts[16 * b + 1] = kind[i].token;
+            model_launch(&m);
+            if (kind[i].step) {
+                CHECK(m.state.status == PTXK_DECODER_REFUSED && m.state.step == kind[i].step);
+                CHECK(m.state.tile == b && m.state.written[0] == 0 && m.state.written[1] == 0);
+                CHECK(m.tokens[0] == 0xffffffffu && m.tokens[MOST_TOKENS] == 0xffffffffu);
+                CHECK(*ptxk_decoder_step_name(m.state.step));
+            } else {
+                CHECK(m.state.status == PTXK_DECODER_DONE);
+                CHECK(m.state.written[b] == (kind[i].length != 0) && m.state.written[1 - b] == 1);
+            }
+            m.prompts[16 * b + 1] = 0;
+        }
+    }
     model_free(&m);
 }
 
@@ -390,11 +451,15 @@ static void the_cache_may_be_full_to_the_last_row(void) {
     m.max_seq = 6;
     m.prompt_lengths[0] = 2;
     m.prompt_lengths[1] = 1;
-    m.n = 20;
+    m.n = 6;
     model_launch(&m);
-    CHECK(m.state.status == PTXK_DECODER_DONE);
+    CHECK(m.state.status == PTXK_DECODER_FULL); /* the first sequence lacks a token; the second has all */
     CHECK(m.state.written[0] == 5 && m.state.written[1] == 6);
     CHECK(m.state.length[0] == 6 && m.state.length[1] == 6);
+    model_compare(&m);
+    m.n = 5; /* now both have all: the last row is used, and nothing is lacking */
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_DONE && m.state.written[0] == 5 && m.state.written[1] == 5);
     model_compare(&m);
     model_free(&m);
 }
@@ -542,7 +607,14 @@ static void bad_descriptions_are_refused(void) {
     args.top_p = 2;
     CHECK(ptxk_decoder_check(&good, &args, NULL, &why) == PTX_E_ARGUMENT && strstr(why.text, "top_p"));
     args.top_p = 0;
+    args.end_count = 9;
+    CHECK(ptxk_decoder_check(&good, &args, NULL, &why) == PTX_E_ARGUMENT && strstr(why.text, "end_count"));
+    args.end_count = 8;
+    args.n = args.tokens_stride = 65;
+    args.max_seq = 64;
+    CHECK(ptxk_decoder_check(&good, &args, NULL, &why) == PTX_E_ARGUMENT && strstr(why.text, "max_seq, 64"));
     args.n = 1;
+    args.tokens_stride = 0;
     CHECK(ptxk_decoder_check(&good, &args, NULL, &why) == PTX_E_ARGUMENT
           && strstr(why.text, "tokens_stride"));
 #undef REFUSED
@@ -566,7 +638,8 @@ int main(void) {
     one_thread();
     bad_descriptions_are_refused();
     models_of_many_shapes();
-    the_end_token_ends_a_sequence();
+    each_end_token_ends_a_sequence();
+    what_does_not_fit_is_refused();
     the_cache_may_be_full_to_the_last_row();
     the_stop_flag_ends_it();
     what_starves_is_said();
