@@ -544,6 +544,7 @@ typedef struct ptxk_decoder_desc {
     uint32_t rope_dims;       /* even, at most head_dim: the first so many of a head are turned; 0: none */
     uint32_t rope_pairs;      /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
     float scale;              /* of q . k; 0: 1/sqrt(head_dim) */
+    uint32_t precision;       /* of what meets quantised weights: PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
 } ptxk_decoder_desc;
 
 typedef struct ptxk_decoder_shape {
@@ -799,14 +800,18 @@ typedef struct ptxk_decoder_args {
 
 #define PTXK_EXAMPLES_decoder(X)                                                                             \
     X("8B, Q4_K and Q6_K", 4096, 14336, 32, 8, 128, 128256, 1, 1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16,   \
-      128, PTXK_ROPE_INTERLEAVED, 0.0f)                                                                      \
+      128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT)                                                     \
+    X("8B, Q4_K and Q6_K, fast", 4096, 14336, 32, 8, 128, 128256, 1, 1u << PTXK_Q4_K | 1u << PTXK_Q6_K,      \
+      PTX_F16, 128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_FAST)                                             \
     X("0.5B, Q8_0, batch 2", 896, 4864, 14, 2, 64, 151936, 2, 1u << PTXK_Q8_0, PTX_BF16, 64,                 \
-      PTXK_ROPE_NEOX, 0.0f)                                                                                  \
-    X("f16, batch 4", 520, 1048, 9, 3, 40, 1000, 4, 1u << PTXK_F16, PTX_F32, 20, PTXK_ROPE_NEOX, 0.0f)       \
+      PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT)                                                                 \
+    X("f16, batch 4", 520, 1048, 9, 3, 40, 1000, 4, 1u << PTXK_F16, PTX_F32, 20, PTXK_ROPE_NEOX, 0.0f,       \
+      PTXK_GEMV_EXACT)                                                                                       \
     X("f32 and bf16, head_dim 256", 512, 1024, 2, 1, 256, 1000, 1, 1u << PTXK_F32 | 1u << PTXK_BF16,         \
-      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f)                                                                      \
-    X("all formats, batch 4", 256, 512, 16, 1, 64, 300, 4, 62u | 1u << PTXK_Q6_K, PTX_F16, 64,              \
-      PTXK_ROPE_NEOX, 0.0f)
+      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT)                                                     \
+    X("all formats, batch 4", 256, 512, 16, 1, 64, 300, 4,                                                   \
+      62u | 1u << PTXK_Q4_0 | 1u << PTXK_Q5_K | 1u << PTXK_Q6_K, PTX_F16, 64, PTXK_ROPE_NEOX, 0.0f,          \
+      PTXK_GEMV_EXACT)
 
 /* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
 
@@ -1963,16 +1968,18 @@ static uint32_t ptxk__x_values(uint32_t planes) {
     return planes ? 1024 : 256;
 }
 
-/* room: bytes of shared memory for the ring of one warp. most: 0, or a bound of rows. 0 when nothing fits. */
-static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                           uint32_t most, uint32_t room) {
+/* room: bytes of shared memory for the ring of one warp. most: 0, or a bound of rows; unit: of the values of a
+   step. 0 when nothing fits. */
+static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
+                              uint32_t most, uint32_t unit, uint32_t room) {
     memset(f, 0, sizeof *f);
     f->block = block;
     f->columns = columns;
     f->planes = block->kind == PTXK__NUMBERS ? 0 : planes;
     f->record = ptxk__x_record(f->planes);
     f->values = ptxk__x_values(f->planes);
-    f->unit = columns > 2 && block->unit > 1024 ? 1024 : block->unit;
+    if (columns > 2 && unit > 1024) unit = 1024;
+    f->unit = block->unit < unit ? block->unit : unit;
     f->unit_bytes = f->unit / block->values * block->bytes;
     f->times = f->unit > 1024 ? 2 : 1;
     f->grain = f->unit_bytes % 16 ? 16 : 32;
@@ -1988,6 +1995,11 @@ static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t col
     f->ring = f->stages * f->step;
     f->rounds = ptxk__ceil_div(f->step, 512);
     return f->ring <= room;
+}
+
+static int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
+                           uint32_t most, uint32_t room) {
+    return ptxk__rows_form_of(f, block, columns, planes, most, 2048, room);
 }
 
 /* All that follows from a gemv description. */
@@ -2746,8 +2758,9 @@ typedef struct ptxk__eight {
     const char *name;
 } ptxk__eight;
 
-static const ptxk__eight ptxk__eights[] = {{PTXK_Q4_K, 256, 144, "q4_k"}, {PTXK_Q6_K, 256, 210, "q6_k"},
-                                           {PTXK_Q8_0, 32, 34, "q8_0"},   {PTXK_F32, 1, 4, "f32"},
+static const ptxk__eight ptxk__eights[] = {{PTXK_Q4_K, 256, 144, "q4_k"}, {PTXK_Q5_K, 256, 176, "q5_k"},
+                                           {PTXK_Q6_K, 256, 210, "q6_k"}, {PTXK_Q8_0, 32, 34, "q8_0"},
+                                           {PTXK_Q4_0, 32, 18, "q4_0"},   {PTXK_F32, 1, 4, "f32"},
                                            {PTXK_F16, 1, 2, "f16"},       {PTXK_BF16, 1, 2, "bf16"}};
 
 static const ptxk__eight *ptxk__eight_of(uint32_t format) {
@@ -2771,7 +2784,8 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     f->format = ptxk__eight_of(d->format);
     if (!f->format)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "embed: format is %u, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_K or _Q6_K",
+                            "embed: format is %u, must be PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, _Q4_K, _Q5_K "
+                            "or _Q6_K",
                             d->format);
     if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
@@ -2868,14 +2882,16 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
 
 /* -- decoder -- */
 
-/* Eight warps work: weights through a ring of their own, x in shared memory. The ninth finishes: it joins the
-   slices of a tile and tells others that the tile is there, while the eight are at the next. */
+/* Eight warps work: weights through a ring of their own, x in shared memory (see "rows of weights"). The ninth
+   finishes: it joins the slices of a tile, makes of it what the next product multiplies, and tells others
+   that the tile is there, while the eight are at the next. */
 #define PTXK__DEC_WARPS 8u
 #define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
 #define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
-#define PTXK__DEC_TILE 32u /* rows of a tile, four of each warp, two at a time */
-#define PTXK__DEC_X 1152u  /* bytes of 256 values of x: numbers, then the sum of each 8 */
-#define PTXK__DEC_SHARED 49152u
+#define PTXK__DEC_TILE 32u /* rows of a tile, four of each warp; a group of x in the product that follows */
+#define PTXK__DEC_UNIT 1024u   /* values of x that slices are made of: a record of integers */
+#define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives when asked */
+#define PTXK__DEC_ROUNDS 8u
 #define PTXK__DEC_OUT_HEAD 256u /* bytes of a message before the tile's sums */
 #define PTXK__DEC_KINDS 5u      /* of products: q k v, output, gate and up, down, logits */
 #define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
@@ -2903,9 +2919,13 @@ enum {
 typedef struct ptxk__dec {
     ptxk_decoder_desc d;
     uint32_t group, q_rows, kv_rows, qkv_rows;
-    uint32_t stages, area, ring; /* of the weights: bytes for a row's part of a step; of all warps */
-    uint32_t room;               /* units of 256 values of x, times columns, in shared memory */
-    uint32_t out_at, out_bytes;  /* two messages to the ninth warp, behind x */
+    ptxk__rows form[sizeof ptxk__blocks / sizeof *ptxk__blocks]; /* of the formats that there are */
+    uint32_t planes, integers, numbers; /* of x; bytes of a unit as integers, as f32; 0: not needed */
+    uint32_t number_formats;            /* bits */
+    uint32_t ring;                      /* bytes of all warps */
+    uint32_t room;                      /* units of x, times columns, in shared memory */
+    uint32_t numbers_at;                /* behind the integers */
+    uint32_t out_at, out_bytes;         /* two messages to the ninth warp, behind x */
     uint32_t squares_at, info_at;
     uint32_t rows[PTXK__DEC_KINDS][3], tiles[PTXK__DEC_KINDS], columns[PTXK__DEC_KINDS];
     uint32_t slices[PTXK__DEC_KINDS];                 /* at most */
@@ -2913,20 +2933,18 @@ typedef struct ptxk__dec {
     uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* u32 for each tile, of attention for each KV head */
     uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* u32 for each tile, for each head of a sequence */
     uint32_t zeroed;                                  /* bytes from the beginning on that are zero at first */
-    uint64_t x, qkv, att, ff, parts[PTXK__DEC_KINDS], att_parts, bytes;
+    uint64_t x_integers, x_numbers, ff_integers, ff_numbers; /* what products multiply, [batch, units] */
+    uint32_t x_units, ff_units;
+    uint64_t squares; /* f32 [batch, tiles of x] */
+    uint64_t x, qkv, att, parts[PTXK__DEC_KINDS], att_parts, bytes;
     uint32_t att_record;
     uint32_t tile, tiles_of_heads; /* query heads that attention takes at a time */
     uint32_t lanes, keys;          /* lanes of a key, keys of a warp at a time */
     float scale;
 } ptxk__dec;
 
-/* Units of 256 weights in a step, and their bytes. */
+/* Bytes of 256 weights. */
 static uint32_t ptxk__dec_unit(const ptxk__eight *e) { return 256 / e->block * e->bytes; }
-
-static uint32_t ptxk__dec_units(const ptxk__eight *e) {
-    uint32_t n = 640 / ptxk__dec_unit(e);
-    return n ? n : 1;
-}
 
 static uint64_t ptxk__dec_take(uint64_t *at, uint64_t bytes) {
     uint64_t here = *at;
@@ -2955,8 +2973,8 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
     for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) known |= 1u << ptxk__eights[i].id;
     if (!d->formats || d->formats & ~known)
         return ptxk__refuse(why, PTX_E_DESC,
-                            "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_K, "
-                            "_Q6_K",
+                            "decoder: formats is 0x%x, must be of 1 << PTXK_F32, _F16, _BF16, _Q8_0, _Q4_0, "
+                            "_Q4_K, _Q5_K, _Q6_K",
                             d->formats);
     if (!ptxk__kv_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
     if (d->rope_dims % 2 || d->rope_dims > d->head_dim)
@@ -2967,11 +2985,15 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
         return ptxk__refuse(why, PTX_E_DESC,
                             "decoder: rope_pairs is %u, must be PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX",
                             d->rope_pairs);
+    if (d->precision > PTXK_GEMV_FAST)
+        return ptxk__refuse(why, PTX_E_DESC,
+                            "decoder: precision is %u, must be PTXK_GEMV_EXACT or PTXK_GEMV_FAST",
+                            d->precision);
     return ptxk__check_scale("decoder", d->scale, why);
 }
 
 static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_message *why) {
-    uint32_t i, fixed, flags;
+    uint32_t i, fixed, flags, room;
     uint64_t at;
     ptx_code code;
     if (why) why->text[0] = 0;
@@ -2986,21 +3008,30 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->scale = (float)(1.44269504088896340736
                        * (d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(d->head_dim)));
 
-    for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) {
-        const ptxk__eight *e = &ptxk__eights[i];
-        uint32_t area = ptxk__dec_units(e) * ptxk__dec_unit(e);
-        if (!(d->formats >> e->id & 1)) continue;
-        area = (area + (ptxk__dec_unit(e) % 16 || e->block == 32 ? 14u : 0u) + 15) / 16 * 16;
-        if (area > f->area) f->area = area;
+    f->planes = d->precision == PTXK_GEMV_FAST ? 1 : 2;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
+        if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= 1u << ptxk__blocks[i].id;
     }
+    if (d->formats & ~f->number_formats) f->integers = ptxk__x_record(f->planes);
+    if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
     f->out_bytes = PTXK__DEC_OUT_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
-    fixed = 2 * f->out_bytes + PTXK__DEC_WARPS * 16 + 256;
-    f->stages = PTXK__DEC_WARPS * 3 * 2 * f->area > 32768 ? 2 : 3;
-    f->ring = PTXK__DEC_WARPS * f->stages * 2 * f->area;
-    f->room = (PTXK__DEC_SHARED - fixed - f->ring) / PTXK__DEC_X;
-    f->out_at = f->ring + f->room * PTXK__DEC_X;
+    fixed = 2 * f->out_bytes + 16 + 512;
+    room = 3 * d->batch * (f->integers + f->numbers); /* of x at least, or what is half of the memory */
+    while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
+    room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
+    for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
+        uint32_t most = d->batch > 2 && !ptxk__blocks[i].aligned ? 1 : 4; /* for the registers */
+        if (!(d->formats >> ptxk__blocks[i].id & 1)) continue;
+        if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
+                                room))
+            return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, which does not fit", d->batch);
+        if (f->form[i].ring * PTXK__DEC_WARPS > f->ring) f->ring = f->form[i].ring * PTXK__DEC_WARPS;
+    }
+    f->out_at = PTXK__DEC_SHARED - fixed;
+    f->room = (f->out_at - f->ring) / (f->integers + f->numbers);
+    f->numbers_at = f->ring + f->room * f->integers;
     f->squares_at = f->out_at + 2 * f->out_bytes;
-    f->info_at = f->squares_at + PTXK__DEC_WARPS * 16;
+    f->info_at = f->squares_at + 16;
 
     f->rows[0][0] = f->q_rows, f->rows[0][1] = f->rows[0][2] = f->kv_rows;
     f->rows[1][0] = f->rows[3][0] = d->hidden;
@@ -3022,7 +3053,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->flags_qkv = flags;
     flags += 4 * (ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE) + 2 * ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE));
     for (i = 0; i < PTXK__DEC_KINDS; i++) {
-        uint32_t j, units = ptxk__ceil_div(f->columns[i], 256), fewest, most = i == 4 ? 4 : 16;
+        uint32_t j, units = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), fewest, most = i == 4 ? 4 : 16;
         for (j = 0; j < 3; j++) f->tiles[i] += ptxk__ceil_div(f->rows[i][j], PTXK__DEC_TILE);
         fewest = ptxk__ceil_div(units, f->room / d->batch);
         f->slices[i] = most < units ? most : units;
@@ -3030,12 +3061,18 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
         f->record[i] = 4 * (PTXK__DEC_TILE * d->batch * (i == 2 ? 2 : 1) + PTXK__DEC_TILE);
         f->arrive[i] = flags, flags += 4 * f->tiles[i];
     }
-    f->zeroed = (flags + 255) / 256 * 256;
-    at = f->zeroed;
+    at = (flags + 255) / 256 * 256;
+    f->x_units = ptxk__ceil_div(d->hidden, PTXK__DEC_UNIT);
+    f->ff_units = ptxk__ceil_div(d->ffn, PTXK__DEC_UNIT);
+    f->x_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->x_units * f->integers);
+    f->x_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->x_units * f->numbers);
+    f->ff_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->ff_units * f->integers);
+    f->ff_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->ff_units * f->numbers);
+    f->zeroed = (uint32_t)at; /* what lies behind the end of x is 0 */
+    f->squares = ptxk__dec_take(&at, (uint64_t)d->batch * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE) * 4);
     f->x = ptxk__dec_take(&at, (uint64_t)d->batch * d->hidden * 4);
     f->qkv = ptxk__dec_take(&at, (uint64_t)d->batch * f->qkv_rows * 4);
     f->att = ptxk__dec_take(&at, (uint64_t)d->batch * f->q_rows * 4);
-    f->ff = ptxk__dec_take(&at, (uint64_t)d->batch * d->ffn * 4);
     for (i = 0; i < PTXK__DEC_KINDS; i++)
         f->parts[i] = ptxk__dec_take(&at, (uint64_t)f->tiles[i] * f->slices[i] * f->record[i]);
     f->att_record = 4 * f->group * (d->head_dim + 2);
@@ -3066,6 +3103,7 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
     if (code) return code;
     ptxk__plan_one(plan, 1, 1, PTXK__DEC_WORKERS, 0);
     plan->launch[1] = plan->launch[0];
+    plan->launch[1].shared_bytes = PTXK__DEC_SHARED;
     plan->launches = 2;
     plan->launch[1].entry = 1;
     plan->launch[1].grid[0] = shape->sm_count;
@@ -6365,10 +6403,75 @@ static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val bl
     ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 256)), ptx_f32(0)); /* the spare bytes */
 }
 
+/* Puts a group of 32 values of x, its number in the column, into that column's records: a lane of a warp, all
+   of it present, has one. The bytes to spare in a record must be 0 already. */
+static void ptxk__x_put_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
+                              ptx_val x) {
+    float top = planes == 2 ? 32639.0f : 127.0f;
+    ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
+    if (!planes) {
+        at = ptx_mad(k, group, ptx_u32(32), lane);
+        here = ptx_bfe(k, at, ptx_u32(5), ptx_u32(1)); /* 4 of them, j, at j ^ (j >> 3 & 1) */
+        here = ptx_shl(k, here, ptx_u32(2));
+        at = ptx_xor(k, at, here);
+        here = ptx_ptr_add(k, records, at, 4);
+        ptx_st(k, PTX_F32, ptx_at(here, 0), x);
+        return;
+    }
+    most = ptx_abs(k, x);
+    most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
+    bad = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0));
+    bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, 32);
+    inverse = ptx_rcp(k, most);
+    inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, ptx_f32(top));
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
+    inverse = ptx_selp(k, inverse, ptx_f32(0), p);
+    most = ptx_selp(k, most, ptx_f32(0), p);
+    d = ptx_op2(k, PTX_DIV, PTX_RN, most, ptx_f32(top));
+    d = ptx_add(k, d, bad);
+    other = ptx_op2(k, PTX_MUL, PTX_RN, x, inverse);
+    whole = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
+    sum = ptxk_warp_reduce(k, PTX_ADD, whole, 1, 32);
+    sum = ptx_cvt(k, PTX_F32, sum);
+    sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, d);
+
+    at = ptx_shr(k, group, ptx_u32(5));
+    record = ptx_ptr_add(k, records, at, ptxk__x_record(planes));
+    block = ptx_bfe(k, group, ptx_u32(3), ptx_u32(2));
+    bit = ptx_and(k, group, ptx_u32(1)); /* j1 */
+    at = ptx_and(k, group, ptx_u32(6));  /* 4 j3 + 2 j2 */
+    other = ptx_shr(k, lane, ptx_u32(4));
+    at = ptx_or(k, at, other);
+    other = ptx_mul(k, bit, ptx_u32(11));
+    at = ptx_xor(k, at, other);
+    other = ptx_and(k, lane, ptx_u32(15));
+    at = ptx_mad(k, at, ptx_u32(16), other);
+    here = ptx_ptr_add(k, record, block, 256 * planes);
+    here = ptx_ptr_add(k, here, at, 1);
+    if (planes == 2) {
+        other = ptx_add(k, whole, ptx_s32(128));
+        other = ptx_shr(k, other, ptx_u32(8));
+        ptx_st(k, PTX_U8, ptx_at(here, 0), ptx_as(other, PTX_U32));
+    }
+    ptx_st(k, PTX_U8, ptx_at(here, planes == 2 ? 256 : 0), ptx_as(whole, PTX_U32));
+    at = ptxk__gray(k, block);
+    other = ptx_and(k, group, ptx_u32(7));
+    at = ptx_mad(k, at, ptx_u32(8), other);
+    here = ptx_ptr_add(k, record, at, 4);
+    p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes)), d);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(1024 * planes + 128)), sum);
+}
+
 /* -- rows of weights: a warp's dot products --
    ptxk__rows_setup   once in a kernel: what depends on the lane
    ptxk__rows_start   sends for the first steps of some rows: needs no x yet, so it can run before x is there
    ptxk__rows_finish  all steps; every lane gets the sums
+   With state.next set, the copies do not end with some rows: after their last step next() aims them at other
+   rows of the same form, by ptxk__rows_aim and ptxk__rows_keep_aim, or leaves them ended. What is sent and
+   what is multiplied are then two places in one sequence of steps. ptxk__rows_first sends for the first.
    The weights come through shared memory, each warp its own: a warp's request is then 512 bytes in a row,
    whatever blocks they belong to, and as many bytes are on their way as there are stages. cp.async from
    sm_80; before, through registers, one step ahead. */
@@ -6395,7 +6498,17 @@ typedef struct ptxk__rows_state {
     ptx_val move[PTXK__ROWS_MAX];
     ptx_var x;                       /* the record of the next step */
     ptx_var sum[8][PTXK__ROWS_MAX];
+    ptx_val rest, turned;            /* bytes of the last step; toggles: what its place is turned by */
+    void (*next)(void *context);     /* or NULL */
+    void *context;
+    ptx_var ahead;                   /* next: the step of its rows that is sent for next; s->steps: none */
+    ptx_var kept[5][8];              /* next: from, count, last, both, half, where they change */
 } ptxk__rows_state;
+
+/* Where the copies of some rows begin. */
+typedef struct ptxk__aim {
+    ptx_val from[8], count[8], full[8], both[8], half[8], last[8];
+} ptxk__aim;
 
 static int ptxk__has_cp_async(ptx_kernel *k) {
     return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
@@ -6595,25 +6708,29 @@ static void ptxk__rows_keep(ptx_kernel *k, const ptxk__rows *f, const ptxk__sent
     }
 }
 
-/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last
-   one) of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format
-   that shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
-   ptxk__rows_finish is through. */
-static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
-                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
-    ptx_val base, last_row, last_step, rest, r, at, low = ptx_u32(0), p, here, off, turned;
-    ptxk__sent sent;
-    uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
-    base = ptx_ptr_add(k, weights, skip, 1);
-    last_row = ptx_sub(k, n, ptx_u32(1));
+/* The steps of `bytes` bytes of each row. */
+static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val bytes) {
+    ptx_val last_step, p;
     s->steps = ptxk_div_up(k, bytes, ptx_u32(f->unit_bytes));
     last_step = ptx_sub(k, s->steps, ptx_u32(1));
     if (f->toggles) {
-        turned = ptx_and(k, last_step, ptx_u32(1));
-        turned = ptx_mul(k, turned, ptx_u32(f->toggles)); /* what the last step's place is turned by */
+        s->turned = ptx_and(k, last_step, ptx_u32(1));
+        s->turned = ptx_mul(k, s->turned, ptx_u32(f->toggles));
     }
-    rest = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
-    rest = ptx_sub(k, bytes, rest);
+    s->rest = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
+    s->rest = ptx_sub(k, bytes, s->rest);
+    if (f->sized) return;
+    p = ptx_setp(k, PTX_LT, s->own[0], s->rest);
+    s->own_last = ptx_selp(k, s->own[0], ptx_u32(0), p);
+}
+
+/* Where copies of the rows row ... row + f->rows - 1 of n begin; base: of row 0, what is skipped included. */
+static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
+                           ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__aim *aim) {
+    ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off;
+    uint32_t i;
+    last_row = ptx_sub(k, n, ptx_u32(1));
+    if (!f->sized) last_step = ptx_sub(k, s->steps, ptx_u32(1));
     for (i = 0; i < f->rounds; i++) {
         if (!i || f->rows > 1) { /* else 512 bytes behind the round before */
             r = f->rows > 1 ? ptx_add(k, row, s->row_of[i]) : row;
@@ -6628,37 +6745,41 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
             if (f->toggles) {
                 off = ptx_and(k, s->chunk_of[i], ptx_u32(~(f->grain - 16)));
                 here = ptx_and(k, s->chunk_of[i], ptx_u32(f->grain - 16));
-                s->half[i] = ptx_cvt(k, PTX_U64, here);
+                aim->half[i] = ptx_cvt(k, PTX_U64, here);
             } else if (!f->block->aligned) {
                 off = ptx_sub(k, s->chunk_of[i], low);
             }
-            s->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
+            aim->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
         }
         if (!f->sized) {
-            p = ptx_setp(k, PTX_LT, s->chunk_of[i], rest);
-            s->count[i] = ptx_selp(k, s->steps, last_step, p);
+            p = ptx_setp(k, PTX_LT, s->chunk_of[i], s->rest);
+            aim->count[i] = ptx_selp(k, s->steps, last_step, p);
             if (i + 1 == f->rounds && f->step % 512)
-                s->count[i] = ptx_selp(k, s->count[i], ptx_u32(0), s->some);
+                aim->count[i] = ptx_selp(k, aim->count[i], ptx_u32(0), s->some);
             continue;
         }
         here = low;
         if (f->toggles) {
             off = ptx_xor(k, low, ptx_u32(f->toggles));
-            here = ptx_xor(k, low, turned);
+            here = ptx_xor(k, low, s->turned);
         }
-        s->last[i] = ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
+        aim->last[i] = ptxk__chunk_bytes(k, s->rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
         if (ptxk__round_is_whole(f, i)) continue;
-        here = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), low, s->chunk_of[i]);
-        s->full[i] = ptx_var_new(k, here);
+        aim->full[i] = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), low, s->chunk_of[i]);
         if (!f->toggles) continue;
         p = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), off, s->chunk_of[i]);
-        s->both[i] = ptx_add(k, here, p);
+        aim->both[i] = ptx_add(k, aim->full[i], p);
     }
-    if (!f->sized) {
-        p = ptx_setp(k, PTX_LT, s->own[0], rest);
-        s->own_last = ptx_selp(k, s->own[0], ptx_u32(0), p);
-    }
-    for (i = 0; i < f->rows && !f->block->aligned; i++) {
+}
+
+/* Where what is read of those rows lies in a slot. */
+static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
+                            ptx_val row_bytes, ptx_val row, ptx_val n) {
+    ptx_val last_row, r, at, low, p, here, off;
+    uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
+    if (f->block->aligned) return;
+    last_row = ptx_sub(k, n, ptx_u32(1));
+    for (i = 0; i < f->rows; i++) {
         r = ptx_add(k, row, ptx_u32(i));
         r = ptx_min(k, r, last_row);
         at = ptx_cvt(k, PTX_U32, base);
@@ -6694,6 +6815,29 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
             s->pick[t][i] = ptx_as(off, PTX_B32);
         }
     }
+}
+
+/* Rows row ... row + f->rows - 1 of a matrix of n rows (those that do not exist are computed from the last
+   one) of row_bytes each; of each row `bytes` bytes, which begin at `skip` (u64: whole steps of every format
+   that shares x). weights: global, 16-byte aligned. No other group of cp.async may be open until
+   ptxk__rows_finish is through. */
+static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val weights,
+                             ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
+    ptx_val base, r;
+    ptxk__aim aim;
+    ptxk__sent sent;
+    uint32_t i;
+    base = ptx_ptr_add(k, weights, skip, 1);
+    ptxk__rows_steps(k, f, s, bytes);
+    ptxk__rows_aim(k, f, s, base, row_bytes, row, n, &aim);
+    memcpy(s->from, aim.from, sizeof s->from);
+    memcpy(s->count, aim.count, sizeof s->count);
+    memcpy(s->both, aim.both, sizeof s->both);
+    memcpy(s->half, aim.half, sizeof s->half);
+    memcpy(s->last, aim.last, sizeof s->last);
+    for (i = 0; i < f->rounds && f->sized; i++)
+        if (!ptxk__round_is_whole(f, i)) s->full[i] = ptx_var_new(k, aim.full[i]);
+    ptxk__rows_view(k, f, s, base, row_bytes, row, n);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
     for (i = 0; i + 1 < f->stages; i++) {
         ptx_var index = ptx_var_new(k, ptx_u32(i));
@@ -6702,6 +6846,81 @@ static void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
         ptxk__rows_keep(k, f, &sent);
     }
     s->slot = ptx_var_new(k, ptx_u32(0));
+}
+
+/* -- the same, from rows to rows -- */
+
+/* What of an aim is kept in variables: where it is the same for all rows it is not. */
+static void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
+    uint32_t i;
+    s->slot = ptx_var_new(k, ptx_u32(0));
+    s->ahead = ptx_var_new(k, ptx_u32(0));
+    for (i = 0; i < rounds; i++) {
+        s->kept[0][i] = ptx_var_new(k, ptx_u64(0));
+        s->kept[1][i] = ptx_var_new(k, ptx_u32(0));
+        s->kept[2][i] = ptx_var_new(k, ptx_u32(0));
+        s->kept[3][i] = ptx_var_new(k, ptx_u32(0));
+        s->kept[4][i] = ptx_var_new(k, ptx_u64(0));
+        s->full[i] = ptx_var_new(k, ptx_u32(0));
+    }
+}
+
+static void ptxk__rows_keep_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s,
+                                const ptxk__aim *aim) {
+    uint32_t i;
+    for (i = 0; i < f->rounds; i++) {
+        if (!i || f->rows > 1)
+            ptx_set(k, s->kept[0][i], ptx_as(ptx_ptr(aim->from[i], PTX_GENERIC), PTX_U64));
+        if (!f->sized) {
+            ptx_set(k, s->kept[1][i], aim->count[i]);
+            continue;
+        }
+        ptx_set(k, s->kept[2][i], aim->last[i]);
+        if (f->toggles && (!i || f->rows > 1)) ptx_set(k, s->kept[4][i], aim->half[i]);
+        if (ptxk__round_is_whole(f, i)) continue;
+        ptx_set(k, s->full[i], aim->full[i]);
+        if (f->toggles) ptx_set(k, s->kept[3][i], aim->both[i]);
+    }
+    ptx_set(k, s->ahead, ptx_u32(0));
+}
+
+/* Sends for the step that comes next, of these rows or the first of the next; makes a group in any case. */
+static void ptxk__rows_send_on(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
+                               ptxk__sent *sent) {
+    ptx_val index = ptx_get(k, s->ahead), p;
+    uint32_t i;
+    p = ptx_setp(k, PTX_GE, index, s->steps);
+    ptx_if(k, p);
+    s->next(s->context);
+    ptx_end(k);
+    for (i = 0; i < f->rounds; i++) {
+        if (!i || f->rows > 1) s->from[i] = ptx_ptr(ptx_get(k, s->kept[0][i]), PTX_GLOBAL);
+        if (!f->sized) {
+            s->count[i] = ptx_get(k, s->kept[1][i]);
+            continue;
+        }
+        s->last[i] = ptx_get(k, s->kept[2][i]);
+        if (f->toggles && (!i || f->rows > 1)) s->half[i] = ptx_get(k, s->kept[4][i]);
+        if (f->toggles && !ptxk__round_is_whole(f, i)) s->both[i] = ptx_get(k, s->kept[3][i]);
+    }
+    index = ptx_get(k, s->ahead);
+    ptxk__rows_send(k, f, s, slot, index, sent);
+    index = ptx_add(k, index, ptx_u32(1));
+    index = ptx_min(k, index, s->steps);
+    ptx_set(k, s->ahead, index);
+}
+
+/* The first steps of a sequence of rows, which were aimed at. */
+static void ptxk__rows_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
+    ptxk__sent sent;
+    ptx_val i, slot;
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
+    ptx_set(k, s->slot, ptx_u32(0));
+    i = ptx_for(k, ptx_u32(0), ptx_u32(f->stages - 1), ptx_u32(1));
+    slot = ptx_mul(k, i, ptx_u32(f->step));
+    ptxk__rows_send_on(k, f, s, slot, &sent);
+    ptxk__rows_keep(k, f, &sent);
+    ptx_end(k);
 }
 
 /* One share of x times one share of weights, added to the sum.
@@ -6804,8 +7023,13 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
         ptx_set(k, s->slot, slot);
     }
     slot = here;
-    here = ptx_add(k, step, ptx_u32(f->stages - 1));
-    ptxk__rows_send(k, f, s, before, here, &sent);
+    if (s->next) {
+        ptxk__rows_send_on(k, f, s, before, &sent);
+        if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* for none: they fill other slots */
+    } else {
+        here = ptx_add(k, step, ptx_u32(f->stages - 1));
+        ptxk__rows_send(k, f, s, before, here, &sent);
+    }
     own = s->own[0];
     if (!f->sized) {
         here = ptx_add(k, step, ptx_u32(1));
@@ -6867,7 +7091,7 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     step = ptx_for(k, ptx_u32(0), s->steps, ptx_u32(1));
     ptxk__rows_step(k, f, s, step, stride);
     ptx_end(k);
-    if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* what is left is empty groups */
+    if (ptxk__has_cp_async(k) && !s->next) ptx_cp_async_wait_all(k); /* what is left is empty groups */
     for (c = 0; c < f->columns; c++) {
         for (r = 0; r < f->rows; r++) {
             out[c][r] = ptx_get(k, s->sum[c][r]);
@@ -7982,22 +8206,10 @@ static ptx_mem ptxk__weight_at(ptx_val at, int64_t offset) {
     return at.space == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
 }
 
-/* Two words from an address that is even. Shared memory: aligned words, put together. */
+/* Two words from an address that is even. */
 static void ptxk__words_at_2(ptx_kernel *k, ptx_val at, int64_t offset, ptx_val *words) {
-    ptx_val half[4], pair[2], odd, p, three[3];
+    ptx_val half[4], pair[2];
     uint32_t i;
-    if (at.space == PTX_SHARED) {
-        at = ptx_ptr_add(k, at, ptx_u32((uint64_t)offset), 1);
-        odd = ptx_and(k, at, ptx_u32(2));
-        at = ptx_sub(k, at, odd);
-        at = ptx_ptr(at, PTX_SHARED);
-        p = ptx_setp(k, PTX_NE, odd, ptx_u32(0));
-        odd = ptx_shl(k, odd, ptx_u32(3));
-        for (i = 0; i < 2; i++) three[i] = ptx_ld(k, PTX_B32, ptx_at(at, 4 * i));
-        three[2] = ptx_ld_if(k, p, PTX_B32, ptx_at(at, 8), ptx_b32(0));
-        for (i = 0; i < 2; i++) words[i] = ptx_shf_r(k, three[i], three[i + 1], odd);
-        return;
-    }
     for (i = 0; i < 4; i++) half[i] = ptx_ld(k, PTX_B16, ptxk__weight_at(at, offset + 2 * i));
     for (i = 0; i < 2; i++) {
         pair[0] = half[2 * i];
@@ -8012,20 +8224,30 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
     ptx_val words[4], here, j, shift, wide[8];
     uint32_t i;
     o->scaled = o->has_offset = 0;
-    if (format == PTXK_Q4_K) {
-        ptx_val low, high, p, s, other, d, m;
+    if (format == PTXK_Q4_K || format == PTXK_Q5_K) {
+        ptx_val low, high, p, s, other, d, m, fifth[2];
         j = ptx_shr(k, e, ptx_u32(2)); /* the group of 32 */
         here = ptx_shr(k, j, ptx_u32(1));
         i = 0;
         shift = ptx_and(k, e, ptx_u32(3));
         here = ptx_mad(k, here, ptx_u32(4), shift);
         here = ptx_ptr_add(k, at, here, 8);
-        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_at(here, 16), words + 2);
+        ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_at(here, format == PTXK_Q5_K ? 48 : 16), words + 2);
+        if (format == PTXK_Q5_K) { /* bit j of 32 bytes */
+            here = ptx_ptr_add(k, at, shift, 8);
+            ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_at(here, 16), fifth);
+        }
         shift = ptx_and(k, j, ptx_u32(1));
         shift = ptx_shl(k, shift, ptx_u32(2));
         for (i = 2; i < 4; i++) {
             words[i] = ptx_as(ptx_shr(k, ptx_as(words[i], PTX_U32), shift), PTX_B32);
             words[i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
+            if (format == PTXK_Q5_K) {
+                p = ptx_shr(k, ptx_as(fifth[i - 2], PTX_U32), j);
+                p = ptx_and(k, p, ptx_u32(0x01010101));
+                p = ptx_shl(k, p, ptx_u32(4));
+                words[i] = ptx_or(k, words[i], ptx_as(p, PTX_B32));
+            }
             ptxk__bytes_to_f32(k, words[i], 0, o->q + 4 * (i - 2));
         }
         ptx_ld_vec(k, PTX_B32, 4, ptxk__weight_at(at, 0), words);
@@ -8099,6 +8321,23 @@ static void ptxk__eight_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         for (i = 0; i < 2; i++) {
             words[i] = ptx_xor(k, words[i], ptx_b32(0x80808080u));
             ptxk__bytes_to_f32(k, words[i], 128, o->q + 4 * i);
+        }
+        o->scale = ptxk__f16_at(k, at, 0);
+        o->scaled = 1;
+        return;
+    }
+    if (format == PTXK_Q4_0) { /* low halves of 16 bytes, then the high ones */
+        j = ptx_shr(k, e, ptx_u32(2));
+        at = ptx_ptr_add(k, at, j, 18);
+        j = ptx_and(k, e, ptx_u32(1));
+        here = ptx_ptr_add(k, at, j, 8);
+        ptxk__words_at_2(k, here, 2, words);
+        shift = ptx_and(k, e, ptx_u32(2));
+        shift = ptx_shl(k, shift, ptx_u32(1));
+        for (i = 0; i < 2; i++) {
+            words[i] = ptx_as(ptx_shr(k, ptx_as(words[i], PTX_U32), shift), PTX_B32);
+            words[i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
+            ptxk__bytes_to_f32(k, words[i], 8, o->q + 4 * i);
         }
         o->scale = ptxk__f16_at(k, at, 0);
         o->scaled = 1;
@@ -8553,12 +8792,31 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
 /* A product under way: what differs between the kinds, in variables, so that there is one loop for all. */
 typedef struct ptxk__job {
     ptx_var kind, k, slices, groups, skip;                        /* skip: from a block's slice to its next */
-    ptx_var base[3], bias[3], format[3], rows[3], to[3], edge[2]; /* to: the matrix's first row in y */
-    ptx_var x, gamma, y, y_stride, x_stride;
-    ptx_var tiles, passes, flags, epoch, arrive, parts, record;
-    ptx_var first, end;             /* units of this slice */
-    ptx_var tile, pass, unit, slot; /* of what is sent for next; where to */
+    ptx_var base[3], format[3], rows[3], edge[2];
+    ptx_var integers, numbers, x_units; /* x in both forms, units of a column */
+    ptx_var wants;                      /* x as integers: 1, as numbers: 2 */
+    ptx_var tiles, gated;
+    ptx_var first, end; /* units of this slice */
 } ptxk__job;
+
+/* What of a product only the first thread asks for, for messages: it keeps that in shared memory. */
+enum {
+    PTXK__J_Y = 0,
+    PTXK__J_FLAGS = 8,
+    PTXK__J_ARRIVE = 16,
+    PTXK__J_PARTS = 24,
+    PTXK__J_GAMMA = 32, /* of the norm behind the result, or 0 */
+    PTXK__J_BIAS = 40,  /* u64 [3] */
+    PTXK__J_TO = 64,    /* u32 [3]: the matrices' first rows in y */
+    PTXK__J_STRIDE = 76,
+    PTXK__J_EPOCH = 80,
+    PTXK__J_RECORD = 84
+};
+
+/* A warp's next rows: a tile, gate or up, the first of the rows of its four. */
+typedef struct ptxk__spot {
+    ptx_val tile, second, offset;
+} ptxk__spot;
 
 typedef struct ptxk__deck {
     const ptxk__dec *f;
@@ -8569,10 +8827,27 @@ typedef struct ptxk__deck {
     ptx_var layer;
     ptx_var watchdog;
     ptxk__job j;
+    ptxk__rows_state kept;    /* variables of the copies, the same for all formats */
+    ptx_var sent[3], read[3]; /* spots: of the copies; of the products */
 } ptxk__deck;
 
 static ptx_val ptxk__dec_at(ptxk__deck *c, uint64_t offset) {
     return ptx_ptr_add(c->k, c->workspace, ptx_u64(offset), 1);
+}
+
+static void ptxk__job_put(ptxk__deck *c, ptx_type type, uint32_t field, ptx_val x) {
+    ptx_val p = ptx_setp(c->k, PTX_EQ, c->tid, ptx_u32(0));
+    ptx_guard(c->k, p);
+    ptx_st(c->k, type, ptx_at(c->shared, c->f->info_at + 256 + field), x);
+}
+
+static ptx_val ptxk__job_get(ptxk__deck *c, ptx_type type, uint32_t field) {
+    return ptx_ld(c->k, type, ptx_at(c->shared, c->f->info_at + 256 + field));
+}
+
+static void ptxk__job_put_at(ptxk__deck *c, uint32_t field, uint64_t offset) {
+    ptx_val at = ptxk__dec_at(c, offset);
+    ptxk__job_put(c, PTX_U64, field, ptx_as(ptx_ptr(at, PTX_GENERIC), PTX_U64));
 }
 
 /* All workers meet; the ninth warp is not asked. */
@@ -8614,7 +8889,6 @@ enum {
     PTXK__M_STRIDE = 20,
     PTXK__M_K = 24,
     PTXK__M_ROW = 28,
-    PTXK__M_NORM = 32,
     PTXK__M_EPS = 36,
     PTXK__M_PARTS = 40,
     PTXK__M_ARRIVE = 48,
@@ -8622,6 +8896,7 @@ enum {
     PTXK__M_Y = 64,
     PTXK__M_BIAS = 72,
     PTXK__M_BIAS2 = 80,
+    PTXK__M_GAMMA = 88,
     PTXK__M_SQUARES = 96
 };
 #define PTXK__M_QUIT 99u
@@ -8773,23 +9048,20 @@ static ptx_val ptxk__dec_by_format(ptxk__deck *c, ptx_val format, uint32_t (*of)
     return x;
 }
 
-/* The two rows of a warp in a pass of a tile. */
+/* Some rows of a warp. */
 typedef struct ptxk__pair {
-    ptx_val format, unit_bytes, units; /* of 256 weights; units of a step */
-    ptx_val base, row, rows;           /* the first of the two; of the matrix */
-    ptx_val row_bytes;                 /* u32 */
-    ptx_val which;                     /* matrix */
-    ptx_val local;                     /* row of the tile */
+    ptx_val format, base, row, rows; /* the first of them; of the matrix */
+    ptx_val which;                   /* matrix */
+    ptx_val local;                   /* row of the tile */
 } ptxk__pair;
 
-static void ptxk__dec_pair(ptxk__deck *c, ptx_val tile, ptx_val pass, ptxk__pair *o) {
+static void ptxk__dec_pair(ptxk__deck *c, const ptxk__spot *spot, ptxk__pair *o) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, start;
-    a = ptx_shr(k, pass, ptx_u32(1));
-    q = ptx_setp(k, PTX_NE, a, ptx_u32(0)); /* gate and up: the second two passes are up's */
+    q = ptx_setp(k, PTX_NE, spot->second, ptx_u32(0)); /* gate and up: up's */
     a = ptx_get(k, j->edge[0]);
-    p = ptx_setp(k, PTX_GE, tile, a);
+    p = ptx_setp(k, PTX_GE, spot->tile, a);
     start = ptx_selp(k, a, ptx_u32(0), p);
     q = ptx_or(k, p, q);
     a = ptx_get(k, j->base[0]);
@@ -8803,7 +9075,7 @@ static void ptxk__dec_pair(ptxk__deck *c, ptx_val tile, ptx_val pass, ptxk__pair
     o->rows = ptx_selp(k, b, a, q);
     o->which = ptx_selp(k, ptx_u32(1), ptx_u32(0), q);
     b = ptx_get(k, j->edge[1]);
-    p = ptx_setp(k, PTX_GE, tile, b);
+    p = ptx_setp(k, PTX_GE, spot->tile, b);
     start = ptx_selp(k, b, start, p);
     a = ptx_get(k, j->base[2]);
     o->base = ptx_selp(k, a, o->base, p);
@@ -8812,392 +9084,342 @@ static void ptxk__dec_pair(ptxk__deck *c, ptx_val tile, ptx_val pass, ptxk__pair
     a = ptx_get(k, j->rows[2]);
     o->rows = ptx_selp(k, a, o->rows, p);
     o->which = ptx_selp(k, ptx_u32(2), o->which, p);
-    o->unit_bytes = ptxk__dec_by_format(c, o->format, ptxk__dec_unit);
-    o->units = ptxk__dec_by_format(c, o->format, ptxk__dec_units);
-    a = ptx_get(k, j->k);
-    a = ptx_mul(k, a, o->unit_bytes);
-    o->row_bytes = ptx_shr(k, a, ptx_u32(8));
-    a = ptx_and(k, pass, ptx_u32(1));
-    b = ptx_mul(k, c->warp, ptx_u32(4));
-    o->local = ptx_mad(k, a, ptx_u32(2), b);
-    a = ptx_sub(k, tile, start);
+    o->local = ptx_mad(k, c->warp, ptx_u32(4), spot->offset);
+    a = ptx_sub(k, spot->tile, start);
     o->row = ptx_mad(k, a, ptx_u32(PTXK__DEC_TILE), o->local);
+    o->base = ptx_ptr(o->base, PTX_GLOBAL);
 }
 
-/* Bytes of a step from unit `unit` on: to the end of the slice or of the row, at most `units`. */
-static ptx_val ptxk__dec_step_bytes(ptxk__deck *c, const ptxk__pair *o, ptx_val unit) {
-    ptx_kernel *k = c->k;
-    ptx_val a, b, n;
-    a = ptx_get(k, c->j.end);
-    a = ptx_sub(k, a, unit);
-    a = ptx_min(k, a, o->units);
-    a = ptx_mul(k, a, ptx_u32(256));
-    b = ptx_get(k, c->j.k);
-    n = ptx_mul(k, unit, ptx_u32(256));
-    b = ptx_sub(k, b, n);
-    a = ptx_min(k, a, b);
-    a = ptx_mul(k, a, o->unit_bytes);
-    return ptx_shr(k, a, ptx_u32(8));
+static ptxk__spot ptxk__dec_spot(ptxk__deck *c, const ptx_var *at) {
+    ptxk__spot spot;
+    spot.tile = ptx_get(c->k, at[0]);
+    spot.second = ptx_get(c->k, at[1]);
+    spot.offset = ptx_get(c->k, at[2]);
+    return spot;
 }
 
-/* The address of row r of a pair at a unit. */
-static ptx_val ptxk__dec_row_at(ptxk__deck *c, const ptxk__pair *o, uint32_t r, ptx_val unit) {
-    ptx_kernel *k = c->k;
-    ptx_val row = r ? ptx_add(k, o->row, ptx_u32(r)) : o->row, at;
-    at = ptx_mul(k, unit, o->unit_bytes);
-    at = ptx_cvt(k, PTX_U64, at);
-    at = ptx_mad_wide(k, row, o->row_bytes, at);
-    return ptx_add(k, o->base, at);
+static void ptxk__dec_set_spot(ptxk__deck *c, const ptx_var *at, const ptxk__spot *spot) {
+    ptx_set(c->k, at[0], spot->tile);
+    ptx_set(c->k, at[1], spot->second);
+    ptx_set(c->k, at[2], spot->offset);
 }
 
-/* 16 bytes, `valid` of them there, to shared memory, with zeros behind. */
-static void ptxk__dec_copy16(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val valid) {
+/* The rows after these: further ones of the four, the second matrix, the block's next tile. */
+static void ptxk__dec_after(ptxk__deck *c, uint32_t rows, ptxk__spot *spot) {
     ptx_kernel *k = c->k;
-    ptx_val p, words[4], half[2];
-    uint32_t i, h;
-    if (ptxk__has_cp_async(k)) {
-        ptx_cp_async_16_zfill(k, to, from, valid);
-        return;
-    }
-    p = ptx_setp(k, PTX_EQ, valid, ptx_u32(16));
-    ptx_if(k, p);
-    ptxk_load16(k, NULL, ptx_with(ptx_at(from, 0), PTX_NC), words);
-    ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
-    ptx_else(k);
-    for (i = 0; i < 4; i++) {
-        for (h = 0; h < 2; h++) {
-            p = ptx_setp(k, PTX_GT, valid, ptx_u32(4 * i + 2 * h));
-            half[h] = ptx_ld_if(k, p, PTX_U16, ptx_with(ptx_at(from, 4 * i + 2 * h), PTX_NC), ptx_imm(0));
-        }
-        words[i] = ptx_pack(k, PTX_B32, 2, half);
-    }
-    ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
-    ptx_end(k);
+    ptx_val p, x, gated, groups;
+    spot->offset = ptx_add(k, spot->offset, ptx_u32(rows));
+    spot->offset = ptx_and(k, spot->offset, ptx_u32(3));
+    p = ptx_setp(k, PTX_EQ, spot->offset, ptx_u32(0));
+    gated = ptx_get(k, c->j.gated);
+    x = ptx_xor(k, spot->second, gated);
+    spot->second = ptx_selp(k, x, spot->second, p);
+    x = ptx_setp(k, PTX_EQ, spot->second, ptx_u32(0));
+    p = ptx_and(k, p, x);
+    groups = ptx_get(k, c->j.groups);
+    x = ptx_add(k, spot->tile, groups);
+    spot->tile = ptx_selp(k, x, spot->tile, p);
 }
 
-static ptx_val ptxk__dec_slot(ptxk__deck *c, ptx_val slot, uint32_t row) {
-    ptx_kernel *k = c->k;
-    const ptxk__dec *f = c->f;
-    ptx_val at = ptx_mad(k, c->warp, ptx_u32(f->stages), slot);
-    at = ptx_mad(k, at, ptx_u32(2), ptx_u32(row));
-    at = ptx_mul(k, at, ptx_u32(f->area));
-    return ptx_ptr_add(k, c->shared, at, 1);
+/* A format's rows, in this slice. */
+typedef struct ptxk__run {
+    ptxk__deck *c;
+    const ptxk__rows *f;
+    ptxk__rows_state s;
+    ptx_val row_bytes, skip;
+} ptxk__run;
+
+static void ptxk__dec_base(ptxk__run *r, ptxk__pair *o) {
+    o->base = ptx_ptr_add(r->c->k, o->base, r->skip, 1);
 }
 
-/* Sends for the weights of the next step, and makes a group of it, be there one or not. */
-static void ptxk__dec_fetch(ptxk__deck *c) {
+/* The copies go on with the rows after those that they have come to the end of, if these have that format. */
+static void ptxk__dec_next(void *context) {
+    ptxk__run *r = (ptxk__run *)context;
+    ptxk__deck *c = r->c;
     ptx_kernel *k = c->k;
-    const ptxk__dec *f = c->f;
-    ptxk__job *j = &c->j;
+    ptxk__spot spot = ptxk__dec_spot(c, c->sent);
     ptxk__pair o;
-    ptx_val tile = ptx_get(k, j->tile), pass = ptx_get(k, j->pass), unit = ptx_get(k, j->unit), p, q, bytes,
-            at;
-    ptx_val slot = ptx_get(k, j->slot), to, from, shift, whole, n, i, valid, limit;
-    uint32_t r, round;
-    p = ptx_get(k, j->tiles);
-    p = ptx_setp(k, PTX_LT, tile, p);
+    ptxk__aim aim;
+    ptx_val p, q;
+    ptxk__dec_after(c, r->f->rows, &spot);
+    ptxk__dec_pair(c, &spot, &o);
+    p = ptx_get(k, c->j.tiles);
+    p = ptx_setp(k, PTX_LT, spot.tile, p);
+    q = ptx_setp(k, PTX_EQ, o.format, ptx_u32(r->f->block->id));
+    p = ptx_and(k, p, q);
     ptx_if(k, p);
-    {
-        ptxk__dec_pair(c, tile, pass, &o);
-        bytes = ptxk__dec_step_bytes(c, &o, unit);
-        for (r = 0; r < 2; r++) {
-            q = ptx_add(k, o.row, ptx_u32(r));
-            q = ptx_setp(k, PTX_LT, q, o.rows);
-            ptx_if(k, q);
-            at = ptxk__dec_row_at(c, &o, r, unit);
-            shift = ptx_cvt(k, PTX_U32, at);
-            shift = ptx_and(k, shift, ptx_u32(15));
-            from = ptx_and(k, at, ptx_u64(~(uint64_t)15));
-            from = ptx_ptr(from, PTX_GLOBAL);
-            whole = ptx_add(k, shift, bytes);
-            to = ptxk__dec_slot(c, slot, r);
-            for (round = 0; round * 512 < f->area; round++) {
-                i = ptx_mul(k, c->lane, ptx_u32(16));
-                if (round) i = ptx_add(k, i, ptx_u32(512 * round));
-                valid = ptx_sub(k, whole, i);
-                n = ptx_setp(k, PTX_LT, i, whole);
-                valid = ptx_min(k, valid, ptx_u32(16));
-                ptx_if(k, n);
-                n = ptx_ptr_add(k, to, i, 1);
-                at = ptx_ptr_add(k, from, i, 1);
-                ptxk__dec_copy16(c, n, at, valid);
-                ptx_end(k);
-            }
-            ptx_end(k);
-        }
-        /* the next: further in the row, the next pass, the next tile */
-        unit = ptx_add(k, unit, o.units);
-        limit = ptx_get(k, j->end);
-        p = ptx_setp(k, PTX_LT, unit, limit);
-        ptx_if(k, p);
-        ptx_set(k, j->unit, unit);
-        ptx_else(k);
-        i = ptx_get(k, j->first);
-        ptx_set(k, j->unit, i);
-        pass = ptx_add(k, pass, ptx_u32(1));
-        limit = ptx_get(k, j->passes);
-        q = ptx_setp(k, PTX_LT, pass, limit);
-        pass = ptx_selp(k, pass, ptx_u32(0), q);
-        ptx_set(k, j->pass, pass);
-        i = ptx_get(k, j->groups);
-        i = ptx_selp(k, ptx_u32(0), i, q);
-        i = ptx_add(k, tile, i);
-        ptx_set(k, j->tile, i);
-        ptx_end(k);
-    }
+    ptxk__dec_base(r, &o);
+    ptxk__rows_aim(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &aim);
+    ptxk__rows_keep_aim(k, r->f, &r->s, &aim);
+    ptxk__dec_set_spot(c, c->sent, &spot);
     ptx_end(k);
-    slot = ptx_add(k, slot, ptx_u32(1));
-    p = ptx_setp(k, PTX_LT, slot, ptx_u32(f->stages));
-    slot = ptx_selp(k, slot, ptx_u32(0), p);
-    ptx_set(k, j->slot, slot);
-    if (ptxk__has_cp_async(k)) ptx_cp_async_commit(k);
+}
+
+static void ptxk__run_new(ptxk__deck *c, const ptxk__rows *f, ptxk__run *r) {
+    ptx_kernel *k = c->k;
+    uint32_t unit = PTXK__DEC_UNIT / f->block->values * f->block->bytes, shift = 0;
+    ptx_val at, first, end, bytes;
+    r->c = c;
+    r->f = f;
+    at = ptx_mul(k, c->warp, ptx_u32(c->f->ring / PTXK__DEC_WARPS));
+    at = ptx_ptr_add(k, c->shared, at, 1);
+    ptxk__rows_setup(k, f, &r->s, c->lane, at);
+    memcpy(r->s.kept, c->kept.kept, sizeof r->s.kept);
+    memcpy(r->s.full, c->kept.full, sizeof r->s.full);
+    r->s.slot = c->kept.slot;
+    r->s.ahead = c->kept.ahead;
+    r->s.next = ptxk__dec_next;
+    r->s.context = r;
+    while (1u << shift < f->block->values) shift++;
+    at = ptx_get(k, c->j.k);
+    at = ptx_shr(k, at, ptx_u32(shift));
+    r->row_bytes = ptx_mul(k, at, ptx_u32(f->block->bytes));
+    first = ptx_get(k, c->j.first);
+    end = ptx_get(k, c->j.end);
+    first = ptx_mul(k, first, ptx_u32(unit));
+    end = ptx_mul(k, end, ptx_u32(unit));
+    end = ptx_min(k, end, r->row_bytes);
+    bytes = ptx_sub(k, end, first);
+    r->skip = ptx_cvt(k, PTX_U64, first);
+    ptxk__rows_steps(k, f, &r->s, bytes);
+}
+
+/* Sends for the first weights of the rows that come next: before x is waited for. */
+static void ptxk__run_first(ptxk__deck *c, const ptxk__rows *f) {
+    ptx_kernel *k = c->k;
+    ptxk__run r;
+    ptxk__spot spot = ptxk__dec_spot(c, c->read);
+    ptxk__pair o;
+    ptxk__aim aim;
+    ptxk__run_new(c, f, &r);
+    ptxk__dec_set_spot(c, c->sent, &spot);
+    ptxk__dec_pair(c, &spot, &o);
+    ptxk__dec_base(&r, &o);
+    ptxk__rows_aim(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows, &aim);
+    ptxk__rows_keep_aim(k, f, &r.s, &aim);
+    ptxk__rows_first(k, f, &r.s);
+    if (ptxk__has_cp_async(k))
+        ptx_cp_async_wait(k, f->stages - 1); /* for none: other shared memory is read */
 }
 
 /* -- products: x -- */
 
-/* The slice of x, times gamma where there is one, to shared memory: of each 256 values the first four of each
-   eight, the last four, the sum of the eight; then the sums of squares of each warp. */
+/* `count` chunks of 16 bytes from global to shared memory, by all workers. */
+static void ptxk__dec_bring(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val count) {
+    ptx_kernel *k = c->k;
+    ptx_val i, at, words[4];
+    i = ptx_for(k, c->tid, count, ptx_u32(PTXK__DEC_WORKERS));
+    at = ptx_ptr_add(k, from, i, 16);
+    ptxk_load16(k, NULL, ptx_at(at, 0), words);
+    at = ptx_ptr_add(k, to, i, 16);
+    ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), words);
+    ptx_end(k);
+}
+
+/* The slice of x, as those who made it left it. */
+static void ptxk__dec_bring_x(ptxk__deck *c, uint32_t b, ptx_var x, uint32_t unit, uint32_t at) {
+    ptx_kernel *k = c->k;
+    ptx_val first, units, from, to, skip;
+    first = ptx_get(k, c->j.first);
+    units = ptx_get(k, c->j.end);
+    units = ptx_sub(k, units, first);
+    from = ptx_get(k, x);
+    skip = ptx_get(k, c->j.x_units);
+    skip = ptx_mad(k, skip, ptx_u32(b), first);
+    from = ptx_ptr_add(k, ptx_ptr(from, PTX_GLOBAL), skip, unit);
+    to = ptx_mul(k, units, ptx_u32(b * unit));
+    to = ptx_add(k, to, ptx_u32(at));
+    to = ptx_ptr_add(k, c->shared, to, 1);
+    units = ptx_mul(k, units, ptx_u32(unit / 16));
+    ptxk__dec_bring(c, to, from, units);
+}
+
+/* The slice of attention's result. A warp takes 256 values. */
+static void ptxk__dec_make_x(ptxk__deck *c, uint32_t b) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptx_val first, units, blocks, i, e, p, from, at, to, x[8];
+    uint32_t n;
+    first = ptx_get(k, c->j.first);
+    units = ptx_get(k, c->j.end);
+    units = ptx_sub(k, units, first);
+    blocks = ptx_mul(k, units, ptx_u32(4));
+    from = ptxk__dec_at(c, f->att + (uint64_t)b * f->q_rows * 4);
+    i = ptx_for(k, c->warp, blocks, ptx_u32(PTXK__DEC_WARPS));
+    {
+        e = ptx_mad(k, first, ptx_u32(4), i);
+        e = ptx_mul(k, e, ptx_u32(256));
+        at = ptx_mul(k, c->lane, ptx_u32(8));
+        e = ptx_add(k, e, at);
+        p = ptx_setp(k, PTX_LT, e, ptx_u32(f->q_rows));
+        at = ptx_ptr_add(k, from, e, 4);
+        for (n = 0; n < 8; n += 4) ptx_ld_vec_if(k, p, PTX_F32, 4, ptx_at(at, 4 * n), ptx_f32(0), x + n);
+        if (f->integers) {
+            to = ptx_mul(k, units, ptx_u32(b * f->integers));
+            to = ptx_ptr_add(k, c->shared, to, 1);
+            at = ptx_shr(k, i, ptx_u32(2));
+            to = ptx_ptr_add(k, to, at, f->integers);
+            to = ptx_ptr_add(k, to, ptx_u32(f->ring), 1);
+            at = ptx_and(k, i, ptx_u32(3));
+            ptxk__x_put(k, f->planes, c->lane, at, to, x);
+        }
+        if (f->numbers) {
+            to = ptx_mul(k, units, ptx_u32(b * f->numbers));
+            to = ptx_ptr_add(k, c->shared, to, 1);
+            to = ptx_ptr_add(k, to, i, 1024);
+            to = ptx_ptr_add(k, to, ptx_u32(f->numbers_at), 1);
+            ptxk__x_put(k, 0, c->lane, ptx_u32(0), to, x);
+        }
+    }
+    ptx_end(k);
+}
+
+/* x for this slice to shared memory, in the forms that its matrices need, and the sum of its squares. */
 static void ptxk__dec_take_x(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
-    ptx_val first, units, octets, i, e, p, at, x[8], g[8], from, gamma, to, sum, limit, has, stride;
+    uint32_t b, tiles = ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE);
+    ptx_val p, q, x, at, first, end, i, sum;
     ptx_var squares;
-    uint32_t b, n;
-    first = ptx_get(k, j->first);
-    units = ptx_get(k, j->end);
-    units = ptx_sub(k, units, first);
-    octets = ptx_mul(k, units, ptx_u32(32));
-    gamma = ptx_get(k, j->gamma);
-    has = ptx_setp(k, PTX_NE, gamma, ptx_u64(0));
-    gamma = ptx_ptr(gamma, PTX_GLOBAL);
-    limit = ptx_get(k, j->k);
-    for (b = 0; b < f->d.batch; b++) {
-        squares = ptx_var_new(k, ptx_f32(0));
-        from = ptx_get(k, j->x);
-        stride = ptx_get(k, j->x_stride);
-        from = ptx_ptr(from, PTX_GLOBAL);
-        if (b) {
-            stride = ptx_mul(k, stride, ptx_u32(b));
-            from = ptx_ptr_add(k, from, stride, 4);
-        }
-        to = ptx_mul(k, units, ptx_u32(b * PTXK__DEC_X));
-        to = ptx_ptr_add(k, c->shared, to, 1);
-        i = ptx_for(k, c->tid, octets, ptx_u32(PTXK__DEC_WORKERS));
-        {
-            e = ptx_mad(k, first, ptx_u32(32), i);
-            p = ptx_mul(k, e, ptx_u32(8));
-            p = ptx_setp(k, PTX_LT, p, limit);
-            at = ptx_ptr_add(k, from, e, 32);
-            for (n = 0; n < 8; n += 4) ptx_ld_vec_if(k, p, PTX_F32, 4, ptx_at(at, 4 * n), ptx_f32(0), x + n);
-            sum = ptx_get(k, squares);
-            sum = ptxk_dot(k, 8, x, x, sum);
-            ptx_set(k, squares, sum);
-            p = ptx_and(k, p, has);
-            at = ptx_ptr_add(k, gamma, e, 32);
-            for (n = 0; n < 8; n += 4)
-                ptx_ld_vec_if(k, p, PTX_F32, 4, ptx_with(ptx_at(at, 4 * n), PTX_NC), ptx_f32(1), g + n);
-            for (n = 0; n < 8; n++) x[n] = ptx_op2(k, PTX_MUL, PTX_RN, x[n], g[n]);
-            sum = ptx_op2(k, PTX_ADD, PTX_RN, x[0], x[1]);
-            for (n = 2; n < 8; n++) sum = ptx_op2(k, PTX_ADD, PTX_RN, sum, x[n]);
-            e = ptx_and(k, i, ptx_u32(31));
-            at = ptx_shr(k, i, ptx_u32(5));
-            at = ptx_mul(k, at, ptx_u32(PTXK__DEC_X));
-            at = ptx_ptr_add(k, to, at, 1);
-            p = ptx_ptr_add(k, at, e, 4);
-            at = ptx_ptr_add(k, at, e, 16);
-            ptx_st_vec(k, PTX_F32, 4, ptx_at(at, f->ring), x);
-            ptx_st_vec(k, PTX_F32, 4, ptx_at(at, f->ring + 512), x + 4);
-            ptx_st(k, PTX_F32, ptx_at(p, f->ring + 1024), sum);
-        }
-        ptx_end(k);
-        sum = ptx_get(k, squares);
-        sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 32);
-        at = ptx_ptr_add(k, c->shared, c->warp, 16);
-        p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
-        ptx_guard(k, p);
-        ptx_st(k, PTX_F32, ptx_at(at, f->squares_at + 4 * b), sum);
+    x = ptx_get(k, j->kind);
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(1));
+    ptx_if(k, p);
+    for (b = 0; b < f->d.batch; b++) ptxk__dec_make_x(c, b);
+    ptx_else(k);
+    if (f->integers) {
+        x = ptx_get(k, j->wants);
+        x = ptx_and(k, x, ptx_u32(1));
+        q = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+        if (f->numbers) ptx_if(k, q);
+        for (b = 0; b < f->d.batch; b++) ptxk__dec_bring_x(c, b, j->integers, f->integers, f->ring);
+        if (f->numbers) ptx_end(k);
     }
+    if (f->numbers) {
+        x = ptx_get(k, j->wants);
+        q = ptx_setp(k, PTX_GE, x, ptx_u32(2));
+        if (f->integers) ptx_if(k, q);
+        for (b = 0; b < f->d.batch; b++) ptxk__dec_bring_x(c, b, j->numbers, f->numbers, f->numbers_at);
+        if (f->integers) ptx_end(k);
+    }
+    ptx_end(k);
+    p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(f->d.batch));
+    ptx_if(k, p);
+    squares = ptx_var_new(k, ptx_f32(0));
+    x = ptx_get(k, j->kind);
+    x = ptx_and(k, x, ptx_u32(1)); /* those with a norm are even */
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+    ptx_if(k, p);
+    first = ptx_get(k, j->first);
+    first = ptx_mul(k, first, ptx_u32(PTXK__DEC_UNIT / PTXK__DEC_TILE));
+    end = ptx_get(k, j->end);
+    end = ptx_mul(k, end, ptx_u32(PTXK__DEC_UNIT / PTXK__DEC_TILE));
+    end = ptx_min(k, end, ptx_u32(tiles));
+    at = ptxk__dec_at(c, f->squares);
+    at = ptx_ptr_add(k, at, c->warp, 4 * tiles);
+    first = ptx_add(k, first, c->lane);
+    i = ptx_for(k, first, end, ptx_u32(32));
+    x = ptx_ptr_add(k, at, i, 4);
+    x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+    sum = ptx_get(k, squares);
+    sum = ptx_op2(k, PTX_ADD, PTX_RN, sum, x);
+    ptx_set(k, squares, sum);
+    ptx_end(k);
+    ptx_end(k);
+    sum = ptx_get(k, squares);
+    sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 32);
+    at = ptx_ptr_add(k, c->shared, c->warp, 4);
+    p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(at, f->squares_at), sum);
+    ptx_end(k);
     ptxk__dec_meet(c);
 }
 
 /* -- products: the sums -- */
 
-/* Two rows times x, `units` units from the slot on, in one format. */
-static void ptxk__dec_dot(ptxk__deck *c, const ptxk__eight *e, const ptxk__pair *o, ptx_val slot,
-                          ptx_val unit, ptx_var sum[2][4]) {
-    ptx_kernel *k = c->k;
-    const ptxk__dec *f = c->f;
-    ptxk__job *j = &c->j;
-    ptxk__octet w[2];
-    ptx_val at[2], shift, p, first, units, x_at, x[8], here, total, dot, left, part, limit, stride;
-    uint32_t u, r, b;
-    units = ptx_get(k, j->end);
-    left = ptx_sub(k, units, unit);
-    first = ptx_get(k, j->first);
-    units = ptx_sub(k, units, first);
-    stride = ptx_mul(k, units, ptx_u32(PTXK__DEC_X));
-    here = ptx_sub(k, unit, first);
-    x_at = ptx_mul(k, here, ptx_u32(PTXK__DEC_X));
-    x_at = ptx_ptr_add(k, c->shared, x_at, 1);
-    x_at = ptx_ptr_add(k, x_at, ptx_u32(f->ring), 1);
-    for (r = 0; r < 2; r++) {
-        at[r] = ptxk__dec_slot(c, slot, r);
-        if (e->bytes % 16 && e->block > 1) { /* a row may begin anywhere in 16 bytes */
-            here = ptx_add(k, o->row, ptx_u32(r));
-            here = ptx_mul(k, here, o->row_bytes);
-            here = ptx_mad(k, unit, o->unit_bytes, here);
-            shift = ptx_and(k, here, ptx_u32(15));
-            at[r] = ptx_ptr_add(k, at[r], shift, 1);
-        }
-    }
-    p = ptx_add(k, o->row, ptx_u32(1)); /* the matrix's last row alone: taken twice */
-    p = ptx_setp(k, PTX_LT, p, o->rows);
-    at[1] = ptx_selp(k, at[1], at[0], p);
-    for (u = 0; u < ptxk__dec_units(e); u++) {
-        if (u) {
-            p = ptx_setp(k, PTX_GT, left, ptx_u32(u));
-            ptx_if(k, p);
-        }
-        part = c->lane;
-        if (e->block < 256) { /* the row may end inside the unit: x is 0 there, any weights will do */
-            limit = ptx_get(k, j->k);
-            here = ptx_add(k, unit, ptx_u32(u));
-            here = ptx_mul(k, here, ptx_u32(32));
-            here = ptx_add(k, here, c->lane);
-            here = ptx_mul(k, here, ptx_u32(8));
-            p = ptx_setp(k, PTX_LT, here, limit);
-            part = ptx_selp(k, c->lane, ptx_u32(0), p);
-        }
-        for (r = 0; r < 2; r++) {
-            here = u ? ptx_ptr_add(k, at[r], ptx_u32(u * ptxk__dec_unit(e)), 1) : at[r];
-            ptxk__eight_read(k, e->id, here, part, &w[r]);
-        }
-        for (b = 0; b < f->d.batch; b++) {
-            here = ptx_ptr_add(k, x_at, c->lane, 16);
-            if (b) {
-                p = ptx_mul(k, stride, ptx_u32(b));
-                here = ptx_ptr_add(k, here, p, 1);
-            }
-            ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, u * PTXK__DEC_X), x);
-            ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, u * PTXK__DEC_X + 512), x + 4);
-            if (w[0].has_offset) {
-                here = ptx_ptr_add(k, x_at, c->lane, 4);
-                if (b) here = ptx_ptr_add(k, here, p, 1);
-                total = ptx_ld(k, PTX_F32, ptx_at(here, u * PTXK__DEC_X + 1024));
-            }
-            for (r = 0; r < 2; r++) {
-                here = ptx_get(k, sum[r][b]);
-                if (w[r].scaled) {
-                    dot = ptx_op2(k, PTX_MUL, PTX_RN, w[r].q[0], x[0]);
-                    dot = ptxk_dot(k, 7, w[r].q + 1, x + 1, dot);
-                    here = ptx_fma(k, w[r].scale, dot, here);
-                    if (w[r].has_offset) here = ptx_fma(k, w[r].offset, total, here);
-                } else {
-                    here = ptxk_dot(k, 8, w[r].q, x, here);
-                }
-                ptx_set(k, sum[r][b], here);
-            }
-        }
-        if (u) ptx_end(k);
-    }
-}
+static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice, ptx_val m);
 
-/* All of a warp's rows of a tile, this slice: the sums go to the message. */
-static void ptxk__dec_tile(ptxk__deck *c, ptx_val tile, ptx_val message, ptx_var slot_read) {
+/* All rows of one format that follow one another, tile after tile: the sums go to messages. */
+static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
     ptx_kernel *k = c->k;
-    const ptxk__dec *f = c->f;
-    ptxk__job *j = &c->j;
+    uint32_t B = c->f->d.batch, b, i;
+    ptxk__run r;
+    ptxk__spot spot;
     ptxk__pair o;
-    ptx_var sum[2][4], unit;
-    ptx_val pass, passes, p, x, value, at, u, slot, next, limit, some;
-    uint32_t r, b;
-    size_t i;
-    passes = ptx_get(k, j->passes);
-    pass = ptx_for(k, ptx_u32(0), passes, ptx_u32(1));
+    ptx_val p, q, m, at, x, stride, value, sum[8][PTXK__ROWS_MAX];
+    ptxk__run_new(c, f, &r);
+    stride = ptx_get(k, c->j.end);
+    x = ptx_get(k, c->j.first);
+    stride = ptx_sub(k, stride, x);
+    stride = ptx_mul(k, stride, ptx_u32(f->planes ? c->f->integers : c->f->numbers));
+    ptx_loop(k);
     {
-        for (r = 0; r < 2; r++)
-            for (b = 0; b < f->d.batch; b++) sum[r][b] = ptx_var_new(k, ptx_f32(0));
-        ptxk__dec_pair(c, tile, pass, &o);
-        some = ptx_setp(k, PTX_LT, o.row, o.rows);
-        u = ptx_get(k, j->first);
-        unit = ptx_var_new(k, u);
-        ptx_loop(k);
-        {
-            u = ptx_get(k, unit);
-            limit = ptx_get(k, j->end);
-            p = ptx_setp(k, PTX_LT, u, limit);
-            ptx_while(k, p);
-            if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
-            ptx_bar_warp_sync(
-                k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
-            ptxk__dec_fetch(c);
-            if (ptxk__has_cp_async(k))
-                ptx_cp_async_wait(k, f->stages - 1); /* for none: they fill other slots */
-            slot = ptx_get(k, slot_read);
-            ptx_if(k, some);
-            for (i = 0; i < sizeof ptxk__eights / sizeof *ptxk__eights; i++) {
-                if (!(f->d.formats >> ptxk__eights[i].id & 1)) continue;
-                p = ptx_setp(k, PTX_EQ, o.format, ptx_u32(ptxk__eights[i].id));
-                ptx_if(k, p);
-                ptxk__dec_dot(c, &ptxk__eights[i], &o, slot, u, sum);
-                ptx_end(k);
-            }
-            ptx_end(k);
-            next = ptx_add(k, slot, ptx_u32(1));
-            p = ptx_setp(k, PTX_LT, next, ptx_u32(f->stages));
-            next = ptx_selp(k, next, ptx_u32(0), p);
-            ptx_set(k, slot_read, next);
-            u = ptx_add(k, u, o.units);
-            ptx_set(k, unit, u);
-        }
+        spot = ptxk__dec_spot(c, c->read);
+        x = ptx_or(k, spot.second, spot.offset);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dec_free(c);
+        m = ptxk__dec_message(c);
+        ptxk__dec_tell(c, &spot, slice, m);
         ptx_end(k);
-        p = ptx_shr(k, pass, ptx_u32(1)); /* gate, up */
-        at = ptx_mul(k, p, ptx_u32(4 * PTXK__DEC_TILE * f->d.batch));
-        at = ptx_ptr_add(k, message, at, 1);
+        ptxk__dec_pair(c, &spot, &o);
+        ptxk__dec_base(&r, &o);
+        ptxk__rows_view(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows);
+        x = ptx_ptr_add(k, c->shared, ptx_u32(f->planes ? c->f->ring : c->f->numbers_at), 1);
+        ptxk__rows_finish(k, f, &r.s, x, stride, sum);
+        m = ptxk__dec_message(c);
+        at = ptx_mul(k, spot.second, ptx_u32(4 * PTXK__DEC_TILE * B));
+        at = ptx_ptr_add(k, m, at, 1);
         x = ptx_add(k, o.local, c->lane);
         at = ptx_ptr_add(k, at, x, 4);
-        p = ptx_setp(k, PTX_LT, c->lane, ptx_u32(2));
-        for (b = 0; b < f->d.batch; b++) {
-            for (r = 0; r < 2; r++) {
-                x = ptx_get(k, sum[r][b]);
-                x = ptxk_warp_reduce(k, PTX_ADD, x, 1, 32);
-                if (r) {
-                    ptx_val mine = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(r));
-                    value = ptx_selp(k, x, value, mine);
-                } else {
-                    value = x;
-                }
+        q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
+        for (b = 0; b < B; b++) {
+            value = sum[b][0];
+            for (i = 1; i < f->rows; i++) {
+                p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(i));
+                value = ptx_selp(k, sum[b][i], value, p);
             }
-            ptx_guard(k, p);
+            ptx_guard(k, q);
             ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), value);
         }
+        ptxk__dec_after(c, f->rows, &spot);
+        ptxk__dec_set_spot(c, c->read, &spot);
+        x = ptx_or(k, spot.second, spot.offset);
+        p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
+        ptx_if(k, p);
+        ptxk__dec_send(c);
+        ptx_end(k);
+        ptxk__dec_pair(c, &spot, &o);
+        p = ptx_get(k, c->j.tiles);
+        p = ptx_setp(k, PTX_LT, spot.tile, p);
+        q = ptx_setp(k, PTX_EQ, o.format, ptx_u32(f->block->id));
+        p = ptx_and(k, p, q);
+        ptx_while(k, p);
     }
     ptx_end(k);
+    if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* what is left is empty groups */
 }
 
 /* What the ninth warp needs to know, by one thread; and the sums of squares. */
-static void ptxk__dec_tell(ptxk__deck *c, ptx_val tile, ptx_val slice, ptx_val m) {
+static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice, ptx_val m) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptxk__pair o;
-    ptx_val p, x, y, at, sum, row;
+    ptx_val p, x, y, at, sum, row, tile = spot->tile;
     uint32_t w;
     p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(f->d.batch));
     ptx_if(k, p);
     at = ptx_ptr_add(k, c->shared, c->tid, 4);
     sum = ptx_ld(k, PTX_F32, ptx_at(at, f->squares_at));
-    for (w = 1; w < PTXK__DEC_WARPS; w++) {
-        x = ptx_ld(k, PTX_F32, ptx_at(at, f->squares_at + 16 * w));
-        sum = ptx_op2(k, PTX_ADD, PTX_RN, sum, x);
-    }
     at = ptx_ptr_add(k, m, c->tid, 4);
     ptx_st(k, PTX_F32, ptx_at(at, PTXK__M_SQUARES), sum);
     ptx_end(k);
     p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
     ptx_if(k, p);
-    ptxk__dec_pair(c, tile, ptx_u32(0), &o); /* warp 0: the tile's first row */
+    ptxk__dec_pair(c, spot, &o); /* warp 0: the tile's first row */
     x = ptx_get(k, j->kind);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_KIND), x);
     x = ptx_get(k, j->slices);
@@ -9206,53 +9428,51 @@ static void ptxk__dec_tell(ptxk__deck *c, ptx_val tile, ptx_val slice, ptx_val m
     x = ptx_sub(k, o.rows, o.row);
     x = ptx_min(k, x, ptx_u32(PTXK__DEC_TILE));
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_ROWS), x);
-    x = ptx_get(k, j->epoch);
+    x = ptxk__job_get(c, PTX_U32, PTXK__J_EPOCH);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_EPOCH), x);
-    x = ptx_get(k, j->y_stride);
+    x = ptxk__job_get(c, PTX_U32, PTXK__J_STRIDE);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_STRIDE), x);
     x = ptx_get(k, j->k);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_K), x);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_ROW), o.row);
-    x = ptx_get(k, j->gamma);
-    x = ptx_setp(k, PTX_NE, x, ptx_u64(0));
-    x = ptx_selp(k, ptx_u32(1), ptx_u32(0), x);
-    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_NORM), x);
+    x = ptxk__job_get(c, PTX_U64, PTXK__J_GAMMA);
+    ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_GAMMA), x);
     x = ptx_ld(k, PTX_F32, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, eps)));
     ptx_st(k, PTX_F32, ptx_at(m, PTXK__M_EPS), x);
     x = ptx_get(k, j->slices);
     x = ptx_mul(k, tile, x);
-    y = ptx_get(k, j->record);
+    y = ptxk__job_get(c, PTX_U32, PTXK__J_RECORD);
     x = ptx_mul_wide(k, x, y);
-    y = ptx_get(k, j->parts);
+    y = ptxk__job_get(c, PTX_U64, PTXK__J_PARTS);
     x = ptx_add(k, x, y);
     ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_PARTS), x);
-    x = ptx_get(k, j->arrive);
+    x = ptxk__job_get(c, PTX_U64, PTXK__J_ARRIVE);
     x = ptx_ptr_add(k, ptx_ptr(x, PTX_GLOBAL), tile, 4);
     ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_ARRIVE), ptx_ptr(x, PTX_GENERIC));
-    x = ptx_get(k, j->flags);
+    x = ptxk__job_get(c, PTX_U64, PTXK__J_FLAGS);
     x = ptx_ptr_add(k, ptx_ptr(x, PTX_GLOBAL), tile, 4);
     ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_FLAG), ptx_ptr(x, PTX_GENERIC));
-    row = ptx_get(k, j->to[0]);
+    row = ptxk__job_get(c, PTX_U32, PTXK__J_TO);
     for (w = 1; w < 3; w++) {
         p = ptx_setp(k, PTX_EQ, o.which, ptx_u32(w));
-        x = ptx_get(k, j->to[w]);
+        x = ptxk__job_get(c, PTX_U32, PTXK__J_TO + 4 * w);
         row = ptx_selp(k, x, row, p);
     }
     row = ptx_add(k, row, o.row);
-    x = ptx_get(k, j->y);
+    x = ptxk__job_get(c, PTX_U64, PTXK__J_Y);
     x = ptx_ptr_add(k, ptx_ptr(x, PTX_GLOBAL), row, 4);
     ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_Y), ptx_ptr(x, PTX_GENERIC));
-    y = ptx_get(k, j->bias[0]);
+    y = ptxk__job_get(c, PTX_U64, PTXK__J_BIAS);
     for (w = 1; w < 3; w++) {
         p = ptx_setp(k, PTX_EQ, o.which, ptx_u32(w));
-        x = ptx_get(k, j->bias[w]);
+        x = ptxk__job_get(c, PTX_U64, PTXK__J_BIAS + 8 * w);
         y = ptx_selp(k, x, y, p);
     }
     x = ptx_ptr_add(k, ptx_ptr(y, PTX_GLOBAL), o.row, 4);
     p = ptx_setp(k, PTX_EQ, y, ptx_u64(0));
     x = ptx_selp(k, ptx_u64(0), x, p);
     ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_BIAS), x);
-    y = ptx_get(k, j->bias[1]);
+    y = ptxk__job_get(c, PTX_U64, PTXK__J_BIAS + 8);
     x = ptx_ptr_add(k, ptx_ptr(y, PTX_GLOBAL), o.row, 4);
     p = ptx_setp(k, PTX_EQ, y, ptx_u64(0));
     x = ptx_selp(k, ptx_u64(0), x, p);
@@ -9271,32 +9491,30 @@ static void ptxk__dec_take_matrix(ptxk__deck *c, uint32_t i, ptx_val at, size_t 
     ptx_set(k, j->base[i], x);
     x = ptx_ld(k, PTX_U64,
                ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, bias))), mods));
-    ptx_set(k, j->bias[i], x);
+    ptxk__job_put(c, PTX_U64, PTXK__J_BIAS + 8 * i, x);
     x = ptx_ld(k, PTX_U32,
                ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, format))), mods));
     x = ptx_uniform(k, x); /* one address for all */
     ptx_set(k, j->format[i], x);
     ptx_set(k, j->rows[i], ptx_u32(rows));
-    ptx_set(k, j->to[i], ptx_u32(to));
+    ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(to));
 }
 
 static void ptxk__job_new(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
-    ptx_var *narrow[] = {&j->kind,     &j->k,        &j->slices,  &j->groups, &j->skip,
-                         &j->y_stride, &j->x_stride, &j->tiles,   &j->passes, &j->epoch,
-                         &j->record,   &j->first,    &j->end,     &j->tile,   &j->pass,
-                         &j->unit,     &j->slot,     &j->edge[0], &j->edge[1]};
-    ptx_var *wide[] = {&j->x, &j->gamma, &j->y, &j->flags, &j->arrive, &j->parts};
+    ptx_var *narrow[] = {&j->kind,    &j->k,       &j->slices,  &j->groups,  &j->skip,
+                         &j->x_units, &j->tiles,   &j->gated,   &j->first,   &j->end,
+                         &j->wants,   &j->edge[0], &j->edge[1], &c->read[0], &c->read[1],
+                         &c->read[2]};
+    ptx_var *wide[] = {&j->integers, &j->numbers};
     size_t i;
     for (i = 0; i < sizeof narrow / sizeof *narrow; i++) *narrow[i] = ptx_var_new(k, ptx_u32(0));
     for (i = 0; i < sizeof wide / sizeof *wide; i++) *wide[i] = ptx_var_new(k, ptx_u64(0));
     for (i = 0; i < 3; i++) {
         j->base[i] = ptx_var_new(k, ptx_u64(0));
-        j->bias[i] = ptx_var_new(k, ptx_u64(0));
         j->format[i] = ptx_var_new(k, ptx_u32(0));
         j->rows[i] = ptx_var_new(k, ptx_u32(0));
-        j->to[i] = ptx_var_new(k, ptx_u32(0));
     }
 }
 
@@ -9333,14 +9551,13 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
     ptxk__job *j = &c->j;
     ptx_val at, layer = ptx_get(k, c->layer), x;
     uint32_t tq = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE), tk = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
-    size_t gamma = 0;
     uint32_t i, matrices = kind == 0 ? 3 : kind == 2 ? 2 : 1;
     for (i = matrices; i < 3; i++) {
         ptx_set(k, j->base[i], ptx_u64(0));
-        ptx_set(k, j->bias[i], ptx_u64(0));
+        ptxk__job_put(c, PTX_U64, PTXK__J_BIAS + 8 * i, ptx_u64(0));
         ptx_set(k, j->format[i], ptx_u32(0));
         ptx_set(k, j->rows[i], ptx_u32(0));
-        ptx_set(k, j->to[i], ptx_u32(0));
+        ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(0));
     }
     at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
     at = ptx_ptr_add(k, at, layer, (uint32_t)sizeof(ptxk_decoder_layer));
@@ -9349,53 +9566,71 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
     ptx_set(k, j->edge[1], ptx_u32(kind ? 0xffffffffu : tq + tk));
     ptx_set(k, j->k, ptx_u32(f->columns[kind]));
     ptx_set(k, j->tiles, ptx_u32(f->tiles[kind]));
-    ptx_set(k, j->passes, ptx_u32(kind == 2 ? 4 : 2));
-    ptx_set(k, j->record, ptx_u32(f->record[kind]));
-    ptx_set(k, j->gamma, ptx_u64(0));
-    ptxk__dec_set_at(c, j->arrive, f->arrive[kind]);
-    ptxk__dec_set_at(c, j->parts, f->parts[kind]);
+    ptx_set(k, j->gated, ptx_u32(kind == 2));
+    ptxk__job_put(c, PTX_U32, PTXK__J_RECORD, ptx_u32(f->record[kind]));
+    if (!(kind & 1)) ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, ptx_u64(0));
+    ptxk__job_put_at(c, PTXK__J_ARRIVE, f->arrive[kind]);
+    ptxk__job_put_at(c, PTXK__J_PARTS, f->parts[kind]);
     if (kind == 0) {
         ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, q), PTX_NC, f->q_rows, 0);
         ptxk__dec_take_matrix(c, 1, at, offsetof(ptxk_decoder_layer, k), PTX_NC, f->kv_rows, f->q_rows);
         ptxk__dec_take_matrix(c, 2, at, offsetof(ptxk_decoder_layer, v), PTX_NC, f->kv_rows,
                               f->q_rows + f->kv_rows);
-        gamma = offsetof(ptxk_decoder_layer, attention_norm);
     } else if (kind == 1) {
         ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, output), PTX_NC, f->d.hidden, 0);
     } else if (kind == 2) {
         ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, gate), PTX_NC, f->d.ffn, 0);
         ptxk__dec_take_matrix(c, 1, at, offsetof(ptxk_decoder_layer, up), PTX_NC, f->d.ffn, 0);
-        gamma = offsetof(ptxk_decoder_layer, ffn_norm);
     } else if (kind == 3) {
         ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, down), PTX_NC, f->d.hidden, 0);
     } else {
         ptxk__dec_take_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), 0, f->d.vocab, 0);
+    }
+    if (kind == 1) { /* what is made will be multiplied by the norm's weights in the product after this */
+        x = ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)offsetof(ptxk_decoder_layer, ffn_norm)), PTX_NC));
+        ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
+    } else if (kind == 3) {
+        ptx_val last = ptxk__dec_layers(c), more;
+        more = ptx_add(k, layer, ptx_u32(1));
+        last = ptx_setp(k, PTX_LT, more, last);
         x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, final_norm)));
-        ptx_set(k, j->gamma, x);
+        x = ptx_ld_if(k, last, PTX_U64,
+                      ptx_with(ptx_at(at, (int64_t)(sizeof(ptxk_decoder_layer)
+                                                    + offsetof(ptxk_decoder_layer, attention_norm))),
+                               PTX_NC),
+                      x);
+        ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
     }
-    if (kind == 0 || kind == 2) {
-        x = ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)gamma), PTX_NC));
-        ptx_set(k, j->gamma, x);
+    if (f->integers && f->numbers) {
+        ptx_val wants = ptx_u32(0);
+        for (i = 0; i < matrices; i++) {
+            x = ptx_get(k, j->format[i]);
+            x = ptx_shr(k, ptx_mov(k, ptx_u32(f->number_formats)), x);
+            x = ptx_and(k, x, ptx_u32(1));
+            x = ptx_add(k, x, ptx_u32(1));
+            wants = i ? ptx_or(k, wants, x) : x;
+        }
+        ptx_set(k, j->wants, wants);
     }
-    ptxk__dec_set_at(c, j->x, kind == 1 ? f->att : kind == 3 ? f->ff : f->x);
-    ptx_set(k, j->x_stride, ptx_u32(f->columns[kind]));
+    ptxk__dec_set_at(c, j->integers, kind == 3 ? f->ff_integers : f->x_integers); /* not of kind 1 */
+    ptxk__dec_set_at(c, j->numbers, kind == 3 ? f->ff_numbers : f->x_numbers);
+    ptx_set(k, j->x_units, ptx_u32(kind == 3 ? f->ff_units : f->x_units));
     if (kind == 4) {
         x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, logits)));
-        ptx_set(k, j->y, x);
-        ptxk__dec_set_at(c, j->flags, 0); /* not used */
+        ptxk__job_put(c, PTX_U64, PTXK__J_Y, x);
+        ptxk__job_put_at(c, PTXK__J_FLAGS, 0); /* not used */
     } else {
-        ptxk__dec_set_at(c, j->y, kind == 0 ? f->qkv : kind == 2 ? f->ff : f->x);
-        ptxk__dec_set_at(c, j->flags, kind == 0 ? f->flags_qkv : kind == 2 ? f->flags_ff : f->flags_x);
+        ptxk__job_put_at(c, PTXK__J_Y, kind == 0 ? f->qkv : kind == 2 ? 0 : f->x); /* 2: not used */
+        ptxk__job_put_at(c, PTXK__J_FLAGS, kind == 0 ? f->flags_qkv : kind == 2 ? f->flags_ff : f->flags_x);
     }
-    ptx_set(k, j->y_stride,
-            ptx_u32(kind == 0   ? f->qkv_rows
-                    : kind == 2 ? f->d.ffn
-                    : kind == 4 ? f->d.vocab
-                                : f->d.hidden));
+    ptxk__job_put(c, PTX_U32, PTXK__J_STRIDE,
+                  ptx_u32(kind == 0   ? f->qkv_rows
+                          : kind == 4 ? f->d.vocab
+                                      : f->d.hidden));
     x = kind == 1   ? ptxk__dec_epoch_x(c, layer, 2)
         : kind == 3 ? ptxk__dec_epoch_x(c, layer, 3)
                     : ptxk__dec_epoch(c);
-    ptx_set(k, j->epoch, x);
+    ptxk__job_put(c, PTX_U32, PTXK__J_EPOCH, x);
 }
 
 /* The flags that this slice of x needs. */
@@ -9427,8 +9662,8 @@ static void ptxk__dec_needs(ptxk__deck *c, ptxk__wait *w) {
     ptx_guard(k, q);
     ptx_set(k, target, a);
     per = ptx_selp(k, ptx_u32(f->group * f->d.head_dim), per, q);
-    first = ptx_mul(k, first, ptx_u32(256));
-    end = ptx_mul(k, end, ptx_u32(256));
+    first = ptx_mul(k, first, ptx_u32(PTXK__DEC_UNIT));
+    end = ptx_mul(k, end, ptx_u32(PTXK__DEC_UNIT));
     end = ptx_min(k, end, columns);
     end = ptx_sub(k, end, ptx_u32(1));
     first = ptx_div(k, first, per);
@@ -9449,9 +9684,11 @@ static void ptxk__dec_product(ptxk__deck *c) {
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptxk__wait w;
-    ptx_val kind, slices, slice, groups, group, p, q, a, units, per, tile, tiles, m;
-    ptx_var slot_read;
-    uint32_t i;
+    ptxk__spot spot;
+    ptxk__pair o;
+    ptx_val kind, slices, slice, groups, group, p, q, a, units, per, tiles;
+    ptx_var there;
+    uint32_t i, pass;
     kind = ptx_get(k, j->kind);
     a = ptx_ptr_add(k, c->shared, kind, 4);
     slices = ptx_ld(k, PTX_U32, ptx_at(a, f->info_at + 192));
@@ -9468,8 +9705,8 @@ static void ptxk__dec_product(ptxk__deck *c) {
     group = ptx_div(k, c->block, slices);
     group = ptx_selp(k, group, ptx_u32(0), p);
     units = ptx_get(k, j->k);
-    units = ptx_add(k, units, ptx_u32(255));
-    units = ptx_shr(k, units, ptx_u32(8));
+    units = ptx_add(k, units, ptx_u32(PTXK__DEC_UNIT - 1));
+    units = ptx_shr(k, units, ptx_u32(10));
     per = ptxk_div_up(k, units, slices);
     tiles = ptx_get(k, j->tiles);
     p = ptx_setp(k, PTX_LT, group, groups);
@@ -9481,31 +9718,42 @@ static void ptxk__dec_product(ptxk__deck *c) {
     {
         a = ptx_mul(k, slice, per);
         ptx_set(k, j->first, a);
-        ptx_set(k, j->unit, a);
         a = ptx_add(k, a, per);
         a = ptx_min(k, a, units);
         ptx_set(k, j->end, a);
-        ptx_set(k, j->tile, group);
-        ptx_set(k, j->pass, ptx_u32(0));
-        ptx_set(k, j->slot, ptx_u32(0));
-        slot_read = ptx_var_new(k, ptx_u32(0));
-        ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* what stood in this warp's ring has been read */
-        for (i = 0; i + 1 < f->stages; i++) ptxk__dec_fetch(c);
-        if (ptxk__has_cp_async(k))
-            ptx_cp_async_wait(k, f->stages - 1); /* for none: other shared memory is read */
-        ptxk__dec_needs(c, &w);
-        ptxk__dec_wait(c, &w);
-        ptxk__dec_take_x(c);
-        tile = ptx_for(k, group, tiles, groups);
+        spot.tile = group;
+        spot.second = spot.offset = ptx_u32(0);
+        ptxk__dec_set_spot(c, c->read, &spot);
+        there = ptx_var_new(k, ptx_u32(0));
+        ptxk__rows_vars(k, &c->kept, PTXK__DEC_ROUNDS); /* here: nothing of them lives on in attention */
+        for (i = 0; i < 3; i++) c->sent[i] = ptx_var_new(k, ptx_u32(0));
+        ptx_loop(k);
         {
-            ptxk__dec_free(c);
-            m = ptxk__dec_message(c);
-            ptxk__dec_tell(c, tile, slice, m);
-            ptxk__dec_tile(c, tile, m, slot_read);
-            ptxk__dec_send(c);
+            spot = ptxk__dec_spot(c, c->read);
+            p = ptx_setp(k, PTX_LT, spot.tile, tiles);
+            ptx_while(k, p);
+            ptxk__dec_pair(c, &spot, &o);
+            for (pass = 0; pass < 2; pass++) {
+                for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
+                    if (!(f->d.formats >> ptxk__blocks[i].id & 1)) continue;
+                    p = ptx_setp(k, PTX_EQ, o.format, ptx_u32(ptxk__blocks[i].id));
+                    ptx_if(k, p);
+                    if (pass) ptxk__run_all(c, &f->form[i], slice);
+                    else ptxk__run_first(c, &f->form[i]);
+                    ptx_end(k);
+                }
+                if (pass) break;
+                a = ptx_get(k, there);
+                p = ptx_setp(k, PTX_EQ, a, ptx_u32(0));
+                ptx_if(k, p);
+                ptxk__dec_needs(c, &w);
+                ptxk__dec_wait(c, &w);
+                ptxk__dec_take_x(c);
+                ptx_set(k, there, ptx_u32(1));
+                ptx_end(k);
+            }
         }
         ptx_end(k);
-        if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* what is left is empty groups */
     }
     ptx_end(k);
     ptx_end(k);
@@ -9513,13 +9761,45 @@ static void ptxk__dec_product(ptxk__deck *c) {
 
 /* -- the ninth warp -- */
 
+/* A tile of x, or of silu(gate) * up, in the forms that the next product needs: a group of 32. */
+static void ptxk__dec_pass_on(ptxk__deck *c, uint32_t b, ptx_val gated, ptx_val row, ptx_val x,
+                              ptx_val gamma) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    uint32_t tiles = ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE);
+    ptx_val group, at, sum, p, q;
+    group = ptx_shr(k, row, ptx_u32(5));
+    sum = ptx_op2(k, PTX_MUL, PTX_RN, x, x);
+    sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 32);
+    at = ptxk__dec_at(c, f->squares + (uint64_t)4 * b * tiles);
+    at = ptx_ptr_add(k, at, group, 4);
+    p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    q = ptx_not(k, gated);
+    p = ptx_and(k, p, q);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(at, 0), sum);
+    x = ptx_op2(k, PTX_MUL, PTX_RN, x, gamma);
+    if (f->integers) {
+        at = ptx_selp(k, ptx_u64(f->ff_integers + (uint64_t)b * f->ff_units * f->integers),
+                      ptx_u64(f->x_integers + (uint64_t)b * f->x_units * f->integers), gated);
+        at = ptx_ptr_add(k, c->workspace, at, 1);
+        ptxk__x_put_group(k, f->planes, c->lane, group, at, x);
+    }
+    if (f->numbers) {
+        at = ptx_selp(k, ptx_u64(f->ff_numbers + (uint64_t)b * f->ff_units * f->numbers),
+                      ptx_u64(f->x_numbers + (uint64_t)b * f->x_units * f->numbers), gated);
+        at = ptx_ptr_add(k, c->workspace, at, 1);
+        ptxk__x_put_group(k, 0, c->lane, group, at, x);
+    }
+}
+
 static void ptxk__dec_finish(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t B = f->d.batch, b, g;
     ptx_val m, kind, slices, rows, inside, x, p, q, at, parts, id, last, old, s, record, gated, factor,
         bias[2], y;
-    ptx_val stride, key, best, n, eps, norm, squares_at, epoch, flag, row, slice, arrive, bias_at[2];
+    ptx_val stride, key, best, n, eps, gamma, squares_at, epoch, flag, row, slice, arrive, bias_at[2];
     ptx_var value[2][4], squares[4], go;
     for (g = 0; g < 2; g++) { /* both messages may be written */
         (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, ptx_imm(4 + g), ptx_imm(PTXK__DEC_THREADS));
@@ -9547,7 +9827,7 @@ static void ptxk__dec_finish(ptxk__deck *c) {
         stride = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_STRIDE));
         n = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_K));
         row = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_ROW));
-        norm = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_NORM));
+        gamma = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_GAMMA));
         eps = ptx_ld(k, PTX_F32, ptx_at(m, PTXK__M_EPS));
         parts = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_PARTS));
         arrive = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_ARRIVE));
@@ -9660,8 +9940,14 @@ static void ptxk__dec_finish(ptxk__deck *c) {
                 bias[g] = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(0));
             }
             n = ptx_cvt(k, PTX_F32, n);
-            q = ptx_setp(k, PTX_NE, norm, ptx_u32(0));
+            q = ptx_and(k, kind, ptx_u32(1)); /* those with a norm are even */
+            q = ptx_setp(k, PTX_EQ, q, ptx_u32(0));
             y = ptx_ptr_add(k, ptx_ptr(y, PTX_GLOBAL), c->lane, 4);
+            p = ptx_setp(k, PTX_NE, gamma, ptx_u64(0));
+            p = ptx_and(k, p, inside);
+            at = ptx_ptr_add(k, ptx_ptr(gamma, PTX_GLOBAL), row, 4);
+            at = ptx_ptr_add(k, at, c->lane, 4);
+            gamma = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(1));
             for (b = 0; b < B; b++) {
                 ptx_val v[2];
                 x = ptx_get(k, squares[b]);
@@ -9680,8 +9966,16 @@ static void ptxk__dec_finish(ptxk__deck *c) {
                 old = ptx_ld_if(k, p, PTX_F32, ptx_at(y, 0), ptx_f32(0));
                 old = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
                 x = ptx_selp(k, old, x, p);
-                ptx_guard(k, inside);
+                p = ptx_not(k, gated);
+                p = ptx_and(k, p, inside);
+                ptx_guard(k, p);
                 ptx_st(k, PTX_F32, ptx_at(y, 0), x);
+                p = ptx_or(k, at, gated);
+                p = ptx_warp_uniform(k, p);
+                ptx_if(k, p);
+                old = ptx_selp(k, x, ptx_f32(0), inside);
+                ptxk__dec_pass_on(c, b, gated, row, old, gamma);
+                ptx_end(k);
                 p = ptx_setp(k, PTX_EQ, kind, ptx_u32(4));
                 ptx_if(k, p);
                 at = ptx_add(k, row, c->lane);
@@ -9724,15 +10018,20 @@ static ptx_val ptxk__dec_info(ptxk__deck *c, uint32_t word) {
 static void ptxk__dec_embed(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    uint32_t units = ptxk__ceil_div(f->d.hidden, 256), b, n;
-    ptx_val u, start, step, table, format, token, at, octet, inside, unit_bytes, row, x[8], to, p, block,
-        epoch;
+    uint32_t units = ptxk__ceil_div(f->d.hidden, 256), tiles = ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE);
+    uint32_t b, n;
+    ptx_val u, start, step, table, format, token, at, octet, inside, unit_bytes, row, x[8], to, p, block, gamma,
+        epoch, g[8], sum, record;
+    ptx_var value[8];
     ptxk__octet o;
     size_t i;
     table = ptxk__arg_ptr(k, c->args,
                           offsetof(ptxk_decoder_args, embedding) + offsetof(ptxk_decoder_matrix, weights));
     format = ptxk__arg_u32(k, c->args,
                            offsetof(ptxk_decoder_args, embedding) + offsetof(ptxk_decoder_matrix, format));
+    gamma = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
+    gamma = ptx_ld(k, PTX_U64,
+                   ptx_with(ptx_at(gamma, (int64_t)offsetof(ptxk_decoder_layer, attention_norm)), PTX_NC));
     unit_bytes = ptxk__dec_by_format(c, format, ptxk__dec_unit);
     row = ptx_mul_wide(k, unit_bytes, ptx_u32(f->d.hidden));
     row = ptx_shr(k, row, ptx_u32(8));
@@ -9743,8 +10042,9 @@ static void ptxk__dec_embed(ptxk__deck *c) {
         octet = ptx_mad(k, u, ptx_u32(32), c->lane);
         inside = ptx_setp(k, PTX_LT, octet, ptx_u32(f->d.hidden / 8));
         block = ptx_mul(k, u, unit_bytes);
-        ptx_if(k, inside);
         for (b = 0; b < f->d.batch; b++) {
+            for (n = 0; n < 8; n++) value[n] = ptx_var_new(k, ptx_f32(0));
+            ptx_if(k, inside);
             token = ptxk__dec_info(c, PTXK__TOKEN + 4 * b);
             token = ptx_cvt(k, PTX_U64, token);
             at = ptx_mul(k, token, row);
@@ -9757,20 +10057,49 @@ static void ptxk__dec_embed(ptxk__deck *c) {
                 p = ptx_setp(k, PTX_EQ, format, ptx_u32(ptxk__eights[i].id));
                 ptx_if(k, p);
                 ptxk__eight_read(k, ptxk__eights[i].id, at, c->lane, &o);
-                for (n = 0; n < 8; n++)
+                for (n = 0; n < 8; n++) {
                     x[n] = o.has_offset ? ptx_fma(k, o.q[n], o.scale, o.offset)
                            : o.scaled   ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
                                         : o.q[n];
+                    ptx_set(k, value[n], x[n]);
+                }
                 ptx_st_vec(k, PTX_F32, 4, ptx_at(to, 0), x);
                 ptx_st_vec(k, PTX_F32, 4, ptx_at(to, 16), x + 4);
                 ptx_end(k);
             }
+            ptx_end(k);
+            for (n = 0; n < 8; n++) x[n] = ptx_get(k, value[n]);
+            sum = ptx_op2(k, PTX_MUL, PTX_RN, x[0], x[0]);
+            sum = ptxk_dot(k, 7, x + 1, x + 1, sum);
+            sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 4);
+            at = ptxk__dec_at(c, f->squares + (uint64_t)4 * b * tiles);
+            at = ptx_ptr_add(k, at, octet, 1); /* 4 bytes for 4 lanes */
+            p = ptx_and(k, c->lane, ptx_u32(3));
+            p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
+            p = ptx_and(k, p, inside);
+            ptx_guard(k, p);
+            ptx_st(k, PTX_F32, ptx_at(at, 0), sum);
+            at = ptx_ptr_add(k, ptx_ptr(gamma, PTX_GLOBAL), octet, 32);
+            for (n = 0; n < 8; n += 4)
+                ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(at, 4 * n), PTX_NC), ptx_f32(0), g + n);
+            for (n = 0; n < 8; n++) x[n] = ptx_op2(k, PTX_MUL, PTX_RN, x[n], g[n]);
+            if (f->integers) {
+                record = ptxk__dec_at(c, f->x_integers + (uint64_t)b * f->x_units * f->integers);
+                at = ptx_shr(k, u, ptx_u32(2));
+                record = ptx_ptr_add(k, record, at, f->integers);
+                at = ptx_and(k, u, ptx_u32(3));
+                ptxk__x_put(k, f->planes, c->lane, at, record, x);
+            }
+            if (f->numbers) {
+                record = ptxk__dec_at(c, f->x_numbers + (uint64_t)b * f->x_units * f->numbers);
+                record = ptx_ptr_add(k, record, u, 1024);
+                ptxk__x_put(k, 0, c->lane, ptx_u32(0), record, x);
+            }
         }
-        ptx_end(k);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         epoch = ptxk__dec_epoch_x(c, ptx_u32(0), 1);
         at = ptx_mad(k, u, ptx_u32(256 / PTXK__DEC_TILE), c->lane);
-        p = ptx_setp(k, PTX_LT, at, ptx_u32(ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE)));
+        p = ptx_setp(k, PTX_LT, at, ptx_u32(tiles));
         inside = ptx_setp(k, PTX_LT, c->lane, ptx_u32(256 / PTXK__DEC_TILE));
         p = ptx_and(k, p, inside);
         to = ptx_ptr_add(k, c->workspace, at, 4);
@@ -10549,7 +10878,7 @@ static void ptxk__dec_slices(ptxk__deck *c) {
     ptx_var best;
     uint32_t i;
     for (i = 0; i < PTXK__DEC_KINDS; i++) {
-        uint32_t n = ptxk__ceil_div(f->columns[i], 256), passes = i == 2 ? 2 : 1;
+        uint32_t n = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), matrices = i == 2 ? 2 : 1;
         p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(i));
         ptx_if(k, p);
         best = ptx_var_new(k, ptx_u32(0xffffffffu));
@@ -10568,10 +10897,10 @@ static void ptxk__dec_slices(ptxk__deck *c) {
         x = ptx_mov(k, ptx_u32(f->tiles[i]));
         items = ptxk_div_up(k, x, groups);
         items = ptx_mul(k, items, turns);
-        cost = ptx_mad(k, per, ptx_u32(4 * passes), ptx_u32(6)); /* a tile costs a unit and a half itself */
+        cost = ptx_mad(k, per, ptx_u32(16 * matrices), ptx_u32(6)); /* a tile itself: a third of a unit */
         cost = ptx_mul(k, cost, items);
         x = ptx_mul(k, per, turns);
-        x = ptx_mad(k, x, ptx_u32(f->d.batch), cost); /* x */
+        x = ptx_mad(k, x, ptx_u32(2 * f->d.batch), cost); /* x */
         groups = ptx_mul(k, s, ptx_u32((uint32_t)(f->tiles[i] * f->record[i] / 1152)));
         groups = ptx_div(k, groups, c->blocks);
         q = ptx_setp(k, PTX_GT, s, ptx_u32(1));
@@ -10605,7 +10934,7 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
     uint32_t i;
     ptx_launch_bounds(k, PTXK__DEC_THREADS, 1);
     ptxk__dec_begin(&c, f, k);
-    c.shared = ptx_shared(k, "room", PTX_B32, (f->info_at + 256) / 4, 16);
+    c.shared = ptx_shared_dynamic(k);
     c.message = ptx_var_new(k, ptx_u32(0));
     c.round = ptx_var_new(k, ptx_u32(0));
     c.layer = ptx_var_new(k, ptx_u32(0));
