@@ -2934,7 +2934,9 @@ typedef struct ptxk__dec {
     uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* u32 for each tile, for each head of a sequence */
     uint32_t zeroed;                                  /* bytes from the beginning on that are zero at first */
     uint64_t x_integers, x_numbers, ff_integers, ff_numbers; /* what products multiply, [batch, units] */
-    uint32_t x_units, ff_units;
+    uint64_t att_integers, att_numbers; /* where heads are whole groups of 32; else `att`, as f32 */
+    uint32_t x_units, ff_units, att_units;
+    int whole_heads;
     uint64_t squares; /* f32 [batch, tiles of x] */
     uint64_t x, qkv, att, parts[PTXK__DEC_KINDS], att_parts, bytes;
     uint32_t att_record;
@@ -3068,6 +3070,10 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->x_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->x_units * f->numbers);
     f->ff_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->ff_units * f->integers);
     f->ff_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->ff_units * f->numbers);
+    f->whole_heads = d->head_dim % PTXK__DEC_TILE == 0;
+    f->att_units = f->whole_heads ? ptxk__ceil_div(f->q_rows, PTXK__DEC_UNIT) : 0;
+    f->att_integers = ptxk__dec_take(&at, (uint64_t)d->batch * f->att_units * f->integers);
+    f->att_numbers = ptxk__dec_take(&at, (uint64_t)d->batch * f->att_units * f->numbers);
     f->zeroed = (uint32_t)at; /* what lies behind the end of x is 0 */
     f->squares = ptxk__dec_take(&at, (uint64_t)d->batch * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE) * 4);
     f->x = ptxk__dec_take(&at, (uint64_t)d->batch * d->hidden * 4);
@@ -3133,7 +3139,7 @@ static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptx
 
 static uint64_t ptxk__dec_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
     const ptxk__eight *e = ptxk__eight_of(m->format);
-    return e ? (uint64_t)rows * (columns / e->block) * e->bytes : 0;
+    return e ? (uint64_t)rows * ((uint64_t)(columns / e->block) * e->bytes + (m->bias ? 4 : 0)) : 0;
 }
 
 PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk_decoder_layer *layers,
@@ -3150,11 +3156,11 @@ PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk
                  + ptxk__dec_bytes(&l->output, f.d.hidden, f.q_rows)
                  + ptxk__dec_bytes(&l->gate, f.d.ffn, f.d.hidden)
                  + ptxk__dec_bytes(&l->up, f.d.ffn, f.d.hidden)
-                 + ptxk__dec_bytes(&l->down, f.d.hidden, f.d.ffn);
+                 + ptxk__dec_bytes(&l->down, f.d.hidden, f.d.ffn) + 8 * (uint64_t)f.d.hidden;
         for (b = 0; lengths && b < f.d.batch; b++)
             bytes += 2 * (uint64_t)lengths[b] * f.kv_rows * ptxk__kv_bytes(f.d.kv_type);
     }
-    return bytes + (output ? ptxk__dec_bytes(output, f.d.vocab, f.d.hidden) : 0);
+    return bytes + (output ? ptxk__dec_bytes(output, f.d.vocab, f.d.hidden) + 4 * (uint64_t)f.d.hidden : 0);
 }
 
 PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
@@ -8942,13 +8948,13 @@ static void ptxk__dec_starved(ptxk__deck *c, ptx_val step, ptx_val tile) {
 }
 
 /* One warp waits until the words flags[first ... first + count - 1] have come to `target`; sets dead where
-   that
-   does not happen. */
+   that does not happen. A lane asks no more once its word is there; where nothing has come since the last
+   turn, only the lowest that is missing is asked for: waiting costs 32 bytes a turn. */
 static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val count, ptx_val target,
                            ptx_val step, ptx_var dead) {
     ptx_kernel *k = c->k;
-    ptx_var turns = ptx_var_new(k, ptx_u32(0));
-    ptx_val base, i, at, p, v, some, failed, limit, gone, lowest;
+    ptx_var turns = ptx_var_new(k, ptx_u32(0)), missing, asks;
+    ptx_val base, i, at, p, v, some, failed, limit, gone, lowest, last;
     count = ptx_warp_uniform(k, count);
     base = ptx_for(k, ptx_u32(0), count, ptx_u32(32));
     i = ptx_add(k, base, c->lane);
@@ -8956,20 +8962,39 @@ static void ptxk__dec_poll(ptxk__deck *c, ptx_val flags, ptx_val first, ptx_val 
     i = ptx_add(k, i, first);
     at = ptx_ptr_add(k, flags, i, 4);
     gone = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__FAILED), 1);
+    v = ptx_ballot(k, p, ptx_u32(0xffffffffu));
+    missing = ptx_var_new(k, ptx_as(v, PTX_U32));
+    asks = ptx_var_new(k, ptx_as(v, PTX_U32));
     ptx_loop(k);
     {
+        v = ptx_get(k, asks);
+        v = ptx_shr(k, v, c->lane);
+        v = ptx_and(k, v, ptx_u32(1));
+        p = ptx_setp(k, PTX_NE, v, ptx_u32(0));
         v = ptx_ld_if(k, p, PTX_U32, ptx_with(ptx_at(at, 0), PTX_ACQUIRE | PTX_GPU), target);
         v = ptx_sub(k, v, target);
-        some = ptx_setp(k, PTX_LT, ptx_as(v, PTX_S32), ptx_s32(0));
-        some = ptx_ballot(k, some, ptx_u32(0xffffffffu));
+        v = ptx_setp(k, PTX_LT, ptx_as(v, PTX_S32), ptx_s32(0));
+        v = ptx_ballot(k, v, ptx_u32(0xffffffffu)); /* asked for, and not there */
+        last = ptx_get(k, asks);
+        some = ptx_get(k, missing);
+        last = ptx_xor(k, last, ptx_as(v, PTX_U32)); /* asked for, and there */
+        some = ptx_xor(k, some, last);
+        ptx_set(k, missing, some);
         v = ptx_setp(k, PTX_NE, some, ptx_u32(0));
         ptx_while(k, v);
+        lowest = ptx_sub(k, ptx_u32(0), some);
+        lowest = ptx_and(k, lowest, some);
+        v = ptx_setp(k, PTX_EQ, last, ptx_u32(0));
+        v = ptx_selp(k, lowest, some, v);
+        ptx_set(k, asks, v);
         v = ptx_get(k, turns);
         v = ptx_add(k, v, ptx_u32(1));
         ptx_set(k, turns, v);
         limit = ptx_get(k, c->watchdog);
         limit = ptx_setp(k, PTX_GE, v, limit);
-        failed = ptx_ld(k, PTX_U32, ptx_with(ptx_at(gone, 0), PTX_RELAXED | PTX_GPU));
+        v = ptx_and(k, v, ptx_u32(15)); /* has another block given up? */
+        v = ptx_setp(k, PTX_EQ, v, ptx_u32(0));
+        failed = ptx_ld_if(k, v, PTX_U32, ptx_with(ptx_at(gone, 0), PTX_RELAXED | PTX_GPU), ptx_u32(0));
         failed = ptx_setp(k, PTX_NE, failed, ptx_u32(0));
         failed = ptx_ballot(k, failed, ptx_u32(0xffffffffu));
         failed = ptx_setp(k, PTX_NE, failed, ptx_u32(0));
@@ -9235,7 +9260,7 @@ static void ptxk__dec_bring_x(ptxk__deck *c, uint32_t b, ptx_var x, uint32_t uni
     ptxk__dec_bring(c, to, from, units);
 }
 
-/* The slice of attention's result. A warp takes 256 values. */
+/* The slice of attention's result where heads are no whole groups. A warp takes 256 values. */
 static void ptxk__dec_make_x(ptxk__deck *c, uint32_t b) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -9285,9 +9310,11 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
     ptx_var squares;
     x = ptx_get(k, j->kind);
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(1));
-    ptx_if(k, p);
-    for (b = 0; b < f->d.batch; b++) ptxk__dec_make_x(c, b);
-    ptx_else(k);
+    if (!f->whole_heads) {
+        ptx_if(k, p);
+        for (b = 0; b < f->d.batch; b++) ptxk__dec_make_x(c, b);
+        ptx_else(k);
+    }
     if (f->integers) {
         x = ptx_get(k, j->wants);
         x = ptx_and(k, x, ptx_u32(1));
@@ -9303,7 +9330,7 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
         for (b = 0; b < f->d.batch; b++) ptxk__dec_bring_x(c, b, j->numbers, f->numbers, f->numbers_at);
         if (f->integers) ptx_end(k);
     }
-    ptx_end(k);
+    if (!f->whole_heads) ptx_end(k);
     p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(f->d.batch));
     ptx_if(k, p);
     squares = ptx_var_new(k, ptx_f32(0));
@@ -9612,9 +9639,18 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
         }
         ptx_set(k, j->wants, wants);
     }
-    ptxk__dec_set_at(c, j->integers, kind == 3 ? f->ff_integers : f->x_integers); /* not of kind 1 */
-    ptxk__dec_set_at(c, j->numbers, kind == 3 ? f->ff_numbers : f->x_numbers);
-    ptx_set(k, j->x_units, ptx_u32(kind == 3 ? f->ff_units : f->x_units));
+    ptxk__dec_set_at(c, j->integers,
+                     kind == 3   ? f->ff_integers
+                     : kind == 1 ? f->att_integers
+                                 : f->x_integers);
+    ptxk__dec_set_at(c, j->numbers,
+                     kind == 3   ? f->ff_numbers
+                     : kind == 1 ? f->att_numbers
+                                 : f->x_numbers);
+    ptx_set(k, j->x_units,
+            ptx_u32(kind == 3   ? f->ff_units
+                    : kind == 1 ? f->att_units
+                                : f->x_units));
     if (kind == 4) {
         x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, logits)));
         ptxk__job_put(c, PTX_U64, PTXK__J_Y, x);
@@ -10313,6 +10349,39 @@ static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
     ptx_end(k);
 }
 
+/* Element i (u32) of a sequence's attention, a lane of a warp that has 32 in a row: for the product. */
+static void ptxk__dec_attended(ptxk__deck *c, const ptxk__heads *a, ptx_val i, ptx_val x) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    ptx_val at, group;
+    if (!f->whole_heads) {
+        at = ptx_ptr_add(k, a->out, i, 4);
+        ptx_st(k, PTX_F32, ptx_at(at, 0), x);
+        return;
+    }
+    group = ptx_shr(k, i, ptx_u32(5));
+    if (f->integers) {
+        at = ptxk__dec_at(c, f->att_integers);
+        at = ptx_ptr_add(k, at, a->sequence, f->att_units * f->integers);
+        ptxk__x_put_group(k, f->planes, c->lane, group, at, x);
+    }
+    if (f->numbers) {
+        at = ptxk__dec_at(c, f->att_numbers);
+        at = ptx_ptr_add(k, at, a->sequence, f->att_units * f->numbers);
+        ptxk__x_put_group(k, 0, c->lane, group, at, x);
+    }
+}
+
+/* A loop of the workers over n elements; with whole heads n is a multiple of 32, and warps stay together. */
+static ptx_val ptxk__dec_elements(ptxk__deck *c, uint32_t n) {
+    ptx_kernel *k = c->k;
+    ptx_val i;
+    if (!c->f->whole_heads) return ptx_for(k, c->tid, ptx_u32(n), ptx_u32(PTXK__DEC_WORKERS));
+    i = ptx_mul(k, c->warp, ptx_u32(32));
+    i = ptx_for(k, i, ptx_u32(n), ptx_u32(PTXK__DEC_WORKERS));
+    return ptx_add(k, i, c->lane);
+}
+
 /* One part: all query heads of the KV head, a tile of them at a time. */
 static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
     ptx_kernel *k = c->k;
@@ -10345,7 +10414,7 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
         ptxk__dec_meet(c);
         ptxk__dec_attend(c, a);
         ptxk__dec_meet(c);
-        i = ptx_for(k, c->tid, ptx_u32(T * d), ptx_u32(PTXK__DEC_WORKERS));
+        i = ptxk__dec_elements(c, T * d);
         {
             h = ptx_div(k, i, ptx_u32(d));
             e = ptx_rem(k, i, ptx_u32(d));
@@ -10355,14 +10424,14 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
             ptxk__dec_join(c, n, state, ptx_u32(T * 8), at, ptx_u32(T * d * 4), &most, &total, &x);
             h = ptx_add(k, h, a->first);
             p = ptx_setp(k, PTX_LT, h, ptx_u32(f->group));
+            if (f->whole_heads) p = ptx_warp_uniform(k, p);
             ptx_if(k, p);
             ptx_if(k, alone);
             y = ptxk_rcp_or_zero(k, total);
             y = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
             head = ptx_mad(k, a->g, ptx_u32(f->group), h);
-            at = ptx_ptr_add(k, a->out, head, 4 * d);
-            at = ptx_ptr_add(k, at, e, 4);
-            ptx_st(k, PTX_F32, ptx_at(at, 0), y);
+            head = ptx_mad(k, head, ptx_u32(d), e);
+            ptxk__dec_attended(c, a, head, y);
             ptx_else(k);
             at = ptx_ptr_add(k, a->record, h, 4 * d);
             at = ptx_ptr_add(k, at, e, 4);
@@ -10418,7 +10487,7 @@ static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
         base = ptx_cvt(k, PTX_U64, base);
         base = ptx_sub(k, a->record, base);
         base = ptx_ptr(base, PTX_GLOBAL);
-        i = ptx_for(k, c->tid, ptx_u32(f->group * d), ptx_u32(PTXK__DEC_WORKERS));
+        i = ptxk__dec_elements(c, f->group * d);
         h = ptx_div(k, i, ptx_u32(d));
         state = ptx_ptr_add(k, base, h, 8);
         at = ptx_ptr_add(k, base, i, 4);
@@ -10427,10 +10496,8 @@ static void ptxk__dec_arrive(ptxk__deck *c, const ptxk__heads *a) {
                        &x);
         total = ptxk_rcp_or_zero(k, total);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, total);
-        e = ptx_mul(k, a->g, ptx_u32(f->group * d));
-        e = ptx_add(k, e, i);
-        at = ptx_ptr_add(k, a->out, e, 4);
-        ptx_st(k, PTX_F32, ptx_at(at, 0), x);
+        e = ptx_mad(k, a->g, ptx_u32(f->group * d), i);
+        ptxk__dec_attended(c, a, e, x);
         ptx_end(k);
         ptxk__dec_meet(c);
         ptx_end(k);

@@ -169,7 +169,7 @@ void sim_where_text(const sim_block *b, char *out, size_t cap)
  * was counted between, they will be there again for ever. A loop that counts turns, or reads a clock, is
  * never the same: that is left to the watchdog. */
 
-enum { SUSPECT_NS = 400000000 };
+enum { SUSPECT_NS = 400000000, CALM_ROUNDS = 256 };
 
 static uint64_t state_of(const sim_warp *w)
 {
@@ -234,6 +234,11 @@ bool sim_spins(sim_block *b)
     sim_launch *l = b->launch;
     if (!atomic_load_explicit(&l->suspect, memory_order_relaxed)) return false;
     uint64_t changes = atomic_load(&l->changes) + 1;
+    if (b->calm_since != changes) {                           /* states are compared where nothing changes */
+        b->calm_since = changes;
+        b->calm = 0;
+    }
+    if (b->calm < CALM_ROUNDS) { b->calm++; b->quiet = 0; return false; }
     b->quiet = block_repeats(b) ? changes : 0;
     if (!b->quiet) return false;
     sim_worker *w = b->worker;

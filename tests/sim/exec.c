@@ -627,7 +627,7 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         add_path(w, k->entry, w->live, P_RUN);
     }
     worker->counts.c.blocks++;
-    b->quiet = 0;
+    b->quiet = b->calm_since = 0;
     sim_changed(l);
     sim_async_block_begin(b);
     return sim_race_block_begin(b, sim_block_index(b));

@@ -758,7 +758,8 @@ typedef struct sim_block {
     uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
     uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
     uint32_t warp_capacity;
-    uint64_t clock, rounds, quiet;
+    uint64_t clock, rounds, quiet, calm_since;
+    uint32_t calm;                     /* rounds without a change while the launch is suspected to spin */
     uint64_t configured;               /* launch_serial that filled the special slots */
     bool done, ended, idle;            /* idle: nothing ran, and something waits for an event */
     bool polls;                        /* nothing but polling in the last round */
