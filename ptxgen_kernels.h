@@ -161,8 +161,8 @@
           u32 position to 1e-6. ptxk_rope_frequencies() makes the table: theta^(-2 i / dims), divided by a
           linear factor, by a table of factors, or by the rule of Llama 3.1.
 
-   EMBED  y[t,:] = scale * table[ids[t],:]; the table in PTXK_F32, F16, BF16, Q8_0, Q4_K or Q6_K. An id past
-          the table's rows: NaN in that row of y, nothing is read.
+   EMBED  y[t,:] = scale * table[ids[t],:]; the table in any format of GEMV's. An id past the table's
+          rows: NaN in that row of y, nothing is read.
 
    SAMPLE  one token of each row of logits. Temperature 0, or PTXK_SAMPLE_ARGMAX: the largest logit; of equal
           ones the lowest token; NaN counts as the smallest. Else tokens are ordered by logit (equal ones by
@@ -175,12 +175,18 @@
 
    DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
           at once: embedding; in each layer RMSNorm, q, k, v (+ bias), rotary positions, k and v into the
-                    caches,
-          attention over them, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; final norm,
-          logits, the next token. One block stays on each multiprocessor; tiles of 32 values are handed from
-          block to block by counters in global memory, and weights are sent for before the values that they
-          multiply are waited for. f32 arithmetic on weights as they are, in a fixed order: the same tokens in
+          caches, attention over them, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; final
+          norm, logits, the next token. One block stays on each multiprocessor, with 64 KB of shared memory;
+          tiles of 32 values are handed from block to block by counters in global memory, and weights are sent
+          for before the values that they multiply are waited for. All in a fixed order: the same tokens in
           every run on as many blocks. Two launches: the first clears the workspace's counters.
+     formats        those of GEMV, each matrix its own; ffn, hidden and heads * head_dim are whole blocks of
+                    what is used on them
+     precision      as in GEMV: quantised weights meet values of 16 bits, with PTXK_GEMV_FAST of 8, in groups
+                    of 32, which who makes 32 values makes of them, times the next norm's weights;
+                    attention's, where head_dim is no multiple of 32, each block that reads them. Plain
+                    weights meet f32
+     NaN, infinity  spread as in GEMV and FLASH_DECODE; a token is chosen in any case
      prompt         fed first, one token a step, without logits up to its last; its tokens are not written
      refused        positions[b] + prompt_lengths[b] past max_seq, prompt_lengths[b] past prompt_stride, or a
                     token past vocab: status PTXK_DECODER_REFUSED, for what, and which sequence; nothing is
@@ -497,7 +503,7 @@ typedef struct ptxk_rope_scaling {
 
 typedef struct ptxk_embed_desc {
     uint32_t n;      /* elements of a row: a multiple of the format's block, 1 ... 2^24 */
-    uint32_t format; /* of the table: PTXK_F32, PTXK_F16, PTXK_BF16, PTXK_Q8_0, PTXK_Q4_K or PTXK_Q6_K */
+    uint32_t format; /* of the table: any of PTXK_Q4_K ... */
     uint32_t y_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
     float scale;     /* 0: 1 */
 } ptxk_embed_desc;
@@ -792,7 +798,9 @@ typedef struct ptxk_decoder_args {
 #define PTXK_EXAMPLES_embed(X)                                                                               \
     X("4096, Q4_K to f32", 4096, PTXK_Q4_K, PTX_F32, 0.0f)                                                   \
     X("4096, Q6_K to f32", 4096, PTXK_Q6_K, PTX_F32, 0.0f)                                                   \
+    X("4096, Q5_K to f32", 4096, PTXK_Q5_K, PTX_F32, 0.0f)                                                   \
     X("896, Q8_0 to f16", 896, PTXK_Q8_0, PTX_F16, 0.0f)                                                     \
+    X("896, Q4_0 to f16", 896, PTXK_Q4_0, PTX_F16, 0.0f)                                                     \
     X("576, f32", 576, PTXK_F32, PTX_F32, 0.0f)                                                              \
     X("2048, f16 to bf16, scaled", 2048, PTXK_F16, PTX_BF16, 45.25f)                                         \
     X("33, bf16 to f32", 33, PTXK_BF16, PTX_F32, 0.0f)
@@ -991,8 +999,8 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
 /* Whether arguments can be right; layers: a copy of the table in host memory, or NULL. */
 PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
                                        const ptxk_decoder_layer *layers, ptxk_message *why);
-/* The lower bound of traffic of one token of each sequence: all matrices once (output: or NULL), K and V of
-   lengths[batch] rows (or NULL) once. 0 for a bad desc. */
+/* The lower bound of traffic of one token of each sequence: all matrices once (output: or NULL), biases and
+   norms, K and V of lengths[batch] rows (or NULL) once. 0 for a bad desc. */
 PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk_decoder_layer *layers,
                                        uint32_t layer_count, const ptxk_decoder_matrix *output,
                                        const uint32_t *lengths);
@@ -2128,8 +2136,8 @@ static uint32_t ptxk__x_values(uint32_t planes) {
     return planes ? 1024 : 256;
 }
 
-/* room: bytes of shared memory for the ring of one warp. most: 0, or a bound of rows; unit: of the values of a
-   step. 0 when nothing fits. */
+/* room: bytes of shared memory for the ring of one warp. most: 0, or a bound of rows; unit: of the values of
+   a step. 0 when nothing fits. */
 static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
                               uint32_t most, uint32_t unit, uint32_t room) {
     memset(f, 0, sizeof *f);
@@ -3006,9 +3014,9 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
 
 /* -- decoder -- */
 
-/* Eight warps work: weights through a ring of their own, x in shared memory (see "rows of weights"). The ninth
-   finishes: it joins the slices of a tile, makes of it what the next product multiplies, and tells others
-   that the tile is there, while the eight are at the next. */
+/* Eight warps work: weights through a ring of their own, x in shared memory (see "rows of weights"). The
+   ninth finishes: it joins the slices of a tile, makes of it what the next product multiplies, and tells
+   others that the tile is there, while the eight are at the next. */
 #define PTXK__DEC_WARPS 8u
 #define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
 #define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
@@ -3146,7 +3154,8 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
     room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        uint32_t most = d->batch > 2 && !ptxk__blocks[i].aligned ? 1 : 4; /* for the registers */
+        int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
+        uint32_t most = d->batch > 2 && wide ? 1 : 4; /* for the registers */
         if (!(d->formats >> ptxk__blocks[i].id & 1)) continue;
         if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
                                 room))
@@ -8945,13 +8954,12 @@ PTXGEN_API ptx_code ptxk_sample_emit_(ptx_module *m, const char *site, const voi
 typedef struct ptxk__job {
     ptx_var kind, k, slices, groups, skip;                        /* skip: from a block's slice to its next */
     ptx_var base[3], format[3], rows[3], edge[2];
-    ptx_var integers, numbers, x_units; /* x in both forms, units of a column */
-    ptx_var wants;                      /* x as integers: 1, as numbers: 2 */
     ptx_var tiles, gated;
     ptx_var first, end; /* units of this slice */
 } ptxk__job;
 
-/* What of a product only the first thread asks for, for messages: it keeps that in shared memory. */
+/* What of a product only the first thread asks for, for messages: it keeps that in shared memory; and what
+   all ask for between two meetings. */
 enum {
     PTXK__J_Y = 0,
     PTXK__J_FLAGS = 8,
@@ -8962,7 +8970,11 @@ enum {
     PTXK__J_TO = 64,    /* u32 [3]: the matrices' first rows in y */
     PTXK__J_STRIDE = 76,
     PTXK__J_EPOCH = 80,
-    PTXK__J_RECORD = 84
+    PTXK__J_RECORD = 84,
+    PTXK__J_INTEGERS = 88, /* x in both forms, ... */
+    PTXK__J_NUMBERS = 96,
+    PTXK__J_UNITS = 104, /* ... units of a column */
+    PTXK__J_WANTS = 108  /* x as integers: 1, as numbers: 2 */
 };
 
 /* A warp's next rows: a tile, gate or up, the first of the rows of its four. */
@@ -9389,14 +9401,14 @@ static void ptxk__dec_bring(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val cou
 }
 
 /* The slice of x, as those who made it left it. */
-static void ptxk__dec_bring_x(ptxk__deck *c, uint32_t b, ptx_var x, uint32_t unit, uint32_t at) {
+static void ptxk__dec_bring_x(ptxk__deck *c, uint32_t b, uint32_t x, uint32_t unit, uint32_t at) {
     ptx_kernel *k = c->k;
     ptx_val first, units, from, to, skip;
     first = ptx_get(k, c->j.first);
     units = ptx_get(k, c->j.end);
     units = ptx_sub(k, units, first);
-    from = ptx_get(k, x);
-    skip = ptx_get(k, c->j.x_units);
+    from = ptxk__job_get(c, PTX_U64, x);
+    skip = ptxk__job_get(c, PTX_U32, PTXK__J_UNITS);
     skip = ptx_mad(k, skip, ptx_u32(b), first);
     from = ptx_ptr_add(k, ptx_ptr(from, PTX_GLOBAL), skip, unit);
     to = ptx_mul(k, units, ptx_u32(b * unit));
@@ -9462,18 +9474,24 @@ static void ptxk__dec_take_x(ptxk__deck *c) {
         ptx_else(k);
     }
     if (f->integers) {
-        x = ptx_get(k, j->wants);
-        x = ptx_and(k, x, ptx_u32(1));
-        q = ptx_setp(k, PTX_NE, x, ptx_u32(0));
-        if (f->numbers) ptx_if(k, q);
-        for (b = 0; b < f->d.batch; b++) ptxk__dec_bring_x(c, b, j->integers, f->integers, f->ring);
+        if (f->numbers) {
+            x = ptxk__job_get(c, PTX_U32, PTXK__J_WANTS);
+            x = ptx_uniform(k, x);
+            x = ptx_and(k, x, ptx_u32(1));
+            q = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+            ptx_if(k, q);
+        }
+        for (b = 0; b < f->d.batch; b++) ptxk__dec_bring_x(c, b, PTXK__J_INTEGERS, f->integers, f->ring);
         if (f->numbers) ptx_end(k);
     }
     if (f->numbers) {
-        x = ptx_get(k, j->wants);
-        q = ptx_setp(k, PTX_GE, x, ptx_u32(2));
-        if (f->integers) ptx_if(k, q);
-        for (b = 0; b < f->d.batch; b++) ptxk__dec_bring_x(c, b, j->numbers, f->numbers, f->numbers_at);
+        if (f->integers) {
+            x = ptxk__job_get(c, PTX_U32, PTXK__J_WANTS);
+            x = ptx_uniform(k, x);
+            q = ptx_setp(k, PTX_GE, x, ptx_u32(2));
+            ptx_if(k, q);
+        }
+        for (b = 0; b < f->d.batch; b++) ptxk__dec_bring_x(c, b, PTXK__J_NUMBERS, f->numbers, f->numbers_at);
         if (f->integers) ptx_end(k);
     }
     if (!f->whole_heads) ptx_end(k);
@@ -9676,14 +9694,10 @@ static void ptxk__dec_take_matrix(ptxk__deck *c, uint32_t i, ptx_val at, size_t 
 static void ptxk__job_new(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
-    ptx_var *narrow[] = {&j->kind,    &j->k,       &j->slices,  &j->groups,  &j->skip,
-                         &j->x_units, &j->tiles,   &j->gated,   &j->first,   &j->end,
-                         &j->wants,   &j->edge[0], &j->edge[1], &c->read[0], &c->read[1],
-                         &c->read[2]};
-    ptx_var *wide[] = {&j->integers, &j->numbers};
+    ptx_var *narrow[] = {&j->kind,  &j->k,   &j->slices,  &j->groups,  &j->skip,    &j->tiles,   &j->gated,
+                         &j->first, &j->end, &j->edge[0], &j->edge[1], &c->read[0], &c->read[1], &c->read[2]};
     size_t i;
     for (i = 0; i < sizeof narrow / sizeof *narrow; i++) *narrow[i] = ptx_var_new(k, ptx_u32(0));
-    for (i = 0; i < sizeof wide / sizeof *wide; i++) *wide[i] = ptx_var_new(k, ptx_u64(0));
     for (i = 0; i < 3; i++) {
         j->base[i] = ptx_var_new(k, ptx_u64(0));
         j->format[i] = ptx_var_new(k, ptx_u32(0));
@@ -9710,11 +9724,6 @@ static ptx_val ptxk__dec_epoch_x(ptxk__deck *c, ptx_val layer, uint32_t more) {
     layers = ptx_mad(k, layers, ptx_u32(2), ptx_u32(1));
     layer = ptx_mad(k, layer, ptx_u32(2), ptx_u32(more));
     return ptx_mad(k, round, layers, layer);
-}
-
-static void ptxk__dec_set_at(ptxk__deck *c, ptx_var v, uint64_t offset) {
-    ptx_val at = ptxk__dec_at(c, offset);
-    ptx_set(c->k, v, ptx_as(ptx_ptr(at, PTX_GENERIC), PTX_U64));
 }
 
 /* The variables of a kind of product. */
@@ -9783,20 +9792,20 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
             x = ptx_add(k, x, ptx_u32(1));
             wants = i ? ptx_or(k, wants, x) : x;
         }
-        ptx_set(k, j->wants, wants);
+        ptxk__job_put(c, PTX_U32, PTXK__J_WANTS, wants);
     }
-    ptxk__dec_set_at(c, j->integers,
+    ptxk__job_put_at(c, PTXK__J_INTEGERS,
                      kind == 3   ? f->ff_integers
                      : kind == 1 ? f->att_integers
                                  : f->x_integers);
-    ptxk__dec_set_at(c, j->numbers,
+    ptxk__job_put_at(c, PTXK__J_NUMBERS,
                      kind == 3   ? f->ff_numbers
                      : kind == 1 ? f->att_numbers
                                  : f->x_numbers);
-    ptx_set(k, j->x_units,
-            ptx_u32(kind == 3   ? f->ff_units
-                    : kind == 1 ? f->att_units
-                                : f->x_units));
+    ptxk__job_put(c, PTX_U32, PTXK__J_UNITS,
+                  ptx_u32(kind == 3   ? f->ff_units
+                          : kind == 1 ? f->att_units
+                                      : f->x_units));
     if (kind == 4) {
         x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, logits)));
         ptxk__job_put(c, PTX_U64, PTXK__J_Y, x);
@@ -10202,8 +10211,8 @@ static void ptxk__dec_embed(ptxk__deck *c) {
     const ptxk__dec *f = c->f;
     uint32_t units = ptxk__ceil_div(f->d.hidden, 256), tiles = ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE);
     uint32_t b, n;
-    ptx_val u, start, step, table, format, token, at, octet, inside, unit_bytes, row, x[8], to, p, block, gamma,
-        epoch, g[8], sum, record;
+    ptx_val u, start, step, table, format, token, at, octet, inside, unit_bytes, row, x[8], to, p, block;
+    ptx_val gamma, epoch, g[8], sum, record;
     ptx_var value[8];
     ptxk__octet o;
     size_t i;

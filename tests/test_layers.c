@@ -532,8 +532,8 @@ static void frequencies_are_scaled_as_described(void) {
 
 static const struct format {
     uint32_t id, block, bytes;
-} formats[] = {{PTXK_Q4_K, 256, 144}, {PTXK_Q6_K, 256, 210}, {PTXK_Q8_0, 32, 34},
-               {PTXK_F32, 1, 4},      {PTXK_F16, 1, 2},      {PTXK_BF16, 1, 2}};
+} formats[] = {{PTXK_Q4_K, 256, 144}, {PTXK_Q5_K, 256, 176}, {PTXK_Q6_K, 256, 210}, {PTXK_Q8_0, 32, 34},
+               {PTXK_Q4_0, 32, 18},   {PTXK_F32, 1, 4},      {PTXK_F16, 1, 2},      {PTXK_BF16, 1, 2}};
 
 /* Weight i of a row, and in *size what its terms come to. */
 static double table_weight(const struct format *f, const unsigned char *row, uint32_t i, double *size) {
@@ -541,6 +541,8 @@ static double table_weight(const struct format *f, const unsigned char *row, uin
     double x;
     i %= f->block;
     if (f->id == PTXK_Q4_K) return ref_weight(REF_BLOCK_Q4_K, b, (int)i, size);
+    if (f->id == PTXK_Q5_K) return ref_weight(REF_BLOCK_Q5_K, b, (int)i, size);
+    if (f->id == PTXK_Q4_0) return ref_weight(REF_BLOCK_Q4_0, b, (int)i, size);
     x = f->id == PTXK_Q6_K   ? ref_q6_k_weight(b, i)
         : f->id == PTXK_Q8_0 ? ref_q8_0_weight(b, i)
         : f->id == PTXK_F32  ? (double)((const float *)(const void *)b)[0]
@@ -564,10 +566,10 @@ static unsigned char *random_table(const struct format *f, uint32_t rows, uint32
     for (i = 0; i < *bytes; i++) p[i] = (unsigned char)random_u32();
     for (i = 0; i < blocks; i++) {
         unsigned char *b = p + i * f->bytes;
-        if (f->id == PTXK_Q4_K)
+        if (f->id == PTXK_Q4_K || f->id == PTXK_Q5_K)
             for (j = 0; j < 4; j += 2) put_half(b + j, random_within(0.01));
         if (f->id == PTXK_Q6_K) put_half(b + 208, random_within(0.001));
-        if (f->id == PTXK_Q8_0) put_half(b, random_within(0.1));
+        if (f->id == PTXK_Q8_0 || f->id == PTXK_Q4_0) put_half(b, random_within(0.1));
         if (f->id == PTXK_F32) {
             float x = (float)random_within(1);
             memcpy(b, &x, 4);
