@@ -213,7 +213,7 @@ static int generate(run *r, uint32_t prompt, uint32_t tokens, gguf_error *why) {
    ended, into host memory. A launch that fails says nothing there: where nothing comes for long, the driver
    is asked (cuStreamQuery). */
 static int generate_persistent(run *r, uint32_t tokens, gguf_error *why) {
-    enum { NOT_READY = 600, PATIENCE = 5 };
+    enum { NOT_READY = 600, PATIENCE = 30 };
     int (*query)(void *) = NULL, over = 0, bad;
     void *symbol = ptxcu_symbol(r->cu, "cuStreamQuery");
     double start = seconds(), last = start;
@@ -254,15 +254,18 @@ static void report(const run *r, uint32_t prompt) {
     const ptxcu_device *d = ptxcu_device_info(r->cu);
     double bytes = (double)r->model.weight_bytes;
     double bandwidth = 2e3 * d->memory_clock_khz * (d->memory_bus_bits / 8.0); /* two transfers a clock */
-    double rate = r->made > 1 && r->seconds > 0 ? (r->made - 1) / r->seconds : 0;
+    /* behind the first token, unless all were first seen at the end */
+    int timed = r->made > 1 && r->seconds > 1e-3 * r->prompt_seconds;
+    double rate = timed ? (r->made - 1) / r->seconds : 0;
     fprintf(stderr, "%s%s\n", d->name, d->is_cpu_driver ? " - no GPU: this runs on the CPU driver" : "");
     fprintf(stderr, "%u tokens of prompt and the first of text in %.2f s; ", (unsigned)prompt,
             r->prompt_seconds);
-    fprintf(stderr, "%u tokens written in %.2f s, %.1f a second behind the first%s\n", (unsigned)r->made,
-            r->prompt_seconds + r->seconds, rate,
+    fprintf(stderr, "%u tokens written in %.2f s", (unsigned)r->made, r->prompt_seconds + r->seconds);
+    if (timed) fprintf(stderr, ", %.1f a second behind the first", rate);
+    fprintf(stderr, "%s\n",
             d->is_cpu_driver ? " (of a CPU that interprets PTX: says nothing about a GPU)" : "");
     fprintf(stderr, "%.3f MB of weights a token", 1e-6 * bytes);
-    if (!d->is_cpu_driver && bandwidth > 0)
+    if (!d->is_cpu_driver && bandwidth > 0 && timed)
         fprintf(stderr, ": %.1f GB/s, %.3f of the device's %.0f GB/s", 1e-9 * bytes * rate,
                 bytes * rate / bandwidth, 1e-9 * bandwidth);
     fprintf(stderr, "\n");
