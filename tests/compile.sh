@@ -22,7 +22,8 @@ least() { # of three runs
 }
 gate() { # what, the figure, the most it may be
     awk -v what="$1" -v figure="$2" -v most="$3" 'BEGIN {
-        printf "  gate: %-46s %8s  at most %s  %s\n", what, figure, most, figure + 0 <= most + 0 ? "held" : "MISSED" }'
+        printf "  gate: %-46s %8s  at most %s  %s\n", what, figure, most,
+               figure + 0 <= most + 0 ? "held" : "MISSED" }'
 }
 echo "compiling ptxgen.h, $($cc --version | head -n 1)"
 gate "implementation, -O2, s" "$(least $cc -std=c99 -I. -O2 -c "$build/compile.c" -o "$o")" 2
