@@ -1177,12 +1177,46 @@ static int ptxk__span_in_step(const ptxk__span *s, uint64_t width) {
     return 1;
 }
 
+/* Whether two with the same strides share a byte, by directions from the widest stride on: b stands `between`
+   bytes behind a, and what k steps leave of that must be less than the narrower directions reach. */
+static int ptxk__span_meet_in(const ptxk__span *a, const ptxk__span *b, const uint32_t *by_width,
+                              uint32_t left, int64_t between) {
+    uint32_t i = *by_width, n, j;
+    int64_t k, a_reach = (int64_t)a->row, b_reach = (int64_t)b->row, step, first, last;
+    if (!left) return between < a_reach && -between < b_reach;
+    step = (int64_t)(a->count[i] > 1 ? a->stride[i] : b->count[i] > 1 ? b->stride[i] : 0);
+    if (!step) return ptxk__span_meet_in(a, b, by_width + 1, left - 1, between);
+    for (n = 1; n < left; n++) {
+        j = by_width[n];
+        a_reach += (int64_t)((a->count[j] - 1) * a->stride[j]);
+        b_reach += (int64_t)((b->count[j] - 1) * b->stride[j]);
+    }
+    if ((a_reach + b_reach) / step > 16) return 1; /* rows within rows: nobody lays out tensors like this */
+    first = (between - a_reach) / step - 1;
+    last = (between + b_reach) / step + 1;
+    if (first < 1 - (int64_t)b->count[i]) first = 1 - (int64_t)b->count[i];
+    if (last > (int64_t)a->count[i] - 1) last = (int64_t)a->count[i] - 1;
+    for (k = first; k <= last; k++)
+        if (ptxk__span_meet_in(a, b, by_width + 1, left - 1, between - k * step)) return 1;
+    return 0;
+}
+
 /* Whether two may share a byte. Those that take turns, as K and V in one row, have a stride in common, and
    different places in each step of it. */
 static int ptxk__span_meet(const ptxk__span *a, const ptxk__span *b) {
-    uint32_t i;
+    uint32_t i, j, alike = a->bytes >> 62 == 0 && b->bytes >> 62 == 0, by_width[4] = {0, 1, 2, 0};
     if (!a->bytes || !b->bytes) return 0;
     if (a->at < b->at ? b->at - a->at >= a->bytes : a->at - b->at >= b->bytes) return 0;
+    for (i = 0; i < 3; i++) {
+        if (a->count[i] > 1 && b->count[i] > 1 && a->stride[i] != b->stride[i]) alike = 0;
+        for (j = i; j > 0; j--) {
+            uint32_t wide = by_width[j], narrow = by_width[j - 1];
+            uint64_t wider = a->count[wide] > 1 ? a->stride[wide] : b->stride[wide];
+            if (wider <= (a->count[narrow] > 1 ? a->stride[narrow] : b->stride[narrow])) break;
+            by_width[j] = narrow, by_width[j - 1] = wide;
+        }
+    }
+    if (alike) return ptxk__span_meet_in(a, b, by_width, 3, (int64_t)(b->at - a->at));
     for (i = 0; i < 3; i++) {
         uint64_t width = a->stride[i], between = b->at - a->at;
         if (a->count[i] <= 1 || !width || !ptxk__span_in_step(a, width) || !ptxk__span_in_step(b, width))
@@ -11253,9 +11287,10 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
         memcpy(&bits, &d->scale, sizeof bits);
         (void)snprintf(scale, sizeof scale, "_s%08x", bits);
     }
-    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s", d->hidden,
+    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s", d->hidden,
                    d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
-                   ptx_type_name((ptx_type)d->kv_type), d->rope_dims, d->rope_pairs, scale);
+                   ptx_type_name((ptx_type)d->kv_type), d->rope_dims, d->rope_pairs, scale,
+                   d->precision == PTXK_GEMV_FAST ? "_x8" : "");
     {
         char start[140];
         (void)snprintf(start, sizeof start, "%s_start", name);

@@ -929,7 +929,7 @@ static void bad_shapes_and_arguments_are_refused(void) {
     REFUSE(q_batch_stride = (uint64_t)1 << 60, "q_batch_stride is");
     REFUSE(out_row_stride = 32, "rows of out overlap");
     REFUSE(out = 0x20000, "out overlaps k");
-    REFUSE(kv_len = 0xffffffffu, "kv_len is 4294967295, must be at most 2^30");
+    REFUSE(kv_len = 0xffffffffu, "kv_len is 4294967295, must be 0 to 1073741824");
 #undef REFUSE
 }
 

@@ -642,7 +642,59 @@ static void frequencies(void) {
     }
 }
 
+/* -- whether spans meet, beside counting bytes -- */
+
+static void cover(const ptxk__span *s, unsigned char *bytes, unsigned *twice) {
+    uint64_t i, j, k, n;
+    memset(bytes, 0, 1024);
+    *twice = 0;
+    for (i = 0; i < s->count[0]; i++)
+        for (j = 0; j < s->count[1]; j++)
+            for (k = 0; k < s->count[2]; k++)
+                for (n = 0; n < s->row; n++) {
+                    uint64_t at = s->at + i * s->stride[0] + j * s->stride[1] + k * s->stride[2] + n;
+                    *twice += bytes[at];
+                    bytes[at] = 1;
+                }
+}
+
+static ptxk__span some_span(const uint64_t *stride) {
+    ptxk__span s = ptxk__span_of("s", 1 + random_below(120), 1 + random_below(8), 1, 1);
+    uint32_t i;
+    for (i = 0; i < 3; i++) ptxk__span_repeat(&s, i, 1 + random_below(4), stride[i]);
+    return s;
+}
+
+static void spans(void) {
+    static unsigned char one[1024], other[1024];
+    unsigned n, missed = 0, imagined = 0, doubled = 0, met = 0, twice, again;
+    for (n = 0; n < 200000; n++) {
+        uint64_t stride[3], second[3];
+        uint32_t i, alike = n & 1, common = 0;
+        ptxk__span a, b;
+        for (i = 0; i < 3; i++) {
+            stride[i] = random_below(4) ? random_below(80) : 8 * random_below(10);
+            second[i] = alike ? stride[i] : random_below(80);
+        }
+        a = some_span(stride), b = some_span(second);
+        cover(&a, one, &twice), cover(&b, other, &again);
+        for (i = 0; i < sizeof one; i++) common |= one[i] & other[i];
+        met += common != 0;
+        if (common && !ptxk__span_meet(&a, &b)) missed++;
+        if (!common && alike && !twice && !again && ptxk__span_distinct(&a) && ptxk__span_distinct(&b)
+            && ptxk__span_meet(&a, &b))
+            imagined++;
+        if (twice && ptxk__span_distinct(&a)) doubled++;
+    }
+    CHECK(met > 1000);
+    CHECK(missed == 0);
+    CHECK(imagined == 0);
+    CHECK(doubled == 0);
+}
+
 int main(void) {
+    start_random();
+    spans();
     attention();
     layers();
     frequencies();
