@@ -6515,12 +6515,24 @@ static ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_t whic
     return ptx_prmt(k, low, high, ptx_b32(0x5410));
 }
 
+/* What the integers of a group of x are multiplied by to be x again, of the largest of its |x| and the sum of
+   all x * 0, which is NaN when anything in it is not finite; and what x is multiplied by to be integers. */
+static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_val bad, ptx_val *inverse) {
+    ptx_val top = ptx_f32(planes == 2 ? 32639.0f : 127.0f), p, d; /* 127 * 256 + 127 */
+    *inverse = ptx_rcp(k, most);
+    *inverse = ptx_op2(k, PTX_MUL, PTX_RN, *inverse, top);
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
+    *inverse = ptx_selp(k, *inverse, ptx_f32(0), p);
+    most = ptx_selp(k, most, ptx_f32(0), p);
+    d = ptx_op2(k, PTX_DIV, PTX_RN, most, top);
+    return ptx_add(k, d, bad);
+}
+
 /* Puts 256 values of x into a record: lane l of a warp, all of it present, has values 8 l ... 8 l + 7, zeros
    past the end of x. record: address in global or shared memory, 16-byte aligned; block: which 256 of the
    record's 1024 (planes 0: of no meaning, the record is 256). */
 static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
                         const ptx_val x[8]) {
-    float top = planes == 2 ? 32639.0f : 127.0f; /* 127 * 256 + 127 */
     ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
     uint32_t e;
     if (!planes) {
@@ -6544,13 +6556,7 @@ static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val bl
     }
     most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
     bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, 4);
-    inverse = ptx_rcp(k, most);
-    inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, ptx_f32(top));
-    p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
-    inverse = ptx_selp(k, inverse, ptx_f32(0), p);
-    most = ptx_selp(k, most, ptx_f32(0), p);
-    d = ptx_op2(k, PTX_DIV, PTX_RN, most, ptx_f32(top));
-    d = ptx_add(k, d, bad);
+    d = ptxk__x_factor(k, planes, most, bad, &inverse);
     for (e = 0; e < 8; e++) {
         other = ptx_op2(k, PTX_MUL, PTX_RN, x[e], inverse);
         whole[e] = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
@@ -6602,7 +6608,6 @@ static void ptxk__x_put(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val bl
    of it present, has one. The bytes to spare in a record must be 0 already. */
 static void ptxk__x_put_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group, ptx_val records,
                               ptx_val x) {
-    float top = planes == 2 ? 32639.0f : 127.0f;
     ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
     if (!planes) {
         at = ptx_mad(k, group, ptx_u32(32), lane);
@@ -6617,13 +6622,7 @@ static void ptxk__x_put_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_
     most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
     bad = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0));
     bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, 32);
-    inverse = ptx_rcp(k, most);
-    inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, ptx_f32(top));
-    p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
-    inverse = ptx_selp(k, inverse, ptx_f32(0), p);
-    most = ptx_selp(k, most, ptx_f32(0), p);
-    d = ptx_op2(k, PTX_DIV, PTX_RN, most, ptx_f32(top));
-    d = ptx_add(k, d, bad);
+    d = ptxk__x_factor(k, planes, most, bad, &inverse);
     other = ptx_op2(k, PTX_MUL, PTX_RN, x, inverse);
     whole = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
     sum = ptxk_warp_reduce(k, PTX_ADD, whole, 1, 32);

@@ -4,11 +4,10 @@
  *   cc -std=c99 tests/test_rules.c -o test_rules -lm && ./test_rules */
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
+#include "check.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static int passed, failed;
 static ptx_module *m;
 static ptx_kernel *k;
 static ptx_val p, n, tid, lane, warp, sh, mine, wide, zero, bar, one;
@@ -49,12 +48,8 @@ static void done(int line, const char *want, const char *says) {
                  ptx_advice_name(a.code));
         snprintf(message, sizeof message, "%s", a.message);
     }
-    if (strcmp(got, want) == 0 && (!says || strstr(message, says)))
-        passed++;
-    else {
-        failed++;
-        printf("%s:%d: failed: \"%s\" where \"%s\" is due: %s\n", __FILE__, line, got, want, message);
-    }
+    if (!CHECK_AT(strcmp(got, want) == 0 && (!says || strstr(message, says)), line, want, message))
+        printf("    it got \"%s\"\n", got);
     ptx_module_free(m);
 }
 #define WRONG(want, says) done(__LINE__, want, says)
@@ -463,6 +458,5 @@ int main(void) {
     test_counts();
     test_phases();
     test_idle();
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }

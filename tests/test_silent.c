@@ -4,11 +4,9 @@
  *   cc -std=c99 tests/test_silent.c -o test_silent -lm && ./test_silent */
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
+#include "check.h"
 
-#include <stdio.h>
 #include <string.h>
-
-static int passed, failed;
 
 static int is_meant(ptx_advice_code code) {
     return code == PTX_ADVICE_CONTRACTION || code == PTX_ADVICE_PRESSURE;
@@ -24,15 +22,10 @@ static void look_at(ptx_target target, uint32_t operation, const void *desc, con
     m = ptx_module_new(&module_desc);
     ptxk_operation_get(operation)->emit(m, PTX__AT, desc);
     count = ptx_advise(m);
-    if (ptx_get_error(m)->code) {
-        failed++;
-        printf("%s: failed: %s\n", label, ptx_get_error(m)->message);
-    } else
-        passed++;
+    CHECK_AT(!ptx_get_error(m)->code, __LINE__, label, ptx_get_error(m)->message);
     for (i = 0; i < count; i++) {
         if (!ptx_advice_get(m, i, &advice) || is_meant(advice.code)) continue;
-        failed++;
-        printf("%s: failed: %s\n", label, advice.message);
+        CHECK_AT(0, __LINE__, label, advice.message);
     }
     ptx_module_free(m);
 }
@@ -47,6 +40,5 @@ int main(void) {
             for (v = 0; ptxk_operation_example(i, v, desc, sizeof desc, &label); v++)
                 look_at(targets[t], i, desc, label);
         }
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_end();
 }
