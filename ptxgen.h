@@ -8247,7 +8247,8 @@ static uint32_t ptx__step(uint32_t states, unsigned effect) {
                | (states & ~(uint32_t)PTX__COPY_WAITED ? (uint32_t)PTX__COPY_BEGUN : 0u);
     case PTX__EFFECT_COMMIT: return rest | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
     case PTX__EFFECT_WAIT_GROUPS:
-    case PTX__EFFECT_WAIT: return rest | (open ? (uint32_t)PTX__COPY_WAITED : 0u);
+    case PTX__EFFECT_WAIT: /* where the first copies are conditional, the condition speaks for the loop too */
+        return open ? (rest & ~(uint32_t)PTX__COPY_NONE) | (uint32_t)PTX__COPY_WAITED : rest;
     default: return states;
     }
 }

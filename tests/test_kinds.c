@@ -1,0 +1,437 @@
+/* test_kinds.c - kernels of the kinds that projects are made of, all of them right: none may be refused or
+ * advised. Beside some stands the same kernel with one mistake.
+ *
+ *   cc -std=c99 tests/test_kinds.c -o test_kinds -lm && ./test_kinds */
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int passed, failed;
+static ptx_module *m;
+static ptx_kernel *k;
+static ptx_val p, n, tid, lane, warp, sh, mine, wide, zero, bar, one;
+
+static void start(ptx_target target) {
+    ptx_module_desc d;
+    memset(&d, 0, sizeof d);
+    d.target = target;
+    m = ptx_module_new(&d);
+    k = ptx_entry(m, "k");
+    p = ptx_param_ptr(k, "p", PTX_GLOBAL);
+    n = ptx_param(k, "n", PTX_U32);
+    sh = ptx_shared(k, "sh", PTX_U32, 4096, 128);
+    bar = ptx_shared(k, "bar", PTX_U64, 4, 8);
+    tid = ptx_tid_x(k);
+    lane = ptx_laneid(k);
+    warp = ptx_shr(k, tid, ptx_imm(5));
+    mine = ptx_ptr_add(k, sh, tid, 4);
+    wide = ptx_ptr_add(k, sh, tid, 16);
+    zero = ptx_mov(k, ptx_u32(0));
+    one = ptx_setp(k, PTX_EQ, tid, zero);
+}
+
+/* want: the identifier of the only thing that is said, with a "!" in front where it is an error. says: what
+   the message holds. */
+static void done(int line, const char *want, const char *says) {
+    char got[600] = "", message[1000] = "";
+    ptx_advice a;
+    uint32_t i, count;
+    ptx_ret(k);
+    if (!ptx_text(m, NULL)) {
+        snprintf(got, sizeof got, "!%s", ptx_error_name(ptx_get_error(m)->code));
+        snprintf(message, sizeof message, "%s", ptx_get_error(m)->message);
+    }
+    for (i = 0, count = ptx_advise(m); i < count; i++) {
+        if (!ptx_advice_get(m, i, &a) || a.code == PTX_ADVICE_CONTRACTION) continue;
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", *got ? " " : "",
+                 ptx_advice_name(a.code));
+        snprintf(message, sizeof message, "%s", a.message);
+    }
+    if (strcmp(got, want) == 0 && (!says || strstr(message, says)))
+        passed++;
+    else {
+        failed++;
+        printf("%s:%d: failed: \"%s\" where \"%s\" is due: %s\n", __FILE__, line, got, want, message);
+    }
+    ptx_module_free(m);
+}
+#define WRONG(want, says) done(__LINE__, want, says)
+#define RIGHT done(__LINE__, "", NULL)
+#define I ptx_imm
+#define FULL ptx_b32(0xffffffff)
+#define BAR ptx_bar_sync(k, ptx_imm(0))
+#define LD(a, offset) ptx_ld(k, PTX_U32, ptx_at(a, offset))
+#define ST(a, offset, v) ptx_st(k, PTX_U32, ptx_at(a, offset), v)
+#define IF(p) ptx_if(k, p)
+#define END ptx_end(k)
+
+static void out(ptx_val x) { ptx_st(k, PTX_U32, ptx_at(ptx_ptr_add(k, p, tid, 4), 0), x); }
+static void copy(int64_t to) { ptx_cp_async_16(k, ptx_off(wide, to), p); }
+static void commit(void) { ptx_cp_async_commit(k); }
+static void wait_for(int left) { ptx_cp_async_wait(k, left); }
+static void wait_on(ptx_val at, uint32_t parity) {
+    ptx_val done_;
+    ptx_loop(k);
+    done_ = ptx_mbarrier_try_wait(k, at, ptx_u32(parity));
+    ptx_while(k, ptx_inv(done_));
+    END;
+}
+
+
+#define SETP(order, a, b) ptx_setp(k, order, a, b)
+#define U ptx_u32
+#define ADD(a, b) ptx_add(k, a, b)
+
+static ptx_val at(ptx_val base, ptx_val index, uint32_t bytes) { return ptx_ptr_add(k, base, index, bytes); }
+static ptx_val modulo(ptx_val x, uint32_t by) { return ptx_rem(k, x, U(by)); }
+
+/* A matrix product with `stages` stages of cp.async: how: 0 a guard on the copy and a commit in every round;
+   1 a remainder by a rising counter; 2 a stage that is a variable and wraps by selp; 3 stages unrolled. */
+static void product_stages(uint32_t stages, int how, int dynamic) {
+    uint32_t s, tile = 4096;
+    ptx_val base, i, stage, next, a[4], b[2], c[4], d[4], more, row, thread16;
+    ptx_var sum[4], now, filled;
+    start(80), ptx_require_block(k, 128, 1, 1);
+    base = dynamic ? ptx_shared_dynamic(k) : ptx_shared(k, "tiles", PTX_B8, stages * tile, 16);
+    thread16 = at(base, tid, 16);
+    for (s = 0; s < 4; s++) sum[s] = ptx_var_new(k, ptx_f32(0));
+    for (s = 0; s + 1 < stages; s++) {
+        ptx_val from = at(p, ADD(tid, U(s * 256)), 16);
+        IF(SETP(PTX_LT, U(s), n)), ptx_cp_async_16(k, ptx_off(thread16, (int64_t)(s * tile)), from), END;
+        IF(SETP(PTX_LT, U(s), n)), ptx_cp_async_16(k, ptx_off(thread16, (int64_t)(s * tile + 2048)), from), END;
+        commit();
+    }
+    now = ptx_var_new(k, U(0)), filled = ptx_var_new(k, U(stages - 1));
+    i = ptx_for(k, U(0), n, U(1));
+    wait_for((int)stages - 2);
+    BAR;
+    stage = how == 1 ? modulo(i, stages) : ptx_get(k, now);
+    next = how == 1 ? modulo(ADD(i, U(stages - 1)), stages) : ptx_get(k, filled);
+    more = SETP(PTX_LT, ADD(i, U(stages - 1)), n);
+    if (how == 0) {
+        IF(more), ptx_cp_async_16(k, at(thread16, next, tile), at(p, ADD(tid, ptx_mul(k, i, U(256))), 16)), END;
+        IF(more), ptx_cp_async_16(k, ptx_off(at(thread16, next, tile), 2048), p), END;
+        commit();
+    } else {
+        IF(more);
+        ptx_cp_async_16(k, at(thread16, next, tile), at(p, ADD(tid, ptx_mul(k, i, U(256))), 16));
+        ptx_cp_async_16(k, ptx_off(at(thread16, next, tile), 2048), p);
+        END;
+        commit();
+    }
+    row = at(at(base, stage, tile), ptx_and(k, lane, U(15)), 32);
+    row = at(row, ptx_shr(k, lane, I(4)), 16);
+    ptx_ldmatrix(k, 4, row, a);
+    ptx_ldmatrix_trans(k, 2, ptx_off(row, 2048), b);
+    for (s = 0; s < 4; s++) c[s] = ptx_get(k, sum[s]);
+    ptx_mma(k, PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c);
+    for (s = 0; s < 4; s++) ptx_set(k, sum[s], d[s]);
+    if (how != 1) {
+        stage = ADD(stage, U(1)), next = ADD(next, U(1));
+        ptx_set(k, now, ptx_selp(k, U(0), stage, SETP(PTX_EQ, stage, U(stages))));
+        ptx_set(k, filled, ptx_selp(k, U(0), next, SETP(PTX_EQ, next, U(stages))));
+    }
+    END;
+    wait_for(0);
+    BAR;
+    for (s = 0; s < 4; s++) c[s] = ptx_get(k, sum[s]);
+    ptx_st_vec(k, PTX_F32, 4, ptx_at(thread16, 0), c);
+    BAR;
+    ptx_ld_vec(k, PTX_F32, 4, ptx_at(at(base, ptx_xor(k, tid, U(1)), 16), 0), c);
+    ptx_st_vec(k, PTX_F32, 4, ptx_at(at(p, tid, 16), 0), c);
+    RIGHT;
+}
+
+/* Two halves of one array, the parity of the round says which. */
+static void double_buffer(void) {
+    ptx_val i, now, other;
+    start(80), ptx_launch_bounds(k, 128, 1);
+    copy(0), commit();
+    i = ptx_for(k, U(0), n, U(1));
+    now = ptx_and(k, i, U(1)), other = ptx_xor(k, now, I(1));
+    IF(SETP(PTX_LT, ADD(i, U(1)), n));
+    ptx_cp_async_16(k, at(wide, ptx_as(other, PTX_U32), 2048), at(p, tid, 16)), commit(), wait_for(1);
+    ptx_else(k);
+    wait_for(0);
+    END;
+    BAR;
+    out(LD(at(at(sh, ptx_xor(k, tid, U(7)), 4), ptx_as(now, PTX_U32), 2048), 0));
+    BAR;
+    END;
+    wait_for(0); /* of n = 0 */
+    RIGHT;
+    /* by addresses that are exchanged */
+    {
+        ptx_var a, b;
+        ptx_val x, y;
+        start(80), ptx_require_block(k, 128, 1, 1);
+        a = ptx_var_new(k, sh), b = ptx_var_new(k, ptx_mov(k, ptx_off(sh, 2048)));
+        ptx_cp_async_16(k, at(sh, tid, 16), at(p, tid, 16)), commit();
+        i = ptx_for(k, U(1), n, U(1));
+        x = ptx_get(k, a), y = ptx_get(k, b);
+        ptx_cp_async_16(k, at(y, tid, 16), at(p, tid, 16)), commit(), wait_for(1), BAR;
+        out(LD(at(x, ptx_xor(k, tid, U(7)), 4), 0));
+        BAR;
+        ptx_set(k, a, y), ptx_set(k, b, x);
+        END;
+        wait_for(0), BAR;
+        out(LD(at(ptx_get(k, a), ptx_xor(k, tid, U(7)), 4), 0));
+        RIGHT;
+    }
+    /* registers in between: loads of the next tile before the barrier, stores behind it */
+    {
+        ptx_var r;
+        start(80), ptx_require_block(k, 128, 1, 1);
+        r = ptx_var_new(k, LD(at(p, tid, 4), 0));
+        i = ptx_for(k, U(0), n, U(1));
+        ST(mine, 0, ptx_get(k, r)), BAR;
+        ptx_set(k, r, LD(at(p, ADD(tid, ptx_shl(k, i, I(7))), 4), 0));
+        out(LD(at(sh, ptx_xor(k, tid, U(64)), 4), 0));
+        BAR;
+        END;
+        RIGHT;
+        /* one barrier a round, two halves */
+        start(80), ptx_require_block(k, 128, 1, 1);
+        i = ptx_for(k, U(0), n, U(1));
+        ST(at(mine, ptx_as(ptx_and(k, i, U(1)), PTX_U32), 512), 0, LD(at(p, tid, 4), 0));
+        BAR;
+        out(LD(at(at(sh, ptx_xor(k, tid, U(64)), 4), ptx_as(ptx_and(k, i, U(1)), PTX_U32), 512), 0));
+        END;
+        RIGHT;
+    }
+}
+
+/* The loads of a tile that two threads' loops share, with a tail. */
+static void tiles_of_loops(void) {
+    ptx_val i, x, y, s[4];
+    ptx_var v;
+    start(80), ptx_require_block(k, 16, 16, 1), y = ptx_tid_y(k);
+    v = ptx_var_new(k, ptx_f32(0));
+    x = ptx_mad(k, y, U(16), tid);
+    i = ptx_for(k, U(0), n, U(16));
+    ptx_st(k, PTX_F32, ptx_at(at(sh, x, 4), 0), ptx_ld(k, PTX_F32, ptx_at(at(p, ADD(x, i), 4), 0)));
+    ptx_st(k, PTX_F32, ptx_at(at(sh, x, 4), 1024), ptx_ld(k, PTX_F32, ptx_at(at(p, ADD(x, i), 4), 0)));
+    BAR;
+    {
+        ptx_val j = ptx_for(k, U(0), U(16), U(1));
+        s[0] = ptx_ld(k, PTX_F32, ptx_at(at(sh, ptx_mad(k, y, U(16), j), 4), 0));
+        s[1] = ptx_ld(k, PTX_F32, ptx_at(at(sh, ptx_mad(k, j, U(16), tid), 4), 1024));
+        ptx_set(k, v, ptx_fma(k, s[0], s[1], ptx_get(k, v)));
+        END;
+    }
+    BAR;
+    END;
+    ptx_st(k, PTX_F32, ptx_at(at(p, x, 4), 0), ptx_get(k, v));
+    RIGHT;
+    /* a strided load of a whole array */
+    start(80), ptx_launch_bounds(k, 256, 1);
+    i = ptx_for(k, tid, U(4096), ptx_ntid_x(k));
+    ST(at(sh, i, 4), 0, LD(at(p, i, 4), 0)), END, BAR;
+    i = ptx_for(k, tid, U(4096), ptx_ntid_x(k));
+    out(LD(at(sh, ptx_sub(k, U(4095), i), 4), 0)), END;
+    RIGHT;
+    /* the same by vectors, and a bound that is not a multiple */
+    start(80), ptx_require_block(k, 96, 1, 1);
+    i = ptx_for(k, tid, U(1000), U(96));
+    ptx_ld_vec(k, PTX_U32, 4, ptx_at(at(p, i, 16), 0), s);
+    ptx_st_vec(k, PTX_U32, 4, ptx_at(at(sh, i, 16), 0), s);
+    END, BAR;
+    i = ptx_for(k, tid, U(4000), U(96)), out(LD(at(sh, i, 4), 0)), END;
+    RIGHT;
+}
+
+static ptx_val warp_sum(ptx_val x) {
+    int s;
+    for (s = 16; s; s /= 2) x = ADD(x, ptx_shfl_bfly(k, x, I(s), I(31), FULL));
+    return x;
+}
+static ptx_val warp_scan(ptx_val x) {
+    int s;
+    ptx_var v = ptx_var_new(k, x);
+    for (s = 1; s < 32; s *= 2) {
+        ptx_val was = ptx_get(k, v), from = ptx_shfl_up(k, was, I(s), I(0), FULL), both = ADD(was, from);
+        IF(SETP(PTX_GE, lane, U((uint32_t)s))), ptx_set(k, v, both), END;
+    }
+    return ptx_get(k, v);
+}
+
+static void reductions_and_scans(void) {
+    ptx_val x, y, z, i;
+    ptx_var v;
+    int s;
+    start(80), ptx_require_block(k, 256, 1, 1), x = warp_sum(LD(at(p, tid, 4), 0));
+    IF(SETP(PTX_EQ, lane, U(0))), ST(at(sh, warp, 4), 0, x), END, BAR;
+    IF(SETP(PTX_LT, tid, U(8)));
+    x = LD(mine, 0);
+    for (s = 4; s; s /= 2) x = ADD(x, ptx_shfl_bfly(k, x, I(s), I(31), ptx_b32(0xff)));
+    IF(one), ST(p, 0, x), END, END, RIGHT;
+    /* all threads take the sum: broadcast through shared memory, a barrier, twice */
+    start(80), ptx_require_block(k, 256, 1, 1);
+    for (s = 0; s < 2; s++) {
+        x = warp_sum(LD(at(p, tid, 4), 4 * s));
+        IF(SETP(PTX_EQ, lane, U(0))), ST(at(sh, warp, 4), 0, x), END;
+        BAR;
+        IF(SETP(PTX_EQ, warp, U(0)));
+        y = ptx_ld_if(k, SETP(PTX_LT, lane, U(8)), PTX_U32, ptx_at(at(sh, lane, 4), 0), I(0));
+        y = warp_sum(y);
+        IF(SETP(PTX_EQ, lane, U(0))), ST(sh, 128, y), END;
+        END;
+        BAR;
+        out(LD(sh, 128));
+        BAR;
+    }
+    RIGHT;
+    /* scan of a block */
+    start(80), ptx_require_block(k, 512, 1, 1), x = warp_scan(LD(at(p, tid, 4), 0));
+    IF(SETP(PTX_EQ, lane, U(31))), ST(at(sh, warp, 4), 0, x), END;
+    BAR;
+    IF(SETP(PTX_EQ, warp, U(0)));
+    y = ptx_ld_if(k, SETP(PTX_LT, lane, U(16)), PTX_U32, ptx_at(at(sh, lane, 4), 0), I(0));
+    y = warp_scan(y);
+    IF(SETP(PTX_LT, lane, U(16))), ST(at(sh, lane, 4), 0, y), END;
+    END;
+    BAR;
+    z = ptx_ld_if(k, SETP(PTX_GT, warp, U(0)), PTX_U32, ptx_at(at(sh, warp, 4), -4), I(0));
+    out(ADD(x, z)), RIGHT;
+    /* scan by doubling, with two barriers a step */
+    start(80), ptx_require_block(k, 256, 1, 1), ST(mine, 0, LD(at(p, tid, 4), 0)), BAR;
+    for (s = 1; s < 256; s *= 2) {
+        x = ptx_ld_if(k, SETP(PTX_GE, tid, U((uint32_t)s)), PTX_U32, ptx_at(mine, -4 * s), I(0));
+        BAR;
+        IF(SETP(PTX_GE, tid, U((uint32_t)s))), ST(mine, 0, ADD(x, LD(mine, 0))), END;
+        BAR;
+    }
+    out(LD(mine, 0)), RIGHT;
+    /* the same in a loop, the step a variable */
+    start(80), ptx_require_block(k, 256, 1, 1), ST(mine, 0, LD(at(p, tid, 4), 0)), BAR;
+    v = ptx_var_new(k, U(1));
+    ptx_loop(k), i = ptx_get(k, v), ptx_while(k, SETP(PTX_LT, i, U(256)));
+    x = ptx_ld_if(k, SETP(PTX_GE, tid, i), PTX_U32, ptx_at(at(sh, ptx_sub(k, tid, i), 4), 0), I(0));
+    BAR;
+    IF(SETP(PTX_GE, tid, i)), ST(mine, 0, ADD(x, LD(mine, 0))), END;
+    BAR, ptx_set(k, v, ptx_shl(k, i, I(1))), END, out(LD(mine, 0)), RIGHT;
+    /* a tree in a loop */
+    start(80), ptx_require_block(k, 256, 1, 1), ST(mine, 0, LD(at(p, tid, 4), 0)), BAR;
+    v = ptx_var_new(k, U(128));
+    ptx_loop(k), i = ptx_get(k, v), ptx_while(k, SETP(PTX_GT, i, U(0)));
+    IF(SETP(PTX_LT, tid, i)), ST(mine, 0, ADD(LD(mine, 0), LD(at(mine, i, 4), 0))), END;
+    BAR, ptx_set(k, v, ptx_as(ptx_shr(k, i, I(1)), PTX_U32)), END;
+    IF(one), ST(p, 0, LD(sh, 0)), END, RIGHT;
+    /* bitonic sort of 256 in shared memory */
+    {
+        ptx_var size, step;
+        ptx_val a, b, up, less, partner, low;
+        start(80), ptx_require_block(k, 256, 1, 1), ST(mine, 0, LD(at(p, tid, 4), 0)), BAR;
+        size = ptx_var_new(k, U(2));
+        ptx_loop(k), x = ptx_get(k, size), ptx_while(k, SETP(PTX_LE, x, U(256)));
+        step = ptx_var_new(k, ptx_as(ptx_shr(k, x, I(1)), PTX_U32));
+        ptx_loop(k), y = ptx_get(k, step), ptx_while(k, SETP(PTX_GT, y, U(0)));
+        partner = ptx_as(ptx_xor(k, tid, y), PTX_U32);
+        IF(SETP(PTX_GT, partner, tid));
+        a = LD(mine, 0), b = LD(at(sh, partner, 4), 0);
+        up = SETP(PTX_EQ, ptx_as(ptx_and(k, tid, x), PTX_U32), U(0));
+        less = SETP(PTX_GT, a, b);
+        low = ptx_op2(k, PTX_XOR, 0, up, less);
+        IF(ptx_inv(low)), ST(mine, 0, b), END;
+        IF(ptx_inv(low)), ST(at(sh, partner, 4), 0, a), END;
+        END;
+        BAR, ptx_set(k, step, ptx_as(ptx_shr(k, y, I(1)), PTX_U32)), END;
+        ptx_set(k, size, ptx_as(ptx_shl(k, x, I(1)), PTX_U32)), END;
+        out(LD(mine, 0)), RIGHT;
+        /* unrolled */
+        start(80), ptx_require_block(k, 64, 1, 1), ST(mine, 0, LD(at(p, tid, 4), 0)), BAR;
+        for (s = 32; s; s /= 2) {
+            IF(SETP(PTX_EQ, ptx_as(ptx_and(k, tid, U((uint32_t)s)), PTX_U32), U(0)));
+            a = LD(mine, 0), b = LD(mine, 4 * s);
+            ST(mine, 0, ptx_min(k, a, b)), ST(mine, 4 * s, ptx_max(k, a, b));
+            END, BAR;
+        }
+        out(LD(mine, 0)), RIGHT;
+    }
+}
+
+static void histograms_and_compaction(void) {
+    ptx_val x, y, z, i, has, mask, before, total;
+    start(80), ptx_require_block(k, 256, 1, 1), ST(mine, 0, U(0)), BAR;
+    i = ptx_for(k, ptx_mad(k, ptx_ctaid_x(k), U(256), tid), n, ptx_shl(k, ptx_nctaid_x(k), I(8)));
+    x = ptx_ld(k, PTX_U8, ptx_at(at(p, i, 1), 0));
+    ptx_red(k, PTX_ATOM_ADD, ptx_at(at(sh, ptx_as(x, PTX_U32), 4), 0), U(1));
+    END, BAR;
+    ptx_red(k, PTX_ATOM_ADD, ptx_at(at(p, tid, 4), 0), LD(mine, 0)), RIGHT;
+    /* one histogram a warp, added up */
+    start(80), ptx_require_block(k, 256, 1, 1);
+    i = ptx_for(k, tid, U(2048), U(256)), ST(at(sh, i, 4), 0, U(0)), END, BAR;
+    y = at(sh, warp, 1024);
+    i = ptx_for(k, tid, n, U(256)), x = ptx_and(k, LD(at(p, i, 4), 0), I(255));
+    ptx_red(k, PTX_ATOM_ADD, ptx_at(at(y, ptx_as(x, PTX_U32), 4), 0), U(1)), END, BAR;
+    z = LD(mine, 0);
+    for (i = U(1); i.bits < 8; i.bits++) z = ADD(z, LD(mine, (int64_t)i.bits * 1024));
+    out(z), RIGHT;
+    /* compaction in a warp: place by ballot and lanemask, one atomic by the first lane */
+    start(80), x = LD(at(p, tid, 4), 0), has = SETP(PTX_NE, x, U(0)), mask = ptx_ballot(k, has, FULL);
+    before = ptx_popc(k, ptx_and(k, mask, ptx_sreg(k, PTX_LANEMASK_LT)));
+    total = ptx_popc(k, mask);
+    {
+        ptx_var base = ptx_var_new(k, U(0));
+        IF(SETP(PTX_EQ, lane, U(0)));
+        ptx_set(k, base, ptx_atom(k, PTX_ATOM_ADD, ptx_at(p, 0), total));
+        END;
+        y = ptx_shfl_idx(k, ptx_get(k, base), I(0), I(31), FULL);
+        IF(has), ST(at(p, ADD(y, before), 4), 4, x), END;
+    }
+    RIGHT;
+    /* the leader is the first lane of an active mask */
+    start(80), x = LD(at(p, tid, 4), 0), has = SETP(PTX_LT, x, n), mask = ptx_ballot(k, has, FULL), IF(has);
+    {
+        ptx_val leader = ptx_bfind(k, ptx_as(mask, PTX_U32));
+        ptx_var base = ptx_var_new(k, U(0));
+        IF(SETP(PTX_EQ, lane, leader));
+        ptx_set(k, base, ptx_atom(k, PTX_ATOM_ADD, ptx_at(p, 0), ptx_popc(k, mask)));
+        END;
+        ptx_bar_warp_sync(k, mask);
+        y = ptx_shfl_idx(k, ptx_get(k, base), leader, I(31), mask);
+        ST(at(p, y, 4), 4, x);
+    }
+    END, RIGHT;
+    /* compaction of a block: count of warps in shared memory */
+    start(80), ptx_require_block(k, 128, 1, 1);
+    x = LD(at(p, tid, 4), 0), has = SETP(PTX_NE, x, U(0)), mask = ptx_ballot(k, has, FULL);
+    IF(SETP(PTX_EQ, lane, U(0))), ST(at(sh, warp, 4), 0, ptx_popc(k, mask)), END;
+    BAR;
+    IF(one);
+    {
+        int s;
+        ptx_val sum = U(0);
+        for (s = 0; s < 4; s++) {
+            y = LD(sh, 4 * s);
+            ST(sh, 4 * s, s ? sum : ptx_mov(k, U(0)));
+            sum = s ? ADD(sum, y) : y;
+        }
+        ST(sh, 16, ptx_atom(k, PTX_ATOM_ADD, ptx_at(p, 0), sum));
+    }
+    END, BAR;
+    y = ADD(LD(sh, 16), LD(at(sh, warp, 4), 0));
+    IF(has), ST(at(p, ADD(y, ptx_popc(k, ptx_and(k, mask, ptx_sreg(k, PTX_LANEMASK_LT)))), 4), 4, x), END;
+    RIGHT;
+    /* aggregated by value: match */
+    start(80), x = ptx_and(k, LD(at(p, tid, 4), 0), I(15));
+    mask = ptx_op2(k, PTX_MATCH_ANY, 0, x, FULL);
+    has = SETP(PTX_EQ, ptx_popc(k, ptx_and(k, mask, ptx_sreg(k, PTX_LANEMASK_LT))), U(0));
+    IF(has), ptx_red(k, PTX_ATOM_ADD, ptx_at(at(sh, ptx_as(x, PTX_U32), 4), 0), ptx_popc(k, mask)), END;
+    RIGHT;
+}
+
+int main(void) {
+    uint32_t stages;
+    int how;
+    for (stages = 2; stages <= 4; stages++)
+        for (how = 0; how < 3; how++) product_stages(stages, how, 0), product_stages(stages, how, 1);
+    double_buffer();
+    tiles_of_loops();
+    reductions_and_scans();
+    histograms_and_compaction();
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}
