@@ -423,6 +423,303 @@ static void histograms_and_compaction(void) {
     RIGHT;
 }
 
+#define A90 PTX_SM_A(90)
+#define FOR(i, limit) i = ptx_for(k, U(0), limit, U(1))
+static ptx_val stages_full, stages_empty;
+static void wait_at(ptx_val barrier, ptx_val parity) {
+    ptx_val come;
+    ptx_loop(k), come = ptx_mbarrier_try_wait(k, barrier, parity), ptx_while(k, ptx_inv(come)), END;
+}
+/* Barriers of `stages` stages: full by one arrival and bytes, empty by `readers`. */
+static void make_stages(uint32_t stages, uint32_t readers, int in_loop) {
+    uint32_t s;
+    stages_full = ptx_shared(k, "full", PTX_U64, stages, 8);
+    stages_empty = ptx_shared(k, "empty", PTX_U64, stages, 8);
+    IF(one);
+    if (in_loop) {
+        ptx_val i;
+        FOR(i, U(stages));
+        ptx_mbarrier_init(k, at(stages_full, i, 8), I(1)), ptx_mbarrier_init(k, at(stages_empty, i, 8), U(readers));
+        END;
+    } else
+        for (s = 0; s < stages; s++) {
+            ptx_mbarrier_init(k, ptx_off(stages_full, s * 8), I(1));
+            ptx_mbarrier_init(k, ptx_off(stages_empty, s * 8), U(readers));
+        }
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+    END;
+    BAR;
+}
+static void tensor_2d(ptx_val to, ptx_val map, ptx_val x, ptx_val y, ptx_val barrier) {
+    ptx_val o[5];
+    o[0] = to, o[1] = map, o[2] = x, o[3] = y, o[4] = barrier;
+    ptx_opn(k, PTX_TENSOR_G2S, 0, PTX_NONE, PTX_NONE, 5, o, 0, NULL);
+}
+static ptx_val descriptor(ptx_val address) { return ptx_wgmma_descriptor(k, address, 16, 1024, 128); }
+static void products(const ptx_var *sums, ptx_val a, ptx_val b, ptx_val scale, int depth) {
+    ptx_val o[7];
+    int i;
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    for (i = 0; i < depth; i++) {
+        o[0] = i ? ptx_add(k, a, ptx_u64((uint64_t)i * 2)) : a, o[1] = i ? ptx_add(k, b, ptx_u64((uint64_t)i * 2)) : b;
+        o[2] = scale, o[3] = o[4] = I(1), o[5] = o[6] = I(0);
+        ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
+    }
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+static void finished(int left) { ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, I(left)); }
+static void sums_out(const ptx_var *sums) {
+    int i;
+    for (i = 0; i < 4; i++) ptx_st(k, PTX_F32, ptx_at(at(p, tid, 16), 4 * i), ptx_get(k, sums[i]));
+}
+static void turn(ptx_var stage, ptx_var phase, uint32_t stages) {
+    ptx_val s = ADD(ptx_get(k, stage), U(1)), wraps = SETP(PTX_EQ, s, U(stages)), was = ptx_get(k, phase);
+    ptx_set(k, stage, ptx_selp(k, U(0), s, wraps));
+    ptx_set(k, phase, ptx_selp(k, ptx_as(ptx_xor(k, was, U(1)), PTX_U32), was, wraps));
+}
+
+/* One warpgroup brings, two multiply. roles: 0 by group number, 1 by comparison of tid, 2 by a switch. */
+static void specialised(uint32_t stages, int roles, int bulk, int in_loop) {
+    ptx_var stage, phase, sums[4];
+    ptx_val group, i, s, ph, map, tiles, full, empty, role;
+    int j;
+    start(A90), ptx_require_block(k, 384, 1, 1), ptx_max_registers(k, 168);
+    map = ptx_param_bytes(k, "map", 128, 64);
+    tiles = ptx_shared_dynamic_aligned(k, 1024);
+    make_stages(stages, 2, in_loop);
+    group = ptx_as(ptx_shr(k, tid, I(7)), PTX_U32);
+    role = roles ? SETP(PTX_LT, tid, U(128)) : SETP(PTX_EQ, group, U(0));
+    for (j = 0; j < 4; j++) sums[j] = ptx_var_new(k, ptx_f32(0));
+    stage = ptx_var_new(k, U(0)), phase = ptx_var_new(k, U(0));
+    IF(role);
+    ptx_op1(k, PTX_SETMAXNREG_DEC, 0, I(40));
+    IF(one);
+    FOR(i, n);
+    s = ptx_get(k, stage), ph = ptx_get(k, phase);
+    full = at(stages_full, s, 8), empty = at(stages_empty, s, 8);
+    wait_at(empty, ptx_as(ptx_xor(k, ph, U(1)), PTX_U32));
+    ptx_mbarrier_arrive_expect(k, full, U(16384));
+    if (bulk) {
+        ptx_bulk_load(k, at(tiles, s, 16384), at(p, i, 8192), U(8192), full);
+        ptx_bulk_load(k, ptx_off(at(tiles, s, 16384), 8192), at(p, i, 8192), U(8192), full);
+    } else {
+        ptx_val generic = ptx_cvta(k, map);
+        tensor_2d(at(tiles, s, 16384), generic, ptx_as(i, PTX_S32), ptx_as(n, PTX_S32), full);
+        tensor_2d(ptx_off(at(tiles, s, 16384), 8192), generic, ptx_as(i, PTX_S32), ptx_as(n, PTX_S32), full);
+    }
+    turn(stage, phase, stages);
+    END;
+    END;
+    ptx_else(k);
+    ptx_op1(k, PTX_SETMAXNREG_INC, 0, I(232));
+    FOR(i, n);
+    s = ptx_get(k, stage), ph = ptx_get(k, phase);
+    full = at(stages_full, s, 8), empty = at(stages_empty, s, 8);
+    wait_at(full, ph);
+    products(sums, descriptor(at(tiles, s, 16384)), descriptor(ptx_off(at(tiles, s, 16384), 8192)),
+             SETP(PTX_NE, i, U(0)), 4);
+    finished(0);
+    IF(SETP(PTX_EQ, ptx_as(ptx_and(k, tid, I(127)), PTX_U32), U(0))), ptx_mbarrier_arrive(k, empty), END;
+    turn(stage, phase, stages);
+    END;
+    sums_out(sums);
+    ptx_op2(k, PTX_BAR_SYNC, 0, I(1), I(256));
+    END;
+    RIGHT;
+}
+
+/* All threads wait, one brings: the product of the last stage is still under way when the next is begun. */
+static void overlapped(uint32_t stages) {
+    ptx_var sums[4];
+    ptx_val i, s, tiles, more, next, ph;
+    uint32_t j;
+    start(A90), ptx_require_block(k, 128, 1, 1);
+    tiles = ptx_shared_dynamic_aligned(k, 1024);
+    make_stages(stages, 1, 0);
+    for (j = 0; j < 4; j++) sums[j] = ptx_var_new(k, ptx_f32(0));
+    IF(one);
+    for (j = 0; j + 1 < stages; j++) {
+        IF(SETP(PTX_LT, U(j), n));
+        ptx_mbarrier_arrive_expect(k, ptx_off(stages_full, j * 8), U(8192));
+        ptx_bulk_load(k, ptx_off(tiles, j * 8192), at(p, U(j), 8192), U(8192), ptx_off(stages_full, j * 8));
+        END;
+    }
+    END;
+    FOR(i, n);
+    s = modulo(i, stages), ph = ptx_as(ptx_and(k, ptx_div(k, i, U(stages)), U(1)), PTX_U32);
+    wait_at(at(stages_full, s, 8), ph);
+    products(sums, descriptor(at(tiles, s, 8192)), descriptor(ptx_off(at(tiles, s, 8192), 4096)),
+             SETP(PTX_NE, i, U(0)), 2);
+    finished(1);
+    BAR;
+    next = ADD(i, U(stages - 1)), more = SETP(PTX_LT, next, n);
+    IF(more), IF(one);
+    {
+        ptx_val to = modulo(next, stages);
+        ptx_mbarrier_arrive_expect(k, at(stages_full, to, 8), U(8192));
+        ptx_bulk_load(k, at(tiles, to, 8192), at(p, next, 8192), U(8192), at(stages_full, to, 8));
+    }
+    END, END;
+    END;
+    finished(0);
+    sums_out(sums);
+    RIGHT;
+}
+
+/* A cluster of two: each brings half and sends it to both; the readers give the stage back to both. */
+static void together_(void) { ptx_cluster_arrive(k), ptx_cluster_wait(k); }
+static void store_async(ptx_val to, ptx_val x, ptx_val barrier) {
+    ptx_op3(k, PTX_ST_ASYNC, 0, to, x, barrier);
+}
+static void multicast(void) {
+    ptx_val tiles, rank, i, s, o[5], full, empty, ph, lead;
+    ptx_var stage, phase;
+    start(A90), ptx_require_block(k, 256, 1, 1), ptx_require_cluster(k, 2, 1, 1);
+    tiles = ptx_shared_dynamic_aligned(k, 128);
+    make_stages(4, 2, 0);
+    ptx_cluster_arrive(k), ptx_cluster_wait(k);
+    rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    stage = ptx_var_new(k, U(0)), phase = ptx_var_new(k, U(0));
+    IF(SETP(PTX_EQ, warp, U(0)));
+    IF(one);
+    FOR(i, n);
+    s = ptx_get(k, stage), ph = ptx_get(k, phase), full = at(stages_full, s, 8), empty = at(stages_empty, s, 8);
+    wait_at(empty, ptx_as(ptx_xor(k, ph, U(1)), PTX_U32));
+    ptx_mbarrier_arrive_expect(k, full, U(8192));
+    o[0] = at(at(tiles, s, 8192), rank, 4096), o[1] = at(p, i, 4096), o[2] = U(4096), o[3] = full;
+    o[4] = ptx_u16(3);
+    ptx_opn(k, PTX_BULK_G2S, PTX_MULTICAST, PTX_NONE, PTX_NONE, 5, o, 0, NULL);
+    turn(stage, phase, 4);
+    END, END;
+    ptx_else(k);
+    IF(SETP(PTX_GE, tid, U(128)));
+    FOR(i, n);
+    s = ptx_get(k, stage), ph = ptx_get(k, phase), full = at(stages_full, s, 8), empty = at(stages_empty, s, 8);
+    wait_at(full, ph);
+    out(LD(at(at(tiles, s, 8192), tid, 4), 0));
+    ptx_op2(k, PTX_BAR_SYNC, 0, I(2), I(128));
+    lead = ptx_as(ptx_and(k, tid, I(127)), PTX_U32);
+    IF(SETP(PTX_LT, lead, U(2)));
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, ptx_mapa(k, empty, lead));
+    END;
+    turn(stage, phase, 4);
+    END, END, END;
+    ptx_cluster_arrive(k), ptx_cluster_wait(k);
+    RIGHT;
+    /* sums of a cluster in the first block's memory */
+    start(90), ptx_require_block(k, 128, 1, 1), ptx_require_cluster(k, 4, 1, 1);
+    rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    ST(mine, 0, LD(at(p, tid, 4), 0)), together_(), IF(SETP(PTX_EQ, rank, U(0)));
+    {
+        ptx_val x = LD(mine, 0), r;
+        ptx_var v = ptx_var_new(k, x);
+        r = ptx_for(k, U(1), U(4), U(1));
+        ptx_set(k, v, ADD(ptx_get(k, v), LD(ptx_mapa(k, mine, r), 0)));
+        END;
+        out(ptx_get(k, v));
+    }
+    END, together_(), RIGHT;
+    /* atomics into the other's histogram */
+    start(90), ptx_require_block(k, 128, 1, 1), ptx_require_cluster(k, 2, 1, 1), ST(mine, 0, U(0)), together_();
+    {
+        ptx_val x = LD(at(p, tid, 4), 0), bin = ptx_as(ptx_and(k, x, I(127)), PTX_U32);
+        ptx_val whose = ptx_as(ptx_and(k, ptx_shr(k, x, I(7)), I(1)), PTX_U32);
+        ptx_red(k, PTX_ATOM_ADD, ptx_at(ptx_mapa(k, at(sh, bin, 4), whose), 0), U(1));
+    }
+    together_(), out(LD(mine, 0)), RIGHT;
+    /* st.async into the neighbour, counted by its mbarrier */
+    start(90), ptx_require_block(k, 128, 1, 1), ptx_require_cluster(k, 2, 1, 1);
+    IF(one), ptx_mbarrier_init(k, bar, I(1)), ptx_mbarrier_arrive_expect(k, bar, U(512)),
+        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0), END, together_();
+    rank = ptx_as(ptx_xor(k, ptx_sreg(k, PTX_CLUSTER_CTARANK), U(1)), PTX_U32);
+    store_async(ptx_mapa(k, mine, rank), tid, ptx_mapa(k, bar, rank));
+    wait_on(bar, 0), out(LD(mine, 0)), together_(), RIGHT;
+}
+
+/* Results by way of shared memory and a tensor or bulk store. */
+static void stored_in_bulk(void) {
+    ptx_val i, o[4], map, v[4], row;
+    /* rounds: the last store has read before the array is written again */
+    start(90), ptx_require_block(k, 128, 1, 1), FOR(i, n);
+    IF(one), ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, I(0)), END, BAR;
+    ST(mine, 0, i), ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0), BAR;
+    IF(one), ptx_bulk_store(k, at(p, i, 512), sh, I(512)), ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0), END;
+    END;
+    IF(one), ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(0)), END, RIGHT;
+    /* ... but not behind the last round */
+    start(90), ptx_require_block(k, 128, 1, 1), FOR(i, n);
+    IF(one), ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, I(0)), END, BAR;
+    ST(mine, 0, i), ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0), BAR;
+    IF(one), ptx_bulk_store(k, at(p, i, 512), sh, I(512)), ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0), END;
+    END, WRONG("unwaited", "when the kernel ends");
+    /* two halves in turn */
+    start(90), ptx_require_block(k, 128, 1, 1), FOR(i, n);
+    row = ptx_as(ptx_and(k, i, U(1)), PTX_U32);
+    IF(one), ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, I(1)), END, BAR;
+    ST(at(mine, row, 512), 0, i), ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0), BAR;
+    IF(one), ptx_bulk_store(k, at(p, i, 512), at(sh, row, 512), I(512)), ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0), END;
+    END;
+    IF(one), ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(0)), END, RIGHT;
+    /* by stmatrix and the tensor map */
+    start(90), ptx_require_block(k, 32, 1, 1), map = ptx_cvta(k, ptx_param_bytes(k, "map", 128, 64));
+    v[0] = at(sh, lane, 16), v[1] = v[2] = v[3] = ptx_mov(k, ptx_b32(0));
+    {
+        ptx_val q[5];
+        q[0] = v[0], q[1] = q[2] = q[3] = q[4] = v[1];
+        ptx_opn(k, PTX_STMATRIX, 0, PTX_NONE, PTX_NONE, 5, q, 0, NULL);
+    }
+    ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0), ptx_bar_warp_sync(k, FULL);
+    IF(ptx_elect(k, FULL));
+    o[0] = map, o[1] = ptx_s32(0), o[2] = ptx_s32(8), o[3] = sh;
+    ptx_opn(k, PTX_TENSOR_S2G, 0, PTX_NONE, PTX_NONE, 4, o, 0, NULL);
+    ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0), ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(0)), END, RIGHT;
+}
+
+/* mbarriers without bulk copies: arrivals by count, state tokens, cp.async that arrives. */
+static void arrivals(void) {
+    ptx_val state, i, come;
+    ptx_var ph;
+    start(80), ptx_require_block(k, 128, 1, 1), IF(one), ptx_mbarrier_init(k, bar, U(128)), END, BAR;
+    ST(mine, 0, tid), state = ptx_mbarrier_arrive(k, bar);
+    ptx_loop(k), come = ptx_mbarrier_test_wait(k, bar, state), ptx_while(k, ptx_inv(come)), END;
+    out(LD(at(sh, ptx_xor(k, tid, U(64)), 4), 0)), RIGHT;
+    /* in a loop with tokens */
+    start(80), ptx_require_block(k, 128, 1, 1), IF(one), ptx_mbarrier_init(k, bar, U(128)), END, BAR;
+    FOR(i, n), state = ptx_mbarrier_arrive(k, bar);
+    ptx_loop(k), come = ptx_mbarrier_test_wait(k, bar, state), ptx_while(k, ptx_inv(come)), END, END, RIGHT;
+    /* cp.async with noinc */
+    start(90), ptx_require_block(k, 128, 1, 1), IF(one), ptx_mbarrier_init(k, bar, U(128)), END, BAR;
+    ptx_cp_async_16(k, wide, at(p, tid, 16)), ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0, bar);
+    wait_on(bar, 0), out(LD(at(sh, ptx_xor(k, tid, U(64)), 16), 0)), RIGHT;
+    /* counted once more by each */
+    start(90), ptx_require_block(k, 128, 1, 1), IF(one), ptx_mbarrier_init(k, bar, U(128)), END, BAR;
+    ptx_cp_async_16(k, wide, at(p, tid, 16)), ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE, 0, bar);
+    ptx_mbarrier_arrive(k, bar);
+    wait_on(bar, 0), out(LD(at(sh, ptx_xor(k, tid, U(64)), 16), 0)), RIGHT;
+    /* a phase that turns in a variable, every thread arrives */
+    start(90), ptx_require_block(k, 128, 1, 1), IF(one), ptx_mbarrier_init(k, bar, U(128)), END, BAR;
+    ph = ptx_var_new(k, U(0)), FOR(i, n), ptx_mbarrier_arrive(k, bar), wait_at(bar, ptx_get(k, ph));
+    ptx_set(k, ph, ptx_as(ptx_xor(k, ptx_get(k, ph), U(1)), PTX_U32)), END, RIGHT;
+    /* parity by the round's number */
+    start(90), ptx_require_block(k, 128, 1, 1), IF(one), ptx_mbarrier_init(k, bar, U(128)), END, BAR;
+    FOR(i, n), ptx_mbarrier_arrive(k, bar), wait_at(bar, ptx_as(ptx_and(k, i, U(1)), PTX_U32)), END, RIGHT;
+    /* expect apart from arrive */
+    start(90), ptx_require_block(k, 128, 1, 1), IF(one), ptx_mbarrier_init(k, bar, U(128)), END, BAR;
+    IF(one), ptx_op2(k, PTX_MBARRIER_EXPECT_TX, 0, bar, U(1024)), ptx_bulk_load(k, sh, p, U(1024), bar), END;
+    ptx_mbarrier_arrive(k, bar), wait_on(bar, 0), out(LD(mine, 0)), RIGHT;
+    /* a wait with a time, and sleep */
+    start(90), ptx_require_block(k, 128, 1, 1), IF(one), ptx_mbarrier_init(k, bar, U(1)), END, BAR;
+    IF(one), ptx_mbarrier_arrive_expect(k, bar, U(1024)), ptx_bulk_load(k, sh, p, U(1024), bar), END;
+    ptx_loop(k), come = ptx_op3(k, PTX_MBARRIER_TRY_WAIT_PARITY, 0, bar, U(0), U(10000));
+    ptx_while(k, ptx_inv(come)), ptx_nanosleep(k, U(32)), END, out(LD(mine, 0)), RIGHT;
+    /* the init by another warp's elected lane, mbarriers undone at the end */
+    start(90), ptx_require_block(k, 128, 1, 1), IF(SETP(PTX_EQ, warp, U(1))), IF(ptx_elect(k, FULL));
+    ptx_mbarrier_init(k, bar, U(1)), ptx_op0(k, PTX_FENCE_PROXY_ASYNC, 0), END, END, BAR;
+    IF(SETP(PTX_EQ, warp, U(0))), IF(ptx_elect(k, FULL));
+    ptx_mbarrier_arrive_expect(k, bar, U(1024)), ptx_bulk_load(k, sh, p, U(1024), bar), END, END;
+    wait_on(bar, 0), out(LD(mine, 0)), BAR, IF(one), ptx_mbarrier_inval(k, bar), END, RIGHT;
+}
+
 int main(void) {
     uint32_t stages;
     int how;
@@ -432,6 +729,12 @@ int main(void) {
     tiles_of_loops();
     reductions_and_scans();
     histograms_and_compaction();
+    for (stages = 2; stages <= 4; stages++)
+        for (how = 0; how < 8; how++) specialised(stages, how & 1, how >> 1 & 1, how >> 2);
+    overlapped(2), overlapped(3), overlapped(4);
+    multicast();
+    stored_in_bulk();
+    arrivals();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
 }
