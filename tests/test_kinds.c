@@ -720,6 +720,292 @@ static void arrivals(void) {
     wait_on(bar, 0), out(LD(mine, 0)), BAR, IF(one), ptx_mbarrier_inval(k, bar), END, RIGHT;
 }
 
+/* Blocks that work together by global memory. */
+static void across_blocks(void) {
+    ptx_val x, y, i, last, r[4];
+    ptx_var v, w;
+    int s;
+    /* split-K: the last block adds up */
+    start(80), ptx_require_block(k, 128, 1, 1);
+    ST(at(p, ptx_mad(k, ptx_ctaid_x(k), U(128), tid), 4), 0, tid);
+    ptx_fence(k, PTX_ACQ_REL | PTX_GPU), BAR;
+    IF(one);
+    x = ptx_atom(k, PTX_ATOM_INC, ptx_at(p, 0), n);
+    ST(sh, 0, x);
+    END, BAR;
+    last = SETP(PTX_EQ, ptx_uniform(k, LD(sh, 0)), ptx_sub(k, ptx_nctaid_x(k), U(1)));
+    IF(last);
+    ptx_fence(k, PTX_ACQ_REL | PTX_GPU);
+    v = ptx_var_new(k, U(0)), FOR(i, ptx_nctaid_x(k));
+    ptx_set(k, v, ADD(ptx_get(k, v), LD(at(p, ptx_mad(k, i, U(128), tid), 4), 0))), END;
+    ST(mine, 16, ptx_get(k, v)), BAR, x = warp_sum(LD(mine, 16)), out(x);
+    END, RIGHT;
+    /* a barrier of the grid */
+    start(80), ptx_require_block(k, 128, 1, 1), FOR(i, n), out(i), BAR, IF(one);
+    ptx_fence(k, PTX_ACQ_REL | PTX_GPU);
+    ptx_red(k, PTX_ATOM_ADD | PTX_RELEASE | PTX_GPU, ptx_at(p, 0), U(1));
+    ptx_loop(k), x = ptx_ld(k, PTX_U32, ptx_with(ptx_at(p, 0), PTX_ACQUIRE | PTX_GPU));
+    ptx_while(k, SETP(PTX_LT, x, ptx_mul(k, ADD(i, U(1)), ptx_nctaid_x(k)))), END;
+    END, BAR, END, RIGHT;
+    /* persistent by an atomic counter, the tile broadcast by shared memory, two slots */
+    start(80), ptx_require_block(k, 128, 1, 1), v = ptx_var_new(k, U(0));
+    ptx_loop(k), y = at(sh, ptx_get(k, v), 4), IF(one);
+    ST(y, 0, ptx_atom(k, PTX_ATOM_ADD, ptx_at(p, 0), U(1))), END, BAR;
+    x = ptx_uniform(k, LD(y, 0)), ptx_while(k, SETP(PTX_LT, x, n)), out(x);
+    ptx_set(k, v, ptx_as(ptx_xor(k, ptx_get(k, v), U(1)), PTX_U32)), END, RIGHT;
+    /* a lock, taken by one thread of the block */
+    start(80), IF(one), ptx_loop(k);
+    x = ptx_atom_cas(k, ptx_with(ptx_at(p, 0), PTX_ACQUIRE | PTX_GPU), U(0), U(1));
+    ptx_while(k, SETP(PTX_NE, x, U(0))), ptx_nanosleep(k, U(64)), END, END, BAR;
+    ST(at(p, tid, 4), 64, ADD(LD(at(p, tid, 4), 64), n));
+    BAR, IF(one), ptx_st(k, PTX_U32, ptx_with(ptx_at(p, 0), PTX_RELEASE | PTX_GPU), U(0)), END, RIGHT;
+    /* the maximum of floats by compare and swap */
+    start(80), x = ptx_ld(k, PTX_U32, ptx_at(p, 0)), v = ptx_var_new(k, x), ptx_loop(k);
+    x = ptx_get(k, v), ptx_while(k, SETP(PTX_LT, x, tid)), y = ptx_atom_cas(k, ptx_at(p, 0), x, tid);
+    ptx_set(k, v, y), ptx_while(k, SETP(PTX_NE, x, y)), END, RIGHT;
+    /* a kernel that begins before the last has ended */
+    start(90), ptx_op0(k, PTX_GRIDDEPCONTROL_LAUNCH, 0), IF(one), ST(sh, 0, U(0)), END;
+    ptx_op0(k, PTX_GRIDDEPCONTROL_WAIT, 0), BAR, out(ADD(LD(sh, 0), LD(p, 0))), RIGHT;
+    /* chained scan: blocks look back at flags */
+    start(80), ptx_require_block(k, 128, 1, 1), IF(one);
+    w = ptx_var_new(k, U(0));
+    IF(SETP(PTX_GT, ptx_ctaid_x(k), U(0))), v = ptx_var_new(k, ptx_sub(k, ptx_ctaid_x(k), U(1)));
+    ptx_loop(k), x = ptx_get(k, v);
+    ptx_loop(k), y = ptx_ld(k, PTX_U32, ptx_with(ptx_at(at(p, x, 8), 0), PTX_ACQUIRE | PTX_GPU));
+    ptx_while(k, SETP(PTX_EQ, y, U(0))), END;
+    ptx_set(k, w, ADD(ptx_get(k, w), LD(at(p, x, 8), 4))), IF(SETP(PTX_EQ, y, U(2))), ptx_break(k), END;
+    ptx_while(k, SETP(PTX_GT, x, U(0)));
+    ptx_set(k, v, ptx_sub(k, x, U(1))), END, END, ST(sh, 0, ptx_get(k, w)), END, BAR;
+    out(ADD(LD(sh, 0), tid)), RIGHT;
+    /* vectors, policies */
+    start(80), i = ptx_mad(k, ptx_ctaid_x(k), ptx_ntid_x(k), tid), IF(SETP(PTX_LT, i, n));
+    ptx_ld_vec(k, PTX_U32, 4, ptx_with(ptx_at(at(p, i, 16), 0), PTX_NC), r);
+    for (s = 0; s < 4; s++) r[s] = ADD(r[s], U(1));
+    END, RIGHT;
+}
+
+/* Rows: softmax and norms, a block or a warp each. */
+static void rows(void) {
+    ptx_val i, x, y, row;
+    ptx_var v, most;
+    start(80), ptx_require_block(k, 256, 1, 1), v = ptx_var_new(k, U(0)), most = ptx_var_new(k, U(0));
+    row = ptx_for(k, ptx_ctaid_x(k), n, ptx_nctaid_x(k));
+    i = ptx_for(k, tid, U(4096), U(256)), x = LD(at(p, i, 4), 0), ST(at(sh, i, 4), 0, x);
+    ptx_set(k, most, ptx_max(k, ptx_get(k, most), x)), END;
+    x = ptx_op2(k, PTX_REDUX_MAX, 0, ptx_get(k, most), FULL);
+    y = ptx_shared(k, "part", PTX_U32, 8, 4);
+    IF(SETP(PTX_EQ, lane, U(0))), ST(at(y, warp, 4), 0, x), END, BAR;
+    x = LD(at(y, ptx_as(ptx_and(k, lane, U(7)), PTX_U32), 4), 0);
+    x = ptx_op2(k, PTX_REDUX_MAX, 0, x, FULL);
+    i = ptx_for(k, tid, U(4096), U(256)), ST(at(p, ADD(i, row), 4), 0, ptx_sub(k, LD(at(sh, i, 4), 0), x)), END;
+    BAR, END, (void)v, RIGHT;
+    /* a warp a row, in a loop by warps */
+    start(80), ptx_require_block(k, 32, 4, 1);
+    row = ptx_for(k, ptx_mad(k, ptx_ctaid_x(k), U(4), ptx_tid_y(k)), n, ptx_shl(k, ptx_nctaid_x(k), I(2)));
+    v = ptx_var_new(k, U(0)), i = ptx_for(k, tid, n, U(32));
+    ptx_set(k, v, ADD(ptx_get(k, v), LD(at(p, ADD(i, row), 4), 0))), END;
+    x = warp_sum(ptx_get(k, v)), IF(SETP(PTX_EQ, tid, U(0))), ST(at(p, row, 4), 0, x), END, END, RIGHT;
+    /* the row's warp leaves early, whole */
+    start(80), ptx_require_block(k, 128, 1, 1), row = ADD(ptx_shl(k, ptx_ctaid_x(k), I(2)), warp);
+    IF(SETP(PTX_GE, row, n)), ptx_ret(k), END, x = warp_sum(LD(at(p, tid, 4), 0));
+    IF(SETP(PTX_EQ, lane, U(0))), ST(at(p, row, 4), 0, x), END, RIGHT;
+    /* a quarter of a warp each */
+    start(80), x = LD(at(p, tid, 4), 0);
+    x = ADD(x, ptx_shfl_bfly(k, x, I(4), I(0x181f), FULL)), x = ADD(x, ptx_shfl_bfly(k, x, I(2), I(0x181f), FULL));
+    x = ADD(x, ptx_shfl_bfly(k, x, I(1), I(0x181f), FULL));
+    y = SETP(PTX_EQ, ptx_as(ptx_and(k, lane, I(7)), PTX_U32), U(0)), IF(y), out(x), END, RIGHT;
+    /* lanes beyond the tail come with a neutral element */
+    start(80), i = ptx_mad(k, ptx_ctaid_x(k), ptx_ntid_x(k), tid);
+    x = ptx_ld_if(k, SETP(PTX_LT, i, n), PTX_U32, ptx_at(at(p, i, 4), 0), I(0)), x = warp_sum(x);
+    IF(SETP(PTX_EQ, lane, U(0))), ptx_red(k, PTX_ATOM_ADD, ptx_at(p, 0), x), END, RIGHT;
+}
+
+/* Blocks of two and three dimensions. */
+static void dimensions(void) {
+    ptx_val x, y, z, i, j, tile, flat;
+    ptx_var v;
+    /* 32 x 8 threads turn a tile of 32 x 32, padded by one */
+    start(80), ptx_require_block(k, 32, 8, 1), tile = ptx_shared(k, "tile", PTX_F32, 32 * 33, 4), y = ptx_tid_y(k);
+    for (i = U(0); i.bits < 4; i.bits++)
+        ptx_st(k, PTX_U32, ptx_at(at(tile, ptx_mad(k, ADD(y, U(8 * i.bits)), U(33), tid), 4), 0), LD(at(p, tid, 4), 0));
+    BAR;
+    for (i = U(0); i.bits < 4; i.bits++)
+        out(LD(at(tile, ptx_mad(k, tid, U(33), ADD(y, U(8 * i.bits))), 4), 0));
+    RIGHT;
+    /* the same in a loop, block not declared */
+    start(80), tile = ptx_shared(k, "tile", PTX_F32, 32 * 33, 4), y = ptx_tid_y(k);
+    j = ptx_for(k, y, U(32), ptx_sreg(k, PTX_NTID_Y)), ST(at(tile, ptx_mad(k, j, U(33), tid), 4), 0, LD(at(p, j, 4), 0));
+    END, BAR, j = ptx_for(k, y, U(32), ptx_sreg(k, PTX_NTID_Y));
+    ST(at(p, ADD(ptx_shl(k, j, I(5)), tid), 4), 0, LD(at(tile, ptx_mad(k, tid, U(33), j), 4), 0)), END, RIGHT;
+    /* a stencil with its border */
+    start(80), ptx_require_block(k, 16, 16, 1), tile = ptx_shared(k, "tile", PTX_F32, 18 * 18, 4), y = ptx_tid_y(k);
+    x = at(tile, ptx_mad(k, ADD(y, U(1)), U(18), ADD(tid, U(1))), 4), ST(x, 0, LD(at(p, tid, 4), 0));
+    IF(SETP(PTX_EQ, tid, U(0))), ST(x, -4, U(0)), END, IF(SETP(PTX_EQ, tid, U(15))), ST(x, 4, U(0)), END;
+    IF(SETP(PTX_EQ, y, U(0))), ST(x, -72, U(0)), END, IF(SETP(PTX_EQ, y, U(15))), ST(x, 72, U(0)), END, BAR;
+    out(ADD(ADD(LD(x, -4), LD(x, 4)), ADD(LD(x, -72), LD(x, 72)))), RIGHT;
+    /* 3-D, flat number, each warp by itself */
+    start(80), ptx_require_block(k, 8, 4, 4), y = ptx_tid_y(k), z = ptx_tid_z(k);
+    flat = ptx_mad(k, ptx_mad(k, z, U(4), y), U(8), tid), ST(at(sh, flat, 4), 0, n), BAR;
+    v = ptx_var_new(k, LD(at(sh, ptx_sub(k, U(127), flat), 4), 0));
+    IF(SETP(PTX_LT, flat, U(32))), x = warp_sum(ptx_get(k, v)), out(x), END, RIGHT;
+    /* y alone says the warp */
+    start(80), ptx_require_block(k, 32, 4, 1), y = ptx_tid_y(k), IF(SETP(PTX_LT, y, U(2)));
+    out(warp_sum(tid)), ptx_else(k), out(warp_sum(y)), END, BAR, RIGHT;
+    /* matrices by 64 x 2 threads: a warpgroup is y's */
+    start(A90), ptx_require_block(k, 128, 2, 1), y = ptx_tid_y(k), IF(SETP(PTX_EQ, y, U(1)));
+    ptx_op0(k, PTX_WGMMA_FENCE, 0), END, RIGHT;
+}
+
+/* Roles of warps with named barriers, no mbarrier. */
+static void named_roles(void) {
+    ptx_val i, x;
+    ptx_mods none = 0;
+    start(80), ptx_require_block(k, 256, 1, 1), IF(SETP(PTX_LT, tid, U(128)));
+    FOR(i, n), ptx_op2(k, PTX_BAR_SYNC, none, I(2), I(256)), ST(mine, 0, LD(at(p, tid, 4), 0));
+    ptx_op2(k, PTX_BAR_ARRIVE, none, I(1), I(256)), END, ptx_else(k);
+    ptx_op2(k, PTX_BAR_ARRIVE, none, I(2), I(256));
+    FOR(i, n), ptx_op2(k, PTX_BAR_SYNC, none, I(1), I(256));
+    out(LD(at(sh, ptx_as(ptx_xor(k, tid, U(191)), PTX_U32), 4), 0));
+    ptx_op2(k, PTX_BAR_ARRIVE, none, I(2), I(256)), END, END;
+    IF(SETP(PTX_LT, tid, U(128))), ptx_op2(k, PTX_BAR_SYNC, none, I(2), I(256)), END, RIGHT;
+    /* two buffers, a barrier pair each, by the round */
+    start(80), ptx_require_block(k, 64, 1, 1), IF(SETP(PTX_EQ, warp, U(0)));
+    FOR(i, n), x = ptx_as(ptx_and(k, i, U(1)), PTX_U32), ptx_op2(k, PTX_BAR_SYNC, none, ADD(x, U(3)), I(64));
+    ST(at(at(sh, lane, 4), x, 128), 0, i), ptx_op2(k, PTX_BAR_ARRIVE, none, ADD(x, U(1)), I(64)), END;
+    ptx_else(k), ptx_op2(k, PTX_BAR_ARRIVE, none, I(3), I(64)), ptx_op2(k, PTX_BAR_ARRIVE, none, I(4), I(64));
+    FOR(i, n), x = ptx_as(ptx_and(k, i, U(1)), PTX_U32), ptx_op2(k, PTX_BAR_SYNC, none, ADD(x, U(1)), I(64));
+    out(LD(at(at(sh, lane, 4), x, 128), 0)), ptx_op2(k, PTX_BAR_ARRIVE, none, ADD(x, U(3)), I(64)), END, END;
+    RIGHT;
+    /* each pair of warps by a barrier of its own */
+    start(80), ptx_require_block(k, 256, 1, 1), ST(mine, 0, tid);
+    ptx_op2(k, PTX_BAR_SYNC, none, ADD(ptx_as(ptx_shr(k, tid, I(6)), PTX_U32), U(1)), I(64));
+    out(LD(at(sh, ptx_as(ptx_xor(k, tid, U(32)), PTX_U32), 4), 0)), RIGHT;
+    /* a warp by itself, through shared memory */
+    start(80), ST(mine, 0, tid), ptx_bar_warp_sync(k, FULL), out(LD(at(sh, ptx_as(ptx_xor(k, tid, U(1)), PTX_U32), 4), 0));
+    ptx_bar_warp_sync(k, FULL), ST(mine, 0, n), ptx_bar_warp_sync(k, FULL);
+    out(LD(at(sh, ptx_as(ptx_xor(k, tid, U(2)), PTX_U32), 4), 0)), RIGHT;
+    /* only the first warps go on, with a barrier for them */
+    start(80), ptx_require_block(k, 256, 1, 1), ST(mine, 0, tid), BAR, IF(SETP(PTX_GE, tid, U(64))), ptx_ret(k), END;
+    x = ADD(LD(mine, 256), LD(mine, 512)), ST(mine, 1024, x), ptx_op2(k, PTX_BAR_SYNC, none, I(1), I(64));
+    IF(SETP(PTX_LT, tid, U(32))), out(ADD(LD(mine, 1024), LD(mine, 1152))), END, RIGHT;
+}
+
+static uint32_t wide_of(uint32_t x) { return x * 2 + 1; }
+/* Functions, jumps, loops. */
+static void ways(void) {
+    ptx_val i, x, y, a[3];
+    ptx_label l[4], behind;
+    ptx_var v;
+    ptx_kernel *f, *g;
+    ptx_module_desc d;
+    memset(&d, 0, sizeof d), d.target = PTX_SM(80);
+    m = ptx_module_new(&d);
+    f = ptx_func(m, "clamped", PTX_U32), x = ptx_param(f, "x", PTX_U32), y = ptx_param(f, "most", PTX_U32);
+    ptx_return(f, ptx_min(f, x, y));
+    g = ptx_func(m, "summed", PTX_U32), x = ptx_param(g, "x", PTX_U32);
+    for (a[0] = U(16); a[0].bits; a[0].bits /= 2)
+        x = ptx_add(g, x, ptx_shfl_bfly(g, x, U(a[0].bits), I(31), FULL));
+    ptx_return(g, x);
+    k = ptx_entry(m, "k"), p = ptx_param_ptr(k, "p", PTX_GLOBAL), n = ptx_param(k, "n", PTX_U32), tid = ptx_tid_x(k);
+    a[0] = LD(at(p, tid, 4), 0), a[1] = n, x = ptx_call(k, f, 2, a), a[0] = x, x = ptx_call(k, g, 1, a);
+    IF(SETP(PTX_EQ, tid, U(0))), a[0] = x, a[1] = U(7), out(ptx_call(k, f, 2, a)), END;
+    a[0] = tid, a[1] = n, y = ptx_func_address(k, f), out(ptx_call_indirect(k, y, PTX_U32, 2, a)), RIGHT;
+    /* a jump through a table, by something uniform and by something not */
+    for (i = U(0); i.bits < 2; i.bits++) {
+        uint32_t j;
+        start(80), behind = ptx_label_new(k), v = ptx_var_new(k, U(0));
+        for (j = 0; j < 4; j++) l[j] = ptx_label_new(k);
+        ptx_brx(k, i.bits ? ptx_as(ptx_and(k, tid, U(3)), PTX_U32) : n, 4, l, behind);
+        for (j = 0; j < 4; j++) {
+            ptx_place(k, l[j]), ptx_set(k, v, ADD(tid, U(wide_of(j))));
+            if (!i.bits) BAR;
+            ptx_bra(k, behind);
+        }
+        ptx_place(k, behind), BAR, out(ptx_get(k, v)), RIGHT;
+    }
+    /* break and continue where threads differ, a barrier behind */
+    start(80), v = ptx_var_new(k, U(0)), FOR(i, n), x = LD(at(p, ADD(i, tid), 4), 0);
+    IF(SETP(PTX_EQ, x, U(0))), ptx_break(k), END, IF(SETP(PTX_EQ, x, U(1))), ptx_continue(k), END;
+    ptx_set(k, v, ADD(ptx_get(k, v), x)), END, BAR, out(warp_sum(ptx_get(k, v))), RIGHT;
+    /* binary search in shared memory, each by itself */
+    {
+        ptx_var low, high;
+        ptx_val lo, hi, mid;
+        start(80), ptx_require_block(k, 128, 1, 1), ST(mine, 0, LD(at(p, tid, 4), 0)), BAR;
+        low = ptx_var_new(k, U(0)), high = ptx_var_new(k, U(128));
+        ptx_loop(k), lo = ptx_get(k, low), hi = ptx_get(k, high), ptx_while(k, SETP(PTX_LT, lo, hi));
+        mid = ptx_as(ptx_shr(k, ADD(lo, hi), I(1)), PTX_U32);
+        IF(SETP(PTX_LT, LD(at(sh, mid, 4), 0), n)), ptx_set(k, low, ADD(mid, U(1)));
+        ptx_else(k), ptx_set(k, high, mid), END, END, out(ptx_get(k, low)), RIGHT;
+    }
+    /* while some lane has work */
+    start(80), v = ptx_var_new(k, LD(at(p, tid, 4), 0)), ptx_loop(k), x = ptx_get(k, v);
+    ptx_while(k, ptx_op2(k, PTX_VOTE_ANY, 0, SETP(PTX_GT, x, U(0)), FULL));
+    IF(SETP(PTX_GT, x, U(0))), ptx_set(k, v, ptx_as(ptx_shr(k, x, I(1)), PTX_U32)), END, END, RIGHT;
+    /* a ballot's lanes, one after the other */
+    start(80), x = LD(at(p, tid, 4), 0), v = ptx_var_new(k, ptx_ballot(k, SETP(PTX_LT, x, n), FULL)), ptx_loop(k);
+    y = ptx_get(k, v), ptx_while(k, SETP(PTX_NE, ptx_as(y, PTX_U32), U(0)));
+    out(ptx_shfl_idx(k, x, ptx_bfind(k, ptx_as(y, PTX_U32)), I(31), FULL));
+    ptx_set(k, v, ptx_as(ptx_and(k, y, ptx_sub(k, ptx_as(y, PTX_U32), U(1))), ptx_type_of(y))), END, RIGHT;
+    /* local memory, constants, printf */
+    start(80), x = ptx_local(k, "stack", PTX_U32, 16, 4), v = ptx_var_new(k, U(0));
+    FOR(i, U(16)), ST(at(x, i, 4), 0, ptx_mul(k, i, tid)), END, out(LD(at(x, ptx_as(ptx_and(k, n, U(15)), PTX_U32), 4), 0));
+    a[0] = tid, IF(one), ptx_printf(k, "%u\n", 1, a), END, RIGHT;
+    /* arrays cut out of dynamic shared memory, by a size known at run time */
+    start(80), x = ptx_shared_dynamic(k), y = at(x, n, 16), ST(at(x, tid, 4), 0, tid), ST(at(y, tid, 4), 0, n), BAR;
+    out(ADD(LD(at(x, ptx_as(ptx_xor(k, tid, U(33)), PTX_U32), 4), 0), LD(at(y, ptx_as(ptx_xor(k, tid, U(33)), PTX_U32), 4), 0)));
+    RIGHT;
+    start(80), x = ptx_shared_dynamic(k), y = ptx_off(x, 4096), ST(at(x, tid, 4), 0, tid), ST(at(y, tid, 4), 0, n), BAR;
+    out(LD(at(y, ptx_as(ptx_xor(k, tid, U(33)), PTX_U32), 4), 0)), RIGHT;
+    /* wmma */
+    {
+        ptx_val fa[8], fb[8], fc[8], fd[8], o[10];
+        int j;
+        start(80), ptx_require_block(k, 32, 1, 1);
+        o[0] = sh, o[1] = U(16);
+        ptx_opn(k, PTX_WMMA_LOAD_A_M16N16K16, PTX_ROW, PTX_F16, PTX_NONE, 2, o, 8, fa);
+        ptx_opn(k, PTX_WMMA_LOAD_B_M16N16K16, PTX_COL, PTX_F16, PTX_NONE, 2, o, 8, fb);
+        for (j = 0; j < 8; j++) fc[j] = ptx_mov(k, ptx_f32(0));
+        ptx_mma(k, PTX_WMMA_M16N16K16_F32, PTX_F16, PTX_F16, fd, fa, fb, fc);
+        o[0] = p;
+        for (j = 0; j < 8; j++) o[j + 1] = fd[j];
+        o[9] = U(16);
+        ptx_opn(k, PTX_WMMA_STORE_D_M16N16K16, PTX_ROW, PTX_F32, PTX_NONE, 10, o, 0, NULL);
+        RIGHT;
+    }
+}
+
+/* The fifth tensor core: one warp allocates, one thread multiplies, all read. */
+static void tensor_memory(int rounds) {
+    ptx_val base, o[5], r[8], i, x, first = U(0);
+    ptx_var ph;
+    start(PTX_SM_A(100)), ptx_require_block(k, 128, 1, 1), x = ptx_shared(k, "where", PTX_U32, 1, 4);
+    IF(SETP(PTX_EQ, warp, U(0))), ptx_op2(k, PTX_TCGEN05_ALLOC, PTX_CTA_GROUP_1, x, I(64));
+    ptx_op0(k, PTX_TCGEN05_RELINQUISH, PTX_CTA_GROUP_1), END;
+    IF(one), ptx_mbarrier_init(k, bar, I(1)), ptx_mbarrier_init(k, ptx_off(bar, 8), I(1)), END;
+    ptx_op0(k, PTX_TCGEN05_FENCE_BEFORE, 0), BAR, ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0), base = LD(x, 0);
+    ph = ptx_var_new(k, U(0));
+    if (rounds) FOR(first, n);
+    IF(one);
+    ptx_mbarrier_arrive_expect(k, bar, U(16384)), ptx_bulk_load(k, sh, p, U(16384), bar);
+    wait_at(bar, ptx_get(k, ph));
+    o[0] = base, o[1] = ptx_mov(k, ptx_u64(0)), o[2] = ptx_mov(k, ptx_u64(1)), o[3] = U(0x8100490);
+    o[4] = rounds ? SETP(PTX_NE, first, U(0)) : SETP(PTX_LT, n, U(5));
+    ptx_opn(k, PTX_TCGEN05_MMA_F16, PTX_CTA_GROUP_1, PTX_NONE, PTX_NONE, 5, o, 0, NULL);
+    ptx_op1(k, PTX_TCGEN05_COMMIT, PTX_CTA_GROUP_1, ptx_off(bar, 8));
+    END;
+    wait_at(ptx_off(bar, 8), ptx_get(k, ph));
+    ptx_set(k, ph, ptx_as(ptx_xor(k, ptx_get(k, ph), U(1)), PTX_U32));
+    if (rounds) END;
+    ptx_op0(k, PTX_TCGEN05_FENCE_AFTER, 0);
+    ptx_opn(k, PTX_TCGEN05_LD_32X32B, 0, PTX_NONE, PTX_NONE, 1, &base, 8, r);
+    ptx_op0(k, PTX_TCGEN05_WAIT_LD, 0);
+    for (i = U(0); i.bits < 8; i.bits++) out(ptx_as(r[i.bits], PTX_U32));
+    ptx_op0(k, PTX_TCGEN05_FENCE_BEFORE, 0), BAR;
+    IF(SETP(PTX_EQ, warp, U(0))), ptx_op2(k, PTX_TCGEN05_DEALLOC, PTX_CTA_GROUP_1, base, I(64)), END;
+    RIGHT;
+}
+
 int main(void) {
     uint32_t stages;
     int how;
@@ -735,6 +1021,8 @@ int main(void) {
     multicast();
     stored_in_bulk();
     arrivals();
+    across_blocks(), rows(), dimensions(), named_roles(), ways();
+    tensor_memory(0), tensor_memory(1);
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
 }
