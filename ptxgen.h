@@ -6794,6 +6794,7 @@ typedef struct ptx__flow {
     uint32_t late; /* a definition stands behind its use in the text */
     uint32_t met;  /* a variable, among the operands whose class was asked for */
     uint32_t here; /* the block of the instruction whose class is asked for, most likely */
+    uint32_t search, looks; /* of ptx__read_outside: how many, and the steps that are left to all */
 } ptx__flow;
 
 #define PTX__EFFORT 4000000u
@@ -6854,6 +6855,8 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->classes = NULL;
     f->array = f->origin = 0;
     f->effort = PTX__EFFORT;
+    f->looks = 8 * (uint32_t)(n < PTX__EFFORT ? n : PTX__EFFORT) + 65536;
+    f->search = 0;
     f->first = 0;
     f->threads = 1024;
     for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
@@ -7563,6 +7566,49 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
     }
 }
 
+/* What an instruction does with a variable: 1 it reads it, 2 it writes over it, whoever comes. */
+static int ptx__touches(const ptx_kernel *k, const ptx__ins *ins, uint32_t word) {
+    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count, *made = w + ins->results;
+    int written = 0;
+    while (w < end) {
+        uint32_t tag = PTX__TAG(*w);
+        int mem = tag == PTX__W_MEM;
+        if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
+        if (w[mem] == word || PTX__WORD(tag, PTX__INDEX(*w)) == word) {
+            if (w >= made || ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA) return 1;
+            written = 2;
+        }
+        w += mem || (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) ? 3 : 1;
+    }
+    if (!ins->guard) return written;
+    return PTX__TAG(word) == PTX__W_PRED && PTX__INDEX(ins->guard) == PTX__INDEX(word) ? 1 : written;
+}
+
+/* Whether what instruction i, in block b, where only some come, gives the variable is read where more come:
+   in no other place can it be seen that the others kept what it was. After many looks: that may be. */
+static int ptx__read_outside(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t b, uint32_t word) {
+    uint32_t *seen = f->skip_lane + f->blocks + 1, *stack = seen + f->blocks + 1, depth = 0, at = b, e;
+    uint32_t least = f->looks > 4096 ? f->looks - 4096 : 0;
+    for (f->search++, i++;;) {
+        int does = 0;
+        for (; i < f->block[at].end && !does; i++, f->looks--) {
+            if (f->looks <= least) return 1;
+            if (k->ins.at[i].kind != PTX__I_COMMENT) does = ptx__touches(k, &k->ins.at[i], word);
+            if (does == 1 && PTX__CLASS(f->level[at]) >= PTX__CLASS(f->level[b])) does = 0;
+        }
+        if (does == 1) return 1;
+        for (e = 0; e < 2 && !does; e++) {
+            uint32_t to = f->block[at].next[e];
+            if (!to || seen[to - 1] == f->search) continue;
+            seen[to - 1] = f->search;
+            stack[depth++] = to - 1;
+        }
+        if (!depth) return 0;
+        at = stack[--depth];
+        i = f->block[at].first;
+    }
+}
+
 /* What instruction i of block b makes of the classes: 1 when one has changed. */
 static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t b) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -7594,7 +7640,8 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
             f->met = 1;
         }
         if (f->def[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] != i + 1) {
-            if (PTX__CLASS(f->level[b]) > PTX__CLASS(now)) now = f->level[b];
+            if (PTX__CLASS(f->level[b]) > PTX__CLASS(now) && ptx__read_outside(k, f, i, b, *w))
+                now = f->level[b];
             now &= ~PTX__TID;
         }
         asserted = PTX__ASSERTED(*c);
@@ -8247,7 +8294,8 @@ static uint32_t ptx__step(uint32_t states, unsigned effect) {
                | (states & ~(uint32_t)PTX__COPY_WAITED ? (uint32_t)PTX__COPY_BEGUN : 0u);
     case PTX__EFFECT_COMMIT: return rest | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
     case PTX__EFFECT_WAIT_GROUPS:
-    case PTX__EFFECT_WAIT: return rest | (open ? (uint32_t)PTX__COPY_WAITED : 0u);
+    case PTX__EFFECT_WAIT: /* where the first copies are conditional, the condition speaks for the loop too */
+        return open ? (rest & ~(uint32_t)PTX__COPY_NONE) | (uint32_t)PTX__COPY_WAITED : rest;
     default: return states;
     }
 }
@@ -10614,6 +10662,20 @@ static int ptx__look_end(const ptx_kernel *k, ptx__flow *f, uint32_t i, const ui
     return ptx__effect_of(k, i) == PTX__EFFECT_BULK_WAIT && !k->words.at[k->ins.at[i].words + 1];
 }
 
+/* Whether what few threads begin at instruction i, as few wait for on every way to the end: who begins under
+   a condition of its own waits under one as well, and that is taken to be the same. */
+static int ptx__waited_alike(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    uint32_t j, b, d;
+    for (j = 0; j < k->ins.count; j++) {
+        if (k->ins.at[j].kind != PTX__I_PLAIN || ptx__effect_of(k, j) != PTX__EFFECT_BULK_WAIT) continue;
+        if (!ptx__look_end(k, f, j, NULL) || ptx__parted(k, f, j) != ptx__parted(k, f, i)) continue;
+        for (d = ptx__block_of(f, j); d && PTX__CLASS(f->level[d]) > PTX__CLASS_BLOCK;) d = f->block[d].idom;
+        for (b = ptx__block_of(f, i); b < f->blocks && f->post_number[b]; b = f->post_idom[b])
+            if (b == d) return 1;
+    }
+    return 0;
+}
+
 static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
     uint32_t i, found, about[3], out = 0, waits = 0;
     if (!(k->m->seen & 1u << PTX__EFFECT_BULK_OUT)) return;
@@ -10647,7 +10709,7 @@ static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
     }
     for (i = 0; i < k->ins.count && out && waits && !k->function; i++)
         if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__effect_of(k, i) == PTX__EFFECT_BULK_OUT
-            && ptx__seek(k, f, i, ptx__look_end, about)) {
+            && ptx__seek(k, f, i, ptx__look_end, about) && !ptx__waited_alike(k, f, i)) {
             ptx__note(k, PTX_ADVICE_UNWAITED, i,
                       "this copy may be under way when the kernel ends: behind the last of them "
                       "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP of 0 groups left");
