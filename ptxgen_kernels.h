@@ -10950,151 +10950,198 @@ static void ptxk__dec_fit(ptxk__deck *c) {
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(c->workspace, PTXK__REFUSED), PTX_RELAXED | PTX_GPU), x);
 }
 
-/* What follows from the tokens, by one thread: who goes on, what is fed next, whether it is over. first: at
-   the
-   start, where nothing was fed. */
-static void ptxk__dec_decide(ptxk__deck *c, int first) {
-    ptx_kernel *k = c->k;
-    const ptxk__dec *f = c->f;
-    ptx_val args = c->args, state, prompt, stride, n, most, round, active, x, y, at, bit, length, fed;
-    ptx_val prompt_length, forced, token, p, q, written, go, tokens, prompt_at;
-    ptx_var still, need, over, next, count;
+/* What the leader's first thread decides from; `first`: at the start, where nothing was fed. */
+typedef struct ptxk__decision {
+    int first;
+    ptx_val state, prompt, stride, n, most, round, active;
+    ptx_val fed; /* of the prompts, what is fed next */
+    ptx_var still, need, over;
+} ptxk__decision;
+
+/* A sequence: what it has, and what may be fed to it next. */
+typedef struct ptxk__sequence {
     uint32_t b;
-    state = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, state));
-    prompt = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, prompt));
-    stride = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, prompt_stride));
-    n = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, n));
-    most = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, max_seq));
-    round = first ? ptx_mov(k, ptx_u32(0)) : ptx_get(k, c->round);
-    fed = first ? round : ptx_add(k, round, ptx_u32(1)); /* of the prompt, what is fed next */
-    active = first ? ptx_mov(k, ptx_u32(15)) : ptxk__dec_info(c, PTXK__ACTIVE);
-    still = ptx_var_new(k, ptx_u32(0));
-    need = ptx_var_new(k, ptx_u32(0));
-    over = ptx_var_new(k, ptx_u32(PTXK_DECODER_RUNS));
-    for (b = 0; b < f->d.batch; b++) {
-        at = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, prompt_lengths));
-        prompt_length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
-        if (first) {
-            at = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, positions));
-            length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
-            written = ptx_mov(k, ptx_u32(0));
-        } else {
-            length = ptxk__dec_info(c, PTXK__LENGTH + 4 * b);
-            written = ptxk__dec_info(c, PTXK__WRITTEN + 4 * b);
-        }
-        count = ptx_var_new(k, written);
-        bit = ptx_and(k, active, ptx_u32(1u << b));
-        bit = ptx_setp(k, PTX_NE, bit, ptx_u32(0));
-        if (!first) {
-            x = ptx_add(k, length, ptx_u32(1));
-            length = ptx_selp(k, x, length, bit);
-        }
-        forced = ptx_setp(k, PTX_LT, fed, prompt_length);
-        next = ptx_var_new(k, ptx_u32(0));
-        x = ptx_add(k, fed, ptx_u32(0));
-        prompt_at = ptx_mad(k, stride, ptx_u32(b), x);
-        prompt_at = ptx_ptr_add(k, prompt, prompt_at, 4);
-        ptx_if(k, forced);
-        x = ptx_ld(k, PTX_U32, ptx_at(prompt_at, 0));
-        ptx_set(k, next, x);
-        if (!first) {
-            ptx_else(k);
-            token = ptx_ld_if(k, bit, PTX_U32, ptx_at(c->shared, f->info_at + 160 + 4 * b), ptx_u32(0));
-            ptx_set(k, next, token);
-            ptx_if(k, bit);
-            tokens = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, tokens));
-            x = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, tokens_stride));
-            x = ptx_mul_wide(k, x, ptx_u32(b));
-            y = ptx_cvt(k, PTX_U64, written);
-            x = ptx_add(k, x, y);
-            tokens = ptx_ptr_add(k, tokens, x, 4);
-            ptx_st(k, PTX_U32, ptx_with(ptx_at(tokens, 0), PTX_RELAXED | PTX_SYS), token);
-            x = ptx_add(k, written, ptx_u32(1));
-            ptx_set(k, count, x);
-            ptx_st(k, PTX_U32,
-                   ptx_with(ptx_at(state, (int64_t)offsetof(ptxk_decoder_state, written) + 4 * b),
-                            PTX_RELEASE | PTX_SYS),
-                   x);
-            ptx_end(k);
-        }
-        ptx_end(k);
-        ptx_st(k, PTX_U32,
-               ptx_with(ptx_at(state, (int64_t)offsetof(ptxk_decoder_state, length) + 4 * b),
-                        PTX_RELAXED | PTX_SYS),
-               length);
-        /* it goes on: there is room for what is fed, and something is fed */
-        x = ptx_get(k, count);
-        p = ptx_setp(k, PTX_LT, x, n);
-        token = ptx_get(k, next);
-        y = ptxk__dec_ends(c, token);
-        y = ptx_not(k, y);
-        y = ptx_or(k, y, forced);
-        p = ptx_and(k, p, y);
-        p = ptx_and(k, p, bit);
-        if (first) {
-            y = ptx_setp(k, PTX_GT, prompt_length, ptx_u32(0));
-            p = ptx_and(k, p, y);
-        }
-        q = ptx_setp(k, PTX_GE, length, most);
-        q = ptx_and(k, q, p);
-        ptx_guard(k, q);
-        ptxk__dec_word(c, PTXK__FULL, ptx_u32(PTXK_DECODER_FULL));
-        q = ptx_not(k, q);
-        p = ptx_and(k, p, q);
-        x = ptx_get(k, still);
-        y = ptx_or(k, x, ptx_u32(1u << b));
-        x = ptx_selp(k, y, x, p);
-        ptx_set(k, still, x);
-        y = ptx_add(k, fed, ptx_u32(1)); /* logits are wanted of the last of the prompt and all after it */
-        q = ptx_setp(k, PTX_GE, y, prompt_length);
-        q = ptx_and(k, q, p);
-        ptx_guard(k, q);
-        ptx_set(k, need, ptx_u32(1));
-        token = ptx_selp(k, token, ptx_u32(0), p);
-        ptxk__dec_word(c, PTXK__TOKEN + 4 * b, token);
-        ptxk__dec_word(c, PTXK__LENGTH + 4 * b, length);
-        x = ptx_get(k, count);
-        ptxk__dec_word(c, PTXK__WRITTEN + 4 * b, x);
-        ptx_st(k, PTX_U64, ptx_at(c->workspace, PTXK__BEST + 8 * b), ptx_u64(0));
+    ptx_val bit, prompt_length, length, written, token;
+    ptx_val forced; /* the token is the prompt's */
+    ptx_var next, count; /* the token, and tokens written, as they come to be */
+} ptxk__sequence;
+
+/* The token that was chosen goes to the host; its count says that it is there. */
+static void ptxk__dec_write_token(ptxk__deck *c, const ptxk__decision *d, const ptxk__sequence *s,
+                                  ptx_val token) {
+    ptx_kernel *k = c->k;
+    ptx_val tokens, x, y;
+    tokens = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, tokens));
+    x = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, tokens_stride));
+    x = ptx_mul_wide(k, x, ptx_u32(s->b));
+    y = ptx_cvt(k, PTX_U64, s->written);
+    x = ptx_add(k, x, y);
+    tokens = ptx_ptr_add(k, tokens, x, 4);
+    ptx_st(k, PTX_U32, ptx_with(ptx_at(tokens, 0), PTX_RELAXED | PTX_SYS), token);
+    x = ptx_add(k, s->written, ptx_u32(1));
+    ptx_set(k, s->count, x);
+    ptx_st(k, PTX_U32,
+           ptx_with(ptx_at(d->state, (int64_t)offsetof(ptxk_decoder_state, written) + 4 * s->b),
+                    PTX_RELEASE | PTX_SYS),
+           x);
+}
+
+/* How far a sequence is, and the next token: the prompt's, or what was chosen. */
+static void ptxk__dec_next_token(ptxk__deck *c, const ptxk__decision *d, ptxk__sequence *s) {
+    ptx_kernel *k = c->k;
+    ptx_val at, x, token;
+    at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt_lengths));
+    s->prompt_length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * s->b));
+    if (d->first) {
+        at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, positions));
+        s->length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * s->b));
+        s->written = ptx_mov(k, ptx_u32(0));
+    } else {
+        s->length = ptxk__dec_info(c, PTXK__LENGTH + 4 * s->b);
+        s->written = ptxk__dec_info(c, PTXK__WRITTEN + 4 * s->b);
     }
-    at = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, stop));
+    s->count = ptx_var_new(k, s->written);
+    s->bit = ptx_and(k, d->active, ptx_u32(1u << s->b));
+    s->bit = ptx_setp(k, PTX_NE, s->bit, ptx_u32(0));
+    if (!d->first) {
+        x = ptx_add(k, s->length, ptx_u32(1));
+        s->length = ptx_selp(k, x, s->length, s->bit);
+    }
+    s->forced = ptx_setp(k, PTX_LT, d->fed, s->prompt_length);
+    s->next = ptx_var_new(k, ptx_u32(0));
+    x = ptx_add(k, d->fed, ptx_u32(0));
+    at = ptx_mad(k, d->stride, ptx_u32(s->b), x);
+    at = ptx_ptr_add(k, d->prompt, at, 4);
+    ptx_if(k, s->forced);
+    x = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    ptx_set(k, s->next, x);
+    if (!d->first) {
+        ptx_else(k);
+        token = ptx_ld_if(k, s->bit, PTX_U32, ptx_at(c->shared, c->f->info_at + 160 + 4 * s->b), ptx_u32(0));
+        ptx_set(k, s->next, token);
+        ptx_if(k, s->bit);
+        ptxk__dec_write_token(c, d, s, token);
+        ptx_end(k);
+    }
+    ptx_end(k);
+    ptx_st(k, PTX_U32,
+           ptx_with(ptx_at(d->state, (int64_t)offsetof(ptxk_decoder_state, length) + 4 * s->b),
+                    PTX_RELAXED | PTX_SYS),
+           s->length);
+}
+
+/* Whether a sequence goes on: fewer than n were written, the last was no end token, something is fed, and
+   there is room for it. */
+static ptx_val ptxk__dec_goes_on(ptxk__deck *c, const ptxk__decision *d, ptxk__sequence *s) {
+    ptx_kernel *k = c->k;
+    ptx_val x, y, p, q;
+    x = ptx_get(k, s->count);
+    p = ptx_setp(k, PTX_LT, x, d->n);
+    s->token = ptx_get(k, s->next);
+    y = ptxk__dec_ends(c, s->token);
+    y = ptx_not(k, y);
+    y = ptx_or(k, y, s->forced);
+    p = ptx_and(k, p, y);
+    p = ptx_and(k, p, s->bit);
+    if (d->first) {
+        y = ptx_setp(k, PTX_GT, s->prompt_length, ptx_u32(0));
+        p = ptx_and(k, p, y);
+    }
+    q = ptx_setp(k, PTX_GE, s->length, d->most);
+    q = ptx_and(k, q, p);
+    ptx_guard(k, q);
+    ptxk__dec_word(c, PTXK__FULL, ptx_u32(PTXK_DECODER_FULL));
+    q = ptx_not(k, q);
+    return ptx_and(k, p, q);
+}
+
+/* A sequence's words of what is decided. */
+static void ptxk__dec_sequence(ptxk__deck *c, const ptxk__decision *d, uint32_t b) {
+    ptx_kernel *k = c->k;
+    ptxk__sequence s;
+    ptx_val x, y, p, q;
+    s.b = b;
+    ptxk__dec_next_token(c, d, &s);
+    p = ptxk__dec_goes_on(c, d, &s);
+    x = ptx_get(k, d->still);
+    y = ptx_or(k, x, ptx_u32(1u << b));
+    x = ptx_selp(k, y, x, p);
+    ptx_set(k, d->still, x);
+    y = ptx_add(k, d->fed, ptx_u32(1)); /* logits are wanted of the last of the prompt and all after it */
+    q = ptx_setp(k, PTX_GE, y, s.prompt_length);
+    q = ptx_and(k, q, p);
+    ptx_guard(k, q);
+    ptx_set(k, d->need, ptx_u32(1));
+    x = ptx_selp(k, s.token, ptx_u32(0), p);
+    ptxk__dec_word(c, PTXK__TOKEN + 4 * b, x);
+    ptxk__dec_word(c, PTXK__LENGTH + 4 * b, s.length);
+    x = ptx_get(k, s.count);
+    ptxk__dec_word(c, PTXK__WRITTEN + 4 * b, x);
+    ptx_st(k, PTX_U64, ptx_at(c->workspace, PTXK__BEST + 8 * b), ptx_u64(0));
+}
+
+/* Whether it is over: by the stop flag, because nobody goes on, or because a prompt does not fit, which comes
+   before all else. Returns the words of who goes on. */
+static ptx_val ptxk__dec_is_over(ptxk__deck *c, const ptxk__decision *d) {
+    ptx_kernel *k = c->k;
+    ptx_val at, x, y, p;
+    at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, stop));
     p = ptx_setp(k, PTX_NE, at, ptx_u64(0));
     x = ptx_ld_if(k, p, PTX_U32, ptx_with(ptx_at(at, 0), PTX_ACQUIRE | PTX_SYS), ptx_u32(0));
     p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
     ptx_guard(k, p);
-    ptx_set(k, over, ptx_u32(PTXK_DECODER_STOPPED));
-    x = ptx_get(k, still);
+    ptx_set(k, d->over, ptx_u32(PTXK_DECODER_STOPPED));
+    x = ptx_get(k, d->still);
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__FULL));
     y = ptx_max(k, y, ptx_u32(PTXK_DECODER_DONE));
     ptx_guard(k, p);
-    ptx_set(k, over, y);
-    if (first) {
-        y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__REFUSED));
-        p = ptx_setp(k, PTX_NE, y, ptx_u32(0));
-        ptx_if(k, p);
-        ptx_set(k, over, ptx_u32(PTXK_DECODER_REFUSED));
-        y = ptx_sub(k, ptx_u32(65536), y);
-        at = ptx_and(k, y, ptx_u32(255));
-        ptxk__state_put(k, state, offsetof(ptxk_decoder_state, step), at);
-        at = ptx_shr(k, y, ptx_u32(8));
-        ptxk__state_put(k, state, offsetof(ptxk_decoder_state, tile), at);
-        ptx_end(k);
-    }
+    ptx_set(k, d->over, y);
+    if (!d->first) return x;
+    y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__REFUSED));
+    p = ptx_setp(k, PTX_NE, y, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_set(k, d->over, ptx_u32(PTXK_DECODER_REFUSED));
+    y = ptx_sub(k, ptx_u32(65536), y);
+    at = ptx_and(k, y, ptx_u32(255));
+    ptxk__state_put(k, d->state, offsetof(ptxk_decoder_state, step), at);
+    at = ptx_shr(k, y, ptx_u32(8));
+    ptxk__state_put(k, d->state, offsetof(ptxk_decoder_state, tile), at);
+    ptx_end(k);
+    return x;
+}
+
+/* What follows from the tokens, by one thread: who goes on, what is fed next, whether it is over. GO is
+   written behind everything else; the state's status last. */
+static void ptxk__dec_decide(ptxk__deck *c, int first) {
+    ptx_kernel *k = c->k;
+    ptxk__decision d;
+    ptx_val x, p, go;
+    uint32_t b;
+    d.first = first;
+    d.state = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, state));
+    d.prompt = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt));
+    d.stride = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, prompt_stride));
+    d.n = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, n));
+    d.most = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
+    d.round = first ? ptx_mov(k, ptx_u32(0)) : ptx_get(k, c->round);
+    d.fed = first ? d.round : ptx_add(k, d.round, ptx_u32(1));
+    d.active = first ? ptx_mov(k, ptx_u32(15)) : ptxk__dec_info(c, PTXK__ACTIVE);
+    d.still = ptx_var_new(k, ptx_u32(0));
+    d.need = ptx_var_new(k, ptx_u32(0));
+    d.over = ptx_var_new(k, ptx_u32(PTXK_DECODER_RUNS));
+    for (b = 0; b < c->f->d.batch; b++) ptxk__dec_sequence(c, &d, b);
+    x = ptxk__dec_is_over(c, &d);
     ptxk__dec_word(c, PTXK__ACTIVE, x);
-    x = ptx_get(k, need);
+    x = ptx_get(k, d.need);
     ptxk__dec_word(c, PTXK__NEED, x);
-    x = ptx_get(k, over);
+    x = ptx_get(k, d.over);
     ptxk__dec_word(c, PTXK__OVER, x);
-    go = first ? ptx_mov(k, ptx_u32(1)) : ptx_add(k, round, ptx_u32(2));
+    go = first ? ptx_mov(k, ptx_u32(1)) : ptx_add(k, d.round, ptx_u32(2));
     ptx_st(k, PTX_U32, ptx_with(ptx_at(c->workspace, PTXK__GO), PTX_RELEASE | PTX_GPU), go);
     p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
-    if (first) {
-        ptx_st(k, PTX_U32, ptx_with(ptx_at(state, 0), PTX_RELEASE | PTX_SYS), x);
-    } else {
-        ptx_guard(k, p);
-        ptx_st(k, PTX_U32, ptx_with(ptx_at(state, 0), PTX_RELEASE | PTX_SYS), x);
-    }
+    if (!first) ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_with(ptx_at(d.state, 0), PTX_RELEASE | PTX_SYS), x);
 }
 
 /* After a token, block 0: waits for the logits, or, where none were wanted, for the last layer; chooses.
