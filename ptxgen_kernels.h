@@ -10017,215 +10017,273 @@ static void ptxk__dec_pass_on(ptxk__deck *c, uint32_t b, ptx_val gated, ptx_val 
     }
 }
 
-static void ptxk__dec_finish(ptxk__deck *c) {
+/* A tile that the ninth warp was sent: the words of the message, a row of the tile for each lane. */
+typedef struct ptxk__result {
+    ptx_val kind, slices, slice, inside, gated, epoch, stride, n, row, gamma, eps;
+    ptx_val parts, arrive, flag, y, bias[2];
+    ptx_var value[2][4], squares[4]; /* of gate and up, of each column */
+    ptx_var whole;                   /* all slices are in `value` */
+} ptxk__result;
+
+/* Reads the message, and lets the workers write there again. */
+static void ptxk__dec_hear(ptxk__deck *c, ptxk__result *r, ptx_val m) {
+    ptx_kernel *k = c->k;
+    uint32_t B = c->f->d.batch, b;
+    ptx_val x, at, id, q, rows;
+    r->slices = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_SLICES));
+    r->slices = ptx_warp_uniform(k, r->slices);
+    r->slice = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_SLICE));
+    rows = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_ROWS));
+    r->epoch = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_EPOCH));
+    r->stride = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_STRIDE));
+    r->n = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_K));
+    r->row = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_ROW));
+    r->gamma = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_GAMMA));
+    r->eps = ptx_ld(k, PTX_F32, ptx_at(m, PTXK__M_EPS));
+    r->parts = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_PARTS));
+    r->arrive = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_ARRIVE));
+    r->flag = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_FLAG));
+    r->y = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_Y));
+    r->bias[0] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS));
+    r->bias[1] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2));
+    r->gated = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(2));
+    r->inside = ptx_setp(k, PTX_LT, c->lane, rows);
+    at = ptx_ptr_add(k, m, c->lane, 4);
+    q = ptx_and(k, r->inside, r->gated);
+    for (b = 0; b < B; b++) {
+        x = ptx_ld_if(k, r->inside, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b),
+                      ptx_f32(0));
+        ptx_set(k, r->value[0][b], x);
+        x = ptx_ld_if(k, q, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * (B + b)),
+                      ptx_f32(0));
+        ptx_set(k, r->value[1][b], x);
+        x = ptx_ld(k, PTX_F32, ptx_at(m, PTXK__M_SQUARES + 4 * b));
+        ptx_set(k, r->squares[b], x);
+    }
+    id = ptx_get(k, c->message);
+    x = ptx_xor(k, id, ptx_u32(1));
+    ptx_set(k, c->message, x);
+    id = ptx_add(k, id, ptx_u32(4));
+    (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS)); /* it was read */
+}
+
+/* Where the part of a slice lies: its sums for this lane, and its sums of squares. */
+static ptx_val ptxk__dec_record(ptxk__deck *c, const ptxk__result *r, ptx_val slice, ptx_val record,
+                                ptx_val squares_at, ptx_val *squares) {
+    ptx_val at = ptx_mul_wide(c->k, slice, record);
+    at = ptx_ptr_add(c->k, r->parts, at, 1);
+    *squares = ptx_ptr_add(c->k, at, squares_at, 1);
+    return ptx_ptr_add(c->k, at, c->lane, 4);
+}
+
+/* This slice's part goes to memory. Returns whether all others are there already. */
+static ptx_val ptxk__dec_arrived(ptxk__deck *c, const ptxk__result *r, ptx_val at, ptx_val squares) {
+    ptx_kernel *k = c->k;
+    uint32_t B = c->f->d.batch, b;
+    ptx_val x, q, last;
+    ptx_var was;
+    for (b = 0; b < B; b++) {
+        x = ptx_get(k, r->value[0][b]);
+        ptx_st(k, PTX_F32, ptx_at(at, 4 * PTXK__DEC_TILE * b), x);
+        x = ptx_get(k, r->value[1][b]);
+        ptx_guard(k, r->gated);
+        ptx_st(k, PTX_F32, ptx_at(at, 4 * PTXK__DEC_TILE * (B + b)), x);
+    }
+    q = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    ptx_if(k, q);
+    for (b = 0; b < B; b++) {
+        x = ptx_get(k, r->squares[b]);
+        ptx_st(k, PTX_F32, ptx_at(squares, 4 * b), x);
+    }
+    ptx_end(k);
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    last = ptx_sub(k, r->slices, ptx_u32(1));
+    was = ptx_var_new(k, ptx_u32(0));
+    ptx_if(k, q);
+    x = ptx_atom(k, PTX_ATOM_INC, ptx_with(ptx_at(ptx_ptr(r->arrive, PTX_GLOBAL), 0), PTX_ACQ_REL | PTX_GPU),
+                 last);
+    ptx_set(k, was, x);
+    ptx_end(k);
+    x = ptx_get(k, was);
+    x = ptx_shfl_idx(k, x, ptx_u32(0), ptx_u32(31), ptx_u32(0xffffffffu));
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    last = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), last);
+    return ptx_warp_uniform(k, last);
+}
+
+/* The parts of several slices: who comes last adds them up, in their order. */
+static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t B = f->d.batch, b, g;
-    ptx_val m, kind, slices, rows, inside, x, p, q, at, parts, id, last, old, s, record, gated, factor,
-        bias[2], y;
-    ptx_val stride, key, best, n, eps, gamma, squares_at, epoch, flag, row, slice, arrive, bias_at[2];
-    ptx_var value[2][4], squares[4], go;
+    ptx_val x, p, s, at, squares, old, last, record, squares_at;
+    record = ptx_selp(k, ptx_u32(f->record[2]), ptx_u32(f->record[0]), r->gated);
+    squares_at = ptx_selp(k, ptx_u32(2 * B * 4 * PTXK__DEC_TILE), ptx_u32(B * 4 * PTXK__DEC_TILE), r->gated);
+    r->parts = ptx_ptr(r->parts, PTX_GLOBAL);
+    at = ptxk__dec_record(c, r, r->slice, record, squares_at, &squares);
+    last = ptxk__dec_arrived(c, r, at, squares);
+    x = ptx_selp(k, ptx_u32(1), ptx_u32(0), last);
+    ptx_set(k, r->whole, x);
+    ptx_if(k, last);
+    for (b = 0; b < B; b++) {
+        ptx_set(k, r->squares[b], ptx_f32(0));
+        for (g = 0; g < 2; g++) ptx_set(k, r->value[g][b], ptx_f32(0));
+    }
+    s = ptx_for(k, ptx_u32(0), r->slices, ptx_u32(1));
+    at = ptxk__dec_record(c, r, s, record, squares_at, &squares);
+    for (b = 0; b < B; b++) {
+        ptx_var sum[3];
+        sum[0] = r->value[0][b], sum[1] = r->value[1][b], sum[2] = r->squares[b];
+        for (g = 0; g < 3; g++) {
+            p = g == 2 ? squares : at;
+            if (g == 1)
+                x = ptx_ld_if(k, r->gated, PTX_F32, ptx_at(p, 4 * PTXK__DEC_TILE * (B + b)), ptx_f32(0));
+            else
+                x = ptx_ld(k, PTX_F32, ptx_at(p, g ? 4 * b : 4 * PTXK__DEC_TILE * b));
+            old = ptx_get(k, sum[g]);
+            x = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
+            ptx_set(k, sum[g], x);
+        }
+    }
+    ptx_end(k);
+    ptx_end(k);
+}
+
+/* What comes of a column's sums: times the norm's factor, biased, gated or added to x; stored. Returns it;
+   *passed: whether the next product takes it. */
+static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b, ptx_val normed,
+                               const ptx_val *bias, ptx_val y, ptx_val *passed) {
+    ptx_kernel *k = c->k;
+    ptx_val x, p, old, factor, added, v[2];
+    uint32_t g;
+    x = ptx_get(k, r->squares[b]);
+    factor = ptxk__norm_factor(k, x, r->n, r->eps);
+    factor = ptx_selp(k, factor, ptx_f32(1), normed);
+    for (g = 0; g < 2; g++) {
+        v[g] = ptx_get(k, r->value[g][b]);
+        v[g] = ptx_fma(k, v[g], factor, bias[g]);
+    }
+    x = ptxk__silu(k, v[0]);
+    x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
+    x = ptx_selp(k, x, v[0], r->gated);
+    added = ptx_and(k, r->kind, ptx_u32(1)); /* output and down are added to x */
+    added = ptx_setp(k, PTX_NE, added, ptx_u32(0));
+    p = ptx_and(k, r->inside, added);
+    old = ptx_ld_if(k, p, PTX_F32, ptx_at(y, 0), ptx_f32(0));
+    old = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
+    x = ptx_selp(k, old, x, p);
+    p = ptx_not(k, r->gated);
+    p = ptx_and(k, p, r->inside);
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(y, 0), x);
+    p = ptx_or(k, added, r->gated);
+    *passed = ptx_warp_uniform(k, p);
+    return x;
+}
+
+/* A tile of logits: the largest, beside the largest of the others. */
+static void ptxk__dec_best(ptxk__deck *c, const ptxk__result *r, uint32_t b, ptx_val x) {
+    ptx_kernel *k = c->k;
+    ptx_val at, key, best;
+    uint32_t g;
+    at = ptx_add(k, r->row, c->lane);
+    key = ptxk__sample_key(k, x, at);
+    key = ptx_selp(k, key, ptx_u64(0), r->inside);
+    for (g = 1; g < 32; g *= 2) key = ptxk__max_u64(k, key, g);
+    best = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__BEST + 8 * b), 1);
+    at = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    ptx_guard(k, at);
+    ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(best, 0), PTX_RELAXED | PTX_GPU), key);
+}
+
+/* The tile is there: logits are counted, of others the flag says for which epoch. */
+static void ptxk__dec_announce(ptxk__deck *c, const ptxk__result *r) {
+    ptx_kernel *k = c->k;
+    ptx_val p, at;
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+    p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    ptx_if(k, p);
+    p = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(4));
+    ptx_if(k, p);
+    at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__DONE), 1);
+    ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(at, 0), PTX_RELEASE | PTX_GPU), ptx_u32(1));
+    ptx_else(k);
+    at = ptx_ptr(r->flag, PTX_GLOBAL);
+    ptx_st(k, PTX_U32, ptx_with(ptx_at(at, 0), PTX_RELEASE | PTX_GPU), r->epoch);
+    ptx_end(k);
+    ptx_end(k);
+}
+
+/* All slices are in: the tile's values, in the forms that are wanted of them. */
+static void ptxk__dec_make(ptxk__deck *c, ptxk__result *r) {
+    ptx_kernel *k = c->k;
+    uint32_t B = c->f->d.batch, b, g;
+    ptx_val x, p, at, y, normed, passed, gamma, bias[2];
+    for (g = 0; g < 2; g++) {
+        p = ptx_setp(k, PTX_NE, r->bias[g], ptx_u64(0));
+        p = ptx_and(k, p, r->inside);
+        if (g) p = ptx_and(k, p, r->gated);
+        at = ptx_ptr_add(k, ptx_ptr(r->bias[g], PTX_GLOBAL), c->lane, 4);
+        bias[g] = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(0));
+    }
+    r->n = ptx_cvt(k, PTX_F32, r->n);
+    normed = ptx_and(k, r->kind, ptx_u32(1)); /* those with a norm are even */
+    normed = ptx_setp(k, PTX_EQ, normed, ptx_u32(0));
+    y = ptx_ptr_add(k, ptx_ptr(r->y, PTX_GLOBAL), c->lane, 4);
+    p = ptx_setp(k, PTX_NE, r->gamma, ptx_u64(0));
+    p = ptx_and(k, p, r->inside);
+    at = ptx_ptr_add(k, ptx_ptr(r->gamma, PTX_GLOBAL), r->row, 4);
+    at = ptx_ptr_add(k, at, c->lane, 4);
+    gamma = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(1));
+    for (b = 0; b < B; b++) {
+        x = ptxk__dec_value(c, r, b, normed, bias, y, &passed);
+        ptx_if(k, passed);
+        at = ptx_selp(k, x, ptx_f32(0), r->inside);
+        ptxk__dec_pass_on(c, b, r->gated, r->row, at, gamma);
+        ptx_end(k);
+        p = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(4));
+        ptx_if(k, p);
+        ptxk__dec_best(c, r, b, x);
+        ptx_end(k);
+        if (b + 1 < B) y = ptx_ptr_add(k, y, r->stride, 4);
+    }
+}
+
+static void ptxk__dec_finish(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    ptxk__result r;
+    ptx_val m, id, p, x;
+    uint32_t b, g;
     for (g = 0; g < 2; g++) { /* both messages may be written */
         (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, ptx_imm(4 + g), ptx_imm(PTXK__DEC_THREADS));
     }
-    for (b = 0; b < B; b++) {
-        squares[b] = ptx_var_new(k, ptx_f32(0));
-        for (g = 0; g < 2; g++) value[g][b] = ptx_var_new(k, ptx_f32(0));
+    for (b = 0; b < c->f->d.batch; b++) {
+        r.squares[b] = ptx_var_new(k, ptx_f32(0));
+        for (g = 0; g < 2; g++) r.value[g][b] = ptx_var_new(k, ptx_f32(0));
     }
-    go = ptx_var_new(k, ptx_u32(0));
+    r.whole = ptx_var_new(k, ptx_u32(0));
     ptx_loop(k);
     {
         id = ptx_get(k, c->message);
         id = ptx_add(k, id, ptx_u32(2));
         (void)ptx_op2(k, PTX_BAR_SYNC, 0, id, ptx_imm(PTXK__DEC_THREADS));
         m = ptxk__dec_message(c);
-        kind = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_KIND));
-        kind = ptx_warp_uniform(k, kind);
-        p = ptx_setp(k, PTX_NE, kind, ptx_u32(PTXK__M_QUIT));
+        r.kind = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_KIND));
+        r.kind = ptx_warp_uniform(k, r.kind);
+        p = ptx_setp(k, PTX_NE, r.kind, ptx_u32(PTXK__M_QUIT));
         ptx_while(k, p);
-        slices = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_SLICES));
-        slices = ptx_warp_uniform(k, slices);
-        slice = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_SLICE));
-        rows = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_ROWS));
-        epoch = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_EPOCH));
-        stride = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_STRIDE));
-        n = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_K));
-        row = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_ROW));
-        gamma = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_GAMMA));
-        eps = ptx_ld(k, PTX_F32, ptx_at(m, PTXK__M_EPS));
-        parts = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_PARTS));
-        arrive = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_ARRIVE));
-        flag = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_FLAG));
-        y = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_Y));
-        bias_at[0] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS));
-        bias_at[1] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2));
-        gated = ptx_setp(k, PTX_EQ, kind, ptx_u32(2));
-        inside = ptx_setp(k, PTX_LT, c->lane, rows);
-        at = ptx_ptr_add(k, m, c->lane, 4);
-        q = ptx_and(k, inside, gated);
-        for (b = 0; b < B; b++) {
-            x = ptx_ld_if(k, inside, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b),
-                          ptx_f32(0));
-            ptx_set(k, value[0][b], x);
-            x = ptx_ld_if(k, q, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * (B + b)),
-                          ptx_f32(0));
-            ptx_set(k, value[1][b], x);
-            x = ptx_ld(k, PTX_F32, ptx_at(m, PTXK__M_SQUARES + 4 * b));
-            ptx_set(k, squares[b], x);
-        }
-        id = ptx_get(k, c->message);
-        x = ptx_xor(k, id, ptx_u32(1));
-        ptx_set(k, c->message, x);
-        id = ptx_add(k, id, ptx_u32(4));
-        (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS)); /* it was read */
-
-        ptx_set(k, go, ptx_u32(1));
-        p = ptx_setp(k, PTX_GT, slices, ptx_u32(1));
+        ptxk__dec_hear(c, &r, m);
+        ptx_set(k, r.whole, ptx_u32(1));
+        p = ptx_setp(k, PTX_GT, r.slices, ptx_u32(1));
         ptx_if(k, p);
-        {
-            record = ptx_selp(k, ptx_u32(f->record[2]), ptx_u32(f->record[0]), gated);
-            squares_at =
-                ptx_selp(k, ptx_u32(2 * B * 4 * PTXK__DEC_TILE), ptx_u32(B * 4 * PTXK__DEC_TILE), gated);
-            parts = ptx_ptr(parts, PTX_GLOBAL);
-            at = ptx_mul_wide(k, slice, record);
-            at = ptx_ptr_add(k, parts, at, 1);
-            p = ptx_ptr_add(k, at, squares_at, 1);
-            at = ptx_ptr_add(k, at, c->lane, 4);
-            for (b = 0; b < B; b++) {
-                x = ptx_get(k, value[0][b]);
-                ptx_st(k, PTX_F32, ptx_at(at, 4 * PTXK__DEC_TILE * b), x);
-                x = ptx_get(k, value[1][b]);
-                ptx_guard(k, gated);
-                ptx_st(k, PTX_F32, ptx_at(at, 4 * PTXK__DEC_TILE * (B + b)), x);
-            }
-            q = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
-            ptx_if(k, q);
-            for (b = 0; b < B; b++) {
-                x = ptx_get(k, squares[b]);
-                ptx_st(k, PTX_F32, ptx_at(p, 4 * b), x);
-            }
-            ptx_end(k);
-            ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-            old = ptx_sub(k, slices, ptx_u32(1));
-            {
-                ptx_var was = ptx_var_new(k, ptx_u32(0));
-                ptx_if(k, q);
-                x = ptx_atom(k, PTX_ATOM_INC,
-                             ptx_with(ptx_at(ptx_ptr(arrive, PTX_GLOBAL), 0), PTX_ACQ_REL | PTX_GPU), old);
-                ptx_set(k, was, x);
-                ptx_end(k);
-                x = ptx_get(k, was);
-            }
-            x = ptx_shfl_idx(k, x, ptx_u32(0), ptx_u32(31), ptx_u32(0xffffffffu));
-            ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-            last = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), old);
-            last = ptx_warp_uniform(k, last);
-            x = ptx_selp(k, ptx_u32(1), ptx_u32(0), last);
-            ptx_set(k, go, x);
-            ptx_if(k, last);
-            for (b = 0; b < B; b++) {
-                ptx_set(k, squares[b], ptx_f32(0));
-                for (g = 0; g < 2; g++) ptx_set(k, value[g][b], ptx_f32(0));
-            }
-            s = ptx_for(k, ptx_u32(0), slices, ptx_u32(1));
-            at = ptx_mul_wide(k, s, record);
-            at = ptx_ptr_add(k, parts, at, 1);
-            p = ptx_ptr_add(k, at, squares_at, 1);
-            at = ptx_ptr_add(k, at, c->lane, 4);
-            for (b = 0; b < B; b++) {
-                x = ptx_ld(k, PTX_F32, ptx_at(at, 4 * PTXK__DEC_TILE * b));
-                old = ptx_get(k, value[0][b]);
-                x = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
-                ptx_set(k, value[0][b], x);
-                x = ptx_ld_if(k, gated, PTX_F32, ptx_at(at, 4 * PTXK__DEC_TILE * (B + b)), ptx_f32(0));
-                old = ptx_get(k, value[1][b]);
-                x = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
-                ptx_set(k, value[1][b], x);
-                x = ptx_ld(k, PTX_F32, ptx_at(p, 4 * b));
-                old = ptx_get(k, squares[b]);
-                x = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
-                ptx_set(k, squares[b], x);
-            }
-            ptx_end(k);
-            ptx_end(k);
-        }
+        ptxk__dec_join_slices(c, &r);
         ptx_end(k);
-
-        x = ptx_get(k, go);
+        x = ptx_get(k, r.whole);
         p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         p = ptx_warp_uniform(k, p);
         ptx_if(k, p);
-        {
-            for (g = 0; g < 2; g++) {
-                p = ptx_setp(k, PTX_NE, bias_at[g], ptx_u64(0));
-                p = ptx_and(k, p, inside);
-                if (g) p = ptx_and(k, p, gated);
-                at = ptx_ptr_add(k, ptx_ptr(bias_at[g], PTX_GLOBAL), c->lane, 4);
-                bias[g] = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(0));
-            }
-            n = ptx_cvt(k, PTX_F32, n);
-            q = ptx_and(k, kind, ptx_u32(1)); /* those with a norm are even */
-            q = ptx_setp(k, PTX_EQ, q, ptx_u32(0));
-            y = ptx_ptr_add(k, ptx_ptr(y, PTX_GLOBAL), c->lane, 4);
-            p = ptx_setp(k, PTX_NE, gamma, ptx_u64(0));
-            p = ptx_and(k, p, inside);
-            at = ptx_ptr_add(k, ptx_ptr(gamma, PTX_GLOBAL), row, 4);
-            at = ptx_ptr_add(k, at, c->lane, 4);
-            gamma = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(1));
-            for (b = 0; b < B; b++) {
-                ptx_val v[2];
-                x = ptx_get(k, squares[b]);
-                factor = ptxk__norm_factor(k, x, n, eps);
-                factor = ptx_selp(k, factor, ptx_f32(1), q);
-                for (g = 0; g < 2; g++) {
-                    v[g] = ptx_get(k, value[g][b]);
-                    v[g] = ptx_fma(k, v[g], factor, bias[g]);
-                }
-                x = ptxk__silu(k, v[0]);
-                x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
-                x = ptx_selp(k, x, v[0], gated);
-                at = ptx_and(k, kind, ptx_u32(1)); /* output and down are added to x */
-                at = ptx_setp(k, PTX_NE, at, ptx_u32(0));
-                p = ptx_and(k, inside, at);
-                old = ptx_ld_if(k, p, PTX_F32, ptx_at(y, 0), ptx_f32(0));
-                old = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
-                x = ptx_selp(k, old, x, p);
-                p = ptx_not(k, gated);
-                p = ptx_and(k, p, inside);
-                ptx_guard(k, p);
-                ptx_st(k, PTX_F32, ptx_at(y, 0), x);
-                p = ptx_or(k, at, gated);
-                p = ptx_warp_uniform(k, p);
-                ptx_if(k, p);
-                old = ptx_selp(k, x, ptx_f32(0), inside);
-                ptxk__dec_pass_on(c, b, gated, row, old, gamma);
-                ptx_end(k);
-                p = ptx_setp(k, PTX_EQ, kind, ptx_u32(4));
-                ptx_if(k, p);
-                at = ptx_add(k, row, c->lane);
-                key = ptxk__sample_key(k, x, at);
-                key = ptx_selp(k, key, ptx_u64(0), inside);
-                for (g = 1; g < 32; g *= 2) key = ptxk__max_u64(k, key, g);
-                best = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__BEST + 8 * b), 1);
-                at = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
-                ptx_guard(k, at);
-                ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(best, 0), PTX_RELAXED | PTX_GPU), key);
-                ptx_end(k);
-                if (b + 1 < B) y = ptx_ptr_add(k, y, stride, 4);
-            }
-            ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-            p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
-            ptx_if(k, p);
-            q = ptx_setp(k, PTX_EQ, kind, ptx_u32(4));
-            ptx_if(k, q);
-            at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__DONE), 1);
-            ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(at, 0), PTX_RELEASE | PTX_GPU), ptx_u32(1));
-            ptx_else(k);
-            at = ptx_ptr(flag, PTX_GLOBAL);
-            ptx_st(k, PTX_U32, ptx_with(ptx_at(at, 0), PTX_RELEASE | PTX_GPU), epoch);
-            ptx_end(k);
-            ptx_end(k);
-        }
+        ptxk__dec_make(c, &r);
+        ptxk__dec_announce(c, &r);
         ptx_end(k);
     }
     ptx_end(k);
@@ -10891,151 +10949,198 @@ static void ptxk__dec_fit(ptxk__deck *c) {
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(c->workspace, PTXK__REFUSED), PTX_RELAXED | PTX_GPU), x);
 }
 
-/* What follows from the tokens, by one thread: who goes on, what is fed next, whether it is over. first: at
-   the
-   start, where nothing was fed. */
-static void ptxk__dec_decide(ptxk__deck *c, int first) {
-    ptx_kernel *k = c->k;
-    const ptxk__dec *f = c->f;
-    ptx_val args = c->args, state, prompt, stride, n, most, round, active, x, y, at, bit, length, fed;
-    ptx_val prompt_length, forced, token, p, q, written, go, tokens, prompt_at;
-    ptx_var still, need, over, next, count;
+/* What the leader's first thread decides from; `first`: at the start, where nothing was fed. */
+typedef struct ptxk__decision {
+    int first;
+    ptx_val state, prompt, stride, n, most, round, active;
+    ptx_val fed; /* of the prompts, what is fed next */
+    ptx_var still, need, over;
+} ptxk__decision;
+
+/* A sequence: what it has, and what may be fed to it next. */
+typedef struct ptxk__sequence {
     uint32_t b;
-    state = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, state));
-    prompt = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, prompt));
-    stride = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, prompt_stride));
-    n = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, n));
-    most = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, max_seq));
-    round = first ? ptx_mov(k, ptx_u32(0)) : ptx_get(k, c->round);
-    fed = first ? round : ptx_add(k, round, ptx_u32(1)); /* of the prompt, what is fed next */
-    active = first ? ptx_mov(k, ptx_u32(15)) : ptxk__dec_info(c, PTXK__ACTIVE);
-    still = ptx_var_new(k, ptx_u32(0));
-    need = ptx_var_new(k, ptx_u32(0));
-    over = ptx_var_new(k, ptx_u32(PTXK_DECODER_RUNS));
-    for (b = 0; b < f->d.batch; b++) {
-        at = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, prompt_lengths));
-        prompt_length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
-        if (first) {
-            at = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, positions));
-            length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
-            written = ptx_mov(k, ptx_u32(0));
-        } else {
-            length = ptxk__dec_info(c, PTXK__LENGTH + 4 * b);
-            written = ptxk__dec_info(c, PTXK__WRITTEN + 4 * b);
-        }
-        count = ptx_var_new(k, written);
-        bit = ptx_and(k, active, ptx_u32(1u << b));
-        bit = ptx_setp(k, PTX_NE, bit, ptx_u32(0));
-        if (!first) {
-            x = ptx_add(k, length, ptx_u32(1));
-            length = ptx_selp(k, x, length, bit);
-        }
-        forced = ptx_setp(k, PTX_LT, fed, prompt_length);
-        next = ptx_var_new(k, ptx_u32(0));
-        x = ptx_add(k, fed, ptx_u32(0));
-        prompt_at = ptx_mad(k, stride, ptx_u32(b), x);
-        prompt_at = ptx_ptr_add(k, prompt, prompt_at, 4);
-        ptx_if(k, forced);
-        x = ptx_ld(k, PTX_U32, ptx_at(prompt_at, 0));
-        ptx_set(k, next, x);
-        if (!first) {
-            ptx_else(k);
-            token = ptx_ld_if(k, bit, PTX_U32, ptx_at(c->shared, f->info_at + 160 + 4 * b), ptx_u32(0));
-            ptx_set(k, next, token);
-            ptx_if(k, bit);
-            tokens = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, tokens));
-            x = ptxk__arg_u32(k, args, offsetof(ptxk_decoder_args, tokens_stride));
-            x = ptx_mul_wide(k, x, ptx_u32(b));
-            y = ptx_cvt(k, PTX_U64, written);
-            x = ptx_add(k, x, y);
-            tokens = ptx_ptr_add(k, tokens, x, 4);
-            ptx_st(k, PTX_U32, ptx_with(ptx_at(tokens, 0), PTX_RELAXED | PTX_SYS), token);
-            x = ptx_add(k, written, ptx_u32(1));
-            ptx_set(k, count, x);
-            ptx_st(k, PTX_U32,
-                   ptx_with(ptx_at(state, (int64_t)offsetof(ptxk_decoder_state, written) + 4 * b),
-                            PTX_RELEASE | PTX_SYS),
-                   x);
-            ptx_end(k);
-        }
-        ptx_end(k);
-        ptx_st(k, PTX_U32,
-               ptx_with(ptx_at(state, (int64_t)offsetof(ptxk_decoder_state, length) + 4 * b),
-                        PTX_RELAXED | PTX_SYS),
-               length);
-        /* it goes on: there is room for what is fed, and something is fed */
-        x = ptx_get(k, count);
-        p = ptx_setp(k, PTX_LT, x, n);
-        token = ptx_get(k, next);
-        y = ptxk__dec_ends(c, token);
-        y = ptx_not(k, y);
-        y = ptx_or(k, y, forced);
-        p = ptx_and(k, p, y);
-        p = ptx_and(k, p, bit);
-        if (first) {
-            y = ptx_setp(k, PTX_GT, prompt_length, ptx_u32(0));
-            p = ptx_and(k, p, y);
-        }
-        q = ptx_setp(k, PTX_GE, length, most);
-        q = ptx_and(k, q, p);
-        ptx_guard(k, q);
-        ptxk__dec_word(c, PTXK__FULL, ptx_u32(PTXK_DECODER_FULL));
-        q = ptx_not(k, q);
-        p = ptx_and(k, p, q);
-        x = ptx_get(k, still);
-        y = ptx_or(k, x, ptx_u32(1u << b));
-        x = ptx_selp(k, y, x, p);
-        ptx_set(k, still, x);
-        y = ptx_add(k, fed, ptx_u32(1)); /* logits are wanted of the last of the prompt and all after it */
-        q = ptx_setp(k, PTX_GE, y, prompt_length);
-        q = ptx_and(k, q, p);
-        ptx_guard(k, q);
-        ptx_set(k, need, ptx_u32(1));
-        token = ptx_selp(k, token, ptx_u32(0), p);
-        ptxk__dec_word(c, PTXK__TOKEN + 4 * b, token);
-        ptxk__dec_word(c, PTXK__LENGTH + 4 * b, length);
-        x = ptx_get(k, count);
-        ptxk__dec_word(c, PTXK__WRITTEN + 4 * b, x);
-        ptx_st(k, PTX_U64, ptx_at(c->workspace, PTXK__BEST + 8 * b), ptx_u64(0));
+    ptx_val bit, prompt_length, length, written, token;
+    ptx_val forced; /* the token is the prompt's */
+    ptx_var next, count; /* the token, and tokens written, as they come to be */
+} ptxk__sequence;
+
+/* The token that was chosen goes to the host; its count says that it is there. */
+static void ptxk__dec_write_token(ptxk__deck *c, const ptxk__decision *d, const ptxk__sequence *s,
+                                  ptx_val token) {
+    ptx_kernel *k = c->k;
+    ptx_val tokens, x, y;
+    tokens = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, tokens));
+    x = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, tokens_stride));
+    x = ptx_mul_wide(k, x, ptx_u32(s->b));
+    y = ptx_cvt(k, PTX_U64, s->written);
+    x = ptx_add(k, x, y);
+    tokens = ptx_ptr_add(k, tokens, x, 4);
+    ptx_st(k, PTX_U32, ptx_with(ptx_at(tokens, 0), PTX_RELAXED | PTX_SYS), token);
+    x = ptx_add(k, s->written, ptx_u32(1));
+    ptx_set(k, s->count, x);
+    ptx_st(k, PTX_U32,
+           ptx_with(ptx_at(d->state, (int64_t)offsetof(ptxk_decoder_state, written) + 4 * s->b),
+                    PTX_RELEASE | PTX_SYS),
+           x);
+}
+
+/* How far a sequence is, and the next token: the prompt's, or what was chosen. */
+static void ptxk__dec_next_token(ptxk__deck *c, const ptxk__decision *d, ptxk__sequence *s) {
+    ptx_kernel *k = c->k;
+    ptx_val at, x, token;
+    at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt_lengths));
+    s->prompt_length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * s->b));
+    if (d->first) {
+        at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, positions));
+        s->length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * s->b));
+        s->written = ptx_mov(k, ptx_u32(0));
+    } else {
+        s->length = ptxk__dec_info(c, PTXK__LENGTH + 4 * s->b);
+        s->written = ptxk__dec_info(c, PTXK__WRITTEN + 4 * s->b);
     }
-    at = ptxk__arg_ptr(k, args, offsetof(ptxk_decoder_args, stop));
+    s->count = ptx_var_new(k, s->written);
+    s->bit = ptx_and(k, d->active, ptx_u32(1u << s->b));
+    s->bit = ptx_setp(k, PTX_NE, s->bit, ptx_u32(0));
+    if (!d->first) {
+        x = ptx_add(k, s->length, ptx_u32(1));
+        s->length = ptx_selp(k, x, s->length, s->bit);
+    }
+    s->forced = ptx_setp(k, PTX_LT, d->fed, s->prompt_length);
+    s->next = ptx_var_new(k, ptx_u32(0));
+    x = ptx_add(k, d->fed, ptx_u32(0));
+    at = ptx_mad(k, d->stride, ptx_u32(s->b), x);
+    at = ptx_ptr_add(k, d->prompt, at, 4);
+    ptx_if(k, s->forced);
+    x = ptx_ld(k, PTX_U32, ptx_at(at, 0));
+    ptx_set(k, s->next, x);
+    if (!d->first) {
+        ptx_else(k);
+        token = ptx_ld_if(k, s->bit, PTX_U32, ptx_at(c->shared, c->f->info_at + 160 + 4 * s->b), ptx_u32(0));
+        ptx_set(k, s->next, token);
+        ptx_if(k, s->bit);
+        ptxk__dec_write_token(c, d, s, token);
+        ptx_end(k);
+    }
+    ptx_end(k);
+    ptx_st(k, PTX_U32,
+           ptx_with(ptx_at(d->state, (int64_t)offsetof(ptxk_decoder_state, length) + 4 * s->b),
+                    PTX_RELAXED | PTX_SYS),
+           s->length);
+}
+
+/* Whether a sequence goes on: fewer than n were written, the last was no end token, something is fed, and
+   there is room for it. */
+static ptx_val ptxk__dec_goes_on(ptxk__deck *c, const ptxk__decision *d, ptxk__sequence *s) {
+    ptx_kernel *k = c->k;
+    ptx_val x, y, p, q;
+    x = ptx_get(k, s->count);
+    p = ptx_setp(k, PTX_LT, x, d->n);
+    s->token = ptx_get(k, s->next);
+    y = ptxk__dec_ends(c, s->token);
+    y = ptx_not(k, y);
+    y = ptx_or(k, y, s->forced);
+    p = ptx_and(k, p, y);
+    p = ptx_and(k, p, s->bit);
+    if (d->first) {
+        y = ptx_setp(k, PTX_GT, s->prompt_length, ptx_u32(0));
+        p = ptx_and(k, p, y);
+    }
+    q = ptx_setp(k, PTX_GE, s->length, d->most);
+    q = ptx_and(k, q, p);
+    ptx_guard(k, q);
+    ptxk__dec_word(c, PTXK__FULL, ptx_u32(PTXK_DECODER_FULL));
+    q = ptx_not(k, q);
+    return ptx_and(k, p, q);
+}
+
+/* A sequence's words of what is decided. */
+static void ptxk__dec_sequence(ptxk__deck *c, const ptxk__decision *d, uint32_t b) {
+    ptx_kernel *k = c->k;
+    ptxk__sequence s;
+    ptx_val x, y, p, q;
+    s.b = b;
+    ptxk__dec_next_token(c, d, &s);
+    p = ptxk__dec_goes_on(c, d, &s);
+    x = ptx_get(k, d->still);
+    y = ptx_or(k, x, ptx_u32(1u << b));
+    x = ptx_selp(k, y, x, p);
+    ptx_set(k, d->still, x);
+    y = ptx_add(k, d->fed, ptx_u32(1)); /* logits are wanted of the last of the prompt and all after it */
+    q = ptx_setp(k, PTX_GE, y, s.prompt_length);
+    q = ptx_and(k, q, p);
+    ptx_guard(k, q);
+    ptx_set(k, d->need, ptx_u32(1));
+    x = ptx_selp(k, s.token, ptx_u32(0), p);
+    ptxk__dec_word(c, PTXK__TOKEN + 4 * b, x);
+    ptxk__dec_word(c, PTXK__LENGTH + 4 * b, s.length);
+    x = ptx_get(k, s.count);
+    ptxk__dec_word(c, PTXK__WRITTEN + 4 * b, x);
+    ptx_st(k, PTX_U64, ptx_at(c->workspace, PTXK__BEST + 8 * b), ptx_u64(0));
+}
+
+/* Whether it is over: by the stop flag, because nobody goes on, or because a prompt does not fit, which comes
+   before all else. Returns the words of who goes on. */
+static ptx_val ptxk__dec_is_over(ptxk__deck *c, const ptxk__decision *d) {
+    ptx_kernel *k = c->k;
+    ptx_val at, x, y, p;
+    at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, stop));
     p = ptx_setp(k, PTX_NE, at, ptx_u64(0));
     x = ptx_ld_if(k, p, PTX_U32, ptx_with(ptx_at(at, 0), PTX_ACQUIRE | PTX_SYS), ptx_u32(0));
     p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
     ptx_guard(k, p);
-    ptx_set(k, over, ptx_u32(PTXK_DECODER_STOPPED));
-    x = ptx_get(k, still);
+    ptx_set(k, d->over, ptx_u32(PTXK_DECODER_STOPPED));
+    x = ptx_get(k, d->still);
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__FULL));
     y = ptx_max(k, y, ptx_u32(PTXK_DECODER_DONE));
     ptx_guard(k, p);
-    ptx_set(k, over, y);
-    if (first) {
-        y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__REFUSED));
-        p = ptx_setp(k, PTX_NE, y, ptx_u32(0));
-        ptx_if(k, p);
-        ptx_set(k, over, ptx_u32(PTXK_DECODER_REFUSED));
-        y = ptx_sub(k, ptx_u32(65536), y);
-        at = ptx_and(k, y, ptx_u32(255));
-        ptxk__state_put(k, state, offsetof(ptxk_decoder_state, step), at);
-        at = ptx_shr(k, y, ptx_u32(8));
-        ptxk__state_put(k, state, offsetof(ptxk_decoder_state, tile), at);
-        ptx_end(k);
-    }
+    ptx_set(k, d->over, y);
+    if (!d->first) return x;
+    y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__REFUSED));
+    p = ptx_setp(k, PTX_NE, y, ptx_u32(0));
+    ptx_if(k, p);
+    ptx_set(k, d->over, ptx_u32(PTXK_DECODER_REFUSED));
+    y = ptx_sub(k, ptx_u32(65536), y);
+    at = ptx_and(k, y, ptx_u32(255));
+    ptxk__state_put(k, d->state, offsetof(ptxk_decoder_state, step), at);
+    at = ptx_shr(k, y, ptx_u32(8));
+    ptxk__state_put(k, d->state, offsetof(ptxk_decoder_state, tile), at);
+    ptx_end(k);
+    return x;
+}
+
+/* What follows from the tokens, by one thread: who goes on, what is fed next, whether it is over. GO is
+   written behind everything else; the state's status last. */
+static void ptxk__dec_decide(ptxk__deck *c, int first) {
+    ptx_kernel *k = c->k;
+    ptxk__decision d;
+    ptx_val x, p, go;
+    uint32_t b;
+    d.first = first;
+    d.state = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, state));
+    d.prompt = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt));
+    d.stride = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, prompt_stride));
+    d.n = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, n));
+    d.most = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
+    d.round = first ? ptx_mov(k, ptx_u32(0)) : ptx_get(k, c->round);
+    d.fed = first ? d.round : ptx_add(k, d.round, ptx_u32(1));
+    d.active = first ? ptx_mov(k, ptx_u32(15)) : ptxk__dec_info(c, PTXK__ACTIVE);
+    d.still = ptx_var_new(k, ptx_u32(0));
+    d.need = ptx_var_new(k, ptx_u32(0));
+    d.over = ptx_var_new(k, ptx_u32(PTXK_DECODER_RUNS));
+    for (b = 0; b < c->f->d.batch; b++) ptxk__dec_sequence(c, &d, b);
+    x = ptxk__dec_is_over(c, &d);
     ptxk__dec_word(c, PTXK__ACTIVE, x);
-    x = ptx_get(k, need);
+    x = ptx_get(k, d.need);
     ptxk__dec_word(c, PTXK__NEED, x);
-    x = ptx_get(k, over);
+    x = ptx_get(k, d.over);
     ptxk__dec_word(c, PTXK__OVER, x);
-    go = first ? ptx_mov(k, ptx_u32(1)) : ptx_add(k, round, ptx_u32(2));
+    go = first ? ptx_mov(k, ptx_u32(1)) : ptx_add(k, d.round, ptx_u32(2));
     ptx_st(k, PTX_U32, ptx_with(ptx_at(c->workspace, PTXK__GO), PTX_RELEASE | PTX_GPU), go);
     p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
-    if (first) {
-        ptx_st(k, PTX_U32, ptx_with(ptx_at(state, 0), PTX_RELEASE | PTX_SYS), x);
-    } else {
-        ptx_guard(k, p);
-        ptx_st(k, PTX_U32, ptx_with(ptx_at(state, 0), PTX_RELEASE | PTX_SYS), x);
-    }
+    if (!first) ptx_guard(k, p);
+    ptx_st(k, PTX_U32, ptx_with(ptx_at(d.state, 0), PTX_RELEASE | PTX_SYS), x);
 }
 
 /* After a token, block 0: waits for the logits, or, where none were wanted, for the last layer; chooses.
