@@ -25,6 +25,8 @@ typedef struct finding {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static finding findings[MAX_FINDINGS];
 static unsigned finding_count, dropped;
+static finding withdrawn[MAX_FINDINGS];        /* of a launch that runs again: see race.c */
+static unsigned withdrawn_count;
 static uint64_t told;
 
 sim_options sim_option = { .bounds = 1, .align = 1, .uninitialised = 1, .registers = 1, .barriers = 1,
@@ -63,6 +65,12 @@ static int listed(const void *a, const void *b)
     return x->place.block < y->place.block ? -1 : 1;
 }
 
+static bool printed_before(const char *text)
+{
+    for (unsigned k = 0; k < withdrawn_count; k++) if (!strcmp(withdrawn[k].text, text)) return true;
+    return false;
+}
+
 static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t launch,
                  const sim_finding_place *place, const char *text)
 {
@@ -90,7 +98,37 @@ static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t 
             finding_count++;
         }
     } else dropped++;
-    if (!sim_option.quiet && !getenv("PTXSIM_QUIET")) fprintf(stderr, "ptxsim: %s\n", text);
+    if (!sim_option.quiet && !getenv("PTXSIM_QUIET") && !printed_before(text))
+        fprintf(stderr, "ptxsim: %s\n", text);
+    pthread_mutex_unlock(&lock);
+}
+
+/* A launch that runs again finds what it finds then. */
+void sim_report_withdraw(uint64_t launch)
+{
+    unsigned left = 0;
+    pthread_mutex_lock(&lock);
+    for (unsigned k = 0; k < finding_count; k++) {
+        if (findings[k].launch == launch) withdrawn[withdrawn_count++] = findings[k];
+        else findings[left++] = findings[k];
+    }
+    finding_count = left;
+    pthread_mutex_unlock(&lock);
+}
+
+/* It has. Races that only the first attempt met (a flag came in time) stand. */
+void sim_report_settle(uint64_t launch)
+{
+    bool raced = false;
+    pthread_mutex_lock(&lock);
+    for (unsigned k = 0; k < finding_count; k++)
+        raced |= findings[k].launch == launch && !strcmp(findings[k].kind, "race");
+    for (unsigned k = 0; k < withdrawn_count; k++) {
+        bool stands = !raced && !strcmp(withdrawn[k].kind, "race") && finding_count < MAX_FINDINGS;
+        if (stands) findings[finding_count++] = withdrawn[k];
+        else free(withdrawn[k].text);
+    }
+    withdrawn_count = 0;
     pthread_mutex_unlock(&lock);
 }
 
