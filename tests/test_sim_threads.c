@@ -122,12 +122,15 @@ static void hide_addresses(char *text) {
 }
 
 /* The same findings, word for word, and the same numbers, in whatever order blocks ran. */
-static void same_for_all(const char *what, const char *body, unsigned grid, const char *kinds[2]) {
+static void same_for_all(const char *what, const char *body, unsigned grid, const char *const kinds[2]) {
     static char first[sizeof found];
     static uint32_t numbers[sizeof output / 4];
+    int first_code = 0;
     for (int k = 0; k < 4 * COUNTS; k++) {
         set_option("threads", counts[k % COUNTS]);
-        SAME(launch(body, grid, 32, grid), 0);
+        int code = launch(body, grid, 32, grid);
+        if (!k) first_code = code;
+        SAME(code, first_code);
         for (int n = 0; n < 2; n++)
             if (kinds[n]) CHECK(strstr(found, kinds[n]), "%s: no %s in: %s", what, kinds[n], found);
         hide_addresses(found);
@@ -157,6 +160,11 @@ static void test_findings(void) {
                  "add.u32 r6, r6, r3;\nst.global.u32 [d0+64], r6;\nst.global.u32 [d1+4096], r6;", 50, race);
 }
 
+/* The first block takes long. */
+#define SLOW                                                                                                 \
+    "setp.eq.u32 p2, r1, 0; selp.u32 r10, 3000, 1, p2; mov.u32 r11, 0; setp.ge.u32 p1, r1, 3;\n"             \
+    "L: add.u32 r11, r11, 1; setp.lt.u32 p3, r11, r10; @p3 bra L;\n"
+
 /* What the first attempt wrote is unwritten again, counters count one launch. */
 static void test_again(void) {
     static const char *kinds[2] = {"race:", "uninitialised-read:"};
@@ -166,7 +174,14 @@ static void test_again(void) {
                  "add.u32 r6, r3, 1;\nst.global.u32 [d0], r6;\n"
                  "ld.global.u32 r5, [d1+4096]; st.global.u32 [d1+4096], r3;\nadd.u32 r5, r5, 1;\n"
                  "st.global.u32 [d1+8192], r5;", 30, kinds);
+    same_for_all("the first to add",
+                 SLOW "atom.global.add.u32 r5, [d0+16380], 1;\nst.global.u32 [d1], r3;", 40,
+                 (const char *[2]){"uninitialised-read:", "block (0,0,0)"});
     unwritten = false;
+    same_for_all("which fault",
+                 SLOW "mul.wide.u32 d3, r1, 524288; add.u64 d3, d3, d1;\n"
+                 "st.global.u32 [d1], r3;\n@p1 st.global.u32 [d3], r3;\nst.global.u32 [d1], 5;",
+                 40, (const char *[2]){"out-of-bounds:", NULL});
     uint64_t one = 0;
     for (int k = 0; k < COUNTS; k++) {
         set_option("threads", counts[k]);

@@ -116,16 +116,19 @@ void sim_report_withdraw(uint64_t launch)
     pthread_mutex_unlock(&lock);
 }
 
-/* It has. Races that only the first attempt met (a flag came in time) stand. */
+/* It has. Races that only the first attempt met (a flag came in time) stand, and what alone was found. */
 void sim_report_settle(uint64_t launch)
 {
-    bool raced = false;
+    bool raced = false, any = false;
     pthread_mutex_lock(&lock);
-    for (unsigned k = 0; k < finding_count; k++)
-        raced |= findings[k].launch == launch && !strcmp(findings[k].kind, "race");
+    for (unsigned k = 0; k < finding_count; k++) {
+        if (findings[k].launch != launch) continue;
+        any = true;
+        raced |= !strcmp(findings[k].kind, "race");
+    }
     for (unsigned k = 0; k < withdrawn_count; k++) {
-        bool stands = !raced && !strcmp(withdrawn[k].kind, "race") && finding_count < MAX_FINDINGS;
-        if (stands) findings[finding_count++] = withdrawn[k];
+        bool stands = !any || (!raced && !strcmp(withdrawn[k].kind, "race"));
+        if (stands && finding_count < MAX_FINDINGS) findings[finding_count++] = withdrawn[k];
         else free(withdrawn[k].text);
     }
     withdrawn_count = 0;
@@ -150,6 +153,7 @@ void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lan
              w->block->ctaid[1], w->block->ctaid[2], t % n[0], t / n[0] % n[1], t / (n[0] * n[1]), detail);
     const sim_finding_place place = { sim_block_index(w->block), 0, t, 0 };
     keep(kind, i->line, 0, w->launch->launch_serial, &place, text);
+    if (strcmp(kind, "timeout")) sim_ask_again(w->launch);    /* no second time */
 }
 
 /* "at line 12 (st.shared.u32 [%r1], %r2) by block (0,0,0), thread (3,0,0)" */
@@ -195,6 +199,7 @@ void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, 
              at->ins->line, length, line, thread, detail);
     const sim_finding_place place = sim_pair_place(at, other);
     keep(kind, at->ins->line, other ? other->ins->line : 0, l->launch_serial, &place, text);
+    sim_ask_again(l);
 }
 
 void sim_report_host(const char *kind, const char *format, ...)

@@ -111,11 +111,12 @@ static page *global_page(sim_allocation *a, uint64_t offset)
     return p;
 }
 
-/* --- a launch that races, once more ------------------------------------------------------------
+/* --- a launch with findings, once more ----------------------------------------------------------
  *
  * What races gives depends on which worker came first: results, which pairs of accesses meet, which lines.
- * So a launch of several workers stops at the first race between blocks, everything is put back as it was,
- * and one worker runs it from the start: its results and findings are the same for any number. */
+ * So may other findings: which block first adds to what nothing has written, which fault ends the launch.
+ * So a launch of several workers stops at the first finding, everything is put back as it was, and one
+ * worker runs it from the start: its results and findings are the same for any number. */
 
 static void keep(page *p, sim_allocation *a, uint64_t offset)
 {
@@ -148,11 +149,11 @@ static bool can_be_undone(const sim_launch *l)
     return true;
 }
 
-static void ask_again(const sim_launch *l, uint64_t block, uint64_t other)
+void sim_ask_again(const sim_launch *l)
 {
     int none = 0;
-    if (block == other || !races.threads || !atomic_load(&races.undo)) return;
     sim_launch *running = (sim_launch *)(uintptr_t)l;
+    if (!l->races || !races.threads || !atomic_load(&races.undo)) return;
     if (atomic_compare_exchange_strong(&running->error, &none, SIM_ERROR_AGAIN))
         atomic_store(&races.again, true);
 }
@@ -324,7 +325,6 @@ void sim_race_tell(const sim_launch *l, const sim_conflict *x)
              narrow ? "has too narrow a scope for its order with" : "is not ordered with", verb(other_flags),
              site, x->more);
     sim_report_pair(l, "race", head, other, detail);
-    ask_again(l, x->a.block, x->b.block);
 }
 
 /* A plain read that an atomic meets may be a guess for a compare-and-swap that is still to come. */
@@ -441,7 +441,7 @@ static bool stays(const access *c, const page *p, uint32_t entry)
 }
 
 /* A load by the read-only path of what this kernel has written. */
-static void stale(access *c, const page *p, uint32_t entry, uint32_t lane, uint32_t k)
+static void stale(const access *c, const page *p, uint32_t entry, uint32_t lane, uint32_t k)
 {
     const sim_record *r = &p->records[entry >> 5 & 0xffff];
     sim_site other = { r->ins, r->block, (uint32_t)r->warp * SIM_LANES + (entry & ENTRY_LANE) },
@@ -453,7 +453,6 @@ static void stale(access *c, const page *p, uint32_t entry, uint32_t lane, uint3
              "read with .nc at global address 0x%llx, which this kernel has written %s",
              (unsigned long long)(c->base + (k << p->shift)), site);
     sim_report_pair(c->w->launch, "nc-written", &here, &other, detail);
-    if (!known(c, p, entry, lane)) ask_again(c->w->launch, here.block, other.block);
 }
 
 static inline void read_cell(access *c, page *p, uint32_t *cell, uint32_t lane, uint32_t k)

@@ -156,6 +156,7 @@ void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, 
                      const char *detail);
 void sim_report_withdraw(uint64_t launch);
 void sim_report_settle(uint64_t launch);
+void sim_ask_again(const sim_launch *l);        /* race.c */
 void sim_site_text(const sim_launch *l, const sim_site *s, char *out, size_t cap);
 
 /* Two accesses that race, for the text. */

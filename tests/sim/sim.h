@@ -661,7 +661,7 @@ typedef struct sim_options {
 } sim_options;
 extern sim_options sim_option;
 
-enum { SIM_ERROR_AGAIN = -1 };        /* it raced: one worker runs it again (race.c) */
+enum { SIM_ERROR_AGAIN = -1 };        /* a finding: one worker runs it again (race.c) */
 enum { SIM_CODE_OK = 0, SIM_ERROR_ILLEGAL_ADDRESS = 700, SIM_ERROR_TIMEOUT = 702, SIM_ERROR_MISALIGNED = 716,
        SIM_ERROR_LAUNCH_FAILED = 719, SIM_ERROR_ASSERT = 710, SIM_ERROR_ILLEGAL_INSTRUCTION = 715,
        SIM_ERROR_INVALID_PC = 718 };
