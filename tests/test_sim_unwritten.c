@@ -292,6 +292,13 @@ static void test_small(void) {
          8, 5, false},
         {"loaded only", ONE "ld.global.u32 r1, [d8]; mov.u32 r2, r1; st.global.u32 [d0], r0;" END,
          4, 0, false},
+        {"a bit field, back where it was",
+         "ld.global.u32 r1, [d9]; bfi.b32 r1, r0, r1, 3, 9;\nst.global.u32 [d9], r1;", 128, 0, false},
+        {"all of a small one",
+         ONE "ld.global.u32 r1, [d8]; bfi.b32 r1, r0, r1, 3, 9; st.global.u32 [d8], r1;" END, 4, 0,
+         false},
+        {"into another place",
+         "ld.global.u32 r1, [d9]; bfi.b32 r1, r0, r1, 0, 8;\nst.global.u32 [d1], r1;", 128, 0, true},
     };
     static const uint32_t ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
     for (unsigned k = 0; k < sizeof cases / sizeof *cases; k++) {

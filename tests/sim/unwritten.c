@@ -879,7 +879,8 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
 typedef struct value {
     uint64_t bits;
     uint32_t from, unwritten;
-} value; /* unwritten: by byte */
+    bool back;
+} value; /* unwritten: by byte; back: where it came from */
 
 /* What an element of a store is: bits, and bytes. A bit field is filled by reading it first: back where it
  * came from, a byte of which some bits are known counts as written. */
@@ -893,7 +894,7 @@ static void look(const sim_warp *w, const marks *x, const sim_ins *i, uint32_t s
     v->from = whence(x, slot, false, lane);
     uint32_t n = v->from & 0x7fff;
     const origin *o = n && n <= u->origin_count ? &u->origins[n - 1] : NULL;
-    bool back = o && !o->name && !(v->from & COMPUTED) && address < o->address + o->bytes
+    bool back = v->back = o && !o->name && !(v->from & COMPUTED) && address < o->address + o->bytes
                 && o->address < address + i->size;
     for (uint32_t k = 0; k < i->size; k++) {
         uint32_t byte = v->bits >> 8 * k & 0xff;
@@ -923,8 +924,9 @@ static bool told(const sim_warp *w, const sim_unwritten_place *p, const value *v
     if (v->from & COMPUTED || !v->from) return true;
     const origin *o = &u->origins[(v->from & 0x7fff) - 1];
     if (o->name && !o->kept) return elements; /* half of a pair too */
-    if (o->gap == G_ALL) return true;
-    return elements && (o->gap == G_WIDE || (whole && (o->name || o->space == SP_SHARED)));
+    bool part = v->back && !whole; /* a bit field's */
+    if (o->gap == G_ALL) return !part;
+    return elements && ((o->gap == G_WIDE && !part) || (whole && (o->name || o->space == SP_SHARED)));
 }
 
 /* What stands for a register once it is in memory. */
