@@ -14,6 +14,7 @@ enum { COUNTS = 5 };
     "mov.u64 d2, turn; setp.ne.u32 p0, r0, 0;\n"
 
 static uint32_t output[4096];
+static bool unwritten; /* let it be so */
 
 static double cpu_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
 
@@ -25,10 +26,11 @@ static int launch(const char *body, unsigned grid, unsigned block, uint32_t n) {
     handle m = load(ptx), f = function(m, "k");
     dptr d = alloc(sizeof output);
     void *params[] = {&d, &n};
-    cuMemsetD32_v2_(d, 0, sizeof output / 4);
+    if (!unwritten) cuMemsetD32_v2_(d, 0, sizeof output / 4);
     int code = f ? run(f, grid, block, 0, params) : -1;
-    if (code < 700) cuMemcpyDtoH_v2_(output, d, sizeof output);
     findings();
+    report_clear();
+    if (code < 700) cuMemcpyDtoH_v2_(output, d, sizeof output);
     report_clear();
     cuMemFree_v2_(d);
     cuModuleUnload_(m);
@@ -119,20 +121,78 @@ static void hide_addresses(char *text) {
     for (char *p = text; (p = strstr(p, "0x302")); p++) memset(p + 2, '.', strspn(p + 2, "0123456789abcdef"));
 }
 
-/* The same findings, word for word, in whatever order blocks ran. */
-static void test_findings(void) {
+/* The same findings, word for word, and the same numbers, in whatever order blocks ran. */
+static void same_for_all(const char *what, const char *body, unsigned grid, const char *const kinds[2]) {
     static char first[sizeof found];
+    static uint32_t numbers[sizeof output / 4];
+    int first_code = 0;
+    for (int k = 0; k < 4 * COUNTS; k++) {
+        set_option("threads", counts[k % COUNTS]);
+        int code = launch(body, grid, 32, grid);
+        if (!k) first_code = code;
+        SAME(code, first_code);
+        for (int n = 0; n < 2; n++)
+            if (kinds[n]) CHECK(strstr(found, kinds[n]), "%s: no %s in: %s", what, kinds[n], found);
+        hide_addresses(found);
+        if (!k) {
+            memcpy(first, found, sizeof first);
+            memcpy(numbers, output, sizeof output);
+        }
+        CHECK(!strcmp(first, found), "%s, %d threads: found: %s\nwith one: %s", what, counts[k % COUNTS],
+              found, first);
+        CHECK(!memcmp(numbers, output, sizeof output), "%s, %d threads: other numbers", what,
+              counts[k % COUNTS]);
+    }
+}
+
+static void test_findings(void) {
+    static const char *both[2] = {"race:", "uninitialised-register:"}, *race[2] = {"race:", NULL};
+    same_for_all("neighbours",
+                 "xor.b32 r5, r3, 32; mul.wide.u32 d3, r5, 4; add.u64 d3, d0, d3;\n"
+                 "st.global.u32 [d1], r3;\n"
+                 "ld.global.u32 r6, [d3];\nadd.u32 r7, r6, r28;\nst.global.u32 [d1], 7;",
+                 64, both);
+    same_for_all("a sum without atomics, in place",
+                 "ld.global.u32 r5, [d0]; mad.lo.u32 r5, r5, 3, r1;\nst.global.u32 [d0], r5;\n"
+                 "st.global.u32 [d1+2048], r5;",
+                 60, race);
+    same_for_all("numbers drawn", "mov.u32 r7, 1; atom.add.u32 r5, [d0], 1;\nld.global.u32 r6, [d0+64];\n"
+                 "add.u32 r6, r6, r3;\nst.global.u32 [d0+64], r6;\nst.global.u32 [d1+4096], r6;", 50, race);
+}
+
+/* The first block takes long. */
+#define SLOW                                                                                                 \
+    "setp.eq.u32 p2, r1, 0; selp.u32 r10, 3000, 1, p2; mov.u32 r11, 0; setp.ge.u32 p1, r1, 3;\n"             \
+    "L: add.u32 r11, r11, 1; setp.lt.u32 p3, r11, r10; @p3 bra L;\n"
+
+/* What the first attempt wrote is unwritten again, counters count one launch. */
+static void test_again(void) {
+    static const char *kinds[2] = {"race:", "uninitialised-read:"};
+    ptxsim_counters before, now;
+    unwritten = true;
+    same_for_all("unwritten once more",
+                 "add.u32 r6, r3, 1;\nst.global.u32 [d0], r6;\n"
+                 "ld.global.u32 r5, [d1+4096]; st.global.u32 [d1+4096], r3;\nadd.u32 r5, r5, 1;\n"
+                 "st.global.u32 [d1+8192], r5;", 30, kinds);
+    same_for_all("the first to add",
+                 SLOW "atom.global.add.u32 r5, [d0+16380], 1;\nst.global.u32 [d1], r3;", 40,
+                 (const char *[2]){"uninitialised-read:", "block (0,0,0)"});
+    unwritten = false;
+    same_for_all("which fault",
+                 SLOW "mul.wide.u32 d3, r1, 524288; add.u64 d3, d3, d1;\n"
+                 "st.global.u32 [d1], r3;\n@p1 st.global.u32 [d3], r3;\nst.global.u32 [d1], 5;",
+                 40, (const char *[2]){"out-of-bounds:", NULL});
+    uint64_t one = 0;
     for (int k = 0; k < COUNTS; k++) {
         set_option("threads", counts[k]);
-        SAME(launch("xor.b32 r5, r3, 32; mul.wide.u32 d3, r5, 4; add.u64 d3, d0, d3;\n"
-                    "st.global.u32 [d1], r3;\n"
-                    "ld.global.u32 r6, [d3];\nadd.u32 r7, r6, r28;\nst.global.u32 [d1], 7;",
-                    64, 32, 0),
-             0);
-        CHECK(strstr(found, "race:") && strstr(found, "uninitialised-register:"), "found: %s", found);
-        hide_addresses(found);
-        if (!k) memcpy(first, found, sizeof first);
-        CHECK(!strcmp(first, found), "%d threads: found: %s\nwith one: %s", counts[k], found, first);
+        ptxsim_counters_get_(&before, sizeof before);
+        launch("st.global.u32 [d0], r3; st.global.u32 [d1], r3;", 64, 32, 0);
+        ptxsim_counters_get_(&now, sizeof now);
+        uint64_t ran = now.thread_instructions - before.thread_instructions;
+        if (!k) one = ran;
+        CHECK(now.launches - before.launches == 1 && ran == one, "%d threads: %llu launches, %llu for %llu",
+              counts[k], (unsigned long long)(now.launches - before.launches), (unsigned long long)ran,
+              (unsigned long long)one);
     }
 }
 
@@ -171,6 +231,7 @@ int main(int argc, char **argv) {
     test_late_waking();
     test_waiting();
     test_findings();
+    test_again();
     test_watchdog();
     return sim_close();
 }

@@ -260,11 +260,74 @@ static void test_host(void) {
     }
 }
 
+/* An allocation of which nothing was written has no padding, however small; one of which a part was may. */
+static void test_small(void) {
+    static const struct {
+        const char *name, *text;
+        unsigned bytes, written;
+        bool shows;
+    } cases[] = {
+#define ONE "@p0 bra E; "
+#define END "\nE:"
+        {"a word by one thread",
+         ONE "ld.global.u32 r1, [d8];\nst.global.u32 [d0], r1;" END,
+         4, 0, true},
+        {"a byte", ONE "ld.global.u8 r1, [d8];\nst.global.u8 [d0], r1;" END, 1, 0, true},
+        {"two words", ONE "ld.global.v2.u32 {r1, r2}, [d8];\nst.global.v2.u32 [d0], {r1, r2};" END,
+         8, 0, true},
+        {"half of them",
+         ONE "ld.global.u32 r1, [d8+4];\nst.global.u32 [d0+16], r1;" END, 8, 0, true},
+        {"64 bits",
+         ONE "ld.global.u64 d3, [d8];\nst.global.u64 [d0+16], d3;" END, 24, 0, true},
+        {"by all, far apart", "mad.wide.u32 d3, r0, 4, d1; ld.global.u32 r1, [d8];\nst.global.u32 [d3], r1;",
+         4, 0, true},
+        {"through shared memory",
+         "ld.global.u32 r1, [d8]; st.shared.u32 [r9], r1; bar.sync 0; ld.shared.u32 r2, [r9];\n"
+         "@!p0 st.global.u32 [d0], r2;", 4, 0, true},
+        {"the low byte of a word", "ld.global.u32 r1, [d8]; and.b32 r1, r1, 255;\nst.global.u32 [d1], r1;",
+         4, 0, true},
+        {"one that is written", ONE "ld.global.u32 r1, [d8]; st.global.u32 [d0], r1;" END, 4, 4, false},
+        {"a struct's padding",
+         ONE "ld.global.v2.u32 {r1, r2}, [d8];\nst.global.v2.u32 [d0], {r1, r2};" END,
+         8, 5, false},
+        {"loaded only", ONE "ld.global.u32 r1, [d8]; mov.u32 r2, r1; st.global.u32 [d0], r0;" END,
+         4, 0, false},
+        {"a bit field, back where it was",
+         "ld.global.u32 r1, [d9]; bfi.b32 r1, r0, r1, 3, 9;\nst.global.u32 [d9], r1;", 128, 0, false},
+        {"all of a small one",
+         ONE "ld.global.u32 r1, [d8]; bfi.b32 r1, r0, r1, 3, 9; st.global.u32 [d8], r1;" END, 4, 0,
+         false},
+        {"into another place",
+         "ld.global.u32 r1, [d9]; bfi.b32 r1, r0, r1, 0, 8;\nst.global.u32 [d1], r1;", 128, 0, true},
+    };
+    static const uint32_t ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    for (unsigned k = 0; k < sizeof cases / sizeof *cases; k++) {
+        dptr out = alloc(1024), in = alloc(cases[k].bytes);
+        void *params[] = {&out, &in};
+        snprintf(body, sizeof body, "setp.ne.u32 p0, r0, 0;\n%s", cases[k].text);
+        snprintf(ptx, sizeof ptx, BODY, body);
+        report_clear();
+        handle m = load(ptx);
+        cuMemsetD8_v2_(out, 0, 1024);
+        if (cases[k].written) cuMemcpyHtoD_v2_(in, ones, cases[k].written);
+        CHECK(m, "%s does not load: %s", cases[k].name, log_text);
+        if (m) SAME(run(function(m, "k"), 1, 32, 0, params), 0);
+        findings();
+        CHECK(cases[k].shows ? !strncmp(found, READ, strlen(READ)) && strstr(found, "stores it") : !*found,
+              "%s, %u bytes: %s", cases[k].name, cases[k].bytes, found);
+        cuMemFree_v2_(in);
+        cuMemFree_v2_(out);
+        cuModuleUnload_(m);
+        report_clear();
+    }
+}
+
 int main(int argc, char **argv) {
     sim_open(argc, argv);
     test_memory();
     test_parts();
     test_registers();
     test_host();
+    test_small();
     return sim_close();
 }

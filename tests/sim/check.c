@@ -25,6 +25,8 @@ typedef struct finding {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static finding findings[MAX_FINDINGS];
 static unsigned finding_count, dropped;
+static finding withdrawn[MAX_FINDINGS];        /* of a launch that runs again: see race.c */
+static unsigned withdrawn_count;
 static uint64_t told;
 
 sim_options sim_option = { .bounds = 1, .align = 1, .uninitialised = 1, .registers = 1, .barriers = 1,
@@ -63,6 +65,12 @@ static int listed(const void *a, const void *b)
     return x->place.block < y->place.block ? -1 : 1;
 }
 
+static bool printed_before(const char *text)
+{
+    for (unsigned k = 0; k < withdrawn_count; k++) if (!strcmp(withdrawn[k].text, text)) return true;
+    return false;
+}
+
 static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t launch,
                  const sim_finding_place *place, const char *text)
 {
@@ -90,7 +98,40 @@ static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t 
             finding_count++;
         }
     } else dropped++;
-    if (!sim_option.quiet && !getenv("PTXSIM_QUIET")) fprintf(stderr, "ptxsim: %s\n", text);
+    if (!sim_option.quiet && !getenv("PTXSIM_QUIET") && !printed_before(text))
+        fprintf(stderr, "ptxsim: %s\n", text);
+    pthread_mutex_unlock(&lock);
+}
+
+/* A launch that runs again finds what it finds then. */
+void sim_report_withdraw(uint64_t launch)
+{
+    unsigned left = 0;
+    pthread_mutex_lock(&lock);
+    for (unsigned k = 0; k < finding_count; k++) {
+        if (findings[k].launch == launch) withdrawn[withdrawn_count++] = findings[k];
+        else findings[left++] = findings[k];
+    }
+    finding_count = left;
+    pthread_mutex_unlock(&lock);
+}
+
+/* It has. Races that only the first attempt met (a flag came in time) stand, and what alone was found. */
+void sim_report_settle(uint64_t launch)
+{
+    bool raced = false, any = false;
+    pthread_mutex_lock(&lock);
+    for (unsigned k = 0; k < finding_count; k++) {
+        if (findings[k].launch != launch) continue;
+        any = true;
+        raced |= !strcmp(findings[k].kind, "race");
+    }
+    for (unsigned k = 0; k < withdrawn_count; k++) {
+        bool stands = !any || (!raced && !strcmp(withdrawn[k].kind, "race"));
+        if (stands && finding_count < MAX_FINDINGS) findings[finding_count++] = withdrawn[k];
+        else free(withdrawn[k].text);
+    }
+    withdrawn_count = 0;
     pthread_mutex_unlock(&lock);
 }
 
@@ -112,6 +153,7 @@ void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lan
              w->block->ctaid[1], w->block->ctaid[2], t % n[0], t / n[0] % n[1], t / (n[0] * n[1]), detail);
     const sim_finding_place place = { sim_block_index(w->block), 0, t, 0 };
     keep(kind, i->line, 0, w->launch->launch_serial, &place, text);
+    if (strcmp(kind, "timeout")) sim_ask_again(w->launch);    /* no second time */
 }
 
 /* "at line 12 (st.shared.u32 [%r1], %r2) by block (0,0,0), thread (3,0,0)" */
@@ -157,6 +199,7 @@ void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, 
              at->ins->line, length, line, thread, detail);
     const sim_finding_place place = sim_pair_place(at, other);
     keep(kind, at->ins->line, other ? other->ins->line : 0, l->launch_serial, &place, text);
+    sim_ask_again(l);
 }
 
 void sim_report_host(const char *kind, const char *format, ...)

@@ -32,6 +32,13 @@ void sim_count_merge(const sim_counts *c)
     pthread_mutex_unlock(&sim_count_lock);
 }
 
+void sim_count_back(const ptxsim_counters *to)
+{
+    pthread_mutex_lock(&sim_count_lock);
+    total = *to;
+    pthread_mutex_unlock(&sim_count_lock);
+}
+
 SIM_EXPORT int ptxsim_counters_get(ptxsim_counters *out, size_t size)
 {
     if (!out) return 1;

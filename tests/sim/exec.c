@@ -983,21 +983,17 @@ static void wake_helpers(sim_launch *l)
     pthread_mutex_unlock(&pool.lock);
 }
 
-/* The caller holds the driver's lock: one launch at a time. */
-int sim_launch_run(sim_launch *l)
+/* True: it raced, and is to run again. */
+static bool attempt(sim_launch *l, uint32_t threads)
 {
-    uint32_t threads = thread_wish();
-    if (!pool.workers[0] && !(pool.workers[0] = new_worker(0))) return 2;
+    static atomic_ullong quiet[MAX_THREADS], late[MAX_THREADS];
     pool.workers[0]->counts.c.launches = 1;
-    if (threads > l->block_count / l->cluster_size) threads = (uint32_t)(l->block_count / l->cluster_size);
     l->resident_limit = l->resident_limit / threads + 1;
     sim_profile_begin(l);
     sim_race_launch_begin(l, threads);
     choose_order(l);
-    static atomic_ullong quiet[MAX_THREADS];
     l->quiet = quiet;
     l->workers = threads;
-    static atomic_ullong late[MAX_THREADS];
     l->late = late;
     for (uint32_t n = 0; n < threads; n++) {
         atomic_store(&quiet[n], UINT64_MAX);
@@ -1015,7 +1011,37 @@ int sim_launch_run(sim_launch *l)
     }
     sim_output_launch(l);
     if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_end(l);
-    sim_race_launch_end(l);
+    return sim_race_launch_end(l);
+}
+
+/* As before its first attempt. */
+static void start_over(sim_launch *l, uint32_t resident_limit, const ptxsim_counters *counters)
+{
+    l->resident_limit = resident_limit;
+    atomic_store(&l->ended, 0);
+    atomic_store(&l->next_block, 0);
+    atomic_store(&l->error, 0);
+    atomic_store(&l->issued, 0);
+    atomic_store(&l->watch_ns, 0);
+    atomic_store(&l->suspect, false);
+    atomic_store(&l->changes, 0);
+    sim_count_back(counters);
+}
+
+/* The caller holds the driver's lock: one launch at a time. */
+int sim_launch_run(sim_launch *l)
+{
+    uint32_t threads = thread_wish(), resident_limit = l->resident_limit;
+    ptxsim_counters counters;
+    if (!pool.workers[0] && !(pool.workers[0] = new_worker(0))) return 2;
+    if (threads > l->block_count / l->cluster_size) threads = (uint32_t)(l->block_count / l->cluster_size);
+    if (threads > 1) ptxsim_counters_get(&counters, sizeof counters);
+    if (attempt(l, threads)) {
+        sim_report_withdraw(l->launch_serial);
+        start_over(l, resident_limit, &counters);
+        attempt(l, 1);
+        sim_report_settle(l->launch_serial);
+    }
     return atomic_load(&l->error);
 }
 

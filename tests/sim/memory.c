@@ -882,7 +882,6 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     if (r.shadow && access != SIM_WRITE && sim_option.uninitialised
         && !sim_shadow_all(r.shadow, address - r.base, bytes))
         uninitialised(w, i, 1u << lane, at, &r, bytes);
-    if (r.shadow && access != SIM_READ) sim_shadow_set(r.shadow, address - r.base, bytes);
     if (SIM_UNLIKELY(b->watched)) {
         sim_copy_touch(w, i, lane, r.host + (address - r.base), bytes, access != SIM_READ);
         if (access != SIM_READ && r.space == SP_SHARED)
@@ -894,6 +893,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
                         : access == SIM_WRITE ? REC_WRITE
                                               : REC_WRITE | REC_ATOMIC | REC_STRONG | REC_WIDE,
                         false);
+    if (r.shadow && access != SIM_READ) sim_shadow_set(r.shadow, address - r.base, bytes);
     return r.host + (address - r.base);
 }
 

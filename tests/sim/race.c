@@ -10,6 +10,7 @@
  * Not reported: two plain writes of the same value ("race-strict" reports them), and a load that only
  * guesses the old value for a compare-and-swap: of the same address register, or of the same place by the
  * same thread (guess.c). Once another atomic of the thread has followed the load, its entry is FIRM. */
+#include "async.h"
 #include "race.h"
 #include <sched.h>
 
@@ -27,6 +28,9 @@ typedef struct sim_race_page {
     uint64_t serial;                   /* shared memory: the block that it belongs to */
     struct sim_race_page *next;
     _Atomic(struct sim_race_page *) *home;
+    uint8_t *kept;                     /* what lay here before the launch wrote, and its shadow: see undo */
+    uint8_t *host, *written;
+    uint32_t bytes;                    /* kept; 0: nothing has written here */
 } page;
 
 static struct {
@@ -34,6 +38,7 @@ static struct {
     page *touched, *pool;
     uint32_t count, pooled;
     bool threads;                      /* several workers */
+    atomic_bool undo, again;           /* the launch can be undone; and is to be, for it races */
     atomic_ullong serial;
 } races = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -58,6 +63,7 @@ static void free_page(page *p)
 {
     free(p->records);
     free(atomic_load(&p->cells));
+    free(p->kept);
     free(p);
 }
 
@@ -66,6 +72,7 @@ static void wipe(page *p)
     atomic_store_explicit(&p->common, 0, memory_order_relaxed);
     memset(atomic_load(&p->cells), 0, (size_t)(PAGE >> p->shift) * 12);
     p->count = 1;
+    p->bytes = 0;
 }
 
 static page *new_page(void)
@@ -102,6 +109,53 @@ static page *global_page(sim_allocation *a, uint64_t offset)
     }
     pthread_mutex_unlock(&races.lock);
     return p;
+}
+
+/* --- a launch with findings, once more ----------------------------------------------------------
+ *
+ * What races gives depends on which worker came first: results, which pairs of accesses meet, which lines.
+ * So may other findings: which block first adds to what nothing has written, which fault ends the launch.
+ * So a launch of several workers stops at the first finding, everything is put back as it was, and one
+ * worker runs it from the start: its results and findings are the same for any number. */
+
+static void keep(page *p, sim_allocation *a, uint64_t offset)
+{
+    if (p->bytes) return;
+    if (!p->kept && !(p->kept = malloc(PAGE + PAGE / 8))) { atomic_store(&races.undo, false); return; }
+    p->bytes = (uint32_t)(a->size - offset < PAGE ? a->size - offset : PAGE);
+    p->host = a->host + offset;
+    p->written = a->shadow ? a->shadow + (offset >> 3) : NULL;
+    memcpy(p->kept, p->host, p->bytes);
+    if (p->written) memcpy(p->kept + PAGE, p->written, (p->bytes + 7) / 8);
+}
+
+static void put_back(const page *p)
+{
+    if (!p->bytes) return;
+    memcpy(p->host, p->kept, p->bytes);
+    if (p->written) memcpy(p->written, p->kept + PAGE, (p->bytes + 7) / 8);
+}
+
+/* Nothing happens in this kernel that only a worker's own memory or `keep` does not know of. */
+static bool can_be_undone(const sim_launch *l)
+{
+    const sim_kernel *k = l->kernel;
+    if (k->lasting || l->profile) return false;
+    for (uint32_t n = 0; n < k->code_count; n++) {
+        sim_handler fn = k->code[n].fn;
+        if (fn == sim_bulk || fn == sim_bulk_tensor || fn == sim_store_async || fn == sim_tensormap_replace)
+            return false;
+    }
+    return true;
+}
+
+void sim_ask_again(const sim_launch *l)
+{
+    int none = 0;
+    sim_launch *running = (sim_launch *)(uintptr_t)l;
+    if (!l->races || !races.threads || !atomic_load(&races.undo)) return;
+    if (atomic_compare_exchange_strong(&running->error, &none, SIM_ERROR_AGAIN))
+        atomic_store(&races.again, true);
 }
 
 static page *shared_page(struct sim_race_block *b, uint64_t offset)
@@ -223,15 +277,20 @@ static bool sides(const sim_conflict *x, const sim_site **head, const sim_site *
 /* Told already, of places that come before these? */
 static bool told_before(const sim_launch *l, const sim_conflict *x)
 {
-    static _Thread_local struct { uint64_t launch; uint32_t a, b; sim_finding_place place; } told[16];
+    static _Thread_local struct {
+        uint64_t launch;
+        uint32_t workers, a, b;
+        sim_finding_place place;
+    } told[16];
     const sim_site *head, *other;
     sides(x, &head, &other);
     sim_finding_place place = sim_pair_place(head, other);
     uint32_t a = head->ins->line, b = other->ins->line, k = (a * 31 + b) & 15;
-    if (told[k].launch == l->launch_serial && told[k].a == a && told[k].b == b
-        && !sim_place_before(&place, &told[k].place))
+    if (told[k].launch == l->launch_serial && told[k].workers == l->workers && told[k].a == a
+        && told[k].b == b && !sim_place_before(&place, &told[k].place))
         return true;
     told[k].launch = l->launch_serial;
+    told[k].workers = l->workers;
     told[k].a = a;
     told[k].b = b;
     told[k].place = place;
@@ -635,7 +694,10 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
                 if (p) leave(&c, p);
                 here = offset >> PAGE_SHIFT;
                 p = owner ? shared_page(owner->race, offset) : global_page(a, offset);
-                if (!p) return;
+                if (!p) {
+                    if (!owner) atomic_store(&races.undo, false);
+                    return;
+                }
                 c.host = (owner ? owner->shared : a->host) + (offset - in);
                 c.base = base + offset - in;
                 c.me = 0;
@@ -646,6 +708,9 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
                     goto next;
                 }
                 enter(&c, p);
+                if (!owner && races.threads && flags & REC_WRITE
+                    && atomic_load_explicit(&races.undo, memory_order_relaxed))
+                    keep(p, a, offset - in);
                 memset(c.seen, 0, sizeof c.seen);
             }
             if (!c.me && !(c.me = record(&c, p))) { leave(&c, p); return; }
@@ -684,23 +749,33 @@ void sim_race_launch_begin(sim_launch *l, uint32_t workers)
 {
     l->races = sim_option.races && (l->threads > 1 || l->block_count > 1);
     races.threads = workers > 1;
+    atomic_store(&races.again, false);
+    atomic_store(&races.undo, l->races && workers > 1 && can_be_undone(l));
 }
 
 enum { POOL_LIMIT = 8192 };
 
-void sim_race_launch_end(sim_launch *l)
+/* True: all is as before the launch, and it is to run again. */
+bool sim_race_launch_end(sim_launch *l)
 {
-    if (!l->races) return;
+    if (!l->races) return false;
     sim_guess_launch_end(l);
+    bool again = atomic_load(&races.again);
+    if (again && !atomic_load(&races.undo)) {
+        again = false;
+        atomic_store(&l->error, 2);
+    }
     for (page *p = races.touched, *next; p; p = next) {
         next = p->next;
         atomic_store(p->home, NULL);
+        if (again) put_back(p);
         if (races.pooled < POOL_LIMIT) { p->next = races.pool; races.pool = p; races.pooled++; }
         else free_page(p);
     }
     races.touched = NULL;
     races.count = 0;
     sim_order_launch_end();
+    return again;
 }
 
 bool sim_race_block_begin(sim_block *block, uint64_t index)

@@ -96,7 +96,7 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
                      sim_allocation *a, uint32_t bytes, uint32_t flags, bool side_by_side);
 void sim_race_prepare(sim_kernel *k);                         /* once, when its code is complete */
 void sim_race_launch_begin(sim_launch *l, uint32_t workers);
-void sim_race_launch_end(sim_launch *l);
+bool sim_race_launch_end(sim_launch *l);
 bool sim_race_block_begin(struct sim_block *b, uint64_t index);
 void sim_race_block_free(struct sim_block *b);
 void sim_race_shutdown(void);
@@ -154,6 +154,9 @@ sim_finding_place sim_pair_place(const sim_site *at, const sim_site *other);
 bool sim_place_before(const sim_finding_place *a, const sim_finding_place *b);
 void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, const sim_site *other,
                      const char *detail);
+void sim_report_withdraw(uint64_t launch);
+void sim_report_settle(uint64_t launch);
+void sim_ask_again(const sim_launch *l);        /* race.c */
 void sim_site_text(const sim_launch *l, const sim_site *s, char *out, size_t cap);
 
 /* Two accesses that race, for the text. */

@@ -547,6 +547,7 @@ typedef struct sim_kernel {
     uint32_t local_fixed;              /* bytes of local memory before the stack; local_bytes is all */
     uint32_t stack_pointer, frame_pointer, stack_align, call_room;
     bool has_calls, uses_stack;
+    bool lasting;                      /* prints, or allocates: a launch cannot be undone */
     bool uses_reserved;                /* the part of shared memory that belongs to the system */
     bool bulk_stores;                  /* bulk copies or wgmma read shared memory: look after proxy fences */
     bool clocks;                       /* fences, acquires or releases order its accesses */
@@ -660,6 +661,7 @@ typedef struct sim_options {
 } sim_options;
 extern sim_options sim_option;
 
+enum { SIM_ERROR_AGAIN = -1 };        /* a finding: one worker runs it again (race.c) */
 enum { SIM_CODE_OK = 0, SIM_ERROR_ILLEGAL_ADDRESS = 700, SIM_ERROR_TIMEOUT = 702, SIM_ERROR_MISALIGNED = 716,
        SIM_ERROR_LAUNCH_FAILED = 719, SIM_ERROR_ASSERT = 710, SIM_ERROR_ILLEGAL_INSTRUCTION = 715,
        SIM_ERROR_INVALID_PC = 718 };
@@ -912,6 +914,7 @@ void sim_profile_touch(struct sim_profile_part *p, const uint64_t *at, uint32_t 
 
 void sim_count_add(ptxsim_counters *to, const sim_counts *c);
 void sim_count_merge(const sim_counts *c);
+void sim_count_back(const ptxsim_counters *to);
 extern pthread_mutex_t sim_count_lock;
 uint64_t sim_now_ns(void);
 void sim_contexts_revive(void);

@@ -17,13 +17,16 @@
 
 enum { MAX_ORIGINS = 0x7ffe, COMPUTED = 0x8000, TRIALS = 8, MAX_USES = 24, HASH = 1 << 12, GAP = 32 };
 
+typedef enum gap { G_PADDING, G_WIDE, G_ALL } gap; /* all: that the allocation has */
+
 typedef struct origin {
     const sim_ins *ins;
     const char *name; /* a register; else memory: */
     uint64_t address;
     uint32_t thread, bytes, byte;
     sim_space space;
-    bool wide, kept; /* more than a struct has padding; it has been in memory since */
+    uint8_t gap; /* G_: is it more than a struct has padding? */
+    bool kept;   /* it has been in memory since */
 } origin;
 
 /* A warp's marks: bits that nothing wrote, by slot and lane as in its bank; whence, by slot and lane. */
@@ -473,7 +476,7 @@ void sim_unwritten_register(sim_warp *w, const sim_ins *i, uint32_t slot, bool p
         return;
     }
     SIM_EACH_LANE(l, lanes) {
-        origin o = {.ins = i, .name = name ? name : "?", .thread = w->index * SIM_LANES + l, .wide = true};
+        origin o = {.ins = i, .name = name ? name : "?", .thread = w->index * SIM_LANES + l, .gap = G_WIDE};
         if (pred) {
             put_pred(w, x, slot, 1u << l, SIM_FULL, remember(w, &o));
             continue;
@@ -810,14 +813,14 @@ static bool bit(const uint8_t *shadow, uint64_t n)
     return sim_shadow_byte(shadow + (n >> 3)) >> (n & 7) & 1;
 }
 
-/* Does more lie unwritten here than a struct has padding? */
-static bool gap_at(const sim_unwritten_place *p, uint64_t offset, uint32_t bytes)
+/* Does more lie unwritten here than a struct has padding, or all that there is? */
+static gap gap_at(const sim_unwritten_place *p, uint64_t offset, uint32_t bytes)
 {
     uint64_t first = offset, end = offset + bytes;
-    if (!p->a) return false;
+    if (!p->a) return G_PADDING;
     while (first && offset - first < GAP && !bit(p->shadow, first - 1)) first--;
     while (end < p->a->size && end - offset < GAP && !bit(p->shadow, end)) end++;
-    return end - first >= GAP;
+    return !first && end == p->a->size ? G_ALL : end - first >= GAP ? G_WIDE : G_PADDING;
 }
 
 static uint16_t *words_of(const sim_warp *w, const sim_unwritten_place *p, bool make)
@@ -876,7 +879,8 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
 typedef struct value {
     uint64_t bits;
     uint32_t from, unwritten;
-} value; /* unwritten: by byte */
+    bool back;
+} value; /* unwritten: by byte; back: where it came from */
 
 /* What an element of a store is: bits, and bytes. A bit field is filled by reading it first: back where it
  * came from, a byte of which some bits are known counts as written. */
@@ -890,7 +894,7 @@ static void look(const sim_warp *w, const marks *x, const sim_ins *i, uint32_t s
     v->from = whence(x, slot, false, lane);
     uint32_t n = v->from & 0x7fff;
     const origin *o = n && n <= u->origin_count ? &u->origins[n - 1] : NULL;
-    bool back = o && !o->name && !(v->from & COMPUTED) && address < o->address + o->bytes
+    bool back = v->back = o && !o->name && !(v->from & COMPUTED) && address < o->address + o->bytes
                 && o->address < address + i->size;
     for (uint32_t k = 0; k < i->size; k++) {
         uint32_t byte = v->bits >> 8 * k & 0xff;
@@ -920,7 +924,9 @@ static bool told(const sim_warp *w, const sim_unwritten_place *p, const value *v
     if (v->from & COMPUTED || !v->from) return true;
     const origin *o = &u->origins[(v->from & 0x7fff) - 1];
     if (o->name && !o->kept) return elements; /* half of a pair too */
-    return elements && whole && (o->name || o->space == SP_SHARED || o->wide);
+    bool part = v->back && !whole; /* a bit field's */
+    if (o->gap == G_ALL) return !part;
+    return elements && ((o->gap == G_WIDE && !part) || (whole && (o->name || o->space == SP_SHARED)));
 }
 
 /* What stands for a register once it is in memory. */
