@@ -1006,6 +1006,23 @@ static void tensor_memory(int rounds) {
     RIGHT;
 }
 
+/* Comments stand among the instructions and are none, however many there are. */
+static void commented(void) {
+    ptx_module_desc d;
+    ptx_val low, high;
+    int i;
+    char text[201];
+    memset(&d, 0, sizeof d), d.target = PTX_SM(80), d.comments = 1;
+    memset(text, 'x', 200), text[200] = 0;
+    m = ptx_module_new(&d), k = ptx_entry(m, "k"), p = ptx_param_ptr(k, "p", PTX_GLOBAL);
+    tid = ptx_tid_x(k);
+    for (i = 0; i < 1000; i++) {
+        text[i % 200] = 'y', ptx_comment(k, text);
+        low = ptx_add_cc(k, tid, tid), ptx_comment(k, text), high = ptx_addc(k, tid, low);
+    }
+    out(high), RIGHT;
+}
+
 int main(void) {
     uint32_t stages;
     int how;
@@ -1023,6 +1040,7 @@ int main(void) {
     arrivals();
     across_blocks(), rows(), dimensions(), named_roles(), ways();
     tensor_memory(0), tensor_memory(1);
+    commented();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
 }
