@@ -8285,18 +8285,27 @@ static void ptx__note(ptx_kernel *k, ptx_advice_code code, uint32_t i, const cha
 /* -- copies under way --
    What can be the state of a thread's cp.async copies, one bit each: none begun, begun, committed to a group,
    waited for. Once a path has waited, a pipeline is assumed whose later copies fill other stages. */
-enum { PTX__COPY_NONE = 1, PTX__COPY_BEGUN = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
+enum {
+    PTX__COPY_NONE = 1,
+    PTX__COPY_BEGUN = 2,
+    PTX__COPY_COMMITTED = 4,
+    PTX__COPY_WAITED = 8,
+    PTX__COPY_ALONE = 16 /* has waited, and met nobody since: no way of its own */
+};
 
 static uint32_t ptx__step(uint32_t states, unsigned effect) {
     uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED), rest = states & ~open;
     switch (effect) {
     case PTX__EFFECT_COPY:
-        return (states & PTX__COPY_WAITED)
-               | (states & ~(uint32_t)PTX__COPY_WAITED ? (uint32_t)PTX__COPY_BEGUN : 0u);
+        rest = states & (PTX__COPY_WAITED | PTX__COPY_ALONE);
+        return rest | (states != rest ? (uint32_t)PTX__COPY_BEGUN : 0u);
     case PTX__EFFECT_COMMIT: return rest | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
     case PTX__EFFECT_WAIT_GROUPS:
     case PTX__EFFECT_WAIT: /* where the first copies are conditional, the condition speaks for the loop too */
-        return open ? (rest & ~(uint32_t)PTX__COPY_NONE) | (uint32_t)PTX__COPY_WAITED : rest;
+        if (!open) return rest;
+        return (rest & ~(uint32_t)PTX__COPY_NONE) | (uint32_t)(PTX__COPY_WAITED | PTX__COPY_ALONE);
+    case PTX__EFFECT_BARRIER:
+    case PTX__EFFECT_CALL: return states & ~(uint32_t)PTX__COPY_ALONE;
     default: return states;
     }
 }
@@ -8347,7 +8356,15 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                     return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
                                         "cp.async.wait_group waits for committed groups only, and on some "
                                         "path to here the copies are not committed");
+                if (report && f->advising == 2 && effect == PTX__EFFECT_READ && states & PTX__COPY_ALONE
+                    && k->m->forms.at[ins->form].who == PTX__WHO_WARP
+                    && ptx__array_bit(k, f, i) & (filled ? filled : (filled = ptx__arrays_filled(k, f))))
+                    ptx__note(k, PTX_ADVICE_RACE, i,
+                              "these matrices are made of what all lanes' cp.async have brought, and each "
+                              "thread has waited for its own alone: put a bar.sync behind the wait");
                 states = ptx__step(states, effect);
+                if (k->m->forms.at[ins->form].effect == PTX__EFFECT_CALL)
+                    states &= ~(uint32_t)PTX__COPY_ALONE;
             }
             if (report && f->advising == 2 && f->block[b].leaves
                 && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED))
