@@ -4257,8 +4257,8 @@ static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigne
 /* Where in module.memo such an instruction has its place. */
 static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n) {
     uint32_t hash = what ^ (uint32_t)(mods >> 32) * 2246822519u ^ (uint32_t)mods * 3266489917u;
-    const ptx_val *end = src + n;
-    for (; src < end; src++) hash = (hash ^ ptx__kind_of(src)) * 2654435761u;
+    unsigned i;
+    for (i = 0; i < n; i++) hash = (hash ^ ptx__kind_of(src + i)) * 2654435761u;
     return (hash ^ hash >> 15) * 2246822519u >> 23;
 }
 
@@ -6755,7 +6755,8 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) 
             k->m->names.at[i] = '?';
     i = k->guard; /* a comment is no instruction: the guard waits for the next */
     k->guard = 0;
-    ptx__commit(k, site, PTX__I_COMMENT, at, k->words.count, 0);
+    /* of form 0, which there is when the kernel has its end: who looks at a form need not ask for the kind */
+    ptx__commit(k, site, PTX__I_COMMENT, 0, k->words.count, 0)->words = at;
     k->guard = i;
 }
 
@@ -7593,7 +7594,7 @@ static int ptx__read_outside(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
         int does = 0;
         for (; i < f->block[at].end && !does; i++, f->looks--) {
             if (f->looks <= least) return 1;
-            if (k->ins.at[i].kind != PTX__I_COMMENT) does = ptx__touches(k, &k->ins.at[i], word);
+            does = ptx__touches(k, &k->ins.at[i], word);
             if (does == 1 && PTX__CLASS(f->level[at]) >= PTX__CLASS(f->level[b])) does = 0;
         }
         if (does == 1) return 1;
@@ -8284,18 +8285,27 @@ static void ptx__note(ptx_kernel *k, ptx_advice_code code, uint32_t i, const cha
 /* -- copies under way --
    What can be the state of a thread's cp.async copies, one bit each: none begun, begun, committed to a group,
    waited for. Once a path has waited, a pipeline is assumed whose later copies fill other stages. */
-enum { PTX__COPY_NONE = 1, PTX__COPY_BEGUN = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
+enum {
+    PTX__COPY_NONE = 1,
+    PTX__COPY_BEGUN = 2,
+    PTX__COPY_COMMITTED = 4,
+    PTX__COPY_WAITED = 8,
+    PTX__COPY_ALONE = 16 /* has waited, and met nobody since: no way of its own */
+};
 
 static uint32_t ptx__step(uint32_t states, unsigned effect) {
     uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED), rest = states & ~open;
     switch (effect) {
     case PTX__EFFECT_COPY:
-        return (states & PTX__COPY_WAITED)
-               | (states & ~(uint32_t)PTX__COPY_WAITED ? (uint32_t)PTX__COPY_BEGUN : 0u);
+        rest = states & (PTX__COPY_WAITED | PTX__COPY_ALONE);
+        return rest | (states != rest ? (uint32_t)PTX__COPY_BEGUN : 0u);
     case PTX__EFFECT_COMMIT: return rest | (open ? (uint32_t)PTX__COPY_COMMITTED : 0u);
     case PTX__EFFECT_WAIT_GROUPS:
     case PTX__EFFECT_WAIT: /* where the first copies are conditional, the condition speaks for the loop too */
-        return open ? (rest & ~(uint32_t)PTX__COPY_NONE) | (uint32_t)PTX__COPY_WAITED : rest;
+        if (!open) return rest;
+        return (rest & ~(uint32_t)PTX__COPY_NONE) | (uint32_t)(PTX__COPY_WAITED | PTX__COPY_ALONE);
+    case PTX__EFFECT_BARRIER:
+    case PTX__EFFECT_CALL: return states & ~(uint32_t)PTX__COPY_ALONE;
     default: return states;
     }
 }
@@ -8346,7 +8356,15 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                     return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
                                         "cp.async.wait_group waits for committed groups only, and on some "
                                         "path to here the copies are not committed");
+                if (report && f->advising == 2 && effect == PTX__EFFECT_READ && states & PTX__COPY_ALONE
+                    && k->m->forms.at[ins->form].who == PTX__WHO_WARP
+                    && ptx__array_bit(k, f, i) & (filled ? filled : (filled = ptx__arrays_filled(k, f))))
+                    ptx__note(k, PTX_ADVICE_RACE, i,
+                              "these matrices are made of what all lanes' cp.async have brought, and each "
+                              "thread has waited for its own alone: put a bar.sync behind the wait");
                 states = ptx__step(states, effect);
+                if (k->m->forms.at[ins->form].effect == PTX__EFFECT_CALL)
+                    states &= ~(uint32_t)PTX__COPY_ALONE;
             }
             if (report && f->advising == 2 && f->block[b].leaves
                 && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED))
@@ -9007,9 +9025,12 @@ static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = &k->m->forms.at[ins->form];
             const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
-            int budget = 24, reading = form->row->op == PTX_LD && form->asked & PTX_NC & ~PTX__FAMILY;
+            int budget = 24;
             ptx__known v;
-            if (ins->kind != PTX__I_PLAIN || (pass ? form->row->op != PTX_ST : !reading)) continue;
+            if (ins->kind != PTX__I_PLAIN) continue;
+            if (pass ? form->row->op != PTX_ST
+                     : form->row->op != PTX_LD || !(form->asked & PTX_NC & ~PTX__FAMILY))
+                continue;
             for (; w < end && PTX__TAG(*w) != PTX__W_MEM;) w++;
             if (w >= end) continue;
             v = ptx__know(k, f, w + 1, &budget);
@@ -11695,7 +11716,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             continue;
         }
         if (k->m->comments && ins->site) bound += strlen(ins->site) + 8;
-        if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->form);
+        if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->words);
         else if (!k->m->forms.at[ins->form].text_length && ins->kind != PTX__I_LABEL) {
             bound += ins->kind == PTX__I_BRANCH ? 0 : ptx__raw_bound(k, ins);
             k->m->line += ptx__lines(k, ins) - 1;
@@ -11717,7 +11738,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
                 p = ptx__digits(ptx__string(p, "$L"), ins->words);
                 *p++ = ':';
             } else if (ins->kind == PTX__I_COMMENT)
-                p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins->form);
+                p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins->words);
             else {
                 if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
                 p = ptx__print_instruction(k, p, ins);

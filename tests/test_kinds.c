@@ -79,7 +79,6 @@ static void wait_on(ptx_val at, uint32_t parity) {
     END;
 }
 
-
 #define SETP(order, a, b) ptx_setp(k, order, a, b)
 #define U ptx_u32
 #define ADD(a, b) ptx_add(k, a, b)
@@ -100,7 +99,8 @@ static void product_stages(uint32_t stages, int how, int dynamic) {
     for (s = 0; s + 1 < stages; s++) {
         ptx_val from = at(p, ADD(tid, U(s * 256)), 16);
         IF(SETP(PTX_LT, U(s), n)), ptx_cp_async_16(k, ptx_off(thread16, (int64_t)(s * tile)), from), END;
-        IF(SETP(PTX_LT, U(s), n)), ptx_cp_async_16(k, ptx_off(thread16, (int64_t)(s * tile + 2048)), from), END;
+        IF(SETP(PTX_LT, U(s), n)), ptx_cp_async_16(k, ptx_off(thread16, (int64_t)(s * tile + 2048)), from),
+            END;
         commit();
     }
     now = ptx_var_new(k, U(0)), filled = ptx_var_new(k, U(stages - 1));
@@ -111,7 +111,8 @@ static void product_stages(uint32_t stages, int how, int dynamic) {
     next = how == 1 ? modulo(ADD(i, U(stages - 1)), stages) : ptx_get(k, filled);
     more = SETP(PTX_LT, ADD(i, U(stages - 1)), n);
     if (how == 0) {
-        IF(more), ptx_cp_async_16(k, at(thread16, next, tile), at(p, ADD(tid, ptx_mul(k, i, U(256))), 16)), END;
+        IF(more), ptx_cp_async_16(k, at(thread16, next, tile), at(p, ADD(tid, ptx_mul(k, i, U(256))), 16)),
+            END;
         IF(more), ptx_cp_async_16(k, ptx_off(at(thread16, next, tile), 2048), p), END;
         commit();
     } else {
@@ -142,6 +143,24 @@ static void product_stages(uint32_t stages, int how, int dynamic) {
     ptx_ld_vec(k, PTX_F32, 4, ptx_at(at(base, ptx_xor(k, tid, U(1)), 16), 0), c);
     ptx_st_vec(k, PTX_F32, 4, ptx_at(at(p, tid, 16), 0), c);
     RIGHT;
+}
+
+/* The barrier behind the wait of a pipeline, and one that is for the warp alone. */
+static void met_behind_the_wait(int barrier) {
+    ptx_val i, a[4];
+    start(80), ptx_require_block(k, 128, 1, 1), copy(0), commit();
+    i = ptx_for(k, U(0), n, U(1)), wait_for(0);
+    if (barrier == 1) BAR;
+    if (barrier == 2) ptx_bar_warp_sync(k, FULL);
+    ptx_cp_async_16(k, at(wide, ptx_as(ptx_xor(k, modulo(i, 2), I(1)), PTX_U32), 2048), p), commit();
+    ptx_ldmatrix(k, 4, at(at(sh, lane, 16), modulo(i, 2), 2048), a);
+    out(ptx_as(a[0], PTX_U32));
+    if (barrier == 1) BAR;
+    END, wait_for(0);
+    if (barrier)
+        RIGHT;
+    else
+        WRONG("race", "for its own alone");
 }
 
 /* Two halves of one array, the parity of the round says which. */
@@ -439,7 +458,8 @@ static void make_stages(uint32_t stages, uint32_t readers, int in_loop) {
     if (in_loop) {
         ptx_val i;
         FOR(i, U(stages));
-        ptx_mbarrier_init(k, at(stages_full, i, 8), I(1)), ptx_mbarrier_init(k, at(stages_empty, i, 8), U(readers));
+        ptx_mbarrier_init(k, at(stages_full, i, 8), I(1)),
+            ptx_mbarrier_init(k, at(stages_empty, i, 8), U(readers));
         END;
     } else
         for (s = 0; s < stages; s++) {
@@ -461,7 +481,8 @@ static void products(const ptx_var *sums, ptx_val a, ptx_val b, ptx_val scale, i
     int i;
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
     for (i = 0; i < depth; i++) {
-        o[0] = i ? ptx_add(k, a, ptx_u64((uint64_t)i * 2)) : a, o[1] = i ? ptx_add(k, b, ptx_u64((uint64_t)i * 2)) : b;
+        o[0] = i ? ptx_add(k, a, ptx_u64((uint64_t)i * 2)) : a,
+        o[1] = i ? ptx_add(k, b, ptx_u64((uint64_t)i * 2)) : b;
         o[2] = scale, o[3] = o[4] = I(1), o[5] = o[6] = I(0);
         ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
     }
@@ -583,7 +604,8 @@ static void multicast(void) {
     IF(SETP(PTX_EQ, warp, U(0)));
     IF(one);
     FOR(i, n);
-    s = ptx_get(k, stage), ph = ptx_get(k, phase), full = at(stages_full, s, 8), empty = at(stages_empty, s, 8);
+    s = ptx_get(k, stage), ph = ptx_get(k, phase), full = at(stages_full, s, 8),
+    empty = at(stages_empty, s, 8);
     wait_at(empty, ptx_as(ptx_xor(k, ph, U(1)), PTX_U32));
     ptx_mbarrier_arrive_expect(k, full, U(8192));
     o[0] = at(at(tiles, s, 8192), rank, 4096), o[1] = at(p, i, 4096), o[2] = U(4096), o[3] = full;
@@ -594,7 +616,8 @@ static void multicast(void) {
     ptx_else(k);
     IF(SETP(PTX_GE, tid, U(128)));
     FOR(i, n);
-    s = ptx_get(k, stage), ph = ptx_get(k, phase), full = at(stages_full, s, 8), empty = at(stages_empty, s, 8);
+    s = ptx_get(k, stage), ph = ptx_get(k, phase), full = at(stages_full, s, 8),
+    empty = at(stages_empty, s, 8);
     wait_at(full, ph);
     out(LD(at(at(tiles, s, 8192), tid, 4), 0));
     ptx_op2(k, PTX_BAR_SYNC, 0, I(2), I(128));
@@ -620,7 +643,8 @@ static void multicast(void) {
     }
     END, together_(), RIGHT;
     /* atomics into the other's histogram */
-    start(90), ptx_require_block(k, 128, 1, 1), ptx_require_cluster(k, 2, 1, 1), ST(mine, 0, U(0)), together_();
+    start(90), ptx_require_block(k, 128, 1, 1), ptx_require_cluster(k, 2, 1, 1), ST(mine, 0, U(0)),
+        together_();
     {
         ptx_val x = LD(at(p, tid, 4), 0), bin = ptx_as(ptx_and(k, x, I(127)), PTX_U32);
         ptx_val whose = ptx_as(ptx_and(k, ptx_shr(k, x, I(7)), I(1)), PTX_U32);
@@ -657,7 +681,8 @@ static void stored_in_bulk(void) {
     row = ptx_as(ptx_and(k, i, U(1)), PTX_U32);
     IF(one), ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, I(1)), END, BAR;
     ST(at(mine, row, 512), 0, i), ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0), BAR;
-    IF(one), ptx_bulk_store(k, at(p, i, 512), at(sh, row, 512), I(512)), ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0), END;
+    IF(one), ptx_bulk_store(k, at(p, i, 512), at(sh, row, 512), I(512)), ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0),
+        END;
     END;
     IF(one), ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(0)), END, RIGHT;
     /* by stmatrix and the tensor map */
@@ -797,7 +822,8 @@ static void rows(void) {
     IF(SETP(PTX_EQ, lane, U(0))), ST(at(y, warp, 4), 0, x), END, BAR;
     x = LD(at(y, ptx_as(ptx_and(k, lane, U(7)), PTX_U32), 4), 0);
     x = ptx_op2(k, PTX_REDUX_MAX, 0, x, FULL);
-    i = ptx_for(k, tid, U(4096), U(256)), ST(at(p, ADD(i, row), 4), 0, ptx_sub(k, LD(at(sh, i, 4), 0), x)), END;
+    i = ptx_for(k, tid, U(4096), U(256)), ST(at(p, ADD(i, row), 4), 0, ptx_sub(k, LD(at(sh, i, 4), 0), x)),
+    END;
     BAR, END, (void)v, RIGHT;
     /* a warp a row, in a loop by warps */
     start(80), ptx_require_block(k, 32, 4, 1);
@@ -811,7 +837,8 @@ static void rows(void) {
     IF(SETP(PTX_EQ, lane, U(0))), ST(at(p, row, 4), 0, x), END, RIGHT;
     /* a quarter of a warp each */
     start(80), x = LD(at(p, tid, 4), 0);
-    x = ADD(x, ptx_shfl_bfly(k, x, I(4), I(0x181f), FULL)), x = ADD(x, ptx_shfl_bfly(k, x, I(2), I(0x181f), FULL));
+    x = ADD(x, ptx_shfl_bfly(k, x, I(4), I(0x181f), FULL)),
+    x = ADD(x, ptx_shfl_bfly(k, x, I(2), I(0x181f), FULL));
     x = ADD(x, ptx_shfl_bfly(k, x, I(1), I(0x181f), FULL));
     y = SETP(PTX_EQ, ptx_as(ptx_and(k, lane, I(7)), PTX_U32), U(0)), IF(y), out(x), END, RIGHT;
     /* lanes beyond the tail come with a neutral element */
@@ -825,20 +852,24 @@ static void dimensions(void) {
     ptx_val x, y, z, i, j, tile, flat;
     ptx_var v;
     /* 32 x 8 threads turn a tile of 32 x 32, padded by one */
-    start(80), ptx_require_block(k, 32, 8, 1), tile = ptx_shared(k, "tile", PTX_F32, 32 * 33, 4), y = ptx_tid_y(k);
+    start(80), ptx_require_block(k, 32, 8, 1), tile = ptx_shared(k, "tile", PTX_F32, 32 * 33, 4),
+                                               y = ptx_tid_y(k);
     for (i = U(0); i.bits < 4; i.bits++)
-        ptx_st(k, PTX_U32, ptx_at(at(tile, ptx_mad(k, ADD(y, U(8 * i.bits)), U(33), tid), 4), 0), LD(at(p, tid, 4), 0));
+        ptx_st(k, PTX_U32, ptx_at(at(tile, ptx_mad(k, ADD(y, U(8 * i.bits)), U(33), tid), 4), 0),
+               LD(at(p, tid, 4), 0));
     BAR;
     for (i = U(0); i.bits < 4; i.bits++)
         out(LD(at(tile, ptx_mad(k, tid, U(33), ADD(y, U(8 * i.bits))), 4), 0));
     RIGHT;
     /* the same in a loop, block not declared */
     start(80), tile = ptx_shared(k, "tile", PTX_F32, 32 * 33, 4), y = ptx_tid_y(k);
-    j = ptx_for(k, y, U(32), ptx_sreg(k, PTX_NTID_Y)), ST(at(tile, ptx_mad(k, j, U(33), tid), 4), 0, LD(at(p, j, 4), 0));
+    j = ptx_for(k, y, U(32), ptx_sreg(k, PTX_NTID_Y)),
+    ST(at(tile, ptx_mad(k, j, U(33), tid), 4), 0, LD(at(p, j, 4), 0));
     END, BAR, j = ptx_for(k, y, U(32), ptx_sreg(k, PTX_NTID_Y));
     ST(at(p, ADD(ptx_shl(k, j, I(5)), tid), 4), 0, LD(at(tile, ptx_mad(k, tid, U(33), j), 4), 0)), END, RIGHT;
     /* a stencil with its border */
-    start(80), ptx_require_block(k, 16, 16, 1), tile = ptx_shared(k, "tile", PTX_F32, 18 * 18, 4), y = ptx_tid_y(k);
+    start(80), ptx_require_block(k, 16, 16, 1), tile = ptx_shared(k, "tile", PTX_F32, 18 * 18, 4),
+                                                y = ptx_tid_y(k);
     x = at(tile, ptx_mad(k, ADD(y, U(1)), U(18), ADD(tid, U(1))), 4), ST(x, 0, LD(at(p, tid, 4), 0));
     IF(SETP(PTX_EQ, tid, U(0))), ST(x, -4, U(0)), END, IF(SETP(PTX_EQ, tid, U(15))), ST(x, 4, U(0)), END;
     IF(SETP(PTX_EQ, y, U(0))), ST(x, -72, U(0)), END, IF(SETP(PTX_EQ, y, U(15))), ST(x, 72, U(0)), END, BAR;
@@ -881,11 +912,13 @@ static void named_roles(void) {
     ptx_op2(k, PTX_BAR_SYNC, none, ADD(ptx_as(ptx_shr(k, tid, I(6)), PTX_U32), U(1)), I(64));
     out(LD(at(sh, ptx_as(ptx_xor(k, tid, U(32)), PTX_U32), 4), 0)), RIGHT;
     /* a warp by itself, through shared memory */
-    start(80), ST(mine, 0, tid), ptx_bar_warp_sync(k, FULL), out(LD(at(sh, ptx_as(ptx_xor(k, tid, U(1)), PTX_U32), 4), 0));
+    start(80), ST(mine, 0, tid), ptx_bar_warp_sync(k, FULL),
+        out(LD(at(sh, ptx_as(ptx_xor(k, tid, U(1)), PTX_U32), 4), 0));
     ptx_bar_warp_sync(k, FULL), ST(mine, 0, n), ptx_bar_warp_sync(k, FULL);
     out(LD(at(sh, ptx_as(ptx_xor(k, tid, U(2)), PTX_U32), 4), 0)), RIGHT;
     /* only the first warps go on, with a barrier for them */
-    start(80), ptx_require_block(k, 256, 1, 1), ST(mine, 0, tid), BAR, IF(SETP(PTX_GE, tid, U(64))), ptx_ret(k), END;
+    start(80), ptx_require_block(k, 256, 1, 1), ST(mine, 0, tid), BAR, IF(SETP(PTX_GE, tid, U(64))),
+        ptx_ret(k), END;
     x = ADD(LD(mine, 256), LD(mine, 512)), ST(mine, 1024, x), ptx_op2(k, PTX_BAR_SYNC, none, I(1), I(64));
     IF(SETP(PTX_LT, tid, U(32))), out(ADD(LD(mine, 1024), LD(mine, 1152))), END, RIGHT;
 }
@@ -906,7 +939,8 @@ static void ways(void) {
     for (a[0] = U(16); a[0].bits; a[0].bits /= 2)
         x = ptx_add(g, x, ptx_shfl_bfly(g, x, U(a[0].bits), I(31), FULL));
     ptx_return(g, x);
-    k = ptx_entry(m, "k"), p = ptx_param_ptr(k, "p", PTX_GLOBAL), n = ptx_param(k, "n", PTX_U32), tid = ptx_tid_x(k);
+    k = ptx_entry(m, "k"), p = ptx_param_ptr(k, "p", PTX_GLOBAL), n = ptx_param(k, "n", PTX_U32),
+    tid = ptx_tid_x(k);
     a[0] = LD(at(p, tid, 4), 0), a[1] = n, x = ptx_call(k, f, 2, a), a[0] = x, x = ptx_call(k, g, 1, a);
     IF(SETP(PTX_EQ, tid, U(0))), a[0] = x, a[1] = U(7), out(ptx_call(k, f, 2, a)), END;
     a[0] = tid, a[1] = n, y = ptx_func_address(k, f), out(ptx_call_indirect(k, y, PTX_U32, 2, a)), RIGHT;
@@ -943,19 +977,24 @@ static void ways(void) {
     ptx_while(k, ptx_op2(k, PTX_VOTE_ANY, 0, SETP(PTX_GT, x, U(0)), FULL));
     IF(SETP(PTX_GT, x, U(0))), ptx_set(k, v, ptx_as(ptx_shr(k, x, I(1)), PTX_U32)), END, END, RIGHT;
     /* a ballot's lanes, one after the other */
-    start(80), x = LD(at(p, tid, 4), 0), v = ptx_var_new(k, ptx_ballot(k, SETP(PTX_LT, x, n), FULL)), ptx_loop(k);
+    start(80), x = LD(at(p, tid, 4), 0), v = ptx_var_new(k, ptx_ballot(k, SETP(PTX_LT, x, n), FULL)),
+               ptx_loop(k);
     y = ptx_get(k, v), ptx_while(k, SETP(PTX_NE, ptx_as(y, PTX_U32), U(0)));
     out(ptx_shfl_idx(k, x, ptx_bfind(k, ptx_as(y, PTX_U32)), I(31), FULL));
     ptx_set(k, v, ptx_as(ptx_and(k, y, ptx_sub(k, ptx_as(y, PTX_U32), U(1))), ptx_type_of(y))), END, RIGHT;
     /* local memory, constants, printf */
     start(80), x = ptx_local(k, "stack", PTX_U32, 16, 4), v = ptx_var_new(k, U(0));
-    FOR(i, U(16)), ST(at(x, i, 4), 0, ptx_mul(k, i, tid)), END, out(LD(at(x, ptx_as(ptx_and(k, n, U(15)), PTX_U32), 4), 0));
+    FOR(i, U(16)), ST(at(x, i, 4), 0, ptx_mul(k, i, tid)), END,
+        out(LD(at(x, ptx_as(ptx_and(k, n, U(15)), PTX_U32), 4), 0));
     a[0] = tid, IF(one), ptx_printf(k, "%u\n", 1, a), END, RIGHT;
     /* arrays cut out of dynamic shared memory, by a size known at run time */
-    start(80), x = ptx_shared_dynamic(k), y = at(x, n, 16), ST(at(x, tid, 4), 0, tid), ST(at(y, tid, 4), 0, n), BAR;
-    out(ADD(LD(at(x, ptx_as(ptx_xor(k, tid, U(33)), PTX_U32), 4), 0), LD(at(y, ptx_as(ptx_xor(k, tid, U(33)), PTX_U32), 4), 0)));
+    start(80), x = ptx_shared_dynamic(k), y = at(x, n, 16), ST(at(x, tid, 4), 0, tid),
+               ST(at(y, tid, 4), 0, n), BAR;
+    out(ADD(LD(at(x, ptx_as(ptx_xor(k, tid, U(33)), PTX_U32), 4), 0),
+            LD(at(y, ptx_as(ptx_xor(k, tid, U(33)), PTX_U32), 4), 0)));
     RIGHT;
-    start(80), x = ptx_shared_dynamic(k), y = ptx_off(x, 4096), ST(at(x, tid, 4), 0, tid), ST(at(y, tid, 4), 0, n), BAR;
+    start(80), x = ptx_shared_dynamic(k), y = ptx_off(x, 4096), ST(at(x, tid, 4), 0, tid),
+               ST(at(y, tid, 4), 0, n), BAR;
     out(LD(at(y, ptx_as(ptx_xor(k, tid, U(33)), PTX_U32), 4), 0)), RIGHT;
     /* wmma */
     {
@@ -1006,11 +1045,29 @@ static void tensor_memory(int rounds) {
     RIGHT;
 }
 
+/* Comments stand among the instructions and are none, however many there are. */
+static void commented(void) {
+    ptx_module_desc d;
+    ptx_val low, high;
+    int i;
+    char text[201];
+    memset(&d, 0, sizeof d), d.target = PTX_SM(80), d.comments = 1;
+    memset(text, 'x', 200), text[200] = 0;
+    m = ptx_module_new(&d), k = ptx_entry(m, "k"), p = ptx_param_ptr(k, "p", PTX_GLOBAL);
+    tid = ptx_tid_x(k);
+    for (i = 0; i < 1000; i++) {
+        text[i % 200] = 'y', ptx_comment(k, text);
+        low = ptx_add_cc(k, tid, tid), ptx_comment(k, text), high = ptx_addc(k, tid, low);
+    }
+    out(high), RIGHT;
+}
+
 int main(void) {
     uint32_t stages;
     int how;
     for (stages = 2; stages <= 4; stages++)
         for (how = 0; how < 3; how++) product_stages(stages, how, 0), product_stages(stages, how, 1);
+    for (how = 0; how < 3; how++) met_behind_the_wait(how);
     double_buffer();
     tiles_of_loops();
     reductions_and_scans();
@@ -1023,6 +1080,7 @@ int main(void) {
     arrivals();
     across_blocks(), rows(), dimensions(), named_roles(), ways();
     tensor_memory(0), tensor_memory(1);
+    commented();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
 }
