@@ -1241,7 +1241,7 @@ static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32
     uint32_t i, j;
     for (i = 0; i < n; i++) {
         const ptxk__span *s = &span[i];
-        if (!s->needed) continue;
+        if (!s->needed || !s->bytes) continue; /* of nothing the address does not matter */
         if (!s->at) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is 0", op, s->name);
         if (s->at % s->align)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is not aligned to %u bytes", op, s->name,
@@ -2040,7 +2040,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     s[4].needed = f.flags & PTXK_PREFILL_LSE;
     s[5] = ptxk__span_of("cu_q", args->cu_q, ((uint64_t)args->batch + 1) * 4, 4, args->cu_q != 0);
     s[6] = ptxk__span_of("cu_kv", args->cu_kv, ((uint64_t)args->batch + 1) * 4, 4, args->cu_kv != 0);
-    s[1].needed = s[2].needed = args->kv_len != 0;
     return ptxk__check_spans(op, s, 7, why);
 }
 
@@ -2985,10 +2984,12 @@ PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_emb
     ptxk__embed f;
     ptxk__span span[3];
     ptx_code code = ptxk__check_start("embed", ptxk__embed_form(desc, &f, why), args, why);
+    if (!code) code = ptxk__check_count("embed", "tokens", args->tokens, 0, 65535, why);
     if (code) return code;
     span[0] = ptxk__span_of("table", args->table, args->rows * f.row_bytes, 16, 1);
     span[1] = ptxk__span_of("ids", args->ids, (uint64_t)args->tokens * 4, 4, 1);
     span[2] = ptxk__span_of("y", args->y, (uint64_t)args->tokens * f.n * ptxk__kv_bytes(desc->y_type), 16, 1);
+    span[2] = ptxk__span_written(span[2], 0);
     return ptxk__check_spans("embed", span, 3, why);
 }
 
