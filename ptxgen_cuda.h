@@ -210,7 +210,8 @@ typedef struct ptxcu_arg {
 
 /* A tensor on the device, by value: where its elements lie, and whose memory that is. All zero is none.
    Copies stand for the same memory; the last dimension is the one whose elements are neighbours, unless
-   strides say otherwise. The stride of a dimension of one may be anything. Read the fields; make tensors with the ptxcu_tensor_ functions. */
+   strides say otherwise. The stride of a dimension of one may be anything. Read the fields; make tensors with
+   the ptxcu_tensor_ functions. */
 typedef struct ptxcu_tensor {
     uint64_t address;               /* of the first element */
     uint64_t shape[PTXCU_RANK_MAX]; /* elements of each dimension, [0] the outermost; those past rank are 0 */
