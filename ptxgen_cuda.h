@@ -631,7 +631,7 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
    their own, which fill desc, plan and args from tensors and check them.
    op->name: stays where it is as long as the call
    tensors: all that args name addresses of, PTXCU_CALL_TENSORS at most; looked at for being there only
-   workspace: the one of them that is the plan's; NULL: none
+   workspace: what the plan wants, one of them or not; NULL: none
    Errors: ARGUMENT, FREED, WRONG_HANDLE, and ptxcu_operation's. */
 PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
                                          const ptx_plan *plan, const void *args, size_t args_bytes,
@@ -2945,19 +2945,25 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %u tensors, at most %d are possible", name,
                            (unsigned)count, PTXCU_CALL_TENSORS);
     for (i = 0; i <= count; i++) {
+        const ptxcu_tensor *t = i < count ? tensors[i] : workspace;
+        const char *which = i < count ? "a tensor" : "workspace";
         if (i == count && !workspace) break;
-        code = ptxcu__alive(cu, op->name, i < count ? "a tensor" : "workspace",
-                            i < count ? tensors[i] : workspace, &b);
+        code = ptxcu__alive(cu, op->name, which, t, &b);
+        if (code == PTXCU_E_NONE && i == PTXCU_CALL_TENSORS) { /* no room: it must be one of them */
+            for (i = 0; i < count && call->tensor[i].serial != t->serial;) i++;
+            if (i < count) break;
+            code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: workspace is none of the %d tensors", name,
+                               PTXCU_CALL_TENSORS);
+        }
         if (code != PTXCU_E_NONE) {
             memset(call, 0, sizeof *call);
             return code;
         }
-        if (i == count) break;
-        call->tensor[i].serial = tensors[i]->serial;
-        call->tensor[i].block = tensors[i]->block;
-        call->tensor[i].name = "a tensor";
+        call->tensor[i].serial = t->serial;
+        call->tensor[i].block = t->block;
+        call->tensor[i].name = which;
+        call->tensors = i + 1;
     }
-    call->tensors = count;
     call->plan = *plan;
     return ptxcu__call_complete(cu, call, op, desc, args, args_bytes, workspace);
 }
