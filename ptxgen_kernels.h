@@ -147,7 +147,8 @@
 
    SOFTMAX  y[t,i] = exp(scale x[t,i]) / sum_j exp(scale x[t,j]), rows of any length; y may be x where the
           types are equal. Long rows by the online rule of Milakov and Gimelshein (see FLASH_DECODE).
-     x -inf   0; all of a row -inf: zeros         x +inf   share the row equally; so is scale x past f32
+     x -inf   0; all of a row -inf: zeros         x +inf   share the row equally; so do all whose scale x
+                                                           is past 2.35e38, f32's largest over log2 e
      x NaN    NaN in that row
 
    ACTIVATION  y = silu(x), gelu(x), or, with two inputs, silu(x) * up, gelu(x) * up. Rows with strides, so
@@ -466,7 +467,7 @@ typedef struct ptxk_activation_shape {
 } ptxk_activation_shape;
 
 typedef struct ptxk_activation_args {
-    uint64_t x, up, y;                   /* 16-byte aligned; up: also x + n where rows hold both */
+    uint64_t x, up, y; /* aligned to an element, faster to 16 bytes; up: also x + n where rows hold both */
     uint64_t x_stride, up_stride, y_stride; /* elements from row to row; 0: n */
     uint32_t rows, n;                    /* as in the shape */
 } ptxk_activation_args;
@@ -8253,6 +8254,7 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
         if (w == 1 && !d->gated) continue;
         at[w] = ptxk__arg_ptr(k, args, field[w]);
         i = ptx_and(k, at[w], ptx_u64(vec * bytes - 1)); /* whole vectors only where all is aligned to them */
+        i = ptx_shr(k, i, ptx_u32(bytes == 4 ? 2 : 1));  /* in elements, as n and strides are */
         odd = ptx_or(k, odd, i);
         stride =
             ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)(field[w] + offsetof(ptxk_activation_args, x_stride))));

@@ -381,6 +381,58 @@ static void test_decode(ptxcu *cu) {
     for (n = 0; n < 6; n++) WORKS(cu, ptxcu_tensor_free(cu, &t[n].t));
 }
 
+/* -- activation, wherever rows begin -- */
+
+/* Rows of n elements that begin at any element, with strides that are multiples of a vector or not. */
+static void test_activation(ptxcu *cu, uint32_t x_type, uint32_t y_type, uint64_t n, const uint64_t first[3],
+                            uint64_t gap) {
+    const uint32_t type[3] = {x_type, x_type, y_type};
+    uint64_t shape[4], s[4], i[4];
+    ptxcu_activation_desc d;
+    place t[3];
+    uint32_t w, bad = 0;
+    memset(&d, 0, sizeof d);
+    poison();
+    shape[0] = shape[1] = 1, shape[2] = 3, shape[3] = n;
+    s[0] = s[1] = 0, s[2] = n + gap, s[3] = 1;
+    for (w = 0; w < 3; w++) {
+        t[w] = lay(cu, type[w], w * PART + first[w] * ref_bytes(formats[type[w]]), shape, s);
+        if (w < 2) fill(&t[w], 3);
+        t[w].t.rank = 2, t[w].t.shape[0] = 3, t[w].t.shape[1] = n;
+        t[w].t.stride[0] = s[2], t[w].t.stride[1] = 1;
+    }
+    d.x = t[0].t, d.up = t[1].t, d.y = t[2].t;
+    before(cu);
+    WORKS(cu, ptxcu_activation(cu, &d, NULL));
+    after(cu);
+    for (i[0] = 0; i[0] < 3; i[0]++)
+        for (i[1] = 0; i[1] < n; i[1]++) {
+            double x = ref_get(host + t[0].at, formats[x_type], element(&t[0], i));
+            double up = ref_get(host + t[1].at, formats[x_type], element(&t[1], i));
+            bad += !right(&t[2], i, x / (1 + exp(-x)) * up, y_type ? 0.04 : 1e-5);
+        }
+    if (!CHECK(bad == 0)) printf("  activation: %u wrong\n", bad);
+    untouched("activation");
+    for (w = 0; w < 3; w++) WORKS(cu, ptxcu_tensor_free(cu, &t[w].t));
+}
+
+static void test_activations(ptxcu *cu) {
+    static const uint32_t pairs[][2] = {{0, 0}, {0, 1}, {1, 0}, {2, 2}};
+    uint64_t first[3];
+    uint32_t p, which, k;
+    for (p = 0; p < 4; p++)
+        for (which = 0; which < 3; which++)
+            for (k = 0; k < 8; k++) {
+                first[0] = first[1] = first[2] = 0;
+                first[which] = k;
+                test_activation(cu, pairs[p][0], pairs[p][1], 32, first, 8);
+            }
+    for (k = 0; k < 12; k++) {
+        for (which = 0; which < 3; which++) first[which] = below(8);
+        test_activation(cu, random_below(3), random_below(3), 1 + below(70), first, below(9));
+    }
+}
+
 /* -- nothing to do, and what cannot be done -- */
 
 static ptxcu_tensor make(ptxcu *cu, ptx_type type, uint32_t rank, uint64_t a, uint64_t b, uint64_t c) {
@@ -468,6 +520,7 @@ int main(int argc, char **argv) {
         WORKS(cu, ptxcu_alloc(cu, BYTES, &memory));
         test_empty(cu);
         test_refused(cu);
+        test_activations(cu);
         for (n = 0; n < rounds; n++) {
             test_prefill(cu);
             test_decode(cu);
