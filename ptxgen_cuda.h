@@ -210,7 +210,8 @@ typedef struct ptxcu_arg {
 
 /* A tensor on the device, by value: where its elements lie, and whose memory that is. All zero is none.
    Copies stand for the same memory; the last dimension is the one whose elements are neighbours, unless
-   strides say otherwise. Read the fields; make tensors with the ptxcu_tensor_ functions. */
+   strides say otherwise. The stride of a dimension of one may be anything. Read the fields; make tensors with
+   the ptxcu_tensor_ functions. */
 typedef struct ptxcu_tensor {
     uint64_t address;               /* of the first element */
     uint64_t shape[PTXCU_RANK_MAX]; /* elements of each dimension, [0] the outermost; those past rank are 0 */
@@ -630,7 +631,7 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
    their own, which fill desc, plan and args from tensors and check them.
    op->name: stays where it is as long as the call
    tensors: all that args name addresses of, PTXCU_CALL_TENSORS at most; looked at for being there only
-   workspace: the one of them that is the plan's; NULL: none
+   workspace: what the plan wants, one of them or not; NULL: none
    Errors: ARGUMENT, FREED, WRONG_HANDLE, and ptxcu_operation's. */
 PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
                                          const ptx_plan *plan, const void *args, size_t args_bytes,
@@ -736,6 +737,9 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
 #include <pthread.h>
 #include <unistd.h>
 #define PTXCU__CALL
+#endif
+#ifdef PTXGEN_KERNELS_H /* its checks serve tensors too, and come first */
+#include "ptxgen_kernels.h"
 #endif
 
 #ifdef __cplusplus
@@ -1827,8 +1831,8 @@ PTXGEN_API ptxcu_code ptxcu_tensor_transpose(ptxcu *cu, const ptxcu_tensor *tens
 static int ptxcu__is_dense(const ptxcu_tensor *t) {
     uint64_t next = 1;
     uint32_t i;
+    if (!ptxcu_tensor_bytes(t)) return 1;
     for (i = t->rank; i-- > 0;) {
-        if (t->shape[i] == 0) return 1;
         if (t->shape[i] > 1 && t->stride[i] != next) return 0;
         next *= t->shape[i];
     }
@@ -2941,19 +2945,25 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %u tensors, at most %d are possible", name,
                            (unsigned)count, PTXCU_CALL_TENSORS);
     for (i = 0; i <= count; i++) {
+        const ptxcu_tensor *t = i < count ? tensors[i] : workspace;
+        const char *which = i < count ? "a tensor" : "workspace";
         if (i == count && !workspace) break;
-        code = ptxcu__alive(cu, op->name, i < count ? "a tensor" : "workspace",
-                            i < count ? tensors[i] : workspace, &b);
+        code = ptxcu__alive(cu, op->name, which, t, &b);
+        if (code == PTXCU_E_NONE && i == PTXCU_CALL_TENSORS) { /* no room: it must be one of them */
+            for (i = 0; i < count && call->tensor[i].serial != t->serial;) i++;
+            if (i < count) break;
+            code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: workspace is none of the %d tensors", name,
+                               PTXCU_CALL_TENSORS);
+        }
         if (code != PTXCU_E_NONE) {
             memset(call, 0, sizeof *call);
             return code;
         }
-        if (i == count) break;
-        call->tensor[i].serial = tensors[i]->serial;
-        call->tensor[i].block = tensors[i]->block;
-        call->tensor[i].name = "a tensor";
+        call->tensor[i].serial = t->serial;
+        call->tensor[i].block = t->block;
+        call->tensor[i].name = which;
+        call->tensors = i + 1;
     }
-    call->tensors = count;
     call->plan = *plan;
     return ptxcu__call_complete(cu, call, op, desc, args, args_bytes, workspace);
 }
@@ -3328,44 +3338,22 @@ static void ptxcu__want(ptxcu__check *c, const char *name, const ptxcu_tensor *t
     c->call->tensors++;
 }
 
-/* Bytes that the dimensions with strides below `below` (bytes) reach. */
-static uint64_t ptxcu__reach(const ptxcu_tensor *t, uint64_t size, uint64_t below) {
-    uint64_t reach = size;
-    uint32_t i;
-    for (i = 0; i < t->rank; i++)
-        if (t->shape[i] > 1 && t->stride[i] * size < below) reach += (t->shape[i] - 1) * t->stride[i] * size;
-    return reach;
+/* From one index of a dimension to the next, in elements; 0 where there is no next, for then a stride may be
+   anything, and in empty tensors it is. */
+static uint64_t ptxcu__step(const ptxcu_tensor *t, uint32_t dim) {
+    return t->shape[dim] > 1 && ptxcu_tensor_bytes(t) ? t->stride[dim] : 0;
 }
 
-/* Every dimension's stride is below `width` or a multiple of it. */
-static int ptxcu__in_step(const ptxcu_tensor *t, uint64_t size, uint64_t width) {
-    uint32_t i;
-    for (i = 0; i < t->rank; i++)
-        if (t->shape[i] > 1 && t->stride[i] * size >= width && t->stride[i] * size % width) return 0;
-    return 1;
-}
-
-/* Whether two tensors may share a byte. Two that take turns, as K and V in one tensor do, have a stride in
-   common, and different places in each step of it. */
-static int ptxcu__overlap(const ptxcu_tensor *a, const ptxcu_tensor *b) {
-    uint64_t sa = ptx_type_bytes((ptx_type)a->type), sb = ptx_type_bytes((ptx_type)b->type), ra, rb, width,
-             between;
-    uint32_t i;
-    if (!ptxcu_tensor_bytes(a) || !ptxcu_tensor_bytes(b)) return 0;
-    ra = ptxcu__reach(a, sa, UINT64_MAX);
-    rb = ptxcu__reach(b, sb, UINT64_MAX);
-    if (a->address < b->address ? b->address - a->address >= ra : a->address - b->address >= rb) return 0;
-    for (i = 0; i < a->rank; i++) {
-        width = a->stride[i] * sa;
-        if (a->shape[i] <= 1 || !ptxcu__in_step(a, sa, width) || !ptxcu__in_step(b, sb, width)) continue;
-        ra = ptxcu__reach(a, sa, width);
-        rb = ptxcu__reach(b, sb, width);
-        between = b->address - a->address; /* how far b's place in a step lies behind a's */
-        if (a->address > b->address) between = (width - (a->address - b->address) % width) % width;
-        between %= width;
-        if (ra <= between && rb <= width - between) return 0;
-    }
-    return 1;
+/* A tensor's memory: one row where it is dense, else of rank 4 at most and dense in its last dimension. The
+   other dimensions keep their places, so that what lies in one row is seen to have the same strides. */
+static ptxk__span ptxcu__memory_of(const ptxcu_tensor *t, uint32_t flags) {
+    uint64_t size = ptx_type_bytes((ptx_type)t->type), bytes = ptxcu_tensor_bytes(t);
+    uint32_t i, dense = !bytes || !(flags & PTXCU__ROWS);
+    ptxk__span s = ptxk__span_of("", t->address, dense ? bytes : t->shape[t->rank - 1] * size, 1, 1);
+    s.same = flags & PTXCU__SAME;
+    for (i = 0; !dense && i + 1 < t->rank; i++)
+        ptxk__span_repeat(&s, t->rank - 2 - i, t->shape[i], ptxcu__step(t, i) * size);
+    return s;
 }
 
 /* Nothing that is written is read, or written as something else; the workspace counts as written. */
@@ -3377,11 +3365,13 @@ static ptxcu_code ptxcu__check_end(ptxcu__check *c) {
     }
     for (i = 0; i < c->call->tensors; i++)
         for (j = 0; j < c->call->tensors; j++) {
-            const ptxcu_tensor *a = c->seen[i], *b = c->seen[j];
+            ptxk__span a, b;
             if (i == j || !(c->flags[i] & PTXCU__WRITTEN) || (j < i && (c->flags[j] & PTXCU__WRITTEN)))
                 continue;
-            if ((c->flags[i] & c->flags[j] & PTXCU__SAME) && a->address == b->address) continue;
-            if (!ptxcu__overlap(a, b)) continue;
+            a = ptxcu__memory_of(c->seen[i], c->flags[i]);
+            b = ptxcu__memory_of(c->seen[j], c->flags[j]);
+            if (!ptxk__span_meet(&a, &b)) continue;
+            if (c->seen[i]->type == c->seen[j]->type && ptxk__span_same(&a, &b)) continue;
             c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s, which is written, overlaps %s", c->name,
                                   c->call->tensor[i].name, c->call->tensor[j].name);
             memset(c->call, 0, sizeof *c->call);
@@ -3458,8 +3448,13 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, cons
     if (blocks)
         ptxcu__want(&c, "blocks", blocks, PTXCU__DENSE, PTXCU__OF(PTX_U32), 4, "batch, max_pages", 2,
                     PTXCU__ANY, PTXCU__ANY, 0, 0);
+    if (c.code == PTXCU_E_NONE && !blocks && ptxcu__step(k, 0) * ptx_type_bytes((ptx_type)k->type) % 16
+        && ptxcu__step(k, 0) % k->shape[3])
+        c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
+                             "%s: k has strides %s; the first must be a multiple of 16 bytes or of head_dim",
+                             name, ptxcu__shape_text(4, k->stride).s);
     for (i = 0; c.code == PTXCU_E_NONE && i < 4; i++)
-        if (k->shape[i] > 1 && k->stride[i] != v->stride[i])
+        if (ptxcu__step(k, (uint32_t)i) != ptxcu__step(v, (uint32_t)i))
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: k has strides %s, v has %s; they must be the same",
                                  name, ptxcu__shape_text(4, k->stride).s, ptxcu__shape_text(4, v->stride).s);
     code = ptxcu__check_end(&c);
@@ -3653,8 +3648,8 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         args.v = v.address;
         args.block_table = cache->blocks.address;
         args.lse = x->lse.address;
-        args.head_stride = paged ? 0 : cache->k.stride[1];
-        args.row_stride = paged ? 0 : cache->k.stride[2];
+        args.head_stride = paged ? 0 : ptxcu__step(&cache->k, 1);
+        args.row_stride = paged ? 0 : ptxcu__step(&cache->k, 2);
         args.max_seq = shape.max_seq;
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
@@ -3725,8 +3720,8 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         args.sequences = x->sequences.address;
         args.positions = x->positions.address;
         args.block_table = cache->blocks.address;
-        args.head_stride = k->stride[1];
-        args.row_stride = k->stride[2];
+        args.head_stride = ptxcu__step(k, 1);
+        args.row_stride = ptxcu__step(k, 2);
         args.sequence_step = x->sequence_step;
         args.position = x->position;
         args.position_step = x->position_step;
@@ -3802,9 +3797,6 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         ptxcu__want(&c, "lse", &x->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__OF(PTX_F32), 4,
                     "batch, heads, q_len", 3, batch, heads, rows, 0);
     }
-    if (c.code == PTXCU_E_NONE && x->out.address == x->q.address && rows
-        && (x->out.type != x->q.type || memcmp(x->out.stride, x->q.stride, sizeof x->q.stride)))
-        c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "flash_prefill: out begins where q does, must be q itself");
     if (c.code == PTXCU_E_NONE) {
         desc.heads = (uint32_t)heads;
         desc.kv_heads = (uint32_t)kv_heads;
@@ -3830,20 +3822,20 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         args.lse = x->lse.address;
         args.cu_q = x->cu_q.address;
         args.cu_kv = x->cu_kv.address;
-        args.q_batch_stride = lens ? 0 : x->q.stride[0];
-        args.q_row_stride = x->q.stride[h - 1];
-        args.q_head_stride = x->q.stride[h];
-        args.k_batch_stride = lens ? 0 : x->k.stride[0];
-        args.k_row_stride = x->k.stride[h - 1];
-        args.k_head_stride = x->k.stride[h];
-        args.v_batch_stride = lens ? 0 : x->v.stride[0];
-        args.v_row_stride = x->v.stride[h - 1];
-        args.v_head_stride = x->v.stride[h];
-        args.out_batch_stride = lens ? 0 : x->out.stride[0];
-        args.out_row_stride = x->out.stride[h - 1];
-        args.out_head_stride = x->out.stride[h];
-        args.lse_batch_stride = lens ? 0 : x->lse.stride[0];
-        args.lse_head_stride = x->lse.stride[h - 1];
+        args.q_batch_stride = lens ? 0 : ptxcu__step(&x->q, 0);
+        args.q_row_stride = ptxcu__step(&x->q, h - 1);
+        args.q_head_stride = ptxcu__step(&x->q, h);
+        args.k_batch_stride = lens ? 0 : ptxcu__step(&x->k, 0);
+        args.k_row_stride = ptxcu__step(&x->k, h - 1);
+        args.k_head_stride = ptxcu__step(&x->k, h);
+        args.v_batch_stride = lens ? 0 : ptxcu__step(&x->v, 0);
+        args.v_row_stride = ptxcu__step(&x->v, h - 1);
+        args.v_head_stride = ptxcu__step(&x->v, h);
+        args.out_batch_stride = lens ? 0 : ptxcu__step(&x->out, 0);
+        args.out_row_stride = ptxcu__step(&x->out, h - 1);
+        args.out_head_stride = ptxcu__step(&x->out, h);
+        args.lse_batch_stride = lens ? 0 : ptxcu__step(&x->lse, 0);
+        args.lse_head_stride = ptxcu__step(&x->lse, h - 1);
         args.batch = shape.batch;
         args.q_len = shape.q_len;
         args.kv_len = shape.kv_len;
@@ -3860,6 +3852,19 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_d
 }
 
 /* -- gemv -- */
+
+/* What belongs to a further matrix is there with it alone, lest one be forgotten. */
+static void ptxcu__want_no_more(ptxcu__check *c, const ptxcu_gemv_desc *x, uint32_t i, uint32_t matrices) {
+    const ptxcu_gemv_matrix *m = &x->more[i - 1];
+    const char *stray = i < matrices ? (x->swiglu && matrices == 2 && m->y.owner ? "y" : NULL)
+                        : m->y.owner     ? "y"
+                        : m->bias.owner  ? "bias"
+                        : m->format      ? "format"
+                                         : NULL;
+    if (c->code == PTXCU_E_NONE && stray)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "gemv: more[%u].%s is there, and must not be %s",
+                              (unsigned)(i - 1), stray, i < matrices ? "with swiglu" : "without weights");
+}
 
 /* The tensors of matrix i of a gemv, 0 the first; returns its format. */
 static uint32_t ptxcu__gemv_matrix(ptxcu__check *c, const ptxcu_gemv_desc *x, uint32_t i, uint64_t k) {
@@ -3908,6 +3913,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, pt
     ptxcu__want(&c, "x", &x->x, PTXCU__DENSE, PTXCU__OF(PTX_F32), 16, "columns, k", 2, PTXCU__ANY, PTXCU__ANY,
                 0, 0);
     matrices = x->more[1].weights.owner ? 3 : x->more[0].weights.owner || x->swiglu ? 2 : 1;
+    for (i = 1; i < 3; i++) ptxcu__want_no_more(&c, x, i, matrices);
     desc.format = ptxcu__gemv_matrix(&c, x, 0, k);
     if (matrices > 1) desc.second = ptxcu__gemv_matrix(&c, x, 1, k);
     if (matrices > 2) desc.third = ptxcu__gemv_matrix(&c, x, 2, k);
@@ -4006,8 +4012,7 @@ PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *x, pt
         args.beta = x->beta.address;
         args.rows = shape.rows;
         args.eps = x->eps;
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__refused(&c, ptxk_norm_check(&desc, &args, &why), &why);
+        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_norm_check(&desc, &args, &why), &why);
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
@@ -4045,8 +4050,7 @@ PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc 
         args.x = x->x.address;
         args.y = x->y.address;
         args.rows = shape.rows;
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__refused(&c, ptxk_softmax_check(&desc, &args, &why), &why);
+        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_softmax_check(&desc, &args, &why), &why);
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
@@ -4058,9 +4062,6 @@ PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *x, ptxc
 }
 
 /* -- activation -- */
-
-/* From row to row, in elements; 0, which says dense, where there is but one. */
-static uint64_t ptxcu__row_stride(const ptxcu_tensor *t) { return t->shape[0] > 1 ? t->stride[0] : 0; }
 
 PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation_desc *x, ptxcu_call *call) {
     ptxcu__check c;
@@ -4093,13 +4094,12 @@ PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation
         args.x = x->x.address;
         args.up = x->up.address;
         args.y = x->y.address;
-        args.x_stride = ptxcu__row_stride(&x->x);
-        args.up_stride = x->up.owner ? ptxcu__row_stride(&x->up) : 0;
-        args.y_stride = ptxcu__row_stride(&x->y);
+        args.x_stride = ptxcu__step(&x->x, 0);
+        args.up_stride = x->up.owner ? ptxcu__step(&x->up, 0) : 0;
+        args.y_stride = ptxcu__step(&x->y, 0);
         args.rows = shape.rows;
         args.n = shape.n;
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__refused(&c, ptxk_activation_check(&desc, &args, &why), &why);
+        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_activation_check(&desc, &args, &why), &why);
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
@@ -4131,7 +4131,7 @@ PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *x, pt
                 0, 0, 0);
     ptxcu__want(&c, "frequencies", &x->frequencies, PTXCU__DENSE, PTXCU__OF(PTX_F64), 8, "dims / 2", 1,
                 PTXCU__ANY, 0, 0, 0);
-    if (c.code == PTXCU_E_NONE && t->shape[1] > 1 && t->stride[1] != t->shape[2])
+    if (c.code == PTXCU_E_NONE && ptxcu__step(t, 1) && t->stride[1] != t->shape[2])
         c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "rope: x has shape %s and strides %s, must have dense heads",
                              ptxcu__shape_text(t->rank, t->shape).s, ptxcu__shape_text(t->rank, t->stride).s);
     if (c.code == PTXCU_E_NONE && (!x->frequencies.shape[0] || x->frequencies.shape[0] > t->shape[2] / 2))
@@ -4149,10 +4149,9 @@ PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *x, pt
         args.x = t->address;
         args.positions = x->positions.address;
         args.frequencies = x->frequencies.address;
-        args.stride = ptxcu__row_stride(t);
+        args.stride = ptxcu__step(t, 0);
         args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__refused(&c, ptxk_rope_check(&desc, &args, &why), &why);
+        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_rope_check(&desc, &args, &why), &why);
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
@@ -4191,8 +4190,7 @@ PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *x, 
         args.y = x->y.address;
         args.rows = (uint32_t)x->table.shape[0];
         args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__refused(&c, ptxk_embed_check(&desc, &args, &why), &why);
+        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_embed_check(&desc, &args, &why), &why);
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }

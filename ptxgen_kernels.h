@@ -147,7 +147,8 @@
 
    SOFTMAX  y[t,i] = exp(scale x[t,i]) / sum_j exp(scale x[t,j]), rows of any length; y may be x where the
           types are equal. Long rows by the online rule of Milakov and Gimelshein (see FLASH_DECODE).
-     x -inf   0; all of a row -inf: zeros         x +inf   share the row equally; so is scale x past f32
+     x -inf   0; all of a row -inf: zeros         x +inf   share the row equally; so do all whose scale x
+                                                           is past 2.35e38, f32's largest over log2 e
      x NaN    NaN in that row
 
    ACTIVATION  y = silu(x), gelu(x), or, with two inputs, silu(x) * up, gelu(x) * up. Rows with strides, so
@@ -466,7 +467,7 @@ typedef struct ptxk_activation_shape {
 } ptxk_activation_shape;
 
 typedef struct ptxk_activation_args {
-    uint64_t x, up, y;                   /* 16-byte aligned; up: also x + n where rows hold both */
+    uint64_t x, up, y; /* aligned to an element, faster to 16 bytes; up: also x + n where rows hold both */
     uint64_t x_stride, up_stride, y_stride; /* elements from row to row; 0: n */
     uint32_t rows, n;                    /* as in the shape */
 } ptxk_activation_args;
@@ -1241,7 +1242,7 @@ static ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32
     uint32_t i, j;
     for (i = 0; i < n; i++) {
         const ptxk__span *s = &span[i];
-        if (!s->needed) continue;
+        if (!s->needed || !s->bytes) continue; /* of nothing the address does not matter */
         if (!s->at) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is 0", op, s->name);
         if (s->at % s->align)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is not aligned to %u bytes", op, s->name,
@@ -2040,7 +2041,6 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
     s[4].needed = f.flags & PTXK_PREFILL_LSE;
     s[5] = ptxk__span_of("cu_q", args->cu_q, ((uint64_t)args->batch + 1) * 4, 4, args->cu_q != 0);
     s[6] = ptxk__span_of("cu_kv", args->cu_kv, ((uint64_t)args->batch + 1) * 4, 4, args->cu_kv != 0);
-    s[1].needed = s[2].needed = args->kv_len != 0;
     return ptxk__check_spans(op, s, 7, why);
 }
 
@@ -2985,10 +2985,12 @@ PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_emb
     ptxk__embed f;
     ptxk__span span[3];
     ptx_code code = ptxk__check_start("embed", ptxk__embed_form(desc, &f, why), args, why);
+    if (!code) code = ptxk__check_count("embed", "tokens", args->tokens, 0, 65535, why);
     if (code) return code;
     span[0] = ptxk__span_of("table", args->table, args->rows * f.row_bytes, 16, 1);
     span[1] = ptxk__span_of("ids", args->ids, (uint64_t)args->tokens * 4, 4, 1);
     span[2] = ptxk__span_of("y", args->y, (uint64_t)args->tokens * f.n * ptxk__kv_bytes(desc->y_type), 16, 1);
+    span[2] = ptxk__span_written(span[2], 0);
     return ptxk__check_spans("embed", span, 3, why);
 }
 
@@ -8251,6 +8253,7 @@ PTXGEN_API ptx_code ptxk_activation_emit_(ptx_module *m, const char *site, const
         if (w == 1 && !d->gated) continue;
         at[w] = ptxk__arg_ptr(k, args, field[w]);
         i = ptx_and(k, at[w], ptx_u64(vec * bytes - 1)); /* whole vectors only where all is aligned to them */
+        i = ptx_shr(k, i, ptx_u32(bytes == 4 ? 2 : 1));  /* in elements, as n and strides are */
         odd = ptx_or(k, odd, i);
         stride =
             ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)(field[w] + offsetof(ptxk_activation_args, x_stride))));

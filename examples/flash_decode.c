@@ -114,7 +114,7 @@ static void *need(size_t bytes) {
 }
 
 /* One step that may fail: say why and leave. */
-static void must(ptxcu *cu, int failed) {
+static void must(ptxcu *cu, ptxcu_code failed) {
     if (!failed) return;
     fprintf(stderr, "flash_decode: %s\n", ptxcu_get_error(cu)->message);
     ptxcu_close(cu);

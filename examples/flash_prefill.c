@@ -53,7 +53,7 @@ static int parse_option(options *o, const char *name, const char *value) {
 }
 
 /* One step that may fail: say why and leave. */
-static void must(ptxcu *cu, int failed) {
+static void must(ptxcu *cu, ptxcu_code failed) {
     if (!failed) return;
     fprintf(stderr, "flash_prefill: %s\n", ptxcu_get_error(cu)->message);
     ptxcu_close(cu);

@@ -774,6 +774,7 @@ static void bad_descriptions_are_refused(void) {
     ptxk_sample_args pa;
     ptx_module *m;
     memset(&na, 0, sizeof na);
+    na.rows = 1;
     CHECK(!ptxk_norm_plan(&nd, &ns, &plan, &why) && plan.launches == 1);
     REFUSED(ptxk_norm_plan(NULL, &ns, &plan, &why), "NULL");
     REFUSED(ptxk_norm_plan(&nd, NULL, &plan, &why), "shape");

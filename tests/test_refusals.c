@@ -50,6 +50,7 @@ CALLS(norm)
 CALLS(softmax)
 CALLS(activation)
 CALLS(rope)
+CALLS(embed)
 CALLS(sample)
 
 #define FIELD(op, s, field)                                                                                  \
@@ -385,6 +386,23 @@ static const row rope_rows[] = {D(rope, heads, 0, "heads"),
                                 AL(rope, positions, AT + 16, "x overlaps positions"),
                                 AL(rope, frequencies, AT + 16, "x overlaps frequencies")};
 
+static const row embed_rows[] = {D(embed, n, 0, "n is 0"),
+                                 D(embed, n, (1u << 24) + 256, "n is"),
+                                 D(embed, n, 100, "n is 100"),
+                                 D(embed, format, 0, "format"),
+                                 D(embed, format, 99, "format"),
+                                 TYPE(embed, y_type),
+                                 FLOATS(DF, embed, scale, "scale"),
+                                 S(embed, tokens, 65536, "tokens"),
+                                 POINTER(embed, table, 8),
+                                 AL(embed, ids, 0, "ids is 0"),
+                                 AL(embed, ids, 2, "ids is not"),
+                                 POINTER(embed, y, 8),
+                                 AANY(embed, rows),
+                                 A(embed, tokens, 65536, "tokens"),
+                                 AL(embed, y, AT + 16, "y overlaps table"),
+                                 AL(embed, y, AT * 2, "y overlaps ids")};
+
 static const row sample_rows[] = {TYPE(sample, type),
                                   D(sample, method, 2, "method"),
                                   S(sample, rows, 65536, "rows"),
@@ -566,6 +584,9 @@ static void layers(void) {
     ptxk_rope_desc rd = {4, 64, 0, PTXK_ROPE_NEOX, PTX_F32};
     ptxk_rope_shape rs = {3};
     ptxk_rope_args ra;
+    ptxk_embed_desc ed = {256, PTXK_Q4_K, PTX_F32, 0};
+    ptxk_embed_shape es = {3};
+    ptxk_embed_args ea;
     ptxk_sample_desc md = {PTX_F32, PTXK_SAMPLE_DRAW};
     ptxk_sample_shape ms = {2, 100};
     ptxk_sample_args ma;
@@ -604,6 +625,12 @@ static void layers(void) {
     memset(&ra, 0, sizeof ra);
     ra.x = AT, ra.positions = AT * 2, ra.frequencies = AT * 3, ra.tokens = 3;
     TEST(rope, rope_rows, 1, rd, rs, ra);
+
+    memset(&ea, 0, sizeof ea);
+    ea.table = AT, ea.ids = AT * 2, ea.y = AT * 3, ea.rows = 11, ea.tokens = 3;
+    TEST(embed, embed_rows, 1, ed, es, ea);
+    ea.table = ea.rows = 0;
+    check(!ptxk_embed_check(&ed, &ea, &why), "embed", "a table without rows", why.text);
 
     memset(&ma, 0, sizeof ma);
     ma.logits = AT, ma.positions = AT * 2, ma.tokens = AT * 3, ma.rows = 2, ma.n = 100, ma.temperature = 1;

@@ -1437,7 +1437,7 @@ static ptx_code fill_emit(ptx_module *m, const char *site, const void *desc) {
 
 /* A call of an operation that is none of ptxgen_kernels.h. */
 static void test_own_operation(ptxcu *cu) {
-    ptxcu_tensor t = make(cu, PTX_U32, 1, 64, 0, 0, 0), copy = t;
+    ptxcu_tensor t = make(cu, PTX_U32, 1, 64, 0, 0, 0), copy = t, w = make(cu, PTX_B8, 1, 256, 0, 0, 0);
     const ptxcu_tensor *list[PTXCU_CALL_TENSORS + 1];
     ptx_operation op;
     ptx_plan plan;
@@ -1479,6 +1479,16 @@ static void test_own_operation(ptxcu *cu) {
            "17 tensors, at most 16");
     EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, NULL, NULL), PTXCU_E_ARGUMENT,
            "call is");
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 16, &w, &call), PTXCU_E_ARGUMENT,
+           "workspace is none of the 16 tensors");
+    list[7] = &w;
+    WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 16, &w, &call));
+    WORKS(cu, ptxcu_call_finish(cu, &call, NULL));
+    list[7] = &t;
+    WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, &w, &call));
+    WORKS(cu, ptxcu_call_finish(cu, &call, NULL));
+    WORKS(cu, ptxcu_tensor_free(cu, &w));
+    EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_FREED, "fill: workspace was freed");
     WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 16, NULL, &call));
     WORKS(cu, ptxcu_tensor_free(cu, &t));
     EXPECT(cu, ptxcu_call_run(cu, &call, NULL), PTXCU_E_FREED, "fill: a tensor was freed");

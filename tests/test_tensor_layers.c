@@ -144,6 +144,9 @@ static void test_gemv_of_three(ptxcu *cu) {
     BAD(gemv, y, d.y = d.more[0].y = spare, PTXCU_E_SHAPE, "");
     BAD(gemv, second, d.more[0].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[0].weights is no tensor");
     BAD(gemv, residual, d.residual = spare, PTXCU_E_SHAPE, "without PTXK_GEMV_RESIDUAL");
+    BAD(gemv, third, d.more[1].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[1].y is there, and must not be");
+    BAD(gemv, third, d.more[1].weights.owner = d.more[1].y.owner = NULL, PTXCU_E_ARGUMENT,
+        "more[1].bias is there, and must not be without weights");
     WORKS(cu, ptxcu_tensor_free(cu, &spare));
     WORKS(cu, ptxcu_gemv_prepare(cu, &d, &call));
     for (i = 0; i < 3; i++) {
@@ -179,6 +182,8 @@ static void test_gemv_swiglu(ptxcu *cu) {
     WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &d.workspace));
     WORKS(cu, ptxcu_gemv_prepare(cu, &d, &call));
     three_forms(cu, "SwiGLU", &call, out, 1, NULL, NULL);
+    BAD(gemv, y, d.more[0].y = d.y, PTXCU_E_ARGUMENT, "more[0].y is there, and must not be with swiglu");
+    BAD(gemv, format, d.more[1].format = PTXK_F32, PTXCU_E_ARGUMENT, "more[1].format is there");
     BAD(gemv, up, d.more[0].weights.owner = NULL, PTXCU_E_ARGUMENT, "more[0].weights is no tensor");
     BAD(gemv, up, d.more[0].weights.shape[0]--, PTXCU_E_SHAPE, "more[0].n is 32, must be n, 33");
     BAD(gemv, up, (d.more[0].weights.shape[0]--, d.workspace.owner = NULL, d.workspace.address = 0),
