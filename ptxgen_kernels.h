@@ -615,7 +615,7 @@ typedef struct ptxk_decoder_args {
     uint64_t prompt;         /* u32 [batch, prompt_stride] */
     uint64_t prompt_lengths; /* u32 [batch], each at most prompt_stride; 0: that sequence rests */
     uint64_t positions;      /* u32 [batch]: rows of the caches that are filled already */
-    uint64_t logits;         /* f32 [batch, vocab]: those of the last token that was chosen */
+    uint64_t logits;         /* f32 [batch, vocab]: those that each sequence's last token was chosen from */
     uint64_t tokens;         /* u32 [batch, tokens_stride]: what is generated */
     uint64_t state;          /* ptxk_decoder_state */
     uint64_t stop;           /* u32: not 0 ends it after the token under way; 0: there is none */
@@ -9087,6 +9087,7 @@ enum {
     PTXK__M_STRIDE = 20,
     PTXK__M_K = 24,
     PTXK__M_ROW = 28,
+    PTXK__M_KEEP = 32, /* a bit for each sequence that takes logits: one that has ended keeps its last */
     PTXK__M_EPS = 36,
     PTXK__M_PARTS = 40,
     PTXK__M_ARRIVE = 48,
@@ -9660,6 +9661,10 @@ static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice,
     x = ptx_get(k, j->k);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_K), x);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_ROW), o.row);
+    if (f->d.batch > 1) {
+        x = ptx_ld(k, PTX_U32, ptx_at(c->shared, f->info_at + PTXK__ACTIVE));
+        ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_KEEP), x);
+    }
     x = ptxk__job_get(c, PTX_U64, PTXK__J_GAMMA);
     ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_GAMMA), x);
     x = ptx_ld(k, PTX_F32, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, eps)));
@@ -10020,7 +10025,7 @@ static void ptxk__dec_pass_on(ptxk__deck *c, uint32_t b, ptx_val gated, ptx_val 
 
 /* A tile that the ninth warp was sent: the words of the message, a row of the tile for each lane. */
 typedef struct ptxk__result {
-    ptx_val kind, slices, slice, inside, gated, epoch, stride, n, row, gamma, eps;
+    ptx_val kind, slices, slice, inside, gated, epoch, stride, n, row, gamma, eps, keep;
     ptx_val parts, arrive, flag, y, bias[2];
     ptx_var value[2][4], squares[4]; /* of gate and up, of each column */
     ptx_var whole;                   /* all slices are in `value` */
@@ -10039,6 +10044,7 @@ static void ptxk__dec_hear(ptxk__deck *c, ptxk__result *r, ptx_val m) {
     r->stride = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_STRIDE));
     r->n = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_K));
     r->row = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_ROW));
+    if (B > 1) r->keep = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_KEEP));
     r->gamma = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_GAMMA));
     r->eps = ptx_ld(k, PTX_F32, ptx_at(m, PTXK__M_EPS));
     r->parts = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_PARTS));
@@ -10175,6 +10181,14 @@ static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b,
     x = ptx_selp(k, old, x, p);
     p = ptx_not(k, r->gated);
     p = ptx_and(k, p, r->inside);
+    if (c->f->d.batch > 1) {
+        ptx_val rests = ptx_and(k, r->keep, ptx_u32(1u << b)), logits;
+        rests = ptx_setp(k, PTX_EQ, rests, ptx_u32(0));
+        logits = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(4));
+        rests = ptx_and(k, rests, logits);
+        rests = ptx_not(k, rests);
+        p = ptx_and(k, p, rests);
+    }
     ptx_guard(k, p);
     ptx_st(k, PTX_F32, ptx_at(y, 0), x);
     p = ptx_or(k, added, r->gated);

@@ -316,11 +316,12 @@ static void model_compare(model *m) {
     for (b = 0; b < m->desc.batch; b++) {
         ref_llama_state s;
         uint32_t token = 0, fed = 0, wrote = m->state.written[b], wrong = 0;
-        double most = 0, tolerance;
+        uint32_t steps = wrote ? m->prompt_lengths[b] + wrote - 1 : 0;
+        double most = 0, tolerance, error;
         char detail[200] = "";
         CHECK(ref_llama_start(&m->ref, &s));
         CHECK(wrote <= MOST_TOKENS);
-        for (t = 0; t < m->prompt_lengths[b] + wrote - 1 && s.length < m->max_seq; t++) {
+        for (t = 0; t < steps && s.length < m->max_seq; t++) {
             int chosen = t + 1 >= m->prompt_lengths[b];
             token = t < m->prompt_lengths[b] ? m->prompts[b * m->prompt_stride + t] : token;
             ref_llama_step(&m->ref, &s, token, chosen ? logits : NULL);
@@ -344,10 +345,13 @@ static void model_compare(model *m) {
             m->close += token != i;
         }
         CHECK_MORE(wrong == 0, detail);
-        /* the last logits */
-        for (i = 0; i < vocab && m->desc.batch == 1 && wrote; i++) {
-            double error = fabs((double)m->logits[i] - logits[i]) / (most > 0 ? most : 1);
+        /* the last logits: of a sequence that ended before the others, too; of one that rests there are none */
+        for (i = 0; i < vocab && wrote; i++) {
+            error = fabs((double)m->logits[(size_t)b * vocab + i] - logits[i]) / (most > 0 ? most : 1);
             if (!(error <= m->worst)) m->worst = error;
+        }
+        for (i = 0; i < vocab && !wrote; i++) {
+            if (!CHECK(m->logits[(size_t)b * vocab + i] != m->logits[(size_t)b * vocab + i])) break;
         }
         CHECK(m->worst <= logit_tolerance(m));
         CHECK(m->state.length[b] == fed);
@@ -527,6 +531,19 @@ static void each_end_token_ends_a_sequence(void) {
         }
         model_compare(&m);
     }
+    model_free(&m);
+}
+
+/* One without a prompt gets no token, no row of a cache, no logits; the others are as ever. */
+static void a_sequence_may_rest(void) {
+    model m = small_model(3);
+    uint32_t b;
+    m.n = 3;
+    m.prompt_lengths[0] = 2, m.prompt_lengths[1] = 0, m.prompt_lengths[2] = 1;
+    model_launch(&m);
+    CHECK(m.state.status == PTXK_DECODER_DONE);
+    for (b = 0; b < 3; b++) CHECK(m.state.written[b] == (b == 1 ? 0 : m.n));
+    model_compare(&m);
     model_free(&m);
 }
 
@@ -793,6 +810,7 @@ int main(void) {
     fast_is_what_it_says();
     instructions_per_weight();
     each_end_token_ends_a_sequence();
+    a_sequence_may_rest();
     what_does_not_fit_is_refused();
     the_cache_may_be_full_to_the_last_row();
     the_stop_flag_ends_it();
