@@ -242,7 +242,7 @@ static void model_launch(model *m) {
     m->args.logits = own(m, upload(m->logits, logits));
     m->args.tokens = own(m, upload(m->tokens, sizeof m->tokens));
     m->args.state = own(m, upload(&m->state, sizeof m->state));
-    m->args.stop = m->stop == 1 ? m->args.state + offsetof(ptxk_decoder_state, written) : m->stop;
+    m->args.stop = m->stop == 1 ? 0 : m->stop;
     CHECK(cu.cuMemAlloc(&m->args.workspace, (size_t)plan.workspace_bytes) == 0);
     own(m, m->args.workspace);
     m->args.seed = m->seed;
@@ -259,6 +259,10 @@ static void model_launch(model *m) {
     m->args.temperature = m->temperature;
     m->args.eps = 1e-5f;
     CHECK_MORE(!ptxk_decoder_check(&m->desc, &m->args, m->table, &why), why.text);
+    if (m->stop == 1) { /* the check refuses that: what the kernel itself writes stops it */
+        m->args.stop = m->args.state + offsetof(ptxk_decoder_state, written);
+        CHECK(ptxk_decoder_check(&m->desc, &m->args, m->table, &why) == PTX_E_ARGUMENT);
+    }
     if (CHECK(plan.launches == 2)) {
         launch_entry(module, loaded, &plan.launch[0], &m->args, sizeof m->args);
         CHECK(cu.cuCtxSynchronize() == 0);
@@ -345,7 +349,7 @@ static void model_compare(model *m) {
             m->close += token != i;
         }
         CHECK_MORE(wrong == 0, detail);
-        /* the last logits: of a sequence that ended before the others, too; of one that rests there are none */
+        /* the last logits, of a sequence that ended before the others, too; none of one that rests */
         for (i = 0; i < vocab && wrote; i++) {
             error = fabs((double)m->logits[(size_t)b * vocab + i] - logits[i]) / (most > 0 ? most : 1);
             if (!(error <= m->worst)) m->worst = error;
