@@ -162,7 +162,7 @@ static model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t k
     m.watchdog = 300000;
     m.target = PTX_SM(80);
     m.poison_at = 0xffffffffu;
-    if (vocab > 10000) m.n = 1;
+    if (vocab > 10000 || ffn > 2000 || hidden * batch > 1500) m.n = 1;
     for (i = 0; i < batch; i++) m.prompt_lengths[i] = vocab > 10000 ? 1 : 1 + random_below(2);
     for (i = 0; i < 64; i++) m.prompts[i] = random_below(vocab);
     m.ref.vocab = vocab, m.ref.hidden = hidden, m.ref.layers = layers, m.ref.heads = heads;
@@ -410,7 +410,7 @@ static void models_of_many_shapes(void) {
     one("Q8_0, 32 x 9 columns", 288, 288, 9, 3, 32, 100, 1, 2, q8, 1, PTX_F16, 7);
     one("Q5_K", 256, 512, 4, 4, 64, 64, 1, 1, q5, 1, PTX_F32, 2);
     one("Q4_0, 32 x 7 columns", 224, 160, 7, 1, 32, 77, 2, 1, old, 1, PTX_F32, 3);
-    one("six formats, slices", 256, 2304, 16, 1, 64, 100, 1, 4, all, 6, PTX_F32, 6);
+    one("six formats, slices", 256, 2304, 8, 1, 64, 100, 1, 4, all, 6, PTX_F32, 6);
     one("eight formats, a row longer than a unit", 1280, 256, 2, 1, 128, 40, 1, 1, every, 8, PTX_F32, 3);
     one("head_dim 256", 256, 256, 2, 1, 256, 64, 1, 1, q4, 1, PTX_F16, 2);
 }
@@ -498,8 +498,8 @@ static void instructions_per_weight(void) {
 /* -- how it ends -- */
 
 static model small_model(uint32_t batch) {
-    static const uint32_t formats[] = {PTXK_Q4_K};
-    model m = model_new(256, 256, 4, 2, 64, 96, 1, batch, formats, 1);
+    static const uint32_t formats[] = {PTXK_Q4_0};
+    model m = model_new(96, 96, 4, 2, 32, 96, 1, batch, formats, 1); /* a tile for each block */
     m.blocks = 3;
     m.n = 6;
     return m;
@@ -694,7 +694,7 @@ static void (*option)(const char *, int);
 /* Blocks, warps and copies in other orders and at other speeds: the same tokens, nothing found. */
 static void every_schedule_gives_the_same(void) {
     static const uint32_t formats[] = {PTXK_Q4_K, PTXK_F16};
-    model m = model_new(256, 1024, 4, 2, 64, 64, 1, 4, formats, 2);
+    model m = model_new(256, 512, 4, 2, 64, 64, 1, 4, formats, 2);
     const char *most = getenv("PTXGEN_SEEDS");
     uint32_t tokens[4 * MOST_TOKENS], seed, last = most ? (uint32_t)atoi(most) : 2;
     m.blocks = 3;
