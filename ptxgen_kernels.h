@@ -616,7 +616,7 @@ typedef struct ptxk_decoder_args {
     uint64_t prompt;         /* u32 [batch, prompt_stride] */
     uint64_t prompt_lengths; /* u32 [batch], each at most prompt_stride; 0: that sequence rests */
     uint64_t positions;      /* u32 [batch]: rows of the caches that are filled already */
-    uint64_t logits;         /* f32 [batch, vocab]: those of the last token that was chosen */
+    uint64_t logits;         /* f32 [batch, vocab]: those that each sequence's last token was chosen from */
     uint64_t tokens;         /* u32 [batch, tokens_stride]: what is generated */
     uint64_t state;          /* ptxk_decoder_state */
     uint64_t stop;           /* u32: not 0 ends it after the token under way; 0: there is none */
@@ -3065,6 +3065,9 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
 #define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
 #define PTXK__DEC_KEYS 64u      /* fewest keys worth a part */
 #define PTXK__DEC_PATIENCE (1u << 26)
+#define PTXK__DEC_LAYERS 4096u
+#define PTXK__DEC_SPANS 14u       /* of the arguments, ... */
+#define PTXK__DEC_LAYER_SPANS 18u /* ... and of a layer */
 
 /* Words at the beginning of the workspace. The leader (block 0) writes them between tokens; GO last. */
 enum {
@@ -3272,7 +3275,7 @@ PTXGEN_API ptx_code ptxk_decoder_plan(const ptxk_decoder_desc *desc, const ptxk_
     ptxk__dec f;
     ptx_code code = ptxk__plan_start("decoder", ptxk__dec_form(desc, &f, why), shape, plan,
                                      sizeof(ptxk_decoder_args), why);
-    if (!code) code = ptxk__check_n("decoder", "layers", shape->layers, 4096, why);
+    if (!code) code = ptxk__check_n("decoder", "layers", shape->layers, PTXK__DEC_LAYERS, why);
     if (!code) code = ptxk__check_n("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_n("decoder", "sm_count", shape->sm_count, 65536, why);
     if (code) return code;
@@ -3298,17 +3301,19 @@ static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptx
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
                             e->block, e->name);
-    if (!m->weights || m->weights % 16)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: the weights are %s", name,
-                            m->weights ? "not aligned to 16 bytes" : "0");
-    if (m->bias % 4)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: the bias is not aligned to 4 bytes", name);
+    if (m->reserved)
+        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: reserved is %u, must be 0", name, m->reserved);
     return PTX_E_NONE;
 }
 
-static uint64_t ptxk__dec_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
+static uint64_t ptxk__dec_weights(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
     const ptxk__eight *e = ptxk__eight_of(m->format);
-    return e ? (uint64_t)rows * ((uint64_t)(columns / e->block) * e->bytes + (m->bias ? 4 : 0)) : 0;
+    return e ? (uint64_t)rows * (columns / e->block) * e->bytes : 0;
+}
+
+static uint64_t ptxk__dec_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
+    uint64_t weights = ptxk__dec_weights(m, rows, columns);
+    return weights && m->bias ? weights + (uint64_t)rows * 4 : weights;
 }
 
 PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk_decoder_layer *layers,
@@ -3332,58 +3337,117 @@ PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk
     return bytes + (output ? ptxk__dec_bytes(output, f.d.vocab, f.d.hidden) + 4 * (uint64_t)f.d.hidden : 0);
 }
 
-PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
-                                       const ptxk_decoder_layer *layers, ptxk_message *why) {
-    ptxk__dec f;
-    ptxk__span span[11];
-    uint32_t i;
-    uint64_t tokens;
-    ptx_code code = ptxk__check_start("decoder", ptxk__dec_form(desc, &f, why), args, why);
-    if (!code) code = ptxk__check_sampling("decoder", args->temperature, args->top_p, why);
+/* Numbers among the arguments. */
+static ptx_code ptxk__dec_check_numbers(const ptxk_decoder_args *args, ptxk_message *why) {
+    ptx_code code = ptxk__check_sampling("decoder", args->temperature, args->top_p, why);
+    if (!code) code = ptxk__check_eps("decoder", args->eps, why);
     if (code) return code;
-    if (!(args->eps >= 0 && args->eps <= FLT_MAX))
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: eps is %g, must be finite and at least 0",
-                            (double)args->eps);
     if (args->n > args->tokens_stride)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: n is %u, must be at most tokens_stride, %u",
                             args->n, args->tokens_stride);
     if (args->n > args->max_seq)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: n is %u, must be at most max_seq, %u", args->n,
                             args->max_seq);
-    if (args->end_count > PTXK_DECODER_ENDS)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: end_count is %u, must be at most %u",
-                            args->end_count, (unsigned)PTXK_DECODER_ENDS);
-    if (!args->layer_count || !args->max_seq || !args->prompt_stride)
-        return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: layer_count, max_seq or prompt_stride is 0");
-    tokens = (uint64_t)desc->batch * 4;
-    span[0] = ptxk__span_of("layers", args->layers, args->layer_count * sizeof *layers, 8, 1);
-    span[1] = ptxk__span_of("frequencies", args->frequencies, desc->rope_dims * 4, 8, desc->rope_dims != 0);
-    span[2] = ptxk__span_of("final_norm", args->final_norm, (uint64_t)desc->hidden * 4, 16, 1);
-    span[3] = ptxk__span_of("prompt", args->prompt, tokens * args->prompt_stride, 4, 1);
-    span[4] = ptxk__span_of("prompt_lengths", args->prompt_lengths, tokens, 4, 1);
-    span[5] = ptxk__span_of("positions", args->positions, tokens, 4, 1);
-    span[6] = ptxk__span_of("logits", args->logits, tokens * desc->vocab, 16, 1);
-    span[7] = ptxk__span_of("tokens", args->tokens, tokens * args->tokens_stride, 4, 1);
-    span[8] = ptxk__span_of("state", args->state, sizeof(ptxk_decoder_state), 8, 1);
-    span[9] = ptxk__span_of("stop", args->stop, 4, 4, args->stop != 0);
-    span[10] = ptxk__span_of("workspace", args->workspace, f.bytes, 256, 1);
-    code = ptxk__check_spans("decoder", span, 11, why);
+    code = ptxk__check_count("decoder", "end_count", args->end_count, 0, PTXK_DECODER_ENDS, why);
+    if (!code)
+        code = ptxk__check_count("decoder", "layer_count", args->layer_count, 1, PTXK__DEC_LAYERS, why);
+    if (!code) code = ptxk__check_count("decoder", "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_count("decoder", "prompt_stride", args->prompt_stride, 1, UINT32_MAX, why);
+    if (!code) code = ptxk__check_zero("decoder", "reserved", args->reserved, why);
+    return code;
+}
+
+/* What the arguments themselves name. Returns how many. */
+static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *args, ptxk__span *span) {
+    const ptxk_decoder_desc *d = &f->d;
+    const ptxk_decoder_matrix *o = &args->output;
+    uint64_t tokens = (uint64_t)d->batch * 4, layers = args->layer_count;
+    uint32_t n = 0, i;
+    span[n++] = ptxk__span_of("logits", args->logits, tokens * d->vocab, 16, 1);
+    span[n++] = ptxk__span_of("tokens", args->tokens, tokens * args->tokens_stride, 4, 1);
+    span[n++] = ptxk__span_of("state", args->state, sizeof(ptxk_decoder_state), 8, 1);
+    span[n++] = ptxk__span_of("workspace", args->workspace, f->bytes, 256, 1);
+    for (i = 0; i < n; i++) span[i] = ptxk__span_written(span[i], 0);
+    span[n++] = ptxk__span_of("layers", args->layers, layers * sizeof(ptxk_decoder_layer), 8, 1);
+    span[n++] = ptxk__span_of("frequencies", args->frequencies, (uint64_t)d->rope_dims * 4, 8,
+                              d->rope_dims != 0);
+    span[n++] = ptxk__span_of("final_norm", args->final_norm, (uint64_t)d->hidden * 4, 16, 1);
+    span[n++] = ptxk__span_of("prompt", args->prompt, tokens * args->prompt_stride, 4, 1);
+    span[n++] = ptxk__span_of("prompt_lengths", args->prompt_lengths, tokens, 4, 1);
+    span[n++] = ptxk__span_of("positions", args->positions, tokens, 4, 1);
+    span[n++] = ptxk__span_of("stop", args->stop, 4, 4, args->stop != 0);
+    span[n++] = ptxk__span_of("embedding", args->embedding.weights,
+                              ptxk__dec_weights(&args->embedding, d->vocab, d->hidden), 16, 1);
+    span[n++] = ptxk__span_of("output", o->weights, ptxk__dec_weights(o, d->vocab, d->hidden), 16, 1);
+    span[n++] = ptxk__span_of("output's bias", o->bias, (uint64_t)d->vocab * 4, 4, o->bias != 0);
+    return n;
+}
+
+/* A layer's matrices are of formats that there are; what the layer names: the two caches, which are written,
+   come first. */
+static ptx_code ptxk__dec_layer(const ptxk__dec *f, const ptxk_decoder_args *args,
+                                const ptxk_decoder_layer *l, ptxk__span *span, ptxk_message *why) {
+    static const char *const name[7][2] = {{"q", "q's bias"},         {"k", "k's bias"},
+                                           {"v", "v's bias"},         {"attention's output", "output's bias"},
+                                           {"gate", "gate's bias"},   {"up", "up's bias"},
+                                           {"down", "down's bias"}};
+    const ptxk_decoder_matrix *m[7];
+    uint32_t rows[7], columns[7], i, n = 0;
+    uint64_t cache = (uint64_t)f->d.batch * f->kv_rows * args->max_seq * ptxk__kv_bytes(f->d.kv_type);
+    m[0] = &l->q, m[1] = &l->k, m[2] = &l->v, m[3] = &l->output, m[4] = &l->gate, m[5] = &l->up;
+    m[6] = &l->down;
+    rows[0] = f->q_rows, rows[1] = rows[2] = f->kv_rows, rows[3] = rows[6] = f->d.hidden;
+    rows[4] = rows[5] = f->d.ffn;
+    for (i = 0; i < 7; i++) columns[i] = i == 3 ? f->q_rows : i == 6 ? f->d.ffn : f->d.hidden;
+    span[n++] = ptxk__span_written(ptxk__span_of("k_cache", l->k_cache, cache, 16, 1), 0);
+    span[n++] = ptxk__span_written(ptxk__span_of("v_cache", l->v_cache, cache, 16, 1), 0);
+    span[n++] = ptxk__span_of("attention_norm", l->attention_norm, (uint64_t)f->d.hidden * 4, 16, 1);
+    span[n++] = ptxk__span_of("ffn_norm", l->ffn_norm, (uint64_t)f->d.hidden * 4, 16, 1);
+    for (i = 0; i < 7; i++) {
+        ptx_code code = ptxk__dec_matrix(f, name[i][0], m[i], columns[i], why);
+        if (code) return code;
+        span[n++] =
+            ptxk__span_of(name[i][0], m[i]->weights, ptxk__dec_weights(m[i], rows[i], columns[i]), 16, 1);
+        span[n++] = ptxk__span_of(name[i][1], m[i]->bias, (uint64_t)rows[i] * 4, 4, m[i]->bias != 0);
+    }
+    return PTX_E_NONE;
+}
+
+/* The caches of other layers stay clear of what layer i names. */
+static ptx_code ptxk__dec_apart(const ptxk_decoder_args *args, const ptxk_decoder_layer *layers, uint32_t i,
+                                const ptxk__span *span, ptxk_message *why) {
+    uint64_t bytes = span[0].bytes, cache[2];
+    uint32_t j, n, c;
+    for (j = 0; j < args->layer_count; j++) {
+        cache[0] = layers[j].k_cache, cache[1] = layers[j].v_cache;
+        for (n = 0; j != i && n < PTXK__DEC_LAYER_SPANS; n++)
+            for (c = 0; span[n].needed && c < 2; c++)
+                if (cache[c] < span[n].at ? span[n].at - cache[c] < bytes
+                                          : cache[c] - span[n].at < span[n].bytes)
+                    return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: layer %u: %s overlaps layer %u's %s",
+                                        j, span[c].name, i, span[n].name);
+    }
+    return PTX_E_NONE;
+}
+
+PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk_decoder_args *args,
+                                       const ptxk_decoder_layer *layers, ptxk_message *why) {
+    ptxk__dec f;
+    ptxk__span span[PTXK__DEC_SPANS + PTXK__DEC_LAYER_SPANS];
+    uint32_t i, n;
+    ptx_code code = ptxk__check_start("decoder", ptxk__dec_form(desc, &f, why), args, why);
+    if (!code) code = ptxk__dec_check_numbers(args, why);
     if (!code) code = ptxk__dec_matrix(&f, "embedding", &args->embedding, desc->hidden, why);
     if (!code) code = ptxk__dec_matrix(&f, "output", &args->output, desc->hidden, why);
+    if (code) return code;
+    n = ptxk__dec_spans(&f, args, span);
+    code = ptxk__check_spans("decoder", span, n, why);
     for (i = 0; layers && !code && i < args->layer_count; i++) {
-        const ptxk_decoder_layer *l = &layers[i];
-        if (!l->attention_norm || !l->ffn_norm || !l->k_cache || !l->v_cache
-            || (l->attention_norm | l->ffn_norm | l->k_cache | l->v_cache) % 16)
-            return ptxk__refuse(why, PTX_E_ARGUMENT,
-                                "decoder: layer %u: a norm or cache is 0 or not aligned to 16 bytes", i);
-        if ((code = ptxk__dec_matrix(&f, "q", &l->q, desc->hidden, why)) != PTX_E_NONE
-            || (code = ptxk__dec_matrix(&f, "k", &l->k, desc->hidden, why)) != PTX_E_NONE
-            || (code = ptxk__dec_matrix(&f, "v", &l->v, desc->hidden, why)) != PTX_E_NONE
-            || (code = ptxk__dec_matrix(&f, "attention's output", &l->output, f.q_rows, why)) != PTX_E_NONE
-            || (code = ptxk__dec_matrix(&f, "gate", &l->gate, desc->hidden, why)) != PTX_E_NONE
-            || (code = ptxk__dec_matrix(&f, "up", &l->up, desc->hidden, why)) != PTX_E_NONE)
-            return code;
-        code = ptxk__dec_matrix(&f, "down", &l->down, desc->ffn, why);
+        char place[32];
+        (void)snprintf(place, sizeof place, "decoder: layer %u", i);
+        code = ptxk__dec_layer(&f, args, &layers[i], span + n, why);
+        if (!code) code = ptxk__check_spans(place, span, n + PTXK__DEC_LAYER_SPANS, why);
+        if (!code) code = ptxk__dec_apart(args, layers, i, span + n, why);
     }
     return code;
 }
@@ -9089,6 +9153,7 @@ enum {
     PTXK__M_STRIDE = 20,
     PTXK__M_K = 24,
     PTXK__M_ROW = 28,
+    PTXK__M_KEEP = 32, /* a bit for each sequence that takes logits: one that has ended keeps its last */
     PTXK__M_EPS = 36,
     PTXK__M_PARTS = 40,
     PTXK__M_ARRIVE = 48,
@@ -9662,6 +9727,10 @@ static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice,
     x = ptx_get(k, j->k);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_K), x);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_ROW), o.row);
+    if (f->d.batch > 1) {
+        x = ptx_ld(k, PTX_U32, ptx_at(c->shared, f->info_at + PTXK__ACTIVE));
+        ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_KEEP), x);
+    }
     x = ptxk__job_get(c, PTX_U64, PTXK__J_GAMMA);
     ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_GAMMA), x);
     x = ptx_ld(k, PTX_F32, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, eps)));
@@ -10022,7 +10091,7 @@ static void ptxk__dec_pass_on(ptxk__deck *c, uint32_t b, ptx_val gated, ptx_val 
 
 /* A tile that the ninth warp was sent: the words of the message, a row of the tile for each lane. */
 typedef struct ptxk__result {
-    ptx_val kind, slices, slice, inside, gated, epoch, stride, n, row, gamma, eps;
+    ptx_val kind, slices, slice, inside, gated, epoch, stride, n, row, gamma, eps, keep;
     ptx_val parts, arrive, flag, y, bias[2];
     ptx_var value[2][4], squares[4]; /* of gate and up, of each column */
     ptx_var whole;                   /* all slices are in `value` */
@@ -10041,6 +10110,7 @@ static void ptxk__dec_hear(ptxk__deck *c, ptxk__result *r, ptx_val m) {
     r->stride = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_STRIDE));
     r->n = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_K));
     r->row = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_ROW));
+    if (B > 1) r->keep = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_KEEP));
     r->gamma = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_GAMMA));
     r->eps = ptx_ld(k, PTX_F32, ptx_at(m, PTXK__M_EPS));
     r->parts = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_PARTS));
@@ -10177,6 +10247,14 @@ static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b,
     x = ptx_selp(k, old, x, p);
     p = ptx_not(k, r->gated);
     p = ptx_and(k, p, r->inside);
+    if (c->f->d.batch > 1) {
+        ptx_val rests = ptx_and(k, r->keep, ptx_u32(1u << b)), logits;
+        rests = ptx_setp(k, PTX_EQ, rests, ptx_u32(0));
+        logits = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(4));
+        rests = ptx_and(k, rests, logits);
+        rests = ptx_not(k, rests);
+        p = ptx_and(k, p, rests);
+    }
     ptx_guard(k, p);
     ptx_st(k, PTX_F32, ptx_at(y, 0), x);
     p = ptx_or(k, added, r->gated);

@@ -96,7 +96,7 @@ static int parse(options *o, int argc, char **argv) {
             names = 1;
         } else if (!strcmp(argv[i], "--help")) {
             help();
-            exit(0);
+            exit(fflush(stdout) ? 1 : 0);
         } else if (!strcmp(argv[i], "--graph")) {
             o->graph = 1;
         } else if (!strcmp(argv[i], "--persistent")) {
@@ -172,6 +172,9 @@ typedef struct run {
 
 static int ends(const run *r, uint32_t token) { return token == r->words.eos || token == r->words.eot; }
 
+/* Nobody takes the text any more: a full disk, or a pipe whose reader has gone where SIGPIPE is ignored. */
+static int lost(void) { return ferror(stdout) != 0; }
+
 static void show_token(run *r, uint32_t token) {
     int first = r->alone && r->made == 0;
     show(r->piece, tokeniser_piece(&r->words, token, first, r->piece, r->words.longest), &r->held);
@@ -205,6 +208,7 @@ static int generate(run *r, uint32_t prompt, uint32_t tokens, gguf_error *why) {
         note(r, start);
         if (ends(r, r->host[i - 1])) break;
         show_token(r, r->host[i - 1]);
+        if (lost()) break;
     }
     return llama_cuda(&r->model, ptxcu_stream_sync(r->cu, r->stream), why);
 }
@@ -243,6 +247,7 @@ static int generate_persistent(run *r, uint32_t tokens, gguf_error *why) {
             }
             show_token(r, token);
         }
+        if (lost()) *(volatile uint32_t *)p.stop = 1;
         if (!over) nanosleep(&pause, NULL);
     }
     bad = bad || llama_persistent_end(&r->model, &p, r->stream, why);
@@ -293,10 +298,12 @@ static int write_text(run *r, options *o, const gguf *g, FILE *file, uint32_t *t
         bad = o->persistent ? generate_persistent(r, o->tokens, why) : generate(r, prompt, o->tokens, why);
         show("\n", 1, &r->held); /* in front of what goes to standard error */
     }
-    if (!bad)
-        report(r, prompt);
-    else
+    if (bad)
         bad_file(o->model, why);
+    else if (lost())
+        bad = 1, refuse("standard output", "cannot be written");
+    else
+        report(r, prompt);
     ptxcu_host_free(r->cu, r->host);
     ptxcu_event_destroy(r->cu, r->event[0]);
     ptxcu_event_destroy(r->cu, r->event[1]);

@@ -82,6 +82,10 @@ check "a file that is no model" 2 "at byte 0: does not begin with GGUF" "$genera
 check "an empty file" 2 "at byte 0: an empty file" "$generate" /dev/null x
 check "a folder" 2 "Is a directory" "$generate" tests x
 check "help" 0 "temperature" "$generate" --help
+if [ -w /dev/full ]; then
+    check "text that goes nowhere" 1 "standard output: cannot be written" \
+        sh -c "\"\$1\" \"\$2\" x --tokens 9 >/dev/full" sh "$generate" $model
+fi
 check "a part of a token" 2 "'1.9' is no whole number from 1 to" "$generate" $model x --tokens 1.9
 check "no tokens to write" 2 "'0' is no whole number" "$generate" $model x --tokens 0
 check "too many tokens" 2 "'1e10' is no whole number" "$generate" $model x --tokens 1e10

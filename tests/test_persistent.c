@@ -3,7 +3,8 @@
  * from caches that are filled, read and stopped by the host while it runs.
  *
  * PTXGEN_STORY=256 takes so many tokens of the repository's model, batch 1 to 4 (or PTXGEN_BATCH), and does
- * nothing else: half an hour on a core. PTXGEN_SEEDS=1000 goes through so many schedules. */
+ * nothing else: half an hour on a core. PTXGEN_SEEDS=1000 goes through so many schedules, and takes 256
+ * tokens in every batch. */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
@@ -65,8 +66,7 @@ static int too_close(ref_llama *r, const sequences *s, uint32_t b, uint32_t at, 
     return gap <= 2 * run.tolerance;
 }
 
-/* The tokens of both forms; the last logits of the one launch beside the reference, of the sequences that
- * take longest: those of the others are overwritten while the launch goes on. */
+/* The tokens of both forms; the last logits of the one launch beside the reference. */
 static void compare(ref_llama *r, const sequences *one, const sequences *many, uint32_t n,
                     const float *logits, const char *what)
 {
@@ -80,7 +80,7 @@ static void compare(ref_llama *r, const sequences *one, const sequences *many, u
             same++;
         else
             CHECK_MORE(too_close(r, one, b, i, y[i]), what);
-        if (!logits || one->length[b] + n - 1 != many->steps) continue;
+        if (!logits) continue;
         error = beside_last(r, one, b, one->length[b] + n - 1, logits + (size_t)b * r->vocab, what);
         if (error > worst) worst = error;
     }
@@ -150,9 +150,9 @@ static void test_made(void)
         uint32_t batch, tokens, kv_type;
     } cases[] = {
         {"f16, one layer, batch 1", &plain_shape, 1, 256, PTX_F16},
-        {"f16, one layer, batch 2", &plain_shape, 2, 256, PTX_F16},
-        {"f16, one layer, batch 3", &plain_shape, 3, 256, PTX_F16},
-        {"f16, one layer, batch 4", &plain_shape, 4, 256, PTX_F16},
+        {"f16, one layer, batch 2", &plain_shape, 2, 48, PTX_F16},
+        {"f16, one layer, batch 3", &plain_shape, 3, 48, PTX_F16},
+        {"f16, one layer, batch 4", &plain_shape, 4, 128, PTX_F16},
         {"f16, one layer, bf16 caches", &plain_shape, 2, 40, PTX_BF16},
         {"f16, one layer, f32 caches", &plain_shape, 1, 40, PTX_F32},
         {"Q4_K and Q6_K, two layers, bf16 caches", &blocks_shape, 3, 4, PTX_BF16},
@@ -162,9 +162,11 @@ static void test_made(void)
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
         gguf_maker m = {0};
         model_file f;
+        uint32_t tokens = cases[i].tokens;
+        if (getenv("PTXGEN_SEEDS") && cases[i].shape == &plain_shape) tokens = 256;
         make_model(&m, cases[i].shape);
         random_prompts(&s, cases[i].batch, 4, cases[i].shape->vocab);
-        if (open_made(&f, &m)) both_forms(&f, &s, cases[i].kv_type, cases[i].tokens, 1, cases[i].what);
+        if (open_made(&f, &m)) both_forms(&f, &s, cases[i].kv_type, tokens, 1, cases[i].what);
         close_file(&f);
     }
 }
@@ -179,7 +181,7 @@ static void test_story(void)
     int all = tokens != 0;
     model_file f;
     char what[80];
-    if (!tokens || tokens > TOKENS_MAX - 16) tokens = 6;
+    if (!tokens || tokens > TOKENS_MAX - 16) tokens = 4;
     if (!open_path(&f, model_path)) return;
     for (batch = first; batch <= (all ? last : 1); batch++) {
         memset(&s, 0, sizeof s);

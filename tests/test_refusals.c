@@ -52,6 +52,16 @@ CALLS(activation)
 CALLS(rope)
 CALLS(embed)
 CALLS(sample)
+CALLS(embed)
+
+static ptxk_decoder_layer layer_table[2]; /* of the good decoder */
+
+static ptx_code decoder_plan(const void *d, const void *s, ptx_plan *p, ptxk_message *why) {
+    return ptxk_decoder_plan((const ptxk_decoder_desc *)d, (const ptxk_decoder_shape *)s, p, why);
+}
+static ptx_code decoder_check(const void *d, const void *a, ptxk_message *why) {
+    return ptxk_decoder_check((const ptxk_decoder_desc *)d, (const ptxk_decoder_args *)a, layer_table, why);
+}
 
 #define FIELD(op, s, field)                                                                                  \
     (uint32_t) offsetof(ptxk_##op##_##s, field), (uint32_t)sizeof(((ptxk_##op##_##s *)0)->field)
@@ -426,6 +436,121 @@ static const row sample_rows[] = {TYPE(sample, type),
                                   AL(sample, tokens, AT, "tokens overlaps logits"),
                                   AL(sample, positions, AT * 3, "tokens overlaps positions")};
 
+static const row embed_rows[] = {D(embed, n, 0, "n is 0"),
+                                 D(embed, n, (1u << 24) + 256, "n is"),
+                                 D(embed, n, 320, "multiple of 256"),
+                                 D(embed, format, 0xffffffffu, "format"),
+                                 D(embed, format, 31, "format"),
+                                 TYPE(embed, y_type),
+                                 FLOATS(DF, embed, scale, "scale"),
+                                 DF(embed, scale, 2e30, "scale"),
+                                 S(embed, tokens, 65536, "tokens"),
+                                 POINTER(embed, table, 8),
+                                 ADDRESS(embed, ids, 2),
+                                 POINTER(embed, y, 8),
+                                 AANY(embed, rows),
+                                 A(embed, tokens, 65536, "tokens is 65536"),
+                                 AL(embed, y, AT, "y overlaps table"),
+                                 AL(embed, y, AT + 144 * 99, "y overlaps table"),
+                                 AL(embed, ids, AT * 3 + 4 * 256 * 3 - 4, "y overlaps ids")};
+
+/* A word of a matrix among the arguments. */
+#define AM(matrix, word, kind, value, says)                                                                  \
+    {                                                                                                        \
+        ARGS,                                                                                                \
+            (uint32_t)(offsetof(ptxk_decoder_args, matrix) + offsetof(ptxk_decoder_matrix, word)),           \
+            (uint32_t)sizeof(((ptxk_decoder_matrix *)0)->word), kind, #matrix "." #word, 0, value, says      \
+    }
+#define D8(field, most) /* of eights */                                                                      \
+    D(decoder, field, 0, #field " is 0"), D(decoder, field, 12, #field " is 12"),                            \
+        D(decoder, field, (most) + 8, #field " is")
+
+static const row decoder_rows[] = {D8(hidden, 1u << 17),
+                                   D8(ffn, 1u << 18),
+                                   D8(head_dim, 256u),
+                                   D(decoder, heads, 0, "heads is 0"),
+                                   D(decoder, heads, 1026, "heads is 1026"),
+                                   D(decoder, heads, 5, "multiple of kv_heads"),
+                                   D(decoder, kv_heads, 0, "kv_heads is 0"),
+                                   D(decoder, kv_heads, 1025, "kv_heads"),
+                                   D(decoder, vocab, 0, "vocab is 0"),
+                                   D(decoder, vocab, (1u << 24) + 1, "vocab is"),
+                                   D(decoder, batch, 0, "batch is 0"),
+                                   D(decoder, batch, 5, "batch is 5"),
+                                   D(decoder, formats, 0, "formats is"),
+                                   D(decoder, formats, 1u << 31, "formats is"),
+                                   TYPE(decoder, kv_type),
+                                   D(decoder, rope_dims, 63, "rope_dims is 63"),
+                                   D(decoder, rope_dims, 66, "rope_dims is 66"),
+                                   D(decoder, rope_pairs, 2, "rope_pairs"),
+                                   FLOATS(DF, decoder, scale, "scale"),
+                                   D(decoder, precision, 2, "precision"),
+                                   S(decoder, layers, 0, "layers is 0"),
+                                   S(decoder, layers, 4097, "layers is"),
+                                   S(decoder, max_seq, 0, "max_seq is 0"),
+                                   S(decoder, max_seq, 0x80000000u, "max_seq"),
+                                   S(decoder, sm_count, 0, "sm_count is 0"),
+                                   S(decoder, sm_count, 65537, "sm_count"),
+                                   POINTER(decoder, layers, 4),
+                                   POINTER(decoder, frequencies, 4),
+                                   POINTER(decoder, final_norm, 8),
+                                   AM(embedding, weights, U64, 0, "embedding is 0"),
+                                   AM(embedding, weights, U64, AT + 8, "embedding is not aligned"),
+                                   AM(embedding, bias, ANY, 0, ""),
+                                   AM(embedding, format, U32, PTXK_Q6_K, "embedding: format is"),
+                                   AM(embedding, format, U32, 0xffffffffu, "embedding: format is"),
+                                   AM(embedding, reserved, U32, 1, "embedding: reserved"),
+                                   AM(output, weights, U64, 0, "output is 0"),
+                                   AM(output, weights, U64, AT + 8, "output is not aligned"),
+                                   AM(output, bias, U64, AT + 2, "output's bias is not aligned"),
+                                   AM(output, format, U32, PTXK_Q6_K, "output: format is"),
+                                   AM(output, reserved, U32, 1, "output: reserved"),
+                                   ADDRESS(decoder, prompt, 2),
+                                   ADDRESS(decoder, prompt_lengths, 2),
+                                   ADDRESS(decoder, positions, 2),
+                                   POINTER(decoder, logits, 8),
+                                   ADDRESS(decoder, tokens, 2),
+                                   ADDRESS(decoder, state, 4),
+                                   AL(decoder, stop, 2, "stop is not aligned"),
+                                   ADDRESS(decoder, workspace, 128),
+                                   AANY(decoder, seed),
+                                   A(decoder, layer_count, 0, "layer_count is 0"),
+                                   A(decoder, layer_count, 4097, "layer_count is"),
+                                   A(decoder, max_seq, 0, "max_seq, 0"),
+                                   A(decoder, max_seq, 0x80000000u, "max_seq is"),
+                                   A(decoder, prompt_stride, 0, "prompt_stride is 0"),
+                                   A(decoder, tokens_stride, 7, "tokens_stride, 7"),
+                                   A(decoder, n, 9, "tokens_stride, 8"),
+                                   A(decoder, end_count, 9, "end_count is 9"),
+                                   AANY(decoder, top_k),
+                                   AANY(decoder, watchdog),
+                                   FLOATS(AF, decoder, temperature, "temperature"),
+                                   AF(decoder, temperature, -1, "temperature"),
+                                   FLOATS(AF, decoder, top_p, "top_p"),
+                                   AF(decoder, top_p, 1.5, "top_p"),
+                                   FLOATS(AF, decoder, eps, "eps"),
+                                   AF(decoder, eps, -1, "eps"),
+                                   A(decoder, reserved, 1, "reserved is 1"),
+                                   AANY(decoder, end_tokens),
+                                   AL(decoder, tokens, AT * 7 + 4, "logits overlaps tokens"),
+                                   AL(decoder, state, AT * 8 + 56, "tokens overlaps state"),
+                                   AL(decoder, state, AT * 10, "state overlaps workspace"),
+                                   AL(decoder, logits, AT * 11 - 16, "logits overlaps layers"),
+                                   AL(decoder, frequencies, AT * 7 + 256, "logits overlaps frequencies"),
+                                   AL(decoder, final_norm, AT * 10 - 1008, "workspace overlaps final_norm"),
+                                   AL(decoder, tokens, AT * 4, "tokens overlaps prompt"),
+                                   AL(decoder, prompt_lengths, AT * 9 + 52, "state overlaps prompt_lengths"),
+                                   AL(decoder, positions, AT * 9 + 52, "state overlaps positions"),
+                                   AL(decoder, stop, AT * 9 + 24, "state overlaps stop"),
+                                   AL(decoder, workspace, AT, "workspace overlaps embedding"),
+                                   AM(output, weights, U64, AT * 7 + 784, "logits overlaps output"),
+                                   AM(output, bias, U64, AT * 7 + 796, "logits overlaps output's bias"),
+                                   AL(decoder, logits, AT * 20 - 16, "layer 0: logits overlaps k_cache"),
+                                   AL(decoder, tokens, AT * 31, "layer 1: tokens overlaps v_cache"),
+                                   AL(decoder, state, AT * 32 + 1016, "layer 1: state overlaps attention"),
+                                   AL(decoder, workspace, AT * 34, "layer 1: workspace overlaps q"),
+                                   AL(decoder, prompt, AT * 30 + 128, "layer 1: k_cache overlaps prompt")};
+
 static void refuse(const operation *op, const row *r) {
     union {
         uint64_t align;
@@ -637,6 +762,98 @@ static void layers(void) {
     TEST(sample, sample_rows, 1, md, ms, ma);
 }
 
+/* What a layer names, wrong or where something is written: the message names the layer and the field. */
+static void decoder_layers(const ptxk_decoder_desc *d, const ptxk_decoder_args *a) {
+    static const struct {
+        uint32_t offset;
+        uint64_t value;
+        const char *says;
+    } rows[] = {
+#define L(field, value, says)                                                                                \
+    {(uint32_t)offsetof(ptxk_decoder_layer, field), value, "decoder: layer 1: " says}
+        L(attention_norm, 0, "attention_norm is 0"),
+        L(ffn_norm, 8, "ffn_norm is not aligned"),
+        L(k_cache, 0, "k_cache is 0"),
+        L(v_cache, 8, "v_cache is not aligned"),
+        L(q.weights, 0, "q is 0"),
+        L(k.weights, 8, "k is not aligned"),
+        L(down.weights, ~(uint64_t)15, "down passes 2^64"),
+        L(up.bias, 2, "up's bias is not aligned"),
+        L(v_cache, AT * 30, "k_cache overlaps v_cache"),
+        L(v_cache, AT * 30 + 2 * 64 * 16 * 2 * 2 - 16, "k_cache overlaps v_cache"),
+        L(k_cache, AT * 7 + 784, "logits overlaps k_cache"),
+        L(k_cache, AT * 38, "k_cache overlaps up"),
+        L(gate.bias, AT * 31, "v_cache overlaps gate's bias"),
+        L(k_cache, AT * 20 + 16, "k_cache overlaps layer 0's k_cache"),
+        L(v_cache, AT * 20, "v_cache overlaps layer 0's k_cache"),
+        L(k_cache, AT * 27, "k_cache overlaps layer 0's gate"),
+        L(k_cache, AT * 23 + 1008, "k_cache overlaps layer 0's ffn_norm"),
+#undef L
+    };
+    ptxk_decoder_layer good = layer_table[1];
+    ptxk_message why;
+    size_t i;
+    for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+        memcpy((char *)&layer_table[1] + rows[i].offset, &rows[i].value, sizeof rows[i].value);
+        check(ptxk_decoder_check(d, a, layer_table, &why) == PTX_E_ARGUMENT, "decoder", rows[i].says,
+              "was not refused");
+        check(strstr(why.text, rows[i].says) != NULL, "decoder", rows[i].says, why.text);
+        layer_table[1] = good;
+    }
+    layer_table[1].up.format = PTXK_Q8_0;
+    check(ptxk_decoder_check(d, a, layer_table, &why) == PTX_E_ARGUMENT && strstr(why.text, "up: format"),
+          "decoder", "format", why.text);
+    layer_table[1] = good;
+    layer_table[1].down.reserved = 1;
+    check(ptxk_decoder_check(d, a, layer_table, &why) == PTX_E_ARGUMENT && strstr(why.text, "down: reserved"),
+          "decoder", "reserved", why.text);
+    layer_table[1] = good;
+    /* near twins: the next address behind, the one before, weights of one layer in another */
+    layer_table[1].v_cache = AT * 30 + 2 * 64 * 16 * 2 * 2;
+    layer_table[1].k = layer_table[0].k;
+    layer_table[1].q.weights = AT * 7 + 800;
+    layer_table[1].ffn_norm = AT * 30 - 1024;
+    check(!ptxk_decoder_check(d, a, layer_table, &why), "decoder", "beside each other", why.text);
+    check(!ptxk_decoder_check(d, a, NULL, &why), "decoder", "no layers", why.text);
+    layer_table[1] = good;
+}
+
+static void decoder(void) {
+    ptxk_embed_desc ed = {256, PTXK_Q4_K, PTX_F32, 0};
+    ptxk_embed_shape es = {3};
+    ptxk_embed_args ea;
+    ptxk_decoder_desc dd = {256, 256, 4, 2, 64, 100, 2, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0};
+    ptxk_decoder_shape ds = {2, 16, 4};
+    ptxk_decoder_args da;
+    uint32_t i, j;
+    memset(&ea, 0, sizeof ea);
+    ea.table = AT, ea.ids = AT * 2, ea.y = AT * 3, ea.rows = 100, ea.tokens = 3;
+    TEST(embed, embed_rows, 1, ed, es, ea);
+
+    memset(&da, 0, sizeof da);
+    memset(layer_table, 0, sizeof layer_table);
+    da.embedding.weights = da.output.weights = AT;
+    da.embedding.format = da.output.format = PTXK_Q4_K;
+    da.frequencies = AT * 2, da.final_norm = AT * 3, da.prompt = AT * 4, da.prompt_lengths = AT * 5;
+    da.positions = AT * 6, da.logits = AT * 7, da.tokens = AT * 8, da.state = AT * 9;
+    da.workspace = AT * 10, da.layers = AT * 11, da.output.bias = AT * 12;
+    da.layer_count = 2, da.max_seq = 16, da.prompt_stride = 8, da.tokens_stride = da.n = 8;
+    for (i = 0; i < 2; i++) {
+        ptxk_decoder_layer *l = &layer_table[i];
+        ptxk_decoder_matrix *m[7];
+        uint64_t at = AT * (20 + 10 * i);
+        m[0] = &l->q, m[1] = &l->k, m[2] = &l->v, m[3] = &l->output, m[4] = &l->gate, m[5] = &l->up;
+        m[6] = &l->down;
+        l->k_cache = at, l->v_cache = at + AT, l->attention_norm = at + 2 * AT, l->ffn_norm = at + 3 * AT;
+        for (j = 0; j < 7; j++) m[j]->format = PTXK_Q4_K;
+        l->q.weights = at + 4 * AT, l->k.weights = at + 5 * AT, l->v.weights = at + 6 * AT;
+        l->output.weights = at + 6 * AT + AT / 2, l->gate.weights = at + 7 * AT;
+        l->up.weights = at + 8 * AT, l->down.weights = at + 9 * AT;
+    }
+    TEST(decoder, decoder_rows, 1, dd, ds, da);
+    decoder_layers(&dd, &da);
+}
+
 static void frequencies(void) {
     static const double bad[] = {-1, (double)NAN, (double)INFINITY, 1e31};
     static const float wrong[] = {0, -1, (float)NAN, (float)INFINITY};
@@ -724,6 +941,7 @@ int main(void) {
     spans();
     attention();
     layers();
+    decoder();
     frequencies();
     return check_end();
 }
