@@ -1045,6 +1045,21 @@ static void tensor_memory(int rounds) {
     RIGHT;
 }
 
+/* A variable that one thread sets parts those who read it, unless only that thread reads it. */
+static void set_by_one(void) {
+    ptx_var v;
+    ptx_val i;
+    start(80), v = ptx_var_new(k, U(0)), IF(one), ptx_set(k, v, n), END;
+    IF(SETP(PTX_LT, ptx_get(k, v), U(9))), BAR, END, WRONG("!divergent", "a variable that is set");
+    start(80), v = ptx_var_new(k, U(0)), IF(one), ptx_set(k, v, n), out(ptx_get(k, v)), END, ptx_set(k, v, n);
+    IF(SETP(PTX_LT, ptx_get(k, v), U(9))), BAR, END, RIGHT;
+    start(80), v = ptx_var_new(k, U(0)), FOR(i, n); /* from round to round */
+    IF(SETP(PTX_LT, ptx_get(k, v), U(9))), BAR, END, IF(one), ptx_set(k, v, i), END, END;
+    WRONG("!divergent", "a variable that is set");
+    start(80), FOR(i, n), v = ptx_var_new(k, U(0));
+    IF(SETP(PTX_LT, ptx_get(k, v), n)), BAR, END, IF(one), ptx_set(k, v, i), END, END, RIGHT;
+}
+
 /* Comments stand among the instructions and are none, however many there are. */
 static void commented(void) {
     ptx_module_desc d;
@@ -1080,6 +1095,7 @@ int main(void) {
     arrivals();
     across_blocks(), rows(), dimensions(), named_roles(), ways();
     tensor_memory(0), tensor_memory(1);
+    set_by_one();
     commented();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
