@@ -163,7 +163,7 @@
           linear factor, by a table of factors, or by the rule of Llama 3.1.
 
    EMBED  y[t,:] = scale * table[ids[t],:]; the table in any format of GEMV's. An id past the table's
-          rows: NaN in that row of y, nothing is read.
+          rows: NaN in that row of y, nothing is read. y overlaps neither table nor ids.
 
    SAMPLE  one token of each row of logits. Temperature 0, or PTXK_SAMPLE_ARGMAX: the largest logit; of equal
           ones the lowest token; NaN counts as the smallest. Else tokens are ordered by logit (equal ones by
@@ -201,6 +201,10 @@
                     step of which layer waited for which tile (or, of attention's output, KV head)
      choice         as SAMPLE does, the row being the sequence, the position that of the token fed last
      caches         rows before positions[b] are taken as they are; new ones are rounded to kv_type
+     logits         of the choice of each sequence's last token; one that has ended keeps them while others
+                    go on, one without a prompt has none written
+     overlap        caches, logits, tokens, state and workspace overlap nothing else that is named; the check
+                    sees the layers where it is given a copy of them in host memory
 
    DOES NOT  choose another device's plan: a plan and a module belong to one target.
 */
