@@ -180,50 +180,54 @@ static bool goes_on(const sim_ins *i)
     return !leaves || i->guard;
 }
 
-/* live_in of each label, until nothing changes; code in a straight line needs none. */
+typedef struct liveness {
+    uint32_t words, *label; /* of a set; the number of the label at a line of code, or 0 */
+    uint64_t *in, *live;    /* what is live at each label; here */
+} liveness;
+
+/* Once through the code, from its end: has any label's set grown? */
+static bool walk_back(const sim_kernel *k, liveness *v, uint8_t *unread)
+{
+    bool grown = false;
+    memset(v->live, 0, (size_t)v->words * 8);
+    for (uint32_t c = k->code_count; c-- > 0;) {
+        const sim_ins *i = &k->code[c];
+        if (!goes_on(i)) memset(v->live, 0, (size_t)v->words * 8);
+        if ((i->flow == F_BRANCH || i->flow == F_INDEXED) && (uint64_t)i->imm < k->code_count) {
+            const uint64_t *there = v->in + (size_t)(v->label[i->imm] - 1) * v->words;
+            for (uint32_t n = 0; n < v->words; n++) v->live[n] |= there[n];
+        }
+        through(k, c, v->live, unread);
+        if (!v->label[c]) continue;
+        uint64_t *here = v->in + (size_t)(v->label[c] - 1) * v->words;
+        for (uint32_t n = 0; n < v->words; n++) {
+            grown |= (v->live[n] & ~here[n]) != 0;
+            here[n] |= v->live[n];
+        }
+    }
+    return grown;
+}
+
 static void find_unread(const sim_kernel *k, uint8_t *unread)
 {
-    uint32_t words = (k->reg_slots + k->preds + 63) / 64, labels = 0;
-    uint32_t *label = calloc(k->code_count + 1u, sizeof *label);
-    uint64_t *in = NULL, *live = malloc((size_t)words * 8 + 8);
-    for (uint32_t c = 0; label && c < k->code_count; c++) {
+    uint32_t labels = 0;
+    liveness v = {(k->reg_slots + k->preds + 63) / 64, NULL, NULL, NULL};
+    v.label = calloc(k->code_count + 1u, sizeof *v.label);
+    v.live = malloc((size_t)v.words * 8 + 8);
+    for (uint32_t c = 0; v.label && c < k->code_count; c++) {
         const sim_ins *i = &k->code[c];
         if ((i->flow == F_BRANCH || i->flow == F_INDEXED) && (uint64_t)i->imm < k->code_count
-            && !label[i->imm])
-            label[i->imm] = ++labels;
+            && !v.label[i->imm])
+            v.label[i->imm] = ++labels;
     }
-    if ((uint64_t)labels * words < 1 << 22) in = calloc((size_t)labels * words + 1, 8);
-    bool again = label && live && in;
-    while (again) {
-        again = false;
-        memset(live, 0, (size_t)words * 8);
-        for (uint32_t c = k->code_count; c-- > 0;) {
-            const sim_ins *i = &k->code[c];
-            if (!goes_on(i)) memset(live, 0, (size_t)words * 8);
-            if ((i->flow == F_BRANCH || i->flow == F_INDEXED) && (uint64_t)i->imm < k->code_count)
-                for (uint32_t n = 0; n < words; n++) live[n] |= in[(size_t)(label[i->imm] - 1) * words + n];
-            through(k, c, live, NULL);
-            if (!label[c]) continue;
-            uint64_t *here = in + (size_t)(label[c] - 1) * words;
-            for (uint32_t n = 0; n < words; n++) {
-                again |= (live[n] & ~here[n]) != 0;
-                here[n] |= live[n];
-            }
-        }
+    if ((uint64_t)labels * v.words < 1 << 22) v.in = calloc((size_t)labels * v.words + 1, 8);
+    if (v.label && v.live && v.in) {
+        while (walk_back(k, &v, NULL)) {}
+        walk_back(k, &v, unread);
     }
-    if (label && live && in) {
-        memset(live, 0, (size_t)words * 8);
-        for (uint32_t c = k->code_count; c-- > 0;) {
-            const sim_ins *i = &k->code[c];
-            if (!goes_on(i)) memset(live, 0, (size_t)words * 8);
-            if ((i->flow == F_BRANCH || i->flow == F_INDEXED) && (uint64_t)i->imm < k->code_count)
-                for (uint32_t n = 0; n < words; n++) live[n] |= in[(size_t)(label[i->imm] - 1) * words + n];
-            through(k, c, live, unread);
-        }
-    }
-    free(label);
-    free(in);
-    free(live);
+    free(v.label);
+    free(v.in);
+    free(v.live);
 }
 
 static bool prepare(sim_kernel *k)
