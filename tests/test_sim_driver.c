@@ -725,6 +725,9 @@ static void test_capture(void)
     SAME(cuMemAlloc_v2_(&q, 4), 0);
     SAME(launch_add(d, 3, NULL), 906);                        /* the legacy stream would wait for it */
     SAME(cuStreamEndCapture_(s, &g), 901);
+    SAME(cuStreamBeginCapture_v2_(s, 0), 0);
+    SAME(cuMemcpyHtoDAsync_v2_(q, &g, 4, NULL), 906);         /* refused with the bytes it has taken */
+    SAME(cuStreamEndCapture_(s, &g), 901);
     SAME(cuMemFree_v2_(q), 0);
     SAME(cuStreamBeginCapture_v2_(s, 0), 0);
     SAME(cuEventRecord_(e, s), 0);

@@ -114,6 +114,11 @@ sim_work *sim_work_copy(const sim_work *from)
     w->deps = NULL;
     w->dep_count = 0;
     if (w->kind == W_KERNEL) w->u.launch.params = (uint8_t *)(w + 1);
+    if (w->kind == W_COPY) {
+        w->u.copy.staged = NULL;
+        w->u.copy.checked = false;
+        w->u.copy.guard = 0;
+    }
     return w;
 }
 
@@ -122,7 +127,7 @@ void sim_work_free(sim_work *w)
     if (!w) return;
     sim_clock_drop(w->clock);
     if (w->deps != w->few) free(w->deps);
-    if (w->kind == W_COPY && w->stream) {
+    if (w->kind == W_COPY) { /* also one that a stream refused */
         free(w->u.copy.staged);
         if (w->u.copy.checked) sim_checked_copies--;
         if (w->u.copy.guard) sim_guard_drop(w->u.copy.guard);
