@@ -8328,8 +8328,20 @@ static uint32_t ptx__arrays_filled(const ptx_kernel *k, const ptx__flow *f) {
     return filled;
 }
 
+/* What may hold at the end of a block may hold at the beginning of those behind it: is that news to one? */
+static int ptx__pass_on(const ptx__flow *f, uint32_t b, uint32_t states, uint32_t *in) {
+    int news = 0, e;
+    for (e = 0; e < 2; e++) {
+        uint32_t to = f->block[b].next[e];
+        if (!to || !(states & ~in[to - 1])) continue;
+        in[to - 1] |= states;
+        news = 1;
+    }
+    return news;
+}
+
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, e, i, s, filled = 0, *in = f->stack; /* the walks are over */
+    uint32_t n, i, s, filled = 0, *in = f->stack; /* the walks are over */
     int changed, report;
     if (!k->copies) return PTX_E_NONE;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
@@ -8371,12 +8383,7 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
                 ptx__note(k, PTX_ADVICE_UNWAITED, f->block[b].end - 1,
                           "cp.async copies may be under way when the kernel ends here; wait for them, or do "
                           "without");
-            for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e];
-                if (!to || !(states & ~in[to - 1])) continue;
-                in[to - 1] |= states;
-                changed = 1;
-            }
+            changed |= ptx__pass_on(f, b, states, in);
         }
     }
     return PTX_E_NONE;
@@ -8387,7 +8394,7 @@ static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
 enum { PTX__CARRY_NONE = 1, PTX__CARRY_SET = 2 };
 
 static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, e, i, *in = f->stack;
+    uint32_t n, i, *in = f->stack;
     int changed, report;
     if (!(k->m->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
@@ -8416,12 +8423,7 @@ static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
                     && form->asked & PTX_CC & ~PTX__FAMILY)
                     states = PTX__CARRY_SET | (ins->guard ? states : 0u);
             }
-            for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e];
-                if (!to || !(states & ~in[to - 1])) continue;
-                in[to - 1] |= states;
-                changed = 1;
-            }
+            changed |= ptx__pass_on(f, b, states, in);
         }
     }
     return PTX_E_NONE;
@@ -8841,7 +8843,7 @@ static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint
 }
 
 static void ptx__advise_copy(ptx_kernel *k, ptx__flow *f, uint32_t copy) {
-    uint32_t n, e, i, *in = f->walk[0];
+    uint32_t n, i, *in = f->walk[0];
     int changed, report;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
     in[0] = PTX__COPY_AWAY;
@@ -8863,12 +8865,7 @@ static void ptx__advise_copy(ptx_kernel *k, ptx__flow *f, uint32_t copy) {
                 else
                     states = ptx__copy_step(k, i, effect, states);
             }
-            for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e];
-                if (!to || !(states & ~in[to - 1])) continue;
-                in[to - 1] |= states;
-                changed = 1;
-            }
+            changed |= ptx__pass_on(f, b, states, in);
         }
     }
 }
@@ -8942,7 +8939,7 @@ static uint32_t ptx__order_step(ptx_kernel *k, uint32_t i, uint32_t states, int 
 }
 
 static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, e, i, *in = f->stack;
+    uint32_t n, i, *in = f->stack;
     int changed, report;
     if ((k->m->target & 0xfffu) < 90) return;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
@@ -8961,12 +8958,7 @@ static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
                 ptx__note(k, PTX_ADVICE_ORDER, f->block[b].end - 1,
                           "the thread has arrived at the cluster's barrier and never waits: "
                           "barrier.cluster.wait belongs to every arrive");
-            for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e];
-                if (!to || !(states & ~in[to - 1])) continue;
-                in[to - 1] |= states;
-                changed = 1;
-            }
+            changed |= ptx__pass_on(f, b, states, in);
         }
     }
 }
@@ -9346,7 +9338,7 @@ static uint32_t ptx__mma_step(const ptx_kernel *k, const ptx__ins *ins, unsigned
 
 /* One set through the whole kernel. */
 static ptx_code ptx__verify_set(ptx_kernel *k, ptx__flow *f, uint32_t id) {
-    uint32_t n, e, i, *in = f->stack;
+    uint32_t n, i, *in = f->stack;
     int changed, report;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
     in[0] = PTX__MMA_NONE | PTX__MMA_UNFENCED;
@@ -9378,12 +9370,7 @@ static ptx_code ptx__verify_set(ptx_kernel *k, ptx__flow *f, uint32_t id) {
                     states = (states & ~(PTX__MMA_OPEN | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
                 }
             }
-            for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e];
-                if (!to || !(states & ~in[to - 1])) continue;
-                in[to - 1] |= states;
-                changed = 1;
-            }
+            changed |= ptx__pass_on(f, b, states, in);
         }
     }
     return PTX_E_NONE;
@@ -10769,7 +10756,7 @@ static uint32_t ptx__remote_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32
 }
 
 static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, e, i, *in = f->walk[0];
+    uint32_t n, i, *in = f->walk[0];
     int changed, report;
     if ((k->m->target & 0xfffu) < 90 || k->function) return;
     for (n = 0; n <= f->blocks; n++) in[n] = 0;
@@ -10780,12 +10767,7 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
             uint32_t b = f->order[n], states = in[b];
             for (i = f->block[b].first; i < f->block[b].end; i++)
                 if (k->ins.at[i].kind == PTX__I_PLAIN) states = ptx__remote_step(k, f, i, states, report);
-            for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e];
-                if (!to || !(states & ~in[to - 1])) continue;
-                in[to - 1] |= states;
-                changed = 1;
-            }
+            changed |= ptx__pass_on(f, b, states, in);
         }
     }
 }

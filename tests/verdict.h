@@ -1,5 +1,5 @@
-/* verdict.h - a kernel with the usual values at hand, and what is said of it when it is done: for tests of what
- * the builder refuses and advises. Include it behind the implementation of ptxgen.h. */
+/* verdict.h - a kernel with the usual values at hand, and what is said of it when it is done: for tests of
+ * what the builder refuses and advises. Include it behind the implementation of ptxgen.h. */
 #ifndef VERDICT_H
 #define VERDICT_H
 
