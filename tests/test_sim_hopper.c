@@ -1378,7 +1378,7 @@ static void test_small_things(void) {
                "ld.global.L2::cache_hint.u32 r2, [d1], d2;\nst.global.u32 [d0], r2;\n"
                "prefetch.tensormap [d1];\nfence.proxy.tensormap::generic.release.gpu;\n"
                "fence.proxy.tensormap::generic.acquire.gpu [d1], 128;\n",
-               NULL, ".maxntid 32, 1, 1"),
+               NULL, ".maxntid 32, 1, 1 .minnctapersm 1"),
         1, 32, 0);
     clean("small things", code);
     CHECK(output[0] == input[0], "small things");

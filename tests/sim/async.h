@@ -48,7 +48,13 @@ void sim_mapa(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_getctarank(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t mask);
+
+/* --- registers_pool.c ------------------------------------------------------------------------- */
+
 void sim_setmaxnreg(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_pool_leave(sim_block *b);
+void sim_pool_free(sim_block *b);
+void sim_pool_describe(const sim_warp *w, const sim_ins *i, char *out, size_t size);
 
 /* --- mbarrier.c ------------------------------------------------------------------------------- */
 

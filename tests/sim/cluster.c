@@ -30,6 +30,7 @@ bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank) {
     b->mbarrier_count = 0;
     sim_operands_forget(b);
     b->remote_ranks = 0;
+    b->pool_used = false;
     if (b->groups) memset(b->groups, 0, b->group_capacity * sizeof *b->groups);
     if (!c->launch->kernel->bulk_stores) return true;
     b->watched = true;
@@ -44,6 +45,7 @@ void sim_cluster_free(sim_block *b) {
     sim_operands_forget(b);
     free(b->groups);
     free(b->remote);
+    sim_pool_free(b);
 }
 
 /* Another block's thread reaches into b's shared memory: kept until b ends. */
@@ -82,6 +84,7 @@ static void check_remote(const sim_block *b) {
 
 void sim_cluster_leave(sim_block *b) {
     if (b->remote_ranks) check_remote(b);
+    sim_pool_leave(b);
     b->ended = true;
     b->cluster->changes++;
     sim_copy_drain(b->cluster, b);
@@ -132,6 +135,9 @@ static bool force_paths(sim_cluster *c, int state) {
     return any;
 }
 
+/* Of several that wait: what tells most about the cause. */
+static int rank_of(const sim_ins *i) { return i->fn == sim_setmaxnreg ? 2 : i->fn == sim_mbarrier_wait; }
+
 static void deadlock(sim_cluster *c) {
     sim_warp *at = NULL;
     uint32_t path = 0;
@@ -141,8 +147,7 @@ static void deadlock(sim_cluster *c) {
             for (uint32_t k = 0; k < b->warps[n].path_count; k++) {
                 const sim_path *p = &b->warps[n].paths[k];
                 const sim_ins *i = &b->warps[n].kernel->code[p->pc];
-                if (at && i->fn != sim_mbarrier_wait) continue;
-                if (at && at->kernel->code[at->paths[path].pc].fn == sim_mbarrier_wait) continue;
+                if (at && rank_of(i) <= rank_of(&at->kernel->code[at->paths[path].pc])) continue;
                 at = &b->warps[n];
                 path = k;
             }
@@ -153,6 +158,8 @@ static void deadlock(sim_cluster *c) {
     char text[300] = "";
     if (i->fn == sim_mbarrier_wait)
         sim_mbarrier_describe(at, i, lane, text, sizeof text);
+    else if (i->fn == sim_setmaxnreg)
+        sim_pool_describe(at, i, text, sizeof text);
     else {
         for (uint32_t r = 0; r < c->size; r++)
             for (uint32_t n = 0; n < c->blocks[r]->warp_count; n++)
@@ -293,17 +300,4 @@ void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     w->cluster_done &= ~m;
     if (w->launch->races && m & ~w->gone)
         sim_race_acquire(w, m & ~w->gone, sim_race_key_done(barrier_key(w->block->cluster)));
-}
-
-/* --- registers of a warpgroup ----------------------------------------------------------------- */
-
-void sim_setmaxnreg(sim_warp *w, const sim_ins *i, uint32_t m) {
-    const sim_function *f = w->kernel->function;
-    if (m != w->live && sim_option.barriers)
-        sim_report_at(w, i, "barrier-divergence", sim_lowest(m),
-                      "only lanes 0x%08x of the warp's 0x%08x reach this setmaxnreg", m, w->live);
-    if (!f->maxnreg && !f->maxntid_count && !f->reqntid_count)
-        sim_report_at(w, i, "setmaxnreg-ignored", sim_lowest(m),
-                      "the kernel's registers are not capped at entry (.maxnreg, .maxntid or .reqntid), so "
-                      "that the assembler ignores this instruction");
 }

@@ -609,7 +609,7 @@ static const sim_form forms[] = {
       "shared::cluster? mbarrier::complete_tx::bytes! add|min|max|inc|dec|and|or|xor!", "", S(81, 90),
       C_MEMORY,
       LOW(store_async), .sub = 1 },
-    { "setmaxnreg.inc.sync.aligned", "u32", "", "", S(80, 90), C_CONTROL, LOW(setmaxnreg) },
+    { "setmaxnreg.inc.sync.aligned", "u32", "", "", S(80, 90), C_CONTROL, LOW(setmaxnreg), .sub = 1 },
     { "setmaxnreg.dec.sync.aligned", "u32", "", "", S(80, 90), C_CONTROL, LOW(setmaxnreg) },
     { "griddepcontrol.launch_dependents", "", "", "", S(78, 90), C_CONTROL, LOW(nop) },
     { "fence.acquire.sync_restrict::shared::cluster.cluster", "", "", "", S(86, 90), C_MEMORY, LOW(nop) },

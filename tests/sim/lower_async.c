@@ -76,7 +76,11 @@ void sim_lower_setmaxnreg(sim_lower *lw, const sim_statement *s) {
     else if (o->value % 8)
         sim_wrong(lw, "Argument 0 of instruction '%s': unexpected value '%lld', expected to be multiple of 8",
                   lw->full, (long long)o->value);
-    sim_emit(lw, sim_setmaxnreg, F_PLAIN);
+    sim_ins *i = sim_emit(lw, sim_setmaxnreg, F_WAIT);
+    i->c = (uint32_t)o->value;
+    i->op = s->form->sub;
+    i->x = X_ALIGNED;
+    if (i->op && lw->k->most_registers < i->c) lw->k->most_registers = i->c;
 }
 
 /* The value is opaque: a constant stands for it. */

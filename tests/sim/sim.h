@@ -21,7 +21,8 @@
  *   cluster.c    clusters, waiting, deadlocks         mbarrier.c   mbarriers
  *   guess.c      reads that a cas may justify         operands.c   shared memory that wgmma reads
  *   bulk.c       copies in flight, proxy fences       tensormap.c  tensor maps
- *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx            */
+ *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx
+ *   registers_pool.c  setmaxnreg                                                                     */
 #ifndef SIM_H
 #define SIM_H
 
@@ -541,6 +542,7 @@ typedef struct sim_kernel {
     bool broken_uses;                  /* there was no memory for them */
     uint32_t wgmma_first, wgmma_count; /* tensor.c: watches of registers that wgmma holds */
     uint32_t max_dynamic_shared;       /* cuFuncSetAttribute */
+    uint32_t most_registers;           /* the most that a setmaxnreg.inc asks for */
     uint32_t entry;                    /* where it begins: the functions that it calls lie before it */
     sim_routine *routines; uint32_t routine_count;
     uint32_t *pairs; uint32_t pair_count; /* the first slots of 64-bit registers, in order */
@@ -776,6 +778,7 @@ typedef struct sim_block {
     struct sim_proxy *proxy;           /* bulk.c: who wrote which word since a proxy fence */
     struct sim_operand_reads *operands;    /* operands.c: what wgmma may still read */
     uint32_t *groups; uint32_t group_capacity;   /* bulk groups that each thread has committed */
+    struct sim_register_pool *pool; bool pool_used;      /* setmaxnreg: registers_pool.c */
     struct sim_remote *remote; uint32_t remote_ranks;   /* by rank: the last access from another block */
     struct sim_race_block *race;       /* NULL until a launch looks for races */
     struct sim_async *async;           /* copies on their way; NULL until there is one */
