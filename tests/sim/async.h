@@ -49,6 +49,9 @@ void sim_getctarank(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t mask);
 
+void sim_griddep_launch(sim_warp *w, const sim_ins *i, uint32_t mask);    /* dependents.c */
+void sim_griddep_wait(sim_warp *w, const sim_ins *i, uint32_t mask);
+
 /* --- registers_pool.c ------------------------------------------------------------------------- */
 
 void sim_setmaxnreg(sim_warp *w, const sim_ins *i, uint32_t mask);

@@ -469,15 +469,23 @@ static bool shared_side(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t a
     return true;
 }
 
+/* How a copy to global memory counts. */
+static sim_access written(const sim_ins *i) { return i->width & B_REDUCE ? SIM_UPDATE : SIM_WRITE; }
+
 static bool global_side(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, uint32_t bytes,
-                        side *out) {
-    const sim_allocation *a = sim_memory_find(address);
+                        sim_access access, side *out) {
+    sim_allocation *a = sim_memory_find(address);
     if (!a || a->size < bytes || address - a->base > a->size - bytes) {
         (void)sim_reach(w, i, lane, address, SP_GLOBAL, bytes ? bytes : 1, SIM_WRITE); /* words the finding */
         if (w->fault) return false;
     }
     *out = (side){0};
     if (!a) return bytes == 0;
+    if (SIM_UNLIKELY(w->worker->touches != NULL) && bytes && !(i->width & B_PREFETCH)) {
+        uint64_t at[SIM_LANES];
+        at[lane] = address;
+        sim_touch(w, i, a, at, 1u << lane, bytes, access);
+    }
     out->offset = address - a->base;
     out->host = a->host + out->offset;
     out->shadow = a->shadow;
@@ -599,7 +607,7 @@ static void bulk_lane(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32
     side s, d;
     if (!rule(w, i, lane, bytes, 16, "size") || !rule(w, i, lane, src, 16, "source")) return;
     if (from_shared ? !shared_side(w, i, lane, src, false, false, bytes, &s)
-                    : !global_side(w, i, lane, src, bytes, &s))
+                    : !global_side(w, i, lane, src, bytes, SIM_READ, &s))
         return;
     if (from_shared) sim_proxy_read(w, i, lane, s.block, s.offset, bytes);
     if (i->space == SP_SHARED && bytes > w->launch->shared_bytes) { /* more than any block has */
@@ -614,7 +622,7 @@ static void bulk_lane(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32
         release(x);
         return;
     }
-    if (!rule(w, i, lane, dst, 16, "destination") || !global_side(w, i, lane, dst, bytes, &d)) {
+    if (!rule(w, i, lane, dst, 16, "destination") || !global_side(w, i, lane, dst, bytes, written(i), &d)) {
         release(x);
         return;
     }
@@ -682,8 +690,9 @@ static bool check_rows(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_t
                        const int32_t *at) {
     row r;
     side s;
+    sim_access access = i->space == SP_GLOBAL ? written(i) : SIM_READ;
     for (uint32_t n = 0; n < row_count(m); n++)
-        if (row_of(m, at, n, &r) && !global_side(w, i, lane, r.address, r.bytes, &s)) return false;
+        if (row_of(m, at, n, &r) && !global_side(w, i, lane, r.address, r.bytes, access, &s)) return false;
     return true;
 }
 

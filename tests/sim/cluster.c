@@ -3,6 +3,7 @@
  *
  * A launch without clusters has clusters of one block, so that waiting has one mechanism (async.h). */
 #include "async.h"
+#include "dependents.h"
 #include "race.h"
 
 enum { STALLS_ALONE = 64, STALLS_MOST = 4096 };
@@ -85,6 +86,7 @@ static void check_remote(const sim_block *b) {
 void sim_cluster_leave(sim_block *b) {
     if (b->remote_ranks) check_remote(b);
     sim_pool_leave(b);
+    sim_grid_leave(b);
     b->ended = true;
     b->cluster->changes++;
     sim_copy_drain(b->cluster, b);

@@ -3,7 +3,11 @@
 #include "driver.h"
 
 enum { PORTABLE_CLUSTER = 8, SMS_OF_A_CLUSTER = 16 };
-enum { ATTRIBUTE_COOPERATIVE = 2, ATTRIBUTE_CLUSTER = 4, ATTRIBUTE_LAST = 16 };
+enum { ATTRIBUTE_COOPERATIVE = 2, ATTRIBUTE_CLUSTER = 4, ATTRIBUTE_PROGRAMMATIC = 6,
+       ATTRIBUTE_LAST = 16 };
+/* Those that say nothing about results: none, the L2 window, waiting, the policy of clusters, priority, memory
+ * domains, preferred clusters, the carveout, the use of NVLink. Events of a launch (7, 12) do. */
+#define ATTRIBUTES_IGNORED 0x14f2bu
 
 typedef struct launch_attribute {
     int id;
@@ -42,16 +46,26 @@ int sim_cluster_shape(const sim_kernel *k, sim_launch *l, const uint32_t grid[3]
     return l->cluster_size > most ? CU_INVALID_CLUSTER_SIZE : CU_OK;
 }
 
-/* Reads the attributes; those that say nothing about results are accepted. */
-static int read_attributes(const launch_config *c, const uint32_t **cluster, bool *cooperative) {
-    *cluster = NULL;
-    *cooperative = false;
+typedef struct wishes {
+    const uint32_t *cluster;
+    bool cooperative, programmatic;
+} wishes;
+
+static int read_attributes(const launch_config *c, wishes *out) {
+    *out = (wishes){0};
     if (c->count && !c->attributes) return CU_INVALID_VALUE;
     for (uint32_t k = 0; k < c->count; k++) {
         const launch_attribute *a = &c->attributes[k];
-        if (a->id < 0 || a->id > ATTRIBUTE_LAST) return CU_INVALID_VALUE;
-        if (a->id == ATTRIBUTE_CLUSTER) *cluster = a->value.n;
-        if (a->id == ATTRIBUTE_COOPERATIVE) *cooperative = a->value.n[0] != 0;
+        if (a->id == ATTRIBUTE_CLUSTER)
+            out->cluster = a->value.n;
+        else if (a->id == ATTRIBUTE_COOPERATIVE)
+            out->cooperative = a->value.n[0] != 0;
+        else if (a->id == ATTRIBUTE_PROGRAMMATIC)
+            out->programmatic = a->value.n[0] != 0;
+        else if (a->id < 0 || a->id > ATTRIBUTE_LAST)
+            return CU_INVALID_VALUE;
+        else if (!(ATTRIBUTES_IGNORED >> a->id & 1))
+            return CU_NOT_SUPPORTED;
     }
     return CU_OK;
 }
@@ -59,15 +73,18 @@ static int read_attributes(const launch_config *c, const uint32_t **cluster, boo
 SIM_API cuLaunchKernelEx(const launch_config *config, void *function, void **params, void **extra) {
     ENTER(cuLaunchKernelEx);
     sim_context *c;
-    const uint32_t *cluster;
-    bool cooperative;
+    wishes wish;
     int bad = sim_usable(&c);
     if (bad) return leave(bad);
     if (!config) return leave(CU_INVALID_VALUE);
-    bad = read_attributes(config, &cluster, &cooperative);
+    bad = read_attributes(config, &wish);
     if (bad) return leave(bad);
-    return leave(sim_launch_kernel(c, function, config->grid, config->block, config->shared, config->stream,
-                                   params, extra, cooperative, cluster));
+    sim_launch_request r = {.function = function, .dynamic = config->shared, .stream = config->stream,
+                            .params = params, .extra = extra, .cooperative = wish.cooperative,
+                            .cluster = wish.cluster, .programmatic = wish.programmatic};
+    memcpy(r.grid, config->grid, sizeof r.grid);
+    memcpy(r.block, config->block, sizeof r.block);
+    return leave(sim_launch_submit(c, &r));
 }
 
 /* Clusters that the chip holds at once: a cluster's blocks share one group of SMs. */
@@ -81,8 +98,7 @@ static uint32_t active_clusters(const sim_kernel *k, const launch_config *config
 SIM_API cuOccupancyMaxActiveClusters(int *out, void *function, const launch_config *config) {
     ENTER(cuOccupancyMaxActiveClusters);
     sim_context *c;
-    const uint32_t *cluster;
-    bool cooperative;
+    wishes wish;
     sim_launch l;
     int bad = sim_usable(&c);
     if (bad) return leave(bad);
@@ -90,8 +106,8 @@ SIM_API cuOccupancyMaxActiveClusters(int *out, void *function, const launch_conf
     const sim_kernel *k = sim_kernel_of(c, function);
     if (!k) return leave(CU_INVALID_HANDLE);
     memset(&l, 0, sizeof l);
-    bad = read_attributes(config, &cluster, &cooperative);
-    if (!bad) bad = sim_cluster_shape(k, &l, config->grid, cluster);
+    bad = read_attributes(config, &wish);
+    if (!bad) bad = sim_cluster_shape(k, &l, config->grid, wish.cluster);
     if (bad) return leave(bad);
     *out = (int)active_clusters(k, config, l.cluster_size);
     return leave(CU_OK);

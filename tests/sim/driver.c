@@ -1,6 +1,6 @@
 /* driver.c - the driver's front door: calls counted and failed on demand, the device, errors, modules,
  * linking, launches. */
-#include "driver.h"
+#include "dependents.h"
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <time.h>
@@ -787,6 +787,7 @@ int sim_launch_new(sim_context *c, const sim_launch_request *r, sim_work **out)
     l->params = (uint8_t *)(w + 1);
     if (!gather(k, r->params, r->extra, l->params)) { sim_work_free(w); return CU_INVALID_VALUE; }
     w->function = (sim_handle *)(uintptr_t)r->function;
+    w->programmatic = r->programmatic;
     l->kernel = k;
     l->context = c;
     memcpy(l->grid, grid, sizeof l->grid);
@@ -824,7 +825,9 @@ int sim_launch_work(sim_work *w)
     l->grid_id = l->launch_serial = ++serial;
     fill_launch_constants(l);
     if (sim_order_wants(w)) l->touches = sim_touches_new();
+    sim_grid_begin(w, l);
     int code = sim_launch_run(l);
+    sim_grid_end(w, l);
     sim_order_kernel(w, l);
     return code;
 }

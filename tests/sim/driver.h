@@ -225,6 +225,8 @@ typedef struct sim_work {
     sim_dep *deps, few[2]; uint32_t dep_count;
     uint16_t entry; uint8_t kind;
     bool synchronous;                  /* the host waits for it */
+    bool programmatic;                 /* W_KERNEL: it may begin before `after`, of its stream, ends */
+    uint64_t after;
     sim_handle *function;              /* W_KERNEL */
     union {
         sim_launch launch;             /* its parameters follow the struct */
@@ -309,6 +311,7 @@ typedef struct sim_launch_request {
     void *const *params, *const *extra;
     bool cooperative;
     const uint32_t *cluster;           /* NULL: as the kernel says */
+    bool programmatic;
 } sim_launch_request;
 int  sim_launch_new(sim_context *c, const sim_launch_request *r, sim_work **out);
 int  sim_launch_kernel(sim_context *c, const void *function, const uint32_t grid[3], const uint32_t block[3],

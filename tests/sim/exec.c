@@ -8,6 +8,7 @@
  * instruction goes ahead. A block is a resumable object; a worker that has run one for a long time
  * starts others beside it, as far as the chip could hold them, so that blocks may wait for each other. */
 #include "async.h"
+#include "dependents.h"
 #include "race.h"
 #include "pace.h"
 #include "unwritten.h"
@@ -990,6 +991,7 @@ static bool attempt(sim_launch *l, uint32_t threads)
     pool.workers[0]->counts.c.launches = 1;
     l->resident_limit = l->resident_limit / threads + 1;
     sim_profile_begin(l);
+    sim_grid_attempt(l);
     sim_race_launch_begin(l, threads);
     choose_order(l);
     l->quiet = quiet;

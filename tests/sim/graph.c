@@ -17,6 +17,7 @@ typedef struct sim_node {
     uint8_t type, mark;
     uint32_t left;
     int priority; uint8_t policy[64];  /* kept for those who ask */
+    uint64_t queued;                   /* its place in the stream of the last launch */
 } sim_node;
 
 typedef struct sim_graph {
@@ -36,6 +37,7 @@ typedef struct sim_exec {
     uint64_t flags;
 } sim_exec;
 
+enum { LOSSY_QUERY = 402 };            /* edges of another kind than callers without their data know */
 enum { N_KERNEL, N_MEMCPY, N_MEMSET, N_HOST, N_GRAPH, N_EMPTY, N_WAIT, N_RECORD };
 
 /* --- making and freeing ----------------------------------------------------------------------- */
@@ -140,6 +142,17 @@ static sim_graph *graph_copy(const sim_graph *from, bool handle)
     free_graph(g);
     return NULL;
 }
+
+/* Data of edges that are just that: others are only made by capture. */
+static bool plain_edges(const uint8_t *edges, size_t count)
+{
+    for (size_t k = 0; edges && k < 8 * count; k++) if (edges[k]) return false;
+    return true;
+}
+
+/* Its edge lets it begin before the kernel that it depends on has ended. */
+static bool programmatic(const sim_node *n)
+{ return n->work && n->work->programmatic && n->dep_count == 1 && n->deps[0]->type == N_KERNEL; }
 
 /* The nodes in an order that their dependencies allow; NULL: there is none (a cycle), or no memory. */
 static sim_node **sorted(sim_graph *g)
@@ -390,7 +403,7 @@ SIM_API cuStreamBeginCaptureToGraph(void *stream, void *graph, void *const *deps
     USABLE();
     sim_graph *g = sim_handle_get(H_GRAPH, graph);
     sim_node **list;
-    (void)edges;
+    if (!plain_edges(edges, count)) return leave(CU_NOT_SUPPORTED);
     if (!g) return leave(CU_INVALID_HANDLE);
     int code = nodes_of(g, deps, count, &list);
     if (code) return leave(code);
@@ -492,7 +505,7 @@ SIM_API cuStreamUpdateCaptureDependencies_v2(void *s, void *const *deps, const v
 {
     ENTER(cuStreamUpdateCaptureDependencies_v2);
     USABLE();
-    (void)edges;
+    if (!plain_edges(edges, count)) return leave(CU_NOT_SUPPORTED);
     return leave(update_tips(c, s, deps, count, flags));
 }
 
@@ -753,6 +766,7 @@ static int replace(sim_node *n, int type, int code, sim_work *w)
 {
     if (!code && (!n || n->type != type)) code = CU_INVALID_VALUE;
     if (code) { sim_work_free(w); return code; }
+    w->programmatic = n->work && n->work->programmatic;
     sim_work_free(n->work);
     n->work = w;
     free(n->pointers);
@@ -864,7 +878,7 @@ SIM_API cuGraphAddNode_v2(void **out, void *graph, void *const *deps, const void
 {
     ENTER(cuGraphAddNode_v2);
     USABLE();
-    (void)edges;
+    if (!plain_edges(edges, count)) return leave(CU_NOT_SUPPORTED);
     return leave(add_any(c, out, graph, deps, count, p));
 }
 
@@ -909,6 +923,17 @@ SIM_API cuGraphGetNodes(void *graph, void **out, size_t *count)
 SIM_API cuGraphGetRootNodes(void *graph, void **out, size_t *count)
 { ENTER(cuGraphGetRootNodes); return leave(list_nodes(graph, out, count, true)); }
 
+/* Edge `at` of a list of CUgraphEdgeData, with room for `count`, leads to n: from the port, of the type, that
+ * launch_dependents stands for. False: it is of that type, and there is no list. */
+static bool mark_edge(const sim_node *n, void *edges, size_t at, size_t count)
+{
+    if (!programmatic(n)) return true;
+    if (!edges) return false;
+    uint8_t *e = (uint8_t *)edges + 8 * at;
+    if (at < count) e[0] = e[2] = 1;
+    return true;
+}
+
 static int list_edges(void *graph, void **from, void **to, void *edges, size_t *count)
 {
     const sim_graph *g = graph_of(graph);
@@ -917,6 +942,9 @@ static int list_edges(void *graph, void **from, void **to, void *edges, size_t *
     for (const sim_node *n = g->nodes; n; n = n->next)
         for (uint32_t k = 0; k < n->dep_count; k++) { give(&a, n->deps[k]->handle); give(&b, n->handle); }
     if (edges) memset(edges, 0, 8 * (a.found < *count ? a.found : *count));
+    size_t at = 0;
+    for (const sim_node *n = g->nodes; n; at += n->dep_count, n = n->next)
+        if (!mark_edge(n, edges, at, *count)) return LOSSY_QUERY;
     (void)given(&a, &(size_t){ *count });
     return given(&b, count);
 }
@@ -935,6 +963,12 @@ static int list_neighbours(void *node, void **out, void *edges, size_t *count, b
     for (const sim_node *m = n->graph->nodes; after && m; m = m->next)
         for (uint32_t k = 0; k < m->dep_count; k++) if (m->deps[k] == n) give(&l, m->handle);
     if (edges && out) memset(edges, 0, 8 * (l.found < *count ? l.found : *count));
+    bool fine = after || mark_edge(n, edges, 0, out ? *count : 0);
+    size_t at = 0;
+    for (const sim_node *m = n->graph->nodes; after && m; m = m->next)
+        for (uint32_t k = 0; k < m->dep_count; k++)
+            if (m->deps[k] == n) fine &= mark_edge(m, edges, at++, out ? *count : 0);
+    if (!fine) return LOSSY_QUERY;
     return given(&l, count);
 }
 
@@ -973,7 +1007,7 @@ SIM_API cuGraphAddDependencies_v2(void *g, void *const *from, void *const *to, c
                                   size_t count)
 {
     ENTER(cuGraphAddDependencies_v2);
-    (void)edges;
+    if (!plain_edges(edges, count)) return leave(CU_NOT_SUPPORTED);
     return leave(edit_edges(g, from, to, count, true));
 }
 SIM_API cuGraphRemoveDependencies(void *g, void *const *from, void *const *to, size_t count)
@@ -1224,7 +1258,7 @@ static bool lives(const sim_graph *g)
     return true;
 }
 
-static int queue_node(sim_stream *s, const sim_node *n);
+static int queue_node(sim_stream *s, sim_node *n);
 
 static int queue_graph(sim_stream *s, sim_graph *g, sim_node *const *order)
 {
@@ -1235,7 +1269,7 @@ static int queue_graph(sim_stream *s, sim_graph *g, sim_node *const *order)
     return code;
 }
 
-static int queue_node(sim_stream *s, const sim_node *n)
+static int queue_node(sim_stream *s, sim_node *n)
 {
     if (n->disabled) return CU_OK;
     if (n->child) return queue_graph(s, n->child, NULL);
@@ -1246,6 +1280,9 @@ static int queue_node(sim_stream *s, const sim_node *n)
     sim_work *w = sim_work_copy(n->work);
     if (!w) return CU_OUT_OF_MEMORY;
     if (e) w->u.event.event = e;
+    w->programmatic = programmatic(n) && !n->deps[0]->disabled;
+    if (w->programmatic) w->after = n->deps[0]->queued;
+    n->queued = s->queued + 1;
     return sim_enqueue(s, w);
 }
 

@@ -558,7 +558,7 @@ static const sim_form forms[] = {
     { "nanosleep", "u32", "", "", S(63, 70), C_CONTROL, LOW(nanosleep) },
     { "pmevent", "", "", "", S(14, 10), C_CONTROL, LOW(pmevent), .imm = 15 },
     { "pmevent.mask", "", "", "", S(30, 20), C_CONTROL, LOW(pmevent), .imm = 0xffff },
-    { "griddepcontrol.wait", "", "", "", S(78, 90), C_CONTROL, LOW(nop) },
+    { "griddepcontrol.wait", "", "", "", S(78, 90), C_CONTROL, LOW(griddepcontrol) },
 
     /* video */
 #define VIDEO(name, v, mods) \
@@ -611,7 +611,7 @@ static const sim_form forms[] = {
       LOW(store_async), .sub = 1 },
     { "setmaxnreg.inc.sync.aligned", "u32", "", "", S(80, 90), C_CONTROL, LOW(setmaxnreg), .sub = 1 },
     { "setmaxnreg.dec.sync.aligned", "u32", "", "", S(80, 90), C_CONTROL, LOW(setmaxnreg) },
-    { "griddepcontrol.launch_dependents", "", "", "", S(78, 90), C_CONTROL, LOW(nop) },
+    { "griddepcontrol.launch_dependents", "", "", "", S(78, 90), C_CONTROL, LOW(griddepcontrol), .sub = 1 },
     { "fence.acquire.sync_restrict::shared::cluster.cluster", "", "", "", S(86, 90), C_MEMORY, LOW(nop) },
     { "fence.release.sync_restrict::shared::cta.cluster", "", "", "", S(86, 90), C_MEMORY, LOW(nop) },
 

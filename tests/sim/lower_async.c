@@ -60,6 +60,12 @@ void sim_lower_cluster_barrier(sim_lower *lw, const sim_statement *s) {
     i->op = has(s, M_relaxed);
 }
 
+void sim_lower_griddepcontrol(sim_lower *lw, const sim_statement *s) {
+    if (!sim_operands_between(lw, 0, 0)) return;
+    sim_emit(lw, s->form->sub ? sim_griddep_launch : sim_griddep_wait, F_PLAIN);
+    if (s->form->sub) lw->k->triggers = true;
+}
+
 void sim_lower_setmaxnreg(sim_lower *lw, const sim_statement *s) {
     const sim_operand *o = &s->operands[0];
     if (!sim_operands_between(lw, 1, 1)) return;

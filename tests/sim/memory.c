@@ -194,7 +194,7 @@ static void note_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, uint32_
     bool strong = (act == load || act == store) && i->x & X_VOLATILE;
     sim_access access = strong ? SIM_UPDATE : act == load || act == copy_in ? SIM_READ
                       : act == store ? SIM_WRITE : SIM_UPDATE;
-    sim_touch(w->worker, a, at, m, bytes, access);
+    sim_touch(w, i, a, at, m, bytes, access);
 }
 
 /* Carries out `act` for the lanes of one space, region by region. */
@@ -867,7 +867,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         if (a) { r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; r.a = a; }
         if (SIM_UNLIKELY(w->worker->touches != NULL) && a) {
             at[lane] = address;
-            if (address - a->base + bytes <= a->size) sim_touch(w->worker, a, at, 1u << lane, bytes, access);
+            if (address - a->base + bytes <= a->size) sim_touch(w, i, a, at, 1u << lane, bytes, access);
         }
     }
     if (address < r.base || r.size < bytes || address - r.base > r.size - bytes) {

@@ -5,7 +5,7 @@
  * if one of the two writes and their bytes overlap; atomics do not race with atomics. The ranges of copies
  * are known; kernels note what they touch of each allocation, as a span and as a map of 16,384 granules (of
  * four bytes up to 64 KiB, larger in larger ones), and only while several streams have work. */
-#include "driver.h"
+#include "dependents.h"
 
 enum { GRANULES = 16384, MAP_WORDS = GRANULES / 64 };
 
@@ -238,9 +238,11 @@ static touch *touched(sim_touches *t, sim_allocation *a)
     return e;
 }
 
-void sim_touch(sim_worker *w, sim_allocation *a, const uint64_t *at, uint32_t m, uint32_t bytes, int access)
+void sim_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, const uint64_t *at, uint32_t m,
+               uint32_t bytes, sim_access access)
 {
-    touch *e = touched(w->touches, a);
+    touch *e = touched(w->worker->touches, a);
+    if (w->launch->flight) sim_grid_touch(w, i, m, at, bytes, access);
     if (!e) return;
     uint64_t lo = e->lo[access], hi = e->hi[access], *map = e->map[access];
     if (!map && !(map = e->map[access] = calloc(MAP_WORDS, sizeof *map))) return;

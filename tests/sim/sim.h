@@ -22,7 +22,7 @@
  *   guess.c      reads that a cas may justify         operands.c   shared memory that wgmma reads
  *   bulk.c       copies in flight, proxy fences       tensormap.c  tensor maps
  *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx
- *   registers_pool.c  setmaxnreg                                                                     */
+ *   registers_pool.c  setmaxnreg                      dependents.c  griddepcontrol                   */
 #ifndef SIM_H
 #define SIM_H
 
@@ -553,6 +553,7 @@ typedef struct sim_kernel {
     bool uses_reserved;                /* the part of shared memory that belongs to the system */
     bool bulk_stores;                  /* bulk copies or wgmma read shared memory: look after proxy fences */
     bool clocks;                       /* fences, acquires or releases order its accesses */
+    bool triggers;                     /* griddepcontrol.launch_dependents */
     bool dynamic_set;
     int carveout, cluster_flags[2];
     struct sim_handle *handle, *kernel_handle;
@@ -708,6 +709,7 @@ typedef struct sim_launch {
     uint32_t workers;
     bool cooperative;
     struct sim_touches *touches;       /* order.c: not NULL: keep the ranges that the kernel touches */
+    struct sim_grid *flight;           /* dependents.c: NULL: nothing of griddepcontrol concerns it */
 } sim_launch;
 
 typedef struct sim_lane_stack { uint32_t *words, used, capacity; } sim_lane_stack;
@@ -736,6 +738,8 @@ typedef struct sim_warp {
     bool     yielded;                  /* a path of several slept when it was its turn */
     uint32_t left, left_at[SIM_LANES]; /* lanes that exited before others, and where */
     uint32_t gone, events;             /* of F_WAIT; the cluster's events when it was parked */
+    uint32_t grid_waited, grid_wait_era; /* dependents.c: lanes that have waited, and when */
+    bool     grid_unsafe;              /* let its dependents go before that */
     uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
@@ -922,8 +926,8 @@ extern pthread_mutex_t sim_count_lock;
 uint64_t sim_now_ns(void);
 void sim_contexts_revive(void);
 void sim_driver_set(const char *option, int value);
-void sim_touch(sim_worker *w, sim_allocation *a, const uint64_t *at, uint32_t m, uint32_t bytes,
-               int access);                                   /* a sim_access */
+void sim_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, const uint64_t *at, uint32_t m,
+               uint32_t bytes, sim_access access);
 void sim_order_freed(sim_allocation *a);
 void sim_touch_merge(sim_worker *w, sim_launch *l);
 struct sim_touches *sim_touches_new(void);

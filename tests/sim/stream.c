@@ -8,7 +8,7 @@
  *
  * The order that the calls establish is kept as vector clocks: work carries what is ordered before it, as
  * counts of each stream's work. order.c compares. */
-#include "driver.h"
+#include "dependents.h"
 #include <unistd.h>
 
 sim_driver_options sim_driver_option = { 1, 1, 1, 1, 1 };
@@ -481,6 +481,7 @@ void sim_streams_stop(void)
 
 void sim_streams_shutdown(void)
 {
+    sim_grids_shutdown();
     sim_clock_drop(host);
     host = NULL;
     free(clock_used);
@@ -528,6 +529,7 @@ int sim_enqueue(sim_stream *s, sim_work *w)
     }
     if (!fine) { sim_work_free(w); return CU_OUT_OF_MEMORY; }
     w->clock = keep(s->clock);
+    if (w->programmatic && !w->after) w->after = s->queued;
     w->seq = ++s->queued;
     w->next = NULL;
     if (s->tail) s->tail->next = w; else s->head = w;

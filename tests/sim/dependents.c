@@ -1,0 +1,318 @@
+/* dependents.c - programmatic dependent launch: griddepcontrol.
+ *
+ * Kernels run one after another here, but a kernel launched with the attribute for it may begin on a chip as
+ * soon as every block of the kernel before it has executed griddepcontrol.launch_dependents or ended. What of
+ * that one's memory it touches before griddepcontrol.wait it may touch too early. So a kernel that executes
+ * launch_dependents keeps what it has touched (who, by word and kind of access), and the accesses of its
+ * dependent are held against that: `dependent-race`.
+ *
+ * A kernel that does not wait may end before the one before it has; so what is still in flight is handed on:
+ * `early` is what may run when a kernel begins, `late` what may run when its wait is over. A thread is behind
+ * the wait if it has executed it, or if something orders it after a thread of its cluster that has. */
+#include "async.h"
+#include "dependents.h"
+#include "race.h"
+
+enum {
+    PAGE_SHIFT = 10,
+    WORDS = 1 << (PAGE_SHIFT - 2),
+    BUCKETS = 1024,
+    MOST_PAGES = 8192,
+    RECENT = 32,
+    MOST_FLIGHT = 8
+};
+
+typedef struct word { /* by sim_access: the first in the order of blocks, threads, code */
+    uint64_t block[3];
+    uint32_t thread[3], pc[3];
+    uint8_t bytes[3];
+} word;
+typedef struct page {
+    struct page *next;
+    uint64_t number;
+    word w[WORDS];
+} page;
+
+typedef struct sim_grid {
+    unsigned references;
+    uint32_t stream;
+    uint64_t seq;
+    char label[160];
+    uint32_t grid[3], block[3];
+    atomic_bool triggered, waited, safe; /* safe: some block has not let its dependents go before it waited */
+    bool keeps;
+    pthread_mutex_t lock;
+    page *buckets[BUCKETS];
+    uint32_t page_count, code_count;
+    char **text; /* by pc, of instructions that are in a page */
+    struct sim_grid *early[MOST_FLIGHT], *late[MOST_FLIGHT];
+    uint32_t early_count, late_count;
+} sim_grid;
+
+static sim_grid *recent[RECENT];
+static uint32_t recent_at;
+
+/* --- what is kept ------------------------------------------------------------------------------ */
+
+static void forget_pages(sim_grid *g) {
+    for (uint32_t n = 0; n < BUCKETS; n++)
+        for (page *p; (p = g->buckets[n]);) {
+            g->buckets[n] = p->next;
+            free(p);
+        }
+    g->page_count = 0;
+}
+
+static void drop(sim_grid *g) {
+    if (!g || --g->references) return;
+    for (uint32_t n = 0; n < g->early_count; n++) drop(g->early[n]);
+    for (uint32_t n = 0; n < g->late_count; n++) drop(g->late[n]);
+    for (uint32_t n = 0; g->text && n < g->code_count; n++) free(g->text[n]);
+    free(g->text);
+    forget_pages(g);
+    pthread_mutex_destroy(&g->lock);
+    free(g);
+}
+
+static void add(sim_grid **list, uint32_t *count, sim_grid *g) {
+    if (*count == MOST_FLIGHT) return;
+    g->references++;
+    list[(*count)++] = g;
+}
+
+static page *page_of(sim_grid *g, uint64_t number, bool make) {
+    page **head = &g->buckets[number % BUCKETS], *p = *head;
+    while (p && p->number != number) p = p->next;
+    if (p || !make || g->page_count == MOST_PAGES || !(p = calloc(1, sizeof *p))) return p;
+    p->number = number;
+    p->next = *head;
+    *head = p;
+    g->page_count++;
+    return p;
+}
+
+static bool comes_first(const word *x, int access, uint64_t block, uint32_t thread, uint32_t pc) {
+    if (block != x->block[access]) return block < x->block[access];
+    return thread != x->thread[access] ? thread < x->thread[access] : pc < x->pc[access];
+}
+
+static void note(sim_grid *g, const sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
+                 uint32_t bytes, int access) {
+    uint64_t block = sim_block_index(w->block), end = address + bytes;
+    uint32_t thread = w->index * SIM_LANES + lane, pc = (uint32_t)(i - w->kernel->code);
+    for (uint64_t at = address & ~UINT64_C(3); at < end; at += 4) {
+        page *p = page_of(g, at >> PAGE_SHIFT, true);
+        if (!p) return;
+        word *x = &p->w[at >> 2 & (WORDS - 1)];
+        uint32_t first = at < address ? (uint32_t)(address - at) : 0,
+                 past = end - at < 4 ? (uint32_t)(end - at) : 4;
+        if (!x->bytes[access] || comes_first(x, access, block, thread, pc)) {
+            x->block[access] = block;
+            x->thread[access] = thread;
+            x->pc[access] = pc;
+        }
+        x->bytes[access] |= (uint8_t)((1u << past) - (1u << first));
+    }
+}
+
+/* --- what is held against it -------------------------------------------------------------------- */
+
+static const char *const verbs[] = {"reads", "writes", "updates"};
+
+static bool conflict(int a, int b) {
+    return a == SIM_WRITE || b == SIM_WRITE || (a == SIM_UPDATE) != (b == SIM_UPDATE);
+}
+
+static void tell(const sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
+                 int access, const word *x, int other, bool behind) {
+    char where[200];
+    uint64_t b = x->block[other];
+    uint32_t t = x->thread[other];
+    const uint32_t *n = g->grid, *m = g->block;
+    sim_memory_describe(address, 1, where, sizeof where);
+    sim_report_at(w, i, "dependent-race", lane,
+                  "%s global address 0x%llx (%s), which %s %s at line %s by block (%llu,%llu,%llu), thread "
+                  "(%u,%u,%u); %s",
+                  verbs[access], (unsigned long long)address, where, g->label, verbs[other],
+                  g->text && g->text[x->pc[other]] ? g->text[x->pc[other]] : "?",
+                  (unsigned long long)(b % n[0]), (unsigned long long)(b / n[0] % n[1]),
+                  (unsigned long long)(b / n[0] / n[1]), t % m[0], t / m[0] % m[1], t / (m[0] * m[1]),
+                  behind ? "it may still run, for the kernel between them did not wait for it"
+                         : "it may still run, for no griddepcontrol.wait comes before this");
+}
+
+static void compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
+                    uint32_t bytes, int access, bool behind) {
+    uint64_t end = address + bytes;
+    for (uint64_t at = address & ~UINT64_C(3); at < end; at += 4) {
+        const page *p = page_of(g, at >> PAGE_SHIFT, false);
+        if (!p) continue;
+        const word *x = &p->w[at >> 2 & (WORDS - 1)];
+        uint32_t first = at < address ? (uint32_t)(address - at) : 0,
+                 past = end - at < 4 ? (uint32_t)(end - at) : 4;
+        for (int other = SIM_UPDATE; other >= SIM_READ; other--) {
+            if (!(x->bytes[other] & ((1u << past) - (1u << first))) || !conflict(access, other)) continue;
+            tell(g, w, i, lane, at + first, access, x, other, behind);
+            return;
+        }
+    }
+}
+
+/* Lanes of m that are behind a griddepcontrol.wait: their own, or one of their cluster that they know of. */
+static uint32_t behind_wait(const sim_warp *w, uint32_t m) {
+    const sim_cluster *c = w->block->cluster;
+    uint32_t done = m & w->grid_waited;
+    if (done == m || !w->launch->races) return done;
+    for (uint32_t r = 0; r < c->size; r++) {
+        const sim_block *b = c->blocks[r];
+        for (uint32_t n = 0; n < b->warp_count; n++) {
+            const sim_warp *other = &b->warps[n];
+            if (!other->grid_waited) continue;
+            sim_record record = {.block = b->race->index, .era = other->grid_wait_era, .warp = (uint8_t)n};
+            SIM_EACH_LANE(l, m & ~done)
+            if (sim_order_known(w->block->race, w->index, l, &record, sim_lowest(other->grid_waited)))
+                done |= 1u << l;
+        }
+    }
+    return done;
+}
+
+void sim_grid_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes,
+                    sim_access access) {
+    sim_grid *g = w->launch->flight;
+    if (g->early_count) {
+        uint32_t behind = behind_wait(w, m);
+        SIM_EACH_LANE(l, m) {
+            bool late = behind >> l & 1;
+            for (uint32_t n = 0; n < (late ? g->late_count : g->early_count); n++)
+                compare(late ? g->late[n] : g->early[n], w, i, l, at[l], bytes, access, late);
+        }
+    }
+    if (!g->keeps) return;
+    pthread_mutex_lock(&g->lock);
+    SIM_EACH_LANE(l, m) note(g, w, i, l, at[l], bytes, access);
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* --- the instructions --------------------------------------------------------------------------- */
+
+void sim_griddep_launch(sim_warp *w, const sim_ins *i, uint32_t m) {
+    sim_grid *g = w->launch->flight;
+    (void)i;
+    if (!g) return;
+    atomic_store(&g->triggered, true);
+    if (m & ~behind_wait(w, m)) w->grid_unsafe = true;
+}
+
+void sim_griddep_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
+    sim_grid *g = w->launch->flight;
+    (void)i;
+    if (!g) return;
+    atomic_store(&g->waited, true);
+    if (!w->grid_waited && w->launch->races) w->grid_wait_era = w->block->race->w[w->index].era;
+    w->grid_waited |= m;
+}
+
+void sim_grid_leave(const sim_block *b) {
+    sim_grid *g = b->launch->flight;
+    bool waited = false, unsafe = false;
+    if (!g) return;
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        waited |= b->warps[n].grid_waited != 0;
+        unsafe |= b->warps[n].grid_unsafe;
+    }
+    if (waited && !unsafe) atomic_store(&g->safe, true);
+}
+
+/* --- launches ----------------------------------------------------------------------------------- */
+
+static sim_grid *find(uint32_t stream, uint64_t seq) {
+    for (uint32_t n = 0; n < RECENT && seq; n++)
+        if (recent[n] && recent[n]->stream == stream && recent[n]->seq == seq) return recent[n];
+    return NULL;
+}
+
+/* What may run when the one after `before` begins, and what when it has waited. */
+static void inherit(sim_grid *g, sim_grid *before) {
+    bool early = atomic_load(&before->triggered);
+    bool all = early ? !atomic_load(&before->safe) : !atomic_load(&before->waited);
+    if (early) add(g->early, &g->early_count, before);
+    for (uint32_t n = 0; n < before->early_count; n++) {
+        if (all) add(g->early, &g->early_count, before->early[n]);
+        if (!atomic_load(&before->waited)) add(g->late, &g->late_count, before->early[n]);
+    }
+}
+
+void sim_grid_begin(const sim_work *w, sim_launch *l) {
+    sim_grid *before = w->programmatic ? find(w->stream->id, w->after) : NULL, *g;
+    if (!sim_option.races || (!l->kernel->triggers && !before) || !(g = calloc(1, sizeof *g))) return;
+    g->references = 1;
+    g->stream = w->stream->id;
+    g->seq = w->seq;
+    g->keeps = l->kernel->triggers;
+    sim_label(w, g->label, sizeof g->label);
+    memcpy(g->grid, l->grid, sizeof g->grid);
+    memcpy(g->block, l->block, sizeof g->block);
+    pthread_mutex_init(&g->lock, NULL);
+    if (before) inherit(g, before);
+    if (!g->keeps && !g->early_count) {
+        drop(g);
+        return;
+    }
+    l->flight = g;
+    if (!l->touches) l->touches = sim_touches_new();
+    if (!l->touches) {
+        drop(g);
+        l->flight = NULL;
+    }
+}
+
+void sim_grid_attempt(sim_launch *l) {
+    sim_grid *g = l->flight;
+    if (!g) return;
+    forget_pages(g);
+    atomic_store(&g->triggered, false);
+    atomic_store(&g->waited, false);
+    atomic_store(&g->safe, false);
+}
+
+/* The lines of the code that touched something: its module may be gone when they are told. */
+static void keep_text(sim_grid *g, const sim_kernel *k) {
+    const sim_module *m = k->module;
+    g->text = calloc(k->code_count, sizeof *g->text);
+    g->code_count = k->code_count;
+    for (uint32_t n = 0; g->text && n < BUCKETS; n++)
+        for (const page *p = g->buckets[n]; p; p = p->next)
+            for (uint32_t j = 0; j < WORDS * 3; j++) {
+                const word *x = &p->w[j / 3];
+                uint32_t pc = x->pc[j % 3], number = k->code[pc].line;
+                if (!x->bytes[j % 3] || g->text[pc]) continue;
+                const char *line = number >= 1 && number <= m->line_count ? m->lines[number - 1] : "";
+                line += strspn(line, " \t");
+                int length = (int)strcspn(line, "\n");
+                size_t room = (size_t)length + 40;
+                if ((g->text[pc] = malloc(room)))
+                    snprintf(g->text[pc], room, "%u (%.*s)", number, length > 200 ? 200 : length, line);
+            }
+}
+
+void sim_grid_end(const sim_work *w, sim_launch *l) {
+    sim_grid *g = l->flight;
+    (void)w;
+    if (!g) return;
+    l->flight = NULL;
+    if (!atomic_load(&g->triggered))
+        forget_pages(g);
+    else
+        keep_text(g, l->kernel);
+    drop(recent[recent_at]);
+    recent[recent_at] = g;
+    recent_at = (recent_at + 1) % RECENT;
+}
+
+void sim_grids_shutdown(void) {
+    for (uint32_t n = 0; n < RECENT; n++) {
+        drop(recent[n]);
+        recent[n] = NULL;
+    }
+}

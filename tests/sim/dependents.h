@@ -1,0 +1,17 @@
+/* dependents.h - kernels that begin before the one before them has ended (dependents.c). */
+#ifndef SIM_DEPENDENTS_H
+#define SIM_DEPENDENTS_H
+#include "driver.h"
+
+SIM_PRIVATE_BEGIN
+
+void sim_grid_begin(const sim_work *w, sim_launch *l); /* sets l->flight, or not */
+void sim_grid_attempt(sim_launch *l);                  /* it runs from the start */
+void sim_grid_end(const sim_work *w, sim_launch *l);
+void sim_grid_leave(const sim_block *b); /* the block has ended */
+void sim_grid_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes,
+                    sim_access access);
+void sim_grids_shutdown(void);
+
+SIM_PRIVATE_END
+#endif
