@@ -52,6 +52,14 @@ void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_griddep_launch(sim_warp *w, const sim_ins *i, uint32_t mask);    /* dependents.c */
 void sim_griddep_wait(sim_warp *w, const sim_ins *i, uint32_t mask);
 
+/* --- warpgroup.c ------------------------------------------------------------------------------ */
+
+typedef struct sim_group_operands { uint64_t value[3]; } sim_group_operands; /* descriptors, scale-d */
+void sim_group_step(sim_warp *w, const sim_ins *i, const sim_group_operands *o);
+void sim_group_leave(sim_block *b);
+void sim_group_forget(sim_block *b);
+void sim_group_free(sim_block *b);
+
 /* --- registers_pool.c ------------------------------------------------------------------------- */
 
 void sim_setmaxnreg(sim_warp *w, const sim_ins *i, uint32_t mask);

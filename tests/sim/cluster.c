@@ -5,6 +5,7 @@
 #include "async.h"
 #include "dependents.h"
 #include "race.h"
+#include "tensor.h"
 
 enum { STALLS_ALONE = 64, STALLS_MOST = 4096 };
 #define STALL_NS UINT64_C(500000000) /* how long others get to set a stalled cluster going again */
@@ -32,6 +33,7 @@ bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank) {
     sim_operands_forget(b);
     b->remote_ranks = 0;
     b->pool_used = false;
+    if (b->group_logs_used) sim_group_forget(b);
     if (b->groups) memset(b->groups, 0, b->group_capacity * sizeof *b->groups);
     if (!c->launch->kernel->bulk_stores) return true;
     b->watched = true;
@@ -47,6 +49,7 @@ void sim_cluster_free(sim_block *b) {
     free(b->groups);
     free(b->remote);
     sim_pool_free(b);
+    sim_group_free(b);
 }
 
 /* Another block's thread reaches into b's shared memory: kept until b ends. */
@@ -86,6 +89,7 @@ static void check_remote(const sim_block *b) {
 void sim_cluster_leave(sim_block *b) {
     if (b->remote_ranks) check_remote(b);
     sim_pool_leave(b);
+    sim_group_leave(b);
     sim_grid_leave(b);
     b->ended = true;
     b->cluster->changes++;
@@ -119,9 +123,9 @@ static void force(sim_path *p, bool *any) {
     *any = true;
 }
 
-/* Lets the paths of one state go on with what they have: try_wait gives false, *.sync goes without the
- * absent lanes. */
-static bool force_paths(sim_cluster *c, int state) {
+/* Lets the paths of one state (and at one kind of instruction) go on with what they have: try_wait gives
+ * false, *.sync goes without the absent lanes, wgmma.wait_group without the other warps. */
+static bool force_paths(sim_cluster *c, int state, sim_handler which) {
     bool any = false;
     for (uint32_t r = 0; r < c->size; r++) {
         sim_block *b = c->blocks[r];
@@ -129,7 +133,7 @@ static bool force_paths(sim_cluster *c, int state) {
             sim_warp *w = &b->warps[n];
             for (uint32_t k = 0; k < w->path_count; k++) {
                 sim_path *p = &w->paths[k];
-                if (p->state == state && (state != P_WAIT || w->kernel->code[p->pc].fn == sim_mbarrier_wait))
+                if (p->state == state && (!which || w->kernel->code[p->pc].fn == which))
                     force(p, &any);
             }
         }
@@ -188,15 +192,15 @@ bool sim_cluster_stall(sim_cluster *c) {
     bool alone = c->launch->block_count == c->size;
     if (++c->stalls > (alone ? STALLS_ALONE : STALLS_MOST)
         && (alone || (now = sim_now_ns()) - c->stalled_since > STALL_NS)) {
-        if (force_paths(c, P_SYNC)) {
+        if (force_paths(c, P_SYNC, NULL) || force_paths(c, P_WAIT, sim_wgmma_gather)) {
             c->stalls = 0;
             return true;
         }
         deadlock(c);
         return false;
     }
-    if (force_paths(c, P_WAIT)) return false;
-    if (force_paths(c, P_SYNC)) return true;
+    if (force_paths(c, P_WAIT, sim_mbarrier_wait)) return false;
+    if (force_paths(c, P_SYNC, NULL) || force_paths(c, P_WAIT, sim_wgmma_gather)) return true;
     deadlock(c); /* only waits of the cluster's barrier */
     return false;
 }

@@ -5,8 +5,8 @@
 enum { PORTABLE_CLUSTER = 8, SMS_OF_A_CLUSTER = 16 };
 enum { ATTRIBUTE_COOPERATIVE = 2, ATTRIBUTE_CLUSTER = 4, ATTRIBUTE_PROGRAMMATIC = 6,
        ATTRIBUTE_LAST = 16 };
-/* Those that say nothing about results: none, the L2 window, waiting, the policy of clusters, priority, memory
- * domains, preferred clusters, the carveout, the use of NVLink. Events of a launch (7, 12) do. */
+/* Those that say nothing about results: none, the L2 window, waiting, the policy of clusters, priority,
+ * memory domains, preferred clusters, the carveout, the use of NVLink. Events of a launch (7, 12) do. */
 #define ATTRIBUTES_IGNORED 0x14f2bu
 
 typedef struct launch_attribute {

@@ -3,6 +3,7 @@
  * A copy waits in the block's list with what the source held when it was issued; its destination is marked
  * byte by byte. Whoever touches a marked byte is told (`async-read`, or `race` for a write); a source that
  * changed before the wait is a race; a copy that nobody waited for is told when its thread exits. */
+#include "async.h"
 #include "race.h"
 #include "unwritten.h"
 
@@ -94,6 +95,7 @@ void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, 
     uint64_t at[SIM_LANES];
     at[lane] = b->shared_lo + to;
     if (sim_async_pending(b)) (void)sim_async_touch(w, i, 1u << lane, at, i->size, true);
+    if (b->operands) sim_operands_write(w, i, lane, b, to, i->size);
     if (w->launch->races)
         sim_race_access(w, i, 1u << lane, at, w->block, NULL, i->size, REC_WRITE | REC_ASYNC, false);
     if (w->launch->races && read) {

@@ -11,6 +11,7 @@
  * the wait if it has executed it, or if something orders it after a thread of its cluster that has. */
 #include "async.h"
 #include "dependents.h"
+#include "driver.h"
 #include "race.h"
 
 enum {

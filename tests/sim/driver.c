@@ -1,5 +1,6 @@
 /* driver.c - the driver's front door: calls counted and failed on demand, the device, errors, modules,
  * linking, launches. */
+#include "driver.h"
 #include "dependents.h"
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -719,6 +719,11 @@ static bool wgmma_order(sim_lower *lw, const words *o)
     uint32_t count = which == W(WAIT) ? 1 : 0;
     if (!sim_operands_between(lw, count, count) || (count && !constant(lw, 0, 0, INT32_MAX, &pending)))
         return false;
+    if (which == W(WAIT)) {
+        sim_ins *gather = sim_emit(lw, sim_wgmma_gather, F_WAIT);
+        gather->c = (uint32_t)pending;
+        gather->last = 0;
+    }
     sim_ins *i = emit(lw, sim_wgmma_order, &t);
     i->op = which == W(FENCE) ? 0 : which == W(COMMIT) ? 1 : 2;
     i->c = (uint32_t)pending;

@@ -1,22 +1,30 @@
 /* operands.c - shared memory that wgmma reads: fenced before, left alone until it is waited for.
  *
- * For each group of a warpgroup's operations that nobody has waited for there is a bitmap of the 16-byte
- * chunks that it reads. wgmma is one operation of four warps: what one of them has waited for is done. */
+ * For each group of a warpgroup's operations there is a bitmap of the 16-byte chunks that it reads. Who
+ * writes one has to have waited for the group, or to be ordered after a warp that has; wgmma is one operation
+ * of four warps, so that any of them will do. A chunk that was written in this way is struck off, and the
+ * groups of long ago are forgotten. */
 #include "async.h"
+#include "race.h"
+
+enum { MOST_GROUPS = 16 };             /* of a warpgroup */
 
 typedef struct sim_operand_reads {
     struct sim_operand_reads *next;
     uint32_t warpgroup, group;
+    uint32_t waited, era[4];           /* warps that have waited for it, and when */
     uint32_t chunks[];
 } reads;
 
-static uint32_t groups_done(const sim_warp *w)
+static void forget_oldest(sim_block *b, uint32_t warpgroup)
 {
-    const sim_block *b = w->block;
-    uint32_t done = 0, first = w->index & ~3u;
-    for (uint32_t n = first; n < first + 4 && n < b->warp_count; n++)
-        if (b->warps[n].wgmma_done > done) done = b->warps[n].wgmma_done;
-    return done;
+    uint32_t n = 0;
+    for (reads **at = &b->operands, *x; (x = *at); at = &x->next) {
+        if (x->warpgroup != warpgroup || ++n < MOST_GROUPS) continue;
+        *at = x->next;
+        free(x);
+        return;
+    }
 }
 
 /* An operation that w issues reads the chunk at this offset of the block's shared memory. */
@@ -25,10 +33,11 @@ void sim_operand_read(sim_warp *w, const sim_ins *i, uint64_t offset)
     sim_block *b = w->block;
     uint32_t group = w->wgmma_groups + 1, warpgroup = w->index >> 2;
     sim_proxy_read(w, i, 0, b, offset, 16);
-    if (!sim_option.async || groups_done(w) >= group) return;
+    if (!sim_option.async) return;
     reads *x = b->operands;
     while (x && !(x->warpgroup == warpgroup && x->group == group)) x = x->next;
     if (!x) {
+        forget_oldest(b, warpgroup);
         x = calloc(1, sizeof *x + ((b->shared_hi - b->shared_lo) / 512 + 1) * sizeof *x->chunks);
         if (!x) return;
         x->warpgroup = warpgroup;
@@ -39,13 +48,14 @@ void sim_operand_read(sim_warp *w, const sim_ins *i, uint64_t offset)
     x->chunks[offset >> 9] |= 1u << (offset >> 4 & 31);
 }
 
+/* w has waited. */
 void sim_operands_done(sim_warp *w)
 {
-    uint32_t done = groups_done(w);
-    for (reads **at = &w->block->operands, *x; (x = *at);) {
-        if (x->warpgroup != w->index >> 2 || x->group > done) { at = &x->next; continue; }
-        *at = x->next;
-        free(x);
+    uint32_t n = w->index & 3;
+    for (reads *x = w->block->operands; x; x = x->next) {
+        if (x->warpgroup != w->index >> 2 || x->group > w->wgmma_done || x->waited >> n & 1) continue;
+        x->waited |= 1u << n;
+        x->era[n] = w->launch->races ? w->block->race->w[w->index].era : 0;
     }
 }
 
@@ -57,17 +67,33 @@ void sim_operands_forget(sim_block *b)
     }
 }
 
+static bool knows_of_wait(const sim_warp *w, uint32_t lane, const sim_block *b, const reads *x)
+{
+    if (b == w->block && w->index >> 2 == x->warpgroup && w->wgmma_done >= x->group) return true;
+    if (!w->launch->races) return x->waited != 0;
+    for (uint32_t n = 0; n < 4; n++) {
+        if (!(x->waited >> n & 1)) continue;
+        const sim_record record = { .block = b->race->index, .era = x->era[n],
+                                    .warp = (uint8_t)(x->warpgroup * 4 + n) };
+        if (sim_order_known(w->block->race, w->index, lane, &record, 0)) return true;
+    }
+    return false;
+}
+
 void sim_operands_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
                         uint32_t bytes)
 {
-    for (const reads *x = b->operands; x; x = x->next)
+    for (reads *x = b->operands; x; x = x->next)
         for (uint64_t n = offset >> 4; n <= (offset + bytes - 1) >> 4; n++) {
             if (!(x->chunks[n >> 5] >> (n & 31) & 1)) continue;
+            if (knows_of_wait(w, lane, b, x)) { x->chunks[n >> 5] &= ~(1u << (n & 31)); continue; }
             sim_report_at(w, i, "async-write", lane,
                           "writes shared address 0x%llx, which a wgmma.mma_async of warps %u to %u may still "
-                          "read: no wgmma.wait_group has waited for its group",
+                          "read: no wgmma.wait_group %s",
                           (unsigned long long)(b->shared_lo + (n << 4 > offset ? n << 4 : offset)),
-                          x->warpgroup * 4, x->warpgroup * 4 + 3);
+                          x->warpgroup * 4, x->warpgroup * 4 + 3,
+                          x->waited ? "that this thread knows of has waited for its group"
+                                    : "has waited for its group");
             return;
         }
 }

@@ -5,6 +5,7 @@
  * if one of the two writes and their bytes overlap; atomics do not race with atomics. The ranges of copies
  * are known; kernels note what they touch of each allocation, as a span and as a map of 16,384 granules (of
  * four bytes up to 64 KiB, larger in larger ones), and only while several streams have work. */
+#include "driver.h"
 #include "dependents.h"
 
 enum { GRANULES = 16384, MAP_WORDS = GRANULES / 64 };

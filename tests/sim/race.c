@@ -12,6 +12,7 @@
  * same thread (guess.c). Once another atomic of the thread has followed the load, its entry is FIRM. */
 #include "async.h"
 #include "race.h"
+#include "tensor.h"
 #include <sched.h>
 
 enum { PAGE_SHIFT = 10, PAGE = 1 << PAGE_SHIFT, ENTRY_LANE = 31, FIRM = 1u << 30, CROSS = 1u << 31 };
@@ -647,12 +648,21 @@ static void touch_lanes(access *c, page *p, uint32_t offset, uint32_t lane, uint
 
 /* --- accesses --------------------------------------------------------------------------------- */
 
+/* What wgmma reads: held against what was written, and not kept. Who writes there later has to know of the
+ * wait for it, not of where it was issued: operands.c. */
+static void look(access *c, page *p, uint32_t lane, uint32_t k, uint32_t end)
+{
+    const uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
+    for (; k < end; k++) if (cells[k] && !known(c, p, cells[k], lane)) conflict(c, p, lane, cells[k], k, "");
+}
+
 static void touch(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t bytes)
 {
     uint32_t low = offset | bytes;
     if (SIM_UNLIKELY(low & ((1u << p->shift) - 1)) && !split(p, low & 1 ? 0 : 1)) return;
     uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
     uint32_t end = (offset + bytes) >> p->shift;
+    if (SIM_UNLIKELY(c->ins->fn == sim_wgmma)) { look(c, p, lane, offset >> p->shift, end); return; }
     if (c->flags & REC_WRITE)
         for (uint32_t k = offset >> p->shift; k < end; k++) write_cell(c, p, cells + k, lane, k);
     else for (uint32_t k = offset >> p->shift; k < end; k++) read_cell(c, p, cells + k, lane, k);

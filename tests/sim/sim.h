@@ -22,7 +22,8 @@
  *   guess.c      reads that a cas may justify         operands.c   shared memory that wgmma reads
  *   bulk.c       copies in flight, proxy fences       tensormap.c  tensor maps
  *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx
- *   registers_pool.c  setmaxnreg                      dependents.c  griddepcontrol                   */
+ *   registers_pool.c  setmaxnreg                      dependents.c  griddepcontrol
+ *   warpgroup.c  what four warps do alike                                                            */
 #ifndef SIM_H
 #define SIM_H
 
@@ -723,8 +724,9 @@ typedef struct sim_warp {
     uint32_t *watch;                   /* written lanes of watched registers */
     uint32_t *scratch;
     uint32_t cc;                       /* carry flags */
-    bool     wgmma_fenced;             /* tensor.c: groups of wgmma, and how many are known to be done */
+    bool     wgmma_fenced, wgmma_open; /* tensor.c: groups of wgmma, and how many are known to be done */
     uint32_t wgmma_groups, wgmma_done;
+    const struct sim_ins *wgmma_last;
     uint32_t pc, active, live, index;
     uint32_t backward;                 /* backward branches since this path was chosen */
     uint32_t picks;                    /* paths chosen by the seed's dice */
@@ -782,6 +784,7 @@ typedef struct sim_block {
     struct sim_proxy *proxy;           /* bulk.c: who wrote which word since a proxy fence */
     struct sim_operand_reads *operands;    /* operands.c: what wgmma may still read */
     uint32_t *groups; uint32_t group_capacity;   /* bulk groups that each thread has committed */
+    struct sim_group_log *group_logs; uint32_t group_log_count; bool group_logs_used;    /* warpgroup.c */
     struct sim_register_pool *pool; bool pool_used;      /* setmaxnreg: registers_pool.c */
     struct sim_remote *remote; uint32_t remote_ranks;   /* by rank: the last access from another block */
     struct sim_race_block *race;       /* NULL until a launch looks for races */

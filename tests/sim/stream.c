@@ -8,6 +8,7 @@
  *
  * The order that the calls establish is kept as vector clocks: work carries what is ordered before it, as
  * counts of each stream's work. order.c compares. */
+#include "driver.h"
 #include "dependents.h"
 #include <unistd.h>
 

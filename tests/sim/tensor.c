@@ -692,14 +692,18 @@ void sim_wmma_store(sim_warp *w, const sim_ins *i, uint32_t m)
 
 /* The operation is carried out when it is issued, by each warp for its 16 rows of the 64. What a program
  * may not see of that is watched: every register that it holds has a word with the number of the group of
- * the last mma_async, and with a bit that says that others have touched it since the last fence. */
+ * the last mma_async, with a bit that says that others have touched it since the last fence, and with how the
+ * mma_async used it: whether it adds into it, and if no fence came since, with which shape. */
 #define TOUCHED 0x80000000u
+#define SUM     0x40000000u
+#define SHAPED  0x20000000u
+enum { SHAPE_SHIFT = 22, SHAPE = 127 << SHAPE_SHIFT, GROUP = (1 << SHAPE_SHIFT) - 1 };
 
 void sim_wgmma_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m)
 {
     uint32_t *word = &w->watch[e->watched];
     if (i->fn == sim_wgmma) return;
-    if ((*word & ~TOUCHED) > w->wgmma_done && sim_option.registers)
+    if ((*word & GROUP) > w->wgmma_done && sim_option.registers)
         sim_report_at(
             w, i, "async-read", sim_lowest(m),
             "register '%s' is %s while a wgmma.mma_async may still use it: no wgmma.wait_group has waited "
@@ -710,9 +714,13 @@ void sim_wgmma_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, ui
 
 void sim_wgmma_order(sim_warp *w, const sim_ins *i, uint32_t m)
 {
+    const sim_group_operands none = { { 0 } };
     whole_warp(w, i, m);
+    sim_group_step(w, i, &none);
     if (i->op == 1) {
         w->wgmma_groups++;
+        w->wgmma_open = false;
+        w->block->cluster->events++;   /* others may be waiting for this one: sim_wgmma_gather */
         return;
     }
     if (i->op == 2) {
@@ -722,22 +730,40 @@ void sim_wgmma_order(sim_warp *w, const sim_ins *i, uint32_t m)
         return;
     }
     w->wgmma_fenced = true;
-    for (uint32_t n = 0; n < w->kernel->wgmma_count; n++) w->watch[w->kernel->wgmma_first + n] &= ~TOUCHED;
+    for (uint32_t n = 0; n < w->kernel->wgmma_count; n++)
+        w->watch[w->kernel->wgmma_first + n] &= ~(TOUCHED | SHAPED);
 }
 
 static void check_async(sim_warp *w, const sim_ins *i, const sim_tensor *t)
 {
     const uint32_t *words = w->kernel->lists + t->touched;
-    bool touched = false;
+    uint32_t depth = t->k <= 8 ? 0 : t->k <= 16 ? 1 : t->k <= 32 ? 2 : 3,
+             shape = (t->n / 8u - 1) << (SHAPE_SHIFT + 2) | depth << SHAPE_SHIFT;
+    bool flight, touched = false, others = false, early = false;
+    w->wgmma_last = i;
+    w->wgmma_open = true;
     if ((w->index | 3) >= w->block->warp_count)
         sim_report_at(w, i, "warpgroup", 0,
                       "wgmma needs four warps from a multiple of four on; the block has %u warps",
                       w->block->warp_count);
     for (uint32_t n = 0; n < t->touched_count && words[n] != UINT32_MAX; n++) {
         uint32_t *word = &w->watch[words[n]];
+        bool sum = n < t->d.regs;
         touched |= *word & TOUCHED;
-        *word = (*word & TOUCHED) | (w->wgmma_groups + 1);
+        flight = (*word & GROUP) > w->wgmma_done;
+        if (sum) others |= flight && *word & SHAPED && (*word & SHAPE) != shape;
+        else early |= flight && *word & SUM;
+        *word = (*word & TOUCHED) | (sum ? SUM | SHAPED | shape : *word & (SUM | SHAPED | SHAPE))
+                | ((w->wgmma_groups + 1) & GROUP);
     }
+    if (early && sim_option.registers)
+        sim_report_at(w, i, "async-read", 0,
+                      "registers of A are results of a wgmma.mma_async that no wgmma.wait_group has waited "
+                      "for");
+    if (others && sim_option.registers)
+        sim_report_at(w, i, "missing-fence", 0,
+                      "a wgmma.mma_async of another shape adds into these registers, and no wgmma.fence "
+                      "stands between the two");
     if ((!w->wgmma_fenced || touched) && sim_option.registers)
         sim_report_at(w, i, "missing-fence", 0,
                       touched ? "registers of this operation were touched after the last "
@@ -839,6 +865,37 @@ static bool wgmma_bits(sim_warp *w, const sim_ins *i, const sim_tensor *t, const
     return true;
 }
 
+static void differ(sim_warp *w, const sim_ins *i, uint32_t lane, const char *what)
+{ sim_report_at(w, i, "warpgroup", lane, "%s of this thread is not that of the warp's first one", what); }
+
+/* Of all threads of the warp, and of the warpgroup, the same. */
+static void check_same(sim_warp *w, const sim_ins *i, const sim_tensor *t, uint32_t m)
+{
+    uint32_t first = sim_lowest(m), p = sim_pred(w, t->scale_d) & m;
+    const uint64_t *a = t->a_shared ? sim_slot64(w, t->a_descriptor) : NULL,
+                   *b = sim_slot64(w, t->b_descriptor);
+    const sim_group_operands o = { { a ? a[first] : 0, b[first], p >> first & 1 } };
+    sim_group_step(w, i, &o);
+    if (!sim_option.barriers) return;
+    if (p && p != m) { differ(w, i, sim_lowest(p >> first & 1 ? m & ~p : p), "scale-d"); return; }
+    SIM_EACH_LANE(l, m) {
+        if (b[l] == b[first] && (!a || a[l] == a[first])) continue;
+        differ(w, i, l, b[l] == b[first] ? "the descriptor of A" : "the descriptor of B");
+        return;
+    }
+}
+
+/* A swizzle's pattern begins at multiples of its rows, or the descriptor says by how many it does not. */
+static void check_pattern(sim_warp *w, const sim_ins *i, const layout *y, char which)
+{
+    if (!((y->start >> 7 ^ y->base) & (y->width - 1u)) || !sim_option.align) return;
+    sim_report_at(w, i, "matrix-descriptor", 0,
+                  "the matrix %c starts at shared address 0x%llx, %llu rows of 128 bytes into its swizzle's "
+                  "pattern of %u; the descriptor's base offset is %llu",
+                  which, (unsigned long long)y->start, (unsigned long long)(y->start >> 7 & (y->width - 1u)),
+                  y->width, (unsigned long long)y->base);
+}
+
 void sim_wgmma(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     const sim_tensor *t = sim_tensor_of(i);
@@ -846,9 +903,12 @@ void sim_wgmma(sim_warp *w, const sim_ins *i, uint32_t m)
     uint32_t k = t->sparse ? t->k / 2u : t->k, quarter = (w->index & 3) * 16, lane = sim_lowest(m);
     whole_warp(w, i, m);
     check_async(w, i, t);
+    check_same(w, i, t, m);
     w->worker->counts.c.tensor_operations += 2u * t->m * t->n * t->k;
     layout la = { 0 }, lb = layout_of(sim_slot64(w, t->b_descriptor)[lane], t->b_trans);
     if (t->a_shared) la = layout_of(sim_slot64(w, t->a_descriptor)[lane], t->a_trans);
+    check_pattern(w, i, &lb, 'B');
+    if (t->a_shared) check_pattern(w, i, &la, 'A');
     if (sim_pred(w, t->scale_d) >> lane & 1)
         read_c(w, &t->c, 16, t->n, c);
     else

@@ -44,6 +44,7 @@ void sim_mma(sim_warp *w, const sim_ins *i, uint32_t m);
 void sim_wmma_load(sim_warp *w, const sim_ins *i, uint32_t m);
 void sim_wmma_store(sim_warp *w, const sim_ins *i, uint32_t m);
 void sim_wgmma(sim_warp *w, const sim_ins *i, uint32_t m);
+void sim_wgmma_gather(sim_warp *w, const sim_ins *i, uint32_t m);
 void sim_wgmma_order(sim_warp *w, const sim_ins *i, uint32_t m);
 
 SIM_PRIVATE_END
