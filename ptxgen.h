@@ -2936,7 +2936,12 @@ struct ptx_kernel {
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
     uint32_t first_line; /* of its body, in the text last printed */
     uint32_t together, copies; /* how many instructions are not for ANY threads, and how many begin copies */
-    PTX__ARRAY(ptx__ins) ins;
+    uint32_t address_taken, known; /* known: of the three that follow; 1 while they are being found out */
+    uint32_t exits;                /* threads may end in it */
+    uint32_t bears;                /* the class of threads that may come to a call of it, at most */
+    uint32_t does;                 /* a bit for each effect */
+    uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
+    PTX__ARRAY(ptx__ins) ins; /* from here on: memory, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
     PTX__ARRAY(ptx__scope) scopes;
@@ -2945,11 +2950,6 @@ struct ptx_kernel {
     PTX__ARRAY(ptx__symbol) locals;
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
-    uint32_t address_taken, known; /* known: of the three that follow; 1 while they are being found out */
-    uint32_t exits;                /* threads may end in it */
-    uint32_t bears;                /* the class of threads that may come to a call of it, at most */
-    uint32_t does;                 /* a bit for each effect */
-    uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register that ptx_uniform speaks of, its class */
 };
 
@@ -3084,36 +3084,57 @@ static ptx_code ptx__fail_at(ptx_kernel *k, ptx_code code, uint32_t instruction,
     return code;
 }
 
-/* Make room for `more` elements behind the `count` in use. Returns 0 when there is none. */
-static int ptx__room(ptx_module *m, void **at, size_t count, size_t *capacity, size_t more, size_t size) {
-    size_t want = *capacity;
-    void *block;
-    if (more <= want - count) return 1;
-    if (more > ((size_t)-1) / size / 2 - count) return ptx_fail(m, PTX_E_MEMORY, "", "out of memory"), 0;
-    if (want < 16) want = 16;
-    while (want < count + more) want += want / 2;
-    block = m->alloc(m->user, *at, *capacity * size, want * size);
-    if (!block)
+/* An array of any type: copied to this and back, because void ** may not alias T **. */
+typedef struct ptx__array {
+    void *at;
+    size_t count, capacity;
+} ptx__array;
+
+/* Make room for `more` elements of that size behind those in use. Returns 0 when there is none. */
+static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
+    ptx__array a;
+    size_t want;
+    memcpy(&a, array, sizeof a);
+    if (more <= a.capacity - a.count) return 1;
+    if (more > ((size_t)-1) / size / 2 - a.count) return ptx_fail(m, PTX_E_MEMORY, "", "out of memory"), 0;
+    want = a.capacity < 16 ? 16 : a.capacity;
+    while (want < a.count + more) want += want / 2;
+    a.at = m->alloc(m->user, a.at, a.capacity * size, want * size);
+    if (!a.at)
         return ptx_fail(m, PTX_E_MEMORY, "", "out of memory: %lu bytes", (unsigned long)(want * size)), 0;
-    *at = block;
-    *capacity = want;
+    a.capacity = want;
+    memcpy(array, &a, sizeof a);
     return 1;
 }
+#define PTX__ROOM(m, array, more, ok) ((ok) = ptx__room((m), &(array), (more), sizeof *(array).at))
 
-static void ptx__release(ptx_module *m, void *at, size_t capacity, size_t size) {
-    if (at) m->alloc(m->user, at, capacity * size, 0);
+/* The arrays of a kernel and of a module, to be given back. */
+typedef struct ptx__held {
+    size_t at, size;
+} ptx__held;
+#define PTX__HELD(of, array) {offsetof(of, array), sizeof *((of *)0)->array.at}
+static const ptx__held ptx__kernel_holds[] = {
+    PTX__HELD(ptx_kernel, ins),    PTX__HELD(ptx_kernel, words),  PTX__HELD(ptx_kernel, labels),
+    PTX__HELD(ptx_kernel, scopes), PTX__HELD(ptx_kernel, shared), PTX__HELD(ptx_kernel, params),
+    PTX__HELD(ptx_kernel, locals), PTX__HELD(ptx_kernel, info),   PTX__HELD(ptx_kernel, asserted),
+    PTX__HELD(ptx_kernel, calls)};
+static const ptx__held ptx__module_holds[] = {
+    PTX__HELD(ptx_module, kernels),  PTX__HELD(ptx_module, forms),       PTX__HELD(ptx_module, names),
+    PTX__HELD(ptx_module, chars),    PTX__HELD(ptx_module, patterns),    PTX__HELD(ptx_module, text),
+    PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
+    PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
+    PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
+    PTX__HELD(ptx_module, notes),    PTX__HELD(ptx_module, advice_text), PTX__HELD(ptx_module, lists),
+    PTX__HELD(ptx_module, places)};
+#undef PTX__HELD
+
+static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
+    for (; n--; held++) {
+        ptx__array a;
+        memcpy(&a, (const char *)of + held->at, sizeof a);
+        if (a.at) m->alloc(m->user, a.at, a.capacity * held->size, 0);
+    }
 }
-
-/* The array's pointer goes through a local and memcpy: void ** may not alias T **. */
-#define PTX__ROOM(m, array, more, ok)                                                                        \
-    do {                                                                                                     \
-        (ok) = 1;                                                                                            \
-        if ((more) > (array).capacity - (array).count) {                                                     \
-            void *ptx__at = (void *)(array).at;                                                              \
-            (ok) = ptx__room((m), &ptx__at, (array).count, &(array).capacity, (more), sizeof *(array).at);   \
-            memcpy(&(array).at, &ptx__at, sizeof ptx__at);                                                   \
-        }                                                                                                    \
-    } while (0)
 
 /* Short texts are copied as this many bytes whatever their length, which is faster; so a pool that they are
    copied from has that much behind its last text, and whoever copies has room for it. */
@@ -3237,37 +3258,10 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
     if (!m) return;
     for (i = 0; i < m->kernels.count; i++) {
         ptx_kernel *k = m->kernels.at[i];
-        ptx__release(m, k->ins.at, k->ins.capacity, sizeof *k->ins.at);
-        ptx__release(m, k->words.at, k->words.capacity, sizeof *k->words.at);
-        ptx__release(m, k->labels.at, k->labels.capacity, sizeof *k->labels.at);
-        ptx__release(m, k->scopes.at, k->scopes.capacity, sizeof *k->scopes.at);
-        ptx__release(m, k->shared.at, k->shared.capacity, sizeof *k->shared.at);
-        ptx__release(m, k->params.at, k->params.capacity, sizeof *k->params.at);
-        ptx__release(m, k->locals.at, k->locals.capacity, sizeof *k->locals.at);
-        ptx__release(m, k->info.at, k->info.capacity, sizeof *k->info.at);
-        ptx__release(m, k->asserted.at, k->asserted.capacity, sizeof *k->asserted.at);
-        ptx__release(m, k->calls.at, k->calls.capacity, sizeof *k->calls.at);
-        ptx__release(m, k, 1, sizeof *k);
+        ptx__release(m, k, ptx__kernel_holds, sizeof ptx__kernel_holds / sizeof *ptx__kernel_holds);
+        m->alloc(m->user, k, sizeof *k, 0);
     }
-    ptx__release(m, (void *)m->kernels.at, m->kernels.capacity, sizeof *m->kernels.at);
-    ptx__release(m, m->forms.at, m->forms.capacity, sizeof *m->forms.at);
-    ptx__release(m, m->names.at, m->names.capacity, 1);
-    ptx__release(m, m->chars.at, m->chars.capacity, 1);
-    ptx__release(m, m->patterns.at, m->patterns.capacity, sizeof *m->patterns.at);
-    ptx__release(m, m->text.at, m->text.capacity, 1);
-    ptx__release(m, m->entries.at, m->entries.capacity, sizeof *m->entries.at);
-    ptx__release(m, m->variables.at, m->variables.capacity, sizeof *m->variables.at);
-    ptx__release(m, m->named.at, m->named.capacity, sizeof *m->named.at);
-    ptx__release(m, m->named_at.at, m->named_at.capacity, sizeof *m->named_at.at);
-    ptx__release(m, (void *)m->files.at, m->files.capacity, sizeof *m->files.at);
-    ptx__release(m, m->addresses.at, m->addresses.capacity, sizeof *m->addresses.at);
-    ptx__release(m, m->blocks.at, m->blocks.capacity, sizeof *m->blocks.at);
-    ptx__release(m, m->scratch.at, m->scratch.capacity, sizeof *m->scratch.at);
-    ptx__release(m, m->sets.at, m->sets.capacity, sizeof *m->sets.at);
-    ptx__release(m, m->notes.at, m->notes.capacity, sizeof *m->notes.at);
-    ptx__release(m, m->advice_text.at, m->advice_text.capacity, 1);
-    ptx__release(m, m->lists.at, m->lists.capacity, sizeof *m->lists.at);
-    ptx__release(m, m->places.at, m->places.capacity, sizeof *m->places.at);
+    ptx__release(m, m, ptx__module_holds, sizeof ptx__module_holds / sizeof *ptx__module_holds);
     m->alloc(m->user, m, sizeof *m, 0);
 }
 
@@ -3974,10 +3968,8 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *wha
 /* Room for one more instruction of that many words: done once, so that pushing needs no checks. */
 static int ptx__begin(ptx_kernel *k, size_t words) {
     int ok;
-    PTX__ROOM(k->m, k->ins, 1, ok);
-    if (!ok) return 0;
-    PTX__ROOM(k->m, k->words, words, ok);
-    return ok;
+    if (k->ins.count < k->ins.capacity && words <= k->words.capacity - k->words.count) return 1;
+    return PTX__ROOM(k->m, k->ins, 1, ok) && PTX__ROOM(k->m, k->words, words, ok);
 }
 static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
@@ -5073,25 +5065,15 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     m->entries.at[m->entries.count++] = m->used;
     ptx__add_name(m, PTX__OF_MODULE, at, PTX__IS_KERNEL | m->used);
     k = m->kernels.at[m->used++];
+    memset(k, 0, offsetof(ptx_kernel, ins));
+    k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
+    k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
     k->m = m;
     k->owner = m->seed + ++m->serial;
     if (k->owner == 0) k->owner = m->seed + ++m->serial;
     k->index = m->used - 1;
     k->name = at;
     k->site = site;
-    memset(k->registers, 0, sizeof k->registers);
-    k->guard = 0;
-    k->max_threads = k->min_blocks = k->shared_bytes = k->param_bytes = k->verified = k->version = k->cuts =
-        0;
-    k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
-    k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
-    k->address_taken = k->known = 0;
-    k->together = k->copies = 0;
-    memset(k->need, 0, sizeof k->need);
-    memset(k->cluster, 0, sizeof k->cluster);
-    k->max_registers = k->max_rank = k->blocks_are_clusters = k->function = k->result = k->noreturn = 0;
-    k->returning = 0;
-    k->called = NULL;
     return k;
 }
 
