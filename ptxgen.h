@@ -8310,105 +8310,144 @@ static uint32_t ptx__arrays_filled(const ptx_kernel *k, const ptx__flow *f) {
     return filled;
 }
 
+/* -- along the ways --
+   What may be so at a point of the kernel is a word of bits. A rule says what an instruction makes of it; the
+   word goes along every way from the beginning of the kernel until none brings news, and then once more
+   through each block, where the rule reports. */
+typedef struct ptx__point {
+    uint32_t i, b; /* instruction and block */
+    const ptx__ins *ins;
+    const ptx__form *form;
+    unsigned op, effect; /* none of what is not plain */
+    int report, done;    /* done: the rule has found all that it seeks */
+    uint32_t *about;     /* the rule's own */
+} ptx__point;
+typedef uint32_t (*ptx__rule)(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states);
+enum {
+    PTX__SPECIAL = 1, /* only instructions that f->special lists */
+    PTX__BRANCHES = 2, /* those that are not plain too */
+    PTX__LEAVING = 4, /* and as `op` where the kernel may end, for reports */
+    PTX__FIRST = 8    /* not bits: what comes to a block first stays */
+};
+#define PTX__NO_OP 0xffffu
+
+/* Instruction i, as rules see it: whether it is plain. */
+static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
+    int plain = k->ins.at[i].kind == PTX__I_PLAIN;
+    at->i = i;
+    at->ins = &k->ins.at[i];
+    at->form = &k->m->forms.at[plain ? at->ins->form : 0];
+    at->op = plain ? at->form->row->op : PTX__NO_OP;
+    at->effect = plain ? at->form->effect : (unsigned)PTX__EFFECT_NONE;
+    return plain;
+}
+
 /* What may hold at the end of a block may hold at the beginning of those behind it: is that news to one? */
-static int ptx__pass_on(const ptx__flow *f, uint32_t b, uint32_t states, uint32_t *in) {
+static int ptx__pass_on(const ptx__flow *f, uint32_t b, uint32_t states, uint32_t *in, int first) {
     int news = 0, e;
     for (e = 0; e < 2; e++) {
         uint32_t to = f->block[b].next[e];
-        if (!to || !(states & ~in[to - 1])) continue;
+        if (!to || !(states & ~in[to - 1]) || (first && in[to - 1])) continue;
         in[to - 1] |= states;
         news = 1;
     }
     return news;
 }
 
-static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, i, s, filled = 0, *in = f->stack; /* the walks are over */
-    int changed, report;
-    if (!k->copies) return PTX_E_NONE;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__COPY_NONE;
-    for (report = 0; report < 2; report += !changed) {
+static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__rule rule, unsigned how,
+                            uint32_t *about) {
+    uint32_t n, *in = f->advising ? f->walk[0] : f->stack; /* the walks are over */
+    int changed;
+    ptx__point at;
+    memset(in, 0, (f->blocks + 1) * sizeof *in);
+    in[0] = start;
+    at.about = about;
+    at.done = 0;
+    for (at.report = 0; at.report < 2; at.report += !changed) {
         changed = 0;
         for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], states = in[b];
-            for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
-                const ptx__ins *ins = &k->ins.at[i];
-                unsigned effect;
-                if (ins->kind != PTX__I_PLAIN) continue;
-                effect = k->m->forms.at[ins->form].effect;
-                if (!effect) continue;
-                if (effect == PTX__EFFECT_CALL
-                    && ptx__does(k, i) & (1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS))
-                    effect = PTX__EFFECT_WAIT;
-                if (report && effect == PTX__EFFECT_READ && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED)
-                    && ptx__array_bit(k, f, i) & (filled ? filled : (filled = ptx__arrays_filled(k, f))))
-                    return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
-                                        "shared memory is read while cp.async copies are under way: no "
-                                        "cp.async.wait_group or wait_all on some path to here");
-                if (report && effect == PTX__EFFECT_WAIT_GROUPS && states & PTX__COPY_BEGUN)
-                    return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
-                                        "cp.async.wait_group waits for committed groups only, and on some "
-                                        "path to here the copies are not committed");
-                if (report && f->advising == 2 && effect == PTX__EFFECT_READ && states & PTX__COPY_ALONE
-                    && k->m->forms.at[ins->form].who == PTX__WHO_WARP
-                    && ptx__array_bit(k, f, i) & (filled ? filled : (filled = ptx__arrays_filled(k, f))))
-                    ptx__note(k, PTX_ADVICE_RACE, i,
-                              "these matrices are made of what all lanes' cp.async have brought, and each "
-                              "thread has waited for its own alone: put a bar.sync behind the wait");
-                states = ptx__step(states, effect);
-                if (k->m->forms.at[ins->form].effect == PTX__EFFECT_CALL)
-                    states &= ~(uint32_t)PTX__COPY_ALONE;
+            uint32_t b = at.b = f->order[n], states = in[b], s = f->block[b].special, i;
+            for (i = f->block[b].first;; i++) {
+                if (how & PTX__SPECIAL) i = f->special[s++];
+                if (i >= f->block[b].end) break;
+                if (!ptx__see(k, i, &at) && !(how & PTX__BRANCHES)) continue;
+                states = rule(k, f, &at, states);
+                if (at.done || k->m->error.code) return k->m->error.code;
             }
-            if (report && f->advising == 2 && f->block[b].leaves
-                && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED))
-                ptx__note(k, PTX_ADVICE_UNWAITED, f->block[b].end - 1,
-                          "cp.async copies may be under way when the kernel ends here; wait for them, or do "
-                          "without");
-            changed |= ptx__pass_on(f, b, states, in);
+            if (how & PTX__LEAVING && at.report && f->block[b].leaves) {
+                ptx__see(k, f->block[b].end - 1, &at);
+                at.op = PTX__NO_OP + PTX__LEAVING;
+                rule(k, f, &at, states);
+            }
+            changed |= ptx__pass_on(f, b, states, in, how & PTX__FIRST);
         }
     }
     return PTX_E_NONE;
+}
+
+/* Whether what is read here is what copies fill. about: their arrays, once they are asked for */
+static int ptx__is_filled(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at) {
+    if (!*at->about) *at->about = ptx__arrays_filled(k, f);
+    return (ptx__array_bit(k, f, at->i) & *at->about) != 0;
+}
+
+static uint32_t ptx__copies_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED);
+    unsigned effect = at->effect;
+    if (effect == PTX__EFFECT_CALL
+        && ptx__does(k, at->i) & (1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS))
+        effect = PTX__EFFECT_WAIT;
+    if (at->report && effect == PTX__EFFECT_READ && open && ptx__is_filled(k, f, at))
+        ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
+                     "shared memory is read while cp.async copies are under way: no "
+                     "cp.async.wait_group or wait_all on some path to here");
+    else if (at->report && effect == PTX__EFFECT_WAIT_GROUPS && states & PTX__COPY_BEGUN)
+        ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
+                     "cp.async.wait_group waits for committed groups only, and on some "
+                     "path to here the copies are not committed");
+    else if (at->report && f->advising == 2 && effect == PTX__EFFECT_READ && states & PTX__COPY_ALONE
+             && at->form->who == PTX__WHO_WARP && ptx__is_filled(k, f, at))
+        ptx__note(k, PTX_ADVICE_RACE, at->i,
+                  "these matrices are made of what all lanes' cp.async have brought, and each "
+                  "thread has waited for its own alone: put a bar.sync behind the wait");
+    if (at->op == PTX__NO_OP + PTX__LEAVING && f->advising == 2 && open)
+        ptx__note(k, PTX_ADVICE_UNWAITED, at->i,
+                  "cp.async copies may be under way when the kernel ends here; wait for them, or do without");
+    states = ptx__step(states, effect);
+    return at->effect == PTX__EFFECT_CALL ? states & ~(uint32_t)PTX__COPY_ALONE : states;
+}
+
+static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
+    uint32_t filled = 0;
+    if (!k->copies) return PTX_E_NONE;
+    return ptx__follow(k, f, PTX__COPY_NONE, ptx__copies_rule, PTX__SPECIAL | PTX__LEAVING, &filled);
 }
 
 /* -- the carry --
    What can be in the carry flag, one bit each: nothing, or what a .cc wrote. A call leaves nothing in it. */
 enum { PTX__CARRY_NONE = 1, PTX__CARRY_SET = 2 };
 
-static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, i, *in = f->stack;
-    int changed, report;
-    if (!(k->m->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__CARRY_NONE;
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], states = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++) {
-                const ptx__ins *ins = &k->ins.at[i];
-                const ptx__form *form = &k->m->forms.at[ins->form];
-                unsigned op = form->row->op;
-                if (ins->kind != PTX__I_PLAIN) continue;
-                if (op == PTX_RAW) { /* who knows what its text does with the flag */
-                    states = form->effect == PTX__EFFECT_CALL ? (uint32_t)PTX__CARRY_NONE : states;
-                    if (strstr(ptx__raw_text(k, ins), ".cc")) states = PTX__CARRY_SET;
-                }
-                if (report && states & PTX__CARRY_NONE
-                    && (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC))
-                    return ptx__fail_at(k, PTX_E_UNDEFINED, i, ins->site,
-                                        "%s reads the carry, and on some path to here no instruction with "
-                                        ".cc wrote it, or a call came between",
-                                        form->row->name);
-                if ((op == PTX_ADD || op == PTX_SUB || op == PTX_MAD || op == PTX_ADDC || op == PTX_SUBC
-                     || op == PTX_MADC)
-                    && form->asked & PTX_CC & ~PTX__FAMILY)
-                    states = PTX__CARRY_SET | (ins->guard ? states : 0u);
-            }
-            changed |= ptx__pass_on(f, b, states, in);
-        }
+static uint32_t ptx__carry_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    int reads = at->op == PTX_ADDC || at->op == PTX_SUBC || at->op == PTX_MADC;
+    (void)f;
+    if (at->op == PTX_RAW) { /* who knows what its text does with the flag */
+        if (at->effect == PTX__EFFECT_CALL) states = PTX__CARRY_NONE;
+        if (strstr(ptx__raw_text(k, at->ins), ".cc")) states = PTX__CARRY_SET;
     }
-    return PTX_E_NONE;
+    if (at->report && states & PTX__CARRY_NONE && reads)
+        ptx__fail_at(k, PTX_E_UNDEFINED, at->i, at->ins->site,
+                     "%s reads the carry, and on some path to here no instruction with "
+                     ".cc wrote it, or a call came between",
+                     at->form->row->name);
+    if ((reads || at->op == PTX_ADD || at->op == PTX_SUB || at->op == PTX_MAD)
+        && at->form->asked & PTX_CC & ~PTX__FAMILY)
+        return PTX__CARRY_SET | (at->ins->guard ? states : 0u);
+    return states;
+}
+
+static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
+    if (!(k->m->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
+    return ptx__follow(k, f, PTX__CARRY_NONE, ptx__carry_rule, 0, NULL);
 }
 
 /* -- advice -- */
@@ -8824,39 +8863,20 @@ static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint
     return 1;
 }
 
-static void ptx__advise_copy(ptx_kernel *k, ptx__flow *f, uint32_t copy) {
-    uint32_t n, i, *in = f->walk[0];
-    int changed, report;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__COPY_AWAY;
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], states = in[b], s;
-            for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
-                const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
-                unsigned effect = form->effect;
-                if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
-                f->effort -= f->effort > 1;
-                if (effect == PTX__EFFECT_CALL || form->row->op == PTX_RAW) states = PTX__COPY_AWAY;
-                if (report && (effect == PTX__EFFECT_READ || effect == PTX__EFFECT_WRITE)
-                    && ptx__advise_copy_use(k, f, copy, i, states))
-                    return;
-                if (i == copy)
-                    states = PTX__COPY_OPEN | (k->ins.at[i].guard ? states : 0u);
-                else
-                    states = ptx__copy_step(k, i, effect, states);
-            }
-            changed |= ptx__pass_on(f, b, states, in);
-        }
-    }
+static uint32_t ptx__copy_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    f->effort -= f->effort > 1;
+    if (at->effect == PTX__EFFECT_CALL || at->op == PTX_RAW) states = PTX__COPY_AWAY;
+    if (at->report && (at->effect == PTX__EFFECT_READ || at->effect == PTX__EFFECT_WRITE))
+        at->done = ptx__advise_copy_use(k, f, *at->about, at->i, states);
+    if (at->i == *at->about) return PTX__COPY_OPEN | (at->ins->guard ? states : 0u);
+    return ptx__copy_step(k, at->i, at->effect, states);
 }
 static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
     uint32_t i;
+    ptx__point at;
     for (i = 0; k->copies && i < k->ins.count && f->effort > 8192; i++)
-        if (k->ins.at[i].kind == PTX__I_PLAIN && k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY
-            && ptx__places_of(k, f, i)->known)
-            ptx__advise_copy(k, f, i);
+        if (ptx__see(k, i, &at) && at.effect == PTX__EFFECT_COPY && ptx__places_of(k, f, i)->known)
+            ptx__follow(k, f, PTX__COPY_AWAY, ptx__copy_rule, PTX__SPECIAL, &i);
 }
 
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
@@ -8890,30 +8910,41 @@ static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
    since the last proxy fence. */
 enum { PTX__NOT_ARRIVED = 1, PTX__ARRIVED = 2, PTX__REMOTE = 4, PTX__PLAIN_STORE = 8 };
 
-static uint32_t ptx__order_step(ptx_kernel *k, uint32_t i, uint32_t states, int report) {
-    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
-    const char *text = form->row->name;
-    unsigned op = form->row->op;
+static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    const char *text = at->form->row->name;
+    const uint32_t i = at->i;
+    (void)f;
+    if (at->op == PTX__NO_OP + PTX__LEAVING) {
+        if (states & PTX__REMOTE && !k->function)
+            ptx__note(k, PTX_ADVICE_ORDER, i,
+                      "another block's shared memory is used, and that block may have ended: let all of "
+                      "the cluster meet (ptx_cluster_arrive, ptx_cluster_wait) before they leave");
+        if (!(states & PTX__NOT_ARRIVED) && !k->function)
+            ptx__note(k, PTX_ADVICE_ORDER, i,
+                      "the thread has arrived at the cluster's barrier and never waits: "
+                      "barrier.cluster.wait belongs to every arrive");
+        return states;
+    }
     if (strncmp(text, "barrier.cluster.arrive", 22) == 0) {
-        if (report && !(states & PTX__NOT_ARRIVED))
+        if (at->report && !(states & PTX__NOT_ARRIVED))
             ptx__note(k, PTX_ADVICE_ORDER, i,
                       "the thread has arrived at the cluster's barrier already: barrier.cluster.wait comes "
                       "before the next arrive");
         return (states & ~(uint32_t)(PTX__NOT_ARRIVED | PTX__REMOTE)) | PTX__ARRIVED;
     }
     if (strncmp(text, "barrier.cluster.wait", 20) == 0) {
-        if (report && !(states & PTX__ARRIVED))
+        if (at->report && !(states & PTX__ARRIVED))
             ptx__note(k, PTX_ADVICE_ORDER, i,
                       "nothing to wait for: barrier.cluster.arrive comes first, or all wait for ever");
         return (states & ~(uint32_t)PTX__ARRIVED) | PTX__NOT_ARRIVED;
     }
-    if ((op == PTX_LD || op == PTX_ST || (op >= PTX_ATOMIC_BITS && op <= PTX_RED_VECTOR))
-        && form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)
+    if ((at->op == PTX_LD || at->op == PTX_ST || (at->op >= PTX_ATOMIC_BITS && at->op <= PTX_RED_VECTOR))
+        && at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)
         return states | PTX__REMOTE;
-    if (op == PTX_ST && form->asked & PTX__M_SHARED & ~PTX__FAMILY) return states | PTX__PLAIN_STORE;
+    if (at->op == PTX_ST && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY) return states | PTX__PLAIN_STORE;
     if (strncmp(text, "fence.proxy.async", 17) == 0) return states & ~(uint32_t)PTX__PLAIN_STORE;
-    if (report && states & PTX__PLAIN_STORE
-        && (form->effect == PTX__EFFECT_MMA || form->effect == PTX__EFFECT_BULK_OUT))
+    if (at->report && states & PTX__PLAIN_STORE
+        && (at->effect == PTX__EFFECT_MMA || at->effect == PTX__EFFECT_BULK_OUT))
         ptx__note(k, PTX_ADVICE_PROXY, i,
                   "shared memory that plain stores may have filled is read here by another way: they need "
                   "PTX_FENCE_PROXY_ASYNC_SHARED behind them, and then a barrier");
@@ -8921,73 +8952,37 @@ static uint32_t ptx__order_step(ptx_kernel *k, uint32_t i, uint32_t states, int 
 }
 
 static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, i, *in = f->stack;
-    int changed, report;
-    if ((k->m->target & 0xfffu) < 90) return;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__NOT_ARRIVED | (k->function ? PTX__ARRIVED : 0);
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], states = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++)
-                if (k->ins.at[i].kind == PTX__I_PLAIN) states = ptx__order_step(k, i, states, report);
-            if (report && f->block[b].leaves && states & PTX__REMOTE && !k->function)
-                ptx__note(k, PTX_ADVICE_ORDER, f->block[b].end - 1,
-                          "another block's shared memory is used, and that block may have ended: let all of "
-                          "the cluster meet (ptx_cluster_arrive, ptx_cluster_wait) before they leave");
-            if (report && f->block[b].leaves && !(states & PTX__NOT_ARRIVED) && !k->function)
-                ptx__note(k, PTX_ADVICE_ORDER, f->block[b].end - 1,
-                          "the thread has arrived at the cluster's barrier and never waits: "
-                          "barrier.cluster.wait belongs to every arrive");
-            changed |= ptx__pass_on(f, b, states, in);
-        }
-    }
+    if ((k->m->target & 0xfffu) >= 90)
+        ptx__follow(k, f, PTX__NOT_ARRIVED | (k->function ? PTX__ARRIVED : 0), ptx__order_rule, PTX__LEAVING,
+                    NULL);
 }
 
 /* An mbarrier that one thread makes, and others use with no barrier between; or that nobody makes. */
+enum { PTX__MBARRIER_USED, PTX__MBARRIER_MADE };
+static uint32_t ptx__mbarriers_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t by) {
+    const char *name = at->form->row->name;
+    int uses = strncmp(name, "mbarrier", 8) == 0 && at->op != PTX_MBARRIER_INVAL
+               && at->op != PTX_MBARRIER_PENDING_COUNT;
+    if (at->op == PTX_MBARRIER_INIT) return at->about[PTX__MBARRIER_MADE] = at->i + 1;
+    if (at->effect == PTX__EFFECT_CALL || at->op == PTX_RAW) at->about[PTX__MBARRIER_MADE] = 1, by = 0;
+    if (uses && strstr(name, "shared::cluster")) uses = 0, at->about[PTX__MBARRIER_MADE] = 1;
+    if (uses && !at->about[PTX__MBARRIER_USED]) at->about[PTX__MBARRIER_USED] = at->i + 1;
+    if (uses && by && at->report
+        && (f->level[at->b] != f->level[ptx__block_of(f, by - 1)]
+            || at->ins->guard != k->ins.at[by - 1].guard))
+        ptx__note(k, PTX_ADVICE_RACE, at->i,
+                  "the mbarrier may not be there yet for this thread: it is made at %s, with no "
+                  "bar.sync between",
+                  k->ins.at[by - 1].site);
+    return at->effect == PTX__EFFECT_BARRIER && !uses ? 0 : by;
+}
 static void ptx__advise_mbarriers(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, e, i, used = 0, made = 0, *in = f->stack;
-    int changed, report;
+    uint32_t about[2] = {0, 0};
     if ((k->m->target & 0xfffu) < 80 || k->function) return;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], by = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++) {
-                const ptx__ins *ins = &k->ins.at[i];
-                const ptx__form *form = &k->m->forms.at[ins->form];
-                int uses;
-                if (ins->kind != PTX__I_PLAIN) continue;
-                if (form->row->op == PTX_MBARRIER_INIT) {
-                    made = by = i + 1;
-                    continue;
-                }
-                if (form->effect == PTX__EFFECT_CALL || form->row->op == PTX_RAW) made = 1, by = 0;
-                uses = strncmp(form->row->name, "mbarrier", 8) == 0 && form->row->op != PTX_MBARRIER_INVAL
-                       && form->row->op != PTX_MBARRIER_PENDING_COUNT;
-                if (uses && strstr(form->row->name, "shared::cluster")) uses = 0, made = 1;
-                if (uses && !used) used = i + 1;
-                if (uses && by && report
-                    && (f->level[b] != f->level[ptx__block_of(f, by - 1)]
-                        || ins->guard != k->ins.at[by - 1].guard))
-                    ptx__note(k, PTX_ADVICE_RACE, i,
-                              "the mbarrier may not be there yet for this thread: it is made at %s, with no "
-                              "bar.sync between",
-                              k->ins.at[by - 1].site);
-                if (form->effect == PTX__EFFECT_BARRIER && !uses) by = 0;
-            }
-            for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e];
-                if (!to || !by || in[to - 1]) continue;
-                in[to - 1] = by;
-                changed = 1;
-            }
-        }
-    }
-    if (used && !made)
-        ptx__note(k, PTX_ADVICE_ORDER, used - 1, "no mbarrier.init in this kernel makes this mbarrier");
+    ptx__follow(k, f, 0, ptx__mbarriers_rule, PTX__FIRST, about);
+    if (about[PTX__MBARRIER_USED] && !about[PTX__MBARRIER_MADE])
+        ptx__note(k, PTX_ADVICE_ORDER, about[PTX__MBARRIER_USED] - 1,
+                  "no mbarrier.init in this kernel makes this mbarrier");
 }
 
 /* What is read as if nobody wrote it (.nc), and written. */
@@ -9318,44 +9313,25 @@ static uint32_t ptx__mma_step(const ptx_kernel *k, const ptx__ins *ins, unsigned
     }
 }
 
-/* One set through the whole kernel. */
-static ptx_code ptx__verify_set(ptx_kernel *k, ptx__flow *f, uint32_t id) {
-    uint32_t n, i, *in = f->stack;
-    int changed, report;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__MMA_NONE | PTX__MMA_UNFENCED;
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], states = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++) {
-                const ptx__ins *ins = &k->ins.at[i];
-                unsigned effect, touch;
-                if (ins->kind != PTX__I_PLAIN) continue;
-                effect = k->m->forms.at[ins->form].effect;
-                touch = ptx__mma_touch(k, f, ins, id);
-                if (effect != PTX__EFFECT_MMA) {
-                    if (touch && touch != 6 && states & PTX__MMA_OPEN && report)
-                        return ptx__fail_at(
-                            k, PTX_E_ASYNC, i, ins->site,
-                            "a sum of wgmma is %s here while the product may be under way: no "
-                            "wgmma.commit_group and wgmma.wait_group for it on some path to "
-                            "here",
-                            touch & 4 ? "set" : "read");
-                    if (touch & 4) states |= PTX__MMA_UNFENCED;
-                    states = ptx__mma_step(k, ins, effect, states);
-                } else if (touch & 4) {
-                    if (states & PTX__MMA_UNFENCED && report)
-                        return ptx__fail_at(k, PTX_E_FENCE, i, ins->site,
-                                            "wgmma works on registers that may have been written since the "
-                                            "last wgmma.fence; put ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
-                    states = (states & ~(PTX__MMA_OPEN | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
-                }
-            }
-            changed |= ptx__pass_on(f, b, states, in);
-        }
+/* One set through the whole kernel. about: its number */
+static uint32_t ptx__set_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    unsigned touch = ptx__mma_touch(k, f, at->ins, *at->about);
+    if (at->effect != PTX__EFFECT_MMA) {
+        if (touch && touch != 6 && states & PTX__MMA_OPEN && at->report)
+            ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
+                         "a sum of wgmma is %s here while the product may be under way: no "
+                         "wgmma.commit_group and wgmma.wait_group for it on some path to "
+                         "here",
+                         touch & 4 ? "set" : "read");
+        if (touch & 4) states |= PTX__MMA_UNFENCED;
+        return ptx__mma_step(k, at->ins, at->effect, states);
     }
-    return PTX_E_NONE;
+    if (!(touch & 4)) return states;
+    if (states & PTX__MMA_UNFENCED && at->report)
+        ptx__fail_at(k, PTX_E_FENCE, at->i, at->ins->site,
+                     "wgmma works on registers that may have been written since the "
+                     "last wgmma.fence; put ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
+    return (states & ~(PTX__MMA_OPEN | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
 }
 
 static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
@@ -9371,7 +9347,8 @@ static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
         if (!ptx__mma_mark(k, f, ins, ++id))
             return ptx__fail_at(k, PTX_E_ARGUMENT, i, ins->site,
                                 "one variable is given for two sums of this wgmma");
-        if (ptx__verify_set(k, f, id)) return k->m->error.code;
+        if (ptx__follow(k, f, PTX__MMA_NONE | PTX__MMA_UNFENCED, ptx__set_rule, 0, &id))
+            return k->m->error.code;
     }
     return PTX_E_NONE;
 }
@@ -10071,52 +10048,39 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_
     return PTX_E_NONE;
 }
 
-/* Loads of tensor memory, 32 at a time, a bit each while no tcgen05.wait::ld has followed. */
-static ptx_code ptx__verify_tensor_loads(ptx_kernel *k, ptx__flow *f, const uint32_t *loads, uint32_t count) {
-    uint32_t n, e, i, j, at, word, *in = f->stack;
-    int changed, report;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], open = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++) {
-                if (k->ins.at[i].kind == PTX__I_COMMENT) continue;
-                for (at = 0; report && open && (word = ptx__next_register(k, &k->ins.at[i], 1, &at)) != 0;) {
-                    uint32_t def = f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
-                    for (j = 0; j < count; j++)
-                        if (open >> j & 1 && loads[j] + 1 == def)
-                            return ptx__fail_at(k, PTX_E_ASYNC, i, k->ins.at[i].site,
-                                                "what the tcgen05.ld at %s loads may not have come yet: put "
-                                                "PTX_TCGEN05_WAIT_LD between",
-                                                k->ins.at[loads[j]].site);
-                }
-                if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
-                if (ptx__op_of(k, i) == PTX_TCGEN05_WAIT_LD || ptx__is_opaque(k, i)) open = 0;
-                for (j = 0; j < count; j++)
-                    if (loads[j] == i) open |= 1u << j;
+/* Loads of tensor memory, 32 at a time, a bit each while no tcgen05.wait::ld has followed. about: they, and
+   how many behind them */
+static uint32_t ptx__tensor_loads_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t open) {
+    uint32_t j, word, from = 0, count = at->about[32];
+    while (at->report && open && at->ins->kind != PTX__I_COMMENT
+           && (word = ptx__next_register(k, at->ins, 1, &from)) != 0)
+        for (j = 0; j < count; j++)
+            if (open >> j & 1
+                && at->about[j] + 1 == f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)]) {
+                ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
+                             "what the tcgen05.ld at %s loads may not have come yet: put "
+                             "PTX_TCGEN05_WAIT_LD between",
+                             k->ins.at[at->about[j]].site);
+                return 0;
             }
-            for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e];
-                if (!to || !(open & ~in[to - 1])) continue;
-                in[to - 1] |= open;
-                changed = 1;
-            }
-        }
-    }
-    return PTX_E_NONE;
+    if (at->op == PTX_TCGEN05_WAIT_LD || at->op == PTX_RAW || at->effect == PTX__EFFECT_CALL) open = 0;
+    for (j = 0; j < count; j++)
+        if (at->about[j] == at->i) open |= 1u << j;
+    return open;
 }
 
 static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, s, i, pair = 0, loads[32], count = 0, counted = 0;
+    uint32_t b, s, i, pair = 0, loads[33], *count = loads + 32, counted = 0;
+    *count = 0;
     if (!(k->m->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
             if (k->ins.at[i].kind != PTX__I_PLAIN || !f->block[b].order) continue;
             if (ptx__verify_one(k, f, i, &pair, &counted)) return k->m->error.code;
-            if (strncmp(ptx__name_of(k, i), "tcgen05.ld", 10) == 0 && count < 32) loads[count++] = i;
+            if (strncmp(ptx__name_of(k, i), "tcgen05.ld", 10) == 0 && *count < 32)
+                loads[(*count)++] = i;
         }
-    return count ? ptx__verify_tensor_loads(k, f, loads, count) : PTX_E_NONE;
+    return *count ? ptx__follow(k, f, 0, ptx__tensor_loads_rule, PTX__BRANCHES, loads) : PTX_E_NONE;
 }
 
 /* -- directives -- */
@@ -10711,26 +10675,26 @@ static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
    Reads of another block's shared memory: that block must have begun, and what it wrote must be there. A bit
    for each array written since the cluster last met; the highest: it has not met at all. */
 #define PTX__CLUSTER_NOT_MET 0x80000000u
-static uint32_t ptx__remote_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t states, int report) {
-    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
-    unsigned op = form->row->op;
+static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    const uint32_t i = at->i;
+    const unsigned op = at->op;
     const uint32_t *x;
     uint32_t array;
     if (ptx__is_opaque(k, i) || ptx__is_wait(k, i))
         return 0; /* or a barrier in memory, of whatever others do */
-    if (strncmp(form->row->name, "barrier.cluster.wait", 20) == 0) return 0;
+    if (strncmp(at->form->row->name, "barrier.cluster.wait", 20) == 0) return 0;
     if (op != PTX_LD && op != PTX_ST && !(op >= PTX_ATOMIC_BITS && op <= PTX_RED_VECTOR)) return states;
     x = ptx__shared_operand(k, &k->ins.at[i]);
     array = x ? ptx__array_of(k, f, x[0], 0) : 0;
-    if (!(form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) {
+    if (!(at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) {
         if (op == PTX_LD || !array || array > 30) return states;
         return states | 1u << array;
     }
-    if (report && states & PTX__CLUSTER_NOT_MET)
+    if (at->report && states & PTX__CLUSTER_NOT_MET)
         ptx__note(k, PTX_ADVICE_ORDER, i,
                   "the other block may not have begun: let all of the cluster meet (ptx_cluster_arrive, "
                   "ptx_cluster_wait) before the first use of each other's shared memory");
-    else if (report && op == PTX_LD && array && array < 31 && states >> array & 1)
+    else if (at->report && op == PTX_LD && array && array < 31 && states >> array & 1)
         ptx__note(k, PTX_ADVICE_RACE, i,
                   "another block may be writing what is read here: a barrier of the block does not reach it, "
                   "put ptx_cluster_arrive and ptx_cluster_wait between");
@@ -10738,20 +10702,8 @@ static uint32_t ptx__remote_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32
 }
 
 static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, i, *in = f->walk[0];
-    int changed, report;
-    if ((k->m->target & 0xfffu) < 90 || k->function) return;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__CLUSTER_NOT_MET;
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], states = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++)
-                if (k->ins.at[i].kind == PTX__I_PLAIN) states = ptx__remote_step(k, f, i, states, report);
-            changed |= ptx__pass_on(f, b, states, in);
-        }
-    }
+    if ((k->m->target & 0xfffu) >= 90 && !k->function)
+        ptx__follow(k, f, PTX__CLUSTER_NOT_MET, ptx__remote_rule, 0, NULL);
 }
 
 /* -- the fifth tensor core -- */
