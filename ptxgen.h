@@ -2936,7 +2936,12 @@ struct ptx_kernel {
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
     uint32_t first_line; /* of its body, in the text last printed */
     uint32_t together, copies; /* how many instructions are not for ANY threads, and how many begin copies */
-    PTX__ARRAY(ptx__ins) ins;
+    uint32_t address_taken, known; /* known: of the three that follow; 1 while they are being found out */
+    uint32_t exits;                /* threads may end in it */
+    uint32_t bears;                /* the class of threads that may come to a call of it, at most */
+    uint32_t does;                 /* a bit for each effect */
+    uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
+    PTX__ARRAY(ptx__ins) ins; /* from here on: memory, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
     PTX__ARRAY(ptx__scope) scopes;
@@ -2945,11 +2950,6 @@ struct ptx_kernel {
     PTX__ARRAY(ptx__symbol) locals;
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
-    uint32_t address_taken, known; /* known: of the three that follow; 1 while they are being found out */
-    uint32_t exits;                /* threads may end in it */
-    uint32_t bears;                /* the class of threads that may come to a call of it, at most */
-    uint32_t does;                 /* a bit for each effect */
-    uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register that ptx_uniform speaks of, its class */
 };
 
@@ -3084,36 +3084,57 @@ static ptx_code ptx__fail_at(ptx_kernel *k, ptx_code code, uint32_t instruction,
     return code;
 }
 
-/* Make room for `more` elements behind the `count` in use. Returns 0 when there is none. */
-static int ptx__room(ptx_module *m, void **at, size_t count, size_t *capacity, size_t more, size_t size) {
-    size_t want = *capacity;
-    void *block;
-    if (more <= want - count) return 1;
-    if (more > ((size_t)-1) / size / 2 - count) return ptx_fail(m, PTX_E_MEMORY, "", "out of memory"), 0;
-    if (want < 16) want = 16;
-    while (want < count + more) want += want / 2;
-    block = m->alloc(m->user, *at, *capacity * size, want * size);
-    if (!block)
+/* An array of any type: copied to this and back, because void ** may not alias T **. */
+typedef struct ptx__array {
+    void *at;
+    size_t count, capacity;
+} ptx__array;
+
+/* Make room for `more` elements of that size behind those in use. Returns 0 when there is none. */
+static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
+    ptx__array a;
+    size_t want;
+    memcpy(&a, array, sizeof a);
+    if (more <= a.capacity - a.count) return 1;
+    if (more > ((size_t)-1) / size / 2 - a.count) return ptx_fail(m, PTX_E_MEMORY, "", "out of memory"), 0;
+    want = a.capacity < 16 ? 16 : a.capacity;
+    while (want < a.count + more) want += want / 2;
+    a.at = m->alloc(m->user, a.at, a.capacity * size, want * size);
+    if (!a.at)
         return ptx_fail(m, PTX_E_MEMORY, "", "out of memory: %lu bytes", (unsigned long)(want * size)), 0;
-    *at = block;
-    *capacity = want;
+    a.capacity = want;
+    memcpy(array, &a, sizeof a);
     return 1;
 }
+#define PTX__ROOM(m, array, more, ok) ((ok) = ptx__room((m), &(array), (more), sizeof *(array).at))
 
-static void ptx__release(ptx_module *m, void *at, size_t capacity, size_t size) {
-    if (at) m->alloc(m->user, at, capacity * size, 0);
+/* The arrays of a kernel and of a module, to be given back. */
+typedef struct ptx__held {
+    size_t at, size;
+} ptx__held;
+#define PTX__HELD(of, array) {offsetof(of, array), sizeof *((of *)0)->array.at}
+static const ptx__held ptx__kernel_holds[] = {
+    PTX__HELD(ptx_kernel, ins),    PTX__HELD(ptx_kernel, words),  PTX__HELD(ptx_kernel, labels),
+    PTX__HELD(ptx_kernel, scopes), PTX__HELD(ptx_kernel, shared), PTX__HELD(ptx_kernel, params),
+    PTX__HELD(ptx_kernel, locals), PTX__HELD(ptx_kernel, info),   PTX__HELD(ptx_kernel, asserted),
+    PTX__HELD(ptx_kernel, calls)};
+static const ptx__held ptx__module_holds[] = {
+    PTX__HELD(ptx_module, kernels),  PTX__HELD(ptx_module, forms),       PTX__HELD(ptx_module, names),
+    PTX__HELD(ptx_module, chars),    PTX__HELD(ptx_module, patterns),    PTX__HELD(ptx_module, text),
+    PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
+    PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
+    PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
+    PTX__HELD(ptx_module, notes),    PTX__HELD(ptx_module, advice_text), PTX__HELD(ptx_module, lists),
+    PTX__HELD(ptx_module, places)};
+#undef PTX__HELD
+
+static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
+    for (; n--; held++) {
+        ptx__array a;
+        memcpy(&a, (const char *)of + held->at, sizeof a);
+        if (a.at) m->alloc(m->user, a.at, a.capacity * held->size, 0);
+    }
 }
-
-/* The array's pointer goes through a local and memcpy: void ** may not alias T **. */
-#define PTX__ROOM(m, array, more, ok)                                                                        \
-    do {                                                                                                     \
-        (ok) = 1;                                                                                            \
-        if ((more) > (array).capacity - (array).count) {                                                     \
-            void *ptx__at = (void *)(array).at;                                                              \
-            (ok) = ptx__room((m), &ptx__at, (array).count, &(array).capacity, (more), sizeof *(array).at);   \
-            memcpy(&(array).at, &ptx__at, sizeof ptx__at);                                                   \
-        }                                                                                                    \
-    } while (0)
 
 /* Short texts are copied as this many bytes whatever their length, which is faster; so a pool that they are
    copied from has that much behind its last text, and whoever copies has room for it. */
@@ -3237,37 +3258,10 @@ PTXGEN_API void ptx_module_free(ptx_module *m) {
     if (!m) return;
     for (i = 0; i < m->kernels.count; i++) {
         ptx_kernel *k = m->kernels.at[i];
-        ptx__release(m, k->ins.at, k->ins.capacity, sizeof *k->ins.at);
-        ptx__release(m, k->words.at, k->words.capacity, sizeof *k->words.at);
-        ptx__release(m, k->labels.at, k->labels.capacity, sizeof *k->labels.at);
-        ptx__release(m, k->scopes.at, k->scopes.capacity, sizeof *k->scopes.at);
-        ptx__release(m, k->shared.at, k->shared.capacity, sizeof *k->shared.at);
-        ptx__release(m, k->params.at, k->params.capacity, sizeof *k->params.at);
-        ptx__release(m, k->locals.at, k->locals.capacity, sizeof *k->locals.at);
-        ptx__release(m, k->info.at, k->info.capacity, sizeof *k->info.at);
-        ptx__release(m, k->asserted.at, k->asserted.capacity, sizeof *k->asserted.at);
-        ptx__release(m, k->calls.at, k->calls.capacity, sizeof *k->calls.at);
-        ptx__release(m, k, 1, sizeof *k);
+        ptx__release(m, k, ptx__kernel_holds, sizeof ptx__kernel_holds / sizeof *ptx__kernel_holds);
+        m->alloc(m->user, k, sizeof *k, 0);
     }
-    ptx__release(m, (void *)m->kernels.at, m->kernels.capacity, sizeof *m->kernels.at);
-    ptx__release(m, m->forms.at, m->forms.capacity, sizeof *m->forms.at);
-    ptx__release(m, m->names.at, m->names.capacity, 1);
-    ptx__release(m, m->chars.at, m->chars.capacity, 1);
-    ptx__release(m, m->patterns.at, m->patterns.capacity, sizeof *m->patterns.at);
-    ptx__release(m, m->text.at, m->text.capacity, 1);
-    ptx__release(m, m->entries.at, m->entries.capacity, sizeof *m->entries.at);
-    ptx__release(m, m->variables.at, m->variables.capacity, sizeof *m->variables.at);
-    ptx__release(m, m->named.at, m->named.capacity, sizeof *m->named.at);
-    ptx__release(m, m->named_at.at, m->named_at.capacity, sizeof *m->named_at.at);
-    ptx__release(m, (void *)m->files.at, m->files.capacity, sizeof *m->files.at);
-    ptx__release(m, m->addresses.at, m->addresses.capacity, sizeof *m->addresses.at);
-    ptx__release(m, m->blocks.at, m->blocks.capacity, sizeof *m->blocks.at);
-    ptx__release(m, m->scratch.at, m->scratch.capacity, sizeof *m->scratch.at);
-    ptx__release(m, m->sets.at, m->sets.capacity, sizeof *m->sets.at);
-    ptx__release(m, m->notes.at, m->notes.capacity, sizeof *m->notes.at);
-    ptx__release(m, m->advice_text.at, m->advice_text.capacity, 1);
-    ptx__release(m, m->lists.at, m->lists.capacity, sizeof *m->lists.at);
-    ptx__release(m, m->places.at, m->places.capacity, sizeof *m->places.at);
+    ptx__release(m, m, ptx__module_holds, sizeof ptx__module_holds / sizeof *ptx__module_holds);
     m->alloc(m->user, m, sizeof *m, 0);
 }
 
@@ -3639,6 +3633,22 @@ static const char *ptx__counts(const ptx__row *row, char *text, size_t size) {
     return text;
 }
 
+/* What needs a later .version than there was: a number is appended to the name where it is not negative. */
+static int ptx__needs_version(ptx_kernel *k, const char *site, const char *name, long long of,
+                              uint32_t version) {
+    char more[32];
+    more[0] = 0;
+    if (version <= k->version) return 1;
+    if (of >= 0) snprintf(more, sizeof more, " of %lld", of);
+    if (version > k->m->cap) {
+        ptx__fail(k, PTX_E_VERSION, site, "%s%s needs PTX %u.%u, the cap is %u.%u", name, more, version / 10,
+                  version % 10, k->m->cap / 10, k->m->cap % 10);
+        return 0;
+    }
+    k->version = version;
+    return 1;
+}
+
 /* What a row needs that the target is not: NULL if nothing. */
 static const char *ptx__lacks(const ptx_module *m, unsigned sm, char *text, size_t size) {
     const char *set, *at;
@@ -3974,10 +3984,8 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *wha
 /* Room for one more instruction of that many words: done once, so that pushing needs no checks. */
 static int ptx__begin(ptx_kernel *k, size_t words) {
     int ok;
-    PTX__ROOM(k->m, k->ins, 1, ok);
-    if (!ok) return 0;
-    PTX__ROOM(k->m, k->words, words, ok);
-    return ok;
+    if (k->ins.count < k->ins.capacity && words <= k->words.capacity - k->words.count) return 1;
+    return PTX__ROOM(k->m, k->ins, 1, ok) && PTX__ROOM(k->m, k->words, words, ok);
 }
 static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
@@ -4614,72 +4622,66 @@ static int ptx__push_limited(ptx_kernel *k, const char *site, const char *name, 
                             ptx__fact(v.type)->kind == 's');
 }
 
+/* What a fragment of a matrix must not be, though it has the bits: NULL, or what it is called. */
+static const char *ptx__no_fragment(const ptx__row *row, unsigned type, unsigned given) {
+    if (strncmp(row->name + (*row->name == 'w'), "mma", 3) != 0) return NULL;
+    if (given == PTX_F32 && type && type != PTX_TF32) return "32 bits";
+    return (type == PTX_F16 && given == PTX_BF16X2) || (type == PTX_BF16 && given == PTX_F16X2) ? "pairs"
+                                                                                                : NULL;
+}
+
 static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, unsigned index, ptx_val v,
                           char letter, unsigned type, unsigned src_type) {
-    char kind = ptx__fact(v.type)->kind;
-    int integer = kind == 'u' || kind == 's' || kind == 'b', loose = row->sig[0] == '*';
-    int untyped = v.kind == PTX__IMM && v.type == PTX_NONE;
+    const char kind = ptx__fact(v.type)->kind, *parts;
+    int integer = kind == 'u' || kind == 's' || kind == 'b', loose = 0;
+    int untyped = v.kind == PTX__IMM && v.type == PTX_NONE, number = v.kind == PTX__IMM;
+    unsigned want;
     const ptx__slot_limit *limit;
     switch (letter) {
-    case 't': return ptx__push_source(k, site, row->name, index, v, ptx__in_register(type), loose);
-    case 'w': return ptx__push_source(k, site, row->name, index, v, ptx__wider(type), 0);
-    case 'c': return ptx__push_source(k, site, row->name, index, v, ptx__in_register(src_type), 0);
-    case 'p': return ptx__push_source(k, site, row->name, index, v, PTX_PRED, 0);
-    case 'x': /* a fragment is no f32, unless its elements are tf32 */
-        if (v.type == PTX_F32 && type && type != PTX_TF32
-            && strncmp(row->name + (*row->name == 'w'), "mma", 3) == 0) {
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is f32, expected 32 bits of %s", index,
-                      row->name, ptx__fact(type)->name);
+    case 't': want = ptx__in_register(type), loose = row->sig[0] == '*'; break;
+    case 'w': want = ptx__wider(type); break;
+    case 'c': want = ptx__in_register(src_type); break;
+    case 'p': want = PTX_PRED; break;
+    case 'x':
+        parts = ptx__no_fragment(row, type, v.type);
+        if (parts) {
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s of %s", index, row->name,
+                      ptx__fact(v.type)->name, parts, ptx__fact(type)->name);
             return 0;
         }
-        if (((type == PTX_F16 && v.type == PTX_BF16X2) || (type == PTX_BF16 && v.type == PTX_F16X2))
-            && strncmp(row->name + (*row->name == 'w'), "mma", 3) == 0) {
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected pairs of %s", index, row->name,
-                      ptx__fact(v.type)->name, ptx__fact(type)->name);
-            return 0;
-        }
-        return ptx__push_source(k, site, row->name, index, v, PTX_B32, 1);
-    case 'f': return ptx__push_source(k, site, row->name, index, v, PTX_F32, 0);
-    case 'z': return ptx__push_source(k, site, row->name, index, v, PTX_F64, 0);
-    case 'q': return ptx__push_source(k, site, row->name, index, v, PTX_B128, 0);
+        want = PTX_B32, loose = 1;
+        break;
+    case 'f': want = PTX_F32; break;
+    case 'z': want = PTX_F64; break;
+    case 'q': want = PTX_B128; break;
     case 'u':
-        if (index == 2 && v.kind == PTX__IMM && v.bits > 1
-            && (row->op == PTX_MBARRIER_TEST_WAIT_PARITY || row->op == PTX_MBARRIER_TRY_WAIT_PARITY)) {
-            ptx__fail(k, PTX_E_RANGE, site, "operand 2 of %s is a parity, 0 or 1, not %lld", row->name,
-                      (long long)v.bits);
-            return 0;
-        }
-        return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B32 : PTX_U32, integer);
     case 'S':
-    case 'y': return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B32 : PTX_U32, integer);
-    case 'd': return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B64 : PTX_U64, integer);
-    case 'h': return ptx__push_source(k, site, row->name, index, v, untyped ? PTX_B16 : PTX_U16, integer);
-    default: break;
-    }
-    limit = ptx__limit_of(letter);
-    if (row->op == PTX_TENSORMAP_REPLACE_SWIZZLE && index == 2 && v.kind == PTX__IMM && v.bits == 4) {
-        if ((k->m->target & 0xfffu) != 103) {
-            ptx__fail(k, PTX_E_TARGET, site, "%s of 4 needs sm_103a, the target is sm_%s", row->name,
-                      k->m->target_name);
-            return 0;
+    case 'y': want = untyped ? PTX_B32 : PTX_U32, loose = integer; break;
+    case 'd': want = untyped ? PTX_B64 : PTX_U64, loose = integer; break;
+    case 'h': want = untyped ? PTX_B16 : PTX_U16, loose = integer; break;
+    default:
+        if (row->op == PTX_TENSORMAP_REPLACE_SWIZZLE && index == 2 && number && v.bits == 4) {
+            if ((k->m->target & 0xfffu) != 103) {
+                ptx__fail(k, PTX_E_TARGET, site, "%s of 4 needs sm_103a, the target is sm_%s", row->name,
+                          k->m->target_name);
+                return 0;
+            }
+            if (!ptx__needs_version(k, site, row->name, 4, 88)) return 0;
         }
-        if (k->m->cap < 88) {
-            ptx__fail(k, PTX_E_VERSION, site, "%s of 4 needs PTX 8.8, the cap is %u.%u", row->name,
-                      k->m->cap / 10, k->m->cap % 10);
+        if (row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && number && v.bits >= 13 && v.bits <= 15
+            && !ptx__needs_version(k, site, row->name, (long long)v.bits, 87))
             return 0;
-        }
-        if (k->version < 88) k->version = 88;
+        limit = ptx__limit_of(letter);
+        return limit ? ptx__push_limited(k, site, row->name, index, v, limit, type)
+                     : ptx__push_place(k, site, row->name, index, v, letter);
     }
-    if (row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && v.kind == PTX__IMM && v.bits >= 13 && v.bits <= 15) {
-        if (k->m->cap < 87) {
-            ptx__fail(k, PTX_E_VERSION, site, "%s of %u needs PTX 8.7, the cap is %u.%u", row->name,
-                      (unsigned)v.bits, k->m->cap / 10, k->m->cap % 10);
-            return 0;
-        }
-        if (k->version < 87) k->version = 87;
+    if (letter == 'u' && index == 2 && number && v.bits > 1
+        && (row->op == PTX_MBARRIER_TEST_WAIT_PARITY || row->op == PTX_MBARRIER_TRY_WAIT_PARITY)) {
+        ptx__fail(k, PTX_E_RANGE, site, "operand 2 of %s is a parity, 0 or 1, not %lld", row->name,
+                  (long long)v.bits);
+        return 0;
     }
-    if (limit) return ptx__push_limited(k, site, row->name, index, v, limit, type);
-    return ptx__push_place(k, site, row->name, index, v, letter);
+    return ptx__push_source(k, site, row->name, index, v, want, loose);
 }
 
 static unsigned ptx__result_type(char letter, unsigned type, unsigned src_type, unsigned actual) {
@@ -5073,25 +5075,15 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     m->entries.at[m->entries.count++] = m->used;
     ptx__add_name(m, PTX__OF_MODULE, at, PTX__IS_KERNEL | m->used);
     k = m->kernels.at[m->used++];
+    memset(k, 0, offsetof(ptx_kernel, ins));
+    k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
+    k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
     k->m = m;
     k->owner = m->seed + ++m->serial;
     if (k->owner == 0) k->owner = m->seed + ++m->serial;
     k->index = m->used - 1;
     k->name = at;
     k->site = site;
-    memset(k->registers, 0, sizeof k->registers);
-    k->guard = 0;
-    k->max_threads = k->min_blocks = k->shared_bytes = k->param_bytes = k->verified = k->version = k->cuts =
-        0;
-    k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
-    k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
-    k->address_taken = k->known = 0;
-    k->together = k->copies = 0;
-    memset(k->need, 0, sizeof k->need);
-    memset(k->cluster, 0, sizeof k->cluster);
-    k->max_registers = k->max_rank = k->blocks_are_clusters = k->function = k->result = k->noreturn = 0;
-    k->returning = 0;
-    k->called = NULL;
     return k;
 }
 
@@ -5120,13 +5112,7 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
         ptx__fail(k, PTX_E_TARGET, site, "clusters need sm_90, the target is sm_%s", k->m->target_name);
         return;
     }
-    if (which == 5) needs = 64;
-    if (needs > k->m->cap) {
-        ptx__fail(k, PTX_E_VERSION, site, "the directive needs PTX %u.%u, the cap is %u.%u", needs / 10,
-                  needs % 10, k->m->cap / 10, k->m->cap % 10);
-        return;
-    }
-    if (needs > k->version) k->version = needs;
+    if (!ptx__needs_version(k, site, "the directive", -1, which == 5 ? 64 : needs)) return;
     if (which == 0) k->need[0] = x, k->need[1] = y, k->need[2] = z;
     if (which == 1) k->cluster[0] = x, k->cluster[1] = y, k->cluster[2] = z;
     if (which == 2) k->max_registers = x;
@@ -5268,19 +5254,40 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
     return base;
 }
 
+/* What a word of the record stands for, in a new register. */
+static ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, unsigned type) {
+    uint32_t form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
+    size_t at = k->words.count;
+    ptx_val v;
+    if (!form || !ptx__begin(k, 2)) return ptx__none();
+    v = ptx__new_register(k, site, type);
+    ptx__word(k, (uint32_t)v.bits);
+    ptx__word(k, word);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
+    return v;
+}
+/* The address of a symbol, in a register. */
+static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t word, unsigned type,
+                                   unsigned space, uint32_t align) {
+    uint32_t log2 = 0;
+    ptx_val v = ptx__move_word(k, site, word, type);
+    if (v.kind == PTX__NOTHING) return v;
+    while (align >> log2 > 1) log2++;
+    k->together++; /* what is done with it is to be checked */
+    v.space = (uint8_t)space;
+    v.flags = (uint8_t)(log2 + 1);
+    return v;
+}
+
 /* A shared array under a name that is kept already: its address, in a register. */
 static ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, ptx_type type, uint32_t count,
                                uint32_t align) {
-    uint32_t form, log2 = 0;
-    size_t words;
     ptx__symbol *s;
-    ptx_val v;
     int ok;
     if (!name || !ptx__name_is_free(k, site, k->m->names.at + name) || !ptx__unguarded(k, site, "ptx_shared"))
         return ptx__none();
     PTX__ROOM(k->m, k->shared, 1, ok);
     if (!ok) return ptx__none();
-    k->together++; /* what is done with it is to be checked */
     ptx__add_symbol(k, name, PTX__IS_SHARED);
     s = &k->shared.at[k->shared.count++];
     s->site = site;
@@ -5288,17 +5295,8 @@ static ptx_val ptx__add_shared(ptx_kernel *k, const char *site, uint32_t name, p
     s->type = type;
     s->count = count;
     s->align = align;
-    form = ptx__get_form(k, site, PTX_MOV, PTX_B32, 0, 0);
-    if (!form || !ptx__begin(k, 2)) return ptx__none();
-    while (align >> log2 > 1) log2++;
-    v = ptx__new_register(k, site, PTX_U32);
-    v.space = PTX_SHARED;
-    v.flags = (uint8_t)(log2 + 1);
-    words = k->words.count;
-    ptx__word(k, (uint32_t)v.bits);
-    ptx__word(k, PTX__WORD(PTX__W_SHARED, k->shared.count - 1));
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, words, 1);
-    return v;
+    return ptx__symbol_address(k, site, PTX__WORD(PTX__W_SHARED, k->shared.count - 1), PTX_U32, PTX_SHARED,
+                               align);
 }
 
 PTXGEN_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
@@ -5333,25 +5331,6 @@ PTXGEN_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t
     }
     snprintf(own, sizeof own, "%.255s$dynamic", k->m->names.at + k->name);
     return ptx__add_shared(k, site, ptx__keep(k->m, own, strlen(own)), PTX_B8, 0, align);
-}
-
-/* The address of a symbol, in a register. */
-static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t word, unsigned type,
-                                   unsigned space, uint32_t align) {
-    uint32_t form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0), log2 = 0;
-    size_t at;
-    ptx_val v;
-    if (!form || !ptx__begin(k, 2)) return ptx__none();
-    while (align >> log2 > 1) log2++;
-    k->together++; /* what is done with it is to be checked */
-    v = ptx__new_register(k, site, type);
-    v.space = (uint8_t)space;
-    v.flags = (uint8_t)(log2 + 1);
-    at = k->words.count;
-    ptx__word(k, (uint32_t)v.bits);
-    ptx__word(k, word);
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
-    return v;
 }
 
 PTXGEN_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
@@ -5829,29 +5808,18 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
 
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which) {
     ptx_val d = ptx__none();
-    uint32_t form;
-    size_t at;
+    const ptx__special_fact *special;
     if (!ptx__ready(k)) return d;
     if ((unsigned)which >= PTX__SPECIAL_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "no such special register"), d;
-    if (ptx__specials[which].sm > (k->m->target & 0xfffu))
-        return ptx__fail(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s",
-                         ptx__specials[which].name, ptx__specials[which].sm, k->m->target_name),
+    special = &ptx__specials[which];
+    if (special->sm > (k->m->target & 0xfffu))
+        return ptx__fail(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s", special->name,
+                         special->sm, k->m->target_name),
                d;
-    if (ptx__specials[which].version > k->m->cap)
-        return ptx__fail(k, PTX_E_VERSION, site, "%s needs PTX %u.%u, the cap is %u.%u",
-                         ptx__specials[which].name, ptx__specials[which].version / 10,
-                         ptx__specials[which].version % 10, k->m->cap / 10, k->m->cap % 10),
-               d;
-    if (ptx__specials[which].version > k->version) k->version = ptx__specials[which].version;
-    form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(ptx__specials[which].type), 0, 0);
-    if (!form || !ptx__unguarded(k, site, "mov") || !ptx__begin(k, 2)) return d;
-    at = k->words.count;
-    d = ptx__new_register(k, site, ptx__specials[which].type);
-    ptx__word(k, (uint32_t)d.bits);
-    ptx__word(k, PTX__WORD(PTX__W_SPECIAL, which));
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
-    return d;
+    if (!ptx__needs_version(k, site, special->name, -1, special->version) || !ptx__unguarded(k, site, "mov"))
+        return d;
+    return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
 }
 
 PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
@@ -6009,26 +5977,36 @@ PTXGEN_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
 }
 
 #define PTX__ARGS_MAX 32
-/* "{ .param .b32 $a0; st.param.b32 [$a0], v1; ... " up to the call, as raw text, where $$ is a $ and $1 the
-   first argument where there is a result, else $0. No name of a caller has a $. Returns the length. */
-static size_t ptx__call_head(char *text, size_t size, unsigned result, unsigned n, const ptx_val *v,
-                             unsigned at) {
-    size_t used = (size_t)snprintf(text, size, "{");
-    unsigned i;
-    for (i = 0; i < n; i++)
-        used += (size_t)snprintf(text + used, size - used, " .param .b%u $$a%u; st.param.b%u [$$a%u], $%u;",
-                                 (unsigned)ptx__fact(v[i].type)->bits, i,
-                                 (unsigned)ptx__fact(v[i].type)->bits, i, at + i);
-    if (result)
-        used += (size_t)snprintf(text + used, size - used, " .param .b%u $$r;",
-                                 (unsigned)ptx__fact(result)->bits);
-    return used;
+/* A text that grows by formats: of calls, of at most PTX__ARGS_MAX arguments, and of tables of 512 labels. */
+typedef struct ptx__line {
+    size_t used;
+    char text[8000];
+} ptx__line;
+static void ptx__say(ptx__line *line, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    line->used +=
+        (size_t)vsnprintf(line->text + line->used, sizeof line->text - line->used, format, args);
+    va_end(args);
 }
-static size_t ptx__call_args(char *text, size_t size, unsigned n) {
-    size_t used = 0;
+/* "{ .param .b32 $a0; st.param.b32 [$a0], v1; ... " up to the call, as raw text, where $$ is a $ and $1 the
+   first argument where there is a result, else $0. No name of a caller has a $. */
+static void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const ptx_val *v) {
+    unsigned i, first = result != PTX_NONE;
+    line->used = 0;
+    ptx__say(line, "{");
+    for (i = 0; i < n; i++)
+        ptx__say(line, " .param .b%u $$a%u; st.param.b%u [$$a%u], $%u;", (unsigned)ptx__fact(v[i].type)->bits,
+                 i, (unsigned)ptx__fact(v[i].type)->bits, i, first + i);
+    if (result) ptx__say(line, " .param .b%u $$r;", (unsigned)ptx__fact(result)->bits);
+}
+/* From the arguments of the call to the end; behind: what else the call names. */
+static void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const char *behind) {
     unsigned i;
-    for (i = 0; i < n; i++) used += (size_t)snprintf(text + used, size - used, i ? ", $$a%u" : "$$a%u", i);
-    return used;
+    for (i = 0; i < n; i++) ptx__say(line, i ? ", $$a%u" : "$$a%u", i);
+    ptx__say(line, ")%s;", behind);
+    if (result) ptx__say(line, " ld.param.b%u $0, [$$r];", (unsigned)ptx__fact(result)->bits);
+    ptx__say(line, " }");
 }
 
 static int ptx__arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *args, ptx_val *v) {
@@ -6072,9 +6050,8 @@ static ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *tex
 
 PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
                              const ptx_val *args) {
-    char text[6000];
+    ptx__line line;
     ptx_val v[PTX__ARGS_MAX];
-    size_t used;
     uint32_t i;
     const char *name;
     if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
@@ -6103,16 +6080,10 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
         snprintf(what, sizeof what, "argument %u of the call", i + 1);
         if (!ptx__suits(k, site, what, &v[i], function->params.at[i].type & 0xff)) return ptx__none();
     }
-    used = ptx__call_head(text, sizeof text, function->result, n, v, function->result ? 1 : 0);
-    used += (size_t)snprintf(text + used, sizeof text - used,
-                             function->result ? " call.uni ($$r), %.255s, (" : " call.uni %.255s, (", name);
-    used += ptx__call_args(text + used, sizeof text - used, n);
-    used += (size_t)snprintf(text + used, sizeof text - used, ");");
-    if (function->result)
-        used += (size_t)snprintf(text + used, sizeof text - used, " ld.param.b%u $0, [$$r];",
-                                 (unsigned)ptx__fact(function->result)->bits);
-    snprintf(text + used, sizeof text - used, " }");
-    return ptx__finish_call(k, site, text, n, v, function->result, function);
+    ptx__call_head(&line, function->result, n, v);
+    ptx__say(&line, function->result ? " call.uni ($$r), %.255s, (" : " call.uni %.255s, (", name);
+    ptx__call_tail(&line, function->result, n, "");
+    return ptx__finish_call(k, site, line.text, n, v, function->result, function);
 }
 
 PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_kernel *function) {
@@ -6132,10 +6103,9 @@ PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_
 
 PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
                                       uint32_t n, const ptx_val *args) {
-    char text[6000];
+    ptx__line line;
     ptx_val v[PTX__ARGS_MAX + 1];
-    size_t used;
-    unsigned i, first = result != PTX_NONE;
+    unsigned i;
     if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2)) {
         ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
@@ -6154,24 +6124,15 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
             return ptx__none();
         }
     v[n] = address;
-    used = ptx__call_head(text, sizeof text, (unsigned)result, n, v, first);
-    used += (size_t)snprintf(text + used, sizeof text - used, " $$P: .callprototype ");
-    if (result)
-        used += (size_t)snprintf(text + used, sizeof text - used, "(.param .b%u _) ",
-                                 (unsigned)ptx__fact((unsigned)result)->bits);
-    used += (size_t)snprintf(text + used, sizeof text - used, "_ (");
+    ptx__call_head(&line, (unsigned)result, n, v);
+    ptx__say(&line, " $$P: .callprototype ");
+    if (result) ptx__say(&line, "(.param .b%u _) ", (unsigned)ptx__fact((unsigned)result)->bits);
+    ptx__say(&line, "_ (");
     for (i = 0; i < n; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, i ? ", .param .b%u _" : ".param .b%u _",
-                                 (unsigned)ptx__fact(v[i].type)->bits);
-    used += (size_t)snprintf(text + used, sizeof text - used,
-                             result ? "); call ($$r), $%u, (" : "); call $%u, (", first + n);
-    used += ptx__call_args(text + used, sizeof text - used, n);
-    used += (size_t)snprintf(text + used, sizeof text - used, "), $$P;");
-    if (result)
-        used += (size_t)snprintf(text + used, sizeof text - used, " ld.param.b%u $0, [$$r];",
-                                 (unsigned)ptx__fact((unsigned)result)->bits);
-    snprintf(text + used, sizeof text - used, " }");
-    return ptx__finish_call(k, site, text, n + 1, v, (unsigned)result, NULL);
+        ptx__say(&line, i ? ", .param .b%u _" : ".param .b%u _", (unsigned)ptx__fact(v[i].type)->bits);
+    ptx__say(&line, result ? "); call ($$r), $%u, (" : "); call $%u, (", n + (result != PTX_NONE));
+    ptx__call_tail(&line, (unsigned)result, n, ", $$P");
+    return ptx__finish_call(k, site, line.text, n + 1, v, (unsigned)result, NULL);
 }
 
 /* Each conversion of a format beside its argument. */
@@ -6230,11 +6191,11 @@ static int ptx__taken(const ptx_module *m, const char *name) {
 
 PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
                             const ptx_val *args) {
-    char text[6000], name[32];
+    ptx__line line;
+    char name[32];
     ptx_val v[PTX__ARGS_MAX];
     ptx_variable_desc desc;
     uint32_t i, bytes = 0, offset[PTX__ARGS_MAX];
-    size_t used;
     if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return;
     if (!format) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format is NULL");
@@ -6268,20 +6229,19 @@ PTXGEN_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format,
     desc.data = format;
     ptx_variable_(k->m, site, &desc);
     if (!ptx__ready(k)) return;
-    used = (size_t)snprintf(
-        text, sizeof text,
-        "{ .local .align 8 .b8 $$b[%u]; .reg .b64 $$x; .reg .b64 $$y; .reg .b32 $$z; mov.u64 $$x, $$b;",
-        bytes ? bytes : 8u);
+    line.used = 0;
+    ptx__say(&line,
+             "{ .local .align 8 .b8 $$b[%u]; .reg .b64 $$x; .reg .b64 $$y; .reg .b32 $$z; mov.u64 $$x, $$b;",
+             bytes ? bytes : 8u);
     for (i = 0; i < n; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, " st.local.b%u [$$x+%u], $%u;",
-                                 (unsigned)ptx__fact(v[i].type)->bits, offset[i], i);
-    snprintf(text + used, sizeof text - used,
+        ptx__say(&line, " st.local.b%u [$$x+%u], $%u;", (unsigned)ptx__fact(v[i].type)->bits, offset[i], i);
+    ptx__say(&line,
              " cvta.local.u64 $$x, $$x; mov.u64 $$y, %s; cvta.global.u64 $$y, $$y; .param .b64 $$p;"
              " .param .b64 $$q; .param .b32 $$r; st.param.b64 [$$p], $$y; st.param.b64 [$$q], $$x;"
              " call.uni ($$r), vprintf, ($$p, $$q); ld.param.b32 $$z, [$$r]; }",
              name);
     k->m->printf_used = 1;
-    ptx__record_raw(k, site, PTX__I_PLAIN, 0, text, n, v, 0, NULL, NULL);
+    ptx__record_raw(k, site, PTX__I_PLAIN, 0, line.text, n, v, 0, NULL, NULL);
 }
 
 PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
@@ -6340,6 +6300,12 @@ static const ptx__row *ptx__mma_row(unsigned op, unsigned a_type, uint32_t count
 PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) {
     return counts && (unsigned)a_type < PTX__TYPE_COUNT && ptx__mma_row(op, a_type, counts) != NULL;
 }
+static int ptx__elements_ok(ptx_kernel *k, const char *site, const ptx__row *row, ptx_type a, ptx_type b) {
+    if (row->src || b == PTX_NONE || b == a) return 1;
+    ptx__fail(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
+              ptx_type_name(a), ptx_type_name(b));
+    return 0;
+}
 PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                          ptx_type b_type, ptx_val *d, const ptx_val *a, const ptx_val *b, const ptx_val *c,
                          uint32_t n, const ptx_val *extra) {
@@ -6357,11 +6323,7 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
                   "ptx_mma: an array is NULL, or there are more than 8 extra operands");
         return;
     }
-    if (!row->src && b_type != PTX_NONE && b_type != a_type) {
-        ptx__fail(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
-                  ptx_type_name(a_type), ptx_type_name(b_type));
-        return;
-    }
+    if (!ptx__elements_ok(k, site, row, a_type, b_type)) return;
     memcpy(v, a, count[1] * sizeof *v);
     memcpy(v + count[1], b, count[2] * sizeof *v);
     memcpy(v + count[1] + count[2], c, count[3] * sizeof *v);
@@ -6381,11 +6343,7 @@ PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mo
         ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
         return;
     }
-    if (row < ptx__rows + PTX__ROW_COUNT && !row->src && b_type != PTX_NONE && b_type != a_type) {
-        ptx__fail(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
-                  ptx_type_name(a_type), ptx_type_name(b_type));
-        return;
-    }
+    if (row < ptx__rows + PTX__ROW_COUNT && !ptx__elements_ok(k, site, row, a_type, b_type)) return;
     ptx__emit(k, site, op, mods, a_type, row < ptx__rows + PTX__ROW_COUNT && row->src ? b_type : PTX_NONE,
               operands, operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
@@ -6650,8 +6608,7 @@ PTXGEN_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_
 
 PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n, const ptx_label *labels,
                          ptx_label otherwise) {
-    char text[8000];
-    size_t used;
+    ptx__line line;
     uint32_t i, form;
     ptx_val p;
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "brx")) return;
@@ -6670,7 +6627,8 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     ptx__branch_unless(k, site, p, otherwise);
     /* Edges for the verifier: as if each label were tried in turn. Nothing of them is printed. */
     form = ptx__get_form(k, site, PTX_BRX_EDGE, 0, 0, 0);
-    used = (size_t)snprintf(text, sizeof text, "$$B%u: .branchtargets ", (unsigned)k->ins.count);
+    line.used = 0;
+    ptx__say(&line, "$$B%u: .branchtargets ", (unsigned)k->ins.count);
     for (i = 0; i < n; i++) {
         if (!form || !ptx__ready(k) || !ptx__label_ok(k, site, labels[i])) return;
         k->labels.at[labels[i].index].uses++;
@@ -6679,11 +6637,11 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
         k->guard_site = site;
         if (!ptx__begin(k, 0)) return;
         ptx__commit(k, site, PTX__I_BRANCH, form - 1, k->words.count, 0)->words = labels[i].index;
-        used += (size_t)snprintf(text + used, sizeof text - used, i ? ", $$L%u" : "$$L%u", labels[i].index);
+        ptx__say(&line, i ? ", $$L%u" : "$$L%u", labels[i].index);
     }
-    snprintf(text + used, sizeof text - used, ";\n\tbrx.idx $0, $$B%u;", (unsigned)(k->ins.count - n));
+    ptx__say(&line, ";\n\tbrx.idx $0, $$B%u;", (unsigned)(k->ins.count - n));
     if (k->version < 60) k->version = 60;
-    ptx__record_raw(k, site, PTX__I_LEAVE, 0, text, 1, &index, 0, NULL, NULL);
+    ptx__record_raw(k, site, PTX__I_LEAVE, 0, line.text, 1, &index, 0, NULL, NULL);
 }
 
 PTXGEN_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n) {
@@ -8328,108 +8286,178 @@ static uint32_t ptx__arrays_filled(const ptx_kernel *k, const ptx__flow *f) {
     return filled;
 }
 
+/* -- along the ways --
+   What may be so at a point of the kernel is a word of bits. A rule says what an instruction makes of it; the
+   word goes along every way from the beginning of the kernel until none brings news, and then once more
+   through each block, where the rule reports. */
+typedef struct ptx__point {
+    uint32_t i, b; /* instruction and block */
+    const ptx__ins *ins;
+    const ptx__form *form;
+    const char *name;    /* of its row: "" of raw text */
+    unsigned op, effect; /* none of what is not plain */
+    int opaque;          /* a call or raw text: nobody knows what is done in there */
+    int report, done;    /* done: the rule has found all that it seeks */
+    uint32_t *about;     /* the rule's own */
+} ptx__point;
+typedef uint32_t (*ptx__rule)(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states);
+enum {
+    PTX__SPECIAL = 1, /* only instructions that f->special lists */
+    PTX__BRANCHES = 2, /* those that are not plain too */
+    PTX__LEAVING = 4, /* and PTX__AT_END as the op where the kernel may end, for reports */
+    PTX__FIRST = 8    /* not bits: what comes to a block first stays */
+};
+#define PTX__NO_OP 0xffffu
+#define PTX__AT_END 0x10000u
+
+/* Instruction i, as rules see it: whether it is plain. */
+static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
+    int plain = k->ins.at[i].kind == PTX__I_PLAIN;
+    at->i = i;
+    at->ins = &k->ins.at[i];
+    at->form = &k->m->forms.at[plain ? at->ins->form : 0];
+    at->op = plain ? at->form->row->op : PTX__NO_OP;
+    at->effect = plain ? at->form->effect : (unsigned)PTX__EFFECT_NONE;
+    at->name = at->form->row->name;
+    at->opaque = at->op == PTX_RAW || at->effect == PTX__EFFECT_CALL;
+    return plain;
+}
+/* The same of an end of the kernel, behind instruction i. */
+static void ptx__at_end(const ptx_kernel *k, uint32_t i, ptx__point *at) {
+    ptx__see(k, i, at);
+    at->op = PTX__AT_END;
+    at->effect = PTX__EFFECT_NONE;
+    at->name = "";
+    at->opaque = 0;
+}
+/* The next plain instruction behind at->i: PTX__BEGIN for the first. 0: there is none. */
+#define PTX__BEGIN UINT32_MAX
+static int ptx__next(const ptx_kernel *k, ptx__point *at) {
+    uint32_t i = at->i + 1;
+    while (i < k->ins.count && !ptx__see(k, i, at)) i++;
+    return i < k->ins.count;
+}
+
 /* What may hold at the end of a block may hold at the beginning of those behind it: is that news to one? */
-static int ptx__pass_on(const ptx__flow *f, uint32_t b, uint32_t states, uint32_t *in) {
+static int ptx__pass_on(const ptx__flow *f, uint32_t b, uint32_t states, uint32_t *in, int first) {
     int news = 0, e;
     for (e = 0; e < 2; e++) {
         uint32_t to = f->block[b].next[e];
-        if (!to || !(states & ~in[to - 1])) continue;
+        if (!to || !(states & ~in[to - 1]) || (first && in[to - 1])) continue;
         in[to - 1] |= states;
         news = 1;
     }
     return news;
 }
 
-static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, i, s, filled = 0, *in = f->stack; /* the walks are over */
-    int changed, report;
-    if (!k->copies) return PTX_E_NONE;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__COPY_NONE;
-    for (report = 0; report < 2; report += !changed) {
+static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__rule rule, unsigned how,
+                            uint32_t *about) {
+    uint32_t n, *in = f->advising ? f->walk[0] : f->stack; /* the walks are over */
+    int changed;
+    ptx__point at;
+    memset(in, 0, (f->blocks + 1) * sizeof *in);
+    in[0] = start;
+    at.about = about;
+    at.done = 0;
+    for (at.report = 0; at.report < 2; at.report += !changed) {
         changed = 0;
         for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], states = in[b];
-            for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
-                const ptx__ins *ins = &k->ins.at[i];
-                unsigned effect;
-                if (ins->kind != PTX__I_PLAIN) continue;
-                effect = k->m->forms.at[ins->form].effect;
-                if (!effect) continue;
-                if (effect == PTX__EFFECT_CALL
-                    && ptx__does(k, i) & (1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS))
-                    effect = PTX__EFFECT_WAIT;
-                if (report && effect == PTX__EFFECT_READ && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED)
-                    && ptx__array_bit(k, f, i) & (filled ? filled : (filled = ptx__arrays_filled(k, f))))
-                    return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
-                                        "shared memory is read while cp.async copies are under way: no "
-                                        "cp.async.wait_group or wait_all on some path to here");
-                if (report && effect == PTX__EFFECT_WAIT_GROUPS && states & PTX__COPY_BEGUN)
-                    return ptx__fail_at(k, PTX_E_ASYNC, i, ins->site,
-                                        "cp.async.wait_group waits for committed groups only, and on some "
-                                        "path to here the copies are not committed");
-                if (report && f->advising == 2 && effect == PTX__EFFECT_READ && states & PTX__COPY_ALONE
-                    && k->m->forms.at[ins->form].who == PTX__WHO_WARP
-                    && ptx__array_bit(k, f, i) & (filled ? filled : (filled = ptx__arrays_filled(k, f))))
-                    ptx__note(k, PTX_ADVICE_RACE, i,
-                              "these matrices are made of what all lanes' cp.async have brought, and each "
-                              "thread has waited for its own alone: put a bar.sync behind the wait");
-                states = ptx__step(states, effect);
-                if (k->m->forms.at[ins->form].effect == PTX__EFFECT_CALL)
-                    states &= ~(uint32_t)PTX__COPY_ALONE;
+            uint32_t b = at.b = f->order[n], states = in[b], s = f->block[b].special, i;
+            for (i = f->block[b].first;; i++) {
+                if (how & PTX__SPECIAL) i = f->special[s++];
+                if (i >= f->block[b].end) break;
+                if (!ptx__see(k, i, &at) && !(how & PTX__BRANCHES)) continue;
+                states = rule(k, f, &at, states);
+                if (at.done || k->m->error.code) return k->m->error.code;
             }
-            if (report && f->advising == 2 && f->block[b].leaves
-                && states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED))
-                ptx__note(k, PTX_ADVICE_UNWAITED, f->block[b].end - 1,
-                          "cp.async copies may be under way when the kernel ends here; wait for them, or do "
-                          "without");
-            changed |= ptx__pass_on(f, b, states, in);
+            if (how & PTX__LEAVING && at.report && f->block[b].leaves) {
+                ptx__at_end(k, f->block[b].end - 1, &at);
+                rule(k, f, &at, states);
+            }
+            changed |= ptx__pass_on(f, b, states, in, how & PTX__FIRST);
         }
     }
     return PTX_E_NONE;
+}
+
+/* Whether what is read here is what copies fill. about: their arrays, once they are asked for */
+static int ptx__is_filled(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at) {
+    if (!*at->about) *at->about = ptx__arrays_filled(k, f);
+    return (ptx__array_bit(k, f, at->i) & *at->about) != 0;
+}
+
+static uint32_t ptx__copies_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    uint32_t open = states & (PTX__COPY_BEGUN | PTX__COPY_COMMITTED);
+    unsigned effect = at->effect;
+    if (effect == PTX__EFFECT_CALL
+        && ptx__does(k, at->i) & (1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS))
+        effect = PTX__EFFECT_WAIT;
+    if (at->report && effect == PTX__EFFECT_READ && open && ptx__is_filled(k, f, at))
+        ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
+                     "shared memory is read while cp.async copies are under way: no "
+                     "cp.async.wait_group or wait_all on some path to here");
+    else if (at->report && effect == PTX__EFFECT_WAIT_GROUPS && states & PTX__COPY_BEGUN)
+        ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
+                     "cp.async.wait_group waits for committed groups only, and on some "
+                     "path to here the copies are not committed");
+    else if (at->report && f->advising == 2 && effect == PTX__EFFECT_READ && states & PTX__COPY_ALONE
+             && at->form->who == PTX__WHO_WARP && ptx__is_filled(k, f, at))
+        ptx__note(k, PTX_ADVICE_RACE, at->i,
+                  "these matrices are made of what all lanes' cp.async have brought, and each "
+                  "thread has waited for its own alone: put a bar.sync behind the wait");
+    if (at->op == PTX__AT_END && f->advising == 2 && open)
+        ptx__note(k, PTX_ADVICE_UNWAITED, at->i,
+                  "cp.async copies may be under way when the kernel ends here; wait for them, or do without");
+    states = ptx__step(states, effect);
+    return at->effect == PTX__EFFECT_CALL ? states & ~(uint32_t)PTX__COPY_ALONE : states;
+}
+
+static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
+    uint32_t filled = 0;
+    if (!k->copies) return PTX_E_NONE;
+    return ptx__follow(k, f, PTX__COPY_NONE, ptx__copies_rule, PTX__SPECIAL | PTX__LEAVING, &filled);
 }
 
 /* -- the carry --
    What can be in the carry flag, one bit each: nothing, or what a .cc wrote. A call leaves nothing in it. */
 enum { PTX__CARRY_NONE = 1, PTX__CARRY_SET = 2 };
 
-static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, i, *in = f->stack;
-    int changed, report;
-    if (!(k->m->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__CARRY_NONE;
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], states = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++) {
-                const ptx__ins *ins = &k->ins.at[i];
-                const ptx__form *form = &k->m->forms.at[ins->form];
-                unsigned op = form->row->op;
-                if (ins->kind != PTX__I_PLAIN) continue;
-                if (op == PTX_RAW) { /* who knows what its text does with the flag */
-                    states = form->effect == PTX__EFFECT_CALL ? (uint32_t)PTX__CARRY_NONE : states;
-                    if (strstr(ptx__raw_text(k, ins), ".cc")) states = PTX__CARRY_SET;
-                }
-                if (report && states & PTX__CARRY_NONE
-                    && (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC))
-                    return ptx__fail_at(k, PTX_E_UNDEFINED, i, ins->site,
-                                        "%s reads the carry, and on some path to here no instruction with "
-                                        ".cc wrote it, or a call came between",
-                                        form->row->name);
-                if ((op == PTX_ADD || op == PTX_SUB || op == PTX_MAD || op == PTX_ADDC || op == PTX_SUBC
-                     || op == PTX_MADC)
-                    && form->asked & PTX_CC & ~PTX__FAMILY)
-                    states = PTX__CARRY_SET | (ins->guard ? states : 0u);
-            }
-            changed |= ptx__pass_on(f, b, states, in);
-        }
+static uint32_t ptx__carry_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    int reads = at->op == PTX_ADDC || at->op == PTX_SUBC || at->op == PTX_MADC;
+    (void)f;
+    if (at->op == PTX_RAW) { /* who knows what its text does with the flag */
+        if (at->effect == PTX__EFFECT_CALL) states = PTX__CARRY_NONE;
+        if (strstr(ptx__raw_text(k, at->ins), ".cc")) states = PTX__CARRY_SET;
     }
-    return PTX_E_NONE;
+    if (at->report && states & PTX__CARRY_NONE && reads)
+        ptx__fail_at(k, PTX_E_UNDEFINED, at->i, at->ins->site,
+                     "%s reads the carry, and on some path to here no instruction with "
+                     ".cc wrote it, or a call came between",
+                     at->form->row->name);
+    if ((reads || at->op == PTX_ADD || at->op == PTX_SUB || at->op == PTX_MAD)
+        && at->form->asked & PTX_CC & ~PTX__FAMILY)
+        return PTX__CARRY_SET | (at->ins->guard ? states : 0u);
+    return states;
+}
+
+static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
+    if (!(k->m->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
+    return ptx__follow(k, f, PTX__CARRY_NONE, ptx__carry_rule, 0, NULL);
 }
 
 /* -- advice -- */
+
+/* The class of an instruction's own guard. */
+static unsigned ptx__guard_class(ptx__flow *f, const ptx__ins *ins) {
+    return ins->guard ? PTX__CLASS(*ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)))) : 0u;
+}
+/* What keeps threads from instruction i, in its block; and how far they part on the way to it, its own guard
+   counted in. */
+static uint32_t ptx__level_of(const ptx__flow *f, uint32_t i) { return f->level[ptx__block_of(f, i)]; }
+static unsigned ptx__parted(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    unsigned level = PTX__CLASS(ptx__level_of(f, i)), guard = ptx__guard_class(f, &k->ins.at[i]);
+    return guard > level ? guard : level;
+}
 
 /* The shared array that an address comes from, index + 1; 0 when that is not plain. */
 static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
@@ -8486,9 +8514,7 @@ static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__
         p->bytes = ptx__access_bytes(k, ins);
     else
         return 0;
-    if (ins->guard
-        && PTX__CLASS(*ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)))) > PTX__CLASS_BLOCK)
-        guard = ins->guard;
+    if (ptx__guard_class(f, ins) > PTX__CLASS_BLOCK) guard = ins->guard;
     f->array = p->array;
     f->origin = 0x100000;
     first = (int32_t)ptx__value(k, f, x, 0, &moved);
@@ -8584,8 +8610,8 @@ static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     if (class_x == PTX__CLASS_LANE && class_y == PTX__CLASS_LANE) return from != to;
     if (from + ptx__access_bytes(k, s) <= to || to + ptx__access_bytes(k, l) <= from) return 0;
     /* one place for all: nothing to tell where only one and the same set of threads comes to both */
-    return f->level[ptx__block_of(f, store)] != f->level[ptx__block_of(f, load)]
-           || PTX__CLASS(f->level[ptx__block_of(f, store)]) <= PTX__CLASS_BLOCK;
+    return ptx__level_of(f, store) != ptx__level_of(f, load)
+           || PTX__CLASS(ptx__level_of(f, store)) <= PTX__CLASS_BLOCK;
 }
 
 /* The same where only bar.warp.sync stands between: whether it is another warp that they meet in. */
@@ -8594,7 +8620,7 @@ static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
                    *y = ptx__shared_operand(k, &k->ins.at[load]);
     int64_t apart;
     if (!ptx__may_meet(k, f, store, load) || x[0] != y[0] || PTX__TAG(x[0]) >= PTX__CLASSES) return 0;
-    if (PTX__CLASS(f->level[ptx__block_of(f, load)]) >= PTX__CLASS_WARP) return 0;
+    if (PTX__CLASS(ptx__level_of(f, load)) >= PTX__CLASS_WARP) return 0;
     apart = (int64_t)(int32_t)x[1] - (int32_t)y[1];
     switch (PTX__CLASS(*ptx__class_at(f, x[0]))) {
     case PTX__CLASS_CLUSTER:
@@ -8663,8 +8689,8 @@ static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, ui
         return 0;
     if (PTX__TAG(x[0]) == PTX__W_32 && ptx__built_on(k, f, y[0], x[0], 0)) return 1;
     if (PTX__TAG(y[0]) == PTX__W_32 && ptx__built_on(k, f, x[0], y[0], 0)) return 1;
-    level = f->level[ptx__block_of(f, i)];
-    if (PTX__CLASS(level) == PTX__CLASS_LANE && level == f->level[ptx__block_of(f, j)])
+    level = ptx__level_of(f, i);
+    if (PTX__CLASS(level) == PTX__CLASS_LANE && level == ptx__level_of(f, j))
         return 0; /* one thread */
     return !ptx__staged(k, f, x[0], 0) && !ptx__staged(k, f, y[0], 0);
 }
@@ -8673,7 +8699,7 @@ static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, ui
    both: where some do, it may be that these read what the others would have to write. */
 static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int far, int stores) {
     uint32_t store = stores ? before : i, load = stores ? i : before;
-    uint32_t level = f->level[ptx__block_of(f, store)], other = f->level[ptx__block_of(f, load)];
+    uint32_t level = ptx__level_of(f, store), other = ptx__level_of(f, load);
     int all = PTX__CLASS(level) <= PTX__CLASS_BLOCK && PTX__CLASS(other) <= PTX__CLASS_BLOCK;
     int met = ptx__clash(k, f, store, load);
     if (far && !ptx__meet_far(k, f, store, load)) return 0;
@@ -8842,63 +8868,33 @@ static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint
     return 1;
 }
 
-static void ptx__advise_copy(ptx_kernel *k, ptx__flow *f, uint32_t copy) {
-    uint32_t n, i, *in = f->walk[0];
-    int changed, report;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__COPY_AWAY;
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], states = in[b], s;
-            for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
-                const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
-                unsigned effect = form->effect;
-                if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
-                f->effort -= f->effort > 1;
-                if (effect == PTX__EFFECT_CALL || form->row->op == PTX_RAW) states = PTX__COPY_AWAY;
-                if (report && (effect == PTX__EFFECT_READ || effect == PTX__EFFECT_WRITE)
-                    && ptx__advise_copy_use(k, f, copy, i, states))
-                    return;
-                if (i == copy)
-                    states = PTX__COPY_OPEN | (k->ins.at[i].guard ? states : 0u);
-                else
-                    states = ptx__copy_step(k, i, effect, states);
-            }
-            changed |= ptx__pass_on(f, b, states, in);
-        }
-    }
+static uint32_t ptx__copy_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    f->effort -= f->effort > 1;
+    if (at->opaque) states = PTX__COPY_AWAY;
+    if (at->report && (at->effect == PTX__EFFECT_READ || at->effect == PTX__EFFECT_WRITE))
+        at->done = ptx__advise_copy_use(k, f, *at->about, at->i, states);
+    if (at->i == *at->about) return PTX__COPY_OPEN | (at->ins->guard ? states : 0u);
+    return ptx__copy_step(k, at->i, at->effect, states);
 }
 static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i;
-    for (i = 0; k->copies && i < k->ins.count && f->effort > 8192; i++)
-        if (k->ins.at[i].kind == PTX__I_PLAIN && k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY
-            && ptx__places_of(k, f, i)->known)
-            ptx__advise_copy(k, f, i);
+    ptx__point at;
+    for (at.i = PTX__BEGIN; k->copies && f->effort > 8192 && ptx__next(k, &at);)
+        if (at.effect == PTX__EFFECT_COPY && ptx__places_of(k, f, at.i)->known)
+            ptx__follow(k, f, PTX__COPY_AWAY, ptx__copy_rule, PTX__SPECIAL, &at.i);
 }
 
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
 static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i;
-    for (b = 0; b < f->blocks; b++) {
-        if (!f->block[b].order || PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK) continue;
-        for (i = f->block[b].first; i < f->block[b].end; i++) {
-            const ptx__ins *ins = &k->ins.at[i];
-            const uint32_t *w;
-            if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_ST || ins->count != 4)
-                continue;
-            w = ptx__shared_operand(k, ins);
-            if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
-            if (ins->guard
-                && PTX__CLASS(*ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard))))
-                       > PTX__CLASS_BLOCK)
-                continue;
-            if (PTX__CLASS(*ptx__class_at(f, w[0])) <= PTX__CLASS_BLOCK
-                && PTX__CLASS(*ptx__class_at(f, w[2])) == PTX__CLASS_LANE)
-                ptx__note(k, PTX_ADVICE_RACE, i,
-                          "all threads store here, at one place, values that differ: which of them stays is "
-                          "luck");
-        }
+    ptx__point at;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        const uint32_t *w = at.op == PTX_ST && at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
+        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
+        if (!f->block[ptx__block_of(f, at.i)].order || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK) continue;
+        if (PTX__CLASS(*ptx__class_at(f, w[0])) <= PTX__CLASS_BLOCK
+            && PTX__CLASS(*ptx__class_at(f, w[2])) == PTX__CLASS_LANE)
+            ptx__note(k, PTX_ADVICE_RACE, at.i,
+                      "all threads store here, at one place, values that differ: which of them stays is "
+                      "luck");
     }
 }
 
@@ -8908,30 +8904,41 @@ static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
    since the last proxy fence. */
 enum { PTX__NOT_ARRIVED = 1, PTX__ARRIVED = 2, PTX__REMOTE = 4, PTX__PLAIN_STORE = 8 };
 
-static uint32_t ptx__order_step(ptx_kernel *k, uint32_t i, uint32_t states, int report) {
-    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
-    const char *text = form->row->name;
-    unsigned op = form->row->op;
+static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    const char *text = at->name;
+    const uint32_t i = at->i;
+    (void)f;
+    if (at->op == PTX__AT_END) {
+        if (states & PTX__REMOTE && !k->function)
+            ptx__note(k, PTX_ADVICE_ORDER, i,
+                      "another block's shared memory is used, and that block may have ended: let all of "
+                      "the cluster meet (ptx_cluster_arrive, ptx_cluster_wait) before they leave");
+        if (!(states & PTX__NOT_ARRIVED) && !k->function)
+            ptx__note(k, PTX_ADVICE_ORDER, i,
+                      "the thread has arrived at the cluster's barrier and never waits: "
+                      "barrier.cluster.wait belongs to every arrive");
+        return states;
+    }
     if (strncmp(text, "barrier.cluster.arrive", 22) == 0) {
-        if (report && !(states & PTX__NOT_ARRIVED))
+        if (at->report && !(states & PTX__NOT_ARRIVED))
             ptx__note(k, PTX_ADVICE_ORDER, i,
                       "the thread has arrived at the cluster's barrier already: barrier.cluster.wait comes "
                       "before the next arrive");
         return (states & ~(uint32_t)(PTX__NOT_ARRIVED | PTX__REMOTE)) | PTX__ARRIVED;
     }
     if (strncmp(text, "barrier.cluster.wait", 20) == 0) {
-        if (report && !(states & PTX__ARRIVED))
+        if (at->report && !(states & PTX__ARRIVED))
             ptx__note(k, PTX_ADVICE_ORDER, i,
                       "nothing to wait for: barrier.cluster.arrive comes first, or all wait for ever");
         return (states & ~(uint32_t)PTX__ARRIVED) | PTX__NOT_ARRIVED;
     }
-    if ((op == PTX_LD || op == PTX_ST || (op >= PTX_ATOMIC_BITS && op <= PTX_RED_VECTOR))
-        && form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)
+    if ((at->op == PTX_LD || at->op == PTX_ST || (at->op >= PTX_ATOMIC_BITS && at->op <= PTX_RED_VECTOR))
+        && at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)
         return states | PTX__REMOTE;
-    if (op == PTX_ST && form->asked & PTX__M_SHARED & ~PTX__FAMILY) return states | PTX__PLAIN_STORE;
+    if (at->op == PTX_ST && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY) return states | PTX__PLAIN_STORE;
     if (strncmp(text, "fence.proxy.async", 17) == 0) return states & ~(uint32_t)PTX__PLAIN_STORE;
-    if (report && states & PTX__PLAIN_STORE
-        && (form->effect == PTX__EFFECT_MMA || form->effect == PTX__EFFECT_BULK_OUT))
+    if (at->report && states & PTX__PLAIN_STORE
+        && (at->effect == PTX__EFFECT_MMA || at->effect == PTX__EFFECT_BULK_OUT))
         ptx__note(k, PTX_ADVICE_PROXY, i,
                   "shared memory that plain stores may have filled is read here by another way: they need "
                   "PTX_FENCE_PROXY_ASYNC_SHARED behind them, and then a barrier");
@@ -8939,98 +8946,59 @@ static uint32_t ptx__order_step(ptx_kernel *k, uint32_t i, uint32_t states, int 
 }
 
 static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, i, *in = f->stack;
-    int changed, report;
-    if ((k->m->target & 0xfffu) < 90) return;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__NOT_ARRIVED | (k->function ? PTX__ARRIVED : 0);
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], states = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++)
-                if (k->ins.at[i].kind == PTX__I_PLAIN) states = ptx__order_step(k, i, states, report);
-            if (report && f->block[b].leaves && states & PTX__REMOTE && !k->function)
-                ptx__note(k, PTX_ADVICE_ORDER, f->block[b].end - 1,
-                          "another block's shared memory is used, and that block may have ended: let all of "
-                          "the cluster meet (ptx_cluster_arrive, ptx_cluster_wait) before they leave");
-            if (report && f->block[b].leaves && !(states & PTX__NOT_ARRIVED) && !k->function)
-                ptx__note(k, PTX_ADVICE_ORDER, f->block[b].end - 1,
-                          "the thread has arrived at the cluster's barrier and never waits: "
-                          "barrier.cluster.wait belongs to every arrive");
-            changed |= ptx__pass_on(f, b, states, in);
-        }
-    }
+    if ((k->m->target & 0xfffu) >= 90)
+        ptx__follow(k, f, PTX__NOT_ARRIVED | (k->function ? PTX__ARRIVED : 0), ptx__order_rule, PTX__LEAVING,
+                    NULL);
 }
 
 /* An mbarrier that one thread makes, and others use with no barrier between; or that nobody makes. */
+enum { PTX__MBARRIER_USED, PTX__MBARRIER_MADE };
+static uint32_t ptx__mbarriers_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t by) {
+    const char *name = at->name;
+    int uses = strncmp(name, "mbarrier", 8) == 0 && at->op != PTX_MBARRIER_INVAL
+               && at->op != PTX_MBARRIER_PENDING_COUNT;
+    if (at->op == PTX_MBARRIER_INIT) return at->about[PTX__MBARRIER_MADE] = at->i + 1;
+    if (at->opaque) at->about[PTX__MBARRIER_MADE] = 1, by = 0;
+    if (uses && strstr(name, "shared::cluster")) uses = 0, at->about[PTX__MBARRIER_MADE] = 1;
+    if (uses && !at->about[PTX__MBARRIER_USED]) at->about[PTX__MBARRIER_USED] = at->i + 1;
+    if (uses && by && at->report
+        && (f->level[at->b] != ptx__level_of(f, by - 1)
+            || at->ins->guard != k->ins.at[by - 1].guard))
+        ptx__note(k, PTX_ADVICE_RACE, at->i,
+                  "the mbarrier may not be there yet for this thread: it is made at %s, with no "
+                  "bar.sync between",
+                  k->ins.at[by - 1].site);
+    return at->effect == PTX__EFFECT_BARRIER && !uses ? 0 : by;
+}
 static void ptx__advise_mbarriers(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, e, i, used = 0, made = 0, *in = f->stack;
-    int changed, report;
+    uint32_t about[2] = {0, 0};
     if ((k->m->target & 0xfffu) < 80 || k->function) return;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], by = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++) {
-                const ptx__ins *ins = &k->ins.at[i];
-                const ptx__form *form = &k->m->forms.at[ins->form];
-                int uses;
-                if (ins->kind != PTX__I_PLAIN) continue;
-                if (form->row->op == PTX_MBARRIER_INIT) {
-                    made = by = i + 1;
-                    continue;
-                }
-                if (form->effect == PTX__EFFECT_CALL || form->row->op == PTX_RAW) made = 1, by = 0;
-                uses = strncmp(form->row->name, "mbarrier", 8) == 0 && form->row->op != PTX_MBARRIER_INVAL
-                       && form->row->op != PTX_MBARRIER_PENDING_COUNT;
-                if (uses && strstr(form->row->name, "shared::cluster")) uses = 0, made = 1;
-                if (uses && !used) used = i + 1;
-                if (uses && by && report
-                    && (f->level[b] != f->level[ptx__block_of(f, by - 1)]
-                        || ins->guard != k->ins.at[by - 1].guard))
-                    ptx__note(k, PTX_ADVICE_RACE, i,
-                              "the mbarrier may not be there yet for this thread: it is made at %s, with no "
-                              "bar.sync between",
-                              k->ins.at[by - 1].site);
-                if (form->effect == PTX__EFFECT_BARRIER && !uses) by = 0;
-            }
-            for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e];
-                if (!to || !by || in[to - 1]) continue;
-                in[to - 1] = by;
-                changed = 1;
-            }
-        }
-    }
-    if (used && !made)
-        ptx__note(k, PTX_ADVICE_ORDER, used - 1, "no mbarrier.init in this kernel makes this mbarrier");
+    ptx__follow(k, f, 0, ptx__mbarriers_rule, PTX__FIRST, about);
+    if (about[PTX__MBARRIER_USED] && !about[PTX__MBARRIER_MADE])
+        ptx__note(k, PTX_ADVICE_ORDER, about[PTX__MBARRIER_USED] - 1,
+                  "no mbarrier.init in this kernel makes this mbarrier");
 }
 
 /* What is read as if nobody wrote it (.nc), and written. */
 static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, reads[8] = {0, 0, 0, 0, 0, 0, 0, 0}, which;
+    uint32_t reads[8] = {0, 0, 0, 0, 0, 0, 0, 0}, which;
     int pass;
+    ptx__point at;
     for (pass = 0; pass < 2; pass++)
-        for (i = 0; i < k->ins.count; i++) {
-            const ptx__ins *ins = &k->ins.at[i];
-            const ptx__form *form = &k->m->forms.at[ins->form];
-            const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
+        for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+            const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
             int budget = 24;
             ptx__known v;
-            if (ins->kind != PTX__I_PLAIN) continue;
-            if (pass ? form->row->op != PTX_ST
-                     : form->row->op != PTX_LD || !(form->asked & PTX_NC & ~PTX__FAMILY))
+            if (pass ? at.op != PTX_ST : at.op != PTX_LD || !(at.form->asked & PTX_NC & ~PTX__FAMILY))
                 continue;
-            for (; w < end && PTX__TAG(*w) != PTX__W_MEM;) w++;
+            while (w < end && PTX__TAG(*w) != PTX__W_MEM) w++;
             if (w >= end) continue;
             v = ptx__know(k, f, w + 1, &budget);
             which = PTX__INDEX(v.symbol);
             if (PTX__TAG(v.symbol) != PTX__W_PARAM || which >= 8) continue;
-            if (!pass) reads[which] = reads[which] ? reads[which] : i + 1;
+            if (!pass) reads[which] = reads[which] ? reads[which] : at.i + 1;
             else if (reads[which])
-                ptx__note(k, PTX_ADVICE_RACE, i,
+                ptx__note(k, PTX_ADVICE_RACE, at.i,
                           "memory behind '%.80s' is written here and read with .nc at %s, which may see what "
                           "was there before: .nc is for what nobody writes",
                           k->m->names.at + k->params.at[which].name, k->ins.at[reads[which] - 1].site);
@@ -9039,24 +9007,21 @@ static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
 
 /* An add or sub whose operand is a product, neither with a rounding of its own: ptxas joins the two. */
 static void ptx__advise_contractions(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i;
-    for (i = 0; i < k->ins.count; i++) {
-        const ptx__ins *ins = &k->ins.at[i];
-        const ptx__form *form = &k->m->forms.at[ins->form];
-        const uint32_t *w = k->words.at + ins->words + 1, *end = k->words.at + ins->words + ins->count;
-        if (ins->kind != PTX__I_PLAIN || (form->row->op != PTX_ADD && form->row->op != PTX_SUB)) continue;
-        if (!((PTX__FLT | PTX__F16S) >> (form->key >> 16 & 0xff) & 1)) continue;
-        if (form->asked & (PTX__ROUND | PTX_SAT) & ~PTX__FAMILY) continue;
+    const ptx_mods own = (PTX__ROUND | PTX_SAT) & ~PTX__FAMILY;
+    ptx__point at;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        const uint32_t *w = k->words.at + at.ins->words + 1, *end = w + at.ins->count - 1;
+        if (at.op != PTX_ADD && at.op != PTX_SUB) continue;
+        if (!((PTX__FLT | PTX__F16S) >> (at.form->key >> 16 & 0xff) & 1) || at.form->asked & own) continue;
         for (; w < end && PTX__TAG(*w) < PTX__CLASSES; w++) {
             uint32_t slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w), def = f->def[slot];
             const ptx__form *from = &k->m->forms.at[k->ins.at[def - 1].form];
-            if (f->sets[slot] || from->row->op != PTX_MUL || from->key >> 16 != form->key >> 16) continue;
-            if (from->asked & (PTX__ROUND | PTX_SAT) & ~PTX__FAMILY) continue;
-            if ((from->asked ^ form->asked) & PTX_FTZ & ~PTX__FAMILY) continue;
-            ptx__note(k, PTX_ADVICE_CONTRACTION, i,
+            if (f->sets[slot] || from->row->op != PTX_MUL || from->key >> 16 != at.form->key >> 16) continue;
+            if (from->asked & own || (from->asked ^ at.form->asked) & PTX_FTZ & ~PTX__FAMILY) continue;
+            ptx__note(k, PTX_ADVICE_CONTRACTION, at.i,
                       "the assembler may join this %s and the mul at %s into one fma, which rounds once; "
                       "ptx_fma says that it shall, PTX_RN on one of them that it shall not",
-                      form->row->name, k->ins.at[def - 1].site);
+                      at.name, k->ins.at[def - 1].site);
             break;
         }
     }
@@ -9336,44 +9301,25 @@ static uint32_t ptx__mma_step(const ptx_kernel *k, const ptx__ins *ins, unsigned
     }
 }
 
-/* One set through the whole kernel. */
-static ptx_code ptx__verify_set(ptx_kernel *k, ptx__flow *f, uint32_t id) {
-    uint32_t n, i, *in = f->stack;
-    int changed, report;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__MMA_NONE | PTX__MMA_UNFENCED;
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], states = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++) {
-                const ptx__ins *ins = &k->ins.at[i];
-                unsigned effect, touch;
-                if (ins->kind != PTX__I_PLAIN) continue;
-                effect = k->m->forms.at[ins->form].effect;
-                touch = ptx__mma_touch(k, f, ins, id);
-                if (effect != PTX__EFFECT_MMA) {
-                    if (touch && touch != 6 && states & PTX__MMA_OPEN && report)
-                        return ptx__fail_at(
-                            k, PTX_E_ASYNC, i, ins->site,
-                            "a sum of wgmma is %s here while the product may be under way: no "
-                            "wgmma.commit_group and wgmma.wait_group for it on some path to "
-                            "here",
-                            touch & 4 ? "set" : "read");
-                    if (touch & 4) states |= PTX__MMA_UNFENCED;
-                    states = ptx__mma_step(k, ins, effect, states);
-                } else if (touch & 4) {
-                    if (states & PTX__MMA_UNFENCED && report)
-                        return ptx__fail_at(k, PTX_E_FENCE, i, ins->site,
-                                            "wgmma works on registers that may have been written since the "
-                                            "last wgmma.fence; put ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
-                    states = (states & ~(PTX__MMA_OPEN | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
-                }
-            }
-            changed |= ptx__pass_on(f, b, states, in);
-        }
+/* One set through the whole kernel. about: its number */
+static uint32_t ptx__set_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    unsigned touch = ptx__mma_touch(k, f, at->ins, *at->about);
+    if (at->effect != PTX__EFFECT_MMA) {
+        if (touch && touch != 6 && states & PTX__MMA_OPEN && at->report)
+            ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
+                         "a sum of wgmma is %s here while the product may be under way: no "
+                         "wgmma.commit_group and wgmma.wait_group for it on some path to "
+                         "here",
+                         touch & 4 ? "set" : "read");
+        if (touch & 4) states |= PTX__MMA_UNFENCED;
+        return ptx__mma_step(k, at->ins, at->effect, states);
     }
-    return PTX_E_NONE;
+    if (!(touch & 4)) return states;
+    if (states & PTX__MMA_UNFENCED && at->report)
+        ptx__fail_at(k, PTX_E_FENCE, at->i, at->ins->site,
+                     "wgmma works on registers that may have been written since the "
+                     "last wgmma.fence; put ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
+    return (states & ~(PTX__MMA_OPEN | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
 }
 
 static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
@@ -9389,7 +9335,8 @@ static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
         if (!ptx__mma_mark(k, f, ins, ++id))
             return ptx__fail_at(k, PTX_E_ARGUMENT, i, ins->site,
                                 "one variable is given for two sums of this wgmma");
-        if (ptx__verify_set(k, f, id)) return k->m->error.code;
+        if (ptx__follow(k, f, PTX__MMA_NONE | PTX__MMA_UNFENCED, ptx__set_rule, 0, &id))
+            return k->m->error.code;
     }
     return PTX_E_NONE;
 }
@@ -9934,22 +9881,10 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
 
 /* -- what an instruction is and is given -- */
 
-static unsigned ptx__op_of(const ptx_kernel *k, uint32_t i) {
-    return k->m->forms.at[k->ins.at[i].form].row->op;
+static int ptx__is_wait(const ptx__point *at) {
+    return strncmp(at->name, "mbarrier.t", 10) == 0; /* test_wait, try_wait */
 }
-static unsigned ptx__effect_of(const ptx_kernel *k, uint32_t i) {
-    return k->m->forms.at[k->ins.at[i].form].effect;
-}
-static const char *ptx__name_of(const ptx_kernel *k, uint32_t i) {
-    return k->m->forms.at[k->ins.at[i].form].row->name;
-}
-static int ptx__is_wait(const ptx_kernel *k, uint32_t i) {
-    return strncmp(ptx__name_of(k, i), "mbarrier.t", 10) == 0; /* test_wait, try_wait */
-}
-/* Nobody knows what is done in there. */
-static int ptx__is_opaque(const ptx_kernel *k, uint32_t i) {
-    return ptx__effect_of(k, i) == PTX__EFFECT_CALL || ptx__op_of(k, i) == PTX_RAW;
-}
+static int ptx__is_bar(const ptx__point *at) { return strncmp(at->name, "bar", 3) == 0; }
 
 /* The source operand that stands in the slot of that letter: its word, of an address that of the base, the
    offset behind it. NULL: there is none. */
@@ -9977,27 +9912,37 @@ static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const uint32_t *
     return !v.symbol && !v.step;
 }
 
+static int ptx__number_in(const ptx_kernel *k, const ptx__flow *f, uint32_t i, char letter,
+                          uint64_t *number) {
+    return ptx__number(k, f, ptx__in_slot(k, i, letter), number);
+}
+/* Whether two addresses are one and the same: base and offset. */
+static int ptx__same(const uint32_t *x, const uint32_t *y) { return x && x[0] == y[0] && x[1] == y[1]; }
+/* The shared array that an address is in, index + 1, 0 for none that is known. */
+static uint32_t ptx__array_at(const ptx_kernel *k, const ptx__flow *f, const uint32_t *x) {
+    return x ? ptx__array_of(k, f, x[0], 0) : 0;
+}
+
 /* -- further --
    What few kernels have: one walk over the instructions, and one over the ways for loads of tensor memory. */
 
 /* Of a block declared as such: the threads that come to barriers of that number, against the count here. */
 static ptx_code ptx__verify_count(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *counted) {
-    const uint32_t *number = ptx__in_slot(k, i, 'F'), *count = ptx__in_slot(k, i, 'G');
-    uint32_t lanes[32], all[32], j, w, come = 0, threads = k->need[0] * k->need[1] * k->need[2];
+    uint32_t lanes[32], all[32], w, come = 0, threads = k->need[0] * k->need[1] * k->need[2];
     uint64_t which, other, wanted;
-    if (!threads || k->function || k->calls.count || !ptx__number(k, f, number, &which)
-        || !ptx__number(k, f, count, &wanted) || *counted >> (which & 31) & 1)
+    ptx__point at;
+    if (!threads || k->function || k->calls.count || !ptx__number_in(k, f, i, 'F', &which)
+        || !ptx__number_in(k, f, i, 'G', &wanted) || *counted >> (which & 31) & 1)
         return PTX_E_NONE;
     *counted |= 1u << (which & 31); /* once is enough */
     memset(all, 0, sizeof all);
-    for (j = 0; j < k->ins.count; j++) {
-        if (k->ins.at[j].kind != PTX__I_PLAIN) continue;
-        if (ptx__op_of(k, j) == PTX_RAW) return PTX_E_NONE;
-        number = ptx__in_slot(k, j, 'F');
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        const uint32_t *number = ptx__in_slot(k, at.i, 'F');
+        if (at.op == PTX_RAW) return PTX_E_NONE;
         if (!number) continue;
         if (!ptx__number(k, f, number, &other)) return PTX_E_NONE;
         if (other != which) continue;
-        if (!ptx__comers(k, f, ptx__block_of(f, j), k->ins.at[j].guard, PTX__CLASS_BLOCK, lanes))
+        if (!ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes))
             return PTX_E_NONE;
         for (w = 0; w < 32; w++) all[w] |= lanes[w];
     }
@@ -10029,7 +9974,7 @@ static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t fro
                     k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
                     "%s is for threads together, and some may have left by the text at %s: use "
                     "ptx_guard with ptx_ret or ptx_exit, and not before this",
-                    ptx__name_of(k, i), k->ins.at[from].site);
+                    k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[from].site);
         for (way = 0; way < 2; way++) {
             uint32_t to = f->block[b].next[way];
             if (!to || seen[to - 1]) continue;
@@ -10042,18 +9987,20 @@ static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t fro
     }
 }
 
-static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *pair, uint32_t *counted) {
-    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
-    const char *site = k->ins.at[i].site;
+static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *at, uint32_t *pair,
+                                uint32_t *counted) {
+    const ptx__form *form = at->form;
+    const uint32_t i = at->i;
+    const char *site = at->ins->site;
     uint64_t number, size;
     uint32_t blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
     ptx_mods group = form->asked & PTX__CTA_GROUP & ~PTX__FAMILY;
     const char *letter;
-    if (form->row->op == PTX_RAW && form->effect != PTX__EFFECT_CALL
-        && ptx__raw_leaves(ptx__raw_text(k, &k->ins.at[i])))
+    if (at->op == PTX_RAW && at->effect != PTX__EFFECT_CALL
+        && ptx__raw_leaves(ptx__raw_text(k, at->ins)))
         return ptx__verify_raw_leaves(k, f, i);
-    if (form->row->op == PTX_MAPA || form->row->op == PTX_MAPA_GENERIC) {
-        const uint32_t *rank = k->words.at + k->ins.at[i].words + 2;
+    if (at->op == PTX_MAPA || at->op == PTX_MAPA_GENERIC) {
+        const uint32_t *rank = k->words.at + at->ins->words + 2;
         if (PTX__TAG(rank[-1]) >= PTX__W_UNSIGNED && PTX__TAG(rank[-1]) <= PTX__W_F64) rank += 2;
         if (!blocks) blocks = k->max_rank;
         if (!k->function && blocks && ptx__number(k, f, rank, &number) && number >= blocks)
@@ -10061,9 +10008,9 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_
                                 "mapa leads to block %u of a cluster of %u: they are counted from 0",
                                 (unsigned)number, blocks);
     }
-    if (form->effect == PTX__EFFECT_COPY && ptx__number(k, f, ptx__in_slot(k, i, 'u'), &number)
-        && (ptx__number(k, f, ptx__in_slot(k, i, 'A'), &size)
-            || ptx__number(k, f, ptx__in_slot(k, i, 'B'), &size))
+    if (at->effect == PTX__EFFECT_COPY && ptx__number_in(k, f, i, 'u', &number)
+        && (ptx__number_in(k, f, i, 'A', &size)
+            || ptx__number_in(k, f, i, 'B', &size))
         && number > size)
         return ptx__fail_at(k, PTX_E_RANGE, i, site,
                             "cp.async of %u bytes is to take %u of them from memory: no more than there are",
@@ -10075,10 +10022,10 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_
         while (limit->letter != *letter) limit++;
         if ((int64_t)number < limit->low || (int64_t)number > limit->high || number % limit->step)
             return ptx__fail_at(k, PTX_E_RANGE, i, site, "%s is given %lld where it takes %s",
-                                form->row->name, (long long)number, limit->what);
+                                at->name, (long long)number, limit->what);
     }
     if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i, counted);
-    if (group && strncmp(form->row->name, "tcgen05", 7) == 0) {
+    if (group && strncmp(at->name, "tcgen05", 7) == 0) {
         if (!*pair) *pair = i + 1;
         if (group != (k->m->forms.at[k->ins.at[*pair - 1].form].asked & PTX__CTA_GROUP & ~PTX__FAMILY))
             return ptx__fail_at(k, PTX_E_MODIFIER, i, site,
@@ -10089,52 +10036,39 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_
     return PTX_E_NONE;
 }
 
-/* Loads of tensor memory, 32 at a time, a bit each while no tcgen05.wait::ld has followed. */
-static ptx_code ptx__verify_tensor_loads(ptx_kernel *k, ptx__flow *f, const uint32_t *loads, uint32_t count) {
-    uint32_t n, e, i, j, at, word, *in = f->stack;
-    int changed, report;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], open = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++) {
-                if (k->ins.at[i].kind == PTX__I_COMMENT) continue;
-                for (at = 0; report && open && (word = ptx__next_register(k, &k->ins.at[i], 1, &at)) != 0;) {
-                    uint32_t def = f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
-                    for (j = 0; j < count; j++)
-                        if (open >> j & 1 && loads[j] + 1 == def)
-                            return ptx__fail_at(k, PTX_E_ASYNC, i, k->ins.at[i].site,
-                                                "what the tcgen05.ld at %s loads may not have come yet: put "
-                                                "PTX_TCGEN05_WAIT_LD between",
-                                                k->ins.at[loads[j]].site);
-                }
-                if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
-                if (ptx__op_of(k, i) == PTX_TCGEN05_WAIT_LD || ptx__is_opaque(k, i)) open = 0;
-                for (j = 0; j < count; j++)
-                    if (loads[j] == i) open |= 1u << j;
+/* Loads of tensor memory, 32 at a time, a bit each while no tcgen05.wait::ld has followed. about: they, and
+   how many behind them */
+static uint32_t ptx__tensor_loads_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t open) {
+    uint32_t j, word, from = 0, count = at->about[32];
+    while (at->report && open && at->ins->kind != PTX__I_COMMENT
+           && (word = ptx__next_register(k, at->ins, 1, &from)) != 0)
+        for (j = 0; j < count; j++)
+            if (open >> j & 1
+                && at->about[j] + 1 == f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)]) {
+                ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
+                             "what the tcgen05.ld at %s loads may not have come yet: put "
+                             "PTX_TCGEN05_WAIT_LD between",
+                             k->ins.at[at->about[j]].site);
+                return 0;
             }
-            for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e];
-                if (!to || !(open & ~in[to - 1])) continue;
-                in[to - 1] |= open;
-                changed = 1;
-            }
-        }
-    }
-    return PTX_E_NONE;
+    if (at->op == PTX_TCGEN05_WAIT_LD || at->opaque) open = 0;
+    for (j = 0; j < count; j++)
+        if (at->about[j] == at->i) open |= 1u << j;
+    return open;
 }
 
 static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, s, i, pair = 0, loads[32], count = 0, counted = 0;
+    uint32_t b, s, i, pair = 0, loads[33], *count = loads + 32, counted = 0;
+    ptx__point at;
+    *count = 0;
     if (!(k->m->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
-            if (k->ins.at[i].kind != PTX__I_PLAIN || !f->block[b].order) continue;
-            if (ptx__verify_one(k, f, i, &pair, &counted)) return k->m->error.code;
-            if (strncmp(ptx__name_of(k, i), "tcgen05.ld", 10) == 0 && count < 32) loads[count++] = i;
+            if (!ptx__see(k, i, &at) || !f->block[b].order) continue;
+            if (ptx__verify_one(k, f, &at, &pair, &counted)) return k->m->error.code;
+            if (strncmp(at.name, "tcgen05.ld", 10) == 0 && *count < 32) loads[(*count)++] = i;
         }
-    return count ? ptx__verify_tensor_loads(k, f, loads, count) : PTX_E_NONE;
+    return *count ? ptx__follow(k, f, 0, ptx__tensor_loads_rule, PTX__BRANCHES, loads) : PTX_E_NONE;
 }
 
 /* -- directives -- */
@@ -10145,20 +10079,24 @@ static uint32_t ptx__first_immediate(const ptx_kernel *k, const ptx__ins *ins) {
     return ins->count && PTX__TAG(w[0]) >= PTX__W_UNSIGNED && PTX__TAG(w[0]) <= PTX__W_HEX16 ? w[1] : 0;
 }
 
+/* Registers that a thread may have: 255, or what launch bounds leave of 65,536, in steps of 8. */
+static uint32_t ptx__register_cap(const ptx_kernel *k, uint32_t threads) {
+    uint32_t all = threads * (k->min_blocks ? k->min_blocks : 1u);
+    return all > 256 ? 65536u / all / 8u * 8u : 255u;
+}
+
 /* A block shares the registers that it began with: what its warpgroups ask for together is no more. Of each
    warpgroup that which it asks for least counts, and only where it is known which of them come. */
-static ptx_code ptx__verify_pool(ptx_kernel *k, ptx__flow *f, uint32_t threads) {
-    uint32_t cap = k->max_registers, group[8], lanes[32], g, w, i, last = 0, sum = 0, all;
-    if (!cap) cap = 65536u / (threads * k->min_blocks) / 8u * 8u;
-    if (cap > 255) cap = 255;
+static ptx_code ptx__verify_pool(ptx_kernel *k, ptx__flow *f, uint32_t threads, uint32_t cap) {
+    uint32_t group[8], lanes[32], g, w, last = 0, sum = 0, all;
+    ptx__point at;
     memset(group, 0, sizeof group);
-    for (i = 0; i < k->ins.count; i++) {
-        const ptx__ins *ins = &k->ins.at[i];
-        unsigned op = k->m->forms.at[ins->form].row->op;
-        uint32_t n = ptx__first_immediate(k, ins);
-        if (ins->kind != PTX__I_PLAIN || (op != PTX_SETMAXNREG_INC && op != PTX_SETMAXNREG_DEC)) continue;
-        if (!ptx__comers(k, f, ptx__block_of(f, i), ins->guard, PTX__CLASS_BLOCK, lanes)) return PTX_E_NONE;
-        if (op == PTX_SETMAXNREG_INC) last = i;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        uint32_t n = ptx__first_immediate(k, at.ins);
+        if (at.op != PTX_SETMAXNREG_INC && at.op != PTX_SETMAXNREG_DEC) continue;
+        if (!ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes))
+            return PTX_E_NONE;
+        if (at.op == PTX_SETMAXNREG_INC) last = at.i;
         for (g = 0; g < threads / 128; g++) {
             for (w = 0, all = 0; w < 4; w++) all += lanes[4 * g + w] == 0xffffffffu;
             if (all == 4 && (!group[g] || n < group[g])) group[g] = n;
@@ -10175,48 +10113,37 @@ static ptx_code ptx__verify_pool(ptx_kernel *k, ptx__flow *f, uint32_t threads) 
 
 /* setmaxnreg.dec to more registers than the kernel ever has: ptxas refuses it. */
 static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, ptx__flow *f, uint32_t threads) {
-    uint32_t most = k->max_registers, i, fit;
+    const uint32_t cap = k->max_registers ? k->max_registers : ptx__register_cap(k, threads);
+    uint32_t most = cap, n;
+    ptx__point at;
     if (k->calls.count) return PTX_E_NONE; /* what is called may raise it */
-    if (!most) {
-        fit = 65536u / (threads * k->min_blocks) / 8u * 8u;
-        most = fit < 255 ? fit : 255;
-    }
-    for (i = 0; i < k->ins.count; i++) {
-        const ptx__ins *ins = &k->ins.at[i];
-        if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_SETMAXNREG_INC) continue;
-        if (ptx__first_immediate(k, ins) > most) most = ptx__first_immediate(k, ins);
-    }
-    for (i = 0; i < k->ins.count; i++) {
-        const ptx__ins *ins = &k->ins.at[i];
-        if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_SETMAXNREG_DEC
-            || ptx__first_immediate(k, ins) <= most)
-            continue;
-        return ptx__fail_at(k, PTX_E_REGISTER_CAP, i, ins->site,
-                            "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u",
-                            ptx__first_immediate(k, ins), most);
-    }
-    return k->need[0] && threads % 128 == 0 ? ptx__verify_pool(k, f, threads) : PTX_E_NONE;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        if (at.op == PTX_SETMAXNREG_INC && (n = ptx__first_immediate(k, at.ins)) > most) most = n;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        if (at.op == PTX_SETMAXNREG_DEC && (n = ptx__first_immediate(k, at.ins)) > most)
+            return ptx__fail_at(
+                k, PTX_E_REGISTER_CAP, at.i, at.ins->site,
+                "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n, most);
+    return k->need[0] && threads % 128 == 0 ? ptx__verify_pool(k, f, threads, cap) : PTX_E_NONE;
 }
 
 static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
-    uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, i, most = 2048;
-    (void)f;
+    uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, most = 2048;
+    const char *wrong = NULL;
+    ptx__point at;
     if (k->function) return PTX_E_NONE;
     if (sm == 75) most = 1024;
     if ((sm > 80 && sm < 90) || sm == 110 || sm >= 120) most = 1536;
     if (k->need[0] && threads)
-        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
-                         "ptx_launch_bounds and ptx_require_block exclude each other: .reqntid says it all");
-    if (k->max_registers && k->min_blocks)
-        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
-                         "ptx_max_registers and the blocks of ptx_launch_bounds both say how many registers "
-                         "there are; keep one of them");
-    if (k->cluster[0] && k->max_rank)
-        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
-                         "ptx_require_cluster and ptx_max_cluster exclude each other: the first says it all");
-    if (k->blocks_are_clusters && !(k->need[0] && k->cluster[0]))
-        return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site,
-                         "ptx_blocks_are_clusters needs ptx_require_block and ptx_require_cluster");
+        wrong = "ptx_launch_bounds and ptx_require_block exclude each other: .reqntid says it all";
+    else if (k->max_registers && k->min_blocks)
+        wrong = "ptx_max_registers and the blocks of ptx_launch_bounds both say how many registers "
+                "there are; keep one of them";
+    else if (k->cluster[0] && k->max_rank)
+        wrong = "ptx_require_cluster and ptx_max_cluster exclude each other: the first says it all";
+    else if (k->blocks_are_clusters && !(k->need[0] && k->cluster[0]))
+        wrong = "ptx_blocks_are_clusters needs ptx_require_block and ptx_require_cluster";
+    if (wrong) return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site, "%s", wrong);
     if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
     if (k->min_blocks * threads > most)
         return ptx__fail(
@@ -10225,47 +10152,39 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
             k->min_blocks, threads, sm, most);
     if (!(k->m->seen & PTX__SEEN_SETMAXNREG)) return PTX_E_NONE;
     if (k->max_registers || (threads && k->min_blocks)) return ptx__verify_setmaxnreg(k, f, threads);
-    for (i = 0; i < k->ins.count; i++) {
-        const ptx__row *row = k->m->forms.at[k->ins.at[i].form].row;
-        if (k->ins.at[i].kind != PTX__I_PLAIN
-            || (row->op != PTX_SETMAXNREG_INC && row->op != PTX_SETMAXNREG_DEC))
-            continue;
-        return ptx__fail_at(
-            k, PTX_E_REGISTER_CAP, i, k->ins.at[i].site,
-            "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
-            "or ptx_launch_bounds with a number of blocks",
-            row->name);
-    }
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        if (at.op == PTX_SETMAXNREG_INC || at.op == PTX_SETMAXNREG_DEC)
+            return ptx__fail_at(
+                k, PTX_E_REGISTER_CAP, at.i, at.ins->site,
+                "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
+                "or ptx_launch_bounds with a number of blocks",
+                at.name);
     return PTX_E_NONE;
 }
 
 /* Bulk copies that nothing in the kernel waits for, and clusters that the launch must be allowed. */
 static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, in = 0, out = 0, does = 0;
+    uint32_t in = 0, out = 0, does = 0, blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
     int committed = 0;
+    ptx__point at;
     (void)f;
-    if (k->cluster[0] * k->cluster[1] * k->cluster[2] > 8 && k->ins.count)
+    if (blocks > 8 && k->ins.count)
         ptx__note(k, PTX_ADVICE_LAUNCH, 0,
                   "a cluster of %u blocks is more than the 8 that every launch may have: the host must set "
                   "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
-                  k->cluster[0] * k->cluster[1] * k->cluster[2]);
+                  blocks);
     if (k->max_rank > 8 && k->ins.count)
         ptx__note(k, PTX_ADVICE_LAUNCH, 0,
                   "clusters of up to %u blocks are more than the 8 that every launch may have: the host must "
                   "set CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
                   k->max_rank);
     if (!(k->m->seen & (1u << PTX__EFFECT_BULK_IN | 1u << PTX__EFFECT_BULK_OUT))) return;
-    for (i = 0; i < k->ins.count; i++) {
-        unsigned effect;
-        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
-        effect = k->m->forms.at[k->ins.at[i].form].effect;
-        does |= effect == PTX__EFFECT_CALL ? ptx__does(k, i) : 1u << effect;
-        if (effect == PTX__EFFECT_BARRIER
-            && strncmp(k->m->forms.at[k->ins.at[i].form].row->name, "mbarrier", 8) == 0)
-            does |= 0x80000000u;
-        committed |= k->m->forms.at[k->ins.at[i].form].row->op == PTX_BULK_COMMIT_GROUP;
-        if (effect == PTX__EFFECT_BULK_IN && !in) in = i + 1;
-        if (effect == PTX__EFFECT_BULK_OUT && !out) out = i + 1;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        does |= at.effect == PTX__EFFECT_CALL ? ptx__does(k, at.i) : 1u << at.effect;
+        if (at.effect == PTX__EFFECT_BARRIER && strncmp(at.name, "mbarrier", 8) == 0) does |= 0x80000000u;
+        committed |= at.op == PTX_BULK_COMMIT_GROUP;
+        if (at.effect == PTX__EFFECT_BULK_IN && !in) in = at.i + 1;
+        if (at.effect == PTX__EFFECT_BULK_OUT && !out) out = at.i + 1;
     }
     if (in && !k->function && !(does & 0x80000000u) && !(does >> PTX__EFFECT_CALL & 1))
         ptx__note(k, PTX_ADVICE_UNWAITED, in - 1,
@@ -10283,20 +10202,25 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
 
 /* -- ways --
    From an instruction on, along every path, until `look` says that the path is at its end (1) or what is
-   sought is here (2). At an end of the kernel it is asked with UINT32_MAX. The instruction + 1, or 0. */
-typedef int (*ptx__look)(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about);
+   sought is here (2). At an end of the kernel it is asked with the op PTX__AT_END. The instruction + 1, or 0.
+   */
+typedef int (*ptx__look)(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about);
 
 static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
                           const uint32_t *about) {
     uint32_t *seen = f->walk[0], *stack = f->walk[1], depth = 0, b = ptx__block_of(f, from), i = from + 1, e;
+    ptx__point at;
     memset(seen, 0, f->blocks * sizeof *seen);
     for (;;) {
         int found = 0;
         for (; i < f->block[b].end && !found && f->effort > 1; i++, f->effort--)
-            if (k->ins.at[i].kind == PTX__I_PLAIN) found = look(k, f, i, about);
+            if (ptx__see(k, i, &at)) found = look(k, f, &at, about);
         if (f->effort <= 1) return 0;
         if (found == 2) return i;
-        if (!found && f->block[b].leaves && look(k, f, UINT32_MAX, about) == 2) return f->block[b].end;
+        if (!found && f->block[b].leaves) {
+            ptx__at_end(k, f->block[b].end - 1, &at);
+            if (look(k, f, &at, about) == 2) return f->block[b].end;
+        }
         for (e = 0; e < 2 && !found; e++) {
             uint32_t to = f->block[b].next[e];
             if (!to || seen[to - 1]) continue;
@@ -10308,17 +10232,16 @@ static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx_
         i = f->block[b].first;
     }
 }
-
-/* How far threads part on the way to instruction i, its own guard counted in. */
-static unsigned ptx__parted(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    unsigned level = PTX__CLASS(f->level[ptx__block_of(f, i)]), guard = 0;
-    if (k->ins.at[i].guard)
-        guard = PTX__CLASS(*ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[i].guard))));
-    return guard > level ? guard : level;
+/* The same, and the advice where it is found: the text names the place from which it was sought. */
+static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
+                               const uint32_t *about, ptx_advice_code code, const char *text) {
+    uint32_t found = ptx__seek(k, f, from, look, about);
+    if (found) ptx__note(k, code, found - 1, text, k->ins.at[from].site);
 }
+
 /* The same of a wait: that it is tried again and again by those who still wait does not part them. */
 static unsigned ptx__parted_before(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    return PTX__ROOT(f->level[ptx__block_of(f, i)]) > i + 1 ? 0u : ptx__parted(k, f, i);
+    return PTX__ROOT(ptx__level_of(f, i)) > i + 1 ? 0u : ptx__parted(k, f, i);
 }
 /* Whether whole warps come to instruction i, with one and the same of that operand. */
 static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w) {
@@ -10331,69 +10254,57 @@ static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uin
 
 /* -- mbarriers and bulk copies -- */
 
-static int ptx__look_inval(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
-    const uint32_t *w;
+static int ptx__look_inval(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     (void)f;
-    if (i == UINT32_MAX) return 0;
-    if (ptx__op_of(k, i) == PTX_MBARRIER_INIT || ptx__is_opaque(k, i)) return 1;
-    w = ptx__in_slot(k, i, 'b');
-    return w && w[0] == about[0] && w[1] == about[1] ? 2 : 0;
+    if (at->op == PTX_MBARRIER_INIT || at->opaque) return 1;
+    return at->op != PTX__AT_END && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
 }
 
 /* A plain store into an mbarrier that is in use. */
-static int ptx__look_overwritten(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
-    const uint32_t *w;
+static int ptx__look_overwritten(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
+                                 const uint32_t *about) {
     (void)f;
-    if (i == UINT32_MAX) return 0;
-    if (ptx__op_of(k, i) == PTX_MBARRIER_INVAL || ptx__is_opaque(k, i)) return 1;
-    w = ptx__op_of(k, i) == PTX_ST ? ptx__in_slot(k, i, 'm') : NULL;
-    return w && w[0] == about[0] && w[1] == about[1] ? 2 : 0;
+    if (at->op == PTX_MBARRIER_INVAL || at->opaque) return 1;
+    return at->op == PTX_ST && ptx__same(ptx__in_slot(k, at->i, 'm'), about) ? 2 : 0;
 }
 
 /* Behind the one thread's wait: a read by all of what the copy brings. about: the array, + 1 */
-static int ptx__look_read(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+static int ptx__look_read(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     const uint32_t *x;
-    if (i == UINT32_MAX) return 0;
-    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER
-        && !(ptx__is_wait(k, i) && ptx__parted_before(k, f, i) == PTX__CLASS_LANE))
+    if (at->effect == PTX__EFFECT_BARRIER
+        && !(ptx__is_wait(at) && ptx__parted_before(k, f, at->i) == PTX__CLASS_LANE))
         return 1;
-    if (ptx__is_opaque(k, i)) return 1;
-    if (ptx__effect_of(k, i) != PTX__EFFECT_READ || ptx__parted(k, f, i) > PTX__CLASS_BLOCK) return 0;
-    x = ptx__shared_operand(k, &k->ins.at[i]);
-    return x && ptx__array_of(k, f, x[0], 0) == about[0] ? 2 : 0;
+    if (at->opaque) return 1;
+    if (at->effect != PTX__EFFECT_READ || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK) return 0;
+    x = ptx__shared_operand(k, at->ins);
+    return x && ptx__array_at(k, f, x) == about[0] ? 2 : 0;
 }
 
 /* The bytes of bulk copies of one block of instructions, against what their mbarrier expects there. */
-static void ptx__advise_bytes(ptx_kernel *k, ptx__flow *f, uint32_t b) {
-    uint32_t i, j, first;
-    for (i = f->block[b].first; i < f->block[b].end; i++) {
-        const uint32_t *w, *at;
-        uint64_t expected, bytes, all = 0;
-        if (k->ins.at[i].kind != PTX__I_PLAIN || !strstr(ptx__name_of(k, i), "expect_tx.shared.b64"))
-            continue;
-        at = ptx__in_slot(k, i, 'b');
-        if (!at || !ptx__number(k, f, ptx__in_slot(k, i, 'T'), &expected)) continue;
-        for (j = f->block[b].first, first = 0; j < f->block[b].end; j++) {
-            const ptx__ins *ins = &k->ins.at[j];
-            if (ins->kind != PTX__I_PLAIN) continue;
-            if (ptx__is_opaque(k, j)) break;
-            w = ptx__in_slot(k, j, 'b');
-            if (j != i && w && strstr(ptx__name_of(k, j), "_tx")) break; /* several are expected */
-            if (ptx__effect_of(k, j) != PTX__EFFECT_BULK_IN) continue;
-            if (!w) w = ptx__in_slot(k, j, 'r');
-            if (!w || w[0] != at[0] || w[1] != at[1] || ptx__in_slot(k, j, 'h')) break; /* or multicast */
-            if (strstr(ptx__name_of(k, j), "tensor") || ins->guard != k->ins.at[i].guard) break;
-            if (!ptx__number(k, f, ptx__in_slot(k, j, 'C'), &bytes)) break;
-            all += bytes;
-            first = first ? first : j + 1;
-        }
-        if (j < f->block[b].end || !first || all == expected) continue;
+static void ptx__advise_bytes(ptx_kernel *k, ptx__flow *f, const ptx__point *expects) {
+    const uint32_t i = expects->i, b = expects->b, *barrier = ptx__in_slot(k, i, 'b');
+    uint64_t expected, bytes, all = 0;
+    int any = 0;
+    ptx__point at;
+    if (!barrier || !ptx__number_in(k, f, i, 'T', &expected)) return;
+    for (at.i = f->block[b].first - 1; ptx__next(k, &at) && at.i < f->block[b].end;) {
+        const uint32_t *w = ptx__in_slot(k, at.i, 'b');
+        if (at.opaque) return;
+        if (at.i != i && w && strstr(at.name, "_tx")) return; /* several are expected */
+        if (at.effect != PTX__EFFECT_BULK_IN) continue;
+        if (!w) w = ptx__in_slot(k, at.i, 'r');
+        if (!ptx__same(w, barrier) || ptx__in_slot(k, at.i, 'h')) return; /* or multicast */
+        if (strstr(at.name, "tensor") || at.ins->guard != expects->ins->guard) return;
+        if (!ptx__number_in(k, f, at.i, 'C', &bytes)) return;
+        all += bytes;
+        any = 1;
+    }
+    if (any && all != expected)
         ptx__note(
             k, PTX_ADVICE_ORDER, i,
             "the mbarrier expects %llu bytes here and the bulk copies that follow bring %llu: the phase "
             "ends too early, or never",
             (unsigned long long)expected, (unsigned long long)all);
-    }
 }
 
 /* The mbarrier's address in instruction i: base and offset. */
@@ -10402,27 +10313,32 @@ static const uint32_t *ptx__mbarrier_of(const ptx_kernel *k, uint32_t i) {
     return w ? w : ptx__in_slot(k, i, 'r');
 }
 
+/* Where a bulk copy puts what it brings. */
+static const uint32_t *ptx__bulk_target(const ptx_kernel *k, uint32_t i) {
+    const uint32_t *w = ptx__in_slot(k, i, 'k');
+    return w ? w : ptx__in_slot(k, i, 's');
+}
+
 /* Waits: what they find is asked for, the first phase is number 0, and those who read have waited. */
-static void ptx__advise_wait(ptx_kernel *k, ptx__flow *f, uint32_t i, int used) {
-    const uint32_t *at = ptx__mbarrier_of(k, i), *w, *to;
-    uint32_t j, copy = 0, array, other = 0, read;
+static void ptx__advise_wait(ptx_kernel *k, ptx__flow *f, const ptx__point *wait, int used) {
+    const uint32_t i = wait->i, *barrier = ptx__mbarrier_of(k, i);
+    uint32_t copy = 0, array, other = 0;
     uint64_t parity;
-    int odd = strstr(ptx__name_of(k, i), "parity") && ptx__number(k, f, ptx__in_slot(k, i, 'u'), &parity)
-              && parity & 1;
+    int odd = strstr(wait->name, "parity") && ptx__number_in(k, f, i, 'u', &parity) && parity & 1;
+    ptx__point at;
     if (!used)
         ptx__note(
             k, PTX_ADVICE_ORDER, i,
             "what this wait finds is not used: it may come back before the phase is over; try again, in "
             "a loop, until it is true");
-    if (!at || f->effort < k->ins.count) return;
+    if (!barrier || f->effort < k->ins.count) return;
     if (!odd && ptx__parted_before(k, f, i) < PTX__CLASS_LANE) return;
     f->effort -= (uint32_t)k->ins.count;
-    for (j = 0; j < k->ins.count; j++) {
-        if (k->ins.at[j].kind != PTX__I_PLAIN) continue;
-        w = ptx__effect_of(k, j) == PTX__EFFECT_BULK_IN || ptx__is_wait(k, j) ? ptx__mbarrier_of(k, j) : NULL;
-        if (!w || w[0] != at[0] || w[1] != at[1]) continue;
-        if (ptx__effect_of(k, j) == PTX__EFFECT_BULK_IN) copy = j + 1;
-        else if (!ptx__number(k, f, ptx__in_slot(k, j, 'u'), &parity) || !(parity & 1))
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        int copies = at.effect == PTX__EFFECT_BULK_IN;
+        if (!(copies || ptx__is_wait(&at)) || !ptx__same(ptx__mbarrier_of(k, at.i), barrier)) continue;
+        if (copies) copy = at.i + 1;
+        else if (!ptx__number_in(k, f, at.i, 'u', &parity) || !(parity & 1))
             other = 1;
     }
     if (!copy) return;
@@ -10433,40 +10349,31 @@ static void ptx__advise_wait(ptx_kernel *k, ptx__flow *f, uint32_t i, int used) 
             "at %s has come",
             k->ins.at[copy - 1].site);
     if (ptx__parted_before(k, f, i) < PTX__CLASS_LANE) return;
-    to = ptx__in_slot(k, copy - 1, 'k');
-    if (!to) to = ptx__in_slot(k, copy - 1, 's');
-    array = to ? ptx__array_of(k, f, to[0], 0) : 0;
-    read = array ? ptx__seek(k, f, i, ptx__look_read, &array) : 0;
-    if (read)
-        ptx__note(
-            k, PTX_ADVICE_RACE, read - 1,
+    array = ptx__array_at(k, f, ptx__bulk_target(k, copy - 1));
+    if (array)
+        ptx__seek_and_note(
+            k, f, i, ptx__look_read, &array, PTX_ADVICE_RACE,
             "all threads read here what a bulk copy brings, and not all have waited for it: the wait at "
-            "%s is for some only; let all wait, or put a bar.sync behind it",
-            k->ins.at[i].site);
+            "%s is for some only; let all wait, or put a bar.sync behind it");
 }
 
 /* An mbarrier's life: made by one thread, used, undone. */
-static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    unsigned op = ptx__op_of(k, i);
-    const uint32_t *at = ptx__in_slot(k, i, 'b');
-    uint32_t found;
-    if (!at) return;
-    if (op == PTX_MBARRIER_INIT && ptx__many_do(k, f, i, at))
-        ptx__note(k, PTX_ADVICE_RACE, i,
+static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *barrier = ptx__in_slot(k, at->i, 'b');
+    if (!barrier) return;
+    if (at->op == PTX_MBARRIER_INVAL) {
+        ptx__seek_and_note(k, f, at->i, ptx__look_inval, barrier, PTX_ADVICE_ORDER,
+                           "there is no mbarrier any more: it was undone at %s; mbarrier.init makes another");
+        return;
+    }
+    if (ptx__many_do(k, f, at->i, barrier))
+        ptx__note(k, PTX_ADVICE_RACE, at->i,
                   "every thread that comes makes this mbarrier, while others may use it already: let one "
                   "thread do it, and a barrier of the block follow");
-    found = op == PTX_MBARRIER_INIT ? ptx__seek(k, f, i, ptx__look_overwritten, at) : 0;
-    if (found)
-        ptx__note(
-            k, PTX_ADVICE_ORDER, found - 1,
-            "this store goes into the mbarrier made at %s: only mbarrier instructions may touch it until "
-            "mbarrier.inval",
-            k->ins.at[i].site);
-    found = op == PTX_MBARRIER_INVAL ? ptx__seek(k, f, i, ptx__look_inval, at) : 0;
-    if (found)
-        ptx__note(k, PTX_ADVICE_ORDER, found - 1,
-                  "there is no mbarrier any more: it was undone at %s; mbarrier.init makes another",
-                  k->ins.at[i].site);
+    ptx__seek_and_note(
+        k, f, at->i, ptx__look_overwritten, barrier, PTX_ADVICE_ORDER,
+        "this store goes into the mbarrier made at %s: only mbarrier instructions may touch it until "
+        "mbarrier.inval");
 }
 
 /* Mark the registers that are read. */
@@ -10480,32 +10387,30 @@ static void ptx__mark_used(const ptx_kernel *k, ptx__flow *f) {
 
 /* How often threads arrive at the mbarrier made at instruction i, against its count. Only where all that is
    known: a declared block, no arrival in a loop or from elsewhere. */
-static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     (void)k, (void)f;
-    return i == about[0] ? 2 : 0;
+    return at->i == about[0] && at->op != PTX__AT_END ? 2 : 0;
 }
 static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const uint32_t *at = ptx__in_slot(k, i, 'b');
-    uint32_t j, t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], waited = 0;
+    const uint32_t *made = ptx__in_slot(k, i, 'b');
+    uint32_t t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], waited = 0;
     uint64_t count, by, all = 0, most = 0;
-    if (!at || !threads || k->function || !ptx__number(k, f, ptx__in_slot(k, i, 'M'), &count)) return;
-    for (j = 0; j < k->ins.count && f->effort > 8192; j++) {
-        const char *name = ptx__name_of(k, j);
-        const uint32_t *w;
+    ptx__point at;
+    if (!made || !threads || k->function || !ptx__number_in(k, f, i, 'M', &count)) return;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        const uint32_t *w = ptx__in_slot(k, at.i, 'b');
         uint64_t come = 0;
-        if (k->ins.at[j].kind != PTX__I_PLAIN) continue;
-        if (ptx__is_opaque(k, j) || strstr(name, "mbarrier::arrive") || strstr(name, "noinc")) return;
-        w = ptx__in_slot(k, j, 'b');
-        if (ptx__is_wait(k, j) && w && w[0] == at[0] && w[1] == at[1]) waited = j + 1;
-        if (!strstr(name, "arrive") || strncmp(name, "bar", 3) == 0) continue;
-        if (!w || strstr(name, "drop") || strstr(name, "cp.async")) return;
-        if (w[0] != at[0] && ptx__array_of(k, f, w[0], 0) == ptx__array_of(k, f, at[0], 0)) return;
-        if (w[0] != at[0] || w[1] != at[1]) continue;
-        if (strstr(name, "expect_tx") || !ptx__in_slot(k, j, 'M')) by = 1;
-        else if (!ptx__number(k, f, ptx__in_slot(k, j, 'M'), &by))
+        if (at.opaque || strstr(at.name, "mbarrier::arrive") || strstr(at.name, "noinc")) return;
+        if (ptx__is_wait(&at) && ptx__same(w, made)) waited = at.i + 1;
+        if (!strstr(at.name, "arrive") || ptx__is_bar(&at)) continue;
+        if (!w || strstr(at.name, "drop") || strstr(at.name, "cp.async")) return;
+        if (w[0] != made[0] && ptx__array_at(k, f, w) == ptx__array_at(k, f, made)) return;
+        if (!ptx__same(w, made)) continue;
+        if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M')) by = 1;
+        else if (!ptx__number_in(k, f, at.i, 'M', &by))
             return;
-        if (ptx__seek(k, f, j, ptx__look_for, &j)) return;
-        if (!ptx__comers(k, f, ptx__block_of(f, j), k->ins.at[j].guard, PTX__CLASS_BLOCK, lanes)) return;
+        if (ptx__seek(k, f, at.i, ptx__look_for, &at.i)) return;
+        if (!ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes)) return;
         for (t = 0; t < threads; t++) come += by * (lanes[t / 32] >> t % 32 & 1);
         all += come;
         most = come > most ? come : most;
@@ -10518,24 +10423,24 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
 }
 
 /* A wait by a parity that is a number, in a loop that fetches more by the same mbarrier. */
-static void ptx__advise_same_parity(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const uint32_t *at = ptx__mbarrier_of(k, i), *w;
-    uint32_t j, again = UINT32_MAX, made;
+static void ptx__advise_same_parity(ptx_kernel *k, ptx__flow *f, const ptx__point *wait) {
+    const uint32_t i = wait->i, *barrier = ptx__mbarrier_of(k, i);
+    uint32_t again = UINT32_MAX, made;
     uint64_t parity;
-    if (!at || !strstr(ptx__name_of(k, i), "parity") || !ptx__number(k, f, ptx__in_slot(k, i, 'u'), &parity))
-        return;
-    if (PTX__TAG(at[0]) == PTX__W_32) { /* an address that changes from round to round is another mbarrier */
-        made = f->def[f->base[PTX__W_32] + PTX__INDEX(at[0])] - 1;
-        if (f->sets[f->base[PTX__W_32] + PTX__INDEX(at[0])] || ptx__seek(k, f, i, ptx__look_for, &made))
+    ptx__point at;
+    if (!barrier || !strstr(wait->name, "parity") || !ptx__number_in(k, f, i, 'u', &parity)) return;
+    if (PTX__TAG(barrier[0]) == PTX__W_32) { /* an address that changes with the rounds is another mbarrier */
+        made = f->def[f->base[PTX__W_32] + PTX__INDEX(barrier[0])] - 1;
+        if (f->sets[f->base[PTX__W_32] + PTX__INDEX(barrier[0])]
+            || ptx__seek(k, f, i, ptx__look_for, &made))
             return;
     }
-    for (j = 0; j < k->ins.count && f->effort > 8192; j++) {
-        if (k->ins.at[j].kind != PTX__I_PLAIN || j == i) continue;
-        if (ptx__is_opaque(k, j) || ptx__op_of(k, j) == PTX_MBARRIER_INVAL) return;
-        w = ptx__mbarrier_of(k, j);
-        if (!w || w[0] != at[0] || w[1] != at[1]) continue;
-        if (ptx__is_wait(k, j)) return;
-        if (ptx__effect_of(k, j) == PTX__EFFECT_BULK_IN) again = j;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        if (at.i == i) continue;
+        if (at.opaque || at.op == PTX_MBARRIER_INVAL) return;
+        if (!ptx__same(ptx__mbarrier_of(k, at.i), barrier)) continue;
+        if (ptx__is_wait(&at)) return;
+        if (at.effect == PTX__EFFECT_BULK_IN) again = at.i;
     }
     if (again == UINT32_MAX || !ptx__seek(k, f, i, ptx__look_for, &again)
         || !ptx__seek(k, f, again, ptx__look_for, &i))
@@ -10548,23 +10453,20 @@ static void ptx__advise_same_parity(ptx_kernel *k, ptx__flow *f, uint32_t i) {
 }
 
 /* What a bulk copy brings, over what others may still read. about: the read */
-static int ptx__look_bulk_in(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+static int ptx__look_bulk_in(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     const ptx__places *p;
     const uint32_t *w;
     uint64_t bytes;
     int good = PTX__VALUE_STEPS;
     int64_t to;
     uint32_t t, array;
-    if (i == UINT32_MAX) return 0;
-    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER || ptx__is_opaque(k, i)) return 1;
-    if (strncmp(ptx__name_of(k, i), "bar", 3) == 0
-        || strncmp(ptx__name_of(k, i), "mbarrier.arrive.s", 17) == 0)
+    if (at->effect == PTX__EFFECT_BARRIER || at->opaque || ptx__is_bar(at)
+        || strncmp(at->name, "mbarrier.arrive.s", 17) == 0)
         return 1;
-    if (ptx__effect_of(k, i) != PTX__EFFECT_BULK_IN || ptx__parted(k, f, i) != PTX__CLASS_LANE) return 0;
-    w = ptx__in_slot(k, i, 'k');
-    if (!w) w = ptx__in_slot(k, i, 's');
-    if (!w || !ptx__number(k, f, ptx__in_slot(k, i, 'C'), &bytes)) return 0;
-    array = ptx__array_of(k, f, w[0], 0);
+    if (at->effect != PTX__EFFECT_BULK_IN || ptx__parted(k, f, at->i) != PTX__CLASS_LANE) return 0;
+    w = ptx__bulk_target(k, at->i);
+    if (!w || !ptx__number_in(k, f, at->i, 'C', &bytes)) return 0;
+    array = ptx__array_at(k, f, w);
     p = ptx__places_of(k, f, about[0]);
     if (!array || !p->known || p->array != array) return 0;
     f->array = array;
@@ -10578,106 +10480,114 @@ static int ptx__look_bulk_in(const ptx_kernel *k, ptx__flow *f, uint32_t i, cons
     return 0;
 }
 
+/* What phases are made of, in the whole kernel. */
+typedef struct ptx__phases {
+    uint32_t arrays;   /* that mbarriers are made in, a bit each */
+    int all_known;     /* there are no others */
+    int expects;       /* somebody says how many bytes come */
+    uint32_t counted;  /* the first copy whose bytes count, + 1 */
+} ptx__phases;
+
+static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at, ptx__phases *p) {
+    const uint32_t i = at->i;
+    if (at->opaque) p->expects = 1, p->all_known = 0;
+    if (strstr(at->name, "_tx.") || strstr(at->name, "_tx%")) p->expects = 1;
+    if (at->op == PTX_MBARRIER_INIT || at->op == PTX_MBARRIER_INVAL) ptx__advise_life(k, f, at);
+    if (at->op == PTX_MBARRIER_INIT) ptx__advise_arrivals(k, f, i);
+    if (at->effect == PTX__EFFECT_READ && k->m->seen >> PTX__EFFECT_BULK_IN & 1
+        && ptx__parted(k, f, i) <= PTX__CLASS_BLOCK && ptx__places_of(k, f, i)->known)
+        ptx__seek_and_note(k, f, i, ptx__look_bulk_in, &i, PTX_ADVICE_RACE,
+                           "another thread may still be reading, at %s, what this copy writes over: a "
+                           "barrier of the block, or an mbarrier that the readers arrive at, comes between");
+    if (ptx__is_wait(at)) {
+        uint32_t made = k->words.at[at->ins->words], array;
+        ptx__advise_same_parity(k, f, at);
+        ptx__advise_wait(k, f, at,
+                         PTX__TAG(made) != PTX__W_PRED
+                             || f->wanted[f->base[PTX__W_PRED] + PTX__INDEX(made)]);
+        array = ptx__array_at(k, f, ptx__in_slot(k, i, 'b'));
+        if (p->arrays && p->all_known && array && array < 32 && !(p->arrays >> array & 1) && !k->function)
+            ptx__note(k, PTX_ADVICE_ORDER, i, "no mbarrier.init in this kernel makes this mbarrier");
+    }
+    if (at->effect == PTX__EFFECT_BULK_IN) {
+        const uint32_t *to = ptx__bulk_target(k, i);
+        if (strstr(at->name, "tx::bytes") && !p->counted) p->counted = i + 1;
+        if (to && !strstr(at->name, "reduce") && ptx__many_do(k, f, i, to))
+            ptx__note(
+                k, PTX_ADVICE_RACE, i,
+                "every thread that comes here begins this bulk copy, to one place: let one thread do "
+                "it (ptx_if on %%tid.x or ptx_elect)");
+    }
+}
+
 static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, b, in = 0, expects = 0, arrays = 0, all_known = 1, array;
+    ptx__phases p = {0, 1, 0, 0};
+    ptx__point at;
     if ((k->m->target & 0xfffu) < 80) return;
-    for (i = 0; i < k->ins.count; i++)
-        if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__op_of(k, i) == PTX_MBARRIER_INIT) {
-            array = ptx__array_of(k, f, ptx__in_slot(k, i, 'b')[0], 0);
-            if (!array || array > 31) all_known = 0;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        if (at.op == PTX_MBARRIER_INIT) {
+            uint32_t array = ptx__array_at(k, f, ptx__in_slot(k, at.i, 'b'));
+            if (!array || array > 31) p.all_known = 0;
             else
-                arrays |= 1u << array;
+                p.arrays |= 1u << array;
         }
     ptx__mark_used(k, f);
-    for (b = 0; b < f->blocks; b++) {
-        uint32_t bulk = 0;
-        for (i = f->block[b].first; i < f->block[b].end && f->block[b].order; i++) {
-            const uint32_t *at;
-            if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
-            if (ptx__is_opaque(k, i)) expects = 1, all_known = 0;
-            if (strstr(ptx__name_of(k, i), "_tx.") || strstr(ptx__name_of(k, i), "_tx%")) expects = 1;
-            if (ptx__op_of(k, i) == PTX_MBARRIER_INIT || ptx__op_of(k, i) == PTX_MBARRIER_INVAL)
-                ptx__advise_life(k, f, i);
-            if (ptx__op_of(k, i) == PTX_MBARRIER_INIT) ptx__advise_arrivals(k, f, i);
-            if (ptx__effect_of(k, i) == PTX__EFFECT_READ && k->m->seen >> PTX__EFFECT_BULK_IN & 1
-                && ptx__parted(k, f, i) <= PTX__CLASS_BLOCK && ptx__places_of(k, f, i)->known) {
-                uint32_t over = ptx__seek(k, f, i, ptx__look_bulk_in, &i);
-                if (over)
-                    ptx__note(
-                        k, PTX_ADVICE_RACE, over - 1,
-                        "another thread may still be reading, at %s, what this copy writes over: a "
-                        "barrier of the block, or an mbarrier that the readers arrive at, comes between",
-                        k->ins.at[i].site);
-            }
-            if (ptx__is_wait(k, i)) ptx__advise_same_parity(k, f, i);
-            if (ptx__is_wait(k, i)) {
-                uint32_t made = k->words.at[k->ins.at[i].words];
-                ptx__advise_wait(k, f, i,
-                                 PTX__TAG(made) != PTX__W_PRED
-                                     || f->wanted[f->base[PTX__W_PRED] + PTX__INDEX(made)]);
-                at = ptx__in_slot(k, i, 'b');
-                array = at ? ptx__array_of(k, f, at[0], 0) : 0;
-                if (arrays && all_known && array && array < 32 && !(arrays >> array & 1) && !k->function)
-                    ptx__note(k, PTX_ADVICE_ORDER, i, "no mbarrier.init in this kernel makes this mbarrier");
-            }
-            if (ptx__effect_of(k, i) != PTX__EFFECT_BULK_IN) continue;
-            bulk = 1;
-            if (strstr(ptx__name_of(k, i), "tx::bytes") && !in) in = i + 1;
-            at = ptx__in_slot(k, i, 'k');
-            if (!at) at = ptx__in_slot(k, i, 's');
-            if (at && !strstr(ptx__name_of(k, i), "reduce") && ptx__many_do(k, f, i, at))
-                ptx__note(
-                    k, PTX_ADVICE_RACE, i,
-                    "every thread that comes here begins this bulk copy, to one place: let one thread do "
-                    "it (ptx_if on %%tid.x or ptx_elect)");
+    for (at.b = 0; at.b < f->blocks; at.b++) {
+        uint32_t i, bulk = 0;
+        if (!f->block[at.b].order) continue;
+        for (i = f->block[at.b].first; i < f->block[at.b].end; i++) {
+            if (!ptx__see(k, i, &at)) continue;
+            ptx__advise_phase(k, f, &at, &p);
+            bulk |= at.effect == PTX__EFFECT_BULK_IN;
         }
-        if (bulk) ptx__advise_bytes(k, f, b);
+        for (i = f->block[at.b].first; bulk && i < f->block[at.b].end; i++)
+            if (ptx__see(k, i, &at) && strstr(at.name, "expect_tx.shared.b64")) ptx__advise_bytes(k, f, &at);
     }
-    if (in && !expects && !k->function)
-        ptx__note(k, PTX_ADVICE_ORDER, in - 1,
+    if (p.counted && !p.expects && !k->function)
+        ptx__note(k, PTX_ADVICE_ORDER, p.counted - 1,
                   "no mbarrier of this kernel expects the bytes of its bulk copies: use "
                   "ptx_mbarrier_arrive_expect, or the phase ends before they have come");
 }
 
 /* Stores that a bulk copy or a wgmma reads, with no barrier between; and what happens to its source before it
    is waited for. about: the array, + 1; the level of the stores */
-static int ptx__look_bulk_out(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+static int ptx__look_bulk_out(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
+                              const uint32_t *about) {
     const uint32_t *w;
-    if (i == UINT32_MAX) return 0;
-    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER || ptx__is_opaque(k, i)) return 1;
-    if (strncmp(ptx__name_of(k, i), "barrier", 7) == 0 || strncmp(ptx__name_of(k, i), "bar.", 4) == 0)
-        return 1;
-    if (ptx__effect_of(k, i) != PTX__EFFECT_BULK_OUT) return 0;
-    w = ptx__in_slot(k, i, 's');
-    return w && ptx__array_of(k, f, w[0], 0) == about[0] && ptx__parted(k, f, i) == PTX__CLASS_LANE ? 2 : 0;
+    if (at->effect == PTX__EFFECT_BARRIER || at->opaque) return 1;
+    if (strncmp(at->name, "barrier", 7) == 0 || strncmp(at->name, "bar.", 4) == 0) return 1;
+    if (at->effect != PTX__EFFECT_BULK_OUT) return 0;
+    w = ptx__in_slot(k, at->i, 's');
+    return w && ptx__array_at(k, f, w) == about[0] && ptx__parted(k, f, at->i) == PTX__CLASS_LANE ? 2 : 0;
 }
-static int ptx__look_source(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+static int ptx__look_source(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     const uint32_t *w;
     (void)f;
-    if (i == UINT32_MAX) return 0;
-    if (ptx__effect_of(k, i) == PTX__EFFECT_BULK_WAIT || ptx__is_opaque(k, i)) return 1;
-    if (ptx__effect_of(k, i) != PTX__EFFECT_WRITE) return 0;
-    w = ptx__shared_operand(k, &k->ins.at[i]);
+    if (at->effect == PTX__EFFECT_BULK_WAIT || at->opaque) return 1;
+    if (at->effect != PTX__EFFECT_WRITE) return 0;
+    w = ptx__shared_operand(k, at->ins);
     return w && w[0] == about[0] && (int32_t)w[1] >= (int32_t)about[1]
                    && (int64_t)(int32_t)w[1] < (int64_t)(int32_t)about[1] + about[2]
                ? 2
                : 0;
 }
-static int ptx__look_end(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+static int ptx__look_end(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     (void)f, (void)about;
-    if (i == UINT32_MAX) return 2;
-    if (ptx__is_opaque(k, i)) return 1;
-    return ptx__effect_of(k, i) == PTX__EFFECT_BULK_WAIT && !k->words.at[k->ins.at[i].words + 1];
+    if (at->op == PTX__AT_END) return 2;
+    if (at->opaque) return 1;
+    return at->effect == PTX__EFFECT_BULK_WAIT && !k->words.at[at->ins->words + 1];
 }
 
 /* Whether what few threads begin at instruction i, as few wait for on every way to the end: who begins under
    a condition of its own waits under one as well, and that is taken to be the same. */
 static int ptx__waited_alike(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t j, b, d;
-    for (j = 0; j < k->ins.count; j++) {
-        if (k->ins.at[j].kind != PTX__I_PLAIN || ptx__effect_of(k, j) != PTX__EFFECT_BULK_WAIT) continue;
-        if (!ptx__look_end(k, f, j, NULL) || ptx__parted(k, f, j) != ptx__parted(k, f, i)) continue;
-        for (d = ptx__block_of(f, j); d && PTX__CLASS(f->level[d]) > PTX__CLASS_BLOCK;) d = f->block[d].idom;
+    uint32_t b, d;
+    ptx__point at;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        if (at.effect != PTX__EFFECT_BULK_WAIT) continue;
+        if (!ptx__look_end(k, f, &at, NULL) || ptx__parted(k, f, at.i) != ptx__parted(k, f, i)) continue;
+        for (d = ptx__block_of(f, at.i); d && PTX__CLASS(f->level[d]) > PTX__CLASS_BLOCK;)
+            d = f->block[d].idom;
         for (b = ptx__block_of(f, i); b < f->blocks && f->post_number[b]; b = f->post_idom[b])
             if (b == d) return 1;
     }
@@ -10685,40 +10595,33 @@ static int ptx__waited_alike(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
 }
 
 static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, found, about[3], out = 0, waits = 0;
+    uint32_t about[3], waits = 0;
+    ptx__point at;
     if (!(k->m->seen & 1u << PTX__EFFECT_BULK_OUT)) return;
-    for (i = 0; i < k->ins.count; i++) {
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *w;
         uint64_t bytes;
-        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
-        waits |= ptx__effect_of(k, i) == PTX__EFFECT_BULK_WAIT;
-        if (ptx__effect_of(k, i) == PTX__EFFECT_BULK_OUT) {
-            out = i + 1;
-            w = ptx__in_slot(k, i, 's');
-            if (!w || !ptx__number(k, f, ptx__in_slot(k, i, 'C'), &bytes) || bytes > 0x7fffffff) continue;
+        waits |= at.effect == PTX__EFFECT_BULK_WAIT;
+        if (at.effect == PTX__EFFECT_BULK_OUT) {
+            w = ptx__in_slot(k, at.i, 's');
+            if (!w || !ptx__number_in(k, f, at.i, 'C', &bytes) || bytes > 0x7fffffff) continue;
             about[0] = w[0], about[1] = w[1], about[2] = (uint32_t)bytes;
-            found = ptx__seek(k, f, i, ptx__look_source, about);
-            if (found)
-                ptx__note(k, PTX_ADVICE_RACE, found - 1,
-                          "the bulk copy at %s may still be reading what is written here: "
-                          "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP_READ come between",
-                          k->ins.at[i].site);
-        } else if (ptx__op_of(k, i) == PTX_ST && ptx__parted(k, f, i) <= PTX__CLASS_BLOCK) {
-            w = ptx__shared_operand(k, &k->ins.at[i]);
-            about[0] = w ? ptx__array_of(k, f, w[0], 0) : 0;
-            found = about[0] ? ptx__seek(k, f, i, ptx__look_bulk_out, about) : 0;
-            if (found)
-                ptx__note(k, PTX_ADVICE_RACE, found - 1,
-                          "one thread copies from here what all have stored at %s, with no barrier between: "
-                          "behind the stores each thread needs PTX_FENCE_PROXY_ASYNC_SHARED, and then all a "
-                          "bar.sync",
-                          k->ins.at[i].site);
+            ptx__seek_and_note(k, f, at.i, ptx__look_source, about, PTX_ADVICE_RACE,
+                               "the bulk copy at %s may still be reading what is written here: "
+                               "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP_READ come between");
+        } else if (at.op == PTX_ST && ptx__parted(k, f, at.i) <= PTX__CLASS_BLOCK) {
+            about[0] = ptx__array_at(k, f, ptx__shared_operand(k, at.ins));
+            if (about[0])
+                ptx__seek_and_note(k, f, at.i, ptx__look_bulk_out, about, PTX_ADVICE_RACE,
+                                   "one thread copies from here what all have stored at %s, with no barrier "
+                                   "between: behind the stores each thread needs "
+                                   "PTX_FENCE_PROXY_ASYNC_SHARED, and then all a bar.sync");
         }
     }
-    for (i = 0; i < k->ins.count && out && waits && !k->function; i++)
-        if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__effect_of(k, i) == PTX__EFFECT_BULK_OUT
-            && ptx__seek(k, f, i, ptx__look_end, about) && !ptx__waited_alike(k, f, i)) {
-            ptx__note(k, PTX_ADVICE_UNWAITED, i,
+    for (at.i = PTX__BEGIN; waits && !k->function && ptx__next(k, &at);)
+        if (at.effect == PTX__EFFECT_BULK_OUT && ptx__seek(k, f, at.i, ptx__look_end, about)
+            && !ptx__waited_alike(k, f, at.i)) {
+            ptx__note(k, PTX_ADVICE_UNWAITED, at.i,
                       "this copy may be under way when the kernel ends: behind the last of them "
                       "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP of 0 groups left");
             break;
@@ -10729,26 +10632,23 @@ static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
    Reads of another block's shared memory: that block must have begun, and what it wrote must be there. A bit
    for each array written since the cluster last met; the highest: it has not met at all. */
 #define PTX__CLUSTER_NOT_MET 0x80000000u
-static uint32_t ptx__remote_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t states, int report) {
-    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
-    unsigned op = form->row->op;
-    const uint32_t *x;
+static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    const uint32_t i = at->i;
+    const unsigned op = at->op;
     uint32_t array;
-    if (ptx__is_opaque(k, i) || ptx__is_wait(k, i))
-        return 0; /* or a barrier in memory, of whatever others do */
-    if (strncmp(form->row->name, "barrier.cluster.wait", 20) == 0) return 0;
+    if (at->opaque || ptx__is_wait(at)) return 0; /* or a barrier in memory, of whatever others do */
+    if (strncmp(at->name, "barrier.cluster.wait", 20) == 0) return 0;
     if (op != PTX_LD && op != PTX_ST && !(op >= PTX_ATOMIC_BITS && op <= PTX_RED_VECTOR)) return states;
-    x = ptx__shared_operand(k, &k->ins.at[i]);
-    array = x ? ptx__array_of(k, f, x[0], 0) : 0;
-    if (!(form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) {
+    array = ptx__array_at(k, f, ptx__shared_operand(k, at->ins));
+    if (!(at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) {
         if (op == PTX_LD || !array || array > 30) return states;
         return states | 1u << array;
     }
-    if (report && states & PTX__CLUSTER_NOT_MET)
+    if (at->report && states & PTX__CLUSTER_NOT_MET)
         ptx__note(k, PTX_ADVICE_ORDER, i,
                   "the other block may not have begun: let all of the cluster meet (ptx_cluster_arrive, "
                   "ptx_cluster_wait) before the first use of each other's shared memory");
-    else if (report && op == PTX_LD && array && array < 31 && states >> array & 1)
+    else if (at->report && op == PTX_LD && array && array < 31 && states >> array & 1)
         ptx__note(k, PTX_ADVICE_RACE, i,
                   "another block may be writing what is read here: a barrier of the block does not reach it, "
                   "put ptx_cluster_arrive and ptx_cluster_wait between");
@@ -10756,38 +10656,26 @@ static uint32_t ptx__remote_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32
 }
 
 static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, i, *in = f->walk[0];
-    int changed, report;
-    if ((k->m->target & 0xfffu) < 90 || k->function) return;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
-    in[0] = PTX__CLUSTER_NOT_MET;
-    for (report = 0; report < 2; report += !changed) {
-        changed = 0;
-        for (n = 0; n < f->reached; n++) {
-            uint32_t b = f->order[n], states = in[b];
-            for (i = f->block[b].first; i < f->block[b].end; i++)
-                if (k->ins.at[i].kind == PTX__I_PLAIN) states = ptx__remote_step(k, f, i, states, report);
-            changed |= ptx__pass_on(f, b, states, in);
-        }
-    }
+    if ((k->m->target & 0xfffu) >= 90 && !k->function)
+        ptx__follow(k, f, PTX__CLUSTER_NOT_MET, ptx__remote_rule, 0, NULL);
 }
 
 /* -- the fifth tensor core -- */
 
 /* Tensor memory that is never given back, or not as much of it. */
 static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, taken = 0, given = 0, takes = 0, gives = 0;
+    uint32_t taken = 0, given = 0, takes = 0, gives = 0;
     uint64_t columns, much = 0, back = 0;
     int known = 1;
+    ptx__point at;
     if (k->function) return;
-    for (i = 0; i < k->ins.count; i++) {
-        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
-        if (ptx__is_opaque(k, i)) return;
-        if (ptx__op_of(k, i) != PTX_TCGEN05_ALLOC && ptx__op_of(k, i) != PTX_TCGEN05_DEALLOC) continue;
-        if (!ptx__number(k, f, ptx__in_slot(k, i, 'I'), &columns)) known = 0;
-        if (ptx__op_of(k, i) == PTX_TCGEN05_ALLOC) taken = i + 1, takes++, much += columns;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        if (at.opaque) return;
+        if (at.op != PTX_TCGEN05_ALLOC && at.op != PTX_TCGEN05_DEALLOC) continue;
+        if (!ptx__number_in(k, f, at.i, 'I', &columns)) known = 0;
+        if (at.op == PTX_TCGEN05_ALLOC) taken = at.i + 1, takes++, much += columns;
         else
-            given = i + 1, gives++, back += columns;
+            given = at.i + 1, gives++, back += columns;
     }
     if (taken && !given)
         ptx__note(k, PTX_ADVICE_ORDER, taken - 1,
@@ -10838,7 +10726,8 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
 static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i) {
     const ptx__ins *last = &k->ins.at[f->block[b].end - 1], *made;
     const uint32_t *w = k->words.at + k->ins.at[i].words;
-    uint32_t j, way, at, steps, address, def;
+    uint32_t j, way, to, steps, address, def;
+    ptx__point at;
     if (last->kind != PTX__I_BRANCH || !last->guard || k->ins.at[i].results != 1
         || PTX__TAG(w[1]) != PTX__W_MEM)
         return 0;
@@ -10850,126 +10739,106 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
         && k->words.at[made->words + made->count - 1] != w[0])
         return 0;
     for (way = 0; way < 2; way++) {
-        at = f->block[b].next[way];
-        for (steps = 0; at && at - 1 != b && steps < 8; steps++) {
-            const ptx__block *block = &f->block[at - 1];
+        to = f->block[b].next[way];
+        for (steps = 0; to && to - 1 != b && steps < 8; steps++) {
+            const ptx__block *block = &f->block[to - 1];
             for (j = block->first; j < block->end; j++)
                 if (k->ins.at[j].kind == PTX__I_PLAIN || k->ins.at[j].guard) break;
             if (j < block->end) break;
-            at = block->next[0] ? block->next[0] : block->next[1];
+            to = block->next[0] ? block->next[0] : block->next[1];
         }
-        if (at && at - 1 == b) break;
+        if (to && to - 1 == b) break;
     }
     if (way == 2 || PTX__TAG(address) >= PTX__CLASSES) return 0;
     def = f->base[PTX__TAG(address)] + PTX__INDEX(address);
     if (f->sets[def] || f->def_block[def] == b) return 0;
     for (j = f->block[b].first; j < f->block[b].end; j++) /* nothing else but the test, and no fence */
-        if (k->ins.at[j].kind == PTX__I_PLAIN && j != i && ptx__op_of(k, j) != PTX_SETP
-            && ptx__op_of(k, j) != PTX_MOV)
-            return 0;
+        if (ptx__see(k, j, &at) && j != i && at.op != PTX_SETP && at.op != PTX_MOV) return 0;
     return 1;
 }
 
 static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_ACQUIRE | PTX_CV) & ~PTX__FAMILY;
-    uint32_t b, i, lane;
-    for (b = 0; b < f->blocks; b++)
-        for (i = f->block[b].first; i < f->block[b].end; i++) {
-            const ptx__ins *ins = &k->ins.at[i];
-            const uint32_t *end = k->words.at + ins->words + ins->count;
-            const char *name;
-            if (ins->kind != PTX__I_PLAIN) continue;
-            name = ptx__name_of(k, i);
-            if (ptx__op_of(k, i) == PTX_SETP && ptx__always(k, f, i))
-                ptx__note(k, PTX_ADVICE_IDLE, i, "this comparison is %s true, whatever its operand is",
-                          ptx__always(k, f, i) == 1 ? "never" : "always");
-            if (ptx__op_of(k, i) == PTX_LD && !(k->m->forms.at[ins->form].asked & strong)
-                && ptx__spins(k, f, b, i))
-                ptx__note(
-                    k, PTX_ADVICE_IDLE, i,
-                    "this loop waits for what another thread writes, and an ordinary load may be done once "
-                    "for all rounds: PTX_ACQUIRE (or PTX_RELAXED, PTX_VOLATILE) loads anew");
-            if (strncmp(name, "shfl.sync.", 10) || ins->count < ins->results + 10u
-                || PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED || !end[-8]
-                || name[10] == 'i')
-                continue;
-            for (lane = 0; lane < 32; lane++)
-                if (ptx__shuffle_source(name + 10, lane, end[-8], end[-5]) != lane) break;
-            if (lane == 32)
-                ptx__note(
-                    k, PTX_ADVICE_IDLE, i,
-                    "every lane gets its own value from this shuffle: the last operand is 31 for down, bfly "
-                    "and idx in the whole warp, and 0 for up");
-        }
+    uint32_t lane;
+    ptx__point at;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        const uint32_t *end = k->words.at + at.ins->words + at.ins->count;
+        int always = at.op == PTX_SETP ? ptx__always(k, f, at.i) : 0;
+        if (always)
+            ptx__note(k, PTX_ADVICE_IDLE, at.i, "this comparison is %s true, whatever its operand is",
+                      always == 1 ? "never" : "always");
+        if (at.op == PTX_LD && !(at.form->asked & strong) && ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
+            ptx__note(k, PTX_ADVICE_IDLE, at.i,
+                      "this loop waits for what another thread writes, and an ordinary load may be done once "
+                      "for all rounds: PTX_ACQUIRE (or PTX_RELAXED, PTX_VOLATILE) loads anew");
+        if (strncmp(at.name, "shfl.sync.", 10) || at.ins->count < at.ins->results + 10u
+            || PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED || !end[-8]
+            || at.name[10] == 'i')
+            continue;
+        for (lane = 0; lane < 32; lane++)
+            if (ptx__shuffle_source(at.name + 10, lane, end[-8], end[-5]) != lane) break;
+        if (lane == 32)
+            ptx__note(k, PTX_ADVICE_IDLE, at.i,
+                      "every lane gets its own value from this shuffle: the last operand is 31 for down, "
+                      "bfly and idx in the whole warp, and 0 for up");
+    }
 }
 
 /* -- stores that meet -- */
 
 /* about: the store; 1 where what it stores is the same for all and another store of that is no matter */
-static int ptx__look_store(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
+static int ptx__look_store(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const ptx__ins *store = &k->ins.at[about[0]];
     const uint32_t *x, *y;
     int met;
-    if (i == UINT32_MAX) return 0;
-    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER || ptx__is_opaque(k, i)) return 1;
-    if (strncmp(ptx__name_of(k, i), "bar", 3) == 0) return 1;
-    if (ptx__effect_of(k, i) != PTX__EFFECT_WRITE || i == about[0]) return 0;
-    x = ptx__shared_operand(k, &k->ins.at[about[0]]);
-    y = ptx__shared_operand(k, &k->ins.at[i]);
-    if (!x || !y
-        || (ptx__op_of(k, i) != PTX_ST && ptx__name_of(k, i)[0] != 'a' && ptx__name_of(k, i)[0] != 'r'))
-        return 0;
-    if (ptx__op_of(k, i) == PTX_ST && k->ins.at[i].count == k->ins.at[about[0]].count
-        && memcmp(x + 2, y + 2, sizeof *x * (k->ins.at[i].count - 3u)) == 0)
+    if (at->effect == PTX__EFFECT_BARRIER || at->opaque || ptx__is_bar(at)) return 1;
+    if (at->effect != PTX__EFFECT_WRITE || at->i == about[0]) return 0;
+    x = ptx__shared_operand(k, store);
+    y = ptx__shared_operand(k, at->ins);
+    if (!x || !y || (at->op != PTX_ST && at->name[0] != 'a' && at->name[0] != 'r')) return 0;
+    if (at->op == PTX_ST && at->ins->count == store->count
+        && memcmp(x + 2, y + 2, sizeof *x * (store->count - 3u)) == 0)
         return 0; /* the same value */
-    met = ptx__clash(k, f, about[0], i);
+    met = ptx__clash(k, f, about[0], at->i);
     return met > 0 && met & PTX__MEETS_FAR ? 2 : 0;
 }
 
 /* Stores of which each goes over another thread's, with no barrier between. */
 static void ptx__advise_overwrites(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, found;
-    for (i = 0; i < k->ins.count && f->effort > 8192; i++) {
-        if (k->ins.at[i].kind != PTX__I_PLAIN || ptx__op_of(k, i) != PTX_ST) continue;
-        if (!ptx__shared_operand(k, &k->ins.at[i]) || !ptx__places_of(k, f, i)->known) continue;
-        found = ptx__seek(k, f, i, ptx__look_store, &i);
-        if (found)
-            ptx__note(k, PTX_ADVICE_RACE, found - 1,
-                      "another thread may be storing there, at %s, with no barrier between: which of the two "
-                      "comes last is luck; put a bar.sync there",
-                      k->ins.at[i].site);
-    }
+    ptx__point at;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);)
+        if (at.op == PTX_ST && ptx__shared_operand(k, at.ins) && ptx__places_of(k, f, at.i)->known)
+            ptx__seek_and_note(
+                k, f, at.i, ptx__look_store, &at.i, PTX_ADVICE_RACE,
+                "another thread may be storing there, at %s, with no barrier between: which of the two "
+                "comes last is luck; put a bar.sync there");
 }
 
 /* A wgmma by a descriptor of the array that all have stored to. */
-static int ptx__look_product(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *about) {
-    const ptx__ins *ins;
+static int ptx__look_product(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
+                             const uint32_t *about) {
     const uint32_t *w, *end;
-    if (i == UINT32_MAX) return 0;
-    if (ptx__effect_of(k, i) == PTX__EFFECT_BARRIER || ptx__is_opaque(k, i)) return 1;
-    if (ptx__effect_of(k, i) != PTX__EFFECT_MMA) return 0;
-    ins = &k->ins.at[i];
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+    if (at->effect == PTX__EFFECT_BARRIER || at->opaque) return 1;
+    if (at->effect != PTX__EFFECT_MMA) return 0;
+    w = k->words.at + at->ins->words + at->ins->results;
+    for (end = k->words.at + at->ins->words + at->ins->count; w < end; w++) {
         if (PTX__TAG(*w) == PTX__W_64 && ptx__array_of(k, f, *w, 0) == about[0]) return 2;
         if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
     }
     return 0;
 }
 static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, array, found;
+    uint32_t array;
+    ptx__point at;
     if (!(k->m->seen >> PTX__EFFECT_MMA & 1)) return;
-    for (i = 0; i < k->ins.count; i++) {
-        if (k->ins.at[i].kind != PTX__I_PLAIN || ptx__op_of(k, i) != PTX_ST
-            || ptx__effect_of(k, i) != PTX__EFFECT_WRITE)
-            continue;
-        array = ptx__array_of(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0);
-        if (!array || !k->shared.at[array - 1].count) continue; /* the host's layout may hold more */
-        found = ptx__seek(k, f, i, ptx__look_product, &array);
-        if (found)
-            ptx__note(k, PTX_ADVICE_RACE, found - 1,
-                      "the product reads what other threads store at %s, with no barrier between: behind the "
-                      "stores each thread needs PTX_FENCE_PROXY_ASYNC_SHARED, and then all a bar.sync",
-                      k->ins.at[i].site);
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        if (at.op != PTX_ST || at.effect != PTX__EFFECT_WRITE) continue;
+        array = ptx__array_at(k, f, ptx__shared_operand(k, at.ins));
+        if (array && k->shared.at[array - 1].count) /* else the host's layout may hold more */
+            ptx__seek_and_note(
+                k, f, at.i, ptx__look_product, &array, PTX_ADVICE_RACE,
+                "the product reads what other threads store at %s, with no barrier between: behind the "
+                "stores each thread needs PTX_FENCE_PROXY_ASYNC_SHARED, and then all a bar.sync");
     }
 }
 
@@ -10978,28 +10847,30 @@ static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
 static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
     uint32_t i, j, waits = 0, opaque = 0, at[64], n = 0;
     uint64_t number[2], count[2];
-    for (i = 0; i < k->ins.count; i++) {
-        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
-        opaque |= (uint32_t)ptx__is_opaque(k, i);
-        if (!ptx__in_slot(k, i, 'F')) continue;
-        if (!ptx__number(k, f, ptx__in_slot(k, i, 'F'), number)) opaque = 1;
-        else if (!strstr(ptx__name_of(k, i), "arrive"))
+    ptx__point p;
+    for (p.i = PTX__BEGIN; ptx__next(k, &p);) {
+        const uint32_t *w = ptx__in_slot(k, p.i, 'F');
+        opaque |= (uint32_t)p.opaque;
+        if (!w) continue;
+        if (!ptx__number(k, f, w, number)) opaque = 1;
+        else if (!strstr(p.name, "arrive"))
             waits |= 1u << (number[0] & 15);
-        if (n < 64) at[n++] = i;
+        if (n < 64) at[n++] = p.i;
     }
     for (i = 0; i < n && !opaque; i++) {
-        if (!ptx__number(k, f, ptx__in_slot(k, at[i], 'F'), number)) continue;
-        if (strstr(ptx__name_of(k, at[i]), "arrive") && !(waits >> (number[0] & 15) & 1) && !k->function)
+        ptx__see(k, at[i], &p);
+        if (!ptx__number_in(k, f, at[i], 'F', number)) continue;
+        if (strstr(p.name, "arrive") && !(waits >> (number[0] & 15) & 1) && !k->function)
             ptx__note(
                 k, PTX_ADVICE_ORDER, at[i],
                 "threads arrive at barrier %u, and nobody in this kernel waits at it: bar.sync of the same "
                 "number and count is missing",
                 (unsigned)number[0]);
-        if (!ptx__number(k, f, ptx__in_slot(k, at[i], 'G'), count)) continue;
+        if (!ptx__number_in(k, f, at[i], 'G', count)) continue;
         for (j = 0; j < i; j++)
-            if (ptx__number(k, f, ptx__in_slot(k, at[j], 'F'), number + 1) && number[1] == number[0]
-                && ptx__number(k, f, ptx__in_slot(k, at[j], 'G'), count + 1) && count[1] != count[0]
-                && f->level[ptx__block_of(f, at[i])] && f->level[ptx__block_of(f, at[j])]
+            if (ptx__number_in(k, f, at[j], 'F', number + 1) && number[1] == number[0]
+                && ptx__number_in(k, f, at[j], 'G', count + 1) && count[1] != count[0]
+                && ptx__level_of(f, at[i]) && ptx__level_of(f, at[j])
                 && !ptx__seek(k, f, at[i], ptx__look_for, &at[j])
                 && !ptx__seek(k, f, at[j], ptx__look_for, &at[i]))
                 ptx__note(
@@ -11010,19 +10881,12 @@ static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
     }
 }
 
-/* Registers that a thread may have: 255, or what the launch bounds leave of 65,536, in steps of 8. */
-static uint32_t ptx__register_cap(const ptx_kernel *k) {
-    uint32_t threads = k->max_threads * (k->min_blocks ? k->min_blocks : 1u), cap = 255;
-    if (threads > 256) cap = 65536u / threads / 8u * 8u;
-    return cap < 255 ? cap : 255;
-}
-
 static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
     ptx_pressure_info peak;
-    if (ptx__peak(k, f, &peak) && peak.registers > ptx__register_cap(k))
+    uint32_t cap = ptx__register_cap(k, k->max_threads);
+    if (ptx__peak(k, f, &peak) && peak.registers > cap)
         ptx__note(k, PTX_ADVICE_PRESSURE, peak.instruction,
-                  "%u registers are live here, and a thread may have %u", peak.registers,
-                  ptx__register_cap(k));
+                  "%u registers are live here, and a thread may have %u", peak.registers, cap);
 }
 
 /* What is checked of a kernel whose blocks are known, in this order. */
