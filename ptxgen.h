@@ -2877,6 +2877,9 @@ typedef struct ptx__note_ { /* a piece of advice */
 typedef struct ptx__set {
     uint32_t instruction, next; /* the next set of the same variable, index + 1 */
 } ptx__set;
+typedef struct ptx__read {
+    uint32_t block, next; /* the next block that reads the same register, index + 1 */
+} ptx__read;
 
 /* What is known of an integer: see "addresses". */
 typedef struct ptx__known {
@@ -2988,6 +2991,7 @@ struct ptx_module {
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
     PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
+    PTX__ARRAY(ptx__read) reads; /* in other blocks than that of the definition */
     ptx__known known[PTX__KNOWN];
     PTX__ARRAY(ptx__note_) notes;
     PTX__ARRAY(char) advice_text;
@@ -3124,8 +3128,8 @@ static const ptx__held ptx__module_holds[] = {
     PTX__HELD(ptx_module, entries),  PTX__HELD(ptx_module, variables),   PTX__HELD(ptx_module, named),
     PTX__HELD(ptx_module, named_at), PTX__HELD(ptx_module, files),       PTX__HELD(ptx_module, addresses),
     PTX__HELD(ptx_module, blocks),   PTX__HELD(ptx_module, scratch),     PTX__HELD(ptx_module, sets),
-    PTX__HELD(ptx_module, notes),    PTX__HELD(ptx_module, advice_text), PTX__HELD(ptx_module, lists),
-    PTX__HELD(ptx_module, places)};
+    PTX__HELD(ptx_module, reads),    PTX__HELD(ptx_module, notes),       PTX__HELD(ptx_module, advice_text),
+    PTX__HELD(ptx_module, lists),    PTX__HELD(ptx_module, places)};
 #undef PTX__HELD
 
 static void ptx__release(ptx_module *m, const void *of, const ptx__held *held, size_t n) {
@@ -6740,7 +6744,8 @@ typedef struct ptx__flow {
     uint32_t *post_idom, *post_depth;
     uint32_t *skip_block, *skip_group, *skip_warp, *skip_lane; /* to the next postdominator not yet marked */
     uint32_t *stack, *classes, *level, *split; /* see there; split: the class of a branch */
-    uint32_t *sets, *wanted;                   /* register -> first of module.sets + 1; a stack */
+    uint32_t *sets, *wanted;                   /* register -> last of module.sets + 1; a stack */
+    uint32_t *reads;                           /* register -> last of module.reads + 1 */
     uint32_t *last;                            /* register -> its last set so far, + 1 */
     uint32_t *relevant, *unsettled;            /* a bit an instruction */
     uint32_t *special; /* the instructions that more than their values are checked of; NULL: no need */
@@ -6780,9 +6785,9 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         f->base[c] = (uint32_t)registers;
         registers += k->registers[c];
     }
-    m->blocks.count = m->scratch.count = m->sets.count = 0;
+    m->blocks.count = m->scratch.count = m->sets.count = m->reads.count = 0;
     need = k->labels.count + 6 * blocks + 2 + registers + 13 * (blocks + 1);
-    if (checked) need += 3 * registers + 2 * (n / 32 + 1);
+    if (checked) need += 4 * registers + 2 * (n / 32 + 1);
     if (f->advising) need += 3 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
@@ -6822,6 +6827,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     if (checked) {
         f->classes = s, s += registers;
         f->sets = s, s += registers;
+        f->reads = s, s += registers;
         f->last = s, s += registers;
         f->relevant = s, s += n / 32 + 1;
         f->unsettled = s;
@@ -6991,6 +6997,20 @@ static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i
     f->sets[slot] = (uint32_t)m->sets.count;
 }
 
+/* A register that is read in block b, whichever pass finds it. */
+static void ptx__note_read(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t b) {
+    ptx_module *m = k->m;
+    ptx__read read;
+    int ok;
+    if (!f->classes || (f->reads[slot] && m->reads.at[f->reads[slot] - 1].block >= b)) return;
+    PTX__ROOM(m, m->reads, 1, ok);
+    if (!ok) return;
+    read.block = b;
+    read.next = f->reads[slot];
+    m->reads.at[m->reads.count++] = read;
+    f->reads[slot] = (uint32_t)m->reads.count;
+}
+
 /* Note what instruction i writes, where it is the first to, and return a register that it reads (or, a
    variable, sets) without a definition on every path; 0 when there is none. */
 static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
@@ -6998,11 +7018,14 @@ static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__
     const uint32_t *first = k->words.at + ins->words, *w = first + ins->results, *end = first + ins->count;
     uint32_t *const def = f->def, start = f->block[b].first, before = i - start;
     uint32_t bad = 0, word, tag, slot;
+    int keeps; /* what is not written over may be read later */
     if (ins->guard) {
         word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
         if (!ptx__defined(f, word, i, b)) bad = word;
+        ptx__note_read(k, f, f->base[PTX__W_PRED] + PTX__INDEX(word), b);
     }
     if (ins->kind != PTX__I_PLAIN) return bad;
+    keeps = ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA;
     while (w < end) {
         word = *w++;
         tag = PTX__TAG(word);
@@ -7017,7 +7040,9 @@ static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__
             if (tag >= PTX__CLASSES) continue;
         }
         slot = f->base[tag] + PTX__INDEX(word);
-        if (def[slot] - 1 - start >= before && !ptx__defined_before(f, slot, b)) bad = word;
+        if (def[slot] - 1 - start < before) continue;
+        if (!ptx__defined_before(f, slot, b)) bad = word;
+        ptx__note_read(k, f, slot, b);
     }
     for (w = first, end = first + ins->results; w < end; w++) {
         word = *w;
@@ -7031,6 +7056,7 @@ static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__
             if (!ptx__defined(f, word, i, b)) bad = word;
             if (f->classes) ptx__note_set(k, f, slot, i);
         }
+        if (keeps) ptx__note_read(k, f, slot, b);
     }
     return bad;
 }
@@ -7548,6 +7574,10 @@ static int ptx__touches(const ptx_kernel *k, const ptx__ins *ins, uint32_t word)
 static int ptx__read_outside(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t b, uint32_t word) {
     uint32_t *seen = f->skip_lane + f->blocks + 1, *stack = seen + f->blocks + 1, depth = 0, at = b, e;
     uint32_t least = f->looks > 4096 ? f->looks - 4096 : 0;
+    const ptx__read *read = k->m->reads.at;
+    for (e = f->reads[f->base[PTX__TAG(word)] + PTX__INDEX(word)]; e; e = read[e - 1].next)
+        if (PTX__CLASS(f->level[read[e - 1].block]) < PTX__CLASS(f->level[b])) break;
+    if (!e) return 0;
     for (f->search++, i++;;) {
         int does = 0;
         for (; i < f->block[at].end && !does; i++, f->looks--) {
