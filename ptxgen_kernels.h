@@ -3064,7 +3064,10 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
 #define PTXK__DEC_UNIT 1024u   /* values of x that slices are made of: a record of integers */
 #define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives when asked */
 #define PTXK__DEC_ROUNDS 8u
-#define PTXK__DEC_OUT_HEAD 256u /* bytes of a message before the tile's sums */
+#define PTXK__X_SPARE 64u      /* the last bytes of a record of integers: see ptxk__x_record */
+#define PTXK__DEC_INFO 576u    /* bytes of what a block knows: the leader's words, the product, the layer */
+#define PTXK__DEC_LAYER_AT 368u /* ... there: the layer as it lies in memory, then the norm behind it */
+#define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
 #define PTXK__DEC_KINDS 5u      /* of products: q k v, output, gate and up, down, logits */
 #define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
 #define PTXK__DEC_KEYS 64u      /* fewest keys worth a part */
@@ -3192,7 +3195,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     if (d->formats & ~f->number_formats) f->integers = ptxk__x_record(f->planes);
     if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
     f->out_bytes = PTXK__DEC_OUT_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
-    fixed = 2 * f->out_bytes + 16 + 512;
+    fixed = 2 * f->out_bytes + 16 + PTXK__DEC_INFO;
     room = 3 * d->batch * (f->integers + f->numbers); /* of x at least, or what is half of the memory */
     while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
     room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
@@ -9378,6 +9381,32 @@ static void ptxk__dec_pair(ptxk__deck *c, const ptxk__spot *spot, ptxk__pair *o)
     o->base = ptx_ptr(o->base, PTX_GLOBAL);
 }
 
+/* Whether there are rows at a spot, and of this format. */
+static ptx_val ptxk__dec_goes_with(ptxk__deck *c, const ptxk__spot *spot, const ptxk__rows *f) {
+    ptx_kernel *k = c->k;
+    ptxk__job *j = &c->j;
+    ptx_val p, q, a, b, format;
+    if (c->f->d.formats == 1u << f->block->id) {
+        a = ptx_get(k, j->tiles);
+        return ptx_setp(k, PTX_LT, spot->tile, a);
+    }
+    q = ptx_setp(k, PTX_NE, spot->second, ptx_u32(0));
+    a = ptx_get(k, j->edge[0]);
+    p = ptx_setp(k, PTX_GE, spot->tile, a);
+    q = ptx_or(k, p, q);
+    a = ptx_get(k, j->format[0]);
+    b = ptx_get(k, j->format[1]);
+    format = ptx_selp(k, b, a, q);
+    a = ptx_get(k, j->edge[1]);
+    p = ptx_setp(k, PTX_GE, spot->tile, a);
+    a = ptx_get(k, j->format[2]);
+    format = ptx_selp(k, a, format, p);
+    a = ptx_get(k, j->tiles);
+    p = ptx_setp(k, PTX_LT, spot->tile, a);
+    q = ptx_setp(k, PTX_EQ, format, ptx_u32(f->block->id));
+    return ptx_and(k, p, q);
+}
+
 static ptxk__spot ptxk__dec_spot(ptxk__deck *c, const ptx_var *at) {
     ptxk__spot spot;
     spot.tile = ptx_get(c->k, at[0]);
@@ -9429,14 +9458,11 @@ static void ptxk__dec_next(void *context) {
     ptxk__spot spot = ptxk__dec_spot(c, c->sent);
     ptxk__pair o;
     ptxk__aim aim;
-    ptx_val p, q;
+    ptx_val p;
     ptxk__dec_after(c, r->f->rows, &spot);
-    ptxk__dec_pair(c, &spot, &o);
-    p = ptx_get(k, c->j.tiles);
-    p = ptx_setp(k, PTX_LT, spot.tile, p);
-    q = ptx_setp(k, PTX_EQ, o.format, ptx_u32(r->f->block->id));
-    p = ptx_and(k, p, q);
+    p = ptxk__dec_goes_with(c, &spot, r->f);
     ptx_if(k, p);
+    ptxk__dec_pair(c, &spot, &o);
     ptxk__dec_base(r, &o);
     ptxk__rows_aim(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &aim);
     ptxk__rows_keep_aim(k, r->f, &r->s, &aim);
@@ -9493,14 +9519,22 @@ static void ptxk__run_first(ptxk__deck *c, const ptxk__rows *f) {
 
 /* -- products: x -- */
 
-/* `count` chunks of 16 bytes from global to shared memory, by all workers. */
-static void ptxk__dec_bring(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val count) {
+/* `units` records of `unit` bytes from global to shared memory, by all workers; of integers without the bytes
+   that are there to spare. */
+static void ptxk__dec_bring(ptxk__deck *c, ptx_val to, ptx_val from, ptx_val units, uint32_t unit) {
     ptx_kernel *k = c->k;
-    ptx_val i, at, words[4];
-    i = ptx_for(k, c->tid, count, ptx_u32(PTXK__DEC_WORKERS));
-    at = ptx_ptr_add(k, from, i, 16);
+    uint32_t used = unit == c->f->integers ? unit - PTXK__X_SPARE : unit;
+    ptx_val i, at, chunk, words[4];
+    at = ptx_mul(k, units, ptx_u32(used / 16));
+    i = ptx_for(k, c->tid, at, ptx_u32(PTXK__DEC_WORKERS));
+    chunk = i;
+    if (used < unit) {
+        chunk = ptx_div(k, i, ptx_u32(used / 16));
+        chunk = ptx_mad(k, chunk, ptx_u32((unit - used) / 16), i);
+    }
+    at = ptx_ptr_add(k, from, chunk, 16);
     ptxk_load16(k, NULL, ptx_at(at, 0), words);
-    at = ptx_ptr_add(k, to, i, 16);
+    at = ptx_ptr_add(k, to, chunk, 16);
     ptx_st_vec(k, PTX_B32, 4, ptx_at(at, 0), words);
     ptx_end(k);
 }
@@ -9519,8 +9553,7 @@ static void ptxk__dec_bring_x(ptxk__deck *c, uint32_t b, uint32_t x, uint32_t un
     to = ptx_mul(k, units, ptx_u32(b * unit));
     to = ptx_add(k, to, ptx_u32(at));
     to = ptx_ptr_add(k, c->shared, to, 1);
-    units = ptx_mul(k, units, ptx_u32(unit / 16));
-    ptxk__dec_bring(c, to, from, units);
+    ptxk__dec_bring(c, to, from, units, unit);
 }
 
 /* The slice of attention's result where heads are no whole groups. A warp takes 256 values. */
@@ -9644,7 +9677,7 @@ static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
     ptxk__run r;
     ptxk__spot spot;
     ptxk__pair o;
-    ptx_val p, q, m, at, x, stride, value, sum[8][PTXK__ROWS_MAX];
+    ptx_val p, q, m, at, x, stride, value, local, sum[8][PTXK__ROWS_MAX];
     ptxk__run_new(c, f, &r);
     stride = ptx_get(k, c->j.end);
     x = ptx_get(k, c->j.first);
@@ -9660,15 +9693,18 @@ static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
         m = ptxk__dec_message(c);
         ptxk__dec_tell(c, &spot, slice, m);
         ptx_end(k);
-        ptxk__dec_pair(c, &spot, &o);
-        ptxk__dec_base(&r, &o);
-        ptxk__rows_view(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows);
+        local = ptx_mad(k, c->warp, ptx_u32(4), spot.offset);
+        if (!f->block->aligned) { /* others lie the same wherever the row begins */
+            ptxk__dec_pair(c, &spot, &o);
+            ptxk__dec_base(&r, &o);
+            ptxk__rows_view(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows);
+        }
         x = ptx_ptr_add(k, c->shared, ptx_u32(f->planes ? c->f->ring : c->f->numbers_at), 1);
         ptxk__rows_finish(k, f, &r.s, x, stride, sum);
         m = ptxk__dec_message(c);
         at = ptx_mul(k, spot.second, ptx_u32(4 * PTXK__DEC_TILE * B));
         at = ptx_ptr_add(k, m, at, 1);
-        x = ptx_add(k, o.local, c->lane);
+        x = ptx_add(k, local, c->lane);
         at = ptx_ptr_add(k, at, x, 4);
         q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
         for (b = 0; b < B; b++) {
@@ -9687,11 +9723,7 @@ static void ptxk__run_all(ptxk__deck *c, const ptxk__rows *f, ptx_val slice) {
         ptx_if(k, p);
         ptxk__dec_send(c);
         ptx_end(k);
-        ptxk__dec_pair(c, &spot, &o);
-        p = ptx_get(k, c->j.tiles);
-        p = ptx_setp(k, PTX_LT, spot.tile, p);
-        q = ptx_setp(k, PTX_EQ, o.format, ptx_u32(f->block->id));
-        p = ptx_and(k, p, q);
+        p = ptxk__dec_goes_with(c, &spot, f);
         ptx_while(k, p);
     }
     ptx_end(k);
@@ -9780,20 +9812,49 @@ static void ptxk__dec_tell(ptxk__deck *c, const ptxk__spot *spot, ptx_val slice,
     ptx_end(k);
 }
 
-/* A field of the arguments' matrix or of a layer's, at an address in global or parameter memory. */
-static void ptxk__dec_take_matrix(ptxk__deck *c, uint32_t i, ptx_val at, size_t offset, ptx_mods mods,
-                                  uint32_t rows, uint32_t to) {
+/* A layer as it lies in memory comes to shared memory once, by one warp, before its first product; behind it
+   the address of the norm that follows it: the next layer's, or the final one. */
+static void ptxk__dec_layer_in(ptxk__deck *c) {
+    ptx_kernel *k = c->k;
+    const uint32_t words = (uint32_t)sizeof(ptxk_decoder_layer) / 8;
+    ptx_val p, q, x, at, layer, layers;
+    ptxk__dec_meet(c); /* nobody needs the layer before */
+    p = ptx_setp(k, PTX_LE, c->tid, ptx_u32(words));
+    ptx_if(k, p);
+    layer = ptx_get(k, c->layer);
+    layers = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, layer_count));
+    at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
+    at = ptx_ptr_add(k, at, layer, (uint32_t)sizeof(ptxk_decoder_layer));
+    at = ptx_ptr_add(k, at, c->tid, 8);
+    x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, final_norm)));
+    layer = ptx_add(k, layer, ptx_u32(1));
+    p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(words));
+    q = ptx_setp(k, PTX_LT, layer, layers); /* its first word is the next layer's norm */
+    p = ptx_or(k, p, q);
+    x = ptx_ld_if(k, p, PTX_U64, ptx_with(ptx_at(at, 0), PTX_NC), x);
+    at = ptx_ptr_add(k, c->shared, c->tid, 8);
+    ptx_st(k, PTX_U64, ptx_at(at, c->f->info_at + PTXK__DEC_LAYER_AT), x);
+    ptx_end(k);
+    ptxk__dec_meet(c);
+}
+
+/* An address that the layer names. */
+static ptx_val ptxk__dec_of_layer(ptxk__deck *c, size_t field) {
+    return ptx_ld(c->k, PTX_U64,
+                  ptx_at(c->shared, (int64_t)(c->f->info_at + PTXK__DEC_LAYER_AT + field)));
+}
+
+/* A matrix of the arguments' or of the layer's, at an address in parameter or shared memory. */
+static void ptxk__dec_take_matrix(ptxk__deck *c, uint32_t i, ptx_val at, size_t offset, uint32_t rows,
+                                  uint32_t to) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val x;
-    x = ptx_ld(k, PTX_U64,
-               ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, weights))), mods));
+    x = ptx_ld(k, PTX_U64, ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, weights))));
     ptx_set(k, j->base[i], x);
-    x = ptx_ld(k, PTX_U64,
-               ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, bias))), mods));
+    x = ptx_ld(k, PTX_U64, ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, bias))));
     ptxk__job_put(c, PTX_U64, PTXK__J_BIAS + 8 * i, x);
-    x = ptx_ld(k, PTX_U32,
-               ptx_with(ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, format))), mods));
+    x = ptx_ld(k, PTX_U32, ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, format))));
     x = ptx_uniform(k, x); /* one address for all */
     ptx_set(k, j->format[i], x);
     ptx_set(k, j->rows[i], ptx_u32(rows));
@@ -9850,8 +9911,7 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
         ptx_set(k, j->rows[i], ptx_u32(0));
         ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(0));
     }
-    at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
-    at = ptx_ptr_add(k, at, layer, (uint32_t)sizeof(ptxk_decoder_layer));
+    at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1);
     ptx_set(k, j->kind, ptx_u32(kind));
     ptx_set(k, j->edge[0], ptx_u32(kind ? 0xffffffffu : tq));
     ptx_set(k, j->edge[1], ptx_u32(kind ? 0xffffffffu : tq + tk));
@@ -9863,33 +9923,23 @@ static void ptxk__dec_kind(ptxk__deck *c, uint32_t kind) {
     ptxk__job_put_at(c, PTXK__J_ARRIVE, f->arrive[kind]);
     ptxk__job_put_at(c, PTXK__J_PARTS, f->parts[kind]);
     if (kind == 0) {
-        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, q), PTX_NC, f->q_rows, 0);
-        ptxk__dec_take_matrix(c, 1, at, offsetof(ptxk_decoder_layer, k), PTX_NC, f->kv_rows, f->q_rows);
-        ptxk__dec_take_matrix(c, 2, at, offsetof(ptxk_decoder_layer, v), PTX_NC, f->kv_rows,
+        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, q), f->q_rows, 0);
+        ptxk__dec_take_matrix(c, 1, at, offsetof(ptxk_decoder_layer, k), f->kv_rows, f->q_rows);
+        ptxk__dec_take_matrix(c, 2, at, offsetof(ptxk_decoder_layer, v), f->kv_rows,
                               f->q_rows + f->kv_rows);
     } else if (kind == 1) {
-        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, output), PTX_NC, f->d.hidden, 0);
+        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, output), f->d.hidden, 0);
     } else if (kind == 2) {
-        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, gate), PTX_NC, f->d.ffn, 0);
-        ptxk__dec_take_matrix(c, 1, at, offsetof(ptxk_decoder_layer, up), PTX_NC, f->d.ffn, 0);
+        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, gate), f->d.ffn, 0);
+        ptxk__dec_take_matrix(c, 1, at, offsetof(ptxk_decoder_layer, up), f->d.ffn, 0);
     } else if (kind == 3) {
-        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, down), PTX_NC, f->d.hidden, 0);
+        ptxk__dec_take_matrix(c, 0, at, offsetof(ptxk_decoder_layer, down), f->d.hidden, 0);
     } else {
-        ptxk__dec_take_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), 0, f->d.vocab, 0);
+        ptxk__dec_take_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), f->d.vocab, 0);
     }
-    if (kind == 1) { /* what is made will be multiplied by the norm's weights in the product after this */
-        x = ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)offsetof(ptxk_decoder_layer, ffn_norm)), PTX_NC));
-        ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
-    } else if (kind == 3) {
-        ptx_val last = ptxk__dec_layers(c), more;
-        more = ptx_add(k, layer, ptx_u32(1));
-        last = ptx_setp(k, PTX_LT, more, last);
-        x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, final_norm)));
-        x = ptx_ld_if(k, last, PTX_U64,
-                      ptx_with(ptx_at(at, (int64_t)(sizeof(ptxk_decoder_layer)
-                                                    + offsetof(ptxk_decoder_layer, attention_norm))),
-                               PTX_NC),
-                      x);
+    if (kind & 1) { /* what is made will be multiplied by the norm's weights in the product after this */
+        x = ptxk__dec_of_layer(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm)
+                                            : sizeof(ptxk_decoder_layer));
         ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
     }
     if (f->integers && f->numbers) {
@@ -10095,7 +10145,7 @@ static void ptxk__dec_pass_on(ptxk__deck *c, uint32_t b, ptx_val gated, ptx_val 
 
 /* A tile that the ninth warp was sent: the words of the message, a row of the tile for each lane. */
 typedef struct ptxk__result {
-    ptx_val kind, slices, slice, inside, gated, epoch, stride, n, row, gamma, eps, keep;
+    ptx_val kind, slices, slice, inside, gated, normed, epoch, stride, n, row, gamma, eps, keep;
     ptx_val parts, arrive, flag, y, bias[2];
     ptx_var value[2][4], squares[4]; /* of gate and up, of each column */
     ptx_var whole;                   /* all slices are in `value` */
@@ -10124,6 +10174,8 @@ static void ptxk__dec_hear(ptxk__deck *c, ptxk__result *r, ptx_val m) {
     r->bias[0] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS));
     r->bias[1] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2));
     r->gated = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(2));
+    r->normed = ptx_and(k, r->kind, ptx_u32(1)); /* those with a norm are even */
+    r->normed = ptx_setp(k, PTX_EQ, r->normed, ptx_u32(0));
     r->inside = ptx_setp(k, PTX_LT, c->lane, rows);
     at = ptx_ptr_add(k, m, c->lane, 4);
     q = ptx_and(k, r->inside, r->gated);
@@ -10167,7 +10219,8 @@ static ptx_val ptxk__dec_arrived(ptxk__deck *c, const ptxk__result *r, ptx_val a
         ptx_st(k, PTX_F32, ptx_at(at, 4 * PTXK__DEC_TILE * (B + b)), x);
     }
     q = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
-    ptx_if(k, q);
+    x = ptx_and(k, q, r->normed);
+    ptx_if(k, x);
     for (b = 0; b < B; b++) {
         x = ptx_get(k, r->squares[b]);
         ptx_st(k, PTX_F32, ptx_at(squares, 4 * b), x);
@@ -10188,12 +10241,12 @@ static ptx_val ptxk__dec_arrived(ptxk__deck *c, const ptxk__result *r, ptx_val a
     return ptx_warp_uniform(k, last);
 }
 
-/* The parts of several slices: who comes last adds them up, in their order. */
+/* The parts of several slices: who comes last adds them up, in their order; its own it still has. */
 static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t B = f->d.batch, b, g;
-    ptx_val x, p, s, at, squares, old, last, record, squares_at;
+    ptx_val x, p, q, s, at, squares, old, last, record, squares_at, others, own[3][4];
     record = ptx_selp(k, ptx_u32(f->record[2]), ptx_u32(f->record[0]), r->gated);
     squares_at = ptx_selp(k, ptx_u32(2 * B * 4 * PTXK__DEC_TILE), ptx_u32(B * 4 * PTXK__DEC_TILE), r->gated);
     r->parts = ptx_ptr(r->parts, PTX_GLOBAL);
@@ -10203,20 +10256,24 @@ static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
     ptx_set(k, r->whole, x);
     ptx_if(k, last);
     for (b = 0; b < B; b++) {
+        own[2][b] = ptx_get(k, r->squares[b]);
         ptx_set(k, r->squares[b], ptx_f32(0));
-        for (g = 0; g < 2; g++) ptx_set(k, r->value[g][b], ptx_f32(0));
+        for (g = 0; g < 2; g++) {
+            own[g][b] = ptx_get(k, r->value[g][b]);
+            ptx_set(k, r->value[g][b], ptx_f32(0));
+        }
     }
     s = ptx_for(k, ptx_u32(0), r->slices, ptx_u32(1));
     at = ptxk__dec_record(c, r, s, record, squares_at, &squares);
+    others = ptx_setp(k, PTX_NE, s, r->slice);
     for (b = 0; b < B; b++) {
         ptx_var sum[3];
         sum[0] = r->value[0][b], sum[1] = r->value[1][b], sum[2] = r->squares[b];
         for (g = 0; g < 3; g++) {
             p = g == 2 ? squares : at;
-            if (g == 1)
-                x = ptx_ld_if(k, r->gated, PTX_F32, ptx_at(p, 4 * PTXK__DEC_TILE * (B + b)), ptx_f32(0));
-            else
-                x = ptx_ld(k, PTX_F32, ptx_at(p, g ? 4 * b : 4 * PTXK__DEC_TILE * b));
+            q = g == 0 ? others : ptx_and(k, others, g == 1 ? r->gated : r->normed);
+            x = ptx_ld_if(k, q, PTX_F32, /* what a kind does not have is 0 */
+                          ptx_at(p, g == 2 ? 4 * b : 4 * PTXK__DEC_TILE * (g * B + b)), own[g][b]);
             old = ptx_get(k, sum[g]);
             x = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
             ptx_set(k, sum[g], x);
@@ -10228,14 +10285,14 @@ static void ptxk__dec_join_slices(ptxk__deck *c, ptxk__result *r) {
 
 /* What comes of a column's sums: times the norm's factor, biased, gated or added to x; stored. Returns it;
    *passed: whether the next product takes it. */
-static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b, ptx_val normed,
-                               const ptx_val *bias, ptx_val y, ptx_val *passed) {
+static ptx_val ptxk__dec_value(ptxk__deck *c, const ptxk__result *r, uint32_t b, const ptx_val *bias,
+                               ptx_val y, ptx_val *passed) {
     ptx_kernel *k = c->k;
     ptx_val x, p, old, factor, added, v[2];
     uint32_t g;
     x = ptx_get(k, r->squares[b]);
     factor = ptxk__norm_factor(k, x, r->n, r->eps);
-    factor = ptx_selp(k, factor, ptx_f32(1), normed);
+    factor = ptx_selp(k, factor, ptx_f32(1), r->normed);
     for (g = 0; g < 2; g++) {
         v[g] = ptx_get(k, r->value[g][b]);
         v[g] = ptx_fma(k, v[g], factor, bias[g]);
@@ -10303,7 +10360,7 @@ static void ptxk__dec_announce(ptxk__deck *c, const ptxk__result *r) {
 static void ptxk__dec_make(ptxk__deck *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b, g;
-    ptx_val x, p, at, y, normed, passed, gamma, bias[2];
+    ptx_val x, p, at, y, passed, gamma, bias[2];
     for (g = 0; g < 2; g++) {
         p = ptx_setp(k, PTX_NE, r->bias[g], ptx_u64(0));
         p = ptx_and(k, p, r->inside);
@@ -10312,8 +10369,6 @@ static void ptxk__dec_make(ptxk__deck *c, ptxk__result *r) {
         bias[g] = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(0));
     }
     r->n = ptx_cvt(k, PTX_F32, r->n);
-    normed = ptx_and(k, r->kind, ptx_u32(1)); /* those with a norm are even */
-    normed = ptx_setp(k, PTX_EQ, normed, ptx_u32(0));
     y = ptx_ptr_add(k, ptx_ptr(r->y, PTX_GLOBAL), c->lane, 4);
     p = ptx_setp(k, PTX_NE, r->gamma, ptx_u64(0));
     p = ptx_and(k, p, r->inside);
@@ -10321,7 +10376,7 @@ static void ptxk__dec_make(ptxk__deck *c, ptxk__result *r) {
     at = ptx_ptr_add(k, at, c->lane, 4);
     gamma = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(1));
     for (b = 0; b < B; b++) {
-        x = ptxk__dec_value(c, r, b, normed, bias, y, &passed);
+        x = ptxk__dec_value(c, r, b, bias, y, &passed);
         ptx_if(k, passed);
         at = ptx_selp(k, x, ptx_f32(0), r->inside);
         ptxk__dec_pass_on(c, b, r->gated, r->row, at, gamma);
@@ -10396,9 +10451,6 @@ static void ptxk__dec_embed(ptxk__deck *c) {
                           offsetof(ptxk_decoder_args, embedding) + offsetof(ptxk_decoder_matrix, weights));
     format = ptxk__arg_u32(k, c->args,
                            offsetof(ptxk_decoder_args, embedding) + offsetof(ptxk_decoder_matrix, format));
-    gamma = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
-    gamma = ptx_ld(k, PTX_U64,
-                   ptx_with(ptx_at(gamma, (int64_t)offsetof(ptxk_decoder_layer, attention_norm)), PTX_NC));
     unit_bytes = ptxk__dec_by_format(c, format, ptxk__dec_unit);
     row = ptx_mul_wide(k, unit_bytes, ptx_u32(f->d.hidden));
     row = ptx_shr(k, row, ptx_u32(8));
@@ -10406,6 +10458,8 @@ static void ptxk__dec_embed(ptxk__deck *c) {
     step = ptx_mul(k, c->blocks, ptx_u32(PTXK__DEC_WARPS));
     u = ptx_for(k, start, ptx_u32(units), step);
     {
+        gamma = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
+        gamma = ptx_ld(k, PTX_U64, ptx_at(gamma, (int64_t)offsetof(ptxk_decoder_layer, attention_norm)));
         octet = ptx_mad(k, u, ptx_u32(32), c->lane);
         inside = ptx_setp(k, PTX_LT, octet, ptx_u32(f->d.hidden / 8));
         block = ptx_mul(k, u, unit_bytes);
@@ -10850,7 +10904,7 @@ static void ptxk__dec_attention(ptxk__deck *c) {
     uint32_t bytes = ptxk__kv_bytes(f->d.kv_type);
     ptxk__heads a;
     ptxk__wait w;
-    ptx_val most, items, item, x, y, p, at, chunk, layer;
+    ptx_val most, items, item, x, y, p, at, chunk;
     most = ptx_div(k, c->blocks, ptx_u32(heads));
     most = ptx_max(k, most, ptx_u32(1));
     most = ptx_min(k, most, ptx_u32(PTXK__DEC_SPLITS));
@@ -10899,17 +10953,12 @@ static void ptxk__dec_attention(ptxk__deck *c) {
         }
         ptxk__dec_wait(c, &w);
 
-        layer = ptx_get(k, c->layer);
-        at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
-        at = ptx_ptr_add(k, at, layer, (uint32_t)sizeof(ptxk_decoder_layer));
         x = ptx_mad(k, a.sequence, ptx_u32(f->d.kv_heads), a.g);
         y = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
         y = ptx_mul_wide(k, x, y);
-        a.k_base =
-            ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)offsetof(ptxk_decoder_layer, k_cache)), PTX_NC));
+        a.k_base = ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, k_cache));
         a.k_base = ptx_ptr_add(k, ptx_ptr(a.k_base, PTX_GLOBAL), y, d * bytes);
-        a.v_base =
-            ptx_ld(k, PTX_U64, ptx_with(ptx_at(at, (int64_t)offsetof(ptxk_decoder_layer, v_cache)), PTX_NC));
+        a.v_base = ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, v_cache));
         a.v_base = ptx_ptr_add(k, ptx_ptr(a.v_base, PTX_GLOBAL), y, d * bytes);
         x = ptx_mad(k, x, ptx_u32(PTXK__DEC_SPLITS), a.split);
         a.record = ptxk__dec_at(c, f->att_parts);
@@ -11313,9 +11362,10 @@ static void ptxk__dec_start(ptx_module *m, const ptxk__dec *f, const char *name)
     ptx_ret(k);
 }
 
-/* How many slices each product is cut into: what makes the busiest block's work the least. Warp `kind`
-   decides
-   for its kind, a lane tries each number; the numbers go to shared memory. */
+/* How many slices each product is cut into: what makes the busiest block's work the least, in sixteenths of
+   32 rows of 1024 weights. Weights are there when they are needed; x and the sums of slices are waited for,
+   by all blocks at once: a byte of them counts as seven. Warp `kind` decides for its kind, a lane tries each
+   number; the numbers go to shared memory. */
 static void ptxk__dec_slices(ptxk__deck *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -11324,6 +11374,7 @@ static void ptxk__dec_slices(ptxk__deck *c) {
     uint32_t i;
     for (i = 0; i < PTXK__DEC_KINDS; i++) {
         uint32_t n = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), matrices = i == 2 ? 2 : 1;
+        uint32_t part = 4 * PTXK__DEC_TILE * f->d.batch * matrices + (i & 1 ? 0 : 32); /* sums, squares */
         p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(i));
         ptx_if(k, p);
         best = ptx_var_new(k, ptx_u32(0xffffffffu));
@@ -11342,14 +11393,15 @@ static void ptxk__dec_slices(ptxk__deck *c) {
         x = ptx_mov(k, ptx_u32(f->tiles[i]));
         items = ptxk_div_up(k, x, groups);
         items = ptx_mul(k, items, turns);
-        cost = ptx_mad(k, per, ptx_u32(16 * matrices), ptx_u32(6)); /* a tile itself: a third of a unit */
+        cost = ptx_mad(k, per, ptx_u32(16 * matrices), ptx_u32(5)); /* a tile itself: a third of a unit */
         cost = ptx_mul(k, cost, items);
         x = ptx_mul(k, per, turns);
-        x = ptx_mad(k, x, ptx_u32(2 * f->d.batch), cost); /* x */
-        groups = ptx_mul(k, s, ptx_u32((uint32_t)(f->tiles[i] * f->record[i] / 1152)));
+        x = ptx_mad(k, x, ptx_u32(7 * f->d.batch * (f->integers + f->numbers) / 1152), cost); /* x */
+        groups = ptx_mad(k, s, ptx_u32(2), ptx_u32(0xffffffffu)); /* s write, all but the last are read */
+        groups = ptx_mul(k, groups, ptx_u32((uint32_t)((uint64_t)7 * f->tiles[i] * part / 1152)));
         groups = ptx_div(k, groups, c->blocks);
         q = ptx_setp(k, PTX_GT, s, ptx_u32(1));
-        groups = ptx_selp(k, groups, ptx_u32(0), q); /* sums written and read */
+        groups = ptx_selp(k, groups, ptx_u32(0), q);
         cost = ptx_add(k, x, groups);
         cost = ptx_min(k, cost, ptx_u32(0xffffff));
         cost = ptx_mad(k, cost, ptx_u32(256), s);
@@ -11437,6 +11489,10 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
             p = ptx_setp(k, PTX_EQ, x, layers);
             kind = ptx_and(k, j, ptx_u32(3));
             kind = ptx_selp(k, ptx_u32(4), kind, p);
+            p = ptx_setp(k, PTX_EQ, kind, ptx_u32(0));
+            ptx_if(k, p);
+            ptxk__dec_layer_in(&c);
+            ptx_end(k);
             p = ptx_setp(k, PTX_EQ, kind, ptx_u32(1));
             ptx_if(k, p);
             ptxk__dec_attention(&c);

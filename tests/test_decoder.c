@@ -713,43 +713,61 @@ static void every_schedule_gives_the_same(void) {
 
 /* Sectors of all loads and stores, waiting included, beside the parameters and caches once. Every block reads
    its slice of x for itself (from the L2 cache), and slices' sums are written and read: with few rows to a
-   block there is more of both. */
-static void traffic_on(uint32_t blocks, uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t head_dim,
-                       uint32_t vocab, double most) {
+   block there is more of both. passes: tokens fed, of which the last gives logits. */
+typedef struct traffic {
+    uint32_t blocks, hidden, ffn, heads, kv_heads, head_dim, vocab, precision, passes;
+    double most, most_instructions; /* of a thread, for each weight */
+} traffic;
+
+static void traffic_on(const traffic *c) {
     static const uint32_t formats[] = {PTXK_Q4_K};
     model m;
     uint32_t t, lengths[1];
-    double bound = 0, ratio;
+    double bound = 0, ratio, instructions;
     bare = 1;
-    m = model_new(hidden, ffn, heads, heads / 4, head_dim, vocab, 1, 1, formats, 1);
+    m = model_new(c->hidden, c->ffn, c->heads, c->kv_heads, c->head_dim, c->vocab, 1, 1, formats, 1);
     bare = 0;
     m.desc.kv_type = PTX_F16;
-    m.prompt_lengths[0] = 1;
+    m.desc.precision = c->precision;
+    m.prompt_stride = m.prompt_lengths[0] = c->passes;
     m.n = 1;
-    m.blocks = blocks;
+    m.blocks = c->blocks;
     model_launch(&m);
     CHECK(m.state.status == PTXK_DECODER_DONE);
-    for (t = 1; t <= m.n; t++) {
+    for (t = 1; t <= c->passes; t++) {
         lengths[0] = t;
-        bound += (double)ptxk_decoder_bytes(&m.desc, m.table, m.layers, &m.args.output, lengths);
+        bound += (double)ptxk_decoder_bytes(&m.desc, m.table, m.layers,
+                                            t == c->passes ? &m.args.output : NULL, lengths);
     }
     ratio = 32.0 * (double)(m.counters.global_load_sectors + m.counters.global_store_sectors) / bound;
-    printf("note: traffic on %u blocks, hidden %u: %.4f of parameters and caches once for each token; %.2f "
-           "thread instructions a weight\n",
-           m.blocks, hidden, ratio, (double)m.counters.thread_instructions / (bound / 0.5625));
-    CHECK(ratio <= most);
+    instructions = (double)m.counters.thread_instructions / (bound / 0.5625);
+    printf("note: traffic on %u blocks, hidden %u, ffn %u, %u bits for each x: %.4f of parameters and caches "
+           "once for each token; %.2f thread instructions a weight\n",
+           m.blocks, c->hidden, c->ffn, c->precision == PTXK_GEMV_FAST ? 8 : 16, ratio, instructions);
+    CHECK(ratio <= c->most && instructions <= c->most_instructions);
     model_free(&m);
 }
 
+/* The limit is 1.03 for a token. Of Llama-3-8B on 132 multiprocessors a layer alone is at 1.031: every
+   block needs slices of x in four products. The logits are at 1.01, so a token is below 1.03: a layer 32 times,
+   then the whole vocabulary. With 8 bits for each x all is. */
 static void traffic_is_within_3_percent_of_weights_and_caches(void) {
+    enum { FAST = PTXK_GEMV_FAST };
+    static const traffic always[] = {{1, 1024, 3072, 16, 4, 64, 512, 0, 1, 1.02, 4.0},
+                                     {4, 1024, 3072, 16, 4, 64, 512, 0, 1, 1.026, 4.2},
+                                     {132, 4096, 14336, 32, 8, 128, 32, 0, 1, 1.0325, 3.75}};
+    static const traffic sometimes[] = {{132, 4096, 14336, 32, 8, 128, 32, FAST, 1, 1.025, 3.3},
+                                        {132, 4096, 6144, 32, 8, 128, 2048, 0, 1, 1.055, 4.32},
+                                        {132, 4096, 14336, 32, 8, 128, 128256, 0, 32, 1.03, 3.75},
+                                        {132, 4096, 14336, 32, 8, 128, 128256, FAST, 32, 1.03, 3.3}};
+    size_t i;
     if (!cu.ptxsim_counters_get) {
         printf("SKIP traffic_is_within_3_percent_of_weights_and_caches: only the CPU driver counts\n");
         return;
     }
-    traffic_on(1, 1024, 3072, 16, 64, 512, 1.03);
-    traffic_on(4, 1024, 3072, 16, 64, 512, 1.03);
-    if (getenv("PTXGEN_SEEDS")) traffic_on(132, 4096, 6144, 32, 128, 2048, 1.09);
-    traffic_on(132, 4096, 2048, 16, 128, 1024, 1.15);
+    for (i = 0; i < sizeof always / sizeof *always; i++) traffic_on(&always[i]);
+    for (i = 0; getenv("PTXGEN_SEEDS") && i < sizeof sometimes / sizeof *sometimes; i++)
+        traffic_on(&sometimes[i]);
 }
 
 static void bad_descriptions_are_refused(void) {
