@@ -11224,6 +11224,7 @@ static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     size_t used = (size_t)(p - m->text.at);
     int ok;
     m->text.count = used;
+    if (more <= m->text.capacity - used) return p; /* by far the most */
     PTX__ROOM(m, m->text, more, ok);
     return ok ? m->text.at + used : NULL;
 }
