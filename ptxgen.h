@@ -3721,22 +3721,23 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
                   ptx__fact(type)->name);
     else if (!near)
         ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s", row->name, ptx__fact(type)->name);
-    else if (asked & ~near->allow)
-        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s does not take %s", near->name, ptx__fact(type)->name,
-                  ptx__mod_text(asked & ~near->allow,
-                                asked & ~near->allow & PTX__FAMILY ? asked & ~near->allow : asked));
-    else if (ptx__conflict(asked))
-        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s: two modifiers exclude each other", near->name,
-                  ptx__fact(type)->name);
-    else if (ptx__access_wrong(op, asked))
-        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s: %s", near->name, ptx__fact(type)->name,
-                  ptx__access_wrong(op, asked));
-    else if (ptx__cannot_saturate(op, type, src, asked))
-        ptx__fail(k, PTX_E_MODIFIER, site, "cvt.sat from %s to %s: no value lies outside",
-                  ptx__fact(src)->name, ptx__fact(type)->name);
-    else
-        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s needs one more modifier, such as %s", near->name,
-                  ptx__fact(type)->name, ptx__mod_text(ptx__missing(near->need, asked), near->need));
+    else {
+        const ptx_mods other_mods = asked & ~near->allow;
+        const char *why = ": ", *what = ptx__access_wrong(op, asked);
+        if (other_mods)
+            why = " does not take ",
+            what = ptx__mod_text(other_mods, other_mods & PTX__FAMILY ? other_mods : asked);
+        else if (ptx__conflict(asked))
+            what = "two modifiers exclude each other";
+        else if (!what && ptx__cannot_saturate(op, type, src, asked)) {
+            ptx__fail(k, PTX_E_MODIFIER, site, "cvt.sat from %s to %s: no value lies outside",
+                      ptx__fact(src)->name, ptx__fact(type)->name);
+            return NULL;
+        } else if (!what)
+            why = " needs one more modifier, such as ",
+            what = ptx__mod_text(ptx__missing(near->need, asked), near->need);
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s%s%s", near->name, ptx__fact(type)->name, why, what);
+    }
     return NULL;
 }
 
@@ -4540,7 +4541,8 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
 
 /* -- instructions with groups, memory operands, several results, or limits -- */
 
-static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, ptx_mem mem, uint32_t bytes);
+static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem,
+                            uint32_t bytes);
 static ptx_mods ptx__space_mod(unsigned space);
 
 /* The types that an instruction takes from its operands. */
@@ -4608,7 +4610,7 @@ static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, un
                   index, name);
         return 0;
     }
-    return ptx__push_memory(k, site, name, mem, bytes);
+    return ptx__push_memory(k, site, name, &mem, bytes);
 }
 
 /* An integer with limits. */
@@ -5091,38 +5093,49 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     return k;
 }
 
+/* What a directive says of a kernel: the least and the most of its first numbers, the most of the third and
+   of their product, the .version that it needs, and where the numbers go. high 0: no limits. */
+typedef struct ptx__directive {
+    const char *name;
+    uint16_t low, high, deep, volume;
+    uint8_t version, cluster, count;
+    size_t at;
+} ptx__directive;
+static const ptx__directive ptx__directives[] = {
+    {"ptx_require_block", 1, 1024, 64, 1024, 0, 0, 3, offsetof(ptx_kernel, need)},
+    {"ptx_require_cluster", 1, 16, 16, 16, 78, 1, 3, offsetof(ptx_kernel, cluster)},
+    {"ptx_max_registers", 24, 255, 0, 0, 0, 0, 1, offsetof(ptx_kernel, max_registers)},
+    {"ptx_max_cluster", 1, 16, 0, 0, 78, 1, 1, offsetof(ptx_kernel, max_rank)},
+    {"ptx_blocks_are_clusters", 0, 0, 0, 0, 90, 1, 1, offsetof(ptx_kernel, blocks_are_clusters)},
+    {"ptx_noreturn", 0, 0, 0, 0, 64, 0, 1, offsetof(ptx_kernel, noreturn)}};
+enum { PTX__NORETURN = 5 };
+
 PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint32_t x, uint32_t y,
                                uint32_t z) {
+    const ptx__directive *d = &ptx__directives[(unsigned)which < PTX__NORETURN ? which : PTX__NORETURN];
     uint64_t volume = (uint64_t)x * y * z;
-    uint32_t needs = which == 1 || which == 3 ? 78 : which == 4 ? 90 : 0;
+    uint32_t number[3];
     if (!ptx__ready(k)) return;
-    if ((which == 0 && (volume == 0 || volume > 1024 || x > 1024 || y > 1024 || z > 64))
-        || (which == 1 && (volume == 0 || volume > 16 || x > 16 || y > 16 || z > 16))
-        || (which == 2 && (x < 24 || x > 255)) || (which == 3 && (x == 0 || x > 16))) {
+    if (d->high
+        && (x < d->low || x > d->high
+            || (d->volume && (volume == 0 || volume > d->volume || y > d->high || z > d->deep)))) {
         ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
                   "%s: a block has 1 to 1024 threads, a cluster 1 to 16 blocks, a thread 24 to 255 registers",
-                  which == 0   ? "ptx_require_block"
-                  : which == 1 ? "ptx_require_cluster"
-                  : which == 2 ? "ptx_max_registers"
-                               : "ptx_max_cluster");
+                  d->name);
         return;
     }
-    if ((which == 5) != (k->function != 0)) {
+    if ((which == PTX__NORETURN) != (k->function != 0)) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "that directive is for %s",
-                  which == 5 ? "a function" : "an entry");
+                  which == PTX__NORETURN ? "a function" : "an entry");
         return;
     }
-    if (needs && (k->m->target & 0xfffu) < 90) {
+    if (d->cluster && (k->m->target & 0xfffu) < 90) {
         ptx__fail(k, PTX_E_TARGET, site, "clusters need sm_90, the target is sm_%s", k->m->target_name);
         return;
     }
-    if (!ptx__needs_version(k, site, "the directive", -1, which == 5 ? 64 : needs)) return;
-    if (which == 0) k->need[0] = x, k->need[1] = y, k->need[2] = z;
-    if (which == 1) k->cluster[0] = x, k->cluster[1] = y, k->cluster[2] = z;
-    if (which == 2) k->max_registers = x;
-    if (which == 3) k->max_rank = x;
-    if (which == 4) k->blocks_are_clusters = x;
-    if (which == 5) k->noreturn = x;
+    if (!ptx__needs_version(k, site, "the directive", -1, d->version)) return;
+    number[0] = x, number[1] = y, number[2] = z;
+    memcpy((char *)k + d->at, number, d->count * sizeof *number);
 }
 
 PTXGEN_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
@@ -5497,8 +5510,9 @@ static int ptx__suits(ptx_kernel *k, const char *site, const char *what, ptx_val
 /* -- memory -- */
 
 /* Push [base + offset] for an access of that many bytes. */
-static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, ptx_mem mem, uint32_t bytes) {
-    ptx_val b = mem.base;
+static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem,
+                            uint32_t bytes) {
+    ptx_val b = mem->base;
     uint32_t known = b.flags & PTX__ALIGN_MASK;
     unsigned bits = ptx__fact(b.type)->bits, want = 64;
     char kind = ptx__fact(b.type)->kind;
@@ -5513,30 +5527,30 @@ static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, p
                   want, ptx__fact(b.type)->name);
         return 0;
     }
-    if (mem.offset < -2147483647 - 1 || mem.offset > 2147483647) {
+    if (mem->offset < -2147483647 - 1 || mem->offset > 2147483647) {
         ptx__fail(k, PTX_E_RANGE, site, "%s: the offset %lld does not fit 32 bits", name,
-                  (long long)mem.offset);
+                  (long long)mem->offset);
         return 0;
     }
     if (b.kind == PTX__SYM) {
         const ptx__symbol *p = &k->params.at[b.bits];
-        if (mem.offset < 0 || mem.offset + (int64_t)bytes > (int64_t)p->count) {
+        if (mem->offset < 0 || mem->offset + (int64_t)bytes > (int64_t)p->count) {
             ptx__fail(k, PTX_E_ADDRESS, site, "%s: bytes %lld to %lld of parameter '%.80s', which has %u",
-                      name, (long long)mem.offset, (long long)mem.offset + bytes - 1,
+                      name, (long long)mem->offset, (long long)mem->offset + bytes - 1,
                       k->m->names.at + p->name, p->count);
             return 0;
         }
         known = 1;
         while (p->align >> known) known++;
     }
-    if (known && (bytes > 1u << (known - 1) || (mem.offset & (int64_t)(bytes - 1)))) {
+    if (known && (bytes > 1u << (known - 1) || (mem->offset & (int64_t)(bytes - 1)))) {
         ptx__fail(k, PTX_E_ALIGN, site, "%s of %u bytes at offset %lld from an address aligned to %u", name,
-                  bytes, (long long)mem.offset, 1u << (known - 1));
+                  bytes, (long long)mem->offset, 1u << (known - 1));
         return 0;
     }
     ptx__word(k, PTX__WORD(PTX__W_MEM, 0));
     ptx__word(k, b.kind == PTX__SYM ? PTX__WORD(PTX__W_PARAM, b.bits) : (uint32_t)b.bits);
-    ptx__word(k, (uint32_t)(int32_t)mem.offset);
+    ptx__word(k, (uint32_t)(int32_t)mem->offset);
     return 1;
 }
 
@@ -5544,8 +5558,8 @@ static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, p
 static ptx_mods ptx__space_mod(unsigned space) {
     return space == PTX_GENERIC || space > PTX_SHARED_CLUSTER ? 0 : PTX__M(11u + space);
 }
-static ptx_mods ptx__memory_mods(ptx_mem mem, uint32_t n, uint32_t bytes) {
-    ptx_mods mods = mem.mods | ptx__space_mod(mem.base.space);
+static ptx_mods ptx__memory_mods(const ptx_mem *mem, uint32_t n, uint32_t bytes) {
+    ptx_mods mods = mem->mods | ptx__space_mod(mem->base.space);
     if (n == 2) mods |= PTX__M_V2;
     if (n == 4) mods |= bytes == 32 ? PTX__M_V4_64 : PTX__M_V4;
     if (n == 8) mods |= PTX__M_V8;
@@ -5553,9 +5567,9 @@ static ptx_mods ptx__memory_mods(ptx_mem mem, uint32_t n, uint32_t bytes) {
 }
 
 /* The policy behind an access that has one. */
-static int ptx__push_policy(ptx_kernel *k, const char *site, const char *name, ptx_mem mem) {
-    if (!(mem.mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) return 1;
-    if (mem.policy.kind == PTX__REG) return ptx__push_source(k, site, name, 9, mem.policy, PTX_B64, 0);
+static int ptx__push_policy(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem) {
+    if (!(mem->mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) return 1;
+    if (mem->policy.kind == PTX__REG) return ptx__push_source(k, site, name, 9, mem->policy, PTX_B64, 0);
     ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy; call ptx_cached(mem, policy)", name);
     return 0;
 }
@@ -5577,7 +5591,7 @@ static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32
 }
 
 static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx_type type, uint32_t n,
-                      ptx_mem mem, ptx_val otherwise, ptx_val *out) {
+                      const ptx_mem *mem, const ptx_val *otherwise, ptx_val *out) {
     uint32_t i, form;
     unsigned printed;
     size_t at, results;
@@ -5589,7 +5603,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     if (!form || !ptx__unguarded(k, site, "ld")) return;
     for (i = 0; i < n; i++) {
         if (guard) {
-            ptx_val init = otherwise;
+            ptx_val init = *otherwise;
             if (!ptx__suits(k, site, "ld_if, the value otherwise", &init, ptx__in_register(type))) return;
             d[i] = ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &init, 1, NULL);
             d[i].type = (uint8_t)ptx__in_register(type);
@@ -5611,22 +5625,22 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
 
 PTXGEN_API ptx_val ptx_ld_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem) {
     ptx_val v;
-    ptx__load(k, site, NULL, type, 1, mem, ptx__none(), &v);
+    ptx__load(k, site, NULL, type, 1, &mem, NULL, &v);
     return v;
 }
 PTXGEN_API ptx_val ptx_ld_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, ptx_mem mem,
                               ptx_val otherwise) {
     ptx_val v;
-    ptx__load(k, site, &p, type, 1, mem, otherwise, &v);
+    ptx__load(k, site, &p, type, 1, &mem, &otherwise, &v);
     return v;
 }
 PTXGEN_API void ptx_ld_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
                             ptx_val *out) {
-    ptx__load(k, site, NULL, type, n, mem, ptx__none(), out);
+    ptx__load(k, site, NULL, type, n, &mem, NULL, out);
 }
 PTXGEN_API void ptx_ld_vec_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, uint32_t n,
                                ptx_mem mem, ptx_val otherwise, ptx_val *out) {
-    ptx__load(k, site, &p, type, n, mem, otherwise, out);
+    ptx__load(k, site, &p, type, n, &mem, &otherwise, out);
 }
 
 PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
@@ -5637,7 +5651,7 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     ptx_val v[8];
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, values)) return;
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
-    form = ptx__get_form(k, site, PTX_ST, printed, 0, ptx__memory_mods(mem, n, n * ptx_type_bytes(type)));
+    form = ptx__get_form(k, site, PTX_ST, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
     if (!form) return;
     for (i = 0; i < n; i++) {
         v[i] = ptx__settle(k, site, values[i], 't');
@@ -5647,11 +5661,11 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     }
     if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 8 + 1)) return;
     at = k->words.count;
-    if (!ptx__push_memory(k, site, "st", mem, n * ptx_type_bytes(type))) return;
+    if (!ptx__push_memory(k, site, "st", &mem, n * ptx_type_bytes(type))) return;
     if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++)
         if (!ptx__push_source(k, site, "st", i + 2, v[i], ptx__in_register(type), 0)) return;
-    if (!ptx__push_policy(k, site, "st", mem)) return;
+    if (!ptx__push_policy(k, site, "st", &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 0);
 }
 PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value) {
@@ -5675,7 +5689,7 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     }
     loose = ptx__rows[k->m->first[op]].sig[0] == '*';
     form =
-        ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(mem, 1, 0) | what);
+        ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(&mem, 1, 0) | what);
     if (!form) return d;
     if (op != PTX_RED && op != PTX_RED_BITS && !ptx__unguarded(k, site, "atom")) return d;
     if (!ptx__begin(k, 1 + 3 + 6 + 1)) return d;
@@ -5685,11 +5699,11 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         ptx__word(k, (uint32_t)d.bits);
         results = 1;
     }
-    if (!ptx__push_memory(k, site, "atom", mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
+    if (!ptx__push_memory(k, site, "atom", &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
     for (i = 0; i < n; i++)
         if (!ptx__push_source(k, site, "atom", i + 2, v[i], type, loose)) return ptx__none();
     mem.mods |= what & PTX_L2_CACHE_HINT;
-    if (!ptx__push_policy(k, site, "atom", mem)) return ptx__none();
+    if (!ptx__push_policy(k, site, "atom", &mem)) return ptx__none();
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
     return d;
 }
@@ -11240,6 +11254,7 @@ static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     size_t used = (size_t)(p - m->text.at);
     int ok;
     m->text.count = used;
+    if (more <= m->text.capacity - used) return p; /* by far the most */
     PTX__ROOM(m, m->text, more, ok);
     return ok ? m->text.at + used : NULL;
 }
