@@ -175,8 +175,9 @@
      all -inf or NaN      the largest by the rule of temperature 0
 
    DECODER  a model of the llama kind, all of it, for up to n tokens in one launch: for 1 to 4 sequences
-          at once: embedding; in each layer RMSNorm, q, k, v (+ bias), rotary positions, k and v into the
-          caches, attention over them, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; final
+          at once: embedding; in each layer RMSNorm, q, k, v (+ bias), the heads of q and k by norms of their
+          own where there are such, rotary positions, k and v into the caches, attention over them or the last
+          `window` of them, its output (+ bias) added, RMSNorm, silu(gate) * up, down added; final
           norm, logits, the next token. One block stays on each multiprocessor, with 64 KB of shared memory;
           tiles of 32 values are handed from block to block by counters in global memory, and weights are sent
           for before the values that they multiply are waited for. All in a fixed order: the same tokens in
@@ -561,6 +562,8 @@ typedef struct ptxk_decoder_desc {
     uint32_t rope_pairs;      /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
     float scale;              /* of q . k; 0: 1/sqrt(head_dim) */
     uint32_t precision;       /* of what meets quantised weights: PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
+    uint32_t head_norms;      /* 1: each head of q and of k by an RMSNorm, before it is turned */
+    uint32_t window;          /* keys that a token sees, its own the last; 0: all */
 } ptxk_decoder_desc;
 
 typedef struct ptxk_decoder_shape {
@@ -585,6 +588,7 @@ typedef struct ptxk_decoder_layer {
     ptxk_decoder_matrix output;        /* [hidden, heads * head_dim] */
     ptxk_decoder_matrix gate, up;      /* [ffn, hidden] */
     ptxk_decoder_matrix down;          /* [hidden, ffn] */
+    uint64_t q_norm, k_norm;           /* f32 [head_dim]; not used without head_norms */
 } ptxk_decoder_layer;
 
 /* How a decoder ended, and how far it came: what ptxk_decoder_args.state points to. The kernel writes it with
@@ -818,18 +822,20 @@ typedef struct ptxk_decoder_args {
 
 #define PTXK_EXAMPLES_decoder(X)                                                                             \
     X("8B, Q4_K and Q6_K", 4096, 14336, 32, 8, 128, 128256, 1, 1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16,   \
-      128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT)                                                     \
-    X("8B, Q4_K and Q6_K, fast", 4096, 14336, 32, 8, 128, 128256, 1, 1u << PTXK_Q4_K | 1u << PTXK_Q6_K,      \
-      PTX_F16, 128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_FAST)                                             \
+      128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_EXACT, 0, 0)                                               \
+    X("8B, Q4_K and Q6_K, fast, window", 4096, 14336, 32, 8, 128, 128256, 1,                                 \
+      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_INTERLEAVED, 0.0f, PTXK_GEMV_FAST, 0, 4096) \
     X("0.5B, Q8_0, batch 2", 896, 4864, 14, 2, 64, 151936, 2, 1u << PTXK_Q8_0, PTX_BF16, 64,                 \
-      PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT)                                                                 \
+      PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0)                                                           \
+    X("4B, Q4_K and Q6_K, norms of heads, batch 4", 2560, 9728, 32, 8, 128, 151936, 4,                       \
+      1u << PTXK_Q4_K | 1u << PTXK_Q6_K, PTX_F16, 128, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 1, 0)          \
     X("f16, batch 4", 520, 1048, 9, 3, 40, 1000, 4, 1u << PTXK_F16, PTX_F32, 20, PTXK_ROPE_NEOX, 0.0f,       \
-      PTXK_GEMV_EXACT)                                                                                       \
+      PTXK_GEMV_EXACT, 0, 0)                                                                                 \
     X("f32 and bf16, head_dim 256", 512, 1024, 2, 1, 256, 1000, 1, 1u << PTXK_F32 | 1u << PTXK_BF16,         \
-      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT)                                                     \
+      PTX_F16, 0, PTXK_ROPE_NEOX, 0.0f, PTXK_GEMV_EXACT, 0, 0)                                               \
     X("all formats, batch 4", 256, 512, 16, 1, 64, 300, 4,                                                   \
       62u | 1u << PTXK_Q4_0 | 1u << PTXK_Q5_K | 1u << PTXK_Q6_K, PTX_F16, 64, PTXK_ROPE_NEOX, 0.0f,          \
-      PTXK_GEMV_EXACT)
+      PTXK_GEMV_EXACT, 1, 100)
 
 /* ---- [INTERFACE] --------------------------------------------------------------------------------------- */
 
@@ -3065,7 +3071,7 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
 #define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives when asked */
 #define PTXK__DEC_ROUNDS 8u
 #define PTXK__X_SPARE 64u      /* the last bytes of a record of integers: see ptxk__x_record */
-#define PTXK__DEC_INFO 576u    /* bytes of what a block knows: the leader's words, the product, the layer */
+#define PTXK__DEC_INFO 592u    /* bytes of what a block knows: the leader's words, the product, the layer */
 #define PTXK__DEC_LAYER_AT 368u /* ... there: the layer as it lies in memory, then the norm behind it */
 #define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
 #define PTXK__DEC_KINDS 5u      /* of products: q k v, output, gate and up, down, logits */
@@ -3074,7 +3080,7 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
 #define PTXK__DEC_PATIENCE (1u << 26)
 #define PTXK__DEC_LAYERS 4096u
 #define PTXK__DEC_SPANS 14u       /* of the arguments, ... */
-#define PTXK__DEC_LAYER_SPANS 18u /* ... and of a layer */
+#define PTXK__DEC_LAYER_SPANS 20u /* ... and of a layer */
 
 /* Words at the beginning of the workspace. The leader (block 0) writes them between tokens; GO last. */
 enum {
@@ -3169,6 +3175,11 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
         return ptxk__refuse(why, PTX_E_DESC,
                             "decoder: precision is %u, must be PTXK_GEMV_EXACT or PTXK_GEMV_FAST",
                             d->precision);
+    if (d->head_norms > 1)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: head_norms is %u, must be 0 or 1", d->head_norms);
+    if (d->window > PTXK__LEN_MAX)
+        return ptxk__refuse(why, PTX_E_DESC, "decoder: window is %u, must be at most 2147483647 (0: all)",
+                            d->window);
     return ptxk__check_scale("decoder", d->scale, why);
 }
 
@@ -3338,8 +3349,11 @@ PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk
                  + ptxk__dec_bytes(&l->gate, f.d.ffn, f.d.hidden)
                  + ptxk__dec_bytes(&l->up, f.d.ffn, f.d.hidden)
                  + ptxk__dec_bytes(&l->down, f.d.hidden, f.d.ffn) + 8 * (uint64_t)f.d.hidden;
-        for (b = 0; lengths && b < f.d.batch; b++)
-            bytes += 2 * (uint64_t)lengths[b] * f.kv_rows * ptxk__kv_bytes(f.d.kv_type);
+        for (b = 0; lengths && b < f.d.batch; b++) {
+            uint32_t seen = f.d.window && lengths[b] > f.d.window ? f.d.window : lengths[b];
+            bytes += 2 * (uint64_t)seen * f.kv_rows * ptxk__kv_bytes(f.d.kv_type);
+        }
+        if (f.d.head_norms) bytes += 8 * (uint64_t)f.d.head_dim;
     }
     return bytes + (output ? ptxk__dec_bytes(output, f.d.vocab, f.d.hidden) + 4 * (uint64_t)f.d.hidden : 0);
 }
@@ -3410,6 +3424,8 @@ static ptx_code ptxk__dec_layer(const ptxk__dec *f, const ptxk_decoder_args *arg
     span[n++] = ptxk__span_written(ptxk__span_of("v_cache", l->v_cache, cache, 16, 1), 0);
     span[n++] = ptxk__span_of("attention_norm", l->attention_norm, (uint64_t)f->d.hidden * 4, 16, 1);
     span[n++] = ptxk__span_of("ffn_norm", l->ffn_norm, (uint64_t)f->d.hidden * 4, 16, 1);
+    span[n++] = ptxk__span_of("q_norm", l->q_norm, (uint64_t)f->d.head_dim * 4, 4, f->d.head_norms != 0);
+    span[n++] = ptxk__span_of("k_norm", l->k_norm, (uint64_t)f->d.head_dim * 4, 4, f->d.head_norms != 0);
     for (i = 0; i < 7; i++) {
         ptx_code code = ptxk__dec_matrix(f, name[i][0], m[i], columns[i], why);
         if (code) return code;
@@ -10532,14 +10548,51 @@ static void ptxk__dec_embed(ptxk__deck *c) {
 
 /* -- attention -- */
 
-/* Element e of a head at `row` in qkv (f32), turned by its position where it is one of those. */
-static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val position) {
+/* The norm of a head of q or k: its weights, and the factor of the one that is at hand. */
+typedef struct ptxk__head_norm {
+    ptx_val gamma, factor;
+} ptxk__head_norm;
+
+/* A warp's: the factor of the head at `row` in qkv. */
+static ptx_val ptxk__dec_head_factor(ptxk__deck *c, ptx_val row) {
+    ptx_kernel *k = c->k;
+    uint32_t d = c->f->d.head_dim;
+    ptx_var squares = ptx_var_new(k, ptx_f32(0));
+    ptx_val e, x, sum, eps;
+    e = ptx_for(k, c->lane, ptx_u32(d), ptx_u32(32));
+    x = ptx_ptr_add(k, row, e, 4);
+    x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
+    sum = ptx_get(k, squares);
+    sum = ptx_fma(k, x, x, sum);
+    ptx_set(k, squares, sum);
+    ptx_end(k);
+    sum = ptx_get(k, squares);
+    sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 32);
+    eps = ptx_ld(k, PTX_F32, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, eps)));
+    return ptxk__norm_factor(k, sum, ptx_f32(d), eps);
+}
+
+/* Element e of a head at `row` in qkv (f32), by its norm. */
+static ptx_val ptxk__dec_normed(ptxk__deck *c, ptx_val row, ptx_val e, const ptxk__head_norm *norm) {
+    ptx_kernel *k = c->k;
+    ptx_val at = ptx_ptr_add(k, row, e, 4), x, gamma;
+    x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    if (!c->f->d.head_norms) return x;
+    at = ptx_ptr_add(k, norm->gamma, e, 4);
+    gamma = ptx_ld(k, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC));
+    x = ptx_op2(k, PTX_MUL, PTX_RN, x, norm->factor);
+    return ptx_op2(k, PTX_MUL, PTX_RN, x, gamma);
+}
+
+/* The same, turned by its position where it is one of those. */
+static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val position,
+                                const ptxk__head_norm *norm) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t half = f->d.rope_dims / 2;
-    ptx_val at = ptx_ptr_add(k, row, e, 4), x, other, p, first, pair, cosine, sine, table;
+    ptx_val x, other, p, first, pair, cosine, sine, table;
     ptx_var out;
-    x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    x = ptxk__dec_normed(c, row, e, norm);
     if (!half) return x;
     out = ptx_var_new(k, x);
     p = ptx_setp(k, PTX_LT, e, ptx_u32(2 * half));
@@ -10556,8 +10609,7 @@ static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val p
         other = ptx_xor(k, e, ptx_u32(1));
         pair = ptx_shr(k, e, ptx_u32(1));
     }
-    at = ptx_ptr_add(k, row, other, 4);
-    other = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+    other = ptxk__dec_normed(c, row, other, norm);
     table = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, frequencies));
     table = ptx_ptr_add(k, table, pair, 8);
     pair = ptx_ld(k, PTX_F64, ptx_with(ptx_at(table, 0), PTX_NC));
@@ -10573,7 +10625,7 @@ static ptx_val ptxk__dec_turned(ptxk__deck *c, ptx_val row, ptx_val e, ptx_val p
 
 typedef struct ptxk__heads { /* one part of one sequence's one KV head */
     ptx_val sequence, g, split, splits, position, length, begin, end;
-    ptx_val q, part, state; /* in shared memory */
+    ptx_val q, part, state, factors; /* in shared memory; of the norms of a tile's heads */
     ptx_val k_base, v_base; /* of this layer, sequence and head */
     ptx_val qkv;            /* of this sequence */
     ptx_val out;            /* of this sequence */
@@ -10719,10 +10771,15 @@ static void ptxk__dec_append(ptxk__deck *c, const ptxk__heads *a) {
     ptx_type type = (ptx_type)f->d.kv_type;
     uint32_t d = f->d.head_dim, bytes = ptx_type_bytes(type);
     ptx_val e, row, x, at;
-    e = ptx_for(k, c->tid, ptx_u32(d), ptx_u32(PTXK__DEC_WORKERS));
+    ptxk__head_norm norm;
     row = ptx_mad(k, a->g, ptx_u32(d), ptx_u32(f->q_rows));
     row = ptx_ptr_add(k, a->qkv, row, 4);
-    x = ptxk__dec_turned(c, row, e, a->position);
+    if (f->d.head_norms) { /* each warp for itself */
+        norm.gamma = ptx_ptr(ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, k_norm)), PTX_GLOBAL);
+        norm.factor = ptxk__dec_head_factor(c, row);
+    }
+    e = ptx_for(k, c->tid, ptx_u32(d), ptx_u32(PTXK__DEC_WORKERS));
+    x = ptxk__dec_turned(c, row, e, a->position, &norm);
     at = ptx_ptr_add(k, a->k_base, a->position, d * bytes);
     at = ptx_ptr_add(k, at, e, bytes);
     ptxk_store_f32(k, type, 1, ptx_at(at, 0), &x);
@@ -10767,12 +10824,39 @@ static ptx_val ptxk__dec_elements(ptxk__deck *c, uint32_t n) {
     return ptx_add(k, i, c->lane);
 }
 
+/* The query head h (u32) of a tile, or, past the group, its last: where it lies in qkv. */
+static ptx_val ptxk__dec_query(ptxk__deck *c, const ptxk__heads *a, ptx_val h) {
+    ptx_kernel *k = c->k;
+    const ptxk__dec *f = c->f;
+    h = ptx_add(k, h, a->first);
+    h = ptx_min(k, h, ptx_u32(f->group - 1));
+    h = ptx_mad(k, a->g, ptx_u32(f->group), h);
+    return ptx_ptr_add(k, a->qkv, h, 4 * f->d.head_dim);
+}
+
+/* The factors of a tile's query heads, a warp for each. */
+static void ptxk__dec_factors(ptxk__deck *c, const ptxk__heads *a) {
+    ptx_kernel *k = c->k;
+    ptx_val p, x, at;
+    p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(c->f->tile));
+    ptx_if(k, p);
+    at = ptxk__dec_query(c, a, c->warp);
+    x = ptxk__dec_head_factor(c, at);
+    at = ptx_ptr_add(k, a->factors, c->warp, 4);
+    p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st(k, PTX_F32, ptx_at(at, 0), x);
+    ptx_end(k);
+    ptxk__dec_meet(c);
+}
+
 /* One part: all query heads of the KV head, a tile of them at a time. */
 static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t d = f->d.head_dim, T = f->tile;
     ptx_val p, i, e, h, row, x, y, at, most, total, alone, state, n, head, here, tile;
+    ptxk__head_norm norm;
     alone = ptx_setp(k, PTX_EQ, a->splits, ptx_u32(1));
     p = ptx_setp(k, PTX_EQ, a->end, a->length);
     e = ptx_setp(k, PTX_GT, a->length, ptx_u32(0));
@@ -10784,14 +10868,17 @@ static void ptxk__dec_part(ptxk__deck *c, ptxk__heads *a) {
     tile = ptx_for(k, ptx_u32(0), ptx_u32(f->tiles_of_heads), ptx_u32(1));
     {
         a->first = ptx_mul(k, tile, ptx_u32(T));
+        if (f->d.head_norms) ptxk__dec_factors(c, a);
         i = ptx_for(k, c->tid, ptx_u32(T * d), ptx_u32(PTXK__DEC_WORKERS));
         h = ptx_div(k, i, ptx_u32(d));
         e = ptx_rem(k, i, ptx_u32(d));
-        h = ptx_add(k, h, a->first);
-        h = ptx_min(k, h, ptx_u32(f->group - 1)); /* heads that do not exist: the last again */
-        h = ptx_mad(k, a->g, ptx_u32(f->group), h);
-        row = ptx_ptr_add(k, a->qkv, h, 4 * d);
-        x = ptxk__dec_turned(c, row, e, a->position);
+        row = ptxk__dec_query(c, a, h);
+        if (f->d.head_norms) {
+            norm.gamma = ptx_ptr(ptxk__dec_of_layer(c, offsetof(ptxk_decoder_layer, q_norm)), PTX_GLOBAL);
+            at = ptx_ptr_add(k, a->factors, h, 4);
+            norm.factor = ptx_ld(k, PTX_F32, ptx_at(at, 0));
+        }
+        x = ptxk__dec_turned(c, row, e, a->position, &norm);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
         at = ptx_ptr_add(k, a->q, i, 4);
         ptx_st(k, PTX_F32, ptx_at(at, 0), x);
@@ -10904,7 +10991,7 @@ static void ptxk__dec_attention(ptxk__deck *c) {
     uint32_t bytes = ptxk__kv_bytes(f->d.kv_type);
     ptxk__heads a;
     ptxk__wait w;
-    ptx_val most, items, item, x, y, p, at, chunk;
+    ptx_val most, items, item, x, y, p, at, chunk, seen;
     most = ptx_div(k, c->blocks, ptx_u32(heads));
     most = ptx_max(k, most, ptx_u32(1));
     most = ptx_min(k, most, ptx_u32(PTXK__DEC_SPLITS));
@@ -10912,6 +10999,7 @@ static void ptxk__dec_attention(ptxk__deck *c) {
     a.q = c->shared;
     a.part = ptx_ptr_add(k, c->shared, ptx_u32(f->tile * d * 4), 1);
     a.state = ptx_ptr_add(k, c->shared, ptx_u32((1 + PTXK__DEC_WARPS) * f->tile * d * 4), 1);
+    a.factors = ptx_ptr_add(k, a.state, ptx_u32(PTXK__DEC_WARPS * f->tile * 8), 1);
     item = ptx_for(k, c->block, items, c->blocks);
     {
         a.split = ptx_rem(k, item, most);
@@ -10927,13 +11015,19 @@ static void ptxk__dec_attention(ptxk__deck *c) {
         a.position = ptx_uniform(k, a.position);
         y = ptx_add(k, a.position, ptx_u32(1));
         a.length = ptx_selp(k, y, ptx_u32(0), p);
-        chunk = ptxk_div_up(k, a.length, most);
+        seen = a.length;
+        if (f->d.window) seen = ptx_min(k, seen, ptx_u32(f->d.window));
+        chunk = ptxk_div_up(k, seen, most);
         chunk = ptx_max(k, chunk, ptx_u32(PTXK__DEC_KEYS));
-        a.splits = ptxk_div_up(k, a.length, chunk);
+        a.splits = ptxk_div_up(k, seen, chunk);
         a.splits = ptx_max(k, a.splits, ptx_u32(1));
         p = ptx_setp(k, PTX_LT, a.split, a.splits);
         ptx_if(k, p);
         a.begin = ptx_mul(k, a.split, chunk);
+        if (f->d.window) {
+            seen = ptx_sub(k, a.length, seen);
+            a.begin = ptx_add(k, a.begin, seen);
+        }
         a.end = ptx_add(k, a.begin, chunk);
         a.end = ptx_min(k, a.end, a.length);
 
@@ -11523,7 +11617,7 @@ static void ptxk__dec_work(ptx_module *m, const ptxk__dec *f, const char *name) 
 PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const void *desc) {
     ptxk__dec f;
     ptxk_message why;
-    char name[128], scale[16] = "";
+    char name[128], scale[16] = "", window[16] = "";
     const ptxk_decoder_desc *d = (const ptxk_decoder_desc *)desc;
     ptx_code code = ptxk__dec_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
@@ -11532,10 +11626,11 @@ PTXGEN_API ptx_code ptxk_decoder_emit_(ptx_module *m, const char *site, const vo
         memcpy(&bits, &d->scale, sizeof bits);
         (void)snprintf(scale, sizeof scale, "_s%08x", bits);
     }
-    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s", d->hidden,
+    if (d->window) (void)snprintf(window, sizeof window, "_w%u", d->window);
+    (void)snprintf(name, sizeof name, "decoder_n%u_f%u_h%u_kv%u_d%u_v%u_b%u_%x_%s_r%u_%u%s%s%s%s", d->hidden,
                    d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, d->batch, d->formats,
                    ptx_type_name((ptx_type)d->kv_type), d->rope_dims, d->rope_pairs, scale,
-                   d->precision == PTXK_GEMV_FAST ? "_x8" : "");
+                   d->precision == PTXK_GEMV_FAST ? "_x8" : "", d->head_norms ? "_hn" : "", window);
     {
         char start[140];
         (void)snprintf(start, sizeof start, "%s_start", name);

@@ -4,17 +4,16 @@
      generate MODEL.gguf "Once upon a time" [--tokens 128] [--temperature 0.8] [--seed 1] [--top-k 40]
               [--top-p 0.95] [--graph | --persistent] [--context 2048] [--help]
 
-   Models of the architectures llama (Mistral's too), qwen2 and qwen3 (that one not --persistent), their
-   matrices in F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K, their tokeniser in the file. --temperature 0,
-   the default, takes the likeliest token; --graph makes each token one launch of a graph, --persistent all of
-   them one launch of one kernel. The text goes to standard output as it comes; tokens per second, the bytes
+   Models of the architectures llama (Mistral's too, with their windows), qwen2 and qwen3, their matrices in
+   F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K, their tokeniser in the file. --temperature 0, the default,
+   takes the likeliest token; --graph makes each token one launch of a graph, --persistent all of them one
+   launch of one kernel. The text goes to standard output as it comes; tokens per second, the bytes
    of weights that a token reads, and what fraction of the device's bandwidth that is, to standard error. Runs
    on the GPU; without one, on the CPU driver:
    PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./generate tests/model/fables.gguf "Once upon a time" */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,12 +56,13 @@ static void help(void) {
            "  --                 what follows is no option\n");
 }
 
-/* A number of a range behind an option. */
+/* A number of a range behind an option, in decimal digits: strtod alone takes 0x3, infinity and blanks. */
 static int number(const char *name, const char *text, double low, double high, int whole, double *x) {
-    char message[120], *end;
+    const char *digits = whole ? "0123456789" : "0123456789.eE+-";
+    char message[120], *end = NULL;
     errno = 0;
-    *x = text ? strtod(text, &end) : 0;
-    if (text && *text && !*end && !errno && *x >= low && *x <= high && !(whole && *x > floor(*x))) return 1;
+    *x = text && !text[strspn(text, digits)] ? strtod(text, &end) : 0;
+    if (end && end > text && !*end && !errno && *x >= low && *x <= high) return 1;
     snprintf(message, sizeof message, "'%.40s' is no %snumber from %.16g to %.16g", text ? text : "",
              whole ? "whole " : "", low, high);
     return refuse(name, message);

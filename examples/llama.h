@@ -762,6 +762,11 @@ static inline int llama_add_rope(llama *m, uint64_t x, uint32_t heads, gguf_erro
     return 0;
 }
 
+/* Positions that attention sees; 0: all there may be. */
+static inline uint32_t llama_window(const llama *m) {
+    return m->config.window < m->options.max_seq ? m->config.window : 0;
+}
+
 /* k and v into the layer's caches, attention over them */
 static inline int llama_add_attention(llama *m, uint32_t layer, gguf_error *why) {
     const llama_config *c = &m->config;
@@ -799,6 +804,7 @@ static inline int llama_add_attention(llama *m, uint32_t layer, gguf_error *why)
     attention.kv_heads = c->kv_heads;
     attention.head_dim = c->head_dim;
     attention.kv_type = m->options.kv_type;
+    attention.window = llama_window(m);
     memset(&shape, 0, sizeof shape);
     shape.batch = m->options.batch;
     shape.max_len = shape.max_seq = m->options.max_seq;
@@ -1006,14 +1012,6 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
         llama_close(m);
         return gguf_fail(why, GGUF_NOWHERE, "a batch of %u, must be 1 to 8", (unsigned)options->batch);
     }
-    if (m->config.window && m->options.max_seq > m->config.window) {
-        char key[160];
-        uint64_t place = gguf_place(g, llama_key(key, sizeof key, g, "attention.sliding_window"));
-        unsigned window = m->config.window, wanted = m->options.max_seq;
-        llama_close(m);
-        return gguf_fail(why, place, "attention sees %u positions, %u are wanted: windows are not done here",
-                         window, wanted);
-    }
     if (!llama_allocate(m, file, progress, why)) return 0;
     llama_close(m);
     return 1;
@@ -1109,9 +1107,11 @@ static inline void llama_persistent_close(llama *m, llama_persistent *p) {
     memset(p, 0, sizeof *p);
 }
 
-static inline int llama_persistent_layers(llama *m, llama_persistent *p, uint32_t *formats, gguf_error *why) {
+/* The layers: a copy for the check, to be freed whatever happens, and one for the device. */
+static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_decoder_layer **copy,
+                                          uint32_t *formats, gguf_error *why) {
     size_t bytes = m->config.layers * sizeof(ptxk_decoder_layer);
-    ptxk_decoder_layer *layer = (ptxk_decoder_layer *)calloc(m->config.layers, sizeof *layer);
+    ptxk_decoder_layer *layer = *copy = (ptxk_decoder_layer *)calloc(m->config.layers, sizeof *layer);
     uint32_t n;
     int bad = layer ? 0 : gguf_fail(why, GGUF_NOWHERE, "no memory");
 #define LLAMA_MATRIX(name) llama_matrix(llama_layer_tensor(m, n, LLAMA_##name), NULL, formats)
@@ -1130,11 +1130,12 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, uint32_
         layer[n].gate = LLAMA_MATRIX(GATE);
         layer[n].up = LLAMA_MATRIX(UP);
         layer[n].down = LLAMA_MATRIX(DOWN);
+        layer[n].q_norm = llama_layer_tensor(m, n, LLAMA_Q_NORM)->address;
+        layer[n].k_norm = llama_layer_tensor(m, n, LLAMA_K_NORM)->address;
     }
     bad = bad || llama_cuda(m, ptxcu_alloc(m->cu, bytes, &p->layers), why)
           || llama_cuda(m, ptxcu_upload(m->cu, p->layers, 0, layer, bytes, NULL), why)
           || llama_cuda(m, ptxcu_sync(m->cu), why);
-    free(layer);
     return bad;
 }
 
@@ -1144,19 +1145,19 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
                                         uint32_t end_count, gguf_error *why) {
     const llama_config *c = &m->config;
     const llama_tensor *output = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
+    ptxk_decoder_layer *layers;
     ptxk_decoder_desc desc;
     ptxk_decoder_shape shape;
     ptxk_message message;
     void *host = NULL;
     uint32_t i;
+    int bad;
     memset(p, 0, sizeof *p);
     memset(&desc, 0, sizeof desc);
     p->n = n;
-    if (c->head_norms)
-        return gguf_fail(why, GGUF_NOWHERE, "one launch for all tokens has no norms of the heads of q and k");
     p->args.embedding = llama_matrix(&m->tensor[LLAMA_EMBEDDING], NULL, &desc.formats);
     p->args.output = llama_matrix(output, NULL, &desc.formats);
-    if (llama_persistent_layers(m, p, &desc.formats, why)) return llama_persistent_close(m, p), 1;
+    bad = llama_persistent_layers(m, p, &layers, &desc.formats, why);
     desc.hidden = c->hidden;
     desc.ffn = c->ffn;
     desc.heads = c->heads;
@@ -1167,15 +1168,21 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.kv_type = m->options.kv_type;
     desc.rope_dims = c->rope_dims;
     desc.rope_pairs = c->rope_pairs;
+    desc.head_norms = c->head_norms != 0;
+    desc.window = llama_window(m);
     memset(&shape, 0, sizeof shape);
     shape.layers = c->layers;
     shape.max_seq = m->options.max_seq;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
-    if (llama_planned(ptxk_decoder_plan(&desc, &shape, &p->plan, &message), &message, why)
+    if (bad || llama_planned(ptxk_decoder_plan(&desc, &shape, &p->plan, &message), &message, why)
         || llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find("decoder"), &desc, &p->program), why)
         || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)p->plan.workspace_bytes, &p->workspace), why)
-        || llama_cuda(m, ptxcu_host_alloc(m->cu, sizeof *p->state + 64 + 4ull * n * desc.batch, &host), why))
-        return llama_persistent_close(m, p), 1;
+        || llama_cuda(m, ptxcu_host_alloc(m->cu, sizeof *p->state + 64 + 4ull * n * desc.batch, &host),
+                      why)) {
+        free(layers);
+        llama_persistent_close(m, p);
+        return 1;
+    }
     memset(host, 0, sizeof *p->state + 64);
     p->state = (ptxk_decoder_state *)host;
     p->stop = (uint32_t *)(p->state + 1);
@@ -1201,9 +1208,10 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     p->args.temperature = m->options.temperature;
     p->args.top_p = m->options.top_p;
     p->args.eps = (float)c->eps;
-    if (!llama_planned(ptxk_decoder_check(&desc, &p->args, NULL, &message), &message, why)) return 0;
-    llama_persistent_close(m, p);
-    return 1;
+    bad = llama_planned(ptxk_decoder_check(&desc, &p->args, layers, &message), &message, why);
+    free(layers);
+    if (bad) llama_persistent_close(m, p);
+    return bad;
 }
 
 /* Queues the launch. p->state and p->tokens may be read while it runs; llama_persistent_end waits for it. */

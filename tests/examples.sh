@@ -87,6 +87,10 @@ if [ -w /dev/full ]; then
         sh -c "\"\$1\" \"\$2\" x --tokens 9 >/dev/full" sh "$generate" $model
 fi
 check "a part of a token" 2 "'1.9' is no whole number from 1 to" "$generate" $model x --tokens 1.9
+check "tokens in another base" 2 "'0x3' is no whole number" "$generate" $model x --tokens 0x3
+check "a temperature in another base" 2 "'0x1p-1' is no number" "$generate" $model x --temperature 0x1p-1
+check "a blank before a number" 2 "' 3' is no whole number" "$generate" $model x --tokens ' 3'
+check "zeros before a number" 0 "; 1 tokens written" "$generate" $model x --tokens 001 --temperature 1e-1
 check "no tokens to write" 2 "'0' is no whole number" "$generate" $model x --tokens 0
 check "too many tokens" 2 "'1e10' is no whole number" "$generate" $model x --tokens 1e10
 check "a seed below 0" 2 "'-1' is no whole number" "$generate" $model x --seed -1

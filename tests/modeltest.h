@@ -17,6 +17,7 @@ typedef struct model_shape {
     uint32_t down_format;      /* ... but the last, and of an output of its own */
     int bias, tied, factors;   /* of Q, K and V; the output is the embedding; rope_freqs.weight */
     float rope_theta, rope_scale;      /* 0: 10000; 0: 1 */
+    uint32_t window;                   /* positions that attention sees; 0: all, and no such key */
 } model_shape;
 
 typedef struct model_line {
@@ -101,7 +102,7 @@ static inline model_line *make_model_head(gguf_maker *m, const model_shape *s, u
     model_line *lines = model_lines(s, &count);
     char key[64];
 #define MODEL_KEY(what) (snprintf(key, sizeof key, "%s.%s", s->architecture, what), key)
-    make_start(m, count, 11u + (s->rope_dims != 0) + (s->rope_scale > 0 ? 2 : 0));
+    make_start(m, count, 11u + (s->rope_dims != 0) + (s->rope_scale > 0 ? 2 : 0) + (s->window != 0));
     make_value_text(m, "general.architecture", s->architecture);
     make_value_u32(m, MODEL_KEY("block_count"), s->layers);
     make_value_u32(m, MODEL_KEY("context_length"), s->context);
@@ -118,6 +119,7 @@ static inline model_line *make_model_head(gguf_maker *m, const model_shape *s, u
         make_value_float(m, MODEL_KEY("rope.scaling.factor"), s->rope_scale);
     }
     if (s->rope_dims) make_value_u32(m, MODEL_KEY("rope.dimension_count"), s->rope_dims);
+    if (s->window) make_value_u32(m, MODEL_KEY("attention.sliding_window"), s->window);
 #undef MODEL_KEY
     for (i = 0; i < count; i++) {
         model_line *l = &lines[i];
@@ -181,6 +183,7 @@ static inline void model_reference(ref_llama *r, const llama_config *c, const gg
     r->ffn = c->ffn;
     r->context = c->context;
     r->rope_dims = c->rope_dims;
+    r->window = c->window;
     r->rope = c->rope_pairs == PTXK_ROPE_NEOX ? REF_ROPE_HALVES : REF_ROPE_INTERLEAVED;
     r->theta = c->rope_theta;
     r->rope_scale = c->rope_scale;

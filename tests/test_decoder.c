@@ -169,6 +169,9 @@ static model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t k
     m.ref.kv_heads = kv_heads, m.ref.head_dim = head_dim, m.ref.ffn = ffn;
     m.ref.rope_dims = d->rope_dims;
     m.ref.rope = d->rope_pairs == PTXK_ROPE_NEOX ? REF_ROPE_HALVES : REF_ROPE_INTERLEAVED;
+    d->head_norms = random_below(2);
+    d->window = random_below(2) ? random_below(4) : 0; /* 0: all; sequences are some three tokens long */
+    m.ref.window = d->window;
     m.ref.theta = 10000, m.ref.eps = (double)1e-5f, m.ref.rope_scale = 1;
     m.ref.layer = (ref_llama_layer *)calloc(layers, sizeof *m.ref.layer);
     m.table = (ptxk_decoder_layer *)calloc(layers, sizeof *m.table);
@@ -186,6 +189,10 @@ static model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t k
         int bias = (int)random_below(2);
         r->attn_norm = norm_weights(&m, hidden, &l->attention_norm);
         r->ffn_norm = norm_weights(&m, hidden, &l->ffn_norm);
+        if (d->head_norms) {
+            r->q_norm = norm_weights(&m, head_dim, &l->q_norm);
+            r->k_norm = norm_weights(&m, head_dim, &l->k_norm);
+        }
         l->q = matrix(&m, NEXT, heads * head_dim, hidden, bias, &r->q, 2);
         l->k = matrix(&m, NEXT, kv_heads * head_dim, hidden, bias, &r->k, 2);
         l->v = matrix(&m, NEXT, kv_heads * head_dim, hidden, bias, &r->v, 1);
@@ -386,8 +393,8 @@ static void one(const char *name, uint32_t hidden, uint32_t ffn, uint32_t heads,
     m.desc.kv_type = kv_type;
     m.blocks = blocks;
     model_run(&m);
-    printf("note: %s, %u blocks, batch %u: logits within %.2e, %u close choices\n", name, blocks, batch,
-           m.worst, m.close);
+    printf("note: %s, %u blocks, batch %u%s, window %u: logits within %.2e, %u close choices\n", name, blocks,
+           batch, m.desc.head_norms ? ", norms of heads" : "", m.desc.window, m.worst, m.close);
     model_free(&m);
 }
 
@@ -468,7 +475,7 @@ static void instructions_per_weight(void) {
     size_t i;
     if (!sass_possible("instructions_per_weight")) return;
     for (i = 0; i < sizeof costs / sizeof *costs; i++) {
-        ptxk_decoder_desc d = {4096, 14336, 32, 8, 128, 1000, 1, 0, PTX_F16, 128, 0, 0.0f, 0};
+        ptxk_decoder_desc d = {4096, 14336, 32, 8, 128, 1000, 1, 0, PTX_F16, 128, 0, 0.0f, 0, 0, 0};
         const ptxk__block *block = ptxk__block_of(costs[i].format);
         ptx_module_desc module_desc;
         ptx_module *m;
@@ -729,6 +736,7 @@ static void traffic_on(const traffic *c) {
     bare = 0;
     m.desc.kv_type = PTX_F16;
     m.desc.precision = c->precision;
+    m.desc.head_norms = m.desc.window = 0;
     m.prompt_stride = m.prompt_lengths[0] = c->passes;
     m.n = 1;
     m.blocks = c->blocks;
@@ -749,8 +757,8 @@ static void traffic_on(const traffic *c) {
 }
 
 /* The limit is 1.03 for a token. Of Llama-3-8B on 132 multiprocessors a layer alone is at 1.031: every
-   block needs slices of x in four products. The logits are at 1.01, so a token is below 1.03: a layer 32 times,
-   then the whole vocabulary. With 8 bits for each x all is. */
+   block needs slices of x in four products. The logits are at 1.01, so a token is below 1.03: a layer 32
+   times, then the whole vocabulary. With 8 bits for each x all is. */
 static void traffic_is_within_3_percent_of_weights_and_caches(void) {
     enum { FAST = PTXK_GEMV_FAST };
     static const traffic always[] = {{1, 1024, 3072, 16, 4, 64, 512, 0, 1, 1.02, 4.0},
@@ -771,7 +779,7 @@ static void traffic_is_within_3_percent_of_weights_and_caches(void) {
 }
 
 static void bad_descriptions_are_refused(void) {
-    ptxk_decoder_desc good = {256, 256, 4, 2, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0}, d;
+    ptxk_decoder_desc good = {256, 256, 4, 2, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0}, d;
     ptxk_decoder_shape shape = {2, 64, 4};
     ptxk_decoder_args args;
     ptxk_message why;
@@ -792,6 +800,8 @@ static void bad_descriptions_are_refused(void) {
     REFUSED(rope_dims, 66, "rope_dims");
     REFUSED(rope_pairs, 2, "rope_pairs");
     REFUSED(precision, 2, "precision");
+    REFUSED(head_norms, 2, "head_norms");
+    REFUSED(window, 0x80000000u, "window");
     shape.sm_count = 0;
     CHECK(ptxk_decoder_plan(&good, &shape, &plan, &why) == PTX_E_DESC && strstr(why.text, "sm_count"));
     memset(&args, 0, sizeof args);

@@ -66,23 +66,29 @@ static void test_shapes(void)
 #define F(name) GGUF_FORMAT_##name
         /* clang-format off */
         /* vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context, rope_dims; formats of embedding,
-           matrices, down; bias, tied, factors; theta, scale; batch, steps, max_seq */
+           matrices, down; bias, tied, factors; theta, scale, window; batch, steps, max_seq */
         {"Q4_K and Q6_K, full to the last position",
-         {"llama", 300, 256, 2, 4, 2, 64, 512, 9, 0, F(Q6_K), F(Q4_K), F(Q6_K), 0, 1, 0, 0, 0}, 1, 9, 0},
+         {"llama", 300, 256, 2, 4, 2, 64, 512, 9, 0, F(Q6_K), F(Q4_K), F(Q6_K), 0, 1, 0, 0, 0, 0}, 1, 9, 0},
         {"1 layer, its own output, heads turned in part, scaled frequencies, long caches, batch 3",
-         {"llama", 77, 256, 1, 8, 4, 32, 256, 3000, 16, F(Q4_K), F(Q4_K), F(Q6_K), 0, 0, 1, 0, 0}, 3, 7, 0},
+         {"llama", 77, 256, 1, 8, 4, 32, 256, 3000, 16, F(Q4_K), F(Q4_K), F(Q6_K), 0, 0, 1, 0, 0, 0},
+         3, 7, 0},
         {"halves, biases, 14 heads on 2, head_dim 40, hidden 96, f16 and Q8_0, batch 2",
-         {"qwen2", 50, 96, 2, 14, 2, 40, 160, 64, 0, F(Q8_0), F(F16), F(Q8_0), 1, 1, 0, 0, 0}, 2, 7, 20},
+         {"qwen2", 50, 96, 2, 14, 2, 40, 160, 64, 0, F(Q8_0), F(F16), F(Q8_0), 1, 1, 0, 0, 0, 0}, 2, 7, 20},
         {"33 layers, a vocabulary of 1, f16",
-         {"llama", 1, 64, 33, 2, 1, 32, 64, 64, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0}, 1, 3, 0},
+         {"llama", 1, 64, 33, 2, 1, 32, 64, 64, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0, 0}, 1, 3, 0},
         {"a vocabulary of 151936, hidden 32, bf16",
-         {"llama", 151936, 32, 1, 2, 2, 16, 40, 64, 0, F(BF16), F(BF16), F(BF16), 0, 1, 0, 0, 0}, 1, 1, 0},
+         {"llama", 151936, 32, 1, 2, 2, 16, 40, 64, 0, F(BF16), F(BF16), F(BF16), 0, 1, 0, 0, 0, 0}, 1, 1, 0},
         {"head_dim 96, Q4_0 and Q5_K, f32 table, batch 4",
-         {"llama", 33, 256, 1, 3, 1, 96, 256, 64, 0, F(F32), F(Q4_0), F(Q5_K), 0, 0, 0, 0, 0}, 4, 6, 0},
+         {"llama", 33, 256, 1, 3, 1, 96, 256, 64, 0, F(F32), F(Q4_0), F(Q5_K), 0, 0, 0, 0, 0, 0}, 4, 6, 0},
         {"norms of heads, wide heads, positions scaled, Q8_0 and f16, batch 2",
-         {"qwen3", 40, 64, 2, 4, 2, 40, 96, 64, 0, F(Q8_0), F(Q8_0), F(F16), 0, 1, 0, 1e6f, 4.0f}, 2, 8, 0},
+         {"qwen3", 40, 64, 2, 4, 2, 40, 96, 64, 0, F(Q8_0), F(Q8_0), F(F16), 0, 1, 0, 1e6f, 4.0f, 0},
+         2, 8, 0},
+        {"a window of 3, biases, batch 2",
+         {"qwen2", 40, 32, 2, 2, 1, 16, 40, 64, 0, F(F16), F(F16), F(F16), 1, 1, 0, 0, 0, 3}, 2, 9, 0},
+        {"140 keys, of which 90 are seen, f16",
+         {"llama", 20, 32, 1, 2, 1, 32, 32, 3000, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0, 90}, 1, 140, 0},
         {"140 keys, read in parts, f16",
-         {"llama", 20, 32, 1, 2, 1, 32, 32, 3000, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0}, 1, 140, 0},
+         {"llama", 20, 32, 1, 2, 1, 32, 32, 3000, 0, F(F16), F(F16), F(F16), 0, 1, 0, 0, 0, 0}, 1, 140, 0},
         /* clang-format on */
 #undef F
     };
@@ -112,7 +118,7 @@ static void unfit_changes(const change *c, unsigned count, const char *reason)
 {
     static const model_shape shape = {
         "qwen2",         5, 32, 2, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
-        GGUF_FORMAT_F16, 1, 1,  0, 0, 2};
+        GGUF_FORMAT_F16, 1, 1,  0, 0, 2, 0};
     gguf_maker made = {0};
     model_file f;
     llama m;
@@ -193,7 +199,7 @@ static int open_with(const char *key, uint32_t x, uint32_t max_seq, gguf_error *
 {
     static const model_shape shape = {
         "llama",         5, 32, 1, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
-        GGUF_FORMAT_F16, 0, 1,  0, 0, 0};
+        GGUF_FORMAT_F16, 0, 1,  0, 0, 0, 0};
     gguf_maker made = {0}, more = {0};
     model_file f;
     llama m;
@@ -227,8 +233,7 @@ static int open_with(const char *key, uint32_t x, uint32_t max_seq, gguf_error *
 static void test_keys(void)
 {
     gguf_error why;
-    CHECK(open_with("llama.attention.sliding_window", 8, 9, &why) == 1
-          && strstr(why.text, "attention sees 8 positions, 9 are wanted"));
+    CHECK_MORE(open_with("llama.attention.sliding_window", 8, 9, &why) == 0, why.text);
     CHECK_MORE(open_with("llama.attention.sliding_window", 8, 8, &why) == 0, why.text);
     CHECK(open_with("llama.attention.scale", 1, 8, &why) == 1 && strstr(why.text, "'llama.attention.scale'"));
     CHECK(open_with("llama.expert_count", 8, 8, &why) == 1 && strstr(why.text, "a model of 8 experts"));
@@ -252,10 +257,10 @@ static void test_sizes(void)
 {
     static const model_shape large = {
         "llama",         9000, 256, 1, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F32, GGUF_FORMAT_F16,
-        GGUF_FORMAT_F16, 0,    1,   0, 0, 0};
+        GGUF_FORMAT_F16, 0,    1,   0, 0, 0, 0};
     static const model_shape huge = {
         "llama",         1u << 24,        1u << 16,        1, 2, 1, 16, 32, 16, 8,
-        GGUF_FORMAT_F32, GGUF_FORMAT_F16, GGUF_FORMAT_F16, 0, 1, 0, 0,  0};
+        GGUF_FORMAT_F32, GGUF_FORMAT_F16, GGUF_FORMAT_F16, 0, 1, 0, 0,  0, 0};
     model_line *lines;
     uint32_t count;
     uint64_t bytes;

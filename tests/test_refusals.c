@@ -467,6 +467,8 @@ static const row decoder_rows[] = {D8(hidden, 1u << 17),
                                    D(decoder, rope_pairs, 2, "rope_pairs"),
                                    FLOATS(DF, decoder, scale, "scale"),
                                    D(decoder, precision, 2, "precision"),
+                                   D(decoder, head_norms, 2, "head_norms is 2"),
+                                   D(decoder, window, 0x80000000u, "window is 2147483648"),
                                    S(decoder, layers, 0, "layers is 0"),
                                    S(decoder, layers, 4097, "layers is"),
                                    S(decoder, max_seq, 0, "max_seq is 0"),
@@ -755,6 +757,9 @@ static void decoder_layers(const ptxk_decoder_desc *d, const ptxk_decoder_args *
     {(uint32_t)offsetof(ptxk_decoder_layer, field), value, "decoder: layer 1: " says}
         L(attention_norm, 0, "attention_norm is 0"),
         L(ffn_norm, 8, "ffn_norm is not aligned"),
+        L(q_norm, 0, "q_norm is 0"),
+        L(k_norm, 2, "k_norm is not aligned"),
+        L(k_cache, AT * 27 + AT / 4, "k_cache overlaps layer 0's q_norm"),
         L(k_cache, 0, "k_cache is 0"),
         L(v_cache, 8, "v_cache is not aligned"),
         L(q.weights, 0, "q is 0"),
@@ -801,7 +806,7 @@ static void decoder_layers(const ptxk_decoder_desc *d, const ptxk_decoder_args *
 }
 
 static void decoder(void) {
-    ptxk_decoder_desc dd = {256, 256, 4, 2, 64, 100, 2, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0};
+    ptxk_decoder_desc dd = {256, 256, 4, 2, 64, 100, 2, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 1, 0};
     ptxk_decoder_shape ds = {2, 16, 4};
     ptxk_decoder_args da;
     uint32_t i, j;
@@ -824,6 +829,7 @@ static void decoder(void) {
         l->q.weights = at + 4 * AT, l->k.weights = at + 5 * AT, l->v.weights = at + 6 * AT;
         l->output.weights = at + 6 * AT + AT / 2, l->gate.weights = at + 7 * AT;
         l->up.weights = at + 8 * AT, l->down.weights = at + 9 * AT;
+        l->q_norm = at + 7 * AT + AT / 4, l->k_norm = l->q_norm + 256;
     }
     TEST(decoder, decoder_rows, 1, dd, ds, da);
     decoder_layers(&dd, &da);

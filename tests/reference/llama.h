@@ -6,7 +6,7 @@
  *   each layer:   h = norm(x, attn_norm);  q = Wq h + bq,  k = Wk h + bk,  v = Wv h + bv
  *                 each head of q and k by its norm, where there is one;
  *                 the pairs of q's and k's heads are turned by position * theta^(-2i / rope_dims)
- *                 a_h = sum_t softmax_t(q_h . k_g(t) / sqrt(head_dim)) v_g(t),  t <= now
+ *                 a_h = sum_t softmax_t(q_h . k_g(t) / sqrt(head_dim)) v_g(t),  t <= now, t > now - window
  *                 g = h kv_heads / heads
  *                 x += Wo a;   h = norm(x, ffn_norm);   x += Wdown (silu(Wgate h) * Wup h)
  *   logits = Wout norm(x, output_norm)
@@ -44,6 +44,7 @@ typedef struct ref_llama {
     double theta, eps;
     double rope_scale;         /* positions are divided by it; 1 */
     const float *rope_factors; /* [rope_dims / 2] frequencies are divided by these; or NULL */
+    uint32_t window;           /* keys that a token sees, its own the last; 0: all */
     int kv_f16, kv_bf16;       /* 1: keys and values are rounded to it on their way into the cache */
     const float *output_norm;
     ref_matrix embedding, output; /* output.w NULL: the embedding's */
@@ -204,11 +205,11 @@ static inline void ref_llama_round(const ref_llama *m, double *x, uint32_t n)
 static inline void ref_llama_attend(ref_llama *m, const double *q, const double *k, const double *v,
                                     uint32_t length, double *weight, double *out)
 {
-    uint32_t h, t, i, d = m->head_dim;
+    uint32_t h, t, i, d = m->head_dim, first = m->window && length > m->window ? length - m->window : 0;
     for (h = 0; h < m->heads; h++) {
         size_t g = (size_t)h * m->kv_heads / m->heads * d;
         double most = -INFINITY, sum = 0;
-        for (t = 0; t < length; t++) {
+        for (t = first; t < length; t++) {
             double dot = 0, size = 0;
             for (i = 0; i < d; i++) {
                 double product = q[h * d + i] * k[t * ref_llama_kv(m) + g + i];
@@ -219,11 +220,11 @@ static inline void ref_llama_attend(ref_llama *m, const double *q, const double 
             weight[t] = dot / sqrt((double)d);
             if (weight[t] > most) most = weight[t];
         }
-        for (t = 0; t < length; t++) sum += weight[t] = exp(weight[t] - most);
+        for (t = first; t < length; t++) sum += weight[t] = exp(weight[t] - most);
         for (i = 0; i < d; i++) {
             double size = 0;
             out[h * d + i] = 0;
-            for (t = 0; t < length; t++) {
+            for (t = first; t < length; t++) {
                 double term = weight[t] / sum * v[t * ref_llama_kv(m) + g + i];
                 out[h * d + i] += term;
                 size += fabs(term);
