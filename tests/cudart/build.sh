@@ -1,6 +1,6 @@
 #!/bin/sh
-# `build.sh BUILD`: BUILD/libcudart.so.13, over BUILD/libptxsim.so. Needs the headers of the toolkit whose nvcc
-# is on the PATH.
+# `build.sh BUILD`: BUILD/libcudart.so.13, over BUILD/libptxsim.so. Needs the headers of the toolkit whose
+# nvcc is on the PATH.
 nvcc=$(command -v nvcc) || { echo "no nvcc on the PATH" >&2; exit 1; }
 include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
 ${CC:-cc} -std=gnu11 -Wall -Wextra -O2 -fPIC -shared -pthread -I"$include" tests/cudart/cudart.c \
