@@ -9,6 +9,7 @@
 #   fuzz    hostile PTX for the CPU driver, random programs for the builder, hostile GGUF files,
 #           FUZZ_SECONDS=60 each; needs clang
 #   gpu     the tests on the real driver, then the benches
+#   runtime a CUDA runtime over the CPU driver: programs of nvcc run as they are (tests/cudart)
 #   clean   remove build/
 
 CC      ?= cc
@@ -25,7 +26,7 @@ SIMOBJ   = $(patsubst tests/sim/%.c,$(B)/sim/%.o,$(wildcard tests/sim/*.c))
 SIMTESTS = $(patsubst tests/%.c,$(B)/%,$(wildcard tests/test_sim_*.c))
 TESTS    = $(patsubst tests/%.c,$(B)/%,$(filter-out tests/test_sim_%,$(wildcard tests/test_*.c)))
 
-.PHONY: all run test sanitize bench fuzz gpu clean
+.PHONY: all run test sanitize bench fuzz gpu runtime clean
 all: $(SIM) $(EXAMPLES) $(TESTS) $(SIMTESTS) $(B)/bench $(B)/bench_sim
 
 run: $(SIM) $(EXAMPLES)
@@ -62,6 +63,10 @@ gpu: $(TESTS) $(EXAMPLES) $(B)/bench
 
 clean:
 	rm -rf $(B)
+
+# Needs the toolkit's headers, from beside the nvcc on the PATH.
+runtime: $(SIM)
+	@sh tests/cudart/build.sh $(B)
 
 # tests/sim is one folder, one library; `cc -std=c11 -O2 -fPIC -shared -pthread tests/sim/*.c -lm` does too.
 $(SIM): $(SIMOBJ)

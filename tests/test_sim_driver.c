@@ -906,8 +906,8 @@ static void test_modules(void)
     options[0] = 9;
     values[0] = (void *)100;                                  /* a later chip */
     SAME(cuModuleLoadDataEx_(&f, adder, 1, options, values), 209);
-    uint32_t fat = 0xba55ed50u;
-    SAME(cuModuleLoadFatBinary_(&f, &fat), 200);
+    uint32_t fat[16] = { 0xba55ed50u };
+    SAME(cuModuleLoadFatBinary_(&f, fat), 200);
     SAME(cuModuleLoad_(&f, "build/no-such-file.ptx"), 301);
     SAME(cuModuleGetFunctionCount_(&count, m), 0);
     SAME(count, 6);

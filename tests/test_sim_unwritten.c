@@ -322,6 +322,24 @@ static void test_small(void) {
     }
 }
 
+/* A flag and a sum in one store, as chained scans publish them. */
+static void test_messages(void) {
+#define MESSAGE "mul.wide.u32 d2, r0, 8; add.u64 d2, d2, d0; add.u32 r5, r20, 1;\n"
+    quiet("a message that nobody reads", MESSAGE "st.relaxed.gpu.global.v2.u32 [d2], {r0, r5};");
+    quiet("a message of which the flag is read",
+          MESSAGE "st.relaxed.gpu.global.v2.u32 [d2], {r0, r5};\n"
+                  "ld.relaxed.gpu.global.v2.u32 {r6, r7}, [d2];\nst.global.u32 [d9], r6;");
+    shown("a message that is used",
+          MESSAGE
+          "st.relaxed.gpu.global.v2.u32 [d2], {r0, r5};\n"
+          "ld.relaxed.gpu.global.v2.u32 {r6, r7}, [d2];\nsetp.eq.u32 p1, r7, 5;\n@p1 st.shared.u32 [r9], r6;",
+          READ, "does something or nothing by it", 3);
+    shown("a plain store of both", MESSAGE "st.global.v2.u32 [d2], {r0, r5};", "uninitialised-register",
+          "stores it", 1);
+    shown("a strong store of one", MESSAGE "st.relaxed.gpu.global.u32 [d1], r5;", "uninitialised-register",
+          "stores it", 1);
+}
+
 int main(int argc, char **argv) {
     sim_open(argc, argv);
     test_memory();
@@ -329,5 +347,6 @@ int main(int argc, char **argv) {
     test_registers();
     test_host();
     test_small();
+    test_messages();
     return sim_close();
 }

@@ -102,6 +102,8 @@ void sim_bulk_tensor(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_bulk_commit(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_bulk_wait(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_proxy_fence(sim_warp *w, const sim_ins *i, uint32_t mask);
+enum { SIM_STORE_BULK_MOST = 16777216 };
+void sim_store_bulk(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_store_async(sim_warp *w, const sim_ins *i, uint32_t mask);
 
 /* --- operands.c: shared memory that wgmma reads ------------------------------------------------- */

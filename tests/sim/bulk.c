@@ -657,6 +657,27 @@ void sim_store_async(sim_warp *w, const sim_ins *i, uint32_t m) {
     }
 }
 
+/* st.bulk: a long store of zeros, by the ordinary proxy. */
+void sim_store_bulk(sim_warp *w, const sim_ins *i, uint32_t m) {
+    SIM_EACH_LANE(l, m) {
+        uint64_t at = (i->q ? sim_slot64(w, i->a)[l] : sim_slot(w, i->a)[l]) + (uint64_t)i->imm,
+                 bytes = sim_slot64(w, i->b)[l];
+        if (!rule(w, i, l, bytes, 8, "size")) return;
+        bool outside = i->space == SP_GENERIC && at - SIM_SHARED_WINDOW >= SIM_WINDOW_SIZE;
+        if (bytes > SIM_STORE_BULK_MOST || outside) {
+            sim_report_at(w, i, "out-of-bounds", l,
+                          outside ? "the address 0x%llx is not in shared memory"
+                                  : "%llu bytes, more than st.bulk can store",
+                          (unsigned long long)(outside ? at : bytes));
+            sim_warp_fault(w, SIM_ERROR_ILLEGAL_ADDRESS);
+            return;
+        }
+        uint8_t *p = bytes ? sim_reach(w, i, l, at, (sim_space)i->space, (uint32_t)bytes, SIM_WRITE) : NULL;
+        if (w->fault) return;
+        if (p) memset(p, 0, bytes);
+    }
+}
+
 /* --- tensors ---------------------------------------------------------------------------------- */
 
 static bool fetch_map(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, sim_tensor_map *map) {

@@ -424,7 +424,7 @@ uint64_t sim_text_checksum(const char *text, size_t n)
     return h;
 }
 
-/* The PTX text inside an image: plain text, or a "cubin" of cuLinkComplete. */
+/* The PTX text inside an image: plain text, a fat binary, or a "cubin" of cuLinkComplete. */
 int sim_image_text(const void *image, const char **text, size_t *length)
 {
     sim_cubin head;
@@ -438,8 +438,8 @@ int sim_image_text(const void *image, const char **text, size_t *length)
             return CU_INVALID_IMAGE;
         return head.sm > sim_the_device()->sm ? CU_NO_BINARY : CU_OK;
     }
-    if (p[0] == 0x7f || (p[0] == 0x50 && p[1] == 0xed && p[2] == 0x55))
-        return CU_INVALID_IMAGE; /* ELF, fat binary */
+    if (p[0] == 0x7f) return CU_INVALID_IMAGE;                /* ELF */
+    if (sim_is_fatbinary(image)) return sim_fatbinary_text(image, text, length);
     *text = image;
     *length = strlen(image);
     return CU_OK;
@@ -554,15 +554,10 @@ SIM_API cuModuleLoadData(sim_handle **out, const void *image)
 SIM_API cuModuleLoadDataEx(sim_handle **out, const void *image, unsigned count, int *options, void **values)
 { ENTER(cuModuleLoadDataEx); USABLE(); return leave(load(c, out, image, count, options, values)); }
 
-/* A fat binary wraps machine code, which nothing here runs. */
 SIM_API cuModuleLoadFatBinary(sim_handle **out, const void *image)
 {
     ENTER(cuModuleLoadFatBinary);
     USABLE();
-    uint32_t magic = 0;
-    if (!out || !image) return leave(CU_INVALID_VALUE);
-    memcpy(&magic, image, 4);
-    if (magic == 0x466243b1u || magic == 0xba55ed50u) return leave(CU_INVALID_IMAGE);
     return leave(load(c, out, image, 0, NULL, NULL));
 }
 

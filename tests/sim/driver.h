@@ -342,6 +342,8 @@ int  sim_jit_options(unsigned count, const int *options, void *const *values, si
 void sim_jit_finish(sim_jit *j);
 int  sim_load_image(sim_context *c, const void *image, sim_jit *j, sim_module **out);
 char *sim_read_file(const char *path, size_t *length);        /* for free(); NULs follow */
+bool sim_is_fatbinary(const void *image);                     /* fatbinary.c */
+int  sim_fatbinary_text(const void *image, const char **text, size_t *length);
 int  sim_image_text(const void *image, const char **text, size_t *length);
 uint64_t sim_text_checksum(const char *text, size_t n);
 sim_module *sim_module_of(sim_context *c, const void *handle);

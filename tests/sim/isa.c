@@ -602,6 +602,7 @@ static const sim_form forms[] = {
       S(87, 100), C_MEMORY, LOW(st) },
     { "red.async.release.global", "u32|s32|u64|b32",
       "mmio? gpu|sys! add|min|max|inc|dec|and|or|xor!", "", S(87, 100), C_MEMORY, LOW(atom) },
+    { "st.bulk", "", "weak? shared::cta?", "", S(86, 100), C_MEMORY, LOW(store_bulk) },
     { "st.async", "b32|u32|s32|b64|u64|s64|f32|f64",
       "weak? shared::cluster? mbarrier::complete_tx::bytes! v2|v4?",
       "", S(81, 90), C_MEMORY, LOW(store_async) },
@@ -756,7 +757,6 @@ static const char *const absent[] = { "tcgen05",
                                       "sured",
                                       "suq",
                                       "istypep",
-                                      "st.bulk",
                                       "multimem",
                                       "clusterlaunchcontrol" };
 

@@ -64,6 +64,7 @@ void sim_wgmma_watch(struct sim_lower *lw, uint32_t *word_of);
 /* lower_async.c */
 void sim_lower_mapa(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_cluster_barrier(struct sim_lower *lw, const sim_statement *s);
+void sim_lower_store_bulk(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_griddepcontrol(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_setmaxnreg(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_createpolicy(struct sim_lower *lw, const sim_statement *s);

@@ -60,6 +60,26 @@ void sim_lower_cluster_barrier(sim_lower *lw, const sim_statement *s) {
     i->op = has(s, M_relaxed);
 }
 
+/* The size, and the only value that it may store, 0. */
+void sim_lower_store_bulk(sim_lower *lw, const sim_statement *s) {
+    sim_place a;
+    if (!sim_operands_between(lw, 3, 3) || !sim_lower_place(lw, 0, shared_space(s), &a)) return;
+    const sim_operand *size = &s->operands[1], *value = &s->operands[2];
+    if (size->kind == O_INT && (size->value < 0 || size->value > SIM_STORE_BULK_MOST))
+        sim_wrong(lw,
+                  "Argument 1 of instruction '%s': value '%lld' out of range, expected to be in range [0..%d]",
+                  lw->full, (long long)size->value, SIM_STORE_BULK_MOST);
+    else if (size->kind == O_INT && size->value % 8)
+        sim_wrong(lw, "Argument 1 of instruction '%s': unexpected value '%lld', expected to be multiple of 8",
+                  lw->full, (long long)size->value);
+    if (value->kind != O_INT || value->value)
+        sim_wrong(lw, "Argument 2 of instruction '%s': expected to be zero", lw->full);
+    uint32_t b = sim_source(lw, 1, T_B64, 0);
+    sim_ins *i = sim_emit(lw, sim_store_bulk, F_MEMORY);
+    use_place(i, &a);
+    i->b = b;
+}
+
 void sim_lower_griddepcontrol(sim_lower *lw, const sim_statement *s) {
     if (!sim_operands_between(lw, 0, 0)) return;
     sim_emit(lw, s->form->sub ? sim_griddep_launch : sim_griddep_wait, F_PLAIN);

@@ -650,10 +650,11 @@ static void touch_lanes(access *c, page *p, uint32_t offset, uint32_t lane, uint
 
 /* What wgmma reads: held against what was written, and not kept. Who writes there later has to know of the
  * wait for it, not of where it was issued: operands.c. */
-static void look(access *c, page *p, uint32_t lane, uint32_t k, uint32_t end)
+static void look(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t bytes)
 {
     const uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
-    for (; k < end; k++) if (cells[k] && !known(c, p, cells[k], lane)) conflict(c, p, lane, cells[k], k, "");
+    for (uint32_t k = offset >> p->shift; k <= (offset + bytes - 1) >> p->shift; k++)
+        if (cells[k] && !known(c, p, cells[k], lane)) conflict(c, p, lane, cells[k], k, "");
 }
 
 static void touch(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t bytes)
@@ -662,7 +663,6 @@ static void touch(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t b
     if (SIM_UNLIKELY(low & ((1u << p->shift) - 1)) && !split(p, low & 1 ? 0 : 1)) return;
     uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
     uint32_t end = (offset + bytes) >> p->shift;
-    if (SIM_UNLIKELY(c->ins->fn == sim_wgmma)) { look(c, p, lane, offset >> p->shift, end); return; }
     if (c->flags & REC_WRITE)
         for (uint32_t k = offset >> p->shift; k < end; k++) write_cell(c, p, cells + k, lane, k);
     else for (uint32_t k = offset >> p->shift; k < end; k++) read_cell(c, p, cells + k, lane, k);
@@ -729,7 +729,8 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
                 left_ &= SIM_FULL << (lane + lanes - 1);      /* the last of them is the loop's to take off */
                 break;
             }
-            touch(&c, p, lane, in, n);
+            if (SIM_UNLIKELY(i->fn == sim_wgmma)) look(&c, p, lane, in, n);
+            else touch(&c, p, lane, in, n);
 next:
             offset += n;
         }

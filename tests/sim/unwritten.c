@@ -933,6 +933,10 @@ static bool told(const sim_warp *w, const sim_unwritten_place *p, const value *v
     return elements && ((o->gap == G_WIDE && !part) || (whole && (o->name || o->space == SP_SHARED)));
 }
 
+/* A strong store of several values: a flag and what it is about, which those who find the flag set may not
+ * want (the sum of a part that nobody comes after). They are told, if they use it. */
+static bool message(const sim_ins *i) { return i->x & X_VOLATILE && i->count > 1; }
+
 /* What stands for a register once it is in memory. */
 static uint32_t in_memory(sim_warp *w, uint32_t from)
 {
@@ -983,7 +987,7 @@ bool sim_unwritten_store(sim_warp *w, const sim_ins *i, uint32_t m, const sim_un
         }
         for (uint32_t k = 0; k < i->count && k < 8; k++) {
             uint32_t slot = list[k] & ~SIM_WIDE;
-            if (v[k].unwritten && told(w, p, &v[k], elements, whole)) {
+            if (v[k].unwritten && !message(i) && told(w, p, &v[k], elements, whole)) {
                 shows(w, i, x, slot, false, marked(w, x, slot, false, 1u << l), "stores it");
                 v[k].unwritten = 0;
             }

@@ -123,7 +123,8 @@ void sim_group_leave(sim_block *b) {
 }
 
 /* Before a wait for all but the last i->c groups: the operations of the four warps are one, so the others
- * have to have issued theirs. Those that never come are let go by cluster.c, and told when the block has ended. */
+ * have to have issued theirs. Those that never come are let go by cluster.c, and told when the block
+ * has ended. */
 void sim_wgmma_gather(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_block *b = w->block;
     uint32_t first = w->index & ~3u, needed = w->wgmma_groups > i->c ? w->wgmma_groups - i->c : 0;
