@@ -4718,14 +4718,15 @@ static void ptx__open_group(ptx_kernel *k, const char *p) {
 /* Of forms with many operands, as products of matrices are, the first instruction that has only registers
    leaves a pattern: how many sources, results, words of results and words there are; the kinds of sources and
    results, as in a memo; and the words, of which those of groups stay as they are. */
-enum { PTX__P_SOURCES, PTX__P_RESULTS, PTX__P_LEAD, PTX__P_WORDS, PTX__P_KINDS };
+enum { PTX__P_NEXT, PTX__P_SOURCES, PTX__P_RESULTS, PTX__P_LEAD, PTX__P_WORDS, PTX__P_KINDS };
+#define PTX__PATTERNS_MAX 8 /* of one form, for other kinds of sources: NEXT is the one kept before */
 
 static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, uint32_t n,
                               const ptx_val *out, uint32_t results) {
     ptx_module *m = k->m;
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *words = k->words.at + ins->words;
-    uint32_t i, source = 0, result = 0, *p;
+    uint32_t i, source = 0, result = 0, kept, *p;
     int ok;
     for (i = 0; i < ins->count; i++) {
         uint32_t tag = PTX__TAG(words[i]);
@@ -4735,11 +4736,13 @@ static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, 
         else if (source == n || src[source].kind != PTX__REG || words[i] != (uint32_t)src[source++].bits)
             return;
     }
-    if (source != n || result != results) return;
+    for (i = m->forms.at[form].pattern, kept = 0; i; i = m->patterns.at[i - 1 + PTX__P_NEXT]) kept++;
+    if (source != n || result != results || kept >= PTX__PATTERNS_MAX) return;
     PTX__ROOM(m, m->patterns, PTX__P_KINDS + n + results + ins->count, ok);
     if (!ok) return;
-    m->forms.at[form].pattern = (uint32_t)m->patterns.count + 1;
     p = m->patterns.at + m->patterns.count;
+    p[PTX__P_NEXT] = m->forms.at[form].pattern;
+    m->forms.at[form].pattern = (uint32_t)m->patterns.count + 1;
     p[PTX__P_SOURCES] = n;
     p[PTX__P_RESULTS] = results;
     p[PTX__P_LEAD] = ins->results;
@@ -4751,18 +4754,25 @@ static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, 
     m->patterns.count += PTX__P_KINDS + n + results + ins->count;
 }
 
-/* Record an instruction by the pattern of its form: 0 where its operands are others. */
+/* Record an instruction by a pattern of its form: 0 where its operands are others. */
 static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx_val *src, uint32_t n,
                        ptx_val *out) {
-    const uint32_t *p = k->m->patterns.at + k->m->forms.at[form].pattern - 1, *kinds = p + PTX__P_KINDS;
-    uint32_t wrong = p[PTX__P_SOURCES] ^ n, lead = p[PTX__P_LEAD], words = p[PTX__P_WORDS], i;
-    const uint32_t *made = kinds + n, *word;
+    uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, lead, words, i;
+    const uint32_t *p = NULL, *made, *word;
     size_t at = k->words.count;
+    for (; pattern && wrong; pattern = p[PTX__P_NEXT]) {
+        p = k->m->patterns.at + pattern - 1;
+        wrong = p[PTX__P_SOURCES] ^ n;
+        for (i = 0; i < n && !wrong; i++) wrong = p[PTX__P_KINDS + i] ^ ptx__kind_of(&src[i]);
+    }
+    for (i = 0; i < n && !wrong; i++)
+        wrong = (src[i].owner ^ k->owner)
+                | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
     if (wrong) return 0;
-    for (i = 0; i < n; i++)
-        wrong |= (kinds[i] ^ ptx__kind_of(&src[i])) | (src[i].owner ^ k->owner)
-                 | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
-    if (wrong || !ptx__begin(k, words)) return 0;
+    lead = p[PTX__P_LEAD];
+    words = p[PTX__P_WORDS];
+    made = p + PTX__P_KINDS + n;
+    if (!ptx__begin(k, words)) return 0;
     word = made + p[PTX__P_RESULTS];
     for (i = 0; i < words; i++, word++) {
         if (PTX__TAG(*word) == PTX__W_VECTOR)
@@ -4898,7 +4908,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     }
     if (r && !into && op == PTX_ALLOCA) out[0].space = PTX_LOCAL;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
-    if (n > PTX__MEMO_MAX && !into && !loose && !unsettled && !k->m->forms.at[form - 1].pattern)
+    if (n > PTX__MEMO_MAX && !into && !loose && !unsettled)
         ptx__keep_pattern(k, form - 1, src, n, out, r);
 }
 
@@ -6330,9 +6340,10 @@ PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uin
     ptx_opn_(k, site, op, 0, PTX_NONE, PTX_NONE, 1, &row, n > 4 ? UINT32_MAX : n, out);
 }
 
-/* The row of such an instruction for elements of that type, and the lengths of its first four groups. */
-static const ptx__row *ptx__mma_row(unsigned op, unsigned a_type, uint32_t counts[4]) {
-    const ptx__row *row = ptx__rows_of(op), *end = ptx__rows + PTX__ROW_COUNT;
+/* From the first row of such an instruction on, that for elements of that type, and the lengths of its first
+   four groups. */
+static const ptx__row *ptx__mma_row(const ptx__row *row, unsigned op, unsigned a_type, uint32_t counts[4]) {
+    const ptx__row *end = ptx__rows + PTX__ROW_COUNT;
     const char *p;
     unsigned group = 0;
     while (row < end && row->op == op && row->types && !(row->types >> a_type & 1)) row++;
@@ -6342,7 +6353,8 @@ static const ptx__row *ptx__mma_row(unsigned op, unsigned a_type, uint32_t count
     return group == 4 ? row : NULL;
 }
 PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) {
-    return counts && (unsigned)a_type < PTX__TYPE_COUNT && ptx__mma_row(op, a_type, counts) != NULL;
+    return counts && (unsigned)a_type < PTX__TYPE_COUNT
+           && ptx__mma_row(ptx__rows_of(op), op, a_type, counts) != NULL;
 }
 PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                          ptx_type b_type, ptx_val *d, const ptx_val *a, const ptx_val *b, const ptx_val *c,
@@ -6351,7 +6363,8 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
     uint32_t count[4];
     const ptx__row *row;
     if (!ptx__ready(k)) return;
-    if ((unsigned)a_type >= PTX__TYPE_COUNT || !(row = ptx__mma_row(op, a_type, count))) {
+    if ((unsigned)a_type >= PTX__TYPE_COUNT || (unsigned)op >= PTX__OP_COUNT
+        || !(row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, count))) {
         ptx__fail(k, PTX_E_FORM, site, "there is no such matrix product of elements of type %s",
                   ptx_type_name(a_type));
         return;
@@ -7971,7 +7984,8 @@ static int ptx__divided_otherwise(ptx__flow *f, uint32_t b, unsigned above) {
     for (x = 0; x < f->blocks; x++) seen[x] = UINT32_MAX;
     for (x = 0; x < f->blocks; x++) {
         uint32_t meet = f->post_idom[x];
-        if (f->passed[x] == f->asked || !f->block[x].order || PTX__CLASS(f->split[x]) <= above || meet == b) continue;
+        if (f->passed[x] == f->asked || meet == b) continue;
+        if (!f->block[x].order || PTX__CLASS(f->split[x]) <= above) continue;
         depth = 0;
         stack[depth++] = b;
         seen[b] = x;
@@ -8360,15 +8374,17 @@ static int ptx__pass_on(const ptx__flow *f, uint32_t b, uint32_t states, uint32_
 }
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
-    uint32_t n, i, s, filled = 0, *in = f->stack; /* the walks are over */
+    uint32_t n, i, s, filled = 0, *in = f->stack, *passed = f->skip_lane; /* the walks are over */
     int changed, report;
     if (!ptx__copies(k)) return PTX_E_NONE;
-    for (n = 0; n <= f->blocks; n++) in[n] = 0;
+    for (n = 0; n <= f->blocks; n++) in[n] = passed[n] = 0;
     in[0] = PTX__COPY_NONE;
     for (report = 0; report < 2; report += !changed) {
         changed = 0;
         for (n = 0; n < f->reached; n++) {
             uint32_t b = f->order[n], states = in[b];
+            if (!report && states == passed[b]) continue; /* nothing new */
+            passed[b] = states;
             for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
                 const ptx__ins *ins = &k->ins.at[i];
                 unsigned effect;
@@ -9206,27 +9222,17 @@ static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, 
     }
 }
 
-/* What is live at the ends of blocks. Only registers that some block reads before it writes them count. */
+/* What is live at the ends of blocks. Only registers that are read in other blocks than their own count. */
 static int ptx__live_ends(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
-    uint32_t b, i, at, word, n = 0, *seen = f->classes, *r, chunk[64];
+    uint32_t b, i, at, word, n = 0, *r, chunk[64];
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
     m->lists.count = 0;
-    for (i = 0; i < registers; i++) seen[i] = f->wanted[i] = 0;
+    for (i = 0; i < registers; i++) f->wanted[i] = f->reads[i] != 0;
     for (b = 0; b <= f->blocks; b++) {
         memset(f->post_idom + 8 * (size_t)b, 0, sizeof(ptx__live));
         f->level[b] = f->split[b] = f->post_number[b] = 0;
     }
-    for (b = 0; b < f->blocks; b++)
-        for (i = f->block[b].first; f->block[b].order && i < f->block[b].end; i++) {
-            const ptx__ins *ins = &k->ins.at[i];
-            for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
-                uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
-                if (seen[slot] != b + 1) f->wanted[slot] = 1;
-            }
-            for (at = 0; !ins->guard && (word = ptx__next_register(k, ins, 0, &at)) != 0;)
-                seen[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = b + 1;
-        }
     for (b = 0; b < f->blocks; b++)
         for (i = f->block[b].first; f->block[b].order && i < f->block[b].end; i++) {
             const ptx__ins *ins = &k->ins.at[i];
@@ -9851,11 +9857,12 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     v = ptx__know(k, f, w, &budget);
     if (letter == 'm' && ptx__wrong_space(k, f, w, v, form, &array))
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site, "%.*s goes to %s", length, text, array);
+    if (!v.symbol && k->seen & PTX__SEEN_TURNED && letter == 'm' && ptx__verify_turned(k, f, i, w[0]))
+        return k->m->error.code;
+    if (!v.symbol && f->advising < 2) return PTX_E_NONE;
     ptx__extent(k, ins, letter, &align, &bytes);
     if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
     if (f->advising == 2) ptx__advise_round_step(k, f, i, w[0], align);
-    if (!v.symbol && k->seen & PTX__SEEN_TURNED && letter == 'm' && ptx__verify_turned(k, f, i, w[0]))
-        return k->m->error.code;
     if (!v.symbol) return PTX_E_NONE;
     if (letter == 'm' && form->row->allow >> 63 && (form->row->op == PTX_LD || form->row->op == PTX_ST)) {
         ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
