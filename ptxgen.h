@@ -7073,9 +7073,10 @@ static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__
     uint32_t bad = 0, word, tag, slot;
     if (ins->guard) {
         slot = f->base[PTX__W_PRED] + PTX__INDEX(ins->guard);
-        if (def[slot] <= start && !ptx__defined_before(f, slot, b))
-            bad = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
-        ptx__note_read(k, f, slot, b);
+        if (def[slot] <= start) {
+            if (!ptx__defined_before(f, slot, b)) bad = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
+            ptx__note_read(k, f, slot, b);
+        }
     }
     if (ins->kind != PTX__I_PLAIN) return bad;
     while (w < end) {
