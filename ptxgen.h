@@ -2764,7 +2764,8 @@ typedef struct ptx__form {
     const char *operands; /* the row's source operands */
     uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
     uint8_t reach;               /* has addresses among its operands */
-    uint8_t special;             /* any of who, effect and reach */
+    uint8_t special;             /* any of who, effect, reach and PTX__SEEN_FURTHER */
+    uint32_t seen;               /* for that of its kernel */
 } ptx__form;
 
 /* CALL: what the function called wants */
@@ -2907,7 +2908,8 @@ typedef struct ptx__memo {
     uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
     uint8_t tag[PTX__MEMO_MAX];   /* of an immediate's first word, and those two below; 0: a register */
     uint32_t form, result;        /* the result's kind, 0: none */
-    uint8_t result_tag, version, who, copy;
+    uint32_t seen;                /* the form's */
+    uint8_t result_tag, version;
 } ptx__memo; /* 64 bytes: a line of the cache */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
@@ -2938,7 +2940,7 @@ struct ptx_kernel {
     uint32_t shared_bytes, param_bytes, verified;
     uint32_t cuts; /* labels, branches and exits: there is at most one block more */
     uint32_t first_line; /* of its body, in the text last printed */
-    uint32_t together, copies; /* how many instructions are not for ANY threads, and how many begin copies */
+    uint32_t seen; /* what its instructions have: a bit for each effect, and PTX__SEEN_* */
     uint32_t address_taken, known; /* known: of the three that follow; 1 while they are being found out */
     uint32_t exits;                /* threads may end in it */
     uint32_t bears;                /* the class of threads that may come to a call of it, at most */
@@ -2962,13 +2964,13 @@ struct ptx_kernel {
 #define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
 #define PTX__SEEN_FURTHER 0x10000000u   /* what ptx__verify_further looks at */
 #define PTX__SEEN_TURNED 0x08000000u    /* an address of one space that was made a number, or generic */
+#define PTX__SEEN_TOGETHER 0x04000000u  /* what is not for ANY threads, and what is there for several */
 #define PTX__SEEN_FAR_SPACE 0x40000000u /* a load or store in local or constant memory */
 #define PTX__MEMOS 512
 struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
     ptx_target target;
-    uint32_t seen; /* a bit for each effect that a form has; PTX__SEEN_SETMAXNREG */
     uint32_t cap, comments, lines, version, serial, seed, owner, const_bytes, printf_used;
     char target_name[8]; /* "90a" */
     uint32_t line; /* while printing: lines so far */
@@ -3844,7 +3846,6 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     ptx_mods mods = 0;
     char text[384], program[PTX__PROGRAM_MAX], lacks[160];
     unsigned count = 1;
-    int further;
     const ptx__row *row =
         ptx__find_row(k, site, op, op == PTX_RAW ? 0u : type, op == PTX_RAW ? 0u : src, asked, n, n_out,
                       &mods, program, &count);
@@ -3896,17 +3897,18 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
         form->result = PTX__RESULT_LANE;
         form->effect = (uint8_t)type;
     }
-    m->seen |= 1u << form->effect;
-    further = op == PTX_RAW || op == PTX_MAPA || op == PTX_MAPA_GENERIC || strpbrk(form->operands, "CGMT")
-              || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u'))
-              || strncmp(row->name, "tcgen05", 7) == 0;
-    if (further) m->seen |= PTX__SEEN_FURTHER;
-    if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) m->seen |= PTX__SEEN_SETMAXNREG;
+    form->seen = 1u << form->effect;
+    if (form->who) form->seen |= PTX__SEEN_TOGETHER;
+    if (op == PTX_RAW || op == PTX_MAPA || op == PTX_MAPA_GENERIC || strpbrk(form->operands, "CFGMT")
+        || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u'))
+        || strncmp(row->name, "tcgen05", 7) == 0)
+        form->seen |= PTX__SEEN_FURTHER;
+    if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) form->seen |= PTX__SEEN_SETMAXNREG;
     if ((op == PTX_LD || op == PTX_ST) && asked & (PTX__M_LOCAL | PTX__M_CONST) & ~PTX__FAMILY)
-        m->seen |= PTX__SEEN_FAR_SPACE;
-    if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) m->seen |= PTX__SEEN_CARRY;
+        form->seen |= PTX__SEEN_FAR_SPACE;
+    if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) form->seen |= PTX__SEEN_CARRY;
     form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
-    form->special = form->who || form->effect || form->reach || further;
+    form->special = form->who || form->effect || form->reach || form->seen & PTX__SEEN_FURTHER;
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
     return *bucket;
@@ -4005,10 +4007,7 @@ static ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uin
     ins->results = (uint8_t)results;
     ins->guard = k->guard;
     k->cuts += kind != PTX__I_PLAIN;
-    if (kind == PTX__I_PLAIN) {
-        k->together += k->m->forms.at[form].who;
-        k->copies += k->m->forms.at[form].effect == PTX__EFFECT_COPY;
-    }
+    if (kind == PTX__I_PLAIN) k->seen |= k->m->forms.at[form].seen;
     k->guard = 0;
     k->verified = 0;
     return ins;
@@ -4345,8 +4344,8 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     memo.version = (uint8_t)form->version;
     memo.result = into || !ins->results ? 0 : ptx__kind_of(&result);
     memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.bits) : 0);
-    memo.who = form->who;
-    memo.copy = form->effect == PTX__EFFECT_COPY;
+    memo.seen = form->seen;
+    k->m->memo[place ^ 1] = k->m->memo[place]; /* two places for each: the other has the one before */
     k->m->memo[place] = memo;
 }
 
@@ -4358,14 +4357,15 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
 static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                            unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
     uint32_t wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
-    uint32_t *w, *first;
+    uint32_t *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
     unsigned i, results;
     ptx_val d;
     if (!ptx__ready(k) || n > PTX__MEMO_MAX || op > 0xfffu || (type | src_type) > 0x7fu)
         return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
-    memo = &k->m->memo[ptx__memo_place(what, mods, src, n)];
+    memo = &k->m->memo[place = ptx__memo_place(what, mods, src, n)];
+    if (memo->what != what || memo->mods != mods) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
         || k->ins.count == k->ins.capacity || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX
         || k->registers[memo->result_tag] >= PTX__INDEX_MAX)
@@ -4401,8 +4401,7 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     ins->kind = PTX__I_PLAIN;
     ins->results = (uint8_t)results;
     k->words.count += (size_t)(w - first);
-    k->together += memo->who;
-    k->copies += memo->copy;
+    k->seen |= memo->seen;
     k->guard = 0;
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
@@ -4722,14 +4721,15 @@ static void ptx__open_group(ptx_kernel *k, const char *p) {
 /* Of forms with many operands, as products of matrices are, the first instruction that has only registers
    leaves a pattern: how many sources, results, words of results and words there are; the kinds of sources and
    results, as in a memo; and the words, of which those of groups stay as they are. */
-enum { PTX__P_SOURCES, PTX__P_RESULTS, PTX__P_LEAD, PTX__P_WORDS, PTX__P_KINDS };
+enum { PTX__P_NEXT, PTX__P_SOURCES, PTX__P_RESULTS, PTX__P_LEAD, PTX__P_WORDS, PTX__P_KINDS };
+#define PTX__PATTERNS_MAX 8 /* of one form, for other kinds of sources: NEXT is the one kept before */
 
 static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, uint32_t n,
                               const ptx_val *out, uint32_t results) {
     ptx_module *m = k->m;
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *words = k->words.at + ins->words;
-    uint32_t i, source = 0, result = 0, *p;
+    uint32_t i, source = 0, result = 0, kept, *p;
     int ok;
     for (i = 0; i < ins->count; i++) {
         uint32_t tag = PTX__TAG(words[i]);
@@ -4739,11 +4739,13 @@ static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, 
         else if (source == n || src[source].kind != PTX__REG || words[i] != (uint32_t)src[source++].bits)
             return;
     }
-    if (source != n || result != results) return;
+    for (i = m->forms.at[form].pattern, kept = 0; i; i = m->patterns.at[i - 1 + PTX__P_NEXT]) kept++;
+    if (source != n || result != results || kept >= PTX__PATTERNS_MAX) return;
     PTX__ROOM(m, m->patterns, PTX__P_KINDS + n + results + ins->count, ok);
     if (!ok) return;
-    m->forms.at[form].pattern = (uint32_t)m->patterns.count + 1;
     p = m->patterns.at + m->patterns.count;
+    p[PTX__P_NEXT] = m->forms.at[form].pattern;
+    m->forms.at[form].pattern = (uint32_t)m->patterns.count + 1;
     p[PTX__P_SOURCES] = n;
     p[PTX__P_RESULTS] = results;
     p[PTX__P_LEAD] = ins->results;
@@ -4755,18 +4757,25 @@ static void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, 
     m->patterns.count += PTX__P_KINDS + n + results + ins->count;
 }
 
-/* Record an instruction by the pattern of its form: 0 where its operands are others. */
+/* Record an instruction by a pattern of its form: 0 where its operands are others. */
 static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx_val *src, uint32_t n,
                        ptx_val *out) {
-    const uint32_t *p = k->m->patterns.at + k->m->forms.at[form].pattern - 1, *kinds = p + PTX__P_KINDS;
-    uint32_t wrong = p[PTX__P_SOURCES] ^ n, lead = p[PTX__P_LEAD], words = p[PTX__P_WORDS], i;
-    const uint32_t *made = kinds + n, *word;
+    uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, lead, words, i;
+    const uint32_t *p = NULL, *made, *word;
     size_t at = k->words.count;
+    for (; pattern && wrong; pattern = p[PTX__P_NEXT]) {
+        p = k->m->patterns.at + pattern - 1;
+        wrong = p[PTX__P_SOURCES] ^ n;
+        for (i = 0; i < n && !wrong; i++) wrong = p[PTX__P_KINDS + i] ^ ptx__kind_of(&src[i]);
+    }
+    for (i = 0; i < n && !wrong; i++)
+        wrong = (src[i].owner ^ k->owner)
+                | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
     if (wrong) return 0;
-    for (i = 0; i < n; i++)
-        wrong |= (kinds[i] ^ ptx__kind_of(&src[i])) | (src[i].owner ^ k->owner)
-                 | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
-    if (wrong || !ptx__begin(k, words)) return 0;
+    lead = p[PTX__P_LEAD];
+    words = p[PTX__P_WORDS];
+    made = p + PTX__P_KINDS + n;
+    if (!ptx__begin(k, words)) return 0;
     word = made + p[PTX__P_RESULTS];
     for (i = 0; i < words; i++, word++) {
         if (PTX__TAG(*word) == PTX__W_VECTOR)
@@ -4902,7 +4911,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     }
     if (r && !into && op == PTX_ALLOCA) out[0].space = PTX_LOCAL;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
-    if (n > PTX__MEMO_MAX && !into && !loose && !unsettled && !k->m->forms.at[form - 1].pattern)
+    if (n > PTX__MEMO_MAX && !into && !loose && !unsettled)
         ptx__keep_pattern(k, form - 1, src, n, out, r);
 }
 
@@ -4967,7 +4976,7 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
     if (!ptx__ready(k) || !ptx__mine(k, site, a, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == a.type && !mods)
         return ptx__record(k, site, PTX_MOV, 0, PTX_NONE, PTX_NONE, &a, 1, NULL);
-    if (a.space != PTX_GENERIC && k && k->m) k->m->seen |= PTX__SEEN_TURNED;
+    if (a.space != PTX_GENERIC) k->seen |= PTX__SEEN_TURNED;
     return ptx__record(k, site, PTX_CVT, mods, type, a.type, &a, 1, NULL);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
@@ -5290,7 +5299,7 @@ static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t wor
     ptx_val v = ptx__move_word(k, site, word, type);
     if (v.kind == PTX__NOTHING) return v;
     while (align >> log2 > 1) log2++;
-    k->together++; /* what is done with it is to be checked */
+    k->seen |= PTX__SEEN_TOGETHER; /* what is done with it is to be checked */
     v.space = (uint8_t)space;
     v.flags = (uint8_t)(log2 + 1);
     return v;
@@ -6277,7 +6286,7 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
         v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, v.bits), PTX_U64, PTX_PARAM, 1);
     }
     if (v.space == PTX_GENERIC) return v;
-    if (v.space != PTX_GLOBAL) k->m->seen |= PTX__SEEN_TURNED;
+    if (v.space != PTX_GLOBAL) k->seen |= PTX__SEEN_TURNED;
     if (v.space == PTX_SHARED || v.space == PTX_SHARED_CLUSTER) {
         unsigned space = v.space;
         v = ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32));
@@ -6304,9 +6313,10 @@ PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uin
     ptx_opn_(k, site, op, 0, PTX_NONE, PTX_NONE, 1, &row, n > 4 ? UINT32_MAX : n, out);
 }
 
-/* The row of such an instruction for elements of that type, and the lengths of its first four groups. */
-static const ptx__row *ptx__mma_row(unsigned op, unsigned a_type, uint32_t counts[4]) {
-    const ptx__row *row = ptx__rows_of(op), *end = ptx__rows + PTX__ROW_COUNT;
+/* From the first row of such an instruction on, that for elements of that type, and the lengths of its first
+   four groups. */
+static const ptx__row *ptx__mma_row(const ptx__row *row, unsigned op, unsigned a_type, uint32_t counts[4]) {
+    const ptx__row *end = ptx__rows + PTX__ROW_COUNT;
     const char *p;
     unsigned group = 0;
     while (row < end && row->op == op && row->types && !(row->types >> a_type & 1)) row++;
@@ -6316,7 +6326,8 @@ static const ptx__row *ptx__mma_row(unsigned op, unsigned a_type, uint32_t count
     return group == 4 ? row : NULL;
 }
 PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) {
-    return counts && (unsigned)a_type < PTX__TYPE_COUNT && ptx__mma_row(op, a_type, counts) != NULL;
+    return counts && (unsigned)a_type < PTX__TYPE_COUNT
+           && ptx__mma_row(ptx__rows_of(op), op, a_type, counts) != NULL;
 }
 static int ptx__elements_ok(ptx_kernel *k, const char *site, const ptx__row *row, ptx_type a, ptx_type b) {
     if (row->src || b == PTX_NONE || b == a) return 1;
@@ -6331,7 +6342,8 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
     uint32_t count[4];
     const ptx__row *row;
     if (!ptx__ready(k)) return;
-    if ((unsigned)a_type >= PTX__TYPE_COUNT || !(row = ptx__mma_row(op, a_type, count))) {
+    if ((unsigned)a_type >= PTX__TYPE_COUNT || (unsigned)op >= PTX__OP_COUNT
+        || !(row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, count))) {
         ptx__fail(k, PTX_E_FORM, site, "there is no such matrix product of elements of type %s",
                   ptx_type_name(a_type));
         return;
@@ -6769,13 +6781,15 @@ typedef struct ptx__flow {
     uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
     uint32_t effort;        /* steps of the advice that are still to spend */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
-    uint32_t late; /* a definition stands behind its use in the text */
+    uint32_t asked, *passed; /* how often it was asked; the last time that it passed a block's branch */
     uint32_t met;  /* a variable, among the operands whose class was asked for */
     uint32_t here; /* the block of the instruction whose class is asked for, most likely */
     uint32_t search, looks; /* of ptx__read_outside: how many, and the steps that are left to all */
 } ptx__flow;
 
 #define PTX__EFFORT 4000000u
+
+static int ptx__copies(const ptx_kernel *k) { return k->seen >> PTX__EFFECT_COPY & 1; }
 
 static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
@@ -6794,13 +6808,14 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, *s, listed = 0;
     int ok, c, starts;
     int checked =
-        k->together || f->advising || m->seen & (PTX__SEEN_FAR_SPACE | PTX__SEEN_FURTHER | PTX__SEEN_TURNED);
+        f->advising
+        || k->seen & (PTX__SEEN_TOGETHER | PTX__SEEN_FAR_SPACE | PTX__SEEN_FURTHER | PTX__SEEN_TURNED);
     for (c = 0; c < PTX__CLASSES; c++) {
         f->base[c] = (uint32_t)registers;
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = m->sets.count = m->reads.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + registers + 13 * (blocks + 1);
+    need = k->labels.count + 6 * blocks + 2 + registers + 14 * (blocks + 1);
     if (checked) need += 4 * registers + 2 * (n / 32 + 1);
     if (f->advising) need += 3 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
@@ -6812,7 +6827,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     memset(m->known, 0, sizeof m->known);
     f->def_block = s + need; /* this and what follows need no zeroes */
     f->wanted = f->def_block + registers;
-    f->special = checked || k->copies ? f->wanted + registers : NULL;
+    f->special = checked || ptx__copies(k) ? f->wanted + registers : NULL;
     f->block = m->blocks.at;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
@@ -6827,6 +6842,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->skip_group = s, s += blocks + 1;
     f->skip_warp = s, s += blocks + 1;
     f->skip_lane = s, s += 3 * (blocks + 1); /* more than that: see ptx__live */
+    f->passed = s, s += blocks + 1;
     f->stack = s, s += blocks + 1;
     f->level = s, s += blocks + 1;
     f->split = s, s += blocks + 1;
@@ -6834,7 +6850,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->array = f->origin = 0;
     f->effort = PTX__EFFORT;
     f->looks = 8 * (uint32_t)(n < PTX__EFFORT ? n : PTX__EFFORT) + 65536;
-    f->search = 0;
+    f->search = f->asked = 0;
     f->first = 0;
     f->threads = 1024;
     for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
@@ -6982,13 +6998,6 @@ static int ptx__defined_before(const ptx__flow *f, uint32_t slot, uint32_t b) {
     const ptx__block *home = &f->block[f->def_block[slot]];
     return f->def[slot] && f->def_block[slot] != b && home->in <= in && in < home->out;
 }
-/* ... or at that instruction of it. Most definitions stand in the block of their use, which shows at once:
-   `def` counts from 1, and both sides wrap below `first`. */
-static int ptx__defined(const ptx__flow *f, uint32_t reg, uint32_t ins, uint32_t b) {
-    uint32_t slot = f->base[PTX__TAG(reg)] + PTX__INDEX(reg), first = f->block[b].first;
-    return f->def[slot] - 1 - first < ins - first || ptx__defined_before(f, slot, b);
-}
-
 static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, uint32_t i) {
     uint32_t def = f->def[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
     const ptx__ins *ins = &k->ins.at[i];
@@ -6997,12 +7006,12 @@ static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, 
                         def ? k->ins.at[def - 1].site : "(nowhere)");
 }
 
-/* A variable's sets after its declaration are chained, each once, whichever pass finds them. */
+/* A variable's sets after its declaration are chained, each instruction once. */
 static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i) {
     ptx_module *m = k->m;
     ptx__set set;
     int ok;
-    if (f->sets[slot] && m->sets.at[f->sets[slot] - 1].instruction >= i) return;
+    if (f->sets[slot] && m->sets.at[f->sets[slot] - 1].instruction == i) return;
     PTX__ROOM(m, m->sets, 1, ok);
     if (!ok) return;
     set.instruction = i;
@@ -7011,12 +7020,12 @@ static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i
     f->sets[slot] = (uint32_t)m->sets.count;
 }
 
-/* A register that is read in block b, whichever pass finds it. */
+/* A register that is read in block b, not where it is made. */
 static void ptx__note_read(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t b) {
     ptx_module *m = k->m;
     ptx__read read;
     int ok;
-    if (!f->classes || (f->reads[slot] && m->reads.at[f->reads[slot] - 1].block >= b)) return;
+    if (!f->classes || (f->reads[slot] && m->reads.at[f->reads[slot] - 1].block == b)) return;
     PTX__ROOM(m, m->reads, 1, ok);
     if (!ok) return;
     read.block = b;
@@ -7026,20 +7035,21 @@ static void ptx__note_read(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t 
 }
 
 /* Note what instruction i writes, where it is the first to, and return a register that it reads (or, a
-   variable, sets) without a definition on every path; 0 when there is none. */
+   variable, sets) without a definition on every path; 0 when there is none. What is defined so far stands
+   before i: so what is defined behind the beginning of the block, as most is, is defined on every path. */
 static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
                                         uint32_t b) {
     const uint32_t *first = k->words.at + ins->words, *w = first + ins->results, *end = first + ins->count;
-    uint32_t *const def = f->def, start = f->block[b].first, before = i - start;
+    uint32_t *const def = f->def, start = f->block[b].first;
     uint32_t bad = 0, word, tag, slot;
-    int keeps; /* what is not written over may be read later */
     if (ins->guard) {
-        word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
-        if (!ptx__defined(f, word, i, b)) bad = word;
-        ptx__note_read(k, f, f->base[PTX__W_PRED] + PTX__INDEX(word), b);
+        slot = f->base[PTX__W_PRED] + PTX__INDEX(ins->guard);
+        if (def[slot] <= start) {
+            if (!ptx__defined_before(f, slot, b)) bad = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
+            ptx__note_read(k, f, slot, b);
+        }
     }
     if (ins->kind != PTX__I_PLAIN) return bad;
-    keeps = ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA;
     while (w < end) {
         word = *w++;
         tag = PTX__TAG(word);
@@ -7054,7 +7064,7 @@ static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__
             if (tag >= PTX__CLASSES) continue;
         }
         slot = f->base[tag] + PTX__INDEX(word);
-        if (def[slot] - 1 - start < before) continue;
+        if (def[slot] > start) continue;
         if (!ptx__defined_before(f, slot, b)) bad = word;
         ptx__note_read(k, f, slot, b);
     }
@@ -7067,31 +7077,23 @@ static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__
             def[slot] = i + 1;
             f->def_block[slot] = b;
         } else if (def[slot] != i + 1) {
-            if (!ptx__defined(f, word, i, b)) bad = word;
+            if (def[slot] <= start && !ptx__defined_before(f, slot, b)) bad = word;
             if (f->classes) ptx__note_set(k, f, slot, i);
+            if (ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
+                ptx__note_read(k, f, slot, b); /* what is not written over may be read later */
         }
-        if (keeps) ptx__note_read(k, f, slot, b);
     }
     return bad;
 }
 
-/* In the order of the text, a definition nearly always stands before its uses: then one pass does. Where it
-   does not (a block that only a branch backwards reaches), the second pass knows all definitions. */
+/* In the order of the text a definition stands before its uses: nobody has a handle before. */
 static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, bad;
-    int pass, late = 1;
-    for (pass = 0; pass < 2 && late; pass++) {
-        late = 0;
-        for (b = 0; b < f->blocks; b++) {
-            if (!f->block[b].order) continue;
-            for (i = f->block[b].first; i < f->block[b].end; i++) {
-                bad = ptx__verify_instruction(k, f, &k->ins.at[i], i, b);
-                if (bad && pass) return ptx__undefined(k, f, bad, i);
-                if (bad) late = 1;
-            }
+    for (b = 0; b < f->blocks; b++)
+        for (i = f->block[b].first; f->block[b].order && i < f->block[b].end; i++) {
+            bad = ptx__verify_instruction(k, f, &k->ins.at[i], i, b);
+            if (bad) return ptx__undefined(k, f, bad, i);
         }
-        if (!pass) f->late = (uint32_t)late;
-    }
     return PTX_E_NONE;
 }
 
@@ -7833,7 +7835,7 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
     /* After a round over all, only what has to do with variables may still change: the rest is made of values
        that stand before it. So rounds over that, and where they change something one over all again. */
     for (;;) {
-        if (!ptx__spread_classes(k, f, all || f->late ? f->relevant : f->unsettled)) {
+        if (!ptx__spread_classes(k, f, all ? f->relevant : f->unsettled)) {
             if (all || !moved) break;
             all = 1;
             continue;
@@ -7947,14 +7949,15 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
     return bits == 1 ? r & 1 : (uint32_t)r;
 }
 
-/* Whether a branch on what differs, other than those in skip_warp, keeps some threads from block b: there is
+/* Whether a branch on what differs, other than those passed, keeps some threads from block b: there is
    a way from it to b that does not pass its postdominator. */
 static int ptx__divided_otherwise(ptx__flow *f, uint32_t b, unsigned above) {
-    uint32_t x, j, depth, effort = 0, *seen = f->skip_lane, *stack = f->stack, *passed = f->skip_warp;
+    uint32_t x, j, depth, effort = 0, *seen = f->skip_lane, *stack = f->stack;
     for (x = 0; x < f->blocks; x++) seen[x] = UINT32_MAX;
     for (x = 0; x < f->blocks; x++) {
         uint32_t meet = f->post_idom[x];
-        if (passed[x] || !f->block[x].order || PTX__CLASS(f->split[x]) <= above || meet == b) continue;
+        if (f->passed[x] == f->asked || meet == b) continue;
+        if (!f->block[x].order || PTX__CLASS(f->split[x]) <= above) continue;
         depth = 0;
         stack[depth++] = b;
         seen[b] = x;
@@ -7978,10 +7981,10 @@ static int ptx__divided_otherwise(ptx__flow *f, uint32_t b, unsigned above) {
 #define PTX__VALUE_STEPS 64
 static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t guard, unsigned above,
                        uint32_t *lanes) {
-    uint32_t t, at, word, below = 0, *passed = f->skip_warp; /* free since the classes are there */
+    uint32_t t, at, word, below = 0;
     int good = PTX__VALUE_STEPS;
     memset(lanes, 0xff, 32 * sizeof *lanes);
-    memset(passed, 0, f->blocks * sizeof *passed);
+    f->asked++;
     for (at = b; good; at = f->block[at].idom) {
         uint32_t from = f->block[at].idom, taken;
         const ptx__ins *last;
@@ -7999,7 +8002,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         if (f->block[from].next[0] == f->block[from].next[1]) continue;
         if (f->post_idom[from] == at) continue; /* the end of a loop: all come, sooner or later */
         word = PTX__WORD(PTX__W_PRED, PTX__INDEX(last->guard));
-        passed[from] = 1;
+        f->passed[from] = f->asked;
         if (PTX__CLASS(f->split[from]) <= above) continue;
         if (k->m->forms.at[last->form].row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
         taken = last->kind == PTX__I_BRANCH && f->block[from].next[1] == at + 1;
@@ -8397,9 +8400,11 @@ static int ptx__pass_on(const ptx__flow *f, uint32_t b, uint32_t states, uint32_
 static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__rule rule, unsigned how,
                             uint32_t *about) {
     uint32_t n, *in = f->advising ? f->walk[0] : f->stack; /* the walks are over */
+    uint32_t *passed = f->advising ? NULL : f->skip_lane;  /* with what a block was gone through last */
     int changed;
     ptx__point at;
     memset(in, 0, (f->blocks + 1) * sizeof *in);
+    if (passed) memset(passed, 0xff, (f->blocks + 1) * sizeof *passed);
     in[0] = start;
     at.about = about;
     at.done = 0;
@@ -8407,6 +8412,8 @@ static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__ru
         changed = 0;
         for (n = 0; n < f->reached; n++) {
             uint32_t b = at.b = f->order[n], states = in[b], s = f->block[b].special, i;
+            if (passed && !at.report && passed[b] == states) continue;
+            if (passed) passed[b] = states;
             for (i = f->block[b].first;; i++) {
                 if (how & PTX__SPECIAL) i = f->special[s++];
                 if (i >= f->block[b].end) break;
@@ -8458,7 +8465,7 @@ static uint32_t ptx__copies_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
     uint32_t filled = 0;
-    if (!k->copies) return PTX_E_NONE;
+    if (!ptx__copies(k)) return PTX_E_NONE;
     return ptx__follow(k, f, PTX__COPY_NONE, ptx__copies_rule, PTX__SPECIAL | PTX__LEAVING, &filled);
 }
 
@@ -8485,7 +8492,7 @@ static uint32_t ptx__carry_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
 }
 
 static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
-    if (!(k->m->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
+    if (!(k->seen & PTX__SEEN_CARRY)) return PTX_E_NONE;
     return ptx__follow(k, f, PTX__CARRY_NONE, ptx__carry_rule, 0, NULL);
 }
 
@@ -8922,7 +8929,7 @@ static uint32_t ptx__copy_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint
 }
 static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
-    for (at.i = PTX__BEGIN; k->copies && f->effort > 8192 && ptx__next(k, &at);)
+    for (at.i = PTX__BEGIN; ptx__copies(k) && f->effort > 8192 && ptx__next(k, &at);)
         if (at.effect == PTX__EFFECT_COPY && ptx__places_of(k, f, at.i)->known)
             ptx__follow(k, f, PTX__COPY_AWAY, ptx__copy_rule, PTX__SPECIAL, &at.i);
 }
@@ -9196,27 +9203,17 @@ static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, 
     }
 }
 
-/* What is live at the ends of blocks. Only registers that some block reads before it writes them count. */
+/* What is live at the ends of blocks. Only registers that are read in other blocks than their own count. */
 static int ptx__live_ends(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
-    uint32_t b, i, at, word, n = 0, *seen = f->classes, *r, chunk[64];
+    uint32_t b, i, at, word, n = 0, *r, chunk[64];
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
     m->lists.count = 0;
-    for (i = 0; i < registers; i++) seen[i] = f->wanted[i] = 0;
+    for (i = 0; i < registers; i++) f->wanted[i] = f->reads[i] != 0;
     for (b = 0; b <= f->blocks; b++) {
         memset(f->post_idom + 8 * (size_t)b, 0, sizeof(ptx__live));
         f->level[b] = f->split[b] = f->post_number[b] = 0;
     }
-    for (b = 0; b < f->blocks; b++)
-        for (i = f->block[b].first; f->block[b].order && i < f->block[b].end; i++) {
-            const ptx__ins *ins = &k->ins.at[i];
-            for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
-                uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
-                if (seen[slot] != b + 1) f->wanted[slot] = 1;
-            }
-            for (at = 0; !ins->guard && (word = ptx__next_register(k, ins, 0, &at)) != 0;)
-                seen[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = b + 1;
-        }
     for (b = 0; b < f->blocks; b++)
         for (i = f->block[b].first; f->block[b].order && i < f->block[b].end; i++) {
             const ptx__ins *ins = &k->ins.at[i];
@@ -9368,7 +9365,7 @@ static uint32_t ptx__set_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint3
 
 static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
     uint32_t i, id = 0, at, word, registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
-    if (!(k->m->seen >> PTX__EFFECT_MMA & 1) || !f->classes) return PTX_E_NONE;
+    if (!(k->seen >> PTX__EFFECT_MMA & 1) || !f->classes) return PTX_E_NONE;
     for (i = 0; i < registers; i++) f->wanted[i] = 0;
     for (i = 0; i < k->ins.count && id < 32; i++) {
         const ptx__ins *ins = &k->ins.at[i];
@@ -9823,11 +9820,12 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     v = ptx__know(k, f, w, &budget);
     if (letter == 'm' && ptx__wrong_space(k, f, w, v, form, &array))
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site, "%.*s goes to %s", length, text, array);
+    if (!v.symbol && k->seen & PTX__SEEN_TURNED && letter == 'm' && ptx__verify_turned(k, f, i, w[0]))
+        return k->m->error.code;
+    if (!v.symbol && f->advising < 2) return PTX_E_NONE;
     ptx__extent(k, ins, letter, &align, &bytes);
     if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
     if (f->advising == 2) ptx__advise_round_step(k, f, i, w[0], align);
-    if (!v.symbol && k->m->seen & PTX__SEEN_TURNED && letter == 'm' && ptx__verify_turned(k, f, i, w[0]))
-        return k->m->error.code;
     if (!v.symbol) return PTX_E_NONE;
     if (letter == 'm' && form->row->allow >> 63 && (form->row->op == PTX_LD || form->row->op == PTX_ST)) {
         ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
@@ -9888,9 +9886,9 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, s;
     int arrays = k->shared.count || k->locals.count || k->m->variables.count;
     /* else nothing is known of what is there */
-    int turned = (k->m->seen & PTX__SEEN_TURNED) != 0;
+    int turned = (k->seen & PTX__SEEN_TURNED) != 0;
     int global = k->m->variables.count || k->locals.count || turned || f->advising == 2;
-    if (!f->classes || !(arrays || turned || f->advising == 2 || k->m->seen & PTX__SEEN_FAR_SPACE))
+    if (!f->classes || !(arrays || turned || f->advising == 2 || k->seen & PTX__SEEN_FAR_SPACE))
         return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
@@ -10105,10 +10103,10 @@ static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, s, i, pair = 0, loads[33], *count = loads + 32, counted = 0;
     ptx__point at;
     *count = 0;
-    if (!(k->m->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
+    if (!(k->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
-            if (!ptx__see(k, i, &at) || !f->block[b].order) continue;
+            if (!f->block[b].order || !ptx__see(k, i, &at) || !(at.form->seen & PTX__SEEN_FURTHER)) continue;
             if (ptx__verify_one(k, f, &at, &pair, &counted)) return k->m->error.code;
             if (strncmp(at.name, "tcgen05.ld", 10) == 0 && *count < 32) loads[(*count)++] = i;
         }
@@ -10194,7 +10192,7 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
             k, PTX_E_LAUNCH_LIMIT, k->site,
             "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads",
             k->min_blocks, threads, sm, most);
-    if (!(k->m->seen & PTX__SEEN_SETMAXNREG)) return PTX_E_NONE;
+    if (!(k->seen & PTX__SEEN_SETMAXNREG)) return PTX_E_NONE;
     if (k->max_registers || (threads && k->min_blocks)) return ptx__verify_setmaxnreg(k, f, threads);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         if (at.op == PTX_SETMAXNREG_INC || at.op == PTX_SETMAXNREG_DEC)
@@ -10222,7 +10220,7 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
                   "clusters of up to %u blocks are more than the 8 that every launch may have: the host must "
                   "set CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
                   k->max_rank);
-    if (!(k->m->seen & (1u << PTX__EFFECT_BULK_IN | 1u << PTX__EFFECT_BULK_OUT))) return;
+    if (!(k->seen & (1u << PTX__EFFECT_BULK_IN | 1u << PTX__EFFECT_BULK_OUT))) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         does |= at.effect == PTX__EFFECT_CALL ? ptx__does(k, at.i) : 1u << at.effect;
         if (at.effect == PTX__EFFECT_BARRIER && strncmp(at.name, "mbarrier", 8) == 0) does |= 0x80000000u;
@@ -10538,7 +10536,7 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
     if (strstr(at->name, "_tx.") || strstr(at->name, "_tx%")) p->expects = 1;
     if (at->op == PTX_MBARRIER_INIT || at->op == PTX_MBARRIER_INVAL) ptx__advise_life(k, f, at);
     if (at->op == PTX_MBARRIER_INIT) ptx__advise_arrivals(k, f, i);
-    if (at->effect == PTX__EFFECT_READ && k->m->seen >> PTX__EFFECT_BULK_IN & 1
+    if (at->effect == PTX__EFFECT_READ && k->seen >> PTX__EFFECT_BULK_IN & 1
         && ptx__parted(k, f, i) <= PTX__CLASS_BLOCK && ptx__places_of(k, f, i)->known)
         ptx__seek_and_note(k, f, i, ptx__look_bulk_in, &i, PTX_ADVICE_RACE,
                            "another thread may still be reading, at %s, what this copy writes over: a "
@@ -10641,7 +10639,7 @@ static int ptx__waited_alike(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
 static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
     uint32_t about[3], waits = 0;
     ptx__point at;
-    if (!(k->m->seen & 1u << PTX__EFFECT_BULK_OUT)) return;
+    if (!(k->seen & 1u << PTX__EFFECT_BULK_OUT)) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *w;
         uint64_t bytes;
@@ -10874,7 +10872,7 @@ static int ptx__look_product(const ptx_kernel *k, ptx__flow *f, const ptx__point
 static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
     uint32_t array;
     ptx__point at;
-    if (!(k->m->seen >> PTX__EFFECT_MMA & 1)) return;
+    if (!(k->seen >> PTX__EFFECT_MMA & 1)) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         if (at.op != PTX_ST || at.effect != PTX__EFFECT_WRITE) continue;
         array = ptx__array_at(k, f, ptx__shared_operand(k, at.ins));

@@ -229,7 +229,7 @@ static void do_shot(program *p) {
 
 /* Nothing that means anything: what the builder must refuse, or take and print. */
 static void do_wrong(program *p) {
-    ptx_val v[6], out[8];
+    ptx_val v[8], out[8];
     unsigned n = choice(p, 6), results = choice(p, 3);
     p->wild = p->astray = true;
     memset(v, 0, sizeof v);
