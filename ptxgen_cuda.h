@@ -3240,6 +3240,7 @@ typedef struct ptxcu__check {
     const char *name;
     ptxcu_call *call;
     ptxcu_code code;
+    ptxk_message why; /* of the plan or the check that refuses */
     const ptxcu_tensor *seen[PTXCU_CALL_TENSORS];
     uint32_t flags[PTXCU_CALL_TENSORS];
 } ptxcu__check;
@@ -3388,9 +3389,18 @@ static ptxcu_code ptxcu__check_complete(ptxcu__check *c, const void *desc, const
     return ptxcu__call_complete(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, workspace);
 }
 
+/* An operation for one launch only. */
+#define PTXCU__AT_ONCE(operation)                                                                            \
+    PTXGEN_API ptxcu_code ptxcu_##operation(ptxcu *cu, const ptxcu_##operation##_desc *x,                    \
+                                            ptxcu_stream stream) {                                           \
+        ptxcu_call call;                                                                                     \
+        ptxcu_code code = ptxcu_##operation##_prepare(cu, x, &call);                                         \
+        return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_" #operation, &call, stream);        \
+    }
+
 /* What the operation itself says of descriptions and sizes. */
-static void ptxcu__refused(ptxcu__check *c, ptx_code code, const ptxk_message *why) {
-    if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", why->text);
+static void ptxcu__refused(ptxcu__check *c, ptx_code code) {
+    if (c->code == PTXCU_E_NONE && code) c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", c->why.text);
 }
 
 /* Fields of a description that are no tensors: 0 or 1; 0. */
@@ -3579,7 +3589,6 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
     ptxk_flash_decode_desc desc;
     ptxk_flash_decode_shape shape;
     ptxk_flash_decode_args args;
-    ptxk_message why;
     uint32_t given;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "flash_decode", x, call);
     if (code != PTXCU_E_NONE) return code;
@@ -3637,7 +3646,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         shape.max_seq = (uint32_t)rows;
         shape.max_len = x->max_len ? x->max_len : shape.max_seq;
         shape.sm_count = cu->info.sm_count;
-        ptxcu__refused(&c, ptxk_flash_decode_plan(&desc, &shape, &call->plan, &why), &why);
+        ptxcu__refused(&c, ptxk_flash_decode_plan(&desc, &shape, &call->plan, &c.why));
         args.q = q.address;
         args.k_caches = paged ? cache->k.address : cache->addresses.address;
         args.v_caches = paged ? cache->v.address : cache->addresses.address + 8 * q.shape[0];
@@ -3654,16 +3663,12 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)cache->k.shape[0] : 0;
         if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__refused(&c, ptxk_flash_decode_check(&desc, &args, &why), &why);
+            ptxcu__refused(&c, ptxk_flash_decode_check(&desc, &args, &c.why));
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, &x->workspace);
 }
 
-PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_desc *x, ptxcu_stream stream) {
-    ptxcu_call call;
-    ptxcu_code code = ptxcu_flash_decode_prepare(cu, x, &call);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_flash_decode", &call, stream);
-}
+PTXCU__AT_ONCE(flash_decode)
 
 /* -- kv_scatter -- */
 
@@ -3672,7 +3677,6 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
     ptxk_kv_scatter_desc desc;
     ptxk_kv_scatter_shape shape;
     ptxk_kv_scatter_args args;
-    ptxk_message why;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "kv_scatter", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
@@ -3712,7 +3716,7 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         desc.cache_type = k->type;
         desc.page_size = paged ? (uint32_t)k->shape[2] : 0;
         shape.tokens = (uint32_t)x->k.shape[0];
-        ptxcu__refused(&c, ptxk_kv_scatter_plan(&desc, &shape, &call->plan, &why), &why);
+        ptxcu__refused(&c, ptxk_kv_scatter_plan(&desc, &shape, &call->plan, &c.why));
         args.k = x->k.address;
         args.v = x->v.address;
         args.k_caches = paged ? k->address : cache->addresses.address;
@@ -3730,16 +3734,12 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter
         args.max_seq = (uint32_t)rows;
         args.max_pages = paged ? (uint32_t)cache->blocks.shape[1] : 0;
         args.pool_pages = paged ? (uint32_t)k->shape[0] : 0;
-        if (call->plan.launches) ptxcu__refused(&c, ptxk_kv_scatter_check(&desc, &args, &why), &why);
+        if (call->plan.launches) ptxcu__refused(&c, ptxk_kv_scatter_check(&desc, &args, &c.why));
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
 
-PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *x, ptxcu_stream stream) {
-    ptxcu_call call;
-    ptxcu_code code = ptxcu_kv_scatter_prepare(cu, x, &call);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_kv_scatter", &call, stream);
-}
+PTXCU__AT_ONCE(kv_scatter)
 
 /* -- flash_prefill -- */
 
@@ -3749,7 +3749,6 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
     ptxk_flash_prefill_desc desc;
     ptxk_flash_prefill_shape shape;
     ptxk_flash_prefill_args args;
-    ptxk_message why;
     uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, lens;
     uint64_t batch, rows, keys, heads, kv_heads, d;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "flash_prefill", x, call);
@@ -3814,7 +3813,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         shape.kv_len = lens && x->kv_len ? x->kv_len : (uint32_t)keys;
         shape.q_total = lens ? (uint32_t)rows : 0;
         shape.kv_total = lens ? (uint32_t)keys : 0;
-        ptxcu__refused(&c, ptxk_flash_prefill_plan(&desc, &shape, &call->plan, &why), &why);
+        ptxcu__refused(&c, ptxk_flash_prefill_plan(&desc, &shape, &call->plan, &c.why));
         args.q = x->q.address;
         args.k = x->k.address;
         args.v = x->v.address;
@@ -3840,16 +3839,12 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill_prepare(ptxcu *cu, const ptxcu_flash_p
         args.q_len = shape.q_len;
         args.kv_len = shape.kv_len;
         if (c.code == PTXCU_E_NONE && call->plan.launches)
-            ptxcu__refused(&c, ptxk_flash_prefill_check(&desc, &args, &why), &why);
+            ptxcu__refused(&c, ptxk_flash_prefill_check(&desc, &args, &c.why));
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
 
-PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_desc *x, ptxcu_stream stream) {
-    ptxcu_call call;
-    ptxcu_code code = ptxcu_flash_prefill_prepare(cu, x, &call);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_flash_prefill", &call, stream);
-}
+PTXCU__AT_ONCE(flash_prefill)
 
 /* -- gemv -- */
 
@@ -3892,7 +3887,6 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, pt
     ptxk_gemv_desc desc;
     ptxk_gemv_shape shape;
     ptxk_gemv_args args;
-    ptxk_message why;
     uint32_t i, matrices;
     uint64_t n, k;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "gemv", x, call);
@@ -3936,7 +3930,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, pt
         shape.sm_count = cu->info.sm_count;
         shape.second_n = (uint32_t)x->more[0].weights.shape[0];
         shape.third_n = (uint32_t)x->more[1].weights.shape[0];
-        ptxcu__refused(&c, ptxk_gemv_plan(&desc, &shape, &call->plan, &why), &why);
+        ptxcu__refused(&c, ptxk_gemv_plan(&desc, &shape, &call->plan, &c.why));
         args.weights = x->weights.address;
         args.x = x->x.address;
         args.gamma = x->gamma.address;
@@ -3954,7 +3948,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, pt
             args.more[i - 1].n = (uint32_t)x->more[i - 1].weights.shape[0];
         }
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__refused(&c, ptxk_gemv_check(&desc, &args, &why), &why);
+            ptxcu__refused(&c, ptxk_gemv_check(&desc, &args, &c.why));
         if (c.code == PTXCU_E_NONE && x->swiglu && shape.second_n != shape.n)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
@@ -3962,11 +3956,7 @@ PTXGEN_API ptxcu_code ptxcu_gemv_prepare(ptxcu *cu, const ptxcu_gemv_desc *x, pt
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, &x->workspace);
 }
 
-PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *x, ptxcu_stream stream) {
-    ptxcu_call call;
-    ptxcu_code code = ptxcu_gemv_prepare(cu, x, &call);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_gemv", &call, stream);
-}
+PTXCU__AT_ONCE(gemv)
 
 /* -- norm -- */
 
@@ -3975,7 +3965,6 @@ PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *x, pt
     ptxk_norm_desc desc;
     ptxk_norm_shape shape;
     ptxk_norm_args args;
-    ptxk_message why;
     uint32_t added;
     uint64_t rows, n;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "norm", x, call);
@@ -4004,7 +3993,7 @@ PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *x, pt
                      | (x->beta.owner ? (uint32_t)PTXK_NORM_BETA : 0)
                      | (x->gamma.owner ? 0 : (uint32_t)PTXK_NORM_PLAIN);
         shape.rows = (uint32_t)rows;
-        ptxcu__refused(&c, ptxk_norm_plan(&desc, &shape, &call->plan, &why), &why);
+        ptxcu__refused(&c, ptxk_norm_plan(&desc, &shape, &call->plan, &c.why));
         args.x = x->x.address;
         args.residual = x->residual.address;
         args.y = x->y.address;
@@ -4012,16 +4001,12 @@ PTXGEN_API ptxcu_code ptxcu_norm_prepare(ptxcu *cu, const ptxcu_norm_desc *x, pt
         args.beta = x->beta.address;
         args.rows = shape.rows;
         args.eps = x->eps;
-        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_norm_check(&desc, &args, &why), &why);
+        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_norm_check(&desc, &args, &c.why));
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
 
-PTXGEN_API ptxcu_code ptxcu_norm(ptxcu *cu, const ptxcu_norm_desc *x, ptxcu_stream stream) {
-    ptxcu_call call;
-    ptxcu_code code = ptxcu_norm_prepare(cu, x, &call);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_norm", &call, stream);
-}
+PTXCU__AT_ONCE(norm)
 
 /* -- softmax -- */
 
@@ -4030,7 +4015,6 @@ PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc 
     ptxk_softmax_desc desc;
     ptxk_softmax_shape shape;
     ptxk_softmax_args args;
-    ptxk_message why;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "softmax", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
@@ -4046,20 +4030,16 @@ PTXGEN_API ptxcu_code ptxcu_softmax_prepare(ptxcu *cu, const ptxcu_softmax_desc 
         desc.y_type = x->y.type;
         desc.scale = x->scale;
         shape.rows = (uint32_t)x->x.shape[0];
-        ptxcu__refused(&c, ptxk_softmax_plan(&desc, &shape, &call->plan, &why), &why);
+        ptxcu__refused(&c, ptxk_softmax_plan(&desc, &shape, &call->plan, &c.why));
         args.x = x->x.address;
         args.y = x->y.address;
         args.rows = shape.rows;
-        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_softmax_check(&desc, &args, &why), &why);
+        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_softmax_check(&desc, &args, &c.why));
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
 
-PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *x, ptxcu_stream stream) {
-    ptxcu_call call;
-    ptxcu_code code = ptxcu_softmax_prepare(cu, x, &call);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_softmax", &call, stream);
-}
+PTXCU__AT_ONCE(softmax)
 
 /* -- activation -- */
 
@@ -4068,7 +4048,6 @@ PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation
     ptxk_activation_desc desc;
     ptxk_activation_shape shape;
     ptxk_activation_args args;
-    ptxk_message why;
     uint64_t rows, n;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "activation", x, call);
     if (code != PTXCU_E_NONE) return code;
@@ -4090,7 +4069,7 @@ PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation
         desc.y_type = x->y.type;
         shape.rows = (uint32_t)rows;
         shape.n = (uint32_t)n;
-        ptxcu__refused(&c, ptxk_activation_plan(&desc, &shape, &call->plan, &why), &why);
+        ptxcu__refused(&c, ptxk_activation_plan(&desc, &shape, &call->plan, &c.why));
         args.x = x->x.address;
         args.up = x->up.address;
         args.y = x->y.address;
@@ -4099,16 +4078,12 @@ PTXGEN_API ptxcu_code ptxcu_activation_prepare(ptxcu *cu, const ptxcu_activation
         args.y_stride = ptxcu__step(&x->y, 0);
         args.rows = shape.rows;
         args.n = shape.n;
-        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_activation_check(&desc, &args, &why), &why);
+        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_activation_check(&desc, &args, &c.why));
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
 
-PTXGEN_API ptxcu_code ptxcu_activation(ptxcu *cu, const ptxcu_activation_desc *x, ptxcu_stream stream) {
-    ptxcu_call call;
-    ptxcu_code code = ptxcu_activation_prepare(cu, x, &call);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_activation", &call, stream);
-}
+PTXCU__AT_ONCE(activation)
 
 /* -- rope -- */
 
@@ -4117,7 +4092,6 @@ PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *x, pt
     ptxk_rope_desc desc;
     ptxk_rope_shape shape;
     ptxk_rope_args args;
-    ptxk_message why;
     const ptxcu_tensor *t;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "rope", x, call);
     if (code != PTXCU_E_NONE) return code;
@@ -4145,22 +4119,18 @@ PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *x, pt
         desc.pairs = x->pairs;
         desc.type = t->type;
         shape.tokens = (uint32_t)t->shape[0];
-        ptxcu__refused(&c, ptxk_rope_plan(&desc, &shape, &call->plan, &why), &why);
+        ptxcu__refused(&c, ptxk_rope_plan(&desc, &shape, &call->plan, &c.why));
         args.x = t->address;
         args.positions = x->positions.address;
         args.frequencies = x->frequencies.address;
         args.stride = ptxcu__step(t, 0);
         args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_rope_check(&desc, &args, &why), &why);
+        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_rope_check(&desc, &args, &c.why));
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
 
-PTXGEN_API ptxcu_code ptxcu_rope(ptxcu *cu, const ptxcu_rope_desc *x, ptxcu_stream stream) {
-    ptxcu_call call;
-    ptxcu_code code = ptxcu_rope_prepare(cu, x, &call);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_rope", &call, stream);
-}
+PTXCU__AT_ONCE(rope)
 
 /* -- embed -- */
 
@@ -4169,7 +4139,6 @@ PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *x, 
     ptxk_embed_desc desc;
     ptxk_embed_shape shape;
     ptxk_embed_args args;
-    ptxk_message why;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "embed", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
@@ -4184,22 +4153,18 @@ PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *x, 
         desc.y_type = x->y.type;
         desc.scale = x->scale;
         shape.tokens = (uint32_t)x->ids.shape[0];
-        ptxcu__refused(&c, ptxk_embed_plan(&desc, &shape, &call->plan, &why), &why);
+        ptxcu__refused(&c, ptxk_embed_plan(&desc, &shape, &call->plan, &c.why));
         args.table = x->table.address;
         args.ids = x->ids.address;
         args.y = x->y.address;
         args.rows = (uint32_t)x->table.shape[0];
         args.tokens = shape.tokens;
-        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_embed_check(&desc, &args, &why), &why);
+        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_embed_check(&desc, &args, &c.why));
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
 
-PTXGEN_API ptxcu_code ptxcu_embed(ptxcu *cu, const ptxcu_embed_desc *x, ptxcu_stream stream) {
-    ptxcu_call call;
-    ptxcu_code code = ptxcu_embed_prepare(cu, x, &call);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_embed", &call, stream);
-}
+PTXCU__AT_ONCE(embed)
 
 /* -- sample -- */
 
@@ -4208,7 +4173,6 @@ PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *x
     ptxk_sample_desc desc;
     ptxk_sample_shape shape;
     ptxk_sample_args args;
-    ptxk_message why;
     ptxcu_code code = ptxcu__check_begin(&c, cu, "sample", x, call);
     if (code != PTXCU_E_NONE) return code;
     memset(&desc, 0, sizeof desc);
@@ -4224,7 +4188,7 @@ PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *x
         desc.method = x->method;
         shape.rows = (uint32_t)x->logits.shape[0];
         shape.n = (uint32_t)x->logits.shape[1];
-        ptxcu__refused(&c, ptxk_sample_plan(&desc, &shape, &call->plan, &why), &why);
+        ptxcu__refused(&c, ptxk_sample_plan(&desc, &shape, &call->plan, &c.why));
         args.logits = x->logits.address;
         args.positions = x->positions.address;
         args.tokens = x->tokens.address;
@@ -4234,16 +4198,12 @@ PTXGEN_API ptxcu_code ptxcu_sample_prepare(ptxcu *cu, const ptxcu_sample_desc *x
         args.top_k = x->top_k;
         args.top_p = x->top_p;
         args.temperature = x->temperature;
-        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_sample_check(&desc, &args, &why), &why);
+        if (c.code == PTXCU_E_NONE) ptxcu__refused(&c, ptxk_sample_check(&desc, &args, &c.why));
     }
     return ptxcu__check_complete(&c, &desc, &args, sizeof args, NULL);
 }
 
-PTXGEN_API ptxcu_code ptxcu_sample(ptxcu *cu, const ptxcu_sample_desc *x, ptxcu_stream stream) {
-    ptxcu_call call;
-    ptxcu_code code = ptxcu_sample_prepare(cu, x, &call);
-    return code != PTXCU_E_NONE ? code : ptxcu__call_run(cu, "ptxcu_sample", &call, stream);
-}
+PTXCU__AT_ONCE(sample)
 
 #endif /* PTXGEN_KERNELS_H */
 
