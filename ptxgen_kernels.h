@@ -2067,8 +2067,8 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
    Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come
    to shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than
    it needs, and puts neighbours together. That no two lanes ask for one bank:
-     unit 2048   a lane has two blocks, and the four that a warp reads at a time are neighbours of neighbours,
-                 or pairs
+     unit 2048   a lane has two blocks, and the four that a warp reads at a time are neighbours of neighbours.
+                 Q4_0 and Q6_K, with few columns: 1024 values of theirs would end within a sector
      unit 1024   a row's part is cut into runs, each of whole chunks for itself (a chunk that two share is
                  copied twice). Those of Q8_0 lie 144 words apart, 16 banks, those of Q4_0 40 words, 8 banks.
                  Chunks leave a block of Q6_K where it is in 4 banks: of four blocks 210 bytes apart, two and
@@ -2137,7 +2137,7 @@ static const ptxk__block ptxk__blocks[] = {
     {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, ptxk__f32_read},
     {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__f16_read},
     {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read},
-    {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 2048, 2, 512, 576, 2, 1, 1, 0, 0,
+    {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 1024, 4, 512, 576, 2, 1, 1, 0, 0,
      NULL, ptxk__q8_0_read},
     {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 256, 160, 2, 0.0625f, 1, 8,
      0, NULL, ptxk__q4_0_read},
@@ -6867,14 +6867,8 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     }
     for (t = 0; t < f->times; t++) {
         ptx_val record = ptx_u32(0);
-        /* blocks of the first time: side by side, or 0, 2, 4, 6, or 0, 1, 4, 5 */
-        block = group;
-        if (f->times > 1 && f->block->pair == 1) {
-            block = ptx_shl(k, group, ptx_u32(1));
-        } else if (f->times > 1) {
-            high = ptx_and(k, group, ptx_u32(2));
-            block = ptx_add(k, group, high);
-        }
+        /* blocks of the first time: side by side, or 0, 2, 4, 6 */
+        block = f->times > 1 ? ptx_shl(k, group, ptx_u32(1)) : group;
         if (t) block = ptx_add(k, block, ptx_u32(f->block->pair));
         if (f->block->values == 32) {
             s->own[t] = ptx_mad(k, block, ptx_u32(8), lane->at);
