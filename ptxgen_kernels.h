@@ -55,6 +55,11 @@
      precision           f32 in both: with tensor cores q and the weights are sums of two numbers of the
                          cache's type (q in f32 on bf16: of three), for twice the products, which memory
                          hides. What remains is 2^-22 of q and of a weight, with bf16 2^-16 of a weight.
+     traffic             beyond plan.min_bytes each of grid[2] chunks reads q, and writes a partial result,
+                         which is read once: 2 * (workspace_bytes - zero_bytes). At most 5 % in all where
+                         sequences and KV heads fill the machine. Where they do not, chunks are as small as
+                         gives each multiprocessor one, for 17 chunks of 4096 keys, GQA 8, 13 %, in the L2
+                         cache: what memory is read for is K, V and q, once
      V of any size       no sum of f16 values leaves f32. f32 and bf16 ones have weights of at most 2^-32, so
                          that 2^31 of the largest do not: right to 3.4028e38 (rounding may make more of it
                          infinite), and off by some 2^-109 (1.5e-33) for each addition at the other end.
@@ -1595,9 +1600,14 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
 
     /* Eight blocks for each multiprocessor, two waves of what fits at once, so that the end of a launch is
        short even when lengths differ; chunks of `frugal` keys and more. Where that leaves multiprocessors
-       without a block, one for each, of `least` keys and more: then time is worth more than traffic that
-       stays in the L2 cache. Where sequences and heads alone fill the machine, or are short, each has one
-       block: no workspace, nothing to join. */
+       without a block, one for each, of `least` keys and more. What chunks move for themselves passes 5 %
+       then, and is worth its time: 64 heads on 8, d 128, 4096 keys of f16 are 17 MB; 17 chunks for each KV
+       head, 136 blocks for 132 multiprocessors, make 1.1 MB more of q, half of it from the L1 cache, and
+       1.2 MB of partial results, all in the L2 cache: 13 %. 5 % would be 6 chunks, 48 blocks, each of which
+       would have to have 64 KB on their way for a latency of 0.7 us at 4.3 TB/s, while 84 multiprocessors
+       rest. Clusters of 8 that join in shared memory would save 1 MB, and leave 7 %, mostly of q, and 16 of
+       each 18 multiprocessors that are together in use. Where sequences and heads alone fill the machine, or
+       are short, each has one block: no workspace, nothing to join. */
     keys = shape->max_len - ptxk__flash_first(&f, shape->max_len) / PTXK__BEGIN * PTXK__BEGIN;
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
@@ -2062,8 +2072,14 @@ PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc
 
    Blocks of 18, 34 and 210 bytes lie 2-byte aligned in a row, and rows need not begin at 16 bytes. They come
    to shared memory in whole chunks of 16 bytes, as they are; there a lane reads aligned words, one more than
-   it needs, and puts neighbours together. With two blocks to a lane (unit 2048) the four blocks that a warp
-   reads at a time are chosen so that no two lanes ask for one bank: neighbours of neighbours, or pairs. */
+   it needs, and puts neighbours together. That no two lanes ask for one bank:
+     unit 2048   a lane has two blocks, and the four that a warp reads at a time are neighbours of neighbours.
+                 Q4_0 and Q6_K, with few columns: 1024 values of theirs would end within a sector
+     unit 1024   a row's part is cut into runs, each of whole chunks for itself (a chunk that two share is
+                 copied twice). Those of Q8_0 lie 144 words apart, 16 banks, those of Q4_0 40 words, 8 banks.
+                 Chunks leave a block of Q6_K where it is in 4 banks: of four blocks 210 bytes apart, two and
+                 two meet. One of the two reads its words in the order 2, 3, 0, 1, and blocks that begin at a
+                 word, and need no fifth, read one again that keeps out of the others' way. */
 #define PTXK__ROWS_MAX 4u /* of a warp */
 
 enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS }; /* halves have an integer scale; not so; no integers */
@@ -2080,6 +2096,9 @@ typedef struct ptxk__place { /* what a lane reads of a row: shared addresses */
     ptx_val block;           /* its block's first byte */
     ptx_val words;           /* 2-byte aligned formats: aligned words that hold it ... */
     ptx_val pick;            /* ... and how prmt puts two of them together */
+    uint32_t turning;        /* lanes may read their words in another order: */
+    ptx_val other, fifth;    /* ... where the third word is read, and the fifth; `words` is the first's */
+    ptx_val swapped;         /* ... predicate: the order is 2, 3, 0, 1 */
 } ptxk__place;
 
 typedef struct ptxk__share {
@@ -2097,6 +2116,7 @@ typedef struct ptxk__block {
     uint32_t kind, order;
     uint32_t is_signed;         /* the bytes */
     uint32_t unit, pair; /* values of a step with few columns; blocks of 256 that lie side by side then */
+    uint32_t run, run_area;     /* values, bytes in shared memory of a run, where a step has 1024; or 0 */
     uint32_t rows;              /* most of a warp */
     float first, second;        /* the bytes' multiples, inverted */
     float offset;               /* subtracted from every integer; has_minimum: the format's own */
@@ -2118,19 +2138,19 @@ static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__pl
 static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
 
 static const ptxk__block ptxk__blocks[] = {
-    {"q4_k", PTXK_Q4_K, 256, 144, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 4, 1, 0.0625f, 0, 1,
+    {"q4_k", PTXK_Q4_K, 256, 144, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 4, 1, 0.0625f, 0, 1,
      ptxk__q4_k_lane, ptxk__q4_k_read},
-    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 2, 1, 1, 0, 0, NULL, ptxk__f32_read},
-    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 4, 1, 1, 0, 0, NULL, ptxk__f16_read},
-    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read},
-    {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 2048, 2, 2, 1, 1, 0, 0, NULL,
-     ptxk__q8_0_read},
-    {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 2, 0.0625f, 1, 8, 0, NULL,
-     ptxk__q4_0_read},
-    {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 2, 1, 0.5f, 0, 1,
+    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, ptxk__f32_read},
+    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__f16_read},
+    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read},
+    {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 1024, 4, 512, 576, 2, 1, 1, 0, 0,
+     NULL, ptxk__q8_0_read},
+    {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 256, 160, 2, 0.0625f, 1, 8,
+     0, NULL, ptxk__q4_0_read},
+    {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 2, 1, 0.5f, 0, 1,
      ptxk__q5_k_lane, ptxk__q5_k_read},
-    {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__NIBBLES_APART, 1, 2048, 1, 2, 0.25f, 0.25f, 0, 0,
-     ptxk__q6_k_lane, ptxk__q6_k_read}};
+    {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__NIBBLES_APART, 1, 2048, 1, 256, 224, 2, 0.25f, 0.25f,
+     0, 0, ptxk__q6_k_lane, ptxk__q6_k_read}};
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
     size_t i;
@@ -2161,6 +2181,9 @@ typedef struct ptxk__rows {
     uint32_t unit_bytes;
     uint32_t times;      /* shares of a lane in a step */
     uint32_t area;       /* bytes in shared memory for a row's part of a step: whole chunks */
+    uint32_t runs;       /* ... of so many runs, */
+    uint32_t run_bytes, run_area; /* ... each of so many bytes of the row, and there */
+    uint32_t turning;    /* some lanes read their words in another order */
     uint32_t step;       /* ... for the step: all rows */
     uint32_t stages;     /* steps in the ring: one is read while the others are on their way */
     uint32_t ring;       /* bytes of shared memory that the warp needs, 16-byte aligned */
@@ -2194,12 +2217,18 @@ static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t 
     f->unit = block->unit < unit ? block->unit : unit;
     f->unit_bytes = f->unit / block->values * block->bytes;
     f->times = f->unit > 1024 ? 2 : 1;
-    f->grain = f->unit_bytes % 16 ? 16 : 32;
+    f->runs = f->times == 1 && block->run ? f->unit / block->run : 1;
+    f->run_bytes = f->unit_bytes / f->runs;
+    f->turning = f->run_bytes % 16 != 0 && f->runs > 1;
+    f->grain = (f->runs > 1 ? f->run_bytes % 32 : f->unit_bytes % 16) ? 16 : 32;
     f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a grain */
     f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
-    f->area = block->aligned ? f->unit_bytes : (f->unit_bytes + 2 * f->grain - 2) / f->grain * f->grain;
+    f->run_area = block->aligned ? f->unit_bytes
+                  : f->runs > 1  ? block->run_area
+                                 : (f->unit_bytes + 2 * f->grain - 2) / f->grain * f->grain;
+    f->area = f->runs * f->run_area;
     f->rows = columns == 1 ? block->rows : 2; /* x of many columns needs the registers */
-    if (columns > 4 && !block->aligned) f->rows = 1;
+    if (columns > 4 && f->turning) f->rows = 1;
     if (most && f->rows > most) f->rows = most;
     while (f->rows > 1 && 2 * f->rows * f->area > room) f->rows /= 2;
     f->step = f->rows * f->area;
@@ -4454,7 +4483,8 @@ static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 
 /* -- flash_decode: scalar --
    For f32 caches, and for sm_75. Lanes share a row; a lane has its part of q and of the sums of all columns
-   in registers. */
+   in registers: the loop has no shared memory in it. At both ends of a block lanes have 32 bytes each of q
+   and of sums, 16 of every 32 in one access, which takes two passes for one. */
 typedef struct ptxk__flash_state {
     ptx_val q[PTXK__TILE][PTXK__ROW];
     ptx_var sum[PTXK__TILE][PTXK__ROW];
@@ -6484,6 +6514,24 @@ static void ptxk__words_at(ptx_kernel *k, const ptxk__place *at, ptx_val from, u
     for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
 }
 
+/* 16 bytes, `add` + offset behind what the place holds; turning lanes change the halves that they read. */
+static void ptxk__16_bytes_at(ptx_kernel *k, const ptxk__place *at, ptx_val add, uint32_t offset,
+                              ptx_val *out) {
+    ptx_val from = ptx_ptr_add(k, at->words, add, 1), other, word[5];
+    uint32_t i;
+    if (!at->turning) {
+        ptxk__words_at(k, at, from, offset, 4, out);
+        return;
+    }
+    other = ptx_ptr_add(k, at->other, add, 1);
+    for (i = 0; i < 4; i++)
+        out[i] = ptx_ld(k, PTX_B32, ptx_at(i < 2 ? from : other, (int64_t)(offset + 4 * (i & 1))));
+    from = ptx_ptr_add(k, at->fifth, add, 1);
+    word[4] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)offset));
+    for (i = 0; i < 4; i++) word[i] = ptx_selp(k, out[i ^ 2], out[i], at->swapped);
+    for (i = 0; i < 4; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
+}
+
 static ptx_val ptxk__f16_at(ptx_kernel *k, ptx_val at, uint32_t offset) {
     ptx_val x = ptx_ld(k, PTX_F16, ptx_at(at, (int64_t)offset));
     return ptx_cvt(k, PTX_F32, x);
@@ -6511,10 +6559,8 @@ static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
                             ptxk__share *share) {
     ptx_val from, q[4], h[4], x, y;
     uint32_t i;
-    from = ptx_ptr_add(k, at->words, lane->c[4], 1);
-    ptxk__words_at(k, at, from, 0, 4, q);
-    from = ptx_ptr_add(k, at->words, lane->c[2], 1);
-    ptxk__words_at(k, at, from, 128, 4, h);
+    ptxk__16_bytes_at(k, at, lane->c[4], 0, q);
+    ptxk__16_bytes_at(k, at, lane->c[2], 128, h);
     for (i = 0; i < 4; i++) {
         x = ptx_shl(k, q[i], ptx_u32(2));
         x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a)); /* & ^ */
@@ -6763,7 +6809,8 @@ typedef struct ptxk__rows_state {
     ptxk__lane lane;
     ptx_val group;                   /* j: which of 4 blocks at a time */
     ptx_val ring, mine;              /* this warp's shared memory; there, this lane's first chunk */
-    ptx_val row_of[8], chunk_of[8];  /* what the lane copies: row of the warp, bytes into its area */
+    ptx_val row_of[8], chunk_of[8];  /* what the lane copies: row of the warp, bytes into its run's area */
+    ptx_val run_of[8];               /* ... bytes of the row's part before that run */
     ptx_val some;                    /* predicate: it copies in the last round too */
     ptx_val steps;
     ptx_val from[8];                 /* what the lane copies first, of each round */
@@ -6777,6 +6824,8 @@ typedef struct ptxk__rows_state {
     ptx_val own_last;                /* not sized: in the last step; one that there is */
     ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* places in a slot */
     ptx_val pick[2][PTXK__ROWS_MAX]; /* ... see ptxk__place */
+    ptx_val other[PTXK__ROWS_MAX], fifth[PTXK__ROWS_MAX], swapped[PTXK__ROWS_MAX]; /* turning */
+    ptx_val run; /* runs: bytes of the row's part before the run with the lane's block */
     ptx_var moved[PTXK__ROWS_MAX];   /* toggles: what is to be added to them, move and 0 in turn */
     ptx_val move[PTXK__ROWS_MAX];
     ptx_var x;                       /* the record of the next step */
@@ -6837,20 +6886,20 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     }
     for (t = 0; t < f->times; t++) {
         ptx_val record = ptx_u32(0);
-        /* blocks of the first time: side by side, or 0, 2, 4, 6, or 0, 1, 4, 5 */
-        block = group;
-        if (f->times > 1 && f->block->pair == 1) {
-            block = ptx_shl(k, group, ptx_u32(1));
-        } else if (f->times > 1) {
-            high = ptx_and(k, group, ptx_u32(2));
-            block = ptx_add(k, group, high);
-        }
+        /* blocks of the first time: side by side, or 0, 2, 4, 6 */
+        block = f->times > 1 ? ptx_shl(k, group, ptx_u32(1)) : group;
         if (t) block = ptx_add(k, block, ptx_u32(f->block->pair));
         if (f->block->values == 32) {
             s->own[t] = ptx_mad(k, block, ptx_u32(8), lane->at);
             s->own[t] = ptx_mul(k, s->own[t], ptx_u32(f->block->bytes));
         } else {
             s->own[t] = ptx_mul(k, block, ptx_u32(f->block->bytes));
+        }
+        if (f->runs > 1) {
+            s->run = ptx_div(k, block, ptx_u32(f->block->run / 256));
+            high = ptx_mul(k, s->run, ptx_u32(f->run_area - f->run_bytes));
+            s->own[t] = ptx_add(k, s->own[t], high);
+            s->run = ptx_mul(k, s->run, ptx_u32(f->run_bytes));
         }
         if (f->times > 1) {
             record = ptx_shr(k, block, ptx_u32(2));
@@ -6873,8 +6922,8 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 /* lane: of the warp; ring: the warp's f->ring bytes of shared memory, 16-byte aligned. */
 static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val lane,
                              ptx_val ring) {
-    uint32_t chunks = f->area / 16, i;
-    ptx_val chunk;
+    uint32_t chunks = f->area / 16, run = f->run_area / 16, i;
+    ptx_val chunk, at;
     memset(s, 0, sizeof *s);
     s->ring = ring;
     s->mine = ptx_ptr_add(k, ring, lane, 16);
@@ -6886,6 +6935,11 @@ static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
         chunk = ptx_add(k, lane, ptx_u32(32 * i));
         s->row_of[i] = ptx_div(k, chunk, ptx_u32(chunks));
         chunk = ptx_rem(k, chunk, ptx_u32(chunks));
+        if (f->runs > 1) {
+            at = ptx_div(k, chunk, ptx_u32(run));
+            s->run_of[i] = ptx_mul(k, at, ptx_u32(f->run_bytes));
+            chunk = ptx_rem(k, chunk, ptx_u32(run));
+        }
         s->chunk_of[i] = ptx_shl(k, chunk, ptx_u32(4));
     }
     s->some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step / 16 - 32 * (f->rounds - 1)));
@@ -6903,7 +6957,13 @@ static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_
 /* Whether a round's chunks lie within a row's part of a step, whatever its alignment: with one row they do,
    but those of the last round. */
 static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
-    return f->block->aligned || (f->rows == 1 && 512 * (round + 1) <= f->unit_bytes);
+    uint32_t last = 512 * (round + 1) - 16, end = last / f->run_area * f->run_bytes + last % f->run_area + 16;
+    return f->block->aligned || (f->rows == 1 && end <= f->unit_bytes);
+}
+
+/* Whether a round's chunks come 512 bytes behind those of the round before. */
+static int ptxk__round_follows(const ptxk__rows *f, uint32_t round) {
+    return round && f->rows == 1 && f->runs == 1;
 }
 
 typedef struct ptxk__sent { /* a step's chunks on their way through registers */
@@ -6925,7 +6985,7 @@ static void ptxk__rows_send(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     to = ptx_ptr_add(k, s->mine, slot, 1);
     sent->to = to;
     for (i = 0; i < f->rounds; i++) {
-        if (i && f->rows == 1) {
+        if (ptxk__round_follows(f, i)) {
             from = ptx_ptr_add(k, from, ptx_u64(512), 1);
         } else {
             from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
@@ -7010,16 +7070,18 @@ static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
 /* Where copies of the rows row ... row + f->rows - 1 of n begin; base: of row 0, what is skipped included. */
 static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
                            ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__aim *aim) {
-    ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off;
+    ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off, rest = s->rest, unit;
     uint32_t i;
+    unit = ptx_u32(f->unit_bytes);
     last_row = ptx_sub(k, n, ptx_u32(1));
     if (!f->sized) last_step = ptx_sub(k, s->steps, ptx_u32(1));
     for (i = 0; i < f->rounds; i++) {
-        if (!i || f->rows > 1) { /* else 512 bytes behind the round before */
+        if (!ptxk__round_follows(f, i)) {
             r = f->rows > 1 ? ptx_add(k, row, s->row_of[i]) : row;
             r = ptx_min(k, r, last_row);
             at = ptx_mul_wide(k, r, row_bytes);
             at = ptx_ptr_add(k, base, at, 1);
+            if (f->runs > 1) at = ptx_ptr_add(k, at, s->run_of[i], 1);
             off = s->chunk_of[i];
             if (!f->block->aligned) {
                 low = ptx_cvt(k, PTX_U32, at);
@@ -7046,13 +7108,32 @@ static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_
             off = ptx_xor(k, low, ptx_u32(f->toggles));
             here = ptx_xor(k, low, s->turned);
         }
-        aim->last[i] = ptxk__chunk_bytes(k, s->rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
+        if (f->runs > 1) rest = ptx_sub(k, s->rest, s->run_of[i]);
+        aim->last[i] = ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
         if (ptxk__round_is_whole(f, i)) continue;
-        aim->full[i] = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), low, s->chunk_of[i]);
+        if (f->runs > 1) unit = ptx_sub(k, ptx_u32(f->unit_bytes), s->run_of[i]);
+        aim->full[i] = ptxk__chunk_bytes(k, unit, low, s->chunk_of[i]);
         if (!f->toggles) continue;
-        p = ptxk__chunk_bytes(k, ptx_u32(f->unit_bytes), off, s->chunk_of[i]);
+        p = ptxk__chunk_bytes(k, unit, off, s->chunk_of[i]);
         aim->both[i] = ptx_add(k, aim->full[i], p);
     }
+}
+
+/* The order of words of row i, whose block lies `past` bytes, 0 or 2, behind a word: of four blocks that a
+   warp reads at a time 0 and 2 or 1 and 3 are past one. */
+static void ptxk__rows_turn(ptx_kernel *k, ptxk__rows_state *s, uint32_t i, ptx_val past) {
+    ptx_val p = ptx_setp(k, PTX_NE, past, ptx_u32(0)), at = s->words[0][i], odd, again;
+    odd = ptx_and(k, s->group, ptx_u32(1));
+    odd = ptx_shl(k, odd, ptx_u32(2));
+    again = ptx_sub(k, ptx_u32(8), odd);
+    again = ptx_selp(k, ptx_u32(16), again, p);
+    s->fifth[i] = ptx_add(k, at, again);
+    odd = ptx_setp(k, PTX_NE, s->group, ptx_u32(0));
+    p = ptx_and(k, p, odd);
+    s->swapped[i] = p;
+    again = ptx_add(k, at, ptx_u32(8));
+    s->words[0][i] = ptx_selp(k, again, at, p);
+    s->other[i] = ptx_selp(k, at, again, p);
 }
 
 /* Where what is read of those rows lies in a slot. */
@@ -7067,6 +7148,7 @@ static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
         r = ptx_min(k, r, last_row);
         at = ptx_cvt(k, PTX_U32, base);
         low = ptx_mad(k, r, row_bytes, at);
+        if (f->runs > 1) low = ptx_add(k, low, s->run);
         low = ptx_and(k, low, ptx_u32(f->grain - 1));
         if (f->toggles) {
             off = ptx_and(k, low, ptx_u32(f->toggles));
@@ -7094,6 +7176,7 @@ static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
             at = ptx_and(k, at, ptx_u32(~3u));
             s->words[t][i] = at;
             off = ptx_sub(k, here, at);
+            if (f->turning) ptxk__rows_turn(k, s, i, off);
             off = ptx_mad(k, off, ptx_u32(0x1111), ptx_u32(0x3210));
             s->pick[t][i] = ptx_as(off, PTX_B32);
         }
@@ -7152,14 +7235,14 @@ static void ptxk__rows_keep_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__
                                 const ptxk__aim *aim) {
     uint32_t i;
     for (i = 0; i < f->rounds; i++) {
-        if (!i || f->rows > 1)
+        if (!ptxk__round_follows(f, i))
             ptx_set(k, s->kept[0][i], ptx_as(ptx_ptr(aim->from[i], PTX_GENERIC), PTX_U64));
         if (!f->sized) {
             ptx_set(k, s->kept[1][i], aim->count[i]);
             continue;
         }
         ptx_set(k, s->kept[2][i], aim->last[i]);
-        if (f->toggles && (!i || f->rows > 1)) ptx_set(k, s->kept[4][i], aim->half[i]);
+        if (f->toggles && !ptxk__round_follows(f, i)) ptx_set(k, s->kept[4][i], aim->half[i]);
         if (ptxk__round_is_whole(f, i)) continue;
         ptx_set(k, s->full[i], aim->full[i]);
         if (f->toggles) ptx_set(k, s->kept[3][i], aim->both[i]);
@@ -7177,13 +7260,13 @@ static void ptxk__rows_send_on(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_st
     s->next(s->context);
     ptx_end(k);
     for (i = 0; i < f->rounds; i++) {
-        if (!i || f->rows > 1) s->from[i] = ptx_ptr(ptx_get(k, s->kept[0][i]), PTX_GLOBAL);
+        if (!ptxk__round_follows(f, i)) s->from[i] = ptx_ptr(ptx_get(k, s->kept[0][i]), PTX_GLOBAL);
         if (!f->sized) {
             s->count[i] = ptx_get(k, s->kept[1][i]);
             continue;
         }
         s->last[i] = ptx_get(k, s->kept[2][i]);
-        if (f->toggles && (!i || f->rows > 1)) s->half[i] = ptx_get(k, s->kept[4][i]);
+        if (f->toggles && !ptxk__round_follows(f, i)) s->half[i] = ptx_get(k, s->kept[4][i]);
         if (f->toggles && !ptxk__round_is_whole(f, i)) s->both[i] = ptx_get(k, s->kept[3][i]);
     }
     index = ptx_get(k, s->ahead);
@@ -7288,6 +7371,8 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     ptxk__place place;
     ptxk__sent sent;
     uint32_t r, c, t;
+    memset(&place, 0, sizeof place);
+    place.turning = f->turning;
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes' bytes are there, and the last step's read */
     /* the step before had slot `before`; the step f->stages - 1 later has it next */
@@ -7337,6 +7422,11 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                 place.block = ptx_ptr_add(k, here, s->block[t][r], 1);
                 place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
                 place.pick = s->pick[t][r];
+                if (f->turning) {
+                    place.other = ptx_ptr_add(k, here, s->other[r], 1);
+                    place.fifth = ptx_ptr_add(k, here, s->fifth[r], 1);
+                    place.swapped = s->swapped[r];
+                }
             }
             f->block->read(k, &s->lane, &place, &share[r]);
         }

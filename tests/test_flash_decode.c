@@ -1122,14 +1122,15 @@ static void traffic_within(uint32_t heads, uint32_t kv_heads, uint32_t d, enum r
     ratio = 32.0 * (double)(c.global_load_sectors + c.global_store_sectors) / (double)p.plan.min_bytes;
     printf("note: traffic of %2u heads on %u, d %u, %s, sm_%u, batch %u, length %u, %u splits for %u "
            "multiprocessors: %.4f of the lower bound; %.1f warp instructions a key and KV head, %.2f bank "
-            "conflicts a wavefront\n",
+           "conflicts a wavefront, %.4f an instruction\n",
            heads, kv_heads, d,
            format == REF_F32   ? "f32"
            : format == REF_F16 ? "f16"
                                : "bf16",
            target, batch, length, p.plan.launch[0].grid[2], sm_count, ratio,
            (double)c.warp_instructions / ((double)length * batch * kv_heads),
-           (double)c.shared_bank_conflicts / (double)c.shared_wavefronts);
+           (double)c.shared_bank_conflicts / (double)c.shared_wavefronts,
+           (double)c.shared_bank_conflicts / (double)c.warp_instructions);
     CHECK(ratio <= limit);
     CHECK(c.local_requests == 0 && p.plan.launches == 1);
     if (tensor_variant(&p)) { /* twice 16 x 8 x 16 for each 16 keys and dimensions, of K and of V */
@@ -1183,7 +1184,8 @@ static void traffic_where_the_machine_is_not_filled(void) {
         problem_check(&p);
         cu.ptxsim_counters_get(&c, sizeof c);
         splits = p.plan.launch[0].grid[2];
-        own = splits * shapes[i].kv_heads * (group * (2 * d * 4 + 2 * (d * 4 + 32)) + 512);
+        own = splits * shapes[i].kv_heads * (group * 2 * d * 4 + 512)
+              + 2 * (double)(p.plan.workspace_bytes - p.plan.zero_bytes);
         ratio = 32.0 * (double)(c.global_load_sectors + c.global_store_sectors) / (double)p.plan.min_bytes;
         printf("note: traffic of %2u heads on %u, one sequence of 4096, %.0f splits for %u multiprocessors: "
                "%.4f of the lower bound; the chunks' own makes %.4f\n",
