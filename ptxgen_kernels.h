@@ -7289,13 +7289,18 @@ static void ptxk__rows_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     ptx_end(k);
 }
 
+/* x of one column for one share: halves by plane or the numbers themselves, factors, the (negative) sum. */
+typedef struct ptxk__x_share {
+    ptx_val x[2][2][4], number[8], d[2], sum;
+} ptxk__x_share;
+
 /* One share of x times one share of weights, added to the sum.
      scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
      unscaled    factor (d (P + P')), or of Q4_0 factor (d first (16 P + P') - offset s)
    P: a half's integers times x's, whole numbers below 2^31: 16 * 240 * 127, with 8-bit x times a scale of 63;
    32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
-static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w, ptx_val x[2][2][4],
-                               const ptx_val *d, ptx_val group_sum, ptx_var sum) {
+static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
+                               const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
     ptx_val part[2], total, dot, scale;
     uint32_t h, p, i;
@@ -7304,7 +7309,7 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
         for (h = 0; h < 2; h++) {
             if (h && f->block->first < 1) dot = ptx_shl(k, dot, ptx_u32(4));
             for (i = 0; i < 4; i++)
-                dot = ptx_dp4a(k, ptx_as(w->half[h][i], type), ptx_as(x[p][h][i], PTX_S32), dot);
+                dot = ptx_dp4a(k, ptx_as(w->half[h][i], type), ptx_as(x->x[p][h][i], PTX_S32), dot);
         }
         part[0] = p ? ptx_mad(k, part[0], ptx_s32(256), dot) : dot;
     }
@@ -7312,7 +7317,7 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
         for (p = 0; p < f->planes; p++) {
             dot = p ? ptx_shl(k, part[h], ptx_u32(8)) : ptx_s32(0);
             for (i = 0; i < 4; i++)
-                dot = ptx_dp4a(k, ptx_as(w->half[h][i], type), ptx_as(x[p][h][i], PTX_S32), dot);
+                dot = ptx_dp4a(k, ptx_as(w->half[h][i], type), ptx_as(x->x[p][h][i], PTX_S32), dot);
             part[h] = dot;
         }
         if (f->planes == 1) {
@@ -7325,49 +7330,50 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
         }
     }
     if (f->block->kind == PTXK__SCALED) {
-        total = ptx_op2(k, PTX_MUL, PTX_RN, part[0], d[0]);
-        total = ptx_fma(k, part[1], d[1], total);
+        total = ptx_op2(k, PTX_MUL, PTX_RN, part[0], x->d[0]);
+        total = ptx_fma(k, part[1], x->d[1], total);
     } else {
         total = ptx_cvt(k, PTX_F32, part[0]);
-        total = f->block->offset > 0 ? ptx_fma(k, total, d[0], group_sum)
-                                     : ptx_op2(k, PTX_MUL, PTX_RN, total, d[0]);
+        total = f->block->offset > 0 ? ptx_fma(k, total, x->d[0], x->sum)
+                                     : ptx_op2(k, PTX_MUL, PTX_RN, total, x->d[0]);
     }
     dot = ptx_get(k, sum);
     dot = ptx_fma(k, total, w->factor, dot);
-    if (f->block->has_minimum) dot = ptx_fma(k, w->minimum, group_sum, dot);
+    if (f->block->has_minimum) dot = ptx_fma(k, w->minimum, x->sum, dot);
     ptx_set(k, sum, dot);
 }
 
-/* x of one column for one share: halves or numbers, factors and the (negative) sum. */
 static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val record,
-                         uint32_t time, ptx_val x[2][2][4], ptx_val *number, ptx_val *d, ptx_val *sum) {
+                         uint32_t time, ptxk__x_share *x) {
     const ptxk__block *b = f->block;
     ptx_val here;
     uint32_t h, p, shift = 256 * f->planes * b->pair * time;
+    memset(x, 0, sizeof *x);
     for (h = 0; h < 2; h++) {
         here = ptx_ptr_add(k, record, s->lane.x[h], 1);
-        if (!f->planes) ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), number + 4 * h);
+        if (!f->planes) ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->number + 4 * h);
         for (p = 0; p < f->planes; p++)
-            ptxk_load16(k, NULL, ptx_at(here, (int64_t)(shift + 256 * p)), x[p][h]);
+            ptxk_load16(k, NULL, ptx_at(here, (int64_t)(shift + 256 * p)), x->x[p][h]);
     }
     if (!f->planes) return;
     here = ptx_ptr_add(k, record, s->lane.d[time], 1);
-    d[0] = ptx_ld(k, PTX_F32, ptx_at(here, 0));
-    if (b->first < 1) d[0] = ptx_op2(k, PTX_MUL, PTX_RN, d[0], ptx_f32(b->first));
+    x->d[0] = ptx_ld(k, PTX_F32, ptx_at(here, 0));
+    if (b->first < 1) x->d[0] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[0], ptx_f32(b->first));
     if (b->kind == PTXK__SCALED) {
-        d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__NIBBLES_APART ? 8 : 4));
-        if (b->second < 1) d[1] = ptx_op2(k, PTX_MUL, PTX_RN, d[1], ptx_f32(b->second));
+        x->d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__NIBBLES_APART ? 8 : 4));
+        if (b->second < 1) x->d[1] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[1], ptx_f32(b->second));
     }
     if (!b->has_minimum && !(b->offset > 0)) return;
     here = ptx_ptr_add(k, record, s->lane.s[time], 1);
-    *sum = ptx_ld(k, PTX_F32, ptx_at(here, 128));
-    *sum = b->has_minimum ? ptx_neg(k, *sum) : ptx_op2(k, PTX_MUL, PTX_RN, *sum, ptx_f32(-b->offset));
+    x->sum = ptx_ld(k, PTX_F32, ptx_at(here, 128));
+    x->sum = b->has_minimum ? ptx_neg(k, x->sum) : ptx_op2(k, PTX_MUL, PTX_RN, x->sum, ptx_f32(-b->offset));
 }
 
 static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val step,
                             ptx_val stride) {
-    ptx_val here, slot, before, own, p, record, x[2][2][4], number[8], d[2], sum;
+    ptx_val here, slot, before, own, p, record;
     ptxk__share share[PTXK__ROWS_MAX];
+    ptxk__x_share x;
     ptxk__place place;
     ptxk__sent sent;
     uint32_t r, c, t;
@@ -7434,13 +7440,13 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
         record = ptx_ptr(record, PTX_SHARED);
         for (c = 0; c < f->columns; c++) {
             if (c) record = ptx_ptr_add(k, record, stride, 1);
-            ptxk__rows_x(k, f, s, record, t, x, number, d, &sum);
+            ptxk__rows_x(k, f, s, record, t, &x);
             for (r = 0; r < f->rows; r++) {
                 if (f->planes) {
-                    ptxk__rows_product(k, f, &share[r], x, d, sum, s->sum[c][r]);
+                    ptxk__rows_product(k, f, &share[r], &x, s->sum[c][r]);
                 } else {
                     here = ptx_get(k, s->sum[c][r]);
-                    here = ptxk_dot(k, 8, share[r].number, number, here);
+                    here = ptxk_dot(k, 8, share[r].number, x.number, here);
                     ptx_set(k, s->sum[c][r], here);
                 }
             }

@@ -67,7 +67,8 @@ void sim_lower_store_bulk(sim_lower *lw, const sim_statement *s) {
     const sim_operand *size = &s->operands[1], *value = &s->operands[2];
     if (size->kind == O_INT && (size->value < 0 || size->value > SIM_STORE_BULK_MOST))
         sim_wrong(lw,
-                  "Argument 1 of instruction '%s': value '%lld' out of range, expected to be in range [0..%d]",
+                  "Argument 1 of instruction '%s': value '%lld' out of range, "
+                  "expected to be in range [0..%d]",
                   lw->full, (long long)size->value, SIM_STORE_BULK_MOST);
     else if (size->kind == O_INT && size->value % 8)
         sim_wrong(lw, "Argument 1 of instruction '%s': unexpected value '%lld', expected to be multiple of 8",
