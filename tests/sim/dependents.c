@@ -44,7 +44,7 @@ typedef struct sim_grid {
     bool keeps;
     pthread_mutex_t lock;
     page *buckets[BUCKETS];
-    uint32_t page_count, code_count;
+    uint32_t page_count, code_count, skip; /* skip: which pages it leaves out */
     char **text; /* by pc, of instructions that are in a page */
     struct sim_grid *early[MOST_FLIGHT], *late[MOST_FLIGHT];
     uint32_t early_count, late_count;
@@ -61,13 +61,40 @@ static void forget_pages(sim_grid *g) {
             g->buckets[n] = p->next;
             free(p);
         }
-    g->page_count = 0;
+    g->page_count = g->skip = 0;
+}
+
+/* Of too many pages one in 2, 4, 8 ... is kept: the same ones in whatever order threads come to them. */
+static bool leaves_out(const sim_grid *g, uint64_t number) {
+    return number * UINT64_C(0x9e3779b97f4a7c15) >> 40 & g->skip;
+}
+
+static void thin_out(sim_grid *g) {
+    g->skip = g->skip * 2 + 1;
+    for (uint32_t n = 0; n < BUCKETS; n++)
+        for (page **at = &g->buckets[n], *p; (p = *at);) {
+            if (!leaves_out(g, p->number)) {
+                at = &p->next;
+                continue;
+            }
+            *at = p->next;
+            free(p);
+            g->page_count--;
+        }
+}
+
+static void drop(sim_grid *g);
+
+/* What was in flight beside g: nobody asks for it any more. */
+static void drop_others(sim_grid *g) {
+    for (uint32_t n = 0; n < g->early_count; n++) drop(g->early[n]);
+    for (uint32_t n = 0; n < g->late_count; n++) drop(g->late[n]);
+    g->early_count = g->late_count = 0;
 }
 
 static void drop(sim_grid *g) {
     if (!g || --g->references) return;
-    for (uint32_t n = 0; n < g->early_count; n++) drop(g->early[n]);
-    for (uint32_t n = 0; n < g->late_count; n++) drop(g->late[n]);
+    drop_others(g);
     for (uint32_t n = 0; g->text && n < g->code_count; n++) free(g->text[n]);
     free(g->text);
     forget_pages(g);
@@ -84,7 +111,9 @@ static void add(sim_grid **list, uint32_t *count, sim_grid *g) {
 static page *page_of(sim_grid *g, uint64_t number, bool make) {
     page **head = &g->buckets[number % BUCKETS], *p = *head;
     while (p && p->number != number) p = p->next;
-    if (p || !make || g->page_count == MOST_PAGES || !(p = calloc(1, sizeof *p))) return p;
+    if (p || !make) return p;
+    while (g->page_count == MOST_PAGES && !leaves_out(g, number)) thin_out(g);
+    if (leaves_out(g, number) || !(p = calloc(1, sizeof *p))) return NULL;
     p->number = number;
     p->next = *head;
     *head = p;
@@ -103,7 +132,7 @@ static void note(sim_grid *g, const sim_warp *w, const sim_ins *i, uint32_t lane
     uint32_t thread = w->index * SIM_LANES + lane, pc = (uint32_t)(i - w->kernel->code);
     for (uint64_t at = address & ~UINT64_C(3); at < end; at += 4) {
         page *p = page_of(g, at >> PAGE_SHIFT, true);
-        if (!p) return;
+        if (!p) continue;
         word *x = &p->w[at >> 2 & (WORDS - 1)];
         uint32_t first = at < address ? (uint32_t)(address - at) : 0,
                  past = end - at < 4 ? (uint32_t)(end - at) : 4;
@@ -297,6 +326,14 @@ static void keep_text(sim_grid *g, const sim_kernel *k) {
             }
 }
 
+/* It is too long ago for another to come directly after it. Others may hold it still, but not through it those
+ * before it, and so on: a chain of launches would keep all of them. */
+static void retire(uint32_t at) {
+    if (recent[at]) drop_others(recent[at]);
+    drop(recent[at]);
+    recent[at] = NULL;
+}
+
 void sim_grid_end(const sim_work *w, sim_launch *l) {
     sim_grid *g = l->flight;
     (void)w;
@@ -306,14 +343,17 @@ void sim_grid_end(const sim_work *w, sim_launch *l) {
         forget_pages(g);
     else
         keep_text(g, l->kernel);
-    drop(recent[recent_at]);
+    retire(recent_at);
     recent[recent_at] = g;
     recent_at = (recent_at + 1) % RECENT;
+    uint32_t pages = 0;
+    for (uint32_t n = 1; n <= RECENT; n++) { /* from the latest back */
+        uint32_t at = (recent_at + RECENT - n) % RECENT;
+        if (recent[at]) pages += recent[at]->page_count;
+        if (n > 1 && pages > 2 * MOST_PAGES) retire(at);
+    }
 }
 
 void sim_grids_shutdown(void) {
-    for (uint32_t n = 0; n < RECENT; n++) {
-        drop(recent[n]);
-        recent[n] = NULL;
-    }
+    for (uint32_t n = 0; n < RECENT; n++) retire(n);
 }
