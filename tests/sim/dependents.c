@@ -171,8 +171,10 @@ static void tell(const sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane
                          : "it may still run, for no griddepcontrol.wait comes before this");
 }
 
-static void compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
-                    uint32_t bytes, int access, bool behind) {
+enum { SEE, TELL, TELL_BEHIND };
+
+static bool compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
+                    uint32_t bytes, int access, int how) {
     uint64_t end = address + bytes;
     for (uint64_t at = address & ~UINT64_C(3); at < end; at += 4) {
         const page *p = page_of(g, at >> PAGE_SHIFT, false);
@@ -182,10 +184,11 @@ static void compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, u
                  past = end - at < 4 ? (uint32_t)(end - at) : 4;
         for (int other = SIM_UPDATE; other >= SIM_READ; other--) {
             if (!(x->bytes[other] & ((1u << past) - (1u << first))) || !conflict(access, other)) continue;
-            tell(g, w, i, lane, at + first, access, x, other, behind);
-            return;
+            if (how != SEE) tell(g, w, i, lane, at + first, access, x, other, how == TELL_BEHIND);
+            return true;
         }
     }
+    return false;
 }
 
 /* Lanes of m that are behind a griddepcontrol.wait: their own, or one of their cluster that they know of. */
@@ -200,7 +203,7 @@ static uint32_t behind_wait(const sim_warp *w, uint32_t m) {
             if (!other->grid_waited) continue;
             sim_record record = {.block = b->race->index, .era = other->grid_wait_era, .warp = (uint8_t)n};
             SIM_EACH_LANE(l, m & ~done)
-            if (sim_order_known(w->block->race, w->index, l, &record, sim_lowest(other->grid_waited)))
+            if (sim_order_known_of(w->block->race, w->index, l, &record, other->grid_waited))
                 done |= 1u << l;
         }
     }
@@ -210,13 +213,15 @@ static uint32_t behind_wait(const sim_warp *w, uint32_t m) {
 void sim_grid_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes,
                     sim_access access) {
     sim_grid *g = w->launch->flight;
-    if (g->early_count) {
-        uint32_t behind = behind_wait(w, m);
-        SIM_EACH_LANE(l, m) {
-            bool late = behind >> l & 1;
-            for (uint32_t n = 0; n < (late ? g->late_count : g->early_count); n++)
-                compare(late ? g->late[n] : g->early[n], w, i, l, at[l], bytes, access, late);
-        }
+    SIM_EACH_LANE(l, m) {
+        bool early = false; /* what is late is early too */
+        for (uint32_t n = 0; n < g->early_count && !early; n++)
+            early = compare(g->early[n], w, i, l, at[l], bytes, access, SEE);
+        if (!early) continue;
+        bool late = behind_wait(w, 1u << l) != 0;
+        for (uint32_t n = 0; n < (late ? g->late_count : g->early_count); n++)
+            (void)compare(late ? g->late[n] : g->early[n], w, i, l, at[l], bytes, access,
+                          late ? TELL_BEHIND : TELL);
     }
     if (!g->keeps) return;
     pthread_mutex_lock(&g->lock);
@@ -326,8 +331,8 @@ static void keep_text(sim_grid *g, const sim_kernel *k) {
             }
 }
 
-/* It is too long ago for another to come directly after it. Others may hold it still, but not through it those
- * before it, and so on: a chain of launches would keep all of them. */
+/* It is too long ago for another to come directly after it. Others may hold it still, but not through it
+ * those before it, and so on: a chain of launches would keep all of them. */
 static void retire(uint32_t at) {
     if (recent[at]) drop_others(recent[at]);
     drop(recent[at]);
