@@ -184,6 +184,11 @@ static void test_who_waits(void) {
          "setp.ne.u32 p0, r0, 0;\n@p0 bra X;\n" WAIT "X:\n" READ_A, 0, "thread (");
     silent("one thread waits, a barrier tells the others", NULL, GO WRITE_A,
            "setp.ne.u32 p0, r0, 0;\n@p0 bra X;\n" WAIT "X:\nbar.sync 0;\n" READ_A, 0);
+    silent("all of a warp wait, its sixth lane tells another", NULL, GO WRITE_A,
+           "mov.u32 r4, bar;\nsetp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r4], 1;\nbar.sync 0;\n"
+           "setp.ge.u32 p0, r0, 32;\n@p0 bra X;\n" WAIT
+           "setp.eq.u32 p0, r0, 5;\n@p0 mbarrier.arrive.shared.b64 _, [r4];\nbra.uni Y;\n"
+           "X: mbarrier.try_wait.parity.shared.b64 p1, [r4], 0;\n@!p1 bra X;\nY:\n" READ_A, 0);
     told("a bulk copy before the wait", NULL, GO WRITE_A, BULK("", WAIT), 0, TOO_EARLY);
     silent("a bulk copy behind the wait", NULL, GO WRITE_A, BULK(WAIT, ""), 0);
     silent("a prologue of its own", NULL, GO WRITE_A,
