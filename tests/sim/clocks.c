@@ -101,13 +101,6 @@ bool sim_order_known(const struct sim_race_block *b, uint32_t warp, uint32_t lan
     return o->lane && o->lane->clock[lane] && in_clock(o->lane->clock[lane], r, record_lane);
 }
 
-bool sim_order_known_of(const struct sim_race_block *b, uint32_t warp, uint32_t lane, const sim_record *r,
-                        uint32_t record_lanes)
-{
-    SIM_EACH_LANE(l, record_lanes) if (sim_order_known(b, warp, lane, r, l)) return true;
-    return false;
-}
-
 typedef struct list { entry e[2 + SIM_LANES * 2 + 2]; uint32_t n; } list;
 
 static void note(list *s, uint64_t key, uint32_t era) { if (era) s->e[s->n++] = (entry){ key, era }; }
