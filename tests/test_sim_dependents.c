@@ -53,8 +53,9 @@ enum { THREADS = 64, BLOCKS = 4, WORDS = THREADS * BLOCKS };
 static uint32_t result[WORDS];
 static handle module, streams[2];
 
-/* Two or three kernels (the first may be NULL) in a stream; only the first is launched plainly. */
-enum { PLAIN = 1, CAPTURED = 2, MEMSET_BETWEEN = 4, OTHER_STREAM = 8 };
+/* Two or three kernels (the first may be NULL) in a stream; only the first is launched plainly, or all are, or
+ * all but one. */
+enum { PLAIN = 1, CAPTURED = 2, MEMSET_BETWEEN = 4, OTHER_STREAM = 8, PLAIN_P = 16, PLAIN_S = 32 };
 
 static handle kernels(const char *const body[3]) {
     static char text[20000];
@@ -90,7 +91,7 @@ static int run_three(const char *q, const char *p, const char *s, int how) {
     if (how & CAPTURED) SAME(begin_capture(stream, 0), 0);
     for (int k = first; k < 3 && !code; k++) {
         if (k == 2 && how & MEMSET_BETWEEN) SAME(memset_async(b, 2, WORDS, stream), 0);
-        code = launch(function(module, names[k]), stream, params, k > first && !(how & PLAIN));
+        code = launch(function(module, names[k]), stream, params, k > first && !(how & (k == 1 ? PLAIN | PLAIN_P : PLAIN | PLAIN_S)));
     }
     if (how & CAPTURED) {
         handle from[4], to[4];
@@ -202,6 +203,22 @@ static void test_chains(void) {
     silent("lets them go behind its wait", GO WRITE_A, WAIT GO, READ_A WAIT, 0);
     told("lets nobody go and does not wait", GO WRITE_A, "", READ_A, 0, TOO_EARLY);
     silent("lets nobody go, and waits", GO WRITE_A, WAIT, READ_A, 0);
+}
+
+/* Each lets the next go at once, and waits before it touches what others do. */
+static void test_right_chains(void) {
+    static const int ways[] = {0, PLAIN, PLAIN_P, PLAIN_S, CAPTURED, CAPTURED | PLAIN};
+    for (unsigned n = 0; n < sizeof ways / sizeof *ways; n++) {
+        memset(result, 0, sizeof result);
+        silent("a right chain", GO WAIT WRITE_A, GO "mov.u32 r9, r2;\n" WAIT READ_A,
+               GO "mov.u32 r9, 3;\n" WAIT "ld.global.u32 r3, [d3]; mul.lo.u32 r3, r3, r9;\n"
+                  "st.global.u32 [d3], r3; st.global.u32 [d2], r9;\n",
+               ways[n]);
+        CHECK(result[5] == 15 && result[WORDS - 1] == 3 * (WORDS - 1), "way %u: %u", n, result[5]);
+    }
+    silent("nothing is left of the first when a plain one has begun", GO WRITE_A, GO, READ_A, PLAIN_P);
+    told("only the last may begin early", "", GO WRITE_A, READ_A, PLAIN_P, "kernel 'p'");
+    silent("a plain launch waits for all before it", GO WRITE_A, GO, READ_A, PLAIN_S);
 }
 
 static void test_graphs(void) {
@@ -356,6 +373,7 @@ int main(int argc, char **argv) {
     test_writes();
     test_who_waits();
     test_chains();
+    test_right_chains();
     test_graphs();
     test_host();
     test_long_chain();
