@@ -53,8 +53,9 @@ enum { THREADS = 64, BLOCKS = 4, WORDS = THREADS * BLOCKS };
 static uint32_t result[WORDS];
 static handle module, streams[2];
 
-/* Two or three kernels (the first may be NULL) in a stream; only the first is launched plainly. */
-enum { PLAIN = 1, CAPTURED = 2, MEMSET_BETWEEN = 4, OTHER_STREAM = 8 };
+/* Two or three kernels (the first may be NULL) in a stream; only the first is launched plainly, or all are, or
+ * all but one. */
+enum { PLAIN = 1, CAPTURED = 2, MEMSET_BETWEEN = 4, OTHER_STREAM = 8, PLAIN_P = 16, PLAIN_S = 32 };
 
 static handle kernels(const char *const body[3]) {
     static char text[20000];
@@ -90,7 +91,7 @@ static int run_three(const char *q, const char *p, const char *s, int how) {
     if (how & CAPTURED) SAME(begin_capture(stream, 0), 0);
     for (int k = first; k < 3 && !code; k++) {
         if (k == 2 && how & MEMSET_BETWEEN) SAME(memset_async(b, 2, WORDS, stream), 0);
-        code = launch(function(module, names[k]), stream, params, k > first && !(how & PLAIN));
+        code = launch(function(module, names[k]), stream, params, k > first && !(how & (k == 1 ? PLAIN | PLAIN_P : PLAIN | PLAIN_S)));
     }
     if (how & CAPTURED) {
         handle from[4], to[4];
@@ -184,6 +185,11 @@ static void test_who_waits(void) {
          "setp.ne.u32 p0, r0, 0;\n@p0 bra X;\n" WAIT "X:\n" READ_A, 0, "thread (");
     silent("one thread waits, a barrier tells the others", NULL, GO WRITE_A,
            "setp.ne.u32 p0, r0, 0;\n@p0 bra X;\n" WAIT "X:\nbar.sync 0;\n" READ_A, 0);
+    silent("all of a warp wait, its sixth lane tells another", NULL, GO WRITE_A,
+           "mov.u32 r4, bar;\nsetp.eq.u32 p0, r0, 0;\n@p0 mbarrier.init.shared.b64 [r4], 1;\nbar.sync 0;\n"
+           "setp.ge.u32 p0, r0, 32;\n@p0 bra X;\n" WAIT
+           "setp.eq.u32 p0, r0, 5;\n@p0 mbarrier.arrive.shared.b64 _, [r4];\nbra.uni Y;\n"
+           "X: mbarrier.try_wait.parity.shared.b64 p1, [r4], 0;\n@!p1 bra X;\nY:\n" READ_A, 0);
     told("a bulk copy before the wait", NULL, GO WRITE_A, BULK("", WAIT), 0, TOO_EARLY);
     silent("a bulk copy behind the wait", NULL, GO WRITE_A, BULK(WAIT, ""), 0);
     silent("a prologue of its own", NULL, GO WRITE_A,
@@ -199,11 +205,121 @@ static void test_chains(void) {
     silent("lets nobody go, and waits", GO WRITE_A, WAIT, READ_A, 0);
 }
 
+/* Each lets the next go at once, and waits before it touches what others do. */
+static void test_right_chains(void) {
+    static const int ways[] = {0, PLAIN, PLAIN_P, PLAIN_S, CAPTURED, CAPTURED | PLAIN};
+    for (unsigned n = 0; n < sizeof ways / sizeof *ways; n++) {
+        memset(result, 0, sizeof result);
+        silent("a right chain", GO WAIT WRITE_A, GO "mov.u32 r9, r2;\n" WAIT READ_A,
+               GO "mov.u32 r9, 3;\n" WAIT "ld.global.u32 r3, [d3]; mul.lo.u32 r3, r3, r9;\n"
+                  "st.global.u32 [d3], r3; st.global.u32 [d2], r9;\n",
+               ways[n]);
+        CHECK(result[5] == 15 && result[WORDS - 1] == 3 * (WORDS - 1), "way %u: %u", n, result[5]);
+    }
+    silent("nothing is left of the first when a plain one has begun", GO WRITE_A, GO, READ_A, PLAIN_P);
+    told("only the last may begin early", "", GO WRITE_A, READ_A, PLAIN_P, "kernel 'p'");
+    silent("a plain launch waits for all before it", GO WRITE_A, GO, READ_A, PLAIN_S);
+}
+
 static void test_graphs(void) {
     told("captured", NULL, GO WRITE_A, READ_A, CAPTURED, "kernel 'p'");
     silent("captured, with its wait", NULL, GO WRITE_A, WAIT READ_A, CAPTURED);
     silent("captured plainly", NULL, GO WRITE_A, READ_A, CAPTURED | PLAIN);
     told("a captured chain", GO WRITE_A, GO, WAIT READ_A, CAPTURED, "the kernel between them");
+}
+
+/* The host waits between the two launches, or not. */
+static void test_host(void) {
+    const char *const body[3] = {NULL, GO WRITE_A, READ_A};
+    dptr a = alloc(WORDS * 4), b = alloc(WORDS * 4);
+    void *params[] = {&a, &b};
+    handle event, stream;
+    SAME(cuEventCreate_(&event, 0), 0);
+    module = kernels(body);
+    for (int how = 0; how < 5; how++) {
+        SAME(cuStreamCreate_(&stream, 1), 0);
+        report_clear();
+        SAME(launch(function(module, "p"), stream, params, false), 0);
+        if (how == 1) SAME(cuStreamSynchronize_(stream), 0);
+        if (how == 2) SAME(cuCtxSynchronize_(), 0);
+        if (how == 3) CHECK(!cuEventRecord_(event, stream) && !cuEventSynchronize_(event), "an event");
+        if (how == 4) { /* its number goes to the next stream */
+            SAME(cuStreamSynchronize_(stream), 0);
+            SAME(cuStreamDestroy_v2_(stream), 0);
+            SAME(cuStreamCreate_(&stream, 1), 0);
+        }
+        SAME(launch(function(module, "s"), stream, params, true), 0);
+        SAME(cuStreamSynchronize_(stream), 0);
+        findings();
+        CHECK(!*found == (how > 0), "the host waits in way %d, found: %s", how, found);
+        report_clear();
+        SAME(cuStreamDestroy_v2_(stream), 0);
+    }
+    SAME(cuEventDestroy_v2_(event), 0);
+    cuModuleUnload_(module);
+    cuMemFree_v2_(a), cuMemFree_v2_(b);
+}
+
+/* A long chain keeps what may still run of it, and no more. */
+static size_t resident(void) {
+    size_t pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%*s %zu", &pages) != 1) pages = 0;
+    if (f) fclose(f);
+    return pages * 4096;
+}
+
+static void test_long_chain(void) {
+    const char *const body[3] = {NULL, WAIT GO WRITE_A, ""};
+    dptr a = alloc(WORDS * 4), b = alloc(WORDS * 4);
+    void *params[] = {&a, &b};
+    size_t before = 0;
+    report_clear();
+    module = kernels(body);
+    handle f = function(module, "p");
+    for (int n = 0; n < 4000; n++) {
+        if (n == 200) before = resident();
+        SAME(launch(f, streams[1], params, true), 0);
+        if (n % 50 == 49) SAME(cuStreamQuery_(streams[1]) % 600, 0);
+    }
+    SAME(cuStreamSynchronize_(streams[1]), 0);
+    size_t more = resident() - before;
+    CHECK(more < (size_t)24 << 20 || more > SIZE_MAX / 2, "%zu bytes more after 4000 launches", more);
+    findings();
+    CHECK(!*found, "found: %s", found);
+    cuModuleUnload_(module);
+    cuMemFree_v2_(a), cuMemFree_v2_(b);
+}
+
+/* More pages than are kept: what is found of them is the same for any number of threads. */
+#define EACH_PAGE(what)                                                                                      \
+    "mov.u32 r5, 0;\nL: mad.lo.u32 r6, r5, 256, r2; mul.wide.u32 d4, r6, 1024; add.u64 d4, d0, d4;\n" what   \
+    "\nadd.u32 r5, r5, 1; setp.lt.u32 p1, r5, 80; @p1 bra L;\n"
+
+static void test_many_pages(void) {
+    const char *const body[3] = {NULL, GO EACH_PAGE("st.global.u32 [d4], r5; // there"),
+                                 EACH_PAGE("ld.global.u32 r7, [d4]; // here")};
+    static char first[sizeof found];
+    dptr a = alloc(80 * 256 * 1024), b = alloc(4);
+    void *params[] = {&a, &b};
+    module = kernels(body);
+    for (int threads = 1; threads <= 4; threads++) {
+        set_option("threads", threads);
+        SAME(launch(function(module, "p"), streams[1], params, false), 0);
+        SAME(launch(function(module, "s"), streams[1], params, true), 0);
+        SAME(cuStreamSynchronize_(streams[1]), 0);
+        findings();
+        char *call = strstr(found, ", call ");
+        if (CHECK(call, "found: %s", found)) memset(call, ' ', 12);
+        if (threads == 1) strcpy(first, found);
+        const char *times = strrchr(found, '(');
+        unsigned n = times ? (unsigned)strtoul(times + 1, NULL, 10) : 0;
+        CHECK(!strcmp(first, found) && n > 1000 && n < 20480, "%d threads: %s", threads, found);
+        report_clear();
+    }
+    set_option("threads", 0);
+    cuModuleUnload_(module);
+    cuMemFree_v2_(a), cuMemFree_v2_(b);
 }
 
 static void test_same_for_all(void) {
@@ -257,7 +373,11 @@ int main(int argc, char **argv) {
     test_writes();
     test_who_waits();
     test_chains();
+    test_right_chains();
     test_graphs();
+    test_host();
+    test_long_chain();
+    test_many_pages();
     test_same_for_all();
     test_attributes();
     for (int k = 0; k < 2; k++) SAME(cuStreamDestroy_v2_(streams[k]), 0);

@@ -16,13 +16,15 @@ static void begin(void) {
 }
 
 /* A kernel that writes `value`, or that is no PTX at all. */
+static const char *suffix = "";
 static void image(unsigned kind, unsigned sm, unsigned value, unsigned flags) {
     char ptx[600];
     snprintf(
         ptx, sizeof ptx,
-        ".version 8.0\n.target sm_%u\n.address_size 64\n.visible .entry k(.param .u64 p) {\n.reg .b64 d;\n"
+        "// a .target sm_1a\n.version 8.0\n.target sm_%u%s\n.address_size 64\n"
+        ".visible .entry k(.param .u64 p) {\n.reg .b64 d;\n"
         "ld.param.u64 d, [p]; st.global.u32 [d], %u; ret; }\n",
-        sm, value);
+        sm, suffix, value);
     size_t bytes = (strlen(ptx) + 8) / 8 * 8;
     put(used, kind, 2), put(used + 2, 0x101, 2), put(used + 4, 0x50, 4), put(used + 8, bytes, 8);
     put(used + 28, sm, 4), put(used + 40, flags, 8);
@@ -68,6 +70,18 @@ static void test_images(void) {
     SAME(run_image(fat, &x), 200);
     begin(), image(PTX, 90, 5, 0x2011);
     SAME(run_image(fat, &x), 200);
+    begin(), image(PTX, 90, 5, 0x11);
+    suffix = "a";
+    image(PTX, 90, 8, 0x11), image(PTX, 80, 9, 0x11);
+    suffix = "";
+    SAME(run_image(fat, &x), 0);
+    SAME(x, 8);
+    begin(), image(PTX, 80, 5, 0x11);
+    suffix = "a";
+    image(PTX, 86, 8, 0x11), image(PTX, 89, 9, 0x11);
+    suffix = "";
+    SAME(run_image(fat, &x), 0);
+    SAME(x, 5);
     begin(), image(ELF, 90, 5, 0x11);
     SAME(run_image(fat, &x), 209);
     begin(), image(PTX, 100, 5, 0x11);

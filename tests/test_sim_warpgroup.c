@@ -288,6 +288,29 @@ static void test_roles(void) {
           "", WAIT(0), "async-write", 256);
 }
 
+/* Any thread of a warp that has waited may hand the buffer back, and to another block. */
+static void test_who_hands_back(void) {
+    wgmma("a buffer handed back by the sixth lane",
+          "setp.eq.u32 p3, r0, 0;\n@p3 mbarrier.init.shared.b64 [r30], 1;\nbar.sync 0;\n"
+          "setp.lt.u32 p3, r0, 128;\n@p3 bra PRODUCER;\n" FENCE ADD COMMIT "@@"
+          "setp.eq.u32 p3, r0, 133;\n@p3 mbarrier.arrive.shared.b64 _, [r30];\n" WAIT(0) "bra.uni END;\n"
+          "PRODUCER:\nsetp.ne.u32 p3, r0, 7;\n@p3 bra END;\n"
+          "L: mbarrier.try_wait.parity.shared.b64 p4, [r30], 0;\n@!p4 bra L;\n"
+          "st.shared.u32 [r31], r12;\nEND:\n",
+          "", WAIT(0), "async-write", 256);
+}
+
+/* A copy from shared memory may read it as late as its thread's wait_group. */
+static void test_late_source(void) {
+    pair("the source of a bulk copy used again, much later", "",
+         "mad.lo.u32 r3, r0, 4, r31;\nst.shared.u32 [r3], r0;\nfence.proxy.async;\nbar.sync 0;\n"
+         "setp.ne.u32 p0, r0, 0;\n@p0 bra X;\n"
+         "cp.async.bulk.global.shared::cta.bulk_group [d0], [r31], 256;\ncp.async.bulk.commit_group;\nX:\n"
+         "mov.u32 r4, 0;\nL: bar.sync 0;\nadd.u32 r4, r4, 1;\nsetp.lt.u32 p1, r4, 500;\n@p1 bra L;\n"
+         "@@bar.sync 0;\nst.shared.u32 [r3], 7; // here\ncp.async.bulk.wait_group 0;\n",
+         "", "cp.async.bulk.wait_group.read 0;\n", 0, "async-write", 128);
+}
+
 int main(int argc, char **argv) {
     sim_open(argc, argv);
     test_registers();
@@ -295,5 +318,7 @@ int main(int argc, char **argv) {
     test_order();
     test_shared();
     test_roles();
+    test_who_hands_back();
+    test_late_source();
     return sim_close();
 }

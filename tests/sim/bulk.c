@@ -9,7 +9,7 @@
 #include "tensor.h"
 #include "race.h"
 
-enum { ROUNDS_MOST = 16 };
+enum { ROUNDS_MOST = 16, PATIENT_MOST = 64 };
 
 typedef struct sim_copy {
     struct sim_copy *next;
@@ -352,19 +352,27 @@ static void carry_out(sim_cluster *c, sim_copy *x) {
 
 /* --- when they are carried out ---------------------------------------------------------------- */
 
+/* Only wait_group can tell that it has read its source, so that it may take its time for that. */
+static bool patient(const sim_copy *x) { return x->grouped && x->from && !x->read; }
+
 void sim_copy_some(sim_cluster *c) {
+    uint32_t others = 0;
     c->random ^= c->random << 13;
     c->random ^= c->random >> 17;
     c->random ^= c->random << 5;
+    for (const sim_copy *x = c->pending; x; x = x->next) others += !patient(x);
+    bool any = !others;
     sim_copy *x = c->pending;
-    for (uint32_t n = c->random % c->pending_count; n; n--) x = x->next;
+    for (uint32_t n = c->random % (any ? c->pending_count : others); n || (!any && patient(x)); x = x->next)
+        n -= any || !patient(x);
     carry_out(c, x);
 }
 
 void sim_copy_tick(sim_cluster *c) {
     for (sim_copy *x = c->pending, *next; x; x = next) {
         next = x->next;
-        if (++x->rounds > ROUNDS_MOST * c->size) carry_out(c, x);
+        if (++x->rounds > ROUNDS_MOST * c->size && !(patient(x) && c->pending_count <= PATIENT_MOST))
+            carry_out(c, x);
     }
 }
 

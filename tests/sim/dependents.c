@@ -44,7 +44,7 @@ typedef struct sim_grid {
     bool keeps;
     pthread_mutex_t lock;
     page *buckets[BUCKETS];
-    uint32_t page_count, code_count;
+    uint32_t page_count, code_count, skip; /* skip: which pages it leaves out */
     char **text; /* by pc, of instructions that are in a page */
     struct sim_grid *early[MOST_FLIGHT], *late[MOST_FLIGHT];
     uint32_t early_count, late_count;
@@ -61,13 +61,40 @@ static void forget_pages(sim_grid *g) {
             g->buckets[n] = p->next;
             free(p);
         }
-    g->page_count = 0;
+    g->page_count = g->skip = 0;
+}
+
+/* Of too many pages one in 2, 4, 8 ... is kept: the same ones in whatever order threads come to them. */
+static bool leaves_out(const sim_grid *g, uint64_t number) {
+    return number * UINT64_C(0x9e3779b97f4a7c15) >> 40 & g->skip;
+}
+
+static void thin_out(sim_grid *g) {
+    g->skip = g->skip * 2 + 1;
+    for (uint32_t n = 0; n < BUCKETS; n++)
+        for (page **at = &g->buckets[n], *p; (p = *at);) {
+            if (!leaves_out(g, p->number)) {
+                at = &p->next;
+                continue;
+            }
+            *at = p->next;
+            free(p);
+            g->page_count--;
+        }
+}
+
+static void drop(sim_grid *g);
+
+/* What was in flight beside g: nobody asks for it any more. */
+static void drop_others(sim_grid *g) {
+    for (uint32_t n = 0; n < g->early_count; n++) drop(g->early[n]);
+    for (uint32_t n = 0; n < g->late_count; n++) drop(g->late[n]);
+    g->early_count = g->late_count = 0;
 }
 
 static void drop(sim_grid *g) {
     if (!g || --g->references) return;
-    for (uint32_t n = 0; n < g->early_count; n++) drop(g->early[n]);
-    for (uint32_t n = 0; n < g->late_count; n++) drop(g->late[n]);
+    drop_others(g);
     for (uint32_t n = 0; g->text && n < g->code_count; n++) free(g->text[n]);
     free(g->text);
     forget_pages(g);
@@ -84,7 +111,9 @@ static void add(sim_grid **list, uint32_t *count, sim_grid *g) {
 static page *page_of(sim_grid *g, uint64_t number, bool make) {
     page **head = &g->buckets[number % BUCKETS], *p = *head;
     while (p && p->number != number) p = p->next;
-    if (p || !make || g->page_count == MOST_PAGES || !(p = calloc(1, sizeof *p))) return p;
+    if (p || !make) return p;
+    while (g->page_count == MOST_PAGES && !leaves_out(g, number)) thin_out(g);
+    if (leaves_out(g, number) || !(p = calloc(1, sizeof *p))) return NULL;
     p->number = number;
     p->next = *head;
     *head = p;
@@ -103,7 +132,7 @@ static void note(sim_grid *g, const sim_warp *w, const sim_ins *i, uint32_t lane
     uint32_t thread = w->index * SIM_LANES + lane, pc = (uint32_t)(i - w->kernel->code);
     for (uint64_t at = address & ~UINT64_C(3); at < end; at += 4) {
         page *p = page_of(g, at >> PAGE_SHIFT, true);
-        if (!p) return;
+        if (!p) continue;
         word *x = &p->w[at >> 2 & (WORDS - 1)];
         uint32_t first = at < address ? (uint32_t)(address - at) : 0,
                  past = end - at < 4 ? (uint32_t)(end - at) : 4;
@@ -142,8 +171,10 @@ static void tell(const sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane
                          : "it may still run, for no griddepcontrol.wait comes before this");
 }
 
-static void compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
-                    uint32_t bytes, int access, bool behind) {
+enum { SEE, TELL, TELL_BEHIND };
+
+static bool compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
+                    uint32_t bytes, int access, int how) {
     uint64_t end = address + bytes;
     for (uint64_t at = address & ~UINT64_C(3); at < end; at += 4) {
         const page *p = page_of(g, at >> PAGE_SHIFT, false);
@@ -153,10 +184,11 @@ static void compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, u
                  past = end - at < 4 ? (uint32_t)(end - at) : 4;
         for (int other = SIM_UPDATE; other >= SIM_READ; other--) {
             if (!(x->bytes[other] & ((1u << past) - (1u << first))) || !conflict(access, other)) continue;
-            tell(g, w, i, lane, at + first, access, x, other, behind);
-            return;
+            if (how != SEE) tell(g, w, i, lane, at + first, access, x, other, how == TELL_BEHIND);
+            return true;
         }
     }
+    return false;
 }
 
 /* Lanes of m that are behind a griddepcontrol.wait: their own, or one of their cluster that they know of. */
@@ -171,7 +203,7 @@ static uint32_t behind_wait(const sim_warp *w, uint32_t m) {
             if (!other->grid_waited) continue;
             sim_record record = {.block = b->race->index, .era = other->grid_wait_era, .warp = (uint8_t)n};
             SIM_EACH_LANE(l, m & ~done)
-            if (sim_order_known(w->block->race, w->index, l, &record, sim_lowest(other->grid_waited)))
+            if (sim_order_known_of(w->block->race, w->index, l, &record, other->grid_waited))
                 done |= 1u << l;
         }
     }
@@ -181,13 +213,15 @@ static uint32_t behind_wait(const sim_warp *w, uint32_t m) {
 void sim_grid_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes,
                     sim_access access) {
     sim_grid *g = w->launch->flight;
-    if (g->early_count) {
-        uint32_t behind = behind_wait(w, m);
-        SIM_EACH_LANE(l, m) {
-            bool late = behind >> l & 1;
-            for (uint32_t n = 0; n < (late ? g->late_count : g->early_count); n++)
-                compare(late ? g->late[n] : g->early[n], w, i, l, at[l], bytes, access, late);
-        }
+    SIM_EACH_LANE(l, m) {
+        bool early = false; /* what is late is early too */
+        for (uint32_t n = 0; n < g->early_count && !early; n++)
+            early = compare(g->early[n], w, i, l, at[l], bytes, access, SEE);
+        if (!early) continue;
+        bool late = behind_wait(w, 1u << l) != 0;
+        for (uint32_t n = 0; n < (late ? g->late_count : g->early_count); n++)
+            (void)compare(late ? g->late[n] : g->early[n], w, i, l, at[l], bytes, access,
+                          late ? TELL_BEHIND : TELL);
     }
     if (!g->keeps) return;
     pthread_mutex_lock(&g->lock);
@@ -297,6 +331,14 @@ static void keep_text(sim_grid *g, const sim_kernel *k) {
             }
 }
 
+/* It is too long ago for another to come directly after it. Others may hold it still, but not through it
+ * those before it, and so on: a chain of launches would keep all of them. */
+static void retire(uint32_t at) {
+    if (recent[at]) drop_others(recent[at]);
+    drop(recent[at]);
+    recent[at] = NULL;
+}
+
 void sim_grid_end(const sim_work *w, sim_launch *l) {
     sim_grid *g = l->flight;
     (void)w;
@@ -306,14 +348,17 @@ void sim_grid_end(const sim_work *w, sim_launch *l) {
         forget_pages(g);
     else
         keep_text(g, l->kernel);
-    drop(recent[recent_at]);
+    retire(recent_at);
     recent[recent_at] = g;
     recent_at = (recent_at + 1) % RECENT;
+    uint32_t pages = 0;
+    for (uint32_t n = 1; n <= RECENT; n++) { /* from the latest back */
+        uint32_t at = (recent_at + RECENT - n) % RECENT;
+        if (recent[at]) pages += recent[at]->page_count;
+        if (n > 1 && pages > 2 * MOST_PAGES) retire(at);
+    }
 }
 
 void sim_grids_shutdown(void) {
-    for (uint32_t n = 0; n < RECENT; n++) {
-        drop(recent[n]);
-        recent[n] = NULL;
-    }
+    for (uint32_t n = 0; n < RECENT; n++) retire(n);
 }

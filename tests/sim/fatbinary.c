@@ -23,7 +23,34 @@ bool sim_is_fatbinary(const void *image)
            || (p[0] == 0xb1 && p[1] == 0x43 && p[2] == 0x62 && p[3] == 0x46);
 }
 
-/* The PTX of the highest chip that this one can run. */
+/* The letter behind the number of a text's .target (sm_90a), or 0. The header of its image has none. */
+static char suffix_of(const char *text, size_t length)
+{
+    static const char key[] = ".target";
+    const char *end = text + length, *p = text;
+    for (; end - p > (ptrdiff_t)sizeof key; p++) {
+        if (*p == '/' && p[1] == '/') { /* the head of nvcc's texts is a comment */
+            while (p < end - 1 && *p != '\n') p++;
+            continue;
+        }
+        if (!memcmp(p, key, sizeof key - 1)) break;
+    }
+    if (end - p <= (ptrdiff_t)sizeof key) return 0;
+    for (p += sizeof key - 1; p < end && (*p == ' ' || *p == '\t');) p++;
+    while (p < end && *p != '_' && *p != '\n') p++;
+    for (p += p < end; p < end && *p >= '0' && *p <= '9';) p++;
+    return p < end && (*p == 'a' || *p == 'f') ? *p : 0;
+}
+
+/* How well PTX for a chip fits this one; 0: it does not run. */
+static uint32_t fit(uint32_t sm, char suffix)
+{
+    uint32_t here = sim_the_device()->sm;
+    if (sm > here || (suffix == 'a' && sm != here) || (suffix == 'f' && sm / 10 != here / 10)) return 0;
+    return sm * 2 + (suffix != 0);
+}
+
+/* The PTX that fits best: of the highest chip, and there of what only that one has. */
 int sim_fatbinary_text(const void *image, const char **text, size_t *length)
 {
     const uint8_t *p = image, *end;
@@ -41,11 +68,15 @@ int sim_fatbinary_text(const void *image, const char **text, size_t *length)
         uint32_t head = u32_at(p + 4), sm = u32_at(p + 28);
         uint64_t bytes = u64_at(p + 8), left = (uint64_t)(end - p);
         if (head < IMAGE_LEAST || head > left || bytes > left - head) return CU_INVALID_IMAGE;
-        if (u16_at(p) == KIND_PTX && sm <= sim_the_device()->sm && sm > best) {
-            packed = u64_at(p + 40) & (COMPRESSED_LZ4 | COMPRESSED_ZSTD);
-            best = sm;
-            *text = (const char *)p + head;
-            *length = strnlen(*text, (size_t)bytes);
+        const char *ptx = (const char *)p + head;
+        size_t size = u16_at(p) == KIND_PTX ? strnlen(ptx, (size_t)bytes) : 0;
+        bool small = u64_at(p + 40) & (COMPRESSED_LZ4 | COMPRESSED_ZSTD);
+        uint32_t fits = u16_at(p) == KIND_PTX ? fit(sm, small ? 0 : suffix_of(ptx, size)) : 0;
+        if (fits > best) {
+            packed = small;
+            best = fits;
+            *text = ptx;
+            *length = size;
         }
         p += head + bytes;
     }

@@ -75,7 +75,7 @@ static bool knows_of_wait(const sim_warp *w, uint32_t lane, const sim_block *b, 
         if (!(x->waited >> n & 1)) continue;
         const sim_record record = { .block = b->race->index, .era = x->era[n],
                                     .warp = (uint8_t)(x->warpgroup * 4 + n) };
-        if (sim_order_known(w->block->race, w->index, lane, &record, 0)) return true;
+        if (sim_order_known_of(w->block->race, w->index, lane, &record, SIM_FULL)) return true;
     }
     return false;
 }

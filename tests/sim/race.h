@@ -61,6 +61,12 @@ struct sim_race_block {
 
 bool sim_order_known(const struct sim_race_block *b, uint32_t warp, uint32_t lane, const sim_record *r,
                      uint32_t record_lane);
+static inline bool sim_order_known_of(const struct sim_race_block *b, uint32_t warp, uint32_t lane,
+                                      const sim_record *r, uint32_t record_lanes)   /* of any of these */
+{
+    SIM_EACH_LANE(l, record_lanes) if (sim_order_known(b, warp, lane, r, l)) return true;
+    return false;
+}
 void sim_order_block_begin(struct sim_race_block *b, uint64_t index, uint32_t warps);
 void sim_order_block_free(struct sim_race_block *b);
 void sim_order_launch_end(void);

@@ -61,6 +61,13 @@ static void out_of_step(sim_warp *w, const sim_ins *i, const char *text) {
     w->block->pool->told = true;
 }
 
+/* Some lane of w knows of this step; all of them execute the instruction together. */
+static bool knows(const sim_warp *w, const step *s) {
+    SIM_EACH_LANE(l, w->live)
+    if (sim_order_known_of(w->block->race, w->index, l, &s->record, SIM_FULL)) return true;
+    return false;
+}
+
 /* The four warps of a group execute the same setmaxnreg, and synchronise before the next one. */
 static void check_group(sim_warp *w, const sim_ins *i) {
     struct sim_register_pool *p = w->block->pool;
@@ -87,7 +94,7 @@ static void check_group(sim_warp *w, const sim_ins *i) {
             out_of_step(w, i, text);
         } else if (other->steps + 1 < mine->steps
                    || (other->steps + 1 == mine->steps && other->last.ins && w->launch->races
-                       && !sim_order_known(r, w->index, 0, &other->last.record, 0))) {
+                       && !knows(w, &other->last))) {
             snprintf(text, sizeof text,
                      "warp %u of the same warpgroup may not have executed the one before "
                      "yet: the warps have to synchronise between two of them",

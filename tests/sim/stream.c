@@ -531,6 +531,7 @@ int sim_enqueue(sim_stream *s, sim_work *w)
     if (!fine) { sim_work_free(w); return CU_OUT_OF_MEMORY; }
     w->clock = keep(s->clock);
     if (w->programmatic && !w->after) w->after = s->queued;
+    if (w->programmatic && sim_host_knows(s->id, w->after)) w->programmatic = false; /* it has ended */
     w->seq = ++s->queued;
     w->next = NULL;
     if (s->tail) s->tail->next = w; else s->head = w;
