@@ -285,7 +285,10 @@ static void test_long_chain(void) {
     }
     SAME(cuStreamSynchronize_(streams[1]), 0);
     size_t more = resident() - before;
+#if !defined(__SANITIZE_ADDRESS__) /* which keeps what is freed for a while */
     CHECK(more < (size_t)24 << 20 || more > SIZE_MAX / 2, "%zu bytes more after 4000 launches", more);
+#endif
+    (void)more;
     findings();
     CHECK(!*found, "found: %s", found);
     cuModuleUnload_(module);
