@@ -53,8 +53,8 @@ enum { THREADS = 64, BLOCKS = 4, WORDS = THREADS * BLOCKS };
 static uint32_t result[WORDS];
 static handle module, streams[2];
 
-/* Two or three kernels (the first may be NULL) in a stream; only the first is launched plainly, or all are, or
- * all but one. */
+/* Two or three kernels (the first may be NULL) in a stream; only the first is launched plainly, or all are,
+ * or all but one. */
 enum { PLAIN = 1, CAPTURED = 2, MEMSET_BETWEEN = 4, OTHER_STREAM = 8, PLAIN_P = 16, PLAIN_S = 32 };
 
 static handle kernels(const char *const body[3]) {
@@ -91,7 +91,8 @@ static int run_three(const char *q, const char *p, const char *s, int how) {
     if (how & CAPTURED) SAME(begin_capture(stream, 0), 0);
     for (int k = first; k < 3 && !code; k++) {
         if (k == 2 && how & MEMSET_BETWEEN) SAME(memset_async(b, 2, WORDS, stream), 0);
-        code = launch(function(module, names[k]), stream, params, k > first && !(how & (k == 1 ? PLAIN | PLAIN_P : PLAIN | PLAIN_S)));
+        int plainly = PLAIN | (k == 1 ? PLAIN_P : PLAIN_S);
+        code = launch(function(module, names[k]), stream, params, k > first && !(how & plainly));
     }
     if (how & CAPTURED) {
         handle from[4], to[4];
@@ -284,7 +285,10 @@ static void test_long_chain(void) {
     }
     SAME(cuStreamSynchronize_(streams[1]), 0);
     size_t more = resident() - before;
+#if !defined(__SANITIZE_ADDRESS__) /* which keeps what is freed for a while */
     CHECK(more < (size_t)24 << 20 || more > SIZE_MAX / 2, "%zu bytes more after 4000 launches", more);
+#endif
+    (void)more;
     findings();
     CHECK(!*found, "found: %s", found);
     cuModuleUnload_(module);

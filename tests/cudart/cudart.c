@@ -152,10 +152,19 @@ cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host) {
     return cudaSuccess;
 }
 
+/* What no kernel may be launched with has an error of the runtime's own. */
+static CUresult shape(dim3 grid, dim3 block) {
+    unsigned long long threads = (unsigned long long)block.x * block.y;
+    bool fine = grid.x && grid.y && grid.z && threads && block.z && threads <= 1024 && block.z <= 64
+                && threads * block.z <= 1024 && grid.x < 1u << 31 && grid.y < 65536 && grid.z < 65536;
+    return fine ? CUDA_SUCCESS : (CUresult)cudaErrorInvalidConfiguration;
+}
+
 cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block, void **args, size_t shared,
                              cudaStream_t stream) {
     CUfunction f;
     CUresult code = function_of(host, &f);
+    if (!code) code = shape(grid, block);
     return keep(code ? code
                      : cuLaunchKernel(f, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared,
                                       stream, args, NULL));
@@ -168,6 +177,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
                                         cudaStream_t stream) {
     CUfunction f;
     CUresult code = function_of(host, &f);
+    if (!code) code = shape(grid, block);
     return keep(code ? code
                      : cuLaunchCooperativeKernel(f, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                                  (unsigned)shared, stream, args));
@@ -185,6 +195,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *host, v
                         (CUlaunchAttribute *)(void *)c->attrs,
                         c->numAttrs};
     CUresult code = function_of(host, &f);
+    if (!code) code = shape(c->gridDim, c->blockDim);
     return keep(code ? code : cuLaunchKernelEx(&d, f, args, NULL));
 }
 
@@ -285,17 +296,25 @@ cudaError_t cudaGetSymbolAddress(void **p, const void *host) {
     *p = (void *)(uintptr_t)d;
     return keep(code);
 }
+/* n bytes of a variable from `offset` on. */
+static CUresult part_of(const void *host, size_t n, size_t offset, void **at) {
+    CUdeviceptr d = 0;
+    size_t size = 0;
+    CUresult code = symbol_of(host, &d, &size);
+    *at = (void *)(uintptr_t)(d + offset);
+    return code ? code : offset > size || n > size - offset ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
 cudaError_t cudaMemcpyToSymbol(const void *host, const void *from, size_t n, size_t offset,
                                enum cudaMemcpyKind kind) {
-    CUdeviceptr d;
-    CUresult code = symbol_of(host, &d, NULL);
-    return keep(code ? code : copy((void *)(uintptr_t)(d + offset), from, n, kind, false, NULL));
+    void *at;
+    CUresult code = part_of(host, n, offset, &at);
+    return keep(code ? code : copy(at, from, n, kind, false, NULL));
 }
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *host, size_t n, size_t offset,
                                  enum cudaMemcpyKind kind) {
-    CUdeviceptr d;
-    CUresult code = symbol_of(host, &d, NULL);
-    return keep(code ? code : copy(to, (void *)(uintptr_t)(d + offset), n, kind, false, NULL));
+    void *at;
+    CUresult code = part_of(host, n, offset, &at);
+    return keep(code ? code : copy(to, at, n, kind, false, NULL));
 }
 
 /* --- streams, events, the device, errors ------------------------------------------------------------ */

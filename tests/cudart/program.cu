@@ -106,7 +106,10 @@ int main() {
     fine(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, sum, 128, 512), "occupancy");
     check(attributes.maxThreadsPerBlock == 1024 && blocks > 0, "attributes");
     sum<<<1, 2048>>>(a, N);
-    check(cudaPeekAtLastError() == cudaErrorInvalidValue, "errors");
+    check(cudaPeekAtLastError() == cudaErrorInvalidConfiguration, "errors");
+    check(cudaGetLastError() && !cudaGetLastError(), "errors");
+    check(cudaMemcpyFromSymbol(&result, total, sizeof result, 1) == cudaErrorInvalidValue, "errors");
+    check(cudaMemcpyToSymbol(scale, factors, 1, ~(size_t)0) == cudaErrorInvalidValue, "errors");
     check(cudaGetLastError() && !cudaGetLastError(), "errors");
     fine(cudaEventDestroy(begin), "destroy");
     fine(cudaEventDestroy(end), "destroy");
