@@ -42,7 +42,7 @@ static int refuse(const char *what, const char *why) {
 #define OPTIONS(X)                                                                                           \
     X("--tokens", tokens, uint32_t, 1, 1e9, "tokens to write at most; 128")                                  \
     X("--temperature", llama.temperature, float, 0, 100, "0: the likeliest token, and so by default")        \
-    X("--seed", llama.seed, uint64_t, 0, 9007199254740992.0, "of drawn tokens; 0")                           \
+    X("--seed", llama.seed, uint64_t, 0, 9007199254740991.0, "of drawn tokens; 0")                           \
     X("--top-k", llama.top_k, uint32_t, 0, 1e9, "drawn from the likeliest so many; 0: from all")             \
     X("--top-p", llama.top_p, float, 0, 1, "drawn from the likeliest of this probability; 0: from all")      \
     X("--context", llama.max_seq, uint32_t, 1, 1e9, "positions at most; the model's")
@@ -72,7 +72,7 @@ static int parse_option(options *o, const char *name, const char *text) {
     double x;
 #define OPTION_PARSE(option, field, type, low, high, what)                                                   \
     if (!strcmp(name, option)) {                                                                             \
-        if (!number(name, text, low, high, !((type)0.5 > 0), &x)) return 0;                            \
+        if (!number(name, text, low, high, !((type)0.5 > 0), &x)) return 0;                                  \
         o->field = (type)x;                                                                                  \
         return 1;                                                                                            \
     }

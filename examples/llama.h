@@ -55,6 +55,7 @@
 /* X(key): of values that change what a layer computes, and that nothing here does. */
 #define LLAMA_REFUSED_KEYS(X)                                                                                \
     X("attention.scale")                                                                                     \
+    X("attention.sliding_window_pattern")                                                                    \
     X("attention.clamp_kqv")                                                                                 \
     X("attention.max_alibi_bias")                                                                            \
     X("attn_logit_softcapping")                                                                              \
@@ -363,7 +364,9 @@ static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf
     bad = bad || llama_find_tensor(t++, g, name, columns, rows, optional, why);
     LLAMA_TENSORS(LLAMA_FIND)
     for (layer = 0; !bad && layer < c->layers; layer++) {
+        llama_tensor *first = t;
         LLAMA_LAYER_TENSORS(LLAMA_FIND_IN_LAYER)
+        if (!c->head_norms) first[LLAMA_Q_NORM].from = first[LLAMA_K_NORM].from = NULL; /* not used */
     }
     known = bad ? NULL : (char *)calloc(g->tensors, 1);
     for (; known && t > all; t--)

@@ -92,6 +92,8 @@ check "a temperature in another base" 2 "'0x1p-1' is no number" "$generate" $mod
 check "a blank before a number" 2 "' 3' is no whole number" "$generate" $model x --tokens ' 3'
 check "zeros before a number" 0 "; 1 tokens written" "$generate" $model x --tokens 001 --temperature 1e-1
 check "no tokens to write" 2 "'0' is no whole number" "$generate" $model x --tokens 0
+check "a seed that a double has not" 2 "is no whole number from 0 to 9007199254740991" \
+    "$generate" $model x --tokens 1 --seed 9007199254740993
 check "too many tokens" 2 "'1e10' is no whole number" "$generate" $model x --tokens 1e10
 check "a seed below 0" 2 "'-1' is no whole number" "$generate" $model x --seed -1
 check "a probability past 1" 2 "'1.5' is no number from 0 to 1" "$generate" $model x --top-p 1.5

@@ -255,8 +255,12 @@ static void traffic_of_every_format(void)
             desc.columns = c;
             desc.precision = c % 2 == 0;
             if (c >= 2) shape.k = 4096;
-            shape.n = c >= 2 ? 64 : plain ? 1024 : formats[f].format == PTXK_Q4_0 ? 4096 : 2048;
-            if (shape.n == 2048) shape.sm_count = 66; /* the same share of x and of partial results */
+            shape.n = c >= 2                           ? 64
+                      : formats[f].format == PTXK_F32  ? 512
+                      : plain                          ? 1024
+                      : formats[f].format == PTXK_Q4_0 ? 4096
+                                                       : 2048;
+            if (shape.n == 2048 || shape.n == 512) shape.sm_count = 66; /* as twice the rows on 132 */
             if (c == 1 && formats[f].format == PTXK_Q4_K) continue; /* test_gemv.c */
             p = problem_of(&desc, &shape, 0.02);
             p.row_step = 97;

@@ -113,12 +113,12 @@ typedef struct change {
     size_t bytes;
 } change;
 
-/* A made model with changes must be refused with these words, and a place in the file. */
-static void unfit_changes(const change *c, unsigned count, const char *reason)
+/* A made model of an architecture with changes must be refused with these words, and a place in the file. */
+static void unfit_model(const char *architecture, const change *c, unsigned count, const char *reason)
 {
-    static const model_shape shape = {
+    model_shape shape = {
         "qwen2",         5, 32, 2, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
-        GGUF_FORMAT_F16, 1, 1,  0, 0, 2, 0};
+        GGUF_FORMAT_F16, 1, 1,  0, 0, 2, 4};
     gguf_maker made = {0};
     model_file f;
     llama m;
@@ -126,6 +126,8 @@ static void unfit_changes(const change *c, unsigned count, const char *reason)
     gguf_error why;
     memset(&o, 0, sizeof o);
     o.batch = 1;
+    shape.architecture = architecture;
+    shape.bias = !strcmp(architecture, "qwen2");
     make_model(&made, &shape);
     for (; count--; c++) {
         size_t at = 0;
@@ -140,6 +142,11 @@ static void unfit_changes(const change *c, unsigned count, const char *reason)
             llama_close(&m);
     }
     close_file(&f);
+}
+
+static void unfit_changes(const change *c, unsigned count, const char *reason)
+{
+    unfit_model("qwen2", c, count, reason);
 }
 
 static void unfit(const char *word, size_t skip, const char *x, size_t bytes, const char *reason)
@@ -192,6 +199,56 @@ static void test_unfit(void)
     unfit("blk.1.ffn_norm.weight", 21 + 4 + 8, "\x1a", 1, "'blk.1.ffn_norm.weight' is I32, must be F32");
 }
 
+/* Norms of heads that are not as they must be; windows that are none. */
+static void test_unfit_norms_and_windows(void)
+{
+    static const change missing = {"blk.1.attn_q_norm.weight", 7, "x", 1},
+                        length = {"blk.0.attn_k_norm.weight", 24 + 4, "\10", 1},
+                        half = {"blk.1.attn_k_norm.weight", 24 + 4 + 8, "\1", 1},
+                        negative = {"sliding_window", 14, "\5\0\0\0\377\377\377\377", 8},
+                        real = {"sliding_window", 14, "\6\0\0\0", 4};
+    unfit_model("qwen3", &missing, 1, "there is no tensor 'blk.1.attn_q_norm.weight'");
+    unfit_model("qwen3", &length, 1, "'blk.0.attn_k_norm.weight' is 8 x 1, must be 16 x 1");
+    unfit_model("qwen3", &half, 1, "'blk.1.attn_k_norm.weight' is F16, must be F32");
+    unfit_model("llama", &negative, 1, "'llama.attention.sliding_window' is no whole number");
+    unfit_model("llama", &real, 1, "'llama.attention.sliding_window' is no whole number");
+}
+
+/* Tensors of another architecture, of the right sizes, are not passed over: who has no norms of heads would
+   write another text than the model's. */
+static void test_norms_of_another_architecture(void)
+{
+    static const model_shape shape = {
+        "qwen3",         5, 32, 2, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
+        GGUF_FORMAT_F16, 0, 1,  0, 0, 0, 0};
+    static const char *const names[] = {"qwen3", "qwen2", "llama"};
+    uint32_t i;
+    for (i = 0; i < 3; i++) {
+        gguf_maker made = {0};
+        model_file f;
+        llama m;
+        llama_options o;
+        gguf_error why;
+        size_t at;
+        int bad;
+        memset(&o, 0, sizeof o);
+        o.batch = 1;
+        make_model(&made, &shape);
+        for (at = 0; at + 5 <= made.bytes; at++)
+            if (!memcmp(made.at + at, "qwen3", 5)) memcpy(made.at + at, names[i], 5);
+        if (open_made(&f, &made)) {
+            bad = llama_open(&m, device, &f.g, f.file, &o, NULL, &why);
+            if (!bad) llama_close(&m);
+            CHECK_MORE(bad == (i > 0), names[i]);
+            if (bad)
+                CHECK_MORE(strstr(why.text, "_norm.weight' is no tensor of this architecture") != NULL
+                               && why.offset > 0 && why.offset <= f.bytes,
+                           why.text);
+        }
+        close_file(&f);
+    }
+}
+
 /* -- keys that change what is computed, weights that are too many, and progress -- */
 
 /* A model whose file has one u32 more. Returns what llama_open does. */
@@ -235,6 +292,10 @@ static void test_keys(void)
     gguf_error why;
     CHECK_MORE(open_with("llama.attention.sliding_window", 8, 9, &why) == 0, why.text);
     CHECK_MORE(open_with("llama.attention.sliding_window", 8, 8, &why) == 0, why.text);
+    CHECK_MORE(open_with("llama.attention.sliding_window", 0, 8, &why) == 0, why.text); /* none */
+    CHECK_MORE(open_with("llama.attention.sliding_window", 0xffffffffu, 8, &why) == 0, why.text);
+    CHECK(open_with("llama.attention.sliding_window_pattern", 6, 8, &why) == 1
+          && strstr(why.text, "'llama.attention.sliding_window_pattern'"));
     CHECK(open_with("llama.attention.scale", 1, 8, &why) == 1 && strstr(why.text, "'llama.attention.scale'"));
     CHECK(open_with("llama.expert_count", 8, 8, &why) == 1 && strstr(why.text, "a model of 8 experts"));
     CHECK_MORE(open_with("llama.expert_count", 0, 8, &why) == 0, why.text);
@@ -360,6 +421,8 @@ int main(void)
     if (!fine(ptxcu_open(&device, NULL))) return 1;
     fine(ptxcu_stream_create(device, &stream));
     test_unfit();
+    test_unfit_norms_and_windows();
+    test_norms_of_another_architecture();
     test_keys();
     test_sizes();
     test_shapes();
