@@ -6782,6 +6782,7 @@ typedef struct ptx__flow {
     uint32_t effort;        /* steps of the advice that are still to spend */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
     uint32_t asked, *passed; /* how often it was asked; the last time that it passed a block's branch */
+    uint32_t *divided;       /* two bits for each `above`: it is known, it is so: ptx__divided_otherwise */
     uint32_t met;  /* a variable, among the operands whose class was asked for */
     uint32_t here; /* the block of the instruction whose class is asked for, most likely */
     uint32_t search, looks; /* of ptx__read_outside: how many, and the steps that are left to all */
@@ -6815,7 +6816,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = m->sets.count = m->reads.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + registers + 14 * (blocks + 1);
+    need = k->labels.count + 6 * blocks + 2 + registers + 15 * (blocks + 1);
     if (checked) need += 4 * registers + 2 * (n / 32 + 1);
     if (f->advising) need += 3 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
@@ -6843,6 +6844,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->skip_warp = s, s += blocks + 1;
     f->skip_lane = s, s += 3 * (blocks + 1); /* more than that: see ptx__live */
     f->passed = s, s += blocks + 1;
+    f->divided = s, s += blocks + 1;
     f->stack = s, s += blocks + 1;
     f->level = s, s += blocks + 1;
     f->split = s, s += blocks + 1;
@@ -8012,7 +8014,10 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
             if ((ptx__value(k, f, &word, t, &good) != 0) != (taken != 0)) lanes[t / 32] &= ~(1u << t % 32);
         }
     }
-    return good && (PTX__CLASS(f->level[b]) <= above || !ptx__divided_otherwise(f, b, above));
+    if (!good || PTX__CLASS(f->level[b]) <= above) return good != 0;
+    if (!(f->divided[b] >> 2 * above & 1)) /* what was passed hangs on b alone: so does the answer */
+        f->divided[b] |= (1u + 2u * (uint32_t)ptx__divided_otherwise(f, b, above)) << 2 * above;
+    return !(f->divided[b] >> 2 * above & 2);
 }
 
 /* Whether the block is known to have no thread that a condition keeps away. */

@@ -1725,6 +1725,7 @@ typedef struct ptxk__scatter {
 
 static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter *f, ptxk_message *why) {
     uint32_t wide;
+    memset(f, 0, sizeof *f);
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the description is NULL");
     if (!d->kv_heads || d->kv_heads > 65536)
@@ -2823,6 +2824,7 @@ typedef struct ptxk__rope {
 
 static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_message *why) {
     ptx_code code;
+    memset(f, 0, sizeof *f);
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: the description is NULL");
     if ((code = ptxk__check_n("rope", "heads", d->heads, 65536, why)) != PTX_E_NONE
