@@ -324,6 +324,7 @@ static void model_compare(model *m) {
     double *logits = (double *)malloc(vocab * sizeof *logits);
     m->ref.context = m->max_seq;
     m->ref.kv_f16 = m->desc.kv_type == PTX_F16;
+    m->ref.kv_bf16 = m->desc.kv_type == PTX_BF16;
     for (b = 0; b < m->desc.batch; b++) {
         ref_llama_state s;
         uint32_t token = 0, fed = 0, wrote = m->state.written[b], wrong = 0;
@@ -419,6 +420,7 @@ static void models_of_many_shapes(void) {
     one("Q4_0, 32 x 7 columns", 224, 160, 7, 1, 32, 77, 2, 1, old, 1, PTX_F32, 3);
     one("six formats, slices", 256, 2304, 8, 1, 64, 100, 1, 4, all, 6, PTX_F32, 6);
     one("eight formats, a row longer than a unit", 1280, 256, 2, 1, 128, 40, 1, 1, every, 8, PTX_F32, 3);
+    one("a bf16 cache, plain weights", 256, 256, 4, 2, 64, 100, 2, 3, plain, 2, PTX_BF16, 3);
     one("head_dim 256", 256, 256, 2, 1, 256, 64, 1, 1, q4, 1, PTX_F16, 2);
 }
 
