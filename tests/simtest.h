@@ -30,6 +30,22 @@
 typedef unsigned long long dptr;
 typedef void *handle;
 
+/* What cuLaunchKernelEx takes. */
+typedef struct launch_attribute {
+    int id;
+    char pad[4];
+    union {
+        char room[64];
+        unsigned n[3];
+    } value;
+} launch_attribute;
+typedef struct launch_config {
+    unsigned grid[3], block[3], shared;
+    handle stream;
+    launch_attribute *attributes;
+    unsigned count;
+} launch_config;
+
 #define ENTRIES(X) \
     X(cuInit, (unsigned)) X(cuDriverGetVersion, (int *)) X(cuDeviceGetCount, (int *)) \
     X(cuDeviceGet, (int *, int)) X(cuDeviceGetName, (char *, int, int)) \

@@ -2,22 +2,7 @@
  * has ended, in streams and graphs; what they touch too early, each fault beside its twin. */
 #include "simtest.h"
 
-typedef struct attribute {
-    int id;
-    char pad[4];
-    union {
-        char room[64];
-        int n[4];
-    } value;
-} attribute;
-typedef struct config {
-    unsigned grid[3], block[3], shared;
-    handle stream;
-    attribute *attributes;
-    unsigned count;
-} config;
-
-static int (*launch_ex)(const config *, handle, void **, void **);
+static int (*launch_ex)(const launch_config *, handle, void **, void **);
 static int (*begin_capture)(handle, int), (*end_capture)(handle, handle *);
 static int (*instantiate)(handle *, handle, unsigned long long), (*graph_launch)(handle, handle);
 static int (*get_edges)(handle, handle *, handle *, size_t *);
@@ -72,8 +57,8 @@ static handle kernels(const char *const body[3]) {
 }
 
 static int launch(handle f, handle stream, void **params, bool programmatic) {
-    attribute a = {.id = 6, .value.n = {1}};
-    config c = {{BLOCKS, 1, 1}, {THREADS, 1, 1}, 0, stream, &a, programmatic};
+    launch_attribute a = {.id = 6, .value.n = {1}};
+    launch_config c = {{BLOCKS, 1, 1}, {THREADS, 1, 1}, 0, stream, &a, programmatic};
     return launch_ex(&c, f, params, NULL);
 }
 
@@ -352,8 +337,8 @@ static void test_attributes(void) {
     handle f = function(module, "q");
     dptr none = 0;
     void *params[] = {&none, &none};
-    attribute a = {.id = 0};
-    config c = {{1, 1, 1}, {1, 1, 1}, 0, NULL, &a, 1};
+    launch_attribute a = {.id = 0};
+    launch_config c = {{1, 1, 1}, {1, 1, 1}, 0, NULL, &a, 1};
     for (unsigned k = 0; k < sizeof ignored / sizeof *ignored; k++) {
         a.id = ignored[k];
         SAME(launch_ex(&c, f, params, 0), 0);

@@ -4,24 +4,9 @@
 
 /* --- launching with clusters ------------------------------------------------------------------ */
 
-typedef struct attribute {
-    int id;
-    char pad[4];
-    union {
-        char room[64];
-        unsigned n[3];
-    } value;
-} attribute;
-typedef struct config {
-    unsigned grid[3], block[3], shared;
-    handle stream;
-    attribute *attributes;
-    unsigned count;
-} config;
-
-static int (*launch_ex)(const config *, handle, void **, void **);
-static int (*max_active_clusters)(int *, handle, const config *);
-static int (*max_cluster)(int *, handle, const config *);
+static int (*launch_ex)(const launch_config *, handle, void **, void **);
+static int (*max_active_clusters)(int *, handle, const launch_config *);
+static int (*max_cluster)(int *, handle, const launch_config *);
 static int (*encode)(void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const unsigned *,
                      const unsigned *, int, int, int, int);
 static int (*replace_address)(void *, void *);
@@ -38,8 +23,8 @@ static void open_hopper(void) {
 }
 
 static int start(handle f, unsigned grid, unsigned block, unsigned cluster, unsigned shared, void **params) {
-    attribute a = {.id = 4, .value.n = {cluster, 1, 1}};
-    config c = {{grid, 1, 1}, {block, 1, 1}, shared, NULL, &a, cluster ? 1 : 0};
+    launch_attribute a = {.id = 4, .value.n = {cluster, 1, 1}};
+    launch_config c = {{grid, 1, 1}, {block, 1, 1}, shared, NULL, &a, cluster ? 1 : 0};
     int code = launch_ex(&c, f, params, NULL);
     return code ? code : cuCtxSynchronize_();
 }
@@ -376,8 +361,8 @@ static void test_cluster_registers(void) {
     handle m = load(kernel(body, NULL, NULL)), f = function(m, "k");
     dptr out = alloc(sizeof output);
     void *params[] = {&out, &out};
-    attribute a[2] = {{.id = 4, .value.n = {2, 3, 1}}, {.id = 6, .value.n = {1, 0, 0}}};
-    config c = {{4, 6, 2}, {32, 1, 1}, 0, NULL, a, 2};
+    launch_attribute a[2] = {{.id = 4, .value.n = {2, 3, 1}}, {.id = 6, .value.n = {1, 0, 0}}};
+    launch_config c = {{4, 6, 2}, {32, 1, 1}, 0, NULL, a, 2};
     SAME(launch_ex(&c, f, params, NULL), 0);
     SAME(cuCtxSynchronize_(), 0);
     cuMemcpyDtoH_v2_(output, out, sizeof output);
@@ -423,8 +408,8 @@ static void test_cluster_launches(void) {
     SAME(start(limited, 4, 32, 4, 0, params), 0);
     SAME(start(limited, 8, 32, 8, 0, params), 912);
     int n = 0;
-    attribute a = {.id = 4, .value.n = {2, 1, 1}};
-    config c = {{8, 1, 1}, {32, 1, 1}, 0, NULL, &a, 1};
+    launch_attribute a = {.id = 4, .value.n = {2, 1, 1}};
+    launch_config c = {{8, 1, 1}, {32, 1, 1}, 0, NULL, &a, 1};
     SAME(max_active_clusters(&n, f, &c), 0);
     CHECK(n > 0, "active clusters: %d", n);
     SAME(max_cluster(&n, f, &c), 0);
