@@ -428,6 +428,7 @@ typedef struct ptx_launch {
     uint32_t grid[3], block[3]; /* blocks; threads */
     uint32_t shared_bytes;      /* dynamic */
     uint32_t cooperative;       /* 1: only where all blocks are resident at once */
+    uint32_t cluster[3];        /* blocks of a cluster, from sm_90 on; all 0: the launch does not say */
 } ptx_launch;
 
 /* What a run-time size turns an operation into: launches in stream order, all reading the same block of

@@ -17,7 +17,7 @@
        ptxcu_alloc(cu, 4000, &y);
        ptxcu_upload(cu, x, 0, host_x, 4000, NULL);
        ptxcu_upload(cu, y, 0, host_y, 4000, NULL);
-       ptx_launch g = { 0, { 4, 1, 1 }, { 256, 1, 1 }, 0, 0 };     // entry, grid, block, dynamic shared bytes
+       ptx_launch g = { 0, { 4, 1, 1 }, { 256, 1, 1 } };        // entry, grid, block; the rest is 0
        ptxcu_arg a[4] = { ptxcu_arg_buffer(x), ptxcu_arg_buffer(y), ptxcu_arg_f32(2), ptxcu_arg_u32(1000) };
        ptxcu_launch(cu, p, &g, a, 4, NULL);
        ptxcu_download(cu, host_y, y, 0, 4000, NULL);
@@ -184,6 +184,7 @@ typedef struct ptxcu_device {
     uint64_t l2_bytes, memory_bytes;
     uint32_t memory_clock_khz; /* 0 where the driver does not tell */
     uint32_t memory_bus_bits;
+    uint32_t max_cluster; /* blocks of a cluster that any launch may ask for: 8, or 0: there are none */
 } ptxcu_device;
 
 /* Device memory, by value. All zero is none. A part of one is { address + offset, bytes of the part }. */
@@ -391,7 +392,8 @@ typedef struct ptxcu_sample_desc {
 
    X(function, parameters): what is used of the driver, under the names of its ABI; all return CUresult, an
    int. From these lines come the pointers, the loader and the list of missing symbols. CUdevice is an int,
-   CUdeviceptr 64 bits, handles are pointers. */
+   CUdeviceptr 64 bits, handles are pointers. One more is looked for where a device has clusters:
+   cuLaunchKernelEx (ptxcu__config). */
 #define PTXCU_DRIVER(X)                                                                                      \
     X(cuInit, (unsigned flags))                                                                              \
     X(cuDriverGetVersion, (int *version))                                                                    \
@@ -611,7 +613,8 @@ PTXGEN_API ptxcu_arg ptxcu_arg_f64(double value);
 PTXGEN_API ptxcu_arg ptxcu_arg_bytes(const void *bytes, size_t size);
 
 /* Launch one entry.
-   geometry: within the limits of entry and device; dynamic shared memory above 48 KiB is asked for by itself
+   geometry: within the limits of entry and device; dynamic shared memory above 48 KiB is asked for by itself.
+   Clusters: of ptxcu_device.max_cluster blocks at most, and the grid a multiple of them
    args: one for each parameter, in order. A pointer takes a buffer or an address; a 64-bit integer these or
    its own type; a b type whatever has its width; every other type its own
    Errors: ENTRY, ARGS, LAUNCH, WRONG_HANDLE. */
@@ -839,8 +842,23 @@ typedef struct ptxcu__record {
     char message[PTXCU__MESSAGE_BYTES];
 } ptxcu__record;
 
+#define PTXCU__CLUSTER 8u /* blocks: more only some devices take, and when they are asked to */
+
+/* What cuLaunchKernelEx takes: CUlaunchAttribute, CUlaunchConfig. */
+typedef struct ptxcu__launch_attribute {
+    uint32_t id, unused, value[16];
+} ptxcu__launch_attribute;
+
+typedef struct ptxcu__config {
+    uint32_t grid[3], block[3], shared_bytes;
+    void *stream;
+    ptxcu__launch_attribute *attributes;
+    uint32_t count;
+} ptxcu__config;
+
 struct ptxcu {
     ptxcu__driver driver;
+    int (*launch_ex)(const ptxcu__config *config, void *function, void **params, void **extra); /* or NULL */
     void *library;
     void *context, *previous; /* ours; what was current at open */
     int device;
@@ -1136,6 +1154,7 @@ static ptx_target ptxcu__target_of(int capability) {
 static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     ptxcu_device *d = &cu->info;
     size_t total = 0;
+    void *symbol;
     int i, result, shared;
     result = cu->driver.cuDeviceGetName(d->name, (int)sizeof d->name, cu->device);
     if (result) return ptxcu__driver_fail(cu, result, "cuDeviceGetName(device %d)", d->ordinal);
@@ -1161,6 +1180,9 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     d->memory_clock_khz = (uint32_t)ptxcu__attribute(cu, 36);
     d->memory_bus_bits = (uint32_t)ptxcu__attribute(cu, 37);
     d->l2_bytes = (uint64_t)ptxcu__attribute(cu, 38);
+    symbol = ptxcu__find(cu->library, "cuLaunchKernelEx"); /* not before 11.8 */
+    memcpy(&cu->launch_ex, &symbol, sizeof symbol);
+    d->max_cluster = symbol && cu->capability >= 90 && ptxcu__attribute(cu, 120) ? PTXCU__CLUSTER : 0;
     return PTXCU_E_NONE;
 }
 
@@ -1337,7 +1359,7 @@ PTXGEN_API const char *ptxcu_error_name(ptxcu_code code) {
 }
 
 PTXGEN_API const ptxcu_device *ptxcu_device_info(const ptxcu *cu) {
-    static const ptxcu_device none = {"", "", 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0};
+    static const ptxcu_device none = {"", "", 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0};
     return cu ? &cu->info : &none;
 }
 
@@ -2719,6 +2741,26 @@ static ptxcu_code ptxcu__bad_arg(ptxcu *cu, const ptxcu__entry *e, uint32_t inde
         (unsigned)index, p->name, wanted, (unsigned)p->bytes, given, (unsigned)a->bytes);
 }
 
+/* Clusters: where there are none, of no blocks or too many, or the grid is no multiple. */
+static ptxcu_code ptxcu__bad_cluster(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g) {
+    const uint32_t *c = g->cluster;
+    if (!cu->info.max_cluster)
+        return ptxcu__fail(cu, PTXCU_E_LAUNCH,
+                           "entry '%s': clusters of %ux%ux%u blocks, this device or driver has none", e->name,
+                           (unsigned)c[0], (unsigned)c[1], (unsigned)c[2]);
+    return ptxcu__fail(cu, PTXCU_E_LAUNCH,
+                       "entry '%s': clusters of %ux%ux%u blocks in a grid of %ux%ux%u, they must have 1 to "
+                       "%u and divide it",
+                       e->name, (unsigned)c[0], (unsigned)c[1], (unsigned)c[2], (unsigned)g->grid[0],
+                       (unsigned)g->grid[1], (unsigned)g->grid[2], (unsigned)cu->info.max_cluster);
+}
+
+static int ptxcu__good_cluster(const ptxcu *cu, const ptx_launch *g) {
+    const uint32_t *c = g->cluster, most = cu->info.max_cluster;
+    return c[0] - 1 < most && c[1] - 1 < most && c[2] - 1 < most && c[0] * c[1] * c[2] <= most
+           && g->grid[0] % c[0] == 0 && g->grid[1] % c[1] == 0 && g->grid[2] % c[2] == 0;
+}
+
 static ptxcu_code ptxcu__bad_geometry(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g) {
     const ptxcu_device *d = &cu->info;
     uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
@@ -2758,6 +2800,8 @@ static ptxcu_code ptxcu__prepare(ptxcu *cu, ptxcu_program *program, const ptx_la
         || (uint64_t)g->block[0] * g->block[1] * g->block[2] > e->max_threads
         || (uint64_t)g->shared_bytes + e->shared_bytes > d->shared_optin)
         return ptxcu__bad_geometry(cu, e, g);
+    if ((g->cluster[0] | g->cluster[1] | g->cluster[2]) && !ptxcu__good_cluster(cu, g))
+        return ptxcu__bad_cluster(cu, e, g);
     if (g->shared_bytes > e->dynamic_free) {
         result = 0;
         ptxcu__lock(&cu->tables);
@@ -2774,19 +2818,42 @@ static ptxcu_code ptxcu__prepare(ptxcu *cu, ptxcu_program *program, const ptx_la
     return PTXCU_E_NONE;
 }
 
+static int ptxcu__start_clusters(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
+                                 ptxcu_stream stream) {
+    ptxcu__launch_attribute attributes[2];
+    ptxcu__config config;
+    memset(attributes, 0, sizeof attributes);
+    memset(&config, 0, sizeof config);
+    attributes[0].id = 4; /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
+    memcpy(attributes[0].value, g->cluster, sizeof g->cluster);
+    attributes[1].id = 2; /* ... _COOPERATIVE */
+    attributes[1].value[0] = 1;
+    memcpy(config.grid, g->grid, sizeof g->grid);
+    memcpy(config.block, g->block, sizeof g->block);
+    config.shared_bytes = g->shared_bytes;
+    config.stream = stream;
+    config.attributes = attributes;
+    config.count = g->cooperative ? 2 : 1;
+    return cu->launch_ex(&config, e->function, params, NULL);
+}
+
 static ptxcu_code ptxcu__start(ptxcu *cu, const ptxcu__entry *e, const ptx_launch *g, void **params,
                                ptxcu_stream stream) {
-    int result = g->cooperative ? cu->driver.cuLaunchCooperativeKernel(
-                                      e->function, g->grid[0], g->grid[1], g->grid[2], g->block[0],
-                                      g->block[1], g->block[2], g->shared_bytes, stream, params)
-                                : cu->driver.cuLaunchKernel(e->function, g->grid[0], g->grid[1], g->grid[2],
-                                                            g->block[0], g->block[1], g->block[2],
-                                                            g->shared_bytes, stream, params, NULL);
+    int clusters = g->cluster[0] != 0, result;
+    if (clusters)
+        result = ptxcu__start_clusters(cu, e, g, params, stream);
+    else if (g->cooperative)
+        result = cu->driver.cuLaunchCooperativeKernel(e->function, g->grid[0], g->grid[1], g->grid[2],
+                                                      g->block[0], g->block[1], g->block[2],
+                                                      g->shared_bytes, stream, params);
+    else
+        result = cu->driver.cuLaunchKernel(e->function, g->grid[0], g->grid[1], g->grid[2], g->block[0],
+                                           g->block[1], g->block[2], g->shared_bytes, stream, params, NULL);
     if (result == 0) return PTXCU_E_NONE;
     if (ptxcu__stream_ours(cu, e->name, stream) == PTXCU_E_WRONG_HANDLE) return PTXCU_E_WRONG_HANDLE;
     return ptxcu__driver_fail(
-        cu, result, "cuLaunch%sKernel(entry '%s', grid %ux%ux%u, block %ux%ux%u, %u bytes)",
-        g->cooperative ? "Cooperative" : "", e->name,
+        cu, result, "cuLaunch%sKernel%s(entry '%s', grid %ux%ux%u, block %ux%ux%u, %u bytes)",
+        !clusters && g->cooperative ? "Cooperative" : "", clusters ? "Ex" : "", e->name,
         (unsigned)g->grid[0], (unsigned)g->grid[1], (unsigned)g->grid[2], (unsigned)g->block[0],
         (unsigned)g->block[1], (unsigned)g->block[2], (unsigned)g->shared_bytes);
 }
@@ -3646,6 +3713,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_de
         shape.max_seq = (uint32_t)rows;
         shape.max_len = x->max_len ? x->max_len : shape.max_seq;
         shape.sm_count = cu->info.sm_count;
+        shape.cluster = cu->info.max_cluster;
         ptxcu__refused(&c, ptxk_flash_decode_plan(&desc, &shape, &call->plan, &c.why));
         args.q = q.address;
         args.k_caches = paged ? cache->k.address : cache->addresses.address;

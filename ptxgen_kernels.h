@@ -9,7 +9,7 @@
    Attention of one new token per sequence over cached keys and values, 32 heads on 8 KV heads:
 
        ptxk_flash_decode_desc desc = {32, 8, 128, PTX_F16};                 // what is 0 is the default
-       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count};
+       ptxk_flash_decode_shape shape = {batch, longest, rows_of_a_cache, sm_count, is_sm_90 ? 8 : 0};
        ptx_plan plan;
        ptxk_message why;
        if (ptxk_flash_decode_plan(&desc, &shape, &plan, &why)) puts(why.text);
@@ -55,11 +55,15 @@
      precision           f32 in both: with tensor cores q and the weights are sums of two numbers of the
                          cache's type (q in f32 on bf16: of three), for twice the products, which memory
                          hides. What remains is 2^-22 of q and of a weight, with bf16 2^-16 of a weight.
-     traffic             beyond plan.min_bytes each of grid[2] chunks reads q, and writes a partial result,
-                         which is read once: 2 * (workspace_bytes - zero_bytes). At most 5 % in all where
-                         sequences and KV heads fill the machine. Where they do not, chunks are as small as
-                         gives each multiprocessor one, for 17 chunks of 4096 keys, GQA 8, 13 %, in the L2
-                         cache: what memory is read for is K, V and q, once
+     traffic             beyond plan.min_bytes each chunk reads q, and writes a partial result, which is read
+                         once: 2 * (workspace_bytes - zero_bytes). At most 5 % in all where sequences and KV
+                         heads fill the machine. Where they do not, chunks are as small as gives each
+                         multiprocessor one, for 16 chunks of 4096 keys, GQA 8, 10 %, in the L2 cache: what
+                         memory is read for is K, V and q, once. From sm_90 on (shape.cluster) blocks then
+                         form clusters, which read q once and join in shared memory: the plan takes the
+                         smallest of 2, 4 and 8 blocks, launch[0].cluster[2], that keeps all within 5 %, for
+                         the 16 chunks 4 and 2.6 %; where none does, that of the least traffic. A sequence in
+                         one cluster has no workspace. PTXK_FLASH_CLUSTER_... says otherwise
      V of any size       no sum of f16 values leaves f32. f32 and bf16 ones have weights of at most 2^-32, so
                          that 2^31 of the largest do not: right to 3.4028e38 (rounding may make more of it
                          infinite), and off by some 2^-109 (1.5e-33) for each addition at the other end.
@@ -238,8 +242,16 @@ typedef struct ptxk_message {
 
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
-/* Flags of a flash_decode: log-sum-exp as well; the variant without tensor cores on every target. */
-enum { PTXK_FLASH_LSE = 1, PTXK_FLASH_SCALAR = 2 };
+/* Flags of a flash_decode: log-sum-exp as well; the variant without tensor cores on every target; one of the
+   last four: clusters of so many blocks (1: none), where the plan would choose. */
+enum {
+    PTXK_FLASH_LSE = 1,
+    PTXK_FLASH_SCALAR = 2,
+    PTXK_FLASH_CLUSTER_1 = 4,
+    PTXK_FLASH_CLUSTER_2 = 8,
+    PTXK_FLASH_CLUSTER_4 = 12,
+    PTXK_FLASH_CLUSTER_8 = 16
+};
 
 /* What is baked into the code. All fields count for equality, there is no padding: usable as a key. */
 typedef struct ptxk_flash_decode_desc {
@@ -255,7 +267,7 @@ typedef struct ptxk_flash_decode_desc {
     float soft_cap;       /* scores s become cap * tanh(s / cap); 0: not */
     uint32_t page_size;   /* positions of a page, a power of two from 16; 0: the caches are not paged */
     uint32_t append_type; /* of k and v, which are appended to the caches on the way; 0: there are none */
-    uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR */
+    uint32_t flags;       /* PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_... */
 } ptxk_flash_decode_desc;
 
 /* What a plan is made for. */
@@ -264,6 +276,7 @@ typedef struct ptxk_flash_decode_shape {
     uint32_t max_len;  /* the longest length to plan for, at most max_seq: steers the number of splits */
     uint32_t max_seq;  /* positions that a cache holds, at most 2^31 - 1 */
     uint32_t sm_count; /* multiprocessors of the device, at least 1 */
+    uint32_t cluster;  /* most blocks of a cluster: 8 from sm_90 on (module and device), at most; 0: none */
 } ptxk_flash_decode_shape;
 
 /* The one argument, by value. Device addresses. Caches, strides and pages are described as for kv_scatter.
@@ -1333,6 +1346,7 @@ static uint32_t ptxk__tile_bytes(const ptxk__tile *t) {
 #define PTXK__ROW 8u  /* scalar: most elements of a row in a lane */
 #define PTXK__UNROLL 4u
 #define PTXK__JOIN 16u /* chunks that a combine has in flight */
+#define PTXK__CLUSTER 8u /* blocks of a cluster that every device with clusters takes */
 #define PTXK__QUERIES 8u
 #define PTXK__RING 3u   /* mma: items of a warp in shared memory; all but one are under way */
 #define PTXK__SLAB 128u /* mma: most elements of a row in one item */
@@ -1348,6 +1362,7 @@ typedef struct ptxk__flash {
     uint32_t tiles;   /* blocks for them in the grid, one for each 8 */
     uint32_t tile;    /* columns of a block: the variant's; blocks past the last column have nothing to do */
     uint32_t page_size, page_shift, window, flags;
+    uint32_t cluster;   /* blocks of a cluster that the description asks for; 0: the plan chooses */
     uint32_t row_bytes; /* of one key */
     uint32_t per_vec;   /* elements of 16 bytes */
     uint32_t row_vecs;  /* 16-byte vectors of a row */
@@ -1448,9 +1463,9 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if (d->flags > 3)
+    if (d->flags > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
-                            "flash_decode: flags is %u, must be of PTXK_FLASH_LSE and PTXK_FLASH_SCALAR",
+                            "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR and one _CLUSTER_",
                             d->flags);
 
     memset(f, 0, sizeof *f);
@@ -1465,7 +1480,8 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags = d->flags;
+    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR);
+    f->cluster = d->flags / PTXK_FLASH_CLUSTER_1 ? 1u << (d->flags / PTXK_FLASH_CLUSTER_1 - 1) : 0;
     f->group = d->heads / d->kv_heads;
     f->columns = f->group * f->queries;
     f->tiles = ptxk__ceil_div(f->columns, PTXK__TILE);
@@ -1523,15 +1539,22 @@ static uint64_t ptxk__flash_header(const ptxk__flash *f, uint32_t batch) {
     return ((uint64_t)batch * f->kv_heads * f->tiles * 4 + 255) / 256 * 256;
 }
 
+/* Keys from there to the end; and how many of them a chunk has, of so many. */
+static uint32_t ptxk__flash_keys_of(const ptxk__flash *f, uint32_t length) {
+    return length - ptxk__flash_first(f, length) / PTXK__BEGIN * PTXK__BEGIN;
+}
+
+static uint32_t ptxk__flash_chunk(const ptxk__flash *f, uint32_t keys, uint32_t splits) {
+    uint32_t chunk = ptxk__ceil_div(ptxk__ceil_div(keys, splits), f->unit) * f->unit;
+    return chunk < f->least ? f->least : chunk;
+}
+
 PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, uint32_t length,
                                             uint32_t splits) {
     ptxk__flash f;
-    uint32_t chunk, keys;
     if (!splits || ptxk__flash_form(desc, &f, NULL)) return 0;
     if (length > PTXK__LEN_MAX) return 0;
-    keys = length - ptxk__flash_first(&f, length) / PTXK__BEGIN * PTXK__BEGIN;
-    chunk = ptxk__ceil_div(ptxk__ceil_div(keys, splits), f.unit) * f.unit;
-    return chunk < f.least ? f.least : chunk;
+    return ptxk__flash_chunk(&f, ptxk__flash_keys_of(&f, length), splits);
 }
 
 /* K and V of the keys that are seen (of those to be appended: read from their source, written to the caches),
@@ -1560,12 +1583,42 @@ PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, 
     return bytes;
 }
 
+/* Bytes that `splits` chunks, in clusters, move beyond the bound, for sequences of so many keys. Each block
+   reads some 16 sectors of lengths, pointers and the like; a cluster reads q, once of which is in the bound,
+   and, where it is not the only one, writes a partial result, which is read again. */
+static uint64_t ptxk__flash_own(const ptxk__flash *f, uint32_t batch, uint32_t keys, uint32_t splits,
+                                uint32_t cluster) {
+    uint64_t live = ptxk__ceil_div(keys, ptxk__flash_chunk(f, keys, splits)), parts, columns;
+    if (live < 1) live = 1;
+    parts = (live + cluster - 1) / cluster;
+    columns = (uint64_t)batch * f->kv_heads * f->columns;
+    return live * batch * f->kv_heads * f->tiles * 512
+           + (parts - 1) * columns * f->d * ptxk__kv_bytes((uint32_t)f->q_type)
+           + (parts > 1 ? 2 * parts * columns * f->record : 0);
+}
+
+/* The multiple of `cluster` beside `want`, below or above, with which a multiprocessor has fewer keys. */
+static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count, uint32_t keys,
+                                   uint32_t want, uint32_t cluster) {
+    uint32_t i, chunk, splits[2];
+    uint64_t time[2];
+    splits[0] = want / cluster * cluster;
+    splits[1] = ptxk__ceil_div(want, cluster) * cluster;
+    if (!splits[0] || splits[1] > 65535) return splits[0] ? splits[0] : splits[1];
+    for (i = 0; i < 2; i++) {
+        chunk = ptxk__flash_chunk(f, keys, splits[i]);
+        time[i] = (blocks * ptxk__ceil_div(keys, chunk) + sm_count - 1) / sm_count * chunk;
+    }
+    return splits[time[1] < time[0]];
+}
+
 PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
                                            const ptxk_flash_decode_shape *shape, ptx_plan *plan,
                                            ptxk_message *why) {
     ptxk__flash f;
     ptx_launch *l;
-    uint64_t cache, blocks, want, most, keys;
+    uint64_t cache, blocks, want, most, own, least = UINT64_MAX;
+    uint32_t keys, splits, size, cluster = 1;
     int fits = 1;
     ptx_code code = ptxk__flash_form(desc, &f, why);
     if (plan) memset(plan, 0, sizeof *plan);
@@ -1584,6 +1637,9 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     if (!shape->sm_count || shape->sm_count > 0x1000000)
         return ptxk__refuse(why, PTX_E_DESC, "flash_decode: sm_count is %u, must be at least 1, at most 2^24",
                             shape->sm_count);
+    if (shape->cluster > PTXK__CLUSTER || (f.cluster > 1 && f.cluster > shape->cluster))
+        return ptxk__refuse(why, PTX_E_DESC, "flash_decode: cluster is %u, must be %u at most, at least %u",
+                            shape->cluster, PTXK__CLUSTER, f.cluster > 1 ? f.cluster : 0);
     plan->args_bytes = (uint32_t)sizeof(ptxk_flash_decode_args);
     if (!shape->batch) return PTX_E_NONE;
 
@@ -1600,36 +1656,53 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
 
     /* Eight blocks for each multiprocessor, two waves of what fits at once, so that the end of a launch is
        short even when lengths differ; chunks of `frugal` keys and more. Where that leaves multiprocessors
-       without a block, one for each, of `least` keys and more. What chunks move for themselves passes 5 %
-       then, and is worth its time: 64 heads on 8, d 128, 4096 keys of f16 are 17 MB; 17 chunks for each KV
-       head, 136 blocks for 132 multiprocessors, make 1.1 MB more of q, half of it from the L1 cache, and
-       1.2 MB of partial results, all in the L2 cache: 13 %. 5 % would be 6 chunks, 48 blocks, each of which
-       would have to have 64 KB on their way for a latency of 0.7 us at 4.3 TB/s, while 84 multiprocessors
-       rest. Clusters of 8 that join in shared memory would save 1 MB, and leave 7 %, mostly of q, and 16 of
-       each 18 multiprocessors that are together in use. Where sequences and heads alone fill the machine, or
-       are short, each has one block: no workspace, nothing to join. */
-    keys = shape->max_len - ptxk__flash_first(&f, shape->max_len) / PTXK__BEGIN * PTXK__BEGIN;
+       without a block, one for each, of `least` keys and more. Where sequences and heads alone fill the
+       machine, or are short, each has one block: no workspace, nothing to join.
+       What chunks move for themselves may then pass 5 %. 64 heads on 8, d 128, 4096 keys of f16 are 16.84 MB
+       with q and out; 16 chunks of 256 keys for each KV head, 128 blocks for 132 multiprocessors, read 64 KB
+       of lengths and pointers, 15 times 32 KB of q beyond the first, and write and read 16 times 34 KB of
+       partial results: 1.67 MB, 9.9 %, in the L2 cache. 5 % would be 8 chunks, and half of the machine at
+       rest. In a cluster q is read, and a partial result written, once: with 2 blocks 5.06 %, with 4 2.6 %.
+       The smallest that will do is taken, for a cluster needs as many multiprocessors side by side that are
+       free. A grid is a multiple of its clusters: 17 chunks become 16, which leaves 4 of 132 multiprocessors
+       without a block, where 20 or 24 would give some of them two. */
+    keys = ptxk__flash_keys_of(&f, shape->max_len);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
     most = keys / f.frugal; /* chunks of no fewer */
     if (want > most) want = most;
     if (want * blocks < shape->sm_count) {
         want = (shape->sm_count + blocks - 1) / blocks;
-        most = (keys + f.least - 1) / f.least;
+        most = ((uint64_t)keys + f.least - 1) / f.least;
         if (want > most) want = most;
     }
     if (want > 65535) want = 65535;
     if (want < 1) want = 1;
 
+    splits = (uint32_t)want;
+    for (size = 1; size <= PTXK__CLUSTER; size *= 2) {
+        uint32_t n = ptxk__flash_splits(&f, blocks, shape->sm_count, keys, (uint32_t)want, size);
+        if (f.cluster ? size != f.cluster : size > 1 && (size > shape->cluster || want == 1)) continue;
+        own = ptxk__flash_own(&f, shape->batch, keys, n, size);
+        if (own >= least) continue;
+        least = own, cluster = size, splits = n;
+        if (own <= plan->min_bytes / 20) break;
+    }
+
     l = &plan->launch[plan->launches++];
     l->grid[0] = f.kv_heads * f.tiles;
     l->grid[1] = shape->batch;
-    l->grid[2] = (uint32_t)want;
+    l->grid[2] = splits;
     l->block[0] = PTXK__THREADS;
     l->block[1] = l->block[2] = 1;
-    if (want == 1) return PTX_E_NONE;
+    if (cluster > 1) {
+        l->cluster[0] = l->cluster[1] = 1;
+        l->cluster[2] = cluster;
+    }
+    if (splits == cluster) return PTX_E_NONE;
     plan->zero_bytes = ptxk__flash_header(&f, shape->batch);
-    plan->workspace_bytes = plan->zero_bytes + want * shape->batch * f.kv_heads * f.columns * f.record;
+    plan->workspace_bytes =
+        plan->zero_bytes + (uint64_t)(splits / cluster) * shape->batch * f.kv_heads * f.columns * f.record;
     return PTX_E_NONE;
 }
 
@@ -3974,12 +4047,96 @@ static ptx_val ptxk__pack_f32(ptx_kernel *k, ptx_type type, ptx_val low, ptx_val
     return ptx_pack(k, PTX_B32, 2, pair);
 }
 
+/* -- vocabulary: the blocks of a cluster --
+   They lie side by side along z, as many as the launch says; of a launch without clusters each is one by
+   itself. Some may leave at once, those of the highest ranks: its barrier waits for those that are left, and
+   their shared memory is nobody's. Where a target has no clusters, a block is all there is. */
+typedef struct ptxk__cluster {
+    int possible;
+    ptx_val rank, live; /* this block's place; how many are left, from rank 0 on */
+} ptxk__cluster;
+
+static ptxk__cluster ptxk__cluster_new(ptx_kernel *k) {
+    ptxk__cluster c;
+    c.possible = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
+    c.live = ptx_u32(1);
+    c.rank = ptx_u32(0);
+    if (c.possible) ptx_max_cluster(k, PTXK__CLUSTER);
+    return c;
+}
+
+/* A condition on which a block leaves. The others of the cluster may not, and need not: see above. */
+static ptx_val ptxk__cluster_leaves(ptx_kernel *k, const ptxk__cluster *c, ptx_val p) {
+    return c->possible ? ptx_cluster_uniform(k, p) : p;
+}
+
+/* Between these two the others do what they did before, and need not wait. */
+static void ptxk__cluster_arrive(ptx_kernel *k, const ptxk__cluster *c) {
+    if (c->possible) ptx_cluster_arrive(k);
+}
+
+static void ptxk__cluster_wait(ptx_kernel *k, const ptxk__cluster *c) {
+    if (c->possible) ptx_cluster_wait(k);
+}
+
+/* A barrier of the cluster, which is one of the block. */
+static void ptxk__cluster_meet(ptx_kernel *k, const ptxk__cluster *c) {
+    if (!c->possible) {
+        ptx_bar_sync(k, ptx_imm(0));
+        return;
+    }
+    ptx_cluster_arrive(k);
+    ptx_cluster_wait(k);
+}
+
+/* p, where piece i of something that the live blocks share out is this one's, else false. */
+static ptx_val ptxk__cluster_share(ptx_kernel *k, const ptxk__cluster *c, ptx_val i, ptx_val p) {
+    ptx_val mine;
+    if (!c->possible) return p;
+    mine = ptx_rem(k, i, c->live);
+    mine = ptx_setp(k, PTX_EQ, mine, c->rank);
+    return ptx_and(k, p, mine);
+}
+
+/* Where the `turn`th live block behind this one, around the end, has what is at `address` here. */
+static ptx_val ptxk__cluster_peer(ptx_kernel *k, const ptxk__cluster *c, ptx_val address, ptx_val turn) {
+    ptx_val rank = ptx_add(k, c->rank, turn), less, p;
+    less = ptx_sub(k, rank, c->live);
+    p = ptx_setp(k, PTX_GE, rank, c->live);
+    rank = ptx_selp(k, less, rank, p);
+    return ptx_mapa(k, address, rank);
+}
+
+/* What each live block has a share of, to be had by all: the caller's writes, below `here`, come once for
+   this block's memory and once for all others', at `to`, in a loop; then all meet.
+
+       for (pass = 0; ptxk__cluster_spread(k, c, pass, here, &to); pass++) write(to);
+
+   Before it the block has arrived: what it has at `here` may be written over from then on. */
+static int ptxk__cluster_spread(ptx_kernel *k, const ptxk__cluster *c, uint32_t pass, ptx_val here,
+                                ptx_val *to) {
+    ptx_val turn;
+    *to = here;
+    if (!pass) return 1;
+    if (pass == 1 && c->possible) {
+        ptx_cluster_wait(k);
+        turn = ptx_for(k, ptx_u32(1), c->live, ptx_u32(1));
+        *to = ptxk__cluster_peer(k, c, here, turn);
+        return 1;
+    }
+    if (c->possible) ptx_end(k);
+    ptxk__cluster_meet(k, c);
+    return 0;
+}
+
 /* -- flash_decode: what a block works on -- */
 
 /* The same for all threads of a block but for tid, warp, lane and poison. Positions are s32. */
 typedef struct ptxk__flash_work {
     ptx_val args, shared, tid, warp, lane, sequence, index, splits;
+    ptxk__cluster cluster;
     ptx_val chunks;                         /* blocks that share this sequence: what combines waits for */
+    ptx_val part, parts;                    /* ... and clusters of them: this one, how many */
     ptx_val kv_head, first_column, columns; /* the block's columns */
     ptx_val length, first, begin, end; /* keys that are seen, first ... length - 1; the block's, from begin */
     ptx_val safe_lo, safe_hi;          /* keys that all queries see and that lie in the caches */
@@ -4027,11 +4184,29 @@ static void ptxk__flash_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     }
 }
 
+/* The block's place in its cluster, and that of this among those of the sequence. Behind the loop over keys
+   it is computed anew: registers are what that loop has fewest of. */
+static void ptxk__flash_place(ptx_kernel *k, ptxk__flash_work *w) {
+    ptx_val size, live;
+    w->part = w->index;
+    w->parts = w->chunks;
+    if (!w->cluster.possible) return;
+    size = ptx_sreg(k, PTX_CLUSTER_NCTARANK);
+    w->cluster.rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    w->part = ptx_sub(k, w->index, w->cluster.rank);
+    live = ptx_sub(k, w->chunks, w->part);
+    live = ptx_min(k, live, size);
+    w->cluster.live = ptx_max(k, live, ptx_u32(1));
+    w->part = ptx_div(k, w->part, size);
+    w->parts = ptxk_div_up(k, w->chunks, size);
+}
+
 static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w,
                               uint32_t shared_bytes) {
     ptx_val here, wide, max_seq, limit, bad, chunk, keys, length, first, begin, i, p;
     uint32_t fresh = f->fresh_type ? ptxk__kv_bytes((uint32_t)f->fresh_type) : 0, which;
     ptx_launch_bounds(k, PTXK__THREADS, 1);
+    w->cluster = ptxk__cluster_new(k);
     w->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_decode_args), 8);
     w->shared = ptx_shared(k, "stage", PTX_B32, shared_bytes / 4, 128);
     w->tid = ptx_tid_x(k);
@@ -4056,6 +4231,7 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
         w->first_column = ptx_mul(k, here, ptx_u32(f->tile));
         if (f->tile * (f->tiles - 1) >= f->columns) { /* this variant's blocks take more than 8 */
             p = ptx_setp(k, PTX_GE, w->first_column, ptx_u32(f->columns));
+            p = ptxk__cluster_leaves(k, &w->cluster, p);
             ptx_guard(k, p);
             ptx_ret(k);
         }
@@ -4101,8 +4277,11 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     p = ptx_setp(k, PTX_GE, w->index, w->chunks);
     i = ptx_setp(k, PTX_NE, w->index, ptx_u32(0)); /* block 0 writes an output even without a key */
     p = ptx_and(k, p, i);
+    p = ptxk__cluster_leaves(k, &w->cluster, p);
     ptx_guard(k, p);
     ptx_ret(k);
+    ptxk__cluster_arrive(k, &w->cluster); /* begun: others may write to its shared memory */
+    ptxk__flash_place(k, w);
     i = ptx_mul(k, w->index, chunk);
     here = ptx_sub(k, keys, i);
     here = ptx_min(k, here, chunk);
@@ -4222,14 +4401,20 @@ static void ptxk__flash_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
     ptxk_narrow(k, f->type, f->per_vec, x, words);
 }
 
-/* 8 elements of q as f32, 0 where not p. */
-static void ptxk__flash_q(ptx_kernel *k, const ptxk__flash *f, ptx_val p, ptx_val at, ptx_val x[8]) {
-    ptx_val words[4];
-    uint32_t i, n = f->q_type == PTX_F32 ? 4 : 8;
-    for (i = 0; i < 8; i += n) {
-        ptxk_load16(k, &p, ptx_at(at, (int64_t)(i * 4)), words);
-        ptxk_widen(k, f->q_type, words, x + i);
-    }
+/* Elements of q in 16 bytes; and vector `vec` of them, of a column of the block, as f32, 0 where not p. A
+   warp asks for what lies side by side, so that no sector is read twice. */
+static uint32_t ptxk__flash_q_per(const ptxk__flash *f) { return f->q_type == PTX_F32 ? 4 : 8; }
+
+static void ptxk__flash_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val p,
+                          ptx_val column, ptx_val vec, ptx_val *x) {
+    ptx_val words[4], row, query, head, here;
+    here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
+    column = ptx_add(k, column, w->first_column);
+    row = ptxk__flash_row(k, f, w, column, &query, &head);
+    here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->q_type));
+    here = ptx_ptr_add(k, here, vec, 16);
+    ptxk_load16(k, &p, ptx_at(here, 0), words);
+    ptxk_widen(k, f->q_type, words, x);
 }
 
 /* The scores, 2 s / cap in base 2, capped: cap tanh(s / cap) = cap - 2 cap / (1 + e^(2 s / cap)). */
@@ -4312,19 +4497,24 @@ static ptx_val ptxk__last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, ptx
 
 static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
 
-static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) {
+/* Behind the warps' states those of the block, for its cluster, and the flag of ptxk__last_block. */
+static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
     return ptxk__flash_state_at(f) + PTXK__WARPS * f->tile * 8;
 }
 
-/* Where the partial result (chunk, this sequence, column of the block) lies. */
+static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_block_at(f) + f->tile * 8; }
+
+static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
+
+/* Where the partial result (part, this sequence, column of the block) lies. */
 static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                  ptx_val chunk, ptx_val column) {
+                                  ptx_val part, ptx_val column) {
     ptx_val batch = ptx_sreg(k, PTX_NCTAID_Y), header, row, wide, workspace;
     header = ptx_mul_wide(k, batch, ptx_u32(4 * f->kv_heads * f->tiles));
     header = ptx_add(k, header, ptx_u64(255));
     header = ptx_and(k, header, ptx_u64(~(uint64_t)255));
     wide = ptx_cvt(k, PTX_U64, w->sequence);
-    row = ptx_mad_wide(k, chunk, batch, wide);
+    row = ptx_mad_wide(k, part, batch, wide);
     column = ptx_add(k, column, w->first_column);
     column = ptx_mad(k, w->kv_head, ptx_u32(f->columns), column);
     wide = ptx_cvt(k, PTX_U64, column);
@@ -4371,12 +4561,38 @@ static void ptxk__flash_finish(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     ptx_end(k);
 }
 
+/* n parts of a column, each a state (reference, total) and 4 of its sums, as one. */
+static void ptxk__flash_merge(ptx_kernel *k, uint32_t n, ptx_val state[][2], ptx_val value[][4],
+                              ptx_val all[2], ptx_val joined[4]) {
+    ptx_val most[PTXK__JOIN + 1], total[PTXK__JOIN + 1], factor[PTXK__JOIN + 1];
+    uint32_t u = 0, e;
+    do {
+        most[u] = state[u][0];
+        total[u] = state[u][1];
+    } while (++u < n);
+    ptxk__softmax_join(k, n, most, total, factor, &all[0], &all[1]);
+    for (e = 0; e < 4; e++) joined[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[0], value[0][e]);
+    for (u = 1; u < n; u++) ptxk_axpy(k, 4, factor[u], value[u], joined);
+}
+
+/* A part. there: NULL, or the predicate without which it has no weight. */
+static void ptxk__flash_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_at, ptx_mem value_at,
+                             ptx_val state[2], ptx_val value[4]) {
+    if (!there) {
+        ptx_ld_vec(k, PTX_F32, 2, state_at, state);
+        ptx_ld_vec(k, PTX_F32, 4, value_at, value);
+        return;
+    }
+    ptx_ld_vec_if(k, *there, PTX_F32, 2, state_at, ptx_f32(0), state);
+    ptx_ld_vec_if(k, *there, PTX_F32, 4, value_at, ptx_f32(0), value);
+    state[0] = ptx_selp(k, state[0], ptx_f32(-FLT_MAX), *there);
+}
+
 /* The last block of a sequence and its columns: the partial results, PTXK__JOIN in flight. */
 static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u, e;
-    ptx_val i, column, vec, here, c, stride, row, inside[PTXK__JOIN], state[PTXK__JOIN][2],
-        value[PTXK__JOIN][4], most[PTXK__JOIN + 1], total[PTXK__JOIN + 1], factor[PTXK__JOIN + 1], top, all,
-        joined[4];
+    ptx_val i, column, vec, here, c, stride, row, inside, state[PTXK__JOIN + 1][2], value[PTXK__JOIN + 1][4],
+        all[2], joined[4];
     ptx_var at, sum[4];
     ptxk__softmax s;
     i = ptx_mul(k, w->columns, ptx_u32(head_vecs));
@@ -4391,95 +4607,174 @@ static void ptxk__flash_combine(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     stride = ptx_mul(k, stride, ptx_u64(f->record));
     s = ptxk__softmax_new(k);
     for (e = 0; e < 4; e++) sum[e] = ptx_var_new(k, ptx_f32(0));
-    c = ptx_for(k, ptx_u32(0), w->chunks, ptx_u32(PTXK__JOIN));
+    c = ptx_for(k, ptx_u32(0), w->parts, ptx_u32(PTXK__JOIN));
     {
         here = ptx_get(k, at);
         here = ptx_ptr(here, PTX_GLOBAL);
-        for (u = 0; u < PTXK__JOIN; u++) {
-            row = ptx_add(k, c, ptx_u32(u));
-            inside[u] = ptx_setp(k, PTX_LT, row, w->chunks);
-            ptx_ld_vec_if(k, inside[u], PTX_F32, 2, ptx_at(here, 0), ptx_f32(0), state[u]);
+        for (u = 1; u <= PTXK__JOIN; u++) {
+            row = ptx_add(k, c, ptx_u32(u - 1));
+            inside = ptx_setp(k, PTX_LT, row, w->parts);
             row = ptx_ptr_add(k, here, vec, 16);
-            ptx_ld_vec_if(k, inside[u], PTX_F32, 4, ptx_at(row, 32), ptx_f32(0), value[u]);
+            ptxk__flash_part(k, &inside, ptx_at(here, 0), ptx_at(row, 32), state[u], value[u]);
             here = ptx_ptr_add(k, here, stride, 1);
         }
         ptx_set(k, at, here);
-        most[0] = ptx_get(k, s.most);
-        total[0] = ptx_get(k, s.total);
-        for (u = 0; u < PTXK__JOIN; u++) {
-            most[u + 1] = ptx_selp(k, state[u][0], ptx_f32(-FLT_MAX), inside[u]);
-            total[u + 1] = state[u][1];
-        }
-        ptxk__softmax_join(k, PTXK__JOIN + 1, most, total, factor, &top, &all);
-        ptx_set(k, s.most, top);
-        ptx_set(k, s.total, all);
-        for (e = 0; e < 4; e++) {
-            joined[e] = ptx_get(k, sum[e]);
-            joined[e] = ptx_op2(k, PTX_MUL, PTX_RN, joined[e], factor[0]);
-        }
-        for (u = 0; u < PTXK__JOIN; u++) ptxk_axpy(k, 4, factor[u + 1], value[u], joined);
+        state[0][0] = ptx_get(k, s.most);
+        state[0][1] = ptx_get(k, s.total);
+        for (e = 0; e < 4; e++) value[0][e] = ptx_get(k, sum[e]);
+        ptxk__flash_merge(k, PTXK__JOIN + 1, state, value, all, joined);
+        ptx_set(k, s.most, all[0]);
+        ptx_set(k, s.total, all[1]);
         for (e = 0; e < 4; e++) ptx_set(k, sum[e], joined[e]);
     }
     ptx_end(k);
-    top = ptx_get(k, s.most);
-    all = ptx_get(k, s.total);
+    all[0] = ptx_get(k, s.most);
+    all[1] = ptx_get(k, s.total);
     for (e = 0; e < 4; e++) joined[e] = ptx_get(k, sum[e]);
-    ptxk__flash_finish(k, f, w, column, vec, joined, top, all);
+    ptxk__flash_finish(k, f, w, column, vec, joined, all[0], all[1]);
     ptx_end(k);
 }
 
-/* The warps' states, [warp][column], lie at state_at in shared memory, their sums, [warp][column][pitch],
-   before them: a sequence of one chunk is done here; of several, its last block combines them. */
-static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
-    uint32_t head_vecs = f->d / 4, e, v, state_at = ptxk__flash_state_at(f);
-    ptx_val i, column, vec, here, row, p, pair[2], most[PTXK__WARPS], total[PTXK__WARPS],
-        words[PTXK__WARPS][4], factor[PTXK__WARPS], joined[4], top, all;
+/* 4 elements of what the cluster has made of its chunks: of the output, where these are all there are, else
+   of a partial result. */
+static void ptxk__flash_leave(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
+                              ptx_val vec, const ptx_val all[2], const ptx_val joined[4]) {
+    ptx_val p, here;
+    p = ptx_setp(k, PTX_LE, w->chunks, w->cluster.live);
+    ptx_if(k, p);
+    ptxk__flash_finish(k, f, w, column, vec, joined, all[0], all[1]);
+    ptx_else(k);
+    here = ptxk__flash_record(k, f, w, w->part, column);
+    p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
+    ptx_guard(k, p);
+    ptx_st_vec(k, PTX_F32, 2, ptx_at(here, 0), all);
+    here = ptx_ptr_add(k, here, vec, 16);
+    ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 32), joined);
+    ptx_end(k);
+}
+
+/* The blocks' results, in the shared memory of each: 32 times 4 elements are the piece of one warp. */
+static void ptxk__flash_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
+    uint32_t head_vecs = f->d / 4, u;
+    ptx_val i, n, column, vec, there, last, at, here, row, peer[PTXK__CLUSTER], inside[PTXK__CLUSTER],
+        state[PTXK__CLUSTER][2], value[PTXK__CLUSTER][4], all[2], joined[4];
+    last = ptx_sub(k, w->cluster.live, ptx_u32(1));
+    for (u = 0; u < PTXK__CLUSTER; u++) { /* in the order of the ranks, whoever adds them up */
+        there = u ? ptx_min(k, last, ptx_u32(u)) : ptx_u32(0);
+        peer[u] = ptx_mapa(k, w->shared, there);
+        if (u) inside[u] = ptx_setp(k, PTX_GE, last, ptx_u32(u));
+    }
+    i = ptx_mad(k, w->warp, w->cluster.live, w->cluster.rank);
+    i = ptx_mad(k, i, ptx_u32(32), w->lane);
+    n = ptx_mul(k, w->columns, ptx_u32(head_vecs));
+    at = ptx_mul(k, w->cluster.live, ptx_u32(PTXK__THREADS));
+    i = ptx_for(k, i, n, at);
+    {
+        column = ptx_div(k, i, ptx_u32(head_vecs));
+        vec = ptx_rem(k, i, ptx_u32(head_vecs));
+        at = ptx_mul(k, column, ptx_u32(f->pitch * 4));
+        at = ptx_mad(k, vec, ptx_u32(16), at);
+        for (u = 0; u < PTXK__CLUSTER; u++) {
+            here = ptx_ptr_add(k, peer[u], column, 8);
+            row = ptx_ptr_add(k, peer[u], at, 1);
+            ptxk__flash_part(k, u ? &inside[u] : NULL, ptx_at(here, (int64_t)ptxk__flash_block_at(f)),
+                             ptx_at(row, 0), state[u], value[u]);
+        }
+        ptxk__flash_merge(k, PTXK__CLUSTER, state, value, all, joined);
+        ptxk__flash_leave(k, f, w, column, vec, all, joined);
+    }
+    ptx_end(k);
+}
+
+/* 4 elements of a column from the block's warps, whose states, [warp][column], lie at state_at in shared
+   memory, their sums, [warp][column][pitch], before them. */
+static void ptxk__flash_warps(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val column,
+                              ptx_val vec, ptx_val all[2], ptx_val joined[4]) {
+    ptx_val here, row, state[PTXK__WARPS][2], words[PTXK__WARPS][4];
+    uint32_t v;
+    here = ptx_ptr_add(k, w->shared, column, 8);
+    row = ptx_ptr_add(k, w->shared, column, f->pitch * 4);
+    row = ptx_ptr_add(k, row, vec, 16);
+    for (v = 0; v < PTXK__WARPS; v++)
+        ptxk__flash_part(k, NULL, ptx_at(here, (int64_t)(ptxk__flash_state_at(f) + v * f->tile * 8)),
+                         ptx_at(row, (int64_t)(v * f->tile * f->pitch * 4)), state[v], words[v]);
+    ptxk__flash_merge(k, PTXK__WARPS, state, words, all, joined);
+}
+
+/* For the others of its cluster the block puts what it has made where its first warp's sums were. */
+static void ptxk__flash_offer(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
+    uint32_t head_vecs = f->d / 4, n = ptxk__ceil_div(f->tile * head_vecs, PTXK__THREADS), j;
+    ptx_val i, column[8], vec[8], first[8], all[8][2], joined[8][4], here, row, p;
+    for (j = 0; j < n; j++) { /* those of no column, too: to nobody's harm, and nobody reads them */
+        i = ptx_add(k, w->tid, ptx_u32(j * PTXK__THREADS));
+        if (f->tile * head_vecs % PTXK__THREADS) i = ptx_min(k, i, ptx_u32(f->tile * head_vecs - 1));
+        column[j] = ptx_div(k, i, ptx_u32(head_vecs));
+        vec[j] = ptx_rem(k, i, ptx_u32(head_vecs));
+        ptxk__flash_warps(k, f, w, column[j], vec[j], all[j], joined[j]);
+        first[j] = ptx_setp(k, PTX_EQ, vec[j], ptx_u32(0));
+    }
     ptx_bar_sync(k, ptx_imm(0));
+    for (j = 0; j < n; j++) {
+        here = ptx_ptr_add(k, w->shared, column[j], 8);
+        row = ptx_ptr_add(k, w->shared, column[j], f->pitch * 4);
+        row = ptx_ptr_add(k, row, vec[j], 16);
+        if (j + 1 == n && f->tile * head_vecs % PTXK__THREADS) {
+            p = ptx_setp(k, PTX_LT, w->tid, ptx_u32(f->tile * head_vecs - j * PTXK__THREADS));
+            first[j] = ptx_and(k, first[j], p);
+            ptx_guard(k, p);
+        }
+        ptx_st_vec(k, PTX_F32, 4, ptx_at(row, 0), joined[j]);
+        ptx_guard(k, first[j]);
+        ptx_st_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)ptxk__flash_block_at(f)), all[j]);
+    }
+}
+
+/* Behind the warps' writes of their parts: a block by itself leaves what it makes of them; of several in a
+   cluster each offers it, and they share out the rest. Where that is not the whole sequence, its last block
+   combines what all have left. */
+static void ptxk__flash_join(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w) {
+    uint32_t head_vecs = f->d / 4;
+    ptx_val i, column, vec, here, row, p, several, all[2], joined[4];
+    ptxk__flash_place(k, w);
+    several = ptx_setp(k, PTX_GT, w->cluster.live, ptx_u32(1));
+    ptx_bar_sync(k, ptx_imm(0));
+    if (w->cluster.possible) {
+        ptx_if(k, several);
+        ptxk__flash_offer(k, f, w);
+        ptx_else(k);
+    }
     i = ptx_mul(k, w->columns, ptx_u32(head_vecs));
     i = ptx_for(k, w->tid, i, ptx_u32(PTXK__THREADS));
     {
         column = ptx_div(k, i, ptx_u32(head_vecs));
         vec = ptx_rem(k, i, ptx_u32(head_vecs));
-        here = ptx_ptr_add(k, w->shared, column, 8);
-        row = ptx_ptr_add(k, w->shared, column, f->pitch * 4);
-        row = ptx_ptr_add(k, row, vec, 16);
-        for (v = 0; v < PTXK__WARPS; v++) {
-            ptx_ld_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)(state_at + v * f->tile * 8)), pair);
-            most[v] = pair[0];
-            total[v] = pair[1];
-            ptx_ld_vec(k, PTX_F32, 4, ptx_at(row, (int64_t)(v * f->tile * f->pitch * 4)), words[v]);
-        }
-        ptxk__softmax_join(k, PTXK__WARPS, most, total, factor, &top, &all);
-        for (e = 0; e < 4; e++) joined[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[0], words[0][e]);
-        for (v = 1; v < PTXK__WARPS; v++) ptxk_axpy(k, 4, factor[v], words[v], joined);
-        p = ptx_setp(k, PTX_LE, w->chunks, ptx_u32(1));
-        ptx_if(k, p);
-        ptxk__flash_finish(k, f, w, column, vec, joined, top, all);
-        ptx_else(k);
-        here = ptxk__flash_record(k, f, w, w->index, column);
-        pair[0] = top;
-        pair[1] = all;
-        p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
-        ptx_guard(k, p);
-        ptx_st_vec(k, PTX_F32, 2, ptx_at(here, 0), pair);
-        here = ptx_ptr_add(k, here, vec, 16);
-        ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 32), joined);
-        ptx_end(k);
+        ptxk__flash_warps(k, f, w, column, vec, all, joined);
+        ptxk__flash_leave(k, f, w, column, vec, all, joined);
     }
     ptx_end(k);
-    p = ptx_setp(k, PTX_GT, w->chunks, ptx_u32(1));
+    if (w->cluster.possible) {
+        ptx_end(k);
+        ptxk__cluster_meet(k, &w->cluster);
+        ptx_if(k, several);
+        ptxk__flash_cluster(k, f, w);
+        ptx_end(k);
+    }
+    ptxk__cluster_arrive(k, &w->cluster); /* has read what others have */
+    p = ptx_setp(k, PTX_GT, w->chunks, w->cluster.live);
     ptx_if(k, p);
     {
         here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, workspace));
         row = ptx_ctaid_x(k);
         row = ptx_mad(k, w->sequence, ptx_u32(f->kv_heads * f->tiles), row);
         here = ptx_ptr_add(k, here, row, 4);
-        p = ptxk__last_block(k, w->tid, here, w->chunks, w->shared);
+        row = ptx_ptr_add(k, w->shared, ptx_u32(ptxk__flash_flag_at(f)), 1);
+        p = ptxk__last_block(k, w->tid, here, w->chunks, row);
         ptx_if(k, p);
         ptxk__flash_combine(k, f, w);
         ptx_end(k);
     }
     ptx_end(k);
+    ptxk__cluster_wait(k, &w->cluster); /* others have read what it has */
     ptx_ret(k);
 }
 
@@ -4637,29 +4932,34 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
         for (e = 0; e < n; e++) ptx_set(k, s->sum[h][e], sum[h][e]);
 }
 
-/* q * scale: global memory once, then shared memory, then registers. */
+/* q * scale: global memory once for the cluster, then shared memory, then registers. */
 static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                  ptxk__flash_state *s) {
-    uint32_t head_vecs = f->d / 8, h, e, v, i;
-    ptx_val turn, column, vec, row, query, head, here, p, q, x[8];
-    q = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
-    turn = ptx_for(k, w->tid, ptx_u32(f->tile * head_vecs), ptx_u32(PTXK__THREADS));
-    {
+    uint32_t per = ptxk__flash_q_per(f), head_vecs = f->d / per, n = f->tile * head_vecs, rounds, pass, h, e,
+             v, i;
+    ptx_val turn, column, vec, here, to, p, inside[4], place[4], x[4][8];
+    rounds = ptxk__ceil_div(n, PTXK__THREADS);
+    for (h = 0; h < rounds; h++) {
+        turn = ptx_add(k, w->tid, ptx_u32(h * PTXK__THREADS));
         column = ptx_div(k, turn, ptx_u32(head_vecs));
         vec = ptx_rem(k, turn, ptx_u32(head_vecs));
+        p = ptx_setp(k, PTX_LT, turn, ptx_u32(n));
+        inside[h] = ptxk__cluster_share(k, &w->cluster, column, p);
         p = ptx_setp(k, PTX_LT, column, w->columns);
-        column = ptx_add(k, column, w->first_column);
-        row = ptxk__flash_row(k, f, w, column, &query, &head);
-        here = ptx_ptr_add(k, q, row, f->d * ptxk__kv_bytes((uint32_t)f->q_type));
-        here = ptx_ptr_add(k, here, vec, 8 * ptxk__kv_bytes((uint32_t)f->q_type));
-        ptxk__flash_q(k, f, p, here, x);
-        for (e = 0; e < 8; e++) x[e] = ptx_mul(k, x[e], ptx_f32((double)f->scale));
-        here = ptx_ptr_add(k, w->shared, turn, 32);
-        ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 0), x);
-        ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 16), x + 4);
+        p = ptx_and(k, p, inside[h]);
+        ptxk__flash_q(k, f, w, p, column, vec, x[h]);
+        place[h] = ptx_mul(k, turn, ptx_u32(4 * per));
     }
-    ptx_end(k);
-    ptx_bar_sync(k, ptx_imm(0));
+    for (h = 0; h < rounds; h++)
+        for (e = 0; e < per; e++) x[h][e] = ptx_mul(k, x[h][e], ptx_f32((double)f->scale));
+    for (pass = 0; ptxk__cluster_spread(k, &w->cluster, pass, w->shared, &here); pass++)
+        for (h = 0; h < rounds; h++) {
+            to = ptx_ptr_add(k, here, place[h], 1);
+            for (e = 0; e < per; e += 4) {
+                ptx_guard(k, inside[h]);
+                ptx_st_vec(k, PTX_F32, 4, ptx_at(to, (int64_t)(4 * e)), x[h] + e);
+            }
+        }
     here = ptx_ptr_add(k, w->shared, s->part, f->per_vec * 4);
     for (v = 0; v < f->vecs; v++) {
         for (h = 0; h < f->tile; h++) {
@@ -4830,68 +5130,87 @@ static uint32_t ptxk__flash_steps(const ptxk__flash *f, uint32_t s) {
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
-    uint32_t goal = f->type == PTX_F16 ? 14 : 0, n, i, e, j, steps = (f->d + 15) / 16, term_bytes;
-    ptx_val q, p, column, row, query, head, here, x[8], y[8], words[4], most, up, size, factors, to, kept;
+    uint32_t goal = f->type == PTX_F16 ? 14 : 0, per = ptxk__flash_q_per(f), turns = f->tile / PTXK__WARPS, n,
+             i, e, h, j, pass, count, vecs, steps = (f->d + 15) / 16, term_bytes;
+    ptx_val p, column[8], row, chunk, here, x[8][8], words[8][3][4], back[2], most, up, size[8], to,
+        inside[8], place[8][2], there[8][2], factors;
     ptxk__tile_form(&t, f->tile, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
-    q = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
-    factors = ptx_ptr_add(k, stage, ptx_u32(f->terms * term_bytes), 1);
-    for (n = 0; n < f->tile; n += PTXK__WARPS) { /* a warp has a column, a lane 8 of its elements */
-        column = ptx_add(k, w->warp, ptx_u32(n));
-        kept = column;
-        p = ptx_setp(k, PTX_LT, column, w->columns);
-        here = ptx_setp(k, PTX_LT, w->lane, ptx_u32(f->row_vecs));
-        p = ptx_and(k, p, here);
-        column = ptx_add(k, column, w->first_column);
-        row = ptxk__flash_row(k, f, w, column, &query, &head);
-        here = ptx_ptr_add(k, q, row, f->d * ptxk__kv_bytes((uint32_t)f->q_type));
-        here = ptx_ptr_add(k, here, w->lane, 8 * ptxk__kv_bytes((uint32_t)f->q_type));
-        ptxk__flash_q(k, f, p, here, x);
+    vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
+    count = vecs * per; /* elements of a lane */
+    for (n = 0; n < turns; n++) { /* a warp has a column, a lane 16 bytes of q and those 512 further on */
+        column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
+        p = ptx_setp(k, PTX_LT, column[n], w->columns);
+        p = ptxk__cluster_share(k, &w->cluster, column[n], p);
+        for (i = 0; i < vecs; i++) {
+            row = ptx_add(k, w->lane, ptx_u32(32 * i));
+            here = ptx_setp(k, PTX_LT, row, ptx_u32(f->d / per));
+            here = ptx_and(k, p, here);
+            ptxk__flash_q(k, f, w, here, column[n], row, x[n] + i * per);
+        }
+    }
+    for (n = 0; n < turns; n++) {
         most = ptx_f32(0);
-        for (e = 0; e < 8; e++) {
-            up = ptx_abs(k, x[e]);
+        for (e = 0; e < count; e++) {
+            up = ptx_abs(k, x[n][e]);
             most = e ? ptx_max(k, most, up) : up;
         }
         most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
-        size = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23)); /* the exponent */
-        size = ptx_max(k, size, ptx_u32(27));
-        size = ptx_min(k, size, ptx_u32(254));
-        up = ptx_sub(k, ptx_u32(254 + goal), size);
+        size[n] = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23)); /* the exponent */
+        size[n] = ptx_max(k, size[n], ptx_u32(27));
+        size[n] = ptx_min(k, size[n], ptx_u32(254));
+        up = ptx_sub(k, ptx_u32(254 + goal), size[n]);
         up = ptx_shl(k, up, ptx_u32(23));
         up = ptx_as(up, PTX_F32);
-        for (e = 0; e < 8; e++) {
-            x[e] = ptx_mul(k, x[e], up);
-            if (f->scale < 0) x[e] = ptx_neg(k, x[e]);
+        for (e = 0; e < count; e++) {
+            x[n][e] = ptx_mul(k, x[n][e], up);
+            if (f->scale < 0) x[n][e] = ptx_neg(k, x[n][e]);
         }
-        to = ptxk__tile_place(k, &t, kept, w->lane);
-        to = ptx_ptr_add(k, stage, to, 1);
-        p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(t.wide));
         for (i = 0; i < f->terms; i++) {
-            ptxk_narrow(k, f->type, 8, x, words);
-            ptx_guard(k, p);
-            ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)(i * term_bytes)), words);
+            ptxk_narrow(k, f->type, count, x[n], words[n][i]);
             if (i + 1 == f->terms) break;
-            ptxk_widen(k, f->type, words, y);
-            for (e = 0; e < 8; e++) { /* of an infinite or NaN element nothing is left over */
-                y[e] = ptx_op2(k, PTX_SUB, PTX_RN, x[e], y[e]);
-                here = ptx_abs(k, x[e]);
+            for (e = 0; e < count; e++) { /* of an infinite or NaN element nothing is left over */
+                if (e % 2 == 0) ptxk__widen_word(k, f->type, words[n][i][e / 2], back);
+                up = ptx_op2(k, PTX_SUB, PTX_RN, x[n][e], back[e % 2]);
+                here = ptx_abs(k, x[n][e]);
                 here = ptx_setp(k, PTX_LE, here, ptx_f32(FLT_MAX));
-                x[e] = ptx_selp(k, y[e], ptx_f32(0), here);
+                x[n][e] = ptx_selp(k, up, ptx_f32(0), here);
             }
         }
-        size = ptx_sub(k, size, ptx_u32(goal));
-        size = ptx_shl(k, size, ptx_u32(23));
-        size =
-            ptx_mul(k, ptx_as(size, PTX_F32), ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
-        size = ptx_max(k, size, ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_weights */
-        size = ptx_min(k, size, ptx_f32(FLT_MAX));
+        size[n] = ptx_sub(k, size[n], ptx_u32(goal));
+        size[n] = ptx_shl(k, size[n], ptx_u32(23));
+        size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
+                          ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
+        size[n] = ptx_max(k, size[n], ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_weights */
+        size[n] = ptx_min(k, size[n], ptx_f32(FLT_MAX));
         p = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(0));
-        here = ptx_ptr_add(k, factors, kept, 4);
-        ptx_guard(k, p);
-        ptx_st(k, PTX_F32, ptx_at(here, 0), size);
+        inside[n] = ptxk__cluster_share(k, &w->cluster, column[n], p);
+        for (h = 0; h < vecs; h++) {
+            row = ptx_add(k, w->lane, ptx_u32(32 * h));
+            p = ptx_setp(k, PTX_LT, row, ptx_u32(t.wide * 8 / per));
+            there[n][h] = ptxk__cluster_share(k, &w->cluster, column[n], p);
+            chunk = ptx_div(k, row, ptx_u32(8 / per));
+            row = ptx_and(k, row, ptx_u32(8 / per - 1));
+            to = ptxk__tile_place(k, &t, column[n], chunk);
+            place[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
+        }
     }
     ptx_cp_async_wait(k, PTXK__RING - 1); /* none of those under way is for here */
-    ptx_bar_sync(k, ptx_imm(0));
+    for (pass = 0; ptxk__cluster_spread(k, &w->cluster, pass, stage, &here); pass++)
+        for (n = 0; n < turns; n++) {
+            for (h = 0; h < vecs; h++) {
+                to = ptx_ptr_add(k, here, place[n][h], 1);
+                for (i = 0; i < f->terms; i++) {
+                    ptx_guard(k, there[n][h]);
+                    ptx_st_vec(k, PTX_B32, per / 2, ptx_at(to, (int64_t)(i * term_bytes)),
+                               words[n][i] + h * per / 2);
+                }
+            }
+            to = ptx_ptr_add(k, here, column[n], 4);
+            ptx_guard(k, inside[n]);
+            ptx_st(k, PTX_F32, ptx_at(to, (int64_t)(f->terms * term_bytes)), size[n]);
+        }
+    factors = ptx_ptr_add(k, stage, ptx_u32(f->terms * term_bytes), 1);
     for (n = 0; n < f->nt; n++) {
         here = ptx_and(k, w->lane, ptx_u32(3));
         here = ptx_ptr_add(k, factors, here, 8);
@@ -4902,10 +5221,10 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
         for (j = 0; j < steps; j += 2) {
             uint32_t pair = j + 1 < steps ? 2 : 1;
             ptx_val regs[4];
-            column = ptx_shr(k, w->lane, ptx_u32(3)); /* chunks 2 j ... 2 j + 3 for 8 lanes each */
-            if (pair == 1) column = ptx_and(k, column, ptx_u32(1));
-            column = ptx_add(k, column, ptx_u32(2 * j));
-            to = ptxk__tile_place(k, &t, row, column);
+            chunk = ptx_shr(k, w->lane, ptx_u32(3)); /* chunks 2 j ... 2 j + 3 for 8 lanes each */
+            if (pair == 1) chunk = ptx_and(k, chunk, ptx_u32(1));
+            chunk = ptx_add(k, chunk, ptx_u32(2 * j));
+            to = ptxk__tile_place(k, &t, row, chunk);
             to = ptx_ptr_add(k, stage, to, 1);
             for (i = 0; i < f->terms; i++) {
                 here = ptx_ptr_add(k, to, ptx_u32(i * term_bytes), 1);

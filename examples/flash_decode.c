@@ -176,6 +176,7 @@ int main(int argc, char **argv) {
     shape.max_len = o.longest;
     shape.max_seq = o.longest ? o.longest : 1;
     shape.sm_count = device->sm_count;
+    shape.cluster = device->max_cluster;
     if (ptxk_flash_decode_plan(&o.desc, &shape, &plan, &why)) {
         fprintf(stderr, "%s\n", why.text);
         ptxcu_close(cu);

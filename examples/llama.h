@@ -812,6 +812,7 @@ static inline int llama_add_attention(llama *m, uint32_t layer, gguf_error *why)
     shape.batch = m->options.batch;
     shape.max_len = shape.max_seq = m->options.max_seq;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
+    shape.cluster = ptxcu_device_info(m->cu)->max_cluster;
     if (llama_planned(ptxk_flash_decode_plan(&attention, &shape, &plan, &message), &message, why)) return 1;
     l = llama_add(m, "flash_decode", &attention, &plan, why);
     if (!l) return 1;

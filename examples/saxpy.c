@@ -41,7 +41,7 @@ int main(void) {
     ptx_module *m = NULL;
     ptxcu_program *program = NULL;
     ptxcu_buffer dx = {0, 0}, dy = {0, 0};
-    ptx_launch launch = {0, {(N + 255) / 256, 1, 1}, {256, 1, 1}, 0, 0};
+    ptx_launch launch = {0, {(N + 255) / 256, 1, 1}, {256, 1, 1}, 0, 0, {0, 0, 0}};
     ptxcu_arg args[4];
     long i, wrong = 0;
     int failed = 1;

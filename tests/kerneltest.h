@@ -35,6 +35,7 @@ static struct {
                           void *, void **, void **);
     int (*cuLaunchCooperativeKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                      unsigned, void *, void **);
+    int (*cuLaunchKernelEx)(const void *, void *, void **, void **); /* NULL before 11.8 */
     /* of the CPU driver only */
     int (*ptxsim_counters_get)(ptxsim_counters *, size_t);
     void (*ptxsim_counters_reset)(void);
@@ -57,7 +58,7 @@ static int open_driver(void)
     do {                                                                                                    \
         void *symbol = dlsym(lib, name);                                                                    \
         memcpy(&cu.field, &symbol, sizeof symbol);                                                          \
-        if (!symbol && !strncmp(name, "cu", 2)) missing++;                                                  \
+        if (!symbol && !strncmp(name, "cu", 2) && strcmp(name, "cuLaunchKernelEx")) missing++;              \
     } while (0)
     SYMBOL(cuInit, "cuInit");
     SYMBOL(cuDeviceGet, "cuDeviceGet");
@@ -75,6 +76,7 @@ static int open_driver(void)
     SYMBOL(cuFuncSetAttribute, "cuFuncSetAttribute");
     SYMBOL(cuLaunchKernel, "cuLaunchKernel");
     SYMBOL(cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel");
+    SYMBOL(cuLaunchKernelEx, "cuLaunchKernelEx");
     SYMBOL(ptxsim_counters_get, "ptxsim_counters_get");
     SYMBOL(ptxsim_counters_reset, "ptxsim_counters_reset");
     SYMBOL(ptxsim_report, "ptxsim_report");
@@ -125,6 +127,29 @@ static void *load_text(const char *text)
     return module;
 }
 
+/* In clusters, as the plan says: 0 when all is well. */
+static int launch_clusters(void *function, const ptx_launch *l, void **params)
+{
+    struct {
+        uint32_t id, pad, value[16];
+    } attribute;
+    struct {
+        uint32_t grid[3], block[3], shared_bytes;
+        void *stream, *attributes;
+        uint32_t count;
+    } config;
+    memset(&attribute, 0, sizeof attribute);
+    memset(&config, 0, sizeof config);
+    attribute.id = 4; /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
+    memcpy(attribute.value, l->cluster, sizeof l->cluster);
+    memcpy(config.grid, l->grid, sizeof l->grid);
+    memcpy(config.block, l->block, sizeof l->block);
+    config.shared_bytes = l->shared_bytes;
+    config.attributes = &attribute;
+    config.count = 1;
+    return cu.cuLaunchKernelEx ? cu.cuLaunchKernelEx(&config, function, params, NULL) : 801;
+}
+
 /* Launches one launch of a plan with the block of arguments. */
 static int launch_entry(const ptx_module *m, void *module, const ptx_launch *l, void *args, size_t args_bytes)
 {
@@ -135,7 +160,8 @@ static int launch_entry(const ptx_module *m, void *module, const ptx_launch *l, 
            && CHECK(cu.cuModuleGetFunction(&function, module, info.name) == 0)
            && CHECK(l->shared_bytes <= 49152
                     || cu.cuFuncSetAttribute(function, 8, (int)l->shared_bytes) == 0)
-           && CHECK((l->cooperative
+           && CHECK((l->cluster[0] ? launch_clusters(function, l, params)
+                     : l->cooperative
                          ? cu.cuLaunchCooperativeKernel(function, l->grid[0], l->grid[1], l->grid[2],
                                                         l->block[0], l->block[1], l->block[2],
                                                         l->shared_bytes, NULL, params)

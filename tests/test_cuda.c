@@ -107,11 +107,10 @@ static ptx_plan fill_plan(void) {
 
 static ptx_launch geometry(uint32_t grid, uint32_t block) {
     ptx_launch g;
-    g.entry = 0;
+    memset(&g, 0, sizeof g);
     g.grid[0] = grid;
     g.block[0] = block;
     g.grid[1] = g.grid[2] = g.block[1] = g.block[2] = 1;
-    g.shared_bytes = 0;
     return g;
 }
 

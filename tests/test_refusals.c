@@ -115,7 +115,8 @@ static const row flash_decode_rows[] = {D(flash_decode, heads, 0, "heads is 0"),
                                         D(flash_decode, page_size, 8, "page_size"),
                                         D(flash_decode, page_size, 24, "page_size"),
                                         D(flash_decode, page_size, 131072, "page_size"),
-                                        D(flash_decode, flags, 4, "flags is 4"),
+                                        D(flash_decode, flags, 20, "flags is 20"),
+                                        S(flash_decode, cluster, 9, "cluster is 9, must be 8 at most"),
                                         S(flash_decode, batch, 65536, "batch"),
                                         S(flash_decode, max_len, 101, "max_len"),
                                         S(flash_decode, max_seq, 0x80000000u, "max_seq"),
@@ -622,7 +623,7 @@ static void test(const operation *op, int all) {
 
 static void attention(void) {
     ptxk_flash_decode_desc d = {4, 2, 64, PTX_F16, 0, 0, 0, 2, 0, 0, 0, PTX_F32, PTXK_FLASH_LSE};
-    ptxk_flash_decode_shape s = {3, 100, 100, 8};
+    ptxk_flash_decode_shape s = {3, 100, 100, 8, 0};
     ptxk_flash_decode_args a;
     ptxk_kv_scatter_desc kd = {2, 64, PTX_F32, PTX_F16, 0};
     ptxk_kv_scatter_shape ks = {5};

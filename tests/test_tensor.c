@@ -431,8 +431,10 @@ static void attention_close(ptxcu *cu, attention *a) {
 
 /* What a launch may call. */
 static const char *const launching[] = {
-    "cuLaunchKernel", "cuCtxGetCurrent",     "cuEventRecord",  "cuStreamWaitEvent",
-    "cuEventQuery",   "cuStreamIsCapturing", "cuStreamGetCtx", NULL};
+    "cuLaunchKernel", "cuLaunchKernelEx",    "cuCtxGetCurrent", "cuEventRecord", "cuStreamWaitEvent",
+    "cuEventQuery",   "cuStreamIsCapturing", "cuStreamGetCtx",  NULL};
+
+static uint64_t launched(void) { return calls("cuLaunchKernel") + calls("cuLaunchKernelEx"); }
 
 /* The three forms; launching in any of them allocates nothing and waits for nothing, on either side. */
 static void test_three_forms(ptxcu *cu, const counter *c) {
@@ -452,11 +454,11 @@ static void test_three_forms(ptxcu *cu, const counter *c) {
 
     attention_poison(cu, &a, stream);
     requests = c->requests;
-    if (calls) before = other_calls(launching), launches = calls("cuLaunchKernel");
+    if (calls) before = other_calls(launching), launches = launched();
     WORKS(cu, ptxcu_call_run(cu, &a.call, stream));     /* on the caller's stream */
     WORKS(cu, ptxcu_flash_decode(cu, &a.desc, stream)); /* checked again, as one call */
     CHECK(c->requests == requests);
-    if (calls) CHECK(other_calls(launching) == before && calls("cuLaunchKernel") > launches);
+    if (calls) CHECK(other_calls(launching) == before && launched() > launches);
     CHECK(attention_right(cu, &a, stream));
 
     WORKS(cu, ptxcu_result_wait(cu, r)); /* nothing yet: done */
@@ -603,7 +605,7 @@ static void test_decode_refuses(ptxcu *cu, ptxcu *other) {
     half = make(cu, PTX_F16, 3, BATCH, HEADS, DIM, 0);
     wide = make(cu, PTX_F32, 3, BATCH, HEADS + 2, DIM + 4, 0);
     memset(&empty, 0, sizeof empty);
-    before = calls ? calls("cuLaunchKernel") : 0;
+    before = calls ? launched() : 0;
 #define BAD(tensor, change, code, text)                                                                      \
     SPOILED(cu, tensor, change, ptxcu_flash_decode_prepare(cu, x, &call), code, text);                       \
     CHECK(call.owner == NULL)
@@ -682,7 +684,7 @@ static void test_decode_refuses(ptxcu *cu, ptxcu *other) {
         x->q = q;
         x->out = out;
     }
-    if (calls) CHECK(calls("cuLaunchKernel") == before);
+    if (calls) CHECK(launched() == before);
     /* caches: shapes that differ, strides that differ, one that overlaps the other */
     t = a.cache.k;
     EXPECT(cu, ptxcu_kv_cache_wrap(cu, &t, &t, NULL, &cache), PTXCU_E_SHAPE,
@@ -1041,7 +1043,7 @@ static void test_scatter(ptxcu *cu) {
                     }
         CHECK(wrong == 0);
         if (layout == 0) { /* what it refuses */
-            uint64_t before = calls ? calls("cuLaunchKernel") : 0;
+            uint64_t before = calls ? launched() : 0;
 #define BAD(tensor, change, code, text)                                                                      \
     SPOILED(cu, tensor, change, ptxcu_kv_scatter_prepare(cu, &x, &call), code, text)
             BAD(x.k, x.k = zero_tensor(), PTXCU_E_ARGUMENT, "kv_scatter: k is no tensor");
@@ -1080,7 +1082,7 @@ static void test_scatter(ptxcu *cu) {
             EXPECT(cu, ptxcu_kv_scatter(cu, &x, NULL), PTXCU_E_ARGUMENT,
                    "sequence is 4, must be below batch, 3");
             x.sequence_step = 1;
-            if (calls) CHECK(calls("cuLaunchKernel") == before);
+            if (calls) CHECK(launched() == before);
             WORKS(cu, ptxcu_kv_scatter(cu, &x, NULL)); /* the twin: the last row */
             WORKS(cu, ptxcu_kv_scatter_prepare(cu, &x, &call));
             WORKS(cu, ptxcu_workspace_create(cu, &call, NULL, &t)); /* it needs none */
@@ -1238,7 +1240,7 @@ static void test_gemv(ptxcu *cu) {
     for (i = 0; i < C * N; i++) wrong += !(fabs((double)y[i] - want[i]) < 0.05);
     CHECK(wrong == 0);
 
-    before = calls ? calls("cuLaunchKernel") : 0;
+    before = calls ? launched() : 0;
     spare = make(cu, PTX_F16, 2, C, N, 0, 0);
 #define BAD(tensor, change, code, text) SPOILED(cu, tensor, change, ptxcu_gemv(cu, &d, NULL), code, text)
     BAD(d.weights, d.weights = zero_tensor(), PTXCU_E_ARGUMENT, "gemv: weights is no tensor");
