@@ -382,6 +382,98 @@ static void test_saxpy(ptxcu *cu, ptxcu *other) {
     WORKS(cu, ptxcu_free(cu, dy));
 }
 
+/* out[block] = 100 * blocks of its cluster + its place there */
+static void emit_clusters(ptx_module *m) {
+    ptx_kernel *k = ptx_entry(m, "clusters");
+    ptx_val out = ptx_param_ptr(k, "out", PTX_GLOBAL), block = ptx_ctaid_x(k), size, at;
+    size = ptx_sreg(k, PTX_CLUSTER_NCTARANK);
+    at = ptx_sreg(k, PTX_CLUSTER_CTARANK);
+    size = ptx_mad(k, size, ptx_u32(100), at);
+    at = ptx_ptr_add(k, out, block, 4);
+    ptx_st(k, PTX_U32, ptx_at(at, 0), size);
+    ptx_ret(k);
+}
+
+static uint32_t wrong_places(ptxcu *cu, ptxcu_buffer b, uint32_t size) {
+    uint32_t back[8], i, wrong = 0;
+    WORKS(cu, ptxcu_download(cu, back, b, 0, sizeof back, NULL));
+    WORKS(cu, ptxcu_sync(cu));
+    WORKS(cu, ptxcu_fill8(cu, b, 0, 0, sizeof back, NULL));
+    WORKS(cu, ptxcu_sync(cu));
+    for (i = 0; i < 8; i++) wrong += back[i] != 100 * size + i % size;
+    return wrong;
+}
+
+static void test_clusters(ptxcu *cu) {
+    static const uint32_t bad[][3] = {{3, 1, 1}, {16, 1, 1}, {4, 0, 0},
+                                      {0, 1, 0}, {8, 1, 2},  {0x10001, 0x10000, 1}};
+    ptx_module_desc desc;
+    ptx_module *m;
+    ptxcu_program *p = NULL;
+    ptxcu_buffer b;
+    ptxcu_stream stream;
+    ptxcu_graph graph = NULL;
+    ptxcu_arg a;
+    ptx_launch g = geometry(8, 32);
+    uint32_t i;
+    uint64_t before = calls ? calls("cuLaunchKernelEx") : 0;
+    memset(&desc, 0, sizeof desc);
+    desc.target = ptxcu_device_info(cu)->target;
+    if (!ptxcu_device_info(cu)->max_cluster) {
+        ptxcu_program *q = NULL;
+        m = ptx_module_new(NULL);
+        emit_saxpy(m, 256);
+        WORKS(cu, ptxcu_load(cu, m, &q));
+        ptx_module_free(m);
+        g.cluster[0] = g.cluster[1] = g.cluster[2] = 1;
+        EXPECT(cu, ptxcu_launch(cu, q, &g, NULL, 0, NULL), PTXCU_E_LAUNCH, "this device or driver has none");
+        WORKS(cu, ptxcu_unload(cu, q));
+        printf("SKIP test_clusters: the device has none\n");
+        return;
+    }
+    m = ptx_module_new(&desc);
+    emit_clusters(m);
+    WORKS(cu, ptxcu_load(cu, m, &p));
+    ptx_module_free(m);
+    WORKS(cu, ptxcu_alloc(cu, 32, &b));
+    WORKS(cu, ptxcu_stream_create(cu, &stream));
+    a = ptxcu_arg_buffer(b);
+    for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+        memcpy(g.cluster, bad[i], sizeof g.cluster);
+        EXPECT(cu, ptxcu_launch(cu, p, &g, &a, 1, NULL), PTXCU_E_LAUNCH,
+               "they must have 1 to 8 and divide it");
+    }
+    if (calls) CHECK(calls("cuLaunchKernelEx") == before);
+    memset(g.cluster, 0, sizeof g.cluster);
+    WORKS(cu, ptxcu_launch(cu, p, &g, &a, 1, NULL));
+    CHECK(wrong_places(cu, b, 1) == 0);
+    g.cluster[1] = g.cluster[2] = 1;
+    for (g.cluster[0] = 1; g.cluster[0] <= 8; g.cluster[0] *= 2)
+        for (g.cooperative = 0; g.cooperative < 2; g.cooperative++) {
+            WORKS(cu, ptxcu_launch(cu, p, &g, &a, 1, NULL));
+            CHECK(wrong_places(cu, b, g.cluster[0]) == 0);
+        }
+    g.cooperative = 0;
+    g.cluster[0] = 4;
+    if (make_fail) {
+        make_fail("cuLaunchKernelEx", 1, 701);
+        EXPECT(cu, ptxcu_launch(cu, p, &g, &a, 1, NULL), PTXCU_E_DRIVER,
+               "cuLaunchKernelEx(entry 'clusters', grid 8x1x1");
+    }
+    WORKS(cu, ptxcu_graph_begin(cu, stream)); /* as a graph's node */
+    WORKS(cu, ptxcu_launch(cu, p, &g, &a, 1, stream));
+    WORKS(cu, ptxcu_graph_end(cu, stream, &graph));
+    for (i = 0; i < 2; i++) {
+        WORKS(cu, ptxcu_graph_launch(cu, graph, stream));
+        WORKS(cu, ptxcu_sync(cu));
+        CHECK(wrong_places(cu, b, 4) == 0);
+    }
+    WORKS(cu, ptxcu_graph_destroy(cu, graph));
+    WORKS(cu, ptxcu_stream_destroy(cu, stream));
+    WORKS(cu, ptxcu_unload(cu, p));
+    WORKS(cu, ptxcu_free(cu, b));
+}
+
 static void test_operation(ptxcu *cu, const counter *c) {
     static const char *const launching[] = {"cuLaunchKernel", "cuCtxGetCurrent", NULL};
     ptx_operation op = fill_operation(), twin = fill_operation();
@@ -770,6 +862,7 @@ int main(int argc, char **argv) {
         test_saxpy(cu, other);
         test_operation(cu, &c);
         test_graph(cu);
+        test_clusters(cu);
         test_text(other); /* the second handle has a life of its own */
         ptxcu_close(cu);
         CHECK(c.blocks == 0 && c.bytes == 0 && c.wrong_sizes == 0);

@@ -371,7 +371,10 @@ static void random_problem(uint32_t turn) {
     }
     p = problem_of(&desc, max_seq, lengths, batch);
     p.target = PTX_SM(turn % 4 && capability >= 80 ? 80 : 75);
-    if (turn % 7 == 3 && capability >= 90) p.target = PTX_SM(90);
+    if (turn % 3 == 1 && capability >= 90) {
+        p.target = PTX_SM(90);
+        p.desc.flags += PTXK_FLASH_CLUSTER_1 * random_below(5); /* the plan's, none, 2, 4, 8 */
+    }
     p.layout = (enum layout)random_below(3);
     p.shape.sm_count = PICK(1, 8, 132);
     p.runs = 1 + (int)random_below(2);

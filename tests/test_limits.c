@@ -59,6 +59,7 @@ static const limit limits[] = {
     S(flash_decode, "of up to 2^31 - 1 positions", max_seq, LEN, LEN + 1),
     D(flash_decode, "pages of 16 to 65536", page_size, 65536, 131072),
     D(flash_decode, "pages of 16 to 65536", page_size, 16, 8),
+    S(flash_decode, "clusters of up to 8", cluster, 8, 9),
     D(kv_scatter, "any head_dim to 65536", head_dim, 65536, 65537),
     D(kv_scatter, "pages of 16 to 65536", page_size, 65536, 131072),
     D(kv_scatter, "KV heads to 65536", kv_heads, 65536, 65537),

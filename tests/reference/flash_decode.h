@@ -66,7 +66,9 @@ static void ref_scores(const ref_attention *r, const void *q, size_t q_row, cons
  *              exactly 1. scalar: a lane group sees at least every 8th key of its block in one step, then
  *              come lanes, warps and parts: C = chunk / 8 + 5 + 4 + splits changes at most; tensor: chunk /
  *   64. sums       scalar: a lane group adds at most chunk / 4 terms, then the joins: G = (chunk / 4 + 5 + 4
- *              + splits) u; tensor: two products for each 64 keys, chunk / 32 additions.
+ *              + splits) u; tensor: two products for each 64 keys, chunk / 32 additions. In clusters of c
+ *              blocks splits parts are joined c at a time, then splits / c: together at most splits + 1, and
+ *              the first of what is joined is not added to anything.
  *   quotient   the reciprocal and its product: 2u; and the rounding to the output's type.
  *
  * With E_i = (16 u A_i + u (|s_i - m| + range)) + 4u + 5uC + G and w_i the true weights:
