@@ -2924,7 +2924,7 @@ typedef struct ptx__memo {
     uint32_t what;                /* op, the types asked for, operands; 0: no memo */
     uint32_t kind[PTX__MEMO_MAX]; /* of each operand: kind, type, space and flags */
     uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
-    uint8_t tag[PTX__MEMO_MAX];   /* of an immediate's first word, and those two below; 0: a register */
+    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint32_t form, result;        /* the result's kind, 0: none */
     uint32_t seen;                /* the form's */
     uint8_t result_tag, version;
@@ -3970,12 +3970,13 @@ static uint32_t ptx__tag_of(unsigned type) {
     }
 }
 
-static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
-    uint32_t tag = ptx__tag_of(type), index = k->registers[tag];
-    ptx_val v = ptx__val(PTX__REG, type, 0);
+static uint32_t ptx__new_word(ptx_kernel *k, const char *site, uint32_t tag) {
+    uint32_t index = k->registers[tag]++;
     if (index == PTX__INDEX_MAX) ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 registers");
-    k->registers[tag]++;
-    v.bits = PTX__WORD(tag, index);
+    return PTX__WORD(tag, index);
+}
+static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
+    ptx_val v = ptx__val(PTX__REG, type, ptx__new_word(k, site, ptx__tag_of(type)));
     v.owner = k->owner;
     return v;
 }
@@ -4334,6 +4335,14 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     for (i = 0; i < n; i++, w++) {
         memo.kind[i] = ptx__kind_of(&src[i]);
         if (w == end) return;
+        if (PTX__TAG(*w) == PTX__W_MEM) { /* any offset will do where no alignment is asked */
+            if (!strchr("skg", slot[i]) || end - w < 3 || src[i].bits != (w[1] | (uint64_t)w[2] << 32)
+                || (src[i].kind != PTX__REG && src[i].kind != PTX__PLACE))
+                return;
+            memo.tag[i] = PTX__W_MEM;
+            w += 2;
+            continue;
+        }
         if (src[i].kind == PTX__REG) {
             if (*w != (uint32_t)src[i].bits || src[i].flags & PTX__INVERTED) return;
             continue;
@@ -4377,8 +4386,13 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
 PTX__INLINE uint32_t ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i, const ptx_val *v,
                                   uint32_t **w) {
     uint32_t word = (uint32_t)v->bits, tag = memo->tag[i], wrong = memo->kind[i] ^ ptx__kind_of(v);
-    if (!tag) {
-        *(*w)++ = word;
+    if (!tag || tag == PTX__W_MEM) { /* of an address the offset stands above, and a register has none */
+        if (tag) {
+            (*w)[0] = PTX__WORD(PTX__W_MEM, 0);
+            (*w)[2] = (uint32_t)(v->bits >> 32);
+        }
+        (*w)[tag != 0] = word;
+        *w += tag ? 3 : 1;
         return wrong | (v->owner ^ k->owner) | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
     }
     if (tag == PTX__W_F32)
@@ -4815,7 +4829,7 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
         else if (i < lead) {
             memcpy((char *)out + offsetof(ptx_val, kind), made, sizeof *made);
             made++;
-            out->bits = ptx__new_register(k, site, out->type).bits;
+            out->bits = ptx__new_word(k, site, PTX__TAG(*word));
             out->owner = k->owner;
             ptx__word(k, (uint32_t)out++->bits);
         } else
@@ -4875,7 +4889,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         r = type;
         ptx__infer(slots, src, n, &r, &src_type);
     }
-    if (strchr(slots, 'm') && slots == strchr(slots, 'm') && n) mods |= ptx__space_mod(src[0].space);
+    if (*slots == 'm' && n) mods |= ptx__space_mod(src[0].space);
     form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
     if (!into && !k->guard && k->m->forms.at[form - 1].pattern && ptx__repeat(k, site, form - 1, src, n, out))
