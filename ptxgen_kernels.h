@@ -276,7 +276,7 @@ typedef struct ptxk_flash_decode_shape {
     uint32_t max_len;  /* the longest length to plan for, at most max_seq: steers the number of splits */
     uint32_t max_seq;  /* positions that a cache holds, at most 2^31 - 1 */
     uint32_t sm_count; /* multiprocessors of the device, at least 1 */
-    uint32_t cluster;  /* most blocks of a cluster: 8 from sm_90 on (module and device), at most; 0: none */
+    uint32_t cluster;  /* most blocks of a cluster: 8 for a module whose target is sm_90 or later, else 0 */
 } ptxk_flash_decode_shape;
 
 /* The one argument, by value. Device addresses. Caches, strides and pages are described as for kv_scatter.
@@ -1664,8 +1664,8 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
        partial results: 1.67 MB, 9.9 %, in the L2 cache. 5 % would be 8 chunks, and half of the machine at
        rest. In a cluster q is read, and a partial result written, once: with 2 blocks 5.06 %, with 4 2.6 %.
        The smallest that will do is taken, for a cluster needs as many multiprocessors side by side that are
-       free. A grid is a multiple of its clusters: 17 chunks become 16, which leaves 4 of 132 multiprocessors
-       without a block, where 20 or 24 would give some of them two. */
+       free. A grid is a multiple of its clusters: 17 chunks, of which 16 have keys, become 16; 24, of 192 keys,
+       would give some multiprocessors two. */
     keys = ptxk__flash_keys_of(&f, shape->max_len);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
