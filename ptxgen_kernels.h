@@ -1664,8 +1664,8 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
        partial results: 1.67 MB, 9.9 %, in the L2 cache. 5 % would be 8 chunks, and half of the machine at
        rest. In a cluster q is read, and a partial result written, once: with 2 blocks 5.06 %, with 4 2.6 %.
        The smallest that will do is taken, for a cluster needs as many multiprocessors side by side that are
-       free. A grid is a multiple of its clusters: 17 chunks, of which 16 have keys, become 16; 24, of 192 keys,
-       would give some multiprocessors two. */
+       free. A grid is a multiple of its clusters: 17 chunks, of which 16 have keys, become 16; 24, of 192
+       keys, would give some multiprocessors two. */
     keys = ptxk__flash_keys_of(&f, shape->max_len);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
