@@ -184,8 +184,9 @@ int main(int argc, char **argv) {
     }
     must(cu, ptxcu_operation(cu, ptxk_operation_find("flash_decode"), &o.desc, &program));
     for (r = 0; r < plan.launches; r++)
-        printf("launch %u   grid %u x %u x %u, block %u\n", r, plan.launch[r].grid[0], plan.launch[r].grid[1],
-               plan.launch[r].grid[2], plan.launch[r].block[0]);
+        printf("launch %u   grid %u x %u x %u, block %u%s%.0u\n", r, plan.launch[r].grid[0],
+               plan.launch[r].grid[1], plan.launch[r].grid[2], plan.launch[r].block[0],
+               plan.launch[r].cluster[2] ? ", clusters of " : "", plan.launch[r].cluster[2]);
 
     /* Random data, and poison where results belong. */
     state = (uint64_t)o.seed * 2 + 1;
