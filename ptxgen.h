@@ -135,17 +135,24 @@
                     numbers (a block of unknown size is taken to have four warps); else only where one address
                     is the other plus something, or neither hangs on a stage or part that is not known. Copies
                     read, or written over, before the wait that is for their group, or by others before a
-                    barrier; mbarriers made, and bulk copies begun, by every thread; .nc loads of what is
-                    written; what a bulk copy or a product reads before a barrier.
+                    barrier; rounds that wait for a group and begin none; mbarriers made, and bulk copies and
+                    products of tensor memory begun, by every thread; .nc loads of what is written; what a
+                    bulk copy or a product reads before a barrier, or written over or given back before the
+                    wait; stores of different values at one place, a load, a sum and a store where the data
+                    choose the place; among blocks, an atomic that is to tell of stores with no fence between,
+                    and a lock given back by an ordinary store.
           unwaited  copies under way at the end of the kernel.
-          order     arrive and wait of a cluster; another block's memory before the cluster has met;
-                    mbarriers: never made, undone, stored to, waited for by the wrong parity or without asking
-                    for the outcome, arrivals and bytes against what was expected; barriers with two counts,
-                    or arrivals that nobody waits for; tensor memory not given back.
+          order     arrive and wait of a cluster; another block's memory or mbarrier before the cluster has
+                    met; mbarriers: never made, made twice, undone, stored to, waited for by the wrong parity
+                    or state, without asking for the outcome or trying again, arrivals and bytes against what
+                    was expected; barriers with two counts or purposes, with fewer than come, or arrivals that
+                    nobody waits for; tensor memory not given back, products in it that nobody can wait for,
+                    or its stores; PTX_CTA on what all blocks reach.
           proxy     plain stores before an asynchronous read, without the fence.
           align     vectors that neighbouring threads or rounds move by less than they need.
           idle      comparisons that are always the same, shuffles that move nothing, loops that wait on an
-                    ordinary load.
+                    ordinary load or whose condition no round changes, variables that nothing reads.
+          unwritten local arrays that are read and that nothing fills.
           contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8).
           It takes longer than verifying, and ends its search in very long kernels.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
@@ -239,7 +246,8 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(LAUNCH, "launch", "launch bounds that a launch must ask leave for")                                    \
     X(ORDER, "order", "a cluster's barrier or an mbarrier that is used in the wrong order, or never made")   \
     X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")   \
-    X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing")
+    X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing") \
+    X(UNWRITTEN, "unwritten", "local memory that is read, and that nothing in the kernel writes")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
 typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
@@ -4874,6 +4882,15 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     }
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
     if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
+    if (op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
+        double part;
+        memcpy(&part, &v[0].bits, sizeof part);
+        if (!(part > 0 && part <= 1)) {
+            ptx__fail(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
+                      row->name, part);
+            return;
+        }
+    }
     if (op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
         && (uint32_t)v[1].bits > (uint32_t)v[2].bits) {
         ptx__fail(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u", row->name,
@@ -9030,9 +9047,134 @@ static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
             ptx__follow(k, f, PTX__COPY_AWAY, ptx__copy_rule, PTX__SPECIAL, &at.i);
 }
 
+/* Whether two threads are given different values by ids of threads: themselves, or what is loaded from
+   places that differ by them. */
+static int ptx__differs(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t t, uint32_t u) {
+    const ptx__ins *ins;
+    const uint32_t *w;
+    uint32_t slot, x[2], which, depth;
+    int good[2] = {PTX__VALUE_STEPS, PTX__VALUE_STEPS};
+    for (depth = 0; depth < 4; depth++) {
+        if (PTX__TAG(word) == PTX__W_32) {
+            good[0] = good[1] = PTX__VALUE_STEPS;
+            x[0] = (uint32_t)ptx__value(k, f, &word, t, &good[0]);
+            x[1] = (uint32_t)ptx__value(k, f, &word, u, &good[1]);
+            if (good[0] && good[1]) return x[0] != x[1];
+        } else if (PTX__TAG(word) != PTX__W_64)
+            return 0;
+        slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+        ins = &k->ins.at[f->def[slot] - 1];
+        if (f->sets[slot] || ins->kind != PTX__I_PLAIN || ins->guard) return 0;
+        w = k->words.at + ins->words + ins->results;
+        which = k->m->forms.at[ins->form].row->op;
+        if (which == PTX_LD && PTX__TAG(*w) == PTX__W_MEM)
+            word = w[1];
+        else if ((which == PTX_MAD || which == PTX_CVT) && PTX__TAG(*w) == PTX__W_32)
+            word = *w; /* an index */
+        else
+            return 0;
+    }
+    return 0;
+}
+
+/* An access whose place is known for each thread: those that are not aligned, where the first warp's are, and
+   stores of another value in another warp's place. */
+static void ptx__advise_places(ptx_kernel *k, ptx__flow *f, const ptx__point *at, const ptx__places *p) {
+    const ptx__symbol *s = &k->shared.at[p->array - 1];
+    const uint32_t *x = ptx__shared_operand(k, at->ins);
+    uint32_t t, u, most = p->threads < 128 ? p->threads : 128;
+    for (t = 0; t < p->threads; t++)
+        if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] & (int32_t)(p->bytes - 1) && s->align >= p->bytes) {
+            ptx__note(
+                k, PTX_ADVICE_ALIGN, at->i,
+                "this needs an address aligned to %u bytes, and for thread %u of the block it is %d behind "
+                "the beginning of the array",
+                p->bytes, t, (int)p->at[t]);
+            return;
+        }
+    if (at->op != PTX_ST || at->ins->count != 4 || PTX__TAG(x[2]) >= PTX__CLASSES) return;
+    for (t = 0; t < 32; t++)
+        for (u = 32; u < most; u++)
+            if (p->at[t] == p->at[u] && p->lanes[0] >> t & 1 && p->lanes[u / 32] >> u % 32 & 1
+                && ptx__differs(k, f, x[2], t, u)) {
+                ptx__note(
+                    k, PTX_ADVICE_RACE, at->i,
+                    "threads %u and %u, of two warps, store different values at one place: which of them "
+                    "stays is luck",
+                    t, u);
+                return;
+            }
+}
+
+/* Whether an address is made of ids of threads, or of what may be: then each thread may have its own. */
+static int ptx__of_thread(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    uint32_t slot;
+    if (PTX__TAG(word) == PTX__W_SHARED) return 0;
+    if (PTX__TAG(word) >= PTX__CLASSES || depth > 8) return 1;
+    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    ins = &k->ins.at[f->def[slot] - 1];
+    if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 1;
+    w = k->words.at + ins->words + ins->results;
+    if (k->m->forms.at[ins->form].row->op == PTX_LD) return 0; /* data */
+    if (k->m->forms.at[ins->form].result != PTX__RESULT_SAME) return 1;
+    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+            w += 2;
+        else if (ptx__of_thread(k, f, *w, depth + 1))
+            return 1;
+    }
+    return 0;
+}
+/* A bin that the data choose, loaded, counted up and stored: others may do that between. */
+static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *x = ptx__shared_operand(k, at->ins), *w, *end;
+    const ptx__ins *ins;
+    uint32_t slot;
+    if (at->ins->count != 4 || PTX__TAG(x[0]) != PTX__W_32 || PTX__TAG(x[2]) >= PTX__CLASSES
+        || PTX__CLASS(*ptx__class_at(f, x[0])) != PTX__CLASS_LANE
+        || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK || ptx__of_thread(k, f, x[0], 0))
+        return;
+    slot = f->base[PTX__TAG(x[2])] + PTX__INDEX(x[2]);
+    ins = &k->ins.at[f->def[slot] - 1];
+    if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return;
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+        const ptx__ins *load;
+        const uint32_t *y;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+            w += 2;
+        else if (PTX__TAG(*w) < PTX__CLASSES) {
+            slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
+            load = &k->ins.at[f->def[slot] - 1];
+            if (f->sets[slot] || load->kind != PTX__I_PLAIN || k->m->forms.at[load->form].row->op != PTX_LD)
+                continue;
+            y = ptx__shared_operand(k, load);
+            if (y && y[0] == x[0] && y[1] == x[1])
+                ptx__note(
+                    k, PTX_ADVICE_RACE, at->i,
+                    "what is loaded at %s is changed and stored back, in a place that the data choose: "
+                    "another thread may choose it too, and one of the two is lost; ptx_red or ptx_atom does "
+                    "it in one",
+                    load->site);
+        }
+    }
+}
+
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
 static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        if (f->block[ptx__block_of(f, at.i)].order && ptx__shared_operand(k, at.ins)
+            && (at.op == PTX_ST || at.op == PTX_LD)) {
+            const ptx__places *p = ptx__places_of(k, f, at.i);
+            if (p->known)
+                ptx__advise_places(k, f, &at, p);
+            else if (at.op == PTX_ST)
+                ptx__advise_increment(k, f, &at);
+        }
+    }
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *w = at.op == PTX_ST && at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
         if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
@@ -11106,6 +11248,89 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0;
 }
 
+/* Whether a thread may end in the block: by what is no branch. */
+static int ptx__stops(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
+    uint32_t i;
+    ptx__point at;
+    for (i = f->block[b].first; i < f->block[b].end; i++)
+        if (k->ins.at[i].kind == PTX__I_LEAVE || (ptx__see(k, i, &at) && (at.opaque || at.op == PTX_TRAP)))
+            return 1;
+    return 0;
+}
+/* Whether a predicate or number is the same in all rounds of the loop, whose blocks are marked. */
+static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *inside,
+                          int depth) {
+    uint32_t tag = PTX__TAG(word), slot;
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
+    if (tag == PTX__W_SPECIAL)
+        return strncmp(ptx__specials[PTX__INDEX(word)].name, "%clock", 6) != 0
+               && strncmp(ptx__specials[PTX__INDEX(word)].name, "%global", 7) != 0;
+    if (tag >= PTX__CLASSES || depth > 8) return 0;
+    slot = f->base[tag] + PTX__INDEX(word);
+    if (!f->def[slot] || f->sets[slot]) return 0;
+    if (!inside[f->def_block[slot]]) return 1;
+    ins = &k->ins.at[f->def[slot] - 1];
+    if (ins->kind != PTX__I_PLAIN || ins->guard || k->m->forms.at[ins->form].result != PTX__RESULT_SAME
+        || k->m->forms.at[ins->form].row->op == PTX_RAW)
+        return 0;
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+        if (PTX__TAG(*w) == PTX__W_MEM) return 0;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+            w += 2;
+        else if (!ptx__invariant(k, f, *w, inside, depth + 1))
+            return 0;
+    }
+    return 1;
+}
+
+/* A loop whose every way out hangs on what no round changes: it ends in the first, or never. */
+static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
+    uint32_t head, b, j, e, *inside = f->walk[0], *stack = f->walk[1], depth;
+    for (head = 0; head < f->blocks && f->effort > 8192; head++) {
+        uint32_t out = 0, last = 0;
+        int changes = 0, any = 0;
+        for (depth = 0, j = f->pred_head[head]; j < f->pred_head[head + 1]; j++) {
+            b = f->pred[j];
+            if (f->block[b].order < f->block[head].order || !f->block[head].order) continue;
+            if (!any) memset(inside, 0, f->blocks * sizeof *inside);
+            any = 1;
+            if (inside[b]) continue;
+            inside[b] = 1;
+            if (b != head) stack[depth++] = b;
+        }
+        if (!any) continue;
+        for (; depth; f->effort -= f->effort > 1)
+            for (j = f->pred_head[b = stack[--depth]]; j < f->pred_head[b + 1]; j++)
+                if (f->pred[j] != head && !inside[f->pred[j]] && f->block[f->pred[j]].order) {
+                    inside[f->pred[j]] = 1;
+                    stack[depth++] = f->pred[j];
+                }
+        f->effort -= f->blocks < f->effort ? f->blocks : f->effort;
+        inside[head] = 1;
+        for (b = 0; b < f->blocks && !changes; b++) {
+            if (!inside[b]) continue;
+            if (f->block[b].leaves || ptx__stops(k, f, b)) changes = 1;
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || inside[to - 1]) continue;
+                out++, last = f->block[b].end - 1;
+                if (!k->ins.at[last].guard
+                    || !ptx__invariant(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[last].guard)),
+                                       inside, 0))
+                    changes = 1;
+            }
+        }
+        if (out && !changes)
+            ptx__note(
+                k, PTX_ADVICE_IDLE, last,
+                "no round of this loop changes the condition here: it ends in the first round or never; "
+                "what changes is a ptx_var, read by ptx_get in the round");
+    }
+}
+
 /* A load that nobody told that others write, in a loop that only what it brings can end. */
 static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i) {
     const ptx__ins *last = &k->ins.at[f->block[b].end - 1], *made;
@@ -11152,6 +11377,143 @@ static void ptx__advise_scope(ptx_kernel *k, ptx__flow *f, const ptx__point *at)
               "blocks: PTX_GPU");
 }
 
+/* What blocks tell each other by a count: stores, a relaxed atomic that no fence comes before, and then loads
+   of what others stored. A bit for each parameter stored to since a fence; above, the same of what the atomic
+   was to publish. */
+static uint32_t ptx__parameter_of(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
+    uint32_t depth, slot, word = w ? *w : 0;
+    for (depth = 0; depth < 8 && w && PTX__TAG(word) == PTX__W_64; depth++) {
+        const ptx__ins *ins;
+        slot = f->base[PTX__W_64] + PTX__INDEX(word);
+        ins = &k->ins.at[f->def[slot] - 1];
+        if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 0;
+        w = k->words.at + ins->words + ins->results;
+        switch (k->m->forms.at[ins->form].row->op) {
+        case PTX_LD:
+            return PTX__TAG(w[0]) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && PTX__INDEX(w[1]) < 14
+                       ? PTX__INDEX(w[1]) + 1
+                       : 0;
+        case PTX_MAD: word = k->words.at[ins->words + ins->count - 1]; break;
+        case PTX_ADD:
+        case PTX_MOV:
+        case PTX_CVTA:
+        case PTX_CVTA_TO: word = *w; break;
+        default: return 0;
+        }
+    }
+    return 0;
+}
+static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    ptx_mods asked = at->form->asked & ~PTX__FAMILY, released = PTX_RELEASE | PTX_ACQ_REL;
+    uint32_t which;
+    if (at->opaque || strncmp(at->name, "fence.", 6) == 0 || strncmp(at->name, "membar.", 7) == 0
+        || strcmp(at->name, "fence") == 0)
+        return at->opaque ? 0 : states & ~0x7fffu;
+    if (at->op == PTX_ST && asked & PTX__M_GLOBAL & ~PTX__FAMILY && !(asked & (released & ~PTX__FAMILY))) {
+        which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
+        return which ? states | 1u << which : states;
+    }
+    if (at->i == at->about[0]) return (states & 0x7fffu) << 15 | (states & 0x7fffu);
+    if (!at->report || at->op != PTX_LD || !(asked & PTX__M_GLOBAL & ~PTX__FAMILY)) return states;
+    which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
+    if (which && states >> (which + 15) & 1) {
+        ptx__note(
+            k, PTX_ADVICE_RACE, at->i,
+            "what other blocks stored may not be seen here: between the stores and the atomic at %s, which "
+            "is to tell of them, ptx_fence(k, PTX_ACQ_REL | PTX_GPU) is missing, or PTX_ACQ_REL | PTX_GPU "
+            "with it",
+            k->ins.at[at->about[0]].site);
+        at->done = 1;
+    }
+    return states;
+}
+static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
+    ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
+    uint32_t about[1];
+    const uint32_t *w;
+    ptx__point at;
+    if (k->function) return;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        if (at.op != PTX_ATOMIC || at.form->asked & released
+            || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
+            continue;
+        w = ptx__in_slot(k, at.i, 'm');
+        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_CLUSTER
+            || ptx__parted(k, f, at.i) != PTX__CLASS_LANE || ptx__seek(k, f, at.i, ptx__look_for, &at.i))
+            continue; /* one a block, and once: not a queue */
+        about[0] = at.i;
+        f->effort -= (uint32_t)k->ins.count < f->effort ? (uint32_t)k->ins.count : f->effort;
+        ptx__follow(k, f, 0, ptx__tickets_rule, 0, about);
+    }
+}
+
+/* Local arrays that are loaded from, and that nothing fills. Of each register, the array that its address is
+   in; one that goes anywhere else may be filled there. */
+#define PTX__HOMES 64
+static int ptx__passes_address(unsigned op) {
+    return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL
+           || op == PTX_AND || op == PTX_OR || op == PTX_XOR || op == PTX_SETP;
+}
+static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
+    uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], i, *home = f->wanted;
+    uint32_t read[PTX__HOMES], filled[PTX__HOMES];
+    ptx__point at;
+    if (k->function || !k->locals.count) return;
+    for (i = 0; i < registers; i++) home[i] = 0;
+    memset(read, 0, sizeof read);
+    memset(filled, 0, sizeof filled);
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
+        uint32_t made = at.ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES
+                            ? f->base[PTX__TAG(*w)] + PTX__INDEX(*w)
+                            : UINT32_MAX;
+        int passes = ptx__passes_address(at.op) && made != UINT32_MAX && !f->sets[made];
+        for (w += at.ins->results; w < end; w++) {
+            uint32_t word = *w, memory = PTX__TAG(word) == PTX__W_MEM, which;
+            if (PTX__TAG(word) >= PTX__W_UNSIGNED && PTX__TAG(word) <= PTX__W_F64) {
+                w += 2;
+                continue;
+            }
+            if (memory) word = w[1], w += 2;
+            if (PTX__TAG(word) < PTX__CLASSES) word = home[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+            if (PTX__TAG(word) != PTX__W_LOCAL || PTX__INDEX(word) >= PTX__HOMES) continue;
+            which = PTX__INDEX(word);
+            if (memory && at.op == PTX_LD) {
+                if (!read[which]) read[which] = at.i + 1;
+            } else if (!memory && passes && (!home[made] || home[made] == word))
+                home[made] = word;
+            else
+                filled[which] = 1;
+        }
+    }
+    for (i = 0; i < PTX__HOMES; i++)
+        if (read[i] && !filled[i])
+            ptx__note(k, PTX_ADVICE_UNWRITTEN, read[i] - 1,
+                      "nothing in this kernel writes to '%.80s', and a thread's memory holds anything at the "
+                      "start",
+                      k->m->names.at + k->locals.at[i].name);
+}
+
+/* Variables that are set and that nothing reads. */
+static void ptx__advise_unread(ptx_kernel *k, ptx__flow *f) {
+    uint32_t slot, r;
+    ptx__point at;
+    ptx__mark_used(k, f);
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        for (r = 0; at.form->row->sig[0] == '!' && r < at.ins->results; r++) {
+            uint32_t word = k->words.at[at.ins->words + r];
+            if (PTX__TAG(word) < PTX__CLASSES) f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = 1;
+        }
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        uint32_t word = k->words.at[at.ins->words];
+        if (at.op != PTX_MOV || at.ins->results != 1 || PTX__TAG(word) >= PTX__CLASSES) continue;
+        slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+        if (f->sets[slot] && !f->wanted[slot] && f->def[slot] != at.i + 1)
+            ptx__note(k, PTX_ADVICE_IDLE, at.i, "nothing reads the variable that is set here, made at %s",
+                      k->ins.at[f->def[slot] - 1].site);
+    }
+}
+
 /* A lock that is given back by an ordinary store. about: its address */
 static int ptx__look_unlock(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_RELEASE) & ~PTX__FAMILY;
@@ -11167,6 +11529,10 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     const uint32_t *place;
     uint32_t lane;
     ptx__point at;
+    ptx__advise_unwritten(k, f);
+    ptx__advise_unread(k, f);
+    ptx__advise_unending(k, f);
+    ptx__advise_tickets(k, f);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *end = k->words.at + at.ins->words + at.ins->count;
         int always = at.op == PTX_SETP ? ptx__always(k, f, at.i) : 0;
@@ -11217,6 +11583,11 @@ static int ptx__look_store(const ptx_kernel *k, ptx__flow *f, const ptx__point *
         && memcmp(x + 2, y + 2, sizeof *x * (store->count - 3u)) == 0)
         return 0; /* the same value */
     met = ptx__clash(k, f, about[0], at->i);
+    if (met < 0 && at->op != PTX_ST) /* a bin that the data choose */
+        return ptx__may_meet(k, f, about[0], at->i) && ptx__worth_guessing(k, f, about[0], at->i)
+                       && ptx__parted(k, f, about[0]) <= PTX__CLASS_BLOCK
+                   ? 2
+                   : 0;
     return met > 0 && met & PTX__MEETS_FAR ? 2 : 0;
 }
 

@@ -98,6 +98,84 @@ static void decided(void) {
     }
 }
 
+/* Loops, variables and arrays that do nothing, or no good. */
+static void idle(void) {
+    ptx_val x, c;
+    ptx_var a;
+    PAIR(AMPERE, "idle") { /* the condition is of the number that it had before the loop */
+        a = ptx_var_new(k, zero);
+        x = ptx_get(k, a);
+        ptx_loop(k);
+        if (!bad) x = ptx_get(k, a);
+        c = LT(x, n);
+        ptx_while(k, c);
+        ST(p, 0, n);
+        ptx_set(k, a, ptx_add(k, x, I(1)));
+        END;
+        out(ptx_get(k, a));
+    }
+    PAIR(AMPERE, "idle") {
+        a = ptx_var_new(k, zero);
+        FOR(U(0), n, U(1));
+        ptx_set(k, a, tid);
+        END;
+        if (!bad) out(ptx_get(k, a));
+    }
+    PAIR(AMPERE, "unwritten") {
+        x = ptx_local(k, "own", PTX_U32, 8, 4);
+        if (!bad) ST(AT(x, tid), 0, n);
+        out(LD(x, 4));
+    }
+    PAIR(AMPERE, "!range") ptx_op1(k, PTX_CREATEPOLICY, PTX_L2_EVICT_LAST, bad ? ptx_f32(1.5) : ptx_f32(1));
+    PAIR(AMPERE, "!range") ptx_op1(k, PTX_CREATEPOLICY, PTX_L2_EVICT_LAST, bad ? ptx_f32(0) : ptx_f32(0.5));
+}
+
+/* Shared memory at places that the data choose, or that some warp shares with another. */
+static void places(void) {
+    ptx_val x, v[4];
+    int which;
+    PAIR(AMPERE, "race") { /* bins are counted up while others still clear them */
+        ST(mine, 0, zero);
+        if (!bad) BAR;
+        x = low_bits(LD(AT(p, tid), 0), 255);
+        ptx_red(k, PTX_ATOM_ADD, ptx_at(AT(sh, x), 0), U(1));
+        BAR;
+        ptx_red(k, PTX_ATOM_ADD, ptx_at(AT(q, tid), 0), LD(mine, 0));
+    }
+    for (which = 0; which < 2; which++)
+        PAIR(AMPERE, "race") { /* counted up by a load and a store; in bins of each thread's own is right */
+            ST(mine, 0, zero);
+            BAR;
+            x = low_bits(LD(AT(p, tid), 0), 7);
+            if (!bad && which) x = ptx_mad(k, x, U(128), tid);
+            x = AT(sh, x);
+            if (bad || which) ST(x, 0, ptx_add(k, LD(x, 0), I(1)));
+            else
+                ptx_red(k, PTX_ATOM_ADD, ptx_at(x, 0), U(1));
+            BAR;
+            ptx_red(k, PTX_ATOM_ADD, ptx_at(AT(q, tid), 0), LD(mine, 0));
+        }
+    PAIR(AMPERE, "race") ST(AT(sh, bad ? lane : tid), 0, tid), BAR, out(LD(sh, 0));
+    PAIR(AMPERE, "race") { /* what is loaded differs too */
+        x = LD(AT(p, bad ? tid : lane), 0);
+        ST(AT(sh, lane), 0, x);
+        BAR;
+        out(LD(sh, 0));
+    }
+    PAIR(AMPERE, "race") { /* slices that overlap */
+        BLOCK(128);
+        x = ptx_mul(k, warp, U(bad ? 16 : 32));
+        x = AT(sh, ptx_add(k, x, lane));
+        ST(x, 0, tid);
+        out(n);
+    }
+    PAIR(AMPERE, "align") { /* rows of 33 words: aligned for the first warp alone */
+        x = ptx_mad(k, warp, U(bad ? 33 : 36), ptx_shl(k, lane, I(2)));
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(AT(sh, x), 0), v);
+        ptx_st(k, PTX_F32, ptx_at(q, 0), v[0]);
+    }
+}
+
 static void barriers(void) {
     PAIR(AMPERE, "order") { /* all come, and it opens four times */
         BLOCK(256);
@@ -449,6 +527,20 @@ static void scopes(void) {
             END;
             BAR;
         }
+    for (which = 0; which < 2; which++)
+        PAIR(AMPERE, "race") { /* the last block sums up what the others have stored */
+            y = AT(q, ptx_ctaid_x(k));
+            IF(EQ(tid, zero));
+            ST(y, 0, n);
+            if (!bad && !which) ptx_fence(k, PTX_ACQ_REL | PTX_GPU);
+            x = ptx_atom(k, PTX_ATOM_ADD | (bad || !which ? 0 : PTX_ACQ_REL | PTX_GPU), ptx_at(p, 0), U(1));
+            ST(sh, 0, x);
+            END;
+            BAR;
+            IF(EQ(ptx_uniform(k, LD(sh, 0)), n));
+            out(LD(AT(q, tid), 0));
+            END;
+        }
     PAIR(AMPERE, "race") { /* a lock */
         IF(EQ(tid, zero));
         ptx_loop(k);
@@ -496,6 +588,8 @@ static void raw(void) {
 
 int main(void) {
     decided();
+    idle();
+    places();
     barriers();
     groups();
     mbarriers();
