@@ -9211,7 +9211,7 @@ static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point 
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
 static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+    for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 2 && ptx__next(k, &at);) { /* the rest is for others */
         if (f->block[ptx__block_of(f, at.i)].order && ptx__shared_operand(k, at.ins)
             && (at.op == PTX_ST || at.op == PTX_LD)) {
             const ptx__places *p = ptx__places_of(k, f, at.i);
