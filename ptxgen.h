@@ -135,17 +135,24 @@
                     numbers (a block of unknown size is taken to have four warps); else only where one address
                     is the other plus something, or neither hangs on a stage or part that is not known. Copies
                     read, or written over, before the wait that is for their group, or by others before a
-                    barrier; mbarriers made, and bulk copies begun, by every thread; .nc loads of what is
-                    written; what a bulk copy or a product reads before a barrier.
+                    barrier; rounds that wait for a group and begin none; mbarriers made, and bulk copies and
+                    products of tensor memory begun, by every thread; .nc loads of what is written; what a
+                    bulk copy or a product reads before a barrier, or written over or given back before the
+                    wait; stores of different values at one place, a load, a sum and a store where the data
+                    choose the place; among blocks, an atomic that is to tell of stores with no fence between,
+                    and a lock given back by an ordinary store.
           unwaited  copies under way at the end of the kernel.
-          order     arrive and wait of a cluster; another block's memory before the cluster has met;
-                    mbarriers: never made, undone, stored to, waited for by the wrong parity or without asking
-                    for the outcome, arrivals and bytes against what was expected; barriers with two counts,
-                    or arrivals that nobody waits for; tensor memory not given back.
+          order     arrive and wait of a cluster; another block's memory or mbarrier before the cluster has
+                    met; mbarriers: never made, made twice, undone, stored to, waited for by the wrong parity
+                    or state, without asking for the outcome or trying again, arrivals and bytes against what
+                    was expected; barriers with two counts or purposes, with fewer than come, or arrivals that
+                    nobody waits for; tensor memory not given back, products in it that nobody can wait for,
+                    or its stores; PTX_CTA on what all blocks reach.
           proxy     plain stores before an asynchronous read, without the fence.
           align     vectors that neighbouring threads or rounds move by less than they need.
           idle      comparisons that are always the same, shuffles that move nothing, loops that wait on an
-                    ordinary load.
+                    ordinary load or whose condition no round changes, variables that nothing reads.
+          unwritten local arrays that are read and that nothing fills.
           contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8).
           It takes longer than verifying, and ends its search in very long kernels.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
@@ -248,7 +255,8 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(LAUNCH, "launch", "launch bounds that a launch must ask leave for")                                    \
     X(ORDER, "order", "a cluster's barrier or an mbarrier that is used in the wrong order, or never made")   \
     X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")   \
-    X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing")
+    X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing") \
+    X(UNWRITTEN, "unwritten", "local memory that is read, and that nothing in the kernel writes")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
 typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
@@ -3858,6 +3866,13 @@ static size_t ptx__spell(const ptx__row *row, ptx_mods mods, unsigned type, unsi
     return length;
 }
 
+/* Whether it goes to several blocks of the cluster, by a mask of their ranks. */
+static int ptx__multicasts(const ptx__form *form) {
+    if (strstr(form->row->name, "im2col")) return 0; /* it has other operands like the mask */
+    return (form->asked >> 63 && form->asked & PTX_MULTICAST & ~PTX__FAMILY)
+           || strstr(form->row->name, "multicast") != NULL;
+}
+
 /* Check a form against table, target and version cap and keep its mnemonic. */
 static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
                               ptx_mods asked, unsigned n, unsigned n_out, uint64_t key, uint32_t *bucket) {
@@ -3919,9 +3934,10 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->seen = 1u << form->effect;
     if (form->who) form->seen |= PTX__SEEN_TOGETHER;
     if (op == PTX_RAW || op == PTX_MAPA || op == PTX_MAPA_GENERIC || strpbrk(form->operands, "CFGMT")
-        || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u'))
+        || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u')) || ptx__multicasts(form)
         || strncmp(row->name, "tcgen05", 7) == 0)
         form->seen |= PTX__SEEN_FURTHER;
+    if (op == PTX_MAPA) form->seen |= PTX__SEEN_TURNED;
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) form->seen |= PTX__SEEN_SETMAXNREG;
     if ((op == PTX_LD || op == PTX_ST) && asked & (PTX__M_LOCAL | PTX__M_CONST) & ~PTX__FAMILY)
         form->seen |= PTX__SEEN_FAR_SPACE;
@@ -4913,6 +4929,15 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     }
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
     if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
+    if (op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
+        double part;
+        memcpy(&part, &v[0].bits, sizeof part);
+        if (!(part > 0 && part <= 1)) {
+            ptx__fail(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
+                      row->name, part);
+            return;
+        }
+    }
     if (op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
         && (uint32_t)v[1].bits > (uint32_t)v[2].bits) {
         ptx__fail(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u", row->name,
@@ -5924,6 +5949,23 @@ static int ptx__placeholder(const char **p) {
     return n;
 }
 
+/* Whether a text names its result number i. */
+static int ptx__names_result(const char *text, int i) {
+    const char *p = text;
+    while ((p = strchr(p, '$')) != NULL)
+        if (*++p == '$')
+            p++;
+        else if (ptx__placeholder(&p) == i)
+            return 1;
+    return 0;
+}
+/* What of a text stands behind its last ';', where that is something: no label, comment or end of a block. */
+static const char *ptx__no_end(const char *text) {
+    const char *last = strrchr(text, ';'), *p = last ? last + 1 : text;
+    p += strspn(p, " \t\n");
+    return *p && !strpbrk(p, "{}:/") ? p : NULL;
+}
+
 /* Results of those types are made where out is not NULL. */
 static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int call, const char *text,
                            unsigned n, const ptx_val *src, unsigned results, const ptx_type *types,
@@ -5952,6 +5994,16 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "raw text, at '%.20s': ASCII, and $0 to $%u; not more than 64 each", p,
                   n + results ? n + results - 1 : 0);
+        return 0;
+    }
+    for (i = 0; kind == PTX__I_PLAIN && !call && i < results && results <= 64; i++)
+        if (!ptx__names_result(text, (int)i)) {
+            ptx__fail(k, PTX_E_ARGUMENT, site,
+                      "raw text that nowhere names its result $%u: nothing defines it", i);
+            return 0;
+        }
+    if (kind == PTX__I_PLAIN && !call && (p = ptx__no_end(text)) != NULL) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "raw text, '%.40s', that ends in no ';'", p);
         return 0;
     }
     if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
@@ -6348,6 +6400,7 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
     if (address.kind == PTX__PLACE) address = ptx__settle(k, site, address, 't');
     out = ptx__record(k, site, PTX_CVTA_TO, ptx__space_mod((unsigned)space), PTX_U64, PTX_NONE, &address, 1,
                       NULL);
+    if (space != PTX_GLOBAL) k->seen |= PTX__SEEN_TURNED;
     if (space == PTX_SHARED) out = ptx_cvt_(k, site, 0, PTX_U32, out);
     out.space = (uint8_t)space;
     return out;
@@ -6428,6 +6481,7 @@ PTXGEN_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mo
 PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address, uint32_t leading,
                                          uint32_t stride, uint32_t swizzle) {
     uint64_t fixed, mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+    int64_t offset = 0;
     ptx_val v;
     if (!ptx__ready(k)) return ptx__none();
     if ((swizzle && !mode) || leading % 16 || stride % 16 || leading > 0x3fff0 || stride > 0x3fff0) {
@@ -6440,6 +6494,13 @@ PTXGEN_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_va
     }
     if (address.space != PTX_SHARED) {
         ptx__fail(k, PTX_E_ADDRESS, site, "a matrix descriptor is of shared memory");
+        return ptx__none();
+    }
+    ptx__unplaced(address, &offset);
+    if (offset & 15) {
+        ptx__fail(k, PTX_E_ALIGN, site,
+                  "a matrix descriptor counts in 16 bytes, and this address is %lld behind another",
+                  (long long)offset);
         return ptx__none();
     }
     fixed = (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 | mode << 62;
@@ -8385,11 +8446,16 @@ static uint32_t ptx__arrays_filled(const ptx_kernel *k, const ptx__flow *f) {
     return filled;
 }
 
+typedef struct ptx__point ptx__point;
+typedef int (*ptx__look)(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about);
+static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
+                          const uint32_t *about);
+
 /* -- along the ways --
    What may be so at a point of the kernel is a word of bits. A rule says what an instruction makes of it; the
    word goes along every way from the beginning of the kernel until none brings news, and then once more
    through each block, where the rule reports. */
-typedef struct ptx__point {
+struct ptx__point {
     uint32_t i, b; /* instruction and block */
     const ptx__ins *ins;
     const ptx__form *form;
@@ -8398,7 +8464,7 @@ typedef struct ptx__point {
     int opaque;          /* a call or raw text: nobody knows what is done in there */
     int report, done;    /* done: the rule has found all that it seeks */
     uint32_t *about;     /* the rule's own */
-} ptx__point;
+};
 typedef uint32_t (*ptx__rule)(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states);
 enum {
     PTX__SPECIAL = 1, /* only instructions that f->special lists */
@@ -8805,7 +8871,8 @@ static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32
     uint32_t level = ptx__level_of(f, store), other = ptx__level_of(f, load);
     int all = PTX__CLASS(level) <= PTX__CLASS_BLOCK && PTX__CLASS(other) <= PTX__CLASS_BLOCK;
     int met = ptx__clash(k, f, store, load);
-    if (far && !ptx__meet_far(k, f, store, load)) return 0;
+    /* a neighbour's place may be another warp's for the last lane, which need not use what it finds */
+    if (far && (met < 0 || met & PTX__MEETS_NEAR) && !ptx__meet_far(k, f, store, load)) return 0;
     if (met >= 0) {
         if (!(met & (far ? PTX__MEETS_FAR : PTX__MEETS_FAR | PTX__MEETS_NEAR))) return 0;
         if (!stores && !(met & PTX__MEETS_FAR) && (!all || k->ins.at[store].guard)) return 0;
@@ -8979,16 +9046,182 @@ static uint32_t ptx__copy_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint
     if (at->i == *at->about) return PTX__COPY_OPEN | (at->ins->guard ? states : 0u);
     return ptx__copy_step(k, at->i, at->effect, states);
 }
+/* From a wait on to itself with no group begun: then the groups that it leaves are those it waited for. */
+static int ptx__look_same_wait(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
+                               const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->op == PTX__AT_END) return 0;
+    if (at->i == about[0]) return 2;
+    if (at->effect == PTX__EFFECT_WAIT_GROUPS) return 1;
+    return at->opaque || at->effect == PTX__EFFECT_WAIT
+           || (at->effect == PTX__EFFECT_COMMIT && !at->ins->guard);
+}
+static int ptx__look_wait(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->effect == PTX__EFFECT_WAIT_GROUPS && at->i == about[0]) return 2;
+    return at->opaque || at->effect == PTX__EFFECT_WAIT || at->effect == PTX__EFFECT_WAIT_GROUPS;
+}
+/* A group that is committed in the arm of an if, and behind the if a wait for all but the last ones. */
+static void ptx__advise_groups(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b, from, wait;
+    ptx__point at, commit;
+    for (commit.i = PTX__BEGIN; ptx__next(k, &commit);) {
+        if (commit.effect != PTX__EFFECT_COMMIT || commit.ins->guard) continue;
+        b = ptx__block_of(f, commit.i);
+        from = f->block[b].idom;
+        if (!b || f->pred_head[b + 1] - f->pred_head[b] != 1 || f->post_idom[b] != f->post_idom[from]
+            || f->post_idom[from] == b)
+            continue;
+        for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+            wait = at.i;
+            if (at.effect != PTX__EFFECT_WAIT_GROUPS || at.ins->guard || !k->words.at[at.ins->words + 1]
+                || !ptx__seek(k, f, commit.i, ptx__look_wait, &wait)
+                || !ptx__seek(k, f, wait, ptx__look_same_wait, &wait))
+                continue;
+            ptx__note(
+                k, PTX_ADVICE_RACE, wait,
+                "in a round that does not commit the group at %s, the %u that this leaves under way are "
+                "those that are read then: commit in every round, an empty group too, or wait for 0 there",
+                commit.ins->site, k->words.at[at.ins->words + 1]);
+        }
+    }
+}
 static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
+    if (ptx__copies(k)) ptx__advise_groups(k, f);
     for (at.i = PTX__BEGIN; ptx__copies(k) && f->effort > 8192 && ptx__next(k, &at);)
         if (at.effect == PTX__EFFECT_COPY && ptx__places_of(k, f, at.i)->known)
             ptx__follow(k, f, PTX__COPY_AWAY, ptx__copy_rule, PTX__SPECIAL, &at.i);
 }
 
+/* Whether two threads are given different values by ids of threads: themselves, or what is loaded from
+   places that differ by them. */
+static int ptx__differs(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t t, uint32_t u) {
+    const ptx__ins *ins;
+    const uint32_t *w;
+    uint32_t slot, x[2], which, depth;
+    int good[2] = {PTX__VALUE_STEPS, PTX__VALUE_STEPS};
+    for (depth = 0; depth < 4; depth++) {
+        if (PTX__TAG(word) == PTX__W_32) {
+            good[0] = good[1] = PTX__VALUE_STEPS;
+            x[0] = (uint32_t)ptx__value(k, f, &word, t, &good[0]);
+            x[1] = (uint32_t)ptx__value(k, f, &word, u, &good[1]);
+            if (good[0] && good[1]) return x[0] != x[1];
+        } else if (PTX__TAG(word) != PTX__W_64)
+            return 0;
+        slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+        ins = &k->ins.at[f->def[slot] - 1];
+        if (f->sets[slot] || ins->kind != PTX__I_PLAIN || ins->guard) return 0;
+        w = k->words.at + ins->words + ins->results;
+        which = k->m->forms.at[ins->form].row->op;
+        if (which == PTX_LD && PTX__TAG(*w) == PTX__W_MEM)
+            word = w[1];
+        else if ((which == PTX_MAD || which == PTX_CVT) && PTX__TAG(*w) == PTX__W_32)
+            word = *w; /* an index */
+        else
+            return 0;
+    }
+    return 0;
+}
+
+/* An access whose place is known for each thread: those that are not aligned, where the first warp's are, and
+   stores of another value in another warp's place. */
+static void ptx__advise_places(ptx_kernel *k, ptx__flow *f, const ptx__point *at, const ptx__places *p) {
+    const ptx__symbol *s = &k->shared.at[p->array - 1];
+    const uint32_t *x = ptx__shared_operand(k, at->ins);
+    uint32_t t, u, most = p->threads < 128 ? p->threads : 128;
+    for (t = 0; t < p->threads; t++)
+        if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] & (int32_t)(p->bytes - 1) && s->align >= p->bytes) {
+            ptx__note(
+                k, PTX_ADVICE_ALIGN, at->i,
+                "this needs an address aligned to %u bytes, and for thread %u of the block it is %d behind "
+                "the beginning of the array",
+                p->bytes, t, (int)p->at[t]);
+            return;
+        }
+    if (at->op != PTX_ST || at->ins->count != 4 || PTX__TAG(x[2]) >= PTX__CLASSES) return;
+    for (t = 0; t < 32; t++)
+        for (u = 32; u < most; u++)
+            if (p->at[t] == p->at[u] && p->lanes[0] >> t & 1 && p->lanes[u / 32] >> u % 32 & 1
+                && ptx__differs(k, f, x[2], t, u)) {
+                ptx__note(
+                    k, PTX_ADVICE_RACE, at->i,
+                    "threads %u and %u, of two warps, store different values at one place: which of them "
+                    "stays is luck",
+                    t, u);
+                return;
+            }
+}
+
+/* Whether an address is made of ids of threads, or of what may be: then each thread may have its own. */
+static int ptx__of_thread(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    uint32_t slot;
+    if (PTX__TAG(word) == PTX__W_SHARED) return 0;
+    if (PTX__TAG(word) >= PTX__CLASSES || depth > 8) return 1;
+    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    ins = &k->ins.at[f->def[slot] - 1];
+    if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 1;
+    w = k->words.at + ins->words + ins->results;
+    if (k->m->forms.at[ins->form].row->op == PTX_LD) return 0; /* data */
+    if (k->m->forms.at[ins->form].result != PTX__RESULT_SAME) return 1;
+    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+            w += 2;
+        else if (ptx__of_thread(k, f, *w, depth + 1))
+            return 1;
+    }
+    return 0;
+}
+/* A bin that the data choose, loaded, counted up and stored: others may do that between. */
+static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *x = ptx__shared_operand(k, at->ins), *w, *end;
+    const ptx__ins *ins;
+    uint32_t slot;
+    if (at->ins->count != 4 || PTX__TAG(x[0]) != PTX__W_32 || PTX__TAG(x[2]) >= PTX__CLASSES
+        || PTX__CLASS(*ptx__class_at(f, x[0])) != PTX__CLASS_LANE
+        || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK || ptx__of_thread(k, f, x[0], 0))
+        return;
+    slot = f->base[PTX__TAG(x[2])] + PTX__INDEX(x[2]);
+    ins = &k->ins.at[f->def[slot] - 1];
+    if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return;
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+        const ptx__ins *load;
+        const uint32_t *y;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+            w += 2;
+        else if (PTX__TAG(*w) < PTX__CLASSES) {
+            slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
+            load = &k->ins.at[f->def[slot] - 1];
+            if (f->sets[slot] || load->kind != PTX__I_PLAIN || k->m->forms.at[load->form].row->op != PTX_LD)
+                continue;
+            y = ptx__shared_operand(k, load);
+            if (y && y[0] == x[0] && y[1] == x[1])
+                ptx__note(
+                    k, PTX_ADVICE_RACE, at->i,
+                    "what is loaded at %s is changed and stored back, in a place that the data choose: "
+                    "another thread may choose it too, and one of the two is lost; ptx_red or ptx_atom does "
+                    "it in one",
+                    load->site);
+        }
+    }
+}
+
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
 static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
+    for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 2 && ptx__next(k, &at);) { /* the rest is for others */
+        if (f->block[ptx__block_of(f, at.i)].order && ptx__shared_operand(k, at.ins)
+            && (at.op == PTX_ST || at.op == PTX_LD)) {
+            const ptx__places *p = ptx__places_of(k, f, at.i);
+            if (p->known)
+                ptx__advise_places(k, f, &at, p);
+            else if (at.op == PTX_ST)
+                ptx__advise_increment(k, f, &at);
+        }
+    }
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *w = at.op == PTX_ST && at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
         if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
@@ -9039,6 +9272,7 @@ static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
         && at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)
         return states | PTX__REMOTE;
     if (at->op == PTX_ST && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY) return states | PTX__PLAIN_STORE;
+    if (strncmp(text, "stmatrix", 8) == 0) return states | PTX__PLAIN_STORE;
     if (strncmp(text, "fence.proxy.async", 17) == 0) return states & ~(uint32_t)PTX__PLAIN_STORE;
     if (at->report && states & PTX__PLAIN_STORE
         && (at->effect == PTX__EFFECT_MMA || at->effect == PTX__EFFECT_BULK_OUT))
@@ -9482,6 +9716,10 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
         && op != PTX_AND && op != PTX_CVT) {
         /* a pointer that the host passes */
         if (op == PTX_CVTA_TO) return ptx__know(k, f, w, budget);
+        if (op == PTX_CVTA) {
+            v[0] = ptx__know(k, f, w, budget);
+            if (PTX__TAG(v[0].symbol) == PTX__W_PARAM) return v[0]; /* global addresses are generic ones */
+        }
         if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2]
             && !k->function && ptx__fact(type)->bits == 64)
             nothing.symbol = w[1], nothing.step = 0;
@@ -9690,10 +9928,10 @@ static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint3
     return atomic && tag == PTX__W_LOCAL;
 }
 
-/* The symbol that a sum begins at, through what ptx__know does not follow: conversions, and cvta, the
-   instruction + 1 of which is left at *turned. */
+/* The symbol that a sum begins at, through what ptx__know does not follow: conversions, mapa, and cvta, the
+   instruction + 1 of which is left at *turned unless another turns it back. */
 static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *turned) {
-    uint32_t depth, slot, first, tag;
+    uint32_t depth, slot, first, tag, back = 0;
     for (depth = 0, *turned = 0; depth < 16; depth++) {
         const ptx__ins *ins;
         const uint32_t *w;
@@ -9707,8 +9945,13 @@ static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t w
         op = k->m->forms.at[ins->form].row->op;
         w = k->words.at + ins->words + ins->results;
         first = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
-        if (op == PTX_CVTA) *turned = f->def[slot];
-        if (op == PTX_MOV || op == PTX_CVT || op == PTX_CVTA) word = *w;
+        if (op == PTX_CVTA_TO) back = 1;
+        if ((op == PTX_CVTA && !back) || op == PTX_MAPA) *turned = f->def[slot];
+        if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2]
+            && !k->function && k->params.at[PTX__INDEX(w[1])].type >> 8 == PTX_GLOBAL)
+            return w[1];
+        if (op == PTX_MOV || op == PTX_CVT || op == PTX_CVTA || op == PTX_CVTA_TO || op == PTX_MAPA)
+            word = *w;
         else if (op == PTX_ADD && (first == 3 || PTX__TAG(w[1]) == PTX__W_UNSIGNED
                                    || PTX__TAG(w[1]) == PTX__W_SIGNED))
             word = first == 3 ? w[3] : *w;
@@ -9729,6 +9972,21 @@ static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
     ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
     ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
     if (!symbol || !(form->row->allow >> 63)) return PTX_E_NONE;
+    if (tag == PTX__W_PARAM && space & (shared | (PTX__M_LOCAL & ~PTX__FAMILY)))
+        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site,
+                            "%.*s goes to what a parameter of global memory points to", length, text);
+    if (turned && k->m->forms.at[k->ins.at[turned - 1].form].row->op == PTX_MAPA) {
+        if (!(space & PTX__M_SHARED & ~PTX__FAMILY)) return PTX_E_NONE;
+        return ptx__fail_at(
+            k, PTX_E_ADDRESS, i, k->ins.at[i].site,
+            "%.*s is for this block's memory, and ptx_mapa leads to another's, at %s: keep its "
+            "space, PTX_SHARED_CLUSTER",
+            length, text, k->ins.at[turned - 1].site);
+    }
+    if (tag == PTX__W_SHARED && turned && space & shared)
+        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site,
+                            "%.*s is given a generic address, made at %s: ptx_cvta_to turns it back", length,
+                            text, k->ins.at[turned - 1].site);
     if (tag == PTX__W_SHARED && !(space & shared) && (space || !turned))
         return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site,
                             "%.*s goes to an array in shared space%s", length, text,
@@ -10081,6 +10339,12 @@ static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t fro
     }
 }
 
+/* For how many blocks tcgen05 is: what is asked for, or what it is else; 0 of what has it not. */
+static ptx_mods ptx__cta_group(const ptx__form *form) {
+    ptx_mods asked = form->asked & PTX__CTA_GROUP & ~PTX__FAMILY;
+    return asked ? asked : form->row->dflt & PTX__CTA_GROUP & ~PTX__FAMILY;
+}
+
 static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *at, uint32_t *pair,
                                 uint32_t *counted) {
     const ptx__form *form = at->form;
@@ -10088,7 +10352,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     const char *site = at->ins->site;
     uint64_t number, size;
     uint32_t blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
-    ptx_mods group = form->asked & PTX__CTA_GROUP & ~PTX__FAMILY;
+    ptx_mods group = ptx__cta_group(form);
     const char *letter;
     if (at->op == PTX_RAW && at->effect != PTX__EFFECT_CALL
         && ptx__raw_leaves(ptx__raw_text(k, at->ins)))
@@ -10118,10 +10382,15 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
             return ptx__fail_at(k, PTX_E_RANGE, i, site, "%s is given %lld where it takes %s",
                                 at->name, (long long)number, limit->what);
     }
+    if (blocks && blocks < 16 && ptx__multicasts(form) && ptx__number_in(k, f, i, 'h', &number)
+        && (number & 0xffff) >> blocks)
+        return ptx__fail_at(k, PTX_E_RANGE, i, site,
+                            "the mask 0x%x names blocks that a cluster of %u has not: a bit for each rank",
+                            (unsigned)(number & 0xffff), blocks);
     if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i, counted);
     if (group && strncmp(at->name, "tcgen05", 7) == 0) {
         if (!*pair) *pair = i + 1;
-        if (group != (k->m->forms.at[k->ins.at[*pair - 1].form].asked & PTX__CTA_GROUP & ~PTX__FAMILY))
+        if (group != ptx__cta_group(&k->m->forms.at[k->ins.at[*pair - 1].form]))
             return ptx__fail_at(k, PTX_E_MODIFIER, i, site,
                                 "tcgen05 for another number of blocks than at %s: all of a kernel say "
                                 "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
@@ -10298,8 +10567,6 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
    From an instruction on, along every path, until `look` says that the path is at its end (1) or what is
    sought is here (2). At an end of the kernel it is asked with the op PTX__AT_END. The instruction + 1, or 0.
    */
-typedef int (*ptx__look)(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about);
-
 static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
                           const uint32_t *about) {
     uint32_t *seen = f->walk[0], *stack = f->walk[1], depth = 0, b = ptx__block_of(f, from), i = from + 1, e;
@@ -10333,9 +10600,19 @@ static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__
     if (found) ptx__note(k, code, found - 1, text, k->ins.at[from].site);
 }
 
-/* The same of a wait: that it is tried again and again by those who still wait does not part them. */
+/* The same of a wait: that it is tried again and again by those who still wait does not part them, nor that
+   others have found the phase over in a wait before. */
 static unsigned ptx__parted_before(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    return PTX__ROOT(ptx__level_of(f, i)) > i + 1 ? 0u : ptx__parted(k, f, i);
+    uint32_t root = PTX__ROOT(ptx__level_of(f, i)), made;
+    ptx__point at;
+    if (root > i + 1) return 0;
+    if (root && k->ins.at[root - 1].kind == PTX__I_BRANCH && k->ins.at[root - 1].guard) {
+        made = f->def[f->base[PTX__W_PRED] + PTX__INDEX(k->ins.at[root - 1].guard)] - 1;
+        if (ptx__see(k, made, &at) && ptx__is_wait(&at)
+            && ptx__same(ptx__in_slot(k, made, 'b'), ptx__in_slot(k, i, 'b')))
+            return 0;
+    }
+    return ptx__parted(k, f, i);
 }
 /* Whether whole warps come to instruction i, with one and the same of that operand. */
 static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w) {
@@ -10348,18 +10625,47 @@ static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uin
 
 /* -- mbarriers and bulk copies -- */
 
+/* Whether a thread from number `first` on touches some of the bytes at the address w. */
+static int ptx__reaches(const ptx_kernel *k, ptx__flow *f, const ptx__places *p, uint32_t first,
+                        const uint32_t *w, uint64_t bytes) {
+    int good = PTX__VALUE_STEPS;
+    uint32_t t;
+    int64_t to;
+    if (ptx__array_at(k, f, w) != p->array) return 0;
+    f->array = p->array;
+    to = (int32_t)ptx__value(k, f, w, 0, &good);
+    f->array = 0;
+    to += (int32_t)w[1];
+    for (t = first; t < p->threads && good; t++)
+        if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] + (int64_t)p->bytes > to
+            && p->at[t] < to + (int64_t)bytes)
+            return 1;
+    return 0;
+}
+
 static int ptx__look_inval(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     (void)f;
     if (at->op == PTX_MBARRIER_INIT || at->opaque) return 1;
     return at->op != PTX__AT_END && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
 }
 
+/* One that is made again. Where its address is, too, it is another. */
+static int ptx__look_made(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    uint32_t slot = PTX__TAG(about[0]) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(about[0]) : 0;
+    if (at->op == PTX_MBARRIER_INVAL || at->opaque) return 1;
+    if (PTX__TAG(about[0]) == PTX__W_32 && (f->sets[slot] || f->def[slot] == at->i + 1)) return 1;
+    return at->op == PTX_MBARRIER_INIT && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
+}
+
 /* A plain store into an mbarrier that is in use. */
 static int ptx__look_overwritten(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
                                  const uint32_t *about) {
-    (void)f;
+    const ptx__places *p;
     if (at->op == PTX_MBARRIER_INVAL || at->opaque) return 1;
-    return at->op == PTX_ST && ptx__same(ptx__in_slot(k, at->i, 'm'), about) ? 2 : 0;
+    if (at->op != PTX_ST || !ptx__shared_operand(k, at->ins)) return 0;
+    if (ptx__same(ptx__in_slot(k, at->i, 'm'), about)) return 2;
+    p = ptx__places_of(k, f, at->i);
+    return p->known && ptx__reaches(k, f, p, 0, about, 8) ? 2 : 0;
 }
 
 /* Behind the one thread's wait: a read by all of what the copy brings. about: the array, + 1 */
@@ -10451,6 +10757,52 @@ static void ptx__advise_wait(ptx_kernel *k, ptx__flow *f, const ptx__point *wait
             "%s is for some only; let all wait, or put a bar.sync behind it");
 }
 
+/* Whether a way leads from the block `from` to the block `to` that does not pass `past`, nor a wait before it
+   ends: who has not got what it waited for asks again there. */
+static int ptx__leads_to(const ptx_kernel *k, ptx__flow *f, uint32_t from, uint32_t to, uint32_t past) {
+    uint32_t *seen = f->walk[0], *stack = f->walk[1], depth = 0, b, i, way;
+    ptx__point at;
+    memset(seen, 0, f->blocks * sizeof *seen);
+    for (stack[depth++] = from; depth && f->effort > f->blocks;) {
+        b = stack[--depth];
+        if (b == to) return 1;
+        if (b == past || seen[b]) continue;
+        seen[b] = 1;
+        for (i = f->block[b].first; i < f->block[b].end; i++, f->effort--)
+            if (ptx__see(k, i, &at) && (ptx__is_wait(&at) || at.opaque)) break;
+        for (way = 0; i >= f->block[b].end && way < 2; way++)
+            if (f->block[b].next[way] && depth + 2 < f->blocks) stack[depth++] = f->block[b].next[way] - 1;
+    }
+    return 0;
+}
+
+/* A wait that is at the end of its block, and what comes where it found that the phase is not over: the same
+   as where it is, with no other wait, or the way out of the loop. */
+static void ptx__advise_retry(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    const uint32_t made = k->words.at[k->ins.at[i].words], b = ptx__block_of(f, i);
+    const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
+    uint32_t way[2], over;
+    if (PTX__TAG(made) != PTX__W_PRED || last->kind != PTX__I_BRANCH || !last->guard
+        || PTX__INDEX(last->guard) != PTX__INDEX(made) || !f->block[b].next[0] || !f->block[b].next[1])
+        return;
+    over = PTX__TAG(last->guard) == PTX__W_PRED; /* the way that is taken where the phase is over */
+    way[0] = f->block[b].next[!over] - 1;
+    way[1] = f->block[b].next[over] - 1;
+    if (way[0] == way[1]) return;
+    if (way[0] != b && way[0] != way[1] && f->post_idom[b] == way[1]
+        && ptx__leads_to(k, f, way[0], way[1], b))
+        ptx__note(
+            k, PTX_ADVICE_ORDER, i,
+            "this wait may come back before the phase is over, and then goes on all the same: try again, "
+            "in a loop, until it is true");
+    else if (way[0] != b && (way[1] == b || ptx__leads_to(k, f, way[1], b, way[0]))
+             && !ptx__leads_to(k, f, way[0], b, way[1]))
+        ptx__note(
+            k, PTX_ADVICE_ORDER, i,
+            "this loop is left where the wait says that the phase is not over, and goes on where it is: "
+            "ptx_while(k, ptx_inv(...)) tries again until it is");
+}
+
 /* An mbarrier's life: made by one thread, used, undone. */
 static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
     const uint32_t *barrier = ptx__in_slot(k, at->i, 'b');
@@ -10464,6 +10816,10 @@ static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, const ptx__point *at) 
         ptx__note(k, PTX_ADVICE_RACE, at->i,
                   "every thread that comes makes this mbarrier, while others may use it already: let one "
                   "thread do it, and a barrier of the block follow");
+    ptx__seek_and_note(
+        k, f, at->i, ptx__look_made, barrier, PTX_ADVICE_ORDER,
+        "the mbarrier made at %s is in use, and to make it anew needs mbarrier.inval first; who "
+        "waits for its next phase needs neither");
     ptx__seek_and_note(
         k, f, at->i, ptx__look_overwritten, barrier, PTX_ADVICE_ORDER,
         "this store goes into the mbarrier made at %s: only mbarrier instructions may touch it until "
@@ -10480,7 +10836,8 @@ static void ptx__mark_used(const ptx_kernel *k, ptx__flow *f) {
 }
 
 /* How often threads arrive at the mbarrier made at instruction i, against its count. Only where all that is
-   known: a declared block, no arrival in a loop or from elsewhere. */
+   known: no arrival in a loop or from elsewhere. Of a block that is not declared, whether all that there can
+   be are too few. */
 static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     (void)k, (void)f;
     return at->i == about[0] && at->op != PTX__AT_END ? 2 : 0;
@@ -10489,8 +10846,10 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     const uint32_t *made = ptx__in_slot(k, i, 'b');
     uint32_t t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], waited = 0;
     uint64_t count, by, all = 0, most = 0;
+    int declared = threads != 0;
     ptx__point at;
-    if (!made || !threads || k->function || !ptx__number_in(k, f, i, 'M', &count)) return;
+    if (!declared) threads = k->max_threads ? k->max_threads : 1024;
+    if (!made || k->function || !ptx__number_in(k, f, i, 'M', &count)) return;
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
         const uint32_t *w = ptx__in_slot(k, at.i, 'b');
         uint64_t come = 0;
@@ -10509,7 +10868,7 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
         all += come;
         most = come > most ? come : most;
     }
-    if (!waited || f->effort <= 8192 || (all >= count && most <= count)) return;
+    if (!waited || f->effort <= 8192 || (all >= count && (most <= count || !declared))) return;
     ptx__note(k, PTX_ADVICE_ORDER, i,
               "this mbarrier counts %llu arrivals a phase, and %llu come%s: %s", (unsigned long long)count,
               (unsigned long long)(all < count ? all : most), all < count ? " in all" : " at once",
@@ -10551,27 +10910,14 @@ static int ptx__look_bulk_in(const ptx_kernel *k, ptx__flow *f, const ptx__point
     const ptx__places *p;
     const uint32_t *w;
     uint64_t bytes;
-    int good = PTX__VALUE_STEPS;
-    int64_t to;
-    uint32_t t, array;
     if (at->effect == PTX__EFFECT_BARRIER || at->opaque || ptx__is_bar(at)
         || strncmp(at->name, "mbarrier.arrive.s", 17) == 0)
         return 1;
     if (at->effect != PTX__EFFECT_BULK_IN || ptx__parted(k, f, at->i) != PTX__CLASS_LANE) return 0;
     w = ptx__bulk_target(k, at->i);
     if (!w || !ptx__number_in(k, f, at->i, 'C', &bytes)) return 0;
-    array = ptx__array_at(k, f, w);
     p = ptx__places_of(k, f, about[0]);
-    if (!array || !p->known || p->array != array) return 0;
-    f->array = array;
-    to = (int32_t)ptx__value(k, f, w, 0, &good);
-    f->array = 0;
-    to += (int32_t)w[1];
-    for (t = 32; t < p->threads && good; t++) /* another warp's */
-        if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] + (int64_t)p->bytes > to
-            && p->at[t] < to + (int64_t)bytes)
-            return 2;
-    return 0;
+    return p->known && ptx__reaches(k, f, p, 32, w, bytes) ? 2 : 0; /* another warp's */
 }
 
 /* What phases are made of, in the whole kernel. */
@@ -10595,6 +10941,18 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
                            "barrier of the block, or an mbarrier that the readers arrive at, comes between");
     if (ptx__is_wait(at)) {
         uint32_t made = k->words.at[at->ins->words], array;
+        const uint32_t *state = ptx__in_slot(k, i, 'd'), *barrier = ptx__in_slot(k, i, 'b'), *other;
+        if (state && PTX__TAG(*state) == PTX__W_64 && !f->sets[f->base[PTX__W_64] + PTX__INDEX(*state)]) {
+            uint32_t arrival = f->def[f->base[PTX__W_64] + PTX__INDEX(*state)] - 1;
+            other = strncmp(k->m->forms.at[k->ins.at[arrival].form].row->name, "mbarrier.arrive", 15) == 0
+                        ? ptx__in_slot(k, arrival, 'b')
+                        : NULL;
+            if (other && barrier && other[0] == barrier[0] && other[1] != barrier[1])
+                ptx__note(k, PTX_ADVICE_ORDER, i,
+                          "the state comes of an arrival at another mbarrier, at %s: it says nothing of this",
+                          k->ins.at[arrival].site);
+        }
+        ptx__advise_retry(k, f, i);
         ptx__advise_same_parity(k, f, at);
         ptx__advise_wait(k, f, at,
                          PTX__TAG(made) != PTX__W_PRED
@@ -10655,15 +11013,20 @@ static int ptx__look_bulk_out(const ptx_kernel *k, ptx__flow *f, const ptx__poin
     return w && ptx__array_at(k, f, w) == about[0] && ptx__parted(k, f, at->i) == PTX__CLASS_LANE ? 2 : 0;
 }
 static int ptx__look_source(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const ptx__places *p;
     const uint32_t *w;
-    (void)f;
     if (at->effect == PTX__EFFECT_BULK_WAIT || at->opaque) return 1;
     if (at->effect != PTX__EFFECT_WRITE) return 0;
     w = ptx__shared_operand(k, at->ins);
-    return w && w[0] == about[0] && (int32_t)w[1] >= (int32_t)about[1]
-                   && (int64_t)(int32_t)w[1] < (int64_t)(int32_t)about[1] + about[2]
-               ? 2
-               : 0;
+    if (!w) return 0;
+    if (w[0] == about[0])
+        return (int32_t)w[1] >= (int32_t)about[1]
+                       && (int64_t)(int32_t)w[1] < (int64_t)(int32_t)about[1] + about[2]
+                   ? 2
+                   : 0;
+    if (at->op != PTX_ST) return 0;
+    p = ptx__places_of(k, f, at->i);
+    return p->known && ptx__reaches(k, f, p, 0, about, about[2]) ? 2 : 0;
 }
 static int ptx__look_end(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     (void)f, (void)about;
@@ -10675,11 +11038,16 @@ static int ptx__look_end(const ptx_kernel *k, ptx__flow *f, const ptx__point *at
 /* Whether what few threads begin at instruction i, as few wait for on every way to the end: who begins under
    a condition of its own waits under one as well, and that is taken to be the same. */
 static int ptx__waited_alike(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t b, d;
+    uint32_t b, d, w, lanes[2][32];
     ptx__point at;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         if (at.effect != PTX__EFFECT_BULK_WAIT) continue;
         if (!ptx__look_end(k, f, &at, NULL) || ptx__parted(k, f, at.i) != ptx__parted(k, f, i)) continue;
+        if (ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes[0])
+            && ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes[1])) {
+            for (w = 0; w < 32 && !(lanes[0][w] & ~lanes[1][w]);) w++;
+            if (w < 32) continue; /* one that has begun it does not come */
+        }
         for (d = ptx__block_of(f, at.i); d && PTX__CLASS(f->level[d]) > PTX__CLASS_BLOCK;)
             d = f->block[d].idom;
         for (b = ptx__block_of(f, i); b < f->blocks && f->post_number[b]; b = f->post_idom[b])
@@ -10688,8 +11056,26 @@ static int ptx__waited_alike(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
     return 0;
 }
 
+/* Whether some wait stands between a copy and a store, for those who began the copy, it may be. */
+static int ptx__look_between(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->op == PTX__AT_END) return 0;
+    return at->i == about[0] ? 2 : at->i == about[1];
+}
+static int ptx__waits_between(const ptx_kernel *k, ptx__flow *f, uint32_t copy, uint32_t store) {
+    uint32_t about[2];
+    ptx__point at;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        if (at.effect != PTX__EFFECT_BULK_WAIT) continue;
+        about[0] = at.i, about[1] = store;
+        if (ptx__seek(k, f, copy, ptx__look_between, about) && ptx__seek(k, f, at.i, ptx__look_for, &store))
+            return 1;
+    }
+    return 0;
+}
+
 static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
-    uint32_t about[3], waits = 0;
+    uint32_t about[3], waits = 0, found;
     ptx__point at;
     if (!(k->seen & 1u << PTX__EFFECT_BULK_OUT)) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
@@ -10700,10 +11086,14 @@ static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
             w = ptx__in_slot(k, at.i, 's');
             if (!w || !ptx__number_in(k, f, at.i, 'C', &bytes) || bytes > 0x7fffffff) continue;
             about[0] = w[0], about[1] = w[1], about[2] = (uint32_t)bytes;
-            ptx__seek_and_note(k, f, at.i, ptx__look_source, about, PTX_ADVICE_RACE,
-                               "the bulk copy at %s may still be reading what is written here: "
-                               "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP_READ come between");
-        } else if (at.op == PTX_ST && ptx__parted(k, f, at.i) <= PTX__CLASS_BLOCK) {
+            found = ptx__seek(k, f, at.i, ptx__look_source, about);
+            if (found && !ptx__waits_between(k, f, at.i, found - 1))
+                ptx__note(k, PTX_ADVICE_RACE, found - 1,
+                          "the bulk copy at %s may still be reading what is written here: "
+                          "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP_READ come between",
+                          at.ins->site);
+        } else if ((at.op == PTX_ST || strncmp(at.name, "stmatrix", 8) == 0)
+                   && ptx__parted(k, f, at.i) <= PTX__CLASS_BLOCK) {
             about[0] = ptx__array_at(k, f, ptx__shared_operand(k, at.ins));
             if (about[0])
                 ptx__seek_and_note(k, f, at.i, ptx__look_bulk_out, about, PTX_ADVICE_RACE,
@@ -10726,51 +11116,132 @@ static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
    Reads of another block's shared memory: that block must have begun, and what it wrote must be there. A bit
    for each array written since the cluster last met; the highest: it has not met at all. */
 #define PTX__CLUSTER_NOT_MET 0x80000000u
+#define PTX__CLUSTER_FENCED 0x40000000u  /* since the last store, so that an arrival need not be .release */
+#define PTX__CLUSTER_RELAXED 0x20000000u /* arrived, and told nobody what was stored */
+/* Whether the address was made by mapa, sums counted in. */
+static int ptx__is_mapped(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
+    uint32_t depth, slot, word = w ? *w : 0;
+    for (depth = 0; depth < 8 && w && PTX__TAG(word) == PTX__W_32; depth++) {
+        const ptx__ins *ins;
+        slot = f->base[PTX__W_32] + PTX__INDEX(word);
+        ins = &k->ins.at[f->def[slot] - 1];
+        if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 0;
+        if (k->m->forms.at[ins->form].row->op == PTX_MAPA) return 1;
+        if (k->m->forms.at[ins->form].row->op != PTX_ADD && k->m->forms.at[ins->form].row->op != PTX_MOV)
+            return 0;
+        word = k->words.at[ins->words + 1];
+    }
+    return 0;
+}
+/* about: NULL, or any: then what others store in this block's arrays is sought, not what they load */
 static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
     const uint32_t i = at->i;
     const unsigned op = at->op;
     uint32_t array;
+    int far;
     if (at->opaque || ptx__is_wait(at)) return 0; /* or a barrier in memory, of whatever others do */
-    if (strncmp(at->name, "barrier.cluster.wait", 20) == 0) return 0;
+    if (strncmp(at->name, "barrier.cluster.wait", 20) == 0)
+        return states & PTX__CLUSTER_RELAXED ? states & ~(PTX__CLUSTER_NOT_MET | PTX__CLUSTER_RELAXED) : 0;
+    if (strncmp(at->name, "barrier.cluster.arrive", 22) == 0)
+        return at->form->asked & PTX_RELAXED & ~PTX__FAMILY && !(states & PTX__CLUSTER_FENCED)
+                   ? states | PTX__CLUSTER_RELAXED
+                   : states & ~PTX__CLUSTER_RELAXED;
+    if (strncmp(at->name, "fence", 5) == 0 || strncmp(at->name, "membar.", 7) == 0)
+        return states | PTX__CLUSTER_FENCED;
+    if (at->report && states & PTX__CLUSTER_NOT_MET && !at->about
+        && (strncmp(at->name, "mbarrier", 8) == 0 || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
+        && ptx__is_mapped(k, f, ptx__in_slot(k, i, 'r')))
+        ptx__note(k, PTX_ADVICE_ORDER, i,
+                  "the other block's mbarrier may not be there yet: behind its mbarrier.init and "
+                  "PTX_FENCE_MBARRIER_INIT all of the cluster must meet (ptx_cluster_arrive, "
+                  "ptx_cluster_wait)");
     if (op != PTX_LD && op != PTX_ST && !(op >= PTX_ATOMIC_BITS && op <= PTX_RED_VECTOR)) return states;
     array = ptx__array_at(k, f, ptx__shared_operand(k, at->ins));
-    if (!(at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) {
-        if (op == PTX_LD || !array || array > 30) return states;
-        return states | 1u << array;
+    far = (at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY) != 0;
+    if (array > 28) array = 0;
+    if (at->about) {
+        if (far) return op == PTX_LD || !array ? states : states | 1u << array;
+        if (at->report && op == PTX_LD && array && states >> array & 1)
+            ptx__note(
+                k, PTX_ADVICE_RACE, i,
+                "blocks of the cluster store in each other's memory, and another may be storing what is "
+                "read here: a barrier of the block does not reach it, put ptx_cluster_arrive and "
+                "ptx_cluster_wait between");
+        return states;
+    }
+    if (!far) {
+        if (op == PTX_LD) return states;
+        return (states & ~PTX__CLUSTER_FENCED) | (array ? 1u << array : 0u);
     }
     if (at->report && states & PTX__CLUSTER_NOT_MET)
         ptx__note(k, PTX_ADVICE_ORDER, i,
                   "the other block may not have begun: let all of the cluster meet (ptx_cluster_arrive, "
                   "ptx_cluster_wait) before the first use of each other's shared memory");
-    else if (at->report && op == PTX_LD && array && array < 31 && states >> array & 1)
+    else if (at->report && op == PTX_LD && array && states >> array & 1)
         ptx__note(k, PTX_ADVICE_RACE, i,
                   "another block may be writing what is read here: a barrier of the block does not reach it, "
-                  "put ptx_cluster_arrive and ptx_cluster_wait between");
+                  "nor an arrival that is .relaxed; put ptx_cluster_arrive and ptx_cluster_wait between");
     return states;
 }
 
 static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
-    if ((k->m->target & 0xfffu) >= 90 && !k->function)
+    if ((k->m->target & 0xfffu) >= 90 && !k->function) {
+        uint32_t stores = 1;
+        ptx__point at;
         ptx__follow(k, f, PTX__CLUSTER_NOT_MET, ptx__remote_rule, 0, NULL);
+        ptx__follow(k, f, 0, ptx__remote_rule, 0, &stores);
+        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+            if ((at.op == PTX_ST_ASYNC || at.op == PTX_RED_ASYNC)
+                && ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'k'))
+                && !ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'r'))
+                && ptx__array_at(k, f, ptx__in_slot(k, at.i, 'r')))
+                ptx__note(
+                    k, PTX_ADVICE_ORDER, at.i,
+                    "the mbarrier is this block's and the bytes go to another: the mbarrier that counts "
+                    "them lies in the block where they go (ptx_mapa of both, with one rank)");
+    }
 }
 
 /* -- the fifth tensor core -- */
 
-/* Tensor memory that is never given back, or not as much of it. */
+/* A use of tensor memory before the stores to it are waited for. */
+static int ptx__look_tensor(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f, (void)about;
+    if (at->op == PTX_TCGEN05_WAIT_ST || at->opaque) return 1;
+    return strncmp(at->name, "tcgen05.ld", 10) == 0 || strncmp(at->name, "tcgen05.mma", 11) == 0 ? 2 : 0;
+}
+/* Tensor memory that is never given back, or not as much of it; products that all begin or nobody waits for.
+   */
 static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
-    uint32_t taken = 0, given = 0, takes = 0, gives = 0;
+    uint32_t taken = 0, given = 0, takes = 0, gives = 0, product = 0, committed = 0;
     uint64_t columns, much = 0, back = 0;
     int known = 1;
     ptx__point at;
-    if (k->function) return;
+    if (k->function || !(k->seen & PTX__SEEN_FURTHER)) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        int multiplies = strncmp(at.name, "tcgen05.mma", 11) == 0;
         if (at.opaque) return;
+        if (multiplies) product = at.i + 1;
+        if (strncmp(at.name, "tcgen05.commit", 14) == 0) committed = 1;
+        if ((multiplies || strncmp(at.name, "tcgen05.c", 9) == 0) && ptx__parted(k, f, at.i) < PTX__CLASS_LANE
+            && k->max_threads != 1 && k->need[0] * k->need[1] * k->need[2] != 1)
+            ptx__note(k, PTX_ADVICE_RACE, at.i,
+                      "every thread that comes here begins this: let one thread do it (ptx_if on %%tid.x or "
+                      "ptx_elect)");
+        if (strncmp(at.name, "tcgen05.st", 10) == 0)
+            ptx__seek_and_note(k, f, at.i, ptx__look_tensor, NULL, PTX_ADVICE_ORDER,
+                               "what the tcgen05.st at %s stores may not be there yet: put "
+                               "PTX_TCGEN05_WAIT_ST between");
         if (at.op != PTX_TCGEN05_ALLOC && at.op != PTX_TCGEN05_DEALLOC) continue;
         if (!ptx__number_in(k, f, at.i, 'I', &columns)) known = 0;
         if (at.op == PTX_TCGEN05_ALLOC) taken = at.i + 1, takes++, much += columns;
         else
             given = at.i + 1, gives++, back += columns;
     }
+    if (product && !committed)
+        ptx__note(
+            k, PTX_ADVICE_ORDER, product - 1,
+            "nobody can wait for this product: PTX_TCGEN05_COMMIT makes an mbarrier tell when it is done");
     if (taken && !given)
         ptx__note(k, PTX_ADVICE_ORDER, taken - 1,
                   "this tensor memory is never given back: PTX_TCGEN05_DEALLOC it before the kernel ends, or "
@@ -10794,6 +11265,9 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     char kind = ptx__fact(type)->kind;
     uint64_t number = 0;
     uint32_t def, most;
+    if (!form->operands[2] && ins->count == ins->results + 2u && w[0] == w[1] && PTX__TAG(w[0]) < PTX__CLASSES
+        && strchr("usb", kind)) /* with itself */
+        return how[1] == 'e' || how[0] == 'e' ? (how[0] == 'n' ? 1 : 2) : 1;
     if (form->operands[2] || ins->count != ins->results + 4u || PTX__TAG(w[0]) >= PTX__CLASSES) return 0;
     if (PTX__TAG(w[1]) < PTX__W_UNSIGNED || PTX__TAG(w[1]) > PTX__W_F64) return 0;
     number = w[2] | (uint64_t)w[3] << 32;
@@ -10808,12 +11282,100 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     if (ins->kind == PTX__I_PLAIN && ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL)
         special = PTX__INDEX(w[0]);
     if (special == PTX_LANEID) most = 31;
+    else if (ins->kind == PTX__I_PLAIN && ins->count == 5 && PTX__TAG(w[0]) < PTX__CLASSES
+             && PTX__TAG(w[1]) == PTX__W_UNSIGNED && !w[3] && w[2]
+             && (k->m->forms.at[ins->form].row->op == PTX_AND
+                 || k->m->forms.at[ins->form].row->op == PTX_REM))
+        most = w[2] - (k->m->forms.at[ins->form].row->op == PTX_REM); /* what a mask or a division leaves */
     else if (special <= PTX_TID_Z && k->need[0] && k->need[special - PTX_TID_X] > 1)
         most = k->need[special - PTX_TID_X] - 1;
     else
         return 0;
     if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
     return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0;
+}
+
+/* Whether a thread may end in the block: by what is no branch. */
+static int ptx__stops(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
+    uint32_t i;
+    ptx__point at;
+    for (i = f->block[b].first; i < f->block[b].end; i++)
+        if (k->ins.at[i].kind == PTX__I_LEAVE || (ptx__see(k, i, &at) && (at.opaque || at.op == PTX_TRAP)))
+            return 1;
+    return 0;
+}
+/* Whether a predicate or number is the same in all rounds of the loop, whose blocks are marked. */
+static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *inside,
+                          int depth) {
+    uint32_t tag = PTX__TAG(word), slot;
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
+    if (tag == PTX__W_SPECIAL)
+        return strncmp(ptx__specials[PTX__INDEX(word)].name, "%clock", 6) != 0
+               && strncmp(ptx__specials[PTX__INDEX(word)].name, "%global", 7) != 0;
+    if (tag >= PTX__CLASSES || depth > 8) return 0;
+    slot = f->base[tag] + PTX__INDEX(word);
+    if (!f->def[slot] || f->sets[slot]) return 0;
+    if (!inside[f->def_block[slot]]) return 1;
+    ins = &k->ins.at[f->def[slot] - 1];
+    if (ins->kind != PTX__I_PLAIN || ins->guard || k->m->forms.at[ins->form].result != PTX__RESULT_SAME
+        || k->m->forms.at[ins->form].row->op == PTX_RAW)
+        return 0;
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+        if (PTX__TAG(*w) == PTX__W_MEM) return 0;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+            w += 2;
+        else if (!ptx__invariant(k, f, *w, inside, depth + 1))
+            return 0;
+    }
+    return 1;
+}
+
+/* A loop whose every way out hangs on what no round changes: it ends in the first, or never. */
+static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
+    uint32_t head, b, j, e, *inside = f->walk[0], *stack = f->walk[1], depth;
+    for (head = 0; head < f->blocks && f->effort > 8192; head++) {
+        uint32_t out = 0, last = 0;
+        int changes = 0, any = 0;
+        for (depth = 0, j = f->pred_head[head]; j < f->pred_head[head + 1]; j++) {
+            b = f->pred[j];
+            if (f->block[b].order < f->block[head].order || !f->block[head].order) continue;
+            if (!any) memset(inside, 0, f->blocks * sizeof *inside);
+            any = 1;
+            if (inside[b]) continue;
+            inside[b] = 1;
+            if (b != head) stack[depth++] = b;
+        }
+        if (!any) continue;
+        for (; depth; f->effort -= f->effort > 1)
+            for (j = f->pred_head[b = stack[--depth]]; j < f->pred_head[b + 1]; j++)
+                if (f->pred[j] != head && !inside[f->pred[j]] && f->block[f->pred[j]].order) {
+                    inside[f->pred[j]] = 1;
+                    stack[depth++] = f->pred[j];
+                }
+        f->effort -= f->blocks < f->effort ? f->blocks : f->effort;
+        inside[head] = 1;
+        for (b = 0; b < f->blocks && !changes; b++) {
+            if (!inside[b]) continue;
+            if (f->block[b].leaves || ptx__stops(k, f, b)) changes = 1;
+            for (e = 0; e < 2; e++) {
+                uint32_t to = f->block[b].next[e];
+                if (!to || inside[to - 1]) continue;
+                out++, last = f->block[b].end - 1;
+                if (!k->ins.at[last].guard
+                    || !ptx__invariant(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[last].guard)),
+                                       inside, 0))
+                    changes = 1;
+            }
+        }
+        if (out && !changes)
+            ptx__note(
+                k, PTX_ADVICE_IDLE, last,
+                "no round of this loop changes the condition here: it ends in the first round or never; "
+                "what changes is a ptx_var, read by ptx_get in the round");
+    }
 }
 
 /* A load that nobody told that others write, in a loop that only what it brings can end. */
@@ -10851,16 +11413,188 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
     return 1;
 }
 
+/* An order or an atomic among the threads of a block, on what all blocks reach. */
+static void ptx__advise_scope(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *w = ptx__in_slot(k, at->i, 'm');
+    if (!w || k->function || PTX__TAG(w[0]) >= PTX__CLASSES
+        || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_CLUSTER)
+        return;
+    ptx__note(k, PTX_ADVICE_ORDER, at->i,
+              "PTX_CTA is for the threads of one block, and this place in global memory is the same for all "
+              "blocks: PTX_GPU");
+}
+
+/* What blocks tell each other by a count: stores, a relaxed atomic that no fence comes before, and then loads
+   of what others stored. A bit for each parameter stored to since a fence; above, the same of what the atomic
+   was to publish. */
+static uint32_t ptx__parameter_of(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
+    uint32_t depth, slot, word = w ? *w : 0;
+    for (depth = 0; depth < 8 && w && PTX__TAG(word) == PTX__W_64; depth++) {
+        const ptx__ins *ins;
+        slot = f->base[PTX__W_64] + PTX__INDEX(word);
+        ins = &k->ins.at[f->def[slot] - 1];
+        if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 0;
+        w = k->words.at + ins->words + ins->results;
+        switch (k->m->forms.at[ins->form].row->op) {
+        case PTX_LD:
+            return PTX__TAG(w[0]) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && PTX__INDEX(w[1]) < 14
+                       ? PTX__INDEX(w[1]) + 1
+                       : 0;
+        case PTX_MAD: word = k->words.at[ins->words + ins->count - 1]; break;
+        case PTX_ADD:
+        case PTX_MOV:
+        case PTX_CVTA:
+        case PTX_CVTA_TO: word = *w; break;
+        default: return 0;
+        }
+    }
+    return 0;
+}
+static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
+    ptx_mods asked = at->form->asked & ~PTX__FAMILY, released = PTX_RELEASE | PTX_ACQ_REL;
+    uint32_t which;
+    if (at->opaque || strncmp(at->name, "fence.", 6) == 0 || strncmp(at->name, "membar.", 7) == 0
+        || strcmp(at->name, "fence") == 0)
+        return at->opaque ? 0 : states & ~0x7fffu;
+    if (at->op == PTX_ST && asked & PTX__M_GLOBAL & ~PTX__FAMILY && !(asked & (released & ~PTX__FAMILY))) {
+        which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
+        return which ? states | 1u << which : states;
+    }
+    if (at->i == at->about[0]) return (states & 0x7fffu) << 15 | (states & 0x7fffu);
+    if (!at->report || at->op != PTX_LD || !(asked & PTX__M_GLOBAL & ~PTX__FAMILY)) return states;
+    which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
+    if (which && states >> (which + 15) & 1) {
+        ptx__note(
+            k, PTX_ADVICE_RACE, at->i,
+            "what other blocks stored may not be seen here: between the stores and the atomic at %s, which "
+            "is to tell of them, ptx_fence(k, PTX_ACQ_REL | PTX_GPU) is missing, or PTX_ACQ_REL | PTX_GPU "
+            "with it",
+            k->ins.at[at->about[0]].site);
+        at->done = 1;
+    }
+    return states;
+}
+static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
+    ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
+    uint32_t about[1];
+    const uint32_t *w;
+    ptx__point at;
+    if (k->function) return;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        if (at.op != PTX_ATOMIC || at.form->asked & released
+            || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
+            continue;
+        w = ptx__in_slot(k, at.i, 'm');
+        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_CLUSTER
+            || ptx__parted(k, f, at.i) != PTX__CLASS_LANE || ptx__seek(k, f, at.i, ptx__look_for, &at.i))
+            continue; /* one a block, and once: not a queue */
+        about[0] = at.i;
+        f->effort -= (uint32_t)k->ins.count < f->effort ? (uint32_t)k->ins.count : f->effort;
+        ptx__follow(k, f, 0, ptx__tickets_rule, 0, about);
+    }
+}
+
+/* Local arrays that are loaded from, and that nothing fills. Of each register, the array that its address is
+   in; one that goes anywhere else may be filled there. */
+#define PTX__HOMES 64
+static int ptx__passes_address(unsigned op) {
+    return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL
+           || op == PTX_AND || op == PTX_OR || op == PTX_XOR || op == PTX_SETP;
+}
+static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
+    uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], i, *home = f->wanted;
+    uint32_t read[PTX__HOMES], filled[PTX__HOMES];
+    ptx__point at;
+    if (k->function || !k->locals.count) return;
+    for (i = 0; i < registers; i++) home[i] = 0;
+    memset(read, 0, sizeof read);
+    memset(filled, 0, sizeof filled);
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
+        uint32_t made = at.ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES
+                            ? f->base[PTX__TAG(*w)] + PTX__INDEX(*w)
+                            : UINT32_MAX;
+        int passes = ptx__passes_address(at.op) && made != UINT32_MAX && !f->sets[made];
+        for (w += at.ins->results; w < end; w++) {
+            uint32_t word = *w, memory = PTX__TAG(word) == PTX__W_MEM, which;
+            if (PTX__TAG(word) >= PTX__W_UNSIGNED && PTX__TAG(word) <= PTX__W_F64) {
+                w += 2;
+                continue;
+            }
+            if (memory) word = w[1], w += 2;
+            if (PTX__TAG(word) < PTX__CLASSES) word = home[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+            if (PTX__TAG(word) != PTX__W_LOCAL || PTX__INDEX(word) >= PTX__HOMES) continue;
+            which = PTX__INDEX(word);
+            if (memory && at.op == PTX_LD) {
+                if (!read[which]) read[which] = at.i + 1;
+            } else if (!memory && passes && (!home[made] || home[made] == word))
+                home[made] = word;
+            else
+                filled[which] = 1;
+        }
+    }
+    for (i = 0; i < PTX__HOMES; i++)
+        if (read[i] && !filled[i])
+            ptx__note(k, PTX_ADVICE_UNWRITTEN, read[i] - 1,
+                      "nothing in this kernel writes to '%.80s', and a thread's memory holds anything at the "
+                      "start",
+                      k->m->names.at + k->locals.at[i].name);
+}
+
+/* Variables that are set and that nothing reads. */
+static void ptx__advise_unread(ptx_kernel *k, ptx__flow *f) {
+    uint32_t slot, r;
+    ptx__point at;
+    ptx__mark_used(k, f);
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        for (r = 0; at.form->row->sig[0] == '!' && r < at.ins->results; r++) {
+            uint32_t word = k->words.at[at.ins->words + r];
+            if (PTX__TAG(word) < PTX__CLASSES) f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = 1;
+        }
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        uint32_t word = k->words.at[at.ins->words];
+        if (at.op != PTX_MOV || at.ins->results != 1 || PTX__TAG(word) >= PTX__CLASSES) continue;
+        slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+        if (f->sets[slot] && !f->wanted[slot] && f->def[slot] != at.i + 1)
+            ptx__note(k, PTX_ADVICE_IDLE, at.i, "nothing reads the variable that is set here, made at %s",
+                      k->ins.at[f->def[slot] - 1].site);
+    }
+}
+
+/* A lock that is given back by an ordinary store. about: its address */
+static int ptx__look_unlock(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_RELEASE) & ~PTX__FAMILY;
+    (void)f;
+    if (at->opaque) return 1;
+    return at->op == PTX_ST && !(at->form->asked & strong) && ptx__same(ptx__in_slot(k, at->i, 'm'), about)
+               ? 2
+               : 0;
+}
+
 static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_ACQUIRE | PTX_CV) & ~PTX__FAMILY;
+    const uint32_t *place;
     uint32_t lane;
     ptx__point at;
+    ptx__advise_unwritten(k, f);
+    ptx__advise_unread(k, f);
+    ptx__advise_unending(k, f);
+    ptx__advise_tickets(k, f);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *end = k->words.at + at.ins->words + at.ins->count;
         int always = at.op == PTX_SETP ? ptx__always(k, f, at.i) : 0;
         if (always)
             ptx__note(k, PTX_ADVICE_IDLE, at.i, "this comparison is %s true, whatever its operand is",
                       always == 1 ? "never" : "always");
+        if (at.form->asked >> 63 && at.form->asked & PTX_CTA & ~PTX__FAMILY
+            && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+            ptx__advise_scope(k, f, &at);
+        if (at.op == PTX_ATOMIC_CAS && (place = ptx__in_slot(k, at.i, 'm')) != NULL)
+            ptx__seek_and_note(
+                k, f, at.i, ptx__look_unlock, place, PTX_ADVICE_RACE,
+                "an ordinary store to what the atomic at %s takes: others may see it before what "
+                "was stored under the lock; PTX_RELEASE with a scope, or PTX_ATOM_EXCH behind "
+                "ptx_fence, gives it back");
         if (at.op == PTX_LD && !(at.form->asked & strong) && ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
             ptx__note(k, PTX_ADVICE_IDLE, at.i,
                       "this loop waits for what another thread writes, and an ordinary load may be done once "
@@ -10871,10 +11605,12 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
             continue;
         for (lane = 0; lane < 32; lane++)
             if (ptx__shuffle_source(at.name + 10, lane, end[-8], end[-5]) != lane) break;
-        if (lane == 32)
+        if (lane == 32 || (at.name[10] == 'b' && end[-8] & end[-5] >> 8 & 31))
             ptx__note(k, PTX_ADVICE_IDLE, at.i,
-                      "every lane gets its own value from this shuffle: the last operand is 31 for down, "
-                      "bfly and idx in the whole warp, and 0 for up");
+                      lane < 32 ? "the clamp cuts the warp into segments, and this butterfly crosses their "
+                                  "bounds: half of the lanes get their own value"
+                                : "every lane gets its own value from this shuffle: the last operand is 31 "
+                                  "for down, bfly and idx in the whole warp, and 0 for up");
     }
 }
 
@@ -10894,6 +11630,11 @@ static int ptx__look_store(const ptx_kernel *k, ptx__flow *f, const ptx__point *
         && memcmp(x + 2, y + 2, sizeof *x * (store->count - 3u)) == 0)
         return 0; /* the same value */
     met = ptx__clash(k, f, about[0], at->i);
+    if (met < 0 && at->op != PTX_ST) /* a bin that the data choose */
+        return ptx__may_meet(k, f, about[0], at->i) && ptx__worth_guessing(k, f, about[0], at->i)
+                       && ptx__parted(k, f, about[0]) <= PTX__CLASS_BLOCK
+                   ? 2
+                   : 0;
     return met > 0 && met & PTX__MEETS_FAR ? 2 : 0;
 }
 
@@ -10921,11 +11662,67 @@ static int ptx__look_product(const ptx_kernel *k, ptx__flow *f, const ptx__point
     }
     return 0;
 }
+/* The address that a matrix descriptor was made of; NULL where that is not plain. */
+static const uint32_t *ptx__tile_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
+    uint32_t depth, slot;
+    for (depth = 0; depth < 8 && (PTX__TAG(word) == PTX__W_64 || PTX__TAG(word) == PTX__W_32); depth++) {
+        const ptx__ins *ins;
+        const uint32_t *w;
+        slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+        ins = &k->ins.at[f->def[slot] - 1];
+        w = k->words.at + ins->words + ins->results;
+        if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return NULL;
+        switch (k->m->forms.at[ins->form].row->op) {
+        case PTX_BFE: return w;
+        case PTX_MOV:
+        case PTX_CVT:
+        case PTX_OR: word = *w; break;
+        default: return NULL;
+        }
+    }
+    return NULL;
+}
+/* A store to the beginning of a tile that a product may still be reading. about: the tile's address */
+static int ptx__look_refill(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const ptx__places *p;
+    if (at->effect == PTX__EFFECT_MMA_WAIT || at->opaque) return 1;
+    if (at->op != PTX_ST || at->effect != PTX__EFFECT_WRITE) return 0;
+    p = ptx__places_of(k, f, at->i);
+    return p->known && ptx__reaches(k, f, p, 0, about, 16) ? 2 : 0;
+}
+static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *w = k->words.at + at->ins->words + at->ins->results, *tile;
+    const uint32_t *end = k->words.at + at->ins->words + at->ins->count;
+    uint32_t about[2];
+    for (; w < end; w++) {
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+            w += 2;
+        else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
+            about[0] = *tile, about[1] = 0;
+            if (ptx__array_at(k, f, about))
+                ptx__seek_and_note(k, f, at->i, ptx__look_refill, about, PTX_ADVICE_RACE,
+                                   "the product at %s may still be reading what is written here: "
+                                   "PTX_WGMMA_WAIT_GROUP for it comes before, and then a barrier");
+        }
+    }
+}
+
+/* An arrival at an mbarrier behind a product that nothing has been waited for since. */
+static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f, (void)about;
+    if (at->effect == PTX__EFFECT_MMA_WAIT || at->effect == PTX__EFFECT_MMA || at->opaque) return 1;
+    return strncmp(at->name, "mbarrier.arrive", 15) == 0 && !strstr(at->name, "expect_tx") ? 2 : 0;
+}
 static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
     uint32_t array;
     ptx__point at;
     if (!(k->seen >> PTX__EFFECT_MMA & 1)) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        if (at.effect == PTX__EFFECT_MMA) ptx__advise_refills(k, f, &at);
+        if (at.effect == PTX__EFFECT_MMA)
+            ptx__seek_and_note(k, f, at.i, ptx__look_release, NULL, PTX_ADVICE_RACE,
+                               "the product at %s may still be reading what this arrival gives back: "
+                               "PTX_WGMMA_WAIT_GROUP for it comes before");
         if (at.op != PTX_ST || at.effect != PTX__EFFECT_WRITE) continue;
         array = ptx__array_at(k, f, ptx__shared_operand(k, at.ins));
         if (array && k->shared.at[array - 1].count) /* else the host's layout may hold more */
@@ -10937,9 +11734,21 @@ static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
 }
 
 /* -- barriers by number -- */
+/* How many warps of a declared block come to instruction i, 0 where that is not known; a bit for each in the
+   first word. */
+static uint32_t ptx__warps_come(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *lanes) {
+    uint32_t w, warps = (k->need[0] * k->need[1] * k->need[2] + 31) / 32, set = 0, n = 0;
+    if (!warps || k->function
+        || !ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes))
+        return 0;
+    for (w = 0; w < warps && w < 32; w++)
+        if (lanes[w]) set |= 1u << w, n++;
+    lanes[0] = set;
+    return n;
+}
 /* Two counts for one barrier in places of which none leads to the other; arrivals that nobody waits for. */
 static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
-    uint32_t i, j, waits = 0, opaque = 0, at[64], n = 0;
+    uint32_t i, j, waits = 0, opaque = 0, at[64], n = 0, lanes[2][32], come[2];
     uint64_t number[2], count[2];
     ptx__point p;
     for (p.i = PTX__BEGIN; ptx__next(k, &p);) {
@@ -10961,6 +11770,23 @@ static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
                 "number and count is missing",
                 (unsigned)number[0]);
         if (!ptx__number_in(k, f, at[i], 'G', count)) continue;
+        come[0] = ptx__warps_come(k, f, at[i], lanes[0]);
+        if (come[0] * 32 > count[0])
+            ptx__note(
+                k, PTX_ADVICE_ORDER, at[i],
+                "%u threads come to barrier %u here, and it opens whenever %u have: give it the number of "
+                "those that come",
+                come[0] * 32, (unsigned)number[0], (unsigned)count[0]);
+        for (j = 0; j < i; j++)
+            if (ptx__number_in(k, f, at[j], 'F', number + 1) && number[1] == number[0] && come[0]
+                && come[0] * 32 == count[0] && ptx__number_in(k, f, at[j], 'G', count + 1)
+                && (come[1] = ptx__warps_come(k, f, at[j], lanes[1])) != 0 && come[1] * 32 == count[1]
+                && !(lanes[0][0] & lanes[1][0]) && !ptx__seek(k, f, at[i], ptx__look_for, &at[j])
+                && !ptx__seek(k, f, at[j], ptx__look_for, &at[i]))
+                ptx__note(k, PTX_ADVICE_ORDER, at[i],
+                          "barrier %u is used by others meanwhile, at %s, and counts both together: take a "
+                          "number of its own for each",
+                          (unsigned)number[0], k->ins.at[at[j]].site);
         for (j = 0; j < i; j++)
             if (ptx__number_in(k, f, at[j], 'F', number + 1) && number[1] == number[0]
                 && ptx__number_in(k, f, at[j], 'G', count + 1) && count[1] != count[0]
@@ -10977,7 +11803,12 @@ static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
 
 static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
     ptx_pressure_info peak;
-    uint32_t cap = ptx__register_cap(k, k->max_threads);
+    uint32_t cap = ptx__register_cap(k, k->max_threads), n;
+    ptx__point at;
+    if (k->max_registers && k->max_registers < cap) cap = k->max_registers;
+    for (at.i = PTX__BEGIN; k->seen & PTX__SEEN_SETMAXNREG && ptx__next(k, &at);)
+        if (at.op == PTX_SETMAXNREG_INC && (n = ptx__first_immediate(k, at.ins)) > cap)
+            cap = n < 255 ? n : 255;
     if (ptx__peak(k, f, &peak) && peak.registers > cap)
         ptx__note(k, PTX_ADVICE_PRESSURE, peak.instruction,
                   "%u registers are live here, and a thread may have %u", peak.registers, cap);

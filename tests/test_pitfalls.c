@@ -1,0 +1,604 @@
+/* test_pitfalls.c - mistakes that real kernels are made with, each beside the kernel made right: the one is
+ * refused or advised by that name, of the other nothing is said.
+ *
+ *   cc -std=c99 tests/test_pitfalls.c -o test_pitfalls && ./test_pitfalls */
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen.h"
+#include "verdict.h"
+
+/* What follows is recorded twice: with the mistake, and without. */
+static int bad, turn;
+static ptx_val q;
+static int again(ptx_target target, const char *file, int line, const char *want) {
+    if (turn) done(file, line, bad ? want : "", NULL);
+    if (turn == 2) return turn = 0;
+    bad = !turn++;
+    start(target);
+    q = ptx_param_ptr(k, "q", PTX_GLOBAL);
+    return 1;
+}
+#define PAIR(target, want) while (again(target, __FILE__, __LINE__, want))
+#define AMPERE PTX_SM(80)
+#define HOPPER PTX_SM_A(90)
+#define BLACKWELL PTX_SM_A(100)
+#define U ptx_u32
+#define LT(a, b) ptx_setp(k, PTX_LT, a, b)
+#define GE(a, b) ptx_setp(k, PTX_GE, a, b)
+#define EQ(a, b) ptx_setp(k, PTX_EQ, a, b)
+#define NE(a, b) ptx_setp(k, PTX_NE, a, b)
+#define AT(base, index) ptx_ptr_add(k, base, index, 4)
+#define FOR(a, b, c) ptx_for(k, a, b, c)
+#define BLOCK(x) ptx_require_block(k, x, 1, 1)
+#define PLAIN(op, n, operands) ptx_opn(k, op, 0, PTX_NONE, PTX_NONE, n, operands, 0, NULL)
+
+static ptx_val low_bits(ptx_val x, int mask) { return ptx_as(ptx_and(k, x, I(mask)), PTX_U32); }
+static void bar_n(int number, int count) { ptx_op2(k, PTX_BAR_SYNC, 0, I(number), I(count)); }
+static void wait_var(ptx_val at, ptx_val parity) {
+    ptx_val is_over;
+    ptx_loop(k);
+    is_over = ptx_mbarrier_try_wait(k, at, parity);
+    ptx_while(k, ptx_inv(is_over));
+    END;
+}
+static void bar_init(int first, int second) {
+    IF(EQ(tid, zero));
+    ptx_mbarrier_init(k, bar, I(first));
+    ptx_mbarrier_init(k, ptx_off(bar, 8), I(second));
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+    END;
+    BAR;
+}
+static void fetch(void) {
+    IF(EQ(tid, zero));
+    ptx_mbarrier_arrive_expect(k, bar, I(1024));
+    ptx_bulk_load(k, sh, p, I(1024), bar);
+    END;
+}
+static void meet(void) {
+    ptx_cluster_arrive(k);
+    ptx_cluster_wait(k);
+}
+static void proxy_fence(void) { ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); }
+
+/* Conditions that are decided before the kernel runs, and registers beyond what .maxnreg leaves. */
+static void decided(void) {
+    ptx_val x, v[60];
+    int i, count;
+    PAIR(AMPERE, "idle") {
+        IF(LT(tid, bad ? tid : n));
+        out(n);
+        END;
+    }
+    PAIR(AMPERE, "idle") {
+        x = ptx_rem(k, tid, I(8));
+        IF(EQ(x, bad ? I(8) : I(7)));
+        out(n);
+        END;
+    }
+    PAIR(AMPERE, "idle") {
+        x = low_bits(tid, 7);
+        IF(bad ? ptx_setp(k, PTX_GT, x, I(7)) : ptx_setp(k, PTX_GE, x, I(7)));
+        out(n);
+        END;
+    }
+    PAIR(AMPERE, "idle") out(ptx_shfl_bfly(k, tid, bad ? I(8) : I(4), I(0x181f), FULL)); /* segments of 8 */
+    PAIR(AMPERE, "pressure") {
+        count = bad ? 60 : 12;
+        ptx_max_registers(k, 32);
+        for (i = 0; i < count; i++) v[i] = LD(p, 4 * i);
+        for (x = v[0], i = 1; i < count; i++) x = ptx_add(k, x, v[i]);
+        out(x);
+    }
+    PAIR(HOPPER, "pressure") { /* what setmaxnreg.inc gives counts */
+        ptx_max_registers(k, 24);
+        ptx_op1(k, bad ? PTX_SETMAXNREG_DEC : PTX_SETMAXNREG_INC, 0, bad ? I(24) : I(240));
+        for (i = 0; i < 60; i++) v[i] = LD(p, 4 * i);
+        for (x = v[0], i = 1; i < 60; i++) x = ptx_add(k, x, v[i]);
+        out(x);
+    }
+}
+
+/* Loops, variables and arrays that do nothing, or no good. */
+static void idle(void) {
+    ptx_val x, c;
+    ptx_var a;
+    PAIR(AMPERE, "idle") { /* the condition is of the number that it had before the loop */
+        a = ptx_var_new(k, zero);
+        x = ptx_get(k, a);
+        ptx_loop(k);
+        if (!bad) x = ptx_get(k, a);
+        c = LT(x, n);
+        ptx_while(k, c);
+        ST(p, 0, n);
+        ptx_set(k, a, ptx_add(k, x, I(1)));
+        END;
+        out(ptx_get(k, a));
+    }
+    PAIR(AMPERE, "idle") {
+        a = ptx_var_new(k, zero);
+        FOR(U(0), n, U(1));
+        ptx_set(k, a, tid);
+        END;
+        if (!bad) out(ptx_get(k, a));
+    }
+    PAIR(AMPERE, "unwritten") {
+        x = ptx_local(k, "own", PTX_U32, 8, 4);
+        if (!bad) ST(AT(x, tid), 0, n);
+        out(LD(x, 4));
+    }
+    PAIR(AMPERE, "!range") ptx_op1(k, PTX_CREATEPOLICY, PTX_L2_EVICT_LAST, bad ? ptx_f32(1.5) : ptx_f32(1));
+    PAIR(AMPERE, "!range") ptx_op1(k, PTX_CREATEPOLICY, PTX_L2_EVICT_LAST, bad ? ptx_f32(0) : ptx_f32(0.5));
+}
+
+/* Shared memory at places that the data choose, or that some warp shares with another. */
+static void places(void) {
+    ptx_val x, v[4];
+    int which;
+    PAIR(AMPERE, "race") { /* bins are counted up while others still clear them */
+        ST(mine, 0, zero);
+        if (!bad) BAR;
+        x = low_bits(LD(AT(p, tid), 0), 255);
+        ptx_red(k, PTX_ATOM_ADD, ptx_at(AT(sh, x), 0), U(1));
+        BAR;
+        ptx_red(k, PTX_ATOM_ADD, ptx_at(AT(q, tid), 0), LD(mine, 0));
+    }
+    for (which = 0; which < 2; which++)
+        PAIR(AMPERE, "race") { /* counted up by a load and a store; in bins of each thread's own is right */
+            ST(mine, 0, zero);
+            BAR;
+            x = low_bits(LD(AT(p, tid), 0), 7);
+            if (!bad && which) x = ptx_mad(k, x, U(128), tid);
+            x = AT(sh, x);
+            if (bad || which) ST(x, 0, ptx_add(k, LD(x, 0), I(1)));
+            else
+                ptx_red(k, PTX_ATOM_ADD, ptx_at(x, 0), U(1));
+            BAR;
+            ptx_red(k, PTX_ATOM_ADD, ptx_at(AT(q, tid), 0), LD(mine, 0));
+        }
+    PAIR(AMPERE, "race") ST(AT(sh, bad ? lane : tid), 0, tid), BAR, out(LD(sh, 0));
+    PAIR(AMPERE, "race") { /* what is loaded differs too */
+        x = LD(AT(p, bad ? tid : lane), 0);
+        ST(AT(sh, lane), 0, x);
+        BAR;
+        out(LD(sh, 0));
+    }
+    PAIR(AMPERE, "race") { /* slices that overlap */
+        BLOCK(128);
+        x = ptx_mul(k, warp, U(bad ? 16 : 32));
+        x = AT(sh, ptx_add(k, x, lane));
+        ST(x, 0, tid);
+        out(n);
+    }
+    PAIR(AMPERE, "align") { /* rows of 33 words: aligned for the first warp alone */
+        x = ptx_mad(k, warp, U(bad ? 33 : 36), ptx_shl(k, lane, I(2)));
+        ptx_ld_vec(k, PTX_F32, 4, ptx_at(AT(sh, x), 0), v);
+        ptx_st(k, PTX_F32, ptx_at(q, 0), v[0]);
+    }
+}
+
+static void barriers(void) {
+    PAIR(AMPERE, "order") { /* all come, and it opens four times */
+        BLOCK(256);
+        bar_n(1, bad ? 64 : 256);
+    }
+    PAIR(AMPERE, "order") { /* one number for two purposes */
+        BLOCK(128);
+        IF(LT(tid, I(64)));
+        bar_n(1, 64);
+        ST(mine, 0, n);
+        ptx_else(k);
+        bar_n(bad ? 1 : 2, 64);
+        ST(mine, 0, n);
+        END;
+    }
+    PAIR(AMPERE, "race") {
+        ST(mine, 0, n);
+        if (bad) ptx_bar_warp_sync(k, FULL);
+        else
+            BAR;
+        out(LD(AT(sh, ptx_xor(k, tid, I(32))), 0));
+    }
+}
+
+/* cp.async, of which some round commits no group. */
+static void groups(void) {
+    ptx_val i, next, at;
+    PAIR(AMPERE, "race") {
+        copy(0), commit();
+        i = FOR(U(0), n, U(1));
+        next = ptx_add(k, i, I(1));
+        at = ptx_add(k, wide, ptx_shl(k, low_bits(next, 1), I(12)));
+        IF(LT(next, n));
+        ptx_cp_async_16(k, at, p);
+        if (bad) commit();
+        END;
+        if (!bad) commit();
+        wait_for(1);
+        BAR;
+        at = ptx_add(k, wide, ptx_shl(k, low_bits(i, 1), I(12)));
+        out(LD(at, 16));
+        BAR;
+        END;
+        wait_for(0);
+    }
+}
+
+static void mbarriers(void) {
+    ptx_val c, state;
+    PAIR(HOPPER, "order") { /* bytes are expected, and nobody arrives */
+        bar_init(1, 1);
+        IF(EQ(tid, zero));
+        if (bad) ptx_op2(k, PTX_MBARRIER_EXPECT_TX, PTX_RELAXED | PTX_CTA, bar, I(1024));
+        else
+            ptx_mbarrier_arrive_expect(k, bar, I(1024));
+        ptx_bulk_load(k, sh, p, I(1024), bar);
+        END;
+        wait_on(bar, 0);
+        out(LD(mine, 0));
+    }
+    PAIR(HOPPER, "order") bar_init(bad ? 128 : 1, 1), fetch(), wait_on(bar, 0), out(LD(mine, 0));
+    PAIR(HOPPER, "order") bar_init(1, 1), fetch(), wait_on(bad ? ptx_off(bar, 8) : bar, 0), out(LD(mine, 0));
+    PAIR(HOPPER, "order") { /* left while it is not over */
+        bar_init(1, 1), fetch();
+        ptx_loop(k);
+        c = ptx_mbarrier_try_wait(k, bar, U(0));
+        ptx_while(k, bad ? c : ptx_inv(c));
+        END;
+        out(LD(mine, 0));
+    }
+    PAIR(HOPPER, "order") { /* tried once, and a nap */
+        bar_init(1, 1), fetch();
+        if (!bad) ptx_loop(k);
+        c = ptx_mbarrier_try_wait(k, bar, U(0));
+        if (bad) ptx_if(k, ptx_inv(c));
+        else
+            ptx_while(k, ptx_inv(c));
+        ptx_nanosleep(k, I(20));
+        END;
+        out(LD(mine, 0));
+    }
+    PAIR(HOPPER, "order") { /* asked once, and then in a loop, is right */
+        bar_init(1, 1), fetch();
+        c = ptx_mbarrier_try_wait(k, bar, U(0));
+        ptx_if(k, ptx_inv(c));
+        if (bad) ptx_nanosleep(k, I(20));
+        else
+            wait_on(bar, 0);
+        END;
+        out(LD(mine, 0));
+    }
+    PAIR(HOPPER, "order") {
+        bar_init(1, 1);
+        IF(EQ(tid, zero));
+        state = ptx_mbarrier_arrive(k, bar);
+        ptx_mbarrier_arrive(k, ptx_off(bar, 8));
+        ptx_loop(k);
+        c = ptx_mbarrier_test_wait(k, bad ? ptx_off(bar, 8) : bar, state);
+        ptx_while(k, ptx_inv(c));
+        END;
+        END;
+    }
+    PAIR(HOPPER, "order") bar_init(1, 1), fetch(), ST(AT(bar, zero), bad ? 0 : 16, n), wait_on(bar, 0);
+    PAIR(HOPPER, "order") { /* made twice */
+        bar_init(128, 1);
+        ptx_mbarrier_arrive(k, bar);
+        wait_on(bar, 0);
+        BAR;
+        IF(EQ(tid, zero));
+        if (!bad) ptx_mbarrier_inval(k, bar);
+        ptx_mbarrier_init(k, bar, I(128));
+        END;
+        BAR;
+        ptx_mbarrier_arrive(k, bar);
+        wait_on(bar, 0);
+    }
+}
+
+static void bulk_stores(void) {
+    ptx_val v[2];
+    PAIR(HOPPER, "race") { /* the next round stores over what is being read */
+        FOR(U(0), n, U(1));
+        ST(mine, 0, n);
+        proxy_fence();
+        BAR;
+        IF(EQ(tid, zero));
+        ptx_bulk_store(k, q, sh, I(1024));
+        ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
+        if (!bad) ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, I(0));
+        END;
+        BAR;
+        END;
+        IF(EQ(tid, zero));
+        ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(0));
+        END;
+    }
+    PAIR(HOPPER, "unwaited") { /* one thread begins it, another waits */
+        ST(mine, 0, n);
+        proxy_fence();
+        BAR;
+        IF(EQ(tid, zero));
+        ptx_bulk_store(k, q, sh, I(1024));
+        ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
+        END;
+        IF(EQ(tid, bad ? I(32) : I(0)));
+        ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(0));
+        END;
+    }
+    PAIR(HOPPER, "proxy") {
+        v[0] = wide, v[1] = n;
+        PLAIN(PTX_STMATRIX, 2, v);
+        if (!bad) proxy_fence();
+        BAR;
+        IF(EQ(tid, zero));
+        ptx_bulk_store(k, q, sh, I(1024));
+        ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
+        ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(0));
+        END;
+    }
+}
+
+static ptx_var sums[4];
+static void start_sums(void) {
+    int i;
+    for (i = 0; i < 4; i++) sums[i] = ptx_var_new(k, ptx_f32(0));
+}
+static void product(ptx_val tile) {
+    ptx_val o[7];
+    o[0] = o[1] = ptx_wgmma_descriptor(k, tile, 128, 256, 128);
+    o[2] = NE(n, zero), o[3] = o[4] = I(1), o[5] = o[6] = I(0);
+    ptx_op0(k, PTX_WGMMA_FENCE, 0);
+    ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
+    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+}
+static void product_wait(void) { ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, I(0)); }
+static void use_sums(void) { ptx_st(k, PTX_F32, ptx_at(q, 0), ptx_get(k, sums[0])); }
+
+static void products(void) {
+    PAIR(HOPPER, "race") { /* the tile is given back before it is read */
+        start_sums();
+        bar_init(1, 128);
+        FOR(U(0), n, U(1));
+        fetch();
+        wait_var(bar, zero);
+        product(sh);
+        if (bad) ptx_mbarrier_arrive(k, ptx_off(bar, 8));
+        product_wait();
+        if (!bad) ptx_mbarrier_arrive(k, ptx_off(bar, 8));
+        BAR;
+        ptx_break(k);
+        END;
+        use_sums();
+        wait_on(ptx_off(bar, 8), 0);
+    }
+    PAIR(HOPPER, "race") { /* and stored over */
+        start_sums();
+        FOR(U(0), n, U(1));
+        ST(mine, 0, n);
+        proxy_fence();
+        BAR;
+        product(sh);
+        if (!bad) product_wait();
+        BAR;
+        END;
+        product_wait();
+        use_sums();
+    }
+    PAIR(HOPPER, "!align") start_sums(), product(ptx_off(sh, bad ? 8 : 1024)), product_wait(), use_sums();
+}
+
+static void clusters(void) {
+    ptx_val x, v[5];
+    PAIR(HOPPER, "order") { /* bytes there, and their mbarrier here */
+        ptx_require_cluster(k, 2, 1, 1);
+        bar_init(1, 1);
+        meet();
+        v[0] = ptx_mapa(k, mine, I(1)), v[1] = n;
+        v[2] = bad ? bar : ptx_mapa(k, bar, I(1));
+        IF(EQ(tid, zero));
+        ptx_mbarrier_arrive_expect(k, bar, I(4));
+        ptx_opn(k, PTX_ST_ASYNC, 0, PTX_U32, PTX_NONE, 3, v, 0, NULL);
+        END;
+        wait_on(bar, 0);
+        out(LD(sh, 0));
+        meet();
+    }
+    PAIR(HOPPER, "race") { /* others store here, and no barrier of the cluster follows */
+        ptx_require_cluster(k, 2, 1, 1);
+        meet();
+        x = ptx_mapa(k, mine, ptx_xor(k, ptx_sreg(k, PTX_CLUSTER_CTARANK), I(1)));
+        ST(x, 0, n);
+        if (bad) BAR;
+        else
+            meet();
+        out(LD(mine, 0));
+        meet();
+    }
+    PAIR(HOPPER, "race") { /* an arrival that publishes nothing */
+        ptx_require_cluster(k, 2, 1, 1);
+        ST(mine, 0, n);
+        ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, bad ? PTX_RELAXED : PTX_RELEASE);
+        ptx_cluster_wait(k);
+        out(LD(ptx_mapa(k, mine, I(1)), 0));
+        meet();
+    }
+    PAIR(HOPPER, "race") { /* is right behind a fence */
+        ptx_require_cluster(k, 2, 1, 1);
+        ST(mine, 0, n);
+        if (!bad) ptx_fence(k, PTX_ACQ_REL | PTX_CLUSTER);
+        ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, PTX_RELAXED);
+        ptx_cluster_wait(k);
+        out(LD(ptx_mapa(k, mine, I(1)), 0));
+        meet();
+    }
+    PAIR(HOPPER, "order") { /* another block's mbarrier, before it has one */
+        ptx_require_cluster(k, 2, 1, 1);
+        bar_init(1, 1);
+        if (!bad) meet();
+        IF(EQ(tid, zero));
+        ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, ptx_mapa(k, bar, I(1)));
+        END;
+        wait_on(bar, 0);
+        meet();
+    }
+    PAIR(HOPPER, "!range") {
+        ptx_require_cluster(k, 2, 1, 1);
+        bar_init(1, 1);
+        meet();
+        v[0] = sh, v[1] = p, v[2] = I(1024), v[3] = bar, v[4] = bad ? I(0xf) : I(3);
+        IF(EQ(tid, zero));
+        ptx_mbarrier_arrive_expect(k, bar, I(1024));
+        ptx_opn(k, PTX_BULK_G2S, PTX_MULTICAST, PTX_NONE, PTX_NONE, 5, v, 0, NULL);
+        END;
+        wait_on(bar, 0);
+        out(LD(mine, 0));
+        meet();
+    }
+    PAIR(HOPPER, "!address") { /* what ptx_mapa gives, as an address in this block */
+        ptx_require_cluster(k, 2, 1, 1);
+        ST(mine, 0, n);
+        meet();
+        x = ptx_mapa(k, sh, I(1));
+        out(LD(bad ? ptx_ptr(x, PTX_SHARED) : x, 0));
+        meet();
+    }
+}
+
+static ptx_val tensor(void) {
+    IF(EQ(warp, zero));
+    ptx_op2(k, PTX_TCGEN05_ALLOC, 0, sh, I(128));
+    END;
+    BAR;
+    return LD(sh, 0);
+}
+static void tensor_end(ptx_val at, ptx_mods group) {
+    BAR;
+    IF(EQ(warp, zero));
+    ptx_op2(k, PTX_TCGEN05_DEALLOC, group, at, I(128));
+    END;
+}
+static void tensor_load(ptx_val at) {
+    ptx_val x;
+    ptx_opn(k, PTX_TCGEN05_LD_32X32B, 0, PTX_NONE, PTX_NONE, 1, &at, 1, &x);
+    ptx_op0(k, PTX_TCGEN05_WAIT_LD, 0);
+    out(ptx_as(x, PTX_U32));
+}
+
+static void tensor_memory(void) {
+    ptx_val at, v[5];
+    int which;
+    for (which = 0; which < 2; which++) /* a product by all threads, and one that nobody can wait for */
+        PAIR(BLACKWELL, which ? "order" : "race") {
+            at = tensor();
+            bar_init(1, 1);
+            v[0] = at, v[1] = v[2] = ptx_mov(k, ptx_u64(0x4000)), v[3] = zero, v[4] = NE(n, zero);
+            IF(bad && !which ? EQ(n, zero) : EQ(tid, zero));
+            if (bad && which) PLAIN(PTX_TCGEN05_MMA_F16, 5, v);
+            else
+                PLAIN(PTX_TCGEN05_MMA_F16, 5, v), ptx_op1(k, PTX_TCGEN05_COMMIT, 0, bar);
+            END;
+            if (!bad || !which) wait_on(bar, 0);
+            tensor_load(at);
+            tensor_end(at, 0);
+        }
+    PAIR(BLACKWELL, "!modifier") tensor_end(tensor(), bad ? PTX_CTA_GROUP_2 : PTX_CTA_GROUP_1);
+    PAIR(BLACKWELL, "order") {
+        at = tensor();
+        v[0] = at, v[1] = n;
+        PLAIN(PTX_TCGEN05_ST_32X32B, 2, v);
+        if (!bad) ptx_op0(k, PTX_TCGEN05_WAIT_ST, 0);
+        tensor_load(at);
+        tensor_end(at, 0);
+    }
+}
+
+/* Among blocks. */
+static void scopes(void) {
+    ptx_val x, y;
+    int which;
+    for (which = 0; which < 2; which++)
+        PAIR(AMPERE, "order") {
+            ptx_mods first = bad && !which ? PTX_CTA : PTX_GPU, second = bad && which ? PTX_CTA : PTX_GPU;
+            IF(EQ(tid, zero));
+            ptx_red(k, PTX_ATOM_ADD | PTX_RELEASE | first, ptx_at(p, 0), U(1));
+            ptx_loop(k);
+            x = ptx_ld(k, PTX_U32, ptx_with(ptx_at(p, 0), PTX_ACQUIRE | second));
+            ptx_while(k, LT(x, n));
+            END;
+            END;
+            BAR;
+        }
+    for (which = 0; which < 2; which++)
+        PAIR(AMPERE, "race") { /* the last block sums up what the others have stored */
+            y = AT(q, ptx_ctaid_x(k));
+            IF(EQ(tid, zero));
+            ST(y, 0, n);
+            if (!bad && !which) ptx_fence(k, PTX_ACQ_REL | PTX_GPU);
+            x = ptx_atom(k, PTX_ATOM_ADD | (bad || !which ? 0 : PTX_ACQ_REL | PTX_GPU), ptx_at(p, 0), U(1));
+            ST(sh, 0, x);
+            END;
+            BAR;
+            IF(EQ(ptx_uniform(k, LD(sh, 0)), n));
+            out(LD(AT(q, tid), 0));
+            END;
+        }
+    PAIR(AMPERE, "race") { /* a lock */
+        IF(EQ(tid, zero));
+        ptx_loop(k);
+        x = ptx_atom_cas(k, ptx_at(p, 0), U(0), U(1));
+        ptx_while(k, NE(x, zero));
+        END;
+        ptx_fence(k, PTX_ACQ_REL | PTX_GPU);
+        y = ptx_ld(k, PTX_U32, ptx_with(ptx_at(q, 0), PTX_VOLATILE));
+        ptx_st(k, PTX_U32, ptx_with(ptx_at(q, 0), PTX_VOLATILE), ptx_add(k, y, I(1)));
+        ptx_st(k, PTX_U32, bad ? ptx_at(p, 0) : ptx_with(ptx_at(p, 0), PTX_RELEASE | PTX_GPU), U(0));
+        END;
+    }
+}
+
+static void addresses(void) {
+    ptx_val x, y;
+    PAIR(AMPERE, "!address") {
+        ST(mine, 0, n);
+        BAR;
+        x = ptx_cvta(k, sh);
+        if (bad) y = ptx_ptr(ptx_cvt(k, PTX_U32, x), PTX_SHARED);
+        else
+            y = ptx_cvta_to(k, PTX_SHARED, x);
+        out(LD(y, 0));
+    }
+    PAIR(AMPERE, "!address") {
+        ST(mine, 0, n);
+        BAR;
+        out(LD(ptx_cvta_to(k, PTX_SHARED, ptx_cvta(k, bad ? p : sh)), 0));
+    }
+}
+
+static void raw(void) {
+    static const ptx_type types[1] = {PTX_U32};
+    ptx_val x[1];
+    PAIR(AMPERE, "!argument") {
+        ptx_raw(k, bad ? "add.u32 $0, $1, $1" : "add.u32 $0, $1, $1;", 1, &n, 1, types, x);
+        out(x[0]);
+    }
+    PAIR(AMPERE, "!argument") {
+        ptx_raw(k, bad ? "st.global.u32 [$1], 0;" : "ld.global.u32 $0, [$1];", 1, &p, 1, types, x);
+        out(x[0]);
+    }
+}
+
+int main(void) {
+    decided();
+    idle();
+    places();
+    barriers();
+    groups();
+    mbarriers();
+    bulk_stores();
+    products();
+    clusters();
+    tensor_memory();
+    scopes();
+    addresses();
+    raw();
+    return check_end();
+}
