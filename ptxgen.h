@@ -11135,44 +11135,48 @@ PTXGEN_API const char *ptx_advice_name(ptx_advice_code code) {
 
 /* -- print -- */
 
-/* The numbers below 1000 as four characters each: three digits, and how many of them lead with zeros. */
-#define PTX__UNITS(tens, zeros)                                                                              \
-    tens "0" zeros tens "1" zeros tens "2" zeros tens "3" zeros tens "4" zeros tens "5" zeros tens           \
-         "6" zeros tens "7" zeros tens "8" zeros tens "9" zeros
-#define PTX__TENS(hundreds, zeros)                                                                           \
-    PTX__UNITS(hundreds "1", zeros) PTX__UNITS(hundreds "2", zeros) PTX__UNITS(hundreds "3", zeros)          \
-    PTX__UNITS(hundreds "4", zeros) PTX__UNITS(hundreds "5", zeros) PTX__UNITS(hundreds "6", zeros)          \
-    PTX__UNITS(hundreds "7", zeros) PTX__UNITS(hundreds "8", zeros) PTX__UNITS(hundreds "9", zeros)
-#define PTX__HUNDRED(digit) PTX__UNITS(digit "0", "0") PTX__TENS(digit, "0")
-static const char ptx__numbers[] = PTX__UNITS("00", "2") PTX__TENS("0", "1") PTX__HUNDRED("1") PTX__HUNDRED(
-    "2") PTX__HUNDRED("3") PTX__HUNDRED("4") PTX__HUNDRED("5") PTX__HUNDRED("6") PTX__HUNDRED("7")
-    PTX__HUNDRED("8") PTX__HUNDRED("9");
+/* The numbers below 1000 as four characters each. `numbers`: the digits, what fills three, how many they are.
+   `lasts`: three digits, with the zeros that lead, and a blank. */
+#define PTX__UNITS(tens, rest)                                                                               \
+    tens "0" rest tens "1" rest tens "2" rest tens "3" rest tens "4" rest tens "5" rest tens "6" rest tens   \
+         "7" rest tens "8" rest tens "9" rest
+#define PTX__TENS(digit, rest)                                                                               \
+    PTX__UNITS(digit "1", rest) PTX__UNITS(digit "2", rest) PTX__UNITS(digit "3", rest)                      \
+    PTX__UNITS(digit "4", rest) PTX__UNITS(digit "5", rest) PTX__UNITS(digit "6", rest)                      \
+    PTX__UNITS(digit "7", rest) PTX__UNITS(digit "8", rest) PTX__UNITS(digit "9", rest)
+#define PTX__HUNDRED(digit, rest) PTX__UNITS(digit "0", rest) PTX__TENS(digit, rest)
+#define PTX__HUNDREDS(rest)                                                                                  \
+    PTX__HUNDRED("1", rest) PTX__HUNDRED("2", rest) PTX__HUNDRED("3", rest) PTX__HUNDRED("4", rest)          \
+    PTX__HUNDRED("5", rest) PTX__HUNDRED("6", rest) PTX__HUNDRED("7", rest) PTX__HUNDRED("8", rest)          \
+    PTX__HUNDRED("9", rest)
+static const char ptx__numbers[] = PTX__UNITS("", "  1") PTX__TENS("", " 2") PTX__HUNDREDS("3");
+static const char ptx__lasts[] = PTX__HUNDRED("0", " ") PTX__HUNDREDS(" ");
+#undef PTX__HUNDREDS
 #undef PTX__HUNDRED
 #undef PTX__TENS
 #undef PTX__UNITS
 
-/* Decimal digits of n at p: the end. Four characters are written for three, which is faster. */
+/* Decimal digits of n at p: the end. Four characters are written whatever their number, which is faster. */
 static char *ptx__digits3(char *p, uint32_t n) {
     const char *e = ptx__numbers + 4 * (size_t)n;
-    int zeros = e[3] - '0';
-    memcpy(p, e + zeros, 4);
-    return p + 3 - zeros;
+    memcpy(p, e, 4);
+    return p + (e[3] - '0');
+}
+static char *ptx__last3(char *p, uint32_t n) {
+    memcpy(p, ptx__lasts + 4 * (size_t)n, 4);
+    return p + 3;
 }
 static char *ptx__digits32(char *p, uint32_t n) {
     uint32_t high = n / 1000;
     if (n < 1000) return ptx__digits3(p, n);
-    p = high < 1000 ? ptx__digits3(p, high) : ptx__digits32(p, high);
-    memcpy(p, ptx__numbers + 4 * (size_t)(n - 1000 * high), 4);
-    return p + 3;
+    return ptx__last3(ptx__digits32(p, high), n - 1000 * high);
 }
 /* The same without a call for what most are. */
 static inline char *ptx__digits6(char *p, uint32_t n) {
     uint32_t high = n / 1000;
     if (n < 1000) return ptx__digits3(p, n);
     if (high >= 1000) return ptx__digits32(p, n);
-    p = ptx__digits3(p, high);
-    memcpy(p, ptx__numbers + 4 * (size_t)(n - 1000 * high), 4);
-    return p + 3;
+    return ptx__last3(ptx__digits3(p, high), n - 1000 * high);
 }
 static char *ptx__digits(char *p, uint64_t n) {
     char digit[20];
@@ -11298,55 +11302,91 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
     return p;
 }
 
-/* The operand at *w, and ", " before it but for the first `skip` characters. */
-static inline char *ptx__print_item(const ptx_kernel *k, char *p, const uint32_t **w, size_t skip) {
-    static const char lead[PTX__CLASSES][8] = {", %?", ", %p", ", %h", ", %r", ", %d", ", %q", ", %e"};
-    uint32_t word = **w, tag = PTX__TAG(word);
-    if (tag < PTX__CLASSES) { /* by far the most */
-        memcpy(p, lead[tag] + skip, 4);
-        ++*w;
-        return ptx__digits6(p + 4 - skip, PTX__INDEX(word));
-    }
-    memcpy(p, lead[0] + skip, 2);
-    p += 2 - skip;
-    if (tag != PTX__W_UNSIGNED || (*w)[2]) return ptx__print_operand(k, p, w);
-    *w += 3;
-    return ptx__digits6(p, (*w)[-2]);
+/* An operand that is a register, and ", " behind it. */
+static inline char *ptx__print_listed(char *p, uint32_t word) {
+    static const char lead[PTX__CLASSES][4] = {"%?", "%p", "%h", "%r", "%d", "%q", "%e"};
+    memcpy(p, lead[PTX__TAG(word)], 2);
+    p = ptx__digits6(p + 2, PTX__INDEX(word));
+    memcpy(p, ", ", 2);
+    return p + 2;
 }
 
-static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins *ins) {
-    static const char open[] = ", {";
-    const ptx__form *form = &k->m->forms.at[ins->form];
-    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
-    const char *text = k->m->chars.at + form->text;
-    size_t length = form->text_length, first = 1; /* no comma before the first operand */
-    *p++ = '\t';
-    if (ins->guard) {
-        *p++ = '@';
-        p = ptx__print_register(p, ins->guard);
-        *p++ = ' ';
+/* The same of a group in braces, or of one operand of any kind: behind it. */
+static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const uint32_t *w) {
+    uint32_t left = *w & 0xffffu;
+    char *p = *at;
+    if ((*w & ~0xffffu) == PTX__GROUP(PTX__G_BRACES, 0)) {
+        for (*p++ = '{', w++; left; left--)
+            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(p, *w++);
+            else
+                w = ptx__print_other(k, &p, w);
+        memcpy(p - 2, "}, ", 3);
+        *at = p + 1;
+    } else {
+        p = ptx__print_operand(k, p, &w);
+        memcpy(p, ", ", 2);
+        *at = p + 2;
     }
-    if (!length) return ptx__print_raw(k, p, ins);
-    memcpy(p, text, PTX__SLACK);
-    if (length > PTX__SLACK) memcpy(p, text, length);
-    p += length;
-    if (ins->kind == PTX__I_BRANCH) {
-        p = ptx__string(p, " $L");
-        p = ptx__digits(p, ins->words);
-        end = w;
-    }
-    for (; w < end; first = 0) {
-        uint32_t left = *w & 0xffffu;
-        if ((*w & ~0xffffu) != PTX__GROUP(PTX__G_BRACES, 0)) {
-            p = ptx__print_item(k, p, &w, first);
-            continue;
+    return w;
+}
+
+/* Operands, and ", " behind each. */
+static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_t *w, const uint32_t *end) {
+    while (w < end) {
+        if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
+            p = ptx__print_listed(p, *w++);
+        else if (PTX__TAG(*w) == PTX__W_UNSIGNED && !w[2]) {
+            p = ptx__digits6(p, w[1]);
+            w += 3;
+            memcpy(p, ", ", 2);
+            p += 2;
+        } else {
+            char *behind = p;
+            w = ptx__print_other(k, &behind, w);
+            p = behind;
         }
-        memcpy(p, open + first, 3);
-        p += 3 - first;
-        for (w++, first = 2; left--; first = 0) p = ptx__print_item(k, p, &w, first);
-        *p++ = '}';
     }
-    *p++ = ';';
+    return p;
+}
+
+/* The longest line of one instruction: mnemonic 384, guard and punctuation 32, and its operands. */
+static size_t ptx__line_bound(const ptx__ins *ins) { return 448 + 24u * (size_t)ins->count; }
+
+/* Instruction *at, and those behind it before `end` that are plain and have a mnemonic, a line each, as long
+   as there is room before `limit`; *at moves on. The last line is left open. */
+static char *ptx__print_instructions(const ptx_kernel *k, char *p, const ptx__ins **at, const ptx__ins *end,
+                                     const char *limit) {
+    const ptx__ins *ins = *at;
+    const ptx__form *const forms = k->m->forms.at, *form = forms + ins->form;
+    const char *const chars = k->m->chars.at;
+    const uint32_t *const words = k->words.at;
+    for (;;) {
+        const uint32_t *w = words + ins->words;
+        const char *text = chars + form->text;
+        size_t length = form->text_length;
+        *p++ = '\t';
+        if (ins->guard) {
+            *p++ = '@';
+            p = ptx__print_register(p, ins->guard);
+            *p++ = ' ';
+        }
+        memcpy(p, text, PTX__SLACK);
+        if (length > PTX__SLACK) memcpy(p, text, length);
+        p += length;
+        if (!length) p = ptx__print_raw(k, p, ins);
+        else if (ins->kind == PTX__I_BRANCH)
+            p = ptx__digits(ptx__string(p, " $L"), ins->words);
+        else if (ins->count) {
+            *p++ = ' ';
+            p = ptx__print_items(k, p, w, w + ins->count) - 2;
+        }
+        if (length) *p++ = ';';
+        if (++ins == end || ins->kind != PTX__I_PLAIN) break;
+        form = forms + ins->form;
+        if (!form->text_length || (size_t)(limit - p) < ptx__line_bound(ins) + 1) break;
+        *p++ = '\n';
+    }
+    *at = ins;
     return p;
 }
 
@@ -11422,9 +11462,6 @@ static char *ptx__print_head(ptx_kernel *k, char *p) {
     }
     return ptx__text_room(k->m, p, 64);
 }
-
-/* The longest line of one instruction: mnemonic 384, guard and punctuation 32, and its operands. */
-static size_t ptx__line_bound(const ptx__ins *ins) { return 448 + 24u * (size_t)ins->count; }
 
 /* Sites are "file:line"; the length of the file's name. */
 static size_t ptx__file_length(const char *site) {
@@ -11592,55 +11629,45 @@ static uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
 }
 
 static char *ptx__print_kernel(ptx_kernel *k, char *p) {
-    size_t i, room = 0, n = k->ins.count, head = (size_t)(p - k->m->text.at);
-    const ptx__ins *ins = k->ins.at;
-    const ptx__form *forms = k->m->forms.at;
+    size_t i, n = k->ins.count, head = (size_t)(p - k->m->text.at);
+    const ptx__ins *ins = k->ins.at, *end = ins + n;
     const int plain = !k->m->comments && !k->m->lines;
     if (!(p = ptx__print_head(k, p))) return NULL;
     for (i = head; i < (size_t)(p - k->m->text.at); i++) k->m->line += k->m->text.at[i] == '\n';
     k->first_line = k->m->line + 1;
     k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
-    for (i = 0; i < n; i++, ins++) {
+    while (ins < end) {
+        const char *site = k->m->comments ? ins->site : NULL;
         size_t bound = ptx__line_bound(ins);
-        if (plain && ins->kind == PTX__I_PLAIN && room >= bound && forms[ins->form].text_length) {
-            char *start = p; /* by far the most */
-            p = ptx__print_instruction(k, p, ins);
-            *p++ = '\n';
-            room -= (size_t)(p - start);
-            continue;
-        }
-        if (k->m->comments && ins->site) bound += strlen(ins->site) + 8;
+        if (site) bound += strlen(site) + 8;
         if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->words);
         else if (!k->m->forms.at[ins->form].text_length && ins->kind != PTX__I_LABEL) {
             bound += ins->kind == PTX__I_BRANCH ? 0 : ptx__raw_bound(k, ins);
             k->m->line += ptx__lines(k, ins) - 1;
-            if (ins->kind == PTX__I_BRANCH) continue;
+            if (ins->kind == PTX__I_BRANCH) {
+                ins++;
+                continue;
+            }
         } else if (k->m->lines && ins->kind != PTX__I_LABEL)
             k->m->line += ptx__lines(k, ins) - 1;
         if (k->m->lines) bound += 40;
-        if (room < bound) { /* asked for in large steps: the test is all that most lines pay */
-            if (!(p = ptx__text_room(k->m, p, bound + 4096))) return NULL;
-            room = k->m->text.capacity - (size_t)(p - k->m->text.at);
-        }
-        {
-            char *start = p;
-            if (ins->kind == PTX__I_LABEL) {
-                if (!k->labels.at[ins->words].uses) {
-                    k->m->line--;
-                    continue;
-                }
-                p = ptx__digits(ptx__string(p, "$L"), ins->words);
-                *p++ = ':';
-            } else if (ins->kind == PTX__I_COMMENT)
-                p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins->words);
-            else {
-                if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
-                p = ptx__print_instruction(k, p, ins);
-                if (k->m->comments && ins->site) p = ptx__string(ptx__string(p, " // "), ins->site);
+        if (!(p = ptx__text_room(k->m, p, bound + 4096))) return NULL;
+        if (ins->kind == PTX__I_LABEL) {
+            if (!k->labels.at[ins++->words].uses) {
+                k->m->line--;
+                continue;
             }
-            *p++ = '\n';
-            room -= (size_t)(p - start);
+            p = ptx__digits(ptx__string(p, "$L"), ins[-1].words);
+            *p++ = ':';
+        } else if (ins->kind == PTX__I_COMMENT)
+            p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins++->words);
+        else {
+            if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
+            p = ptx__print_instructions(k, p, &ins, plain ? end : ins + 1,
+                                        k->m->text.at + k->m->text.capacity);
+            if (site) p = ptx__string(ptx__string(p, " // "), site);
         }
+        *p++ = '\n';
     }
     if (!(p = ptx__text_room(k->m, p, 8))) return NULL;
     return ptx__string(p, "}\n");
