@@ -6763,8 +6763,9 @@ typedef struct ptx__flow {
     uint32_t *pred;
     uint32_t *def; /* register, all classes in one row -> instruction + 1 */
     uint32_t *def_block;
+    uint32_t bad, bad_at; /* a register that is not defined on every way to an instruction, 0: none */
     uint32_t reached;
-    uint32_t base[PTX__CLASSES];
+    uint32_t base[PTX__CLASSES], bias[PTX__CLASSES]; /* to a register's index, to its word: its place there */
     /* of convergence; nodes are blocks and, behind all ends, the number `blocks` */
     uint32_t *post_order, *post_number; /* postdominators; number 0: no way to an end */
     uint32_t *post_idom, *post_depth;
@@ -6774,7 +6775,7 @@ typedef struct ptx__flow {
     uint32_t *reads;                           /* register -> last of module.reads + 1 */
     uint32_t *last;                            /* register -> its last set so far, + 1 */
     uint32_t *relevant, *unsettled;            /* a bit an instruction */
-    uint32_t *special; /* the instructions that more than their values are checked of; NULL: no need */
+    uint32_t *special; /* the instructions that more than their values are checked of */
     uint32_t post_reached;
     int advising;  /* 1: classes of all that matters, 2: notes too */
     uint32_t *walk[3];      /* of the advice: blocks each */
@@ -6796,23 +6797,46 @@ static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
 
-/* Whether the passes after the values look at an instruction: they are listed, so that each pass sees only
-   those. Those of block b begin at its `special` and are less than its `end`. */
-static int ptx__is_special(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins) {
-    if (ins->kind != PTX__I_PLAIN) return ins->guard != 0;
-    return k->m->forms.at[ins->form].special || (f->advising && ins->guard);
+/* What the passes after the values look at is listed, so that each pass sees only that: what is special by
+   its form or, when advice is sought, by its guard, and branches under a guard. Those of block b begin at its
+   `special` and are less than its `end`. */
+static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
+    const ptx__ins *ins = k->ins.at;
+    const ptx__form *forms = k->m->forms.at;
+    uint32_t i, n = (uint32_t)k->ins.count, b = 0, listed = 0, *special = f->special;
+    int starts = 1, advising = f->advising;
+    for (i = 0; i < n; i++, ins++) {
+        if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
+            if (b) f->block[b - 1].end = i;
+            f->block[b].special = listed;
+            f->block[b++].first = i;
+        }
+        special[listed] = i;
+        starts = 0;
+        if (ins->kind == PTX__I_PLAIN) { /* by far the most */
+            listed += forms[ins->form].special || (advising && ins->guard);
+            continue;
+        }
+        listed += ins->guard != 0;
+        starts = ptx__ends_block(ins);
+        if (ins->kind == PTX__I_LABEL) f->of_label[ins->words] = b - 1;
+    }
+    f->block[b - 1].end = n;
+    f->blocks = b;
+    special[listed] = UINT32_MAX;
 }
 
 static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
-    size_t i, n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
-    uint32_t b, *s, listed = 0;
-    int ok, c, starts;
+    size_t n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
+    uint32_t b, *s;
+    int ok, c;
     int checked =
         f->advising
         || k->seen & (PTX__SEEN_TOGETHER | PTX__SEEN_FAR_SPACE | PTX__SEEN_FURTHER | PTX__SEEN_TURNED);
     for (c = 0; c < PTX__CLASSES; c++) {
         f->base[c] = (uint32_t)registers;
+        f->bias[c] = (uint32_t)registers - PTX__WORD(c, 0);
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = m->sets.count = m->reads.count = 0;
@@ -6828,7 +6852,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     memset(m->known, 0, sizeof m->known);
     f->def_block = s + need; /* this and what follows need no zeroes */
     f->wanted = f->def_block + registers;
-    f->special = checked || ptx__copies(k) ? f->wanted + registers : NULL;
+    f->special = f->wanted + registers;
     f->block = m->blocks.at;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
@@ -6865,22 +6889,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         f->unsettled = s;
     }
     memset(f->block, 0, blocks * sizeof *f->block);
-    for (i = 0, b = 0, starts = 1; i < n; i++) {
-        const ptx__ins *ins = &k->ins.at[i];
-        uint32_t special = f->special && ptx__is_special(k, f, ins);
-        if (special) f->special[listed++] = (uint32_t)i;
-        if (ins->kind == PTX__I_PLAIN && !starts) continue; /* by far the most */
-        if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
-            if (b) f->block[b - 1].end = (uint32_t)i;
-            f->block[b].special = listed - special;
-            f->block[b++].first = (uint32_t)i;
-        }
-        starts = ptx__ends_block(ins);
-        if (ins->kind == PTX__I_LABEL) f->of_label[ins->words] = b - 1;
-    }
-    f->block[b - 1].end = (uint32_t)n;
-    f->blocks = b;
-    if (f->special) f->special[listed] = UINT32_MAX;
+    ptx__cut_blocks(k, f);
     for (b = 0; b < f->blocks; b++) {
         const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
@@ -7036,66 +7045,76 @@ static void ptx__note_read(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t 
     f->reads[slot] = (uint32_t)m->reads.count;
 }
 
-/* Note what instruction i writes, where it is the first to, and return a register that it reads (or, a
-   variable, sets) without a definition on every path; 0 when there is none. What is defined so far stands
-   before i: so what is defined behind the beginning of the block, as most is, is defined on every path. */
-static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
-                                        uint32_t b) {
-    const uint32_t *first = k->words.at + ins->words, *w = first + ins->results, *end = first + ins->count;
-    uint32_t *const def = f->def, start = f->block[b].first;
-    uint32_t bad = 0, word, tag, slot;
-    if (ins->guard) {
-        slot = f->base[PTX__W_PRED] + PTX__INDEX(ins->guard);
-        if (def[slot] <= start) {
-            if (!ptx__defined_before(f, slot, b)) bad = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
-            ptx__note_read(k, f, slot, b);
+/* Instruction i of block b reads, or (a variable, behind its declaration) sets, a register that may be made
+   in another block: if it is not on every way to here, that is bad. */
+static void ptx__verify_register(ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i, uint32_t b,
+                                 int sets) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    const uint32_t read = f->classes ? f->reads[slot] : 0;
+    if (sets && f->classes) ptx__note_set(k, f, slot, i);
+    if (read && k->m->reads.at[read - 1].block == b) return; /* looked at a moment ago */
+    /* what a set does not write over may be read later */
+    if (!sets || ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
+        ptx__note_read(k, f, slot, b);
+    if (f->def[slot] > f->block[b].first || ptx__defined_before(f, slot, b)) return;
+    f->bad = word;
+    f->bad_at = i;
+}
+
+/* Note what the instructions of block b write, where they are the first to, and look at what they read, up to
+   the first that is bad. What is defined so far stands before the instruction: so what is defined behind the
+   beginning of the block, as most is, is defined on every path. */
+static void ptx__verify_block(ptx_kernel *k, ptx__flow *f, uint32_t b) {
+    const uint32_t *const words = k->words.at, *const bias = f->bias, start = f->block[b].first;
+    uint32_t *const def = f->def, *const home = f->def_block, i, word, tag;
+    const ptx__ins *ins = k->ins.at + start, *const end = k->ins.at + f->block[b].end;
+    for (i = start + 1; ins < end; i++, ins++) {
+        const uint32_t *w = words + ins->words, *made = w + ins->results, *last = w + ins->count, *x;
+        if (ins->guard) {
+            word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
+            if (def[bias[PTX__W_PRED] + word] <= start) ptx__verify_register(k, f, word, i - 1, b, 0);
         }
-    }
-    if (ins->kind != PTX__I_PLAIN) return bad;
-    while (w < end) {
-        word = *w++;
-        tag = PTX__TAG(word);
-        if (tag >= PTX__CLASSES) { /* not the most */
-            if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
-                w += 2;
-                continue;
+        if (ins->kind != PTX__I_PLAIN) continue;
+        for (x = made; x < last; x++) {
+            word = *x;
+            tag = PTX__TAG(word);
+            if (tag >= PTX__CLASSES) { /* not the most */
+                if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
+                    x += 2;
+                    continue;
+                }
+                if (tag == PTX__W_MEM) word = x[1], x += 2;
+                if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+                tag = PTX__TAG(word);
+                if (tag >= PTX__CLASSES) continue;
             }
-            if (tag == PTX__W_MEM) word = *w, w += 2;
-            if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+            if (def[bias[tag] + word] <= start) ptx__verify_register(k, f, word, i - 1, b, 0);
+        }
+        for (; w < made; w++) {
+            uint32_t slot;
+            word = *w;
             tag = PTX__TAG(word);
             if (tag >= PTX__CLASSES) continue;
+            slot = bias[tag] + word;
+            if (!def[slot]) {
+                def[slot] = i;
+                home[slot] = b;
+            } else if (def[slot] != i)
+                ptx__verify_register(k, f, word, i - 1, b, 1);
         }
-        slot = f->base[tag] + PTX__INDEX(word);
-        if (def[slot] > start) continue;
-        if (!ptx__defined_before(f, slot, b)) bad = word;
-        ptx__note_read(k, f, slot, b);
+        if (f->bad) return;
     }
-    for (w = first, end = first + ins->results; w < end; w++) {
-        word = *w;
-        tag = PTX__TAG(word);
-        if (tag >= PTX__CLASSES) continue;
-        slot = f->base[tag] + PTX__INDEX(word);
-        if (!def[slot]) {
-            def[slot] = i + 1;
-            f->def_block[slot] = b;
-        } else if (def[slot] != i + 1) {
-            if (def[slot] <= start && !ptx__defined_before(f, slot, b)) bad = word;
-            if (f->classes) ptx__note_set(k, f, slot, i);
-            if (ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
-                ptx__note_read(k, f, slot, b); /* what is not written over may be read later */
-        }
-    }
-    return bad;
 }
 
 /* In the order of the text a definition stands before its uses: nobody has a handle before. */
 static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i, bad;
-    for (b = 0; b < f->blocks; b++)
-        for (i = f->block[b].first; f->block[b].order && i < f->block[b].end; i++) {
-            bad = ptx__verify_instruction(k, f, &k->ins.at[i], i, b);
-            if (bad) return ptx__undefined(k, f, bad, i);
-        }
+    uint32_t b;
+    f->bad = 0;
+    for (b = 0; b < f->blocks; b++) {
+        if (f->block[b].order) ptx__verify_block(k, f, b);
+        if (f->bad) return ptx__undefined(k, f, f->bad, f->bad_at);
+    }
     return PTX_E_NONE;
 }
 
