@@ -6774,7 +6774,8 @@ typedef struct ptx__flow {
     uint32_t *sets, *wanted;                   /* register -> last of module.sets + 1; a stack */
     uint32_t *reads;                           /* register -> last of module.reads + 1 */
     uint32_t *last;                            /* register -> its last set so far, + 1 */
-    uint32_t *relevant, *unsettled;            /* a bit an instruction */
+    uint32_t *relevant;                        /* a bit an instruction */
+    uint32_t *moving, moving_count;            /* see ptx__spread_first */
     uint32_t *special; /* the instructions that more than their values are checked of */
     uint32_t post_reached;
     int advising;  /* 1: classes of all that matters, 2: notes too */
@@ -6784,7 +6785,7 @@ typedef struct ptx__flow {
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
     uint32_t asked, *passed; /* how often it was asked; the last time that it passed a block's branch */
     uint32_t *divided;       /* two bits for each `above`: it is known, it is so: ptx__divided_otherwise */
-    uint32_t met;  /* a variable, among the operands whose class was asked for */
+    uint32_t met;  /* PTX__MET_*, among the operands whose class was asked for */
     uint32_t here; /* the block of the instruction whose class is asked for, most likely */
     uint32_t search, looks; /* of ptx__read_outside: how many, and the steps that are left to all */
 } ptx__flow;
@@ -6841,11 +6842,11 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     }
     m->blocks.count = m->scratch.count = m->sets.count = m->reads.count = 0;
     need = k->labels.count + 6 * blocks + 2 + registers + 15 * (blocks + 1);
-    if (checked) need += 4 * registers + 2 * (n / 32 + 1);
+    if (checked) need += 4 * registers + n / 32 + 1;
     if (f->advising) need += 3 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
-    PTX__ROOM(m, m->scratch, need + 2 * registers + n + 1, ok);
+    PTX__ROOM(m, m->scratch, need + 2 * registers + 2 * n + 1, ok);
     if (!ok) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
@@ -6853,6 +6854,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->def_block = s + need; /* this and what follows need no zeroes */
     f->wanted = f->def_block + registers;
     f->special = f->wanted + registers;
+    f->moving = f->special + n + 1;
     f->block = m->blocks.at;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
@@ -6885,8 +6887,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         f->sets = s, s += registers;
         f->reads = s, s += registers;
         f->last = s, s += registers;
-        f->relevant = s, s += n / 32 + 1;
-        f->unsettled = s;
+        f->relevant = s;
     }
     memset(f->block, 0, blocks * sizeof *f->block);
     ptx__cut_blocks(k, f);
@@ -7136,11 +7137,12 @@ static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
 #define PTX__TID (PTX__TID_GROUP | PTX__TID_WARP)
 #define PTX__ASSERTED(word) ((word) >> 5 & 7u)
 #define PTX__WANTED 256u
-#define PTX__KEPT (7u << 5 | PTX__WANTED)
-#define PTX__ROOT(word) ((word) >> 9)
-#define PTX__ROOT_MAX 0x7fffffu /* in longer kernels, messages name the first instruction */
+#define PTX__MOVES 512u /* a variable, or a value that is made of one */
+#define PTX__KEPT (7u << 5 | PTX__WANTED | PTX__MOVES)
+#define PTX__ROOT(word) ((word) >> 10)
+#define PTX__ROOT_MAX 0x3fffffu /* in longer kernels, messages name the first instruction */
 #define PTX__DIFFERS(class_, instruction)                                                                    \
-    ((uint32_t)(class_) | ((uint32_t)(instruction) < PTX__ROOT_MAX ? (uint32_t)(instruction) + 1u : 1u) << 9)
+    ((uint32_t)(class_) | ((uint32_t)(instruction) < PTX__ROOT_MAX ? (uint32_t)(instruction) + 1u : 1u) << 10)
 
 /* Number the blocks backwards from the ends of the kernel. Blocks that no end can be reached from keep
    post_number 0; the node `blocks` is behind all ends and has number 1. */
@@ -7286,6 +7288,8 @@ static uint32_t *ptx__class_at(ptx__flow *f, uint32_t reg) {
     return &f->classes[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
 }
 
+/* What an instruction's operands are made of, while their classes are asked for. */
+enum { PTX__MET_VARIABLE = 1, PTX__MET_MOVING = 2 };
 static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i);
 
 /* The class of a variable at instruction i: that of its last set, where every way to here comes from there,
@@ -7293,7 +7297,7 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
 static uint32_t ptx__variable_class(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i) {
     uint32_t at = f->last[f->base[PTX__TAG(word)] + PTX__INDEX(word)], b, steps = 0, from;
     uint32_t all = *ptx__class_at(f, word);
-    f->met = 1;
+    f->met |= PTX__MET_VARIABLE;
     if (!at || at > i || PTX__CLASS(all) == PTX__CLASS_CLUSTER) return all;
     from = f->here;
     if (i < f->block[from].first || i >= f->block[from].end) from = ptx__block_of(f, i);
@@ -7320,10 +7324,13 @@ static uint32_t ptx__operand_class(const ptx_kernel *k, ptx__flow *f, const uint
         if (tag == PTX__W_PARAM && k->function) c = PTX__DIFFERS(PTX__CLASS_LANE, i);
     }
     if (tag == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word)), tag = PTX__W_PRED;
-    if (tag < PTX__CLASSES)
-        c = f->sets[f->base[tag] + PTX__INDEX(word)] ? ptx__variable_class(k, f, word, i)
-                                                     : *ptx__class_at(f, word);
-    else if (tag == PTX__W_SPECIAL) {
+    if (tag < PTX__CLASSES) {
+        c = f->classes[f->bias[tag] + word];
+        if (c & PTX__MOVES) {
+            f->met |= PTX__MET_MOVING;
+            if (f->sets[f->bias[tag] + word]) c = ptx__variable_class(k, f, word, i);
+        }
+    } else if (tag == PTX__W_SPECIAL) {
         c = ptx__special_class(k, PTX__INDEX(word));
         if (c) c = PTX__DIFFERS(c, i);
         if (PTX__INDEX(word) == PTX_TID_X) c |= PTX__TID;
@@ -7582,6 +7589,7 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
         while (depth) { /* at once, as long as what stands near is at hand */
             uint32_t slot = f->wanted[--depth];
             ptx__want_sources(k, f, f->def[slot] - 1, &depth);
+            if (f->sets[slot]) f->classes[slot] |= PTX__MOVES;
             for (set = f->sets[slot]; set; set = k->m->sets.at[set - 1].next)
                 ptx__want_sources(k, f, k->m->sets.at[set - 1].instruction, &depth);
         }
@@ -7639,33 +7647,35 @@ static int ptx__read_outside(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
 static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t b) {
     const ptx__ins *ins = &k->ins.at[i];
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->results;
-    uint32_t made;
+    uint32_t made, slot;
     int changed = 0;
     f->met = 0;
     f->here = b;
     if (ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES) { /* what differs most stays so */
-        uint32_t slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
+        slot = f->bias[PTX__TAG(*w)] + *w;
         if ((f->classes[slot] & (7u | PTX__TID | 7u << 5)) == PTX__CLASS_LANE) {
-            if (f->sets[slot]) f->last[slot] = i + 1, f->unsettled[i / 32] |= 1u << i % 32;
+            if (f->sets[slot]) f->last[slot] = i + 1, f->met = PTX__MET_VARIABLE;
             return 0;
         }
     }
     made = ptx__result_class(k, f, ins, i);
     if (ins->guard) {
-        if (f->sets[f->base[PTX__W_PRED] + PTX__INDEX(ins->guard)]) f->met = 1;
         uint32_t guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
+        if (guard & PTX__MOVES) f->met |= PTX__MET_MOVING;
+        if (f->sets[f->base[PTX__W_PRED] + PTX__INDEX(ins->guard)]) f->met |= PTX__MET_VARIABLE;
         if (PTX__CLASS(guard) > PTX__CLASS(made)) made = guard;
     }
     for (; w < end; w++) {
         uint32_t *c, now = made, asserted;
         if (PTX__TAG(*w) >= PTX__CLASSES) continue;
-        c = ptx__class_at(f, *w);
+        slot = f->bias[PTX__TAG(*w)] + *w;
+        c = &f->classes[slot];
         /* a variable that is set, not declared, here: threads that go elsewhere keep the old value */
-        if (f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)]) {
-            f->last[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] = i + 1;
-            f->met = 1;
+        if (f->sets[slot]) {
+            f->last[slot] = i + 1;
+            f->met |= PTX__MET_VARIABLE;
         }
-        if (f->def[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] != i + 1) {
+        if (f->def[slot] != i + 1) {
             if (PTX__CLASS(f->level[b]) > PTX__CLASS(now) && ptx__read_outside(k, f, i, b, *w))
                 now = f->level[b];
             now &= ~PTX__TID;
@@ -7679,23 +7689,53 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
             *c &= ~(~now & PTX__TID);
             changed = 1;
         }
+        if (f->met) *c |= PTX__MOVES;
     }
-    if (f->met) f->unsettled[i / 32] |= 1u << i % 32;
     return changed;
 }
 
-/* One round over the instructions of that set: 1 when a class or the level of a block has changed. */
-static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f, const uint32_t *set) {
+/* The number of the lowest bit, by a product that has another top for each. */
+static uint32_t ptx__lowest(uint32_t bits) {
+    static const uint8_t number[32] = {0,  1,  28, 2,  29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4,  8,
+                                       31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,  11, 5,  10, 9};
+    return number[(uint32_t)((bits & (0u - bits)) * 0x077cb531u) >> 27];
+}
+
+/* The first round, over all that is relevant. What has to do with variables is kept for the others: twice its
+   number, and 1 more where it has to do with one itself. */
+static int ptx__spread_first(const ptx_kernel *k, ptx__flow *f) {
     uint32_t b = 0, word, words = (uint32_t)(k->ins.count / 32 + 1);
     int changed = 0;
+    f->moving_count = 0;
     for (word = 0; word < words; word++) {
-        uint32_t bits = set[word], i = word * 32;
-        for (; bits; bits >>= 1, i++) {
-            if (!(bits & 1)) continue;
+        uint32_t bits = f->relevant[word];
+        for (; bits; bits &= bits - 1) {
+            uint32_t i = 32 * word + ptx__lowest(bits);
             while (f->block[b].end <= i) b++;
             changed |= ptx__spread_class(k, f, i, b);
+            if (f->met) f->moving[f->moving_count++] = 2 * i + (f->met & PTX__MET_VARIABLE);
         }
     }
+    return changed;
+}
+
+/* A round over what has to do with variables itself, or over all that is made of them. */
+static int ptx__spread_again(const ptx_kernel *k, ptx__flow *f, int all) {
+    uint32_t b = 0, n;
+    int changed = 0;
+    for (n = 0; n < f->moving_count; n++) {
+        uint32_t i = f->moving[n] / 2;
+        if (!all && !(f->moving[n] & 1)) continue;
+        while (f->block[b].end <= i) b++;
+        changed |= ptx__spread_class(k, f, i, b);
+    }
+    return changed;
+}
+
+/* The branches that divide the threads: 1 when one does more than before. */
+static int ptx__spread_levels(ptx__flow *f) {
+    uint32_t b, level;
+    int changed = 0;
     for (b = 0; b < f->blocks; b++) {
         uint32_t last = f->block[b].end - 1, guard = f->block[b].guard;
         if (!guard || !f->block[b].order) continue;
@@ -7703,7 +7743,7 @@ static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f, const uint32_t
         if (PTX__CLASS(guard) <= PTX__CLASS(f->split[b])) continue;
         f->split[b] = guard;
         changed = 1;
-        for (word = PTX__CLASS_BLOCK; word <= PTX__CLASS(guard); word++) ptx__divide(f, b, word, last);
+        for (level = PTX__CLASS_BLOCK; level <= PTX__CLASS(guard); level++) ptx__divide(f, b, level, last);
     }
     return changed;
 }
@@ -7847,16 +7887,16 @@ static void ptx__learn(ptx_kernel *k) {
 /* The classes of all registers and the levels of all blocks. */
 static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
     uint32_t i, rounds = 0;
-    int all = 1, moved = 1;
+    int all = 1, moved = 1, changed;
     for (i = 0; i <= f->blocks; i++)
         f->skip_block[i] = f->skip_group[i] = f->skip_warp[i] = f->skip_lane[i] = i;
     for (i = 0; i + 1 < k->asserted.count; i += 2)
         *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 5;
     ptx__find_relevant(k, f);
     /* After a round over all, only what has to do with variables may still change: the rest is made of values
-       that stand before it. So rounds over that, and where they change something one over all again. */
-    for (;;) {
-        if (!ptx__spread_classes(k, f, all ? f->relevant : f->unsettled)) {
+       that stand before it. So rounds over that, and where they change something one over what is made of it. */
+    for (changed = ptx__spread_first(k, f);; changed = ptx__spread_again(k, f, all)) {
+        if (!(changed | ptx__spread_levels(f))) {
             if (all || !moved) break;
             all = 1;
             continue;
@@ -7869,7 +7909,7 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
         for (i = 0; i < k->m->sets.count; i++) {
             uint32_t at = k->m->sets.at[i].instruction;
             uint32_t *c = ptx__class_at(f, k->words.at[k->ins.at[at].words]);
-            if (*c & PTX__WANTED && !PTX__ASSERTED(*c)) *c = PTX__DIFFERS(PTX__CLASS_LANE, at) | PTX__WANTED;
+            if (*c & PTX__WANTED && !PTX__ASSERTED(*c)) *c = PTX__DIFFERS(PTX__CLASS_LANE, at) | (*c & PTX__KEPT);
         }
         moved = 1;
     }
