@@ -6805,22 +6805,20 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
     const ptx__ins *ins = k->ins.at;
     const ptx__form *forms = k->m->forms.at;
     uint32_t i, n = (uint32_t)k->ins.count, b = 0, listed = 0, *special = f->special;
-    int starts = 1, advising = f->advising;
+    const uint32_t guards = f->advising ? UINT32_MAX : 0;
+    int starts = 1;
     for (i = 0; i < n; i++, ins++) {
-        if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
-            if (b) f->block[b - 1].end = i;
-            f->block[b].special = listed;
-            f->block[b++].first = i;
+        const int plain = ins->kind == PTX__I_PLAIN;
+        if (!plain || starts) { /* few */
+            if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
+                if (b) f->block[b - 1].end = i;
+                f->block[b].special = listed;
+                f->block[b++].first = i;
+            }
+            starts = ptx__ends_block(ins);
+            if (ins->kind == PTX__I_LABEL) f->of_label[ins->words] = b - 1;
         }
-        special[listed] = i;
-        starts = 0;
-        if (ins->kind == PTX__I_PLAIN) { /* by far the most */
-            listed += forms[ins->form].special || (advising && ins->guard);
-            continue;
-        }
-        listed += ins->guard != 0;
-        starts = ptx__ends_block(ins);
-        if (ins->kind == PTX__I_LABEL) f->of_label[ins->words] = b - 1;
+        if (plain ? forms[ins->form].special | (ins->guard & guards) : ins->guard) special[listed++] = i;
     }
     f->block[b - 1].end = n;
     f->blocks = b;
@@ -7894,7 +7892,7 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
         *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 5;
     ptx__find_relevant(k, f);
     /* After a round over all, only what has to do with variables may still change: the rest is made of values
-       that stand before it. So rounds over that, and where they change something one over what is made of it. */
+       that stand before it. So rounds over that, and where they change something, one over all that it makes. */
     for (changed = ptx__spread_first(k, f);; changed = ptx__spread_again(k, f, all)) {
         if (!(changed | ptx__spread_levels(f))) {
             if (all || !moved) break;
@@ -7909,7 +7907,8 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
         for (i = 0; i < k->m->sets.count; i++) {
             uint32_t at = k->m->sets.at[i].instruction;
             uint32_t *c = ptx__class_at(f, k->words.at[k->ins.at[at].words]);
-            if (*c & PTX__WANTED && !PTX__ASSERTED(*c)) *c = PTX__DIFFERS(PTX__CLASS_LANE, at) | (*c & PTX__KEPT);
+            if (*c & PTX__WANTED && !PTX__ASSERTED(*c))
+                *c = PTX__DIFFERS(PTX__CLASS_LANE, at) | (*c & PTX__KEPT);
         }
         moved = 1;
     }
@@ -8418,6 +8417,8 @@ enum {
     PTX__LEAVING = 4, /* and PTX__AT_END as the op where the kernel may end, for reports */
     PTX__FIRST = 8    /* not bits: what comes to a block first stays */
 };
+/* Of the special ones, those with an effect of the set alone; what reads, for reports only. */
+#define PTX__EFFECTS(set) (PTX__SPECIAL | (uint32_t)(set) << 8)
 #define PTX__NO_OP 0xffffu
 #define PTX__AT_END 0x10000u
 
@@ -8473,6 +8474,7 @@ static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__ru
     at.about = about;
     at.done = 0;
     for (at.report = 0; at.report < 2; at.report += !changed) {
+        const uint32_t effects = at.report ? how >> 8 : how >> 8 & ~(1u << PTX__EFFECT_READ);
         changed = 0;
         for (n = 0; n < f->reached; n++) {
             uint32_t b = at.b = f->order[n], states = in[b], s = f->block[b].special, i;
@@ -8481,6 +8483,7 @@ static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__ru
             for (i = f->block[b].first;; i++) {
                 if (how & PTX__SPECIAL) i = f->special[s++];
                 if (i >= f->block[b].end) break;
+                if (effects && !(effects >> k->m->forms.at[k->ins.at[i].form].effect & 1)) continue;
                 if (!ptx__see(k, i, &at) && !(how & PTX__BRANCHES)) continue;
                 states = rule(k, f, &at, states);
                 if (at.done || k->m->error.code) return k->m->error.code;
@@ -8528,9 +8531,12 @@ static uint32_t ptx__copies_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
 }
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
+    const uint32_t effects = 1u << PTX__EFFECT_COPY | 1u << PTX__EFFECT_COMMIT | 1u << PTX__EFFECT_WAIT_GROUPS
+                             | 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_READ | 1u << PTX__EFFECT_BARRIER
+                             | 1u << PTX__EFFECT_CALL;
     uint32_t filled = 0;
     if (!ptx__copies(k)) return PTX_E_NONE;
-    return ptx__follow(k, f, PTX__COPY_NONE, ptx__copies_rule, PTX__SPECIAL | PTX__LEAVING, &filled);
+    return ptx__follow(k, f, PTX__COPY_NONE, ptx__copies_rule, PTX__EFFECTS(effects) | PTX__LEAVING, &filled);
 }
 
 /* -- the carry --
@@ -10170,7 +10176,8 @@ static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
     if (!(k->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
-            if (!f->block[b].order || !ptx__see(k, i, &at) || !(at.form->seen & PTX__SEEN_FURTHER)) continue;
+            if (!(k->m->forms.at[k->ins.at[i].form].seen & PTX__SEEN_FURTHER)) continue; /* by far the most */
+            if (!f->block[b].order || !ptx__see(k, i, &at)) continue;
             if (ptx__verify_one(k, f, &at, &pair, &counted)) return k->m->error.code;
             if (strncmp(at.name, "tcgen05.ld", 10) == 0 && *count < 32) loads[(*count)++] = i;
         }
@@ -11411,41 +11418,55 @@ static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_
 /* The longest line of one instruction: mnemonic 384, guard and punctuation 32, and its operands. */
 static size_t ptx__line_bound(const ptx__ins *ins) { return 448 + 24u * (size_t)ins->count; }
 
-/* Instruction *at, and those behind it before `end` that are plain and have a mnemonic, a line each, as long
-   as there is room before `limit`; *at moves on. The last line is left open. */
-static char *ptx__print_instructions(const ptx_kernel *k, char *p, const ptx__ins **at, const ptx__ins *end,
-                                     const char *limit) {
+static char *ptx__print_guard(char *p, uint32_t guard) {
+    *p++ = '@';
+    p = ptx__print_register(p, guard);
+    *p++ = ' ';
+    return p;
+}
+
+/* Instruction *at, and those behind it before `end` that are plain too and have a mnemonic, a line each, as
+   long as there is room before `limit`; *at moves on. The last line is left open. */
+static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at, const ptx__ins *end,
+                              const char *limit) {
     const ptx__ins *ins = *at;
     const ptx__form *const forms = k->m->forms.at, *form = forms + ins->form;
     const char *const chars = k->m->chars.at;
     const uint32_t *const words = k->words.at;
-    for (;;) {
+    for (*p++ = '\t';; p += 3) {
         const uint32_t *w = words + ins->words;
         const char *text = chars + form->text;
         size_t length = form->text_length;
-        *p++ = '\t';
-        if (ins->guard) {
-            *p++ = '@';
-            p = ptx__print_register(p, ins->guard);
-            *p++ = ' ';
-        }
+        if (ins->guard) p = ptx__print_guard(p, ins->guard);
         memcpy(p, text, PTX__SLACK);
         if (length > PTX__SLACK) memcpy(p, text, length);
         p += length;
-        if (!length) p = ptx__print_raw(k, p, ins);
-        else if (ins->kind == PTX__I_BRANCH)
-            p = ptx__digits(ptx__string(p, " $L"), ins->words);
-        else if (ins->count) {
+        if (ins->count) {
             *p++ = ' ';
             p = ptx__print_items(k, p, w, w + ins->count) - 2;
         }
-        if (length) *p++ = ';';
+        memcpy(p, ";\n\t", 4); /* the last two for the next, if it comes */
         if (++ins == end || ins->kind != PTX__I_PLAIN) break;
         form = forms + ins->form;
-        if (!form->text_length || (size_t)(limit - p) < ptx__line_bound(ins) + 1) break;
-        *p++ = '\n';
+        if (!form->text_length || limit - p < (ptrdiff_t)ptx__line_bound(ins)) break;
     }
     *at = ins;
+    return p + 1;
+}
+
+/* The same of any instruction. */
+static char *ptx__print_instructions(const ptx_kernel *k, char *p, const ptx__ins **at, const ptx__ins *end,
+                                     const char *limit) {
+    const ptx__ins *ins = *at;
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, p, at, end, limit);
+    ++*at;
+    *p++ = '\t';
+    if (ins->guard) p = ptx__print_guard(p, ins->guard);
+    if (!form->text_length) return ptx__print_raw(k, p, ins);
+    memcpy(p, k->m->chars.at + form->text, form->text_length);
+    p = ptx__digits(ptx__string(p + form->text_length, " $L"), ins->words);
+    *p++ = ';';
     return p;
 }
 
