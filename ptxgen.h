@@ -7892,7 +7892,7 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
         *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 5;
     ptx__find_relevant(k, f);
     /* After a round over all, only what has to do with variables may still change: the rest is made of values
-       that stand before it. So rounds over that, and where they change something, one over all that it makes. */
+       that stand before it. So rounds over that, and where they change something one over all made of it. */
     for (changed = ptx__spread_first(k, f);; changed = ptx__spread_again(k, f, all)) {
         if (!(changed | ptx__spread_levels(f))) {
             if (all || !moved) break;
