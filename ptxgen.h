@@ -3131,6 +3131,9 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
     return 1;
 }
 #define PTX__ROOM(m, array, more, ok) ((ok) = ptx__room((m), &(array), (more), sizeof *(array).at))
+/* For one more, of many: most find that there is room. */
+#define PTX__ROOM_FOR_ONE(m, array)                                                                          \
+    ((array).count < (array).capacity || ptx__room((m), &(array), 1, sizeof *(array).at))
 
 /* The arrays of a kernel and of a module, to be given back. */
 typedef struct ptx__held {
@@ -7066,10 +7069,8 @@ static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, 
 static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i) {
     ptx_module *m = k->m;
     ptx__set set;
-    int ok;
     if (f->sets[slot] && m->sets.at[f->sets[slot] - 1].instruction == i) return;
-    PTX__ROOM(m, m->sets, 1, ok);
-    if (!ok) return;
+    if (!PTX__ROOM_FOR_ONE(m, m->sets)) return;
     set.instruction = i;
     set.next = f->sets[slot];
     m->sets.at[m->sets.count++] = set;
@@ -7080,10 +7081,8 @@ static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i
 static void ptx__note_read(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t b) {
     ptx_module *m = k->m;
     ptx__read read;
-    int ok;
     if (!f->classes || (f->reads[slot] && m->reads.at[f->reads[slot] - 1].block == b)) return;
-    PTX__ROOM(m, m->reads, 1, ok);
-    if (!ok) return;
+    if (!PTX__ROOM_FOR_ONE(m, m->reads)) return;
     read.block = b;
     read.next = f->reads[slot];
     m->reads.at[m->reads.count++] = read;
