@@ -7278,22 +7278,22 @@ static uint32_t ptx__unmarked(uint32_t *skip, uint32_t b) {
 }
 
 /* The branch at the end of block `from` divides the threads: mark what is controlled by it, and what is
-   controlled by branches in there. Each block is marked once on each level. */
+   controlled by branches in there. Each block is marked once on each level, and what is marked on one is marked
+   on those below it: so the way on the highest finds all that is new to any. */
 static void ptx__divide(ptx__flow *f, uint32_t from, unsigned level, uint32_t branch) {
-    uint32_t *stack = f->stack, depth = 0, *skip = f->skip_block;
-    if (level == PTX__CLASS_GROUP) skip = f->skip_group;
-    if (level == PTX__CLASS_WARP) skip = f->skip_warp;
-    if (level == PTX__CLASS_LANE) skip = f->skip_lane;
+    uint32_t *const skips[] = {f->skip_block, f->skip_group, f->skip_warp, f->skip_lane};
+    uint32_t *stack = f->stack, depth = 0, *skip = skips[level - PTX__CLASS_BLOCK];
     stack[depth++] = from;
     while (depth) {
-        uint32_t b = stack[--depth], e, stop;
+        uint32_t b = stack[--depth], e, stop, below;
         if (!f->post_number[b]) continue; /* in a loop that only a trap ends */
         stop = f->post_depth[f->post_idom[b]];
         for (e = 0; e < 2; e++) {
             uint32_t n = f->block[b].next[e];
             if (!n || !f->post_number[n - 1]) continue;
             for (n = ptx__unmarked(skip, n - 1); f->post_depth[n] > stop; n = ptx__unmarked(skip, n)) {
-                skip[n] = f->post_idom[n];
+                for (below = 0; below + PTX__CLASS_BLOCK <= level; below++)
+                    if (skips[below][n] == n) skips[below][n] = f->post_idom[n];
                 if (PTX__CLASS(f->level[n]) < level) f->level[n] = PTX__DIFFERS(level, branch);
                 stack[depth++] = n;
             }
@@ -7777,7 +7777,7 @@ static int ptx__spread_again(const ptx_kernel *k, ptx__flow *f, int all) {
 
 /* The branches that divide the threads: 1 when one does more than before. */
 static int ptx__spread_levels(ptx__flow *f) {
-    uint32_t b, level;
+    uint32_t b;
     int changed = 0;
     for (b = 0; b < f->blocks; b++) {
         uint32_t last = f->block[b].end - 1, guard = f->block[b].guard;
@@ -7786,7 +7786,7 @@ static int ptx__spread_levels(ptx__flow *f) {
         if (PTX__CLASS(guard) <= PTX__CLASS(f->split[b])) continue;
         f->split[b] = guard;
         changed = 1;
-        for (level = PTX__CLASS_BLOCK; level <= PTX__CLASS(guard); level++) ptx__divide(f, b, level, last);
+        ptx__divide(f, b, PTX__CLASS(guard), last);
     }
     return changed;
 }
