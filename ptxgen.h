@@ -7278,8 +7278,8 @@ static uint32_t ptx__unmarked(uint32_t *skip, uint32_t b) {
 }
 
 /* The branch at the end of block `from` divides the threads: mark what is controlled by it, and what is
-   controlled by branches in there. Each block is marked once on each level, and what is marked on one is marked
-   on those below it: so the way on the highest finds all that is new to any. */
+   controlled by branches in there. Each block is marked once on each level, and what is marked on one is
+   marked on those below it: so the way on the highest finds all that is new to any. */
 static void ptx__divide(ptx__flow *f, uint32_t from, unsigned level, uint32_t branch) {
     uint32_t *const skips[] = {f->skip_block, f->skip_group, f->skip_warp, f->skip_lane};
     uint32_t *stack = f->stack, depth = 0, *skip = skips[level - PTX__CLASS_BLOCK];
