@@ -7097,7 +7097,7 @@ static void ptx__verify_register(ptx_kernel *k, ptx__flow *f, uint32_t word, uin
     const uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
     const uint32_t read = f->classes ? f->reads[slot] : 0;
     if (sets && f->classes) ptx__note_set(k, f, slot, i);
-    if (read && k->m->reads.at[read - 1].block == b) return; /* looked at a moment ago */
+    if (read && k->m->reads.at[read - 1].block == b && !f->bad) return; /* looked at a moment ago */
     /* what a set does not write over may be read later */
     if (!sets || ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
         ptx__note_read(k, f, slot, b);
