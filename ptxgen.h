@@ -3140,6 +3140,9 @@ static int ptx__room(ptx_module *m, void *array, size_t more, size_t size) {
     return 1;
 }
 #define PTX__ROOM(m, array, more, ok) ((ok) = ptx__room((m), &(array), (more), sizeof *(array).at))
+/* For one more, of many: most find that there is room. */
+#define PTX__ROOM_FOR_ONE(m, array)                                                                          \
+    ((array).count < (array).capacity || ptx__room((m), &(array), 1, sizeof *(array).at))
 
 /* The arrays of a kernel and of a module, to be given back. */
 typedef struct ptx__held {
@@ -6871,8 +6874,9 @@ typedef struct ptx__flow {
     uint32_t *pred;
     uint32_t *def; /* register, all classes in one row -> instruction + 1 */
     uint32_t *def_block;
+    uint32_t bad, bad_at; /* a register that is not defined on every way to an instruction, 0: none */
     uint32_t reached;
-    uint32_t base[PTX__CLASSES];
+    uint32_t base[PTX__CLASSES], bias[PTX__CLASSES]; /* to a register's index, to its word: its place there */
     /* of convergence; nodes are blocks and, behind all ends, the number `blocks` */
     uint32_t *post_order, *post_number; /* postdominators; number 0: no way to an end */
     uint32_t *post_idom, *post_depth;
@@ -6881,8 +6885,9 @@ typedef struct ptx__flow {
     uint32_t *sets, *wanted;                   /* register -> last of module.sets + 1; a stack */
     uint32_t *reads;                           /* register -> last of module.reads + 1 */
     uint32_t *last;                            /* register -> its last set so far, + 1 */
-    uint32_t *relevant, *unsettled;            /* a bit an instruction */
-    uint32_t *special; /* the instructions that more than their values are checked of; NULL: no need */
+    uint32_t *relevant;                        /* a bit an instruction */
+    uint32_t *moving, moving_count;            /* see ptx__spread_first */
+    uint32_t *special; /* the instructions that more than their values are checked of */
     uint32_t post_reached;
     int advising;  /* 1: classes of all that matters, 2: notes too */
     uint32_t *walk[3];      /* of the advice: blocks each */
@@ -6891,7 +6896,7 @@ typedef struct ptx__flow {
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
     uint32_t asked, *passed; /* how often it was asked; the last time that it passed a block's branch */
     uint32_t *divided;       /* two bits for each `above`: it is known, it is so: ptx__divided_otherwise */
-    uint32_t met;  /* a variable, among the operands whose class was asked for */
+    uint32_t met;  /* PTX__MET_*, among the operands whose class was asked for */
     uint32_t here; /* the block of the instruction whose class is asked for, most likely */
     uint32_t search, looks; /* of ptx__read_outside: how many, and the steps that are left to all */
 } ptx__flow;
@@ -6904,39 +6909,61 @@ static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
 
-/* Whether the passes after the values look at an instruction: they are listed, so that each pass sees only
-   those. Those of block b begin at its `special` and are less than its `end`. */
-static int ptx__is_special(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins) {
-    if (ins->kind != PTX__I_PLAIN) return ins->guard != 0;
-    return k->m->forms.at[ins->form].special || (f->advising && ins->guard);
+/* What the passes after the values look at is listed, so that each pass sees only that: what is special by
+   its form or, when advice is sought, by its guard, and branches under a guard. Those of block b begin at its
+   `special` and are less than its `end`. */
+static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
+    const ptx__ins *ins = k->ins.at;
+    const ptx__form *forms = k->m->forms.at;
+    uint32_t i, n = (uint32_t)k->ins.count, b = 0, listed = 0, *special = f->special;
+    const uint32_t guards = f->advising ? UINT32_MAX : 0;
+    int starts = 1;
+    for (i = 0; i < n; i++, ins++) {
+        const int plain = ins->kind == PTX__I_PLAIN;
+        if (!plain || starts) { /* few */
+            if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
+                if (b) f->block[b - 1].end = i;
+                f->block[b].special = listed;
+                f->block[b++].first = i;
+            }
+            starts = ptx__ends_block(ins);
+            if (ins->kind == PTX__I_LABEL) f->of_label[ins->words] = b - 1;
+        }
+        if (plain ? forms[ins->form].special | (ins->guard & guards) : ins->guard) special[listed++] = i;
+    }
+    f->block[b - 1].end = n;
+    f->blocks = b;
+    special[listed] = UINT32_MAX;
 }
 
 static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
-    size_t i, n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
-    uint32_t b, *s, listed = 0;
-    int ok, c, starts;
+    size_t n = k->ins.count, blocks = (size_t)k->cuts + 1, registers = 0, need;
+    uint32_t b, *s;
+    int ok, c;
     int checked =
         f->advising
         || k->seen & (PTX__SEEN_TOGETHER | PTX__SEEN_FAR_SPACE | PTX__SEEN_FURTHER | PTX__SEEN_TURNED);
     for (c = 0; c < PTX__CLASSES; c++) {
         f->base[c] = (uint32_t)registers;
+        f->bias[c] = (uint32_t)registers - PTX__WORD(c, 0);
         registers += k->registers[c];
     }
     m->blocks.count = m->scratch.count = m->sets.count = m->reads.count = 0;
     need = k->labels.count + 6 * blocks + 2 + registers + 15 * (blocks + 1);
-    if (checked) need += 4 * registers + 2 * (n / 32 + 1);
+    if (checked) need += 4 * registers + n / 32 + 1;
     if (f->advising) need += 3 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
-    PTX__ROOM(m, m->scratch, need + 2 * registers + n + 1, ok);
+    PTX__ROOM(m, m->scratch, need + 2 * registers + 2 * n + 1, ok);
     if (!ok) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     memset(m->known, 0, sizeof m->known);
     f->def_block = s + need; /* this and what follows need no zeroes */
     f->wanted = f->def_block + registers;
-    f->special = checked || ptx__copies(k) ? f->wanted + registers : NULL;
+    f->special = f->wanted + registers;
+    f->moving = f->special + n + 1;
     f->block = m->blocks.at;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
@@ -6969,26 +6996,10 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         f->sets = s, s += registers;
         f->reads = s, s += registers;
         f->last = s, s += registers;
-        f->relevant = s, s += n / 32 + 1;
-        f->unsettled = s;
+        f->relevant = s;
     }
     memset(f->block, 0, blocks * sizeof *f->block);
-    for (i = 0, b = 0, starts = 1; i < n; i++) {
-        const ptx__ins *ins = &k->ins.at[i];
-        uint32_t special = f->special && ptx__is_special(k, f, ins);
-        if (special) f->special[listed++] = (uint32_t)i;
-        if (ins->kind == PTX__I_PLAIN && !starts) continue; /* by far the most */
-        if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
-            if (b) f->block[b - 1].end = (uint32_t)i;
-            f->block[b].special = listed - special;
-            f->block[b++].first = (uint32_t)i;
-        }
-        starts = ptx__ends_block(ins);
-        if (ins->kind == PTX__I_LABEL) f->of_label[ins->words] = b - 1;
-    }
-    f->block[b - 1].end = (uint32_t)n;
-    f->blocks = b;
-    if (f->special) f->special[listed] = UINT32_MAX;
+    ptx__cut_blocks(k, f);
     for (b = 0; b < f->blocks; b++) {
         const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
@@ -7120,10 +7131,8 @@ static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, 
 static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i) {
     ptx_module *m = k->m;
     ptx__set set;
-    int ok;
     if (f->sets[slot] && m->sets.at[f->sets[slot] - 1].instruction == i) return;
-    PTX__ROOM(m, m->sets, 1, ok);
-    if (!ok) return;
+    if (!PTX__ROOM_FOR_ONE(m, m->sets)) return;
     set.instruction = i;
     set.next = f->sets[slot];
     m->sets.at[m->sets.count++] = set;
@@ -7134,76 +7143,84 @@ static void ptx__note_set(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t i
 static void ptx__note_read(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t b) {
     ptx_module *m = k->m;
     ptx__read read;
-    int ok;
     if (!f->classes || (f->reads[slot] && m->reads.at[f->reads[slot] - 1].block == b)) return;
-    PTX__ROOM(m, m->reads, 1, ok);
-    if (!ok) return;
+    if (!PTX__ROOM_FOR_ONE(m, m->reads)) return;
     read.block = b;
     read.next = f->reads[slot];
     m->reads.at[m->reads.count++] = read;
     f->reads[slot] = (uint32_t)m->reads.count;
 }
 
-/* Note what instruction i writes, where it is the first to, and return a register that it reads (or, a
-   variable, sets) without a definition on every path; 0 when there is none. What is defined so far stands
-   before i: so what is defined behind the beginning of the block, as most is, is defined on every path. */
-static uint32_t ptx__verify_instruction(ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
-                                        uint32_t b) {
-    const uint32_t *first = k->words.at + ins->words, *w = first + ins->results, *end = first + ins->count;
-    uint32_t *const def = f->def, start = f->block[b].first;
-    uint32_t bad = 0, word, tag, slot;
-    if (ins->guard) {
-        slot = f->base[PTX__W_PRED] + PTX__INDEX(ins->guard);
-        if (def[slot] <= start) {
-            if (!ptx__defined_before(f, slot, b)) bad = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
-            ptx__note_read(k, f, slot, b);
+/* Instruction i of block b reads, or (a variable, behind its declaration) sets, a register that may be made
+   in another block: if it is not on every way to here, that is bad. */
+static void ptx__verify_register(ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i, uint32_t b,
+                                 int sets) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    const uint32_t read = f->classes ? f->reads[slot] : 0;
+    if (sets && f->classes) ptx__note_set(k, f, slot, i);
+    if (read && k->m->reads.at[read - 1].block == b && !f->bad) return; /* looked at a moment ago */
+    /* what a set does not write over may be read later */
+    if (!sets || ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
+        ptx__note_read(k, f, slot, b);
+    if (f->def[slot] > f->block[b].first || ptx__defined_before(f, slot, b)) return;
+    f->bad = word;
+    f->bad_at = i;
+}
+
+/* Note what the instructions of block b write, where they are the first to, and look at what they read, up to
+   the first that is bad. What is defined so far stands before the instruction: so what is defined behind the
+   beginning of the block, as most is, is defined on every path. */
+static void ptx__verify_block(ptx_kernel *k, ptx__flow *f, uint32_t b) {
+    const uint32_t *const words = k->words.at, *const bias = f->bias, start = f->block[b].first;
+    uint32_t *const def = f->def, *const home = f->def_block, i, word, tag;
+    const ptx__ins *ins = k->ins.at + start, *const end = k->ins.at + f->block[b].end;
+    for (i = start + 1; ins < end; i++, ins++) {
+        const uint32_t *w = words + ins->words, *made = w + ins->results, *last = w + ins->count, *x;
+        if (ins->guard) {
+            word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
+            if (def[bias[PTX__W_PRED] + word] <= start) ptx__verify_register(k, f, word, i - 1, b, 0);
         }
-    }
-    if (ins->kind != PTX__I_PLAIN) return bad;
-    while (w < end) {
-        word = *w++;
-        tag = PTX__TAG(word);
-        if (tag >= PTX__CLASSES) { /* not the most */
-            if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
-                w += 2;
-                continue;
+        if (ins->kind != PTX__I_PLAIN) continue;
+        for (x = made; x < last; x++) {
+            word = *x;
+            tag = PTX__TAG(word);
+            if (tag >= PTX__CLASSES) { /* not the most */
+                if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
+                    x += 2;
+                    continue;
+                }
+                if (tag == PTX__W_MEM) word = x[1], x += 2;
+                if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+                tag = PTX__TAG(word);
+                if (tag >= PTX__CLASSES) continue;
             }
-            if (tag == PTX__W_MEM) word = *w, w += 2;
-            if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+            if (def[bias[tag] + word] <= start) ptx__verify_register(k, f, word, i - 1, b, 0);
+        }
+        for (; w < made; w++) {
+            uint32_t slot;
+            word = *w;
             tag = PTX__TAG(word);
             if (tag >= PTX__CLASSES) continue;
+            slot = bias[tag] + word;
+            if (!def[slot]) {
+                def[slot] = i;
+                home[slot] = b;
+            } else if (def[slot] != i)
+                ptx__verify_register(k, f, word, i - 1, b, 1);
         }
-        slot = f->base[tag] + PTX__INDEX(word);
-        if (def[slot] > start) continue;
-        if (!ptx__defined_before(f, slot, b)) bad = word;
-        ptx__note_read(k, f, slot, b);
+        if (f->bad) return;
     }
-    for (w = first, end = first + ins->results; w < end; w++) {
-        word = *w;
-        tag = PTX__TAG(word);
-        if (tag >= PTX__CLASSES) continue;
-        slot = f->base[tag] + PTX__INDEX(word);
-        if (!def[slot]) {
-            def[slot] = i + 1;
-            f->def_block[slot] = b;
-        } else if (def[slot] != i + 1) {
-            if (def[slot] <= start && !ptx__defined_before(f, slot, b)) bad = word;
-            if (f->classes) ptx__note_set(k, f, slot, i);
-            if (ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
-                ptx__note_read(k, f, slot, b); /* what is not written over may be read later */
-        }
-    }
-    return bad;
 }
 
 /* In the order of the text a definition stands before its uses: nobody has a handle before. */
 static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i, bad;
-    for (b = 0; b < f->blocks; b++)
-        for (i = f->block[b].first; f->block[b].order && i < f->block[b].end; i++) {
-            bad = ptx__verify_instruction(k, f, &k->ins.at[i], i, b);
-            if (bad) return ptx__undefined(k, f, bad, i);
-        }
+    uint32_t b;
+    f->bad = 0;
+    for (b = 0; b < f->blocks; b++) {
+        if (f->block[b].order) ptx__verify_block(k, f, b);
+        if (f->bad) return ptx__undefined(k, f, f->bad, f->bad_at);
+    }
     return PTX_E_NONE;
 }
 
@@ -7225,11 +7242,12 @@ static ptx_code ptx__verify_values(ptx_kernel *k, ptx__flow *f) {
 #define PTX__TID (PTX__TID_GROUP | PTX__TID_WARP)
 #define PTX__ASSERTED(word) ((word) >> 5 & 7u)
 #define PTX__WANTED 256u
-#define PTX__KEPT (7u << 5 | PTX__WANTED)
-#define PTX__ROOT(word) ((word) >> 9)
-#define PTX__ROOT_MAX 0x7fffffu /* in longer kernels, messages name the first instruction */
+#define PTX__MOVES 512u /* a variable, or a value that is made of one */
+#define PTX__KEPT (7u << 5 | PTX__WANTED | PTX__MOVES)
+#define PTX__ROOT(word) ((word) >> 10)
+#define PTX__ROOT_MAX 0x3fffffu /* in longer kernels, messages name the first instruction */
 #define PTX__DIFFERS(class_, instruction)                                                                    \
-    ((uint32_t)(class_) | ((uint32_t)(instruction) < PTX__ROOT_MAX ? (uint32_t)(instruction) + 1u : 1u) << 9)
+    ((uint32_t)(class_) | ((uint32_t)(instruction) < PTX__ROOT_MAX ? (uint32_t)(instruction) + 1u : 1u) << 10)
 
 /* Number the blocks backwards from the ends of the kernel. Blocks that no end can be reached from keep
    post_number 0; the node `blocks` is behind all ends and has number 1. */
@@ -7322,22 +7340,22 @@ static uint32_t ptx__unmarked(uint32_t *skip, uint32_t b) {
 }
 
 /* The branch at the end of block `from` divides the threads: mark what is controlled by it, and what is
-   controlled by branches in there. Each block is marked once on each level. */
+   controlled by branches in there. Each block is marked once on each level, and what is marked on one is
+   marked on those below it: so the way on the highest finds all that is new to any. */
 static void ptx__divide(ptx__flow *f, uint32_t from, unsigned level, uint32_t branch) {
-    uint32_t *stack = f->stack, depth = 0, *skip = f->skip_block;
-    if (level == PTX__CLASS_GROUP) skip = f->skip_group;
-    if (level == PTX__CLASS_WARP) skip = f->skip_warp;
-    if (level == PTX__CLASS_LANE) skip = f->skip_lane;
+    uint32_t *const skips[] = {f->skip_block, f->skip_group, f->skip_warp, f->skip_lane};
+    uint32_t *stack = f->stack, depth = 0, *skip = skips[level - PTX__CLASS_BLOCK];
     stack[depth++] = from;
     while (depth) {
-        uint32_t b = stack[--depth], e, stop;
+        uint32_t b = stack[--depth], e, stop, below;
         if (!f->post_number[b]) continue; /* in a loop that only a trap ends */
         stop = f->post_depth[f->post_idom[b]];
         for (e = 0; e < 2; e++) {
             uint32_t n = f->block[b].next[e];
             if (!n || !f->post_number[n - 1]) continue;
             for (n = ptx__unmarked(skip, n - 1); f->post_depth[n] > stop; n = ptx__unmarked(skip, n)) {
-                skip[n] = f->post_idom[n];
+                for (below = 0; below + PTX__CLASS_BLOCK <= level; below++)
+                    if (skips[below][n] == n) skips[below][n] = f->post_idom[n];
                 if (PTX__CLASS(f->level[n]) < level) f->level[n] = PTX__DIFFERS(level, branch);
                 stack[depth++] = n;
             }
@@ -7375,6 +7393,8 @@ static uint32_t *ptx__class_at(ptx__flow *f, uint32_t reg) {
     return &f->classes[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
 }
 
+/* What an instruction's operands are made of, while their classes are asked for. */
+enum { PTX__MET_VARIABLE = 1, PTX__MET_MOVING = 2 };
 static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i);
 
 /* The class of a variable at instruction i: that of its last set, where every way to here comes from there,
@@ -7382,7 +7402,7 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
 static uint32_t ptx__variable_class(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i) {
     uint32_t at = f->last[f->base[PTX__TAG(word)] + PTX__INDEX(word)], b, steps = 0, from;
     uint32_t all = *ptx__class_at(f, word);
-    f->met = 1;
+    f->met |= PTX__MET_VARIABLE;
     if (!at || at > i || PTX__CLASS(all) == PTX__CLASS_CLUSTER) return all;
     from = f->here;
     if (i < f->block[from].first || i >= f->block[from].end) from = ptx__block_of(f, i);
@@ -7409,10 +7429,13 @@ static uint32_t ptx__operand_class(const ptx_kernel *k, ptx__flow *f, const uint
         if (tag == PTX__W_PARAM && k->function) c = PTX__DIFFERS(PTX__CLASS_LANE, i);
     }
     if (tag == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word)), tag = PTX__W_PRED;
-    if (tag < PTX__CLASSES)
-        c = f->sets[f->base[tag] + PTX__INDEX(word)] ? ptx__variable_class(k, f, word, i)
-                                                     : *ptx__class_at(f, word);
-    else if (tag == PTX__W_SPECIAL) {
+    if (tag < PTX__CLASSES) {
+        c = f->classes[f->bias[tag] + word];
+        if (c & PTX__MOVES) {
+            f->met |= PTX__MET_MOVING;
+            if (f->sets[f->bias[tag] + word]) c = ptx__variable_class(k, f, word, i);
+        }
+    } else if (tag == PTX__W_SPECIAL) {
         c = ptx__special_class(k, PTX__INDEX(word));
         if (c) c = PTX__DIFFERS(c, i);
         if (PTX__INDEX(word) == PTX_TID_X) c |= PTX__TID;
@@ -7671,6 +7694,7 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
         while (depth) { /* at once, as long as what stands near is at hand */
             uint32_t slot = f->wanted[--depth];
             ptx__want_sources(k, f, f->def[slot] - 1, &depth);
+            if (f->sets[slot]) f->classes[slot] |= PTX__MOVES;
             for (set = f->sets[slot]; set; set = k->m->sets.at[set - 1].next)
                 ptx__want_sources(k, f, k->m->sets.at[set - 1].instruction, &depth);
         }
@@ -7728,33 +7752,35 @@ static int ptx__read_outside(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
 static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t b) {
     const ptx__ins *ins = &k->ins.at[i];
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->results;
-    uint32_t made;
+    uint32_t made, slot;
     int changed = 0;
     f->met = 0;
     f->here = b;
     if (ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES) { /* what differs most stays so */
-        uint32_t slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
+        slot = f->bias[PTX__TAG(*w)] + *w;
         if ((f->classes[slot] & (7u | PTX__TID | 7u << 5)) == PTX__CLASS_LANE) {
-            if (f->sets[slot]) f->last[slot] = i + 1, f->unsettled[i / 32] |= 1u << i % 32;
+            if (f->sets[slot]) f->last[slot] = i + 1, f->met = PTX__MET_VARIABLE;
             return 0;
         }
     }
     made = ptx__result_class(k, f, ins, i);
     if (ins->guard) {
-        if (f->sets[f->base[PTX__W_PRED] + PTX__INDEX(ins->guard)]) f->met = 1;
         uint32_t guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
+        if (guard & PTX__MOVES) f->met |= PTX__MET_MOVING;
+        if (f->sets[f->base[PTX__W_PRED] + PTX__INDEX(ins->guard)]) f->met |= PTX__MET_VARIABLE;
         if (PTX__CLASS(guard) > PTX__CLASS(made)) made = guard;
     }
     for (; w < end; w++) {
         uint32_t *c, now = made, asserted;
         if (PTX__TAG(*w) >= PTX__CLASSES) continue;
-        c = ptx__class_at(f, *w);
+        slot = f->bias[PTX__TAG(*w)] + *w;
+        c = &f->classes[slot];
         /* a variable that is set, not declared, here: threads that go elsewhere keep the old value */
-        if (f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)]) {
-            f->last[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] = i + 1;
-            f->met = 1;
+        if (f->sets[slot]) {
+            f->last[slot] = i + 1;
+            f->met |= PTX__MET_VARIABLE;
         }
-        if (f->def[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] != i + 1) {
+        if (f->def[slot] != i + 1) {
             if (PTX__CLASS(f->level[b]) > PTX__CLASS(now) && ptx__read_outside(k, f, i, b, *w))
                 now = f->level[b];
             now &= ~PTX__TID;
@@ -7768,23 +7794,53 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
             *c &= ~(~now & PTX__TID);
             changed = 1;
         }
+        if (f->met) *c |= PTX__MOVES;
     }
-    if (f->met) f->unsettled[i / 32] |= 1u << i % 32;
     return changed;
 }
 
-/* One round over the instructions of that set: 1 when a class or the level of a block has changed. */
-static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f, const uint32_t *set) {
+/* The number of the lowest bit, by a product that has another top for each. */
+static uint32_t ptx__lowest(uint32_t bits) {
+    static const uint8_t number[32] = {0,  1,  28, 2,  29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4,  8,
+                                       31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,  11, 5,  10, 9};
+    return number[(uint32_t)((bits & (0u - bits)) * 0x077cb531u) >> 27];
+}
+
+/* The first round, over all that is relevant. What has to do with variables is kept for the others: twice its
+   number, and 1 more where it has to do with one itself. */
+static int ptx__spread_first(const ptx_kernel *k, ptx__flow *f) {
     uint32_t b = 0, word, words = (uint32_t)(k->ins.count / 32 + 1);
     int changed = 0;
+    f->moving_count = 0;
     for (word = 0; word < words; word++) {
-        uint32_t bits = set[word], i = word * 32;
-        for (; bits; bits >>= 1, i++) {
-            if (!(bits & 1)) continue;
+        uint32_t bits = f->relevant[word];
+        for (; bits; bits &= bits - 1) {
+            uint32_t i = 32 * word + ptx__lowest(bits);
             while (f->block[b].end <= i) b++;
             changed |= ptx__spread_class(k, f, i, b);
+            if (f->met) f->moving[f->moving_count++] = 2 * i + (f->met & PTX__MET_VARIABLE);
         }
     }
+    return changed;
+}
+
+/* A round over what has to do with variables itself, or over all that is made of them. */
+static int ptx__spread_again(const ptx_kernel *k, ptx__flow *f, int all) {
+    uint32_t b = 0, n;
+    int changed = 0;
+    for (n = 0; n < f->moving_count; n++) {
+        uint32_t i = f->moving[n] / 2;
+        if (!all && !(f->moving[n] & 1)) continue;
+        while (f->block[b].end <= i) b++;
+        changed |= ptx__spread_class(k, f, i, b);
+    }
+    return changed;
+}
+
+/* The branches that divide the threads: 1 when one does more than before. */
+static int ptx__spread_levels(ptx__flow *f) {
+    uint32_t b;
+    int changed = 0;
     for (b = 0; b < f->blocks; b++) {
         uint32_t last = f->block[b].end - 1, guard = f->block[b].guard;
         if (!guard || !f->block[b].order) continue;
@@ -7792,7 +7848,7 @@ static int ptx__spread_classes(const ptx_kernel *k, ptx__flow *f, const uint32_t
         if (PTX__CLASS(guard) <= PTX__CLASS(f->split[b])) continue;
         f->split[b] = guard;
         changed = 1;
-        for (word = PTX__CLASS_BLOCK; word <= PTX__CLASS(guard); word++) ptx__divide(f, b, word, last);
+        ptx__divide(f, b, PTX__CLASS(guard), last);
     }
     return changed;
 }
@@ -7936,16 +7992,16 @@ static void ptx__learn(ptx_kernel *k) {
 /* The classes of all registers and the levels of all blocks. */
 static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
     uint32_t i, rounds = 0;
-    int all = 1, moved = 1;
+    int all = 1, moved = 1, changed;
     for (i = 0; i <= f->blocks; i++)
         f->skip_block[i] = f->skip_group[i] = f->skip_warp[i] = f->skip_lane[i] = i;
     for (i = 0; i + 1 < k->asserted.count; i += 2)
         *ptx__class_at(f, k->asserted.at[i]) |= (k->asserted.at[i + 1] + 1) << 5;
     ptx__find_relevant(k, f);
     /* After a round over all, only what has to do with variables may still change: the rest is made of values
-       that stand before it. So rounds over that, and where they change something one over all again. */
-    for (;;) {
-        if (!ptx__spread_classes(k, f, all ? f->relevant : f->unsettled)) {
+       that stand before it. So rounds over that, and where they change something one over all made of it. */
+    for (changed = ptx__spread_first(k, f);; changed = ptx__spread_again(k, f, all)) {
+        if (!(changed | ptx__spread_levels(f))) {
             if (all || !moved) break;
             all = 1;
             continue;
@@ -7958,7 +8014,8 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
         for (i = 0; i < k->m->sets.count; i++) {
             uint32_t at = k->m->sets.at[i].instruction;
             uint32_t *c = ptx__class_at(f, k->words.at[k->ins.at[at].words]);
-            if (*c & PTX__WANTED && !PTX__ASSERTED(*c)) *c = PTX__DIFFERS(PTX__CLASS_LANE, at) | PTX__WANTED;
+            if (*c & PTX__WANTED && !PTX__ASSERTED(*c))
+                *c = PTX__DIFFERS(PTX__CLASS_LANE, at) | (*c & PTX__KEPT);
         }
         moved = 1;
     }
@@ -8472,6 +8529,8 @@ enum {
     PTX__LEAVING = 4, /* and PTX__AT_END as the op where the kernel may end, for reports */
     PTX__FIRST = 8    /* not bits: what comes to a block first stays */
 };
+/* Of the special ones, those with an effect of the set alone; what reads, for reports only. */
+#define PTX__EFFECTS(set) (PTX__SPECIAL | (uint32_t)(set) << 8)
 #define PTX__NO_OP 0xffffu
 #define PTX__AT_END 0x10000u
 
@@ -8527,6 +8586,7 @@ static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__ru
     at.about = about;
     at.done = 0;
     for (at.report = 0; at.report < 2; at.report += !changed) {
+        const uint32_t effects = at.report ? how >> 8 : how >> 8 & ~(1u << PTX__EFFECT_READ);
         changed = 0;
         for (n = 0; n < f->reached; n++) {
             uint32_t b = at.b = f->order[n], states = in[b], s = f->block[b].special, i;
@@ -8535,6 +8595,7 @@ static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__ru
             for (i = f->block[b].first;; i++) {
                 if (how & PTX__SPECIAL) i = f->special[s++];
                 if (i >= f->block[b].end) break;
+                if (effects && !(effects >> k->m->forms.at[k->ins.at[i].form].effect & 1)) continue;
                 if (!ptx__see(k, i, &at) && !(how & PTX__BRANCHES)) continue;
                 states = rule(k, f, &at, states);
                 if (at.done || k->m->error.code) return k->m->error.code;
@@ -8582,9 +8643,12 @@ static uint32_t ptx__copies_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
 }
 
 static ptx_code ptx__verify_copies(ptx_kernel *k, ptx__flow *f) {
+    const uint32_t effects = 1u << PTX__EFFECT_COPY | 1u << PTX__EFFECT_COMMIT | 1u << PTX__EFFECT_WAIT_GROUPS
+                             | 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_READ | 1u << PTX__EFFECT_BARRIER
+                             | 1u << PTX__EFFECT_CALL;
     uint32_t filled = 0;
     if (!ptx__copies(k)) return PTX_E_NONE;
-    return ptx__follow(k, f, PTX__COPY_NONE, ptx__copies_rule, PTX__SPECIAL | PTX__LEAVING, &filled);
+    return ptx__follow(k, f, PTX__COPY_NONE, ptx__copies_rule, PTX__EFFECTS(effects) | PTX__LEAVING, &filled);
 }
 
 /* -- the carry --
@@ -10427,7 +10491,8 @@ static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
     if (!(k->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
-            if (!f->block[b].order || !ptx__see(k, i, &at) || !(at.form->seen & PTX__SEEN_FURTHER)) continue;
+            if (!(k->m->forms.at[k->ins.at[i].form].seen & PTX__SEEN_FURTHER)) continue; /* by far the most */
+            if (!f->block[b].order || !ptx__see(k, i, &at)) continue;
             if (ptx__verify_one(k, f, &at, &pair, &counted)) return k->m->error.code;
             if (strncmp(at.name, "tcgen05.ld", 10) == 0 && *count < 32) loads[(*count)++] = i;
         }
@@ -12013,44 +12078,48 @@ PTXGEN_API const char *ptx_advice_name(ptx_advice_code code) {
 
 /* -- print -- */
 
-/* The numbers below 1000 as four characters each: three digits, and how many of them lead with zeros. */
-#define PTX__UNITS(tens, zeros)                                                                              \
-    tens "0" zeros tens "1" zeros tens "2" zeros tens "3" zeros tens "4" zeros tens "5" zeros tens           \
-         "6" zeros tens "7" zeros tens "8" zeros tens "9" zeros
-#define PTX__TENS(hundreds, zeros)                                                                           \
-    PTX__UNITS(hundreds "1", zeros) PTX__UNITS(hundreds "2", zeros) PTX__UNITS(hundreds "3", zeros)          \
-    PTX__UNITS(hundreds "4", zeros) PTX__UNITS(hundreds "5", zeros) PTX__UNITS(hundreds "6", zeros)          \
-    PTX__UNITS(hundreds "7", zeros) PTX__UNITS(hundreds "8", zeros) PTX__UNITS(hundreds "9", zeros)
-#define PTX__HUNDRED(digit) PTX__UNITS(digit "0", "0") PTX__TENS(digit, "0")
-static const char ptx__numbers[] = PTX__UNITS("00", "2") PTX__TENS("0", "1") PTX__HUNDRED("1") PTX__HUNDRED(
-    "2") PTX__HUNDRED("3") PTX__HUNDRED("4") PTX__HUNDRED("5") PTX__HUNDRED("6") PTX__HUNDRED("7")
-    PTX__HUNDRED("8") PTX__HUNDRED("9");
+/* The numbers below 1000 as four characters each. `numbers`: the digits, what fills three, how many they are.
+   `lasts`: three digits, with the zeros that lead, and a blank. */
+#define PTX__UNITS(tens, rest)                                                                               \
+    tens "0" rest tens "1" rest tens "2" rest tens "3" rest tens "4" rest tens "5" rest tens "6" rest tens   \
+         "7" rest tens "8" rest tens "9" rest
+#define PTX__TENS(digit, rest)                                                                               \
+    PTX__UNITS(digit "1", rest) PTX__UNITS(digit "2", rest) PTX__UNITS(digit "3", rest)                      \
+    PTX__UNITS(digit "4", rest) PTX__UNITS(digit "5", rest) PTX__UNITS(digit "6", rest)                      \
+    PTX__UNITS(digit "7", rest) PTX__UNITS(digit "8", rest) PTX__UNITS(digit "9", rest)
+#define PTX__HUNDRED(digit, rest) PTX__UNITS(digit "0", rest) PTX__TENS(digit, rest)
+#define PTX__HUNDREDS(rest)                                                                                  \
+    PTX__HUNDRED("1", rest) PTX__HUNDRED("2", rest) PTX__HUNDRED("3", rest) PTX__HUNDRED("4", rest)          \
+    PTX__HUNDRED("5", rest) PTX__HUNDRED("6", rest) PTX__HUNDRED("7", rest) PTX__HUNDRED("8", rest)          \
+    PTX__HUNDRED("9", rest)
+static const char ptx__numbers[] = PTX__UNITS("", "  1") PTX__TENS("", " 2") PTX__HUNDREDS("3");
+static const char ptx__lasts[] = PTX__HUNDRED("0", " ") PTX__HUNDREDS(" ");
+#undef PTX__HUNDREDS
 #undef PTX__HUNDRED
 #undef PTX__TENS
 #undef PTX__UNITS
 
-/* Decimal digits of n at p: the end. Four characters are written for three, which is faster. */
+/* Decimal digits of n at p: the end. Four characters are written whatever their number, which is faster. */
 static char *ptx__digits3(char *p, uint32_t n) {
     const char *e = ptx__numbers + 4 * (size_t)n;
-    int zeros = e[3] - '0';
-    memcpy(p, e + zeros, 4);
-    return p + 3 - zeros;
+    memcpy(p, e, 4);
+    return p + (e[3] - '0');
+}
+static char *ptx__last3(char *p, uint32_t n) {
+    memcpy(p, ptx__lasts + 4 * (size_t)n, 4);
+    return p + 3;
 }
 static char *ptx__digits32(char *p, uint32_t n) {
     uint32_t high = n / 1000;
     if (n < 1000) return ptx__digits3(p, n);
-    p = high < 1000 ? ptx__digits3(p, high) : ptx__digits32(p, high);
-    memcpy(p, ptx__numbers + 4 * (size_t)(n - 1000 * high), 4);
-    return p + 3;
+    return ptx__last3(ptx__digits32(p, high), n - 1000 * high);
 }
 /* The same without a call for what most are. */
 static inline char *ptx__digits6(char *p, uint32_t n) {
     uint32_t high = n / 1000;
     if (n < 1000) return ptx__digits3(p, n);
     if (high >= 1000) return ptx__digits32(p, n);
-    p = ptx__digits3(p, high);
-    memcpy(p, ptx__numbers + 4 * (size_t)(n - 1000 * high), 4);
-    return p + 3;
+    return ptx__last3(ptx__digits3(p, high), n - 1000 * high);
 }
 static char *ptx__digits(char *p, uint64_t n) {
     char digit[20];
@@ -12176,54 +12245,104 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
     return p;
 }
 
-/* The operand at *w, and ", " before it but for the first `skip` characters. */
-static inline char *ptx__print_item(const ptx_kernel *k, char *p, const uint32_t **w, size_t skip) {
-    static const char lead[PTX__CLASSES][8] = {", %?", ", %p", ", %h", ", %r", ", %d", ", %q", ", %e"};
-    uint32_t word = **w, tag = PTX__TAG(word);
-    if (tag < PTX__CLASSES) { /* by far the most */
-        memcpy(p, lead[tag] + skip, 4);
-        ++*w;
-        return ptx__digits6(p + 4 - skip, PTX__INDEX(word));
-    }
-    memcpy(p, lead[0] + skip, 2);
-    p += 2 - skip;
-    if (tag != PTX__W_UNSIGNED || (*w)[2]) return ptx__print_operand(k, p, w);
-    *w += 3;
-    return ptx__digits6(p, (*w)[-2]);
+/* An operand that is a register, and ", " behind it. */
+static inline char *ptx__print_listed(char *p, uint32_t word) {
+    static const char lead[PTX__CLASSES][4] = {"%?", "%p", "%h", "%r", "%d", "%q", "%e"};
+    memcpy(p, lead[PTX__TAG(word)], 2);
+    p = ptx__digits6(p + 2, PTX__INDEX(word));
+    memcpy(p, ", ", 2);
+    return p + 2;
 }
 
-static char *ptx__print_instruction(const ptx_kernel *k, char *p, const ptx__ins *ins) {
-    static const char open[] = ", {";
-    const ptx__form *form = &k->m->forms.at[ins->form];
-    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
-    const char *text = k->m->chars.at + form->text;
-    size_t length = form->text_length, first = 1; /* no comma before the first operand */
-    *p++ = '\t';
-    if (ins->guard) {
-        *p++ = '@';
-        p = ptx__print_register(p, ins->guard);
-        *p++ = ' ';
+/* The same of a group in braces, or of one operand of any kind: behind it. */
+static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const uint32_t *w) {
+    uint32_t left = *w & 0xffffu;
+    char *p = *at;
+    if ((*w & ~0xffffu) == PTX__GROUP(PTX__G_BRACES, 0)) {
+        for (*p++ = '{', w++; left; left--)
+            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(p, *w++);
+            else
+                w = ptx__print_other(k, &p, w);
+        memcpy(p - 2, "}, ", 3);
+        *at = p + 1;
+    } else {
+        p = ptx__print_operand(k, p, &w);
+        memcpy(p, ", ", 2);
+        *at = p + 2;
     }
-    if (!length) return ptx__print_raw(k, p, ins);
-    memcpy(p, text, PTX__SLACK);
-    if (length > PTX__SLACK) memcpy(p, text, length);
-    p += length;
-    if (ins->kind == PTX__I_BRANCH) {
-        p = ptx__string(p, " $L");
-        p = ptx__digits(p, ins->words);
-        end = w;
-    }
-    for (; w < end; first = 0) {
-        uint32_t left = *w & 0xffffu;
-        if ((*w & ~0xffffu) != PTX__GROUP(PTX__G_BRACES, 0)) {
-            p = ptx__print_item(k, p, &w, first);
-            continue;
+    return w;
+}
+
+/* Operands, and ", " behind each. */
+static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_t *w, const uint32_t *end) {
+    while (w < end) {
+        if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
+            p = ptx__print_listed(p, *w++);
+        else if (PTX__TAG(*w) == PTX__W_UNSIGNED && !w[2]) {
+            p = ptx__digits6(p, w[1]);
+            w += 3;
+            memcpy(p, ", ", 2);
+            p += 2;
+        } else {
+            char *behind = p;
+            w = ptx__print_other(k, &behind, w);
+            p = behind;
         }
-        memcpy(p, open + first, 3);
-        p += 3 - first;
-        for (w++, first = 2; left--; first = 0) p = ptx__print_item(k, p, &w, first);
-        *p++ = '}';
     }
+    return p;
+}
+
+/* The longest line of one instruction: mnemonic 384, guard and punctuation 32, and its operands. */
+static size_t ptx__line_bound(const ptx__ins *ins) { return 448 + 24u * (size_t)ins->count; }
+
+static char *ptx__print_guard(char *p, uint32_t guard) {
+    *p++ = '@';
+    p = ptx__print_register(p, guard);
+    *p++ = ' ';
+    return p;
+}
+
+/* Instruction *at, and those behind it before `end` that are plain too and have a mnemonic, a line each, as
+   long as there is room before `limit`; *at moves on. The last line is left open. */
+static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at, const ptx__ins *end,
+                              const char *limit) {
+    const ptx__ins *ins = *at;
+    const ptx__form *const forms = k->m->forms.at, *form = forms + ins->form;
+    const char *const chars = k->m->chars.at;
+    const uint32_t *const words = k->words.at;
+    for (*p++ = '\t';; p += 3) {
+        const uint32_t *w = words + ins->words;
+        const char *text = chars + form->text;
+        size_t length = form->text_length;
+        if (ins->guard) p = ptx__print_guard(p, ins->guard);
+        memcpy(p, text, PTX__SLACK);
+        if (length > PTX__SLACK) memcpy(p, text, length);
+        p += length;
+        if (ins->count) {
+            *p++ = ' ';
+            p = ptx__print_items(k, p, w, w + ins->count) - 2;
+        }
+        memcpy(p, ";\n\t", 4); /* the last two for the next, if it comes */
+        if (++ins == end || ins->kind != PTX__I_PLAIN) break;
+        form = forms + ins->form;
+        if (!form->text_length || limit - p < (ptrdiff_t)ptx__line_bound(ins)) break;
+    }
+    *at = ins;
+    return p + 1;
+}
+
+/* The same of any instruction. */
+static char *ptx__print_instructions(const ptx_kernel *k, char *p, const ptx__ins **at, const ptx__ins *end,
+                                     const char *limit) {
+    const ptx__ins *ins = *at;
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, p, at, end, limit);
+    ++*at;
+    *p++ = '\t';
+    if (ins->guard) p = ptx__print_guard(p, ins->guard);
+    if (!form->text_length) return ptx__print_raw(k, p, ins);
+    memcpy(p, k->m->chars.at + form->text, form->text_length);
+    p = ptx__digits(ptx__string(p + form->text_length, " $L"), ins->words);
     *p++ = ';';
     return p;
 }
@@ -12300,9 +12419,6 @@ static char *ptx__print_head(ptx_kernel *k, char *p) {
     }
     return ptx__text_room(k->m, p, 64);
 }
-
-/* The longest line of one instruction: mnemonic 384, guard and punctuation 32, and its operands. */
-static size_t ptx__line_bound(const ptx__ins *ins) { return 448 + 24u * (size_t)ins->count; }
 
 /* Sites are "file:line"; the length of the file's name. */
 static size_t ptx__file_length(const char *site) {
@@ -12470,55 +12586,45 @@ static uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
 }
 
 static char *ptx__print_kernel(ptx_kernel *k, char *p) {
-    size_t i, room = 0, n = k->ins.count, head = (size_t)(p - k->m->text.at);
-    const ptx__ins *ins = k->ins.at;
-    const ptx__form *forms = k->m->forms.at;
+    size_t i, n = k->ins.count, head = (size_t)(p - k->m->text.at);
+    const ptx__ins *ins = k->ins.at, *end = ins + n;
     const int plain = !k->m->comments && !k->m->lines;
     if (!(p = ptx__print_head(k, p))) return NULL;
     for (i = head; i < (size_t)(p - k->m->text.at); i++) k->m->line += k->m->text.at[i] == '\n';
     k->first_line = k->m->line + 1;
     k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
-    for (i = 0; i < n; i++, ins++) {
+    while (ins < end) {
+        const char *site = k->m->comments ? ins->site : NULL;
         size_t bound = ptx__line_bound(ins);
-        if (plain && ins->kind == PTX__I_PLAIN && room >= bound && forms[ins->form].text_length) {
-            char *start = p; /* by far the most */
-            p = ptx__print_instruction(k, p, ins);
-            *p++ = '\n';
-            room -= (size_t)(p - start);
-            continue;
-        }
-        if (k->m->comments && ins->site) bound += strlen(ins->site) + 8;
+        if (site) bound += strlen(site) + 8;
         if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->words);
         else if (!k->m->forms.at[ins->form].text_length && ins->kind != PTX__I_LABEL) {
             bound += ins->kind == PTX__I_BRANCH ? 0 : ptx__raw_bound(k, ins);
             k->m->line += ptx__lines(k, ins) - 1;
-            if (ins->kind == PTX__I_BRANCH) continue;
+            if (ins->kind == PTX__I_BRANCH) {
+                ins++;
+                continue;
+            }
         } else if (k->m->lines && ins->kind != PTX__I_LABEL)
             k->m->line += ptx__lines(k, ins) - 1;
         if (k->m->lines) bound += 40;
-        if (room < bound) { /* asked for in large steps: the test is all that most lines pay */
-            if (!(p = ptx__text_room(k->m, p, bound + 4096))) return NULL;
-            room = k->m->text.capacity - (size_t)(p - k->m->text.at);
-        }
-        {
-            char *start = p;
-            if (ins->kind == PTX__I_LABEL) {
-                if (!k->labels.at[ins->words].uses) {
-                    k->m->line--;
-                    continue;
-                }
-                p = ptx__digits(ptx__string(p, "$L"), ins->words);
-                *p++ = ':';
-            } else if (ins->kind == PTX__I_COMMENT)
-                p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins->words);
-            else {
-                if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
-                p = ptx__print_instruction(k, p, ins);
-                if (k->m->comments && ins->site) p = ptx__string(ptx__string(p, " // "), ins->site);
+        if (!(p = ptx__text_room(k->m, p, bound + 4096))) return NULL;
+        if (ins->kind == PTX__I_LABEL) {
+            if (!k->labels.at[ins++->words].uses) {
+                k->m->line--;
+                continue;
             }
-            *p++ = '\n';
-            room -= (size_t)(p - start);
+            p = ptx__digits(ptx__string(p, "$L"), ins[-1].words);
+            *p++ = ':';
+        } else if (ins->kind == PTX__I_COMMENT)
+            p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins++->words);
+        else {
+            if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
+            p = ptx__print_instructions(k, p, &ins, plain ? end : ins + 1,
+                                        k->m->text.at + k->m->text.capacity);
+            if (site) p = ptx__string(ptx__string(p, " // "), site);
         }
+        *p++ = '\n';
     }
     if (!(p = ptx__text_room(k->m, p, 8))) return NULL;
     return ptx__string(p, "}\n");
