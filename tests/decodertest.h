@@ -361,11 +361,11 @@ static inline void model_launch(model *m) {
 
    Six copies of the sequence go astray at random as the device does: x in steps of amax / 32639 (FAST:
    / 127), amax the largest of a group of 32, where it meets quantised weights; roundings of products, norms
-   and the other operations as ref_llama_product says; in attention, all f32, a score is a chain of 8 products,
-   5 joins, q's and k's own roundings and a weight's exponential: some 30 units of 2^-24 of sum |q k|, so
-   2^-18. What moves one logit is a sum over many such errors: near to normal, and of the size that the copies show, of
-   which the root of the mean square over all logits is taken, that of the farthest copy. Ten times that is
-   never passed by chance, nor by six copies that were lucky. */
+   and the other operations as ref_llama_product says; in attention, all f32, a score is a chain of 8
+   products, 5 joins, q's and k's own roundings and a weight's exponential: some 30 units of 2^-24 of
+   sum |q k|, so 2^-18. What moves one logit is a sum over many such errors: near to normal, and of the size
+   that the copies show, of which the root of the mean square over all logits is taken, that of the farthest
+   copy. Ten times that is never passed by chance, nor by six copies that were lucky. */
 static inline double model_step(model *m, uint32_t b, uint32_t token, double *logits, double *noisy) {
     double worst = 0;
     uint32_t n, i;

@@ -17,7 +17,8 @@ static void one(const char *name, uint32_t hidden, uint32_t ffn, uint32_t heads,
     m.desc.kv_type = kv_type;
     m.blocks = blocks;
     model_run(&m);
-    printf("note: %s, %u blocks, batch %u%s, window %u: logits within %.2e, %.3f of what they may, %u close choices\n",
+    printf("note: %s, %u blocks, batch %u%s, window %u: logits within %.2e, %.3f of what they may, "
+           "%u close choices\n",
            name, blocks, batch, m.desc.head_norms ? ", norms of heads" : "", m.desc.window, m.worst, m.worst_of,
            m.close);
     model_free(&m);

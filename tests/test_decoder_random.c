@@ -1,6 +1,6 @@
 /* test_decoder_random.c - the persistent decoder on models drawn at random from all that it takes: shapes,
- * formats, caches, positions, targets, schedules; one to three launches, each going on where the last stopped,
- * beside a forward pass in double (decodertest.h).
+ * formats, caches, positions, targets, schedules; one to three launches, each going on where the last
+ * stopped, beside a forward pass in double (decodertest.h).
  *
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. PTXGEN_ROUNDS=n draws so many
  * models; what fails is named with the PTXGEN_SEED that, with PTXGEN_ROUNDS=1, draws only that. */
@@ -15,10 +15,15 @@
 
 static int one_in(uint32_t n) { return random_below(n) == 0; }
 
-/* From 1 to most, small ones as often as large ones. */
+/* From 1 to most, rather a small one. */
 static uint32_t any_size(uint32_t most) {
     uint32_t below = 1 + random_below(most);
     return 1 + random_below(below);
+}
+
+/* Columns, in units: a slice of a product or, one time in four, several. */
+static uint32_t any_columns(uint32_t unit, uint32_t most) {
+    return unit * (one_in(4) ? 1000 / unit + any_size((most - 1000) / unit) : any_size(1000 / unit));
 }
 
 /* Of all matrices. */
@@ -32,17 +37,19 @@ static void draw_sizes(model *m) {
     static const uint32_t block[] = {8, 32, 256}, dims[] = {8, 32, 40, 64, 96, 128, 256};
     static const uint32_t groups[] = {1, 1, 2, 3, 4, 7, 8, 17}, heads[] = {1, 1, 2, 3, 5};
     ptxk_decoder_desc *d = &m->desc;
-    uint32_t unit = PICK(block), other = one_in(3) ? PICK(block) : unit;
-    uint32_t most = 1u << (unit == 256 ? 18 + random_below(3) : 14 + random_below(5));
+    uint32_t most, weights;
     do {
-        d->hidden = unit * any_size(1400 / unit);
-        d->ffn = other * any_size(one_in(4) ? 5000 / other : 1000 / other);
+        uint32_t unit = PICK(block), other = one_in(3) ? PICK(block) : unit;
+        most = 1u << (unit + other > 256 ? 18 + random_below(3) : 14 + random_below(5));
+        d->hidden = any_columns(unit, 2500);
+        d->ffn = any_columns(other, 5000);
         d->head_dim = one_in(2) ? 8 * (1 + random_below(32)) : PICK(dims);
         d->kv_heads = PICK(heads);
         d->heads = d->kv_heads * PICK(groups);
         d->vocab = one_in(8) ? 1 : any_size(one_in(8) ? 6000 : 300);
         m->layers = any_size(4);
-    } while (sizes_weights(d, m->layers) > most || sizes_weights(d, m->layers) < most / 4);
+        weights = sizes_weights(d, m->layers);
+    } while (weights > most || weights < most / 4);
 }
 
 static void draw_rope(model *m) {
@@ -142,9 +149,9 @@ static void draw_next(model *m) {
 
 static void tell(const model *m, unsigned long long seed, uint32_t launch) {
     const ptxk_decoder_desc *d = &m->desc;
-    printf("PTXGEN_SEED=%llu: launch %u: hidden %u, ffn %u, heads %u / %u of %u, vocab %u, layers %u, batch %u, "
-           "formats 0x%x, kv_type %u, rope %u of %s, precision %u, norms %u, window %u, scale %g; sm_%u, "
-           "%u blocks, n %u, max_seq %u, temperature %g, end tokens %u\n",
+    printf("PTXGEN_SEED=%llu: launch %u: hidden %u, ffn %u, heads %u / %u of %u, vocab %u, layers %u, "
+           "batch %u, formats 0x%x, kv_type %u, rope %u of %s, precision %u, norms %u, window %u, scale %g; "
+           "sm_%u, %u blocks, n %u, max_seq %u, temperature %g, end tokens %u\n",
            seed, launch, d->hidden, d->ffn, d->heads, d->kv_heads, d->head_dim, d->vocab, m->layers, d->batch,
            d->formats, d->kv_type, d->rope_dims, d->rope_pairs == PTXK_ROPE_NEOX ? "halves" : "neighbours",
            d->precision, d->head_norms, d->window, (double)d->scale, (unsigned)m->target, m->blocks, m->n,
