@@ -63,7 +63,10 @@
     X("logit_scale")                                                                                         \
     X("embedding_scale")                                                                                     \
     X("residual_scale")                                                                                      \
-    X("rope.scaling.attn_factor")
+    X("rope.scaling.attn_factor")                                                                            \
+    X("rope.scaling.yarn_attn_factor")                                                                       \
+    X("rope.scaling.yarn_ext_factor")                                                                        \
+    X("rope.scaling.yarn_log_multiplier")
 
 /* X(type in the file, the kernels' name for it) */
 #define LLAMA_FORMATS(X)                                                                                     \
@@ -107,6 +110,9 @@ typedef struct llama_config {
     uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
     uint32_t rope_dims, rope_pairs; /* elements of a head that are turned; PTXK_ROPE_... */
     double rope_theta, rope_scale;  /* positions are divided by the scale */
+    double yarn_context;            /* 0, or YaRN: the context that short waves still turn in as they did; */
+    double yarn_fast, yarn_slow;    /* short: more turns there than `fast`, long: fewer than `slow` */
+    double score_scale;             /* of q . k; 0: 1 / sqrt(head_dim) */
     double eps;                     /* of the norms */
     uint32_t window;                /* positions that attention sees; 0: all */
     int head_norms;                 /* each head of q and k is normalised before it is turned */
@@ -214,6 +220,49 @@ static inline int llama_optional(const gguf *g, const char *key, double above, d
                      below);
 }
 
+/* YaRN (B. Peng, J. Quesnelle, H. Fan, E. Shippole, "YaRN: efficient context window extension of large
+   language models", 2023), as files mean it: see llama_frequency; q and k are 1 + ln(scale) / 10 times as
+   long, which, where all of a head is turned, is the square of that in the scores. */
+static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place, gguf_error *why) {
+    double longer;
+    char key[160];
+    uint32_t context = c->context;
+    c->yarn_fast = 32;
+    c->yarn_slow = 1;
+    if (c->rope_dims != c->head_dim)
+        return gguf_fail(why, place, "YaRN, and only %u of a head's %u elements are turned",
+                         (unsigned)c->rope_dims, (unsigned)c->head_dim);
+    if (!(c->rope_scale >= 1) || !(c->rope_theta > 1))
+        return gguf_fail(why, place, "YaRN by %g on a base of %g, must be 1 or more, and above 1",
+                         c->rope_scale, c->rope_theta);
+    if (gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.original_context_length"))
+        && llama_count(g, "rope.scaling.original_context_length", 1u << 30, &context, why))
+        return 1;
+    if (llama_optional(g, "rope.scaling.yarn_beta_fast", 0, 1e30, &c->yarn_fast, why)
+        || llama_optional(g, "rope.scaling.yarn_beta_slow", 0, c->yarn_fast, &c->yarn_slow, why))
+        return 1;
+    c->yarn_context = context;
+    longer = 1 + 0.1 * log(c->rope_scale);
+    c->score_scale = longer * longer / sqrt((double)c->head_dim);
+    return 0;
+}
+
+/* The pair of a head (0, 1, ...; no whole number) that turns so often within YaRN's context. */
+static inline double llama_yarn_pair(const llama_config *c, double turns) {
+    return c->rope_dims / 2.0 * log(c->yarn_context / (turns * 6.28318530717958647693)) / log(c->rope_theta);
+}
+
+/* Radians for each position of pair i, whose frequency is divided by a factor of its own: all of it is slowed
+   by the scale; with YaRN only long waves are, those between long and short in part. */
+static inline double llama_frequency(const llama_config *c, uint32_t i, double factor) {
+    double f = pow(c->rope_theta, -2.0 * i / c->rope_dims) / factor, low, high, share;
+    if (!(c->yarn_context > 0)) return f / c->rope_scale;
+    low = fmax(floor(llama_yarn_pair(c, c->yarn_fast)), 0);
+    high = fmin(ceil(llama_yarn_pair(c, c->yarn_slow)), c->rope_dims - 1.0);
+    share = fmin(fmax((i - low) / fmax(high - low, 0.001), 0), 1);
+    return f * (1 - share) + f / c->rope_scale * share;
+}
+
 static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     gguf_text scaling;
@@ -232,10 +281,11 @@ static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *wh
     if (!gguf_get_text(g, key, &scaling))
         return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
     if (gguf_is(scaling, "none")) return 0;
-    if (!gguf_is(scaling, "linear"))
-        return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none' or 'linear'", key,
+    if (!gguf_is(scaling, "linear") && !gguf_is(scaling, "yarn"))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none', 'linear' or 'yarn'", key,
                          gguf_shown(scaling), scaling.at);
-    return llama_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why);
+    return llama_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why)
+           || (gguf_is(scaling, "yarn") && llama_read_yarn(c, g, gguf_place(g, key), why));
 }
 
 /* The architecture, and nothing in it that is not known. */
@@ -521,10 +571,8 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     for (i = 0; !bad && i < entries; i++)
         table[i] = llama_cache(m, (uint32_t)(i / m->options.batch / 2), i / m->options.batch % 2,
                                (uint32_t)(i % m->options.batch));
-    for (i = 0; !bad && i < c->rope_dims / 2; i++) {
-        frequency[i] = pow(c->rope_theta, -2.0 * (double)i / c->rope_dims) / c->rope_scale;
-        if (factor) frequency[i] /= (double)factor[i];
-    }
+    for (i = 0; !bad && i < c->rope_dims / 2; i++)
+        frequency[i] = llama_frequency(c, (uint32_t)i, factor ? (double)factor[i] : 1);
     bad = bad || llama_cuda(m, ptxcu_upload(m->cu, m->cache_table, 0, table, (size_t)entries * 8, NULL), why)
           || llama_cuda(m, ptxcu_upload(m->cu, m->frequencies, 0, frequency, c->rope_dims / 2 * 8, NULL), why)
           || llama_cuda(m, ptxcu_fill32(m->cu, m->ones, 0, 1, m->options.batch, NULL), why)
@@ -797,6 +845,7 @@ static inline int llama_add_attention(llama *m, uint32_t layer, gguf_error *why)
     attention.kv_heads = c->kv_heads;
     attention.head_dim = c->head_dim;
     attention.kv_type = m->options.kv_type;
+    attention.scale = (float)c->score_scale;
     attention.window = llama_window(m);
     shape.batch = m->options.batch;
     shape.max_len = shape.max_seq = m->options.max_seq;
@@ -1146,6 +1195,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.kv_type = m->options.kv_type;
     desc.rope_dims = c->rope_dims;
     desc.rope_pairs = c->rope_pairs;
+    desc.scale = (float)c->score_scale;
     desc.head_norms = c->head_norms != 0;
     desc.window = llama_window(m);
     memset(&shape, 0, sizeof shape);

@@ -45,6 +45,7 @@ typedef struct ref_llama {
     double scale;              /* of scores; 0: 1 / sqrt(head_dim) */
     double rope_scale;         /* positions are divided by it; 1 */
     const float *rope_factors; /* [rope_dims / 2] frequencies are divided by these; or NULL */
+    double yarn[3];            /* 0, or YaRN's context; turns in it of what is kept, of what is not */
     uint32_t window;           /* keys that a token sees, its own the last; 0: all */
     int kv_f16, kv_bf16;       /* 1: keys and values are rounded to it on their way into the cache */
     const float *output_norm;
@@ -200,13 +201,30 @@ static inline void ref_llama_head_norm(ref_llama *m, double *x, const float *gam
     }
 }
 
+/* How much of its own frequency pair i keeps, beside so much as rope_scale divides: with YaRN all of it where
+   it makes more than yarn[1] turns within the original context, none where it makes fewer than yarn[2];
+   between the pairs next to those in equal steps. */
+static inline double ref_llama_kept(const ref_llama *m, uint32_t i)
+{
+    double edge[2];
+    int n;
+    if (!(m->yarn[0] > 0)) return 0;
+    for (n = 0; n < 2; n++) /* theta^(-2 pair / dims) context = 2 pi turns */
+        edge[n] = log(m->yarn[0] / (2 * acos(-1.0) * m->yarn[1 + n])) / (2 * log(m->theta)) * m->rope_dims;
+    edge[0] = floor(edge[0]) < 0 ? 0 : floor(edge[0]);
+    edge[1] = ceil(edge[1]) > m->rope_dims - 1 ? m->rope_dims - 1 : ceil(edge[1]);
+    if (i <= edge[0]) return 1;
+    return i >= edge[1] ? 0 : (edge[1] - i) / (edge[1] - edge[0]);
+}
+
 /* Turns the heads at x by their position. */
 static inline void ref_llama_turn(ref_llama *m, double *x, uint32_t heads, uint32_t position)
 {
     uint32_t h, i, half = m->rope_dims / 2;
     for (h = 0; h < heads; h++)
         for (i = 0; i < half; i++) {
-            double frequency = pow(m->theta, -2.0 * i / m->rope_dims) / m->rope_scale;
+            double kept = ref_llama_kept(m, i);
+            double frequency = pow(m->theta, -2.0 * i / m->rope_dims) * (kept + (1 - kept) / m->rope_scale);
             double angle = position * (m->rope_factors ? frequency / (double)m->rope_factors[i] : frequency);
             double *head = x + (size_t)h * m->head_dim;
             double *a = head + (m->rope == REF_ROPE_HALVES ? i : 2 * i);
