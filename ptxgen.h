@@ -169,11 +169,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Not expanded where it is called: generators are calls and little else, and would be twice as large. */
+#if defined(__GNUC__)
+#define PTX__APART __attribute__((noinline, unused))
+#elif defined(_MSC_VER)
+#define PTX__APART __declspec(noinline)
+#else
+#define PTX__APART
+#endif
+
 #ifndef PTXGEN_API
 #if defined(PTXGEN_STATIC) && defined(PTXGEN_IMPLEMENTATION)
-#define PTXGEN_API static inline
+#define PTXGEN_API PTX__APART static
 #else
-#define PTXGEN_API extern
+#define PTXGEN_API PTX__APART extern
 #endif
 #endif
 
@@ -2891,6 +2900,15 @@ typedef struct ptx__known {
 } ptx__known;
 #define PTX__KNOWN 64 /* kept of as many registers as the verifier last asked for */
 
+/* Expanded where it is called, for the arguments that are constants there. */
+#if defined(__GNUC__)
+#define PTX__INLINE static inline __attribute__((always_inline))
+#elif defined(_MSC_VER)
+#define PTX__INLINE static __forceinline
+#else
+#define PTX__INLINE static inline
+#endif
+
 /* A growing array: memory is the module's, kept over a reset. */
 #define PTX__ARRAY(type)                                                                                     \
     struct {                                                                                                 \
@@ -2906,7 +2924,7 @@ typedef struct ptx__memo {
     uint32_t what;                /* op, the types asked for, operands; 0: no memo */
     uint32_t kind[PTX__MEMO_MAX]; /* of each operand: kind, type, space and flags */
     uint32_t most[PTX__MEMO_MAX]; /* up to which an immediate is known to be in range */
-    uint8_t tag[PTX__MEMO_MAX];   /* of an immediate's first word, and those two below; 0: a register */
+    uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint32_t form, result;        /* the result's kind, 0: none */
     uint32_t seen;                /* the form's */
     uint8_t result_tag, version;
@@ -3952,12 +3970,13 @@ static uint32_t ptx__tag_of(unsigned type) {
     }
 }
 
-static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
-    uint32_t tag = ptx__tag_of(type), index = k->registers[tag];
-    ptx_val v = ptx__val(PTX__REG, type, 0);
+static uint32_t ptx__new_word(ptx_kernel *k, const char *site, uint32_t tag) {
+    uint32_t index = k->registers[tag]++;
     if (index == PTX__INDEX_MAX) ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 registers");
-    k->registers[tag]++;
-    v.bits = PTX__WORD(tag, index);
+    return PTX__WORD(tag, index);
+}
+static ptx_val ptx__new_register(ptx_kernel *k, const char *site, unsigned type) {
+    ptx_val v = ptx__val(PTX__REG, type, ptx__new_word(k, site, ptx__tag_of(type)));
     v.owner = k->owner;
     return v;
 }
@@ -4267,10 +4286,12 @@ static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigne
     return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
 }
 /* Where in module.memo such an instruction has its place. */
-static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n) {
+PTX__INLINE uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n) {
     uint32_t hash = what ^ (uint32_t)(mods >> 32) * 2246822519u ^ (uint32_t)mods * 3266489917u;
-    unsigned i;
-    for (i = 0; i < n; i++) hash = (hash ^ ptx__kind_of(src + i)) * 2654435761u;
+    if (n > 0) hash ^= ptx__kind_of(src) * 2654435761u;
+    if (n > 1) hash ^= ptx__kind_of(src + 1) * 2246822507u;
+    if (n > 2) hash ^= ptx__kind_of(src + 2) * 3266489909u;
+    if (n > 3) hash ^= ptx__kind_of(src + 3) * 668265263u;
     return (hash ^ hash >> 15) * 2246822519u >> 23;
 }
 
@@ -4314,6 +4335,14 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     for (i = 0; i < n; i++, w++) {
         memo.kind[i] = ptx__kind_of(&src[i]);
         if (w == end) return;
+        if (PTX__TAG(*w) == PTX__W_MEM) { /* any offset will do where no alignment is asked */
+            if (!strchr("skg", slot[i]) || end - w < 3 || src[i].bits != (w[1] | (uint64_t)w[2] << 32)
+                || (src[i].kind != PTX__REG && src[i].kind != PTX__PLACE))
+                return;
+            memo.tag[i] = PTX__W_MEM;
+            w += 2;
+            continue;
+        }
         if (src[i].kind == PTX__REG) {
             if (*w != (uint32_t)src[i].bits || src[i].flags & PTX__INVERTED) return;
             continue;
@@ -4352,15 +4381,41 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                                unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into);
 
+/* One source by its memo: its words go to w. Anything but 0: it is not as the memo has it, and what was
+   written behind the words in use does not matter. */
+PTX__INLINE uint32_t ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i, const ptx_val *v,
+                                  uint32_t **w) {
+    uint32_t word = (uint32_t)v->bits, tag = memo->tag[i], wrong = memo->kind[i] ^ ptx__kind_of(v);
+    if (!tag || tag == PTX__W_MEM) { /* of an address the offset stands above, and a register has none */
+        if (tag) {
+            (*w)[0] = PTX__WORD(PTX__W_MEM, 0);
+            (*w)[2] = (uint32_t)(v->bits >> 32);
+        }
+        (*w)[tag != 0] = word;
+        *w += tag ? 3 : 1;
+        return wrong | (v->owner ^ k->owner) | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
+    }
+    if (tag == PTX__W_F32)
+        wrong |= !ptx__f32_word(v->bits, &word);
+    else
+        wrong |= tag & PTX__EXACT ? v->bits != memo->most[i]
+                                  : (v->bits > memo->most[i]) | (tag & PTX__NOT_ZERO && !v->bits);
+    (*w)[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
+    (*w)[1] = word;
+    (*w)[2] = 0;
+    *w += 3;
+    return wrong;
+}
+
 /* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
-   instead of to a new value. */
-static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
+   instead of to a new value. Expanded where the number of sources is known. */
+PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                                  unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
     uint32_t wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
     uint32_t *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
-    unsigned i, results;
+    unsigned results;
     ptx_val d;
     if (!ptx__ready(k) || n > PTX__MEMO_MAX || op > 0xfffu || (type | src_type) > 0x7fu)
         return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
@@ -4373,24 +4428,10 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     results = memo->result || into;
     first = k->words.at + k->words.count;
     w = first + results;
-    for (i = 0; i < n; i++) { /* what is written behind the words in use does not matter if it is wrong */
-        uint32_t word = (uint32_t)src[i].bits, tag = memo->tag[i];
-        wrong |= memo->kind[i] ^ ptx__kind_of(&src[i]);
-        if (!tag) {
-            wrong |= (src[i].owner ^ k->owner) | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
-            *w++ = word;
-            continue;
-        }
-        if (tag == PTX__W_F32)
-            wrong |= !ptx__f32_word(src[i].bits, &word);
-        else
-            wrong |= tag & PTX__EXACT ? src[i].bits != memo->most[i]
-                                      : (src[i].bits > memo->most[i]) | (tag & PTX__NOT_ZERO && !src[i].bits);
-        w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
-        w[1] = word;
-        w[2] = 0;
-        w += 3;
-    }
+    if (n > 0) wrong |= ptx__by_memo(k, memo, 0, src, &w);
+    if (n > 1) wrong |= ptx__by_memo(k, memo, 1, src + 1, &w);
+    if (n > 2) wrong |= ptx__by_memo(k, memo, 2, src + 2, &w);
+    if (n > 3) wrong |= ptx__by_memo(k, memo, 3, src + 3, &w);
     if (wrong) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
@@ -4417,6 +4458,11 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     }
     memcpy((char *)&d + offsetof(ptx_val, kind), &memo->result, sizeof memo->result);
     return d;
+}
+static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
+    if (n == 1) return ptx__record_n(k, site, op, mods, type, src_type, src, 1, into); /* most have one */
+    return ptx__record_n(k, site, op, mods, type, src_type, src, n, into);
 }
 
 /* What is not plain, with at most one result. */
@@ -4783,7 +4829,7 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
         else if (i < lead) {
             memcpy((char *)out + offsetof(ptx_val, kind), made, sizeof *made);
             made++;
-            out->bits = ptx__new_register(k, site, out->type).bits;
+            out->bits = ptx__new_word(k, site, PTX__TAG(*word));
             out->owner = k->owner;
             ptx__word(k, (uint32_t)out++->bits);
         } else
@@ -4843,7 +4889,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         r = type;
         ptx__infer(slots, src, n, &r, &src_type);
     }
-    if (strchr(slots, 'm') && slots == strchr(slots, 'm') && n) mods |= ptx__space_mod(src[0].space);
+    if (*slots == 'm' && n) mods |= ptx__space_mod(src[0].space);
     form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
     if (!into && !k->guard && k->m->forms.at[form - 1].pattern && ptx__repeat(k, site, form - 1, src, n, out))
@@ -4932,14 +4978,14 @@ PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, NULL, 0, NULL);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, &a, 1, NULL);
+    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, &a, 1, NULL);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
     ptx_val src[2];
     src[0] = a;
     src[1] = b;
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 2, NULL);
+    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 2, NULL);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
@@ -4947,7 +4993,7 @@ PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     src[0] = a;
     src[1] = b;
     src[2] = c;
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 3, NULL);
+    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 3, NULL);
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {

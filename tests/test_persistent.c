@@ -19,6 +19,17 @@ static uint32_t number_of(const char *name, uint32_t otherwise)
     return text ? (uint32_t)strtoul(text, NULL, 10) : otherwise;
 }
 
+/* An option of the CPU driver. 0: this is another driver. */
+static int set_option(const char *name, int value)
+{
+    void (*set)(const char *, int);
+    void *symbol = ptxcu_symbol(device, "ptxsim_set");
+    if (!symbol) return 0;
+    memcpy(&set, &symbol, sizeof symbol);
+    set(name, value);
+    return 1;
+}
+
 /* -- one launch -- */
 
 /* Follows run_model's prompts with one launch of n tokens. Returns 0 when something failed. */
@@ -197,6 +208,7 @@ static void test_story(void)
     char what[80];
     if (!tokens || tokens > TOKENS_MAX - 16) tokens = 4;
     if (!open_path(&f, model_path)) return;
+    if (all) set_option("watchdog", 7200); /* for one launch of them all */
     for (batch = first; batch <= (all ? last : 1); batch++) {
         memset(&s, 0, sizeof s);
         s.batch = batch;
@@ -213,8 +225,6 @@ static void test_story(void)
  * last logits, nothing found. */
 static void test_schedules(void)
 {
-    void (*option)(const char *, int) = NULL;
-    void *symbol = ptxcu_symbol(device, "ptxsim_set");
     uint32_t most = number_of("PTXGEN_SEEDS", 100), seed, wrong = 0, bits = 0;
     static sequences start, one, many, first, first_many;
     enum { TOKENS = 2 };
@@ -224,11 +234,10 @@ static void test_schedules(void)
     llama_options o;
     gguf_error why;
     float *logits, *wanted;
-    if (!symbol) {
+    if (!set_option("seed", 0)) {
         printf("SKIP schedules: only the CPU driver has them\n");
         return;
     }
-    memcpy(&option, &symbol, sizeof symbol);
     memset(&o, 0, sizeof o);
     make_model(&made, &plain_shape);
     random_prompts(&start, 2, 2, plain_shape.vocab);
@@ -242,7 +251,7 @@ static void test_schedules(void)
     wanted = (float *)malloc(m.logits.bytes);
     start.steps = (start.length[0] > start.length[1] ? start.length[0] : start.length[1]) + TOKENS - 1;
     for (seed = 0; logits && wanted && seed <= most; seed++) {
-        option("seed", (int)seed);
+        set_option("seed", (int)seed);
         one = many = start;
         if (!run_model(&m, &many, NULL) || !run_persistent(&m, &one, TOKENS, seed ? logits : wanted)) break;
         if (seed == 0) first = one, first_many = many;
@@ -250,7 +259,7 @@ static void test_schedules(void)
         bits += seed && memcmp(logits, wanted, m.logits.bytes) != 0;
     }
     CHECK(seed == most + 1 && wrong == 0 && bits == 0);
-    option("seed", 0);
+    set_option("seed", 0);
     printf("%u schedules of both forms\n", seed - 1);
     free(logits);
     free(wanted);

@@ -66,6 +66,7 @@ static int launch(const char *kernel, const unsigned grid[3], const unsigned blo
 {
     handle f = function(module, kernel);
     if (!CHECK(f != NULL, "%s is not there", where(kernel))) return -1;
+    if (shared > 49152) SAME(cuFuncSetAttribute_(f, 8, (int)shared), 0);
     int code = cuLaunchKernel_(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, NULL,
                                params, NULL);
     return code ? code : cuCtxSynchronize_();
@@ -1336,6 +1337,149 @@ static void test_system(void)
     SAME(cuMemFree_v2_(out), 0);
 }
 
+/* --- warp specialisation ----------------------------------------------------------------------- */
+
+enum { PIPE_M = 256, PIPE_N = 128, PIPE_K = 512 };
+
+typedef struct schedule {
+    const char *name;
+    unsigned grids[2], block, tile_m, tile_n; /* tiles: the boxes of A and B */
+    const char *findings[16];                 /* of the kernel with mistake 1, 2 ... */
+} schedule;
+static const schedule schedules[] = {
+    {"cooperative",
+     {1, 3},
+     384,
+     128,
+     64,
+     {"race",                /* mbarriers used before all know them */
+      "deadlock",            /* registers taken that nobody gave */
+      "async-write",         /* a stage filled that is not empty */
+      "deadlock",            /* fewer bytes expected than come */
+      "deadlock",            /* more */
+      "warpgroup",           /* three warps of four take registers */
+      "deadlock",            /* more registers than there are */
+      "async-read",          /* a stage read that is not full */
+      "missing-fence",       /* no wgmma.fence */
+      "async-write",         /* a stage released while it is multiplied */
+      "async-read",          /* sums read in flight */
+      "async-write",         /* the buffer of the result written over while it goes out */
+      "missing-proxy-fence", /* the same, sent without a fence */
+      "async-exit"}},        /* nobody waits for the last copies */
+    {"alternating",
+     {1, 2},
+     384,
+     64,
+     64,
+     {"async-write",  /* products out of turn */
+      "deadlock",     /* a stage that is not released */
+      "async-write",  /* the buffer handed on while it goes out */
+      "deadlock"}},   /* half of a group hands it on */
+    {"shared_columns",
+     {2, 4},
+     256,
+     128,
+     32,
+     {"mbarrier-uninitialised", /* the other block is not ready */
+      "async-write",            /* a stage released in one block only */
+      "ended-block"}},          /* a block ends before the other has written there */
+    {"in_turn",
+     {1, 3},
+     384,
+     128,
+     64,
+     {"async-write",   /* a stage released while it is multiplied */
+      "async-write"}}, /* the result sent before all have written */
+};
+
+/* A matrix of rows, in boxes of box_columns by box_rows; swizzle 3: 128 bytes. */
+typedef int (*tensor_map_encode)(void *, int, unsigned, void *, const uint64_t *, const uint64_t *,
+                                 const unsigned *, const unsigned *, int, int, int, int);
+static int tile_map(tensor_map_encode encode, void *map, int type, dptr matrix, unsigned element,
+                    unsigned columns, unsigned rows, unsigned box_columns, unsigned box_rows, int swizzle)
+{
+    const uint64_t extent[2] = {columns, rows}, stride[1] = {(uint64_t)columns * element};
+    const unsigned box[2] = {box_columns, box_rows}, step[2] = {1, 1};
+    return encode(map, type, 2, (void *)(uintptr_t)matrix, extent, stride, box, step, 0, swizzle, 0, 0);
+}
+
+/* n / 8 as f16, n from -8 to 8: products and sums of them are exact. */
+static uint16_t eighths(int n)
+{
+    static const uint16_t of[9] = {0, 0x3000, 0x3400, 0x3600, 0x3800, 0x3900, 0x3a00, 0x3b00, 0x3c00};
+    return n < 0 ? (uint16_t)(0x8000 | of[-n]) : of[n];
+}
+
+static struct {
+    dptr a, b, c;
+    int8_t x[PIPE_M * PIPE_K], y[PIPE_N * PIPE_K];
+    tensor_map_encode encode;
+} pipes;
+
+/* Runs the kernel with that mistake; C is poisoned before, or zero where it is added to. */
+static int run_schedule(const schedule *s, unsigned mistake, unsigned grid)
+{
+    static _Alignas(64) unsigned char maps[3][128];
+    int size[3] = {PIPE_M, PIPE_N, PIPE_K};
+    void *params[] = {maps[0], maps[1], maps[2], size};
+    const unsigned g[3] = {grid, 1, 1}, t[3] = {s->block, 1, 1};
+    char name[64];
+    snprintf(name, sizeof name, "%s_%u", s->name, mistake);
+    SAME(cuMemsetD8_v2_(pipes.c, strcmp(s->name, "in_turn") ? 0xff : 0, PIPE_M * PIPE_N * 4), 0);
+    SAME(tile_map(pipes.encode, maps[0], 6, pipes.a, 2, PIPE_K, PIPE_M, 64, s->tile_m, 3), 0);
+    SAME(tile_map(pipes.encode, maps[1], 6, pipes.b, 2, PIPE_K, PIPE_N, 64, s->tile_n, 3), 0);
+    SAME(tile_map(pipes.encode, maps[2], 7, pipes.c, 4, PIPE_N, PIPE_M, 64, 64, 0), 0);
+    return launch(name, g, t, 110 << 10, params);
+}
+
+static void compare_product(const schedule *s)
+{
+    static float c[PIPE_M * PIPE_N];
+    int wrong = 0;
+    SAME(cuMemcpyDtoH_v2_(c, pipes.c, sizeof c), 0);
+    for (int i = 0; i < PIPE_M; i++)
+        for (int j = 0; j < PIPE_N; j++) {
+            int sum = 0;
+            for (int k = 0; k < PIPE_K; k++) sum += pipes.x[i * PIPE_K + k] * pipes.y[j * PIPE_K + k];
+            wrong += c[i * PIPE_N + j] != (float)sum / 64;
+        }
+    CHECK(!wrong, "%s: %d of %d are wrong", where(s->name), wrong, PIPE_M * PIPE_N);
+}
+
+static void test_pipelines(void)
+{
+    static uint16_t a[PIPE_M * PIPE_K], b[PIPE_N * PIPE_K];
+    *(void **)&pipes.encode = symbol(sim_library, "cuTensorMapEncodeTiled");
+    for (int k = 0; k < PIPE_M * PIPE_K; k++)
+        a[k] = eighths(pipes.x[k] = (int8_t)((int)(mix((uint32_t)k) % 17) - 8));
+    for (int k = 0; k < PIPE_N * PIPE_K; k++)
+        b[k] = eighths(pipes.y[k] = (int8_t)((int)(mix(~(uint32_t)k) % 17) - 8));
+    pipes.a = upload(a, sizeof a), pipes.b = upload(b, sizeof b), pipes.c = alloc(PIPE_M * PIPE_N * 4);
+    for (size_t k = 0; k < sizeof schedules / sizeof *schedules; k++) {
+        const schedule *s = &schedules[k];
+        for (int seed = 0; seed < 3; seed++)
+            for (int g = 0; g < 2; g++) {
+                set_option("seed", seed);
+                int code = run_schedule(s, 0, s->grids[g]);
+                CHECK(!code && !report_count(), "%s, seed %d, gives %d: %s", where(s->name), seed, code,
+                      findings());
+                report_clear();
+                compare_product(s);
+            }
+        set_option("seed", 0);
+        for (unsigned mistake = 1; s->findings[mistake - 1]; mistake++) {
+            int code = run_schedule(s, mistake, s->grids[0]);
+            findings();
+            CHECK(strstr(found, s->findings[mistake - 1]), "%s_%u: no %s, code %d: %s", where(s->name),
+                  mistake, s->findings[mistake - 1], code, found);
+            report_clear();
+        }
+    }
+    SAME(cuMemFree_v2_(pipes.a), 0);
+    SAME(cuMemFree_v2_(pipes.b), 0);
+    SAME(cuMemFree_v2_(pipes.c), 0);
+}
+
 /* --- every variant ---------------------------------------------------------------------------- */
 
 static void run_variant(const variant *v)
@@ -1346,7 +1490,7 @@ static void run_variant(const variant *v)
     } tests[] = {{"integers", test_integers}, {"packed", test_packed},   {"floats", test_floats},
                  {"halves", test_halves},     {"atomics", test_atomics}, {"warps", test_warps},
                  {"tiles", test_tiles},       {"calls", test_calls},     {"calls", test_classes},
-                 {"system", test_system}};
+                 {"system", test_system},     {"pipelines", test_pipelines}};
     now = v;
     int code = refused(v->text);
     if (code && strstr(log_text, "not implemented by this CPU driver")) {
