@@ -3,7 +3,8 @@
  * stopped, beside a forward pass in double (decodertest.h).
  *
  * Runs on the driver in PTXGEN_CUDA_LIBRARY (default libcuda.so.1), CPU or GPU. PTXGEN_ROUNDS=n draws so many
- * models; what fails is named with the PTXGEN_SEED that, with PTXGEN_ROUNDS=1, draws only that. */
+ * models; what fails is named with the PTXGEN_SEED that, with PTXGEN_ROUNDS=1, draws only that. PTXGEN_TELL
+ * names all. */
 #define _POSIX_C_SOURCE 200809L
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
@@ -180,6 +181,7 @@ static double round_of(unsigned long long seed) {
         if (failed != before) tell(&m, seed, launch);
     }
     worst = m.worst_of;
+    if (getenv("PTXGEN_TELL")) printf("  logits within %.3f of what they may be off\n", worst);
     model_free(&m);
     return worst;
 }
