@@ -22,9 +22,9 @@ static uint32_t any_size(uint32_t most) {
     return 1 + random_below(below);
 }
 
-/* Columns, in units: a slice of a product or, one time in four, several. */
-static uint32_t any_columns(uint32_t unit, uint32_t most) {
-    return unit * (one_in(4) ? 1000 / unit + any_size((most - 1000) / unit) : any_size(1000 / unit));
+/* Columns, in units: a slice of a product, or several. */
+static uint32_t any_columns(uint32_t unit, uint32_t most, int several) {
+    return unit * (several ? 1024 / unit + any_size((most - 1024) / unit) : any_size(1024 / unit));
 }
 
 /* Of all matrices. */
@@ -39,11 +39,12 @@ static void draw_sizes(model *m) {
     static const uint32_t groups[] = {1, 1, 2, 3, 4, 7, 8, 17}, heads[] = {1, 1, 2, 3, 5};
     ptxk_decoder_desc *d = &m->desc;
     uint32_t most, weights;
+    int several = one_in(5);
     do {
         uint32_t unit = PICK(block), other = one_in(3) ? PICK(block) : unit;
-        most = 1u << (unit + other > 256 ? 18 + random_below(3) : 14 + random_below(5));
-        d->hidden = any_columns(unit, 2500);
-        d->ffn = any_columns(other, 5000);
+        most = 1u << (several || unit + other > 256 ? 18 + random_below(3) : 14 + random_below(5));
+        d->hidden = any_columns(unit, 2500, several);
+        d->ffn = any_columns(other, 5000, one_in(4));
         d->head_dim = one_in(2) ? 8 * (1 + random_below(32)) : PICK(dims);
         d->kv_heads = PICK(heads);
         d->heads = d->kv_heads * PICK(groups);
