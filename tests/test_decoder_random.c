@@ -190,7 +190,7 @@ static double round_of(unsigned long long seed) {
 int main(void) {
     const char *seed = getenv("PTXGEN_SEED"), *rounds = getenv("PTXGEN_ROUNDS");
     unsigned long long first = seed ? strtoull(seed, NULL, 0) : (unsigned long long)time(NULL) * 1000;
-    uint32_t n = rounds ? (uint32_t)strtoul(rounds, NULL, 10) : 12, i;
+    uint32_t n = rounds ? (uint32_t)strtoul(rounds, NULL, 10) : 8, i;
     double worst = 0;
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     (void)setenv("PTXSIM_DEVICE", "sm_100", 0); /* one that takes code for all that came before */
