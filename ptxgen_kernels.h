@@ -213,6 +213,13 @@
      caches         rows before positions[b] are taken as they are; new ones are rounded to kv_type
      logits         of the choice of each sequence's last token; one that has ended keeps them while others
                     go on, one without a prompt has none written
+     traffic        beyond weights, biases, norms and caches once: each block reads x for its slice of each
+                    product, 2304 bytes for 1024 values (FAST: 1280; plain weights: 4096), and of a tile that
+                    is cut into s slices, s parts are written and s - 1 read, 128 bytes each (gate and up:
+                    256). A layer of Llama-3-8B in Q4_K on 132 multiprocessors: 1028 times 1024 values of x,
+                    2.37 MB, parts 0.75, flags, squares and the rest 0.75, beside 122.8 MB: 1.031. The least
+                    of x is a record for each block and product; more slices would have less of it (down in
+                    7, not 5: 0.2 MB), but leave the busiest block more tiles
      overlap        caches, logits, tokens, state and workspace overlap nothing else that is named; the check
                     sees the layers where it is given a copy of them in host memory
 

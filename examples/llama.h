@@ -63,7 +63,10 @@
     X("logit_scale")                                                                                         \
     X("embedding_scale")                                                                                     \
     X("residual_scale")                                                                                      \
-    X("rope.scaling.attn_factor")
+    X("rope.scaling.attn_factor")                                                                            \
+    X("rope.scaling.yarn_attn_factor")                                                                       \
+    X("rope.scaling.yarn_ext_factor")                                                                        \
+    X("rope.scaling.yarn_log_multiplier")
 
 /* X(type in the file, the kernels' name for it) */
 #define LLAMA_FORMATS(X)                                                                                     \
@@ -107,6 +110,9 @@ typedef struct llama_config {
     uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
     uint32_t rope_dims, rope_pairs; /* elements of a head that are turned; PTXK_ROPE_... */
     double rope_theta, rope_scale;  /* positions are divided by the scale */
+    double yarn_context;            /* 0, or YaRN: the context that short waves still turn in as they did; */
+    double yarn_fast, yarn_slow;    /* short: more turns there than `fast`, long: fewer than `slow` */
+    double score_scale;             /* of q . k; 0: 1 / sqrt(head_dim) */
     double eps;                     /* of the norms */
     uint32_t window;                /* positions that attention sees; 0: all */
     int head_norms;                 /* each head of q and k is normalised before it is turned */
@@ -117,6 +123,8 @@ typedef struct llama_tensor {
     const gguf_tensor *from;
     uint64_t address;
 } llama_tensor;
+
+#define LLAMA_ADVANCE_WORDS 8
 
 /* One operation, ready to be run. */
 typedef struct llama_launch {
@@ -131,7 +139,7 @@ typedef struct llama_launch {
         ptxk_flash_decode_args attention;
         ptxk_activation_args activation;
         ptxk_sample_args sample;
-        uint64_t advance[8];
+        uint64_t advance[LLAMA_ADVANCE_WORDS];
     } args;
 } llama_launch;
 
@@ -153,6 +161,8 @@ typedef struct llama {
     uint64_t weight_bytes; /* what a token reads of them: all matrices, one row of an embedding of its own */
     llama_launch *launch;
     uint32_t launches, launches_room, first_of_output;
+    ptx_plan plan;        /* of the launch that is being added, ... */
+    ptxk_message message; /* ... or why there is none */
     ptxcu_program *advance;
     ptxcu_buffer weights, caches, memory, workspace; /* allocated; the others are parts of memory */
     ptxcu_buffer counters; /* a workspace that is zero before each launch, and behind it: attention's */
@@ -210,6 +220,49 @@ static inline int llama_optional(const gguf *g, const char *key, double above, d
                      below);
 }
 
+/* YaRN (B. Peng, J. Quesnelle, H. Fan, E. Shippole, "YaRN: efficient context window extension of large
+   language models", 2023), as files mean it: see llama_frequency; q and k are 1 + ln(scale) / 10 times as
+   long, which, where all of a head is turned, is the square of that in the scores. */
+static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place, gguf_error *why) {
+    double longer;
+    char key[160];
+    uint32_t context = c->context;
+    c->yarn_fast = 32;
+    c->yarn_slow = 1;
+    if (c->rope_dims != c->head_dim)
+        return gguf_fail(why, place, "YaRN, and only %u of a head's %u elements are turned",
+                         (unsigned)c->rope_dims, (unsigned)c->head_dim);
+    if (!(c->rope_scale >= 1) || !(c->rope_theta > 1))
+        return gguf_fail(why, place, "YaRN by %g on a base of %g, must be 1 or more, and above 1",
+                         c->rope_scale, c->rope_theta);
+    if (gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.original_context_length"))
+        && llama_count(g, "rope.scaling.original_context_length", 1u << 30, &context, why))
+        return 1;
+    if (llama_optional(g, "rope.scaling.yarn_beta_fast", 0, 1e30, &c->yarn_fast, why)
+        || llama_optional(g, "rope.scaling.yarn_beta_slow", 0, c->yarn_fast, &c->yarn_slow, why))
+        return 1;
+    c->yarn_context = context;
+    longer = 1 + 0.1 * log(c->rope_scale);
+    c->score_scale = longer * longer / sqrt((double)c->head_dim);
+    return 0;
+}
+
+/* The pair of a head (0, 1, ...; no whole number) that turns so often within YaRN's context. */
+static inline double llama_yarn_pair(const llama_config *c, double turns) {
+    return c->rope_dims / 2.0 * log(c->yarn_context / (turns * 6.28318530717958647693)) / log(c->rope_theta);
+}
+
+/* Radians for each position of pair i, whose frequency is divided by a factor of its own: all of it is slowed
+   by the scale; with YaRN only long waves are, those between long and short in part. */
+static inline double llama_frequency(const llama_config *c, uint32_t i, double factor) {
+    double f = pow(c->rope_theta, -2.0 * i / c->rope_dims) / factor, low, high, share;
+    if (!(c->yarn_context > 0)) return f / c->rope_scale;
+    low = fmax(floor(llama_yarn_pair(c, c->yarn_fast)), 0);
+    high = fmin(ceil(llama_yarn_pair(c, c->yarn_slow)), c->rope_dims - 1.0);
+    share = fmin(fmax((i - low) / fmax(high - low, 0.001), 0), 1);
+    return f * (1 - share) + f / c->rope_scale * share;
+}
+
 static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     gguf_text scaling;
@@ -228,10 +281,11 @@ static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *wh
     if (!gguf_get_text(g, key, &scaling))
         return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
     if (gguf_is(scaling, "none")) return 0;
-    if (!gguf_is(scaling, "linear"))
-        return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none' or 'linear'", key,
+    if (!gguf_is(scaling, "linear") && !gguf_is(scaling, "yarn"))
+        return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none', 'linear' or 'yarn'", key,
                          gguf_shown(scaling), scaling.at);
-    return llama_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why);
+    return llama_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why)
+           || (gguf_is(scaling, "yarn") && llama_read_yarn(c, g, gguf_place(g, key), why));
 }
 
 /* The architecture, and nothing in it that is not known. */
@@ -517,10 +571,8 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     for (i = 0; !bad && i < entries; i++)
         table[i] = llama_cache(m, (uint32_t)(i / m->options.batch / 2), i / m->options.batch % 2,
                                (uint32_t)(i % m->options.batch));
-    for (i = 0; !bad && i < c->rope_dims / 2; i++) {
-        frequency[i] = pow(c->rope_theta, -2.0 * (double)i / c->rope_dims) / c->rope_scale;
-        if (factor) frequency[i] /= (double)factor[i];
-    }
+    for (i = 0; !bad && i < c->rope_dims / 2; i++)
+        frequency[i] = llama_frequency(c, (uint32_t)i, factor ? (double)factor[i] : 1);
     bad = bad || llama_cuda(m, ptxcu_upload(m->cu, m->cache_table, 0, table, (size_t)entries * 8, NULL), why)
           || llama_cuda(m, ptxcu_upload(m->cu, m->frequencies, 0, frequency, c->rope_dims / 2 * 8, NULL), why)
           || llama_cuda(m, ptxcu_fill32(m->cu, m->ones, 0, 1, m->options.batch, NULL), why)
@@ -549,7 +601,7 @@ static inline ptx_module *llama_advance(const ptxcu_device *device) {
     desc.max_version = device->max_version;
     m = ptx_module_new(&desc);
     k = ptx_entry(m, "advance");
-    args = ptx_param_bytes(k, "args", 64, 8);
+    args = ptx_param_bytes(k, "args", LLAMA_ADVANCE_WORDS * 8, 8);
     b = ptx_tid_x(k);
     /* the next position, and whether the prompt reaches there */
     at = llama_pointer(k, args, 2);
@@ -583,12 +635,15 @@ static inline ptx_module *llama_advance(const ptxcu_device *device) {
 
 /* -- the list of launches -- */
 
-/* A new one, of an operation by its name, with a description and a plan that is already made. */
-static inline llama_launch *llama_add(llama *m, const char *operation, const void *desc, const ptx_plan *plan,
-                                      gguf_error *why) {
+static inline int llama_planned(const llama *m, ptx_code code, gguf_error *why) {
+    return code == PTX_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", m->message.text);
+}
+
+/* A new one, of m->plan. Returns its arguments, all zero, or NULL. */
+static inline void *llama_add(llama *m, ptxcu_program *program, gguf_error *why) {
     llama_launch *l;
-    uint64_t *most = plan->zero_bytes ? &m->counters_bytes : &m->workspace_bytes;
-    if (plan->workspace_bytes > *most) *most = plan->workspace_bytes;
+    uint64_t *most = m->plan.zero_bytes ? &m->counters_bytes : &m->workspace_bytes;
+    if (m->plan.workspace_bytes > *most) *most = m->plan.workspace_bytes;
     if (m->launches == m->launches_room) {
         uint32_t room = m->launches_room ? 2 * m->launches_room : 64;
         void *more = realloc(m->launch, room * sizeof *m->launch);
@@ -599,19 +654,27 @@ static inline llama_launch *llama_add(llama *m, const char *operation, const voi
         m->launch = (llama_launch *)more;
         m->launches_room = room;
     }
-    l = &m->launch[m->launches];
+    l = &m->launch[m->launches++];
     memset(l, 0, sizeof *l);
-    l->plan = *plan;
-    if (operation
-        && llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find(operation), desc, &l->program), why))
-        return NULL;
-    m->launches++;
-    return l;
+    l->plan = m->plan;
+    l->program = program;
+    return &l->args;
 }
 
-static inline int llama_planned(ptx_code code, const ptxk_message *message, gguf_error *why) {
-    return code == PTX_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", message->text);
+/* One of an operation by its name, whose planning has left a code, m->plan and m->message. */
+static inline void *llama_add_operation(llama *m, const char *name, const void *desc, ptx_code code,
+                                        gguf_error *why) {
+    ptxcu_program *program;
+    if (llama_planned(m, code, why)
+        || llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find(name), desc, &program), why))
+        return NULL;
+    return llama_add(m, program, why);
 }
+
+/* The launch that a description and a shape ask for: its arguments, to be filled in, or NULL. */
+#define LLAMA_ADD(name, desc, shape)                                                                         \
+    (ptxk_##name##_args *)llama_add_operation(                                                               \
+        m, #name, &(desc), ptxk_##name##_plan(&(desc), &(shape), &m->plan, &m->message), why)
 
 /* y = W x + bias */
 typedef struct llama_product {
@@ -639,13 +702,10 @@ static inline int llama_together(const llama_product *p, uint32_t count) {
    With PTXK_GEMV_SWIGLU in flags: y = silu(first x) (second x). */
 static inline int llama_add_products(llama *m, const llama_product *p, uint32_t count, uint32_t flags,
                                      uint64_t x, uint64_t gamma, uint64_t residual, gguf_error *why) {
-    ptxk_gemv_desc desc;
-    ptxk_gemv_shape shape;
-    ptxk_message message;
-    ptx_plan plan;
-    llama_launch *l;
+    ptxk_gemv_desc desc = {0};
+    ptxk_gemv_shape shape = {0};
+    ptxk_gemv_args *a;
     uint32_t i;
-    memset(&desc, 0, sizeof desc);
     llama_format(p[0].w->from->format, &desc.format);
     if (count > 1) llama_format(p[1].w->from->format, &desc.second);
     if (count > 2) llama_format(p[2].w->from->format, &desc.third);
@@ -655,30 +715,28 @@ static inline int llama_add_products(llama *m, const llama_product *p, uint32_t 
     desc.flags = flags | (uint32_t)(gamma ? PTXK_GEMV_NORM | PTXK_GEMV_GAMMA : 0)
                  | (uint32_t)(residual ? PTXK_GEMV_RESIDUAL : 0)
                  | (uint32_t)(llama_has_bias(p) ? PTXK_GEMV_BIAS : 0);
-    memset(&shape, 0, sizeof shape);
     shape.n = (uint32_t)p[0].w->from->size[1];
     shape.k = (uint32_t)p[0].w->from->size[0];
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
     if (count > 1) shape.second_n = (uint32_t)p[1].w->from->size[1];
     if (count > 2) shape.third_n = (uint32_t)p[2].w->from->size[1];
-    if (llama_planned(ptxk_gemv_plan(&desc, &shape, &plan, &message), &message, why)) return 1;
-    l = llama_add(m, "gemv", &desc, &plan, why);
-    if (!l) return 1;
-    l->args.gemv.weights = p[0].w->address;
-    l->args.gemv.x = x;
-    l->args.gemv.gamma = gamma;
-    l->args.gemv.residual = residual;
-    l->args.gemv.y = p[0].y;
-    l->args.gemv.bias = llama_has_bias(p) ? p[0].bias->address : 0;
-    l->args.gemv.workspace = m->workspace.address;
-    l->args.gemv.n = shape.n;
-    l->args.gemv.k = shape.k;
-    l->args.gemv.eps = (float)m->config.eps;
+    a = LLAMA_ADD(gemv, desc, shape);
+    if (!a) return 1;
+    a->weights = p[0].w->address;
+    a->x = x;
+    a->gamma = gamma;
+    a->residual = residual;
+    a->y = p[0].y;
+    a->bias = llama_has_bias(p) ? p[0].bias->address : 0;
+    a->workspace = m->workspace.address;
+    a->n = shape.n;
+    a->k = shape.k;
+    a->eps = (float)m->config.eps;
     for (i = 1; i < count; i++) {
-        l->args.gemv.more[i - 1].weights = p[i].w->address;
-        l->args.gemv.more[i - 1].bias = llama_has_bias(p) ? p[i].bias->address : 0;
-        l->args.gemv.more[i - 1].y = p[i].y;
-        l->args.gemv.more[i - 1].n = (uint32_t)p[i].w->from->size[1];
+        a->more[i - 1].weights = p[i].w->address;
+        a->more[i - 1].bias = llama_has_bias(p) ? p[i].bias->address : 0;
+        a->more[i - 1].y = p[i].y;
+        a->more[i - 1].n = (uint32_t)p[i].w->from->size[1];
     }
     return 0;
 }
@@ -694,74 +752,59 @@ static inline int llama_add_product(llama *m, const llama_tensor *w, uint64_t x,
 
 static inline int llama_add_embedding(llama *m, gguf_error *why) {
     const llama_tensor *w = &m->tensor[LLAMA_EMBEDDING];
-    ptxk_embed_desc desc;
-    ptxk_embed_shape shape;
-    ptxk_message message;
-    ptx_plan plan;
-    llama_launch *l;
-    memset(&desc, 0, sizeof desc);
+    ptxk_embed_desc desc = {0};
+    ptxk_embed_shape shape = {0};
+    ptxk_embed_args *a;
     desc.n = m->config.hidden;
     llama_format(w->from->format, &desc.format);
     desc.y_type = PTX_F32;
-    memset(&shape, 0, sizeof shape);
     shape.tokens = m->options.batch;
-    if (llama_planned(ptxk_embed_plan(&desc, &shape, &plan, &message), &message, why)) return 1;
-    l = llama_add(m, "embed", &desc, &plan, why);
-    if (!l) return 1;
-    l->args.embed.table = w->address;
-    l->args.embed.ids = m->tokens.address;
-    l->args.embed.y = m->x.address;
-    l->args.embed.rows = m->config.vocab;
-    l->args.embed.tokens = m->options.batch;
+    a = LLAMA_ADD(embed, desc, shape);
+    if (!a) return 1;
+    a->table = w->address;
+    a->ids = m->tokens.address;
+    a->y = m->x.address;
+    a->rows = m->config.vocab;
+    a->tokens = m->options.batch;
     return 0;
 }
 
 /* each head at x by its norm, where the model has such */
 static inline int llama_add_head_norm(llama *m, const llama_tensor *gamma, uint64_t x, uint32_t heads,
                                       gguf_error *why) {
-    ptxk_norm_desc desc;
-    ptxk_norm_shape shape;
-    ptxk_message message;
-    ptx_plan plan;
-    llama_launch *l;
+    ptxk_norm_desc desc = {0};
+    ptxk_norm_shape shape = {0};
+    ptxk_norm_args *a;
     if (!m->config.head_norms) return 0;
-    memset(&desc, 0, sizeof desc);
     desc.n = m->config.head_dim;
     desc.kind = PTXK_NORM_RMS;
     desc.x_type = desc.y_type = desc.weight_type = PTX_F32;
-    memset(&shape, 0, sizeof shape);
     shape.rows = m->options.batch * heads;
-    if (llama_planned(ptxk_norm_plan(&desc, &shape, &plan, &message), &message, why)) return 1;
-    l = llama_add(m, "norm", &desc, &plan, why);
-    if (!l) return 1;
-    l->args.norm.x = l->args.norm.y = x;
-    l->args.norm.gamma = gamma->address;
-    l->args.norm.rows = shape.rows;
-    l->args.norm.eps = (float)m->config.eps;
+    a = LLAMA_ADD(norm, desc, shape);
+    if (!a) return 1;
+    a->x = a->y = x;
+    a->gamma = gamma->address;
+    a->rows = shape.rows;
+    a->eps = (float)m->config.eps;
     return 0;
 }
 
 static inline int llama_add_rope(llama *m, uint64_t x, uint32_t heads, gguf_error *why) {
-    ptxk_rope_desc desc;
-    ptxk_rope_shape shape;
-    ptxk_message message;
-    ptx_plan plan;
-    llama_launch *l;
-    memset(&desc, 0, sizeof desc);
+    ptxk_rope_desc desc = {0};
+    ptxk_rope_shape shape = {0};
+    ptxk_rope_args *a;
     desc.heads = heads;
     desc.head_dim = m->config.head_dim;
     desc.dims = m->config.rope_dims;
     desc.pairs = m->config.rope_pairs;
     desc.type = PTX_F32;
-    memset(&shape, 0, sizeof shape);
     shape.tokens = m->options.batch;
-    if (llama_planned(ptxk_rope_plan(&desc, &shape, &plan, &message), &message, why)) return 1;
-    l = llama_add(m, "rope", &desc, &plan, why);
-    if (!l) return 1;
-    l->args.rope.x = x;
-    l->args.rope.positions = m->positions.address;
-    l->args.rope.frequencies = m->frequencies.address;
-    l->args.rope.tokens = m->options.batch;
+    a = LLAMA_ADD(rope, desc, shape);
+    if (!a) return 1;
+    a->x = x;
+    a->positions = m->positions.address;
+    a->frequencies = m->frequencies.address;
+    a->tokens = m->options.batch;
     return 0;
 }
 
@@ -775,127 +818,109 @@ static inline int llama_add_attention(llama *m, uint32_t layer, gguf_error *why)
     const llama_config *c = &m->config;
     uint64_t k_caches = m->cache_table.address + 2ull * layer * m->options.batch * 8;
     uint64_t v_caches = k_caches + (uint64_t)m->options.batch * 8;
-    ptxk_kv_scatter_desc scatter;
-    ptxk_kv_scatter_shape tokens;
-    ptxk_flash_decode_desc attention;
-    ptxk_flash_decode_shape shape;
-    ptxk_message message;
-    ptx_plan plan;
-    llama_launch *l;
-    memset(&scatter, 0, sizeof scatter);
+    ptxk_kv_scatter_desc scatter = {0};
+    ptxk_kv_scatter_shape tokens = {0};
+    ptxk_kv_scatter_args *append;
+    ptxk_flash_decode_desc attention = {0};
+    ptxk_flash_decode_shape shape = {0};
+    ptxk_flash_decode_args *a;
     scatter.kv_heads = c->kv_heads;
     scatter.head_dim = c->head_dim;
     scatter.source_type = PTX_F32;
     scatter.cache_type = m->options.kv_type;
-    memset(&tokens, 0, sizeof tokens);
     tokens.tokens = m->options.batch;
-    if (llama_planned(ptxk_kv_scatter_plan(&scatter, &tokens, &plan, &message), &message, why)) return 1;
-    l = llama_add(m, "kv_scatter", &scatter, &plan, why);
-    if (!l) return 1;
-    l->args.scatter.k = m->k.address;
-    l->args.scatter.v = m->v.address;
-    l->args.scatter.k_caches = k_caches;
-    l->args.scatter.v_caches = v_caches;
-    l->args.scatter.positions = m->positions.address;
-    l->args.scatter.head_stride = (uint64_t)m->options.max_seq * c->head_dim;
-    l->args.scatter.row_stride = c->head_dim;
-    l->args.scatter.sequence_step = 1;
-    l->args.scatter.tokens = l->args.scatter.batch = m->options.batch;
-    l->args.scatter.max_seq = m->options.max_seq;
-    memset(&attention, 0, sizeof attention);
+    append = LLAMA_ADD(kv_scatter, scatter, tokens);
+    if (!append) return 1;
+    append->k = m->k.address;
+    append->v = m->v.address;
+    append->k_caches = k_caches;
+    append->v_caches = v_caches;
+    append->positions = m->positions.address;
+    append->head_stride = (uint64_t)m->options.max_seq * c->head_dim;
+    append->row_stride = c->head_dim;
+    append->sequence_step = 1;
+    append->tokens = append->batch = m->options.batch;
+    append->max_seq = m->options.max_seq;
     attention.heads = c->heads;
     attention.kv_heads = c->kv_heads;
     attention.head_dim = c->head_dim;
     attention.kv_type = m->options.kv_type;
+    attention.scale = (float)c->score_scale;
     attention.window = llama_window(m);
-    memset(&shape, 0, sizeof shape);
     shape.batch = m->options.batch;
     shape.max_len = shape.max_seq = m->options.max_seq;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
     shape.cluster = ptxcu_device_info(m->cu)->max_cluster;
-    if (llama_planned(ptxk_flash_decode_plan(&attention, &shape, &plan, &message), &message, why)) return 1;
-    l = llama_add(m, "flash_decode", &attention, &plan, why);
-    if (!l) return 1;
-    l->args.attention.q = m->q.address;
-    l->args.attention.k_caches = k_caches;
-    l->args.attention.v_caches = v_caches;
-    l->args.attention.lengths = m->lengths.address;
-    l->args.attention.out = m->attention.address;
-    l->args.attention.workspace = plan.zero_bytes ? m->counters.address : m->workspace.address;
-    l->args.attention.max_seq = m->options.max_seq;
+    a = LLAMA_ADD(flash_decode, attention, shape);
+    if (!a) return 1;
+    a->q = m->q.address;
+    a->k_caches = k_caches;
+    a->v_caches = v_caches;
+    a->lengths = m->lengths.address;
+    a->out = m->attention.address;
+    a->workspace = m->plan.zero_bytes ? m->counters.address : m->workspace.address;
+    a->max_seq = m->options.max_seq;
     return 0;
 }
 
 /* gate = silu(gate) up */
 static inline int llama_add_activation(llama *m, gguf_error *why) {
-    ptxk_activation_desc desc;
-    ptxk_activation_shape shape;
-    ptxk_message message;
-    ptx_plan plan;
-    llama_launch *l;
-    memset(&desc, 0, sizeof desc);
+    ptxk_activation_desc desc = {0};
+    ptxk_activation_shape shape = {0};
+    ptxk_activation_args *a;
     desc.kind = PTXK_SILU;
     desc.gated = 1;
     desc.x_type = desc.y_type = PTX_F32;
-    memset(&shape, 0, sizeof shape);
     shape.rows = m->options.batch;
     shape.n = m->config.ffn;
-    if (llama_planned(ptxk_activation_plan(&desc, &shape, &plan, &message), &message, why)) return 1;
-    l = llama_add(m, "activation", &desc, &plan, why);
-    if (!l) return 1;
-    l->args.activation.x = l->args.activation.y = m->gate.address;
-    l->args.activation.up = m->up.address;
-    l->args.activation.rows = shape.rows;
-    l->args.activation.n = shape.n;
+    a = LLAMA_ADD(activation, desc, shape);
+    if (!a) return 1;
+    a->x = a->y = m->gate.address;
+    a->up = m->up.address;
+    a->rows = shape.rows;
+    a->n = shape.n;
     return 0;
 }
 
 static inline int llama_add_choice(llama *m, gguf_error *why) {
-    ptxk_sample_desc desc;
-    ptxk_sample_shape shape;
-    ptxk_message message;
-    ptx_plan plan;
-    llama_launch *l;
-    memset(&desc, 0, sizeof desc);
+    ptxk_sample_desc desc = {0};
+    ptxk_sample_shape shape = {0};
+    ptxk_sample_args *a;
     desc.type = PTX_F32;
     desc.method = m->options.temperature > 0 ? PTXK_SAMPLE_DRAW : PTXK_SAMPLE_ARGMAX;
-    memset(&shape, 0, sizeof shape);
     shape.rows = m->options.batch;
     shape.n = m->config.vocab;
-    if (llama_planned(ptxk_sample_plan(&desc, &shape, &plan, &message), &message, why)) return 1;
-    l = llama_add(m, "sample", &desc, &plan, why);
-    if (!l) return 1;
-    l->args.sample.logits = m->logits.address;
-    l->args.sample.positions = m->positions.address;
-    l->args.sample.tokens = m->chosen.address;
-    l->args.sample.seed = m->options.seed;
-    l->args.sample.rows = shape.rows;
-    l->args.sample.n = shape.n;
-    l->args.sample.top_k = m->options.top_k;
-    l->args.sample.top_p = m->options.top_p;
-    l->args.sample.temperature = m->options.temperature;
+    a = LLAMA_ADD(sample, desc, shape);
+    if (!a) return 1;
+    a->logits = m->logits.address;
+    a->positions = m->positions.address;
+    a->tokens = m->chosen.address;
+    a->seed = m->options.seed;
+    a->rows = shape.rows;
+    a->n = shape.n;
+    a->top_k = m->options.top_k;
+    a->top_p = m->options.top_p;
+    a->temperature = m->options.temperature;
     return 0;
 }
 
 static inline int llama_add_advance(llama *m, gguf_error *why) {
-    llama_launch *l;
-    ptx_plan plan;
-    memset(&plan, 0, sizeof plan);
-    plan.launches = 1;
-    plan.launch[0].grid[0] = plan.launch[0].grid[1] = plan.launch[0].grid[2] = 1;
-    plan.launch[0].block[0] = m->options.batch;
-    plan.launch[0].block[1] = plan.launch[0].block[2] = 1;
-    plan.args_bytes = sizeof l->args.advance;
-    l = llama_add(m, NULL, NULL, &plan, why);
-    if (!l) return 1;
-    l->program = m->advance;
-    l->args.advance[0] = m->tokens.address;
-    l->args.advance[1] = m->chosen.address;
-    l->args.advance[2] = m->positions.address;
-    l->args.advance[3] = m->lengths.address;
-    l->args.advance[4] = m->prompts.address;
-    l->args.advance[5] = m->prompt_lengths.address;
-    l->args.advance[6] = m->options.max_seq;
+    uint64_t *a;
+    ptx_launch *one = &m->plan.launch[0];
+    memset(&m->plan, 0, sizeof m->plan);
+    m->plan.launches = 1;
+    one->grid[0] = one->grid[1] = one->grid[2] = one->block[1] = one->block[2] = 1;
+    one->block[0] = m->options.batch;
+    m->plan.args_bytes = LLAMA_ADVANCE_WORDS * sizeof *a;
+    a = (uint64_t *)llama_add(m, m->advance, why);
+    if (!a) return 1;
+    a[0] = m->tokens.address;
+    a[1] = m->chosen.address;
+    a[2] = m->positions.address;
+    a[3] = m->lengths.address;
+    a[4] = m->prompts.address;
+    a[5] = m->prompt_lengths.address;
+    a[6] = m->options.max_seq;
     return 0;
 }
 
@@ -1152,7 +1177,6 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     ptxk_decoder_layer *layers;
     ptxk_decoder_desc desc;
     ptxk_decoder_shape shape;
-    ptxk_message message;
     void *host = NULL;
     uint32_t i;
     int bad;
@@ -1172,13 +1196,14 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.kv_type = m->options.kv_type;
     desc.rope_dims = c->rope_dims;
     desc.rope_pairs = c->rope_pairs;
+    desc.scale = (float)c->score_scale;
     desc.head_norms = c->head_norms != 0;
     desc.window = llama_window(m);
     memset(&shape, 0, sizeof shape);
     shape.layers = c->layers;
     shape.max_seq = m->options.max_seq;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
-    if (bad || llama_planned(ptxk_decoder_plan(&desc, &shape, &p->plan, &message), &message, why)
+    if (bad || llama_planned(m, ptxk_decoder_plan(&desc, &shape, &p->plan, &m->message), why)
         || llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find("decoder"), &desc, &p->program), why)
         || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)p->plan.workspace_bytes, &p->workspace), why)
         || llama_cuda(m, ptxcu_host_alloc(m->cu, sizeof *p->state + 64 + 4ull * n * desc.batch, &host),
@@ -1212,7 +1237,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     p->args.temperature = m->options.temperature;
     p->args.top_p = m->options.top_p;
     p->args.eps = (float)c->eps;
-    bad = llama_planned(ptxk_decoder_check(&desc, &p->args, layers, &message), &message, why);
+    bad = llama_planned(m, ptxk_decoder_check(&desc, &p->args, layers, &m->message), why);
     free(layers);
     if (bad) llama_persistent_close(m, p);
     return bad;

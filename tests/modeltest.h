@@ -15,10 +15,13 @@ typedef struct model_shape {
     uint32_t embedding_format; /* GGUF_FORMAT_... */
     uint32_t format;           /* of the layers' matrices, ... */
     uint32_t down_format;      /* ... but the last, and of an output of its own */
-    int bias, tied, factors;   /* of Q, K and V; the output is the embedding; rope_freqs.weight */
+    int bias, tied;            /* of Q, K and V; the output is the embedding */
+    int factors;               /* 1: rope_freqs.weight; 2: rope_scale is YaRN's, 3: with limits of its own */
     float rope_theta, rope_scale;      /* 0: 10000; 0: 1 */
     uint32_t window;                   /* positions that attention sees; 0: all, and no such key */
 } model_shape;
+
+#define MODEL_YARN_CONTEXT 400
 
 typedef struct model_line {
     char name[48];
@@ -46,7 +49,7 @@ static inline model_line *model_lines(const model_shape *s, uint32_t *count)
     model_add(lines, count, "token_embd.weight", s->hidden, s->vocab, s->embedding_format, 0);
     model_add(lines, count, "output_norm.weight", s->hidden, 0, GGUF_FORMAT_F32, 1);
     if (!s->tied) model_add(lines, count, "output.weight", s->hidden, s->vocab, s->down_format, 0);
-    if (s->factors)
+    if (s->factors == 1)
         model_add(lines, count, "rope_freqs.weight", (s->rope_dims ? s->rope_dims : s->head_dim) / 2, 0,
                   GGUF_FORMAT_F32, 3);
 #define MODEL_LINE(what, columns, rows, format, kind)                                                        \
@@ -102,7 +105,9 @@ static inline model_line *make_model_head(gguf_maker *m, const model_shape *s, u
     model_line *lines = model_lines(s, &count);
     char key[64];
 #define MODEL_KEY(what) (snprintf(key, sizeof key, "%s.%s", s->architecture, what), key)
-    make_start(m, count, 11u + (s->rope_dims != 0) + (s->rope_scale > 0 ? 2 : 0) + (s->window != 0));
+    make_start(m, count,
+               11u + (s->rope_dims != 0) + (s->rope_scale > 0 ? 2 : 0) + (s->factors > 1)
+                   + (s->factors > 2 ? 2 : 0) + (s->window != 0));
     make_value_text(m, "general.architecture", s->architecture);
     make_value_u32(m, MODEL_KEY("block_count"), s->layers);
     make_value_u32(m, MODEL_KEY("context_length"), s->context);
@@ -115,8 +120,14 @@ static inline model_line *make_model_head(gguf_maker *m, const model_shape *s, u
     make_value_float(m, MODEL_KEY("attention.layer_norm_rms_epsilon"), 1e-5f);
     make_value_float(m, MODEL_KEY("rope.freq_base"), s->rope_theta > 0 ? s->rope_theta : 10000.0f);
     if (s->rope_scale > 0) {
-        make_value_text(m, MODEL_KEY("rope.scaling.type"), "linear");
+        make_value_text(m, MODEL_KEY("rope.scaling.type"), s->factors > 1 ? "yarn" : "linear");
         make_value_float(m, MODEL_KEY("rope.scaling.factor"), s->rope_scale);
+    }
+    if (s->factors > 1)
+        make_value_u32(m, MODEL_KEY("rope.scaling.original_context_length"), MODEL_YARN_CONTEXT);
+    if (s->factors > 2) {
+        make_value_float(m, MODEL_KEY("rope.scaling.yarn_beta_fast"), 8);
+        make_value_float(m, MODEL_KEY("rope.scaling.yarn_beta_slow"), 0.25f);
     }
     if (s->rope_dims) make_value_u32(m, MODEL_KEY("rope.dimension_count"), s->rope_dims);
     if (s->window) make_value_u32(m, MODEL_KEY("attention.sliding_window"), s->window);
@@ -167,6 +178,24 @@ static inline ref_matrix model_matrix(const gguf *g, const unsigned char *file, 
                            layer == UINT32_MAX ? NULL : model_floats(g, file, bias));
 }
 
+/* What YaRN does, from the file: limits of frequencies; scores of q and k that are both longer. */
+static inline void model_yarn(ref_llama *r, const gguf *g)
+{
+    static const char *const names[] = {"yarn_beta_fast", "yarn_beta_slow"};
+    gguf_text type, architecture;
+    uint32_t context, i;
+    char key[100];
+    if (!gguf_get_text(g, "general.architecture", &architecture)) return;
+#define MODEL_YARN_KEY(what)                                                                                 \
+    (snprintf(key, sizeof key, "%.*s.rope.scaling.%s", (int)architecture.bytes, architecture.at, what), key)
+    if (!gguf_get_text(g, MODEL_YARN_KEY("type"), &type) || !gguf_is(type, "yarn")) return;
+    if (gguf_get_u32(g, MODEL_YARN_KEY("original_context_length"), &context)) r->yarn[0] = context;
+    for (i = 0; i < 2; i++)
+        if (!gguf_get_float(g, MODEL_YARN_KEY(names[i]), &r->yarn[1 + i])) r->yarn[1 + i] = i ? 1 : 32;
+#undef MODEL_YARN_KEY
+    r->scale = pow(1 + 0.1 * log(r->rope_scale), 2) / sqrt((double)r->head_dim);
+}
+
 /* Numbers from the file's reader, everything else from the file. The file must outlive the reference. */
 static inline void model_reference(ref_llama *r, const llama_config *c, const gguf *g,
                                    const unsigned char *file)
@@ -188,6 +217,7 @@ static inline void model_reference(ref_llama *r, const llama_config *c, const gg
     r->theta = c->rope_theta;
     r->rope_scale = c->rope_scale;
     r->rope_factors = model_floats(g, file, "rope_freqs.weight");
+    model_yarn(r, g);
     r->eps = c->eps;
     r->kv_f16 = 1;
     r->noise_state = 1;

@@ -7,385 +7,8 @@
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen_kernels.h"
 
-#include "reference/layers.h"
-#include "reference/llama.h"
-#include "kerneltest.h"
+#include "decodertest.h"
 #include "sass.h"
-
-#define MOST_TOKENS 40u
-
-static int ref_type(uint32_t format) {
-    return format == PTXK_Q4_K   ? REF_BLOCK_Q4_K
-           : format == PTXK_Q6_K ? REF_BLOCK_Q6_K
-           : format == PTXK_Q5_K ? REF_BLOCK_Q5_K
-           : format == PTXK_Q4_0 ? REF_BLOCK_Q4_0
-           : format == PTXK_Q8_0 ? REF_BLOCK_Q8_0
-           : format == PTXK_F32  ? REF_BLOCK_F32
-           : format == PTXK_F16  ? REF_BLOCK_F16
-                                 : REF_BLOCK_BF16;
-}
-
-/* A model, in host memory, on the device, and as the reference has it. */
-typedef struct model {
-    ptxk_decoder_desc desc;
-    uint32_t layers, max_seq, blocks, prompt_stride, n;
-    uint32_t positions[4], prompt_lengths[4], prompts[4 * 16];
-    ptx_target target;
-    float temperature, top_p;
-    uint32_t top_k, end_tokens[PTXK_DECODER_ENDS], end_count, watchdog;
-    uint64_t seed, stop;
-    ref_llama ref;
-    ptxk_decoder_layer *table;
-    ptxk_decoder_args args;
-    device_ptr owned[2048];
-    void *kept[1024];
-    uint32_t owned_count, kept_count;
-    uint32_t tokens[4 * MOST_TOKENS];
-    ptxk_decoder_state state;
-    float *logits;
-    ptxsim_counters counters;
-    uint32_t poison_at, poison; /* a word of the workspace, written between the two launches */
-    double worst;
-    uint32_t close; /* choices too close to tell */
-} model;
-
-static device_ptr own(model *m, device_ptr p) { return m->owned[m->owned_count++] = p; }
-
-static void *keep(model *m, void *p) { return m->kept[m->kept_count++] = p; }
-
-static void half_at(unsigned char *at, double x) {
-    uint16_t h = ref_to_f16(x);
-    at[0] = (unsigned char)h;
-    at[1] = (unsigned char)(h >> 8);
-}
-
-static int bare; /* no reference: weights are of no meaning, many rows the same */
-
-static ptxk_decoder_matrix bare_matrix(model *m, uint32_t format, uint32_t rows, uint32_t columns) {
-    size_t row = ref_row_bytes(ref_type(format), columns), i, n;
-    unsigned char *w = (unsigned char *)malloc(64 * row);
-    ptxk_decoder_matrix out;
-    device_ptr p = 0;
-    for (i = 0; i < 64 * row; i++) w[i] = (unsigned char)random_below(16); /* halves below 2^-12 */
-    memset(&out, 0, sizeof out);
-    CHECK(cu.cuMemAlloc(&p, rows * row) == 0);
-    for (i = 0; i < rows; i += 64) {
-        n = rows - i < 64 ? rows - i : 64;
-        CHECK(cu.cuMemcpyHtoD(p + i * row, w, n * row) == 0);
-    }
-    free(w);
-    out.weights = own(m, p);
-    out.format = format;
-    return out;
-}
-
-/* rows x columns of random weights of some 1 / sqrt(columns), to the device and the reference. */
-static ptxk_decoder_matrix matrix(model *m, uint32_t format, uint32_t rows, uint32_t columns, int bias,
-                                  ref_matrix *ref, double factor) {
-    int type = ref_type(format);
-    size_t bytes = ref_row_bytes(type, columns) * rows, block = ref_block_bytes(type), i;
-    unsigned char *w = (unsigned char *)malloc(bytes + 16);
-    double size = factor / sqrt((double)columns);
-    ptxk_decoder_matrix out;
-    float *b = NULL;
-    if (bare) return free(w), bare_matrix(m, format, rows, columns);
-    for (i = 0; i < bytes; i += 4) {
-        uint32_t r = random_u32();
-        memcpy(w + i, &r, 4);
-    }
-    for (i = 0; i < bytes; i += block) {
-        double d = size * (1 + random_within(0.3)), x = random_within(1.7 * size);
-        float f = (float)x;
-        if (format == PTXK_Q4_K) half_at(w + i, d / 180), half_at(w + i + 2, d / 24);
-        if (format == PTXK_Q5_K) half_at(w + i, d / 360), half_at(w + i + 2, d / 24);
-        if (format == PTXK_Q4_0) half_at(w + i, d / 4.6);
-        if (format == PTXK_Q6_K) half_at(w + i + 208, d / 1360);
-        if (format == PTXK_Q8_0) half_at(w + i, d / 74);
-        if (format == PTXK_F32) memcpy(w + i, &f, 4);
-        if (format == PTXK_F16) half_at(w + i, x);
-        if (format == PTXK_BF16) ref_put(w, REF_BF16, i / 2, x);
-    }
-    memset(&out, 0, sizeof out);
-    out.format = format;
-    out.weights = own(m, upload(w, bytes));
-    if (bias) {
-        b = (float *)keep(m, malloc(rows * sizeof *b));
-        for (i = 0; i < rows; i++) b[i] = (float)random_within(0.3);
-        out.bias = own(m, upload(b, rows * sizeof *b));
-    }
-    *ref = ref_matrix_make(type, w, rows, columns, b);
-    free(w);
-    return out;
-}
-
-static const float *norm_weights(model *m, uint32_t n, uint64_t *at) {
-    float *w = (float *)keep(m, malloc(n * sizeof *w));
-    uint32_t i;
-    for (i = 0; i < n; i++) w[i] = (float)(1 + random_within(0.5));
-    *at = own(m, upload(w, n * sizeof *w));
-    return w;
-}
-
-static uint64_t cache(model *m) {
-    device_ptr p = 0;
-    const ptxk_decoder_desc *d = &m->desc;
-    size_t bytes = (size_t)d->batch * d->kv_heads * m->max_seq * d->head_dim * 4 + 16;
-    if (m->positions[0] | m->positions[1]) { /* rows that were there before */
-        void *zeros = calloc(1, bytes);
-        p = upload(zeros, bytes);
-        free(zeros);
-    } else {
-        CHECK(cu.cuMemAlloc(&p, bytes) == 0);
-    }
-    return own(m, p);
-}
-
-/* formats: a list of up to 4, taken in turn by the matrices. */
-static model model_new(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
-                       uint32_t vocab, uint32_t layers, uint32_t batch, const uint32_t *formats,
-                       uint32_t count) {
-    model m;
-    ptxk_decoder_desc *d = &m.desc;
-    uint32_t i, turn = random_below(count);
-    memset(&m, 0, sizeof m);
-    d->hidden = hidden, d->ffn = ffn, d->heads = heads, d->kv_heads = kv_heads, d->head_dim = head_dim;
-    d->vocab = vocab, d->batch = batch;
-    for (i = 0; i < count; i++) d->formats |= 1u << formats[i];
-    d->kv_type = PTX_F32;
-    d->rope_dims = random_below(2) ? head_dim : head_dim / 4 * 2;
-    d->rope_pairs = random_below(2) ? PTXK_ROPE_NEOX : PTXK_ROPE_INTERLEAVED;
-    m.layers = layers;
-    m.max_seq = 64;
-    m.blocks = 4;
-    m.n = 2;
-    m.prompt_stride = 16;
-    m.watchdog = 300000;
-    m.target = PTX_SM(80);
-    m.poison_at = 0xffffffffu;
-    if (vocab > 10000 || ffn > 2000 || hidden * batch > 1500) m.n = 1;
-    for (i = 0; i < batch; i++) m.prompt_lengths[i] = vocab > 10000 ? 1 : 1 + random_below(2);
-    for (i = 0; i < 64; i++) m.prompts[i] = random_below(vocab);
-    m.ref.vocab = vocab, m.ref.hidden = hidden, m.ref.layers = layers, m.ref.heads = heads;
-    m.ref.kv_heads = kv_heads, m.ref.head_dim = head_dim, m.ref.ffn = ffn;
-    m.ref.rope_dims = d->rope_dims;
-    m.ref.rope = d->rope_pairs == PTXK_ROPE_NEOX ? REF_ROPE_HALVES : REF_ROPE_INTERLEAVED;
-    d->head_norms = random_below(2);
-    d->window = random_below(2) ? random_below(4) : 0; /* 0: all; sequences are some three tokens long */
-    m.ref.window = d->window;
-    m.ref.theta = 10000, m.ref.eps = (double)1e-5f, m.ref.rope_scale = 1;
-    m.ref.layer = (ref_llama_layer *)calloc(layers, sizeof *m.ref.layer);
-    m.table = (ptxk_decoder_layer *)calloc(layers, sizeof *m.table);
-#define NEXT formats[turn++ % count]
-    m.args.embedding = matrix(&m, NEXT, vocab, hidden, 0, &m.ref.embedding, 10);
-    if (random_below(2)) {
-        m.args.output = matrix(&m, NEXT, vocab, hidden, 0, &m.ref.output, 3);
-    } else {
-        m.args.output = m.args.embedding;
-    }
-    m.ref.output_norm = norm_weights(&m, hidden, &m.args.final_norm);
-    for (i = 0; i < layers; i++) {
-        ptxk_decoder_layer *l = &m.table[i];
-        ref_llama_layer *r = &m.ref.layer[i];
-        int bias = (int)random_below(2);
-        r->attn_norm = norm_weights(&m, hidden, &l->attention_norm);
-        r->ffn_norm = norm_weights(&m, hidden, &l->ffn_norm);
-        if (d->head_norms) {
-            r->q_norm = norm_weights(&m, head_dim, &l->q_norm);
-            r->k_norm = norm_weights(&m, head_dim, &l->k_norm);
-        }
-        l->q = matrix(&m, NEXT, heads * head_dim, hidden, bias, &r->q, 2);
-        l->k = matrix(&m, NEXT, kv_heads * head_dim, hidden, bias, &r->k, 2);
-        l->v = matrix(&m, NEXT, kv_heads * head_dim, hidden, bias, &r->v, 1);
-        l->output = matrix(&m, NEXT, hidden, heads * head_dim, bias, &r->o, 1);
-        l->gate = matrix(&m, NEXT, ffn, hidden, bias, &r->gate, 2);
-        l->up = matrix(&m, NEXT, ffn, hidden, bias, &r->up, 1);
-        l->down = matrix(&m, NEXT, hidden, ffn, bias, &r->down, 1);
-    }
-#undef NEXT
-    m.logits = (float *)malloc((size_t)vocab * batch * sizeof *m.logits);
-    return m;
-}
-
-static void model_free(model *m) {
-    uint32_t i;
-    for (i = 0; i < m->owned_count; i++) cu.cuMemFree(m->owned[i]);
-    for (i = 0; i < m->kept_count; i++) free(m->kept[i]);
-    ref_llama_free(&m->ref);
-    free(m->table);
-    free(m->logits);
-}
-
-static void model_launch(model *m) {
-    ptx_module_desc module_desc;
-    ptxk_decoder_shape shape;
-    ptxk_message why;
-    ptx_plan plan;
-    ptx_module *module;
-    const char *text;
-    void *loaded;
-    double *frequencies = (double *)malloc((m->desc.rope_dims + 2) * sizeof *frequencies);
-    uint32_t i;
-    size_t logits = (size_t)m->desc.vocab * m->desc.batch * 4;
-    memset(&module_desc, 0, sizeof module_desc);
-    module_desc.target = m->target;
-    module = ptx_module_new(&module_desc);
-    ptxk_decoder_emit(module, &m->desc);
-    text = ptx_text(module, NULL);
-    if (!CHECK_MORE(text != NULL, ptx_get_error(module)->message) || !(loaded = load_text(text))) return;
-    shape.layers = m->layers;
-    shape.max_seq = m->max_seq;
-    shape.sm_count = m->blocks;
-    CHECK_MORE(!ptxk_decoder_plan(&m->desc, &shape, &plan, &why), why.text);
-    for (i = 0; i < m->layers; i++) m->table[i].k_cache = cache(m), m->table[i].v_cache = cache(m);
-    CHECK_MORE(!ptxk_rope_frequencies(m->desc.rope_dims, NULL, frequencies, &why), why.text);
-    memset(m->tokens, 0xff, sizeof m->tokens);
-    memset(&m->state, 0xff, sizeof m->state);
-    memset(m->logits, 0xff, logits);
-    m->args.layers = own(m, upload(m->table, m->layers * sizeof *m->table));
-    m->args.frequencies = own(m, upload(frequencies, m->desc.rope_dims * 4));
-    m->args.prompt = own(m, upload(m->prompts, sizeof m->prompts));
-    m->args.prompt_lengths = own(m, upload(m->prompt_lengths, 16));
-    m->args.positions = own(m, upload(m->positions, 16));
-    m->args.logits = own(m, upload(m->logits, logits));
-    m->args.tokens = own(m, upload(m->tokens, sizeof m->tokens));
-    m->args.state = own(m, upload(&m->state, sizeof m->state));
-    m->args.stop = m->stop == 1 ? 0 : m->stop;
-    CHECK(cu.cuMemAlloc(&m->args.workspace, (size_t)plan.workspace_bytes) == 0);
-    own(m, m->args.workspace);
-    m->args.seed = m->seed;
-    m->args.layer_count = m->layers;
-    m->args.max_seq = m->max_seq;
-    m->args.prompt_stride = m->prompt_stride;
-    m->args.tokens_stride = MOST_TOKENS;
-    m->args.n = m->n;
-    m->args.end_count = m->end_count;
-    memcpy(m->args.end_tokens, m->end_tokens, sizeof m->end_tokens);
-    m->args.top_k = m->top_k;
-    m->args.top_p = m->top_p;
-    m->args.watchdog = m->watchdog;
-    m->args.temperature = m->temperature;
-    m->args.eps = 1e-5f;
-    CHECK_MORE(!ptxk_decoder_check(&m->desc, &m->args, m->table, &why), why.text);
-    if (m->stop == 1) { /* the check refuses that: what the kernel itself writes stops it */
-        m->args.stop = m->args.state + offsetof(ptxk_decoder_state, written);
-        CHECK(ptxk_decoder_check(&m->desc, &m->args, m->table, &why) == PTX_E_ARGUMENT);
-    }
-    if (CHECK(plan.launches == 2)) {
-        launch_entry(module, loaded, &plan.launch[0], &m->args, sizeof m->args);
-        CHECK(cu.cuCtxSynchronize() == 0);
-        if (m->poison_at != 0xffffffffu)
-            CHECK(cu.cuMemcpyHtoD(m->args.workspace + m->poison_at, &m->poison, 4) == 0);
-        if (cu.ptxsim_counters_reset) cu.ptxsim_counters_reset();
-        launch_entry(module, loaded, &plan.launch[1], &m->args, sizeof m->args);
-    }
-    CHECK(cu.cuCtxSynchronize() == 0);
-    if (cu.ptxsim_counters_get) cu.ptxsim_counters_get(&m->counters, sizeof m->counters);
-    CHECK(cu.cuMemcpyDtoH(m->tokens, m->args.tokens, sizeof m->tokens) == 0);
-    CHECK(cu.cuMemcpyDtoH(&m->state, m->args.state, sizeof m->state) == 0);
-    CHECK(cu.cuMemcpyDtoH(m->logits, m->args.logits, logits) == 0);
-    check_reports();
-    cu.cuModuleUnload(loaded);
-    ptx_module_free(module);
-    free(frequencies);
-}
-
-/* What the arithmetic may move a logit by, beside the largest: products have some K / 32 + 8 roundings in a
-   chain, norms and attention as many; a layer's input is off by what all before it were. In f32 that stays
-   below 2^-24 * 500 * layers even where all errors agree; a cache in 16 bits may round a key or value to its
-   other neighbour, which moves attention by up to one unit of that type in one of many.
-   Quantised weights meet an x in steps of amax / 32639 (FAST: / 127), amax the largest of 32. Such errors are
-   random: a step / sqrt(12), amax 3 of a typical element, gives 2.7e-5 of a product's typical result. A layer
-   has five in a chain (q and k both count, their scores are up to 4), so some 2.7e-5 * sqrt(1 + 4 + 4 + 1 + 2
-   + 1) = 1e-4 typically; the worst of all logits is 3 times that. */
-static double logit_tolerance(const model *m) {
-    double unit = m->desc.kv_type == PTX_F32 ? 0 : m->desc.kv_type == PTX_F16 ? 0x1p-11 : 0x1p-8;
-    uint32_t plain = 1u << PTXK_F32 | 1u << PTXK_F16 | 1u << PTXK_BF16;
-    double step = !(m->desc.formats & ~plain) ? 0 : m->desc.precision == PTXK_GEMV_FAST ? 3e-4 * 257 : 3e-4;
-    return (0x1p-24 * 500 + unit + step) * (m->layers + 1);
-}
-
-/* What a logit is typically: |row| times the size of an element of the final norm's output. A single logit
-   may be far smaller by chance, and is not the more exact for it. */
-static double typical_logit(const model *m) {
-    const ref_matrix *output = m->ref.output.w ? &m->ref.output : &m->ref.embedding;
-    double row = 0, norm = 0;
-    uint32_t c;
-    for (c = 0; c < m->desc.hidden; c++) {
-        row += output->w[c] * output->w[c];
-        norm += (double)m->ref.output_norm[c] * (double)m->ref.output_norm[c];
-    }
-    return sqrt(row * norm / m->desc.hidden);
-}
-
-/* Follows each sequence in double, fed with what the device chose; every choice must be the largest logit, or
-   as large within the tolerance. */
-static void model_compare(model *m) {
-    uint32_t b, i, t, vocab = m->desc.vocab;
-    double *logits = (double *)malloc(vocab * sizeof *logits);
-    m->ref.context = m->max_seq;
-    m->ref.kv_f16 = m->desc.kv_type == PTX_F16;
-    m->ref.kv_bf16 = m->desc.kv_type == PTX_BF16;
-    for (b = 0; b < m->desc.batch; b++) {
-        ref_llama_state s;
-        uint32_t token = 0, fed = 0, wrote = m->state.written[b], wrong = 0;
-        uint32_t steps = wrote ? m->prompt_lengths[b] + wrote - 1 : 0;
-        double most = 0, tolerance, error;
-        char detail[200] = "";
-        CHECK(ref_llama_start(&m->ref, &s));
-        CHECK(wrote <= MOST_TOKENS);
-        for (t = 0; t < steps && s.length < m->max_seq; t++) {
-            int chosen = t + 1 >= m->prompt_lengths[b];
-            token = t < m->prompt_lengths[b] ? m->prompts[b * m->prompt_stride + t] : token;
-            ref_llama_step(&m->ref, &s, token, chosen ? logits : NULL);
-            fed++;
-            if (!chosen) continue;
-            token = m->tokens[b * MOST_TOKENS + t + 1 - m->prompt_lengths[b]];
-            if (!CHECK(token < vocab)) break;
-            i = ref_argmax(logits, vocab);
-            most = typical_logit(m);
-            for (i = 0; i < vocab; i++) most = fabs(logits[i]) > most ? fabs(logits[i]) : most;
-            i = ref_argmax(logits, vocab);
-            tolerance = logit_tolerance(m) * most;
-            if (m->temperature > 0) { /* the random number of the position that gave these logits */
-                CHECK(ref_sample_ok(logits, vocab, (double)m->temperature, m->top_k, (double)m->top_p,
-                                    ref_random(m->seed, (uint64_t)b << 32 | (s.length - 1)), token));
-                continue;
-            }
-            if (logits[token] < logits[i] - 2 * tolerance && !wrong++)
-                (void)snprintf(detail, sizeof detail, "sequence %u, step %u: token %u (%.7g), not %u (%.7g)",
-                               b, t, token, logits[token], i, logits[i]);
-            m->close += token != i;
-        }
-        CHECK_MORE(wrong == 0, detail);
-        /* the last logits, of a sequence that ended before the others, too; none of one that rests */
-        for (i = 0; i < vocab && wrote; i++) {
-            error = fabs((double)m->logits[(size_t)b * vocab + i] - logits[i]) / (most > 0 ? most : 1);
-            if (!(error <= m->worst)) m->worst = error;
-        }
-        for (i = 0; i < vocab && !wrote; i++) {
-            if (!CHECK(m->logits[(size_t)b * vocab + i] != m->logits[(size_t)b * vocab + i])) break;
-        }
-        CHECK(m->worst <= logit_tolerance(m));
-        CHECK(m->state.length[b] == fed);
-        for (i = wrote; i < MOST_TOKENS && m->tokens[b * MOST_TOKENS + i] == 0xffffffffu; i++) continue;
-        CHECK(i == MOST_TOKENS);
-        ref_llama_end(&s);
-    }
-    free(logits);
-}
-
-static void model_run(model *m) {
-    uint32_t b;
-    model_launch(m);
-    if (!CHECK(m->state.status == PTXK_DECODER_DONE)) {
-        printf("status %u: '%s' of layer %u waits for tile %u in block %u, token %u\n", m->state.status,
-               ptxk_decoder_step_name(m->state.step), m->state.layer, m->state.tile, m->state.block,
-               m->state.position);
-        return;
-    }
-    for (b = 0; b < m->desc.batch; b++) CHECK(m->state.written[b] == m->n);
-    model_compare(m);
-}
 
 static void one(const char *name, uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t kv_heads,
                 uint32_t head_dim, uint32_t vocab, uint32_t layers, uint32_t batch, const uint32_t *formats,
@@ -394,8 +17,10 @@ static void one(const char *name, uint32_t hidden, uint32_t ffn, uint32_t heads,
     m.desc.kv_type = kv_type;
     m.blocks = blocks;
     model_run(&m);
-    printf("note: %s, %u blocks, batch %u%s, window %u: logits within %.2e, %u close choices\n", name, blocks,
-           batch, m.desc.head_norms ? ", norms of heads" : "", m.desc.window, m.worst, m.close);
+    printf("note: %s, %u blocks, batch %u%s, window %u: logits within %.2e, %.3f of what they may, "
+           "%u close choices\n",
+           name, blocks, batch, m.desc.head_norms ? ", norms of heads" : "", m.desc.window, m.worst,
+           m.worst_of, m.close);
     model_free(&m);
 }
 
@@ -429,7 +54,7 @@ static void fast_is_what_it_says(void) {
     model m = model_new(512, 512, 4, 2, 64, 200, 1, 1, mix, 2);
     m.desc.precision = PTXK_GEMV_FAST;
     model_run(&m);
-    printf("note: 8 bits for each x: logits within %.2e\n", m.worst);
+    printf("note: 8 bits for each x: logits within %.2e, %.3f of what they may\n", m.worst, m.worst_of);
     CHECK(m.worst > 3e-4);
     model_free(&m);
 }
@@ -700,8 +325,6 @@ static void tokens_are_drawn_as_described(void) {
     model_free(&m);
 }
 
-static void (*option)(const char *, int);
-
 /* Blocks, warps and copies in other orders and at other speeds: the same tokens, nothing found. */
 static void every_schedule_gives_the_same(void) {
     static const uint32_t formats[] = {PTXK_Q4_K, PTXK_F16};
@@ -760,21 +383,23 @@ static void traffic_on(const traffic *c) {
     model_free(&m);
 }
 
-/* The limit is 1.03 for a token. Of Llama-3-8B on 132 multiprocessors a layer alone is at 1.0311, for every
-   block needs slices of x in four products; a layer and the logits of the whole vocabulary are at 1.0166, so
-   the logits at 1.0106: by these, not by a run of the whole, a token of 32 layers is at 1.0297. PTXGEN_SEEDS
-   adds the run (minutes). Layers with fewer rows to a block have more of x and of sums. */
+/* The limit is 1.03 for a token, and that is what one of Llama-3-8B takes on 132 multiprocessors: 32 layers,
+   of which one alone is at 1.0312 (1.0231 with 8 bits for each x), for every block needs slices of x in four
+   products, and the logits of 128,256 tokens, which are at 1.0106: 1.0295 (1.0217). The 32 layers are one
+   that is fed 32 times; PTXGEN_SEEDS adds them, 4 minutes each. Layers with fewer rows to a block have more
+   of x and of sums. How often a block asks for a flag is the schedule's: up to 0.0003 from run to run, and
+   little more than that is left to the limits. */
 static void traffic_is_within_3_percent_of_weights_and_caches(void) {
     enum { FAST = PTXK_GEMV_FAST };
     static const traffic always[] = {{1, 1024, 3072, 16, 4, 64, 512, 0, 1, 1.02, 4.0},
                                      {4, 1024, 3072, 16, 4, 64, 512, 0, 1, 1.026, 4.2},
                                      {132, 4096, 2048, 16, 4, 128, 1024, 0, 1, 1.09, 6.3},
                                      {132, 4096, 14336, 32, 8, 128, 32, 0, 1, 1.0325, 3.75}};
-    static const traffic sometimes[] = {{132, 4096, 14336, 32, 8, 128, 32, FAST, 1, 1.025, 3.3},
-                                        {132, 4096, 6144, 32, 8, 128, 2048, 0, 1, 1.055, 4.32},
-                                        {132, 4096, 14336, 32, 8, 128, 128256, 0, 1, 1.018, 3.5},
-                                        {132, 4096, 14336, 32, 8, 128, 128256, 0, 32, 1.03, 3.75},
-                                        {132, 4096, 14336, 32, 8, 128, 128256, FAST, 32, 1.03, 3.3}};
+    static const traffic sometimes[] = {{132, 4096, 14336, 32, 8, 128, 32, FAST, 1, 1.0237, 3.22},
+                                        {132, 4096, 6144, 32, 8, 128, 2048, 0, 1, 1.053, 4.28},
+                                        {132, 4096, 14336, 32, 8, 128, 128256, 0, 1, 1.0172, 3.42},
+                                        {132, 4096, 14336, 32, 8, 128, 128256, 0, 32, 1.03, 3.62},
+                                        {132, 4096, 14336, 32, 8, 128, 128256, FAST, 32, 1.0222, 3.14}};
     size_t i;
     if (!cu.ptxsim_counters_get) {
         printf("SKIP traffic_is_within_3_percent_of_weights_and_caches: only the CPU driver counts\n");
@@ -826,17 +451,6 @@ static void bad_descriptions_are_refused(void) {
     CHECK(ptxk_decoder_check(&good, &args, NULL, &why) == PTX_E_ARGUMENT
           && strstr(why.text, "tokens_stride"));
 #undef REFUSED
-}
-
-/* Blocks that wait for one another take turns on one thread: how long a wait is in turns then does not
-   depend on what else the machine does. */
-static void one_thread(void) {
-    const char *path = getenv("PTXGEN_CUDA_LIBRARY");
-    void *symbol = cu.ptxsim_report
-                       ? dlsym(dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW), "ptxsim_set")
-                       : NULL;
-    memcpy(&option, &symbol, sizeof option);
-    if (option) option("threads", 1);
 }
 
 int main(void) {

@@ -83,6 +83,11 @@ static void test_shapes(void)
         {"norms of heads, wide heads, positions scaled, Q8_0 and f16, batch 2",
          {"qwen3", 40, 64, 2, 4, 2, 40, 96, 64, 0, F(Q8_0), F(Q8_0), F(F16), 0, 1, 0, 1e6f, 4.0f, 0},
          2, 8, 0},
+        {"YaRN, f16, batch 2",
+         {"llama", 40, 32, 1, 2, 1, 32, 40, 1600, 0, F(F16), F(F16), F(F16), 0, 1, 2, 0, 4.0f, 0}, 2, 40, 0},
+        {"YaRN with limits of its own, norms of heads, Q8_0 and f16",
+         {"qwen3", 40, 64, 2, 4, 2, 64, 96, 800, 0, F(Q8_0), F(Q8_0), F(F16), 0, 1, 3, 1e6f, 2.5f, 0},
+         1, 24, 0},
         {"a window of 3, biases, batch 2",
          {"qwen2", 40, 32, 2, 2, 1, 16, 40, 64, 0, F(F16), F(F16), F(F16), 1, 1, 0, 0, 0, 3}, 2, 9, 0},
         {"140 keys, of which 90 are seen, f16",
@@ -113,12 +118,9 @@ typedef struct change {
     size_t bytes;
 } change;
 
-/* A made model of an architecture with changes must be refused with these words, and a place in the file. */
-static void unfit_model(const char *architecture, const change *c, unsigned count, const char *reason)
+/* A made model with changes must be refused with these words, and a place in the file. */
+static void unfit_shape(const model_shape *shape, const change *c, unsigned count, const char *reason)
 {
-    model_shape shape = {
-        "qwen2",         5, 32, 2, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
-        GGUF_FORMAT_F16, 1, 1,  0, 0, 2, 4};
     gguf_maker made = {0};
     model_file f;
     llama m;
@@ -126,9 +128,7 @@ static void unfit_model(const char *architecture, const change *c, unsigned coun
     gguf_error why;
     memset(&o, 0, sizeof o);
     o.batch = 1;
-    shape.architecture = architecture;
-    shape.bias = !strcmp(architecture, "qwen2");
-    make_model(&made, &shape);
+    make_model(&made, shape);
     for (; count--; c++) {
         size_t at = 0;
         while (at + strlen(c->word) < made.bytes && memcmp(made.at + at, c->word, strlen(c->word))) at++;
@@ -142,6 +142,16 @@ static void unfit_model(const char *architecture, const change *c, unsigned coun
             llama_close(&m);
     }
     close_file(&f);
+}
+
+static void unfit_model(const char *architecture, const change *c, unsigned count, const char *reason)
+{
+    model_shape shape = {
+        "qwen2",         5, 32, 2, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
+        GGUF_FORMAT_F16, 1, 1,  0, 0, 2, 4};
+    shape.architecture = architecture;
+    shape.bias = !strcmp(architecture, "qwen2");
+    unfit_shape(&shape, c, count, reason);
 }
 
 static void unfit_changes(const change *c, unsigned count, const char *reason)
@@ -185,7 +195,7 @@ static void test_unfit(void)
         unfit_changes(heads, 3, "an embedding of 32 in 3 heads");
         unfit_changes(none_left, 3, "an embedding of 1 in 2 heads");
     }
-    unfit("scaling.type", 12 + 4 + 8, "yarn!!", 6, "is 'yarn!!', must be 'none' or 'linear'");
+    unfit("scaling.type", 12 + 4 + 8, "yarn!!", 6, "is 'yarn!!', must be 'none', 'linear' or 'yarn'");
     unfit("scaling.factor", 14 + 4, none, 4, "rope.scaling.factor' is 0, must be above 0");
     unfit("scaling.factor", 14, "\4\0\0\0", 4, "rope.scaling.factor' is no floating-point number");
     unfit("layer_norm_rms_epsilon", 0, "x", 1, "layer_norm_rms_epsilon' is missing");
@@ -212,6 +222,29 @@ static void test_unfit_norms_and_windows(void)
     unfit_model("qwen3", &half, 1, "'blk.1.attn_k_norm.weight' is F16, must be F32");
     unfit_model("llama", &negative, 1, "'llama.attention.sliding_window' is no whole number");
     unfit_model("llama", &real, 1, "'llama.attention.sliding_window' is no whole number");
+}
+
+/* Positions that YaRN cannot scale. */
+static void test_unfit_yarn(void)
+{
+    static const change context = {"original_context_length", 23 + 4, "\0\0\0\0", 4},
+                        slow = {"yarn_beta_slow", 14 + 4, "\0\0\0\x41", 4}, /* 8, as the fast one */
+                        fast = {"yarn_beta_fast", 14, "\4\0\0\0", 4};
+    const model_shape good = {
+        "llama",         5, 32, 1, 2, 1, 16, 32, 16, 0, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
+        GGUF_FORMAT_F16, 0, 1,  3, 0, 2, 0};
+    model_shape shape = good;
+    unfit_shape(&good, &context, 1, "original_context_length' is 0, must be 1 to");
+    unfit_shape(&good, &slow, 1, "yarn_beta_slow' is 8, must be above 0 and below 8");
+    unfit_shape(&good, &fast, 1, "yarn_beta_fast' is no floating-point number");
+    shape.rope_dims = 8;
+    unfit_shape(&shape, NULL, 0, "YaRN, and only 8 of a head's 16 elements are turned");
+    shape = good;
+    shape.rope_scale = 0.5f;
+    unfit_shape(&shape, NULL, 0, "YaRN by 0.5 on a base of 10000, must be 1 or more");
+    shape = good;
+    shape.rope_theta = 1;
+    unfit_shape(&shape, NULL, 0, "YaRN by 2 on a base of 1, must be");
 }
 
 /* Tensors of another architecture, of the right sizes, are not passed over: who has no norms of heads would
@@ -297,6 +330,8 @@ static void test_keys(void)
     CHECK(open_with("llama.attention.sliding_window_pattern", 6, 8, &why) == 1
           && strstr(why.text, "'llama.attention.sliding_window_pattern'"));
     CHECK(open_with("llama.attention.scale", 1, 8, &why) == 1 && strstr(why.text, "'llama.attention.scale'"));
+    CHECK(open_with("llama.rope.scaling.yarn_attn_factor", 1, 8, &why) == 1
+          && strstr(why.text, "'llama.rope.scaling.yarn_attn_factor'"));
     CHECK(open_with("llama.expert_count", 8, 8, &why) == 1 && strstr(why.text, "a model of 8 experts"));
     CHECK_MORE(open_with("llama.expert_count", 0, 8, &why) == 0, why.text);
     CHECK_MORE(open_with("llama.anything", 1, 8, &why) == 0, why.text);
@@ -422,6 +457,7 @@ int main(void)
     fine(ptxcu_stream_create(device, &stream));
     test_unfit();
     test_unfit_norms_and_windows();
+    test_unfit_yarn();
     test_norms_of_another_architecture();
     test_keys();
     test_sizes();

@@ -147,6 +147,8 @@ static const model_shape norms_shape = {"qwen3", 40, 64, 2, 4, 2, 40, 96, 1000, 
                                         0,       1,  0,  1e6f, 4.0f, 0};
 static const model_shape both_shape = {"qwen3", 61, 32, 1, 6, 1, 32, 40, 1000, 16, F(F16), F(F16), F(F16),
                                        0,       1,  0,  0,  0, 5};
+static const model_shape yarn_shape = {"llama", 61, 32, 1, 2, 1, 32, 40, 1600, 0, F(F16), F(F16), F(F16),
+                                       0,       1,  2,  0, 8.0f, 0};
 #undef F
 
 static void random_prompts(sequences *s, uint32_t batch, uint32_t longest, uint32_t vocab)
@@ -177,6 +179,7 @@ static void test_made(void)
         {"a window of 90", &window_shape, 1, 200, PTX_F16},
         {"a window of 90, batch 2", &window_shape, 2, 100, PTX_F32},
         {"norms of heads of 40, Q8_0, batch 3", &norms_shape, 3, 6, PTX_F16},
+        {"YaRN, f32 caches, batch 2", &yarn_shape, 2, 60, PTX_F32},
         {"norms of heads of 32, a window of 5, batch 2", &both_shape, 2, 24, PTX_F16},
     };
     static sequences s;

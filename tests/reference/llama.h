@@ -6,7 +6,7 @@
  *   each layer:   h = norm(x, attn_norm);  q = Wq h + bq,  k = Wk h + bk,  v = Wv h + bv
  *                 each head of q and k by its norm, where there is one;
  *                 the pairs of q's and k's heads are turned by position * theta^(-2i / rope_dims)
- *                 a_h = sum_t softmax_t(q_h . k_g(t) / sqrt(head_dim)) v_g(t),  t <= now, t > now - window
+ *                 a_h = sum_t softmax_t(q_h . k_g(t) scale) v_g(t),  t <= now, t > now - window
  *                 g = h kv_heads / heads
  *                 x += Wo a;   h = norm(x, ffn_norm);   x += Wdown (silu(Wgate h) * Wup h)
  *   logits = Wout norm(x, output_norm)
@@ -42,15 +42,19 @@ typedef struct ref_llama {
     uint32_t rope_dims; /* even, at most head_dim: the first so many of each head are turned */
     int rope;           /* REF_ROPE_... */
     double theta, eps;
+    double scale;              /* of scores; 0: 1 / sqrt(head_dim) */
     double rope_scale;         /* positions are divided by it; 1 */
     const float *rope_factors; /* [rope_dims / 2] frequencies are divided by these; or NULL */
+    double yarn[3];            /* 0, or YaRN's context; turns in it of what is kept, of what is not */
     uint32_t window;           /* keys that a token sees, its own the last; 0: all */
     int kv_f16, kv_bf16;       /* 1: keys and values are rounded to it on their way into the cache */
     const float *output_norm;
     ref_matrix embedding, output; /* output.w NULL: the embedding's */
     ref_llama_layer *layer;
-    double noise;        /* 0, or how many of its own bounds an operation may be off */
+    double noise;         /* 0, or how many of its own bounds an operation may be off */
     uint64_t noise_state; /* of the noise, not 0 */
+    double levels;          /* of an x that meets weights in blocks: noise is its steps'; 0: the promise */
+    double attention_bound; /* of noise in scores and results; 0: 2^-11, as with tensor cores */
 } ref_llama;
 
 /* One sequence. */
@@ -127,11 +131,33 @@ static inline double ref_llama_noise(ref_llama *m)
    has one in 32 columns, 5 joins of lanes and up to 8 of warps and slices, so 2^-24 (columns / 32 + 16) |row|
    |x|, by Cauchy and Schwarz; of attention: q and the weights may be rounded to f16 for tensor cores, 2^-11
    each, so a score is off by up to 2^-11 sum |q_i k_i| / sqrt(d) and the result by 2^-11 sum weight |v|; of
-   other operations: up to 2^-20 of the value, some sixteen roundings in f32. */
+   other operations: up to 2^-20 of the value, some sixteen roundings in f32; of what a cache holds in 16
+   bits: one element in 16 is a unit off, for who is a little off may round to the other neighbour.
+
+   The promise is for the worst x. With `levels` (32639 for 16 bits, 127 for 8) noise is what steps do to this
+   x: each element is up to half a step off, amax of its group of 32 / levels, the same for all rows; and
+   sums of terms that have both signs are 1 / sqrt(columns) of |row| |x| on their way, or one term is most. */
+static inline double *ref_llama_stepped(ref_llama *m, const double *x, uint32_t n)
+{
+    double *stepped = (double *)malloc(n * sizeof *stepped);
+    uint32_t g, i;
+    for (g = 0; stepped && g < n; g += 32) {
+        double most = 0;
+        for (i = g; i < n && i < g + 32; i++) most = fmax(most, fabs(x[i]));
+        for (i = g; i < n && i < g + 32; i++)
+            stepped[i] = x[i] + m->noise * most / m->levels / 2 * ref_llama_noise(m);
+    }
+    return stepped;
+}
+
 static inline void ref_llama_product(ref_llama *m, const ref_matrix *a, const double *x, double *y)
 {
     uint32_t r, c;
-    double xx = 0;
+    double xx = 0, *stepped = NULL;
+    double chain = a->columns / 32 + 16, bound = a->plain ? 0x1p-24 * chain : 8.7e-5;
+    if (m->levels > 0) bound = 0x1p-24 * (2 + chain / sqrt((double)a->columns));
+    if (m->noise > 0 && m->levels > 0 && !a->plain) stepped = ref_llama_stepped(m, x, a->columns);
+    if (stepped) x = stepped;
     if (m->noise > 0) {
         for (c = 0; c < a->columns; c++) xx += x[c] * x[c];
     }
@@ -141,11 +167,11 @@ static inline void ref_llama_product(ref_llama *m, const ref_matrix *a, const do
         for (c = 0; c < a->columns; c++) sum += w[c] * x[c];
         if (m->noise > 0) {
             for (c = 0; c < a->columns; c++) ww += w[c] * w[c];
-            sum += m->noise * (a->plain ? 0x1p-24 * (a->columns / 32 + 16) : 8.7e-5) * sqrt(ww * xx)
-                   * ref_llama_noise(m);
+            sum += m->noise * bound * sqrt(ww * xx) * ref_llama_noise(m);
         }
         y[r] = sum + (a->bias ? (double)a->bias[r] : 0);
     }
+    free(stepped);
 }
 
 static inline void ref_llama_blur(ref_llama *m, double *x, uint32_t n)
@@ -175,13 +201,30 @@ static inline void ref_llama_head_norm(ref_llama *m, double *x, const float *gam
     }
 }
 
+/* How much of its own frequency pair i keeps, beside so much as rope_scale divides: with YaRN all of it where
+   it makes more than yarn[1] turns within the original context, none where it makes fewer than yarn[2];
+   between the pairs next to those in equal steps. */
+static inline double ref_llama_kept(const ref_llama *m, uint32_t i)
+{
+    double edge[2];
+    int n;
+    if (!(m->yarn[0] > 0)) return 0;
+    for (n = 0; n < 2; n++) /* theta^(-2 pair / dims) context = 2 pi turns */
+        edge[n] = log(m->yarn[0] / (2 * acos(-1.0) * m->yarn[1 + n])) / (2 * log(m->theta)) * m->rope_dims;
+    edge[0] = floor(edge[0]) < 0 ? 0 : floor(edge[0]);
+    edge[1] = ceil(edge[1]) > m->rope_dims - 1 ? m->rope_dims - 1 : ceil(edge[1]);
+    if (i <= edge[0]) return 1;
+    return i >= edge[1] ? 0 : (edge[1] - i) / (edge[1] - edge[0]);
+}
+
 /* Turns the heads at x by their position. */
 static inline void ref_llama_turn(ref_llama *m, double *x, uint32_t heads, uint32_t position)
 {
     uint32_t h, i, half = m->rope_dims / 2;
     for (h = 0; h < heads; h++)
         for (i = 0; i < half; i++) {
-            double frequency = pow(m->theta, -2.0 * i / m->rope_dims) / m->rope_scale;
+            double kept = ref_llama_kept(m, i);
+            double frequency = pow(m->theta, -2.0 * i / m->rope_dims) * (kept + (1 - kept) / m->rope_scale);
             double angle = position * (m->rope_factors ? frequency / (double)m->rope_factors[i] : frequency);
             double *head = x + (size_t)h * m->head_dim;
             double *a = head + (m->rope == REF_ROPE_HALVES ? i : 2 * i);
@@ -194,9 +237,12 @@ static inline void ref_llama_turn(ref_llama *m, double *x, uint32_t heads, uint3
 }
 
 /* As the cache holds them. */
-static inline void ref_llama_round(const ref_llama *m, double *x, uint32_t n)
+static inline void ref_llama_round(ref_llama *m, double *x, uint32_t n)
 {
+    double unit = m->kv_f16 ? 0x1p-11 : m->kv_bf16 ? 0x1p-8 : 0;
     uint32_t i;
+    for (i = 0; i < n && m->noise > 0 && unit > 0; i++)
+        if (ref_llama_noise(m) > 0.875) x[i] *= 1 + 2 * unit * m->noise * ref_llama_noise(m);
     for (i = 0; i < n && m->kv_f16; i++) x[i] = ref_from_f16(ref_to_f16(x[i]));
     for (i = 0; i < n && m->kv_bf16; i++) x[i] = ref_from_bf16(ref_to_bf16(x[i]));
 }
@@ -206,6 +252,8 @@ static inline void ref_llama_attend(ref_llama *m, const double *q, const double 
                                     uint32_t length, double *weight, double *out)
 {
     uint32_t h, t, i, d = m->head_dim, first = m->window && length > m->window ? length - m->window : 0;
+    double scale = m->scale < 0 || m->scale > 0 ? m->scale : 1 / sqrt((double)d);
+    double bound = m->noise * (m->attention_bound > 0 ? m->attention_bound : 0x1p-11);
     for (h = 0; h < m->heads; h++) {
         size_t g = (size_t)h * m->kv_heads / m->heads * d;
         double most = -INFINITY, sum = 0;
@@ -216,8 +264,8 @@ static inline void ref_llama_attend(ref_llama *m, const double *q, const double 
                 dot += product;
                 size += fabs(product);
             }
-            if (m->noise > 0) dot += m->noise * 0x1p-11 * size * ref_llama_noise(m);
-            weight[t] = dot / sqrt((double)d);
+            if (m->noise > 0) dot += bound * size * ref_llama_noise(m);
+            weight[t] = dot * scale;
             if (weight[t] > most) most = weight[t];
         }
         for (t = first; t < length; t++) sum += weight[t] = exp(weight[t] - most);
@@ -229,7 +277,7 @@ static inline void ref_llama_attend(ref_llama *m, const double *q, const double 
                 out[h * d + i] += term;
                 size += fabs(term);
             }
-            if (m->noise > 0) out[h * d + i] += m->noise * 0x1p-11 * size * ref_llama_noise(m);
+            if (m->noise > 0) out[h * d + i] += bound * size * ref_llama_noise(m);
         }
     }
 }
