@@ -4306,12 +4306,12 @@ static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigne
     return op | type << 12 | src_type << 19 | n << 26 | (into ? 1u << 29 : 0u) | 1u << 30;
 }
 /* Where in module.memo such an instruction has its place. */
-PTX__INLINE uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *src, unsigned n) {
+PTX__INLINE uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *const src[4], unsigned n) {
     uint32_t hash = what ^ (uint32_t)(mods >> 32) * 2246822519u ^ (uint32_t)mods * 3266489917u;
-    if (n > 0) hash ^= ptx__kind_of(src) * 2654435761u;
-    if (n > 1) hash ^= ptx__kind_of(src + 1) * 2246822507u;
-    if (n > 2) hash ^= ptx__kind_of(src + 2) * 3266489909u;
-    if (n > 3) hash ^= ptx__kind_of(src + 3) * 668265263u;
+    if (n > 0) hash ^= ptx__kind_of(src[0]) * 2654435761u;
+    if (n > 1) hash ^= ptx__kind_of(src[1]) * 2246822507u;
+    if (n > 2) hash ^= ptx__kind_of(src[2]) * 3266489909u;
+    if (n > 3) hash ^= ptx__kind_of(src[3]) * 668265263u;
     return (hash ^ hash >> 15) * 2246822519u >> 23;
 }
 
@@ -4343,6 +4343,7 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *slot = k->m->chars.at + form->slots;
     unsigned i, form_type = (unsigned)(form->key >> 16 & 0xff), form_src = (unsigned)(form->key >> 24 & 0xff);
+    const ptx_val *each[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
     ptx__memo memo;
     uint32_t place;
     if (ins->kind != PTX__I_PLAIN || n > PTX__MEMO_MAX || ins->results > 1
@@ -4351,7 +4352,8 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
     memset(&memo, 0, sizeof memo);
     memo.what = ptx__what(op, type, src_type, n, into);
-    place = ptx__memo_place(memo.what, mods, src, n);
+    for (i = 0; i < n; i++) each[i] = &src[i];
+    place = ptx__memo_place(memo.what, mods, each, n);
     for (i = 0; i < n; i++, w++) {
         memo.kind[i] = ptx__kind_of(&src[i]);
         if (w == end) return;
@@ -4427,32 +4429,44 @@ PTX__INLINE uint32_t ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, un
     return wrong;
 }
 
+/* What no memo is like. */
+static ptx_val ptx__record_first(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                                 unsigned src_type, const ptx_val *const each[4], unsigned n,
+                                 const ptx_val *into) {
+    ptx_val src[PTX__MEMO_MAX];
+    unsigned i;
+    for (i = 0; i < n; i++) src[i] = *each[i];
+    return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+}
+
 /* Record a plain instruction. type and src_type: PTX_NONE to take them from the operands. into: write there
-   instead of to a new value. Expanded where the number of sources is known. */
+   instead of to a new value. Expanded where the number of sources is known; they are read where they lie, for
+   to copy what a caller has just written in halves takes a processor longer than all the rest. */
 PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                  unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
+                                  unsigned src_type, const ptx_val *const src[4], unsigned n,
+                                  const ptx_val *into) {
     uint32_t wrong = 0, what = ptx__what(op, type, src_type, n, into != NULL);
     uint32_t *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
     unsigned results;
     ptx_val d;
-    if (!ptx__ready(k) || n > PTX__MEMO_MAX || op > 0xfffu || (type | src_type) > 0x7fu)
-        return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+    if (!ptx__ready(k) || op > 0xfffu || (type | src_type) > 0x7fu)
+        return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
     memo = &k->m->memo[place = ptx__memo_place(what, mods, src, n)];
     if (memo->what != what || memo->mods != mods) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
         || k->ins.count == k->ins.capacity || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX
         || k->registers[memo->result_tag] >= PTX__INDEX_MAX)
-        return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+        return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
     results = memo->result || into;
     first = k->words.at + k->words.count;
     w = first + results;
-    if (n > 0) wrong |= ptx__by_memo(k, memo, 0, src, &w);
-    if (n > 1) wrong |= ptx__by_memo(k, memo, 1, src + 1, &w);
-    if (n > 2) wrong |= ptx__by_memo(k, memo, 2, src + 2, &w);
-    if (n > 3) wrong |= ptx__by_memo(k, memo, 3, src + 3, &w);
-    if (wrong) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+    if (n > 0) wrong |= ptx__by_memo(k, memo, 0, src[0], &w);
+    if (n > 1) wrong |= ptx__by_memo(k, memo, 1, src[1], &w);
+    if (n > 2) wrong |= ptx__by_memo(k, memo, 2, src[2], &w);
+    if (n > 3) wrong |= ptx__by_memo(k, memo, 3, src[3], &w);
+    if (wrong) return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
     ins->form = memo->form;
@@ -4479,10 +4493,19 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     memcpy((char *)&d + offsetof(ptx_val, kind), &memo->result, sizeof memo->result);
     return d;
 }
-static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
+static ptx_val ptx__record_each(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                                unsigned src_type, const ptx_val *const src[4], unsigned n,
+                                const ptx_val *into) {
     if (n == 1) return ptx__record_n(k, site, op, mods, type, src_type, src, 1, into); /* most have one */
     return ptx__record_n(k, site, op, mods, type, src_type, src, n, into);
+}
+static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
+    const ptx_val *each[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
+    unsigned i;
+    if (n > PTX__MEMO_MAX) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
+    for (i = 0; i < n; i++) each[i] = src + i;
+    return ptx__record_each(k, site, op, mods, type, src_type, each, n, into);
 }
 
 /* What is not plain, with at most one result. */
@@ -5007,31 +5030,33 @@ PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, NULL, 0, NULL);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, &a, 1, NULL);
+    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
+    src[0] = &a;
+    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 1, NULL);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    ptx_val src[2];
-    src[0] = a;
-    src[1] = b;
+    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
+    src[0] = &a;
+    src[1] = &b;
     return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 2, NULL);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    ptx_val src[3];
-    src[0] = a;
-    src[1] = b;
-    src[2] = c;
+    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
+    src[0] = &a;
+    src[1] = &b;
+    src[2] = &c;
     return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 3, NULL);
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    ptx_val src[4];
-    src[0] = a;
-    src[1] = b;
-    src[2] = c;
-    src[3] = d;
-    return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
+    const ptx_val *src[PTX__MEMO_MAX];
+    src[0] = &a;
+    src[1] = &b;
+    src[2] = &c;
+    src[3] = &d;
+    return ptx__record_each(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
 }
 
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
