@@ -126,7 +126,7 @@ for n in $sets; do
     case $n in
     together) continue ;;
     ptxgen) base=$best ;;
-    ptxgen_kernels) limit=16000 best=$((best - base)) ;; # its promise waits for smaller generators
+    ptxgen_kernels) limit=8000 best=$((best - base)) ;; # its promise waits for smaller generators
     *) best=$((best - base)) ;;
     esac
     if [ "$best" -gt "$limit" ]; then
