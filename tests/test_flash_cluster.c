@@ -64,6 +64,44 @@ static void the_plan_chooses_the_smallest_cluster_that_will_do(void) {
     }
 }
 
+/* Keys, without a window, of the multiprocessor that has most of them. */
+static uint64_t most_keys(const ptxk_flash_decode_desc *desc, const ptxk_flash_decode_shape *shape,
+                          const ptx_launch *l) {
+    uint64_t chunk = ptxk_flash_decode_chunk(desc, shape->max_len, l->grid[2]), blocks;
+    blocks = (shape->max_len + chunk - 1) / chunk * l->grid[0] * l->grid[1];
+    return (blocks + shape->sm_count - 1) / shape->sm_count * chunk;
+}
+
+/* Traffic is not saved by leaving multiprocessors without a block. */
+static void no_cluster_costs_an_eighth_of_the_time(void) {
+    static const uint32_t machines[] = {16, 66, 108, 132, 144, 148, 160, 188, 300}, heads[] = {32, 64, 28, 8};
+    uint32_t i, h, length, wrong = 0, clusters = 0;
+    for (h = 0; h < 4; h++)
+        for (i = 0; i < 9; i++)
+            for (length = 300; length < 40000; length += length / 5) {
+                ptxk_flash_decode_desc desc;
+                ptxk_flash_decode_shape with = {1, 0, 40000, 0, 8}, without;
+                ptx_plan plan, alone;
+                memset(&desc, 0, sizeof desc);
+                desc.heads = heads[h];
+                desc.kv_heads = heads[h] % 8 ? 4 : heads[h] / 8;
+                desc.head_dim = 128;
+                desc.kv_type = PTX_F16;
+                desc.queries = 1 + length % 8;
+                with.batch = 1 + length % 3;
+                with.max_len = length;
+                with.sm_count = machines[i];
+                without = with;
+                without.cluster = 0;
+                CHECK(!ptxk_flash_decode_plan(&desc, &with, &plan, NULL));
+                CHECK(!ptxk_flash_decode_plan(&desc, &without, &alone, NULL));
+                clusters += plan.launch[0].cluster[2] > 1;
+                wrong += 8 * most_keys(&desc, &with, &plan.launch[0])
+                         > 9 * most_keys(&desc, &without, &alone.launch[0]);
+            }
+    CHECK(wrong == 0 && clusters > 300);
+}
+
 static void a_cluster_that_the_device_has_not_is_refused(void) {
     ptxk_flash_decode_desc desc;
     ptxk_flash_decode_shape shape = {1, 4096, 4096, 132, 2};
@@ -275,8 +313,8 @@ static void every_schedule_gives_the_same(void) {
     }
 }
 
-/* What is drawn: a description; a plan for longer sequences or shorter ones than there are, for any machine and
-   any cluster that it may have; lengths on both sides of a chunk's end, of nothing and past max_seq. */
+/* What is drawn: a description; a plan for longer sequences or shorter ones than there are, for any machine
+   and any cluster that it may have; lengths on both sides of a chunk's end, of nothing and past max_seq. */
 static uint32_t drawn(const uint32_t *from, uint32_t count) { return from[random_below(count)]; }
 
 static ptxk_flash_decode_desc drawn_description(void) {
@@ -415,6 +453,7 @@ int main(void) {
     if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
     fill_pools();
     the_plan_chooses_the_smallest_cluster_that_will_do();
+    no_cluster_costs_an_eighth_of_the_time();
     a_cluster_that_the_device_has_not_is_refused();
     if (CHECK(open_driver())) {
         if (capability < 90) {

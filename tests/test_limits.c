@@ -128,7 +128,8 @@ static void good(const char *name, desc *d, shape *s) {
     GOOD(rope, OF(1, 2, 0, 0, PTX_F32), OF(1))
     GOOD(embed, OF(256, PTXK_Q4_K, PTX_F32, 0), OF(1))
     GOOD(sample, OF(PTX_F32, 0), OF(1, 8))
-    GOOD(decoder, OF(256, 256, 4, 1, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0), OF(2, 16, 4))
+    GOOD(decoder, OF(256, 256, 4, 1, 64, 100, 1, 1u << PTXK_Q4_K, PTX_F16, 64, 0, 0.0f, 0, 0, 0),
+         OF(2, 16, 4))
 }
 
 /* The table's line of an operation. */
