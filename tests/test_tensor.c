@@ -1279,9 +1279,9 @@ static void test_gemv(ptxcu *cu) {
 }
 
 /* Decode attention whose blocks form clusters, where the device has any: by one call in a graph and by
-   another on a second stream, which has a workspace of its own and was planned for shorter sequences. All keys
-   are 0, and row i of V is i: the output is the mean of the rows that are seen. Lengths in device memory go
-   over the ends of chunks (128 keys) and clusters, of one sequence up, of the other down. */
+   another on a second stream, which has a workspace of its own and was planned for shorter sequences. All
+   keys are 0, and row i of V is i: the output is the mean of the rows that are seen. Lengths in device memory
+   go over the ends of chunks (128 keys) and clusters, of one sequence up, of the other down. */
 static void test_decode_in_clusters(ptxcu *cu) {
     enum { B = 2, H = 16, D = 16, M = 1100 };
     static const uint32_t steps[] = {0, 1, 127, 128, 129, 256, 385, 512, 640, 1024, 1025, M - 1, M};
