@@ -62,8 +62,9 @@
                          memory is read for is K, V and q, once. From sm_90 on (shape.cluster) blocks then
                          form clusters, which read q once and join in shared memory: the plan takes the
                          smallest of 2, 4 and 8 blocks, launch[0].cluster[2], that keeps all within 5 %, for
-                         the 16 chunks 4 and 2.6 %; where none does, that of the least traffic. A sequence in
-                         one cluster has no workspace. PTXK_FLASH_CLUSTER_... says otherwise
+                         the 16 chunks 4 and 2.6 %; where none does, that of the least traffic; and none that
+                         gives a multiprocessor over an eighth more keys. A sequence in one cluster has no
+                         workspace. PTXK_FLASH_CLUSTER_... says otherwise
      V of any size       no sum of f16 values leaves f32. f32 and bf16 ones have weights of at most 2^-32, so
                          that 2^31 of the largest do not: right to 3.4028e38 (rounding may make more of it
                          infinite), and off by some 2^-109 (1.5e-33) for each addition at the other end.
@@ -250,7 +251,8 @@ typedef struct ptxk_message {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* Flags of a flash_decode: log-sum-exp as well; the variant without tensor cores on every target; one of the
-   last four: clusters of so many blocks (1: none), where the plan would choose. */
+   last four, which are numbers and not bits: clusters of so many blocks (1: none), where the plan would
+   choose. */
 enum {
     PTXK_FLASH_LSE = 1,
     PTXK_FLASH_SCALAR = 2,
@@ -1604,19 +1606,22 @@ static uint64_t ptxk__flash_own(const ptxk__flash *f, uint32_t batch, uint32_t k
            + (parts > 1 ? 2 * parts * columns * f->record : 0);
 }
 
+/* Keys of the multiprocessor that has most of them. */
+static uint64_t ptxk__flash_time(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count, uint32_t keys,
+                                 uint32_t splits) {
+    uint32_t chunk = ptxk__flash_chunk(f, keys, splits);
+    return (blocks * ptxk__ceil_div(keys, chunk) + sm_count - 1) / sm_count * chunk;
+}
+
 /* The multiple of `cluster` beside `want`, below or above, with which a multiprocessor has fewer keys. */
 static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count, uint32_t keys,
                                    uint32_t want, uint32_t cluster) {
-    uint32_t i, chunk, splits[2];
-    uint64_t time[2];
-    splits[0] = want / cluster * cluster;
-    splits[1] = ptxk__ceil_div(want, cluster) * cluster;
-    if (!splits[0] || splits[1] > 65535) return splits[0] ? splits[0] : splits[1];
-    for (i = 0; i < 2; i++) {
-        chunk = ptxk__flash_chunk(f, keys, splits[i]);
-        time[i] = (blocks * ptxk__ceil_div(keys, chunk) + sm_count - 1) / sm_count * chunk;
-    }
-    return splits[time[1] < time[0]];
+    uint32_t below = want / cluster * cluster, above = ptxk__ceil_div(want, cluster) * cluster;
+    if (!below || above > 65535) return below ? below : above;
+    return ptxk__flash_time(f, blocks, sm_count, keys, above)
+                   < ptxk__flash_time(f, blocks, sm_count, keys, below)
+               ? above
+               : below;
 }
 
 PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
@@ -1624,7 +1629,7 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
                                            ptxk_message *why) {
     ptxk__flash f;
     ptx_launch *l;
-    uint64_t cache, blocks, want, most, own, least = UINT64_MAX;
+    uint64_t cache, blocks, want, most, own, time, alone = 0, least = UINT64_MAX;
     uint32_t keys, splits, size, cluster = 1;
     int fits = 1;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -1672,7 +1677,9 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
        rest. In a cluster q is read, and a partial result written, once: with 2 blocks 5.06 %, with 4 2.6 %.
        The smallest that will do is taken, for a cluster needs as many multiprocessors side by side that are
        free. A grid is a multiple of its clusters: 17 chunks, of which 16 have keys, become 16; 24, of 192
-       keys, would give some multiprocessors two. */
+       keys, would give some multiprocessors two. 15 chunks for each of 20 KV heads would become 8 in one
+       cluster, and 140 of 300 multiprocessors be at rest: a size that gives any of them over an eighth
+       more keys is passed over. */
     keys = ptxk__flash_keys_of(&f, shape->max_len);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
@@ -1689,7 +1696,11 @@ PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
     splits = (uint32_t)want;
     for (size = 1; size <= PTXK__CLUSTER; size *= 2) {
         uint32_t n = ptxk__flash_splits(&f, blocks, shape->sm_count, keys, (uint32_t)want, size);
-        if (f.cluster ? size != f.cluster : size > 1 && (size > shape->cluster || want == 1)) continue;
+        time = ptxk__flash_time(&f, blocks, shape->sm_count, keys, n);
+        if (size == 1) alone = time;
+        if (f.cluster ? size != f.cluster
+                      : size > 1 && (size > shape->cluster || want == 1 || time > alone + alone / 8))
+            continue;
         own = ptxk__flash_own(&f, shape->batch, keys, n, size);
         if (own >= least) continue;
         least = own, cluster = size, splits = n;

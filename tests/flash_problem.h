@@ -15,6 +15,7 @@ typedef struct problem {
     ptx_target target;
     enum layout layout;
     int runs; /* launches of the plan, one after the other; 0: 1 */
+    uint32_t most; /* blocks of a cluster, from sm_90 on; 0: 8 */
     enum ref_format format, q_format, out_format, fresh_format;
     uint32_t queries, lengths[BATCH_MAX], *table, max_pages, pool_pages;
     void *q, *out, *fresh[2]; /* as the kernel has them */
@@ -201,7 +202,7 @@ static int launch(problem *p, const device_ptr *keys, const device_ptr *values) 
     int ok;
     char *poison;
 
-    if ((p->target & 0xfff) >= 90) p->shape.cluster = 8;
+    if ((p->target & 0xfff) >= 90) p->shape.cluster = p->most ? p->most : 8;
     if (!CHECK_MORE(ptxk_flash_decode_plan(&p->desc, &p->shape, &p->plan, &why) == PTX_E_NONE, why.text))
         return 0;
     memset(&module_desc, 0, sizeof module_desc);

@@ -64,6 +64,44 @@ static void the_plan_chooses_the_smallest_cluster_that_will_do(void) {
     }
 }
 
+/* Keys, without a window, of the multiprocessor that has most of them. */
+static uint64_t most_keys(const ptxk_flash_decode_desc *desc, const ptxk_flash_decode_shape *shape,
+                          const ptx_launch *l) {
+    uint64_t chunk = ptxk_flash_decode_chunk(desc, shape->max_len, l->grid[2]), blocks;
+    blocks = (shape->max_len + chunk - 1) / chunk * l->grid[0] * l->grid[1];
+    return (blocks + shape->sm_count - 1) / shape->sm_count * chunk;
+}
+
+/* Traffic is not saved by leaving multiprocessors without a block. */
+static void no_cluster_costs_an_eighth_of_the_time(void) {
+    static const uint32_t machines[] = {16, 66, 108, 132, 144, 148, 160, 188, 300}, heads[] = {32, 64, 28, 8};
+    uint32_t i, h, length, wrong = 0, clusters = 0;
+    for (h = 0; h < 4; h++)
+        for (i = 0; i < 9; i++)
+            for (length = 300; length < 40000; length += length / 5) {
+                ptxk_flash_decode_desc desc;
+                ptxk_flash_decode_shape with = {1, 0, 40000, 0, 8}, without;
+                ptx_plan plan, alone;
+                memset(&desc, 0, sizeof desc);
+                desc.heads = heads[h];
+                desc.kv_heads = heads[h] % 8 ? 4 : heads[h] / 8;
+                desc.head_dim = 128;
+                desc.kv_type = PTX_F16;
+                desc.queries = 1 + length % 8;
+                with.batch = 1 + length % 3;
+                with.max_len = length;
+                with.sm_count = machines[i];
+                without = with;
+                without.cluster = 0;
+                CHECK(!ptxk_flash_decode_plan(&desc, &with, &plan, NULL));
+                CHECK(!ptxk_flash_decode_plan(&desc, &without, &alone, NULL));
+                clusters += plan.launch[0].cluster[2] > 1;
+                wrong += 8 * most_keys(&desc, &with, &plan.launch[0])
+                         > 9 * most_keys(&desc, &without, &alone.launch[0]);
+            }
+    CHECK(wrong == 0 && clusters > 300);
+}
+
 static void a_cluster_that_the_device_has_not_is_refused(void) {
     ptxk_flash_decode_desc desc;
     ptxk_flash_decode_shape shape = {1, 4096, 4096, 132, 2};
@@ -275,6 +313,75 @@ static void every_schedule_gives_the_same(void) {
     }
 }
 
+/* What is drawn: a description; a plan for longer sequences or shorter ones than there are, for any machine
+   and any cluster that it may have; lengths on both sides of a chunk's end, of nothing and past max_seq. */
+static uint32_t drawn(const uint32_t *from, uint32_t count) { return from[random_below(count)]; }
+
+static ptxk_flash_decode_desc drawn_description(void) {
+    static const uint32_t types[] = {PTX_F16, PTX_BF16, PTX_F32},
+                          dims[] = {8, 16, 40, 64, 72, 128, 200, 256};
+    ptxk_flash_decode_desc desc;
+    uint32_t forced = random_below(5), group = 1 + random_below(random_below(4) ? 9 : 40);
+    memset(&desc, 0, sizeof desc);
+    desc.kv_heads = 1 + random_below(3);
+    desc.heads = group * desc.kv_heads;
+    desc.head_dim = drawn(dims, 8);
+    desc.kv_type = drawn(types, 3);
+    desc.q_type = drawn(types, 3);
+    desc.out_type = drawn(types, 3);
+    desc.queries = random_below(2) ? random_below(9) : 0;
+    desc.append_type = random_below(2) ? drawn(types, 3) : 0;
+    desc.page_size = random_below(3) ? 0 : 16u << random_below(4);
+    desc.window = random_below(3) ? 0 : 1 + random_below(random_below(2) ? 40 : 700);
+    desc.soft_cap = random_below(4) ? 0 : (float)(1 + random_below(50));
+    desc.scale = random_below(4) ? 0 : (float)random_within(1);
+    desc.flags = random_below(4) | forced * PTXK_FLASH_CLUSTER_1; /* 0: the plan chooses */
+    return desc;
+}
+
+static uint32_t drawn_length(uint32_t longest, uint32_t chunk) {
+    switch (random_below(8)) {
+    case 0: return 0;
+    case 1: return 1 + random_below(8); /* fewer than the queries, perhaps */
+    case 2: return longest;
+    case 3: return longest + 1 + random_below(1000);
+    case 4: return chunk * random_below(longest / chunk + 1) + random_below(3);
+    default: return random_below(longest + 1);
+    }
+}
+
+static void drawn_problems(void) {
+    static const uint32_t counts[] = {1, 7, 20, 46, 84, 132, 148, 170, 300, 5000};
+    static const ptx_target targets[] = {PTX_SM(90), PTX_SM(90), PTX_SM(90),
+                                         PTX_SM(80), PTX_SM(100), PTX_SM(120)};
+    const char *most = getenv("PTXGEN_ROUNDS");
+    uint32_t round, rounds = most ? (uint32_t)atoi(most) : 40, i;
+    for (round = 0; round < rounds; round++) {
+        ptxk_flash_decode_desc desc = drawn_description();
+        uint32_t chunk = ptxk_flash_decode_chunk(&desc, 1, 1), before = failed, batch = 1 + random_below(5),
+                 longest = 1 + random_below((random_below(3) ? 4 : 17) * chunk), lengths[BATCH_MAX];
+        ptx_target target = targets[random_below(6)];
+        problem p;
+        if ((int)(target & 0xfff) > capability) target = PTX_SM(90);
+        if ((target & 0xfff) < 90) desc.flags &= PTXK_FLASH_LSE | PTXK_FLASH_SCALAR;
+        for (i = 0; i < batch; i++) lengths[i] = drawn_length(longest, chunk);
+        p = problem_of(&desc, longest, lengths, batch);
+        p.target = target;
+        p.most = desc.flags < PTXK_FLASH_CLUSTER_2 ? 1 + random_below(8) : 0;
+        p.shape.sm_count = drawn(counts, 10);
+        if (random_below(3) == 0) p.shape.max_len = random_below(longest + 1);
+        p.layout = (enum layout)random_below(3);
+        p.runs = 1 + (random_below(4) == 0);
+        problem_check(&p);
+        if (failed > before)
+            printf("  in round %u: sm_%u, flags %u, %u queries, window %u, pages of %u, append %u, %u in "
+                   "clusters of %u\n",
+                   round, (unsigned)(target & 0xfff), desc.flags, desc.queries, desc.window, desc.page_size,
+                   desc.append_type, p.plan.launch[0].grid[2], p.plan.launch[0].cluster[2]);
+        problem_free(&p);
+    }
+}
+
 /* NaN of a missing page reaches the whole sequence, whichever block of the cluster has found it. */
 static void a_missing_page_in_a_cluster(void) {
     uint32_t i, h, wrong = 0;
@@ -346,6 +453,7 @@ int main(void) {
     if (!getenv("PTXSIM_MEMORY")) (void)setenv("PTXSIM_MEMORY", "68719476736", 1); /* sparse */
     fill_pools();
     the_plan_chooses_the_smallest_cluster_that_will_do();
+    no_cluster_costs_an_eighth_of_the_time();
     a_cluster_that_the_device_has_not_is_refused();
     if (CHECK(open_driver())) {
         if (capability < 90) {
@@ -354,6 +462,7 @@ int main(void) {
             every_cluster_type_and_length();
             every_feature_with_every_cluster();
             every_schedule_gives_the_same();
+            drawn_problems();
             a_missing_page_in_a_cluster();
             offsets_past_2_to_32_in_a_cluster();
             one_sequence_on_132_multiprocessors_is_within_5_percent();

@@ -229,8 +229,8 @@ static void path_tensors(path *p) {
 
 /* One token appended and attended to, in all three forms. */
 static void path_attention(path *p) {
-    enum { D = 16, M = 200 }; /* more than one block: a workspace */
-    static float zeros[2 * M * D];
+    enum { D = 16, H = 8, M = 1100 }; /* more than one block: a workspace, and clusters where there are any */
+    static float zeros[M * D];
     static const uint32_t lengths[1] = {M};
     ptxcu_kv_scatter_desc s;
     ptxcu_flash_decode_desc a;
@@ -238,32 +238,34 @@ static void path_attention(path *p) {
     ptxcu_call scatter, attend;
     ptxcu_result *r = NULL;
     ptxcu_stream stream = NULL;
-    float row[2 * D], back[4 * D];
+    float row[D], back[H * D];
     uint32_t i;
     int done = 0;
     memset(&s, 0, sizeof s);
     memset(&a, 0, sizeof a);
     memset(&cache, 0, sizeof cache);
     memset(back, 0, sizeof back);
-    for (i = 0; i < 2 * D; i++) row[i] = (float)M;
+    for (i = 0; i < D; i++) row[i] = (float)M;
     STEP(ptxcu_stream_create(p->cu, &stream));
     STEP(ptxcu_result_create(p->cu, &r));
-    STEP(ptxcu_kv_cache_create(p->cu, PTX_F32, 1, 2, M, D, &cache));
-    s.k = make(p, PTX_F32, 3, 1, 2, D);
-    s.v = make(p, PTX_F32, 3, 1, 2, D);
+    STEP(ptxcu_kv_cache_create(p->cu, PTX_F32, 1, 1, M, D, &cache));
+    s.k = make(p, PTX_F32, 3, 1, 1, D);
+    s.v = make(p, PTX_F32, 3, 1, 1, D);
     s.position = M / 2;
     s.cache = a.cache = &cache;
-    a.q = make(p, PTX_F32, 3, 1, 4, D);
-    a.out = make(p, PTX_F32, 3, 1, 4, D);
+    a.q = make(p, PTX_F32, 3, 1, H, D);
+    a.out = make(p, PTX_F32, 3, 1, H, D);
     a.lengths = make(p, PTX_U32, 1, 1, 0, 0);
     STEP(ptxcu_tensor_upload(p->cu, &cache.k, zeros, sizeof zeros, stream));
     STEP(ptxcu_tensor_upload(p->cu, &cache.v, zeros, sizeof zeros, stream));
     STEP(ptxcu_tensor_upload(p->cu, &s.k, zeros, sizeof row, stream));
     STEP(ptxcu_tensor_upload(p->cu, &s.v, row, sizeof row, stream));
-    STEP(ptxcu_tensor_upload(p->cu, &a.q, zeros, 4 * D * sizeof(float), stream));
+    STEP(ptxcu_tensor_upload(p->cu, &a.q, zeros, H * D * sizeof(float), stream));
     STEP(ptxcu_tensor_upload(p->cu, &a.lengths, lengths, sizeof lengths, stream));
     STEP(ptxcu_kv_scatter_prepare(p->cu, &s, &scatter));
     STEP(ptxcu_flash_decode_prepare(p->cu, &a, &attend));
+    RIGHT(attend.plan.zero_bytes > 0);
+    RIGHT(!ptxcu_device_info(p->cu)->max_cluster || attend.plan.launch[0].cluster[2] > 1);
     STEP(ptxcu_workspace_create(p->cu, &attend, stream, &a.workspace));
     STEP(ptxcu_flash_decode_prepare(p->cu, &a, &attend));
     STEP(ptxcu_call_run(p->cu, &scatter, stream));
@@ -276,7 +278,7 @@ static void path_attention(path *p) {
     while (!done && WENT(ptxcu_result_poll(p->cu, r, &done))) {
     }
     STEP(ptxcu_tensor_read(p->cu, back, &a.out, sizeof back, stream));
-    for (i = 0; i < 4 * D; i++)
+    for (i = 0; i < H * D; i++)
         RIGHT(fabs((double)back[i] - 1) < 1e-5); /* M keys with one weight, one value M */
     STEP(ptxcu_call_start(p->cu, &scatter, stream, r));
     GIVE_BACK(ptxcu_tensor_free(p->cu, &s.k)); /* under way */

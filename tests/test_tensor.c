@@ -1278,6 +1278,84 @@ static void test_gemv(ptxcu *cu) {
     CLEAN();
 }
 
+/* Decode attention whose blocks form clusters, where the device has any: by one call in a graph and by
+   another on a second stream, which has a workspace of its own and was planned for shorter sequences. All
+   keys are 0, and row i of V is i: the output is the mean of the rows that are seen. Lengths in device memory
+   go over the ends of chunks (128 keys) and clusters, of one sequence up, of the other down. */
+static void test_decode_in_clusters(ptxcu *cu) {
+    enum { B = 2, H = 16, D = 16, M = 1100 };
+    static const uint32_t steps[] = {0, 1, 127, 128, 129, 256, 385, 512, 640, 1024, 1025, M - 1, M};
+    static float rows[B * M * D], out[B * H * D];
+    const uint32_t last = sizeof steps / sizeof *steps - 1;
+    ptxcu_flash_decode_desc d[2];
+    ptxcu_kv_cache cache;
+    ptxcu_call call[2];
+    ptxcu_stream stream[2];
+    ptxcu_graph graph = NULL;
+    uint32_t lengths[B], i, j, n, wrong = 0, clusters = ptxcu_device_info(cu)->max_cluster;
+    uint64_t before;
+    WORKS(cu, ptxcu_kv_cache_create(cu, PTX_F32, B, 1, M, D, &cache));
+    WORKS(cu, ptxcu_tensor_write(cu, &cache.k, rows, sizeof rows, NULL));
+    for (i = 0; i < B * M * D; i++) rows[i] = (float)(i / D % M);
+    WORKS(cu, ptxcu_tensor_write(cu, &cache.v, rows, sizeof rows, NULL));
+    for (j = 0; j < 2; j++) {
+        memset(&d[j], 0, sizeof d[j]);
+        WORKS(cu, ptxcu_stream_create(cu, &stream[j]));
+        d[j].q = make(cu, PTX_F32, 3, B, H, D, 0);
+        d[j].out = make(cu, PTX_F32, 3, B, H, D, 0);
+        d[j].lengths = make(cu, PTX_U32, 1, B, 0, 0, 0);
+        d[j].cache = &cache;
+        d[j].max_len = j ? 5 * 128 : 0;
+        WORKS(cu, ptxcu_tensor_write(cu, &d[j].q, rows, sizeof out, NULL));
+        WORKS(cu, ptxcu_flash_decode_prepare(cu, &d[j], &call[j]));
+        WORKS(cu, ptxcu_workspace_create(cu, &call[j], stream[j], &d[j].workspace));
+        WORKS(cu, ptxcu_flash_decode_prepare(cu, &d[j], &call[j]));
+        CHECK(!clusters || call[j].plan.launch[0].cluster[2] > 1);
+    }
+    CHECK(call[0].plan.launch[0].grid[2] > call[1].plan.launch[0].grid[2]);
+    CHECK(call[0].plan.workspace_bytes > 0);
+    before = calls ? calls("cuLaunchKernelEx") : 0;
+    WORKS(cu, ptxcu_sync(cu));
+    WORKS(cu, ptxcu_graph_begin(cu, stream[0]));
+    WORKS(cu, ptxcu_call_run(cu, &call[0], stream[0]));
+    WORKS(cu, ptxcu_graph_end(cu, stream[0], &graph));
+    for (n = 0; n <= last; n++) {
+        lengths[0] = steps[n];
+        lengths[1] = steps[last - n];
+        for (j = 0; j < 2; j++)
+            WORKS(cu, ptxcu_tensor_upload(cu, &d[j].lengths, lengths, sizeof lengths, stream[j]));
+        WORKS(cu, ptxcu_graph_launch(cu, graph, stream[0]));
+        WORKS(cu, ptxcu_call_run(cu, &call[1], stream[1]));
+        for (j = 0; j < 2; j++) {
+            WORKS(cu, ptxcu_tensor_read(cu, out, &d[j].out, sizeof out, stream[j]));
+            for (i = 0; i < B * H * D; i++) {
+                double length = lengths[i / (H * D)], mean = length > 0 ? (length - 1) / 2 : 0;
+                wrong += !(fabs((double)out[i] - mean) <= 1e-5 * mean);
+            }
+        }
+    }
+    CHECK(wrong == 0);
+    if (calls && clusters) {
+        CHECK(calls("cuLaunchKernelEx") == before + 1 + n);
+        make_fail("cuLaunchKernelEx", 1, 701);
+        EXPECT(cu, ptxcu_call_run(cu, &call[0], stream[0]), PTXCU_E_DRIVER,
+               "cuLaunchKernelEx(entry 'flash_decode");
+        WORKS(cu, ptxcu_call_run(cu, &call[0], stream[0])); /* nothing is left of that */
+        WORKS(cu, ptxcu_tensor_read(cu, out, &d[0].out, sizeof out, stream[0]));
+        CHECK(fabs((double)out[0] - (M - 1) / 2.0) < 0.01);
+    }
+    WORKS(cu, ptxcu_graph_destroy(cu, graph));
+    for (j = 0; j < 2; j++) {
+        WORKS(cu, ptxcu_tensor_free(cu, &d[j].q));
+        WORKS(cu, ptxcu_tensor_free(cu, &d[j].out));
+        WORKS(cu, ptxcu_tensor_free(cu, &d[j].lengths));
+        WORKS(cu, ptxcu_tensor_free(cu, &d[j].workspace));
+        WORKS(cu, ptxcu_stream_destroy(cu, stream[j]));
+    }
+    WORKS(cu, ptxcu_kv_cache_free(cu, &cache));
+    CLEAN();
+}
+
 /* seeds/003: "seq_len by value, so a captured graph replays a stale one". Scatter and attention in one
    graph; the host changes positions and lengths in device memory between two launches of it. */
 static void test_graph_advances(ptxcu *cu) {
@@ -1665,6 +1743,7 @@ int main(int argc, char **argv) {
         test_past_32_bits(cu);
         test_gemv(cu);
         test_graph_advances(cu);
+        test_decode_in_clusters(cu);
         test_own_operation(cu);
         test_contexts(cu, library);
         ptxcu_close(other);
