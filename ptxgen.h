@@ -6894,6 +6894,7 @@ typedef struct ptx__flow {
     uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
     uint32_t effort;        /* steps of the advice that are still to spend */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
+    uint32_t last_guard;     /* that it was asked with by ptx__find_places */
     uint32_t asked, *passed; /* how often it was asked; the last time that it passed a block's branch */
     uint32_t *divided;       /* two bits for each `above`: it is known, it is so: ptx__divided_otherwise */
     uint32_t met;  /* PTX__MET_*, among the operands whose class was asked for */
@@ -8727,13 +8728,34 @@ static uint32_t ptx__threads_known(const ptx_kernel *k) {
     return k->max_threads && k->max_threads < 128 ? k->max_threads : 128;
 }
 
+/* Of each thread, where in the array of p an address is. Most are asked for by several instructions one after
+   another: the last is kept, as its word + 1 for an instruction, and so is who comes to its block, `bytes`
+   - 1. */
+static void ptx__find_address(const ptx_kernel *k, ptx__flow *f, uint32_t word, const ptx__places *p,
+                              ptx__places *last) {
+    int good = PTX__VALUE_STEPS, moved = PTX__VALUE_STEPS;
+    uint32_t t;
+    int32_t first;
+    last->instruction = word + 1;
+    last->array = f->array = p->array;
+    f->origin = 0x100000;
+    first = (int32_t)ptx__value(k, f, &word, 0, &moved);
+    f->origin = 0;
+    for (t = 0; t < p->threads && good && moved; t++) {
+        good = PTX__VALUE_STEPS;
+        last->at[t] = (int32_t)ptx__value(k, f, &word, t, &good);
+        if (!t && first - last->at[0] != 0x100000) moved = 0; /* not the beginning and something */
+    }
+    f->array = 0;
+    last->known = good && moved;
+}
+
 static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__places *p) {
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *x = ptx__shared_operand(k, ins), *w;
+    ptx__places *last = &k->m->places.at[PTX__PLACES];
     uint32_t t, guard = 0, b = ptx__block_of(f, i);
-    int good = PTX__VALUE_STEPS, moved = PTX__VALUE_STEPS;
-    int32_t first;
     p->array = x ? ptx__array_of(k, f, x[0], 0) : 0;
     p->threads = ptx__threads_known(k);
     if (!p->array || p->threads > 1024) return 0;
@@ -8748,25 +8770,20 @@ static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__
     else
         return 0;
     if (ptx__guard_class(f, ins) > PTX__CLASS_BLOCK) guard = ins->guard;
-    f->array = p->array;
-    f->origin = 0x100000;
-    first = (int32_t)ptx__value(k, f, x, 0, &moved);
-    f->origin = 0;
-    for (t = 0; t < p->threads && good && moved; t++) {
-        good = PTX__VALUE_STEPS;
-        p->at[t] = (int32_t)ptx__value(k, f, x, t, &good);
-        if (!t && first - p->at[0] != 0x100000) moved = 0; /* not the beginning and something */
+    if (last->instruction != x[0] + 1 || last->array != p->array) ptx__find_address(k, f, x[0], p, last);
+    if (!last->known) return 0;
+    if (last->bytes != b + 1 || f->last_guard != guard) {
+        f->threads = p->threads;
+        last->bytes = ptx__comers(k, f, b, guard, PTX__CLASS_BLOCK, last->lanes) ? b + 1 : 0;
+        f->threads = 1024;
+        f->last_guard = guard;
     }
-    f->array = 0;
-    if (!good || !moved) return 0;
-    f->threads = p->threads;
-    good = ptx__comers(k, f, b, guard, PTX__CLASS_BLOCK, p->lanes);
-    f->threads = 1024;
-    if (!good) return 0;
+    if (!last->bytes) return 0;
+    memcpy(p->lanes, last->lanes, sizeof p->lanes);
     if (form->effect == PTX__EFFECT_READ && p->bytes == 16 && ins->results < 4
         && form->row->op != PTX_LD) /* ldmatrix asks 8 lanes for each result */
         for (t = 0; t < 32; t++) p->lanes[t] &= (1u << 8 * ins->results) - 1u;
-    for (t = 0; t < p->threads; t++) p->at[t] += (int32_t)x[1];
+    for (t = 0; t < p->threads; t++) p->at[t] = (int32_t)((uint32_t)last->at[t] + x[1]);
     return 1;
 }
 
@@ -9194,6 +9211,7 @@ static void ptx__advise_places(ptx_kernel *k, ptx__flow *f, const ptx__point *at
     const ptx__symbol *s = &k->shared.at[p->array - 1];
     const uint32_t *x = ptx__shared_operand(k, at->ins);
     uint32_t t, u, most = p->threads < 128 ? p->threads : 128;
+    int32_t low = INT32_MAX, high = INT32_MIN; /* of the first warp: most others are outside */
     for (t = 0; t < p->threads; t++)
         if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] & (int32_t)(p->bytes - 1) && s->align >= p->bytes) {
             ptx__note(
@@ -9204,6 +9222,12 @@ static void ptx__advise_places(ptx_kernel *k, ptx__flow *f, const ptx__point *at
             return;
         }
     if (at->op != PTX_ST || at->ins->count != 4 || PTX__TAG(x[2]) >= PTX__CLASSES) return;
+    for (t = 0; t < 32 && t < most; t++) {
+        if (p->at[t] < low) low = p->at[t];
+        if (p->at[t] > high) high = p->at[t];
+    }
+    for (u = 32; u < most && (p->at[u] < low || p->at[u] > high);) u++;
+    if (u >= most) return;
     for (t = 0; t < 32; t++)
         for (u = 32; u < most; u++)
             if (p->at[t] == p->at[u] && p->lanes[0] >> t & 1 && p->lanes[u / 32] >> u % 32 & 1
@@ -11369,9 +11393,9 @@ static int ptx__stops(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
             return 1;
     return 0;
 }
-/* Whether a predicate or number is the same in all rounds of the loop, whose blocks are marked. */
+/* Whether a predicate or number is the same in all rounds of the loop, whose blocks have that mark. */
 static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *inside,
-                          int depth) {
+                          uint32_t mark, int depth) {
     uint32_t tag = PTX__TAG(word), slot;
     const ptx__ins *ins;
     const uint32_t *w, *end;
@@ -11382,7 +11406,7 @@ static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word
     if (tag >= PTX__CLASSES || depth > 8) return 0;
     slot = f->base[tag] + PTX__INDEX(word);
     if (!f->def[slot] || f->sets[slot]) return 0;
-    if (!inside[f->def_block[slot]]) return 1;
+    if (inside[f->def_block[slot]] != mark) return 1;
     ins = &k->ins.at[f->def[slot] - 1];
     if (ins->kind != PTX__I_PLAIN || ins->guard || k->m->forms.at[ins->form].result != PTX__RESULT_SAME
         || k->m->forms.at[ins->form].row->op == PTX_RAW)
@@ -11392,7 +11416,7 @@ static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word
         if (PTX__TAG(*w) == PTX__W_MEM) return 0;
         if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
             w += 2;
-        else if (!ptx__invariant(k, f, *w, inside, depth + 1))
+        else if (!ptx__invariant(k, f, *w, inside, mark, depth + 1))
             return 0;
     }
     return 1;
@@ -11400,38 +11424,33 @@ static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word
 
 /* A loop whose every way out hangs on what no round changes: it ends in the first, or never. */
 static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
-    uint32_t head, b, j, e, *inside = f->walk[0], *stack = f->walk[1], depth;
+    uint32_t head, b, j, e, n, *inside = f->walk[0], *list = f->walk[1];
+    memset(inside, 0, f->blocks * sizeof *inside);
     for (head = 0; head < f->blocks && f->effort > 8192; head++) {
-        uint32_t out = 0, last = 0;
-        int changes = 0, any = 0;
-        for (depth = 0, j = f->pred_head[head]; j < f->pred_head[head + 1]; j++) {
+        uint32_t out = 0, last = 0, count = 0;
+        int changes = 0;
+        for (j = f->pred_head[head]; j < f->pred_head[head + 1]; j++) { /* those that jump back */
             b = f->pred[j];
             if (f->block[b].order < f->block[head].order || !f->block[head].order) continue;
-            if (!any) memset(inside, 0, f->blocks * sizeof *inside);
-            any = 1;
-            if (inside[b]) continue;
-            inside[b] = 1;
-            if (b != head) stack[depth++] = b;
+            if (!count) inside[list[count++] = head] = head + 1;
+            if (inside[b] != head + 1) inside[list[count++] = b] = head + 1;
         }
-        if (!any) continue;
-        for (; depth; f->effort -= f->effort > 1)
-            for (j = f->pred_head[b = stack[--depth]]; j < f->pred_head[b + 1]; j++)
-                if (f->pred[j] != head && !inside[f->pred[j]] && f->block[f->pred[j]].order) {
-                    inside[f->pred[j]] = 1;
-                    stack[depth++] = f->pred[j];
-                }
-        f->effort -= f->blocks < f->effort ? f->blocks : f->effort;
-        inside[head] = 1;
-        for (b = 0; b < f->blocks && !changes; b++) {
-            if (!inside[b]) continue;
+        for (n = 1; n < count; n++) /* and what leads to them */
+            for (j = f->pred_head[list[n]]; j < f->pred_head[list[n] + 1]; j++)
+                if (inside[b = f->pred[j]] != head + 1 && f->block[b].order)
+                    inside[list[count++] = b] = head + 1;
+        f->effort -= count < f->effort ? count : f->effort;
+        for (n = 0; n < count && !changes; n++) {
+            b = list[n];
             if (f->block[b].leaves || ptx__stops(k, f, b)) changes = 1;
             for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e];
-                if (!to || inside[to - 1]) continue;
-                out++, last = f->block[b].end - 1;
-                if (!k->ins.at[last].guard
-                    || !ptx__invariant(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[last].guard)),
-                                       inside, 0))
+                uint32_t to = f->block[b].next[e], end = f->block[b].end - 1;
+                if (!to || inside[to - 1] == head + 1) continue;
+                out++;
+                if (end > last) last = end;
+                if (!k->ins.at[end].guard
+                    || !ptx__invariant(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[end].guard)), inside,
+                                       head + 1, 0))
                     changes = 1;
             }
         }
@@ -12039,10 +12058,10 @@ static int ptx__make_places(ptx_module *m) {
     uint32_t i;
     int ok;
     m->places.count = 0;
-    PTX__ROOM(m, m->places, PTX__PLACES, ok);
+    PTX__ROOM(m, m->places, PTX__PLACES + 1, ok);
     if (!ok) return 0;
     m->places.count = PTX__PLACES;
-    for (i = 0; i < PTX__PLACES; i++) m->places.at[i].instruction = 0;
+    for (i = 0; i <= PTX__PLACES; i++) m->places.at[i].instruction = m->places.at[i].bytes = 0;
     return 1;
 }
 
