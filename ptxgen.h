@@ -9278,7 +9278,7 @@ static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point 
     for (end = k->words.at + ins->words + ins->count; w < end; w++) {
         const ptx__ins *load;
         const uint32_t *y;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
             w += 2;
         else if (PTX__TAG(*w) < PTX__CLASSES) {
             slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
@@ -10689,18 +10689,39 @@ static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__
     if (found) ptx__note(k, code, found - 1, text, k->ins.at[from].site);
 }
 
+/* Whether a value is what a wait for the mbarrier gave, or is made of that, in a variable too. */
+static int ptx__tells_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *barrier,
+                         int depth) {
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    uint32_t slot, set;
+    ptx__point at;
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (PTX__TAG(word) != PTX__W_PRED && PTX__TAG(word) != PTX__W_32) return 0;
+    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    set = f->sets[slot];
+    if (!barrier || !f->def[slot] || !ptx__see(k, f->def[slot] - 1, &at)) return 0;
+    if (ptx__is_wait(&at)) return ptx__same(ptx__in_slot(k, at.i, 'b'), barrier);
+    if (depth > 4 || (at.op != PTX_MOV && at.op != PTX_SETP && at.op != PTX_SELP)) return 0;
+    for (ins = at.ins;; set = k->m->sets.at[set - 1].next) {
+        w = k->words.at + ins->words + ins->results;
+        for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
+            if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+                w += 2;
+            else if (ptx__tells_of(k, f, *w, barrier, depth + 1))
+                return 1;
+        if (!set) return 0;
+        ins = &k->ins.at[k->m->sets.at[set - 1].instruction];
+    }
+}
 /* The same of a wait: that it is tried again and again by those who still wait does not part them, nor that
    others have found the phase over in a wait before. */
 static unsigned ptx__parted_before(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t root = PTX__ROOT(ptx__level_of(f, i)), made;
-    ptx__point at;
+    uint32_t root = PTX__ROOT(ptx__level_of(f, i));
     if (root > i + 1) return 0;
-    if (root && k->ins.at[root - 1].kind == PTX__I_BRANCH && k->ins.at[root - 1].guard) {
-        made = f->def[f->base[PTX__W_PRED] + PTX__INDEX(k->ins.at[root - 1].guard)] - 1;
-        if (ptx__see(k, made, &at) && ptx__is_wait(&at)
-            && ptx__same(ptx__in_slot(k, made, 'b'), ptx__in_slot(k, i, 'b')))
-            return 0;
-    }
+    if (root && k->ins.at[root - 1].kind == PTX__I_BRANCH && k->ins.at[root - 1].guard
+        && ptx__tells_of(k, f, k->ins.at[root - 1].guard, ptx__in_slot(k, i, 'b'), 0))
+        return 0;
     return ptx__parted(k, f, i);
 }
 /* Whether whole warps come to instruction i, with one and the same of that operand. */
@@ -11222,6 +11243,49 @@ static int ptx__is_mapped(const ptx_kernel *k, const ptx__flow *f, const uint32_
     }
     return 0;
 }
+/* Whether what instruction `load` reads here is where a store to another block's array may go: by the same
+   address, or by two that are known. */
+static int ptx__is_stored_far(const ptx_kernel *k, ptx__flow *f, uint32_t load, uint32_t array) {
+    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[load]), *y;
+    ptx__places *last = &k->m->places.at[PTX__PLACES];
+    const ptx__places *p;
+    uint32_t i, t, slot, word;
+    int64_t from, to, low = INT64_MAX, high = INT64_MIN;
+    ptx__point at;
+    for (i = 0; i < k->ins.count && f->effort > 8192; i++, f->effort--) {
+        if (!ptx__see(k, i, &at) || !(at.form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) continue;
+        if (at.op != PTX_ST && !(at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)) continue;
+        y = ptx__shared_operand(k, at.ins);
+        if (!y || PTX__TAG(y[0]) != PTX__W_32 || ptx__array_at(k, f, y) != array) continue;
+        slot = f->base[PTX__W_32] + PTX__INDEX(y[0]);
+        if (f->sets[slot] || k->ins.at[f->def[slot] - 1].kind != PTX__I_PLAIN
+            || k->m->forms.at[k->ins.at[f->def[slot] - 1].form].row->op != PTX_MAPA)
+            continue;
+        word = k->words.at[k->ins.at[f->def[slot] - 1].words + 1];
+        from = (int32_t)y[1];
+        to = from + ptx__access_bytes(k, at.ins);
+        if (word == x[0]) {
+            if (from < (int32_t)x[1] + (int64_t)ptx__access_bytes(k, &k->ins.at[load]) && (int32_t)x[1] < to)
+                return 1;
+            continue;
+        }
+        p = ptx__places_of(k, f, load);
+        if (!p->known || p->array != array) continue;
+        if (PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_SHARED) continue;
+        ptx__find_address(k, f, word, p, last);
+        if (!last->known) continue;
+        for (t = 0; t < p->threads; t++) {
+            if (last->at[t] + from < low) low = last->at[t] + from;
+            if (last->at[t] + to > high) high = last->at[t] + to;
+        }
+        last->bytes = 0;
+        for (t = 0; t < p->threads; t++)
+            if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] < high && p->at[t] + (int64_t)p->bytes > low)
+                return 1;
+        low = INT64_MAX, high = INT64_MIN;
+    }
+    return 0;
+}
 /* about: NULL, or any: then what others store in this block's arrays is sought, not what they load */
 static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
     const uint32_t i = at->i;
@@ -11250,7 +11314,7 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
     if (array > 28) array = 0;
     if (at->about) {
         if (far) return op == PTX_LD || !array ? states : states | 1u << array;
-        if (at->report && op == PTX_LD && array && states >> array & 1)
+        if (at->report && op == PTX_LD && array && states >> array & 1 && ptx__is_stored_far(k, f, i, array))
             ptx__note(
                 k, PTX_ADVICE_RACE, i,
                 "blocks of the cluster store in each other's memory, and another may be storing what is "
@@ -11500,9 +11564,12 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
 /* An order or an atomic among the threads of a block, on what all blocks reach. */
 static void ptx__advise_scope(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
     const uint32_t *w = ptx__in_slot(k, at->i, 'm');
+    uint32_t b;
     if (!w || k->function || PTX__TAG(w[0]) >= PTX__CLASSES
         || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_CLUSTER)
         return;
+    for (b = ptx__block_of(f, at->i); b; b = f->block[b].idom)
+        if (PTX__CLASS(f->split[f->block[b].idom]) == PTX__CLASS_BLOCK) return; /* for some blocks, or one */
     ptx__note(k, PTX_ADVICE_ORDER, at->i,
               "PTX_CTA is for the threads of one block, and this place in global memory is the same for all "
               "blocks: PTX_GPU");
@@ -11534,6 +11601,16 @@ static uint32_t ptx__parameter_of(const ptx_kernel *k, const ptx__flow *f, const
     }
     return 0;
 }
+/* Whether the thread itself stores at that address, and other blocks have another. */
+static int ptx__is_own(const ptx_kernel *k, ptx__flow *f, const uint32_t *address) {
+    ptx__point at;
+    if (PTX__TAG(address[0]) >= PTX__CLASSES
+        || PTX__CLASS(*ptx__class_at(f, address[0])) == PTX__CLASS_CLUSTER)
+        return 0;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at); f->effort--)
+        if (at.op == PTX_ST && ptx__same(ptx__in_slot(k, at.i, 'm'), address)) return 1;
+    return 0;
+}
 static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
     ptx_mods asked = at->form->asked & ~PTX__FAMILY, released = PTX_RELEASE | PTX_ACQ_REL;
     uint32_t which;
@@ -11547,7 +11624,7 @@ static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, u
     if (at->i == at->about[0]) return (states & 0x7fffu) << 15 | (states & 0x7fffu);
     if (!at->report || at->op != PTX_LD || !(asked & PTX__M_GLOBAL & ~PTX__FAMILY)) return states;
     which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
-    if (which && states >> (which + 15) & 1) {
+    if (which && states >> (which + 15) & 1 && !ptx__is_own(k, f, ptx__in_slot(k, at->i, 'm'))) {
         ptx__note(
             k, PTX_ADVICE_RACE, at->i,
             "what other blocks stored may not be seen here: between the stores and the atomic at %s, which "
@@ -11648,8 +11725,8 @@ static void ptx__advise_unread(ptx_kernel *k, ptx__flow *f) {
 /* A lock that is given back by an ordinary store. about: its address */
 static int ptx__look_unlock(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_RELEASE) & ~PTX__FAMILY;
-    (void)f;
     if (at->opaque) return 1;
+    if (at->effect == PTX__EFFECT_BARRIER && ptx__array_of(k, f, about[0], 0)) return 1; /* all have been */
     return at->op == PTX_ST && !(at->form->asked & strong) && ptx__same(ptx__in_slot(k, at->i, 'm'), about)
                ? 2
                : 0;
@@ -11791,11 +11868,26 @@ static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     }
 }
 
+/* Whether who waits for that mbarrier multiplies next: then it says whose turn it is, and gives nothing back.
+   */
+static int ptx__is_turn(const ptx_kernel *k, const uint32_t *barrier) {
+    uint32_t i;
+    int mine = 0;
+    ptx__point at;
+    for (i = 0; barrier && i < k->ins.count; i++) {
+        if (!ptx__see(k, i, &at)) continue;
+        if (ptx__is_wait(&at)) mine = ptx__same(ptx__in_slot(k, i, 'b'), barrier);
+        if (at.effect == PTX__EFFECT_BULK_IN || at.op == PTX_ST || at.effect == PTX__EFFECT_COPY) mine = 0;
+        if (mine && at.effect == PTX__EFFECT_MMA) return 1;
+    }
+    return 0;
+}
 /* An arrival at an mbarrier behind a product that nothing has been waited for since. */
 static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f, (void)about;
+    (void)f, (void)about;
     if (at->effect == PTX__EFFECT_MMA_WAIT || at->effect == PTX__EFFECT_MMA || at->opaque) return 1;
-    return strncmp(at->name, "mbarrier.arrive", 15) == 0 && !strstr(at->name, "expect_tx") ? 2 : 0;
+    if (strncmp(at->name, "mbarrier.arrive", 15) != 0 || strstr(at->name, "expect_tx")) return 0;
+    return ptx__is_turn(k, ptx__in_slot(k, at->i, 'b')) ? 0 : 2;
 }
 static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
     uint32_t array;
