@@ -6895,6 +6895,7 @@ typedef struct ptx__flow {
     uint32_t effort;        /* steps of the advice that are still to spend */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
     uint32_t last_guard;     /* that it was asked with by ptx__find_places */
+    uint32_t chosen;         /* see ptx__goes_elsewhere */
     uint32_t asked, *passed; /* how often it was asked; the last time that it passed a block's branch */
     uint32_t *divided;       /* two bits for each `above`: it is known, it is so: ptx__divided_otherwise */
     uint32_t met;  /* PTX__MET_*, among the operands whose class was asked for */
@@ -6989,7 +6990,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->effort = PTX__EFFORT;
     f->looks = 8 * (uint32_t)(n < PTX__EFFORT ? n : PTX__EFFORT) + 65536;
     f->search = f->asked = 0;
-    f->first = 0;
+    f->first = f->chosen = 0;
     f->threads = 1024;
     for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
     if (checked) {
@@ -10652,6 +10653,46 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
                   "PTX_BULK_WAIT_GROUP, or its source may go with the block");
 }
 
+/* -- the same threads --
+   Who has come into an if goes the same way wherever the same is asked again: f->chosen is the condition, as
+   a guard that is true where they go, 0: not asked. */
+static int ptx__same_condition(const ptx_kernel *k, const ptx__flow *f, uint32_t a, uint32_t b) {
+    const uint32_t slot[2] = {f->base[PTX__W_PRED] + PTX__INDEX(a), f->base[PTX__W_PRED] + PTX__INDEX(b)};
+    const ptx__ins *x = &k->ins.at[f->def[slot[0]] - 1], *y = &k->ins.at[f->def[slot[1]] - 1];
+    const uint32_t *w = k->words.at + x->words + x->results, *end = k->words.at + x->words + x->count;
+    if (f->sets[slot[0]] || f->sets[slot[1]]) return 0;
+    if (x == y) return 1;
+    if (x->kind != PTX__I_PLAIN || y->kind != PTX__I_PLAIN || x->form != y->form || x->count != y->count
+        || x->guard || y->guard || k->m->forms.at[x->form].row->op != PTX_SETP
+        || memcmp(w, k->words.at + y->words + y->results, (size_t)(end - w) * sizeof *w) != 0)
+        return 0;
+    for (; w < end; w++)
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+            w += 2;
+        else if (PTX__TAG(*w) >= PTX__CLASSES || f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)])
+            return 0;
+    return 1;
+}
+static int ptx__goes_elsewhere(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t way) {
+    const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
+    if (!f->chosen || last->kind != PTX__I_BRANCH || !last->guard || !f->block[b].next[0]
+        || !f->block[b].next[1] || !ptx__same_condition(k, f, f->chosen, last->guard))
+        return 0;
+    return (PTX__TAG(f->chosen) == PTX__TAG(last->guard)) != (way == 1);
+}
+/* The condition of the if that block b stands in, if it is all of it; 0 else. */
+static uint32_t ptx__chosen_for(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
+    const uint32_t from = f->block[b].idom;
+    const ptx__ins *last = &k->ins.at[f->block[from].end - 1];
+    uint32_t index = PTX__INDEX(last->guard);
+    if (!b || f->pred_head[b + 1] - f->pred_head[b] != 1 || last->kind != PTX__I_BRANCH || !last->guard
+        || f->block[from].next[0] == f->block[from].next[1])
+        return 0;
+    if ((f->block[from].next[1] == b + 1) == (PTX__TAG(last->guard) == PTX__W_PRED))
+        return PTX__WORD(PTX__W_PRED, index);
+    return PTX__WORD(PTX__W_PRED_NOT, index);
+}
+
 /* -- ways --
    From an instruction on, along every path, until `look` says that the path is at its end (1) or what is
    sought is here (2). At an end of the kernel it is asked with the op PTX__AT_END. The instruction + 1, or 0.
@@ -10673,7 +10714,7 @@ static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx_
         }
         for (e = 0; e < 2 && !found; e++) {
             uint32_t to = f->block[b].next[e];
-            if (!to || seen[to - 1]) continue;
+            if (!to || seen[to - 1] || ptx__goes_elsewhere(k, f, b, e)) continue;
             seen[to - 1] = 1;
             stack[depth++] = to - 1;
         }
@@ -10917,9 +10958,11 @@ static void ptx__advise_retry(ptx_kernel *k, ptx__flow *f, uint32_t i) {
 static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
     const uint32_t *barrier = ptx__in_slot(k, at->i, 'b');
     if (!barrier) return;
+    f->chosen = ptx__chosen_for(k, f, ptx__block_of(f, at->i));
     if (at->op == PTX_MBARRIER_INVAL) {
         ptx__seek_and_note(k, f, at->i, ptx__look_inval, barrier, PTX_ADVICE_ORDER,
                            "there is no mbarrier any more: it was undone at %s; mbarrier.init makes another");
+        f->chosen = 0;
         return;
     }
     if (ptx__many_do(k, f, at->i, barrier))
@@ -10930,6 +10973,7 @@ static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, const ptx__point *at) 
         k, f, at->i, ptx__look_made, barrier, PTX_ADVICE_ORDER,
         "the mbarrier made at %s is in use, and to make it anew needs mbarrier.inval first; who "
         "waits for its next phase needs neither");
+    f->chosen = 0;
     ptx__seek_and_note(
         k, f, at->i, ptx__look_overwritten, barrier, PTX_ADVICE_ORDER,
         "this store goes into the mbarrier made at %s: only mbarrier instructions may touch it until "

@@ -208,6 +208,10 @@ static void phases(void) {
     BLOCK(128), ST(mine, 0, n), ptx_mbarrier_arrive(k, bar), wait_on(bar, 0);
     out(LD(AT(sh, ptx_xor(k, tid, I(32))), 0)), RIGHT;
 
+    /* made anew in each round, by whom it was undone in an if before */
+    begin(HOPPER), FOR(n), make(1, 1), IF(one), fetch(sh, bar), END, wait_on(bar, 0), out(LD(mine, 0)), BAR;
+    IF(one), ptx_mbarrier_inval(k, bar), ptx_mbarrier_inval(k, ptx_off(bar, 8)), END, BAR, END, RIGHT;
+
     begin(HOPPER), IF(CMP(EQ, n, zero)), make(1, 1), ptx_else(k), make(1, 2), END; /* one of two ways */
     IF(one), fetch(sh, bar), END, wait_on(bar, 0), out(LD(mine, 0)), RIGHT;
 
