@@ -6919,6 +6919,8 @@ typedef struct ptx__flow {
     uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
     uint32_t effort;        /* steps of the advice that are still to spend */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
+    uint32_t last_guard;     /* that it was asked with by ptx__find_places */
+    uint32_t chosen;         /* see ptx__goes_elsewhere */
     uint32_t asked, *passed; /* how often it was asked; the last time that it passed a block's branch */
     uint32_t *divided;       /* two bits for each `above`: it is known, it is so: ptx__divided_otherwise */
     uint32_t met;  /* PTX__MET_*, among the operands whose class was asked for */
@@ -7013,7 +7015,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->effort = PTX__EFFORT;
     f->looks = 8 * (uint32_t)(n < PTX__EFFORT ? n : PTX__EFFORT) + 65536;
     f->search = f->asked = 0;
-    f->first = 0;
+    f->first = f->chosen = 0;
     f->threads = 1024;
     for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
     if (checked) {
@@ -8752,13 +8754,34 @@ static uint32_t ptx__threads_known(const ptx_kernel *k) {
     return k->max_threads && k->max_threads < 128 ? k->max_threads : 128;
 }
 
+/* Of each thread, where in the array of p an address is. Most are asked for by several instructions one after
+   another: the last is kept, as its word + 1 for an instruction, and so is who comes to its block, `bytes`
+   - 1. */
+static void ptx__find_address(const ptx_kernel *k, ptx__flow *f, uint32_t word, const ptx__places *p,
+                              ptx__places *last) {
+    int good = PTX__VALUE_STEPS, moved = PTX__VALUE_STEPS;
+    uint32_t t;
+    int32_t first;
+    last->instruction = word + 1;
+    last->array = f->array = p->array;
+    f->origin = 0x100000;
+    first = (int32_t)ptx__value(k, f, &word, 0, &moved);
+    f->origin = 0;
+    for (t = 0; t < p->threads && good && moved; t++) {
+        good = PTX__VALUE_STEPS;
+        last->at[t] = (int32_t)ptx__value(k, f, &word, t, &good);
+        if (!t && first - last->at[0] != 0x100000) moved = 0; /* not the beginning and something */
+    }
+    f->array = 0;
+    last->known = good && moved;
+}
+
 static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__places *p) {
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *x = ptx__shared_operand(k, ins), *w;
+    ptx__places *last = &k->m->places.at[PTX__PLACES];
     uint32_t t, guard = 0, b = ptx__block_of(f, i);
-    int good = PTX__VALUE_STEPS, moved = PTX__VALUE_STEPS;
-    int32_t first;
     p->array = x ? ptx__array_of(k, f, x[0], 0) : 0;
     p->threads = ptx__threads_known(k);
     if (!p->array || p->threads > 1024) return 0;
@@ -8773,25 +8796,20 @@ static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__
     else
         return 0;
     if (ptx__guard_class(f, ins) > PTX__CLASS_BLOCK) guard = ins->guard;
-    f->array = p->array;
-    f->origin = 0x100000;
-    first = (int32_t)ptx__value(k, f, x, 0, &moved);
-    f->origin = 0;
-    for (t = 0; t < p->threads && good && moved; t++) {
-        good = PTX__VALUE_STEPS;
-        p->at[t] = (int32_t)ptx__value(k, f, x, t, &good);
-        if (!t && first - p->at[0] != 0x100000) moved = 0; /* not the beginning and something */
+    if (last->instruction != x[0] + 1 || last->array != p->array) ptx__find_address(k, f, x[0], p, last);
+    if (!last->known) return 0;
+    if (last->bytes != b + 1 || f->last_guard != guard) {
+        f->threads = p->threads;
+        last->bytes = ptx__comers(k, f, b, guard, PTX__CLASS_BLOCK, last->lanes) ? b + 1 : 0;
+        f->threads = 1024;
+        f->last_guard = guard;
     }
-    f->array = 0;
-    if (!good || !moved) return 0;
-    f->threads = p->threads;
-    good = ptx__comers(k, f, b, guard, PTX__CLASS_BLOCK, p->lanes);
-    f->threads = 1024;
-    if (!good) return 0;
+    if (!last->bytes) return 0;
+    memcpy(p->lanes, last->lanes, sizeof p->lanes);
     if (form->effect == PTX__EFFECT_READ && p->bytes == 16 && ins->results < 4
         && form->row->op != PTX_LD) /* ldmatrix asks 8 lanes for each result */
         for (t = 0; t < 32; t++) p->lanes[t] &= (1u << 8 * ins->results) - 1u;
-    for (t = 0; t < p->threads; t++) p->at[t] += (int32_t)x[1];
+    for (t = 0; t < p->threads; t++) p->at[t] = (int32_t)((uint32_t)last->at[t] + x[1]);
     return 1;
 }
 
@@ -9219,6 +9237,7 @@ static void ptx__advise_places(ptx_kernel *k, ptx__flow *f, const ptx__point *at
     const ptx__symbol *s = &k->shared.at[p->array - 1];
     const uint32_t *x = ptx__shared_operand(k, at->ins);
     uint32_t t, u, most = p->threads < 128 ? p->threads : 128;
+    int32_t low = INT32_MAX, high = INT32_MIN; /* of the first warp: most others are outside */
     for (t = 0; t < p->threads; t++)
         if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] & (int32_t)(p->bytes - 1) && s->align >= p->bytes) {
             ptx__note(
@@ -9229,6 +9248,12 @@ static void ptx__advise_places(ptx_kernel *k, ptx__flow *f, const ptx__point *at
             return;
         }
     if (at->op != PTX_ST || at->ins->count != 4 || PTX__TAG(x[2]) >= PTX__CLASSES) return;
+    for (t = 0; t < 32 && t < most; t++) {
+        if (p->at[t] < low) low = p->at[t];
+        if (p->at[t] > high) high = p->at[t];
+    }
+    for (u = 32; u < most && (p->at[u] < low || p->at[u] > high);) u++;
+    if (u >= most) return;
     for (t = 0; t < 32; t++)
         for (u = 32; u < most; u++)
             if (p->at[t] == p->at[u] && p->lanes[0] >> t & 1 && p->lanes[u / 32] >> u % 32 & 1
@@ -9279,7 +9304,7 @@ static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point 
     for (end = k->words.at + ins->words + ins->count; w < end; w++) {
         const ptx__ins *load;
         const uint32_t *y;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
             w += 2;
         else if (PTX__TAG(*w) < PTX__CLASSES) {
             slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
@@ -10653,6 +10678,46 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
                   "PTX_BULK_WAIT_GROUP, or its source may go with the block");
 }
 
+/* -- the same threads --
+   Who has come into an if goes the same way wherever the same is asked again: f->chosen is the condition, as
+   a guard that is true where they go, 0: not asked. */
+static int ptx__same_condition(const ptx_kernel *k, const ptx__flow *f, uint32_t a, uint32_t b) {
+    const uint32_t slot[2] = {f->base[PTX__W_PRED] + PTX__INDEX(a), f->base[PTX__W_PRED] + PTX__INDEX(b)};
+    const ptx__ins *x = &k->ins.at[f->def[slot[0]] - 1], *y = &k->ins.at[f->def[slot[1]] - 1];
+    const uint32_t *w = k->words.at + x->words + x->results, *end = k->words.at + x->words + x->count;
+    if (f->sets[slot[0]] || f->sets[slot[1]]) return 0;
+    if (x == y) return 1;
+    if (x->kind != PTX__I_PLAIN || y->kind != PTX__I_PLAIN || x->form != y->form || x->count != y->count
+        || x->guard || y->guard || k->m->forms.at[x->form].row->op != PTX_SETP
+        || memcmp(w, k->words.at + y->words + y->results, (size_t)(end - w) * sizeof *w) != 0)
+        return 0;
+    for (; w < end; w++)
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+            w += 2;
+        else if (PTX__TAG(*w) >= PTX__CLASSES || f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)])
+            return 0;
+    return 1;
+}
+static int ptx__goes_elsewhere(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t way) {
+    const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
+    if (!f->chosen || last->kind != PTX__I_BRANCH || !last->guard || !f->block[b].next[0]
+        || !f->block[b].next[1] || !ptx__same_condition(k, f, f->chosen, last->guard))
+        return 0;
+    return (PTX__TAG(f->chosen) == PTX__TAG(last->guard)) != (way == 1);
+}
+/* The condition of the if that block b stands in, if it is all of it; 0 else. */
+static uint32_t ptx__chosen_for(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
+    const uint32_t from = f->block[b].idom;
+    const ptx__ins *last = &k->ins.at[f->block[from].end - 1];
+    uint32_t index = PTX__INDEX(last->guard);
+    if (!b || f->pred_head[b + 1] - f->pred_head[b] != 1 || last->kind != PTX__I_BRANCH || !last->guard
+        || f->block[from].next[0] == f->block[from].next[1])
+        return 0;
+    if ((f->block[from].next[1] == b + 1) == (PTX__TAG(last->guard) == PTX__W_PRED))
+        return PTX__WORD(PTX__W_PRED, index);
+    return PTX__WORD(PTX__W_PRED_NOT, index);
+}
+
 /* -- ways --
    From an instruction on, along every path, until `look` says that the path is at its end (1) or what is
    sought is here (2). At an end of the kernel it is asked with the op PTX__AT_END. The instruction + 1, or 0.
@@ -10674,7 +10739,7 @@ static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx_
         }
         for (e = 0; e < 2 && !found; e++) {
             uint32_t to = f->block[b].next[e];
-            if (!to || seen[to - 1]) continue;
+            if (!to || seen[to - 1] || ptx__goes_elsewhere(k, f, b, e)) continue;
             seen[to - 1] = 1;
             stack[depth++] = to - 1;
         }
@@ -10690,18 +10755,39 @@ static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__
     if (found) ptx__note(k, code, found - 1, text, k->ins.at[from].site);
 }
 
+/* Whether a value is what a wait for the mbarrier gave, or is made of that, in a variable too. */
+static int ptx__tells_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *barrier,
+                         int depth) {
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    uint32_t slot, set;
+    ptx__point at;
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (PTX__TAG(word) != PTX__W_PRED && PTX__TAG(word) != PTX__W_32) return 0;
+    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    set = f->sets[slot];
+    if (!barrier || !f->def[slot] || !ptx__see(k, f->def[slot] - 1, &at)) return 0;
+    if (ptx__is_wait(&at)) return ptx__same(ptx__in_slot(k, at.i, 'b'), barrier);
+    if (depth > 4 || (at.op != PTX_MOV && at.op != PTX_SETP && at.op != PTX_SELP)) return 0;
+    for (ins = at.ins;; set = k->m->sets.at[set - 1].next) {
+        w = k->words.at + ins->words + ins->results;
+        for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
+            if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+                w += 2;
+            else if (ptx__tells_of(k, f, *w, barrier, depth + 1))
+                return 1;
+        if (!set) return 0;
+        ins = &k->ins.at[k->m->sets.at[set - 1].instruction];
+    }
+}
 /* The same of a wait: that it is tried again and again by those who still wait does not part them, nor that
    others have found the phase over in a wait before. */
 static unsigned ptx__parted_before(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    uint32_t root = PTX__ROOT(ptx__level_of(f, i)), made;
-    ptx__point at;
+    uint32_t root = PTX__ROOT(ptx__level_of(f, i));
     if (root > i + 1) return 0;
-    if (root && k->ins.at[root - 1].kind == PTX__I_BRANCH && k->ins.at[root - 1].guard) {
-        made = f->def[f->base[PTX__W_PRED] + PTX__INDEX(k->ins.at[root - 1].guard)] - 1;
-        if (ptx__see(k, made, &at) && ptx__is_wait(&at)
-            && ptx__same(ptx__in_slot(k, made, 'b'), ptx__in_slot(k, i, 'b')))
-            return 0;
-    }
+    if (root && k->ins.at[root - 1].kind == PTX__I_BRANCH && k->ins.at[root - 1].guard
+        && ptx__tells_of(k, f, k->ins.at[root - 1].guard, ptx__in_slot(k, i, 'b'), 0))
+        return 0;
     return ptx__parted(k, f, i);
 }
 /* Whether whole warps come to instruction i, with one and the same of that operand. */
@@ -10897,9 +10983,11 @@ static void ptx__advise_retry(ptx_kernel *k, ptx__flow *f, uint32_t i) {
 static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
     const uint32_t *barrier = ptx__in_slot(k, at->i, 'b');
     if (!barrier) return;
+    f->chosen = ptx__chosen_for(k, f, ptx__block_of(f, at->i));
     if (at->op == PTX_MBARRIER_INVAL) {
         ptx__seek_and_note(k, f, at->i, ptx__look_inval, barrier, PTX_ADVICE_ORDER,
                            "there is no mbarrier any more: it was undone at %s; mbarrier.init makes another");
+        f->chosen = 0;
         return;
     }
     if (ptx__many_do(k, f, at->i, barrier))
@@ -10910,6 +10998,7 @@ static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, const ptx__point *at) 
         k, f, at->i, ptx__look_made, barrier, PTX_ADVICE_ORDER,
         "the mbarrier made at %s is in use, and to make it anew needs mbarrier.inval first; who "
         "waits for its next phase needs neither");
+    f->chosen = 0;
     ptx__seek_and_note(
         k, f, at->i, ptx__look_overwritten, barrier, PTX_ADVICE_ORDER,
         "this store goes into the mbarrier made at %s: only mbarrier instructions may touch it until "
@@ -11223,6 +11312,49 @@ static int ptx__is_mapped(const ptx_kernel *k, const ptx__flow *f, const uint32_
     }
     return 0;
 }
+/* Whether what instruction `load` reads here is where a store to another block's array may go: by the same
+   address, or by two that are known. */
+static int ptx__is_stored_far(const ptx_kernel *k, ptx__flow *f, uint32_t load, uint32_t array) {
+    const uint32_t *x = ptx__shared_operand(k, &k->ins.at[load]), *y;
+    ptx__places *last = &k->m->places.at[PTX__PLACES];
+    const ptx__places *p;
+    uint32_t i, t, slot, word;
+    int64_t from, to, low = INT64_MAX, high = INT64_MIN;
+    ptx__point at;
+    for (i = 0; i < k->ins.count && f->effort > 8192; i++, f->effort--) {
+        if (!ptx__see(k, i, &at) || !(at.form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) continue;
+        if (at.op != PTX_ST && !(at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)) continue;
+        y = ptx__shared_operand(k, at.ins);
+        if (!y || PTX__TAG(y[0]) != PTX__W_32 || ptx__array_at(k, f, y) != array) continue;
+        slot = f->base[PTX__W_32] + PTX__INDEX(y[0]);
+        if (f->sets[slot] || k->ins.at[f->def[slot] - 1].kind != PTX__I_PLAIN
+            || k->m->forms.at[k->ins.at[f->def[slot] - 1].form].row->op != PTX_MAPA)
+            continue;
+        word = k->words.at[k->ins.at[f->def[slot] - 1].words + 1];
+        from = (int32_t)y[1];
+        to = from + ptx__access_bytes(k, at.ins);
+        if (word == x[0]) {
+            if (from < (int32_t)x[1] + (int64_t)ptx__access_bytes(k, &k->ins.at[load]) && (int32_t)x[1] < to)
+                return 1;
+            continue;
+        }
+        p = ptx__places_of(k, f, load);
+        if (!p->known || p->array != array) continue;
+        if (PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_SHARED) continue;
+        ptx__find_address(k, f, word, p, last);
+        if (!last->known) continue;
+        for (t = 0; t < p->threads; t++) {
+            if (last->at[t] + from < low) low = last->at[t] + from;
+            if (last->at[t] + to > high) high = last->at[t] + to;
+        }
+        last->bytes = 0;
+        for (t = 0; t < p->threads; t++)
+            if (p->lanes[t / 32] >> t % 32 & 1 && p->at[t] < high && p->at[t] + (int64_t)p->bytes > low)
+                return 1;
+        low = INT64_MAX, high = INT64_MIN;
+    }
+    return 0;
+}
 /* about: NULL, or any: then what others store in this block's arrays is sought, not what they load */
 static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
     const uint32_t i = at->i;
@@ -11251,7 +11383,7 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
     if (array > 28) array = 0;
     if (at->about) {
         if (far) return op == PTX_LD || !array ? states : states | 1u << array;
-        if (at->report && op == PTX_LD && array && states >> array & 1)
+        if (at->report && op == PTX_LD && array && states >> array & 1 && ptx__is_stored_far(k, f, i, array))
             ptx__note(
                 k, PTX_ADVICE_RACE, i,
                 "blocks of the cluster store in each other's memory, and another may be storing what is "
@@ -11394,9 +11526,9 @@ static int ptx__stops(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
             return 1;
     return 0;
 }
-/* Whether a predicate or number is the same in all rounds of the loop, whose blocks are marked. */
+/* Whether a predicate or number is the same in all rounds of the loop, whose blocks have that mark. */
 static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *inside,
-                          int depth) {
+                          uint32_t mark, int depth) {
     uint32_t tag = PTX__TAG(word), slot;
     const ptx__ins *ins;
     const uint32_t *w, *end;
@@ -11407,7 +11539,7 @@ static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word
     if (tag >= PTX__CLASSES || depth > 8) return 0;
     slot = f->base[tag] + PTX__INDEX(word);
     if (!f->def[slot] || f->sets[slot]) return 0;
-    if (!inside[f->def_block[slot]]) return 1;
+    if (inside[f->def_block[slot]] != mark) return 1;
     ins = &k->ins.at[f->def[slot] - 1];
     if (ins->kind != PTX__I_PLAIN || ins->guard || k->m->forms.at[ins->form].result != PTX__RESULT_SAME
         || k->m->forms.at[ins->form].row->op == PTX_RAW)
@@ -11417,7 +11549,7 @@ static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word
         if (PTX__TAG(*w) == PTX__W_MEM) return 0;
         if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
             w += 2;
-        else if (!ptx__invariant(k, f, *w, inside, depth + 1))
+        else if (!ptx__invariant(k, f, *w, inside, mark, depth + 1))
             return 0;
     }
     return 1;
@@ -11425,38 +11557,33 @@ static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word
 
 /* A loop whose every way out hangs on what no round changes: it ends in the first, or never. */
 static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
-    uint32_t head, b, j, e, *inside = f->walk[0], *stack = f->walk[1], depth;
+    uint32_t head, b, j, e, n, *inside = f->walk[0], *list = f->walk[1];
+    memset(inside, 0, f->blocks * sizeof *inside);
     for (head = 0; head < f->blocks && f->effort > 8192; head++) {
-        uint32_t out = 0, last = 0;
-        int changes = 0, any = 0;
-        for (depth = 0, j = f->pred_head[head]; j < f->pred_head[head + 1]; j++) {
+        uint32_t out = 0, last = 0, count = 0;
+        int changes = 0;
+        for (j = f->pred_head[head]; j < f->pred_head[head + 1]; j++) { /* those that jump back */
             b = f->pred[j];
             if (f->block[b].order < f->block[head].order || !f->block[head].order) continue;
-            if (!any) memset(inside, 0, f->blocks * sizeof *inside);
-            any = 1;
-            if (inside[b]) continue;
-            inside[b] = 1;
-            if (b != head) stack[depth++] = b;
+            if (!count) inside[list[count++] = head] = head + 1;
+            if (inside[b] != head + 1) inside[list[count++] = b] = head + 1;
         }
-        if (!any) continue;
-        for (; depth; f->effort -= f->effort > 1)
-            for (j = f->pred_head[b = stack[--depth]]; j < f->pred_head[b + 1]; j++)
-                if (f->pred[j] != head && !inside[f->pred[j]] && f->block[f->pred[j]].order) {
-                    inside[f->pred[j]] = 1;
-                    stack[depth++] = f->pred[j];
-                }
-        f->effort -= f->blocks < f->effort ? f->blocks : f->effort;
-        inside[head] = 1;
-        for (b = 0; b < f->blocks && !changes; b++) {
-            if (!inside[b]) continue;
+        for (n = 1; n < count; n++) /* and what leads to them */
+            for (j = f->pred_head[list[n]]; j < f->pred_head[list[n] + 1]; j++)
+                if (inside[b = f->pred[j]] != head + 1 && f->block[b].order)
+                    inside[list[count++] = b] = head + 1;
+        f->effort -= count < f->effort ? count : f->effort;
+        for (n = 0; n < count && !changes; n++) {
+            b = list[n];
             if (f->block[b].leaves || ptx__stops(k, f, b)) changes = 1;
             for (e = 0; e < 2; e++) {
-                uint32_t to = f->block[b].next[e];
-                if (!to || inside[to - 1]) continue;
-                out++, last = f->block[b].end - 1;
-                if (!k->ins.at[last].guard
-                    || !ptx__invariant(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[last].guard)),
-                                       inside, 0))
+                uint32_t to = f->block[b].next[e], end = f->block[b].end - 1;
+                if (!to || inside[to - 1] == head + 1) continue;
+                out++;
+                if (end > last) last = end;
+                if (!k->ins.at[end].guard
+                    || !ptx__invariant(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[end].guard)), inside,
+                                       head + 1, 0))
                     changes = 1;
             }
         }
@@ -11506,9 +11633,12 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
 /* An order or an atomic among the threads of a block, on what all blocks reach. */
 static void ptx__advise_scope(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
     const uint32_t *w = ptx__in_slot(k, at->i, 'm');
+    uint32_t b;
     if (!w || k->function || PTX__TAG(w[0]) >= PTX__CLASSES
         || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_CLUSTER)
         return;
+    for (b = ptx__block_of(f, at->i); b; b = f->block[b].idom)
+        if (PTX__CLASS(f->split[f->block[b].idom]) == PTX__CLASS_BLOCK) return; /* for some blocks, or one */
     ptx__note(k, PTX_ADVICE_ORDER, at->i,
               "PTX_CTA is for the threads of one block, and this place in global memory is the same for all "
               "blocks: PTX_GPU");
@@ -11540,6 +11670,16 @@ static uint32_t ptx__parameter_of(const ptx_kernel *k, const ptx__flow *f, const
     }
     return 0;
 }
+/* Whether the thread itself stores at that address, and other blocks have another. */
+static int ptx__is_own(const ptx_kernel *k, ptx__flow *f, const uint32_t *address) {
+    ptx__point at;
+    if (PTX__TAG(address[0]) >= PTX__CLASSES
+        || PTX__CLASS(*ptx__class_at(f, address[0])) == PTX__CLASS_CLUSTER)
+        return 0;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at); f->effort--)
+        if (at.op == PTX_ST && ptx__same(ptx__in_slot(k, at.i, 'm'), address)) return 1;
+    return 0;
+}
 static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
     ptx_mods asked = at->form->asked & ~PTX__FAMILY, released = PTX_RELEASE | PTX_ACQ_REL;
     uint32_t which;
@@ -11553,7 +11693,7 @@ static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, u
     if (at->i == at->about[0]) return (states & 0x7fffu) << 15 | (states & 0x7fffu);
     if (!at->report || at->op != PTX_LD || !(asked & PTX__M_GLOBAL & ~PTX__FAMILY)) return states;
     which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
-    if (which && states >> (which + 15) & 1) {
+    if (which && states >> (which + 15) & 1 && !ptx__is_own(k, f, ptx__in_slot(k, at->i, 'm'))) {
         ptx__note(
             k, PTX_ADVICE_RACE, at->i,
             "what other blocks stored may not be seen here: between the stores and the atomic at %s, which "
@@ -11654,8 +11794,8 @@ static void ptx__advise_unread(ptx_kernel *k, ptx__flow *f) {
 /* A lock that is given back by an ordinary store. about: its address */
 static int ptx__look_unlock(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_RELEASE) & ~PTX__FAMILY;
-    (void)f;
     if (at->opaque) return 1;
+    if (at->effect == PTX__EFFECT_BARRIER && ptx__array_of(k, f, about[0], 0)) return 1; /* all have been */
     return at->op == PTX_ST && !(at->form->asked & strong) && ptx__same(ptx__in_slot(k, at->i, 'm'), about)
                ? 2
                : 0;
@@ -11797,11 +11937,26 @@ static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     }
 }
 
+/* Whether who waits for that mbarrier multiplies next: then it says whose turn it is, and gives nothing back.
+   */
+static int ptx__is_turn(const ptx_kernel *k, const uint32_t *barrier) {
+    uint32_t i;
+    int mine = 0;
+    ptx__point at;
+    for (i = 0; barrier && i < k->ins.count; i++) {
+        if (!ptx__see(k, i, &at)) continue;
+        if (ptx__is_wait(&at)) mine = ptx__same(ptx__in_slot(k, i, 'b'), barrier);
+        if (at.effect == PTX__EFFECT_BULK_IN || at.op == PTX_ST || at.effect == PTX__EFFECT_COPY) mine = 0;
+        if (mine && at.effect == PTX__EFFECT_MMA) return 1;
+    }
+    return 0;
+}
 /* An arrival at an mbarrier behind a product that nothing has been waited for since. */
 static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)k, (void)f, (void)about;
+    (void)f, (void)about;
     if (at->effect == PTX__EFFECT_MMA_WAIT || at->effect == PTX__EFFECT_MMA || at->opaque) return 1;
-    return strncmp(at->name, "mbarrier.arrive", 15) == 0 && !strstr(at->name, "expect_tx") ? 2 : 0;
+    if (strncmp(at->name, "mbarrier.arrive", 15) != 0 || strstr(at->name, "expect_tx")) return 0;
+    return ptx__is_turn(k, ptx__in_slot(k, at->i, 'b')) ? 0 : 2;
 }
 static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
     uint32_t array;
@@ -12064,10 +12219,10 @@ static int ptx__make_places(ptx_module *m) {
     uint32_t i;
     int ok;
     m->places.count = 0;
-    PTX__ROOM(m, m->places, PTX__PLACES, ok);
+    PTX__ROOM(m, m->places, PTX__PLACES + 1, ok);
     if (!ok) return 0;
     m->places.count = PTX__PLACES;
-    for (i = 0; i < PTX__PLACES; i++) m->places.at[i].instruction = 0;
+    for (i = 0; i <= PTX__PLACES; i++) m->places.at[i].instruction = m->places.at[i].bytes = 0;
     return 1;
 }
 

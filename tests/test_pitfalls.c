@@ -292,6 +292,24 @@ static void mbarriers(void) {
         ptx_mbarrier_arrive(k, bar);
         wait_on(bar, 0);
     }
+    PAIR(HOPPER, "order") { /* made in each round, and undone in an if before, or not */
+        FOR(U(0), n, U(1));
+        IF(EQ(tid, zero));
+        ptx_mbarrier_init(k, bar, I(128));
+        ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+        END;
+        BAR;
+        ptx_mbarrier_arrive(k, bar);
+        wait_on(bar, 0);
+        BAR;
+        IF(EQ(tid, zero));
+        if (!bad) ptx_mbarrier_inval(k, bar);
+        else
+            out(n);
+        END;
+        BAR;
+        END;
+    }
 }
 
 static void bulk_stores(void) {
