@@ -52,21 +52,22 @@
     X("mamba", "no attention")                                                                               \
     X("bert", "no decoder")
 
-/* X(key): of values that change what a layer computes, and that nothing here does. */
+/* X(key, neutral): of values that change what a layer computes, and that nothing here does; but who writes all
+   keys writes those that change nothing, too. */
 #define LLAMA_REFUSED_KEYS(X)                                                                                \
-    X("attention.scale")                                                                                     \
-    X("attention.sliding_window_pattern")                                                                    \
-    X("attention.clamp_kqv")                                                                                 \
-    X("attention.max_alibi_bias")                                                                            \
-    X("attn_logit_softcapping")                                                                              \
-    X("final_logit_softcapping")                                                                             \
-    X("logit_scale")                                                                                         \
-    X("embedding_scale")                                                                                     \
-    X("residual_scale")                                                                                      \
-    X("rope.scaling.attn_factor")                                                                            \
-    X("rope.scaling.yarn_attn_factor")                                                                       \
-    X("rope.scaling.yarn_ext_factor")                                                                        \
-    X("rope.scaling.yarn_log_multiplier")
+    X("attention.scale", 0)                                                                                  \
+    X("attention.sliding_window_pattern", NAN)                                                               \
+    X("attention.clamp_kqv", 0)                                                                              \
+    X("attention.max_alibi_bias", 0)                                                                         \
+    X("attn_logit_softcapping", 0)                                                                           \
+    X("final_logit_softcapping", 0)                                                                          \
+    X("logit_scale", 0)                                                                                      \
+    X("embedding_scale", 0)                                                                                  \
+    X("residual_scale", 0)                                                                                   \
+    X("rope.scaling.attn_factor", 1)                                                                         \
+    X("rope.scaling.yarn_attn_factor", 1)                                                                    \
+    X("rope.scaling.yarn_ext_factor", NAN)                                                                   \
+    X("rope.scaling.yarn_log_multiplier", 0)
 
 /* X(type in the file, the kernels' name for it) */
 #define LLAMA_FORMATS(X)                                                                                     \
@@ -266,6 +267,7 @@ static inline double llama_frequency(const llama_config *c, uint32_t i, double f
 static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     gguf_text scaling;
+    int yarn = 0;
     c->rope_dims = c->head_dim;
     c->rope_theta = 10000;
     c->rope_scale = 1;
@@ -277,15 +279,20 @@ static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *wh
     if (llama_optional(g, "rope.freq_base", 0, 1e30, &c->rope_theta, why)
         || llama_optional(g, "rope.scale_linear", 0, 1e30, &c->rope_scale, why))
         return 1;
-    if (!gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.type"))) return 0;
-    if (!gguf_get_text(g, key, &scaling))
-        return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
-    if (gguf_is(scaling, "none")) return 0;
-    if (!gguf_is(scaling, "linear") && !gguf_is(scaling, "yarn"))
-        return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none', 'linear' or 'yarn'", key,
-                         gguf_shown(scaling), scaling.at);
+    if (gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.type"))) { /* missing: as if 'linear' */
+        if (!gguf_get_text(g, key, &scaling))
+            return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
+        if (gguf_is(scaling, "none")) {
+            c->rope_scale = 1;
+            return 0;
+        }
+        yarn = gguf_is(scaling, "yarn");
+        if (!yarn && !gguf_is(scaling, "linear"))
+            return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none', 'linear' or 'yarn'",
+                             key, gguf_shown(scaling), scaling.at);
+    }
     return llama_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why)
-           || (gguf_is(scaling, "yarn") && llama_read_yarn(c, g, gguf_place(g, key), why));
+           || (yarn && llama_read_yarn(c, g, gguf_place(g, key), why));
 }
 
 /* The architecture, and nothing in it that is not known. */
@@ -294,6 +301,7 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
     gguf_text name;
     char key[160];
     uint32_t experts = 0;
+    double x;
     int known = 0;
     if (!gguf_get_text(g, general, &name))
         return gguf_fail(why, gguf_place(g, general), "'%s' is missing, or no text", general);
@@ -304,8 +312,9 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
     if (gguf_is(name, text))                                                                                 \
         return gguf_fail(why, gguf_place(g, general), "architecture '%s' (%s), known are:%s", text, reason,  \
                          LLAMA_ARCHITECTURES(LLAMA_NAME));
-#define LLAMA_REFUSED(text)                                                                                  \
-    if (gguf_find(g, llama_key(key, sizeof key, g, text)))                                                   \
+#define LLAMA_REFUSED(text, neutral)                                                                         \
+    if (gguf_find(g, llama_key(key, sizeof key, g, text))                                                    \
+        && !(gguf_get_float(g, key, &x) && x >= (neutral) && x <= (neutral)))                                \
         return gguf_fail(why, gguf_place(g, key), "'%s': nothing here does that", key);
     LLAMA_ARCHITECTURES(LLAMA_KNOWN)
     LLAMA_OTHER_ARCHITECTURES(LLAMA_OTHER)
