@@ -52,8 +52,8 @@
     X("mamba", "no attention")                                                                               \
     X("bert", "no decoder")
 
-/* X(key, neutral): of values that change what a layer computes, and that nothing here does; but who writes all
-   keys writes those that change nothing, too. */
+/* X(key, neutral): of values that change what a layer computes, and that nothing here does; but files have
+   such keys with values that change nothing, too. */
 #define LLAMA_REFUSED_KEYS(X)                                                                                \
     X("attention.scale", 0)                                                                                  \
     X("attention.sliding_window_pattern", NAN)                                                               \
@@ -349,6 +349,12 @@ static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *w
                              "'attention.key_length'",
                              (unsigned)c->hidden, (unsigned)c->heads);
         c->head_dim = c->hidden / c->heads;
+    }
+    if (c->head_dim % 8 || c->head_dim > 256) { /* what the kernels of attention take */
+        if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length")))
+            llama_key(key, sizeof key, g, "attention.head_count");
+        return gguf_fail(why, gguf_place(g, key), "heads of %u elements, must be a multiple of 8 up to 256",
+                         (unsigned)c->head_dim);
     }
     if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.value_length"))) return 0;
     if (gguf_get_u32(g, key, &values) && values == c->head_dim) return 0;
@@ -730,7 +736,10 @@ static inline int llama_add_products(llama *m, const llama_product *p, uint32_t 
     if (count > 1) shape.second_n = (uint32_t)p[1].w->from->size[1];
     if (count > 2) shape.third_n = (uint32_t)p[2].w->from->size[1];
     a = LLAMA_ADD(gemv, desc, shape);
-    if (!a) return 1;
+    if (!a) {
+        if (why->offset == GGUF_NOWHERE) why->offset = p[0].w->from->offset; /* its columns, mostly */
+        return 1;
+    }
     a->weights = p[0].w->address;
     a->x = x;
     a->gamma = gamma;
@@ -769,7 +778,10 @@ static inline int llama_add_embedding(llama *m, gguf_error *why) {
     desc.y_type = PTX_F32;
     shape.tokens = m->options.batch;
     a = LLAMA_ADD(embed, desc, shape);
-    if (!a) return 1;
+    if (!a) {
+        if (why->offset == GGUF_NOWHERE) why->offset = w->from->offset;
+        return 1;
+    }
     a->table = w->address;
     a->ids = m->tokens.address;
     a->y = m->x.address;

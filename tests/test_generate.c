@@ -247,6 +247,25 @@ static void test_unfit_yarn(void)
     unfit_shape(&shape, NULL, 0, "YaRN by 2 on a base of 1, must be");
 }
 
+/* Sizes that no kernel takes: told with a place in the file, too. */
+static void test_unfit_sizes(void)
+{
+    const model_shape good = {
+        "llama",         5, 32, 1, 2, 1, 16, 32, 16, 0, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
+        GGUF_FORMAT_F16, 0, 1,  0, 0, 0, 0};
+    model_shape shape = good;
+    shape.head_dim = 12;
+    unfit_shape(&shape, NULL, 0, "heads of 12 elements, must be a multiple of 8 up to 256");
+    shape.head_dim = 264;
+    unfit_shape(&shape, NULL, 0, "heads of 264 elements, must be");
+    shape = good;
+    shape.ffn = 20;
+    unfit_shape(&shape, NULL, 0, "gemv: k is 20, must be a multiple of 8");
+    shape = good;
+    shape.hidden = 36;
+    unfit_shape(&shape, NULL, 0, "is 36, must be a multiple of 8");
+}
+
 /* Tensors of another architecture, of the right sizes, are not passed over: who has no norms of heads would
    write another text than the model's. */
 static void test_norms_of_another_architecture(void)
@@ -516,6 +535,7 @@ int main(void)
     test_unfit();
     test_unfit_norms_and_windows();
     test_unfit_yarn();
+    test_unfit_sizes();
     test_norms_of_another_architecture();
     test_keys();
     test_scaling_keys();
