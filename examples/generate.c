@@ -346,7 +346,10 @@ int main(int argc, char **argv) {
     if (llama_read(&config, &g, &why) || tokeniser_read(&r.words, &g, &why)) {
         bad_file(o.model, &why);
     } else if (r.words.count > config.vocab) {
-        refuse(o.model, "more tokens than rows of 'token_embd.weight'");
+        gguf_fail(&why, gguf_place(&g, "tokenizer.ggml.tokens"),
+                  "%u tokens, and 'token_embd.weight' has %u rows", (unsigned)r.words.count,
+                  (unsigned)config.vocab);
+        bad_file(o.model, &why);
     } else {
         size_t bytes = strlen(o.prompt), room = tokeniser_room(bytes);
         tokens = (uint32_t *)malloc(room * sizeof *tokens);

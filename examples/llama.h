@@ -52,21 +52,22 @@
     X("mamba", "no attention")                                                                               \
     X("bert", "no decoder")
 
-/* X(key): of values that change what a layer computes, and that nothing here does. */
+/* X(key, neutral): of values that change what a layer computes, and that nothing here does; but files have
+   such keys with values that change nothing, too. */
 #define LLAMA_REFUSED_KEYS(X)                                                                                \
-    X("attention.scale")                                                                                     \
-    X("attention.sliding_window_pattern")                                                                    \
-    X("attention.clamp_kqv")                                                                                 \
-    X("attention.max_alibi_bias")                                                                            \
-    X("attn_logit_softcapping")                                                                              \
-    X("final_logit_softcapping")                                                                             \
-    X("logit_scale")                                                                                         \
-    X("embedding_scale")                                                                                     \
-    X("residual_scale")                                                                                      \
-    X("rope.scaling.attn_factor")                                                                            \
-    X("rope.scaling.yarn_attn_factor")                                                                       \
-    X("rope.scaling.yarn_ext_factor")                                                                        \
-    X("rope.scaling.yarn_log_multiplier")
+    X("attention.scale", 0)                                                                                  \
+    X("attention.sliding_window_pattern", NAN)                                                               \
+    X("attention.clamp_kqv", 0)                                                                              \
+    X("attention.max_alibi_bias", 0)                                                                         \
+    X("attn_logit_softcapping", 0)                                                                           \
+    X("final_logit_softcapping", 0)                                                                          \
+    X("logit_scale", 0)                                                                                      \
+    X("embedding_scale", 0)                                                                                  \
+    X("residual_scale", 0)                                                                                   \
+    X("rope.scaling.attn_factor", 1)                                                                         \
+    X("rope.scaling.yarn_attn_factor", 1)                                                                    \
+    X("rope.scaling.yarn_ext_factor", NAN)                                                                   \
+    X("rope.scaling.yarn_log_multiplier", 0)
 
 /* X(type in the file, the kernels' name for it) */
 #define LLAMA_FORMATS(X)                                                                                     \
@@ -266,6 +267,7 @@ static inline double llama_frequency(const llama_config *c, uint32_t i, double f
 static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     gguf_text scaling;
+    int yarn = 0;
     c->rope_dims = c->head_dim;
     c->rope_theta = 10000;
     c->rope_scale = 1;
@@ -277,15 +279,20 @@ static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *wh
     if (llama_optional(g, "rope.freq_base", 0, 1e30, &c->rope_theta, why)
         || llama_optional(g, "rope.scale_linear", 0, 1e30, &c->rope_scale, why))
         return 1;
-    if (!gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.type"))) return 0;
-    if (!gguf_get_text(g, key, &scaling))
-        return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
-    if (gguf_is(scaling, "none")) return 0;
-    if (!gguf_is(scaling, "linear") && !gguf_is(scaling, "yarn"))
-        return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none', 'linear' or 'yarn'", key,
-                         gguf_shown(scaling), scaling.at);
+    if (gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.type"))) { /* missing: as if 'linear' */
+        if (!gguf_get_text(g, key, &scaling))
+            return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
+        if (gguf_is(scaling, "none")) {
+            c->rope_scale = 1;
+            return 0;
+        }
+        yarn = gguf_is(scaling, "yarn");
+        if (!yarn && !gguf_is(scaling, "linear"))
+            return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none', 'linear' or 'yarn'",
+                             key, gguf_shown(scaling), scaling.at);
+    }
     return llama_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why)
-           || (gguf_is(scaling, "yarn") && llama_read_yarn(c, g, gguf_place(g, key), why));
+           || (yarn && llama_read_yarn(c, g, gguf_place(g, key), why));
 }
 
 /* The architecture, and nothing in it that is not known. */
@@ -294,6 +301,7 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
     gguf_text name;
     char key[160];
     uint32_t experts = 0;
+    double x;
     int known = 0;
     if (!gguf_get_text(g, general, &name))
         return gguf_fail(why, gguf_place(g, general), "'%s' is missing, or no text", general);
@@ -304,8 +312,9 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
     if (gguf_is(name, text))                                                                                 \
         return gguf_fail(why, gguf_place(g, general), "architecture '%s' (%s), known are:%s", text, reason,  \
                          LLAMA_ARCHITECTURES(LLAMA_NAME));
-#define LLAMA_REFUSED(text)                                                                                  \
-    if (gguf_find(g, llama_key(key, sizeof key, g, text)))                                                   \
+#define LLAMA_REFUSED(text, neutral)                                                                         \
+    if (gguf_find(g, llama_key(key, sizeof key, g, text))                                                    \
+        && !(gguf_get_float(g, key, &x) && x >= (neutral) && x <= (neutral)))                                \
         return gguf_fail(why, gguf_place(g, key), "'%s': nothing here does that", key);
     LLAMA_ARCHITECTURES(LLAMA_KNOWN)
     LLAMA_OTHER_ARCHITECTURES(LLAMA_OTHER)
@@ -340,6 +349,12 @@ static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *w
                              "'attention.key_length'",
                              (unsigned)c->hidden, (unsigned)c->heads);
         c->head_dim = c->hidden / c->heads;
+    }
+    if (c->head_dim % 8 || c->head_dim > 256) { /* what the kernels of attention take */
+        if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length")))
+            llama_key(key, sizeof key, g, "attention.head_count");
+        return gguf_fail(why, gguf_place(g, key), "heads of %u elements, must be a multiple of 8 up to 256",
+                         (unsigned)c->head_dim);
     }
     if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.value_length"))) return 0;
     if (gguf_get_u32(g, key, &values) && values == c->head_dim) return 0;
@@ -721,7 +736,10 @@ static inline int llama_add_products(llama *m, const llama_product *p, uint32_t 
     if (count > 1) shape.second_n = (uint32_t)p[1].w->from->size[1];
     if (count > 2) shape.third_n = (uint32_t)p[2].w->from->size[1];
     a = LLAMA_ADD(gemv, desc, shape);
-    if (!a) return 1;
+    if (!a) {
+        if (why->offset == GGUF_NOWHERE) why->offset = p[0].w->from->offset; /* its columns, mostly */
+        return 1;
+    }
     a->weights = p[0].w->address;
     a->x = x;
     a->gamma = gamma;
@@ -760,7 +778,10 @@ static inline int llama_add_embedding(llama *m, gguf_error *why) {
     desc.y_type = PTX_F32;
     shape.tokens = m->options.batch;
     a = LLAMA_ADD(embed, desc, shape);
-    if (!a) return 1;
+    if (!a) {
+        if (why->offset == GGUF_NOWHERE) why->offset = w->from->offset;
+        return 1;
+    }
     a->table = w->address;
     a->ids = m->tokens.address;
     a->y = m->x.address;

@@ -417,6 +417,46 @@ static inline int model_ends(const model *m, uint32_t token) {
     return i < m->end_count;
 }
 
+/* The rows of K (value 0) or V that this launch wrote into caches of 16 bits. The tolerance of logits lets
+   one element in 16 be a unit off, so rounding towards zero, which moves one in two, may pass there. Here the
+   elements that are not the reference's are counted: of the device's cache, and of those of the copies that
+   go astray. What rounds to the nearest differs where those do, at most; twice their share and five standard
+   deviations of a count are not passed by chance. */
+static inline void model_compare_rows(const model *m, uint32_t value) {
+    const ptxk_decoder_desc *d = &m->desc;
+    enum ref_format type = d->kv_type == PTX_F16 ? REF_F16 : REF_BF16;
+    size_t row = d->head_dim * ref_bytes(type), wide = d->kv_heads * d->head_dim, bytes = m->max_seq * row;
+    unsigned char *have = (unsigned char *)malloc(bytes);
+    double all = 0, device = 0, copies = 0;
+    uint32_t layer, b, g, t, e, n;
+    for (layer = 0; layer < m->layers; layer++)
+        for (b = 0; b < d->batch; b++)
+            for (g = 0; g < d->kv_heads; g++) {
+                uint64_t from = value ? m->table[layer].v_cache : m->table[layer].k_cache;
+                uint32_t first = m->positions[b], end = m->follow[b][0].length;
+                from += (b * d->kv_heads + g) * bytes + first * row;
+                if (end > first) CHECK(cu.cuMemcpyDtoH(have, from, (end - first) * row) == 0);
+                for (t = first; t < end; t++)
+                    for (e = 0; e < d->head_dim; e++) {
+                        size_t at = (layer * (size_t)m->max_seq + t) * wide + g * d->head_dim + e;
+                        const ref_llama_state *s = m->follow[b];
+                        double want = (value ? s->v : s->k)[at];
+                        double x = ref_get(have, type, (t - first) * d->head_dim + e);
+                        all++;
+                        device += x < want || x > want;
+                        for (n = 1; n <= NOISY; n++) {
+                            x = (value ? s[n].v : s[n].k)[at];
+                            copies += x < want || x > want;
+                        }
+                    }
+            }
+    copies /= NOISY;
+    if (!CHECK(device <= 2 * copies + 5 * sqrt(copies + 1)))
+        printf("%s: %.0f of %.0f elements are not the reference's, of copies that go astray %.1f\n",
+               value ? "V" : "K", device, all, copies);
+    free(have);
+}
+
 /* Follows each sequence in double, fed with what the device chose; every choice must be the largest logit, or
    as large within the tolerance. It ended where it must. */
 static inline void model_compare(model *m) {
@@ -460,6 +500,7 @@ static inline void model_compare(model *m) {
         CHECK(i == MOST_TOKENS);
     }
     CHECK(m->state.status == (full ? PTXK_DECODER_FULL : PTXK_DECODER_DONE));
+    for (i = 0; i < 2 && m->desc.kv_type != PTX_F32; i++) model_compare_rows(m, i);
     free(logits);
     free(noisy);
 }

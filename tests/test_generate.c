@@ -247,6 +247,25 @@ static void test_unfit_yarn(void)
     unfit_shape(&shape, NULL, 0, "YaRN by 2 on a base of 1, must be");
 }
 
+/* Sizes that no kernel takes: told with a place in the file, too. */
+static void test_unfit_sizes(void)
+{
+    const model_shape good = {
+        "llama",         5, 32, 1, 2, 1, 16, 32, 16, 0, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
+        GGUF_FORMAT_F16, 0, 1,  0, 0, 0, 0};
+    model_shape shape = good;
+    shape.head_dim = 12;
+    unfit_shape(&shape, NULL, 0, "heads of 12 elements, must be a multiple of 8 up to 256");
+    shape.head_dim = 264;
+    unfit_shape(&shape, NULL, 0, "heads of 264 elements, must be");
+    shape = good;
+    shape.ffn = 20;
+    unfit_shape(&shape, NULL, 0, "gemv: k is 20, must be a multiple of 8");
+    shape = good;
+    shape.hidden = 36;
+    unfit_shape(&shape, NULL, 0, "is 36, must be a multiple of 8");
+}
+
 /* Tensors of another architecture, of the right sizes, are not passed over: who has no norms of heads would
    write another text than the model's. */
 static void test_norms_of_another_architecture(void)
@@ -284,13 +303,33 @@ static void test_norms_of_another_architecture(void)
 
 /* -- keys that change what is computed, weights that are too many, and progress -- */
 
-/* A model whose file has one u32 more. Returns what llama_open does. */
-static int open_with(const char *key, uint32_t x, uint32_t max_seq, gguf_error *why)
+/* A model's file with `count` values more, in front of its own. */
+static void make_with(gguf_maker *more, const gguf_maker *values, unsigned count)
 {
     static const model_shape shape = {
-        "llama",         5, 32, 1, 2, 1, 16, 32, 16, 8, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
+        "llama",         5, 32, 1, 2, 1, 16, 32, 16, 0, GGUF_FORMAT_F16, GGUF_FORMAT_F16,
         GGUF_FORMAT_F16, 0, 1,  0, 0, 0, 0};
-    gguf_maker made = {0}, more = {0};
+    gguf_maker made = {0};
+    gguf_error why;
+    gguf g;
+    make_model(&made, &shape);
+    make_start(more, gguf_little(made.at + 8, 8), gguf_little(made.at + 16, 8) + count);
+    make_bytes(more, values->at, values->bytes);
+    if (CHECK(gguf_parse(&g, made.at, made.bytes, made.bytes, &why) == 0)) {
+        make_bytes(more, made.at + 24, (size_t)g.tensors_end - 24);
+        make_padding(more);
+        make_bytes(more, made.at + ((g.tensors_end + 31) & ~31ull),
+                   made.bytes - (size_t)((g.tensors_end + 31) & ~31ull));
+        gguf_free(&g);
+    }
+    free(made.at);
+}
+
+/* Returns what llama_open does. Takes the values. */
+static int open_with_values(gguf_maker *values, unsigned count, uint32_t max_seq, gguf_error *why,
+                            llama_config *config)
+{
+    gguf_maker more = {0};
     model_file f;
     llama m;
     llama_options o;
@@ -298,26 +337,56 @@ static int open_with(const char *key, uint32_t x, uint32_t max_seq, gguf_error *
     memset(&o, 0, sizeof o);
     o.batch = 1;
     o.max_seq = max_seq;
-    make_model(&made, &shape); /* its head once more, with the value in front */
-    make_start(&more, gguf_little(made.at + 8, 8), gguf_little(made.at + 16, 8) + 1);
-    make_value_u32(&more, key, x);
-    {
-        gguf g;
-        if (!CHECK(gguf_parse(&g, made.at, made.bytes, made.bytes, why) == 0)) return 1;
-        make_bytes(&more, made.at + 24, (size_t)g.tensors_end - 24);
-        make_padding(&more);
-        make_bytes(&more, made.at + ((g.tensors_end + 31) & ~31ull),
-                   made.bytes - (size_t)((g.tensors_end + 31) & ~31ull));
-        gguf_free(&g);
-    }
-    free(made.at);
+    make_with(&more, values, count);
+    free(values->at);
+    memset(values, 0, sizeof *values);
     if (open_made(&f, &more)) {
         result = llama_open(&m, device, &f.g, f.file, &o, NULL, why);
+        if (!result && config) *config = m.config;
         if (!result) llama_close(&m);
         if (result) CHECK_MORE(why->offset > 24 && why->offset < f.bytes, why->text);
     }
     close_file(&f);
     return result;
+}
+
+static int open_with(const char *key, uint32_t x, uint32_t max_seq, gguf_error *why)
+{
+    gguf_maker values = {0};
+    make_value_u32(&values, key, x);
+    return open_with_values(&values, 1, max_seq, why, NULL);
+}
+
+static int open_with_float(const char *key, float x, gguf_error *why)
+{
+    gguf_maker values = {0};
+    make_value_float(&values, key, x);
+    return open_with_values(&values, 1, 8, why, NULL);
+}
+
+/* How positions are scaled, by which keys are there: without a type linearly, with 'none' not at all. */
+static void test_scaling_keys(void)
+{
+    static const struct {
+        const char *type;
+        float linear, factor; /* 0: no such key */
+        double scale;
+    } cases[] = {{NULL, 0, 0, 1},     {NULL, 0, 4, 4},     {NULL, 8, 0, 8},     {NULL, 8, 4, 4},
+                 {"linear", 0, 4, 4}, {"linear", 8, 0, 8}, {"linear", 8, 4, 4}, {"linear", 0, 0, 1},
+                 {"none", 0, 4, 1},   {"none", 8, 0, 1},   {"yarn", 0, 4, 4},   {"yarn", 8, 0, 8}};
+    unsigned i, count;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gguf_maker values = {0};
+        llama_config c;
+        gguf_error why;
+        count = (unsigned)(cases[i].type != NULL) + (cases[i].linear > 0) + (cases[i].factor > 0);
+        if (cases[i].type) make_value_text(&values, "llama.rope.scaling.type", cases[i].type);
+        if (cases[i].linear > 0) make_value_float(&values, "llama.rope.scale_linear", cases[i].linear);
+        if (cases[i].factor > 0) make_value_float(&values, "llama.rope.scaling.factor", cases[i].factor);
+        if (!CHECK_MORE(open_with_values(&values, count, 8, &why, &c) == 0, why.text)) continue;
+        CHECK(c.rope_scale >= cases[i].scale && c.rope_scale <= cases[i].scale);
+        CHECK((c.yarn_context > 0) == (cases[i].type && !strcmp(cases[i].type, "yarn")));
+    }
 }
 
 static void test_keys(void)
@@ -332,6 +401,14 @@ static void test_keys(void)
     CHECK(open_with("llama.attention.scale", 1, 8, &why) == 1 && strstr(why.text, "'llama.attention.scale'"));
     CHECK(open_with("llama.rope.scaling.yarn_attn_factor", 1, 8, &why) == 1
           && strstr(why.text, "'llama.rope.scaling.yarn_attn_factor'"));
+    CHECK(open_with_float("llama.rope.scaling.attn_factor", 0.5f, &why) == 1
+          && strstr(why.text, "'llama.rope.scaling.attn_factor'"));
+    CHECK(open_with_float("llama.rope.scaling.attn_factor", NAN, &why) == 1);
+    CHECK_MORE(open_with_float("llama.rope.scaling.attn_factor", 1, &why) == 0, why.text);
+    CHECK_MORE(open_with_float("llama.rope.scaling.yarn_log_multiplier", 0, &why) == 0, why.text);
+    CHECK_MORE(open_with_float("llama.logit_scale", 0, &why) == 0, why.text);
+    CHECK(open_with_float("llama.logit_scale", 1, &why) == 1);
+    CHECK(open_with_float("llama.attention.sliding_window_pattern", 0, &why) == 1);
     CHECK(open_with("llama.expert_count", 8, 8, &why) == 1 && strstr(why.text, "a model of 8 experts"));
     CHECK_MORE(open_with("llama.expert_count", 0, 8, &why) == 0, why.text);
     CHECK_MORE(open_with("llama.anything", 1, 8, &why) == 0, why.text);
@@ -458,8 +535,10 @@ int main(void)
     test_unfit();
     test_unfit_norms_and_windows();
     test_unfit_yarn();
+    test_unfit_sizes();
     test_norms_of_another_architecture();
     test_keys();
+    test_scaling_keys();
     test_sizes();
     test_shapes();
     test_story();
