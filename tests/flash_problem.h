@@ -133,14 +133,19 @@ static problem problem_of(const ptxk_flash_decode_desc *desc, uint32_t max_seq, 
     return p;
 }
 
-static problem problem_new(uint32_t heads, uint32_t kv_heads, uint32_t d, enum ref_format format,
-                           uint32_t max_seq, const uint32_t *lengths, uint32_t batch) {
+static ptxk_flash_decode_desc plain(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t kv_type) {
     ptxk_flash_decode_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.heads = heads;
     desc.kv_heads = kv_heads;
     desc.head_dim = d;
-    desc.kv_type = type_of(format);
+    desc.kv_type = kv_type;
+    return desc;
+}
+
+static problem problem_new(uint32_t heads, uint32_t kv_heads, uint32_t d, enum ref_format format,
+                           uint32_t max_seq, const uint32_t *lengths, uint32_t batch) {
+    ptxk_flash_decode_desc desc = plain(heads, kv_heads, d, type_of(format));
     return problem_of(&desc, max_seq, lengths, batch);
 }
 

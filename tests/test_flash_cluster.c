@@ -14,15 +14,10 @@
 
 static ptx_plan planned(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t type, uint32_t flags,
                         uint32_t batch, uint32_t length, uint32_t sm_count, uint32_t most) {
-    ptxk_flash_decode_desc desc;
+    ptxk_flash_decode_desc desc = plain(heads, kv_heads, d, type);
     ptxk_flash_decode_shape shape = {batch, length, length, sm_count, most};
     ptxk_message why;
     ptx_plan plan;
-    memset(&desc, 0, sizeof desc);
-    desc.heads = heads;
-    desc.kv_heads = kv_heads;
-    desc.head_dim = d;
-    desc.kv_type = type;
     desc.flags = flags;
     CHECK_MORE(!ptxk_flash_decode_plan(&desc, &shape, &plan, &why), why.text);
     CHECK(plan.launches == 1);
@@ -79,14 +74,10 @@ static void no_cluster_costs_an_eighth_of_the_time(void) {
     for (h = 0; h < 4; h++)
         for (i = 0; i < 9; i++)
             for (length = 300; length < 40000; length += length / 5) {
-                ptxk_flash_decode_desc desc;
+                uint32_t kv_heads = heads[h] % 8 ? 4 : heads[h] / 8;
+                ptxk_flash_decode_desc desc = plain(heads[h], kv_heads, 128, PTX_F16);
                 ptxk_flash_decode_shape with = {1, 0, 40000, 0, 8}, without;
                 ptx_plan plan, alone;
-                memset(&desc, 0, sizeof desc);
-                desc.heads = heads[h];
-                desc.kv_heads = heads[h] % 8 ? 4 : heads[h] / 8;
-                desc.head_dim = 128;
-                desc.kv_type = PTX_F16;
                 desc.queries = 1 + length % 8;
                 with.batch = 1 + length % 3;
                 with.max_len = length;
@@ -103,14 +94,10 @@ static void no_cluster_costs_an_eighth_of_the_time(void) {
 }
 
 static void a_cluster_that_the_device_has_not_is_refused(void) {
-    ptxk_flash_decode_desc desc;
+    ptxk_flash_decode_desc desc = plain(1, 1, 64, PTX_F16);
     ptxk_flash_decode_shape shape = {1, 4096, 4096, 132, 2};
     ptxk_message why;
     ptx_plan plan;
-    memset(&desc, 0, sizeof desc);
-    desc.heads = desc.kv_heads = 1;
-    desc.head_dim = 64;
-    desc.kv_type = PTX_F16;
     desc.flags = PTXK_FLASH_CLUSTER_4;
     CHECK(ptxk_flash_decode_plan(&desc, &shape, &plan, &why) == PTX_E_DESC && plan.launches == 0);
     CHECK_MORE(strstr(why.text, "cluster is 2, must be 8 at most, at least 4") != NULL, why.text);
@@ -125,16 +112,11 @@ static void a_cluster_that_the_device_has_not_is_refused(void) {
 static double traffic(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t type, uint32_t flags,
                       uint32_t batch, uint32_t length, uint32_t sm_count) {
     uint32_t lengths[BATCH_MAX], i;
-    ptxk_flash_decode_desc desc;
+    ptxk_flash_decode_desc desc = plain(heads, kv_heads, d, type);
     ptxsim_counters c;
     problem p;
     double ratio;
     for (i = 0; i < batch; i++) lengths[i] = length;
-    memset(&desc, 0, sizeof desc);
-    desc.heads = heads;
-    desc.kv_heads = kv_heads;
-    desc.head_dim = d;
-    desc.kv_type = type;
     desc.flags = flags;
     p = problem_of(&desc, length, lengths, batch);
     p.shape.sm_count = sm_count;
@@ -239,14 +221,9 @@ static void every_feature_with_every_cluster(void) {
     for (i = 0; i < 18; i++) {
         static const uint32_t types[] = {PTX_F16, PTX_BF16, PTX_F32};
         uint32_t lengths[6], chunk;
-        ptxk_flash_decode_desc desc;
+        ptxk_flash_decode_desc desc = plain(8, 2, i < 9 ? 64 : 128, types[i / 3 % 3]);
         problem p;
         size = 2u << i % 3;
-        memset(&desc, 0, sizeof desc);
-        desc.heads = 8;
-        desc.kv_heads = 2;
-        desc.head_dim = i < 9 ? 64 : 128;
-        desc.kv_type = types[i / 3 % 3];
         desc.queries = 1 + i % 8;
         desc.append_type = i % 2 ? PTX_F32 : PTX_F16;
         desc.page_size = i % 4 == 3 ? 16 : i % 4 == 2 ? 64 : 0;

@@ -16,12 +16,7 @@
 /* Keys of the smallest chunk: a length of which two chunks are made at least. */
 static uint32_t chunk_of(uint32_t heads, uint32_t kv_heads, uint32_t d, enum ref_format format)
 {
-    ptxk_flash_decode_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.heads = heads;
-    desc.kv_heads = kv_heads;
-    desc.head_dim = d;
-    desc.kv_type = type_of(format);
+    ptxk_flash_decode_desc desc = plain(heads, kv_heads, d, type_of(format));
     return ptxk_flash_decode_chunk(&desc, 1, 1);
 }
 
@@ -237,8 +232,6 @@ static void offsets_past_2_to_32_elements(void)
     problem_free(&p);
 }
 
-static ptxk_flash_decode_desc plain(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t kv_type);
-
 /* A pool of 70000 pages of 16 positions, 17 * 16 * 256 elements each: the last page begins past 2^32. */
 static void pages_past_2_to_32_elements(void) {
     enum { PAGES = 70000, D = 256, HEADS = 17, LENGTH = 40 };
@@ -393,16 +386,6 @@ static void random_descriptions(void) {
 }
 
 /* -- named inputs: 000 had no pages, no window, no cap; 003 no GQA, and a stale length in a graph -- */
-
-static ptxk_flash_decode_desc plain(uint32_t heads, uint32_t kv_heads, uint32_t d, uint32_t kv_type) {
-    ptxk_flash_decode_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.heads = heads;
-    desc.kv_heads = kv_heads;
-    desc.head_dim = d;
-    desc.kv_type = kv_type;
-    return desc;
-}
 
 static const uint32_t kv_types[] = {PTX_F32, PTX_F16, PTX_BF16};
 

@@ -4,61 +4,31 @@
  *   cc -std=c99 tests/test_pitfalls.c -o test_pitfalls && ./test_pitfalls */
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
-#include "verdict.h"
+#include "pitfall.h"
 
 /* What follows is recorded twice: with the mistake, and without. */
 static int bad, turn;
-static ptx_val q;
 static int again(ptx_target target, const char *file, int line, const char *want) {
     if (turn) done(file, line, bad ? want : "", NULL);
     if (turn == 2) return turn = 0;
     bad = !turn++;
-    start(target);
-    q = ptx_param_ptr(k, "q", PTX_GLOBAL);
+    begin(target);
     return 1;
 }
 #define PAIR(target, want) while (again(target, __FILE__, __LINE__, want))
-#define AMPERE PTX_SM(80)
-#define HOPPER PTX_SM_A(90)
-#define BLACKWELL PTX_SM_A(100)
-#define U ptx_u32
 #define LT(a, b) ptx_setp(k, PTX_LT, a, b)
 #define GE(a, b) ptx_setp(k, PTX_GE, a, b)
 #define EQ(a, b) ptx_setp(k, PTX_EQ, a, b)
 #define NE(a, b) ptx_setp(k, PTX_NE, a, b)
-#define AT(base, index) ptx_ptr_add(k, base, index, 4)
 #define FOR(a, b, c) ptx_for(k, a, b, c)
-#define BLOCK(x) ptx_require_block(k, x, 1, 1)
-#define PLAIN(op, n, operands) ptx_opn(k, op, 0, PTX_NONE, PTX_NONE, n, operands, 0, NULL)
 
-static ptx_val low_bits(ptx_val x, int mask) { return ptx_as(ptx_and(k, x, I(mask)), PTX_U32); }
 static void bar_n(int number, int count) { ptx_op2(k, PTX_BAR_SYNC, 0, I(number), I(count)); }
-static void wait_var(ptx_val at, ptx_val parity) {
-    ptx_val is_over;
-    ptx_loop(k);
-    is_over = ptx_mbarrier_try_wait(k, at, parity);
-    ptx_while(k, ptx_inv(is_over));
-    END;
-}
-static void bar_init(int first, int second) {
-    IF(EQ(tid, zero));
-    ptx_mbarrier_init(k, bar, I(first));
-    ptx_mbarrier_init(k, ptx_off(bar, 8), I(second));
-    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
-    END;
-    BAR;
-}
 static void fetch(void) {
     IF(EQ(tid, zero));
     ptx_mbarrier_arrive_expect(k, bar, I(1024));
     ptx_bulk_load(k, sh, p, I(1024), bar);
     END;
 }
-static void meet(void) {
-    ptx_cluster_arrive(k);
-    ptx_cluster_wait(k);
-}
-static void proxy_fence(void) { ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); }
 
 /* Conditions that are decided before the kernel runs, and registers beyond what .maxnreg leaves. */
 static void decided(void) {
@@ -76,7 +46,7 @@ static void decided(void) {
         END;
     }
     PAIR(AMPERE, "idle") {
-        x = low_bits(tid, 7);
+        x = low(tid, 7);
         IF(bad ? ptx_setp(k, PTX_GT, x, I(7)) : ptx_setp(k, PTX_GE, x, I(7)));
         out(n);
         END;
@@ -137,7 +107,7 @@ static void places(void) {
     PAIR(AMPERE, "race") { /* bins are counted up while others still clear them */
         ST(mine, 0, zero);
         if (!bad) BAR;
-        x = low_bits(LD(AT(p, tid), 0), 255);
+        x = low(LD(AT(p, tid), 0), 255);
         ptx_red(k, PTX_ATOM_ADD, ptx_at(AT(sh, x), 0), U(1));
         BAR;
         ptx_red(k, PTX_ATOM_ADD, ptx_at(AT(q, tid), 0), LD(mine, 0));
@@ -146,7 +116,7 @@ static void places(void) {
         PAIR(AMPERE, "race") { /* counted up by a load and a store; in bins of each thread's own is right */
             ST(mine, 0, zero);
             BAR;
-            x = low_bits(LD(AT(p, tid), 0), 7);
+            x = low(LD(AT(p, tid), 0), 7);
             if (!bad && which) x = ptx_mad(k, x, U(128), tid);
             x = AT(sh, x);
             if (bad || which) ST(x, 0, ptx_add(k, LD(x, 0), I(1)));
@@ -207,7 +177,7 @@ static void groups(void) {
         copy(0), commit();
         i = FOR(U(0), n, U(1));
         next = ptx_add(k, i, I(1));
-        at = ptx_add(k, wide, ptx_shl(k, low_bits(next, 1), I(12)));
+        at = ptx_add(k, wide, ptx_shl(k, low(next, 1), I(12)));
         IF(LT(next, n));
         ptx_cp_async_16(k, at, p);
         if (bad) commit();
@@ -215,7 +185,7 @@ static void groups(void) {
         if (!bad) commit();
         wait_for(1);
         BAR;
-        at = ptx_add(k, wide, ptx_shl(k, low_bits(i, 1), I(12)));
+        at = ptx_add(k, wide, ptx_shl(k, low(i, 1), I(12)));
         out(LD(at, 16));
         BAR;
         END;
@@ -226,7 +196,7 @@ static void groups(void) {
 static void mbarriers(void) {
     ptx_val c, state;
     PAIR(HOPPER, "order") { /* bytes are expected, and nobody arrives */
-        bar_init(1, 1);
+        make(1, 1);
         IF(EQ(tid, zero));
         if (bad) ptx_op2(k, PTX_MBARRIER_EXPECT_TX, PTX_RELAXED | PTX_CTA, bar, I(1024));
         else
@@ -236,10 +206,10 @@ static void mbarriers(void) {
         wait_on(bar, 0);
         out(LD(mine, 0));
     }
-    PAIR(HOPPER, "order") bar_init(bad ? 128 : 1, 1), fetch(), wait_on(bar, 0), out(LD(mine, 0));
-    PAIR(HOPPER, "order") bar_init(1, 1), fetch(), wait_on(bad ? ptx_off(bar, 8) : bar, 0), out(LD(mine, 0));
+    PAIR(HOPPER, "order") make(bad ? 128 : 1, 1), fetch(), wait_on(bar, 0), out(LD(mine, 0));
+    PAIR(HOPPER, "order") make(1, 1), fetch(), wait_on(bad ? ptx_off(bar, 8) : bar, 0), out(LD(mine, 0));
     PAIR(HOPPER, "order") { /* left while it is not over */
-        bar_init(1, 1), fetch();
+        make(1, 1), fetch();
         ptx_loop(k);
         c = ptx_mbarrier_try_wait(k, bar, U(0));
         ptx_while(k, bad ? c : ptx_inv(c));
@@ -247,7 +217,7 @@ static void mbarriers(void) {
         out(LD(mine, 0));
     }
     PAIR(HOPPER, "order") { /* tried once, and a nap */
-        bar_init(1, 1), fetch();
+        make(1, 1), fetch();
         if (!bad) ptx_loop(k);
         c = ptx_mbarrier_try_wait(k, bar, U(0));
         if (bad) ptx_if(k, ptx_inv(c));
@@ -258,7 +228,7 @@ static void mbarriers(void) {
         out(LD(mine, 0));
     }
     PAIR(HOPPER, "order") { /* asked once, and then in a loop, is right */
-        bar_init(1, 1), fetch();
+        make(1, 1), fetch();
         c = ptx_mbarrier_try_wait(k, bar, U(0));
         ptx_if(k, ptx_inv(c));
         if (bad) ptx_nanosleep(k, I(20));
@@ -268,7 +238,7 @@ static void mbarriers(void) {
         out(LD(mine, 0));
     }
     PAIR(HOPPER, "order") {
-        bar_init(1, 1);
+        make(1, 1);
         IF(EQ(tid, zero));
         state = ptx_mbarrier_arrive(k, bar);
         ptx_mbarrier_arrive(k, ptx_off(bar, 8));
@@ -278,9 +248,9 @@ static void mbarriers(void) {
         END;
         END;
     }
-    PAIR(HOPPER, "order") bar_init(1, 1), fetch(), ST(AT(bar, zero), bad ? 0 : 16, n), wait_on(bar, 0);
+    PAIR(HOPPER, "order") make(1, 1), fetch(), ST(AT(bar, zero), bad ? 0 : 16, n), wait_on(bar, 0);
     PAIR(HOPPER, "order") { /* made twice */
-        bar_init(128, 1);
+        make(128, 1);
         ptx_mbarrier_arrive(k, bar);
         wait_on(bar, 0);
         BAR;
@@ -374,10 +344,10 @@ static void use_sums(void) { ptx_st(k, PTX_F32, ptx_at(q, 0), ptx_get(k, sums[0]
 static void products(void) {
     PAIR(HOPPER, "race") { /* the tile is given back before it is read */
         start_sums();
-        bar_init(1, 128);
+        make(1, 128);
         FOR(U(0), n, U(1));
         fetch();
-        wait_var(bar, zero);
+        wait_val(bar, zero);
         product(sh);
         if (bad) ptx_mbarrier_arrive(k, ptx_off(bar, 8));
         product_wait();
@@ -408,7 +378,7 @@ static void clusters(void) {
     ptx_val x, v[5];
     PAIR(HOPPER, "order") { /* bytes there, and their mbarrier here */
         ptx_require_cluster(k, 2, 1, 1);
-        bar_init(1, 1);
+        make(1, 1);
         meet();
         v[0] = ptx_mapa(k, mine, I(1)), v[1] = n;
         v[2] = bad ? bar : ptx_mapa(k, bar, I(1));
@@ -450,7 +420,7 @@ static void clusters(void) {
     }
     PAIR(HOPPER, "order") { /* another block's mbarrier, before it has one */
         ptx_require_cluster(k, 2, 1, 1);
-        bar_init(1, 1);
+        make(1, 1);
         if (!bad) meet();
         IF(EQ(tid, zero));
         ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, ptx_mapa(k, bar, I(1)));
@@ -460,7 +430,7 @@ static void clusters(void) {
     }
     PAIR(HOPPER, "!range") {
         ptx_require_cluster(k, 2, 1, 1);
-        bar_init(1, 1);
+        make(1, 1);
         meet();
         v[0] = sh, v[1] = p, v[2] = I(1024), v[3] = bar, v[4] = bad ? I(0xf) : I(3);
         IF(EQ(tid, zero));
@@ -507,7 +477,7 @@ static void tensor_memory(void) {
     for (which = 0; which < 2; which++) /* a product by all threads, and one that nobody can wait for */
         PAIR(BLACKWELL, which ? "order" : "race") {
             at = tensor();
-            bar_init(1, 1);
+            make(1, 1);
             v[0] = at, v[1] = v[2] = ptx_mov(k, ptx_u64(0x4000)), v[3] = zero, v[4] = NE(n, zero);
             IF(bad && !which ? EQ(n, zero) : EQ(tid, zero));
             if (bad && which) PLAIN(PTX_TCGEN05_MMA_F16, 5, v);

@@ -4,47 +4,17 @@
  *   cc -std=c99 tests/test_right.c -o test_right && ./test_right */
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
-#include "verdict.h"
+#include "pitfall.h"
 
-#define AMPERE PTX_SM(80)
-#define HOPPER PTX_SM_A(90)
-#define BLACKWELL PTX_SM_A(100)
-#define U ptx_u32
 #define CMP(how, a, b) ptx_setp(k, PTX_##how, a, b)
-#define AT(base, index) ptx_ptr_add(k, base, index, 4)
 #define FOR(b) ptx_for(k, U(0), b, U(1))
-#define BLOCK(x) ptx_require_block(k, x, 1, 1)
-#define PLAIN(op, n, operands) ptx_opn(k, op, 0, PTX_NONE, PTX_NONE, n, operands, 0, NULL)
 
-static ptx_val q;
-static void begin(ptx_target target) {
-    start(target);
-    q = ptx_param_ptr(k, "q", PTX_GLOBAL);
-}
-static ptx_val low(ptx_val x, int mask) { return ptx_as(ptx_and(k, x, I(mask)), PTX_U32); }
 static void bar_n(ptx_val number, int count) { ptx_op2(k, PTX_BAR_SYNC, 0, number, I(count)); }
 static void arrive_n(ptx_val number, int count) { ptx_op2(k, PTX_BAR_ARRIVE, 0, number, I(count)); }
-static void wait_val(ptx_val at, ptx_val parity) {
-    ptx_val over;
-    ptx_loop(k);
-    over = ptx_mbarrier_try_wait(k, at, parity);
-    ptx_while(k, ptx_inv(over));
-    END;
-}
-static void make(int first, int second) {
-    IF(one);
-    ptx_mbarrier_init(k, bar, I(first));
-    ptx_mbarrier_init(k, ptx_off(bar, 8), I(second));
-    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
-    END;
-    BAR;
-}
 static void fetch(ptx_val to, ptx_val at) {
     ptx_mbarrier_arrive_expect(k, at, I(1024));
     ptx_bulk_load(k, to, p, I(1024), at);
 }
-static void meet(void) { ptx_cluster_arrive(k), ptx_cluster_wait(k); }
-static void proxy_fence(void) { ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); }
 static void bulk_commit(void) { ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0); }
 static void bulk_wait(int left) { ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(left)); }
 static void bulk_wait_read(int left) { ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, I(left)); }

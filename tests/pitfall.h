@@ -1,0 +1,42 @@
+/* pitfall.h - words of the kernels that test_pitfalls.c makes wrong and test_right.c makes right. */
+#ifndef PITFALL_H
+#define PITFALL_H
+
+#include "verdict.h"
+
+#define AMPERE PTX_SM(80)
+#define HOPPER PTX_SM_A(90)
+#define BLACKWELL PTX_SM_A(100)
+#define U ptx_u32
+#define AT(base, index) ptx_ptr_add(k, base, index, 4)
+#define BLOCK(x) ptx_require_block(k, x, 1, 1)
+#define PLAIN(op, n, operands) ptx_opn(k, op, 0, PTX_NONE, PTX_NONE, n, operands, 0, NULL)
+
+static ptx_val q;
+static void begin(ptx_target target) {
+    start(target);
+    q = ptx_param_ptr(k, "q", PTX_GLOBAL);
+}
+static ptx_val low(ptx_val x, int mask) { return ptx_as(ptx_and(k, x, I(mask)), PTX_U32); }
+static void meet(void) { ptx_cluster_arrive(k), ptx_cluster_wait(k); }
+static void proxy_fence(void) { ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); }
+
+/* Two mbarriers, at bar and behind it, for so many arrivals each. */
+static void make(int first, int second) {
+    IF(one);
+    ptx_mbarrier_init(k, bar, I(first));
+    ptx_mbarrier_init(k, ptx_off(bar, 8), I(second));
+    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+    END;
+    BAR;
+}
+/* As wait_on, for a parity that the kernel computes. */
+static void wait_val(ptx_val at, ptx_val parity) {
+    ptx_val over;
+    ptx_loop(k);
+    over = ptx_mbarrier_try_wait(k, at, parity);
+    ptx_while(k, ptx_inv(over));
+    END;
+}
+
+#endif
