@@ -176,7 +176,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Not expanded where it is called: generators are calls and little else, and would be twice as large. */
+/* Not expanded where it is called: generators are calls and little else, and would be twice as large; so is
+   what many places call and few come to. */
 #if defined(__GNUC__)
 #define PTX__APART __attribute__((noinline, unused))
 #elif defined(_MSC_VER)
@@ -2593,6 +2594,9 @@ enum {
 #define PTX__TAG(word) ((word) >> 27)
 #define PTX__INDEX(word) ((word)&0x07ffffffu)
 #define PTX__INDEX_MAX 0x07ffffffu
+/* An immediate, of three words, and one that is an integer. */
+#define PTX__IS_NUMBER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_F64 - PTX__W_UNSIGNED)
+#define PTX__IS_INTEGER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_HEX16 - PTX__W_UNSIGNED)
 /* What a W_VECTOR word opens: braces, a|b, [a, b], or nothing but '_'. */
 enum { PTX__G_BRACES, PTX__G_PIPE, PTX__G_BRACKETS, PTX__G_SINK };
 #define PTX__GROUP(style, count) PTX__WORD(PTX__W_VECTOR, (uint32_t)(style) << 16 | (uint32_t)(count))
@@ -2909,8 +2913,10 @@ typedef struct ptx__known {
 } ptx__known;
 #define PTX__KNOWN 64 /* kept of as many registers as the verifier last asked for */
 
-/* Expanded where it is called, for the arguments that are constants there. */
-#if defined(__GNUC__)
+/* Expanded where it is called, for the arguments that are constants there; not where nothing is optimised. */
+#if defined(__GNUC__) && !defined(__OPTIMIZE__)
+#define PTX__INLINE static inline
+#elif defined(__GNUC__)
 #define PTX__INLINE static inline __attribute__((always_inline))
 #elif defined(_MSC_VER)
 #define PTX__INLINE static __forceinline
@@ -4053,7 +4059,7 @@ static ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uin
 }
 
 /* A guard before an instruction that defines a value would leave it undefined where the guard is false. */
-static int ptx__unguarded(ptx_kernel *k, const char *site, const char *name) {
+PTX__APART static int ptx__unguarded(ptx_kernel *k, const char *site, const char *name) {
     if (!k->guard) return 1;
     ptx__fail(k, PTX_E_GUARD, site,
               "%s makes a value, which would be undefined where the guard of %s is false; "
@@ -5393,8 +5399,8 @@ static ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, un
     return v;
 }
 /* The address of a symbol, in a register. */
-static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t word, unsigned type,
-                                   unsigned space, uint32_t align) {
+PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t word, unsigned type,
+                                              unsigned space, uint32_t align) {
     uint32_t log2 = 0;
     ptx_val v = ptx__move_word(k, site, word, type);
     if (v.kind == PTX__NOTHING) return v;
@@ -6564,7 +6570,7 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
 /* -- control flow -- */
 
 /* A guard belongs to one instruction: labels and scopes are none. */
-static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what) {
+PTX__APART static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what) {
     if (!k->guard) return 1;
     ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
     return 0;
@@ -6929,6 +6935,9 @@ typedef struct ptx__flow {
 } ptx__flow;
 
 #define PTX__EFFORT 4000000u
+
+/* The place of a register in what is kept of each. */
+static uint32_t ptx__slot(const ptx__flow *f, uint32_t reg) { return f->bias[PTX__TAG(reg)] + reg; }
 
 static int ptx__copies(const ptx_kernel *k) { return k->seen >> PTX__EFFECT_COPY & 1; }
 
@@ -7416,9 +7425,8 @@ static unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
     return ptx__specials[which].differs;
 }
 
-static uint32_t *ptx__class_at(ptx__flow *f, uint32_t reg) {
-    return &f->classes[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
-}
+static uint32_t *ptx__class_at(ptx__flow *f, uint32_t reg) { return &f->classes[ptx__slot(f, reg)]; }
+static unsigned ptx__class_of(ptx__flow *f, uint32_t reg) { return PTX__CLASS(*ptx__class_at(f, reg)); }
 
 /* What an instruction's operands are made of, while their classes are asked for. */
 enum { PTX__MET_VARIABLE = 1, PTX__MET_MOVING = 2 };
@@ -7427,7 +7435,7 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
 /* The class of a variable at instruction i: that of its last set, where every way to here comes from there,
    or else of all its sets. */
 static uint32_t ptx__variable_class(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i) {
-    uint32_t at = f->last[f->base[PTX__TAG(word)] + PTX__INDEX(word)], b, steps = 0, from;
+    uint32_t at = f->last[ptx__slot(f, word)], b, steps = 0, from;
     uint32_t all = *ptx__class_at(f, word);
     f->met |= PTX__MET_VARIABLE;
     if (!at || at > i || PTX__CLASS(all) == PTX__CLASS_CLUSTER) return all;
@@ -7499,12 +7507,12 @@ static uint32_t ptx__multiple(const ptx_kernel *k, const ptx__flow *f, const uin
         return (uint32_t)by;
     a = ptx__multiple(k, f, w, depth + 1);
     if (form->row->op == PTX_MOV) return a;
-    w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16 ? 3 : 1;
+    w += PTX__IS_INTEGER(*w) ? 3 : 1;
     b = ptx__multiple(k, f, w, depth + 1);
     if (form->row->op == PTX_ADD) return a < b ? a : b;
     a = a * b > 128 ? 128 : a * b;
     if (form->row->op == PTX_MUL) return a;
-    w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16 ? 3 : 1;
+    w += PTX__IS_INTEGER(*w) ? 3 : 1;
     b = ptx__multiple(k, f, w, depth + 1);
     return a < b ? a : b;
 }
@@ -7524,7 +7532,7 @@ static uint32_t ptx__tid_marks(const ptx_kernel *k, ptx__flow *f, const ptx__for
     uint32_t marks, by;
     for (i = 0; i < n && i < 3; i++) {
         at[i] = w;
-        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        w += PTX__IS_NUMBER(*w) ? 3 : 1;
     }
     if (op == PTX_MOV && n == 1) return class_[0] & PTX__TID;
     if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT) & ~PTX__FAMILY) return 0;
@@ -7552,7 +7560,7 @@ static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__flow *f, const ptx_
     int number;
     if (PTX__TAG(*w) != PTX__W_32 || !(tid & PTX__TID)) return PTX__CLASS_LANE;
     w++;
-    number = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16;
+    number = PTX__IS_INTEGER(*w);
     if (k->need[0] && k->need[1] * k->need[2] > 1) {
         rows = ptx__class_of_rows(k->need[0]);
         if (rows > most) most = rows;
@@ -7589,7 +7597,7 @@ static int ptx__by_group(const ptx_kernel *k, ptx__flow *f, const ptx__form *for
         const ptx__ins *ins;
         uint32_t slot;
         if ((form->row->op != PTX_SHR && form->row->op != PTX_DIV) || PTX__TAG(*w) != PTX__W_32) return 0;
-        if (PTX__TAG(w[1]) < PTX__W_UNSIGNED || PTX__TAG(w[1]) > PTX__W_HEX16 || w[3] || w[2] > 1024)
+        if (!PTX__IS_INTEGER(w[1]) || w[3] || w[2] > 1024)
             return 0;
         by[i] = form->row->op == PTX_DIV ? w[2] : w[2] < 20 ? (uint64_t)1 << w[2] : 0;
         if (i) break;
@@ -7646,7 +7654,7 @@ static void ptx__want(ptx__flow *f, uint32_t word, uint32_t *depth) {
     uint32_t slot;
     if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
     if (PTX__TAG(word) >= PTX__CLASSES) return;
-    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    slot = ptx__slot(f, word);
     if (f->classes[slot] & PTX__WANTED) return;
     f->classes[slot] |= PTX__WANTED;
     f->wanted[(*depth)++] = slot;
@@ -7676,7 +7684,7 @@ static const uint32_t *ptx__shared_operand(const ptx_kernel *k, const ptx__ins *
     if (effect != PTX__EFFECT_READ && effect != PTX__EFFECT_WRITE && effect != PTX__EFFECT_COPY) return NULL;
     for (; w < end; w++) {
         if (PTX__TAG(*w) == PTX__W_MEM) return w + 1;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+        if PTX__IS_NUMBER(*w) w += 2;
     }
     return NULL;
 }
@@ -7713,7 +7721,7 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
                 for (; w < end; w++) {
                     if (PTX__TAG(*w) == PTX__W_MEM) ptx__want(f, w[1], &depth);
                     if (PTX__TAG(*w) == PTX__W_MEM) w += 2;
-                    else if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+                    else if PTX__IS_NUMBER(*w)
                         w += 2;
                 }
             }
@@ -7752,7 +7760,7 @@ static int ptx__read_outside(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
     uint32_t *seen = f->skip_lane + f->blocks + 1, *stack = seen + f->blocks + 1, depth = 0, at = b, e;
     uint32_t least = f->looks > 4096 ? f->looks - 4096 : 0;
     const ptx__read *read = k->m->reads.at;
-    for (e = f->reads[f->base[PTX__TAG(word)] + PTX__INDEX(word)]; e; e = read[e - 1].next)
+    for (e = f->reads[ptx__slot(f, word)]; e; e = read[e - 1].next)
         if (PTX__CLASS(f->level[read[e - 1].block]) < PTX__CLASS(f->level[b])) break;
     if (!e) return 0;
     for (f->search++, i++;;) {
@@ -7892,7 +7900,7 @@ static void ptx__describe_root(const ptx_kernel *k, uint32_t i, char *out, size_
         snprintf(out, size, "the result of %s at %s", k->m->forms.at[ins->form].row->name, ins->site);
 }
 
-static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i) {
+PTX__APART static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i) {
     uint32_t low = 0, high = f->blocks;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
@@ -7955,7 +7963,7 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     case PTX__WHO_GROUP: return PTX__CLASS_GROUP;
     case PTX__WHO_WARP: return PTX__CLASS_WARP;
     case PTX__WHO_MEMBERS: /* a function's own threads are not known: that of all lanes is for a warp */
-        return ins->count >= 3 && PTX__TAG(end[-3]) >= PTX__W_UNSIGNED && PTX__TAG(end[-3]) <= PTX__W_HEX16
+        return ins->count >= 3 && PTX__IS_INTEGER(end[-3])
                        && end[-2] == 0xffffffffu
                    ? PTX__CLASS_WARP
                    : PTX__CLASS_LANE;
@@ -8106,7 +8114,7 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
     w = k->words.at + ins->words + 1;
     for (; w < k->words.at + ins->words + ins->count && n < 3 && *good; n++) {
         v[n] = ptx__value(k, f, w, t, good);
-        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        w += PTX__IS_NUMBER(*w) ? 3 : 1;
     }
     bits = ptx__fact((unsigned)(form->key >> 16 & 0xff))->bits;
     if (!*good || bits > 32) return *good = 0, 0u;
@@ -8227,7 +8235,7 @@ static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const 
     const uint32_t *end = k->words.at + ins->words + ins->count;
     uint32_t steps, slot, word = end[-1];
     *from = UINT32_MAX;
-    if (ins->count >= 3 && PTX__TAG(end[-3]) >= PTX__W_UNSIGNED && PTX__TAG(end[-3]) <= PTX__W_HEX16)
+    if (ins->count >= 3 && PTX__IS_INTEGER(end[-3]))
         return end[-2];
     for (steps = 0; steps < 8 && PTX__TAG(word) == PTX__W_32; steps++) {
         slot = f->base[PTX__W_32] + PTX__INDEX(word);
@@ -8236,7 +8244,7 @@ static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const 
         ins = &k->ins.at[*from];
         if (k->m->forms.at[ins->form].row->op != PTX_MOV || ins->results != 1) return 0;
         word = k->words.at[ins->words + 1];
-        if (PTX__TAG(word) >= PTX__W_UNSIGNED && PTX__TAG(word) <= PTX__W_HEX16)
+        if (PTX__IS_INTEGER(word))
             return k->words.at[ins->words + 2];
     }
     return 0;
@@ -8583,7 +8591,7 @@ static void ptx__at_end(const ptx_kernel *k, uint32_t i, ptx__point *at) {
 }
 /* The next plain instruction behind at->i: PTX__BEGIN for the first. 0: there is none. */
 #define PTX__BEGIN UINT32_MAX
-static int ptx__next(const ptx_kernel *k, ptx__point *at) {
+PTX__APART static int ptx__next(const ptx_kernel *k, ptx__point *at) {
     uint32_t i = at->i + 1;
     while (i < k->ins.count && !ptx__see(k, i, at)) i++;
     return i < k->ins.count;
@@ -8726,7 +8734,7 @@ static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t 
     const uint32_t *w, *end;
     if (PTX__TAG(word) == PTX__W_SHARED) return PTX__INDEX(word) + 1;
     if ((PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_64) || depth > 24) return 0;
-    def = f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+    def = f->def[ptx__slot(f, word)];
     ins = &k->ins.at[def - 1];
     w = k->words.at + ins->words + ins->results;
     end = k->words.at + ins->words + ins->count;
@@ -8787,7 +8795,7 @@ static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__
     if (!p->array || p->threads > 1024) return 0;
     if (form->effect == PTX__EFFECT_COPY) {
         w = x + 5; /* behind the other address */
-        if (PTX__TAG(*w) < PTX__W_UNSIGNED || PTX__TAG(*w) > PTX__W_HEX16) return 0;
+        if (!PTX__IS_INTEGER(*w)) return 0;
         p->bytes = w[1];
     } else if (strncmp(form->row->name, "ldmatrix.sync.aligned.m8n8", 26) == 0)
         p->bytes = 16;
@@ -8878,8 +8886,8 @@ static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     array_x = ptx__array_of(k, f, x[0], 0);
     array_y = ptx__array_of(k, f, y[0], 0);
     if (array_x && array_y && array_x != array_y) return 0;
-    class_x = PTX__TAG(x[0]) < PTX__CLASSES ? PTX__CLASS(*ptx__class_at(f, x[0])) : 0u;
-    class_y = PTX__TAG(y[0]) < PTX__CLASSES ? PTX__CLASS(*ptx__class_at(f, y[0])) : 0u;
+    class_x = PTX__TAG(x[0]) < PTX__CLASSES ? ptx__class_of(f, x[0]) : 0u;
+    class_y = PTX__TAG(y[0]) < PTX__CLASSES ? ptx__class_of(f, y[0]) : 0u;
     from = (int32_t)x[1];
     to = (int32_t)y[1];
     if (x[0] != y[0]) return 1;
@@ -8898,7 +8906,7 @@ static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     if (!ptx__may_meet(k, f, store, load) || x[0] != y[0] || PTX__TAG(x[0]) >= PTX__CLASSES) return 0;
     if (PTX__CLASS(ptx__level_of(f, load)) >= PTX__CLASS_WARP) return 0;
     apart = (int64_t)(int32_t)x[1] - (int32_t)y[1];
-    switch (PTX__CLASS(*ptx__class_at(f, x[0]))) {
+    switch (ptx__class_of(f, x[0])) {
     case PTX__CLASS_CLUSTER:
     case PTX__CLASS_BLOCK: return 1;
     case PTX__CLASS_LANE:
@@ -8923,7 +8931,7 @@ static int ptx__staged(const ptx_kernel *k, ptx__flow *f, uint32_t word, int dep
     if (PTX__TAG(word) == PTX__W_SHARED) return !k->shared.at[PTX__INDEX(word)].count;
     if (PTX__TAG(word) >= PTX__CLASSES) return 0;
     if (depth > 16) return 1;
-    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    slot = ptx__slot(f, word);
     ins = &k->ins.at[f->def[slot] - 1];
     op = k->m->forms.at[ins->form].row->op;
     if (f->sets[slot] || (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_AND && op != PTX_OR
@@ -8933,7 +8941,7 @@ static int ptx__staged(const ptx_kernel *k, ptx__flow *f, uint32_t word, int dep
     w = k->words.at + ins->words + ins->results;
     for (end = k->words.at + ins->words + ins->count; w < end; w++) {
         if (ptx__staged(k, f, *w, depth + 1)) return 1;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+        if PTX__IS_NUMBER(*w) w += 2;
     }
     return 0;
 }
@@ -8943,7 +8951,7 @@ static int ptx__built_on(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint3
     const ptx__ins *ins;
     const uint32_t *w, *end;
     uint32_t slot;
-    if (word == part) return PTX__CLASS(*ptx__class_at(f, part)) == PTX__CLASS_LANE;
+    if (word == part) return ptx__class_of(f, part) == PTX__CLASS_LANE;
     if (PTX__TAG(word) != PTX__W_32 || depth > 4) return 0;
     slot = f->base[PTX__W_32] + PTX__INDEX(word);
     ins = &k->ins.at[f->def[slot] - 1];
@@ -8951,7 +8959,7 @@ static int ptx__built_on(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint3
     for (end = k->words.at + ins->words + ins->count; w < end && !f->sets[slot]; w++) {
         if (PTX__TAG(*w) == PTX__W_MEM) return 0;
         if (ptx__built_on(k, f, *w, part, depth + 1)) return 1;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+        if PTX__IS_NUMBER(*w) w += 2;
     }
     return 0;
 }
@@ -9216,7 +9224,7 @@ static int ptx__differs(const ptx_kernel *k, const ptx__flow *f, uint32_t word, 
             if (good[0] && good[1]) return x[0] != x[1];
         } else if (PTX__TAG(word) != PTX__W_64)
             return 0;
-        slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+        slot = ptx__slot(f, word);
         ins = &k->ins.at[f->def[slot] - 1];
         if (f->sets[slot] || ins->kind != PTX__I_PLAIN || ins->guard) return 0;
         w = k->words.at + ins->words + ins->results;
@@ -9274,14 +9282,14 @@ static int ptx__of_thread(const ptx_kernel *k, const ptx__flow *f, uint32_t word
     uint32_t slot;
     if (PTX__TAG(word) == PTX__W_SHARED) return 0;
     if (PTX__TAG(word) >= PTX__CLASSES || depth > 8) return 1;
-    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    slot = ptx__slot(f, word);
     ins = &k->ins.at[f->def[slot] - 1];
     if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 1;
     w = k->words.at + ins->words + ins->results;
     if (k->m->forms.at[ins->form].row->op == PTX_LD) return 0; /* data */
     if (k->m->forms.at[ins->form].result != PTX__RESULT_SAME) return 1;
     for (end = k->words.at + ins->words + ins->count; w < end; w++) {
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+        if PTX__IS_NUMBER(*w)
             w += 2;
         else if (ptx__of_thread(k, f, *w, depth + 1))
             return 1;
@@ -9294,20 +9302,20 @@ static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point 
     const ptx__ins *ins;
     uint32_t slot;
     if (at->ins->count != 4 || PTX__TAG(x[0]) != PTX__W_32 || PTX__TAG(x[2]) >= PTX__CLASSES
-        || PTX__CLASS(*ptx__class_at(f, x[0])) != PTX__CLASS_LANE
+        || ptx__class_of(f, x[0]) != PTX__CLASS_LANE
         || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK || ptx__of_thread(k, f, x[0], 0))
         return;
-    slot = f->base[PTX__TAG(x[2])] + PTX__INDEX(x[2]);
+    slot = ptx__slot(f, x[2]);
     ins = &k->ins.at[f->def[slot] - 1];
     if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return;
     w = k->words.at + ins->words + ins->results;
     for (end = k->words.at + ins->words + ins->count; w < end; w++) {
         const ptx__ins *load;
         const uint32_t *y;
-        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+        if (PTX__TAG(*w) == PTX__W_MEM || PTX__IS_NUMBER(*w))
             w += 2;
         else if (PTX__TAG(*w) < PTX__CLASSES) {
-            slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
+            slot = ptx__slot(f, *w);
             load = &k->ins.at[f->def[slot] - 1];
             if (f->sets[slot] || load->kind != PTX__I_PLAIN || k->m->forms.at[load->form].row->op != PTX_LD)
                 continue;
@@ -9340,8 +9348,8 @@ static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
         const uint32_t *w = at.op == PTX_ST && at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
         if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
         if (!f->block[ptx__block_of(f, at.i)].order || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK) continue;
-        if (PTX__CLASS(*ptx__class_at(f, w[0])) <= PTX__CLASS_BLOCK
-            && PTX__CLASS(*ptx__class_at(f, w[2])) == PTX__CLASS_LANE)
+        if (ptx__class_of(f, w[0]) <= PTX__CLASS_BLOCK
+            && ptx__class_of(f, w[2]) == PTX__CLASS_LANE)
             ptx__note(k, PTX_ADVICE_RACE, at.i,
                       "all threads store here, at one place, values that differ: which of them stays is "
                       "luck");
@@ -9465,7 +9473,7 @@ static void ptx__advise_contractions(ptx_kernel *k, ptx__flow *f) {
         if (at.op != PTX_ADD && at.op != PTX_SUB) continue;
         if (!((PTX__FLT | PTX__F16S) >> (at.form->key >> 16 & 0xff) & 1) || at.form->asked & own) continue;
         for (; w < end && PTX__TAG(*w) < PTX__CLASSES; w++) {
-            uint32_t slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w), def = f->def[slot];
+            uint32_t slot = ptx__slot(f, *w), def = f->def[slot];
             const ptx__form *from = &k->m->forms.at[k->ins.at[def - 1].form];
             if (f->sets[slot] || from->row->op != PTX_MUL || from->key >> 16 != at.form->key >> 16) continue;
             if (from->asked & own || (from->asked ^ at.form->asked) & PTX_FTZ & ~PTX__FAMILY) continue;
@@ -9518,7 +9526,7 @@ enum { PTX__LIVE_IN = 1, PTX__WRITTEN = 2, PTX__LIVE_OUT = 4 };
 
 static uint32_t *ptx__mention(ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t b) {
     ptx_module *m = k->m;
-    uint32_t *head = &f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)], *r;
+    uint32_t *head = &f->wanted[ptx__slot(f, word)], *r;
     int ok;
     if (!*head) return NULL;
     if (*head > 1 && m->lists.at[*head - 2 + PTX__AT_BLOCK] == b) return &m->lists.at[*head - 2];
@@ -9555,7 +9563,7 @@ static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, 
     uint64_t weight = ptx__weight(words[0]);
     ptx__live *live = (ptx__live *)(void *)f->post_idom;
     for (i = 0; i < n; i++)
-        for (r = f->wanted[f->base[PTX__TAG(words[i])] + PTX__INDEX(words[i])]; r > 1;
+        for (r = f->wanted[ptx__slot(f, words[i])]; r > 1;
              r = lists[r - 2 + PTX__AT_NEXT]) {
             uint32_t flags = lists[r - 2 + PTX__AT_FLAGS];
             b = lists[r - 2 + PTX__AT_BLOCK];
@@ -9590,7 +9598,7 @@ static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, 
         }
     }
     for (i = 0; i < n; i++)
-        for (r = f->wanted[f->base[PTX__TAG(words[i])] + PTX__INDEX(words[i])]; r > 1;
+        for (r = f->wanted[ptx__slot(f, words[i])]; r > 1;
              r = lists[r - 2 + PTX__AT_NEXT])
             if (live[lists[r - 2 + PTX__AT_BLOCK]].out[i / 32] >> i % 32 & 1)
                 lists[r - 2 + PTX__AT_FLAGS] |= PTX__LIVE_OUT;
@@ -9661,13 +9669,13 @@ static int ptx__peak(ptx_kernel *k, ptx__flow *f, ptx_pressure_info *peak) {
         for (j = f->post_number[b]; j > 1; j = m->lists.at[j - 2 + PTX__AT_OTHER]) {
             word = m->lists.at[j - 2 + PTX__AT_WORD];
             if (m->lists.at[j - 2 + PTX__AT_FLAGS] & PTX__LIVE_OUT)
-                live[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = b + 1;
+                live[ptx__slot(f, word)] = b + 1;
         }
         for (i = f->block[b].end; i-- > f->block[b].first;) {
             const ptx__ins *ins = &k->ins.at[i];
             uint64_t held = now;
             for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
-                uint32_t *l = &live[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+                uint32_t *l = &live[ptx__slot(f, word)];
                 if (*l != b + 1)
                     held += ptx__weight(word); /* made and never used */
                 else if (!ins->guard) {
@@ -9677,7 +9685,7 @@ static int ptx__peak(ptx_kernel *k, ptx__flow *f, ptx_pressure_info *peak) {
             }
             ptx__higher(peak, held, i);
             for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
-                uint32_t *l = &live[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+                uint32_t *l = &live[ptx__slot(f, word)];
                 if (*l == b + 1) continue;
                 *l = b + 1;
                 now += ptx__weight(word);
@@ -9702,11 +9710,11 @@ static unsigned ptx__mma_touch(const ptx_kernel *k, const ptx__flow *f, const pt
     uint32_t at, word, mark;
     unsigned found = 0;
     for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
-        mark = f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+        mark = f->wanted[ptx__slot(f, word)];
         if (mark == 2 * id) found |= 1;
     }
     for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
-        mark = f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+        mark = f->wanted[ptx__slot(f, word)];
         if (mark >> 1 == id) found |= mark & 1 ? 6 : 5;
     }
     return found;
@@ -9719,7 +9727,7 @@ static int ptx__mma_mark(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins,
     for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
         if (PTX__TAG(word) == PTX__W_32) f->wanted[f->base[PTX__W_32] + PTX__INDEX(word)] = 2 * id + 1;
     for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
-        uint32_t *mark = &f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+        uint32_t *mark = &f->wanted[ptx__slot(f, word)];
         if (*mark == 2 * id) return 0;
         *mark = 2 * id;
     }
@@ -9772,7 +9780,7 @@ static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
         if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].effect != PTX__EFFECT_MMA) continue;
         at = 0;
         word = ptx__next_register(k, ins, 0, &at);
-        if (!word || f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)]) continue;
+        if (!word || f->wanted[ptx__slot(f, word)]) continue;
         if (!ptx__mma_mark(k, f, ins, ++id))
             return ptx__fail_at(k, PTX_E_ARGUMENT, i, ins->site,
                                 "one variable is given for two sums of this wgmma");
@@ -9844,7 +9852,7 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
     if (op == PTX_CVT) src = (unsigned)(form->key >> 24 & 0xff);
     for (; w < end && n < 3; n++) {
         v[n] = ptx__know(k, f, w, budget);
-        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        w += PTX__IS_NUMBER(*w) ? 3 : 1;
         /* a small number is meant as its type says, when it becomes a wider one */
         if ((op == PTX_CVT || mods & PTX_WIDE) && n < 2 && !v[n].step && !v[n].symbol
             && ptx__fact(src)->bits == 32)
@@ -9929,7 +9937,7 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
         }
         for (; w < end; w++) /* the size is the first immediate */
             if (PTX__TAG(*w) == PTX__W_MEM) w += 2;
-            else if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16) {
+            else if (PTX__IS_INTEGER(*w)) {
                 *bytes = w[1];
                 break;
             }
@@ -9969,7 +9977,7 @@ static uint64_t ptx__lane_step(const ptx_kernel *k, ptx__flow *f, uint32_t word,
             step[n] = PTX__INDEX(*w) == PTX_TID_X || PTX__INDEX(*w) == PTX_LANEID;
         else if (tag < PTX__CLASSES && !(*ptx__class_at(f, *w) & PTX__WANTED))
             return 0;
-        else if (tag < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, *w)) == PTX__CLASS_LANE
+        else if (tag < PTX__CLASSES && ptx__class_of(f, *w) == PTX__CLASS_LANE
                  && !(step[n] = ptx__lane_step(k, f, *w, budget)))
             return 0; /* other in each lane, and nobody knows how */
         w++;
@@ -9993,7 +10001,7 @@ static void ptx__advise_lane_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint3
     const ptx__form *form = &k->m->forms.at[ins->form];
     int budget = 24;
     uint64_t step;
-    if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || PTX__CLASS(*ptx__class_at(f, word)) != PTX__CLASS_LANE
+    if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || ptx__class_of(f, word) != PTX__CLASS_LANE
         || ins->guard || PTX__CLASS(f->level[ptx__block_of(f, i)]) >= PTX__CLASS_LANE || k->need[0] == 1)
         return;
     step = ptx__lane_step(k, f, word, &budget);
@@ -10058,7 +10066,7 @@ static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t w
         ins = &k->ins.at[f->def[slot] - 1];
         op = k->m->forms.at[ins->form].row->op;
         w = k->words.at + ins->words + ins->results;
-        first = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        first = PTX__IS_NUMBER(*w) ? 3 : 1;
         if (op == PTX_CVTA_TO) back = 1;
         if ((op == PTX_CVTA && !back) || op == PTX_MAPA) *turned = f->def[slot];
         if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2]
@@ -10178,9 +10186,8 @@ static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t
     end = k->words.at + ins->words + ins->count;
     if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 0;
     if (op == PTX_MOV && (PTX__TAG(*w) == PTX__W_32 || PTX__TAG(*w) == PTX__W_64)
-        && f->sets[f->base[PTX__TAG(*w)]
-                   + PTX__INDEX(*w)]) { /* a variable: set once, to itself and a number */
-        const ptx__set *set = &k->m->sets.at[f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] - 1];
+        && f->sets[ptx__slot(f, *w)]) { /* a variable: set once, to itself and a number */
+        const ptx__set *set = &k->m->sets.at[f->sets[ptx__slot(f, *w)] - 1];
         const uint32_t *x = k->words.at + k->ins.at[set->instruction].words + 1;
         if (set->next || k->ins.at[set->instruction].kind != PTX__I_PLAIN
             || k->m->forms.at[k->ins.at[set->instruction].form].row->op != PTX_MOV || PTX__TAG(*x) != tag
@@ -10199,7 +10206,7 @@ static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t
     if (op != PTX_MOV && op != PTX_CVT && op != PTX_ADD && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL)
         return 0;
     for (; w < end && n < 3; n++) {
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) {
+        if PTX__IS_NUMBER(*w) {
             number[n] = (int32_t)w[1];
             w += 3;
         } else
@@ -10473,7 +10480,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         return ptx__verify_raw_leaves(k, f, i);
     if (at->op == PTX_MAPA || at->op == PTX_MAPA_GENERIC) {
         const uint32_t *rank = k->words.at + at->ins->words + 2;
-        if (PTX__TAG(rank[-1]) >= PTX__W_UNSIGNED && PTX__TAG(rank[-1]) <= PTX__W_F64) rank += 2;
+        if PTX__IS_NUMBER(rank[-1]) rank += 2;
         if (!blocks) blocks = k->max_rank;
         if (!k->function && blocks && ptx__number(k, f, rank, &number) && number >= blocks)
             return ptx__fail_at(k, PTX_E_RANGE, i, site,
@@ -10521,7 +10528,7 @@ static uint32_t ptx__tensor_loads_rule(ptx_kernel *k, ptx__flow *f, ptx__point *
            && (word = ptx__next_register(k, at->ins, 1, &from)) != 0)
         for (j = 0; j < count; j++)
             if (open >> j & 1
-                && at->about[j] + 1 == f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)]) {
+                && at->about[j] + 1 == f->def[ptx__slot(f, word)]) {
                 ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
                              "what the tcgen05.ld at %s loads may not have come yet: put "
                              "PTX_TCGEN05_WAIT_LD between",
@@ -10554,7 +10561,7 @@ static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
 /* The immediate of the first operand. */
 static uint32_t ptx__first_immediate(const ptx_kernel *k, const ptx__ins *ins) {
     const uint32_t *w = &k->words.at[ins->words];
-    return ins->count && PTX__TAG(w[0]) >= PTX__W_UNSIGNED && PTX__TAG(w[0]) <= PTX__W_HEX16 ? w[1] : 0;
+    return ins->count && PTX__IS_INTEGER(w[0]) ? w[1] : 0;
 }
 
 /* Registers that a thread may have: 255, or what launch bounds leave of 65,536, in steps of 8. */
@@ -10692,9 +10699,9 @@ static int ptx__same_condition(const ptx_kernel *k, const ptx__flow *f, uint32_t
         || memcmp(w, k->words.at + y->words + y->results, (size_t)(end - w) * sizeof *w) != 0)
         return 0;
     for (; w < end; w++)
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+        if PTX__IS_NUMBER(*w)
             w += 2;
-        else if (PTX__TAG(*w) >= PTX__CLASSES || f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)])
+        else if (PTX__TAG(*w) >= PTX__CLASSES || f->sets[ptx__slot(f, *w)])
             return 0;
     return 1;
 }
@@ -10749,8 +10756,8 @@ static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx_
     }
 }
 /* The same, and the advice where it is found: the text names the place from which it was sought. */
-static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
-                               const uint32_t *about, ptx_advice_code code, const char *text) {
+PTX__APART static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
+                                          const uint32_t *about, ptx_advice_code code, const char *text) {
     uint32_t found = ptx__seek(k, f, from, look, about);
     if (found) ptx__note(k, code, found - 1, text, k->ins.at[from].site);
 }
@@ -10764,7 +10771,7 @@ static int ptx__tells_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word,
     ptx__point at;
     if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
     if (PTX__TAG(word) != PTX__W_PRED && PTX__TAG(word) != PTX__W_32) return 0;
-    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    slot = ptx__slot(f, word);
     set = f->sets[slot];
     if (!barrier || !f->def[slot] || !ptx__see(k, f->def[slot] - 1, &at)) return 0;
     if (ptx__is_wait(&at)) return ptx__same(ptx__in_slot(k, at.i, 'b'), barrier);
@@ -10772,7 +10779,7 @@ static int ptx__tells_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word,
     for (ins = at.ins;; set = k->m->sets.at[set - 1].next) {
         w = k->words.at + ins->words + ins->results;
         for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
-            if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+            if (PTX__TAG(*w) == PTX__W_MEM || PTX__IS_NUMBER(*w))
                 w += 2;
             else if (ptx__tells_of(k, f, *w, barrier, depth + 1))
                 return 1;
@@ -10796,7 +10803,7 @@ static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uin
     if (k->function || need[0] * need[1] * need[2] == 1 || k->max_threads == 1) return 0;
     if (ptx__parted(k, f, i) >= PTX__CLASS_LANE) return 0;
     return PTX__TAG(*w) == PTX__W_SHARED
-           || (PTX__TAG(*w) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, *w)) < PTX__CLASS_LANE);
+           || (PTX__TAG(*w) < PTX__CLASSES && ptx__class_of(f, *w) < PTX__CLASS_LANE);
 }
 
 /* -- mbarriers and bulk copies -- */
@@ -11011,7 +11018,7 @@ static void ptx__mark_used(const ptx_kernel *k, ptx__flow *f) {
     for (i = 0; i < registers; i++) f->wanted[i] = 0;
     for (i = 0; i < k->ins.count; i++)
         for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], 1, &at)) != 0;)
-            f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = 1;
+            f->wanted[ptx__slot(f, word)] = 1;
 }
 
 /* How often threads arrive at the mbarrier made at instruction i, against its count. Only where all that is
@@ -11491,13 +11498,13 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
         && strchr("usb", kind)) /* with itself */
         return how[1] == 'e' || how[0] == 'e' ? (how[0] == 'n' ? 1 : 2) : 1;
     if (form->operands[2] || ins->count != ins->results + 4u || PTX__TAG(w[0]) >= PTX__CLASSES) return 0;
-    if (PTX__TAG(w[1]) < PTX__W_UNSIGNED || PTX__TAG(w[1]) > PTX__W_F64) return 0;
+    if (!PTX__IS_NUMBER(w[1])) return 0;
     number = w[2] | (uint64_t)w[3] << 32;
     if (PTX__TAG(w[1]) == PTX__W_F32)
         return (number & 0x7fffffff) > 0x7f800000 && strchr("elg", how[0]) && how[2] == '.' ? 1 : 0;
     if (kind != 'u' || PTX__TAG(w[1]) == PTX__W_F64) return 0;
     if (!number) return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
-    def = f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0]);
+    def = ptx__slot(f, w[0]);
     if (PTX__TAG(w[0]) != PTX__W_32 || f->sets[def]) return 0;
     ins = &k->ins.at[f->def[def] - 1];
     w = k->words.at + ins->words + ins->results;
@@ -11547,7 +11554,7 @@ static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word
     w = k->words.at + ins->words + ins->results;
     for (end = k->words.at + ins->words + ins->count; w < end; w++) {
         if (PTX__TAG(*w) == PTX__W_MEM) return 0;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+        if PTX__IS_NUMBER(*w)
             w += 2;
         else if (!ptx__invariant(k, f, *w, inside, mark, depth + 1))
             return 0;
@@ -11606,7 +11613,7 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
         return 0;
     address = w[2];
     made = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
-    if (k->m->forms.at[made->form].row->op != PTX_SETP || f->sets[f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0])])
+    if (k->m->forms.at[made->form].row->op != PTX_SETP || f->sets[ptx__slot(f, w[0])])
         return 0;
     if (k->words.at[made->words + made->results] != w[0]
         && k->words.at[made->words + made->count - 1] != w[0])
@@ -11623,7 +11630,7 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
         if (to && to - 1 == b) break;
     }
     if (way == 2 || PTX__TAG(address) >= PTX__CLASSES) return 0;
-    def = f->base[PTX__TAG(address)] + PTX__INDEX(address);
+    def = ptx__slot(f, address);
     if (f->sets[def] || f->def_block[def] == b) return 0;
     for (j = f->block[b].first; j < f->block[b].end; j++) /* nothing else but the test, and no fence */
         if (ptx__see(k, j, &at) && j != i && at.op != PTX_SETP && at.op != PTX_MOV) return 0;
@@ -11635,7 +11642,7 @@ static void ptx__advise_scope(ptx_kernel *k, ptx__flow *f, const ptx__point *at)
     const uint32_t *w = ptx__in_slot(k, at->i, 'm');
     uint32_t b;
     if (!w || k->function || PTX__TAG(w[0]) >= PTX__CLASSES
-        || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_CLUSTER)
+        || ptx__class_of(f, w[0]) != PTX__CLASS_CLUSTER)
         return;
     for (b = ptx__block_of(f, at->i); b; b = f->block[b].idom)
         if (PTX__CLASS(f->split[f->block[b].idom]) == PTX__CLASS_BLOCK) return; /* for some blocks, or one */
@@ -11674,7 +11681,7 @@ static uint32_t ptx__parameter_of(const ptx_kernel *k, const ptx__flow *f, const
 static int ptx__is_own(const ptx_kernel *k, ptx__flow *f, const uint32_t *address) {
     ptx__point at;
     if (PTX__TAG(address[0]) >= PTX__CLASSES
-        || PTX__CLASS(*ptx__class_at(f, address[0])) == PTX__CLASS_CLUSTER)
+        || ptx__class_of(f, address[0]) == PTX__CLASS_CLUSTER)
         return 0;
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at); f->effort--)
         if (at.op == PTX_ST && ptx__same(ptx__in_slot(k, at.i, 'm'), address)) return 1;
@@ -11715,7 +11722,7 @@ static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
             || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
             continue;
         w = ptx__in_slot(k, at.i, 'm');
-        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_CLUSTER
+        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || ptx__class_of(f, w[0]) != PTX__CLASS_CLUSTER
             || ptx__parted(k, f, at.i) != PTX__CLASS_LANE || ptx__seek(k, f, at.i, ptx__look_for, &at.i))
             continue; /* one a block, and once: not a queue */
         about[0] = at.i;
@@ -11742,17 +11749,17 @@ static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
         uint32_t made = at.ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES
-                            ? f->base[PTX__TAG(*w)] + PTX__INDEX(*w)
+                            ? ptx__slot(f, *w)
                             : UINT32_MAX;
         int passes = ptx__passes_address(at.op) && made != UINT32_MAX && !f->sets[made];
         for (w += at.ins->results; w < end; w++) {
             uint32_t word = *w, memory = PTX__TAG(word) == PTX__W_MEM, which;
-            if (PTX__TAG(word) >= PTX__W_UNSIGNED && PTX__TAG(word) <= PTX__W_F64) {
+            if PTX__IS_NUMBER(word) {
                 w += 2;
                 continue;
             }
             if (memory) word = w[1], w += 2;
-            if (PTX__TAG(word) < PTX__CLASSES) word = home[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+            if (PTX__TAG(word) < PTX__CLASSES) word = home[ptx__slot(f, word)];
             if (PTX__TAG(word) != PTX__W_LOCAL || PTX__INDEX(word) >= PTX__HOMES) continue;
             which = PTX__INDEX(word);
             if (memory && at.op == PTX_LD) {
@@ -11779,12 +11786,12 @@ static void ptx__advise_unread(ptx_kernel *k, ptx__flow *f) {
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         for (r = 0; at.form->row->sig[0] == '!' && r < at.ins->results; r++) {
             uint32_t word = k->words.at[at.ins->words + r];
-            if (PTX__TAG(word) < PTX__CLASSES) f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = 1;
+            if (PTX__TAG(word) < PTX__CLASSES) f->wanted[ptx__slot(f, word)] = 1;
         }
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         uint32_t word = k->words.at[at.ins->words];
         if (at.op != PTX_MOV || at.ins->results != 1 || PTX__TAG(word) >= PTX__CLASSES) continue;
-        slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+        slot = ptx__slot(f, word);
         if (f->sets[slot] && !f->wanted[slot] && f->def[slot] != at.i + 1)
             ptx__note(k, PTX_ADVICE_IDLE, at.i, "nothing reads the variable that is set here, made at %s",
                       k->ins.at[f->def[slot] - 1].site);
@@ -11888,7 +11895,7 @@ static int ptx__look_product(const ptx_kernel *k, ptx__flow *f, const ptx__point
     w = k->words.at + at->ins->words + at->ins->results;
     for (end = k->words.at + at->ins->words + at->ins->count; w < end; w++) {
         if (PTX__TAG(*w) == PTX__W_64 && ptx__array_of(k, f, *w, 0) == about[0]) return 2;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+        if PTX__IS_NUMBER(*w) w += 2;
     }
     return 0;
 }
@@ -11898,7 +11905,7 @@ static const uint32_t *ptx__tile_of(const ptx_kernel *k, const ptx__flow *f, uin
     for (depth = 0; depth < 8 && (PTX__TAG(word) == PTX__W_64 || PTX__TAG(word) == PTX__W_32); depth++) {
         const ptx__ins *ins;
         const uint32_t *w;
-        slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+        slot = ptx__slot(f, word);
         ins = &k->ins.at[f->def[slot] - 1];
         w = k->words.at + ins->words + ins->results;
         if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return NULL;
@@ -11925,7 +11932,7 @@ static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     const uint32_t *end = k->words.at + at->ins->words + at->ins->count;
     uint32_t about[2];
     for (; w < end; w++) {
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+        if PTX__IS_NUMBER(*w)
             w += 2;
         else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
             about[0] = *tile, about[1] = 0;
@@ -12316,7 +12323,7 @@ static char *ptx__hex(char *p, uint64_t n, int digits) {
     while (digits--) *p++ = "0123456789ABCDEF"[n >> (4 * digits) & 15];
     return p;
 }
-static char *ptx__string(char *p, const char *s) {
+PTX__APART static char *ptx__string(char *p, const char *s) {
     size_t n = strlen(s);
     memcpy(p, s, n);
     return p + n;
@@ -12380,7 +12387,7 @@ static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w
 }
 
 /* Room for `more` characters behind p; returns the new p, or NULL. */
-static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
+PTX__APART static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     size_t used = (size_t)(p - m->text.at);
     int ok;
     m->text.count = used;
@@ -12939,7 +12946,7 @@ typedef struct ptx__writer {
     char *at;
     size_t used, capacity;
 } ptx__writer;
-static void ptx__write(ptx__writer *w, const char *s) {
+PTX__APART static void ptx__write(ptx__writer *w, const char *s) {
     for (; *s; s++, w->used++)
         if (w->used + 1 < w->capacity) w->at[w->used] = *s;
 }
