@@ -7684,10 +7684,13 @@ static const uint32_t *ptx__shared_operand(const ptx_kernel *k, const ptx__ins *
     if (effect != PTX__EFFECT_READ && effect != PTX__EFFECT_WRITE && effect != PTX__EFFECT_COPY) return NULL;
     for (; w < end; w++) {
         if (PTX__TAG(*w) == PTX__W_MEM) return w + 1;
-        if PTX__IS_NUMBER(*w) w += 2;
+        if (PTX__IS_NUMBER(*w)) w += 2;
     }
     return NULL;
 }
+
+/* Whether two addresses are one and the same: base and offset. */
+static int ptx__same(const uint32_t *x, const uint32_t *y) { return x && x[0] == y[0] && x[1] == y[1]; }
 
 /* Only what conditions are made of matters, and that is little of most kernels: mark those instructions. */
 static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
@@ -7721,7 +7724,7 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
                 for (; w < end; w++) {
                     if (PTX__TAG(*w) == PTX__W_MEM) ptx__want(f, w[1], &depth);
                     if (PTX__TAG(*w) == PTX__W_MEM) w += 2;
-                    else if PTX__IS_NUMBER(*w)
+                    else if (PTX__IS_NUMBER(*w))
                         w += 2;
                 }
             }
@@ -8060,6 +8063,13 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
    Which lanes come to a shuffle, and are they those of its mask? Conditions that every way to its block
    passes are worked out for each thread, where they are made of thread and lane ids and numbers. */
 
+/* Whether an instruction makes an integer of others. */
+static int ptx__computes(unsigned op) {
+    return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_AND || op == PTX_OR || op == PTX_XOR
+           || op == PTX_SHL || op == PTX_SHR || op == PTX_REM || op == PTX_MUL || op == PTX_DIV
+           || op == PTX_MAD;
+}
+
 /* The value of an operand for thread t, if that can be said; *good, which counts the steps left, is 0 if
    not. */
 static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t t,
@@ -8104,10 +8114,7 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
     if (!f->def[slot] || f->sets[slot] || ins->guard || ins->kind != PTX__I_PLAIN || ins->results != 1)
         return *good = 0, 0u;
     op = form->row->op;
-    if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_AND && op != PTX_OR && op != PTX_XOR
-        && op != PTX_SHL && op != PTX_SHR && op != PTX_SETP && op != PTX_NOT && op != PTX_REM && op != PTX_MUL
-        && op != PTX_DIV && op != PTX_MAD)
-        return *good = 0, 0u;
+    if (!ptx__computes(op) && op != PTX_SETP && op != PTX_NOT) return *good = 0, 0u;
     if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT | PTX_CC | PTX_BOOL_AND | PTX_BOOL_OR | PTX_BOOL_XOR)
                           & ~PTX__FAMILY)
         return *good = 0, 0u;
@@ -8554,6 +8561,7 @@ struct ptx__point {
     const char *name;    /* of its row: "" of raw text */
     unsigned op, effect; /* none of what is not plain */
     int opaque;          /* a call or raw text: nobody knows what is done in there */
+    const uint32_t *w, *end; /* its sources */
     int report, done;    /* done: the rule has found all that it seeks */
     uint32_t *about;     /* the rule's own */
 };
@@ -8570,7 +8578,7 @@ enum {
 #define PTX__AT_END 0x10000u
 
 /* Instruction i, as rules see it: whether it is plain. */
-static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
+PTX__APART static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
     int plain = k->ins.at[i].kind == PTX__I_PLAIN;
     at->i = i;
     at->ins = &k->ins.at[i];
@@ -8579,7 +8587,21 @@ static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
     at->effect = plain ? at->form->effect : (unsigned)PTX__EFFECT_NONE;
     at->name = at->form->row->name;
     at->opaque = at->op == PTX_RAW || at->effect == PTX__EFFECT_CALL;
+    at->w = k->words.at + at->ins->words + at->ins->results;
+    at->end = k->words.at + at->ins->words + at->ins->count;
     return plain;
+}
+/* The one instruction that makes a value: whether there is one. None makes what is no register; and a
+   variable that is set has more. */
+static int ptx__made_by(const ptx_kernel *k, const ptx__flow *f, uint32_t word, ptx__point *at) {
+    uint32_t slot;
+    if (PTX__TAG(word) >= PTX__CLASSES) return 0;
+    slot = ptx__slot(f, word);
+    return f->def[slot] && !f->sets[slot] && ptx__see(k, f->def[slot] - 1, at);
+}
+/* The operand behind that at w. */
+static const uint32_t *ptx__behind(const uint32_t *w) {
+    return w + (PTX__IS_NUMBER(*w) || PTX__TAG(*w) == PTX__W_MEM ? 3 : 1);
 }
 /* The same of an end of the kernel, behind instruction i. */
 static void ptx__at_end(const ptx_kernel *k, uint32_t i, ptx__point *at) {
@@ -8925,42 +8947,26 @@ static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
 /* Whether an address hangs on something that is the same in a warp and is not known: a stage of a pipeline, a
    part of what the host laid out. */
 static int ptx__staged(const ptx_kernel *k, ptx__flow *f, uint32_t word, int depth) {
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    uint32_t slot, op;
+    ptx__point at;
+    const uint32_t *w;
     if (PTX__TAG(word) == PTX__W_SHARED) return !k->shared.at[PTX__INDEX(word)].count;
     if (PTX__TAG(word) >= PTX__CLASSES) return 0;
     if (depth > 16) return 1;
-    slot = ptx__slot(f, word);
-    ins = &k->ins.at[f->def[slot] - 1];
-    op = k->m->forms.at[ins->form].row->op;
-    if (f->sets[slot] || (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_AND && op != PTX_OR
-                          && op != PTX_XOR && op != PTX_SHL && op != PTX_SHR && op != PTX_REM && op != PTX_MUL
-                          && op != PTX_DIV && op != PTX_MAD))
-        return PTX__CLASS(f->classes[slot]) < PTX__CLASS_LANE;
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+    if (!ptx__made_by(k, f, word, &at) || !ptx__computes(at.op))
+        return ptx__class_of(f, word) < PTX__CLASS_LANE;
+    for (w = at.w; w < at.end; w = ptx__behind(w))
         if (ptx__staged(k, f, *w, depth + 1)) return 1;
-        if PTX__IS_NUMBER(*w) w += 2;
-    }
     return 0;
 }
 
 /* Whether that register, which differs in each thread, is part of the sum that the address is. */
 static int ptx__built_on(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t part, int depth) {
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    uint32_t slot;
+    ptx__point at;
+    const uint32_t *w;
     if (word == part) return ptx__class_of(f, part) == PTX__CLASS_LANE;
-    if (PTX__TAG(word) != PTX__W_32 || depth > 4) return 0;
-    slot = f->base[PTX__W_32] + PTX__INDEX(word);
-    ins = &k->ins.at[f->def[slot] - 1];
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; w < end && !f->sets[slot]; w++) {
-        if (PTX__TAG(*w) == PTX__W_MEM) return 0;
+    if (PTX__TAG(word) != PTX__W_32 || depth > 4 || !ptx__made_by(k, f, word, &at)) return 0;
+    for (w = at.w; w < at.end && PTX__TAG(*w) != PTX__W_MEM; w = ptx__behind(w))
         if (ptx__built_on(k, f, *w, part, depth + 1)) return 1;
-        if PTX__IS_NUMBER(*w) w += 2;
-    }
     return 0;
 }
 
@@ -9212,10 +9218,9 @@ static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
 /* Whether two threads are given different values by ids of threads: themselves, or what is loaded from
    places that differ by them. */
 static int ptx__differs(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t t, uint32_t u) {
-    const ptx__ins *ins;
-    const uint32_t *w;
-    uint32_t slot, x[2], which, depth;
-    int good[2] = {PTX__VALUE_STEPS, PTX__VALUE_STEPS};
+    ptx__point at;
+    uint32_t x[2], depth;
+    int good[2];
     for (depth = 0; depth < 4; depth++) {
         if (PTX__TAG(word) == PTX__W_32) {
             good[0] = good[1] = PTX__VALUE_STEPS;
@@ -9224,15 +9229,11 @@ static int ptx__differs(const ptx_kernel *k, const ptx__flow *f, uint32_t word, 
             if (good[0] && good[1]) return x[0] != x[1];
         } else if (PTX__TAG(word) != PTX__W_64)
             return 0;
-        slot = ptx__slot(f, word);
-        ins = &k->ins.at[f->def[slot] - 1];
-        if (f->sets[slot] || ins->kind != PTX__I_PLAIN || ins->guard) return 0;
-        w = k->words.at + ins->words + ins->results;
-        which = k->m->forms.at[ins->form].row->op;
-        if (which == PTX_LD && PTX__TAG(*w) == PTX__W_MEM)
-            word = w[1];
-        else if ((which == PTX_MAD || which == PTX_CVT) && PTX__TAG(*w) == PTX__W_32)
-            word = *w; /* an index */
+        if (!ptx__made_by(k, f, word, &at) || at.ins->guard) return 0;
+        if (at.op == PTX_LD && PTX__TAG(*at.w) == PTX__W_MEM)
+            word = at.w[1];
+        else if ((at.op == PTX_MAD || at.op == PTX_CVT) && PTX__TAG(*at.w) == PTX__W_32)
+            word = *at.w; /* an index */
         else
             return 0;
     }
@@ -9277,58 +9278,32 @@ static void ptx__advise_places(ptx_kernel *k, ptx__flow *f, const ptx__point *at
 
 /* Whether an address is made of ids of threads, or of what may be: then each thread may have its own. */
 static int ptx__of_thread(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    uint32_t slot;
+    ptx__point at;
+    const uint32_t *w;
     if (PTX__TAG(word) == PTX__W_SHARED) return 0;
-    if (PTX__TAG(word) >= PTX__CLASSES || depth > 8) return 1;
-    slot = ptx__slot(f, word);
-    ins = &k->ins.at[f->def[slot] - 1];
-    if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 1;
-    w = k->words.at + ins->words + ins->results;
-    if (k->m->forms.at[ins->form].row->op == PTX_LD) return 0; /* data */
-    if (k->m->forms.at[ins->form].result != PTX__RESULT_SAME) return 1;
-    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
-        if PTX__IS_NUMBER(*w)
-            w += 2;
-        else if (ptx__of_thread(k, f, *w, depth + 1))
-            return 1;
-    }
+    if (depth > 8 || !ptx__made_by(k, f, word, &at)) return 1;
+    if (at.op == PTX_LD) return 0; /* data */
+    if (at.form->result != PTX__RESULT_SAME) return 1;
+    for (w = at.w; w < at.end; w = ptx__behind(w))
+        if (!PTX__IS_NUMBER(*w) && ptx__of_thread(k, f, *w, depth + 1)) return 1;
     return 0;
 }
 /* A bin that the data choose, loaded, counted up and stored: others may do that between. */
 static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *x = ptx__shared_operand(k, at->ins), *w, *end;
-    const ptx__ins *ins;
-    uint32_t slot;
-    if (at->ins->count != 4 || PTX__TAG(x[0]) != PTX__W_32 || PTX__TAG(x[2]) >= PTX__CLASSES
-        || ptx__class_of(f, x[0]) != PTX__CLASS_LANE
-        || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK || ptx__of_thread(k, f, x[0], 0))
+    const uint32_t *x = ptx__shared_operand(k, at->ins), *w;
+    ptx__point sum, load;
+    if (at->ins->count != 4 || PTX__TAG(x[0]) != PTX__W_32 || ptx__class_of(f, x[0]) != PTX__CLASS_LANE
+        || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK || ptx__of_thread(k, f, x[0], 0)
+        || !ptx__made_by(k, f, x[2], &sum))
         return;
-    slot = ptx__slot(f, x[2]);
-    ins = &k->ins.at[f->def[slot] - 1];
-    if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return;
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
-        const ptx__ins *load;
-        const uint32_t *y;
-        if (PTX__TAG(*w) == PTX__W_MEM || PTX__IS_NUMBER(*w))
-            w += 2;
-        else if (PTX__TAG(*w) < PTX__CLASSES) {
-            slot = ptx__slot(f, *w);
-            load = &k->ins.at[f->def[slot] - 1];
-            if (f->sets[slot] || load->kind != PTX__I_PLAIN || k->m->forms.at[load->form].row->op != PTX_LD)
-                continue;
-            y = ptx__shared_operand(k, load);
-            if (y && y[0] == x[0] && y[1] == x[1])
-                ptx__note(
-                    k, PTX_ADVICE_RACE, at->i,
-                    "what is loaded at %s is changed and stored back, in a place that the data choose: "
-                    "another thread may choose it too, and one of the two is lost; ptx_red or ptx_atom does "
-                    "it in one",
-                    load->site);
-        }
-    }
+    for (w = sum.w; w < sum.end; w = ptx__behind(w))
+        if (ptx__made_by(k, f, *w, &load) && load.op == PTX_LD
+            && ptx__same(ptx__shared_operand(k, load.ins), x))
+            ptx__note(
+                k, PTX_ADVICE_RACE, at->i,
+                "what is loaded at %s is changed and stored back, in a place that the data choose: another "
+                "thread may choose it too, and one of the two is lost; ptx_red or ptx_atom does it in one",
+                load.ins->site);
 }
 
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
@@ -9467,20 +9442,20 @@ static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
 /* An add or sub whose operand is a product, neither with a rounding of its own: ptxas joins the two. */
 static void ptx__advise_contractions(ptx_kernel *k, ptx__flow *f) {
     const ptx_mods own = (PTX__ROUND | PTX_SAT) & ~PTX__FAMILY;
-    ptx__point at;
+    ptx__point at, from;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *w = k->words.at + at.ins->words + 1, *end = w + at.ins->count - 1;
         if (at.op != PTX_ADD && at.op != PTX_SUB) continue;
         if (!((PTX__FLT | PTX__F16S) >> (at.form->key >> 16 & 0xff) & 1) || at.form->asked & own) continue;
         for (; w < end && PTX__TAG(*w) < PTX__CLASSES; w++) {
-            uint32_t slot = ptx__slot(f, *w), def = f->def[slot];
-            const ptx__form *from = &k->m->forms.at[k->ins.at[def - 1].form];
-            if (f->sets[slot] || from->row->op != PTX_MUL || from->key >> 16 != at.form->key >> 16) continue;
-            if (from->asked & own || (from->asked ^ at.form->asked) & PTX_FTZ & ~PTX__FAMILY) continue;
+            if (!ptx__made_by(k, f, *w, &from) || from.op != PTX_MUL
+                || from.form->key >> 16 != at.form->key >> 16 || from.form->asked & own
+                || (from.form->asked ^ at.form->asked) & PTX_FTZ & ~PTX__FAMILY)
+                continue;
             ptx__note(k, PTX_ADVICE_CONTRACTION, at.i,
                       "the assembler may join this %s and the mul at %s into one fma, which rounds once; "
                       "ptx_fma says that it shall, PTX_RN on one of them that it shall not",
-                      at.name, k->ins.at[def - 1].site);
+                      at.name, from.ins->site);
             break;
         }
     }
@@ -9945,27 +9920,21 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     }
 }
 
+/* Whether an instruction makes what grows evenly of what does. */
+static int ptx__scales(unsigned op) {
+    return op == PTX_MOV || op == PTX_CVT || op == PTX_ADD || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL;
+}
+
 /* By how many bytes an address grows from one lane to the next, where it is tid.x or laneid times a constant
    and the rest is the same in the warp; 0 where that is not plain. */
 static uint64_t ptx__lane_step(const ptx_kernel *k, ptx__flow *f, uint32_t word, int *budget) {
-    uint32_t tag = PTX__TAG(word), slot, n = 0, operand[3] = {0, 0, 0};
+    uint32_t tag = PTX__TAG(word), n = 0, operand[3] = {0, 0, 0};
     uint64_t step[3] = {0, 0, 0}, number[3] = {0, 0, 0};
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    unsigned op;
-    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0) return 0;
-    slot = f->base[tag] + PTX__INDEX(word);
-    if (!f->def[slot] || f->sets[slot]) return 0;
-    ins = &k->ins.at[f->def[slot] - 1];
-    op = k->m->forms.at[ins->form].row->op;
-    if (ins->kind != PTX__I_PLAIN || ins->guard
-        || k->m->forms.at[ins->form].asked & (PTX_HI | PTX_CC) & ~PTX__FAMILY
-        || (op != PTX_MOV && op != PTX_CVT && op != PTX_ADD && op != PTX_MUL && op != PTX_MAD
-            && op != PTX_SHL))
-        return 0;
-    w = k->words.at + ins->words + ins->results;
-    end = k->words.at + ins->words + ins->count;
-    for (; w < end && n < 3; n++) {
+    const uint32_t *w;
+    ptx__point at;
+    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0 || !ptx__made_by(k, f, word, &at)) return 0;
+    if (at.ins->guard || at.form->asked & (PTX_HI | PTX_CC) & ~PTX__FAMILY || !ptx__scales(at.op)) return 0;
+    for (w = at.w; w < at.end && n < 3; n++) {
         operand[n] = *w;
         tag = PTX__TAG(*w);
         if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
@@ -9982,7 +9951,7 @@ static uint64_t ptx__lane_step(const ptx_kernel *k, ptx__flow *f, uint32_t word,
             return 0; /* other in each lane, and nobody knows how */
         w++;
     }
-    switch (op) {
+    switch (at.op) {
     case PTX_MOV:
     case PTX_CVT: return step[0];
     case PTX_ADD: return step[0] && step[1] ? 0 : step[0] + step[1];
@@ -10021,14 +9990,13 @@ static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint3
     ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
     ptx_mods elsewhere = (PTX__M_LOCAL | PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
     ptx_mods constant = PTX__M_CONST & ~PTX__FAMILY;
-    uint32_t tag = PTX__TAG(v.symbol), def;
+    uint32_t tag = PTX__TAG(v.symbol);
+    ptx__point made;
     if (!(form->row->allow >> 63)) return 0;
     if (!atomic && form->row->op != PTX_LD && form->row->op != PTX_ST) return 0;
     if (!v.symbol && form->row->op != PTX_LD && !space && PTX__TAG(*w) == PTX__W_64) {
-        def = f->base[PTX__W_64] + PTX__INDEX(*w);
-        def = f->sets[def] ? 0 : f->def[def];
-        if (!def || k->m->forms.at[k->ins.at[def - 1].form].row->op != PTX_CVTA) return 0;
-        v = ptx__know(k, f, k->words.at + k->ins.at[def - 1].words + 1, &budget);
+        if (!ptx__made_by(k, f, *w, &made) || made.op != PTX_CVTA) return 0;
+        v = ptx__know(k, f, made.w, &budget);
         *what = "a constant variable, which no kernel writes";
         return PTX__TAG(v.symbol) == PTX__W_GLOBAL
                && k->m->variables.at[PTX__INDEX(v.symbol)].space == PTX_CONST;
@@ -10053,22 +10021,19 @@ static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint3
 /* The symbol that a sum begins at, through what ptx__know does not follow: conversions, mapa, and cvta, the
    instruction + 1 of which is left at *turned unless another turns it back. */
 static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *turned) {
-    uint32_t depth, slot, first, tag, back = 0;
+    uint32_t depth, first, tag, back = 0;
+    ptx__point at;
     for (depth = 0, *turned = 0; depth < 16; depth++) {
-        const ptx__ins *ins;
         const uint32_t *w;
         unsigned op;
         tag = PTX__TAG(word);
         if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) return word;
-        if (tag != PTX__W_32 && tag != PTX__W_64) return 0;
-        slot = f->base[tag] + PTX__INDEX(word);
-        if (!f->def[slot] || f->sets[slot]) return 0;
-        ins = &k->ins.at[f->def[slot] - 1];
-        op = k->m->forms.at[ins->form].row->op;
-        w = k->words.at + ins->words + ins->results;
+        if ((tag != PTX__W_32 && tag != PTX__W_64) || !ptx__made_by(k, f, word, &at)) return 0;
+        op = at.op;
+        w = at.w;
         first = PTX__IS_NUMBER(*w) ? 3 : 1;
         if (op == PTX_CVTA_TO) back = 1;
-        if ((op == PTX_CVTA && !back) || op == PTX_MAPA) *turned = f->def[slot];
+        if ((op == PTX_CVTA && !back) || op == PTX_MAPA) *turned = at.i + 1;
         if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2]
             && !k->function && k->params.at[PTX__INDEX(w[1])].type >> 8 == PTX_GLOBAL)
             return w[1];
@@ -10173,49 +10138,37 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
    is not plain. *head: where the round begins */
 static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
                                int *budget) {
-    uint32_t tag = PTX__TAG(word), slot, n = 0;
+    uint32_t tag = PTX__TAG(word), n = 0;
     int64_t step[3] = {0, 0, 0}, number[3] = {0, 0, 0};
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    unsigned op;
-    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0) return 0;
-    slot = f->base[tag] + PTX__INDEX(word);
-    ins = &k->ins.at[f->def[slot] - 1];
-    op = k->m->forms.at[ins->form].row->op;
-    w = k->words.at + ins->words + ins->results;
-    end = k->words.at + ins->words + ins->count;
-    if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 0;
-    if (op == PTX_MOV && (PTX__TAG(*w) == PTX__W_32 || PTX__TAG(*w) == PTX__W_64)
+    const uint32_t *w;
+    ptx__point at;
+    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0 || !ptx__made_by(k, f, word, &at)) return 0;
+    w = at.w;
+    if (at.op == PTX_MOV && (PTX__TAG(*w) == PTX__W_32 || PTX__TAG(*w) == PTX__W_64)
         && f->sets[ptx__slot(f, *w)]) { /* a variable: set once, to itself and a number */
         const ptx__set *set = &k->m->sets.at[f->sets[ptx__slot(f, *w)] - 1];
-        const uint32_t *x = k->words.at + k->ins.at[set->instruction].words + 1;
-        if (set->next || k->ins.at[set->instruction].kind != PTX__I_PLAIN
-            || k->m->forms.at[k->ins.at[set->instruction].form].row->op != PTX_MOV || PTX__TAG(*x) != tag
-            || set->instruction < f->def[slot])
+        ptx__point sum, before;
+        ptx__see(k, set->instruction, &sum);
+        if (set->next || sum.op != PTX_MOV || PTX__TAG(*sum.w) != tag || set->instruction <= at.i) return 0;
+        if (!ptx__made_by(k, f, *sum.w, &sum) || sum.op != PTX_ADD || PTX__TAG(*sum.w) != tag
+            || PTX__TAG(sum.w[1]) != PTX__W_UNSIGNED)
             return 0;
-        ins = &k->ins.at[f->def[f->base[tag] + PTX__INDEX(*x)] - 1];
-        x = k->words.at + ins->words + 1;
-        if (k->m->forms.at[ins->form].row->op != PTX_ADD || PTX__TAG(*x) != tag
-            || PTX__TAG(x[1]) != PTX__W_UNSIGNED)
-            return 0;
-        ins = &k->ins.at[f->def[f->base[tag] + PTX__INDEX(*x)] - 1];
-        if (k->m->forms.at[ins->form].row->op != PTX_MOV || k->words.at[ins->words + 1] != *w) return 0;
-        *head = f->def[slot] - 1;
-        return (int32_t)x[2];
+        if (!ptx__made_by(k, f, *sum.w, &before) || before.op != PTX_MOV || *before.w != *w) return 0;
+        *head = at.i;
+        return (int32_t)sum.w[2];
     }
-    if (op != PTX_MOV && op != PTX_CVT && op != PTX_ADD && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL)
-        return 0;
-    for (; w < end && n < 3; n++) {
-        if PTX__IS_NUMBER(*w) {
+    if (!ptx__scales(at.op)) return 0;
+    for (; w < at.end && n < 3; n++) {
+        if (PTX__IS_NUMBER(*w)) {
             number[n] = (int32_t)w[1];
             w += 3;
         } else
             step[n] = ptx__round_step(k, f, *w++, head, budget);
     }
-    if (op == PTX_SHL) return step[1] || number[1] > 16 || number[1] < 0 ? 0 : step[0] * (1 << number[1]);
-    if (op == PTX_MUL) return step[0] * number[1] + step[1] * number[0];
-    if (op == PTX_MAD) return step[0] * number[1] + step[1] * number[0] + step[2];
-    return step[0] + (op == PTX_ADD ? step[1] : 0);
+    if (at.op == PTX_SHL) return step[1] || number[1] > 16 || number[1] < 0 ? 0 : step[0] * (1 << number[1]);
+    if (at.op == PTX_MUL) return step[0] * number[1] + step[1] * number[0];
+    if (at.op == PTX_MAD) return step[0] * number[1] + step[1] * number[0] + step[2];
+    return step[0] + (at.op == PTX_ADD ? step[1] : 0);
 }
 
 /* Advice on an access in a loop that moves by less than it needs from round to round. */
@@ -10389,8 +10342,6 @@ static int ptx__number_in(const ptx_kernel *k, const ptx__flow *f, uint32_t i, c
                           uint64_t *number) {
     return ptx__number(k, f, ptx__in_slot(k, i, letter), number);
 }
-/* Whether two addresses are one and the same: base and offset. */
-static int ptx__same(const uint32_t *x, const uint32_t *y) { return x && x[0] == y[0] && x[1] == y[1]; }
 /* The shared array that an address is in, index + 1, 0 for none that is known. */
 static uint32_t ptx__array_at(const ptx_kernel *k, const ptx__flow *f, const uint32_t *x) {
     return x ? ptx__array_of(k, f, x[0], 0) : 0;
@@ -10480,7 +10431,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         return ptx__verify_raw_leaves(k, f, i);
     if (at->op == PTX_MAPA || at->op == PTX_MAPA_GENERIC) {
         const uint32_t *rank = k->words.at + at->ins->words + 2;
-        if PTX__IS_NUMBER(rank[-1]) rank += 2;
+        if (PTX__IS_NUMBER(rank[-1])) rank += 2;
         if (!blocks) blocks = k->max_rank;
         if (!k->function && blocks && ptx__number(k, f, rank, &number) && number >= blocks)
             return ptx__fail_at(k, PTX_E_RANGE, i, site,
@@ -10689,20 +10640,17 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
    Who has come into an if goes the same way wherever the same is asked again: f->chosen is the condition, as
    a guard that is true where they go, 0: not asked. */
 static int ptx__same_condition(const ptx_kernel *k, const ptx__flow *f, uint32_t a, uint32_t b) {
-    const uint32_t slot[2] = {f->base[PTX__W_PRED] + PTX__INDEX(a), f->base[PTX__W_PRED] + PTX__INDEX(b)};
-    const ptx__ins *x = &k->ins.at[f->def[slot[0]] - 1], *y = &k->ins.at[f->def[slot[1]] - 1];
-    const uint32_t *w = k->words.at + x->words + x->results, *end = k->words.at + x->words + x->count;
-    if (f->sets[slot[0]] || f->sets[slot[1]]) return 0;
-    if (x == y) return 1;
-    if (x->kind != PTX__I_PLAIN || y->kind != PTX__I_PLAIN || x->form != y->form || x->count != y->count
-        || x->guard || y->guard || k->m->forms.at[x->form].row->op != PTX_SETP
-        || memcmp(w, k->words.at + y->words + y->results, (size_t)(end - w) * sizeof *w) != 0)
+    ptx__point x, y, from;
+    const uint32_t *w;
+    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(a)), &x)
+        || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(b)), &y))
         return 0;
-    for (; w < end; w++)
-        if PTX__IS_NUMBER(*w)
-            w += 2;
-        else if (PTX__TAG(*w) >= PTX__CLASSES || f->sets[ptx__slot(f, *w)])
-            return 0;
+    if (x.i == y.i) return 1;
+    if (x.form != y.form || x.ins->count != y.ins->count || x.ins->guard || y.ins->guard || x.op != PTX_SETP
+        || memcmp(x.w, y.w, (size_t)(x.end - x.w) * sizeof *x.w) != 0)
+        return 0;
+    for (w = x.w; w < x.end; w = ptx__behind(w))
+        if (!PTX__IS_NUMBER(*w) && !ptx__made_by(k, f, *w, &from)) return 0;
     return 1;
 }
 static int ptx__goes_elsewhere(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t way) {
@@ -10834,9 +10782,9 @@ static int ptx__look_inval(const ptx_kernel *k, ptx__flow *f, const ptx__point *
 
 /* One that is made again. Where its address is, too, it is another. */
 static int ptx__look_made(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    uint32_t slot = PTX__TAG(about[0]) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(about[0]) : 0;
+    ptx__point by;
     if (at->op == PTX_MBARRIER_INVAL || at->opaque) return 1;
-    if (PTX__TAG(about[0]) == PTX__W_32 && (f->sets[slot] || f->def[slot] == at->i + 1)) return 1;
+    if (PTX__TAG(about[0]) == PTX__W_32 && (!ptx__made_by(k, f, about[0], &by) || by.i == at->i)) return 1;
     return at->op == PTX_MBARRIER_INIT && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
 }
 
@@ -11064,15 +11012,12 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
 /* A wait by a parity that is a number, in a loop that fetches more by the same mbarrier. */
 static void ptx__advise_same_parity(ptx_kernel *k, ptx__flow *f, const ptx__point *wait) {
     const uint32_t i = wait->i, *barrier = ptx__mbarrier_of(k, i);
-    uint32_t again = UINT32_MAX, made;
+    uint32_t again = UINT32_MAX;
     uint64_t parity;
     ptx__point at;
     if (!barrier || !strstr(wait->name, "parity") || !ptx__number_in(k, f, i, 'u', &parity)) return;
     if (PTX__TAG(barrier[0]) == PTX__W_32) { /* an address that changes with the rounds is another mbarrier */
-        made = f->def[f->base[PTX__W_32] + PTX__INDEX(barrier[0])] - 1;
-        if (f->sets[f->base[PTX__W_32] + PTX__INDEX(barrier[0])]
-            || ptx__seek(k, f, i, ptx__look_for, &made))
-            return;
+        if (!ptx__made_by(k, f, barrier[0], &at) || ptx__seek(k, f, i, ptx__look_for, &at.i)) return;
     }
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
         if (at.i == i) continue;
@@ -11128,15 +11073,14 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
     if (ptx__is_wait(at)) {
         uint32_t made = k->words.at[at->ins->words], array;
         const uint32_t *state = ptx__in_slot(k, i, 'd'), *barrier = ptx__in_slot(k, i, 'b'), *other;
-        if (state && PTX__TAG(*state) == PTX__W_64 && !f->sets[f->base[PTX__W_64] + PTX__INDEX(*state)]) {
-            uint32_t arrival = f->def[f->base[PTX__W_64] + PTX__INDEX(*state)] - 1;
-            other = strncmp(k->m->forms.at[k->ins.at[arrival].form].row->name, "mbarrier.arrive", 15) == 0
-                        ? ptx__in_slot(k, arrival, 'b')
-                        : NULL;
+        ptx__point arrival;
+        if (state && PTX__TAG(*state) == PTX__W_64 && ptx__made_by(k, f, *state, &arrival)
+            && strncmp(arrival.name, "mbarrier.arrive", 15) == 0) {
+            other = ptx__in_slot(k, arrival.i, 'b');
             if (other && barrier && other[0] == barrier[0] && other[1] != barrier[1])
                 ptx__note(k, PTX_ADVICE_ORDER, i,
                           "the state comes of an arrival at another mbarrier, at %s: it says nothing of this",
-                          k->ins.at[arrival].site);
+                          arrival.ins->site);
         }
         ptx__advise_retry(k, f, i);
         ptx__advise_same_parity(k, f, at);
@@ -11306,16 +11250,13 @@ static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
 #define PTX__CLUSTER_RELAXED 0x20000000u /* arrived, and told nobody what was stored */
 /* Whether the address was made by mapa, sums counted in. */
 static int ptx__is_mapped(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
-    uint32_t depth, slot, word = w ? *w : 0;
+    uint32_t depth, word = w ? *w : 0;
+    ptx__point at;
     for (depth = 0; depth < 8 && w && PTX__TAG(word) == PTX__W_32; depth++) {
-        const ptx__ins *ins;
-        slot = f->base[PTX__W_32] + PTX__INDEX(word);
-        ins = &k->ins.at[f->def[slot] - 1];
-        if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 0;
-        if (k->m->forms.at[ins->form].row->op == PTX_MAPA) return 1;
-        if (k->m->forms.at[ins->form].row->op != PTX_ADD && k->m->forms.at[ins->form].row->op != PTX_MOV)
-            return 0;
-        word = k->words.at[ins->words + 1];
+        if (!ptx__made_by(k, f, word, &at)) return 0;
+        if (at.op == PTX_MAPA) return 1;
+        if (at.op != PTX_ADD && at.op != PTX_MOV) return 0;
+        word = *at.w;
     }
     return 0;
 }
@@ -11325,19 +11266,16 @@ static int ptx__is_stored_far(const ptx_kernel *k, ptx__flow *f, uint32_t load, 
     const uint32_t *x = ptx__shared_operand(k, &k->ins.at[load]), *y;
     ptx__places *last = &k->m->places.at[PTX__PLACES];
     const ptx__places *p;
-    uint32_t i, t, slot, word;
+    uint32_t i, t, word;
     int64_t from, to, low = INT64_MAX, high = INT64_MIN;
-    ptx__point at;
+    ptx__point at, mapa;
     for (i = 0; i < k->ins.count && f->effort > 8192; i++, f->effort--) {
         if (!ptx__see(k, i, &at) || !(at.form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) continue;
         if (at.op != PTX_ST && !(at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)) continue;
         y = ptx__shared_operand(k, at.ins);
         if (!y || PTX__TAG(y[0]) != PTX__W_32 || ptx__array_at(k, f, y) != array) continue;
-        slot = f->base[PTX__W_32] + PTX__INDEX(y[0]);
-        if (f->sets[slot] || k->ins.at[f->def[slot] - 1].kind != PTX__I_PLAIN
-            || k->m->forms.at[k->ins.at[f->def[slot] - 1].form].row->op != PTX_MAPA)
-            continue;
-        word = k->words.at[k->ins.at[f->def[slot] - 1].words + 1];
+        if (!ptx__made_by(k, f, y[0], &mapa) || mapa.op != PTX_MAPA) continue;
+        word = *mapa.w;
         from = (int32_t)y[1];
         to = from + ptx__access_bytes(k, at.ins);
         if (word == x[0]) {
@@ -11493,7 +11431,8 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     unsigned type = (unsigned)(form->key >> 16 & 0xff), special = UINT32_MAX;
     char kind = ptx__fact(type)->kind;
     uint64_t number = 0;
-    uint32_t def, most;
+    uint32_t most;
+    ptx__point made;
     if (!form->operands[2] && ins->count == ins->results + 2u && w[0] == w[1] && PTX__TAG(w[0]) < PTX__CLASSES
         && strchr("usb", kind)) /* with itself */
         return how[1] == 'e' || how[0] == 'e' ? (how[0] == 'n' ? 1 : 2) : 1;
@@ -11504,18 +11443,13 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
         return (number & 0x7fffffff) > 0x7f800000 && strchr("elg", how[0]) && how[2] == '.' ? 1 : 0;
     if (kind != 'u' || PTX__TAG(w[1]) == PTX__W_F64) return 0;
     if (!number) return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
-    def = ptx__slot(f, w[0]);
-    if (PTX__TAG(w[0]) != PTX__W_32 || f->sets[def]) return 0;
-    ins = &k->ins.at[f->def[def] - 1];
-    w = k->words.at + ins->words + ins->results;
-    if (ins->kind == PTX__I_PLAIN && ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL)
-        special = PTX__INDEX(w[0]);
+    if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
+    w = made.w;
+    if (made.ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) special = PTX__INDEX(w[0]);
     if (special == PTX_LANEID) most = 31;
-    else if (ins->kind == PTX__I_PLAIN && ins->count == 5 && PTX__TAG(w[0]) < PTX__CLASSES
-             && PTX__TAG(w[1]) == PTX__W_UNSIGNED && !w[3] && w[2]
-             && (k->m->forms.at[ins->form].row->op == PTX_AND
-                 || k->m->forms.at[ins->form].row->op == PTX_REM))
-        most = w[2] - (k->m->forms.at[ins->form].row->op == PTX_REM); /* what a mask or a division leaves */
+    else if (made.ins->count == 5 && PTX__TAG(w[0]) < PTX__CLASSES && PTX__TAG(w[1]) == PTX__W_UNSIGNED
+             && !w[3] && w[2] && (made.op == PTX_AND || made.op == PTX_REM))
+        most = w[2] - (made.op == PTX_REM); /* what a mask or a division leaves */
     else if (special <= PTX_TID_Z && k->need[0] && k->need[special - PTX_TID_X] > 1)
         most = k->need[special - PTX_TID_X] - 1;
     else
@@ -11536,29 +11470,17 @@ static int ptx__stops(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
 /* Whether a predicate or number is the same in all rounds of the loop, whose blocks have that mark. */
 static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *inside,
                           uint32_t mark, int depth) {
-    uint32_t tag = PTX__TAG(word), slot;
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
-    if (tag == PTX__W_SPECIAL)
+    ptx__point at;
+    const uint32_t *w;
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (PTX__TAG(word) == PTX__W_SPECIAL)
         return strncmp(ptx__specials[PTX__INDEX(word)].name, "%clock", 6) != 0
                && strncmp(ptx__specials[PTX__INDEX(word)].name, "%global", 7) != 0;
-    if (tag >= PTX__CLASSES || depth > 8) return 0;
-    slot = f->base[tag] + PTX__INDEX(word);
-    if (!f->def[slot] || f->sets[slot]) return 0;
-    if (inside[f->def_block[slot]] != mark) return 1;
-    ins = &k->ins.at[f->def[slot] - 1];
-    if (ins->kind != PTX__I_PLAIN || ins->guard || k->m->forms.at[ins->form].result != PTX__RESULT_SAME
-        || k->m->forms.at[ins->form].row->op == PTX_RAW)
-        return 0;
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
-        if (PTX__TAG(*w) == PTX__W_MEM) return 0;
-        if PTX__IS_NUMBER(*w)
-            w += 2;
-        else if (!ptx__invariant(k, f, *w, inside, mark, depth + 1))
-            return 0;
-    }
+    if (depth > 8 || !ptx__made_by(k, f, word, &at)) return 0;
+    if (inside[f->def_block[ptx__slot(f, word)]] != mark) return 1;
+    if (at.ins->guard || at.form->result != PTX__RESULT_SAME || at.op == PTX_RAW) return 0;
+    for (w = at.w; w < at.end; w = ptx__behind(w))
+        if (!PTX__IS_NUMBER(*w) && !ptx__invariant(k, f, *w, inside, mark, depth + 1)) return 0;
     return 1;
 }
 
@@ -11604,19 +11526,16 @@ static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
 
 /* A load that nobody told that others write, in a loop that only what it brings can end. */
 static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i) {
-    const ptx__ins *last = &k->ins.at[f->block[b].end - 1], *made;
+    const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
     const uint32_t *w = k->words.at + k->ins.at[i].words;
-    uint32_t j, way, to, steps, address, def;
-    ptx__point at;
+    uint32_t j, way, to, steps, address;
+    ptx__point at, made;
     if (last->kind != PTX__I_BRANCH || !last->guard || k->ins.at[i].results != 1
         || PTX__TAG(w[1]) != PTX__W_MEM)
         return 0;
     address = w[2];
-    made = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
-    if (k->m->forms.at[made->form].row->op != PTX_SETP || f->sets[ptx__slot(f, w[0])])
-        return 0;
-    if (k->words.at[made->words + made->results] != w[0]
-        && k->words.at[made->words + made->count - 1] != w[0])
+    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(last->guard)), &made) || made.op != PTX_SETP
+        || f->sets[ptx__slot(f, w[0])] || (made.w[0] != w[0] && made.end[-1] != w[0]))
         return 0;
     for (way = 0; way < 2; way++) {
         to = f->block[b].next[way];
@@ -11629,9 +11548,7 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
         }
         if (to && to - 1 == b) break;
     }
-    if (way == 2 || PTX__TAG(address) >= PTX__CLASSES) return 0;
-    def = ptx__slot(f, address);
-    if (f->sets[def] || f->def_block[def] == b) return 0;
+    if (way == 2 || !ptx__made_by(k, f, address, &at) || f->def_block[ptx__slot(f, address)] == b) return 0;
     for (j = f->block[b].first; j < f->block[b].end; j++) /* nothing else but the test, and no fence */
         if (ptx__see(k, j, &at) && j != i && at.op != PTX_SETP && at.op != PTX_MOV) return 0;
     return 1;
@@ -11655,23 +11572,21 @@ static void ptx__advise_scope(ptx_kernel *k, ptx__flow *f, const ptx__point *at)
    of what others stored. A bit for each parameter stored to since a fence; above, the same of what the atomic
    was to publish. */
 static uint32_t ptx__parameter_of(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
-    uint32_t depth, slot, word = w ? *w : 0;
+    uint32_t depth, word = w ? *w : 0;
+    ptx__point at;
     for (depth = 0; depth < 8 && w && PTX__TAG(word) == PTX__W_64; depth++) {
-        const ptx__ins *ins;
-        slot = f->base[PTX__W_64] + PTX__INDEX(word);
-        ins = &k->ins.at[f->def[slot] - 1];
-        if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 0;
-        w = k->words.at + ins->words + ins->results;
-        switch (k->m->forms.at[ins->form].row->op) {
+        if (!ptx__made_by(k, f, word, &at)) return 0;
+        switch (at.op) {
         case PTX_LD:
-            return PTX__TAG(w[0]) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && PTX__INDEX(w[1]) < 14
-                       ? PTX__INDEX(w[1]) + 1
+            return PTX__TAG(at.w[0]) == PTX__W_MEM && PTX__TAG(at.w[1]) == PTX__W_PARAM
+                           && PTX__INDEX(at.w[1]) < 14
+                       ? PTX__INDEX(at.w[1]) + 1
                        : 0;
-        case PTX_MAD: word = k->words.at[ins->words + ins->count - 1]; break;
+        case PTX_MAD: word = at.end[-1]; break;
         case PTX_ADD:
         case PTX_MOV:
         case PTX_CVTA:
-        case PTX_CVTA_TO: word = *w; break;
+        case PTX_CVTA_TO: word = *at.w; break;
         default: return 0;
         }
     }
@@ -11754,7 +11669,7 @@ static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
         int passes = ptx__passes_address(at.op) && made != UINT32_MAX && !f->sets[made];
         for (w += at.ins->results; w < end; w++) {
             uint32_t word = *w, memory = PTX__TAG(word) == PTX__W_MEM, which;
-            if PTX__IS_NUMBER(word) {
+            if (PTX__IS_NUMBER(word)) {
                 w += 2;
                 continue;
             }
@@ -11889,33 +11804,22 @@ static void ptx__advise_overwrites(ptx_kernel *k, ptx__flow *f) {
 /* A wgmma by a descriptor of the array that all have stored to. */
 static int ptx__look_product(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
                              const uint32_t *about) {
-    const uint32_t *w, *end;
+    const uint32_t *w;
     if (at->effect == PTX__EFFECT_BARRIER || at->opaque) return 1;
     if (at->effect != PTX__EFFECT_MMA) return 0;
-    w = k->words.at + at->ins->words + at->ins->results;
-    for (end = k->words.at + at->ins->words + at->ins->count; w < end; w++) {
+    for (w = at->w; w < at->end; w = ptx__behind(w))
         if (PTX__TAG(*w) == PTX__W_64 && ptx__array_of(k, f, *w, 0) == about[0]) return 2;
-        if PTX__IS_NUMBER(*w) w += 2;
-    }
     return 0;
 }
 /* The address that a matrix descriptor was made of; NULL where that is not plain. */
 static const uint32_t *ptx__tile_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    uint32_t depth, slot;
+    uint32_t depth;
+    ptx__point at;
     for (depth = 0; depth < 8 && (PTX__TAG(word) == PTX__W_64 || PTX__TAG(word) == PTX__W_32); depth++) {
-        const ptx__ins *ins;
-        const uint32_t *w;
-        slot = ptx__slot(f, word);
-        ins = &k->ins.at[f->def[slot] - 1];
-        w = k->words.at + ins->words + ins->results;
-        if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return NULL;
-        switch (k->m->forms.at[ins->form].row->op) {
-        case PTX_BFE: return w;
-        case PTX_MOV:
-        case PTX_CVT:
-        case PTX_OR: word = *w; break;
-        default: return NULL;
-        }
+        if (!ptx__made_by(k, f, word, &at)) return NULL;
+        if (at.op == PTX_BFE) return at.w;
+        if (at.op != PTX_MOV && at.op != PTX_CVT && at.op != PTX_OR) return NULL;
+        word = *at.w;
     }
     return NULL;
 }
@@ -11932,7 +11836,7 @@ static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     const uint32_t *end = k->words.at + at->ins->words + at->ins->count;
     uint32_t about[2];
     for (; w < end; w++) {
-        if PTX__IS_NUMBER(*w)
+        if (PTX__IS_NUMBER(*w))
             w += 2;
         else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
             about[0] = *tile, about[1] = 0;
