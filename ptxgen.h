@@ -2771,6 +2771,27 @@ enum { PTX__CLASS_CLUSTER, PTX__CLASS_BLOCK, PTX__CLASS_GROUP, PTX__CLASS_WARP, 
 static const ptx__special_fact ptx__specials[] = {PTX_SPECIALS(PTX__ROW)};
 #undef PTX__ROW
 
+/* What the name of a row says, a bit each: how it begins, behind a '^', or what stands in it. */
+#define PTX__SAYINGS(X)                                                                                      \
+    X(MBARRIER, "^mbarrier") X(WAIT, "^mbarrier.t") X(ARRIVAL, "^mbarrier.arrive")                           \
+    X(LONE_ARRIVAL, "^mbarrier.arrive.s") X(EXPECT, "expect_tx") X(EXPECT_HERE, "expect_tx.shared.b64")      \
+    X(TX, "_tx") X(TX_BYTES, "tx::bytes") X(ARRIVE, "arrive") X(BULK_ARRIVE, "mbarrier::arrive")             \
+    X(DROP, "drop") X(NOINC, "noinc") X(PARITY, "parity") X(CLUSTER, "shared::cluster")                      \
+    X(CP_ASYNC, "cp.async") X(TENSOR, "tensor") X(REDUCE, "reduce") X(BAR, "^bar")                           \
+    X(CLUSTER_ARRIVE, "^barrier.cluster.arrive") X(CLUSTER_WAIT, "^barrier.cluster.wait")                    \
+    X(FENCE, "^fence") X(MEMBAR, "^membar.") X(PROXY_FENCE, "^fence.proxy.async")                            \
+    X(STMATRIX, "^stmatrix") X(SHUFFLE, "^shfl.sync.") X(TCGEN05, "^tcgen05") X(TCGEN05_LD, "^tcgen05.ld")   \
+    X(TCGEN05_ST, "^tcgen05.st") X(TCGEN05_MMA, "^tcgen05.mma") X(TCGEN05_C, "^tcgen05.c")                   \
+    X(TCGEN05_COMMIT, "^tcgen05.commit")
+#define PTX__ROW(id, text) PTX__SAYING_##id,
+enum { PTX__SAYINGS(PTX__ROW) PTX__SAYING_COUNT };
+#undef PTX__ROW
+#define PTX__ROW(id, text) text,
+static const char *const ptx__sayings[] = {PTX__SAYINGS(PTX__ROW)};
+#undef PTX__ROW
+#define PTX__SAYS(id) ((uint32_t)1 << PTX__SAYING_##id)
+#define PTX__SAYS_FENCE (PTX__SAYS(FENCE) | PTX__SAYS(MEMBAR))
+
 /* A form as it was used: a row with a type and modifiers, checked once, and its mnemonic ready to copy. */
 typedef struct ptx__form {
     ptx_mods asked;
@@ -2787,6 +2808,7 @@ typedef struct ptx__form {
     uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
     uint8_t reach;               /* has addresses among its operands */
     uint8_t special;             /* any of who, effect, reach and PTX__SEEN_FURTHER */
+    uint32_t says;               /* PTX__SAYS */
     uint32_t seen;               /* for that of its kernel */
 } ptx__form;
 
@@ -3810,6 +3832,16 @@ static void ptx__behave(ptx__form *form, const char *text) {
         form->effect = PTX__EFFECT_BULK_OUT;
 }
 
+static uint32_t ptx__what_says(const char *name) {
+    uint32_t i, says = 0;
+    for (i = 0; i < PTX__SAYING_COUNT; i++) {
+        const char *text = ptx__sayings[i];
+        const char *there = strstr(name, text + (*text == '^'));
+        if (*text == '^' ? there == name : there != NULL) says |= 1u << i;
+    }
+    return says;
+}
+
 /* Of raw text: what the instructions in it ask for together. */
 static void ptx__behave_raw(const char *text, unsigned *who, unsigned *effect) {
     const char *p = text;
@@ -3935,6 +3967,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->row = row;
     form->operands = strchr(row->sig, '=') + 1;
     ptx__behave(form, m->chars.at + form->text);
+    form->says = ptx__what_says(row->name);
     if (op == PTX_RAW) { /* its key says what its text does */
         form->who = (uint8_t)src;
         form->result = PTX__RESULT_LANE;
@@ -8411,7 +8444,7 @@ static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsig
     uint32_t want = form->who == PTX__WHO_GROUP ? 128 : 32, operand;
     char root[360];
     if (form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) return PTX_E_NONE;
-    if (threads && threads < want && strncmp(form->row->name, "bar", 3))
+    if (threads && threads < want && !(form->says & PTX__SAYS(BAR)))
         return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
                             "%s is for the %u threads of a %s together, and a block has %u",
                             *form->row->name ? form->row->name : "this text", want,
@@ -8559,6 +8592,7 @@ struct ptx__point {
     const ptx__ins *ins;
     const ptx__form *form;
     const char *name;    /* of its row: "" of raw text */
+    uint32_t says;       /* PTX__SAYS: what its name does */
     unsigned op, effect; /* none of what is not plain */
     int opaque;          /* a call or raw text: nobody knows what is done in there */
     const uint32_t *w, *end; /* its sources */
@@ -8586,6 +8620,7 @@ PTX__APART static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) 
     at->op = plain ? at->form->row->op : PTX__NO_OP;
     at->effect = plain ? at->form->effect : (unsigned)PTX__EFFECT_NONE;
     at->name = at->form->row->name;
+    at->says = at->form->says;
     at->opaque = at->op == PTX_RAW || at->effect == PTX__EFFECT_CALL;
     at->w = k->words.at + at->ins->words + at->ins->results;
     at->end = k->words.at + at->ins->words + at->ins->count;
@@ -8609,6 +8644,7 @@ static void ptx__at_end(const ptx_kernel *k, uint32_t i, ptx__point *at) {
     at->op = PTX__AT_END;
     at->effect = PTX__EFFECT_NONE;
     at->name = "";
+    at->says = 0;
     at->opaque = 0;
 }
 /* The next plain instruction behind at->i: PTX__BEGIN for the first. 0: there is none. */
@@ -9338,7 +9374,6 @@ static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
 enum { PTX__NOT_ARRIVED = 1, PTX__ARRIVED = 2, PTX__REMOTE = 4, PTX__PLAIN_STORE = 8 };
 
 static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    const char *text = at->name;
     const uint32_t i = at->i;
     (void)f;
     if (at->op == PTX__AT_END) {
@@ -9352,14 +9387,14 @@ static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
                       "barrier.cluster.wait belongs to every arrive");
         return states;
     }
-    if (strncmp(text, "barrier.cluster.arrive", 22) == 0) {
+    if (at->says & PTX__SAYS(CLUSTER_ARRIVE)) {
         if (at->report && !(states & PTX__NOT_ARRIVED))
             ptx__note(k, PTX_ADVICE_ORDER, i,
                       "the thread has arrived at the cluster's barrier already: barrier.cluster.wait comes "
                       "before the next arrive");
         return (states & ~(uint32_t)(PTX__NOT_ARRIVED | PTX__REMOTE)) | PTX__ARRIVED;
     }
-    if (strncmp(text, "barrier.cluster.wait", 20) == 0) {
+    if (at->says & PTX__SAYS(CLUSTER_WAIT)) {
         if (at->report && !(states & PTX__ARRIVED))
             ptx__note(k, PTX_ADVICE_ORDER, i,
                       "nothing to wait for: barrier.cluster.arrive comes first, or all wait for ever");
@@ -9369,8 +9404,8 @@ static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
         && at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)
         return states | PTX__REMOTE;
     if (at->op == PTX_ST && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY) return states | PTX__PLAIN_STORE;
-    if (strncmp(text, "stmatrix", 8) == 0) return states | PTX__PLAIN_STORE;
-    if (strncmp(text, "fence.proxy.async", 17) == 0) return states & ~(uint32_t)PTX__PLAIN_STORE;
+    if (at->says & PTX__SAYS(STMATRIX)) return states | PTX__PLAIN_STORE;
+    if (at->says & PTX__SAYS(PROXY_FENCE)) return states & ~(uint32_t)PTX__PLAIN_STORE;
     if (at->report && states & PTX__PLAIN_STORE
         && (at->effect == PTX__EFFECT_MMA || at->effect == PTX__EFFECT_BULK_OUT))
         ptx__note(k, PTX_ADVICE_PROXY, i,
@@ -9388,12 +9423,11 @@ static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
 /* An mbarrier that one thread makes, and others use with no barrier between; or that nobody makes. */
 enum { PTX__MBARRIER_USED, PTX__MBARRIER_MADE };
 static uint32_t ptx__mbarriers_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t by) {
-    const char *name = at->name;
-    int uses = strncmp(name, "mbarrier", 8) == 0 && at->op != PTX_MBARRIER_INVAL
+    int uses = at->says & PTX__SAYS(MBARRIER) && at->op != PTX_MBARRIER_INVAL
                && at->op != PTX_MBARRIER_PENDING_COUNT;
     if (at->op == PTX_MBARRIER_INIT) return at->about[PTX__MBARRIER_MADE] = at->i + 1;
     if (at->opaque) at->about[PTX__MBARRIER_MADE] = 1, by = 0;
-    if (uses && strstr(name, "shared::cluster")) uses = 0, at->about[PTX__MBARRIER_MADE] = 1;
+    if (uses && at->says & PTX__SAYS(CLUSTER)) uses = 0, at->about[PTX__MBARRIER_MADE] = 1;
     if (uses && !at->about[PTX__MBARRIER_USED]) at->about[PTX__MBARRIER_USED] = at->i + 1;
     if (uses && by && at->report
         && (f->level[at->b] != ptx__level_of(f, by - 1)
@@ -9906,7 +9940,7 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
         *align = *bytes = 8;
     else if (form->effect == PTX__EFFECT_COPY || form->effect == PTX__EFFECT_BULK_IN
              || form->effect == PTX__EFFECT_BULK_OUT) {
-        if (strstr(form->row->name, "tensor")) {
+        if (form->says & PTX__SAYS(TENSOR)) {
             *align = letter == 's' || letter == 'k' ? 128 : 1;
             return;
         }
@@ -10308,9 +10342,9 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
 /* -- what an instruction is and is given -- */
 
 static int ptx__is_wait(const ptx__point *at) {
-    return strncmp(at->name, "mbarrier.t", 10) == 0; /* test_wait, try_wait */
+    return (at->says & PTX__SAYS(WAIT)) != 0; /* test_wait, try_wait */
 }
-static int ptx__is_bar(const ptx__point *at) { return strncmp(at->name, "bar", 3) == 0; }
+static int ptx__is_bar(const ptx__point *at) { return (at->says & PTX__SAYS(BAR)) != 0; }
 
 /* The source operand that stands in the slot of that letter: its word, of an address that of the base, the
    offset behind it. NULL: there is none. */
@@ -10460,7 +10494,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
                             "the mask 0x%x names blocks that a cluster of %u has not: a bit for each rank",
                             (unsigned)(number & 0xffff), blocks);
     if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i, counted);
-    if (group && strncmp(at->name, "tcgen05", 7) == 0) {
+    if (group && at->says & PTX__SAYS(TCGEN05)) {
         if (!*pair) *pair = i + 1;
         if (group != ptx__cta_group(&k->m->forms.at[k->ins.at[*pair - 1].form]))
             return ptx__fail_at(k, PTX_E_MODIFIER, i, site,
@@ -10502,7 +10536,7 @@ static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
             if (!(k->m->forms.at[k->ins.at[i].form].seen & PTX__SEEN_FURTHER)) continue; /* by far the most */
             if (!f->block[b].order || !ptx__see(k, i, &at)) continue;
             if (ptx__verify_one(k, f, &at, &pair, &counted)) return k->m->error.code;
-            if (strncmp(at.name, "tcgen05.ld", 10) == 0 && *count < 32) loads[(*count)++] = i;
+            if (at.says & PTX__SAYS(TCGEN05_LD) && *count < 32) loads[(*count)++] = i;
         }
     return *count ? ptx__follow(k, f, 0, ptx__tensor_loads_rule, PTX__BRANCHES, loads) : PTX_E_NONE;
 }
@@ -10617,7 +10651,7 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
     if (!(k->seen & (1u << PTX__EFFECT_BULK_IN | 1u << PTX__EFFECT_BULK_OUT))) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         does |= at.effect == PTX__EFFECT_CALL ? ptx__does(k, at.i) : 1u << at.effect;
-        if (at.effect == PTX__EFFECT_BARRIER && strncmp(at.name, "mbarrier", 8) == 0) does |= 0x80000000u;
+        if (at.effect == PTX__EFFECT_BARRIER && at.says & PTX__SAYS(MBARRIER)) does |= 0x80000000u;
         committed |= at.op == PTX_BULK_COMMIT_GROUP;
         if (at.effect == PTX__EFFECT_BULK_IN && !in) in = at.i + 1;
         if (at.effect == PTX__EFFECT_BULK_OUT && !out) out = at.i + 1;
@@ -10821,11 +10855,11 @@ static void ptx__advise_bytes(ptx_kernel *k, ptx__flow *f, const ptx__point *exp
     for (at.i = f->block[b].first - 1; ptx__next(k, &at) && at.i < f->block[b].end;) {
         const uint32_t *w = ptx__in_slot(k, at.i, 'b');
         if (at.opaque) return;
-        if (at.i != i && w && strstr(at.name, "_tx")) return; /* several are expected */
+        if (at.i != i && w && at.says & PTX__SAYS(TX)) return; /* several are expected */
         if (at.effect != PTX__EFFECT_BULK_IN) continue;
         if (!w) w = ptx__in_slot(k, at.i, 'r');
         if (!ptx__same(w, barrier) || ptx__in_slot(k, at.i, 'h')) return; /* or multicast */
-        if (strstr(at.name, "tensor") || at.ins->guard != expects->ins->guard) return;
+        if (at.says & PTX__SAYS(TENSOR) || at.ins->guard != expects->ins->guard) return;
         if (!ptx__number_in(k, f, at.i, 'C', &bytes)) return;
         all += bytes;
         any = 1;
@@ -10855,7 +10889,7 @@ static void ptx__advise_wait(ptx_kernel *k, ptx__flow *f, const ptx__point *wait
     const uint32_t i = wait->i, *barrier = ptx__mbarrier_of(k, i);
     uint32_t copy = 0, array, other = 0;
     uint64_t parity;
-    int odd = strstr(wait->name, "parity") && ptx__number_in(k, f, i, 'u', &parity) && parity & 1;
+    int odd = wait->says & PTX__SAYS(PARITY) && ptx__number_in(k, f, i, 'u', &parity) && parity & 1;
     ptx__point at;
     if (!used)
         ptx__note(
@@ -10987,13 +11021,13 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
         const uint32_t *w = ptx__in_slot(k, at.i, 'b');
         uint64_t come = 0;
-        if (at.opaque || strstr(at.name, "mbarrier::arrive") || strstr(at.name, "noinc")) return;
+        if (at.opaque || at.says & (PTX__SAYS(BULK_ARRIVE) | PTX__SAYS(NOINC))) return;
         if (ptx__is_wait(&at) && ptx__same(w, made)) waited = at.i + 1;
-        if (!strstr(at.name, "arrive") || ptx__is_bar(&at)) continue;
-        if (!w || strstr(at.name, "drop") || strstr(at.name, "cp.async")) return;
+        if (!(at.says & PTX__SAYS(ARRIVE)) || ptx__is_bar(&at)) continue;
+        if (!w || at.says & (PTX__SAYS(DROP) | PTX__SAYS(CP_ASYNC))) return;
         if (w[0] != made[0] && ptx__array_at(k, f, w) == ptx__array_at(k, f, made)) return;
         if (!ptx__same(w, made)) continue;
-        if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M')) by = 1;
+        if (at.says & PTX__SAYS(EXPECT) || !ptx__in_slot(k, at.i, 'M')) by = 1;
         else if (!ptx__number_in(k, f, at.i, 'M', &by))
             return;
         if (ptx__seek(k, f, at.i, ptx__look_for, &at.i)) return;
@@ -11015,7 +11049,7 @@ static void ptx__advise_same_parity(ptx_kernel *k, ptx__flow *f, const ptx__poin
     uint32_t again = UINT32_MAX;
     uint64_t parity;
     ptx__point at;
-    if (!barrier || !strstr(wait->name, "parity") || !ptx__number_in(k, f, i, 'u', &parity)) return;
+    if (!barrier || !(wait->says & PTX__SAYS(PARITY)) || !ptx__number_in(k, f, i, 'u', &parity)) return;
     if (PTX__TAG(barrier[0]) == PTX__W_32) { /* an address that changes with the rounds is another mbarrier */
         if (!ptx__made_by(k, f, barrier[0], &at) || ptx__seek(k, f, i, ptx__look_for, &at.i)) return;
     }
@@ -11042,7 +11076,7 @@ static int ptx__look_bulk_in(const ptx_kernel *k, ptx__flow *f, const ptx__point
     const uint32_t *w;
     uint64_t bytes;
     if (at->effect == PTX__EFFECT_BARRIER || at->opaque || ptx__is_bar(at)
-        || strncmp(at->name, "mbarrier.arrive.s", 17) == 0)
+        || at->says & PTX__SAYS(LONE_ARRIVAL))
         return 1;
     if (at->effect != PTX__EFFECT_BULK_IN || ptx__parted(k, f, at->i) != PTX__CLASS_LANE) return 0;
     w = ptx__bulk_target(k, at->i);
@@ -11062,7 +11096,7 @@ typedef struct ptx__phases {
 static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at, ptx__phases *p) {
     const uint32_t i = at->i;
     if (at->opaque) p->expects = 1, p->all_known = 0;
-    if (strstr(at->name, "_tx.") || strstr(at->name, "_tx%")) p->expects = 1;
+    if (at->says & PTX__SAYS(TX) && !(at->says & PTX__SAYS(TX_BYTES))) p->expects = 1;
     if (at->op == PTX_MBARRIER_INIT || at->op == PTX_MBARRIER_INVAL) ptx__advise_life(k, f, at);
     if (at->op == PTX_MBARRIER_INIT) ptx__advise_arrivals(k, f, i);
     if (at->effect == PTX__EFFECT_READ && k->seen >> PTX__EFFECT_BULK_IN & 1
@@ -11075,7 +11109,7 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
         const uint32_t *state = ptx__in_slot(k, i, 'd'), *barrier = ptx__in_slot(k, i, 'b'), *other;
         ptx__point arrival;
         if (state && PTX__TAG(*state) == PTX__W_64 && ptx__made_by(k, f, *state, &arrival)
-            && strncmp(arrival.name, "mbarrier.arrive", 15) == 0) {
+            && arrival.says & PTX__SAYS(ARRIVAL)) {
             other = ptx__in_slot(k, arrival.i, 'b');
             if (other && barrier && other[0] == barrier[0] && other[1] != barrier[1])
                 ptx__note(k, PTX_ADVICE_ORDER, i,
@@ -11093,8 +11127,8 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
     }
     if (at->effect == PTX__EFFECT_BULK_IN) {
         const uint32_t *to = ptx__bulk_target(k, i);
-        if (strstr(at->name, "tx::bytes") && !p->counted) p->counted = i + 1;
-        if (to && !strstr(at->name, "reduce") && ptx__many_do(k, f, i, to))
+        if (at->says & PTX__SAYS(TX_BYTES) && !p->counted) p->counted = i + 1;
+        if (to && !(at->says & PTX__SAYS(REDUCE)) && ptx__many_do(k, f, i, to))
             ptx__note(
                 k, PTX_ADVICE_RACE, i,
                 "every thread that comes here begins this bulk copy, to one place: let one thread do "
@@ -11123,7 +11157,7 @@ static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
             bulk |= at.effect == PTX__EFFECT_BULK_IN;
         }
         for (i = f->block[at.b].first; bulk && i < f->block[at.b].end; i++)
-            if (ptx__see(k, i, &at) && strstr(at.name, "expect_tx.shared.b64")) ptx__advise_bytes(k, f, &at);
+            if (ptx__see(k, i, &at) && at.says & PTX__SAYS(EXPECT_HERE)) ptx__advise_bytes(k, f, &at);
     }
     if (p.counted && !p.expects && !k->function)
         ptx__note(k, PTX_ADVICE_ORDER, p.counted - 1,
@@ -11137,7 +11171,7 @@ static int ptx__look_bulk_out(const ptx_kernel *k, ptx__flow *f, const ptx__poin
                               const uint32_t *about) {
     const uint32_t *w;
     if (at->effect == PTX__EFFECT_BARRIER || at->opaque) return 1;
-    if (strncmp(at->name, "barrier", 7) == 0 || strncmp(at->name, "bar.", 4) == 0) return 1;
+    if (ptx__is_bar(at)) return 1;
     if (at->effect != PTX__EFFECT_BULK_OUT) return 0;
     w = ptx__in_slot(k, at->i, 's');
     return w && ptx__array_at(k, f, w) == about[0] && ptx__parted(k, f, at->i) == PTX__CLASS_LANE ? 2 : 0;
@@ -11222,7 +11256,7 @@ static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
                           "the bulk copy at %s may still be reading what is written here: "
                           "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP_READ come between",
                           at.ins->site);
-        } else if ((at.op == PTX_ST || strncmp(at.name, "stmatrix", 8) == 0)
+        } else if ((at.op == PTX_ST || at.says & PTX__SAYS(STMATRIX))
                    && ptx__parted(k, f, at.i) <= PTX__CLASS_BLOCK) {
             about[0] = ptx__array_at(k, f, ptx__shared_operand(k, at.ins));
             if (about[0])
@@ -11307,16 +11341,15 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
     uint32_t array;
     int far;
     if (at->opaque || ptx__is_wait(at)) return 0; /* or a barrier in memory, of whatever others do */
-    if (strncmp(at->name, "barrier.cluster.wait", 20) == 0)
+    if (at->says & PTX__SAYS(CLUSTER_WAIT))
         return states & PTX__CLUSTER_RELAXED ? states & ~(PTX__CLUSTER_NOT_MET | PTX__CLUSTER_RELAXED) : 0;
-    if (strncmp(at->name, "barrier.cluster.arrive", 22) == 0)
+    if (at->says & PTX__SAYS(CLUSTER_ARRIVE))
         return at->form->asked & PTX_RELAXED & ~PTX__FAMILY && !(states & PTX__CLUSTER_FENCED)
                    ? states | PTX__CLUSTER_RELAXED
                    : states & ~PTX__CLUSTER_RELAXED;
-    if (strncmp(at->name, "fence", 5) == 0 || strncmp(at->name, "membar.", 7) == 0)
-        return states | PTX__CLUSTER_FENCED;
+    if (at->says & PTX__SAYS_FENCE) return states | PTX__CLUSTER_FENCED;
     if (at->report && states & PTX__CLUSTER_NOT_MET && !at->about
-        && (strncmp(at->name, "mbarrier", 8) == 0 || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
+        && (at->says & PTX__SAYS(MBARRIER) || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
         && ptx__is_mapped(k, f, ptx__in_slot(k, i, 'r')))
         ptx__note(k, PTX_ADVICE_ORDER, i,
                   "the other block's mbarrier may not be there yet: behind its mbarrier.init and "
@@ -11375,7 +11408,7 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
 static int ptx__look_tensor(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     (void)k, (void)f, (void)about;
     if (at->op == PTX_TCGEN05_WAIT_ST || at->opaque) return 1;
-    return strncmp(at->name, "tcgen05.ld", 10) == 0 || strncmp(at->name, "tcgen05.mma", 11) == 0 ? 2 : 0;
+    return at->says & (PTX__SAYS(TCGEN05_LD) | PTX__SAYS(TCGEN05_MMA)) ? 2 : 0;
 }
 /* Tensor memory that is never given back, or not as much of it; products that all begin or nobody waits for.
    */
@@ -11386,16 +11419,16 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     if (k->function || !(k->seen & PTX__SEEN_FURTHER)) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        int multiplies = strncmp(at.name, "tcgen05.mma", 11) == 0;
         if (at.opaque) return;
-        if (multiplies) product = at.i + 1;
-        if (strncmp(at.name, "tcgen05.commit", 14) == 0) committed = 1;
-        if ((multiplies || strncmp(at.name, "tcgen05.c", 9) == 0) && ptx__parted(k, f, at.i) < PTX__CLASS_LANE
-            && k->max_threads != 1 && k->need[0] * k->need[1] * k->need[2] != 1)
+        if (at.says & PTX__SAYS(TCGEN05_MMA)) product = at.i + 1;
+        if (at.says & PTX__SAYS(TCGEN05_COMMIT)) committed = 1;
+        if (at.says & (PTX__SAYS(TCGEN05_MMA) | PTX__SAYS(TCGEN05_C))
+            && ptx__parted(k, f, at.i) < PTX__CLASS_LANE && k->max_threads != 1
+            && k->need[0] * k->need[1] * k->need[2] != 1)
             ptx__note(k, PTX_ADVICE_RACE, at.i,
                       "every thread that comes here begins this: let one thread do it (ptx_if on %%tid.x or "
                       "ptx_elect)");
-        if (strncmp(at.name, "tcgen05.st", 10) == 0)
+        if (at.says & PTX__SAYS(TCGEN05_ST))
             ptx__seek_and_note(k, f, at.i, ptx__look_tensor, NULL, PTX_ADVICE_ORDER,
                                "what the tcgen05.st at %s stores may not be there yet: put "
                                "PTX_TCGEN05_WAIT_ST between");
@@ -11605,9 +11638,8 @@ static int ptx__is_own(const ptx_kernel *k, ptx__flow *f, const uint32_t *addres
 static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
     ptx_mods asked = at->form->asked & ~PTX__FAMILY, released = PTX_RELEASE | PTX_ACQ_REL;
     uint32_t which;
-    if (at->opaque || strncmp(at->name, "fence.", 6) == 0 || strncmp(at->name, "membar.", 7) == 0
-        || strcmp(at->name, "fence") == 0)
-        return at->opaque ? 0 : states & ~0x7fffu;
+    if (at->opaque) return 0;
+    if (at->says & PTX__SAYS_FENCE) return states & ~0x7fffu;
     if (at->op == PTX_ST && asked & PTX__M_GLOBAL & ~PTX__FAMILY && !(asked & (released & ~PTX__FAMILY))) {
         which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
         return which ? states | 1u << which : states;
@@ -11751,7 +11783,7 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
             ptx__note(k, PTX_ADVICE_IDLE, at.i,
                       "this loop waits for what another thread writes, and an ordinary load may be done once "
                       "for all rounds: PTX_ACQUIRE (or PTX_RELAXED, PTX_VOLATILE) loads anew");
-        if (strncmp(at.name, "shfl.sync.", 10) || at.ins->count < at.ins->results + 10u
+        if (!(at.says & PTX__SAYS(SHUFFLE)) || at.ins->count < at.ins->results + 10u
             || PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED || !end[-8]
             || at.name[10] == 'i')
             continue;
@@ -11866,7 +11898,7 @@ static int ptx__is_turn(const ptx_kernel *k, const uint32_t *barrier) {
 static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     (void)f, (void)about;
     if (at->effect == PTX__EFFECT_MMA_WAIT || at->effect == PTX__EFFECT_MMA || at->opaque) return 1;
-    if (strncmp(at->name, "mbarrier.arrive", 15) != 0 || strstr(at->name, "expect_tx")) return 0;
+    if (!(at->says & PTX__SAYS(ARRIVAL)) || at->says & PTX__SAYS(EXPECT)) return 0;
     return ptx__is_turn(k, ptx__in_slot(k, at->i, 'b')) ? 0 : 2;
 }
 static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
@@ -11912,14 +11944,14 @@ static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
         opaque |= (uint32_t)p.opaque;
         if (!w) continue;
         if (!ptx__number(k, f, w, number)) opaque = 1;
-        else if (!strstr(p.name, "arrive"))
+        else if (!(p.says & PTX__SAYS(ARRIVE)))
             waits |= 1u << (number[0] & 15);
         if (n < 64) at[n++] = p.i;
     }
     for (i = 0; i < n && !opaque; i++) {
         ptx__see(k, at[i], &p);
         if (!ptx__number_in(k, f, at[i], 'F', number)) continue;
-        if (strstr(p.name, "arrive") && !(waits >> (number[0] & 15) & 1) && !k->function)
+        if (p.says & PTX__SAYS(ARRIVE) && !(waits >> (number[0] & 15) & 1) && !k->function)
             ptx__note(
                 k, PTX_ADVICE_ORDER, at[i],
                 "threads arrive at barrier %u, and nobody in this kernel waits at it: bar.sync of the same "
