@@ -10087,40 +10087,31 @@ static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t w
 /* The same of an access that is not of the symbol's space. */
 static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word) {
     const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
-    const char *text = k->m->chars.at + form->text;
-    int length = (int)(form->text_length < 150 ? form->text_length : 150);
     uint32_t turned, symbol = ptx__base_of(k, f, word, &turned), tag = PTX__TAG(symbol);
-    ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
+    const ptx__ins *by = turned ? &k->ins.at[turned - 1] : NULL;
+    ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY, local = PTX__M_LOCAL & ~PTX__FAMILY;
     ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
+    const char *what = NULL, *site = "", *rest = "";
     if (!symbol || !(form->row->allow >> 63)) return PTX_E_NONE;
-    if (tag == PTX__W_PARAM && space & (shared | (PTX__M_LOCAL & ~PTX__FAMILY)))
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site,
-                            "%.*s goes to what a parameter of global memory points to", length, text);
-    if (turned && k->m->forms.at[k->ins.at[turned - 1].form].row->op == PTX_MAPA) {
+    if (tag == PTX__W_PARAM && space & (shared | local))
+        what = "goes to what a parameter of global memory points to";
+    else if (by && k->m->forms.at[by->form].row->op == PTX_MAPA) {
         if (!(space & PTX__M_SHARED & ~PTX__FAMILY)) return PTX_E_NONE;
-        return ptx__fail_at(
-            k, PTX_E_ADDRESS, i, k->ins.at[i].site,
-            "%.*s is for this block's memory, and ptx_mapa leads to another's, at %s: keep its "
-            "space, PTX_SHARED_CLUSTER",
-            length, text, k->ins.at[turned - 1].site);
-    }
-    if (tag == PTX__W_SHARED && turned && space & shared)
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site,
-                            "%.*s is given a generic address, made at %s: ptx_cvta_to turns it back", length,
-                            text, k->ins.at[turned - 1].site);
-    if (tag == PTX__W_SHARED && !(space & shared) && (space || !turned))
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site,
-                            "%.*s goes to an array in shared space%s", length, text,
-                            turned ? ", of which a generic address was made"
-                                   : ": ptx_cvta makes a generic address of it");
-    if (tag == PTX__W_LOCAL && !(space & PTX__M_LOCAL & ~PTX__FAMILY) && (space || !turned))
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site, "%.*s goes to an array in local space%s",
-                            length, text, turned ? ", of which a generic address was made"
-                                                 : ": ptx_cvta makes a generic address of it");
-    if (tag == PTX__W_GLOBAL && space & (shared | PTX__M_LOCAL) & ~PTX__FAMILY)
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site, "%.*s goes to a variable of the module",
-                            length, text);
-    return PTX_E_NONE;
+        what = "is for this block's memory, and ptx_mapa leads to another's, at ", site = by->site;
+        rest = ": keep its space, PTX_SHARED_CLUSTER";
+    } else if (tag == PTX__W_SHARED && by && space & shared) {
+        what = "is given a generic address, made at ", site = by->site;
+        rest = ": ptx_cvta_to turns it back";
+    } else if ((tag == PTX__W_SHARED && !(space & shared) && (space || !by))
+               || (tag == PTX__W_LOCAL && !(space & local) && (space || !by))) {
+        what = tag == PTX__W_SHARED ? "goes to an array in shared space" : "goes to an array in local space";
+        rest = by ? ", of which a generic address was made" : ": ptx_cvta makes a generic address of it";
+    } else if (tag == PTX__W_GLOBAL && space & (shared | local))
+        what = "goes to a variable of the module";
+    if (!what) return PTX_E_NONE;
+    return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site, "%.*s %s%s%s",
+                        (int)(form->text_length < 150 ? form->text_length : 150), k->m->chars.at + form->text,
+                        what, site, rest);
 }
 
 /* Of a block declared as such, and an access that all its threads come to: whether the first or the last of
@@ -11965,27 +11956,32 @@ static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
                 "%u threads come to barrier %u here, and it opens whenever %u have: give it the number of "
                 "those that come",
                 come[0] * 32, (unsigned)number[0], (unsigned)count[0]);
-        for (j = 0; j < i; j++)
-            if (ptx__number_in(k, f, at[j], 'F', number + 1) && number[1] == number[0] && come[0]
-                && come[0] * 32 == count[0] && ptx__number_in(k, f, at[j], 'G', count + 1)
-                && (come[1] = ptx__warps_come(k, f, at[j], lanes[1])) != 0 && come[1] * 32 == count[1]
-                && !(lanes[0][0] & lanes[1][0]) && !ptx__seek(k, f, at[i], ptx__look_for, &at[j])
-                && !ptx__seek(k, f, at[j], ptx__look_for, &at[i]))
+        for (j = 0; j < 2 * i; j++) { /* others with as many as they are; then those of another count */
+            const uint32_t other = at[j % i];
+            if (!ptx__number_in(k, f, other, 'F', number + 1) || number[1] != number[0]
+                || !ptx__number_in(k, f, other, 'G', count + 1))
+                continue;
+            if (j < i) {
+                if (!come[0] || come[0] * 32 != count[0]) continue;
+                come[1] = ptx__warps_come(k, f, other, lanes[1]);
+                if (!come[1] || come[1] * 32 != count[1] || lanes[0][0] & lanes[1][0]) continue;
+            } else if (count[1] == count[0] || !ptx__level_of(f, at[i]) || !ptx__level_of(f, other))
+                continue;
+            if (ptx__seek(k, f, at[i], ptx__look_for, &other)
+                || ptx__seek(k, f, other, ptx__look_for, &at[i]))
+                continue;
+            if (j < i)
                 ptx__note(k, PTX_ADVICE_ORDER, at[i],
                           "barrier %u is used by others meanwhile, at %s, and counts both together: take a "
                           "number of its own for each",
-                          (unsigned)number[0], k->ins.at[at[j]].site);
-        for (j = 0; j < i; j++)
-            if (ptx__number_in(k, f, at[j], 'F', number + 1) && number[1] == number[0]
-                && ptx__number_in(k, f, at[j], 'G', count + 1) && count[1] != count[0]
-                && ptx__level_of(f, at[i]) && ptx__level_of(f, at[j])
-                && !ptx__seek(k, f, at[i], ptx__look_for, &at[j])
-                && !ptx__seek(k, f, at[j], ptx__look_for, &at[i]))
+                          (unsigned)number[0], k->ins.at[other].site);
+            else
                 ptx__note(
                     k, PTX_ADVICE_ORDER, at[i],
                     "barrier %u is for %u threads here and for %u at %s, where others are meanwhile: one "
                     "barrier, one count",
-                    (unsigned)number[0], (unsigned)count[0], (unsigned)count[1], k->ins.at[at[j]].site);
+                    (unsigned)number[0], (unsigned)count[0], (unsigned)count[1], k->ins.at[other].site);
+        }
     }
 }
 
@@ -12263,6 +12259,16 @@ PTX__APART static char *ptx__string(char *p, const char *s) {
     size_t n = strlen(s);
     memcpy(p, s, n);
     return p + n;
+}
+/* By a format, of at most PTX__PUT_MOST characters: what a module has few of. */
+#define PTX__PUT_MOST 640
+static char *ptx__put(char *p, const char *format, ...) {
+    va_list args;
+    int n;
+    va_start(args, format);
+    n = vsnprintf(p, PTX__PUT_MOST, format, args);
+    va_end(args);
+    return n > 0 ? p + n : p;
 }
 static char *ptx__print_register(char *p, uint32_t word) {
     uint32_t tag = PTX__TAG(word);
@@ -12570,9 +12576,8 @@ static char *ptx__print_files(ptx_module *m, char *p) {
     size_t i, j, n;
     for (i = 0; i < m->files.count; i++) {
         n = ptx__file_length(m->files.at[i]);
-        if (!(p = ptx__text_room(m, p, n + 64))) return NULL;
-        p = ptx__digits(ptx__string(p, ".file "), i + 1);
-        p = ptx__string(p, " \"");
+        if (!(p = ptx__text_room(m, p, n + PTX__PUT_MOST))) return NULL;
+        p = ptx__put(p, ".file %u \"", (unsigned)i + 1);
         for (j = 0; j < n; j++) {
             char c = m->files.at[i][j];
             *p++ = c < 32 || c > 126 || c == '"' ? '?' : c == '\\' ? '/' : c;
@@ -12597,19 +12602,17 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
             end = middle;
     }
     points = a < m->addresses.count && m->addresses.at[a].in == index;
-    if (!(p = ptx__text_room(m, p, 600))) return NULL;
-    if (v->exported) p = ptx__string(p, ".visible ");
-    p = ptx__digits(ptx__string(p, v->space == PTX_CONST ? ".const .align " : ".global .align "), v->align);
-    p = ptx__digits(ptx__string(p, points ? " .u" : " .b"), 8u * part);
-    p = ptx__string(ptx__string(p, " "), m->names.at + v->name);
-    *p++ = '[';
-    p = ptx__string(ptx__digits(p, count), "]");
+    if (!(p = ptx__text_room(m, p, PTX__PUT_MOST))) return NULL;
+    p = ptx__put(p, "%s.%s .align %u .%c%u %s[%u]", v->exported ? ".visible " : "",
+                 v->space == PTX_CONST ? "const" : "global", v->align, points ? 'u' : 'b', 8u * part,
+                 m->names.at + v->name, count);
     if (v->data || points) {
+        if (!(p = ptx__text_room(m, p, PTX__PUT_MOST))) return NULL;
         p = ptx__string(p, " = {");
         for (i = 0; i < count; i++) {
             uint64_t bits = 0;
             uint32_t byte;
-            if (!(p = ptx__text_room(m, p, 320))) return NULL;
+            if (!(p = ptx__text_room(m, p, PTX__PUT_MOST))) return NULL;
             data = (const unsigned char *)m->names.at + v->data;
             for (byte = 0; v->data && byte < part; byte++)
                 bits |= (uint64_t)data[(size_t)i * part + byte] << (8 * byte);
@@ -12617,13 +12620,9 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
             while (a < m->addresses.count && m->addresses.at[a].in == index && m->addresses.at[a].element < i)
                 a++;
             if (a < m->addresses.count && m->addresses.at[a].in == index && m->addresses.at[a].element == i) {
-                p = ptx__string(p, "generic(");
-                p = ptx__string(p, m->names.at + m->variables.at[m->addresses.at[a].to].name);
-                p = ptx__string(p, ")");
-                if (m->addresses.at[a].offset) {
-                    *p++ = '+';
-                    p = ptx__digits(p, (uint64_t)m->addresses.at[a].offset);
-                }
+                p = ptx__put(p, "generic(%s)", m->names.at + m->variables.at[m->addresses.at[a].to].name);
+                if (m->addresses.at[a].offset)
+                    p = ptx__put(p, "+%llu", (unsigned long long)m->addresses.at[a].offset);
             } else
                 p = ptx__digits(p, bits);
         }
@@ -12636,29 +12635,21 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
 static char *ptx__print_prototype(ptx_kernel *k, char *p) {
     const char *chars = k->m->names.at;
     size_t i;
-    if (!(p = ptx__text_room(k->m, p, 1200))) return NULL;
+    if (!(p = ptx__text_room(k->m, p, 2 * PTX__PUT_MOST))) return NULL;
     p = ptx__string(p, ".func ");
-    if (k->result) {
-        p = ptx__digits(ptx__string(p, "(.param .b"), ptx__fact(k->result)->bits);
-        p = ptx__string(ptx__string(ptx__string(p, " "), chars + k->name), "$result) ");
-    }
-    p = ptx__string(ptx__string(p, chars + k->name), "(");
+    if (k->result)
+        p = ptx__put(p, "(.param .b%u %s$result) ", (unsigned)ptx__fact(k->result)->bits, chars + k->name);
+    p = ptx__put(p, "%s(", chars + k->name);
     for (i = 0; i < k->params.count; i++) {
         const ptx__symbol *s = &k->params.at[i];
-        if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
-        p = ptx__string(p, i ? ", .param " : ".param ");
-        if ((s->type & 0xff) == PTX_B8) {
-            p = ptx__digits(ptx__string(p, ".align "), s->align);
-            p = ptx__string(ptx__string(p, " .b8 "), chars + s->name);
-            *p++ = '[';
-            p = ptx__string(ptx__digits(p, s->count), "]");
-        } else {
-            p = ptx__digits(ptx__string(p, ".b"), ptx__fact(s->type & 0xff)->bits);
-            p = ptx__string(ptx__string(p, " "), chars + s->name);
-        }
+        const char *between = i ? ", " : "", *name = chars + s->name;
+        if (!(p = ptx__text_room(k->m, p, 2 * PTX__PUT_MOST))) return NULL;
+        if ((s->type & 0xff) == PTX_B8)
+            p = ptx__put(p, "%s.param .align %u .b8 %s[%u]", between, s->align, name, s->count);
+        else
+            p = ptx__put(p, "%s.param .b%u %s", between, (unsigned)ptx__fact(s->type & 0xff)->bits, name);
     }
-    p = ptx__string(p, ")");
-    if (k->noreturn) p = ptx__string(p, " .noreturn");
+    p = ptx__string(p, k->noreturn ? ") .noreturn" : ")");
     return p;
 }
 
@@ -12679,19 +12670,12 @@ static char *ptx__print_module_head(ptx_module *m, char *p) {
 }
 
 static char *ptx__print_directives(const ptx_kernel *k, char *p) {
-    if (k->need[0]) {
-        p = ptx__digits(ptx__string(p, ".reqntid "), k->need[0]);
-        p = ptx__digits(ptx__string(p, ", "), k->need[1]);
-        p = ptx__string(ptx__digits(ptx__string(p, ", "), k->need[2]), "\n");
-    }
-    if (k->max_registers) p = ptx__string(ptx__digits(ptx__string(p, ".maxnreg "), k->max_registers), "\n");
+    if (k->need[0]) p = ptx__put(p, ".reqntid %u, %u, %u\n", k->need[0], k->need[1], k->need[2]);
+    if (k->max_registers) p = ptx__put(p, ".maxnreg %u\n", k->max_registers);
     if (k->blocks_are_clusters) p = ptx__string(p, ".blocksareclusters\n");
-    if (k->cluster[0]) {
-        p = ptx__digits(ptx__string(p, ".reqnctapercluster "), k->cluster[0]);
-        p = ptx__digits(ptx__string(p, ", "), k->cluster[1]);
-        p = ptx__string(ptx__digits(ptx__string(p, ", "), k->cluster[2]), "\n");
-    }
-    if (k->max_rank) p = ptx__string(ptx__digits(ptx__string(p, ".maxclusterrank "), k->max_rank), "\n");
+    if (k->cluster[0])
+        p = ptx__put(p, ".reqnctapercluster %u, %u, %u\n", k->cluster[0], k->cluster[1], k->cluster[2]);
+    if (k->max_rank) p = ptx__put(p, ".maxclusterrank %u\n", k->max_rank);
     return p;
 }
 
