@@ -3447,14 +3447,10 @@ PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
 
 /* The b type of that width: as which instructions that only move bits print their type. */
 static unsigned ptx__as_bits(unsigned type) {
-    switch (ptx__fact(type)->bits) {
-    case 8: return PTX_B8;
-    case 16: return PTX_B16;
-    case 32: return PTX_B32;
-    case 64: return PTX_B64;
-    case 128: return PTX_B128;
-    default: return type;
-    }
+    static const uint8_t of_bytes[17] = {0, PTX_B8, PTX_B16, 0, PTX_B32, 0, 0, 0, PTX_B64,
+                                         0, 0,      0,       0, 0,       0, 0, PTX_B128};
+    unsigned bits = of_bytes[ptx__fact(type)->bits / 8];
+    return bits ? bits : type;
 }
 /* Registers of 8 bits do not exist: what has 8 bits in memory is 32 wide in a register. */
 static unsigned ptx__in_register(unsigned type) {
@@ -3697,6 +3693,14 @@ static const char *ptx__counts(const ptx__row *row, char *text, size_t size) {
     return text;
 }
 
+/* The number of the target, and what is declared of blocks and clusters; 0 threads or blocks: nothing. */
+static uint32_t ptx__sm(const ptx_kernel *k) { return k->m->target & 0xfffu; }
+static uint32_t ptx__threads_of(const ptx_kernel *k) { return k->need[0] * k->need[1] * k->need[2]; }
+static uint32_t ptx__most_threads(const ptx_kernel *k) {
+    return k->need[0] ? ptx__threads_of(k) : k->max_threads;
+}
+static uint32_t ptx__blocks_of(const ptx_kernel *k) { return k->cluster[0] * k->cluster[1] * k->cluster[2]; }
+
 /* What needs a later .version than there was: a number is appended to the name where it is not negative. */
 static int ptx__needs_version(ptx_kernel *k, const char *site, const char *name, long long of,
                               uint32_t version) {
@@ -3801,7 +3805,7 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
     return NULL;
 }
 
-static void ptx__append(char *text, size_t *length, const char *s) {
+PTX__APART static void ptx__append(char *text, size_t *length, const char *s) {
     size_t n = strlen(s);
     memcpy(text + *length, s, n);
     *length += n;
@@ -4008,8 +4012,8 @@ static uint32_t ptx__get_shape(ptx_kernel *k, const char *site, unsigned op, uns
     if (version > k->version) k->version = version;
     return index;
 }
-static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
-                              ptx_mods mods) {
+PTX__APART static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsigned type,
+                                         unsigned src, ptx_mods mods) {
     return ptx__get_shape(k, site, op, type, src, mods, PTX__ANY, PTX__ANY);
 }
 
@@ -4794,7 +4798,7 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'h': want = untyped ? PTX_B16 : PTX_U16, loose = integer; break;
     default:
         if (row->op == PTX_TENSORMAP_REPLACE_SWIZZLE && index == 2 && number && v.bits == 4) {
-            if ((k->m->target & 0xfffu) != 103) {
+            if (ptx__sm(k) != 103) {
                 ptx__fail(k, PTX_E_TARGET, site, "%s of 4 needs sm_103a, the target is sm_%s", row->name,
                           k->m->target_name);
                 return 0;
@@ -5277,7 +5281,7 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
                   which == PTX__NORETURN ? "a function" : "an entry");
         return;
     }
-    if (d->cluster && (k->m->target & 0xfffu) < 90) {
+    if (d->cluster && ptx__sm(k) < 90) {
         ptx__fail(k, PTX_E_TARGET, site, "clusters need sm_90, the target is sm_%s", k->m->target_name);
         return;
     }
@@ -5726,7 +5730,7 @@ static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32
     if ((unsigned)type >= PTX__TYPE_COUNT || ptx_type_bytes(type) == 0)
         ptx__fail(k, PTX_E_TYPE, site, "memory holds no type %s", ptx_type_name(type));
     else if ((n != 1 && n != 2 && n != 4 && n != 8) || n * ptx_type_bytes(type) > 32
-             || (n * ptx_type_bytes(type) == 32 ? (k->m->target & 0xfffu) < 100 || ptx_type_bytes(type) > 8
+             || (n * ptx_type_bytes(type) == 32 ? ptx__sm(k) < 100 || ptx_type_bytes(type) > 8
                                                 : n == 8 || n * ptx_type_bytes(type) > 16))
         ptx__fail(
             k, PTX_E_VECTOR, site,
@@ -5979,7 +5983,7 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
     if ((unsigned)which >= PTX__SPECIAL_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "no such special register"), d;
     special = &ptx__specials[which];
-    if (special->sm > (k->m->target & 0xfffu))
+    if (special->sm > ptx__sm(k))
         return ptx__fail(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s", special->name,
                          special->sm, k->m->target_name),
                d;
@@ -7448,7 +7452,7 @@ static unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
     if (which >= PTX_CLUSTER_CTAID_X && which <= PTX_CLUSTER_CTAID_Z
         && k->cluster[which - PTX_CLUSTER_CTAID_X] == 1)
         return PTX__CLASS_CLUSTER;
-    if (which == PTX_CLUSTER_CTARANK && k->cluster[0] * k->cluster[1] * k->cluster[2] == 1)
+    if (which == PTX_CLUSTER_CTARANK && ptx__blocks_of(k) == 1)
         return PTX__CLASS_CLUSTER;
     if (need[0] && which <= PTX_TID_Z) {
         if (need[which - PTX_TID_X] == 1) return PTX__CLASS_CLUSTER;
@@ -8264,7 +8268,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
 static int ptx__all_come(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t guard, unsigned above) {
     uint32_t lanes[32], t;
     if (!ptx__comers(k, f, b, guard, above, lanes)) return 0;
-    for (t = 0; t < k->need[0] * k->need[1] * k->need[2]; t++)
+    for (t = 0; t < ptx__threads_of(k); t++)
         if (!(lanes[t / 32] >> t % 32 & 1)) return 0;
     return 1;
 }
@@ -8351,7 +8355,7 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
         if (PTX__CLASS(guard) == PTX__CLASS_LANE) return ptx__divergent(k, f, i, 0, guard, PTX__CLASS_WARP);
         return ptx__divergent(k, f, i, f->level[b], 0, PTX__CLASS_WARP);
     }
-    if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
+    if (k->need[0]) threads = ptx__threads_of(k);
     for (w = 0; w < (threads ? (threads + 31) / 32 : 32); w++) {
         there = threads && threads < 32 * w + 32 ? (1u << threads % 32) - 1u : 0xffffffffu;
         if (!(lanes[w] & there) || (lanes[w] & there) == (mask & there)) continue;
@@ -8369,7 +8373,7 @@ static ptx_code ptx__verify_barrier(ptx_kernel *k, ptx__flow *f, uint32_t i, uns
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results;
-    uint32_t threads = k->need[0] ? k->need[0] * k->need[1] * k->need[2] : k->max_threads, operand = 0;
+    uint32_t threads = ptx__most_threads(k), operand = 0;
     char root[360];
     const char *slot = form->operands;
     if (form->row->op == PTX_RAW) return PTX_E_NONE;
@@ -8440,7 +8444,7 @@ static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsig
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
-    uint32_t threads = k->need[0] ? k->need[0] * k->need[1] * k->need[2] : k->max_threads;
+    uint32_t threads = ptx__most_threads(k);
     uint32_t want = form->who == PTX__WHO_GROUP ? 128 : 32, operand;
     char root[360];
     if (form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) return PTX_E_NONE;
@@ -8816,7 +8820,7 @@ static uint32_t ptx__access_bytes(const ptx_kernel *k, const ptx__ins *ins) {
 }
 
 static uint32_t ptx__threads_known(const ptx_kernel *k) {
-    if (k->need[0]) return k->need[0] * k->need[1] * k->need[2];
+    if (k->need[0]) return ptx__threads_of(k);
     return k->max_threads && k->max_threads < 128 ? k->max_threads : 128;
 }
 
@@ -9415,7 +9419,7 @@ static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
 }
 
 static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
-    if ((k->m->target & 0xfffu) >= 90)
+    if (ptx__sm(k) >= 90)
         ptx__follow(k, f, PTX__NOT_ARRIVED | (k->function ? PTX__ARRIVED : 0), ptx__order_rule, PTX__LEAVING,
                     NULL);
 }
@@ -9440,7 +9444,7 @@ static uint32_t ptx__mbarriers_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at,
 }
 static void ptx__advise_mbarriers(ptx_kernel *k, ptx__flow *f) {
     uint32_t about[2] = {0, 0};
-    if ((k->m->target & 0xfffu) < 80 || k->function) return;
+    if (ptx__sm(k) < 80 || k->function) return;
     ptx__follow(k, f, 0, ptx__mbarriers_rule, PTX__FIRST, about);
     if (about[PTX__MBARRIER_USED] && !about[PTX__MBARRIER_MADE])
         ptx__note(k, PTX_ADVICE_ORDER, about[PTX__MBARRIER_USED] - 1,
@@ -10119,7 +10123,7 @@ static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
 static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w,
                                     uint32_t bytes, ptx__known v, uint32_t has) {
     const ptx__ins *ins = &k->ins.at[i];
-    uint32_t threads = k->need[0] * k->need[1] * k->need[2], t;
+    uint32_t threads = ptx__threads_of(k), t;
     int good = PTX__VALUE_STEPS, beyond = 0;
     int64_t at = 0, moved;
     uint32_t b = ptx__block_of(f, i), lanes[32], from;
@@ -10377,7 +10381,7 @@ static uint32_t ptx__array_at(const ptx_kernel *k, const ptx__flow *f, const uin
 
 /* Of a block declared as such: the threads that come to barriers of that number, against the count here. */
 static ptx_code ptx__verify_count(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *counted) {
-    uint32_t lanes[32], all[32], w, come = 0, threads = k->need[0] * k->need[1] * k->need[2];
+    uint32_t lanes[32], all[32], w, come = 0, threads = ptx__threads_of(k);
     uint64_t which, other, wanted;
     ptx__point at;
     if (!threads || k->function || k->calls.count || !ptx__number_in(k, f, i, 'F', &which)
@@ -10448,7 +10452,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     const uint32_t i = at->i;
     const char *site = at->ins->site;
     uint64_t number, size;
-    uint32_t blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
+    uint32_t blocks = ptx__blocks_of(k);
     ptx_mods group = ptx__cta_group(form);
     const char *letter;
     if (at->op == PTX_RAW && at->effect != PTX__EFFECT_CALL
@@ -10605,7 +10609,7 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
     else if (k->blocks_are_clusters && !(k->need[0] && k->cluster[0]))
         wrong = "ptx_blocks_are_clusters needs ptx_require_block and ptx_require_cluster";
     if (wrong) return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site, "%s", wrong);
-    if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
+    if (k->need[0]) threads = ptx__threads_of(k);
     if (k->min_blocks * threads > most)
         return ptx__fail(
             k, PTX_E_LAUNCH_LIMIT, k->site,
@@ -10625,7 +10629,7 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
 
 /* Bulk copies that nothing in the kernel waits for, and clusters that the launch must be allowed. */
 static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
-    uint32_t in = 0, out = 0, does = 0, blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
+    uint32_t in = 0, out = 0, does = 0, blocks = ptx__blocks_of(k);
     int committed = 0;
     ptx__point at;
     (void)f;
@@ -11003,7 +11007,7 @@ static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, const ptx__point *at
 }
 static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     const uint32_t *made = ptx__in_slot(k, i, 'b');
-    uint32_t t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], waited = 0;
+    uint32_t t, lanes[32], threads = ptx__threads_of(k), waited = 0;
     uint64_t count, by, all = 0, most = 0;
     int declared = threads != 0;
     ptx__point at;
@@ -11130,7 +11134,7 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
 static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
     ptx__phases p = {0, 1, 0, 0};
     ptx__point at;
-    if ((k->m->target & 0xfffu) < 80) return;
+    if (ptx__sm(k) < 80) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         if (at.op == PTX_MBARRIER_INIT) {
             uint32_t array = ptx__array_at(k, f, ptx__in_slot(k, at.i, 'b'));
@@ -11376,7 +11380,7 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
 }
 
 static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
-    if ((k->m->target & 0xfffu) >= 90 && !k->function) {
+    if (ptx__sm(k) >= 90 && !k->function) {
         uint32_t stores = 1;
         ptx__point at;
         ptx__follow(k, f, PTX__CLUSTER_NOT_MET, ptx__remote_rule, 0, NULL);
@@ -11415,7 +11419,7 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
         if (at.says & PTX__SAYS(TCGEN05_COMMIT)) committed = 1;
         if (at.says & (PTX__SAYS(TCGEN05_MMA) | PTX__SAYS(TCGEN05_C))
             && ptx__parted(k, f, at.i) < PTX__CLASS_LANE && k->max_threads != 1
-            && k->need[0] * k->need[1] * k->need[2] != 1)
+            && ptx__threads_of(k) != 1)
             ptx__note(k, PTX_ADVICE_RACE, at.i,
                       "every thread that comes here begins this: let one thread do it (ptx_if on %%tid.x or "
                       "ptx_elect)");
@@ -11916,7 +11920,7 @@ static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
 /* How many warps of a declared block come to instruction i, 0 where that is not known; a bit for each in the
    first word. */
 static uint32_t ptx__warps_come(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *lanes) {
-    uint32_t w, warps = (k->need[0] * k->need[1] * k->need[2] + 31) / 32, set = 0, n = 0;
+    uint32_t w, warps = (ptx__threads_of(k) + 31) / 32, set = 0, n = 0;
     if (!warps || k->function
         || !ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes))
         return 0;
