@@ -3518,7 +3518,7 @@ static int ptx__narrow(double value, int exponent_bits, int mantissa_bits, uint3
 
 /* -- forms -- */
 
-static const ptx__mod_fact *ptx__mod(ptx_mods family, unsigned bit) {
+PTX__APART static const ptx__mod_fact *ptx__mod(ptx_mods family, unsigned bit) {
     if (family >> 63)
         return bit < sizeof ptx__mods_memory / sizeof *ptx__mods_memory ? &ptx__mods_memory[bit] : NULL;
     return bit < sizeof ptx__mods_arith / sizeof *ptx__mods_arith ? &ptx__mods_arith[bit] : NULL;
@@ -3544,7 +3544,7 @@ static int ptx__conflict(ptx_mods mods) {
 
 /* Of the modifiers that a row needs, those of one group stand for each other: of each group one must be
    there, and all that are in no group. */
-static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
+PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
     const ptx_mods *groups = need >> 63 ? ptx__exclusive_memory : ptx__exclusive;
     size_t i, n = need >> 63 ? sizeof ptx__exclusive_memory / sizeof *groups
                              : sizeof ptx__exclusive / sizeof *groups;
@@ -7991,11 +7991,30 @@ static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
     return k->calls.count ? k->calls.at[2 * low + 1] : PTX__ANY_CALLEE;
 }
 
+/* The functions that instruction i may call, one by one, and known: *at starts at 0. */
+static const ptx_kernel *ptx__next_callee(const ptx_kernel *k, uint32_t i, uint32_t *at) {
+    const uint32_t callee = ptx__callee(k, i);
+    ptx_kernel *other;
+    if (callee != PTX__ANY_CALLEE) { /* one */
+        if (*at) return NULL;
+        *at = callee;
+    }
+    while (*at < k->m->used) {
+        other = k->m->kernels.at[*at];
+        *at = callee != PTX__ANY_CALLEE ? UINT32_MAX : *at + 1;
+        if (callee == PTX__ANY_CALLEE && !other->address_taken) continue;
+        ptx__learn(other);
+        return other;
+    }
+    return NULL;
+}
+
 /* Which class an instruction can bear at most: it is for the block, a warpgroup, a warp, or any threads. */
 static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *end = k->words.at + ins->words + ins->count;
-    uint32_t callee, i;
+    uint32_t at = 0;
+    const ptx_kernel *callee;
     unsigned least = PTX__CLASS_LANE;
     switch (form->who) {
     case PTX__WHO_CLUSTER: return PTX__CLASS_CLUSTER;
@@ -8008,13 +8027,8 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
                    ? PTX__CLASS_WARP
                    : PTX__CLASS_LANE;
     case PTX__WHO_CALL:
-        callee = ptx__callee(k, (uint32_t)(ins - k->ins.at));
-        for (i = callee == PTX__ANY_CALLEE ? 0 : callee; i < k->m->used && (i == callee || !~callee); i++) {
-            ptx_kernel *other = k->m->kernels.at[i];
-            if (!~callee && !other->address_taken) continue;
-            ptx__learn(other);
-            if (other->bears < least) least = other->bears;
-        }
+        while ((callee = ptx__next_callee(k, (uint32_t)(ins - k->ins.at), &at)) != NULL)
+            if (callee->bears < least) least = callee->bears;
         return least;
     default: return PTX__CLASS_LANE;
     }
@@ -8022,23 +8036,18 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
 
 /* What the functions called do, a bit for each effect. */
 static uint32_t ptx__does(const ptx_kernel *k, uint32_t i) {
-    uint32_t callee = ptx__callee(k, i), j, does = 0;
-    for (j = callee == PTX__ANY_CALLEE ? 0 : callee; j < k->m->used && (j == callee || !~callee); j++) {
-        if (!~callee && !k->m->kernels.at[j]->address_taken) continue;
-        ptx__learn(k->m->kernels.at[j]);
-        does |= k->m->kernels.at[j]->does;
-    }
+    uint32_t at = 0, does = 0;
+    const ptx_kernel *callee;
+    while ((callee = ptx__next_callee(k, i, &at)) != NULL) does |= callee->does;
     return does;
 }
 
 /* Whether threads may end in what instruction i calls. */
 static int ptx__exits(const ptx_kernel *k, uint32_t i) {
-    uint32_t callee = ptx__callee(k, i), j;
-    for (j = callee == PTX__ANY_CALLEE ? 0 : callee; j < k->m->used && (j == callee || !~callee); j++) {
-        if (!~callee && !k->m->kernels.at[j]->address_taken) continue;
-        ptx__learn(k->m->kernels.at[j]);
-        if (k->m->kernels.at[j]->exits && !k->m->kernels.at[j]->noreturn) return 1;
-    }
+    uint32_t at = 0;
+    const ptx_kernel *callee;
+    while ((callee = ptx__next_callee(k, i, &at)) != NULL)
+        if (callee->exits && !callee->noreturn) return 1;
     return 0;
 }
 
@@ -10357,7 +10366,7 @@ static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter
 }
 
 /* The number that an operand is, where that is known. */
-static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint64_t *number) {
+PTX__APART static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint64_t *number) {
     int budget = 12;
     ptx__known v;
     *number = 0;
@@ -10372,7 +10381,7 @@ static int ptx__number_in(const ptx_kernel *k, const ptx__flow *f, uint32_t i, c
     return ptx__number(k, f, ptx__in_slot(k, i, letter), number);
 }
 /* The shared array that an address is in, index + 1, 0 for none that is known. */
-static uint32_t ptx__array_at(const ptx_kernel *k, const ptx__flow *f, const uint32_t *x) {
+PTX__APART static uint32_t ptx__array_at(const ptx_kernel *k, const ptx__flow *f, const uint32_t *x) {
     return x ? ptx__array_of(k, f, x[0], 0) : 0;
 }
 
