@@ -10366,7 +10366,8 @@ static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter
 }
 
 /* The number that an operand is, where that is known. */
-PTX__APART static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint64_t *number) {
+PTX__APART static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w,
+                                  uint64_t *number) {
     int budget = 12;
     ptx__known v;
     *number = 0;
