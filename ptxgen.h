@@ -4012,8 +4012,8 @@ static uint32_t ptx__get_shape(ptx_kernel *k, const char *site, unsigned op, uns
     if (version > k->version) k->version = version;
     return index;
 }
-PTX__APART static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsigned type,
-                                         unsigned src, ptx_mods mods) {
+static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
+                              ptx_mods mods) {
     return ptx__get_shape(k, site, op, type, src, mods, PTX__ANY, PTX__ANY);
 }
 
