@@ -7688,7 +7688,8 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
-            if (ins->guard && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising))
+            if (ins->guard && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising
+                               || k->m->forms.at[ins->form].row->op == PTX_RAW))
                 ptx__want(f, ins->guard, &depth);
             if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
                 for (set = ins->results; set < ins->count; set++) {
@@ -8052,6 +8053,54 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
    Which lanes come to a shuffle, and are they those of its mask? Conditions that every way to its block
    passes are worked out for each thread, where they are made of thread and lane ids and numbers. */
 
+/* Of an operation with operands that are known: whether its result can be said, and what it is. */
+static int ptx__can_compute(const ptx__form *form) {
+    unsigned op = form->row->op;
+    if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_AND && op != PTX_OR && op != PTX_XOR
+        && op != PTX_SHL && op != PTX_SHR && op != PTX_SETP && op != PTX_NOT && op != PTX_REM && op != PTX_MUL
+        && op != PTX_DIV && op != PTX_MAD)
+        return 0;
+    return !(form->asked & (PTX_HI | PTX_WIDE | PTX_SAT | PTX_CC | PTX_BOOL_AND | PTX_BOOL_OR | PTX_BOOL_XOR)
+             & ~PTX__FAMILY);
+}
+static uint64_t ptx__compute(const ptx_kernel *k, const ptx__form *form, uint32_t tag, const uint64_t *v,
+                             int *good) {
+    const char *text = k->m->chars.at + form->text;
+    unsigned op = form->row->op, bits = ptx__fact((unsigned)(form->key >> 16 & 0xff))->bits;
+    int64_t x = (int64_t)(uint32_t)v[0], y = (int64_t)(uint32_t)v[1];
+    uint64_t r;
+    if (bits > 32) return *good = 0, 0u;
+    if (op != PTX_SETP && tag == PTX__W_PRED) bits = 1;
+    if (ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind == 's')
+        x = (int32_t)(uint32_t)v[0], y = (int32_t)(uint32_t)v[1];
+    switch (op) {
+    case PTX_MOV: r = v[0]; break;
+    case PTX_ADD: r = v[0] + v[1]; break;
+    case PTX_SUB: r = v[0] - v[1]; break;
+    case PTX_AND: r = v[0] & v[1]; break;
+    case PTX_OR: r = v[0] | v[1]; break;
+    case PTX_XOR: r = v[0] ^ v[1]; break;
+    case PTX_NOT: r = ~v[0]; break;
+    case PTX_MUL: r = v[0] * v[1]; break;
+    case PTX_MAD: r = v[0] * v[1] + v[2]; break;
+    case PTX_SHL: r = v[1] > 31 ? 0 : v[0] << v[1]; break;
+    case PTX_SHR: r = (uint64_t)(v[1] > 31 ? (x < 0 ? -1 : 0) : x >> v[1]); break;
+    case PTX_DIV:
+    case PTX_REM:
+        if (!y) return *good = 0, 0u;
+        r = (uint64_t)(op == PTX_DIV ? x / y : x % y);
+        break;
+    default:
+        text += 5; /* behind "setp." */
+        r = text[0] == 'e'   ? x == y
+            : text[0] == 'n' ? x != y
+            : text[0] == 'l' ? (text[1] == 't' ? x < y : x <= y)
+                             : (text[1] == 't' ? x > y : x >= y);
+        break;
+    }
+    return bits == 1 ? r & 1 : (uint32_t)r;
+}
+
 /* The value of an operand for thread t, if that can be said; *good, which counts the steps left, is 0 if
    not. */
 static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t t,
@@ -8060,10 +8109,8 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
     const uint32_t *need = k->need;
     const ptx__ins *ins;
     const ptx__form *form;
-    const char *text;
-    uint64_t v[3] = {0, 0, 0}, r = 0;
-    unsigned n = 0, op, bits;
-    int64_t x, y;
+    uint64_t v[3] = {0, 0, 0};
+    unsigned n = 0;
     if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
     if (tag == PTX__W_SPECIAL) {
         width = need[0] ? need[0] : 1024;
@@ -8095,52 +8142,13 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
     form = &k->m->forms.at[ins->form];
     if (!f->def[slot] || f->sets[slot] || ins->guard || ins->kind != PTX__I_PLAIN || ins->results != 1)
         return *good = 0, 0u;
-    op = form->row->op;
-    if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_AND && op != PTX_OR && op != PTX_XOR
-        && op != PTX_SHL && op != PTX_SHR && op != PTX_SETP && op != PTX_NOT && op != PTX_REM && op != PTX_MUL
-        && op != PTX_DIV && op != PTX_MAD)
-        return *good = 0, 0u;
-    if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT | PTX_CC | PTX_BOOL_AND | PTX_BOOL_OR | PTX_BOOL_XOR)
-                          & ~PTX__FAMILY)
-        return *good = 0, 0u;
+    if (!ptx__can_compute(form)) return *good = 0, 0u;
     w = k->words.at + ins->words + 1;
     for (; w < k->words.at + ins->words + ins->count && n < 3 && *good; n++) {
         v[n] = ptx__value(k, f, w, t, good);
         w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
     }
-    bits = ptx__fact((unsigned)(form->key >> 16 & 0xff))->bits;
-    if (!*good || bits > 32) return *good = 0, 0u;
-    if (op != PTX_SETP && tag == PTX__W_PRED) bits = 1;
-    x = (int64_t)(uint32_t)v[0], y = (int64_t)(uint32_t)v[1];
-    if (ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind == 's')
-        x = (int32_t)(uint32_t)v[0], y = (int32_t)(uint32_t)v[1];
-    text = k->m->chars.at + form->text;
-    switch (op) {
-    case PTX_MOV: r = v[0]; break;
-    case PTX_ADD: r = v[0] + v[1]; break;
-    case PTX_SUB: r = v[0] - v[1]; break;
-    case PTX_AND: r = v[0] & v[1]; break;
-    case PTX_OR: r = v[0] | v[1]; break;
-    case PTX_XOR: r = v[0] ^ v[1]; break;
-    case PTX_NOT: r = ~v[0]; break;
-    case PTX_MUL: r = v[0] * v[1]; break;
-    case PTX_MAD: r = v[0] * v[1] + v[2]; break;
-    case PTX_SHL: r = v[1] > 31 ? 0 : v[0] << v[1]; break;
-    case PTX_SHR: r = (uint64_t)(v[1] > 31 ? (x < 0 ? -1 : 0) : x >> v[1]); break;
-    case PTX_DIV:
-    case PTX_REM:
-        if (!y) return *good = 0, 0u;
-        r = (uint64_t)(op == PTX_DIV ? x / y : x % y);
-        break;
-    default:
-        text += 5; /* behind "setp." */
-        r = text[0] == 'e'   ? x == y
-            : text[0] == 'n' ? x != y
-            : text[0] == 'l' ? (text[1] == 't' ? x < y : x <= y)
-                             : (text[1] == 't' ? x > y : x >= y);
-        break;
-    }
-    return bits == 1 ? r & 1 : (uint32_t)r;
+    return *good ? ptx__compute(k, form, tag, v, good) : 0u;
 }
 
 /* Whether a branch on what differs, other than those passed, keeps some threads from block b: there is
@@ -10425,7 +10433,7 @@ static int ptx__raw_leaves(const char *text) {
     const char *p;
     for (p = text; *p; p++)
         if ((strncmp(p, "ret;", 4) == 0 || strncmp(p, "exit;", 5) == 0)
-            && (p == text || strchr(" \t\n;{", p[-1])) && strchr(text, '@'))
+            && (p == text || strchr(" \t\n;{", p[-1])))
             return 1;
     return 0;
 }
@@ -10468,8 +10476,8 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     uint32_t blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
     ptx_mods group = ptx__cta_group(form);
     const char *letter;
-    if (at->op == PTX_RAW && at->effect != PTX__EFFECT_CALL
-        && ptx__raw_leaves(ptx__raw_text(k, at->ins)))
+    if (at->op == PTX_RAW && at->effect != PTX__EFFECT_CALL && ptx__raw_leaves(ptx__raw_text(k, at->ins))
+        && (ptx__parted(k, f, i) > PTX__CLASS_BLOCK || strchr(ptx__raw_text(k, at->ins), '@')))
         return ptx__verify_raw_leaves(k, f, i);
     if (at->op == PTX_MAPA || at->op == PTX_MAPA_GENERIC) {
         const uint32_t *rank = k->words.at + at->ins->words + 2;
@@ -10801,6 +10809,23 @@ static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uin
 
 /* -- mbarriers and bulk copies -- */
 
+/* Whether two addresses may be of one mbarrier: those of a ring are, by what all of its stages have in
+   common. */
+static int ptx__alike(const ptx_kernel *k, const ptx__flow *f, const uint32_t *x, const uint32_t *y) {
+    ptx__known v[2];
+    uint64_t step;
+    int budget[2] = {12, 12};
+    if (!x || !y) return 1;
+    v[0] = ptx__know(k, f, x, &budget[0]);
+    v[1] = ptx__know(k, f, y, &budget[1]);
+    if (!v[0].symbol || !v[1].symbol) return 1;
+    if (v[0].symbol != v[1].symbol) return 0;
+    step = v[0].step | v[1].step;
+    step &= 0 - step; /* what both are multiples of */
+    v[0].offset += (int32_t)x[1] - v[1].offset - (int32_t)y[1];
+    return !v[0].offset || (step && !((uint64_t)v[0].offset & (step - 1)));
+}
+
 /* Whether a thread from number `first` on touches some of the bytes at the address w. */
 static int ptx__reaches(const ptx_kernel *k, ptx__flow *f, const ptx__places *p, uint32_t first,
                         const uint32_t *w, uint64_t bytes) {
@@ -10825,10 +10850,18 @@ static int ptx__look_inval(const ptx_kernel *k, ptx__flow *f, const ptx__point *
     return at->op != PTX__AT_END && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
 }
 
+/* about: the instruction that undoes it */
+static int ptx__look_undone(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
+    return at->opaque || (ptx__is_bar(at) && at->op != PTX_BAR_WARP_SYNC);
+}
+
 /* One that is made again. Where its address is, too, it is another. */
 static int ptx__look_made(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     uint32_t slot = PTX__TAG(about[0]) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(about[0]) : 0;
-    if (at->op == PTX_MBARRIER_INVAL || at->opaque) return 1;
+    if (at->opaque) return 1;
+    if (at->op == PTX_MBARRIER_INVAL && ptx__alike(k, f, ptx__in_slot(k, at->i, 'b'), about)) return 1;
     if (PTX__TAG(about[0]) == PTX__W_32 && (f->sets[slot] || f->def[slot] == at->i + 1)) return 1;
     return at->op == PTX_MBARRIER_INIT && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
 }
@@ -10985,6 +11018,17 @@ static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, const ptx__point *at) 
     if (!barrier) return;
     f->chosen = ptx__chosen_for(k, f, ptx__block_of(f, at->i));
     if (at->op == PTX_MBARRIER_INVAL) {
+        uint32_t undone = at->i;
+        ptx__point wait;
+        f->chosen = 0;
+        for (wait.i = PTX__BEGIN; ptx__next(k, &wait);)
+            if (ptx__is_wait(&wait) && ptx__same(ptx__in_slot(k, wait.i, 'b'), barrier)
+                && ptx__parted_before(k, f, wait.i) <= PTX__CLASS_BLOCK
+                && ptx__parted(k, f, undone) > PTX__CLASS_BLOCK)
+                ptx__seek_and_note(k, f, wait.i, ptx__look_undone, &undone, PTX_ADVICE_RACE,
+                                   "others may still be waiting for this mbarrier, at %s: a barrier of the "
+                                   "block comes before it is undone");
+        f->chosen = ptx__chosen_for(k, f, ptx__block_of(f, at->i));
         ptx__seek_and_note(k, f, at->i, ptx__look_inval, barrier, PTX_ADVICE_ORDER,
                            "there is no mbarrier any more: it was undone at %s; mbarrier.init makes another");
         f->chosen = 0;
@@ -11021,33 +11065,46 @@ static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, const ptx__point *at
     (void)k, (void)f;
     return at->i == about[0] && at->op != PTX__AT_END ? 2 : 0;
 }
+static int ptx__look_around(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k;
+    if (at->op == PTX__AT_END) return 0;
+    return at->i == about[0] ? 2 : ptx__block_of(f, at->i) == about[1];
+}
 static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const uint32_t *made = ptx__in_slot(k, i, 'b');
-    uint32_t t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], waited = 0;
+    const uint32_t *made = ptx__in_slot(k, i, 'b'), *w;
+    uint32_t t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], about[2] = {0, UINT32_MAX};
     uint64_t count, by, all = 0, most = 0;
-    int declared = threads != 0;
+    int declared = threads != 0, again = 0;
     ptx__point at;
     if (!declared) threads = k->max_threads ? k->max_threads : 1024;
     if (!made || k->function || !ptx__number_in(k, f, i, 'M', &count)) return;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__in_slot(k, at.i, 'b'), made))
+            about[1] = ptx__block_of(f, at.i);
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        const uint32_t *w = ptx__in_slot(k, at.i, 'b');
         uint64_t come = 0;
-        if (at.opaque || strstr(at.name, "mbarrier::arrive") || strstr(at.name, "noinc")) return;
-        if (ptx__is_wait(&at) && ptx__same(w, made)) waited = at.i + 1;
+        if (at.opaque || (strstr(at.name, "mbarrier::arrive") && strstr(at.name, "multicast"))) return;
         if (!strstr(at.name, "arrive") || ptx__is_bar(&at)) continue;
-        if (!w || strstr(at.name, "drop") || strstr(at.name, "cp.async")) return;
-        if (w[0] != made[0] && ptx__array_at(k, f, w) == ptx__array_at(k, f, made)) return;
-        if (!ptx__same(w, made)) continue;
-        if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M')) by = 1;
+        w = ptx__mbarrier_of(k, at.i);
+        if (!w || strstr(at.name, "drop") || !ptx__array_at(k, f, w)) return;
+        if (strstr(at.name, "shared::cluster") && PTX__TAG(w[0]) != PTX__W_SHARED) return; /* ptx_mapa */
+        if (!ptx__alike(k, f, w, made)) continue;
+        if (PTX__TAG(w[0]) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, w[0])) > PTX__CLASS_BLOCK) return;
+        if (strstr(at.name, "cp.async")) by = strstr(at.name, "noinc") != NULL;
+        else if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M'))
+            by = 1;
         else if (!ptx__number_in(k, f, at.i, 'M', &by))
             return;
-        if (ptx__seek(k, f, at.i, ptx__look_for, &at.i)) return;
+        about[0] = at.i; /* again and again, and not once for each wait? */
+        again |= ptx__seek(k, f, at.i, ptx__look_around, about) != 0;
         if (!ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes)) return;
         for (t = 0; t < threads; t++) come += by * (lanes[t / 32] >> t % 32 & 1);
         all += come;
+        if (!declared) come = ptx__many_do(k, f, at.i, w) ? 32 * by : 0;
         most = come > most ? come : most;
     }
-    if (!waited || f->effort <= 8192 || (all >= count && (most <= count || !declared))) return;
+    if (about[1] == UINT32_MAX || f->effort <= 8192) return;
+    if ((all >= count || (again && count < 32)) && most <= count) return;
     ptx__note(k, PTX_ADVICE_ORDER, i,
               "this mbarrier counts %llu arrivals a phase, and %llu come%s: %s", (unsigned long long)count,
               (unsigned long long)(all < count ? all : most), all < count ? " in all" : " at once",
@@ -11121,6 +11178,7 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
     if (ptx__is_wait(at)) {
         uint32_t made = k->words.at[at->ins->words], array;
         const uint32_t *state = ptx__in_slot(k, i, 'd'), *barrier = ptx__in_slot(k, i, 'b'), *other;
+        ptx__point made_at;
         if (state && PTX__TAG(*state) == PTX__W_64 && !f->sets[f->base[PTX__W_64] + PTX__INDEX(*state)]) {
             uint32_t arrival = f->def[f->base[PTX__W_64] + PTX__INDEX(*state)] - 1;
             other = strncmp(k->m->forms.at[k->ins.at[arrival].form].row->name, "mbarrier.arrive", 15) == 0
@@ -11137,7 +11195,9 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
                          PTX__TAG(made) != PTX__W_PRED
                              || f->wanted[f->base[PTX__W_PRED] + PTX__INDEX(made)]);
         array = ptx__array_at(k, f, ptx__in_slot(k, i, 'b'));
-        if (p->arrays && p->all_known && array && array < 32 && !(p->arrays >> array & 1) && !k->function)
+        for (made_at.i = PTX__BEGIN, made = 0; !made && ptx__next(k, &made_at);)
+            made = made_at.op == PTX_MBARRIER_INIT && ptx__alike(k, f, ptx__in_slot(k, made_at.i, 'b'), barrier);
+        if (p->arrays && p->all_known && array && array < 32 && !made && !k->function)
             ptx__note(k, PTX_ADVICE_ORDER, i, "no mbarrier.init in this kernel makes this mbarrier");
     }
     if (at->effect == PTX__EFFECT_BULK_IN) {
@@ -11178,6 +11238,224 @@ static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
         ptx__note(k, PTX_ADVICE_ORDER, p.counted - 1,
                   "no mbarrier of this kernel expects the bytes of its bulk copies: use "
                   "ptx_mbarrier_arrive_expect, or the phase ends before they have come");
+}
+
+/* -- rounds --
+   What a wait is given in its first rounds: the kernel is gone through for a thread that comes to it, with the
+   numbers that are known, from the beginning on. Where a condition is not known, the way is taken that the
+   wait hangs on, or else that which stands first, and no variable is believed that is set there; a second time
+   the other; and of a wait it is believed that it is over. */
+#define PTX__ROUNDS 12
+typedef struct ptx__rounds {
+    uint32_t n, at[PTX__ROUNDS], parity[PTX__ROUNDS]; /* at: the array, index + 1, in the highest bits */
+} ptx__rounds;
+#define PTX__ARRAY_STEP 0x1000000u
+
+static int ptx__dominates(const ptx__flow *f, uint32_t a, uint32_t b) {
+    return f->block[a].in <= f->block[b].in && f->block[b].in < f->block[a].out;
+}
+/* Whether instruction a has been done wherever b is reached. */
+static int ptx__comes_first(const ptx__flow *f, uint32_t a, uint32_t b) {
+    uint32_t x = ptx__block_of(f, a), y = ptx__block_of(f, b);
+    return x == y ? a < b : ptx__dominates(f, x, y);
+}
+
+/* The number that an operand is now; `now` has two words for each register: it is known, and the number. */
+static uint64_t ptx__now(const ptx__flow *f, const uint32_t *now, const uint32_t *w, int *good) {
+    uint32_t tag = PTX__TAG(*w), word = *w;
+    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
+    if (tag == PTX__W_SHARED) return PTX__ARRAY_STEP * (PTX__INDEX(word) + 1);
+    if (tag == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (tag != PTX__W_32 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) return *good = 0, 0u;
+    now += 2 * (f->base[PTX__TAG(word)] + PTX__INDEX(word));
+    if (!now[0]) *good = 0;
+    return tag == PTX__W_PRED_NOT ? !now[1] : now[1];
+}
+/* Do instruction i. sure: 0 in an arm that may not be the one */
+static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, uint32_t i, int sure) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count, *made = w;
+    uint64_t v[3] = {0, 0, 0}, r = 0;
+    int good = ins->results == 1 && ptx__can_compute(form), guarded = 1;
+    uint32_t n = 0, slot;
+    if (ins->kind != PTX__I_PLAIN) return;
+    if (ins->guard && !ptx__now(f, now, &ins->guard, &guarded) && guarded) return;
+    for (w += ins->results; w < end && n < 3 && good; n++) {
+        v[n] = ptx__now(f, now, w, &good);
+        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+    }
+    if (good) r = ptx__compute(k, form, PTX__TAG(*made), v, &good);
+    for (n = 0; n < ins->results; n++) {
+        if (PTX__TAG(made[n]) >= PTX__CLASSES) continue;
+        slot = f->base[PTX__TAG(made[n])] + PTX__INDEX(made[n]);
+        now[2 * slot] = good && guarded && (sure || !f->sets[slot]);
+        now[2 * slot + 1] = (uint32_t)r;
+    }
+}
+static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *rounds) {
+    uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], j, b = 0, *now;
+    uint32_t home = ptx__block_of(f, i), until = UINT32_MAX, *seen = f->walk[0], way;
+    const uint32_t *barrier = ptx__mbarrier_of(k, i), *parity = ptx__in_slot(k, i, 'u');
+    int ok, good;
+    rounds->n = 0;
+    k->m->lists.count = 0;
+    PTX__ROOM(k->m, k->m->lists, 2 * (size_t)registers, ok);
+    if (!ok || !barrier || !parity) return;
+    now = k->m->lists.at;
+    memset(now, 0, 2 * (size_t)registers * sizeof *now);
+    memset(seen, 0, f->blocks * sizeof *seen);
+    for (;;) {
+        const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
+        const uint32_t *next = f->block[b].next;
+        if (b == until) until = UINT32_MAX;
+        for (j = f->block[b].first; j < f->block[b].end; j++) {
+            if (f->effort-- <= 8192) return;
+            if (j == i) {
+                good = 1;
+                rounds->at[rounds->n] = (uint32_t)ptx__now(f, now, barrier, &good) + barrier[1];
+                rounds->parity[rounds->n] = (uint32_t)ptx__now(f, now, parity, &good);
+                if (!good || ++rounds->n == PTX__ROUNDS) return;
+                memset(seen, 0, f->blocks * sizeof *seen);
+            }
+            ptx__do_now(k, f, now, j, until == UINT32_MAX);
+        }
+        if (!next[0] && !next[1]) return;
+        way = !next[0];
+        if (next[0] && next[1] && last->guard) {
+            uint32_t slot = f->base[PTX__W_PRED] + PTX__INDEX(last->guard);
+            ptx__point made;
+            good = 1;
+            way = (uint32_t)ptx__now(f, now, &last->guard, &good) != 0;
+            if (!good) {
+                for (way = 0; way < 2 && !ptx__dominates(f, next[way] - 1, home);) way++;
+                if (f->def[slot] && ptx__see(k, f->def[slot] - 1, &made) && ptx__is_wait(&made))
+                    way = PTX__TAG(last->guard) == PTX__W_PRED;
+                else if (way == 2) {
+                    way = seen[b];
+                    seen[b] = 1;
+                    if (until == UINT32_MAX) until = f->post_idom[b];
+                }
+            }
+        }
+        b = next[way] - 1;
+    }
+}
+
+static int ptx__arrives(const ptx__point *at) {
+    return (strstr(at->name, "arrive") && !ptx__is_bar(at)) || strncmp(at->name, "tcgen05.commit", 14) == 0;
+}
+/* The next arrival at the mbarrier of instruction i; or, with `all`, what else makes its phases. 0: there is
+   none */
+static int ptx__next_arrival(const ptx_kernel *k, ptx__flow *f, uint32_t i, int all, ptx__point *at) {
+    while (ptx__next(k, at)) {
+        if (at->opaque) return 1;
+        if ((ptx__arrives(at) || (all && (at->effect == PTX__EFFECT_BULK_IN || at->op == PTX_MBARRIER_INVAL
+                         || at->op == PTX_MBARRIER_INIT)))
+            && ptx__alike(k, f, ptx__mbarrier_of(k, at->i), ptx__mbarrier_of(k, i)))
+            return 1;
+    }
+    return 0;
+}
+/* Whether phases of the mbarrier go on while the wait goes round: arrivals that come again, and none that a
+   round of the wait may do without. */
+static int ptx__goes_on(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    uint32_t about[2], again = 0, over = k->words.at[k->ins.at[i].words];
+    ptx__point at;
+    if (PTX__TAG(over) == PTX__W_PRED) f->chosen = over; /* the way behind it, not that back to it */
+    for (at.i = PTX__BEGIN; ptx__next_arrival(k, f, i, 1, &at);) {
+        if (at.opaque || at.op == PTX_MBARRIER_INVAL
+            || (at.op == PTX_MBARRIER_INIT && ptx__seek(k, f, i, ptx__look_for, &at.i)))
+            again = 2; /* made anew */
+        if (again > 1) break;
+        if (at.op == PTX_MBARRIER_INIT || !ptx__seek(k, f, at.i, ptx__look_for, &at.i)) continue;
+        again = 1;
+        about[0] = i;
+        for (about[1] = ptx__block_of(f, at.i); about[1] && PTX__CLASS(f->level[about[1]]) > PTX__CLASS_BLOCK;)
+            about[1] = f->block[about[1]].idom;
+        if (ptx__seek(k, f, i, ptx__look_for, &at.i) && ptx__seek(k, f, i, ptx__look_around, about)) again = 2;
+    }
+    f->chosen = 0;
+    return again == 1;
+}
+/* Whether every arrival at the mbarrier of the first wait hangs on that wait, or on others that hang on it. */
+static int ptx__waits_for_itself(ptx_kernel *k, ptx__flow *f, uint32_t wait, uint32_t first, int depth) {
+    uint32_t any = 0;
+    ptx__rounds rounds;
+    ptx__point at, other;
+    for (at.i = PTX__BEGIN; ptx__next_arrival(k, f, wait, 0, &at); any = 1) {
+        int hangs = ptx__comes_first(f, first, at.i);
+        if (at.opaque) return 0;
+        for (other.i = PTX__BEGIN; !hangs && depth < 2 && ptx__next(k, &other);) {
+            if (!ptx__is_wait(&other) || !ptx__comes_first(f, other.i, at.i)) continue;
+            if (ptx__alike(k, f, ptx__mbarrier_of(k, other.i), ptx__mbarrier_of(k, wait))) continue;
+            ptx__play(k, f, other.i, &rounds);
+            hangs = rounds.n && !rounds.parity[0] && ptx__waits_for_itself(k, f, other.i, first, depth + 1);
+        }
+        if (!hangs) return 0;
+    }
+    return (int)any;
+}
+
+static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    uint32_t n, m, out = 0, filled = 0, bytes;
+    ptx__rounds r;
+    ptx__point at;
+    ptx__play(k, f, i, &r);
+    for (n = 0; n < r.n; n++)
+        if (r.parity[n] > 1) {
+            ptx__note(k, PTX_ADVICE_ORDER, i,
+                      "the parity of a phase is 0 or 1, and in round %u this is %u: take the lowest bit of the "
+                      "count of phases",
+                      n, r.parity[n]);
+            return;
+        }
+    for (n = 0; n < r.n; n++) {
+        uint32_t array = r.at[n] / PTX__ARRAY_STEP;
+        if (!array || array > k->shared.count || !k->shared.at[array - 1].count) return;
+        bytes = k->shared.at[array - 1].count * ptx_type_bytes((ptx_type)k->shared.at[array - 1].type);
+        if (r.at[n] % PTX__ARRAY_STEP + 8 > bytes) out = out ? out : n + 1;
+        else if (out) {
+            ptx__note(k, PTX_ADVICE_ORDER, i,
+                      "in round %u this is byte %u of '%.80s', which has %u: the ring has more stages than the "
+                      "array",
+                      out - 1, r.at[out - 1] % PTX__ARRAY_STEP, k->m->names.at + k->shared.at[array - 1].name,
+                      bytes);
+            return;
+        }
+    }
+    if (!r.n || out || k->function) return;
+    for (n = 1; n < r.n; n++) {
+        for (m = n; m-- > 0 && r.at[m] != r.at[n];) {}
+        if (m > n || r.parity[m] != r.parity[n] || !ptx__goes_on(k, f, i)) continue;
+        ptx__note(k, PTX_ADVICE_ORDER, i,
+                  "rounds %u and %u wait for one mbarrier by the same parity, %u, and each phase has the other: "
+                  "turn it whenever the ring begins anew",
+                  m, n, r.parity[n]);
+        return;
+    }
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        int alike = ptx__alike(k, f, ptx__mbarrier_of(k, at.i), ptx__mbarrier_of(k, i));
+        if (at.opaque) return;
+        if (alike && at.effect == PTX__EFFECT_BULK_IN) filled = at.i + 1;
+        if (alike && ptx__is_wait(&at) && at.i != i) bytes = 0; /* it may have waited for the first there */
+    }
+    if (r.parity[0] && filled && bytes)
+        ptx__note(k, PTX_ADVICE_ORDER, i,
+                  "the first phase of an mbarrier has parity 0: the first wait here, for 1, is over at once, "
+                  "before the copy at %s has come",
+                  k->ins.at[filled - 1].site);
+    if (!r.parity[0] && ptx__waits_for_itself(k, f, i, i, 0))
+        ptx__note(k, PTX_ADVICE_ORDER, i,
+                  "the first wait here is for what comes behind it alone, and lasts for ever: where the first "
+                  "round has nothing to wait for, it asks for parity 1, the phase before the first");
+}
+static void ptx__advise_rounds(ptx_kernel *k, ptx__flow *f) {
+    ptx__point at;
+    if ((k->m->target & 0xfffu) < 80) return;
+    for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
+        if (ptx__is_wait(&at) && strstr(at.name, "parity") && f->block[ptx__block_of(f, at.i)].order)
+            ptx__advise_round(k, f, at.i);
 }
 
 /* Stores that a bulk copy or a wgmma reads, with no barrier between; and what happens to its source before it
@@ -11916,26 +12194,119 @@ static const uint32_t *ptx__tile_of(const ptx_kernel *k, const ptx__flow *f, uin
 static int ptx__look_refill(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     const ptx__places *p;
     if (at->effect == PTX__EFFECT_MMA_WAIT || at->opaque) return 1;
+    if (at->effect == PTX__EFFECT_BULK_IN) return ptx__same(ptx__bulk_target(k, at->i), about) ? 2 : 0;
     if (at->op != PTX_ST || at->effect != PTX__EFFECT_WRITE) return 0;
     p = ptx__places_of(k, f, at->i);
     return p->known && ptx__reaches(k, f, p, 0, about, 16) ? 2 : 0;
 }
-static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = k->words.at + at->ins->words + at->ins->results, *tile;
-    const uint32_t *end = k->words.at + at->ins->words + at->ins->count;
-    uint32_t about[2];
-    for (; w < end; w++) {
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
-            w += 2;
-        else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
-            about[0] = *tile, about[1] = 0;
-            if (ptx__array_at(k, f, about))
-                ptx__seek_and_note(k, f, at->i, ptx__look_refill, about, PTX_ADVICE_RACE,
-                                   "the product at %s may still be reading what is written here: "
-                                   "PTX_WGMMA_WAIT_GROUP for it comes before, and then a barrier");
-        }
+/* -- stages given back -- */
+
+/* A copy to that place (or, where its offset is no matter, into that array) by those who have waited for the
+   mbarrier, + 1; 0: there is none. */
+static uint32_t ptx__refilled_behind(const ptx_kernel *k, ptx__flow *f, const uint32_t *barrier,
+                                     const uint32_t *place) {
+    ptx__point copy, wait;
+    for (copy.i = PTX__BEGIN; ptx__next(k, &copy);) {
+        const uint32_t *to = ptx__bulk_target(k, copy.i);
+        if (copy.effect != PTX__EFFECT_BULK_IN || !to || ptx__alike(k, f, ptx__mbarrier_of(k, copy.i), barrier))
+            continue;
+        if (place[1] == UINT32_MAX ? ptx__array_at(k, f, to) != place[0] : !ptx__same(to, place)) continue;
+        for (wait.i = PTX__BEGIN; ptx__next(k, &wait);)
+            if (ptx__is_wait(&wait) && ptx__comes_first(f, wait.i, copy.i)
+                && ptx__alike(k, f, ptx__mbarrier_of(k, wait.i), barrier))
+                return copy.i + 1;
+    }
+    return 0;
+}
+/* A read of the array behind its release. about: the array, + 1; the base that it is by, 0 for any */
+static int ptx__look_late(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const uint32_t *x;
+    if (at->opaque || ptx__is_wait(at) || (ptx__is_bar(at) && at->op != PTX_BAR_WARP_SYNC)) return 1;
+    x = at->effect == PTX__EFFECT_READ ? ptx__shared_operand(k, at->ins) : NULL;
+    return x && ptx__array_at(k, f, x) == about[0] && (!about[1] || x[0] == about[1]) ? 2 : 0;
+}
+/* The arrival, with nothing that lets the lanes meet before. about: the arrival */
+static int ptx__look_alone(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
+    return at->opaque || at->effect == PTX__EFFECT_BARRIER || (at->form->who && at->op != PTX__AT_END);
+}
+/* What a copy brings, before it is waited for. about: its place, and the bytes */
+static int ptx__look_early(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const ptx__places *p;
+    const uint32_t *w, *end, *tile;
+    if (at->opaque || ptx__is_wait(at) || at->effect == PTX__EFFECT_BARRIER) return 1;
+    if (at->effect == PTX__EFFECT_READ) {
+        p = ptx__places_of(k, f, at->i);
+        return p->known && ptx__reaches(k, f, p, 0, about, about[2]) ? 2 : 0;
+    }
+    if (at->effect != PTX__EFFECT_MMA) return 0;
+    w = k->words.at + at->ins->words + at->ins->results;
+    for (end = k->words.at + at->ins->words + at->ins->count; w < end; w++) {
+        tile = PTX__TAG(*w) == PTX__W_64 ? ptx__tile_of(k, f, *w) : NULL;
+        if (tile && *tile == about[0] && !about[1]) return 2;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+    }
+    return 0;
+}
+static int ptx__look_again(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
+    return at->opaque || at->effect == PTX__EFFECT_BARRIER || ptx__is_bar(at);
+}
+static void ptx__advise_release(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    const uint32_t *barrier = ptx__mbarrier_of(k, i), *x, *to;
+    uint32_t about[2], place[2], copy, last = 0;
+    int budget = 12;
+    ptx__point read;
+    for (read.i = PTX__BEGIN; ptx__next(k, &read);) {
+        x = read.effect == PTX__EFFECT_READ ? ptx__shared_operand(k, read.ins) : NULL;
+        if (!x || x[0] == last || !(place[0] = ptx__array_at(k, f, x))) continue;
+        last = x[0];
+        place[1] = UINT32_MAX;
+        copy = ptx__refilled_behind(k, f, barrier, place);
+        if (!copy) continue;
+        to = ptx__bulk_target(k, copy - 1);
+        about[0] = place[0];
+        about[1] = ptx__know(k, f, to, &budget).step ? x[0] : 0;
+        if (!about[1] || ptx__comes_first(f, read.i, i))
+            ptx__seek_and_note(k, f, i, ptx__look_late, about, PTX_ADVICE_RACE,
+                               "what is read here was given back at %s, and the next copy may be writing over "
+                               "it: the last read comes before the arrival");
+        about[0] = i;
+        if (read.op == PTX_LD && ptx__parted(k, f, read.i) < PTX__CLASS_LANE
+            && ptx__parted(k, f, i) == PTX__CLASS_LANE)
+            ptx__seek_and_note(k, f, read.i, ptx__look_alone, about, PTX_ADVICE_RACE,
+                               "one lane gives back here what its warp reads at %s, and the others may not have "
+                               "got there: ptx_bar_warp_sync comes before");
     }
 }
+static void ptx__advise_stages(ptx_kernel *k, ptx__flow *f) {
+    uint32_t about[3];
+    const uint32_t *to;
+    uint64_t bytes;
+    int budget;
+    ptx__point at;
+    if (!(k->seen >> PTX__EFFECT_BULK_IN & 1)) return;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        if (strncmp(at.name, "mbarrier.arrive", 15) == 0 && !strstr(at.name, "expect_tx"))
+            ptx__advise_release(k, f, at.i);
+        to = at.effect == PTX__EFFECT_BULK_IN ? ptx__bulk_target(k, at.i) : NULL;
+        budget = 12;
+        if (!to || ptx__know(k, f, to, &budget).step) continue;
+        about[0] = at.i;
+        ptx__seek_and_note(k, f, at.i, ptx__look_again, about, PTX_ADVICE_RACE,
+                           "each round copies to one place, and none waits until what came before, at %s, has "
+                           "been read: by an mbarrier that the readers arrive at");
+        about[0] = to[0], about[1] = to[1];
+        about[2] = ptx__number_in(k, f, at.i, 'C', &bytes) && bytes < 65536 ? (uint32_t)bytes : 1;
+        ptx__seek_and_note(k, f, at.i, ptx__look_early, about, PTX_ADVICE_RACE,
+                           "what is read here the copy at %s may not have brought yet: the wait for its mbarrier "
+                           "comes before");
+    }
+}
+
+/* -- tiles of products -- */
 
 /* Whether who waits for that mbarrier multiplies next: then it says whose turn it is, and gives nothing back.
    */
@@ -11951,13 +12322,36 @@ static int ptx__is_turn(const ptx_kernel *k, const uint32_t *barrier) {
     }
     return 0;
 }
-/* An arrival at an mbarrier behind a product that nothing has been waited for since. */
+/* An arrival at an mbarrier behind a product that nothing has been waited for since. about: the tile of a product
+   that may be among those left, or NULL */
 static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)f, (void)about;
+    const uint32_t *barrier = ptx__mbarrier_of(k, at->i);
+    if (at->effect == PTX__EFFECT_MMA_WAIT && about && k->words.at[at->ins->words + 1]) return 0; /* left */
     if (at->effect == PTX__EFFECT_MMA_WAIT || at->effect == PTX__EFFECT_MMA || at->opaque) return 1;
     if (strncmp(at->name, "mbarrier.arrive", 15) != 0 || strstr(at->name, "expect_tx")) return 0;
-    return ptx__is_turn(k, ptx__in_slot(k, at->i, 'b')) ? 0 : 2;
+    if (about) return ptx__refilled_behind(k, f, barrier, about) ? 2 : 0;
+    return ptx__is_turn(k, barrier) ? 0 : 2;
 }
+static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *w = k->words.at + at->ins->words + at->ins->results, *tile;
+    const uint32_t *end = k->words.at + at->ins->words + at->ins->count;
+    uint32_t about[2];
+    for (; w < end; w++) {
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+            w += 2;
+        else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
+            about[0] = *tile, about[1] = 0;
+            ptx__seek_and_note(k, f, at->i, ptx__look_release, about, PTX_ADVICE_RACE,
+                               "the product at %s may still be reading what this arrival gives back: the wait "
+                               "before leaves it under way");
+            if (ptx__array_at(k, f, about))
+                ptx__seek_and_note(k, f, at->i, ptx__look_refill, about, PTX_ADVICE_RACE,
+                                   "the product at %s may still be reading what is written here: "
+                                   "PTX_WGMMA_WAIT_GROUP for it comes before, and then a barrier");
+        }
+    }
+}
+
 static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
     uint32_t array;
     ptx__point at;
@@ -12212,8 +12606,8 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
 static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__advise_races,     ptx__advise_copies,    ptx__advise_same_place,   ptx__advise_order,
     ptx__advise_mbarriers, ptx__advise_read_only, ptx__advise_contractions, ptx__advise_bulk,
-    ptx__advise_phases,    ptx__advise_bulk_out,  ptx__advise_remote,       ptx__advise_tensor_memory,
-    ptx__advise_overwrites, ptx__advise_operands, ptx__advise_counts, ptx__advise_idle, ptx__advise_pressure};
+    ptx__advise_phases,    ptx__advise_rounds,   ptx__advise_bulk_out,  ptx__advise_remote,       ptx__advise_tensor_memory,
+    ptx__advise_overwrites, ptx__advise_stages,   ptx__advise_operands, ptx__advise_counts, ptx__advise_idle, ptx__advise_pressure};
 
 static int ptx__make_places(ptx_module *m) {
     uint32_t i;
