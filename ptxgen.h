@@ -152,7 +152,7 @@
           align     vectors that neighbouring threads or rounds move by less than they need.
           idle      comparisons that are always the same, shuffles that move nothing, loops that wait on an
                     ordinary load or whose condition no round changes, variables that nothing reads.
-          unwritten local arrays that are read and that nothing fills.
+          unwritten local and shared arrays that are read, or counted up, and that nothing fills.
           contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8).
           It takes longer than verifying, and ends its search in very long kernels.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
@@ -256,7 +256,7 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(ORDER, "order", "a cluster's barrier or an mbarrier that is used in the wrong order, or never made")   \
     X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")   \
     X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing") \
-    X(UNWRITTEN, "unwritten", "local memory that is read, and that nothing in the kernel writes")
+    X(UNWRITTEN, "unwritten", "an array that is read or counted up, and that nothing in the kernel fills")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
 typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
@@ -6919,6 +6919,7 @@ typedef struct ptx__flow {
     uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
     uint32_t effort;        /* steps of the advice that are still to spend */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
+    uint32_t round, sample[2]; /* in which round places are asked for, see ptx__value; of the two of ptx__clash */
     uint32_t last_guard;     /* that it was asked with by ptx__find_places */
     uint32_t chosen;         /* see ptx__goes_elsewhere */
     uint32_t asked, *passed; /* how often it was asked; the last time that it passed a block's branch */
@@ -7016,6 +7017,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->looks = 8 * (uint32_t)(n < PTX__EFFORT ? n : PTX__EFFORT) + 65536;
     f->search = f->asked = 0;
     f->first = f->chosen = 0;
+    f->round = f->sample[0] = f->sample[1] = 0;
     f->threads = 1024;
     for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
     if (checked) {
@@ -8053,6 +8055,10 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
    Which lanes come to a shuffle, and are they those of its mask? Conditions that every way to its block
    passes are worked out for each thread, where they are made of thread and lane ids and numbers. */
 
+static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t t, int *good);
+static int ptx__dominates(const ptx__flow *f, uint32_t a, uint32_t b) {
+    return f->block[a].in <= f->block[b].in && f->block[b].in < f->block[a].out;
+}
 /* Of an operation with operands that are known: whether its result can be said, and what it is. */
 static int ptx__can_compute(const ptx__form *form) {
     unsigned op = form->row->op;
@@ -8101,8 +8107,31 @@ static uint64_t ptx__compute(const ptx_kernel *k, const ptx__form *form, uint32_
     return bits == 1 ? r & 1 : (uint32_t)r;
 }
 
+/* A variable at instruction `at`, in the round of t: what it begins with, or what its only set makes of that. */
+static uint64_t ptx__in_round(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t at, uint32_t t,
+                              int *good) {
+    uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word), steps, b, home = ptx__block_of(f, at);
+    const ptx__set *set = &k->m->sets.at[f->sets[slot] - 1];
+    const ptx__ins *by = &k->ins.at[set->instruction];
+    uint32_t times = (t >> 16) - 1 + (set->instruction < at), to = ptx__block_of(f, set->instruction);
+    if (set->next || by->guard || by->kind != PTX__I_PLAIN || times > 1) return *good = 0, 0u;
+    if (set->instruction < at) {
+        if (!ptx__dominates(f, to, home)) return *good = 0, 0u;
+    } else {
+        for (b = home, steps = 0; b != to && b < f->blocks && f->post_number[b] && steps < 64; steps++)
+            b = f->post_idom[b];
+        if (b != to) return *good = 0, 0u;
+    }
+    if (times) t = (t & 0xffffu) | 0x10000u;
+    else
+        by = &k->ins.at[f->def[slot] - 1];
+    if (by->kind != PTX__I_PLAIN || k->m->forms.at[by->form].row->op != PTX_MOV || by->guard)
+        return *good = 0, 0u;
+    return ptx__value(k, f, &k->words.at[by->words + 1], t, good);
+}
+
 /* The value of an operand for thread t, if that can be said; *good, which counts the steps left, is 0 if
-   not. */
+   not. Above 16 bits t is the round, 1 or 2, that loops are taken to be in: else variables have no value. */
 static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t t,
                            int *good) {
     uint32_t word = *w, tag = PTX__TAG(word), slot, width;
@@ -8114,6 +8143,7 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
     if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
     if (tag == PTX__W_SPECIAL) {
         width = need[0] ? need[0] : 1024;
+        t &= 0xffffu;
         switch (PTX__INDEX(word)) {
         case PTX_LANEID: return t % 32;
         case PTX_TID_X: return t % width;
@@ -8144,6 +8174,9 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
         return *good = 0, 0u;
     if (!ptx__can_compute(form)) return *good = 0, 0u;
     w = k->words.at + ins->words + 1;
+    if (t > 0xffffu && form->row->op == PTX_MOV && PTX__TAG(*w) == PTX__W_32
+        && f->sets[f->base[PTX__W_32] + PTX__INDEX(*w)])
+        return ptx__in_round(k, f, *w, f->def[slot] - 1, t, good);
     for (; w < k->words.at + ins->words + ins->count && n < 3 && *good; n++) {
         v[n] = ptx__value(k, f, w, t, good);
         w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
@@ -8195,7 +8228,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
             word = 0;
         for (t = f->first; word && t < f->threads && good; t++) {
             good = PTX__VALUE_STEPS;
-            if (!ptx__value(k, f, &word, t, &good)) lanes[t / 32] &= ~(1u << t % 32);
+            if (!ptx__value(k, f, &word, t | f->round, &good)) lanes[t / 32] &= ~(1u << t % 32);
         }
         if (at == 0) break;
         if (++below > 1000) return 0;
@@ -8211,7 +8244,8 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
         for (t = f->first; t < f->threads && good; t++) {
             good = PTX__VALUE_STEPS;
-            if ((ptx__value(k, f, &word, t, &good) != 0) != (taken != 0)) lanes[t / 32] &= ~(1u << t % 32);
+            if ((ptx__value(k, f, &word, t | f->round, &good) != 0) != (taken != 0))
+                lanes[t / 32] &= ~(1u << t % 32);
         }
     }
     if (!good || PTX__CLASS(f->level[b]) <= above) return good != 0;
@@ -8773,11 +8807,11 @@ static void ptx__find_address(const ptx_kernel *k, ptx__flow *f, uint32_t word, 
     last->instruction = word + 1;
     last->array = f->array = p->array;
     f->origin = 0x100000;
-    first = (int32_t)ptx__value(k, f, &word, 0, &moved);
+    first = (int32_t)ptx__value(k, f, &word, f->round, &moved);
     f->origin = 0;
     for (t = 0; t < p->threads && good && moved; t++) {
         good = PTX__VALUE_STEPS;
-        last->at[t] = (int32_t)ptx__value(k, f, &word, t, &good);
+        last->at[t] = (int32_t)ptx__value(k, f, &word, t | f->round, &good);
         if (!t && first - last->at[0] != 0x100000) moved = 0; /* not the beginning and something */
     }
     f->array = 0;
@@ -8823,9 +8857,12 @@ static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__
 
 static const ptx__places *ptx__places_of(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
     ptx__places *p = &k->m->places.at[i % PTX__PLACES];
-    if (p->instruction == i + 1) return p;
-    p->instruction = i + 1;
+    const uint32_t key = i + 1 + (f->round << 8);
+    if (p->instruction == key) return p;
+    p->instruction = key;
+    if (f->round) k->m->places.at[PTX__PLACES].instruction = k->m->places.at[PTX__PLACES].bytes = 0;
     p->known = (uint32_t)ptx__find_places(k, f, i, p);
+    if (f->round) k->m->places.at[PTX__PLACES].instruction = k->m->places.at[PTX__PLACES].bytes = 0;
     f->effort -= p->threads < f->effort ? p->threads : f->effort;
     return p;
 }
@@ -8840,8 +8877,11 @@ static int ptx__clash(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j)
     int64_t low = INT64_MAX, high = INT64_MIN;
     uint32_t t, which, unit = 4, found = 0, n, c;
     if (k->m->places.count < PTX__PLACES || f->effort < 4096 || i % PTX__PLACES == j % PTX__PLACES) return -1;
+    f->round = f->sample[0];
     p[0] = ptx__places_of(k, f, i);
+    f->round = f->sample[1];
     p[1] = ptx__places_of(k, f, j);
+    f->round = 0;
     if (!p[0]->known || !p[1]->known) return -1;
     if (p[0]->array != p[1]->array) return 0;
     for (which = 0; which < 2; which++) {
@@ -8915,6 +8955,55 @@ static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     }
 }
 
+/* The same where variables tell places: in the first round of the loops or, where the second of the two comes
+   first in it, from the first round to the second, with the one variable that is set on the way. Only what is
+   sure: another warp's. */
+static int ptx__look_onward(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->op == PTX__AT_END) return 0;
+    if (at->i == about[1]) return 2;
+    return at->i < about[0] || at->i == about[2] || at->opaque
+           || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
+}
+/* The variable that an address is made of, its place + 1: UINT32_MAX for several. found: that of another */
+static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t found,
+                                 int depth) {
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    uint32_t slot;
+    if (PTX__TAG(word) != PTX__W_32 || depth > 16) return depth > 16 ? UINT32_MAX : found;
+    slot = f->base[PTX__W_32] + PTX__INDEX(word);
+    if (f->sets[slot]) return !found || found == slot + 1 ? slot + 1 : UINT32_MAX;
+    ins = &k->ins.at[f->def[slot] - 1];
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
+        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+            w += 2;
+        else
+            found = ptx__variable_in(k, f, *w, found, depth + 1);
+    return found;
+}
+static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int stores) {
+    uint32_t about[3], variable;
+    int met;
+    if (f->effort < PTX__EFFORT / 2) return -1;
+    about[0] = i > before ? before : 0, about[1] = i, about[2] = UINT32_MAX;
+    f->sample[!stores] = 0x10000u;
+    f->sample[stores] = i > before ? 0x10000u : 0x20000u;
+    met = stores ? ptx__clash(k, f, before, i) : ptx__clash(k, f, i, before);
+    f->sample[0] = f->sample[1] = 0;
+    if (met <= 0 || !(met & PTX__MEETS_FAR)) return -1;
+    if (i <= before) {
+        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0, 0);
+        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[before])[0], variable, 0);
+        if (!variable || variable == UINT32_MAX) return -1;
+        about[2] = k->m->sets.at[f->sets[variable - 1] - 1].instruction; /* not round without it */
+        if (ptx__seek(k, f, before, ptx__look_onward, about)) return -1;
+        about[2] = UINT32_MAX;
+    }
+    return ptx__seek(k, f, before, ptx__look_onward, about) ? PTX__MEETS_FAR : -1;
+}
+
 /* stores: whether what is sought comes behind them; then copies are ptx__advise_copies' */
 static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
     unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? k->m->forms.at[k->ins.at[i].form].effect : 0u;
@@ -8986,6 +9075,7 @@ static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32
     uint32_t level = ptx__level_of(f, store), other = ptx__level_of(f, load);
     int all = PTX__CLASS(level) <= PTX__CLASS_BLOCK && PTX__CLASS(other) <= PTX__CLASS_BLOCK;
     int met = ptx__clash(k, f, store, load);
+    if (met < 0) met = ptx__clash_in_round(k, f, before, i, stores);
     /* a neighbour's place may be another warp's for the last lane, which need not use what it finds */
     if (far && (met < 0 || met & PTX__MEETS_NEAR) && !ptx__meet_far(k, f, store, load)) return 0;
     if (met >= 0) {
@@ -9135,6 +9225,11 @@ static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint
     if (ins->guard && k->ins.at[copy].guard) return 0; /* one or the other, it may be */
     if (!reads && !(states & PTX__COPY_PENDING)) return 0;
     met = ptx__clash(k, f, copy, i);
+    if (met < 0 && copy < i && f->effort > PTX__EFFORT / 2) { /* the first round of a loop behind it */
+        f->sample[1] = 0x10000u;
+        met = ptx__clash(k, f, copy, i);
+        f->sample[1] = 0;
+    }
     if (met <= 0) return 0;
     if (states & PTX__COPY_PENDING)
         ptx__note(
@@ -11251,9 +11346,6 @@ typedef struct ptx__rounds {
 } ptx__rounds;
 #define PTX__ARRAY_STEP 0x1000000u
 
-static int ptx__dominates(const ptx__flow *f, uint32_t a, uint32_t b) {
-    return f->block[a].in <= f->block[b].in && f->block[b].in < f->block[a].out;
-}
 /* Whether instruction a has been done wherever b is reached. */
 static int ptx__comes_first(const ptx__flow *f, uint32_t a, uint32_t b) {
     uint32_t x = ptx__block_of(f, a), y = ptx__block_of(f, b);
@@ -12002,8 +12094,8 @@ static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
     }
 }
 
-/* Local arrays that are loaded from, and that nothing fills. Of each register, the array that its address is
-   in; one that goes anywhere else may be filled there. */
+/* Local and shared arrays that are loaded from, or counted up, and that nothing fills. Of each register, the
+   array that its address is in; one that goes anywhere else may be filled there. */
 #define PTX__HOMES 64
 static int ptx__passes_address(unsigned op) {
     return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL
@@ -12011,18 +12103,20 @@ static int ptx__passes_address(unsigned op) {
 }
 static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], i, *home = f->wanted;
-    uint32_t read[PTX__HOMES], filled[PTX__HOMES];
+    uint32_t read[PTX__HOMES], filled[PTX__HOMES], counted[PTX__HOMES], own = PTX__HOMES / 2;
     ptx__point at;
-    if (k->function || !k->locals.count) return;
+    if (k->function || !(k->locals.count | k->shared.count)) return;
     for (i = 0; i < registers; i++) home[i] = 0;
     memset(read, 0, sizeof read);
     memset(filled, 0, sizeof filled);
+    memset(counted, 0, sizeof counted);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
         uint32_t made = at.ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES
                             ? f->base[PTX__TAG(*w)] + PTX__INDEX(*w)
                             : UINT32_MAX;
         int passes = ptx__passes_address(at.op) && made != UINT32_MAX && !f->sets[made];
+        if (at.opaque) own = 0; /* it may know the names of shared arrays */
         for (w += at.ins->results; w < end; w++) {
             uint32_t word = *w, memory = PTX__TAG(word) == PTX__W_MEM, which;
             if (PTX__TAG(word) >= PTX__W_UNSIGNED && PTX__TAG(word) <= PTX__W_F64) {
@@ -12031,22 +12125,35 @@ static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
             }
             if (memory) word = w[1], w += 2;
             if (PTX__TAG(word) < PTX__CLASSES) word = home[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
-            if (PTX__TAG(word) != PTX__W_LOCAL || PTX__INDEX(word) >= PTX__HOMES) continue;
             which = PTX__INDEX(word);
-            if (memory && at.op == PTX_LD) {
-                if (!read[which]) read[which] = at.i + 1;
-            } else if (!memory && passes && (!home[made] || home[made] == word))
+            if ((PTX__TAG(word) != PTX__W_LOCAL && PTX__TAG(word) != PTX__W_SHARED) || which >= PTX__HOMES / 2)
+                continue;
+            if (PTX__TAG(word) == PTX__W_SHARED) which += PTX__HOMES / 2;
+            if (memory && at.effect == PTX__EFFECT_READ) read[which] = read[which] ? read[which] : at.i + 1;
+            else if (memory && at.op == PTX_LD)
+                read[which] = read[which] ? read[which] : at.i + 1;
+            else if (memory && at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
+                counted[which] = at.i + 1;
+            else if (!memory && passes && (!home[made] || home[made] == word))
                 home[made] = word;
             else
                 filled[which] = 1;
         }
     }
-    for (i = 0; i < PTX__HOMES; i++)
+    for (i = 0; i < PTX__HOMES / 2; i++)
         if (read[i] && !filled[i])
             ptx__note(k, PTX_ADVICE_UNWRITTEN, read[i] - 1,
                       "nothing in this kernel writes to '%.80s', and a thread's memory holds anything at the "
                       "start",
                       k->m->names.at + k->locals.at[i].name);
+    for (; own && i < PTX__HOMES; i++)
+        if (read[i] && !filled[i])
+            ptx__note(k, PTX_ADVICE_UNWRITTEN, (counted[i] ? counted[i] : read[i]) - 1,
+                      counted[i] ? "'%.80s' is counted up here, and nothing in this kernel sets it to zero before: "
+                                   "shared memory holds anything at the start"
+                                 : "nothing in this kernel writes to '%.80s', and shared memory holds anything at "
+                                   "the start",
+                      k->m->names.at + k->shared.at[i - PTX__HOMES / 2].name);
 }
 
 /* Variables that are set and that nothing reads. */

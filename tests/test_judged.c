@@ -515,6 +515,7 @@ static void stepping_kernels(void) {
         ptx_ld(k, PTX_U64, ptx_at(ptx_ptr_add(k, p, lane, right ? 8 : 4), 0));
         judge();
         start("matrix_by_lane", right ? RIGHT : ADVISED, PTX_SM(80));
+        ST(mine, n);
         BAR;
         ptx_ldmatrix(k, 4, ptx_ptr_add(k, sh, lane, right ? 16 : 8), v);
         judge();
