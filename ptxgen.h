@@ -152,6 +152,7 @@
           align     vectors that neighbouring threads or rounds move by less than they need.
           idle      comparisons that are always the same, shuffles that move nothing, loops that wait on an
                     ordinary load or whose condition no round changes, variables that nothing reads.
+          beyond    indices whose mask, division or loop leads beyond the array.
           unwritten local and shared arrays that are read, or counted up, and that nothing fills.
           contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8).
           It takes longer than verifying, and ends its search in very long kernels.
@@ -256,6 +257,7 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(ORDER, "order", "a cluster's barrier or an mbarrier that is used in the wrong order, or never made")   \
     X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")   \
     X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing") \
+    X(BEYOND, "beyond", "an index that may lead beyond its array: by its mask, or the end of its loop")      \
     X(UNWRITTEN, "unwritten", "an array that is read or counted up, and that nothing in the kernel fills")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
@@ -6919,6 +6921,7 @@ typedef struct ptx__flow {
     uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
     uint32_t effort;        /* steps of the advice that are still to spend */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
+    uint32_t rank; /* of the block in its cluster, + 1, that ptx__value takes it to have; 0: not known */
     uint32_t round, sample[2]; /* in which round places are asked for, see ptx__value; of the two of ptx__clash */
     uint32_t last_guard;     /* that it was asked with by ptx__find_places */
     uint32_t chosen;         /* see ptx__goes_elsewhere */
@@ -7017,7 +7020,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->looks = 8 * (uint32_t)(n < PTX__EFFORT ? n : PTX__EFFORT) + 65536;
     f->search = f->asked = 0;
     f->first = f->chosen = 0;
-    f->round = f->sample[0] = f->sample[1] = 0;
+    f->rank = f->round = f->sample[0] = f->sample[1] = 0;
     f->threads = 1024;
     for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
     if (checked) {
@@ -8152,6 +8155,9 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
             break;
         case PTX_TID_Z:
             if (need[0]) return t / width / need[1];
+            break;
+        case PTX_CLUSTER_CTARANK:
+            if (f->rank) return f->rank - 1;
             break;
         case PTX_LANEMASK_EQ: return 1u << t % 32;
         case PTX_LANEMASK_LT: return (1u << t % 32) - 1u;
@@ -10264,6 +10270,146 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
                         k->m->names.at + k->shared.at[PTX__INDEX(v.symbol)].name, has);
 }
 
+/* -- how far --
+   The most that a number can be where block b is reached, by masks, divisions, the ends of loops and conditions
+   on the way; PTX__ANY_NUMBER where that cannot be said, or where a condition is on what is made of it. */
+#define PTX__ANY_NUMBER UINT64_MAX
+
+/* The variable that a register is a copy of, or itself. */
+static uint32_t ptx__copied(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
+    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(word) : 0, from;
+    const ptx__ins *ins;
+    if (PTX__TAG(word) != PTX__W_32 || !f->def[slot]) return word;
+    ins = &k->ins.at[f->def[slot] - 1];
+    if (f->sets[slot] || ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_MOV) return word;
+    from = k->words.at[ins->words + 1];
+    return PTX__TAG(from) == PTX__W_32 && f->sets[f->base[PTX__W_32] + PTX__INDEX(from)] ? from : word;
+}
+static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t part, int depth) {
+    uint32_t tag = PTX__TAG(word), slot;
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
+    if (tag != PTX__W_32 && tag != PTX__W_PRED && tag != PTX__W_64) return 0;
+    if (depth > 8 || ptx__copied(k, f, word) == part) return 1;
+    slot = f->base[tag] + PTX__INDEX(word);
+    if (!f->def[slot] || f->sets[slot]) return tag == PTX__W_PRED;
+    ins = &k->ins.at[f->def[slot] - 1];
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
+        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+            w += 2;
+        else if (ptx__made_of(k, f, *w, part, depth + 1))
+            return 1;
+    return 0;
+}
+/* What the condition `guard`, true or not, leaves of a register: *vague, where it is on what is made of it. */
+static uint64_t ptx__most_if(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t guard, int truth,
+                             int *vague) {
+    const ptx__ins *ins = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(guard)] - 1];
+    const uint32_t *w = k->words.at + ins->words + ins->results;
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const char *how = k->m->chars.at + form->text + 5;
+    uint64_t n;
+    if (!ptx__made_of(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)), ptx__copied(k, f, word), 0))
+        return PTX__ANY_NUMBER;
+    if (ins->kind == PTX__I_PLAIN && form->row->op == PTX_SETP && !form->operands[2] && w[0] == word
+        && ins->count == ins->results + 4u && PTX__TAG(w[1]) == PTX__W_UNSIGNED && w[2] && !w[3]) {
+        n = w[2];
+        if (truth && how[0] == 'l') return n - (how[1] == 't');
+        if (!truth && how[0] == 'g') return n - (how[1] == 'e');
+        if (truth && how[0] == 'e') return n;
+        if (how[0] == 'l' || how[0] == 'g' || how[0] == 'e') return PTX__ANY_NUMBER; /* the other end */
+    }
+    *vague = 1;
+    return PTX__ANY_NUMBER;
+}
+static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
+                               int *budget);
+static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b, int depth);
+static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, uint32_t b, int depth) {
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    uint64_t v[3] = {0, 0, PTX__ANY_NUMBER}, low, high;
+    unsigned n = 0, op = form->row->op, kind = (unsigned char)ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind;
+    int numbers = 0;
+    if (ins->kind != PTX__I_PLAIN || ins->guard || ins->results != 1 || (kind != 'u' && kind != 'b')
+        || form->asked & (PTX_HI | PTX_SAT | PTX_CC) & ~PTX__FAMILY)
+        return PTX__ANY_NUMBER;
+    for (; w < end && n < 3; n++) {
+        int number = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64;
+        numbers |= number << n;
+        v[n] = ptx__most(k, f, w, b, depth + 1);
+        w += number || PTX__TAG(*w) == PTX__W_MEM ? 3 : 1;
+    }
+    low = v[0] < v[1] ? v[0] : v[1], high = v[0] < v[1] ? v[1] : v[0];
+    switch (op) {
+    case PTX_AND: return numbers & 3 || high != PTX__ANY_NUMBER ? low : PTX__ANY_NUMBER;
+    case PTX_REM: return numbers & 2 && v[1] ? (v[0] < v[1] ? v[0] : v[1] - 1) : PTX__ANY_NUMBER;
+    case PTX_MIN: return low;
+    case PTX_MOV:
+    case PTX_CVT: return v[0];
+    default: break;
+    }
+    if (high > UINT32_MAX || (op == PTX_MAD && v[2] > UINT32_MAX)) return PTX__ANY_NUMBER;
+    switch (op) {
+    case PTX_ADD: return v[0] + v[1];
+    case PTX_MUL: return v[0] * v[1];
+    case PTX_MAD: return v[0] * v[1] + v[2];
+    case PTX_SHL: return numbers & 2 && v[1] < 32 ? v[0] << v[1] : PTX__ANY_NUMBER;
+    case PTX_SHR: return numbers & 2 && v[1] < 32 ? v[0] >> v[1] : PTX__ANY_NUMBER;
+    case PTX_OR:
+    case PTX_XOR: return high & (high + 1) ? PTX__ANY_NUMBER : high; /* all of so many bits */
+    default: return PTX__ANY_NUMBER;
+    }
+}
+static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b, int depth) {
+    uint32_t tag = PTX__TAG(*w), slot, at, from, steps, copied;
+    uint64_t most = PTX__ANY_NUMBER, n, step = 1, first = 0;
+    int vague = 0, budget = 12;
+    if (tag == PTX__W_UNSIGNED) return w[1] | (uint64_t)w[2] << 32;
+    if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL) return 0;
+    if (tag == PTX__W_SPECIAL && PTX__INDEX(*w) == PTX_LANEID) return 31;
+    if (tag == PTX__W_SPECIAL && PTX__INDEX(*w) <= PTX_TID_Z && k->need[0]) {
+        n = k->need[PTX__INDEX(*w) - PTX_TID_X];
+        return n & (n - 1) ? PTX__ANY_NUMBER : n - 1;
+    }
+    if ((tag != PTX__W_32 && tag != PTX__W_64) || depth > 10) return PTX__ANY_NUMBER;
+    slot = f->base[tag] + PTX__INDEX(*w);
+    if (!f->def[slot] || f->sets[slot]) return PTX__ANY_NUMBER;
+    copied = ptx__copied(k, f, *w);
+    for (at = b, steps = 0; at && tag == PTX__W_32 && steps < 64; at = from, steps++) {
+        const ptx__ins *last;
+        from = f->block[at].idom;
+        last = &k->ins.at[f->block[from].end - 1];
+        if (!last->guard || f->pred_head[at + 1] - f->pred_head[at] != 1 || last->kind != PTX__I_BRANCH
+            || f->block[from].next[0] == f->block[from].next[1])
+            continue;
+        n = ptx__most_if(k, f, *w, last->guard,
+                         (f->block[from].next[1] == at + 1) == (PTX__TAG(last->guard) == PTX__W_PRED), &vague);
+        if (vague) return PTX__ANY_NUMBER;
+        if (n < most) most = n;
+    }
+    if (copied == *w) {
+        n = ptx__most_of(k, f, &k->ins.at[f->def[slot] - 1], b, depth);
+        return n < most ? n : most;
+    }
+    if (most < UINT32_MAX) { /* of a counter, what its steps come to */
+        uint32_t head = 0;
+        const ptx__ins *made = &k->ins.at[f->def[f->base[PTX__W_32] + PTX__INDEX(copied)] - 1];
+        int64_t by = ptx__round_step(k, f, *w, &head, &budget);
+        budget = 12;
+        if (by > 0 && made->kind == PTX__I_PLAIN) {
+            ptx__known v = ptx__know(k, f, &k->words.at[made->words + 1], &budget);
+            step = (uint64_t)by | v.step, step &= 0 - step; /* what both are multiples of */
+            if (!v.step) step = (uint64_t)by;
+            first = v.symbol ? 0 : (uint64_t)v.offset % step;
+        }
+        return most < first ? most : first + (most - first) / step * step;
+    }
+    return PTX__ANY_NUMBER;
+}
+
 /* By how many bytes an address grows from one round to the next of the loop that counts in it; 0 where that
    is not plain. *head: where the round begins */
 static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
@@ -10331,6 +10477,16 @@ static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
               (long long)step);
 }
 
+static void ptx__advise_beyond(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, uint32_t bytes,
+                               const char *array, uint32_t has) {
+    uint64_t most = k->ins.at[i].guard ? PTX__ANY_NUMBER : ptx__most(k, f, w, ptx__block_of(f, i), 0);
+    if (most < 0x70000000 && (int64_t)most + (int32_t)w[1] + bytes > (int64_t)has)
+        ptx__note(k, PTX_ADVICE_BEYOND, i,
+                  "the index here goes as far as byte %lld of '%.80s', which has %u: a mask, or the end of a loop, "
+                  "is beyond the array",
+                  (long long)most + (int32_t)w[1] + bytes - 1, array, has);
+}
+
 /* One address: w is its base, and behind it the offset. */
 static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, char letter) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -10353,6 +10509,9 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     ptx__extent(k, ins, letter, &align, &bytes);
     if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
     if (f->advising == 2) ptx__advise_round_step(k, f, i, w[0], align);
+    if (f->advising == 2 && (letter == 'b' || letter == 'r') && v.symbol && v.step & 7 && v.step > 1)
+        ptx__note(k, PTX_ADVICE_ALIGN, i, "an mbarrier has 8 bytes, and this is one of a row %u bytes apart",
+                  (uint32_t)v.step);
     if (!v.symbol) return PTX_E_NONE;
     if (letter == 'm' && form->row->allow >> 63 && (form->row->op == PTX_LD || form->row->op == PTX_ST)) {
         ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
@@ -10389,6 +10548,7 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
                             "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text,
                             (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
     if (v.step && ptx__verify_reached(k, f, i, w, bytes, v, has)) return k->m->error.code;
+    if (v.step && f->advising == 2) ptx__advise_beyond(k, f, i, w, bytes, array, has);
     least = v.step && v.step < own ? v.step : own;
     if ((uint64_t)offset & ((least < align ? least : align) - 1))
         return ptx__fail_at(
@@ -10582,6 +10742,20 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
             return ptx__fail_at(k, PTX_E_RANGE, i, site,
                                 "mapa leads to block %u of a cluster of %u: they are counted from 0",
                                 (unsigned)number, blocks);
+        blocks = k->function ? 0 : k->cluster[0] * k->cluster[1] * k->cluster[2];
+        for (f->rank = 1; f->rank <= blocks; f->rank++) {
+            uint32_t lanes[32];
+            int good = PTX__VALUE_STEPS;
+            number = ptx__value(k, f, rank, 0, &good);
+            if (good && number >= blocks
+                && ptx__comers(k, f, ptx__block_of(f, i), at->ins->guard, PTX__CLASS_CLUSTER, lanes)
+                && lanes[0] & 1)
+                return ptx__fail_at(k, PTX_E_RANGE, i, site,
+                                    "mapa leads from block %u to block %u of a cluster of %u: take the rest of a "
+                                    "division by that",
+                                    f->rank - 1, (unsigned)number, blocks);
+        }
+        f->rank = 0;
     }
     if (at->effect == PTX__EFFECT_COPY && ptx__number_in(k, f, i, 'u', &number)
         && (ptx__number_in(k, f, i, 'A', &size)
@@ -11741,8 +11915,9 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
     if (strncmp(at->name, "fence", 5) == 0 || strncmp(at->name, "membar.", 7) == 0)
         return states | PTX__CLUSTER_FENCED;
     if (at->report && states & PTX__CLUSTER_NOT_MET && !at->about
-        && (strncmp(at->name, "mbarrier", 8) == 0 || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
-        && ptx__is_mapped(k, f, ptx__in_slot(k, i, 'r')))
+        && (((strncmp(at->name, "mbarrier", 8) == 0 || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
+             && ptx__is_mapped(k, f, ptx__in_slot(k, i, 'r')))
+            || (at->effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at->form))))
         ptx__note(k, PTX_ADVICE_ORDER, i,
                   "the other block's mbarrier may not be there yet: behind its mbarrier.init and "
                   "PTX_FENCE_MBARRIER_INIT all of the cluster must meet (ptx_cluster_arrive, "
@@ -11778,11 +11953,18 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
 
 static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
     if ((k->m->target & 0xfffu) >= 90 && !k->function) {
-        uint32_t stores = 1;
+        uint32_t stores = 1, blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
         ptx__point at;
         ptx__follow(k, f, PTX__CLUSTER_NOT_MET, ptx__remote_rule, 0, NULL);
         ptx__follow(k, f, 0, ptx__remote_rule, 0, &stores);
-        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+            const uint32_t *rank = k->words.at + at.ins->words + 2;
+            uint64_t most = at.op == PTX_MAPA && at.ins->count == 3 ? ptx__most(k, f, rank, ptx__block_of(f, at.i), 0)
+                                                                    : PTX__ANY_NUMBER;
+            if (most != PTX__ANY_NUMBER && most >= blocks && blocks)
+                ptx__note(k, PTX_ADVICE_BEYOND, at.i,
+                          "mapa may lead to block %u of a cluster of %u: they are counted from 0", (uint32_t)most,
+                          blocks);
             if ((at.op == PTX_ST_ASYNC || at.op == PTX_RED_ASYNC)
                 && ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'k'))
                 && !ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'r'))
@@ -11791,6 +11973,7 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
                     k, PTX_ADVICE_ORDER, at.i,
                     "the mbarrier is this block's and the bytes go to another: the mbarrier that counts "
                     "them lies in the block where they go (ptx_mapa of both, with one rank)");
+        }
     }
 }
 
