@@ -6922,7 +6922,8 @@ typedef struct ptx__flow {
     uint32_t effort;        /* steps of the advice that are still to spend */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
     uint32_t rank; /* of the block in its cluster, + 1, that ptx__value takes it to have; 0: not known */
-    uint32_t round, sample[2]; /* in which round places are asked for, see ptx__value; of the two of ptx__clash */
+    uint32_t round,
+        sample[2]; /* in which round places are asked for, see ptx__value; of the two of ptx__clash */
     uint32_t last_guard;     /* that it was asked with by ptx__find_places */
     uint32_t chosen;         /* see ptx__goes_elsewhere */
     uint32_t asked, *passed; /* how often it was asked; the last time that it passed a block's branch */
@@ -7693,8 +7694,9 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
-            if (ins->guard && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising
-                               || k->m->forms.at[ins->form].row->op == PTX_RAW))
+            if (ins->guard
+                && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising
+                    || k->m->forms.at[ins->form].row->op == PTX_RAW))
                 ptx__want(f, ins->guard, &depth);
             if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
                 for (set = ins->results; set < ins->count; set++) {
@@ -8110,7 +8112,8 @@ static uint64_t ptx__compute(const ptx_kernel *k, const ptx__form *form, uint32_
     return bits == 1 ? r & 1 : (uint32_t)r;
 }
 
-/* A variable at instruction `at`, in the round of t: what it begins with, or what its only set makes of that. */
+/* A variable at instruction `at`, in the round of t: what it begins with, or what its only set makes of
+   that. */
 static uint64_t ptx__in_round(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t at, uint32_t t,
                               int *good) {
     uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word), steps, b, home = ptx__block_of(f, at);
@@ -8125,7 +8128,8 @@ static uint64_t ptx__in_round(const ptx_kernel *k, const ptx__flow *f, uint32_t 
             b = f->post_idom[b];
         if (b != to) return *good = 0, 0u;
     }
-    if (times) t = (t & 0xffffu) | 0x10000u;
+    if (times)
+        t = (t & 0xffffu) | 0x10000u;
     else
         by = &k->ins.at[f->def[slot] - 1];
     if (by->kind != PTX__I_PLAIN || k->m->forms.at[by->form].row->op != PTX_MOV || by->guard)
@@ -8494,6 +8498,26 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
             if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, b, i, guard))
                 return k->m->error.code;
         }
+    }
+    return PTX_E_NONE;
+}
+
+/* What is said to be the same, and is made of ids of threads that differ in each warp. */
+static ptx_code ptx__verify_asserted(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, made;
+    uint64_t v[2];
+    for (i = 0; f->classes && i + 1 < k->asserted.count; i += 2) {
+        const uint32_t word = k->asserted.at[i];
+        int good[2] = {PTX__VALUE_STEPS, PTX__VALUE_STEPS};
+        v[0] = ptx__value(k, f, &word, 0, &good[0]);
+        v[1] = ptx__value(k, f, &word, 1, &good[1]);
+        if (!good[0] || !good[1] || v[0] == v[1] || k->need[0] * k->need[1] * k->need[2] == 1) continue;
+        made = f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)] - 1;
+        return ptx__fail_at(
+            k, PTX_E_DIVERGENT, made, k->ins.at[made].site,
+            "this is said to be the same for threads together, and is %u for thread 0 and %u for "
+            "thread 1",
+            (unsigned)v[0], (unsigned)v[1]);
     }
     return PTX_E_NONE;
 }
@@ -9549,7 +9573,9 @@ static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
             const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
             int budget = 24;
             ptx__known v;
-            if (pass ? at.op != PTX_ST : at.op != PTX_LD || !(at.form->asked & PTX_NC & ~PTX__FAMILY))
+            if (pass ? at.op != PTX_ST && at.effect != PTX__EFFECT_BULK_OUT
+                           && !(at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
+                     : at.op != PTX_LD || !(at.form->asked & PTX_NC & ~PTX__FAMILY))
                 continue;
             while (w < end && PTX__TAG(*w) != PTX__W_MEM) w++;
             if (w >= end) continue;
@@ -10271,8 +10297,9 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
 }
 
 /* -- how far --
-   The most that a number can be where block b is reached, by masks, divisions, the ends of loops and conditions
-   on the way; PTX__ANY_NUMBER where that cannot be said, or where a condition is on what is made of it. */
+   The most that a number can be where block b is reached, by masks, divisions, the ends of loops and
+   conditions on the way; PTX__ANY_NUMBER where that cannot be said, or where a condition is on what is made
+   of it. */
 #define PTX__ANY_NUMBER UINT64_MAX
 
 /* The variable that a register is a copy of, or itself. */
@@ -10281,7 +10308,8 @@ static uint32_t ptx__copied(const ptx_kernel *k, const ptx__flow *f, uint32_t wo
     const ptx__ins *ins;
     if (PTX__TAG(word) != PTX__W_32 || !f->def[slot]) return word;
     ins = &k->ins.at[f->def[slot] - 1];
-    if (f->sets[slot] || ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_MOV) return word;
+    if (f->sets[slot] || ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_MOV)
+        return word;
     from = k->words.at[ins->words + 1];
     return PTX__TAG(from) == PTX__W_32 && f->sets[f->base[PTX__W_32] + PTX__INDEX(from)] ? from : word;
 }
@@ -10303,9 +10331,10 @@ static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, 
             return 1;
     return 0;
 }
-/* What the condition `guard`, true or not, leaves of a register: *vague, where it is on what is made of it. */
-static uint64_t ptx__most_if(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t guard, int truth,
-                             int *vague) {
+/* What the condition `guard`, true or not, leaves of a register: *vague, where it is on what is made of
+   it. */
+static uint64_t ptx__most_if(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t guard,
+                             int truth, int *vague) {
     const ptx__ins *ins = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(guard)] - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results;
     const ptx__form *form = &k->m->forms.at[ins->form];
@@ -10327,11 +10356,13 @@ static uint64_t ptx__most_if(const ptx_kernel *k, const ptx__flow *f, uint32_t w
 static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
                                int *budget);
 static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b, int depth);
-static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, uint32_t b, int depth) {
+static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, uint32_t b,
+                             int depth) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
     uint64_t v[3] = {0, 0, PTX__ANY_NUMBER}, low, high;
-    unsigned n = 0, op = form->row->op, kind = (unsigned char)ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind;
+    unsigned n = 0, op = form->row->op,
+             kind = (unsigned char)ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind;
     int numbers = 0;
     if (ins->kind != PTX__I_PLAIN || ins->guard || ins->results != 1 || (kind != 'u' && kind != 'b')
         || form->asked & (PTX_HI | PTX_SAT | PTX_CC) & ~PTX__FAMILY)
@@ -10386,7 +10417,8 @@ static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_
             || f->block[from].next[0] == f->block[from].next[1])
             continue;
         n = ptx__most_if(k, f, *w, last->guard,
-                         (f->block[from].next[1] == at + 1) == (PTX__TAG(last->guard) == PTX__W_PRED), &vague);
+                         (f->block[from].next[1] == at + 1) == (PTX__TAG(last->guard) == PTX__W_PRED),
+                         &vague);
         if (vague) return PTX__ANY_NUMBER;
         if (n < most) most = n;
     }
@@ -10481,10 +10513,11 @@ static void ptx__advise_beyond(ptx_kernel *k, ptx__flow *f, uint32_t i, const ui
                                const char *array, uint32_t has) {
     uint64_t most = k->ins.at[i].guard ? PTX__ANY_NUMBER : ptx__most(k, f, w, ptx__block_of(f, i), 0);
     if (most < 0x70000000 && (int64_t)most + (int32_t)w[1] + bytes > (int64_t)has)
-        ptx__note(k, PTX_ADVICE_BEYOND, i,
-                  "the index here goes as far as byte %lld of '%.80s', which has %u: a mask, or the end of a loop, "
-                  "is beyond the array",
-                  (long long)most + (int32_t)w[1] + bytes - 1, array, has);
+        ptx__note(
+            k, PTX_ADVICE_BEYOND, i,
+            "the index here goes as far as byte %lld of '%.80s', which has %u: a mask, or the end of a loop, "
+            "is beyond the array",
+            (long long)most + (int32_t)w[1] + bytes - 1, array, has);
 }
 
 /* One address: w is its base, and behind it the offset. */
@@ -10750,10 +10783,11 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
             if (good && number >= blocks
                 && ptx__comers(k, f, ptx__block_of(f, i), at->ins->guard, PTX__CLASS_CLUSTER, lanes)
                 && lanes[0] & 1)
-                return ptx__fail_at(k, PTX_E_RANGE, i, site,
-                                    "mapa leads from block %u to block %u of a cluster of %u: take the rest of a "
-                                    "division by that",
-                                    f->rank - 1, (unsigned)number, blocks);
+                return ptx__fail_at(
+                    k, PTX_E_RANGE, i, site,
+                    "mapa leads from block %u to block %u of a cluster of %u: take the rest of a "
+                    "division by that",
+                    f->rank - 1, (unsigned)number, blocks);
         }
         f->rank = 0;
     }
@@ -11359,7 +11393,8 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
         if (strstr(at.name, "shared::cluster") && PTX__TAG(w[0]) != PTX__W_SHARED) return; /* ptx_mapa */
         if (!ptx__alike(k, f, w, made)) continue;
         if (PTX__TAG(w[0]) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, w[0])) > PTX__CLASS_BLOCK) return;
-        if (strstr(at.name, "cp.async")) by = strstr(at.name, "noinc") != NULL;
+        if (strstr(at.name, "cp.async"))
+            by = strstr(at.name, "noinc") != NULL;
         else if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M'))
             by = 1;
         else if (!ptx__number_in(k, f, at.i, 'M', &by))
@@ -11465,7 +11500,8 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
                              || f->wanted[f->base[PTX__W_PRED] + PTX__INDEX(made)]);
         array = ptx__array_at(k, f, ptx__in_slot(k, i, 'b'));
         for (made_at.i = PTX__BEGIN, made = 0; !made && ptx__next(k, &made_at);)
-            made = made_at.op == PTX_MBARRIER_INIT && ptx__alike(k, f, ptx__in_slot(k, made_at.i, 'b'), barrier);
+            made =
+                made_at.op == PTX_MBARRIER_INIT && ptx__alike(k, f, ptx__in_slot(k, made_at.i, 'b'), barrier);
         if (p->arrays && p->all_known && array && array < 32 && !made && !k->function)
             ptx__note(k, PTX_ADVICE_ORDER, i, "no mbarrier.init in this kernel makes this mbarrier");
     }
@@ -11510,10 +11546,10 @@ static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
 }
 
 /* -- rounds --
-   What a wait is given in its first rounds: the kernel is gone through for a thread that comes to it, with the
-   numbers that are known, from the beginning on. Where a condition is not known, the way is taken that the
-   wait hangs on, or else that which stands first, and no variable is believed that is set there; a second time
-   the other; and of a wait it is believed that it is over. */
+   What a wait is given in its first rounds: the kernel is gone through for a thread that comes to it, with
+   the numbers that are known, from the beginning on. Where a condition is not known, the way is taken that
+   the wait hangs on, or else that which stands first, and no variable is believed that is set there; a second
+   time the other; and of a wait it is believed that it is over. */
 #define PTX__ROUNDS 12
 typedef struct ptx__rounds {
     uint32_t n, at[PTX__ROUNDS], parity[PTX__ROUNDS]; /* at: the array, index + 1, in the highest bits */
@@ -11616,8 +11652,10 @@ static int ptx__arrives(const ptx__point *at) {
 static int ptx__next_arrival(const ptx_kernel *k, ptx__flow *f, uint32_t i, int all, ptx__point *at) {
     while (ptx__next(k, at)) {
         if (at->opaque) return 1;
-        if ((ptx__arrives(at) || (all && (at->effect == PTX__EFFECT_BULK_IN || at->op == PTX_MBARRIER_INVAL
-                         || at->op == PTX_MBARRIER_INIT)))
+        if ((ptx__arrives(at)
+             || (all
+                 && (at->effect == PTX__EFFECT_BULK_IN || at->op == PTX_MBARRIER_INVAL
+                     || at->op == PTX_MBARRIER_INIT)))
             && ptx__alike(k, f, ptx__mbarrier_of(k, at->i), ptx__mbarrier_of(k, i)))
             return 1;
     }
@@ -11637,14 +11675,17 @@ static int ptx__goes_on(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
         if (at.op == PTX_MBARRIER_INIT || !ptx__seek(k, f, at.i, ptx__look_for, &at.i)) continue;
         again = 1;
         about[0] = i;
-        for (about[1] = ptx__block_of(f, at.i); about[1] && PTX__CLASS(f->level[about[1]]) > PTX__CLASS_BLOCK;)
+        for (about[1] = ptx__block_of(f, at.i);
+             about[1] && PTX__CLASS(f->level[about[1]]) > PTX__CLASS_BLOCK;)
             about[1] = f->block[about[1]].idom;
-        if (ptx__seek(k, f, i, ptx__look_for, &at.i) && ptx__seek(k, f, i, ptx__look_around, about)) again = 2;
+        if (ptx__seek(k, f, i, ptx__look_for, &at.i) && ptx__seek(k, f, i, ptx__look_around, about))
+            again = 2;
     }
     f->chosen = 0;
     return again == 1;
 }
-/* Whether every arrival at the mbarrier of the first wait hangs on that wait, or on others that hang on it. */
+/* Whether every arrival at the mbarrier of the first wait hangs on that wait, or on others that hang on
+   it. */
 static int ptx__waits_for_itself(ptx_kernel *k, ptx__flow *f, uint32_t wait, uint32_t first, int depth) {
     uint32_t any = 0;
     ptx__rounds rounds;
@@ -11670,34 +11711,39 @@ static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     ptx__play(k, f, i, &r);
     for (n = 0; n < r.n; n++)
         if (r.parity[n] > 1) {
-            ptx__note(k, PTX_ADVICE_ORDER, i,
-                      "the parity of a phase is 0 or 1, and in round %u this is %u: take the lowest bit of the "
-                      "count of phases",
-                      n, r.parity[n]);
+            ptx__note(
+                k, PTX_ADVICE_ORDER, i,
+                "the parity of a phase is 0 or 1, and in round %u this is %u: take the lowest bit of the "
+                "count of phases",
+                n, r.parity[n]);
             return;
         }
     for (n = 0; n < r.n; n++) {
         uint32_t array = r.at[n] / PTX__ARRAY_STEP;
         if (!array || array > k->shared.count || !k->shared.at[array - 1].count) return;
         bytes = k->shared.at[array - 1].count * ptx_type_bytes((ptx_type)k->shared.at[array - 1].type);
-        if (r.at[n] % PTX__ARRAY_STEP + 8 > bytes) out = out ? out : n + 1;
+        if (r.at[n] % PTX__ARRAY_STEP + 8 > bytes)
+            out = out ? out : n + 1;
         else if (out) {
-            ptx__note(k, PTX_ADVICE_ORDER, i,
-                      "in round %u this is byte %u of '%.80s', which has %u: the ring has more stages than the "
-                      "array",
-                      out - 1, r.at[out - 1] % PTX__ARRAY_STEP, k->m->names.at + k->shared.at[array - 1].name,
-                      bytes);
+            ptx__note(
+                k, PTX_ADVICE_ORDER, i,
+                "in round %u this is byte %u of '%.80s', which has %u: the ring has more stages than the "
+                "array",
+                out - 1, r.at[out - 1] % PTX__ARRAY_STEP, k->m->names.at + k->shared.at[array - 1].name,
+                bytes);
             return;
         }
     }
     if (!r.n || out || k->function) return;
     for (n = 1; n < r.n; n++) {
-        for (m = n; m-- > 0 && r.at[m] != r.at[n];) {}
+        for (m = n; m-- > 0 && r.at[m] != r.at[n];) {
+        }
         if (m > n || r.parity[m] != r.parity[n] || !ptx__goes_on(k, f, i)) continue;
-        ptx__note(k, PTX_ADVICE_ORDER, i,
-                  "rounds %u and %u wait for one mbarrier by the same parity, %u, and each phase has the other: "
-                  "turn it whenever the ring begins anew",
-                  m, n, r.parity[n]);
+        ptx__note(
+            k, PTX_ADVICE_ORDER, i,
+            "rounds %u and %u wait for one mbarrier by the same parity, %u, and each phase has the other: "
+            "turn it whenever the ring begins anew",
+            m, n, r.parity[n]);
         return;
     }
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
@@ -11712,9 +11758,10 @@ static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
                   "before the copy at %s has come",
                   k->ins.at[filled - 1].site);
     if (!r.parity[0] && ptx__waits_for_itself(k, f, i, i, 0))
-        ptx__note(k, PTX_ADVICE_ORDER, i,
-                  "the first wait here is for what comes behind it alone, and lasts for ever: where the first "
-                  "round has nothing to wait for, it asks for parity 1, the phase before the first");
+        ptx__note(
+            k, PTX_ADVICE_ORDER, i,
+            "the first wait here is for what comes behind it alone, and lasts for ever: where the first "
+            "round has nothing to wait for, it asks for parity 1, the phase before the first");
 }
 static void ptx__advise_rounds(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
@@ -11959,12 +12006,13 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
         ptx__follow(k, f, 0, ptx__remote_rule, 0, &stores);
         for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
             const uint32_t *rank = k->words.at + at.ins->words + 2;
-            uint64_t most = at.op == PTX_MAPA && at.ins->count == 3 ? ptx__most(k, f, rank, ptx__block_of(f, at.i), 0)
-                                                                    : PTX__ANY_NUMBER;
+            uint64_t most = at.op == PTX_MAPA && at.ins->count == 3
+                                ? ptx__most(k, f, rank, ptx__block_of(f, at.i), 0)
+                                : PTX__ANY_NUMBER;
             if (most != PTX__ANY_NUMBER && most >= blocks && blocks)
                 ptx__note(k, PTX_ADVICE_BEYOND, at.i,
-                          "mapa may lead to block %u of a cluster of %u: they are counted from 0", (uint32_t)most,
-                          blocks);
+                          "mapa may lead to block %u of a cluster of %u: they are counted from 0",
+                          (uint32_t)most, blocks);
             if ((at.op == PTX_ST_ASYNC || at.op == PTX_RED_ASYNC)
                 && ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'k'))
                 && !ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'r'))
@@ -11985,6 +12033,54 @@ static int ptx__look_tensor(const ptx_kernel *k, ptx__flow *f, const ptx__point 
     if (at->op == PTX_TCGEN05_WAIT_ST || at->opaque) return 1;
     return strncmp(at->name, "tcgen05.ld", 10) == 0 || strncmp(at->name, "tcgen05.mma", 11) == 0 ? 2 : 0;
 }
+static int ptx__look_commit(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f, (void)about;
+    return strncmp(at->name, "tcgen05.commit", 14) == 0 ? 2 : 0;
+}
+/* about: the op that is sought; one that ends the way, or whether a barrier of the block does */
+static int ptx__look_op(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->op == about[0]) return 2;
+    return at->opaque || (about[1] && at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
+}
+/* A load of the sums of a product, before it is waited for. about: their address */
+static int ptx__look_sums(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const uint32_t *w = k->words.at + at->ins->words + at->ins->results;
+    (void)f;
+    if (at->opaque || at->effect == PTX__EFFECT_BARRIER) return 1;
+    if (strncmp(at->name, "tcgen05.ld", 10) != 0) return 0;
+    return (PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w) == about[0] ? 2 : 0;
+}
+static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *w = k->words.at + at->ins->words + at->ins->results;
+    const uint32_t threads = k->need[0] * k->need[1] * k->need[2];
+    uint32_t about[2];
+    if (at->op == PTX_TCGEN05_ALLOC || at->op == PTX_TCGEN05_DEALLOC || at->op == PTX_TCGEN05_RELINQUISH) {
+        if (ptx__parted(k, f, at->i) < PTX__CLASS_WARP && (!threads || threads > 32))
+            ptx__note(
+                k, PTX_ADVICE_RACE, at->i,
+                "every warp that comes does this for itself: let one warp take the tensor memory and give "
+                "it back");
+    }
+    about[0] = PTX_TCGEN05_ALLOC, about[1] = 0;
+    if (at->op == PTX_TCGEN05_RELINQUISH)
+        ptx__seek_and_note(
+            k, f, at->i, ptx__look_op, about, PTX_ADVICE_ORDER,
+            "the block has said at %s that it takes no more tensor memory: that comes behind the "
+            "last of it");
+    about[0] = PTX_TCGEN05_DEALLOC, about[1] = 1;
+    if (strncmp(at->name, "tcgen05.ld", 10) == 0 && ptx__parted(k, f, at->i) < PTX__CLASS_WARP)
+        ptx__seek_and_note(
+            k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
+            "other warps may still be loading, at %s, from what is given back here: a barrier of "
+            "the block comes between");
+    if (strncmp(at->name, "tcgen05.mma", 11) != 0) return;
+    about[0] = PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w;
+    ptx__seek_and_note(
+        k, f, at->i, ptx__look_sums, about, PTX_ADVICE_RACE,
+        "what the product at %s makes may not be there yet: PTX_TCGEN05_COMMIT to an mbarrier, and "
+        "a wait for that, come between");
+}
 /* Tensor memory that is never given back, or not as much of it; products that all begin or nobody waits for.
    */
 static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
@@ -11996,8 +12092,9 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         int multiplies = strncmp(at.name, "tcgen05.mma", 11) == 0;
         if (at.opaque) return;
+        ptx__advise_tensor_order(k, f, &at);
         if (multiplies) product = at.i + 1;
-        if (strncmp(at.name, "tcgen05.commit", 14) == 0) committed = 1;
+        if (multiplies && ptx__seek(k, f, at.i, ptx__look_commit, NULL)) committed = 1;
         if ((multiplies || strncmp(at.name, "tcgen05.c", 9) == 0) && ptx__parted(k, f, at.i) < PTX__CLASS_LANE
             && k->max_threads != 1 && k->need[0] * k->need[1] * k->need[2] != 1)
             ptx__note(k, PTX_ADVICE_RACE, at.i,
@@ -12148,16 +12245,22 @@ static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
     }
 }
 
+/* What a loop that waits does besides. */
+static int ptx__idles(const ptx__point *at) {
+    return at->op == PTX_SETP || at->op == PTX_MOV || at->op == PTX_NANOSLEEP || at->op == PTX_ADD;
+}
 /* A load that nobody told that others write, in a loop that only what it brings can end. */
 static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i) {
     const ptx__ins *last = &k->ins.at[f->block[b].end - 1], *made;
-    const uint32_t *w = k->words.at + k->ins.at[i].words;
+    const uint32_t *w = k->words.at + k->ins.at[i].words, *x;
     uint32_t j, way, to, steps, address, def;
     ptx__point at;
-    if (last->kind != PTX__I_BRANCH || !last->guard || k->ins.at[i].results != 1
-        || PTX__TAG(w[1]) != PTX__W_MEM)
-        return 0;
-    address = w[2];
+    j = k->ins.at[i].results;
+    if (last->kind != PTX__I_BRANCH || !last->guard || !j || k->ins.at[i].count < j + 3u) return 0;
+    w += PTX__TAG(*w) == PTX__W_VECTOR;
+    for (x = w; x < k->words.at + k->ins.at[i].words + k->ins.at[i].count && PTX__TAG(*x) != PTX__W_MEM;) x++;
+    if (x >= k->words.at + k->ins.at[i].words + k->ins.at[i].count) return 0;
+    address = x[1];
     made = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
     if (k->m->forms.at[made->form].row->op != PTX_SETP || f->sets[f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0])])
         return 0;
@@ -12169,7 +12272,7 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
         for (steps = 0; to && to - 1 != b && steps < 8; steps++) {
             const ptx__block *block = &f->block[to - 1];
             for (j = block->first; j < block->end; j++)
-                if (k->ins.at[j].kind == PTX__I_PLAIN || k->ins.at[j].guard) break;
+                if ((ptx__see(k, j, &at) && !ptx__idles(&at)) || k->ins.at[j].guard) break;
             if (j < block->end) break;
             to = block->next[0] ? block->next[0] : block->next[1];
         }
@@ -12179,7 +12282,7 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
     def = f->base[PTX__TAG(address)] + PTX__INDEX(address);
     if (f->sets[def] || f->def_block[def] == b) return 0;
     for (j = f->block[b].first; j < f->block[b].end; j++) /* nothing else but the test, and no fence */
-        if (ptx__see(k, j, &at) && j != i && at.op != PTX_SETP && at.op != PTX_MOV) return 0;
+        if (ptx__see(k, j, &at) && j != i && !ptx__idles(&at)) return 0;
     return 1;
 }
 
@@ -12233,12 +12336,15 @@ static int ptx__is_own(const ptx_kernel *k, ptx__flow *f, const uint32_t *addres
         if (at.op == PTX_ST && ptx__same(ptx__in_slot(k, at.i, 'm'), address)) return 1;
     return 0;
 }
+/* A fence that other blocks see. */
+static int ptx__is_fence(const ptx__point *at) {
+    return (strncmp(at->name, "fence", 5) == 0 || strncmp(at->name, "membar.", 7) == 0)
+           && !strstr(at->name, "proxy") && !(at->form->asked & PTX_CTA & ~PTX__FAMILY);
+}
 static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
     ptx_mods asked = at->form->asked & ~PTX__FAMILY, released = PTX_RELEASE | PTX_ACQ_REL;
     uint32_t which;
-    if (at->opaque || strncmp(at->name, "fence.", 6) == 0 || strncmp(at->name, "membar.", 7) == 0
-        || strcmp(at->name, "fence") == 0)
-        return at->opaque ? 0 : states & ~0x7fffu;
+    if (at->opaque || ptx__is_fence(at)) return at->opaque ? 0 : states & ~0x7fffu;
     if (at->op == PTX_ST && asked & PTX__M_GLOBAL & ~PTX__FAMILY && !(asked & (released & ~PTX__FAMILY))) {
         which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
         return which ? states | 1u << which : states;
@@ -12257,6 +12363,138 @@ static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, u
     }
     return states;
 }
+/* The instruction, with no barrier before it. about: it */
+static int ptx__look_met(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
+    return at->opaque || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
+}
+/* A load of what some block stores. about: 0 by anybody, before a fence; 1 by all, before they have met; the
+   parameters that are stored to */
+static int ptx__look_told(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
+    uint32_t which;
+    if (at->opaque || at->form->asked & PTX_ACQUIRE & ~PTX__FAMILY) return 1;
+    if (about[0] ? at->effect == PTX__EFFECT_BARRIER : ptx__is_fence(at)) return 1;
+    if (at->op != PTX_LD || at->form->asked & strong || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
+        return 0;
+    if (about[0] && ptx__parted(k, f, at->i) == PTX__CLASS_LANE) return 0;
+    which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
+    return which && about[1] >> which & 1 && !ptx__is_own(k, f, ptx__in_slot(k, at->i, 'm')) ? 2 : 0;
+}
+static int ptx__look_told_of(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    return at->op == PTX_LD && about[1] >> ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm')) & 1 ? 2 : 0;
+}
+/* The parameters that plain stores go to, a bit each. */
+static uint32_t ptx__stored_to(ptx_kernel *k, ptx__flow *f) {
+    uint32_t stored = 0;
+    ptx__point at;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        if (at.op == PTX_ST && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+            stored |= 1u << ptx__parameter_of(k, f, ptx__in_slot(k, at.i, 'm'));
+    return stored & ~1u;
+}
+/* What one thread tells other blocks of, stored by all of its own: they meet before. */
+static void ptx__advise_told(ptx_kernel *k, ptx__flow *f, uint32_t tells) {
+    uint32_t about[2], which;
+    ptx__point at;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        const uint32_t *w = at.op == PTX_ST ? ptx__in_slot(k, at.i, 'm') : NULL;
+        if (!w || PTX__TAG(w[0]) != PTX__W_64 || ptx__parted(k, f, at.i) == PTX__CLASS_LANE
+            || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_LANE)
+            continue;
+        which = ptx__parameter_of(k, f, w);
+        about[0] = 0, about[1] = which ? 1u << which : 0;
+        if (!about[1] || !ptx__seek(k, f, tells, ptx__look_told_of, about)) continue;
+        about[0] = tells;
+        ptx__seek_and_note(
+            k, f, at.i, ptx__look_met, about, PTX_ADVICE_RACE,
+            "one thread tells other blocks here of what all threads of its own store at %s, and "
+            "they may not have got there: a barrier of the block comes before");
+    }
+}
+/* Who has waited for a word of other blocks, and goes on to what they stored. */
+static void ptx__advise_waited(ptx_kernel *k, ptx__flow *f) {
+    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
+    uint32_t about[2];
+    ptx__point at;
+    about[1] = ptx__stored_to(k, f);
+    for (at.i = PTX__BEGIN; about[1] && f->effort > 8192 && ptx__next(k, &at);) {
+        if (at.op != PTX_LD || !(at.form->asked & strong) || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+            || !ptx__seek(k, f, at.i, ptx__look_for, &at.i))
+            continue;
+        about[0] = 0;
+        if (!(at.form->asked & PTX_ACQUIRE & ~PTX__FAMILY))
+            ptx__seek_and_note(
+                k, f, at.i, ptx__look_told, about, PTX_ADVICE_RACE,
+                "the load at %s waits for other blocks, and orders nothing: what they stored may "
+                "not be seen here; PTX_ACQUIRE | PTX_GPU with it, or ptx_fence(k, PTX_ACQ_REL | "
+                "PTX_GPU) behind the loop");
+        about[0] = 1;
+        if (ptx__parted_before(k, f, at.i) == PTX__CLASS_LANE)
+            ptx__seek_and_note(
+                k, f, at.i, ptx__look_told, about, PTX_ADVICE_RACE,
+                "one thread waits for other blocks at %s, and all read here what those store: a "
+                "barrier of the block comes between");
+    }
+}
+/* A lock: taken in a loop by a swap from one number to another, and given back at the same place. about: its
+   address. */
+static int ptx__look_locked(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
+    (void)f;
+    if (at->opaque || ptx__is_fence(at) || ptx__same(ptx__in_slot(k, at->i, 'm'), about)) return 1;
+    return (at->op == PTX_LD || at->op == PTX_ST) && !(at->form->asked & strong)
+                   && at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
+               ? 2
+               : 0;
+}
+static int ptx__look_freed(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
+    (void)f;
+    if (at->opaque || ptx__is_fence(at)) return 1;
+    if (at->op == PTX_LD || !ptx__same(ptx__in_slot(k, at->i, 'm'), about)) return 0;
+    return at->form->asked & released || at->op == PTX_ATOMIC_CAS ? 1 : 2;
+}
+static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *taken) {
+    const uint32_t *place = ptx__in_slot(k, taken->i, 'm'), *w = k->words.at + taken->ins->words + 4, *x;
+    ptx_mods ordered = (PTX_ACQUIRE | PTX_ACQ_REL) & ~PTX__FAMILY;
+    uint64_t number[2];
+    uint32_t freed = 0;
+    ptx__point at;
+    if (!place || !(taken->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || k->function) return;
+    if (!ptx__number(k, f, w, number)) return;
+    w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+    if (!ptx__number(k, f, w, number + 1) || number[0] == number[1]
+        || !ptx__seek(k, f, taken->i, ptx__look_for, &taken->i))
+        return;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        if (at.opaque) return;
+        x = at.i == taken->i || at.op == PTX_LD ? NULL : ptx__in_slot(k, at.i, 'm');
+        if (x
+            && (ptx__same(x, place)
+                || (ptx__parameter_of(k, f, x)
+                    && ptx__parameter_of(k, f, x) == ptx__parameter_of(k, f, place))))
+            freed = at.i + 1;
+    }
+    if (!freed) {
+        ptx__note(k, PTX_ADVICE_ORDER, taken->i,
+                  "this lock is taken and never given back: who comes next waits for ever");
+        return;
+    }
+    if (!(taken->form->asked & ordered))
+        ptx__seek_and_note(
+            k, f, taken->i, ptx__look_locked, place, PTX_ADVICE_RACE,
+            "the lock taken at %s orders nothing, and what the last owner stored may not be seen "
+            "here: ptx_fence(k, PTX_ACQ_REL | PTX_GPU) behind it, or PTX_ACQUIRE | PTX_GPU with it");
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);)
+        if (at.op == PTX_ST && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
+            && ptx__comes_first(f, taken->i, at.i) && !ptx__same(ptx__in_slot(k, at.i, 'm'), place))
+            ptx__seek_and_note(
+                k, f, at.i, ptx__look_freed, place, PTX_ADVICE_RACE,
+                "the lock is given back here before others see what is stored at %s under it: "
+                "ptx_fence(k, PTX_ACQ_REL | PTX_GPU) comes before, or PTX_RELEASE | PTX_GPU with it");
+}
 static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
     ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
     uint32_t about[1];
@@ -12264,7 +12502,7 @@ static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     if (k->function) return;
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        if (at.op != PTX_ATOMIC || at.form->asked & released
+        if ((at.op != PTX_ATOMIC && at.op != PTX_RED) || at.form->asked & released
             || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
             continue;
         w = ptx__in_slot(k, at.i, 'm');
@@ -12272,6 +12510,7 @@ static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
             || ptx__parted(k, f, at.i) != PTX__CLASS_LANE || ptx__seek(k, f, at.i, ptx__look_for, &at.i))
             continue; /* one a block, and once: not a queue */
         about[0] = at.i;
+        ptx__advise_told(k, f, at.i);
         f->effort -= (uint32_t)k->ins.count < f->effort ? (uint32_t)k->ins.count : f->effort;
         ptx__follow(k, f, 0, ptx__tickets_rule, 0, about);
     }
@@ -12309,10 +12548,12 @@ static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
             if (memory) word = w[1], w += 2;
             if (PTX__TAG(word) < PTX__CLASSES) word = home[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
             which = PTX__INDEX(word);
-            if ((PTX__TAG(word) != PTX__W_LOCAL && PTX__TAG(word) != PTX__W_SHARED) || which >= PTX__HOMES / 2)
+            if ((PTX__TAG(word) != PTX__W_LOCAL && PTX__TAG(word) != PTX__W_SHARED)
+                || which >= PTX__HOMES / 2)
                 continue;
             if (PTX__TAG(word) == PTX__W_SHARED) which += PTX__HOMES / 2;
-            if (memory && at.effect == PTX__EFFECT_READ) read[which] = read[which] ? read[which] : at.i + 1;
+            if (memory && at.effect == PTX__EFFECT_READ)
+                read[which] = read[which] ? read[which] : at.i + 1;
             else if (memory && at.op == PTX_LD)
                 read[which] = read[which] ? read[which] : at.i + 1;
             else if (memory && at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
@@ -12332,10 +12573,11 @@ static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
     for (; own && i < PTX__HOMES; i++)
         if (read[i] && !filled[i])
             ptx__note(k, PTX_ADVICE_UNWRITTEN, (counted[i] ? counted[i] : read[i]) - 1,
-                      counted[i] ? "'%.80s' is counted up here, and nothing in this kernel sets it to zero before: "
-                                   "shared memory holds anything at the start"
-                                 : "nothing in this kernel writes to '%.80s', and shared memory holds anything at "
-                                   "the start",
+                      counted[i]
+                          ? "'%.80s' is counted up here, and nothing in this kernel sets it to zero before: "
+                            "shared memory holds anything at the start"
+                          : "nothing in this kernel writes to '%.80s', and shared memory holds anything at "
+                            "the start",
                       k->m->names.at + k->shared.at[i - PTX__HOMES / 2].name);
 }
 
@@ -12369,6 +12611,68 @@ static int ptx__look_unlock(const ptx_kernel *k, ptx__flow *f, const ptx__point 
                : 0;
 }
 
+/* Whether a number is that of the blocks, plus or minus a number. */
+static int ptx__counts_blocks(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
+    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(word) : 0;
+    ptx__point at;
+    if (PTX__TAG(word) == PTX__W_SPECIAL)
+        return PTX__INDEX(word) >= PTX_NCTAID_X && PTX__INDEX(word) <= PTX_NCTAID_Z;
+    if (PTX__TAG(word) != PTX__W_32 || depth > 3 || !f->def[slot] || f->sets[slot]) return 0;
+    if (!ptx__see(k, f->def[slot] - 1, &at) || (at.op != PTX_MOV && at.op != PTX_SUB && at.op != PTX_ADD))
+        return 0;
+    return ptx__counts_blocks(k, f, k->words.at[at.ins->words + 1], depth + 1);
+}
+/* A count of all threads that is compared with the number of blocks. */
+static void ptx__advise_census(ptx_kernel *k, ptx__flow *f, const ptx__point *compare) {
+    const uint32_t *w = k->words.at + compare->ins->words + compare->ins->results, *x;
+    uint32_t side, slot;
+    uint64_t by;
+    ptx__point at;
+    if (compare->ins->count != compare->ins->results + 2u) return;
+    for (side = 0; side < 2; side++) {
+        slot = PTX__TAG(w[side]) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(w[side]) : 0;
+        if (PTX__TAG(w[side]) != PTX__W_32 || !f->def[slot] || f->sets[slot]
+            || !ptx__see(k, f->def[slot] - 1, &at) || at.op != PTX_ATOMIC
+            || !ptx__counts_blocks(k, f, w[!side], 0))
+            continue;
+        x = k->words.at + at.ins->words + 4;
+        if (strstr(at.name, "atom") && ptx__number(k, f, x, &by) && by == 1
+            && ptx__many_do(k, f, at.i, ptx__in_slot(k, at.i, 'm')))
+            ptx__note(
+                k, PTX_ADVICE_ORDER, compare->i,
+                "all threads count at %s, and this compares with the number of blocks: let one thread of "
+                "each block count",
+                at.ins->site);
+    }
+}
+/* Stores before the kernel has waited for the one before it, and a wait of some threads for all. */
+static int ptx__look_loaded(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)about;
+    if (at->opaque || at->effect == PTX__EFFECT_BARRIER) return 1;
+    return at->op == PTX_LD && at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
+                   && ptx__parted(k, f, at->i) < PTX__CLASS_GROUP
+               ? 2
+               : 0;
+}
+static void ptx__advise_dependents(ptx_kernel *k, ptx__flow *f) {
+    ptx__point wait, at;
+    for (wait.i = PTX__BEGIN; ptx__next(k, &wait);) {
+        if (wait.op != PTX_GRIDDEPCONTROL_WAIT) continue;
+        if (ptx__parted(k, f, wait.i) >= PTX__CLASS_WARP)
+            ptx__seek_and_note(k, f, wait.i, ptx__look_loaded, NULL, PTX_ADVICE_ORDER,
+                               "not all have waited for the kernel before, at %s, and all load here: let all "
+                               "wait, or put a barrier of the block behind it");
+        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+            if (at.op == PTX_ST && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
+                && ptx__comes_first(f, at.i, wait.i))
+                ptx__note(
+                    k, PTX_ADVICE_ORDER, at.i,
+                    "the kernel before may still be reading what is written here: the wait for it, at %s, "
+                    "comes first",
+                    wait.ins->site);
+    }
+}
+
 static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_ACQUIRE | PTX_CV) & ~PTX__FAMILY;
     const uint32_t *place;
@@ -12378,15 +12682,19 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx__advise_unread(k, f);
     ptx__advise_unending(k, f);
     ptx__advise_tickets(k, f);
+    ptx__advise_waited(k, f);
+    ptx__advise_dependents(k, f);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *end = k->words.at + at.ins->words + at.ins->count;
         int always = at.op == PTX_SETP ? ptx__always(k, f, at.i) : 0;
+        if (at.op == PTX_SETP) ptx__advise_census(k, f, &at);
         if (always)
             ptx__note(k, PTX_ADVICE_IDLE, at.i, "this comparison is %s true, whatever its operand is",
                       always == 1 ? "never" : "always");
         if (at.form->asked >> 63 && at.form->asked & PTX_CTA & ~PTX__FAMILY
             && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
             ptx__advise_scope(k, f, &at);
+        if (at.op == PTX_ATOMIC_CAS) ptx__advise_lock(k, f, &at);
         if (at.op == PTX_ATOMIC_CAS && (place = ptx__in_slot(k, at.i, 'm')) != NULL)
             ptx__seek_and_note(
                 k, f, at.i, ptx__look_unlock, place, PTX_ADVICE_RACE,
@@ -12498,7 +12806,8 @@ static uint32_t ptx__refilled_behind(const ptx_kernel *k, ptx__flow *f, const ui
     ptx__point copy, wait;
     for (copy.i = PTX__BEGIN; ptx__next(k, &copy);) {
         const uint32_t *to = ptx__bulk_target(k, copy.i);
-        if (copy.effect != PTX__EFFECT_BULK_IN || !to || ptx__alike(k, f, ptx__mbarrier_of(k, copy.i), barrier))
+        if (copy.effect != PTX__EFFECT_BULK_IN || !to
+            || ptx__alike(k, f, ptx__mbarrier_of(k, copy.i), barrier))
             continue;
         if (place[1] == UINT32_MAX ? ptx__array_at(k, f, to) != place[0] : !ptx__same(to, place)) continue;
         for (wait.i = PTX__BEGIN; ptx__next(k, &wait);)
@@ -12560,15 +12869,17 @@ static void ptx__advise_release(ptx_kernel *k, ptx__flow *f, uint32_t i) {
         about[0] = place[0];
         about[1] = ptx__know(k, f, to, &budget).step ? x[0] : 0;
         if (!about[1] || ptx__comes_first(f, read.i, i))
-            ptx__seek_and_note(k, f, i, ptx__look_late, about, PTX_ADVICE_RACE,
-                               "what is read here was given back at %s, and the next copy may be writing over "
-                               "it: the last read comes before the arrival");
+            ptx__seek_and_note(
+                k, f, i, ptx__look_late, about, PTX_ADVICE_RACE,
+                "what is read here was given back at %s, and the next copy may be writing over "
+                "it: the last read comes before the arrival");
         about[0] = i;
         if (read.op == PTX_LD && ptx__parted(k, f, read.i) < PTX__CLASS_LANE
             && ptx__parted(k, f, i) == PTX__CLASS_LANE)
-            ptx__seek_and_note(k, f, read.i, ptx__look_alone, about, PTX_ADVICE_RACE,
-                               "one lane gives back here what its warp reads at %s, and the others may not have "
-                               "got there: ptx_bar_warp_sync comes before");
+            ptx__seek_and_note(
+                k, f, read.i, ptx__look_alone, about, PTX_ADVICE_RACE,
+                "one lane gives back here what its warp reads at %s, and the others may not have "
+                "got there: ptx_bar_warp_sync comes before");
     }
 }
 static void ptx__advise_stages(ptx_kernel *k, ptx__flow *f) {
@@ -12585,14 +12896,16 @@ static void ptx__advise_stages(ptx_kernel *k, ptx__flow *f) {
         budget = 12;
         if (!to || ptx__know(k, f, to, &budget).step) continue;
         about[0] = at.i;
-        ptx__seek_and_note(k, f, at.i, ptx__look_again, about, PTX_ADVICE_RACE,
-                           "each round copies to one place, and none waits until what came before, at %s, has "
-                           "been read: by an mbarrier that the readers arrive at");
+        ptx__seek_and_note(
+            k, f, at.i, ptx__look_again, about, PTX_ADVICE_RACE,
+            "each round copies to one place, and none waits until what came before, at %s, has "
+            "been read: by an mbarrier that the readers arrive at");
         about[0] = to[0], about[1] = to[1];
         about[2] = ptx__number_in(k, f, at.i, 'C', &bytes) && bytes < 65536 ? (uint32_t)bytes : 1;
-        ptx__seek_and_note(k, f, at.i, ptx__look_early, about, PTX_ADVICE_RACE,
-                           "what is read here the copy at %s may not have brought yet: the wait for its mbarrier "
-                           "comes before");
+        ptx__seek_and_note(
+            k, f, at.i, ptx__look_early, about, PTX_ADVICE_RACE,
+            "what is read here the copy at %s may not have brought yet: the wait for its mbarrier "
+            "comes before");
     }
 }
 
@@ -12612,8 +12925,8 @@ static int ptx__is_turn(const ptx_kernel *k, const uint32_t *barrier) {
     }
     return 0;
 }
-/* An arrival at an mbarrier behind a product that nothing has been waited for since. about: the tile of a product
-   that may be among those left, or NULL */
+/* An arrival at an mbarrier behind a product that nothing has been waited for since. about: the tile of a
+   product that may be among those left, or NULL */
 static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     const uint32_t *barrier = ptx__mbarrier_of(k, at->i);
     if (at->effect == PTX__EFFECT_MMA_WAIT && about && k->words.at[at->ins->words + 1]) return 0; /* left */
@@ -12631,9 +12944,10 @@ static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *a
             w += 2;
         else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
             about[0] = *tile, about[1] = 0;
-            ptx__seek_and_note(k, f, at->i, ptx__look_release, about, PTX_ADVICE_RACE,
-                               "the product at %s may still be reading what this arrival gives back: the wait "
-                               "before leaves it under way");
+            ptx__seek_and_note(
+                k, f, at->i, ptx__look_release, about, PTX_ADVICE_RACE,
+                "the product at %s may still be reading what this arrival gives back: the wait "
+                "before leaves it under way");
             if (ptx__array_at(k, f, about))
                 ptx__seek_and_note(k, f, at->i, ptx__look_refill, about, PTX_ADVICE_RACE,
                                    "the product at %s may still be reading what is written here: "
@@ -12745,9 +13059,9 @@ static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
 
 /* What is checked of a kernel whose blocks are known, in this order. */
 static ptx_code (*const ptx__verifiers[])(ptx_kernel *k, ptx__flow *f) = {
-    ptx__verify_reach,  ptx__verify_values, ptx__verify_ends,     ptx__verify_convergence,
-    ptx__verify_copies, ptx__verify_carry,  ptx__verify_products, ptx__verify_addresses,
-    ptx__verify_launch, ptx__verify_further};
+    ptx__verify_reach,  ptx__verify_values,  ptx__verify_ends,     ptx__verify_convergence,
+    ptx__verify_copies, ptx__verify_carry,   ptx__verify_products, ptx__verify_addresses,
+    ptx__verify_launch, ptx__verify_further, ptx__verify_asserted};
 
 /* f: the flow of the kernel, for those who go on with it. */
 static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
@@ -12894,10 +13208,11 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
 }
 
 static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
-    ptx__advise_races,     ptx__advise_copies,    ptx__advise_same_place,   ptx__advise_order,
-    ptx__advise_mbarriers, ptx__advise_read_only, ptx__advise_contractions, ptx__advise_bulk,
-    ptx__advise_phases,    ptx__advise_rounds,   ptx__advise_bulk_out,  ptx__advise_remote,       ptx__advise_tensor_memory,
-    ptx__advise_overwrites, ptx__advise_stages,   ptx__advise_operands, ptx__advise_counts, ptx__advise_idle, ptx__advise_pressure};
+    ptx__advise_races,         ptx__advise_copies,     ptx__advise_same_place,   ptx__advise_order,
+    ptx__advise_mbarriers,     ptx__advise_read_only,  ptx__advise_contractions, ptx__advise_bulk,
+    ptx__advise_phases,        ptx__advise_rounds,     ptx__advise_bulk_out,     ptx__advise_remote,
+    ptx__advise_tensor_memory, ptx__advise_overwrites, ptx__advise_stages,       ptx__advise_operands,
+    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_pressure};
 
 static int ptx__make_places(ptx_module *m) {
     uint32_t i;

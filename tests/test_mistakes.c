@@ -441,8 +441,8 @@ static void further(void) {
     ADVISED("+ a bulk store that nobody waits for", UNWAITED);
     start(), ptx_bulk_store(k, p, sh, ptx_imm(64)), ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
     ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, ptx_imm(0)), UNADVISED("bulk", UNWAITED);
-    start(), ptx_st(k, PTX_U32, ptx_at(mine, 0), zero), barrier(), ptx_red(k, PTX_ATOM_ADD, ptx_at(mine, 0), u);
-    store(load(mine, 4));
+    start(), ptx_st(k, PTX_U32, ptx_at(mine, 0), zero), barrier();
+    ptx_red(k, PTX_ATOM_ADD, ptx_at(mine, 0), u), store(load(mine, 4));
     ADVISED("+ a histogram read without a barrier", RACE);
     start_a();
     {

@@ -87,7 +87,8 @@ static void test_mbarriers(void) {
     WRONG("race", "every thread that comes makes");
     start(90), ptx_require_block(k, 1, 1, 1), ptx_mbarrier_init(k, bar, I(1)), BAR, fetch(64, 64);
     wait_on(bar, 0), RIGHT; /* a block of one */
-    start(90), make(), fetch(64, 64), wait_on(bar, 0), WRONG("order race", "every thread that comes here begins");
+    start(90), make(), fetch(64, 64), wait_on(bar, 0);
+    WRONG("order race", "every thread that comes here begins");
     start(90), make(), IF(ptx_elect(k, FULL)), IF(one), fetch(64, 64), END, END, wait_on(bar, 0), RIGHT;
     start(90), other = ptx_shared(k, "b2", PTX_U64, 1, 8), IF(one), ptx_mbarrier_init(k, other, I(1)), END,
                BAR;
