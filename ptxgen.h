@@ -131,20 +131,22 @@
           and for two in one kernel, and what tcgen05.ld loads, used before PTX_TCGEN05_WAIT_LD.
    ADVICE  ptx_advise() is a separate list of what is no error; each piece has the name of its kind.
           race      shared memory that threads of different warps touch, one of them writing, with no barrier
-                    between: by the bytes of each thread, where these follow from thread and lane ids and
-                    numbers (a block of unknown size is taken to have four warps); else only where one address
+                    between: by the bytes of each thread, where these follow from thread and lane ids,
+                    numbers and, in the first rounds of a loop, what its variables begin with (a block of unknown size is taken to have four warps); else only where one address
                     is the other plus something, or neither hangs on a stage or part that is not known. Copies
                     read, or written over, before the wait that is for their group, or by others before a
                     barrier; rounds that wait for a group and begin none; mbarriers made, and bulk copies and
                     products of tensor memory begun, by every thread; .nc loads of what is written; what a
                     bulk copy or a product reads before a barrier, or written over or given back before the
-                    wait; stores of different values at one place, a load, a sum and a store where the data
+                    wait, or what is read behind its release; stores of different values at one place, a load, a sum and a store where the data
                     choose the place; among blocks, an atomic that is to tell of stores with no fence between,
-                    and a lock given back by an ordinary store.
+                    and a lock that orders nothing or is given back by an ordinary store; tensor memory
+                    loaded before the product, or given back while others load.
           unwaited  copies under way at the end of the kernel.
           order     arrive and wait of a cluster; another block's memory or mbarrier before the cluster has
                     met; mbarriers: never made, made twice, undone, stored to, waited for by the wrong parity
-                    or state, without asking for the outcome or trying again, arrivals and bytes against what
+                    or state (the first 12 rounds are gone through), for what comes behind the wait, without
+                    asking for the outcome or trying again, arrivals and bytes against what
                     was expected; barriers with two counts or purposes, with fewer than come, or arrivals that
                     nobody waits for; tensor memory not given back, products in it that nobody can wait for,
                     or its stores; PTX_CTA on what all blocks reach.
@@ -6934,6 +6936,7 @@ typedef struct ptx__flow {
 } ptx__flow;
 
 #define PTX__EFFORT 4000000u
+#define PTX__SAMPLES 60000u /* of them, for places that variables make */
 
 static int ptx__copies(const ptx_kernel *k) { return k->seen >> PTX__EFFECT_COPY & 1; }
 
@@ -9016,7 +9019,7 @@ static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32
 static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int stores) {
     uint32_t about[3], variable;
     int met;
-    if (f->effort < PTX__EFFORT / 2) return -1;
+    if (f->effort < PTX__EFFORT - PTX__SAMPLES) return -1;
     about[0] = i > before ? before : 0, about[1] = i, about[2] = UINT32_MAX;
     f->sample[!stores] = 0x10000u;
     f->sample[stores] = i > before ? 0x10000u : 0x20000u;
@@ -9255,7 +9258,7 @@ static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint
     if (ins->guard && k->ins.at[copy].guard) return 0; /* one or the other, it may be */
     if (!reads && !(states & PTX__COPY_PENDING)) return 0;
     met = ptx__clash(k, f, copy, i);
-    if (met < 0 && copy < i && f->effort > PTX__EFFORT / 2) { /* the first round of a loop behind it */
+    if (met < 0 && copy < i && f->effort > PTX__EFFORT - 2 * PTX__SAMPLES) { /* a loop's first round */
         f->sample[1] = 0x10000u;
         met = ptx__clash(k, f, copy, i);
         f->sample[1] = 0;
@@ -12074,7 +12077,7 @@ static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__poi
             k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
             "other warps may still be loading, at %s, from what is given back here: a barrier of "
             "the block comes between");
-    if (strncmp(at->name, "tcgen05.mma", 11) != 0) return;
+    if (strncmp(at->name, "tcgen05.mma", 11) != 0 || !ptx__seek(k, f, at->i, ptx__look_commit, NULL)) return;
     about[0] = PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w;
     ptx__seek_and_note(
         k, f, at->i, ptx__look_sums, about, PTX_ADVICE_RACE,
@@ -12383,7 +12386,18 @@ static int ptx__look_told(const ptx_kernel *k, ptx__flow *f, const ptx__point *a
     return which && about[1] >> which & 1 && !ptx__is_own(k, f, ptx__in_slot(k, at->i, 'm')) ? 2 : 0;
 }
 static int ptx__look_told_of(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    return at->op == PTX_LD && about[1] >> ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm')) & 1 ? 2 : 0;
+    const uint32_t *w = at->op == PTX_LD ? ptx__in_slot(k, at->i, 'm') : NULL;
+    return w && about[1] >> ptx__parameter_of(k, f, w) & 1 && !ptx__is_own(k, f, w) ? 2 : 0;
+}
+/* Whether a loop waits for what that place holds. */
+static int ptx__is_awaited(ptx_kernel *k, ptx__flow *f, const uint32_t *place) {
+    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
+    ptx__point at;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);)
+        if (at.op == PTX_LD && at.form->asked & strong && ptx__same(ptx__in_slot(k, at.i, 'm'), place)
+            && ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
+            return 1;
+    return 0;
 }
 /* The parameters that plain stores go to, a bit each. */
 static uint32_t ptx__stored_to(ptx_kernel *k, ptx__flow *f) {
@@ -12421,7 +12435,7 @@ static void ptx__advise_waited(ptx_kernel *k, ptx__flow *f) {
     about[1] = ptx__stored_to(k, f);
     for (at.i = PTX__BEGIN; about[1] && f->effort > 8192 && ptx__next(k, &at);) {
         if (at.op != PTX_LD || !(at.form->asked & strong) || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
-            || !ptx__seek(k, f, at.i, ptx__look_for, &at.i))
+            || !ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
             continue;
         about[0] = 0;
         if (!(at.form->asked & PTX_ACQUIRE & ~PTX__FAMILY))
@@ -12466,7 +12480,7 @@ static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *take
     if (!ptx__number(k, f, w, number)) return;
     w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
     if (!ptx__number(k, f, w, number + 1) || number[0] == number[1]
-        || !ptx__seek(k, f, taken->i, ptx__look_for, &taken->i))
+        || !ptx__spins(k, f, ptx__block_of(f, taken->i), taken->i))
         return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         if (at.opaque) return;
@@ -12477,11 +12491,7 @@ static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *take
                     && ptx__parameter_of(k, f, x) == ptx__parameter_of(k, f, place))))
             freed = at.i + 1;
     }
-    if (!freed) {
-        ptx__note(k, PTX_ADVICE_ORDER, taken->i,
-                  "this lock is taken and never given back: who comes next waits for ever");
-        return;
-    }
+    if (!freed) return; /* not to be taken again, it may be */
     if (!(taken->form->asked & ordered))
         ptx__seek_and_note(
             k, f, taken->i, ptx__look_locked, place, PTX_ADVICE_RACE,
@@ -12509,6 +12519,7 @@ static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
         if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_CLUSTER
             || ptx__parted(k, f, at.i) != PTX__CLASS_LANE || ptx__seek(k, f, at.i, ptx__look_for, &at.i))
             continue; /* one a block, and once: not a queue */
+        if (at.op == PTX_RED && !ptx__is_awaited(k, f, w)) continue;
         about[0] = at.i;
         ptx__advise_told(k, f, at.i);
         f->effort -= (uint32_t)k->ins.count < f->effort ? (uint32_t)k->ins.count : f->effort;

@@ -2033,20 +2033,6 @@ static void blocks(void) {
         ptx_atom(k, PTX_ATOM_EXCH, ptx_at(p, 0), U(0));
         END;
     }
-
-    /* lock never released */
-    PAIR(AMPERE, "order") {
-        IF(one);
-        ptx_loop(k);
-        x = ptx_atom_cas(k, ptx_at(p, 0), U(0), U(1));
-        ptx_while(k, NE(x, zero));
-        END;
-        FENCE(PTX_ACQ_REL | PTX_GPU);
-        ST(q, 0, ADD(LD(q, 0), U(1)));
-        FENCE(PTX_ACQ_REL | PTX_GPU);
-        if (!bad) ptx_atom(k, PTX_ATOM_EXCH, ptx_at(p, 0), U(0));
-        END;
-    }
 }
 
 static void others(void) {
