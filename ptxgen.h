@@ -131,25 +131,26 @@
           and for two in one kernel, and what tcgen05.ld loads, used before PTX_TCGEN05_WAIT_LD.
    ADVICE  ptx_advise() is a separate list of what is no error; each piece has the name of its kind.
           race      shared memory that threads of different warps touch, one of them writing, with no barrier
-                    between: by the bytes of each thread, where these follow from thread and lane ids,
-                    numbers and, in the first rounds of a loop, what its variables begin with (a block of unknown size is taken to have four warps); else only where one address
-                    is the other plus something, or neither hangs on a stage or part that is not known. Copies
-                    read, or written over, before the wait that is for their group, or by others before a
-                    barrier; rounds that wait for a group and begin none; mbarriers made, and bulk copies and
-                    products of tensor memory begun, by every thread; .nc loads of what is written; what a
-                    bulk copy or a product reads before a barrier, or written over or given back before the
-                    wait, or what is read behind its release; stores of different values at one place, a load, a sum and a store where the data
-                    choose the place; among blocks, an atomic that is to tell of stores with no fence between,
-                    and a lock that orders nothing or is given back by an ordinary store; tensor memory
-                    loaded before the product, or given back while others load.
+                    between: by the bytes of each thread, where these follow from thread and lane ids, numbers
+                    and, in the first rounds of a loop, what its variables begin with (a block of unknown size
+                    is taken to have four warps); else only where one address is the other plus something, or
+                    neither hangs on a stage or part that is not known. Copies read, or written over, before
+                    the wait that is for their group, or by others before a barrier; rounds that wait for a
+                    group and begin none; mbarriers made, and bulk copies and products of tensor memory begun,
+                    by every thread; .nc loads of what is written; what a bulk copy or a product reads before
+                    a barrier, or written over or given back before the wait; reads of what was given back;
+                    stores of different values at one place, a load, a sum and a store where the data choose
+                    the place; among blocks, an atomic that is to tell of stores with no fence or barrier
+                    between, waits and locks that order nothing, and a lock given back by an ordinary store;
+                    tensor memory loaded before the product is over, or given back while others load.
           unwaited  copies under way at the end of the kernel.
           order     arrive and wait of a cluster; another block's memory or mbarrier before the cluster has
                     met; mbarriers: never made, made twice, undone, stored to, waited for by the wrong parity
-                    or state (the first 12 rounds are gone through), for what comes behind the wait, without
-                    asking for the outcome or trying again, arrivals and bytes against what
-                    was expected; barriers with two counts or purposes, with fewer than come, or arrivals that
-                    nobody waits for; tensor memory not given back, products in it that nobody can wait for,
-                    or its stores; PTX_CTA on what all blocks reach.
+                    or state (of its first 12 rounds), or for what only comes behind the wait, without asking
+                    for the outcome or trying again, arrivals and bytes against what was expected; barriers
+                    with two counts or purposes, with fewer than come, or arrivals that nobody waits for;
+                    tensor memory not given back, products in it that nobody can wait for, or its stores;
+                    PTX_CTA on what all blocks reach; stores before the wait for the kernel before.
           proxy     plain stores before an asynchronous read, without the fence.
           align     vectors that neighbouring threads or rounds move by less than they need.
           idle      comparisons that are always the same, shuffles that move nothing, loops that wait on an
