@@ -131,28 +131,32 @@
           and for two in one kernel, and what tcgen05.ld loads, used before PTX_TCGEN05_WAIT_LD.
    ADVICE  ptx_advise() is a separate list of what is no error; each piece has the name of its kind.
           race      shared memory that threads of different warps touch, one of them writing, with no barrier
-                    between: by the bytes of each thread, where these follow from thread and lane ids and
-                    numbers (a block of unknown size is taken to have four warps); else only where one address
-                    is the other plus something, or neither hangs on a stage or part that is not known. Copies
-                    read, or written over, before the wait that is for their group, or by others before a
-                    barrier; rounds that wait for a group and begin none; mbarriers made, and bulk copies and
-                    products of tensor memory begun, by every thread; .nc loads of what is written; what a
-                    bulk copy or a product reads before a barrier, or written over or given back before the
-                    wait; stores of different values at one place, a load, a sum and a store where the data
-                    choose the place; among blocks, an atomic that is to tell of stores with no fence between,
-                    and a lock given back by an ordinary store.
+                    between: by the bytes of each thread, where these follow from thread and lane ids, numbers
+                    and, in the first rounds of a loop, what its variables begin with (a block of unknown size
+                    is taken to have four warps); else only where one address is the other plus something, or
+                    neither hangs on a stage or part that is not known. Copies read, or written over, before
+                    the wait that is for their group, or by others before a barrier; rounds that wait for a
+                    group and begin none; mbarriers made, and bulk copies and products of tensor memory begun,
+                    by every thread; .nc loads of what is written; what a bulk copy or a product reads before
+                    a barrier, or written over or given back before the wait; reads of what was given back;
+                    stores of different values at one place, a load, a sum and a store where the data choose
+                    the place; among blocks, an atomic that is to tell of stores with no fence or barrier
+                    between, waits and locks that order nothing, and a lock given back by an ordinary store;
+                    tensor memory loaded before the product is over, or given back while others load.
           unwaited  copies under way at the end of the kernel.
           order     arrive and wait of a cluster; another block's memory or mbarrier before the cluster has
                     met; mbarriers: never made, made twice, undone, stored to, waited for by the wrong parity
-                    or state, without asking for the outcome or trying again, arrivals and bytes against what
-                    was expected; barriers with two counts or purposes, with fewer than come, or arrivals that
-                    nobody waits for; tensor memory not given back, products in it that nobody can wait for,
-                    or its stores; PTX_CTA on what all blocks reach.
+                    or state (of its first 12 rounds), or for what only comes behind the wait, without asking
+                    for the outcome or trying again, arrivals and bytes against what was expected; barriers
+                    with two counts or purposes, with fewer than come, or arrivals that nobody waits for;
+                    tensor memory not given back, products in it that nobody can wait for, or its stores;
+                    PTX_CTA on what all blocks reach; stores before the wait for the kernel before.
           proxy     plain stores before an asynchronous read, without the fence.
           align     vectors that neighbouring threads or rounds move by less than they need.
           idle      comparisons that are always the same, shuffles that move nothing, loops that wait on an
                     ordinary load or whose condition no round changes, variables that nothing reads.
-          unwritten local arrays that are read and that nothing fills.
+          beyond    indices whose mask, division or loop leads beyond the array.
+          unwritten local and shared arrays that are read, or counted up, and that nothing fills.
           contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8).
           It takes longer than verifying, and ends its search in very long kernels.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
@@ -257,7 +261,8 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(ORDER, "order", "a cluster's barrier or an mbarrier that is used in the wrong order, or never made")   \
     X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")   \
     X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing") \
-    X(UNWRITTEN, "unwritten", "local memory that is read, and that nothing in the kernel writes")
+    X(BEYOND, "beyond", "an index that may lead beyond its array: by its mask, or the end of its loop")      \
+    X(UNWRITTEN, "unwritten", "an array that is read or counted up, and that nothing in the kernel fills")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
 typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
@@ -6962,6 +6967,9 @@ typedef struct ptx__flow {
     uint32_t array, origin; /* an array, index + 1, and where ptx__value takes it to begin */
     uint32_t effort;        /* steps of the advice that are still to spend */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
+    uint32_t rank; /* of the block in its cluster, + 1, that ptx__value takes it to have; 0: not known */
+    uint32_t round,
+        sample[2]; /* in which round places are asked for, see ptx__value; of the two of ptx__clash */
     uint32_t last_guard;     /* that it was asked with by ptx__find_places */
     uint32_t chosen;         /* see ptx__goes_elsewhere */
     uint32_t asked, *passed; /* how often it was asked; the last time that it passed a block's branch */
@@ -6972,6 +6980,7 @@ typedef struct ptx__flow {
 } ptx__flow;
 
 #define PTX__EFFORT 4000000u
+#define PTX__SAMPLES 60000u /* of them, for places that variables make */
 
 /* The place of a register in what is kept of each. */
 static uint32_t ptx__slot(const ptx__flow *f, uint32_t reg) { return f->bias[PTX__TAG(reg)] + reg; }
@@ -7062,6 +7071,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->looks = 8 * (uint32_t)(n < PTX__EFFORT ? n : PTX__EFFORT) + 65536;
     f->search = f->asked = 0;
     f->first = f->chosen = 0;
+    f->rank = f->round = f->sample[0] = f->sample[1] = 0;
     f->threads = 1024;
     for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
     if (checked) {
@@ -7736,7 +7746,9 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
-            if (ins->guard && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising))
+            if (ins->guard
+                && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising
+                    || k->m->forms.at[ins->form].row->op == PTX_RAW))
                 ptx__want(f, ins->guard, &depth);
             if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
                 for (set = ins->results; set < ins->count; set++) {
@@ -8116,66 +8128,27 @@ static int ptx__computes(unsigned op) {
            || op == PTX_MAD;
 }
 
-/* The value of an operand for thread t, if that can be said; *good, which counts the steps left, is 0 if
-   not. */
-static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t t,
-                           int *good) {
-    uint32_t word = *w, tag = PTX__TAG(word), slot, width;
-    const uint32_t *need = k->need;
-    const ptx__ins *ins;
-    const ptx__form *form;
-    const char *text;
-    uint64_t v[3] = {0, 0, 0}, r = 0;
-    unsigned n = 0, op, bits;
-    int64_t x, y;
-    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
-    if (tag == PTX__W_SPECIAL) {
-        width = need[0] ? need[0] : 1024;
-        switch (PTX__INDEX(word)) {
-        case PTX_LANEID: return t % 32;
-        case PTX_TID_X: return t % width;
-        case PTX_TID_Y:
-            if (need[0]) return t / width % need[1];
-            break;
-        case PTX_TID_Z:
-            if (need[0]) return t / width / need[1];
-            break;
-        case PTX_LANEMASK_EQ: return 1u << t % 32;
-        case PTX_LANEMASK_LT: return (1u << t % 32) - 1u;
-        case PTX_LANEMASK_LE: return (2u << t % 32) - 1u;
-        case PTX_LANEMASK_GE: return ~((1u << t % 32) - 1u);
-        case PTX_LANEMASK_GT: return (uint32_t) ~((2u << t % 32) - 1u);
-        default: break;
-        }
-    }
-    if (tag == PTX__W_SHARED && PTX__INDEX(word) + 1 == f->array) return f->origin;
-    if (tag == PTX__W_PRED_NOT) {
-        word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
-        return !ptx__value(k, f, &word, t, good);
-    }
-    if ((tag != PTX__W_PRED && tag != PTX__W_32) || *good <= 0 || --*good == 0) return *good = 0, 0u;
-    slot = f->base[tag] + PTX__INDEX(word);
-    ins = &k->ins.at[f->def[slot] - 1];
-    form = &k->m->forms.at[ins->form];
-    if (!f->def[slot] || f->sets[slot] || ins->guard || ins->kind != PTX__I_PLAIN || ins->results != 1)
-        return *good = 0, 0u;
-    op = form->row->op;
-    if (!ptx__computes(op) && op != PTX_SETP && op != PTX_NOT) return *good = 0, 0u;
-    if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT | PTX_CC | PTX_BOOL_AND | PTX_BOOL_OR | PTX_BOOL_XOR)
-                          & ~PTX__FAMILY)
-        return *good = 0, 0u;
-    w = k->words.at + ins->words + 1;
-    for (; w < k->words.at + ins->words + ins->count && n < 3 && *good; n++) {
-        v[n] = ptx__value(k, f, w, t, good);
-        w += PTX__IS_NUMBER(*w) ? 3 : 1;
-    }
-    bits = ptx__fact((unsigned)(form->key >> 16 & 0xff))->bits;
-    if (!*good || bits > 32) return *good = 0, 0u;
+static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t t, int *good);
+static int ptx__dominates(const ptx__flow *f, uint32_t a, uint32_t b) {
+    return f->block[a].in <= f->block[b].in && f->block[b].in < f->block[a].out;
+}
+/* Of an operation with operands that are known: whether its result can be said, and what it is. */
+static int ptx__can_compute(const ptx__form *form) {
+    unsigned op = form->row->op;
+    if (!ptx__computes(op) && op != PTX_SETP && op != PTX_NOT) return 0;
+    return !(form->asked & (PTX_HI | PTX_WIDE | PTX_SAT | PTX_CC | PTX_BOOL_AND | PTX_BOOL_OR | PTX_BOOL_XOR)
+             & ~PTX__FAMILY);
+}
+static uint64_t ptx__compute(const ptx_kernel *k, const ptx__form *form, uint32_t tag, const uint64_t *v,
+                             int *good) {
+    const char *text = k->m->chars.at + form->text;
+    unsigned op = form->row->op, bits = ptx__fact((unsigned)(form->key >> 16 & 0xff))->bits;
+    int64_t x = (int64_t)(uint32_t)v[0], y = (int64_t)(uint32_t)v[1];
+    uint64_t r;
+    if (bits > 32) return *good = 0, 0u;
     if (op != PTX_SETP && tag == PTX__W_PRED) bits = 1;
-    x = (int64_t)(uint32_t)v[0], y = (int64_t)(uint32_t)v[1];
     if (ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind == 's')
         x = (int32_t)(uint32_t)v[0], y = (int32_t)(uint32_t)v[1];
-    text = k->m->chars.at + form->text;
     switch (op) {
     case PTX_MOV: r = v[0]; break;
     case PTX_ADD: r = v[0] + v[1]; break;
@@ -8202,6 +8175,88 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
         break;
     }
     return bits == 1 ? r & 1 : (uint32_t)r;
+}
+
+/* A variable at instruction `at`, in the round of t: what it begins with, or what its only set makes of
+   that. */
+static uint64_t ptx__in_round(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t at, uint32_t t,
+                              int *good) {
+    uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word), steps, b, home = ptx__block_of(f, at);
+    const ptx__set *set = &k->m->sets.at[f->sets[slot] - 1];
+    const ptx__ins *by = &k->ins.at[set->instruction];
+    uint32_t times = (t >> 16) - 1 + (set->instruction < at), to = ptx__block_of(f, set->instruction);
+    if (set->next || by->guard || by->kind != PTX__I_PLAIN || times > 1) return *good = 0, 0u;
+    if (set->instruction < at) {
+        if (!ptx__dominates(f, to, home)) return *good = 0, 0u;
+    } else {
+        for (b = home, steps = 0; b != to && b < f->blocks && f->post_number[b] && steps < 64; steps++)
+            b = f->post_idom[b];
+        if (b != to) return *good = 0, 0u;
+    }
+    if (times)
+        t = (t & 0xffffu) | 0x10000u;
+    else
+        by = &k->ins.at[f->def[slot] - 1];
+    if (by->kind != PTX__I_PLAIN || k->m->forms.at[by->form].row->op != PTX_MOV || by->guard)
+        return *good = 0, 0u;
+    return ptx__value(k, f, &k->words.at[by->words + 1], t, good);
+}
+
+/* The value of an operand for thread t, if that can be said; *good, which counts the steps left, is 0 if
+   not. Above 16 bits t is the round, 1 or 2, that loops are taken to be in: else variables have no value. */
+static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t t,
+                           int *good) {
+    uint32_t word = *w, tag = PTX__TAG(word), slot, width;
+    const uint32_t *need = k->need;
+    const ptx__ins *ins;
+    const ptx__form *form;
+    uint64_t v[3] = {0, 0, 0};
+    unsigned n = 0;
+    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
+    if (tag == PTX__W_SPECIAL) {
+        width = need[0] ? need[0] : 1024;
+        t &= 0xffffu;
+        switch (PTX__INDEX(word)) {
+        case PTX_LANEID: return t % 32;
+        case PTX_TID_X: return t % width;
+        case PTX_TID_Y:
+            if (need[0]) return t / width % need[1];
+            break;
+        case PTX_TID_Z:
+            if (need[0]) return t / width / need[1];
+            break;
+        case PTX_CLUSTER_CTARANK:
+            if (f->rank) return f->rank - 1;
+            break;
+        case PTX_LANEMASK_EQ: return 1u << t % 32;
+        case PTX_LANEMASK_LT: return (1u << t % 32) - 1u;
+        case PTX_LANEMASK_LE: return (2u << t % 32) - 1u;
+        case PTX_LANEMASK_GE: return ~((1u << t % 32) - 1u);
+        case PTX_LANEMASK_GT: return (uint32_t) ~((2u << t % 32) - 1u);
+        default: break;
+        }
+    }
+    if (tag == PTX__W_SHARED && PTX__INDEX(word) + 1 == f->array) return f->origin;
+    if (tag == PTX__W_PRED_NOT) {
+        word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+        return !ptx__value(k, f, &word, t, good);
+    }
+    if ((tag != PTX__W_PRED && tag != PTX__W_32) || *good <= 0 || --*good == 0) return *good = 0, 0u;
+    slot = f->base[tag] + PTX__INDEX(word);
+    ins = &k->ins.at[f->def[slot] - 1];
+    form = &k->m->forms.at[ins->form];
+    if (!f->def[slot] || f->sets[slot] || ins->guard || ins->kind != PTX__I_PLAIN || ins->results != 1)
+        return *good = 0, 0u;
+    if (!ptx__can_compute(form)) return *good = 0, 0u;
+    w = k->words.at + ins->words + 1;
+    if (t > 0xffffu && form->row->op == PTX_MOV && PTX__TAG(*w) == PTX__W_32
+        && f->sets[f->base[PTX__W_32] + PTX__INDEX(*w)])
+        return ptx__in_round(k, f, *w, f->def[slot] - 1, t, good);
+    for (; w < k->words.at + ins->words + ins->count && n < 3 && *good; n++) {
+        v[n] = ptx__value(k, f, w, t, good);
+        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+    }
+    return *good ? ptx__compute(k, form, tag, v, good) : 0u;
 }
 
 /* Whether a branch on what differs, other than those passed, keeps some threads from block b: there is
@@ -8248,7 +8303,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
             word = 0;
         for (t = f->first; word && t < f->threads && good; t++) {
             good = PTX__VALUE_STEPS;
-            if (!ptx__value(k, f, &word, t, &good)) lanes[t / 32] &= ~(1u << t % 32);
+            if (!ptx__value(k, f, &word, t | f->round, &good)) lanes[t / 32] &= ~(1u << t % 32);
         }
         if (at == 0) break;
         if (++below > 1000) return 0;
@@ -8264,7 +8319,8 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
         for (t = f->first; t < f->threads && good; t++) {
             good = PTX__VALUE_STEPS;
-            if ((ptx__value(k, f, &word, t, &good) != 0) != (taken != 0)) lanes[t / 32] &= ~(1u << t % 32);
+            if ((ptx__value(k, f, &word, t | f->round, &good) != 0) != (taken != 0))
+                lanes[t / 32] &= ~(1u << t % 32);
         }
     }
     if (!good || PTX__CLASS(f->level[b]) <= above) return good != 0;
@@ -8507,6 +8563,26 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
             if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, b, i, guard))
                 return k->m->error.code;
         }
+    }
+    return PTX_E_NONE;
+}
+
+/* What is said to be the same, and is made of ids of threads that differ in each warp. */
+static ptx_code ptx__verify_asserted(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i, made;
+    uint64_t v[2];
+    for (i = 0; f->classes && i + 1 < k->asserted.count; i += 2) {
+        const uint32_t word = k->asserted.at[i];
+        int good[2] = {PTX__VALUE_STEPS, PTX__VALUE_STEPS};
+        v[0] = ptx__value(k, f, &word, 0, &good[0]);
+        v[1] = ptx__value(k, f, &word, 1, &good[1]);
+        if (!good[0] || !good[1] || v[0] == v[1] || k->need[0] * k->need[1] * k->need[2] == 1) continue;
+        made = f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)] - 1;
+        return ptx__fail_at(
+            k, PTX_E_DIVERGENT, made, k->ins.at[made].site,
+            "this is said to be the same for threads together, and is %u for thread 0 and %u for "
+            "thread 1",
+            (unsigned)v[0], (unsigned)v[1]);
     }
     return PTX_E_NONE;
 }
@@ -8844,11 +8920,11 @@ static void ptx__find_address(const ptx_kernel *k, ptx__flow *f, uint32_t word, 
     last->instruction = word + 1;
     last->array = f->array = p->array;
     f->origin = 0x100000;
-    first = (int32_t)ptx__value(k, f, &word, 0, &moved);
+    first = (int32_t)ptx__value(k, f, &word, f->round, &moved);
     f->origin = 0;
     for (t = 0; t < p->threads && good && moved; t++) {
         good = PTX__VALUE_STEPS;
-        last->at[t] = (int32_t)ptx__value(k, f, &word, t, &good);
+        last->at[t] = (int32_t)ptx__value(k, f, &word, t | f->round, &good);
         if (!t && first - last->at[0] != 0x100000) moved = 0; /* not the beginning and something */
     }
     f->array = 0;
@@ -8894,9 +8970,12 @@ static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__
 
 static const ptx__places *ptx__places_of(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
     ptx__places *p = &k->m->places.at[i % PTX__PLACES];
-    if (p->instruction == i + 1) return p;
-    p->instruction = i + 1;
+    const uint32_t key = i + 1 + (f->round << 8);
+    if (p->instruction == key) return p;
+    p->instruction = key;
+    if (f->round) k->m->places.at[PTX__PLACES].instruction = k->m->places.at[PTX__PLACES].bytes = 0;
     p->known = (uint32_t)ptx__find_places(k, f, i, p);
+    if (f->round) k->m->places.at[PTX__PLACES].instruction = k->m->places.at[PTX__PLACES].bytes = 0;
     f->effort -= p->threads < f->effort ? p->threads : f->effort;
     return p;
 }
@@ -8911,8 +8990,11 @@ static int ptx__clash(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j)
     int64_t low = INT64_MAX, high = INT64_MIN;
     uint32_t t, which, unit = 4, found = 0, n, c;
     if (k->m->places.count < PTX__PLACES || f->effort < 4096 || i % PTX__PLACES == j % PTX__PLACES) return -1;
+    f->round = f->sample[0];
     p[0] = ptx__places_of(k, f, i);
+    f->round = f->sample[1];
     p[1] = ptx__places_of(k, f, j);
+    f->round = 0;
     if (!p[0]->known || !p[1]->known) return -1;
     if (p[0]->array != p[1]->array) return 0;
     for (which = 0; which < 2; which++) {
@@ -8986,6 +9068,55 @@ static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     }
 }
 
+/* The same where variables tell places: in the first round of the loops or, where the second of the two comes
+   first in it, from the first round to the second, with the one variable that is set on the way. Only what is
+   sure: another warp's. */
+static int ptx__look_onward(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->op == PTX__AT_END) return 0;
+    if (at->i == about[1]) return 2;
+    return at->i < about[0] || at->i == about[2] || at->opaque
+           || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
+}
+/* The variable that an address is made of, its place + 1: UINT32_MAX for several. found: that of another */
+static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t found,
+                                 int depth) {
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    uint32_t slot;
+    if (PTX__TAG(word) != PTX__W_32 || depth > 16) return depth > 16 ? UINT32_MAX : found;
+    slot = f->base[PTX__W_32] + PTX__INDEX(word);
+    if (f->sets[slot]) return !found || found == slot + 1 ? slot + 1 : UINT32_MAX;
+    ins = &k->ins.at[f->def[slot] - 1];
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
+        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+            w += 2;
+        else
+            found = ptx__variable_in(k, f, *w, found, depth + 1);
+    return found;
+}
+static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int stores) {
+    uint32_t about[3], variable;
+    int met;
+    if (f->effort < PTX__EFFORT - PTX__SAMPLES) return -1;
+    about[0] = i > before ? before : 0, about[1] = i, about[2] = UINT32_MAX;
+    f->sample[!stores] = 0x10000u;
+    f->sample[stores] = i > before ? 0x10000u : 0x20000u;
+    met = stores ? ptx__clash(k, f, before, i) : ptx__clash(k, f, i, before);
+    f->sample[0] = f->sample[1] = 0;
+    if (met <= 0 || !(met & PTX__MEETS_FAR)) return -1;
+    if (i <= before) {
+        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0, 0);
+        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[before])[0], variable, 0);
+        if (!variable || variable == UINT32_MAX) return -1;
+        about[2] = k->m->sets.at[f->sets[variable - 1] - 1].instruction; /* not round without it */
+        if (ptx__seek(k, f, before, ptx__look_onward, about)) return -1;
+        about[2] = UINT32_MAX;
+    }
+    return ptx__seek(k, f, before, ptx__look_onward, about) ? PTX__MEETS_FAR : -1;
+}
+
 /* stores: whether what is sought comes behind them; then copies are ptx__advise_copies' */
 static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
     unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? k->m->forms.at[k->ins.at[i].form].effect : 0u;
@@ -9041,6 +9172,7 @@ static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32
     uint32_t level = ptx__level_of(f, store), other = ptx__level_of(f, load);
     int all = PTX__CLASS(level) <= PTX__CLASS_BLOCK && PTX__CLASS(other) <= PTX__CLASS_BLOCK;
     int met = ptx__clash(k, f, store, load);
+    if (met < 0) met = ptx__clash_in_round(k, f, before, i, stores);
     /* a neighbour's place may be another warp's for the last lane, which need not use what it finds */
     if (far && (met < 0 || met & PTX__MEETS_NEAR) && !ptx__meet_far(k, f, store, load)) return 0;
     if (met >= 0) {
@@ -9190,6 +9322,11 @@ static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint
     if (ins->guard && k->ins.at[copy].guard) return 0; /* one or the other, it may be */
     if (!reads && !(states & PTX__COPY_PENDING)) return 0;
     met = ptx__clash(k, f, copy, i);
+    if (met < 0 && copy < i && f->effort > PTX__EFFORT - 2 * PTX__SAMPLES) { /* a loop's first round */
+        f->sample[1] = 0x10000u;
+        met = ptx__clash(k, f, copy, i);
+        f->sample[1] = 0;
+    }
     if (met <= 0) return 0;
     if (states & PTX__COPY_PENDING)
         ptx__note(
@@ -9470,7 +9607,9 @@ static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
             const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
             int budget = 24;
             ptx__known v;
-            if (pass ? at.op != PTX_ST : at.op != PTX_LD || !(at.form->asked & PTX_NC & ~PTX__FAMILY))
+            if (pass ? at.op != PTX_ST && at.effect != PTX__EFFECT_BULK_OUT
+                           && !(at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
+                     : at.op != PTX_LD || !(at.form->asked & PTX_NC & ~PTX__FAMILY))
                 continue;
             while (w < end && PTX__TAG(*w) != PTX__W_MEM) w++;
             if (w >= end) continue;
@@ -10172,6 +10311,152 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
                         k->m->names.at + k->shared.at[PTX__INDEX(v.symbol)].name, has);
 }
 
+/* -- how far --
+   The most that a number can be where block b is reached, by masks, divisions, the ends of loops and
+   conditions on the way; PTX__ANY_NUMBER where that cannot be said, or where a condition is on what is made
+   of it. */
+#define PTX__ANY_NUMBER UINT64_MAX
+
+/* The variable that a register is a copy of, or itself. */
+static uint32_t ptx__copied(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
+    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(word) : 0, from;
+    const ptx__ins *ins;
+    if (PTX__TAG(word) != PTX__W_32 || !f->def[slot]) return word;
+    ins = &k->ins.at[f->def[slot] - 1];
+    if (f->sets[slot] || ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_MOV)
+        return word;
+    from = k->words.at[ins->words + 1];
+    return PTX__TAG(from) == PTX__W_32 && f->sets[f->base[PTX__W_32] + PTX__INDEX(from)] ? from : word;
+}
+static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t part, int depth) {
+    uint32_t tag = PTX__TAG(word), slot;
+    const ptx__ins *ins;
+    const uint32_t *w, *end;
+    if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
+    if (tag != PTX__W_32 && tag != PTX__W_PRED && tag != PTX__W_64) return 0;
+    if (depth > 8 || ptx__copied(k, f, word) == part) return 1;
+    slot = f->base[tag] + PTX__INDEX(word);
+    if (!f->def[slot] || f->sets[slot]) return tag == PTX__W_PRED;
+    ins = &k->ins.at[f->def[slot] - 1];
+    w = k->words.at + ins->words + ins->results;
+    for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
+        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+            w += 2;
+        else if (ptx__made_of(k, f, *w, part, depth + 1))
+            return 1;
+    return 0;
+}
+/* What the condition `guard`, true or not, leaves of a register: *vague, where it is on what is made of
+   it. */
+static uint64_t ptx__most_if(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t guard,
+                             int truth, int *vague) {
+    const ptx__ins *ins = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(guard)] - 1];
+    const uint32_t *w = k->words.at + ins->words + ins->results;
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const char *how = k->m->chars.at + form->text + 5;
+    uint64_t n;
+    if (!ptx__made_of(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)), ptx__copied(k, f, word), 0))
+        return PTX__ANY_NUMBER;
+    if (ins->kind == PTX__I_PLAIN && form->row->op == PTX_SETP && !form->operands[2] && w[0] == word
+        && ins->count == ins->results + 4u && PTX__TAG(w[1]) == PTX__W_UNSIGNED && w[2] && !w[3]) {
+        n = w[2];
+        if (truth && how[0] == 'l') return n - (how[1] == 't');
+        if (!truth && how[0] == 'g') return n - (how[1] == 'e');
+        if (truth && how[0] == 'e') return n;
+        if (how[0] == 'l' || how[0] == 'g' || how[0] == 'e') return PTX__ANY_NUMBER; /* the other end */
+    }
+    *vague = 1;
+    return PTX__ANY_NUMBER;
+}
+static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
+                               int *budget);
+static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b, int depth);
+static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, uint32_t b,
+                             int depth) {
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    uint64_t v[3] = {0, 0, PTX__ANY_NUMBER}, low, high;
+    unsigned n = 0, op = form->row->op,
+             kind = (unsigned char)ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind;
+    int numbers = 0;
+    if (ins->kind != PTX__I_PLAIN || ins->guard || ins->results != 1 || (kind != 'u' && kind != 'b')
+        || form->asked & (PTX_HI | PTX_SAT | PTX_CC) & ~PTX__FAMILY)
+        return PTX__ANY_NUMBER;
+    for (; w < end && n < 3; n++) {
+        int number = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64;
+        numbers |= number << n;
+        v[n] = ptx__most(k, f, w, b, depth + 1);
+        w += number || PTX__TAG(*w) == PTX__W_MEM ? 3 : 1;
+    }
+    low = v[0] < v[1] ? v[0] : v[1], high = v[0] < v[1] ? v[1] : v[0];
+    switch (op) {
+    case PTX_AND: return numbers & 3 || high != PTX__ANY_NUMBER ? low : PTX__ANY_NUMBER;
+    case PTX_REM: return numbers & 2 && v[1] ? (v[0] < v[1] ? v[0] : v[1] - 1) : PTX__ANY_NUMBER;
+    case PTX_MIN: return low;
+    case PTX_MOV:
+    case PTX_CVT: return v[0];
+    default: break;
+    }
+    if (high > UINT32_MAX || (op == PTX_MAD && v[2] > UINT32_MAX)) return PTX__ANY_NUMBER;
+    switch (op) {
+    case PTX_ADD: return v[0] + v[1];
+    case PTX_MUL: return v[0] * v[1];
+    case PTX_MAD: return v[0] * v[1] + v[2];
+    case PTX_SHL: return numbers & 2 && v[1] < 32 ? v[0] << v[1] : PTX__ANY_NUMBER;
+    case PTX_SHR: return numbers & 2 && v[1] < 32 ? v[0] >> v[1] : PTX__ANY_NUMBER;
+    case PTX_OR:
+    case PTX_XOR: return high & (high + 1) ? PTX__ANY_NUMBER : high; /* all of so many bits */
+    default: return PTX__ANY_NUMBER;
+    }
+}
+static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b, int depth) {
+    uint32_t tag = PTX__TAG(*w), slot, at, from, steps, copied;
+    uint64_t most = PTX__ANY_NUMBER, n, step = 1, first = 0;
+    int vague = 0, budget = 12;
+    if (tag == PTX__W_UNSIGNED) return w[1] | (uint64_t)w[2] << 32;
+    if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL) return 0;
+    if (tag == PTX__W_SPECIAL && PTX__INDEX(*w) == PTX_LANEID) return 31;
+    if (tag == PTX__W_SPECIAL && PTX__INDEX(*w) <= PTX_TID_Z && k->need[0]) {
+        n = k->need[PTX__INDEX(*w) - PTX_TID_X];
+        return n & (n - 1) ? PTX__ANY_NUMBER : n - 1;
+    }
+    if ((tag != PTX__W_32 && tag != PTX__W_64) || depth > 10) return PTX__ANY_NUMBER;
+    slot = f->base[tag] + PTX__INDEX(*w);
+    if (!f->def[slot] || f->sets[slot]) return PTX__ANY_NUMBER;
+    copied = ptx__copied(k, f, *w);
+    for (at = b, steps = 0; at && tag == PTX__W_32 && steps < 64; at = from, steps++) {
+        const ptx__ins *last;
+        from = f->block[at].idom;
+        last = &k->ins.at[f->block[from].end - 1];
+        if (!last->guard || f->pred_head[at + 1] - f->pred_head[at] != 1 || last->kind != PTX__I_BRANCH
+            || f->block[from].next[0] == f->block[from].next[1])
+            continue;
+        n = ptx__most_if(k, f, *w, last->guard,
+                         (f->block[from].next[1] == at + 1) == (PTX__TAG(last->guard) == PTX__W_PRED),
+                         &vague);
+        if (vague) return PTX__ANY_NUMBER;
+        if (n < most) most = n;
+    }
+    if (copied == *w) {
+        n = ptx__most_of(k, f, &k->ins.at[f->def[slot] - 1], b, depth);
+        return n < most ? n : most;
+    }
+    if (most < UINT32_MAX) { /* of a counter, what its steps come to */
+        uint32_t head = 0;
+        const ptx__ins *made = &k->ins.at[f->def[f->base[PTX__W_32] + PTX__INDEX(copied)] - 1];
+        int64_t by = ptx__round_step(k, f, *w, &head, &budget);
+        budget = 12;
+        if (by > 0 && made->kind == PTX__I_PLAIN) {
+            ptx__known v = ptx__know(k, f, &k->words.at[made->words + 1], &budget);
+            step = (uint64_t)by | v.step, step &= 0 - step; /* what both are multiples of */
+            if (!v.step) step = (uint64_t)by;
+            first = v.symbol ? 0 : (uint64_t)v.offset % step;
+        }
+        return most < first ? most : first + (most - first) / step * step;
+    }
+    return PTX__ANY_NUMBER;
+}
+
 /* By how many bytes an address grows from one round to the next of the loop that counts in it; 0 where that
    is not plain. *head: where the round begins */
 static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
@@ -10226,6 +10511,17 @@ static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
               (long long)step);
 }
 
+static void ptx__advise_beyond(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, uint32_t bytes,
+                               const char *array, uint32_t has) {
+    uint64_t most = k->ins.at[i].guard ? PTX__ANY_NUMBER : ptx__most(k, f, w, ptx__block_of(f, i), 0);
+    if (most < 0x70000000 && (int64_t)most + (int32_t)w[1] + bytes > (int64_t)has)
+        ptx__note(
+            k, PTX_ADVICE_BEYOND, i,
+            "the index here goes as far as byte %lld of '%.80s', which has %u: a mask, or the end of a loop, "
+            "is beyond the array",
+            (long long)most + (int32_t)w[1] + bytes - 1, array, has);
+}
+
 /* One address: w is its base, and behind it the offset. */
 static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, char letter) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -10248,6 +10544,9 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     ptx__extent(k, ins, letter, &align, &bytes);
     if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
     if (f->advising == 2) ptx__advise_round_step(k, f, i, w[0], align);
+    if (f->advising == 2 && (letter == 'b' || letter == 'r') && v.symbol && v.step & 7 && v.step > 1)
+        ptx__note(k, PTX_ADVICE_ALIGN, i, "an mbarrier has 8 bytes, and this is one of a row %u bytes apart",
+                  (uint32_t)v.step);
     if (!v.symbol) return PTX_E_NONE;
     if (letter == 'm' && form->row->allow >> 63 && (form->row->op == PTX_LD || form->row->op == PTX_ST)) {
         ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
@@ -10284,6 +10583,7 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
                             "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text,
                             (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
     if (v.step && ptx__verify_reached(k, f, i, w, bytes, v, has)) return k->m->error.code;
+    if (v.step && f->advising == 2) ptx__advise_beyond(k, f, i, w, bytes, array, has);
     least = v.step && v.step < own ? v.step : own;
     if ((uint64_t)offset & ((least < align ? least : align) - 1))
         return ptx__fail_at(
@@ -10422,7 +10722,7 @@ static int ptx__raw_leaves(const char *text) {
     const char *p;
     for (p = text; *p; p++)
         if ((strncmp(p, "ret;", 4) == 0 || strncmp(p, "exit;", 5) == 0)
-            && (p == text || strchr(" \t\n;{", p[-1])) && strchr(text, '@'))
+            && (p == text || strchr(" \t\n;{", p[-1])))
             return 1;
     return 0;
 }
@@ -10465,8 +10765,8 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     uint32_t blocks = ptx__blocks_of(k);
     ptx_mods group = ptx__cta_group(form);
     const char *letter;
-    if (at->op == PTX_RAW && at->effect != PTX__EFFECT_CALL
-        && ptx__raw_leaves(ptx__raw_text(k, at->ins)))
+    if (at->op == PTX_RAW && at->effect != PTX__EFFECT_CALL && ptx__raw_leaves(ptx__raw_text(k, at->ins))
+        && (ptx__parted(k, f, i) > PTX__CLASS_BLOCK || strchr(ptx__raw_text(k, at->ins), '@')))
         return ptx__verify_raw_leaves(k, f, i);
     if (at->op == PTX_MAPA || at->op == PTX_MAPA_GENERIC) {
         const uint32_t *rank = k->words.at + at->ins->words + 2;
@@ -10476,6 +10776,21 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
             return ptx__fail_at(k, PTX_E_RANGE, i, site,
                                 "mapa leads to block %u of a cluster of %u: they are counted from 0",
                                 (unsigned)number, blocks);
+        blocks = k->function ? 0 : k->cluster[0] * k->cluster[1] * k->cluster[2];
+        for (f->rank = 1; f->rank <= blocks; f->rank++) {
+            uint32_t lanes[32];
+            int good = PTX__VALUE_STEPS;
+            number = ptx__value(k, f, rank, 0, &good);
+            if (good && number >= blocks
+                && ptx__comers(k, f, ptx__block_of(f, i), at->ins->guard, PTX__CLASS_CLUSTER, lanes)
+                && lanes[0] & 1)
+                return ptx__fail_at(
+                    k, PTX_E_RANGE, i, site,
+                    "mapa leads from block %u to block %u of a cluster of %u: take the rest of a "
+                    "division by that",
+                    f->rank - 1, (unsigned)number, blocks);
+        }
+        f->rank = 0;
     }
     if (at->effect == PTX__EFFECT_COPY && ptx__number_in(k, f, i, 'u', &number)
         && (ptx__number_in(k, f, i, 'A', &size)
@@ -10795,6 +11110,23 @@ static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uin
 
 /* -- mbarriers and bulk copies -- */
 
+/* Whether two addresses may be of one mbarrier: those of a ring are, by what all of its stages have in
+   common. */
+static int ptx__alike(const ptx_kernel *k, const ptx__flow *f, const uint32_t *x, const uint32_t *y) {
+    ptx__known v[2];
+    uint64_t step;
+    int budget[2] = {12, 12};
+    if (!x || !y) return 1;
+    v[0] = ptx__know(k, f, x, &budget[0]);
+    v[1] = ptx__know(k, f, y, &budget[1]);
+    if (!v[0].symbol || !v[1].symbol) return 1;
+    if (v[0].symbol != v[1].symbol) return 0;
+    step = v[0].step | v[1].step;
+    step &= 0 - step; /* what both are multiples of */
+    v[0].offset += (int32_t)x[1] - v[1].offset - (int32_t)y[1];
+    return !v[0].offset || (step && !((uint64_t)v[0].offset & (step - 1)));
+}
+
 /* Whether a thread from number `first` on touches some of the bytes at the address w. */
 static int ptx__reaches(const ptx_kernel *k, ptx__flow *f, const ptx__places *p, uint32_t first,
                         const uint32_t *w, uint64_t bytes) {
@@ -10819,10 +11151,18 @@ static int ptx__look_inval(const ptx_kernel *k, ptx__flow *f, const ptx__point *
     return at->op != PTX__AT_END && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
 }
 
+/* about: the instruction that undoes it */
+static int ptx__look_undone(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
+    return at->opaque || (ptx__is_bar(at) && at->op != PTX_BAR_WARP_SYNC);
+}
+
 /* One that is made again. Where its address is, too, it is another. */
 static int ptx__look_made(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     ptx__point by;
-    if (at->op == PTX_MBARRIER_INVAL || at->opaque) return 1;
+    if (at->opaque) return 1;
+    if (at->op == PTX_MBARRIER_INVAL && ptx__alike(k, f, ptx__in_slot(k, at->i, 'b'), about)) return 1;
     if (PTX__TAG(about[0]) == PTX__W_32 && (!ptx__made_by(k, f, about[0], &by) || by.i == at->i)) return 1;
     return at->op == PTX_MBARRIER_INIT && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
 }
@@ -10979,6 +11319,17 @@ static void ptx__advise_life(ptx_kernel *k, ptx__flow *f, const ptx__point *at) 
     if (!barrier) return;
     f->chosen = ptx__chosen_for(k, f, ptx__block_of(f, at->i));
     if (at->op == PTX_MBARRIER_INVAL) {
+        uint32_t undone = at->i;
+        ptx__point wait;
+        f->chosen = 0;
+        for (wait.i = PTX__BEGIN; ptx__next(k, &wait);)
+            if (ptx__is_wait(&wait) && ptx__same(ptx__in_slot(k, wait.i, 'b'), barrier)
+                && ptx__parted_before(k, f, wait.i) <= PTX__CLASS_BLOCK
+                && ptx__parted(k, f, undone) > PTX__CLASS_BLOCK)
+                ptx__seek_and_note(k, f, wait.i, ptx__look_undone, &undone, PTX_ADVICE_RACE,
+                                   "others may still be waiting for this mbarrier, at %s: a barrier of the "
+                                   "block comes before it is undone");
+        f->chosen = ptx__chosen_for(k, f, ptx__block_of(f, at->i));
         ptx__seek_and_note(k, f, at->i, ptx__look_inval, barrier, PTX_ADVICE_ORDER,
                            "there is no mbarrier any more: it was undone at %s; mbarrier.init makes another");
         f->chosen = 0;
@@ -11015,33 +11366,47 @@ static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, const ptx__point *at
     (void)k, (void)f;
     return at->i == about[0] && at->op != PTX__AT_END ? 2 : 0;
 }
+static int ptx__look_around(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k;
+    if (at->op == PTX__AT_END) return 0;
+    return at->i == about[0] ? 2 : ptx__block_of(f, at->i) == about[1];
+}
 static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
-    const uint32_t *made = ptx__in_slot(k, i, 'b');
-    uint32_t t, lanes[32], threads = ptx__threads_of(k), waited = 0;
+    const uint32_t *made = ptx__in_slot(k, i, 'b'), *w;
+    uint32_t t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], about[2] = {0, UINT32_MAX};
     uint64_t count, by, all = 0, most = 0;
-    int declared = threads != 0;
+    int declared = threads != 0, again = 0;
     ptx__point at;
     if (!declared) threads = k->max_threads ? k->max_threads : 1024;
     if (!made || k->function || !ptx__number_in(k, f, i, 'M', &count)) return;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__in_slot(k, at.i, 'b'), made))
+            about[1] = ptx__block_of(f, at.i);
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        const uint32_t *w = ptx__in_slot(k, at.i, 'b');
         uint64_t come = 0;
-        if (at.opaque || at.says & (PTX__SAYS(BULK_ARRIVE) | PTX__SAYS(NOINC))) return;
-        if (ptx__is_wait(&at) && ptx__same(w, made)) waited = at.i + 1;
-        if (!(at.says & PTX__SAYS(ARRIVE)) || ptx__is_bar(&at)) continue;
-        if (!w || at.says & (PTX__SAYS(DROP) | PTX__SAYS(CP_ASYNC))) return;
-        if (w[0] != made[0] && ptx__array_at(k, f, w) == ptx__array_at(k, f, made)) return;
-        if (!ptx__same(w, made)) continue;
-        if (at.says & PTX__SAYS(EXPECT) || !ptx__in_slot(k, at.i, 'M')) by = 1;
+        if (at.opaque || (strstr(at.name, "mbarrier::arrive") && strstr(at.name, "multicast"))) return;
+        if (!strstr(at.name, "arrive") || ptx__is_bar(&at)) continue;
+        w = ptx__mbarrier_of(k, at.i);
+        if (!w || strstr(at.name, "drop") || !ptx__array_at(k, f, w)) return;
+        if (strstr(at.name, "shared::cluster") && PTX__TAG(w[0]) != PTX__W_SHARED) return; /* ptx_mapa */
+        if (!ptx__alike(k, f, w, made)) continue;
+        if (PTX__TAG(w[0]) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, w[0])) > PTX__CLASS_BLOCK) return;
+        if (strstr(at.name, "cp.async"))
+            by = strstr(at.name, "noinc") != NULL;
+        else if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M'))
+            by = 1;
         else if (!ptx__number_in(k, f, at.i, 'M', &by))
             return;
-        if (ptx__seek(k, f, at.i, ptx__look_for, &at.i)) return;
+        about[0] = at.i; /* again and again, and not once for each wait? */
+        again |= ptx__seek(k, f, at.i, ptx__look_around, about) != 0;
         if (!ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes)) return;
         for (t = 0; t < threads; t++) come += by * (lanes[t / 32] >> t % 32 & 1);
         all += come;
+        if (!declared) come = ptx__many_do(k, f, at.i, w) ? 32 * by : 0;
         most = come > most ? come : most;
     }
-    if (!waited || f->effort <= 8192 || (all >= count && (most <= count || !declared))) return;
+    if (about[1] == UINT32_MAX || f->effort <= 8192) return;
+    if ((all >= count || (again && count < 32)) && most <= count) return;
     ptx__note(k, PTX_ADVICE_ORDER, i,
               "this mbarrier counts %llu arrivals a phase, and %llu come%s: %s", (unsigned long long)count,
               (unsigned long long)(all < count ? all : most), all < count ? " in all" : " at once",
@@ -11112,7 +11477,7 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
     if (ptx__is_wait(at)) {
         uint32_t made = k->words.at[at->ins->words], array;
         const uint32_t *state = ptx__in_slot(k, i, 'd'), *barrier = ptx__in_slot(k, i, 'b'), *other;
-        ptx__point arrival;
+        ptx__point arrival, made_at;
         if (state && PTX__TAG(*state) == PTX__W_64 && ptx__made_by(k, f, *state, &arrival)
             && arrival.says & PTX__SAYS(ARRIVAL)) {
             other = ptx__in_slot(k, arrival.i, 'b');
@@ -11127,7 +11492,10 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
                          PTX__TAG(made) != PTX__W_PRED
                              || f->wanted[f->base[PTX__W_PRED] + PTX__INDEX(made)]);
         array = ptx__array_at(k, f, ptx__in_slot(k, i, 'b'));
-        if (p->arrays && p->all_known && array && array < 32 && !(p->arrays >> array & 1) && !k->function)
+        for (made_at.i = PTX__BEGIN, made = 0; !made && ptx__next(k, &made_at);)
+            made =
+                made_at.op == PTX_MBARRIER_INIT && ptx__alike(k, f, ptx__in_slot(k, made_at.i, 'b'), barrier);
+        if (p->arrays && p->all_known && array && array < 32 && !made && !k->function)
             ptx__note(k, PTX_ADVICE_ORDER, i, "no mbarrier.init in this kernel makes this mbarrier");
     }
     if (at->effect == PTX__EFFECT_BULK_IN) {
@@ -11168,6 +11536,232 @@ static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
         ptx__note(k, PTX_ADVICE_ORDER, p.counted - 1,
                   "no mbarrier of this kernel expects the bytes of its bulk copies: use "
                   "ptx_mbarrier_arrive_expect, or the phase ends before they have come");
+}
+
+/* -- rounds --
+   What a wait is given in its first rounds: the kernel is gone through for a thread that comes to it, with
+   the numbers that are known, from the beginning on. Where a condition is not known, the way is taken that
+   the wait hangs on, or else that which stands first, and no variable is believed that is set there; a second
+   time the other; and of a wait it is believed that it is over. */
+#define PTX__ROUNDS 12
+typedef struct ptx__rounds {
+    uint32_t n, at[PTX__ROUNDS], parity[PTX__ROUNDS]; /* at: the array, index + 1, in the highest bits */
+} ptx__rounds;
+#define PTX__ARRAY_STEP 0x1000000u
+
+/* Whether instruction a has been done wherever b is reached. */
+static int ptx__comes_first(const ptx__flow *f, uint32_t a, uint32_t b) {
+    uint32_t x = ptx__block_of(f, a), y = ptx__block_of(f, b);
+    return x == y ? a < b : ptx__dominates(f, x, y);
+}
+
+/* The number that an operand is now; `now` has two words for each register: it is known, and the number. */
+static uint64_t ptx__now(const ptx__flow *f, const uint32_t *now, const uint32_t *w, int *good) {
+    uint32_t tag = PTX__TAG(*w), word = *w;
+    if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
+    if (tag == PTX__W_SHARED) return PTX__ARRAY_STEP * (PTX__INDEX(word) + 1);
+    if (tag == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (tag != PTX__W_32 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) return *good = 0, 0u;
+    now += 2 * (f->base[PTX__TAG(word)] + PTX__INDEX(word));
+    if (!now[0]) *good = 0;
+    return tag == PTX__W_PRED_NOT ? !now[1] : now[1];
+}
+/* Do instruction i. sure: 0 in an arm that may not be the one */
+static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, uint32_t i, int sure) {
+    const ptx__ins *ins = &k->ins.at[i];
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count, *made = w;
+    uint64_t v[3] = {0, 0, 0}, r = 0;
+    int good = ins->results == 1 && ptx__can_compute(form), guarded = 1;
+    uint32_t n = 0, slot;
+    if (ins->kind != PTX__I_PLAIN) return;
+    if (ins->guard && !ptx__now(f, now, &ins->guard, &guarded) && guarded) return;
+    for (w += ins->results; w < end && n < 3 && good; n++) {
+        v[n] = ptx__now(f, now, w, &good);
+        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+    }
+    if (good) r = ptx__compute(k, form, PTX__TAG(*made), v, &good);
+    for (n = 0; n < ins->results; n++) {
+        if (PTX__TAG(made[n]) >= PTX__CLASSES) continue;
+        slot = f->base[PTX__TAG(made[n])] + PTX__INDEX(made[n]);
+        now[2 * slot] = good && guarded && (sure || !f->sets[slot]);
+        now[2 * slot + 1] = (uint32_t)r;
+    }
+}
+static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *rounds) {
+    uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], j, b = 0, *now;
+    uint32_t home = ptx__block_of(f, i), until = UINT32_MAX, *seen = f->walk[0], way;
+    const uint32_t *barrier = ptx__mbarrier_of(k, i), *parity = ptx__in_slot(k, i, 'u');
+    int ok, good;
+    rounds->n = 0;
+    k->m->lists.count = 0;
+    PTX__ROOM(k->m, k->m->lists, 2 * (size_t)registers, ok);
+    if (!ok || !barrier || !parity) return;
+    now = k->m->lists.at;
+    memset(now, 0, 2 * (size_t)registers * sizeof *now);
+    memset(seen, 0, f->blocks * sizeof *seen);
+    for (;;) {
+        const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
+        const uint32_t *next = f->block[b].next;
+        if (b == until) until = UINT32_MAX;
+        for (j = f->block[b].first; j < f->block[b].end; j++) {
+            if (f->effort-- <= 8192) return;
+            if (j == i) {
+                good = 1;
+                rounds->at[rounds->n] = (uint32_t)ptx__now(f, now, barrier, &good) + barrier[1];
+                rounds->parity[rounds->n] = (uint32_t)ptx__now(f, now, parity, &good);
+                if (!good || ++rounds->n == PTX__ROUNDS) return;
+                memset(seen, 0, f->blocks * sizeof *seen);
+            }
+            ptx__do_now(k, f, now, j, until == UINT32_MAX);
+        }
+        if (!next[0] && !next[1]) return;
+        way = !next[0];
+        if (next[0] && next[1] && last->guard) {
+            uint32_t slot = f->base[PTX__W_PRED] + PTX__INDEX(last->guard);
+            ptx__point made;
+            good = 1;
+            way = (uint32_t)ptx__now(f, now, &last->guard, &good) != 0;
+            if (!good) {
+                for (way = 0; way < 2 && !ptx__dominates(f, next[way] - 1, home);) way++;
+                if (f->def[slot] && ptx__see(k, f->def[slot] - 1, &made) && ptx__is_wait(&made))
+                    way = PTX__TAG(last->guard) == PTX__W_PRED;
+                else if (way == 2) {
+                    way = seen[b];
+                    seen[b] = 1;
+                    if (until == UINT32_MAX) until = f->post_idom[b];
+                }
+            }
+        }
+        b = next[way] - 1;
+    }
+}
+
+static int ptx__arrives(const ptx__point *at) {
+    return (strstr(at->name, "arrive") && !ptx__is_bar(at)) || strncmp(at->name, "tcgen05.commit", 14) == 0;
+}
+/* The next arrival at the mbarrier of instruction i; or, with `all`, what else makes its phases. 0: there is
+   none */
+static int ptx__next_arrival(const ptx_kernel *k, ptx__flow *f, uint32_t i, int all, ptx__point *at) {
+    while (ptx__next(k, at)) {
+        if (at->opaque) return 1;
+        if ((ptx__arrives(at)
+             || (all
+                 && (at->effect == PTX__EFFECT_BULK_IN || at->op == PTX_MBARRIER_INVAL
+                     || at->op == PTX_MBARRIER_INIT)))
+            && ptx__alike(k, f, ptx__mbarrier_of(k, at->i), ptx__mbarrier_of(k, i)))
+            return 1;
+    }
+    return 0;
+}
+/* Whether phases of the mbarrier go on while the wait goes round: arrivals that come again, and none that a
+   round of the wait may do without. */
+static int ptx__goes_on(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    uint32_t about[2], again = 0, over = k->words.at[k->ins.at[i].words];
+    ptx__point at;
+    if (PTX__TAG(over) == PTX__W_PRED) f->chosen = over; /* the way behind it, not that back to it */
+    for (at.i = PTX__BEGIN; ptx__next_arrival(k, f, i, 1, &at);) {
+        if (at.opaque || at.op == PTX_MBARRIER_INVAL
+            || (at.op == PTX_MBARRIER_INIT && ptx__seek(k, f, i, ptx__look_for, &at.i)))
+            again = 2; /* made anew */
+        if (again > 1) break;
+        if (at.op == PTX_MBARRIER_INIT || !ptx__seek(k, f, at.i, ptx__look_for, &at.i)) continue;
+        again = 1;
+        about[0] = i;
+        for (about[1] = ptx__block_of(f, at.i);
+             about[1] && PTX__CLASS(f->level[about[1]]) > PTX__CLASS_BLOCK;)
+            about[1] = f->block[about[1]].idom;
+        if (ptx__seek(k, f, i, ptx__look_for, &at.i) && ptx__seek(k, f, i, ptx__look_around, about))
+            again = 2;
+    }
+    f->chosen = 0;
+    return again == 1;
+}
+/* Whether every arrival at the mbarrier of the first wait hangs on that wait, or on others that hang on
+   it. */
+static int ptx__waits_for_itself(ptx_kernel *k, ptx__flow *f, uint32_t wait, uint32_t first, int depth) {
+    uint32_t any = 0;
+    ptx__rounds rounds;
+    ptx__point at, other;
+    for (at.i = PTX__BEGIN; ptx__next_arrival(k, f, wait, 0, &at); any = 1) {
+        int hangs = ptx__comes_first(f, first, at.i);
+        if (at.opaque) return 0;
+        for (other.i = PTX__BEGIN; !hangs && depth < 2 && ptx__next(k, &other);) {
+            if (!ptx__is_wait(&other) || !ptx__comes_first(f, other.i, at.i)) continue;
+            if (ptx__alike(k, f, ptx__mbarrier_of(k, other.i), ptx__mbarrier_of(k, wait))) continue;
+            ptx__play(k, f, other.i, &rounds);
+            hangs = rounds.n && !rounds.parity[0] && ptx__waits_for_itself(k, f, other.i, first, depth + 1);
+        }
+        if (!hangs) return 0;
+    }
+    return (int)any;
+}
+
+static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    uint32_t n, m, out = 0, filled = 0, bytes;
+    ptx__rounds r;
+    ptx__point at;
+    ptx__play(k, f, i, &r);
+    for (n = 0; n < r.n; n++)
+        if (r.parity[n] > 1) {
+            ptx__note(
+                k, PTX_ADVICE_ORDER, i,
+                "the parity of a phase is 0 or 1, and in round %u this is %u: take the lowest bit of the "
+                "count of phases",
+                n, r.parity[n]);
+            return;
+        }
+    for (n = 0; n < r.n; n++) {
+        uint32_t array = r.at[n] / PTX__ARRAY_STEP;
+        if (!array || array > k->shared.count || !k->shared.at[array - 1].count) return;
+        bytes = k->shared.at[array - 1].count * ptx_type_bytes((ptx_type)k->shared.at[array - 1].type);
+        if (r.at[n] % PTX__ARRAY_STEP + 8 > bytes)
+            out = out ? out : n + 1;
+        else if (out) {
+            ptx__note(
+                k, PTX_ADVICE_ORDER, i,
+                "in round %u this is byte %u of '%.80s', which has %u: the ring has more stages than the "
+                "array",
+                out - 1, r.at[out - 1] % PTX__ARRAY_STEP, k->m->names.at + k->shared.at[array - 1].name,
+                bytes);
+            return;
+        }
+    }
+    if (!r.n || out || k->function) return;
+    for (n = 1; n < r.n; n++) {
+        for (m = n; m-- > 0 && r.at[m] != r.at[n];) {
+        }
+        if (m > n || r.parity[m] != r.parity[n] || !ptx__goes_on(k, f, i)) continue;
+        ptx__note(
+            k, PTX_ADVICE_ORDER, i,
+            "rounds %u and %u wait for one mbarrier by the same parity, %u, and each phase has the other: "
+            "turn it whenever the ring begins anew",
+            m, n, r.parity[n]);
+        return;
+    }
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        int alike = ptx__alike(k, f, ptx__mbarrier_of(k, at.i), ptx__mbarrier_of(k, i));
+        if (at.opaque) return;
+        if (alike && at.effect == PTX__EFFECT_BULK_IN) filled = at.i + 1;
+        if (alike && ptx__is_wait(&at) && at.i != i) bytes = 0; /* it may have waited for the first there */
+    }
+    if (r.parity[0] && filled && bytes)
+        ptx__note(k, PTX_ADVICE_ORDER, i,
+                  "the first phase of an mbarrier has parity 0: the first wait here, for 1, is over at once, "
+                  "before the copy at %s has come",
+                  k->ins.at[filled - 1].site);
+    if (!r.parity[0] && ptx__waits_for_itself(k, f, i, i, 0))
+        ptx__note(
+            k, PTX_ADVICE_ORDER, i,
+            "the first wait here is for what comes behind it alone, and lasts for ever: where the first "
+            "round has nothing to wait for, it asks for parity 1, the phase before the first");
+}
+static void ptx__advise_rounds(ptx_kernel *k, ptx__flow *f) {
+    ptx__point at;
+    if (ptx__sm(k) < 80) return;
+    for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
+        if (ptx__is_wait(&at) && strstr(at.name, "parity") && f->block[ptx__block_of(f, at.i)].order)
+            ptx__advise_round(k, f, at.i);
 }
 
 /* Stores that a bulk copy or a wgmma reads, with no barrier between; and what happens to its source before it
@@ -11354,8 +11948,9 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
                    : states & ~PTX__CLUSTER_RELAXED;
     if (at->says & PTX__SAYS_FENCE) return states | PTX__CLUSTER_FENCED;
     if (at->report && states & PTX__CLUSTER_NOT_MET && !at->about
-        && (at->says & PTX__SAYS(MBARRIER) || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
-        && ptx__is_mapped(k, f, ptx__in_slot(k, i, 'r')))
+        && (((strncmp(at->name, "mbarrier", 8) == 0 || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
+             && ptx__is_mapped(k, f, ptx__in_slot(k, i, 'r')))
+            || (at->effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at->form))))
         ptx__note(k, PTX_ADVICE_ORDER, i,
                   "the other block's mbarrier may not be there yet: behind its mbarrier.init and "
                   "PTX_FENCE_MBARRIER_INIT all of the cluster must meet (ptx_cluster_arrive, "
@@ -11391,11 +11986,19 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
 
 static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
     if (ptx__sm(k) >= 90 && !k->function) {
-        uint32_t stores = 1;
+        uint32_t stores = 1, blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
         ptx__point at;
         ptx__follow(k, f, PTX__CLUSTER_NOT_MET, ptx__remote_rule, 0, NULL);
         ptx__follow(k, f, 0, ptx__remote_rule, 0, &stores);
-        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+            const uint32_t *rank = k->words.at + at.ins->words + 2;
+            uint64_t most = at.op == PTX_MAPA && at.ins->count == 3
+                                ? ptx__most(k, f, rank, ptx__block_of(f, at.i), 0)
+                                : PTX__ANY_NUMBER;
+            if (most != PTX__ANY_NUMBER && most >= blocks && blocks)
+                ptx__note(k, PTX_ADVICE_BEYOND, at.i,
+                          "mapa may lead to block %u of a cluster of %u: they are counted from 0",
+                          (uint32_t)most, blocks);
             if ((at.op == PTX_ST_ASYNC || at.op == PTX_RED_ASYNC)
                 && ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'k'))
                 && !ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'r'))
@@ -11404,6 +12007,7 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
                     k, PTX_ADVICE_ORDER, at.i,
                     "the mbarrier is this block's and the bytes go to another: the mbarrier that counts "
                     "them lies in the block where they go (ptx_mapa of both, with one rank)");
+        }
     }
 }
 
@@ -11415,6 +12019,54 @@ static int ptx__look_tensor(const ptx_kernel *k, ptx__flow *f, const ptx__point 
     if (at->op == PTX_TCGEN05_WAIT_ST || at->opaque) return 1;
     return at->says & (PTX__SAYS(TCGEN05_LD) | PTX__SAYS(TCGEN05_MMA)) ? 2 : 0;
 }
+static int ptx__look_commit(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f, (void)about;
+    return strncmp(at->name, "tcgen05.commit", 14) == 0 ? 2 : 0;
+}
+/* about: the op that is sought; one that ends the way, or whether a barrier of the block does */
+static int ptx__look_op(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->op == about[0]) return 2;
+    return at->opaque || (about[1] && at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
+}
+/* A load of the sums of a product, before it is waited for. about: their address */
+static int ptx__look_sums(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const uint32_t *w = k->words.at + at->ins->words + at->ins->results;
+    (void)f;
+    if (at->opaque || at->effect == PTX__EFFECT_BARRIER) return 1;
+    if (strncmp(at->name, "tcgen05.ld", 10) != 0) return 0;
+    return (PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w) == about[0] ? 2 : 0;
+}
+static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *w = k->words.at + at->ins->words + at->ins->results;
+    const uint32_t threads = k->need[0] * k->need[1] * k->need[2];
+    uint32_t about[2];
+    if (at->op == PTX_TCGEN05_ALLOC || at->op == PTX_TCGEN05_DEALLOC || at->op == PTX_TCGEN05_RELINQUISH) {
+        if (ptx__parted(k, f, at->i) < PTX__CLASS_WARP && (!threads || threads > 32))
+            ptx__note(
+                k, PTX_ADVICE_RACE, at->i,
+                "every warp that comes does this for itself: let one warp take the tensor memory and give "
+                "it back");
+    }
+    about[0] = PTX_TCGEN05_ALLOC, about[1] = 0;
+    if (at->op == PTX_TCGEN05_RELINQUISH)
+        ptx__seek_and_note(
+            k, f, at->i, ptx__look_op, about, PTX_ADVICE_ORDER,
+            "the block has said at %s that it takes no more tensor memory: that comes behind the "
+            "last of it");
+    about[0] = PTX_TCGEN05_DEALLOC, about[1] = 1;
+    if (strncmp(at->name, "tcgen05.ld", 10) == 0 && ptx__parted(k, f, at->i) < PTX__CLASS_WARP)
+        ptx__seek_and_note(
+            k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
+            "other warps may still be loading, at %s, from what is given back here: a barrier of "
+            "the block comes between");
+    if (strncmp(at->name, "tcgen05.mma", 11) != 0 || !ptx__seek(k, f, at->i, ptx__look_commit, NULL)) return;
+    about[0] = PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w;
+    ptx__seek_and_note(
+        k, f, at->i, ptx__look_sums, about, PTX_ADVICE_RACE,
+        "what the product at %s makes may not be there yet: PTX_TCGEN05_COMMIT to an mbarrier, and "
+        "a wait for that, come between");
+}
 /* Tensor memory that is never given back, or not as much of it; products that all begin or nobody waits for.
    */
 static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
@@ -11425,11 +12077,13 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
     if (k->function || !(k->seen & PTX__SEEN_FURTHER)) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         if (at.opaque) return;
-        if (at.says & PTX__SAYS(TCGEN05_MMA)) product = at.i + 1;
-        if (at.says & PTX__SAYS(TCGEN05_COMMIT)) committed = 1;
+        ptx__advise_tensor_order(k, f, &at);
+        if (at.says & PTX__SAYS(TCGEN05_MMA)) {
+            product = at.i + 1;
+            if (ptx__seek(k, f, at.i, ptx__look_commit, NULL)) committed = 1;
+        }
         if (at.says & (PTX__SAYS(TCGEN05_MMA) | PTX__SAYS(TCGEN05_C))
-            && ptx__parted(k, f, at.i) < PTX__CLASS_LANE && k->max_threads != 1
-            && ptx__threads_of(k) != 1)
+            && ptx__parted(k, f, at.i) < PTX__CLASS_LANE && k->max_threads != 1 && ptx__threads_of(k) != 1)
             ptx__note(k, PTX_ADVICE_RACE, at.i,
                       "every thread that comes here begins this: let one thread do it (ptx_if on %%tid.x or "
                       "ptx_elect)");
@@ -11562,25 +12216,34 @@ static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
     }
 }
 
+/* What a loop that waits does besides. */
+static int ptx__idles(const ptx__point *at) {
+    return at->op == PTX_SETP || at->op == PTX_MOV || at->op == PTX_NANOSLEEP || at->op == PTX_ADD;
+}
 /* A load that nobody told that others write, in a loop that only what it brings can end. */
 static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i) {
-    const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
-    const uint32_t *w = k->words.at + k->ins.at[i].words;
+    const ptx__ins *last = &k->ins.at[f->block[b].end - 1], *made;
+    const uint32_t *w = k->words.at + k->ins.at[i].words, *x;
     uint32_t j, way, to, steps, address;
-    ptx__point at, made;
-    if (last->kind != PTX__I_BRANCH || !last->guard || k->ins.at[i].results != 1
-        || PTX__TAG(w[1]) != PTX__W_MEM)
+    ptx__point at;
+    j = k->ins.at[i].results;
+    if (last->kind != PTX__I_BRANCH || !last->guard || !j || k->ins.at[i].count < j + 3u) return 0;
+    w += PTX__TAG(*w) == PTX__W_VECTOR;
+    for (x = w; x < k->words.at + k->ins.at[i].words + k->ins.at[i].count && PTX__TAG(*x) != PTX__W_MEM;) x++;
+    if (x >= k->words.at + k->ins.at[i].words + k->ins.at[i].count) return 0;
+    address = x[1];
+    made = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
+    if (k->m->forms.at[made->form].row->op != PTX_SETP || f->sets[f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0])])
         return 0;
-    address = w[2];
-    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(last->guard)), &made) || made.op != PTX_SETP
-        || f->sets[ptx__slot(f, w[0])] || (made.w[0] != w[0] && made.end[-1] != w[0]))
+    if (k->words.at[made->words + made->results] != w[0]
+        && k->words.at[made->words + made->count - 1] != w[0])
         return 0;
     for (way = 0; way < 2; way++) {
         to = f->block[b].next[way];
         for (steps = 0; to && to - 1 != b && steps < 8; steps++) {
             const ptx__block *block = &f->block[to - 1];
             for (j = block->first; j < block->end; j++)
-                if (k->ins.at[j].kind == PTX__I_PLAIN || k->ins.at[j].guard) break;
+                if ((ptx__see(k, j, &at) && !ptx__idles(&at)) || k->ins.at[j].guard) break;
             if (j < block->end) break;
             to = block->next[0] ? block->next[0] : block->next[1];
         }
@@ -11588,7 +12251,7 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
     }
     if (way == 2 || !ptx__made_by(k, f, address, &at) || f->def_block[ptx__slot(f, address)] == b) return 0;
     for (j = f->block[b].first; j < f->block[b].end; j++) /* nothing else but the test, and no fence */
-        if (ptx__see(k, j, &at) && j != i && at.op != PTX_SETP && at.op != PTX_MOV) return 0;
+        if (ptx__see(k, j, &at) && j != i && !ptx__idles(&at)) return 0;
     return 1;
 }
 
@@ -11640,11 +12303,15 @@ static int ptx__is_own(const ptx_kernel *k, ptx__flow *f, const uint32_t *addres
         if (at.op == PTX_ST && ptx__same(ptx__in_slot(k, at.i, 'm'), address)) return 1;
     return 0;
 }
+/* A fence that other blocks see. */
+static int ptx__is_fence(const ptx__point *at) {
+    return (strncmp(at->name, "fence", 5) == 0 || strncmp(at->name, "membar.", 7) == 0)
+           && !strstr(at->name, "proxy") && !(at->form->asked & PTX_CTA & ~PTX__FAMILY);
+}
 static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
     ptx_mods asked = at->form->asked & ~PTX__FAMILY, released = PTX_RELEASE | PTX_ACQ_REL;
     uint32_t which;
-    if (at->opaque) return 0;
-    if (at->says & PTX__SAYS_FENCE) return states & ~0x7fffu;
+    if (at->opaque || ptx__is_fence(at)) return at->opaque ? 0 : states & ~0x7fffu;
     if (at->op == PTX_ST && asked & PTX__M_GLOBAL & ~PTX__FAMILY && !(asked & (released & ~PTX__FAMILY))) {
         which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
         return which ? states | 1u << which : states;
@@ -11663,6 +12330,145 @@ static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, u
     }
     return states;
 }
+/* The instruction, with no barrier before it. about: it */
+static int ptx__look_met(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
+    return at->opaque || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
+}
+/* A load of what some block stores. about: 0 by anybody, before a fence; 1 by all, before they have met; the
+   parameters that are stored to */
+static int ptx__look_told(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
+    uint32_t which;
+    if (at->opaque || at->form->asked & PTX_ACQUIRE & ~PTX__FAMILY) return 1;
+    if (about[0] ? at->effect == PTX__EFFECT_BARRIER : ptx__is_fence(at)) return 1;
+    if (at->op != PTX_LD || at->form->asked & strong || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
+        return 0;
+    if (about[0] && ptx__parted(k, f, at->i) == PTX__CLASS_LANE) return 0;
+    which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
+    return which && about[1] >> which & 1 && !ptx__is_own(k, f, ptx__in_slot(k, at->i, 'm')) ? 2 : 0;
+}
+static int ptx__look_told_of(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const uint32_t *w = at->op == PTX_LD ? ptx__in_slot(k, at->i, 'm') : NULL;
+    return w && about[1] >> ptx__parameter_of(k, f, w) & 1 && !ptx__is_own(k, f, w) ? 2 : 0;
+}
+/* Whether a loop waits for what that place holds. */
+static int ptx__is_awaited(ptx_kernel *k, ptx__flow *f, const uint32_t *place) {
+    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
+    ptx__point at;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);)
+        if (at.op == PTX_LD && at.form->asked & strong && ptx__same(ptx__in_slot(k, at.i, 'm'), place)
+            && ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
+            return 1;
+    return 0;
+}
+/* The parameters that plain stores go to, a bit each. */
+static uint32_t ptx__stored_to(ptx_kernel *k, ptx__flow *f) {
+    uint32_t stored = 0;
+    ptx__point at;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        if (at.op == PTX_ST && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+            stored |= 1u << ptx__parameter_of(k, f, ptx__in_slot(k, at.i, 'm'));
+    return stored & ~1u;
+}
+/* What one thread tells other blocks of, stored by all of its own: they meet before. */
+static void ptx__advise_told(ptx_kernel *k, ptx__flow *f, uint32_t tells) {
+    uint32_t about[2], which;
+    ptx__point at;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        const uint32_t *w = at.op == PTX_ST ? ptx__in_slot(k, at.i, 'm') : NULL;
+        if (!w || PTX__TAG(w[0]) != PTX__W_64 || ptx__parted(k, f, at.i) == PTX__CLASS_LANE
+            || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_LANE)
+            continue;
+        which = ptx__parameter_of(k, f, w);
+        about[0] = 0, about[1] = which ? 1u << which : 0;
+        if (!about[1] || !ptx__seek(k, f, tells, ptx__look_told_of, about)) continue;
+        about[0] = tells;
+        ptx__seek_and_note(
+            k, f, at.i, ptx__look_met, about, PTX_ADVICE_RACE,
+            "one thread tells other blocks here of what all threads of its own store at %s, and "
+            "they may not have got there: a barrier of the block comes before");
+    }
+}
+/* Who has waited for a word of other blocks, and goes on to what they stored. */
+static void ptx__advise_waited(ptx_kernel *k, ptx__flow *f) {
+    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
+    uint32_t about[2];
+    ptx__point at;
+    about[1] = ptx__stored_to(k, f);
+    for (at.i = PTX__BEGIN; about[1] && f->effort > 8192 && ptx__next(k, &at);) {
+        if (at.op != PTX_LD || !(at.form->asked & strong) || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+            || !ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
+            continue;
+        about[0] = 0;
+        if (!(at.form->asked & PTX_ACQUIRE & ~PTX__FAMILY))
+            ptx__seek_and_note(
+                k, f, at.i, ptx__look_told, about, PTX_ADVICE_RACE,
+                "the load at %s waits for other blocks, and orders nothing: what they stored may "
+                "not be seen here; PTX_ACQUIRE | PTX_GPU with it, or ptx_fence(k, PTX_ACQ_REL | "
+                "PTX_GPU) behind the loop");
+        about[0] = 1;
+        if (ptx__parted_before(k, f, at.i) == PTX__CLASS_LANE)
+            ptx__seek_and_note(
+                k, f, at.i, ptx__look_told, about, PTX_ADVICE_RACE,
+                "one thread waits for other blocks at %s, and all read here what those store: a "
+                "barrier of the block comes between");
+    }
+}
+/* A lock: taken in a loop by a swap from one number to another, and given back at the same place. about: its
+   address. */
+static int ptx__look_locked(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
+    (void)f;
+    if (at->opaque || ptx__is_fence(at) || ptx__same(ptx__in_slot(k, at->i, 'm'), about)) return 1;
+    return (at->op == PTX_LD || at->op == PTX_ST) && !(at->form->asked & strong)
+                   && at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
+               ? 2
+               : 0;
+}
+static int ptx__look_freed(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
+    (void)f;
+    if (at->opaque || ptx__is_fence(at)) return 1;
+    if (at->op == PTX_LD || !ptx__same(ptx__in_slot(k, at->i, 'm'), about)) return 0;
+    return at->form->asked & released || at->op == PTX_ATOMIC_CAS ? 1 : 2;
+}
+static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *taken) {
+    const uint32_t *place = ptx__in_slot(k, taken->i, 'm'), *w = k->words.at + taken->ins->words + 4, *x;
+    ptx_mods ordered = (PTX_ACQUIRE | PTX_ACQ_REL) & ~PTX__FAMILY;
+    uint64_t number[2];
+    uint32_t freed = 0;
+    ptx__point at;
+    if (!place || !(taken->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || k->function) return;
+    if (!ptx__number(k, f, w, number)) return;
+    w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+    if (!ptx__number(k, f, w, number + 1) || number[0] == number[1]
+        || !ptx__spins(k, f, ptx__block_of(f, taken->i), taken->i))
+        return;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        if (at.opaque) return;
+        x = at.i == taken->i || at.op == PTX_LD ? NULL : ptx__in_slot(k, at.i, 'm');
+        if (x
+            && (ptx__same(x, place)
+                || (ptx__parameter_of(k, f, x)
+                    && ptx__parameter_of(k, f, x) == ptx__parameter_of(k, f, place))))
+            freed = at.i + 1;
+    }
+    if (!freed) return; /* not to be taken again, it may be */
+    if (!(taken->form->asked & ordered))
+        ptx__seek_and_note(
+            k, f, taken->i, ptx__look_locked, place, PTX_ADVICE_RACE,
+            "the lock taken at %s orders nothing, and what the last owner stored may not be seen "
+            "here: ptx_fence(k, PTX_ACQ_REL | PTX_GPU) behind it, or PTX_ACQUIRE | PTX_GPU with it");
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);)
+        if (at.op == PTX_ST && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
+            && ptx__comes_first(f, taken->i, at.i) && !ptx__same(ptx__in_slot(k, at.i, 'm'), place))
+            ptx__seek_and_note(
+                k, f, at.i, ptx__look_freed, place, PTX_ADVICE_RACE,
+                "the lock is given back here before others see what is stored at %s under it: "
+                "ptx_fence(k, PTX_ACQ_REL | PTX_GPU) comes before, or PTX_RELEASE | PTX_GPU with it");
+}
 static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
     ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
     uint32_t about[1];
@@ -11670,21 +12476,23 @@ static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     if (k->function) return;
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        if (at.op != PTX_ATOMIC || at.form->asked & released
+        if ((at.op != PTX_ATOMIC && at.op != PTX_RED) || at.form->asked & released
             || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
             continue;
         w = ptx__in_slot(k, at.i, 'm');
         if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || ptx__class_of(f, w[0]) != PTX__CLASS_CLUSTER
             || ptx__parted(k, f, at.i) != PTX__CLASS_LANE || ptx__seek(k, f, at.i, ptx__look_for, &at.i))
             continue; /* one a block, and once: not a queue */
+        if (at.op == PTX_RED && !ptx__is_awaited(k, f, w)) continue;
         about[0] = at.i;
+        ptx__advise_told(k, f, at.i);
         f->effort -= (uint32_t)k->ins.count < f->effort ? (uint32_t)k->ins.count : f->effort;
         ptx__follow(k, f, 0, ptx__tickets_rule, 0, about);
     }
 }
 
-/* Local arrays that are loaded from, and that nothing fills. Of each register, the array that its address is
-   in; one that goes anywhere else may be filled there. */
+/* Local and shared arrays that are loaded from, or counted up, and that nothing fills. Of each register, the
+   array that its address is in; one that goes anywhere else may be filled there. */
 #define PTX__HOMES 64
 static int ptx__passes_address(unsigned op) {
     return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL
@@ -11692,18 +12500,20 @@ static int ptx__passes_address(unsigned op) {
 }
 static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], i, *home = f->wanted;
-    uint32_t read[PTX__HOMES], filled[PTX__HOMES];
+    uint32_t read[PTX__HOMES], filled[PTX__HOMES], counted[PTX__HOMES], own = PTX__HOMES / 2;
     ptx__point at;
-    if (k->function || !k->locals.count) return;
+    if (k->function || !(k->locals.count | k->shared.count)) return;
     for (i = 0; i < registers; i++) home[i] = 0;
     memset(read, 0, sizeof read);
     memset(filled, 0, sizeof filled);
+    memset(counted, 0, sizeof counted);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
         uint32_t made = at.ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES
                             ? ptx__slot(f, *w)
                             : UINT32_MAX;
         int passes = ptx__passes_address(at.op) && made != UINT32_MAX && !f->sets[made];
+        if (at.opaque) own = 0; /* it may know the names of shared arrays */
         for (w += at.ins->results; w < end; w++) {
             uint32_t word = *w, memory = PTX__TAG(word) == PTX__W_MEM, which;
             if (PTX__IS_NUMBER(word)) {
@@ -11711,23 +12521,39 @@ static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
                 continue;
             }
             if (memory) word = w[1], w += 2;
-            if (PTX__TAG(word) < PTX__CLASSES) word = home[ptx__slot(f, word)];
-            if (PTX__TAG(word) != PTX__W_LOCAL || PTX__INDEX(word) >= PTX__HOMES) continue;
+            if (PTX__TAG(word) < PTX__CLASSES) word = home[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
             which = PTX__INDEX(word);
-            if (memory && at.op == PTX_LD) {
-                if (!read[which]) read[which] = at.i + 1;
-            } else if (!memory && passes && (!home[made] || home[made] == word))
+            if ((PTX__TAG(word) != PTX__W_LOCAL && PTX__TAG(word) != PTX__W_SHARED)
+                || which >= PTX__HOMES / 2)
+                continue;
+            if (PTX__TAG(word) == PTX__W_SHARED) which += PTX__HOMES / 2;
+            if (memory && at.effect == PTX__EFFECT_READ)
+                read[which] = read[which] ? read[which] : at.i + 1;
+            else if (memory && at.op == PTX_LD)
+                read[which] = read[which] ? read[which] : at.i + 1;
+            else if (memory && at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
+                counted[which] = at.i + 1;
+            else if (!memory && passes && (!home[made] || home[made] == word))
                 home[made] = word;
             else
                 filled[which] = 1;
         }
     }
-    for (i = 0; i < PTX__HOMES; i++)
+    for (i = 0; i < PTX__HOMES / 2; i++)
         if (read[i] && !filled[i])
             ptx__note(k, PTX_ADVICE_UNWRITTEN, read[i] - 1,
                       "nothing in this kernel writes to '%.80s', and a thread's memory holds anything at the "
                       "start",
                       k->m->names.at + k->locals.at[i].name);
+    for (; own && i < PTX__HOMES; i++)
+        if (read[i] && !filled[i])
+            ptx__note(k, PTX_ADVICE_UNWRITTEN, (counted[i] ? counted[i] : read[i]) - 1,
+                      counted[i]
+                          ? "'%.80s' is counted up here, and nothing in this kernel sets it to zero before: "
+                            "shared memory holds anything at the start"
+                          : "nothing in this kernel writes to '%.80s', and shared memory holds anything at "
+                            "the start",
+                      k->m->names.at + k->shared.at[i - PTX__HOMES / 2].name);
 }
 
 /* Variables that are set and that nothing reads. */
@@ -11760,6 +12586,68 @@ static int ptx__look_unlock(const ptx_kernel *k, ptx__flow *f, const ptx__point 
                : 0;
 }
 
+/* Whether a number is that of the blocks, plus or minus a number. */
+static int ptx__counts_blocks(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
+    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(word) : 0;
+    ptx__point at;
+    if (PTX__TAG(word) == PTX__W_SPECIAL)
+        return PTX__INDEX(word) >= PTX_NCTAID_X && PTX__INDEX(word) <= PTX_NCTAID_Z;
+    if (PTX__TAG(word) != PTX__W_32 || depth > 3 || !f->def[slot] || f->sets[slot]) return 0;
+    if (!ptx__see(k, f->def[slot] - 1, &at) || (at.op != PTX_MOV && at.op != PTX_SUB && at.op != PTX_ADD))
+        return 0;
+    return ptx__counts_blocks(k, f, k->words.at[at.ins->words + 1], depth + 1);
+}
+/* A count of all threads that is compared with the number of blocks. */
+static void ptx__advise_census(ptx_kernel *k, ptx__flow *f, const ptx__point *compare) {
+    const uint32_t *w = k->words.at + compare->ins->words + compare->ins->results, *x;
+    uint32_t side, slot;
+    uint64_t by;
+    ptx__point at;
+    if (compare->ins->count != compare->ins->results + 2u) return;
+    for (side = 0; side < 2; side++) {
+        slot = PTX__TAG(w[side]) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(w[side]) : 0;
+        if (PTX__TAG(w[side]) != PTX__W_32 || !f->def[slot] || f->sets[slot]
+            || !ptx__see(k, f->def[slot] - 1, &at) || at.op != PTX_ATOMIC
+            || !ptx__counts_blocks(k, f, w[!side], 0))
+            continue;
+        x = k->words.at + at.ins->words + 4;
+        if (strstr(at.name, "atom") && ptx__number(k, f, x, &by) && by == 1
+            && ptx__many_do(k, f, at.i, ptx__in_slot(k, at.i, 'm')))
+            ptx__note(
+                k, PTX_ADVICE_ORDER, compare->i,
+                "all threads count at %s, and this compares with the number of blocks: let one thread of "
+                "each block count",
+                at.ins->site);
+    }
+}
+/* Stores before the kernel has waited for the one before it, and a wait of some threads for all. */
+static int ptx__look_loaded(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)about;
+    if (at->opaque || at->effect == PTX__EFFECT_BARRIER) return 1;
+    return at->op == PTX_LD && at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
+                   && ptx__parted(k, f, at->i) < PTX__CLASS_GROUP
+               ? 2
+               : 0;
+}
+static void ptx__advise_dependents(ptx_kernel *k, ptx__flow *f) {
+    ptx__point wait, at;
+    for (wait.i = PTX__BEGIN; ptx__next(k, &wait);) {
+        if (wait.op != PTX_GRIDDEPCONTROL_WAIT) continue;
+        if (ptx__parted(k, f, wait.i) >= PTX__CLASS_WARP)
+            ptx__seek_and_note(k, f, wait.i, ptx__look_loaded, NULL, PTX_ADVICE_ORDER,
+                               "not all have waited for the kernel before, at %s, and all load here: let all "
+                               "wait, or put a barrier of the block behind it");
+        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+            if (at.op == PTX_ST && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
+                && ptx__comes_first(f, at.i, wait.i))
+                ptx__note(
+                    k, PTX_ADVICE_ORDER, at.i,
+                    "the kernel before may still be reading what is written here: the wait for it, at %s, "
+                    "comes first",
+                    wait.ins->site);
+    }
+}
+
 static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_ACQUIRE | PTX_CV) & ~PTX__FAMILY;
     const uint32_t *place;
@@ -11769,15 +12657,19 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx__advise_unread(k, f);
     ptx__advise_unending(k, f);
     ptx__advise_tickets(k, f);
+    ptx__advise_waited(k, f);
+    ptx__advise_dependents(k, f);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *end = k->words.at + at.ins->words + at.ins->count;
         int always = at.op == PTX_SETP ? ptx__always(k, f, at.i) : 0;
+        if (at.op == PTX_SETP) ptx__advise_census(k, f, &at);
         if (always)
             ptx__note(k, PTX_ADVICE_IDLE, at.i, "this comparison is %s true, whatever its operand is",
                       always == 1 ? "never" : "always");
         if (at.form->asked >> 63 && at.form->asked & PTX_CTA & ~PTX__FAMILY
             && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
             ptx__advise_scope(k, f, &at);
+        if (at.op == PTX_ATOMIC_CAS) ptx__advise_lock(k, f, &at);
         if (at.op == PTX_ATOMIC_CAS && (place = ptx__in_slot(k, at.i, 'm')) != NULL)
             ptx__seek_and_note(
                 k, f, at.i, ptx__look_unlock, place, PTX_ADVICE_RACE,
@@ -11864,26 +12756,124 @@ static const uint32_t *ptx__tile_of(const ptx_kernel *k, const ptx__flow *f, uin
 static int ptx__look_refill(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     const ptx__places *p;
     if (at->effect == PTX__EFFECT_MMA_WAIT || at->opaque) return 1;
+    if (at->effect == PTX__EFFECT_BULK_IN) return ptx__same(ptx__bulk_target(k, at->i), about) ? 2 : 0;
     if (at->op != PTX_ST || at->effect != PTX__EFFECT_WRITE) return 0;
     p = ptx__places_of(k, f, at->i);
     return p->known && ptx__reaches(k, f, p, 0, about, 16) ? 2 : 0;
 }
-static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = k->words.at + at->ins->words + at->ins->results, *tile;
-    const uint32_t *end = k->words.at + at->ins->words + at->ins->count;
-    uint32_t about[2];
-    for (; w < end; w++) {
-        if (PTX__IS_NUMBER(*w))
-            w += 2;
-        else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
-            about[0] = *tile, about[1] = 0;
-            if (ptx__array_at(k, f, about))
-                ptx__seek_and_note(k, f, at->i, ptx__look_refill, about, PTX_ADVICE_RACE,
-                                   "the product at %s may still be reading what is written here: "
-                                   "PTX_WGMMA_WAIT_GROUP for it comes before, and then a barrier");
-        }
+/* -- stages given back -- */
+
+/* A copy to that place (or, where its offset is no matter, into that array) by those who have waited for the
+   mbarrier, + 1; 0: there is none. */
+static uint32_t ptx__refilled_behind(const ptx_kernel *k, ptx__flow *f, const uint32_t *barrier,
+                                     const uint32_t *place) {
+    ptx__point copy, wait;
+    for (copy.i = PTX__BEGIN; ptx__next(k, &copy);) {
+        const uint32_t *to = ptx__bulk_target(k, copy.i);
+        if (copy.effect != PTX__EFFECT_BULK_IN || !to
+            || ptx__alike(k, f, ptx__mbarrier_of(k, copy.i), barrier))
+            continue;
+        if (place[1] == UINT32_MAX ? ptx__array_at(k, f, to) != place[0] : !ptx__same(to, place)) continue;
+        for (wait.i = PTX__BEGIN; ptx__next(k, &wait);)
+            if (ptx__is_wait(&wait) && ptx__comes_first(f, wait.i, copy.i)
+                && ptx__alike(k, f, ptx__mbarrier_of(k, wait.i), barrier))
+                return copy.i + 1;
+    }
+    return 0;
+}
+/* A read of the array behind its release. about: the array, + 1; the base that it is by, 0 for any */
+static int ptx__look_late(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const uint32_t *x;
+    if (at->opaque || ptx__is_wait(at) || (ptx__is_bar(at) && at->op != PTX_BAR_WARP_SYNC)) return 1;
+    x = at->effect == PTX__EFFECT_READ ? ptx__shared_operand(k, at->ins) : NULL;
+    return x && ptx__array_at(k, f, x) == about[0] && (!about[1] || x[0] == about[1]) ? 2 : 0;
+}
+/* The arrival, with nothing that lets the lanes meet before. about: the arrival */
+static int ptx__look_alone(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
+    return at->opaque || at->effect == PTX__EFFECT_BARRIER || (at->form->who && at->op != PTX__AT_END);
+}
+/* What a copy brings, before it is waited for. about: its place, and the bytes */
+static int ptx__look_early(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const ptx__places *p;
+    const uint32_t *w, *end, *tile;
+    if (at->opaque || ptx__is_wait(at) || at->effect == PTX__EFFECT_BARRIER) return 1;
+    if (at->effect == PTX__EFFECT_READ) {
+        p = ptx__places_of(k, f, at->i);
+        return p->known && ptx__reaches(k, f, p, 0, about, about[2]) ? 2 : 0;
+    }
+    if (at->effect != PTX__EFFECT_MMA) return 0;
+    w = k->words.at + at->ins->words + at->ins->results;
+    for (end = k->words.at + at->ins->words + at->ins->count; w < end; w++) {
+        tile = PTX__TAG(*w) == PTX__W_64 ? ptx__tile_of(k, f, *w) : NULL;
+        if (tile && *tile == about[0] && !about[1]) return 2;
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+    }
+    return 0;
+}
+static int ptx__look_again(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->i == about[0] && at->op != PTX__AT_END) return 2;
+    return at->opaque || at->effect == PTX__EFFECT_BARRIER || ptx__is_bar(at);
+}
+static void ptx__advise_release(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    const uint32_t *barrier = ptx__mbarrier_of(k, i), *x, *to;
+    uint32_t about[2], place[2], copy, last = 0;
+    int budget = 12;
+    ptx__point read;
+    for (read.i = PTX__BEGIN; ptx__next(k, &read);) {
+        x = read.effect == PTX__EFFECT_READ ? ptx__shared_operand(k, read.ins) : NULL;
+        if (!x || x[0] == last || !(place[0] = ptx__array_at(k, f, x))) continue;
+        last = x[0];
+        place[1] = UINT32_MAX;
+        copy = ptx__refilled_behind(k, f, barrier, place);
+        if (!copy) continue;
+        to = ptx__bulk_target(k, copy - 1);
+        about[0] = place[0];
+        about[1] = ptx__know(k, f, to, &budget).step ? x[0] : 0;
+        if (!about[1] || ptx__comes_first(f, read.i, i))
+            ptx__seek_and_note(
+                k, f, i, ptx__look_late, about, PTX_ADVICE_RACE,
+                "what is read here was given back at %s, and the next copy may be writing over "
+                "it: the last read comes before the arrival");
+        about[0] = i;
+        if (read.op == PTX_LD && ptx__parted(k, f, read.i) < PTX__CLASS_LANE
+            && ptx__parted(k, f, i) == PTX__CLASS_LANE)
+            ptx__seek_and_note(
+                k, f, read.i, ptx__look_alone, about, PTX_ADVICE_RACE,
+                "one lane gives back here what its warp reads at %s, and the others may not have "
+                "got there: ptx_bar_warp_sync comes before");
     }
 }
+static void ptx__advise_stages(ptx_kernel *k, ptx__flow *f) {
+    uint32_t about[3];
+    const uint32_t *to;
+    uint64_t bytes;
+    int budget;
+    ptx__point at;
+    if (!(k->seen >> PTX__EFFECT_BULK_IN & 1)) return;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        if (strncmp(at.name, "mbarrier.arrive", 15) == 0 && !strstr(at.name, "expect_tx"))
+            ptx__advise_release(k, f, at.i);
+        to = at.effect == PTX__EFFECT_BULK_IN ? ptx__bulk_target(k, at.i) : NULL;
+        budget = 12;
+        if (!to || ptx__know(k, f, to, &budget).step) continue;
+        about[0] = at.i;
+        ptx__seek_and_note(
+            k, f, at.i, ptx__look_again, about, PTX_ADVICE_RACE,
+            "each round copies to one place, and none waits until what came before, at %s, has "
+            "been read: by an mbarrier that the readers arrive at");
+        about[0] = to[0], about[1] = to[1];
+        about[2] = ptx__number_in(k, f, at.i, 'C', &bytes) && bytes < 65536 ? (uint32_t)bytes : 1;
+        ptx__seek_and_note(
+            k, f, at.i, ptx__look_early, about, PTX_ADVICE_RACE,
+            "what is read here the copy at %s may not have brought yet: the wait for its mbarrier "
+            "comes before");
+    }
+}
+
+/* -- tiles of products -- */
 
 /* Whether who waits for that mbarrier multiplies next: then it says whose turn it is, and gives nothing back.
    */
@@ -11899,13 +12889,37 @@ static int ptx__is_turn(const ptx_kernel *k, const uint32_t *barrier) {
     }
     return 0;
 }
-/* An arrival at an mbarrier behind a product that nothing has been waited for since. */
+/* An arrival at an mbarrier behind a product that nothing has been waited for since. about: the tile of a
+   product that may be among those left, or NULL */
 static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    (void)f, (void)about;
+    const uint32_t *barrier = ptx__mbarrier_of(k, at->i);
+    if (at->effect == PTX__EFFECT_MMA_WAIT && about && k->words.at[at->ins->words + 1]) return 0; /* left */
     if (at->effect == PTX__EFFECT_MMA_WAIT || at->effect == PTX__EFFECT_MMA || at->opaque) return 1;
-    if (!(at->says & PTX__SAYS(ARRIVAL)) || at->says & PTX__SAYS(EXPECT)) return 0;
-    return ptx__is_turn(k, ptx__in_slot(k, at->i, 'b')) ? 0 : 2;
+    if (strncmp(at->name, "mbarrier.arrive", 15) != 0 || strstr(at->name, "expect_tx")) return 0;
+    if (about) return ptx__refilled_behind(k, f, barrier, about) ? 2 : 0;
+    return ptx__is_turn(k, barrier) ? 0 : 2;
 }
+static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *w = k->words.at + at->ins->words + at->ins->results, *tile;
+    const uint32_t *end = k->words.at + at->ins->words + at->ins->count;
+    uint32_t about[2];
+    for (; w < end; w++) {
+        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+            w += 2;
+        else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
+            about[0] = *tile, about[1] = 0;
+            ptx__seek_and_note(
+                k, f, at->i, ptx__look_release, about, PTX_ADVICE_RACE,
+                "the product at %s may still be reading what this arrival gives back: the wait "
+                "before leaves it under way");
+            if (ptx__array_at(k, f, about))
+                ptx__seek_and_note(k, f, at->i, ptx__look_refill, about, PTX_ADVICE_RACE,
+                                   "the product at %s may still be reading what is written here: "
+                                   "PTX_WGMMA_WAIT_GROUP for it comes before, and then a barrier");
+        }
+    }
+}
+
 static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
     uint32_t array;
     ptx__point at;
@@ -12014,9 +13028,9 @@ static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
 
 /* What is checked of a kernel whose blocks are known, in this order. */
 static ptx_code (*const ptx__verifiers[])(ptx_kernel *k, ptx__flow *f) = {
-    ptx__verify_reach,  ptx__verify_values, ptx__verify_ends,     ptx__verify_convergence,
-    ptx__verify_copies, ptx__verify_carry,  ptx__verify_products, ptx__verify_addresses,
-    ptx__verify_launch, ptx__verify_further};
+    ptx__verify_reach,  ptx__verify_values,  ptx__verify_ends,     ptx__verify_convergence,
+    ptx__verify_copies, ptx__verify_carry,   ptx__verify_products, ptx__verify_addresses,
+    ptx__verify_launch, ptx__verify_further, ptx__verify_asserted};
 
 /* f: the flow of the kernel, for those who go on with it. */
 static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
@@ -12163,10 +13177,11 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
 }
 
 static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
-    ptx__advise_races,     ptx__advise_copies,    ptx__advise_same_place,   ptx__advise_order,
-    ptx__advise_mbarriers, ptx__advise_read_only, ptx__advise_contractions, ptx__advise_bulk,
-    ptx__advise_phases,    ptx__advise_bulk_out,  ptx__advise_remote,       ptx__advise_tensor_memory,
-    ptx__advise_overwrites, ptx__advise_operands, ptx__advise_counts, ptx__advise_idle, ptx__advise_pressure};
+    ptx__advise_races,         ptx__advise_copies,     ptx__advise_same_place,   ptx__advise_order,
+    ptx__advise_mbarriers,     ptx__advise_read_only,  ptx__advise_contractions, ptx__advise_bulk,
+    ptx__advise_phases,        ptx__advise_rounds,     ptx__advise_bulk_out,     ptx__advise_remote,
+    ptx__advise_tensor_memory, ptx__advise_overwrites, ptx__advise_stages,       ptx__advise_operands,
+    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_pressure};
 
 static int ptx__make_places(ptx_module *m) {
     uint32_t i;

@@ -515,6 +515,7 @@ static void stepping_kernels(void) {
         ptx_ld(k, PTX_U64, ptx_at(ptx_ptr_add(k, p, lane, right ? 8 : 4), 0));
         judge();
         start("matrix_by_lane", right ? RIGHT : ADVISED, PTX_SM(80));
+        ST(mine, n);
         BAR;
         ptx_ldmatrix(k, 4, ptx_ptr_add(k, sh, lane, right ? 16 : 8), v);
         judge();
@@ -787,13 +788,15 @@ static void right_kernels(void) {
         v[2] = ptx_setp(k, PTX_NE, n, zero);
         v[3] = v[4] = I(1);
         v[5] = v[6] = I(0);
-        ptx_for(k, ptx_u32(0), n, ptx_u32(1));
-        wait_on(bar, I(0));
+        x = ptx_for(k, ptx_u32(0), n, ptx_u32(1));
+        IF(PTX_EQ, tid, zero);
+        ptx_mbarrier_arrive(k, bar);
+        ptx_end(k);
+        wait_on(bar, ptx_as(ptx_and(k, x, I(1)), PTX_U32));
         ptx_op0(k, PTX_WGMMA_FENCE, 0);
         ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, s4, 7, v);
         ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, I(0));
-        ptx_mbarrier_arrive(k, bar);
         ptx_end(k);
         ptx_st(k, PTX_F32, ptx_at(p, 0), ptx_get(k, s4[0]));
     }

@@ -216,7 +216,7 @@ static void immediates(void) {
 }
 
 static void memory(void) {
-    ptx_val v[8];
+    ptx_val v[8], x;
     ptx_val a[4], bb[2], cc[4], dd[4];
     int i;
     start(), ptx_ld_vec(k, PTX_B64, 4, ptx_at(p, 0), v), REFUSED("M1_v4_of_b64_on_sm_90", VECTOR);
@@ -228,8 +228,8 @@ static void memory(void) {
     start(), ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, p, n, 4), 4), v), UNADVISED("M7", ALIGN);
     start(), ptx_ld_vec(k, PTX_U32, 4, ptx_at(ptx_shared(k, "four", PTX_U32, 64, 4), 0), v);
     REFUSED("M8_shared_var_aligned_4_v4_load_var", ALIGN);
-    start(), ptx_ld_vec(k, PTX_U32, 4,
-                        ptx_at(ptx_ptr_add(k, ptx_shared(k, "four", PTX_U32, 64, 4), tid, 16), 0), v);
+    start(), x = ptx_shared(k, "four", PTX_U32, 64, 4), ptx_st(k, PTX_U32, ptx_at(x, 0), u), barrier();
+    ptx_ld_vec(k, PTX_U32, 4, ptx_at(ptx_ptr_add(k, x, tid, 16), 0), v);
     ADVISED("M8_shared_var_aligned_4_v4_load_var", ALIGN);
     start(), ptx_ld(k, PTX_U64, ptx_at(blk, 4)), REFUSED("M12_misaligned_param", ALIGN);
     start(), load(ptx_ptr(u, PTX_GLOBAL), 0), REFUSED("M13_global_space_with_32_bit_address_reg", ADDRESS);
@@ -441,7 +441,8 @@ static void further(void) {
     ADVISED("+ a bulk store that nobody waits for", UNWAITED);
     start(), ptx_bulk_store(k, p, sh, ptx_imm(64)), ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
     ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, ptx_imm(0)), UNADVISED("bulk", UNWAITED);
-    start(), ptx_red(k, PTX_ATOM_ADD, ptx_at(mine, 0), u), store(load(mine, 4));
+    start(), ptx_st(k, PTX_U32, ptx_at(mine, 0), zero), barrier();
+    ptx_red(k, PTX_ATOM_ADD, ptx_at(mine, 0), u), store(load(mine, 4));
     ADVISED("+ a histogram read without a barrier", RACE);
     start_a();
     {

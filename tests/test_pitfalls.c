@@ -140,6 +140,8 @@ static void places(void) {
         out(n);
     }
     PAIR(AMPERE, "align") { /* rows of 33 words: aligned for the first warp alone */
+        ST(mine, 0, n);
+        BAR;
         x = ptx_mad(k, warp, U(bad ? 33 : 36), ptx_shl(k, lane, I(2)));
         ptx_ld_vec(k, PTX_F32, 4, ptx_at(AT(sh, x), 0), v);
         ptx_st(k, PTX_F32, ptx_at(q, 0), v[0]);

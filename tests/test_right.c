@@ -80,7 +80,7 @@ static void tables(void) {
     ptx_red(k, PTX_ATOM_ADD, ptx_at(AT(q, tid), 0), LD(mine, 0)), BAR, END, RIGHT;
 
     begin(AMPERE), y = ptx_shared(k, "heads", PTX_U32, 128, 4); /* cleared here, counted there */
-    ST(mine, 0, zero), x = low(LD(AT(p, tid), 0), 7);
+    ST(AT(y, low(tid, 127)), 0, zero), BAR, ST(mine, 0, zero), x = low(LD(AT(p, tid), 0), 7);
     IF(CMP(LT, warp, I(1))), ptx_red(k, PTX_ATOM_ADD, ptx_at(y, 512 - 4), U(1)), END;
     BAR, out(ptx_add(k, LD(AT(sh, x), 0), LD(y, 0))), RIGHT;
 

@@ -48,7 +48,8 @@ static void test_copies(void) {
     ptx_set(k, v, ptx_as(ptx_and(k, ptx_add(k, stage, ptx_u32(1)), ptx_u32(3)), PTX_U32)), END;
     ptx_cp_async_wait_all(k), RIGHT;
     /* another array may be read meanwhile */
-    start(80), stage = ptx_shared(k, "other", PTX_U32, 64, 4), copy(0), out(LD(stage, 0));
+    start(80), stage = ptx_shared(k, "other", PTX_U32, 64, 4), ST(stage, 0, n), BAR, copy(0);
+    out(LD(stage, 0));
     ptx_cp_async_wait_all(k), RIGHT;
     start(80), stage = ptx_shared(k, "other", PTX_U32, 64, 4), copy(0), out(LD(sh, 0));
     WRONG("!async", "under way");
@@ -86,7 +87,8 @@ static void test_mbarriers(void) {
     WRONG("race", "every thread that comes makes");
     start(90), ptx_require_block(k, 1, 1, 1), ptx_mbarrier_init(k, bar, I(1)), BAR, fetch(64, 64);
     wait_on(bar, 0), RIGHT; /* a block of one */
-    start(90), make(), fetch(64, 64), wait_on(bar, 0), WRONG("race", "every thread that comes here begins");
+    start(90), make(), fetch(64, 64), wait_on(bar, 0);
+    WRONG("order race", "every thread that comes here begins");
     start(90), make(), IF(ptx_elect(k, FULL)), IF(one), fetch(64, 64), END, END, wait_on(bar, 0), RIGHT;
     start(90), other = ptx_shared(k, "b2", PTX_U64, 1, 8), IF(one), ptx_mbarrier_init(k, other, I(1)), END,
                BAR;
@@ -295,11 +297,11 @@ static void test_places(void) {
     IF(ptx_setp(k, PTX_LT, tid, I(8))), ST(ptx_ptr_add(k, x, tid, 4), 0, n), END, RIGHT;
     start(80), ptx_require_block(k, 64, 1, 1), x = ptx_shared(k, "few", PTX_U32, 64, 4);
     ST(ptx_ptr_add(k, x, tid, 4), -4, n), WRONG("!address", "thread 0 of the block reaches bytes -4");
-    start(80), BAR, x = ptx_for(k, zero, n, ptx_u32(1));
+    start(80), ST(mine, 0, n), BAR, x = ptx_for(k, zero, n, ptx_u32(1));
     ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, sh, x, 4), 0), r), END, WRONG("align", "moves by 4");
-    start(80), BAR, x = ptx_for(k, zero, n, ptx_u32(4));
+    start(80), ST(mine, 0, n), BAR, x = ptx_for(k, zero, n, ptx_u32(4));
     ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, sh, x, 4), 0), r), END, RIGHT;
-    start(80), BAR, x = ptx_for(k, zero, n, ptx_u32(1));
+    start(80), ST(mine, 0, n), BAR, x = ptx_for(k, zero, n, ptx_u32(1));
     IF(ptx_setp(k, PTX_EQ, ptx_and(k, x, ptx_u32(3)), zero));
     ptx_ld_vec(k, PTX_F32, 4, ptx_at(ptx_ptr_add(k, sh, x, 4), 0), r), END, END,
         RIGHT; /* each fourth round */
