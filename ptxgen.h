@@ -2907,7 +2907,7 @@ typedef struct ptx__known {
     uint64_t step;
     int64_t offset;
 } ptx__known;
-#define PTX__KNOWN 64 /* kept of as many registers as the verifier last asked for */
+#define PTX__KNOWN 256 /* kept of as many registers as the verifier last asked for */
 
 /* Expanded where it is called, for the arguments that are constants there. */
 #if defined(__GNUC__)
@@ -7181,32 +7181,34 @@ static void ptx__note_read(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t 
 /* Instruction i of block b reads, or (a variable, behind its declaration) sets, a register that may be made
    in another block: if it is not on every way to here, that is bad. */
 static void ptx__verify_register(ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i, uint32_t b,
-                                 int sets) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+                                 uint32_t sets) {
+    const uint32_t slot = f->bias[PTX__TAG(word)] + word;
     const uint32_t read = f->classes ? f->reads[slot] : 0;
     if (sets && f->classes) ptx__note_set(k, f, slot, i);
-    if (read && k->m->reads.at[read - 1].block == b && !f->bad) return; /* looked at a moment ago */
+    if (read && k->m->reads.at[read - 1].block == b) return; /* looked at a moment ago */
     /* what a set does not write over may be read later */
-    if (!sets || ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
+    if (!sets || k->ins.at[i].guard || k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_MMA)
         ptx__note_read(k, f, slot, b);
-    if (f->def[slot] > f->block[b].first || ptx__defined_before(f, slot, b)) return;
+    if ((sets && f->def_block[slot] == b) || ptx__defined_before(f, slot, b)) return;
     f->bad = word;
     f->bad_at = i;
 }
 
-/* Note what the instructions of block b write, where they are the first to, and look at what they read, up to
-   the first that is bad. What is defined so far stands before the instruction: so what is defined behind the
-   beginning of the block, as most is, is defined on every path. */
-static void ptx__verify_block(ptx_kernel *k, ptx__flow *f, uint32_t b) {
-    const uint32_t *const words = k->words.at, *const bias = f->bias, start = f->block[b].first;
-    uint32_t *const def = f->def, *const home = f->def_block, i, word, tag;
-    const ptx__ins *ins = k->ins.at + start, *const end = k->ins.at + f->block[b].end;
-    for (i = start + 1; ins < end; i++, ins++) {
+/* Note what the instructions of block b write, where they are the first to, from i on; the instruction behind
+   the last that there was room for. What is defined so far stands before the instruction: so what is defined
+   behind the beginning of the block, as most is, is defined on every path. The rest is listed in `found`: a
+   word, and twice the instruction, 1 more where it sets. Calls nothing, so that all stays in registers. */
+#define PTX__FOUND 4096u
+static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i,
+                          uint32_t *const found, uint32_t *count) {
+    const uint32_t *const words = k->words.at, start = f->block[b].first, end = f->block[b].end;
+    uint32_t *const def = f->def, *at = found, word, tag, slot;
+    const ptx__ins *ins = k->ins.at + i;
+    for (; i < end && at < found + PTX__FOUND; i++, ins++) {
         const uint32_t *w = words + ins->words, *made = w + ins->results, *last = w + ins->count, *x;
         if (ins->guard) {
             word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
-            if (def[bias[PTX__W_PRED] + word] <= start) ptx__verify_register(k, f, word, i - 1, b, 0);
+            if (def[f->bias[PTX__W_PRED] + word] <= start) *at++ = word, *at++ = 2 * i;
         }
         if (ins->kind != PTX__I_PLAIN) continue;
         for (x = made; x < last; x++) {
@@ -7222,21 +7224,31 @@ static void ptx__verify_block(ptx_kernel *k, ptx__flow *f, uint32_t b) {
                 tag = PTX__TAG(word);
                 if (tag >= PTX__CLASSES) continue;
             }
-            if (def[bias[tag] + word] <= start) ptx__verify_register(k, f, word, i - 1, b, 0);
+            if (def[f->bias[tag] + word] <= start) *at++ = word, *at++ = 2 * i;
         }
         for (; w < made; w++) {
-            uint32_t slot;
             word = *w;
             tag = PTX__TAG(word);
             if (tag >= PTX__CLASSES) continue;
-            slot = bias[tag] + word;
+            slot = f->bias[tag] + word;
             if (!def[slot]) {
-                def[slot] = i;
-                home[slot] = b;
-            } else if (def[slot] != i)
-                ptx__verify_register(k, f, word, i - 1, b, 1);
+                def[slot] = i + 1;
+                f->def_block[slot] = b;
+            } else if (def[slot] != i + 1)
+                *at++ = word, *at++ = 2 * i + 1;
         }
-        if (f->bad) return;
+    }
+    *count = (uint32_t)(at - found);
+    return i;
+}
+
+/* The values of block b, up to the first that is bad. */
+static void ptx__verify_block(ptx_kernel *k, ptx__flow *f, uint32_t b) {
+    uint32_t found[PTX__FOUND + 2 * 0x10001], i = f->block[b].first, count, e;
+    while (i < f->block[b].end && !f->bad) {
+        i = ptx__scan(k, f, b, i, found, &count);
+        for (e = 0; e < count && !f->bad; e += 2)
+            ptx__verify_register(k, f, found[e], found[e + 1] >> 1, b, found[e + 1] & 1);
     }
 }
 
@@ -7641,6 +7653,30 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
     return c & ~PTX__TID;
 }
 
+/* The same where it is what most are: of registers and numbers, none of them %tid.x, the class that differs
+   most. 0: it is not, and nothing is known. */
+static int ptx__plain_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i, uint32_t *made) {
+    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
+    uint32_t most = 0, marks = 0, operands = 0;
+    for (w += ins->results; w < end; operands++) {
+        uint32_t word = *w++, tag = PTX__TAG(word), c;
+        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
+            w += 2;
+            continue;
+        }
+        if (tag >= PTX__CLASSES) return 0;
+        c = f->classes[f->bias[tag] + word];
+        if (c & PTX__MOVES) {
+            f->met |= PTX__MET_MOVING;
+            if (f->sets[f->bias[tag] + word]) c = ptx__variable_class(k, f, word, i);
+        }
+        marks |= c;
+        if (PTX__CLASS(c) > PTX__CLASS(most)) most = c;
+    }
+    *made = most;
+    return !(marks & PTX__TID || (operands == 2 && PTX__CLASS(most) == PTX__CLASS_WARP));
+}
+
 /* Want the class of a register: put it on the stack, once. */
 static void ptx__want(ptx__flow *f, uint32_t word, uint32_t *depth) {
     uint32_t slot;
@@ -7688,27 +7724,29 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
-            if (ins->guard && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising))
+            const ptx__form *form = &k->m->forms.at[ins->form];
+            if (ins->guard && (ins->kind != PTX__I_PLAIN || form->who || f->advising))
                 ptx__want(f, ins->guard, &depth);
-            if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
+            if (ins->kind != PTX__I_PLAIN) continue;
+            if (form->effect == PTX__EFFECT_MMA)
                 for (set = ins->results; set < ins->count; set++) {
                     uint32_t tag = PTX__TAG(k->words.at[ins->words + set]);
                     if (tag == PTX__W_64 || tag == PTX__W_PRED || tag == PTX__W_PRED_NOT)
                         ptx__want(f, k->words.at[ins->words + set], &depth);
                     if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) set += 2;
                 }
-            if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].who == PTX__WHO_BLOCK)
+            if (form->who == PTX__WHO_BLOCK)
                 for (set = ins->results; set < ins->count; set++) {
                     ptx__want(f, k->words.at[ins->words + set], &depth);
                     if (PTX__TAG(k->words.at[ins->words + set]) >= PTX__CLASSES) set += 2; /* a number */
                 }
-            if (f->advising && ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect) {
+            if (f->advising && form->effect) {
                 const uint32_t *w = ptx__shared_operand(k, ins);
                 if (w) ptx__want(f, *w, &depth);
-                if (w && k->m->forms.at[ins->form].row->op == PTX_ST && ins->count == 4)
+                if (w && form->row->op == PTX_ST && ins->count == 4)
                     ptx__want(f, w[2], &depth);
             }
-            if (f->advising && ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].reach) {
+            if (f->advising && form->reach) {
                 const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
                 for (; w < end; w++) {
                     if (PTX__TAG(*w) == PTX__W_MEM) ptx__want(f, w[1], &depth);
@@ -7790,7 +7828,8 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
             return 0;
         }
     }
-    made = ptx__result_class(k, f, ins, i);
+    if (k->m->forms.at[ins->form].result != PTX__RESULT_SAME || !ptx__plain_class(k, f, ins, i, &made))
+        made = ptx__result_class(k, f, ins, i);
     if (ins->guard) {
         uint32_t guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
         if (guard & PTX__MOVES) f->met |= PTX__MET_MOVING;
@@ -9817,6 +9856,8 @@ static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
     return a;
 }
 
+static const ptx__known ptx__known_nothing = {0, 0, 1, 0};
+
 /* What an instruction makes of what it is given. */
 static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
                                    int *budget) {
@@ -9900,6 +9941,41 @@ static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint3
         if (*budget > 0) *kept = v; /* else more steps would tell more */
     }
     return v;
+}
+
+/* Whether ptx__know may find a symbol in that word: what no symbol is in need not be known. */
+static int ptx__may_begin(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int *budget) {
+    for (;;) {
+        const uint32_t tag = PTX__TAG(word), slot = f->bias[tag] + word;
+        const ptx__known *kept = &k->m->known[word % PTX__KNOWN];
+        const ptx__ins *ins;
+        const uint32_t *w;
+        if (tag != PTX__W_32 && tag != PTX__W_64)
+            return tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL;
+        if (kept->of == word) return kept->symbol != 0;
+        if (!f->def[slot] || f->sets[slot]) return 0;
+        if (--*budget <= 0) return 1;
+        ins = &k->ins.at[f->def[slot] - 1];
+        w = k->words.at + ins->words + ins->results;
+        switch (k->m->forms.at[ins->form].row->op) {
+        case PTX_MAD: /* what is multiplied is no address */
+            w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+            w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+            break;
+        case PTX_ADD:
+            if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 3;
+            else if (ptx__may_begin(k, f, w[1], budget))
+                return 1;
+            break;
+        case PTX_MOV:
+        case PTX_SUB:
+        case PTX_CVTA:
+        case PTX_CVTA_TO: break;
+        case PTX_LD: return PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM;
+        default: return 0;
+        }
+        word = *w;
+    }
 }
 
 /* Alignment and size in bytes of what an operand of that letter points to. */
@@ -10008,15 +10084,16 @@ static void ptx__advise_lane_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint3
 /* Whether loads, stores and atomics of that space cannot mean what the address is of; *what says it. */
 static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__known v,
                             const ptx__form *form, const char **what) {
-    const char *name = form->row->name;
-    int atomic = strncmp(name, "atom", 4) == 0 || strcmp(name, "red") == 0, budget = 24;
+    const unsigned op = form->row->op;
+    int atomic, budget = 24;
     ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
     ptx_mods elsewhere = (PTX__M_LOCAL | PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
     ptx_mods constant = PTX__M_CONST & ~PTX__FAMILY;
     uint32_t tag = PTX__TAG(v.symbol), def;
     if (!(form->row->allow >> 63)) return 0;
-    if (!atomic && form->row->op != PTX_LD && form->row->op != PTX_ST) return 0;
-    if (!v.symbol && form->row->op != PTX_LD && !space && PTX__TAG(*w) == PTX__W_64) {
+    atomic = op != PTX_LD && op != PTX_ST;
+    if (atomic && strncmp(form->row->name, "atom", 4) != 0 && strcmp(form->row->name, "red") != 0) return 0;
+    if (!v.symbol && op != PTX_LD && !space && PTX__TAG(*w) == PTX__W_64) {
         def = f->base[PTX__W_64] + PTX__INDEX(*w);
         def = f->sets[def] ? 0 : f->def[def];
         if (!def || k->m->forms.at[k->ins.at[def - 1].form].row->op != PTX_CVTA) return 0;
@@ -10124,11 +10201,13 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     uint32_t threads = k->need[0] * k->need[1] * k->need[2], t;
     int good = PTX__VALUE_STEPS, beyond = 0;
     int64_t at = 0, moved;
-    uint32_t b = ptx__block_of(f, i), lanes[32], from;
-    int parted = ins->guard || PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK;
+    uint32_t b, lanes[32], from;
+    int parted;
     if (!threads || PTX__TAG(v.symbol) != PTX__W_SHARED || PTX__TAG(w[0]) != PTX__W_32 || k->function
         || threads > 1024)
         return PTX_E_NONE;
+    b = ptx__block_of(f, i);
+    parted = ins->guard || PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK;
     /* the last, the first of its warp, and the first of all */
     for (t = threads; t && good && !beyond; t = t > from + 1 ? from + 1 : t > 1) {
         from = (threads - 1) / 32 * 32;
@@ -10241,7 +10320,11 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     uint64_t least;
     int budget = 24;
     int64_t offset;
-    v = ptx__know(k, f, w, &budget);
+    v = ptx__known_nothing;
+    if (f->advising == 2 || ptx__may_begin(k, f, *w, &budget)) {
+        budget = 24;
+        v = ptx__know(k, f, w, &budget);
+    }
     if (letter == 'm' && ptx__wrong_space(k, f, w, v, form, &array))
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site, "%.*s goes to %s", length, text, array);
     if (!v.symbol && k->seen & PTX__SEEN_TURNED && letter == 'm' && ptx__verify_turned(k, f, i, w[0]))
@@ -10322,7 +10405,7 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
             const uint32_t *w = k->words.at + ins->words + ins->results;
             const uint32_t *end = k->words.at + ins->words + ins->count;
             const char *p;
-            if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
+            if (!form->reach || ins->kind != PTX__I_PLAIN) continue;
             if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
             for (p = k->m->chars.at + form->slots; w < end;) {
                 uint32_t tag = PTX__TAG(*w);
@@ -10332,8 +10415,8 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
                     p += *p != 0;
                     continue;
                 }
-                if (tag == PTX__W_MEM) {
-                    if (ptx__verify_address(k, f, i, w + 1, *p ? *p : 'm'))
+                if (tag == PTX__W_MEM) { /* of a parameter's own place nothing is asked */
+                    if (PTX__TAG(w[1]) != PTX__W_PARAM && ptx__verify_address(k, f, i, w + 1, *p ? *p : 'm'))
                         return k->m->error.code;
                     w += 3;
                 } else
