@@ -2936,7 +2936,8 @@ typedef struct ptx__memo {
     uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint32_t form, result;        /* the result's kind, 0: none */
     uint32_t seen;                /* the form's */
-    uint8_t result_tag, version;
+    uint8_t result_tag, version, results; /* results: words */
+    uint8_t mixed;                        /* has operands that are no registers */
 } ptx__memo; /* 64 bytes: a line of the cache */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
@@ -2983,6 +2984,7 @@ struct ptx_kernel {
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register that ptx_uniform speaks of, its class */
+    size_t full; /* words in use, up to which there is room for one more instruction by a memo */
 };
 
 #define PTX__ANY_CALLEE UINT32_MAX
@@ -4031,7 +4033,10 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *wha
 static int ptx__begin(ptx_kernel *k, size_t words) {
     int ok;
     if (k->ins.count < k->ins.capacity && words <= k->words.capacity - k->words.count) return 1;
-    return PTX__ROOM(k->m, k->ins, 1, ok) && PTX__ROOM(k->m, k->words, words, ok);
+    if (!PTX__ROOM(k->m, k->ins, 1, ok) || !PTX__ROOM(k->m, k->words, words + 16, ok)) return 0;
+    /* no more words than there may be registers: so that a memo need not count those */
+    k->full = (k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX) - 16;
+    return 1;
 }
 static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
@@ -4307,12 +4312,12 @@ static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigne
 }
 /* Where in module.memo such an instruction has its place. */
 PTX__INLINE uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *const src[4], unsigned n) {
-    uint32_t hash = what ^ (uint32_t)(mods >> 32) * 2246822519u ^ (uint32_t)mods * 3266489917u;
+    uint32_t hash = what ^ (uint32_t)(mods * 0x9e3779b97f4a7c15ull >> 32);
     if (n > 0) hash ^= ptx__kind_of(src[0]) * 2654435761u;
     if (n > 1) hash ^= ptx__kind_of(src[1]) * 2246822507u;
     if (n > 2) hash ^= ptx__kind_of(src[2]) * 3266489909u;
     if (n > 3) hash ^= ptx__kind_of(src[3]) * 668265263u;
-    return (hash ^ hash >> 15) * 2246822519u >> 23;
+    return hash * 2246822519u >> 23;
 }
 
 /* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
@@ -4396,6 +4401,8 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     memo.result = into || !ins->results ? 0 : ptx__kind_of(&result);
     memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.bits) : 0);
     memo.seen = form->seen;
+    memo.results = ins->results;
+    for (i = 0; i < n; i++) memo.mixed |= memo.tag[i] != 0;
     k->m->memo[place ^ 1] = k->m->memo[place]; /* two places for each: the other has the one before */
     k->m->memo[place] = memo;
 }
@@ -4403,30 +4410,43 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                                unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into);
 
-/* One source by its memo: its words go to w. Anything but 0: it is not as the memo has it, and what was
-   written behind the words in use does not matter. */
-PTX__INLINE uint32_t ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i, const ptx_val *v,
-                                  uint32_t **w) {
-    uint32_t word = (uint32_t)v->bits, tag = memo->tag[i], wrong = memo->kind[i] ^ ptx__kind_of(v);
-    if (!tag || tag == PTX__W_MEM) { /* of an address the offset stands above, and a register has none */
-        if (tag) {
-            (*w)[0] = PTX__WORD(PTX__W_MEM, 0);
-            (*w)[2] = (uint32_t)(v->bits >> 32);
+/* One source that is a register, by its memo. Anything but 0: it is not as the memo has it. */
+PTX__INLINE uint32_t ptx__not_by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i,
+                                      const ptx_val *v) {
+    const uint32_t word = (uint32_t)v->bits;
+    return (memo->kind[i] ^ ptx__kind_of(v)) | (v->owner ^ k->owner)
+           | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
+}
+
+/* Sources of any kind by their memo: their words go to w, and behind them is the result. NULL: they are not as
+   the memo has them, and what was written behind the words in use does not matter. */
+static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *const src[4],
+                              unsigned n, uint32_t *w) {
+    uint32_t wrong = 0;
+    unsigned i;
+    for (i = 0; i < n; i++) {
+        const ptx_val *v = src[i];
+        uint32_t word = (uint32_t)v->bits, tag = memo->tag[i];
+        if (!tag) {
+            wrong |= ptx__not_by_memo(k, memo, i, v);
+            *w++ = word;
+            continue;
         }
-        (*w)[tag != 0] = word;
-        *w += tag ? 3 : 1;
-        return wrong | (v->owner ^ k->owner) | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
+        wrong |= memo->kind[i] ^ ptx__kind_of(v);
+        w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
+        w[1] = word;
+        w[2] = 0;
+        if (tag == PTX__W_MEM) { /* of an address the offset stands above */
+            wrong |= ptx__not_by_memo(k, memo, i, v);
+            w[2] = (uint32_t)(v->bits >> 32);
+        } else if (tag == PTX__W_F32)
+            wrong |= !ptx__f32_word(v->bits, &w[1]);
+        else
+            wrong |= tag & PTX__EXACT ? v->bits != memo->most[i]
+                                      : (v->bits > memo->most[i]) | (tag & PTX__NOT_ZERO && !v->bits);
+        w += 3;
     }
-    if (tag == PTX__W_F32)
-        wrong |= !ptx__f32_word(v->bits, &word);
-    else
-        wrong |= tag & PTX__EXACT ? v->bits != memo->most[i]
-                                  : (v->bits > memo->most[i]) | (tag & PTX__NOT_ZERO && !v->bits);
-    (*w)[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
-    (*w)[1] = word;
-    (*w)[2] = 0;
-    *w += 3;
-    return wrong;
+    return wrong ? NULL : w;
 }
 
 /* What no memo is like. */
@@ -4449,23 +4469,26 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     uint32_t *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
-    unsigned results;
+    unsigned i;
     ptx_val d;
     if (!ptx__ready(k) || op > 0xfffu || (type | src_type) > 0x7fu)
         return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
     memo = &k->m->memo[place = ptx__memo_place(what, mods, src, n)];
     if (memo->what != what || memo->mods != mods) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
-        || k->ins.count == k->ins.capacity || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX
-        || k->registers[memo->result_tag] >= PTX__INDEX_MAX)
+        || k->ins.count == k->ins.capacity || k->words.count > k->full)
         return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
-    results = memo->result || into;
     first = k->words.at + k->words.count;
-    w = first + results;
-    if (n > 0) wrong |= ptx__by_memo(k, memo, 0, src[0], &w);
-    if (n > 1) wrong |= ptx__by_memo(k, memo, 1, src[1], &w);
-    if (n > 2) wrong |= ptx__by_memo(k, memo, 2, src[2], &w);
-    if (n > 3) wrong |= ptx__by_memo(k, memo, 3, src[3], &w);
+    w = first + memo->results;
+    if (memo->mixed) {
+        w = ptx__by_memo(k, memo, src, n, w);
+        wrong = !w;
+    } else {
+        for (i = 0; i < n; i++) {
+            wrong |= ptx__not_by_memo(k, memo, i, src[i]);
+            *w++ = (uint32_t)src[i]->bits;
+        }
+    }
     if (wrong) return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
@@ -4474,7 +4497,7 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     ins->guard = k->guard;
     ins->count = (uint16_t)(w - first);
     ins->kind = PTX__I_PLAIN;
-    ins->results = (uint8_t)results;
+    ins->results = memo->results;
     k->words.count += (size_t)(w - first);
     k->seen |= memo->seen;
     k->guard = 0;
@@ -4496,13 +4519,19 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
 static ptx_val ptx__record_each(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                                 unsigned src_type, const ptx_val *const src[4], unsigned n,
                                 const ptx_val *into) {
-    if (n == 1) return ptx__record_n(k, site, op, mods, type, src_type, src, 1, into); /* most have one */
     return ptx__record_n(k, site, op, mods, type, src_type, src, n, into);
+}
+static ptx_val ptx__record_one(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                               unsigned src_type, const ptx_val *a, const ptx_val *into) {
+    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
+    src[0] = a;
+    return ptx__record_n(k, site, op, mods, type, src_type, src, 1, into);
 }
 static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                            unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
     const ptx_val *each[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
     unsigned i;
+    if (n == 1) return ptx__record_one(k, site, op, mods, type, src_type, src, into); /* most have one */
     if (n > PTX__MEMO_MAX) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
     for (i = 0; i < n; i++) each[i] = src + i;
     return ptx__record_each(k, site, op, mods, type, src_type, each, n, into);
@@ -5030,9 +5059,7 @@ PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, NULL, 0, NULL);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
-    src[0] = &a;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 1, NULL);
+    return ptx__record_one(k, site, op, mods, PTX_NONE, PTX_NONE, &a, NULL);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
@@ -5056,7 +5083,7 @@ PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     src[1] = &b;
     src[2] = &c;
     src[3] = &d;
-    return ptx__record_each(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
+    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
 }
 
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
@@ -7181,7 +7208,7 @@ static void ptx__note_read(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t 
 /* Instruction i of block b reads, or (a variable, behind its declaration) sets, a register that may be made
    in another block: if it is not on every way to here, that is bad. */
 static void ptx__verify_register(ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i, uint32_t b,
-                                 uint32_t sets) {
+                                 int sets) {
     const uint32_t slot = f->bias[PTX__TAG(word)] + word;
     const uint32_t read = f->classes ? f->reads[slot] : 0;
     if (sets && f->classes) ptx__note_set(k, f, slot, i);
@@ -7197,18 +7224,22 @@ static void ptx__verify_register(ptx_kernel *k, ptx__flow *f, uint32_t word, uin
 /* Note what the instructions of block b write, where they are the first to, from i on; the instruction behind
    the last that there was room for. What is defined so far stands before the instruction: so what is defined
    behind the beginning of the block, as most is, is defined on every path. The rest is listed in `found`: a
-   word, and twice the instruction, 1 more where it sets. Calls nothing, so that all stays in registers. */
-#define PTX__FOUND 4096u
+   word, and above it twice the instruction, 1 more where it sets. Calls nothing, so that all stays in
+   registers, and writes what may not count, which is faster than to guess. */
+#define PTX__FOUND 1024u /* and of the last instruction as many as it has operands */
 static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i,
-                          uint32_t *const found, uint32_t *count) {
+                          uint64_t *const found, uint32_t *count) {
     const uint32_t *const words = k->words.at, start = f->block[b].first, end = f->block[b].end;
-    uint32_t *const def = f->def, *at = found, word, tag, slot;
+    uint32_t *const def = f->def, word, tag, slot;
+    uint64_t *at = found;
     const ptx__ins *ins = k->ins.at + i;
     for (; i < end && at < found + PTX__FOUND; i++, ins++) {
         const uint32_t *w = words + ins->words, *made = w + ins->results, *last = w + ins->count, *x;
+        const uint64_t here = (uint64_t)i << 33;
         if (ins->guard) {
             word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
-            if (def[f->bias[PTX__W_PRED] + word] <= start) *at++ = word, *at++ = 2 * i;
+            *at = here | word;
+            at += def[f->bias[PTX__W_PRED] + word] <= start;
         }
         if (ins->kind != PTX__I_PLAIN) continue;
         for (x = made; x < last; x++) {
@@ -7224,7 +7255,8 @@ static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, u
                 tag = PTX__TAG(word);
                 if (tag >= PTX__CLASSES) continue;
             }
-            if (def[f->bias[tag] + word] <= start) *at++ = word, *at++ = 2 * i;
+            *at = here | word;
+            at += def[f->bias[tag] + word] <= start;
         }
         for (; w < made; w++) {
             word = *w;
@@ -7235,7 +7267,7 @@ static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, u
                 def[slot] = i + 1;
                 f->def_block[slot] = b;
             } else if (def[slot] != i + 1)
-                *at++ = word, *at++ = 2 * i + 1;
+                *at++ = here | (uint64_t)1 << 32 | word;
         }
     }
     *count = (uint32_t)(at - found);
@@ -7244,11 +7276,13 @@ static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, u
 
 /* The values of block b, up to the first that is bad. */
 static void ptx__verify_block(ptx_kernel *k, ptx__flow *f, uint32_t b) {
-    uint32_t found[PTX__FOUND + 2 * 0x10001], i = f->block[b].first, count, e;
+    uint64_t found[PTX__FOUND + PTX__OPERANDS_MAX + PTX__RESULTS_MAX + 2];
+    uint32_t i = f->block[b].first, count, e;
     while (i < f->block[b].end && !f->bad) {
         i = ptx__scan(k, f, b, i, found, &count);
-        for (e = 0; e < count && !f->bad; e += 2)
-            ptx__verify_register(k, f, found[e], found[e + 1] >> 1, b, found[e + 1] & 1);
+        for (e = 0; e < count && !f->bad; e++)
+            ptx__verify_register(k, f, (uint32_t)found[e], (uint32_t)(found[e] >> 33), b,
+                                 (int)(found[e] >> 32 & 1));
     }
 }
 
@@ -12508,24 +12542,76 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
     return p;
 }
 
-/* An operand that is a register, and ", " behind it. */
-static inline char *ptx__print_listed(char *p, uint32_t word) {
-    static const char lead[PTX__CLASSES][4] = {"%?", "%p", "%h", "%r", "%d", "%q", "%e"};
-    memcpy(p, lead[PTX__TAG(word)], 2);
-    p = ptx__digits6(p + 2, PTX__INDEX(word));
-    memcpy(p, ", ", 2);
-    return p + 2;
+/* The registers of a kernel as operands, "%r12, " and the like: 16 characters each, the last is the length.
+   Most are printed more than once, and to copy one takes no digits. */
+typedef struct ptx__spelt {
+    char *at;
+    uint32_t bias[PTX__CLASSES]; /* to a register's word: its place there */
+} ptx__spelt;
+
+/* Spell `n` registers of a class from the first; a thousand at a time have the same beginning. */
+static char *ptx__spell_class(char *to, uint32_t tag, uint32_t n) {
+    uint32_t i, j, length;
+    for (i = 0; i < n; i += 1000) {
+        char lead[16] = {'%', "?phrdqe"[tag]};
+        const char *digits = i ? ptx__lasts : ptx__numbers;
+        const uint32_t more = n - i < 1000 ? n - i : 1000;
+        length = i ? (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead) : 2;
+        for (j = 0; j < more; j++, to += 16, digits += 4) {
+            uint32_t end = length + (i ? 3 : (uint32_t)(digits[3] - '0'));
+            memcpy(to, lead, 16);
+            memcpy(to + length, digits, 4);
+            memcpy(to + end, ", ", 2);
+            to[15] = (char)(end + 2);
+        }
+    }
+    return to;
+}
+static int ptx__spell_registers(ptx_kernel *k, ptx__spelt *spelt) {
+    ptx_module *m = k->m;
+    uint32_t c, before = 0;
+    char *to;
+    int ok;
+    for (c = 0; c < PTX__CLASSES; c++) {
+        spelt->bias[c] = before - PTX__WORD(c, 0);
+        before += k->registers[c];
+    }
+    m->scratch.count = 0; /* the verifier's, which is done */
+    PTX__ROOM(m, m->scratch, 4 * ((size_t)before + 1), ok);
+    if (!ok) return 0;
+    to = spelt->at = (char *)m->scratch.at;
+    for (c = 0; c < PTX__CLASSES; c++) to = ptx__spell_class(to, c, k->registers[c]);
+    return 1;
 }
 
-/* The same of a group in braces, or of one operand of any kind: behind it. */
-static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const uint32_t *w) {
+/* An operand that is a register, and ", " behind it. */
+static inline char *ptx__print_listed(const ptx__spelt *spelt, char *p, uint32_t word) {
+    const char *e = spelt->at + 16 * (size_t)(spelt->bias[PTX__TAG(word)] + word);
+    memcpy(p, e, 16);
+    return p + e[15];
+}
+
+/* The same of an address in a register, of a group in braces, or of one operand of any kind: behind it. */
+static const uint32_t *ptx__print_other(const ptx_kernel *k, const ptx__spelt *spelt, char **at,
+                                        const uint32_t *w) {
     uint32_t left = *w & 0xffffu;
     char *p = *at;
+    if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES) {
+        int32_t offset = (int32_t)w[2];
+        *p = '[';
+        p = ptx__print_listed(spelt, p + 1, w[1]) - 2;
+        if (offset) *p++ = '+';
+        if (offset < 0) *p++ = '-';
+        if (offset) p = ptx__digits6(p, offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
+        memcpy(p, "], ", 3);
+        *at = p + 3;
+        return w + 3;
+    }
     if ((*w & ~0xffffu) == PTX__GROUP(PTX__G_BRACES, 0)) {
         for (*p++ = '{', w++; left; left--)
-            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(p, *w++);
+            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(spelt, p, *w++);
             else
-                w = ptx__print_other(k, &p, w);
+                w = ptx__print_other(k, spelt, &p, w);
         memcpy(p - 2, "}, ", 3);
         *at = p + 1;
     } else {
@@ -12537,10 +12623,11 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const ui
 }
 
 /* Operands, and ", " behind each. */
-static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_t *w, const uint32_t *end) {
+static inline char *ptx__print_items(const ptx_kernel *k, const ptx__spelt *spelt, char *p, const uint32_t *w,
+                                     const uint32_t *end) {
     while (w < end) {
         if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
-            p = ptx__print_listed(p, *w++);
+            p = ptx__print_listed(spelt, p, *w++);
         else if (PTX__TAG(*w) == PTX__W_UNSIGNED && !w[2]) {
             p = ptx__digits6(p, w[1]);
             w += 3;
@@ -12548,7 +12635,7 @@ static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_
             p += 2;
         } else {
             char *behind = p;
-            w = ptx__print_other(k, &behind, w);
+            w = ptx__print_other(k, spelt, &behind, w);
             p = behind;
         }
     }
@@ -12567,8 +12654,8 @@ static char *ptx__print_guard(char *p, uint32_t guard) {
 
 /* Instruction *at, and those behind it before `end` that are plain too and have a mnemonic, a line each, as
    long as there is room before `limit`; *at moves on. The last line is left open. */
-static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at, const ptx__ins *end,
-                              const char *limit) {
+static char *ptx__print_lines(const ptx_kernel *k, const ptx__spelt *spelt, char *p, const ptx__ins **at,
+                              const ptx__ins *end, const char *limit) {
     const ptx__ins *ins = *at;
     const ptx__form *const forms = k->m->forms.at, *form = forms + ins->form;
     const char *const chars = k->m->chars.at;
@@ -12583,7 +12670,7 @@ static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
         p += length;
         if (ins->count) {
             *p++ = ' ';
-            p = ptx__print_items(k, p, w, w + ins->count) - 2;
+            p = ptx__print_items(k, spelt, p, w, w + ins->count) - 2;
         }
         memcpy(p, ";\n\t", 4); /* the last two for the next, if it comes */
         if (++ins == end || ins->kind != PTX__I_PLAIN) break;
@@ -12595,11 +12682,11 @@ static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
 }
 
 /* The same of any instruction. */
-static char *ptx__print_instructions(const ptx_kernel *k, char *p, const ptx__ins **at, const ptx__ins *end,
-                                     const char *limit) {
+static char *ptx__print_instructions(const ptx_kernel *k, const ptx__spelt *spelt, char *p,
+                                     const ptx__ins **at, const ptx__ins *end, const char *limit) {
     const ptx__ins *ins = *at;
     const ptx__form *form = &k->m->forms.at[ins->form];
-    if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, p, at, end, limit);
+    if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, spelt, p, at, end, limit);
     ++*at;
     *p++ = '\t';
     if (ins->guard) p = ptx__print_guard(p, ins->guard);
@@ -12852,7 +12939,8 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
     size_t i, n = k->ins.count, head = (size_t)(p - k->m->text.at);
     const ptx__ins *ins = k->ins.at, *end = ins + n;
     const int plain = !k->m->comments && !k->m->lines;
-    if (!(p = ptx__print_head(k, p))) return NULL;
+    ptx__spelt spelt;
+    if (!ptx__spell_registers(k, &spelt) || !(p = ptx__print_head(k, p))) return NULL;
     for (i = head; i < (size_t)(p - k->m->text.at); i++) k->m->line += k->m->text.at[i] == '\n';
     k->first_line = k->m->line + 1;
     k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
@@ -12883,7 +12971,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins++->words);
         else {
             if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
-            p = ptx__print_instructions(k, p, &ins, plain ? end : ins + 1,
+            p = ptx__print_instructions(k, &spelt, p, &ins, plain ? end : ins + 1,
                                         k->m->text.at + k->m->text.capacity);
             if (site) p = ptx__string(ptx__string(p, " // "), site);
         }
