@@ -4030,18 +4030,21 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *wha
 }
 
 /* Room for one more instruction of that many words: done once, so that pushing needs no checks. */
-static int ptx__begin(ptx_kernel *k, size_t words) {
+static int ptx__grow(ptx_kernel *k, size_t words) {
     int ok;
-    if (k->ins.count < k->ins.capacity && words <= k->words.capacity - k->words.count) return 1;
     if (!PTX__ROOM(k->m, k->ins, 1, ok) || !PTX__ROOM(k->m, k->words, words + 16, ok)) return 0;
     /* no more words than there may be registers: so that a memo need not count those */
     k->full = (k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX) - 16;
     return 1;
 }
+PTX__INLINE int ptx__begin(ptx_kernel *k, size_t words) {
+    if (k->ins.count < k->ins.capacity && words <= k->words.capacity - k->words.count) return 1;
+    return ptx__grow(k, words);
+}
 static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
-static ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
-                             size_t results) {
+PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
+                                  size_t results) {
     ptx__ins *ins = &k->ins.at[k->ins.count++];
     ins->site = site;
     ins->form = form;
