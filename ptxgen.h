@@ -2988,7 +2988,7 @@ struct ptx_kernel {
 };
 
 #define PTX__ANY_CALLEE UINT32_MAX
-#define PTX__BUCKETS 256
+#define PTX__BUCKETS 1024
 #define PTX__SEEN_SETMAXNREG 0x80000000u
 #define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
 #define PTX__SEEN_FURTHER 0x10000000u   /* what ptx__verify_further looks at */
@@ -3962,7 +3962,7 @@ static uint32_t ptx__get_shape(ptx_kernel *k, const char *site, unsigned op, uns
     uint64_t key = low | (uint64_t)high << 32;
     uint32_t hash = (low * 2654435761u) ^ ((uint32_t)(mods >> 32) * 2246822519u)
                     ^ ((uint32_t)mods * 3266489917u) ^ (high * 668265263u);
-    uint32_t *bucket = &m->bucket[hash >> 24];
+    uint32_t *bucket = &m->bucket[hash >> 22]; /* PTX__BUCKETS */
     for (index = *bucket; index; index = m->forms.at[index - 1].next)
         if (m->forms.at[index - 1].key == key && m->forms.at[index - 1].asked == mods) break;
     if (!index) index = ptx__new_form(k, site, op, type, src, mods, n, n_out, key, bucket);
@@ -10480,7 +10480,7 @@ static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter
     const char *slot = k->m->chars.at + k->m->forms.at[ins->form].slots;
     for (; w < end; slot += *slot != 0) {
         uint32_t tag = PTX__TAG(*w);
-        while (*slot && strchr("}]", *slot)) slot++;
+        while (*slot == '}' || *slot == ']') slot++;
         if ((*slot || tag != PTX__W_MEM ? *slot : 'm') == letter) return tag == PTX__W_MEM ? w + 1 : w;
         w += tag == PTX__W_MEM || (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) ? 3 : 1;
     }
@@ -10607,7 +10607,8 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         return ptx__fail_at(k, PTX_E_RANGE, i, site,
                             "cp.async of %u bytes is to take %u of them from memory: no more than there are",
                             (unsigned)size, (unsigned)number);
-    for (letter = "CFGMT"; *letter; letter++) { /* a number in a register, against the slot's limits */
+    letter = strpbrk(form->operands, "CFGMT") ? "CFGMT" : ""; /* most have none */
+    for (; *letter; letter++) { /* a number in a register, against the slot's limits */
         const ptx__slot_limit *limit = ptx__slot_limits;
         const uint32_t *w = strchr(form->operands, *letter) ? ptx__in_slot(k, i, *letter) : NULL;
         if (!w || PTX__TAG(*w) >= PTX__CLASSES || !ptx__number(k, f, w, &number)) continue;
