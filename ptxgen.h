@@ -2937,7 +2937,7 @@ typedef struct ptx__memo {
     uint32_t form, result;        /* the result's kind, 0: none */
     uint32_t seen;                /* the form's */
     uint8_t result_tag, version, results; /* results: words */
-    uint8_t mixed;                        /* has operands that are no registers */
+    uint8_t mixed, special;               /* mixed: has operands that are no registers; special: the form */
 } ptx__memo; /* 64 bytes: a line of the cache */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
@@ -2984,6 +2984,7 @@ struct ptx_kernel {
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register that ptx_uniform speaks of, its class */
+    PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
     size_t full; /* words in use, up to which there is room for one more instruction by a memo */
 };
 
@@ -3155,7 +3156,7 @@ static const ptx__held ptx__kernel_holds[] = {
     PTX__HELD(ptx_kernel, ins),    PTX__HELD(ptx_kernel, words),  PTX__HELD(ptx_kernel, labels),
     PTX__HELD(ptx_kernel, scopes), PTX__HELD(ptx_kernel, shared), PTX__HELD(ptx_kernel, params),
     PTX__HELD(ptx_kernel, locals), PTX__HELD(ptx_kernel, info),   PTX__HELD(ptx_kernel, asserted),
-    PTX__HELD(ptx_kernel, calls)};
+    PTX__HELD(ptx_kernel, calls),  PTX__HELD(ptx_kernel, marked)};
 static const ptx__held ptx__module_holds[] = {
     PTX__HELD(ptx_module, kernels),  PTX__HELD(ptx_module, forms),       PTX__HELD(ptx_module, names),
     PTX__HELD(ptx_module, chars),    PTX__HELD(ptx_module, patterns),    PTX__HELD(ptx_module, text),
@@ -4032,7 +4033,9 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *wha
 /* Room for one more instruction of that many words: done once, so that pushing needs no checks. */
 static int ptx__grow(ptx_kernel *k, size_t words) {
     int ok;
-    if (!PTX__ROOM(k->m, k->ins, 1, ok) || !PTX__ROOM(k->m, k->words, words + 16, ok)) return 0;
+    if (!PTX__ROOM(k->m, k->ins, 1, ok) || !PTX__ROOM(k->m, k->words, words + 16, ok)
+        || !PTX__ROOM(k->m, k->marked, k->ins.capacity - k->marked.count, ok))
+        return 0;
     /* no more words than there may be registers: so that a memo need not count those */
     k->full = (k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX) - 16;
     return 1;
@@ -4041,11 +4044,15 @@ PTX__INLINE int ptx__begin(ptx_kernel *k, size_t words) {
     if (k->ins.count < k->ins.capacity && words <= k->words.capacity - k->words.count) return 1;
     return ptx__grow(k, words);
 }
+/* Of the instruction that is recorded next. There is room, as for as many instructions. */
+PTX__INLINE void ptx__mark(ptx_kernel *k) { k->marked.at[k->marked.count++] = (uint32_t)k->ins.count; }
 static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
 PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
                                   size_t results) {
-    ptx__ins *ins = &k->ins.at[k->ins.count++];
+    ptx__ins *ins;
+    if (kind != PTX__I_PLAIN || k->guard || k->m->forms.at[form].special) ptx__mark(k);
+    ins = &k->ins.at[k->ins.count++];
     ins->site = site;
     ins->form = form;
     ins->words = (uint32_t)words;
@@ -4405,6 +4412,7 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.bits) : 0);
     memo.seen = form->seen;
     memo.results = ins->results;
+    memo.special = form->special;
     for (i = 0; i < n; i++) memo.mixed |= memo.tag[i] != 0;
     k->m->memo[place ^ 1] = k->m->memo[place]; /* two places for each: the other has the one before */
     k->m->memo[place] = memo;
@@ -4493,6 +4501,7 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
         }
     }
     if (wrong) return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
+    if (memo->special | k->guard) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
     ins->form = memo->form;
@@ -5223,6 +5232,7 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     memset(k, 0, offsetof(ptx_kernel, ins));
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
     k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
+    k->marked.count = 0;
     k->m = m;
     k->owner = m->seed + ++m->serial;
     if (k->owner == 0) k->owner = m->seed + ++m->serial;
@@ -6970,26 +6980,35 @@ static int ptx__ends_block(const ptx__ins *ins) {
    its form or, when advice is sought, by its guard, and branches under a guard. Those of block b begin at its
    `special` and are less than its `end`. */
 static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
-    const ptx__ins *ins = k->ins.at;
-    const ptx__form *forms = k->m->forms.at;
-    uint32_t i, n = (uint32_t)k->ins.count, b = 0, listed = 0, *special = f->special;
+    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = f->special;
     const uint32_t guards = f->advising ? UINT32_MAX : 0;
-    int starts = 1;
-    for (i = 0; i < n; i++, ins++) {
-        const int plain = ins->kind == PTX__I_PLAIN;
-        if (!plain || starts) { /* few */
-            if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
-                if (b) f->block[b - 1].end = i;
-                f->block[b].special = listed;
-                f->block[b++].first = i;
-            }
-            starts = ptx__ends_block(ins);
-            if (ins->kind == PTX__I_LABEL) f->of_label[ins->words] = b - 1;
+    ptx__block *b = f->block;
+    size_t j;
+    b->first = b->special = 0;
+    for (j = 0; j < k->marked.count; j++) {
+        const uint32_t i = k->marked.at[j];
+        const ptx__ins *ins = &k->ins.at[i];
+        if (ins->kind == PTX__I_PLAIN) {
+            if (k->m->forms.at[ins->form].special | (ins->guard & guards)) special[listed++] = i;
+            continue;
         }
-        if (plain ? forms[ins->form].special | (ins->guard & guards) : ins->guard) special[listed++] = i;
+        if (ins->kind == PTX__I_LABEL) {
+            if (k->labels.at[ins->words].uses && b->first != i) {
+                b->end = i;
+                (++b)->first = i;
+                b->special = listed;
+            }
+            f->of_label[ins->words] = (uint32_t)(b - f->block);
+        }
+        if (ins->guard) special[listed++] = i;
+        if (ptx__ends_block(ins) && i + 1 < n) {
+            b->end = i + 1;
+            (++b)->first = i + 1;
+            b->special = listed;
+        }
     }
-    f->block[b - 1].end = n;
-    f->blocks = b;
+    b->end = n;
+    f->blocks = (uint32_t)(b - f->block) + 1;
     special[listed] = UINT32_MAX;
 }
 
@@ -7012,7 +7031,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     if (f->advising) need += 3 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
-    PTX__ROOM(m, m->scratch, need + 2 * registers + 2 * n + 1, ok);
+    PTX__ROOM(m, m->scratch, need + 2 * registers + k->marked.count + n + 1, ok);
     if (!ok) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
@@ -7020,7 +7039,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->def_block = s + need; /* this and what follows need no zeroes */
     f->wanted = f->def_block + registers;
     f->special = f->wanted + registers;
-    f->moving = f->special + n + 1;
+    f->moving = f->special + k->marked.count + 1;
     f->block = m->blocks.at;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
