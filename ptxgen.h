@@ -4892,33 +4892,33 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
                        ptx_val *out) {
     uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, lead, words, i;
     const uint32_t *p = NULL, *made, *word;
+    uint32_t *to;
     size_t at = k->words.count;
     for (; pattern && wrong; pattern = p[PTX__P_NEXT]) {
         p = k->m->patterns.at + pattern - 1;
         wrong = p[PTX__P_SOURCES] ^ n;
         for (i = 0; i < n && !wrong; i++) wrong = p[PTX__P_KINDS + i] ^ ptx__kind_of(&src[i]);
     }
-    for (i = 0; i < n && !wrong; i++)
-        wrong = (src[i].owner ^ k->owner)
-                | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
+    for (i = 0; i < n; i++)
+        wrong |= (src[i].owner ^ k->owner)
+                 | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
     if (wrong) return 0;
     lead = p[PTX__P_LEAD];
     words = p[PTX__P_WORDS];
     made = p + PTX__P_KINDS + n;
     if (!ptx__begin(k, words)) return 0;
     word = made + p[PTX__P_RESULTS];
-    for (i = 0; i < words; i++, word++) {
-        if (PTX__TAG(*word) == PTX__W_VECTOR)
-            ptx__word(k, *word);
-        else if (i < lead) {
-            memcpy((char *)out + offsetof(ptx_val, kind), made, sizeof *made);
-            made++;
-            out->bits = ptx__new_word(k, site, PTX__TAG(*word));
-            out->owner = k->owner;
-            ptx__word(k, (uint32_t)out++->bits);
-        } else
-            ptx__word(k, (uint32_t)src++->bits);
+    to = k->words.at + at;
+    for (i = 0; i < lead; i++, word++) {
+        *to++ = *word;
+        if (PTX__TAG(*word) == PTX__W_VECTOR) continue;
+        memcpy((char *)out + offsetof(ptx_val, kind), made, sizeof *made);
+        made++;
+        out->bits = to[-1] = ptx__new_word(k, site, PTX__TAG(*word));
+        out++->owner = k->owner;
     }
+    for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->bits;
+    k->words.count += words;
     ptx__commit(k, site, PTX__I_PLAIN, form, at, lead);
     return 1;
 }
@@ -12651,7 +12651,7 @@ static inline char *ptx__print_items(const ptx_kernel *k, const ptx__spelt *spel
     while (w < end) {
         if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
             p = ptx__print_listed(spelt, p, *w++);
-        else if (PTX__TAG(*w) == PTX__W_UNSIGNED && !w[2]) {
+        else if ((PTX__TAG(*w) == PTX__W_UNSIGNED || PTX__TAG(*w) == PTX__W_SIGNED) && !w[2]) {
             p = ptx__digits6(p, w[1]);
             w += 3;
             memcpy(p, ", ", 2);
