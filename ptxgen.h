@@ -4429,8 +4429,8 @@ PTX__INLINE uint32_t ptx__not_by_memo(const ptx_kernel *k, const ptx__memo *memo
            | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
 }
 
-/* Sources of any kind by their memo: their words go to w, and behind them is the result. NULL: they are not as
-   the memo has them, and what was written behind the words in use does not matter. */
+/* Sources of any kind by their memo: their words go to w, and behind them is the result. NULL: they are not
+   as the memo has them, and what was written behind the words in use does not matter. */
 static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *const src[4],
                               unsigned n, uint32_t *w) {
     uint32_t wrong = 0;
@@ -7711,7 +7711,8 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
 
 /* The same where it is what most are: of registers and numbers, none of them %tid.x, the class that differs
    most. 0: it is not, and nothing is known. */
-static int ptx__plain_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i, uint32_t *made) {
+static int ptx__plain_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
+                            uint32_t *made) {
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
     uint32_t most = 0, marks = 0, operands = 0;
     for (w += ins->results; w < end; operands++) {
