@@ -4033,9 +4033,11 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *wha
 /* Room for one more instruction of that many words: done once, so that pushing needs no checks. */
 static int ptx__grow(ptx_kernel *k, size_t words) {
     int ok;
-    if (!PTX__ROOM(k->m, k->ins, 1, ok) || !PTX__ROOM(k->m, k->words, words + 16, ok)
-        || !PTX__ROOM(k->m, k->marked, k->ins.capacity - k->marked.count, ok))
-        return 0;
+    if (k->ins.count == k->ins.capacity) { /* first for as many marks as there will be instructions */
+        PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count, ok);
+        if (!ok) return 0;
+    }
+    if (!PTX__ROOM(k->m, k->ins, 1, ok) || !PTX__ROOM(k->m, k->words, words + 16, ok)) return 0;
     /* no more words than there may be registers: so that a memo need not count those */
     k->full = (k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX) - 16;
     return 1;
@@ -6489,8 +6491,8 @@ static const ptx__row *ptx__mma_row(const ptx__row *row, unsigned op, unsigned a
     unsigned group = 0;
     while (row < end && row->op == op && row->types && !(row->types >> a_type & 1)) row++;
     if (row == end || row->op != op || row->sig[0] != '{') return NULL;
-    for (p = row->sig; (p = strchr(p, '{')) != NULL && group < 4; p++)
-        counts[group++] = p[1] >= '1' && p[1] <= '9' ? (uint32_t)(p[1] - '0') : 1;
+    for (p = row->sig; *p && group < 4; p++)
+        if (*p == '{') counts[group++] = p[1] >= '1' && p[1] <= '9' ? (uint32_t)(p[1] - '0') : 1;
     return group == 4 ? row : NULL;
 }
 PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) {
@@ -10003,13 +10005,14 @@ static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint3
 /* Whether ptx__know may find a symbol in that word: what no symbol is in need not be known. */
 static int ptx__may_begin(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int *budget) {
     for (;;) {
-        const uint32_t tag = PTX__TAG(word), slot = f->bias[tag] + word;
         const ptx__known *kept = &k->m->known[word % PTX__KNOWN];
+        const uint32_t tag = PTX__TAG(word), *w;
         const ptx__ins *ins;
-        const uint32_t *w;
+        uint32_t slot;
         if (tag != PTX__W_32 && tag != PTX__W_64)
             return tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL;
         if (kept->of == word) return kept->symbol != 0;
+        slot = f->bias[tag] + word;
         if (!f->def[slot] || f->sets[slot]) return 0;
         if (--*budget <= 0) return 1;
         ins = &k->ins.at[f->def[slot] - 1];
