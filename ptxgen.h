@@ -2939,6 +2939,7 @@ typedef struct ptx__memo {
     uint8_t result_tag, version, results; /* results: words */
     uint8_t mixed, special;               /* mixed: has operands that are no registers; special: the form */
 } ptx__memo; /* 64 bytes: a line of the cache */
+#define PTX__AND_NUMBER 2   /* mixed: a register, and a number that is in range up to `most` */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
 
@@ -4416,6 +4417,8 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     memo.results = ins->results;
     memo.special = form->special;
     for (i = 0; i < n; i++) memo.mixed |= memo.tag[i] != 0;
+    if (n == 2 && !memo.tag[0] && (memo.tag[1] == PTX__W_UNSIGNED || memo.tag[1] == PTX__W_SIGNED))
+        memo.mixed = PTX__AND_NUMBER;
     k->m->memo[place ^ 1] = k->m->memo[place]; /* two places for each: the other has the one before */
     k->m->memo[place] = memo;
 }
@@ -4493,14 +4496,22 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
         return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
     first = k->words.at + k->words.count;
     w = first + memo->results;
-    if (memo->mixed) {
-        w = ptx__by_memo(k, memo, src, n, w);
-        wrong = !w;
-    } else {
+    if (!memo->mixed) {
         for (i = 0; i < n; i++) {
             wrong |= ptx__not_by_memo(k, memo, i, src[i]);
             *w++ = (uint32_t)src[i]->bits;
         }
+    } else if (n == 2 && memo->mixed == PTX__AND_NUMBER) {
+        wrong = ptx__not_by_memo(k, memo, 0, src[0]) | (memo->kind[1] ^ ptx__kind_of(src[1]))
+                | (src[1]->bits > memo->most[1]);
+        w[0] = (uint32_t)src[0]->bits;
+        w[1] = PTX__WORD(memo->tag[1], 0);
+        w[2] = (uint32_t)src[1]->bits;
+        w[3] = 0;
+        w += 4;
+    } else {
+        w = ptx__by_memo(k, memo, src, n, w);
+        wrong = !w;
     }
     if (wrong) return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
     if (memo->special | k->guard) ptx__mark(k);
@@ -12585,7 +12596,7 @@ static char *ptx__spell_class(char *to, uint32_t tag, uint32_t n) {
         const uint32_t more = n - i < 1000 ? n - i : 1000;
         length = i ? (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead) : 2;
         for (j = 0; j < more; j++, to += 16, digits += 4) {
-            uint32_t end = length + (i ? 3 : (uint32_t)(digits[3] - '0'));
+            uint32_t end = length + (i || j > 99 ? 3 : j > 9 ? 2 : 1);
             memcpy(to, lead, 16);
             memcpy(to + length, digits, 4);
             memcpy(to + end, ", ", 2);
