@@ -2938,7 +2938,7 @@ typedef struct ptx__known {
     uint64_t step;
     int64_t offset;
 } ptx__known;
-#define PTX__KNOWN 64 /* kept of as many registers as the verifier last asked for */
+#define PTX__KNOWN 256 /* kept of as many registers as the verifier last asked for */
 
 /* Expanded where it is called, for the arguments that are constants there; not where nothing is optimised. */
 #if defined(__GNUC__) && !defined(__OPTIMIZE__)
@@ -2969,8 +2969,10 @@ typedef struct ptx__memo {
     uint8_t tag[PTX__MEMO_MAX];   /* of the first word of three, and those two below; 0: a register */
     uint32_t form, result;        /* the result's kind, 0: none */
     uint32_t seen;                /* the form's */
-    uint8_t result_tag, version;
+    uint8_t result_tag, version, results; /* results: words */
+    uint8_t mixed, special;               /* mixed: has operands that are no registers; special: the form */
 } ptx__memo; /* 64 bytes: a line of the cache */
+#define PTX__AND_NUMBER 2   /* mixed: a register, and a number that is in range up to `most` */
 #define PTX__EXACT 0x80u    /* this value only, and not all up to it */
 #define PTX__NOT_ZERO 0x40u /* all up to it but 0 */
 
@@ -3016,10 +3018,12 @@ struct ptx_kernel {
     PTX__ARRAY(ptx_param_info) info;
     PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register that ptx_uniform speaks of, its class */
+    PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
+    size_t full; /* words in use, up to which there is room for one more instruction by a memo */
 };
 
 #define PTX__ANY_CALLEE UINT32_MAX
-#define PTX__BUCKETS 256
+#define PTX__BUCKETS 1024
 #define PTX__SEEN_SETMAXNREG 0x80000000u
 #define PTX__SEEN_CARRY 0x20000000u     /* addc, subc or madc */
 #define PTX__SEEN_FURTHER 0x10000000u   /* what ptx__verify_further looks at */
@@ -3186,7 +3190,7 @@ static const ptx__held ptx__kernel_holds[] = {
     PTX__HELD(ptx_kernel, ins),    PTX__HELD(ptx_kernel, words),  PTX__HELD(ptx_kernel, labels),
     PTX__HELD(ptx_kernel, scopes), PTX__HELD(ptx_kernel, shared), PTX__HELD(ptx_kernel, params),
     PTX__HELD(ptx_kernel, locals), PTX__HELD(ptx_kernel, info),   PTX__HELD(ptx_kernel, asserted),
-    PTX__HELD(ptx_kernel, calls)};
+    PTX__HELD(ptx_kernel, calls),  PTX__HELD(ptx_kernel, marked)};
 static const ptx__held ptx__module_holds[] = {
     PTX__HELD(ptx_module, kernels),  PTX__HELD(ptx_module, forms),       PTX__HELD(ptx_module, names),
     PTX__HELD(ptx_module, chars),    PTX__HELD(ptx_module, patterns),    PTX__HELD(ptx_module, text),
@@ -4008,7 +4012,7 @@ static uint32_t ptx__get_shape(ptx_kernel *k, const char *site, unsigned op, uns
     uint64_t key = low | (uint64_t)high << 32;
     uint32_t hash = (low * 2654435761u) ^ ((uint32_t)(mods >> 32) * 2246822519u)
                     ^ ((uint32_t)mods * 3266489917u) ^ (high * 668265263u);
-    uint32_t *bucket = &m->bucket[hash >> 24];
+    uint32_t *bucket = &m->bucket[hash >> 22]; /* PTX__BUCKETS */
     for (index = *bucket; index; index = m->forms.at[index - 1].next)
         if (m->forms.at[index - 1].key == key && m->forms.at[index - 1].asked == mods) break;
     if (!index) index = ptx__new_form(k, site, op, type, src, mods, n, n_out, key, bucket);
@@ -4076,16 +4080,30 @@ static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *wha
 }
 
 /* Room for one more instruction of that many words: done once, so that pushing needs no checks. */
-static int ptx__begin(ptx_kernel *k, size_t words) {
+static int ptx__grow(ptx_kernel *k, size_t words) {
     int ok;
-    if (k->ins.count < k->ins.capacity && words <= k->words.capacity - k->words.count) return 1;
-    return PTX__ROOM(k->m, k->ins, 1, ok) && PTX__ROOM(k->m, k->words, words, ok);
+    if (k->ins.count == k->ins.capacity) { /* first for as many marks as there will be instructions */
+        PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count, ok);
+        if (!ok) return 0;
+    }
+    if (!PTX__ROOM(k->m, k->ins, 1, ok) || !PTX__ROOM(k->m, k->words, words + 16, ok)) return 0;
+    /* no more words than there may be registers: so that a memo need not count those */
+    k->full = (k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX) - 16;
+    return 1;
 }
+PTX__INLINE int ptx__begin(ptx_kernel *k, size_t words) {
+    if (k->ins.count < k->ins.capacity && words <= k->words.capacity - k->words.count) return 1;
+    return ptx__grow(k, words);
+}
+/* Of the instruction that is recorded next. There is room, as for as many instructions. */
+PTX__INLINE void ptx__mark(ptx_kernel *k) { k->marked.at[k->marked.count++] = (uint32_t)k->ins.count; }
 static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
-static ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
-                             size_t results) {
-    ptx__ins *ins = &k->ins.at[k->ins.count++];
+PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
+                                  size_t results) {
+    ptx__ins *ins;
+    if (kind != PTX__I_PLAIN || k->guard || k->m->forms.at[form].special) ptx__mark(k);
+    ins = &k->ins.at[k->ins.count++];
     ins->site = site;
     ins->form = form;
     ins->words = (uint32_t)words;
@@ -4355,12 +4373,12 @@ static uint32_t ptx__what(unsigned op, unsigned type, unsigned src_type, unsigne
 }
 /* Where in module.memo such an instruction has its place. */
 PTX__INLINE uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, const ptx_val *const src[4], unsigned n) {
-    uint32_t hash = what ^ (uint32_t)(mods >> 32) * 2246822519u ^ (uint32_t)mods * 3266489917u;
+    uint32_t hash = what ^ (uint32_t)(mods * 0x9e3779b97f4a7c15ull >> 32);
     if (n > 0) hash ^= ptx__kind_of(src[0]) * 2654435761u;
     if (n > 1) hash ^= ptx__kind_of(src[1]) * 2246822507u;
     if (n > 2) hash ^= ptx__kind_of(src[2]) * 3266489909u;
     if (n > 3) hash ^= ptx__kind_of(src[3]) * 668265263u;
-    return (hash ^ hash >> 15) * 2246822519u >> 23;
+    return hash * 2246822519u >> 23;
 }
 
 /* The largest value that an immediate operand of those types may have at least, as far as 32 bits tell. */
@@ -4444,6 +4462,11 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     memo.result = into || !ins->results ? 0 : ptx__kind_of(&result);
     memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.bits) : 0);
     memo.seen = form->seen;
+    memo.results = ins->results;
+    memo.special = form->special;
+    for (i = 0; i < n; i++) memo.mixed |= memo.tag[i] != 0;
+    if (n == 2 && !memo.tag[0] && (memo.tag[1] == PTX__W_UNSIGNED || memo.tag[1] == PTX__W_SIGNED))
+        memo.mixed = PTX__AND_NUMBER;
     k->m->memo[place ^ 1] = k->m->memo[place]; /* two places for each: the other has the one before */
     k->m->memo[place] = memo;
 }
@@ -4451,30 +4474,43 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                                unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into);
 
-/* One source by its memo: its words go to w. Anything but 0: it is not as the memo has it, and what was
-   written behind the words in use does not matter. */
-PTX__INLINE uint32_t ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i, const ptx_val *v,
-                                  uint32_t **w) {
-    uint32_t word = (uint32_t)v->bits, tag = memo->tag[i], wrong = memo->kind[i] ^ ptx__kind_of(v);
-    if (!tag || tag == PTX__W_MEM) { /* of an address the offset stands above, and a register has none */
-        if (tag) {
-            (*w)[0] = PTX__WORD(PTX__W_MEM, 0);
-            (*w)[2] = (uint32_t)(v->bits >> 32);
+/* One source that is a register, by its memo. Anything but 0: it is not as the memo has it. */
+PTX__INLINE uint32_t ptx__not_by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i,
+                                      const ptx_val *v) {
+    const uint32_t word = (uint32_t)v->bits;
+    return (memo->kind[i] ^ ptx__kind_of(v)) | (v->owner ^ k->owner)
+           | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
+}
+
+/* Sources of any kind by their memo: their words go to w, and behind them is the result. NULL: they are not
+   as the memo has them, and what was written behind the words in use does not matter. */
+static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const ptx_val *const src[4],
+                              unsigned n, uint32_t *w) {
+    uint32_t wrong = 0;
+    unsigned i;
+    for (i = 0; i < n; i++) {
+        const ptx_val *v = src[i];
+        uint32_t word = (uint32_t)v->bits, tag = memo->tag[i];
+        if (!tag) {
+            wrong |= ptx__not_by_memo(k, memo, i, v);
+            *w++ = word;
+            continue;
         }
-        (*w)[tag != 0] = word;
-        *w += tag ? 3 : 1;
-        return wrong | (v->owner ^ k->owner) | (PTX__INDEX(word) >= k->registers[PTX__TAG(word)]);
+        wrong |= memo->kind[i] ^ ptx__kind_of(v);
+        w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
+        w[1] = word;
+        w[2] = 0;
+        if (tag == PTX__W_MEM) { /* of an address the offset stands above */
+            wrong |= ptx__not_by_memo(k, memo, i, v);
+            w[2] = (uint32_t)(v->bits >> 32);
+        } else if (tag == PTX__W_F32)
+            wrong |= !ptx__f32_word(v->bits, &w[1]);
+        else
+            wrong |= tag & PTX__EXACT ? v->bits != memo->most[i]
+                                      : (v->bits > memo->most[i]) | (tag & PTX__NOT_ZERO && !v->bits);
+        w += 3;
     }
-    if (tag == PTX__W_F32)
-        wrong |= !ptx__f32_word(v->bits, &word);
-    else
-        wrong |= tag & PTX__EXACT ? v->bits != memo->most[i]
-                                  : (v->bits > memo->most[i]) | (tag & PTX__NOT_ZERO && !v->bits);
-    (*w)[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
-    (*w)[1] = word;
-    (*w)[2] = 0;
-    *w += 3;
-    return wrong;
+    return wrong ? NULL : w;
 }
 
 /* What no memo is like. */
@@ -4497,24 +4533,36 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     uint32_t *w, *first, place;
     const ptx__memo *memo;
     ptx__ins *ins;
-    unsigned results;
+    unsigned i;
     ptx_val d;
     if (!ptx__ready(k) || op > 0xfffu || (type | src_type) > 0x7fu)
         return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
     memo = &k->m->memo[place = ptx__memo_place(what, mods, src, n)];
     if (memo->what != what || memo->mods != mods) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || (k->guard && memo->result)
-        || k->ins.count == k->ins.capacity || k->words.capacity - k->words.count < 1 + 3 * PTX__MEMO_MAX
-        || k->registers[memo->result_tag] >= PTX__INDEX_MAX)
+        || k->ins.count == k->ins.capacity || k->words.count > k->full)
         return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
-    results = memo->result || into;
     first = k->words.at + k->words.count;
-    w = first + results;
-    if (n > 0) wrong |= ptx__by_memo(k, memo, 0, src[0], &w);
-    if (n > 1) wrong |= ptx__by_memo(k, memo, 1, src[1], &w);
-    if (n > 2) wrong |= ptx__by_memo(k, memo, 2, src[2], &w);
-    if (n > 3) wrong |= ptx__by_memo(k, memo, 3, src[3], &w);
+    w = first + memo->results;
+    if (!memo->mixed) {
+        for (i = 0; i < n; i++) {
+            wrong |= ptx__not_by_memo(k, memo, i, src[i]);
+            *w++ = (uint32_t)src[i]->bits;
+        }
+    } else if (n == 2 && memo->mixed == PTX__AND_NUMBER) {
+        wrong = ptx__not_by_memo(k, memo, 0, src[0]) | (memo->kind[1] ^ ptx__kind_of(src[1]))
+                | (src[1]->bits > memo->most[1]);
+        w[0] = (uint32_t)src[0]->bits;
+        w[1] = PTX__WORD(memo->tag[1], 0);
+        w[2] = (uint32_t)src[1]->bits;
+        w[3] = 0;
+        w += 4;
+    } else {
+        w = ptx__by_memo(k, memo, src, n, w);
+        wrong = !w;
+    }
     if (wrong) return ptx__record_first(k, site, op, mods, type, src_type, src, n, into);
+    if (memo->special | k->guard) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
     ins->form = memo->form;
@@ -4522,7 +4570,7 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
     ins->guard = k->guard;
     ins->count = (uint16_t)(w - first);
     ins->kind = PTX__I_PLAIN;
-    ins->results = (uint8_t)results;
+    ins->results = memo->results;
     k->words.count += (size_t)(w - first);
     k->seen |= memo->seen;
     k->guard = 0;
@@ -4544,13 +4592,19 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, unsigned op, 
 static ptx_val ptx__record_each(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                                 unsigned src_type, const ptx_val *const src[4], unsigned n,
                                 const ptx_val *into) {
-    if (n == 1) return ptx__record_n(k, site, op, mods, type, src_type, src, 1, into); /* most have one */
     return ptx__record_n(k, site, op, mods, type, src_type, src, n, into);
+}
+static ptx_val ptx__record_one(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
+                               unsigned src_type, const ptx_val *a, const ptx_val *into) {
+    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
+    src[0] = a;
+    return ptx__record_n(k, site, op, mods, type, src_type, src, 1, into);
 }
 static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                            unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
     const ptx_val *each[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
     unsigned i;
+    if (n == 1) return ptx__record_one(k, site, op, mods, type, src_type, src, into); /* most have one */
     if (n > PTX__MEMO_MAX) return ptx__record_new(k, site, op, mods, type, src_type, src, n, into);
     for (i = 0; i < n; i++) each[i] = src + i;
     return ptx__record_each(k, site, op, mods, type, src_type, each, n, into);
@@ -4899,33 +4953,33 @@ static int ptx__repeat(ptx_kernel *k, const char *site, uint32_t form, const ptx
                        ptx_val *out) {
     uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, lead, words, i;
     const uint32_t *p = NULL, *made, *word;
+    uint32_t *to;
     size_t at = k->words.count;
     for (; pattern && wrong; pattern = p[PTX__P_NEXT]) {
         p = k->m->patterns.at + pattern - 1;
         wrong = p[PTX__P_SOURCES] ^ n;
         for (i = 0; i < n && !wrong; i++) wrong = p[PTX__P_KINDS + i] ^ ptx__kind_of(&src[i]);
     }
-    for (i = 0; i < n && !wrong; i++)
-        wrong = (src[i].owner ^ k->owner)
-                | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
+    for (i = 0; i < n; i++)
+        wrong |= (src[i].owner ^ k->owner)
+                 | (PTX__INDEX((uint32_t)src[i].bits) >= k->registers[PTX__TAG((uint32_t)src[i].bits)]);
     if (wrong) return 0;
     lead = p[PTX__P_LEAD];
     words = p[PTX__P_WORDS];
     made = p + PTX__P_KINDS + n;
     if (!ptx__begin(k, words)) return 0;
     word = made + p[PTX__P_RESULTS];
-    for (i = 0; i < words; i++, word++) {
-        if (PTX__TAG(*word) == PTX__W_VECTOR)
-            ptx__word(k, *word);
-        else if (i < lead) {
-            memcpy((char *)out + offsetof(ptx_val, kind), made, sizeof *made);
-            made++;
-            out->bits = ptx__new_word(k, site, PTX__TAG(*word));
-            out->owner = k->owner;
-            ptx__word(k, (uint32_t)out++->bits);
-        } else
-            ptx__word(k, (uint32_t)src++->bits);
+    to = k->words.at + at;
+    for (i = 0; i < lead; i++, word++) {
+        *to++ = *word;
+        if (PTX__TAG(*word) == PTX__W_VECTOR) continue;
+        memcpy((char *)out + offsetof(ptx_val, kind), made, sizeof *made);
+        made++;
+        out->bits = to[-1] = ptx__new_word(k, site, PTX__TAG(*word));
+        out++->owner = k->owner;
     }
+    for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->bits;
+    k->words.count += words;
     ptx__commit(k, site, PTX__I_PLAIN, form, at, lead);
     return 1;
 }
@@ -5078,9 +5132,7 @@ PTXGEN_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     return ptx__record(k, site, op, mods, PTX_NONE, PTX_NONE, NULL, 0, NULL);
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    const ptx_val *src[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
-    src[0] = &a;
-    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 1, NULL);
+    return ptx__record_one(k, site, op, mods, PTX_NONE, PTX_NONE, &a, NULL);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
@@ -5104,7 +5156,7 @@ PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     src[1] = &b;
     src[2] = &c;
     src[3] = &d;
-    return ptx__record_each(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
+    return ptx__record_n(k, site, op, mods, PTX_NONE, PTX_NONE, src, 4, NULL);
 }
 
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
@@ -5241,6 +5293,7 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
     memset(k, 0, offsetof(ptx_kernel, ins));
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
     k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
+    k->marked.count = 0;
     k->m = m;
     k->owner = m->seed + ++m->serial;
     if (k->owner == 0) k->owner = m->seed + ++m->serial;
@@ -6497,8 +6550,8 @@ static const ptx__row *ptx__mma_row(const ptx__row *row, unsigned op, unsigned a
     unsigned group = 0;
     while (row < end && row->op == op && row->types && !(row->types >> a_type & 1)) row++;
     if (row == end || row->op != op || row->sig[0] != '{') return NULL;
-    for (p = row->sig; (p = strchr(p, '{')) != NULL && group < 4; p++)
-        counts[group++] = p[1] >= '1' && p[1] <= '9' ? (uint32_t)(p[1] - '0') : 1;
+    for (p = row->sig; *p && group < 4; p++)
+        if (*p == '{') counts[group++] = p[1] >= '1' && p[1] <= '9' ? (uint32_t)(p[1] - '0') : 1;
     return group == 4 ? row : NULL;
 }
 PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) {
@@ -6995,26 +7048,35 @@ static int ptx__ends_block(const ptx__ins *ins) {
    its form or, when advice is sought, by its guard, and branches under a guard. Those of block b begin at its
    `special` and are less than its `end`. */
 static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
-    const ptx__ins *ins = k->ins.at;
-    const ptx__form *forms = k->m->forms.at;
-    uint32_t i, n = (uint32_t)k->ins.count, b = 0, listed = 0, *special = f->special;
+    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = f->special;
     const uint32_t guards = f->advising ? UINT32_MAX : 0;
-    int starts = 1;
-    for (i = 0; i < n; i++, ins++) {
-        const int plain = ins->kind == PTX__I_PLAIN;
-        if (!plain || starts) { /* few */
-            if (starts || (ins->kind == PTX__I_LABEL && k->labels.at[ins->words].uses)) {
-                if (b) f->block[b - 1].end = i;
-                f->block[b].special = listed;
-                f->block[b++].first = i;
-            }
-            starts = ptx__ends_block(ins);
-            if (ins->kind == PTX__I_LABEL) f->of_label[ins->words] = b - 1;
+    ptx__block *b = f->block;
+    size_t j;
+    b->first = b->special = 0;
+    for (j = 0; j < k->marked.count; j++) {
+        const uint32_t i = k->marked.at[j];
+        const ptx__ins *ins = &k->ins.at[i];
+        if (ins->kind == PTX__I_PLAIN) {
+            if (k->m->forms.at[ins->form].special | (ins->guard & guards)) special[listed++] = i;
+            continue;
         }
-        if (plain ? forms[ins->form].special | (ins->guard & guards) : ins->guard) special[listed++] = i;
+        if (ins->kind == PTX__I_LABEL) {
+            if (k->labels.at[ins->words].uses && b->first != i) {
+                b->end = i;
+                (++b)->first = i;
+                b->special = listed;
+            }
+            f->of_label[ins->words] = (uint32_t)(b - f->block);
+        }
+        if (ins->guard) special[listed++] = i;
+        if (ptx__ends_block(ins) && i + 1 < n) {
+            b->end = i + 1;
+            (++b)->first = i + 1;
+            b->special = listed;
+        }
     }
-    f->block[b - 1].end = n;
-    f->blocks = b;
+    b->end = n;
+    f->blocks = (uint32_t)(b - f->block) + 1;
     special[listed] = UINT32_MAX;
 }
 
@@ -7037,7 +7099,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     if (f->advising) need += 3 * (blocks + 1);
     PTX__ROOM(m, m->blocks, blocks, ok);
     if (!ok) return 0;
-    PTX__ROOM(m, m->scratch, need + 2 * registers + 2 * n + 1, ok);
+    PTX__ROOM(m, m->scratch, need + 2 * registers + k->marked.count + n + 1, ok);
     if (!ok) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
@@ -7045,7 +7107,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->def_block = s + need; /* this and what follows need no zeroes */
     f->wanted = f->def_block + registers;
     f->special = f->wanted + registers;
-    f->moving = f->special + n + 1;
+    f->moving = f->special + k->marked.count + 1;
     f->block = m->blocks.at;
     f->of_label = s, s += k->labels.count;
     f->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
@@ -7238,31 +7300,37 @@ static void ptx__note_read(ptx_kernel *k, ptx__flow *f, uint32_t slot, uint32_t 
    in another block: if it is not on every way to here, that is bad. */
 static void ptx__verify_register(ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i, uint32_t b,
                                  int sets) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    const uint32_t slot = f->bias[PTX__TAG(word)] + word;
     const uint32_t read = f->classes ? f->reads[slot] : 0;
     if (sets && f->classes) ptx__note_set(k, f, slot, i);
-    if (read && k->m->reads.at[read - 1].block == b && !f->bad) return; /* looked at a moment ago */
+    if (read && k->m->reads.at[read - 1].block == b) return; /* looked at a moment ago */
     /* what a set does not write over may be read later */
-    if (!sets || ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
+    if (!sets || k->ins.at[i].guard || k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_MMA)
         ptx__note_read(k, f, slot, b);
-    if (f->def[slot] > f->block[b].first || ptx__defined_before(f, slot, b)) return;
+    if ((sets && f->def_block[slot] == b) || ptx__defined_before(f, slot, b)) return;
     f->bad = word;
     f->bad_at = i;
 }
 
-/* Note what the instructions of block b write, where they are the first to, and look at what they read, up to
-   the first that is bad. What is defined so far stands before the instruction: so what is defined behind the
-   beginning of the block, as most is, is defined on every path. */
-static void ptx__verify_block(ptx_kernel *k, ptx__flow *f, uint32_t b) {
-    const uint32_t *const words = k->words.at, *const bias = f->bias, start = f->block[b].first;
-    uint32_t *const def = f->def, *const home = f->def_block, i, word, tag;
-    const ptx__ins *ins = k->ins.at + start, *const end = k->ins.at + f->block[b].end;
-    for (i = start + 1; ins < end; i++, ins++) {
+/* Note what the instructions of block b write, where they are the first to, from i on; the instruction behind
+   the last that there was room for. What is defined so far stands before the instruction: so what is defined
+   behind the beginning of the block, as most is, is defined on every path. The rest is listed in `found`: a
+   word, and above it twice the instruction, 1 more where it sets. Calls nothing, so that all stays in
+   registers, and writes what may not count, which is faster than to guess. */
+#define PTX__FOUND 1024u /* and of the last instruction as many as it has operands */
+static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i,
+                          uint64_t *const found, uint32_t *count) {
+    const uint32_t *const words = k->words.at, start = f->block[b].first, end = f->block[b].end;
+    uint32_t *const def = f->def, word, tag, slot;
+    uint64_t *at = found;
+    const ptx__ins *ins = k->ins.at + i;
+    for (; i < end && at < found + PTX__FOUND; i++, ins++) {
         const uint32_t *w = words + ins->words, *made = w + ins->results, *last = w + ins->count, *x;
+        const uint64_t here = (uint64_t)i << 33;
         if (ins->guard) {
             word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
-            if (def[bias[PTX__W_PRED] + word] <= start) ptx__verify_register(k, f, word, i - 1, b, 0);
+            *at = here | word;
+            at += def[f->bias[PTX__W_PRED] + word] <= start;
         }
         if (ins->kind != PTX__I_PLAIN) continue;
         for (x = made; x < last; x++) {
@@ -7278,21 +7346,34 @@ static void ptx__verify_block(ptx_kernel *k, ptx__flow *f, uint32_t b) {
                 tag = PTX__TAG(word);
                 if (tag >= PTX__CLASSES) continue;
             }
-            if (def[bias[tag] + word] <= start) ptx__verify_register(k, f, word, i - 1, b, 0);
+            *at = here | word;
+            at += def[f->bias[tag] + word] <= start;
         }
         for (; w < made; w++) {
-            uint32_t slot;
             word = *w;
             tag = PTX__TAG(word);
             if (tag >= PTX__CLASSES) continue;
-            slot = bias[tag] + word;
+            slot = f->bias[tag] + word;
             if (!def[slot]) {
-                def[slot] = i;
-                home[slot] = b;
-            } else if (def[slot] != i)
-                ptx__verify_register(k, f, word, i - 1, b, 1);
+                def[slot] = i + 1;
+                f->def_block[slot] = b;
+            } else if (def[slot] != i + 1)
+                *at++ = here | (uint64_t)1 << 32 | word;
         }
-        if (f->bad) return;
+    }
+    *count = (uint32_t)(at - found);
+    return i;
+}
+
+/* The values of block b, up to the first that is bad. */
+static void ptx__verify_block(ptx_kernel *k, ptx__flow *f, uint32_t b) {
+    uint64_t found[PTX__FOUND + PTX__OPERANDS_MAX + PTX__RESULTS_MAX + 2];
+    uint32_t i = f->block[b].first, count, e;
+    while (i < f->block[b].end && !f->bad) {
+        i = ptx__scan(k, f, b, i, found, &count);
+        for (e = 0; e < count && !f->bad; e++)
+            ptx__verify_register(k, f, (uint32_t)found[e], (uint32_t)(found[e] >> 33), b,
+                                 (int)(found[e] >> 32 & 1));
     }
 }
 
@@ -7696,6 +7777,31 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
     return c & ~PTX__TID;
 }
 
+/* The same where it is what most are: of registers and numbers, none of them %tid.x, the class that differs
+   most. 0: it is not, and nothing is known. */
+static int ptx__plain_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i,
+                            uint32_t *made) {
+    const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
+    uint32_t most = 0, marks = 0, operands = 0;
+    for (w += ins->results; w < end; operands++) {
+        uint32_t word = *w++, tag = PTX__TAG(word), c;
+        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
+            w += 2;
+            continue;
+        }
+        if (tag >= PTX__CLASSES) return 0;
+        c = f->classes[f->bias[tag] + word];
+        if (c & PTX__MOVES) {
+            f->met |= PTX__MET_MOVING;
+            if (f->sets[f->bias[tag] + word]) c = ptx__variable_class(k, f, word, i);
+        }
+        marks |= c;
+        if (PTX__CLASS(c) > PTX__CLASS(most)) most = c;
+    }
+    *made = most;
+    return !(marks & PTX__TID || (operands == 2 && PTX__CLASS(most) == PTX__CLASS_WARP));
+}
+
 /* Want the class of a register: put it on the stack, once. */
 static void ptx__want(ptx__flow *f, uint32_t word, uint32_t *depth) {
     uint32_t slot;
@@ -7746,29 +7852,30 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
+            const ptx__form *form = &k->m->forms.at[ins->form];
             if (ins->guard
-                && (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].who || f->advising
-                    || k->m->forms.at[ins->form].row->op == PTX_RAW))
+                && (ins->kind != PTX__I_PLAIN || form->who || f->advising || form->row->op == PTX_RAW))
                 ptx__want(f, ins->guard, &depth);
-            if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA)
+            if (ins->kind != PTX__I_PLAIN) continue;
+            if (form->effect == PTX__EFFECT_MMA)
                 for (set = ins->results; set < ins->count; set++) {
                     uint32_t tag = PTX__TAG(k->words.at[ins->words + set]);
                     if (tag == PTX__W_64 || tag == PTX__W_PRED || tag == PTX__W_PRED_NOT)
                         ptx__want(f, k->words.at[ins->words + set], &depth);
                     if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) set += 2;
                 }
-            if (ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].who == PTX__WHO_BLOCK)
+            if (form->who == PTX__WHO_BLOCK)
                 for (set = ins->results; set < ins->count; set++) {
                     ptx__want(f, k->words.at[ins->words + set], &depth);
                     if (PTX__TAG(k->words.at[ins->words + set]) >= PTX__CLASSES) set += 2; /* a number */
                 }
-            if (f->advising && ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].effect) {
+            if (f->advising && form->effect) {
                 const uint32_t *w = ptx__shared_operand(k, ins);
                 if (w) ptx__want(f, *w, &depth);
-                if (w && k->m->forms.at[ins->form].row->op == PTX_ST && ins->count == 4)
+                if (w && form->row->op == PTX_ST && ins->count == 4)
                     ptx__want(f, w[2], &depth);
             }
-            if (f->advising && ins->kind == PTX__I_PLAIN && k->m->forms.at[ins->form].reach) {
+            if (f->advising && form->reach) {
                 const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
                 for (; w < end; w++) {
                     if (PTX__TAG(*w) == PTX__W_MEM) ptx__want(f, w[1], &depth);
@@ -7850,7 +7957,8 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
             return 0;
         }
     }
-    made = ptx__result_class(k, f, ins, i);
+    if (k->m->forms.at[ins->form].result != PTX__RESULT_SAME || !ptx__plain_class(k, f, ins, i, &made))
+        made = ptx__result_class(k, f, ins, i);
     if (ins->guard) {
         uint32_t guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
         if (guard & PTX__MOVES) f->met |= PTX__MET_MOVING;
@@ -9986,6 +10094,8 @@ static ptx__known ptx__known_times(ptx__known a, ptx__known b) {
     return a;
 }
 
+static const ptx__known ptx__known_nothing = {0, 0, 1, 0};
+
 /* What an instruction makes of what it is given. */
 static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
                                    int *budget) {
@@ -10069,6 +10179,42 @@ static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint3
         if (*budget > 0) *kept = v; /* else more steps would tell more */
     }
     return v;
+}
+
+/* Whether ptx__know may find a symbol in that word: what no symbol is in need not be known. */
+static int ptx__may_begin(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int *budget) {
+    for (;;) {
+        const ptx__known *kept = &k->m->known[word % PTX__KNOWN];
+        const uint32_t tag = PTX__TAG(word), *w;
+        const ptx__ins *ins;
+        uint32_t slot;
+        if (tag != PTX__W_32 && tag != PTX__W_64)
+            return tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL;
+        if (kept->of == word) return kept->symbol != 0;
+        slot = f->bias[tag] + word;
+        if (!f->def[slot] || f->sets[slot]) return 0;
+        if (--*budget <= 0) return 1;
+        ins = &k->ins.at[f->def[slot] - 1];
+        w = k->words.at + ins->words + ins->results;
+        switch (k->m->forms.at[ins->form].row->op) {
+        case PTX_MAD: /* what is multiplied is no address */
+            w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+            w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+            break;
+        case PTX_ADD:
+            if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 3;
+            else if (ptx__may_begin(k, f, w[1], budget))
+                return 1;
+            break;
+        case PTX_MOV:
+        case PTX_SUB:
+        case PTX_CVTA:
+        case PTX_CVTA_TO: break;
+        case PTX_LD: return PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM;
+        default: return 0;
+        }
+        word = *w;
+    }
 }
 
 /* Alignment and size in bytes of what an operand of that letter points to. */
@@ -10171,16 +10317,17 @@ static void ptx__advise_lane_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint3
 /* Whether loads, stores and atomics of that space cannot mean what the address is of; *what says it. */
 static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__known v,
                             const ptx__form *form, const char **what) {
-    const char *name = form->row->name;
-    int atomic = strncmp(name, "atom", 4) == 0 || strcmp(name, "red") == 0, budget = 24;
+    const unsigned op = form->row->op;
+    int atomic, budget = 24;
     ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
     ptx_mods elsewhere = (PTX__M_LOCAL | PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
     ptx_mods constant = PTX__M_CONST & ~PTX__FAMILY;
     uint32_t tag = PTX__TAG(v.symbol);
     ptx__point made;
     if (!(form->row->allow >> 63)) return 0;
-    if (!atomic && form->row->op != PTX_LD && form->row->op != PTX_ST) return 0;
-    if (!v.symbol && form->row->op != PTX_LD && !space && PTX__TAG(*w) == PTX__W_64) {
+    atomic = op != PTX_LD && op != PTX_ST;
+    if (atomic && strncmp(form->row->name, "atom", 4) != 0 && strcmp(form->row->name, "red") != 0) return 0;
+    if (!v.symbol && op != PTX_LD && !space && PTX__TAG(*w) == PTX__W_64) {
         if (!ptx__made_by(k, f, *w, &made) || made.op != PTX_CVTA) return 0;
         v = ptx__know(k, f, made.w, &budget);
         *what = "a constant variable, which no kernel writes";
@@ -10274,11 +10421,13 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     uint32_t threads = ptx__threads_of(k), t;
     int good = PTX__VALUE_STEPS, beyond = 0;
     int64_t at = 0, moved;
-    uint32_t b = ptx__block_of(f, i), lanes[32], from;
-    int parted = ins->guard || PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK;
+    uint32_t b, lanes[32], from;
+    int parted;
     if (!threads || PTX__TAG(v.symbol) != PTX__W_SHARED || PTX__TAG(w[0]) != PTX__W_32 || k->function
         || threads > 1024)
         return PTX_E_NONE;
+    b = ptx__block_of(f, i);
+    parted = ins->guard || PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK;
     /* the last, the first of its warp, and the first of all */
     for (t = threads; t && good && !beyond; t = t > from + 1 ? from + 1 : t > 1) {
         from = (threads - 1) / 32 * 32;
@@ -10535,7 +10684,11 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     uint64_t least;
     int budget = 24;
     int64_t offset;
-    v = ptx__know(k, f, w, &budget);
+    v = ptx__known_nothing;
+    if (f->advising == 2 || ptx__may_begin(k, f, *w, &budget)) {
+        budget = 24;
+        v = ptx__know(k, f, w, &budget);
+    }
     if (letter == 'm' && ptx__wrong_space(k, f, w, v, form, &array))
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site, "%.*s goes to %s", length, text, array);
     if (!v.symbol && k->seen & PTX__SEEN_TURNED && letter == 'm' && ptx__verify_turned(k, f, i, w[0]))
@@ -10620,7 +10773,7 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
             const uint32_t *w = k->words.at + ins->words + ins->results;
             const uint32_t *end = k->words.at + ins->words + ins->count;
             const char *p;
-            if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
+            if (!form->reach || ins->kind != PTX__I_PLAIN) continue;
             if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
             for (p = k->m->chars.at + form->slots; w < end;) {
                 uint32_t tag = PTX__TAG(*w);
@@ -10630,8 +10783,8 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
                     p += *p != 0;
                     continue;
                 }
-                if (tag == PTX__W_MEM) {
-                    if (ptx__verify_address(k, f, i, w + 1, *p ? *p : 'm'))
+                if (tag == PTX__W_MEM) { /* of a parameter's own place nothing is asked */
+                    if (PTX__TAG(w[1]) != PTX__W_PARAM && ptx__verify_address(k, f, i, w + 1, *p ? *p : 'm'))
                         return k->m->error.code;
                     w += 3;
                 } else
@@ -10658,7 +10811,7 @@ static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter
     const char *slot = k->m->chars.at + k->m->forms.at[ins->form].slots;
     for (; w < end; slot += *slot != 0) {
         uint32_t tag = PTX__TAG(*w);
-        while (*slot && strchr("}]", *slot)) slot++;
+        while (*slot == '}' || *slot == ']') slot++;
         if ((*slot || tag != PTX__W_MEM ? *slot : 'm') == letter) return tag == PTX__W_MEM ? w + 1 : w;
         w += tag == PTX__W_MEM || (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) ? 3 : 1;
     }
@@ -10799,7 +10952,8 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         return ptx__fail_at(k, PTX_E_RANGE, i, site,
                             "cp.async of %u bytes is to take %u of them from memory: no more than there are",
                             (unsigned)size, (unsigned)number);
-    for (letter = "CFGMT"; *letter; letter++) { /* a number in a register, against the slot's limits */
+    letter = strpbrk(form->operands, "CFGMT") ? "CFGMT" : ""; /* most have none */
+    for (; *letter; letter++) { /* a number in a register, against the slot's limits */
         const ptx__slot_limit *limit = ptx__slot_limits;
         const uint32_t *w = strchr(form->operands, *letter) ? ptx__in_slot(k, i, *letter) : NULL;
         if (!w || PTX__TAG(*w) >= PTX__CLASSES || !ptx__number(k, f, w, &number)) continue;
@@ -13403,24 +13557,76 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
     return p;
 }
 
-/* An operand that is a register, and ", " behind it. */
-static inline char *ptx__print_listed(char *p, uint32_t word) {
-    static const char lead[PTX__CLASSES][4] = {"%?", "%p", "%h", "%r", "%d", "%q", "%e"};
-    memcpy(p, lead[PTX__TAG(word)], 2);
-    p = ptx__digits6(p + 2, PTX__INDEX(word));
-    memcpy(p, ", ", 2);
-    return p + 2;
+/* The registers of a kernel as operands, "%r12, " and the like: 16 characters each, the last is the length.
+   Most are printed more than once, and to copy one takes no digits. */
+typedef struct ptx__spelt {
+    char *at;
+    uint32_t bias[PTX__CLASSES]; /* to a register's word: its place there */
+} ptx__spelt;
+
+/* Spell `n` registers of a class from the first; a thousand at a time have the same beginning. */
+static char *ptx__spell_class(char *to, uint32_t tag, uint32_t n) {
+    uint32_t i, j, length;
+    for (i = 0; i < n; i += 1000) {
+        char lead[16] = {'%', "?phrdqe"[tag]};
+        const char *digits = i ? ptx__lasts : ptx__numbers;
+        const uint32_t more = n - i < 1000 ? n - i : 1000;
+        length = i ? (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead) : 2;
+        for (j = 0; j < more; j++, to += 16, digits += 4) {
+            uint32_t end = length + (i || j > 99 ? 3 : j > 9 ? 2 : 1);
+            memcpy(to, lead, 16);
+            memcpy(to + length, digits, 4);
+            memcpy(to + end, ", ", 2);
+            to[15] = (char)(end + 2);
+        }
+    }
+    return to;
+}
+static int ptx__spell_registers(ptx_kernel *k, ptx__spelt *spelt) {
+    ptx_module *m = k->m;
+    uint32_t c, before = 0;
+    char *to;
+    int ok;
+    for (c = 0; c < PTX__CLASSES; c++) {
+        spelt->bias[c] = before - PTX__WORD(c, 0);
+        before += k->registers[c];
+    }
+    m->scratch.count = 0; /* the verifier's, which is done */
+    PTX__ROOM(m, m->scratch, 4 * ((size_t)before + 1), ok);
+    if (!ok) return 0;
+    to = spelt->at = (char *)m->scratch.at;
+    for (c = 0; c < PTX__CLASSES; c++) to = ptx__spell_class(to, c, k->registers[c]);
+    return 1;
 }
 
-/* The same of a group in braces, or of one operand of any kind: behind it. */
-static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const uint32_t *w) {
+/* An operand that is a register, and ", " behind it. */
+static inline char *ptx__print_listed(const ptx__spelt *spelt, char *p, uint32_t word) {
+    const char *e = spelt->at + 16 * (size_t)(spelt->bias[PTX__TAG(word)] + word);
+    memcpy(p, e, 16);
+    return p + e[15];
+}
+
+/* The same of an address in a register, of a group in braces, or of one operand of any kind: behind it. */
+static const uint32_t *ptx__print_other(const ptx_kernel *k, const ptx__spelt *spelt, char **at,
+                                        const uint32_t *w) {
     uint32_t left = *w & 0xffffu;
     char *p = *at;
+    if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES) {
+        int32_t offset = (int32_t)w[2];
+        *p = '[';
+        p = ptx__print_listed(spelt, p + 1, w[1]) - 2;
+        if (offset) *p++ = '+';
+        if (offset < 0) *p++ = '-';
+        if (offset) p = ptx__digits6(p, offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
+        memcpy(p, "], ", 3);
+        *at = p + 3;
+        return w + 3;
+    }
     if ((*w & ~0xffffu) == PTX__GROUP(PTX__G_BRACES, 0)) {
         for (*p++ = '{', w++; left; left--)
-            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(p, *w++);
+            if (PTX__TAG(*w) < PTX__CLASSES) p = ptx__print_listed(spelt, p, *w++);
             else
-                w = ptx__print_other(k, &p, w);
+                w = ptx__print_other(k, spelt, &p, w);
         memcpy(p - 2, "}, ", 3);
         *at = p + 1;
     } else {
@@ -13432,18 +13638,19 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const ui
 }
 
 /* Operands, and ", " behind each. */
-static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_t *w, const uint32_t *end) {
+static inline char *ptx__print_items(const ptx_kernel *k, const ptx__spelt *spelt, char *p, const uint32_t *w,
+                                     const uint32_t *end) {
     while (w < end) {
         if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
-            p = ptx__print_listed(p, *w++);
-        else if (PTX__TAG(*w) == PTX__W_UNSIGNED && !w[2]) {
+            p = ptx__print_listed(spelt, p, *w++);
+        else if ((PTX__TAG(*w) == PTX__W_UNSIGNED || PTX__TAG(*w) == PTX__W_SIGNED) && !w[2]) {
             p = ptx__digits6(p, w[1]);
             w += 3;
             memcpy(p, ", ", 2);
             p += 2;
         } else {
             char *behind = p;
-            w = ptx__print_other(k, &behind, w);
+            w = ptx__print_other(k, spelt, &behind, w);
             p = behind;
         }
     }
@@ -13462,8 +13669,8 @@ static char *ptx__print_guard(char *p, uint32_t guard) {
 
 /* Instruction *at, and those behind it before `end` that are plain too and have a mnemonic, a line each, as
    long as there is room before `limit`; *at moves on. The last line is left open. */
-static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at, const ptx__ins *end,
-                              const char *limit) {
+static char *ptx__print_lines(const ptx_kernel *k, const ptx__spelt *spelt, char *p, const ptx__ins **at,
+                              const ptx__ins *end, const char *limit) {
     const ptx__ins *ins = *at;
     const ptx__form *const forms = k->m->forms.at, *form = forms + ins->form;
     const char *const chars = k->m->chars.at;
@@ -13478,7 +13685,7 @@ static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
         p += length;
         if (ins->count) {
             *p++ = ' ';
-            p = ptx__print_items(k, p, w, w + ins->count) - 2;
+            p = ptx__print_items(k, spelt, p, w, w + ins->count) - 2;
         }
         memcpy(p, ";\n\t", 4); /* the last two for the next, if it comes */
         if (++ins == end || ins->kind != PTX__I_PLAIN) break;
@@ -13490,11 +13697,11 @@ static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
 }
 
 /* The same of any instruction. */
-static char *ptx__print_instructions(const ptx_kernel *k, char *p, const ptx__ins **at, const ptx__ins *end,
-                                     const char *limit) {
+static char *ptx__print_instructions(const ptx_kernel *k, const ptx__spelt *spelt, char *p,
+                                     const ptx__ins **at, const ptx__ins *end, const char *limit) {
     const ptx__ins *ins = *at;
     const ptx__form *form = &k->m->forms.at[ins->form];
-    if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, p, at, end, limit);
+    if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, spelt, p, at, end, limit);
     ++*at;
     *p++ = '\t';
     if (ins->guard) p = ptx__print_guard(p, ins->guard);
@@ -13725,7 +13932,8 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
     size_t i, n = k->ins.count, head = (size_t)(p - k->m->text.at);
     const ptx__ins *ins = k->ins.at, *end = ins + n;
     const int plain = !k->m->comments && !k->m->lines;
-    if (!(p = ptx__print_head(k, p))) return NULL;
+    ptx__spelt spelt;
+    if (!ptx__spell_registers(k, &spelt) || !(p = ptx__print_head(k, p))) return NULL;
     for (i = head; i < (size_t)(p - k->m->text.at); i++) k->m->line += k->m->text.at[i] == '\n';
     k->first_line = k->m->line + 1;
     k->m->line += (uint32_t)n + 1; /* less the labels that nobody uses */
@@ -13756,7 +13964,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins++->words);
         else {
             if (k->m->lines && ins->site) p = ptx__print_line(k->m, p, ins->site);
-            p = ptx__print_instructions(k, p, &ins, plain ? end : ins + 1,
+            p = ptx__print_instructions(k, &spelt, p, &ins, plain ? end : ins + 1,
                                         k->m->text.at + k->m->text.capacity);
             if (site) p = ptx__string(ptx__string(p, " // "), site);
         }

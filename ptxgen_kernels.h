@@ -7423,7 +7423,7 @@ static void ptxk__rows_aim(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_
             if (f->runs > 1) at = ptx_ptr_add(k, at, s->run_of[i], 1);
             off = s->chunk_of[i];
             if (!f->block->aligned) {
-                low = ptx_cvt(k, PTX_U32, at);
+                low = ptx_cvt(k, PTX_U32, ptx_ptr(at, PTX_GENERIC)); /* a number, no address to be followed */
                 low = ptx_and(k, low, ptx_u32(f->grain - 1));
             }
             if (f->toggles) {
@@ -7485,7 +7485,7 @@ static void ptxk__rows_view(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     for (i = 0; i < f->rows; i++) {
         r = ptx_add(k, row, ptx_u32(i));
         r = ptx_min(k, r, last_row);
-        at = ptx_cvt(k, PTX_U32, base);
+        at = ptx_cvt(k, PTX_U32, ptx_ptr(base, PTX_GENERIC)); /* likewise */
         low = ptx_mad(k, r, row_bytes, at);
         if (f->runs > 1) low = ptx_add(k, low, s->run);
         low = ptx_and(k, low, ptx_u32(f->grain - 1));
