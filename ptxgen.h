@@ -5354,8 +5354,9 @@ PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max
                   " a multiprocessor at most 32 blocks",
                   max_threads, min_blocks);
     if (k->max_threads && (k->max_threads != max_threads || k->min_blocks != min_blocks))
-        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "launch bounds of %u threads and %u blocks, and before of %u "
-                  "and %u: keep one", max_threads, min_blocks, k->max_threads, k->min_blocks);
+        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
+                  "launch bounds of %u threads and %u blocks, and before of %u and %u: keep one", max_threads,
+                  min_blocks, k->max_threads, k->min_blocks);
     k->max_threads = max_threads;
     k->min_blocks = min_blocks;
 }
@@ -6140,7 +6141,8 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
             return 0;
         }
     if (kind == PTX__I_PLAIN && !call && (p = ptx__no_end(text)) != NULL) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "raw text that is not finished, at '%.40s': brackets, comment or ';'", p);
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "raw text that is not finished, at '%.40s': brackets, a comment, or its ';'", p);
         return 0;
     }
     if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
