@@ -3547,9 +3547,9 @@ static const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
         && (!(mods & PTX_RELAXED & ~PTX__FAMILY) || !(mods & PTX_SYS & ~PTX__FAMILY) || !global))
         return ".mmio goes with .relaxed.sys, in global memory";
     if ((strong != 0) != (scope != 0)) return "an order needs a scope, and a scope an order";
-    if (sem && (cached || mods & PTX_NC & ~PTX__FAMILY))
+    if ((sem & ~PTX_WEAK && cached) || (sem && mods & PTX_NC & ~PTX__FAMILY))
         return "an order does not go with cache operators or .nc";
-    if (sem && !global && !(space & (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY))
+    if (sem & ~PTX_WEAK && !global && !(space & (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY))
         return "an order is for global and shared memory";
     if (mods & PTX_NC & ~PTX__FAMILY && !(global && space)) return ".nc is for global memory";
     if (mods & PTX_NC & ~PTX__FAMILY && mods & (PTX_LU | PTX_CV) & ~PTX__FAMILY)
@@ -4198,7 +4198,9 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
         int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(name, index);
         int integer = (want->kind == 'u' || want->kind == 's' || want->kind == 'b') && !packed;
         if (packed) fits = 0, where = " in a register";
-        if (v.kind == PTX__IMM_FLOAT && (strncmp(name, "redux", 5) == 0 || strncmp(name, "sust", 4) == 0))
+        if (v.kind == PTX__IMM_FLOAT
+            && (strncmp(name, "redux", 5) == 0 || strncmp(name, "sust", 4) == 0
+                || (want->kind == 'b' && strncmp(name, "st.async", 8) == 0)))
             fits = 0;
         if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
             return ptx__push_imm(k, site, name, index, v, type);
@@ -6058,6 +6060,7 @@ PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int 
 /* -- raw text, calls -- */
 
 static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what);
+static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins);
 
 /* The number behind a '$' at p, moved behind it; -1 for none. */
 static int ptx__placeholder(const char **p) {
@@ -6313,11 +6316,27 @@ static ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *tex
     return out;
 }
 
+/* Whether a function takes those arguments; its parameters are final from now on. */
+static int ptx__takes(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n, ptx_val *v) {
+    uint32_t i;
+    if (function->index < k->m->used) k->m->kernels.at[function->index]->called = site;
+    if (n != function->params.count) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given",
+                  k->m->names.at + function->name, (unsigned)function->params.count, n);
+        return 0;
+    }
+    for (i = 0; i < n; i++) {
+        char what[64];
+        snprintf(what, sizeof what, "argument %u of the call", i + 1);
+        if (!ptx__suits(k, site, what, &v[i], function->params.at[i].type & 0xff)) return 0;
+    }
+    return 1;
+}
+
 PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
                              const ptx_val *args) {
     ptx__line line;
     ptx_val v[PTX__ARGS_MAX];
-    uint32_t i;
     const char *name;
     if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
     if (!function || function->m != k->m || !function->function) {
@@ -6332,19 +6351,8 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
                   "a function that calls itself, and nobody knows how much stack that takes; write a loop");
         return ptx__none();
     }
-    /* its parameters are final from now on */
-    if (function->index < k->m->used) k->m->kernels.at[function->index]->called = site;
+    if (!ptx__takes(k, site, function, n, v)) return ptx__none();
     name = k->m->names.at + function->name;
-    if (n != function->params.count) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given", name,
-                  (unsigned)function->params.count, n);
-        return ptx__none();
-    }
-    for (i = 0; i < n; i++) {
-        char what[64];
-        snprintf(what, sizeof what, "argument %u of the call", i + 1);
-        if (!ptx__suits(k, site, what, &v[i], function->params.at[i].type & 0xff)) return ptx__none();
-    }
     ptx__call_head(&line, function->result, n, v);
     ptx__say(&line, function->result ? " call.uni ($$r), %.255s, (" : " call.uni %.255s, (", name);
     ptx__call_tail(&line, function->result, n, "");
@@ -6366,10 +6374,28 @@ PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_
     return out;
 }
 
+/* The function whose address ptx_func_address has put there; NULL where that is not known. */
+static const ptx_kernel *ptx__addressed(const ptx_kernel *k, ptx_val address) {
+    static const char head[] = "mov.u64 $0, ";
+    const ptx__named *named;
+    const char *text;
+    char name[256];
+    size_t i = k->ins.count;
+    while (i && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.bits))
+        i--;
+    if (!i || k->m->forms.at[k->ins.at[i - 1].form].row->op != PTX_RAW) return NULL;
+    text = ptx__raw_text(k, &k->ins.at[i - 1]);
+    if (strncmp(text, head, sizeof head - 1) != 0) return NULL;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text + sizeof head - 1, ";"), text + sizeof head - 1);
+    named = ptx__find_name(k->m, PTX__OF_MODULE, name);
+    return named && named->what & PTX__IS_KERNEL ? k->m->kernels.at[named->what & ~PTX__IS_KERNEL] : NULL;
+}
+
 PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
                                       uint32_t n, const ptx_val *args) {
     ptx__line line;
     ptx_val v[PTX__ARGS_MAX + 1];
+    const ptx_kernel *known;
     unsigned i;
     if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2)) {
@@ -6388,6 +6414,12 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
                       i + 1);
             return ptx__none();
         }
+    known = ptx__addressed(k, address);
+    if (known && known->result != (uint32_t)result)
+        ptx__fail(k, PTX_E_TYPE, site, "'%.80s' returns %s, not %s", k->m->names.at + known->name,
+                  ptx__fact(known->result)->name, ptx_type_name(result));
+    if (known && !ptx__takes(k, site, known, n, v)) return ptx__none();
+    if (!ptx__ready(k)) return ptx__none();
     v[n] = address;
     ptx__call_head(&line, (unsigned)result, n, v);
     ptx__say(&line, " $$P: .callprototype ");
@@ -8044,7 +8076,6 @@ static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, ui
 }
 
 static void ptx__learn(ptx_kernel *k);
-static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins);
 
 /* The function that instruction i calls; PTX__ANY_CALLEE for one of those whose address is known. */
 static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {

@@ -693,6 +693,22 @@ static void directives(void) {
     }
 }
 
+/* The address of a function knows what it takes. */
+static void indirect(void) {
+    ptx_kernel *f;
+    ptx_val x, y;
+    int which;
+    for (which = 0; which < 3; which++)
+        PAIR(AMPERE, which == 1 ? "!argument" : "!type") {
+            f = ptx_func(m, "f", PTX_U32);
+            ptx_return(f, ptx_param(f, "x", PTX_U32));
+            x = ptx_func_address(k, f);
+            y = bad && which == 0 ? ptx_as(n, PTX_F32) : n;
+            y = ptx_call_indirect(k, x, bad && which == 2 ? PTX_F32 : PTX_U32, bad && which == 1 ? 0 : 1, &y);
+            out(ptx_as(y, PTX_U32));
+        }
+}
+
 static void raw(void) {
     static const ptx_type types[1] = {PTX_U32};
     static const char *const unfinished[][2] = {{"{ membar.gl;", "{ membar.gl; }"},
@@ -730,6 +746,7 @@ int main(void) {
     fragments();
     slots();
     directives();
+    indirect();
     raw();
     return check_end();
 }
