@@ -4020,7 +4020,8 @@ static int ptx__is_mine(const ptx_kernel *k, const ptx_val *v) {
 static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *what) {
     if (ptx__is_mine(k, &v)) return 1;
     if (v.kind != PTX__REG && v.kind != PTX__SYM) {
-        ptx__fail(k, PTX_E_HANDLE, site, "%s is %s where a register is needed", what, ptx__describe(v));
+        ptx__fail(k, v.kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
+                  "%s is %s where a register is needed", what, ptx__describe(v));
         return 0;
     }
     if (v.owner != k->owner) {
@@ -4826,6 +4827,17 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     if (letter == 'u' && index == 2 && number && v.bits > 1
         && (row->op == PTX_MBARRIER_TEST_WAIT_PARITY || row->op == PTX_MBARRIER_TRY_WAIT_PARITY)) {
         ptx__fail(k, PTX_E_RANGE, site, "operand 2 of %s is a parity, 0 or 1, not %lld", row->name,
+                  (long long)v.bits);
+        return 0;
+    }
+    if (number && letter == 'u' && strncmp(row->name, "wmma.", 5) == 0
+        && (!v.bits || v.bits * ptx__fact(type)->bits % 128)) {
+        ptx__fail(k, PTX_E_RANGE, site, "%s: rows are multiples of 16 bytes, not %lld elements of %s",
+                  row->name, (long long)v.bits, ptx__fact(type)->name);
+        return 0;
+    }
+    if (number && row->op == PTX_TENSORMAP_REPLACE_RANK && v.bits > 4) {
+        ptx__fail(k, PTX_E_RANGE, site, "%s takes the rank less 1, 0 to 4, not %lld", row->name,
                   (long long)v.bits);
         return 0;
     }
@@ -10060,10 +10072,12 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
         if (form->asked & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
         if (form->asked & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
         if (form->asked & PTX__M_V8 & ~PTX__FAMILY) *bytes *= 8;
-        if (strncmp(form->row->name, "wmma", 4) == 0) *bytes = 1;
         if (!*bytes) *bytes = 1;
         *align = *bytes;
-    } else if (letter == 'l')
+        if (strncmp(form->row->name, "wmma", 4) == 0) *bytes = 1, *align = 16;
+    } else if (strncmp(form->row->name, "tensormap", 9) == 0)
+        *align = *bytes = 128;
+    else if (letter == 'l')
         *align = *bytes = 16;
     else if (letter == 'b' || letter == 'r')
         *align = *bytes = 8;

@@ -634,6 +634,15 @@ static void slots(void) {
             x = ptx_shfl_bfly(k, tid, I(1), I(31), FULL);
             out(ptx_shfl_bfly(k, x, I(2), I(bad ? which == 31 ? 255 : which : 31), FULL));
         }
+    for (which = 0; which < 2; which++) /* rows of 8 bytes, and a tile at 8 */
+        PAIR(AMPERE, which ? "!align" : "!range") {
+            ptx_val frag[8], from[2];
+            from[0] = ptx_off(sh, bad && which ? 8 : 32), from[1] = I(bad && !which ? 4 : 24);
+            ptx_opn(k, PTX_WMMA_LOAD_A_M16N16K16, 0, PTX_F16, PTX_NONE, 2, from, 8, frag);
+        }
+    PAIR(HOPPER, "!range") ptx_op2(k, PTX_TENSORMAP_REPLACE_RANK, 0, sh, I(bad ? 5 : 4));
+    PAIR(HOPPER, "!align") ptx_op2(k, PTX_TENSORMAP_REPLACE_RANK, 0, ptx_off(sh, bad ? 64 : 128), I(1));
+    PAIR(AMPERE, "!range") ptx_op1(k, PTX_PREFETCH_L2, 0, ptx_off(p, bad ? (int64_t)1 << 33 : 64));
     PAIR(AMPERE, "!range") ptx_nanosleep(k, I(bad ? -1 : 1000000));
     PAIR(AMPERE, "!type") {
         x = ptx_op0(k, PTX_CREATEPOLICY, PTX_L2_EVICT_LAST);
