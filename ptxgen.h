@@ -4765,15 +4765,33 @@ static const char *ptx__no_fragment(const ptx__row *row, unsigned type, unsigned
 /* Which bytes of which threads have the scales of a product: operands of 16 bits, of A and then of B. */
 static int ptx__scale_ok(const ptx__row *row, unsigned index, uint64_t number) {
     const char *vector = strstr(row->name, "scale_vec::");
-    unsigned which = index - (row->name[4] == 's' && row->name[5] == 'p' ? 16 : 12);
-    if (!vector || row->name[0] != 'm') return 1;
+    unsigned which = index - (strncmp(row->name, "mma.sp", 6) == 0 ? 16 : 12);
+    if (!vector || *row->name != 'm') return 1;
     if (which % 3 == 0) return number < 4 && number % (uint64_t)(vector[11] - '0') == 0;
     return number < (which == 1 ? 2u : 4u);
 }
 
+/* What a number must be in a slot that takes any of its type: NULL where it is. */
+static const char *ptx__number_wrong(const ptx__row *row, char letter, unsigned index, uint64_t number,
+                                     unsigned type) {
+    const char *name = row->name;
+    if (letter == 'd' && row->op == PTX_ST_BULK && (number > 16777216 || number % 8))
+        return "a multiple of 8, to 16777216";
+    if (letter == 'h' && *name == 'c' && !number && !strstr(name, "im2col")) return "a mask that is not 0";
+    if (letter == 'h' && !ptx__scale_ok(row, index, number))
+        return "the byte that a vector of scales begins at, or thread 0 or 1 for A, 0 to 3 for B";
+    if (letter != 'u') return NULL;
+    if (strncmp(name, "wmma.", 5) == 0 && (!number || number * ptx__fact(type)->bits % 128))
+        return "a row's elements, multiples of 16 bytes";
+    if (index != 2) return NULL;
+    if (row->op == PTX_TENSORMAP_REPLACE_RANK && number > 4) return "a rank less 1, 0 to 4";
+    if (number > 1 && strstr(name, ".parity")) return "a parity, 0 or 1";
+    return NULL;
+}
+
 static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, unsigned index, ptx_val v,
                           char letter, unsigned type, unsigned src_type) {
-    const char kind = ptx__fact(v.type)->kind, *parts;
+    const char kind = ptx__fact(v.type)->kind, *parts, *says;
     int integer = kind == 'u' || kind == 's' || kind == 'b', loose = 0;
     int untyped = v.kind == PTX__IMM && v.type == PTX_NONE, number = v.kind == PTX__IMM;
     unsigned want;
@@ -4824,38 +4842,10 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
         return limit ? ptx__push_limited(k, site, row->name, index, v, limit, type)
                      : ptx__push_place(k, site, row->name, index, v, letter);
     }
-    if (letter == 'u' && index == 2 && number && v.bits > 1
-        && (row->op == PTX_MBARRIER_TEST_WAIT_PARITY || row->op == PTX_MBARRIER_TRY_WAIT_PARITY)) {
-        ptx__fail(k, PTX_E_RANGE, site, "operand 2 of %s is a parity, 0 or 1, not %lld", row->name,
+    says = number ? ptx__number_wrong(row, letter, index, v.bits, type) : NULL;
+    if (says) {
+        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, says,
                   (long long)v.bits);
-        return 0;
-    }
-    if (number && letter == 'u' && strncmp(row->name, "wmma.", 5) == 0
-        && (!v.bits || v.bits * ptx__fact(type)->bits % 128)) {
-        ptx__fail(k, PTX_E_RANGE, site, "%s: rows are multiples of 16 bytes, not %lld elements of %s",
-                  row->name, (long long)v.bits, ptx__fact(type)->name);
-        return 0;
-    }
-    if (number && row->op == PTX_TENSORMAP_REPLACE_RANK && v.bits > 4) {
-        ptx__fail(k, PTX_E_RANGE, site, "%s takes the rank less 1, 0 to 4, not %lld", row->name,
-                  (long long)v.bits);
-        return 0;
-    }
-    if (number && row->op == PTX_ST_BULK && (v.bits > 16777216 || v.bits % 8)) {
-        ptx__fail(k, PTX_E_RANGE, site, "st.bulk writes a multiple of 8 bytes, to 16777216, not %lld",
-                  (long long)v.bits);
-        return 0;
-    }
-    if (number && letter == 'h' && !v.bits && *row->name == 'c' && !strstr(row->name, "im2col")) {
-        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s is a mask of 0: the copy goes nowhere", index,
-                  row->name);
-        return 0;
-    }
-    if (number && letter == 'h' && !ptx__scale_ok(row, index, v.bits)) {
-        ptx__fail(k, PTX_E_RANGE, site,
-                  "operand %u of %s chooses scales: byte 0 to 3 that a vector begins at, thread 0 or 1 of "
-                  "A, 0 to 3 of B, not %lld",
-                  index, row->name, (long long)v.bits);
         return 0;
     }
     return ptx__push_source(k, site, row->name, index, v, want, loose);
