@@ -11629,6 +11629,29 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
 
 /* -- what changes nothing -- */
 
+/* The most that an instruction can make, of 32 bits without a sign: UINT32_MAX where that is not known. */
+static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__ins *ins) {
+    const ptx__form *form = &k->m->forms.at[ins->form];
+    const uint32_t *w = k->words.at + ins->words + ins->results;
+    const unsigned op = form->row->op, type = (unsigned)(form->key >> 16 & 0xff);
+    const unsigned read = op == PTX_CVT ? (unsigned)(form->key >> 24 & 0xff) : type;
+    if (ins->kind != PTX__I_PLAIN) return UINT32_MAX;
+    if (ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) {
+        const uint32_t special = PTX__INDEX(w[0]), axis = special - PTX_TID_X;
+        if (special == PTX_LANEID) return 31;
+        if (special <= PTX_TID_Z && k->need[0]) return k->need[axis] > 1 ? k->need[axis] - 1 : UINT32_MAX;
+        return special > PTX_TID_Z ? UINT32_MAX : axis == 2 ? 63u : 1023u;
+    }
+    if (op == PTX_LD || op == PTX_CVT) return read == PTX_U8 ? 255u : read == PTX_U16 ? 65535u : UINT32_MAX;
+    if (op == PTX_POPC || op == PTX_CLZ) return ptx__fact(type)->bits;
+    if (ins->count != 5 || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[1]) != PTX__W_UNSIGNED || w[3]
+        || !w[2])
+        return UINT32_MAX;
+    if (op == PTX_AND) return w[2];
+    if (ptx__fact(type)->kind == 's') return UINT32_MAX;
+    return op == PTX_REM ? w[2] - 1 : op == PTX_MIN ? w[2] : op == PTX_SHR ? UINT32_MAX >> w[2] : UINT32_MAX;
+}
+
 /* Whether a comparison by these operands comes out the same whatever happens: 0 no, 1 never true, 2 always.
  */
 static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
@@ -11636,7 +11659,7 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results;
     const char *how = k->m->chars.at + form->text + 5; /* behind "setp." */
-    unsigned type = (unsigned)(form->key >> 16 & 0xff), special = UINT32_MAX;
+    unsigned type = (unsigned)(form->key >> 16 & 0xff);
     char kind = ptx__fact(type)->kind;
     uint64_t number = 0;
     uint32_t def, most;
@@ -11652,22 +11675,9 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     if (!number) return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
     def = f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0]);
     if (PTX__TAG(w[0]) != PTX__W_32 || f->sets[def]) return 0;
-    ins = &k->ins.at[f->def[def] - 1];
-    w = k->words.at + ins->words + ins->results;
-    if (ins->kind == PTX__I_PLAIN && ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL)
-        special = PTX__INDEX(w[0]);
-    if (special == PTX_LANEID) most = 31;
-    else if (ins->kind == PTX__I_PLAIN && ins->count == 5 && PTX__TAG(w[0]) < PTX__CLASSES
-             && PTX__TAG(w[1]) == PTX__W_UNSIGNED && !w[3] && w[2]
-             && (k->m->forms.at[ins->form].row->op == PTX_AND
-                 || k->m->forms.at[ins->form].row->op == PTX_REM))
-        most = w[2] - (k->m->forms.at[ins->form].row->op == PTX_REM); /* what a mask or a division leaves */
-    else if (special <= PTX_TID_Z && k->need[0] && k->need[special - PTX_TID_X] > 1)
-        most = k->need[special - PTX_TID_X] - 1;
-    else
-        return 0;
+    most = ptx__at_most(k, &k->ins.at[f->def[def] - 1]);
     if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
-    return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0;
+    return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0; /* what is not known is no less */
 }
 
 /* Whether a thread may end in the block: by what is no branch. */

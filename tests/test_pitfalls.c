@@ -51,6 +51,20 @@ static void decided(void) {
         out(n);
         END;
     }
+    for (i = 0; i < 7; i++)
+        PAIR(AMPERE, "idle") { /* the most that these make, and one less */
+            static const uint32_t most[] = {255, 65535, 32, 15, 7, 1023, 63};
+            x = i == 0   ? ptx_ld(k, PTX_U8, ptx_at(p, 0))
+                : i == 1 ? ptx_cvt(k, PTX_U32, ptx_ld(k, PTX_U16, ptx_at(p, 0)))
+                : i == 2 ? ptx_popc(k, n)
+                : i == 3 ? ptx_shr(k, n, I(28))
+                : i == 4 ? ptx_min(k, n, U(7))
+                : i == 5 ? ptx_tid_y(k)
+                         : ptx_tid_z(k);
+            IF(ptx_setp(k, PTX_GT, x, U(most[i] - !bad)));
+            out(n);
+            END;
+        }
     PAIR(AMPERE, "idle") out(ptx_shfl_bfly(k, tid, bad ? I(8) : I(4), I(0x181f), FULL)); /* segments of 8 */
     PAIR(AMPERE, "pressure") {
         count = bad ? 60 : 12;
