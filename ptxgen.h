@@ -176,7 +176,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Not expanded where it is called: generators are calls and little else, and would be twice as large. */
+/* Not expanded where it is called: generators are calls and little else, and would be twice as large; so is
+   what many places call and few come to. */
 #if defined(__GNUC__)
 #define PTX__APART __attribute__((noinline, unused))
 #elif defined(_MSC_VER)
@@ -2593,6 +2594,9 @@ enum {
 #define PTX__TAG(word) ((word) >> 27)
 #define PTX__INDEX(word) ((word)&0x07ffffffu)
 #define PTX__INDEX_MAX 0x07ffffffu
+/* An immediate, of three words, and one that is an integer. */
+#define PTX__IS_NUMBER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_F64 - PTX__W_UNSIGNED)
+#define PTX__IS_INTEGER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_HEX16 - PTX__W_UNSIGNED)
 /* What a W_VECTOR word opens: braces, a|b, [a, b], or nothing but '_'. */
 enum { PTX__G_BRACES, PTX__G_PIPE, PTX__G_BRACKETS, PTX__G_SINK };
 #define PTX__GROUP(style, count) PTX__WORD(PTX__W_VECTOR, (uint32_t)(style) << 16 | (uint32_t)(count))
@@ -2768,6 +2772,27 @@ enum { PTX__CLASS_CLUSTER, PTX__CLASS_BLOCK, PTX__CLASS_GROUP, PTX__CLASS_WARP, 
 static const ptx__special_fact ptx__specials[] = {PTX_SPECIALS(PTX__ROW)};
 #undef PTX__ROW
 
+/* What the name of a row says, a bit each: how it begins, behind a '^', or what stands in it. */
+#define PTX__SAYINGS(X)                                                                                      \
+    X(MBARRIER, "^mbarrier") X(WAIT, "^mbarrier.t") X(ARRIVAL, "^mbarrier.arrive")                           \
+    X(LONE_ARRIVAL, "^mbarrier.arrive.s") X(EXPECT, "expect_tx") X(EXPECT_HERE, "expect_tx.shared.b64")      \
+    X(TX, "_tx") X(TX_BYTES, "tx::bytes") X(ARRIVE, "arrive") X(BULK_ARRIVE, "mbarrier::arrive")             \
+    X(DROP, "drop") X(NOINC, "noinc") X(PARITY, "parity") X(CLUSTER, "shared::cluster")                      \
+    X(CP_ASYNC, "cp.async") X(TENSOR, "tensor") X(REDUCE, "reduce") X(BAR, "^bar")                           \
+    X(CLUSTER_ARRIVE, "^barrier.cluster.arrive") X(CLUSTER_WAIT, "^barrier.cluster.wait")                    \
+    X(FENCE, "^fence") X(MEMBAR, "^membar.") X(PROXY_FENCE, "^fence.proxy.async")                            \
+    X(STMATRIX, "^stmatrix") X(SHUFFLE, "^shfl.sync.") X(TCGEN05, "^tcgen05") X(TCGEN05_LD, "^tcgen05.ld")   \
+    X(TCGEN05_ST, "^tcgen05.st") X(TCGEN05_MMA, "^tcgen05.mma") X(TCGEN05_C, "^tcgen05.c")                   \
+    X(TCGEN05_COMMIT, "^tcgen05.commit")
+#define PTX__ROW(id, text) PTX__SAYING_##id,
+enum { PTX__SAYINGS(PTX__ROW) PTX__SAYING_COUNT };
+#undef PTX__ROW
+#define PTX__ROW(id, text) text,
+static const char *const ptx__sayings[] = {PTX__SAYINGS(PTX__ROW)};
+#undef PTX__ROW
+#define PTX__SAYS(id) ((uint32_t)1 << PTX__SAYING_##id)
+#define PTX__SAYS_FENCE (PTX__SAYS(FENCE) | PTX__SAYS(MEMBAR))
+
 /* A form as it was used: a row with a type and modifiers, checked once, and its mnemonic ready to copy. */
 typedef struct ptx__form {
     ptx_mods asked;
@@ -2784,6 +2809,7 @@ typedef struct ptx__form {
     uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
     uint8_t reach;               /* has addresses among its operands */
     uint8_t special;             /* any of who, effect, reach and PTX__SEEN_FURTHER */
+    uint32_t says;               /* PTX__SAYS */
     uint32_t seen;               /* for that of its kernel */
 } ptx__form;
 
@@ -2910,8 +2936,10 @@ typedef struct ptx__known {
 } ptx__known;
 #define PTX__KNOWN 64 /* kept of as many registers as the verifier last asked for */
 
-/* Expanded where it is called, for the arguments that are constants there. */
-#if defined(__GNUC__)
+/* Expanded where it is called, for the arguments that are constants there; not where nothing is optimised. */
+#if defined(__GNUC__) && !defined(__OPTIMIZE__)
+#define PTX__INLINE static inline
+#elif defined(__GNUC__)
 #define PTX__INLINE static inline __attribute__((always_inline))
 #elif defined(_MSC_VER)
 #define PTX__INLINE static __forceinline
@@ -3420,14 +3448,10 @@ PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
 
 /* The b type of that width: as which instructions that only move bits print their type. */
 static unsigned ptx__as_bits(unsigned type) {
-    switch (ptx__fact(type)->bits) {
-    case 8: return PTX_B8;
-    case 16: return PTX_B16;
-    case 32: return PTX_B32;
-    case 64: return PTX_B64;
-    case 128: return PTX_B128;
-    default: return type;
-    }
+    static const uint8_t of_bytes[17] = {0, PTX_B8, PTX_B16, 0, PTX_B32, 0, 0, 0, PTX_B64,
+                                         0, 0,      0,       0, 0,       0, 0, PTX_B128};
+    unsigned bits = of_bytes[ptx__fact(type)->bits / 8];
+    return bits ? bits : type;
 }
 /* Registers of 8 bits do not exist: what has 8 bits in memory is 32 wide in a register. */
 static unsigned ptx__in_register(unsigned type) {
@@ -3495,7 +3519,7 @@ static int ptx__narrow(double value, int exponent_bits, int mantissa_bits, uint3
 
 /* -- forms -- */
 
-static const ptx__mod_fact *ptx__mod(ptx_mods family, unsigned bit) {
+PTX__APART static const ptx__mod_fact *ptx__mod(ptx_mods family, unsigned bit) {
     if (family >> 63)
         return bit < sizeof ptx__mods_memory / sizeof *ptx__mods_memory ? &ptx__mods_memory[bit] : NULL;
     return bit < sizeof ptx__mods_arith / sizeof *ptx__mods_arith ? &ptx__mods_arith[bit] : NULL;
@@ -3521,7 +3545,7 @@ static int ptx__conflict(ptx_mods mods) {
 
 /* Of the modifiers that a row needs, those of one group stand for each other: of each group one must be
    there, and all that are in no group. */
-static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
+PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
     const ptx_mods *groups = need >> 63 ? ptx__exclusive_memory : ptx__exclusive;
     size_t i, n = need >> 63 ? sizeof ptx__exclusive_memory / sizeof *groups
                              : sizeof ptx__exclusive / sizeof *groups;
@@ -3670,6 +3694,14 @@ static const char *ptx__counts(const ptx__row *row, char *text, size_t size) {
     return text;
 }
 
+/* The number of the target, and what is declared of blocks and clusters; 0 threads or blocks: nothing. */
+static uint32_t ptx__sm(const ptx_kernel *k) { return k->m->target & 0xfffu; }
+static uint32_t ptx__threads_of(const ptx_kernel *k) { return k->need[0] * k->need[1] * k->need[2]; }
+static uint32_t ptx__most_threads(const ptx_kernel *k) {
+    return k->need[0] ? ptx__threads_of(k) : k->max_threads;
+}
+static uint32_t ptx__blocks_of(const ptx_kernel *k) { return k->cluster[0] * k->cluster[1] * k->cluster[2]; }
+
 /* What needs a later .version than there was: a number is appended to the name where it is not negative. */
 static int ptx__needs_version(ptx_kernel *k, const char *site, const char *name, long long of,
                               uint32_t version) {
@@ -3775,7 +3807,7 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
     return NULL;
 }
 
-static void ptx__append(char *text, size_t *length, const char *s) {
+PTX__APART static void ptx__append(char *text, size_t *length, const char *s) {
     size_t n = strlen(s);
     memcpy(text + *length, s, n);
     *length += n;
@@ -3804,6 +3836,16 @@ static void ptx__behave(ptx__form *form, const char *text) {
         form->effect = PTX__EFFECT_NONE;
     if (form->effect == PTX__EFFECT_BULK_IN && strstr(text, ".bulk_group"))
         form->effect = PTX__EFFECT_BULK_OUT;
+}
+
+static uint32_t ptx__what_says(const char *name) {
+    uint32_t i, says = 0;
+    for (i = 0; i < PTX__SAYING_COUNT; i++) {
+        const char *text = ptx__sayings[i];
+        const char *there = strstr(name, text + (*text == '^'));
+        if (*text == '^' ? there == name : there != NULL) says |= 1u << i;
+    }
+    return says;
 }
 
 /* Of raw text: what the instructions in it ask for together. */
@@ -3936,6 +3978,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->row = row;
     form->operands = strchr(row->sig, '=') + 1;
     ptx__behave(form, m->chars.at + form->text);
+    form->says = ptx__what_says(row->name);
     if (op == PTX_RAW) { /* its key says what its text does */
         form->who = (uint8_t)src;
         form->result = PTX__RESULT_LANE;
@@ -3976,8 +4019,8 @@ static uint32_t ptx__get_shape(ptx_kernel *k, const char *site, unsigned op, uns
     if (version > k->version) k->version = version;
     return index;
 }
-static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
-                              ptx_mods mods) {
+PTX__APART static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsigned type,
+                                         unsigned src, ptx_mods mods) {
     return ptx__get_shape(k, site, op, type, src, mods, PTX__ANY, PTX__ANY);
 }
 
@@ -4061,7 +4104,7 @@ static ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uin
 }
 
 /* A guard before an instruction that defines a value would leave it undefined where the guard is false. */
-static int ptx__unguarded(ptx_kernel *k, const char *site, const char *name) {
+PTX__APART static int ptx__unguarded(ptx_kernel *k, const char *site, const char *name) {
     if (!k->guard) return 1;
     ptx__fail(k, PTX_E_GUARD, site,
               "%s makes a value, which would be undefined where the guard of %s is false; "
@@ -4828,7 +4871,7 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
             const int swizzle = row->op == PTX_TENSORMAP_REPLACE_SWIZZLE && v.bits == 4;
             const int element =
                 row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && v.bits >= 13 && v.bits <= 15;
-            const unsigned sm = k->m->target & 0xfffu;
+            const unsigned sm = ptx__sm(k);
             if ((swizzle && sm != 103) || (element && sm < 100)) {
                 ptx__fail(k, PTX_E_TARGET, site, "%s of %u needs sm_%s, the target is sm_%s", row->name,
                           (unsigned)v.bits, swizzle ? "103a" : "100a or later", k->m->target_name);
@@ -5314,7 +5357,7 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
                   which == PTX__NORETURN ? "a function" : "an entry");
         return;
     }
-    if (d->cluster && (k->m->target & 0xfffu) < 90) {
+    if (d->cluster && ptx__sm(k) < 90) {
         ptx__fail(k, PTX_E_TARGET, site, "clusters need sm_90, the target is sm_%s", k->m->target_name);
         return;
     }
@@ -5476,8 +5519,8 @@ static ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, un
     return v;
 }
 /* The address of a symbol, in a register. */
-static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t word, unsigned type,
-                                   unsigned space, uint32_t align) {
+PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t word, unsigned type,
+                                              unsigned space, uint32_t align) {
     uint32_t log2 = 0;
     ptx_val v = ptx__move_word(k, site, word, type);
     if (v.kind == PTX__NOTHING) return v;
@@ -5776,7 +5819,7 @@ static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32
     if ((unsigned)type >= PTX__TYPE_COUNT || ptx_type_bytes(type) == 0)
         ptx__fail(k, PTX_E_TYPE, site, "memory holds no type %s", ptx_type_name(type));
     else if ((n != 1 && n != 2 && n != 4 && n != 8) || n * ptx_type_bytes(type) > 32
-             || (n * ptx_type_bytes(type) == 32 ? (k->m->target & 0xfffu) < 100 || ptx_type_bytes(type) > 8
+             || (n * ptx_type_bytes(type) == 32 ? ptx__sm(k) < 100 || ptx_type_bytes(type) > 8
                                                 : n == 8 || n * ptx_type_bytes(type) > 16))
         ptx__fail(
             k, PTX_E_VECTOR, site,
@@ -6033,7 +6076,7 @@ PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which)
     if ((unsigned)which >= PTX__SPECIAL_COUNT)
         return ptx__fail(k, PTX_E_ARGUMENT, site, "no such special register"), d;
     special = &ptx__specials[which];
-    if (special->sm > (k->m->target & 0xfffu))
+    if (special->sm > ptx__sm(k))
         return ptx__fail(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s", special->name,
                          special->sm, k->m->target_name),
                d;
@@ -6713,7 +6756,7 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
 /* -- control flow -- */
 
 /* A guard belongs to one instruction: labels and scopes are none. */
-static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what) {
+PTX__APART static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what) {
     if (!k->guard) return 1;
     ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
     return 0;
@@ -7078,6 +7121,9 @@ typedef struct ptx__flow {
 } ptx__flow;
 
 #define PTX__EFFORT 4000000u
+
+/* The place of a register in what is kept of each. */
+static uint32_t ptx__slot(const ptx__flow *f, uint32_t reg) { return f->bias[PTX__TAG(reg)] + reg; }
 
 static int ptx__copies(const ptx_kernel *k) { return k->seen >> PTX__EFFECT_COPY & 1; }
 
@@ -7555,7 +7601,7 @@ static unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
     if (which >= PTX_CLUSTER_CTAID_X && which <= PTX_CLUSTER_CTAID_Z
         && k->cluster[which - PTX_CLUSTER_CTAID_X] == 1)
         return PTX__CLASS_CLUSTER;
-    if (which == PTX_CLUSTER_CTARANK && k->cluster[0] * k->cluster[1] * k->cluster[2] == 1)
+    if (which == PTX_CLUSTER_CTARANK && ptx__blocks_of(k) == 1)
         return PTX__CLASS_CLUSTER;
     if (need[0] && which <= PTX_TID_Z) {
         if (need[which - PTX_TID_X] == 1) return PTX__CLASS_CLUSTER;
@@ -7565,9 +7611,8 @@ static unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
     return ptx__specials[which].differs;
 }
 
-static uint32_t *ptx__class_at(ptx__flow *f, uint32_t reg) {
-    return &f->classes[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
-}
+static uint32_t *ptx__class_at(ptx__flow *f, uint32_t reg) { return &f->classes[ptx__slot(f, reg)]; }
+static unsigned ptx__class_of(ptx__flow *f, uint32_t reg) { return PTX__CLASS(*ptx__class_at(f, reg)); }
 
 /* What an instruction's operands are made of, while their classes are asked for. */
 enum { PTX__MET_VARIABLE = 1, PTX__MET_MOVING = 2 };
@@ -7576,7 +7621,7 @@ static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__
 /* The class of a variable at instruction i: that of its last set, where every way to here comes from there,
    or else of all its sets. */
 static uint32_t ptx__variable_class(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t i) {
-    uint32_t at = f->last[f->base[PTX__TAG(word)] + PTX__INDEX(word)], b, steps = 0, from;
+    uint32_t at = f->last[ptx__slot(f, word)], b, steps = 0, from;
     uint32_t all = *ptx__class_at(f, word);
     f->met |= PTX__MET_VARIABLE;
     if (!at || at > i || PTX__CLASS(all) == PTX__CLASS_CLUSTER) return all;
@@ -7648,12 +7693,12 @@ static uint32_t ptx__multiple(const ptx_kernel *k, const ptx__flow *f, const uin
         return (uint32_t)by;
     a = ptx__multiple(k, f, w, depth + 1);
     if (form->row->op == PTX_MOV) return a;
-    w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16 ? 3 : 1;
+    w += PTX__IS_INTEGER(*w) ? 3 : 1;
     b = ptx__multiple(k, f, w, depth + 1);
     if (form->row->op == PTX_ADD) return a < b ? a : b;
     a = a * b > 128 ? 128 : a * b;
     if (form->row->op == PTX_MUL) return a;
-    w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16 ? 3 : 1;
+    w += PTX__IS_INTEGER(*w) ? 3 : 1;
     b = ptx__multiple(k, f, w, depth + 1);
     return a < b ? a : b;
 }
@@ -7673,7 +7718,7 @@ static uint32_t ptx__tid_marks(const ptx_kernel *k, ptx__flow *f, const ptx__for
     uint32_t marks, by;
     for (i = 0; i < n && i < 3; i++) {
         at[i] = w;
-        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        w += PTX__IS_NUMBER(*w) ? 3 : 1;
     }
     if (op == PTX_MOV && n == 1) return class_[0] & PTX__TID;
     if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT) & ~PTX__FAMILY) return 0;
@@ -7701,7 +7746,7 @@ static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__flow *f, const ptx_
     int number;
     if (PTX__TAG(*w) != PTX__W_32 || !(tid & PTX__TID)) return PTX__CLASS_LANE;
     w++;
-    number = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16;
+    number = PTX__IS_INTEGER(*w);
     if (k->need[0] && k->need[1] * k->need[2] > 1) {
         rows = ptx__class_of_rows(k->need[0]);
         if (rows > most) most = rows;
@@ -7738,7 +7783,7 @@ static int ptx__by_group(const ptx_kernel *k, ptx__flow *f, const ptx__form *for
         const ptx__ins *ins;
         uint32_t slot;
         if ((form->row->op != PTX_SHR && form->row->op != PTX_DIV) || PTX__TAG(*w) != PTX__W_32) return 0;
-        if (PTX__TAG(w[1]) < PTX__W_UNSIGNED || PTX__TAG(w[1]) > PTX__W_HEX16 || w[3] || w[2] > 1024)
+        if (!PTX__IS_INTEGER(w[1]) || w[3] || w[2] > 1024)
             return 0;
         by[i] = form->row->op == PTX_DIV ? w[2] : w[2] < 20 ? (uint64_t)1 << w[2] : 0;
         if (i) break;
@@ -7795,7 +7840,7 @@ static void ptx__want(ptx__flow *f, uint32_t word, uint32_t *depth) {
     uint32_t slot;
     if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
     if (PTX__TAG(word) >= PTX__CLASSES) return;
-    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    slot = ptx__slot(f, word);
     if (f->classes[slot] & PTX__WANTED) return;
     f->classes[slot] |= PTX__WANTED;
     f->wanted[(*depth)++] = slot;
@@ -7825,10 +7870,13 @@ static const uint32_t *ptx__shared_operand(const ptx_kernel *k, const ptx__ins *
     if (effect != PTX__EFFECT_READ && effect != PTX__EFFECT_WRITE && effect != PTX__EFFECT_COPY) return NULL;
     for (; w < end; w++) {
         if (PTX__TAG(*w) == PTX__W_MEM) return w + 1;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+        if (PTX__IS_NUMBER(*w)) w += 2;
     }
     return NULL;
 }
+
+/* Whether two addresses are one and the same: base and offset. */
+static int ptx__same(const uint32_t *x, const uint32_t *y) { return x && x[0] == y[0] && x[1] == y[1]; }
 
 /* Only what conditions are made of matters, and that is little of most kernels: mark those instructions. */
 static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
@@ -7862,7 +7910,7 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
                 for (; w < end; w++) {
                     if (PTX__TAG(*w) == PTX__W_MEM) ptx__want(f, w[1], &depth);
                     if (PTX__TAG(*w) == PTX__W_MEM) w += 2;
-                    else if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+                    else if (PTX__IS_NUMBER(*w))
                         w += 2;
                 }
             }
@@ -7901,7 +7949,7 @@ static int ptx__read_outside(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
     uint32_t *seen = f->skip_lane + f->blocks + 1, *stack = seen + f->blocks + 1, depth = 0, at = b, e;
     uint32_t least = f->looks > 4096 ? f->looks - 4096 : 0;
     const ptx__read *read = k->m->reads.at;
-    for (e = f->reads[f->base[PTX__TAG(word)] + PTX__INDEX(word)]; e; e = read[e - 1].next)
+    for (e = f->reads[ptx__slot(f, word)]; e; e = read[e - 1].next)
         if (PTX__CLASS(f->level[read[e - 1].block]) < PTX__CLASS(f->level[b])) break;
     if (!e) return 0;
     for (f->search++, i++;;) {
@@ -8041,7 +8089,7 @@ static void ptx__describe_root(const ptx_kernel *k, uint32_t i, char *out, size_
         snprintf(out, size, "the result of %s at %s", k->m->forms.at[ins->form].row->name, ins->site);
 }
 
-static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i) {
+PTX__APART static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i) {
     uint32_t low = 0, high = f->blocks;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
@@ -8091,11 +8139,30 @@ static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
     return k->calls.count ? k->calls.at[2 * low + 1] : PTX__ANY_CALLEE;
 }
 
+/* The functions that instruction i may call, one by one, and known: *at starts at 0. */
+static const ptx_kernel *ptx__next_callee(const ptx_kernel *k, uint32_t i, uint32_t *at) {
+    const uint32_t callee = ptx__callee(k, i);
+    ptx_kernel *other;
+    if (callee != PTX__ANY_CALLEE) { /* one */
+        if (*at) return NULL;
+        *at = callee;
+    }
+    while (*at < k->m->used) {
+        other = k->m->kernels.at[*at];
+        *at = callee != PTX__ANY_CALLEE ? UINT32_MAX : *at + 1;
+        if (callee == PTX__ANY_CALLEE && !other->address_taken) continue;
+        ptx__learn(other);
+        return other;
+    }
+    return NULL;
+}
+
 /* Which class an instruction can bear at most: it is for the block, a warpgroup, a warp, or any threads. */
 static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *end = k->words.at + ins->words + ins->count;
-    uint32_t callee, i;
+    uint32_t at = 0;
+    const ptx_kernel *callee;
     unsigned least = PTX__CLASS_LANE;
     switch (form->who) {
     case PTX__WHO_CLUSTER: return PTX__CLASS_CLUSTER;
@@ -8103,18 +8170,13 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     case PTX__WHO_GROUP: return PTX__CLASS_GROUP;
     case PTX__WHO_WARP: return PTX__CLASS_WARP;
     case PTX__WHO_MEMBERS: /* a function's own threads are not known: that of all lanes is for a warp */
-        return ins->count >= 3 && PTX__TAG(end[-3]) >= PTX__W_UNSIGNED && PTX__TAG(end[-3]) <= PTX__W_HEX16
+        return ins->count >= 3 && PTX__IS_INTEGER(end[-3])
                        && end[-2] == 0xffffffffu
                    ? PTX__CLASS_WARP
                    : PTX__CLASS_LANE;
     case PTX__WHO_CALL:
-        callee = ptx__callee(k, (uint32_t)(ins - k->ins.at));
-        for (i = callee == PTX__ANY_CALLEE ? 0 : callee; i < k->m->used && (i == callee || !~callee); i++) {
-            ptx_kernel *other = k->m->kernels.at[i];
-            if (!~callee && !other->address_taken) continue;
-            ptx__learn(other);
-            if (other->bears < least) least = other->bears;
-        }
+        while ((callee = ptx__next_callee(k, (uint32_t)(ins - k->ins.at), &at)) != NULL)
+            if (callee->bears < least) least = callee->bears;
         return least;
     default: return PTX__CLASS_LANE;
     }
@@ -8122,23 +8184,18 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
 
 /* What the functions called do, a bit for each effect. */
 static uint32_t ptx__does(const ptx_kernel *k, uint32_t i) {
-    uint32_t callee = ptx__callee(k, i), j, does = 0;
-    for (j = callee == PTX__ANY_CALLEE ? 0 : callee; j < k->m->used && (j == callee || !~callee); j++) {
-        if (!~callee && !k->m->kernels.at[j]->address_taken) continue;
-        ptx__learn(k->m->kernels.at[j]);
-        does |= k->m->kernels.at[j]->does;
-    }
+    uint32_t at = 0, does = 0;
+    const ptx_kernel *callee;
+    while ((callee = ptx__next_callee(k, i, &at)) != NULL) does |= callee->does;
     return does;
 }
 
 /* Whether threads may end in what instruction i calls. */
 static int ptx__exits(const ptx_kernel *k, uint32_t i) {
-    uint32_t callee = ptx__callee(k, i), j;
-    for (j = callee == PTX__ANY_CALLEE ? 0 : callee; j < k->m->used && (j == callee || !~callee); j++) {
-        if (!~callee && !k->m->kernels.at[j]->address_taken) continue;
-        ptx__learn(k->m->kernels.at[j]);
-        if (k->m->kernels.at[j]->exits && !k->m->kernels.at[j]->noreturn) return 1;
-    }
+    uint32_t at = 0;
+    const ptx_kernel *callee;
+    while ((callee = ptx__next_callee(k, i, &at)) != NULL)
+        if (callee->exits && !callee->noreturn) return 1;
     return 0;
 }
 
@@ -8200,6 +8257,13 @@ static void ptx__classify(const ptx_kernel *k, ptx__flow *f) {
    Which lanes come to a shuffle, and are they those of its mask? Conditions that every way to its block
    passes are worked out for each thread, where they are made of thread and lane ids and numbers. */
 
+/* Whether an instruction makes an integer of others. */
+static int ptx__computes(unsigned op) {
+    return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_AND || op == PTX_OR || op == PTX_XOR
+           || op == PTX_SHL || op == PTX_SHR || op == PTX_REM || op == PTX_MUL || op == PTX_DIV
+           || op == PTX_MAD;
+}
+
 /* The value of an operand for thread t, if that can be said; *good, which counts the steps left, is 0 if
    not. */
 static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t t,
@@ -8244,17 +8308,14 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
     if (!f->def[slot] || f->sets[slot] || ins->guard || ins->kind != PTX__I_PLAIN || ins->results != 1)
         return *good = 0, 0u;
     op = form->row->op;
-    if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_AND && op != PTX_OR && op != PTX_XOR
-        && op != PTX_SHL && op != PTX_SHR && op != PTX_SETP && op != PTX_NOT && op != PTX_REM && op != PTX_MUL
-        && op != PTX_DIV && op != PTX_MAD)
-        return *good = 0, 0u;
+    if (!ptx__computes(op) && op != PTX_SETP && op != PTX_NOT) return *good = 0, 0u;
     if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT | PTX_CC | PTX_BOOL_AND | PTX_BOOL_OR | PTX_BOOL_XOR)
                           & ~PTX__FAMILY)
         return *good = 0, 0u;
     w = k->words.at + ins->words + 1;
     for (; w < k->words.at + ins->words + ins->count && n < 3 && *good; n++) {
         v[n] = ptx__value(k, f, w, t, good);
-        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        w += PTX__IS_NUMBER(*w) ? 3 : 1;
     }
     bits = ptx__fact((unsigned)(form->key >> 16 & 0xff))->bits;
     if (!*good || bits > 32) return *good = 0, 0u;
@@ -8364,7 +8425,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
 static int ptx__all_come(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t guard, unsigned above) {
     uint32_t lanes[32], t;
     if (!ptx__comers(k, f, b, guard, above, lanes)) return 0;
-    for (t = 0; t < k->need[0] * k->need[1] * k->need[2]; t++)
+    for (t = 0; t < ptx__threads_of(k); t++)
         if (!(lanes[t / 32] >> t % 32 & 1)) return 0;
     return 1;
 }
@@ -8375,7 +8436,7 @@ static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const 
     const uint32_t *end = k->words.at + ins->words + ins->count;
     uint32_t steps, slot, word = end[-1];
     *from = UINT32_MAX;
-    if (ins->count >= 3 && PTX__TAG(end[-3]) >= PTX__W_UNSIGNED && PTX__TAG(end[-3]) <= PTX__W_HEX16)
+    if (ins->count >= 3 && PTX__IS_INTEGER(end[-3]))
         return end[-2];
     for (steps = 0; steps < 8 && PTX__TAG(word) == PTX__W_32; steps++) {
         slot = f->base[PTX__W_32] + PTX__INDEX(word);
@@ -8384,7 +8445,7 @@ static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const 
         ins = &k->ins.at[*from];
         if (k->m->forms.at[ins->form].row->op != PTX_MOV || ins->results != 1) return 0;
         word = k->words.at[ins->words + 1];
-        if (PTX__TAG(word) >= PTX__W_UNSIGNED && PTX__TAG(word) <= PTX__W_HEX16)
+        if (PTX__IS_INTEGER(word))
             return k->words.at[ins->words + 2];
     }
     return 0;
@@ -8451,7 +8512,7 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
         if (PTX__CLASS(guard) == PTX__CLASS_LANE) return ptx__divergent(k, f, i, 0, guard, PTX__CLASS_WARP);
         return ptx__divergent(k, f, i, f->level[b], 0, PTX__CLASS_WARP);
     }
-    if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
+    if (k->need[0]) threads = ptx__threads_of(k);
     for (w = 0; w < (threads ? (threads + 31) / 32 : 32); w++) {
         there = threads && threads < 32 * w + 32 ? (1u << threads % 32) - 1u : 0xffffffffu;
         if (!(lanes[w] & there) || (lanes[w] & there) == (mask & there)) continue;
@@ -8469,7 +8530,7 @@ static ptx_code ptx__verify_barrier(ptx_kernel *k, ptx__flow *f, uint32_t i, uns
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results;
-    uint32_t threads = k->need[0] ? k->need[0] * k->need[1] * k->need[2] : k->max_threads, operand = 0;
+    uint32_t threads = ptx__most_threads(k), operand = 0;
     char root[360];
     const char *slot = form->operands;
     if (form->row->op == PTX_RAW) return PTX_E_NONE;
@@ -8540,11 +8601,11 @@ static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsig
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
-    uint32_t threads = k->need[0] ? k->need[0] * k->need[1] * k->need[2] : k->max_threads;
+    uint32_t threads = ptx__most_threads(k);
     uint32_t want = form->who == PTX__WHO_GROUP ? 128 : 32, operand;
     char root[360];
     if (form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) return PTX_E_NONE;
-    if (threads && threads < want && strncmp(form->row->name, "bar", 3))
+    if (threads && threads < want && !(form->says & PTX__SAYS(BAR)))
         return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
                             "%s is for the %u threads of a %s together, and a block has %u",
                             *form->row->name ? form->row->name : "this text", want,
@@ -8692,8 +8753,10 @@ struct ptx__point {
     const ptx__ins *ins;
     const ptx__form *form;
     const char *name;    /* of its row: "" of raw text */
+    uint32_t says;       /* PTX__SAYS: what its name does */
     unsigned op, effect; /* none of what is not plain */
     int opaque;          /* a call or raw text: nobody knows what is done in there */
+    const uint32_t *w, *end; /* its sources */
     int report, done;    /* done: the rule has found all that it seeks */
     uint32_t *about;     /* the rule's own */
 };
@@ -8710,7 +8773,7 @@ enum {
 #define PTX__AT_END 0x10000u
 
 /* Instruction i, as rules see it: whether it is plain. */
-static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
+PTX__APART static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
     int plain = k->ins.at[i].kind == PTX__I_PLAIN;
     at->i = i;
     at->ins = &k->ins.at[i];
@@ -8718,8 +8781,23 @@ static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
     at->op = plain ? at->form->row->op : PTX__NO_OP;
     at->effect = plain ? at->form->effect : (unsigned)PTX__EFFECT_NONE;
     at->name = at->form->row->name;
+    at->says = at->form->says;
     at->opaque = at->op == PTX_RAW || at->effect == PTX__EFFECT_CALL;
+    at->w = k->words.at + at->ins->words + at->ins->results;
+    at->end = k->words.at + at->ins->words + at->ins->count;
     return plain;
+}
+/* The one instruction that makes a value: whether there is one. None makes what is no register; and a
+   variable that is set has more. */
+static int ptx__made_by(const ptx_kernel *k, const ptx__flow *f, uint32_t word, ptx__point *at) {
+    uint32_t slot;
+    if (PTX__TAG(word) >= PTX__CLASSES) return 0;
+    slot = ptx__slot(f, word);
+    return f->def[slot] && !f->sets[slot] && ptx__see(k, f->def[slot] - 1, at);
+}
+/* The operand behind that at w. */
+static const uint32_t *ptx__behind(const uint32_t *w) {
+    return w + (PTX__IS_NUMBER(*w) || PTX__TAG(*w) == PTX__W_MEM ? 3 : 1);
 }
 /* The same of an end of the kernel, behind instruction i. */
 static void ptx__at_end(const ptx_kernel *k, uint32_t i, ptx__point *at) {
@@ -8727,11 +8805,12 @@ static void ptx__at_end(const ptx_kernel *k, uint32_t i, ptx__point *at) {
     at->op = PTX__AT_END;
     at->effect = PTX__EFFECT_NONE;
     at->name = "";
+    at->says = 0;
     at->opaque = 0;
 }
 /* The next plain instruction behind at->i: PTX__BEGIN for the first. 0: there is none. */
 #define PTX__BEGIN UINT32_MAX
-static int ptx__next(const ptx_kernel *k, ptx__point *at) {
+PTX__APART static int ptx__next(const ptx_kernel *k, ptx__point *at) {
     uint32_t i = at->i + 1;
     while (i < k->ins.count && !ptx__see(k, i, at)) i++;
     return i < k->ins.count;
@@ -8874,7 +8953,7 @@ static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t 
     const uint32_t *w, *end;
     if (PTX__TAG(word) == PTX__W_SHARED) return PTX__INDEX(word) + 1;
     if ((PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_64) || depth > 24) return 0;
-    def = f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+    def = f->def[ptx__slot(f, word)];
     ins = &k->ins.at[def - 1];
     w = k->words.at + ins->words + ins->results;
     end = k->words.at + ins->words + ins->count;
@@ -8898,7 +8977,7 @@ static uint32_t ptx__access_bytes(const ptx_kernel *k, const ptx__ins *ins) {
 }
 
 static uint32_t ptx__threads_known(const ptx_kernel *k) {
-    if (k->need[0]) return k->need[0] * k->need[1] * k->need[2];
+    if (k->need[0]) return ptx__threads_of(k);
     return k->max_threads && k->max_threads < 128 ? k->max_threads : 128;
 }
 
@@ -8935,7 +9014,7 @@ static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__
     if (!p->array || p->threads > 1024) return 0;
     if (form->effect == PTX__EFFECT_COPY) {
         w = x + 5; /* behind the other address */
-        if (PTX__TAG(*w) < PTX__W_UNSIGNED || PTX__TAG(*w) > PTX__W_HEX16) return 0;
+        if (!PTX__IS_INTEGER(*w)) return 0;
         p->bytes = w[1];
     } else if (strncmp(form->row->name, "ldmatrix.sync.aligned.m8n8", 26) == 0)
         p->bytes = 16;
@@ -9026,8 +9105,8 @@ static int ptx__may_meet(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     array_x = ptx__array_of(k, f, x[0], 0);
     array_y = ptx__array_of(k, f, y[0], 0);
     if (array_x && array_y && array_x != array_y) return 0;
-    class_x = PTX__TAG(x[0]) < PTX__CLASSES ? PTX__CLASS(*ptx__class_at(f, x[0])) : 0u;
-    class_y = PTX__TAG(y[0]) < PTX__CLASSES ? PTX__CLASS(*ptx__class_at(f, y[0])) : 0u;
+    class_x = PTX__TAG(x[0]) < PTX__CLASSES ? ptx__class_of(f, x[0]) : 0u;
+    class_y = PTX__TAG(y[0]) < PTX__CLASSES ? ptx__class_of(f, y[0]) : 0u;
     from = (int32_t)x[1];
     to = (int32_t)y[1];
     if (x[0] != y[0]) return 1;
@@ -9046,7 +9125,7 @@ static int ptx__meet_far(const ptx_kernel *k, ptx__flow *f, uint32_t store, uint
     if (!ptx__may_meet(k, f, store, load) || x[0] != y[0] || PTX__TAG(x[0]) >= PTX__CLASSES) return 0;
     if (PTX__CLASS(ptx__level_of(f, load)) >= PTX__CLASS_WARP) return 0;
     apart = (int64_t)(int32_t)x[1] - (int32_t)y[1];
-    switch (PTX__CLASS(*ptx__class_at(f, x[0]))) {
+    switch (ptx__class_of(f, x[0])) {
     case PTX__CLASS_CLUSTER:
     case PTX__CLASS_BLOCK: return 1;
     case PTX__CLASS_LANE:
@@ -9065,42 +9144,26 @@ static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
 /* Whether an address hangs on something that is the same in a warp and is not known: a stage of a pipeline, a
    part of what the host laid out. */
 static int ptx__staged(const ptx_kernel *k, ptx__flow *f, uint32_t word, int depth) {
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    uint32_t slot, op;
+    ptx__point at;
+    const uint32_t *w;
     if (PTX__TAG(word) == PTX__W_SHARED) return !k->shared.at[PTX__INDEX(word)].count;
     if (PTX__TAG(word) >= PTX__CLASSES) return 0;
     if (depth > 16) return 1;
-    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
-    ins = &k->ins.at[f->def[slot] - 1];
-    op = k->m->forms.at[ins->form].row->op;
-    if (f->sets[slot] || (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_AND && op != PTX_OR
-                          && op != PTX_XOR && op != PTX_SHL && op != PTX_SHR && op != PTX_REM && op != PTX_MUL
-                          && op != PTX_DIV && op != PTX_MAD))
-        return PTX__CLASS(f->classes[slot]) < PTX__CLASS_LANE;
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
+    if (!ptx__made_by(k, f, word, &at) || !ptx__computes(at.op))
+        return ptx__class_of(f, word) < PTX__CLASS_LANE;
+    for (w = at.w; w < at.end; w = ptx__behind(w))
         if (ptx__staged(k, f, *w, depth + 1)) return 1;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
-    }
     return 0;
 }
 
 /* Whether that register, which differs in each thread, is part of the sum that the address is. */
 static int ptx__built_on(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t part, int depth) {
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    uint32_t slot;
-    if (word == part) return PTX__CLASS(*ptx__class_at(f, part)) == PTX__CLASS_LANE;
-    if (PTX__TAG(word) != PTX__W_32 || depth > 4) return 0;
-    slot = f->base[PTX__W_32] + PTX__INDEX(word);
-    ins = &k->ins.at[f->def[slot] - 1];
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; w < end && !f->sets[slot]; w++) {
-        if (PTX__TAG(*w) == PTX__W_MEM) return 0;
+    ptx__point at;
+    const uint32_t *w;
+    if (word == part) return ptx__class_of(f, part) == PTX__CLASS_LANE;
+    if (PTX__TAG(word) != PTX__W_32 || depth > 4 || !ptx__made_by(k, f, word, &at)) return 0;
+    for (w = at.w; w < at.end && PTX__TAG(*w) != PTX__W_MEM; w = ptx__behind(w))
         if (ptx__built_on(k, f, *w, part, depth + 1)) return 1;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
-    }
     return 0;
 }
 
@@ -9352,10 +9415,9 @@ static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
 /* Whether two threads are given different values by ids of threads: themselves, or what is loaded from
    places that differ by them. */
 static int ptx__differs(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t t, uint32_t u) {
-    const ptx__ins *ins;
-    const uint32_t *w;
-    uint32_t slot, x[2], which, depth;
-    int good[2] = {PTX__VALUE_STEPS, PTX__VALUE_STEPS};
+    ptx__point at;
+    uint32_t x[2], depth;
+    int good[2];
     for (depth = 0; depth < 4; depth++) {
         if (PTX__TAG(word) == PTX__W_32) {
             good[0] = good[1] = PTX__VALUE_STEPS;
@@ -9364,15 +9426,11 @@ static int ptx__differs(const ptx_kernel *k, const ptx__flow *f, uint32_t word, 
             if (good[0] && good[1]) return x[0] != x[1];
         } else if (PTX__TAG(word) != PTX__W_64)
             return 0;
-        slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
-        ins = &k->ins.at[f->def[slot] - 1];
-        if (f->sets[slot] || ins->kind != PTX__I_PLAIN || ins->guard) return 0;
-        w = k->words.at + ins->words + ins->results;
-        which = k->m->forms.at[ins->form].row->op;
-        if (which == PTX_LD && PTX__TAG(*w) == PTX__W_MEM)
-            word = w[1];
-        else if ((which == PTX_MAD || which == PTX_CVT) && PTX__TAG(*w) == PTX__W_32)
-            word = *w; /* an index */
+        if (!ptx__made_by(k, f, word, &at) || at.ins->guard) return 0;
+        if (at.op == PTX_LD && PTX__TAG(*at.w) == PTX__W_MEM)
+            word = at.w[1];
+        else if ((at.op == PTX_MAD || at.op == PTX_CVT) && PTX__TAG(*at.w) == PTX__W_32)
+            word = *at.w; /* an index */
         else
             return 0;
     }
@@ -9417,58 +9475,32 @@ static void ptx__advise_places(ptx_kernel *k, ptx__flow *f, const ptx__point *at
 
 /* Whether an address is made of ids of threads, or of what may be: then each thread may have its own. */
 static int ptx__of_thread(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    uint32_t slot;
+    ptx__point at;
+    const uint32_t *w;
     if (PTX__TAG(word) == PTX__W_SHARED) return 0;
-    if (PTX__TAG(word) >= PTX__CLASSES || depth > 8) return 1;
-    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
-    ins = &k->ins.at[f->def[slot] - 1];
-    if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 1;
-    w = k->words.at + ins->words + ins->results;
-    if (k->m->forms.at[ins->form].row->op == PTX_LD) return 0; /* data */
-    if (k->m->forms.at[ins->form].result != PTX__RESULT_SAME) return 1;
-    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
-            w += 2;
-        else if (ptx__of_thread(k, f, *w, depth + 1))
-            return 1;
-    }
+    if (depth > 8 || !ptx__made_by(k, f, word, &at)) return 1;
+    if (at.op == PTX_LD) return 0; /* data */
+    if (at.form->result != PTX__RESULT_SAME) return 1;
+    for (w = at.w; w < at.end; w = ptx__behind(w))
+        if (!PTX__IS_NUMBER(*w) && ptx__of_thread(k, f, *w, depth + 1)) return 1;
     return 0;
 }
 /* A bin that the data choose, loaded, counted up and stored: others may do that between. */
 static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *x = ptx__shared_operand(k, at->ins), *w, *end;
-    const ptx__ins *ins;
-    uint32_t slot;
-    if (at->ins->count != 4 || PTX__TAG(x[0]) != PTX__W_32 || PTX__TAG(x[2]) >= PTX__CLASSES
-        || PTX__CLASS(*ptx__class_at(f, x[0])) != PTX__CLASS_LANE
-        || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK || ptx__of_thread(k, f, x[0], 0))
+    const uint32_t *x = ptx__shared_operand(k, at->ins), *w;
+    ptx__point sum, load;
+    if (at->ins->count != 4 || PTX__TAG(x[0]) != PTX__W_32 || ptx__class_of(f, x[0]) != PTX__CLASS_LANE
+        || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK || ptx__of_thread(k, f, x[0], 0)
+        || !ptx__made_by(k, f, x[2], &sum))
         return;
-    slot = f->base[PTX__TAG(x[2])] + PTX__INDEX(x[2]);
-    ins = &k->ins.at[f->def[slot] - 1];
-    if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return;
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
-        const ptx__ins *load;
-        const uint32_t *y;
-        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
-            w += 2;
-        else if (PTX__TAG(*w) < PTX__CLASSES) {
-            slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w);
-            load = &k->ins.at[f->def[slot] - 1];
-            if (f->sets[slot] || load->kind != PTX__I_PLAIN || k->m->forms.at[load->form].row->op != PTX_LD)
-                continue;
-            y = ptx__shared_operand(k, load);
-            if (y && y[0] == x[0] && y[1] == x[1])
-                ptx__note(
-                    k, PTX_ADVICE_RACE, at->i,
-                    "what is loaded at %s is changed and stored back, in a place that the data choose: "
-                    "another thread may choose it too, and one of the two is lost; ptx_red or ptx_atom does "
-                    "it in one",
-                    load->site);
-        }
-    }
+    for (w = sum.w; w < sum.end; w = ptx__behind(w))
+        if (ptx__made_by(k, f, *w, &load) && load.op == PTX_LD
+            && ptx__same(ptx__shared_operand(k, load.ins), x))
+            ptx__note(
+                k, PTX_ADVICE_RACE, at->i,
+                "what is loaded at %s is changed and stored back, in a place that the data choose: another "
+                "thread may choose it too, and one of the two is lost; ptx_red or ptx_atom does it in one",
+                load.ins->site);
 }
 
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
@@ -9488,8 +9520,8 @@ static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
         const uint32_t *w = at.op == PTX_ST && at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
         if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
         if (!f->block[ptx__block_of(f, at.i)].order || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK) continue;
-        if (PTX__CLASS(*ptx__class_at(f, w[0])) <= PTX__CLASS_BLOCK
-            && PTX__CLASS(*ptx__class_at(f, w[2])) == PTX__CLASS_LANE)
+        if (ptx__class_of(f, w[0]) <= PTX__CLASS_BLOCK
+            && ptx__class_of(f, w[2]) == PTX__CLASS_LANE)
             ptx__note(k, PTX_ADVICE_RACE, at.i,
                       "all threads store here, at one place, values that differ: which of them stays is "
                       "luck");
@@ -9503,7 +9535,6 @@ static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
 enum { PTX__NOT_ARRIVED = 1, PTX__ARRIVED = 2, PTX__REMOTE = 4, PTX__PLAIN_STORE = 8 };
 
 static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
-    const char *text = at->name;
     const uint32_t i = at->i;
     (void)f;
     if (at->op == PTX__AT_END) {
@@ -9517,14 +9548,14 @@ static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
                       "barrier.cluster.wait belongs to every arrive");
         return states;
     }
-    if (strncmp(text, "barrier.cluster.arrive", 22) == 0) {
+    if (at->says & PTX__SAYS(CLUSTER_ARRIVE)) {
         if (at->report && !(states & PTX__NOT_ARRIVED))
             ptx__note(k, PTX_ADVICE_ORDER, i,
                       "the thread has arrived at the cluster's barrier already: barrier.cluster.wait comes "
                       "before the next arrive");
         return (states & ~(uint32_t)(PTX__NOT_ARRIVED | PTX__REMOTE)) | PTX__ARRIVED;
     }
-    if (strncmp(text, "barrier.cluster.wait", 20) == 0) {
+    if (at->says & PTX__SAYS(CLUSTER_WAIT)) {
         if (at->report && !(states & PTX__ARRIVED))
             ptx__note(k, PTX_ADVICE_ORDER, i,
                       "nothing to wait for: barrier.cluster.arrive comes first, or all wait for ever");
@@ -9534,8 +9565,8 @@ static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
         && at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)
         return states | PTX__REMOTE;
     if (at->op == PTX_ST && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY) return states | PTX__PLAIN_STORE;
-    if (strncmp(text, "stmatrix", 8) == 0) return states | PTX__PLAIN_STORE;
-    if (strncmp(text, "fence.proxy.async", 17) == 0) return states & ~(uint32_t)PTX__PLAIN_STORE;
+    if (at->says & PTX__SAYS(STMATRIX)) return states | PTX__PLAIN_STORE;
+    if (at->says & PTX__SAYS(PROXY_FENCE)) return states & ~(uint32_t)PTX__PLAIN_STORE;
     if (at->report && states & PTX__PLAIN_STORE
         && (at->effect == PTX__EFFECT_MMA || at->effect == PTX__EFFECT_BULK_OUT))
         ptx__note(k, PTX_ADVICE_PROXY, i,
@@ -9545,7 +9576,7 @@ static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
 }
 
 static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
-    if ((k->m->target & 0xfffu) >= 90)
+    if (ptx__sm(k) >= 90)
         ptx__follow(k, f, PTX__NOT_ARRIVED | (k->function ? PTX__ARRIVED : 0), ptx__order_rule, PTX__LEAVING,
                     NULL);
 }
@@ -9553,12 +9584,11 @@ static void ptx__advise_order(ptx_kernel *k, ptx__flow *f) {
 /* An mbarrier that one thread makes, and others use with no barrier between; or that nobody makes. */
 enum { PTX__MBARRIER_USED, PTX__MBARRIER_MADE };
 static uint32_t ptx__mbarriers_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t by) {
-    const char *name = at->name;
-    int uses = strncmp(name, "mbarrier", 8) == 0 && at->op != PTX_MBARRIER_INVAL
+    int uses = at->says & PTX__SAYS(MBARRIER) && at->op != PTX_MBARRIER_INVAL
                && at->op != PTX_MBARRIER_PENDING_COUNT;
     if (at->op == PTX_MBARRIER_INIT) return at->about[PTX__MBARRIER_MADE] = at->i + 1;
     if (at->opaque) at->about[PTX__MBARRIER_MADE] = 1, by = 0;
-    if (uses && strstr(name, "shared::cluster")) uses = 0, at->about[PTX__MBARRIER_MADE] = 1;
+    if (uses && at->says & PTX__SAYS(CLUSTER)) uses = 0, at->about[PTX__MBARRIER_MADE] = 1;
     if (uses && !at->about[PTX__MBARRIER_USED]) at->about[PTX__MBARRIER_USED] = at->i + 1;
     if (uses && by && at->report
         && (f->level[at->b] != ptx__level_of(f, by - 1)
@@ -9571,7 +9601,7 @@ static uint32_t ptx__mbarriers_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at,
 }
 static void ptx__advise_mbarriers(ptx_kernel *k, ptx__flow *f) {
     uint32_t about[2] = {0, 0};
-    if ((k->m->target & 0xfffu) < 80 || k->function) return;
+    if (ptx__sm(k) < 80 || k->function) return;
     ptx__follow(k, f, 0, ptx__mbarriers_rule, PTX__FIRST, about);
     if (about[PTX__MBARRIER_USED] && !about[PTX__MBARRIER_MADE])
         ptx__note(k, PTX_ADVICE_ORDER, about[PTX__MBARRIER_USED] - 1,
@@ -9607,20 +9637,20 @@ static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
 /* An add or sub whose operand is a product, neither with a rounding of its own: ptxas joins the two. */
 static void ptx__advise_contractions(ptx_kernel *k, ptx__flow *f) {
     const ptx_mods own = (PTX__ROUND | PTX_SAT) & ~PTX__FAMILY;
-    ptx__point at;
+    ptx__point at, from;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *w = k->words.at + at.ins->words + 1, *end = w + at.ins->count - 1;
         if (at.op != PTX_ADD && at.op != PTX_SUB) continue;
         if (!((PTX__FLT | PTX__F16S) >> (at.form->key >> 16 & 0xff) & 1) || at.form->asked & own) continue;
         for (; w < end && PTX__TAG(*w) < PTX__CLASSES; w++) {
-            uint32_t slot = f->base[PTX__TAG(*w)] + PTX__INDEX(*w), def = f->def[slot];
-            const ptx__form *from = &k->m->forms.at[k->ins.at[def - 1].form];
-            if (f->sets[slot] || from->row->op != PTX_MUL || from->key >> 16 != at.form->key >> 16) continue;
-            if (from->asked & own || (from->asked ^ at.form->asked) & PTX_FTZ & ~PTX__FAMILY) continue;
+            if (!ptx__made_by(k, f, *w, &from) || from.op != PTX_MUL
+                || from.form->key >> 16 != at.form->key >> 16 || from.form->asked & own
+                || (from.form->asked ^ at.form->asked) & PTX_FTZ & ~PTX__FAMILY)
+                continue;
             ptx__note(k, PTX_ADVICE_CONTRACTION, at.i,
                       "the assembler may join this %s and the mul at %s into one fma, which rounds once; "
                       "ptx_fma says that it shall, PTX_RN on one of them that it shall not",
-                      at.name, k->ins.at[def - 1].site);
+                      at.name, from.ins->site);
             break;
         }
     }
@@ -9666,7 +9696,7 @@ enum { PTX__LIVE_IN = 1, PTX__WRITTEN = 2, PTX__LIVE_OUT = 4 };
 
 static uint32_t *ptx__mention(ptx_kernel *k, ptx__flow *f, uint32_t word, uint32_t b) {
     ptx_module *m = k->m;
-    uint32_t *head = &f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)], *r;
+    uint32_t *head = &f->wanted[ptx__slot(f, word)], *r;
     int ok;
     if (!*head) return NULL;
     if (*head > 1 && m->lists.at[*head - 2 + PTX__AT_BLOCK] == b) return &m->lists.at[*head - 2];
@@ -9703,7 +9733,7 @@ static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, 
     uint64_t weight = ptx__weight(words[0]);
     ptx__live *live = (ptx__live *)(void *)f->post_idom;
     for (i = 0; i < n; i++)
-        for (r = f->wanted[f->base[PTX__TAG(words[i])] + PTX__INDEX(words[i])]; r > 1;
+        for (r = f->wanted[ptx__slot(f, words[i])]; r > 1;
              r = lists[r - 2 + PTX__AT_NEXT]) {
             uint32_t flags = lists[r - 2 + PTX__AT_FLAGS];
             b = lists[r - 2 + PTX__AT_BLOCK];
@@ -9738,7 +9768,7 @@ static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, 
         }
     }
     for (i = 0; i < n; i++)
-        for (r = f->wanted[f->base[PTX__TAG(words[i])] + PTX__INDEX(words[i])]; r > 1;
+        for (r = f->wanted[ptx__slot(f, words[i])]; r > 1;
              r = lists[r - 2 + PTX__AT_NEXT])
             if (live[lists[r - 2 + PTX__AT_BLOCK]].out[i / 32] >> i % 32 & 1)
                 lists[r - 2 + PTX__AT_FLAGS] |= PTX__LIVE_OUT;
@@ -9809,13 +9839,13 @@ static int ptx__peak(ptx_kernel *k, ptx__flow *f, ptx_pressure_info *peak) {
         for (j = f->post_number[b]; j > 1; j = m->lists.at[j - 2 + PTX__AT_OTHER]) {
             word = m->lists.at[j - 2 + PTX__AT_WORD];
             if (m->lists.at[j - 2 + PTX__AT_FLAGS] & PTX__LIVE_OUT)
-                live[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = b + 1;
+                live[ptx__slot(f, word)] = b + 1;
         }
         for (i = f->block[b].end; i-- > f->block[b].first;) {
             const ptx__ins *ins = &k->ins.at[i];
             uint64_t held = now;
             for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
-                uint32_t *l = &live[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+                uint32_t *l = &live[ptx__slot(f, word)];
                 if (*l != b + 1)
                     held += ptx__weight(word); /* made and never used */
                 else if (!ins->guard) {
@@ -9825,7 +9855,7 @@ static int ptx__peak(ptx_kernel *k, ptx__flow *f, ptx_pressure_info *peak) {
             }
             ptx__higher(peak, held, i);
             for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
-                uint32_t *l = &live[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+                uint32_t *l = &live[ptx__slot(f, word)];
                 if (*l == b + 1) continue;
                 *l = b + 1;
                 now += ptx__weight(word);
@@ -9850,11 +9880,11 @@ static unsigned ptx__mma_touch(const ptx_kernel *k, const ptx__flow *f, const pt
     uint32_t at, word, mark;
     unsigned found = 0;
     for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;) {
-        mark = f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+        mark = f->wanted[ptx__slot(f, word)];
         if (mark == 2 * id) found |= 1;
     }
     for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
-        mark = f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+        mark = f->wanted[ptx__slot(f, word)];
         if (mark >> 1 == id) found |= mark & 1 ? 6 : 5;
     }
     return found;
@@ -9867,7 +9897,7 @@ static int ptx__mma_mark(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins,
     for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
         if (PTX__TAG(word) == PTX__W_32) f->wanted[f->base[PTX__W_32] + PTX__INDEX(word)] = 2 * id + 1;
     for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
-        uint32_t *mark = &f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+        uint32_t *mark = &f->wanted[ptx__slot(f, word)];
         if (*mark == 2 * id) return 0;
         *mark = 2 * id;
     }
@@ -9920,7 +9950,7 @@ static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
         if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].effect != PTX__EFFECT_MMA) continue;
         at = 0;
         word = ptx__next_register(k, ins, 0, &at);
-        if (!word || f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)]) continue;
+        if (!word || f->wanted[ptx__slot(f, word)]) continue;
         if (!ptx__mma_mark(k, f, ins, ++id))
             return ptx__fail_at(k, PTX_E_ARGUMENT, i, ins->site,
                                 "one variable is given for two sums of this wgmma");
@@ -9992,7 +10022,7 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
     if (op == PTX_CVT) src = (unsigned)(form->key >> 24 & 0xff);
     for (; w < end && n < 3; n++) {
         v[n] = ptx__know(k, f, w, budget);
-        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        w += PTX__IS_NUMBER(*w) ? 3 : 1;
         /* a small number is meant as its type says, when it becomes a wider one */
         if ((op == PTX_CVT || mods & PTX_WIDE) && n < 2 && !v[n].step && !v[n].symbol
             && ptx__fact(src)->bits == 32)
@@ -10073,13 +10103,13 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
         *align = *bytes = 8;
     else if (form->effect == PTX__EFFECT_COPY || form->effect == PTX__EFFECT_BULK_IN
              || form->effect == PTX__EFFECT_BULK_OUT) {
-        if (strstr(form->row->name, "tensor")) {
+        if (form->says & PTX__SAYS(TENSOR)) {
             *align = letter == 's' || letter == 'k' ? 128 : 1;
             return;
         }
         for (; w < end; w++) /* the size is the first immediate */
             if (PTX__TAG(*w) == PTX__W_MEM) w += 2;
-            else if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_HEX16) {
+            else if (PTX__IS_INTEGER(*w)) {
                 *bytes = w[1];
                 break;
             }
@@ -10087,27 +10117,21 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     }
 }
 
+/* Whether an instruction makes what grows evenly of what does. */
+static int ptx__scales(unsigned op) {
+    return op == PTX_MOV || op == PTX_CVT || op == PTX_ADD || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL;
+}
+
 /* By how many bytes an address grows from one lane to the next, where it is tid.x or laneid times a constant
    and the rest is the same in the warp; 0 where that is not plain. */
 static uint64_t ptx__lane_step(const ptx_kernel *k, ptx__flow *f, uint32_t word, int *budget) {
-    uint32_t tag = PTX__TAG(word), slot, n = 0, operand[3] = {0, 0, 0};
+    uint32_t tag = PTX__TAG(word), n = 0, operand[3] = {0, 0, 0};
     uint64_t step[3] = {0, 0, 0}, number[3] = {0, 0, 0};
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    unsigned op;
-    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0) return 0;
-    slot = f->base[tag] + PTX__INDEX(word);
-    if (!f->def[slot] || f->sets[slot]) return 0;
-    ins = &k->ins.at[f->def[slot] - 1];
-    op = k->m->forms.at[ins->form].row->op;
-    if (ins->kind != PTX__I_PLAIN || ins->guard
-        || k->m->forms.at[ins->form].asked & (PTX_HI | PTX_CC) & ~PTX__FAMILY
-        || (op != PTX_MOV && op != PTX_CVT && op != PTX_ADD && op != PTX_MUL && op != PTX_MAD
-            && op != PTX_SHL))
-        return 0;
-    w = k->words.at + ins->words + ins->results;
-    end = k->words.at + ins->words + ins->count;
-    for (; w < end && n < 3; n++) {
+    const uint32_t *w;
+    ptx__point at;
+    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0 || !ptx__made_by(k, f, word, &at)) return 0;
+    if (at.ins->guard || at.form->asked & (PTX_HI | PTX_CC) & ~PTX__FAMILY || !ptx__scales(at.op)) return 0;
+    for (w = at.w; w < at.end && n < 3; n++) {
         operand[n] = *w;
         tag = PTX__TAG(*w);
         if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) {
@@ -10119,12 +10143,12 @@ static uint64_t ptx__lane_step(const ptx_kernel *k, ptx__flow *f, uint32_t word,
             step[n] = PTX__INDEX(*w) == PTX_TID_X || PTX__INDEX(*w) == PTX_LANEID;
         else if (tag < PTX__CLASSES && !(*ptx__class_at(f, *w) & PTX__WANTED))
             return 0;
-        else if (tag < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, *w)) == PTX__CLASS_LANE
+        else if (tag < PTX__CLASSES && ptx__class_of(f, *w) == PTX__CLASS_LANE
                  && !(step[n] = ptx__lane_step(k, f, *w, budget)))
             return 0; /* other in each lane, and nobody knows how */
         w++;
     }
-    switch (op) {
+    switch (at.op) {
     case PTX_MOV:
     case PTX_CVT: return step[0];
     case PTX_ADD: return step[0] && step[1] ? 0 : step[0] + step[1];
@@ -10143,7 +10167,7 @@ static void ptx__advise_lane_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint3
     const ptx__form *form = &k->m->forms.at[ins->form];
     int budget = 24;
     uint64_t step;
-    if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || PTX__CLASS(*ptx__class_at(f, word)) != PTX__CLASS_LANE
+    if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || ptx__class_of(f, word) != PTX__CLASS_LANE
         || ins->guard || PTX__CLASS(f->level[ptx__block_of(f, i)]) >= PTX__CLASS_LANE || k->need[0] == 1)
         return;
     step = ptx__lane_step(k, f, word, &budget);
@@ -10163,16 +10187,15 @@ static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint3
     ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
     ptx_mods elsewhere = (PTX__M_LOCAL | PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
     ptx_mods constant = PTX__M_CONST & ~PTX__FAMILY;
-    uint32_t tag = PTX__TAG(v.symbol), def;
+    uint32_t tag = PTX__TAG(v.symbol);
+    ptx__point made;
     if (!(form->row->allow >> 63)) return 0;
     if (!atomic && form->row->op != PTX_LD && form->row->op != PTX_ST) return 0;
     if (!v.symbol && form->row->op != PTX_LD && !space && PTX__TAG(*w) == PTX__W_64) {
-        def = f->base[PTX__W_64] + PTX__INDEX(*w);
-        def = f->sets[def] ? 0 : f->def[def];
-        if (!def || k->m->forms.at[k->ins.at[def - 1].form].row->op != PTX_CVTA) return 0;
-        v = ptx__know(k, f, k->words.at + k->ins.at[def - 1].words + 1, &budget);
+        if (!ptx__made_by(k, f, *w, &made) || made.op != PTX_CVTA) return 0;
+        v = ptx__know(k, f, made.w, &budget);
         *what = "a constant variable or a parameter, which no kernel writes";
-        if (k->m->forms.at[k->ins.at[def - 1].form].asked & PTX__M_PARAM & ~PTX__FAMILY) return 1;
+        if (made.form->asked & PTX__M_PARAM & ~PTX__FAMILY) return 1;
         return PTX__TAG(v.symbol) == PTX__W_GLOBAL
                && k->m->variables.at[PTX__INDEX(v.symbol)].space == PTX_CONST;
     }
@@ -10196,22 +10219,19 @@ static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint3
 /* The symbol that a sum begins at, through what ptx__know does not follow: conversions, mapa, and cvta, the
    instruction + 1 of which is left at *turned unless another turns it back. */
 static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *turned) {
-    uint32_t depth, slot, first, tag, back = 0;
+    uint32_t depth, first, tag, back = 0;
+    ptx__point at;
     for (depth = 0, *turned = 0; depth < 16; depth++) {
-        const ptx__ins *ins;
         const uint32_t *w;
         unsigned op;
         tag = PTX__TAG(word);
         if (tag == PTX__W_SHARED || tag == PTX__W_LOCAL || tag == PTX__W_GLOBAL) return word;
-        if (tag != PTX__W_32 && tag != PTX__W_64) return 0;
-        slot = f->base[tag] + PTX__INDEX(word);
-        if (!f->def[slot] || f->sets[slot]) return 0;
-        ins = &k->ins.at[f->def[slot] - 1];
-        op = k->m->forms.at[ins->form].row->op;
-        w = k->words.at + ins->words + ins->results;
-        first = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        if ((tag != PTX__W_32 && tag != PTX__W_64) || !ptx__made_by(k, f, word, &at)) return 0;
+        op = at.op;
+        w = at.w;
+        first = PTX__IS_NUMBER(*w) ? 3 : 1;
         if (op == PTX_CVTA_TO) back = 1;
-        if ((op == PTX_CVTA && !back) || op == PTX_MAPA) *turned = f->def[slot];
+        if ((op == PTX_CVTA && !back) || op == PTX_MAPA) *turned = at.i + 1;
         if (op == PTX_LD && PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && !w[2]
             && !k->function && k->params.at[PTX__INDEX(w[1])].type >> 8 == PTX_GLOBAL)
             return w[1];
@@ -10231,40 +10251,31 @@ static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t w
 /* The same of an access that is not of the symbol's space. */
 static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word) {
     const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
-    const char *text = k->m->chars.at + form->text;
-    int length = (int)(form->text_length < 150 ? form->text_length : 150);
     uint32_t turned, symbol = ptx__base_of(k, f, word, &turned), tag = PTX__TAG(symbol);
-    ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
+    const ptx__ins *by = turned ? &k->ins.at[turned - 1] : NULL;
+    ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY, local = PTX__M_LOCAL & ~PTX__FAMILY;
     ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
+    const char *what = NULL, *site = "", *rest = "";
     if (!symbol || !(form->row->allow >> 63)) return PTX_E_NONE;
-    if (tag == PTX__W_PARAM && space & (shared | (PTX__M_LOCAL & ~PTX__FAMILY)))
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site,
-                            "%.*s goes to what a parameter of global memory points to", length, text);
-    if (turned && k->m->forms.at[k->ins.at[turned - 1].form].row->op == PTX_MAPA) {
+    if (tag == PTX__W_PARAM && space & (shared | local))
+        what = "goes to what a parameter of global memory points to";
+    else if (by && k->m->forms.at[by->form].row->op == PTX_MAPA) {
         if (!(space & PTX__M_SHARED & ~PTX__FAMILY)) return PTX_E_NONE;
-        return ptx__fail_at(
-            k, PTX_E_ADDRESS, i, k->ins.at[i].site,
-            "%.*s is for this block's memory, and ptx_mapa leads to another's, at %s: keep its "
-            "space, PTX_SHARED_CLUSTER",
-            length, text, k->ins.at[turned - 1].site);
-    }
-    if (tag == PTX__W_SHARED && turned && space & shared)
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site,
-                            "%.*s is given a generic address, made at %s: ptx_cvta_to turns it back", length,
-                            text, k->ins.at[turned - 1].site);
-    if (tag == PTX__W_SHARED && !(space & shared) && (space || !turned))
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site,
-                            "%.*s goes to an array in shared space%s", length, text,
-                            turned ? ", of which a generic address was made"
-                                   : ": ptx_cvta makes a generic address of it");
-    if (tag == PTX__W_LOCAL && !(space & PTX__M_LOCAL & ~PTX__FAMILY) && (space || !turned))
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site, "%.*s goes to an array in local space%s",
-                            length, text, turned ? ", of which a generic address was made"
-                                                 : ": ptx_cvta makes a generic address of it");
-    if (tag == PTX__W_GLOBAL && space & (shared | PTX__M_LOCAL) & ~PTX__FAMILY)
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site, "%.*s goes to a variable of the module",
-                            length, text);
-    return PTX_E_NONE;
+        what = "is for this block's memory, and ptx_mapa leads to another's, at ", site = by->site;
+        rest = ": keep its space, PTX_SHARED_CLUSTER";
+    } else if (tag == PTX__W_SHARED && by && space & shared) {
+        what = "is given a generic address, made at ", site = by->site;
+        rest = ": ptx_cvta_to turns it back";
+    } else if ((tag == PTX__W_SHARED && !(space & shared) && (space || !by))
+               || (tag == PTX__W_LOCAL && !(space & local) && (space || !by))) {
+        what = tag == PTX__W_SHARED ? "goes to an array in shared space" : "goes to an array in local space";
+        rest = by ? ", of which a generic address was made" : ": ptx_cvta makes a generic address of it";
+    } else if (tag == PTX__W_GLOBAL && space & (shared | local))
+        what = "goes to a variable of the module";
+    if (!what) return PTX_E_NONE;
+    return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site, "%.*s %s%s%s",
+                        (int)(form->text_length < 150 ? form->text_length : 150), k->m->chars.at + form->text,
+                        what, site, rest);
 }
 
 /* Of a block declared as such, and an access that all its threads come to: whether the first or the last of
@@ -10272,7 +10283,7 @@ static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
 static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w,
                                     uint32_t bytes, ptx__known v, uint32_t has) {
     const ptx__ins *ins = &k->ins.at[i];
-    uint32_t threads = k->need[0] * k->need[1] * k->need[2], t;
+    uint32_t threads = ptx__threads_of(k), t;
     int good = PTX__VALUE_STEPS, beyond = 0;
     int64_t at = 0, moved;
     uint32_t b = ptx__block_of(f, i), lanes[32], from;
@@ -10316,50 +10327,37 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
    is not plain. *head: where the round begins */
 static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
                                int *budget) {
-    uint32_t tag = PTX__TAG(word), slot, n = 0;
+    uint32_t tag = PTX__TAG(word), n = 0;
     int64_t step[3] = {0, 0, 0}, number[3] = {0, 0, 0};
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    unsigned op;
-    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0) return 0;
-    slot = f->base[tag] + PTX__INDEX(word);
-    ins = &k->ins.at[f->def[slot] - 1];
-    op = k->m->forms.at[ins->form].row->op;
-    w = k->words.at + ins->words + ins->results;
-    end = k->words.at + ins->words + ins->count;
-    if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 0;
-    if (op == PTX_MOV && (PTX__TAG(*w) == PTX__W_32 || PTX__TAG(*w) == PTX__W_64)
-        && f->sets[f->base[PTX__TAG(*w)]
-                   + PTX__INDEX(*w)]) { /* a variable: set once, to itself and a number */
-        const ptx__set *set = &k->m->sets.at[f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)] - 1];
-        const uint32_t *x = k->words.at + k->ins.at[set->instruction].words + 1;
-        if (set->next || k->ins.at[set->instruction].kind != PTX__I_PLAIN
-            || k->m->forms.at[k->ins.at[set->instruction].form].row->op != PTX_MOV || PTX__TAG(*x) != tag
-            || set->instruction < f->def[slot])
+    const uint32_t *w;
+    ptx__point at;
+    if ((tag != PTX__W_32 && tag != PTX__W_64) || --*budget <= 0 || !ptx__made_by(k, f, word, &at)) return 0;
+    w = at.w;
+    if (at.op == PTX_MOV && (PTX__TAG(*w) == PTX__W_32 || PTX__TAG(*w) == PTX__W_64)
+        && f->sets[ptx__slot(f, *w)]) { /* a variable: set once, to itself and a number */
+        const ptx__set *set = &k->m->sets.at[f->sets[ptx__slot(f, *w)] - 1];
+        ptx__point sum, before;
+        ptx__see(k, set->instruction, &sum);
+        if (set->next || sum.op != PTX_MOV || PTX__TAG(*sum.w) != tag || set->instruction <= at.i) return 0;
+        if (!ptx__made_by(k, f, *sum.w, &sum) || sum.op != PTX_ADD || PTX__TAG(*sum.w) != tag
+            || PTX__TAG(sum.w[1]) != PTX__W_UNSIGNED)
             return 0;
-        ins = &k->ins.at[f->def[f->base[tag] + PTX__INDEX(*x)] - 1];
-        x = k->words.at + ins->words + 1;
-        if (k->m->forms.at[ins->form].row->op != PTX_ADD || PTX__TAG(*x) != tag
-            || PTX__TAG(x[1]) != PTX__W_UNSIGNED)
-            return 0;
-        ins = &k->ins.at[f->def[f->base[tag] + PTX__INDEX(*x)] - 1];
-        if (k->m->forms.at[ins->form].row->op != PTX_MOV || k->words.at[ins->words + 1] != *w) return 0;
-        *head = f->def[slot] - 1;
-        return (int32_t)x[2];
+        if (!ptx__made_by(k, f, *sum.w, &before) || before.op != PTX_MOV || *before.w != *w) return 0;
+        *head = at.i;
+        return (int32_t)sum.w[2];
     }
-    if (op != PTX_MOV && op != PTX_CVT && op != PTX_ADD && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL)
-        return 0;
-    for (; w < end && n < 3; n++) {
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) {
+    if (!ptx__scales(at.op)) return 0;
+    for (; w < at.end && n < 3; n++) {
+        if (PTX__IS_NUMBER(*w)) {
             number[n] = (int32_t)w[1];
             w += 3;
         } else
             step[n] = ptx__round_step(k, f, *w++, head, budget);
     }
-    if (op == PTX_SHL) return step[1] || number[1] > 16 || number[1] < 0 ? 0 : step[0] * (1 << number[1]);
-    if (op == PTX_MUL) return step[0] * number[1] + step[1] * number[0];
-    if (op == PTX_MAD) return step[0] * number[1] + step[1] * number[0] + step[2];
-    return step[0] + (op == PTX_ADD ? step[1] : 0);
+    if (at.op == PTX_SHL) return step[1] || number[1] > 16 || number[1] < 0 ? 0 : step[0] * (1 << number[1]);
+    if (at.op == PTX_MUL) return step[0] * number[1] + step[1] * number[0];
+    if (at.op == PTX_MAD) return step[0] * number[1] + step[1] * number[0] + step[2];
+    return step[0] + (at.op == PTX_ADD ? step[1] : 0);
 }
 
 /* Advice on an access in a loop that moves by less than it needs from round to round. */
@@ -10499,9 +10497,9 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
 /* -- what an instruction is and is given -- */
 
 static int ptx__is_wait(const ptx__point *at) {
-    return strncmp(at->name, "mbarrier.t", 10) == 0; /* test_wait, try_wait */
+    return (at->says & PTX__SAYS(WAIT)) != 0; /* test_wait, try_wait */
 }
-static int ptx__is_bar(const ptx__point *at) { return strncmp(at->name, "bar", 3) == 0; }
+static int ptx__is_bar(const ptx__point *at) { return (at->says & PTX__SAYS(BAR)) != 0; }
 
 /* The source operand that stands in the slot of that letter: its word, of an address that of the base, the
    offset behind it. NULL: there is none. */
@@ -10519,7 +10517,8 @@ static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter
 }
 
 /* The number that an operand is, where that is known. */
-static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint64_t *number) {
+PTX__APART static int ptx__number(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w,
+                                  uint64_t *number) {
     int budget = 12;
     ptx__known v;
     *number = 0;
@@ -10533,10 +10532,8 @@ static int ptx__number_in(const ptx_kernel *k, const ptx__flow *f, uint32_t i, c
                           uint64_t *number) {
     return ptx__number(k, f, ptx__in_slot(k, i, letter), number);
 }
-/* Whether two addresses are one and the same: base and offset. */
-static int ptx__same(const uint32_t *x, const uint32_t *y) { return x && x[0] == y[0] && x[1] == y[1]; }
 /* The shared array that an address is in, index + 1, 0 for none that is known. */
-static uint32_t ptx__array_at(const ptx_kernel *k, const ptx__flow *f, const uint32_t *x) {
+PTX__APART static uint32_t ptx__array_at(const ptx_kernel *k, const ptx__flow *f, const uint32_t *x) {
     return x ? ptx__array_of(k, f, x[0], 0) : 0;
 }
 
@@ -10545,7 +10542,7 @@ static uint32_t ptx__array_at(const ptx_kernel *k, const ptx__flow *f, const uin
 
 /* Of a block declared as such: the threads that come to barriers of that number, against the count here. */
 static ptx_code ptx__verify_count(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *counted) {
-    uint32_t lanes[32], all[32], w, come = 0, threads = k->need[0] * k->need[1] * k->need[2];
+    uint32_t lanes[32], all[32], w, come = 0, threads = ptx__threads_of(k);
     uint64_t which, other, wanted;
     ptx__point at;
     if (!threads || k->function || k->calls.count || !ptx__number_in(k, f, i, 'F', &which)
@@ -10616,7 +10613,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     const uint32_t i = at->i;
     const char *site = at->ins->site;
     uint64_t number, size;
-    uint32_t blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
+    uint32_t blocks = ptx__blocks_of(k);
     ptx_mods group = ptx__cta_group(form);
     const char *letter;
     if (at->op == PTX_RAW && at->effect != PTX__EFFECT_CALL
@@ -10624,7 +10621,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         return ptx__verify_raw_leaves(k, f, i);
     if (at->op == PTX_MAPA || at->op == PTX_MAPA_GENERIC) {
         const uint32_t *rank = k->words.at + at->ins->words + 2;
-        if (PTX__TAG(rank[-1]) >= PTX__W_UNSIGNED && PTX__TAG(rank[-1]) <= PTX__W_F64) rank += 2;
+        if (PTX__IS_NUMBER(rank[-1])) rank += 2;
         if (!blocks) blocks = k->max_rank;
         if (!k->function && blocks && ptx__number(k, f, rank, &number) && number >= blocks)
             return ptx__fail_at(k, PTX_E_RANGE, i, site,
@@ -10653,7 +10650,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
                             "the mask 0x%x names blocks that a cluster of %u has not: a bit for each rank",
                             (unsigned)(number & 0xffff), blocks);
     if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i, counted);
-    if (group && strncmp(at->name, "tcgen05", 7) == 0) {
+    if (group && at->says & PTX__SAYS(TCGEN05)) {
         if (!*pair) *pair = i + 1;
         if (group != ptx__cta_group(&k->m->forms.at[k->ins.at[*pair - 1].form]))
             return ptx__fail_at(k, PTX_E_MODIFIER, i, site,
@@ -10672,7 +10669,7 @@ static uint32_t ptx__tensor_loads_rule(ptx_kernel *k, ptx__flow *f, ptx__point *
            && (word = ptx__next_register(k, at->ins, 1, &from)) != 0)
         for (j = 0; j < count; j++)
             if (open >> j & 1
-                && at->about[j] + 1 == f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)]) {
+                && at->about[j] + 1 == f->def[ptx__slot(f, word)]) {
                 ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
                              "what the tcgen05.ld at %s loads may not have come yet: put "
                              "PTX_TCGEN05_WAIT_LD between",
@@ -10695,7 +10692,7 @@ static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
             if (!(k->m->forms.at[k->ins.at[i].form].seen & PTX__SEEN_FURTHER)) continue; /* by far the most */
             if (!f->block[b].order || !ptx__see(k, i, &at)) continue;
             if (ptx__verify_one(k, f, &at, &pair, &counted)) return k->m->error.code;
-            if (strncmp(at.name, "tcgen05.ld", 10) == 0 && *count < 32) loads[(*count)++] = i;
+            if (at.says & PTX__SAYS(TCGEN05_LD) && *count < 32) loads[(*count)++] = i;
         }
     return *count ? ptx__follow(k, f, 0, ptx__tensor_loads_rule, PTX__BRANCHES, loads) : PTX_E_NONE;
 }
@@ -10705,7 +10702,7 @@ static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
 /* The immediate of the first operand. */
 static uint32_t ptx__first_immediate(const ptx_kernel *k, const ptx__ins *ins) {
     const uint32_t *w = &k->words.at[ins->words];
-    return ins->count && PTX__TAG(w[0]) >= PTX__W_UNSIGNED && PTX__TAG(w[0]) <= PTX__W_HEX16 ? w[1] : 0;
+    return ins->count && PTX__IS_INTEGER(w[0]) ? w[1] : 0;
 }
 
 /* Registers that a thread may have: 255, or what launch bounds leave of 65,536, in steps of 8. */
@@ -10775,7 +10772,7 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
     else if (k->blocks_are_clusters && !(k->need[0] && k->cluster[0]))
         wrong = "ptx_blocks_are_clusters needs ptx_require_block and ptx_require_cluster";
     if (wrong) return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site, "%s", wrong);
-    if (k->need[0]) threads = k->need[0] * k->need[1] * k->need[2];
+    if (k->need[0]) threads = ptx__threads_of(k);
     if (k->min_blocks * threads > most || k->min_blocks > blocks)
         return ptx__fail(
             k, PTX_E_LAUNCH_LIMIT, k->site,
@@ -10795,7 +10792,7 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
 
 /* Bulk copies that nothing in the kernel waits for, and clusters that the launch must be allowed. */
 static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
-    uint32_t in = 0, out = 0, does = 0, blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
+    uint32_t in = 0, out = 0, does = 0, blocks = ptx__blocks_of(k);
     int committed = 0;
     ptx__point at;
     (void)f;
@@ -10812,7 +10809,7 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
     if (!(k->seen & (1u << PTX__EFFECT_BULK_IN | 1u << PTX__EFFECT_BULK_OUT))) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         does |= at.effect == PTX__EFFECT_CALL ? ptx__does(k, at.i) : 1u << at.effect;
-        if (at.effect == PTX__EFFECT_BARRIER && strncmp(at.name, "mbarrier", 8) == 0) does |= 0x80000000u;
+        if (at.effect == PTX__EFFECT_BARRIER && at.says & PTX__SAYS(MBARRIER)) does |= 0x80000000u;
         committed |= at.op == PTX_BULK_COMMIT_GROUP;
         if (at.effect == PTX__EFFECT_BULK_IN && !in) in = at.i + 1;
         if (at.effect == PTX__EFFECT_BULK_OUT && !out) out = at.i + 1;
@@ -10835,20 +10832,17 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
    Who has come into an if goes the same way wherever the same is asked again: f->chosen is the condition, as
    a guard that is true where they go, 0: not asked. */
 static int ptx__same_condition(const ptx_kernel *k, const ptx__flow *f, uint32_t a, uint32_t b) {
-    const uint32_t slot[2] = {f->base[PTX__W_PRED] + PTX__INDEX(a), f->base[PTX__W_PRED] + PTX__INDEX(b)};
-    const ptx__ins *x = &k->ins.at[f->def[slot[0]] - 1], *y = &k->ins.at[f->def[slot[1]] - 1];
-    const uint32_t *w = k->words.at + x->words + x->results, *end = k->words.at + x->words + x->count;
-    if (f->sets[slot[0]] || f->sets[slot[1]]) return 0;
-    if (x == y) return 1;
-    if (x->kind != PTX__I_PLAIN || y->kind != PTX__I_PLAIN || x->form != y->form || x->count != y->count
-        || x->guard || y->guard || k->m->forms.at[x->form].row->op != PTX_SETP
-        || memcmp(w, k->words.at + y->words + y->results, (size_t)(end - w) * sizeof *w) != 0)
+    ptx__point x, y, from;
+    const uint32_t *w;
+    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(a)), &x)
+        || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(b)), &y))
         return 0;
-    for (; w < end; w++)
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
-            w += 2;
-        else if (PTX__TAG(*w) >= PTX__CLASSES || f->sets[f->base[PTX__TAG(*w)] + PTX__INDEX(*w)])
-            return 0;
+    if (x.i == y.i) return 1;
+    if (x.form != y.form || x.ins->count != y.ins->count || x.ins->guard || y.ins->guard || x.op != PTX_SETP
+        || memcmp(x.w, y.w, (size_t)(x.end - x.w) * sizeof *x.w) != 0)
+        return 0;
+    for (w = x.w; w < x.end; w = ptx__behind(w))
+        if (!PTX__IS_NUMBER(*w) && !ptx__made_by(k, f, *w, &from)) return 0;
     return 1;
 }
 static int ptx__goes_elsewhere(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t way) {
@@ -10902,8 +10896,8 @@ static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx_
     }
 }
 /* The same, and the advice where it is found: the text names the place from which it was sought. */
-static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
-                               const uint32_t *about, ptx_advice_code code, const char *text) {
+PTX__APART static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
+                                          const uint32_t *about, ptx_advice_code code, const char *text) {
     uint32_t found = ptx__seek(k, f, from, look, about);
     if (found) ptx__note(k, code, found - 1, text, k->ins.at[from].site);
 }
@@ -10917,7 +10911,7 @@ static int ptx__tells_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word,
     ptx__point at;
     if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
     if (PTX__TAG(word) != PTX__W_PRED && PTX__TAG(word) != PTX__W_32) return 0;
-    slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+    slot = ptx__slot(f, word);
     set = f->sets[slot];
     if (!barrier || !f->def[slot] || !ptx__see(k, f->def[slot] - 1, &at)) return 0;
     if (ptx__is_wait(&at)) return ptx__same(ptx__in_slot(k, at.i, 'b'), barrier);
@@ -10925,7 +10919,7 @@ static int ptx__tells_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word,
     for (ins = at.ins;; set = k->m->sets.at[set - 1].next) {
         w = k->words.at + ins->words + ins->results;
         for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
-            if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+            if (PTX__TAG(*w) == PTX__W_MEM || PTX__IS_NUMBER(*w))
                 w += 2;
             else if (ptx__tells_of(k, f, *w, barrier, depth + 1))
                 return 1;
@@ -10949,7 +10943,7 @@ static int ptx__many_do(const ptx_kernel *k, ptx__flow *f, uint32_t i, const uin
     if (k->function || need[0] * need[1] * need[2] == 1 || k->max_threads == 1) return 0;
     if (ptx__parted(k, f, i) >= PTX__CLASS_LANE) return 0;
     return PTX__TAG(*w) == PTX__W_SHARED
-           || (PTX__TAG(*w) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, *w)) < PTX__CLASS_LANE);
+           || (PTX__TAG(*w) < PTX__CLASSES && ptx__class_of(f, *w) < PTX__CLASS_LANE);
 }
 
 /* -- mbarriers and bulk copies -- */
@@ -10980,9 +10974,9 @@ static int ptx__look_inval(const ptx_kernel *k, ptx__flow *f, const ptx__point *
 
 /* One that is made again. Where its address is, too, it is another. */
 static int ptx__look_made(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    uint32_t slot = PTX__TAG(about[0]) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(about[0]) : 0;
+    ptx__point by;
     if (at->op == PTX_MBARRIER_INVAL || at->opaque) return 1;
-    if (PTX__TAG(about[0]) == PTX__W_32 && (f->sets[slot] || f->def[slot] == at->i + 1)) return 1;
+    if (PTX__TAG(about[0]) == PTX__W_32 && (!ptx__made_by(k, f, about[0], &by) || by.i == at->i)) return 1;
     return at->op == PTX_MBARRIER_INIT && ptx__same(ptx__in_slot(k, at->i, 'b'), about) ? 2 : 0;
 }
 
@@ -11019,11 +11013,11 @@ static void ptx__advise_bytes(ptx_kernel *k, ptx__flow *f, const ptx__point *exp
     for (at.i = f->block[b].first - 1; ptx__next(k, &at) && at.i < f->block[b].end;) {
         const uint32_t *w = ptx__in_slot(k, at.i, 'b');
         if (at.opaque) return;
-        if (at.i != i && w && strstr(at.name, "_tx")) return; /* several are expected */
+        if (at.i != i && w && at.says & PTX__SAYS(TX)) return; /* several are expected */
         if (at.effect != PTX__EFFECT_BULK_IN) continue;
         if (!w) w = ptx__in_slot(k, at.i, 'r');
         if (!ptx__same(w, barrier) || ptx__in_slot(k, at.i, 'h')) return; /* or multicast */
-        if (strstr(at.name, "tensor") || at.ins->guard != expects->ins->guard) return;
+        if (at.says & PTX__SAYS(TENSOR) || at.ins->guard != expects->ins->guard) return;
         if (!ptx__number_in(k, f, at.i, 'C', &bytes)) return;
         all += bytes;
         any = 1;
@@ -11053,7 +11047,7 @@ static void ptx__advise_wait(ptx_kernel *k, ptx__flow *f, const ptx__point *wait
     const uint32_t i = wait->i, *barrier = ptx__mbarrier_of(k, i);
     uint32_t copy = 0, array, other = 0;
     uint64_t parity;
-    int odd = strstr(wait->name, "parity") && ptx__number_in(k, f, i, 'u', &parity) && parity & 1;
+    int odd = wait->says & PTX__SAYS(PARITY) && ptx__number_in(k, f, i, 'u', &parity) && parity & 1;
     ptx__point at;
     if (!used)
         ptx__note(
@@ -11164,7 +11158,7 @@ static void ptx__mark_used(const ptx_kernel *k, ptx__flow *f) {
     for (i = 0; i < registers; i++) f->wanted[i] = 0;
     for (i = 0; i < k->ins.count; i++)
         for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], 1, &at)) != 0;)
-            f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = 1;
+            f->wanted[ptx__slot(f, word)] = 1;
 }
 
 /* How often threads arrive at the mbarrier made at instruction i, against its count. Only where all that is
@@ -11176,7 +11170,7 @@ static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, const ptx__point *at
 }
 static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     const uint32_t *made = ptx__in_slot(k, i, 'b');
-    uint32_t t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], waited = 0;
+    uint32_t t, lanes[32], threads = ptx__threads_of(k), waited = 0;
     uint64_t count, by, all = 0, most = 0;
     int declared = threads != 0;
     ptx__point at;
@@ -11185,13 +11179,13 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
         const uint32_t *w = ptx__in_slot(k, at.i, 'b');
         uint64_t come = 0;
-        if (at.opaque || strstr(at.name, "mbarrier::arrive") || strstr(at.name, "noinc")) return;
+        if (at.opaque || at.says & (PTX__SAYS(BULK_ARRIVE) | PTX__SAYS(NOINC))) return;
         if (ptx__is_wait(&at) && ptx__same(w, made)) waited = at.i + 1;
-        if (!strstr(at.name, "arrive") || ptx__is_bar(&at)) continue;
-        if (!w || strstr(at.name, "drop") || strstr(at.name, "cp.async")) return;
+        if (!(at.says & PTX__SAYS(ARRIVE)) || ptx__is_bar(&at)) continue;
+        if (!w || at.says & (PTX__SAYS(DROP) | PTX__SAYS(CP_ASYNC))) return;
         if (w[0] != made[0] && ptx__array_at(k, f, w) == ptx__array_at(k, f, made)) return;
         if (!ptx__same(w, made)) continue;
-        if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M')) by = 1;
+        if (at.says & PTX__SAYS(EXPECT) || !ptx__in_slot(k, at.i, 'M')) by = 1;
         else if (!ptx__number_in(k, f, at.i, 'M', &by))
             return;
         if (ptx__seek(k, f, at.i, ptx__look_for, &at.i)) return;
@@ -11210,15 +11204,12 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
 /* A wait by a parity that is a number, in a loop that fetches more by the same mbarrier. */
 static void ptx__advise_same_parity(ptx_kernel *k, ptx__flow *f, const ptx__point *wait) {
     const uint32_t i = wait->i, *barrier = ptx__mbarrier_of(k, i);
-    uint32_t again = UINT32_MAX, made;
+    uint32_t again = UINT32_MAX;
     uint64_t parity;
     ptx__point at;
-    if (!barrier || !strstr(wait->name, "parity") || !ptx__number_in(k, f, i, 'u', &parity)) return;
+    if (!barrier || !(wait->says & PTX__SAYS(PARITY)) || !ptx__number_in(k, f, i, 'u', &parity)) return;
     if (PTX__TAG(barrier[0]) == PTX__W_32) { /* an address that changes with the rounds is another mbarrier */
-        made = f->def[f->base[PTX__W_32] + PTX__INDEX(barrier[0])] - 1;
-        if (f->sets[f->base[PTX__W_32] + PTX__INDEX(barrier[0])]
-            || ptx__seek(k, f, i, ptx__look_for, &made))
-            return;
+        if (!ptx__made_by(k, f, barrier[0], &at) || ptx__seek(k, f, i, ptx__look_for, &at.i)) return;
     }
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
         if (at.i == i) continue;
@@ -11243,7 +11234,7 @@ static int ptx__look_bulk_in(const ptx_kernel *k, ptx__flow *f, const ptx__point
     const uint32_t *w;
     uint64_t bytes;
     if (at->effect == PTX__EFFECT_BARRIER || at->opaque || ptx__is_bar(at)
-        || strncmp(at->name, "mbarrier.arrive.s", 17) == 0)
+        || at->says & PTX__SAYS(LONE_ARRIVAL))
         return 1;
     if (at->effect != PTX__EFFECT_BULK_IN || ptx__parted(k, f, at->i) != PTX__CLASS_LANE) return 0;
     w = ptx__bulk_target(k, at->i);
@@ -11263,7 +11254,7 @@ typedef struct ptx__phases {
 static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at, ptx__phases *p) {
     const uint32_t i = at->i;
     if (at->opaque) p->expects = 1, p->all_known = 0;
-    if (strstr(at->name, "_tx.") || strstr(at->name, "_tx%")) p->expects = 1;
+    if (at->says & PTX__SAYS(TX) && !(at->says & PTX__SAYS(TX_BYTES))) p->expects = 1;
     if (at->op == PTX_MBARRIER_INIT || at->op == PTX_MBARRIER_INVAL) ptx__advise_life(k, f, at);
     if (at->op == PTX_MBARRIER_INIT) ptx__advise_arrivals(k, f, i);
     if (at->effect == PTX__EFFECT_READ && k->seen >> PTX__EFFECT_BULK_IN & 1
@@ -11274,15 +11265,14 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
     if (ptx__is_wait(at)) {
         uint32_t made = k->words.at[at->ins->words], array;
         const uint32_t *state = ptx__in_slot(k, i, 'd'), *barrier = ptx__in_slot(k, i, 'b'), *other;
-        if (state && PTX__TAG(*state) == PTX__W_64 && !f->sets[f->base[PTX__W_64] + PTX__INDEX(*state)]) {
-            uint32_t arrival = f->def[f->base[PTX__W_64] + PTX__INDEX(*state)] - 1;
-            other = strncmp(k->m->forms.at[k->ins.at[arrival].form].row->name, "mbarrier.arrive", 15) == 0
-                        ? ptx__in_slot(k, arrival, 'b')
-                        : NULL;
+        ptx__point arrival;
+        if (state && PTX__TAG(*state) == PTX__W_64 && ptx__made_by(k, f, *state, &arrival)
+            && arrival.says & PTX__SAYS(ARRIVAL)) {
+            other = ptx__in_slot(k, arrival.i, 'b');
             if (other && barrier && other[0] == barrier[0] && other[1] != barrier[1])
                 ptx__note(k, PTX_ADVICE_ORDER, i,
                           "the state comes of an arrival at another mbarrier, at %s: it says nothing of this",
-                          k->ins.at[arrival].site);
+                          arrival.ins->site);
         }
         ptx__advise_retry(k, f, i);
         ptx__advise_same_parity(k, f, at);
@@ -11295,8 +11285,8 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
     }
     if (at->effect == PTX__EFFECT_BULK_IN) {
         const uint32_t *to = ptx__bulk_target(k, i);
-        if (strstr(at->name, "tx::bytes") && !p->counted) p->counted = i + 1;
-        if (to && !strstr(at->name, "reduce") && ptx__many_do(k, f, i, to))
+        if (at->says & PTX__SAYS(TX_BYTES) && !p->counted) p->counted = i + 1;
+        if (to && !(at->says & PTX__SAYS(REDUCE)) && ptx__many_do(k, f, i, to))
             ptx__note(
                 k, PTX_ADVICE_RACE, i,
                 "every thread that comes here begins this bulk copy, to one place: let one thread do "
@@ -11307,7 +11297,7 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
 static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
     ptx__phases p = {0, 1, 0, 0};
     ptx__point at;
-    if ((k->m->target & 0xfffu) < 80) return;
+    if (ptx__sm(k) < 80) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         if (at.op == PTX_MBARRIER_INIT) {
             uint32_t array = ptx__array_at(k, f, ptx__in_slot(k, at.i, 'b'));
@@ -11325,7 +11315,7 @@ static void ptx__advise_phases(ptx_kernel *k, ptx__flow *f) {
             bulk |= at.effect == PTX__EFFECT_BULK_IN;
         }
         for (i = f->block[at.b].first; bulk && i < f->block[at.b].end; i++)
-            if (ptx__see(k, i, &at) && strstr(at.name, "expect_tx.shared.b64")) ptx__advise_bytes(k, f, &at);
+            if (ptx__see(k, i, &at) && at.says & PTX__SAYS(EXPECT_HERE)) ptx__advise_bytes(k, f, &at);
     }
     if (p.counted && !p.expects && !k->function)
         ptx__note(k, PTX_ADVICE_ORDER, p.counted - 1,
@@ -11339,7 +11329,7 @@ static int ptx__look_bulk_out(const ptx_kernel *k, ptx__flow *f, const ptx__poin
                               const uint32_t *about) {
     const uint32_t *w;
     if (at->effect == PTX__EFFECT_BARRIER || at->opaque) return 1;
-    if (strncmp(at->name, "barrier", 7) == 0 || strncmp(at->name, "bar.", 4) == 0) return 1;
+    if (ptx__is_bar(at)) return 1;
     if (at->effect != PTX__EFFECT_BULK_OUT) return 0;
     w = ptx__in_slot(k, at->i, 's');
     return w && ptx__array_at(k, f, w) == about[0] && ptx__parted(k, f, at->i) == PTX__CLASS_LANE ? 2 : 0;
@@ -11424,7 +11414,7 @@ static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
                           "the bulk copy at %s may still be reading what is written here: "
                           "PTX_BULK_COMMIT_GROUP and PTX_BULK_WAIT_GROUP_READ come between",
                           at.ins->site);
-        } else if ((at.op == PTX_ST || strncmp(at.name, "stmatrix", 8) == 0)
+        } else if ((at.op == PTX_ST || at.says & PTX__SAYS(STMATRIX))
                    && ptx__parted(k, f, at.i) <= PTX__CLASS_BLOCK) {
             about[0] = ptx__array_at(k, f, ptx__shared_operand(k, at.ins));
             if (about[0])
@@ -11452,16 +11442,13 @@ static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
 #define PTX__CLUSTER_RELAXED 0x20000000u /* arrived, and told nobody what was stored */
 /* Whether the address was made by mapa, sums counted in. */
 static int ptx__is_mapped(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
-    uint32_t depth, slot, word = w ? *w : 0;
+    uint32_t depth, word = w ? *w : 0;
+    ptx__point at;
     for (depth = 0; depth < 8 && w && PTX__TAG(word) == PTX__W_32; depth++) {
-        const ptx__ins *ins;
-        slot = f->base[PTX__W_32] + PTX__INDEX(word);
-        ins = &k->ins.at[f->def[slot] - 1];
-        if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 0;
-        if (k->m->forms.at[ins->form].row->op == PTX_MAPA) return 1;
-        if (k->m->forms.at[ins->form].row->op != PTX_ADD && k->m->forms.at[ins->form].row->op != PTX_MOV)
-            return 0;
-        word = k->words.at[ins->words + 1];
+        if (!ptx__made_by(k, f, word, &at)) return 0;
+        if (at.op == PTX_MAPA) return 1;
+        if (at.op != PTX_ADD && at.op != PTX_MOV) return 0;
+        word = *at.w;
     }
     return 0;
 }
@@ -11471,19 +11458,16 @@ static int ptx__is_stored_far(const ptx_kernel *k, ptx__flow *f, uint32_t load, 
     const uint32_t *x = ptx__shared_operand(k, &k->ins.at[load]), *y;
     ptx__places *last = &k->m->places.at[PTX__PLACES];
     const ptx__places *p;
-    uint32_t i, t, slot, word;
+    uint32_t i, t, word;
     int64_t from, to, low = INT64_MAX, high = INT64_MIN;
-    ptx__point at;
+    ptx__point at, mapa;
     for (i = 0; i < k->ins.count && f->effort > 8192; i++, f->effort--) {
         if (!ptx__see(k, i, &at) || !(at.form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)) continue;
         if (at.op != PTX_ST && !(at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)) continue;
         y = ptx__shared_operand(k, at.ins);
         if (!y || PTX__TAG(y[0]) != PTX__W_32 || ptx__array_at(k, f, y) != array) continue;
-        slot = f->base[PTX__W_32] + PTX__INDEX(y[0]);
-        if (f->sets[slot] || k->ins.at[f->def[slot] - 1].kind != PTX__I_PLAIN
-            || k->m->forms.at[k->ins.at[f->def[slot] - 1].form].row->op != PTX_MAPA)
-            continue;
-        word = k->words.at[k->ins.at[f->def[slot] - 1].words + 1];
+        if (!ptx__made_by(k, f, y[0], &mapa) || mapa.op != PTX_MAPA) continue;
+        word = *mapa.w;
         from = (int32_t)y[1];
         to = from + ptx__access_bytes(k, at.ins);
         if (word == x[0]) {
@@ -11515,16 +11499,15 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
     uint32_t array;
     int far;
     if (at->opaque || ptx__is_wait(at)) return 0; /* or a barrier in memory, of whatever others do */
-    if (strncmp(at->name, "barrier.cluster.wait", 20) == 0)
+    if (at->says & PTX__SAYS(CLUSTER_WAIT))
         return states & PTX__CLUSTER_RELAXED ? states & ~(PTX__CLUSTER_NOT_MET | PTX__CLUSTER_RELAXED) : 0;
-    if (strncmp(at->name, "barrier.cluster.arrive", 22) == 0)
+    if (at->says & PTX__SAYS(CLUSTER_ARRIVE))
         return at->form->asked & PTX_RELAXED & ~PTX__FAMILY && !(states & PTX__CLUSTER_FENCED)
                    ? states | PTX__CLUSTER_RELAXED
                    : states & ~PTX__CLUSTER_RELAXED;
-    if (strncmp(at->name, "fence", 5) == 0 || strncmp(at->name, "membar.", 7) == 0)
-        return states | PTX__CLUSTER_FENCED;
+    if (at->says & PTX__SAYS_FENCE) return states | PTX__CLUSTER_FENCED;
     if (at->report && states & PTX__CLUSTER_NOT_MET && !at->about
-        && (strncmp(at->name, "mbarrier", 8) == 0 || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
+        && (at->says & PTX__SAYS(MBARRIER) || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
         && ptx__is_mapped(k, f, ptx__in_slot(k, i, 'r')))
         ptx__note(k, PTX_ADVICE_ORDER, i,
                   "the other block's mbarrier may not be there yet: behind its mbarrier.init and "
@@ -11560,7 +11543,7 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
 }
 
 static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
-    if ((k->m->target & 0xfffu) >= 90 && !k->function) {
+    if (ptx__sm(k) >= 90 && !k->function) {
         uint32_t stores = 1;
         ptx__point at;
         ptx__follow(k, f, PTX__CLUSTER_NOT_MET, ptx__remote_rule, 0, NULL);
@@ -11583,7 +11566,7 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
 static int ptx__look_tensor(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     (void)k, (void)f, (void)about;
     if (at->op == PTX_TCGEN05_WAIT_ST || at->opaque) return 1;
-    return strncmp(at->name, "tcgen05.ld", 10) == 0 || strncmp(at->name, "tcgen05.mma", 11) == 0 ? 2 : 0;
+    return at->says & (PTX__SAYS(TCGEN05_LD) | PTX__SAYS(TCGEN05_MMA)) ? 2 : 0;
 }
 /* Tensor memory that is never given back, or not as much of it; products that all begin or nobody waits for.
    */
@@ -11594,16 +11577,16 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     if (k->function || !(k->seen & PTX__SEEN_FURTHER)) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        int multiplies = strncmp(at.name, "tcgen05.mma", 11) == 0;
         if (at.opaque) return;
-        if (multiplies) product = at.i + 1;
-        if (strncmp(at.name, "tcgen05.commit", 14) == 0) committed = 1;
-        if ((multiplies || strncmp(at.name, "tcgen05.c", 9) == 0) && ptx__parted(k, f, at.i) < PTX__CLASS_LANE
-            && k->max_threads != 1 && k->need[0] * k->need[1] * k->need[2] != 1)
+        if (at.says & PTX__SAYS(TCGEN05_MMA)) product = at.i + 1;
+        if (at.says & PTX__SAYS(TCGEN05_COMMIT)) committed = 1;
+        if (at.says & (PTX__SAYS(TCGEN05_MMA) | PTX__SAYS(TCGEN05_C))
+            && ptx__parted(k, f, at.i) < PTX__CLASS_LANE && k->max_threads != 1
+            && ptx__threads_of(k) != 1)
             ptx__note(k, PTX_ADVICE_RACE, at.i,
                       "every thread that comes here begins this: let one thread do it (ptx_if on %%tid.x or "
                       "ptx_elect)");
-        if (strncmp(at.name, "tcgen05.st", 10) == 0)
+        if (at.says & PTX__SAYS(TCGEN05_ST))
             ptx__seek_and_note(k, f, at.i, ptx__look_tensor, NULL, PTX_ADVICE_ORDER,
                                "what the tcgen05.st at %s stores may not be there yet: put "
                                "PTX_TCGEN05_WAIT_ST between");
@@ -11630,13 +11613,11 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
 /* -- what changes nothing -- */
 
 /* The most that an instruction can make, of 32 bits without a sign: UINT32_MAX where that is not known. */
-static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__ins *ins) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
-    const uint32_t *w = k->words.at + ins->words + ins->results;
-    const unsigned op = form->row->op, type = (unsigned)(form->key >> 16 & 0xff);
-    const unsigned read = op == PTX_CVT ? (unsigned)(form->key >> 24 & 0xff) : type;
-    if (ins->kind != PTX__I_PLAIN) return UINT32_MAX;
-    if (ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) {
+static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__point *made) {
+    const uint32_t *w = made->w;
+    const unsigned op = made->op, type = (unsigned)(made->form->key >> 16 & 0xff);
+    const unsigned read = op == PTX_CVT ? (unsigned)(made->form->key >> 24 & 0xff) : type;
+    if (made->ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) {
         const uint32_t special = PTX__INDEX(w[0]), axis = special - PTX_TID_X;
         if (special == PTX_LANEID) return 31;
         if (special <= PTX_TID_Z && k->need[0]) return k->need[axis] > 1 ? k->need[axis] - 1 : UINT32_MAX;
@@ -11644,7 +11625,7 @@ static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__ins *ins) {
     }
     if (op == PTX_LD || op == PTX_CVT) return read == PTX_U8 ? 255u : read == PTX_U16 ? 65535u : UINT32_MAX;
     if (op == PTX_POPC || op == PTX_CLZ) return ptx__fact(type)->bits;
-    if (ins->count != 5 || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[1]) != PTX__W_UNSIGNED || w[3]
+    if (made->ins->count != 5 || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[1]) != PTX__W_UNSIGNED || w[3]
         || !w[2])
         return UINT32_MAX;
     if (op == PTX_AND) return w[2];
@@ -11662,20 +11643,20 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     unsigned type = (unsigned)(form->key >> 16 & 0xff);
     char kind = ptx__fact(type)->kind;
     uint64_t number = 0;
-    uint32_t def, most;
+    uint32_t most;
+    ptx__point made;
     if (!form->operands[2] && ins->count == ins->results + 2u && w[0] == w[1] && PTX__TAG(w[0]) < PTX__CLASSES
         && strchr("usb", kind)) /* with itself */
         return how[1] == 'e' || how[0] == 'e' ? (how[0] == 'n' ? 1 : 2) : 1;
     if (form->operands[2] || ins->count != ins->results + 4u || PTX__TAG(w[0]) >= PTX__CLASSES) return 0;
-    if (PTX__TAG(w[1]) < PTX__W_UNSIGNED || PTX__TAG(w[1]) > PTX__W_F64) return 0;
+    if (!PTX__IS_NUMBER(w[1])) return 0;
     number = w[2] | (uint64_t)w[3] << 32;
     if (PTX__TAG(w[1]) == PTX__W_F32)
         return (number & 0x7fffffff) > 0x7f800000 && strchr("elg", how[0]) && how[2] == '.' ? 1 : 0;
     if (kind != 'u' || PTX__TAG(w[1]) == PTX__W_F64) return 0;
     if (!number) return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
-    def = f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0]);
-    if (PTX__TAG(w[0]) != PTX__W_32 || f->sets[def]) return 0;
-    most = ptx__at_most(k, &k->ins.at[f->def[def] - 1]);
+    if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
+    most = ptx__at_most(k, &made);
     if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
     return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0; /* what is not known is no less */
 }
@@ -11692,29 +11673,17 @@ static int ptx__stops(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
 /* Whether a predicate or number is the same in all rounds of the loop, whose blocks have that mark. */
 static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *inside,
                           uint32_t mark, int depth) {
-    uint32_t tag = PTX__TAG(word), slot;
-    const ptx__ins *ins;
-    const uint32_t *w, *end;
-    if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
-    if (tag == PTX__W_SPECIAL)
+    ptx__point at;
+    const uint32_t *w;
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (PTX__TAG(word) == PTX__W_SPECIAL)
         return strncmp(ptx__specials[PTX__INDEX(word)].name, "%clock", 6) != 0
                && strncmp(ptx__specials[PTX__INDEX(word)].name, "%global", 7) != 0;
-    if (tag >= PTX__CLASSES || depth > 8) return 0;
-    slot = f->base[tag] + PTX__INDEX(word);
-    if (!f->def[slot] || f->sets[slot]) return 0;
-    if (inside[f->def_block[slot]] != mark) return 1;
-    ins = &k->ins.at[f->def[slot] - 1];
-    if (ins->kind != PTX__I_PLAIN || ins->guard || k->m->forms.at[ins->form].result != PTX__RESULT_SAME
-        || k->m->forms.at[ins->form].row->op == PTX_RAW)
-        return 0;
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; w < end; w++) {
-        if (PTX__TAG(*w) == PTX__W_MEM) return 0;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
-            w += 2;
-        else if (!ptx__invariant(k, f, *w, inside, mark, depth + 1))
-            return 0;
-    }
+    if (depth > 8 || !ptx__made_by(k, f, word, &at)) return 0;
+    if (inside[f->def_block[ptx__slot(f, word)]] != mark) return 1;
+    if (at.ins->guard || at.form->result != PTX__RESULT_SAME || at.op == PTX_RAW) return 0;
+    for (w = at.w; w < at.end; w = ptx__behind(w))
+        if (!PTX__IS_NUMBER(*w) && !ptx__invariant(k, f, *w, inside, mark, depth + 1)) return 0;
     return 1;
 }
 
@@ -11760,19 +11729,16 @@ static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
 
 /* A load that nobody told that others write, in a loop that only what it brings can end. */
 static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint32_t i) {
-    const ptx__ins *last = &k->ins.at[f->block[b].end - 1], *made;
+    const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
     const uint32_t *w = k->words.at + k->ins.at[i].words;
-    uint32_t j, way, to, steps, address, def;
-    ptx__point at;
+    uint32_t j, way, to, steps, address;
+    ptx__point at, made;
     if (last->kind != PTX__I_BRANCH || !last->guard || k->ins.at[i].results != 1
         || PTX__TAG(w[1]) != PTX__W_MEM)
         return 0;
     address = w[2];
-    made = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
-    if (k->m->forms.at[made->form].row->op != PTX_SETP || f->sets[f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0])])
-        return 0;
-    if (k->words.at[made->words + made->results] != w[0]
-        && k->words.at[made->words + made->count - 1] != w[0])
+    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(last->guard)), &made) || made.op != PTX_SETP
+        || f->sets[ptx__slot(f, w[0])] || (made.w[0] != w[0] && made.end[-1] != w[0]))
         return 0;
     for (way = 0; way < 2; way++) {
         to = f->block[b].next[way];
@@ -11785,9 +11751,7 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
         }
         if (to && to - 1 == b) break;
     }
-    if (way == 2 || PTX__TAG(address) >= PTX__CLASSES) return 0;
-    def = f->base[PTX__TAG(address)] + PTX__INDEX(address);
-    if (f->sets[def] || f->def_block[def] == b) return 0;
+    if (way == 2 || !ptx__made_by(k, f, address, &at) || f->def_block[ptx__slot(f, address)] == b) return 0;
     for (j = f->block[b].first; j < f->block[b].end; j++) /* nothing else but the test, and no fence */
         if (ptx__see(k, j, &at) && j != i && at.op != PTX_SETP && at.op != PTX_MOV) return 0;
     return 1;
@@ -11798,7 +11762,7 @@ static void ptx__advise_scope(ptx_kernel *k, ptx__flow *f, const ptx__point *at)
     const uint32_t *w = ptx__in_slot(k, at->i, 'm');
     uint32_t b;
     if (!w || k->function || PTX__TAG(w[0]) >= PTX__CLASSES
-        || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_CLUSTER)
+        || ptx__class_of(f, w[0]) != PTX__CLASS_CLUSTER)
         return;
     for (b = ptx__block_of(f, at->i); b; b = f->block[b].idom)
         if (PTX__CLASS(f->split[f->block[b].idom]) == PTX__CLASS_BLOCK) return; /* for some blocks, or one */
@@ -11811,23 +11775,21 @@ static void ptx__advise_scope(ptx_kernel *k, ptx__flow *f, const ptx__point *at)
    of what others stored. A bit for each parameter stored to since a fence; above, the same of what the atomic
    was to publish. */
 static uint32_t ptx__parameter_of(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
-    uint32_t depth, slot, word = w ? *w : 0;
+    uint32_t depth, word = w ? *w : 0;
+    ptx__point at;
     for (depth = 0; depth < 8 && w && PTX__TAG(word) == PTX__W_64; depth++) {
-        const ptx__ins *ins;
-        slot = f->base[PTX__W_64] + PTX__INDEX(word);
-        ins = &k->ins.at[f->def[slot] - 1];
-        if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return 0;
-        w = k->words.at + ins->words + ins->results;
-        switch (k->m->forms.at[ins->form].row->op) {
+        if (!ptx__made_by(k, f, word, &at)) return 0;
+        switch (at.op) {
         case PTX_LD:
-            return PTX__TAG(w[0]) == PTX__W_MEM && PTX__TAG(w[1]) == PTX__W_PARAM && PTX__INDEX(w[1]) < 14
-                       ? PTX__INDEX(w[1]) + 1
+            return PTX__TAG(at.w[0]) == PTX__W_MEM && PTX__TAG(at.w[1]) == PTX__W_PARAM
+                           && PTX__INDEX(at.w[1]) < 14
+                       ? PTX__INDEX(at.w[1]) + 1
                        : 0;
-        case PTX_MAD: word = k->words.at[ins->words + ins->count - 1]; break;
+        case PTX_MAD: word = at.end[-1]; break;
         case PTX_ADD:
         case PTX_MOV:
         case PTX_CVTA:
-        case PTX_CVTA_TO: word = *w; break;
+        case PTX_CVTA_TO: word = *at.w; break;
         default: return 0;
         }
     }
@@ -11837,7 +11799,7 @@ static uint32_t ptx__parameter_of(const ptx_kernel *k, const ptx__flow *f, const
 static int ptx__is_own(const ptx_kernel *k, ptx__flow *f, const uint32_t *address) {
     ptx__point at;
     if (PTX__TAG(address[0]) >= PTX__CLASSES
-        || PTX__CLASS(*ptx__class_at(f, address[0])) == PTX__CLASS_CLUSTER)
+        || ptx__class_of(f, address[0]) == PTX__CLASS_CLUSTER)
         return 0;
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at); f->effort--)
         if (at.op == PTX_ST && ptx__same(ptx__in_slot(k, at.i, 'm'), address)) return 1;
@@ -11846,9 +11808,8 @@ static int ptx__is_own(const ptx_kernel *k, ptx__flow *f, const uint32_t *addres
 static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
     ptx_mods asked = at->form->asked & ~PTX__FAMILY, released = PTX_RELEASE | PTX_ACQ_REL;
     uint32_t which;
-    if (at->opaque || strncmp(at->name, "fence.", 6) == 0 || strncmp(at->name, "membar.", 7) == 0
-        || strcmp(at->name, "fence") == 0)
-        return at->opaque ? 0 : states & ~0x7fffu;
+    if (at->opaque) return 0;
+    if (at->says & PTX__SAYS_FENCE) return states & ~0x7fffu;
     if (at->op == PTX_ST && asked & PTX__M_GLOBAL & ~PTX__FAMILY && !(asked & (released & ~PTX__FAMILY))) {
         which = ptx__parameter_of(k, f, ptx__in_slot(k, at->i, 'm'));
         return which ? states | 1u << which : states;
@@ -11878,7 +11839,7 @@ static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
             || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
             continue;
         w = ptx__in_slot(k, at.i, 'm');
-        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__CLASS(*ptx__class_at(f, w[0])) != PTX__CLASS_CLUSTER
+        if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || ptx__class_of(f, w[0]) != PTX__CLASS_CLUSTER
             || ptx__parted(k, f, at.i) != PTX__CLASS_LANE || ptx__seek(k, f, at.i, ptx__look_for, &at.i))
             continue; /* one a block, and once: not a queue */
         about[0] = at.i;
@@ -11905,17 +11866,17 @@ static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
         uint32_t made = at.ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES
-                            ? f->base[PTX__TAG(*w)] + PTX__INDEX(*w)
+                            ? ptx__slot(f, *w)
                             : UINT32_MAX;
         int passes = ptx__passes_address(at.op) && made != UINT32_MAX && !f->sets[made];
         for (w += at.ins->results; w < end; w++) {
             uint32_t word = *w, memory = PTX__TAG(word) == PTX__W_MEM, which;
-            if (PTX__TAG(word) >= PTX__W_UNSIGNED && PTX__TAG(word) <= PTX__W_F64) {
+            if (PTX__IS_NUMBER(word)) {
                 w += 2;
                 continue;
             }
             if (memory) word = w[1], w += 2;
-            if (PTX__TAG(word) < PTX__CLASSES) word = home[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+            if (PTX__TAG(word) < PTX__CLASSES) word = home[ptx__slot(f, word)];
             if (PTX__TAG(word) != PTX__W_LOCAL || PTX__INDEX(word) >= PTX__HOMES) continue;
             which = PTX__INDEX(word);
             if (memory && at.op == PTX_LD) {
@@ -11942,12 +11903,12 @@ static void ptx__advise_unread(ptx_kernel *k, ptx__flow *f) {
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         for (r = 0; at.form->row->sig[0] == '!' && r < at.ins->results; r++) {
             uint32_t word = k->words.at[at.ins->words + r];
-            if (PTX__TAG(word) < PTX__CLASSES) f->wanted[f->base[PTX__TAG(word)] + PTX__INDEX(word)] = 1;
+            if (PTX__TAG(word) < PTX__CLASSES) f->wanted[ptx__slot(f, word)] = 1;
         }
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         uint32_t word = k->words.at[at.ins->words];
         if (at.op != PTX_MOV || at.ins->results != 1 || PTX__TAG(word) >= PTX__CLASSES) continue;
-        slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
+        slot = ptx__slot(f, word);
         if (f->sets[slot] && !f->wanted[slot] && f->def[slot] != at.i + 1)
             ptx__note(k, PTX_ADVICE_IDLE, at.i, "nothing reads the variable that is set here, made at %s",
                       k->ins.at[f->def[slot] - 1].site);
@@ -11992,7 +11953,7 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
             ptx__note(k, PTX_ADVICE_IDLE, at.i,
                       "this loop waits for what another thread writes, and an ordinary load may be done once "
                       "for all rounds: PTX_ACQUIRE (or PTX_RELAXED, PTX_VOLATILE) loads anew");
-        if (strncmp(at.name, "shfl.sync.", 10) || at.ins->count < at.ins->results + 10u
+        if (!(at.says & PTX__SAYS(SHUFFLE)) || at.ins->count < at.ins->results + 10u
             || PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED || !end[-8]
             || at.name[10] == 'i')
             continue;
@@ -12045,33 +12006,22 @@ static void ptx__advise_overwrites(ptx_kernel *k, ptx__flow *f) {
 /* A wgmma by a descriptor of the array that all have stored to. */
 static int ptx__look_product(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
                              const uint32_t *about) {
-    const uint32_t *w, *end;
+    const uint32_t *w;
     if (at->effect == PTX__EFFECT_BARRIER || at->opaque) return 1;
     if (at->effect != PTX__EFFECT_MMA) return 0;
-    w = k->words.at + at->ins->words + at->ins->results;
-    for (end = k->words.at + at->ins->words + at->ins->count; w < end; w++) {
+    for (w = at->w; w < at->end; w = ptx__behind(w))
         if (PTX__TAG(*w) == PTX__W_64 && ptx__array_of(k, f, *w, 0) == about[0]) return 2;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
-    }
     return 0;
 }
 /* The address that a matrix descriptor was made of; NULL where that is not plain. */
 static const uint32_t *ptx__tile_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    uint32_t depth, slot;
+    uint32_t depth;
+    ptx__point at;
     for (depth = 0; depth < 8 && (PTX__TAG(word) == PTX__W_64 || PTX__TAG(word) == PTX__W_32); depth++) {
-        const ptx__ins *ins;
-        const uint32_t *w;
-        slot = f->base[PTX__TAG(word)] + PTX__INDEX(word);
-        ins = &k->ins.at[f->def[slot] - 1];
-        w = k->words.at + ins->words + ins->results;
-        if (f->sets[slot] || ins->kind != PTX__I_PLAIN) return NULL;
-        switch (k->m->forms.at[ins->form].row->op) {
-        case PTX_BFE: return w;
-        case PTX_MOV:
-        case PTX_CVT:
-        case PTX_OR: word = *w; break;
-        default: return NULL;
-        }
+        if (!ptx__made_by(k, f, word, &at)) return NULL;
+        if (at.op == PTX_BFE) return at.w;
+        if (at.op != PTX_MOV && at.op != PTX_CVT && at.op != PTX_OR) return NULL;
+        word = *at.w;
     }
     return NULL;
 }
@@ -12088,7 +12038,7 @@ static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     const uint32_t *end = k->words.at + at->ins->words + at->ins->count;
     uint32_t about[2];
     for (; w < end; w++) {
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+        if (PTX__IS_NUMBER(*w))
             w += 2;
         else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
             about[0] = *tile, about[1] = 0;
@@ -12118,7 +12068,7 @@ static int ptx__is_turn(const ptx_kernel *k, const uint32_t *barrier) {
 static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     (void)f, (void)about;
     if (at->effect == PTX__EFFECT_MMA_WAIT || at->effect == PTX__EFFECT_MMA || at->opaque) return 1;
-    if (strncmp(at->name, "mbarrier.arrive", 15) != 0 || strstr(at->name, "expect_tx")) return 0;
+    if (!(at->says & PTX__SAYS(ARRIVAL)) || at->says & PTX__SAYS(EXPECT)) return 0;
     return ptx__is_turn(k, ptx__in_slot(k, at->i, 'b')) ? 0 : 2;
 }
 static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
@@ -12145,7 +12095,7 @@ static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
 /* How many warps of a declared block come to instruction i, 0 where that is not known; a bit for each in the
    first word. */
 static uint32_t ptx__warps_come(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *lanes) {
-    uint32_t w, warps = (k->need[0] * k->need[1] * k->need[2] + 31) / 32, set = 0, n = 0;
+    uint32_t w, warps = (ptx__threads_of(k) + 31) / 32, set = 0, n = 0;
     if (!warps || k->function
         || !ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes))
         return 0;
@@ -12164,14 +12114,14 @@ static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
         opaque |= (uint32_t)p.opaque;
         if (!w) continue;
         if (!ptx__number(k, f, w, number)) opaque = 1;
-        else if (!strstr(p.name, "arrive"))
+        else if (!(p.says & PTX__SAYS(ARRIVE)))
             waits |= 1u << (number[0] & 15);
         if (n < 64) at[n++] = p.i;
     }
     for (i = 0; i < n && !opaque; i++) {
         ptx__see(k, at[i], &p);
         if (!ptx__number_in(k, f, at[i], 'F', number)) continue;
-        if (strstr(p.name, "arrive") && !(waits >> (number[0] & 15) & 1) && !k->function)
+        if (p.says & PTX__SAYS(ARRIVE) && !(waits >> (number[0] & 15) & 1) && !k->function)
             ptx__note(
                 k, PTX_ADVICE_ORDER, at[i],
                 "threads arrive at barrier %u, and nobody in this kernel waits at it: bar.sync of the same "
@@ -12185,27 +12135,32 @@ static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
                 "%u threads come to barrier %u here, and it opens whenever %u have: give it the number of "
                 "those that come",
                 come[0] * 32, (unsigned)number[0], (unsigned)count[0]);
-        for (j = 0; j < i; j++)
-            if (ptx__number_in(k, f, at[j], 'F', number + 1) && number[1] == number[0] && come[0]
-                && come[0] * 32 == count[0] && ptx__number_in(k, f, at[j], 'G', count + 1)
-                && (come[1] = ptx__warps_come(k, f, at[j], lanes[1])) != 0 && come[1] * 32 == count[1]
-                && !(lanes[0][0] & lanes[1][0]) && !ptx__seek(k, f, at[i], ptx__look_for, &at[j])
-                && !ptx__seek(k, f, at[j], ptx__look_for, &at[i]))
+        for (j = 0; j < 2 * i; j++) { /* others with as many as they are; then those of another count */
+            const uint32_t other = at[j % i];
+            if (!ptx__number_in(k, f, other, 'F', number + 1) || number[1] != number[0]
+                || !ptx__number_in(k, f, other, 'G', count + 1))
+                continue;
+            if (j < i) {
+                if (!come[0] || come[0] * 32 != count[0]) continue;
+                come[1] = ptx__warps_come(k, f, other, lanes[1]);
+                if (!come[1] || come[1] * 32 != count[1] || lanes[0][0] & lanes[1][0]) continue;
+            } else if (count[1] == count[0] || !ptx__level_of(f, at[i]) || !ptx__level_of(f, other))
+                continue;
+            if (ptx__seek(k, f, at[i], ptx__look_for, &other)
+                || ptx__seek(k, f, other, ptx__look_for, &at[i]))
+                continue;
+            if (j < i)
                 ptx__note(k, PTX_ADVICE_ORDER, at[i],
                           "barrier %u is used by others meanwhile, at %s, and counts both together: take a "
                           "number of its own for each",
-                          (unsigned)number[0], k->ins.at[at[j]].site);
-        for (j = 0; j < i; j++)
-            if (ptx__number_in(k, f, at[j], 'F', number + 1) && number[1] == number[0]
-                && ptx__number_in(k, f, at[j], 'G', count + 1) && count[1] != count[0]
-                && ptx__level_of(f, at[i]) && ptx__level_of(f, at[j])
-                && !ptx__seek(k, f, at[i], ptx__look_for, &at[j])
-                && !ptx__seek(k, f, at[j], ptx__look_for, &at[i]))
+                          (unsigned)number[0], k->ins.at[other].site);
+            else
                 ptx__note(
                     k, PTX_ADVICE_ORDER, at[i],
                     "barrier %u is for %u threads here and for %u at %s, where others are meanwhile: one "
                     "barrier, one count",
-                    (unsigned)number[0], (unsigned)count[0], (unsigned)count[1], k->ins.at[at[j]].site);
+                    (unsigned)number[0], (unsigned)count[0], (unsigned)count[1], k->ins.at[other].site);
+        }
     }
 }
 
@@ -12479,10 +12434,20 @@ static char *ptx__hex(char *p, uint64_t n, int digits) {
     while (digits--) *p++ = "0123456789ABCDEF"[n >> (4 * digits) & 15];
     return p;
 }
-static char *ptx__string(char *p, const char *s) {
+PTX__APART static char *ptx__string(char *p, const char *s) {
     size_t n = strlen(s);
     memcpy(p, s, n);
     return p + n;
+}
+/* By a format, of at most PTX__PUT_MOST characters: what a module has few of. */
+#define PTX__PUT_MOST 640
+static char *ptx__put(char *p, const char *format, ...) {
+    va_list args;
+    int n;
+    va_start(args, format);
+    n = vsnprintf(p, PTX__PUT_MOST, format, args);
+    va_end(args);
+    return n > 0 ? p + n : p;
 }
 static char *ptx__print_register(char *p, uint32_t word) {
     uint32_t tag = PTX__TAG(word);
@@ -12543,7 +12508,7 @@ static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w
 }
 
 /* Room for `more` characters behind p; returns the new p, or NULL. */
-static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
+PTX__APART static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     size_t used = (size_t)(p - m->text.at);
     int ok;
     m->text.count = used;
@@ -12790,9 +12755,8 @@ static char *ptx__print_files(ptx_module *m, char *p) {
     size_t i, j, n;
     for (i = 0; i < m->files.count; i++) {
         n = ptx__file_length(m->files.at[i]);
-        if (!(p = ptx__text_room(m, p, n + 64))) return NULL;
-        p = ptx__digits(ptx__string(p, ".file "), i + 1);
-        p = ptx__string(p, " \"");
+        if (!(p = ptx__text_room(m, p, n + PTX__PUT_MOST))) return NULL;
+        p = ptx__put(p, ".file %u \"", (unsigned)i + 1);
         for (j = 0; j < n; j++) {
             char c = m->files.at[i][j];
             *p++ = c < 32 || c > 126 || c == '"' ? '?' : c == '\\' ? '/' : c;
@@ -12817,19 +12781,17 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
             end = middle;
     }
     points = a < m->addresses.count && m->addresses.at[a].in == index;
-    if (!(p = ptx__text_room(m, p, 600))) return NULL;
-    if (v->exported) p = ptx__string(p, ".visible ");
-    p = ptx__digits(ptx__string(p, v->space == PTX_CONST ? ".const .align " : ".global .align "), v->align);
-    p = ptx__digits(ptx__string(p, points ? " .u" : " .b"), 8u * part);
-    p = ptx__string(ptx__string(p, " "), m->names.at + v->name);
-    *p++ = '[';
-    p = ptx__string(ptx__digits(p, count), "]");
+    if (!(p = ptx__text_room(m, p, PTX__PUT_MOST))) return NULL;
+    p = ptx__put(p, "%s.%s .align %u .%c%u %s[%u]", v->exported ? ".visible " : "",
+                 v->space == PTX_CONST ? "const" : "global", v->align, points ? 'u' : 'b', 8u * part,
+                 m->names.at + v->name, count);
     if (v->data || points) {
+        if (!(p = ptx__text_room(m, p, PTX__PUT_MOST))) return NULL;
         p = ptx__string(p, " = {");
         for (i = 0; i < count; i++) {
             uint64_t bits = 0;
             uint32_t byte;
-            if (!(p = ptx__text_room(m, p, 320))) return NULL;
+            if (!(p = ptx__text_room(m, p, PTX__PUT_MOST))) return NULL;
             data = (const unsigned char *)m->names.at + v->data;
             for (byte = 0; v->data && byte < part; byte++)
                 bits |= (uint64_t)data[(size_t)i * part + byte] << (8 * byte);
@@ -12837,13 +12799,9 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
             while (a < m->addresses.count && m->addresses.at[a].in == index && m->addresses.at[a].element < i)
                 a++;
             if (a < m->addresses.count && m->addresses.at[a].in == index && m->addresses.at[a].element == i) {
-                p = ptx__string(p, "generic(");
-                p = ptx__string(p, m->names.at + m->variables.at[m->addresses.at[a].to].name);
-                p = ptx__string(p, ")");
-                if (m->addresses.at[a].offset) {
-                    *p++ = '+';
-                    p = ptx__digits(p, (uint64_t)m->addresses.at[a].offset);
-                }
+                p = ptx__put(p, "generic(%s)", m->names.at + m->variables.at[m->addresses.at[a].to].name);
+                if (m->addresses.at[a].offset)
+                    p = ptx__put(p, "+%llu", (unsigned long long)m->addresses.at[a].offset);
             } else
                 p = ptx__digits(p, bits);
         }
@@ -12856,29 +12814,21 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
 static char *ptx__print_prototype(ptx_kernel *k, char *p) {
     const char *chars = k->m->names.at;
     size_t i;
-    if (!(p = ptx__text_room(k->m, p, 1200))) return NULL;
+    if (!(p = ptx__text_room(k->m, p, 2 * PTX__PUT_MOST))) return NULL;
     p = ptx__string(p, ".func ");
-    if (k->result) {
-        p = ptx__digits(ptx__string(p, "(.param .b"), ptx__fact(k->result)->bits);
-        p = ptx__string(ptx__string(ptx__string(p, " "), chars + k->name), "$result) ");
-    }
-    p = ptx__string(ptx__string(p, chars + k->name), "(");
+    if (k->result)
+        p = ptx__put(p, "(.param .b%u %s$result) ", (unsigned)ptx__fact(k->result)->bits, chars + k->name);
+    p = ptx__put(p, "%s(", chars + k->name);
     for (i = 0; i < k->params.count; i++) {
         const ptx__symbol *s = &k->params.at[i];
-        if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
-        p = ptx__string(p, i ? ", .param " : ".param ");
-        if ((s->type & 0xff) == PTX_B8) {
-            p = ptx__digits(ptx__string(p, ".align "), s->align);
-            p = ptx__string(ptx__string(p, " .b8 "), chars + s->name);
-            *p++ = '[';
-            p = ptx__string(ptx__digits(p, s->count), "]");
-        } else {
-            p = ptx__digits(ptx__string(p, ".b"), ptx__fact(s->type & 0xff)->bits);
-            p = ptx__string(ptx__string(p, " "), chars + s->name);
-        }
+        const char *between = i ? ", " : "", *name = chars + s->name;
+        if (!(p = ptx__text_room(k->m, p, 2 * PTX__PUT_MOST))) return NULL;
+        if ((s->type & 0xff) == PTX_B8)
+            p = ptx__put(p, "%s.param .align %u .b8 %s[%u]", between, s->align, name, s->count);
+        else
+            p = ptx__put(p, "%s.param .b%u %s", between, (unsigned)ptx__fact(s->type & 0xff)->bits, name);
     }
-    p = ptx__string(p, ")");
-    if (k->noreturn) p = ptx__string(p, " .noreturn");
+    p = ptx__string(p, k->noreturn ? ") .noreturn" : ")");
     return p;
 }
 
@@ -12899,19 +12849,12 @@ static char *ptx__print_module_head(ptx_module *m, char *p) {
 }
 
 static char *ptx__print_directives(const ptx_kernel *k, char *p) {
-    if (k->need[0]) {
-        p = ptx__digits(ptx__string(p, ".reqntid "), k->need[0]);
-        p = ptx__digits(ptx__string(p, ", "), k->need[1]);
-        p = ptx__string(ptx__digits(ptx__string(p, ", "), k->need[2]), "\n");
-    }
-    if (k->max_registers) p = ptx__string(ptx__digits(ptx__string(p, ".maxnreg "), k->max_registers), "\n");
+    if (k->need[0]) p = ptx__put(p, ".reqntid %u, %u, %u\n", k->need[0], k->need[1], k->need[2]);
+    if (k->max_registers) p = ptx__put(p, ".maxnreg %u\n", k->max_registers);
     if (k->blocks_are_clusters) p = ptx__string(p, ".blocksareclusters\n");
-    if (k->cluster[0]) {
-        p = ptx__digits(ptx__string(p, ".reqnctapercluster "), k->cluster[0]);
-        p = ptx__digits(ptx__string(p, ", "), k->cluster[1]);
-        p = ptx__string(ptx__digits(ptx__string(p, ", "), k->cluster[2]), "\n");
-    }
-    if (k->max_rank) p = ptx__string(ptx__digits(ptx__string(p, ".maxclusterrank "), k->max_rank), "\n");
+    if (k->cluster[0])
+        p = ptx__put(p, ".reqnctapercluster %u, %u, %u\n", k->cluster[0], k->cluster[1], k->cluster[2]);
+    if (k->max_rank) p = ptx__put(p, ".maxclusterrank %u\n", k->max_rank);
     return p;
 }
 
@@ -13102,7 +13045,7 @@ typedef struct ptx__writer {
     char *at;
     size_t used, capacity;
 } ptx__writer;
-static void ptx__write(ptx__writer *w, const char *s) {
+PTX__APART static void ptx__write(ptx__writer *w, const char *s) {
     for (; *s; s++, w->used++)
         if (w->used + 1 < w->capacity) w->at[w->used] = *s;
 }
