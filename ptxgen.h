@@ -1383,7 +1383,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         80, 90)                                                                                              \
     OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", 0, 0, 0, 0, 0, 78, 90)                \
     OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", 0, 0, 0, 0, 0, 78, 90)                               \
-    OP(NANOSLEEP, "nanosleep.u32", "=u", 0, 0, 0, 0, 0, 63, 70)                                              \
+    OP(NANOSLEEP, "nanosleep.u32", "=T", 0, 0, 0, 0, 0, 63, 70)                                              \
     OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP)        \
     OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 0, 0, 0, 0, 0, 80, PTX__ON_90A_100UP)        \
     OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta"                                       \
@@ -1517,7 +1517,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(MMA_SPO_F8F6F4, "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4"                 \
         ".f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", PTX__FP864, PTX__FP864, 0, 0, 0, 87, PTX__ON_120)             \
     OP(MMA_SPO_MXF4NVF4_4X, "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4"         \
-        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xRx{hh}x{hh}", 0, 0, 0, 0,   \
+        ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "{4f}={4x}{4x}{4f}xZx{hh}x{hh}", 0, 0, 0, 0,   \
         0, 87, PTX__ON_120A)                                                                                 \
     OP(WMMA_LOAD_A_M16N16K16, "wmma.load.a.sync.aligned%l.m16n16k16%m%t", "{8x}=m?u", PTX__T(F16), 0,        \
         PTX__WMMA_SPACE | PTX__LAYOUT, PTX__LAYOUT, PTX_ROW, 63, 70)                                         \
@@ -1705,7 +1705,7 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
         PTX__T(U8), PTX_SATFINITE, 0, 0, 80, PTX__ON_90A)                                                    \
     FORM(WGMMA_A_S32, "wgmma.mma_async.sync.aligned.m64n%2k32%m.s32%t%s", "!{S+y}={4x}dp", PTX__I8,          \
         PTX__I8, PTX_SATFINITE, 0, 0, 84, PTX__ON_90A)                                                       \
-    OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxRpKKHH", PTX__H16, 0,   \
+    OP(WGMMA_SP_F32, "wgmma.mma_async.sp.sync.aligned.m64n%2k32.f32%t%t", "!{f+w}=ddxHpKKHH", PTX__H16, 0,   \
         0, 0, 0, 82, PTX__ON_90A)                                                                            \
     /* the fifth tensor core: addresses in tensor memory are plain 32-bit values */                          \
     OP(TCGEN05_ALLOC, "tcgen05.alloc%m.sync.aligned.shared::cta.b32", "=sI", 0, 0, PTX__CTA_GROUP,           \
@@ -2658,6 +2658,7 @@ static const char *const ptx__target_sets[] = {
 };
 /* What an integer operand must be. step 0: a power of two. A register passes where an immediate is not a
    must. PTX__WIDTH and PTX__BELOW_WIDTH stand for the bits of the instruction's type, and one less. */
+#define PTX__BITS_OF 255 /* step: no bit but those of the highest */
 #define PTX__WIDTH (-2)
 #define PTX__BELOW_WIDTH (-3)
 typedef struct ptx__slot_limit {
@@ -2672,23 +2673,23 @@ static const ptx__slot_limit ptx__slot_limits[] = {
     {'i', 1, 1, 0, 255, "an immediate of 0 to 255"},
     {'A', 1, 0, 4, 16, "an immediate of 4, 8 or 16"},
     {'B', 1, 16, 16, 16, "the immediate 16"},
-    {'C', 0, 16, 16, 2147483632, "a multiple of 16"},
+    {'C', 0, 16, 16, 1048560, "a multiple of 16 below 2^20"},
     {'D', 1, 128, 128, 128, "the immediate 128"},
     {'E', 1, 8, 24, 256, "an immediate of 24 to 256, a multiple of 8"},
     {'F', 0, 1, 0, 15, "a barrier: a block has 0 to 15"},
     {'G', 0, 32, 32, 1024, "a number of threads: a multiple of 32, to 1024"},
     {'H', 1, 1, 0, 1, "an immediate of 0 or 1"},
     {'I', 0, 0, 32, 512, "a number of columns: 32, 64 ... 512"},
-    {'J', 1, 1, 0, 2147483647, "an immediate"},
+    {'J', 1, 1, 0, 2147483647, "an immediate from 0 on"},
     {'K', 1, 2, -1, 1, "an immediate of -1 or 1"},
     {'L', 0, 1, 0, 31, "a lane or a distance of 0 to 31"},
     {'M', 0, 1, 1, 1048575, "a count of 1 to 2^20 - 1"},
-    {'N', 0, 1, 0, 0x1f1f, "a clamp of at most 0x1f1f"},
+    {'N', 0, PTX__BITS_OF, 0, 0x1f1f, "a clamp, 31 for a whole warp, of bits of 0x1f1f"},
     {'O', 0, 1, 1, -1, "a member mask that is not 0"},
     {'P', 1, 1, 0, 15, "an immediate of 0 to 15"},
     {'Q', 1, 1, 1, 65535, "an immediate mask of 16 bits"},
     {'R', 1, 1, 0, 3, "an immediate of 0 to 3"},
-    {'T', 0, 1, 0, 1048575, "a count of bytes, to 2^20 - 1"},
+    {'T', 0, 1, 0, 1048575, "a count of bytes or ns, to 2^20 - 1"},
     {'U', 0, 1, 0, 65535, "a selector of 0 to 65535"},
     {'V', 1, 1, 0, 4, "an immediate of 0 to 4"},
     {'W', 1, 1, 0, 2, "an immediate of 0 to 2"},
@@ -3095,7 +3096,7 @@ static void ptx__spell_out(char *s) {
             s++;
             continue;
         }
-        if (*s == '%' && inside && s[1] && strchr("124hq", s[1])) s++, *to++ = 'N';
+        if (*s == '%' && (inside || before == '.') && s[1] && strchr("124hq", s[1])) s++, *to++ = 'N';
         else
             *to++ = *s;
         before = to[-1] == 'N' ? 'n' : to[-1];
@@ -3579,9 +3580,9 @@ static const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
         && (!(mods & PTX_RELAXED & ~PTX__FAMILY) || !(mods & PTX_SYS & ~PTX__FAMILY) || !global))
         return ".mmio goes with .relaxed.sys, in global memory";
     if ((strong != 0) != (scope != 0)) return "an order needs a scope, and a scope an order";
-    if (sem && (cached || mods & PTX_NC & ~PTX__FAMILY))
+    if ((sem & ~PTX_WEAK && cached) || (sem && mods & PTX_NC & ~PTX__FAMILY))
         return "an order does not go with cache operators or .nc";
-    if (sem && !global && !(space & (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY))
+    if (sem & ~PTX_WEAK && !global && !(space & (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY))
         return "an order is for global and shared memory";
     if (mods & PTX_NC & ~PTX__FAMILY && !(global && space)) return ".nc is for global memory";
     if (mods & PTX_NC & ~PTX__FAMILY && mods & (PTX_LU | PTX_CV) & ~PTX__FAMILY)
@@ -3809,7 +3810,8 @@ static const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned o
         } else if (!what)
             why = " needs one more modifier, such as ",
             what = ptx__mod_text(ptx__missing(near->need, asked), near->need);
-        ptx__fail(k, PTX_E_MODIFIER, site, "%s.%s%s%s", near->name, ptx__fact(type)->name, why, what);
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s%s%s%s%s", near->name, type ? "." : "",
+                  type ? ptx__fact(type)->name : "", why, what);
     }
     return NULL;
 }
@@ -3946,6 +3948,11 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     sm = row->sm;
     length = op == PTX_RAW ? 0 : ptx__spell(row, mods, type, src, count, text, &version, &sm);
     if (op == PTX_RAW) text[0] = 0;
+    if (count * ptx_type_bytes((ptx_type)type) > 16 && strstr(row->sig, "t+")) {
+        ptx__fail(k, PTX_E_VECTOR, site, "%s: a vector of %u elements of %s has more than 16 bytes", text,
+                  count, ptx__fact(type)->name);
+        return 0;
+    }
     if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && row->allow >> 63 && version < 84) version = 84;
     if (ptx__lacks(m, sm, lacks, sizeof lacks)) {
         ptx__fail(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks, m->target_name);
@@ -4065,7 +4072,8 @@ static int ptx__is_mine(const ptx_kernel *k, const ptx_val *v) {
 static int ptx__mine(ptx_kernel *k, const char *site, ptx_val v, const char *what) {
     if (ptx__is_mine(k, &v)) return 1;
     if (v.kind != PTX__REG && v.kind != PTX__SYM) {
-        ptx__fail(k, PTX_E_HANDLE, site, "%s is %s where a register is needed", what, ptx__describe(v));
+        ptx__fail(k, v.kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
+                  "%s is %s where a register is needed", what, ptx__describe(v));
         return 0;
     }
     if (v.owner != k->owner) {
@@ -4204,7 +4212,10 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
         high = ptx__fact(type)->bits - (high == PTX__BELOW_WIDTH);
     ok = x >= limit->low && x <= high;
     if (letter == 'O') ok = (uint32_t)x != 0;
-    if (ok && limit->step > 1) ok = (x - limit->low) % limit->step == 0;
+    if (ok && limit->step == PTX__BITS_OF)
+        ok = (x & ~high) == 0;
+    else if (ok && limit->step > 1)
+        ok = (x - limit->low) % limit->step == 0;
     if (ok && limit->step == 0) ok = (x & (x - 1)) == 0;
     if (ok) return 1;
     if (limit->high == high || letter == 'O')
@@ -4217,7 +4228,7 @@ static int ptx__within(ptx_kernel *k, const char *site, const char *name, unsign
 }
 
 /* Where ptxas takes no number: handles of textures and surfaces, what goes into matrices, the parts that
-   vadd2 and its like choose, the random bits of cvt.rs. */
+   vadd2 and its like choose, the random bits of cvt.rs, whom tcgen05.commit tells. */
 static int ptx__register_only(const char *name, unsigned index) {
     size_t n;
     int video = *name == 'v' && strncmp(name, "vote", 4) != 0;
@@ -4227,7 +4238,10 @@ static int ptx__register_only(const char *name, unsigned index) {
     if (index == 1 && strchr("msti", *name))
         for (i = 0; i < sizeof first / sizeof *first; i++)
             if (strncmp(name, first[i], strlen(first[i])) == 0) return 1;
-    if (index >= 2 && (strncmp(name, "stmatrix", 8) == 0 || strncmp(name, "tcgen05.st", 10) == 0)) return 1;
+    if (index >= 2
+        && (strncmp(name, "stmatrix", 8) == 0 || strncmp(name, "tcgen05.st", 10) == 0
+            || strncmp(name, "tcgen05.commit", 14) == 0))
+        return 1;
     if (!video) return index >= 3 && strcmp(name, "cvt") == 0;
     n = strcspn(name, "%");
     return name[n - 1] == '2' || name[n - 1] == '4';
@@ -4237,6 +4251,7 @@ static int ptx__register_only(const char *name, unsigned index) {
 static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
                            unsigned type, int loose) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
+    const char *where = "";
     int fits =
         v.type == type || (have->bits == want->bits && (loose || have->kind == 'b' || want->kind == 'b'));
     if (v.kind == PTX__REG && v.owner == k->owner && fits) {
@@ -4249,7 +4264,11 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
     if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
         int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(name, index);
         int integer = (want->kind == 'u' || want->kind == 's' || want->kind == 'b') && !packed;
-        if (packed) fits = 0;
+        if (packed) fits = 0, where = " in a register";
+        if (v.kind == PTX__IMM_FLOAT
+            && (strncmp(name, "redux", 5) == 0 || strncmp(name, "sust", 4) == 0
+                || (want->kind == 'b' && strncmp(name, "st.async", 8) == 0)))
+            fits = 0;
         if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
             return ptx__push_imm(k, site, name, index, v, type);
     } else if (v.kind != PTX__REG || v.owner != k->owner) {
@@ -4257,8 +4276,8 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
         snprintf(what, sizeof what, "operand %u", index);
         ptx__mine(k, site, v, what);
     }
-    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s", index, name, ptx__describe(v),
-              want->name);
+    ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s", index, name, ptx__describe(v),
+              want->name, where);
     return 0;
 }
 
@@ -4621,6 +4640,13 @@ static ptx_val ptx__record_general(ptx_kernel *k, const char *site, unsigned op,
     return d;
 }
 
+/* A choice between a float and something else: the bits of the one would be taken for the other. */
+static int ptx__mixes(unsigned op, const ptx_val *src) {
+    const char kind = ptx__fact(src[0].type)->kind, other = ptx__fact(src[1].type)->kind;
+    return (op == PTX_SELP || op == PTX_SLCT) && src[0].type != src[1].type && !strchr("-b", kind)
+           && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
+}
+
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                            unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
     const ptx__row *row;
@@ -4648,9 +4674,12 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
     if (!k->m->plain[op]) return ptx__record_general(k, site, op, mods, type, asked, src_type, src, n);
     if (op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE || (*slot == 'c' && src_type == PTX_NONE)) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
-                  ptx__rows[k->m->first[op]].name, ptx__rows[k->m->first[op]].name);
+                  ptx__rows[k->m->first[op]].name,
+                  op == PTX_SET ? "opn, with the type of the result" : ptx__rows[k->m->first[op]].name);
         return d;
     }
+    for (i = 0; i < n && src_type == PTX_NONE && slot[i]; i++)
+        if (slot[i] == 'c' && src[i].type < PTX__TYPE_COUNT) src_type = src[i].type;
     if (type == PTX_NONE) {
         unsigned typed = 0; /* slots that have the instruction's type */
         for (i = 0; i < n && slot[i]; i++) {
@@ -4721,6 +4750,15 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
             return ptx__none();
         ok = ptx__push_source(k, site, row->name, i + 1, src[i], want, any);
         if (!ok) return ptx__none();
+    }
+    if (op == PTX_ADD && src[0].space && src[1].space) {
+        ptx__fail(k, PTX_E_ADDRESS, site, "the sum of two addresses is none: one of them is to be a number");
+        return ptx__none();
+    }
+    if (n == 3 && ptx__mixes(op, src)) {
+        ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
+                  row->name, ptx__fact(src[0].type)->name, ptx__fact(src[1].type)->name);
+        return ptx__none();
     }
     ptx__commit(k, site, op == PTX_RET || op == PTX_EXIT ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at,
                 results);
@@ -4826,9 +4864,36 @@ static const char *ptx__no_fragment(const ptx__row *row, unsigned type, unsigned
                                                                                                 : NULL;
 }
 
+/* Which bytes of which threads have the scales of a product: operands of 16 bits, of A and then of B. */
+static int ptx__scale_ok(const ptx__row *row, unsigned index, uint64_t number) {
+    const char *vector = strstr(row->name, "scale_vec::");
+    unsigned which = index - (strncmp(row->name, "mma.sp", 6) == 0 ? 16 : 12);
+    if (!vector || *row->name != 'm') return 1;
+    if (which % 3 == 0) return number < 4 && number % (uint64_t)(vector[11] - '0') == 0;
+    return number < (which == 1 ? 2u : 4u);
+}
+
+/* What a number must be in a slot that takes any of its type: NULL where it is. */
+static const char *ptx__number_wrong(const ptx__row *row, char letter, unsigned index, uint64_t number,
+                                     unsigned type) {
+    const char *name = row->name;
+    if (letter == 'd' && row->op == PTX_ST_BULK && (number > 16777216 || number % 8))
+        return "a multiple of 8, to 16777216";
+    if (letter == 'h' && *name == 'c' && !number && !strstr(name, "im2col")) return "a mask that is not 0";
+    if (letter == 'h' && !ptx__scale_ok(row, index, number))
+        return "the byte that a vector of scales begins at, or thread 0 or 1 for A, 0 to 3 for B";
+    if (letter != 'u') return NULL;
+    if (strncmp(name, "wmma.", 5) == 0 && (!number || number * ptx__fact(type)->bits % 128))
+        return "a row's elements, multiples of 16 bytes";
+    if (index != 2) return NULL;
+    if (row->op == PTX_TENSORMAP_REPLACE_RANK && number > 4) return "a rank less 1, 0 to 4";
+    if (number > 1 && strstr(name, ".parity")) return "a parity, 0 or 1";
+    return NULL;
+}
+
 static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, unsigned index, ptx_val v,
                           char letter, unsigned type, unsigned src_type) {
-    const char kind = ptx__fact(v.type)->kind, *parts;
+    const char kind = ptx__fact(v.type)->kind, *parts, *says;
     int integer = kind == 'u' || kind == 's' || kind == 'b', loose = 0;
     int untyped = v.kind == PTX__IMM && v.type == PTX_NONE, number = v.kind == PTX__IMM;
     unsigned want;
@@ -4845,6 +4910,11 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
                       ptx__fact(v.type)->name, parts, ptx__fact(type)->name);
             return 0;
         }
+        if (v.kind != PTX__REG && strstr(row->name, "mma.") && !strstr(row->name, ".store")) {
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: parts of matrices are in registers",
+                      index, row->name, ptx__describe(v));
+            return 0;
+        }
         want = PTX_B32, loose = 1;
         break;
     case 'f': want = PTX_F32; break;
@@ -4856,24 +4926,27 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
     case 'd': want = untyped ? PTX_B64 : PTX_U64, loose = integer; break;
     case 'h': want = untyped ? PTX_B16 : PTX_U16, loose = integer; break;
     default:
-        if (row->op == PTX_TENSORMAP_REPLACE_SWIZZLE && index == 2 && number && v.bits == 4) {
-            if (ptx__sm(k) != 103) {
-                ptx__fail(k, PTX_E_TARGET, site, "%s of 4 needs sm_103a, the target is sm_%s", row->name,
-                          k->m->target_name);
+        if (number && index == 2) {
+            const int swizzle = row->op == PTX_TENSORMAP_REPLACE_SWIZZLE && v.bits == 4;
+            const int element =
+                row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && v.bits >= 13 && v.bits <= 15;
+            const unsigned sm = ptx__sm(k);
+            if ((swizzle && sm != 103) || (element && sm < 100)) {
+                ptx__fail(k, PTX_E_TARGET, site, "%s of %u needs sm_%s, the target is sm_%s", row->name,
+                          (unsigned)v.bits, swizzle ? "103a" : "100a or later", k->m->target_name);
                 return 0;
             }
-            if (!ptx__needs_version(k, site, row->name, 4, 88)) return 0;
+            if ((swizzle || element)
+                && !ptx__needs_version(k, site, row->name, (long long)v.bits, swizzle ? 88 : 87))
+                return 0;
         }
-        if (row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && number && v.bits >= 13 && v.bits <= 15
-            && !ptx__needs_version(k, site, row->name, (long long)v.bits, 87))
-            return 0;
         limit = ptx__limit_of(letter);
         return limit ? ptx__push_limited(k, site, row->name, index, v, limit, type)
                      : ptx__push_place(k, site, row->name, index, v, letter);
     }
-    if (letter == 'u' && index == 2 && number && v.bits > 1
-        && (row->op == PTX_MBARRIER_TEST_WAIT_PARITY || row->op == PTX_MBARRIER_TRY_WAIT_PARITY)) {
-        ptx__fail(k, PTX_E_RANGE, site, "operand 2 of %s is a parity, 0 or 1, not %lld", row->name,
+    says = number ? ptx__number_wrong(row, letter, index, v.bits, type) : NULL;
+    if (says) {
+        ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, says,
                   (long long)v.bits);
         return 0;
     }
@@ -4998,6 +5071,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
     int loose, unsettled = 0;
+    char kind;
     if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count beyond any form says nothing of out */
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
@@ -5083,9 +5157,11 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         }
         if (into) {
             if (!ptx__mine(k, site, into[r].cell, "a result")) return;
-            if (ptx__fact(into[r].cell.type)->bits != 32) {
-                ptx__fail(k, PTX_E_TYPE, site,
-                          "result %u of %s: a variable of 32 bits is needed, this has %s", r + 1, row->name,
+            kind = ptx__fact(into[r].cell.type)->kind;
+            if (ptx__fact(into[r].cell.type)->bits != 32 || (*p == 'f' && kind != 'f' && kind != 'b')
+                || (*p == 'S' && (kind == 'f' || kind == 'h'))) {
+                ptx__fail(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s",
+                          r + 1, row->name, *p == 'f' ? "f32" : *p == 'S' ? "s32" : "32 bits",
                           ptx__describe(into[r].cell));
                 return;
             }
@@ -5324,7 +5400,7 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
                                uint32_t z) {
     const ptx__directive *d = &ptx__directives[(unsigned)which < PTX__NORETURN ? which : PTX__NORETURN];
     uint64_t volume = (uint64_t)x * y * z;
-    uint32_t number[3];
+    uint32_t number[3], before[3];
     if (!ptx__ready(k)) return;
     if (d->high
         && (x < d->low || x > d->high
@@ -5345,6 +5421,9 @@ PTXGEN_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint3
     }
     if (!ptx__needs_version(k, site, "the directive", -1, d->version)) return;
     number[0] = x, number[1] = y, number[2] = z;
+    memcpy(before, (char *)k + d->at, d->count * sizeof *number);
+    if (*before && memcmp(before, number, d->count * sizeof *number) != 0)
+        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s of other numbers than before: keep one", d->name);
     memcpy((char *)k + d->at, number, d->count * sizeof *number);
 }
 
@@ -5379,6 +5458,10 @@ PTXGEN_API void ptx_launch_bounds_(ptx_kernel *k, const char *site, uint32_t max
                   "launch bounds of %u threads and %u blocks: a block has 1 to 1024 threads,"
                   " a multiprocessor at most 32 blocks",
                   max_threads, min_blocks);
+    if (k->max_threads && (k->max_threads != max_threads || k->min_blocks != min_blocks))
+        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site,
+                  "launch bounds of %u threads and %u blocks, and before of %u and %u: keep one", max_threads,
+                  min_blocks, k->max_threads, k->min_blocks);
     k->max_threads = max_threads;
     k->min_blocks = min_blocks;
 }
@@ -5665,8 +5748,9 @@ PTXGEN_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint3
     if (!m || m->error.code || !ptx__variable_ok(m, site, in) || !ptx__variable_ok(m, site, to)) return;
     if (ptx_type_bytes((ptx_type)m->variables.at[in.index].type) != 8
         || element >= m->variables.at[in.index].count || bytes < 0
-        || bytes > (int64_t)m->variables.at[to.index].count * 16) {
-        ptx_fail(m, PTX_E_ARGUMENT, site, "an address is an element of 64 bits, inside of its variable");
+        || bytes > (int64_t)m->variables.at[to.index].count
+                       * ptx_type_bytes((ptx_type)m->variables.at[to.index].type)) {
+        ptx_fail(m, PTX_E_ARGUMENT, site, "an address is an element of 64 bits, of what lies in a variable");
         return;
     }
     if (to.index >= in.index) {
@@ -5779,6 +5863,11 @@ static ptx_mods ptx__memory_mods(const ptx_mem *mem, uint32_t n, uint32_t bytes)
 /* The policy behind an access that has one. */
 static int ptx__push_policy(ptx_kernel *k, const char *site, const char *name, const ptx_mem *mem) {
     if (!(mem->mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) return 1;
+    if (mem->policy.kind == PTX__REG && (mem->policy.space || ptx__fact(mem->policy.type)->bits != 64)) {
+        ptx__fail(k, PTX_E_TYPE, site, "%s: the policy is %s, expected 64 bits from PTX_CREATEPOLICY", name,
+                  mem->policy.space ? "an address" : ptx__describe(mem->policy));
+        return 0;
+    }
     if (mem->policy.kind == PTX__REG) return ptx__push_source(k, site, name, 9, mem->policy, PTX_B64, 0);
     ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy; call ptx_cached(mem, policy)", name);
     return 0;
@@ -5868,6 +5957,9 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
         if (ptx_type_bytes(type) == 1 && v[i].kind == PTX__IMM && !ptx__fits(v[i].bits, type))
             ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
                       ptx_type_name(type));
+        if (ptx_type_bytes(type) == 1 && v[i].kind == PTX__IMM_FLOAT)
+            ptx__fail(k, PTX_E_TYPE, site, "st: operand %u is %s, expected %s", i + 2, ptx__describe(v[i]),
+                      ptx_type_name(type));
     }
     if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 8 + 1)) return;
     at = k->words.count;
@@ -5885,7 +5977,7 @@ PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem 
 /* atom and red: the type comes from the value. */
 static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem mem,
                            const ptx_val *v, unsigned n) {
-    ptx_val d = ptx__none();
+    ptx_val d = ptx__none(), settled[2];
     unsigned i, type;
     uint32_t form;
     size_t at, results = 0;
@@ -5902,7 +5994,8 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(&mem, 1, 0) | what);
     if (!form) return d;
     if (op != PTX_RED && op != PTX_RED_BITS && !ptx__unguarded(k, site, "atom")) return d;
-    if (!ptx__begin(k, 1 + 3 + 6 + 1)) return d;
+    for (i = 0; i < n; i++) settled[i] = ptx__settle(k, site, v[i], 't');
+    if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 + 6 + 1)) return d;
     at = k->words.count;
     if (op != PTX_RED && op != PTX_RED_BITS) {
         d = ptx__new_register(k, site, type);
@@ -5911,7 +6004,7 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     }
     if (!ptx__push_memory(k, site, "atom", &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
     for (i = 0; i < n; i++)
-        if (!ptx__push_source(k, site, "atom", i + 2, v[i], type, loose)) return ptx__none();
+        if (!ptx__push_source(k, site, "atom", i + 2, settled[i], type, loose)) return ptx__none();
     mem.mods |= what & PTX_L2_CACHE_HINT;
     if (!ptx__push_policy(k, site, "atom", &mem)) return ptx__none();
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
@@ -6070,6 +6163,7 @@ PTXGEN_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int 
 /* -- raw text, calls -- */
 
 static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what);
+static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins);
 
 /* The number behind a '$' at p, moved behind it; -1 for none. */
 static int ptx__placeholder(const char **p) {
@@ -6088,11 +6182,32 @@ static int ptx__names_result(const char *text, int i) {
             return 1;
     return 0;
 }
-/* What of a text stands behind its last ';', where that is something: no label, comment or end of a block. */
+/* Where a text is not finished: a comment, a string, brackets, or what stands behind its last ';' and is no
+   label, comment or end of a block. NULL: it is. */
 static const char *ptx__no_end(const char *text) {
-    const char *last = strrchr(text, ';'), *p = last ? last + 1 : text;
-    p += strspn(p, " \t\n");
-    return *p && !strpbrk(p, "{}:/") ? p : NULL;
+    static const char open[] = "{([", closed[] = "})]";
+    const char *p, *end, *at = strrchr(text, ';');
+    char due[32];
+    unsigned depth = 0;
+    for (p = text; *p; p++) {
+        const char *bracket = strchr(open, *p);
+        if (*p == '"' || strncmp(p, "/*", 2) == 0) {
+            end = *p == '"' ? strchr(p + 1, '"') : strstr(p + 2, "*/");
+            if (!end) return p;
+            p = *p == '"' ? end : end + 1;
+        } else if (strncmp(p, "//", 2) == 0) {
+            p += strcspn(p, "\n");
+            if (!*p) break;
+        } else if (bracket) {
+            if (depth == sizeof due) return p;
+            due[depth++] = closed[bracket - open];
+        } else if (strchr(closed, *p) && (!depth || due[--depth] != *p))
+            return p;
+    }
+    if (depth) return text;
+    at = at ? at + 1 : text;
+    at += strspn(at, " \t\n");
+    return *at && !strpbrk(at, "{}:/") ? at : NULL;
 }
 
 /* Results of those types are made where out is not NULL. */
@@ -6132,7 +6247,8 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
             return 0;
         }
     if (kind == PTX__I_PLAIN && !call && (p = ptx__no_end(text)) != NULL) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "raw text, '%.40s', that ends in no ';'", p);
+        ptx__fail(k, PTX_E_ARGUMENT, site,
+                  "raw text that is not finished, at '%.40s': brackets, a comment, or its ';'", p);
         return 0;
     }
     if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
@@ -6303,11 +6419,27 @@ static ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *tex
     return out;
 }
 
+/* Whether a function takes those arguments; its parameters are final from now on. */
+static int ptx__takes(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n, ptx_val *v) {
+    uint32_t i;
+    if (function->index < k->m->used) k->m->kernels.at[function->index]->called = site;
+    if (n != function->params.count) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given",
+                  k->m->names.at + function->name, (unsigned)function->params.count, n);
+        return 0;
+    }
+    for (i = 0; i < n; i++) {
+        char what[64];
+        snprintf(what, sizeof what, "argument %u of the call", i + 1);
+        if (!ptx__suits(k, site, what, &v[i], function->params.at[i].type & 0xff)) return 0;
+    }
+    return 1;
+}
+
 PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
                              const ptx_val *args) {
     ptx__line line;
     ptx_val v[PTX__ARGS_MAX];
-    uint32_t i;
     const char *name;
     if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
     if (!function || function->m != k->m || !function->function) {
@@ -6322,19 +6454,8 @@ PTXGEN_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *
                   "a function that calls itself, and nobody knows how much stack that takes; write a loop");
         return ptx__none();
     }
-    /* its parameters are final from now on */
-    if (function->index < k->m->used) k->m->kernels.at[function->index]->called = site;
+    if (!ptx__takes(k, site, function, n, v)) return ptx__none();
     name = k->m->names.at + function->name;
-    if (n != function->params.count) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given", name,
-                  (unsigned)function->params.count, n);
-        return ptx__none();
-    }
-    for (i = 0; i < n; i++) {
-        char what[64];
-        snprintf(what, sizeof what, "argument %u of the call", i + 1);
-        if (!ptx__suits(k, site, what, &v[i], function->params.at[i].type & 0xff)) return ptx__none();
-    }
     ptx__call_head(&line, function->result, n, v);
     ptx__say(&line, function->result ? " call.uni ($$r), %.255s, (" : " call.uni %.255s, (", name);
     ptx__call_tail(&line, function->result, n, "");
@@ -6356,10 +6477,28 @@ PTXGEN_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_
     return out;
 }
 
+/* The function whose address ptx_func_address has put there; NULL where that is not known. */
+static const ptx_kernel *ptx__addressed(const ptx_kernel *k, ptx_val address) {
+    static const char head[] = "mov.u64 $0, ";
+    const ptx__named *named;
+    const char *text;
+    char name[256];
+    size_t i = k->ins.count;
+    while (i && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.bits))
+        i--;
+    if (!i || k->m->forms.at[k->ins.at[i - 1].form].row->op != PTX_RAW) return NULL;
+    text = ptx__raw_text(k, &k->ins.at[i - 1]);
+    if (strncmp(text, head, sizeof head - 1) != 0) return NULL;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text + sizeof head - 1, ";"), text + sizeof head - 1);
+    named = ptx__find_name(k->m, PTX__OF_MODULE, name);
+    return named && named->what & PTX__IS_KERNEL ? k->m->kernels.at[named->what & ~PTX__IS_KERNEL] : NULL;
+}
+
 PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
                                       uint32_t n, const ptx_val *args) {
     ptx__line line;
     ptx_val v[PTX__ARGS_MAX + 1];
+    const ptx_kernel *known;
     unsigned i;
     if (!ptx__ready(k) || !ptx__arguments(k, site, n, args, v)) return ptx__none();
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2)) {
@@ -6378,6 +6517,12 @@ PTXGEN_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val a
                       i + 1);
             return ptx__none();
         }
+    known = ptx__addressed(k, address);
+    if (known && known->result != (uint32_t)result)
+        ptx__fail(k, PTX_E_TYPE, site, "'%.80s' returns %s, not %s", k->m->names.at + known->name,
+                  ptx__fact(known->result)->name, ptx_type_name(result));
+    if (known && !ptx__takes(k, site, known, n, v)) return ptx__none();
+    if (!ptx__ready(k)) return ptx__none();
     v[n] = address;
     ptx__call_head(&line, (unsigned)result, n, v);
     ptx__say(&line, " $$P: .callprototype ");
@@ -6512,6 +6657,10 @@ PTXGEN_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
     if (v.kind == PTX__SYM) {
         if (!ptx__mine(k, site, v, "the address")) return out;
         v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, v.bits), PTX_U64, PTX_PARAM, 1);
+    }
+    if (v.space == PTX_GENERIC && (!ptx__mine(k, site, v, "the address") || ptx__fact(v.type)->bits != 64)) {
+        ptx__fail(k, PTX_E_ADDRESS, site, "cvta: the address is %s, in no space", ptx__describe(v));
+        return out;
     }
     if (v.space == PTX_GENERIC) return v;
     if (v.space != PTX_GLOBAL) k->seen |= PTX__SEEN_TURNED;
@@ -8097,7 +8246,6 @@ static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, ui
 }
 
 static void ptx__learn(ptx_kernel *k);
-static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins);
 
 /* The function that instruction i calls; PTX__ANY_CALLEE for one of those whose address is known. */
 static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
@@ -10229,10 +10377,12 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
         if (form->asked & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
         if (form->asked & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
         if (form->asked & PTX__M_V8 & ~PTX__FAMILY) *bytes *= 8;
-        if (strncmp(form->row->name, "wmma", 4) == 0) *bytes = 1;
         if (!*bytes) *bytes = 1;
         *align = *bytes;
-    } else if (letter == 'l')
+        if (strncmp(form->row->name, "wmma", 4) == 0) *bytes = 1, *align = 16;
+    } else if (strncmp(form->row->name, "tensormap", 9) == 0)
+        *align = *bytes = 128;
+    else if (letter == 'l')
         *align = *bytes = 16;
     else if (letter == 'b' || letter == 'r')
         *align = *bytes = 8;
@@ -10330,7 +10480,8 @@ static int ptx__wrong_space(const ptx_kernel *k, const ptx__flow *f, const uint3
     if (!v.symbol && op != PTX_LD && !space && PTX__TAG(*w) == PTX__W_64) {
         if (!ptx__made_by(k, f, *w, &made) || made.op != PTX_CVTA) return 0;
         v = ptx__know(k, f, made.w, &budget);
-        *what = "a constant variable, which no kernel writes";
+        *what = "a constant variable or a parameter, which no kernel writes";
+        if (made.form->asked & PTX__M_PARAM & ~PTX__FAMILY) return 1;
         return PTX__TAG(v.symbol) == PTX__W_GLOBAL
                && k->m->variables.at[PTX__INDEX(v.symbol)].space == PTX_CONST;
     }
@@ -11072,12 +11223,14 @@ static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, ptx__flow *f, uint32_t thr
 }
 
 static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
-    uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, most = 2048;
+    uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, most = 2048, blocks = 32;
     const char *wrong = NULL;
     ptx__point at;
     if (k->function) return PTX_E_NONE;
     if (sm == 75) most = 1024;
     if ((sm > 80 && sm < 90) || sm == 110 || sm >= 120) most = 1536;
+    if (sm == 75 || (sm >= 86 && sm <= 88)) blocks = 16;
+    if (sm == 89 || sm == 110 || sm >= 120) blocks = 24;
     if (k->need[0] && threads)
         wrong = "ptx_launch_bounds and ptx_require_block exclude each other: .reqntid says it all";
     else if (k->max_registers && k->min_blocks)
@@ -11089,11 +11242,11 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
         wrong = "ptx_blocks_are_clusters needs ptx_require_block and ptx_require_cluster";
     if (wrong) return ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site, "%s", wrong);
     if (k->need[0]) threads = ptx__threads_of(k);
-    if (k->min_blocks * threads > most)
+    if (k->min_blocks * threads > most || k->min_blocks > blocks)
         return ptx__fail(
             k, PTX_E_LAUNCH_LIMIT, k->site,
-            "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads",
-            k->min_blocks, threads, sm, most);
+            "launch bounds of %u blocks of %u threads: a multiprocessor of sm_%u holds %u threads, %u blocks",
+            k->min_blocks, threads, sm, most, blocks);
     if (!(k->seen & PTX__SEEN_SETMAXNREG)) return PTX_E_NONE;
     if (k->max_registers || (threads && k->min_blocks)) return ptx__verify_setmaxnreg(k, f, threads);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
@@ -12267,6 +12420,27 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
 
 /* -- what changes nothing -- */
 
+/* The most that an instruction can make, of 32 bits without a sign: UINT32_MAX where that is not known. */
+static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__point *made) {
+    const uint32_t *w = made->w;
+    const unsigned op = made->op, type = (unsigned)(made->form->key >> 16 & 0xff);
+    const unsigned read = op == PTX_CVT ? (unsigned)(made->form->key >> 24 & 0xff) : type;
+    if (made->ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) {
+        const uint32_t special = PTX__INDEX(w[0]), axis = special - PTX_TID_X;
+        if (special == PTX_LANEID) return 31;
+        if (special <= PTX_TID_Z && k->need[0]) return k->need[axis] > 1 ? k->need[axis] - 1 : UINT32_MAX;
+        return special > PTX_TID_Z ? UINT32_MAX : axis == 2 ? 63u : 1023u;
+    }
+    if (op == PTX_LD || op == PTX_CVT) return read == PTX_U8 ? 255u : read == PTX_U16 ? 65535u : UINT32_MAX;
+    if (op == PTX_POPC || op == PTX_CLZ) return ptx__fact(type)->bits;
+    if (made->ins->count != 5 || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[1]) != PTX__W_UNSIGNED || w[3]
+        || !w[2])
+        return UINT32_MAX;
+    if (op == PTX_AND) return w[2];
+    if (ptx__fact(type)->kind == 's') return UINT32_MAX;
+    return op == PTX_REM ? w[2] - 1 : op == PTX_MIN ? w[2] : op == PTX_SHR ? UINT32_MAX >> w[2] : UINT32_MAX;
+}
+
 /* Whether a comparison by these operands comes out the same whatever happens: 0 no, 1 never true, 2 always.
  */
 static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
@@ -12274,7 +12448,7 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results;
     const char *how = k->m->chars.at + form->text + 5; /* behind "setp." */
-    unsigned type = (unsigned)(form->key >> 16 & 0xff), special = UINT32_MAX;
+    unsigned type = (unsigned)(form->key >> 16 & 0xff);
     char kind = ptx__fact(type)->kind;
     uint64_t number = 0;
     uint32_t most;
@@ -12290,18 +12464,9 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     if (kind != 'u' || PTX__TAG(w[1]) == PTX__W_F64) return 0;
     if (!number) return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
     if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
-    w = made.w;
-    if (made.ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) special = PTX__INDEX(w[0]);
-    if (special == PTX_LANEID) most = 31;
-    else if (made.ins->count == 5 && PTX__TAG(w[0]) < PTX__CLASSES && PTX__TAG(w[1]) == PTX__W_UNSIGNED
-             && !w[3] && w[2] && (made.op == PTX_AND || made.op == PTX_REM))
-        most = w[2] - (made.op == PTX_REM); /* what a mask or a division leaves */
-    else if (special <= PTX_TID_Z && k->need[0] && k->need[special - PTX_TID_X] > 1)
-        most = k->need[special - PTX_TID_X] - 1;
-    else
-        return 0;
+    most = ptx__at_most(k, &made);
     if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
-    return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0;
+    return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0; /* what is not known is no less */
 }
 
 /* Whether a thread may end in the block: by what is no branch. */

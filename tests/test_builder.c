@@ -694,6 +694,10 @@ static void printing(void) {
     start(75), ptx_add(k, f, ptx_f32(1.5)), PRINTS(", 0f3FC00000;\n");
     start(75), ptx_add(k, f, ptx_f32(-0.0)), PRINTS(", 0f80000000;\n");
     start(75), ptx_add(k, f, ptx_f32(1e-45)), PRINTS(", 0f00000001;\n");
+    start(75), ptx_red(k, PTX_ATOM_ADD | PTX_NOFTZ, ptx_at(p, 0), ptx_f16(1.5)), PRINTS(", 0x3E00;\n");
+    start(75), ptx_op3(k, PTX_SLCT, 0, f, f, ptx_s32(-1)), PRINTS("slct.b32.s32 ");
+    start(75), ptx_ld(k, PTX_U32, ptx_with(ptx_at(p, 0), PTX_WEAK | PTX_CG)), PRINTS("ld.weak.global.cg.");
+    start(75), ptx_ld(k, PTX_U32, ptx_with(ptx_at(blk, 0), PTX_WEAK)), PRINTS("ld.weak.param.u32 ");
     start(75), ptx_add(k, f, ptx_f32(-inf)), PRINTS(", 0fFF800000;\n");
     start(75), ptx_add(k, f, ptx_f32(nan)), PRINTS(", 0f7FFFFFFF;\n");
     start(75), ptx_add(k, f, ptx_f32(-nan)), PRINTS(", 0f7FFFFFFF;\n");

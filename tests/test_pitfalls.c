@@ -51,6 +51,20 @@ static void decided(void) {
         out(n);
         END;
     }
+    for (i = 0; i < 7; i++)
+        PAIR(AMPERE, "idle") { /* the most that these make, and one less */
+            static const uint32_t most[] = {255, 65535, 32, 15, 7, 1023, 63};
+            x = i == 0   ? ptx_ld(k, PTX_U8, ptx_at(p, 0))
+                : i == 1 ? ptx_cvt(k, PTX_U32, ptx_ld(k, PTX_U16, ptx_at(p, 0)))
+                : i == 2 ? ptx_popc(k, n)
+                : i == 3 ? ptx_shr(k, n, I(28))
+                : i == 4 ? ptx_min(k, n, U(7))
+                : i == 5 ? ptx_tid_y(k)
+                         : ptx_tid_z(k);
+            IF(ptx_setp(k, PTX_GT, x, U(most[i] - !bad)));
+            out(n);
+            END;
+        }
     PAIR(AMPERE, "idle") out(ptx_shfl_bfly(k, tid, bad ? I(8) : I(4), I(0x181f), FULL)); /* segments of 8 */
     PAIR(AMPERE, "pressure") {
         count = bad ? 60 : 12;
@@ -563,9 +577,174 @@ static void addresses(void) {
     }
 }
 
+/* What goes into products: numbers where registers must be, scales and selectors beyond what there is. */
+static void fragments(void) {
+    ptx_val f = ptx_f32(0), v[20], o[8];
+    ptx_var total[4];
+    int i, which;
+    PAIR(AMPERE, "!type") {
+        v[0] = v[1] = ptx_as(n, PTX_B32), v[2] = bad ? I(0) : v[0];
+        for (i = 3; i < 7; i++) v[i] = f;
+        ptx_opn(k, PTX_MMA_M16N8K8_F32, 0, PTX_F16, PTX_NONE, 7, v, 4, o);
+    }
+    PAIR(AMPERE, "!type") { /* metadata */
+        for (i = 0; i < 4; i++) v[i] = ptx_as(n, PTX_B32), v[4 + i] = f;
+        v[8] = bad ? I(5) : v[0], v[9] = I(0);
+        ptx_opn(k, PTX_MMA_SP_M16N8K16_F32, 0, PTX_F16, PTX_NONE, 10, v, 4, o);
+    }
+    for (which = 0; which < 3; which++)
+        PAIR(PTX_SM_A(120), "!range") {
+            for (i = 0; i < 16; i++) v[i] = i > 5 && i < 10 ? f : ptx_as(n, PTX_B32);
+            v[11] = I(bad && which == 0 ? 1 : 2), v[12] = I(bad && which == 1 ? 2 : 1);
+            v[14] = I(0), v[15] = I(bad && which == 2 ? 4 : 3);
+            ptx_opn(k, PTX_MMA_MXF4, 0, PTX_NONE, PTX_NONE, 16, v, 4, o);
+        }
+    PAIR(PTX_SM_A(120), "!range") { /* all four threads are asked: there is nothing to select */
+        for (i = 0; i < 20; i++) v[i] = i > 7 && i < 12 ? f : ptx_as(n, PTX_B32);
+        v[13] = I(bad), v[15] = v[16] = v[18] = v[19] = I(0);
+        ptx_opn(k, PTX_MMA_SPO_MXF4NVF4_4X, 0, PTX_NONE, PTX_NONE, 20, v, 4, o);
+    }
+    for (which = 0; which < 2; which++)
+        PAIR(HOPPER, which ? "!type" : "!range") { /* a selector of 2, total in integers */
+            for (i = 0; i < 4; i++) total[i] = ptx_var_new(k, bad && which ? U(0) : f);
+            v[0] = v[1] = ptx_mov(k, ptx_u64(0)), v[2] = ptx_as(n, PTX_B32), v[3] = I(bad && !which ? 2 : 1);
+            v[4] = NE(n, zero), v[5] = v[6] = I(1), v[7] = v[8] = I(0);
+            ptx_op0(k, PTX_WGMMA_FENCE, 0);
+            ptx_wgmma(k, PTX_WGMMA_SP_F32, 0, PTX_F16, PTX_NONE, 4, total, 9, v);
+            ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+            ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, I(0));
+            for (i = 0; i < 4; i++) out(ptx_as(ptx_get(k, total[i]), PTX_U32));
+        }
+}
+
+/* Operands of a type, width or size that only this instruction has not. */
+static void slots(void) {
+    ptx_val x, wide_, v[6];
+    int which;
+    PAIR(AMPERE, "!type") ptx_op2(k, PTX_REDUX_AND, 0, bad ? ptx_f32(1) : U(1), FULL);
+    PAIR(AMPERE, "!type") ptx_st(k, PTX_B8, ptx_at(p, 0), bad ? ptx_f32(1) : I(1));
+    PAIR(AMPERE, "!type") {
+        v[0] = ptx_param(k, "surface", PTX_U64), v[1] = n, v[2] = bad ? ptx_f32(1) : n;
+        ptx_opn(k, PTX_SUST_1D, 0, PTX_B8, PTX_NONE, 3, v, 0, NULL);
+    }
+    for (which = 0; which < 2; which++) /* 32 bytes at once */
+        PAIR(AMPERE, "!vector") {
+            v[0] = ptx_param(k, "surface", PTX_U64), v[1] = n;
+            if (which) ptx_opn(k, PTX_SULD_1D, 0, PTX_B64, PTX_NONE, 2, v, bad ? 4 : 2, v + 2);
+            else
+                ptx_opn(k, PTX_LDU, 0, PTX_U64, PTX_NONE, 1, &p, bad ? 4 : 2, v + 2);
+        }
+    for (which = 0; which < 2; which++)
+        PAIR(PTX_SM(100), "!range")
+            ptx_op3(k, PTX_ST_BULK, 0, sh, ptx_u64(bad ? (which ? 16777224 : 12) : 16), I(0));
+    PAIR(BLACKWELL, "!type") {
+        make(1, 1);
+        IF(EQ(tid, zero));
+        ptx_op2(k, PTX_TCGEN05_COMMIT_MULTICAST, 0, bar, bad ? I(3) : ptx_mov(k, ptx_u16(3)));
+        END;
+        wait_on(bar, 0);
+    }
+    PAIR(HOPPER, "!range") ptx_op2(k, PTX_BULK_PREFETCH, 0, p, I(bad ? 1 << 20 : (1 << 20) - 16));
+    for (which = 31; which < 34; which++) /* the width is not what it wants; the first of a kind is kept */
+        PAIR(AMPERE, "!range") {
+            x = ptx_shfl_bfly(k, tid, I(1), I(31), FULL);
+            out(ptx_shfl_bfly(k, x, I(2), I(bad ? which == 31 ? 255 : which : 31), FULL));
+        }
+    for (which = 0; which < 2; which++) /* rows of 8 bytes, and a tile at 8 */
+        PAIR(AMPERE, which ? "!align" : "!range") {
+            ptx_val frag[8], from[2];
+            from[0] = ptx_off(sh, bad && which ? 8 : 32), from[1] = I(bad && !which ? 4 : 24);
+            ptx_opn(k, PTX_WMMA_LOAD_A_M16N16K16, 0, PTX_F16, PTX_NONE, 2, from, 8, frag);
+        }
+    PAIR(HOPPER, "!range") ptx_op2(k, PTX_TENSORMAP_REPLACE_RANK, 0, sh, I(bad ? 5 : 4));
+    PAIR(HOPPER, "!align") ptx_op2(k, PTX_TENSORMAP_REPLACE_RANK, 0, ptx_off(sh, bad ? 64 : 128), I(1));
+    PAIR(AMPERE, "!range") ptx_op1(k, PTX_PREFETCH_L2, 0, ptx_off(p, bad ? (int64_t)1 << 33 : 64));
+    PAIR(AMPERE, "!range") ptx_nanosleep(k, I(bad ? -1 : 1000000));
+    PAIR(AMPERE, "!type") {
+        x = ptx_op0(k, PTX_CREATEPOLICY, PTX_L2_EVICT_LAST);
+        out(ptx_ld(k, PTX_U32, ptx_cached(ptx_at(q, 0), bad ? p : x)));
+    }
+    PAIR(AMPERE, "!type") {
+        wide_ = ptx_mov(k, ptx_f32(1));
+        x = ptx_selp(k, bad ? wide_ : ptx_as(wide_, PTX_U32), n, LT(n, zero));
+        out(ptx_as(x, PTX_U32));
+    }
+    PAIR(AMPERE, "!type") out(ptx_op3(k, PTX_SLCT, 0, bad ? ptx_f32(1) : U(1), n, ptx_as(tid, PTX_S32)));
+    PAIR(AMPERE, "!address") {
+        x = ptx_cvta(k, bad ? n : q);
+        out(LD(x, 0));
+    }
+    PAIR(AMPERE, "!address") out(LD(ptx_add(k, q, bad ? ptx_add(k, p, I(16)) : ptx_u64(16)), 0));
+    PAIR(AMPERE, "!address") { /* no kernel writes its own parameters */
+        x = ptx_param_bytes(k, "block", 16, 8);
+        if (bad) ST(ptx_cvta(k, x), 0, n);
+        else
+            out(LD(ptx_cvta(k, x), 0));
+    }
+    PAIR(HOPPER, "!range") {
+        ptx_require_cluster(k, 2, 1, 1);
+        make(1, 1);
+        meet();
+        v[0] = sh, v[1] = p, v[2] = I(1024), v[3] = bar, v[4] = I(bad ? 0 : 3);
+        IF(EQ(tid, zero));
+        ptx_mbarrier_arrive_expect(k, bar, I(1024));
+        ptx_opn(k, PTX_BULK_G2S, PTX_MULTICAST, PTX_NONE, PTX_NONE, 5, v, 0, NULL);
+        END;
+        wait_on(bar, 0);
+        out(LD(mine, 0));
+        meet();
+    }
+}
+
+/* Directives twice, or for more blocks than any multiprocessor has; addresses behind what they point to. */
+static void directives(void) {
+    static const struct {
+        unsigned sm, blocks;
+    } most[] = {{75, 16}, {86, 16}, {88, 16}, {89, 24}, {120, 24}};
+    ptx_variable_desc desc;
+    ptx_symbol to, in;
+    unsigned i;
+    for (i = 0; i < 5; i++)
+        PAIR(PTX_SM(most[i].sm), "!launch-limit") ptx_launch_bounds(k, 32, most[i].blocks + (unsigned)bad);
+    PAIR(AMPERE, "!launch-limit") ptx_launch_bounds(k, 128, 2), ptx_launch_bounds(k, bad ? 256 : 128, 2);
+    PAIR(AMPERE, "!launch-limit") BLOCK(128), BLOCK(bad ? 64 : 128);
+    PAIR(AMPERE, "!argument") {
+        memset(&desc, 0, sizeof desc);
+        desc.name = "to", desc.space = PTX_GLOBAL, desc.type = PTX_U64, desc.count = 4;
+        to = ptx_variable(m, &desc);
+        desc.name = "in";
+        in = ptx_variable(m, &desc);
+        ptx_point(m, in, 0, to, bad ? 33 : 32);
+    }
+}
+
+/* The address of a function knows what it takes. */
+static void indirect(void) {
+    ptx_kernel *f;
+    ptx_val x, y;
+    int which;
+    for (which = 0; which < 3; which++)
+        PAIR(AMPERE, which == 1 ? "!argument" : "!type") {
+            f = ptx_func(m, "f", PTX_U32);
+            ptx_return(f, ptx_param(f, "x", PTX_U32));
+            x = ptx_func_address(k, f);
+            y = bad && which == 0 ? ptx_as(n, PTX_F32) : n;
+            y = ptx_call_indirect(k, x, bad && which == 2 ? PTX_F32 : PTX_U32, bad && which == 1 ? 0 : 1, &y);
+            out(ptx_as(y, PTX_U32));
+        }
+}
+
 static void raw(void) {
     static const ptx_type types[1] = {PTX_U32};
+    static const char *const unfinished[][2] = {{"{ membar.gl;", "{ membar.gl; }"},
+                                                {"membar.gl; }", "{ { membar.gl; } }"},
+                                                {"membar.gl; /* {", "membar.gl; /* { */"},
+                                                {".pragma \"a;", ".pragma \"nounroll\"; // {"},
+                                                {"{ membar.gl; ) }", "{ membar.gl; // )\n}"}};
     ptx_val x[1];
+    unsigned i;
+    for (i = 0; i < 5; i++)
+        PAIR(AMPERE, "!argument") ptx_raw(k, unfinished[i][!bad], 0, NULL, 0, NULL, NULL);
     PAIR(AMPERE, "!argument") {
         ptx_raw(k, bad ? "add.u32 $0, $1, $1" : "add.u32 $0, $1, $1;", 1, &n, 1, types, x);
         out(x[0]);
@@ -589,6 +768,10 @@ int main(void) {
     tensor_memory();
     scopes();
     addresses();
+    fragments();
+    slots();
+    directives();
+    indirect();
     raw();
     return check_end();
 }

@@ -399,8 +399,10 @@ static void test_refusals(void) {
     CHECK(prints(".version 8.4"));
     start(), ptx_ld(k, PTX_B128, ptx_with(ptx_at(p, 0), PTX_RELAXED | PTX_GPU));
     CHECK(prints(".version 8.3"));
-    start_on(PTX_SM_A(90)), ptx_op2(k, PTX_TENSORMAP_REPLACE_ELEMTYPE, 0, sh, ptx_imm(13));
+    start_on(PTX_SM_A(100)), ptx_op2(k, PTX_TENSORMAP_REPLACE_ELEMTYPE, 0, sh, ptx_imm(13));
     CHECK(prints(".version 8.7"));
+    start_on(PTX_SM_A(90)), ptx_op2(k, PTX_TENSORMAP_REPLACE_ELEMTYPE, 0, sh, ptx_imm(13));
+    WRONG(TARGET, "of 13 needs sm_100a");
     start_on(PTX_SM_A(90)), ptx_op2(k, PTX_TENSORMAP_REPLACE_ELEMTYPE, 0, sh, ptx_imm(12));
     CHECK(prints(".version 8.3"));
     /* one name for two things */
