@@ -927,7 +927,7 @@ static void ways(void) {
     {
         ptx_val fa[8], fb[8], fc[8], fd[8], o[10];
         int j;
-        start(80), ptx_require_block(k, 32, 1, 1);
+        start(80), ptx_require_block(k, 32, 1, 1), ST(at(sh, tid, 4), 0, tid), BAR;
         o[0] = sh, o[1] = U(16);
         ptx_opn(k, PTX_WMMA_LOAD_A_M16N16K16, PTX_ROW, PTX_F16, PTX_NONE, 2, o, 8, fa);
         ptx_opn(k, PTX_WMMA_LOAD_B_M16N16K16, PTX_COL, PTX_F16, PTX_NONE, 2, o, 8, fb);

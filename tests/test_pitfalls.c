@@ -653,6 +653,7 @@ static void slots(void) {
     for (which = 0; which < 2; which++) /* rows of 8 bytes, and a tile at 8 */
         PAIR(AMPERE, which ? "!align" : "!range") {
             ptx_val frag[8], from[2];
+            ST(AT(sh, tid), 0, tid), BAR;
             from[0] = ptx_off(sh, bad && which ? 8 : 32), from[1] = I(bad && !which ? 4 : 24);
             ptx_opn(k, PTX_WMMA_LOAD_A_M16N16K16, 0, PTX_F16, PTX_NONE, 2, from, 8, frag);
         }
