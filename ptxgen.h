@@ -2941,6 +2941,13 @@ typedef struct ptx__known {
 } ptx__known;
 #define PTX__KNOWN 256 /* kept of as many registers as the verifier last asked for */
 
+/* What is wanted a little later, and stands where no order lets the processor guess it. */
+#if defined(__GNUC__)
+#define PTX__SOON(address) __builtin_prefetch(address)
+#else
+#define PTX__SOON(address) ((void)(address))
+#endif
+
 /* Expanded where it is called, for the arguments that are constants there; not where nothing is optimised. */
 #if defined(__GNUC__) && !defined(__OPTIMIZE__)
 #define PTX__INLINE static inline
@@ -7163,6 +7170,7 @@ typedef struct ptx__flow {
     uint32_t *relevant;                        /* a bit an instruction */
     uint32_t *moving, moving_count;            /* see ptx__spread_first */
     uint32_t *special; /* the instructions that more than their values are checked of */
+    uint32_t far; /* how many, in a kernel that no cache holds: what is visited next is fetched ahead; else 0 */
     uint32_t post_reached;
     int advising;  /* 1: classes of all that matters, 2: notes too */
     uint32_t *walk[3];      /* of the advice: blocks each */
@@ -7205,6 +7213,7 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
     for (j = 0; j < k->marked.count; j++) {
         const uint32_t i = k->marked.at[j];
         const ptx__ins *ins = &k->ins.at[i];
+        if (j + 16 < k->marked.count) PTX__SOON(&k->ins.at[k->marked.at[j + 16]]);
         if (ins->kind == PTX__I_PLAIN) {
             if (k->m->forms.at[ins->form].special | (ins->guard & guards)) special[listed++] = i;
             continue;
@@ -7227,6 +7236,16 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
     b->end = n;
     f->blocks = (uint32_t)(b - f->block) + 1;
     special[listed] = UINT32_MAX;
+    f->far = n > 20000 ? listed : 0;
+}
+
+/* The next that is special; in a long kernel those behind it are on their way by then. */
+PTX__INLINE uint32_t ptx__special_at(const ptx_kernel *k, const ptx__flow *f, uint32_t s) {
+    if (s + 16 < f->far) {
+        PTX__SOON(&k->ins.at[f->special[s + 16]]);
+        PTX__SOON(k->words.at + k->ins.at[f->special[s + 8]].words);
+    }
+    return f->special[s];
 }
 
 static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
@@ -7296,6 +7315,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     ptx__cut_blocks(k, f);
     for (b = 0; b < f->blocks; b++) {
         const ptx__ins *last = &k->ins.at[f->block[b].end - 1];
+        if (b + 16 < f->blocks) PTX__SOON(&k->ins.at[f->block[b + 16].end - 1]);
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < f->blocks) f->block[b].next[0] = b + 2;
         if (last->kind == PTX__I_BRANCH) f->block[b].next[1] = f->of_label[last->words] + 1;
         f->block[b].leaves = last->kind == PTX__I_LEAVE;
@@ -7999,7 +8019,7 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, s, depth = 0, set;
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
-        for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
+        for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = &k->m->forms.at[ins->form];
             if (ins->guard
@@ -8174,6 +8194,7 @@ static int ptx__spread_again(const ptx_kernel *k, ptx__flow *f, int all) {
     int changed = 0;
     for (n = 0; n < f->moving_count; n++) {
         uint32_t i = f->moving[n] / 2;
+        if (n + 16 < f->moving_count) PTX__SOON(&k->ins.at[f->moving[n + 16] / 2]);
         if (!all && !(f->moving[n] & 1)) continue;
         while (f->block[b].end <= i) b++;
         changed |= ptx__spread_class(k, f, i, b);
@@ -8799,7 +8820,7 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
     ptx__classify(k, f);
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
-        for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
+        for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             uint32_t guard = 0;
             unsigned bears;
@@ -10918,7 +10939,7 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
         return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
-        for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
+        for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = &k->m->forms.at[ins->form];
             const uint32_t *w = k->words.at + ins->words + ins->results;
@@ -11157,7 +11178,7 @@ static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
     *count = 0;
     if (!(k->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
-        for (s = f->block[b].special; (i = f->special[s]) < f->block[b].end; s++) {
+        for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
             if (!(k->m->forms.at[k->ins.at[i].form].seen & PTX__SEEN_FURTHER)) continue; /* by far the most */
             if (!f->block[b].order || !ptx__see(k, i, &at)) continue;
             if (ptx__verify_one(k, f, &at, &pair, &counted)) return k->m->error.code;
