@@ -7170,7 +7170,7 @@ typedef struct ptx__flow {
     uint32_t *relevant;                        /* a bit an instruction */
     uint32_t *moving, moving_count;            /* see ptx__spread_first */
     uint32_t *special; /* the instructions that more than their values are checked of */
-    uint32_t far; /* how many, in a kernel that no cache holds: what is visited next is fetched ahead; else 0 */
+    uint32_t far;      /* how many, in a kernel that no cache holds: the next are fetched ahead; else 0 */
     uint32_t post_reached;
     int advising;  /* 1: classes of all that matters, 2: notes too */
     uint32_t *walk[3];      /* of the advice: blocks each */
