@@ -4913,7 +4913,8 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
                       ptx__fact(v.type)->name, parts, ptx__fact(type)->name);
             return 0;
         }
-        if (v.kind != PTX__REG && strstr(row->name, "mma.") && !strstr(row->name, ".store")) {
+        if (v.kind != PTX__REG && strstr(row->name, "mma.") && !strstr(row->name, ".store")
+            && (*row->name == 'w' || v.kind != PTX__IMM)) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: parts of matrices are in registers",
                       index, row->name, ptx__describe(v));
             return 0;
@@ -5073,7 +5074,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     uint32_t form;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
-    int loose, unsettled = 0;
+    int loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
     char kind;
     if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count beyond any form says nothing of out */
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
@@ -5179,7 +5180,15 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     for (i = 0, p++; *p; p++) {
         if (!ptx__is_slot(*p)) {
             ptx__open_group(k, p);
+            parts = *p == '{' ? 2 : 0;
             continue;
+        }
+        if (parts && v[i].kind == PTX__REG) parts = 1;
+        if (*p == 'x' && v[i].kind == PTX__IMM && strncmp(row->name, "mma", 3) == 0
+            && (!parts || (parts == 2 && p[1] == '}'))) {
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: %s in registers", i + 1, row->name,
+                      ptx__describe(v[i]), parts ? "no part before it is" : "metadata are");
+            return;
         }
         if (!ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();

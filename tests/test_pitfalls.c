@@ -668,6 +668,16 @@ static void slots(void) {
         }
     PAIR(HOPPER, "!align") ptx_op2(k, PTX_TENSORMAP_REPLACE_RANK, 0, ptx_off(sh, bad ? 64 : 128), I(1));
     PAIR(AMPERE, "!range") ptx_op1(k, PTX_PREFETCH_L2, 0, ptx_off(p, bad ? (int64_t)1 << 33 : 64));
+    for (which = 1; which < 3; which++) /* numbers among the parts of a matrix, and nothing but numbers */
+        PAIR(AMPERE, "!type") {
+            ptx_val part[10], sum[4];
+            int i;
+            for (i = 0; i < 10; i++)
+                part[i] = i < 6 ? i < which || (bad && i < 4) ? ptx_b32(0) : ptx_as(ptx_mov(k, n), PTX_B32)
+                                : ptx_f32(0);
+            ptx_opn(k, PTX_MMA_M16N8K16_F32, 0, PTX_F16, PTX_NONE, 10, part, 4, sum);
+            out(ptx_as(sum[0], PTX_U32));
+        }
     PAIR(AMPERE, "!range") ptx_nanosleep(k, I(bad ? -1 : 1000000));
     PAIR(AMPERE, "!type") {
         x = ptx_op0(k, PTX_CREATEPOLICY, PTX_L2_EVICT_LAST);
