@@ -4272,9 +4272,9 @@ static int ptx__push_other(ptx_kernel *k, const char *site, const char *name, un
         int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(name, index);
         int integer = (want->kind == 'u' || want->kind == 's' || want->kind == 'b') && !packed;
         if (packed) fits = 0, where = " in a register";
-        if (v.kind == PTX__IMM_FLOAT
+        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b'
             && (strncmp(name, "redux", 5) == 0 || strncmp(name, "sust", 4) == 0
-                || (want->kind == 'b' && strncmp(name, "st.async", 8) == 0)))
+                || strncmp(name, "st.async", 8) == 0))
             fits = 0;
         if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
             return ptx__push_imm(k, site, name, index, v, type);
@@ -4371,8 +4371,8 @@ static unsigned ptx__space_of(unsigned op, const ptx_val *src, unsigned n) {
     case PTX_ADD: return src[0].space && src[1].space ? 0u : src[0].space | src[1].space;
     case PTX_SUB: return src[1].space ? 0u : src[0].space;
     case PTX_MAD: return n == 3 ? src[2].space : 0u;
-    case PTX_MOV:
-    case PTX_AND: return src[0].space;
+    case PTX_MOV: return src[0].space;
+    case PTX_AND: return src[1].kind == PTX__IMM && src[1].bits < 4096 ? 0u : src[0].space; /* a remainder */
     case PTX_SELP:
     case PTX_MIN:
     case PTX_MAX: return src[0].space == src[1].space ? src[0].space : 0u;
@@ -4470,6 +4470,8 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
             if (src[i].type) own = ptx__sure_limit(src[i].type);
             if (own < memo.most[i]) memo.most[i] = own;
             own = strchr("twcpu", slot[i]) ? UINT32_MAX : ptx__slot_most(slot[i]);
+            if (!k->m->plain[op] || (op == PTX_AND && src[0].space))
+                own = 0; /* on the number hangs what the target must be, or whether that is an address */
             if (own < memo.most[i]) memo.most[i] = own;
             if (src[i].bits > memo.most[i] || !own) {
                 if (src[i].bits >> 32 || w[1] != (uint32_t)src[i].bits) return;
@@ -4759,7 +4761,8 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx
         if (!ok) return ptx__none();
     }
     if (op == PTX_ADD && src[0].space && src[1].space) {
-        ptx__fail(k, PTX_E_ADDRESS, site, "the sum of two addresses is none: one of them is to be a number");
+        ptx__fail(k, PTX_E_ADDRESS, site,
+                  "the sum of two addresses is none: one of them is to be a number, ptx_ptr(x, PTX_GENERIC)");
         return ptx__none();
     }
     if (n == 3 && ptx__mixes(op, src)) {
@@ -4917,7 +4920,8 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
                       ptx__fact(v.type)->name, parts, ptx__fact(type)->name);
             return 0;
         }
-        if (v.kind != PTX__REG && strstr(row->name, "mma.") && !strstr(row->name, ".store")) {
+        if (v.kind != PTX__REG && strstr(row->name, "mma.") && !strstr(row->name, ".store")
+            && (*row->name == 'w' || v.kind != PTX__IMM)) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: parts of matrices are in registers",
                       index, row->name, ptx__describe(v));
             return 0;
@@ -5077,7 +5081,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     uint32_t form;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
-    int loose, unsettled = 0;
+    int loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
     char kind;
     if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count beyond any form says nothing of out */
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
@@ -5183,7 +5187,15 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     for (i = 0, p++; *p; p++) {
         if (!ptx__is_slot(*p)) {
             ptx__open_group(k, p);
+            parts = *p == '{' ? 2 : 0;
             continue;
+        }
+        if (parts && v[i].kind == PTX__REG) parts = 1;
+        if (*p == 'x' && v[i].kind == PTX__IMM && strncmp(row->name, "mma", 3) == 0
+            && (!parts || (parts == 2 && p[1] == '}'))) {
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: %s in registers", i + 1, row->name,
+                      ptx__describe(v[i]), parts ? "no part before it is" : "metadata are");
+            return;
         }
         if (!ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();

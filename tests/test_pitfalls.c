@@ -619,7 +619,7 @@ static void fragments(void) {
 
 /* Operands of a type, width or size that only this instruction has not. */
 static void slots(void) {
-    ptx_val x, wide_, v[6];
+    ptx_val x, at, wide_, v[6];
     int which;
     PAIR(AMPERE, "!type") ptx_op2(k, PTX_REDUX_AND, 0, bad ? ptx_f32(1) : U(1), FULL);
     PAIR(AMPERE, "!type") ptx_st(k, PTX_B8, ptx_at(p, 0), bad ? ptx_f32(1) : I(1));
@@ -658,8 +658,26 @@ static void slots(void) {
             ptx_opn(k, PTX_WMMA_LOAD_A_M16N16K16, 0, PTX_F16, PTX_NONE, 2, from, 8, frag);
         }
     PAIR(HOPPER, "!range") ptx_op2(k, PTX_TENSORMAP_REPLACE_RANK, 0, sh, I(bad ? 5 : 4));
+    for (which = 0; which < 3; which++) /* behind one of the same kind that is right */
+        PAIR(HOPPER, which ? "!target" : "!range") {
+            static const ptx_op_id op[] = {PTX_TENSORMAP_REPLACE_RANK, PTX_TENSORMAP_REPLACE_ELEMTYPE,
+                                           PTX_TENSORMAP_REPLACE_SWIZZLE};
+            static const int most[] = {4, 12, 3};
+            ptx_op2(k, op[which], 0, sh, I(most[which])), ptx_op2(k, op[which], 0, sh, I(1));
+            ptx_op2(k, op[which], 0, sh, I(most[which] + bad));
+        }
     PAIR(HOPPER, "!align") ptx_op2(k, PTX_TENSORMAP_REPLACE_RANK, 0, ptx_off(sh, bad ? 64 : 128), I(1));
     PAIR(AMPERE, "!range") ptx_op1(k, PTX_PREFETCH_L2, 0, ptx_off(p, bad ? (int64_t)1 << 33 : 64));
+    for (which = 1; which < 3; which++) /* numbers among the parts of a matrix, and nothing but numbers */
+        PAIR(AMPERE, "!type") {
+            ptx_val part[10], sum[4];
+            int i;
+            for (i = 0; i < 10; i++)
+                part[i] = i < 6 ? i < which || (bad && i < 4) ? ptx_b32(0) : ptx_as(ptx_mov(k, n), PTX_B32)
+                                : ptx_f32(0);
+            ptx_opn(k, PTX_MMA_M16N8K16_F32, 0, PTX_F16, PTX_NONE, 10, part, 4, sum);
+            out(ptx_as(sum[0], PTX_U32));
+        }
     PAIR(AMPERE, "!range") ptx_nanosleep(k, I(bad ? -1 : 1000000));
     PAIR(AMPERE, "!type") {
         x = ptx_op0(k, PTX_CREATEPOLICY, PTX_L2_EVICT_LAST);
@@ -676,6 +694,16 @@ static void slots(void) {
         out(LD(x, 0));
     }
     PAIR(AMPERE, "!address") out(LD(ptx_add(k, q, bad ? ptx_add(k, p, I(16)) : ptx_u64(16)), 0));
+    PAIR(AMPERE, "!address") { /* what a mask leaves is an address, or the rest of one */
+        ST(AT(sh, tid), 0, tid), BAR;
+        x = ptx_and(k, wide, I(112)), at = ptx_and(k, wide, I(bad ? -128 : 127));
+        out(LD(ptx_add(k, sh, at), 0)), out(x);
+    }
+    PAIR(AMPERE, "!address") out(ptx_add(k, sh, bad ? mine : ptx_ptr(mine, PTX_GENERIC)));
+    PAIR(BLACKWELL, "!type") {
+        x = ptx_op2(k, bad ? PTX_REDUX_AND : PTX_REDUX_MIN, 0, ptx_f32(2), FULL);
+        out(ptx_as(x, PTX_U32));
+    }
     PAIR(AMPERE, "!address") { /* no kernel writes its own parameters */
         x = ptx_param_bytes(k, "block", 16, 8);
         if (bad) ST(ptx_cvta(k, x), 0, n);
