@@ -6502,10 +6502,11 @@ static const ptx_kernel *ptx__addressed(const ptx_kernel *k, ptx_val address) {
     const ptx__named *named;
     const char *text;
     char name[256];
-    size_t i = k->ins.count;
-    while (i && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.bits))
+    size_t i = k->ins.count, least = i > 4096 ? i - 4096 : 0; /* further back it is not looked for */
+    while (i > least
+           && (!k->ins.at[i - 1].results || k->words.at[k->ins.at[i - 1].words] != (uint32_t)address.bits))
         i--;
-    if (!i || k->m->forms.at[k->ins.at[i - 1].form].row->op != PTX_RAW) return NULL;
+    if (i == least || k->m->forms.at[k->ins.at[i - 1].form].row->op != PTX_RAW) return NULL;
     text = ptx__raw_text(k, &k->ins.at[i - 1]);
     if (strncmp(text, head, sizeof head - 1) != 0) return NULL;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(text + sizeof head - 1, ";"), text + sizeof head - 1);
