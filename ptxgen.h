@@ -2940,6 +2940,11 @@ typedef struct ptx__known {
     int64_t offset;
 } ptx__known;
 #define PTX__KNOWN 256 /* kept of as many registers as the verifier last asked for */
+#define PTX__CONDITIONS 64
+typedef struct ptx__limits { /* what conditions on the way leave of registers, see ptx__limits_of */
+    uint32_t of, count;      /* of: a block + 1 */
+    uint32_t word[PTX__CONDITIONS], most[PTX__CONDITIONS];
+} ptx__limits;
 
 /* Expanded where it is called, for the arguments that are constants there; not where nothing is optimised. */
 #if defined(__GNUC__) && !defined(__OPTIMIZE__)
@@ -3060,6 +3065,7 @@ struct ptx_module {
     PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
     PTX__ARRAY(ptx__read) reads; /* in other blocks than that of the definition */
     ptx__known known[PTX__KNOWN];
+    ptx__limits limits;
     PTX__ARRAY(ptx__note_) notes;
     PTX__ARRAY(char) advice_text;
     PTX__ARRAY(uint32_t) lists; /* scratch of the advice */
@@ -7253,6 +7259,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     memset(m->known, 0, sizeof m->known);
+    m->limits.of = 0;
     f->def_block = s + need; /* this and what follows need no zeroes */
     f->wanted = f->def_block + registers;
     f->special = f->wanted + registers;
@@ -10628,13 +10635,15 @@ static uint32_t ptx__copied(const ptx_kernel *k, const ptx__flow *f, uint32_t wo
     from = k->words.at[ins->words + 1];
     return PTX__TAG(from) == PTX__W_32 && f->sets[f->base[PTX__W_32] + PTX__INDEX(from)] ? from : word;
 }
-static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t part, int depth) {
+/* Whether it is made of that part, or of too much to say. */
+static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t part, int depth,
+                        int *budget) {
     uint32_t tag = PTX__TAG(word), slot;
     const ptx__ins *ins;
     const uint32_t *w, *end;
     if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
     if (tag != PTX__W_32 && tag != PTX__W_PRED && tag != PTX__W_64) return 0;
-    if (depth > 8 || ptx__copied(k, f, word) == part) return 1;
+    if (depth > 8 || --*budget <= 0 || ptx__copied(k, f, word) == part) return 1;
     slot = f->base[tag] + PTX__INDEX(word);
     if (!f->def[slot] || f->sets[slot]) return tag == PTX__W_PRED;
     ins = &k->ins.at[f->def[slot] - 1];
@@ -10642,36 +10651,96 @@ static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, 
     for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
         if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
             w += 2;
-        else if (ptx__made_of(k, f, *w, part, depth + 1))
+        else if (ptx__made_of(k, f, *w, part, depth + 1, budget))
             return 1;
     return 0;
 }
-/* What the condition `guard`, true or not, leaves of a register: *vague, where it is on what is made of
-   it. */
-static uint64_t ptx__most_if(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t guard,
-                             int truth, int *vague) {
-    const ptx__ins *ins = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(guard)] - 1];
+/* The comparison with a number that a condition is: its operands, NULL for any other. */
+static const uint32_t *ptx__compared(const ptx_kernel *k, const ptx__ins *ins) {
     const uint32_t *w = k->words.at + ins->words + ins->results;
     const ptx__form *form = &k->m->forms.at[ins->form];
-    const char *how = k->m->chars.at + form->text + 5;
-    uint64_t n;
-    if (!ptx__made_of(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)), ptx__copied(k, f, word), 0))
-        return PTX__ANY_NUMBER;
-    if (ins->kind == PTX__I_PLAIN && form->row->op == PTX_SETP && !form->operands[2] && w[0] == word
-        && ins->count == ins->results + 4u && PTX__TAG(w[1]) == PTX__W_UNSIGNED && w[2] && !w[3]) {
-        n = w[2];
-        if (truth && how[0] == 'l') return n - (how[1] == 't');
-        if (!truth && how[0] == 'g') return n - (how[1] == 'e');
-        if (truth && how[0] == 'e') return n;
-        if (how[0] == 'l' || how[0] == 'g' || how[0] == 'e') return PTX__ANY_NUMBER; /* the other end */
+    return ins->kind == PTX__I_PLAIN && form->row->op == PTX_SETP && !form->operands[2]
+                   && ins->count == ins->results + 4u && PTX__TAG(w[1]) == PTX__W_UNSIGNED && w[2] && !w[3]
+               ? w
+               : NULL;
+}
+/* What such a one, true or not, leaves of its first operand. */
+#define PTX__VAGUE (PTX__ANY_NUMBER - 1)
+static uint64_t ptx__left(const char *how, uint64_t n, int truth) {
+    if (truth && how[0] == 'l') return n - (how[1] == 't');
+    if (!truth && how[0] == 'g') return n - (how[1] == 'e');
+    if (truth && how[0] == 'e') return n;
+    return how[0] == 'l' || how[0] == 'g' || how[0] == 'e' ? PTX__ANY_NUMBER : PTX__VAGUE; /* the other end */
+}
+/* The condition that is on the way from one block to that which it dominates: NULL for none. */
+static const ptx__ins *ptx__condition(const ptx_kernel *k, const ptx__flow *f, uint32_t from, uint32_t to,
+                                      int *truth) {
+    const ptx__ins *last = &k->ins.at[f->block[from].end - 1];
+    if (!last->guard || f->pred_head[to + 1] - f->pred_head[to] != 1 || last->kind != PTX__I_BRANCH
+        || f->block[from].next[0] == f->block[from].next[1])
+        return NULL;
+    *truth = (f->block[from].next[1] == to + 1) == (PTX__TAG(last->guard) == PTX__W_PRED);
+    return &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
+}
+static uint64_t ptx__how(const ptx_kernel *k, const ptx__ins *ins, const uint32_t *w, int truth) {
+    return ptx__left(k->m->chars.at + k->m->forms.at[ins->form].text + 5, w[2], truth);
+}
+/* Whether any condition leaves less of numbers where that block is reached. The last is kept. */
+static const ptx__limits *ptx__limits_of(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
+    ptx__limits *l = &k->m->limits;
+    uint32_t at, from, steps;
+    if (l->of == b + 1) return l;
+    l->of = b + 1, l->count = 0;
+    for (at = b, steps = 0; at && steps < PTX__CONDITIONS; at = from, steps++) {
+        int truth = 0;
+        const ptx__ins *ins = ptx__condition(k, f, from = f->block[at].idom, at, &truth);
+        const uint32_t *w = ins ? ptx__compared(k, ins) : NULL;
+        uint64_t n = w ? ptx__how(k, ins, w, truth) : PTX__ANY_NUMBER;
+        if (n >= PTX__VAGUE) continue;
+        l->word[l->count] = w[0];
+        l->most[l->count++] = (uint32_t)n;
     }
-    *vague = 1;
-    return PTX__ANY_NUMBER;
+    return l;
+}
+/* What they leave of a register. strict: all of them are looked at, and 1 in *vague tells that one is on what
+   is made of it, or of too much. */
+static uint64_t ptx__most_left(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t b, int strict,
+                               int *vague) {
+    const ptx__limits *l = strict ? NULL : ptx__limits_of(k, f, b);
+    uint64_t most = PTX__ANY_NUMBER, n;
+    uint32_t at, from, steps, copied;
+    for (at = 0; l && at < l->count; at++)
+        if (l->word[at] == word && l->most[at] < most) most = l->most[at];
+    if (l) return most;
+    copied = ptx__copied(k, f, word);
+    for (at = b, steps = 0; at && steps < PTX__CONDITIONS && !*vague; at = from, steps++) {
+        int truth = 0, budget = 100;
+        const ptx__ins *ins = ptx__condition(k, f, from = f->block[at].idom, at, &truth);
+        const uint32_t *w = ins ? ptx__compared(k, ins) : NULL;
+        if (!ins
+            || !ptx__made_of(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[f->block[from].end - 1].guard)),
+                             copied, 0, &budget))
+            continue;
+        n = w && w[0] == word ? ptx__how(k, ins, w, truth) : PTX__VAGUE;
+        if (n == PTX__VAGUE) *vague = 1;
+        else if (n < most) most = n;
+    }
+    return most;
 }
 static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
                                int *budget);
-static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b, int depth);
-static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, uint32_t b,
+static int ptx__passes_on(unsigned op) {
+    return op == PTX_AND || op == PTX_MOV || op == PTX_CVT || op == PTX_ADD || op == PTX_MUL || op == PTX_MAD
+           || op == PTX_SHL || op == PTX_SHR || op == PTX_OR || op == PTX_XOR;
+}
+/* what is asked of each number: where, how, and how many more */
+typedef struct ptx__asked {
+    uint32_t b;
+    int strict, budget;
+} ptx__asked;
+static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__asked *a,
+                             int depth);
+static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, ptx__asked *a,
                              int depth) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
@@ -10680,12 +10749,15 @@ static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx_
              kind = (unsigned char)ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind;
     int numbers = 0;
     if (ins->kind != PTX__I_PLAIN || ins->guard || ins->results != 1 || (kind != 'u' && kind != 'b')
-        || form->asked & (PTX_HI | PTX_SAT | PTX_CC) & ~PTX__FAMILY)
+        || form->asked & (PTX_HI | PTX_SAT | PTX_CC) & ~PTX__FAMILY
+        || !(ptx__passes_on(op) || op == PTX_REM || op == PTX_MIN))
         return PTX__ANY_NUMBER;
     for (; w < end && n < 3; n++) {
         int number = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64;
         numbers |= number << n;
-        v[n] = ptx__most(k, f, w, b, depth + 1);
+        v[n] = ptx__most_in(k, f, w, a, depth + 1);
+        if (v[n] == PTX__ANY_NUMBER && op != PTX_AND && op != PTX_REM && op != PTX_MIN)
+            return PTX__ANY_NUMBER;
         w += number || PTX__TAG(*w) == PTX__W_MEM ? 3 : 1;
     }
     low = v[0] < v[1] ? v[0] : v[1], high = v[0] < v[1] ? v[1] : v[0];
@@ -10709,8 +10781,9 @@ static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx_
     default: return PTX__ANY_NUMBER;
     }
 }
-static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b, int depth) {
-    uint32_t tag = PTX__TAG(*w), slot, at, from, steps, copied;
+static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__asked *a,
+                             int depth) {
+    uint32_t tag = PTX__TAG(*w), slot, copied;
     uint64_t most = PTX__ANY_NUMBER, n, step = 1, first = 0;
     int vague = 0, budget = 12;
     if (tag == PTX__W_UNSIGNED) return w[1] | (uint64_t)w[2] << 32;
@@ -10720,25 +10793,14 @@ static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_
         n = k->need[PTX__INDEX(*w) - PTX_TID_X];
         return n & (n - 1) ? PTX__ANY_NUMBER : n - 1;
     }
-    if ((tag != PTX__W_32 && tag != PTX__W_64) || depth > 10) return PTX__ANY_NUMBER;
+    if ((tag != PTX__W_32 && tag != PTX__W_64) || depth > 10 || --a->budget <= 0) return PTX__ANY_NUMBER;
     slot = f->base[tag] + PTX__INDEX(*w);
     if (!f->def[slot] || f->sets[slot]) return PTX__ANY_NUMBER;
     copied = ptx__copied(k, f, *w);
-    for (at = b, steps = 0; at && tag == PTX__W_32 && steps < 64; at = from, steps++) {
-        const ptx__ins *last;
-        from = f->block[at].idom;
-        last = &k->ins.at[f->block[from].end - 1];
-        if (!last->guard || f->pred_head[at + 1] - f->pred_head[at] != 1 || last->kind != PTX__I_BRANCH
-            || f->block[from].next[0] == f->block[from].next[1])
-            continue;
-        n = ptx__most_if(k, f, *w, last->guard,
-                         (f->block[from].next[1] == at + 1) == (PTX__TAG(last->guard) == PTX__W_PRED),
-                         &vague);
-        if (vague) return PTX__ANY_NUMBER;
-        if (n < most) most = n;
-    }
+    if (tag == PTX__W_32) most = ptx__most_left(k, f, *w, a->b, a->strict, &vague);
+    if (vague) return PTX__ANY_NUMBER;
     if (copied == *w) {
-        n = ptx__most_of(k, f, &k->ins.at[f->def[slot] - 1], b, depth);
+        n = ptx__most_of(k, f, &k->ins.at[f->def[slot] - 1], a, depth);
         return n < most ? n : most;
     }
     if (most < UINT32_MAX) { /* of a counter, what its steps come to */
@@ -10755,6 +10817,21 @@ static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_
         return most < first ? most : first + (most - first) / step * step;
     }
     return PTX__ANY_NUMBER;
+}
+
+/* Any number too where it is less than is asked for. That is asked first with conditions that leave less
+   alone: few are more then. */
+static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b,
+                          int64_t least) {
+    ptx__asked a;
+    uint64_t most = 0;
+    a.b = b;
+    for (a.strict = 0; a.strict < 2; a.strict++) {
+        a.budget = 100;
+        most = ptx__most_in(k, f, w, &a, 0);
+        if (most == PTX__ANY_NUMBER || (int64_t)most < least) return PTX__ANY_NUMBER;
+    }
+    return most;
 }
 
 /* By how many bytes an address grows from one round to the next of the loop that counts in it; 0 where that
@@ -10813,7 +10890,8 @@ static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
 
 static void ptx__advise_beyond(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, uint32_t bytes,
                                const char *array, uint32_t has) {
-    uint64_t most = k->ins.at[i].guard ? PTX__ANY_NUMBER : ptx__most(k, f, w, ptx__block_of(f, i), 0);
+    uint64_t most = k->ins.at[i].guard ? PTX__ANY_NUMBER : ptx__most(k, f, w, ptx__block_of(f, i),
+                                                                  (int64_t)has - bytes - (int32_t)w[1] + 1);
     if (most < 0x70000000 && (int64_t)most + (int32_t)w[1] + bytes > (int64_t)has)
         ptx__note(
             k, PTX_ADVICE_BEYOND, i,
@@ -12300,7 +12378,7 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
         for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
             const uint32_t *rank = k->words.at + at.ins->words + 2;
             uint64_t most = at.op == PTX_MAPA && at.ins->count == 3
-                                ? ptx__most(k, f, rank, ptx__block_of(f, at.i), 0)
+                                ? ptx__most(k, f, rank, ptx__block_of(f, at.i), blocks)
                                 : PTX__ANY_NUMBER;
             if (most != PTX__ANY_NUMBER && most >= blocks && blocks)
                 ptx__note(k, PTX_ADVICE_BEYOND, at.i,
