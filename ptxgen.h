@@ -9007,6 +9007,20 @@ PTX__APART static int ptx__next(const ptx_kernel *k, ptx__point *at) {
     return i < k->ins.count;
 }
 
+/* The same of those that do one of two things, for rules that only few are for. */
+PTX__APART static int ptx__next_op(const ptx_kernel *k, ptx__point *at, unsigned op, unsigned other) {
+    const ptx__form *forms = k->m->forms.at;
+    uint32_t i = at->i + 1, count = (uint32_t)k->ins.count;
+    for (; i < count; i++) {
+        unsigned is;
+        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+        is = forms[k->ins.at[i].form].row->op;
+        if (is == op || is == other) return ptx__see(k, i, at);
+    }
+    at->i = i;
+    return 0;
+}
+
 /* What may hold at the end of a block may hold at the beginning of those behind it: is that news to one? */
 static int ptx__pass_on(const ptx__flow *f, uint32_t b, uint32_t states, uint32_t *in, int first) {
     int news = 0, e;
@@ -9758,9 +9772,9 @@ static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point 
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
 static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
-    for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 2 && ptx__next(k, &at);) { /* the rest is for others */
-        if (f->block[ptx__block_of(f, at.i)].order && ptx__shared_operand(k, at.ins)
-            && (at.op == PTX_ST || at.op == PTX_LD)) {
+    /* the rest of the effort is for others */
+    for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 2 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
+        if (ptx__shared_operand(k, at.ins) && f->block[ptx__block_of(f, at.i)].order) {
             const ptx__places *p = ptx__places_of(k, f, at.i);
             if (p->known)
                 ptx__advise_places(k, f, &at, p);
@@ -9768,8 +9782,8 @@ static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
                 ptx__advise_increment(k, f, &at);
         }
     }
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const uint32_t *w = at.op == PTX_ST && at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
+    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
+        const uint32_t *w = at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
         if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
         if (!f->block[ptx__block_of(f, at.i)].order || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK) continue;
         if (ptx__class_of(f, w[0]) <= PTX__CLASS_BLOCK
@@ -9863,22 +9877,23 @@ static void ptx__advise_mbarriers(ptx_kernel *k, ptx__flow *f) {
 /* What is read as if nobody wrote it (.nc), and written. */
 static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
     uint32_t reads[8] = {0, 0, 0, 0, 0, 0, 0, 0}, which;
-    int pass;
+    int pass, any = 0;
     ptx__point at;
     for (pass = 0; pass < 2; pass++)
-        for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        for (at.i = PTX__BEGIN; pass ? any && ptx__next(k, &at) : ptx__next_op(k, &at, PTX_LD, PTX_LD);) {
             const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
             int budget = 24;
             ptx__known v;
             if (pass ? at.op != PTX_ST && at.effect != PTX__EFFECT_BULK_OUT
                            && !(at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
-                     : at.op != PTX_LD || !(at.form->asked & PTX_NC & ~PTX__FAMILY))
+                     : !(at.form->asked & PTX_NC & ~PTX__FAMILY))
                 continue;
             while (w < end && PTX__TAG(*w) != PTX__W_MEM) w++;
             if (w >= end) continue;
             v = ptx__know(k, f, w + 1, &budget);
             which = PTX__INDEX(v.symbol);
             if (PTX__TAG(v.symbol) != PTX__W_PARAM || which >= 8) continue;
+            any = 1;
             if (!pass) reads[which] = reads[which] ? reads[which] : at.i + 1;
             else if (reads[which])
                 ptx__note(k, PTX_ADVICE_RACE, at.i,
@@ -9892,9 +9907,8 @@ static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
 static void ptx__advise_contractions(ptx_kernel *k, ptx__flow *f) {
     const ptx_mods own = (PTX__ROUND | PTX_SAT) & ~PTX__FAMILY;
     ptx__point at, from;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ADD, PTX_SUB);) {
         const uint32_t *w = k->words.at + at.ins->words + 1, *end = w + at.ins->count - 1;
-        if (at.op != PTX_ADD && at.op != PTX_SUB) continue;
         if (!((PTX__FLT | PTX__F16S) >> (at.form->key >> 16 & 0xff) & 1) || at.form->asked & own) continue;
         for (; w < end && PTX__TAG(*w) < PTX__CLASSES; w++) {
             if (!ptx__made_by(k, f, *w, &from) || from.op != PTX_MUL
@@ -12655,12 +12669,13 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
 /* An order or an atomic among the threads of a block, on what all blocks reach. */
 static void ptx__advise_scope(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
     const uint32_t *w = ptx__in_slot(k, at->i, 'm');
-    uint32_t b;
+    uint32_t b, steps = 1000;
     if (!w || k->function || PTX__TAG(w[0]) >= PTX__CLASSES
         || ptx__class_of(f, w[0]) != PTX__CLASS_CLUSTER)
         return;
-    for (b = ptx__block_of(f, at->i); b; b = f->block[b].idom)
+    for (b = ptx__block_of(f, at->i); b && steps--; b = f->block[b].idom)
         if (PTX__CLASS(f->split[f->block[b].idom]) == PTX__CLASS_BLOCK) return; /* for some blocks, or one */
+    if (b) return;
     ptx__note(k, PTX_ADVICE_ORDER, at->i,
               "PTX_CTA is for the threads of one block, and this place in global memory is the same for all "
               "blocks: PTX_GPU");
@@ -12764,8 +12779,8 @@ static int ptx__is_awaited(ptx_kernel *k, ptx__flow *f, const uint32_t *place) {
 static uint32_t ptx__stored_to(ptx_kernel *k, ptx__flow *f) {
     uint32_t stored = 0;
     ptx__point at;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        if (at.op == PTX_ST && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);)
+        if (at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
             stored |= 1u << ptx__parameter_of(k, f, ptx__in_slot(k, at.i, 'm'));
     return stored & ~1u;
 }
@@ -12793,11 +12808,12 @@ static void ptx__advise_waited(ptx_kernel *k, ptx__flow *f) {
     ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
     uint32_t about[2];
     ptx__point at;
-    about[1] = ptx__stored_to(k, f);
-    for (at.i = PTX__BEGIN; about[1] && f->effort > 8192 && ptx__next(k, &at);) {
-        if (at.op != PTX_LD || !(at.form->asked & strong) || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+    about[1] = UINT32_MAX;
+    for (at.i = PTX__BEGIN; about[1] && f->effort > 8192 && ptx__next_op(k, &at, PTX_LD, PTX_LD);) {
+        if (!(at.form->asked & strong) || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
             || !ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
             continue;
+        if (about[1] == UINT32_MAX && (about[1] = ptx__stored_to(k, f)) == 0) return;
         about[0] = 0;
         if (!(at.form->asked & PTX_ACQUIRE & ~PTX__FAMILY))
             ptx__seek_and_note(
@@ -12872,8 +12888,8 @@ static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
     const uint32_t *w;
     ptx__point at;
     if (k->function) return;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        if ((at.op != PTX_ATOMIC && at.op != PTX_RED) || at.form->asked & released
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ATOMIC, PTX_RED);) {
+        if (at.form->asked & released
             || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
             continue;
         w = ptx__in_slot(k, at.i, 'm');
@@ -12963,9 +12979,9 @@ static void ptx__advise_unread(ptx_kernel *k, ptx__flow *f) {
             uint32_t word = k->words.at[at.ins->words + r];
             if (PTX__TAG(word) < PTX__CLASSES) f->wanted[ptx__slot(f, word)] = 1;
         }
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_MOV, PTX_MOV);) {
         uint32_t word = k->words.at[at.ins->words];
-        if (at.op != PTX_MOV || at.ins->results != 1 || PTX__TAG(word) >= PTX__CLASSES) continue;
+        if (at.ins->results != 1 || PTX__TAG(word) >= PTX__CLASSES) continue;
         slot = ptx__slot(f, word);
         if (f->sets[slot] && !f->wanted[slot] && f->def[slot] != at.i + 1)
             ptx__note(k, PTX_ADVICE_IDLE, at.i, "nothing reads the variable that is set here, made at %s",
@@ -13028,14 +13044,13 @@ static int ptx__look_loaded(const ptx_kernel *k, ptx__flow *f, const ptx__point 
 }
 static void ptx__advise_dependents(ptx_kernel *k, ptx__flow *f) {
     ptx__point wait, at;
-    for (wait.i = PTX__BEGIN; ptx__next(k, &wait);) {
-        if (wait.op != PTX_GRIDDEPCONTROL_WAIT) continue;
+    for (wait.i = PTX__BEGIN; ptx__next_op(k, &wait, PTX_GRIDDEPCONTROL_WAIT, PTX_GRIDDEPCONTROL_WAIT);) {
         if (ptx__parted(k, f, wait.i) >= PTX__CLASS_WARP)
             ptx__seek_and_note(k, f, wait.i, ptx__look_loaded, NULL, PTX_ADVICE_ORDER,
                                "not all have waited for the kernel before, at %s, and all load here: let all "
                                "wait, or put a barrier of the block behind it");
-        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-            if (at.op == PTX_ST && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
+        for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);)
+            if (at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
                 && ptx__comes_first(f, at.i, wait.i))
                 ptx__note(
                     k, PTX_ADVICE_ORDER, at.i,
@@ -13119,8 +13134,8 @@ static int ptx__look_store(const ptx_kernel *k, ptx__flow *f, const ptx__point *
 /* Stores of which each goes over another thread's, with no barrier between. */
 static void ptx__advise_overwrites(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);)
-        if (at.op == PTX_ST && ptx__shared_operand(k, at.ins) && ptx__places_of(k, f, at.i)->known)
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_ST);)
+        if (ptx__shared_operand(k, at.ins) && ptx__places_of(k, f, at.i)->known)
             ptx__seek_and_note(
                 k, f, at.i, ptx__look_store, &at.i, PTX_ADVICE_RACE,
                 "another thread may be storing there, at %s, with no barrier between: which of the two "
