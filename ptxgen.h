@@ -9151,13 +9151,15 @@ static unsigned ptx__parted(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
     return guard > level ? guard : level;
 }
 
-/* The shared array that an address comes from, index + 1; 0 when that is not plain. */
-static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
+/* The shared array that an address comes from, index + 1; 0 when that is not plain. What is made of one
+   register twice over and over would be gone through for ever: the steps are counted. */
+#define PTX__ORIGIN_STEPS 500
+static uint32_t ptx__array_in(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth, int *steps) {
     uint32_t def, found = 0;
     const ptx__ins *ins;
     const uint32_t *w, *end;
     if (PTX__TAG(word) == PTX__W_SHARED) return PTX__INDEX(word) + 1;
-    if ((PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_64) || depth > 24) return 0;
+    if ((PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_64) || depth > 24 || --*steps <= 0) return 0;
     def = f->def[ptx__slot(f, word)];
     ins = &k->ins.at[def - 1];
     w = k->words.at + ins->words + ins->results;
@@ -9168,9 +9170,13 @@ static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t 
         if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
             w += 2;
         else if (!found)
-            found = ptx__array_of(k, f, *w, depth + 1);
+            found = ptx__array_in(k, f, *w, depth + 1, steps);
     }
     return found;
+}
+static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
+    int steps = PTX__ORIGIN_STEPS;
+    return ptx__array_in(k, f, word, depth, &steps);
 }
 
 static uint32_t ptx__access_bytes(const ptx_kernel *k, const ptx__ins *ins) {
@@ -9357,11 +9363,12 @@ static int ptx__look_onward(const ptx_kernel *k, ptx__flow *f, const ptx__point 
 }
 /* The variable that an address is made of, its place + 1: UINT32_MAX for several. found: that of another */
 static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t found,
-                                 int depth) {
+                                 int depth, int *steps) {
     const ptx__ins *ins;
     const uint32_t *w, *end;
     uint32_t slot;
-    if (PTX__TAG(word) != PTX__W_32 || depth > 16) return depth > 16 ? UINT32_MAX : found;
+    if (depth > 16 || --*steps <= 0) return UINT32_MAX;
+    if (PTX__TAG(word) != PTX__W_32) return found;
     slot = f->base[PTX__W_32] + PTX__INDEX(word);
     if (f->sets[slot]) return !found || found == slot + 1 ? slot + 1 : UINT32_MAX;
     ins = &k->ins.at[f->def[slot] - 1];
@@ -9370,12 +9377,12 @@ static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32
         if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
             w += 2;
         else
-            found = ptx__variable_in(k, f, *w, found, depth + 1);
+            found = ptx__variable_in(k, f, *w, found, depth + 1, steps);
     return found;
 }
 static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int stores) {
     uint32_t about[3], variable;
-    int met;
+    int met, steps = PTX__ORIGIN_STEPS;
     if (f->effort < PTX__EFFORT - PTX__SAMPLES) return -1;
     about[0] = i > before ? before : 0, about[1] = i, about[2] = UINT32_MAX;
     f->sample[!stores] = 0x10000u;
@@ -9384,8 +9391,8 @@ static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t befor
     f->sample[0] = f->sample[1] = 0;
     if (met <= 0 || !(met & PTX__MEETS_FAR)) return -1;
     if (i <= before) {
-        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0, 0);
-        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[before])[0], variable, 0);
+        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0, 0, &steps);
+        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[before])[0], variable, 0, &steps);
         if (!variable || variable == UINT32_MAX) return -1;
         about[2] = k->m->sets.at[f->sets[variable - 1] - 1].instruction; /* not round without it */
         if (ptx__seek(k, f, before, ptx__look_onward, about)) return -1;
@@ -9403,16 +9410,16 @@ static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
 
 /* Whether an address hangs on something that is the same in a warp and is not known: a stage of a pipeline, a
    part of what the host laid out. */
-static int ptx__staged(const ptx_kernel *k, ptx__flow *f, uint32_t word, int depth) {
+static int ptx__staged(const ptx_kernel *k, ptx__flow *f, uint32_t word, int depth, int *steps) {
     ptx__point at;
     const uint32_t *w;
     if (PTX__TAG(word) == PTX__W_SHARED) return !k->shared.at[PTX__INDEX(word)].count;
     if (PTX__TAG(word) >= PTX__CLASSES) return 0;
-    if (depth > 16) return 1;
+    if (depth > 16 || --*steps <= 0) return 1;
     if (!ptx__made_by(k, f, word, &at) || !ptx__computes(at.op))
         return ptx__class_of(f, word) < PTX__CLASS_LANE;
     for (w = at.w; w < at.end; w = ptx__behind(w))
-        if (ptx__staged(k, f, *w, depth + 1)) return 1;
+        if (ptx__staged(k, f, *w, depth + 1, steps)) return 1;
     return 0;
 }
 
@@ -9431,6 +9438,7 @@ static int ptx__built_on(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint3
 static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
     const uint32_t *x = ptx__shared_operand(k, &k->ins.at[i]), *y = ptx__shared_operand(k, &k->ins.at[j]);
     uint32_t level;
+    int steps = PTX__ORIGIN_STEPS;
     if (k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY
         || k->m->forms.at[k->ins.at[j].form].effect == PTX__EFFECT_COPY)
         return 0;
@@ -9439,7 +9447,7 @@ static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, ui
     level = ptx__level_of(f, i);
     if (PTX__CLASS(level) == PTX__CLASS_LANE && level == ptx__level_of(f, j))
         return 0; /* one thread */
-    return !ptx__staged(k, f, x[0], 0) && !ptx__staged(k, f, y[0], 0);
+    return !ptx__staged(k, f, x[0], 0, &steps) && !ptx__staged(k, f, y[0], 0, &steps);
 }
 
 /* Whether the pair is a race, and the advice. A load before a store is one only where all threads come to
@@ -11430,11 +11438,16 @@ static uint32_t ptx__chosen_for(const ptx_kernel *k, const ptx__flow *f, uint32_
    From an instruction on, along every path, until `look` says that the path is at its end (1) or what is
    sought is here (2). At an end of the kernel it is asked with the op PTX__AT_END. The instruction + 1, or 0.
    */
+/* What is gone through beside the ways counts too, by what it takes: so much of the effort for each. */
+static void ptx__spend(ptx__flow *f, size_t of, uint32_t each) {
+    f->effort -= of / each < f->effort ? (uint32_t)(of / each) : f->effort;
+}
 static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
                           const uint32_t *about) {
     uint32_t *seen = f->walk[0], *stack = f->walk[1], depth = 0, b = ptx__block_of(f, from), i = from + 1, e;
     ptx__point at;
     memset(seen, 0, f->blocks * sizeof *seen);
+    ptx__spend(f, f->blocks, 64);
     for (;;) {
         int found = 0;
         for (; i < f->block[b].end && !found && f->effort > 1; i++, f->effort--)
@@ -12857,8 +12870,9 @@ static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *take
     if (!ptx__number(k, f, w, number)) return;
     w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
     if (!ptx__number(k, f, w, number + 1) || number[0] == number[1]
-        || !ptx__spins(k, f, ptx__block_of(f, taken->i), taken->i))
+        || f->effort <= 8192 || !ptx__spins(k, f, ptx__block_of(f, taken->i), taken->i))
         return;
+    ptx__spend(f, 2 * k->ins.count, 8);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         if (at.opaque) return;
         x = at.i == taken->i || at.op == PTX_LD ? NULL : ptx__in_slot(k, at.i, 'm');
@@ -13049,6 +13063,8 @@ static void ptx__advise_dependents(ptx_kernel *k, ptx__flow *f) {
             ptx__seek_and_note(k, f, wait.i, ptx__look_loaded, NULL, PTX_ADVICE_ORDER,
                                "not all have waited for the kernel before, at %s, and all load here: let all "
                                "wait, or put a barrier of the block behind it");
+        if (f->effort <= 8192) return;
+        ptx__spend(f, k->ins.count, 4);
         for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);)
             if (at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
                 && ptx__comes_first(f, at.i, wait.i))
