@@ -10739,10 +10739,8 @@ static uint64_t ptx__most_left(const ptx_kernel *k, const ptx__flow *f, uint32_t
         int truth = 0, budget = 100;
         const ptx__ins *ins = ptx__condition(k, f, from = f->block[at].idom, at, &truth);
         const uint32_t *w = ins ? ptx__compared(k, ins) : NULL;
-        if (!ins
-            || !ptx__made_of(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[f->block[from].end - 1].guard)),
-                             copied, 0, &budget))
-            continue;
+        uint32_t guard = PTX__INDEX(k->ins.at[f->block[from].end - 1].guard);
+        if (!ins || !ptx__made_of(k, f, PTX__WORD(PTX__W_PRED, guard), copied, 0, &budget)) continue;
         n = w && w[0] == word ? ptx__how(k, ins, w, truth) : PTX__VAGUE;
         if (n == PTX__VAGUE) *vague = 1;
         else if (n < most) most = n;
