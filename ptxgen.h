@@ -2940,6 +2940,11 @@ typedef struct ptx__known {
     int64_t offset;
 } ptx__known;
 #define PTX__KNOWN 256 /* kept of as many registers as the verifier last asked for */
+#define PTX__CONDITIONS 64
+typedef struct ptx__limits { /* what conditions on the way leave of registers, see ptx__limits_of */
+    uint32_t of, count;      /* of: a block + 1 */
+    uint32_t word[PTX__CONDITIONS], most[PTX__CONDITIONS];
+} ptx__limits;
 
 /* What is wanted a little later, and stands where no order lets the processor guess it. */
 #if defined(__GNUC__)
@@ -3067,6 +3072,7 @@ struct ptx_module {
     PTX__ARRAY(ptx__set) sets; /* of variables, by the verifier */
     PTX__ARRAY(ptx__read) reads; /* in other blocks than that of the definition */
     ptx__known known[PTX__KNOWN];
+    ptx__limits limits;
     PTX__ARRAY(ptx__note_) notes;
     PTX__ARRAY(char) advice_text;
     PTX__ARRAY(uint32_t) lists; /* scratch of the advice */
@@ -7285,6 +7291,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     memset(m->known, 0, sizeof m->known);
+    m->limits.of = 0;
     f->def_block = s + need; /* this and what follows need no zeroes */
     f->wanted = f->def_block + registers;
     f->special = f->wanted + registers;
@@ -9034,6 +9041,20 @@ PTX__APART static int ptx__next(const ptx_kernel *k, ptx__point *at) {
     return i < k->ins.count;
 }
 
+/* The same of those that do one of two things, for rules that only few are for. */
+PTX__APART static int ptx__next_op(const ptx_kernel *k, ptx__point *at, unsigned op, unsigned other) {
+    const ptx__form *forms = k->m->forms.at;
+    uint32_t i = at->i + 1, count = (uint32_t)k->ins.count;
+    for (; i < count; i++) {
+        unsigned is;
+        if (k->ins.at[i].kind != PTX__I_PLAIN) continue;
+        is = forms[k->ins.at[i].form].row->op;
+        if (is == op || is == other) return ptx__see(k, i, at);
+    }
+    at->i = i;
+    return 0;
+}
+
 /* What may hold at the end of a block may hold at the beginning of those behind it: is that news to one? */
 static int ptx__pass_on(const ptx__flow *f, uint32_t b, uint32_t states, uint32_t *in, int first) {
     int news = 0, e;
@@ -9164,13 +9185,15 @@ static unsigned ptx__parted(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
     return guard > level ? guard : level;
 }
 
-/* The shared array that an address comes from, index + 1; 0 when that is not plain. */
-static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
+/* The shared array that an address comes from, index + 1; 0 when that is not plain. What is made of one
+   register twice over and over would be gone through for ever: the steps are counted. */
+#define PTX__ORIGIN_STEPS 500
+static uint32_t ptx__array_in(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth, int *steps) {
     uint32_t def, found = 0;
     const ptx__ins *ins;
     const uint32_t *w, *end;
     if (PTX__TAG(word) == PTX__W_SHARED) return PTX__INDEX(word) + 1;
-    if ((PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_64) || depth > 24) return 0;
+    if ((PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_64) || depth > 24 || --*steps <= 0) return 0;
     def = f->def[ptx__slot(f, word)];
     ins = &k->ins.at[def - 1];
     w = k->words.at + ins->words + ins->results;
@@ -9181,9 +9204,13 @@ static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t 
         if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
             w += 2;
         else if (!found)
-            found = ptx__array_of(k, f, *w, depth + 1);
+            found = ptx__array_in(k, f, *w, depth + 1, steps);
     }
     return found;
+}
+static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
+    int steps = PTX__ORIGIN_STEPS;
+    return ptx__array_in(k, f, word, depth, &steps);
 }
 
 static uint32_t ptx__access_bytes(const ptx_kernel *k, const ptx__ins *ins) {
@@ -9370,11 +9397,12 @@ static int ptx__look_onward(const ptx_kernel *k, ptx__flow *f, const ptx__point 
 }
 /* The variable that an address is made of, its place + 1: UINT32_MAX for several. found: that of another */
 static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t found,
-                                 int depth) {
+                                 int depth, int *steps) {
     const ptx__ins *ins;
     const uint32_t *w, *end;
     uint32_t slot;
-    if (PTX__TAG(word) != PTX__W_32 || depth > 16) return depth > 16 ? UINT32_MAX : found;
+    if (depth > 16 || --*steps <= 0) return UINT32_MAX;
+    if (PTX__TAG(word) != PTX__W_32) return found;
     slot = f->base[PTX__W_32] + PTX__INDEX(word);
     if (f->sets[slot]) return !found || found == slot + 1 ? slot + 1 : UINT32_MAX;
     ins = &k->ins.at[f->def[slot] - 1];
@@ -9383,12 +9411,12 @@ static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32
         if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
             w += 2;
         else
-            found = ptx__variable_in(k, f, *w, found, depth + 1);
+            found = ptx__variable_in(k, f, *w, found, depth + 1, steps);
     return found;
 }
 static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int stores) {
     uint32_t about[3], variable;
-    int met;
+    int met, steps = PTX__ORIGIN_STEPS;
     if (f->effort < PTX__EFFORT - PTX__SAMPLES) return -1;
     about[0] = i > before ? before : 0, about[1] = i, about[2] = UINT32_MAX;
     f->sample[!stores] = 0x10000u;
@@ -9397,8 +9425,8 @@ static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t befor
     f->sample[0] = f->sample[1] = 0;
     if (met <= 0 || !(met & PTX__MEETS_FAR)) return -1;
     if (i <= before) {
-        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0, 0);
-        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[before])[0], variable, 0);
+        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0, 0, &steps);
+        variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[before])[0], variable, 0, &steps);
         if (!variable || variable == UINT32_MAX) return -1;
         about[2] = k->m->sets.at[f->sets[variable - 1] - 1].instruction; /* not round without it */
         if (ptx__seek(k, f, before, ptx__look_onward, about)) return -1;
@@ -9416,16 +9444,16 @@ static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
 
 /* Whether an address hangs on something that is the same in a warp and is not known: a stage of a pipeline, a
    part of what the host laid out. */
-static int ptx__staged(const ptx_kernel *k, ptx__flow *f, uint32_t word, int depth) {
+static int ptx__staged(const ptx_kernel *k, ptx__flow *f, uint32_t word, int depth, int *steps) {
     ptx__point at;
     const uint32_t *w;
     if (PTX__TAG(word) == PTX__W_SHARED) return !k->shared.at[PTX__INDEX(word)].count;
     if (PTX__TAG(word) >= PTX__CLASSES) return 0;
-    if (depth > 16) return 1;
+    if (depth > 16 || --*steps <= 0) return 1;
     if (!ptx__made_by(k, f, word, &at) || !ptx__computes(at.op))
         return ptx__class_of(f, word) < PTX__CLASS_LANE;
     for (w = at.w; w < at.end; w = ptx__behind(w))
-        if (ptx__staged(k, f, *w, depth + 1)) return 1;
+        if (ptx__staged(k, f, *w, depth + 1, steps)) return 1;
     return 0;
 }
 
@@ -9444,6 +9472,7 @@ static int ptx__built_on(const ptx_kernel *k, ptx__flow *f, uint32_t word, uint3
 static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
     const uint32_t *x = ptx__shared_operand(k, &k->ins.at[i]), *y = ptx__shared_operand(k, &k->ins.at[j]);
     uint32_t level;
+    int steps = PTX__ORIGIN_STEPS;
     if (k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY
         || k->m->forms.at[k->ins.at[j].form].effect == PTX__EFFECT_COPY)
         return 0;
@@ -9452,7 +9481,7 @@ static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, ui
     level = ptx__level_of(f, i);
     if (PTX__CLASS(level) == PTX__CLASS_LANE && level == ptx__level_of(f, j))
         return 0; /* one thread */
-    return !ptx__staged(k, f, x[0], 0) && !ptx__staged(k, f, y[0], 0);
+    return !ptx__staged(k, f, x[0], 0, &steps) && !ptx__staged(k, f, y[0], 0, &steps);
 }
 
 /* Whether the pair is a race, and the advice. A load before a store is one only where all threads come to
@@ -9785,9 +9814,9 @@ static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point 
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
 static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
-    for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 2 && ptx__next(k, &at);) { /* the rest is for others */
-        if (f->block[ptx__block_of(f, at.i)].order && ptx__shared_operand(k, at.ins)
-            && (at.op == PTX_ST || at.op == PTX_LD)) {
+    /* the rest of the effort is for others */
+    for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 2 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
+        if (ptx__shared_operand(k, at.ins) && f->block[ptx__block_of(f, at.i)].order) {
             const ptx__places *p = ptx__places_of(k, f, at.i);
             if (p->known)
                 ptx__advise_places(k, f, &at, p);
@@ -9795,8 +9824,8 @@ static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
                 ptx__advise_increment(k, f, &at);
         }
     }
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const uint32_t *w = at.op == PTX_ST && at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
+    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
+        const uint32_t *w = at.ins->count == 4 ? ptx__shared_operand(k, at.ins) : NULL;
         if (!w || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[2]) >= PTX__CLASSES) continue;
         if (!f->block[ptx__block_of(f, at.i)].order || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK) continue;
         if (ptx__class_of(f, w[0]) <= PTX__CLASS_BLOCK
@@ -9890,22 +9919,23 @@ static void ptx__advise_mbarriers(ptx_kernel *k, ptx__flow *f) {
 /* What is read as if nobody wrote it (.nc), and written. */
 static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
     uint32_t reads[8] = {0, 0, 0, 0, 0, 0, 0, 0}, which;
-    int pass;
+    int pass, any = 0;
     ptx__point at;
     for (pass = 0; pass < 2; pass++)
-        for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        for (at.i = PTX__BEGIN; pass ? any && ptx__next(k, &at) : ptx__next_op(k, &at, PTX_LD, PTX_LD);) {
             const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
             int budget = 24;
             ptx__known v;
             if (pass ? at.op != PTX_ST && at.effect != PTX__EFFECT_BULK_OUT
                            && !(at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
-                     : at.op != PTX_LD || !(at.form->asked & PTX_NC & ~PTX__FAMILY))
+                     : !(at.form->asked & PTX_NC & ~PTX__FAMILY))
                 continue;
             while (w < end && PTX__TAG(*w) != PTX__W_MEM) w++;
             if (w >= end) continue;
             v = ptx__know(k, f, w + 1, &budget);
             which = PTX__INDEX(v.symbol);
             if (PTX__TAG(v.symbol) != PTX__W_PARAM || which >= 8) continue;
+            any = 1;
             if (!pass) reads[which] = reads[which] ? reads[which] : at.i + 1;
             else if (reads[which])
                 ptx__note(k, PTX_ADVICE_RACE, at.i,
@@ -9919,9 +9949,8 @@ static void ptx__advise_read_only(ptx_kernel *k, ptx__flow *f) {
 static void ptx__advise_contractions(ptx_kernel *k, ptx__flow *f) {
     const ptx_mods own = (PTX__ROUND | PTX_SAT) & ~PTX__FAMILY;
     ptx__point at, from;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ADD, PTX_SUB);) {
         const uint32_t *w = k->words.at + at.ins->words + 1, *end = w + at.ins->count - 1;
-        if (at.op != PTX_ADD && at.op != PTX_SUB) continue;
         if (!((PTX__FLT | PTX__F16S) >> (at.form->key >> 16 & 0xff) & 1) || at.form->asked & own) continue;
         for (; w < end && PTX__TAG(*w) < PTX__CLASSES; w++) {
             if (!ptx__made_by(k, f, *w, &from) || from.op != PTX_MUL
@@ -10662,13 +10691,15 @@ static uint32_t ptx__copied(const ptx_kernel *k, const ptx__flow *f, uint32_t wo
     from = k->words.at[ins->words + 1];
     return PTX__TAG(from) == PTX__W_32 && f->sets[f->base[PTX__W_32] + PTX__INDEX(from)] ? from : word;
 }
-static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t part, int depth) {
+/* Whether it is made of that part, or of too much to say. */
+static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t part, int depth,
+                        int *budget) {
     uint32_t tag = PTX__TAG(word), slot;
     const ptx__ins *ins;
     const uint32_t *w, *end;
     if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
     if (tag != PTX__W_32 && tag != PTX__W_PRED && tag != PTX__W_64) return 0;
-    if (depth > 8 || ptx__copied(k, f, word) == part) return 1;
+    if (depth > 8 || --*budget <= 0 || ptx__copied(k, f, word) == part) return 1;
     slot = f->base[tag] + PTX__INDEX(word);
     if (!f->def[slot] || f->sets[slot]) return tag == PTX__W_PRED;
     ins = &k->ins.at[f->def[slot] - 1];
@@ -10676,36 +10707,94 @@ static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, 
     for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
         if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
             w += 2;
-        else if (ptx__made_of(k, f, *w, part, depth + 1))
+        else if (ptx__made_of(k, f, *w, part, depth + 1, budget))
             return 1;
     return 0;
 }
-/* What the condition `guard`, true or not, leaves of a register: *vague, where it is on what is made of
-   it. */
-static uint64_t ptx__most_if(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t guard,
-                             int truth, int *vague) {
-    const ptx__ins *ins = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(guard)] - 1];
+/* The comparison with a number that a condition is: its operands, NULL for any other. */
+static const uint32_t *ptx__compared(const ptx_kernel *k, const ptx__ins *ins) {
     const uint32_t *w = k->words.at + ins->words + ins->results;
     const ptx__form *form = &k->m->forms.at[ins->form];
-    const char *how = k->m->chars.at + form->text + 5;
-    uint64_t n;
-    if (!ptx__made_of(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)), ptx__copied(k, f, word), 0))
-        return PTX__ANY_NUMBER;
-    if (ins->kind == PTX__I_PLAIN && form->row->op == PTX_SETP && !form->operands[2] && w[0] == word
-        && ins->count == ins->results + 4u && PTX__TAG(w[1]) == PTX__W_UNSIGNED && w[2] && !w[3]) {
-        n = w[2];
-        if (truth && how[0] == 'l') return n - (how[1] == 't');
-        if (!truth && how[0] == 'g') return n - (how[1] == 'e');
-        if (truth && how[0] == 'e') return n;
-        if (how[0] == 'l' || how[0] == 'g' || how[0] == 'e') return PTX__ANY_NUMBER; /* the other end */
+    return ins->kind == PTX__I_PLAIN && form->row->op == PTX_SETP && !form->operands[2]
+                   && ins->count == ins->results + 4u && PTX__TAG(w[1]) == PTX__W_UNSIGNED && w[2] && !w[3]
+               ? w
+               : NULL;
+}
+/* What such a one, true or not, leaves of its first operand. */
+#define PTX__VAGUE (PTX__ANY_NUMBER - 1)
+static uint64_t ptx__left(const char *how, uint64_t n, int truth) {
+    if (truth && how[0] == 'l') return n - (how[1] == 't');
+    if (!truth && how[0] == 'g') return n - (how[1] == 'e');
+    if (truth && how[0] == 'e') return n;
+    return how[0] == 'l' || how[0] == 'g' || how[0] == 'e' ? PTX__ANY_NUMBER : PTX__VAGUE; /* the other end */
+}
+/* The condition that is on the way from one block to that which it dominates: NULL for none. */
+static const ptx__ins *ptx__condition(const ptx_kernel *k, const ptx__flow *f, uint32_t from, uint32_t to,
+                                      int *truth) {
+    const ptx__ins *last = &k->ins.at[f->block[from].end - 1];
+    if (!last->guard || f->pred_head[to + 1] - f->pred_head[to] != 1 || last->kind != PTX__I_BRANCH
+        || f->block[from].next[0] == f->block[from].next[1])
+        return NULL;
+    *truth = (f->block[from].next[1] == to + 1) == (PTX__TAG(last->guard) == PTX__W_PRED);
+    return &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
+}
+static uint64_t ptx__how(const ptx_kernel *k, const ptx__ins *ins, const uint32_t *w, int truth) {
+    return ptx__left(k->m->chars.at + k->m->forms.at[ins->form].text + 5, w[2], truth);
+}
+/* Whether any condition leaves less of numbers where that block is reached. The last is kept. */
+static const ptx__limits *ptx__limits_of(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
+    ptx__limits *l = &k->m->limits;
+    uint32_t at, from, steps;
+    if (l->of == b + 1) return l;
+    l->of = b + 1, l->count = 0;
+    for (at = b, steps = 0; at && steps < PTX__CONDITIONS; at = from, steps++) {
+        int truth = 0;
+        const ptx__ins *ins = ptx__condition(k, f, from = f->block[at].idom, at, &truth);
+        const uint32_t *w = ins ? ptx__compared(k, ins) : NULL;
+        uint64_t n = w ? ptx__how(k, ins, w, truth) : PTX__ANY_NUMBER;
+        if (n >= PTX__VAGUE) continue;
+        l->word[l->count] = w[0];
+        l->most[l->count++] = (uint32_t)n;
     }
-    *vague = 1;
-    return PTX__ANY_NUMBER;
+    return l;
+}
+/* What they leave of a register. strict: all of them are looked at, and 1 in *vague tells that one is on what
+   is made of it, or of too much. */
+static uint64_t ptx__most_left(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t b, int strict,
+                               int *vague) {
+    const ptx__limits *l = strict ? NULL : ptx__limits_of(k, f, b);
+    uint64_t most = PTX__ANY_NUMBER, n;
+    uint32_t at, from, steps, copied;
+    for (at = 0; l && at < l->count; at++)
+        if (l->word[at] == word && l->most[at] < most) most = l->most[at];
+    if (l) return most;
+    copied = ptx__copied(k, f, word);
+    for (at = b, steps = 0; at && steps < PTX__CONDITIONS && !*vague; at = from, steps++) {
+        int truth = 0, budget = 100;
+        const ptx__ins *ins = ptx__condition(k, f, from = f->block[at].idom, at, &truth);
+        const uint32_t *w = ins ? ptx__compared(k, ins) : NULL;
+        uint32_t guard = PTX__INDEX(k->ins.at[f->block[from].end - 1].guard);
+        if (!ins || !ptx__made_of(k, f, PTX__WORD(PTX__W_PRED, guard), copied, 0, &budget)) continue;
+        n = w && w[0] == word ? ptx__how(k, ins, w, truth) : PTX__VAGUE;
+        if (n == PTX__VAGUE) *vague = 1;
+        else if (n < most) most = n;
+    }
+    return most;
 }
 static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t *head,
                                int *budget);
-static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b, int depth);
-static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, uint32_t b,
+static int ptx__passes_on(unsigned op) {
+    return op == PTX_AND || op == PTX_MOV || op == PTX_CVT || op == PTX_ADD || op == PTX_MUL || op == PTX_MAD
+           || op == PTX_SHL || op == PTX_SHR || op == PTX_OR || op == PTX_XOR;
+}
+/* what is asked of each number: where, how, and how many more */
+typedef struct ptx__asked {
+    uint32_t b;
+    int strict, budget;
+} ptx__asked;
+static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__asked *a,
+                             int depth);
+static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, ptx__asked *a,
                              int depth) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
@@ -10714,12 +10803,15 @@ static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx_
              kind = (unsigned char)ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind;
     int numbers = 0;
     if (ins->kind != PTX__I_PLAIN || ins->guard || ins->results != 1 || (kind != 'u' && kind != 'b')
-        || form->asked & (PTX_HI | PTX_SAT | PTX_CC) & ~PTX__FAMILY)
+        || form->asked & (PTX_HI | PTX_SAT | PTX_CC) & ~PTX__FAMILY
+        || !(ptx__passes_on(op) || op == PTX_REM || op == PTX_MIN))
         return PTX__ANY_NUMBER;
     for (; w < end && n < 3; n++) {
         int number = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64;
         numbers |= number << n;
-        v[n] = ptx__most(k, f, w, b, depth + 1);
+        v[n] = ptx__most_in(k, f, w, a, depth + 1);
+        if (v[n] == PTX__ANY_NUMBER && op != PTX_AND && op != PTX_REM && op != PTX_MIN)
+            return PTX__ANY_NUMBER;
         w += number || PTX__TAG(*w) == PTX__W_MEM ? 3 : 1;
     }
     low = v[0] < v[1] ? v[0] : v[1], high = v[0] < v[1] ? v[1] : v[0];
@@ -10743,8 +10835,9 @@ static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx_
     default: return PTX__ANY_NUMBER;
     }
 }
-static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b, int depth) {
-    uint32_t tag = PTX__TAG(*w), slot, at, from, steps, copied;
+static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, ptx__asked *a,
+                             int depth) {
+    uint32_t tag = PTX__TAG(*w), slot, copied;
     uint64_t most = PTX__ANY_NUMBER, n, step = 1, first = 0;
     int vague = 0, budget = 12;
     if (tag == PTX__W_UNSIGNED) return w[1] | (uint64_t)w[2] << 32;
@@ -10754,25 +10847,14 @@ static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_
         n = k->need[PTX__INDEX(*w) - PTX_TID_X];
         return n & (n - 1) ? PTX__ANY_NUMBER : n - 1;
     }
-    if ((tag != PTX__W_32 && tag != PTX__W_64) || depth > 10) return PTX__ANY_NUMBER;
+    if ((tag != PTX__W_32 && tag != PTX__W_64) || depth > 10 || --a->budget <= 0) return PTX__ANY_NUMBER;
     slot = f->base[tag] + PTX__INDEX(*w);
     if (!f->def[slot] || f->sets[slot]) return PTX__ANY_NUMBER;
     copied = ptx__copied(k, f, *w);
-    for (at = b, steps = 0; at && tag == PTX__W_32 && steps < 64; at = from, steps++) {
-        const ptx__ins *last;
-        from = f->block[at].idom;
-        last = &k->ins.at[f->block[from].end - 1];
-        if (!last->guard || f->pred_head[at + 1] - f->pred_head[at] != 1 || last->kind != PTX__I_BRANCH
-            || f->block[from].next[0] == f->block[from].next[1])
-            continue;
-        n = ptx__most_if(k, f, *w, last->guard,
-                         (f->block[from].next[1] == at + 1) == (PTX__TAG(last->guard) == PTX__W_PRED),
-                         &vague);
-        if (vague) return PTX__ANY_NUMBER;
-        if (n < most) most = n;
-    }
+    if (tag == PTX__W_32) most = ptx__most_left(k, f, *w, a->b, a->strict, &vague);
+    if (vague) return PTX__ANY_NUMBER;
     if (copied == *w) {
-        n = ptx__most_of(k, f, &k->ins.at[f->def[slot] - 1], b, depth);
+        n = ptx__most_of(k, f, &k->ins.at[f->def[slot] - 1], a, depth);
         return n < most ? n : most;
     }
     if (most < UINT32_MAX) { /* of a counter, what its steps come to */
@@ -10789,6 +10871,21 @@ static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_
         return most < first ? most : first + (most - first) / step * step;
     }
     return PTX__ANY_NUMBER;
+}
+
+/* Any number too where it is less than is asked for. That is asked first with conditions that leave less
+   alone: few are more then. */
+static uint64_t ptx__most(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, uint32_t b,
+                          int64_t least) {
+    ptx__asked a;
+    uint64_t most = 0;
+    a.b = b;
+    for (a.strict = 0; a.strict < 2; a.strict++) {
+        a.budget = 100;
+        most = ptx__most_in(k, f, w, &a, 0);
+        if (most == PTX__ANY_NUMBER || (int64_t)most < least) return PTX__ANY_NUMBER;
+    }
+    return most;
 }
 
 /* By how many bytes an address grows from one round to the next of the loop that counts in it; 0 where that
@@ -10847,7 +10944,8 @@ static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
 
 static void ptx__advise_beyond(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, uint32_t bytes,
                                const char *array, uint32_t has) {
-    uint64_t most = k->ins.at[i].guard ? PTX__ANY_NUMBER : ptx__most(k, f, w, ptx__block_of(f, i), 0);
+    uint64_t most = k->ins.at[i].guard ? PTX__ANY_NUMBER : ptx__most(k, f, w, ptx__block_of(f, i),
+                                                                  (int64_t)has - bytes - (int32_t)w[1] + 1);
     if (most < 0x70000000 && (int64_t)most + (int32_t)w[1] + bytes > (int64_t)has)
         ptx__note(
             k, PTX_ADVICE_BEYOND, i,
@@ -11372,11 +11470,16 @@ static uint32_t ptx__chosen_for(const ptx_kernel *k, const ptx__flow *f, uint32_
    From an instruction on, along every path, until `look` says that the path is at its end (1) or what is
    sought is here (2). At an end of the kernel it is asked with the op PTX__AT_END. The instruction + 1, or 0.
    */
+/* What is gone through beside the ways counts too, by what it takes: so much of the effort for each. */
+static void ptx__spend(ptx__flow *f, size_t of, uint32_t each) {
+    f->effort -= of / each < f->effort ? (uint32_t)(of / each) : f->effort;
+}
 static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
                           const uint32_t *about) {
     uint32_t *seen = f->walk[0], *stack = f->walk[1], depth = 0, b = ptx__block_of(f, from), i = from + 1, e;
     ptx__point at;
     memset(seen, 0, f->blocks * sizeof *seen);
+    ptx__spend(f, f->blocks, 64);
     for (;;) {
         int found = 0;
         for (; i < f->block[b].end && !found && f->effort > 1; i++, f->effort--)
@@ -12334,7 +12437,7 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
         for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
             const uint32_t *rank = k->words.at + at.ins->words + 2;
             uint64_t most = at.op == PTX_MAPA && at.ins->count == 3
-                                ? ptx__most(k, f, rank, ptx__block_of(f, at.i), 0)
+                                ? ptx__most(k, f, rank, ptx__block_of(f, at.i), blocks)
                                 : PTX__ANY_NUMBER;
             if (most != PTX__ANY_NUMBER && most >= blocks && blocks)
                 ptx__note(k, PTX_ADVICE_BEYOND, at.i,
@@ -12611,12 +12714,13 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
 /* An order or an atomic among the threads of a block, on what all blocks reach. */
 static void ptx__advise_scope(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
     const uint32_t *w = ptx__in_slot(k, at->i, 'm');
-    uint32_t b;
+    uint32_t b, steps = 1000;
     if (!w || k->function || PTX__TAG(w[0]) >= PTX__CLASSES
         || ptx__class_of(f, w[0]) != PTX__CLASS_CLUSTER)
         return;
-    for (b = ptx__block_of(f, at->i); b; b = f->block[b].idom)
+    for (b = ptx__block_of(f, at->i); b && steps--; b = f->block[b].idom)
         if (PTX__CLASS(f->split[f->block[b].idom]) == PTX__CLASS_BLOCK) return; /* for some blocks, or one */
+    if (b) return;
     ptx__note(k, PTX_ADVICE_ORDER, at->i,
               "PTX_CTA is for the threads of one block, and this place in global memory is the same for all "
               "blocks: PTX_GPU");
@@ -12720,8 +12824,8 @@ static int ptx__is_awaited(ptx_kernel *k, ptx__flow *f, const uint32_t *place) {
 static uint32_t ptx__stored_to(ptx_kernel *k, ptx__flow *f) {
     uint32_t stored = 0;
     ptx__point at;
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-        if (at.op == PTX_ST && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);)
+        if (at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
             stored |= 1u << ptx__parameter_of(k, f, ptx__in_slot(k, at.i, 'm'));
     return stored & ~1u;
 }
@@ -12749,11 +12853,12 @@ static void ptx__advise_waited(ptx_kernel *k, ptx__flow *f) {
     ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
     uint32_t about[2];
     ptx__point at;
-    about[1] = ptx__stored_to(k, f);
-    for (at.i = PTX__BEGIN; about[1] && f->effort > 8192 && ptx__next(k, &at);) {
-        if (at.op != PTX_LD || !(at.form->asked & strong) || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+    about[1] = UINT32_MAX;
+    for (at.i = PTX__BEGIN; about[1] && f->effort > 8192 && ptx__next_op(k, &at, PTX_LD, PTX_LD);) {
+        if (!(at.form->asked & strong) || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
             || !ptx__spins(k, f, ptx__block_of(f, at.i), at.i))
             continue;
+        if (about[1] == UINT32_MAX && (about[1] = ptx__stored_to(k, f)) == 0) return;
         about[0] = 0;
         if (!(at.form->asked & PTX_ACQUIRE & ~PTX__FAMILY))
             ptx__seek_and_note(
@@ -12797,8 +12902,9 @@ static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *take
     if (!ptx__number(k, f, w, number)) return;
     w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
     if (!ptx__number(k, f, w, number + 1) || number[0] == number[1]
-        || !ptx__spins(k, f, ptx__block_of(f, taken->i), taken->i))
+        || f->effort <= 8192 || !ptx__spins(k, f, ptx__block_of(f, taken->i), taken->i))
         return;
+    ptx__spend(f, 2 * k->ins.count, 8);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         if (at.opaque) return;
         x = at.i == taken->i || at.op == PTX_LD ? NULL : ptx__in_slot(k, at.i, 'm');
@@ -12828,8 +12934,8 @@ static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
     const uint32_t *w;
     ptx__point at;
     if (k->function) return;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        if ((at.op != PTX_ATOMIC && at.op != PTX_RED) || at.form->asked & released
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ATOMIC, PTX_RED);) {
+        if (at.form->asked & released
             || !(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY))
             continue;
         w = ptx__in_slot(k, at.i, 'm');
@@ -12919,9 +13025,9 @@ static void ptx__advise_unread(ptx_kernel *k, ptx__flow *f) {
             uint32_t word = k->words.at[at.ins->words + r];
             if (PTX__TAG(word) < PTX__CLASSES) f->wanted[ptx__slot(f, word)] = 1;
         }
-    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_MOV, PTX_MOV);) {
         uint32_t word = k->words.at[at.ins->words];
-        if (at.op != PTX_MOV || at.ins->results != 1 || PTX__TAG(word) >= PTX__CLASSES) continue;
+        if (at.ins->results != 1 || PTX__TAG(word) >= PTX__CLASSES) continue;
         slot = ptx__slot(f, word);
         if (f->sets[slot] && !f->wanted[slot] && f->def[slot] != at.i + 1)
             ptx__note(k, PTX_ADVICE_IDLE, at.i, "nothing reads the variable that is set here, made at %s",
@@ -12984,14 +13090,15 @@ static int ptx__look_loaded(const ptx_kernel *k, ptx__flow *f, const ptx__point 
 }
 static void ptx__advise_dependents(ptx_kernel *k, ptx__flow *f) {
     ptx__point wait, at;
-    for (wait.i = PTX__BEGIN; ptx__next(k, &wait);) {
-        if (wait.op != PTX_GRIDDEPCONTROL_WAIT) continue;
+    for (wait.i = PTX__BEGIN; ptx__next_op(k, &wait, PTX_GRIDDEPCONTROL_WAIT, PTX_GRIDDEPCONTROL_WAIT);) {
         if (ptx__parted(k, f, wait.i) >= PTX__CLASS_WARP)
             ptx__seek_and_note(k, f, wait.i, ptx__look_loaded, NULL, PTX_ADVICE_ORDER,
                                "not all have waited for the kernel before, at %s, and all load here: let all "
                                "wait, or put a barrier of the block behind it");
-        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
-            if (at.op == PTX_ST && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
+        if (f->effort <= 8192) return;
+        ptx__spend(f, k->ins.count, 4);
+        for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ST, PTX_ST);)
+            if (at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY
                 && ptx__comes_first(f, at.i, wait.i))
                 ptx__note(
                     k, PTX_ADVICE_ORDER, at.i,
@@ -13075,8 +13182,8 @@ static int ptx__look_store(const ptx_kernel *k, ptx__flow *f, const ptx__point *
 /* Stores of which each goes over another thread's, with no barrier between. */
 static void ptx__advise_overwrites(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
-    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);)
-        if (at.op == PTX_ST && ptx__shared_operand(k, at.ins) && ptx__places_of(k, f, at.i)->known)
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_ST);)
+        if (ptx__shared_operand(k, at.ins) && ptx__places_of(k, f, at.i)->known)
             ptx__seek_and_note(
                 k, f, at.i, ptx__look_store, &at.i, PTX_ADVICE_RACE,
                 "another thread may be storing there, at %s, with no barrier between: which of the two "

@@ -5,6 +5,7 @@
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "pitfall.h"
+#include <time.h>
 
 #define CMP(how, a, b) ptx_setp(k, PTX_##how, a, b)
 #define FOR(b) ptx_for(k, U(0), b, U(1))
@@ -442,7 +443,29 @@ static void raw(void) {
     out(x[1]), out(x[0]), RIGHT;
 }
 
+/* Indices within their arrays by conditions on the way; and one that is made of itself over and over, which
+   must not be gone through on every way. */
+static void indices(void) {
+    ptx_val a, i, x;
+    clock_t before = clock();
+    int j;
+    begin(AMPERE), BLOCK(32), a = ptx_shared(k, "a", PTX_U32, 100, 16);
+    i = FOR(U(100)), x = ptx_add(k, i, U(5)), IF(CMP(LT, x, U(100))), ST(AT(a, x), 0, n), END, END;
+    BAR, out(LD(AT(a, lane), 0)), RIGHT;
+    begin(AMPERE), BLOCK(64), a = ptx_shared(k, "a", PTX_U32, 64, 16), ST(AT(a, tid), 0, n), BAR;
+    i = FOR(U(100)), IF(CMP(GE, i, U(64))), ptx_break(k), END, out(LD(AT(a, i), 0)), END, RIGHT;
+    begin(HOPPER), x = n;
+    for (j = 0; j < 40; j++) {
+        i = ptx_add(k, x, x);
+        x = ptx_add(k, low(i, 0xffff), ptx_mul(k, x, x));
+    }
+    for (j = 0; j < 500; j++) ST(AT(sh, ptx_min(k, ptx_add(k, x, U((uint32_t)j)), U(4000))), 0, n);
+    RIGHT;
+    CHECK((double)(clock() - before) / CLOCKS_PER_SEC < 2);
+}
+
 int main(void) {
+    indices();
     groups();
     tables();
     barriers();
