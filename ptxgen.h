@@ -80,7 +80,7 @@
           ptx_reference().
    RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
           thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
-          most 64 of each.
+          most 64 of each. Brackets and comments end in the text that they begin in.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
