@@ -4899,8 +4899,11 @@ static const char *ptx__number_wrong(const ptx__row *row, char letter, unsigned 
     if (letter == 'h' && !ptx__scale_ok(row, index, number))
         return "the byte that a vector of scales begins at, or thread 0 or 1 for A, 0 to 3 for B";
     if (letter != 'u') return NULL;
-    if (strncmp(name, "wmma.", 5) == 0 && (!number || number * ptx__fact(type)->bits % 128))
-        return "a row's elements, multiples of 16 bytes";
+    if (strncmp(name, "wmma.", 5) == 0) {
+        unsigned bits = ptx__fact(type)->bits; /* a row of bytes begins where a thread's part may, at least */
+        if (!number || number * bits % (bits == 8 ? 32u : bits == 64 ? 64u : 128u))
+            return "a row's elements, multiples of 16 bytes (bytes: of 4, f64: of 8)";
+    }
     if (index != 2) return NULL;
     if (row->op == PTX_TENSORMAP_REPLACE_RANK && number > 4) return "a rank less 1, 0 to 4";
     if (number > 1 && strstr(name, ".parity")) return "a parity, 0 or 1";
