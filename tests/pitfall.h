@@ -1,4 +1,5 @@
-/* pitfall.h - words of the kernels that test_pitfalls.c makes wrong and test_right.c makes right. */
+/* pitfall.h - words of the kernels that test_pitfalls.c and test_traps.c make wrong and right, and
+   test_right.c right only. */
 #ifndef PITFALL_H
 #define PITFALL_H
 
@@ -11,6 +12,11 @@
 #define AT(base, index) ptx_ptr_add(k, base, index, 4)
 #define BLOCK(x) ptx_require_block(k, x, 1, 1)
 #define PLAIN(op, n, operands) ptx_opn(k, op, 0, PTX_NONE, PTX_NONE, n, operands, 0, NULL)
+
+#define LT(a, b) ptx_setp(k, PTX_LT, a, b)
+#define GE(a, b) ptx_setp(k, PTX_GE, a, b)
+#define EQ(a, b) ptx_setp(k, PTX_EQ, a, b)
+#define NE(a, b) ptx_setp(k, PTX_NE, a, b)
 
 static ptx_val q;
 static void begin(ptx_target target) {
@@ -38,5 +44,26 @@ static void wait_val(ptx_val at, ptx_val parity) {
     ptx_while(k, ptx_inv(over));
     END;
 }
+
+/* A kilobyte of p comes into shared memory; the mbarrier expects it. */
+static inline void fetch(ptx_val to, ptx_val by) {
+    ptx_mbarrier_arrive_expect(k, by, I(1024));
+    ptx_bulk_load(k, to, p, I(1024), by);
+}
+static inline void bulk_commit(void) { ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0); }
+static inline void bulk_wait(int left) { ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(left)); }
+static inline void bulk_wait_read(int left) { ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, I(left)); }
+static inline ptx_val flip(ptx_val bit) { return ptx_as(ptx_xor(k, bit, I(1)), PTX_U32); }
+
+/* What follows is recorded twice: with the mistake, and without. */
+static int bad, turn;
+static inline int again(ptx_target target, const char *file, int line, const char *want) {
+    if (turn) done(file, line, bad ? want : "", NULL);
+    if (turn == 2) return turn = 0;
+    bad = !turn++;
+    begin(target);
+    return 1;
+}
+#define PAIR(target, want) while (again(target, __FILE__, __LINE__, want))
 
 #endif

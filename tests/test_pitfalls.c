@@ -6,27 +6,12 @@
 #include "../ptxgen.h"
 #include "pitfall.h"
 
-/* What follows is recorded twice: with the mistake, and without. */
-static int bad, turn;
-static int again(ptx_target target, const char *file, int line, const char *want) {
-    if (turn) done(file, line, bad ? want : "", NULL);
-    if (turn == 2) return turn = 0;
-    bad = !turn++;
-    begin(target);
-    return 1;
-}
-#define PAIR(target, want) while (again(target, __FILE__, __LINE__, want))
-#define LT(a, b) ptx_setp(k, PTX_LT, a, b)
-#define GE(a, b) ptx_setp(k, PTX_GE, a, b)
-#define EQ(a, b) ptx_setp(k, PTX_EQ, a, b)
-#define NE(a, b) ptx_setp(k, PTX_NE, a, b)
 #define FOR(a, b, c) ptx_for(k, a, b, c)
 
 static void bar_n(int number, int count) { ptx_op2(k, PTX_BAR_SYNC, 0, I(number), I(count)); }
-static void fetch(void) {
+static void fetch_first(void) {
     IF(EQ(tid, zero));
-    ptx_mbarrier_arrive_expect(k, bar, I(1024));
-    ptx_bulk_load(k, sh, p, I(1024), bar);
+    fetch(sh, bar);
     END;
 }
 
@@ -222,10 +207,10 @@ static void mbarriers(void) {
         wait_on(bar, 0);
         out(LD(mine, 0));
     }
-    PAIR(HOPPER, "order") make(bad ? 128 : 1, 1), fetch(), wait_on(bar, 0), out(LD(mine, 0));
-    PAIR(HOPPER, "order") make(1, 1), fetch(), wait_on(bad ? ptx_off(bar, 8) : bar, 0), out(LD(mine, 0));
+    PAIR(HOPPER, "order") make(bad ? 128 : 1, 1), fetch_first(), wait_on(bar, 0), out(LD(mine, 0));
+    PAIR(HOPPER, "order") make(1, 1), fetch_first(), wait_on(bad ? ptx_off(bar, 8) : bar, 0), out(LD(mine, 0));
     PAIR(HOPPER, "order") { /* left while it is not over */
-        make(1, 1), fetch();
+        make(1, 1), fetch_first();
         ptx_loop(k);
         c = ptx_mbarrier_try_wait(k, bar, U(0));
         ptx_while(k, bad ? c : ptx_inv(c));
@@ -233,7 +218,7 @@ static void mbarriers(void) {
         out(LD(mine, 0));
     }
     PAIR(HOPPER, "order") { /* tried once, and a nap */
-        make(1, 1), fetch();
+        make(1, 1), fetch_first();
         if (!bad) ptx_loop(k);
         c = ptx_mbarrier_try_wait(k, bar, U(0));
         if (bad) ptx_if(k, ptx_inv(c));
@@ -244,7 +229,7 @@ static void mbarriers(void) {
         out(LD(mine, 0));
     }
     PAIR(HOPPER, "order") { /* asked once, and then in a loop, is right */
-        make(1, 1), fetch();
+        make(1, 1), fetch_first();
         c = ptx_mbarrier_try_wait(k, bar, U(0));
         ptx_if(k, ptx_inv(c));
         if (bad) ptx_nanosleep(k, I(20));
@@ -264,7 +249,7 @@ static void mbarriers(void) {
         END;
         END;
     }
-    PAIR(HOPPER, "order") make(1, 1), fetch(), ST(AT(bar, zero), bad ? 0 : 16, n), wait_on(bar, 0);
+    PAIR(HOPPER, "order") make(1, 1), fetch_first(), ST(AT(bar, zero), bad ? 0 : 16, n), wait_on(bar, 0);
     PAIR(HOPPER, "order") { /* made twice */
         make(128, 1);
         ptx_mbarrier_arrive(k, bar);
@@ -362,7 +347,7 @@ static void products(void) {
         start_sums();
         make(1, 128);
         FOR(U(0), n, U(1));
-        fetch();
+        fetch_first();
         wait_val(bar, zero);
         product(sh);
         if (bad) ptx_mbarrier_arrive(k, ptx_off(bar, 8));

@@ -12,14 +12,6 @@
 
 static void bar_n(ptx_val number, int count) { ptx_op2(k, PTX_BAR_SYNC, 0, number, I(count)); }
 static void arrive_n(ptx_val number, int count) { ptx_op2(k, PTX_BAR_ARRIVE, 0, number, I(count)); }
-static void fetch(ptx_val to, ptx_val at) {
-    ptx_mbarrier_arrive_expect(k, at, I(1024));
-    ptx_bulk_load(k, to, p, I(1024), at);
-}
-static void bulk_commit(void) { ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0); }
-static void bulk_wait(int left) { ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(left)); }
-static void bulk_wait_read(int left) { ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, I(left)); }
-static ptx_val flip(ptx_val x) { return ptx_as(ptx_xor(k, x, I(1)), PTX_U32); }
 
 /* cp.async */
 static void groups(void) {

@@ -7,21 +7,7 @@
 #include "../ptxgen.h"
 #include "pitfall.h"
 
-/* What follows is recorded twice: with the mistake, and without. */
-static int bad, turn;
-static int again(ptx_target target, const char *file, int line, const char *want) {
-    if (turn) done(file, line, bad ? want : "", NULL);
-    if (turn == 2) return turn = 0;
-    bad = !turn++;
-    begin(target);
-    return 1;
-}
-#define PAIR(target, want) while (again(target, __FILE__, __LINE__, want))
-#define LT(a, b) ptx_setp(k, PTX_LT, a, b)
-#define GE(a, b) ptx_setp(k, PTX_GE, a, b)
 #define GT(a, b) ptx_setp(k, PTX_GT, a, b)
-#define EQ(a, b) ptx_setp(k, PTX_EQ, a, b)
-#define NE(a, b) ptx_setp(k, PTX_NE, a, b)
 #define FOR(n) ptx_for(k, U(0), n, U(1))
 #define ADD(a, b) ptx_add(k, a, b)
 #define GET(v) ptx_get(k, v)
@@ -33,14 +19,6 @@ static int again(ptx_target target, const char *file, int line, const char *want
 #define FENCE(m) ptx_fence(k, m)
 static ptx_val x, y, z, i, w, at, full, empty, v4[8];
 static ptx_var a, s, ph, sums[4];
-static ptx_val flip(ptx_val bit) { return ptx_as(ptx_xor(k, bit, I(1)), PTX_U32); }
-static void fetch(ptx_val to, ptx_val by) {
-    ptx_mbarrier_arrive_expect(k, by, I(1024));
-    ptx_bulk_load(k, to, p, I(1024), by);
-}
-static void bulk_commit(void) { ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0); }
-static void bulk_wait(int left) { ptx_op1(k, PTX_BULK_WAIT_GROUP, 0, I(left)); }
-static void bulk_wait_read(int left) { ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, I(left)); }
 static ptx_val wsum(ptx_val sum) {
     uint32_t o;
     for (o = 16; o; o >>= 1) sum = ADD(sum, ptx_as(ptx_shfl_bfly(k, sum, I(o), I(31), FULL), PTX_U32));
