@@ -9,7 +9,7 @@
 #define FOR(a, b, c) ptx_for(k, a, b, c)
 
 static void bar_n(int number, int count) { ptx_op2(k, PTX_BAR_SYNC, 0, I(number), I(count)); }
-static void fetch_first(void) {
+static void fetch_sh(void) {
     IF(EQ(tid, zero));
     fetch(sh, bar);
     END;
@@ -207,10 +207,10 @@ static void mbarriers(void) {
         wait_on(bar, 0);
         out(LD(mine, 0));
     }
-    PAIR(HOPPER, "order") make(bad ? 128 : 1, 1), fetch_first(), wait_on(bar, 0), out(LD(mine, 0));
-    PAIR(HOPPER, "order") make(1, 1), fetch_first(), wait_on(bad ? ptx_off(bar, 8) : bar, 0), out(LD(mine, 0));
+    PAIR(HOPPER, "order") make(bad ? 128 : 1, 1), fetch_sh(), wait_on(bar, 0), out(LD(mine, 0));
+    PAIR(HOPPER, "order") make(1, 1), fetch_sh(), wait_on(bad ? ptx_off(bar, 8) : bar, 0), out(LD(mine, 0));
     PAIR(HOPPER, "order") { /* left while it is not over */
-        make(1, 1), fetch_first();
+        make(1, 1), fetch_sh();
         ptx_loop(k);
         c = ptx_mbarrier_try_wait(k, bar, U(0));
         ptx_while(k, bad ? c : ptx_inv(c));
@@ -218,7 +218,7 @@ static void mbarriers(void) {
         out(LD(mine, 0));
     }
     PAIR(HOPPER, "order") { /* tried once, and a nap */
-        make(1, 1), fetch_first();
+        make(1, 1), fetch_sh();
         if (!bad) ptx_loop(k);
         c = ptx_mbarrier_try_wait(k, bar, U(0));
         if (bad) ptx_if(k, ptx_inv(c));
@@ -229,7 +229,7 @@ static void mbarriers(void) {
         out(LD(mine, 0));
     }
     PAIR(HOPPER, "order") { /* asked once, and then in a loop, is right */
-        make(1, 1), fetch_first();
+        make(1, 1), fetch_sh();
         c = ptx_mbarrier_try_wait(k, bar, U(0));
         ptx_if(k, ptx_inv(c));
         if (bad) ptx_nanosleep(k, I(20));
@@ -249,7 +249,7 @@ static void mbarriers(void) {
         END;
         END;
     }
-    PAIR(HOPPER, "order") make(1, 1), fetch_first(), ST(AT(bar, zero), bad ? 0 : 16, n), wait_on(bar, 0);
+    PAIR(HOPPER, "order") make(1, 1), fetch_sh(), ST(AT(bar, zero), bad ? 0 : 16, n), wait_on(bar, 0);
     PAIR(HOPPER, "order") { /* made twice */
         make(128, 1);
         ptx_mbarrier_arrive(k, bar);
@@ -347,7 +347,7 @@ static void products(void) {
         start_sums();
         make(1, 128);
         FOR(U(0), n, U(1));
-        fetch_first();
+        fetch_sh();
         wait_val(bar, zero);
         product(sh);
         if (bad) ptx_mbarrier_arrive(k, ptx_off(bar, 8));
