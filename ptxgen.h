@@ -4476,7 +4476,7 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
             if (src[i].type) own = ptx__sure_limit(src[i].type);
             if (own < memo.most[i]) memo.most[i] = own;
             own = strchr("twcpu", slot[i]) ? UINT32_MAX : ptx__slot_most(slot[i]);
-            if (!k->m->plain[op] || (op == PTX_AND && src[0].space))
+            if ((!k->m->plain[op] && !strchr("tLN", slot[i])) || (op == PTX_AND && src[0].space))
                 own = 0; /* on the number hangs what the target must be, or whether that is an address */
             if (own < memo.most[i]) memo.most[i] = own;
             if (src[i].bits > memo.most[i] || !own) {
