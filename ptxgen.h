@@ -157,6 +157,9 @@
                     ordinary load or whose condition no round changes, variables that nothing reads.
           beyond    indices whose mask, division or loop leads beyond the array.
           unwritten local and shared arrays that are read, or counted up, and that nothing fills.
+          number    counts that shift all out, bit fields beyond the register, divisors that are 0, tables of
+                    lop3 that leave an operand out, constants that a type makes 0, infinite or cuts off, roots
+                    of what is negative, integers and other formats read as floats, sums of nothing.
           contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8).
           It takes longer than verifying, and ends its search in very long kernels.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
@@ -262,7 +265,8 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")   \
     X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing") \
     X(BEYOND, "beyond", "an index that may lead beyond its array: by its mask, or the end of its loop")      \
-    X(UNWRITTEN, "unwritten", "an array that is read or counted up, and that nothing in the kernel fills")
+    X(UNWRITTEN, "unwritten", "an array that is read or counted up, and that nothing in the kernel fills")   \
+    X(NUMBER, "number", "numbers that an instruction makes nothing of, or not what they seem to say")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
 typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
@@ -2900,6 +2904,8 @@ typedef struct ptx__named {
     uint32_t scope, what;      /* of the module: the variable's index; PTX__IS_KERNEL: the kernel's */
 } ptx__named;
 #define PTX__OF_MODULE UINT32_MAX       /* kernels, functions and variables */
+#define PTX__OF_TEXT 0x40000000u /* with a kernel's index: what its raw text declares, and what it names */
+#define PTX__TO_TEXT 0x80000000u /* both: what it declares outside of braces */
 #define PTX__OF_SOME (UINT32_MAX - 1u) /* symbols of kernels, once a name: `what` is the first that has it */
 #define PTX__IS_KERNEL 0x80000000u
 enum { PTX__IS_PARAM, PTX__IS_SHARED, PTX__IS_LOCAL }; /* of a kernel */
@@ -3021,6 +3027,7 @@ struct ptx_kernel {
     uint32_t bears;                /* the class of threads that may come to a call of it, at most */
     uint32_t does;                 /* a bit for each effect */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
+    uint32_t asks;                 /* raw text in it names what it does not declare */
     PTX__ARRAY(ptx__ins) ins; /* from here on: memory, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
@@ -3590,8 +3597,9 @@ static const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
         return "L2 hints are for global memory";
     if (op != PTX_LD && op != PTX_ST && (op < PTX_MULTIMEM_LD_REDUCE || op > PTX_MULTIMEM_RED)) return NULL;
     if (mods & PTX_MMIO & ~PTX__FAMILY
-        && (!(mods & PTX_RELAXED & ~PTX__FAMILY) || !(mods & PTX_SYS & ~PTX__FAMILY) || !global))
-        return ".mmio goes with .relaxed.sys, in global memory";
+        && (!(mods & PTX_RELAXED & ~PTX__FAMILY) || !(mods & PTX_SYS & ~PTX__FAMILY) || !global
+            || mods & PTX__HINTS & ~PTX__FAMILY))
+        return ".mmio goes with .relaxed.sys, in global memory, and without hints";
     if ((strong != 0) != (scope != 0)) return "an order needs a scope, and a scope an order";
     if ((sem & ~PTX_WEAK && cached) || (sem && mods & PTX_NC & ~PTX__FAMILY))
         return "an order does not go with cache operators or .nc";
@@ -4159,7 +4167,8 @@ static int ptx__fits(uint64_t bits, unsigned type) {
     return bits >> width == 0;
 }
 
-/* The bits of a double as those of the nearest float; 0 where a finite value becomes infinite. */
+/* The bits of a double as those of the nearest float; 0 where a finite value becomes infinite, 2 where one
+   becomes 0 that was not. */
 static int ptx__f32_word(uint64_t bits, uint32_t *word) {
     double value;
     float f;
@@ -4167,8 +4176,10 @@ static int ptx__f32_word(uint64_t bits, uint32_t *word) {
     f = (float)value;
     memcpy(word, &f, sizeof *word);
     if ((*word & 0x7fffffffu) > 0x7f800000u) *word = 0x7fffffffu; /* one NaN, on every machine */
+    if (!(*word << 1) && bits << 1) return 2;
     return (*word & 0x7fffffffu) != 0x7f800000u || (bits << 1) == (uint64_t)0x7ff << 53;
 }
+#define PTX__LOST ((uint64_t)1 << 32) /* above the bits of a float: it was not 0 before it was rounded */
 
 /* An immediate as an operand of that type. */
 static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsigned index, ptx_val v,
@@ -4180,12 +4191,13 @@ static int ptx__push_imm(ptx_kernel *k, const char *site, const char *name, unsi
         if (v.type == PTX_F32) {
             uint32_t word;
             double value;
+            int fits = ptx__f32_word(bits, &word);
             memcpy(&value, &bits, sizeof value);
-            if (!ptx__f32_word(bits, &word)) {
+            if (!fits) {
                 ptx__fail(k, PTX_E_RANGE, site, "operand %u of %s: %g does not fit f32", index, name, value);
                 return 0;
             }
-            bits = word;
+            bits = word | (fits == 2 ? PTX__LOST : 0);
             tag = PTX__W_F32;
         } else {
             if ((bits & 0x7fffffffffffffffull) > 0x7ff0000000000000ull) bits = 0x7fffffffffffffffull;
@@ -4314,6 +4326,7 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
 static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot) {
     uint32_t form, bits = 0, guard = k->guard;
     size_t at;
+    int lost = 0;
     ptx_val d;
     if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
         ptx_val src[2];
@@ -4335,6 +4348,7 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
             ptx__fail(k, PTX_E_RANGE, site, "%g does not fit %s", value, ptx__fact(v.type)->name);
             return v;
         }
+        lost = !(bits & 0x7fffu) && v.bits << 1;
         form = ptx__get_form(k, site, PTX_MOV, PTX_B16, 0, 0);
     } else if (v.kind == PTX__REG && v.flags & PTX__INVERTED && slot != 'p') {
         if (!ptx__mine(k, site, v, "a predicate")) return v;
@@ -4350,7 +4364,7 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
     else {
         ptx__word(k, PTX__WORD(PTX__W_HEX16, 0));
         ptx__word(k, bits);
-        ptx__word(k, 0);
+        ptx__word(k, (uint32_t)lost); /* PTX__LOST */
     }
     k->guard = 0;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
@@ -4538,7 +4552,7 @@ static uint32_t *ptx__by_memo(const ptx_kernel *k, const ptx__memo *memo, const 
             wrong |= ptx__not_by_memo(k, memo, i, v);
             w[2] = (uint32_t)(v->bits >> 32);
         } else if (tag == PTX__W_F32)
-            wrong |= !ptx__f32_word(v->bits, &w[1]);
+            wrong |= ptx__f32_word(v->bits, &w[1]) != 1;
         else
             wrong |= tag & PTX__EXACT ? v->bits != memo->most[i]
                                       : (v->bits > memo->most[i]) | (tag & PTX__NOT_ZERO && !v->bits);
@@ -4951,7 +4965,7 @@ static int ptx__push_slot(ptx_kernel *k, const char *site, const ptx__row *row, 
             const int element =
                 row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && v.bits >= 13 && v.bits <= 15;
             const unsigned sm = ptx__sm(k);
-            if ((swizzle && sm != 103) || (element && sm < 100)) {
+            if ((swizzle && k->m->target != PTX_SM_A(103)) || (element && sm < 100)) {
                 ptx__fail(k, PTX_E_TARGET, site, "%s of %u needs sm_%s, the target is sm_%s", row->name,
                           (unsigned)v.bits, swizzle ? "103a" : "100a or later", k->m->target_name);
                 return 0;
@@ -5201,9 +5215,12 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         }
         if (parts && v[i].kind == PTX__REG) parts = 1;
         if (*p == 'x' && v[i].kind == PTX__IMM && strncmp(row->name, "mma", 3) == 0
-            && (!parts || (parts == 2 && p[1] == '}'))) {
+            && (!parts || (parts == 2 && p[1] == '}') || PTX__FP8 >> type & 1)) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: %s in registers", i + 1, row->name,
-                      ptx__describe(v[i]), parts ? "no part before it is" : "metadata are");
+                      ptx__describe(v[i]),
+                      !parts                 ? "metadata are"
+                      : PTX__FP8 >> type & 1 ? "parts of 8-bit floats are"
+                                             : "no part before it is");
             return;
         }
         if (!ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
@@ -5378,6 +5395,14 @@ PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *n
                  m->variables.at[had->what].site);
         return NULL;
     }
+    had = ptx__find_name(m, PTX__OF_SOME, name);
+    if (had) had = ptx__find_name(m, had->what, name);
+    if (had && had->what == PTX__IS_PARAM) { /* ptxas 13.0 ends by a signal */
+        ptx_fail(m, PTX_E_DUPLICATE, site,
+                 "a kernel before has a parameter '%.80s', and ptxas does not bear a kernel of that name",
+                 name);
+        return NULL;
+    }
     PTX__ROOM(m, m->entries, 1, ok);
     if (!ok) return NULL;
     if (m->used == m->kernels.count) {
@@ -5516,6 +5541,7 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
                                uint32_t bytes, uint32_t align, unsigned space) {
     ptx_module *m = k->m;
     ptx__symbol *p;
+    const ptx__named *had;
     uint32_t at, offset, limit = m->cap >= 81 ? 32764u : 4352u;
     int ok;
     if (k->guard) return ptx__fail(k, PTX_E_GUARD, site, "a guard before a parameter"), 0u;
@@ -5526,6 +5552,13 @@ static uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name
     }
     at = ptx__name(m, site, name);
     if (!at || !ptx__name_is_free(k, site, name)) return 0;
+    had = ptx__find_name(m, PTX__OF_MODULE, name);
+    if (had && (had->what & ~PTX__IS_KERNEL) > k->index) {
+        ptx__fail(k, PTX_E_DUPLICATE, site,
+                  "a kernel behind this is called '%.80s', and ptxas does not bear a parameter of that name",
+                  name);
+        return 0;
+    }
     offset = ptx__align_up(k->param_bytes, align);
     if (bytes > limit || offset > limit - bytes) {
         ptx__fail(k, PTX_E_PARAM_LIMIT, site,
@@ -6031,8 +6064,12 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         results = 1;
     }
     if (!ptx__push_memory(k, site, "atom", &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n; i++) {
+        if (type == PTX_B128 && settled[i].kind == PTX__IMM)
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of atom is a number, expected b128 in a register",
+                      i + 2);
         if (!ptx__push_source(k, site, "atom", i + 2, settled[i], type, loose)) return ptx__none();
+    }
     mem.mods |= what & PTX_L2_CACHE_HINT;
     if (!ptx__push_policy(k, site, "atom", &mem)) return ptx__none();
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
@@ -6065,10 +6102,13 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         return ptx__ready(k) ? ptx_off(address, offset) : address;
     }
     if (!ptx__mine(k, site, address, "the address")) return ptx__none();
+    if (!bytes) {
+        ptx__fail(k, PTX_E_ARGUMENT, site, "elements of 0 bytes: every index would be the same place");
+        return ptx__none();
+    }
     if (index.kind == PTX__PLACE) index = ptx__settle(k, site, index, 't');
     if (index.kind == PTX__IMM) { /* the sum wraps like the address */
-        if (bytes
-            && ((int64_t)index.bits > INT64_MAX / bytes || (int64_t)index.bits < -(INT64_MAX / bytes))) {
+        if ((int64_t)index.bits > INT64_MAX / bytes || (int64_t)index.bits < -(INT64_MAX / bytes)) {
             ptx__fail(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes",
                       (long long)index.bits, bytes);
             return ptx__none();
@@ -6238,6 +6278,329 @@ static const char *ptx__no_end(const char *text) {
     return *at && !strpbrk(at, "{}:/") ? at : NULL;
 }
 
+/* -- what stands in raw text --
+   As far as it is sure: instructions that PTX has, their operands where the table says all of them, and names
+   that something declares. */
+
+static const char *ptx__over_blanks(const char *p) {
+    for (;;) {
+        p += strspn(p, " \t\n");
+        if (strncmp(p, "//", 2) == 0) p += strcspn(p, "\n");
+        else if (strncmp(p, "/*", 2) == 0)
+            p = strstr(p, "*/") ? strstr(p, "*/") + 2 : p + strlen(p);
+        else
+            return p;
+    }
+}
+static int ptx__is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '%';
+}
+static size_t ptx__word_length(const char *p) {
+    size_t n = ptx__is_letter(*p) ? 1 : 0;
+    while (n && (ptx__is_letter(p[n]) || (p[n] >= '0' && p[n] <= '9') || p[n] == '$')) n++;
+    return n;
+}
+/* A name of raw text among those of that scope of the kernel; make: it is put there. */
+static int ptx__text_name(ptx_kernel *k, const char *name, size_t n, uint32_t scope, int make) {
+    char own[128];
+    uint32_t kept;
+    if (n >= sizeof own) return 1;
+    memcpy(own, name, n);
+    own[n] = 0;
+    if (ptx__find_name(k->m, scope | k->index, own)) return 1;
+    kept = make ? ptx__keep(k->m, own, n) : 0;
+    if (kept) ptx__add_name(k->m, scope | k->index, kept, (uint32_t)k->ins.count);
+    return 0;
+}
+
+/* Whether one operand of an instruction in raw text fits row->sig[at]; v: it is that, and nothing else. */
+static int ptx__text_fits(const ptx__row *row, unsigned at, unsigned type, const ptx_val *v) {
+    const char *sig = row->sig + (*row->sig == '*'), *sources = strchr(sig, '=');
+    unsigned bits = ptx__fact(v->type)->bits, of = ptx__fact(type)->bits;
+    sig += at + (sig + at >= sources);
+    if (*sig == 'p') return bits == 1;
+    if (row->src || !of || v->kind != PTX__REG) return 1;
+    return *sig == 't' ? bits == of : *sig == 'w' ? bits == 2 * of : bits != 1;
+}
+/* The type of that name: 0 for none. */
+static unsigned ptx__type_called(const char *name, size_t n) {
+    unsigned type;
+    for (type = PTX__TYPE_COUNT - 1u; type; type--)
+        if (strlen(ptx__fact(type)->name) == n && strncmp(ptx__fact(type)->name, name, n) == 0) break;
+    return type;
+}
+/* Whether an address can be what an access of that name goes by: NULL, or what it is to be. */
+static const char *ptx__text_address(const char *name, size_t n, const ptx_val *v) {
+    char own[160];
+    const unsigned bits = ptx__fact(v->type)->bits;
+    if (n >= sizeof own || !strchr("lsar", *name) || v->kind != PTX__REG || v->space > PTX_SHARED_CLUSTER)
+        return NULL;
+    memcpy(own, name, n);
+    own[n] = 0;
+    if (strncmp(own, "ld.", 3) != 0 && strncmp(own, "st.", 3) != 0 && strncmp(own, "atom.", 5) != 0
+        && strncmp(own, "red.", 4) != 0)
+        return NULL;
+    if (strstr(own, ".shared"))
+        return !v->space || v->space == PTX_SHARED || v->space == PTX_SHARED_CLUSTER ? NULL
+                                                                                     : "in shared memory";
+    if (bits != 64) return "of 64 bits";
+    if (strstr(own, ".global") && v->space > PTX_GLOBAL) return "in global memory";
+    return NULL;
+}
+/* The operands of an instruction at `p`, its name at `name`, of n characters: 0 with the error set. */
+static int ptx__text_operands(ptx_kernel *k, const char *site, const char *name, size_t n, const char *p,
+                              const ptx_val *v, unsigned given) {
+    const ptx__row *row;
+    const char *last = name, *start = p;
+    char need[160];
+    const char *lacks = NULL;
+    unsigned i, type, two, count = 0, plain = 1, known = 0, here = 0, fits = 0, version = 0, longest = 0;
+    size_t word = strcspn(name, ". \t\n;"), length;
+    int depth = 0, single[8];
+    for (length = 0; length < n; length++)
+        if (name[length] == '.') last = name + length + 1;
+    type = ptx__type_called(last, (size_t)(name + n - last));
+    for (length = (size_t)(last - name); length > 1 && name[length - 2] != '.'; length--) {}
+    two = length > 1 && last > name && ptx__type_called(name + length - 1, (size_t)(last - name) - length);
+    for (i = 0; i < 8; i++) single[i] = -1;
+    while (*(p = ptx__over_blanks(p)) && *p != ';') { /* how many there are, and which are given values */
+        if (!depth && *p == '$' && p[1] >= '0' && p[1] <= '9') {
+            const char *digits = p + 1, *behind;
+            int which = ptx__placeholder(&digits);
+            behind = ptx__over_blanks(digits);
+            if (count < 8 && (*behind == ',' || *behind == ';')
+                && (p == start || ptx__over_blanks(start) == p || p[-1] == ',' || strchr(" \t\n", p[-1])))
+                single[count] = which;
+            p = digits;
+            continue;
+        }
+        if (*p == '[' && p[1] == '$' && p[2] >= '0' && p[2] <= '9') {
+            const char *digits = p + 2;
+            const unsigned which = (unsigned)ptx__placeholder(&digits);
+            const char *wrong = which < given ? ptx__text_address(name, n, &v[which]) : NULL;
+            if (wrong)
+                return ptx__fail(k, PTX_E_ADDRESS, site, "raw text: %.*s needs an address %s, and $%u is %s",
+                                 (int)(n < 60 ? n : 60), name, wrong, which, ptx__describe(v[which])),
+                       0;
+        }
+        if (strchr("{[(", *p)) depth++;
+        if (strchr("}])", *p)) depth--;
+        count += *p == ',' && !depth;
+        p++;
+    }
+    count += *ptx__over_blanks(start) != ';';
+    for (i = 1; i < PTX__ROW_COUNT; i++) {
+        size_t own;
+        row = &ptx__rows[i];
+        if (strcspn(row->name, ".%") != word || strncmp(row->name, name, word) != 0) continue;
+        known = 1;
+        lacks = ptx__lacks(k->m, row->sm, need, sizeof need);
+        here |= !lacks;
+        plain &= row->op < PTX_LD && !strpbrk(row->sig, "{[|?_");
+        own = strcspn(row->name, "%");
+        if (strncmp(row->name, name, own) == 0 && (own == n || (own < n && strchr(". \t", name[own])))
+            && own >= longest) {
+            version = own > longest || row->version < version ? row->version : version;
+            longest = (unsigned)own;
+        }
+    }
+    if (!known) {
+        static const char *const others[] = {"call", "brx", "vshl", "vshr"};
+        for (i = 0; i < sizeof others / sizeof *others; i++)
+            if (strlen(others[i]) == word && strncmp(others[i], name, word) == 0) return 1;
+        return ptx__fail(k, PTX_E_FORM, site, "raw text: PTX has no instruction '%.*s'",
+                         (int)(word < 40 ? word : 40), name),
+               0;
+    }
+    if (!here) {
+        row = ptx__rows;
+        while (strcspn(row->name, ".%") != word || strncmp(row->name, name, word) != 0) row++;
+        lacks = ptx__lacks(k->m, row->sm, need, sizeof need);
+        return ptx__fail(k, PTX_E_TARGET, site, "raw text: %.*s needs %s, the target is sm_%s", (int)word,
+                         name, lacks ? lacks : "another", k->m->target_name),
+               0;
+    }
+    if (!ptx__needs_version(k, site, "what stands in raw text", -1, version)) return 0;
+    if (strncmp(name, "setp", word) == 0 && word == 4 && single[0] >= 0 && (unsigned)single[0] < given
+        && v[single[0]].type != PTX_PRED)
+        return ptx__fail(k, PTX_E_TYPE, site, "raw text: setp makes a predicate, and $%d is %s", single[0],
+                         ptx__fact(v[single[0]].type)->name),
+               0;
+    if (!plain) return 1;
+    for (i = 1; i < PTX__ROW_COUNT && !fits; i++) {
+        unsigned j, ok = 1;
+        row = &ptx__rows[i];
+        if (strcspn(row->name, ".%") != word || strncmp(row->name, name, word) != 0
+            || strlen(row->sig) - 1 - (*row->sig == '*') != count || (row->src && !two))
+            continue;
+        for (j = 0; j < count && j < 8; j++)
+            if (single[j] >= 0 && (unsigned)single[j] < given)
+                ok &= (unsigned)ptx__text_fits(row, j, type, &v[single[j]]);
+        fits = ok;
+    }
+    if (!fits)
+        ptx__fail(k, PTX_E_TYPE, site,
+                  "raw text: %.*s has no such operands: %u of them here, and each as wide as the type says",
+                  (int)(n < 60 ? n : 60), name, count);
+    return (int)fits;
+}
+
+/* The operands of one statement, from p to its ';': the commas between them, and the names in them. */
+static int ptx__text_names(ptx_kernel *k, const char *site, const char *p, const char *text) {
+    const char *before = NULL; /* an operand ended there */
+    while (*p && *p != ';') {
+        const char *q = ptx__over_blanks(p);
+        size_t n = ptx__word_length(q);
+        int value = n || (*q >= '0' && *q <= '9') || *q == '$';
+        if (value && before && q > p && before == p)
+            return ptx__fail(k, PTX_E_ARGUMENT, site, "raw text: a comma is missing before '%.20s'", q), 0;
+        p = q;
+        if (!*p || *p == ';') break;
+        if (!value) {
+            before = NULL;
+            if (*p == '"') return 1;
+            if (*p == '.') /* a part of what stands before */
+                while (*p && !strchr(" \t\n,;]})", *p)) p++, before = p;
+            else
+                p++;
+            continue;
+        }
+        if (*q == '$' && q[1] == '$') p += 2, p += ptx__word_length(p); /* a name of the module's own */
+        else if (*q == '$')
+            for (p++; *p >= '0' && *p <= '9'; p++) {}
+        else if (!n)
+            while (ptx__is_letter(*p) || (*p >= '0' && *p <= '9') || *p == '.') p++;
+        else {
+            const char *said = strstr(text, "<"); /* a row of registers: any name may be of it */
+            p += n;
+            if (!said && !(n == 1 && *q == '_') && !memchr(q, '$', n)
+                && !ptx__text_name(k, q, n, PTX__OF_TEXT, 0) && !ptx__text_name(k, q, n, PTX__TO_TEXT, 1))
+                k->asks = 1;
+        }
+        before = p;
+    }
+    return 1;
+}
+
+/* A name that raw text gives to something: outside of braces, once. */
+static int ptx__text_place(ptx_kernel *k, const char *site, const char *p, size_t n, unsigned depth,
+                           ptx_code code) {
+    ptx__text_name(k, p, n, PTX__OF_TEXT, 1);
+    if (depth || !ptx__text_name(k, p, n, PTX__OF_TEXT | PTX__TO_TEXT, 1)) return 1;
+    ptx__fail(k, code, site, "raw text makes '%.*s' a second time: braces around it make it their own",
+              (int)n, p);
+    return 0;
+}
+/* What is declared by a directive, up to its ';'. */
+static int ptx__text_declares(ptx_kernel *k, const char *site, const char *p, unsigned depth) {
+    size_t n;
+    for (; *p && *p != ';' && *p != '='; p++)
+        if ((n = ptx__word_length(p)) != 0) {
+            if (!ptx__text_place(k, site, p, n, depth, PTX_E_DUPLICATE)) return 0;
+            p += n - 1;
+        } else if (*p == '.')
+            p += strcspn(p + 1, " \t\n;,");
+    return 1;
+}
+
+static int ptx__text_ok(ptx_kernel *k, const char *site, const char *text, const ptx_val *v, unsigned given) {
+    static const char *const known[] = {".reg",    ".local", ".shared", ".const",         ".global",
+                                        ".param",  ".pragma", ".loc",   ".branchtargets", ".calltargets",
+                                        ".callprototype"};
+    int pass;
+    size_t n, i;
+    for (pass = 0; pass < 2; pass++) {
+        const char *p = text, *q;
+        unsigned depth = 0;
+        while (*(p = ptx__over_blanks(p))) {
+            if (*p == '{' || *p == '}') {
+                depth += *p == '{' ? 1u : 0u - 1u;
+                p++;
+                continue;
+            }
+            if (*p == ';')
+                return ptx__fail(k, PTX_E_ARGUMENT, site, "raw text: a ';' behind no instruction"), 0;
+            if (*p == '@') {
+                q = p = ptx__over_blanks(p + 1);
+                if (*p == '!') q = p = ptx__over_blanks(p + 1);
+                p += strcspn(p, " \t\n;");
+                if (*q == '$' && q[1] >= '0' && q[1] <= '9') {
+                    int which;
+                    q++;
+                    which = ptx__placeholder(&q);
+                    if (which >= 0 && (unsigned)which < given && v[which].type != PTX_PRED)
+                        return ptx__fail(k, PTX_E_TYPE, site, "raw text: $%d is no predicate, but %s", which,
+                                         ptx__fact(v[which].type)->name),
+                               0;
+                }
+                continue;
+            }
+            n = ptx__word_length(p) + (*p == '$' ? 2 + ptx__word_length(p + 2) : 0);
+            q = ptx__over_blanks(p + n);
+            if (n && *q == ':' && q[1] != ':') { /* a label: in braces it is theirs alone */
+                if (pass == 0 && !ptx__text_place(k, site, p, n, depth, PTX_E_LABEL)) return 0;
+                p = q + 1;
+                continue;
+            }
+            q = p;
+            if (*p == '.') {
+                n = 1 + ptx__word_length(p + 1);
+                for (i = 0; i < sizeof known / sizeof *known; i++)
+                    if (strlen(known[i]) == n && strncmp(known[i], p, n) == 0) break;
+                if (i == sizeof known / sizeof *known)
+                    return ptx__fail(k, PTX_E_ARGUMENT, site, "raw text: no place for '%.*s' inside a kernel",
+                                     (int)(n < 40 ? n : 40), p),
+                           0;
+                if (pass == 0 && i < 6 && !ptx__text_declares(k, site, p + n, depth)) return 0;
+            } else if (n && pass == 1) {
+                q = p + n;
+                if (*ptx__over_blanks(q) == '.') q = ptx__over_blanks(q);
+                while (*q && !strchr(" \t\n;{[", *q)) q++;
+                if (!ptx__text_names(k, site, q, text)
+                    || !ptx__text_operands(k, site, p, (size_t)(q - p), q, v, given))
+                    return 0;
+            }
+            for (; *q && *q != ';'; q++) /* a text of a pragma may have one */
+                if (*q == '"' && strchr(q + 1, '"')) q = strchr(q + 1, '"');
+            p = q + (*q == ';');
+        }
+    }
+    return 1;
+}
+
+/* Names in raw text that nothing declares: registers and arrays of the text, labels, what the module has. */
+static ptx_code ptx__verify_text(ptx_kernel *k) {
+    static const char own[] = "phrdqe"; /* in the order of PTX__W_PRED ... */
+    size_t i, j;
+    for (i = 0; i < k->m->named.count; i++) {
+        const ptx__named *n = &k->m->named.at[i];
+        const char *name = k->m->names.at + n->name, *p;
+        if (n->scope != (PTX__TO_TEXT | k->index) || n->what >= k->ins.count
+            || ptx__find_name(k->m, PTX__OF_TEXT | k->index, name) || ptx__find_name(k->m, k->index, name)
+            || ptx__find_name(k->m, PTX__OF_MODULE, name) || strcmp(name, "WARP_SZ") == 0)
+            continue;
+        if (*name == '%') {
+            static const char *const more[] = {"%envreg", "%pm", "%warp", "%reserved_smem"};
+            for (j = 0; j < sizeof ptx__specials / sizeof *ptx__specials; j++)
+                if (strncmp(ptx__specials[j].name, name, strlen(name)) == 0
+                    && strchr(".", ptx__specials[j].name[strlen(name)]))
+                    break;
+            if (j < sizeof ptx__specials / sizeof *ptx__specials) continue;
+            for (j = 0; j < sizeof more / sizeof *more; j++)
+                if (strncmp(name, more[j], strlen(more[j])) == 0) break;
+            if (j < sizeof more / sizeof *more) continue;
+            p = name[1] ? strchr(own, name[1]) : NULL; /* a register of the kernel's own */
+            if (p && name[2] >= '0' && name[2] <= '9'
+                && strtoul(name + 2, NULL, 10) < k->registers[PTX__W_PRED + (p - own)])
+                continue;
+        }
+        return ptx__fail_at(k, PTX_E_LABEL, n->what, k->ins.at[n->what].site,
+                            "raw text names '%.80s', and nothing in this kernel or its module is called that",
+                            name);
+    }
+    return PTX_E_NONE;
+}
+
 /* Results of those types are made where out is not NULL. */
 static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int call, const char *text,
                            unsigned n, const ptx_val *src, unsigned results, const ptx_type *types,
@@ -6246,7 +6609,7 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
     uint32_t form, kept, i;
     unsigned who, effect;
     size_t at;
-    ptx_val v[64];
+    ptx_val v[64], all[128];
     for (p = text; *p; p++) {
         int which;
         if ((unsigned char)*p < 32 && *p != '\n' && *p != '\t') break;
@@ -6286,6 +6649,14 @@ static int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, int c
         ptx__fail(k, PTX_E_GUARD, site,
                   "a guard is for one instruction, and this text has a block or more of them");
         return 0;
+    }
+    if (kind == PTX__I_PLAIN && !call) {
+        for (i = 0; i < n + results && i < 128; i++) {
+            all[i] = i < results ? ptx__none() : src[i - results];
+            if (i < results && (unsigned)types[i] < PTX__TYPE_COUNT)
+                all[i].kind = PTX__REG, all[i].type = (uint8_t)ptx__in_register(types[i]);
+        }
+        if (!ptx__text_ok(k, site, text, all, n + results)) return 0;
     }
     ptx__behave_raw(text, &who, &effect);
     if (call) who = PTX__WHO_CALL, effect = PTX__EFFECT_CALL;
@@ -6339,6 +6710,7 @@ PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint
 
 PTXGEN_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {
     static const char *const known[] = {"nounroll", "used_bytes_mask", "enable_smem_spilling", "frequency"};
+    static const uint8_t since[] = {0, 83, 87, 90};
     size_t i;
     char line[300];
     if (!ptx__ready(k) || !ptx__no_guard(k, site, "a pragma")) return;
@@ -6355,6 +6727,7 @@ PTXGEN_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "a pragma is a text of at most 200 characters");
         return;
     }
+    if (!ptx__needs_version(k, site, known[i], -1, since[i])) return;
     snprintf(line, sizeof line, ".pragma \"%.200s\";", text);
     ptx__record_raw(k, site, PTX__I_PLAIN, 0, line, 0, NULL, 0, NULL, NULL);
 }
@@ -12561,23 +12934,28 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
 /* -- what changes nothing -- */
 
 /* The most that an instruction can make, of 32 bits without a sign: UINT32_MAX where that is not known. */
-static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__point *made) {
+static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__flow *f, const ptx__point *made) {
     const uint32_t *w = made->w;
     const unsigned op = made->op, type = (unsigned)(made->form->key >> 16 & 0xff);
     const unsigned read = op == PTX_CVT ? (unsigned)(made->form->key >> 24 & 0xff) : type;
+    ptx__point of;
     if (made->ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) {
         const uint32_t special = PTX__INDEX(w[0]), axis = special - PTX_TID_X;
         if (special == PTX_LANEID) return 31;
         if (special <= PTX_TID_Z && k->need[0]) return k->need[axis] > 1 ? k->need[axis] - 1 : UINT32_MAX;
+        if (special == PTX_TID_X && k->max_threads > 1) return k->max_threads - 1;
         return special > PTX_TID_Z ? UINT32_MAX : axis == 2 ? 63u : 1023u;
     }
     if (op == PTX_LD || op == PTX_CVT) return read == PTX_U8 ? 255u : read == PTX_U16 ? 65535u : UINT32_MAX;
     if (op == PTX_POPC || op == PTX_CLZ) return ptx__fact(type)->bits;
     if (made->ins->count != 5 || PTX__TAG(w[0]) >= PTX__CLASSES || PTX__TAG(w[1]) != PTX__W_UNSIGNED || w[3]
-        || !w[2])
+        || (!w[2] && op != PTX_AND))
         return UINT32_MAX;
     if (op == PTX_AND) return w[2];
     if (ptx__fact(type)->kind == 's') return UINT32_MAX;
+    if (op == PTX_SHR && ptx__fact(type)->bits == 32 && ptx__made_by(k, f, w[0], &of)
+        && ((of.ins->count == 2 && PTX__TAG(*of.w) == PTX__W_SPECIAL) || of.op == PTX_LD))
+        return ptx__at_most(k, f, &of) >> w[2];
     return op == PTX_REM ? w[2] - 1 : op == PTX_MIN ? w[2] : op == PTX_SHR ? UINT32_MAX >> w[2] : UINT32_MAX;
 }
 
@@ -12593,18 +12971,31 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     uint64_t number = 0;
     uint32_t most;
     ptx__point made;
-    if (!form->operands[2] && ins->count == ins->results + 2u && w[0] == w[1] && PTX__TAG(w[0]) < PTX__CLASSES
-        && strchr("usb", kind)) /* with itself */
-        return how[1] == 'e' || how[0] == 'e' ? (how[0] == 'n' ? 1 : 2) : 1;
-    if (form->operands[2] || ins->count != ins->results + 4u || PTX__TAG(w[0]) >= PTX__CLASSES) return 0;
-    if (!PTX__IS_NUMBER(w[1])) return 0;
+    const int strict = strchr("nlg", how[0]) && how[1] == (*how == 'n' ? 'e' : 't'); /* not where equal */
+    if (!form->operands[2] && ins->count == ins->results + 2u && w[0] == w[1]
+        && PTX__TAG(w[0]) < PTX__CLASSES) { /* with itself: of floats, ne asks for two numbers too */
+        if (strchr("usb", kind)) return strict ? 1 : 2;
+        return strict && how[2] == '.' ? 1 : how[2] == 'u' && !strict ? 2 : 0;
+    }
+    if (form->operands[2] || PTX__TAG(w[0]) >= PTX__CLASSES) return 0;
+    if (ins->count == ins->results + 2u && kind == 'u' && ptx__number(k, f, w + 1, &number) && !number)
+        return how[0] == 'l' && how[1] == 't' ? 1 : 0; /* 0 in a register */
+    if (ins->count != ins->results + 4u || !PTX__IS_NUMBER(w[1])) return 0;
     number = w[2] | (uint64_t)w[3] << 32;
-    if (PTX__TAG(w[1]) == PTX__W_F32)
-        return (number & 0x7fffffff) > 0x7f800000 && strchr("elg", how[0]) && how[2] == '.' ? 1 : 0;
-    if (kind != 'u' || PTX__TAG(w[1]) == PTX__W_F64) return 0;
+    if ((PTX__TAG(w[1]) == PTX__W_F32 && (number & 0x7fffffff) > 0x7f800000)
+        || (PTX__TAG(w[1]) == PTX__W_F64 && (number & INT64_MAX) > (uint64_t)0x7ff << 52))
+        return how[2] == 'u' || how[2] == 'n' ? 2 : 1; /* "nan", "equ" ...; ordered ones ask for numbers */
+    if ((kind != 'u' && kind != 's') || !PTX__IS_INTEGER(w[1])) return 0;
+    if (kind == 's') {
+        if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
+        most = ptx__at_most(k, f, &made);
+        if (most > INT32_MAX) return 0; /* else it is not negative */
+        if ((int32_t)number < 0) return strchr("el", how[0]) ? 1 : 0;
+        if (!(uint32_t)number) return how[0] == 'l' && how[1] == 't' ? 1 : 0;
+    }
     if (!number) return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
     if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
-    most = ptx__at_most(k, &made);
+    most = ptx__at_most(k, f, &made);
     if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
     return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0; /* what is not known is no less */
 }
@@ -13111,6 +13502,223 @@ static void ptx__advise_dependents(ptx_kernel *k, ptx__flow *f) {
     }
 }
 
+/* -- numbers --
+   What an instruction makes of numbers that are known, or of bits that are another format's. */
+
+/* The least that a count can be. */
+static uint32_t ptx__at_least(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w) {
+    uint64_t number;
+    ptx__point made, of;
+    if (ptx__number(k, f, w, &number)) return number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
+    if (!ptx__made_by(k, f, *w, &made) || made.ins->count != 5 || PTX__TAG(made.w[1]) != PTX__W_UNSIGNED)
+        return 0;
+    if (made.op == PTX_OR) return made.w[2];
+    if (made.op != PTX_ADD || !ptx__made_by(k, f, *made.w, &of)) return 0;
+    return ptx__at_most(k, f, &of) <= UINT32_MAX - made.w[2] ? made.w[2] : 0;
+}
+/* Whether an operand is a float that is known. */
+static int ptx__is_float(const ptx_kernel *k, const ptx__flow *f, const uint32_t *w, double *value) {
+    ptx__point made;
+    uint64_t bits;
+    float small;
+    if (PTX__TAG(*w) < PTX__CLASSES && ptx__made_by(k, f, *w, &made) && made.op == PTX_MOV) w = made.w;
+    if (PTX__TAG(*w) != PTX__W_F32 && PTX__TAG(*w) != PTX__W_F64) return 0;
+    bits = w[1] | (uint64_t)w[2] << 32;
+    memcpy(value, &bits, sizeof *value);
+    memcpy(&small, &w[1], sizeof small);
+    if (PTX__TAG(*w) == PTX__W_F32) *value = small;
+    return *value - *value == 0; /* no infinity: that is meant */
+}
+/* The largest number of a type, as far as one that is rounded to it is not made infinite or cut off. */
+static double ptx__largest(unsigned type) {
+    const ptx__type_fact *fact = ptx__fact(type);
+    static const struct {
+        uint8_t type;
+        double most;
+    } floats[] = {{PTX_F16, 65520},     {PTX_F16X2, 65520},   {PTX_BF16, 3.3961775292304957e38},
+                  {PTX_BF16X2, 3.3961775292304957e38},        {PTX_F32, 3.4028235677973366e38},
+                  {PTX_TF32, 3.4028235677973366e38},          {PTX_E4M3X2, 464},
+                  {PTX_E5M2X2, 61440},  {PTX_E2M1X2, 7},      {PTX_E2M3X2, 7.75},
+                  {PTX_E3M2X2, 30}};
+    size_t i;
+    for (i = 0; i < sizeof floats / sizeof *floats; i++)
+        if (floats[i].type == type) return floats[i].most;
+    if (fact->kind != 'u' && fact->kind != 's') return 0;
+    return (double)((uint64_t)1 << (fact->bits - 1)) * (fact->kind == 'u' ? 2 : 1);
+}
+static void ptx__advise_conversion(ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *w) {
+    const unsigned type = (unsigned)(at->form->key >> 16 & 0xff),
+                   from = (unsigned)(at->form->key >> 24 & 0xff);
+    const char kind = ptx__fact(type)->kind, source = ptx__fact(from)->kind;
+    double value = 0, most = ptx__largest(type);
+    uint64_t number;
+    if (at->form->asked & PTX_SAT & ~PTX__FAMILY || most == 0) return;
+    if (source == 'u' || source == 's') {
+        if (kind == 'u' || kind == 's' || !ptx__number(k, f, w, &number)) return; /* cut off: is meant */
+        value = source == 's' ? (double)(int64_t)number : (double)number;
+    } else if (!ptx__is_float(k, f, w, &value))
+        return;
+    if (kind == 'u' ? value <= -1 || value >= most : value >= most || -value > most)
+        ptx__note(k, PTX_ADVICE_NUMBER, at->i, "%g does not fit %s: it is %s", value, ptx__fact(type)->name,
+                  kind == 'u' || kind == 's' || kind == 'x' ? "cut off" : "made infinite");
+}
+
+static int ptx__calculates(unsigned op) {
+    return op == PTX_CVT || op == PTX_CVT_PAIR
+           || (op >= PTX_ADD && op <= PTX_TANH && (op < PTX_ABS || op > PTX_MAX));
+}
+/* Arithmetic of floats on the bits of what is none, or of another format. */
+static void ptx__advise_formats(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const int converts = at->op == PTX_CVT || at->op == PTX_CVT_PAIR;
+    const unsigned src = (unsigned)(at->form->key >> 24 & 0xff),
+                   reads = converts ? src : (unsigned)(at->form->key >> 16 & 0xff);
+    const ptx__type_fact *fact = ptx__fact(reads);
+    const uint32_t *w;
+    ptx__point made;
+    if (!ptx__calculates(at->op) || (src && !converts) || !strchr("fh", fact->kind)) return;
+    for (w = at->w; w < at->end; w = ptx__behind(w)) {
+        unsigned type;
+        int integer;
+        if (!ptx__made_by(k, f, *w, &made)) continue;
+        type = (unsigned)(made.form->key >> 16 & 0xff);
+        integer = strchr("us", ptx__fact(type)->kind) != NULL;
+        if (made.op == PTX_POPC || made.op == PTX_CLZ
+            || (made.ins->count == 2 && PTX__TAG(*made.w) == PTX__W_SPECIAL))
+            integer = 2;
+        else if (made.op == PTX_CVT || made.op == PTX_REM)
+            integer *= 2;
+        else if (made.op == PTX_LD && (type == PTX_U8 || type == PTX_S8) && fact->bits == 32)
+            integer = 2;
+        if (integer == 2)
+            ptx__note(k, PTX_ADVICE_NUMBER, at->i,
+                      "this reads the bits of the integer made at %s as a float of type %s: ptx_cvt makes "
+                      "one of its number",
+                      made.ins->site, fact->name);
+        else if (ptx__calculates(made.op) && strchr("fh", ptx__fact(type)->kind) && type != reads
+                 && ptx__fact(type)->bits == fact->bits && type != PTX_TF32 && reads != PTX_TF32
+                 && !(type == PTX_BF16X2 && reads == PTX_F32))
+            ptx__note(k, PTX_ADVICE_NUMBER, at->i,
+                      "this reads the bits of the %s made at %s as %s: ptx_cvt converts",
+                      ptx__fact(type)->name, made.ins->site, fact->name);
+    }
+}
+
+/* Whether a reduction by that number changes nothing. */
+static int ptx__changes_nothing(const ptx__point *at, uint64_t number) {
+    const ptx__type_fact *fact = ptx__fact((unsigned)(at->form->key >> 16 & 0xff));
+    const ptx_mods what = at->form->asked & ~PTX__FAMILY;
+    const uint64_t all = fact->bits == 64 ? UINT64_MAX : UINT32_MAX;
+    if (what & (PTX_ATOM_ADD | PTX_ATOM_OR | PTX_ATOM_XOR) & ~PTX__FAMILY) return !number;
+    if (what & PTX_ATOM_MAX & ~PTX__FAMILY) return !number && fact->kind == 'u';
+    if (what & PTX_ATOM_MIN & ~PTX__FAMILY) return number == all && fact->kind == 'u';
+    return what & PTX_ATOM_AND & ~PTX__FAMILY && (number & all) == all;
+}
+
+static void ptx__advise_number(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const unsigned type = (unsigned)(at->form->key >> 16 & 0xff);
+    const ptx__type_fact *fact = ptx__fact(type);
+    const uint32_t *o[4] = {NULL, NULL, NULL, NULL}, *w;
+    const char *what = NULL;
+    uint64_t number = 1, length = 0;
+    unsigned n = 0, j;
+    double value = 1;
+    ptx__point made;
+    for (w = at->w; w < at->end; w = ptx__behind(w)) {
+        if (PTX__TAG(*w) == PTX__W_VECTOR) return;
+        if ((PTX__TAG(*w) == PTX__W_F32 || PTX__TAG(*w) == PTX__W_HEX16) && w[2])
+            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "a number that is not 0 becomes 0 here, in %s",
+                      PTX__TAG(*w) == PTX__W_F32 ? "f32" : "16 bits");
+        if (PTX__TAG(*w) == PTX__W_F32 && at->form->asked & PTX_FTZ & ~PTX__FAMILY && w[1] << 1
+            && !(w[1] & 0x7f800000u))
+            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "this number is taken for 0, by .ftz");
+        if (n < 4) o[n++] = w;
+    }
+    switch (at->op) {
+    case PTX_SHL:
+    case PTX_SHR:
+        number = ptx__at_least(k, f, o[1]);
+        if (number >= fact->bits)
+            ptx__note(k, PTX_ADVICE_NUMBER, at->i,
+                      "this shifts by %llu or more, and %s has %u bits: none of them is left",
+                      (unsigned long long)number, fact->name, fact->bits);
+        break;
+    case PTX_BFE:
+    case PTX_BFI:
+        j = at->op == PTX_BFI;
+        if (!ptx__number(k, f, o[j + 2], &length)) break;
+        if (!length)
+            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "a field of 0 bits: %s",
+                      j ? "nothing is put in" : "this makes 0");
+        else if (ptx__number(k, f, o[j + 1], &number) && number + length > fact->bits)
+            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "bits %llu to %llu, and %s has %u",
+                      (unsigned long long)number, (unsigned long long)(number + length - 1), fact->name,
+                      fact->bits);
+        break;
+    case PTX_DIV:
+    case PTX_REM:
+        if (fact->kind == 'f')
+            number = !ptx__is_float(k, f, o[1], &value) || value != 0;
+        else if (!ptx__number(k, f, o[1], &number) && ptx__made_by(k, f, *o[1], &made))
+            number = ptx__at_most(k, f, &made);
+        if (!number) ptx__note(k, PTX_ADVICE_NUMBER, at->i, "the divisor is 0, whatever happens");
+        break;
+    case PTX_LOP3:
+        if (n < 4 || !ptx__number(k, f, o[3], &number)) break;
+        for (j = 0; j < 3; j++) {
+            static const unsigned kept[] = {0x0f, 0x33, 0x55}; /* rows of the table where it is 0 */
+            if (((number >> (4 >> j)) & kept[j]) == (number & kept[j]) && PTX__TAG(*o[j]) < PTX__CLASSES
+                && *o[j] != *o[(j + 1) % 3] && *o[j] != *o[(j + 2) % 3])
+                ptx__note(k, PTX_ADVICE_NUMBER, at->i, "the table 0x%02x leaves out operand %u",
+                          (unsigned)number, j + 1);
+        }
+        break;
+    case PTX_SELP:
+        if (*o[0] == *o[1] && (!PTX__IS_NUMBER(*o[0]) || !memcmp(o[0], o[1], 3 * sizeof **o)))
+            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "both choices are the same");
+        break;
+    case PTX_PRMT:
+        if (ptx__number(k, f, o[2], &number) && (number == 0x3210 || number == 0x7654))
+            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "the selector 0x%04x copies operand %u as it is",
+                      (unsigned)number, number == 0x3210 ? 1u : 2u);
+        break;
+    case PTX_CVT_PAIR:
+        if (n == 2) ptx__advise_conversion(k, f, at, o[1]); /* and the other, as for cvt */
+        ptx__advise_conversion(k, f, at, o[0]);
+        break;
+    case PTX_CVT: ptx__advise_conversion(k, f, at, o[0]); break;
+    case PTX_SQRT:
+    case PTX_RSQRT:
+    case PTX_LG2:
+        if (ptx__is_float(k, f, o[0], &value) && value < 0)
+            ptx__note(k, PTX_ADVICE_NUMBER, at->i, "%s of %g is NaN", at->name, value);
+        break;
+    case PTX_ATOMIC:
+    case PTX_RED:
+    case PTX_RED_BITS:
+        if (n < 2) break;
+        if (at->form->asked & (PTX_ATOM_INC | PTX_ATOM_DEC) & ~PTX__FAMILY)
+            what = ptx__number(k, f, o[1], &number) && !number ? "with the limit 0 this only ever stores 0"
+                                                               : NULL;
+        else if (at->op != PTX_ATOMIC && ptx__number(k, f, o[1], &number) && ptx__changes_nothing(at, number))
+            what = "this changes nothing in memory";
+        else if (strchr("us", fact->kind) && at->form->asked & PTX_ATOM_ADD & ~PTX__FAMILY
+                 && ptx__made_by(k, f, *o[1], &made) && (made.op == PTX_LD || ptx__calculates(made.op))
+                 && strchr("fh", ptx__fact((unsigned)(made.form->key >> 16 & 0xff))->kind))
+            what = "this adds the bits of a float as if they were an integer";
+        if (what) ptx__note(k, PTX_ADVICE_NUMBER, at->i, "%s", what);
+        break;
+    default: break;
+    }
+}
+static void ptx__advise_numbers(ptx_kernel *k, ptx__flow *f) {
+    ptx__point at;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        if (at.opaque) continue;
+        ptx__advise_number(k, f, &at);
+        ptx__advise_formats(k, f, &at);
+    }
+}
+
 static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_ACQUIRE | PTX_CV) & ~PTX__FAMILY;
     const uint32_t *place;
@@ -13518,6 +14126,7 @@ static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
 static ptx_code ptx__verify_kernel(ptx_kernel *k) {
     ptx__flow f;
     if (k->verified) return PTX_E_NONE;
+    if (k->asks && ptx__verify_text(k)) return k->m->error.code;
     f.advising = 0;
     return ptx__verify_with(k, &f);
 }
@@ -13644,7 +14253,7 @@ static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__advise_mbarriers,     ptx__advise_read_only,  ptx__advise_contractions, ptx__advise_bulk,
     ptx__advise_phases,        ptx__advise_rounds,     ptx__advise_bulk_out,     ptx__advise_remote,
     ptx__advise_tensor_memory, ptx__advise_overwrites, ptx__advise_stages,       ptx__advise_operands,
-    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_pressure};
+    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_numbers,     ptx__advise_pressure};
 
 static int ptx__make_places(ptx_module *m) {
     uint32_t i;

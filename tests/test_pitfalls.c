@@ -1,10 +1,12 @@
 /* test_pitfalls.c - mistakes that real kernels are made with, each beside the kernel made right: the one is
  * refused or advised by that name, of the other nothing is said.
  *
- *   cc -std=c99 tests/test_pitfalls.c -o test_pitfalls && ./test_pitfalls */
+ *   cc -std=c99 tests/test_pitfalls.c -o test_pitfalls -lm && ./test_pitfalls */
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "pitfall.h"
+
+#include <math.h>
 
 #define FOR(a, b, c) ptx_for(k, a, b, c)
 
@@ -670,7 +672,7 @@ static void slots(void) {
     }
     PAIR(AMPERE, "!type") {
         wide_ = ptx_mov(k, ptx_f32(1));
-        x = ptx_selp(k, bad ? wide_ : ptx_as(wide_, PTX_U32), n, LT(n, zero));
+        x = ptx_selp(k, bad ? wide_ : ptx_as(wide_, PTX_U32), n, NE(n, zero));
         out(ptx_as(x, PTX_U32));
     }
     PAIR(AMPERE, "!type") out(ptx_op3(k, PTX_SLCT, 0, bad ? ptx_f32(1) : U(1), n, ptx_as(tid, PTX_S32)));
@@ -769,6 +771,236 @@ static void raw(void) {
     }
 }
 
+/* The same for what PTX has no such instruction, operands or names for. */
+static void raw_words(void) {
+    static const struct {
+        const char *want, *wrong, *right;
+    } texts[] = {
+        {"!label", "mov.u32 $0, $1; bra OUT;", "mov.u32 $0, $1; bra OUT; OUT:"},
+        {"!label", "L: mov.u32 $0, $1; L:", "{ L: mov.u32 $0, $1; } L:"},
+        {"!label", "ld.param.u32 $0, [number];", "ld.param.u32 $0, [n];"},
+        {"!label", "mov.u32 $0, %tidx;", "mov.u32 $0, %tid.x;"},
+        {"!label", "mov.u32 $0, %r999;", "mov.u32 $0, %envreg7;"},
+        {"!label", "{ .reg .u32 a; } mov.u32 a, 1; mov.u32 $0, b;", "{ .reg .u32 a; mov.u32 $0, a; }"},
+        {"!duplicate", ".reg .u32 a; mov.u32 $0, 1; .reg .u32 a;",
+         ".reg .u32 a; { .reg .u32 a; mov.u32 $0, 1; }"},
+        {"!label", "call ($0), nothing, ($1);", "mov.u32 $0, $1; // call nothing"},
+        {"!form", "fadd.u32 $0, $1, $1;", "add .u32 $0, $1, $1;"},
+        {"!form", "mov.u32 $0, $1; Membar.gl;", "mov.u32 $0, $1; membar.gl;"},
+        {"!target", "mov.u32 $0, $1; wgmma.fence.sync.aligned;", "redux.sync.add.u32 $0, $1, -1;"},
+        {"!target", "elect.sync $0|%p0, -1;",
+         "{ .reg .pred e; vote.sync.any.pred e, 1, -1; mov.u32 $0, $1; }"},
+        {"!type", "add.u32 $0, $1;", "add.u32 $0, $1, 0x1f;"},
+        {"!type", "add.u64 $0, $1, 1;", "mul.wide.u16 $0, 3, 4;"},
+        {"!type", "setp.eq.u32 $0, $1, 0;", "{ .reg .pred e; setp.eq.u32 e, $1, 0; selp.b32 $0, 1, 0, e; }"},
+        {"!type", "selp.b32 $0, 1, 0, $1;", "mov.b64 {$0, _}, 5;"},
+        {"!type", "mov.u32 $0, 5; @$1 membar.gl;", "mov.u32 $0, 5; @!%p0 membar.gl;"},
+        {"!argument", "add.u32 $0 $1, 4;", "add.u32 $0 , $1 , 3 + 4;"},
+        {"!argument", "mov.u32 $0, $1;;", "mov.u32 $0, $1; {}"},
+        {"!argument", "mov.u32 $0, $1; .target sm_80;", "mov.u32 $0, $1; .pragma \"nounroll\";"},
+        {"!address", "ld.u32 $0, [$1];", "ld.shared.u32 $0, [$1];"},
+        {"!address", "atom.global.add.u32 $0, [$1 + 4], 1;", "atom.shared.add.u32 $0, [$1 + 4], 1;"}};
+    static const ptx_type types[1] = {PTX_U32};
+    ptx_val x[1];
+    unsigned i;
+    for (i = 0; i < sizeof texts / sizeof *texts; i++)
+        PAIR(AMPERE, texts[i].want) {
+            ptx_raw(k, bad ? texts[i].wrong : texts[i].right, 1, texts[i].want[1] == 'a' ? &sh : &n, 1, types,
+                    x);
+            out(x[0]);
+        }
+    PAIR(AMPERE, "!label") { /* from one text to another */
+        ptx_raw(k, bad ? "{ BACK: membar.gl; }" : "BACK: membar.gl;", 0, NULL, 0, NULL, NULL);
+        ptx_raw(k, bad ? "@$0 bra BEYOND;" : "@$0 bra BACK;", 1, &one, 0, NULL, NULL);
+    }
+    PAIR(AMPERE, "!label") /* in each turn of the generator */
+        for (i = 0; i < 2; i++)
+            ptx_raw(k, bad ? "M: membar.gl;" : "{ M: membar.gl; }", 0, NULL, 0, NULL, NULL);
+    PAIR(AMPERE, "!address")
+        ptx_raw(k, bad ? "st.shared.u32 [$0], 1;" : "st.global.u32 [$0], 1;", 1, &p, 0, NULL, NULL);
+}
+
+/* Numbers that an instruction makes nothing of. */
+static void numbers(void) {
+    ptx_val x, f, h;
+    int i;
+    PAIR(AMPERE, "number") out(ptx_as(ptx_shl(k, n, ptx_mov(k, U(bad ? 32 : 31))), PTX_U32));
+    PAIR(AMPERE, "number") out(ptx_shr(k, n, ptx_add(k, lane, I(bad ? 32 : 1))));
+    PAIR(AMPERE, "number") out(ptx_shr(k, n, ptx_as(ptx_or(k, lane, I(bad ? 32 : 16)), PTX_U32)));
+    PAIR(AMPERE, "number") out(ptx_bfe(k, n, I(28), I(4))), out(ptx_bfe(k, n, I(28), I(bad ? 5 : 4)));
+    PAIR(AMPERE, "number") out(ptx_bfe(k, n, I(28), I(bad ? 0 : 4)));
+    PAIR(AMPERE, "number") {
+        x = ptx_as(n, PTX_B32);
+        out(ptx_as(ptx_bfi(k, x, x, ptx_mov(k, U(bad ? 25 : 24)), I(8)), PTX_U32));
+    }
+    PAIR(AMPERE, "number") out(ptx_div(k, n, ptx_mov(k, U(!bad))));
+    PAIR(AMPERE, "number") out(ptx_rem(k, n, ptx_shr(k, lane, I(bad ? 5 : 4))));
+    PAIR(AMPERE, "number") {
+        f = ptx_ld(k, PTX_F32, ptx_at(p, 0));
+        f = ptx_div(k, f, ptx_mov(k, ptx_f32(!bad)));
+        ptx_st(k, PTX_F32, ptx_at(q, 0), f);
+    }
+    for (i = 0; i < 3; i++)
+        PAIR(AMPERE, "number") {
+            static const int tables[][2] = {{0xcc, 0xc8}, {0xaa, 0xea}, {0xc0, 0x80}};
+            x = ptx_lop3(k, n, tid, lane, I(0x96));
+            out(ptx_as(ptx_lop3(k, i == 2 ? x : n, tid, lane, I(tables[i][!bad])), PTX_U32));
+            out(ptx_as(ptx_lop3(k, n, tid, n, I(0xb0)), PTX_U32));
+            out(ptx_as(ptx_lop3(k, n, tid, U(0), I(0xc0)), PTX_U32));
+        }
+    PAIR(AMPERE, "number") out(ptx_selp(k, n, bad ? n : tid, one));
+    PAIR(AMPERE, "number") out(ptx_selp(k, U(5), bad ? I(5) : I(6), one));
+    PAIR(AMPERE, "number") out(ptx_as(ptx_prmt(k, n, tid, I(bad ? 0x7654 : 0x5410)), PTX_U32));
+    for (i = 0; i < 2; i++)
+        PAIR(AMPERE, "number") { /* what rounds to 0; the first of a kind is kept */
+            f = ptx_ld(k, PTX_F32, ptx_at(p, 0));
+            f = ptx_add(k, f, ptx_f32(1));
+            f = ptx_add(k, f, ptx_f32(bad ? 1e-46 : i ? 0 : 1e-45));
+            ptx_st(k, PTX_F32, ptx_at(q, 0), f);
+        }
+    PAIR(AMPERE, "number") {
+        h = ptx_ld(k, PTX_F16, ptx_at(p, 0));
+        ptx_st(k, PTX_F16, ptx_at(q, 0), ptx_add(k, h, ptx_f16(bad ? 1e-8 : 6e-8)));
+    }
+    PAIR(AMPERE, "number") {
+        f = ptx_ld(k, PTX_F32, ptx_at(p, 0));
+        f = ptx_op2(k, PTX_MUL, bad ? PTX_FTZ : 0, f, ptx_f32(1e-40));
+        ptx_st(k, PTX_F32, ptx_at(q, 0), f);
+    }
+    for (i = 0; i < 5; i++)
+        PAIR(PTX_SM(89), "number") { /* conversions of what is known */
+            static const double most[][2] = {{-1, 0}, {70000, 65519}, {3e9, 2e9}, {500, 460}, {4e38, 3e38}};
+            static const ptx_type to[] = {PTX_U32, PTX_F16, PTX_S32, PTX_E4M3X2, PTX_BF16X2};
+            f = ptx_mov(k, ptx_f32(i == 4 ? (bad ? 3.4e38 : 3e38) : most[i][!bad]));
+            x = i < 3 ? ptx_cvt(k, to[i], f) : ptx_cvt_pair(k, to[i], ptx_f32(1), f);
+            ptx_st(k, to[i], ptx_at(q, 0), x);
+        }
+    PAIR(AMPERE, "number") {
+        f = ptx_sqrt(k, ptx_mov(k, ptx_f32(bad ? -2 : 2)));
+        ptx_st(k, PTX_F32, ptx_at(q, 0), f);
+    }
+    PAIR(AMPERE, "number") ptx_red(k, PTX_ATOM_ADD, ptx_at(p, 0), U(!bad));
+    PAIR(AMPERE, "number") ptx_red(k, PTX_ATOM_AND, ptx_at(p, 0), ptx_b32(bad ? 0xffffffff : 0xfffffffe));
+    PAIR(AMPERE, "number") ptx_red(k, PTX_ATOM_INC, ptx_at(p, 0), U(!bad));
+    PAIR(AMPERE, "number") {
+        f = ptx_ld(k, PTX_F32, ptx_at(p, 0));
+        ptx_red(k, PTX_ATOM_ADD, ptx_at(q, 0), bad ? ptx_as(f, PTX_U32) : f);
+        ptx_red(k, PTX_ATOM_MAX, ptx_at(q, 4), ptx_as(f, PTX_S32)); /* the order of bits is that of numbers */
+    }
+}
+
+/* Bits that are read as another format. */
+static void formats(void) {
+    ptx_val x, f, h;
+    int i;
+    for (i = 0; i < 4; i++)
+        PAIR(AMPERE, "number") {
+            f = ptx_ld(k, PTX_F32, ptx_at(p, 0));
+            x = i == 0   ? tid
+                : i == 1 ? ptx_cvt(k, PTX_U32, f)
+                : i == 2 ? ptx_popc(k, n)
+                         : ptx_rem(k, n, I(7));
+            x = bad ? ptx_as(x, PTX_F32) : ptx_cvt(k, PTX_F32, x);
+            ptx_st(k, PTX_F32, ptx_at(q, 0), ptx_mul(k, f, x));
+        }
+    PAIR(HOPPER, "number") {
+        h = ptx_ld(k, PTX_F16X2, ptx_at(p, 0));
+        h = ptx_add(k, h, h);
+        h = bad ? ptx_as(h, PTX_BF16X2) : h;
+        ptx_st(k, ptx_type_of(h), ptx_at(q, 0), ptx_mul(k, h, h));
+    }
+    PAIR(AMPERE, "number") { /* exponents are added as integers: that is meant */
+        f = ptx_ld(k, PTX_F32, ptx_at(p, 0));
+        f = ptx_add(k, f, f);
+        x = ptx_add(k, ptx_as(f, PTX_U32), ptx_as(ptx_shl(k, n, I(23)), PTX_U32));
+        x = bad ? ptx_cvt(k, PTX_U32, f) : x;
+        ptx_st(k, PTX_F32, ptx_at(q, 0), ptx_add(k, ptx_as(x, PTX_F32), f));
+    }
+    for (i = 0; i < 3; i++)
+        PAIR(AMPERE, "idle") { /* not equal asks for two numbers, in PTX */
+            f = ptx_ld(k, PTX_F32, ptx_at(p, 0));
+            IF(i == 0   ? ptx_setp(k, bad ? PTX_NE : PTX_NEU, f, f)
+               : i == 1 ? ptx_setp(k, bad ? PTX_NE : PTX_EQU, f, ptx_f32(bad ? NAN : 1))
+                        : ptx_setp(k, bad ? PTX_LT : PTX_GE, f, f));
+            out(n);
+            END;
+        }
+    PAIR(AMPERE, "idle") {
+        x = ptx_as(ptx_ld(k, PTX_U8, ptx_at(p, 0)), PTX_S32);
+        IF(LT(x, I(bad ? 0 : 1)));
+        out(n);
+        END;
+    }
+    PAIR(AMPERE, "idle") {
+        IF(GE(warp, I(bad ? 32 : 31)));
+        out(n);
+        END;
+    }
+    PAIR(AMPERE, "idle") {
+        ptx_launch_bounds(k, 128, 0);
+        IF(GE(tid, I(bad ? 128 : 127)));
+        out(n);
+        END;
+    }
+    PAIR(AMPERE, "idle") {
+        IF(LT(bad ? n : ptx_as(n, PTX_S32), bad ? zero : ptx_as(zero, PTX_S32)));
+        out(n);
+        END;
+    }
+}
+
+/* What ptxas refuses, or falls over. */
+static void assembler(void) {
+    ptx_val x, v[10], o[2];
+    ptx_kernel *other;
+    int i;
+    for (i = 0; i < 2; i++)
+        PAIR(HOPPER, "!type") {
+            x = ptx_op0(k, PTX_CREATEPOLICY, PTX_L2_EVICT_LAST);
+            v[0] = v[1] = x;
+            x = ptx_pack(k, PTX_B128, 2, v);
+            x = ptx_atom_cas(k, ptx_at(p, 0), bad && i ? I(0) : x, bad && !i ? I(0) : x);
+            ptx_st(k, PTX_B128, ptx_at(q, 0), x);
+        }
+    for (i = 0; i < 2; i++)
+        PAIR(PTX_SM_A(103), "!type") {
+            int j;
+            for (j = 0; j < 8; j++) v[j] = ptx_as(ptx_mov(k, n), PTX_B32);
+            if (bad) v[6 + i] = I(0);
+            ptx_opn(k, PTX_MMA_M16N8K32_F16, 0, PTX_E4M3, PTX_E4M3, 8, v, 2, o);
+            out(ptx_as(o[0], PTX_U32));
+        }
+    PAIR(PTX_SM_F(103), "!target")
+        ptx_op2(k, PTX_TENSORMAP_REPLACE_SWIZZLE, 0, sh, I(bad ? 4 : 3));
+    for (i = 0; i < 2; i++)
+        PAIR(PTX_SM(100), "!modifier") {
+            ptx_mem mem = ptx_with(ptx_at(p, 0), PTX_MMIO | PTX_RELAXED | PTX_SYS);
+            if (bad) mem = ptx_with(mem, i ? PTX_L2_128B : PTX_L1_NO_ALLOCATE);
+            out(ptx_ld(k, PTX_U32, mem));
+        }
+    for (i = 0; i < 3; i++) { /* newer than the cap */
+        static const char *const pragmas[] = {"used_bytes_mask 0xff", "enable_smem_spilling", "frequency 4"};
+        static const unsigned since[] = {83, 87, 90};
+        int late;
+        for (late = 0; late < 2; late++) {
+            ptx_module_desc desc;
+            memset(&desc, 0, sizeof desc);
+            desc.target = AMPERE, desc.max_version = since[i] - (late ? 0 : since[i] == 90 ? 3 : 1);
+            m = ptx_module_new(&desc), k = ptx_entry(m, "k");
+            ptx_pragma(k, pragmas[i]);
+            done(__FILE__, __LINE__, late ? "" : "!version", NULL);
+        }
+    }
+    for (i = 0; i < 2; i++)
+        PAIR(AMPERE, "!duplicate") { /* a kernel behind it is called like a parameter */
+            other = i ? ptx_entry(m, bad ? "late" : "later") : NULL;
+            ptx_param(k, "late", PTX_U32);
+            if (!i) other = ptx_entry(m, bad ? "late" : "later");
+            ptx_ret(other);
+        }
+    PAIR(AMPERE, "!argument") out(LD(ptx_ptr_add(k, p, n, bad ? ptx_type_bytes(PTX_PRED) : 4), 0));
+}
+
 int main(void) {
     decided();
     idle();
@@ -787,5 +1019,9 @@ int main(void) {
     directives();
     indirect();
     raw();
+    raw_words();
+    numbers();
+    formats();
+    assembler();
     return check_end();
 }

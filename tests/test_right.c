@@ -365,7 +365,7 @@ static void loops(void) {
     begin(AMPERE), x = low(tid, 7), a = ptx_var_new(k, x), FOR(n),
                    ptx_set(k, a, ptx_add(k, ptx_get(k, a), x)), END;
     IF(CMP(GT, ptx_get(k, a), I(7))), out(n), END, RIGHT;
-    begin(AMPERE), x = ptx_ld(k, PTX_F32, ptx_at(AT(p, tid), 0)), IF(CMP(NE, x, x)), out(n), END,
+    begin(AMPERE), x = ptx_ld(k, PTX_F32, ptx_at(AT(p, tid), 0)), IF(CMP(NEU, x, x)), out(n), END,
                    RIGHT; /* NaN */
     begin(AMPERE), x = ptx_as(ptx_shfl_bfly(k, tid, I(4), I(0x181f), FULL), PTX_U32), out(x), RIGHT;
 }
