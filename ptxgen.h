@@ -894,6 +894,9 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     OP(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__INT, PTX__CMP_ORDERED, PTX__CMP, 0, 10, 0)           \
     FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__INT, PTX__CMP_ORDERED | PTX__BOOL, PTX__CMP       \
         | PTX__BOOL, 0, 10, 0)                                                                               \
+    FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__BITS, PTX_EQ | PTX_NE, PTX__CMP, 0, 10, 0)         \
+    FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__BITS, PTX_EQ | PTX_NE | PTX__BOOL, PTX__CMP       \
+        | PTX__BOOL, 0, 10, 0)                                                                               \
     FORM(SET, "set", "t=cc", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX_FTZ, PTX__CMP, 0, 10, 0)    \
     FORM(SET, "set", "t=ccp", PTX__I32 | PTX__T(F32), PTX__T(F32), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP  \
         | PTX__BOOL, 0, 10, 0)                                                                               \
@@ -908,6 +911,22 @@ enum { PTX__ON_FIRST = 999, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
     FORM(SET, "set", "t=cc", PTX__T(BF16X2), PTX__T(BF16X2), PTX__CMP, PTX__CMP, 0, 78, 90)                  \
     FORM(SET, "set", "t=cc", PTX__I16 | PTX__I32, PTX__T(BF16), PTX__CMP, PTX__CMP, 0, 78, 90)               \
     FORM(SET, "set", "t=cc", PTX__I32, PTX__T(BF16X2), PTX__CMP, PTX__CMP, 0, 78, 90)                        \
+    FORM(SET, "set", "t=ccp", PTX__T(F16), PTX__T(F16), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP             \
+        | PTX__BOOL, 0, 42, 53)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__T(F16X2), PTX__T(F16X2), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP         \
+        | PTX__BOOL, 0, 42, 53)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(F16), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP     \
+        | PTX__BOOL, 0, 65, 53)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(F16X2), PTX__CMP | PTX__BOOL | PTX_FTZ, PTX__CMP              \
+        | PTX__BOOL, 0, 65, 53)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__T(BF16), PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP                     \
+        | PTX__BOOL, 0, 78, 90)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__T(BF16X2), PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP                 \
+        | PTX__BOOL, 0, 78, 90)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__I16 | PTX__I32, PTX__T(BF16), PTX__CMP | PTX__BOOL, PTX__CMP              \
+        | PTX__BOOL, 0, 78, 90)                                                                              \
+    FORM(SET, "set", "t=ccp", PTX__I32, PTX__T(BF16X2), PTX__CMP | PTX__BOOL, PTX__CMP                       \
+        | PTX__BOOL, 0, 78, 90)                                                                              \
     OP(SELP, "selp", "*t=ttp", PTX__BITS, 0, 0, 0, 0, 10, 0)                                                 \
     OP(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(S32), 0, 0, 0, 10, 0)                                       \
     FORM(SLCT, "slct", "*t=ttc", PTX__BITS, PTX__T(F32), PTX_FTZ, 0, 0, 10, 0)                               \
@@ -4352,6 +4371,11 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
         form = ptx__get_form(k, site, PTX_MOV, PTX_B16, 0, 0);
     } else if (v.kind == PTX__REG && v.flags & PTX__INVERTED && slot != 'p') {
         if (!ptx__mine(k, site, v, "a predicate")) return v;
+        if (v.type != PTX_PRED) {
+            ptx__fail(k, PTX_E_HANDLE, site, "the opposite of %s, which is no predicate",
+                      ptx__fact(v.type)->name);
+            return v;
+        }
         form = ptx__get_form(k, site, PTX_NOT, PTX_PRED, 0, 0);
     } else
         return v;
@@ -6124,6 +6148,11 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         return ptx__none();
     }
     if (!ptx__mine(k, site, index, "the index")) return ptx__none();
+    if (index.space && address.space) {
+        ptx__fail(k, PTX_E_ADDRESS, site,
+                  "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
+        return ptx__none();
+    }
     if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> index.type & 1)) {
         ptx__fail(k, PTX_E_TYPE, site, "an index is a 32-bit or 64-bit integer, this is %s",
                   ptx__describe(index));
@@ -6148,6 +6177,11 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
 /* mov between one register and the parts of it */
 static int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
                          const void *parts) {
+    if ((whole == PTX_F16X2 && part == PTX_BF16) || (whole == PTX_BF16X2 && part == PTX_F16)) {
+        ptx__fail(k, PTX_E_TYPE, site, "parts of %s are no %s: ptx_cvt converts, ptx_as reads their bits",
+                  ptx__fact(whole)->name, ptx__fact(part)->name);
+        return 0;
+    }
     if (whole < PTX__TYPE_COUNT && part < PTX__TYPE_COUNT && parts && (n == 2 || n == 4)
         && (ptx__fact(part)->bits >= 16 || part == PTX_E2M1X2)
         && ptx__fact(part)->bits * n == ptx__fact(whole)->bits)
@@ -6163,6 +6197,9 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
     size_t at;
     if (!ptx__ready(k)) return d;
     if (!ptx__parts_ok(k, site, type, parts ? parts[0].type : (unsigned)PTX_NONE, n, parts)) return d;
+    for (i = 1; i < n && n == 2; i++)
+        if (ptx__fact(parts[i].type)->kind == 'h' && !ptx__parts_ok(k, site, type, parts[i].type, n, parts))
+            return d;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     if (!form || !ptx__unguarded(k, site, "mov")) return d;
     for (i = 0; i < n; i++) p[i] = ptx__settle(k, site, parts[i], 't');
@@ -6577,7 +6614,8 @@ static ptx_code ptx__verify_text(ptx_kernel *k) {
         const char *name = k->m->names.at + n->name, *p;
         if (n->scope != (PTX__TO_TEXT | k->index) || n->what >= k->ins.count
             || ptx__find_name(k->m, PTX__OF_TEXT | k->index, name) || ptx__find_name(k->m, k->index, name)
-            || ptx__find_name(k->m, PTX__OF_MODULE, name) || strcmp(name, "WARP_SZ") == 0)
+            || ptx__find_name(k->m, PTX__OF_MODULE, name) || strcmp(name, "WARP_SZ") == 0
+            || strcmp(name, "vprintf") == 0)
             continue;
         if (*name == '%') {
             static const char *const more[] = {"%envreg", "%pm", "%warp", "%reserved_smem"};

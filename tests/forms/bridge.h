@@ -314,6 +314,9 @@ static bool look_up(const char *mnemonic, int sources, int results, int at, brid
         if (compares || p->eval == eval_set || p->eval == eval_float_set) {
             b->logic = logic;
             b->one = !strcmp(types[0], "f32") ? 0x3f800000 : 0xffffffff;
+            if (p->eval == eval_float_set && b->f.g && b->f.s) b->one = one_of(b->f.g);
+            else if (p->eval == eval_float_set && b->f.bits2 == 16)
+                b->one = 0xffff;
             b->arg_count = 2 + (logic != 0);
             strcpy(b->args[2], "C");
             b->f.sig[4] = logic ? 'p' : 0;
@@ -328,9 +331,14 @@ static bool look_up(const char *mnemonic, int sources, int results, int at, brid
 static uint64_t evaluated(const bridged *b, const uint64_t *v) {
     uint64_t r = b->f.eval(&b->f, v);
     if (!b->logic) return r;
-    bool t = r != 0, c = v[2];
-    t = b->logic == 1 ? t && c : b->logic == 2 ? t || c : t != c;
-    return !t ? 0 : b->f.sig[0] == 'p' ? 1 : b->one;
+    bool two = b->f.eval == eval_float_set && b->f.bits == 2, c = v[2]; /* each half by itself */
+    uint64_t all = 0;
+    for (int half = 0; half <= two; half++) {
+        bool t = two ? r >> 16 * half & 0xffff : r != 0;
+        t = b->logic == 1 ? t && c : b->logic == 2 ? t || c : t != c;
+        if (t) all |= (b->f.sig[0] == 'p' ? 1 : b->one) << 16 * half;
+    }
+    return all;
 }
 
 #endif
