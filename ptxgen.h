@@ -160,7 +160,7 @@
           number    counts that shift all out, bit fields beyond the register, divisors that are 0, tables of
                     lop3 that leave an operand out, constants that a type makes 0, infinite or cuts off, roots
                     of what is negative, integers and other formats read as floats, sums of nothing.
-          contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8).
+          contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8, registers).
           It takes longer than verifying, and ends its search in very long kernels.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
           a whole log of ptxas or the driver. ptxgen_cuda.h does it for you. comments = 1 prints the places
@@ -11368,6 +11368,8 @@ static void ptx__advise_beyond(ptx_kernel *k, ptx__flow *f, uint32_t i, const ui
             (long long)most + (int32_t)w[1] + bytes - 1, array, has);
 }
 
+#define PTX__DYNAMIC_MOST 232448u /* 227 KiB: more no device gives a block */
+
 /* One address: w is its base, and behind it the offset. */
 static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, char letter) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -11426,7 +11428,7 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
                                                 : &k->locals.at[PTX__INDEX(v.symbol)];
         array = k->m->names.at + s->name, own = s->align, has = s->count;
         if (PTX__TAG(v.symbol) == PTX__W_SHARED)
-            has = has ? has * ptx_type_bytes((ptx_type)s->type) : 0x7fffffffu;
+            has = has ? has * ptx_type_bytes((ptx_type)s->type) : PTX__DYNAMIC_MOST;
     }
     if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
         return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
@@ -11816,6 +11818,11 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
                   "a cluster of %u blocks is more than the 8 that every launch may have: the host must set "
                   "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
                   blocks);
+    if (ptx__most_threads(k) * k->max_registers > 65536 && !(k->seen & PTX__SEEN_SETMAXNREG) && k->ins.count)
+        ptx__note(k, PTX_ADVICE_LAUNCH, 0,
+                  "%u threads of up to %u registers are more than the 65536 of a multiprocessor: the launch "
+                  "fails where the assembler takes them",
+                  ptx__most_threads(k), k->max_registers);
     if (k->max_rank > 8 && k->ins.count)
         ptx__note(k, PTX_ADVICE_LAUNCH, 0,
                   "clusters of up to %u blocks are more than the 8 that every launch may have: the host must "
@@ -13748,12 +13755,74 @@ static void ptx__advise_number(ptx_kernel *k, ptx__flow *f, const ptx__point *at
     default: break;
     }
 }
+/* Whether what makes an address widens, without its sign, an index that is some less than %tid.x or %laneid:
+   *of is where the index is made. */
+static int ptx__wraps(const ptx_kernel *k, const ptx__flow *f, const ptx__point *made, ptx__point *of) {
+    ptx__point index;
+    uint64_t number;
+    const uint32_t *w = made->w;
+    if (made->op == PTX_ADD) /* the sum of two registers, of which one is widened */
+        for (; w < made->end; w = ptx__behind(w))
+            if (ptx__made_by(k, f, *w, of) && of->op == PTX_CVT && (of->form->key >> 24 & 0xff) == PTX_U32
+                && ptx__wraps(k, f, of, &index))
+                return *of = index, 1;
+    if (made->op != PTX_CVT
+        && (made->op != PTX_MAD || !(made->form->asked & PTX_WIDE & ~PTX__FAMILY)
+            || (made->form->key >> 16 & 0xff) != PTX_U32))
+        return 0;
+    return ptx__made_by(k, f, *made->w, of) && of->op == PTX_SUB && ptx__number(k, f, of->w + 1, &number)
+           && number && ptx__made_by(k, f, *of->w, &index) && index.ins->count == 2
+           && (*index.w == PTX__WORD(PTX__W_SPECIAL, PTX_TID_X)
+               || *index.w == PTX__WORD(PTX__W_SPECIAL, PTX_LANEID));
+}
+/* Addresses of 64 bits that are numbers, were cut to 32, wrap for the first thread, or lead out of the array
+   that they were made generic of. */
+static void ptx__advise_place(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *w = ptx__in_slot(k, at->i, 'm');
+    const uint64_t far = at->form->asked >> 63 ? at->form->asked & PTX__SPACE & ~PTX__M_GLOBAL : 0;
+    ptx__point made, of;
+    ptx__known v;
+    uint32_t align, bytes, has;
+    uint64_t number;
+    int budget = 24;
+    if (!w || PTX__TAG(*w) != PTX__W_64 || far & ~PTX__FAMILY || !ptx__made_by(k, f, *w, &made)) return;
+    if (ptx__number(k, f, w, &number) && number < 65536)
+        ptx__note(k, PTX_ADVICE_NUMBER, at->i, "the address is the number %llu: no memory is there",
+                  (unsigned long long)number);
+    else if (made.op == PTX_CVT && ptx__fact((unsigned)(made.form->key >> 24 & 0xff))->bits == 32)
+        ptx__note(k, PTX_ADVICE_NUMBER, at->i,
+                  "the address is a number of 32 bits, converted at %s: addresses have 64", made.ins->site);
+    else if (ptx__wraps(k, f, &made, &of) && ptx__parted(k, f, at->i) <= PTX__CLASS_BLOCK)
+        ptx__note(k, PTX_ADVICE_NUMBER, at->i,
+                  "the index made at %s is below 0 for the first threads, and without a sign that is 2^32 "
+                  "elements on: ptx_as(index, PTX_S32)",
+                  of.ins->site);
+    if (made.op != PTX_CVTA) return;
+    ptx__extent(k, at->ins, 'm', &align, &bytes);
+    if (ptx__made_by(k, f, *made.w, &of) && of.op == PTX_MOV && PTX__TAG(*of.w) == PTX__W_PARAM) {
+        v = ptx__known_nothing;
+        has = k->params.at[PTX__INDEX(*of.w)].count;
+    } else {
+        v = ptx__know(k, f, ptx__made_by(k, f, *made.w, &of) && of.op == PTX_CVT ? of.w : made.w, &budget);
+        if (v.step || (PTX__TAG(v.symbol) != PTX__W_SHARED && PTX__TAG(v.symbol) != PTX__W_LOCAL)) return;
+        if (PTX__TAG(v.symbol) == PTX__W_LOCAL) has = k->locals.at[PTX__INDEX(v.symbol)].count;
+        else {
+            const ptx__symbol *s = &k->shared.at[PTX__INDEX(v.symbol)];
+            has = s->count ? s->count * ptx_type_bytes((ptx_type)s->type) : PTX__DYNAMIC_MOST;
+        }
+    }
+    v.offset += (int32_t)w[1];
+    if (v.offset < 0 || v.offset + (int64_t)bytes > (int64_t)has)
+        ptx__note(k, PTX_ADVICE_BEYOND, at->i, "bytes %lld to %lld of what has %u", (long long)v.offset,
+                  (long long)v.offset + (int64_t)bytes - 1, has);
+}
 static void ptx__advise_numbers(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         if (at.opaque) continue;
         ptx__advise_number(k, f, &at);
         ptx__advise_formats(k, f, &at);
+        if (at.form->reach) ptx__advise_place(k, f, &at);
     }
 }
 

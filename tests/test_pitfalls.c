@@ -1001,6 +1001,61 @@ static void assembler(void) {
     PAIR(AMPERE, "!argument") out(LD(ptx_ptr_add(k, p, n, bad ? ptx_type_bytes(PTX_PRED) : 4), 0));
 }
 
+/* Addresses that lead nowhere. */
+static void nowhere(void) {
+    ptx_val x, y;
+    int i;
+    PAIR(AMPERE, "number") out(LD(bad ? ptx_ptr(ptx_mov(k, ptx_u64(64)), PTX_GLOBAL) : q, 0));
+    PAIR(AMPERE, "number") {
+        x = ptx_cvt(k, PTX_U32, q);
+        out(LD(bad ? ptx_ptr(ptx_cvt(k, PTX_U64, x), PTX_GLOBAL) : q, 0)), out(x);
+    }
+    PAIR(AMPERE, "number") { /* for thread 0, 4 GB on */
+        x = ptx_sub(k, tid, I(1));
+        out(LD(AT(q, bad ? x : ptx_as(x, PTX_S32)), 0));
+    }
+    PAIR(AMPERE, "number") {
+        x = ptx_ptr_add(k, q, ptx_sub(k, lane, I(1)), 4);
+        if (!bad) IF(NE(lane, U(0)));
+        out(LD(x, 0));
+        if (!bad) END;
+    }
+    PAIR(AMPERE, "number") {
+        x = ptx_mul(k, ptx_sub(k, tid, I(2)), I(1));
+        y = ptx_add(k, q, ptx_cvt(k, PTX_U64, bad ? ptx_sub(k, tid, I(2)) : x));
+        ptx_st(k, PTX_U8, ptx_at(y, 0), n);
+    }
+    for (i = 0; i < 3; i++)
+        PAIR(AMPERE, "beyond") { /* generic addresses of arrays */
+            x = i == 0   ? ptx_param_bytes(k, "block", 16, 8)
+                : i == 1 ? ptx_local(k, "own", PTX_U32, 4, 8)
+                         : ptx_shared(k, "more", PTX_U32, 4, 8);
+            if (i == 1) ST(x, 0, n);
+            if (i == 2) IF(one), ST(x, 0, n), END, BAR;
+            out(LD(ptx_cvta(k, x), bad ? 16 : 12));
+        }
+    PAIR(AMPERE, "!address") ST(ptx_shared_dynamic(k), bad ? 232448 : 232444, n);
+    PAIR(AMPERE, "!address") out(LD(AT(q, bad ? mine : tid), 0));
+    PAIR(AMPERE, "launch") BLOCK(1024), ptx_max_registers(k, bad ? 72 : 64);
+    PAIR(HOPPER, "!type") {
+        ptx_val part[2];
+        part[0] = ptx_ld(k, PTX_F16, ptx_at(p, 0));
+        part[1] = ptx_ld(k, bad ? PTX_BF16 : PTX_F16, ptx_at(p, 2));
+        x = ptx_pack(k, PTX_F16X2, 2, part);
+        ptx_st(k, PTX_F16X2, ptx_at(q, 0), x);
+    }
+    PAIR(HOPPER, "!type") {
+        ptx_val part[2];
+        ptx_unpack(k, bad ? PTX_BF16 : PTX_F16, 2, ptx_ld(k, PTX_F16X2, ptx_at(p, 0)), part);
+        ptx_st(k, ptx_type_of(part[0]), ptx_at(q, 0), part[0]);
+    }
+    PAIR(AMPERE, "!handle") {
+        x = n;
+        if (bad) x.flags = PTX__INVERTED;
+        out(ptx_add(k, x, n));
+    }
+}
+
 int main(void) {
     decided();
     idle();
@@ -1023,5 +1078,6 @@ int main(void) {
     numbers();
     formats();
     assembler();
+    nowhere();
     return check_end();
 }
