@@ -3617,8 +3617,8 @@ static const char *ptx__access_wrong(unsigned op, ptx_mods mods) {
     if (op != PTX_LD && op != PTX_ST && (op < PTX_MULTIMEM_LD_REDUCE || op > PTX_MULTIMEM_RED)) return NULL;
     if (mods & PTX_MMIO & ~PTX__FAMILY
         && (!(mods & PTX_RELAXED & ~PTX__FAMILY) || !(mods & PTX_SYS & ~PTX__FAMILY) || !global
-            || mods & PTX__HINTS & ~PTX__FAMILY))
-        return ".mmio goes with .relaxed.sys, in global memory, and without hints";
+            || mods & (PTX__HINTS | PTX__VEC) & ~PTX__FAMILY))
+        return ".mmio goes with .relaxed.sys, in global memory, without hints, for one value";
     if ((strong != 0) != (scope != 0)) return "an order needs a scope, and a scope an order";
     if ((sem & ~PTX_WEAK && cached) || (sem && mods & PTX_NC & ~PTX__FAMILY))
         return "an order does not go with cache operators or .nc";

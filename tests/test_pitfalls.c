@@ -978,6 +978,8 @@ static void assembler(void) {
             if (bad) mem = ptx_with(mem, i ? PTX_L2_128B : PTX_L1_NO_ALLOCATE);
             out(ptx_ld(k, PTX_U32, mem));
         }
+    PAIR(PTX_SM(100), "!modifier")
+        ptx_ld_vec(k, PTX_U32, bad ? 2 : 1, ptx_with(ptx_at(p, 0), PTX_MMIO | PTX_RELAXED | PTX_SYS), v);
     for (i = 0; i < 3; i++) { /* newer than the cap */
         static const char *const pragmas[] = {"used_bytes_mask 0xff", "enable_smem_spilling", "frequency 4"};
         static const unsigned since[] = {83, 87, 90};
