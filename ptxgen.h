@@ -4179,7 +4179,7 @@ PTX__APART static int ptx__unguarded(ptx_kernel *k, const char *site, const char
 static int ptx__fits(uint64_t bits, unsigned type) {
     unsigned width = ptx__fact(type)->bits;
     int64_t s = (int64_t)bits;
-    if (width == 64) return 1;
+    if (width >= 64) return 1;
     if (ptx__fact(type)->kind == 's')
         return s >= -((int64_t)1 << (width - 1)) && s < (int64_t)1 << (width - 1);
     if (ptx__fact(type)->kind == 'b' && s < 0) return s >= -((int64_t)1 << (width - 1));
