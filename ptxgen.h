@@ -80,7 +80,9 @@
           ptx_reference().
    RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
           thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
-          most 64 of each. Brackets and comments end in the text that they begin in.
+          most 64 of each. Brackets and comments end in the text that they begin in. It is read for what is
+          sure: instructions that PTX or the target has not, operands that these have not, names that nothing
+          declares, and what is declared twice: a text that is used again keeps its labels in braces.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
@@ -167,7 +169,7 @@
           beside the instructions, 2 as .loc for profilers.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
           are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
-          memory or through a function, look into raw text for more than its barriers, or prove that two
+          memory or through a function, look into raw text for more than its words, or prove that two
           run-time indices differ: advice about races errs on the side of saying nothing. Named barriers are
           counted up in a block of declared size only: else which warps meet at number 3 is yours to know.
 */
