@@ -262,7 +262,8 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(PROXY, "proxy", "plain stores and asynchronous reads of shared memory, with no proxy fence between")   \
     X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing") \
     X(BEYOND, "beyond", "an index that may lead beyond its array: by its mask, or the end of its loop")      \
-    X(UNWRITTEN, "unwritten", "an array that is read or counted up, and that nothing in the kernel fills")
+    X(UNWRITTEN, "unwritten", "an array that is read or counted up, and that nothing in the kernel fills")   \
+    X(LANES, "lanes", "what one lane of a warp has by shuffles, used as if all had it")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
 typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
@@ -12035,15 +12036,16 @@ static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, 
         now[2 * slot + 1] = (uint32_t)r;
     }
 }
-static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *rounds) {
+/* barrier: the address that is asked after; parity: NULL for none */
+static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *barrier, const uint32_t *parity,
+                      ptx__rounds *rounds) {
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], j, b = 0, *now;
     uint32_t home = ptx__block_of(f, i), until = UINT32_MAX, *seen = f->walk[0], way;
-    const uint32_t *barrier = ptx__mbarrier_of(k, i), *parity = ptx__in_slot(k, i, 'u');
     int ok, good;
     rounds->n = 0;
     k->m->lists.count = 0;
     PTX__ROOM(k->m, k->m->lists, 2 * (size_t)registers, ok);
-    if (!ok || !barrier || !parity) return;
+    if (!ok || !barrier) return;
     now = k->m->lists.at;
     memset(now, 0, 2 * (size_t)registers * sizeof *now);
     memset(seen, 0, f->blocks * sizeof *seen);
@@ -12056,7 +12058,7 @@ static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *roun
             if (j == i) {
                 good = 1;
                 rounds->at[rounds->n] = (uint32_t)ptx__now(f, now, barrier, &good) + barrier[1];
-                rounds->parity[rounds->n] = (uint32_t)ptx__now(f, now, parity, &good);
+                rounds->parity[rounds->n] = parity ? (uint32_t)ptx__now(f, now, parity, &good) : 0;
                 if (!good || ++rounds->n == PTX__ROUNDS) return;
                 memset(seen, 0, f->blocks * sizeof *seen);
             }
@@ -12084,6 +12086,11 @@ static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *roun
     }
 }
 
+static void ptx__play_wait(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *rounds) {
+    const uint32_t *parity = ptx__in_slot(k, i, 'u');
+    rounds->n = 0;
+    if (parity) ptx__play(k, f, i, ptx__mbarrier_of(k, i), parity, rounds);
+}
 static int ptx__arrives(const ptx__point *at) {
     return (strstr(at->name, "arrive") && !ptx__is_bar(at)) || strncmp(at->name, "tcgen05.commit", 14) == 0;
 }
@@ -12136,7 +12143,7 @@ static int ptx__waits_for_itself(ptx_kernel *k, ptx__flow *f, uint32_t wait, uin
         for (other.i = PTX__BEGIN; !hangs && depth < 2 && ptx__next(k, &other);) {
             if (!ptx__is_wait(&other) || !ptx__comes_first(f, other.i, at.i)) continue;
             if (ptx__alike(k, f, ptx__mbarrier_of(k, other.i), ptx__mbarrier_of(k, wait))) continue;
-            ptx__play(k, f, other.i, &rounds);
+            ptx__play_wait(k, f, other.i, &rounds);
             hangs = rounds.n && !rounds.parity[0] && ptx__waits_for_itself(k, f, other.i, first, depth + 1);
         }
         if (!hangs) return 0;
@@ -12148,7 +12155,7 @@ static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     uint32_t n, m, out = 0, filled = 0, bytes;
     ptx__rounds r;
     ptx__point at;
-    ptx__play(k, f, i, &r);
+    ptx__play_wait(k, f, i, &r);
     for (n = 0; n < r.n; n++)
         if (r.parity[n] > 1) {
             ptx__note(
@@ -12203,9 +12210,44 @@ static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
             "the first wait here is for what comes behind it alone, and lasts for ever: where the first "
             "round has nothing to wait for, it asks for parity 1, the phase before the first");
 }
+/* Where a bulk copy goes in its first rounds: beyond the array and back again, or over parts of each other. */
+static void ptx__advise_places_of_copy(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    uint32_t n, m, out = 0, has, array;
+    uint64_t bytes;
+    ptx__rounds r;
+    if (!ptx__number_in(k, f, i, 'C', &bytes) || bytes > 0x100000) return;
+    ptx__play(k, f, i, ptx__bulk_target(k, i), NULL, &r);
+    for (n = 0; n < r.n; n++) {
+        array = r.at[n] / PTX__ARRAY_STEP;
+        if (!array || array > k->shared.count || !k->shared.at[array - 1].count) return;
+        has = k->shared.at[array - 1].count * ptx_type_bytes((ptx_type)k->shared.at[array - 1].type);
+        if (r.at[n] % PTX__ARRAY_STEP + bytes > has) out = out ? out : n + 1;
+        else if (out) {
+            ptx__note(k, PTX_ADVICE_BEYOND, i,
+                      "in round %u this copy brings bytes %u to %u of '%.80s', which has %u: the ring has more "
+                      "stages than the array",
+                      out - 1, r.at[out - 1] % PTX__ARRAY_STEP,
+                      r.at[out - 1] % PTX__ARRAY_STEP + (uint32_t)bytes - 1, k->m->names.at + k->shared.at[array - 1].name,
+                      has);
+            return;
+        }
+        for (m = 0; m < n; m++) {
+            uint32_t apart = r.at[m] < r.at[n] ? r.at[n] - r.at[m] : r.at[m] - r.at[n];
+            if (!apart || apart >= bytes) continue;
+            ptx__note(k, PTX_ADVICE_RACE, i,
+                      "rounds %u and %u of this copy bring %u bytes to places %u bytes apart: the stages of a ring "
+                      "are as far apart as they are long",
+                      m, n, (uint32_t)bytes, apart);
+            return;
+        }
+    }
+}
 static void ptx__advise_rounds(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     if (ptx__sm(k) < 80) return;
+    for (at.i = PTX__BEGIN; k->seen >> PTX__EFFECT_BULK_IN & 1 && f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
+        if (at.effect == PTX__EFFECT_BULK_IN && f->block[ptx__block_of(f, at.i)].order)
+            ptx__advise_places_of_copy(k, f, at.i);
     for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
         if (ptx__is_wait(&at) && strstr(at.name, "parity") && f->block[ptx__block_of(f, at.i)].order)
             ptx__advise_round(k, f, at.i);
@@ -12561,8 +12603,10 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
 /* -- what changes nothing -- */
 
 /* The most that an instruction can make, of 32 bits without a sign: UINT32_MAX where that is not known. */
-static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__point *made) {
+static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__flow *f, const ptx__point *made) {
     const uint32_t *w = made->w;
+    uint32_t most = UINT32_MAX;
+    ptx__point of;
     const unsigned op = made->op, type = (unsigned)(made->form->key >> 16 & 0xff);
     const unsigned read = op == PTX_CVT ? (unsigned)(made->form->key >> 24 & 0xff) : type;
     if (made->ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) {
@@ -12578,7 +12622,11 @@ static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__point *made) {
         return UINT32_MAX;
     if (op == PTX_AND) return w[2];
     if (ptx__fact(type)->kind == 's') return UINT32_MAX;
-    return op == PTX_REM ? w[2] - 1 : op == PTX_MIN ? w[2] : op == PTX_SHR ? UINT32_MAX >> w[2] : UINT32_MAX;
+    if (op == PTX_SHR && w[2] < 32) { /* of what is left by a mask, too */
+        if (ptx__made_by(k, f, w[0], &of) && of.op != PTX_SHR) most = ptx__at_most(k, f, &of);
+        return most >> w[2];
+    }
+    return op == PTX_REM ? w[2] - 1 : op == PTX_MIN ? w[2] : UINT32_MAX;
 }
 
 /* Whether a comparison by these operands comes out the same whatever happens: 0 no, 1 never true, 2 always.
@@ -12590,7 +12638,7 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     const char *how = k->m->chars.at + form->text + 5; /* behind "setp." */
     unsigned type = (unsigned)(form->key >> 16 & 0xff);
     char kind = ptx__fact(type)->kind;
-    uint64_t number = 0;
+    uint64_t number = 0, ones, highest;
     uint32_t most;
     ptx__point made;
     if (!form->operands[2] && ins->count == ins->results + 2u && w[0] == w[1] && PTX__TAG(w[0]) < PTX__CLASSES
@@ -12601,10 +12649,15 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     number = w[2] | (uint64_t)w[3] << 32;
     if (PTX__TAG(w[1]) == PTX__W_F32)
         return (number & 0x7fffffff) > 0x7f800000 && strchr("elg", how[0]) && how[2] == '.' ? 1 : 0;
-    if (kind != 'u' || PTX__TAG(w[1]) == PTX__W_F64) return 0;
-    if (!number) return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
+    if ((kind != 'u' && kind != 's') || PTX__TAG(w[1]) == PTX__W_F64) return 0;
+    ones = UINT64_MAX >> (64 - ptx__fact(type)->bits);
+    highest = kind == 's' ? ones >> 1 : ones;
+    if (((number ^ highest) & ones) == ones || (kind == 'u' && !number)) /* the lowest that there is */
+        return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
+    if ((number & ones) == highest) return how[0] == 'g' && how[1] == 't' ? 1 : how[0] == 'l' && how[1] == 'e' ? 2 : 0;
+    if (kind == 's') return 0;
     if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
-    most = ptx__at_most(k, &made);
+    most = ptx__at_most(k, f, &made);
     if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
     return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0; /* what is not known is no less */
 }
@@ -12618,6 +12671,53 @@ static int ptx__stops(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
             return 1;
     return 0;
 }
+/* A variable of 32 bits that begins with a number, v[0], and is set in one place, to what one operation makes of
+   itself and a number, v[1]: whether it is one, and `by`, the operation. */
+static int ptx__counter(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint64_t *v, ptx__point *by) {
+    const uint32_t slot = PTX__TAG(word) == PTX__W_32 ? ptx__slot(f, word) : 0;
+    const ptx__set *set;
+    ptx__point at;
+    if (PTX__TAG(word) != PTX__W_32 || !f->sets[slot] || !ptx__see(k, f->def[slot] - 1, &at) || at.op != PTX_MOV
+        || !ptx__number(k, f, at.w, &v[0]))
+        return 0;
+    set = &k->m->sets.at[f->sets[slot] - 1];
+    if (set->next || !ptx__see(k, set->instruction, &at) || at.op != PTX_MOV || !ptx__made_by(k, f, *at.w, by)
+        || by->ins->guard || by->w + 1 >= by->end || PTX__TAG(*by->w) != PTX__W_32
+        || ptx__copied(k, f, *by->w) != word)
+        return 0;
+    return ptx__behind(by->w + 1) == by->end && ptx__number(k, f, by->w + 1, &v[1]);
+}
+/* Whether it never changes: 0 that is shifted, what 0 is added to. */
+static int ptx__stays(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
+    uint64_t v[3] = {0, 0, 0};
+    ptx__point by;
+    int good = 1;
+    if (!ptx__counter(k, f, word, v, &by) || !ptx__can_compute(by.form)) return 0;
+    return ((ptx__compute(k, by.form, PTX__W_32, v, &good) ^ v[0]) & UINT32_MAX) == 0 && good;
+}
+/* The one way out of a loop is where a counter equals a number, and its steps pass by that. */
+static void ptx__advise_passed_by(ptx_kernel *k, ptx__flow *f, uint32_t branch) {
+    uint64_t v[3] = {0, 0, 0}, limit;
+    const char *how;
+    uint32_t step, far;
+    ptx__point at, by;
+    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[branch].guard)), &at)
+        || at.op != PTX_SETP || at.form->operands[2] || at.w + 1 >= at.end || !ptx__number(k, f, at.w + 1, &limit))
+        return;
+    how = k->m->chars.at + at.form->text + 5; /* behind "setp." */
+    if ((strncmp(how, "eq.", 3) && strncmp(how, "ne.", 3))
+        || !ptx__counter(k, f, ptx__copied(k, f, *at.w), v, &by) || (by.op != PTX_ADD && by.op != PTX_SUB))
+        return;
+    step = (uint32_t)v[1];
+    if (by.op == PTX_SUB) step = 0 - step;
+    far = (uint32_t)(limit - v[0]);
+    if (step >> 31) step = 0 - step, far = 0 - far;
+    if (step && far % step)
+        ptx__note(k, PTX_ADVICE_IDLE, branch,
+                  "the loop ends where its counter is %u, and from %u on in steps of %u it passes by that: "
+                  "compare by PTX_LT or PTX_GT",
+                  (uint32_t)limit, (uint32_t)v[0], step);
+}
 /* Whether a predicate or number is the same in all rounds of the loop, whose blocks have that mark. */
 static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *inside,
                           uint32_t mark, int depth) {
@@ -12627,6 +12727,7 @@ static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word
     if (PTX__TAG(word) == PTX__W_SPECIAL)
         return strncmp(ptx__specials[PTX__INDEX(word)].name, "%clock", 6) != 0
                && strncmp(ptx__specials[PTX__INDEX(word)].name, "%global", 7) != 0;
+    if (depth < 9 && PTX__TAG(word) == PTX__W_32 && f->sets[ptx__slot(f, word)]) return ptx__stays(k, f, word);
     if (depth > 8 || !ptx__made_by(k, f, word, &at)) return 0;
     if (inside[f->def_block[ptx__slot(f, word)]] != mark) return 1;
     if (at.ins->guard || at.form->result != PTX__RESULT_SAME || at.op == PTX_RAW) return 0;
@@ -12653,9 +12754,9 @@ static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
                 if (inside[b = f->pred[j]] != head + 1 && f->block[b].order)
                     inside[list[count++] = b] = head + 1;
         f->effort -= count < f->effort ? count : f->effort;
-        for (n = 0; n < count && !changes; n++) {
+        for (n = 0; n < count && changes < 2; n++) {
             b = list[n];
-            if (f->block[b].leaves || ptx__stops(k, f, b)) changes = 1;
+            if (f->block[b].leaves || ptx__stops(k, f, b)) changes = 2;
             for (e = 0; e < 2; e++) {
                 uint32_t to = f->block[b].next[e], end = f->block[b].end - 1;
                 if (!to || inside[to - 1] == head + 1) continue;
@@ -12664,9 +12765,10 @@ static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
                 if (!k->ins.at[end].guard
                     || !ptx__invariant(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[end].guard)), inside,
                                        head + 1, 0))
-                    changes = 1;
+                    changes |= 1;
             }
         }
+        if (out == 1 && changes == 1 && k->ins.at[last].guard) ptx__advise_passed_by(k, f, last);
         if (out && !changes)
             ptx__note(
                 k, PTX_ADVICE_IDLE, last,
@@ -12931,6 +13033,77 @@ static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *take
                 "the lock is given back here before others see what is stored at %s under it: "
                 "ptx_fence(k, PTX_ACQ_REL | PTX_GPU) comes before, or PTX_RELEASE | PTX_GPU with it");
 }
+/* Whether a value was loaded from that place, or is made of that, outside the loop that instruction i is in. */
+static int ptx__loaded_before(const ptx_kernel *k, ptx__flow *f, uint32_t word, const uint32_t *place, uint32_t i,
+                              int depth) {
+    const uint32_t *w;
+    ptx__point at;
+    if (depth > 4 || !ptx__made_by(k, f, word, &at) || ptx__seek(k, f, i, ptx__look_for, &at.i)) return 0;
+    if (at.op == PTX_LD) return ptx__same(ptx__in_slot(k, at.i, 'm'), place);
+    for (w = at.w; w < at.end; w = ptx__behind(w))
+        if (!PTX__IS_NUMBER(*w) && ptx__loaded_before(k, f, *w, place, i, depth + 1)) return 1;
+    return 0;
+}
+/* A swap that is tried again and again: for what there was before the loop, or with what is made of that. */
+static void ptx__advise_swap(ptx_kernel *k, ptx__flow *f, const ptx__point *swap) {
+    const uint32_t *place = ptx__in_slot(k, swap->i, 'm'), *w, *with;
+    const uint32_t result = k->words.at[swap->ins->words], b = ptx__block_of(f, swap->i);
+    const uint32_t guard = f->block[b].guard;
+    ptx__point test, again;
+    if (!place || !guard || swap->ins->results != 1 || f->effort <= 8192
+        || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)), &test) || test.op != PTX_SETP)
+        return;
+    w = ptx__behind(swap->w), with = ptx__behind(w);
+    if (with >= swap->end || test.end - test.w != 2
+        || !((test.w[0] == result && test.w[1] == *w) || (test.w[1] == result && test.w[0] == *w))
+        || !ptx__seek(k, f, swap->i, ptx__look_for, &swap->i))
+        return;
+    if (ptx__loaded_before(k, f, *w, place, swap->i, 3))
+        ptx__note(k, PTX_ADVICE_IDLE, swap->i,
+                  "each round expects here what was there before the loop: once another thread has changed it "
+                  "the swap never succeeds; what it returns is to be expected in the next round");
+    else if (ptx__made_by(k, f, *w, &again) && ptx__loaded_before(k, f, *with, place, swap->i, 0))
+        ptx__note(k, PTX_ADVICE_RACE, swap->i,
+                  "what is stored here is made of what was there before the loop: what other threads have done "
+                  "to it since is lost; make it anew in each round, of what is expected");
+}
+/* What one stores, and then tells others of by a store to a place that these wait for. about: that store */
+static int ptx__look_tells(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
+    (void)k, (void)f;
+    if (at->op == PTX__AT_END) return 0;
+    if (at->i == about[0]) return 2;
+    return at->opaque || ptx__is_fence(at) || (at->form->asked >> 63 && at->form->asked & released);
+}
+static void ptx__advise_flags(ptx_kernel *k, ptx__flow *f) {
+    ptx_mods global = PTX__M_GLOBAL & ~PTX__FAMILY, released = PTX_RELEASE & ~PTX__FAMILY;
+    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
+    uint32_t waited, about[1];
+    ptx__point wait, tell, at, load;
+    for (wait.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &wait, PTX_LD, PTX_LD);) {
+        const uint32_t *flag = ptx__in_slot(k, wait.i, 'm'), *w;
+        if (!(wait.form->asked & global) || !(wait.form->asked & strong) || !ptx__spins(k, f, ptx__block_of(f, wait.i), wait.i)) continue;
+        for (tell.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &tell, PTX_ST, PTX_ST);) {
+            if (!ptx__same(ptx__in_slot(k, tell.i, 'm'), flag) || tell.form->asked & released) continue;
+            about[0] = tell.i;
+            for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
+                w = ptx__in_slot(k, at.i, 'm');
+                waited = at.form->asked & global ? ptx__parameter_of(k, f, w) : 0;
+                if (!waited || waited == ptx__parameter_of(k, f, flag)) continue;
+                for (load.i = wait.i; ptx__next_op(k, &load, PTX_LD, PTX_LD);)
+                    if (ptx__comes_first(f, wait.i, load.i)
+                        && ptx__parameter_of(k, f, ptx__in_slot(k, load.i, 'm')) == waited)
+                        break;
+                ptx__spend(f, k->ins.count, 4);
+                if (load.i >= k->ins.count || !ptx__seek(k, f, at.i, ptx__look_tells, about)) continue;
+                ptx__note(k, PTX_ADVICE_RACE, tell.i,
+                          "this store tells others of what is stored at %s, and orders nothing: they may see it "
+                          "first; PTX_RELEASE | PTX_GPU with it, or ptx_fence(k, PTX_ACQ_REL | PTX_GPU) before",
+                          at.ins->site);
+            }
+        }
+    }
+}
 static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
     ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
     uint32_t about[1];
@@ -13121,6 +13294,7 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx__advise_unending(k, f);
     ptx__advise_tickets(k, f);
     ptx__advise_waited(k, f);
+    ptx__advise_flags(k, f);
     ptx__advise_dependents(k, f);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *end = k->words.at + at.ins->words + at.ins->count;
@@ -13133,6 +13307,7 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
             && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
             ptx__advise_scope(k, f, &at);
         if (at.op == PTX_ATOMIC_CAS) ptx__advise_lock(k, f, &at);
+        if (at.op == PTX_ATOMIC_CAS) ptx__advise_swap(k, f, &at);
         if (at.op == PTX_ATOMIC_CAS && (place = ptx__in_slot(k, at.i, 'm')) != NULL)
             ptx__seek_and_note(
                 k, f, at.i, ptx__look_unlock, place, PTX_ADVICE_RACE,
@@ -13476,6 +13651,100 @@ static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
     }
 }
 
+/* -- what one lane has --
+   A tree of shuffles by halves leaves its result in the first lane, a scan by doubling the total in the last. Of
+   each register: the steps that its chain of shuffles has taken, a bit each, the way, and whether these are all
+   of a segment of the warp, whose last lane's number stands above. */
+enum { PTX__TREE_STEPS = 31, PTX__TREE_DOWN = 32, PTX__TREE_UP = 64, PTX__TREE_WHOLE = 128, PTX__TREE_LAST = 8 };
+
+/* What an operation makes of two of them. */
+static uint32_t ptx__joined(uint32_t a, uint32_t b) {
+    const uint32_t rest = ~(uint32_t)PTX__TREE_STEPS;
+    if (!a || !b || (a | b) & PTX__TREE_WHOLE) return a & PTX__TREE_WHOLE || !b ? a : b;
+    if ((a & rest) != (b & rest) || (a & ~b && b & ~a)) return 0;
+    b |= a;
+    return (b & PTX__TREE_STEPS) == b >> PTX__TREE_LAST ? b | PTX__TREE_WHOLE : b;
+}
+/* What a shuffle makes of one; *wrong: it takes from a lane what another has. */
+static uint32_t ptx__shuffled(const ptx__point *at, uint32_t of, int *wrong) {
+    const uint32_t *end = at->end, way = at->name[10] == 'd' ? PTX__TREE_DOWN : PTX__TREE_UP;
+    uint32_t step, segment, last;
+    if (at->ins->count < at->ins->results + 10u || PTX__TAG(end[-9]) != PTX__W_UNSIGNED
+        || PTX__TAG(end[-6]) != PTX__W_UNSIGNED || at->ins->guard)
+        return 0;
+    step = end[-8] & 31, segment = end[-5] >> 8 & 31, last = 31 & ~segment;
+    if (at->name[10] == 'i' && of & PTX__TREE_WHOLE) {
+        step &= of >> PTX__TREE_LAST;
+        *wrong = of & PTX__TREE_DOWN ? step != 0 : step == 0;
+    }
+    if ((at->name[10] != 'd' && at->name[10] != 'u') || !step || step & (step - 1) || step > last
+        || (end[-5] & last) != (way & PTX__TREE_DOWN ? last : 0))
+        return 0;
+    if (of & PTX__TREE_WHOLE) {
+        if (!(of & way & PTX__TREE_DOWN)) return 0;
+        *wrong = (step & of >> PTX__TREE_LAST) != 0; /* else segments of the warp are put together */
+    }
+    return ((of & way ? of & PTX__TREE_STEPS : 0) | step | way | last << PTX__TREE_LAST);
+}
+/* Whether what instruction i stores is stored by lanes that have it not. */
+static int ptx__wrong_lane(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t mark) {
+    const uint32_t *place = ptx__in_slot(k, i, 'm'), last = mark >> PTX__TREE_LAST;
+    uint32_t lanes[32], w, lane, has = 0, others = 0, some = 0;
+    const uint32_t warps = k->need[0] ? (ptx__threads_of(k) + 31) / 32 : 32;
+    if (ptx__parted(k, f, i) < PTX__CLASS_LANE) /* in places of their own, of which one may be read */
+        return mark & PTX__TREE_DOWN
+               && !(ptx__shared_operand(k, &k->ins.at[i]) && place && PTX__TAG(*place) < PTX__CLASSES
+                    && ptx__class_of(f, *place) == PTX__CLASS_LANE);
+    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_WARP, lanes)) return 0;
+    for (lane = 0; lane < 32; lane++)
+        if (!(lane & last)) has |= 1u << lane;
+    for (w = 0; w < warps && w < 32; w++) some |= lanes[w] & has, others |= lanes[w] & ~has;
+    return mark & PTX__TREE_DOWN ? others != 0 : some && !others;
+}
+/* What instruction makes of the marks of its operands. */
+static uint32_t ptx__tree_of(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at, int *wrong) {
+    const uint32_t *w, *tree = f->wanted;
+    uint32_t mark = 0;
+    if (at->says & PTX__SAYS(SHUFFLE))
+        return PTX__TAG(*at->w) < PTX__CLASSES ? ptx__shuffled(at, tree[ptx__slot(f, *at->w)], wrong) : 0;
+    if (at->form->result != PTX__RESULT_SAME || at->op == PTX_LD || at->opaque) return 0;
+    for (w = at->w; w < at->end; w = ptx__behind(w))
+        if (PTX__TAG(*w) < PTX__CLASSES) mark = ptx__joined(mark, tree[ptx__slot(f, *w)]);
+    if (!(mark & PTX__TREE_WHOLE)) return mark;
+    if (at->op == PTX_SELP || (at->op == PTX_SETP && at->form->operands[2])) return 0; /* by lanes, it may be */
+    return at->op != PTX_SETP && PTX__TAG(k->words.at[at->ins->words]) == PTX__W_PRED ? 0 : mark;
+}
+static void ptx__advise_lanes(ptx_kernel *k, ptx__flow *f) {
+    const uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
+    uint32_t *tree = f->wanted, i, says = 0;
+    ptx__point at;
+    for (i = 0; i < k->m->forms.count; i++) says |= k->m->forms.at[i].says;
+    if (!(says & PTX__SAYS(SHUFFLE)) || k->function) return;
+    for (i = 0; i < registers; i++) tree[i] = 0;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        const uint32_t *w, made = at.ins->results ? k->words.at[at.ins->words] : 0;
+        uint32_t mark = 0, b;
+        int wrong = 0;
+        if (at.op == PTX_ST || (at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)) {
+            for (w = at.w; w < at.end; w = ptx__behind(w))
+                if (PTX__TAG(*w) < PTX__CLASSES) mark |= tree[ptx__slot(f, *w)];
+            wrong = mark & PTX__TREE_WHOLE && ptx__wrong_lane(k, f, at.i, mark);
+            b = ptx__block_of(f, at.i);
+            i = wrong ? 0 : ptx__chosen_for(k, f, b);
+            if (i && PTX__CLASS(f->level[f->block[b].idom]) < PTX__CLASS_LANE) { /* each lane by its own */
+                mark = tree[f->base[PTX__W_PRED] + PTX__INDEX(i)];
+                wrong = mark & PTX__TREE_WHOLE && mark & PTX__TREE_DOWN;
+            }
+        } else if (at.ins->results && PTX__TAG(made) < PTX__CLASSES)
+            tree[ptx__slot(f, made)] = ptx__tree_of(k, f, &at, &wrong);
+        if (wrong)
+            ptx__note(k, PTX_ADVICE_LANES, at.i,
+                      "not all lanes that come have here what is used: shuffles down leave the result of the "
+                      "warp in its first lane, and shuffles up in its last; ptx_shfl_idx from there gives it to "
+                      "all, ptx_shfl_bfly makes it in all");
+    }
+}
+
 static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
     ptx_pressure_info peak;
     uint32_t cap = ptx__register_cap(k, k->max_threads), n;
@@ -13644,7 +13913,7 @@ static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__advise_mbarriers,     ptx__advise_read_only,  ptx__advise_contractions, ptx__advise_bulk,
     ptx__advise_phases,        ptx__advise_rounds,     ptx__advise_bulk_out,     ptx__advise_remote,
     ptx__advise_tensor_memory, ptx__advise_overwrites, ptx__advise_stages,       ptx__advise_operands,
-    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_pressure};
+    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_lanes,       ptx__advise_pressure};
 
 static int ptx__make_places(ptx_module *m) {
     uint32_t i;

@@ -1,0 +1,930 @@
+/* test_snares.c - further mistakes that the assembler takes in silence: what one lane has taken for what all
+ * have, loops that go nowhere, swaps that never succeed, stages that overlap, carries, cells that nobody
+ * fills. Each is made twice, wrong and right: of the one the right thing is said, of the other nothing.
+ *
+ *   cc -std=c99 tests/test_snares.c -o test_snares && ./test_snares */
+#define PTXGEN_IMPLEMENTATION
+#include "../ptxgen.h"
+#include "trap.h"
+
+static ptx_val down(ptx_val v, uint32_t step, uint32_t clamp) {
+    return ptx_as(ptx_shfl_down(k, v, I(step), I(clamp), FULL), PTX_U32);
+}
+static ptx_val up(ptx_val v, uint32_t step) { return ptx_as(ptx_shfl_up(k, v, I(step), I(0), FULL), PTX_U32); }
+static ptx_val from_lane(ptx_val v, int which) {
+    return ptx_as(ptx_shfl_idx(k, v, I(which), I(31), FULL), PTX_U32);
+}
+/* The sum of a warp, which its first lane gets. */
+static ptx_val tree(ptx_val v) {
+    uint32_t o;
+    for (o = 16; o; o >>= 1) v = ADD(v, down(v, o, 31));
+    return v;
+}
+/* The sums up to each lane. */
+static ptx_val scan(ptx_val v) {
+    uint32_t o;
+    for (o = 1; o < 32; o *= 2) {
+        ptx_val w_ = up(v, o);
+        v = ADD(v, ptx_as(ptx_selp(k, w_, U(0), GE(lane, U(o))), PTX_U32));
+    }
+    return v;
+}
+
+static void lanes(void) {
+    uint32_t o;
+    /* a tree down, used by all */
+    PAIR(AMPERE, "lanes") {
+        y = LD(AT(q, tid), 0);
+        x = bad ? tree(y) : wsum(y);
+        out(ptx_div(k, y, x));
+    }
+
+    /* stored as it is */
+    PAIR(AMPERE, "lanes") {
+        x = tree(LD(AT(q, tid), 0));
+        if (!bad) x = from_lane(x, 0);
+        out(x);
+    }
+
+    /* the last lane stores it */
+    PAIR(AMPERE, "lanes") {
+        x = tree(LD(AT(q, tid), 0));
+        IF(EQ(lane, I(bad ? 31 : 0)));
+        ST(AT(q, warp), 0, x);
+        END;
+    }
+
+    /* of the last lane to all */
+    PAIR(AMPERE, "lanes") {
+        x = tree(LD(AT(q, tid), 0));
+        out(from_lane(x, bad ? 31 : 0));
+    }
+
+    /* a scan up, of whose total the first lane tells */
+    PAIR(AMPERE, "lanes") {
+        x = scan(LD(AT(q, tid), 0));
+        IF(EQ(lane, I(bad ? 0 : 31)));
+        ST(AT(q, warp), 0, x);
+        END;
+    }
+
+    /* the same by a shuffle */
+    PAIR(AMPERE, "lanes") {
+        x = scan(LD(AT(q, tid), 0));
+        out(ADD(x, from_lane(x, bad ? 0 : 31)));
+    }
+
+    /* halves of a warp */
+    PAIR(AMPERE, "lanes") {
+        x = LD(AT(q, tid), 0);
+        for (o = 8; o; o >>= 1) x = ADD(x, down(x, o, 0x101f));
+        if (!bad) IF(EQ(low(lane, 15), zero));
+        out(x);
+        if (!bad) END;
+    }
+
+    /* all branch on it */
+    PAIR(AMPERE, "lanes") {
+        x = bad ? tree(LD(AT(q, tid), 0)) : wsum(LD(AT(q, tid), 0));
+        IF(GT(x, U(7)));
+        out(n);
+        END;
+    }
+
+    /* all add it */
+    PAIR(AMPERE, "lanes") {
+        x = tree(LD(AT(q, tid), 0));
+        if (!bad) IF(EQ(lane, zero));
+        ptx_red(k, PTX_ATOM_ADD, ptx_at(q, 0), x);
+        if (!bad) END;
+    }
+
+    /* a mean and then the variance */
+    PAIR(AMPERE, "lanes") {
+        y = LD(AT(q, tid), 0);
+        x = tree(y);
+        if (!bad) x = from_lane(x, 0);
+        y = ptx_sub(k, y, SHR(x, 5));
+        x = tree(ptx_mul(k, y, y));
+        IF(EQ(lane, zero));
+        ST(AT(q, warp), 0, x);
+        END;
+    }
+
+    /* the largest, by a guard of the store */
+    PAIR(AMPERE, "lanes") {
+        x = LD(AT(q, tid), 0);
+        for (o = 16; o; o >>= 1) x = ptx_max(k, x, down(x, o, 31));
+        at = AT(q, warp);
+        w = bad ? NE(lane, zero) : EQ(lane, zero);
+        ptx_guard(k, w);
+        ST(at, 0, x);
+    }
+}
+
+static void rounds(void) {
+    /* up from 0 */
+    PAIR(AMPERE, "idle") {
+        a = ptx_var_new(k, U(bad ? 0 : 1));
+        ptx_loop(k);
+        ptx_while(k, LT(GET(a), n));
+        ST(AT(q, GET(a)), 0, n);
+        SET(a, SHL(GET(a), 1));
+        END;
+    }
+
+    /* a product from 0 */
+    PAIR(AMPERE, "idle") {
+        a = ptx_var_new(k, U(bad ? 0 : 1));
+        ptx_loop(k);
+        ptx_while(k, LT(GET(a), n));
+        ST(AT(q, GET(a)), 0, n);
+        SET(a, ptx_mul(k, GET(a), U(3)));
+        END;
+    }
+
+    /* a step of 0 */
+    PAIR(AMPERE, "idle") {
+        a = ptx_var_new(k, U(0));
+        ptx_loop(k);
+        ptx_while(k, LT(GET(a), n));
+        ST(AT(q, GET(a)), 0, n);
+        SET(a, ADD(GET(a), U(bad ? 0 : 4)));
+        END;
+    }
+
+    /* the limit is jumped over */
+    PAIR(AMPERE, "idle") {
+        a = ptx_var_new(k, U(0));
+        ptx_loop(k);
+        ptx_while(k, NE(GET(a), U(bad ? 10 : 12)));
+        ST(AT(q, GET(a)), 0, n);
+        SET(a, ADD(GET(a), U(4)));
+        END;
+    }
+
+    /* and downwards */
+    PAIR(AMPERE, "idle") {
+        a = ptx_var_new(k, U(bad ? 31 : 30));
+        ptx_loop(k);
+        ptx_while(k, NE(GET(a), U(0)));
+        ST(AT(q, GET(a)), 0, n);
+        SET(a, ptx_sub(k, GET(a), U(2)));
+        END;
+    }
+
+    /* bits that a mask has taken */
+    PAIR(AMPERE, "idle") {
+        x = SHR(low(n, 255), bad ? 8 : 4);
+        IF(EQ(x, U(1)));
+        out(n);
+        END;
+    }
+
+    /* below the least of what has a sign */
+    PAIR(AMPERE, "idle") {
+        x = ptx_as(n, PTX_S32);
+        IF(ptx_setp(k, PTX_LT, x, ptx_s32(bad ? INT32_MIN : -1)));
+        out(n);
+        END;
+    }
+
+    /* no more than the most */
+    PAIR(AMPERE, "idle") {
+        IF(ptx_setp(k, bad ? PTX_LE : PTX_LT, n, U(0xffffffff)));
+        out(n);
+        END;
+    }
+
+    /* halves for ever */
+    PAIR(AMPERE, "idle") {
+        a = ptx_var_new(k, U(0));
+        s = ptx_var_new(k, n);
+        ptx_loop(k);
+        ptx_while(k, bad ? GE(GET(s), U(0)) : GT(GET(s), U(0)));
+        SET(a, ADD(GET(a), U(1)));
+        SET(s, SHR(GET(s), 1));
+        END;
+        out(GET(a));
+    }
+}
+
+static void swaps(void) {
+    /* what is expected is never asked again */
+    PAIR(AMPERE, "idle") {
+        x = LD(q, 0);
+        a = ptx_var_new(k, x);
+        ptx_loop(k);
+        z = bad ? x : GET(a);
+        y = ptx_as(ptx_atom_cas(k, ptx_at(q, 0), z, ADD(z, n)), PTX_U32);
+        ptx_while(k, NE(y, z));
+        if (!bad) SET(a, y);
+        END;
+        out(GET(a));
+    }
+
+    /* what is stored is made of the first */
+    PAIR(AMPERE, "race") {
+        x = LD(q, 0);
+        w = ADD(x, n);
+        a = ptx_var_new(k, x);
+        ptx_loop(k);
+        z = GET(a);
+        y = ptx_as(ptx_atom_cas(k, ptx_at(q, 0), z, bad ? w : ADD(z, n)), PTX_U32);
+        ptx_while(k, NE(y, z));
+        SET(a, y);
+        END;
+    }
+
+    /* a flag that orders nothing */
+    PAIR(AMPERE, "race") {
+        x = ptx_ctaid_x(k);
+        IF(EQ(x, zero));
+        IF(one);
+        ST(q, 0, n);
+        STA(p, (bad ? PTX_RELAXED : PTX_RELEASE) | PTX_GPU, U(1));
+        END;
+        ptx_else(k);
+        IF(one);
+        ptx_loop(k);
+        y = LDA(p, PTX_ACQUIRE | PTX_GPU);
+        ptx_while(k, EQ(y, zero));
+        END;
+        ST(p, 64, LD(q, 0));
+        END;
+        END;
+    }
+
+    /* a flag stored plainly */
+    PAIR(AMPERE, "race") {
+        x = ptx_ctaid_x(k);
+        IF(EQ(x, zero));
+        IF(one);
+        ST(q, 0, n);
+        if (bad) ST(p, 0, U(1));
+        else
+            STA(p, PTX_RELEASE | PTX_GPU, U(1));
+        END;
+        ptx_else(k);
+        IF(one);
+        ptx_loop(k);
+        y = LDA(p, PTX_ACQUIRE | PTX_GPU);
+        ptx_while(k, EQ(y, zero));
+        END;
+        ST(p, 64, LD(q, 0));
+        END;
+        END;
+    }
+
+    /* read before it is waited for */
+    PAIR(AMPERE, "race") {
+        IF(one);
+        ST(sh, 0, zero);
+        END;
+        BAR;
+        ptx_red(k, PTX_ATOM_ADD, ptx_at(sh, 0), n);
+        if (!bad) BAR;
+        out(LD(sh, 0));
+    }
+
+    /* a list whose places are handed out */
+    PAIR(AMPERE, "race") {
+        y = ptx_shared(k, "count", PTX_U32, 1, 4);
+        IF(one);
+        ST(y, 0, zero);
+        END;
+        BAR;
+        x = ptx_as(ptx_atom(k, PTX_ATOM_ADD, ptx_at(y, 0), U(1)), PTX_U32);
+        ST(AT(sh, low(x, 127)), 0, tid);
+        if (!bad) BAR;
+        out(LD(mine, 0));
+    }
+}
+
+static void stages(void) {
+    /* the ring of an array of three */
+    PAIR(HOPPER, "beyond") {
+        BLOCK(160);
+        rings(4, 4, 1, 4);
+        z = ptx_shared(k, "tiles", PTX_U32, bad ? 768 : 1024, 128);
+        as_producer();
+        FOR(n);
+        wait_val(EMPTY_S, flip(GET(ph)));
+        fetch(ptx_ptr_add(k, z, GET(s), 1024), FULL_S);
+        turn_stage(4);
+        as_consumers();
+        FOR(n);
+        wait_val(FULL_S, GET(ph));
+        out(LD(AT(ptx_ptr_add(k, z, GET(s), 1024), lane), 0));
+        release_stage();
+        ring_end(4);
+    }
+
+    /* stages half as far apart as they are long */
+    PAIR(HOPPER, "race") {
+        BLOCK(160);
+        rings(4, 4, 1, 4);
+        as_producer();
+        FOR(n);
+        wait_val(EMPTY_S, flip(GET(ph)));
+        fetch(ptx_ptr_add(k, sh, GET(s), bad ? 512 : 1024), FULL_S);
+        turn_stage(4);
+        as_consumers();
+        FOR(n);
+        wait_val(FULL_S, GET(ph));
+        out(LD(AT(ptx_ptr_add(k, sh, GET(s), bad ? 512 : 1024), lane), 0));
+        release_stage();
+        ring_end(4);
+    }
+
+    /* the same by the bits of a counter */
+    PAIR(HOPPER, "race") {
+        make(1, 1);
+        IF(one);
+        fetch(sh, bar);
+        END;
+        i = FOR(n);
+        x = ADD(i, U(1));
+        IF(one);
+        IF(LT(x, n));
+        y = low(x, 1);
+        fetch(ptx_ptr_add(k, sh, y, bad ? 256 : 1024), ptx_ptr_add(k, bar, y, 8));
+        END;
+        END;
+        y = low(i, 1);
+        wait_val(ptx_ptr_add(k, bar, y, 8), low(SHR(i, 1), 1));
+        out(LD(AT(ptx_ptr_add(k, sh, y, bad ? 256 : 1024), low(tid, 63)), 0));
+        BAR;
+        END;
+    }
+
+    /* of cp.async */
+    PAIR(AMPERE, "race") {
+        BLOCK(128);
+        s = ptx_var_new(k, U(0));
+        copy(0), commit(), copy(bad ? 1024 : 2048), commit();
+        FOR(n);
+        wait_for(1);
+        BAR;
+        x = GET(s);
+        out(LD(ADD(mine, SHL(x, bad ? 10 : 11)), 16));
+        BAR;
+        ptx_cp_async_16(k, ADD(wide, SHL(x, bad ? 10 : 11)), p);
+        commit();
+        SET(s, flip(x));
+        END;
+        wait_for(0);
+    }
+
+    /* one group ahead, and a wait for all but one of two */
+    PAIR(AMPERE, "race") {
+        BLOCK(128);
+        s = ptx_var_new(k, U(0));
+        copy(0), commit();
+        FOR(n);
+        x = GET(s);
+        if (!bad) {
+            ptx_cp_async_16(k, ADD(wide, SHL(flip(x), 11)), p);
+            commit();
+        }
+        wait_for(1);
+        BAR;
+        out(LD(ADD(mine, SHL(x, 11)), 16));
+        BAR;
+        if (bad) {
+            ptx_cp_async_16(k, ADD(wide, SHL(flip(x), 11)), p);
+            commit();
+        }
+        SET(s, flip(x));
+        END;
+        wait_for(0);
+    }
+
+    /* three stages ahead, and four groups may be under way */
+    PAIR(AMPERE, "race") {
+        BLOCK(128);
+        copy(0), commit(), copy(2048), commit(), copy(4096), commit();
+        wait_for(bad ? 3 : 2);
+        BAR;
+        out(LD(mine, 16));
+        wait_for(0);
+    }
+
+    /* a double buffer that overlaps */
+    PAIR(AMPERE, "race") {
+        BLOCK(256);
+        s = ptx_var_new(k, U(0));
+        FOR(n);
+        x = GET(s);
+        y = SHL(x, bad ? 9 : 10);
+        ST(ADD(mine, y), 0, n);
+        BAR;
+        out(LD(ADD(AT(sh, XOR(tid, U(33))), y), 0));
+        SET(s, flip(x));
+        END;
+    }
+
+    /* the tile of the next stage */
+    PAIR(HOPPER, "race") {
+        ring_producer(4, 4);
+        FOR(n);
+        wait_val(FULL_S, GET(ph));
+        x = ptx_ptr_add(k, sh, bad ? low(ADD(GET(s), U(1)), 3) : GET(s), 1024);
+        out(LD(AT(x, lane), 0));
+        release_stage();
+        ring_end(4);
+    }
+
+    /* every copy counts at the first mbarrier */
+    PAIR(HOPPER, "order") {
+        BLOCK(160);
+        rings(4, 4, 1, 4);
+        as_producer();
+        FOR(n);
+        wait_val(EMPTY_S, flip(GET(ph)));
+        fetch(TILE_S, bad ? full : FULL_S);
+        turn_stage(4);
+        as_consumers();
+        FOR(n);
+        read_stage(GET(ph));
+        release_stage();
+        ring_end(4);
+    }
+
+    /* the stage given back is the one behind */
+    PAIR(HOPPER, "order") {
+        ring_producer(4, 4);
+        FOR(n);
+        read_stage(GET(ph));
+        ptx_bar_warp_sync(k, FULL);
+        IF(EQ(lane, zero));
+        ptx_mbarrier_arrive(k, bad ? FULL_S : EMPTY_S);
+        END;
+        ring_end(4);
+    }
+
+    /* the producer never turns */
+    PAIR(HOPPER, "order") {
+        BLOCK(160);
+        rings(4, 4, 1, 4);
+        as_producer();
+        FOR(n);
+        wait_val(EMPTY_S, flip(GET(ph)));
+        fetch(TILE_S, FULL_S);
+        if (bad) SET(s, low(ADD(GET(s), U(1)), 3));
+        else
+            turn_stage(4);
+        as_consumers();
+        FOR(n);
+        read_stage(GET(ph));
+        release_stage();
+        ring_end(4);
+    }
+
+    /* read back of global memory before the copy out is over */
+    PAIR(HOPPER, "race") {
+        ST(mine, 0, n);
+        proxy_fence();
+        BAR;
+        IF(one);
+        ptx_bulk_store(k, q, sh, I(512));
+        bulk_commit();
+        if (bad) bulk_wait_read(0);
+        else
+            bulk_wait(0);
+        ST(p, 0, LD(q, 0));
+        if (bad) bulk_wait(0);
+        END;
+    }
+}
+
+static void carries(void) {
+    ptx_val r[4];
+    /* a borrow taken for a carry */
+    PAIR(AMPERE, "order") {
+        x = ptx_sub_cc(k, n, tid);
+        y = bad ? ptx_addc(k, n, tid) : ptx_subc(k, n, tid);
+        out(ADD(x, y));
+    }
+
+    /* and the other way round */
+    PAIR(AMPERE, "order") {
+        x = ptx_add_cc(k, n, tid);
+        y = bad ? ptx_subc(k, n, tid) : ptx_addc(k, n, tid);
+        out(ADD(x, y));
+    }
+
+    /* the bit itself is no mistake; of two sums the wrong one's is */
+    PAIR(AMPERE, "order") {
+        x = ptx_add_cc(k, n, tid);
+        if (!bad) w = ptx_addc(k, n, n);
+        y = ptx_add_cc(k, tid, tid);
+        if (bad) w = ptx_addc(k, n, n);
+        z = ptx_addc(k, zero, zero);
+        out(ADD(ADD(x, y), ADD(z, w)));
+    }
+
+    /* a product whose low half's carry is lost */
+    PAIR(AMPERE, "order") {
+        r[0] = ptx_op3(k, PTX_MAD, PTX_LO | PTX_CC, n, tid, n);
+        r[1] = bad ? ptx_op3(k, PTX_MAD, PTX_HI | PTX_CC, n, tid, n)
+                   : ptx_op3(k, PTX_MADC, PTX_HI | PTX_CC, n, tid, n);
+        r[2] = ptx_addc(k, zero, zero);
+        out(ADD(r[0], ADD(r[1], r[2])));
+    }
+
+    /* across a branch */
+    PAIR(AMPERE, "order") {
+        a = ptx_var_new(k, U(0));
+        x = ptx_add_cc(k, n, tid);
+        if (!bad) z = ptx_addc(k, n, U(1));
+        IF(GT(n, U(5)));
+        SET(a, bad ? ptx_addc(k, n, U(1)) : z);
+        END;
+        out(ADD(x, GET(a)));
+    }
+}
+
+static void clusters(void) {
+    /* the rank of a block in the grid */
+    PAIR(HOPPER, "beyond") {
+        ptx_require_cluster(k, 2, 1, 1);
+        ST(mine, 0, n);
+        meet();
+        x = bad ? ptx_ctaid_x(k) : ptx_sreg(k, PTX_CLUSTER_CTARANK);
+        out(LD(ptx_mapa(k, mine, flip(x)), 0));
+        meet();
+    }
+
+    /* the same, and one further */
+    PAIR(HOPPER, "beyond") {
+        ST(mine, 0, n);
+        meet();
+        x = ADD(ptx_ctaid_x(k), U(1));
+        if (!bad) x = ptx_as(ptx_rem(k, x, ptx_sreg(k, PTX_CLUSTER_NCTARANK)), PTX_U32);
+        out(LD(ptx_mapa(k, mine, x), 0));
+        meet();
+    }
+
+    /* the number of the cluster */
+    PAIR(HOPPER, "beyond") {
+        ptx_require_cluster(k, 2, 1, 1);
+        ST(mine, 0, n);
+        meet();
+        x = ptx_sreg(k, bad ? PTX_CLUSTERID_X : PTX_CLUSTER_CTAID_X);
+        out(LD(ptx_mapa(k, mine, x), 0));
+        meet();
+    }
+
+    /* the number of blocks is no rank */
+    PAIR(HOPPER, "beyond") {
+        ST(mine, 0, n);
+        meet();
+        x = ptx_sreg(k, PTX_CLUSTER_NCTARANK);
+        if (!bad) x = ptx_sub(k, x, U(1));
+        out(LD(ptx_mapa(k, mine, x), 0));
+        meet();
+    }
+
+    /* multicast that one block alone expects */
+    PAIR(HOPPER, "order") {
+        ptx_require_cluster(k, 2, 1, 1);
+        make(1, 1);
+        meet();
+        v4[0] = sh, v4[1] = p, v4[2] = I(1024), v4[3] = bar, v4[4] = I(3);
+        w = EQ(ptx_sreg(k, PTX_CLUSTER_CTARANK), zero);
+        IF(one);
+        if (!bad) ptx_mbarrier_arrive_expect(k, bar, I(1024));
+        IF(w);
+        if (bad) ptx_mbarrier_arrive_expect(k, bar, I(1024));
+        ptx_opn(k, PTX_BULK_G2S, PTX_MULTICAST, PTX_NONE, PTX_NONE, 5, v4, 0, NULL);
+        END;
+        END;
+        wait_on(bar, 0);
+        out(LD(mine, 0));
+        meet();
+    }
+
+    /* a leader of the grid where each cluster has one */
+    PAIR(HOPPER, "order") {
+        ptx_require_cluster(k, 2, 1, 1);
+        make(1, 1);
+        meet();
+        v4[0] = sh, v4[1] = p, v4[2] = I(1024), v4[3] = bar, v4[4] = I(3);
+        w = EQ(bad ? ptx_ctaid_x(k) : ptx_sreg(k, PTX_CLUSTER_CTARANK), zero);
+        IF(one);
+        ptx_mbarrier_arrive_expect(k, bar, I(1024));
+        IF(w);
+        ptx_opn(k, PTX_BULK_G2S, PTX_MULTICAST, PTX_NONE, PTX_NONE, 5, v4, 0, NULL);
+        END;
+        END;
+        wait_on(bar, 0);
+        out(LD(mine, 0));
+        meet();
+    }
+}
+
+static void tensors(void) {
+    /* not given back on one way */
+    PAIR(BLACKWELL, "order") {
+        BLOCK(128);
+        ALLOC(128);
+        BAR;
+        at = LD(sh, 0);
+        TLD(at);
+        BAR;
+        IF(NE(ptx_uniform(k, n), zero));
+        DEALLOC(at, 128);
+        if (!bad) {
+            ptx_else(k);
+            DEALLOC(at, 128);
+        }
+        END;
+    }
+
+    /* an exit before */
+    PAIR(BLACKWELL, "order") {
+        BLOCK(128);
+        if (!bad) {
+            IF(EQ(n, zero));
+            ptx_ret(k);
+            END;
+        }
+        ALLOC(128);
+        BAR;
+        at = LD(sh, 0);
+        if (bad) {
+            IF(EQ(n, zero));
+            ptx_ret(k);
+            END;
+        }
+        TLD(at);
+        BAR;
+        DEALLOC(at, 128);
+    }
+
+    /* given back by another warp */
+    PAIR(BLACKWELL, "order") {
+        BLOCK(128);
+        ALLOC(128);
+        BAR;
+        at = LD(sh, 0);
+        TLD(at);
+        BAR;
+        IF(EQ(warp, I(bad ? 1 : 0)));
+        ptx_op2(k, PTX_TCGEN05_DEALLOC, 0, at, I(128));
+        END;
+    }
+
+    /* the commit of another thread */
+    PAIR(BLACKWELL, "order") {
+        BLOCK(128);
+        ALLOC(128);
+        make(1, 1);
+        at = LD(sh, 0);
+        IF(one);
+        TMMA(at);
+        if (!bad) ptx_op1(k, PTX_TCGEN05_COMMIT, 0, bar);
+        END;
+        if (bad) {
+            IF(EQ(tid, I(32)));
+            ptx_op1(k, PTX_TCGEN05_COMMIT, 0, bar);
+            END;
+        }
+        wait_on(bar, 0);
+        TLD(at);
+        BAR;
+        DEALLOC(at, 128);
+    }
+
+    /* added to what nothing has filled */
+    PAIR(BLACKWELL, "unwritten") {
+        BLOCK(128);
+        ALLOC(128);
+        make(1, 1);
+        at = LD(sh, 0);
+        IF(one);
+        v4[0] = at, v4[1] = v4[2] = ptx_mov(k, ptx_u64(0x4000)), v4[3] = zero;
+        v4[4] = bad ? EQ(zero, U(0)) : NE(zero, U(0));
+        PLAIN(PTX_TCGEN05_MMA_F16, 5, v4);
+        ptx_op1(k, PTX_TCGEN05_COMMIT, 0, bar);
+        END;
+        wait_on(bar, 0);
+        TLD(at);
+        BAR;
+        DEALLOC(at, 128);
+    }
+
+    /* given back while the product is under way */
+    PAIR(BLACKWELL, "race") {
+        BLOCK(128);
+        ALLOC(128);
+        make(1, 1);
+        at = LD(sh, 0);
+        IF(one);
+        TMMA(at);
+        ptx_op1(k, PTX_TCGEN05_COMMIT, 0, bar);
+        END;
+        if (!bad) wait_on(bar, 0);
+        BAR;
+        DEALLOC(at, 128);
+        if (bad) wait_on(bar, 0);
+    }
+
+    /* the sums of every round are new ones */
+    PAIR(HOPPER, "idle") {
+        ptx_val o[7];
+        start_sums();
+        ptx_op0(k, PTX_WGMMA_FENCE, 0);
+        i = FOR(n);
+        o[0] = o[1] = ptx_wgmma_descriptor(k, sh, 128, 256, 128);
+        o[2] = bad ? NE(zero, U(0)) : NE(i, zero), o[3] = o[4] = I(1), o[5] = o[6] = I(0);
+        ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
+        ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
+        pwait(0);
+        END;
+        use_sums();
+    }
+}
+
+static void cells(void) {
+    /* the edges of a tile with a rim */
+    PAIR(AMPERE, "unwritten") {
+        BLOCK(128);
+        y = ptx_shared(k, "rim", PTX_U32, 130, 4);
+        ST(AT(y, tid), 4, n);
+        if (!bad) {
+            IF(one);
+            ST(y, 0, zero);
+            ST(y, 129 * 4, zero);
+            END;
+        }
+        BAR;
+        out(ADD(LD(AT(y, tid), 0), LD(AT(y, tid), 8)));
+    }
+
+    /* half of the threads fill what all read */
+    PAIR(AMPERE, "unwritten") {
+        BLOCK(128);
+        y = ptx_shared(k, "half", PTX_U32, 128, 4);
+        IF(LT(tid, U(64)));
+        ST(AT(y, tid), 0, n);
+        if (!bad) ST(AT(y, tid), 256, n);
+        END;
+        BAR;
+        out(LD(AT(y, XOR(tid, U(64))), 0));
+    }
+
+    /* sums of warps of which there are fewer */
+    PAIR(AMPERE, "unwritten") {
+        BLOCK(128);
+        y = ptx_shared(k, "sums", PTX_U32, 32, 4);
+        x = wsum(n);
+        IF(EQ(lane, zero));
+        ST(AT(y, warp), 0, x);
+        END;
+        BAR;
+        IF(LT(tid, U(bad ? 8 : 4)));
+        out(LD(AT(y, tid), 0));
+        END;
+    }
+
+    /* read before it is ever written */
+    PAIR(AMPERE, "unwritten") {
+        if (!bad) ST(mine, 0, zero);
+        FOR(n);
+        ST(mine, 0, ADD(LD(mine, 0), n));
+        END;
+        BAR;
+        out(LD(mine, 0));
+    }
+
+    /* the same of a thread's own */
+    PAIR(AMPERE, "unwritten") {
+        y = ptx_local(k, "own", PTX_U32, 8, 16);
+        i = FOR(U(8));
+        if (!bad) ST(AT(y, i), 0, zero);
+        END;
+        i = FOR(n);
+        x = AT(y, low(i, 7));
+        ST(x, 0, ADD(LD(x, 0), n));
+        END;
+        out(LD(y, 0));
+    }
+
+    /* the left neighbour of the first */
+    PAIR(AMPERE, "beyond") {
+        x = ptx_sub(k, tid, U(1));
+        if (!bad) IF(GT(tid, zero));
+        out(LD(AT(q, x), 0));
+        if (!bad) END;
+    }
+
+    /* the same in the grid */
+    PAIR(AMPERE, "beyond") {
+        i = ptx_mad(k, ptx_ctaid_x(k), ptx_ntid_x(k), tid);
+        IF(LT(i, n));
+        if (!bad) IF(GT(i, zero));
+        ST(AT(p, i), 0, LD(AT(q, ptx_sub(k, i, U(1))), 0));
+        if (!bad) END;
+        END;
+    }
+}
+
+static void barriers(void) {
+    /* two barriers, and each waits at the other's */
+    PAIR(AMPERE, "order") {
+        BLOCK(256);
+        IF(LT(tid, U(128)));
+        ptx_op2(k, PTX_BAR_SYNC, 0, I(1), I(256));
+        ptx_op2(k, PTX_BAR_SYNC, 0, I(2), I(256));
+        ptx_else(k);
+        ptx_op2(k, PTX_BAR_SYNC, 0, I(bad ? 2 : 1), I(256));
+        ptx_op2(k, PTX_BAR_SYNC, 0, I(bad ? 1 : 2), I(256));
+        END;
+    }
+
+    /* the barrier of a warp that is that of all */
+    PAIR(AMPERE, "order") {
+        BLOCK(128);
+        ST(mine, 0, n);
+        x = bad ? warp : ADD(warp, U(1));
+        ptx_op2(k, PTX_BAR_SYNC, 0, x, I(32));
+        out(LD(AT(sh, XOR(tid, U(1))), 0));
+        BAR;
+    }
+
+    /* a barrier for half of the block, under another's number */
+    PAIR(AMPERE, "order") {
+        BLOCK(256);
+        IF(LT(tid, U(128)));
+        ptx_op2(k, PTX_BAR_SYNC, 0, I(bad ? 0 : 1), I(128));
+        END;
+        BAR;
+    }
+
+    /* one loop more on one side */
+    PAIR(AMPERE, "order") {
+        BLOCK(256);
+        IF(LT(tid, U(128)));
+        i = FOR(U(4));
+        ptx_op2(k, PTX_BAR_SYNC, 0, I(1), I(256));
+        END;
+        ptx_else(k);
+        i = FOR(U(bad ? 5 : 4));
+        ptx_op2(k, PTX_BAR_SYNC, 0, I(1), I(256));
+        END;
+        END;
+    }
+}
+
+static void texts(void) {
+    static const char *const wrong[][2] = {
+        {"add.u32 $0, $1, 1 // one more;", "add.u32 $0, $1, 1; // one more"},
+        {"add.u32 $0, $1, 1 /* one; */", "add.u32 $0, $1, 1; /* one; */"},
+        {"add.u32 $0, $1, 1; xor", "add.u32 $0, $1, 1;"},
+        {"add.u32 $0, $1, 1;;}", "{add.u32 $0, $1, 1;}"},
+        {"{ mov.u32 $0, $1; bra NOWHERE; }", "{ mov.u32 $0, $1; bra THERE; THERE: }"},
+        {"addd.u32 $0, $1, 1;", "add.u32 $0, $1, 1;"},
+    };
+    static const ptx_type u32 = PTX_U32;
+    uint32_t j;
+    for (j = 0; j < sizeof wrong / sizeof *wrong; j++)
+        PAIR(AMPERE, "!argument") {
+            ptx_raw(k, wrong[j][!bad], 1, &tid, 1, &u32, &x);
+            out(x);
+        }
+}
+
+static void others(void) {
+    /* memory of another space */
+    PAIR(AMPERE, "!address") {
+        x = ptx_cvta_to(k, bad ? PTX_SHARED : PTX_GLOBAL, p);
+        out(LD(x, 0));
+    }
+
+    /* loads that the condition is for too */
+    PAIR(AMPERE, "beyond") {
+        i = ptx_mad(k, ptx_ctaid_x(k), ptx_ntid_x(k), tid);
+        if (bad) x = LD(AT(q, i), 0);
+        IF(LT(i, n));
+        if (!bad) x = LD(AT(q, i), 0);
+        ST(AT(p, i), 0, ADD(x, U(1)));
+        END;
+    }
+}
+
+int main(void) {
+    lanes();
+    rounds();
+    swaps();
+    stages();
+    carries();
+    clusters();
+    tensors();
+    cells();
+    barriers();
+    texts();
+    others();
+    return check_end();
+}
