@@ -6215,7 +6215,7 @@ static int ptx__names_result(const char *text, int i) {
    label, comment or end of a block. NULL: it is. */
 static const char *ptx__no_end(const char *text) {
     static const char open[] = "{([", closed[] = "})]";
-    const char *p, *end, *at = strrchr(text, ';');
+    const char *p, *end, *rest = NULL, *outside[32]; /* the statement that is open, here and around brackets */
     char due[32];
     unsigned depth = 0;
     for (p = text; *p; p++) {
@@ -6229,14 +6229,18 @@ static const char *ptx__no_end(const char *text) {
             if (!*p) break;
         } else if (bracket) {
             if (depth == sizeof due) return p;
+            outside[depth] = rest ? rest : *p == '{' ? NULL : p;
             due[depth++] = closed[bracket - open];
-        } else if (strchr(closed, *p) && (!depth || due[--depth] != *p))
-            return p;
+            rest = NULL;
+        } else if (strchr(closed, *p)) {
+            if (!depth || due[--depth] != *p || (*p == '}' && rest && !outside[depth])) return p;
+            rest = outside[depth];
+        } else if (*p == ';' || *p == ':')
+            rest = NULL;
+        else if (!rest && !strchr(" \t\n", *p))
+            rest = p;
     }
-    if (depth) return text;
-    at = at ? at + 1 : text;
-    at += strspn(at, " \t\n");
-    return *at && !strpbrk(at, "{}:/") ? at : NULL;
+    return depth ? text : rest;
 }
 
 /* Results of those types are made where out is not NULL. */
@@ -9716,12 +9720,60 @@ static void ptx__advise_groups(ptx_kernel *k, ptx__flow *f) {
         }
     }
 }
+/* From a copy to itself with nothing waited for but the groups before. */
+static int ptx__look_next_copy(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)f;
+    if (at->op == PTX__AT_END) return 0;
+    if (at->i == about[0]) return 2;
+    return at->opaque || at->effect == PTX__EFFECT_WAIT
+           || (at->effect == PTX__EFFECT_WAIT_GROUPS && !k->words.at[at->ins->words + 1]);
+}
+/* Copies of one round and of the next, of different threads, to places of which parts are the same: where the
+   first is still under way. */
+static void ptx__advise_overlap(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    const ptx__places *p;
+    uint16_t owner[PTX__CLASH_MOST]; /* of each 4 bytes of the first round, + 1 */
+    int32_t low = INT32_MAX, high = INT32_MIN;
+    uint32_t t, n, c, pass;
+    if (f->effort < PTX__EFFORT / 2) return;
+    for (pass = 0; pass < 2; pass++) {
+        f->round = 0x10000u << pass;
+        p = ptx__places_of(k, f, i);
+        f->round = 0;
+        if (!p->known || p->bytes % 4) return;
+        for (t = 0; t < p->threads && !pass; t++) {
+            if (p->at[t] < low) low = p->at[t];
+            if (p->at[t] > high) high = p->at[t];
+        }
+        if (high > low + 4 * (PTX__CLASH_MOST - 4)) return;
+        if (!pass) memset(owner, 0, sizeof owner);
+        for (t = 0; t < p->threads; t++) {
+            if (!(p->lanes[t / 32] >> t % 32 & 1) || p->at[t] < low || p->at[t] > high || (p->at[t] - low) % 4)
+                continue;
+            n = (uint32_t)(p->at[t] - low) / 4;
+            for (c = 0; c < p->bytes / 4; c++, n++) {
+                if (!pass) owner[n] = (uint16_t)(t + 1);
+                else if (owner[n] && owner[n] != t + 1) {
+                    if (ptx__seek(k, f, i, ptx__look_next_copy, &i))
+                        ptx__note(k, PTX_ADVICE_RACE, i,
+                                  "what thread %u copies here in the second round goes over what thread %u copied "
+                                  "in the first, which may be under way: the stages of a ring are as far apart as "
+                                  "they are long",
+                                  t, owner[n] - 1u);
+                    return;
+                }
+            }
+        }
+    }
+}
 static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     if (ptx__copies(k)) ptx__advise_groups(k, f);
     for (at.i = PTX__BEGIN; ptx__copies(k) && f->effort > 8192 && ptx__next(k, &at);)
         if (at.effect == PTX__EFFECT_COPY && ptx__places_of(k, f, at.i)->known)
             ptx__follow(k, f, PTX__COPY_AWAY, ptx__copy_rule, PTX__SPECIAL, &at.i);
+        else if (at.effect == PTX__EFFECT_COPY)
+            ptx__advise_overlap(k, f, at.i);
 }
 
 /* Whether two threads are given different values by ids of threads: themselves, or what is loaded from
@@ -12151,6 +12203,28 @@ static int ptx__waits_for_itself(ptx_kernel *k, ptx__flow *f, uint32_t wait, uin
     return (int)any;
 }
 
+/* An mbarrier of a ring that is waited for, and at which nobody ever arrives: others of the ring have it all. */
+static void ptx__advise_lonely(ptx_kernel *k, ptx__flow *f, uint32_t i, const ptx__rounds *waits) {
+    uint32_t n, m, met = 0;
+    ptx__rounds r;
+    ptx__point at;
+    ptx__spend(f, k->ins.count, 4);
+    for (at.i = PTX__BEGIN; ptx__next_arrival(k, f, i, 0, &at);) {
+        if (at.opaque || !ptx__mbarrier_of(k, at.i)) return;
+        ptx__play(k, f, at.i, ptx__mbarrier_of(k, at.i), NULL, &r);
+        if (r.n < PTX__ROUNDS) return; /* not all is known */
+        for (n = 0; n < waits->n; n++)
+            for (m = 0; m < r.n; m++) met |= (uint32_t)(waits->at[n] == r.at[m]) << n;
+    }
+    for (n = 0; met && n < waits->n; n++)
+        if (!(met >> n & 1) && !waits->parity[n]) {
+            ptx__note(k, PTX_ADVICE_ORDER, i,
+                      "in round %u this waits for the mbarrier at byte %u of its array, and all arrive at others: "
+                      "it waits for ever",
+                      n, waits->at[n] % PTX__ARRAY_STEP);
+            return;
+        }
+}
 static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     uint32_t n, m, out = 0, filled = 0, bytes;
     ptx__rounds r;
@@ -12199,6 +12273,7 @@ static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
         if (alike && at.effect == PTX__EFFECT_BULK_IN) filled = at.i + 1;
         if (alike && ptx__is_wait(&at) && at.i != i) bytes = 0; /* it may have waited for the first there */
     }
+    ptx__advise_lonely(k, f, i, &r);
     if (r.parity[0] && filled && bytes)
         ptx__note(k, PTX_ADVICE_ORDER, i,
                   "the first phase of an mbarrier has parity 0: the first wait here, for 1, is over at once, "
@@ -12326,6 +12401,17 @@ static int ptx__waits_between(const ptx_kernel *k, ptx__flow *f, uint32_t copy, 
     return 0;
 }
 
+/* A load of what a bulk copy writes to global memory. about: where, by base and offset; the bytes */
+static int ptx__look_back(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const uint32_t *w;
+    int64_t apart;
+    (void)f;
+    if (at->opaque || at->op == PTX_BULK_WAIT_GROUP) return 1;
+    w = at->op == PTX_LD ? ptx__in_slot(k, at->i, 'm') : NULL;
+    if (!w || w[0] != about[0]) return 0;
+    apart = (int64_t)(int32_t)w[1] - (int32_t)about[1];
+    return apart >= 0 && apart < (int64_t)about[2] ? 2 : 0;
+}
 static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
     uint32_t about[3], waits = 0, found;
     ptx__point at;
@@ -12353,6 +12439,16 @@ static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
                                    "between: behind the stores each thread needs "
                                    "PTX_FENCE_PROXY_ASYNC_SHARED, and then all a bar.sync");
         }
+    }
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        const uint32_t *w = at.effect == PTX__EFFECT_BULK_OUT ? ptx__in_slot(k, at.i, 'g') : NULL;
+        uint64_t bytes;
+        if (!w || !ptx__number_in(k, f, at.i, 'C', &bytes) || bytes > 0x7fffffff) continue;
+        about[0] = w[0], about[1] = w[1], about[2] = (uint32_t)bytes;
+        ptx__seek_and_note(
+            k, f, at.i, ptx__look_back, about, PTX_ADVICE_RACE,
+            "the bulk copy at %s may not have written yet what is read here: PTX_BULK_WAIT_GROUP waits for that, "
+            "PTX_BULK_WAIT_GROUP_READ only until its source has been read");
     }
     for (at.i = PTX__BEGIN; waits && !k->function && ptx__next(k, &at);)
         if (at.effect == PTX__EFFECT_BULK_OUT && ptx__seek(k, f, at.i, ptx__look_end, about)
@@ -12473,6 +12569,74 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
     return states;
 }
 
+/* Whether a number is that of a block in the grid, or of a cluster, plus or minus a number: no rank; 2: how many
+   blocks the cluster has. */
+static int ptx__no_rank(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
+    uint32_t depth, which, moved = 0;
+    ptx__point at;
+    for (depth = 0; depth < 8; depth++) {
+        if (PTX__TAG(word) == PTX__W_SPECIAL) {
+            which = PTX__INDEX(word);
+            if (which == PTX_CLUSTER_NCTARANK) return moved ? 0 : 2;
+            return (which >= PTX_CTAID_X && which <= PTX_CTAID_Z)
+                   || (which >= PTX_CLUSTERID_X && which <= PTX_CLUSTERID_Z);
+        }
+        if (!ptx__made_by(k, f, word, &at)) return 0;
+        if (at.op != PTX_MOV && at.op != PTX_ADD && at.op != PTX_SUB && at.op != PTX_XOR) return 0;
+        if (at.op != PTX_MOV && !PTX__IS_NUMBER(at.w[1])) return 0;
+        moved |= at.op != PTX_MOV;
+        word = *at.w;
+    }
+    return 0;
+}
+/* Whether no thread of the block with that rank comes to instruction i. */
+static int ptx__rank_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t rank) {
+    uint32_t lanes[32], w, any = 0;
+    f->rank = rank + 1;
+    any = !ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_CLUSTER, lanes);
+    f->rank = 0;
+    for (w = 0; w < 32 && !any; w++) any = lanes[w];
+    return !any;
+}
+/* Blocks that a multicast brings bytes to, and that expect none; one that only a block of the grid begins. */
+static void ptx__advise_multicast(ptx_kernel *k, ptx__flow *f, const ptx__point *copy) {
+    const uint32_t *barrier = ptx__mbarrier_of(k, copy->i);
+    uint32_t rank, b, expects, away = 0;
+    uint64_t mask;
+    ptx__point at, by;
+    if (!barrier) return;
+    for (rank = 0; rank < 16 && ptx__number_in(k, f, copy->i, 'h', &mask); rank++) {
+        if (!(mask >> rank & 1) || f->effort <= 8192) continue;
+        expects = 0;
+        ptx__spend(f, k->ins.count, 4);
+        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+            if (at.opaque
+                || (at.says & PTX__SAYS(EXPECT) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier))) {
+                expects |= 1;
+                if (at.opaque || !ptx__rank_stays_away(k, f, at.i, rank)) expects |= 2;
+            }
+        if (expects == 1) away = rank + 1;
+    }
+    if (away)
+        ptx__note(k, PTX_ADVICE_ORDER, copy->i,
+                  "these bytes come to block %u of the cluster too, and its mbarrier does not expect them: each "
+                  "block that the mask names expects its own",
+                  away - 1);
+    for (b = ptx__block_of(f, copy->i); b; b = f->block[b].idom) {
+        const uint32_t chosen = ptx__chosen_for(k, f, b);
+        if (!chosen || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &by) || by.op != PTX_SETP
+            || ptx__no_rank(k, f, *by.w) != 1 || strncmp(k->m->chars.at + by.form->text, "setp.eq", 7) != 0)
+            continue;
+        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+            if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier)
+                && !ptx__dominates(f, b, ptx__block_of(f, at.i)))
+                ptx__note(k, PTX_ADVICE_ORDER, copy->i,
+                          "one cluster's block alone begins this, by the condition at %s, and blocks of all "
+                          "clusters wait for it: %%cluster_ctarank is the number that each cluster has",
+                          k->ins.at[f->block[f->block[b].idom].end - 1].site);
+        return;
+    }
+}
 static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
     if (ptx__sm(k) >= 90 && !k->function) {
         uint32_t stores = 1, blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
@@ -12481,6 +12645,7 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
         ptx__follow(k, f, 0, ptx__remote_rule, 0, &stores);
         for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
             const uint32_t *rank = k->words.at + at.ins->words + 2;
+            int which = at.op == PTX_MAPA && at.ins->count == 3 ? ptx__no_rank(k, f, *rank) : 0;
             uint64_t most = at.op == PTX_MAPA && at.ins->count == 3
                                 ? ptx__most(k, f, rank, ptx__block_of(f, at.i), blocks)
                                 : PTX__ANY_NUMBER;
@@ -12488,6 +12653,12 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
                 ptx__note(k, PTX_ADVICE_BEYOND, at.i,
                           "mapa may lead to block %u of a cluster of %u: they are counted from 0",
                           (uint32_t)most, blocks);
+            if (which)
+                ptx__note(k, PTX_ADVICE_BEYOND, at.i,
+                          which == 2 ? "mapa leads to a block that the cluster has not: they are counted from 0"
+                                     : "mapa takes the rank of a block in its cluster, PTX_CLUSTER_CTARANK, and "
+                                       "this is a number in the whole grid");
+            if (at.effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at.form)) ptx__advise_multicast(k, f, &at);
             if ((at.op == PTX_ST_ASYNC || at.op == PTX_RED_ASYNC)
                 && ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'k'))
                 && !ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'r'))
@@ -12530,6 +12701,8 @@ static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__poi
     const uint32_t *w = k->words.at + at->ins->words + at->ins->results;
     const uint32_t threads = k->need[0] * k->need[1] * k->need[2];
     uint32_t about[2];
+    int waited = 0;
+    ptx__point wait;
     if (at->op == PTX_TCGEN05_ALLOC || at->op == PTX_TCGEN05_DEALLOC || at->op == PTX_TCGEN05_RELINQUISH) {
         if (ptx__parted(k, f, at->i) < PTX__CLASS_WARP && (!threads || threads > 32))
             ptx__note(
@@ -12550,11 +12723,108 @@ static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__poi
             "other warps may still be loading, at %s, from what is given back here: a barrier of "
             "the block comes between");
     if (strncmp(at->name, "tcgen05.mma", 11) != 0 || !ptx__seek(k, f, at->i, ptx__look_commit, NULL)) return;
+    ptx__spend(f, k->ins.count, 4);
+    for (wait.i = PTX__BEGIN, about[1] = 0; !waited && ptx__next(k, &wait);) /* by whomever: then they met */
+        waited = ptx__is_wait(&wait) && ptx__seek(k, f, wait.i, ptx__look_op, about);
+    if (!waited)
+        ptx__seek_and_note(
+            k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
+            "the product at %s may still be under way where its tensor memory is given back: PTX_TCGEN05_COMMIT to "
+            "an mbarrier, and a wait for that, come before");
     about[0] = PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w;
     ptx__seek_and_note(
         k, f, at->i, ptx__look_sums, about, PTX_ADVICE_RACE,
         "what the product at %s makes may not be there yet: PTX_TCGEN05_COMMIT to an mbarrier, and "
         "a wait for that, come between");
+}
+/* The warps that come to instruction i, a bit each; all of them where that is not known. */
+static uint32_t ptx__warps_of(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    uint32_t lanes[32], w, warps = 0;
+    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes)) return UINT32_MAX;
+    for (w = 0; w < 32; w++) warps |= (uint32_t)(lanes[w] != 0) << w;
+    return warps;
+}
+/* The block that instruction i stands in, as far as all threads of the block go the same way. */
+static uint32_t ptx__for_all(const ptx__flow *f, uint32_t i) {
+    uint32_t b = ptx__block_of(f, i);
+    while (b && PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK) b = f->block[b].idom;
+    return b;
+}
+/* An end of the kernel, on a way that passes no place where it is given back. about: a bit of each such block is
+   set, from the second word on, and how many there are */
+static int ptx__look_kept(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    uint32_t n;
+    (void)k;
+    if (at->op == PTX__AT_END) return 2;
+    for (n = 1; n <= about[0]; n++)
+        if (ptx__block_of(f, at->i) == about[n]) return 1;
+    return 0;
+}
+/* Whether any lane that comes to the one comes to the other, as far as is known. */
+static int ptx__come_to_both(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
+    uint32_t lanes[2][32], w;
+    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes[0])
+        || !ptx__comers(k, f, ptx__block_of(f, j), k->ins.at[j].guard, PTX__CLASS_BLOCK, lanes[1]))
+        return 1;
+    for (w = 0; w < 32; w++)
+        if (lanes[0][w] & lanes[1][w]) return 1;
+    return 0;
+}
+/* The predicate of a product that says whether it adds to what is there: -1 where that is not known. */
+static int ptx__adds(const ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *w;
+    int good = PTX__VALUE_STEPS;
+    uint64_t v;
+    for (w = at->w; w < at->end; w = ptx__behind(w)) {
+        if (PTX__TAG(*w) != PTX__W_PRED && PTX__TAG(*w) != PTX__W_PRED_NOT) continue;
+        v = ptx__value(k, f, w, 0, &good);
+        return good ? v != 0 : -1;
+    }
+    return -1;
+}
+/* Tensor memory on ways, and who does what with it. */
+static void ptx__advise_tensor_ways(ptx_kernel *k, ptx__flow *f) {
+    uint32_t about[9], adds = 0, product = 0, commits, told;
+    ptx__point at, other;
+    about[0] = 0;
+    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_TCGEN05_DEALLOC, PTX_TCGEN05_DEALLOC);)
+        if (about[0] < 8) about[++about[0]] = ptx__for_all(f, at.i);
+    for (at.i = PTX__BEGIN; about[0] && about[0] < 8 && ptx__next_op(k, &at, PTX_TCGEN05_ALLOC, PTX_TCGEN05_ALLOC);) {
+        f->chosen = ptx__chosen_for(k, f, ptx__for_all(f, at.i));
+        if (ptx__seek(k, f, at.i, ptx__look_kept, about))
+            ptx__note(k, PTX_ADVICE_ORDER, at.i,
+                      "on some way from here to an end of the kernel this tensor memory is not given back: "
+                      "PTX_TCGEN05_DEALLOC comes on each");
+        f->chosen = 0;
+        for (other.i = PTX__BEGIN; ptx__next_op(k, &other, PTX_TCGEN05_DEALLOC, PTX_TCGEN05_DEALLOC);)
+            if (!(ptx__warps_of(k, f, at.i) & ptx__warps_of(k, f, other.i)))
+                ptx__note(k, PTX_ADVICE_ORDER, other.i,
+                          "another warp has taken this tensor memory, at %s: the warp that takes it gives it back",
+                          at.ins->site);
+    }
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        if (at.says & PTX__SAYS(TCGEN05_ST) || strncmp(at.name, "tcgen05.cp", 10) == 0) adds = 2;
+        if (!(at.says & PTX__SAYS(TCGEN05_MMA))) continue;
+        if (!product && !adds && ptx__adds(k, f, &at) == 1) product = at.i + 1;
+        adds |= ptx__adds(k, f, &at) != 1 ? 2u : 0u;
+        commits = told = 0;
+        ptx__spend(f, k->ins.count, 4);
+        for (other.i = PTX__BEGIN; ptx__next(k, &other);) {
+            if (other.says & PTX__SAYS(TCGEN05_COMMIT) && ptx__seek(k, f, at.i, ptx__look_for, &other.i)) {
+                commits = other.i + 1;
+                told |= (uint32_t)ptx__come_to_both(k, f, at.i, other.i);
+            }
+        }
+        if (commits && !told)
+            ptx__note(k, PTX_ADVICE_ORDER, commits - 1,
+                      "this tells of the products that its own thread began, and those at %s another did: one and "
+                      "the same thread begins and commits them",
+                      at.ins->site);
+    }
+    if (product && !(adds & 2))
+        ptx__note(k, PTX_ADVICE_UNWRITTEN, product - 1,
+                  "all products add to what is in tensor memory, and nothing was put there: the first of them is not "
+                  "to add, by a predicate that is false");
 }
 /* Tensor memory that is never given back, or not as much of it; products that all begin or nobody waits for.
    */
@@ -12586,6 +12856,7 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
         else
             given = at.i + 1, gives++, back += columns;
     }
+    if (taken | product) ptx__advise_tensor_ways(k, f);
     if (product && !committed)
         ptx__note(
             k, PTX_ADVICE_ORDER, product - 1,
@@ -13558,12 +13829,30 @@ static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     }
 }
 
+/* From a product to itself, and nothing reads its sums. about: it */
+static int ptx__look_unread(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const ptx__ins *product = &k->ins.at[about[0]];
+    uint32_t from = 0, word, r;
+    (void)f;
+    if (at->op == PTX__AT_END) return 0;
+    if (at->i == about[0]) return 2;
+    if (at->opaque || at->effect == PTX__EFFECT_MMA) return 1;
+    while ((word = ptx__next_register(k, at->ins, 1, &from)) != 0)
+        for (r = 0; r < product->results; r++)
+            if (k->words.at[product->words + r] == word) return 1;
+    return 0;
+}
 static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
     uint32_t array;
     ptx__point at;
     if (!(k->seen >> PTX__EFFECT_MMA & 1)) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         if (at.effect == PTX__EFFECT_MMA) ptx__advise_refills(k, f, &at);
+        if (at.effect == PTX__EFFECT_MMA && ptx__adds(k, f, &at) == 0
+            && ptx__seek(k, f, at.i, ptx__look_unread, &at.i))
+            ptx__note(k, PTX_ADVICE_IDLE, at.i,
+                      "each round makes these sums anew, and nothing reads those of the round before: the predicate "
+                      "that says whether the product adds is always false");
         if (at.effect == PTX__EFFECT_MMA)
             ptx__seek_and_note(k, f, at.i, ptx__look_release, NULL, PTX_ADVICE_RACE,
                                "the product at %s may still be reading what this arrival gives back: "
@@ -13648,6 +13937,49 @@ static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
                     "barrier, one count",
                     (unsigned)number[0], (unsigned)count[0], (unsigned)count[1], k->ins.at[other].site);
         }
+    }
+}
+
+/* -- carries -- */
+
+/* Whether an operand of the sum is a number: then the flag itself is asked after, as a borrow or a carry. */
+static int ptx__takes_number(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at) {
+    const uint32_t *w;
+    uint64_t number;
+    for (w = at->w; w < at->end; w = ptx__behind(w))
+        if (ptx__number(k, f, w, &number)) return 1;
+    return 0;
+}
+static void ptx__advise_carries(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b = 0, from = 0, read = 1;
+    ptx__point at, by;
+    if (!(k->seen & PTX__SEEN_CARRY)) return;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        const int subtracts = at.op == PTX_SUB || at.op == PTX_SUBC;
+        const int reads = at.op == PTX_ADDC || at.op == PTX_SUBC || at.op == PTX_MADC;
+        for (; f->block[b].end <= at.i; b++) from = 0, read = 1;
+        if (at.opaque) read = 1;
+        if (reads && !from)
+            ptx__note(k, PTX_ADVICE_ORDER, at.i,
+                      "%s reads a carry that was written before a branch or label: sums of many words are made "
+                      "in one piece, with no way in or out",
+                      at.name);
+        else if (reads && ptx__see(k, from - 1, &by)
+                 && (by.op == PTX_SUB || by.op == PTX_SUBC) != subtracts && !ptx__takes_number(k, f, &at))
+            ptx__note(k, PTX_ADVICE_ORDER, at.i,
+                      "%s reads what %s wrote, at %s: a borrow is no carry; addc goes with add.cc, subc with sub.cc",
+                      at.name, by.name, by.ins->site);
+        if (at.op == PTX_RAW) from = at.i + 1;
+        if (reads) read = 1;
+        if (!(reads || at.op == PTX_ADD || at.op == PTX_SUB || at.op == PTX_MAD)
+            || !(at.form->asked & PTX_CC & ~PTX__FAMILY))
+            continue;
+        if (!read)
+            ptx__note(k, PTX_ADVICE_ORDER, at.i,
+                      "this writes over the carry of the sum at %s, which nothing has read: addc and madc take it "
+                      "with them, and so does .cc on those",
+                      k->ins.at[from - 1].site);
+        from = at.i + 1, read = (uint32_t)reads;
     }
 }
 
@@ -13913,7 +14245,8 @@ static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__advise_mbarriers,     ptx__advise_read_only,  ptx__advise_contractions, ptx__advise_bulk,
     ptx__advise_phases,        ptx__advise_rounds,     ptx__advise_bulk_out,     ptx__advise_remote,
     ptx__advise_tensor_memory, ptx__advise_overwrites, ptx__advise_stages,       ptx__advise_operands,
-    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_lanes,       ptx__advise_pressure};
+    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_lanes,      ptx__advise_carries,
+    ptx__advise_pressure};
 
 static int ptx__make_places(ptx_module *m) {
     uint32_t i;

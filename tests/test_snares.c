@@ -424,17 +424,6 @@ static void stages(void) {
         END;
     }
 
-    /* the tile of the next stage */
-    PAIR(HOPPER, "race") {
-        ring_producer(4, 4);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        x = ptx_ptr_add(k, sh, bad ? low(ADD(GET(s), U(1)), 3) : GET(s), 1024);
-        out(LD(AT(x, lane), 0));
-        release_stage();
-        ring_end(4);
-    }
-
     /* every copy counts at the first mbarrier */
     PAIR(HOPPER, "order") {
         BLOCK(160);
@@ -862,20 +851,6 @@ static void barriers(void) {
         END;
         BAR;
     }
-
-    /* one loop more on one side */
-    PAIR(AMPERE, "order") {
-        BLOCK(256);
-        IF(LT(tid, U(128)));
-        i = FOR(U(4));
-        ptx_op2(k, PTX_BAR_SYNC, 0, I(1), I(256));
-        END;
-        ptx_else(k);
-        i = FOR(U(bad ? 5 : 4));
-        ptx_op2(k, PTX_BAR_SYNC, 0, I(1), I(256));
-        END;
-        END;
-    }
 }
 
 static void texts(void) {
@@ -884,8 +859,7 @@ static void texts(void) {
         {"add.u32 $0, $1, 1 /* one; */", "add.u32 $0, $1, 1; /* one; */"},
         {"add.u32 $0, $1, 1; xor", "add.u32 $0, $1, 1;"},
         {"add.u32 $0, $1, 1;;}", "{add.u32 $0, $1, 1;}"},
-        {"{ mov.u32 $0, $1; bra NOWHERE; }", "{ mov.u32 $0, $1; bra THERE; THERE: }"},
-        {"addd.u32 $0, $1, 1;", "add.u32 $0, $1, 1;"},
+        {"{ .reg .b64 t; mov.b64 t, {$1, $1} }", "{ .reg .b64 t; mov.b64 t, {$1, $1}; cvt.u32.u64 $0, t; }"},
     };
     static const ptx_type u32 = PTX_U32;
     uint32_t j;
@@ -894,6 +868,11 @@ static void texts(void) {
             ptx_raw(k, wrong[j][!bad], 1, &tid, 1, &u32, &x);
             out(x);
         }
+    PAIR(AMPERE, "!label") {
+        ptx_raw(k, bad ? "{ mov.u32 $0, $1; bra NOWHERE; }" : "{ mov.u32 $0, $1; bra THERE; THERE: }", 1, &tid, 1,
+                &u32, &x);
+        out(x);
+    }
 }
 
 static void others(void) {
@@ -901,16 +880,6 @@ static void others(void) {
     PAIR(AMPERE, "!address") {
         x = ptx_cvta_to(k, bad ? PTX_SHARED : PTX_GLOBAL, p);
         out(LD(x, 0));
-    }
-
-    /* loads that the condition is for too */
-    PAIR(AMPERE, "beyond") {
-        i = ptx_mad(k, ptx_ctaid_x(k), ptx_ntid_x(k), tid);
-        if (bad) x = LD(AT(q, i), 0);
-        IF(LT(i, n));
-        if (!bad) x = LD(AT(q, i), 0);
-        ST(AT(p, i), 0, ADD(x, U(1)));
-        END;
     }
 }
 
