@@ -6215,7 +6215,8 @@ static int ptx__names_result(const char *text, int i) {
    label, comment or end of a block. NULL: it is. */
 static const char *ptx__no_end(const char *text) {
     static const char open[] = "{([", closed[] = "})]";
-    const char *p, *end, *rest = NULL, *outside[32]; /* the statement that is open, here and around brackets */
+    const char *p, *end, *rest = NULL,
+                         *outside[32]; /* the statement that is open, here and around brackets */
     char due[32];
     unsigned depth = 0;
     for (p = text; *p; p++) {
@@ -7205,6 +7206,7 @@ typedef struct ptx__flow {
     uint32_t effort;        /* steps of the advice that are still to spend */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
     uint32_t rank; /* of the block in its cluster, + 1, that ptx__value takes it to have; 0: not known */
+    uint32_t corner; /* whether ptx__value takes the block for the first of the grid */
     uint32_t round,
         sample[2]; /* in which round places are asked for, see ptx__value; of the two of ptx__clash */
     uint32_t last_guard;     /* that it was asked with by ptx__find_places */
@@ -7216,6 +7218,7 @@ typedef struct ptx__flow {
     uint32_t search, looks; /* of ptx__read_outside: how many, and the steps that are left to all */
 } ptx__flow;
 
+#define PTX__SHARED_MOST 49152 /* bytes of static shared memory */
 #define PTX__EFFORT 4000000u
 #define PTX__SAMPLES 60000u /* of them, for places that variables make */
 
@@ -7329,7 +7332,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->looks = 8 * (uint32_t)(n < PTX__EFFORT ? n : PTX__EFFORT) + 65536;
     f->search = f->asked = 0;
     f->first = f->chosen = 0;
-    f->rank = f->round = f->sample[0] = f->sample[1] = 0;
+    f->rank = f->corner = f->round = f->sample[0] = f->sample[1] = 0;
     f->threads = 1024;
     for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
     if (checked) {
@@ -8533,6 +8536,14 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
         case PTX_CLUSTER_CTARANK:
             if (f->rank) return f->rank - 1;
             break;
+        case PTX_CTAID_X:
+        case PTX_CTAID_Y:
+        case PTX_CTAID_Z:
+            if (f->corner) return 0;
+            break;
+        case PTX_NTID_X:
+            if (f->corner) return width;
+            break;
         case PTX_LANEMASK_EQ: return 1u << t % 32;
         case PTX_LANEMASK_LT: return (1u << t % 32) - 1u;
         case PTX_LANEMASK_LE: return (2u << t % 32) - 1u;
@@ -9721,7 +9732,8 @@ static void ptx__advise_groups(ptx_kernel *k, ptx__flow *f) {
     }
 }
 /* From a copy to itself with nothing waited for but the groups before. */
-static int ptx__look_next_copy(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+static int ptx__look_next_copy(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
+                               const uint32_t *about) {
     (void)f;
     if (at->op == PTX__AT_END) return 0;
     if (at->i == about[0]) return 2;
@@ -9748,18 +9760,21 @@ static void ptx__advise_overlap(ptx_kernel *k, ptx__flow *f, uint32_t i) {
         if (high > low + 4 * (PTX__CLASH_MOST - 4)) return;
         if (!pass) memset(owner, 0, sizeof owner);
         for (t = 0; t < p->threads; t++) {
-            if (!(p->lanes[t / 32] >> t % 32 & 1) || p->at[t] < low || p->at[t] > high || (p->at[t] - low) % 4)
+            if (!(p->lanes[t / 32] >> t % 32 & 1) || p->at[t] < low || p->at[t] > high
+                || (p->at[t] - low) % 4)
                 continue;
             n = (uint32_t)(p->at[t] - low) / 4;
             for (c = 0; c < p->bytes / 4; c++, n++) {
-                if (!pass) owner[n] = (uint16_t)(t + 1);
+                if (!pass)
+                    owner[n] = (uint16_t)(t + 1);
                 else if (owner[n] && owner[n] != t + 1) {
                     if (ptx__seek(k, f, i, ptx__look_next_copy, &i))
-                        ptx__note(k, PTX_ADVICE_RACE, i,
-                                  "what thread %u copies here in the second round goes over what thread %u copied "
-                                  "in the first, which may be under way: the stages of a ring are as far apart as "
-                                  "they are long",
-                                  t, owner[n] - 1u);
+                        ptx__note(
+                            k, PTX_ADVICE_RACE, i,
+                            "what thread %u copies here in the second round goes over what thread %u copied "
+                            "in the first, which may be under way: the stages of a ring are as far apart as "
+                            "they are long",
+                            t, owner[n] - 1u);
                     return;
                 }
             }
@@ -10998,6 +11013,55 @@ static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
               (long long)step);
 }
 
+static uint32_t ptx__chosen_for(const ptx_kernel *k, const ptx__flow *f, uint32_t b);
+/* Whether the first thread of the grid is kept from block b, or may be: conditions that leave what is less than
+   something do not keep it. */
+static int ptx__first_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t b) {
+    uint32_t chosen, word;
+    int good, stays;
+    ptx__point at;
+    for (; b; b = f->block[b].idom) {
+        const ptx__ins *last = &k->ins.at[f->block[f->block[b].idom].end - 1];
+        if (last->kind != PTX__I_BRANCH || !last->guard || f->post_idom[f->block[b].idom] == b) continue;
+        chosen = ptx__chosen_for(k, f, b);
+        if (!chosen || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &at)
+            || at.op != PTX_SETP)
+            return 1;
+        good = PTX__VALUE_STEPS;
+        stays = !ptx__value(k, f, &chosen, 0, &good);
+        if (good && stays) return 1;
+        if (good) continue;
+        word = *at.w; /* 0, which is compared with what is not known */
+        good = PTX__VALUE_STEPS;
+        if (ptx__value(k, f, &word, 0, &good) || !good || at.form->operands[2]
+            || k->m->chars.at[at.form->text + 5] != (PTX__TAG(chosen) == PTX__W_PRED ? 'l' : 'g'))
+            return 1;
+    }
+    return 0;
+}
+/* Global memory behind a pointer that is a parameter, at an index that is -1 without a sign for the first thread
+   of the grid. */
+static void ptx__advise_edge(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w) {
+    int good = PTX__VALUE_STEPS;
+    uint32_t index;
+    ptx__point at, made;
+    if (k->function || k->ins.at[i].guard || !ptx__made_by(k, f, *w, &at) || at.op != PTX_MAD
+        || !(at.form->asked & PTX_WIDE & ~PTX__FAMILY)
+        || ptx__fact((unsigned)(at.form->key >> 16 & 0xff))->kind != 'u' || PTX__TAG(*at.w) != PTX__W_32
+        || !ptx__made_by(k, f, *at.w, &made) || (made.op != PTX_SUB && made.op != PTX_ADD)
+        || f->effort < PTX__EFFORT / 2)
+        return;
+    f->corner = 1;
+    index = *at.w;
+    index = (uint32_t)ptx__value(k, f, &index, 0, &good);
+    if (good && index > 0xffff0000u && !ptx__first_stays_away(k, f, ptx__block_of(f, i)))
+        ptx__note(
+            k, PTX_ADVICE_BEYOND, i,
+            "for the first thread of the grid the index here is %d, which without a sign is %u: a condition "
+            "leaves it out, or ptx_max does",
+            (int)(int32_t)index, index);
+    f->corner = 0;
+}
 static void ptx__advise_beyond(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, uint32_t bytes,
                                const char *array, uint32_t has) {
     uint64_t most = k->ins.at[i].guard ? PTX__ANY_NUMBER : ptx__most(k, f, w, ptx__block_of(f, i),
@@ -11036,6 +11100,7 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     ptx__extent(k, ins, letter, &align, &bytes);
     if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
     if (f->advising == 2) ptx__advise_round_step(k, f, i, w[0], align);
+    if (f->advising == 2 && letter == 'm') ptx__advise_edge(k, f, i, w);
     if (f->advising == 2 && (letter == 'b' || letter == 'r') && v.symbol && v.step & 7 && v.step > 1)
         ptx__note(k, PTX_ADVICE_ALIGN, i, "an mbarrier has 8 bytes, and this is one of a row %u bytes apart",
                   (uint32_t)v.step);
@@ -11218,6 +11283,37 @@ static int ptx__raw_leaves(const char *text) {
             return 1;
     return 0;
 }
+/* Whether a text places that label. */
+static const char ptx__letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+static int ptx__places_label(const char *text, const char *name, size_t n) {
+    const char *p, *end;
+    for (p = text; (p = strchr(p, ':')) != NULL; p += 1 + (p[1] == ':')) {
+        for (end = p; end > text && strchr(" \t\n", end[-1]);) end--;
+        if (p[1] != ':' && (size_t)(end - text) >= n && strncmp(end - n, name, n) == 0
+            && ((size_t)(end - text) == n || !strchr(ptx__letters, end[-1 - (ptrdiff_t)n])))
+            return 1;
+    }
+    return 0;
+}
+/* The name that a text jumps to and that neither it nor any other text of the kernel places; NULL: none. */
+static const char *ptx__raw_lost(const ptx_kernel *k, const char *text) {
+    const char *p = text;
+    ptx__point in;
+    uint32_t left = 1000; /* texts to look through */
+    while ((p = strstr(p, "bra")) != NULL) {
+        const int opens = p == text || strchr(" \t\n;{}:", p[-1]);
+        size_t n;
+        p += strncmp(p, "bra.uni", 7) == 0 ? 7 : 3;
+        if (!opens || (*p != ' ' && *p != '\t')) continue;
+        p += strspn(p, " \t");
+        n = strspn(p, ptx__letters);
+        if (!n || ptx__places_label(text, p, n)) continue;
+        for (in.i = PTX__BEGIN; left && ptx__next_op(k, &in, PTX_RAW, PTX_RAW); left--)
+            if (ptx__places_label(ptx__raw_text(k, in.ins), p, n)) break;
+        if (left && in.i >= k->ins.count) return p;
+    }
+    return NULL;
+}
 static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t from) {
     uint32_t b, i = from + 1, way, depth = 0, *seen = f->skip_lane, *stack = f->stack;
     for (b = 0; b < f->blocks; b++) seen[b] = 0;
@@ -11257,6 +11353,10 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     uint32_t blocks = ptx__blocks_of(k);
     ptx_mods group = ptx__cta_group(form);
     const char *letter;
+    if (at->op == PTX_RAW && (letter = ptx__raw_lost(k, ptx__raw_text(k, at->ins))) != NULL)
+        return ptx__fail_at(k, PTX_E_LABEL, i, site,
+                            "raw text that jumps to '%.*s', which no text of the kernel places",
+                            (int)strspn(letter, ptx__letters), letter);
     if (at->op == PTX_RAW && at->effect != PTX__EFFECT_CALL && ptx__raw_leaves(ptx__raw_text(k, at->ins))
         && (ptx__parted(k, f, i) > PTX__CLASS_BLOCK || strchr(ptx__raw_text(k, at->ins), '@')))
         return ptx__verify_raw_leaves(k, f, i);
@@ -12089,8 +12189,8 @@ static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, 
     }
 }
 /* barrier: the address that is asked after; parity: NULL for none */
-static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *barrier, const uint32_t *parity,
-                      ptx__rounds *rounds) {
+static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *barrier,
+                      const uint32_t *parity, ptx__rounds *rounds) {
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], j, b = 0, *now;
     uint32_t home = ptx__block_of(f, i), until = UINT32_MAX, *seen = f->walk[0], way;
     int ok, good;
@@ -12218,10 +12318,11 @@ static void ptx__advise_lonely(ptx_kernel *k, ptx__flow *f, uint32_t i, const pt
     }
     for (n = 0; met && n < waits->n; n++)
         if (!(met >> n & 1) && !waits->parity[n]) {
-            ptx__note(k, PTX_ADVICE_ORDER, i,
-                      "in round %u this waits for the mbarrier at byte %u of its array, and all arrive at others: "
-                      "it waits for ever",
-                      n, waits->at[n] % PTX__ARRAY_STEP);
+            ptx__note(
+                k, PTX_ADVICE_ORDER, i,
+                "in round %u this waits for the mbarrier at byte %u of its array, and all arrive at others: "
+                "it waits for ever",
+                n, waits->at[n] % PTX__ARRAY_STEP);
             return;
         }
 }
@@ -12296,23 +12397,26 @@ static void ptx__advise_places_of_copy(ptx_kernel *k, ptx__flow *f, uint32_t i) 
         array = r.at[n] / PTX__ARRAY_STEP;
         if (!array || array > k->shared.count || !k->shared.at[array - 1].count) return;
         has = k->shared.at[array - 1].count * ptx_type_bytes((ptx_type)k->shared.at[array - 1].type);
-        if (r.at[n] % PTX__ARRAY_STEP + bytes > has) out = out ? out : n + 1;
+        if (r.at[n] % PTX__ARRAY_STEP + bytes > has)
+            out = out ? out : n + 1;
         else if (out) {
-            ptx__note(k, PTX_ADVICE_BEYOND, i,
-                      "in round %u this copy brings bytes %u to %u of '%.80s', which has %u: the ring has more "
-                      "stages than the array",
-                      out - 1, r.at[out - 1] % PTX__ARRAY_STEP,
-                      r.at[out - 1] % PTX__ARRAY_STEP + (uint32_t)bytes - 1, k->m->names.at + k->shared.at[array - 1].name,
-                      has);
+            ptx__note(
+                k, PTX_ADVICE_BEYOND, i,
+                "in round %u this copy brings bytes %u to %u of '%.80s', which has %u: the ring has more "
+                "stages than the array",
+                out - 1, r.at[out - 1] % PTX__ARRAY_STEP,
+                r.at[out - 1] % PTX__ARRAY_STEP + (uint32_t)bytes - 1,
+                k->m->names.at + k->shared.at[array - 1].name, has);
             return;
         }
         for (m = 0; m < n; m++) {
             uint32_t apart = r.at[m] < r.at[n] ? r.at[n] - r.at[m] : r.at[m] - r.at[n];
             if (!apart || apart >= bytes) continue;
-            ptx__note(k, PTX_ADVICE_RACE, i,
-                      "rounds %u and %u of this copy bring %u bytes to places %u bytes apart: the stages of a ring "
-                      "are as far apart as they are long",
-                      m, n, (uint32_t)bytes, apart);
+            ptx__note(
+                k, PTX_ADVICE_RACE, i,
+                "rounds %u and %u of this copy bring %u bytes to places %u bytes apart: the stages of a ring "
+                "are as far apart as they are long",
+                m, n, (uint32_t)bytes, apart);
             return;
         }
     }
@@ -12320,7 +12424,8 @@ static void ptx__advise_places_of_copy(ptx_kernel *k, ptx__flow *f, uint32_t i) 
 static void ptx__advise_rounds(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     if (ptx__sm(k) < 80) return;
-    for (at.i = PTX__BEGIN; k->seen >> PTX__EFFECT_BULK_IN & 1 && f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
+    for (at.i = PTX__BEGIN;
+         k->seen >> PTX__EFFECT_BULK_IN & 1 && f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
         if (at.effect == PTX__EFFECT_BULK_IN && f->block[ptx__block_of(f, at.i)].order)
             ptx__advise_places_of_copy(k, f, at.i);
     for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
@@ -12445,10 +12550,10 @@ static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
         uint64_t bytes;
         if (!w || !ptx__number_in(k, f, at.i, 'C', &bytes) || bytes > 0x7fffffff) continue;
         about[0] = w[0], about[1] = w[1], about[2] = (uint32_t)bytes;
-        ptx__seek_and_note(
-            k, f, at.i, ptx__look_back, about, PTX_ADVICE_RACE,
-            "the bulk copy at %s may not have written yet what is read here: PTX_BULK_WAIT_GROUP waits for that, "
-            "PTX_BULK_WAIT_GROUP_READ only until its source has been read");
+        ptx__seek_and_note(k, f, at.i, ptx__look_back, about, PTX_ADVICE_RACE,
+                           "the bulk copy at %s may not have written yet what is read here: "
+                           "PTX_BULK_WAIT_GROUP waits for that, "
+                           "PTX_BULK_WAIT_GROUP_READ only until its source has been read");
     }
     for (at.i = PTX__BEGIN; waits && !k->function && ptx__next(k, &at);)
         if (at.effect == PTX__EFFECT_BULK_OUT && ptx__seek(k, f, at.i, ptx__look_end, about)
@@ -12618,14 +12723,16 @@ static void ptx__advise_multicast(ptx_kernel *k, ptx__flow *f, const ptx__point 
         if (expects == 1) away = rank + 1;
     }
     if (away)
-        ptx__note(k, PTX_ADVICE_ORDER, copy->i,
-                  "these bytes come to block %u of the cluster too, and its mbarrier does not expect them: each "
-                  "block that the mask names expects its own",
-                  away - 1);
+        ptx__note(
+            k, PTX_ADVICE_ORDER, copy->i,
+            "these bytes come to block %u of the cluster too, and its mbarrier does not expect them: each "
+            "block that the mask names expects its own",
+            away - 1);
     for (b = ptx__block_of(f, copy->i); b; b = f->block[b].idom) {
         const uint32_t chosen = ptx__chosen_for(k, f, b);
-        if (!chosen || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &by) || by.op != PTX_SETP
-            || ptx__no_rank(k, f, *by.w) != 1 || strncmp(k->m->chars.at + by.form->text, "setp.eq", 7) != 0)
+        if (!chosen || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &by)
+            || by.op != PTX_SETP || ptx__no_rank(k, f, *by.w) != 1
+            || strncmp(k->m->chars.at + by.form->text, "setp.eq", 7) != 0)
             continue;
         for (at.i = PTX__BEGIN; ptx__next(k, &at);)
             if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier)
@@ -12655,10 +12762,12 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
                           (uint32_t)most, blocks);
             if (which)
                 ptx__note(k, PTX_ADVICE_BEYOND, at.i,
-                          which == 2 ? "mapa leads to a block that the cluster has not: they are counted from 0"
-                                     : "mapa takes the rank of a block in its cluster, PTX_CLUSTER_CTARANK, and "
-                                       "this is a number in the whole grid");
-            if (at.effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at.form)) ptx__advise_multicast(k, f, &at);
+                          which == 2
+                              ? "mapa leads to a block that the cluster has not: they are counted from 0"
+                              : "mapa takes the rank of a block in its cluster, PTX_CLUSTER_CTARANK, and "
+                                "this is a number in the whole grid");
+            if (at.effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at.form))
+                ptx__advise_multicast(k, f, &at);
             if ((at.op == PTX_ST_ASYNC || at.op == PTX_RED_ASYNC)
                 && ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'k'))
                 && !ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'r'))
@@ -12727,10 +12836,10 @@ static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__poi
     for (wait.i = PTX__BEGIN, about[1] = 0; !waited && ptx__next(k, &wait);) /* by whomever: then they met */
         waited = ptx__is_wait(&wait) && ptx__seek(k, f, wait.i, ptx__look_op, about);
     if (!waited)
-        ptx__seek_and_note(
-            k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
-            "the product at %s may still be under way where its tensor memory is given back: PTX_TCGEN05_COMMIT to "
-            "an mbarrier, and a wait for that, come before");
+        ptx__seek_and_note(k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
+                           "the product at %s may still be under way where its tensor memory is given back: "
+                           "PTX_TCGEN05_COMMIT to "
+                           "an mbarrier, and a wait for that, come before");
     about[0] = PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w;
     ptx__seek_and_note(
         k, f, at->i, ptx__look_sums, about, PTX_ADVICE_RACE,
@@ -12740,7 +12849,8 @@ static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__poi
 /* The warps that come to instruction i, a bit each; all of them where that is not known. */
 static uint32_t ptx__warps_of(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
     uint32_t lanes[32], w, warps = 0;
-    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes)) return UINT32_MAX;
+    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes))
+        return UINT32_MAX;
     for (w = 0; w < 32; w++) warps |= (uint32_t)(lanes[w] != 0) << w;
     return warps;
 }
@@ -12789,7 +12899,8 @@ static void ptx__advise_tensor_ways(ptx_kernel *k, ptx__flow *f) {
     about[0] = 0;
     for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_TCGEN05_DEALLOC, PTX_TCGEN05_DEALLOC);)
         if (about[0] < 8) about[++about[0]] = ptx__for_all(f, at.i);
-    for (at.i = PTX__BEGIN; about[0] && about[0] < 8 && ptx__next_op(k, &at, PTX_TCGEN05_ALLOC, PTX_TCGEN05_ALLOC);) {
+    for (at.i = PTX__BEGIN;
+         about[0] && about[0] < 8 && ptx__next_op(k, &at, PTX_TCGEN05_ALLOC, PTX_TCGEN05_ALLOC);) {
         f->chosen = ptx__chosen_for(k, f, ptx__for_all(f, at.i));
         if (ptx__seek(k, f, at.i, ptx__look_kept, about))
             ptx__note(k, PTX_ADVICE_ORDER, at.i,
@@ -12798,9 +12909,10 @@ static void ptx__advise_tensor_ways(ptx_kernel *k, ptx__flow *f) {
         f->chosen = 0;
         for (other.i = PTX__BEGIN; ptx__next_op(k, &other, PTX_TCGEN05_DEALLOC, PTX_TCGEN05_DEALLOC);)
             if (!(ptx__warps_of(k, f, at.i) & ptx__warps_of(k, f, other.i)))
-                ptx__note(k, PTX_ADVICE_ORDER, other.i,
-                          "another warp has taken this tensor memory, at %s: the warp that takes it gives it back",
-                          at.ins->site);
+                ptx__note(
+                    k, PTX_ADVICE_ORDER, other.i,
+                    "another warp has taken this tensor memory, at %s: the warp that takes it gives it back",
+                    at.ins->site);
     }
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
         if (at.says & PTX__SAYS(TCGEN05_ST) || strncmp(at.name, "tcgen05.cp", 10) == 0) adds = 2;
@@ -12816,14 +12928,16 @@ static void ptx__advise_tensor_ways(ptx_kernel *k, ptx__flow *f) {
             }
         }
         if (commits && !told)
-            ptx__note(k, PTX_ADVICE_ORDER, commits - 1,
-                      "this tells of the products that its own thread began, and those at %s another did: one and "
-                      "the same thread begins and commits them",
-                      at.ins->site);
+            ptx__note(
+                k, PTX_ADVICE_ORDER, commits - 1,
+                "this tells of the products that its own thread began, and those at %s another did: one and "
+                "the same thread begins and commits them",
+                at.ins->site);
     }
     if (product && !(adds & 2))
         ptx__note(k, PTX_ADVICE_UNWRITTEN, product - 1,
-                  "all products add to what is in tensor memory, and nothing was put there: the first of them is not "
+                  "all products add to what is in tensor memory, and nothing was put there: the first of "
+                  "them is not "
                   "to add, by a predicate that is false");
 }
 /* Tensor memory that is never given back, or not as much of it; products that all begin or nobody waits for.
@@ -12925,7 +13039,8 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     highest = kind == 's' ? ones >> 1 : ones;
     if (((number ^ highest) & ones) == ones || (kind == 'u' && !number)) /* the lowest that there is */
         return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
-    if ((number & ones) == highest) return how[0] == 'g' && how[1] == 't' ? 1 : how[0] == 'l' && how[1] == 'e' ? 2 : 0;
+    if ((number & ones) == highest)
+        return how[0] == 'g' && how[1] == 't' ? 1 : how[0] == 'l' && how[1] == 'e' ? 2 : 0;
     if (kind == 's') return 0;
     if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
     most = ptx__at_most(k, f, &made);
@@ -12948,8 +13063,8 @@ static int ptx__counter(const ptx_kernel *k, const ptx__flow *f, uint32_t word, 
     const uint32_t slot = PTX__TAG(word) == PTX__W_32 ? ptx__slot(f, word) : 0;
     const ptx__set *set;
     ptx__point at;
-    if (PTX__TAG(word) != PTX__W_32 || !f->sets[slot] || !ptx__see(k, f->def[slot] - 1, &at) || at.op != PTX_MOV
-        || !ptx__number(k, f, at.w, &v[0]))
+    if (PTX__TAG(word) != PTX__W_32 || !f->sets[slot] || !ptx__see(k, f->def[slot] - 1, &at)
+        || at.op != PTX_MOV || !ptx__number(k, f, at.w, &v[0]))
         return 0;
     set = &k->m->sets.at[f->sets[slot] - 1];
     if (set->next || !ptx__see(k, set->instruction, &at) || at.op != PTX_MOV || !ptx__made_by(k, f, *at.w, by)
@@ -12973,7 +13088,8 @@ static void ptx__advise_passed_by(ptx_kernel *k, ptx__flow *f, uint32_t branch) 
     uint32_t step, far;
     ptx__point at, by;
     if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[branch].guard)), &at)
-        || at.op != PTX_SETP || at.form->operands[2] || at.w + 1 >= at.end || !ptx__number(k, f, at.w + 1, &limit))
+        || at.op != PTX_SETP || at.form->operands[2] || at.w + 1 >= at.end
+        || !ptx__number(k, f, at.w + 1, &limit))
         return;
     how = k->m->chars.at + at.form->text + 5; /* behind "setp." */
     if ((strncmp(how, "eq.", 3) && strncmp(how, "ne.", 3))
@@ -12998,7 +13114,8 @@ static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word
     if (PTX__TAG(word) == PTX__W_SPECIAL)
         return strncmp(ptx__specials[PTX__INDEX(word)].name, "%clock", 6) != 0
                && strncmp(ptx__specials[PTX__INDEX(word)].name, "%global", 7) != 0;
-    if (depth < 9 && PTX__TAG(word) == PTX__W_32 && f->sets[ptx__slot(f, word)]) return ptx__stays(k, f, word);
+    if (depth < 9 && PTX__TAG(word) == PTX__W_32 && f->sets[ptx__slot(f, word)])
+        return ptx__stays(k, f, word);
     if (depth > 8 || !ptx__made_by(k, f, word, &at)) return 0;
     if (inside[f->def_block[ptx__slot(f, word)]] != mark) return 1;
     if (at.ins->guard || at.form->result != PTX__RESULT_SAME || at.op == PTX_RAW) return 0;
@@ -13305,8 +13422,8 @@ static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *take
                 "ptx_fence(k, PTX_ACQ_REL | PTX_GPU) comes before, or PTX_RELEASE | PTX_GPU with it");
 }
 /* Whether a value was loaded from that place, or is made of that, outside the loop that instruction i is in. */
-static int ptx__loaded_before(const ptx_kernel *k, ptx__flow *f, uint32_t word, const uint32_t *place, uint32_t i,
-                              int depth) {
+static int ptx__loaded_before(const ptx_kernel *k, ptx__flow *f, uint32_t word, const uint32_t *place,
+                              uint32_t i, int depth) {
     const uint32_t *w;
     ptx__point at;
     if (depth > 4 || !ptx__made_by(k, f, word, &at) || ptx__seek(k, f, i, ptx__look_for, &at.i)) return 0;
@@ -13330,13 +13447,15 @@ static void ptx__advise_swap(ptx_kernel *k, ptx__flow *f, const ptx__point *swap
         || !ptx__seek(k, f, swap->i, ptx__look_for, &swap->i))
         return;
     if (ptx__loaded_before(k, f, *w, place, swap->i, 3))
-        ptx__note(k, PTX_ADVICE_IDLE, swap->i,
-                  "each round expects here what was there before the loop: once another thread has changed it "
-                  "the swap never succeeds; what it returns is to be expected in the next round");
+        ptx__note(
+            k, PTX_ADVICE_IDLE, swap->i,
+            "each round expects here what was there before the loop: once another thread has changed it "
+            "the swap never succeeds; what it returns is to be expected in the next round");
     else if (ptx__made_by(k, f, *w, &again) && ptx__loaded_before(k, f, *with, place, swap->i, 0))
-        ptx__note(k, PTX_ADVICE_RACE, swap->i,
-                  "what is stored here is made of what was there before the loop: what other threads have done "
-                  "to it since is lost; make it anew in each round, of what is expected");
+        ptx__note(
+            k, PTX_ADVICE_RACE, swap->i,
+            "what is stored here is made of what was there before the loop: what other threads have done "
+            "to it since is lost; make it anew in each round, of what is expected");
 }
 /* What one stores, and then tells others of by a store to a place that these wait for. about: that store */
 static int ptx__look_tells(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
@@ -13353,7 +13472,9 @@ static void ptx__advise_flags(ptx_kernel *k, ptx__flow *f) {
     ptx__point wait, tell, at, load;
     for (wait.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &wait, PTX_LD, PTX_LD);) {
         const uint32_t *flag = ptx__in_slot(k, wait.i, 'm'), *w;
-        if (!(wait.form->asked & global) || !(wait.form->asked & strong) || !ptx__spins(k, f, ptx__block_of(f, wait.i), wait.i)) continue;
+        if (!(wait.form->asked & global) || !(wait.form->asked & strong)
+            || !ptx__spins(k, f, ptx__block_of(f, wait.i), wait.i))
+            continue;
         for (tell.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &tell, PTX_ST, PTX_ST);) {
             if (!ptx__same(ptx__in_slot(k, tell.i, 'm'), flag) || tell.form->asked & released) continue;
             about[0] = tell.i;
@@ -13367,10 +13488,11 @@ static void ptx__advise_flags(ptx_kernel *k, ptx__flow *f) {
                         break;
                 ptx__spend(f, k->ins.count, 4);
                 if (load.i >= k->ins.count || !ptx__seek(k, f, at.i, ptx__look_tells, about)) continue;
-                ptx__note(k, PTX_ADVICE_RACE, tell.i,
-                          "this store tells others of what is stored at %s, and orders nothing: they may see it "
-                          "first; PTX_RELEASE | PTX_GPU with it, or ptx_fence(k, PTX_ACQ_REL | PTX_GPU) before",
-                          at.ins->site);
+                ptx__note(
+                    k, PTX_ADVICE_RACE, tell.i,
+                    "this store tells others of what is stored at %s, and orders nothing: they may see it "
+                    "first; PTX_RELEASE | PTX_GPU with it, or ptx_fence(k, PTX_ACQ_REL | PTX_GPU) before",
+                    at.ins->site);
             }
         }
     }
@@ -13404,15 +13526,53 @@ static int ptx__passes_address(unsigned op) {
     return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL
            || op == PTX_AND || op == PTX_OR || op == PTX_XOR || op == PTX_SETP;
 }
+/* An array of a block that is declared, filled by stores whose places are known alone: what is loaded of it and
+   never stored. */
+#define PTX__CELLS (PTX__SHARED_MOST / 4)
+static void ptx__advise_cells(ptx_kernel *k, ptx__flow *f, uint32_t array) {
+    const ptx__symbol *s = &k->shared.at[array];
+    const uint32_t bytes = s->count * ptx_type_bytes((ptx_type)s->type), every = array + 1;
+    uint32_t filled[PTX__CELLS / 32], pass, t, n, c;
+    ptx__point at;
+    if (!k->need[0] || !bytes || bytes > PTX__SHARED_MOST || f->effort < PTX__EFFORT / 2) return;
+    memset(filled, 0, sizeof filled);
+    for (pass = 0; pass < 2; pass++)
+        for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, pass ? PTX_LD : PTX_ST, PTX_ST);) {
+            const ptx__places *p;
+            if (ptx__array_at(k, f, ptx__shared_operand(k, at.ins)) != every || (pass && at.op != PTX_LD))
+                continue;
+            p = ptx__places_of(k, f, at.i);
+            if (!p->known && !pass) return;
+            for (t = 0; p->known && t < p->threads; t++) {
+                if (!(p->lanes[t / 32] >> t % 32 & 1) || p->at[t] < 0
+                    || (uint32_t)p->at[t] + p->bytes > bytes)
+                    continue;
+                for (n = (uint32_t)p->at[t] / 4, c = ((uint32_t)p->at[t] + p->bytes + 3) / 4; n < c; n++)
+                    if (!pass)
+                        filled[n / 32] |= 1u << n % 32;
+                    else if (!(filled[n / 32] >> n % 32 & 1)) {
+                        ptx__note(
+                            k, PTX_ADVICE_UNWRITTEN, at.i,
+                            "thread %u reads byte %u of '%.80s' here, which no thread of the block stores: "
+                            "shared memory holds anything at the start",
+                            t, 4 * n, k->m->names.at + s->name);
+                        return;
+                    }
+            }
+        }
+}
 static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], i, *home = f->wanted;
-    uint32_t read[PTX__HOMES], filled[PTX__HOMES], counted[PTX__HOMES], own = PTX__HOMES / 2;
+    uint32_t read[PTX__HOMES], filled[PTX__HOMES], counted[PTX__HOMES], own = PTX__HOMES / 2, n;
+    uint32_t
+        early[PTX__HOMES]; /* the first load, + 1, as long as it comes before every store; 0: one does not */
     ptx__point at;
     if (k->function || !(k->locals.count | k->shared.count)) return;
     for (i = 0; i < registers; i++) home[i] = 0;
     memset(read, 0, sizeof read);
     memset(filled, 0, sizeof filled);
     memset(counted, 0, sizeof counted);
+    memset(early, 0, sizeof early);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
         uint32_t made = at.ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES
@@ -13433,17 +13593,31 @@ static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
                 || which >= PTX__HOMES / 2)
                 continue;
             if (PTX__TAG(word) == PTX__W_SHARED) which += PTX__HOMES / 2;
-            if (memory && at.effect == PTX__EFFECT_READ)
+            if (memory && (at.effect == PTX__EFFECT_READ || at.op == PTX_LD)) {
+                if (!read[which] && !filled[which] && !at.ins->guard) early[which] = at.i + 1;
                 read[which] = read[which] ? read[which] : at.i + 1;
-            else if (memory && at.op == PTX_LD)
-                read[which] = read[which] ? read[which] : at.i + 1;
-            else if (memory && at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
+            } else if (memory && at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
                 counted[which] = at.i + 1;
             else if (!memory && passes && (!home[made] || home[made] == word))
                 home[made] = word;
-            else
-                filled[which] = 1;
+            else {
+                filled[which] |= memory && at.op == PTX_ST ? 1u : 2u;
+                if (filled[which] > 1 || counted[which] || !early[which]
+                    || !ptx__comes_first(f, early[which] - 1, at.i))
+                    early[which] = 0;
+            }
         }
+    }
+    for (n = 0; n < PTX__HOMES; n++) {
+        if (!read[n] || filled[n] != 1 || counted[n] || (n >= PTX__HOMES / 2 && !own)) continue;
+        if (early[n])
+            ptx__note(
+                k, PTX_ADVICE_UNWRITTEN, early[n] - 1,
+                "'%.80s' is read here before anything is written to it: it holds anything at the start",
+                k->m->names.at
+                    + (n < PTX__HOMES / 2 ? k->locals.at[n].name : k->shared.at[n - PTX__HOMES / 2].name));
+        else if (n >= PTX__HOMES / 2)
+            ptx__advise_cells(k, f, n - PTX__HOMES / 2);
     }
     for (i = 0; i < PTX__HOMES / 2; i++)
         if (read[i] && !filled[i])
@@ -13851,7 +14025,8 @@ static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
         if (at.effect == PTX__EFFECT_MMA && ptx__adds(k, f, &at) == 0
             && ptx__seek(k, f, at.i, ptx__look_unread, &at.i))
             ptx__note(k, PTX_ADVICE_IDLE, at.i,
-                      "each round makes these sums anew, and nothing reads those of the round before: the predicate "
+                      "each round makes these sums anew, and nothing reads those of the round before: the "
+                      "predicate "
                       "that says whether the product adds is always false");
         if (at.effect == PTX__EFFECT_MMA)
             ptx__seek_and_note(k, f, at.i, ptx__look_release, NULL, PTX_ADVICE_RACE,
@@ -13881,6 +14056,85 @@ static uint32_t ptx__warps_come(const ptx_kernel *k, ptx__flow *f, uint32_t i, u
     return n;
 }
 /* Two counts for one barrier in places of which none leads to the other; arrivals that nobody waits for. */
+/* From the barrier about[0] on, or from the condition before it, to barrier about[1] past no other. */
+static int ptx__look_barrier(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->op == PTX__AT_END) return 0;
+    if (at->i == about[1]) return 2;
+    return at->opaque || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
+}
+/* One barrier by number i that some threads come to, where the others may be at barrier j with the same number. */
+static void ptx__advise_one_number(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
+    const uint32_t *number = ptx__in_slot(k, i, 'F'), threads = ptx__threads_of(k);
+    uint32_t about[2], t, from, b = ptx__block_of(f, i), same = 0, others = 0;
+    uint64_t which, count[2] = {threads, threads};
+    if (!threads || !number || !ptx__number_in(k, f, j, 'F', &which)
+        || (ptx__in_slot(k, i, 'G') && !ptx__number_in(k, f, i, 'G', &count[0]))
+        || (ptx__in_slot(k, j, 'G') && !ptx__number_in(k, f, j, 'G', &count[1])) || count[0] >= count[1])
+        return;
+    for (t = 0; t < threads; t += 32) {
+        int good = PTX__VALUE_STEPS;
+        uint64_t is = ptx__value(k, f, number, t, &good);
+        if (!good) return;
+        same |= is == which, others |= is != which;
+    }
+    about[0] = i, about[1] = j;
+    if (!same || !ptx__seek(k, f, i, ptx__look_barrier, about)) return;
+    if (!others) { /* those who do not come to i, by the condition before it */
+        from = f->block[b].idom;
+        if (!b || PTX__CLASS(f->level[b]) <= PTX__CLASS_BLOCK || f->block[from].end - 1 >= i) return;
+        f->chosen = ptx__chosen_for(k, f, b);
+        if (!f->chosen) return;
+        f->chosen ^= PTX__WORD(PTX__W_PRED, 0) ^ PTX__WORD(PTX__W_PRED_NOT, 0);
+        from = ptx__seek(k, f,
+                         f->block[from].end - 1 > f->block[from].first ? f->block[from].end - 2
+                                                                       : f->block[from].first,
+                         ptx__look_barrier, about);
+        f->chosen = 0;
+        if (!from) return;
+    }
+    ptx__note(k, PTX_ADVICE_ORDER, i,
+              "barrier %u is for %u threads here and for %u at %s, where others are meanwhile: one barrier, "
+              "one count",
+              (unsigned)which, (unsigned)count[0], (unsigned)count[1], k->ins.at[j].site);
+}
+/* Whether all of that number but i and j come behind one of these, for who comes to it. */
+static int ptx__only_behind(const ptx_kernel *k, ptx__flow *f, const uint32_t *at, uint32_t n, uint64_t which,
+                            uint32_t i, uint32_t j) {
+    uint32_t c;
+    uint64_t other;
+    for (c = 0; c < n; c++)
+        if (ptx__number_in(k, f, at[c], 'F', &other) && other == which && at[c] != i && at[c] != j
+            && !ptx__comes_first(f, i, at[c]) && !ptx__comes_first(f, j, at[c]))
+            return 0;
+    return 1;
+}
+/* Two barriers, at each of which some wait for those who wait at the other. */
+static void ptx__advise_crossed(ptx_kernel *k, ptx__flow *f, const uint32_t *at, uint32_t n) {
+    uint32_t i, j, lanes[2][32], come[2];
+    uint64_t number[2], count[2];
+    for (i = 0; i < n && n <= 16; i++)
+        for (j = 0; j < n; j++) {
+            if (!ptx__number_in(k, f, at[i], 'F', number) || !ptx__number_in(k, f, at[j], 'F', number + 1)
+                || number[0] >= number[1] || !ptx__number_in(k, f, at[i], 'G', count)
+                || !ptx__number_in(k, f, at[j], 'G', count + 1))
+                continue;
+            come[0] = ptx__warps_come(k, f, at[i], lanes[0]),
+            come[1] = ptx__warps_come(k, f, at[j], lanes[1]);
+            if (!come[0] || !come[1] || lanes[0][0] & lanes[1][0] || come[0] * 32 >= count[0]
+                || come[1] * 32 >= count[1]
+                || (k->m->forms.at[k->ins.at[at[i]].form].says | k->m->forms.at[k->ins.at[at[j]].form].says)
+                       & PTX__SAYS(ARRIVE)
+                || !ptx__only_behind(k, f, at, n, number[0], at[i], at[j])
+                || !ptx__only_behind(k, f, at, n, number[1], at[i], at[j]))
+                continue;
+            ptx__note(
+                k, PTX_ADVICE_ORDER, at[j],
+                "some wait here at barrier %u for those who wait at barrier %u, at %s, for them: all come to "
+                "barriers in one order",
+                (unsigned)number[1], (unsigned)number[0], k->ins.at[at[i]].site);
+        }
+}
 static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
     uint32_t i, j, waits = 0, opaque = 0, at[64], n = 0, lanes[2][32], come[2];
     uint64_t number[2], count[2];
@@ -13894,6 +14148,10 @@ static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
             waits |= 1u << (number[0] & 15);
         if (n < 64) at[n++] = p.i;
     }
+    for (i = 0; i < n && n <= 16 && !k->function; i++)
+        for (j = 0; j < n; j++)
+            if (i != j && f->effort > 8192) ptx__advise_one_number(k, f, at[i], at[j]);
+    if (!opaque) ptx__advise_crossed(k, f, at, n);
     for (i = 0; i < n && !opaque; i++) {
         ptx__see(k, at[i], &p);
         if (!ptx__number_in(k, f, at[i], 'F', number)) continue;
@@ -13960,14 +14218,16 @@ static void ptx__advise_carries(ptx_kernel *k, ptx__flow *f) {
         for (; f->block[b].end <= at.i; b++) from = 0, read = 1;
         if (at.opaque) read = 1;
         if (reads && !from)
+            ptx__note(
+                k, PTX_ADVICE_ORDER, at.i,
+                "%s reads a carry that was written before a branch or label: sums of many words are made "
+                "in one piece, with no way in or out",
+                at.name);
+        else if (reads && ptx__see(k, from - 1, &by) && (by.op == PTX_SUB || by.op == PTX_SUBC) != subtracts
+                 && !ptx__takes_number(k, f, &at))
             ptx__note(k, PTX_ADVICE_ORDER, at.i,
-                      "%s reads a carry that was written before a branch or label: sums of many words are made "
-                      "in one piece, with no way in or out",
-                      at.name);
-        else if (reads && ptx__see(k, from - 1, &by)
-                 && (by.op == PTX_SUB || by.op == PTX_SUBC) != subtracts && !ptx__takes_number(k, f, &at))
-            ptx__note(k, PTX_ADVICE_ORDER, at.i,
-                      "%s reads what %s wrote, at %s: a borrow is no carry; addc goes with add.cc, subc with sub.cc",
+                      "%s reads what %s wrote, at %s: a borrow is no carry; addc goes with add.cc, subc with "
+                      "sub.cc",
                       at.name, by.name, by.ins->site);
         if (at.op == PTX_RAW) from = at.i + 1;
         if (reads) read = 1;
@@ -13975,10 +14235,11 @@ static void ptx__advise_carries(ptx_kernel *k, ptx__flow *f) {
             || !(at.form->asked & PTX_CC & ~PTX__FAMILY))
             continue;
         if (!read)
-            ptx__note(k, PTX_ADVICE_ORDER, at.i,
-                      "this writes over the carry of the sum at %s, which nothing has read: addc and madc take it "
-                      "with them, and so does .cc on those",
-                      k->ins.at[from - 1].site);
+            ptx__note(
+                k, PTX_ADVICE_ORDER, at.i,
+                "this writes over the carry of the sum at %s, which nothing has read: addc and madc take it "
+                "with them, and so does .cc on those",
+                k->ins.at[from - 1].site);
         from = at.i + 1, read = (uint32_t)reads;
     }
 }
@@ -13987,7 +14248,13 @@ static void ptx__advise_carries(ptx_kernel *k, ptx__flow *f) {
    A tree of shuffles by halves leaves its result in the first lane, a scan by doubling the total in the last. Of
    each register: the steps that its chain of shuffles has taken, a bit each, the way, and whether these are all
    of a segment of the warp, whose last lane's number stands above. */
-enum { PTX__TREE_STEPS = 31, PTX__TREE_DOWN = 32, PTX__TREE_UP = 64, PTX__TREE_WHOLE = 128, PTX__TREE_LAST = 8 };
+enum {
+    PTX__TREE_STEPS = 31,
+    PTX__TREE_DOWN = 32,
+    PTX__TREE_UP = 64,
+    PTX__TREE_WHOLE = 128,
+    PTX__TREE_LAST = 8
+};
 
 /* What an operation makes of two of them. */
 static uint32_t ptx__joined(uint32_t a, uint32_t b) {
@@ -14043,7 +14310,8 @@ static uint32_t ptx__tree_of(const ptx_kernel *k, const ptx__flow *f, const ptx_
     for (w = at->w; w < at->end; w = ptx__behind(w))
         if (PTX__TAG(*w) < PTX__CLASSES) mark = ptx__joined(mark, tree[ptx__slot(f, *w)]);
     if (!(mark & PTX__TREE_WHOLE)) return mark;
-    if (at->op == PTX_SELP || (at->op == PTX_SETP && at->form->operands[2])) return 0; /* by lanes, it may be */
+    if (at->op == PTX_SELP || (at->op == PTX_SETP && at->form->operands[2]))
+        return 0; /* by lanes, it may be */
     return at->op != PTX_SETP && PTX__TAG(k->words.at[at->ins->words]) == PTX__W_PRED ? 0 : mark;
 }
 static void ptx__advise_lanes(ptx_kernel *k, ptx__flow *f) {
@@ -14070,10 +14338,11 @@ static void ptx__advise_lanes(ptx_kernel *k, ptx__flow *f) {
         } else if (at.ins->results && PTX__TAG(made) < PTX__CLASSES)
             tree[ptx__slot(f, made)] = ptx__tree_of(k, f, &at, &wrong);
         if (wrong)
-            ptx__note(k, PTX_ADVICE_LANES, at.i,
-                      "not all lanes that come have here what is used: shuffles down leave the result of the "
-                      "warp in its first lane, and shuffles up in its last; ptx_shfl_idx from there gives it to "
-                      "all, ptx_shfl_bfly makes it in all");
+            ptx__note(
+                k, PTX_ADVICE_LANES, at.i,
+                "not all lanes that come have here what is used: shuffles down leave the result of the "
+                "warp in its first lane, and shuffles up in its last; ptx_shfl_idx from there gives it to "
+                "all, ptx_shfl_bfly makes it in all");
     }
 }
 
@@ -14124,7 +14393,6 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
 }
 
 /* The static shared memory of an entry and of all that it calls, by name, against what a block may have. */
-#define PTX__SHARED_MOST 49152
 static void ptx__verify_shared(ptx_module *m) {
     uint64_t all = 0, sum;
     uint32_t i, j, changed;
@@ -14245,7 +14513,7 @@ static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__advise_mbarriers,     ptx__advise_read_only,  ptx__advise_contractions, ptx__advise_bulk,
     ptx__advise_phases,        ptx__advise_rounds,     ptx__advise_bulk_out,     ptx__advise_remote,
     ptx__advise_tensor_memory, ptx__advise_overwrites, ptx__advise_stages,       ptx__advise_operands,
-    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_lanes,      ptx__advise_carries,
+    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_lanes,        ptx__advise_carries,
     ptx__advise_pressure};
 
 static int ptx__make_places(ptx_module *m) {

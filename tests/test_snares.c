@@ -10,7 +10,9 @@
 static ptx_val down(ptx_val v, uint32_t step, uint32_t clamp) {
     return ptx_as(ptx_shfl_down(k, v, I(step), I(clamp), FULL), PTX_U32);
 }
-static ptx_val up(ptx_val v, uint32_t step) { return ptx_as(ptx_shfl_up(k, v, I(step), I(0), FULL), PTX_U32); }
+static ptx_val up(ptx_val v, uint32_t step) {
+    return ptx_as(ptx_shfl_up(k, v, I(step), I(0), FULL), PTX_U32);
+}
 static ptx_val from_lane(ptx_val v, int which) {
     return ptx_as(ptx_shfl_idx(k, v, I(which), I(31), FULL), PTX_U32);
 }
@@ -261,7 +263,8 @@ static void swaps(void) {
         IF(EQ(x, zero));
         IF(one);
         ST(q, 0, n);
-        if (bad) ST(p, 0, U(1));
+        if (bad)
+            ST(p, 0, U(1));
         else
             STA(p, PTX_RELEASE | PTX_GPU, U(1));
         END;
@@ -460,7 +463,8 @@ static void stages(void) {
         FOR(n);
         wait_val(EMPTY_S, flip(GET(ph)));
         fetch(TILE_S, FULL_S);
-        if (bad) SET(s, low(ADD(GET(s), U(1)), 3));
+        if (bad)
+            SET(s, low(ADD(GET(s), U(1)), 3));
         else
             turn_stage(4);
         as_consumers();
@@ -478,7 +482,8 @@ static void stages(void) {
         IF(one);
         ptx_bulk_store(k, q, sh, I(512));
         bulk_commit();
-        if (bad) bulk_wait_read(0);
+        if (bad)
+            bulk_wait_read(0);
         else
             bulk_wait(0);
         ST(p, 0, LD(q, 0));
@@ -863,14 +868,13 @@ static void texts(void) {
     };
     static const ptx_type u32 = PTX_U32;
     uint32_t j;
-    for (j = 0; j < sizeof wrong / sizeof *wrong; j++)
-        PAIR(AMPERE, "!argument") {
+    for (j = 0; j < sizeof wrong / sizeof *wrong; j++) PAIR(AMPERE, "!argument") {
             ptx_raw(k, wrong[j][!bad], 1, &tid, 1, &u32, &x);
             out(x);
         }
     PAIR(AMPERE, "!label") {
-        ptx_raw(k, bad ? "{ mov.u32 $0, $1; bra NOWHERE; }" : "{ mov.u32 $0, $1; bra THERE; THERE: }", 1, &tid, 1,
-                &u32, &x);
+        ptx_raw(k, bad ? "{ mov.u32 $0, $1; bra NOWHERE; }" : "{ mov.u32 $0, $1; bra THERE; THERE: }", 1,
+                &tid, 1, &u32, &x);
         out(x);
     }
 }
