@@ -80,7 +80,8 @@
           ptx_reference().
    RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
           thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
-          most 64 of each. Brackets and comments end in the text that they begin in.
+          most 64 of each. Brackets, comments and statements end in the text that they begin in, and the
+          labels that it jumps to stand in some text of the kernel.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
@@ -141,22 +142,30 @@
                     a barrier, or written over or given back before the wait; reads of what was given back;
                     stores of different values at one place, a load, a sum and a store where the data choose
                     the place; among blocks, an atomic that is to tell of stores with no fence or barrier
-                    between, waits and locks that order nothing, and a lock given back by an ordinary store;
-                    tensor memory loaded before the product is over, or given back while others load.
+                    between, waits, flags and locks that order nothing, a lock given back by an ordinary
+                    store, a swap of what was made of what there was before; stages of a ring that overlap;
+                    tensor memory loaded, or given back, before the product is over, or while others load.
           unwaited  copies under way at the end of the kernel.
           order     arrive and wait of a cluster; another block's memory or mbarrier before the cluster has
                     met; mbarriers: never made, made twice, undone, stored to, waited for by the wrong parity
                     or state (of its first 12 rounds), or for what only comes behind the wait, without asking
                     for the outcome or trying again, arrivals and bytes against what was expected; barriers
-                    with two counts or purposes, with fewer than come, or arrivals that nobody waits for;
-                    tensor memory not given back, products in it that nobody can wait for, or its stores;
+                    with two counts or purposes, with fewer than come, that wait for each other, or arrivals
+                    that nobody waits for; bytes of a multicast that a block does not expect; tensor memory
+                    that some way does not give back, or another warp does, products in it that nobody can
+                    wait for, or its stores; carries lost, or taken for borrows;
                     PTX_CTA on what all blocks reach; stores before the wait for the kernel before.
           proxy     plain stores before an asynchronous read, without the fence.
           align     vectors that neighbouring threads or rounds move by less than they need.
           idle      comparisons that are always the same, shuffles that move nothing, loops that wait on an
-                    ordinary load or whose condition no round changes, variables that nothing reads.
-          beyond    indices whose mask, division or loop leads beyond the array.
-          unwritten local and shared arrays that are read, or counted up, and that nothing fills.
+                    ordinary load or whose condition no round changes, that pass by their end or swap for
+                    what is no more, products that never add, variables that nothing reads.
+          beyond    indices whose mask, division or loop leads beyond the array, copies of a ring with more
+                    stages than that, an index before the first of all, what is no rank for ptx_mapa.
+          unwritten local and shared arrays that are read, or counted up, and that nothing fills, or before
+                    that; in a block of declared size, bytes that no thread stores; products of tensor memory
+                    that add to nothing.
+          lanes     what shuffles down or up have left in the first or last lane, used by others.
           contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8).
           It takes longer than verifying, and ends its search in very long kernels.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
@@ -164,7 +173,7 @@
           beside the instructions, 2 as .loc for profilers.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
           are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
-          memory or through a function, look into raw text for more than its barriers, or prove that two
+          memory or through a function, look into raw text for more than its barriers and labels, or prove that two
           run-time indices differ: advice about races errs on the side of saying nothing. Named barriers are
           counted up in a block of declared size only: else which warps meet at number 3 is yours to know.
 */
@@ -11014,8 +11023,8 @@ static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
 }
 
 static uint32_t ptx__chosen_for(const ptx_kernel *k, const ptx__flow *f, uint32_t b);
-/* Whether the first thread of the grid is kept from block b, or may be: conditions that leave what is less than
-   something do not keep it. */
+/* Whether the first thread of the grid is kept from block b, or may be: conditions that leave what is less
+   than something do not keep it. */
 static int ptx__first_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t b) {
     uint32_t chosen, word;
     int good, stays;
@@ -11039,8 +11048,8 @@ static int ptx__first_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t b) 
     }
     return 0;
 }
-/* Global memory behind a pointer that is a parameter, at an index that is -1 without a sign for the first thread
-   of the grid. */
+/* Global memory behind a pointer that is a parameter, at an index that is -1 without a sign for the first
+   thread of the grid. */
 static void ptx__advise_edge(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w) {
     int good = PTX__VALUE_STEPS;
     uint32_t index;
@@ -12303,7 +12312,8 @@ static int ptx__waits_for_itself(ptx_kernel *k, ptx__flow *f, uint32_t wait, uin
     return (int)any;
 }
 
-/* An mbarrier of a ring that is waited for, and at which nobody ever arrives: others of the ring have it all. */
+/* An mbarrier of a ring that is waited for, and at which nobody ever arrives: others of the ring have it
+   all. */
 static void ptx__advise_lonely(ptx_kernel *k, ptx__flow *f, uint32_t i, const ptx__rounds *waits) {
     uint32_t n, m, met = 0;
     ptx__rounds r;
@@ -12386,7 +12396,8 @@ static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
             "the first wait here is for what comes behind it alone, and lasts for ever: where the first "
             "round has nothing to wait for, it asks for parity 1, the phase before the first");
 }
-/* Where a bulk copy goes in its first rounds: beyond the array and back again, or over parts of each other. */
+/* Where a bulk copy goes in its first rounds: beyond the array and back again, or over parts of each other.
+   */
 static void ptx__advise_places_of_copy(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     uint32_t n, m, out = 0, has, array;
     uint64_t bytes;
@@ -12674,8 +12685,8 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
     return states;
 }
 
-/* Whether a number is that of a block in the grid, or of a cluster, plus or minus a number: no rank; 2: how many
-   blocks the cluster has. */
+/* Whether a number is that of a block in the grid, or of a cluster, plus or minus a number: no rank; 2: how
+   many blocks the cluster has. */
 static int ptx__no_rank(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
     uint32_t depth, which, moved = 0;
     ptx__point at;
@@ -12860,8 +12871,8 @@ static uint32_t ptx__for_all(const ptx__flow *f, uint32_t i) {
     while (b && PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK) b = f->block[b].idom;
     return b;
 }
-/* An end of the kernel, on a way that passes no place where it is given back. about: a bit of each such block is
-   set, from the second word on, and how many there are */
+/* An end of the kernel, on a way that passes no place where it is given back. about: a bit of each such
+   block is set, from the second word on, and how many there are */
 static int ptx__look_kept(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     uint32_t n;
     (void)k;
@@ -13057,8 +13068,8 @@ static int ptx__stops(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
             return 1;
     return 0;
 }
-/* A variable of 32 bits that begins with a number, v[0], and is set in one place, to what one operation makes of
-   itself and a number, v[1]: whether it is one, and `by`, the operation. */
+/* A variable of 32 bits that begins with a number, v[0], and is set in one place, to what one operation
+   makes of itself and a number, v[1]: whether it is one, and `by`, the operation. */
 static int ptx__counter(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint64_t *v, ptx__point *by) {
     const uint32_t slot = PTX__TAG(word) == PTX__W_32 ? ptx__slot(f, word) : 0;
     const ptx__set *set;
@@ -13421,7 +13432,8 @@ static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *take
                 "the lock is given back here before others see what is stored at %s under it: "
                 "ptx_fence(k, PTX_ACQ_REL | PTX_GPU) comes before, or PTX_RELEASE | PTX_GPU with it");
 }
-/* Whether a value was loaded from that place, or is made of that, outside the loop that instruction i is in. */
+/* Whether a value was loaded from that place, or is made of that, outside the loop that instruction i is in.
+   */
 static int ptx__loaded_before(const ptx_kernel *k, ptx__flow *f, uint32_t word, const uint32_t *place,
                               uint32_t i, int depth) {
     const uint32_t *w;
@@ -13526,8 +13538,8 @@ static int ptx__passes_address(unsigned op) {
     return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL
            || op == PTX_AND || op == PTX_OR || op == PTX_XOR || op == PTX_SETP;
 }
-/* An array of a block that is declared, filled by stores whose places are known alone: what is loaded of it and
-   never stored. */
+/* An array of a block that is declared, filled by stores whose places are known alone: what is loaded of it
+   and never stored. */
 #define PTX__CELLS (PTX__SHARED_MOST / 4)
 static void ptx__advise_cells(ptx_kernel *k, ptx__flow *f, uint32_t array) {
     const ptx__symbol *s = &k->shared.at[array];
@@ -14063,7 +14075,8 @@ static int ptx__look_barrier(const ptx_kernel *k, ptx__flow *f, const ptx__point
     if (at->i == about[1]) return 2;
     return at->opaque || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
 }
-/* One barrier by number i that some threads come to, where the others may be at barrier j with the same number. */
+/* One barrier by number i that some threads come to, where the others may be at barrier j with the same
+   number. */
 static void ptx__advise_one_number(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
     const uint32_t *number = ptx__in_slot(k, i, 'F'), threads = ptx__threads_of(k);
     uint32_t about[2], t, from, b = ptx__block_of(f, i), same = 0, others = 0;
@@ -14245,9 +14258,9 @@ static void ptx__advise_carries(ptx_kernel *k, ptx__flow *f) {
 }
 
 /* -- what one lane has --
-   A tree of shuffles by halves leaves its result in the first lane, a scan by doubling the total in the last. Of
-   each register: the steps that its chain of shuffles has taken, a bit each, the way, and whether these are all
-   of a segment of the warp, whose last lane's number stands above. */
+   A tree of shuffles by halves leaves its result in the first lane, a scan by doubling the total in the last.
+   Of each register: the steps that its chain of shuffles has taken, a bit each, the way, and whether these
+   are all of a segment of the warp, whose last lane's number stands above. */
 enum {
     PTX__TREE_STEPS = 31,
     PTX__TREE_DOWN = 32,

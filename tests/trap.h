@@ -1,5 +1,5 @@
-/* trap.h - words of the kernels that test_traps.c and test_snares.c make wrong and right: rings of mbarriers with
- * a producer and consumers, products, tensor memory. */
+/* trap.h - words of the kernels that test_traps.c and test_snares.c make wrong and right: rings of mbarriers
+ * with a producer and consumers, products, tensor memory. */
 #ifndef TRAP_H
 #define TRAP_H
 
