@@ -173,7 +173,7 @@
           beside the instructions, 2 as .loc for profilers.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
           are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
-          memory or through a function, look into raw text for more than its barriers and labels, or prove that two
+          memory or through a function, look into raw text for more than its barriers and jumps, or prove that
           run-time indices differ: advice about races errs on the side of saying nothing. Named barriers are
           counted up in a block of declared size only: else which warps meet at number 3 is yours to know.
 */
@@ -8505,7 +8505,7 @@ static uint64_t ptx__in_round(const ptx_kernel *k, const ptx__flow *f, uint32_t 
     if (set->next || by->guard || by->kind != PTX__I_PLAIN || times > 1) return *good = 0, 0u;
     if (set->instruction < at) {
         if (!ptx__dominates(f, to, home)) return *good = 0, 0u;
-    } else {
+    } else if (times) { /* in the first round nothing has set it yet */
         for (b = home, steps = 0; b != to && b < f->blocks && f->post_number[b] && steps < 64; steps++)
             b = f->post_idom[b];
         if (b != to) return *good = 0, 0u;
@@ -8721,6 +8721,25 @@ static ptx_code ptx__verify_sources(ptx_kernel *k, uint32_t i, uint32_t mask, co
         mask, from);
 }
 
+/* The lanes that come, against those of a ballot over ids and numbers. */
+static ptx_code ptx__verify_ballot(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t i,
+                                   const ptx__ins *ballot, uint32_t guard) {
+    uint32_t lanes[32], t, mask = 0;
+    for (t = 0; t < 32; t++) {
+        int good = PTX__VALUE_STEPS;
+        mask |= (uint32_t)(ptx__value(k, f, k->words.at + ballot->words + ballot->results, t, &good) != 0)
+                << t;
+        if (!good) return PTX_E_NONE;
+    }
+    if (!ptx__comers(k, f, b, guard, PTX__CLASS_WARP, lanes) || !lanes[0] || lanes[0] == mask
+        || (k->need[0] && ptx__threads_of(k) < 32))
+        return PTX_E_NONE;
+    return ptx__fail_at(
+        k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
+        "%s names the lanes 0x%x, of the ballot at %s, and of the first warp the lanes 0x%x come here: "
+        "those must be the same",
+        k->m->forms.at[k->ins.at[i].form].row->name, mask, ballot->site, lanes[0]);
+}
 /* The lanes that come, against those of the mask. */
 static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t i, uint32_t guard) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -8731,6 +8750,9 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
     mask = ptx__member_mask(k, f, ins, &from);
     if (!mask) {
         const ptx__ins *made = from == UINT32_MAX ? NULL : &k->ins.at[from];
+        if (made && !k->function && k->m->forms.at[made->form].row->op == PTX_VOTE_BALLOT)
+            return ptx__verify_ballot(k, f, b, i, made,
+                                      PTX__CLASS(guard) == PTX__CLASS_LANE ? ins->guard : 0);
         if (!made || k->m->forms.at[made->form].row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
         if (whole) return PTX_E_NONE;
         if (!guard && f->level[b] == f->level[ptx__block_of(f, from)]) return PTX_E_NONE;
@@ -9442,6 +9464,7 @@ static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32
             found = ptx__variable_in(k, f, *w, found, depth + 1, steps);
     return found;
 }
+static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about);
 static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int stores) {
     uint32_t about[3], variable;
     int met, steps = PTX__ORIGIN_STEPS;
@@ -9452,6 +9475,8 @@ static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t befor
     met = stores ? ptx__clash(k, f, before, i) : ptx__clash(k, f, i, before);
     f->sample[0] = f->sample[1] = 0;
     if (met <= 0 || !(met & PTX__MEETS_FAR)) return -1;
+    if (about[0] && !ptx__seek(k, f, i, ptx__look_for, &before))
+        about[0] = 0; /* a loop that is over by then */
     if (i <= before) {
         variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0, 0, &steps);
         variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[before])[0], variable, 0, &steps);
@@ -9861,6 +9886,10 @@ static void ptx__advise_places(ptx_kernel *k, ptx__flow *f, const ptx__point *at
             }
 }
 
+static int ptx__is_bar(const ptx__point *at);
+static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter);
+static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
+                               const uint32_t *about, ptx_advice_code code, const char *text);
 /* Whether an address is made of ids of threads, or of what may be: then each thread may have its own. */
 static int ptx__of_thread(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
     ptx__point at;
@@ -9891,9 +9920,70 @@ static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point 
                 load.ins->site);
 }
 
+/* Global memory behind one pointer, at an index that a block's first threads compute: the index of each. */
+#define PTX__EXCHANGED 64
+static int ptx__indices_of(const ptx_kernel *k, ptx__flow *f, const uint32_t *w, uint32_t *base,
+                           uint32_t *index) {
+    ptx__point at;
+    uint32_t t;
+    int good = 1;
+    if (!w || !ptx__made_by(k, f, *w, &at) || at.op != PTX_MAD || PTX__TAG(*at.w) != PTX__W_32
+        || !PTX__IS_NUMBER(at.w[1]) || at.w[2] > 16 || at.end - at.w != 5
+        || ptx__class_of(f, *at.w) != PTX__CLASS_LANE)
+        return 0;
+    base[0] = at.w[4], base[1] = at.w[2];
+    f->corner = 1;
+    for (t = 0; t < PTX__EXCHANGED && good; t++) {
+        good = PTX__VALUE_STEPS;
+        index[t] = (uint32_t)ptx__value(k, f, at.w, t, &good) + (uint32_t)(int32_t)w[1] / at.w[2];
+    }
+    f->corner = 0;
+    return good && !((int32_t)w[1] % (int32_t)at.w[2]);
+}
+/* An access by all to what another thread's access is to, with no barrier between. about: the first, and of
+   it base, factor, and indices */
+static int ptx__look_exchanged(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
+                               const uint32_t *about) {
+    uint32_t base[2], index[PTX__EXCHANGED], t, u;
+    const int first = k->m->forms.at[k->ins.at[about[0]].form].row->op == PTX_ST;
+    if (at->opaque || at->effect == PTX__EFFECT_BARRIER || ptx__is_bar(at)) return 1;
+    if (at->op != (first ? PTX_LD : PTX_ST) || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+        || at->form->asked & (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE | PTX_RELEASE) & ~PTX__FAMILY
+        || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK
+        || !ptx__indices_of(k, f, ptx__in_slot(k, at->i, 'm'), base, index) || base[0] != about[1]
+        || base[1] != about[2])
+        return 0;
+    for (t = 0; t < PTX__EXCHANGED; t++)
+        for (u = 0; u < PTX__EXCHANGED; u++)
+            if (t / 32 != u / 32 && index[t] == about[3 + u]) return 2;
+    return 0;
+}
+static void ptx__advise_exchanges(ptx_kernel *k, ptx__flow *f) {
+    uint32_t about[3 + PTX__EXCHANGED], tries = 64;
+    ptx__point at;
+    if (k->function || (k->need[0] && ptx__threads_of(k) < PTX__EXCHANGED)
+        || (k->max_threads && k->max_threads < PTX__EXCHANGED) || (k->need[0] && k->need[0] < PTX__EXCHANGED))
+        return;
+    for (at.i = PTX__BEGIN; tries && f->effort > PTX__EFFORT / 4 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
+        if (!(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || at.ins->guard
+            || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK)
+            continue;
+        about[0] = at.i;
+        if (!ptx__indices_of(k, f, ptx__in_slot(k, at.i, 'm'), about + 1, about + 3)) continue;
+        tries--;
+        ptx__seek_and_note(k, f, at.i, ptx__look_exchanged, about, PTX_ADVICE_RACE,
+                           at.op == PTX_ST
+                               ? "another thread of the block stores what is read here, at %s, with no "
+                                 "barrier between: put a bar.sync there"
+                               : "another thread of the block may still be reading, at %s, what is "
+                                 "written here, with no barrier between: put a bar.sync there");
+    }
+}
+
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
 static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
+    ptx__advise_exchanges(k, f);
     /* the rest of the effort is for others */
     for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 2 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
         if (ptx__shared_operand(k, at.ins) && f->block[ptx__block_of(f, at.i)].order) {
@@ -9953,7 +10043,10 @@ static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
         && at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)
         return states | PTX__REMOTE;
     if (at->op == PTX_ST && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY) return states | PTX__PLAIN_STORE;
-    if (at->says & PTX__SAYS(STMATRIX)) return states | PTX__PLAIN_STORE;
+    if (at->says & PTX__SAYS(STMATRIX) || at->effect == PTX__EFFECT_COPY
+        || (at->op >= PTX_ATOMIC_BITS && at->op <= PTX_RED_VECTOR
+            && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY))
+        return states | PTX__PLAIN_STORE;
     if (at->says & PTX__SAYS(PROXY_FENCE)) return states & ~(uint32_t)PTX__PLAIN_STORE;
     if (at->report && states & PTX__PLAIN_STORE
         && (at->effect == PTX__EFFECT_MMA || at->effect == PTX__EFFECT_BULK_OUT))
@@ -11984,6 +12077,9 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     const uint32_t *made = ptx__in_slot(k, i, 'b'), *w;
     uint32_t t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], about[2] = {0, UINT32_MAX};
     uint64_t count, by, all = 0, most = 0;
+    int steps = PTX__ORIGIN_STEPS;
+    uint32_t last = UINT32_MAX; /* the block of the arrival before, if nothing is waited for in between */
+    uint64_t together = 0;
     int declared = threads != 0, again = 0;
     ptx__point at;
     if (!declared) threads = k->max_threads ? k->max_threads : 1024;
@@ -11994,12 +12090,16 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
         uint64_t come = 0;
         if (at.opaque || (strstr(at.name, "mbarrier::arrive") && strstr(at.name, "multicast"))) return;
+        if (ptx__is_wait(&at) || at.effect == PTX__EFFECT_BARRIER) last = UINT32_MAX;
         if (!strstr(at.name, "arrive") || ptx__is_bar(&at)) continue;
         w = ptx__mbarrier_of(k, at.i);
         if (!w || strstr(at.name, "drop") || !ptx__array_at(k, f, w)) return;
-        if (strstr(at.name, "shared::cluster") && PTX__TAG(w[0]) != PTX__W_SHARED) return; /* ptx_mapa */
+        if (strstr(at.name, "shared::cluster") && PTX__TAG(w[0]) != PTX__W_SHARED /* ptx_mapa */
+            && !(at.op == PTX_TCGEN05_COMMIT && ptx__cta_group(at.form) == (PTX_CTA_GROUP_1 & ~PTX__FAMILY)))
+            return;
         if (!ptx__alike(k, f, w, made)) continue;
         if (PTX__TAG(w[0]) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, w[0])) > PTX__CLASS_BLOCK) return;
+        if (at.says & PTX__SAYS(TCGEN05_COMMIT) && ptx__many_do(k, f, at.i, w)) return; /* told of as such */
         if (strstr(at.name, "cp.async"))
             by = strstr(at.name, "noinc") != NULL;
         else if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M'))
@@ -12011,8 +12111,12 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
         if (!ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes)) return;
         for (t = 0; t < threads; t++) come += by * (lanes[t / 32] >> t % 32 & 1);
         all += come;
-        if (!declared) come = ptx__many_do(k, f, at.i, w) ? 32 * by : 0;
-        most = come > most ? come : most;
+        if (!declared) come = ptx__many_do(k, f, at.i, w) ? 32 * by : by;
+        together = last == ptx__block_of(f, at.i) && !at.ins->guard ? together + come : come;
+        last = at.ins->guard || PTX__TAG(w[0]) != PTX__W_32 || ptx__staged(k, f, w[0], 0, &steps)
+                   ? UINT32_MAX
+                   : ptx__block_of(f, at.i);
+        most = together > most ? together : most;
     }
     if (about[1] == UINT32_MAX || f->effort <= 8192) return;
     if ((all >= count || (again && count < 32)) && most <= count) return;
@@ -12049,6 +12153,55 @@ static void ptx__advise_same_parity(ptx_kernel *k, ptx__flow *f, const ptx__poin
         (unsigned)(parity & 1));
 }
 
+static int ptx__comes_first(const ptx__flow *f, uint32_t a, uint32_t b);
+/* Two waits by one and the same parity, the second behind the first, and copies for the next phase between.
+   */
+static void ptx__advise_stale(ptx_kernel *k, ptx__flow *f, const ptx__point *wait) {
+    const uint32_t *barrier = ptx__mbarrier_of(k, wait->i);
+    uint32_t before = UINT32_MAX;
+    uint64_t parity, other;
+    ptx__point at;
+    if (!barrier || !(wait->says & PTX__SAYS(PARITY)) || !ptx__number_in(k, f, wait->i, 'u', &parity)
+        || f->effort <= 8192)
+        return;
+    ptx__spend(f, k->ins.count, 4);
+    for (at.i = PTX__BEGIN; ptx__next(k, &at) && at.i < wait->i;) { /* the last before it */
+        if (at.opaque || at.op == PTX_MBARRIER_INIT) before = UINT32_MAX;
+        if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier))
+            before = ptx__same(ptx__mbarrier_of(k, at.i), barrier) && ptx__comes_first(f, at.i, wait->i)
+                         ? at.i
+                         : UINT32_MAX;
+    }
+    if (before == UINT32_MAX || !ptx__number_in(k, f, before, 'u', &other) || (other ^ parity) & 1
+        || ptx__seek(k, f, wait->i, ptx__look_for, &before))
+        return;
+    for (at.i = before; ptx__next(k, &at) && at.i < wait->i;)
+        if (at.effect == PTX__EFFECT_BULK_IN && ptx__same(ptx__mbarrier_of(k, at.i), barrier)
+            && ptx__comes_first(f, before, at.i)) {
+            ptx__note(
+                k, PTX_ADVICE_ORDER, wait->i,
+                "this waits by the parity of the phase before, which was over at %s, and not for the copy "
+                "at %s: each phase has the other",
+                k->ins.at[before].site, at.ins->site);
+            return;
+        }
+}
+/* An mbarrier at which threads arrive and that nobody waits for. */
+static void ptx__advise_unheard(ptx_kernel *k, ptx__flow *f, const ptx__point *arrival) {
+    const uint32_t *barrier = ptx__mbarrier_of(k, arrival->i);
+    ptx__point at;
+    if (!barrier || k->function || f->effort <= 8192 || !ptx__array_at(k, f, barrier)
+        || !ptx__seek(k, f, arrival->i, ptx__look_for, &arrival->i)) /* once may be for another's sake */
+        return;
+    ptx__spend(f, k->ins.count, 4);
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        if (at.opaque || at.op == PTX_MAPA || at.op == PTX_MBARRIER_PENDING_COUNT
+            || (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier)))
+            return;
+    ptx__note(k, PTX_ADVICE_ORDER, arrival->i,
+              "threads arrive at this mbarrier, and nobody in this kernel waits for it");
+}
+
 /* What a bulk copy brings, over what others may still read. about: the read */
 static int ptx__look_bulk_in(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     const ptx__places *p;
@@ -12083,6 +12236,7 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
         ptx__seek_and_note(k, f, i, ptx__look_bulk_in, &i, PTX_ADVICE_RACE,
                            "another thread may still be reading, at %s, what this copy writes over: a "
                            "barrier of the block, or an mbarrier that the readers arrive at, comes between");
+    if (at->says & PTX__SAYS(LONE_ARRIVAL)) ptx__advise_unheard(k, f, at);
     if (ptx__is_wait(at)) {
         uint32_t made = k->words.at[at->ins->words], array;
         const uint32_t *state = ptx__in_slot(k, i, 'd'), *barrier = ptx__in_slot(k, i, 'b'), *other;
@@ -12097,6 +12251,7 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
         }
         ptx__advise_retry(k, f, i);
         ptx__advise_same_parity(k, f, at);
+        ptx__advise_stale(k, f, at);
         ptx__advise_wait(k, f, at,
                          PTX__TAG(made) != PTX__W_PRED
                              || f->wanted[f->base[PTX__W_PRED] + PTX__INDEX(made)]);
@@ -12779,7 +12934,7 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
                                 "this is a number in the whole grid");
             if (at.effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at.form))
                 ptx__advise_multicast(k, f, &at);
-            if ((at.op == PTX_ST_ASYNC || at.op == PTX_RED_ASYNC)
+            if ((at.op == PTX_ST_ASYNC || at.op == PTX_RED_ASYNC || at.op == PTX_BULK_S2S)
                 && ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'k'))
                 && !ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'r'))
                 && ptx__array_at(k, f, ptx__in_slot(k, at.i, 'r')))
@@ -12912,7 +13067,8 @@ static void ptx__advise_tensor_ways(ptx_kernel *k, ptx__flow *f) {
         if (about[0] < 8) about[++about[0]] = ptx__for_all(f, at.i);
     for (at.i = PTX__BEGIN;
          about[0] && about[0] < 8 && ptx__next_op(k, &at, PTX_TCGEN05_ALLOC, PTX_TCGEN05_ALLOC);) {
-        f->chosen = ptx__chosen_for(k, f, ptx__for_all(f, at.i));
+        if (!ptx__seek(k, f, at.i, ptx__look_for, &at.i))
+            f->chosen = ptx__chosen_for(k, f, ptx__for_all(f, at.i));
         if (ptx__seek(k, f, at.i, ptx__look_kept, about))
             ptx__note(k, PTX_ADVICE_ORDER, at.i,
                       "on some way from here to an end of the kernel this tensor memory is not given back: "
@@ -13694,7 +13850,7 @@ static void ptx__advise_census(ptx_kernel *k, ptx__flow *f, const ptx__point *co
     const uint32_t *w = k->words.at + compare->ins->words + compare->ins->results, *x;
     uint32_t side, slot;
     uint64_t by;
-    ptx__point at;
+    ptx__point at, blocks;
     if (compare->ins->count != compare->ins->results + 2u) return;
     for (side = 0; side < 2; side++) {
         slot = PTX__TAG(w[side]) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(w[side]) : 0;
@@ -13703,8 +13859,16 @@ static void ptx__advise_census(ptx_kernel *k, ptx__flow *f, const ptx__point *co
             || !ptx__counts_blocks(k, f, w[!side], 0))
             continue;
         x = k->words.at + at.ins->words + 4;
-        if (strstr(at.name, "atom") && ptx__number(k, f, x, &by) && by == 1
-            && ptx__many_do(k, f, at.i, ptx__in_slot(k, at.i, 'm')))
+        if (!strstr(at.name, "atom") || !ptx__number(k, f, x, &by) || by != 1) continue;
+        if (strncmp(k->m->chars.at + compare->form->text, "setp.eq", 7) == 0
+            && ptx__made_by(k, f, w[!side], &blocks) && blocks.op == PTX_MOV
+            && at.form->asked & PTX_ATOM_ADD & ~PTX__FAMILY && PTX__TAG(*blocks.w) == PTX__W_SPECIAL)
+            ptx__note(k, PTX_ADVICE_ORDER, compare->i,
+                      "the last block to count, at %s, finds one less than there are blocks, and this "
+                      "compares with "
+                      "their number",
+                      at.ins->site);
+        if (ptx__many_do(k, f, at.i, ptx__in_slot(k, at.i, 'm')))
             ptx__note(
                 k, PTX_ADVICE_ORDER, compare->i,
                 "all threads count at %s, and this compares with the number of blocks: let one thread of "
@@ -13741,6 +13905,58 @@ static void ptx__advise_dependents(ptx_kernel *k, ptx__flow *f) {
     }
 }
 
+/* A load whose value counts only where its index is less than something, and that is done where it is not. */
+static void ptx__advise_select(ptx_kernel *k, ptx__flow *f, const ptx__point *select) {
+    const uint32_t *x = select->w, *w;
+    uint32_t b, chosen, other;
+    ptx__point load, address, test;
+    if (!ptx__made_by(k, f, *x, &load) || load.op != PTX_LD || load.ins->guard
+        || !(load.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || load.w + 1 >= load.end)
+        return;
+    w = ptx__in_slot(k, load.i, 'm');
+    if (!w || !ptx__made_by(k, f, *w, &address) || address.op != PTX_MAD || PTX__TAG(*address.w) != PTX__W_32
+        || ptx__class_of(f, *w) != PTX__CLASS_LANE)
+        return;
+    other = PTX__INDEX(select->end[-1]);
+    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, other), &test) || test.op != PTX_SETP
+        || *test.w != *address.w || test.form->operands[2]
+        || strncmp(k->m->chars.at + test.form->text, "setp.lt", 7) != 0
+        || PTX__TAG(select->end[-1]) != PTX__W_PRED || PTX__IS_NUMBER(test.w[1]))
+        return;
+    for (b = ptx__block_of(f, load.i); b; b = f->block[b].idom) /* other conditions may be on it */
+        if ((chosen = ptx__chosen_for(k, f, b)) != 0
+            && ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &test) && *test.w == *address.w)
+            return;
+    ptx__note(k, PTX_ADVICE_BEYOND, load.i,
+              "this loads whether its index is less, as it must be at %s, or not: ptx_ld_if loads only then",
+              select->ins->site);
+}
+/* The greater of what is no greater than a number and of a number above that, or the like. */
+static void ptx__advise_clamp(ptx_kernel *k, ptx__flow *f, const ptx__point *outer) {
+    const unsigned type = (unsigned)(outer->form->key >> 16 & 0xff);
+    const char kind = ptx__fact(type)->kind;
+    uint64_t v[2];
+    int above;
+    ptx__point inner;
+    if (outer->end - outer->w != 4 || !PTX__IS_NUMBER(outer->w[1]) || !ptx__made_by(k, f, *outer->w, &inner)
+        || inner.op != (outer->op == PTX_MIN ? PTX_MAX : PTX_MIN) || inner.ins->guard
+        || inner.form->key >> 16 != outer->form->key >> 16 || inner.end - inner.w != 4
+        || PTX__TAG(inner.w[1]) != PTX__TAG(outer->w[1]) || !strchr("usf", kind))
+        return;
+    v[0] = outer->w[2] | (uint64_t)outer->w[3] << 32, v[1] = inner.w[2] | (uint64_t)inner.w[3] << 32;
+    if (kind == 'f') {
+        float x[2];
+        if (PTX__TAG(outer->w[1]) != PTX__W_F32) return;
+        memcpy(&x[0], &outer->w[2], sizeof x[0]), memcpy(&x[1], &inner.w[2], sizeof x[1]);
+        above = x[0] > x[1] ? 1 : x[0] < x[1] ? -1 : 0;
+    } else
+        above = v[0] == v[1] ? 0 : (kind == 's' ? (int64_t)v[0] > (int64_t)v[1] : v[0] > v[1]) ? 1 : -1;
+    if (above == (outer->op == PTX_MAX ? 1 : -1))
+        ptx__note(k, PTX_ADVICE_IDLE, outer->i,
+                  "this is always the number here, by the one at %s: the two ends of a range are the wrong "
+                  "way round",
+                  inner.ins->site);
+}
 static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_ACQUIRE | PTX_CV) & ~PTX__FAMILY;
     const uint32_t *place;
@@ -13757,6 +13973,8 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
         const uint32_t *end = k->words.at + at.ins->words + at.ins->count;
         int always = at.op == PTX_SETP ? ptx__always(k, f, at.i) : 0;
         if (at.op == PTX_SETP) ptx__advise_census(k, f, &at);
+        if (at.op == PTX_SELP) ptx__advise_select(k, f, &at);
+        if (at.op == PTX_MIN || at.op == PTX_MAX) ptx__advise_clamp(k, f, &at);
         if (always)
             ptx__note(k, PTX_ADVICE_IDLE, at.i, "this comparison is %s true, whatever its operand is",
                       always == 1 ? "never" : "always");
@@ -14259,8 +14477,8 @@ static void ptx__advise_carries(ptx_kernel *k, ptx__flow *f) {
 
 /* -- what one lane has --
    A tree of shuffles by halves leaves its result in the first lane, a scan by doubling the total in the last.
-   Of each register: the steps that its chain of shuffles has taken, a bit each, the way, and whether these
-   are all of a segment of the warp, whose last lane's number stands above. */
+   Of each register: the steps that its chain of shuffles has taken, a bit each, the way, and whether these are
+   all of a segment of the warp, whose last lane's number stands above. */
 enum {
     PTX__TREE_STEPS = 31,
     PTX__TREE_DOWN = 32,
@@ -14372,11 +14590,26 @@ static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
                   "%u registers are live here, and a thread may have %u", peak.registers, cap);
 }
 
+/* What is said to be the same, and is what an atomic sum gives each thread of many: no two of them get the
+   same. */
+static ptx_code ptx__verify_handed_out(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i;
+    ptx__point by;
+    for (i = 0; f->classes && i + 1 < k->asserted.count; i += 2)
+        if (ptx__made_by(k, f, k->asserted.at[i], &by) && by.op == PTX_ATOMIC
+            && by.form->asked & PTX_ATOM_ADD & ~PTX__FAMILY && PTX__TAG(by.end[-3]) == PTX__W_UNSIGNED
+            && by.end[-2] && ptx__many_do(k, f, by.i, ptx__in_slot(k, by.i, 'm')))
+            return ptx__fail_at(k, PTX_E_DIVERGENT, by.i, by.ins->site,
+                                "this is said to be the same for threads together, and each of them gets "
+                                "another number of it: let "
+                                "one thread do it, and shared memory tell the others");
+    return PTX_E_NONE;
+}
 /* What is checked of a kernel whose blocks are known, in this order. */
 static ptx_code (*const ptx__verifiers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__verify_reach,  ptx__verify_values,  ptx__verify_ends,     ptx__verify_convergence,
     ptx__verify_copies, ptx__verify_carry,   ptx__verify_products, ptx__verify_addresses,
-    ptx__verify_launch, ptx__verify_further, ptx__verify_asserted};
+    ptx__verify_launch, ptx__verify_further, ptx__verify_asserted, ptx__verify_handed_out};
 
 /* f: the flow of the kernel, for those who go on with it. */
 static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {

@@ -887,6 +887,314 @@ static void others(void) {
     }
 }
 
+static void seconds(void) {
+    ptx_val o[8];
+    static const ptx_type u32 = PTX_U32;
+    /* half of the threads wait for what all have copied */
+    PAIR(AMPERE, "!async") {
+        BLOCK(128);
+        copy(0), commit();
+        if (bad) IF(LT(tid, U(64)));
+        wait_for(0);
+        if (bad) END;
+        BAR;
+        out(LD(AT(sh, XOR(tid, U(64))), 0));
+        wait_for(0);
+    }
+
+    /* the second phase by the parity of the first */
+    PAIR(HOPPER, "order") {
+        make(1, 1);
+        IF(one);
+        fetch(sh, bar);
+        END;
+        wait_on(bar, 0);
+        out(LD(mine, 0));
+        BAR;
+        IF(one);
+        fetch(sh, bar);
+        END;
+        wait_on(bar, bad ? 0 : 1);
+        out(LD(mine, 0));
+    }
+
+    /* one arrival, and two copies that each arrive */
+    PAIR(HOPPER, "order") {
+        make(bad ? 1 : 2, 1);
+        IF(one);
+        fetch(sh, bar);
+        fetch(ptx_off(sh, 1024), bar);
+        END;
+        wait_on(bar, 0);
+        out(LD(mine, 0));
+    }
+
+    /* sums by atomics, copied out */
+    PAIR(HOPPER, "proxy") {
+        ST(mine, 0, zero);
+        BAR;
+        ptx_red(k, PTX_ATOM_ADD, ptx_at(AT(sh, low(tid, 7)), 0), n);
+        if (!bad) proxy_fence();
+        BAR;
+        IF(one);
+        ptx_bulk_store(k, q, sh, I(512));
+        bulk_commit();
+        bulk_wait(0);
+        END;
+    }
+
+    /* a tile that cp.async has brought, for a product */
+    PAIR(HOPPER, "proxy") {
+        start_sums();
+        copy(0), commit(), wait_for(0);
+        if (!bad) proxy_fence();
+        BAR;
+        issue(sh);
+        pwait(0);
+        use_sums();
+    }
+
+    /* the commit is one arrival */
+    PAIR(BLACKWELL, "order") {
+        BLOCK(128);
+        ALLOC(128);
+        make(bad ? 128 : 1, 1);
+        at = LD(sh, 0);
+        IF(one);
+        TMMA(at);
+        ptx_op1(k, PTX_TCGEN05_COMMIT, 0, bar);
+        END;
+        wait_on(bar, 0);
+        TLD(at);
+        BAR;
+        DEALLOC(at, 128);
+    }
+
+    /* taken in each round, given back once */
+    PAIR(BLACKWELL, "order") {
+        BLOCK(128);
+        FOR(n);
+        ALLOC(128);
+        BAR;
+        at = LD(sh, 0);
+        TLD(at);
+        BAR;
+        if (bad) IF(EQ(ptx_uniform(k, LD(p, 0)), zero));
+        DEALLOC(at, 128);
+        if (bad) END;
+        END;
+    }
+
+    /* the last block is one less than there are */
+    PAIR(AMPERE, "order") {
+        ST(AT(q, ptx_mad(k, ptx_ctaid_x(k), U(128), tid)), 0, n);
+        FENCE(PTX_ACQ_REL | PTX_GPU);
+        BAR;
+        IF(one);
+        x = ptx_atom(k, PTX_ATOM_ADD, ptx_at(p, 0), U(1));
+        y = ptx_sreg(k, PTX_NCTAID_X);
+        IF(EQ(x, bad ? y : ptx_sub(k, y, U(1))));
+        out(n);
+        END;
+        END;
+    }
+
+    /* what a count hands out is the same for nobody */
+    PAIR(AMPERE, "!divergent") {
+        if (bad) {
+            x = ptx_uniform(k, ptx_as(ptx_atom(k, PTX_ATOM_ADD, ptx_at(q, 0), U(1)), PTX_U32));
+        } else {
+            IF(one);
+            ST(sh, 0, ptx_as(ptx_atom(k, PTX_ATOM_ADD, ptx_at(q, 0), U(1)), PTX_U32));
+            END;
+            BAR;
+            x = ptx_uniform(k, LD(sh, 0));
+        }
+        IF(EQ(x, n));
+        BAR;
+        END;
+    }
+
+    /* loaded whether there is such an element or not */
+    PAIR(AMPERE, "beyond") {
+        i = ptx_mad(k, ptx_ctaid_x(k), ptx_ntid_x(k), tid);
+        w = LT(i, n);
+        at = AT(q, bad ? i : ptx_min(k, i, ptx_sub(k, n, U(1))));
+        x = ptx_as(ptx_selp(k, LD(at, 0), U(0), w), PTX_U32);
+        ptx_red(k, PTX_ATOM_ADD, ptx_at(p, 0), x);
+    }
+
+    /* no number is below the one and above the other */
+    PAIR(AMPERE, "idle") {
+        x = ptx_max(k, ptx_min(k, n, U(bad ? 0 : 255)), U(bad ? 255 : 1));
+        out(x);
+    }
+
+    /* the same of floats */
+    PAIR(AMPERE, "idle") {
+        x = ptx_cvt(k, PTX_F32, n);
+        x = bad ? ptx_min(k, ptx_max(k, x, ptx_f32(6)), ptx_f32(0))
+                : ptx_min(k, ptx_max(k, x, ptx_f32(0)), ptx_f32(6));
+        ptx_st(k, PTX_F32, ptx_at(AT(q, tid), 0), x);
+    }
+
+    /* a table that one thread fills */
+    PAIR(AMPERE, "race") {
+        IF(one);
+        i = FOR(U(64));
+        ST(AT(sh, i), 0, i);
+        END;
+        END;
+        if (!bad) BAR;
+        out(LD(AT(sh, low(tid, 63)), 0));
+    }
+
+    /* exchanged through global memory */
+    PAIR(AMPERE, "race") {
+        ST(AT(q, tid), 0, n);
+        if (!bad) BAR;
+        out(LD(AT(q, XOR(tid, U(32))), 0));
+    }
+
+    /* moved by one, in place */
+    PAIR(AMPERE, "race") {
+        i = ptx_mad(k, ptx_ctaid_x(k), ptx_ntid_x(k), tid);
+        x = LD(AT(q, ADD(i, U(1))), 0);
+        if (!bad) BAR;
+        ST(AT(q, i), 0, x);
+    }
+
+    /* the lanes of a condition that is another's */
+    PAIR(AMPERE, "!divergent") {
+        w = ptx_as(ptx_ballot(k, LT(lane, U(8)), FULL), PTX_U32);
+        IF(LT(lane, U(bad ? 16 : 8)));
+        out(ptx_as(ptx_shfl_idx(k, tid, I(0), I(31), w), PTX_U32));
+        END;
+    }
+
+    /* a break of some, and a barrier for all */
+    PAIR(AMPERE, "!divergent") {
+        FOR(n);
+        IF(EQ(LD(AT(q, tid), 0), zero));
+        if (bad) ptx_break(k);
+        END;
+        BAR;
+        END;
+    }
+
+    /* bytes go there, and the mbarrier is here */
+    PAIR(HOPPER, "order") {
+        ptx_require_cluster(k, 2, 1, 1);
+        make(1, 1);
+        ST(mine, 0, n);
+        proxy_fence();
+        meet();
+        IF(one);
+        ptx_mbarrier_arrive_expect(k, bar, I(512));
+        x = flip(ptx_sreg(k, PTX_CLUSTER_CTARANK));
+        o[0] = ptx_mapa(k, ptx_off(sh, 1024), x), o[1] = sh, o[2] = I(512);
+        o[3] = bad ? bar : ptx_mapa(k, bar, x);
+        PLAIN(PTX_BULK_S2S, 4, o);
+        END;
+        wait_on(bar, 0);
+        out(LD(mine, 1024));
+        meet();
+    }
+
+    /* a shuffle in the arm of a select of lanes */
+    PAIR(AMPERE, "!divergent") {
+        IF(LT(lane, n));
+        x = ptx_as(ptx_shfl_down(k, tid, I(1), I(31), bad ? FULL : ptx_activemask(k)), PTX_U32);
+        out(x);
+        END;
+    }
+
+    /* the text of another's result */
+    PAIR(AMPERE, "!argument") {
+        ptx_raw(k, bad ? "mov.u32 $2, $1;" : "mov.u32 $0, $1;", 1, &tid, 1, &u32, &x);
+        out(x);
+    }
+
+    /* the arrival of the first round is never waited for by the producer */
+    PAIR(HOPPER, "order") {
+        make(1, 128);
+        BLOCK(128);
+        i = FOR(n);
+        IF(one);
+        if (!bad) wait_val(ptx_off(bar, 8), flip(low(i, 1)));
+        fetch(sh, bar);
+        END;
+        wait_val(bar, low(i, 1));
+        out(LD(mine, 0));
+        ptx_mbarrier_arrive(k, ptx_off(bar, 8));
+        END;
+    }
+
+    /* the fence before what it is for */
+    PAIR(HOPPER, "proxy") {
+        if (bad) proxy_fence();
+        ST(mine, 0, n);
+        if (!bad) proxy_fence();
+        BAR;
+        IF(one);
+        ptx_bulk_store(k, q, sh, I(512));
+        bulk_commit();
+        bulk_wait(0);
+        END;
+    }
+
+    /* more registers than the others have left */
+    PAIR(HOPPER, "!register-cap") {
+        BLOCK(256);
+        ptx_max_registers(k, 128);
+        IF(LT(tid, U(128)));
+        ptx_op1(k, PTX_SETMAXNREG_DEC, 0, I(bad ? 104 : 40));
+        ptx_else(k);
+        ptx_op1(k, PTX_SETMAXNREG_INC, 0, I(216));
+        END;
+        out(n);
+    }
+
+    /* the sum of a block by its first warp, which has not all */
+    PAIR(AMPERE, "race") {
+        BLOCK(256);
+        x = wsum(n);
+        IF(EQ(lane, zero));
+        ST(AT(sh, warp), 0, x);
+        END;
+        if (bad)
+            ptx_bar_warp_sync(k, FULL);
+        else
+            BAR;
+        IF(LT(tid, U(8)));
+        out(LD(mine, 0));
+        END;
+    }
+
+    /* the columns of a padded tile by the width of one that is not */
+    PAIR(AMPERE, "unwritten") {
+        ptx_require_block(k, 32, 32, 1);
+        z = ptx_shared(k, "tile", PTX_U32, 32 * 33, 4);
+        y = ptx_tid_y(k);
+        ST(AT(z, ptx_mad(k, y, U(bad ? 32 : 33), tid)), 0, n);
+        BAR;
+        out(LD(AT(z, ptx_mad(k, tid, U(33), y)), 0));
+    }
+
+    /* a stencil whose rim is of the wrong side */
+    PAIR(AMPERE, "unwritten") {
+        BLOCK(64);
+        z = ptx_shared(k, "line", PTX_U32, 66, 4);
+        ST(AT(z, tid), 4, n);
+        IF(EQ(tid, zero));
+        ST(z, 0, n);
+        if (!bad) ST(z, 65 * 4, n);
+        END;
+        BAR;
+        out(ADD(LD(AT(z, tid), 0), LD(AT(z, tid), 8)));
+    }
+}
+
 int main(void) {
     lanes();
     rounds();
@@ -899,5 +1207,6 @@ int main(void) {
     barriers();
     texts();
     others();
+    seconds();
     return check_end();
 }

@@ -1340,7 +1340,7 @@ static void lives(void) {
     }
 
     /* producer no wait empty */
-    PAIR(HOPPER, "race") {
+    PAIR(HOPPER, "order race") {
         BLOCK(160);
         make(1, 128);
         IF(EQ(warp, I(4)));
