@@ -13694,40 +13694,52 @@ static int ptx__passes_address(unsigned op) {
     return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL
            || op == PTX_AND || op == PTX_OR || op == PTX_XOR || op == PTX_SETP;
 }
-/* An array of a block that is declared, filled by stores whose places are known alone: what is loaded of it
-   and never stored. */
+/* An array of a block that is declared, filled by stores whose places are known alone, and as large as what
+   is loaded of it: whether some of that is never stored. */
 #define PTX__CELLS (PTX__SHARED_MOST / 4)
 static void ptx__advise_cells(ptx_kernel *k, ptx__flow *f, uint32_t array) {
     const ptx__symbol *s = &k->shared.at[array];
     const uint32_t bytes = s->count * ptx_type_bytes((ptx_type)s->type), every = array + 1;
-    uint32_t filled[PTX__CELLS / 32], pass, t, n, c;
+    uint32_t filled[PTX__CELLS / 32], pass, t, n, end, highest = 0, lost = 0, by = 0, cell = 0;
     ptx__point at;
     if (!k->need[0] || !bytes || bytes > PTX__SHARED_MOST || f->effort < PTX__EFFORT / 2) return;
     memset(filled, 0, sizeof filled);
     for (pass = 0; pass < 2; pass++)
-        for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, pass ? PTX_LD : PTX_ST, PTX_ST);) {
+        for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
             const ptx__places *p;
-            if (ptx__array_at(k, f, ptx__shared_operand(k, at.ins)) != every || (pass && at.op != PTX_LD))
+            if ((at.op == PTX_LD) != (pass == 1)
+                || ptx__array_at(k, f, ptx__shared_operand(k, at.ins)) != every)
                 continue;
             p = ptx__places_of(k, f, at.i);
             if (!p->known && !pass) return;
             for (t = 0; p->known && t < p->threads; t++) {
-                if (!(p->lanes[t / 32] >> t % 32 & 1) || p->at[t] < 0
-                    || (uint32_t)p->at[t] + p->bytes > bytes)
-                    continue;
-                for (n = (uint32_t)p->at[t] / 4, c = ((uint32_t)p->at[t] + p->bytes + 3) / 4; n < c; n++)
+                const uint32_t from = (uint32_t)p->at[t];
+                if (!(p->lanes[t / 32] >> t % 32 & 1) || p->at[t] < 0 || from + p->bytes > bytes) continue;
+                end = from + p->bytes;
+                if (pass && end > highest) highest = end;
+                for (n = from / 4; 4 * n < end; n++)
                     if (!pass)
                         filled[n / 32] |= 1u << n % 32;
-                    else if (!(filled[n / 32] >> n % 32 & 1)) {
-                        ptx__note(
-                            k, PTX_ADVICE_UNWRITTEN, at.i,
-                            "thread %u reads byte %u of '%.80s' here, which no thread of the block stores: "
-                            "shared memory holds anything at the start",
-                            t, 4 * n, k->m->names.at + s->name);
-                        return;
-                    }
+                    else if (!lost && !(filled[n / 32] >> n % 32 & 1))
+                        lost = at.i + 1, by = t, cell = 4 * n;
             }
         }
+    if (lost && highest >= bytes - bytes / 16)
+        ptx__note(k, PTX_ADVICE_UNWRITTEN, lost - 1,
+                  "thread %u reads byte %u of '%.80s' here, which no thread of the block stores: shared "
+                  "memory holds "
+                  "anything at the start",
+                  by, cell, k->m->names.at + s->name);
+}
+/* Whether what is loaded goes into a sum that is stored there again. */
+static int ptx__counts_up(const ptx_kernel *k, const ptx__flow *f, uint32_t load) {
+    ptx__point at;
+    for (at.i = load; ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
+        int budget = 50;
+        if (at.ins->count == 4 && ptx__same(ptx__in_slot(k, at.i, 'm'), ptx__in_slot(k, load, 'm')))
+            return ptx__made_of(k, f, at.w[3], k->words.at[k->ins.at[load].words], 0, &budget);
+    }
+    return 0;
 }
 static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], i, *home = f->wanted;
@@ -13778,7 +13790,7 @@ static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
     }
     for (n = 0; n < PTX__HOMES; n++) {
         if (!read[n] || filled[n] != 1 || counted[n] || (n >= PTX__HOMES / 2 && !own)) continue;
-        if (early[n])
+        if (early[n] && ptx__counts_up(k, f, early[n] - 1))
             ptx__note(
                 k, PTX_ADVICE_UNWRITTEN, early[n] - 1,
                 "'%.80s' is read here before anything is written to it: it holds anything at the start",
@@ -14477,8 +14489,8 @@ static void ptx__advise_carries(ptx_kernel *k, ptx__flow *f) {
 
 /* -- what one lane has --
    A tree of shuffles by halves leaves its result in the first lane, a scan by doubling the total in the last.
-   Of each register: the steps that its chain of shuffles has taken, a bit each, the way, and whether these are
-   all of a segment of the warp, whose last lane's number stands above. */
+   Of each register: the steps that its chain of shuffles has taken, a bit each, the way, and whether these
+   are all of a segment of the warp, whose last lane's number stands above. */
 enum {
     PTX__TREE_STEPS = 31,
     PTX__TREE_DOWN = 32,

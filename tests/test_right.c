@@ -313,8 +313,7 @@ static void clusters(void) {
     END, wait_on(bar, 0), meet(), RIGHT;
 
     begin(HOPPER), ptx_require_cluster(k, 2, 1, 1), x = ptx_shared(k, "in", PTX_U32, 1024, 16), meet();
-    ST(mine, 0, n), FOR(n), ST(ptx_mapa(k, AT(x, tid), I(0)), 0, n), out(LD(mine, 0)), ST(mine, 0, n);
-    /* other arrays */
+    FOR(n), ST(ptx_mapa(k, AT(x, tid), I(0)), 0, n), out(LD(mine, 0)), ST(mine, 0, n); /* other arrays */
     END, meet(), RIGHT;
 }
 

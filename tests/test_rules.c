@@ -262,7 +262,7 @@ static void test_stores(void) {
     /* a tile that is written in rows and read in columns: by number, which threads meet */
     start(80), ptx_require_block(k, 32, 8, 1), at = ptx_mad(k, ptx_tid_y(k), ptx_u32(33), tid);
     ST(ptx_ptr_add(k, sh, at, 4), 0, tid), out(LD(ptx_ptr_add(k, sh, at, 4), 0)), RIGHT;
-    start(80), ptx_require_block(k, 32, 32, 1), at = ptx_mad(k, ptx_tid_y(k), ptx_u32(33), tid);
+    start(80), ptx_require_block(k, 32, 8, 1), at = ptx_mad(k, ptx_tid_y(k), ptx_u32(33), tid);
     ST(ptx_ptr_add(k, sh, at, 4), 0, tid), at = ptx_mad(k, tid, ptx_u32(33), ptx_tid_y(k));
     out(LD(ptx_ptr_add(k, sh, at, 4), 0)), WRONG("race", "writing what is read");
     start(PTX_SM_A(90)), all = ptx_setp(k, PTX_LT, n, I(9)), ST(mine, 0, tid), fence();

@@ -772,7 +772,7 @@ static void cells(void) {
     /* sums of warps of which there are fewer */
     PAIR(AMPERE, "unwritten") {
         BLOCK(128);
-        y = ptx_shared(k, "sums", PTX_U32, 32, 4);
+        y = ptx_shared(k, "sums", PTX_U32, 8, 4);
         x = wsum(n);
         IF(EQ(lane, zero));
         ST(AT(y, warp), 0, x);

@@ -1095,8 +1095,8 @@ static void test_races(void) {
     start(), put(n), x = near_by(1), store(x), ADVISED(RACE, 1, "bar.sync");
     start(), put(n), barrier(), x = near_by(1), store(x), ADVISED(RACE, 0, NULL);
     start(), put(n), x = near_by(0), store(x), ADVISED(RACE, 0, NULL); /* its own place */
-    start(), put(n), barrier(), x = near_by(1), put(x), ADVISED(RACE, 1, "still be reading");
-    start(), put(n), barrier(), x = near_by(1), barrier(), put(x), ADVISED(RACE, 0, NULL);
+    start(), x = near_by(1), put(x), ADVISED(RACE, 1, "still be reading");
+    start(), x = near_by(1), barrier(), put(x), ADVISED(RACE, 0, NULL);
     start(), other = ptx_shared(k, "other", PTX_U32, 64, 4);
     ptx_st(k, PTX_U32, ptx_at(other, 0), n), barrier(), put(n), x = ptx_ld(k, PTX_U32, ptx_at(other, 0));
     store(x), ADVISED(RACE, 0, NULL);
