@@ -824,24 +824,10 @@ static void parities(void) {
 
     /* parity var stage counter */
     PAIR(HOPPER, "order") {
-        BLOCK(160);
-        rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        ring_producer(4, 4);
         FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
+        read_stage(GET(ph));
+        release_stage();
         SET(s, ADD(GET(s), U(1)));
         IF(EQ(GET(s), U(4)));
         SET(s, U(0));
@@ -898,14 +884,11 @@ static void parities(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), bad ? low(i, 1) : flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
@@ -918,41 +901,29 @@ static void parities(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         FOR(n);
         wait_val(EMPTY_S, bad ? GET(ph) : flip(GET(ph)));
         fetch(TILE_S, FULL_S);
         turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
-        turn_stage(4);
-        END;
-        END;
+        read_stage(GET(ph));
+        release_stage();
+        ring_end(4);
     }
 
     /* empty first parity0 var1 */
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         ph = ptx_var_new(k, U(bad ? 0 : 1));
         i = FOR(n);
         wait_val(ptx_off(bar, 8), GET(ph));
         SET(ph, flip(GET(ph)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
@@ -965,14 +936,11 @@ static void parities(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, bad ? flip(low(i, 1)) : low(i, 1));
         out(LD(mine, 0));
@@ -983,49 +951,20 @@ static void parities(void) {
 
     /* full wait flipped rings */
     PAIR(HOPPER, "order") {
-        BLOCK(160);
-        rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
-        FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
+        ring_producer(4, 4);
         FOR(n);
         wait_val(FULL_S, bad ? flip(GET(ph)) : GET(ph));
         out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
-        turn_stage(4);
-        END;
-        END;
+        release_stage();
+        ring_end(4);
     }
 
     /* turned each round not wrap */
     PAIR(HOPPER, "order") {
-        BLOCK(160);
-        rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        ring_producer(4, 4);
         FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
+        read_stage(GET(ph));
+        release_stage();
         if (bad) {
             SET(s, low(ADD(GET(s), U(1)), 3));
             SET(ph, flip(GET(ph)));
@@ -1037,27 +976,11 @@ static void parities(void) {
 
     /* stage wraps late */
     PAIR(HOPPER, "order") {
-        BLOCK(160);
-        rings(bad ? 3 : 4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        ring_producer(bad ? 3 : 4, 4);
         FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
-        turn_stage(4);
-        END;
-        END;
+        read_stage(GET(ph));
+        release_stage();
+        ring_end(4);
     }
 }
 
@@ -1066,14 +989,11 @@ static void releases(void) {
     PAIR(HOPPER, "race") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         if (bad) ptx_mbarrier_arrive(k, ptx_off(bar, 8));
@@ -1085,97 +1005,53 @@ static void releases(void) {
 
     /* release before read rings */
     PAIR(HOPPER, "race") {
-        BLOCK(160);
-        rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
-        FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
+        ring_producer(4, 4);
         FOR(n);
         wait_val(FULL_S, GET(ph));
         at = AT(TILE_S, lane);
         x = LD(at, 0);
         if (!bad) out(LD(at, 128));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
+        release_stage();
         if (bad) out(LD(at, 128));
         out(x);
-        turn_stage(4);
-        END;
-        END;
+        ring_end(4);
     }
 
     /* release no warp sync */
     PAIR(HOPPER, "race") {
-        BLOCK(160);
-        rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        ring_producer(4, 4);
         FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
+        read_stage(GET(ph));
         if (!bad) ptx_bar_warp_sync(k, FULL);
         IF(EQ(lane, zero));
         ptx_mbarrier_arrive(k, EMPTY_S);
         END;
-        turn_stage(4);
-        END;
-        END;
+        ring_end(4);
     }
 
     /* release never */
     PAIR(HOPPER, "order") {
-        BLOCK(160);
-        rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        ring_producer(4, 4);
         FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
+        read_stage(GET(ph));
         ptx_bar_warp_sync(k, FULL);
         if (!bad) {
             IF(EQ(lane, zero));
             ptx_mbarrier_arrive(k, EMPTY_S);
             END;
         }
-        turn_stage(4);
-        END;
-        END;
+        ring_end(4);
     }
 
     /* release never plain */
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
@@ -1188,14 +1064,11 @@ static void releases(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, bad ? 1 : 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
@@ -1208,14 +1081,11 @@ static void releases(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, bad ? 128 : 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
@@ -1229,27 +1099,11 @@ static void releases(void) {
 
     /* release count rings */
     PAIR(HOPPER, "order") {
-        BLOCK(160);
-        rings(4, 4, 1, bad ? 1 : 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        ring_producer(4, bad ? 1 : 4);
         FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
-        turn_stage(4);
-        END;
-        END;
+        read_stage(GET(ph));
+        release_stage();
+        ring_end(4);
     }
 
     /* full count 2 one arrival loop */
@@ -1281,27 +1135,18 @@ static void releases(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         FOR(n);
         wait_val(EMPTY_S, flip(GET(ph)));
         at = FULL_S;
         ptx_mbarrier_arrive_expect(k, at, I(bad ? 2048 : 1024));
         ptx_bulk_load(k, TILE_S, p, I(1024), at);
         turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
-        turn_stage(4);
-        END;
-        END;
+        read_stage(GET(ph));
+        release_stage();
+        ring_end(4);
     }
 
     /* expect elements not bytes */
@@ -1322,15 +1167,12 @@ static void lives(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         ptx_mbarrier_arrive_expect(k, bar, I(1024));
         ptx_bulk_load(k, sh, p, I(1024), bad ? ptx_off(bar, 8) : bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
@@ -1343,14 +1185,11 @@ static void lives(void) {
     PAIR(HOPPER, "order race") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         if (!bad) wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
