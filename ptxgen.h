@@ -11401,7 +11401,7 @@ static int ptx__places_label(const char *text, const char *name, size_t n) {
 static const char *ptx__raw_lost(const ptx_kernel *k, const char *text) {
     const char *p = text;
     ptx__point in;
-    uint32_t left = 1000; /* texts to look through */
+    uint32_t left = 64; /* texts to look through: of kernels with more, and long ones, nothing is said */
     while ((p = strstr(p, "bra")) != NULL) {
         const int opens = p == text || strchr(" \t\n;{}:", p[-1]);
         size_t n;
@@ -11410,6 +11410,7 @@ static const char *ptx__raw_lost(const ptx_kernel *k, const char *text) {
         p += strspn(p, " \t");
         n = strspn(p, ptx__letters);
         if (!n || ptx__places_label(text, p, n)) continue;
+        if (k->ins.count > 65536) continue;
         for (in.i = PTX__BEGIN; left && ptx__next_op(k, &in, PTX_RAW, PTX_RAW); left--)
             if (ptx__places_label(ptx__raw_text(k, in.ins), p, n)) break;
         if (left && in.i >= k->ins.count) return p;
@@ -13074,7 +13075,9 @@ static void ptx__advise_tensor_ways(ptx_kernel *k, ptx__flow *f) {
                       "on some way from here to an end of the kernel this tensor memory is not given back: "
                       "PTX_TCGEN05_DEALLOC comes on each");
         f->chosen = 0;
-        for (other.i = PTX__BEGIN; ptx__next_op(k, &other, PTX_TCGEN05_DEALLOC, PTX_TCGEN05_DEALLOC);)
+        ptx__spend(f, k->ins.count, 4);
+        for (other.i = PTX__BEGIN;
+             f->effort > 8192 && ptx__next_op(k, &other, PTX_TCGEN05_DEALLOC, PTX_TCGEN05_DEALLOC);)
             if (!(ptx__warps_of(k, f, at.i) & ptx__warps_of(k, f, other.i)))
                 ptx__note(
                     k, PTX_ADVICE_ORDER, other.i,
@@ -13704,6 +13707,7 @@ static void ptx__advise_cells(ptx_kernel *k, ptx__flow *f, uint32_t array) {
     ptx__point at;
     if (!k->need[0] || !bytes || bytes > PTX__SHARED_MOST || f->effort < PTX__EFFORT / 2) return;
     memset(filled, 0, sizeof filled);
+    ptx__spend(f, k->ins.count, 4);
     for (pass = 0; pass < 2; pass++)
         for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
             const ptx__places *p;
