@@ -80,9 +80,10 @@
           ptx_reference().
    RAW TEXT  ptx_raw() is any text: its operands are typed and tracked, its results are taken to differ from
           thread to thread, and the barriers in it count. $0 $1 ... are the results, then the operands; at
-          most 64 of each. Brackets and comments end in the text that they begin in. It is read for what is
-          sure: instructions that PTX or the target has not, operands that these have not, names that nothing
-          declares, and what is declared twice: a text that is used again keeps its labels in braces.
+          most 64 of each. Brackets, comments and statements end in the text that they begin in. It is read
+          for what is sure: instructions that PTX or the target has not, operands that these have not, names
+          that nothing declares, labels that stand nowhere, and what is declared twice: a text that is used
+          again keeps its labels in braces.
    MATRICES  ptx_mma() takes fragments as arrays, of the lengths that ptx_mma_shape() tells. The sums of
           ptx_wgmma() change under way, so they are ptx_vars: write them, PTX_WGMMA_FENCE, the products,
           PTX_WGMMA_COMMIT_GROUP, PTX_WGMMA_WAIT_GROUP, and only then read or set them again. The verifier
@@ -143,25 +144,33 @@
                     a barrier, or written over or given back before the wait; reads of what was given back;
                     stores of different values at one place, a load, a sum and a store where the data choose
                     the place; among blocks, an atomic that is to tell of stores with no fence or barrier
-                    between, waits and locks that order nothing, and a lock given back by an ordinary store;
-                    tensor memory loaded before the product is over, or given back while others load.
+                    between, waits, flags and locks that order nothing, a lock given back by an ordinary
+                    store, a swap of what was made of what there was before; stages of a ring that overlap;
+                    tensor memory loaded, or given back, before the product is over, or while others load.
           unwaited  copies under way at the end of the kernel.
           order     arrive and wait of a cluster; another block's memory or mbarrier before the cluster has
                     met; mbarriers: never made, made twice, undone, stored to, waited for by the wrong parity
                     or state (of its first 12 rounds), or for what only comes behind the wait, without asking
                     for the outcome or trying again, arrivals and bytes against what was expected; barriers
-                    with two counts or purposes, with fewer than come, or arrivals that nobody waits for;
-                    tensor memory not given back, products in it that nobody can wait for, or its stores;
+                    with two counts or purposes, with fewer than come, that wait for each other, or arrivals
+                    that nobody waits for; bytes of a multicast that a block does not expect; tensor memory
+                    that some way does not give back, or another warp does, products in it that nobody can
+                    wait for, or its stores; carries lost, or taken for borrows;
                     PTX_CTA on what all blocks reach; stores before the wait for the kernel before.
           proxy     plain stores before an asynchronous read, without the fence.
           align     vectors that neighbouring threads or rounds move by less than they need.
           idle      comparisons that are always the same, shuffles that move nothing, loops that wait on an
-                    ordinary load or whose condition no round changes, variables that nothing reads.
-          beyond    indices whose mask, division or loop leads beyond the array.
-          unwritten local and shared arrays that are read, or counted up, and that nothing fills.
+                    ordinary load or whose condition no round changes, that pass by their end or swap for
+                    what is no more, products that never add, variables that nothing reads.
+          beyond    indices whose mask, division or loop leads beyond the array, copies of a ring with more
+                    stages than that, an index before the first of all, what is no rank for ptx_mapa.
+          unwritten local and shared arrays that are read, or counted up, and that nothing fills, or before
+                    that; in a block of declared size, bytes that no thread stores; products of tensor memory
+                    that add to nothing.
           number    counts that shift all out, bit fields beyond the register, divisors that are 0, tables of
                     lop3 that leave an operand out, constants that a type makes 0, infinite or cuts off, roots
                     of what is negative, integers and other formats read as floats, sums of nothing.
+          lanes     what shuffles down or up have left in the first or last lane, used by others.
           contraction, pressure (ptx_pressure says how much, and where), launch (clusters over 8, registers).
           It takes longer than verifying, and ends its search in very long kernels.
    LOGS  ptx_locate() leads from a line of the text to the caller's file and line, ptx_explain() does that for
@@ -169,9 +178,10 @@
           beside the instructions, 2 as .loc for profilers.
    DOES NOT  optimise (ptxas does that well); parse PTX; know registers of the machine; textures and surfaces
           are there by 64-bit handle only; recursion; linking of several modules; follow addresses through
-          memory or through a function, look into raw text for more than its words, or prove that two
-          run-time indices differ: advice about races errs on the side of saying nothing. Named barriers are
-          counted up in a block of declared size only: else which warps meet at number 3 is yours to know.
+          memory or through a function, look into raw text for more than its words, barriers and jumps, or
+          prove that run-time indices differ: advice about races errs on the side of saying nothing. Named
+          barriers are counted up in a block of declared size only: else which warps meet at number 3 is yours
+          to know.
 */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -268,7 +278,8 @@ typedef enum ptx_code { PTX_ERRORS(PTX__ENUM) PTX_E_COUNT } ptx_code;
     X(IDLE, "idle", "a condition that is always the same, a shuffle that moves nothing, a wait for nothing") \
     X(BEYOND, "beyond", "an index that may lead beyond its array: by its mask, or the end of its loop")      \
     X(UNWRITTEN, "unwritten", "an array that is read or counted up, and that nothing in the kernel fills")   \
-    X(NUMBER, "number", "numbers that an instruction makes nothing of, or not what they seem to say")
+    X(NUMBER, "number", "numbers that an instruction makes nothing of, or not what they seem to say")        \
+    X(LANES, "lanes", "what one lane of a warp has by shuffles, used as if all had it")
 
 #define PTX__ENUM(code, name, meaning) PTX_ADVICE_##code,
 typedef enum ptx_advice_code { PTX_ADVICE(PTX__ENUM) PTX_ADVICE_COUNT } ptx_advice_code;
@@ -6293,7 +6304,8 @@ static int ptx__names_result(const char *text, int i) {
    label, comment or end of a block. NULL: it is. */
 static const char *ptx__no_end(const char *text) {
     static const char open[] = "{([", closed[] = "})]";
-    const char *p, *end, *at = strrchr(text, ';');
+    const char *p, *end, *rest = NULL,
+                         *outside[32]; /* the statement that is open, here and around brackets */
     char due[32];
     unsigned depth = 0;
     for (p = text; *p; p++) {
@@ -6307,14 +6319,18 @@ static const char *ptx__no_end(const char *text) {
             if (!*p) break;
         } else if (bracket) {
             if (depth == sizeof due) return p;
+            outside[depth] = rest ? rest : *p == '{' ? NULL : p;
             due[depth++] = closed[bracket - open];
-        } else if (strchr(closed, *p) && (!depth || due[--depth] != *p))
-            return p;
+            rest = NULL;
+        } else if (strchr(closed, *p)) {
+            if (!depth || due[--depth] != *p || (*p == '}' && rest && !outside[depth])) return p;
+            rest = outside[depth];
+        } else if (*p == ';' || *p == ':')
+            rest = NULL;
+        else if (!rest && !strchr(" \t\n", *p))
+            rest = p;
     }
-    if (depth) return text;
-    at = at ? at + 1 : text;
-    at += strspn(at, " \t\n");
-    return *at && !strpbrk(at, "{}:/") ? at : NULL;
+    return depth ? text : rest;
 }
 
 /* -- what stands in raw text --
@@ -7613,6 +7629,7 @@ typedef struct ptx__flow {
     uint32_t effort;        /* steps of the advice that are still to spend */
     uint32_t first, threads; /* those of the block that ptx__comers asks after: from .. to */
     uint32_t rank; /* of the block in its cluster, + 1, that ptx__value takes it to have; 0: not known */
+    uint32_t corner; /* whether ptx__value takes the block for the first of the grid */
     uint32_t round,
         sample[2]; /* in which round places are asked for, see ptx__value; of the two of ptx__clash */
     uint32_t last_guard;     /* that it was asked with by ptx__find_places */
@@ -7624,6 +7641,7 @@ typedef struct ptx__flow {
     uint32_t search, looks; /* of ptx__read_outside: how many, and the steps that are left to all */
 } ptx__flow;
 
+#define PTX__SHARED_MOST 49152 /* bytes of static shared memory */
 #define PTX__EFFORT 4000000u
 #define PTX__SAMPLES 60000u /* of them, for places that variables make */
 
@@ -7737,7 +7755,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
     f->looks = 8 * (uint32_t)(n < PTX__EFFORT ? n : PTX__EFFORT) + 65536;
     f->search = f->asked = 0;
     f->first = f->chosen = 0;
-    f->rank = f->round = f->sample[0] = f->sample[1] = 0;
+    f->rank = f->corner = f->round = f->sample[0] = f->sample[1] = 0;
     f->threads = 1024;
     for (c = 0; c < 3 && f->advising; c++) f->walk[c] = s, s += blocks + 1;
     if (checked) {
@@ -8901,7 +8919,7 @@ static uint64_t ptx__in_round(const ptx_kernel *k, const ptx__flow *f, uint32_t 
     if (set->next || by->guard || by->kind != PTX__I_PLAIN || times > 1) return *good = 0, 0u;
     if (set->instruction < at) {
         if (!ptx__dominates(f, to, home)) return *good = 0, 0u;
-    } else {
+    } else if (times) { /* in the first round nothing has set it yet */
         for (b = home, steps = 0; b != to && b < f->blocks && f->post_number[b] && steps < 64; steps++)
             b = f->post_idom[b];
         if (b != to) return *good = 0, 0u;
@@ -8940,6 +8958,14 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
             break;
         case PTX_CLUSTER_CTARANK:
             if (f->rank) return f->rank - 1;
+            break;
+        case PTX_CTAID_X:
+        case PTX_CTAID_Y:
+        case PTX_CTAID_Z:
+            if (f->corner) return 0;
+            break;
+        case PTX_NTID_X:
+            if (f->corner) return width;
             break;
         case PTX_LANEMASK_EQ: return 1u << t % 32;
         case PTX_LANEMASK_LT: return (1u << t % 32) - 1u;
@@ -9109,6 +9135,25 @@ static ptx_code ptx__verify_sources(ptx_kernel *k, uint32_t i, uint32_t mask, co
         mask, from);
 }
 
+/* The lanes that come, against those of a ballot over ids and numbers. */
+static ptx_code ptx__verify_ballot(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t i,
+                                   const ptx__ins *ballot, uint32_t guard) {
+    uint32_t lanes[32], t, mask = 0;
+    for (t = 0; t < 32; t++) {
+        int good = PTX__VALUE_STEPS;
+        mask |= (uint32_t)(ptx__value(k, f, k->words.at + ballot->words + ballot->results, t, &good) != 0)
+                << t;
+        if (!good) return PTX_E_NONE;
+    }
+    if (!ptx__comers(k, f, b, guard, PTX__CLASS_WARP, lanes) || !lanes[0] || lanes[0] == mask
+        || (k->need[0] && ptx__threads_of(k) < 32))
+        return PTX_E_NONE;
+    return ptx__fail_at(
+        k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
+        "%s names the lanes 0x%x, of the ballot at %s, and of the first warp the lanes 0x%x come here: "
+        "those must be the same",
+        k->m->forms.at[k->ins.at[i].form].row->name, mask, ballot->site, lanes[0]);
+}
 /* The lanes that come, against those of the mask. */
 static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t i, uint32_t guard) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -9119,6 +9164,9 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
     mask = ptx__member_mask(k, f, ins, &from);
     if (!mask) {
         const ptx__ins *made = from == UINT32_MAX ? NULL : &k->ins.at[from];
+        if (made && !k->function && k->m->forms.at[made->form].row->op == PTX_VOTE_BALLOT)
+            return ptx__verify_ballot(k, f, b, i, made,
+                                      PTX__CLASS(guard) == PTX__CLASS_LANE ? ins->guard : 0);
         if (!made || k->m->forms.at[made->form].row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
         if (whole) return PTX_E_NONE;
         if (!guard && f->level[b] == f->level[ptx__block_of(f, from)]) return PTX_E_NONE;
@@ -9830,6 +9878,7 @@ static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32
             found = ptx__variable_in(k, f, *w, found, depth + 1, steps);
     return found;
 }
+static int ptx__look_for(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about);
 static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t before, uint32_t i, int stores) {
     uint32_t about[3], variable;
     int met, steps = PTX__ORIGIN_STEPS;
@@ -9840,6 +9889,8 @@ static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t befor
     met = stores ? ptx__clash(k, f, before, i) : ptx__clash(k, f, i, before);
     f->sample[0] = f->sample[1] = 0;
     if (met <= 0 || !(met & PTX__MEETS_FAR)) return -1;
+    if (about[0] && !ptx__seek(k, f, i, ptx__look_for, &before))
+        about[0] = 0; /* a loop that is over by then */
     if (i <= before) {
         variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[i])[0], 0, 0, &steps);
         variable = ptx__variable_in(k, f, ptx__shared_operand(k, &k->ins.at[before])[0], variable, 0, &steps);
@@ -10128,12 +10179,64 @@ static void ptx__advise_groups(ptx_kernel *k, ptx__flow *f) {
         }
     }
 }
+/* From a copy to itself with nothing waited for but the groups before. */
+static int ptx__look_next_copy(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
+                               const uint32_t *about) {
+    (void)f;
+    if (at->op == PTX__AT_END) return 0;
+    if (at->i == about[0]) return 2;
+    return at->opaque || at->effect == PTX__EFFECT_WAIT
+           || (at->effect == PTX__EFFECT_WAIT_GROUPS && !k->words.at[at->ins->words + 1]);
+}
+/* Copies of one round and of the next, of different threads, to places of which parts are the same: where the
+   first is still under way. */
+static void ptx__advise_overlap(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    const ptx__places *p;
+    uint16_t owner[PTX__CLASH_MOST]; /* of each 4 bytes of the first round, + 1 */
+    int32_t low = INT32_MAX, high = INT32_MIN;
+    uint32_t t, n, c, pass;
+    if (f->effort < PTX__EFFORT / 2) return;
+    for (pass = 0; pass < 2; pass++) {
+        f->round = 0x10000u << pass;
+        p = ptx__places_of(k, f, i);
+        f->round = 0;
+        if (!p->known || p->bytes % 4) return;
+        for (t = 0; t < p->threads && !pass; t++) {
+            if (p->at[t] < low) low = p->at[t];
+            if (p->at[t] > high) high = p->at[t];
+        }
+        if (high > low + 4 * (PTX__CLASH_MOST - 4)) return;
+        if (!pass) memset(owner, 0, sizeof owner);
+        for (t = 0; t < p->threads; t++) {
+            if (!(p->lanes[t / 32] >> t % 32 & 1) || p->at[t] < low || p->at[t] > high
+                || (p->at[t] - low) % 4)
+                continue;
+            n = (uint32_t)(p->at[t] - low) / 4;
+            for (c = 0; c < p->bytes / 4; c++, n++) {
+                if (!pass)
+                    owner[n] = (uint16_t)(t + 1);
+                else if (owner[n] && owner[n] != t + 1) {
+                    if (ptx__seek(k, f, i, ptx__look_next_copy, &i))
+                        ptx__note(
+                            k, PTX_ADVICE_RACE, i,
+                            "what thread %u copies here in the second round goes over what thread %u copied "
+                            "in the first, which may be under way: the stages of a ring are as far apart as "
+                            "they are long",
+                            t, owner[n] - 1u);
+                    return;
+                }
+            }
+        }
+    }
+}
 static void ptx__advise_copies(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     if (ptx__copies(k)) ptx__advise_groups(k, f);
     for (at.i = PTX__BEGIN; ptx__copies(k) && f->effort > 8192 && ptx__next(k, &at);)
         if (at.effect == PTX__EFFECT_COPY && ptx__places_of(k, f, at.i)->known)
             ptx__follow(k, f, PTX__COPY_AWAY, ptx__copy_rule, PTX__SPECIAL, &at.i);
+        else if (at.effect == PTX__EFFECT_COPY)
+            ptx__advise_overlap(k, f, at.i);
 }
 
 /* Whether two threads are given different values by ids of threads: themselves, or what is loaded from
@@ -10197,6 +10300,10 @@ static void ptx__advise_places(ptx_kernel *k, ptx__flow *f, const ptx__point *at
             }
 }
 
+static int ptx__is_bar(const ptx__point *at);
+static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter);
+static void ptx__seek_and_note(ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
+                               const uint32_t *about, ptx_advice_code code, const char *text);
 /* Whether an address is made of ids of threads, or of what may be: then each thread may have its own. */
 static int ptx__of_thread(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
     ptx__point at;
@@ -10227,9 +10334,70 @@ static void ptx__advise_increment(ptx_kernel *k, ptx__flow *f, const ptx__point 
                 load.ins->site);
 }
 
+/* Global memory behind one pointer, at an index that a block's first threads compute: the index of each. */
+#define PTX__EXCHANGED 64
+static int ptx__indices_of(const ptx_kernel *k, ptx__flow *f, const uint32_t *w, uint32_t *base,
+                           uint32_t *index) {
+    ptx__point at;
+    uint32_t t;
+    int good = 1;
+    if (!w || !ptx__made_by(k, f, *w, &at) || at.op != PTX_MAD || PTX__TAG(*at.w) != PTX__W_32
+        || !PTX__IS_NUMBER(at.w[1]) || at.w[2] > 16 || at.end - at.w != 5
+        || ptx__class_of(f, *at.w) != PTX__CLASS_LANE)
+        return 0;
+    base[0] = at.w[4], base[1] = at.w[2];
+    f->corner = 1;
+    for (t = 0; t < PTX__EXCHANGED && good; t++) {
+        good = PTX__VALUE_STEPS;
+        index[t] = (uint32_t)ptx__value(k, f, at.w, t, &good) + (uint32_t)(int32_t)w[1] / at.w[2];
+    }
+    f->corner = 0;
+    return good && !((int32_t)w[1] % (int32_t)at.w[2]);
+}
+/* An access by all to what another thread's access is to, with no barrier between. about: the first, and of
+   it base, factor, and indices */
+static int ptx__look_exchanged(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
+                               const uint32_t *about) {
+    uint32_t base[2], index[PTX__EXCHANGED], t, u;
+    const int first = k->m->forms.at[k->ins.at[about[0]].form].row->op == PTX_ST;
+    if (at->opaque || at->effect == PTX__EFFECT_BARRIER || ptx__is_bar(at)) return 1;
+    if (at->op != (first ? PTX_LD : PTX_ST) || !(at->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
+        || at->form->asked & (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE | PTX_RELEASE) & ~PTX__FAMILY
+        || ptx__parted(k, f, at->i) > PTX__CLASS_BLOCK
+        || !ptx__indices_of(k, f, ptx__in_slot(k, at->i, 'm'), base, index) || base[0] != about[1]
+        || base[1] != about[2])
+        return 0;
+    for (t = 0; t < PTX__EXCHANGED; t++)
+        for (u = 0; u < PTX__EXCHANGED; u++)
+            if (t / 32 != u / 32 && index[t] == about[3 + u]) return 2;
+    return 0;
+}
+static void ptx__advise_exchanges(ptx_kernel *k, ptx__flow *f) {
+    uint32_t about[3 + PTX__EXCHANGED], tries = 64;
+    ptx__point at;
+    if (k->function || (k->need[0] && ptx__threads_of(k) < PTX__EXCHANGED)
+        || (k->max_threads && k->max_threads < PTX__EXCHANGED) || (k->need[0] && k->need[0] < PTX__EXCHANGED))
+        return;
+    for (at.i = PTX__BEGIN; tries && f->effort > PTX__EFFORT / 4 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
+        if (!(at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || at.ins->guard
+            || ptx__parted(k, f, at.i) > PTX__CLASS_BLOCK)
+            continue;
+        about[0] = at.i;
+        if (!ptx__indices_of(k, f, ptx__in_slot(k, at.i, 'm'), about + 1, about + 3)) continue;
+        tries--;
+        ptx__seek_and_note(k, f, at.i, ptx__look_exchanged, about, PTX_ADVICE_RACE,
+                           at.op == PTX_ST
+                               ? "another thread of the block stores what is read here, at %s, with no "
+                                 "barrier between: put a bar.sync there"
+                               : "another thread of the block may still be reading, at %s, what is "
+                                 "written here, with no barrier between: put a bar.sync there");
+    }
+}
+
 /* All threads store at one place what is other for each: one of them wins, and nobody knows which. */
 static void ptx__advise_same_place(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
+    ptx__advise_exchanges(k, f);
     /* the rest of the effort is for others */
     for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 2 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
         if (ptx__shared_operand(k, at.ins) && f->block[ptx__block_of(f, at.i)].order) {
@@ -10289,7 +10457,10 @@ static uint32_t ptx__order_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
         && at->form->asked & PTX__M_SHARED_CLUSTER & ~PTX__FAMILY)
         return states | PTX__REMOTE;
     if (at->op == PTX_ST && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY) return states | PTX__PLAIN_STORE;
-    if (at->says & PTX__SAYS(STMATRIX)) return states | PTX__PLAIN_STORE;
+    if (at->says & PTX__SAYS(STMATRIX) || at->effect == PTX__EFFECT_COPY
+        || (at->op >= PTX_ATOMIC_BITS && at->op <= PTX_RED_VECTOR
+            && at->form->asked & PTX__M_SHARED & ~PTX__FAMILY))
+        return states | PTX__PLAIN_STORE;
     if (at->says & PTX__SAYS(PROXY_FENCE)) return states & ~(uint32_t)PTX__PLAIN_STORE;
     if (at->report && states & PTX__PLAIN_STORE
         && (at->effect == PTX__EFFECT_MMA || at->effect == PTX__EFFECT_BULK_OUT))
@@ -11358,6 +11529,55 @@ static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
               (long long)step);
 }
 
+static uint32_t ptx__chosen_for(const ptx_kernel *k, const ptx__flow *f, uint32_t b);
+/* Whether the first thread of the grid is kept from block b, or may be: conditions that leave what is less
+   than something do not keep it. */
+static int ptx__first_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t b) {
+    uint32_t chosen, word;
+    int good, stays;
+    ptx__point at;
+    for (; b; b = f->block[b].idom) {
+        const ptx__ins *last = &k->ins.at[f->block[f->block[b].idom].end - 1];
+        if (last->kind != PTX__I_BRANCH || !last->guard || f->post_idom[f->block[b].idom] == b) continue;
+        chosen = ptx__chosen_for(k, f, b);
+        if (!chosen || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &at)
+            || at.op != PTX_SETP)
+            return 1;
+        good = PTX__VALUE_STEPS;
+        stays = !ptx__value(k, f, &chosen, 0, &good);
+        if (good && stays) return 1;
+        if (good) continue;
+        word = *at.w; /* 0, which is compared with what is not known */
+        good = PTX__VALUE_STEPS;
+        if (ptx__value(k, f, &word, 0, &good) || !good || at.form->operands[2]
+            || k->m->chars.at[at.form->text + 5] != (PTX__TAG(chosen) == PTX__W_PRED ? 'l' : 'g'))
+            return 1;
+    }
+    return 0;
+}
+/* Global memory behind a pointer that is a parameter, at an index that is -1 without a sign for the first
+   thread of the grid. */
+static void ptx__advise_edge(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w) {
+    int good = PTX__VALUE_STEPS;
+    uint32_t index;
+    ptx__point at, made;
+    if (k->function || k->ins.at[i].guard || !ptx__made_by(k, f, *w, &at) || at.op != PTX_MAD
+        || !(at.form->asked & PTX_WIDE & ~PTX__FAMILY)
+        || ptx__fact((unsigned)(at.form->key >> 16 & 0xff))->kind != 'u' || PTX__TAG(*at.w) != PTX__W_32
+        || !ptx__made_by(k, f, *at.w, &made) || (made.op != PTX_SUB && made.op != PTX_ADD)
+        || f->effort < PTX__EFFORT / 2)
+        return;
+    f->corner = 1;
+    index = *at.w;
+    index = (uint32_t)ptx__value(k, f, &index, 0, &good);
+    if (good && index > 0xffff0000u && !ptx__first_stays_away(k, f, ptx__block_of(f, i)))
+        ptx__note(
+            k, PTX_ADVICE_BEYOND, i,
+            "for the first thread of the grid the index here is %d, which without a sign is %u: a condition "
+            "leaves it out, or ptx_max does",
+            (int)(int32_t)index, index);
+    f->corner = 0;
+}
 static void ptx__advise_beyond(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, uint32_t bytes,
                                const char *array, uint32_t has) {
     uint64_t most = k->ins.at[i].guard ? PTX__ANY_NUMBER : ptx__most(k, f, w, ptx__block_of(f, i),
@@ -11398,6 +11618,7 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     ptx__extent(k, ins, letter, &align, &bytes);
     if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
     if (f->advising == 2) ptx__advise_round_step(k, f, i, w[0], align);
+    if (f->advising == 2 && letter == 'm') ptx__advise_edge(k, f, i, w);
     if (f->advising == 2 && (letter == 'b' || letter == 'r') && v.symbol && v.step & 7 && v.step > 1)
         ptx__note(k, PTX_ADVICE_ALIGN, i, "an mbarrier has 8 bytes, and this is one of a row %u bytes apart",
                   (uint32_t)v.step);
@@ -11580,6 +11801,38 @@ static int ptx__raw_leaves(const char *text) {
             return 1;
     return 0;
 }
+/* Whether a text places that label. */
+static const char ptx__letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+static int ptx__places_label(const char *text, const char *name, size_t n) {
+    const char *p, *end;
+    for (p = text; (p = strchr(p, ':')) != NULL; p += 1 + (p[1] == ':')) {
+        for (end = p; end > text && strchr(" \t\n", end[-1]);) end--;
+        if (p[1] != ':' && (size_t)(end - text) >= n && strncmp(end - n, name, n) == 0
+            && ((size_t)(end - text) == n || !strchr(ptx__letters, end[-1 - (ptrdiff_t)n])))
+            return 1;
+    }
+    return 0;
+}
+/* The name that a text jumps to and that neither it nor any other text of the kernel places; NULL: none. */
+static const char *ptx__raw_lost(const ptx_kernel *k, const char *text) {
+    const char *p = text;
+    ptx__point in;
+    uint32_t left = 64; /* texts to look through: of kernels with more, and long ones, nothing is said */
+    while ((p = strstr(p, "bra")) != NULL) {
+        const int opens = p == text || strchr(" \t\n;{}:", p[-1]);
+        size_t n;
+        p += strncmp(p, "bra.uni", 7) == 0 ? 7 : 3;
+        if (!opens || (*p != ' ' && *p != '\t')) continue;
+        p += strspn(p, " \t");
+        n = strspn(p, ptx__letters);
+        if (!n || ptx__places_label(text, p, n)) continue;
+        if (k->ins.count > 65536) continue;
+        for (in.i = PTX__BEGIN; left && ptx__next_op(k, &in, PTX_RAW, PTX_RAW); left--)
+            if (ptx__places_label(ptx__raw_text(k, in.ins), p, n)) break;
+        if (left && in.i >= k->ins.count) return p;
+    }
+    return NULL;
+}
 static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t from) {
     uint32_t b, i = from + 1, way, depth = 0, *seen = f->skip_lane, *stack = f->stack;
     for (b = 0; b < f->blocks; b++) seen[b] = 0;
@@ -11619,6 +11872,10 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     uint32_t blocks = ptx__blocks_of(k);
     ptx_mods group = ptx__cta_group(form);
     const char *letter;
+    if (at->op == PTX_RAW && (letter = ptx__raw_lost(k, ptx__raw_text(k, at->ins))) != NULL)
+        return ptx__fail_at(k, PTX_E_LABEL, i, site,
+                            "raw text that jumps to '%.*s', which no text of the kernel places",
+                            (int)strspn(letter, ptx__letters), letter);
     if (at->op == PTX_RAW && at->effect != PTX__EFFECT_CALL && ptx__raw_leaves(ptx__raw_text(k, at->ins))
         && (ptx__parted(k, f, i) > PTX__CLASS_BLOCK || strchr(ptx__raw_text(k, at->ins), '@')))
         return ptx__verify_raw_leaves(k, f, i);
@@ -12242,6 +12499,9 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     const uint32_t *made = ptx__in_slot(k, i, 'b'), *w;
     uint32_t t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], about[2] = {0, UINT32_MAX};
     uint64_t count, by, all = 0, most = 0;
+    int steps = PTX__ORIGIN_STEPS;
+    uint32_t last = UINT32_MAX; /* the block of the arrival before, if nothing is waited for in between */
+    uint64_t together = 0;
     int declared = threads != 0, again = 0;
     ptx__point at;
     if (!declared) threads = k->max_threads ? k->max_threads : 1024;
@@ -12252,12 +12512,16 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
         uint64_t come = 0;
         if (at.opaque || (strstr(at.name, "mbarrier::arrive") && strstr(at.name, "multicast"))) return;
+        if (ptx__is_wait(&at) || at.effect == PTX__EFFECT_BARRIER) last = UINT32_MAX;
         if (!strstr(at.name, "arrive") || ptx__is_bar(&at)) continue;
         w = ptx__mbarrier_of(k, at.i);
         if (!w || strstr(at.name, "drop") || !ptx__array_at(k, f, w)) return;
-        if (strstr(at.name, "shared::cluster") && PTX__TAG(w[0]) != PTX__W_SHARED) return; /* ptx_mapa */
+        if (strstr(at.name, "shared::cluster") && PTX__TAG(w[0]) != PTX__W_SHARED /* ptx_mapa */
+            && !(at.op == PTX_TCGEN05_COMMIT && ptx__cta_group(at.form) == (PTX_CTA_GROUP_1 & ~PTX__FAMILY)))
+            return;
         if (!ptx__alike(k, f, w, made)) continue;
         if (PTX__TAG(w[0]) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, w[0])) > PTX__CLASS_BLOCK) return;
+        if (at.says & PTX__SAYS(TCGEN05_COMMIT) && ptx__many_do(k, f, at.i, w)) return; /* told of as such */
         if (strstr(at.name, "cp.async"))
             by = strstr(at.name, "noinc") != NULL;
         else if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M'))
@@ -12269,8 +12533,12 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
         if (!ptx__comers(k, f, ptx__block_of(f, at.i), at.ins->guard, PTX__CLASS_BLOCK, lanes)) return;
         for (t = 0; t < threads; t++) come += by * (lanes[t / 32] >> t % 32 & 1);
         all += come;
-        if (!declared) come = ptx__many_do(k, f, at.i, w) ? 32 * by : 0;
-        most = come > most ? come : most;
+        if (!declared) come = ptx__many_do(k, f, at.i, w) ? 32 * by : by;
+        together = last == ptx__block_of(f, at.i) && !at.ins->guard ? together + come : come;
+        last = at.ins->guard || PTX__TAG(w[0]) != PTX__W_32 || ptx__staged(k, f, w[0], 0, &steps)
+                   ? UINT32_MAX
+                   : ptx__block_of(f, at.i);
+        most = together > most ? together : most;
     }
     if (about[1] == UINT32_MAX || f->effort <= 8192) return;
     if ((all >= count || (again && count < 32)) && most <= count) return;
@@ -12307,6 +12575,55 @@ static void ptx__advise_same_parity(ptx_kernel *k, ptx__flow *f, const ptx__poin
         (unsigned)(parity & 1));
 }
 
+static int ptx__comes_first(const ptx__flow *f, uint32_t a, uint32_t b);
+/* Two waits by one and the same parity, the second behind the first, and copies for the next phase between.
+   */
+static void ptx__advise_stale(ptx_kernel *k, ptx__flow *f, const ptx__point *wait) {
+    const uint32_t *barrier = ptx__mbarrier_of(k, wait->i);
+    uint32_t before = UINT32_MAX;
+    uint64_t parity, other;
+    ptx__point at;
+    if (!barrier || !(wait->says & PTX__SAYS(PARITY)) || !ptx__number_in(k, f, wait->i, 'u', &parity)
+        || f->effort <= 8192)
+        return;
+    ptx__spend(f, k->ins.count, 4);
+    for (at.i = PTX__BEGIN; ptx__next(k, &at) && at.i < wait->i;) { /* the last before it */
+        if (at.opaque || at.op == PTX_MBARRIER_INIT) before = UINT32_MAX;
+        if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier))
+            before = ptx__same(ptx__mbarrier_of(k, at.i), barrier) && ptx__comes_first(f, at.i, wait->i)
+                         ? at.i
+                         : UINT32_MAX;
+    }
+    if (before == UINT32_MAX || !ptx__number_in(k, f, before, 'u', &other) || (other ^ parity) & 1
+        || ptx__seek(k, f, wait->i, ptx__look_for, &before))
+        return;
+    for (at.i = before; ptx__next(k, &at) && at.i < wait->i;)
+        if (at.effect == PTX__EFFECT_BULK_IN && ptx__same(ptx__mbarrier_of(k, at.i), barrier)
+            && ptx__comes_first(f, before, at.i)) {
+            ptx__note(
+                k, PTX_ADVICE_ORDER, wait->i,
+                "this waits by the parity of the phase before, which was over at %s, and not for the copy "
+                "at %s: each phase has the other",
+                k->ins.at[before].site, at.ins->site);
+            return;
+        }
+}
+/* An mbarrier at which threads arrive and that nobody waits for. */
+static void ptx__advise_unheard(ptx_kernel *k, ptx__flow *f, const ptx__point *arrival) {
+    const uint32_t *barrier = ptx__mbarrier_of(k, arrival->i);
+    ptx__point at;
+    if (!barrier || k->function || f->effort <= 8192 || !ptx__array_at(k, f, barrier)
+        || !ptx__seek(k, f, arrival->i, ptx__look_for, &arrival->i)) /* once may be for another's sake */
+        return;
+    ptx__spend(f, k->ins.count, 4);
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+        if (at.opaque || at.op == PTX_MAPA || at.op == PTX_MBARRIER_PENDING_COUNT
+            || (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier)))
+            return;
+    ptx__note(k, PTX_ADVICE_ORDER, arrival->i,
+              "threads arrive at this mbarrier, and nobody in this kernel waits for it");
+}
+
 /* What a bulk copy brings, over what others may still read. about: the read */
 static int ptx__look_bulk_in(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     const ptx__places *p;
@@ -12341,6 +12658,7 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
         ptx__seek_and_note(k, f, i, ptx__look_bulk_in, &i, PTX_ADVICE_RACE,
                            "another thread may still be reading, at %s, what this copy writes over: a "
                            "barrier of the block, or an mbarrier that the readers arrive at, comes between");
+    if (at->says & PTX__SAYS(LONE_ARRIVAL)) ptx__advise_unheard(k, f, at);
     if (ptx__is_wait(at)) {
         uint32_t made = k->words.at[at->ins->words], array;
         const uint32_t *state = ptx__in_slot(k, i, 'd'), *barrier = ptx__in_slot(k, i, 'b'), *other;
@@ -12355,6 +12673,7 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
         }
         ptx__advise_retry(k, f, i);
         ptx__advise_same_parity(k, f, at);
+        ptx__advise_stale(k, f, at);
         ptx__advise_wait(k, f, at,
                          PTX__TAG(made) != PTX__W_PRED
                              || f->wanted[f->base[PTX__W_PRED] + PTX__INDEX(made)]);
@@ -12455,15 +12774,16 @@ static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, 
         now[2 * slot + 1] = (uint32_t)r;
     }
 }
-static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *rounds) {
+/* barrier: the address that is asked after; parity: NULL for none */
+static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *barrier,
+                      const uint32_t *parity, ptx__rounds *rounds) {
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], j, b = 0, *now;
     uint32_t home = ptx__block_of(f, i), until = UINT32_MAX, *seen = f->walk[0], way;
-    const uint32_t *barrier = ptx__mbarrier_of(k, i), *parity = ptx__in_slot(k, i, 'u');
     int ok, good;
     rounds->n = 0;
     k->m->lists.count = 0;
     PTX__ROOM(k->m, k->m->lists, 2 * (size_t)registers, ok);
-    if (!ok || !barrier || !parity) return;
+    if (!ok || !barrier) return;
     now = k->m->lists.at;
     memset(now, 0, 2 * (size_t)registers * sizeof *now);
     memset(seen, 0, f->blocks * sizeof *seen);
@@ -12476,7 +12796,7 @@ static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *roun
             if (j == i) {
                 good = 1;
                 rounds->at[rounds->n] = (uint32_t)ptx__now(f, now, barrier, &good) + barrier[1];
-                rounds->parity[rounds->n] = (uint32_t)ptx__now(f, now, parity, &good);
+                rounds->parity[rounds->n] = parity ? (uint32_t)ptx__now(f, now, parity, &good) : 0;
                 if (!good || ++rounds->n == PTX__ROUNDS) return;
                 memset(seen, 0, f->blocks * sizeof *seen);
             }
@@ -12504,6 +12824,11 @@ static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *roun
     }
 }
 
+static void ptx__play_wait(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *rounds) {
+    const uint32_t *parity = ptx__in_slot(k, i, 'u');
+    rounds->n = 0;
+    if (parity) ptx__play(k, f, i, ptx__mbarrier_of(k, i), parity, rounds);
+}
 static int ptx__arrives(const ptx__point *at) {
     return (strstr(at->name, "arrive") && !ptx__is_bar(at)) || strncmp(at->name, "tcgen05.commit", 14) == 0;
 }
@@ -12556,7 +12881,7 @@ static int ptx__waits_for_itself(ptx_kernel *k, ptx__flow *f, uint32_t wait, uin
         for (other.i = PTX__BEGIN; !hangs && depth < 2 && ptx__next(k, &other);) {
             if (!ptx__is_wait(&other) || !ptx__comes_first(f, other.i, at.i)) continue;
             if (ptx__alike(k, f, ptx__mbarrier_of(k, other.i), ptx__mbarrier_of(k, wait))) continue;
-            ptx__play(k, f, other.i, &rounds);
+            ptx__play_wait(k, f, other.i, &rounds);
             hangs = rounds.n && !rounds.parity[0] && ptx__waits_for_itself(k, f, other.i, first, depth + 1);
         }
         if (!hangs) return 0;
@@ -12564,11 +12889,35 @@ static int ptx__waits_for_itself(ptx_kernel *k, ptx__flow *f, uint32_t wait, uin
     return (int)any;
 }
 
+/* An mbarrier of a ring that is waited for, and at which nobody ever arrives: others of the ring have it
+   all. */
+static void ptx__advise_lonely(ptx_kernel *k, ptx__flow *f, uint32_t i, const ptx__rounds *waits) {
+    uint32_t n, m, met = 0;
+    ptx__rounds r;
+    ptx__point at;
+    ptx__spend(f, k->ins.count, 4);
+    for (at.i = PTX__BEGIN; ptx__next_arrival(k, f, i, 0, &at);) {
+        if (at.opaque || !ptx__mbarrier_of(k, at.i)) return;
+        ptx__play(k, f, at.i, ptx__mbarrier_of(k, at.i), NULL, &r);
+        if (r.n < PTX__ROUNDS) return; /* not all is known */
+        for (n = 0; n < waits->n; n++)
+            for (m = 0; m < r.n; m++) met |= (uint32_t)(waits->at[n] == r.at[m]) << n;
+    }
+    for (n = 0; met && n < waits->n; n++)
+        if (!(met >> n & 1) && !waits->parity[n]) {
+            ptx__note(
+                k, PTX_ADVICE_ORDER, i,
+                "in round %u this waits for the mbarrier at byte %u of its array, and all arrive at others: "
+                "it waits for ever",
+                n, waits->at[n] % PTX__ARRAY_STEP);
+            return;
+        }
+}
 static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     uint32_t n, m, out = 0, filled = 0, bytes;
     ptx__rounds r;
     ptx__point at;
-    ptx__play(k, f, i, &r);
+    ptx__play_wait(k, f, i, &r);
     for (n = 0; n < r.n; n++)
         if (r.parity[n] > 1) {
             ptx__note(
@@ -12612,6 +12961,7 @@ static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
         if (alike && at.effect == PTX__EFFECT_BULK_IN) filled = at.i + 1;
         if (alike && ptx__is_wait(&at) && at.i != i) bytes = 0; /* it may have waited for the first there */
     }
+    ptx__advise_lonely(k, f, i, &r);
     if (r.parity[0] && filled && bytes)
         ptx__note(k, PTX_ADVICE_ORDER, i,
                   "the first phase of an mbarrier has parity 0: the first wait here, for 1, is over at once, "
@@ -12623,9 +12973,49 @@ static void ptx__advise_round(ptx_kernel *k, ptx__flow *f, uint32_t i) {
             "the first wait here is for what comes behind it alone, and lasts for ever: where the first "
             "round has nothing to wait for, it asks for parity 1, the phase before the first");
 }
+/* Where a bulk copy goes in its first rounds: beyond the array and back again, or over parts of each other.
+   */
+static void ptx__advise_places_of_copy(ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    uint32_t n, m, out = 0, has, array;
+    uint64_t bytes;
+    ptx__rounds r;
+    if (!ptx__number_in(k, f, i, 'C', &bytes) || bytes > 0x100000) return;
+    ptx__play(k, f, i, ptx__bulk_target(k, i), NULL, &r);
+    for (n = 0; n < r.n; n++) {
+        array = r.at[n] / PTX__ARRAY_STEP;
+        if (!array || array > k->shared.count || !k->shared.at[array - 1].count) return;
+        has = k->shared.at[array - 1].count * ptx_type_bytes((ptx_type)k->shared.at[array - 1].type);
+        if (r.at[n] % PTX__ARRAY_STEP + bytes > has)
+            out = out ? out : n + 1;
+        else if (out) {
+            ptx__note(
+                k, PTX_ADVICE_BEYOND, i,
+                "in round %u this copy brings bytes %u to %u of '%.80s', which has %u: the ring has more "
+                "stages than the array",
+                out - 1, r.at[out - 1] % PTX__ARRAY_STEP,
+                r.at[out - 1] % PTX__ARRAY_STEP + (uint32_t)bytes - 1,
+                k->m->names.at + k->shared.at[array - 1].name, has);
+            return;
+        }
+        for (m = 0; m < n; m++) {
+            uint32_t apart = r.at[m] < r.at[n] ? r.at[n] - r.at[m] : r.at[m] - r.at[n];
+            if (!apart || apart >= bytes) continue;
+            ptx__note(
+                k, PTX_ADVICE_RACE, i,
+                "rounds %u and %u of this copy bring %u bytes to places %u bytes apart: the stages of a ring "
+                "are as far apart as they are long",
+                m, n, (uint32_t)bytes, apart);
+            return;
+        }
+    }
+}
 static void ptx__advise_rounds(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     if (ptx__sm(k) < 80) return;
+    for (at.i = PTX__BEGIN;
+         k->seen >> PTX__EFFECT_BULK_IN & 1 && f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
+        if (at.effect == PTX__EFFECT_BULK_IN && f->block[ptx__block_of(f, at.i)].order)
+            ptx__advise_places_of_copy(k, f, at.i);
     for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
         if (ptx__is_wait(&at) && strstr(at.name, "parity") && f->block[ptx__block_of(f, at.i)].order)
             ptx__advise_round(k, f, at.i);
@@ -12704,6 +13094,17 @@ static int ptx__waits_between(const ptx_kernel *k, ptx__flow *f, uint32_t copy, 
     return 0;
 }
 
+/* A load of what a bulk copy writes to global memory. about: where, by base and offset; the bytes */
+static int ptx__look_back(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const uint32_t *w;
+    int64_t apart;
+    (void)f;
+    if (at->opaque || at->op == PTX_BULK_WAIT_GROUP) return 1;
+    w = at->op == PTX_LD ? ptx__in_slot(k, at->i, 'm') : NULL;
+    if (!w || w[0] != about[0]) return 0;
+    apart = (int64_t)(int32_t)w[1] - (int32_t)about[1];
+    return apart >= 0 && apart < (int64_t)about[2] ? 2 : 0;
+}
 static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
     uint32_t about[3], waits = 0, found;
     ptx__point at;
@@ -12731,6 +13132,16 @@ static void ptx__advise_bulk_out(ptx_kernel *k, ptx__flow *f) {
                                    "between: behind the stores each thread needs "
                                    "PTX_FENCE_PROXY_ASYNC_SHARED, and then all a bar.sync");
         }
+    }
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        const uint32_t *w = at.effect == PTX__EFFECT_BULK_OUT ? ptx__in_slot(k, at.i, 'g') : NULL;
+        uint64_t bytes;
+        if (!w || !ptx__number_in(k, f, at.i, 'C', &bytes) || bytes > 0x7fffffff) continue;
+        about[0] = w[0], about[1] = w[1], about[2] = (uint32_t)bytes;
+        ptx__seek_and_note(k, f, at.i, ptx__look_back, about, PTX_ADVICE_RACE,
+                           "the bulk copy at %s may not have written yet what is read here: "
+                           "PTX_BULK_WAIT_GROUP waits for that, "
+                           "PTX_BULK_WAIT_GROUP_READ only until its source has been read");
     }
     for (at.i = PTX__BEGIN; waits && !k->function && ptx__next(k, &at);)
         if (at.effect == PTX__EFFECT_BULK_OUT && ptx__seek(k, f, at.i, ptx__look_end, about)
@@ -12851,6 +13262,76 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
     return states;
 }
 
+/* Whether a number is that of a block in the grid, or of a cluster, plus or minus a number: no rank; 2: how
+   many blocks the cluster has. */
+static int ptx__no_rank(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
+    uint32_t depth, which, moved = 0;
+    ptx__point at;
+    for (depth = 0; depth < 8; depth++) {
+        if (PTX__TAG(word) == PTX__W_SPECIAL) {
+            which = PTX__INDEX(word);
+            if (which == PTX_CLUSTER_NCTARANK) return moved ? 0 : 2;
+            return (which >= PTX_CTAID_X && which <= PTX_CTAID_Z)
+                   || (which >= PTX_CLUSTERID_X && which <= PTX_CLUSTERID_Z);
+        }
+        if (!ptx__made_by(k, f, word, &at)) return 0;
+        if (at.op != PTX_MOV && at.op != PTX_ADD && at.op != PTX_SUB && at.op != PTX_XOR) return 0;
+        if (at.op != PTX_MOV && !PTX__IS_NUMBER(at.w[1])) return 0;
+        moved |= at.op != PTX_MOV;
+        word = *at.w;
+    }
+    return 0;
+}
+/* Whether no thread of the block with that rank comes to instruction i. */
+static int ptx__rank_stays_away(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t rank) {
+    uint32_t lanes[32], w, any = 0;
+    f->rank = rank + 1;
+    any = !ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_CLUSTER, lanes);
+    f->rank = 0;
+    for (w = 0; w < 32 && !any; w++) any = lanes[w];
+    return !any;
+}
+/* Blocks that a multicast brings bytes to, and that expect none; one that only a block of the grid begins. */
+static void ptx__advise_multicast(ptx_kernel *k, ptx__flow *f, const ptx__point *copy) {
+    const uint32_t *barrier = ptx__mbarrier_of(k, copy->i);
+    uint32_t rank, b, expects, away = 0;
+    uint64_t mask;
+    ptx__point at, by;
+    if (!barrier) return;
+    for (rank = 0; rank < 16 && ptx__number_in(k, f, copy->i, 'h', &mask); rank++) {
+        if (!(mask >> rank & 1) || f->effort <= 8192) continue;
+        expects = 0;
+        ptx__spend(f, k->ins.count, 4);
+        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+            if (at.opaque
+                || (at.says & PTX__SAYS(EXPECT) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier))) {
+                expects |= 1;
+                if (at.opaque || !ptx__rank_stays_away(k, f, at.i, rank)) expects |= 2;
+            }
+        if (expects == 1) away = rank + 1;
+    }
+    if (away)
+        ptx__note(
+            k, PTX_ADVICE_ORDER, copy->i,
+            "these bytes come to block %u of the cluster too, and its mbarrier does not expect them: each "
+            "block that the mask names expects its own",
+            away - 1);
+    for (b = ptx__block_of(f, copy->i); b; b = f->block[b].idom) {
+        const uint32_t chosen = ptx__chosen_for(k, f, b);
+        if (!chosen || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &by)
+            || by.op != PTX_SETP || ptx__no_rank(k, f, *by.w) != 1
+            || strncmp(k->m->chars.at + by.form->text, "setp.eq", 7) != 0)
+            continue;
+        for (at.i = PTX__BEGIN; ptx__next(k, &at);)
+            if (ptx__is_wait(&at) && ptx__alike(k, f, ptx__mbarrier_of(k, at.i), barrier)
+                && !ptx__dominates(f, b, ptx__block_of(f, at.i)))
+                ptx__note(k, PTX_ADVICE_ORDER, copy->i,
+                          "one cluster's block alone begins this, by the condition at %s, and blocks of all "
+                          "clusters wait for it: %%cluster_ctarank is the number that each cluster has",
+                          k->ins.at[f->block[f->block[b].idom].end - 1].site);
+        return;
+    }
+}
 static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
     if (ptx__sm(k) >= 90 && !k->function) {
         uint32_t stores = 1, blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
@@ -12859,6 +13340,7 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
         ptx__follow(k, f, 0, ptx__remote_rule, 0, &stores);
         for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
             const uint32_t *rank = k->words.at + at.ins->words + 2;
+            int which = at.op == PTX_MAPA && at.ins->count == 3 ? ptx__no_rank(k, f, *rank) : 0;
             uint64_t most = at.op == PTX_MAPA && at.ins->count == 3
                                 ? ptx__most(k, f, rank, ptx__block_of(f, at.i), blocks)
                                 : PTX__ANY_NUMBER;
@@ -12866,7 +13348,15 @@ static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
                 ptx__note(k, PTX_ADVICE_BEYOND, at.i,
                           "mapa may lead to block %u of a cluster of %u: they are counted from 0",
                           (uint32_t)most, blocks);
-            if ((at.op == PTX_ST_ASYNC || at.op == PTX_RED_ASYNC)
+            if (which)
+                ptx__note(k, PTX_ADVICE_BEYOND, at.i,
+                          which == 2
+                              ? "mapa leads to a block that the cluster has not: they are counted from 0"
+                              : "mapa takes the rank of a block in its cluster, PTX_CLUSTER_CTARANK, and "
+                                "this is a number in the whole grid");
+            if (at.effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at.form))
+                ptx__advise_multicast(k, f, &at);
+            if ((at.op == PTX_ST_ASYNC || at.op == PTX_RED_ASYNC || at.op == PTX_BULK_S2S)
                 && ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'k'))
                 && !ptx__is_mapped(k, f, ptx__in_slot(k, at.i, 'r'))
                 && ptx__array_at(k, f, ptx__in_slot(k, at.i, 'r')))
@@ -12908,6 +13398,8 @@ static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__poi
     const uint32_t *w = k->words.at + at->ins->words + at->ins->results;
     const uint32_t threads = k->need[0] * k->need[1] * k->need[2];
     uint32_t about[2];
+    int waited = 0;
+    ptx__point wait;
     if (at->op == PTX_TCGEN05_ALLOC || at->op == PTX_TCGEN05_DEALLOC || at->op == PTX_TCGEN05_RELINQUISH) {
         if (ptx__parted(k, f, at->i) < PTX__CLASS_WARP && (!threads || threads > 32))
             ptx__note(
@@ -12928,11 +13420,116 @@ static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__poi
             "other warps may still be loading, at %s, from what is given back here: a barrier of "
             "the block comes between");
     if (strncmp(at->name, "tcgen05.mma", 11) != 0 || !ptx__seek(k, f, at->i, ptx__look_commit, NULL)) return;
+    ptx__spend(f, k->ins.count, 4);
+    for (wait.i = PTX__BEGIN, about[1] = 0; !waited && ptx__next(k, &wait);) /* by whomever: then they met */
+        waited = ptx__is_wait(&wait) && ptx__seek(k, f, wait.i, ptx__look_op, about);
+    if (!waited)
+        ptx__seek_and_note(k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
+                           "the product at %s may still be under way where its tensor memory is given back: "
+                           "PTX_TCGEN05_COMMIT to "
+                           "an mbarrier, and a wait for that, come before");
     about[0] = PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w;
     ptx__seek_and_note(
         k, f, at->i, ptx__look_sums, about, PTX_ADVICE_RACE,
         "what the product at %s makes may not be there yet: PTX_TCGEN05_COMMIT to an mbarrier, and "
         "a wait for that, come between");
+}
+/* The warps that come to instruction i, a bit each; all of them where that is not known. */
+static uint32_t ptx__warps_of(const ptx_kernel *k, ptx__flow *f, uint32_t i) {
+    uint32_t lanes[32], w, warps = 0;
+    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes))
+        return UINT32_MAX;
+    for (w = 0; w < 32; w++) warps |= (uint32_t)(lanes[w] != 0) << w;
+    return warps;
+}
+/* The block that instruction i stands in, as far as all threads of the block go the same way. */
+static uint32_t ptx__for_all(const ptx__flow *f, uint32_t i) {
+    uint32_t b = ptx__block_of(f, i);
+    while (b && PTX__CLASS(f->level[b]) > PTX__CLASS_BLOCK) b = f->block[b].idom;
+    return b;
+}
+/* An end of the kernel, on a way that passes no place where it is given back. about: a bit of each such
+   block is set, from the second word on, and how many there are */
+static int ptx__look_kept(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    uint32_t n;
+    (void)k;
+    if (at->op == PTX__AT_END) return 2;
+    for (n = 1; n <= about[0]; n++)
+        if (ptx__block_of(f, at->i) == about[n]) return 1;
+    return 0;
+}
+/* Whether any lane that comes to the one comes to the other, as far as is known. */
+static int ptx__come_to_both(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
+    uint32_t lanes[2][32], w;
+    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_BLOCK, lanes[0])
+        || !ptx__comers(k, f, ptx__block_of(f, j), k->ins.at[j].guard, PTX__CLASS_BLOCK, lanes[1]))
+        return 1;
+    for (w = 0; w < 32; w++)
+        if (lanes[0][w] & lanes[1][w]) return 1;
+    return 0;
+}
+/* The predicate of a product that says whether it adds to what is there: -1 where that is not known. */
+static int ptx__adds(const ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
+    const uint32_t *w;
+    int good = PTX__VALUE_STEPS;
+    uint64_t v;
+    for (w = at->w; w < at->end; w = ptx__behind(w)) {
+        if (PTX__TAG(*w) != PTX__W_PRED && PTX__TAG(*w) != PTX__W_PRED_NOT) continue;
+        v = ptx__value(k, f, w, 0, &good);
+        return good ? v != 0 : -1;
+    }
+    return -1;
+}
+/* Tensor memory on ways, and who does what with it. */
+static void ptx__advise_tensor_ways(ptx_kernel *k, ptx__flow *f) {
+    uint32_t about[9], adds = 0, product = 0, commits, told;
+    ptx__point at, other;
+    about[0] = 0;
+    for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_TCGEN05_DEALLOC, PTX_TCGEN05_DEALLOC);)
+        if (about[0] < 8) about[++about[0]] = ptx__for_all(f, at.i);
+    for (at.i = PTX__BEGIN;
+         about[0] && about[0] < 8 && ptx__next_op(k, &at, PTX_TCGEN05_ALLOC, PTX_TCGEN05_ALLOC);) {
+        if (!ptx__seek(k, f, at.i, ptx__look_for, &at.i))
+            f->chosen = ptx__chosen_for(k, f, ptx__for_all(f, at.i));
+        if (ptx__seek(k, f, at.i, ptx__look_kept, about))
+            ptx__note(k, PTX_ADVICE_ORDER, at.i,
+                      "on some way from here to an end of the kernel this tensor memory is not given back: "
+                      "PTX_TCGEN05_DEALLOC comes on each");
+        f->chosen = 0;
+        ptx__spend(f, k->ins.count, 4);
+        for (other.i = PTX__BEGIN;
+             f->effort > 8192 && ptx__next_op(k, &other, PTX_TCGEN05_DEALLOC, PTX_TCGEN05_DEALLOC);)
+            if (!(ptx__warps_of(k, f, at.i) & ptx__warps_of(k, f, other.i)))
+                ptx__note(
+                    k, PTX_ADVICE_ORDER, other.i,
+                    "another warp has taken this tensor memory, at %s: the warp that takes it gives it back",
+                    at.ins->site);
+    }
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        if (at.says & PTX__SAYS(TCGEN05_ST) || strncmp(at.name, "tcgen05.cp", 10) == 0) adds = 2;
+        if (!(at.says & PTX__SAYS(TCGEN05_MMA))) continue;
+        if (!product && !adds && ptx__adds(k, f, &at) == 1) product = at.i + 1;
+        adds |= ptx__adds(k, f, &at) != 1 ? 2u : 0u;
+        commits = told = 0;
+        ptx__spend(f, k->ins.count, 4);
+        for (other.i = PTX__BEGIN; ptx__next(k, &other);) {
+            if (other.says & PTX__SAYS(TCGEN05_COMMIT) && ptx__seek(k, f, at.i, ptx__look_for, &other.i)) {
+                commits = other.i + 1;
+                told |= (uint32_t)ptx__come_to_both(k, f, at.i, other.i);
+            }
+        }
+        if (commits && !told)
+            ptx__note(
+                k, PTX_ADVICE_ORDER, commits - 1,
+                "this tells of the products that its own thread began, and those at %s another did: one and "
+                "the same thread begins and commits them",
+                at.ins->site);
+    }
+    if (product && !(adds & 2))
+        ptx__note(k, PTX_ADVICE_UNWRITTEN, product - 1,
+                  "all products add to what is in tensor memory, and nothing was put there: the first of "
+                  "them is not "
+                  "to add, by a predicate that is false");
 }
 /* Tensor memory that is never given back, or not as much of it; products that all begin or nobody waits for.
    */
@@ -12964,6 +13561,7 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
         else
             given = at.i + 1, gives++, back += columns;
     }
+    if (taken | product) ptx__advise_tensor_ways(k, f);
     if (product && !committed)
         ptx__note(
             k, PTX_ADVICE_ORDER, product - 1,
@@ -12983,9 +13581,10 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
 /* The most that an instruction can make, of 32 bits without a sign: UINT32_MAX where that is not known. */
 static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__flow *f, const ptx__point *made) {
     const uint32_t *w = made->w;
+    uint32_t most = UINT32_MAX;
+    ptx__point of;
     const unsigned op = made->op, type = (unsigned)(made->form->key >> 16 & 0xff);
     const unsigned read = op == PTX_CVT ? (unsigned)(made->form->key >> 24 & 0xff) : type;
-    ptx__point of;
     if (made->ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) {
         const uint32_t special = PTX__INDEX(w[0]), axis = special - PTX_TID_X;
         if (special == PTX_LANEID) return 31;
@@ -13000,10 +13599,11 @@ static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__flow *f, const ptx_
         return UINT32_MAX;
     if (op == PTX_AND) return w[2];
     if (ptx__fact(type)->kind == 's') return UINT32_MAX;
-    if (op == PTX_SHR && ptx__fact(type)->bits == 32 && ptx__made_by(k, f, w[0], &of)
-        && ((of.ins->count == 2 && PTX__TAG(*of.w) == PTX__W_SPECIAL) || of.op == PTX_LD))
-        return ptx__at_most(k, f, &of) >> w[2];
-    return op == PTX_REM ? w[2] - 1 : op == PTX_MIN ? w[2] : op == PTX_SHR ? UINT32_MAX >> w[2] : UINT32_MAX;
+    if (op == PTX_SHR && w[2] < 32) { /* of what is left by a mask, too */
+        if (ptx__made_by(k, f, w[0], &of) && of.op != PTX_SHR) most = ptx__at_most(k, f, &of);
+        return most >> w[2];
+    }
+    return op == PTX_REM ? w[2] - 1 : op == PTX_MIN ? w[2] : UINT32_MAX;
 }
 
 /* Whether a comparison by these operands comes out the same whatever happens: 0 no, 1 never true, 2 always.
@@ -13015,7 +13615,7 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     const char *how = k->m->chars.at + form->text + 5; /* behind "setp." */
     unsigned type = (unsigned)(form->key >> 16 & 0xff);
     char kind = ptx__fact(type)->kind;
-    uint64_t number = 0;
+    uint64_t number = 0, ones, highest;
     uint32_t most;
     ptx__point made;
     const int strict = strchr("nlg", how[0]) && how[1] == (*how == 'n' ? 'e' : 't'); /* not where equal */
@@ -13033,6 +13633,12 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
         || (PTX__TAG(w[1]) == PTX__W_F64 && (number & INT64_MAX) > (uint64_t)0x7ff << 52))
         return how[2] == 'u' || how[2] == 'n' ? 2 : 1; /* "nan", "equ" ...; ordered ones ask for numbers */
     if ((kind != 'u' && kind != 's') || !PTX__IS_INTEGER(w[1])) return 0;
+    ones = UINT64_MAX >> (64 - ptx__fact(type)->bits);
+    highest = kind == 's' ? ones >> 1 : ones;
+    if (((number ^ highest) & ones) == ones || (kind == 'u' && !number)) /* the lowest that there is */
+        return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
+    if ((number & ones) == highest)
+        return how[0] == 'g' && how[1] == 't' ? 1 : how[0] == 'l' && how[1] == 'e' ? 2 : 0;
     if (kind == 's') {
         if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
         most = ptx__at_most(k, f, &made);
@@ -13040,7 +13646,6 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
         if ((int32_t)number < 0) return strchr("el", how[0]) ? 1 : 0;
         if (!(uint32_t)number) return how[0] == 'l' && how[1] == 't' ? 1 : 0;
     }
-    if (!number) return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
     if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
     most = ptx__at_most(k, f, &made);
     if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
@@ -13056,6 +13661,54 @@ static int ptx__stops(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
             return 1;
     return 0;
 }
+/* A variable of 32 bits that begins with a number, v[0], and is set in one place, to what one operation
+   makes of itself and a number, v[1]: whether it is one, and `by`, the operation. */
+static int ptx__counter(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint64_t *v, ptx__point *by) {
+    const uint32_t slot = PTX__TAG(word) == PTX__W_32 ? ptx__slot(f, word) : 0;
+    const ptx__set *set;
+    ptx__point at;
+    if (PTX__TAG(word) != PTX__W_32 || !f->sets[slot] || !ptx__see(k, f->def[slot] - 1, &at)
+        || at.op != PTX_MOV || !ptx__number(k, f, at.w, &v[0]))
+        return 0;
+    set = &k->m->sets.at[f->sets[slot] - 1];
+    if (set->next || !ptx__see(k, set->instruction, &at) || at.op != PTX_MOV || !ptx__made_by(k, f, *at.w, by)
+        || by->ins->guard || by->w + 1 >= by->end || PTX__TAG(*by->w) != PTX__W_32
+        || ptx__copied(k, f, *by->w) != word)
+        return 0;
+    return ptx__behind(by->w + 1) == by->end && ptx__number(k, f, by->w + 1, &v[1]);
+}
+/* Whether it never changes: 0 that is shifted, what 0 is added to. */
+static int ptx__stays(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
+    uint64_t v[3] = {0, 0, 0};
+    ptx__point by;
+    int good = 1;
+    if (!ptx__counter(k, f, word, v, &by) || !ptx__can_compute(by.form)) return 0;
+    return ((ptx__compute(k, by.form, PTX__W_32, v, &good) ^ v[0]) & UINT32_MAX) == 0 && good;
+}
+/* The one way out of a loop is where a counter equals a number, and its steps pass by that. */
+static void ptx__advise_passed_by(ptx_kernel *k, ptx__flow *f, uint32_t branch) {
+    uint64_t v[3] = {0, 0, 0}, limit;
+    const char *how;
+    uint32_t step, far;
+    ptx__point at, by;
+    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[branch].guard)), &at)
+        || at.op != PTX_SETP || at.form->operands[2] || at.w + 1 >= at.end
+        || !ptx__number(k, f, at.w + 1, &limit))
+        return;
+    how = k->m->chars.at + at.form->text + 5; /* behind "setp." */
+    if ((strncmp(how, "eq.", 3) && strncmp(how, "ne.", 3))
+        || !ptx__counter(k, f, ptx__copied(k, f, *at.w), v, &by) || (by.op != PTX_ADD && by.op != PTX_SUB))
+        return;
+    step = (uint32_t)v[1];
+    if (by.op == PTX_SUB) step = 0 - step;
+    far = (uint32_t)(limit - v[0]);
+    if (step >> 31) step = 0 - step, far = 0 - far;
+    if (step && far % step)
+        ptx__note(k, PTX_ADVICE_IDLE, branch,
+                  "the loop ends where its counter is %u, and from %u on in steps of %u it passes by that: "
+                  "compare by PTX_LT or PTX_GT",
+                  (uint32_t)limit, (uint32_t)v[0], step);
+}
 /* Whether a predicate or number is the same in all rounds of the loop, whose blocks have that mark. */
 static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word, const uint32_t *inside,
                           uint32_t mark, int depth) {
@@ -13065,6 +13718,8 @@ static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word
     if (PTX__TAG(word) == PTX__W_SPECIAL)
         return strncmp(ptx__specials[PTX__INDEX(word)].name, "%clock", 6) != 0
                && strncmp(ptx__specials[PTX__INDEX(word)].name, "%global", 7) != 0;
+    if (depth < 9 && PTX__TAG(word) == PTX__W_32 && f->sets[ptx__slot(f, word)])
+        return ptx__stays(k, f, word);
     if (depth > 8 || !ptx__made_by(k, f, word, &at)) return 0;
     if (inside[f->def_block[ptx__slot(f, word)]] != mark) return 1;
     if (at.ins->guard || at.form->result != PTX__RESULT_SAME || at.op == PTX_RAW) return 0;
@@ -13091,9 +13746,9 @@ static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
                 if (inside[b = f->pred[j]] != head + 1 && f->block[b].order)
                     inside[list[count++] = b] = head + 1;
         f->effort -= count < f->effort ? count : f->effort;
-        for (n = 0; n < count && !changes; n++) {
+        for (n = 0; n < count && changes < 2; n++) {
             b = list[n];
-            if (f->block[b].leaves || ptx__stops(k, f, b)) changes = 1;
+            if (f->block[b].leaves || ptx__stops(k, f, b)) changes = 2;
             for (e = 0; e < 2; e++) {
                 uint32_t to = f->block[b].next[e], end = f->block[b].end - 1;
                 if (!to || inside[to - 1] == head + 1) continue;
@@ -13102,9 +13757,10 @@ static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
                 if (!k->ins.at[end].guard
                     || !ptx__invariant(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[end].guard)), inside,
                                        head + 1, 0))
-                    changes = 1;
+                    changes |= 1;
             }
         }
+        if (out == 1 && changes == 1 && k->ins.at[last].guard) ptx__advise_passed_by(k, f, last);
         if (out && !changes)
             ptx__note(
                 k, PTX_ADVICE_IDLE, last,
@@ -13369,6 +14025,83 @@ static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *take
                 "the lock is given back here before others see what is stored at %s under it: "
                 "ptx_fence(k, PTX_ACQ_REL | PTX_GPU) comes before, or PTX_RELEASE | PTX_GPU with it");
 }
+/* Whether a value was loaded from that place, or is made of that, outside the loop that instruction i is in.
+   */
+static int ptx__loaded_before(const ptx_kernel *k, ptx__flow *f, uint32_t word, const uint32_t *place,
+                              uint32_t i, int depth) {
+    const uint32_t *w;
+    ptx__point at;
+    if (depth > 4 || !ptx__made_by(k, f, word, &at) || ptx__seek(k, f, i, ptx__look_for, &at.i)) return 0;
+    if (at.op == PTX_LD) return ptx__same(ptx__in_slot(k, at.i, 'm'), place);
+    for (w = at.w; w < at.end; w = ptx__behind(w))
+        if (!PTX__IS_NUMBER(*w) && ptx__loaded_before(k, f, *w, place, i, depth + 1)) return 1;
+    return 0;
+}
+/* A swap that is tried again and again: for what there was before the loop, or with what is made of that. */
+static void ptx__advise_swap(ptx_kernel *k, ptx__flow *f, const ptx__point *swap) {
+    const uint32_t *place = ptx__in_slot(k, swap->i, 'm'), *w, *with;
+    const uint32_t result = k->words.at[swap->ins->words], b = ptx__block_of(f, swap->i);
+    const uint32_t guard = f->block[b].guard;
+    ptx__point test, again;
+    if (!place || !guard || swap->ins->results != 1 || f->effort <= 8192
+        || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)), &test) || test.op != PTX_SETP)
+        return;
+    w = ptx__behind(swap->w), with = ptx__behind(w);
+    if (with >= swap->end || test.end - test.w != 2
+        || !((test.w[0] == result && test.w[1] == *w) || (test.w[1] == result && test.w[0] == *w))
+        || !ptx__seek(k, f, swap->i, ptx__look_for, &swap->i))
+        return;
+    if (ptx__loaded_before(k, f, *w, place, swap->i, 3))
+        ptx__note(
+            k, PTX_ADVICE_IDLE, swap->i,
+            "each round expects here what was there before the loop: once another thread has changed it "
+            "the swap never succeeds; what it returns is to be expected in the next round");
+    else if (ptx__made_by(k, f, *w, &again) && ptx__loaded_before(k, f, *with, place, swap->i, 0))
+        ptx__note(
+            k, PTX_ADVICE_RACE, swap->i,
+            "what is stored here is made of what was there before the loop: what other threads have done "
+            "to it since is lost; make it anew in each round, of what is expected");
+}
+/* What one stores, and then tells others of by a store to a place that these wait for. about: that store */
+static int ptx__look_tells(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
+    (void)k, (void)f;
+    if (at->op == PTX__AT_END) return 0;
+    if (at->i == about[0]) return 2;
+    return at->opaque || ptx__is_fence(at) || (at->form->asked >> 63 && at->form->asked & released);
+}
+static void ptx__advise_flags(ptx_kernel *k, ptx__flow *f) {
+    ptx_mods global = PTX__M_GLOBAL & ~PTX__FAMILY, released = PTX_RELEASE & ~PTX__FAMILY;
+    ptx_mods strong = (PTX_VOLATILE | PTX_RELAXED | PTX_ACQUIRE) & ~PTX__FAMILY;
+    uint32_t waited, about[1];
+    ptx__point wait, tell, at, load;
+    for (wait.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &wait, PTX_LD, PTX_LD);) {
+        const uint32_t *flag = ptx__in_slot(k, wait.i, 'm'), *w;
+        if (!(wait.form->asked & global) || !(wait.form->asked & strong)
+            || !ptx__spins(k, f, ptx__block_of(f, wait.i), wait.i))
+            continue;
+        for (tell.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &tell, PTX_ST, PTX_ST);) {
+            if (!ptx__same(ptx__in_slot(k, tell.i, 'm'), flag) || tell.form->asked & released) continue;
+            about[0] = tell.i;
+            for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
+                w = ptx__in_slot(k, at.i, 'm');
+                waited = at.form->asked & global ? ptx__parameter_of(k, f, w) : 0;
+                if (!waited || waited == ptx__parameter_of(k, f, flag)) continue;
+                for (load.i = wait.i; ptx__next_op(k, &load, PTX_LD, PTX_LD);)
+                    if (ptx__comes_first(f, wait.i, load.i)
+                        && ptx__parameter_of(k, f, ptx__in_slot(k, load.i, 'm')) == waited)
+                        break;
+                ptx__spend(f, k->ins.count, 4);
+                if (load.i >= k->ins.count || !ptx__seek(k, f, at.i, ptx__look_tells, about)) continue;
+                ptx__note(
+                    k, PTX_ADVICE_RACE, tell.i,
+                    "this store tells others of what is stored at %s, and orders nothing: they may see it "
+                    "first; PTX_RELEASE | PTX_GPU with it, or ptx_fence(k, PTX_ACQ_REL | PTX_GPU) before",
+                    at.ins->site);
+            }
+        }
+    }
+}
 static void ptx__advise_tickets(ptx_kernel *k, ptx__flow *f) {
     ptx_mods released = (PTX_RELEASE | PTX_ACQ_REL) & ~PTX__FAMILY;
     uint32_t about[1];
@@ -13398,15 +14131,66 @@ static int ptx__passes_address(unsigned op) {
     return op == PTX_MOV || op == PTX_ADD || op == PTX_SUB || op == PTX_MUL || op == PTX_MAD || op == PTX_SHL
            || op == PTX_AND || op == PTX_OR || op == PTX_XOR || op == PTX_SETP;
 }
+/* An array of a block that is declared, filled by stores whose places are known alone, and as large as what
+   is loaded of it: whether some of that is never stored. */
+#define PTX__CELLS (PTX__SHARED_MOST / 4)
+static void ptx__advise_cells(ptx_kernel *k, ptx__flow *f, uint32_t array) {
+    const ptx__symbol *s = &k->shared.at[array];
+    const uint32_t bytes = s->count * ptx_type_bytes((ptx_type)s->type), every = array + 1;
+    uint32_t filled[PTX__CELLS / 32], pass, t, n, end, highest = 0, lost = 0, by = 0, cell = 0;
+    ptx__point at;
+    if (!k->need[0] || !bytes || bytes > PTX__SHARED_MOST || f->effort < PTX__EFFORT / 2) return;
+    memset(filled, 0, sizeof filled);
+    ptx__spend(f, k->ins.count, 4);
+    for (pass = 0; pass < 2; pass++)
+        for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next_op(k, &at, PTX_ST, PTX_LD);) {
+            const ptx__places *p;
+            if ((at.op == PTX_LD) != (pass == 1)
+                || ptx__array_at(k, f, ptx__shared_operand(k, at.ins)) != every)
+                continue;
+            p = ptx__places_of(k, f, at.i);
+            if (!p->known && !pass) return;
+            for (t = 0; p->known && t < p->threads; t++) {
+                const uint32_t from = (uint32_t)p->at[t];
+                if (!(p->lanes[t / 32] >> t % 32 & 1) || p->at[t] < 0 || from + p->bytes > bytes) continue;
+                end = from + p->bytes;
+                if (pass && end > highest) highest = end;
+                for (n = from / 4; 4 * n < end; n++)
+                    if (!pass)
+                        filled[n / 32] |= 1u << n % 32;
+                    else if (!lost && !(filled[n / 32] >> n % 32 & 1))
+                        lost = at.i + 1, by = t, cell = 4 * n;
+            }
+        }
+    if (lost && highest >= bytes - bytes / 16)
+        ptx__note(k, PTX_ADVICE_UNWRITTEN, lost - 1,
+                  "thread %u reads byte %u of '%.80s' here, which no thread of the block stores: shared "
+                  "memory holds "
+                  "anything at the start",
+                  by, cell, k->m->names.at + s->name);
+}
+/* Whether what is loaded goes into a sum that is stored there again. */
+static int ptx__counts_up(const ptx_kernel *k, const ptx__flow *f, uint32_t load) {
+    ptx__point at;
+    for (at.i = load; ptx__next_op(k, &at, PTX_ST, PTX_ST);) {
+        int budget = 50;
+        if (at.ins->count == 4 && ptx__same(ptx__in_slot(k, at.i, 'm'), ptx__in_slot(k, load, 'm')))
+            return ptx__made_of(k, f, at.w[3], k->words.at[k->ins.at[load].words], 0, &budget);
+    }
+    return 0;
+}
 static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1], i, *home = f->wanted;
-    uint32_t read[PTX__HOMES], filled[PTX__HOMES], counted[PTX__HOMES], own = PTX__HOMES / 2;
+    uint32_t read[PTX__HOMES], filled[PTX__HOMES], counted[PTX__HOMES], own = PTX__HOMES / 2, n;
+    uint32_t
+        early[PTX__HOMES]; /* the first load, + 1, as long as it comes before every store; 0: one does not */
     ptx__point at;
     if (k->function || !(k->locals.count | k->shared.count)) return;
     for (i = 0; i < registers; i++) home[i] = 0;
     memset(read, 0, sizeof read);
     memset(filled, 0, sizeof filled);
     memset(counted, 0, sizeof counted);
+    memset(early, 0, sizeof early);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *w = k->words.at + at.ins->words, *end = w + at.ins->count;
         uint32_t made = at.ins->results == 1 && PTX__TAG(*w) < PTX__CLASSES
@@ -13427,17 +14211,31 @@ static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
                 || which >= PTX__HOMES / 2)
                 continue;
             if (PTX__TAG(word) == PTX__W_SHARED) which += PTX__HOMES / 2;
-            if (memory && at.effect == PTX__EFFECT_READ)
+            if (memory && (at.effect == PTX__EFFECT_READ || at.op == PTX_LD)) {
+                if (!read[which] && !filled[which] && !at.ins->guard) early[which] = at.i + 1;
                 read[which] = read[which] ? read[which] : at.i + 1;
-            else if (memory && at.op == PTX_LD)
-                read[which] = read[which] ? read[which] : at.i + 1;
-            else if (memory && at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
+            } else if (memory && at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)
                 counted[which] = at.i + 1;
             else if (!memory && passes && (!home[made] || home[made] == word))
                 home[made] = word;
-            else
-                filled[which] = 1;
+            else {
+                filled[which] |= memory && at.op == PTX_ST ? 1u : 2u;
+                if (filled[which] > 1 || counted[which] || !early[which]
+                    || !ptx__comes_first(f, early[which] - 1, at.i))
+                    early[which] = 0;
+            }
         }
+    }
+    for (n = 0; n < PTX__HOMES; n++) {
+        if (!read[n] || filled[n] != 1 || counted[n] || (n >= PTX__HOMES / 2 && !own)) continue;
+        if (early[n] && ptx__counts_up(k, f, early[n] - 1))
+            ptx__note(
+                k, PTX_ADVICE_UNWRITTEN, early[n] - 1,
+                "'%.80s' is read here before anything is written to it: it holds anything at the start",
+                k->m->names.at
+                    + (n < PTX__HOMES / 2 ? k->locals.at[n].name : k->shared.at[n - PTX__HOMES / 2].name));
+        else if (n >= PTX__HOMES / 2)
+            ptx__advise_cells(k, f, n - PTX__HOMES / 2);
     }
     for (i = 0; i < PTX__HOMES / 2; i++)
         if (read[i] && !filled[i])
@@ -13502,7 +14300,7 @@ static void ptx__advise_census(ptx_kernel *k, ptx__flow *f, const ptx__point *co
     const uint32_t *w = k->words.at + compare->ins->words + compare->ins->results, *x;
     uint32_t side, slot;
     uint64_t by;
-    ptx__point at;
+    ptx__point at, blocks;
     if (compare->ins->count != compare->ins->results + 2u) return;
     for (side = 0; side < 2; side++) {
         slot = PTX__TAG(w[side]) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(w[side]) : 0;
@@ -13511,8 +14309,16 @@ static void ptx__advise_census(ptx_kernel *k, ptx__flow *f, const ptx__point *co
             || !ptx__counts_blocks(k, f, w[!side], 0))
             continue;
         x = k->words.at + at.ins->words + 4;
-        if (strstr(at.name, "atom") && ptx__number(k, f, x, &by) && by == 1
-            && ptx__many_do(k, f, at.i, ptx__in_slot(k, at.i, 'm')))
+        if (!strstr(at.name, "atom") || !ptx__number(k, f, x, &by) || by != 1) continue;
+        if (strncmp(k->m->chars.at + compare->form->text, "setp.eq", 7) == 0
+            && ptx__made_by(k, f, w[!side], &blocks) && blocks.op == PTX_MOV
+            && at.form->asked & PTX_ATOM_ADD & ~PTX__FAMILY && PTX__TAG(*blocks.w) == PTX__W_SPECIAL)
+            ptx__note(k, PTX_ADVICE_ORDER, compare->i,
+                      "the last block to count, at %s, finds one less than there are blocks, and this "
+                      "compares with "
+                      "their number",
+                      at.ins->site);
+        if (ptx__many_do(k, f, at.i, ptx__in_slot(k, at.i, 'm')))
             ptx__note(
                 k, PTX_ADVICE_ORDER, compare->i,
                 "all threads count at %s, and this compares with the number of blocks: let one thread of "
@@ -13828,6 +14634,58 @@ static void ptx__advise_numbers(ptx_kernel *k, ptx__flow *f) {
     }
 }
 
+/* A load whose value counts only where its index is less than something, and that is done where it is not. */
+static void ptx__advise_select(ptx_kernel *k, ptx__flow *f, const ptx__point *select) {
+    const uint32_t *x = select->w, *w;
+    uint32_t b, chosen, other;
+    ptx__point load, address, test;
+    if (!ptx__made_by(k, f, *x, &load) || load.op != PTX_LD || load.ins->guard
+        || !(load.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || load.w + 1 >= load.end)
+        return;
+    w = ptx__in_slot(k, load.i, 'm');
+    if (!w || !ptx__made_by(k, f, *w, &address) || address.op != PTX_MAD || PTX__TAG(*address.w) != PTX__W_32
+        || ptx__class_of(f, *w) != PTX__CLASS_LANE)
+        return;
+    other = PTX__INDEX(select->end[-1]);
+    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, other), &test) || test.op != PTX_SETP
+        || *test.w != *address.w || test.form->operands[2]
+        || strncmp(k->m->chars.at + test.form->text, "setp.lt", 7) != 0
+        || PTX__TAG(select->end[-1]) != PTX__W_PRED || PTX__IS_NUMBER(test.w[1]))
+        return;
+    for (b = ptx__block_of(f, load.i); b; b = f->block[b].idom) /* other conditions may be on it */
+        if ((chosen = ptx__chosen_for(k, f, b)) != 0
+            && ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(chosen)), &test) && *test.w == *address.w)
+            return;
+    ptx__note(k, PTX_ADVICE_BEYOND, load.i,
+              "this loads whether its index is less, as it must be at %s, or not: ptx_ld_if loads only then",
+              select->ins->site);
+}
+/* The greater of what is no greater than a number and of a number above that, or the like. */
+static void ptx__advise_clamp(ptx_kernel *k, ptx__flow *f, const ptx__point *outer) {
+    const unsigned type = (unsigned)(outer->form->key >> 16 & 0xff);
+    const char kind = ptx__fact(type)->kind;
+    uint64_t v[2];
+    int above;
+    ptx__point inner;
+    if (outer->end - outer->w != 4 || !PTX__IS_NUMBER(outer->w[1]) || !ptx__made_by(k, f, *outer->w, &inner)
+        || inner.op != (outer->op == PTX_MIN ? PTX_MAX : PTX_MIN) || inner.ins->guard
+        || inner.form->key >> 16 != outer->form->key >> 16 || inner.end - inner.w != 4
+        || PTX__TAG(inner.w[1]) != PTX__TAG(outer->w[1]) || !strchr("usf", kind))
+        return;
+    v[0] = outer->w[2] | (uint64_t)outer->w[3] << 32, v[1] = inner.w[2] | (uint64_t)inner.w[3] << 32;
+    if (kind == 'f') {
+        float x[2];
+        if (PTX__TAG(outer->w[1]) != PTX__W_F32) return;
+        memcpy(&x[0], &outer->w[2], sizeof x[0]), memcpy(&x[1], &inner.w[2], sizeof x[1]);
+        above = x[0] > x[1] ? 1 : x[0] < x[1] ? -1 : 0;
+    } else
+        above = v[0] == v[1] ? 0 : (kind == 's' ? (int64_t)v[0] > (int64_t)v[1] : v[0] > v[1]) ? 1 : -1;
+    if (above == (outer->op == PTX_MAX ? 1 : -1))
+        ptx__note(k, PTX_ADVICE_IDLE, outer->i,
+                  "this is always the number here, by the one at %s: the two ends of a range are the wrong "
+                  "way round",
+                  inner.ins->site);
+}
 static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx_mods strong = (PTX_VOLATILE | PTX_MMIO | PTX_RELAXED | PTX_ACQUIRE | PTX_CV) & ~PTX__FAMILY;
     const uint32_t *place;
@@ -13838,11 +14696,14 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx__advise_unending(k, f);
     ptx__advise_tickets(k, f);
     ptx__advise_waited(k, f);
+    ptx__advise_flags(k, f);
     ptx__advise_dependents(k, f);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         const uint32_t *end = k->words.at + at.ins->words + at.ins->count;
         int always = at.op == PTX_SETP ? ptx__always(k, f, at.i) : 0;
         if (at.op == PTX_SETP) ptx__advise_census(k, f, &at);
+        if (at.op == PTX_SELP) ptx__advise_select(k, f, &at);
+        if (at.op == PTX_MIN || at.op == PTX_MAX) ptx__advise_clamp(k, f, &at);
         if (always)
             ptx__note(k, PTX_ADVICE_IDLE, at.i, "this comparison is %s true, whatever its operand is",
                       always == 1 ? "never" : "always");
@@ -13850,6 +14711,7 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
             && at.form->asked & PTX__M_GLOBAL & ~PTX__FAMILY)
             ptx__advise_scope(k, f, &at);
         if (at.op == PTX_ATOMIC_CAS) ptx__advise_lock(k, f, &at);
+        if (at.op == PTX_ATOMIC_CAS) ptx__advise_swap(k, f, &at);
         if (at.op == PTX_ATOMIC_CAS && (place = ptx__in_slot(k, at.i, 'm')) != NULL)
             ptx__seek_and_note(
                 k, f, at.i, ptx__look_unlock, place, PTX_ADVICE_RACE,
@@ -14100,12 +14962,31 @@ static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     }
 }
 
+/* From a product to itself, and nothing reads its sums. about: it */
+static int ptx__look_unread(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    const ptx__ins *product = &k->ins.at[about[0]];
+    uint32_t from = 0, word, r;
+    (void)f;
+    if (at->op == PTX__AT_END) return 0;
+    if (at->i == about[0]) return 2;
+    if (at->opaque || at->effect == PTX__EFFECT_MMA) return 1;
+    while ((word = ptx__next_register(k, at->ins, 1, &from)) != 0)
+        for (r = 0; r < product->results; r++)
+            if (k->words.at[product->words + r] == word) return 1;
+    return 0;
+}
 static void ptx__advise_operands(ptx_kernel *k, ptx__flow *f) {
     uint32_t array;
     ptx__point at;
     if (!(k->seen >> PTX__EFFECT_MMA & 1)) return;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
         if (at.effect == PTX__EFFECT_MMA) ptx__advise_refills(k, f, &at);
+        if (at.effect == PTX__EFFECT_MMA && ptx__adds(k, f, &at) == 0
+            && ptx__seek(k, f, at.i, ptx__look_unread, &at.i))
+            ptx__note(k, PTX_ADVICE_IDLE, at.i,
+                      "each round makes these sums anew, and nothing reads those of the round before: the "
+                      "predicate "
+                      "that says whether the product adds is always false");
         if (at.effect == PTX__EFFECT_MMA)
             ptx__seek_and_note(k, f, at.i, ptx__look_release, NULL, PTX_ADVICE_RACE,
                                "the product at %s may still be reading what this arrival gives back: "
@@ -14134,6 +15015,86 @@ static uint32_t ptx__warps_come(const ptx_kernel *k, ptx__flow *f, uint32_t i, u
     return n;
 }
 /* Two counts for one barrier in places of which none leads to the other; arrivals that nobody waits for. */
+/* From the barrier about[0] on, or from the condition before it, to barrier about[1] past no other. */
+static int ptx__look_barrier(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
+    (void)k, (void)f;
+    if (at->op == PTX__AT_END) return 0;
+    if (at->i == about[1]) return 2;
+    return at->opaque || (at->effect == PTX__EFFECT_BARRIER && at->op != PTX_BAR_WARP_SYNC);
+}
+/* One barrier by number i that some threads come to, where the others may be at barrier j with the same
+   number. */
+static void ptx__advise_one_number(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t j) {
+    const uint32_t *number = ptx__in_slot(k, i, 'F'), threads = ptx__threads_of(k);
+    uint32_t about[2], t, from, b = ptx__block_of(f, i), same = 0, others = 0;
+    uint64_t which, count[2] = {threads, threads};
+    if (!threads || !number || !ptx__number_in(k, f, j, 'F', &which)
+        || (ptx__in_slot(k, i, 'G') && !ptx__number_in(k, f, i, 'G', &count[0]))
+        || (ptx__in_slot(k, j, 'G') && !ptx__number_in(k, f, j, 'G', &count[1])) || count[0] >= count[1])
+        return;
+    for (t = 0; t < threads; t += 32) {
+        int good = PTX__VALUE_STEPS;
+        uint64_t is = ptx__value(k, f, number, t, &good);
+        if (!good) return;
+        same |= is == which, others |= is != which;
+    }
+    about[0] = i, about[1] = j;
+    if (!same || !ptx__seek(k, f, i, ptx__look_barrier, about)) return;
+    if (!others) { /* those who do not come to i, by the condition before it */
+        from = f->block[b].idom;
+        if (!b || PTX__CLASS(f->level[b]) <= PTX__CLASS_BLOCK || f->block[from].end - 1 >= i) return;
+        f->chosen = ptx__chosen_for(k, f, b);
+        if (!f->chosen) return;
+        f->chosen ^= PTX__WORD(PTX__W_PRED, 0) ^ PTX__WORD(PTX__W_PRED_NOT, 0);
+        from = ptx__seek(k, f,
+                         f->block[from].end - 1 > f->block[from].first ? f->block[from].end - 2
+                                                                       : f->block[from].first,
+                         ptx__look_barrier, about);
+        f->chosen = 0;
+        if (!from) return;
+    }
+    ptx__note(k, PTX_ADVICE_ORDER, i,
+              "barrier %u is for %u threads here and for %u at %s, where others are meanwhile: one barrier, "
+              "one count",
+              (unsigned)which, (unsigned)count[0], (unsigned)count[1], k->ins.at[j].site);
+}
+/* Whether all of that number but i and j come behind one of these, for who comes to it. */
+static int ptx__only_behind(const ptx_kernel *k, ptx__flow *f, const uint32_t *at, uint32_t n, uint64_t which,
+                            uint32_t i, uint32_t j) {
+    uint32_t c;
+    uint64_t other;
+    for (c = 0; c < n; c++)
+        if (ptx__number_in(k, f, at[c], 'F', &other) && other == which && at[c] != i && at[c] != j
+            && !ptx__comes_first(f, i, at[c]) && !ptx__comes_first(f, j, at[c]))
+            return 0;
+    return 1;
+}
+/* Two barriers, at each of which some wait for those who wait at the other. */
+static void ptx__advise_crossed(ptx_kernel *k, ptx__flow *f, const uint32_t *at, uint32_t n) {
+    uint32_t i, j, lanes[2][32], come[2];
+    uint64_t number[2], count[2];
+    for (i = 0; i < n && n <= 16; i++)
+        for (j = 0; j < n; j++) {
+            if (!ptx__number_in(k, f, at[i], 'F', number) || !ptx__number_in(k, f, at[j], 'F', number + 1)
+                || number[0] >= number[1] || !ptx__number_in(k, f, at[i], 'G', count)
+                || !ptx__number_in(k, f, at[j], 'G', count + 1))
+                continue;
+            come[0] = ptx__warps_come(k, f, at[i], lanes[0]),
+            come[1] = ptx__warps_come(k, f, at[j], lanes[1]);
+            if (!come[0] || !come[1] || lanes[0][0] & lanes[1][0] || come[0] * 32 >= count[0]
+                || come[1] * 32 >= count[1]
+                || (k->m->forms.at[k->ins.at[at[i]].form].says | k->m->forms.at[k->ins.at[at[j]].form].says)
+                       & PTX__SAYS(ARRIVE)
+                || !ptx__only_behind(k, f, at, n, number[0], at[i], at[j])
+                || !ptx__only_behind(k, f, at, n, number[1], at[i], at[j]))
+                continue;
+            ptx__note(
+                k, PTX_ADVICE_ORDER, at[j],
+                "some wait here at barrier %u for those who wait at barrier %u, at %s, for them: all come to "
+                "barriers in one order",
+                (unsigned)number[1], (unsigned)number[0], k->ins.at[at[i]].site);
+        }
+}
 static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
     uint32_t i, j, waits = 0, opaque = 0, at[64], n = 0, lanes[2][32], come[2];
     uint64_t number[2], count[2];
@@ -14147,6 +15108,10 @@ static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
             waits |= 1u << (number[0] & 15);
         if (n < 64) at[n++] = p.i;
     }
+    for (i = 0; i < n && n <= 16 && !k->function; i++)
+        for (j = 0; j < n; j++)
+            if (i != j && f->effort > 8192) ptx__advise_one_number(k, f, at[i], at[j]);
+    if (!opaque) ptx__advise_crossed(k, f, at, n);
     for (i = 0; i < n && !opaque; i++) {
         ptx__see(k, at[i], &p);
         if (!ptx__number_in(k, f, at[i], 'F', number)) continue;
@@ -14193,6 +15158,154 @@ static void ptx__advise_counts(ptx_kernel *k, ptx__flow *f) {
     }
 }
 
+/* -- carries -- */
+
+/* Whether an operand of the sum is a number: then the flag itself is asked after, as a borrow or a carry. */
+static int ptx__takes_number(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at) {
+    const uint32_t *w;
+    uint64_t number;
+    for (w = at->w; w < at->end; w = ptx__behind(w))
+        if (ptx__number(k, f, w, &number)) return 1;
+    return 0;
+}
+static void ptx__advise_carries(ptx_kernel *k, ptx__flow *f) {
+    uint32_t b = 0, from = 0, read = 1;
+    ptx__point at, by;
+    if (!(k->seen & PTX__SEEN_CARRY)) return;
+    for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
+        const int subtracts = at.op == PTX_SUB || at.op == PTX_SUBC;
+        const int reads = at.op == PTX_ADDC || at.op == PTX_SUBC || at.op == PTX_MADC;
+        for (; f->block[b].end <= at.i; b++) from = 0, read = 1;
+        if (at.opaque) read = 1;
+        if (reads && !from)
+            ptx__note(
+                k, PTX_ADVICE_ORDER, at.i,
+                "%s reads a carry that was written before a branch or label: sums of many words are made "
+                "in one piece, with no way in or out",
+                at.name);
+        else if (reads && ptx__see(k, from - 1, &by) && (by.op == PTX_SUB || by.op == PTX_SUBC) != subtracts
+                 && !ptx__takes_number(k, f, &at))
+            ptx__note(k, PTX_ADVICE_ORDER, at.i,
+                      "%s reads what %s wrote, at %s: a borrow is no carry; addc goes with add.cc, subc with "
+                      "sub.cc",
+                      at.name, by.name, by.ins->site);
+        if (at.op == PTX_RAW) from = at.i + 1;
+        if (reads) read = 1;
+        if (!(reads || at.op == PTX_ADD || at.op == PTX_SUB || at.op == PTX_MAD)
+            || !(at.form->asked & PTX_CC & ~PTX__FAMILY))
+            continue;
+        if (!read)
+            ptx__note(
+                k, PTX_ADVICE_ORDER, at.i,
+                "this writes over the carry of the sum at %s, which nothing has read: addc and madc take it "
+                "with them, and so does .cc on those",
+                k->ins.at[from - 1].site);
+        from = at.i + 1, read = (uint32_t)reads;
+    }
+}
+
+/* -- what one lane has --
+   A tree of shuffles by halves leaves its result in the first lane, a scan by doubling the total in the last.
+   Of each register: the steps that its chain of shuffles has taken, a bit each, the way, and whether these
+   are all of a segment of the warp, whose last lane's number stands above. */
+enum {
+    PTX__TREE_STEPS = 31,
+    PTX__TREE_DOWN = 32,
+    PTX__TREE_UP = 64,
+    PTX__TREE_WHOLE = 128,
+    PTX__TREE_LAST = 8
+};
+
+/* What an operation makes of two of them. */
+static uint32_t ptx__joined(uint32_t a, uint32_t b) {
+    const uint32_t rest = ~(uint32_t)PTX__TREE_STEPS;
+    if (!a || !b || (a | b) & PTX__TREE_WHOLE) return a & PTX__TREE_WHOLE || !b ? a : b;
+    if ((a & rest) != (b & rest) || (a & ~b && b & ~a)) return 0;
+    b |= a;
+    return (b & PTX__TREE_STEPS) == b >> PTX__TREE_LAST ? b | PTX__TREE_WHOLE : b;
+}
+/* What a shuffle makes of one; *wrong: it takes from a lane what another has. */
+static uint32_t ptx__shuffled(const ptx__point *at, uint32_t of, int *wrong) {
+    const uint32_t *end = at->end, way = at->name[10] == 'd' ? PTX__TREE_DOWN : PTX__TREE_UP;
+    uint32_t step, segment, last;
+    if (at->ins->count < at->ins->results + 10u || PTX__TAG(end[-9]) != PTX__W_UNSIGNED
+        || PTX__TAG(end[-6]) != PTX__W_UNSIGNED || at->ins->guard)
+        return 0;
+    step = end[-8] & 31, segment = end[-5] >> 8 & 31, last = 31 & ~segment;
+    if (at->name[10] == 'i' && of & PTX__TREE_WHOLE) {
+        step &= of >> PTX__TREE_LAST;
+        *wrong = of & PTX__TREE_DOWN ? step != 0 : step == 0;
+    }
+    if ((at->name[10] != 'd' && at->name[10] != 'u') || !step || step & (step - 1) || step > last
+        || (end[-5] & last) != (way & PTX__TREE_DOWN ? last : 0))
+        return 0;
+    if (of & PTX__TREE_WHOLE) {
+        if (!(of & way & PTX__TREE_DOWN)) return 0;
+        *wrong = (step & of >> PTX__TREE_LAST) != 0; /* else segments of the warp are put together */
+    }
+    return ((of & way ? of & PTX__TREE_STEPS : 0) | step | way | last << PTX__TREE_LAST);
+}
+/* Whether what instruction i stores is stored by lanes that have it not. */
+static int ptx__wrong_lane(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t mark) {
+    const uint32_t *place = ptx__in_slot(k, i, 'm'), last = mark >> PTX__TREE_LAST;
+    uint32_t lanes[32], w, lane, has = 0, others = 0, some = 0;
+    const uint32_t warps = k->need[0] ? (ptx__threads_of(k) + 31) / 32 : 32;
+    if (ptx__parted(k, f, i) < PTX__CLASS_LANE) /* in places of their own, of which one may be read */
+        return mark & PTX__TREE_DOWN
+               && !(ptx__shared_operand(k, &k->ins.at[i]) && place && PTX__TAG(*place) < PTX__CLASSES
+                    && ptx__class_of(f, *place) == PTX__CLASS_LANE);
+    if (!ptx__comers(k, f, ptx__block_of(f, i), k->ins.at[i].guard, PTX__CLASS_WARP, lanes)) return 0;
+    for (lane = 0; lane < 32; lane++)
+        if (!(lane & last)) has |= 1u << lane;
+    for (w = 0; w < warps && w < 32; w++) some |= lanes[w] & has, others |= lanes[w] & ~has;
+    return mark & PTX__TREE_DOWN ? others != 0 : some && !others;
+}
+/* What instruction makes of the marks of its operands. */
+static uint32_t ptx__tree_of(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at, int *wrong) {
+    const uint32_t *w, *tree = f->wanted;
+    uint32_t mark = 0;
+    if (at->says & PTX__SAYS(SHUFFLE))
+        return PTX__TAG(*at->w) < PTX__CLASSES ? ptx__shuffled(at, tree[ptx__slot(f, *at->w)], wrong) : 0;
+    if (at->form->result != PTX__RESULT_SAME || at->op == PTX_LD || at->opaque) return 0;
+    for (w = at->w; w < at->end; w = ptx__behind(w))
+        if (PTX__TAG(*w) < PTX__CLASSES) mark = ptx__joined(mark, tree[ptx__slot(f, *w)]);
+    if (!(mark & PTX__TREE_WHOLE)) return mark;
+    if (at->op == PTX_SELP || (at->op == PTX_SETP && at->form->operands[2]))
+        return 0; /* by lanes, it may be */
+    return at->op != PTX_SETP && PTX__TAG(k->words.at[at->ins->words]) == PTX__W_PRED ? 0 : mark;
+}
+static void ptx__advise_lanes(ptx_kernel *k, ptx__flow *f) {
+    const uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
+    uint32_t *tree = f->wanted, i, says = 0;
+    ptx__point at;
+    for (i = 0; i < k->m->forms.count; i++) says |= k->m->forms.at[i].says;
+    if (!(says & PTX__SAYS(SHUFFLE)) || k->function) return;
+    for (i = 0; i < registers; i++) tree[i] = 0;
+    for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
+        const uint32_t *w, made = at.ins->results ? k->words.at[at.ins->words] : 0;
+        uint32_t mark = 0, b;
+        int wrong = 0;
+        if (at.op == PTX_ST || (at.op >= PTX_ATOMIC_BITS && at.op <= PTX_RED_VECTOR)) {
+            for (w = at.w; w < at.end; w = ptx__behind(w))
+                if (PTX__TAG(*w) < PTX__CLASSES) mark |= tree[ptx__slot(f, *w)];
+            wrong = mark & PTX__TREE_WHOLE && ptx__wrong_lane(k, f, at.i, mark);
+            b = ptx__block_of(f, at.i);
+            i = wrong ? 0 : ptx__chosen_for(k, f, b);
+            if (i && PTX__CLASS(f->level[f->block[b].idom]) < PTX__CLASS_LANE) { /* each lane by its own */
+                mark = tree[f->base[PTX__W_PRED] + PTX__INDEX(i)];
+                wrong = mark & PTX__TREE_WHOLE && mark & PTX__TREE_DOWN;
+            }
+        } else if (at.ins->results && PTX__TAG(made) < PTX__CLASSES)
+            tree[ptx__slot(f, made)] = ptx__tree_of(k, f, &at, &wrong);
+        if (wrong)
+            ptx__note(
+                k, PTX_ADVICE_LANES, at.i,
+                "not all lanes that come have here what is used: shuffles down leave the result of the "
+                "warp in its first lane, and shuffles up in its last; ptx_shfl_idx from there gives it to "
+                "all, ptx_shfl_bfly makes it in all");
+    }
+}
+
 static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
     ptx_pressure_info peak;
     uint32_t cap = ptx__register_cap(k, k->max_threads), n;
@@ -14206,11 +15319,26 @@ static void ptx__advise_pressure(ptx_kernel *k, ptx__flow *f) {
                   "%u registers are live here, and a thread may have %u", peak.registers, cap);
 }
 
+/* What is said to be the same, and is what an atomic sum gives each thread of many: no two of them get the
+   same. */
+static ptx_code ptx__verify_handed_out(ptx_kernel *k, ptx__flow *f) {
+    uint32_t i;
+    ptx__point by;
+    for (i = 0; f->classes && i + 1 < k->asserted.count; i += 2)
+        if (ptx__made_by(k, f, k->asserted.at[i], &by) && by.op == PTX_ATOMIC
+            && by.form->asked & PTX_ATOM_ADD & ~PTX__FAMILY && PTX__TAG(by.end[-3]) == PTX__W_UNSIGNED
+            && by.end[-2] && ptx__many_do(k, f, by.i, ptx__in_slot(k, by.i, 'm')))
+            return ptx__fail_at(k, PTX_E_DIVERGENT, by.i, by.ins->site,
+                                "this is said to be the same for threads together, and each of them gets "
+                                "another number of it: let "
+                                "one thread do it, and shared memory tell the others");
+    return PTX_E_NONE;
+}
 /* What is checked of a kernel whose blocks are known, in this order. */
 static ptx_code (*const ptx__verifiers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__verify_reach,  ptx__verify_values,  ptx__verify_ends,     ptx__verify_convergence,
     ptx__verify_copies, ptx__verify_carry,   ptx__verify_products, ptx__verify_addresses,
-    ptx__verify_launch, ptx__verify_further, ptx__verify_asserted};
+    ptx__verify_launch, ptx__verify_further, ptx__verify_asserted, ptx__verify_handed_out};
 
 /* f: the flow of the kernel, for those who go on with it. */
 static ptx_code ptx__verify_with(ptx_kernel *k, ptx__flow *f) {
@@ -14241,7 +15369,6 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
 }
 
 /* The static shared memory of an entry and of all that it calls, by name, against what a block may have. */
-#define PTX__SHARED_MOST 49152
 static void ptx__verify_shared(ptx_module *m) {
     uint64_t all = 0, sum;
     uint32_t i, j, changed;
@@ -14362,7 +15489,8 @@ static void (*const ptx__advisers[])(ptx_kernel *k, ptx__flow *f) = {
     ptx__advise_mbarriers,     ptx__advise_read_only,  ptx__advise_contractions, ptx__advise_bulk,
     ptx__advise_phases,        ptx__advise_rounds,     ptx__advise_bulk_out,     ptx__advise_remote,
     ptx__advise_tensor_memory, ptx__advise_overwrites, ptx__advise_stages,       ptx__advise_operands,
-    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_numbers,     ptx__advise_pressure};
+    ptx__advise_counts,        ptx__advise_idle,       ptx__advise_numbers,      ptx__advise_lanes,
+    ptx__advise_carries,       ptx__advise_pressure};
 
 static int ptx__make_places(ptx_module *m) {
     uint32_t i;

@@ -176,7 +176,7 @@ static void barriers(void) {
 /* cp.async, of which some round commits no group. */
 static void groups(void) {
     ptx_val i, next, at;
-    PAIR(AMPERE, "race") {
+    PAIR(AMPERE, "race race") {
         copy(0), commit();
         i = FOR(U(0), n, U(1));
         next = ptx_add(k, i, I(1));

@@ -5,76 +5,7 @@
  *   cc -std=c99 tests/test_traps.c -o test_traps && ./test_traps */
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
-#include "pitfall.h"
-
-#define GT(a, b) ptx_setp(k, PTX_GT, a, b)
-#define FOR(n) ptx_for(k, U(0), n, U(1))
-#define ADD(a, b) ptx_add(k, a, b)
-#define GET(v) ptx_get(k, v)
-#define SET(v, x) ptx_set(k, v, x)
-#define SHR(a, b) ptx_as(ptx_shr(k, a, I(b)), PTX_U32)
-#define SHL(a, b) ptx_as(ptx_shl(k, a, I(b)), PTX_U32)
-#define XOR(a, b) ptx_as(ptx_xor(k, a, b), PTX_U32)
-#define RAW0(text) ptx_raw(k, text, 0, NULL, 0, NULL, NULL)
-#define FENCE(m) ptx_fence(k, m)
-static ptx_val x, y, z, i, w, at, full, empty, v4[8];
-static ptx_var a, s, ph, sums[4];
-static ptx_val wsum(ptx_val sum) {
-    uint32_t o;
-    for (o = 16; o; o >>= 1) sum = ADD(sum, ptx_as(ptx_shfl_bfly(k, sum, I(o), I(31), FULL), PTX_U32));
-    return sum;
-}
-static void rings(uint32_t nfull, uint32_t nempty, int cf, int ce) {
-    full = ptx_shared(k, "full", PTX_U64, nfull, 8);
-    empty = ptx_shared(k, "empty", PTX_U64, nempty, 8);
-    IF(one);
-    i = FOR(U(nfull));
-    ptx_mbarrier_init(k, ptx_ptr_add(k, full, i, 8), I(cf));
-    ptx_mbarrier_init(k, ptx_ptr_add(k, empty, i, 8), I(ce));
-    END;
-    ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
-    END;
-    BAR;
-    s = ptx_var_new(k, U(0));
-    ph = ptx_var_new(k, U(0));
-}
-static void turn_stage(uint32_t n4) {
-    SET(s, ADD(GET(s), U(1)));
-    IF(EQ(GET(s), U(n4)));
-    SET(s, U(0));
-    SET(ph, flip(GET(ph)));
-    END;
-}
-#define FULL_S ptx_ptr_add(k, full, GET(s), 8)
-#define EMPTY_S ptx_ptr_add(k, empty, GET(s), 8)
-#define TILE_S ptx_ptr_add(k, sh, GET(s), 1024)
-static void issue(ptx_val tile) {
-    ptx_val o[7];
-    o[0] = o[1] = ptx_wgmma_descriptor(k, tile, 128, 256, 128);
-    o[2] = NE(n, zero), o[3] = o[4] = I(1), o[5] = o[6] = I(0);
-    ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    ptx_wgmma(k, PTX_WGMMA_F32, 0, PTX_F16, PTX_F16, 4, sums, 7, o);
-    ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
-}
-static void pwait(int left) { ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, I(left)); }
-static void start_sums(void) {
-    int j;
-    BLOCK(128);
-    for (j = 0; j < 4; j++) sums[j] = ptx_var_new(k, ptx_f32(0));
-}
-static void use_sums(void) { ptx_st(k, PTX_F32, ptx_at(AT(q, tid), 0), GET(sums[0])); }
-#define LDA(a, how) ptx_ld(k, PTX_U32, ptx_with(ptx_at(a, 0), how))
-#define STA(a, how, v) ptx_st(k, PTX_U32, ptx_with(ptx_at(a, 0), how), v)
-
-#define ALLOC(nc) (IF(EQ(warp, zero)), ptx_op2(k, PTX_TCGEN05_ALLOC, 0, sh, I(nc)), END)
-#define DEALLOC(at, nc) (IF(EQ(warp, zero)), ptx_op2(k, PTX_TCGEN05_DEALLOC, 0, at, I(nc)), END)
-#define RELINQ (IF(EQ(warp, zero)), ptx_op0(k, PTX_TCGEN05_RELINQUISH, 0), END)
-#define TLD(at)                                                                                              \
-    (ptx_opn(k, PTX_TCGEN05_LD_32X32B, 0, PTX_NONE, PTX_NONE, 1, &at, 1, &x),                                \
-     ptx_op0(k, PTX_TCGEN05_WAIT_LD, 0), out(ptx_as(x, PTX_U32)))
-#define TMMA(at)                                                                                             \
-    (v4[0] = at, v4[1] = v4[2] = ptx_mov(k, ptx_u64(0x4000)), v4[3] = zero, v4[4] = NE(n, zero),             \
-     PLAIN(PTX_TCGEN05_MMA_F16, 5, v4))
+#include "trap.h"
 
 static void leaving(void) {
     /* raw exit guard */
@@ -893,24 +824,10 @@ static void parities(void) {
 
     /* parity var stage counter */
     PAIR(HOPPER, "order") {
-        BLOCK(160);
-        rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        ring_producer(4, 4);
         FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
+        read_stage(GET(ph));
+        release_stage();
         SET(s, ADD(GET(s), U(1)));
         IF(EQ(GET(s), U(4)));
         SET(s, U(0));
@@ -967,14 +884,11 @@ static void parities(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), bad ? low(i, 1) : flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
@@ -987,41 +901,29 @@ static void parities(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         FOR(n);
         wait_val(EMPTY_S, bad ? GET(ph) : flip(GET(ph)));
         fetch(TILE_S, FULL_S);
         turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
-        turn_stage(4);
-        END;
-        END;
+        read_stage(GET(ph));
+        release_stage();
+        ring_end(4);
     }
 
     /* empty first parity0 var1 */
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         ph = ptx_var_new(k, U(bad ? 0 : 1));
         i = FOR(n);
         wait_val(ptx_off(bar, 8), GET(ph));
         SET(ph, flip(GET(ph)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
@@ -1034,14 +936,11 @@ static void parities(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, bad ? flip(low(i, 1)) : low(i, 1));
         out(LD(mine, 0));
@@ -1052,49 +951,20 @@ static void parities(void) {
 
     /* full wait flipped rings */
     PAIR(HOPPER, "order") {
-        BLOCK(160);
-        rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
-        FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
+        ring_producer(4, 4);
         FOR(n);
         wait_val(FULL_S, bad ? flip(GET(ph)) : GET(ph));
         out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
-        turn_stage(4);
-        END;
-        END;
+        release_stage();
+        ring_end(4);
     }
 
     /* turned each round not wrap */
     PAIR(HOPPER, "order") {
-        BLOCK(160);
-        rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        ring_producer(4, 4);
         FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
+        read_stage(GET(ph));
+        release_stage();
         if (bad) {
             SET(s, low(ADD(GET(s), U(1)), 3));
             SET(ph, flip(GET(ph)));
@@ -1106,27 +976,11 @@ static void parities(void) {
 
     /* stage wraps late */
     PAIR(HOPPER, "order") {
-        BLOCK(160);
-        rings(bad ? 3 : 4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        ring_producer(bad ? 3 : 4, 4);
         FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
-        turn_stage(4);
-        END;
-        END;
+        read_stage(GET(ph));
+        release_stage();
+        ring_end(4);
     }
 }
 
@@ -1135,14 +989,11 @@ static void releases(void) {
     PAIR(HOPPER, "race") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         if (bad) ptx_mbarrier_arrive(k, ptx_off(bar, 8));
@@ -1154,97 +1005,53 @@ static void releases(void) {
 
     /* release before read rings */
     PAIR(HOPPER, "race") {
-        BLOCK(160);
-        rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
-        FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
+        ring_producer(4, 4);
         FOR(n);
         wait_val(FULL_S, GET(ph));
         at = AT(TILE_S, lane);
         x = LD(at, 0);
         if (!bad) out(LD(at, 128));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
+        release_stage();
         if (bad) out(LD(at, 128));
         out(x);
-        turn_stage(4);
-        END;
-        END;
+        ring_end(4);
     }
 
     /* release no warp sync */
     PAIR(HOPPER, "race") {
-        BLOCK(160);
-        rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        ring_producer(4, 4);
         FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
+        read_stage(GET(ph));
         if (!bad) ptx_bar_warp_sync(k, FULL);
         IF(EQ(lane, zero));
         ptx_mbarrier_arrive(k, EMPTY_S);
         END;
-        turn_stage(4);
-        END;
-        END;
+        ring_end(4);
     }
 
     /* release never */
     PAIR(HOPPER, "order") {
-        BLOCK(160);
-        rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        ring_producer(4, 4);
         FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
+        read_stage(GET(ph));
         ptx_bar_warp_sync(k, FULL);
         if (!bad) {
             IF(EQ(lane, zero));
             ptx_mbarrier_arrive(k, EMPTY_S);
             END;
         }
-        turn_stage(4);
-        END;
-        END;
+        ring_end(4);
     }
 
     /* release never plain */
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
@@ -1257,14 +1064,11 @@ static void releases(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, bad ? 1 : 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
@@ -1277,14 +1081,11 @@ static void releases(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, bad ? 128 : 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
@@ -1298,27 +1099,11 @@ static void releases(void) {
 
     /* release count rings */
     PAIR(HOPPER, "order") {
-        BLOCK(160);
-        rings(4, 4, 1, bad ? 1 : 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        ring_producer(4, bad ? 1 : 4);
         FOR(n);
-        wait_val(EMPTY_S, flip(GET(ph)));
-        fetch(TILE_S, FULL_S);
-        turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
-        FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
-        turn_stage(4);
-        END;
-        END;
+        read_stage(GET(ph));
+        release_stage();
+        ring_end(4);
     }
 
     /* full count 2 one arrival loop */
@@ -1350,27 +1135,18 @@ static void releases(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         rings(4, 4, 1, 4);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         FOR(n);
         wait_val(EMPTY_S, flip(GET(ph)));
         at = FULL_S;
         ptx_mbarrier_arrive_expect(k, at, I(bad ? 2048 : 1024));
         ptx_bulk_load(k, TILE_S, p, I(1024), at);
         turn_stage(4);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         FOR(n);
-        wait_val(FULL_S, GET(ph));
-        out(LD(AT(TILE_S, lane), 0));
-        ptx_bar_warp_sync(k, FULL);
-        IF(EQ(lane, zero));
-        ptx_mbarrier_arrive(k, EMPTY_S);
-        END;
-        turn_stage(4);
-        END;
-        END;
+        read_stage(GET(ph));
+        release_stage();
+        ring_end(4);
     }
 
     /* expect elements not bytes */
@@ -1391,15 +1167,12 @@ static void lives(void) {
     PAIR(HOPPER, "order") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         ptx_mbarrier_arrive_expect(k, bar, I(1024));
         ptx_bulk_load(k, sh, p, I(1024), bad ? ptx_off(bar, 8) : bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
@@ -1409,17 +1182,14 @@ static void lives(void) {
     }
 
     /* producer no wait empty */
-    PAIR(HOPPER, "race") {
+    PAIR(HOPPER, "order race") {
         BLOCK(160);
         make(1, 128);
-        IF(EQ(warp, I(4)));
-        IF(ptx_elect(k, FULL));
+        as_producer();
         i = FOR(n);
         if (!bad) wait_val(ptx_off(bar, 8), flip(low(i, 1)));
         fetch(sh, bar);
-        END;
-        END;
-        ptx_else(k);
+        as_consumers();
         i = FOR(n);
         wait_val(bar, low(i, 1));
         out(LD(mine, 0));
