@@ -2599,6 +2599,7 @@ enum {
 #define PTX__TAG(word) ((word) >> 27)
 #define PTX__INDEX(word) ((word)&0x07ffffffu)
 #define PTX__INDEX_MAX 0x07ffffffu
+#define PTX__PREDICATE(word) PTX__WORD(PTX__W_PRED, PTX__INDEX(word)) /* also of the opposite of one */
 /* An immediate, of three words, and one that is an integer. */
 #define PTX__IS_NUMBER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_F64 - PTX__W_UNSIGNED)
 #define PTX__IS_INTEGER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_HEX16 - PTX__W_UNSIGNED)
@@ -2811,6 +2812,7 @@ typedef struct ptx__form {
     uint32_t pattern; /* see ptx__repeat: where in module.patterns, + 1; 0: none */
     const ptx__row *row;
     const char *operands; /* the row's source operands */
+    uint8_t type, src;           /* as asked for */
     uint8_t who, result, effect; /* its line of PTX_BEHAVIOURS */
     uint8_t reach;               /* has addresses among its operands */
     uint8_t special;             /* any of who, effect, reach and PTX__SEEN_FURTHER */
@@ -3159,11 +3161,10 @@ static ptx_code ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const 
 }
 
 /* Errors of the verifier name an instruction that was recorded before. */
-static ptx_code ptx__fail_at(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *site,
-                             const char *format, ...) {
+static ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    code = ptx__failv(k->m, k, instruction, code, site, format, args);
+    code = ptx__failv(k->m, k, instruction, code, k->ins.at[instruction].site, format, args);
     va_end(args);
     return code;
 }
@@ -3980,7 +3981,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     if (!ok) return 0;
     form = &m->forms.at[m->forms.count];
     size = strlen(program) + 1;
-    PTX__ROOM(m, m->chars, length + size + PTX__SLACK, ok);
+    PTX__ROOM(m, m->chars, length + 1 + size + PTX__SLACK, ok);
     if (!ok) return 0;
     form->program = (uint32_t)m->chars.count;
     form->slots = form->program + (uint32_t)(strcspn(program, "=") + 1);
@@ -3990,11 +3991,13 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     form->text = (uint32_t)m->chars.count;
     memcpy(m->chars.at + form->text, text, length);
     memset(m->chars.at + form->text + length, 0, PTX__SLACK);
-    m->chars.count += length;
+    m->chars.count += length + 1;
     form->plain = (uint32_t)ptx__is_plain(row->sig);
     form->pattern = 0;
     form->asked = asked;
     form->key = key;
+    form->type = (uint8_t)type;
+    form->src = (uint8_t)src;
     form->text_length = (uint32_t)length;
     form->version = version;
     form->row = row;
@@ -4440,7 +4443,7 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *slot = k->m->chars.at + form->slots;
-    unsigned i, form_type = (unsigned)(form->key >> 16 & 0xff), form_src = (unsigned)(form->key >> 24 & 0xff);
+    unsigned i, form_type = form->type, form_src = form->src;
     const ptx_val *each[PTX__MEMO_MAX] = {NULL, NULL, NULL, NULL};
     ptx__memo memo;
     uint32_t place;
@@ -7438,12 +7441,11 @@ static ptx_code ptx__verify_reach(ptx_kernel *k, ptx__flow *f) {
         if (!block->order) {
             for (i = block->first; i < block->end; i++)
                 if (k->ins.at[i].kind != PTX__I_LABEL && k->ins.at[i].kind != PTX__I_COMMENT)
-                    return ptx__fail_at(k, PTX_E_UNREACHABLE, i, k->ins.at[i].site, "no path leads here");
+                    return ptx__fault(k, PTX_E_UNREACHABLE, i, "no path leads here");
         } else if (b + 1 == f->blocks) {
             const ptx__ins *last = &k->ins.at[block->end - 1];
             if (!ptx__ends_block(last) || last->guard)
-                return ptx__fail_at(k, PTX_E_FALL_OFF, block->end - 1, last->site,
-                                    "the kernel ends here without ptx_ret");
+                return ptx__fault(k, PTX_E_FALL_OFF, block->end - 1, "the kernel ends here without ptx_ret");
         }
     }
     ptx__dominators(f);
@@ -7457,10 +7459,8 @@ static int ptx__defined_before(const ptx__flow *f, uint32_t slot, uint32_t b) {
     return f->def[slot] && f->def_block[slot] != b && home->in <= in && in < home->out;
 }
 static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, uint32_t i) {
-    uint32_t def = f->def[f->base[PTX__TAG(reg)] + PTX__INDEX(reg)];
-    const ptx__ins *ins = &k->ins.at[i];
-    return ptx__fail_at(k, PTX_E_UNDEFINED, i, ins->site,
-                        "a value is used here that is not defined on every path; it is made at %s",
+    uint32_t def = f->def[ptx__slot(f, reg)];
+    return ptx__fault(k, PTX_E_UNDEFINED, i, "a value is used here that is not defined on every path; it is made at %s",
                         def ? k->ins.at[def - 1].site : "(nowhere)");
 }
 
@@ -7520,7 +7520,7 @@ static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, u
         const uint32_t *w = words + ins->words, *made = w + ins->results, *last = w + ins->count, *x;
         const uint64_t here = (uint64_t)i << 33;
         if (ins->guard) {
-            word = PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
+            word = PTX__PREDICATE(ins->guard);
             *at = here | word;
             at += def[f->bias[PTX__W_PRED] + word] <= start;
         }
@@ -7534,7 +7534,7 @@ static uint32_t ptx__scan(const ptx_kernel *k, const ptx__flow *f, uint32_t b, u
                     continue;
                 }
                 if (tag == PTX__W_MEM) word = x[1], x += 2;
-                if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+                if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
                 tag = PTX__TAG(word);
                 if (tag >= PTX__CLASSES) continue;
             }
@@ -7651,8 +7651,7 @@ static ptx_code ptx__verify_ends(ptx_kernel *k, ptx__flow *f) {
         if (j < f->pred_head[b + 1]) break;
     }
     i = f->block[b].first;
-    return ptx__fail_at(k, PTX_E_ENDLESS, i, k->ins.at[i].site,
-                        "no path leads from here to the end of the kernel: this loop has no way out");
+    return ptx__fault(k, PTX_E_ENDLESS, i, "no path leads from here to the end of the kernel: this loop has no way out");
 }
 
 /* The tree of postdominators: as ptx__dominators, with the edges turned round. */
@@ -7783,7 +7782,7 @@ static uint32_t ptx__operand_class(const ptx_kernel *k, ptx__flow *f, const uint
         /* a function's parameters are what each thread gave */
         if (tag == PTX__W_PARAM && k->function) c = PTX__DIFFERS(PTX__CLASS_LANE, i);
     }
-    if (tag == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word)), tag = PTX__W_PRED;
+    if (tag == PTX__W_PRED_NOT) word = PTX__PREDICATE(word), tag = PTX__W_PRED;
     if (tag < PTX__CLASSES) {
         c = f->classes[f->bias[tag] + word];
         if (c & PTX__MOVES) {
@@ -7811,7 +7810,7 @@ static uint32_t ptx__multiple(const ptx_kernel *k, const ptx__flow *f, const uin
     if (v.symbol) return 1;
     if (by == 0 || by > 128) return 128;
     if (by >= 32 || depth > 4 || PTX__TAG(*w) != PTX__W_32) return (uint32_t)by;
-    a = f->base[PTX__W_32] + PTX__INDEX(*w);
+    a = ptx__slot(f, *w);
     if (!f->def[a] || f->sets[a]) return (uint32_t)by;
     ins = &k->ins.at[f->def[a] - 1];
     form = &k->m->forms.at[ins->form];
@@ -7921,7 +7920,7 @@ static int ptx__by_group(const ptx_kernel *k, ptx__flow *f, const ptx__form *for
             return 0;
         by[i] = form->row->op == PTX_DIV ? w[2] : w[2] < 20 ? (uint64_t)1 << w[2] : 0;
         if (i) break;
-        slot = f->base[PTX__W_32] + PTX__INDEX(*w);
+        slot = ptx__slot(f, *w);
         if (!f->def[slot] || f->sets[slot]) return 0;
         ins = &k->ins.at[f->def[slot] - 1];
         if (ins->kind != PTX__I_PLAIN || ins->count - ins->results != 4) return 0;
@@ -7997,7 +7996,7 @@ static int ptx__plain_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *i
 /* Want the class of a register: put it on the stack, once. */
 static void ptx__want(ptx__flow *f, uint32_t word, uint32_t *depth) {
     uint32_t slot;
-    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
     if (PTX__TAG(word) >= PTX__CLASSES) return;
     slot = ptx__slot(f, word);
     if (f->classes[slot] & PTX__WANTED) return;
@@ -8152,9 +8151,9 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
     if (k->m->forms.at[ins->form].result != PTX__RESULT_SAME || !ptx__plain_class(k, f, ins, i, &made))
         made = ptx__result_class(k, f, ins, i);
     if (ins->guard) {
-        uint32_t guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
+        uint32_t guard = *ptx__class_at(f, PTX__PREDICATE(ins->guard));
         if (guard & PTX__MOVES) f->met |= PTX__MET_MOVING;
-        if (f->sets[f->base[PTX__W_PRED] + PTX__INDEX(ins->guard)]) f->met |= PTX__MET_VARIABLE;
+        if (f->sets[ptx__slot(f, PTX__PREDICATE(ins->guard))]) f->met |= PTX__MET_VARIABLE;
         if (PTX__CLASS(guard) > PTX__CLASS(made)) made = guard;
     }
     for (; w < end; w++) {
@@ -8232,7 +8231,7 @@ static int ptx__spread_levels(ptx__flow *f) {
     for (b = 0; b < f->blocks; b++) {
         uint32_t last = f->block[b].end - 1, guard = f->block[b].guard;
         if (!guard || !f->block[b].order) continue;
-        guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(guard)));
+        guard = *ptx__class_at(f, PTX__PREDICATE(guard));
         if (PTX__CLASS(guard) <= PTX__CLASS(f->split[b])) continue;
         f->split[b] = guard;
         changed = 1;
@@ -8278,12 +8277,10 @@ static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, ui
     if (!*name) name = k->m->forms.at[ins->form].who == PTX__WHO_CALL ? "a call" : "this text";
     if (guard) {
         ptx__describe_root(k, PTX__ROOT(guard) - 1, root, sizeof root);
-        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                            "%s is for %s together, but its guard depends on %s", name, who, root);
+        return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for %s together, but its guard depends on %s", name, who, root);
     }
     ptx__describe_root(k, PTX__ROOT(f->split[ptx__block_of(f, PTX__ROOT(level) - 1)]) - 1, root, sizeof root);
-    return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                        "%s is for %s together, but only some come here%s: the condition at %s depends on "
+    return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for %s together, but only some come here%s: the condition at %s depends on "
                         "%s; where it is the same for all of them, say so with %s",
                         name, who, branch->kind == PTX__I_LEAVE ? ", others have left" : "", branch->site,
                         root, say[bears < 5 ? bears : 4]);
@@ -8442,12 +8439,12 @@ static int ptx__can_compute(const ptx__form *form) {
 static uint64_t ptx__compute(const ptx_kernel *k, const ptx__form *form, uint32_t tag, const uint64_t *v,
                              int *good) {
     const char *text = k->m->chars.at + form->text;
-    unsigned op = form->row->op, bits = ptx__fact((unsigned)(form->key >> 16 & 0xff))->bits;
+    unsigned op = form->row->op, bits = ptx__fact(form->type)->bits;
     int64_t x = (int64_t)(uint32_t)v[0], y = (int64_t)(uint32_t)v[1];
     uint64_t r;
     if (bits > 32) return *good = 0, 0u;
     if (op != PTX_SETP && tag == PTX__W_PRED) bits = 1;
-    if (ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind == 's')
+    if (ptx__fact(form->type)->kind == 's')
         x = (int32_t)(uint32_t)v[0], y = (int32_t)(uint32_t)v[1];
     switch (op) {
     case PTX_MOV: r = v[0]; break;
@@ -8481,7 +8478,7 @@ static uint64_t ptx__compute(const ptx_kernel *k, const ptx__form *form, uint32_
    that. */
 static uint64_t ptx__in_round(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t at, uint32_t t,
                               int *good) {
-    uint32_t slot = f->base[PTX__TAG(word)] + PTX__INDEX(word), steps, b, home = ptx__block_of(f, at);
+    uint32_t slot = ptx__slot(f, word), steps, b, home = ptx__block_of(f, at);
     const ptx__set *set = &k->m->sets.at[f->sets[slot] - 1];
     const ptx__ins *by = &k->ins.at[set->instruction];
     uint32_t times = (t >> 16) - 1 + (set->instruction < at), to = ptx__block_of(f, set->instruction);
@@ -8538,11 +8535,11 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
     }
     if (tag == PTX__W_SHARED && PTX__INDEX(word) + 1 == f->array) return f->origin;
     if (tag == PTX__W_PRED_NOT) {
-        word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+        word = PTX__PREDICATE(word);
         return !ptx__value(k, f, &word, t, good);
     }
     if ((tag != PTX__W_PRED && tag != PTX__W_32) || *good <= 0 || --*good == 0) return *good = 0, 0u;
-    slot = f->base[tag] + PTX__INDEX(word);
+    slot = ptx__slot(f, word);
     ins = &k->ins.at[f->def[slot] - 1];
     form = &k->m->forms.at[ins->form];
     if (!f->def[slot] || f->sets[slot] || ins->guard || ins->kind != PTX__I_PLAIN || ins->results != 1)
@@ -8550,7 +8547,7 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
     if (!ptx__can_compute(form)) return *good = 0, 0u;
     w = k->words.at + ins->words + 1;
     if (t > 0xffffu && form->row->op == PTX_MOV && PTX__TAG(*w) == PTX__W_32
-        && f->sets[f->base[PTX__W_32] + PTX__INDEX(*w)])
+        && f->sets[ptx__slot(f, *w)])
         return ptx__in_round(k, f, *w, f->def[slot] - 1, t, good);
     for (; w < k->words.at + ins->words + ins->count && n < 3 && *good; n++) {
         v[n] = ptx__value(k, f, w, t, good);
@@ -8611,7 +8608,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         if (!last->guard || f->pred_head[at + 1] - f->pred_head[at] != 1) continue;
         if (f->block[from].next[0] == f->block[from].next[1]) continue;
         if (f->post_idom[from] == at) continue; /* the end of a loop: all come, sooner or later */
-        word = PTX__WORD(PTX__W_PRED, PTX__INDEX(last->guard));
+        word = PTX__PREDICATE(last->guard);
         f->passed[from] = f->asked;
         if (PTX__CLASS(f->split[from]) <= above) continue;
         if (k->m->forms.at[last->form].row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
@@ -8647,7 +8644,7 @@ static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const 
     if (ins->count >= 3 && PTX__IS_INTEGER(end[-3]))
         return end[-2];
     for (steps = 0; steps < 8 && PTX__TAG(word) == PTX__W_32; steps++) {
-        slot = f->base[PTX__W_32] + PTX__INDEX(word);
+        slot = ptx__slot(f, word);
         if (!f->def[slot] || f->sets[slot]) return 0;
         *from = f->def[slot] - 1;
         ins = &k->ins.at[*from];
@@ -8689,9 +8686,8 @@ static ptx_code ptx__verify_sources(ptx_kernel *k, uint32_t i, uint32_t mask, co
         from = ptx__shuffle_source(kind, lane, end[-8], end[-5]);
         if (mask >> from & 1) return PTX_E_NONE;
     }
-    return ptx__fail_at(
-        k, PTX_E_DIVERGENT, i, ins->site,
-        "every lane of this shuffle reads of one that is not in the mask 0x%x, lane %u for one: "
+    return ptx__fault(
+        k, PTX_E_DIVERGENT, i, "every lane of this shuffle reads of one that is not in the mask 0x%x, lane %u for one: "
         "what it finds there is undefined",
         mask, from);
 }
@@ -8709,8 +8705,7 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
         if (!made || k->m->forms.at[made->form].row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
         if (whole) return PTX_E_NONE;
         if (!guard && f->level[b] == f->level[ptx__block_of(f, from)]) return PTX_E_NONE;
-        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                            "%s names the lanes that were there at %s, and only some of them come here; take "
+        return ptx__fault(k, PTX_E_DIVERGENT, i, "%s names the lanes that were there at %s, and only some of them come here; take "
                             "ptx_activemask here, or ptx_ballot of the condition before it",
                             name, made->site);
     }
@@ -8725,8 +8720,7 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
         there = threads && threads < 32 * w + 32 ? (1u << threads % 32) - 1u : 0xffffffffu;
         if (!(lanes[w] & there) || (lanes[w] & there) == (mask & there)) continue;
         if (!threads && whole) continue; /* a block may be smaller than a warp */
-        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                            "%s names the lanes 0x%x, and of warp %u the lanes 0x%x come here: those must be "
+        return ptx__fault(k, PTX_E_DIVERGENT, i, "%s names the lanes 0x%x, and of warp %u the lanes 0x%x come here: those must be "
                             "the same",
                             name, mask, w, lanes[w] & there);
     }
@@ -8748,14 +8742,12 @@ static ptx_code ptx__verify_barrier(ptx_kernel *k, ptx__flow *f, uint32_t i, uns
             uint32_t c = *ptx__class_at(f, *w++);
             if (PTX__CLASS(c) <= bears) continue;
             ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
-            return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                                "operand %u of %s must be the same for all that come together; it depends "
+            return ptx__fault(k, PTX_E_DIVERGENT, i, "operand %u of %s must be the same for all that come together; it depends "
                                 "on %s",
                                 operand + 1, form->row->name, root);
         }
         if (*slot == 'G' && threads && w[1] > threads)
-            return ptx__fail_at(k, PTX_E_RANGE, i, ins->site,
-                                "%s waits for %u threads, and a block has %u at most", form->row->name, w[1],
+            return ptx__fault(k, PTX_E_RANGE, i, "%s waits for %u threads, and a block has %u at most", form->row->name, w[1],
                                 threads);
         w += 3;
     }
@@ -8789,8 +8781,7 @@ static ptx_code ptx__verify_exits(ptx_kernel *k, ptx__flow *f) {
     }
     return PTX_E_NONE;
 found:
-    return ptx__fail_at(k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
-                        "%s is for threads together, and some may have left in the function called at %s: "
+    return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for threads together, and some may have left in the function called at %s: "
                         "exit in the kernel, or return what to do",
                         k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[call - 1].site);
 }
@@ -8814,8 +8805,7 @@ static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsig
     char root[360];
     if (form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) return PTX_E_NONE;
     if (threads && threads < want && !(form->says & PTX__SAYS(BAR)))
-        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                            "%s is for the %u threads of a %s together, and a block has %u",
+        return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for the %u threads of a %s together, and a block has %u",
                             *form->row->name ? form->row->name : "this text", want,
                             want == 32 ? "warp" : "warpgroup", threads);
     if (form->effect != PTX__EFFECT_MMA) return PTX_E_NONE;
@@ -8824,11 +8814,10 @@ static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsig
         if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) w += 2;
         if (tag == PTX__W_VECTOR) operand--;
         if (tag != PTX__W_64 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) continue;
-        c = *ptx__class_at(f, tag == PTX__W_64 ? *w : PTX__WORD(PTX__W_PRED, PTX__INDEX(*w)));
+        c = *ptx__class_at(f, tag == PTX__W_64 ? *w : PTX__PREDICATE(*w));
         if (PTX__CLASS(c) <= bears || !ptx__by_id(k, PTX__ROOT(c) - 1)) continue;
         ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
-        return ptx__fail_at(k, PTX_E_DIVERGENT, i, ins->site,
-                            "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "
+        return ptx__fault(k, PTX_E_DIVERGENT, i, "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "
                             "where it is, say so with ptx_warpgroup_uniform",
                             tag == PTX__W_64 ? "a descriptor" : "the predicate that scales D", root);
     }
@@ -8850,7 +8839,7 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
             if (ins->kind != PTX__I_PLAIN || !k->m->forms.at[ins->form].who) continue;
             bears = ptx__bears(k, ins);
             if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS) bears = PTX__CLASS_LANE;
-            if (ins->guard) guard = *ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)));
+            if (ins->guard) guard = *ptx__class_at(f, PTX__PREDICATE(ins->guard));
             if (bears > PTX__CLASS_CLUSTER && k->need[0]
                 && (PTX__CLASS(guard) > bears || PTX__CLASS(f->level[b]) > bears)
                 && ptx__all_come(k, f, b, PTX__CLASS(guard) > bears ? ins->guard : 0, bears))
@@ -8877,10 +8866,9 @@ static ptx_code ptx__verify_asserted(ptx_kernel *k, ptx__flow *f) {
         v[0] = ptx__value(k, f, &word, 0, &good[0]);
         v[1] = ptx__value(k, f, &word, 1, &good[1]);
         if (!good[0] || !good[1] || v[0] == v[1] || k->need[0] * k->need[1] * k->need[2] == 1) continue;
-        made = f->def[f->base[PTX__TAG(word)] + PTX__INDEX(word)] - 1;
-        return ptx__fail_at(
-            k, PTX_E_DIVERGENT, made, k->ins.at[made].site,
-            "this is said to be the same for threads together, and is %u for thread 0 and %u for "
+        made = f->def[ptx__slot(f, word)] - 1;
+        return ptx__fault(
+            k, PTX_E_DIVERGENT, made, "this is said to be the same for threads together, and is %u for thread 0 and %u for "
             "thread 1",
             (unsigned)v[0], (unsigned)v[1]);
     }
@@ -9119,12 +9107,10 @@ static uint32_t ptx__copies_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
         && ptx__does(k, at->i) & (1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS))
         effect = PTX__EFFECT_WAIT;
     if (at->report && effect == PTX__EFFECT_READ && open && ptx__is_filled(k, f, at))
-        ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
-                     "shared memory is read while cp.async copies are under way: no "
+        ptx__fault(k, PTX_E_ASYNC, at->i, "shared memory is read while cp.async copies are under way: no "
                      "cp.async.wait_group or wait_all on some path to here");
     else if (at->report && effect == PTX__EFFECT_WAIT_GROUPS && states & PTX__COPY_BEGUN)
-        ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
-                     "cp.async.wait_group waits for committed groups only, and on some "
+        ptx__fault(k, PTX_E_ASYNC, at->i, "cp.async.wait_group waits for committed groups only, and on some "
                      "path to here the copies are not committed");
     else if (at->report && f->advising == 2 && effect == PTX__EFFECT_READ && states & PTX__COPY_ALONE
              && at->form->who == PTX__WHO_WARP && ptx__is_filled(k, f, at))
@@ -9159,8 +9145,7 @@ static uint32_t ptx__carry_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
         if (strstr(ptx__raw_text(k, at->ins), ".cc")) states = PTX__CARRY_SET;
     }
     if (at->report && states & PTX__CARRY_NONE && reads)
-        ptx__fail_at(k, PTX_E_UNDEFINED, at->i, at->ins->site,
-                     "%s reads the carry, and on some path to here no instruction with "
+        ptx__fault(k, PTX_E_UNDEFINED, at->i, "%s reads the carry, and on some path to here no instruction with "
                      ".cc wrote it, or a call came between",
                      at->form->row->name);
     if ((reads || at->op == PTX_ADD || at->op == PTX_SUB || at->op == PTX_MAD)
@@ -9178,7 +9163,7 @@ static ptx_code ptx__verify_carry(ptx_kernel *k, ptx__flow *f) {
 
 /* The class of an instruction's own guard. */
 static unsigned ptx__guard_class(ptx__flow *f, const ptx__ins *ins) {
-    return ins->guard ? PTX__CLASS(*ptx__class_at(f, PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard)))) : 0u;
+    return ins->guard ? PTX__CLASS(*ptx__class_at(f, PTX__PREDICATE(ins->guard))) : 0u;
 }
 /* What keeps threads from instruction i, in its block; and how far they part on the way to it, its own guard
    counted in. */
@@ -9218,7 +9203,7 @@ static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t 
 
 static uint32_t ptx__access_bytes(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = &k->m->forms.at[ins->form];
-    uint32_t bytes = ptx_type_bytes((ptx_type)(form->key >> 16 & 0xff));
+    uint32_t bytes = ptx_type_bytes((ptx_type)form->type);
     if (form->asked & PTX__M_V2 & ~PTX__FAMILY) bytes *= 2;
     if (form->asked & PTX__M_V4 & ~PTX__FAMILY) bytes *= 4;
     return bytes ? bytes : 16;
@@ -9406,7 +9391,7 @@ static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32
     uint32_t slot;
     if (depth > 16 || --*steps <= 0) return UINT32_MAX;
     if (PTX__TAG(word) != PTX__W_32) return found;
-    slot = f->base[PTX__W_32] + PTX__INDEX(word);
+    slot = ptx__slot(f, word);
     if (f->sets[slot]) return !found || found == slot + 1 ? slot + 1 : UINT32_MAX;
     ins = &k->ins.at[f->def[slot] - 1];
     w = k->words.at + ins->words + ins->results;
@@ -9954,7 +9939,7 @@ static void ptx__advise_contractions(ptx_kernel *k, ptx__flow *f) {
     ptx__point at, from;
     for (at.i = PTX__BEGIN; ptx__next_op(k, &at, PTX_ADD, PTX_SUB);) {
         const uint32_t *w = k->words.at + at.ins->words + 1, *end = w + at.ins->count - 1;
-        if (!((PTX__FLT | PTX__F16S) >> (at.form->key >> 16 & 0xff) & 1) || at.form->asked & own) continue;
+        if (!((PTX__FLT | PTX__F16S) >> at.form->type & 1) || at.form->asked & own) continue;
         for (; w < end && PTX__TAG(*w) < PTX__CLASSES; w++) {
             if (!ptx__made_by(k, f, *w, &from) || from.op != PTX_MUL
                 || from.form->key >> 16 != at.form->key >> 16 || from.form->asked & own
@@ -9975,7 +9960,7 @@ static uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int
     uint32_t end = which ? ins->count : ins->results, word;
     if (which && *at == 0) {
         *at = ins->results + 1u;
-        if (ins->guard) return PTX__WORD(PTX__W_PRED, PTX__INDEX(ins->guard));
+        if (ins->guard) return PTX__PREDICATE(ins->guard);
     } else if (*at == 0)
         *at = 1;
     if (ins->kind != PTX__I_PLAIN) return 0;
@@ -9989,7 +9974,7 @@ static uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int
             *at += 2;
             if (PTX__TAG(word) < PTX__CLASSES) return word;
         } else if (tag == PTX__W_PRED_NOT)
-            return PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+            return PTX__PREDICATE(word);
         else if (tag < PTX__CLASSES)
             return word;
     }
@@ -10208,7 +10193,7 @@ static unsigned ptx__mma_touch(const ptx_kernel *k, const ptx__flow *f, const pt
 static int ptx__mma_mark(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t id) {
     uint32_t at, word;
     for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
-        if (PTX__TAG(word) == PTX__W_32) f->wanted[f->base[PTX__W_32] + PTX__INDEX(word)] = 2 * id + 1;
+        if (PTX__TAG(word) == PTX__W_32) f->wanted[ptx__slot(f, word)] = 2 * id + 1;
     for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;) {
         uint32_t *mark = &f->wanted[ptx__slot(f, word)];
         if (*mark == 2 * id) return 0;
@@ -10238,8 +10223,7 @@ static uint32_t ptx__set_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint3
     unsigned touch = ptx__mma_touch(k, f, at->ins, *at->about);
     if (at->effect != PTX__EFFECT_MMA) {
         if (touch && touch != 6 && states & PTX__MMA_OPEN && at->report)
-            ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
-                         "a sum of wgmma is %s here while the product may be under way: no "
+            ptx__fault(k, PTX_E_ASYNC, at->i, "a sum of wgmma is %s here while the product may be under way: no "
                          "wgmma.commit_group and wgmma.wait_group for it on some path to "
                          "here",
                          touch & 4 ? "set" : "read");
@@ -10248,8 +10232,7 @@ static uint32_t ptx__set_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint3
     }
     if (!(touch & 4)) return states;
     if (states & PTX__MMA_UNFENCED && at->report)
-        ptx__fail_at(k, PTX_E_FENCE, at->i, at->ins->site,
-                     "wgmma works on registers that may have been written since the "
+        ptx__fault(k, PTX_E_FENCE, at->i, "wgmma works on registers that may have been written since the "
                      "last wgmma.fence; put ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
     return (states & ~(PTX__MMA_OPEN | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
 }
@@ -10265,8 +10248,7 @@ static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
         word = ptx__next_register(k, ins, 0, &at);
         if (!word || f->wanted[ptx__slot(f, word)]) continue;
         if (!ptx__mma_mark(k, f, ins, ++id))
-            return ptx__fail_at(k, PTX_E_ARGUMENT, i, ins->site,
-                                "one variable is given for two sums of this wgmma");
+            return ptx__fault(k, PTX_E_ARGUMENT, i, "one variable is given for two sums of this wgmma");
         if (ptx__follow(k, f, PTX__MMA_NONE | PTX__MMA_UNFENCED, ptx__set_rule, 0, &id))
             return k->m->error.code;
     }
@@ -10316,7 +10298,7 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
     ptx__known v[3], nothing = {0, 0, 1, 0};
-    unsigned n = 0, op = form->row->op, type = (unsigned)(form->key >> 16 & 0xff), src = type;
+    unsigned n = 0, op = form->row->op, type = form->type, src = type;
     ptx_mods mods = form->asked & ~PTX__FAMILY;
     char kind = ptx__fact(type)->kind;
     if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MUL && op != PTX_MAD && op != PTX_SHL
@@ -10334,7 +10316,7 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
     }
     if ((kind != 'u' && kind != 's' && kind != 'b') || mods & ~((PTX_LO | PTX_WIDE) & ~PTX__FAMILY))
         return nothing;
-    if (op == PTX_CVT) src = (unsigned)(form->key >> 24 & 0xff);
+    if (op == PTX_CVT) src = form->src;
     for (; w < end && n < 3; n++) {
         v[n] = ptx__know(k, f, w, budget);
         w += PTX__IS_NUMBER(*w) ? 3 : 1;
@@ -10386,7 +10368,7 @@ static ptx__known ptx__know(const ptx_kernel *k, const ptx__flow *f, const uint3
     } else if ((tag == PTX__W_32 || tag == PTX__W_64) && --*budget > 0) {
         kept = &k->m->known[*w % PTX__KNOWN];
         if (kept->of == *w) return *kept;
-        slot = f->base[tag] + PTX__INDEX(*w);
+        slot = ptx__slot(f, *w);
         if (!f->def[slot] || f->sets[slot]) return v;
         v = ptx__know_result(k, f, &k->ins.at[f->def[slot] - 1], budget);
         v.of = *w;
@@ -10439,7 +10421,7 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     *align = *bytes = 1;
     if (letter == 'm') {
         if (!form->row->types) return; /* tensormap.replace, wmma ... */
-        *bytes = ptx_type_bytes((ptx_type)(form->key >> 16 & 0xff));
+        *bytes = ptx_type_bytes((ptx_type)form->type);
         if (form->asked & PTX__M_V2 & ~PTX__FAMILY) *bytes *= 2;
         if (form->asked & (PTX__M_V4 | PTX__M_V4_64) & ~PTX__FAMILY) *bytes *= 4;
         if (form->asked & PTX__M_V8 & ~PTX__FAMILY) *bytes *= 8;
@@ -10524,9 +10506,9 @@ static void ptx__advise_lane_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint3
     step = ptx__lane_step(k, f, word, &budget);
     if (step & (align - 1))
         ptx__note(k, PTX_ADVICE_ALIGN, i,
-                  "%.*s needs an address aligned to %u bytes, and those of neighbouring threads are %llu "
+                  "%.150s needs an address aligned to %u bytes, and those of neighbouring threads are %llu "
                   "bytes apart",
-                  (int)(form->text_length < 150 ? form->text_length : 150), k->m->chars.at + form->text,
+                  k->m->chars.at + form->text,
                   align, (unsigned long long)step);
 }
 
@@ -10625,8 +10607,8 @@ static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
     } else if (tag == PTX__W_GLOBAL && space & (shared | local))
         what = "goes to a variable of the module";
     if (!what) return PTX_E_NONE;
-    return ptx__fail_at(k, PTX_E_ADDRESS, i, k->ins.at[i].site, "%.*s %s%s%s",
-                        (int)(form->text_length < 150 ? form->text_length : 150), k->m->chars.at + form->text,
+    return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s %s%s%s",
+                        k->m->chars.at + form->text,
                         what, site, rest);
 }
 
@@ -10671,8 +10653,7 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     }
     f->array = 0;
     if (!beyond) return PTX_E_NONE;
-    return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
-                        "thread %u of the block reaches bytes %lld to %lld of '%.80s', which has %u",
+    return ptx__fault(k, PTX_E_ADDRESS, i, "thread %u of the block reaches bytes %lld to %lld of '%.80s', which has %u",
                         t - 1, (long long)at, (long long)at + (int64_t)bytes - 1,
                         k->m->names.at + k->shared.at[PTX__INDEX(v.symbol)].name, has);
 }
@@ -10685,14 +10666,14 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
 
 /* The variable that a register is a copy of, or itself. */
 static uint32_t ptx__copied(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(word) : 0, from;
+    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? ptx__slot(f, word) : 0, from;
     const ptx__ins *ins;
     if (PTX__TAG(word) != PTX__W_32 || !f->def[slot]) return word;
     ins = &k->ins.at[f->def[slot] - 1];
     if (f->sets[slot] || ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_MOV)
         return word;
     from = k->words.at[ins->words + 1];
-    return PTX__TAG(from) == PTX__W_32 && f->sets[f->base[PTX__W_32] + PTX__INDEX(from)] ? from : word;
+    return PTX__TAG(from) == PTX__W_32 && f->sets[ptx__slot(f, from)] ? from : word;
 }
 /* Whether it is made of that part, or of too much to say. */
 static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t part, int depth,
@@ -10739,7 +10720,7 @@ static const ptx__ins *ptx__condition(const ptx_kernel *k, const ptx__flow *f, u
         || f->block[from].next[0] == f->block[from].next[1])
         return NULL;
     *truth = (f->block[from].next[1] == to + 1) == (PTX__TAG(last->guard) == PTX__W_PRED);
-    return &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
+    return &k->ins.at[f->def[ptx__slot(f, PTX__PREDICATE(last->guard))] - 1];
 }
 static uint64_t ptx__how(const ptx_kernel *k, const ptx__ins *ins, const uint32_t *w, int truth) {
     return ptx__left(k->m->chars.at + k->m->forms.at[ins->form].text + 5, w[2], truth);
@@ -10803,7 +10784,7 @@ static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx_
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
     uint64_t v[3] = {0, 0, PTX__ANY_NUMBER}, low, high;
     unsigned n = 0, op = form->row->op,
-             kind = (unsigned char)ptx__fact((unsigned)(form->key >> 16 & 0xff))->kind;
+             kind = (unsigned char)ptx__fact(form->type)->kind;
     int numbers = 0;
     if (ins->kind != PTX__I_PLAIN || ins->guard || ins->results != 1 || (kind != 'u' && kind != 'b')
         || form->asked & (PTX_HI | PTX_SAT | PTX_CC) & ~PTX__FAMILY
@@ -10851,7 +10832,7 @@ static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint
         return n & (n - 1) ? PTX__ANY_NUMBER : n - 1;
     }
     if ((tag != PTX__W_32 && tag != PTX__W_64) || depth > 10 || --a->budget <= 0) return PTX__ANY_NUMBER;
-    slot = f->base[tag] + PTX__INDEX(*w);
+    slot = ptx__slot(f, *w);
     if (!f->def[slot] || f->sets[slot]) return PTX__ANY_NUMBER;
     copied = ptx__copied(k, f, *w);
     if (tag == PTX__W_32) most = ptx__most_left(k, f, *w, a->b, a->strict, &vague);
@@ -10862,7 +10843,7 @@ static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint
     }
     if (most < UINT32_MAX) { /* of a counter, what its steps come to */
         uint32_t head = 0;
-        const ptx__ins *made = &k->ins.at[f->def[f->base[PTX__W_32] + PTX__INDEX(copied)] - 1];
+        const ptx__ins *made = &k->ins.at[f->def[ptx__slot(f, copied)] - 1];
         int64_t by = ptx__round_step(k, f, *w, &head, &budget);
         budget = 12;
         if (by > 0 && made->kind == PTX__I_PLAIN) {
@@ -10940,8 +10921,8 @@ static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
     at = ptx__block_of(f, head);
     if (b != at && f->block[b].idom != at) return; /* perhaps not in each round */
     ptx__note(k, PTX_ADVICE_ALIGN, i,
-              "%.*s needs an address aligned to %u bytes, and from one round to the next this moves by %lld",
-              (int)(form->text_length < 150 ? form->text_length : 150), k->m->chars.at + form->text, align,
+              "%.150s needs an address aligned to %u bytes, and from one round to the next this moves by %lld",
+              k->m->chars.at + form->text, align,
               (long long)step);
 }
 
@@ -10963,7 +10944,6 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *array;
     const char *text = k->m->chars.at + form->text;
-    int length = (int)(form->text_length < 150 ? form->text_length : 150);
     ptx__known v;
     const ptx__symbol *s;
     uint32_t align, bytes, own, has;
@@ -10976,7 +10956,7 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         v = ptx__know(k, f, w, &budget);
     }
     if (letter == 'm' && ptx__wrong_space(k, f, w, v, form, &array))
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site, "%.*s goes to %s", length, text, array);
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, array);
     if (!v.symbol && k->seen & PTX__SEEN_TURNED && letter == 'm' && ptx__verify_turned(k, f, i, w[0]))
         return k->m->error.code;
     if (!v.symbol && f->advising < 2) return PTX_E_NONE;
@@ -10992,18 +10972,17 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
         if ((PTX__TAG(v.symbol) == PTX__W_LOCAL && space != (PTX__M_LOCAL & ~PTX__FAMILY))
             || (PTX__TAG(v.symbol) == PTX__W_SHARED && !(space & shared)))
-            return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
-                                "%.*s goes to an array in %s space: ptx_cvta makes a generic address of it",
-                                length, text, PTX__TAG(v.symbol) == PTX__W_LOCAL ? "local" : "shared");
+            return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to an array in %s space: ptx_cvta makes a generic address of it",
+                                text, PTX__TAG(v.symbol) == PTX__W_LOCAL ? "local" : "shared");
     }
     offset = v.offset + (int32_t)w[1];
     if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
         if (f->advising == 2 && align <= 256 && (!v.step || v.step >= align) && offset & (align - 1))
             ptx__note(
                 k, PTX_ADVICE_ALIGN, i,
-                "%.*s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong where "
+                "%.150s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong where "
                 "that is the start of an allocation",
-                length, text, align, (long long)offset);
+                text, align, (long long)offset);
         return PTX_E_NONE;
     }
     if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
@@ -11018,28 +10997,25 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
             has = has ? has * ptx_type_bytes((ptx_type)s->type) : 0x7fffffffu;
     }
     if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
-        return ptx__fail_at(k, PTX_E_ADDRESS, i, ins->site,
-                            "%.*s reaches bytes %lld to %lld of '%.80s', which has %u", length, text,
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u", text,
                             (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
     if (v.step && ptx__verify_reached(k, f, i, w, bytes, v, has)) return k->m->error.code;
     if (v.step && f->advising == 2) ptx__advise_beyond(k, f, i, w, bytes, array, has);
     least = v.step && v.step < own ? v.step : own;
     if ((uint64_t)offset & ((least < align ? least : align) - 1))
-        return ptx__fail_at(
-            k, PTX_E_ALIGN, i, ins->site,
-            "%.*s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
-            length, text, align, (long long)((uint64_t)offset & (least - 1)), (unsigned long long)least);
+        return ptx__fault(
+            k, PTX_E_ALIGN, i, "%.150s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
+            text, align, (long long)((uint64_t)offset & (least - 1)), (unsigned long long)least);
     if (own < align && !v.step)
-        return ptx__fail_at(
-            k, PTX_E_ALIGN, i, ins->site,
-            "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
+        return ptx__fault(
+            k, PTX_E_ALIGN, i, "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
             "alignment",
-            length, text, align, array, own);
+            text, align, array, own);
     if (own < align && v.step >= align && f->advising == 2)
         ptx__note(
             k, PTX_ADVICE_ALIGN, i,
-            "%.*s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that alignment",
-            length, text, align, array, own);
+            "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that alignment",
+            text, align, array, own);
     return PTX_E_NONE;
 }
 
@@ -11150,9 +11126,8 @@ static ptx_code ptx__verify_count(ptx_kernel *k, ptx__flow *f, uint32_t i, uint3
     }
     for (w = 0; w < (threads + 31) / 32; w++) come += all[w] ? 32 : 0;
     if (come >= wanted) return PTX_E_NONE;
-    return ptx__fail_at(
-        k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
-        "barrier %u waits for %u threads here, and no more than %u of the block ever come to it",
+    return ptx__fault(
+        k, PTX_E_DIVERGENT, i, "barrier %u waits for %u threads here, and no more than %u of the block ever come to it",
         (unsigned)which, (unsigned)wanted, come);
 }
 
@@ -11172,9 +11147,8 @@ static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t fro
     for (;;) {
         for (; i < f->block[b].end; i++)
             if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
-                return ptx__fail_at(
-                    k, PTX_E_DIVERGENT, i, k->ins.at[i].site,
-                    "%s is for threads together, and some may have left by the text at %s: use "
+                return ptx__fault(
+                    k, PTX_E_DIVERGENT, i, "%s is for threads together, and some may have left by the text at %s: use "
                     "ptx_guard with ptx_ret or ptx_exit, and not before this",
                     k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[from].site);
         for (way = 0; way < 2; way++) {
@@ -11199,7 +11173,6 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
                                 uint32_t *counted) {
     const ptx__form *form = at->form;
     const uint32_t i = at->i;
-    const char *site = at->ins->site;
     uint64_t number, size;
     uint32_t blocks = ptx__blocks_of(k);
     ptx_mods group = ptx__cta_group(form);
@@ -11212,8 +11185,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         if (PTX__IS_NUMBER(rank[-1])) rank += 2;
         if (!blocks) blocks = k->max_rank;
         if (!k->function && blocks && ptx__number(k, f, rank, &number) && number >= blocks)
-            return ptx__fail_at(k, PTX_E_RANGE, i, site,
-                                "mapa leads to block %u of a cluster of %u: they are counted from 0",
+            return ptx__fault(k, PTX_E_RANGE, i, "mapa leads to block %u of a cluster of %u: they are counted from 0",
                                 (unsigned)number, blocks);
         blocks = k->function ? 0 : k->cluster[0] * k->cluster[1] * k->cluster[2];
         for (f->rank = 1; f->rank <= blocks; f->rank++) {
@@ -11223,9 +11195,8 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
             if (good && number >= blocks
                 && ptx__comers(k, f, ptx__block_of(f, i), at->ins->guard, PTX__CLASS_CLUSTER, lanes)
                 && lanes[0] & 1)
-                return ptx__fail_at(
-                    k, PTX_E_RANGE, i, site,
-                    "mapa leads from block %u to block %u of a cluster of %u: take the rest of a "
+                return ptx__fault(
+                    k, PTX_E_RANGE, i, "mapa leads from block %u to block %u of a cluster of %u: take the rest of a "
                     "division by that",
                     f->rank - 1, (unsigned)number, blocks);
         }
@@ -11235,8 +11206,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         && (ptx__number_in(k, f, i, 'A', &size)
             || ptx__number_in(k, f, i, 'B', &size))
         && number > size)
-        return ptx__fail_at(k, PTX_E_RANGE, i, site,
-                            "cp.async of %u bytes is to take %u of them from memory: no more than there are",
+        return ptx__fault(k, PTX_E_RANGE, i, "cp.async of %u bytes is to take %u of them from memory: no more than there are",
                             (unsigned)size, (unsigned)number);
     letter = strpbrk(form->operands, "CFGMT") ? "CFGMT" : ""; /* most have none */
     for (; *letter; letter++) { /* a number in a register, against the slot's limits */
@@ -11245,20 +11215,18 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         if (!w || PTX__TAG(*w) >= PTX__CLASSES || !ptx__number(k, f, w, &number)) continue;
         while (limit->letter != *letter) limit++;
         if ((int64_t)number < limit->low || (int64_t)number > limit->high || number % limit->step)
-            return ptx__fail_at(k, PTX_E_RANGE, i, site, "%s is given %lld where it takes %s",
+            return ptx__fault(k, PTX_E_RANGE, i, "%s is given %lld where it takes %s",
                                 at->name, (long long)number, limit->what);
     }
     if (blocks && blocks < 16 && ptx__multicasts(form) && ptx__number_in(k, f, i, 'h', &number)
         && (number & 0xffff) >> blocks)
-        return ptx__fail_at(k, PTX_E_RANGE, i, site,
-                            "the mask 0x%x names blocks that a cluster of %u has not: a bit for each rank",
+        return ptx__fault(k, PTX_E_RANGE, i, "the mask 0x%x names blocks that a cluster of %u has not: a bit for each rank",
                             (unsigned)(number & 0xffff), blocks);
     if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i, counted);
     if (group && at->says & PTX__SAYS(TCGEN05)) {
         if (!*pair) *pair = i + 1;
         if (group != ptx__cta_group(&k->m->forms.at[k->ins.at[*pair - 1].form]))
-            return ptx__fail_at(k, PTX_E_MODIFIER, i, site,
-                                "tcgen05 for another number of blocks than at %s: all of a kernel say "
+            return ptx__fault(k, PTX_E_MODIFIER, i, "tcgen05 for another number of blocks than at %s: all of a kernel say "
                                 "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
                                 k->ins.at[*pair - 1].site);
     }
@@ -11274,8 +11242,7 @@ static uint32_t ptx__tensor_loads_rule(ptx_kernel *k, ptx__flow *f, ptx__point *
         for (j = 0; j < count; j++)
             if (open >> j & 1
                 && at->about[j] + 1 == f->def[ptx__slot(f, word)]) {
-                ptx__fail_at(k, PTX_E_ASYNC, at->i, at->ins->site,
-                             "what the tcgen05.ld at %s loads may not have come yet: put "
+                ptx__fault(k, PTX_E_ASYNC, at->i, "what the tcgen05.ld at %s loads may not have come yet: put "
                              "PTX_TCGEN05_WAIT_LD between",
                              k->ins.at[at->about[j]].site);
                 return 0;
@@ -11334,9 +11301,8 @@ static ptx_code ptx__verify_pool(ptx_kernel *k, ptx__flow *f, uint32_t threads, 
     }
     for (g = 0; g < threads / 128; g++) sum += 128 * (group[g] ? group[g] : cap);
     if (sum <= cap * threads || !last) return PTX_E_NONE;
-    return ptx__fail_at(
-        k, PTX_E_REGISTER_CAP, last, k->ins.at[last].site,
-        "the warpgroups ask for %u registers together, and the block began with %u (%u threads "
+    return ptx__fault(
+        k, PTX_E_REGISTER_CAP, last, "the warpgroups ask for %u registers together, and the block began with %u (%u threads "
         "of %u): setmaxnreg.inc waits for ever; let others give up more by setmaxnreg.dec",
         sum, cap * threads, threads, cap);
 }
@@ -11351,9 +11317,8 @@ static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, ptx__flow *f, uint32_t thr
         if (at.op == PTX_SETMAXNREG_INC && (n = ptx__first_immediate(k, at.ins)) > most) most = n;
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         if (at.op == PTX_SETMAXNREG_DEC && (n = ptx__first_immediate(k, at.ins)) > most)
-            return ptx__fail_at(
-                k, PTX_E_REGISTER_CAP, at.i, at.ins->site,
-                "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n, most);
+            return ptx__fault(
+                k, PTX_E_REGISTER_CAP, at.i, "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n, most);
     return k->need[0] && threads % 128 == 0 ? ptx__verify_pool(k, f, threads, cap) : PTX_E_NONE;
 }
 
@@ -11386,9 +11351,8 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
     if (k->max_registers || (threads && k->min_blocks)) return ptx__verify_setmaxnreg(k, f, threads);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         if (at.op == PTX_SETMAXNREG_INC || at.op == PTX_SETMAXNREG_DEC)
-            return ptx__fail_at(
-                k, PTX_E_REGISTER_CAP, at.i, at.ins->site,
-                "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
+            return ptx__fault(
+                k, PTX_E_REGISTER_CAP, at.i, "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
                 "or ptx_launch_bounds with a number of blocks",
                 at.name);
     return PTX_E_NONE;
@@ -11438,8 +11402,8 @@ static void ptx__advise_bulk(ptx_kernel *k, ptx__flow *f) {
 static int ptx__same_condition(const ptx_kernel *k, const ptx__flow *f, uint32_t a, uint32_t b) {
     ptx__point x, y, from;
     const uint32_t *w;
-    if (!ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(a)), &x)
-        || !ptx__made_by(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(b)), &y))
+    if (!ptx__made_by(k, f, PTX__PREDICATE(a), &x)
+        || !ptx__made_by(k, f, PTX__PREDICATE(b), &y))
         return 0;
     if (x.i == y.i) return 1;
     if (x.form != y.form || x.ins->count != y.ins->count || x.ins->guard || y.ins->guard || x.op != PTX_SETP
@@ -11518,7 +11482,7 @@ static int ptx__tells_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word,
     const uint32_t *w, *end;
     uint32_t slot, set;
     ptx__point at;
-    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
     if (PTX__TAG(word) != PTX__W_PRED && PTX__TAG(word) != PTX__W_32) return 0;
     slot = ptx__slot(f, word);
     set = f->sets[slot];
@@ -11937,7 +11901,7 @@ static void ptx__advise_phase(ptx_kernel *k, ptx__flow *f, const ptx__point *at,
         ptx__advise_same_parity(k, f, at);
         ptx__advise_wait(k, f, at,
                          PTX__TAG(made) != PTX__W_PRED
-                             || f->wanted[f->base[PTX__W_PRED] + PTX__INDEX(made)]);
+                             || f->wanted[ptx__slot(f, PTX__PREDICATE(made))]);
         array = ptx__array_at(k, f, ptx__in_slot(k, i, 'b'));
         for (made_at.i = PTX__BEGIN, made = 0; !made && ptx__next(k, &made_at);)
             made =
@@ -12007,9 +11971,9 @@ static uint64_t ptx__now(const ptx__flow *f, const uint32_t *now, const uint32_t
     uint32_t tag = PTX__TAG(*w), word = *w;
     if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_HEX16) return w[1] | (uint64_t)w[2] << 32;
     if (tag == PTX__W_SHARED) return PTX__ARRAY_STEP * (PTX__INDEX(word) + 1);
-    if (tag == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (tag == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
     if (tag != PTX__W_32 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) return *good = 0, 0u;
-    now += 2 * (f->base[PTX__TAG(word)] + PTX__INDEX(word));
+    now += 2 * (ptx__slot(f, word));
     if (!now[0]) *good = 0;
     return tag == PTX__W_PRED_NOT ? !now[1] : now[1];
 }
@@ -12030,7 +11994,7 @@ static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, 
     if (good) r = ptx__compute(k, form, PTX__TAG(*made), v, &good);
     for (n = 0; n < ins->results; n++) {
         if (PTX__TAG(made[n]) >= PTX__CLASSES) continue;
-        slot = f->base[PTX__TAG(made[n])] + PTX__INDEX(made[n]);
+        slot = ptx__slot(f, made[n]);
         now[2 * slot] = good && guarded && (sure || !f->sets[slot]);
         now[2 * slot + 1] = (uint32_t)r;
     }
@@ -12065,7 +12029,7 @@ static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *roun
         if (!next[0] && !next[1]) return;
         way = !next[0];
         if (next[0] && next[1] && last->guard) {
-            uint32_t slot = f->base[PTX__W_PRED] + PTX__INDEX(last->guard);
+            uint32_t slot = ptx__slot(f, PTX__PREDICATE(last->guard));
             ptx__point made;
             good = 1;
             way = (uint32_t)ptx__now(f, now, &last->guard, &good) != 0;
@@ -12563,8 +12527,8 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
 /* The most that an instruction can make, of 32 bits without a sign: UINT32_MAX where that is not known. */
 static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__point *made) {
     const uint32_t *w = made->w;
-    const unsigned op = made->op, type = (unsigned)(made->form->key >> 16 & 0xff);
-    const unsigned read = op == PTX_CVT ? (unsigned)(made->form->key >> 24 & 0xff) : type;
+    const unsigned op = made->op, type = made->form->type;
+    const unsigned read = op == PTX_CVT ? made->form->src : type;
     if (made->ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) {
         const uint32_t special = PTX__INDEX(w[0]), axis = special - PTX_TID_X;
         if (special == PTX_LANEID) return 31;
@@ -12588,7 +12552,7 @@ static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results;
     const char *how = k->m->chars.at + form->text + 5; /* behind "setp." */
-    unsigned type = (unsigned)(form->key >> 16 & 0xff);
+    unsigned type = form->type;
     char kind = ptx__fact(type)->kind;
     uint64_t number = 0;
     uint32_t most;
@@ -12623,7 +12587,7 @@ static int ptx__invariant(const ptx_kernel *k, const ptx__flow *f, uint32_t word
                           uint32_t mark, int depth) {
     ptx__point at;
     const uint32_t *w;
-    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__WORD(PTX__W_PRED, PTX__INDEX(word));
+    if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
     if (PTX__TAG(word) == PTX__W_SPECIAL)
         return strncmp(ptx__specials[PTX__INDEX(word)].name, "%clock", 6) != 0
                && strncmp(ptx__specials[PTX__INDEX(word)].name, "%global", 7) != 0;
@@ -12662,7 +12626,7 @@ static void ptx__advise_unending(ptx_kernel *k, ptx__flow *f) {
                 out++;
                 if (end > last) last = end;
                 if (!k->ins.at[end].guard
-                    || !ptx__invariant(k, f, PTX__WORD(PTX__W_PRED, PTX__INDEX(k->ins.at[end].guard)), inside,
+                    || !ptx__invariant(k, f, PTX__PREDICATE(k->ins.at[end].guard), inside,
                                        head + 1, 0))
                     changes = 1;
             }
@@ -12691,8 +12655,8 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
     for (x = w; x < k->words.at + k->ins.at[i].words + k->ins.at[i].count && PTX__TAG(*x) != PTX__W_MEM;) x++;
     if (x >= k->words.at + k->ins.at[i].words + k->ins.at[i].count) return 0;
     address = x[1];
-    made = &k->ins.at[f->def[f->base[PTX__W_PRED] + PTX__INDEX(last->guard)] - 1];
-    if (k->m->forms.at[made->form].row->op != PTX_SETP || f->sets[f->base[PTX__TAG(w[0])] + PTX__INDEX(w[0])])
+    made = &k->ins.at[f->def[ptx__slot(f, PTX__PREDICATE(last->guard))] - 1];
+    if (k->m->forms.at[made->form].row->op != PTX_SETP || f->sets[ptx__slot(f, w[0])])
         return 0;
     if (k->words.at[made->words + made->results] != w[0]
         && k->words.at[made->words + made->count - 1] != w[0])
@@ -12983,7 +12947,7 @@ static void ptx__advise_unwritten(ptx_kernel *k, ptx__flow *f) {
                 continue;
             }
             if (memory) word = w[1], w += 2;
-            if (PTX__TAG(word) < PTX__CLASSES) word = home[f->base[PTX__TAG(word)] + PTX__INDEX(word)];
+            if (PTX__TAG(word) < PTX__CLASSES) word = home[ptx__slot(f, word)];
             which = PTX__INDEX(word);
             if ((PTX__TAG(word) != PTX__W_LOCAL && PTX__TAG(word) != PTX__W_SHARED)
                 || which >= PTX__HOMES / 2)
@@ -13050,7 +13014,7 @@ static int ptx__look_unlock(const ptx_kernel *k, ptx__flow *f, const ptx__point 
 
 /* Whether a number is that of the blocks, plus or minus a number. */
 static int ptx__counts_blocks(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int depth) {
-    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(word) : 0;
+    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? ptx__slot(f, word) : 0;
     ptx__point at;
     if (PTX__TAG(word) == PTX__W_SPECIAL)
         return PTX__INDEX(word) >= PTX_NCTAID_X && PTX__INDEX(word) <= PTX_NCTAID_Z;
@@ -13067,7 +13031,7 @@ static void ptx__advise_census(ptx_kernel *k, ptx__flow *f, const ptx__point *co
     ptx__point at;
     if (compare->ins->count != compare->ins->results + 2u) return;
     for (side = 0; side < 2; side++) {
-        slot = PTX__TAG(w[side]) == PTX__W_32 ? f->base[PTX__W_32] + PTX__INDEX(w[side]) : 0;
+        slot = PTX__TAG(w[side]) == PTX__W_32 ? ptx__slot(f, w[side]) : 0;
         if (PTX__TAG(w[side]) != PTX__W_32 || !f->def[slot] || f->sets[slot]
             || !ptx__see(k, f->def[slot] - 1, &at) || at.op != PTX_ATOMIC
             || !ptx__counts_blocks(k, f, w[!side], 0))
@@ -13615,9 +13579,8 @@ static void ptx__verify_calls(ptx_module *m) {
     for (i = 0; i < m->used; i++) {
         ptx_kernel *k = m->kernels.at[i];
         if (!k->recursive || !k->function) continue;
-        ptx__fail_at(
-            k, PTX_E_RECURSION, k->recursive - 1, k->ins.at[k->recursive - 1].site,
-            "this call leads back to '%.80s', and nobody knows how much stack that takes; write a loop",
+        ptx__fault(
+            k, PTX_E_RECURSION, k->recursive - 1, "this call leads back to '%.80s', and nobody knows how much stack that takes; write a loop",
             m->names.at + k->name);
         return;
     }
