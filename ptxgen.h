@@ -7460,8 +7460,9 @@ static int ptx__defined_before(const ptx__flow *f, uint32_t slot, uint32_t b) {
 }
 static ptx_code ptx__undefined(ptx_kernel *k, const ptx__flow *f, uint32_t reg, uint32_t i) {
     uint32_t def = f->def[ptx__slot(f, reg)];
-    return ptx__fault(k, PTX_E_UNDEFINED, i, "a value is used here that is not defined on every path; it is made at %s",
-                        def ? k->ins.at[def - 1].site : "(nowhere)");
+    return ptx__fault(k, PTX_E_UNDEFINED, i,
+                      "a value is used here that is not defined on every path; it is made at %s",
+                      def ? k->ins.at[def - 1].site : "(nowhere)");
 }
 
 /* A variable's sets after its declaration are chained, each instruction once. */
@@ -7651,7 +7652,8 @@ static ptx_code ptx__verify_ends(ptx_kernel *k, ptx__flow *f) {
         if (j < f->pred_head[b + 1]) break;
     }
     i = f->block[b].first;
-    return ptx__fault(k, PTX_E_ENDLESS, i, "no path leads from here to the end of the kernel: this loop has no way out");
+    return ptx__fault(k, PTX_E_ENDLESS, i,
+                      "no path leads from here to the end of the kernel: this loop has no way out");
 }
 
 /* The tree of postdominators: as ptx__dominators, with the edges turned round. */
@@ -8277,13 +8279,15 @@ static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, ui
     if (!*name) name = k->m->forms.at[ins->form].who == PTX__WHO_CALL ? "a call" : "this text";
     if (guard) {
         ptx__describe_root(k, PTX__ROOT(guard) - 1, root, sizeof root);
-        return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for %s together, but its guard depends on %s", name, who, root);
+        return ptx__fault(k, PTX_E_DIVERGENT, i,
+                          "%s is for %s together, but its guard depends on %s", name, who, root);
     }
     ptx__describe_root(k, PTX__ROOT(f->split[ptx__block_of(f, PTX__ROOT(level) - 1)]) - 1, root, sizeof root);
-    return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for %s together, but only some come here%s: the condition at %s depends on "
-                        "%s; where it is the same for all of them, say so with %s",
-                        name, who, branch->kind == PTX__I_LEAVE ? ", others have left" : "", branch->site,
-                        root, say[bears < 5 ? bears : 4]);
+    return ptx__fault(k, PTX_E_DIVERGENT, i,
+                      "%s is for %s together, but only some come here%s: the condition at %s depends on "
+                      "%s; where it is the same for all of them, say so with %s",
+                      name, who, branch->kind == PTX__I_LEAVE ? ", others have left" : "", branch->site,
+                      root, say[bears < 5 ? bears : 4]);
 }
 
 static void ptx__learn(ptx_kernel *k);
@@ -8687,7 +8691,8 @@ static ptx_code ptx__verify_sources(ptx_kernel *k, uint32_t i, uint32_t mask, co
         if (mask >> from & 1) return PTX_E_NONE;
     }
     return ptx__fault(
-        k, PTX_E_DIVERGENT, i, "every lane of this shuffle reads of one that is not in the mask 0x%x, lane %u for one: "
+        k, PTX_E_DIVERGENT, i,
+        "every lane of this shuffle reads of one that is not in the mask 0x%x, lane %u for one: "
         "what it finds there is undefined",
         mask, from);
 }
@@ -8705,9 +8710,10 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
         if (!made || k->m->forms.at[made->form].row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
         if (whole) return PTX_E_NONE;
         if (!guard && f->level[b] == f->level[ptx__block_of(f, from)]) return PTX_E_NONE;
-        return ptx__fault(k, PTX_E_DIVERGENT, i, "%s names the lanes that were there at %s, and only some of them come here; take "
-                            "ptx_activemask here, or ptx_ballot of the condition before it",
-                            name, made->site);
+        return ptx__fault(k, PTX_E_DIVERGENT, i,
+                          "%s names the lanes that were there at %s, and only some of them come here; take "
+                          "ptx_activemask here, or ptx_ballot of the condition before it",
+                          name, made->site);
     }
     if (mask == 0xffffffffu && whole) return PTX_E_NONE;
     if (!ptx__comers(k, f, b, PTX__CLASS(guard) == PTX__CLASS_LANE ? ins->guard : 0, PTX__CLASS_WARP,
@@ -8720,9 +8726,10 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
         there = threads && threads < 32 * w + 32 ? (1u << threads % 32) - 1u : 0xffffffffu;
         if (!(lanes[w] & there) || (lanes[w] & there) == (mask & there)) continue;
         if (!threads && whole) continue; /* a block may be smaller than a warp */
-        return ptx__fault(k, PTX_E_DIVERGENT, i, "%s names the lanes 0x%x, and of warp %u the lanes 0x%x come here: those must be "
-                            "the same",
-                            name, mask, w, lanes[w] & there);
+        return ptx__fault(k, PTX_E_DIVERGENT, i,
+                          "%s names the lanes 0x%x, and of warp %u the lanes 0x%x come here: those must be "
+                          "the same",
+                          name, mask, w, lanes[w] & there);
     }
     return ptx__verify_sources(k, i, mask, lanes);
 }
@@ -8742,13 +8749,15 @@ static ptx_code ptx__verify_barrier(ptx_kernel *k, ptx__flow *f, uint32_t i, uns
             uint32_t c = *ptx__class_at(f, *w++);
             if (PTX__CLASS(c) <= bears) continue;
             ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
-            return ptx__fault(k, PTX_E_DIVERGENT, i, "operand %u of %s must be the same for all that come together; it depends "
-                                "on %s",
-                                operand + 1, form->row->name, root);
+            return ptx__fault(k, PTX_E_DIVERGENT, i,
+                              "operand %u of %s must be the same for all that come together; it depends "
+                              "on %s",
+                              operand + 1, form->row->name, root);
         }
         if (*slot == 'G' && threads && w[1] > threads)
-            return ptx__fault(k, PTX_E_RANGE, i, "%s waits for %u threads, and a block has %u at most", form->row->name, w[1],
-                                threads);
+            return ptx__fault(k, PTX_E_RANGE, i,
+                              "%s waits for %u threads, and a block has %u at most", form->row->name, w[1],
+                              threads);
         w += 3;
     }
     return PTX_E_NONE;
@@ -8781,9 +8790,10 @@ static ptx_code ptx__verify_exits(ptx_kernel *k, ptx__flow *f) {
     }
     return PTX_E_NONE;
 found:
-    return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for threads together, and some may have left in the function called at %s: "
-                        "exit in the kernel, or return what to do",
-                        k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[call - 1].site);
+    return ptx__fault(k, PTX_E_DIVERGENT, i,
+                      "%s is for threads together, and some may have left in the function called at %s: "
+                      "exit in the kernel, or return what to do",
+                      k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[call - 1].site);
 }
 
 /* Whether that instruction reads a special register, and not memory, which may hold the same for all. */
@@ -8805,9 +8815,10 @@ static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsig
     char root[360];
     if (form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) return PTX_E_NONE;
     if (threads && threads < want && !(form->says & PTX__SAYS(BAR)))
-        return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for the %u threads of a %s together, and a block has %u",
-                            *form->row->name ? form->row->name : "this text", want,
-                            want == 32 ? "warp" : "warpgroup", threads);
+        return ptx__fault(k, PTX_E_DIVERGENT, i,
+                          "%s is for the %u threads of a %s together, and a block has %u",
+                          *form->row->name ? form->row->name : "this text", want,
+                          want == 32 ? "warp" : "warpgroup", threads);
     if (form->effect != PTX__EFFECT_MMA) return PTX_E_NONE;
     for (operand = 1; w < end; w++, operand++) {
         uint32_t tag = PTX__TAG(*w), c;
@@ -8817,9 +8828,10 @@ static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsig
         c = *ptx__class_at(f, tag == PTX__W_64 ? *w : PTX__PREDICATE(*w));
         if (PTX__CLASS(c) <= bears || !ptx__by_id(k, PTX__ROOT(c) - 1)) continue;
         ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
-        return ptx__fault(k, PTX_E_DIVERGENT, i, "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "
-                            "where it is, say so with ptx_warpgroup_uniform",
-                            tag == PTX__W_64 ? "a descriptor" : "the predicate that scales D", root);
+        return ptx__fault(k, PTX_E_DIVERGENT, i,
+                          "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "
+                          "where it is, say so with ptx_warpgroup_uniform",
+                          tag == PTX__W_64 ? "a descriptor" : "the predicate that scales D", root);
     }
     return PTX_E_NONE;
 }
@@ -8868,7 +8880,8 @@ static ptx_code ptx__verify_asserted(ptx_kernel *k, ptx__flow *f) {
         if (!good[0] || !good[1] || v[0] == v[1] || k->need[0] * k->need[1] * k->need[2] == 1) continue;
         made = f->def[ptx__slot(f, word)] - 1;
         return ptx__fault(
-            k, PTX_E_DIVERGENT, made, "this is said to be the same for threads together, and is %u for thread 0 and %u for "
+            k, PTX_E_DIVERGENT, made,
+            "this is said to be the same for threads together, and is %u for thread 0 and %u for "
             "thread 1",
             (unsigned)v[0], (unsigned)v[1]);
     }
@@ -9145,9 +9158,10 @@ static uint32_t ptx__carry_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uin
         if (strstr(ptx__raw_text(k, at->ins), ".cc")) states = PTX__CARRY_SET;
     }
     if (at->report && states & PTX__CARRY_NONE && reads)
-        ptx__fault(k, PTX_E_UNDEFINED, at->i, "%s reads the carry, and on some path to here no instruction with "
-                     ".cc wrote it, or a call came between",
-                     at->form->row->name);
+        ptx__fault(k, PTX_E_UNDEFINED, at->i,
+                   "%s reads the carry, and on some path to here no instruction with "
+                   ".cc wrote it, or a call came between",
+                   at->form->row->name);
     if ((reads || at->op == PTX_ADD || at->op == PTX_SUB || at->op == PTX_MAD)
         && at->form->asked & PTX_CC & ~PTX__FAMILY)
         return PTX__CARRY_SET | (at->ins->guard ? states : 0u);
@@ -10223,10 +10237,11 @@ static uint32_t ptx__set_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint3
     unsigned touch = ptx__mma_touch(k, f, at->ins, *at->about);
     if (at->effect != PTX__EFFECT_MMA) {
         if (touch && touch != 6 && states & PTX__MMA_OPEN && at->report)
-            ptx__fault(k, PTX_E_ASYNC, at->i, "a sum of wgmma is %s here while the product may be under way: no "
-                         "wgmma.commit_group and wgmma.wait_group for it on some path to "
-                         "here",
-                         touch & 4 ? "set" : "read");
+            ptx__fault(k, PTX_E_ASYNC, at->i,
+                       "a sum of wgmma is %s here while the product may be under way: no "
+                       "wgmma.commit_group and wgmma.wait_group for it on some path to "
+                       "here",
+                       touch & 4 ? "set" : "read");
         if (touch & 4) states |= PTX__MMA_UNFENCED;
         return ptx__mma_step(k, at->ins, at->effect, states);
     }
@@ -10653,9 +10668,10 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     }
     f->array = 0;
     if (!beyond) return PTX_E_NONE;
-    return ptx__fault(k, PTX_E_ADDRESS, i, "thread %u of the block reaches bytes %lld to %lld of '%.80s', which has %u",
-                        t - 1, (long long)at, (long long)at + (int64_t)bytes - 1,
-                        k->m->names.at + k->shared.at[PTX__INDEX(v.symbol)].name, has);
+    return ptx__fault(k, PTX_E_ADDRESS, i,
+                      "thread %u of the block reaches bytes %lld to %lld of '%.80s', which has %u",
+                      t - 1, (long long)at, (long long)at + (int64_t)bytes - 1,
+                      k->m->names.at + k->shared.at[PTX__INDEX(v.symbol)].name, has);
 }
 
 /* -- how far --
@@ -10921,7 +10937,8 @@ static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
     at = ptx__block_of(f, head);
     if (b != at && f->block[b].idom != at) return; /* perhaps not in each round */
     ptx__note(k, PTX_ADVICE_ALIGN, i,
-              "%.150s needs an address aligned to %u bytes, and from one round to the next this moves by %lld",
+              "%.150s needs an address aligned to %u bytes, and from one round to the next this moves by "
+              "%lld",
               k->m->chars.at + form->text, align,
               (long long)step);
 }
@@ -10972,15 +10989,17 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
         if ((PTX__TAG(v.symbol) == PTX__W_LOCAL && space != (PTX__M_LOCAL & ~PTX__FAMILY))
             || (PTX__TAG(v.symbol) == PTX__W_SHARED && !(space & shared)))
-            return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to an array in %s space: ptx_cvta makes a generic address of it",
-                                text, PTX__TAG(v.symbol) == PTX__W_LOCAL ? "local" : "shared");
+            return ptx__fault(k, PTX_E_ADDRESS, i,
+                              "%.150s goes to an array in %s space: ptx_cvta makes a generic address of it",
+                              text, PTX__TAG(v.symbol) == PTX__W_LOCAL ? "local" : "shared");
     }
     offset = v.offset + (int32_t)w[1];
     if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
         if (f->advising == 2 && align <= 256 && (!v.step || v.step >= align) && offset & (align - 1))
             ptx__note(
                 k, PTX_ADVICE_ALIGN, i,
-                "%.150s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong where "
+                "%.150s needs an address aligned to %u bytes, and this is %lld behind a parameter: wrong "
+                "where "
                 "that is the start of an allocation",
                 text, align, (long long)offset);
         return PTX_E_NONE;
@@ -10997,24 +11016,28 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
             has = has ? has * ptx_type_bytes((ptx_type)s->type) : 0x7fffffffu;
     }
     if (!v.step && (offset < 0 || offset + (int64_t)bytes > (int64_t)has))
-        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u", text,
-                            (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
+        return ptx__fault(k, PTX_E_ADDRESS, i,
+                          "%.150s reaches bytes %lld to %lld of '%.80s', which has %u", text,
+                          (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
     if (v.step && ptx__verify_reached(k, f, i, w, bytes, v, has)) return k->m->error.code;
     if (v.step && f->advising == 2) ptx__advise_beyond(k, f, i, w, bytes, array, has);
     least = v.step && v.step < own ? v.step : own;
     if ((uint64_t)offset & ((least < align ? least : align) - 1))
         return ptx__fault(
-            k, PTX_E_ALIGN, i, "%.150s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
+            k, PTX_E_ALIGN, i,
+            "%.150s needs an address aligned to %u bytes; this is always %lld behind a multiple of %llu",
             text, align, (long long)((uint64_t)offset & (least - 1)), (unsigned long long)least);
     if (own < align && !v.step)
         return ptx__fault(
-            k, PTX_E_ALIGN, i, "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
+            k, PTX_E_ALIGN, i,
+            "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u: give it that "
             "alignment",
             text, align, array, own);
     if (own < align && v.step >= align && f->advising == 2)
         ptx__note(
             k, PTX_ADVICE_ALIGN, i,
-            "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that alignment",
+            "%.150s needs an address aligned to %u bytes, and '%.80s' is aligned to %u; give it that "
+            "alignment",
             text, align, array, own);
     return PTX_E_NONE;
 }
@@ -11127,7 +11150,8 @@ static ptx_code ptx__verify_count(ptx_kernel *k, ptx__flow *f, uint32_t i, uint3
     for (w = 0; w < (threads + 31) / 32; w++) come += all[w] ? 32 : 0;
     if (come >= wanted) return PTX_E_NONE;
     return ptx__fault(
-        k, PTX_E_DIVERGENT, i, "barrier %u waits for %u threads here, and no more than %u of the block ever come to it",
+        k, PTX_E_DIVERGENT, i,
+        "barrier %u waits for %u threads here, and no more than %u of the block ever come to it",
         (unsigned)which, (unsigned)wanted, come);
 }
 
@@ -11148,7 +11172,8 @@ static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t fro
         for (; i < f->block[b].end; i++)
             if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
                 return ptx__fault(
-                    k, PTX_E_DIVERGENT, i, "%s is for threads together, and some may have left by the text at %s: use "
+                    k, PTX_E_DIVERGENT, i,
+                    "%s is for threads together, and some may have left by the text at %s: use "
                     "ptx_guard with ptx_ret or ptx_exit, and not before this",
                     k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[from].site);
         for (way = 0; way < 2; way++) {
@@ -11185,8 +11210,9 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         if (PTX__IS_NUMBER(rank[-1])) rank += 2;
         if (!blocks) blocks = k->max_rank;
         if (!k->function && blocks && ptx__number(k, f, rank, &number) && number >= blocks)
-            return ptx__fault(k, PTX_E_RANGE, i, "mapa leads to block %u of a cluster of %u: they are counted from 0",
-                                (unsigned)number, blocks);
+            return ptx__fault(k, PTX_E_RANGE, i,
+                              "mapa leads to block %u of a cluster of %u: they are counted from 0",
+                              (unsigned)number, blocks);
         blocks = k->function ? 0 : k->cluster[0] * k->cluster[1] * k->cluster[2];
         for (f->rank = 1; f->rank <= blocks; f->rank++) {
             uint32_t lanes[32];
@@ -11196,7 +11222,8 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
                 && ptx__comers(k, f, ptx__block_of(f, i), at->ins->guard, PTX__CLASS_CLUSTER, lanes)
                 && lanes[0] & 1)
                 return ptx__fault(
-                    k, PTX_E_RANGE, i, "mapa leads from block %u to block %u of a cluster of %u: take the rest of a "
+                    k, PTX_E_RANGE, i,
+                    "mapa leads from block %u to block %u of a cluster of %u: take the rest of a "
                     "division by that",
                     f->rank - 1, (unsigned)number, blocks);
         }
@@ -11206,8 +11233,9 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         && (ptx__number_in(k, f, i, 'A', &size)
             || ptx__number_in(k, f, i, 'B', &size))
         && number > size)
-        return ptx__fault(k, PTX_E_RANGE, i, "cp.async of %u bytes is to take %u of them from memory: no more than there are",
-                            (unsigned)size, (unsigned)number);
+        return ptx__fault(k, PTX_E_RANGE, i,
+                          "cp.async of %u bytes is to take %u of them from memory: no more than there are",
+                          (unsigned)size, (unsigned)number);
     letter = strpbrk(form->operands, "CFGMT") ? "CFGMT" : ""; /* most have none */
     for (; *letter; letter++) { /* a number in a register, against the slot's limits */
         const ptx__slot_limit *limit = ptx__slot_limits;
@@ -11220,15 +11248,17 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     }
     if (blocks && blocks < 16 && ptx__multicasts(form) && ptx__number_in(k, f, i, 'h', &number)
         && (number & 0xffff) >> blocks)
-        return ptx__fault(k, PTX_E_RANGE, i, "the mask 0x%x names blocks that a cluster of %u has not: a bit for each rank",
-                            (unsigned)(number & 0xffff), blocks);
+        return ptx__fault(k, PTX_E_RANGE, i,
+                          "the mask 0x%x names blocks that a cluster of %u has not: a bit for each rank",
+                          (unsigned)(number & 0xffff), blocks);
     if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i, counted);
     if (group && at->says & PTX__SAYS(TCGEN05)) {
         if (!*pair) *pair = i + 1;
         if (group != ptx__cta_group(&k->m->forms.at[k->ins.at[*pair - 1].form]))
-            return ptx__fault(k, PTX_E_MODIFIER, i, "tcgen05 for another number of blocks than at %s: all of a kernel say "
-                                "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
-                                k->ins.at[*pair - 1].site);
+            return ptx__fault(k, PTX_E_MODIFIER, i,
+                              "tcgen05 for another number of blocks than at %s: all of a kernel say "
+                              "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
+                              k->ins.at[*pair - 1].site);
     }
     return PTX_E_NONE;
 }
@@ -11242,9 +11272,10 @@ static uint32_t ptx__tensor_loads_rule(ptx_kernel *k, ptx__flow *f, ptx__point *
         for (j = 0; j < count; j++)
             if (open >> j & 1
                 && at->about[j] + 1 == f->def[ptx__slot(f, word)]) {
-                ptx__fault(k, PTX_E_ASYNC, at->i, "what the tcgen05.ld at %s loads may not have come yet: put "
-                             "PTX_TCGEN05_WAIT_LD between",
-                             k->ins.at[at->about[j]].site);
+                ptx__fault(k, PTX_E_ASYNC, at->i,
+                           "what the tcgen05.ld at %s loads may not have come yet: put "
+                           "PTX_TCGEN05_WAIT_LD between",
+                           k->ins.at[at->about[j]].site);
                 return 0;
             }
     if (at->op == PTX_TCGEN05_WAIT_LD || at->opaque) open = 0;
@@ -11302,7 +11333,8 @@ static ptx_code ptx__verify_pool(ptx_kernel *k, ptx__flow *f, uint32_t threads, 
     for (g = 0; g < threads / 128; g++) sum += 128 * (group[g] ? group[g] : cap);
     if (sum <= cap * threads || !last) return PTX_E_NONE;
     return ptx__fault(
-        k, PTX_E_REGISTER_CAP, last, "the warpgroups ask for %u registers together, and the block began with %u (%u threads "
+        k, PTX_E_REGISTER_CAP, last,
+        "the warpgroups ask for %u registers together, and the block began with %u (%u threads "
         "of %u): setmaxnreg.inc waits for ever; let others give up more by setmaxnreg.dec",
         sum, cap * threads, threads, cap);
 }
@@ -11318,7 +11350,8 @@ static ptx_code ptx__verify_setmaxnreg(ptx_kernel *k, ptx__flow *f, uint32_t thr
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         if (at.op == PTX_SETMAXNREG_DEC && (n = ptx__first_immediate(k, at.ins)) > most)
             return ptx__fault(
-                k, PTX_E_REGISTER_CAP, at.i, "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n, most);
+                k, PTX_E_REGISTER_CAP, at.i,
+                "setmaxnreg.dec to %u registers: a thread of this kernel never has more than %u", n, most);
     return k->need[0] && threads % 128 == 0 ? ptx__verify_pool(k, f, threads, cap) : PTX_E_NONE;
 }
 
@@ -11352,7 +11385,8 @@ static ptx_code ptx__verify_launch(ptx_kernel *k, ptx__flow *f) {
     for (at.i = PTX__BEGIN; ptx__next(k, &at);)
         if (at.op == PTX_SETMAXNREG_INC || at.op == PTX_SETMAXNREG_DEC)
             return ptx__fault(
-                k, PTX_E_REGISTER_CAP, at.i, "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
+                k, PTX_E_REGISTER_CAP, at.i,
+                "%s is ignored where the registers at entry are not known: call ptx_max_registers, "
                 "or ptx_launch_bounds with a number of blocks",
                 at.name);
     return PTX_E_NONE;
@@ -13580,7 +13614,8 @@ static void ptx__verify_calls(ptx_module *m) {
         ptx_kernel *k = m->kernels.at[i];
         if (!k->recursive || !k->function) continue;
         ptx__fault(
-            k, PTX_E_RECURSION, k->recursive - 1, "this call leads back to '%.80s', and nobody knows how much stack that takes; write a loop",
+            k, PTX_E_RECURSION, k->recursive - 1,
+            "this call leads back to '%.80s', and nobody knows how much stack that takes; write a loop",
             m->names.at + k->name);
         return;
     }
