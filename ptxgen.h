@@ -4509,7 +4509,7 @@ static void ptx__remember(ptx_kernel *k, unsigned op, ptx_mods mods, unsigned ty
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                               unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into);
+                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into);
 
 /* One source that is a register, by its memo. Anything but 0: it is not as the memo has it. */
 PTX__INLINE uint32_t ptx__not_by_memo(const ptx_kernel *k, const ptx__memo *memo, unsigned i,
@@ -4647,17 +4647,6 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     return ptx__record_each(k, site, op, mods, type, src_type, each, n, into);
 }
 
-/* What is not plain, with at most one result. */
-static ptx_val ptx__record_general(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                                   unsigned asked, unsigned src_type, const ptx_val *src, unsigned n) {
-    ptx_val d = ptx__none();
-    size_t before = k->ins.count;
-    ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, NULL);
-    if (k->ins.count == before + 1 && ptx__ready(k))
-        ptx__remember(k, op, mods, asked, src_type, src, n, 0, d);
-    return d;
-}
-
 /* A choice between a float and something else: the bits of the one would be taken for the other. */
 static int ptx__mixes(unsigned op, const ptx_val *src) {
     const char kind = ptx__fact(src[0].type)->kind, other = ptx__fact(src[1].type)->kind;
@@ -4666,123 +4655,27 @@ static int ptx__mixes(unsigned op, const ptx_val *src) {
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
-                           unsigned src_type, ptx_val *src, unsigned n, const ptx_val *into) {
-    const ptx__row *row;
-    const char *sig, *slot;
-    uint32_t form;
-    unsigned i, result_type = PTX_NONE, actual = PTX_NONE;
-    size_t at, results = 0;
-    ptx_val d = ptx__none();
-    const unsigned asked = type;
+                               unsigned src_type, const ptx_val *src, unsigned n, const ptx_val *into) {
     const size_t before = k ? k->ins.count : 0;
-    int loose;
-
+    ptx_val d = ptx__none();
+    ptx_var var;
     if (!ptx__ready(k)) return d;
-    if (op >= PTX__OP_COUNT) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
-        return d;
-    }
-    if (type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "type %u is none", type >= PTX__TYPE_COUNT ? type : src_type);
-        return d;
-    }
-    sig = ptx__rows[k->m->first[op]].sig;
-    loose = *sig == '*';
-    slot = k->m->slots[op];
-    if (!k->m->plain[op]) return ptx__record_general(k, site, op, mods, type, asked, src_type, src, n);
-    if (op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE || (*slot == 'c' && src_type == PTX_NONE)) {
-        ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
-                  ptx__rows[k->m->first[op]].name,
-                  op == PTX_SET ? "opn, with the type of the result" : ptx__rows[k->m->first[op]].name);
-        return d;
-    }
-    for (i = 0; i < n && src_type == PTX_NONE && slot[i]; i++)
-        if (slot[i] == 'c' && src[i].type < PTX__TYPE_COUNT) src_type = src[i].type;
-    if (type == PTX_NONE) {
-        unsigned typed = 0; /* slots that have the instruction's type */
-        for (i = 0; i < n && slot[i]; i++) {
-            if (slot[i] != 't') continue;
-            typed = 1;
-            if (src[i].kind == PTX__REG) { /* a register decides before an immediate does */
-                actual = src[i].type;
-                if (actual < PTX__TYPE_COUNT && ptx__fact(actual)->kind != 'b')
-                    break; /* and numbers before bits */
-            }
-            if (actual == PTX_NONE) actual = src[i].type;
-        }
-        if (typed && (actual == PTX_NONE || actual >= PTX__TYPE_COUNT)) {
-            const char *name = ptx__rows[k->m->first[op]].name;
-            for (i = 0; i < n; i++)
-                if (src[i].kind == PTX__NOTHING)
-                    ptx__fail(k, PTX_E_HANDLE, site, "operand %u of %s is %s", i + 1, name,
-                              ptx__describe(src[i]));
-            ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
-                      name);
-            return d;
-        }
-        if (typed) type = loose ? ptx__as_bits(actual) : actual;
-    }
-    form = ptx__get_shape(k, site, op, type, src_type, mods, n, PTX__ONE);
-    if (!form) return d;
-    row = k->m->forms.at[form - 1].row;
-    sig = k->m->chars.at + k->m->forms.at[form - 1].program;
-    slot = k->m->chars.at + k->m->forms.at[form - 1].slots;
-    if (!k->m->forms.at[form - 1].plain)
-        return ptx__record_general(k, site, op, mods, type, asked, src_type, src, n);
-    if (*sig != '=' && !into && !ptx__unguarded(k, site, row->name)) return d;
-    for (i = 0; i < n; i++)
-        if (src[i].kind == PTX__IMM_FLOAT || src[i].kind == PTX__PLACE || src[i].flags & PTX__INVERTED) {
-            src[i] = ptx__settle(k, site, src[i], slot[i]);
-            sig = k->m->chars.at + k->m->forms.at[form - 1].program; /* the pool may have moved */
-            slot = k->m->chars.at + k->m->forms.at[form - 1].slots;
-        }
-    if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 * (size_t)n)) return d;
-    at = k->words.count;
-    switch (*sig) {
-    case 't': result_type = loose && actual ? actual : type; break;
-    case 'w': result_type = ptx__wider(type); break;
-    case 'p': result_type = PTX_PRED; break;
-    case 'u': result_type = PTX_U32; break;
-    default: break;
-    }
-    if (into) {
-        d = *into;
-        ptx__word(k, (uint32_t)d.bits);
-        results = 1;
-    } else if (result_type != PTX_NONE) {
-        d = ptx__new_register(k, site, ptx__in_register(result_type));
-        d.space = (uint8_t)ptx__space_of(op, src, n);
-        ptx__word(k, (uint32_t)d.bits);
-        results = 1;
-    }
-    for (i = 0; i < n; i++) {
-        int ok;
-        unsigned want = ptx__slot_type(slot[i], type, src_type, src[i]);
-        int any = slot[i] == 't' ? loose : !strchr("wcp", slot[i]) && ptx__fact(src[i].type)->kind == 's';
-        if ((op == PTX_DIV || op == PTX_REM) && i == 1 && src[i].kind == PTX__IMM && !src[i].bits) {
-            ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
-            return ptx__none();
-        }
-        if (src[i].kind == PTX__IMM && !strchr("twcpu", slot[i])
-            && !ptx__within(k, site, row->name, i + 1, src[i], slot[i], type))
-            return ptx__none();
-        ok = ptx__push_source(k, site, row->name, i + 1, src[i], want, any);
-        if (!ok) return ptx__none();
-    }
-    if (op == PTX_ADD && src[0].space && src[1].space) {
-        ptx__fail(k, PTX_E_ADDRESS, site,
-                  "the sum of two addresses is none: one of them is to be a number, ptx_ptr(x, PTX_GENERIC)");
-        return ptx__none();
-    }
-    if (n == 3 && ptx__mixes(op, src)) {
-        ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
-                  row->name, ptx__fact(src[0].type)->name, ptx__fact(src[1].type)->name);
-        return ptx__none();
-    }
-    ptx__commit(k, site, op == PTX_RET || op == PTX_EXIT ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at,
-                results);
-    if (k->ins.count == before + 1)
-        ptx__remember(k, op, mods, asked, src_type, src, n, into != NULL, d);
+    if (op >= PTX__OP_COUNT)
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op), d;
+    if (type >= PTX__TYPE_COUNT || src_type >= PTX__TYPE_COUNT)
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "type %u is none",
+                         type >= PTX__TYPE_COUNT ? type : src_type),
+               d;
+    if (k->m->plain[op] && *k->m->slots[op] == 'c' && src_type == PTX_NONE)
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s",
+                         ptx__rows[k->m->first[op]].name,
+                         op == PTX_SET ? "opn, with the type of the result"
+                                       : ptx__rows[k->m->first[op]].name),
+               d;
+    if (into) d = var.cell = *into;
+    ptx__emit(k, site, op, mods, type, src_type, src, n, &d, PTX__ONE, into ? &var : NULL);
+    if (!ptx__ready(k)) return ptx__none();
+    if (k->ins.count == before + 1) ptx__remember(k, op, mods, type, src_type, src, n, into != NULL, d);
     return d;
 }
 
@@ -4792,20 +4685,22 @@ static int ptx__push_memory(ptx_kernel *k, const char *site, const char *name, c
                             uint32_t bytes);
 static ptx_mods ptx__space_mod(unsigned space);
 
-/* The types that an instruction takes from its operands. */
+/* The types that an instruction takes from its operands: a register decides before an immediate does, and
+   numbers before bits. */
 static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigned *type, unsigned *src_type) {
     unsigned i = 0, times;
-    int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE;
+    int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE, by_register[2] = {0, 0};
     for (; *slot && i < n; slot++) {
         if (*slot == '_' || strchr("{}[]|?", *slot)) continue;
         times = 1;
         if (*slot >= '1' && *slot <= '9') times = (unsigned)(*slot++ - '0');
         for (; times && i < n; times--, i++) {
             unsigned *to = *slot == 't' && !t_set ? type : *slot == 'c' && !c_set ? src_type : NULL;
-            unsigned had = to ? *to : 0;
+            int *by = &by_register[*slot == 'c'];
             if (!to || src[i].type == PTX_NONE || src[i].type >= PTX__TYPE_COUNT) continue;
-            if (had == PTX_NONE || (ptx__fact(had)->kind == 'b' && src[i].kind == PTX__REG))
-                *to = src[i].type;
+            if (*to != PTX_NONE && (src[i].kind != PTX__REG || (*by && ptx__fact(*to)->kind != 'b'))) continue;
+            *to = src[i].type;
+            *by = src[i].kind == PTX__REG;
         }
         if (slot[1] == '+') slot += 2, i = n; /* what follows a group as long as given is not looked at */
         else if (slot[1] == '-') slot++;
@@ -5093,7 +4988,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     uint32_t form;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
-    int loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
+    int leaves, loose, unsettled = 0, parts = 0; /* parts: in braces; 2: all of them numbers up to here */
     char kind;
     if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a count beyond any form says nothing of out */
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
@@ -5110,12 +5005,12 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     slots = k->m->slots[op];
     loose = *row->sig == '*';
     if (*row->sig == '~' || op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE
-        || (*row->sig == '!') != !!into) {
+        || (n_out != PTX__ONE && (*row->sig == '!') != !!into) || (*row->sig == '!' && !into)) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s", row->name,
                   row->name);
         return;
     }
-    if (type == PTX_NONE && row->types) {
+    if (type == PTX_NONE && row->types && *slots != 'c') {
         ptx__infer(slots, src, n, &actual, &src_type);
         type = loose ? ptx__as_bits(actual) : actual;
         for (i = 0; i < n && type == PTX_NONE; i++)
@@ -5137,6 +5032,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (!into && !k->guard && k->m->forms.at[form - 1].pattern && ptx__repeat(k, site, form - 1, src, n, out))
         return;
     row = k->m->forms.at[form - 1].row;
+    p = k->m->chars.at + k->m->forms.at[form - 1].program;
+    if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
     for (i = 0; i < n; i++) {
         v[i] = src[i];
         unsettled |=
@@ -5153,7 +5050,6 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         i++;
     }
     p = k->m->chars.at + k->m->forms.at[form - 1].program;
-    if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
     if (op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
         double part;
         memcpy(&part, &v[0].bits, sizeof part);
@@ -5169,7 +5065,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                   (unsigned)v[1].bits, (unsigned)v[2].bits);
         return;
     }
-    if (!ptx__ready(k) || !ptx__begin(k, 3 * (size_t)n + 512)) return;
+    if (!ptx__ready(k) || !ptx__begin(k, 3 * (size_t)n + strlen(p))) return;
     at = k->words.count;
     for (r = 0; *p != '='; p++) {
         const char *end = *p == '{' ? strchr(p, '}') : p;
@@ -5178,7 +5074,9 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             ptx__open_group(k, p);
             continue;
         }
-        if (into) {
+        if (into && *row->sig != '!') { /* ptx_set has looked at it */
+            ptx__word(k, (uint32_t)into[r].cell.bits);
+        } else if (into) {
             if (!ptx__mine(k, site, into[r].cell, "a result")) return;
             kind = ptx__fact(into[r].cell.type)->kind;
             if (ptx__fact(into[r].cell.type)->bits != 32 || (*p == 'f' && kind != 'f' && kind != 'b')
@@ -5209,15 +5107,25 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                       ptx__describe(v[i]), parts ? "no part before it is" : "metadata are");
             return;
         }
-        if (!ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
+        if ((op == PTX_DIV || op == PTX_REM) && i == 1 && v[i].kind == PTX__IMM && !v[i].bits)
+            ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
+        if (!ptx__ready(k) || !ptx__push_slot(k, site, row, i + 1, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();
             k->words.count = at;
             return;
         }
         i++;
     }
-    if (r && !into && op == PTX_ALLOCA) out[0].space = PTX_LOCAL;
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    if (op == PTX_ADD && v[0].space && v[1].space)
+        ptx__fail(k, PTX_E_ADDRESS, site,
+                  "the sum of two addresses is none: one of them is to be a number, ptx_ptr(x, PTX_GENERIC)");
+    if (n == 3 && ptx__mixes(op, v))
+        ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
+                  row->name, ptx__fact(v[0].type)->name, ptx__fact(v[1].type)->name);
+    if (!ptx__ready(k)) return;
+    if (r && !into) out[0].space = (uint8_t)ptx__space_of(op, v, n);
+    leaves = n_out == PTX__ONE && (op == PTX_RET || op == PTX_EXIT);
+    ptx__commit(k, site, leaves ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at, results);
     if (n > PTX__MEMO_MAX && !into && !loose && !unsettled)
         ptx__keep_pattern(k, form - 1, src, n, out, r);
 }
