@@ -4142,6 +4142,16 @@ PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind
     return ins;
 }
 
+/* The same without haste: of a plain one, and of one that has a label, or a text, and no operands. */
+static void ptx__commit_plain(ptx_kernel *k, const char *site, uint32_t form, size_t words, size_t results) {
+    ptx__commit(k, site, PTX__I_PLAIN, form, words, results);
+}
+static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, uint32_t what) {
+    if (!ptx__begin(k, 0)) return 0;
+    ptx__commit(k, site, kind, form, k->words.count, 0)->words = what;
+    return 1;
+}
+
 /* A guard before an instruction that defines a value would leave it undefined where the guard is false. */
 PTX__APART static int ptx__unguarded(ptx_kernel *k, const char *site, const char *name) {
     if (!k->guard) return 1;
@@ -4356,7 +4366,7 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
         ptx__word(k, 0);
     }
     k->guard = 0;
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
+    ptx__commit_plain(k, site, form - 1, at, 1);
     k->guard = guard;
     return d;
 }
@@ -4698,7 +4708,8 @@ static void ptx__infer(const char *slot, const ptx_val *src, unsigned n, unsigne
             unsigned *to = *slot == 't' && !t_set ? type : *slot == 'c' && !c_set ? src_type : NULL;
             int *by = &by_register[*slot == 'c'];
             if (!to || src[i].type == PTX_NONE || src[i].type >= PTX__TYPE_COUNT) continue;
-            if (*to != PTX_NONE && (src[i].kind != PTX__REG || (*by && ptx__fact(*to)->kind != 'b'))) continue;
+            if (*to != PTX_NONE && (src[i].kind != PTX__REG || (*by && ptx__fact(*to)->kind != 'b')))
+                continue;
             *to = src[i].type;
             *by = src[i].kind == PTX__REG;
         }
@@ -5512,7 +5523,7 @@ static ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, un
     v = ptx__new_register(k, site, type);
     ptx__word(k, (uint32_t)v.bits);
     ptx__word(k, word);
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
+    ptx__commit_plain(k, site, form - 1, at, 1);
     return v;
 }
 /* The address of a symbol, in a register. */
@@ -5946,7 +5957,7 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         if (!ptx__push_source(k, site, "atom", i + 2, settled[i], type, loose)) return ptx__none();
     mem.mods |= what & PTX_L2_CACHE_HINT;
     if (!ptx__push_policy(k, site, "atom", &mem)) return ptx__none();
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    ptx__commit_plain(k, site, form - 1, at, results);
     return d;
 }
 PTXGEN_API ptx_val ptx_atom_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem mem, ptx_val value) {
@@ -6044,7 +6055,7 @@ PTXGEN_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uin
     ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++)
         if (!ptx__push_source(k, site, "mov", i + 1, p[i], parts[0].type, 1)) return ptx__none();
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
+    ptx__commit_plain(k, site, form - 1, at, 1);
     return d;
 }
 PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
@@ -6063,7 +6074,7 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
         ptx__word(k, (uint32_t)out[i].bits);
     }
     ptx__word(k, (uint32_t)whole.bits);
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, n + 1);
+    ptx__commit_plain(k, site, form - 1, at, n + 1);
 }
 
 PTXGEN_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which) {
@@ -6786,20 +6797,21 @@ PTXGEN_API void ptx_place_(ptx_kernel *k, const char *site, ptx_label label) {
         ptx__fail(k, PTX_E_LABEL, site, "the label is placed already, at %s", k->labels.at[label.index].site);
         return;
     }
-    if (!ptx__begin(k, 0)) return;
-    k->labels.at[label.index].at = (uint32_t)k->ins.count + 1;
+    if (!ptx__commit_other(k, site, PTX__I_LABEL, 0, label.index)) return;
+    k->labels.at[label.index].at = (uint32_t)k->ins.count;
     k->labels.at[label.index].site = site;
-    ptx__commit(k, site, PTX__I_LABEL, 0, k->words.count, 0)->words = label.index;
 }
 
+static void ptx__jump(ptx_kernel *k, const char *site, uint32_t form, ptx_label label) {
+    if (!ptx__commit_other(k, site, PTX__I_BRANCH, form, label.index)) return;
+    k->labels.at[label.index].uses++;
+    k->labels.at[label.index].used = site;
+}
 PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label) {
     uint32_t form;
     if (!ptx__ready(k) || !ptx__label_ok(k, site, label)) return;
     form = ptx__get_form(k, site, PTX_BRA, 0, 0, 0);
-    if (!form || !ptx__begin(k, 0)) return;
-    k->labels.at[label.index].uses++;
-    k->labels.at[label.index].used = site;
-    ptx__commit(k, site, PTX__I_BRANCH, form - 1, k->words.count, 0)->words = label.index;
+    if (form) ptx__jump(k, site, form - 1, label);
 }
 
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
@@ -6987,12 +6999,9 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
     ptx__say(&line, "$$B%u: .branchtargets ", (unsigned)k->ins.count);
     for (i = 0; i < n; i++) {
         if (!form || !ptx__ready(k) || !ptx__label_ok(k, site, labels[i])) return;
-        k->labels.at[labels[i].index].uses++;
-        k->labels.at[labels[i].index].used = site;
         k->guard = (uint32_t)p.bits;
         k->guard_site = site;
-        if (!ptx__begin(k, 0)) return;
-        ptx__commit(k, site, PTX__I_BRANCH, form - 1, k->words.count, 0)->words = labels[i].index;
+        ptx__jump(k, site, form - 1, labels[i]);
         ptx__say(&line, i ? ", $$L%u" : "$$L%u", labels[i].index);
     }
     ptx__say(&line, ";\n\tbrx.idx $0, $$B%u;", (unsigned)(k->ins.count - n));
@@ -7063,14 +7072,14 @@ PTXGEN_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) 
     uint32_t at, i;
     if (!ptx__ready(k) || !text || !k->m->comments) return;
     at = ptx__keep(k->m, text, strlen(text));
-    if (!at || !ptx__begin(k, 0)) return;
+    if (!at) return;
     for (i = at; k->m->names.at[i]; i++)
         if ((unsigned char)k->m->names.at[i] < 32 || (unsigned char)k->m->names.at[i] > 126)
             k->m->names.at[i] = '?';
     i = k->guard; /* a comment is no instruction: the guard waits for the next */
     k->guard = 0;
     /* of form 0, which there is when the kernel has its end: who looks at a form need not ask for the kind */
-    ptx__commit(k, site, PTX__I_COMMENT, 0, k->words.count, 0)->words = at;
+    ptx__commit_other(k, site, PTX__I_COMMENT, 0, at);
     k->guard = i;
 }
 
@@ -13658,16 +13667,6 @@ PTX__APART static char *ptx__string(char *p, const char *s) {
     memcpy(p, s, n);
     return p + n;
 }
-/* By a format, of at most PTX__PUT_MOST characters: what a module has few of. */
-#define PTX__PUT_MOST 640
-static char *ptx__put(char *p, const char *format, ...) {
-    va_list args;
-    int n;
-    va_start(args, format);
-    n = vsnprintf(p, PTX__PUT_MOST, format, args);
-    va_end(args);
-    return n > 0 ? p + n : p;
-}
 static char *ptx__print_register(char *p, uint32_t word) {
     uint32_t tag = PTX__TAG(word);
     if (tag == PTX__W_PRED_NOT) *p++ = '!', tag = PTX__W_PRED;
@@ -13734,6 +13733,24 @@ PTX__APART static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     if (more <= m->text.capacity - used) return p; /* by far the most */
     PTX__ROOM(m, m->text, more, ok);
     return ok ? m->text.at + used : NULL;
+}
+
+/* By a format of %s and at most three %u, of 32 bits; room is made, and there is none behind a NULL. */
+static char *ptx__put(ptx_module *m, char *p, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    if (p) p = ptx__text_room(m, p, strlen(format) + 64);
+    for (; p && *format; format++)
+        if (*format != '%') *p++ = *format;
+        else if (*++format == 'u')
+            p = ptx__digits32(p, va_arg(args, uint32_t));
+        else {
+            const char *s = va_arg(args, const char *);
+            p = ptx__text_room(m, p, strlen(s) + strlen(format) + 64);
+            if (p) p = ptx__string(p, s);
+        }
+    va_end(args);
+    return p;
 }
 
 static size_t ptx__operand_words(uint32_t word) {
@@ -13927,77 +13944,71 @@ static char *ptx__print_instructions(const ptx_kernel *k, const ptx__spelt *spel
     return p;
 }
 
-static char *ptx__print_prototype(ptx_kernel *k, char *p);
-static char *ptx__print_directives(const ptx_kernel *k, char *p);
+/* The parameters: of an entry with their types, of a function as mere bits. */
+static char *ptx__print_params(const ptx_kernel *k, char *p, const char *first, const char *next) {
+    size_t i;
+    for (i = 0; i < k->params.count; i++) {
+        const ptx__symbol *s = &k->params.at[i];
+        const char *name = k->m->names.at + s->name;
+        unsigned type = s->type & 0xff;
+        const int block = type == PTX_B8;
+        if (k->function || !(PTX__MEMORY >> type & 1)) type = ptx__as_bits(type);
+        p = ptx__put(k->m, p, "%s.param ", i ? next : first);
+        if (block) p = ptx__put(k->m, p, ".align %u .b8 %s[%u]", s->align, name, s->count);
+        else
+            p = ptx__put(k->m, p, ".%s %s", ptx__fact(type)->name, name);
+    }
+    return p;
+}
 
-static char *ptx__print_head(ptx_kernel *k, char *p) {
+/* "(.param .b32 f$result) f(.param .b32 a, ...)": functions are declared in front, so that order is free. */
+static char *ptx__print_prototype(const ptx_kernel *k, char *p) {
+    const char *name = k->m->names.at + k->name;
+    p = ptx__put(k->m, p, ".func ");
+    if (k->result)
+        p = ptx__put(k->m, p, "(.param .%s %s$result) ", ptx__fact(ptx__as_bits(k->result))->name, name);
+    p = ptx__print_params(k, ptx__put(k->m, p, "%s(", name), "", ", ");
+    return ptx__put(k->m, p, k->noreturn ? ") .noreturn" : ")");
+}
+
+static char *ptx__print_directives(const ptx_kernel *k, char *p) {
+    ptx_module *m = k->m;
+    if (k->need[0]) p = ptx__put(m, p, ".reqntid %u, %u, %u\n", k->need[0], k->need[1], k->need[2]);
+    if (k->max_registers) p = ptx__put(m, p, ".maxnreg %u\n", k->max_registers);
+    if (k->blocks_are_clusters) p = ptx__put(m, p, ".blocksareclusters\n");
+    if (k->cluster[0])
+        p = ptx__put(m, p, ".reqnctapercluster %u, %u, %u\n", k->cluster[0], k->cluster[1], k->cluster[2]);
+    if (k->max_rank) p = ptx__put(m, p, ".maxclusterrank %u\n", k->max_rank);
+    if (k->max_threads) p = ptx__put(m, p, ".maxntid %u, 1, 1\n", k->max_threads);
+    if (k->min_blocks) p = ptx__put(m, p, ".minnctapersm %u\n", k->min_blocks);
+    return p;
+}
+
+static char *ptx__print_head(const ptx_kernel *k, char *p) {
     static const char *const registers[PTX__CLASSES] = {"",        ".pred %p", ".b16 %h", ".b32 %r",
                                                         ".b64 %d", ".b128 %q", ".b8 %e"};
-    const char *chars = k->m->names.at;
-    size_t i;
+    ptx_module *m = k->m;
+    const char *chars = m->names.at;
+    const ptx__symbol *s, *end = k->shared.at + k->shared.count;
     int c;
-    for (i = 0; i < k->shared.count; i++) /* dynamic shared memory is declared outside */
-        if (!k->shared.at[i].count) {
-            if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
-            p = ptx__digits(ptx__string(p, ".extern .shared .align "), k->shared.at[i].align);
-            p = ptx__string(ptx__string(ptx__string(p, " .b8 "), chars + k->shared.at[i].name), "[];\n");
-        }
-    if (!(p = ptx__text_room(k->m, p, 1024))) return NULL;
-    if (k->function) {
-        *p++ = '\n';
-        if (!(p = ptx__print_prototype(k, p)) || !(p = ptx__text_room(k->m, p, 1024))) return NULL;
-        *p++ = '\n';
-    } else
-        p = ptx__string(ptx__string(ptx__string(p, "\n.visible .entry "), chars + k->name), "(");
-    for (i = 0; i < k->params.count && !k->function; i++) {
-        const ptx__symbol *s = &k->params.at[i];
-        if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
-        p = ptx__string(p, i ? ",\n\t.param " : "\n\t.param ");
-        if ((s->type & 0xff) == PTX_B8) {
-            p = ptx__digits(ptx__string(p, ".align "), s->align);
-            p = ptx__string(ptx__string(p, " .b8 "), chars + s->name);
-            *p++ = '[';
-            p = ptx__digits(p, s->count);
-            *p++ = ']';
-        } else {
-            const char *type = ptx__fact(s->type & 0xff)->name;
-            if (!(PTX__MEMORY >> (s->type & 0xff) & 1)) type = ptx__fact(ptx__as_bits(s->type & 0xff))->name;
-            *p++ = '.';
-            p = ptx__string(ptx__string(ptx__string(p, type), " "), chars + s->name);
-        }
+    for (s = k->shared.at; s < end; s++) /* dynamic shared memory is declared outside */
+        if (!s->count) p = ptx__put(m, p, ".extern .shared .align %u .b8 %s[];\n", s->align, chars + s->name);
+    if (k->function) p = ptx__put(m, ptx__print_prototype(k, ptx__put(m, p, "\n")), "\n");
+    else {
+        p = ptx__put(m, p, "\n.visible .entry %s(", chars + k->name);
+        p = ptx__print_params(k, p, "\n\t", ",\n\t");
+        p = ptx__put(m, p, k->params.count ? "\n)\n" : ")\n");
     }
-    if (!(p = ptx__text_room(k->m, p, 1024))) return NULL;
-    if (!k->function) p = ptx__string(p, k->params.count ? "\n)\n" : ")\n");
-    p = ptx__print_directives(k, p);
-    if (k->max_threads) p = ptx__string(ptx__digits(ptx__string(p, ".maxntid "), k->max_threads), ", 1, 1\n");
-    if (k->min_blocks) p = ptx__string(ptx__digits(ptx__string(p, ".minnctapersm "), k->min_blocks), "\n");
-    p = ptx__string(p, "{\n");
+    p = ptx__put(m, ptx__print_directives(k, p), "{\n");
     for (c = 1; c < PTX__CLASSES; c++)
-        if (k->registers[c]) {
-            p = ptx__string(ptx__string(p, "\t.reg "), registers[c]);
-            *p++ = '<';
-            p = ptx__string(ptx__digits(p, k->registers[c]), ">;\n");
-        }
-    for (i = 0; i < k->shared.count; i++) {
-        const ptx__symbol *s = &k->shared.at[i];
-        if (!s->count) continue;
-        if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
-        p = ptx__digits(ptx__string(p, "\t.shared .align "), s->align);
-        p = ptx__string(p, " .b"); /* only the size matters to the assembler */
-        p = ptx__digits(p, 8u * ptx_type_bytes((ptx_type)s->type));
-        p = ptx__string(ptx__string(p, " "), chars + s->name);
-        *p++ = '[';
-        p = ptx__string(ptx__digits(p, s->count), "];\n");
-    }
-    for (i = 0; i < k->locals.count; i++) {
-        const ptx__symbol *s = &k->locals.at[i];
-        if (!(p = ptx__text_room(k->m, p, 512))) return NULL;
-        p = ptx__digits(ptx__string(p, "\t.local .align "), s->align);
-        p = ptx__string(ptx__string(p, " .b8 "), chars + s->name);
-        *p++ = '[';
-        p = ptx__string(ptx__digits(p, s->count), "];\n");
-    }
-    return ptx__text_room(k->m, p, 64);
+        if (k->registers[c]) p = ptx__put(m, p, "\t.reg %s<%u>;\n", registers[c], k->registers[c]);
+    for (s = k->shared.at; s < end; s++) /* only the size matters to the assembler */
+        if (s->count)
+            p = ptx__put(m, p, "\t.shared .align %u .b%u %s[%u];\n", s->align,
+                         8u * ptx_type_bytes((ptx_type)s->type), chars + s->name, s->count);
+    for (s = k->locals.at, end = s + k->locals.count; s < end; s++)
+        p = ptx__put(m, p, "\t.local .align %u .b8 %s[%u];\n", s->align, chars + s->name, s->count);
+    return p ? ptx__text_room(m, p, 64) : NULL;
 }
 
 /* Sites are "file:line"; the length of the file's name. */
@@ -14018,17 +14029,14 @@ static char *ptx__print_line(ptx_module *m, char *p, const char *site) {
         i = m->files.count++;
         m->files.at[i] = site;
     }
-    p = ptx__digits(ptx__string(p, "\t.loc "), i + 1);
-    *p++ = ' ';
-    p = ptx__digits(p, strtoul(site + n + 1, NULL, 10));
-    return ptx__string(p, " 0\n");
+    return ptx__put(m, p, "\t.loc %u %u 0\n", (uint32_t)i + 1, (uint32_t)strtoul(site + n + 1, NULL, 10));
 }
 static char *ptx__print_files(ptx_module *m, char *p) {
     size_t i, j, n;
     for (i = 0; i < m->files.count; i++) {
         n = ptx__file_length(m->files.at[i]);
-        if (!(p = ptx__text_room(m, p, n + PTX__PUT_MOST))) return NULL;
-        p = ptx__put(p, ".file %u \"", (unsigned)i + 1);
+        p = ptx__put(m, p, ".file %u \"", (uint32_t)i + 1);
+        if (!p || !(p = ptx__text_room(m, p, n + 8))) return NULL;
         for (j = 0; j < n; j++) {
             char c = m->files.at[i][j];
             *p++ = c < 32 || c > 126 || c == '"' ? '?' : c == '\\' ? '/' : c;
@@ -14053,80 +14061,42 @@ static char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
             end = middle;
     }
     points = a < m->addresses.count && m->addresses.at[a].in == index;
-    if (!(p = ptx__text_room(m, p, PTX__PUT_MOST))) return NULL;
-    p = ptx__put(p, "%s.%s .align %u .%c%u %s[%u]", v->exported ? ".visible " : "",
-                 v->space == PTX_CONST ? "const" : "global", v->align, points ? 'u' : 'b', 8u * part,
+    p = ptx__put(m, p, "%s.%s .align %u .%s%u %s[%u]", v->exported ? ".visible " : "",
+                 v->space == PTX_CONST ? "const" : "global", v->align, points ? "u" : "b", 8u * part,
                  m->names.at + v->name, count);
     if (v->data || points) {
-        if (!(p = ptx__text_room(m, p, PTX__PUT_MOST))) return NULL;
-        p = ptx__string(p, " = {");
-        for (i = 0; i < count; i++) {
+        p = ptx__put(m, p, " = {");
+        for (i = 0; p && i < count; i++) {
             uint64_t bits = 0;
             uint32_t byte;
-            if (!(p = ptx__text_room(m, p, PTX__PUT_MOST))) return NULL;
-            data = (const unsigned char *)m->names.at + v->data;
             for (byte = 0; v->data && byte < part; byte++)
                 bits |= (uint64_t)data[(size_t)i * part + byte] << (8 * byte);
+            for (; a < m->addresses.count && m->addresses.at[a].in == index; a++)
+                if (m->addresses.at[a].element >= i) break;
+            if (!(p = ptx__text_room(m, p, 64))) break;
             if (i) *p++ = ',';
-            while (a < m->addresses.count && m->addresses.at[a].in == index && m->addresses.at[a].element < i)
-                a++;
             if (a < m->addresses.count && m->addresses.at[a].in == index && m->addresses.at[a].element == i) {
-                p = ptx__put(p, "generic(%s)", m->names.at + m->variables.at[m->addresses.at[a].to].name);
-                if (m->addresses.at[a].offset)
-                    p = ptx__put(p, "+%llu", (unsigned long long)m->addresses.at[a].offset);
+                bits = (uint64_t)m->addresses.at[a].offset;
+                p = ptx__put(m, p, bits ? "generic(%s)+" : "generic(%s)",
+                             m->names.at + m->variables.at[m->addresses.at[a].to].name);
+                if (p && bits) p = ptx__digits(p, bits);
             } else
                 p = ptx__digits(p, bits);
         }
-        *p++ = '}';
+        p = ptx__put(m, p, "}");
     }
-    return ptx__string(p, ";\n");
-}
-
-/* "(.param .b32 f$result) f(.param .b32 a, ...)": functions are declared in front, so that order is free. */
-static char *ptx__print_prototype(ptx_kernel *k, char *p) {
-    const char *chars = k->m->names.at;
-    size_t i;
-    if (!(p = ptx__text_room(k->m, p, 2 * PTX__PUT_MOST))) return NULL;
-    p = ptx__string(p, ".func ");
-    if (k->result)
-        p = ptx__put(p, "(.param .b%u %s$result) ", (unsigned)ptx__fact(k->result)->bits, chars + k->name);
-    p = ptx__put(p, "%s(", chars + k->name);
-    for (i = 0; i < k->params.count; i++) {
-        const ptx__symbol *s = &k->params.at[i];
-        const char *between = i ? ", " : "", *name = chars + s->name;
-        if (!(p = ptx__text_room(k->m, p, 2 * PTX__PUT_MOST))) return NULL;
-        if ((s->type & 0xff) == PTX_B8)
-            p = ptx__put(p, "%s.param .align %u .b8 %s[%u]", between, s->align, name, s->count);
-        else
-            p = ptx__put(p, "%s.param .b%u %s", between, (unsigned)ptx__fact(s->type & 0xff)->bits, name);
-    }
-    p = ptx__string(p, k->noreturn ? ") .noreturn" : ")");
-    return p;
+    return ptx__put(m, p, ";\n");
 }
 
 static char *ptx__print_module_head(ptx_module *m, char *p) {
     uint32_t i;
     m->files.count = 0;
-    for (i = 0; i < m->variables.count; i++)
-        if (!(p = ptx__print_variable(m, p, i))) return NULL;
-    if (!(p = ptx__text_room(m, p, 128))) return NULL;
+    for (i = 0; i < m->variables.count; i++) p = ptx__print_variable(m, p, i);
     if (m->printf_used)
-        p = ptx__string(p, ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n");
+        p = ptx__put(m, p, ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n");
     for (i = 0; i < m->used; i++)
-        if (m->kernels.at[i]->function) {
-            if (!(p = ptx__print_prototype(m->kernels.at[i], p))) return NULL;
-            p = ptx__string(p, ";\n");
-        }
-    return p;
-}
-
-static char *ptx__print_directives(const ptx_kernel *k, char *p) {
-    if (k->need[0]) p = ptx__put(p, ".reqntid %u, %u, %u\n", k->need[0], k->need[1], k->need[2]);
-    if (k->max_registers) p = ptx__put(p, ".maxnreg %u\n", k->max_registers);
-    if (k->blocks_are_clusters) p = ptx__string(p, ".blocksareclusters\n");
-    if (k->cluster[0])
-        p = ptx__put(p, ".reqnctapercluster %u, %u, %u\n", k->cluster[0], k->cluster[1], k->cluster[2]);
-    if (k->max_rank) p = ptx__put(p, ".maxclusterrank %u\n", k->max_rank);
+        if (m->kernels.at[i]->function)
+            p = ptx__put(m, ptx__print_prototype(m->kernels.at[i], p), ";\n");
     return p;
 }
 
@@ -14203,11 +14173,8 @@ PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {
     m->text.count = 0;
     if (!(p = ptx__text_room(m, m->text.at, 256))) return NULL;
     version = ptx_version(m);
-    p = ptx__digits(ptx__string(p, ".version "), version / 10);
-    *p++ = '.';
-    p = ptx__digits(p, version % 10);
-    p = ptx__string(ptx__string(p, "\n.target sm_"), m->target_name);
-    p = ptx__string(p, "\n.address_size 64\n");
+    p = ptx__put(m, p, ".version %u.%u\n.target sm_%s\n.address_size 64\n", version / 10, version % 10,
+                 m->target_name);
     if (!(p = ptx__print_module_head(m, p))) return NULL;
     m->line = ptx__count_lines(m->text.at, p);
     for (i = 0; i < m->used; i++)
