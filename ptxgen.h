@@ -7139,6 +7139,18 @@ static uint32_t ptx__slot(const ptx__flow *f, uint32_t reg) { return f->bias[PTX
 
 static int ptx__copies(const ptx_kernel *k) { return k->seen >> PTX__EFFECT_COPY & 1; }
 
+/* Of what is not plain, form 0 stands for none: who asks knows that it is, or asks for no more than these. */
+static const ptx__form *ptx__form_of(const ptx_kernel *k, const ptx__ins *ins) {
+    return &k->m->forms.at[ins->form];
+}
+static unsigned ptx__effect_of(const ptx_kernel *k, const ptx__ins *ins) {
+    return ins->kind == PTX__I_PLAIN ? ptx__form_of(k, ins)->effect : (unsigned)PTX__EFFECT_NONE;
+}
+#define PTX__NO_OP 0xffffu
+static unsigned ptx__op_of(const ptx_kernel *k, const ptx__ins *ins) {
+    return ins->kind == PTX__I_PLAIN ? ptx__form_of(k, ins)->row->op : PTX__NO_OP;
+}
+
 static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
@@ -7157,7 +7169,7 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__flow *f) {
         const ptx__ins *ins = &k->ins.at[i];
         if (j + 16 < k->marked.count) PTX__SOON(&k->ins.at[k->marked.at[j + 16]]);
         if (ins->kind == PTX__I_PLAIN) {
-            if (k->m->forms.at[ins->form].special | (ins->guard & guards)) special[listed++] = i;
+            if (ptx__form_of(k, ins)->special | (ins->guard & guards)) special[listed++] = i;
             continue;
         }
         if (ins->kind == PTX__I_LABEL) {
@@ -7263,7 +7275,7 @@ static int ptx__make_blocks(ptx_kernel *k, ptx__flow *f) {
         if (last->kind == PTX__I_BRANCH) f->block[b].next[1] = f->of_label[last->words] + 1;
         f->block[b].leaves = last->kind == PTX__I_LEAVE;
         f->block[b].guard = ptx__ends_block(last) ? last->guard : 0u;
-        if (last->kind == PTX__I_LEAVE && b && k->m->forms.at[last->form].row->op == PTX_RAW) {
+        if (last->kind == PTX__I_LEAVE && b && ptx__form_of(k, last)->row->op == PTX_RAW) {
             f->block[b].leaves = 0; /* brx: as if the last label were taken when all others were not */
             f->block[b].next[0] = f->block[b - 1].next[1];
         }
@@ -7415,7 +7427,7 @@ static void ptx__verify_register(ptx_kernel *k, ptx__flow *f, uint32_t word, uin
     if (sets && f->classes) ptx__note_set(k, f, slot, i);
     if (read && k->m->reads.at[read - 1].block == b) return; /* looked at a moment ago */
     /* what a set does not write over may be read later */
-    if (!sets || k->ins.at[i].guard || k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_MMA)
+    if (!sets || k->ins.at[i].guard || ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_MMA)
         ptx__note_read(k, f, slot, b);
     if ((sets && f->def_block[slot] == b) || ptx__defined_before(f, slot, b)) return;
     f->bad = word;
@@ -7560,7 +7572,7 @@ static ptx_code ptx__verify_ends(ptx_kernel *k, ptx__flow *f) {
     if (f->post_reached == f->reached + 1) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
         for (i = f->block[b].first; i < f->block[b].end && f->block[b].order && !f->post_number[b]; i++)
-            if (k->ins.at[i].kind == PTX__I_PLAIN && k->m->forms.at[k->ins.at[i].form].row->op == PTX_TRAP)
+            if (ptx__op_of(k, &k->ins.at[i]) == PTX_TRAP)
                 return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++) { /* the head of the loop: a branch backwards leads there */
         if (!f->block[b].order || f->post_number[b]) continue;
@@ -7732,7 +7744,7 @@ static uint32_t ptx__multiple(const ptx_kernel *k, const ptx__flow *f, const uin
     a = ptx__slot(f, *w);
     if (!f->def[a] || f->sets[a]) return (uint32_t)by;
     ins = &k->ins.at[f->def[a] - 1];
-    form = &k->m->forms.at[ins->form];
+    form = ptx__form_of(k, ins);
     w = k->words.at + ins->words + ins->results;
     if (PTX__TAG(*w) == PTX__W_SPECIAL && PTX__INDEX(*w) == PTX_NTID_X) {
         a = k->need[0] ? k->need[0] : k->max_threads;
@@ -7753,6 +7765,16 @@ static uint32_t ptx__multiple(const ptx_kernel *k, const ptx__flow *f, const uin
     w += PTX__IS_INTEGER(*w) ? 3 : 1;
     b = ptx__multiple(k, f, w, depth + 1);
     return a < b ? a : b;
+}
+
+/* What makes a comparison true: less, equal, more. */
+enum { PTX__LESS = 1, PTX__EQUAL = 2, PTX__MORE = 4 };
+static unsigned ptx__compares(const ptx__form *form) {
+    static const uint8_t by[] = {2, 5, 1, 3, 4, 6, 2, 5, 1, 3, 4, 6}; /* in the order of the modifiers */
+    unsigned i;
+    for (i = 0; i < sizeof by; i++)
+        if (form->asked >> i & 1) return by[i];
+    return PTX__LESS | PTX__MORE;
 }
 
 /* Which of the marks of %tid.x a sum keeps when something is added: of that class, and such a multiple. */
@@ -7792,9 +7814,9 @@ static uint32_t ptx__tid_marks(const ptx_kernel *k, ptx__flow *f, const ptx__for
    above the lane's. The class, or that of lanes. other: the class of the second operand. */
 static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__flow *f, const ptx__form *form,
                              const uint32_t *w, uint32_t tid, uint32_t other) {
-    const char *text = k->m->chars.at + form->text;
     uint64_t n = 0, step = 1;
-    unsigned op = form->row->op, most = tid & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP, rows;
+    unsigned op = form->row->op, how = op == PTX_SETP ? ptx__compares(form) : 0u, rows;
+    unsigned most = tid & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP;
     int number;
     if (PTX__TAG(*w) != PTX__W_32 || !(tid & PTX__TID)) return PTX__CLASS_LANE;
     w++;
@@ -7807,7 +7829,7 @@ static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__flow *f, const ptx_
     else if (op == PTX_SETP && PTX__CLASS(other) < PTX__CLASS_LANE) {
         n = ptx__multiple(k, f, w, 0); /* a bound that is a multiple of the warp's size */
         if (PTX__CLASS(other) > most) most = PTX__CLASS(other);
-        if (strncmp(text, "setp.lt", 7) && strncmp(text, "setp.ge", 7)) return PTX__CLASS_LANE;
+        if (how != PTX__LESS && how != (PTX__EQUAL | PTX__MORE)) return PTX__CLASS_LANE;
     } else
         return PTX__CLASS_LANE;
     switch (op) {
@@ -7817,8 +7839,8 @@ static unsigned ptx__by_warp(const ptx_kernel *k, const ptx__flow *f, const ptx_
     case PTX_AND: step = (n & 127) == 0 ? 128 : (n & 31) == 0 ? 32 : 1; break;
     case PTX_SETP:
         if (form->operands[2]) break; /* combined with a predicate */
-        if (strncmp(text, "setp.lt", 7) == 0 || strncmp(text, "setp.ge", 7) == 0) step = n;
-        if (strncmp(text, "setp.le", 7) == 0 || strncmp(text, "setp.gt", 7) == 0) step = n + 1;
+        if (how == PTX__LESS || how == (PTX__EQUAL | PTX__MORE)) step = n;
+        if (how == PTX__MORE || how == (PTX__EQUAL | PTX__LESS)) step = n + 1;
         break;
     default: break;
     }
@@ -7843,7 +7865,7 @@ static int ptx__by_group(const ptx_kernel *k, ptx__flow *f, const ptx__form *for
         if (!f->def[slot] || f->sets[slot]) return 0;
         ins = &k->ins.at[f->def[slot] - 1];
         if (ins->kind != PTX__I_PLAIN || ins->count - ins->results != 4) return 0;
-        form = &k->m->forms.at[ins->form];
+        form = ptx__form_of(k, ins);
         w = k->words.at + ins->words + ins->results;
     }
     if (!(*ptx__class_at(f, *w) & PTX__TID_GROUP) || (by[0] * by[1]) % 128) return 0;
@@ -7852,7 +7874,7 @@ static int ptx__by_group(const ptx_kernel *k, ptx__flow *f, const ptx__form *for
 
 /* The class of what instruction i makes. */
 static uint32_t ptx__result_class(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins, uint32_t i) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *first = k->words.at + ins->words + ins->results, *w = first;
     const uint32_t *end = k->words.at + ins->words + ins->count;
     uint32_t c = 0, lead = 0, operand = 0, class_[3] = {0, 0, 0};
@@ -7943,7 +7965,7 @@ static void ptx__want_sources(const ptx_kernel *k, ptx__flow *f, uint32_t i, uin
 /* The address, and behind it the offset, of what an instruction does in shared memory; NULL for none. */
 static const uint32_t *ptx__shared_operand(const ptx_kernel *k, const ptx__ins *ins) {
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
-    unsigned effect = k->m->forms.at[ins->form].effect;
+    unsigned effect = ptx__form_of(k, ins)->effect;
     if (effect != PTX__EFFECT_READ && effect != PTX__EFFECT_WRITE && effect != PTX__EFFECT_COPY) return NULL;
     for (; w < end; w++) {
         if (PTX__TAG(*w) == PTX__W_MEM) return w + 1;
@@ -7962,7 +7984,7 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
-            const ptx__form *form = &k->m->forms.at[ins->form];
+            const ptx__form *form = ptx__form_of(k, ins);
             if (ins->guard
                 && (ins->kind != PTX__I_PLAIN || form->who || f->advising || form->row->op == PTX_RAW))
                 ptx__want(f, ins->guard, &depth);
@@ -8014,7 +8036,7 @@ static int ptx__touches(const ptx_kernel *k, const ptx__ins *ins, uint32_t word)
         int mem = tag == PTX__W_MEM;
         if (tag == PTX__W_PRED_NOT) tag = PTX__W_PRED;
         if (w[mem] == word || PTX__WORD(tag, PTX__INDEX(*w)) == word) {
-            if (w >= made || ins->guard || k->m->forms.at[ins->form].effect == PTX__EFFECT_MMA) return 1;
+            if (w >= made || ins->guard || ptx__form_of(k, ins)->effect == PTX__EFFECT_MMA) return 1;
             written = 2;
         }
         w += mem || (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) ? 3 : 1;
@@ -8067,7 +8089,7 @@ static int ptx__spread_class(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint
             return 0;
         }
     }
-    if (k->m->forms.at[ins->form].result != PTX__RESULT_SAME || !ptx__plain_class(k, f, ins, i, &made))
+    if (ptx__form_of(k, ins)->result != PTX__RESULT_SAME || !ptx__plain_class(k, f, ins, i, &made))
         made = ptx__result_class(k, f, ins, i);
     if (ins->guard) {
         uint32_t guard = *ptx__class_at(f, PTX__PREDICATE(ins->guard));
@@ -8168,7 +8190,7 @@ static void ptx__describe_root(const ptx_kernel *k, uint32_t i, char *out, size_
     else if (ins->count > ins->results && PTX__TAG(*w) == PTX__W_SPECIAL)
         snprintf(out, size, "%s, read at %s", ptx__specials[PTX__INDEX(*w)].name, ins->site);
     else
-        snprintf(out, size, "the result of %s at %s", k->m->forms.at[ins->form].row->name, ins->site);
+        snprintf(out, size, "the result of %s at %s", ptx__form_of(k, ins)->row->name, ins->site);
 }
 
 PTX__APART static uint32_t ptx__block_of(const ptx__flow *f, uint32_t i) {
@@ -8191,9 +8213,9 @@ static ptx_code ptx__divergent(ptx_kernel *k, const ptx__flow *f, uint32_t i, ui
     static const char *const say[] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
                                       "ptx_warp_uniform", ""};
     const ptx__ins *ins = &k->ins.at[i], *branch = &k->ins.at[PTX__ROOT(level) - 1];
-    const char *name = k->m->forms.at[ins->form].row->name, *who = together[bears < 5 ? bears : 4];
+    const char *name = ptx__form_of(k, ins)->row->name, *who = together[bears < 5 ? bears : 4];
     char root[360];
-    if (!*name) name = k->m->forms.at[ins->form].who == PTX__WHO_CALL ? "a call" : "this text";
+    if (!*name) name = ptx__form_of(k, ins)->who == PTX__WHO_CALL ? "a call" : "this text";
     if (guard) {
         ptx__describe_root(k, PTX__ROOT(guard) - 1, root, sizeof root);
         return ptx__fault(k, PTX_E_DIVERGENT, i,
@@ -8241,7 +8263,7 @@ static const ptx_kernel *ptx__next_callee(const ptx_kernel *k, uint32_t i, uint3
 
 /* Which class an instruction can bear at most: it is for the block, a warpgroup, a warp, or any threads. */
 static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *end = k->words.at + ins->words + ins->count;
     uint32_t at = 0;
     const ptx_kernel *callee;
@@ -8289,11 +8311,11 @@ static void ptx__learn(ptx_kernel *k) {
     k->bears = PTX__CLASS_LANE;
     k->does = k->exits = 0;
     for (i = 0; i < k->ins.count; i++)
-        if (k->ins.at[i].kind == PTX__I_LEAVE && k->m->forms.at[k->ins.at[i].form].row->op == PTX_EXIT)
+        if (k->ins.at[i].kind == PTX__I_LEAVE && ptx__form_of(k, &k->ins.at[i])->row->op == PTX_EXIT)
             k->exits = 1;
     for (i = 0; i < k->ins.count; i++) {
         const ptx__ins *ins = &k->ins.at[i];
-        const ptx__form *form = &k->m->forms.at[ins->form];
+        const ptx__form *form = ptx__form_of(k, ins);
         unsigned bears;
         if (ins->kind != PTX__I_PLAIN || !(form->who || form->effect)) continue;
         bears = ptx__bears(k, ins);
@@ -8357,9 +8379,7 @@ static int ptx__can_compute(const ptx__form *form) {
     return !(form->asked & (PTX_HI | PTX_WIDE | PTX_SAT | PTX_CC | PTX_BOOL_AND | PTX_BOOL_OR | PTX_BOOL_XOR)
              & ~PTX__FAMILY);
 }
-static uint64_t ptx__compute(const ptx_kernel *k, const ptx__form *form, uint32_t tag, const uint64_t *v,
-                             int *good) {
-    const char *text = k->m->chars.at + form->text;
+static uint64_t ptx__compute(const ptx__form *form, uint32_t tag, const uint64_t *v, int *good) {
     unsigned op = form->row->op, bits = ptx__fact(form->type)->bits;
     int64_t x = (int64_t)(uint32_t)v[0], y = (int64_t)(uint32_t)v[1];
     uint64_t r;
@@ -8384,13 +8404,7 @@ static uint64_t ptx__compute(const ptx_kernel *k, const ptx__form *form, uint32_
         if (!y) return *good = 0, 0u;
         r = (uint64_t)(op == PTX_DIV ? x / y : x % y);
         break;
-    default:
-        text += 5; /* behind "setp." */
-        r = text[0] == 'e'   ? x == y
-            : text[0] == 'n' ? x != y
-            : text[0] == 'l' ? (text[1] == 't' ? x < y : x <= y)
-                             : (text[1] == 't' ? x > y : x >= y);
-        break;
+    default: r = ptx__compares(form) >> (x < y ? 0 : x == y ? 1 : 2) & 1; break;
     }
     return bits == 1 ? r & 1 : (uint32_t)r;
 }
@@ -8415,7 +8429,7 @@ static uint64_t ptx__in_round(const ptx_kernel *k, const ptx__flow *f, uint32_t 
         t = (t & 0xffffu) | 0x10000u;
     else
         by = &k->ins.at[f->def[slot] - 1];
-    if (by->kind != PTX__I_PLAIN || k->m->forms.at[by->form].row->op != PTX_MOV || by->guard)
+    if (by->kind != PTX__I_PLAIN || ptx__form_of(k, by)->row->op != PTX_MOV || by->guard)
         return *good = 0, 0u;
     return ptx__value(k, f, &k->words.at[by->words + 1], t, good);
 }
@@ -8462,7 +8476,7 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
     if ((tag != PTX__W_PRED && tag != PTX__W_32) || *good <= 0 || --*good == 0) return *good = 0, 0u;
     slot = ptx__slot(f, word);
     ins = &k->ins.at[f->def[slot] - 1];
-    form = &k->m->forms.at[ins->form];
+    form = ptx__form_of(k, ins);
     if (!f->def[slot] || f->sets[slot] || ins->guard || ins->kind != PTX__I_PLAIN || ins->results != 1)
         return *good = 0, 0u;
     if (!ptx__can_compute(form)) return *good = 0, 0u;
@@ -8474,7 +8488,7 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
         v[n] = ptx__value(k, f, w, t, good);
         w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
     }
-    return *good ? ptx__compute(k, form, tag, v, good) : 0u;
+    return *good ? ptx__compute(form, tag, v, good) : 0u;
 }
 
 /* Whether a branch on what differs, other than those passed, keeps some threads from block b: there is
@@ -8532,7 +8546,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         word = PTX__PREDICATE(last->guard);
         f->passed[from] = f->asked;
         if (PTX__CLASS(f->split[from]) <= above) continue;
-        if (k->m->forms.at[last->form].row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
+        if (ptx__form_of(k, last)->row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
         taken = last->kind == PTX__I_BRANCH && f->block[from].next[1] == at + 1;
         taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
         for (t = f->first; t < f->threads && good; t++) {
@@ -8569,7 +8583,7 @@ static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const 
         if (!f->def[slot] || f->sets[slot]) return 0;
         *from = f->def[slot] - 1;
         ins = &k->ins.at[*from];
-        if (k->m->forms.at[ins->form].row->op != PTX_MOV || ins->results != 1) return 0;
+        if (ptx__form_of(k, ins)->row->op != PTX_MOV || ins->results != 1) return 0;
         word = k->words.at[ins->words + 1];
         if (PTX__IS_INTEGER(word))
             return k->words.at[ins->words + 2];
@@ -8596,9 +8610,9 @@ static uint32_t ptx__shuffle_source(const char *kind, uint32_t lane, uint32_t st
 static ptx_code ptx__verify_sources(ptx_kernel *k, uint32_t i, uint32_t mask, const uint32_t *lanes) {
     const ptx__ins *ins = &k->ins.at[i];
     const uint32_t *end = k->words.at + ins->words + ins->count;
-    const char *kind = k->m->forms.at[ins->form].row->name + 10; /* behind "shfl.sync." */
+    const char *kind = ptx__form_of(k, ins)->row->name + 10; /* behind "shfl.sync." */
     uint32_t lane, from = 0, here = 0;
-    if (strncmp(k->m->forms.at[ins->form].row->name, "shfl.sync.", 10) || ins->count < ins->results + 10u)
+    if (strncmp(ptx__form_of(k, ins)->row->name, "shfl.sync.", 10) || ins->count < ins->results + 10u)
         return PTX_E_NONE;
     if (PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED) return PTX_E_NONE;
     for (lane = 0; lane < 32; lane++) here |= lanes[lane];
@@ -8617,14 +8631,14 @@ static ptx_code ptx__verify_sources(ptx_kernel *k, uint32_t i, uint32_t mask, co
 /* The lanes that come, against those of the mask. */
 static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t i, uint32_t guard) {
     const ptx__ins *ins = &k->ins.at[i];
-    const char *name = k->m->forms.at[ins->form].row->name;
+    const char *name = ptx__form_of(k, ins)->row->name;
     uint32_t lanes[32], from, mask, w, threads = 0, there;
     int whole = PTX__CLASS(guard) < PTX__CLASS_LANE && PTX__CLASS(f->level[b]) < PTX__CLASS_LANE;
     if (!*name) return PTX_E_NONE; /* raw text */
     mask = ptx__member_mask(k, f, ins, &from);
     if (!mask) {
         const ptx__ins *made = from == UINT32_MAX ? NULL : &k->ins.at[from];
-        if (!made || k->m->forms.at[made->form].row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
+        if (!made || ptx__form_of(k, made)->row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
         if (whole) return PTX_E_NONE;
         if (!guard && f->level[b] == f->level[ptx__block_of(f, from)]) return PTX_E_NONE;
         return ptx__fault(k, PTX_E_DIVERGENT, i,
@@ -8654,7 +8668,7 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
 /* The number of a barrier, the same for those it is for; and no more threads than the block has. */
 static ptx_code ptx__verify_barrier(ptx_kernel *k, ptx__flow *f, uint32_t i, unsigned bears) {
     const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *w = k->words.at + ins->words + ins->results;
     uint32_t threads = ptx__most_threads(k), operand = 0;
     char root[360];
@@ -8680,37 +8694,39 @@ static ptx_code ptx__verify_barrier(ptx_kernel *k, ptx__flow *f, uint32_t i, uns
     return PTX_E_NONE;
 }
 
+/* What is for threads together on the ways behind instruction `from`, + 1; 0: nothing is. */
+static uint32_t ptx__together_behind(const ptx_kernel *k, ptx__flow *f, uint32_t from) {
+    uint32_t b = ptx__block_of(f, from), i = from + 1, way, depth = 0;
+    uint32_t *seen = f->skip_lane, *stack = f->stack;
+    for (;;) {
+        for (; i < f->block[b].end; i++)
+            if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
+                return i + 1;
+        for (way = 0; way < 2; way++) {
+            uint32_t to = f->block[b].next[way];
+            if (!to || seen[to - 1]) continue;
+            seen[to - 1] = 1;
+            stack[depth++] = to - 1;
+        }
+        if (!depth) return 0;
+        b = stack[--depth];
+        i = f->block[b].first;
+    }
+}
+
 /* Behind a call in which threads may end, nothing is for all of them. */
 static ptx_code ptx__verify_exits(ptx_kernel *k, ptx__flow *f) {
-    uint32_t b, i, e, call = 0, depth = 0, *seen = f->skip_lane, *stack = f->stack;
-    for (b = 0; b < f->blocks; b++) seen[b] = 0;
+    uint32_t e, i, call;
+    memset(f->skip_lane, 0, f->blocks * sizeof *f->skip_lane);
     for (e = 0; e < k->calls.count; e += 2) {
-        if (!ptx__exits(k, k->calls.at[e])) continue;
-        call = k->calls.at[e] + 1;
-        b = ptx__block_of(f, call - 1);
-        for (i = call; i < f->block[b].end; i++)
-            if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
-                goto found;
-        for (stack[depth++] = b; depth;) {
-            uint32_t way;
-            b = stack[--depth];
-            for (way = 0; way < 2; way++) {
-                uint32_t to = f->block[b].next[way];
-                if (!to || seen[to - 1]) continue;
-                seen[--to] = 1;
-                stack[depth++] = to;
-                for (i = f->block[to].first; i < f->block[to].end; i++)
-                    if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
-                        goto found;
-            }
-        }
+        call = k->calls.at[e];
+        if (!ptx__exits(k, call) || !(i = ptx__together_behind(k, f, call))) continue;
+        return ptx__fault(k, PTX_E_DIVERGENT, i - 1,
+                          "%s is for threads together, and some may have left in the function called at %s: "
+                          "exit in the kernel, or return what to do",
+                          ptx__form_of(k, &k->ins.at[i - 1])->row->name, k->ins.at[call].site);
     }
     return PTX_E_NONE;
-found:
-    return ptx__fault(k, PTX_E_DIVERGENT, i,
-                      "%s is for threads together, and some may have left in the function called at %s: "
-                      "exit in the kernel, or return what to do",
-                      k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[call - 1].site);
 }
 
 /* Whether that instruction reads a special register, and not memory, which may hold the same for all. */
@@ -8718,14 +8734,14 @@ static int ptx__by_id(const ptx_kernel *k, uint32_t i) {
     const ptx__ins *ins = &k->ins.at[i];
     const uint32_t *w = k->words.at + ins->words + ins->results;
     return ins->kind != PTX__I_PLAIN || (ins->count > ins->results && PTX__TAG(*w) != PTX__W_MEM
-                                         && k->m->forms.at[ins->form].result == PTX__RESULT_SAME);
+                                         && ptx__form_of(k, ins)->result == PTX__RESULT_SAME);
 }
 
 /* What is for whole warps or warpgroups needs a block that has one; and the descriptors and the predicate of
    a product are one for all of the warpgroup: where they differ by ids of threads, they are not. */
 static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsigned bears) {
     const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
     uint32_t threads = ptx__most_threads(k);
     uint32_t want = form->who == PTX__WHO_GROUP ? 128 : 32, operand;
@@ -8765,9 +8781,9 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
             const ptx__ins *ins = &k->ins.at[i];
             uint32_t guard = 0;
             unsigned bears;
-            if (ins->kind != PTX__I_PLAIN || !k->m->forms.at[ins->form].who) continue;
+            if (ins->kind != PTX__I_PLAIN || !ptx__form_of(k, ins)->who) continue;
             bears = ptx__bears(k, ins);
-            if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS) bears = PTX__CLASS_LANE;
+            if (ptx__form_of(k, ins)->who == PTX__WHO_MEMBERS) bears = PTX__CLASS_LANE;
             if (ins->guard) guard = *ptx__class_at(f, PTX__PREDICATE(ins->guard));
             if (bears > PTX__CLASS_CLUSTER && k->need[0]
                 && (PTX__CLASS(guard) > bears || PTX__CLASS(f->level[b]) > bears)
@@ -8775,10 +8791,10 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
                 continue;
             if (PTX__CLASS(guard) > bears) return ptx__divergent(k, f, i, 0, guard, bears);
             if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears);
-            if (k->m->forms.at[ins->form].who == PTX__WHO_BLOCK && ptx__verify_barrier(k, f, i, bears))
+            if (ptx__form_of(k, ins)->who == PTX__WHO_BLOCK && ptx__verify_barrier(k, f, i, bears))
                 return k->m->error.code;
             if (ptx__verify_crowd(k, f, i, bears)) return k->m->error.code;
-            if (k->m->forms.at[ins->form].who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, b, i, guard))
+            if (ptx__form_of(k, ins)->who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, b, i, guard))
                 return k->m->error.code;
         }
     }
@@ -8880,7 +8896,7 @@ static uint32_t ptx__array_bit(const ptx_kernel *k, const ptx__flow *f, uint32_t
 static uint32_t ptx__arrays_filled(const ptx_kernel *k, const ptx__flow *f) {
     uint32_t i, filled = 0;
     for (i = 0; i < k->ins.count; i++)
-        if (k->ins.at[i].kind == PTX__I_PLAIN && k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY)
+        if (ptx__effect_of(k, &k->ins.at[i]) == PTX__EFFECT_COPY)
             filled |= ptx__array_bit(k, f, i);
     return filled;
 }
@@ -8915,7 +8931,6 @@ enum {
 };
 /* Of the special ones, those with an effect of the set alone; what reads, for reports only. */
 #define PTX__EFFECTS(set) (PTX__SPECIAL | (uint32_t)(set) << 8)
-#define PTX__NO_OP 0xffffu
 #define PTX__AT_END 0x10000u
 
 /* Instruction i, as rules see it: whether it is plain. */
@@ -9009,7 +9024,7 @@ static ptx_code ptx__follow(ptx_kernel *k, ptx__flow *f, uint32_t start, ptx__ru
             for (i = f->block[b].first;; i++) {
                 if (how & PTX__SPECIAL) i = f->special[s++];
                 if (i >= f->block[b].end) break;
-                if (effects && !(effects >> k->m->forms.at[k->ins.at[i].form].effect & 1)) continue;
+                if (effects && !(effects >> ptx__form_of(k, &k->ins.at[i])->effect & 1)) continue;
                 if (!ptx__see(k, i, &at) && !(how & PTX__BRANCHES)) continue;
                 states = rule(k, f, &at, states);
                 if (at.done || k->m->error.code) return k->m->error.code;
@@ -9133,7 +9148,7 @@ static uint32_t ptx__array_of(const ptx_kernel *k, const ptx__flow *f, uint32_t 
 }
 
 static uint32_t ptx__access_bytes(const ptx_kernel *k, const ptx__ins *ins) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     uint32_t bytes = ptx_type_bytes((ptx_type)form->type);
     if (form->asked & PTX__M_V2 & ~PTX__FAMILY) bytes *= 2;
     if (form->asked & PTX__M_V4 & ~PTX__FAMILY) bytes *= 4;
@@ -9169,7 +9184,7 @@ static void ptx__find_address(const ptx_kernel *k, ptx__flow *f, uint32_t word, 
 
 static int ptx__find_places(const ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__places *p) {
     const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *x = ptx__shared_operand(k, ins), *w;
     ptx__places *last = &k->m->places.at[PTX__PLACES];
     uint32_t t, guard = 0, b = ptx__block_of(f, i);
@@ -9356,7 +9371,7 @@ static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t befor
 
 /* stores: whether what is sought comes behind them; then copies are ptx__advise_copies' */
 static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
-    unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? k->m->forms.at[k->ins.at[i].form].effect : 0u;
+    unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? ptx__form_of(k, &k->ins.at[i])->effect : 0u;
     if (effect == PTX__EFFECT_CALL && ptx__does(k, i) >> PTX__EFFECT_BARRIER & 1) return PTX__EFFECT_BARRIER;
     return effect == PTX__EFFECT_COPY && !stores ? (unsigned)PTX__EFFECT_WRITE : effect;
 }
@@ -9392,8 +9407,8 @@ static int ptx__worth_guessing(const ptx_kernel *k, ptx__flow *f, uint32_t i, ui
     const uint32_t *x = ptx__shared_operand(k, &k->ins.at[i]), *y = ptx__shared_operand(k, &k->ins.at[j]);
     uint32_t level;
     int steps = PTX__ORIGIN_STEPS;
-    if (k->m->forms.at[k->ins.at[i].form].effect == PTX__EFFECT_COPY
-        || k->m->forms.at[k->ins.at[j].form].effect == PTX__EFFECT_COPY)
+    if (ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_COPY
+        || ptx__form_of(k, &k->ins.at[j])->effect == PTX__EFFECT_COPY)
         return 0;
     if (PTX__TAG(x[0]) == PTX__W_32 && ptx__built_on(k, f, y[0], x[0], 0)) return 1;
     if (PTX__TAG(y[0]) == PTX__W_32 && ptx__built_on(k, f, x[0], y[0], 0)) return 1;
@@ -9421,8 +9436,8 @@ static int ptx__advise_pair(ptx_kernel *k, ptx__flow *f, uint32_t before, uint32
         if (!ptx__worth_guessing(k, f, store, load)) return 0;
         if (!stores && (!all || k->ins.at[store].guard)) return 0;
     }
-    if (!stores && k->m->forms.at[k->ins.at[store].form].row->op != PTX_ST
-        && (met < 0 || k->m->forms.at[k->ins.at[store].form].effect != PTX__EFFECT_COPY))
+    if (!stores && ptx__form_of(k, &k->ins.at[store])->row->op != PTX_ST
+        && (met < 0 || ptx__form_of(k, &k->ins.at[store])->effect != PTX__EFFECT_COPY))
         return 0;
     if (!stores)
         ptx__note(
@@ -9450,7 +9465,7 @@ static void ptx__race_block(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t fi
     for (i = f->block[b].first; i < f->block[b].end; i++) {
         unsigned effect = ptx__race_effect(k, i, stores);
         if (effect == PTX__EFFECT_BARRIER) {
-            far_off = m->forms.at[k->ins.at[i].form].row->op == PTX_BAR_WARP_SYNC ? far_off | near_by : 0;
+            far_off = ptx__form_of(k, &k->ins.at[i])->row->op == PTX_BAR_WARP_SYNC ? far_off | near_by : 0;
             near_by = 0;
         }
         for (j = 0; effect == against && report && j < 32; j++)
@@ -9555,7 +9570,7 @@ static uint32_t ptx__copy_step(const ptx_kernel *k, uint32_t i, unsigned effect,
 /* What is done at instruction i with the bytes of the copy, in these states: 1 when there is advice. */
 static int ptx__advise_copy_use(ptx_kernel *k, ptx__flow *f, uint32_t copy, uint32_t i, uint32_t states) {
     const ptx__ins *ins = &k->ins.at[i];
-    int met, reads = k->m->forms.at[ins->form].effect == PTX__EFFECT_READ;
+    int met, reads = ptx__form_of(k, ins)->effect == PTX__EFFECT_READ;
     if (!(states & (PTX__COPY_PENDING | PTX__COPY_LANDED)) || i == copy) return 0;
     if (ins->guard && k->ins.at[copy].guard) return 0; /* one or the other, it may be */
     if (!reads && !(states & PTX__COPY_PENDING)) return 0;
@@ -10175,7 +10190,7 @@ static ptx_code ptx__verify_products(ptx_kernel *k, ptx__flow *f) {
     for (i = 0; i < registers; i++) f->wanted[i] = 0;
     for (i = 0; i < k->ins.count && id < 32; i++) {
         const ptx__ins *ins = &k->ins.at[i];
-        if (ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].effect != PTX__EFFECT_MMA) continue;
+        if (ptx__effect_of(k, ins) != PTX__EFFECT_MMA) continue;
         at = 0;
         word = ptx__next_register(k, ins, 0, &at);
         if (!word || f->wanted[ptx__slot(f, word)]) continue;
@@ -10227,7 +10242,7 @@ static const ptx__known ptx__known_nothing = {0, 0, 1, 0};
 /* What an instruction makes of what it is given. */
 static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
                                    int *budget) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
     ptx__known v[3], nothing = {0, 0, 1, 0};
     unsigned n = 0, op = form->row->op, type = form->type, src = type;
@@ -10324,7 +10339,7 @@ static int ptx__may_begin(const ptx_kernel *k, const ptx__flow *f, uint32_t word
         if (--*budget <= 0) return 1;
         ins = &k->ins.at[f->def[slot] - 1];
         w = k->words.at + ins->words + ins->results;
-        switch (k->m->forms.at[ins->form].row->op) {
+        switch (ptx__form_of(k, ins)->row->op) {
         case PTX_MAD: /* what is multiplied is no address */
             w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
             w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
@@ -10348,7 +10363,7 @@ static int ptx__may_begin(const ptx_kernel *k, const ptx__flow *f, uint32_t word
 /* Alignment and size in bytes of what an operand of that letter points to. */
 static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
                         uint32_t *bytes) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
     *align = *bytes = 1;
     if (letter == 'm') {
@@ -10429,7 +10444,7 @@ static uint64_t ptx__lane_step(const ptx_kernel *k, ptx__flow *f, uint32_t word,
 /* Advice on an access at tid times less than it needs, where whole warps come. */
 static void ptx__advise_lane_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word, uint32_t align) {
     const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     int budget = 24;
     uint64_t step;
     if (align < 2 || PTX__TAG(word) >= PTX__CLASSES || ptx__class_of(f, word) != PTX__CLASS_LANE
@@ -10516,7 +10531,7 @@ static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t w
 
 /* The same of an access that is not of the symbol's space. */
 static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word) {
-    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+    const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
     uint32_t turned, symbol = ptx__base_of(k, f, word, &turned), tag = PTX__TAG(symbol);
     const ptx__ins *by = turned ? &k->ins.at[turned - 1] : NULL;
     ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY, local = PTX__M_LOCAL & ~PTX__FAMILY;
@@ -10525,7 +10540,7 @@ static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint
     if (!symbol || !(form->row->allow >> 63)) return PTX_E_NONE;
     if (tag == PTX__W_PARAM && space & (shared | local))
         what = "goes to what a parameter of global memory points to";
-    else if (by && k->m->forms.at[by->form].row->op == PTX_MAPA) {
+    else if (by && ptx__form_of(k, by)->row->op == PTX_MAPA) {
         if (!(space & PTX__M_SHARED & ~PTX__FAMILY)) return PTX_E_NONE;
         what = "is for this block's memory, and ptx_mapa leads to another's, at ", site = by->site;
         rest = ": keep its space, PTX_SHARED_CLUSTER";
@@ -10603,7 +10618,7 @@ static uint32_t ptx__copied(const ptx_kernel *k, const ptx__flow *f, uint32_t wo
     const ptx__ins *ins;
     if (PTX__TAG(word) != PTX__W_32 || !f->def[slot]) return word;
     ins = &k->ins.at[f->def[slot] - 1];
-    if (f->sets[slot] || ins->kind != PTX__I_PLAIN || k->m->forms.at[ins->form].row->op != PTX_MOV)
+    if (f->sets[slot] || ptx__op_of(k, ins) != PTX_MOV)
         return word;
     from = k->words.at[ins->words + 1];
     return PTX__TAG(from) == PTX__W_32 && f->sets[ptx__slot(f, from)] ? from : word;
@@ -10631,7 +10646,7 @@ static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, 
 /* The comparison with a number that a condition is: its operands, NULL for any other. */
 static const uint32_t *ptx__compared(const ptx_kernel *k, const ptx__ins *ins) {
     const uint32_t *w = k->words.at + ins->words + ins->results;
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     return ins->kind == PTX__I_PLAIN && form->row->op == PTX_SETP && !form->operands[2]
                    && ins->count == ins->results + 4u && PTX__TAG(w[1]) == PTX__W_UNSIGNED && w[2] && !w[3]
                ? w
@@ -10639,11 +10654,11 @@ static const uint32_t *ptx__compared(const ptx_kernel *k, const ptx__ins *ins) {
 }
 /* What such a one, true or not, leaves of its first operand. */
 #define PTX__VAGUE (PTX__ANY_NUMBER - 1)
-static uint64_t ptx__left(const char *how, uint64_t n, int truth) {
-    if (truth && how[0] == 'l') return n - (how[1] == 't');
-    if (!truth && how[0] == 'g') return n - (how[1] == 'e');
-    if (truth && how[0] == 'e') return n;
-    return how[0] == 'l' || how[0] == 'g' || how[0] == 'e' ? PTX__ANY_NUMBER : PTX__VAGUE; /* the other end */
+static uint64_t ptx__left(const ptx__form *form, uint64_t n, int truth) {
+    unsigned how = ptx__compares(form);
+    if (how == (PTX__LESS | PTX__MORE)) return PTX__VAGUE;
+    if (!truth) how ^= PTX__LESS | PTX__EQUAL | PTX__MORE;
+    return how & PTX__MORE ? PTX__ANY_NUMBER : n - !(how & PTX__EQUAL); /* the other end, or this */
 }
 /* The condition that is on the way from one block to that which it dominates: NULL for none. */
 static const ptx__ins *ptx__condition(const ptx_kernel *k, const ptx__flow *f, uint32_t from, uint32_t to,
@@ -10656,7 +10671,7 @@ static const ptx__ins *ptx__condition(const ptx_kernel *k, const ptx__flow *f, u
     return &k->ins.at[f->def[ptx__slot(f, PTX__PREDICATE(last->guard))] - 1];
 }
 static uint64_t ptx__how(const ptx_kernel *k, const ptx__ins *ins, const uint32_t *w, int truth) {
-    return ptx__left(k->m->chars.at + k->m->forms.at[ins->form].text + 5, w[2], truth);
+    return ptx__left(ptx__form_of(k, ins), w[2], truth);
 }
 /* Whether any condition leaves less of numbers where that block is reached. The last is kept. */
 static const ptx__limits *ptx__limits_of(const ptx_kernel *k, const ptx__flow *f, uint32_t b) {
@@ -10713,7 +10728,7 @@ static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint
                              int depth);
 static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, ptx__asked *a,
                              int depth) {
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
     uint64_t v[3] = {0, 0, PTX__ANY_NUMBER}, low, high;
     unsigned n = 0, op = form->row->op,
@@ -10844,7 +10859,7 @@ static int64_t ptx__round_step(const ptx_kernel *k, const ptx__flow *f, uint32_t
 
 /* Advice on an access in a loop that moves by less than it needs from round to round. */
 static void ptx__advise_round_step(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word, uint32_t align) {
-    const ptx__form *form = &k->m->forms.at[k->ins.at[i].form];
+    const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
     int budget = 24;
     uint32_t head = UINT32_MAX, b = ptx__block_of(f, i), at;
     int64_t step;
@@ -10875,7 +10890,7 @@ static void ptx__advise_beyond(ptx_kernel *k, ptx__flow *f, uint32_t i, const ui
 /* One address: w is its base, and behind it the offset. */
 static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, const uint32_t *w, char letter) {
     const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const char *array;
     const char *text = k->m->chars.at + form->text;
     ptx__known v;
@@ -10971,7 +10986,7 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
-            const ptx__form *form = &k->m->forms.at[ins->form];
+            const ptx__form *form = ptx__form_of(k, ins);
             const uint32_t *w = k->words.at + ins->words + ins->results;
             const uint32_t *end = k->words.at + ins->words + ins->count;
             const char *p;
@@ -11010,7 +11025,7 @@ static int ptx__is_bar(const ptx__point *at) { return (at->says & PTX__SAYS(BAR)
 static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter) {
     const ptx__ins *ins = &k->ins.at[i];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
-    const char *slot = k->m->chars.at + k->m->forms.at[ins->form].slots;
+    const char *slot = k->m->chars.at + ptx__form_of(k, ins)->slots;
     for (; w < end; slot += *slot != 0) {
         uint32_t tag = PTX__TAG(*w);
         while (*slot == '}' || *slot == ']') slot++;
@@ -11082,27 +11097,14 @@ static int ptx__raw_leaves(const char *text) {
     return 0;
 }
 static ptx_code ptx__verify_raw_leaves(ptx_kernel *k, ptx__flow *f, uint32_t from) {
-    uint32_t b, i = from + 1, way, depth = 0, *seen = f->skip_lane, *stack = f->stack;
-    for (b = 0; b < f->blocks; b++) seen[b] = 0;
-    b = ptx__block_of(f, from);
-    for (;;) {
-        for (; i < f->block[b].end; i++)
-            if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__bears(k, &k->ins.at[i]) < PTX__CLASS_LANE)
-                return ptx__fault(
-                    k, PTX_E_DIVERGENT, i,
-                    "%s is for threads together, and some may have left by the text at %s: use "
-                    "ptx_guard with ptx_ret or ptx_exit, and not before this",
-                    k->m->forms.at[k->ins.at[i].form].row->name, k->ins.at[from].site);
-        for (way = 0; way < 2; way++) {
-            uint32_t to = f->block[b].next[way];
-            if (!to || seen[to - 1]) continue;
-            seen[to - 1] = 1;
-            stack[depth++] = to - 1;
-        }
-        if (!depth) return PTX_E_NONE;
-        b = stack[--depth];
-        i = f->block[b].first;
-    }
+    uint32_t i;
+    memset(f->skip_lane, 0, f->blocks * sizeof *f->skip_lane);
+    i = ptx__together_behind(k, f, from);
+    if (!i) return PTX_E_NONE;
+    return ptx__fault(k, PTX_E_DIVERGENT, i - 1,
+                      "%s is for threads together, and some may have left by the text at %s: use ptx_guard "
+                      "with ptx_ret or ptx_exit, and not before this",
+                      ptx__form_of(k, &k->ins.at[i - 1])->row->name, k->ins.at[from].site);
 }
 
 /* For how many blocks tcgen05 is: what is asked for, or what it is else; 0 of what has it not. */
@@ -11171,7 +11173,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
     if (strchr(form->operands, 'G')) return ptx__verify_count(k, f, i, counted);
     if (group && at->says & PTX__SAYS(TCGEN05)) {
         if (!*pair) *pair = i + 1;
-        if (group != ptx__cta_group(&k->m->forms.at[k->ins.at[*pair - 1].form]))
+        if (group != ptx__cta_group(ptx__form_of(k, &k->ins.at[*pair - 1])))
             return ptx__fault(k, PTX_E_MODIFIER, i,
                               "tcgen05 for another number of blocks than at %s: all of a kernel say "
                               "PTX_CTA_GROUP_1, or all PTX_CTA_GROUP_2",
@@ -11208,7 +11210,7 @@ static ptx_code ptx__verify_further(ptx_kernel *k, ptx__flow *f) {
     if (!(k->seen & PTX__SEEN_FURTHER) || !f->classes) return PTX_E_NONE;
     for (b = 0; b < f->blocks; b++)
         for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
-            if (!(k->m->forms.at[k->ins.at[i].form].seen & PTX__SEEN_FURTHER)) continue; /* by far the most */
+            if (!(ptx__form_of(k, &k->ins.at[i])->seen & PTX__SEEN_FURTHER)) continue; /* by far the most */
             if (!f->block[b].order || !ptx__see(k, i, &at)) continue;
             if (ptx__verify_one(k, f, &at, &pair, &counted)) return k->m->error.code;
             if (at.says & PTX__SAYS(TCGEN05_LD) && *count < 32) loads[(*count)++] = i;
@@ -11931,7 +11933,7 @@ static uint64_t ptx__now(const ptx__flow *f, const uint32_t *now, const uint32_t
 /* Do instruction i. sure: 0 in an arm that may not be the one */
 static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, uint32_t i, int sure) {
     const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->count, *made = w;
     uint64_t v[3] = {0, 0, 0}, r = 0;
     int good = ins->results == 1 && ptx__can_compute(form), guarded = 1;
@@ -11942,7 +11944,7 @@ static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, 
         v[n] = ptx__now(f, now, w, &good);
         w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
     }
-    if (good) r = ptx__compute(k, form, PTX__TAG(*made), v, &good);
+    if (good) r = ptx__compute(form, PTX__TAG(*made), v, &good);
     for (n = 0; n < ins->results; n++) {
         if (PTX__TAG(made[n]) >= PTX__CLASSES) continue;
         slot = ptx__slot(f, made[n]);
@@ -12500,28 +12502,28 @@ static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__point *made) {
  */
 static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *w = k->words.at + ins->words + ins->results;
-    const char *how = k->m->chars.at + form->text + 5; /* behind "setp." */
-    unsigned type = form->type;
-    char kind = ptx__fact(type)->kind;
+    const ptx_mods ordered = PTX_EQ | PTX_LT | PTX_LE | PTX_GT | PTX_GE;
+    unsigned how = ptx__compares(form);
+    char kind = ptx__fact(form->type)->kind;
     uint64_t number = 0;
     uint32_t most;
     ptx__point made;
     if (!form->operands[2] && ins->count == ins->results + 2u && w[0] == w[1] && PTX__TAG(w[0]) < PTX__CLASSES
         && strchr("usb", kind)) /* with itself */
-        return how[1] == 'e' || how[0] == 'e' ? (how[0] == 'n' ? 1 : 2) : 1;
+        return how & PTX__EQUAL ? 2 : 1;
     if (form->operands[2] || ins->count != ins->results + 4u || PTX__TAG(w[0]) >= PTX__CLASSES) return 0;
     if (!PTX__IS_NUMBER(w[1])) return 0;
     number = w[2] | (uint64_t)w[3] << 32;
     if (PTX__TAG(w[1]) == PTX__W_F32)
-        return (number & 0x7fffffff) > 0x7f800000 && strchr("elg", how[0]) && how[2] == '.' ? 1 : 0;
+        return (number & 0x7fffffff) > 0x7f800000 && form->asked & ordered;
     if (kind != 'u' || PTX__TAG(w[1]) == PTX__W_F64) return 0;
-    if (!number) return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
+    if (!number) return how == PTX__LESS ? 1 : how == (PTX__EQUAL | PTX__MORE) ? 2 : 0;
     if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
     most = ptx__at_most(k, &made);
-    if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
-    return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0; /* what is not known is no less */
+    if (number > most && (how == PTX__EQUAL || how == (PTX__EQUAL | PTX__MORE))) return 1;
+    return number >= most && how == PTX__MORE; /* what is not known is no less */
 }
 
 /* Whether a thread may end in the block: by what is no branch. */
@@ -12607,7 +12609,7 @@ static int ptx__spins(const ptx_kernel *k, const ptx__flow *f, uint32_t b, uint3
     if (x >= k->words.at + k->ins.at[i].words + k->ins.at[i].count) return 0;
     address = x[1];
     made = &k->ins.at[f->def[ptx__slot(f, PTX__PREDICATE(last->guard))] - 1];
-    if (k->m->forms.at[made->form].row->op != PTX_SETP || f->sets[ptx__slot(f, w[0])])
+    if (ptx__form_of(k, made)->row->op != PTX_SETP || f->sets[ptx__slot(f, w[0])])
         return 0;
     if (k->words.at[made->words + made->results] != w[0]
         && k->words.at[made->words + made->count - 1] != w[0])
@@ -13932,7 +13934,7 @@ static char *ptx__print_lines(const ptx_kernel *k, const ptx__spelt *spelt, char
 static char *ptx__print_instructions(const ptx_kernel *k, const ptx__spelt *spelt, char *p,
                                      const ptx__ins **at, const ptx__ins *end, const char *limit) {
     const ptx__ins *ins = *at;
-    const ptx__form *form = &k->m->forms.at[ins->form];
+    const ptx__form *form = ptx__form_of(k, ins);
     if (form->text_length && ins->kind != PTX__I_BRANCH) return ptx__print_lines(k, spelt, p, at, end, limit);
     ++*at;
     *p++ = '\t';
@@ -14106,7 +14108,7 @@ static uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
     uint32_t lines = 1;
     if (ins->kind == PTX__I_LABEL) return k->labels.at[ins->words].uses != 0;
     if (ins->kind == PTX__I_COMMENT) return 1;
-    if (!k->m->forms.at[ins->form].text_length) {
+    if (!ptx__form_of(k, ins)->text_length) {
         if (ins->kind == PTX__I_BRANCH) return 0; /* an edge of brx */
         for (p = ptx__raw_text(k, ins); *p; p++) lines += *p == '\n';
     }
@@ -14127,7 +14129,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
         size_t bound = ptx__line_bound(ins);
         if (site) bound += strlen(site) + 8;
         if (ins->kind == PTX__I_COMMENT) bound += strlen(k->m->names.at + ins->words);
-        else if (!k->m->forms.at[ins->form].text_length && ins->kind != PTX__I_LABEL) {
+        else if (!ptx__form_of(k, ins)->text_length && ins->kind != PTX__I_LABEL) {
             bound += ins->kind == PTX__I_BRANCH ? 0 : ptx__raw_bound(k, ins);
             k->m->line += ptx__lines(k, ins) - 1;
             if (ins->kind == PTX__I_BRANCH) {
