@@ -2603,6 +2603,9 @@ enum {
 /* An immediate, of three words, and one that is an integer. */
 #define PTX__IS_NUMBER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_F64 - PTX__W_UNSIGNED)
 #define PTX__IS_INTEGER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_HEX16 - PTX__W_UNSIGNED)
+/* Any operand of three words: that, or an address. */
+#define PTX__LONG_TAGS (0x1fu << PTX__W_UNSIGNED | 1u << PTX__W_MEM)
+#define PTX__IS_LONG(word) (PTX__LONG_TAGS >> PTX__TAG(word) & 1u)
 /* What a W_VECTOR word opens: braces, a|b, [a, b], or nothing but '_'. */
 enum { PTX__G_BRACES, PTX__G_PIPE, PTX__G_BRACKETS, PTX__G_SINK };
 #define PTX__GROUP(style, count) PTX__WORD(PTX__W_VECTOR, (uint32_t)(style) << 16 | (uint32_t)(count))
@@ -7139,6 +7142,14 @@ static uint32_t ptx__slot(const ptx__flow *f, uint32_t reg) { return f->bias[PTX
 
 static int ptx__copies(const ptx_kernel *k) { return k->seen >> PTX__EFFECT_COPY & 1; }
 
+/* The operand behind that at w. */
+static const uint32_t *ptx__behind(const uint32_t *w) { return w + 1 + 2 * PTX__IS_LONG(*w); }
+/* The source operands of an instruction, up to *end. */
+static const uint32_t *ptx__given(const ptx_kernel *k, const ptx__ins *ins, const uint32_t **end) {
+    const uint32_t *w = k->words.at + ins->words;
+    *end = w + ins->count;
+    return w + ins->results;
+}
 /* Of what is not plain, form 0 stands for none: who asks knows that it is, or asks for no more than these. */
 static const ptx__form *ptx__form_of(const ptx_kernel *k, const ptx__ins *ins) {
     return &k->m->forms.at[ins->form];
@@ -7757,12 +7768,12 @@ static uint32_t ptx__multiple(const ptx_kernel *k, const ptx__flow *f, const uin
         return (uint32_t)by;
     a = ptx__multiple(k, f, w, depth + 1);
     if (form->row->op == PTX_MOV) return a;
-    w += PTX__IS_INTEGER(*w) ? 3 : 1;
+    w = ptx__behind(w);
     b = ptx__multiple(k, f, w, depth + 1);
     if (form->row->op == PTX_ADD) return a < b ? a : b;
     a = a * b > 128 ? 128 : a * b;
     if (form->row->op == PTX_MUL) return a;
-    w += PTX__IS_INTEGER(*w) ? 3 : 1;
+    w = ptx__behind(w);
     b = ptx__multiple(k, f, w, depth + 1);
     return a < b ? a : b;
 }
@@ -7792,7 +7803,7 @@ static uint32_t ptx__tid_marks(const ptx_kernel *k, ptx__flow *f, const ptx__for
     uint32_t marks, by;
     for (i = 0; i < n && i < 3; i++) {
         at[i] = w;
-        w += PTX__IS_NUMBER(*w) ? 3 : 1;
+        w = ptx__behind(w);
     }
     if (op == PTX_MOV && n == 1) return class_[0] & PTX__TID;
     if (form->asked & (PTX_HI | PTX_WIDE | PTX_SAT) & ~PTX__FAMILY) return 0;
@@ -7947,19 +7958,10 @@ static void ptx__want(ptx__flow *f, uint32_t word, uint32_t *depth) {
 
 static void ptx__want_sources(const ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t *depth) {
     const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    const uint32_t *end, *w = ptx__given(k, ins, &end);
     f->relevant[i / 32] |= 1u << i % 32;
     if (ins->guard) ptx__want(f, ins->guard, depth);
-    while (w < end) {
-        uint32_t tag = PTX__TAG(*w);
-        if (tag == PTX__W_MEM) {
-            ptx__want(f, w[1], depth);
-            w += 3;
-        } else if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64)
-            w += 3;
-        else
-            ptx__want(f, *w++, depth);
-    }
+    for (; w < end; w = ptx__behind(w)) ptx__want(f, w[PTX__TAG(*w) == PTX__W_MEM], depth);
 }
 
 /* The address, and behind it the offset, of what an instruction does in shared memory; NULL for none. */
@@ -7967,10 +7969,8 @@ static const uint32_t *ptx__shared_operand(const ptx_kernel *k, const ptx__ins *
     const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
     unsigned effect = ptx__form_of(k, ins)->effect;
     if (effect != PTX__EFFECT_READ && effect != PTX__EFFECT_WRITE && effect != PTX__EFFECT_COPY) return NULL;
-    for (; w < end; w++) {
+    for (; w < end; w = ptx__behind(w))
         if (PTX__TAG(*w) == PTX__W_MEM) return w + 1;
-        if (PTX__IS_NUMBER(*w)) w += 2;
-    }
     return NULL;
 }
 
@@ -8009,12 +8009,8 @@ static void ptx__find_relevant(const ptx_kernel *k, ptx__flow *f) {
             }
             if (f->advising && form->reach) {
                 const uint32_t *w = k->words.at + ins->words, *end = w + ins->count;
-                for (; w < end; w++) {
+                for (; w < end; w = ptx__behind(w))
                     if (PTX__TAG(*w) == PTX__W_MEM) ptx__want(f, w[1], &depth);
-                    if (PTX__TAG(*w) == PTX__W_MEM) w += 2;
-                    else if (PTX__IS_NUMBER(*w))
-                        w += 2;
-                }
             }
         }
         while (depth) { /* at once, as long as what stands near is at hand */
@@ -8039,7 +8035,7 @@ static int ptx__touches(const ptx_kernel *k, const ptx__ins *ins, uint32_t word)
             if (w >= made || ins->guard || ptx__form_of(k, ins)->effect == PTX__EFFECT_MMA) return 1;
             written = 2;
         }
-        w += mem || (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) ? 3 : 1;
+        w = ptx__behind(w);
     }
     if (!ins->guard) return written;
     return PTX__TAG(word) == PTX__W_PRED && PTX__INDEX(ins->guard) == PTX__INDEX(word) ? 1 : written;
@@ -8486,7 +8482,7 @@ static uint64_t ptx__value(const ptx_kernel *k, const ptx__flow *f, const uint32
         return ptx__in_round(k, f, *w, f->def[slot] - 1, t, good);
     for (; w < k->words.at + ins->words + ins->count && n < 3 && *good; n++) {
         v[n] = ptx__value(k, f, w, t, good);
-        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        w = ptx__behind(w);
     }
     return *good ? ptx__compute(form, tag, v, good) : 0u;
 }
@@ -8742,7 +8738,7 @@ static int ptx__by_id(const ptx_kernel *k, uint32_t i) {
 static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsigned bears) {
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    const uint32_t *end, *w = ptx__given(k, ins, &end);
     uint32_t threads = ptx__most_threads(k);
     uint32_t want = form->who == PTX__WHO_GROUP ? 128 : 32, operand;
     char root[360];
@@ -8956,10 +8952,6 @@ static int ptx__made_by(const ptx_kernel *k, const ptx__flow *f, uint32_t word, 
     slot = ptx__slot(f, word);
     return f->def[slot] && !f->sets[slot] && ptx__see(k, f->def[slot] - 1, at);
 }
-/* The operand behind that at w. */
-static const uint32_t *ptx__behind(const uint32_t *w) {
-    return w + (PTX__IS_NUMBER(*w) || PTX__TAG(*w) == PTX__W_MEM ? 3 : 1);
-}
 /* The same of an end of the kernel, behind instruction i. */
 static void ptx__at_end(const ptx_kernel *k, uint32_t i, ptx__point *at) {
     ptx__see(k, i, at);
@@ -9130,8 +9122,7 @@ static uint32_t ptx__array_in(const ptx_kernel *k, const ptx__flow *f, uint32_t 
     if ((PTX__TAG(word) != PTX__W_32 && PTX__TAG(word) != PTX__W_64) || depth > 24 || --*steps <= 0) return 0;
     def = f->def[ptx__slot(f, word)];
     ins = &k->ins.at[def - 1];
-    w = k->words.at + ins->words + ins->results;
-    end = k->words.at + ins->words + ins->count;
+    w = ptx__given(k, ins, &end);
     for (; w < end; w++) {
         uint32_t tag = PTX__TAG(*w);
         if (tag == PTX__W_MEM) return 0; /* loaded */
@@ -9340,9 +9331,9 @@ static uint32_t ptx__variable_in(const ptx_kernel *k, const ptx__flow *f, uint32
     slot = ptx__slot(f, word);
     if (f->sets[slot]) return !found || found == slot + 1 ? slot + 1 : UINT32_MAX;
     ins = &k->ins.at[f->def[slot] - 1];
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
-        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+    w = ptx__given(k, ins, &end);
+    for (; ins->kind == PTX__I_PLAIN && w < end; w++)
+        if (PTX__IS_LONG(*w))
             w += 2;
         else
             found = ptx__variable_in(k, f, *w, found, depth + 1, steps);
@@ -9371,7 +9362,7 @@ static int ptx__clash_in_round(const ptx_kernel *k, ptx__flow *f, uint32_t befor
 
 /* stores: whether what is sought comes behind them; then copies are ptx__advise_copies' */
 static unsigned ptx__race_effect(const ptx_kernel *k, uint32_t i, int stores) {
-    unsigned effect = k->ins.at[i].kind == PTX__I_PLAIN ? ptx__form_of(k, &k->ins.at[i])->effect : 0u;
+    unsigned effect = ptx__effect_of(k, &k->ins.at[i]);
     if (effect == PTX__EFFECT_CALL && ptx__does(k, i) >> PTX__EFFECT_BARRIER & 1) return PTX__EFFECT_BARRIER;
     return effect == PTX__EFFECT_COPY && !stores ? (unsigned)PTX__EFFECT_WRITE : effect;
 }
@@ -10243,7 +10234,7 @@ static const ptx__known ptx__known_nothing = {0, 0, 1, 0};
 static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
                                    int *budget) {
     const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    const uint32_t *end, *w = ptx__given(k, ins, &end);
     ptx__known v[3], nothing = {0, 0, 1, 0};
     unsigned n = 0, op = form->row->op, type = form->type, src = type;
     ptx_mods mods = form->asked & ~PTX__FAMILY;
@@ -10266,7 +10257,7 @@ static ptx__known ptx__know_result(const ptx_kernel *k, const ptx__flow *f, cons
     if (op == PTX_CVT) src = form->src;
     for (; w < end && n < 3; n++) {
         v[n] = ptx__know(k, f, w, budget);
-        w += PTX__IS_NUMBER(*w) ? 3 : 1;
+        w = ptx__behind(w);
         /* a small number is meant as its type says, when it becomes a wider one */
         if ((op == PTX_CVT || mods & PTX_WIDE) && n < 2 && !v[n].step && !v[n].symbol
             && ptx__fact(src)->bits == 32)
@@ -10341,11 +10332,11 @@ static int ptx__may_begin(const ptx_kernel *k, const ptx__flow *f, uint32_t word
         w = k->words.at + ins->words + ins->results;
         switch (ptx__form_of(k, ins)->row->op) {
         case PTX_MAD: /* what is multiplied is no address */
-            w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
-            w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+            w = ptx__behind(w);
+            w = ptx__behind(w);
             break;
         case PTX_ADD:
-            if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 3;
+            if (PTX__IS_NUMBER(*w)) w += 3;
             else if (ptx__may_begin(k, f, w[1], budget))
                 return 1;
             break;
@@ -10364,7 +10355,7 @@ static int ptx__may_begin(const ptx_kernel *k, const ptx__flow *f, uint32_t word
 static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
                         uint32_t *bytes) {
     const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    const uint32_t *end, *w = ptx__given(k, ins, &end);
     *align = *bytes = 1;
     if (letter == 'm') {
         if (!form->row->types) return; /* tensormap.replace, wmma ... */
@@ -10635,9 +10626,9 @@ static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, 
     slot = f->base[tag] + PTX__INDEX(word);
     if (!f->def[slot] || f->sets[slot]) return tag == PTX__W_PRED;
     ins = &k->ins.at[f->def[slot] - 1];
-    w = k->words.at + ins->words + ins->results;
-    for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
-        if (PTX__TAG(*w) == PTX__W_MEM || (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64))
+    w = ptx__given(k, ins, &end);
+    for (; ins->kind == PTX__I_PLAIN && w < end; w++)
+        if (PTX__IS_LONG(*w))
             w += 2;
         else if (ptx__made_of(k, f, *w, part, depth + 1, budget))
             return 1;
@@ -10729,7 +10720,7 @@ static uint64_t ptx__most_in(const ptx_kernel *k, const ptx__flow *f, const uint
 static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins, ptx__asked *a,
                              int depth) {
     const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    const uint32_t *end, *w = ptx__given(k, ins, &end);
     uint64_t v[3] = {0, 0, PTX__ANY_NUMBER}, low, high;
     unsigned n = 0, op = form->row->op,
              kind = (unsigned char)ptx__fact(form->type)->kind;
@@ -10739,12 +10730,12 @@ static uint64_t ptx__most_of(const ptx_kernel *k, const ptx__flow *f, const ptx_
         || !(ptx__passes_on(op) || op == PTX_REM || op == PTX_MIN))
         return PTX__ANY_NUMBER;
     for (; w < end && n < 3; n++) {
-        int number = PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64;
+        int number = PTX__IS_NUMBER(*w);
         numbers |= number << n;
         v[n] = ptx__most_in(k, f, w, a, depth + 1);
         if (v[n] == PTX__ANY_NUMBER && op != PTX_AND && op != PTX_REM && op != PTX_MIN)
             return PTX__ANY_NUMBER;
-        w += number || PTX__TAG(*w) == PTX__W_MEM ? 3 : 1;
+        w = ptx__behind(w);
     }
     low = v[0] < v[1] ? v[0] : v[1], high = v[0] < v[1] ? v[1] : v[0];
     switch (op) {
@@ -10987,8 +10978,7 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
         for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
-            const uint32_t *w = k->words.at + ins->words + ins->results;
-            const uint32_t *end = k->words.at + ins->words + ins->count;
+            const uint32_t *end, *w = ptx__given(k, ins, &end);
             const char *p;
             if (!form->reach || ins->kind != PTX__I_PLAIN) continue;
             if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
@@ -11000,12 +10990,11 @@ static ptx_code ptx__verify_addresses(ptx_kernel *k, ptx__flow *f) {
                     p += *p != 0;
                     continue;
                 }
-                if (tag == PTX__W_MEM) { /* of a parameter's own place nothing is asked */
-                    if (PTX__TAG(w[1]) != PTX__W_PARAM && ptx__verify_address(k, f, i, w + 1, *p ? *p : 'm'))
-                        return k->m->error.code;
-                    w += 3;
-                } else
-                    w += tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64 ? 3 : 1;
+                /* of a parameter's own place nothing is asked */
+                if (tag == PTX__W_MEM && PTX__TAG(w[1]) != PTX__W_PARAM
+                    && ptx__verify_address(k, f, i, w + 1, *p ? *p : 'm'))
+                    return k->m->error.code;
+                w = ptx__behind(w);
                 p += *p != 0;
             }
         }
@@ -11024,13 +11013,13 @@ static int ptx__is_bar(const ptx__point *at) { return (at->says & PTX__SAYS(BAR)
    offset behind it. NULL: there is none. */
 static const uint32_t *ptx__in_slot(const ptx_kernel *k, uint32_t i, char letter) {
     const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + ins->words + ins->count;
+    const uint32_t *end, *w = ptx__given(k, ins, &end);
     const char *slot = k->m->chars.at + ptx__form_of(k, ins)->slots;
     for (; w < end; slot += *slot != 0) {
         uint32_t tag = PTX__TAG(*w);
         while (*slot == '}' || *slot == ']') slot++;
         if ((*slot || tag != PTX__W_MEM ? *slot : 'm') == letter) return tag == PTX__W_MEM ? w + 1 : w;
-        w += tag == PTX__W_MEM || (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) ? 3 : 1;
+        w = ptx__behind(w);
     }
     return NULL;
 }
@@ -11443,9 +11432,9 @@ static int ptx__tells_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word,
     if (ptx__is_wait(&at)) return ptx__same(ptx__in_slot(k, at.i, 'b'), barrier);
     if (depth > 4 || (at.op != PTX_MOV && at.op != PTX_SETP && at.op != PTX_SELP)) return 0;
     for (ins = at.ins;; set = k->m->sets.at[set - 1].next) {
-        w = k->words.at + ins->words + ins->results;
-        for (end = k->words.at + ins->words + ins->count; ins->kind == PTX__I_PLAIN && w < end; w++)
-            if (PTX__TAG(*w) == PTX__W_MEM || PTX__IS_NUMBER(*w))
+        w = ptx__given(k, ins, &end);
+        for (; ins->kind == PTX__I_PLAIN && w < end; w++)
+            if (PTX__IS_LONG(*w))
                 w += 2;
             else if (ptx__tells_of(k, f, *w, barrier, depth + 1))
                 return 1;
@@ -11942,7 +11931,7 @@ static void ptx__do_now(const ptx_kernel *k, const ptx__flow *f, uint32_t *now, 
     if (ins->guard && !ptx__now(f, now, &ins->guard, &guarded) && guarded) return;
     for (w += ins->results; w < end && n < 3 && good; n++) {
         v[n] = ptx__now(f, now, w, &good);
-        w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+        w = ptx__behind(w);
     }
     if (good) r = ptx__compute(form, PTX__TAG(*made), v, &good);
     for (n = 0; n < ins->results; n++) {
@@ -12395,14 +12384,13 @@ static int ptx__look_op(const ptx_kernel *k, ptx__flow *f, const ptx__point *at,
 }
 /* A load of the sums of a product, before it is waited for. about: their address */
 static int ptx__look_sums(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
-    const uint32_t *w = k->words.at + at->ins->words + at->ins->results;
-    (void)f;
+    (void)k, (void)f;
     if (at->opaque || at->effect == PTX__EFFECT_BARRIER) return 1;
-    if (strncmp(at->name, "tcgen05.ld", 10) != 0) return 0;
-    return (PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w) == about[0] ? 2 : 0;
+    if (!(at->says & PTX__SAYS(TCGEN05_LD))) return 0;
+    return at->w[PTX__TAG(*at->w) == PTX__W_MEM] == about[0] ? 2 : 0;
 }
 static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = k->words.at + at->ins->words + at->ins->results;
+    const uint32_t *w = at->w;
     const uint32_t threads = k->need[0] * k->need[1] * k->need[2];
     uint32_t about[2];
     if (at->op == PTX_TCGEN05_ALLOC || at->op == PTX_TCGEN05_DEALLOC || at->op == PTX_TCGEN05_RELINQUISH) {
@@ -12820,7 +12808,7 @@ static void ptx__advise_lock(ptx_kernel *k, ptx__flow *f, const ptx__point *take
     ptx__point at;
     if (!place || !(taken->form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) || k->function) return;
     if (!ptx__number(k, f, w, number)) return;
-    w += PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64 ? 3 : 1;
+    w = ptx__behind(w);
     if (!ptx__number(k, f, w, number + 1) || number[0] == number[1]
         || f->effort <= 8192 || !ptx__spins(k, f, ptx__block_of(f, taken->i), taken->i))
         return;
@@ -12978,7 +12966,7 @@ static int ptx__counts_blocks(const ptx_kernel *k, const ptx__flow *f, uint32_t 
 }
 /* A count of all threads that is compared with the number of blocks. */
 static void ptx__advise_census(ptx_kernel *k, ptx__flow *f, const ptx__point *compare) {
-    const uint32_t *w = k->words.at + compare->ins->words + compare->ins->results, *x;
+    const uint32_t *w = compare->w, *x;
     uint32_t side, slot;
     uint64_t by;
     ptx__point at;
@@ -13040,7 +13028,7 @@ static void ptx__advise_idle(ptx_kernel *k, ptx__flow *f) {
     ptx__advise_waited(k, f);
     ptx__advise_dependents(k, f);
     for (at.i = PTX__BEGIN; ptx__next(k, &at);) {
-        const uint32_t *end = k->words.at + at.ins->words + at.ins->count;
+        const uint32_t *end = at.end;
         int always = at.op == PTX_SETP ? ptx__always(k, f, at.i) : 0;
         if (at.op == PTX_SETP) ptx__advise_census(k, f, &at);
         if (always)
@@ -13184,11 +13172,11 @@ static int ptx__look_early(const ptx_kernel *k, ptx__flow *f, const ptx__point *
         return p->known && ptx__reaches(k, f, p, 0, about, about[2]) ? 2 : 0;
     }
     if (at->effect != PTX__EFFECT_MMA) return 0;
-    w = k->words.at + at->ins->words + at->ins->results;
-    for (end = k->words.at + at->ins->words + at->ins->count; w < end; w++) {
+    w = at->w;
+    for (end = at->end; w < end; w++) {
         tile = PTX__TAG(*w) == PTX__W_64 ? ptx__tile_of(k, f, *w) : NULL;
         if (tile && *tile == about[0] && !about[1]) return 2;
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64) w += 2;
+        if (PTX__IS_NUMBER(*w)) w += 2;
     }
     return 0;
 }
@@ -13280,11 +13268,11 @@ static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point
     return ptx__is_turn(k, barrier) ? 0 : 2;
 }
 static void ptx__advise_refills(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
-    const uint32_t *w = k->words.at + at->ins->words + at->ins->results, *tile;
-    const uint32_t *end = k->words.at + at->ins->words + at->ins->count;
+    const uint32_t *w = at->w, *tile;
+    const uint32_t *end = at->end;
     uint32_t about[2];
     for (; w < end; w++) {
-        if (PTX__TAG(*w) >= PTX__W_UNSIGNED && PTX__TAG(*w) <= PTX__W_F64)
+        if (PTX__IS_NUMBER(*w))
             w += 2;
         else if (PTX__TAG(*w) == PTX__W_64 && (tile = ptx__tile_of(k, f, *w)) != NULL) {
             about[0] = *tile, about[1] = 0;
@@ -13755,10 +13743,6 @@ static char *ptx__put(ptx_module *m, char *p, const char *format, ...) {
     return p;
 }
 
-static size_t ptx__operand_words(uint32_t word) {
-    uint32_t tag = PTX__TAG(word);
-    return (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) || tag == PTX__W_MEM ? 3 : 1;
-}
 static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins) {
     return k->m->names.at + PTX__INDEX(k->words.at[ins->words + ins->results]);
 }
@@ -13783,7 +13767,7 @@ static char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
         which = ptx__placeholder(&text);
         if (which >= ins->results) {
             w += ins->results + 1;
-            for (which -= ins->results; which > 0; which--) w += ptx__operand_words(*w);
+            for (which -= ins->results; which > 0; which--) w = ptx__behind(w);
         } else
             w += which;
         p = ptx__print_operand(k, p, &w);
