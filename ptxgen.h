@@ -2700,6 +2700,24 @@ static const ptx__slot_limit ptx__slot_limits[] = {
     {'X', 1, 0, 1, 1024, "an alignment: 1, 2 ... 1024"},
     {'Y', 1, 1, 0, 7, "an immediate of 0 to 7"},
     {'Z', 1, 1, 0, 0, "the immediate 0"}};
+/* Where an address in a slot must be: a bit for each space, and the bytes that it is aligned to. */
+typedef struct ptx__slot_place {
+    char letter;
+    uint8_t spaces, bytes;
+    const char *what;
+} ptx__slot_place;
+#define PTX__IN(space) (1u << PTX_##space)
+static const ptx__slot_place ptx__slot_places[] = {
+    {'s', PTX__IN(SHARED), 1, "shared"},
+    {'b', PTX__IN(SHARED), 8, "shared"},
+    {'l', PTX__IN(SHARED), 16, "shared"},
+    {'k', PTX__IN(SHARED) | PTX__IN(SHARED_CLUSTER), 1, "shared or shared::cluster"},
+    {'r', PTX__IN(SHARED) | PTX__IN(SHARED_CLUSTER), 8, "shared or shared::cluster"},
+    {'g', PTX__IN(GLOBAL), 1, "global"},
+    {'o', PTX__IN(GENERIC) | PTX__IN(GLOBAL), 1, "generic or global"},
+    {'n', PTX__IN(GENERIC) | PTX__IN(GLOBAL), 1, "generic or global"},
+    {'a', PTX__IN(GENERIC), 1, "tensor memory"}};
+#undef PTX__IN
 static const ptx__mod_fact ptx__mods_arith[] = {
     {".eq", 0, 0}, {".ne", 0, 0}, {".lt", 0, 0}, {".le", 0, 0}, {".gt", 0, 0}, {".ge", 0, 0},
     {".equ", 0, 0}, {".neu", 0, 0}, {".ltu", 0, 0}, {".leu", 0, 0}, {".gtu", 0, 0}, {".geu", 0, 0},
@@ -4725,32 +4743,20 @@ static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, un
                            char letter) {
     static const char *const spaces[] = {"generic", "global", "shared", "local",
                                          "const",   "param",  "shared::cluster"};
-    const char *want = NULL;
+    static const ptx__slot_place any = {'m', 0xff, 1, NULL};
+    const ptx__slot_place *want = ptx__slot_places;
     const ptx_mem mem = ptx_at(v, 0);
-    unsigned bytes = letter == 'b' || letter == 'r' ? 8 : letter == 'l' ? 16 : 1;
     if (!ptx__is_mine(k, &mem.base)) {
         char what[40];
         snprintf(what, sizeof what, "operand %u of %.20s", index, name);
         return ptx__mine(k, site, mem.base, what);
     }
     v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
-    switch (letter) {
-    case 's':
-    case 'b':
-    case 'l': want = v.space == PTX_SHARED ? NULL : "shared"; break;
-    case 'k':
-    case 'r':
-        want = v.space == PTX_SHARED || v.space == PTX_SHARED_CLUSTER ? NULL : "shared or shared::cluster";
-        break;
-    case 'g': want = v.space == PTX_GLOBAL ? NULL : "global"; break;
-    case 'o':
-    case 'n': want = v.space == PTX_GENERIC || v.space == PTX_GLOBAL ? NULL : "generic or global"; break;
-    case 'a': want = v.space == PTX_GENERIC && ptx__fact(v.type)->bits == 32 ? NULL : "tensor memory"; break;
-    default: break;
-    }
-    if (want) {
+    while (want < ptx__slot_places + sizeof ptx__slot_places / sizeof *want && want->letter != letter) want++;
+    if (want == ptx__slot_places + sizeof ptx__slot_places / sizeof *want) want = &any;
+    if (!(want->spaces >> v.space & 1) || (letter == 'a' && ptx__fact(v.type)->bits != 32)) {
         ptx__fail(k, PTX_E_ADDRESS, site, "operand %u of %s must be an address in %s space, this is in %s",
-                  index, name, want, spaces[v.space]);
+                  index, name, want->what, spaces[v.space]);
         return 0;
     }
     if (letter == 'a') {
@@ -4766,7 +4772,7 @@ static int ptx__push_place(ptx_kernel *k, const char *site, const char *name, un
                   index, name);
         return 0;
     }
-    return ptx__push_memory(k, site, name, &mem, bytes);
+    return ptx__push_memory(k, site, name, &mem, want->bytes);
 }
 
 /* An integer with limits. */
@@ -7162,6 +7168,43 @@ static unsigned ptx__op_of(const ptx_kernel *k, const ptx__ins *ins) {
     return ins->kind == PTX__I_PLAIN ? ptx__form_of(k, ins)->row->op : PTX__NO_OP;
 }
 
+/* An instruction, as rules see it. */
+typedef struct ptx__point {
+    uint32_t i, b; /* instruction and block */
+    const ptx__ins *ins;
+    const ptx__form *form;
+    const char *name;    /* of its row: "" of raw text */
+    uint32_t says;       /* PTX__SAYS: what its name does */
+    unsigned op, effect; /* none of what is not plain */
+    int opaque;          /* a call or raw text: nobody knows what is done in there */
+    const uint32_t *w, *end; /* its sources */
+    int report, done;    /* done: the rule has found all that it seeks */
+    uint32_t *about;     /* the rule's own */
+} ptx__point;
+/* Instruction i, as rules see it: whether it is plain. */
+PTX__APART static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
+    int plain = k->ins.at[i].kind == PTX__I_PLAIN;
+    at->i = i;
+    at->ins = &k->ins.at[i];
+    at->form = &k->m->forms.at[plain ? at->ins->form : 0];
+    at->op = plain ? at->form->row->op : PTX__NO_OP;
+    at->effect = plain ? at->form->effect : (unsigned)PTX__EFFECT_NONE;
+    at->name = at->form->row->name;
+    at->says = at->form->says;
+    at->opaque = at->op == PTX_RAW || at->effect == PTX__EFFECT_CALL;
+    at->w = k->words.at + at->ins->words + at->ins->results;
+    at->end = k->words.at + at->ins->words + at->ins->count;
+    return plain;
+}
+/* The one instruction that makes a value: whether there is one. None makes what is no register; and a
+   variable that is set has more. */
+static int ptx__made_by(const ptx_kernel *k, const ptx__flow *f, uint32_t word, ptx__point *at) {
+    uint32_t slot;
+    if (PTX__TAG(word) >= PTX__CLASSES) return 0;
+    slot = ptx__slot(f, word);
+    return f->def[slot] && !f->sets[slot] && ptx__see(k, f->def[slot] - 1, at);
+}
+
 static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
@@ -7747,32 +7790,27 @@ static uint32_t ptx__multiple(const ptx_kernel *k, const ptx__flow *f, const uin
     ptx__known v = ptx__know(k, f, w, &budget);
     uint64_t n = v.step | (uint64_t)v.offset, by = n & (0 - n);
     uint32_t a, b;
-    const ptx__ins *ins;
-    const ptx__form *form;
+    ptx__point at;
     if (v.symbol) return 1;
     if (by == 0 || by > 128) return 128;
-    if (by >= 32 || depth > 4 || PTX__TAG(*w) != PTX__W_32) return (uint32_t)by;
-    a = ptx__slot(f, *w);
-    if (!f->def[a] || f->sets[a]) return (uint32_t)by;
-    ins = &k->ins.at[f->def[a] - 1];
-    form = ptx__form_of(k, ins);
-    w = k->words.at + ins->words + ins->results;
+    if (by >= 32 || depth > 4 || PTX__TAG(*w) != PTX__W_32 || !ptx__made_by(k, f, *w, &at))
+        return (uint32_t)by;
+    w = at.w;
     if (PTX__TAG(*w) == PTX__W_SPECIAL && PTX__INDEX(*w) == PTX_NTID_X) {
         a = k->need[0] ? k->need[0] : k->max_threads;
         a &= 0 - a;
         return a == 0 ? 1 : a > 128 ? 128 : a;
     }
-    if ((form->row->op != PTX_MUL && form->row->op != PTX_ADD && form->row->op != PTX_MAD
-         && form->row->op != PTX_MOV)
-        || form->asked & (PTX_HI | PTX_WIDE) & ~PTX__FAMILY)
+    if ((at.op != PTX_MUL && at.op != PTX_ADD && at.op != PTX_MAD && at.op != PTX_MOV)
+        || at.form->asked & (PTX_HI | PTX_WIDE) & ~PTX__FAMILY)
         return (uint32_t)by;
     a = ptx__multiple(k, f, w, depth + 1);
-    if (form->row->op == PTX_MOV) return a;
+    if (at.op == PTX_MOV) return a;
     w = ptx__behind(w);
     b = ptx__multiple(k, f, w, depth + 1);
-    if (form->row->op == PTX_ADD) return a < b ? a : b;
+    if (at.op == PTX_ADD) return a < b ? a : b;
     a = a * b > 128 ? 128 : a * b;
-    if (form->row->op == PTX_MUL) return a;
+    if (at.op == PTX_MUL) return a;
     w = ptx__behind(w);
     b = ptx__multiple(k, f, w, depth + 1);
     return a < b ? a : b;
@@ -7865,19 +7903,15 @@ static int ptx__by_group(const ptx_kernel *k, ptx__flow *f, const ptx__form *for
     uint64_t by[2];
     unsigned i;
     for (i = 0; i < 2; i++) {
-        const ptx__ins *ins;
-        uint32_t slot;
+        ptx__point at;
         if ((form->row->op != PTX_SHR && form->row->op != PTX_DIV) || PTX__TAG(*w) != PTX__W_32) return 0;
         if (!PTX__IS_INTEGER(w[1]) || w[3] || w[2] > 1024)
             return 0;
         by[i] = form->row->op == PTX_DIV ? w[2] : w[2] < 20 ? (uint64_t)1 << w[2] : 0;
         if (i) break;
-        slot = ptx__slot(f, *w);
-        if (!f->def[slot] || f->sets[slot]) return 0;
-        ins = &k->ins.at[f->def[slot] - 1];
-        if (ins->kind != PTX__I_PLAIN || ins->count - ins->results != 4) return 0;
-        form = ptx__form_of(k, ins);
-        w = k->words.at + ins->words + ins->results;
+        if (!ptx__made_by(k, f, *w, &at) || at.end - at.w != 4) return 0;
+        form = at.form;
+        w = at.w;
     }
     if (!(*ptx__class_at(f, *w) & PTX__TID_GROUP) || (by[0] * by[1]) % 128) return 0;
     return !(k->need[0] && k->need[1] * k->need[2] > 1 && k->need[0] % 128);
@@ -8567,22 +8601,18 @@ static int ptx__all_come(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t
 }
 
 /* The mask of instruction i where it is a number; else 0, and *from is the instruction that made it. */
-static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const ptx__ins *ins,
+static uint32_t ptx__member_mask(const ptx_kernel *k, const ptx__flow *f, const ptx__point *at,
                                  uint32_t *from) {
-    const uint32_t *end = k->words.at + ins->words + ins->count;
-    uint32_t steps, slot, word = end[-1];
+    const uint32_t *end = at->end;
+    uint32_t steps, word = end[-1];
+    ptx__point by;
     *from = UINT32_MAX;
-    if (ins->count >= 3 && PTX__IS_INTEGER(end[-3]))
-        return end[-2];
-    for (steps = 0; steps < 8 && PTX__TAG(word) == PTX__W_32; steps++) {
-        slot = ptx__slot(f, word);
-        if (!f->def[slot] || f->sets[slot]) return 0;
-        *from = f->def[slot] - 1;
-        ins = &k->ins.at[*from];
-        if (ptx__form_of(k, ins)->row->op != PTX_MOV || ins->results != 1) return 0;
-        word = k->words.at[ins->words + 1];
-        if (PTX__IS_INTEGER(word))
-            return k->words.at[ins->words + 2];
+    if (at->ins->count >= 3 && PTX__IS_INTEGER(end[-3])) return end[-2];
+    for (steps = 0; steps < 8 && ptx__made_by(k, f, word, &by); steps++) {
+        *from = by.i;
+        if (by.op != PTX_MOV || by.ins->results != 1) return 0;
+        word = *by.w;
+        if (PTX__IS_INTEGER(word)) return by.w[1];
     }
     return 0;
 }
@@ -8603,35 +8633,33 @@ static uint32_t ptx__shuffle_source(const char *kind, uint32_t lane, uint32_t st
 }
 
 /* A shuffle by numbers of which no lane that comes finds another that comes. */
-static ptx_code ptx__verify_sources(ptx_kernel *k, uint32_t i, uint32_t mask, const uint32_t *lanes) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const uint32_t *end = k->words.at + ins->words + ins->count;
-    const char *kind = ptx__form_of(k, ins)->row->name + 10; /* behind "shfl.sync." */
+static ptx_code ptx__verify_sources(ptx_kernel *k, const ptx__point *at, uint32_t mask,
+                                    const uint32_t *lanes) {
+    const uint32_t *end = at->end;
     uint32_t lane, from = 0, here = 0;
-    if (strncmp(ptx__form_of(k, ins)->row->name, "shfl.sync.", 10) || ins->count < ins->results + 10u)
-        return PTX_E_NONE;
+    if (!(at->says & PTX__SAYS(SHUFFLE)) || end - at->w < 10) return PTX_E_NONE;
     if (PTX__TAG(end[-9]) != PTX__W_UNSIGNED || PTX__TAG(end[-6]) != PTX__W_UNSIGNED) return PTX_E_NONE;
     for (lane = 0; lane < 32; lane++) here |= lanes[lane];
     for (lane = 0; lane < 32; lane++) {
         if (!(here >> lane & 1)) continue;
-        from = ptx__shuffle_source(kind, lane, end[-8], end[-5]);
+        from = ptx__shuffle_source(at->name + 10, lane, end[-8], end[-5]);
         if (mask >> from & 1) return PTX_E_NONE;
     }
     return ptx__fault(
-        k, PTX_E_DIVERGENT, i,
+        k, PTX_E_DIVERGENT, at->i,
         "every lane of this shuffle reads of one that is not in the mask 0x%x, lane %u for one: "
         "what it finds there is undefined",
         mask, from);
 }
 
 /* The lanes that come, against those of the mask. */
-static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t i, uint32_t guard) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const char *name = ptx__form_of(k, ins)->row->name;
+static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, const ptx__point *at, uint32_t guard) {
+    const char *name = at->name;
+    const uint32_t i = at->i, b = at->b;
     uint32_t lanes[32], from, mask, w, threads = 0, there;
     int whole = PTX__CLASS(guard) < PTX__CLASS_LANE && PTX__CLASS(f->level[b]) < PTX__CLASS_LANE;
     if (!*name) return PTX_E_NONE; /* raw text */
-    mask = ptx__member_mask(k, f, ins, &from);
+    mask = ptx__member_mask(k, f, at, &from);
     if (!mask) {
         const ptx__ins *made = from == UINT32_MAX ? NULL : &k->ins.at[from];
         if (!made || ptx__form_of(k, made)->row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
@@ -8643,7 +8671,7 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
                           name, made->site);
     }
     if (mask == 0xffffffffu && whole) return PTX_E_NONE;
-    if (!ptx__comers(k, f, b, PTX__CLASS(guard) == PTX__CLASS_LANE ? ins->guard : 0, PTX__CLASS_WARP,
+    if (!ptx__comers(k, f, b, PTX__CLASS(guard) == PTX__CLASS_LANE ? at->ins->guard : 0, PTX__CLASS_WARP,
                      lanes)) {
         if (PTX__CLASS(guard) == PTX__CLASS_LANE) return ptx__divergent(k, f, i, 0, guard, PTX__CLASS_WARP);
         return ptx__divergent(k, f, i, f->level[b], 0, PTX__CLASS_WARP);
@@ -8658,32 +8686,30 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, uint32_t b, uin
                           "the same",
                           name, mask, w, lanes[w] & there);
     }
-    return ptx__verify_sources(k, i, mask, lanes);
+    return ptx__verify_sources(k, at, mask, lanes);
 }
 
 /* The number of a barrier, the same for those it is for; and no more threads than the block has. */
-static ptx_code ptx__verify_barrier(ptx_kernel *k, ptx__flow *f, uint32_t i, unsigned bears) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *w = k->words.at + ins->words + ins->results;
+static ptx_code ptx__verify_barrier(ptx_kernel *k, ptx__flow *f, const ptx__point *at, unsigned bears) {
+    const uint32_t *w = at->w;
     uint32_t threads = ptx__most_threads(k), operand = 0;
     char root[360];
-    const char *slot = form->operands;
-    if (form->row->op == PTX_RAW) return PTX_E_NONE;
-    for (; *slot && w < k->words.at + ins->words + ins->count; slot++, operand++) {
+    const char *slot = at->form->operands;
+    if (at->op == PTX_RAW) return PTX_E_NONE;
+    for (; *slot && w < at->end; slot++, operand++) {
         if (*slot != 'F' && *slot != 'G') break;
         if (PTX__TAG(*w) < PTX__CLASSES) {
             uint32_t c = *ptx__class_at(f, *w++);
             if (PTX__CLASS(c) <= bears) continue;
             ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
-            return ptx__fault(k, PTX_E_DIVERGENT, i,
+            return ptx__fault(k, PTX_E_DIVERGENT, at->i,
                               "operand %u of %s must be the same for all that come together; it depends "
                               "on %s",
-                              operand + 1, form->row->name, root);
+                              operand + 1, at->name, root);
         }
         if (*slot == 'G' && threads && w[1] > threads)
-            return ptx__fault(k, PTX_E_RANGE, i,
-                              "%s waits for %u threads, and a block has %u at most", form->row->name, w[1],
+            return ptx__fault(k, PTX_E_RANGE, at->i,
+                              "%s waits for %u threads, and a block has %u at most", at->name, w[1],
                               threads);
         w += 3;
     }
@@ -8735,29 +8761,27 @@ static int ptx__by_id(const ptx_kernel *k, uint32_t i) {
 
 /* What is for whole warps or warpgroups needs a block that has one; and the descriptors and the predicate of
    a product are one for all of the warpgroup: where they differ by ids of threads, they are not. */
-static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsigned bears) {
-    const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = ptx__form_of(k, ins);
-    const uint32_t *end, *w = ptx__given(k, ins, &end);
+static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, const ptx__point *at, unsigned bears) {
+    const ptx__form *form = at->form;
+    const uint32_t *w;
     uint32_t threads = ptx__most_threads(k);
     uint32_t want = form->who == PTX__WHO_GROUP ? 128 : 32, operand;
     char root[360];
     if (form->who != PTX__WHO_GROUP && form->who != PTX__WHO_WARP) return PTX_E_NONE;
     if (threads && threads < want && !(form->says & PTX__SAYS(BAR)))
-        return ptx__fault(k, PTX_E_DIVERGENT, i,
+        return ptx__fault(k, PTX_E_DIVERGENT, at->i,
                           "%s is for the %u threads of a %s together, and a block has %u",
-                          *form->row->name ? form->row->name : "this text", want,
+                          *at->name ? at->name : "this text", want,
                           want == 32 ? "warp" : "warpgroup", threads);
     if (form->effect != PTX__EFFECT_MMA) return PTX_E_NONE;
-    for (operand = 1; w < end; w++, operand++) {
+    for (w = at->w, operand = 1; w < at->end; w = ptx__behind(w), operand++) {
         uint32_t tag = PTX__TAG(*w), c;
-        if (tag >= PTX__W_UNSIGNED && tag <= PTX__W_F64) w += 2;
         if (tag == PTX__W_VECTOR) operand--;
         if (tag != PTX__W_64 && tag != PTX__W_PRED && tag != PTX__W_PRED_NOT) continue;
         c = *ptx__class_at(f, tag == PTX__W_64 ? *w : PTX__PREDICATE(*w));
         if (PTX__CLASS(c) <= bears || !ptx__by_id(k, PTX__ROOT(c) - 1)) continue;
         ptx__describe_root(k, PTX__ROOT(c) - 1, root, sizeof root);
-        return ptx__fault(k, PTX_E_DIVERGENT, i,
+        return ptx__fault(k, PTX_E_DIVERGENT, at->i,
                           "%s of wgmma must be the same in all threads of the warpgroup; it depends on %s; "
                           "where it is, say so with ptx_warpgroup_uniform",
                           tag == PTX__W_64 ? "a descriptor" : "the predicate that scales D", root);
@@ -8767,6 +8791,7 @@ static ptx_code ptx__verify_crowd(ptx_kernel *k, ptx__flow *f, uint32_t i, unsig
 
 static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
     uint32_t b, i, s;
+    ptx__point at;
     if (k->calls.count && f->classes && ptx__verify_exits(k, f)) return k->m->error.code;
     if (!f->classes) return PTX_E_NONE;
     ptx__postdominators(f);
@@ -8774,23 +8799,21 @@ static ptx_code ptx__verify_convergence(ptx_kernel *k, ptx__flow *f) {
     for (b = 0; b < f->blocks; b++) {
         if (!f->block[b].order) continue;
         for (s = f->block[b].special; (i = ptx__special_at(k, f, s)) < f->block[b].end; s++) {
-            const ptx__ins *ins = &k->ins.at[i];
             uint32_t guard = 0;
-            unsigned bears;
-            if (ins->kind != PTX__I_PLAIN || !ptx__form_of(k, ins)->who) continue;
-            bears = ptx__bears(k, ins);
-            if (ptx__form_of(k, ins)->who == PTX__WHO_MEMBERS) bears = PTX__CLASS_LANE;
-            if (ins->guard) guard = *ptx__class_at(f, PTX__PREDICATE(ins->guard));
+            unsigned bears, who = ptx__form_of(k, &k->ins.at[i])->who;
+            if (!who || !ptx__see(k, i, &at)) continue;
+            at.b = b;
+            bears = who == PTX__WHO_MEMBERS ? (unsigned)PTX__CLASS_LANE : ptx__bears(k, at.ins);
+            if (at.ins->guard) guard = *ptx__class_at(f, PTX__PREDICATE(at.ins->guard));
             if (bears > PTX__CLASS_CLUSTER && k->need[0]
                 && (PTX__CLASS(guard) > bears || PTX__CLASS(f->level[b]) > bears)
-                && ptx__all_come(k, f, b, PTX__CLASS(guard) > bears ? ins->guard : 0, bears))
+                && ptx__all_come(k, f, b, PTX__CLASS(guard) > bears ? at.ins->guard : 0, bears))
                 continue;
             if (PTX__CLASS(guard) > bears) return ptx__divergent(k, f, i, 0, guard, bears);
             if (PTX__CLASS(f->level[b]) > bears) return ptx__divergent(k, f, i, f->level[b], 0, bears);
-            if (ptx__form_of(k, ins)->who == PTX__WHO_BLOCK && ptx__verify_barrier(k, f, i, bears))
-                return k->m->error.code;
-            if (ptx__verify_crowd(k, f, i, bears)) return k->m->error.code;
-            if (ptx__form_of(k, ins)->who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, b, i, guard))
+            if ((who == PTX__WHO_BLOCK && ptx__verify_barrier(k, f, &at, bears))
+                || ptx__verify_crowd(k, f, &at, bears)
+                || (who == PTX__WHO_MEMBERS && ptx__verify_members(k, f, &at, guard)))
                 return k->m->error.code;
         }
     }
@@ -8897,7 +8920,6 @@ static uint32_t ptx__arrays_filled(const ptx_kernel *k, const ptx__flow *f) {
     return filled;
 }
 
-typedef struct ptx__point ptx__point;
 typedef int (*ptx__look)(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about);
 static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx__look look,
                           const uint32_t *about);
@@ -8906,18 +8928,6 @@ static uint32_t ptx__seek(const ptx_kernel *k, ptx__flow *f, uint32_t from, ptx_
    What may be so at a point of the kernel is a word of bits. A rule says what an instruction makes of it; the
    word goes along every way from the beginning of the kernel until none brings news, and then once more
    through each block, where the rule reports. */
-struct ptx__point {
-    uint32_t i, b; /* instruction and block */
-    const ptx__ins *ins;
-    const ptx__form *form;
-    const char *name;    /* of its row: "" of raw text */
-    uint32_t says;       /* PTX__SAYS: what its name does */
-    unsigned op, effect; /* none of what is not plain */
-    int opaque;          /* a call or raw text: nobody knows what is done in there */
-    const uint32_t *w, *end; /* its sources */
-    int report, done;    /* done: the rule has found all that it seeks */
-    uint32_t *about;     /* the rule's own */
-};
 typedef uint32_t (*ptx__rule)(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states);
 enum {
     PTX__SPECIAL = 1, /* only instructions that f->special lists */
@@ -8929,30 +8939,7 @@ enum {
 #define PTX__EFFECTS(set) (PTX__SPECIAL | (uint32_t)(set) << 8)
 #define PTX__AT_END 0x10000u
 
-/* Instruction i, as rules see it: whether it is plain. */
-PTX__APART static int ptx__see(const ptx_kernel *k, uint32_t i, ptx__point *at) {
-    int plain = k->ins.at[i].kind == PTX__I_PLAIN;
-    at->i = i;
-    at->ins = &k->ins.at[i];
-    at->form = &k->m->forms.at[plain ? at->ins->form : 0];
-    at->op = plain ? at->form->row->op : PTX__NO_OP;
-    at->effect = plain ? at->form->effect : (unsigned)PTX__EFFECT_NONE;
-    at->name = at->form->row->name;
-    at->says = at->form->says;
-    at->opaque = at->op == PTX_RAW || at->effect == PTX__EFFECT_CALL;
-    at->w = k->words.at + at->ins->words + at->ins->results;
-    at->end = k->words.at + at->ins->words + at->ins->count;
-    return plain;
-}
-/* The one instruction that makes a value: whether there is one. None makes what is no register; and a
-   variable that is set has more. */
-static int ptx__made_by(const ptx_kernel *k, const ptx__flow *f, uint32_t word, ptx__point *at) {
-    uint32_t slot;
-    if (PTX__TAG(word) >= PTX__CLASSES) return 0;
-    slot = ptx__slot(f, word);
-    return f->def[slot] && !f->sets[slot] && ptx__see(k, f->def[slot] - 1, at);
-}
-/* The same of an end of the kernel, behind instruction i. */
+/* An end of the kernel, behind instruction i. */
 static void ptx__at_end(const ptx_kernel *k, uint32_t i, ptx__point *at) {
     ptx__see(k, i, at);
     at->op = PTX__AT_END;
@@ -9955,12 +9942,12 @@ static uint32_t ptx__count_bits(uint32_t x) {
     return ((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
 }
 
-/* Of a block, for 64 registers at once, a bit each. These stand where post_idom to skip_lane did. */
+/* Of a block, for 32 registers at once, a bit each. These stand where post_idom to skip_group did. */
 typedef struct ptx__live {
-    uint32_t out[2], in[2], written[2], mark, unused;
+    uint32_t out, in, written, mark;
 } ptx__live;
 
-/* Up to 64 registers: from each use back over the blocks, until they are written. `level` and `split` become
+/* Up to 32 registers: from each use back over the blocks, until they are written. `level` and `split` become
    the weight of what is live at the end of each block. */
 static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, uint32_t n) {
     uint32_t *lists = k->m->lists.at, *touched = f->post_order, *stack = f->stack;
@@ -9973,43 +9960,36 @@ static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, 
             uint32_t flags = lists[r - 2 + PTX__AT_FLAGS];
             b = lists[r - 2 + PTX__AT_BLOCK];
             if (!live[b].mark) live[b].mark = 1, touched[count++] = b;
-            if (flags & PTX__LIVE_IN) live[b].in[i / 32] |= 1u << i % 32;
-            if (flags & PTX__WRITTEN) live[b].written[i / 32] |= 1u << i % 32;
+            if (flags & PTX__LIVE_IN) live[b].in |= 1u << i;
+            if (flags & PTX__WRITTEN) live[b].written |= 1u << i;
         }
     for (i = 0; i < count; i++)
-        if (live[touched[i]].in[0] | live[touched[i]].in[1])
+        if (live[touched[i]].in)
             live[touched[i]].mark = 2, stack[depth++] = touched[i];
     while (depth) {
-        uint32_t low, high;
         b = stack[--depth];
         live[b].mark = 1;
-        low = live[b].in[0];
-        high = live[b].in[1];
         for (j = f->pred_head[b]; j < f->pred_head[b + 1]; j++) {
-            uint32_t from = f->pred[j], more_low, more_high;
+            uint32_t from = f->pred[j], more;
             ptx__live *l = &live[from];
-            more_low = low & ~l->out[0];
-            more_high = high & ~l->out[1];
-            if (!(more_low | more_high)) continue;
+            more = live[b].in & ~l->out;
+            if (!more) continue;
             if (!l->mark) l->mark = 1, touched[count++] = from;
-            l->out[0] |= more_low;
-            l->out[1] |= more_high;
-            more_low &= ~(l->written[0] | l->in[0]);
-            more_high &= ~(l->written[1] | l->in[1]);
-            if (!(more_low | more_high)) continue;
-            l->in[0] |= more_low;
-            l->in[1] |= more_high;
+            l->out |= more;
+            more &= ~(l->written | l->in);
+            if (!more) continue;
+            l->in |= more;
             if (l->mark == 1) l->mark = 2, stack[depth++] = from;
         }
     }
     for (i = 0; i < n; i++)
         for (r = f->wanted[ptx__slot(f, words[i])]; r > 1;
              r = lists[r - 2 + PTX__AT_NEXT])
-            if (live[lists[r - 2 + PTX__AT_BLOCK]].out[i / 32] >> i % 32 & 1)
+            if (live[lists[r - 2 + PTX__AT_BLOCK]].out >> i & 1)
                 lists[r - 2 + PTX__AT_FLAGS] |= PTX__LIVE_OUT;
     for (i = 0; i < count; i++) {
         ptx__live *l = &live[touched[i]];
-        uint32_t bits = ptx__count_bits(l->out[0]) + ptx__count_bits(l->out[1]);
+        uint32_t bits = ptx__count_bits(l->out);
         f->level[touched[i]] += bits * (uint32_t)weight;
         f->split[touched[i]] += bits * (uint32_t)(weight >> 32);
         memset(l, 0, sizeof *l);
@@ -10019,12 +9999,12 @@ static void ptx__live_chunk(ptx_kernel *k, ptx__flow *f, const uint32_t *words, 
 /* What is live at the ends of blocks. Only registers that are read in other blocks than their own count. */
 static int ptx__live_ends(ptx_kernel *k, ptx__flow *f) {
     ptx_module *m = k->m;
-    uint32_t b, i, at, word, n = 0, *r, chunk[64];
+    uint32_t b, i, at, word, n = 0, *r, chunk[32];
     uint32_t registers = f->base[PTX__CLASSES - 1] + k->registers[PTX__CLASSES - 1];
     m->lists.count = 0;
     for (i = 0; i < registers; i++) f->wanted[i] = f->reads[i] != 0;
     for (b = 0; b <= f->blocks; b++) {
-        memset(f->post_idom + 8 * (size_t)b, 0, sizeof(ptx__live));
+        memset(f->post_idom + 4 * (size_t)b, 0, sizeof(ptx__live));
         f->level[b] = f->split[b] = f->post_number[b] = 0;
     }
     for (b = 0; b < f->blocks; b++)
@@ -10042,7 +10022,7 @@ static int ptx__live_ends(ptx_kernel *k, ptx__flow *f) {
         for (i = 0; i < k->registers[word]; i++) {
             if (f->wanted[f->base[word] + i] < 2) continue;
             chunk[n++] = PTX__WORD(word, i);
-            if (n == 64) ptx__live_chunk(k, f, chunk, n), n = 0;
+            if (n == 32) ptx__live_chunk(k, f, chunk, n), n = 0;
         }
         if (n) ptx__live_chunk(k, f, chunk, n), n = 0;
     }
@@ -10520,10 +10500,10 @@ static uint32_t ptx__base_of(const ptx_kernel *k, const ptx__flow *f, uint32_t w
     return 0;
 }
 
-/* The same of an access that is not of the symbol's space. */
-static ptx_code ptx__verify_turned(ptx_kernel *k, ptx__flow *f, uint32_t i, uint32_t word) {
+/* An access that is not of the symbol's space. turned: what made it generic, or mapped it, + 1 */
+static ptx_code ptx__verify_space(ptx_kernel *k, uint32_t i, uint32_t symbol, uint32_t turned) {
     const ptx__form *form = ptx__form_of(k, &k->ins.at[i]);
-    uint32_t turned, symbol = ptx__base_of(k, f, word, &turned), tag = PTX__TAG(symbol);
+    const uint32_t tag = PTX__TAG(symbol);
     const ptx__ins *by = turned ? &k->ins.at[turned - 1] : NULL;
     ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY, local = PTX__M_LOCAL & ~PTX__FAMILY;
     ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
@@ -10605,14 +10585,9 @@ static ptx_code ptx__verify_reached(ptx_kernel *k, ptx__flow *f, uint32_t i, con
 
 /* The variable that a register is a copy of, or itself. */
 static uint32_t ptx__copied(const ptx_kernel *k, const ptx__flow *f, uint32_t word) {
-    uint32_t slot = PTX__TAG(word) == PTX__W_32 ? ptx__slot(f, word) : 0, from;
-    const ptx__ins *ins;
-    if (PTX__TAG(word) != PTX__W_32 || !f->def[slot]) return word;
-    ins = &k->ins.at[f->def[slot] - 1];
-    if (f->sets[slot] || ptx__op_of(k, ins) != PTX_MOV)
-        return word;
-    from = k->words.at[ins->words + 1];
-    return PTX__TAG(from) == PTX__W_32 && f->sets[ptx__slot(f, from)] ? from : word;
+    ptx__point at;
+    if (PTX__TAG(word) != PTX__W_32 || !ptx__made_by(k, f, word, &at) || at.op != PTX_MOV) return word;
+    return PTX__TAG(*at.w) == PTX__W_32 && f->sets[ptx__slot(f, *at.w)] ? *at.w : word;
 }
 /* Whether it is made of that part, or of too much to say. */
 static int ptx__made_of(const ptx_kernel *k, const ptx__flow *f, uint32_t word, uint32_t part, int depth,
@@ -10897,8 +10872,10 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
     }
     if (letter == 'm' && ptx__wrong_space(k, f, w, v, form, &array))
         return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, array);
-    if (!v.symbol && k->seen & PTX__SEEN_TURNED && letter == 'm' && ptx__verify_turned(k, f, i, w[0]))
-        return k->m->error.code;
+    if (!v.symbol && k->seen & PTX__SEEN_TURNED && letter == 'm') {
+        uint32_t turned, symbol = ptx__base_of(k, f, w[0], &turned);
+        if (ptx__verify_space(k, i, symbol, turned)) return k->m->error.code;
+    }
     if (!v.symbol && f->advising < 2) return PTX_E_NONE;
     ptx__extent(k, ins, letter, &align, &bytes);
     if (f->advising == 2) ptx__advise_lane_step(k, f, i, w[0], align);
@@ -10907,15 +10884,10 @@ static ptx_code ptx__verify_address(ptx_kernel *k, ptx__flow *f, uint32_t i, con
         ptx__note(k, PTX_ADVICE_ALIGN, i, "an mbarrier has 8 bytes, and this is one of a row %u bytes apart",
                   (uint32_t)v.step);
     if (!v.symbol) return PTX_E_NONE;
-    if (letter == 'm' && form->row->allow >> 63 && (form->row->op == PTX_LD || form->row->op == PTX_ST)) {
-        ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
-        ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
-        if ((PTX__TAG(v.symbol) == PTX__W_LOCAL && space != (PTX__M_LOCAL & ~PTX__FAMILY))
-            || (PTX__TAG(v.symbol) == PTX__W_SHARED && !(space & shared)))
-            return ptx__fault(k, PTX_E_ADDRESS, i,
-                              "%.150s goes to an array in %s space: ptx_cvta makes a generic address of it",
-                              text, PTX__TAG(v.symbol) == PTX__W_LOCAL ? "local" : "shared");
-    }
+    if (letter == 'm' && (form->row->op == PTX_LD || form->row->op == PTX_ST)
+        && (PTX__TAG(v.symbol) == PTX__W_LOCAL || PTX__TAG(v.symbol) == PTX__W_SHARED)
+        && ptx__verify_space(k, i, v.symbol, 0))
+        return k->m->error.code;
     offset = v.offset + (int32_t)w[1];
     if (PTX__TAG(v.symbol) == PTX__W_PARAM) { /* allocations begin at multiples of 256 */
         if (f->advising == 2 && align <= 256 && (!v.step || v.step >= align) && offset & (align - 1))
@@ -14172,16 +14144,31 @@ PTXGEN_API const char *ptx_text(ptx_module *m, size_t *length) {
     return m->text.at;
 }
 
+/* Text into a caller's buffer as far as there is room; the length goes on regardless. */
+typedef struct ptx__writer {
+    char *at;
+    size_t used, capacity;
+} ptx__writer;
+static void ptx__write_part(ptx__writer *w, const char *s, size_t n) {
+    size_t room = w->used + 1 < w->capacity ? w->capacity - 1 - w->used : 0;
+    if (w->at && room) memcpy(w->at + w->used, s, n < room ? n : room);
+    w->used += n;
+}
+static void ptx__write(ptx__writer *w, const char *s) { ptx__write_part(w, s, strlen(s)); }
+/* The end of the text: its length. */
+static size_t ptx__written(const ptx__writer *w) {
+    if (w->at && w->capacity) w->at[w->used < w->capacity ? w->used : w->capacity - 1] = 0;
+    return w->used;
+}
+
 PTXGEN_API size_t ptx_print(ptx_module *m, char *buffer, size_t capacity) {
-    size_t length, n;
+    ptx__writer w = {NULL, 0, 0};
+    size_t length;
     const char *text = ptx_text(m, &length);
-    if (!text) length = 0;
-    if (buffer && capacity) {
-        n = length < capacity - 1 ? length : capacity - 1;
-        if (text) memcpy(buffer, text, n);
-        buffer[n] = 0;
-    }
-    return length;
+    w.at = buffer;
+    w.capacity = capacity;
+    if (text) ptx__write_part(&w, text, length);
+    return ptx__written(&w);
 }
 
 PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
@@ -14203,16 +14190,11 @@ PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) 
     return 0;
 }
 
-/* Append n characters as far as there is room; the length goes on regardless. */
-static void ptx__out(char *buffer, size_t capacity, size_t *length, const char *s, size_t n) {
-    size_t room = *length + 1 < capacity ? capacity - 1 - *length : 0;
-    if (buffer && room) memcpy(buffer + *length, s, n < room ? n : room);
-    *length += n;
-}
-
 PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity) {
-    size_t length = 0;
+    ptx__writer w = {NULL, 0, 0};
     const char *from = log;
+    w.at = buffer;
+    w.capacity = capacity;
     while (log && *log) {
         uint32_t line = 0;
         ptx_place place;
@@ -14223,16 +14205,15 @@ PTXGEN_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer
         }
         for (log += 5; *log >= '0' && *log <= '9'; log++)
             if (line < 100000000) line = line * 10 + (uint32_t)(*log - '0');
-        ptx__out(buffer, capacity, &length, from, (size_t)(log - from));
+        ptx__write_part(&w, from, (size_t)(log - from));
         from = log;
         if (!ptx_locate(m, line, &place)) continue;
         snprintf(text, sizeof text, " (%.200s, kernel '%.80s', instruction %lu)", place.site, place.kernel,
                  (unsigned long)place.instruction);
-        ptx__out(buffer, capacity, &length, text, strlen(text));
+        ptx__write(&w, text);
     }
-    if (log) ptx__out(buffer, capacity, &length, from, (size_t)(log - from));
-    if (buffer && capacity) buffer[length < capacity ? length : capacity - 1] = 0;
-    return length;
+    if (log) ptx__write_part(&w, from, (size_t)(log - from));
+    return ptx__written(&w);
 }
 
 PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) {
@@ -14267,14 +14248,6 @@ PTXGEN_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info
 
 /* -- the reference -- */
 
-typedef struct ptx__writer {
-    char *at;
-    size_t used, capacity;
-} ptx__writer;
-PTX__APART static void ptx__write(ptx__writer *w, const char *s) {
-    for (; *s; s++, w->used++)
-        if (w->used + 1 < w->capacity) w->at[w->used] = *s;
-}
 static void ptx__write_mods(ptx__writer *w, ptx_mods set) {
     unsigned bit;
     for (bit = 0; bit < 62; bit++)
@@ -14294,21 +14267,14 @@ PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity) {
 #undef PTX__OP
 #undef PTX__FORM
     };
-    ptx__writer w;
-    const ptx__row *r;
-    char text[64];
+    ptx__writer w = {NULL, 0, 0};
+    const ptx__row *r = row < PTX__ROW_COUNT ? &ptx__rows[row] : NULL;
+    char text[200];
     w.at = line;
-    w.used = 0;
-    w.capacity = line ? capacity : 0;
-    if (line && capacity) line[0] = 0;
-    if (row >= PTX__ROW_COUNT) return 0;
-    r = &ptx__rows[row];
-    ptx__write(&w, ids[r->op]);
-    ptx__write(&w, "\t");
-    ptx__write(&w, r->name);
-    ptx__write(&w, "\t");
-    ptx__write(&w, r->sig);
-    ptx__write(&w, "\t");
+    w.capacity = capacity;
+    if (!r) return ptx__written(&w);
+    snprintf(text, sizeof text, "%s\t%s\t%s\t", ids[r->op], r->name, r->sig);
+    ptx__write(&w, text);
     ptx__write_types(&w, r->types);
     if (r->src) ptx__write(&w, " <- "), ptx__write_types(&w, r->src);
     ptx__write(&w, "\t");
@@ -14324,8 +14290,7 @@ PTXGEN_API size_t ptx_reference(uint32_t row, char *line, size_t capacity) {
         ptx__write(&w, text);
     } else
         ptx__write(&w, ptx__target_sets[r->sm - PTX__ON_FIRST - 1]);
-    if (w.capacity) line[w.used < w.capacity ? w.used : w.capacity - 1] = 0;
-    return w.used;
+    return ptx__written(&w);
 }
 
 #ifdef __cplusplus
