@@ -315,6 +315,9 @@ static int write_text(run *r, options *o, const gguf *g, FILE *file, uint32_t *t
 /* How many positions there are to be, and whether the prompt fits. */
 static int fit(options *o, const llama_config *c, uint64_t prompt) {
     uint64_t most = o->llama.max_seq && o->llama.max_seq < c->context ? o->llama.max_seq : c->context;
+    if (o->llama.max_seq > c->context)
+        fprintf(stderr, "generate: --context %lu: the model has %lu positions, which are taken\n",
+                (unsigned long)o->llama.max_seq, (unsigned long)c->context);
     if (prompt >= most) {
         fprintf(stderr, "generate: the prompt has %llu tokens, the context %llu\n",
                 (unsigned long long)prompt, (unsigned long long)most);

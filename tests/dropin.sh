@@ -162,23 +162,33 @@ else
     echo "$long" | head -n 20
 fi
 
-# -- the same text from two compilers --
-if [ -f examples/ptxdump.c ] && has gcc && has clang && [ -f ptxgen_kernels.h ]; then
-    for cc in gcc clang; do
-        $cc -std=c99 -O1 examples/ptxdump.c -o "$t/dump-$cc" -ldl -lm 2>"$t/dump.log" \
-            || bad "$cc examples/ptxdump.c: $(head -n 3 "$t/dump.log")"
-    done
+# -- the same text from every compiler, and from a machine of 32 bits, whose registers of floats are wider --
+texts() { # name, compiler ...: of all kernels, to $t/NAME-SM.ptx; fails where there is no such compiler
+    name=$1
+    shift
+    echo 'int main(void) { return 0; }' >"$t/none.c"
+    has "$1" && "$@" "$t/none.c" -o "$t/none" 2>/dev/null || { skip "$*: is not installed"; return 1; }
+    "$@" -std=c99 examples/ptxdump.c -o "$t/dump-$name" -ldl -lm 2>"$t/dump.log" \
+        || { bad "$* examples/ptxdump.c: $(head -n 3 "$t/dump.log")"; return 1; }
+    for sm in 75 80 90 120; do "$t/dump-$name" --all $sm >"$t/$name-$sm.ptx" 2>/dev/null; done
+    return 0
+}
+alike() { # name, compiler ...: against the text of cc
+    texts "$@" || return
     for sm in 75 80 90 120; do
-        for cc in gcc clang; do "$t/dump-$cc" --all $sm >"$t/$cc.ptx" 2>/dev/null; done
-        if [ -s "$t/gcc.ptx" ] && cmp -s "$t/gcc.ptx" "$t/clang.ptx"; then
+        if [ -s "$t/cc-$sm.ptx" ] && cmp -s "$t/cc-$sm.ptx" "$t/$name-$sm.ptx"; then
             ok
         else
-            bad "ptxdump --all $sm: the text of gcc and of clang differs, or there is none"
-            cmp "$t/gcc.ptx" "$t/clang.ptx" | sed 's/^/  /'
+            bad "ptxdump --all $sm: the text of $* is another than that of cc, or there is none"
+            cmp "$t/cc-$sm.ptx" "$t/$name-$sm.ptx" | sed 's/^/  /'
         fi
     done
-else
-    skip "examples/ptxdump.c with gcc and clang: not all of them are here"
+}
+if texts cc cc -O1; then
+    alike gcc gcc -O1
+    alike clang clang -O1
+    alike tcc tcc
+    alike m32 gcc -m32 -O1
 fi
 
 echo "$passed passed, $failed failed, $skipped skipped"

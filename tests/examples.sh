@@ -76,6 +76,8 @@ check "a text without a prompt does not begin with a space" 0 "^[^ ]" \
     sh -c "\"\$1\" \"\$2\" '' --tokens 1 2>/dev/null" sh "$generate" $model
 check "a drawn text" 0 "; 3 tokens" \
     "$generate" $model "" --tokens 3 --temperature 1 --top-k 5 --top-p 0.9 --seed 7
+check "more context than the model has" 0 "the model has 512 positions" \
+    "$generate" $model "The king" --tokens 1 --context 513
 check "no prompt" 2 "are needed" "$generate" $model
 check "no such model" 2 "No such file" "$generate" /nowhere/model.gguf x
 check "a file that is no model" 2 "at byte 0: does not begin with GGUF" "$generate" README.md x
