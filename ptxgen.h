@@ -12440,8 +12440,8 @@ static void ptx__advise_tensor_memory(ptx_kernel *k, ptx__flow *f) {
 /* The most that an instruction can make, of 32 bits without a sign: UINT32_MAX where that is not known. */
 static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__point *made) {
     const uint32_t *w = made->w;
-    const unsigned op = made->op, type = made->form->type;
-    const unsigned read = op == PTX_CVT ? made->form->src : type;
+    const unsigned op = made->op, type = (unsigned)(made->form->key >> 16 & 0xff);
+    const unsigned read = op == PTX_CVT ? (unsigned)(made->form->key >> 24 & 0xff) : type;
     if (made->ins->count == 2 && PTX__TAG(w[0]) == PTX__W_SPECIAL) {
         const uint32_t special = PTX__INDEX(w[0]), axis = special - PTX_TID_X;
         if (special == PTX_LANEID) return 31;
@@ -12462,28 +12462,28 @@ static uint32_t ptx__at_most(const ptx_kernel *k, const ptx__point *made) {
  */
 static int ptx__always(const ptx_kernel *k, const ptx__flow *f, uint32_t i) {
     const ptx__ins *ins = &k->ins.at[i];
-    const ptx__form *form = ptx__form_of(k, ins);
+    const ptx__form *form = &k->m->forms.at[ins->form];
     const uint32_t *w = k->words.at + ins->words + ins->results;
-    const ptx_mods ordered = PTX_EQ | PTX_LT | PTX_LE | PTX_GT | PTX_GE;
-    unsigned how = ptx__compares(form);
-    char kind = ptx__fact(form->type)->kind;
+    const char *how = k->m->chars.at + form->text + 5; /* behind "setp." */
+    unsigned type = (unsigned)(form->key >> 16 & 0xff);
+    char kind = ptx__fact(type)->kind;
     uint64_t number = 0;
     uint32_t most;
     ptx__point made;
     if (!form->operands[2] && ins->count == ins->results + 2u && w[0] == w[1] && PTX__TAG(w[0]) < PTX__CLASSES
         && strchr("usb", kind)) /* with itself */
-        return how & PTX__EQUAL ? 2 : 1;
+        return how[1] == 'e' || how[0] == 'e' ? (how[0] == 'n' ? 1 : 2) : 1;
     if (form->operands[2] || ins->count != ins->results + 4u || PTX__TAG(w[0]) >= PTX__CLASSES) return 0;
     if (!PTX__IS_NUMBER(w[1])) return 0;
     number = w[2] | (uint64_t)w[3] << 32;
     if (PTX__TAG(w[1]) == PTX__W_F32)
-        return (number & 0x7fffffff) > 0x7f800000 && form->asked & ordered;
+        return (number & 0x7fffffff) > 0x7f800000 && strchr("elg", how[0]) && how[2] == '.' ? 1 : 0;
     if (kind != 'u' || PTX__TAG(w[1]) == PTX__W_F64) return 0;
-    if (!number) return how == PTX__LESS ? 1 : how == (PTX__EQUAL | PTX__MORE) ? 2 : 0;
+    if (!number) return how[0] == 'l' && how[1] == 't' ? 1 : how[0] == 'g' && how[1] == 'e' ? 2 : 0;
     if (PTX__TAG(w[0]) != PTX__W_32 || !ptx__made_by(k, f, w[0], &made)) return 0;
     most = ptx__at_most(k, &made);
-    if (number > most && (how == PTX__EQUAL || how == (PTX__EQUAL | PTX__MORE))) return 1;
-    return number >= most && how == PTX__MORE; /* what is not known is no less */
+    if (number > most && ((how[0] == 'e' && how[1] == 'q') || (how[0] == 'g' && how[1] == 'e'))) return 1;
+    return number >= most && how[0] == 'g' && how[1] == 't' ? 1 : 0; /* what is not known is no less */
 }
 
 /* Whether a thread may end in the block: by what is no branch. */
