@@ -4034,7 +4034,7 @@ static uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsi
     if (form->who) form->seen |= PTX__SEEN_TOGETHER;
     if (op == PTX_RAW || op == PTX_MAPA || op == PTX_MAPA_GENERIC || strpbrk(form->operands, "CFGMT")
         || (form->effect == PTX__EFFECT_COPY && strchr(form->operands, 'u')) || ptx__multicasts(form)
-        || strncmp(row->name, "tcgen05", 7) == 0)
+        || form->says & PTX__SAYS(TCGEN05))
         form->seen |= PTX__SEEN_FURTHER;
     if (op == PTX_MAPA) form->seen |= PTX__SEEN_TURNED;
     if (op == PTX_SETMAXNREG_INC || op == PTX_SETMAXNREG_DEC) form->seen |= PTX__SEEN_SETMAXNREG;
@@ -4353,10 +4353,8 @@ static ptx_val ptx__settle(ptx_kernel *k, const char *site, ptx_val v, char slot
         ptx_val src[2];
         int64_t offset;
         src[0] = ptx__unplaced(v, &offset);
-        src[1] = ptx_imm(ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's' ? offset & 0xffffffff
-                                                                                        : offset);
-        if (ptx__fact(v.type)->bits == 64) src[1] = ptx_u64((uint64_t)offset);
-        if (src[0].type == PTX_S64) src[1].type = PTX_S64;
+        if (ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's') offset &= 0xffffffff;
+        src[1] = ptx__val(PTX__IMM, v.type, (uint64_t)offset);
         k->guard = 0;
         d = ptx__record(k, site, PTX_ADD, 0, PTX_NONE, PTX_NONE, src, 2, NULL);
         k->guard = guard;
@@ -11093,7 +11091,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
             return ptx__fault(k, PTX_E_RANGE, i,
                               "mapa leads to block %u of a cluster of %u: they are counted from 0",
                               (unsigned)number, blocks);
-        blocks = k->function ? 0 : k->cluster[0] * k->cluster[1] * k->cluster[2];
+        blocks = k->function ? 0 : ptx__blocks_of(k);
         for (f->rank = 1; f->rank <= blocks; f->rank++) {
             uint32_t lanes[32];
             int good = PTX__VALUE_STEPS;
@@ -11698,7 +11696,7 @@ static int ptx__look_around(const ptx_kernel *k, ptx__flow *f, const ptx__point 
 }
 static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
     const uint32_t *made = ptx__in_slot(k, i, 'b'), *w;
-    uint32_t t, lanes[32], threads = k->need[0] * k->need[1] * k->need[2], about[2] = {0, UINT32_MAX};
+    uint32_t t, lanes[32], threads = ptx__threads_of(k), about[2] = {0, UINT32_MAX};
     uint64_t count, by, all = 0, most = 0;
     int declared = threads != 0, again = 0;
     ptx__point at;
@@ -11709,16 +11707,16 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
             about[1] = ptx__block_of(f, at.i);
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
         uint64_t come = 0;
-        if (at.opaque || (strstr(at.name, "mbarrier::arrive") && strstr(at.name, "multicast"))) return;
-        if (!strstr(at.name, "arrive") || ptx__is_bar(&at)) continue;
+        if (at.opaque || (at.says & PTX__SAYS(BULK_ARRIVE) && strstr(at.name, "multicast"))) return;
+        if (!(at.says & PTX__SAYS(ARRIVE)) || ptx__is_bar(&at)) continue;
         w = ptx__mbarrier_of(k, at.i);
-        if (!w || strstr(at.name, "drop") || !ptx__array_at(k, f, w)) return;
-        if (strstr(at.name, "shared::cluster") && PTX__TAG(w[0]) != PTX__W_SHARED) return; /* ptx_mapa */
+        if (!w || at.says & PTX__SAYS(DROP) || !ptx__array_at(k, f, w)) return;
+        if (at.says & PTX__SAYS(CLUSTER) && PTX__TAG(w[0]) != PTX__W_SHARED) return; /* ptx_mapa */
         if (!ptx__alike(k, f, w, made)) continue;
         if (PTX__TAG(w[0]) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, w[0])) > PTX__CLASS_BLOCK) return;
-        if (strstr(at.name, "cp.async"))
-            by = strstr(at.name, "noinc") != NULL;
-        else if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M'))
+        if (at.says & PTX__SAYS(CP_ASYNC))
+            by = (at.says & PTX__SAYS(NOINC)) != 0;
+        else if (at.says & PTX__SAYS(EXPECT) || !ptx__in_slot(k, at.i, 'M'))
             by = 1;
         else if (!ptx__number_in(k, f, at.i, 'M', &by))
             return;
@@ -11963,7 +11961,7 @@ static void ptx__play(ptx_kernel *k, ptx__flow *f, uint32_t i, ptx__rounds *roun
 }
 
 static int ptx__arrives(const ptx__point *at) {
-    return (strstr(at->name, "arrive") && !ptx__is_bar(at)) || strncmp(at->name, "tcgen05.commit", 14) == 0;
+    return (at->says & PTX__SAYS(ARRIVE) && !ptx__is_bar(at)) || at->says & PTX__SAYS(TCGEN05_COMMIT);
 }
 /* The next arrival at the mbarrier of instruction i; or, with `all`, what else makes its phases. 0: there is
    none */
@@ -12085,7 +12083,7 @@ static void ptx__advise_rounds(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     if (ptx__sm(k) < 80) return;
     for (at.i = PTX__BEGIN; f->effort > PTX__EFFORT / 4 && ptx__next(k, &at);)
-        if (ptx__is_wait(&at) && strstr(at.name, "parity") && f->block[ptx__block_of(f, at.i)].order)
+        if (ptx__is_wait(&at) && at.says & PTX__SAYS(PARITY) && f->block[ptx__block_of(f, at.i)].order)
             ptx__advise_round(k, f, at.i);
 }
 
@@ -12273,7 +12271,7 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
                    : states & ~PTX__CLUSTER_RELAXED;
     if (at->says & PTX__SAYS_FENCE) return states | PTX__CLUSTER_FENCED;
     if (at->report && states & PTX__CLUSTER_NOT_MET && !at->about
-        && (((strncmp(at->name, "mbarrier", 8) == 0 || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
+        && (((at->says & PTX__SAYS(MBARRIER) || op == PTX_ST_ASYNC || op == PTX_RED_ASYNC)
              && ptx__is_mapped(k, f, ptx__in_slot(k, i, 'r')))
             || (at->effect == PTX__EFFECT_BULK_IN && ptx__multicasts(at->form))))
         ptx__note(k, PTX_ADVICE_ORDER, i,
@@ -12311,7 +12309,7 @@ static uint32_t ptx__remote_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
 
 static void ptx__advise_remote(ptx_kernel *k, ptx__flow *f) {
     if (ptx__sm(k) >= 90 && !k->function) {
-        uint32_t stores = 1, blocks = k->cluster[0] * k->cluster[1] * k->cluster[2];
+        uint32_t stores = 1, blocks = ptx__blocks_of(k);
         ptx__point at;
         ptx__follow(k, f, PTX__CLUSTER_NOT_MET, ptx__remote_rule, 0, NULL);
         ptx__follow(k, f, 0, ptx__remote_rule, 0, &stores);
@@ -12346,7 +12344,7 @@ static int ptx__look_tensor(const ptx_kernel *k, ptx__flow *f, const ptx__point 
 }
 static int ptx__look_commit(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
     (void)k, (void)f, (void)about;
-    return strncmp(at->name, "tcgen05.commit", 14) == 0 ? 2 : 0;
+    return at->says & PTX__SAYS(TCGEN05_COMMIT) ? 2 : 0;
 }
 /* about: the op that is sought; one that ends the way, or whether a barrier of the block does */
 static int ptx__look_op(const ptx_kernel *k, ptx__flow *f, const ptx__point *at, const uint32_t *about) {
@@ -12363,7 +12361,7 @@ static int ptx__look_sums(const ptx_kernel *k, ptx__flow *f, const ptx__point *a
 }
 static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__point *at) {
     const uint32_t *w = at->w;
-    const uint32_t threads = k->need[0] * k->need[1] * k->need[2];
+    const uint32_t threads = ptx__threads_of(k);
     uint32_t about[2];
     if (at->op == PTX_TCGEN05_ALLOC || at->op == PTX_TCGEN05_DEALLOC || at->op == PTX_TCGEN05_RELINQUISH) {
         if (ptx__parted(k, f, at->i) < PTX__CLASS_WARP && (!threads || threads > 32))
@@ -12379,12 +12377,12 @@ static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__poi
             "the block has said at %s that it takes no more tensor memory: that comes behind the "
             "last of it");
     about[0] = PTX_TCGEN05_DEALLOC, about[1] = 1;
-    if (strncmp(at->name, "tcgen05.ld", 10) == 0 && ptx__parted(k, f, at->i) < PTX__CLASS_WARP)
+    if (at->says & PTX__SAYS(TCGEN05_LD) && ptx__parted(k, f, at->i) < PTX__CLASS_WARP)
         ptx__seek_and_note(
             k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
             "other warps may still be loading, at %s, from what is given back here: a barrier of "
             "the block comes between");
-    if (strncmp(at->name, "tcgen05.mma", 11) != 0 || !ptx__seek(k, f, at->i, ptx__look_commit, NULL)) return;
+    if (!(at->says & PTX__SAYS(TCGEN05_MMA)) || !ptx__seek(k, f, at->i, ptx__look_commit, NULL)) return;
     about[0] = PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w;
     ptx__seek_and_note(
         k, f, at->i, ptx__look_sums, about, PTX_ADVICE_RACE,
@@ -12642,8 +12640,8 @@ static int ptx__is_own(const ptx_kernel *k, ptx__flow *f, const uint32_t *addres
 }
 /* A fence that other blocks see. */
 static int ptx__is_fence(const ptx__point *at) {
-    return (strncmp(at->name, "fence", 5) == 0 || strncmp(at->name, "membar.", 7) == 0)
-           && !strstr(at->name, "proxy") && !(at->form->asked & PTX_CTA & ~PTX__FAMILY);
+    return at->says & PTX__SAYS_FENCE && !strstr(at->name, "proxy")
+           && !(at->form->asked & PTX_CTA & ~PTX__FAMILY);
 }
 static uint32_t ptx__tickets_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint32_t states) {
     ptx_mods asked = at->form->asked & ~PTX__FAMILY, released = PTX_RELEASE | PTX_ACQ_REL;
@@ -13194,7 +13192,7 @@ static void ptx__advise_stages(ptx_kernel *k, ptx__flow *f) {
     ptx__point at;
     if (!(k->seen >> PTX__EFFECT_BULK_IN & 1)) return;
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
-        if (strncmp(at.name, "mbarrier.arrive", 15) == 0 && !strstr(at.name, "expect_tx"))
+        if ((at.says & (PTX__SAYS(ARRIVAL) | PTX__SAYS(EXPECT))) == PTX__SAYS(ARRIVAL))
             ptx__advise_release(k, f, at.i);
         to = at.effect == PTX__EFFECT_BULK_IN ? ptx__bulk_target(k, at.i) : NULL;
         budget = 12;
@@ -13235,7 +13233,7 @@ static int ptx__look_release(const ptx_kernel *k, ptx__flow *f, const ptx__point
     const uint32_t *barrier = ptx__mbarrier_of(k, at->i);
     if (at->effect == PTX__EFFECT_MMA_WAIT && about && k->words.at[at->ins->words + 1]) return 0; /* left */
     if (at->effect == PTX__EFFECT_MMA_WAIT || at->effect == PTX__EFFECT_MMA || at->opaque) return 1;
-    if (strncmp(at->name, "mbarrier.arrive", 15) != 0 || strstr(at->name, "expect_tx")) return 0;
+    if ((at->says & (PTX__SAYS(ARRIVAL) | PTX__SAYS(EXPECT))) != PTX__SAYS(ARRIVAL)) return 0;
     if (about) return ptx__refilled_behind(k, f, barrier, about) ? 2 : 0;
     return ptx__is_turn(k, barrier) ? 0 : 2;
 }
