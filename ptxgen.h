@@ -12382,7 +12382,7 @@ static void ptx__advise_tensor_order(ptx_kernel *k, ptx__flow *f, const ptx__poi
             k, f, at->i, ptx__look_op, about, PTX_ADVICE_RACE,
             "other warps may still be loading, at %s, from what is given back here: a barrier of "
             "the block comes between");
-    if (!(at->says & PTX__SAYS(TCGEN05_MMA)) || !ptx__seek(k, f, at->i, ptx__look_commit, NULL)) return;
+    if (strncmp(at->name, "tcgen05.mma", 11) != 0 || !ptx__seek(k, f, at->i, ptx__look_commit, NULL)) return;
     about[0] = PTX__TAG(*w) == PTX__W_MEM ? w[1] : *w;
     ptx__seek_and_note(
         k, f, at->i, ptx__look_sums, about, PTX_ADVICE_RACE,
