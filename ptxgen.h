@@ -8546,25 +8546,31 @@ static int ptx__divided_otherwise(ptx__flow *f, uint32_t b, unsigned above) {
     return 0;
 }
 
+#define PTX__VALUE_STEPS 64
+/* Of the lanes, those of threads for which a predicate is true, or not: 0 where that cannot be said. */
+static int ptx__keep_lanes(const ptx_kernel *k, const ptx__flow *f, uint32_t word, int truth,
+                           uint32_t *lanes) {
+    uint32_t t;
+    int good = 1;
+    for (t = f->first; t < f->threads && good; t++) {
+        good = PTX__VALUE_STEPS;
+        if ((ptx__value(k, f, &word, t | f->round, &good) != 0) != truth) lanes[t / 32] &= ~(1u << t % 32);
+    }
+    return good;
+}
+
 /* The lanes of each warp that come to block b, as far as what differs more than `above` decides: 32 masks.
    0: cannot be said. */
-#define PTX__VALUE_STEPS 64
 static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t guard, unsigned above,
                        uint32_t *lanes) {
-    uint32_t t, at, word, below = 0;
-    int good = PTX__VALUE_STEPS;
+    uint32_t at, word, below = 0;
+    int good = 1;
     memset(lanes, 0xff, 32 * sizeof *lanes);
     f->asked++;
     for (at = b; good; at = f->block[at].idom) {
         uint32_t from = f->block[at].idom, taken;
         const ptx__ins *last;
-        if (at == b && guard) word = guard;
-        else
-            word = 0;
-        for (t = f->first; word && t < f->threads && good; t++) {
-            good = PTX__VALUE_STEPS;
-            if (!ptx__value(k, f, &word, t | f->round, &good)) lanes[t / 32] &= ~(1u << t % 32);
-        }
+        if (at == b && guard && !ptx__keep_lanes(k, f, guard, 1, lanes)) return 0;
         if (at == 0) break;
         if (++below > 1000) return 0;
         last = &k->ins.at[f->block[from].end - 1];
@@ -8577,11 +8583,7 @@ static int ptx__comers(const ptx_kernel *k, ptx__flow *f, uint32_t b, uint32_t g
         if (ptx__form_of(k, last)->row->op == PTX_BRX_EDGE) return 0; /* its condition is the index */
         taken = last->kind == PTX__I_BRANCH && f->block[from].next[1] == at + 1;
         taken ^= PTX__TAG(last->guard) == PTX__W_PRED_NOT;
-        for (t = f->first; t < f->threads && good; t++) {
-            good = PTX__VALUE_STEPS;
-            if ((ptx__value(k, f, &word, t | f->round, &good) != 0) != (taken != 0))
-                lanes[t / 32] &= ~(1u << t % 32);
-        }
+        good = ptx__keep_lanes(k, f, word, taken != 0, lanes);
     }
     if (!good || PTX__CLASS(f->level[b]) <= above) return good != 0;
     if (!(f->divided[b] >> 2 * above & 1)) /* what was passed hangs on b alone: so does the answer */
@@ -9523,17 +9525,26 @@ static void ptx__advise_races(ptx_kernel *k, ptx__flow *f) {
 enum { PTX__COPY_AWAY = 1, PTX__COPY_OPEN = 2, PTX__COPY_GROUP = 4, PTX__COPY_LANDED = 1 << 20 };
 #define PTX__COPY_PENDING (PTX__COPY_LANDED - PTX__COPY_OPEN)
 
+/* Groups under way: bit 2 the last committed, those above it the ones before, `top` all that are older; bit 1
+   is what no group has yet. */
+static uint32_t ptx__commit_group(uint32_t states, uint32_t top) {
+    const uint32_t all = 2 * top - PTX__COPY_GROUP, groups = states & all;
+    return (states & ~(all | PTX__COPY_OPEN)) | (groups << 1 & all) | (groups & top)
+           | (states & PTX__COPY_OPEN) * (PTX__COPY_GROUP / PTX__COPY_OPEN);
+}
+/* A wait for all but the last `left` groups; `over` where there were others. */
+static uint32_t ptx__wait_groups(uint32_t states, uint32_t top, uint32_t left, uint32_t over) {
+    const uint32_t groups = states & (2 * top - PTX__COPY_GROUP);
+    const uint32_t done = left < 16 ? groups & ~(((uint32_t)PTX__COPY_GROUP << left) - 1u) : 0;
+    return (states & ~done) | (done ? over : 0);
+}
+
 static uint32_t ptx__copy_step(const ptx_kernel *k, uint32_t i, unsigned effect, uint32_t states) {
-    uint32_t groups = states & (PTX__COPY_PENDING & ~(uint32_t)PTX__COPY_OPEN), rest = states & ~groups, left;
     switch (effect) {
-    case PTX__EFFECT_COMMIT:
-        groups = (groups << 1 & PTX__COPY_PENDING) | (groups & PTX__COPY_LANDED >> 1);
-        if (states & PTX__COPY_OPEN) groups |= PTX__COPY_GROUP;
-        return groups | (rest & ~(uint32_t)PTX__COPY_OPEN);
-    case PTX__EFFECT_WAIT_GROUPS: /* for all but the last `left` groups */
-        left = k->words.at[k->ins.at[i].words + 1];
-        left = left < 16 ? groups & ~(((uint32_t)PTX__COPY_GROUP << left) - 1u) : 0;
-        return (states & ~left) | (left ? (uint32_t)PTX__COPY_LANDED : 0u);
+    case PTX__EFFECT_COMMIT: return ptx__commit_group(states, PTX__COPY_LANDED >> 1);
+    case PTX__EFFECT_WAIT_GROUPS:
+        return ptx__wait_groups(states, PTX__COPY_LANDED >> 1, k->words.at[k->ins.at[i].words + 1],
+                                PTX__COPY_LANDED);
     case PTX__EFFECT_WAIT:
         return states & PTX__COPY_PENDING ? (states & ~(uint32_t)PTX__COPY_PENDING) | PTX__COPY_LANDED
                                           : states;
@@ -10118,17 +10129,11 @@ static int ptx__mma_mark(const ptx_kernel *k, ptx__flow *f, const ptx__ins *ins,
 }
 
 static uint32_t ptx__mma_step(const ptx_kernel *k, const ptx__ins *ins, unsigned effect, uint32_t states) {
-    const uint32_t *w = k->words.at + ins->words;
-    uint32_t groups = states & PTX__MMA_GROUPS, rest = states & ~PTX__MMA_GROUPS, done;
     switch (effect) {
     case PTX__EFFECT_MMA_FENCE: return states & ~(uint32_t)PTX__MMA_UNFENCED;
-    case PTX__EFFECT_MMA_COMMIT:
-        groups = ((groups << 1) & PTX__MMA_GROUPS) | (groups & (PTX__MMA_GROUP << 7));
-        if (states & PTX__MMA_ISSUED) groups |= PTX__MMA_GROUP;
-        return groups | (rest & ~(uint32_t)PTX__MMA_ISSUED);
-    case PTX__EFFECT_MMA_WAIT: /* for all but the last w[1] groups */
-        done = groups & ~(((uint32_t)PTX__MMA_GROUP << (w[1] & 7)) - PTX__MMA_GROUP);
-        return (states & ~done) | (done ? (uint32_t)PTX__MMA_NONE : 0u);
+    case PTX__EFFECT_MMA_COMMIT: return ptx__commit_group(states, PTX__MMA_GROUP << 7);
+    case PTX__EFFECT_MMA_WAIT:
+        return ptx__wait_groups(states, PTX__MMA_GROUP << 7, k->words.at[ins->words + 1], PTX__MMA_NONE);
     default: return states;
     }
 }
