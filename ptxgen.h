@@ -8654,6 +8654,7 @@ static ptx_code ptx__verify_sources(ptx_kernel *k, const ptx__point *at, uint32_
 
 /* The lanes that come, against those of the mask. */
 static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, const ptx__point *at, uint32_t guard) {
+    const ptx__ins *ins = at->ins;
     const char *name = at->name;
     const uint32_t i = at->i, b = at->b;
     uint32_t lanes[32], from, mask, w, threads = 0, there;
@@ -8662,7 +8663,7 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, const ptx__poin
     mask = ptx__member_mask(k, f, at, &from);
     if (!mask) {
         const ptx__ins *made = from == UINT32_MAX ? NULL : &k->ins.at[from];
-        if (!made || ptx__form_of(k, made)->row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
+        if (!made || k->m->forms.at[made->form].row->op != PTX_ACTIVEMASK) return PTX_E_NONE;
         if (whole) return PTX_E_NONE;
         if (!guard && f->level[b] == f->level[ptx__block_of(f, from)]) return PTX_E_NONE;
         return ptx__fault(k, PTX_E_DIVERGENT, i,
@@ -8671,7 +8672,7 @@ static ptx_code ptx__verify_members(ptx_kernel *k, ptx__flow *f, const ptx__poin
                           name, made->site);
     }
     if (mask == 0xffffffffu && whole) return PTX_E_NONE;
-    if (!ptx__comers(k, f, b, PTX__CLASS(guard) == PTX__CLASS_LANE ? at->ins->guard : 0, PTX__CLASS_WARP,
+    if (!ptx__comers(k, f, b, PTX__CLASS(guard) == PTX__CLASS_LANE ? ins->guard : 0, PTX__CLASS_WARP,
                      lanes)) {
         if (PTX__CLASS(guard) == PTX__CLASS_LANE) return ptx__divergent(k, f, i, 0, guard, PTX__CLASS_WARP);
         return ptx__divergent(k, f, i, f->level[b], 0, PTX__CLASS_WARP);
@@ -11712,16 +11713,16 @@ static void ptx__advise_arrivals(ptx_kernel *k, ptx__flow *f, uint32_t i) {
             about[1] = ptx__block_of(f, at.i);
     for (at.i = PTX__BEGIN; f->effort > 8192 && ptx__next(k, &at);) {
         uint64_t come = 0;
-        if (at.opaque || (at.says & PTX__SAYS(BULK_ARRIVE) && strstr(at.name, "multicast"))) return;
-        if (!(at.says & PTX__SAYS(ARRIVE)) || ptx__is_bar(&at)) continue;
+        if (at.opaque || (strstr(at.name, "mbarrier::arrive") && strstr(at.name, "multicast"))) return;
+        if (!strstr(at.name, "arrive") || ptx__is_bar(&at)) continue;
         w = ptx__mbarrier_of(k, at.i);
-        if (!w || at.says & PTX__SAYS(DROP) || !ptx__array_at(k, f, w)) return;
-        if (at.says & PTX__SAYS(CLUSTER) && PTX__TAG(w[0]) != PTX__W_SHARED) return; /* ptx_mapa */
+        if (!w || strstr(at.name, "drop") || !ptx__array_at(k, f, w)) return;
+        if (strstr(at.name, "shared::cluster") && PTX__TAG(w[0]) != PTX__W_SHARED) return; /* ptx_mapa */
         if (!ptx__alike(k, f, w, made)) continue;
         if (PTX__TAG(w[0]) < PTX__CLASSES && PTX__CLASS(*ptx__class_at(f, w[0])) > PTX__CLASS_BLOCK) return;
-        if (at.says & PTX__SAYS(CP_ASYNC))
-            by = (at.says & PTX__SAYS(NOINC)) != 0;
-        else if (at.says & PTX__SAYS(EXPECT) || !ptx__in_slot(k, at.i, 'M'))
+        if (strstr(at.name, "cp.async"))
+            by = strstr(at.name, "noinc") != NULL;
+        else if (strstr(at.name, "expect_tx") || !ptx__in_slot(k, at.i, 'M'))
             by = 1;
         else if (!ptx__number_in(k, f, at.i, 'M', &by))
             return;
