@@ -3183,7 +3183,7 @@ static ptx_code ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const 
 
 /* Errors of the verifier name an instruction that was recorded before. */
 static ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *format, ...) {
-    va_list args;
+                           va_list args;
     va_start(args, format);
     code = ptx__failv(k->m, k, instruction, code, k->ins.at[instruction].site, format, args);
     va_end(args);
@@ -3517,14 +3517,11 @@ static unsigned ptx__wider(unsigned type) {
 }
 
 static const char *ptx__describe(ptx_val v) {
-    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_AS)
-        return "no value (of a ptx_as between types of different widths)";
-    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_AS_WHAT)
-        return "no value (of a ptx_as of no register: an immediate or the address of a parameter block)";
-    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_PTR)
-        return "no value (of a ptx_ptr of no register, or to no space)";
-    if (v.kind == PTX__NOTHING && v.bits == PTX__WHY_INV) return "no value (of a ptx_inv of no predicate)";
-    if (v.kind == PTX__NOTHING) return "no value";
+    static const char *const why[] = {
+        "no value", "no value (of a ptx_as between types of different widths)",
+        "no value (of a ptx_ptr of no register, or to no space)", "no value (of a ptx_inv of no predicate)",
+        "no value (of a ptx_as of no register: an immediate or the address of a parameter block)"};
+    if (v.kind == PTX__NOTHING) return why[v.bits <= PTX__WHY_AS_WHAT ? v.bits : 0];
     if (v.kind == PTX__SYM) return "the address of a parameter block";
     if (v.kind == PTX__FAR) return "an address with an offset of more than 32 bits";
     if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) return "a place in memory";
@@ -4075,15 +4072,10 @@ static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsi
 static int ptx__ready(ptx_kernel *k) { return k && !k->m->error.code; }
 
 static uint32_t ptx__tag_of(unsigned type) {
+    static const uint8_t tag[17] = {PTX__W_PRED, PTX__W_8, PTX__W_16, 0, PTX__W_32, 0, 0, 0, PTX__W_64,
+                                    0,           0,        0,         0, 0,         0, 0, PTX__W_128};
     unsigned bits = ptx__fact(type)->bits;
-    switch (bits) {
-    case 1: return PTX__W_PRED;
-    case 8: return PTX__W_8;
-    case 16: return PTX__W_16;
-    case 32: return PTX__W_32;
-    case 128: return PTX__W_128;
-    default: return PTX__W_64;
-    }
+    return bits ? tag[bits / 8] : (uint32_t)PTX__W_64;
 }
 
 static uint32_t ptx__new_word(ptx_kernel *k, const char *site, uint32_t tag) {
@@ -5911,10 +5903,11 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     if (!form) return;
     for (i = 0; i < n; i++) {
         v[i] = ptx__settle(k, site, values[i], 't');
-        if (ptx_type_bytes(type) == 1 && v[i].kind == PTX__IMM && !ptx__fits(v[i].bits, type))
+        if (ptx_type_bytes(type) > 1) continue;
+        if (v[i].kind == PTX__IMM && !ptx__fits(v[i].bits, type))
             ptx__fail(k, PTX_E_RANGE, site, "st: %lld does not fit %s", (long long)v[i].bits,
                       ptx_type_name(type));
-        if (ptx_type_bytes(type) == 1 && v[i].kind == PTX__IMM_FLOAT)
+        if (v[i].kind == PTX__IMM_FLOAT)
             ptx__fail(k, PTX_E_TYPE, site, "st: operand %u is %s, expected %s", i + 2, ptx__describe(v[i]),
                       ptx_type_name(type));
     }
@@ -9033,10 +9026,10 @@ static uint32_t ptx__copies_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, ui
         effect = PTX__EFFECT_WAIT;
     if (at->report && effect == PTX__EFFECT_READ && open && ptx__is_filled(k, f, at))
         ptx__fault(k, PTX_E_ASYNC, at->i, "shared memory is read while cp.async copies are under way: no "
-                     "cp.async.wait_group or wait_all on some path to here");
+                   "cp.async.wait_group or wait_all on some path to here");
     else if (at->report && effect == PTX__EFFECT_WAIT_GROUPS && states & PTX__COPY_BEGUN)
         ptx__fault(k, PTX_E_ASYNC, at->i, "cp.async.wait_group waits for committed groups only, and on some "
-                     "path to here the copies are not committed");
+                   "path to here the copies are not committed");
     else if (at->report && f->advising == 2 && effect == PTX__EFFECT_READ && states & PTX__COPY_ALONE
              && at->form->who == PTX__WHO_WARP && ptx__is_filled(k, f, at))
         ptx__note(k, PTX_ADVICE_RACE, at->i,
@@ -10155,7 +10148,7 @@ static uint32_t ptx__set_rule(ptx_kernel *k, ptx__flow *f, ptx__point *at, uint3
     if (!(touch & 4)) return states;
     if (states & PTX__MMA_UNFENCED && at->report)
         ptx__fault(k, PTX_E_FENCE, at->i, "wgmma works on registers that may have been written since the "
-                     "last wgmma.fence; put ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
+                   "last wgmma.fence; put ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
     return (states & ~(PTX__MMA_OPEN | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
 }
 
@@ -10530,8 +10523,8 @@ static ptx_code ptx__verify_space(ptx_kernel *k, uint32_t i, uint32_t symbol, ui
         what = "goes to a variable of the module";
     if (!what) return PTX_E_NONE;
     return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s %s%s%s",
-                        k->m->chars.at + form->text,
-                        what, site, rest);
+                      k->m->chars.at + form->text,
+                      what, site, rest);
 }
 
 /* Of a block declared as such, and an access that all its threads come to: whether the first or the last of
@@ -11128,7 +11121,7 @@ static ptx_code ptx__verify_one(ptx_kernel *k, ptx__flow *f, const ptx__point *a
         while (limit->letter != *letter) limit++;
         if ((int64_t)number < limit->low || (int64_t)number > limit->high || number % limit->step)
             return ptx__fault(k, PTX_E_RANGE, i, "%s is given %lld where it takes %s",
-                                at->name, (long long)number, limit->what);
+                              at->name, (long long)number, limit->what);
     }
     if (blocks && blocks < 16 && ptx__multicasts(form) && ptx__number_in(k, f, i, 'h', &number)
         && (number & 0xffff) >> blocks)
@@ -13641,6 +13634,20 @@ static char *ptx__print_register(char *p, uint32_t word) {
     return ptx__digits32(p, PTX__INDEX(word));
 }
 
+/* The name of a symbol or special register. */
+static const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
+    const uint32_t index = PTX__INDEX(word);
+    uint32_t name = 0;
+    switch (PTX__TAG(word)) {
+    case PTX__W_SPECIAL: return ptx__specials[index].name;
+    case PTX__W_PARAM: name = k->params.at[index].name; break;
+    case PTX__W_SHARED: name = k->shared.at[index].name; break;
+    case PTX__W_LOCAL: name = k->locals.at[index].name; break;
+    default: name = k->m->variables.at[index].name; break;
+    }
+    return k->m->names.at + name;
+}
+
 /* One operand at *w; returns behind what it printed and moves *w on. No operand needs more than 280
    characters. */
 static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w) {
@@ -13658,11 +13665,11 @@ static char *ptx__print_operand(const ptx_kernel *k, char *p, const uint32_t **w
     case PTX__W_HEX16: return ptx__hex(ptx__string(p, "0x"), bits, 4);
     case PTX__W_F32: return ptx__hex(ptx__string(p, "0f"), bits, 8);
     case PTX__W_F64: return ptx__hex(ptx__string(p, "0d"), bits, 16);
-    case PTX__W_PARAM: return ptx__string(p, k->m->names.at + k->params.at[PTX__INDEX(word)].name);
-    case PTX__W_SHARED: return ptx__string(p, k->m->names.at + k->shared.at[PTX__INDEX(word)].name);
-    case PTX__W_LOCAL: return ptx__string(p, k->m->names.at + k->locals.at[PTX__INDEX(word)].name);
-    case PTX__W_GLOBAL: return ptx__string(p, k->m->names.at + k->m->variables.at[PTX__INDEX(word)].name);
-    case PTX__W_SPECIAL: return ptx__string(p, ptx__specials[PTX__INDEX(word)].name);
+    case PTX__W_PARAM:
+    case PTX__W_SHARED:
+    case PTX__W_LOCAL:
+    case PTX__W_GLOBAL:
+    case PTX__W_SPECIAL: return ptx__string(p, ptx__name_of(k, word));
     case PTX__W_MEM: {
         int64_t offset;
         *p++ = '[';
